@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# gpumemtrace. `make help` lists the targets, `make V=1` prints the commands, `make SAN=1 ...` builds
+# with the address and undefined-behaviour sanitizers into build/san. Sources are listed, not
+# globbed: tests/lint/sources.sh fails when one is not.
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+O    := build$(if $(SAN),/san)
+ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+
+# ---- tools and flags ------------------------------------------------------------------------------
+CC         := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CLANG      ?= clang
+LLVM_STRIP ?= llvm-strip
+AR         := $(if $(filter default,$(origin AR)),ar,$(AR))
+CFLAGS     ?= -O2 -g
+
+comma   := ,
+SANITIZE := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+GMT_CPPFLAGS := -D_GNU_SOURCE -DGMT_VERSION='"$(VERSION)"' -Iinclude -Iuser $(CPPFLAGS)
+GMT_CFLAGS   := -std=gnu17 -Wall -Wextra -Werror -Wmissing-prototypes -Wvla $(CFLAGS) $(SANITIZE)
+GMT_LDFLAGS  := $(LDFLAGS) $(SANITIZE)
+BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -mcpu=v3 -Iinclude
+
+# libbpf and what it needs go into the binary, so that it can be copied to a machine that has nothing.
+# libelf needs zstd from elfutils 0.189 on. libc stays shared: NVML is opened with dlopen().
+STATIC_LIBS := -Wl,-Bstatic -lbpf -lelf -lz -lzstd -ljansson -Wl,-Bdynamic
+# The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
+UNIT_LIBS   := -lcmocka -ljansson -lzstd
+
+# ---- sources, by layer (an include may point only to the same row or up) ---------------------------
+BASE     := alloc hash human json out
+CORE     := account alloc array_size balance calls context event gpus graph import ledger names pool probes \
+            process rangemap rm rmmem rmtree view vmm
+SOURCE   := reader recorder
+SINK     := columns doctor json list plain registry report sum term text warnings
+LIVE     := attach command driver features inventory library meter nvml probing procfs ring roster stream \
+            target tracepoint uprobe watch
+TOP      := cli display main replay session setup
+
+LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SINK:%=user/sink/%)
+LIVE_SRC := $(LIVE:%=user/live/%)
+BIN_SRC  := $(TOP:%=user/%)
+
+# ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
+UNIT      := alloc array_size context hash human known_bugs known_bugs_others ledger out pool probes rangemap \
+             recfile recordings rm rm_model sink_json sink_report sink_term view vmm
+UNIT_LIVE := driver features library nvml procfs target watch
+UNIT_TOP  := cli
+unit_path = $(1:%=$(O)/tests/unit/test_%)
+UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_LIVE) $(UNIT_TOP))
+UNIT_OBJ  := $(O)/tests/unit/records.o
+
+all: $(O)/gpumemtrace
+
+# ---- how things are built --------------------------------------------------------------------------
+Q   := $(if $(V),,@)
+SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
+msg  = $(if $(V)$(SILENT),@:,@printf '  %-7s %s\n' $(1) $(2))
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules
+
+# The targets that are a user's first command install what is missing before anything is compiled.
+SETUP := $(if $(filter test demo bench fuzz setup,$(MAKECMDGOALS)),build/setup.stamp)
+build/setup.stamp: tests/setup.sh
+	$(Q)tests/setup.sh $@
+build/setup-bench.stamp: tests/setup.sh
+	$(Q)WITH_BENCH=1 tests/setup.sh $@
+
+$(O)/%.o: %.c Makefile | $(SETUP)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(GMT_CPPFLAGS) $(GMT_CFLAGS) -MMD -MP -c $< -o $@
+
+# Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
+$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o)
+$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o)
+$(O)/libgmt.a $(O)/liblive.a:
+	$(call msg,AR,$@)
+	$(Q)rm -f $@.new
+	$(Q)$(AR) qcs $@.new $(filter %.o,$^)
+	$(Q)mv $@.new $@
+
+# ---- BPF object: BTF stays, debug sections go; the .incbin makes bpftool unnecessary ----------------
+bpf_compile = $(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(1) $(BPF_DEFS_$(1)) -Ivmlinux/$(1) \
+              -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@ && $(LLVM_STRIP) -g $@
+# With -target bpf the compiler does not say for which machine: api.h asks.
+BPF_DEFS_x86   := -D__x86_64__
+BPF_DEFS_arm64 := -D__aarch64__
+
+$(O)/gmt.bpf.o: bpf/gmt.bpf.c Makefile | $(SETUP)
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_compile,$(ARCH))
+
+# Built to see that the programs compile for it, not run.
+build/arm64/gmt.bpf.o: bpf/gmt.bpf.c Makefile | $(SETUP)
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_compile,arm64)
+
+$(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
+	$(call msg,AS,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/gmt.bpf.o"' -c $< -o $@
+
+# ---- the binary -------------------------------------------------------------------------------------
+$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) -ldl -o $@
+
+# ---- unit tests -------------------------------------------------------------------------------------
+$(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
+
+$(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/test_%: $(O)/tests/unit/test_%.o $(UNIT_OBJ) $(O)/user/%.o $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
+
+$(call unit_path,$(UNIT_LIVE)): %: %.o $(UNIT_OBJ) $(O)/liblive.a $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) $(STATIC_LIBS) -ldl -o $@
+
+# ---- the stand-in driver and its workloads (tests/standin/README.md); never with sanitizers ------------
+STANDIN   := build/standin/root
+CUDA_SRC  := $(wildcard tests/standin/libcuda/*.c) tests/standin/common/share.c
+NVML_SRC  := tests/standin/nvml/nvml.c tests/standin/common/share.c
+WL_SRC    := $(filter-out %/wl_common.c,$(wildcard tests/standin/workloads/*.c))
+WORKLOADS := $(WL_SRC:tests/standin/%.c=build/standin/%)
+STANDIN_H := $(wildcard tests/standin/*.h tests/standin/*/*.h)
+TEST_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE $(CFLAGS)
+# Entries begin as those of the real library do: a frame pointer first, nothing inlined or merged.
+CUDA_FLAGS := -fPIC -shared -fvisibility=hidden -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
+              -fno-shrink-wrap -fno-optimize-sibling-calls -fno-ipa-icf -fno-partial-inlining \
+              -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic
+
+$(STANDIN)/usr/lib/libcuda.so.1:       CUDA_FLAGS += -fcf-protection=none
+$(STANDIN)/usr/lib-endbr/libcuda.so.1: CUDA_FLAGS += -fcf-protection=full -DSTANDIN_OLD_EXPORTS
+$(STANDIN)/usr/lib/libcuda.so.1 $(STANDIN)/usr/lib-endbr/libcuda.so.1: $(CUDA_SRC) $(STANDIN_H) Makefile | $(SETUP)
+	$(call msg,CUDA,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(CUDA_FLAGS) -o $@ $(CUDA_SRC) -pthread
+
+$(STANDIN)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(STANDIN_H) Makefile | $(SETUP)
+	$(call msg,NVML,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -Wl,-soname,libnvidia-ml.so.1 -o $@ $(NVML_SRC) -pthread
+
+$(WORKLOADS): build/standin/%: tests/standin/%.c tests/standin/workloads/wl_common.c $(STANDIN)/usr/lib/libcuda.so.1
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $(filter %.c,$^) -L$(STANDIN)/usr/lib -Wl,--as-needed -l:libcuda.so.1 \
+		-Wl,-rpath,'$$ORIGIN/../root/usr/lib' -Wl,--enable-new-dtags -ldl -pthread
+
+$(STANDIN)/proc/devices: tests/standin/mkroot.sh
+	$(call msg,ROOT,$(STANDIN))
+	$(Q)tests/standin/mkroot.sh $(STANDIN)
+	$(Q)touch $@
+
+standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
+
+build/demos/train: demos/train.c Makefile | $(SETUP)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $< -ldl
+
+# ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
+BENCH := $(O)/tests/bench/pairs $(O)/tests/bench/empty $(O)/tests/bench/empty.bpf.o \
+         $(patsubst %.c,$(O)/%,$(wildcard tests/bench/ledger_bench.c))
+
+$(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/liblive.a $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) -ldl -o $@
+
+$(O)/tests/bench/empty.bpf.o: tests/bench/empty.bpf.c Makefile | $(SETUP)
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_compile,$(ARCH))
+
+# ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
+FUZZ     := fuzz_record fuzz_recfile fuzz_elf
+FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
+FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
+
+build/fuzz/%.o: %.c Makefile | $(SETUP)
+	$(call msg,CLANG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(GMT_CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,$(FUZZ_SAN) -MMD -MP -c $< -o $@
+
+$(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/live/library.o
+	$(call msg,LINK,$@)
+	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -lzstd -ljansson -lelf -o $@
+
+fuzz-programs: $(SETUP)
+	$(Q)if echo 'int LLVMFuzzerTestOneInput(void){return 0;}' | \
+		$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null; then \
+		$(MAKE) --no-print-directory $(FUZZ_BIN); fi
+
+# ---- targets for people -----------------------------------------------------------------------------
+.PHONY: all unit standin test-programs test lint bench demo fuzz fuzz-programs setup install clean help print-sources
+unit: $(UNIT_BIN)
+
+test-programs: all unit standin build/arm64/gmt.bpf.o fuzz-programs
+
+test: $(SETUP) test-programs
+	$(Q)BUILD=$(O) tests/run $(T)
+
+lint: $(O)/libgmt.a
+	$(Q)BUILD=$(O) tests/run lint
+
+setup: $(SETUP)
+
+fuzz: fuzz-programs
+	$(Q)FUZZ_SECONDS=$(or $(SECONDS),60) tests/fuzz/test_fuzz.sh
+
+demo: $(SETUP) all standin build/demos/train
+	$(Q)demos/demo.sh
+
+MAN  := $(DESTDIR)$(PREFIX)/share/man/man1
+COMP := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+bench: $(SETUP) build/setup-bench.stamp all standin $(BENCH)
+	$(Q)BUILD=$(O) tests/bench/bench.py $(A)
+
+install: all
+	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace
+	install -D -m 644 user/doc/gpumemtrace.1 $(MAN)/gpumemtrace.1
+	install -D -m 644 user/doc/gpumemtrace.bash-completion $(COMP)/gpumemtrace
+
+clean:
+	rm -rf build
+
+# For tests/lint/sources.sh.
+print-sources:
+	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
+
+help:
+	@echo 'make            build/gpumemtrace'
+	@echo 'make test       all tests that need no GPU (as root also real uprobes); T="NAME ..." for some of them'
+	@echo 'make demo       a traced workload: on the GPU if there is one, else on a stand-in driver'
+	@echo 'make bench      the cost for the target, beside empty probes and bpftrace'
+	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60)'
+	@echo 'make setup      install what the build needs (Debian, Ubuntu); test, demo and bench do it too'
+	@echo 'make install    PREFIX=/usr/local DESTDIR='
+	@echo 'make clean      remove build/'
+	@echo 'V=1 prints the commands; SAN=1 builds with sanitizers into build/san'
+
+-include $(shell find $(O) build/arm64 build/fuzz -name '*.d' 2>/dev/null)

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Driver API calls: one program for every entry and one for every return. The uprobe's cookie is
+ * api | library << 32; what to read is in gmt.specs[api].
+ *
+ * Invariant: a thread's frames lie on its stack one inside the other, so their stack pointers fall.
+ * A frame that does not fit was left without a return (longjmp, a return probe the kernel missed)
+ * and is dropped.
+ */
+#ifndef GMT_CALL_BPF_H
+#define GMT_CALL_BPF_H
+
+#if defined(__TARGET_ARCH_x86)
+#define RETURN_SP_SHIFT 8    /* the return address has been popped */
+#define STACK_ARGS_OFFSET 8  /* above the return address */
+#else
+#define RETURN_SP_SHIFT 0
+#define STACK_ARGS_OFFSET 0
+#endif
+
+static __always_inline void save_args(struct call_frame *frame, struct pt_regs *ctx)
+{
+	frame->args[0] = PT_REGS_PARM1(ctx);
+	frame->args[1] = PT_REGS_PARM2(ctx);
+	frame->args[2] = PT_REGS_PARM3(ctx);
+	frame->args[3] = PT_REGS_PARM4(ctx);
+	frame->args[4] = PT_REGS_PARM5(ctx);
+#if defined(__TARGET_ARCH_x86)
+	frame->args[5] = ctx->r9;
+#else
+	frame->args[5] = ((const struct user_pt_regs *)ctx)->regs[5];
+#endif
+}
+
+/* Identity of a 64-byte handle. */
+static __always_inline int hash64(__u64 address, __u64 *val)
+{
+	__u64 words[8], h = 0xcbf29ce484222325ULL; /* FNV-1a's offset basis and prime */
+
+	if (bpf_probe_read_user(words, sizeof(words), (void *)address))
+		return -1;
+#pragma unroll
+	for (int i = 0; i < 8; i++)
+		h = (h ^ words[i]) * 0x100000001b3ULL;
+	*val = h;
+	return 0;
+}
+
+static __always_inline int read32(__u64 address, __u64 *val)
+{
+	__u32 v = 0;
+
+	if (bpf_probe_read_user(&v, sizeof(v), (void *)address))
+		return -1;
+	*val = v;
+	return 0;
+}
+
+/* One value of a call. 0; -1: memory could not be read. */
+static __always_inline int read_cap(const struct call_frame *frame, __u32 cap, __u64 *val)
+{
+	__u64 arg = frame->args[cap >> 16 & 7];
+	__u64 address = arg + (cap & 0xffff);
+
+	switch (cap >> 24) {
+	case GMT_CAP_ARG64:
+		*val = arg;
+		return 0;
+	case GMT_CAP_ARG32:
+		*val = (__u32)arg;
+		return 0;
+	case GMT_CAP_IN32:
+	case GMT_CAP_OUT32:
+		return read32(address, val);
+	case GMT_CAP_IN64:
+	case GMT_CAP_OUT64:
+		return bpf_probe_read_user(val, sizeof(*val), (void *)address) ? -1 : 0;
+	case GMT_CAP_INHASH:
+	case GMT_CAP_OUTHASH:
+		return hash64(address, val);
+	case GMT_CAP_STKHASH:
+		return hash64(frame->sp + STACK_ARGS_OFFSET, val);
+	}
+	return -1;
+}
+
+/* Drops frames that cannot enclose a call whose stack pointer is `sp`. */
+static __always_inline void drop_stale(struct thread_state *state, __u64 sp)
+{
+	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
+		__u32 depth = state->depth;
+
+		if (!depth || state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH].sp > sp)
+			return;
+		state->depth = depth - 1;
+		count_loss(GMT_LOSS_RETURN_UNSEEN);
+	}
+}
+
+static __always_inline void begin_record(struct thread_state *state, const struct call_frame *frame,
+					 __u32 count, __u8 phase, __s32 rc)
+{
+	struct gmt_call *call = (void *)state->out;
+
+	fill_header(&call->hdr, GMT_KIND_CALL, sizeof(*call) + count * sizeof(__u64));
+	call->api = frame->api;
+	call->phase = phase;
+	call->unread = 0;
+	call->rc = rc;
+	call->seq = frame->seq;
+	call->stack_id = 0;
+}
+
+static __always_inline void send_record(struct thread_state *state, __u32 count)
+{
+	__u32 size = sizeof(struct gmt_call) + count * sizeof(__u64);
+
+	if (size <= sizeof(state->out))
+		send(state->out, size);
+}
+
+/* Is the value written by the callee only? Then a failed call has none. */
+static __always_inline int is_out(__u32 cap)
+{
+	__u32 kind = cap >> 24;
+
+	return kind == GMT_CAP_OUT64 || kind == GMT_CAP_OUT32 || kind == GMT_CAP_OUTHASH;
+}
+
+static __always_inline void read_vals(struct thread_state *state, const struct call_frame *frame,
+				      const volatile struct gmt_spec *spec, int failed)
+{
+	struct gmt_call *call = (void *)state->out;
+
+	for (__u32 i = 0; i < GMT_CALL_VALS; i++) {
+		__u64 val = 0;
+		__u32 cap;
+
+		if (i >= spec->count)
+			break;
+		cap = spec->caps[i];
+		if (frame->entry_read & (1 << i)) {
+			val = frame->entry_vals[i];
+		} else if (failed && is_out(cap)) {
+			;
+		} else if (read_cap(frame, cap, &val)) {
+			val = 0;
+			call->unread |= 1 << i;
+			/* A null pointer is the caller's choice (cuCtxPopCurrent), no loss. */
+			if (frame->args[cap >> 16 & 7])
+				count_loss(GMT_LOSS_UNREADABLE);
+		}
+		call->vals[i] = val;
+	}
+}
+
+static __always_inline void read_at_entry(struct call_frame *frame, const volatile struct gmt_spec *spec)
+{
+	for (__u32 i = 0; i < GMT_CALL_VALS; i++) {
+		if (!(spec->entry_reads & (1 << i)))
+			continue;
+		/* What is not resident now will be when the callee has read it. */
+		if (!read_cap(frame, spec->caps[i], &frame->entry_vals[i]))
+			frame->entry_read |= 1 << i;
+	}
+}
+
+static __always_inline struct call_frame *push_frame(struct thread_state *state, __u64 sp, __u32 api,
+						     __u32 library)
+{
+	struct call_frame *frame, *outer;
+	__u32 depth = state->depth;
+
+	if (depth) {
+		outer = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
+		if (outer->sp == sp && outer->api == api && outer->library != library) {
+			outer->duplicates++;
+			return 0;
+		}
+		drop_stale(state, sp);
+		depth = state->depth;
+	}
+	if (depth >= GMT_INFLIGHT_DEPTH) {
+		count_loss(GMT_LOSS_INFLIGHT_DEEP);
+		return 0;
+	}
+	frame = &state->frames[depth % GMT_INFLIGHT_DEPTH];
+	frame->nested = 0;
+	if (depth) {
+		outer = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
+		/* The driver calling its own exports: the outer call says it all. */
+		frame->nested = outer->nested ||
+				!(gmt.specs[outer->api % GMT_API_MAX].flags & GMT_API_SCOPE);
+	}
+	state->depth = depth + 1;
+	frame->sp = sp;
+	frame->api = api;
+	frame->library = library;
+	frame->seq = ++state->seq;
+	state->generation = attach_generation;
+	frame->entry_read = 0;
+	frame->duplicates = 0;
+	return frame;
+}
+
+SEC("uprobe")
+int call_enter(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 api = (__u32)cookie % GMT_API_MAX;
+	const volatile struct gmt_spec *spec = &gmt.specs[api];
+	struct thread_state *state;
+	struct call_frame *frame;
+
+	state = thread_get(0);
+	if (!state) {
+		if (!is_target())
+			return 0;
+		state = thread_get(BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!state) {
+			count_loss(GMT_LOSS_THREAD_STATE);
+			return 0;
+		}
+	}
+	frame = push_frame(state, PT_REGS_SP(ctx), api, cookie >> 32);
+	if (!frame)
+		return 0;
+	save_args(frame, ctx);
+	if (spec->entry_reads)
+		read_at_entry(frame, spec);
+	if ((spec->flags & GMT_API_RELEASE) && !frame->nested) {
+		begin_record(state, frame, spec->count, GMT_PHASE_ENTER, 0);
+		read_vals(state, frame, spec, 0);
+		send_record(state, spec->count);
+	}
+	return 0;
+}
+
+/* The frame of the call that returns now, taken off the stack; null: none, or one more return of it
+ * is to come. */
+static __always_inline struct call_frame *pop_frame(struct thread_state *state, __u64 sp, __u32 api)
+{
+	struct call_frame *frame;
+
+	sp -= RETURN_SP_SHIFT;
+	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
+		__u32 depth = state->depth;
+
+		if (!depth)
+			break;
+		frame = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
+		if (frame->sp > sp)
+			break;
+		if (frame->sp == sp && frame->api == api) {
+			if (frame->duplicates) {
+				frame->duplicates--;
+				return 0;
+			}
+			state->depth = depth - 1;
+			return frame;
+		}
+		state->depth = depth - 1;
+		count_loss(GMT_LOSS_RETURN_UNSEEN);
+	}
+	/* A thread that was inside the call when the probes came has no entry and has lost nothing: as
+	 * they come one by one, that can be told only from what it enters when they are all there. */
+	if (state->generation == attach_generation)
+		count_loss(GMT_LOSS_INFLIGHT_ORPHAN);
+	return 0;
+}
+
+/* Whether the record says what the thread's newest one of its kind said already. */
+static __always_inline int is_unchanged(struct thread_state *state, __u16 flags)
+{
+	__u64 ctx = ((struct gmt_call *)state->out)->vals[0];
+
+	if (flags & GMT_API_CTX)
+		state->has_sent_ctx = 0;
+	if (!(flags & GMT_API_CHANGE))
+		return 0;
+	if (state->has_sent_ctx && state->sent_ctx == ctx)
+		return 1;
+	state->has_sent_ctx = 1;
+	state->sent_ctx = ctx;
+	return 0;
+}
+
+SEC("uretprobe")
+int call_return(struct pt_regs *ctx)
+{
+	__u32 api = (__u32)bpf_get_attach_cookie(ctx) % GMT_API_MAX;
+	const volatile struct gmt_spec *spec = &gmt.specs[api];
+	struct thread_state *state = thread_get(0);
+	__s32 rc = (__s32)PT_REGS_RC(ctx);
+	struct call_frame *frame;
+	__u16 flags = spec->flags;
+
+	if (!state)
+		return 0;
+	frame = pop_frame(state, PT_REGS_SP(ctx), api);
+	if (!frame || frame->nested || (flags & GMT_API_SCOPE))
+		return 0;
+	if (flags & GMT_API_RELEASE) {
+		if (!rc)
+			return 0;
+		begin_record(state, frame, spec->count, GMT_PHASE_UNDO, rc);
+	} else {
+		if (rc && (flags & GMT_API_QUIET_ERROR))
+			return 0;
+		begin_record(state, frame, spec->count, GMT_PHASE_DONE, rc);
+	}
+	read_vals(state, frame, spec, rc != 0);
+	if (!is_unchanged(state, flags))
+		send_record(state, spec->count);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Sending records and counting what could not be sent. */
+#ifndef GMT_EMIT_BPF_H
+#define GMT_EMIT_BPF_H
+
+static __always_inline void count_loss(__u32 cause)
+{
+	__u64 *n = bpf_map_lookup_elem(&loss, &cause);
+
+	if (n)
+		(*n)++;
+}
+
+/* No wakeup for each record: that costs ten times the record itself. The reader looks every few
+ * milliseconds, and is woken early when the ring fills up. */
+static __always_inline __u64 wake_flags(void)
+{
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= gmt.config.wake_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void fill_header(struct gmt_hdr *hdr, __u16 kind, __u16 size)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	hdr->size = size;
+	hdr->kind = kind;
+	hdr->tgid = id >> 32;
+	hdr->tid = (__u32)id;
+	hdr->cpu = bpf_get_smp_processor_id();
+	hdr->ts_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline void send(void *record, __u32 size)
+{
+	if (bpf_ringbuf_output(&ring, record, size, wake_flags()))
+		count_loss(GMT_LOSS_RING_FULL);
+}
+
+#define SEND(record, KIND)                                                        \
+	do {                                                                      \
+		fill_header(&(record).hdr, GMT_KIND_##KIND, sizeof(record));      \
+		send(&(record), sizeof(record));                                  \
+	} while (0)
+
+/* Whether the current process is traced. With trace_all a process becomes a target by its first
+ * CUDA call or NVIDIA ioctl. */
+static __always_inline int is_target(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, one = 1;
+
+	if (bpf_map_lookup_elem(&targets, &tgid))
+		return 1;
+	if (!gmt.config.trace_all || tgid == gmt.config.self_tgid)
+		return 0;
+	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
+		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+	return 1;
+}
+
+static __always_inline struct thread_state *thread_get(__u64 flags)
+{
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, flags);
+}
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * The BPF side, as one translation unit: maps, sending records, and the three sources of records.
+ * It keeps no totals: everything behind the ring buffer can be replayed from a recording.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include <gpumemtrace/config.h>
+
+#include "maps.bpf.h"
+#include "emit.bpf.h"
+#include "call.bpf.h"
+#include "ioctl.bpf.h"
+#include "proc.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The NVIDIA kernel driver's ioctls, read after they returned: what memory a process really got.
+ *
+ * Command numbers and structure offsets: NVIDIA/open-gpu-kernel-modules, compiled from the headers
+ * of 23 releases from 535.54.03 to 595.45.04; they are the same in all of them but for those in
+ * struct gmt_driver_layout. An ioctl returns 0 even when the driver refused: the status in the
+ * structure decides.
+ */
+#ifndef GMT_IOCTL_BPF_H
+#define GMT_IOCTL_BPF_H
+
+/* nv-ioctl-numbers.h, nv_escape.h: the number in _IOWR('F', number, structure) */
+#define NV_IOCTL_MAGIC 'F'
+#define NV_ESC_RM_ALLOC_MEMORY 0x27
+#define NV_ESC_RM_FREE 0x29
+#define NV_ESC_RM_ALLOC 0x2b
+#define NV_ESC_RM_DUP_OBJECT 0x34
+#define NV_ESC_RM_VID_HEAP_CONTROL 0x4a
+#define NV_ESC_IOCTL_XFER_CMD 0xd3
+#define NVOS64_SIZE 48 /* NV_ESC_RM_ALLOC comes as NVOS64 or as the shorter NVOS21 */
+
+/* uvm_ioctl.h: plain numbers without magic or size */
+#define UVM_REGISTER_GPU_VASPACE 25
+#define UVM_MAP_EXTERNAL_ALLOCATION 33
+#define UVM_FREE 34
+#define UVM_REGISTER_GPU 37
+#define UVM_UNMAP_EXTERNAL 66
+
+/* Classes, class/cl*.h */
+#define NV01_ROOT 0x0
+#define NV01_ROOT_NON_PRIV 0x1
+#define NV01_MEMORY_SYSTEM 0x3e
+#define NV01_MEMORY_LOCAL_USER 0x40
+#define NV01_ROOT_CLIENT 0x41
+#define NV01_DEVICE_0 0x80
+
+#define NVOS32_FUNCTION_ALLOC_SIZE 2
+#define NVOS32_FUNCTION_FREE 3
+
+#define MINOR_BITS 20 /* include/linux/kdev_t.h */
+
+/* A word at an offset of the target's structure. */
+#define USER32(base, offset) user32((base) + (offset), &bad)
+#define USER64(base, offset) user64((base) + (offset), &bad)
+
+static __always_inline __u32 user32(__u64 address, int *bad)
+{
+	__u32 v = 0;
+
+	*bad |= bpf_probe_read_user(&v, sizeof(v), (void *)address) != 0;
+	return v;
+}
+
+static __always_inline __u64 user64(__u64 address, int *bad)
+{
+	__u64 v = 0;
+
+	*bad |= bpf_probe_read_user(&v, sizeof(v), (void *)address) != 0;
+	return v;
+}
+
+static __always_inline int is_unreadable(int bad)
+{
+	if (bad)
+		count_loss(GMT_LOSS_IOCTL_UNREADABLE);
+	return bad;
+}
+
+/* The outermost running call of this thread. */
+static __always_inline void fill_cause(struct gmt_cause *cause)
+{
+	struct thread_state *state = thread_get(0);
+
+	if (!state || !state->depth)
+		return;
+	cause->api = state->frames[0].api;
+	cause->seq = state->frames[0].seq;
+}
+
+static __noinline int rm_alloc(__u64 p, __u32 size)
+{
+	struct gmt_rm_alloc rec = {};
+	__u64 params;
+	int bad = 0;
+
+	rec.status = USER32(p, size >= NVOS64_SIZE ? 40 : 28);
+	rec.class_id = USER32(p, 12);
+	if (rec.status && rec.class_id != NV01_MEMORY_LOCAL_USER)
+		return 0;
+	rec.client = USER32(p, 0);
+	rec.parent = USER32(p, 4);
+	rec.object = USER32(p, 8);
+	params = USER64(p, 16);
+	if (rec.class_id == NV01_MEMORY_LOCAL_USER || rec.class_id == NV01_MEMORY_SYSTEM) {
+		/* NV_MEMORY_ALLOCATION_PARAMS; size is the rounded one now */
+		rec.flags = USER32(params, 8);
+		rec.attr = USER32(params, 24);
+		rec.size = USER64(params, 64);
+	} else if (rec.class_id == NV01_DEVICE_0 && params) {
+		rec.device_id = USER32(params, 0);
+	} else if (rec.class_id <= NV01_ROOT_NON_PRIV || rec.class_id == NV01_ROOT_CLIENT) {
+		rec.client = rec.object;
+	}
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, RM_ALLOC);
+	return 0;
+}
+
+/* NVOS02_PARAMETERS: system memory and memory the process owns already. */
+static __noinline int rm_alloc_memory(__u64 p)
+{
+	struct gmt_rm_alloc rec = {};
+	int bad = 0;
+
+	if (USER32(p, 40))
+		return 0;
+	rec.client = USER32(p, 0);
+	rec.parent = USER32(p, 4);
+	rec.object = USER32(p, 8);
+	rec.class_id = USER32(p, 12);
+	rec.size = USER64(p, 32) + 1;
+	/* The flags are NVOS02's, not those of NV_MEMORY_ALLOCATION_PARAMS: left out. No memory of
+	 * class 0x40 comes this way. */
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, RM_ALLOC);
+	return 0;
+}
+
+static __noinline int rm_free(__u64 p)
+{
+	struct gmt_rm_free rec = {};
+	int bad = 0;
+
+	if (USER32(p, 12))
+		return 0;
+	rec.client = USER32(p, 0);
+	rec.parent = USER32(p, 4);
+	rec.object = USER32(p, 8);
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, RM_FREE);
+	return 0;
+}
+
+static __noinline int rm_dup(__u64 p)
+{
+	struct gmt_rm_dup rec = {};
+	int bad = 0;
+
+	if (USER32(p, 24))
+		return 0;
+	rec.client = USER32(p, 0);
+	rec.parent = USER32(p, 4);
+	rec.object = USER32(p, 8);
+	rec.client_src = USER32(p, 12);
+	rec.object_src = USER32(p, 16);
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, RM_DUP);
+	return 0;
+}
+
+/* NVOS32_PARAMETERS: the older way to allocate; sent as the objects of RM_ALLOC and RM_FREE. */
+static __noinline int rm_vid_heap(__u64 p)
+{
+	struct gmt_rm_alloc rec = {};
+	struct gmt_rm_free gone = {};
+	__u32 function;
+	int bad = 0;
+
+	function = USER32(p, 8);
+	rec.status = USER32(p, 20);
+	rec.client = USER32(p, 0);
+	rec.parent = USER32(p, 4);
+	rec.object = USER32(p, 44);
+	if (function == NVOS32_FUNCTION_FREE && !rec.status && !is_unreadable(bad)) {
+		gone.client = rec.client;
+		gone.parent = rec.parent;
+		gone.object = rec.object;
+		fill_cause(&gone.cause);
+		SEND(gone, RM_FREE);
+	}
+	if (function != NVOS32_FUNCTION_ALLOC_SIZE)
+		return 0;
+	rec.class_id = NV01_MEMORY_LOCAL_USER;
+	rec.flags = USER32(p, 52);
+	rec.attr = USER32(p, 56);
+	rec.size = USER64(p, 88);
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, RM_ALLOC);
+	return 0;
+}
+
+static __always_inline void rm_command(__u32 number, __u32 size, __u64 p)
+{
+	switch (number) {
+	case NV_ESC_RM_ALLOC:
+		rm_alloc(p, size);
+		break;
+	case NV_ESC_RM_ALLOC_MEMORY:
+		rm_alloc_memory(p);
+		break;
+	case NV_ESC_RM_FREE:
+		rm_free(p);
+		break;
+	case NV_ESC_RM_DUP_OBJECT:
+		rm_dup(p);
+		break;
+	case NV_ESC_RM_VID_HEAP_CONTROL:
+		rm_vid_heap(p);
+		break;
+	}
+}
+
+static __noinline int uvm_register_gpu(__u64 p)
+{
+	struct gmt_uvm_gpu rec = {};
+	int bad = 0;
+
+	if (USER32(p, 36))
+		return 0;
+	bad |= bpf_probe_read_user(rec.uuid, sizeof(rec.uuid), (void *)p) != 0;
+	if (!is_unreadable(bad))
+		SEND(rec, UVM_GPU);
+	return 0;
+}
+
+static __noinline int uvm_register_vaspace(__u64 p)
+{
+	struct gmt_uvm_vaspace rec = {};
+	int bad = 0;
+
+	if (USER32(p, 28))
+		return 0;
+	bad |= bpf_probe_read_user(rec.uuid, sizeof(rec.uuid), (void *)p) != 0;
+	rec.client = USER32(p, 20);
+	rec.vaspace = USER32(p, 24);
+	if (!is_unreadable(bad))
+		SEND(rec, UVM_VASPACE);
+	return 0;
+}
+
+static __noinline int uvm_map(__u64 p)
+{
+	__u32 client_offset = gmt.config.layout.uvm_map_client;
+	struct gmt_uvm_map rec = {};
+	int bad = 0;
+
+	if (USER32(p, client_offset + 8))
+		return 0;
+	rec.base = USER64(p, 0);
+	rec.length = USER64(p, 8);
+	rec.offset = USER64(p, 16);
+	bad |= bpf_probe_read_user(rec.uuid, sizeof(rec.uuid), (void *)(p + 24)) != 0;
+	rec.gpu_count = (__u32)USER64(p, gmt.config.layout.uvm_map_count);
+	rec.client = USER32(p, client_offset);
+	rec.memory = USER32(p, client_offset + 4);
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, UVM_MAP);
+	return 0;
+}
+
+static __noinline int uvm_unmap(__u64 p)
+{
+	struct gmt_uvm_unmap rec = {};
+	int bad = 0;
+
+	if (USER32(p, 32))
+		return 0;
+	rec.base = USER64(p, 0);
+	rec.length = USER64(p, 8);
+	bad |= bpf_probe_read_user(rec.uuid, sizeof(rec.uuid), (void *)(p + 16)) != 0;
+	if (!is_unreadable(bad))
+		SEND(rec, UVM_UNMAP);
+	return 0;
+}
+
+static __noinline int uvm_free(__u64 p)
+{
+	struct gmt_uvm_free rec = {};
+	int bad = 0;
+
+	if (USER32(p, gmt.config.layout.uvm_free_status))
+		return 0;
+	rec.base = USER64(p, 0);
+	if (!is_unreadable(bad))
+		SEND(rec, UVM_FREE);
+	return 0;
+}
+
+static __always_inline void uvm_command(__u32 command, __u64 p)
+{
+	switch (command) {
+	case UVM_REGISTER_GPU:
+		uvm_register_gpu(p);
+		break;
+	case UVM_REGISTER_GPU_VASPACE:
+		uvm_register_vaspace(p);
+		break;
+	case UVM_MAP_EXTERNAL_ALLOCATION:
+		uvm_map(p);
+		break;
+	case UVM_UNMAP_EXTERNAL:
+		uvm_unmap(p);
+		break;
+	case UVM_FREE:
+		uvm_free(p);
+		break;
+	}
+}
+
+/* Device number of an open file of the current process; 0: none. */
+static __always_inline __u32 rdev_of_fd(__u32 fd)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file **table = BPF_CORE_READ(fdt, fd), *file = 0;
+
+	if (fd >= BPF_CORE_READ(fdt, max_fds))
+		return 0;
+	if (bpf_probe_read_kernel(&file, sizeof(file), table + fd) || !file)
+		return 0;
+	return BPF_CORE_READ(file, f_inode, i_rdev);
+}
+
+static __always_inline int is_rm_number(__u32 number)
+{
+	return number == NV_ESC_RM_ALLOC || number == NV_ESC_RM_FREE || number == NV_ESC_RM_ALLOC_MEMORY ||
+	       number == NV_ESC_RM_DUP_OBJECT || number == NV_ESC_RM_VID_HEAP_CONTROL ||
+	       number == NV_ESC_IOCTL_XFER_CMD;
+}
+
+static __always_inline int is_uvm_command(__u32 command)
+{
+	return command == UVM_REGISTER_GPU || command == UVM_REGISTER_GPU_VASPACE ||
+	       command == UVM_MAP_EXTERNAL_ALLOCATION || command == UVM_UNMAP_EXTERNAL || command == UVM_FREE;
+}
+
+/* Cheapest tests first: NV_ESC_RM_CONTROL and other devices' ioctls leave at once. */
+static __always_inline int handle_ioctl(__u32 fd, __u32 command, __u64 p)
+{
+	int rm = (command >> 8 & 0xff) == NV_IOCTL_MAGIC && is_rm_number(command & 0xff);
+	__u32 number = command & 0xff, size = command >> 16 & 0x3fff, rdev;
+	int bad = 0;
+
+	if (!rm && !is_uvm_command(command))
+		return 0;
+	if (!gmt.config.trace_all && !is_target())
+		return 0;
+	rdev = rdev_of_fd(fd);
+	if (!rm) {
+		if (rdev != gmt.config.uvm_rdev && rdev >> MINOR_BITS != gmt.config.uvm_major)
+			return 0;
+		if (rdev && is_target())
+			uvm_command(command, p);
+		return 0;
+	}
+	if (rdev != gmt.config.ctl_rdev && rdev >> MINOR_BITS != gmt.config.nvidia_major)
+		return 0;
+	if (!rdev || !is_target())
+		return 0;
+	if (number == NV_ESC_IOCTL_XFER_CMD) { /* nv_ioctl_xfer_t: cmd@0 size@4 ptr@8 */
+		number = USER32(p, 0);
+		size = USER32(p, 4);
+		p = USER64(p, 8);
+		if (is_unreadable(bad))
+			return 0;
+	}
+	rm_command(number, size, p);
+	return 0;
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL_ARG1(regs) ((regs)->di)
+#define SYSCALL_ARG2(regs) ((regs)->si)
+#define SYSCALL_ARG3(regs) ((regs)->dx)
+#define SYSCALL_NR(regs) ((regs)->orig_ax)
+#define NR_ioctl 16 /* arch/x86/entry/syscalls/syscall_64.tbl */
+#else
+#define SYSCALL_ARG1(regs) ((regs)->orig_x0) /* x0 holds the result by now */
+#define SYSCALL_ARG2(regs) ((regs)->regs[1])
+#define SYSCALL_ARG3(regs) ((regs)->regs[2])
+#define SYSCALL_NR(regs) ((regs)->syscallno)
+#define NR_ioctl 29 /* include/uapi/asm-generic/unistd.h */
+#endif
+
+static __always_inline int ioctl_returned(struct pt_regs *regs)
+{
+	return handle_ioctl((__u32)SYSCALL_ARG1(regs), (__u32)SYSCALL_ARG2(regs), SYSCALL_ARG3(regs));
+}
+
+/* Costs the other system calls of the machine a fourth of what the next one does, but wants the
+ * tracepoint's number from tracefs, and 5.15's bpf_task_pt_regs(). */
+SEC("tp/syscalls/sys_exit_ioctl")
+int ioctl_tracepoint(struct trace_event_raw_sys_exit *ctx)
+{
+	if (ctx->ret)
+		return 0;
+	return ioctl_returned((struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+}
+
+/* Needs nothing but BTF; runs at the end of each system call. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(ioctl_sys_exit, struct pt_regs *regs, long ret)
+{
+	if (SYSCALL_NR(regs) != NR_ioctl || ret)
+		return 0;
+	return ioctl_returned(regs);
+}
+
+#endif

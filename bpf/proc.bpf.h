@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Targets being forked, replacing their program, and going away. */
+#ifndef GMT_PROC_BPF_H
+#define GMT_PROC_BPF_H
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct gmt_proc_fork rec = {};
+	__u32 parent_tgid = parent->tgid, tgid = child->tgid, one = 1;
+
+	if (child->pid != child->tgid || !gmt.config.follow_children)
+		return 0;
+	if (!bpf_map_lookup_elem(&targets, &parent_tgid))
+		return 0;
+	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
+		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+	fill_header(&rec.hdr, GMT_KIND_PROC_FORK, sizeof(rec));
+	rec.hdr.tgid = tgid;
+	rec.hdr.tid = child->pid;
+	rec.parent_tgid = parent_tgid;
+	rec.start_ns = child->start_boottime;
+	send(&rec, sizeof(rec));
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(proc_exec, struct task_struct *task)
+{
+	struct thread_state *state = thread_get(0);
+	struct gmt_proc_exec rec = {};
+	__u32 tgid = task->tgid;
+
+	if (state) {
+		state->depth = 0;
+		state->has_sent_ctx = 0;
+	}
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	rec.start_ns = task->group_leader->start_boottime;
+	bpf_get_current_comm(rec.comm, sizeof(rec.comm));
+	SEND(rec, PROC_EXEC);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(proc_exit, struct task_struct *task)
+{
+	struct gmt_proc_exit rec = {};
+	__u32 tgid = task->tgid;
+
+	/* The last thread: do_exit() has counted it off signal->live before this tracepoint. */
+	if (task->signal->live.counter)
+		return 0;
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	bpf_map_delete_elem(&targets, &tgid);
+	/* A signal that killed the group is in group_exit_code; exit_group() has put its status there
+	 * too; a single thread's exit() only in its own. */
+	rec.exit_code = task->signal->group_exit_code ?: task->exit_code;
+	SEND(rec, PROC_EXIT);
+	return 0;
+}
+
+#endif

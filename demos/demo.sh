@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# `make demo`: a job that uses GPU memory is traced from its start, recorded, and replayed. With a GPU it is the
+# real thing; without one the job runs on the stand-in driver, under real probes. Without root it asks sudo.
+#
+#   demos/demo.sh [SECONDS]
+set -eu
+
+cd "$(dirname "$0")/.."
+seconds=${1:-6}
+trace=build/gpumemtrace
+standin=build/standin/root
+recording=build/demo.gmt
+as_root=
+if [ "$(id -u)" != 0 ]; then
+	command -v sudo >/dev/null 2>&1 || { echo "demo: probes need root: run make demo as root" >&2; exit 4; }
+	as_root=sudo
+fi
+
+if command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+	echo "This machine has:"
+	nvidia-smi -L
+	if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+		set -- python3 demos/train.py "$seconds"
+	else
+		set -- build/demos/train "$seconds"
+	fi
+	root=
+else
+	echo "No GPU here: the job runs on a stand-in driver with two simulated GPUs. The probes are real."
+	set -- env LD_LIBRARY_PATH="$standin/usr/lib" build/demos/train "$seconds"
+	root="--driver-root $standin"
+fi
+
+echo
+echo "\$ gpumemtrace -o $recording -- $*"
+# shellcheck disable=SC2086 # $root is two words or none
+$as_root $trace $root --live -o $recording -- "$@"
+
+echo
+echo "The recording gives the same report on any machine, without root:"
+echo "\$ gpumemtrace replay $recording"
+$trace replay $recording | sed -n '1,4p'
+echo "..."

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the collector tells the BPF programs before they are loaded (read-only data). */
+#ifndef GPUMEMTRACE_CONFIG_H
+#define GPUMEMTRACE_CONFIG_H
+
+#include <gpumemtrace/api.h>
+
+#define GMT_INFLIGHT_DEPTH 8   /* calls of probed functions inside each other on one thread; a power of two */
+
+/* One probe point as BPF sees it: the row of api.h without its name. The index is the api id, which
+ * is also the cookie of the uprobe. */
+struct gmt_spec {
+	__u16 flags;             /* enum gmt_api_flag */
+	__u16 count;             /* values */
+	__u32 entry_reads;       /* bit i: caps[i] has to be read at entry */
+	__u32 caps[GMT_CALL_VALS];
+};
+
+/* Offsets, in bytes, that differ between driver releases (compiled from NVIDIA/open-gpu-kernel-modules,
+ * 535.54.03 to 595.45.04). */
+struct gmt_driver_layout {
+	__u32 uvm_map_count;     /* UVM_MAP_EXTERNAL_ALLOCATION_PARAMS.gpuAttributesCount */
+	__u32 uvm_map_client;    /* .hClient; hMemory and rmStatus follow it, 4 bytes each */
+	__u32 uvm_free_status;   /* UVM_FREE_PARAMS.rmStatus */
+	__u32 reserved;
+};
+
+struct gmt_config {
+	__u32 trace_all;         /* every process, not only those in the target map */
+	__u32 follow_children;   /* children of targets become targets */
+	__u32 nvidia_major;      /* character device major of /dev/nvidiactl and /dev/nvidiaN (195) */
+	__u32 uvm_major;         /* of /dev/nvidia-uvm, from /proc/devices; 0: none */
+	__u32 ctl_rdev;          /* if not 0: the one device that stands for nvidiactl (kernel's dev_t) */
+	__u32 uvm_rdev;          /* if not 0: likewise for nvidia-uvm */
+	__u32 self_tgid;         /* never a target: NVML makes ioctls of its own in the collector; 0: unknown */
+	__u32 reserved;
+	__u64 wake_bytes;        /* wake the reader when this many bytes wait in the ring */
+	struct gmt_driver_layout layout;
+};
+
+/* The read-only section .rodata.gmt. */
+struct gmt_rodata {
+	struct gmt_config config;
+	struct gmt_spec specs[GMT_API_MAX];
+};
+
+#endif

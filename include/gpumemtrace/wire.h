@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Wire records: the one contract between the BPF programs, the recording file and the ledger.
+ *
+ * Every record starts with struct gmt_hdr. Only fixed-width integers and byte arrays, explicit
+ * padding, host byte order (recordings carry the byte order in their file header), sizes a
+ * multiple of 8. Kinds are append-only and their values are written out: a retired kind leaves a
+ * hole. A reader skips and counts kinds it does not know. Times are CLOCK_MONOTONIC nanoseconds.
+ *
+ * Records below GMT_KIND_USER_FIRST come from the kernel, in ring-buffer order. Those from it on
+ * are written by the collector into the same stream, for what the kernel does not send: replaying
+ * the stream gives the same report on any machine.
+ */
+#ifndef GPUMEMTRACE_WIRE_H
+#define GPUMEMTRACE_WIRE_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define GMT_UUID_BYTES 16
+#define GMT_CALL_VALS 8      /* most values one call record carries */
+#define GMT_COMM_BYTES 16    /* TASK_COMM_LEN, include/linux/sched.h */
+
+#define GMT_KIND_USER_FIRST 0x8000
+
+/* X(NAME, value, struct, text): one list, expanded into the enum, the names and the size checks. */
+#define GMT_KINDS(X)                                                              \
+	X(CALL, 1, gmt_call, "driver API call")                                   \
+	X(RM_ALLOC, 2, gmt_rm_alloc, "kernel: RM object allocated")               \
+	X(RM_FREE, 3, gmt_rm_free, "kernel: RM object freed")                     \
+	X(RM_DUP, 4, gmt_rm_dup, "kernel: RM object duplicated")                  \
+	X(UVM_GPU, 5, gmt_uvm_gpu, "kernel: GPU registered with UVM")             \
+	X(UVM_VASPACE, 6, gmt_uvm_vaspace, "kernel: GPU VA space registered")     \
+	X(UVM_MAP, 7, gmt_uvm_map, "kernel: external allocation mapped")          \
+	X(UVM_UNMAP, 8, gmt_uvm_unmap, "kernel: external allocation unmapped")    \
+	X(UVM_FREE, 9, gmt_uvm_free, "kernel: VA range freed")                    \
+	X(PROC_FORK, 10, gmt_proc_fork, "process forked")                         \
+	X(PROC_EXEC, 11, gmt_proc_exec, "process replaced its program")           \
+	X(PROC_EXIT, 12, gmt_proc_exit, "process exited")                         \
+	X(SESSION, 0x8000, gmt_session, "session")                                \
+	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
+	X(PROC, 0x8002, gmt_proc, "process facts")                                \
+	X(ATTACH, 0x8003, gmt_attach, "process is traced from here on")           \
+	X(NVML, 0x8004, gmt_nvml, "NVML used bytes of a process")                 \
+	X(LOSS, 0x8005, gmt_loss, "loss counters")                                \
+	X(LIBRARY, 0x8006, gmt_library, "library probed")                         \
+	X(END, 0x8007, gmt_end, "end of session")
+
+enum gmt_kind {
+#define X(name, value, type, text) GMT_KIND_##name = value,
+	GMT_KINDS(X)
+#undef X
+};
+
+struct gmt_hdr {
+	__u16 size;   /* whole record in bytes, a multiple of 8 */
+	__u16 kind;   /* enum gmt_kind */
+	__u32 tgid;   /* process, as the initial pid namespace numbers it; 0: none */
+	__u32 tid;    /* thread, likewise; 0: none */
+	__u32 cpu;
+	__u64 ts_ns;  /* CLOCK_MONOTONIC */
+};
+
+/* When a call record was sent. */
+enum gmt_phase {
+	GMT_PHASE_DONE = 0,   /* at return, with its result: every call that is not a release */
+	GMT_PHASE_ENTER = 1,  /* a release, at entry: its address may be given out again before it returns */
+	GMT_PHASE_UNDO = 2,   /* a release that returned an error: take the ENTER with the same tid and seq back */
+};
+
+/* One call of a probed function. vals[] holds (hdr.size - sizeof) / 8 values, in the order of the
+ * operation's fields (api.h). */
+struct gmt_call {
+	struct gmt_hdr hdr;
+	__u16 api;       /* enum gmt_api */
+	__u8 phase;      /* enum gmt_phase */
+	__u8 unread;     /* bit i: vals[i] could not be read from the target and is 0 */
+	__s32 rc;        /* CUresult; 0 at ENTER */
+	__u32 seq;       /* number of the call in its thread; ties ENTER to UNDO and ioctls to calls */
+	__u32 stack_id;  /* 0: none */
+	__u64 vals[];
+};
+
+/* The call that was running on the thread when an ioctl returned. */
+struct gmt_cause {
+	__u16 api;       /* enum gmt_api of the outermost running call; 0: none */
+	__u16 reserved;
+	__u32 seq;       /* its gmt_call.seq */
+	__u32 stack_id;  /* 0: none */
+	__u32 reserved2;
+};
+
+/* NV_ESC_RM_ALLOC, NV_ESC_RM_ALLOC_MEMORY and NV_ESC_RM_VID_HEAP_CONTROL(ALLOC_SIZE), after return. */
+struct gmt_rm_alloc {
+	struct gmt_hdr hdr;
+	struct gmt_cause cause;
+	__u32 client;    /* hRoot; for a root client (class 0, 1, 0x41) equal to object */
+	__u32 parent;
+	__u32 object;
+	__u32 class_id;  /* hClass; 0x40 NV01_MEMORY_LOCAL_USER */
+	__u32 status;    /* NV_STATUS, 0 = NV_OK; failures are sent for memory classes only */
+	__u32 flags;     /* NV_MEMORY_ALLOCATION_PARAMS.flags, memory classes */
+	__u32 attr;      /* NV_MEMORY_ALLOCATION_PARAMS.attr, memory classes */
+	__u32 device_id; /* NV0080_ALLOC_PARAMETERS.deviceId, class 0x80; not the CUDA ordinal */
+	__u64 size;      /* bytes, rounded up by RM; 0 for classes without memory */
+};
+
+/* NV_ESC_RM_FREE and NV_ESC_RM_VID_HEAP_CONTROL(FREE), after a successful return. Children go too. */
+struct gmt_rm_free {
+	struct gmt_hdr hdr;
+	struct gmt_cause cause;
+	__u32 client;
+	__u32 parent;
+	__u32 object;
+	__u32 reserved;
+};
+
+struct gmt_rm_dup {
+	struct gmt_hdr hdr;
+	struct gmt_cause cause;
+	__u32 client;
+	__u32 parent;
+	__u32 object;
+	__u32 client_src;
+	__u32 object_src;
+	__u32 reserved;
+};
+
+struct gmt_uvm_gpu {
+	struct gmt_hdr hdr;
+	__u8 uuid[GMT_UUID_BYTES];
+};
+
+/* UVM_REGISTER_GPU_VASPACE: ties the VA space object, and so its parent device, to a GPU. */
+struct gmt_uvm_vaspace {
+	struct gmt_hdr hdr;
+	__u8 uuid[GMT_UUID_BYTES];
+	__u32 client;
+	__u32 vaspace;
+};
+
+/* UVM_MAP_EXTERNAL_ALLOCATION: [base, base + length) shows memory (client, memory) from offset on. */
+struct gmt_uvm_map {
+	struct gmt_hdr hdr;
+	struct gmt_cause cause;
+	__u64 base;
+	__u64 length;
+	__u64 offset;
+	__u32 client;
+	__u32 memory;
+	__u32 gpu_count;           /* GPUs it was mapped on; the first one owns the memory */
+	__u32 reserved;
+	__u8 uuid[GMT_UUID_BYTES]; /* the first */
+};
+
+struct gmt_uvm_unmap {
+	struct gmt_hdr hdr;
+	__u64 base;
+	__u64 length;
+	__u8 uuid[GMT_UUID_BYTES];
+};
+
+struct gmt_uvm_free {
+	struct gmt_hdr hdr;
+	__u64 base;   /* the whole range that begins here goes */
+};
+
+struct gmt_proc_fork {
+	struct gmt_hdr hdr;     /* tgid: the child */
+	__u32 parent_tgid;
+	__u32 reserved;
+	__u64 start_ns;         /* the child's task_struct.start_boottime */
+};
+
+struct gmt_proc_exec {
+	struct gmt_hdr hdr;
+	__u64 start_ns;
+	__u8 comm[GMT_COMM_BYTES];
+};
+
+struct gmt_proc_exit {
+	struct gmt_hdr hdr;
+	__s32 exit_code;        /* as wait(2) would give it: status << 8 | signal */
+	__u32 reserved;
+};
+
+/* ---- written by the collector ---- */
+
+enum gmt_layer {
+	GMT_LAYER_API = 1,      /* uprobes on libcuda */
+	GMT_LAYER_KERNEL = 2,   /* NVIDIA ioctls */
+	GMT_LAYER_NVML = 4,
+};
+
+struct gmt_session {
+	struct gmt_hdr hdr;
+	__u64 wall_ns;          /* CLOCK_REALTIME at hdr.ts_ns */
+	__u32 layers;           /* enum gmt_layer, or-ed: what was active */
+	__u32 reserved;
+	__u8 version[32];       /* gpumemtrace's, NUL-terminated like all strings here */
+	__u8 kernel[64];
+	__u8 host[64];
+	__u8 driver[64];        /* NVIDIA kernel driver, "580.159.04"; "" without one */
+	__u8 why_no_kernel[128];/* why the kernel layer is not active; "" if it is */
+	__u8 why_no_nvml[128];
+};
+
+enum gmt_gpu_flag {
+	GMT_GPU_MIG = 1,        /* a MIG instance; parent_index says of which GPU */
+	GMT_GPU_MIG_PARENT = 2, /* a GPU in MIG mode */
+};
+
+struct gmt_gpu {
+	struct gmt_hdr hdr;
+	__u32 index;            /* as nvidia-smi numbers it */
+	__s32 minor;            /* /dev/nvidia<minor>; -1 unknown */
+	__u32 flags;            /* enum gmt_gpu_flag */
+	__u32 parent_index;
+	__u64 total_bytes;      /* 0: unknown */
+	__u8 uuid[GMT_UUID_BYTES];
+	__u32 gpu_instance;     /* MIG only */
+	__u32 compute_instance;
+	__u8 name[96];
+	__u8 pci[32];           /* "00000000:3B:00.0" */
+};
+
+struct gmt_proc {
+	struct gmt_hdr hdr;
+	__u64 start_ns;         /* since boot, CLOCK_BOOTTIME; tells a reused pid apart */
+	__u32 uid;
+	__u32 ns_pid;           /* pid in its own namespace; = tgid where it has none */
+	__u32 parent_tgid;
+	__u32 reserved;
+	__u8 comm[GMT_COMM_BYTES];
+	__u8 cgroup[128];
+	__u8 cmdline[256];      /* arguments joined by a space, cut */
+};
+
+enum gmt_attach_flag {
+	GMT_ATTACH_FROM_START = 1, /* the process had not used a GPU before */
+};
+
+struct gmt_attach {
+	struct gmt_hdr hdr;
+	__u32 flags;
+	__u32 reserved;
+};
+
+enum gmt_nvml_when {
+	GMT_NVML_BASELINE = 0,  /* at attach: what was there before */
+	GMT_NVML_SAMPLE = 1,
+};
+
+struct gmt_nvml {
+	struct gmt_hdr hdr;     /* ts_ns: when NVML was asked; tgid: whose memory */
+	__u64 used_bytes;       /* nvmlProcessInfo_t.usedGpuMemory */
+	__u8 uuid[GMT_UUID_BYTES];
+	__u32 when;             /* enum gmt_nvml_when */
+	__u32 reserved;
+};
+
+/* X(NAME, text): why something is missing from the stream. Append-only. */
+#define GMT_LOSSES(X)                                                             \
+	X(RING_FULL, "records lost: ring buffer full")                            \
+	X(UNREADABLE, "arguments unreadable in the target")                       \
+	X(INFLIGHT_DEEP, "calls nested too deep")                                 \
+	X(INFLIGHT_ORPHAN, "returns without an entry")                            \
+	X(THREAD_STATE, "thread state could not be allocated")                    \
+	X(TARGET_MAP_FULL, "processes not followed: target map full")             \
+	X(IOCTL_UNREADABLE, "ioctl structures unreadable")                        \
+	X(RETURN_UNSEEN, "calls whose return was not seen")                       \
+	X(PROGRAM_SKIPPED, "probes skipped by the kernel")
+
+enum gmt_loss_cause {
+#define X(name, text) GMT_LOSS_##name,
+	GMT_LOSSES(X)
+#undef X
+	GMT_LOSS_COUNT
+};
+
+struct gmt_loss {
+	struct gmt_hdr hdr;
+	__u64 count[GMT_LOSS_COUNT]; /* since the start of the session; a reader takes as many as size holds */
+};
+
+struct gmt_library {
+	struct gmt_hdr hdr;
+	__u64 dev;
+	__u64 ino;
+	__u32 probes;           /* attached */
+	__u32 absent;           /* rows of the table this library does not export */
+	__u32 shifted;          /* placed behind endbr64 */
+	__u32 attach_us;
+	__u8 build_id[40];      /* hex, cut */
+	__u8 path[256];
+};
+
+struct gmt_end {
+	struct gmt_hdr hdr;
+	__u32 reason;           /* 0 asked for, 1 targets gone, 2 duration over, 3 error */
+	__u32 reserved;
+};
+
+#define GMT_WIRE_CHECK(type) _Static_assert(sizeof(struct type) % 8 == 0, #type " is not a multiple of 8")
+#define X(name, value, type, text) GMT_WIRE_CHECK(type);
+GMT_KINDS(X)
+#undef X
+_Static_assert(sizeof(struct gmt_hdr) == 24, "header layout");
+_Static_assert(sizeof(struct gmt_call) == 40, "call layout");
+_Static_assert(sizeof(struct gmt_rm_alloc) == 80, "RM alloc layout");
+
+#endif

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tracing costs, beside empty probes and bpftrace doing the same job. Run by `make bench`, as root.
+
+One process allocates and frees (pairs.c) on one core; tracers come and go around it, in turns, on the other
+cores. Machines are noisy: a round's time is that of its fastest batch, and a tracer's cost the median over rounds of
+its time less the untraced time of the same round.
+"""
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
+STANDIN = os.path.join(BUILD, "standin/root")
+CORES = sorted(os.sched_getaffinity(0))
+BPFTRACE = "bpftrace, an event each"
+BPFTRACE_EVENTS = """
+uprobe:LIB:cuMemAlloc_v2 { @out[tid] = arg0; @size[tid] = arg1; }
+uretprobe:LIB:cuMemAlloc_v2 /@size[tid]/ {
+  if (retval == 0) { printf("A %d %d %llx %llu %llu\\n", pid, tid, *(uint64 *)@out[tid], @size[tid], nsecs); }
+  delete(@out[tid]); delete(@size[tid]);
+}
+uprobe:LIB:cuMemFree_v2 { printf("F %d %d %llx %llu\\n", pid, tid, arg0, nsecs); @free[tid] = arg0; }
+uretprobe:LIB:cuMemFree_v2 /@free[tid]/ {
+  if (retval != 0) { printf("U %d %d %llx %llu\\n", pid, tid, @free[tid], nsecs); }
+  delete(@free[tid]);
+}
+interval:ms:100 { printf("ready\\n"); }
+"""
+# As memory tools in bpftrace do it: no event reaches user space, so no history, no peak's time, no other process.
+BPFTRACE_MAPS = """
+uprobe:LIB:cuMemAlloc_v2 { @out[tid] = arg0; @size[tid] = arg1; }
+uretprobe:LIB:cuMemAlloc_v2 /@size[tid]/ {
+  if (retval == 0) { @live[pid, *(uint64 *)@out[tid]] = @size[tid]; @bytes[pid] += @size[tid]; }
+  delete(@out[tid]); delete(@size[tid]);
+}
+uprobe:LIB:cuMemFree_v2 { @bytes[pid] -= @live[pid, arg0]; delete(@live[pid, arg0]); }
+interval:ms:100 { printf("ready\\n"); }
+"""
+
+
+def die(text):
+    sys.exit("bench: " + text)
+
+
+class Workload:
+    """pairs.c, on the last core."""
+
+    def __init__(self, library):
+        self.child = subprocess.Popen([os.path.join(BUILD, "tests/bench/pairs"), library], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, bufsize=1, env=workload_env(),
+                                      preexec_fn=lambda: os.sched_setaffinity(0, CORES[-1:]))
+        self.pid = self.child.pid
+        self.run(1000)
+
+    def run(self, count):
+        """Seconds for so many pairs."""
+        self.child.stdin.write(f"{count}\n")
+        line = self.child.stdout.readline()
+        if not line:
+            die("the workload ended")
+        return int(line.split()[0]) / 1e9
+
+    def ns_per_pair(self, batches=10, seconds=0.02):
+        """The fastest of a few batches: what else runs on the machine only ever adds."""
+        count = max(100, int(1000 * seconds / self.run(1000)))
+        return min(self.run(count) for _ in range(batches)) * 1e9 / count
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.wait()
+
+
+def workload_env():
+    return dict(os.environ, GPUMEMTRACE_STANDIN_ROOT=STANDIN)
+
+
+def off_core():
+    os.sched_setaffinity(0, CORES[:-1] or CORES)
+
+
+class Tracer:
+    """A program that traces the workload between start() and stop(); ready is what it prints by then."""
+    ready = "attached"
+    ready_on = "stdout"
+    end = "INT"
+
+    def __init__(self, name, command):
+        self.name, self.command = name, command
+        self.child = self.sink = None
+        self.start_seconds, self.stop_seconds = [], []
+
+    def start(self, workload):
+        self.sink = tempfile.TemporaryFile()
+        command = [str(workload.pid) if part == "PID" else part for part in self.command]
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=self.sink, stderr=self.sink,
+                                      preexec_fn=off_core)
+        started = time.monotonic()
+        while not re.search(self.ready, self.output()):
+            if self.child.poll() is not None or time.monotonic() - started > 30:
+                die(f"{self.name} did not start: {self.output()[-2000:]}")
+            time.sleep(0.005)
+        self.start_seconds.append(time.monotonic() - started)
+        time.sleep(0.2)
+
+    def output(self):
+        """The first and last of what it printed: bpftrace prints a line an event."""
+        size = os.fstat(self.sink.fileno()).st_size
+        return (os.pread(self.sink.fileno(), 20000, 0) + os.pread(self.sink.fileno(), 20000, max(20000, size - 20000))) \
+            .decode(errors="replace")
+
+    def stop(self):
+        started = time.monotonic()
+        if self.end == "INT":
+            self.child.send_signal(signal.SIGINT)
+        else:
+            self.child.stdin.close()
+        self.child.wait(30)
+        self.stop_seconds.append(time.monotonic() - started)
+        return self.output()
+
+
+class Empty(Tracer):
+    end = "close"
+
+
+class Gpumemtrace(Tracer):
+    ready = r"\n"          # the first line of JSON: a live view
+
+
+    def __init__(self, name, command):
+        super().__init__(name, command)
+        self.attach_seconds = []
+
+    def stop(self):
+        output = super().stop()
+        self.attach_seconds += [lib["attach_us"] / 1e6 for lib in report_of(output).get("libraries", [])]
+        return output
+
+
+class Bpftrace(Tracer):
+    ready = r"ready\n"
+
+    def __init__(self, name, script, library):
+        script = script.replace("LIB", library)
+        command = ["bpftrace", "-p", "PID", "-e", script]
+        if not os.path.exists("/sys/kernel/tracing/uprobe_events"):  # it needs tracefs to detach: in a mount namespace
+            command = ["unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"', "sh"] + command
+        super().__init__(name, command)
+
+
+def interleaved(workload, tracers, rounds):
+    """{name: [ns added to a pair, a round]}, and the untraced times."""
+    added, untraced = {t.name: [] for t in tracers}, []
+    for number in range(rounds):
+        for tracer in tracers[number % len(tracers):] + tracers[:number % len(tracers)]:
+            before = workload.ns_per_pair()
+            tracer.start(workload)
+            traced = workload.ns_per_pair()
+            tracer.stop()
+            base = (before + workload.ns_per_pair()) / 2
+            untraced.append(base)
+            added[tracer.name].append(traced - base)
+    return added, untraced
+
+
+def report_of(output):
+    """The last line of gpumemtrace --json."""
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {}
+
+
+def table(rows, widths):
+    for row in rows:
+        print("  " + "  ".join(f"{cell:<{w}}" if i == 0 else f"{cell:>{w}}"
+                               for i, (cell, w) in enumerate(zip(row, widths))))
+
+
+def cost(workload, tracers, rounds):
+    added, untraced = interleaved(workload, tracers, rounds)
+    base = statistics.median(untraced)
+    middle = {name: statistics.median(values) for name, values in added.items()}
+    empty = middle["empty probes"]
+    rows = [("", "ns a pair", "added", "x empty", "rounds from .. to")]
+    rows.append(("untraced", f"{base:.0f}", "", "", f"{min(untraced):.0f} .. {max(untraced):.0f}"))
+    for name, values in added.items():
+        rows.append((name, f"{base + middle[name]:.0f}", f"{middle[name]:.0f}", f"{middle[name] / empty:.2f}",
+                     f"{min(values):.0f} .. {max(values):.0f}"))
+    print(f"\nOne cuMemAlloc + cuMemFree pair of the stand-in (medians of {rounds} interleaved rounds)")
+    table(rows, (26, 10, 8, 8, 20))
+    return middle
+
+
+def storm(workload, command, seconds):
+    """As many pairs as one core makes: what arrives, what is lost, what the collector needs for it."""
+    tracer = Gpumemtrace("gpumemtrace", command)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    tracer.start(workload)
+    pairs, elapsed = 0, 0.0
+    while elapsed < seconds:
+        elapsed += workload.run(20000)
+        pairs += 20000
+    report = report_of(tracer.stop())
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    return report, pairs, elapsed, cpu
+
+
+def print_storm(report, pairs, elapsed, cpu):
+    records = sum(c["allocs"] + c["frees"] for p in report["processes"] for c in p["classes"].values())
+    lost = {cause: count for cause, count in report["losses"].items() if count}
+    rows = [("pairs made", f"{pairs}", f"{pairs / elapsed / 1e6:.2f} M/s"),
+            ("records through the ring", f"{report['records']['total']}", f"{report['records']['total'] / elapsed / 1e6:.2f} M/s"),
+            ("calls counted", f"{records}", "all" if records >= 2 * pairs else f"{2 * pairs - records} MISSING"),
+            ("lost", f"{report['lost']}", " ".join(f"{k} {v}" for k, v in lost.items()) or "none"),
+            ("collector's CPU time", f"{cpu:.2f} s", f"{cpu / elapsed * 100:.0f} % of a core"),
+            ("  of it for a record", f"{cpu / max(1, report['records']['total']) * 1e9:.0f} ns", "")]
+    table(rows, (26, 12, 20))
+
+
+def print_replay(workload, command, seconds):
+    """A recording of the storm, through reader, decoder and ledger; then the ledger alone."""
+    with tempfile.NamedTemporaryFile(suffix=".gmt") as recording:
+        report, _, elapsed, cpu = storm(workload, command + ["-o", recording.name], seconds)
+        records, size = report["records"]["total"], os.path.getsize(recording.name)
+        took = []
+        for _ in range(3):
+            started = time.monotonic()
+            subprocess.run([command[0], "replay", "--json", recording.name], check=True, stdout=subprocess.DEVNULL)
+            took.append(time.monotonic() - started)
+    print("\nRecording and replay (aim: 5 M records/s replayed on one core)")
+    table([("recorded while tracing", f"{records}", f"{size / records:.1f} bytes a record"),
+           ("collector's CPU time", f"{cpu:.2f} s", f"{cpu / elapsed * 100:.0f} % of a core"),
+           ("lost", f"{report['lost']}", ""),
+           ("replay of that file", f"{min(took):.2f} s", f"{records / min(took) / 1e6:.1f} M records/s")], (26, 12, 20))
+    print("\nThe ledger alone, from memory: records, speed, live allocations, memory for each")
+    sys.stdout.flush()
+    subprocess.run([os.path.join(BUILD, "tests/bench/ledger_bench")], check=True)
+
+
+def print_attach(tracer):
+    print("\nAttach and detach, while the program allocates (aim: attach in under 100 ms)")
+    table([("attach, all probes", median_ms(tracer.attach_seconds)),
+           ("start to first view", median_ms(tracer.start_seconds)),
+           ("Ctrl-C to exit", median_ms(tracer.stop_seconds))], (26, 30))
+
+
+def median_ms(values):
+    return f"{statistics.median(values) * 1000:.1f} ms ({min(values) * 1000:.1f} .. {max(values) * 1000:.1f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=5, help="of the storm")
+    args = parser.parse_args()
+    if os.geteuid():
+        die("needs root: sudo make bench")
+    folder = tempfile.TemporaryDirectory(prefix="gmt-bench-")
+    library = os.path.join(folder.name, "libcuda.so.1")  # a file of its own: nobody else's probes are in it
+    shutil.copy(os.path.join(STANDIN, "usr/lib/libcuda.so.1"), library)
+    command = [os.path.join(BUILD, "gpumemtrace"), "--json", "-i", "0.5", "--driver-root", STANDIN, "-p", "PID"]
+    tracers = [Empty("empty probes", [os.path.join(BUILD, "tests/bench/empty"),
+                                      os.path.join(BUILD, "tests/bench/empty.bpf.o"), library]),
+               Gpumemtrace("gpumemtrace", command)]
+    if shutil.which("bpftrace"):
+        tracers.append(Bpftrace(BPFTRACE, BPFTRACE_EVENTS, library))
+        tracers.append(Bpftrace("bpftrace, maps only", BPFTRACE_MAPS, library))
+    workload = Workload(library)
+    middle = cost(workload, tracers, args.rounds)
+    print(f"  gpumemtrace is {middle['gpumemtrace'] / middle['empty probes']:.2f} x the empty probes (aim: 1.3)"
+          + (f" and {middle['gpumemtrace'] / middle[BPFTRACE]:.2f} x bpftrace (aim: 0.5)"
+             if len(tracers) > 2 else "; bpftrace is not installed"))
+    report, pairs, elapsed, cpu = storm(workload, command, args.seconds)
+    print("\nAs much as one core can produce")
+    print_storm(report, pairs, elapsed, cpu)
+    print_attach(tracers[1])
+    print_replay(workload, command, args.seconds)
+    workload.end()
+
+
+if __name__ == "__main__":
+    main()

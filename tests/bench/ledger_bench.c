@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How fast the ledger takes records in, and what it needs for an allocation: synthetic streams of
+ * cuMemAlloc and cuMemFree records, made beforehand, applied from memory by one thread.
+ *
+ * Prints one line a stream: name, records, records per second, allocations that live at the end, bytes
+ * of the ledger's memory for each of them. With --json the same as JSON.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "core/ledger.h"
+
+#define MAX_SIZE (sizeof(struct gmt_call) + 2 * sizeof(uint64_t))
+
+struct stream {
+	unsigned char *data;
+	size_t size, records;
+	uint64_t seed;
+	uint32_t seq;
+};
+
+static uint64_t random_of(struct stream *s)   /* xorshift64 */
+{
+	s->seed ^= s->seed << 13;
+	s->seed ^= s->seed >> 7;
+	s->seed ^= s->seed << 17;
+	return s->seed;
+}
+
+static void stream_init(struct stream *s, size_t max_records)
+{
+	*s = (struct stream){ .data = malloc(max_records * MAX_SIZE), .seed = 0x9e3779b97f4a7c15 };
+	if (!s->data) {
+		fputs("ledger_bench: out of memory\n", stderr);
+		exit(1);
+	}
+}
+
+static void append(struct stream *s, enum gmt_api api, unsigned int threads, unsigned int count, uint64_t first,
+		   uint64_t second)
+{
+	struct {
+		struct gmt_call call;
+		uint64_t val[2];
+	} rec = { 0 };
+	uint32_t tid = 1000 + (threads > 1 ? random_of(s) % threads : 0);
+
+	rec.call.hdr = (struct gmt_hdr){
+		.size = sizeof(rec.call) + count * sizeof(uint64_t),
+		.kind = GMT_KIND_CALL,
+		.tgid = 1000,
+		.tid = tid,
+		.ts_ns = 1000 + s->records,
+	};
+	rec.call.api = api;
+	rec.call.phase = api == GMT_API_cuMemFree_v2 ? GMT_PHASE_ENTER : GMT_PHASE_DONE;
+	rec.call.seq = ++s->seq;
+	rec.val[0] = first;
+	rec.val[1] = second;
+	memcpy(s->data + s->size, &rec, rec.call.hdr.size);
+	s->size += rec.call.hdr.size;
+	s->records++;
+}
+
+static uint64_t address_of(uint64_t number)
+{
+	return 0x7f0000000000 + number * 512;
+}
+
+/*
+ * `live` allocations, then `pairs` times one is freed and one made. In order the freed one is the
+ * newest (a loop that allocates and frees); else any of them.
+ */
+static void make(struct stream *s, size_t live, size_t pairs, bool in_order, unsigned int threads)
+{
+	uint64_t *at = malloc((live + 1) * sizeof(*at)), next = 0;
+
+	stream_init(s, live + 2 * pairs);
+	for (size_t i = 0; i < live; i++) {
+		at[i] = address_of(next++);
+		append(s, GMT_API_cuMemAlloc_v2, threads, 2, at[i], 512 * (1 + random_of(s) % 4096));
+	}
+	for (size_t i = 0; i < pairs; i++) {
+		size_t which = in_order || !live ? live : random_of(s) % live;
+		uint64_t address = in_order ? address_of(next) : address_of(next++);
+
+		append(s, GMT_API_cuMemAlloc_v2, threads, 2, address, 512 * (1 + random_of(s) % 4096));
+		append(s, GMT_API_cuMemFree_v2, threads, 1, in_order ? address : at[which], 0);
+		if (!in_order)
+			at[which] = address;
+	}
+	free(at);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void run(const char *name, struct stream *s, bool json, bool last)
+{
+	struct ledger *ledger = ledger_new();
+	double start = now();
+
+	for (size_t pos = 0; pos < s->size;) {
+		const struct gmt_hdr *hdr = (const void *)(s->data + pos);
+
+		if (ledger_apply(ledger, hdr, hdr->size)) {
+			fputs("ledger_bench: a record was refused\n", stderr);
+			exit(1);
+		}
+		pos += hdr->size;
+	}
+	double seconds = now() - start, rate = s->records / seconds;
+	uint64_t live = ledger_live_allocs(ledger), bytes = ledger_memory(ledger);
+	double each = live ? (double)bytes / live : 0;
+
+	if (json)
+		printf("  {\"name\": \"%s\", \"records\": %zu, \"records_per_second\": %.0f, \"live\": %" PRIu64
+		       ", \"bytes_per_live\": %.1f}%s\n",
+		       name, s->records, rate, live, each, last ? "" : ",");
+	else
+		printf("%-34s %9zu records  %6.2f M/s  %8" PRIu64 " live  %6.1f bytes each\n", name, s->records,
+		       rate / 1e6, live, each);
+	ledger_free(ledger);
+	free(s->data);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		size_t live, pairs;
+		bool in_order;
+		unsigned int threads;
+	} cases[] = {
+		{ "pairs", 0, 2300000, true, 1 },
+		{ "pairs, 1,000 live", 1000, 2300000, false, 1 },
+		{ "pairs, 100,000 live", 100000, 2300000, false, 1 },
+		{ "pairs, 1,000,000 live", 1000000, 2300000, false, 1 },
+		{ "pairs, 100,000 live, 16 threads", 100000, 2300000, false, 16 },
+	};
+	size_t count = sizeof(cases) / sizeof(cases[0]);
+	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+
+	if (json)
+		puts("[");
+	for (size_t i = 0; i < count; i++) {
+		struct stream s;
+
+		make(&s, cases[i].live, cases[i].pairs, cases[i].in_order, cases[i].threads);
+		run(cases[i].name, &s, json, i == count - 1);
+	}
+	if (json)
+		puts("]");
+	return 0;
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# get_libcuda.sh DIR: unpacks Debian's non-free libcuda1 (driver 535) below DIR, without installing it and without touching
+# apt's own configuration, lists or cache. Prints the library's path. Status 1 with a sentence when it cannot be had.
+set -eu
+
+dir=$1
+found() { find "$dir/root" -name 'libcuda.so.[0-9][0-9]*' -type f 2>/dev/null | head -1; }
+fail() { echo "$*" >&2; exit 1; }
+
+if [ -n "$(found)" ]; then found; exit 0; fi
+command -v apt-get >/dev/null && command -v dpkg >/dev/null || fail "no apt-get"
+[ "$(dpkg --print-architecture)" = amd64 ] || fail "not amd64"
+. /etc/os-release
+[ "${ID-}" = debian ] || fail "not Debian"
+
+# The mirror that this machine uses for its own packages.
+uri=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
+	awk -v suite="$VERSION_CODENAME" '$2 == suite && $3 == "main" { print $1; exit }')
+[ -n "$uri" ] || fail "apt knows no mirror of $VERSION_CODENAME"
+
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/root"
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $VERSION_CODENAME non-free" >"$dir/sources.list"
+apt()
+{
+	apt-get -qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$dir/lists" \
+		-o Dir::Cache="$dir/cache" -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
+}
+apt update >/dev/null 2>&1 || fail "the package list cannot be fetched"
+(cd "$dir" && apt download libcuda1 >/dev/null 2>&1) || fail "libcuda1 cannot be fetched"
+dpkg -x "$dir"/libcuda1_*.deb "$dir/root"
+rm -rf "$dir"/libcuda1_*.deb "$dir/cache" "$dir/lists"
+[ -n "$(found)" ] || fail "libcuda1 holds no libcuda"
+found

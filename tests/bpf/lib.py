@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the root tests share: TAP, workloads on the simulated driver, gpumemtrace beside them, and the comparison.
+
+A workload (tests/standin/workloads) holds in a phase (Target.wait) while the tool's report is taken, so both speak of
+the same moment. Reports are the tool's --json; what they are compared with are the workload's own books, the simulated
+driver's account and NVML.
+"""
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
+TOOL = os.path.join(BUILD, "gpumemtrace")
+STANDIN = os.path.join(TOP, "build/standin")
+ROOT = os.path.join(STANDIN, "root")
+LIB = os.path.join(ROOT, "usr/lib/libcuda.so.1")
+LIB_ENDBR = os.path.join(ROOT, "usr/lib-endbr/libcuda.so.1")
+GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's 1
+GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
+MIB = 1 << 20
+PATIENCE = 20.0                                         # seconds until a test gives up
+
+
+class Skip(Exception):
+    pass
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, *what):
+    if not condition:
+        raise Failure(" ".join(map(str, what)))
+
+
+def equal(got, wanted, what):
+    check(got == wanted, f"{what}: {got!r}, not {wanted!r}")
+
+
+def main(*tests):
+    """Runs functions as TAP cases; the first line of a function's docstring is its name."""
+    if os.geteuid() != 0:
+        print("1..0 # skip needs root")
+        sys.exit(0)
+    for path in (TOOL, LIB):
+        if not os.path.exists(path):
+            print(f"1..1\nnot ok 1 - {path} has not been built")
+            sys.exit(1)
+    print(f"1..{len(tests)}", flush=True)
+    bad = 0
+    for number, test in enumerate(tests, 1):
+        name = (test.__doc__ or test.__name__).splitlines()[0]
+        try:
+            test()
+            print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
+        except Exception as error:      # a case that crashes has failed; the others still run
+            bad += 1
+            text = str(error) if isinstance(error, Failure) else "".join(traceback.format_exc().splitlines(True)[-5:])
+            print(f"not ok {number} - {name}\n# " + text.rstrip().replace("\n", "\n# "), flush=True)
+        finally:
+            Process.end_all()
+            while folders:
+                shutil.rmtree(folders.pop(), ignore_errors=True)
+    sys.exit(1 if bad else 0)
+
+
+folders = []
+
+
+def folder(prefix="gmt-test-", **options):
+    """A temporary folder that goes with the case."""
+    folders.append(tempfile.mkdtemp(prefix=prefix, **options))
+    return folders[-1]
+
+
+def workload(name):
+    return os.path.join(STANDIN, "workloads", name)
+
+
+def environment(lib=LIB, **more):
+    """The environment of a program that is to load `lib`."""
+    return {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(lib), **more}
+
+
+class Process:
+    """A child whose output lines can be waited for."""
+    running = []
+
+    def __init__(self, argv, **options):
+        self.popen = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, **options)
+        self.pid = self.popen.pid
+        self.out, self.err = [], []
+        self.news = queue.Queue()
+        self.readers = [self._reader(self.popen.stdout, self.out), self._reader(self.popen.stderr, self.err)]
+        Process.running.append(self)
+
+    def _reader(self, pipe, lines):
+        def read():
+            for line in pipe:
+                lines.append(line)
+                self.news.put(True)
+            self.news.put(False)
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        return thread
+
+    def wait_line(self, found, what):
+        """Until found() is true; a failure if the child ends or takes too long."""
+        end = time.monotonic() + PATIENCE
+        while not found():
+            try:
+                self.news.get(timeout=0.1)
+            except queue.Empty:
+                pass
+            check(time.monotonic() < end, f"{what}: waited for {PATIENCE} s", self.stderr())
+            if self.popen.poll() is not None and not any(r.is_alive() for r in self.readers):
+                check(found(), f"{what}: it ended with {self.popen.returncode}", self.stderr())
+
+    def stderr(self):
+        return "".join(self.err)
+
+    def send(self, number):
+        self.popen.send_signal(number)
+
+    def line(self, text="\n"):
+        self.popen.stdin.write(text)
+        self.popen.stdin.flush()
+
+    def finish(self):
+        """Waits for the end: (exit status as subprocess gives it, stdout)."""
+        try:
+            self.popen.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{self.popen.args} does not end; it said {self.stderr()}") from None
+        for reader in self.readers:
+            reader.join(2)
+        return self.popen.returncode, "".join(self.out)
+
+    @classmethod
+    def end_all(cls):
+        for process in cls.running:
+            if process.popen.poll() is None:
+                process.popen.kill()
+                process.popen.wait()
+        cls.running.clear()
+
+
+class Target(Process):
+    """A workload; hold: the phase in which it waits for go()."""
+
+    def __init__(self, *argv, hold=None, lib=LIB, env=None, prefix=(), **options):
+        if not os.path.isabs(argv[0]):
+            argv = (workload(argv[0]),) + argv[1:]
+        more = dict(env or {}, **({"WL_HOLD": hold} if hold else {}))
+        super().__init__(list(prefix) + list(argv), env=environment(lib, **more), **options)
+
+    def phases(self):
+        return [line[6:].strip() for line in self.err if line.startswith("phase=")]
+
+    def wait(self, phase, times=1):
+        self.wait_line(lambda: self.phases().count(phase) >= times, f"phase {phase}")
+
+    def go(self):
+        self.send(signal.SIGUSR1)
+
+    def books(self):
+        status, out = self.finish()
+        equal(status, 0, f"{self.popen.args}: exit status ({self.stderr()})")
+        return books_of(out)
+
+
+def books_of(out):
+    return {k: int(v) for k, v in (line.split("=", 1) for line in out.splitlines() if "=" in line)
+            if k.startswith(("gpu.", "proc."))}
+
+
+class Tool(Process):
+    """gpumemtrace with --json on the simulated driver."""
+
+    def __init__(self, *arguments, lib=LIB, root=ROOT, env=None, json_output=True, options=("--interval", "0.1"), **more):
+        argv = [TOOL, "--driver-root", root] + (["--json"] if json_output else []) + list(options) + list(arguments)
+        super().__init__(argv, env=environment(lib, **(env or {})), **more)
+
+    def views(self):
+        return [json.loads(line) for line in self.out if line.startswith("{")]
+
+    def ready(self):
+        """Until the probes are in place: the first view says so."""
+        self.wait_line(lambda: any(line.startswith("{") for line in self.out), "the first view")
+        return self
+
+    def report(self):
+        status, _ = self.finish()
+        reports = [v for v in self.views() if v["type"] == "report"]
+        check(len(reports) == 1, f"{len(reports)} reports, exit status {status}: {self.stderr()}")
+        reports[0]["exit_status"] = status
+        return reports[0]
+
+    def stop(self, number=signal.SIGINT):
+        self.send(number)
+        report = self.report()
+        equal(report["exit_status"], 0, "exit status " + self.stderr())
+        return report
+
+
+def process_of(report, pid):
+    found = [p for p in report["processes"] if p["pid"] == pid]
+    check(len(found) == 1, f"{len(found)} processes with pid {pid} in", [p["pid"] for p in report["processes"]])
+    return found[0]
+
+
+def row_of(process, uuid):
+    found = [g for g in process["gpus"] if g["uuid"] == uuid]
+    return found[0] if found else None
+
+
+METRICS = {"live": "live_bytes", "peak": "peak_bytes", "allocs": "allocs", "frees": "frees", "failed": "failed"}
+
+
+def compare(report, pid, books, clean=True, skip=()):
+    """The report's numbers of a process against what the workload noted; skip: metrics that do not count."""
+    process = process_of(report, pid)
+    wrong = []
+    for key, wanted in books.items():
+        parts = key.split(".")
+        if parts[-1] in skip:
+            continue
+        if parts[0] == "proc":
+            got = process["classes"][parts[1]][METRICS[parts[2]]]
+        else:
+            row = row_of(process, parts[1])
+            if row is None:
+                got = None
+            elif parts[2] == "physical":
+                got = row["physical"] and row["physical"]["live_bytes"]
+            else:
+                got = row["classes"][parts[2]][METRICS[parts[3]]]
+        if got != wanted:
+            wrong.append(f"{key}: {got}, not {wanted}")
+    if clean:
+        wrong += strange(report, process)
+    check(not wrong, "\n".join(wrong))
+    return process
+
+
+def strange(report, process):
+    """What a faultless run does not have: losses, anomalies, memory nobody named, bytes on no known GPU."""
+    wrong = [f"lost {k}: {v}" for k, v in report["losses"].items() if v]
+    wrong += [f"anomaly {k}: {v}" for k, v in process["anomalies"].items() if v]
+    for row in process["gpus"]:
+        if row["uuid"] not in (GPU_A, GPU_B):
+            held = [c for c, v in row["classes"].items() if v["allocs"] or v["live_bytes"] or v["frees"]]
+            if held or row["attributed"]["live_bytes"] or row["physical"] and row["physical"]["peak_bytes"]:
+                wrong.append(f"memory on an unknown GPU: {held} {row['physical']}")
+            continue
+        nvml = row["nvml"]
+        if nvml and sum(nvml["sum"].values()) != nvml["used_bytes"]:
+            wrong.append(f"NVML's number is not the sum on {row['uuid']}: {nvml}")
+        if process["from_start"] and nvml and nvml["sum"]["residual_bytes"]:
+            wrong.append(f"residual on {row['uuid']}: {nvml}")
+        if process["from_start"] and row["before_attach_bytes"]:
+            wrong.append(f"memory from before attach on {row['uuid']}: {row['before_attach_bytes']}")
+    return wrong
+
+
+def trace(*argv, hold="end", phase=None, tool=(), clean=True, skip=(), lib=LIB, root=ROOT, env=None):
+    """A workload traced with -a from its start, the report taken while it holds: (report's process, report, stdout)."""
+    tracer = Tool("-a", *tool, lib=lib, root=root).ready()
+    target = Target(*argv, hold=hold, lib=lib, env=env)
+    target.wait(phase or hold)
+    report = settled(tracer, target.pid)
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "the workload's exit status")
+    return compare(report, target.pid, books_of(out), clean, skip), report, out
+
+
+def settled(tracer, pid):
+    """The report, not before NVML has been asked once more and the ring has been emptied."""
+    seen = len(tracer.views())
+    tracer.wait_line(lambda: len(tracer.views()) >= seen + 3, "three more views")
+    return tracer.stop()
+
+
+def make_root(driver="580"):
+    """Another root of the simulated driver, of another release."""
+    path = folder()
+    subprocess.run([os.path.join(TOP, "tests/standin/mkroot.sh"), path, driver], check=True)
+    shutil.copytree(os.path.join(ROOT, "lib"), os.path.join(path, "lib"))
+    shutil.copytree(os.path.join(ROOT, "usr"), os.path.join(path, "usr"))
+    return path

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Bad input and bad circumstances: one clear sentence, the documented exit status, a clean end."""
+import os
+import subprocess
+import threading
+
+import lib
+from lib import Target, Tool, check, equal
+
+
+def run(*arguments, prefix=(), **env):
+    root = [] if "replay" in arguments else ["--driver-root", lib.ROOT]
+    done = subprocess.run([*prefix, lib.TOOL, *root, *arguments], env=lib.environment(**env), capture_output=True, text=True,
+                          timeout=lib.PATIENCE, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def says(arguments, status, *words, **more):
+    got, out, err = run(*arguments, **more)
+    equal(got, status, f"{arguments}: exit status ({err})")
+    check(err.strip(), f"{arguments}: no sentence")
+    check(all(w in err for w in words), f"{arguments}: not", words, "in", err)
+    check(len(err.splitlines()) <= 3, f"{arguments}: more than a sentence:", err)
+    check(not out, f"{arguments}: messages on stdout:", out)
+
+
+def no_such_pid():
+    """a pid that does not exist"""
+    says(["-p", "4194000"], 3, "4194000")
+    says(["-p", "0"], 2)
+    says(["-p", "abc"], 2, "abc")
+    says(["-p", "-5"], 2)
+    says(["-p", "99999999999999"], 2)
+
+
+def a_zombie():
+    """a process that has exited and was not waited for"""
+    child = subprocess.Popen(["true"])
+    while open(f"/proc/{child.pid}/stat", encoding="ascii").read().split()[2] != "Z":
+        pass
+    says(["-p", str(child.pid)], 3, str(child.pid))
+    child.wait()
+
+
+def a_thread():
+    """a thread's id: it says whose"""
+    target = Target("storm", "5", "2", "1024")
+    target.wait("ready")
+    tids = []
+    while len(tids) < 2:
+        tids = sorted(map(int, os.listdir(f"/proc/{target.pid}/task")))
+    says(["-p", str(tids[1])], 3, str(tids[1]), str(target.pid))
+
+
+def a_kernel_thread():
+    """a kernel thread"""
+    says(["-p", "2"], 3, "2")
+
+
+def not_cuda():
+    """a process without libcuda: it says so, waits, and ends with it"""
+    child = subprocess.Popen(["sleep", "1"])
+    threading.Thread(target=child.wait).start()     # as its shell would
+    status, _, err = run("-p", str(child.pid), "-d", "3")
+    check(status in (0, 3), "exit status", status)
+    check("libcuda" in err, err)
+
+
+def exits_during_attach():
+    """processes that exit while they are attached to: no crash, no hang, a sentence or a report"""
+    for _ in range(15):
+        target = Target("basic")
+        status, _, err = run("-p", str(target.pid), "-d", "2")
+        check(status in (0, 3), "exit status", status, err)
+        target.finish()
+
+
+def no_root():
+    """without root: it says what is missing"""
+    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    says(["-p", str(target.pid)], 4, "root", prefix=prefix)
+    says(["-a"], 4, "root", prefix=prefix)
+
+
+def no_btf():
+    """without /sys/kernel/btf: it says so"""
+    prefix = ("unshare", "--mount", "/bin/sh", "-c", 'mount -t tmpfs tmpfs /sys/kernel/btf && exec "$@"', "sh")
+    status, _, err = run("-a", "-d", "0.2", prefix=prefix)
+    equal(status, 4, "exit status " + err)
+    check("BTF" in err, err)
+
+
+def usage():
+    """nothing to do, unknown options, contradictions"""
+    says([], 2)
+    says(["--nonsense", "-a"], 2, "nonsense")
+    says(["-a", "-d", "soon"], 2, "soon")
+    says(["-a", "-p", "1"], 2)
+    says(["-a", "--ring-size", "tiny"], 2, "tiny")
+    says(["-a", "--layers", "magic"], 2, "magic")
+    says(["replay"], 2)
+    says(["--"], 2)
+
+
+def unwritable():
+    """a recording that cannot be written, a replay that cannot be read"""
+    says(["-a", "-d", "0.2", "-o", "/nonexistent/x.gmt"], 1, "/nonexistent/x.gmt")
+    got, _, err = run("replay", "/nonexistent/x.gmt")
+    equal(got, 1, "exit status " + err)
+    check("/nonexistent/x.gmt" in err, err)
+
+
+def foreign_library():
+    """--libcuda with a file that is none, or is not there"""
+    for path in ("/bin/true", "/nonexistent/libcuda.so.1", "/etc/passwd"):
+        _, _, err = run("-a", "-d", "0.2", "--no-live", "--libcuda", path)
+        check(path in err, "not named:", err)
+
+
+def no_nvml():
+    """without NVML: everything else works, and it says so"""
+    report = Tool("-a", "-d", "0.5", "--nvml", "off").report()
+    equal(report["exit_status"], 0, "exit status")
+    check("nvml" not in report["session"]["layers"], report["session"])
+    check(report["session"]["why_no_nvml"], "no reason given")
+    report = Tool("-a", "-d", "0.5", "--nvml", "/bin/true").report()
+    check(report["session"]["why_no_nvml"], "no reason given")
+
+
+if __name__ == "__main__":
+    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root, no_btf, usage, unwritable,
+             foreign_library, no_nvml)

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processes come and go: fork, exec, exit, kill -9, many short ones."""
+import signal
+import time
+
+import lib
+from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of
+
+
+def fork_child():
+    """a child that uses CUDA though its parent does not"""
+    tool = Tool("--", lib.workload("forks"), "fork", options=("--no-live",))
+    report = tool.report()
+    equal(report["exit_status"], 0, "exit status")
+    users = [p for p in report["processes"] if row_of(p, GPU_B)]
+    equal([row_of(p, GPU_B)["classes"]["device"]["peak_bytes"] for p in users], [13 * MIB], "peaks")
+
+
+def fork_then_exec():
+    """parent, child and what the child becomes: each has its own, and nothing is inherited"""
+    tool = Tool("-a").ready()
+    target = Target("forks", "exec", hold="end")
+    target.wait("end")                  # of the grandchild's program
+    child = [int(line[4:]) for line in target.err if line.startswith("pid=")][-1]
+    report = lib.settled(tool, child)
+    parent = process_of(report, target.pid)
+    equal(row_of(parent, GPU_B)["classes"]["device"]["live_bytes"], 17 * MIB, "the parent's live bytes")
+    rows = [row_of(p, GPU_B) for p in report["processes"] if p["pid"] == child and row_of(p, GPU_B)]
+    equal(len(rows), 1, "rows of the child")
+    equal(rows[0]["classes"]["device"]["allocs"], 106, "the child's allocations")
+    equal(rows[0]["nvml"]["sum"]["residual_bytes"], 0, "residual")
+
+
+def no_children():
+    """--no-children: only the command itself"""
+    tool = Tool("--no-children", "--", lib.workload("forks"), "exec", options=("--no-live",))
+    report = tool.report()
+    equal(len([p for p in report["processes"] if row_of(p, GPU_B)]), 1, "processes")
+
+
+def killed():
+    """kill -9: the report is whole, the process's memory is gone and so it says"""
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    tool = Tool("-p", str(target.pid)).ready()
+    time.sleep(0.3)
+    target.send(signal.SIGKILL)
+    report = tool.report()
+    process = process_of(report, target.pid)
+    equal((process["exited"], process["wait_status"]), (True, 9), "exit")
+    row = row_of(process, GPU_B)
+    check(row["classes"]["device"]["allocs"] > 3, "allocations", row["classes"]["device"]["allocs"])
+    equal((row["physical"]["live_bytes"], row["attributed"]["live_bytes"]), (0, 0), "live after the end")
+    equal(report["end_reason"], "targets_gone", "end reason")
+
+
+def killed_in_the_middle():
+    """... also while others go on under -a"""
+    tool = Tool("-a").ready()
+    victim, other = Target("basic", hold="end"), Target("basic", "1", hold="end")
+    victim.wait("end")
+    other.wait("end")
+    victim.send(signal.SIGKILL)
+    victim.popen.wait()
+    report = lib.settled(tool, other.pid)
+    check(process_of(report, victim.pid)["exited"], "not seen to exit")
+    other.go()
+    lib.compare(report, other.pid, other.books())
+
+
+def many_short():
+    """forty processes after each other, none lost and none mixed up"""
+    tool = Tool("-a").ready()
+    pids = []
+    for _ in range(40):
+        target = Target("procaddr", env={"STANDIN_CONTEXT_MIB": "16"})
+        pids.append(target.pid)
+        target.books()
+    report = lib.settled(tool, pids[-1])
+    for pid in pids:
+        process = process_of(report, pid)
+        device = row_of(process, GPU_B)["classes"]["device"]
+        equal((device["allocs"], device["frees"], process["exited"]), (5, 2, True), f"pid {pid}")
+
+
+if __name__ == "__main__":
+    lib.main(fork_child, fork_then_exec, no_children, killed, killed_in_the_middle, many_short)

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Driver releases: entries that begin with endbr64, structures and ways of asking that differ from 535 to 595."""
+import json
+import subprocess
+
+import lib
+from lib import LIB, LIB_ENDBR, check, equal, trace
+
+WORKLOADS = (("basic",), ("vmm",), ("pools",), ("contexts",), ("ipc",), ("host",), ("modules",))
+
+
+def probe_count():
+    listed = subprocess.run([lib.TOOL, "list", "--json"], capture_output=True, text=True, check=True).stdout
+    return len(json.loads(listed)["probes"])
+
+
+def one_driver(driver, libcuda, argv):
+    root = lib.make_root(driver)
+    _, report, _ = trace(*argv, lib=libcuda, root=root, env={"GPUMEMTRACE_STANDIN_ROOT": root})
+    check(report["session"]["driver"].startswith(driver), "driver", report["session"]["driver"])
+    equal(report["session"]["layers"], ["api", "kernel", "nvml"], "layers")
+
+
+def driver_case(driver, libcuda):
+    def test():
+        for argv in WORKLOADS:
+            try:
+                one_driver(driver, libcuda, argv)
+            except lib.Failure as why:
+                raise lib.Failure(f"{' '.join(argv)}: {why}") from None
+            lib.Process.end_all()
+    test.__doc__ = f"driver {driver}" + (", entries with endbr64" if libcuda == LIB_ENDBR else "")
+    return test
+
+
+def behind_endbr64():
+    """every probe is placed behind endbr64 where an entry begins with it, and nothing else is moved"""
+    _, report, _ = trace("basic", lib=LIB_ENDBR, env={"STANDIN_DRIVER": "580"})
+    library = [l for l in report["libraries"] if l["path"] == LIB_ENDBR][0]
+    check(library["probes"] > 100, "probes", library["probes"])
+    equal(library["behind_endbr64"], library["probes"], "behind endbr64")
+    equal(library["probes"] + library["absent"], probe_count(), "rows of the table")
+    check(library["absent"] >= 9, "what 535 lacks is absent:", library["absent"])
+    _, report, _ = trace("basic", lib=LIB)
+    library = [l for l in report["libraries"] if l["path"] == LIB][0]
+    equal((library["probes"], library["absent"], library["behind_endbr64"]), (probe_count(), 0, 0), "580")
+
+
+def unknown_driver():
+    """a release newer than any known: the newest layout is taken, and it works"""
+    one_driver("599.10", LIB, ("basic",))
+
+
+if __name__ == "__main__":
+    lib.main(behind_endbr64, driver_case("535", LIB_ENDBR), driver_case("550", LIB), driver_case("570", LIB),
+             driver_case("580", LIB), driver_case("590", LIB), unknown_driver)

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each layer alone: without the NVIDIA kernel driver, without NVML, with only some of them asked for."""
+import shutil
+
+import lib
+from lib import GPU_A, GPU_B, MIB, Target, Tool, check, equal, process_of, row_of, trace
+
+
+def no_driver():
+    """without the kernel driver's files: the API layer works alone and the output says so"""
+    root = lib.make_root()
+    shutil.rmtree(root + "/dev")
+    shutil.rmtree(root + "/proc")
+    tool = Tool("-a", root=root).ready()
+    target = Target("basic", hold="end", env={"GPUMEMTRACE_STANDIN_ROOT": root})
+    target.wait("end")
+    report = lib.settled(tool, target.pid)
+    check("kernel" not in report["session"]["layers"], report["session"]["layers"])
+    check(report["session"]["why_no_kernel_layer"], "no reason given")
+    target.go()
+    books = {k: v for k, v in target.books().items() if not k.endswith("physical")}
+    process = process_of(report, target.pid)
+    lib.compare(report, target.pid, books, clean=False)
+    equal(process["anomalies"]["gpu_unknown"], 0, "on an unknown GPU")
+
+
+def api_alone():
+    """--layers api"""
+    process, report, _ = trace("basic", tool=("--layers", "api"), skip=("physical",))
+    equal(report["session"]["layers"], ["api"], "layers")
+    for row in process["gpus"]:
+        equal((row["physical"], row["nvml"]), (None, None), "other layers' numbers")
+
+
+def api_and_nvml():
+    """--layers api,nvml: what no call asked for is the residual"""
+    process, _, _ = trace("basic", tool=("--layers", "api,nvml"), clean=False, skip=("physical",))
+    row = row_of(process, GPU_A)
+    check(row["nvml"]["sum"]["residual_bytes"] >= 518 * MIB, "a context at least:", row["nvml"])
+    equal(sum(row["nvml"]["sum"].values()), row["nvml"]["used_bytes"], "the sum")
+
+
+def kernel_alone():
+    """--layers kernel: exact physical bytes, nothing attributed"""
+    process, report, out = trace("basic", tool=("--layers", "kernel"), clean=False, skip=("live", "peak", "allocs", "frees", "failed"))
+    equal(report["session"]["layers"], ["kernel"], "layers")
+    for uuid in GPU_A, GPU_B:
+        equal(row_of(process, uuid)["attributed"]["live_bytes"], 0, "attributed")
+
+
+def wrong_layout_is_seen():
+    """ioctls of another release than the driver says: this very test can fail"""
+    tool = Tool("-a").ready()           # takes them for 580's
+    target = Target("vmm", hold="end", env={"STANDIN_DRIVER": "535"})
+    target.wait("end")
+    report = lib.settled(tool, target.pid)
+    target.go()
+    try:
+        lib.compare(report, target.pid, target.books())
+    except lib.Failure:
+        return
+    raise lib.Failure("535's structures read as 580's gave the right totals")
+
+
+if __name__ == "__main__":
+    lib.main(no_driver, api_alone, api_and_nvml, kernel_alone, wrong_layout_is_seen)

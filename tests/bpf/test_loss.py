@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Nothing is lost silently: a ring that is too small is counted; one of the usual size loses nothing."""
+import lib
+from lib import GPU_B, Target, Tool, check, equal, process_of, row_of
+
+PAIRS = 150000
+
+
+def storm(*options, threads=1, env=None):
+    """A storm of pairs traced from its start: (report, pairs made, exit status)."""
+    tool = Tool(*options, "--", lib.workload("storm"), "0", str(threads), "1024", options=("--no-live",),
+                env=dict(env or {}, PAIRS=str(PAIRS)))
+    report = tool.report()
+    return report, threads * PAIRS + 1
+
+
+def no_loss():
+    """as many records as one core can make: none lost, every pair counted"""
+    report, pairs = storm()
+    equal(report["lost"], 0, "lost")
+    device = row_of(report["processes"][0], GPU_B)["classes"]["device"]
+    equal((device["allocs"], device["frees"], device["live_bytes"]), (pairs, pairs, 0), "pairs")
+    equal(report["exit_status"], 0, "exit status")
+
+
+def threads():
+    """... and from four threads that reuse each other's addresses at once"""
+    report, pairs = storm(threads=4)
+    device = row_of(report["processes"][0], GPU_B)["classes"]["device"]
+    equal(report["lost"], 0, "lost")
+    equal(device["allocs"], pairs, "allocations")
+    equal(device["frees"], pairs, "frees")
+    equal(report["processes"][0]["anomalies"]["double_alloc"], 0, "double allocations")
+
+
+def flood(*options, reap=True, json_output=True):
+    """A ring of one page that nobody empties while a storm goes on: (tool, target)."""
+    target = Target("storm", "0", "1", "1024", hold="ready", env={"PAIRS": str(PAIRS)})
+    target.wait("ready")
+    tool = Tool("-p", str(target.pid), "--ring-size", "4096", *options, json_output=json_output)
+    tool.wait_line(lambda: tool.out, "the first view")
+    tool.send(lib.signal.SIGSTOP)
+    target.go()
+    target.wait("end")
+    if reap:
+        target.finish()
+    tool.send(lib.signal.SIGCONT)
+    return tool, target
+
+
+def tiny_ring():
+    """a ring of one page loses records, says how many and why, and the numbers fit together"""
+    tool, target = flood()
+    report = tool.report()
+    check(report["losses"]["ring_full"] > PAIRS, "lost", report["losses"])
+    equal(report["lost"], sum(report["losses"].values()) + report["records"]["malformed"], "the sum of losses")
+    row = row_of(process_of(report, target.pid), GPU_B)
+    seen = row["classes"]["device"]["allocs"] + row["classes"]["device"]["frees"] if row else 0
+    lost = report["losses"]["ring_full"]
+    check(seen + lost >= 2 * PAIRS, f"{seen} seen and {lost} lost of {2 * PAIRS}")
+    equal(report["exit_status"], 0, "exit status without --strict")
+
+
+def strict():
+    """--strict makes a loss an error (5), and its absence none"""
+    tool, _ = flood("--strict")
+    equal(tool.report()["exit_status"], 5, "exit status")
+    target = Target("basic", hold="start")
+    target.wait("start")
+    tool = Tool("-p", str(target.pid), "--strict").ready()
+    target.go()
+    equal(tool.report()["exit_status"], 0, "exit status without a loss")
+
+
+def said_in_text():
+    """the loss is printed next to the result for people, too"""
+    tool, _ = flood(json_output=False)
+    _, out = tool.finish()
+    check("ring buffer full" in out + tool.stderr(), out)
+
+
+def lost_exit():
+    """the session ends though the record of the target's exit was lost and nobody has waited for it"""
+    tool, _ = flood(reap=False)
+    equal(tool.report()["end_reason"], "targets_gone", "end reason")
+
+
+if __name__ == "__main__":
+    lib.main(no_loss, threads, tiny_ring, strict, said_in_text, lost_exit)

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which processes are traced: -p, -a, a command; what ends the session; the command's exit status."""
+import os
+import signal
+import subprocess
+import time
+
+import lib
+from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of
+
+
+def pids(report):
+    return {p["pid"] for p in report["processes"]}
+
+
+def one_pid():
+    """-p traces that process and no other"""
+    first, second = Target("longrun", "forever", hold="start"), Target("longrun", "forever", hold="start")
+    for target in first, second:
+        target.wait("start")
+    tool = Tool("-p", str(first.pid)).ready()
+    for target in first, second:
+        target.go()
+        target.wait("ready")
+    report = lib.settled(tool, first.pid)
+    equal(pids(report), {first.pid}, "processes")
+    check(process_of(report, first.pid)["gpus"], "nothing seen of the target")
+
+
+def several_pids():
+    """-p is repeatable, and takes a list"""
+    targets = [Target("basic", hold="start") for _ in range(3)]
+    for target in targets:
+        target.wait("start")
+    a, b, c = (t.pid for t in targets)
+    tool = Tool("-p", f"{a},{b}", "-p", str(c)).ready()
+    for target in targets:
+        target.go()
+    report = tool.report()      # all have exited: the session ends by itself
+    equal(report["exit_status"], 0, "exit status")
+    equal(report["end_reason"], "targets_gone", "end reason")
+    equal(pids(report), {a, b, c}, "processes")
+    for target in targets:
+        lib.compare(report, target.pid, target.books(), skip=("live", "physical"))
+
+
+def everything():
+    """-a traces what runs already and what comes later"""
+    early = Target("longrun", "forever", hold="start")
+    early.wait("start")
+    early.go()
+    early.wait("ready")
+    tool = Tool("-a").ready()
+    late = Target("basic", hold="end")
+    late.wait("end")
+    report = lib.settled(tool, late.pid)
+    check(not process_of(report, early.pid)["from_start"], "the early one was not seen from the start")
+    late.go()
+    lib.compare(report, late.pid, late.books())
+
+
+def duration():
+    """-d ends the session after that time"""
+    started = time.monotonic()
+    report = Tool("-a", "-d", "1").report()
+    took = time.monotonic() - started
+    check(0.9 < took < 5, f"it took {took} s")
+    equal((report["end_reason"], report["exit_status"]), ("duration", 0), "end")
+
+
+def command():
+    """-- CMD is traced from its start, with its children, and its output is its own"""
+    tool = Tool("--", lib.workload("forks"), "exec", options=("--no-live",))
+    report = tool.report()
+    equal(report["exit_status"], 0, "exit status " + tool.stderr())
+    comms = sorted(p["comm"] for p in report["processes"] if row_of(p, GPU_B))
+    equal(comms, ["basic", "forks"], "processes with GPU memory")
+    forks = [p for p in report["processes"] if p["comm"] == "forks"][0]
+    row = row_of(forks, GPU_B)
+    equal(row["classes"]["device"]["peak_bytes"], 36 * MIB, "the parent's peak")
+    check("child_status=0\n" in tool.out, "the command's own output is missing")
+
+
+def exit_status():
+    """the command's exit status is passed through, 128 + signal if it was killed"""
+    for script, wanted in (("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
+        tool = Tool("--", "/bin/sh", "-c", script, options=("--no-live",))
+        status, _ = tool.finish()
+        equal(status, wanted, script)
+
+
+def command_fails():
+    """a command that does not exist or cannot be run: 127, 126 and a sentence"""
+    for argv, wanted in (("/nonexistent/program", 127), ("no-such-program-anywhere", 127), ("/etc/passwd", 126), ("/tmp", 126)):
+        tool = Tool("--", argv, options=("--no-live",))
+        status, _ = tool.finish()
+        equal(status, wanted, argv)
+        check(argv in tool.stderr() and len(tool.err) == 1, "one sentence that names it:", tool.stderr())
+
+
+def signals():
+    """SIGINT and SIGTERM end with the report; the target lives on"""
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        report = Tool("-p", str(target.pid)).ready().stop(number)
+        equal(report["end_reason"], "requested", "end reason")
+    check(target.popen.poll() is None, "the target has ended")
+
+
+def command_interrupted():
+    """SIGTERM to gpumemtrace with a command: the report comes, and nothing is left running"""
+    tool = Tool("--", lib.workload("longrun"), "forever")
+    tool.wait_line(lambda: "phase=ready\n" in tool.err, "the command's start")
+    pid = int([line for line in tool.err if line.startswith("pid=")][0][4:])
+    tool.send(signal.SIGTERM)
+    report = tool.report()
+    check(process_of(report, pid)["gpus"], "nothing seen of the command")
+    time.sleep(0.2)
+    check(not os.path.exists(f"/proc/{pid}"), "the command still runs")
+
+
+def closed_pipe():
+    """a reader that goes away (SIGPIPE) ends it cleanly, with no word from the shell"""
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    done = subprocess.run(["/bin/sh", "-c", f"{lib.TOOL} --driver-root {lib.ROOT} --json -i 0.1 -d 5 -p {target.pid} | head -1"],
+                          env=lib.environment(), capture_output=True, text=True, timeout=lib.PATIENCE, check=False)
+    equal(done.returncode, 0, "head's status")
+    check("Broken" not in done.stderr or done.stderr.count("\n") <= 1, done.stderr)
+    check(target.popen.poll() is None, "the target has ended")
+
+
+if __name__ == "__main__":
+    lib.main(one_pid, several_pids, everything, duration, command, exit_status, command_fails, signals,
+             command_interrupted, closed_pipe)

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Wrong usage and bad input, each a sentence on standard error and its own exit status; no root, no GPU, no driver."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lint"))
+from tap import BUILD, TOP, Tap  # noqa: E402
+
+TOOL = os.path.join(BUILD, "gpumemtrace")
+RECORDINGS = sorted(glob.glob(os.path.join(TOP, "tests/data/*.gmt")))
+NOBODY = 65534
+
+
+def drop_root():
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+
+def run(*args, **options):
+    """As nobody, with nothing on standard input unless the test says otherwise."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([tool, *args], stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=drop_root,
+                          check=False, **options)
+
+
+def speaks(result, code, *words):
+    """What is wrong with an error: the status, or a sentence on standard error that does not say this."""
+    if result.returncode != code:
+        yield f"exit status {result.returncode}, not {code}: {result.stderr.strip()}"
+    if not re.match(r"gpumemtrace: .*\w", result.stderr):
+        yield f"no sentence on standard error: {result.stderr!r}"
+    for word in words:
+        if word not in result.stderr:
+            yield f"it does not say {word!r}: {result.stderr!r}"
+
+
+def silent(result):
+    if result.stdout:
+        yield f"something on standard output: {result.stdout[:200]!r}"
+
+
+def usage():
+    for args in [[], ["--bogus"], ["-p"], ["-p", "x"], ["-p", "0"], ["1234"], ["-a", "-p", "1"], ["replay"], ["-a", "-d", "-1"],
+                 ["-a", "-i", "0"], ["--"], ["-a", "--ring-size", "x"], ["-a", "--layers", "gpu"], ["replay", "a", "b"]]:
+        result = run(*args)
+        for wrong in [*speaks(result, 2), *silent(result)]:
+            yield f"{args}: {wrong}"
+
+
+def informs():
+    for option, word in (("--help", "Options:"), ("--version", "gpumemtrace ")):
+        result = run(option)
+        if result.returncode or word not in result.stdout or result.stderr:
+            yield f"{option}: status {result.returncode}, {result.stdout[:80]!r}, {result.stderr[:80]!r}"
+
+
+def without_root():
+    for args in (["-a"], ["-p", str(os.getpid())]):
+        result = run(*args)
+        yield from speaks(result, 4, "CAP_BPF")
+        yield from silent(result)
+    yield from speaks(run("--", "true"), 125, "CAP_BPF")
+
+
+def doctor():
+    result = run("doctor")
+    if result.returncode != 4 or "MISSING" not in result.stdout or "->" not in result.stdout:
+        yield f"as nobody: status {result.returncode}, {result.stdout[:200]!r}"
+    try:
+        json.loads(run("doctor", "--json").stdout)
+    except ValueError as error:
+        yield f"--json: {error}"
+
+
+def no_recording(folder):
+    files = {"text": b"hello\n", "empty": b"", "binary": bytes(range(256))}
+    for name, data in files.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+        yield from speaks(run("replay", os.path.join(folder, name)), 1)
+    yield from speaks(run("replay", os.path.join(folder, "missing")), 1, "missing")
+    yield from speaks(run("replay", folder), 1)
+    yield from speaks(run("replay", "-"), 1)
+
+
+def report(*args, **options):
+    """The last line of --json, or None."""
+    result = run("replay", "--json", *args, **options)
+    lines = result.stdout.splitlines()
+    return result, json.loads(lines[-1]) if lines else None
+
+
+def replays():
+    for path in RECORDINGS:
+        result, made = report(path)
+        if result.returncode or not made or made["type"] != "report" or not made["processes"]:
+            yield f"{path}: status {result.returncode}, {result.stderr.strip()}"
+        with open(path, "rb") as file:
+            piped = run("replay", "--json", "-", stdin=file)
+        if piped.stdout != result.stdout:
+            yield f"{path}: another report when it comes through standard input"
+
+
+def truncated(folder):
+    """Cut anywhere: a clean end, a note, and with --strict status 5."""
+    path = os.path.join(folder, "cut.gmt")
+    with open(max(RECORDINGS, key=os.path.getsize), "rb") as file:
+        data = file.read()
+    for size in range(len(data) // 23, len(data) - 1, len(data) // 23):
+        with open(path, "wb") as file:
+            file.write(data[:size])
+        result, made = report(path)
+        if result.returncode not in (0, 1) or (result.returncode == 0 and not made["notes"]):
+            yield f"{size} of {len(data)} bytes: status {result.returncode}, {result.stderr.strip()}"
+        if "incomplete" not in result.stderr and "recording" not in result.stderr:
+            yield f"{size} bytes: nothing is said of it"
+    yield from speaks(run("replay", "--strict", path), 5)
+
+
+def damaged(folder):
+    """A byte changed anywhere is noticed, or changes nothing."""
+    path = os.path.join(folder, "bad.gmt")
+    with open(RECORDINGS[0], "rb") as file:
+        data = bytearray(file.read())
+    _, wanted = report(RECORDINGS[0])
+    for at in range(3, len(data), len(data) // 40):
+        data[at] ^= 0x41
+        with open(path, "wb") as file:
+            file.write(data)
+        data[at] ^= 0x41
+        result, made = report(path)
+        if result.returncode < 0 or result.returncode > 1:
+            yield f"byte {at}: status {result.returncode}"
+        if result.returncode == 0 and not result.stderr and made["processes"] != wanted["processes"]:
+            yield f"byte {at}: another report, and nothing is said of it"
+
+
+def output_fails():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        yield from speaks(run("replay", RECORDINGS[0], stdout=full), 1, "No space left")
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = run("replay", RECORDINGS[0], stdout=writer)
+    os.close(writer)
+    if result.returncode < 0 and result.returncode != -13:
+        yield f"nobody reads: killed by signal {-result.returncode}"
+
+
+with tempfile.TemporaryDirectory(prefix="gmt-cli-") as place:
+    os.chmod(place, 0o755)
+    # A copy that nobody can reach, alone in its folder: the binary needs nothing beside it.
+    tool = os.path.join(place, "gpumemtrace")
+    with open(TOOL, "rb") as source, open(tool, "wb") as copy:
+        copy.write(source.read())
+    os.chmod(tool, 0o755)
+    tap = Tap()
+    tap.check("wrong usage is status 2 and a sentence", usage())
+    tap.check("--help and --version go to standard output", informs())
+    tap.check("without root: status 4 (125 with a command), and what would help", without_root())
+    tap.check("doctor says what is missing and the remedy", doctor())
+    tap.check("what is no recording is refused with status 1", no_recording(place))
+    tap.check("recordings replay without root, from a file and a pipe", replays())
+    tap.check("a truncated recording gives what is whole and says so; --strict makes it 5", truncated(place))
+    tap.check("a damaged recording never crashes it or passes unnoticed", damaged(place))
+    tap.check("a full disk or a closed pipe on standard output", output_fails())
+tap.done()

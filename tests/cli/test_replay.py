@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""gpumemtrace replay, doctor, list and --help as a person runs them: exit codes, sentences, JSON."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
+DATA = os.path.join(TOP, "tests", "data", "h200x2-ioctls-native.gmt")
+
+count = failed = 0
+
+
+def check(name, fine, more=""):
+    global count, failed
+    count += 1
+    failed += not fine
+    print("%sok %d - %s" % ("" if fine else "not ", count, name))
+    for line in [] if fine else str(more).splitlines():
+        print("# " + line)
+
+
+def run(*words, data=b"", out=subprocess.PIPE):
+    env = dict(os.environ, LC_ALL="C")
+    done = subprocess.run([BIN, *words], input=data, stdout=out, stderr=subprocess.PIPE, env=env, timeout=60)
+    return done.returncode, done.stdout or b"", done.stderr.decode()
+
+
+def says(name, words, code, sentence, **more):
+    """The exit code, one line on standard error that has the sentence, and the line's form."""
+    rc, out, err = run(*words, **more)
+    fine = rc == code and sentence in err and err.startswith("gpumemtrace: ") and err.count("\n") == 1
+    check(name, fine, "exit code %d\n%s" % (rc, err))
+    return out
+
+
+def with_file(folder, name, data):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def damaged(folder):
+    with open(DATA, "rb") as file:
+        whole = file.read()
+    cut = with_file(folder, "cut.gmt", whole[:-20])
+    out = says("a cut recording: what is whole, and a sentence", ["replay", cut], 0, "it ends in the middle; 397 records were read, the 84 bytes")
+    check("the report says it too", b"the recording is incomplete" in out and b"nothing was lost" not in out, out)
+    check("and it still has the numbers", b"nvidia-smi (NVML)" in out, out)
+    says("--strict makes it an error", ["replay", "--strict", cut], 5, "it ends in the middle")
+    out = says("JSON has it as a note", ["replay", "--json", cut], 0, "it ends in the middle")
+    check("one note", len(json.loads(out)["notes"]) == 1, out)
+    newer = with_file(folder, "newer.gmt", whole[:12] + b"\x63" + whole[13:])
+    says("a newer major version is refused", ["replay", newer], 1, "newer gpumemtrace")
+    flipped = with_file(folder, "flipped.gmt", whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
+    says("a flipped bit is found", ["replay", flipped], 0, "it is damaged")
+    says("an empty file", ["replay", with_file(folder, "empty", b"")], 1, "not a gpumemtrace recording")
+    says("another kind of file", ["replay", BIN], 1, "not a gpumemtrace recording")
+    says("a directory", ["replay", folder], 1, "Is a directory")
+    says("no file", ["replay", os.path.join(folder, "none.gmt")], 1, "No such file or directory")
+
+
+def whole():
+    rc, out, err = run("replay", DATA)
+    check("a recording: exit code 0 and no message", rc == 0 and not err, err)
+    check("what nvidia-smi said, and nothing left over",
+          b"946 MiB" in out and out.count(b"residual                          0\n") == 2, out.decode())
+    check("the same text again", run("replay", DATA)[1] == out)
+    with open(DATA, "rb") as file:
+        check("the same text from standard input", run("replay", "-", data=file.read())[1] == out)
+    check("--strict is content", run("replay", "--strict", DATA)[0] == 0)
+    view = json.loads(run("replay", "--json", DATA)[1])
+    check("JSON of a schema that is named", view["schema"] == "gpumemtrace/1" and view["type"] == "report", view)
+    sums = [sum(gpu["nvml"]["sum"].values()) == gpu["nvml"]["used_bytes"]
+            for process in view["processes"] for gpu in process["gpus"]]
+    check("the members of each sum add up", len(sums) == 2 and all(sums), view)
+    with open("/dev/full", "wb") as full:
+        says("a full disk under the report", ["replay", DATA], 1, "No space left on device", out=full)
+
+
+def schema():
+    try:
+        import jsonschema
+    except ImportError:
+        print("ok %d - the schema holds # SKIP no python3-jsonschema" % (count + 1))
+        return 1
+    with open(os.path.join(TOP, "user", "doc", "json-schema.json")) as file:
+        described = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(described)
+    view = json.loads(run("replay", "--json", DATA)[1])
+    errors = list(jsonschema.Draft202012Validator(described).iter_errors(view))
+    check("the schema holds", not errors, errors)
+    return 0
+
+
+def others():
+    rc, out, err = run("list", "--json")
+    probes = json.loads(out)["probes"]
+    check("list names the probes", rc == 0 and any(p["symbol"] == "cuMemAlloc_v2" for p in probes), err)
+    rc, out, err = run("doctor", "--json")
+    doctor = json.loads(out)
+    check("doctor says whether tracing works, by its exit code too", rc == (0 if doctor["works"] else 4), out)
+    check("each thing that is missing has a remedy",
+          all(f["remedy"] for f in doctor["features"] if f["state"] == "missing"), out)
+    rc, out, err = run("--help")
+    check("--help goes to standard output", rc == 0 and out.startswith(b"usage: ") and not err)
+    rc, out, err = run("--version")
+    check("--version", rc == 0 and out.startswith(b"gpumemtrace "))
+    says("wrong usage", ["--frobnicate"], 2, "there is no option --frobnicate")
+    says("nothing to trace", [], 2, "what is to be traced?")
+
+
+def main():
+    whole()
+    with tempfile.TemporaryDirectory() as folder:
+        damaged(folder)
+    skipped = schema()
+    others()
+    print("1..%d" % (count + skipped))
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Any records in any order: the ledger must not crash, and what it shows must add up.
+ *
+ * The input is a list of records, each {kind, mode, ...}. In raw mode the record's bytes follow. Else
+ * it is built from a few bytes, its numbers out of a small set: so frees meet allocations, ranges
+ * overlap and handles are used again.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "core/ledger.h"
+#include "core/probes.h"
+#include "core/view.h"
+
+#define X(name, value, type, text) { value, sizeof(struct type) },
+static const struct { uint16_t kind, size; } kinds[] = { GMT_KINDS(X) };
+#undef X
+
+enum {
+	MODE_RAW = 1, MODE_SHORT = 2, MODE_LONG = 4, MODE_ODD_KIND = 8, MODE_VIEW = 16, /* raw but for VIEW */
+	MODE_UNDO = 2, MODE_FAILED = 4, MODE_UNREAD = 8,
+};
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+union record {
+	uint64_t words[512];
+	struct gmt_hdr hdr;
+	struct gmt_call call;
+	struct gmt_rm_alloc rm_alloc;
+	struct gmt_uvm_map uvm_map;
+	struct gmt_uvm_unmap uvm_unmap;
+	struct gmt_uvm_free uvm_free;
+	struct gmt_nvml nvml;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint8_t byte(struct input *in)
+{
+	return in->size ? (in->size--, *in->data++) : 0;
+}
+
+/* A size or an address. */
+static uint64_t number(struct input *in)
+{
+	uint8_t b = byte(in);
+
+	if (b < 64)
+		return (uint64_t)b << 9;
+	if (b < 224)
+		return (uint64_t)(b & 31) << 21;
+	return b < 248 ? UINT64_MAX >> (b & 7) * 8 : b & 7;
+}
+
+static void must(bool holds, const char *what)
+{
+	if (!holds) {
+		fprintf(stderr, "does not hold: %s\n", what);
+		abort();
+	}
+}
+
+static void check_row(const struct view_row *row)
+{
+	uint64_t sum = 0;
+	int64_t named = row->context + row->modules + row->pool_reserve + row->rounding + row->other;
+
+	for (int i = 0; i < GMT_PURPOSE_COUNT; i++)
+		sum += row->by_purpose[i];
+	must(row->attributed.peak >= row->attributed.live, "attributed peak is not below live");
+	if (!row->has_physical)
+		return;
+	must(sum == row->physical.live, "purposes add up to the physical bytes");
+	must(row->physical.peak >= row->physical.live, "physical peak is not below live");
+	must((uint64_t)named == row->physical.live - row->attributed.live, "the named parts add up");
+}
+
+static void check(const struct ledger *ledger)
+{
+	struct view view;
+
+	view_build(ledger, &view);
+	for (size_t p = 0; p < view.proc_count; p++)
+		for (size_t r = 0; r < view.procs[p].row_count; r++)
+			check_row(&view.procs[p].rows[r]);
+	view_free(&view);
+}
+
+static size_t raw(struct input *in, union record *rec, unsigned int which, unsigned int mode)
+{
+	size_t size = kinds[which].size, have;
+
+	if (mode & MODE_SHORT)
+		size -= 8;
+	if (mode & MODE_LONG)
+		size += 8 * (mode >> 5);
+	have = in->size < size ? in->size : size;
+	memcpy(rec, in->data, have);
+	in->data += have;
+	in->size -= have;
+	rec->hdr.size = size;
+	rec->hdr.kind = kinds[which].kind + (mode & MODE_ODD_KIND ? 0x100 : 0);
+	return size;
+}
+
+static void build_call(struct input *in, struct gmt_call *call, unsigned int mode)
+{
+	const struct gmt_probe *probe;
+
+	call->api = byte(in) % GMT_API_MAX;
+	probe = &gmt_probes[call->api];
+	if (probe->flags & GMT_API_RELEASE)
+		call->phase = mode & MODE_UNDO ? GMT_PHASE_UNDO : GMT_PHASE_ENTER;
+	call->rc = mode & MODE_FAILED && call->phase != GMT_PHASE_ENTER ? 2 : 0;
+	call->unread = mode & MODE_UNREAD ? byte(in) : 0;
+	call->seq = byte(in) & 7;
+	for (unsigned int i = 0; i < probe->count; i++)
+		call->vals[i] = number(in);
+	call->hdr.size = sizeof(*call) + 8 * probe->count;
+}
+
+static void build_rm(struct input *in, union record *rec)
+{
+	/* Memory, the clients, a device, a VA space (class numbers: NVIDIA/open-gpu-kernel-modules). */
+	static const uint32_t classes[] = { 0x40, 0x40, 0x40, 0x41, 0x80, 0x90f1, 0x3e, 0x00 };
+	struct gmt_rm_alloc *rm = &rec->rm_alloc;
+
+	switch (rec->hdr.kind) {
+	case GMT_KIND_RM_ALLOC:
+		rm->cause.api = byte(in) % GMT_API_MAX;
+		rm->class_id = classes[byte(in) & 7];
+		rm->status = rm->status == 7;
+		rm->attr = rm->attr == 7 ? 1 << 25 : 0;
+		rm->flags = rm->flags == 7 ? 1 << 19 : 0;
+		rm->size = number(in);
+		break;
+	case GMT_KIND_UVM_MAP:
+		rec->uvm_map.base = number(in);
+		rec->uvm_map.length = number(in);
+		break;
+	case GMT_KIND_UVM_UNMAP:
+		rec->uvm_unmap.base = number(in);
+		rec->uvm_unmap.length = number(in);
+		break;
+	case GMT_KIND_UVM_FREE:
+		rec->uvm_free.base = number(in);
+		break;
+	case GMT_KIND_NVML:
+		rec->nvml.used_bytes = number(in);
+		rec->nvml.when &= 1;
+		break;
+	}
+}
+
+static size_t build(struct input *in, union record *rec, unsigned int which, unsigned int mode, uint64_t *ts_ns)
+{
+	uint32_t *body = (uint32_t *)(&rec->hdr + 1);
+	uint8_t who = byte(in);
+
+	*ts_ns += who;
+	rec->hdr = (struct gmt_hdr){ .size = kinds[which].size, .kind = kinds[which].kind, .tgid = 1 + (who & 1),
+		.tid = 1 + (who >> 1 & 3), .ts_ns = *ts_ns };
+	if (rec->hdr.kind == GMT_KIND_CALL) {
+		build_call(in, &rec->call, mode);
+		return rec->hdr.size;
+	}
+	/* Text is left empty; of the rest a byte fills two numbers. */
+	for (size_t i = 0; i < 20 && 4 * i < rec->hdr.size - sizeof(rec->hdr); i += 2) {
+		body[i] = byte(in);
+		body[i + 1] = body[i] >> 4 & 7;
+		body[i] &= 7;
+	}
+	build_rm(in, rec);
+	return rec->hdr.size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct ledger *ledger = ledger_new();
+	uint64_t ts_ns = 1000;
+
+	while (in.size >= 2) {
+		/* Calls are the half of all records. */
+		unsigned int which = byte(&in), mode = byte(&in);
+		union record rec = { 0 };
+
+		which = which & 1 ? 0 : (which >> 1) % (sizeof(kinds) / sizeof(kinds[0]));
+		size = mode & MODE_RAW ? raw(&in, &rec, which, mode) : build(&in, &rec, which, mode, &ts_ns);
+		ledger_apply(ledger, &rec, size);
+		if (mode & MODE_VIEW)
+			check(ledger);
+	}
+	check(ledger);
+	ledger_free(ledger);
+	return 0;
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A few seconds of each fuzzer, from seeds and with a fixed random seed: the same inputs every time as far
+# as the seconds allow. `make fuzz` gives it more time. A finding stays in build/fuzz/.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+fuzz=build/fuzz
+seconds=${FUZZ_SECONDS:-5}
+if [ ! -x $fuzz/fuzz_record ]; then
+	echo '1..0 # SKIP clang has no fuzzer runtime (libclang-rt-dev)'
+	exit 0
+fi
+mkdir -p $fuzz/seed_record $fuzz/seed_recfile $fuzz/seed_elf $fuzz/corpus_record $fuzz/corpus_recfile $fuzz/corpus_elf
+
+# Seeds: what the harnesses make of real things. A recording goes behind a zero byte (fuzz_recfile.c).
+for file in tests/golden/*.gmt tests/golden/*/*.gmt tests/data/*.gmt; do
+	[ -f "$file" ] && { printf '\0'; head -c 65536 "$file"; } >"$fuzz/seed_recfile/$(echo "$file" | tr / _)"
+done
+for file in build/standin/root/usr/lib/libcuda.so.1 build/standin/libcuda.so.1 "$(command -v true)"; do
+	[ -f "$file" ] && cp "$file" "$fuzz/seed_elf/$(basename "$file")"
+done
+echo 1..3
+n=0
+bad=0
+for name in record recfile elf; do
+	n=$((n + 1))
+	case $name in elf) max=131072 ;; recfile) max=65536 ;; *) max=8192 ;; esac
+	if $fuzz/fuzz_$name -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=$max \
+		-artifact_prefix="$fuzz/$name-" $fuzz/corpus_$name $fuzz/seed_$name >"$fuzz/$name.log" 2>&1; then
+		echo "ok $n - fuzz_$name: $(sed -n 's/^Done \([0-9]*\) runs.*/\1 runs/p' "$fuzz/$name.log")"
+	else
+		echo "not ok $n - fuzz_$name"
+		grep -v '^#[0-9]' "$fuzz/$name.log" | tail -n 40 | sed 's/^/# /'
+		bad=1
+	fi
+done
+exit $bad

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A scenario's comparisons: the tool's numbers beside torch's, NVML's and nvidia-smi's.
+
+Invariant: a comparison that could not be made is a failed one; only info() never fails.
+"""
+import threading
+import time
+
+import lib
+from lib import MIB
+
+NATIVE, EXPANDABLE, ASYNC = "native", "expandable", "async"
+ALLOC_CONF = {NATIVE: "", EXPANDABLE: "expandable_segments:True", ASYNC: "backend:cudaMallocAsync"}
+CLASS = {NATIVE: "device", EXPANDABLE: "vmm", ASYNC: "pool"}
+
+
+class Scenario:
+    """One scenario: its children, and the rows of its table."""
+
+    def __init__(self, run, name):
+        self.run, self.name, self.nvml = run, name, run.nvml
+        self.rows, self.workloads, self.tools = [], [], []
+        self.lock = threading.Lock()
+        self.seconds = 0.0
+
+    # ---- children ----
+
+    def tool(self, *options, workload=None, name=None):
+        """gpumemtrace with these options; with a workload it is started by it, from the start."""
+        name = f"{self.name}{'.' + name if name else ''}"
+        options = [*options, "-o", f"{self.run.scratch}/{name}.gmt"]
+        tool = lib.Tool(self.run, name, *options, command=workload and workload.command,
+                        env=workload and workload.env)
+        self.tools.append(tool)
+        return tool
+
+    def workload(self, *command, mode=None, env=None):
+        env = dict(env or {})
+        if mode:
+            env["PYTORCH_CUDA_ALLOC_CONF"] = ALLOC_CONF[mode]
+        workload = lib.Workload(self.run, *command, env=env)
+        self.workloads.append(workload)
+        return workload
+
+    def close(self):
+        for workload in self.workloads:
+            workload.leave()
+            workload.listener.close()
+        for tool in self.tools:
+            if tool.proc.poll() is None:
+                tool.proc.terminate()
+        for proc in [w.proc for w in self.workloads if w.proc] + [t.proc for t in self.tools]:
+            if proc.poll() is None:
+                try:
+                    proc.wait(5)
+                except Exception:
+                    proc.kill()
+
+    # ---- rows ----
+
+    def row(self, step, what, shown, truth, good, unit=""):
+        with self.lock:
+            self.rows.append({"scenario": self.name, "step": step, "what": what, "tool": shown, "truth": truth,
+                              "ok": good, "unit": unit})
+        if good is False:
+            self.run.say(f"MISMATCH {self.name}/{step}: {what}: gpumemtrace {shown}, truth {truth} {unit}")
+
+    def equal(self, step, what, shown, truth, unit="bytes"):
+        self.row(step, what, shown, truth, shown == truth, unit)
+
+    def true(self, step, what, good, shown="", truth=""):
+        self.row(step, what, shown, truth, bool(good))
+
+    def info(self, step, what, shown, truth=""):
+        self.row(step, what, shown, truth, None)
+
+    # ---- comparisons ----
+
+    def adds_up(self, step, tool, truth, uuids=None, from_start=True):
+        """physical (+ what was there before) equals NVML on each GPU NVML lists, residual 0. The view."""
+        used = self.nvml.used(truth["pid"])
+        ts = max(truth["ts_ns"], time.monotonic_ns())
+        view = tool.at(truth["pid"], ts, uuids if uuids is not None else list(used))
+        proc = view.process(truth["pid"])
+        for uuid, bytes_used in sorted(used.items()):
+            row = proc.row(uuid)
+            where = f"{step} GPU {row.index}"
+            self.true(where, "the kernel layer is active", row.physical is not None)
+            self.equal(where, "NVML as gpumemtrace saw it = NVML", row.nvml, bytes_used)
+            parts = "physical" if from_start else "physical + before attach"
+            self.equal(where, parts + " = NVML", row.total(), bytes_used)
+            self.equal(where, "residual = 0", row.residual, 0)
+            self.equal(where, "the parts' sum = NVML", row.sum, bytes_used)
+            if from_start:
+                self.equal(where, "before attach = 0", row.before, 0)
+        self.equal(step, "records lost", view.lost, 0, "")
+        return view, proc
+
+    def smi_agrees(self, step, proc):
+        """nvidia-smi prints the MiB that the tool shows."""
+        smi = self.run.smi(proc.pid)
+        if smi is None:
+            self.info(step, "nvidia-smi", "not there")
+            return
+        for uuid, value in sorted(smi.items()):
+            row = proc.row(uuid)
+            where = f"{step} GPU {row.index}"
+            self.equal(where, "physical + before attach = nvidia-smi", row.total() // MIB, value, "MiB")
+
+    def torch_agrees(self, step, mode, proc, truth, peaks=True):
+        """Live bytes are what torch has reserved (cudaMallocAsync: what it has allocated), on each GPU."""
+        cls = CLASS[mode]
+        for gpu in truth["gpus"]:
+            if not gpu["reserved_peak"]:
+                continue
+            row = proc.row(gpu["uuid"])
+            where = f"{step} GPU {row.index}"
+            if mode == ASYNC:
+                self.equal(where, "pool live = torch allocated", row.live(cls), gpu["allocated"])
+                self.equal(where, "pool physical = torch reserved", row.by_purpose.get("pool", 0), gpu["reserved"])
+            else:
+                self.equal(where, f"{cls} live = torch reserved", row.live(cls), gpu["reserved"])
+                if peaks:
+                    self.equal(where, f"{cls} peak = torch peak", row.peak(cls), gpu["reserved_peak"])
+        self.equal(step, "pinned = torch pinned", proc.live("pinned"), truth["pinned"])
+
+    def classes_agree(self, step, proc, truth):
+        for cls, live in sorted(truth["live"].items()):
+            self.equal(step, f"{cls} live", proc.live(cls), live)
+
+    def ended_clean(self, step, tool, status, view, want):
+        self.equal(step, "exit status", status, want, "")
+        self.true(step, "a report at the end", view and view.is_report)
+        self.equal(step, "records lost", view and view.lost, 0, "")
+        for name, count in sorted(view.anomalies.items() if view else ()):
+            if count:
+                self.info(step, f"anomaly {name}", count)

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The runner itself: tests/run must not take a crash, a hang or a short plan for success."""
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import tempfile
+
+from tap import TOP, Tap
+
+sys.dont_write_bytecode = True
+loader = importlib.machinery.SourceFileLoader("runner", os.path.join(TOP, "tests/run"))
+runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))
+loader.exec_module(runner)
+
+# script: passed, failed, skipped
+CASES = [
+    ("echo 1..2; echo ok 1 - a; echo 'ok 2 - b # SKIP no GPU'", (1, 0, 1)),
+    ("echo 1..1; echo not ok 1 - a; exit 1", (0, 1, 0)),
+    ("echo ok 1 - a; echo 1..1", (1, 0, 0)),
+    ("echo '1..0 # SKIP needs root'", (0, 0, 1)),
+    ("echo 1..1; echo ok 1 - a; echo 1..1; echo ok 1 - b", (2, 0, 0)),
+    ("echo 1..1; echo ok 1 - a; exit 3", (1, 1, 0)),
+    ("echo 1..3; echo ok 1 - a; echo ok 2 - b", (2, 1, 0)),
+    ("echo 1..1; echo ok 1 - a; kill -SEGV $$", (1, 1, 0)),
+    ("echo ok 1 - a", (1, 1, 0)),
+    ("true", (0, 1, 0)),
+    ("echo 1..1; echo ok 1 - a; echo 'Bail out! no'", (1, 1, 0)),
+    ("# timeout: 1\necho 1..1; echo ok 1 - a; sleep 60", (1, 1, 0)),
+    ("echo 1..1; sleep 60 & echo ok 1 - a", (1, 0, 0)),
+]
+
+
+def wrong(script, wanted):
+    with tempfile.TemporaryDirectory() as place:
+        path = os.path.join(place, "test_it")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + script + "\n")
+        os.chmod(path, 0o755)
+        outcome, _, _, took = runner.run(path, place)
+    got = (outcome.passed, outcome.failed, outcome.skipped)
+    if got != wanted:
+        yield f"{got}, not {wanted}: {outcome.notes}"
+    if took > 30:
+        yield f"it took {took:.0f} s"
+
+
+tap = Tap()
+for text, counts in CASES:
+    tap.check(text.replace("#", "").replace("\n", "; "), wrong(text, counts))
+tap.done()

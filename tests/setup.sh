@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Installs what the build and the tests need and what is not there yet, on Debian 12 or Ubuntu 24.04.
+# Nothing is done when everything is there, so it may be called at any time, offline too.
+#
+#   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with
+set -eu
+
+# package, and a program or a file (with wildcards) that shows that it is there
+needs='
+make               make
+gcc                gcc
+libc6-dev          /usr/include/stdio.h
+clang              clang
+llvm               llvm-strip
+libbpf-dev         /usr/include/bpf/libbpf.h
+libelf-dev         /usr/include/libelf.h
+zlib1g-dev         /usr/include/zlib.h
+libzstd-dev        /usr/include/zstd.h
+libjansson-dev     /usr/include/jansson.h
+libcmocka-dev      /usr/include/cmocka.h
+python3            python3
+'
+# Without these a few tests are skipped: the fuzzers, and the check of the JSON schema.
+extras='
+libclang-rt-dev    /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
+python3-jsonschema /usr/lib/python3/dist-packages/jsonschema
+'
+bench='
+bpftrace           bpftrace
+'
+[ -z "${WITH_BENCH:-}" ] || extras="$extras$bench"
+
+missing() {
+	# shellcheck disable=SC2086 # the wildcards are meant to be expanded
+	echo "$1" | while read -r package sign; do
+		case $sign in
+		'') ;;
+		/*) ls -d $sign >/dev/null 2>&1 || printf '%s ' "$package" ;;
+		*) command -v "$sign" >/dev/null 2>&1 || printf '%s ' "$package" ;;
+		esac
+	done
+}
+
+apt() {
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" </dev/null >"$log" 2>&1
+}
+
+# The lists of a fresh image are empty or old: they are fetched only when they do not do.
+install() {
+	# shellcheck disable=SC2086 # a list of packages
+	apt install -y --no-install-recommends $1 ||
+		{ apt update && apt install -y --no-install-recommends $1; }
+}
+
+need=$(missing "$needs")
+extra=$(missing "$extras")
+if [ -n "$need$extra" ] && ! command -v apt-get >/dev/null 2>&1; then
+	[ -z "$need" ] && exit 0
+	echo "setup: there is no apt-get here. Please install what these Debian packages hold: $need" >&2
+	exit 1
+fi
+as_root=
+if [ "$(id -u)" != 0 ]; then
+	as_root=sudo
+	if ! command -v sudo >/dev/null 2>&1; then
+		if [ -n "$need" ]; then
+			echo "setup: as root, run: apt-get install -y $need" >&2
+			exit 1
+		fi
+		extra=
+	fi
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if [ -n "$need" ]; then
+	echo "setup: installing $need$extra" >&2
+	if ! install "$need"; then
+		cat "$log" >&2
+		echo "setup: apt-get install -y $need failed" >&2
+		exit 1
+	fi
+fi
+for package in $extra; do
+	install "$package" || echo "setup: without $package some tests are skipped" >&2
+done
+
+if [ -n "${1:-}" ]; then
+	mkdir -p "$(dirname "$1")"
+	touch "$1"
+fi

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams, their capture into graphs, and launches: work itself does nothing here. */
+#include "standin.h"
+
+struct stream *stream_get(CUstream handle)
+{
+	return (uintptr_t)handle <= CU_STREAM_PER_THREAD ? NULL : object_get(handle, OBJECT_STREAM);
+}
+
+static CUresult create(CUstream *out)
+{
+	CUresult why = CUDA_SUCCESS;
+	struct ctx *ctx = ctx_current(&why);
+	struct stream *stream;
+
+	if (!ctx)
+		return why;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	stream = object_new(OBJECT_STREAM);
+	stream->ctx = ctx;
+	*out = (CUstream)stream;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	(void)flags;
+	API(create(stream));
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	(void)flags, (void)priority;
+	API(create(stream));
+}
+
+static CUresult destroy(CUstream handle)
+{
+	struct stream *stream = stream_get(handle);
+
+	if (!stream)
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_delete(stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+	API(destroy(stream));
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	API(destroy(stream));
+}
+
+static CUresult synchronize(CUstream stream)
+{
+	CUresult why = CUDA_SUCCESS;
+	struct ctx *ctx = ctx_of_stream(stream, &why);
+
+	if (ctx)
+		pool_sync(ctx->device);
+	return why;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	API(synchronize(stream));
+}
+
+CUresult cuStreamSynchronize_ptsz(CUstream stream)
+{
+	API(synchronize(stream));
+}
+
+static CUresult begin(CUstream handle, CUgraph into)
+{
+	struct stream *stream = stream_get(handle);
+
+	if (!stream || stream->capture)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	stream->capture = into ? object_get(into, OBJECT_GRAPH) : object_new(OBJECT_GRAPH);
+	return stream->capture ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuStreamBeginCapture(CUstream stream)
+{
+	API(begin(stream, NULL));
+}
+
+CUresult cuStreamBeginCapture_ptsz(CUstream stream)
+{
+	API(begin(stream, NULL));
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
+{
+	(void)mode;
+	API(begin(stream, NULL));
+}
+
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, int mode)
+{
+	(void)mode;
+	API(begin(stream, NULL));
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *deps,
+		const CUgraphEdgeData *edges, size_t count, int mode)
+{
+	(void)deps, (void)edges, (void)count, (void)mode;
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	API(begin(stream, graph));
+}
+
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *deps,
+		const CUgraphEdgeData *edges, size_t count, int mode)
+{
+	(void)deps, (void)edges, (void)count, (void)mode;
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	API(begin(stream, graph));
+}
+
+static CUresult end(CUstream handle, CUgraph *graph)
+{
+	struct stream *stream = stream_get(handle);
+
+	if (!stream || !stream->capture || !graph)
+		return CUDA_ERROR_ILLEGAL_STATE;
+	*graph = (CUgraph)stream->capture;
+	stream->capture = NULL;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	API(end(stream, graph));
+}
+
+CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
+{
+	API(end(stream, graph));
+}
+
+static void stream_of_ctx(void *body, void *ctx)
+{
+	if (((struct stream *)body)->ctx == ctx)
+		object_delete(body);
+}
+
+void stream_take_down(struct ctx *ctx)
+{
+	object_each(OBJECT_STREAM, stream_of_ctx, ctx);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line: what it means, what is refused and in which words; and that help, manual page and
+ * shell completion know every option and exit code. */
+#include "golden.h"
+
+#include <ctype.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "base/out.h"
+#include "cli.h"
+
+#define WORDS_MAX 40
+
+struct parsed {
+	struct options options;
+	char *cause;
+	char line[512];
+	char *argv[WORDS_MAX];
+	int code;
+};
+
+/* Parses a line of words that are separated by single spaces; '_' stands for an empty word. */
+static struct parsed *parse(const char *line)
+{
+	struct parsed *p = calloc(1, sizeof(*p));
+	int argc = 0;
+
+	assert_non_null(p);
+	snprintf(p->line, sizeof(p->line), "gpumemtrace %s", line);
+	for (char *word = strtok(p->line, " "); word; word = strtok(NULL, " "))
+		p->argv[argc++] = strcmp(word, "_") ? word : "";
+	p->code = cli_parse(&p->options, argc, p->argv, &p->cause);
+	return p;
+}
+
+static void drop(struct parsed *p)
+{
+	options_free(&p->options);
+	free(p->cause);
+	free(p);
+}
+
+static struct parsed *parse_ok(const char *line)
+{
+	struct parsed *p = parse(line);
+
+	if (p->code)
+		fail_msg("%s: %s", line, p->cause);
+	assert_null(p->cause);
+	return p;
+}
+
+static void test_defaults(void **state)
+{
+	struct parsed *p = parse_ok("-p 42");
+
+	(void)state;
+	assert_int_equal(p->options.command, CLI_TRACE);
+	assert_int_equal(p->options.pid_count, 1);
+	assert_int_equal(p->options.pids[0], 42);
+	assert_int_equal(p->options.interval_ns, 1000000000);
+	assert_int_equal(p->options.duration_ns, 0);
+	assert_int_equal(p->options.ring_bytes, 16 << 20);
+	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML);
+	assert_int_equal(p->options.live, CLI_AUTO);
+	assert_null(p->options.output);
+	assert_null(p->options.child);
+	drop(p);
+}
+
+static void test_all_options(void **state)
+{
+	struct parsed *p =
+		parse_ok("-p 1,2 --pid=3 -p2 -d 1.5 -i 250 -o a.gmt --json --strict --no-children "
+			 "--ring-size 5M --layers api,nvml --nvml /l/nvml.so --libcuda /a --libcuda /b");
+
+	(void)state;
+	assert_int_equal(p->options.pid_count, 3);
+	assert_int_equal(p->options.pids[2], 3);
+	assert_int_equal(p->options.duration_ns, 1500000000);
+	assert_int_equal(p->options.interval_ns, 250000000000);
+	assert_string_equal(p->options.output, "a.gmt");
+	assert_true(p->options.json && p->options.strict && p->options.no_children);
+	assert_int_equal(p->options.ring_bytes, 8 << 20);
+	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_NVML);
+	assert_string_equal(p->options.nvml_path, "/l/nvml.so");
+	assert_int_equal(p->options.libcuda_count, 2);
+	assert_string_equal(p->options.libcuda[1], "/b");
+	drop(p);
+	p = parse_ok("-aqvv --nvml off --no-live --color never --driver-root /r -d 2m -i 0.1s --ring-size 1");
+	assert_true(p->options.all && p->options.quiet);
+	assert_int_equal(p->options.verbose, 2);
+	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_KERNEL);
+	assert_int_equal(p->options.live, CLI_NEVER);
+	assert_int_equal(p->options.color, CLI_NEVER);
+	assert_string_equal(p->options.driver_root, "/r");
+	assert_int_equal(p->options.duration_ns, 120000000000);
+	assert_int_equal(p->options.ring_bytes, 64 << 10);
+	drop(p);
+}
+
+/* What comes after -- is the command's, whatever it looks like. */
+static void test_command(void **state)
+{
+	struct parsed *p = parse_ok("-d 5 -- python -p 7 --json -- x");
+
+	(void)state;
+	assert_string_equal(p->options.child[0], "python");
+	assert_string_equal(p->options.child[3], "--json");
+	assert_string_equal(p->options.child[5], "x");
+	assert_null(p->options.child[6]);
+	assert_int_equal(p->options.pid_count, 0);
+	assert_false(p->options.json);
+	drop(p);
+	p = parse_ok("-- replay");
+	assert_int_equal(p->options.command, CLI_TRACE);
+	assert_string_equal(p->options.child[0], "replay");
+	drop(p);
+}
+
+static void test_commands(void **state)
+{
+	struct parsed *p = parse_ok("replay a.gmt --json --strict");
+
+	(void)state;
+	assert_int_equal(p->options.command, CLI_REPLAY);
+	assert_string_equal(p->options.input, "a.gmt");
+	assert_true(p->options.json && p->options.strict);
+	drop(p);
+	p = parse_ok("replay --json -");
+	assert_string_equal(p->options.input, "-");
+	drop(p);
+	p = parse_ok("doctor --json");
+	assert_int_equal(p->options.command, CLI_DOCTOR);
+	drop(p);
+	p = parse_ok("list");
+	assert_int_equal(p->options.command, CLI_LIST);
+	drop(p);
+	p = parse_ok("--help");
+	assert_int_equal(p->options.command, CLI_HELP);
+	drop(p);
+	p = parse_ok("replay -h");
+	assert_int_equal(p->options.command, CLI_HELP);
+	drop(p);
+	p = parse_ok("-V");
+	assert_int_equal(p->options.command, CLI_VERSION);
+	drop(p);
+}
+
+/* Each is one sentence that says what is wrong and, where there is one, the way out. */
+static void test_refused(void **state)
+{
+	static const struct { const char *line, *cause;
+	} cases[] = {
+		{ "", "what is to be traced? -p PID, -a, or -- COMMAND (see --help)" },
+		{ "--", "there is no command after --" },
+		{ "-p 1 -- x", "-p and a command exclude each other; trace one or the other" },
+		{ "-a -- x",
+		 "-a and a command exclude each other; trace one or the other" },
+		{ "-a -p 1", "-a traces every process, so -p has no meaning with it" },
+		{ "-p", "--pid needs a value: --pid PID[,PID...]" },
+		{ "-p -- x", "--pid needs a value: --pid PID[,PID...]" },
+		{ "-o _ -p 1", "--output needs a value: --output FILE.gmt" },
+		{ "-p abc", "'abc' is not a process id or a comma-separated list of them" },
+		{ "-p 0", "'0' is not a process id or a comma-separated list of them" },
+		{ "-p -5", "'-5' is not a process id or a comma-separated list of them" },
+		{ "-p 1,", "'1,' is not a process id or a comma-separated list of them" },
+		{ "-p 99999999999", "'99999999999' is not a process id or a comma-separated list of them" },
+		{ "-a -d -1", "--duration must be at least 0.001 seconds, not '-1'" },
+		{ "-a -d nan", "--duration takes seconds, not 'nan'" },
+		{ "-a -d x", "--duration takes seconds, not 'x'" },
+		{ "-a -d 1x", "--duration takes seconds (or 5m, 2h), not '1x'" },
+		{ "-a -d 1e300", "--duration can be a year at most, not '1e300'" },
+		{ "-a -i 0", "--interval must be at least 0.1 seconds, not '0'" },
+		{ "-a --ring-size 0", "--ring-size takes a size like 16M, not '0'" },
+		{ "-a --ring-size -1", "--ring-size takes a size like 16M, not '-1'" },
+		{ "-a --ring-size 5x", "--ring-size takes a size like 16M, not '5x'" },
+		{ "-a --ring-size 2G", "--ring-size can be 1G at most, not '2G'" },
+		{ "-a --ring-size 99999999999999T", "--ring-size can be 1G at most, not '99999999999999T'" },
+		{ "-a --layers cuda", "--layers takes api, kernel and nvml, not 'cuda'" },
+		{ "-a --layers ,", "--layers takes api, kernel and nvml, not ','" },
+		{ "-a --color red", "--color takes auto, always or never, not 'red'" },
+		{ "-a --frobnicate", "there is no option --frobnicate; gpumemtrace --help lists them" },
+		{ "--json -xq", "there is no option -x; gpumemtrace --help lists them" },
+		{ "--json=1 -a", "--json takes no value" },
+		{ "1234", "'1234' stands alone; to trace a process: gpumemtrace -p 1234" },
+		{ "python x.py",
+		 "'python' is neither a command nor an option; to run it: gpumemtrace -- python" },
+		{ "-a replay x", "'replay' must be the first word: gpumemtrace replay ..." },
+		{ "replay", "which recording? gpumemtrace replay FILE.gmt" },
+		{ "replay a b", "replay takes one recording; 'b' is one too many" },
+		{ "replay a -- b", "'replay' runs no command" },
+		{ "replay a -p 1", "--pid has no meaning with 'replay'" },
+		{ "doctor x", "'doctor' takes no 'x'" },
+		{ "list --strict", "--strict has no meaning with 'list'" },
+		{ "-a -o - --json", "--json and '-o -' cannot both go to standard output" },
+		{ "-o - -- x",
+		 "the command's output and '-o -' cannot both go to standard output" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct parsed *p = parse(cases[i].line);
+
+		if (!p->code)
+			fail_msg("accepted: %s", cases[i].line);
+		assert_int_equal(p->code, GMT_EXIT_USAGE);
+		assert_string_equal(p->cause, cases[i].cause);
+		drop(p);
+	}
+}
+
+static void test_color(void **state)
+{
+	struct options options = { 0 };
+
+	(void)state;
+	unsetenv("NO_COLOR");
+	assert_true(cli_use_color(&options, true));
+	assert_false(cli_use_color(&options, false));
+	setenv("NO_COLOR", "1", 1);
+	assert_false(cli_use_color(&options, true));
+	options.color = CLI_ALWAYS;
+	assert_true(cli_use_color(&options, false));
+}
+
+static char *help_text(void)
+{
+	struct out out;
+
+	out_init_mem(&out);
+	cli_help(&out);
+	return out_take(&out);
+}
+
+static void test_help(void **state)
+{
+	(void)state;
+	golden_check(help_text(), "help.txt");
+}
+
+/* Lines that fit a terminal. */
+static void test_help_is_narrow(void **state)
+{
+	char *text = help_text();
+
+	(void)state;
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strlen(line) > 100)
+			fail_msg("too long: %s", line);
+	free(text);
+}
+
+/* The manual's source writes "--name" as "\-\-name". */
+static void test_manual_names_every_option(void **state)
+{
+	char *manual = golden_read("user/doc/gpumemtrace.1");
+	const char *name;
+	int letter;
+
+	(void)state;
+	for (size_t i = 0; (name = cli_option_name(i, &letter)); i++) {
+		char wanted[64] = ".BR \\-\\-", *to = wanted + strlen(wanted);
+		char with_letter[64], plain[72];
+
+		for (const char *c = name; *c; c++) {
+			if (*c == '-')
+				*to++ = '\\';
+			*to++ = *c;
+		}
+		*to = '\0';
+		snprintf(plain, sizeof(plain), ".B %s", wanted + 4);
+		snprintf(with_letter, sizeof(with_letter), "\\-%c \", \" %.48s", letter, wanted + 4);
+		if (letter ? !strstr(manual, with_letter) : !strstr(manual, wanted) && !strstr(manual, plain))
+			fail_msg("the manual page does not describe --%s (%s)", name,
+				 letter ? with_letter : wanted);
+	}
+	free(manual);
+}
+
+static void test_manual_lists_exit_codes(void **state)
+{
+	static const struct { int code; const char *text; } codes[] = {
+#define X(name, code, text) { code, text },
+		GMT_EXITS(X)
+#undef X
+	};
+	char *manual = golden_read("user/doc/gpumemtrace.1");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		char wanted[256], *to = wanted + snprintf(wanted, sizeof(wanted), ".B %d\n", codes[i].code);
+
+		*to++ = (char)toupper((unsigned char)codes[i].text[0]);
+		for (const char *c = codes[i].text + 1; *c; c++) {
+			if (*c == '-')
+				*to++ = '\\';
+			*to++ = *c;
+		}
+		snprintf(to, 3, ".\n");
+		if (!strstr(manual, wanted))
+			fail_msg("the manual page lacks: %s", wanted);
+	}
+	free(manual);
+}
+
+static void test_completion_reads_the_help(void **state)
+{
+	char *text = golden_read("user/doc/gpumemtrace.bash-completion");
+
+	(void)state;
+	assert_non_null(strstr(text, "--help"));
+#define X(name, word, arguments, help) assert_non_null(strstr(text, word));
+	CLI_COMMANDS(X)
+#undef X
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_all_options),
+		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_color),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_help_is_narrow),
+		cmocka_unit_test(test_manual_names_every_option),
+		cmocka_unit_test(test_manual_lists_exit_codes),
+		cmocka_unit_test(test_completion_reads_the_help),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

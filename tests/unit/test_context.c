@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Contexts: whose an allocation is, which GPU it was asked for on, and what goes with a context. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "records.h"
+
+#define A 0x7f0000000000ull
+#define B 0x7f0010000000ull
+#define C 0x7f0020000000ull
+#define CTX0 0xc0ull             /* of ordinal 0, which is the GPU with index 1 */
+#define CTX1 0xc1ull
+#define GREEN 0x9eull
+
+static int scene(void **state)
+{
+	static struct records r;
+
+	records_scene(&r, API_LAYER);
+	*state = &r;
+	return 0;
+}
+
+static int no_scene(void **state)
+{
+	records_fini(*state);
+	return 0;
+}
+
+/* The GPU index that an allocation made now is charged to. */
+static int gpu_now(struct records *r)
+{
+	int found = -3;
+
+	CALL(r, cuMemAlloc_v2, 0xabc000, 77);
+	for (int gpu = NO_GPU; gpu < 2; gpu++)
+		if (records_live(r, gpu, GMT_CLASS_DEVICE) % KiB == 77)
+			found = gpu;
+	RELEASE(r, cuMemFree_v2, 0xabc000);
+	return found;
+}
+
+static void each_thread_has_a_stack(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX1, 1);
+	assert_int_equal(gpu_now(r), NO_GPU);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	assert_int_equal(gpu_now(r), 1);
+	CALL(r, cuCtxPushCurrent_v2, CTX1);
+	assert_int_equal(gpu_now(r), 0);
+	r->tid = 101;
+	assert_int_equal(gpu_now(r), NO_GPU); /* of another thread nothing is known */
+	r->tid = 100;
+	CALL(r, cuCtxSetCurrent, CTX0);       /* replaces the top */
+	assert_int_equal(gpu_now(r), 1);
+	CALL(r, cuCtxSetCurrent, CTX1);
+	CALL(r, cuCtxPopCurrent_v2, CTX1);
+	assert_int_equal(gpu_now(r), 1);
+	CALL(r, cuCtxSetCurrent, 0);          /* takes it off */
+	assert_int_equal(gpu_now(r), NO_GPU);
+	CALL(r, cuCtxPopCurrent_v2, 0);       /* one more than there are */
+	CALL(r, cuCtxPushCurrent_v2, CTX1);
+	assert_int_equal(gpu_now(r), 0);
+}
+
+static void a_new_context_is_current(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuCtxCreate_v2, CTX1, 1);
+	assert_int_equal(gpu_now(r), 0);
+	CALL(r, cuCtxCreate_v4, CTX0, 0);
+	assert_int_equal(gpu_now(r), 1);
+	CALL(r, cuCtxDestroy_v2, CTX0);       /* and its end takes it off */
+	assert_int_equal(gpu_now(r), 0);
+}
+
+static void destroying_a_context_frees_what_is_tied_to_it(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemAllocPitch_v2, A + MiB, 512, 500, 4);
+	CALL(r, cuMemAllocManaged, A + 2 * MiB, MiB, 1);
+	CALL(r, cuMemAllocHost_v2, A + 3 * MiB, MiB);
+	CALL(r, cuArrayCreate_v2, 0xa1, 1000, 0, 1, 1);
+	CALL(r, cuImportExternalMemory, 0xe1, MiB, 1);
+	CALL(r, cuIpcOpenMemHandle_v2, A + 4 * MiB, 0x1234, 1);
+	CALL(r, cuMemAllocAsync, B, MiB, 0);
+	CALL(r, cuMemHostRegister_v2, B + MiB, MiB, 0);
+	CALL(r, cuMemCreate, 0x10, MiB, 1, 0, 1);
+	CALL(r, cuCtxCreate_v2, CTX1, 1);
+	CALL(r, cuMemAlloc_v2, C, MiB);
+	CALL(r, cuCtxDestroy_v2, CTX0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_MANAGED), 0);
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_PINNED), 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_ARRAY), 0);
+	assert_int_equal(records_class(r, 1, GMT_CLASS_IMPORTED).live_count, 0);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), MiB);       /* another context's */
+	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);         /* no context's */
+	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), MiB);
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_REGISTERED), MiB);
+	assert_int_equal(records_class(r, 1, GMT_CLASS_DEVICE).frees, 2);
+	/* The same address opened anew is a new import. */
+	CALL(r, cuIpcOpenMemHandle_v2, A + 4 * MiB, 0x1234, 1);
+	assert_int_equal(records_class(r, ANY_GPU, GMT_CLASS_IMPORTED).live_count, 1);
+	RELEASE(r, cuIpcCloseMemHandle, A + 4 * MiB);
+	assert_int_equal(records_class(r, ANY_GPU, GMT_CLASS_IMPORTED).live_count, 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 0);
+}
+
+static void a_context_handle_given_out_again_owns_nothing_old(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuCtxDestroy_v2, CTX0);
+	CALL(r, cuCtxCreate_v2, CTX0, 1);
+	CALL(r, cuMemAlloc_v2, A, 2 * MiB);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), 2 * MiB);
+	CALL(r, cuCtxCreate_v2, CTX0, 1); /* its end was missed */
+	assert_int_equal(records_attributed(r), 0);
+}
+
+static void the_last_release_of_the_primary_context_frees(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX1, 1);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 1); /* another device's */
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0); /* one too many */
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+}
+
+static void reset_frees_but_does_not_release(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemAllocAsync, B, MiB, 0);
+	CALL(r, cuDevicePrimaryCtxReset_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+}
+
+static void other_contexts_on_the_device_are_not_the_primary_one(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuCtxCreate_v2, CTX1, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuDevicePrimaryCtxReset_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+}
+
+static void attached_late_nobody_knows_which_release_is_the_last(void **state)
+{
+	struct records *r = *state;
+
+	r->tgid = 200;
+	records_attach(r, false);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_attributed(r), MiB);
+	CALL(r, cuDevicePrimaryCtxReset_v2, 0);
+	assert_int_equal(records_attributed(r), 0);
+}
+
+static void green_contexts_share_the_primary_contexts_memory(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuGreenCtxCreate, GREEN, 0);
+	CALL(r, cuCtxFromGreenCtx, 0xc9, GREEN);
+	CALL(r, cuCtxSetCurrent, 0xc9);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuGreenCtxStreamCreate, 0x5000, GREEN);
+	r->tid = 101;
+	CALL(r, cuMemAllocAsync, B, MiB, 0x5000);
+	r->tid = 100;
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);
+	CALL(r, cuGreenCtxDestroy, GREEN);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);
+}
+
+static void a_late_attach_learns_the_device_of_a_context(void **state)
+{
+	struct records *r = *state;
+
+	r->tgid = 200;
+	records_attach(r, false);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemAllocAsync, B, MiB, 0);
+	CALL(r, cuArrayCreate_v2, 0xa1, 1000, 0, 1, 1);
+	CALL(r, cuMemCreate, 0x10, MiB, 1, 0, 1);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), MiB);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 4);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), MiB); /* ordinal 0 of this process is no GPU yet */
+	records_device(r, 0, 1);
+	struct view_row row;
+
+	assert_false(records_row(r, NO_GPU, &row));
+	assert_true(records_row(r, 1, &row));
+	assert_int_equal(row.attributed.live, 3 * MiB + 1000);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 0);
+	RELEASE(r, cuMemFree_v2, A);
+	RELEASE(r, cuMemFreeAsync, B, 0);
+	RELEASE(r, cuArrayDestroy, 0xa1);
+	RELEASE(r, cuMemRelease, 0x10);
+	assert_int_equal(records_attributed(r), 0);
+}
+
+static void what_stays_unknown_keeps_its_own_peak_only(void **state)
+{
+	struct records *r = *state;
+	struct view_row row;
+
+	r->tgid = 200;
+	records_attach(r, false);
+	records_device(r, 0, 1);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	r->tid = 101;
+	CALL(r, cuMemAllocAsync, B, KiB, 0);
+	r->tid = 100;
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0); /* this is what tells where A lies */
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	assert_true(records_row(r, NO_GPU, &row));
+	assert_int_equal(row.by_class[GMT_CLASS_DEVICE].bytes.peak, 0);
+	assert_int_equal(row.by_class[GMT_CLASS_POOL].bytes.peak, KiB);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 1);
+}
+
+static void the_kernels_word_comes_first(void **state)
+{
+	struct records *r = *state;
+
+	records_rm_scene(r);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuCtxSetCurrent, CTX0); /* would be the GPU with index 1 */
+	records_rm_map(r, 0, A, 2 * MiB, records_rm_memory(r, 0, 2 * MiB));
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuMemAlloc_v2, A + MiB, KiB);
+	CALL(r, cuMemAlloc_v2, B, KiB);     /* nothing is mapped there */
+	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), MiB + KiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), KiB);
+}
+
+static void a_mapping_tells_the_gpu_of_what_begins_there(void **state)
+{
+	struct records *r = *state;
+
+	records_rm_scene(r);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	assert_int_equal(records_live(r, NO_GPU, GMT_CLASS_DEVICE), MiB);
+	records_rm_map(r, 0, A, 2 * MiB, records_rm_memory(r, 0, 2 * MiB));
+	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), MiB);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 0);
+}
+
+static int ledger_only(void **state)
+{
+	static struct records r;
+
+	records_init(&r);
+	records_session(&r, API_LAYER);
+	*state = &r;
+	return 0;
+}
+
+static void the_only_gpu_there_is(void **state)
+{
+	struct records *r = *state;
+
+	records_gpu(r, 4, 0);
+	records_attach(r, false);
+	assert_int_equal(gpu_now(r), -3);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	assert_int_equal(records_live(r, 4, GMT_CLASS_DEVICE), MiB);
+}
+
+static void a_gpu_in_mig_mode_is_not_used_its_instance_is(void **state)
+{
+	struct records *r = *state;
+
+	records_gpu(r, 0, GMT_GPU_MIG_PARENT);
+	records_gpu(r, 5, GMT_GPU_MIG);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	assert_int_equal(records_live(r, 5, GMT_CLASS_DEVICE), MiB);
+}
+
+static void the_only_gpu_that_nvml_names(void **state)
+{
+	struct records *r = *state;
+
+	records_gpu(r, 0, 0);
+	records_gpu(r, 1, 0);
+	records_attach(r, false);
+	records_nvml(r, 1, GMT_NVML_BASELINE, GiB);
+	assert_int_equal(gpu_now(r), 1);
+	records_nvml(r, 0, GMT_NVML_SAMPLE, GiB);
+	assert_int_equal(gpu_now(r), NO_GPU); /* two: not a guess */
+}
+
+static void mig_instances_have_another_uuid_for_uvm(void **state)
+{
+	struct records *r = *state;
+	struct view_row row;
+
+	records_gpu(r, 0, GMT_GPU_MIG_PARENT);
+	records_gpu(r, 5, GMT_GPU_MIG);
+	records_gpu(r, 6, GMT_GPU_MIG);
+	records_attach(r, true);
+	records_device(r, 0, 6);
+	r->cause = GMT_API_cuDevicePrimaryCtxRetain;
+	records_rm_scene(r); /* names UUIDs of GPUs 0 and 1: 1 is in no inventory, like a GPU instance */
+	records_rm_memory(r, 1, MiB);
+	assert_true(records_row(r, 6, &row));
+	assert_int_equal(row.physical.live, MiB);
+}
+
+static void ordinals_out_of_range_are_unknown(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0xffffffff);
+	CALL(r, cuDevicePrimaryCtxRelease_v2, 0xffffffff);
+	CALL(r, cuDevicePrimaryCtxReset_v2, 300);
+	CALL(r, cuDeviceGetUuid_v2, 1, 2, 255);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	assert_int_equal(gpu_now(r), NO_GPU);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+#define BARE(f) cmocka_unit_test_setup_teardown(f, ledger_only, no_scene)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_thread_has_a_stack),
+		TEST(a_new_context_is_current),
+		TEST(destroying_a_context_frees_what_is_tied_to_it),
+		TEST(a_context_handle_given_out_again_owns_nothing_old),
+		TEST(the_last_release_of_the_primary_context_frees),
+		TEST(reset_frees_but_does_not_release),
+		TEST(other_contexts_on_the_device_are_not_the_primary_one),
+		TEST(attached_late_nobody_knows_which_release_is_the_last),
+		TEST(green_contexts_share_the_primary_contexts_memory),
+		TEST(a_late_attach_learns_the_device_of_a_context),
+		TEST(what_stays_unknown_keeps_its_own_peak_only),
+		TEST(the_kernels_word_comes_first),
+		TEST(a_mapping_tells_the_gpu_of_what_begins_there),
+		BARE(the_only_gpu_there_is),
+		BARE(a_gpu_in_mig_mode_is_not_used_its_instance_is),
+		BARE(the_only_gpu_that_nvml_names),
+		BARE(mig_instances_have_another_uuid_for_uvm),
+		BARE(ordinals_out_of_range_are_unknown),
+	};
+
+	return cmocka_run_group_tests_name("context", tests, NULL, NULL);
+}

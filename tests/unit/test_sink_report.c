@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The report, the lines where there is no terminal, doctor and list: whole texts, and the one promise
+ * that every printed column adds up. */
+#include "golden.h"
+
+#include <ctype.h>
+#include <signal.h>
+
+#include "views.h"
+
+#include "base/out.h"
+#include "sink/sink.h"
+#include "sink/text.h"
+
+static struct fixture now, before;
+
+static char *report_of(const struct fixture *f, const struct sink_opts *opts)
+{
+	struct out out;
+
+	out_init_mem(&out);
+	assert_int_equal(sink_report(&sink_plain, &out, &f->view, opts), 0);
+	return out_take(&out);
+}
+
+static void test_typical(void **state)
+{
+	(void)state;
+	golden_check(report_of(typical(&now), &(struct sink_opts){ 0 }), "report-typical.txt");
+}
+
+static void test_troubled(void **state)
+{
+	const char *notes[] = { "the recording is incomplete from 10:16:40 on: No space left on device" };
+
+	(void)state;
+	golden_check(report_of(troubled(&now), &(struct sink_opts){ .notes = notes, .note_count = 1 }),
+		     "report-troubled.txt");
+}
+
+static void test_mig(void **state)
+{
+	(void)state;
+	golden_check(report_of(sliced(&now), &(struct sink_opts){ 0 }), "report-mig.txt");
+}
+
+static void test_empty(void **state)
+{
+	static struct fixture empty = { .view = { .end_reason = UINT32_MAX } };
+
+	(void)state;
+	golden_check(report_of(&empty, &(struct sink_opts){ 0 }), "report-empty.txt");
+}
+
+static void test_color(void **state)
+{
+	char *text = report_of(troubled(&now), &(struct sink_opts){ .color = true });
+
+	(void)state;
+	assert_non_null(strstr(text, "\033[1;31mLOST"));
+	assert_null(strstr(text, "\033[2J"));      /* the process's own name for itself */
+	free(text);
+}
+
+/* No NVML: the column begins at what the kernel gave; no kernel layer either: unknown, not zero. */
+static void test_without_nvml(void **state)
+{
+	char *text;
+
+	(void)state;
+	typical(&now);
+	now.rows[0].has_nvml = now.rows[1].has_nvml = false;
+	text = report_of(&now, &(struct sink_opts){ 0 });
+	assert_non_null(strstr(text, "nvidia-smi (NVML)             unknown\n"));
+	assert_non_null(strstr(text, "kernel driver, since attach     2,345 MiB\n"));
+	free(text);
+	now.rows[0].has_physical = now.rows[1].has_physical = false;
+	text = report_of(&now, &(struct sink_opts){ 0 });
+	assert_non_null(strstr(text, "nvidia-smi (NVML)             unknown\n"));
+	assert_null(strstr(text, "kernel driver, since attach"));
+	free(text);
+}
+
+/* A number of the column as printed, in tenths of a MiB. */
+static int64_t number_at(const char *text)
+{
+	bool negative = *text == '-', decimal = false;
+	int64_t n = 0;
+
+	for (text += negative; isdigit((unsigned char)*text) || *text == ',' || *text == '.'; text++) {
+		decimal |= *text == '.';
+		if (isdigit((unsigned char)*text))
+			n = n * 10 + *text - '0';
+	}
+	n = decimal ? n : n * 10;
+	return negative ? -n : n;
+}
+
+/* Adds up each column of the report as a reader would. Returns how many there were. */
+static int check_columns(char *text)
+{
+	int64_t total = 0, sum = 0;
+	int columns = 0;
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		bool top = !strncmp(line, "    nvidia-smi (NVML)", 21);
+		size_t at = 32;
+
+		if (!top && (strncmp(line, "      ", 6) || line[6] == ' ' || strlen(line) < 40))
+			continue;
+		at += strspn(line + at, " ");
+		if (top) {
+			total = number_at(line + at);
+			sum = 0;
+			continue;
+		}
+		sum += number_at(line + at);
+		if (strncmp(line, "      residual", 14))
+			continue;
+		if (sum != total)
+			fail_msg("a column adds up to %lld, not %lld tenths of a MiB", (long long)sum,
+				 (long long)total);
+		columns++;
+	}
+	return columns;
+}
+
+static void test_columns_add_up(void **state)
+{
+	uint64_t rng = 88172645463325252ull;
+
+	(void)state;
+	for (int round = 0; round < 3000; round++) {
+		struct view_row *row = now.rows;
+		int64_t *members[] = {&row->context,  &row->modules, &row->pool_reserve,
+				      &row->rounding, &row->other,   &row->residual};
+		char *text;
+
+		typical(&now);
+		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+			rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
+			*members[i] = (int64_t)(rng % (rng >> 60 & 1 ? 1 << 20 : 1 << 30));
+			if (members[i] == &row->residual && rng >> 59 & 1)
+				*members[i] = -*members[i];
+		}
+		row->by_class[GMT_CLASS_DEVICE].bytes.live = rng >> 20 & 0xffffffff;
+		row->before_attach = rng & 0xfffff;
+		row->attributed.live = 0;
+		close_row(&now.view, row);
+		text = report_of(&now, &(struct sink_opts){ 0 });
+		assert_int_equal(check_columns(text), 2);
+		free(text);
+	}
+}
+
+/* ---- plain lines ---- */
+
+static char *live_of(const struct fixture *f, const struct fixture *previous)
+{
+	struct out out;
+
+	out_init_mem(&out);
+	assert_int_equal(sink_live(&sink_plain, &out, &f->view, previous ? &previous->view : NULL,
+				   &(struct sink_opts){ 0 }), 0);
+	return out_take(&out);
+}
+
+static void test_plain(void **state)
+{
+	(void)state;
+	typical(&before);
+	typical(&now);
+	before.view.now_ns -= 2 * S;
+	before.rows[0].by_class[GMT_CLASS_DEVICE].alloc_bytes -= 3 * GIB;
+	before.rows[0].by_class[GMT_CLASS_DEVICE].allocs -= 20;
+	golden_check(live_of(&now, &before), "plain-typical.txt");
+	golden_check(live_of(troubled(&now), NULL), "plain-troubled.txt");
+}
+
+/* Warnings and ends are said when they come, not in every interval. */
+static void test_plain_says_changes_once(void **state)
+{
+	char *text;
+
+	(void)state;
+	troubled(&before);
+	troubled(&now);
+	text = live_of(&now, &before);
+	assert_null(strstr(text, "LOST"));
+	assert_null(strstr(text, "SIGKILL"));
+	free(text);
+	now.view.loss[GMT_LOSS_RING_FULL]++;
+	before.procs[1].exited = false;
+	text = live_of(&now, &before);
+	assert_non_null(strstr(text, "LOST    1,235 records lost: ring buffer full"));
+	assert_non_null(strstr(text, "pid=4300 killed by SIGKILL"));
+	free(text);
+}
+
+/* ---- pieces ---- */
+
+static void test_cgroups(void **state)
+{
+	static const char id[] = "3f2a9c1b77d0aa11bb22cc33dd44ee55ff660011223344556677889900aabbcc";
+	static const struct { const char *format, *text; } cases[] = {
+		{ "/docker/%s", "docker 3f2a9c1b77d0" },
+		{ "/system.slice/docker-%s.scope", "docker 3f2a9c1b77d0" },
+		{ "/kubepods/besteffort/pod0b1c/%s", "kubernetes 3f2a9c1b77d0" },
+		{ "/kubepods.slice/crio-%s.scope", "kubernetes 3f2a9c1b77d0" },
+		{ "/machine.slice/libpod-%s.scope/container", "podman 3f2a9c1b77d0" },
+		{ "/weird/%s", "container 3f2a9c1b77d0" },
+		{ "/user.slice/user-1000.slice/session-3.scope", "session-3.scope" },
+		{ "/", "" }, { "", "" }, { "0::/", "" },
+	};
+	char cgroup[256], text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *mark = strstr(cases[i].format, "%s");
+
+		snprintf(cgroup, sizeof(cgroup), "%.*s%s%s", mark ? (int)(mark - cases[i].format) : 255,
+			 cases[i].format, mark ? id : "", mark ? mark + 2 : "");
+		text_cgroup(cgroup, text, sizeof(text));
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void test_exit_texts(void **state)
+{
+	(void)state;
+	assert_string_equal(text_exit(0).s, "exited with 0");
+	assert_string_equal(text_exit(3 << 8).s, "exited with 3");
+	assert_string_equal(text_exit(SIGSEGV | 0x80).s, "killed by SIGSEGV");
+	assert_string_equal(text_exit(40).s, "killed by signal 40");
+}
+
+/* A reused pid is another process, and its rates start from nothing. */
+static void test_rate_of_a_reused_pid(void **state)
+{
+	struct text_rate rate;
+
+	(void)state;
+	typical(&before);
+	typical(&now);
+	before.view.now_ns -= 10 * S;
+	before.procs[0].attach_ts_ns -= S;
+	rate = text_rate(&now.view, &now.procs[0], &now.rows[0], &before.view);
+	assert_true(rate.valid);
+	assert_true(rate.calls == (84 + 42 + 300) / 10.0);
+	assert_false(text_rate(&now.view, &now.procs[0], &now.rows[0], NULL).valid);
+	assert_false(text_rate(&now.view, &now.procs[0], &now.rows[0], &now.view).valid);
+}
+
+/* ---- doctor, list ---- */
+
+static const struct feature features[] = {
+	{ "kernel", FEATURE_OK, "6.18.44", "" },
+	{ "tracefs", FEATURE_WARN, "not mounted: the kernel layer cannot work",
+	 "mount -t tracefs tracefs /sys/kernel/tracing" },
+	{ "capabilities", FEATURE_MISSING, "CAP_BPF and CAP_PERFMON are missing",
+	 "run it as root: sudo gpumemtrace ..." },
+};
+
+static void test_doctor(void **state)
+{
+	struct out out;
+
+	(void)state;
+	out_init_mem(&out);
+	for (size_t count = 3; count; count--) {
+		doctor_print(&out, features, count, &(struct sink_opts){ 0 });
+		out_char(&out, '\n');
+	}
+	golden_check(out_take(&out), "doctor.txt");
+	out_init_mem(&out);
+	doctor_print_json(&out, features, 3);
+	golden_check(out_take(&out), "doctor.json");
+}
+
+static void test_list(void **state)
+{
+	char *text, *json;
+	struct out out;
+
+	(void)state;
+	out_init_mem(&out);
+	list_print(&out, &(struct sink_opts){ 0 });
+	text = out_take(&out);
+	out_init_mem(&out);
+	list_print_json(&out);
+	json = out_take(&out);
+#define X(id, symbol, op, flags, ...)                                             \
+	assert_non_null(strstr(text, #symbol " "));                               \
+	assert_non_null(strstr(json, "\"symbol\": \"" #symbol "\""));
+	GMT_APIS(X)
+#undef X
+	free(text);
+	free(json);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_typical),
+		cmocka_unit_test(test_troubled),
+		cmocka_unit_test(test_mig),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_color),
+		cmocka_unit_test(test_without_nvml),
+		cmocka_unit_test(test_columns_add_up),
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_plain_says_changes_once),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_exit_texts),
+		cmocka_unit_test(test_rate_of_a_reused_pid),
+		cmocka_unit_test(test_doctor),
+		cmocka_unit_test(test_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

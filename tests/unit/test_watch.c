@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Hearing of newly mapped libcuda files: records made here, then a real child (needs privileges). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "compile.h"
+#include "live/watch.h"
+
+struct heard {
+	uint32_t wanted;     /* pid; 0 any */
+	size_t count;
+	struct watch_mapping last;
+	char path[256];
+};
+
+static void hear(const struct watch_mapping *mapping, void *arg)
+{
+	struct heard *heard = arg;
+
+	if (heard->wanted && mapping->pid != heard->wanted)
+		return;
+	heard->count++;
+	heard->last = *mapping;
+	snprintf(heard->path, sizeof(heard->path), "%s", mapping->path);
+}
+
+/* PERF_RECORD_MMAP2 of perf_event_open(2) */
+static size_t make_mmap2(unsigned char *record, const char *path, uint16_t misc)
+{
+	struct perf_event_header header = { .type = PERF_RECORD_MMAP2, .misc = misc };
+	const uint32_t ids[2] = { 77, 78 }, dev[2] = { 254, 1 }, prot[2] = { 5, 2 };
+	const uint64_t where[3] = { 0x7f0000000000, 0x5000, 0x1000 }, ino[2] = { 1234, 1 };
+
+	header.size = (uint16_t)(72 + (strlen(path) + 8) / 8 * 8);
+	memset(record, 0, header.size);
+	memcpy(record, &header, 8);
+	memcpy(record + 8, ids, 8);
+	memcpy(record + 16, where, 24);
+	memcpy(record + 40, dev, 8);
+	memcpy(record + 48, ino, 16);
+	memcpy(record + 64, prot, 8);
+	memcpy(record + 72, path, strlen(path));
+	return header.size;
+}
+
+static void records_are_decoded(void **state)
+{
+	uint64_t storage[64], lost = 0;
+	unsigned char *record = (unsigned char *)storage;
+	struct heard heard = { 0 };
+	size_t size = make_mmap2(record, "/usr/lib/libcuda.so.580.1", 0);
+
+	(void)state;
+	watch_decode(record, size, hear, &heard, &lost);
+	assert_int_equal(heard.count, 1);
+	assert_int_equal(heard.last.pid, 77);
+	assert_int_equal(heard.last.tid, 78);
+	assert_int_equal(heard.last.dev_major, 254);
+	assert_int_equal(heard.last.dev_minor, 1);
+	assert_true(heard.last.ino == 1234);
+	assert_true(heard.last.start == 0x7f0000000000 && heard.last.length == 0x5000);
+	assert_string_equal(heard.path, "/usr/lib/libcuda.so.580.1");
+	size = make_mmap2(record, "/usr/lib/libcudart.so.13", 0);
+	watch_decode(record, size, hear, &heard, &lost);
+	size = make_mmap2(record, "//anon", 0);
+	watch_decode(record, size, hear, &heard, &lost);
+	assert_int_equal(heard.count, 1);
+	assert_true(lost == 0);
+}
+
+static void damaged_records_are_passed_over(void **state)
+{
+	uint64_t storage[64], lost = 0;
+	unsigned char *record = (unsigned char *)storage;
+	struct heard heard = { 0 };
+	size_t size = make_mmap2(record, "libcuda.so", 0);
+
+	(void)state;
+	memset(record + 72 + strlen("libcuda.so"), 'x', size - 72 - strlen("libcuda.so")); /* no end */
+	watch_decode(record, size, hear, &heard, &lost);
+	size = make_mmap2(record, "libcuda.so", 0);
+	for (size_t len = 8; len < 72 + strlen("libcuda.so") + 1; len++)
+		watch_decode(record, len, hear, &heard, &lost);
+	size = make_mmap2(record, "libcuda.so", PERF_RECORD_MISC_MMAP_BUILD_ID); /* other fields */
+	watch_decode(record, size, hear, &heard, &lost);
+	assert_int_equal(heard.count, 0);
+	assert_true(lost == 0);
+}
+
+static void lost_records_are_counted(void **state)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t id, lost;
+	} record = { { .type = PERF_RECORD_LOST, .size = 24 }, 9, 41 };
+	struct heard heard = { 0 };
+	uint64_t lost = 1;
+
+	(void)state;
+	watch_decode(&record, sizeof(record), hear, &heard, &lost);
+	assert_true(lost == 42);
+	watch_decode(&record, 16, hear, &heard, &lost);
+	assert_true(lost == 42);
+}
+
+/* A child that maps the library; its pid, after its end. */
+static pid_t load_in_child(const char *path)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(dlopen(path, RTLD_NOW) ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	return child;
+}
+
+static struct watch *open_or_skip(void)
+{
+	struct watch *watch;
+	int err = watch_open(&watch);
+
+	if (geteuid()) {
+		assert_true(err == 0 || !watch);
+		if (err)
+			skip();
+	}
+	assert_int_equal(err, 0);
+	return watch;
+}
+
+static void a_child_that_loads_a_library(void **state)
+{
+	struct workdir *dir = *state;
+	struct watch *watch = open_or_skip();
+	struct heard heard = { 0 };
+	struct pollfd ready = { .fd = watch_fd(watch), .events = POLLIN };
+	uint64_t lost = 0;
+	struct stat st;
+	char path[128];
+
+	compile_library(dir, "libcuda.so.1", "int cuInit(void) { return 0; }", "", path, sizeof(path));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(watch_read(watch, hear, &heard, &lost), 0); /* the compiler's mappings */
+	heard.wanted = (uint32_t)load_in_child(path);
+	assert_int_equal(poll(&ready, 1, 2000), 1);
+	assert_int_equal(watch_read(watch, hear, &heard, &lost), 0);
+	assert_int_equal(heard.count, 1); /* its code, not its other mappings */
+	assert_string_equal(heard.path, path);
+	assert_true(heard.last.ino == st.st_ino);
+	assert_true(lost == 0);
+	assert_int_equal(watch_read(watch, hear, &heard, &lost), 0);
+	assert_int_equal(heard.count, 1); /* read once */
+	watch_close(watch);
+}
+
+/* The rings wrap around several times; what does not fit is counted. */
+static void many_children(void **state)
+{
+	struct workdir *dir = *state;
+	struct watch *watch = open_or_skip();
+	struct heard heard = { 0 };
+	uint64_t lost = 0;
+	char path[128];
+
+	compile_library(dir, "libcuda.so.1", "int cuInit(void) { return 0; }", "", path, sizeof(path));
+	for (int i = 0; i < 40; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			for (int round = 0; round < 50; round++)
+				dlclose(dlopen(path, RTLD_NOW));
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		if (i < 20)
+			assert_int_equal(watch_read(watch, hear, &heard, &lost), 0);
+	}
+	if (!lost)
+		assert_true(heard.count >= 20 * 50); /* no more than one child between two reads */
+	assert_int_equal(watch_read(watch, hear, &heard, &lost), 0);
+	load_in_child(path); /* with room again the kernel says what it had to drop */
+	assert_int_equal(watch_read(watch, hear, &heard, &lost), 0);
+	assert_true(heard.count + lost >= 40 * 50);
+	watch_close(watch);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, workdir_make, workdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_are_decoded),
+		cmocka_unit_test(damaged_records_are_passed_over),
+		cmocka_unit_test(lost_records_are_counted),
+		TEST(a_child_that_loads_a_library),
+		TEST(many_children),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Views made by hand, for the tests of the sinks. They live in static memory: one at a time. */
+#ifndef GPUMEMTRACE_TESTS_VIEWS_H
+#define GPUMEMTRACE_TESTS_VIEWS_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/view.h"
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define S 1000000000ull
+#define T0 (500 * S)                       /* CLOCK_MONOTONIC at the start */
+#define WALL0 (1770113700 * S)             /* 2026-02-03 10:15:00 UTC */
+
+struct fixture {
+	struct view view;
+	struct view_gpu gpus[4];
+	struct view_proc procs[12];
+	struct view_row rows[24];
+	struct gmt_library libraries[2];
+};
+
+static inline struct view_level level_of(uint64_t live, uint64_t peak, uint64_t peak_s)
+{
+	return (struct view_level){ .live = live, .peak = peak, .peak_ts_ns = peak ? T0 + peak_s * S : 0 };
+}
+
+static inline struct view_class class_of(uint64_t live, uint64_t peak, uint64_t peak_s, uint64_t allocs,
+					 uint64_t frees)
+{
+	return (struct view_class){
+		.bytes = level_of(live, peak, peak_s), .live_count = allocs - frees, .allocs = allocs,
+		.frees = frees, .alloc_bytes = live * 5, .freed_bytes = live * 4,
+	};
+}
+
+static inline void set_gpu(struct view_gpu *gpu, unsigned index, const char *uuid, const char *pci)
+{
+	*gpu = (struct view_gpu){ .index = index, .total_bytes = 81559 * MIB };
+	memset(gpu->uuid, (int)index + 1, sizeof(gpu->uuid));
+	snprintf(gpu->uuid_text, sizeof(gpu->uuid_text), "%s", uuid);
+	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H100 80GB HBM3");
+	snprintf(gpu->pci, sizeof(gpu->pci), "%s", pci);
+}
+
+static inline void set_session(struct view *view, uint32_t layers)
+{
+	struct gmt_session *s = &view->session;
+
+	s->hdr.size = sizeof(*s);
+	s->layers = layers;
+	snprintf((char *)s->version, sizeof(s->version), "0.1.0");
+	snprintf((char *)s->host, sizeof(s->host), "node17");
+	snprintf((char *)s->kernel, sizeof(s->kernel), "6.18.44");
+	snprintf((char *)s->driver, sizeof(s->driver), "580.159.04");
+}
+
+static inline void set_proc(struct view_proc *proc, uint32_t pid, const char *comm, const char *cmdline)
+{
+	*proc = (struct view_proc){
+		.tgid = pid,
+		.ns_pid = pid,
+		.uid = 1000,
+		.start_ns = 400 * S,
+		.attach_ts_ns = T0,
+		.from_start = true,
+	};
+	snprintf(proc->comm, sizeof(proc->comm), "%s", comm);
+	snprintf(proc->cmdline, sizeof(proc->cmdline), "%s", cmdline);
+}
+
+/* The members of the sum follow from the others; NVML asked half a second before the end. */
+static inline void close_row(const struct view *view, struct view_row *row)
+{
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		if (gmt_class_is_device((enum gmt_class)c))
+			row->attributed.live += row->by_class[c].bytes.live;
+	row->at_nvml = (struct view_sum){
+		.attributed = row->attributed.live, .context = row->context, .modules = row->modules,
+		.pool_reserve = row->pool_reserve, .rounding = row->rounding, .other = row->other,
+		.before_attach = row->before_attach, .residual = row->residual,
+	};
+	if (row->has_physical)
+		row->physical.live =
+			row->attributed.live + (uint64_t)(row->context + row->modules + row->pool_reserve +
+							  row->rounding + row->other);
+	row->has_nvml = true;
+	row->nvml_ts_ns = view->now_ns - S / 2;
+	row->nvml = row->attributed.live +
+		    (uint64_t)(row->context + row->modules + row->pool_reserve + row->rounding + row->other +
+			       row->residual) +
+		    row->before_attach;
+}
+
+/* Two GPUs; a training job on both, from its start, whose sums close; pinned and imported memory. */
+static inline struct fixture *typical(struct fixture *f)
+{
+	struct view *v = &f->view;
+	struct view_row *row = f->rows;
+
+	memset(f, 0, sizeof(*f));
+	*v = (struct view){
+		.start_ns = T0,
+		.now_ns = T0 + 143 * S,
+		.wall_start_ns = WALL0,
+		.gpu_count = 2,
+		.gpus = f->gpus,
+		.proc_count = 1,
+		.procs = f->procs,
+		.library_count = 1,
+		.libraries = f->libraries,
+		.records = 123456,
+		.end_reason = 0,
+	};
+	set_session(v, GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML);
+	set_gpu(&f->gpus[0], 0, "GPU-ad5a9842-7ce2-3a4e-9f7e-0a4b7c1d2e3f", "00000000:3B:00.0");
+	set_gpu(&f->gpus[1], 1, "GPU-0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0", "00000000:86:00.0");
+	snprintf((char *)f->libraries[0].path, 256, "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04");
+	snprintf((char *)f->libraries[0].build_id, 40, "9f3b5c1d");
+	f->libraries[0].probes = 168;
+	f->libraries[0].absent = 3;
+	set_proc(&f->procs[0], 4242, "python", "python train.py --epochs 3 --batch-size 64");
+	f->procs[0].ns_pid = 17;
+	snprintf(f->procs[0].cgroup, sizeof(f->procs[0].cgroup), "/kubepods.slice/kubepods-burstable.slice/"
+		 "cri-containerd-3f2a9c1b77d0aa11bb22cc33dd44ee55ff660011223344556677889900aabbcc.scope");
+	f->procs[0].rows = row;
+	f->procs[0].row_count = 2;
+	f->procs[0].by_class[GMT_CLASS_PINNED] = class_of(GIB, GIB, 3, 5, 2);
+	f->procs[0].by_class[GMT_CLASS_MANAGED] = class_of(64 * MIB, 64 * MIB, 4, 1, 0);
+	row[0].gpu = 0;
+	row[0].has_physical = true;
+	row[0].by_class[GMT_CLASS_DEVICE] = class_of(1200 * MIB, 1400 * MIB, 72, 84, 42);
+	row[0].by_class[GMT_CLASS_DEVICE].failed = 2;
+	row[0].by_class[GMT_CLASS_VMM] = class_of(600 * MIB, 600 * MIB, 80, 300, 0);
+	row[0].by_class[GMT_CLASS_IMPORTED] = class_of(512 * MIB, 512 * MIB, 9, 1, 0);
+	row[0].context = 498 * MIB;
+	row[0].modules = 12 * MIB;
+	row[0].rounding = 35 * MIB;
+	row[0].attributed = level_of(0, 1900 * MIB, 72);
+	row[0].physical = level_of(0, 2445 * MIB, 72);
+	row[0].imported_physical = 512 * MIB;
+	row[1].gpu = 1;
+	row[1].has_physical = true;
+	row[1].by_class[GMT_CLASS_POOL] = class_of(100 * MIB + 512, 300 * MIB, 60, 1000, 900);
+	row[1].context = 498 * MIB - 512;
+	row[1].pool_reserve = 28 * MIB;
+	row[1].attributed = level_of(0, 300 * MIB, 60);
+	row[1].physical = level_of(0, 830 * MIB, 60);
+	close_row(v, &row[0]);
+	close_row(v, &row[1]);
+	return f;
+}
+
+/* What can be bad: attached late, a process that was killed, an unknown GPU, one outside the inventory,
+ * losses, anomalies, no kernel layer, and names with control characters. */
+static inline struct fixture *troubled(struct fixture *f)
+{
+	struct view *v = &f->view;
+	struct view_row *row = f->rows;
+
+	typical(f);
+	set_session(v, GMT_LAYER_API | GMT_LAYER_NVML);
+	snprintf((char *)v->session.why_no_kernel, 128, "tracefs is not mounted");
+	v->loss[GMT_LOSS_RING_FULL] = 1234;
+	v->loss[GMT_LOSS_UNREADABLE] = 1;
+	v->anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;
+	v->records_malformed = 2;
+	v->records_unknown = 7;
+	v->end_reason = UINT32_MAX;
+	v->proc_count = 4;
+	memset(row, 0, sizeof(f->rows));
+	f->procs[0].from_start = false;
+	f->procs[0].attach_ts_ns = T0 + 2 * S;
+	f->procs[0].anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;
+	snprintf(f->procs[0].cmdline, 256, "python \033[2Jevil\n\xff");
+	row[0].gpu = 0;
+	row[0].by_class[GMT_CLASS_DEVICE] = class_of(1200 * MIB + 4096, 1400 * MIB, 72, 84, 42);
+	row[0].attributed = level_of(0, 1400 * MIB, 72);
+	row[0].before_attach = 700 * MIB;
+	row[0].before_frees = 3;
+	row[0].before_inferred = true;
+	row[0].residual = 510 * MIB - 4096;
+	close_row(v, &row[0]);
+	row[1].gpu = VIEW_GPU_UNKNOWN;
+	row[1].by_class[GMT_CLASS_VMM] = class_of(20 * MIB, 20 * MIB, 5, 1, 0);
+	row[1].attributed = level_of(20 * MIB, 20 * MIB, 5);
+	set_proc(&f->procs[1], 4300, "pt main", "");
+	f->procs[1].exited = true;
+	f->procs[1].exit_code = SIGKILL;
+	f->procs[1].exit_ts_ns = T0 + 100 * S;
+	f->procs[1].rows = &row[2];
+	f->procs[1].row_count = 1;
+	row[2].gpu = 1;
+	row[2].by_class[GMT_CLASS_DEVICE] = class_of(0, 5 * GIB, 90, 10, 10);
+	row[2].attributed = level_of(0, 5 * GIB, 90);
+	row[2].has_nvml = true;
+	row[2].nvml_ts_ns = T0 + 99 * S + S / 4;
+	row[2].nvml = 5632 * MIB;
+	row[2].at_nvml = (struct view_sum){ .attributed = 5 * GIB, .residual = 512 * MIB };
+	set_proc(&f->procs[2], 4400, "nccl", "all_reduce_perf -b 8 -e 1G -g 2");
+	snprintf(f->procs[2].cgroup, sizeof(f->procs[2].cgroup), "/system.slice/slurmstepd.scope/job_77");
+	f->procs[2].rows = &row[3];
+	f->procs[2].row_count = 1;
+	v->gpu_count = 3;
+	set_gpu(&f->gpus[2], UINT32_MAX, "GPU-feedc0de-0000-0000-0000-000000000000", "");
+	memcpy(f->gpus[2].uuid, "\xfe\xed\xc0\xde", 4);
+	f->gpus[2].name[0] = '\0';
+	f->gpus[2].total_bytes = 0;
+	row[3].gpu = 2;
+	row[3].by_class[GMT_CLASS_DEVICE] = class_of(3 * KIB, 3 * KIB, 1, 1, 0);
+	row[3].attributed = level_of(3 * KIB, 3 * KIB, 1);
+	set_proc(&f->procs[3], 4500, "sh", "sh -c true");
+	return f;
+}
+
+/* A GPU in MIG mode and two of its instances. */
+static inline struct fixture *sliced(struct fixture *f)
+{
+	typical(f);
+	f->view.gpu_count = 3;
+	f->gpus[0].flags = GMT_GPU_MIG_PARENT;
+	for (int i = 1; i < 3; i++) {
+		set_gpu(&f->gpus[i], (unsigned)i - 1,
+			i == 1 ? "MIG-11111111-2222-3333-4444-555555555555"
+			       : "MIG-66666666-7777-8888-9999-000000000000",
+			"00000000:3B:00.0");
+		memset(f->gpus[i].uuid, 0x50 + i, GMT_UUID_BYTES);
+		snprintf(f->gpus[i].name, sizeof(f->gpus[i].name), "NVIDIA H100 80GB HBM3 MIG 1g.10gb");
+		f->gpus[i].flags = GMT_GPU_MIG;
+		f->gpus[i].gpu_instance = 6 + (unsigned)i;
+		f->gpus[i].total_bytes = 9984 * MIB;
+	}
+	f->rows[0].gpu = 1;
+	f->rows[1].gpu = 2;
+	return f;
+}
+
+#endif

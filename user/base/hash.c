@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of the hash map is not hot: see hash.h. */
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+#define HASH_FIRST_CAPACITY 16
+
+void hash_init(struct hash *h, size_t value_size)
+{
+	*h = (struct hash){ .value_size = value_size };
+}
+
+void hash_fini(struct hash *h)
+{
+	free(h->keys);
+	free(h->values);
+	hash_init(h, h->value_size);
+}
+
+void hash_clear(struct hash *h)
+{
+	if (h->used)
+		memset(h->keys, 0, h->capacity * sizeof(*h->keys));
+	h->used = 0;
+	h->has_zero = false;
+}
+
+void hash_grow(struct hash *h)
+{
+	struct hash old = *h;
+	size_t slot;
+
+	h->capacity = old.capacity ? old.capacity * 2 : HASH_FIRST_CAPACITY;
+	h->limit = h->capacity / 4 * 3;
+	h->shift = 64 - __builtin_ctzl(h->capacity);
+	h->keys = xcalloc(h->capacity, sizeof(*h->keys));
+	h->values = xreallocarray(NULL, h->capacity + 1, h->value_size);
+	for (size_t i = 0; i < old.capacity; i++) {
+		if (!old.keys[i])
+			continue;
+		slot = hash_home(h, old.keys[i]);
+		while (h->keys[slot])
+			slot = (slot + 1) & (h->capacity - 1);
+		h->keys[slot] = old.keys[i];
+		memcpy(hash_value(h, slot), hash_value(&old, i), h->value_size);
+	}
+	if (old.has_zero)
+		memcpy(hash_value(h, h->capacity), hash_value(&old, old.capacity), h->value_size);
+	free(old.keys);
+	free(old.values);
+}
+
+/* Moves back what follows the gap in its run, wherever the gap lies between an entry's home and the
+ * entry: otherwise a probe for it would stop at the gap. */
+void hash_close_gap(struct hash *h, size_t gap)
+{
+	size_t mask = h->capacity - 1, i = gap;
+
+	for (;;) {
+		i = (i + 1) & mask;
+		if (!h->keys[i])
+			break;
+		if (((i - hash_home(h, h->keys[i])) & mask) < ((i - gap) & mask))
+			continue;
+		h->keys[gap] = h->keys[i];
+		memcpy(hash_value(h, gap), hash_value(h, i), h->value_size);
+		gap = i;
+	}
+	h->keys[gap] = 0;
+}
+
+bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value)
+{
+	while (*pos < h->capacity && !h->keys[*pos])
+		++*pos;
+	if (*pos > h->capacity || (*pos == h->capacity && !h->has_zero))
+		return false;
+	if (key)
+		*key = *pos < h->capacity ? h->keys[*pos] : 0;
+	if (value)
+		*value = hash_value(h, *pos);
+	++*pos;
+	return true;
+}
+
+size_t hash_bytes(const struct hash *h)
+{
+	if (!h->capacity)
+		return 0;
+	return h->capacity * sizeof(*h->keys) + (h->capacity + 1) * h->value_size;
+}

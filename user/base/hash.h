@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A hash map from u64 to values of one fixed size, stored inline: no allocation per entry.
+ *
+ * Open addressing with linear probing. Keys and values are two arrays, so that a probe reads eight
+ * keys from a cache line whatever the size of a value. Erasing shifts the entries behind it back:
+ * there are no tombstones, a table that is filled and emptied for days stays as fast as a new one.
+ * The one invariant: between the home slot of a key and the slot it lies in, no slot is empty.
+ *
+ * An empty slot has key 0; the key 0 itself is kept behind the last slot, at index capacity. The
+ * table grows by doubling at 3/4 and never shrinks. A pointer to a value is good until the next
+ * put, take or erase.
+ */
+#ifndef GPUMEMTRACE_BASE_HASH_H
+#define GPUMEMTRACE_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct hash {
+	uint64_t *keys;
+	unsigned char *values;  /* capacity + 1 of them: the last is key 0's */
+	size_t capacity;        /* slots, a power of two; 0 until the first put */
+	size_t used;            /* slots in use, without key 0 */
+	size_t limit;           /* used may not pass it */
+	size_t value_size;      /* a sizeof, so that every value is aligned */
+	uint8_t shift;          /* 64 - log2(capacity) */
+	bool has_zero;
+};
+
+/* Allocates nothing. */
+void hash_init(struct hash *h, size_t value_size);
+void hash_fini(struct hash *h);   /* leaves an empty table of the same value size */
+void hash_clear(struct hash *h);  /* drops all entries, keeps the memory */
+void hash_grow(struct hash *h);   /* for hash_put */
+void hash_close_gap(struct hash *h, size_t slot);   /* for hash_erase_slot */
+
+/* Walks all entries in no particular order; *pos is 0 at the start. False at the end. `key` and
+ * `value` may be NULL. Nothing may be put or erased during the walk. */
+bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value);
+
+/* Memory in use, in bytes. */
+size_t hash_bytes(const struct hash *h);
+
+static inline size_t hash_count(const struct hash *h)
+{
+	return h->used + h->has_zero;
+}
+
+/*
+ * The home slot: its number is the top bits. Keys are addresses (low bits 0, strides of powers of
+ * two) or pairs of small numbers: one multiplication would let strides cluster, so the well-mixed
+ * upper half is folded into the lower one and multiplied again. The constant is 2^64 / golden ratio.
+ */
+static inline size_t hash_home(const struct hash *h, uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15ULL;
+	key ^= key >> 32;
+	key *= 0x9e3779b97f4a7c15ULL;
+	return key >> h->shift;
+}
+
+#define HASH_NONE SIZE_MAX
+
+/* The slot of a key, HASH_NONE without one. */
+static inline size_t hash_slot(const struct hash *h, uint64_t key)
+{
+	if (!key)
+		return h->has_zero ? h->capacity : HASH_NONE;
+	if (!h->used)
+		return HASH_NONE;
+	size_t mask = h->capacity - 1, i = hash_home(h, key);
+
+	__builtin_prefetch(h->values + i * h->value_size);
+	for (; h->keys[i]; i = (i + 1) & mask)
+		if (h->keys[i] == key)
+			return i;
+	return HASH_NONE;
+}
+
+static inline void *hash_value(const struct hash *h, size_t slot)
+{
+	return h->values + slot * h->value_size;
+}
+
+static inline void hash_erase_slot(struct hash *h, size_t slot)
+{
+	if (slot == h->capacity) {
+		h->has_zero = false;
+		return;
+	}
+	h->used--;
+	if (h->keys[(slot + 1) & (h->capacity - 1)])
+		hash_close_gap(h, slot);
+	else
+		h->keys[slot] = 0;
+}
+
+/* The value of a key, NULL without one. */
+static inline void *hash_get(const struct hash *h, uint64_t key)
+{
+	size_t slot = hash_slot(h, key);
+
+	return slot == HASH_NONE ? NULL : hash_value(h, slot);
+}
+
+/* The value of a key; a new one is all zero. `is_new` may be NULL. */
+static inline void *hash_put(struct hash *h, uint64_t key, bool *is_new)
+{
+	bool fresh = false;
+
+	if (h->used >= h->limit)
+		hash_grow(h);
+	size_t mask = h->capacity - 1, i = h->capacity;
+
+	if (key) {
+		i = hash_home(h, key);
+		__builtin_prefetch(h->values + i * h->value_size, 1);
+		while (h->keys[i] && h->keys[i] != key)
+			i = (i + 1) & mask;
+		fresh = !h->keys[i];
+		h->keys[i] = key;
+		h->used += fresh;
+	} else {
+		fresh = !h->has_zero;
+		h->has_zero = true;
+	}
+	if (fresh)
+		memset(hash_value(h, i), 0, h->value_size);
+	if (is_new)
+		*is_new = fresh;
+	return hash_value(h, i);
+}
+
+/* Copies the value out (unless `out` is NULL) and erases it. False if there is none. */
+static inline bool hash_take(struct hash *h, uint64_t key, void *out)
+{
+	size_t slot = hash_slot(h, key);
+
+	if (slot == HASH_NONE)
+		return false;
+	if (out)
+		memcpy(out, hash_value(h, slot), h->value_size);
+	hash_erase_slot(h, slot);
+	return true;
+}
+
+static inline bool hash_erase(struct hash *h, uint64_t key)
+{
+	return hash_take(h, key, NULL);
+}
+
+#endif

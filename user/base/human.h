@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Numbers and foreign text for people. Each function fills a small value and returns it, so that
+ * calls can stand inside one printf: human_bytes(n).s. The text is pure ASCII unless the input is not.
+ */
+#ifndef GPUMEMTRACE_BASE_HUMAN_H
+#define GPUMEMTRACE_BASE_HUMAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct human {
+	char s[32];
+};
+
+struct human human_bytes(uint64_t bytes);        /* "512 B" "1.5 GiB" "12 MiB": at most 8 columns */
+struct human human_signed_bytes(int64_t bytes);  /* "-12 MiB" "+4 KiB" "0 B" */
+struct human human_rate(double bytes_per_second);/* "1.5 GiB/s" */
+struct human human_count(uint64_t count);        /* "1,234,567" */
+struct human human_short(double count);          /* "999" "12.3k" "4.0M": at most 5 columns */
+struct human human_duration(uint64_t ns);        /* "850 ms" "12.3 s" "2m 05s" "3h 07m" "2d 04h" */
+struct human human_clock(uint64_t wall_ns);      /* "10:16:12", UTC */
+struct human human_date(uint64_t wall_ns);       /* "2026-02-03 10:16:12", UTC */
+
+/* Mebibytes with thousands separators and `decimals` places; `tenths` is in tenths of a MiB. */
+struct human human_mib(int64_t tenths, int decimals);
+
+/* Copies text of at most `size` bytes from elsewhere (command lines, names) so that it may be
+ * printed: control characters and broken UTF-8 become '?', and what is longer than `columns` is cut
+ * and ends in "...". Returns the columns that it takes. `to` holds 4 bytes a column and a NUL. */
+unsigned human_text(char *to, unsigned columns, const char *text, size_t size);
+
+/* The bytes of the UTF-8 character that starts at text; 0 if it is not one. */
+size_t human_utf8(const char *text, size_t size);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/out.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+/* A writer that gathers more than this is flushed: a report is one write, a long JSON a few. */
+#define OUT_GATHER_BYTES (64 << 10)
+
+int out_write_fd(int fd, const void *data, size_t size)
+{
+	const char *p = data;
+
+	while (size) {
+		ssize_t n = write(fd, p, size);
+
+		if (n >= 0) {
+			p += n;
+			size -= n;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		/* A shell may have left the terminal or pipe non-blocking. */
+		if (errno != EAGAIN)
+			return -errno;
+		if (poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+static int write_to_fd(void *arg, const void *data, size_t size)
+{
+	return out_write_fd((int)(intptr_t)arg, data, size);
+}
+
+void out_init(struct out *out, out_write_fn write, void *arg)
+{
+	*out = (struct out){ .write = write, .arg = arg };
+}
+
+void out_init_fd(struct out *out, int fd)
+{
+	out_init(out, write_to_fd, (void *)(intptr_t)fd);
+}
+
+void out_init_mem(struct out *out)
+{
+	out_init(out, NULL, NULL);
+}
+
+int out_flush(struct out *out)
+{
+	if (!out->write)
+		return out->error;
+	if (out->size && !out->error)
+		out->error = out->write(out->arg, out->data, out->size);
+	out->size = 0;
+	return out->error;
+}
+
+int out_close(struct out *out)
+{
+	int err = out_flush(out);
+
+	free(out->data);
+	*out = (struct out){ .error = err };
+	return err;
+}
+
+char *out_take(struct out *out)
+{
+	char *text;
+
+	out_char(out, '\0');
+	text = out->data;
+	*out = (struct out){ 0 };
+	return text;
+}
+
+static void reserve(struct out *out, size_t size)
+{
+	if (out->room - out->size >= size)
+		return;
+	out->room = (out->size + size) * 2;
+	out->data = xrealloc(out->data, out->room);
+}
+
+void out_bytes(struct out *out, const void *data, size_t size)
+{
+	if (!size)
+		return;
+	reserve(out, size);
+	memcpy(out->data + out->size, data, size);
+	out->size += size;
+	if (out->write && out->size >= OUT_GATHER_BYTES)
+		out_flush(out);
+}
+
+void out_text(struct out *out, const char *text)
+{
+	out_bytes(out, text, strlen(text));
+}
+
+void out_char(struct out *out, char c)
+{
+	out_bytes(out, &c, 1);
+}
+
+void out_pad(struct out *out, int columns)
+{
+	while (columns-- > 0)
+		out_char(out, ' ');
+}
+
+void out_vprintf(struct out *out, const char *format, va_list args)
+{
+	va_list again;
+	int size;
+
+	reserve(out, 128);
+	va_copy(again, args);
+	size = vsnprintf(out->data + out->size, out->room - out->size, format, args);
+	if (size >= 0 && (size_t)size >= out->room - out->size) {
+		reserve(out, (size_t)size + 1);
+		vsnprintf(out->data + out->size, (size_t)size + 1, format, again);
+	}
+	va_end(again);
+	if (size > 0)
+		out->size += size;
+	if (out->write && out->size >= OUT_GATHER_BYTES)
+		out_flush(out);
+}
+
+void out_printf(struct out *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	out_vprintf(out, format, args);
+	va_end(args);
+}
+
+int out_terminal_size(int fd, unsigned *width, unsigned *height)
+{
+	struct winsize size;
+
+	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size))
+		return -ENOTTY;
+	/* A serial console does not know its size. */
+	*width = size.ws_col ? size.ws_col : 80;
+	*height = size.ws_row ? size.ws_row : 24;
+	return 0;
+}

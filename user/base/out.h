@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where text goes: a function that takes bytes, or memory. Bytes are gathered and handed over by
+ * out_flush(), in one piece; the first error sticks, what follows it is dropped, and out_flush() and
+ * out_close() return it. So a writer checks once, at the end.
+ */
+#ifndef GPUMEMTRACE_BASE_OUT_H
+#define GPUMEMTRACE_BASE_OUT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+/* Takes all of the bytes and returns 0, or -errno. */
+typedef int (*out_write_fn)(void *arg, const void *data, size_t size);
+
+struct out {
+	out_write_fn write;    /* NULL: memory, all bytes stay in data */
+	void *arg;
+	int error;             /* the first, -errno */
+	char *data;
+	size_t size, room;
+};
+
+void out_init(struct out *out, out_write_fn write, void *arg);
+void out_init_fd(struct out *out, int fd); /* the descriptor stays the caller's */
+void out_init_mem(struct out *out);
+int out_flush(struct out *out);
+int out_close(struct out *out);            /* flushes and frees; returns the sticky error */
+char *out_take(struct out *out);           /* closes a memory writer: its text, to be freed by the caller */
+
+void out_bytes(struct out *out, const void *data, size_t size);
+void out_text(struct out *out, const char *text);
+void out_char(struct out *out, char c);
+void out_pad(struct out *out, int columns); /* spaces; none if negative */
+void out_printf(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void out_vprintf(struct out *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Writes all bytes to a descriptor, through signals, short writes and full pipes. 0 or -errno. */
+int out_write_fd(int fd, const void *data, size_t size);
+
+/* Columns and lines of the terminal behind the descriptor; -ENOTTY if it is none. */
+int out_terminal_size(int fd, unsigned *width, unsigned *height);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The command line as a value. Parsing touches nothing but its arguments, prints nothing, and names
+ * what is wrong in one sentence. One table of options (cli.c) is what is parsed, what --help prints
+ * and what the shell completes.
+ */
+#ifndef GPUMEMTRACE_CLI_H
+#define GPUMEMTRACE_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "exit_codes.h"
+
+struct out;
+
+/* X(NAME, word, arguments, help): what gpumemtrace can be asked for. Without a word it traces. */
+#define CLI_COMMANDS(X)                                                           \
+	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
+	X(REPLAY, "replay", "FILE.gmt", "the report of a recording; needs no root and no GPU") \
+	X(DOCTOR, "doctor", "", "what tracing needs on this machine, what is missing, and the remedy") \
+	X(LIST, "list", "", "the probed functions of libcuda and what they mean")
+enum cli_command {
+#define X(name, word, arguments, help) CLI_##name,
+	CLI_COMMANDS(X)
+#undef X
+	CLI_HELP,
+	CLI_VERSION,
+};
+
+enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
+
+struct options {
+	enum cli_command command;
+	pid_t *pids;              /* each once */
+	size_t pid_count;
+	bool all;
+	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
+	uint64_t duration_ns;     /* 0: until asked to stop */
+	uint64_t interval_ns;
+	const char *output;       /* recording; "-": standard output; NULL: none */
+	const char *input;        /* replay: recording; "-": standard input */
+	bool json;
+	bool strict;
+	bool no_children;
+	bool quiet;
+	unsigned verbose;         /* how often it was given */
+	enum cli_when live;       /* AUTO: unless the command shares the terminal */
+	enum cli_when color;
+	uint64_t ring_bytes;      /* a power of two */
+	uint32_t layers;          /* enum gmt_layer, or-ed: those wanted */
+	const char *driver_root;  /* NULL: this machine's */
+	const char *nvml_path;    /* NULL: the usual places */
+	const char **libcuda;     /* further libraries to probe */
+	size_t libcuda_count;
+};
+
+/* 0 or GMT_EXIT_USAGE with a sentence in *cause, to be freed. `options` is to be freed either way. */
+int cli_parse(struct options *options, int argc, char **argv, char **cause);
+void options_free(struct options *options);
+
+void cli_help(struct out *out);
+void cli_version(struct out *out);
+
+/* Whether to colour: as asked for, else on a terminal unless NO_COLOR is set (no-color.org). */
+bool cli_use_color(const struct options *options, bool terminal);
+
+/* The option table, for tests: long names in order, NULL-terminated by index; the short letter or 0. */
+const char *cli_option_name(size_t index, int *letter);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One call record on its way through the ledger, and what its thread remembers: its context stack
+ * and the releases that may still fail.
+ *
+ * A release is applied when it is entered, because its address may be given out again before it
+ * returns. What it took is kept in the thread, to be put back if the release fails (GMT_PHASE_UNDO).
+ */
+#ifndef GPUMEMTRACE_CORE_EVENT_H
+#define GPUMEMTRACE_CORE_EVENT_H
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "core/alloc.h"
+#include "core/context.h"
+#include "core/pool.h"
+#include "core/vmm.h"
+
+struct undo {
+	bool valid;          /* can still be taken back */
+	bool found;          /* there was something to release; else it was counted as an anomaly */
+	uint8_t op;          /* enum gmt_op */
+	uint32_t seq;
+	uint64_t key;
+	union {
+		struct {
+			struct alloc alloc;
+			struct hash *table;
+			uint32_t opens;      /* of an IPC handle, before */
+		};
+		struct {
+			uint64_t number;
+			struct vmm_object object;
+		};
+		struct pool pool;
+		struct stream stream;
+	};
+	struct vmm_unmapped *unmapped; /* grows as needed, kept for the next */
+	uint32_t unmapped_count, unmapped_capacity;
+};
+
+/* Calls nest, so several releases of one thread can be in flight. */
+#define THREAD_UNDOS 4
+
+struct thread {
+	uint16_t *stack;     /* current contexts, the newest last */
+	uint32_t depth, capacity;
+	bool capturing;      /* its per-thread default stream is */
+	uint8_t next_undo;
+	struct undo undos[THREAD_UNDOS];
+};
+
+struct event {
+	struct process *proc;
+	struct thread *thread;
+	const struct gmt_call *call;
+	enum gmt_op op;
+	uint64_t ts_ns;
+	uint64_t val[GMT_CALL_VALS];  /* missing ones are 0 */
+};
+
+static inline bool event_unread(const struct event *e, unsigned int val)
+{
+	return e->call->unread & (1u << val);
+}
+
+/* Room for what the release takes. */
+struct undo *undo_push(struct event *e, uint64_t key);
+/* That of the release that failed; NULL if it is not known any longer. */
+struct undo *undo_find(const struct event *e);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a ledger holds: written by ledger.c, read by view.c, nobody else's business. */
+#ifndef GPUMEMTRACE_CORE_LEDGER_STATE_H
+#define GPUMEMTRACE_CORE_LEDGER_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "core/gpus.h"
+#include "core/process.h"
+
+struct ledger {
+	struct processes processes;
+	struct gpus gpus;
+	struct gmt_session session;
+	bool has_session;
+	struct gmt_library *libraries;
+	size_t library_count;
+	uint64_t start_ns, now_ns;
+	uint64_t records, records_unknown, records_malformed;
+	uint64_t loss[GMT_LOSS_COUNT];
+	uint32_t end_reason;
+};
+
+/* Whether the kernel layer was active for a process. */
+static inline bool ledger_has_kernel(const struct ledger *l, const struct process *p)
+{
+	return l->has_session ? l->session.layers & GMT_LAYER_KERNEL : p->rm != NULL;
+}
+
+#endif

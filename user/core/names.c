@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names that view.h, api.h and wire.h give to their lists; "?" for a value outside of one. */
+#include "core/view.h"
+
+static const struct {
+	const char *name, *text;
+	bool is_device;
+} classes[] = {
+#define X(name, json, text, device) { json, text, device },
+	GMT_CLASSES(X)
+#undef X
+};
+
+static const struct {
+	const char *name, *text;
+} anomalies[] = {
+#define X(name, json, text) { json, text },
+	GMT_ANOMALIES(X)
+#undef X
+}, purposes[] = {
+#define X(name, json, text) { json, text },
+	GMT_PURPOSES(X)
+#undef X
+};
+
+static const char *const loss_texts[] = {
+#define X(name, text) text,
+	GMT_LOSSES(X)
+#undef X
+};
+
+/* wire.h writes the names in capitals. The longest has 16 characters. */
+#define LOSS_NAME_MAX 20
+#define AT(s, i) (s)[(i) < sizeof(s) ? (i) : sizeof(s) - 1]
+#define LOWER(s, i) (AT(s, i) >= 'A' && AT(s, i) <= 'Z' ? AT(s, i) - 'A' + 'a' : AT(s, i))
+#define LOWER_4(s, i) LOWER(s, i), LOWER(s, (i) + 1), LOWER(s, (i) + 2), LOWER(s, (i) + 3)
+
+static const char loss_names[][LOSS_NAME_MAX + 1] = {
+#define X(name, text) \
+	{ LOWER_4(#name, 0), LOWER_4(#name, 4), LOWER_4(#name, 8), LOWER_4(#name, 12), LOWER_4(#name, 16) },
+	GMT_LOSSES(X)
+#undef X
+};
+#define X(name, text) _Static_assert(sizeof(#name) <= LOSS_NAME_MAX + 1, #name);
+GMT_LOSSES(X)
+#undef X
+
+#define PICK(list, i, what) ((size_t)(i) < sizeof(list) / sizeof((list)[0]) ? (list)[i].what : "?")
+
+const char *gmt_class_name(enum gmt_class class)
+{
+	return PICK(classes, class, name);
+}
+
+const char *gmt_class_text(enum gmt_class class)
+{
+	return PICK(classes, class, text);
+}
+
+bool gmt_class_is_device(enum gmt_class class)
+{
+	return (size_t)class < sizeof(classes) / sizeof(classes[0]) && classes[class].is_device;
+}
+
+const char *gmt_anomaly_name(enum gmt_anomaly anomaly)
+{
+	return PICK(anomalies, anomaly, name);
+}
+
+const char *gmt_anomaly_text(enum gmt_anomaly anomaly)
+{
+	return PICK(anomalies, anomaly, text);
+}
+
+const char *gmt_purpose_name(enum gmt_purpose purpose)
+{
+	return PICK(purposes, purpose, name);
+}
+
+const char *gmt_purpose_text(enum gmt_purpose purpose)
+{
+	return PICK(purposes, purpose, text);
+}
+
+const char *gmt_loss_name(enum gmt_loss_cause cause)
+{
+	return (size_t)cause < sizeof(loss_names) / sizeof(loss_names[0]) ? loss_names[cause] : "?";
+}
+
+const char *gmt_loss_text(enum gmt_loss_cause cause)
+{
+	return (size_t)cause < sizeof(loss_texts) / sizeof(loss_texts[0]) ? loss_texts[cause] : "?";
+}

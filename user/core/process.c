@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See process.h. */
+#include "core/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* ---- one process ---- */
+
+static void init_state(struct process *p)
+{
+	allocs_init(&p->allocs);
+	vmm_init(&p->vmm);
+	contexts_init(&p->contexts);
+	hash_init(&p->pools, sizeof(struct pool));
+	hash_init(&p->threads, sizeof(struct thread *));
+	p->named = p->mig = GPU_UNKNOWN;
+	p->named_several = false;
+}
+
+static void free_thread(struct thread *t)
+{
+	for (unsigned int i = 0; i < THREAD_UNDOS; i++)
+		free(t->undos[i].unmapped);
+	free(t->stack);
+	free(t);
+}
+
+static void fini_state(struct process *p)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&p->threads, &pos, NULL, &value))
+		free_thread(*(struct thread **)value);
+	hash_fini(&p->threads);
+	p->last_thread = NULL;
+	hash_fini(&p->pools);
+	contexts_fini(&p->contexts);
+	vmm_fini(&p->vmm);
+	allocs_fini(&p->allocs);
+	if (p->rm)
+		rm_free(p->rm);
+	p->rm = NULL;
+}
+
+static struct process *process_new(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
+{
+	struct process *p = xcalloc(1, sizeof(*p));
+	bool is_new;
+
+	p->tgid = p->ns_pid = hdr->tgid;
+	p->attach_ts_ns = hdr->ts_ns;
+	p->gpus = gpus;
+	account_init(&p->account);
+	init_state(p);
+	if (!(all->count & (all->count - 1))) /* grows at powers of two */
+		all->list = xreallocarray(all->list, all->count ? 2 * all->count : 1, sizeof(*all->list));
+	*(uint32_t *)hash_put(&all->by_tgid, hdr->tgid, &is_new) = all->count;
+	all->list[all->count++] = p;
+	all->last = p;
+	return p;
+}
+
+static void process_free(struct process *p)
+{
+	fini_state(p);
+	account_fini(&p->account);
+	free(p);
+}
+
+/* What lived is gone. */
+static void drop(struct process *p)
+{
+	fini_state(p);
+	init_state(p);
+	account_drop(&p->account);
+}
+
+static void end(struct process *p, uint64_t ts_ns, int exit_code)
+{
+	drop(p);
+	p->exited = true;
+	p->exit_ts_ns = ts_ns;
+	p->exit_code = exit_code;
+}
+
+/* ---- all of them ---- */
+
+void processes_init(struct processes *all)
+{
+	*all = (struct processes){ 0 };
+	hash_init(&all->by_tgid, sizeof(uint32_t));
+}
+
+void processes_fini(struct processes *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		process_free(all->list[i]);
+	free(all->list);
+	hash_fini(&all->by_tgid);
+}
+
+struct process *process_find(struct processes *all, uint32_t tgid)
+{
+	if (all->last && all->last->tgid == tgid)
+		return all->last;
+	const uint32_t *index = hash_get(&all->by_tgid, tgid);
+
+	if (!index)
+		return NULL;
+	all->last = all->list[*index];
+	return all->last;
+}
+
+struct process *process_get(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
+{
+	struct process *p = process_find(all, hdr->tgid);
+
+	return p ? p : process_new(all, gpus, hdr);
+}
+
+struct thread *process_thread_slow(struct process *p, uint32_t tid)
+{
+	struct thread **t = hash_put(&p->threads, tid, NULL);
+
+	if (!*t)
+		*t = xcalloc(1, sizeof(**t));
+	p->last_tid = tid;
+	p->last_thread = *t;
+	return *t;
+}
+
+/* ---- lifecycle ---- */
+
+/* The process with this start time: the newest life of the pid, or a new one. */
+static struct process *life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
+{
+	struct process *p = process_find(all, hdr->tgid);
+	bool same = p && (p->start_ns == start_ns || (!p->exited && (!p->start_ns || !start_ns)));
+
+	if (same)
+		return p;
+	if (p && !p->exited) /* its exit was missed */
+		end(p, hdr->ts_ns, 0);
+	p = process_new(all, gpus, hdr);
+	p->start_ns = start_ns;
+	return p;
+}
+
+void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec)
+{
+	struct process *parent = process_find(all, rec->parent_tgid);
+	struct process *child = life(all, gpus, &rec->hdr, rec->start_ns);
+
+	child->start_ns = rec->start_ns;
+	child->from_start = true;
+	/* Until it runs another program the child looks like its parent. */
+	if (!parent || parent == child || child->comm[0])
+		return;
+	child->uid = parent->uid;
+	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	memcpy(child->cmdline, parent->cmdline, sizeof(child->cmdline));
+	memcpy(child->cgroup, parent->cgroup, sizeof(child->cgroup));
+}
+
+/* Copies text that may lack its NUL. */
+static void copy_text(char *to, size_t to_size, const __u8 *from, size_t from_size)
+{
+	size_t size = from_size < to_size - 1 ? from_size : to_size - 1;
+
+	memcpy(to, from, size);
+	to[size] = '\0';
+}
+
+void process_exec(struct process *p, const struct gmt_proc_exec *rec)
+{
+	drop(p);
+	for (unsigned int i = 0; i < p->account.count; i++)
+		p->account.rows[i].nvml = (struct row_nvml){ 0 };
+	p->from_start = true;
+	if (rec->start_ns)
+		p->start_ns = rec->start_ns;
+	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	p->cmdline[0] = '\0';
+}
+
+void process_exit(struct process *p, const struct gmt_proc_exit *rec)
+{
+	end(p, rec->hdr.ts_ns, rec->exit_code);
+}
+
+struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec)
+{
+	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
+
+	if (rec->start_ns)
+		p->start_ns = rec->start_ns;
+	p->uid = rec->uid;
+	p->ns_pid = rec->ns_pid;
+	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	copy_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
+	copy_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
+	return p;
+}
+
+void process_attach(struct process *p, const struct gmt_attach *rec)
+{
+	p->attach_ts_ns = rec->hdr.ts_ns;
+	if (!(rec->flags & GMT_ATTACH_FROM_START))
+		return;
+	p->from_start = true;
+	for (unsigned int i = 0; i < p->account.count; i++)
+		p->account.rows[i].nvml.baseline = p->account.rows[i].nvml.before = 0;
+}
+
+/* ---- which GPU ---- */
+
+void process_named(struct process *p, int gpu)
+{
+	if (gpu == GPU_UNKNOWN)
+		return;
+	if (gpus_is_mig(p->gpus, gpu))
+		p->mig = gpu;
+	if (p->named != GPU_UNKNOWN && p->named != gpu)
+		p->named_several = true;
+	p->named = gpu;
+}
+
+unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal)
+{
+	int gpu = GPU_UNKNOWN;
+
+	if (p->rm && address)
+		gpu = rm_gpu_of_address(p->rm, address);
+	if (gpu == GPU_UNKNOWN && p->rm && call)
+		gpu = rm_gpu_of_call(p->rm, call->hdr.tid, call->seq);
+	if (gpu == GPU_UNKNOWN)
+		gpu = context_gpu(&p->contexts, ordinal);
+	if (gpu == GPU_UNKNOWN)
+		gpu = gpus_only(p->gpus);
+	if (gpu == GPU_UNKNOWN && !p->named_several)
+		gpu = p->named;
+	return account_row(&p->account, gpu);
+}
+
+/* ---- sizes ---- */
+
+uint64_t process_live_allocs(const struct process *p)
+{
+	return allocs_count(&p->allocs) + hash_count(&p->vmm.objects);
+}
+
+uint64_t process_bytes(const struct process *p)
+{
+	return allocs_bytes(&p->allocs) + vmm_bytes(&p->vmm) + contexts_bytes(&p->contexts) + hash_bytes(&p->pools) +
+	       hash_bytes(&p->threads) + hash_count(&p->threads) * sizeof(struct thread);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Processes: who they are, from when to when they were seen, and all that is known of their memory.
+ *
+ * A process is one life of a pid. Its end (exit, another start time, or another program) drops what
+ * lived; sums and peaks stay for the report. A child of fork begins with nothing: CUDA memory cannot
+ * be used in it.
+ */
+#ifndef GPUMEMTRACE_CORE_PROCESS_H
+#define GPUMEMTRACE_CORE_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "base/hash.h"
+#include "core/account.h"
+#include "core/alloc.h"
+#include "core/context.h"
+#include "core/event.h"
+#include "core/rm.h"
+#include "core/view.h"
+#include "core/vmm.h"
+
+struct process {
+	uint32_t tgid;
+	bool exited;
+	bool from_start;         /* of its GPU use nothing was missed */
+	bool touched;            /* it did more than being born: the view shows it */
+	struct account account;
+	struct allocs allocs;
+	struct vmm vmm;
+	struct contexts contexts;
+	struct hash pools;       /* struct pool, by handle */
+	struct hash threads;     /* struct thread *, by tid */
+	uint32_t last_tid;       /* the newest call's, and its thread */
+	struct thread *last_thread;
+	struct rm *rm;           /* NULL: no kernel record so far */
+	struct gpus *gpus;       /* the ledger's */
+	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
+	bool named_several;
+	int mig;                 /* the MIG instance it uses, GPU_UNKNOWN */
+	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	/* facts */
+	uint32_t ns_pid, uid;
+	uint64_t start_ns, attach_ts_ns, exit_ts_ns;
+	int exit_code;
+	char comm[GMT_COMM_BYTES + 1];
+	char cmdline[256];
+	char cgroup[128];
+};
+
+struct processes {
+	struct process **list;   /* in order of appearance */
+	size_t count;
+	struct hash by_tgid;     /* uint32_t: index of its newest life */
+	struct process *last;    /* the newest record's */
+};
+
+void processes_init(struct processes *all);
+void processes_fini(struct processes *all);
+
+/* The newest life of a pid, NULL if it was never seen. */
+struct process *process_find(struct processes *all, uint32_t tgid);
+/* The same, begun now if need be. */
+struct process *process_get(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr);
+
+struct thread *process_thread_slow(struct process *p, uint32_t tid);
+static inline struct thread *process_thread(struct process *p, uint32_t tid)
+{
+	if (p->last_tid == tid && p->last_thread)
+		return p->last_thread;
+	return process_thread_slow(p, tid);
+}
+
+/* Lifecycle records. */
+void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec);
+void process_exec(struct process *p, const struct gmt_proc_exec *rec);
+void process_exit(struct process *p, const struct gmt_proc_exit *rec);
+/* Facts: may turn out to be a new life of the pid. The process they are about. */
+struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec);
+void process_attach(struct process *p, const struct gmt_attach *rec);
+
+/* NVML or UVM says that the process uses the GPU. */
+void process_named(struct process *p, int gpu);
+
+/*
+ * The row an allocation belongs to, by the best that is known: where the kernel mapped its address
+ * (0: it has none), where memory obtained inside the call lies (call may be NULL), its CUDA ordinal,
+ * the only GPU there is. Else row 0.
+ */
+unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
+
+uint64_t process_live_allocs(const struct process *p);
+uint64_t process_bytes(const struct process *p);
+
+#endif

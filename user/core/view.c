@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Builds the view (view.h) from the ledger's state. */
+#include "core/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/balance.h"
+#include "core/ledger_state.h"
+
+/* ---- GPUs ---- */
+
+static void format_uuid(const uint8_t *uuid, bool is_mig, char *text, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+
+	memcpy(text, is_mig ? "MIG-" : "GPU-", 4);
+	n = 4;
+	for (int i = 0; i < GMT_UUID_BYTES && n + 4 < size; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			text[n++] = '-';
+		text[n++] = digits[uuid[i] >> 4];
+		text[n++] = digits[uuid[i] & 15];
+	}
+	text[n] = '\0';
+}
+
+static void copy_text(char *to, size_t to_size, const uint8_t *from, size_t from_size)
+{
+	size_t size = strnlen((const char *)from, from_size);
+
+	if (size > to_size - 1)
+		size = to_size - 1;
+	memcpy(to, from, size);
+	to[size] = '\0';
+}
+
+static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
+{
+	const struct gmt_gpu *r = &gpu->record;
+	bool is_mig = gpu->listed && (r->flags & GMT_GPU_MIG);
+
+	*out = (struct view_gpu){ .index = UINT32_MAX };
+	memcpy(out->uuid, gpu->uuid, sizeof(out->uuid));
+	format_uuid(gpu->uuid, is_mig, out->uuid_text, sizeof(out->uuid_text));
+	if (!gpu->listed)
+		return;
+	out->index = r->index;
+	out->flags = r->flags;
+	out->parent_index = r->parent_index;
+	out->gpu_instance = r->gpu_instance;
+	out->compute_instance = r->compute_instance;
+	out->total_bytes = r->total_bytes;
+	copy_text(out->name, sizeof(out->name), r->name, sizeof(r->name));
+	copy_text(out->pci, sizeof(out->pci), r->pci, sizeof(r->pci));
+}
+
+/* As nvidia-smi lists them: by index, a GPU's MIG instances behind it; then those not listed, by UUID. */
+static int compare_gpus(const void *left, const void *right)
+{
+	const struct view_gpu *a = left, *b = right;
+	bool mig_a = a->flags & GMT_GPU_MIG, mig_b = b->flags & GMT_GPU_MIG;
+	uint64_t key_a = mig_a ? a->parent_index : a->index, key_b = mig_b ? b->parent_index : b->index;
+
+	if (key_a != key_b)
+		return key_a < key_b ? -1 : 1;
+	if (mig_a != mig_b)
+		return mig_a ? 1 : -1;
+	if (a->gpu_instance != b->gpu_instance)
+		return a->gpu_instance < b->gpu_instance ? -1 : 1;
+	if (a->compute_instance != b->compute_instance)
+		return a->compute_instance < b->compute_instance ? -1 : 1;
+	return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
+}
+
+/* order[number] is the place in view->gpus of the ledger's GPU of that number. */
+static void fill_gpus(const struct gpus *gpus, struct view *view, int *order)
+{
+	view->gpu_count = gpus->count;
+	view->gpus = xcalloc(gpus->count, sizeof(*view->gpus));
+	for (int i = 0; i < gpus->count; i++)
+		fill_gpu(&gpus->list[i], &view->gpus[i]);
+	if (gpus->count)
+		qsort(view->gpus, gpus->count, sizeof(*view->gpus), compare_gpus);
+	for (int i = 0; i < gpus->count; i++)
+		for (int place = 0; place < gpus->count; place++)
+			if (memcmp(view->gpus[place].uuid, gpus->list[i].uuid, GMT_UUID_BYTES) == 0)
+				order[i] = place;
+}
+
+/* ---- rows ---- */
+
+static bool has_anything(const struct row *row, const struct rm_physical *physical)
+{
+	for (int i = 0; i < GMT_CLASS_COUNT; i++) {
+		const struct view_class *class = &row->by_class[i];
+
+		if (class->allocs || class->failed || class->live_count)
+			return true;
+	}
+	return row->nvml.has || row->physical.peak || physical->total || physical->imported;
+}
+
+static void fill_nvml(const struct row *row, struct view_row *out)
+{
+	const struct row_nvml *nvml = &row->nvml;
+
+	out->has_nvml = nvml->has;
+	out->nvml = nvml->used;
+	out->nvml_ts_ns = nvml->ts_ns;
+	out->nvml_baseline = nvml->baseline;
+	out->before_attach = nvml->before;
+	out->before_inferred = nvml->inferred;
+	out->residual = nvml->sum.residual;
+	out->at_nvml = nvml->sum;
+}
+
+static void fill_row(const struct process *p, const struct row *row, bool has_kernel, struct view_row *out)
+{
+	struct rm_physical physical;
+	struct view_sum sum;
+
+	balance_physical(p, row, &physical);
+	balance_sum(p, row, has_kernel, &sum);
+	*out = (struct view_row){
+		.gpu = row->gpu,
+		.attributed = row->attributed,
+		.has_physical = has_kernel,
+		.physical = row->physical,
+		.context = sum.context,
+		.modules = sum.modules,
+		.pool_reserve = sum.pool_reserve,
+		.rounding = sum.rounding,
+		.other = sum.other,
+		.imported_physical = physical.imported,
+		.before_frees = balance_before_frees(p, row),
+	};
+	memcpy(out->by_class, row->by_class, sizeof(out->by_class));
+	memcpy(out->by_purpose, physical.by_purpose, sizeof(out->by_purpose));
+	out->physical.live = physical.total;
+	fill_nvml(row, out);
+}
+
+/* Known GPUs in the order of view->gpus, the unknown one last. */
+static int compare_rows(const void *left, const void *right)
+{
+	const struct view_row *a = left, *b = right;
+	unsigned int key_a = a->gpu, key_b = b->gpu;
+
+	return (key_a > key_b) - (key_a < key_b);
+}
+
+static void fill_rows(const struct process *p, bool has_kernel, const int *order, struct view_proc *out)
+{
+	out->rows = xcalloc(p->account.count, sizeof(*out->rows));
+	for (unsigned int i = 0; i < p->account.count; i++) {
+		const struct row *row = &p->account.rows[i];
+		struct rm_physical physical;
+
+		balance_physical(p, row, &physical);
+		if (!has_anything(row, &physical))
+			continue;
+		struct view_row *to = &out->rows[out->row_count++];
+
+		fill_row(p, row, has_kernel, to);
+		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : order[row->gpu];
+	}
+	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_rows);
+}
+
+/* ---- processes ---- */
+
+static void fill_proc(const struct ledger *l, const struct process *p, const int *order, struct view_proc *out)
+{
+	*out = (struct view_proc){
+		.tgid = p->tgid,
+		.ns_pid = p->ns_pid,
+		.uid = p->uid,
+		.start_ns = p->start_ns,
+		.attach_ts_ns = p->attach_ts_ns,
+		.from_start = p->from_start,
+		.exited = p->exited,
+		.exit_code = p->exit_code,
+		.exit_ts_ns = p->exit_ts_ns,
+	};
+	memcpy(out->comm, p->comm, sizeof(out->comm));
+	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
+	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
+	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
+	memcpy(out->anomalies, p->anomalies, sizeof(out->anomalies));
+	fill_rows(p, ledger_has_kernel(l, p), order, out);
+}
+
+void view_build(const struct ledger *l, struct view *view)
+{
+	int order[GPUS_MAX] = { 0 };
+
+	*view = (struct view){
+		.start_ns = l->start_ns,
+		.now_ns = l->now_ns,
+		.session = l->session,
+		.library_count = l->library_count,
+		.records = l->records,
+		.records_unknown = l->records_unknown,
+		.records_malformed = l->records_malformed,
+		.end_reason = l->end_reason,
+	};
+	if (l->has_session)
+		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
+	memcpy(view->loss, l->loss, sizeof(view->loss));
+	fill_gpus(&l->gpus, view, order);
+	view->libraries = xcalloc(l->library_count, sizeof(*view->libraries));
+	if (l->library_count)
+		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
+	view->procs = xcalloc(l->processes.count, sizeof(*view->procs));
+	for (size_t i = 0; i < l->processes.count; i++) {
+		const struct process *p = l->processes.list[i];
+
+		for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+			view->anomalies[k] += p->anomalies[k];
+		if (p->touched)
+			fill_proc(l, p, order, &view->procs[view->proc_count++]);
+	}
+}
+
+void view_free(struct view *view)
+{
+	for (size_t i = 0; i < view->proc_count; i++)
+		free(view->procs[i].rows);
+	free(view->procs);
+	free(view->gpus);
+	free(view->libraries);
+	*view = (struct view){ 0 };
+}
+
+uint64_t view_lost(const struct view *view)
+{
+	uint64_t lost = view->records_malformed;
+
+	for (int i = 0; i < GMT_LOSS_COUNT; i++)
+		lost += view->loss[i];
+	return lost;
+}

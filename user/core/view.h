@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What sinks see: plain numbers computed from the ledger at one moment. All sizes are bytes, all
+ * times CLOCK_MONOTONIC nanoseconds. A view owns its arrays and strings; sinks never change it.
+ *
+ * How the numbers of a row (one process on one GPU) add up when the kernel layer was active:
+ *
+ *   physical          = sum of by_purpose[]          memory obtained since attach, as the kernel gave it
+ *   named             = physical - attributed        context, modules, pool reserve, rounding ...
+ *   nvml              = attributed + named + before_attach + residual
+ *
+ * without it: nvml = attributed + before_attach + residual, and the residual holds contexts.
+ */
+#ifndef GPUMEMTRACE_CORE_VIEW_H
+#define GPUMEMTRACE_CORE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+struct ledger;
+
+/* X(NAME, json name, text, is device memory): what an allocation is. */
+#define GMT_CLASSES(X)                                                            \
+	X(DEVICE, "device", "cuMemAlloc", true)                                   \
+	X(POOL, "pool", "stream-ordered", true)                                   \
+	X(VMM, "vmm", "cuMemCreate", true)                                        \
+	X(ARRAY, "array", "arrays (estimated)", true)                             \
+	X(MANAGED, "managed", "managed", false)                                   \
+	X(PINNED, "pinned", "pinned host", false)                                 \
+	X(REGISTERED, "registered", "registered host", false)                     \
+	X(IMPORTED, "imported", "imported", false)                                \
+	X(GRAPH, "graph", "graph (planned)", false)
+enum gmt_class {
+#define X(name, json, text, device) GMT_CLASS_##name,
+	GMT_CLASSES(X)
+#undef X
+	GMT_CLASS_COUNT
+};
+
+/* X(NAME, json name, text): what the ledger met that does not fit. Counted, never hidden. */
+#define GMT_ANOMALIES(X)                                                          \
+	X(FREE_UNKNOWN, "free_unknown", "frees of addresses not seen allocated")  \
+	X(DOUBLE_ALLOC, "double_alloc", "allocations at a live address (its free was missed)") \
+	X(UNDO_UNKNOWN, "undo_unknown", "failed frees that could not be taken back") \
+	X(SIZE_UNKNOWN, "size_unknown", "allocations of unknown size")            \
+	X(GPU_UNKNOWN, "gpu_unknown", "allocations on an unknown GPU")            \
+	X(RM_FREE_UNKNOWN, "rm_free_unknown", "kernel objects freed that were not seen allocated") \
+	X(RM_DOUBLE_ALLOC, "rm_double_alloc", "kernel objects allocated twice")   \
+	X(AFTER_EXIT, "after_exit", "records of a process after its exit")
+enum gmt_anomaly {
+#define X(name, json, text) GMT_ANOMALY_##name,
+	GMT_ANOMALIES(X)
+#undef X
+	GMT_ANOMALY_COUNT
+};
+
+struct view_level {
+	uint64_t live;
+	uint64_t peak;
+	uint64_t peak_ts_ns;     /* when the peak was reached first */
+};
+
+struct view_class {
+	struct view_level bytes;
+	uint64_t live_count;
+	uint64_t allocs;         /* successful, since attach */
+	uint64_t frees;
+	uint64_t alloc_bytes;    /* total ever allocated since attach: rates are its differences */
+	uint64_t freed_bytes;
+	uint64_t failed;         /* allocations that returned an error */
+};
+
+struct view_gpu {
+	uint8_t uuid[GMT_UUID_BYTES];
+	uint32_t index;          /* as nvidia-smi numbers it; UINT32_MAX: not in the inventory */
+	uint32_t flags;          /* enum gmt_gpu_flag */
+	uint32_t parent_index;
+	uint32_t gpu_instance, compute_instance;
+	uint64_t total_bytes;    /* 0: unknown */
+	char uuid_text[48];      /* "GPU-ad5a9842-..." or "MIG-..." */
+	char name[96];
+	char pci[32];
+};
+
+#define VIEW_GPU_UNKNOWN (-1)
+
+/* A row at one moment, as the members of a sum. Without the kernel layer the named ones are 0. */
+struct view_sum {
+	uint64_t attributed;
+	int64_t context, modules, pool_reserve, rounding, other;
+	uint64_t before_attach;
+	int64_t residual;
+};
+
+struct view_row {
+	int gpu;                 /* index in view.gpus, VIEW_GPU_UNKNOWN */
+	struct view_class by_class[GMT_CLASS_COUNT];
+	struct view_level attributed;  /* live device-memory bytes that calls since attach asked for */
+	bool has_physical;       /* the kernel layer was active */
+	struct view_level physical;    /* bytes the kernel gave since attach and did not take back */
+	uint64_t by_purpose[GMT_PURPOSE_COUNT]; /* sums to physical.live */
+	/* physical - attributed, split (sums to physical.live - attributed.live exactly): */
+	int64_t context;         /* purpose CONTEXT, less what small allocations got out of it */
+	int64_t modules;
+	int64_t pool_reserve;    /* pool memory the process holds but no allocation uses */
+	int64_t rounding;        /* granularity of cuMemAlloc and cuMemCreate */
+	int64_t other;           /* graph, streams, outside a probed call */
+	uint64_t imported_physical;    /* objects duplicated from another process: not this one's memory */
+	bool has_nvml;
+	uint64_t nvml;           /* at nvml_ts_ns */
+	uint64_t nvml_ts_ns;
+	uint64_t nvml_baseline;  /* at attach; 0 if attached from the start */
+	uint64_t before_attach;  /* of the baseline, still there */
+	bool before_inferred;    /* before_attach was lowered by NVML's word after frees of unknown size */
+	uint64_t before_frees;   /* kernel objects from before attach that were freed */
+	int64_t residual;        /* nvml - attributed - (physical - attributed) - before_attach, taken at
+	                          * nvml_ts_ns: never mixes two moments */
+	struct view_sum at_nvml; /* the row as it was at nvml_ts_ns: the members sum to nvml exactly, also
+	                          * after the process has ended */
+};
+
+struct view_proc {
+	uint32_t tgid;
+	uint32_t ns_pid;
+	uint32_t uid;
+	uint64_t start_ns;       /* CLOCK_BOOTTIME; 0 unknown */
+	uint64_t attach_ts_ns;   /* first seen */
+	bool from_start;
+	bool exited;
+	int exit_code;           /* wait status */
+	uint64_t exit_ts_ns;
+	char comm[GMT_COMM_BYTES + 1];
+	char cmdline[256];
+	char cgroup[128];
+	struct view_class by_class[GMT_CLASS_COUNT]; /* over all GPUs; managed, pinned, registered live here only */
+	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	size_t row_count;
+	struct view_row *rows;   /* known GPUs by index, then the unknown one if it has anything */
+};
+
+struct view {
+	uint64_t start_ns, now_ns;  /* first and newest record */
+	uint64_t wall_start_ns;     /* CLOCK_REALTIME of start_ns; 0 unknown */
+	struct gmt_session session; /* all zero if the stream has none */
+	size_t gpu_count;
+	struct view_gpu *gpus;
+	size_t proc_count;
+	struct view_proc *procs;    /* in order of appearance; a reused pid is a second one */
+	size_t library_count;
+	struct gmt_library *libraries;
+	uint64_t records;
+	uint64_t records_unknown;   /* of a kind this version does not know */
+	uint64_t records_malformed;
+	uint64_t loss[GMT_LOSS_COUNT];
+	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	uint32_t end_reason;        /* gmt_end.reason; UINT32_MAX: the stream has no end record */
+};
+
+/* Computes a view; view_free() releases its arrays. Aborts when out of memory. */
+void view_build(const struct ledger *ledger, struct view *view);
+void view_free(struct view *view);
+
+/* Whether anything is missing or odd: sums of loss[] and of records_malformed. */
+uint64_t view_lost(const struct view *view);
+
+const char *gmt_class_name(enum gmt_class class);        /* json names */
+const char *gmt_class_text(enum gmt_class class);
+bool gmt_class_is_device(enum gmt_class class);
+const char *gmt_anomaly_name(enum gmt_anomaly anomaly);
+const char *gmt_anomaly_text(enum gmt_anomaly anomaly);
+const char *gmt_purpose_name(enum gmt_purpose purpose);
+const char *gmt_purpose_text(enum gmt_purpose purpose);
+const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
+const char *gmt_loss_text(enum gmt_loss_cause cause);
+
+#endif

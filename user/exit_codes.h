@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* X(NAME, code, text): how gpumemtrace ends. The man page is checked against this list. */
+#ifndef GPUMEMTRACE_EXIT_CODES_H
+#define GPUMEMTRACE_EXIT_CODES_H
+
+#define GMT_EXITS(X)                                                              \
+	X(OK, 0, "success")                                                       \
+	X(FAILURE, 1, "input, output or internal error")                          \
+	X(USAGE, 2, "wrong usage")                                                \
+	X(TARGET, 3, "target not found, or not a CUDA process")                   \
+	X(DENIED, 4, "permission or kernel feature missing")                      \
+	X(LOST, 5, "data was lost and --strict was given")                        \
+	/* with -- COMMAND, where the other codes are the command's; as timeout(1) and env(1) do */ \
+	X(COMMAND_OURS, 125, "with a command: gpumemtrace itself failed")         \
+	X(COMMAND_NOT_EXECUTABLE, 126, "with a command: it could not be executed") \
+	X(COMMAND_NOT_FOUND, 127, "with a command: it was not found")
+
+enum gmt_exit {
+#define X(name, code, text) GMT_EXIT_##name = code,
+	GMT_EXITS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The BPF programs in the kernel: prepare (load), attach sources, name targets, detach. Everything is
+ * held by file descriptors: when this process ends, however it ends, the kernel removes every probe.
+ */
+#ifndef GPUMEMTRACE_LIVE_ATTACH_H
+#define GPUMEMTRACE_LIVE_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <gpumemtrace/config.h>
+
+struct attach;
+
+struct attach_options {
+	struct gmt_config config;    /* as BPF gets it; wake_bytes is set from ring_bytes */
+	uint64_t ring_bytes;         /* rounded up to a power of two and to pages */
+	bool no_uprobe_multi;        /* one perf event for each probe, as on kernels before 6.6 */
+	bool no_tracepoint;          /* the raw tracepoint, as where there is no tracefs */
+	bool verbose;                /* libbpf's messages to stderr */
+};
+
+/* A place to probe: a file offset and the entry point that is there. */
+struct attach_point {
+	uint64_t offset;
+	uint16_t api;                /* enum gmt_api */
+};
+
+/* Loads the programs. 0 and *out; -errno and one sentence with the remedy in cause. */
+int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
+void attach_close(struct attach *attach);   /* detaches everything */
+
+/* The kernel layer: NVIDIA's ioctls. -errno and a sentence. */
+int attach_ioctls(struct attach *attach, char *cause, size_t cause_size);
+
+/* The API layer: entry and return probes on one file. `library` tells this file's probes from those
+ * of another one and is not 0. On failure nothing of it stays attached. */
+int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
+		   size_t count, char *cause, size_t cause_size);
+
+/* Takes a process (initial pid namespace) into the traced ones, or out of them. */
+int attach_target(struct attach *attach, pid_t tgid);
+int attach_forget(struct attach *attach, pid_t tgid);
+bool attach_is_target(const struct attach *attach, pid_t tgid);
+
+/* Losses counted in the kernel since the start. */
+void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT]);
+
+int attach_ring_fd(const struct attach *attach);   /* the ring buffer's map */
+bool attach_uses_multi(const struct attach *attach);
+
+#endif

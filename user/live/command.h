@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A command that is started, but runs only once the probes are in place. */
+#ifndef GPUMEMTRACE_LIVE_COMMAND_H
+#define GPUMEMTRACE_LIVE_COMMAND_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+struct command {
+	pid_t pid;       /* 0: none */
+	int go_fd;       /* closed: go; -1 */
+	int error_fd;    /* the child's errno if exec failed; -1 */
+};
+
+/* Forks. The child waits; it will run with the signal mask `mask`. 0 or -errno. */
+int command_start(struct command *command, char *const argv[], const sigset_t *mask);
+
+/* Lets it run. 0, or -errno of exec: the child is gone then. */
+int command_go(struct command *command);
+
+/* Ends a command that has not been let go. */
+void command_cancel(struct command *command);
+
+#endif

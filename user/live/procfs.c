@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See procfs.h. Formats: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), cgroups(7). */
+#include "live/procfs.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
+#define NS_PER_SECOND 1000000000ull
+
+/* A position in text that ends at `end`; reads never pass it. */
+struct cursor {
+	const char *at, *end;
+};
+
+static bool parse_number(struct cursor *c, int base, uint64_t *value)
+{
+	uint64_t sum = 0;
+	const char *start = c->at;
+
+	for (; c->at < c->end; c->at++) {
+		int ch = tolower((unsigned char)*c->at);
+		int digit = isdigit(ch) ? ch - '0' : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : base;
+
+		if (digit >= base)
+			break;
+		if (sum > (UINT64_MAX - (unsigned int)digit) / (unsigned int)base)
+			return false;
+		sum = sum * (unsigned int)base + (unsigned int)digit;
+	}
+	*value = sum;
+	return c->at > start;
+}
+
+static bool parse_char(struct cursor *c, char wanted)
+{
+	if (c->at >= c->end || *c->at != wanted)
+		return false;
+	c->at++;
+	return true;
+}
+
+static void skip_blanks(struct cursor *c)
+{
+	while (c->at < c->end && (*c->at == ' ' || *c->at == '\t'))
+		c->at++;
+}
+
+int procfs_parse_map(const char *line, size_t len, struct procfs_map *map)
+{
+	static const char deleted[] = " (deleted)";
+	struct cursor c = { line, line + len };
+	uint64_t dev_major, dev_minor;
+	const char *perms;
+
+	memset(map, 0, sizeof(*map));
+	if (!parse_number(&c, 16, &map->start) || !parse_char(&c, '-') ||
+	    !parse_number(&c, 16, &map->end) || !parse_char(&c, ' '))
+		return -EINVAL;
+	perms = c.at;
+	if (c.end - c.at < 5 || perms[4] != ' ')
+		return -EINVAL;
+	map->executable = perms[2] == 'x';
+	c.at += 5;
+	if (!parse_number(&c, 16, &map->offset) || !parse_char(&c, ' ') ||
+	    !parse_number(&c, 16, &dev_major) || !parse_char(&c, ':') ||
+	    !parse_number(&c, 16, &dev_minor) || !parse_char(&c, ' ') || !parse_number(&c, 10, &map->ino))
+		return -EINVAL;
+	map->dev_major = (uint32_t)dev_major;
+	map->dev_minor = (uint32_t)dev_minor;
+	skip_blanks(&c);
+	if (c.end > c.at && c.end[-1] == '\n')
+		c.end--;
+	map->path = c.at;
+	map->path_len = (size_t)(c.end - c.at);
+	if (map->path_len >= sizeof(deleted) - 1 &&
+	    !memcmp(c.end - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1)) {
+		map->path_len -= sizeof(deleted) - 1;
+		map->deleted = true;
+	}
+	return map->end > map->start ? 0 : -EINVAL;
+}
+
+/* Fields are separated by single blanks; the number of each may be negative (nice, tpgid). */
+static bool skip_fields(struct cursor *c, int count)
+{
+	while (count-- > 0) {
+		while (c->at < c->end && *c->at != ' ')
+			c->at++;
+		if (!parse_char(c, ' '))
+			return false;
+	}
+	return true;
+}
+
+int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat)
+{
+	struct cursor c = { text, text + len };
+	const char *close = memrchr(text, ')', len); /* the name may hold blanks and brackets */
+	uint64_t pid, parent, flags;
+	size_t comm_len;
+
+	memset(stat, 0, sizeof(*stat));
+	if (ticks_per_second <= 0 || !parse_number(&c, 10, &pid) || !parse_char(&c, ' ') ||
+	    !parse_char(&c, '(') || !close || close < c.at)
+		return -EINVAL;
+	comm_len = (size_t)(close - c.at);
+	if (comm_len >= sizeof(stat->comm))
+		comm_len = sizeof(stat->comm) - 1; /* kernel threads show longer names */
+	memcpy(stat->comm, c.at, comm_len);
+	c.at = close + 1;
+	if (!parse_char(&c, ' ') || c.at >= c.end)
+		return -EINVAL;
+	stat->state = *c.at;
+	/* fields: 3 state, 4 ppid, 9 flags, 22 starttime */
+	if (!skip_fields(&c, 1) || !parse_number(&c, 10, &parent) || !skip_fields(&c, 5) ||
+	    !parse_number(&c, 10, &flags) || !skip_fields(&c, 13) ||
+	    !parse_number(&c, 10, &stat->start_ticks))
+		return -EINVAL;
+	stat->pid = (int)pid;
+	stat->parent = (int)parent;
+	stat->kernel_thread = flags & KERNEL_THREAD;
+	stat->start_ns = (uint64_t)((unsigned __int128)stat->start_ticks * NS_PER_SECOND /
+				    (unsigned long)ticks_per_second);
+	return 0;
+}
+
+/* The value of the line "<key>:\t...", without its blanks and newline. */
+static bool find_line(const char *text, size_t len, const char *key, struct cursor *value)
+{
+	size_t key_len = strlen(key);
+	const char *at = text, *end = text + len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = newline ? newline : end;
+
+		if ((size_t)(stop - at) > key_len && !memcmp(at, key, key_len) && at[key_len] == ':') {
+			*value = (struct cursor){ at + key_len + 1, stop };
+			skip_blanks(value);
+			return true;
+		}
+		at = stop + 1;
+	}
+	return false;
+}
+
+static bool find_number(const char *text, size_t len, const char *key, int base, uint64_t *number)
+{
+	struct cursor value;
+
+	return find_line(text, len, key, &value) && parse_number(&value, base, number);
+}
+
+int procfs_parse_status(const char *text, size_t len, struct procfs_status *status)
+{
+	struct cursor value;
+	uint64_t tgid, parent, uid, pid;
+
+	memset(status, 0, sizeof(*status));
+	if (!find_number(text, len, "Tgid", 10, &tgid) || !find_number(text, len, "PPid", 10, &parent) ||
+	    !find_number(text, len, "Uid", 10, &uid))
+		return -EINVAL;
+	status->tgid = (uint32_t)tgid;
+	status->parent = (uint32_t)parent;
+	status->uid = (uint32_t)uid;
+	find_number(text, len, "CapEff", 16, &status->cap_effective);
+	/* NStgid is the same for all threads of the process, NSpid is the thread's own */
+	if (find_line(text, len, "NStgid", &value)) {
+		while (status->ns_count < PROCFS_NS_DEPTH && parse_number(&value, 10, &pid)) {
+			status->ns_pid[status->ns_count++] = (uint32_t)pid;
+			skip_blanks(&value);
+		}
+	}
+	if (!status->ns_count) /* a kernel without CONFIG_PID_NS */
+		status->ns_pid[status->ns_count++] = status->tgid;
+	return 0;
+}
+
+void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size)
+{
+	const char *at = text, *end = text + len, *best = NULL;
+	size_t best_len = 0;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = newline ? newline : end;
+		const char *path = memchr(at, ':', (size_t)(stop - at));
+
+		path = path ? memchr(path + 1, ':', (size_t)(stop - path - 1)) : NULL;
+		if (path && (size_t)(stop - path - 1) > best_len) {
+			best = path + 1;
+			best_len = (size_t)(stop - best);
+		}
+		at = stop + 1;
+	}
+	snprintf(out, size, "%.*s", (int)best_len, best ? best : "");
+}
+
+void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size)
+{
+	size_t used = 0;
+
+	while (len && !bytes[len - 1])
+		len--;
+	for (size_t i = 0; i < len && used + 1 < size; i++) {
+		unsigned char ch = (unsigned char)bytes[i];
+
+		out[used++] = !ch ? ' ' : ch < 0x20 || ch == 0x7f ? '?' : (char)ch;
+	}
+	if (size)
+		out[used] = '\0';
+}
+
+ssize_t procfs_read(const char *path, char *buf, size_t size)
+{
+	size_t used = 0;
+	ssize_t got = 0;
+	int err = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (used + 1 < size) {
+		got = read(fd, buf + used, size - 1 - used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	if (got < 0)
+		err = -errno;
+	close(fd);
+	buf[used] = '\0';
+	return err ? err : (ssize_t)used;
+}
+
+ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	got = procfs_read(path, buf, size);
+	return got == -ENOENT ? -ESRCH : got; /* the directory goes with the process */
+}
+
+int procfs_stat(pid_t pid, struct procfs_stat *stat)
+{
+	char text[1024];
+	ssize_t len = procfs_read_pid(pid, "stat", text, sizeof(text));
+
+	return len < 0 ? (int)len : procfs_parse_stat(text, (size_t)len, sysconf(_SC_CLK_TCK), stat);
+}
+
+int procfs_status(pid_t pid, struct procfs_status *status)
+{
+	char text[8192]; /* Cpus_allowed grows with the machine, but follows what is read here */
+	ssize_t len = procfs_read_pid(pid, "status", text, sizeof(text));
+
+	return len < 0 ? (int)len : procfs_parse_status(text, (size_t)len, status);
+}
+
+int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
+{
+	struct procfs_map map;
+	char path[64], *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int err = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (errno = 0, len = getline(&line, &size, file)) >= 0) {
+		if (!procfs_parse_map(line, (size_t)len, &map))
+			err = cb(&map, arg);
+	}
+	if (!err && ferror(file))
+		err = errno ? -errno : -EIO;
+	free(line);
+	fclose(file);
+	return err;
+}
+
+int procfs_proc(pid_t pid, struct gmt_proc *proc)
+{
+	struct procfs_stat stat;
+	struct procfs_status status;
+	char text[4096];
+	ssize_t len;
+	int err;
+
+	memset(proc, 0, sizeof(*proc));
+	proc->hdr.size = sizeof(*proc);
+	proc->hdr.kind = GMT_KIND_PROC;
+	proc->hdr.tgid = proc->hdr.tid = (uint32_t)pid;
+	proc->ns_pid = (uint32_t)pid;
+	err = procfs_stat(pid, &stat);
+	if (err)
+		return err;
+	proc->start_ns = stat.start_ns;
+	proc->parent_tgid = (uint32_t)stat.parent;
+	memcpy(proc->comm, stat.comm, sizeof(proc->comm));
+	if (!procfs_status(pid, &status)) {
+		proc->uid = status.uid;
+		proc->ns_pid = status.ns_pid[status.ns_count - 1];
+	}
+	len = procfs_read_pid(pid, "cgroup", text, sizeof(text));
+	if (len > 0)
+		procfs_parse_cgroup(text, (size_t)len, (char *)proc->cgroup, sizeof(proc->cgroup));
+	len = procfs_read_pid(pid, "cmdline", text, sizeof(text));
+	if (len > 0)
+		procfs_parse_cmdline(text, (size_t)len, (char *)proc->cmdline, sizeof(proc->cmdline));
+	return 0;
+}

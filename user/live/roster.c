@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/roster.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "live/procfs.h"
+#include "live/stream.h"
+
+struct member {
+	bool live;                /* introduced, and not exited */
+	bool has_facts;           /* read when it was known to run: it may be gone when it is introduced */
+	struct gmt_proc facts;
+};
+
+struct roster {
+	struct stream *stream;
+	struct hash members;      /* tgid -> struct member */
+	uint32_t last_live;       /* the newest member found live: most records are of one process */
+	uint64_t kernel_records;
+};
+
+struct roster *roster_new(struct stream *stream)
+{
+	struct roster *roster = xcalloc(1, sizeof(*roster));
+
+	roster->stream = stream;
+	hash_init(&roster->members, sizeof(struct member));
+	return roster;
+}
+
+void roster_free(struct roster *roster)
+{
+	if (!roster)
+		return;
+	hash_fini(&roster->members);
+	free(roster);
+}
+
+void roster_expect(struct roster *roster, pid_t tgid)
+{
+	struct member *member = hash_put(&roster->members, tgid, NULL);
+
+	member->has_facts = !procfs_proc(tgid, &member->facts);
+}
+
+static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t ts_ns)
+{
+	struct gmt_attach attach = { .flags = used_gpu ? 0 : GMT_ATTACH_FROM_START };
+	struct member *member = hash_put(&roster->members, tgid, NULL);
+
+	if (!member->has_facts)
+		roster_expect(roster, tgid);
+	member->live = true;
+	member->has_facts = false;
+	/* One that is gone already still gets its records, without a name. */
+	STREAM_PUT_AT(roster->stream, &member->facts, PROC, tgid, ts_ns);
+	STREAM_PUT_AT(roster->stream, &attach, ATTACH, tgid, ts_ns);
+}
+
+void roster_add(struct roster *roster, pid_t tgid, bool used_gpu)
+{
+	introduce(roster, tgid, used_gpu, stream_now_ns());
+}
+
+static bool is_kernel_layer(uint16_t kind)
+{
+	return kind >= GMT_KIND_RM_ALLOC && kind <= GMT_KIND_UVM_FREE;
+}
+
+void roster_see(struct roster *roster, const struct gmt_hdr *record)
+{
+	struct member *member;
+
+	roster->kernel_records += is_kernel_layer(record->kind);
+	if (record->tgid == roster->last_live && record->kind != GMT_KIND_PROC_EXIT)
+		return;
+	if (record->kind != GMT_KIND_CALL && !is_kernel_layer(record->kind))
+		return;
+	member = hash_get(&roster->members, record->tgid);
+	/* What had a GPU before the session was added at its start: this one begins now. */
+	if (!member || !member->live)
+		introduce(roster, record->tgid, false, record->ts_ns);
+	roster->last_live = record->tgid;
+}
+
+void roster_seen(struct roster *roster, const struct gmt_hdr *record)
+{
+	struct member *member;
+
+	if (record->kind != GMT_KIND_PROC_EXIT && record->kind != GMT_KIND_PROC_EXEC)
+		return;
+	/* What runs after an exec is another program, which is introduced when it uses a GPU. */
+	if (record->kind == GMT_KIND_PROC_EXEC)
+		roster_expect(roster, record->tgid);
+	member = hash_get(&roster->members, record->tgid);
+	if (member)
+		member->live = false;
+	roster->last_live = 0;
+}
+
+bool roster_is_live(const struct roster *roster, pid_t tgid)
+{
+	const struct member *member = hash_get(&roster->members, tgid);
+
+	return member && member->live;
+}
+
+static void count(void *arg, pid_t tgid)
+{
+	(void)tgid;
+	++*(size_t *)arg;
+}
+
+size_t roster_live_count(const struct roster *roster)
+{
+	size_t n = 0;
+
+	roster_each_live(roster, count, &n);
+	return n;
+}
+
+uint64_t roster_kernel_records(const struct roster *roster)
+{
+	return roster->kernel_records;
+}
+
+void roster_each_live(const struct roster *roster, roster_fn fn, void *arg)
+{
+	size_t pos = 0;
+	uint64_t tgid;
+	void *value;
+
+	while (hash_next(&roster->members, &pos, &tgid, &value))
+		if (((struct member *)value)->live)
+			fn(arg, tgid);
+}

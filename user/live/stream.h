@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where every record goes, the kernel's and the collector's own: into the recording, then into the
+ * ledger. Both see the same records in the same order, so a replay gives the same report.
+ */
+#ifndef GPUMEMTRACE_LIVE_STREAM_H
+#define GPUMEMTRACE_LIVE_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+struct ledger;
+struct recorder;
+
+struct stream {
+	struct ledger *ledger;
+	struct recorder *recorder;   /* NULL: nothing is recorded */
+	int recorder_error;          /* -errno of its first failure */
+};
+
+void stream_put(struct stream *stream, const void *record, size_t size);
+
+/* Fills the header of a record of the collector's own and puts it. */
+void stream_put_own(struct stream *stream, struct gmt_hdr *hdr, const struct gmt_hdr *filled);
+#define STREAM_PUT_AT(stream, record, KIND, subject, when)                        \
+	stream_put_own(stream, &(record)->hdr, &(struct gmt_hdr){                 \
+		.size = sizeof(*(record)), .kind = GMT_KIND_##KIND, .tgid = (subject), .ts_ns = (when) })
+#define STREAM_PUT(stream, record, KIND, subject) STREAM_PUT_AT(stream, record, KIND, subject, stream_now_ns())
+
+uint64_t stream_now_ns(void);        /* CLOCK_MONOTONIC, as records are stamped */
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Uprobe links made with bpf(2) itself: libbpf 1.1, which Debian 12 has, knows no uprobe_multi.
+ */
+#include "live/uprobe.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+struct uprobe_set {
+	size_t count;
+	int *fds;          /* links, and for perf events the events too */
+};
+
+/* struct bpf_attr's link_create for uprobe_multi, include/uapi/linux/bpf.h of Linux 6.6. Older headers
+ * lack the member. */
+struct link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t count, uprobe_flags, pid, reserved;
+};
+#define UPROBE_MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
+
+static int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies,
+		      size_t count, bool at_return)
+{
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = prog_fd,
+		.attach_type = UPROBE_MULTI_ATTACH_TYPE,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
+		.count = count,
+		.uprobe_flags = at_return ? UPROBE_MULTI_RETURN : 0,
+	};
+	int fd = syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool uprobe_has_multi(void)
+{
+	struct bpf_insn program[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = UPROBE_MULTI_ATTACH_TYPE);
+	uint64_t offset = 0;
+	int fd, err;
+
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", program, 2, &opts);
+	if (fd < 0)
+		return false;
+	/* A kernel that knows the type complains about the path: a directory is no file to probe. */
+	err = link_multi(fd, "/", &offset, NULL, 1, false);
+	if (err >= 0)
+		close(err);
+	close(fd);
+	return err == -EBADF;
+}
+
+static int read_number(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "re");
+	int value = -ENOENT;
+
+	if (!file)
+		return -errno;
+	if (fscanf(file, format, &value) != 1)
+		value = -EPROTO;
+	fclose(file);
+	return value;
+}
+
+static int open_event(const char *path, uint64_t offset, bool at_return)
+{
+	int type = read_number("/sys/bus/event_source/devices/uprobe/type", "%d");
+	int bit = read_number("/sys/bus/event_source/devices/uprobe/format/retprobe", "config:%d");
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.uprobe_path = (uintptr_t)path,
+		.probe_offset = offset,
+	};
+	int fd;
+
+	if (type < 0 || bit < 0)
+		return -ENOTSUP;
+	attr.type = type;
+	attr.config = at_return ? 1ULL << bit : 0;
+	/* All processes: pid -1 wants a cpu, and a BPF program runs on whichever CPU hits it. */
+	fd = syscall(__NR_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int link_events(struct uprobe_set *set, int prog_fd, const char *path, const uint64_t *offsets,
+		       const uint64_t *cookies, size_t count, bool at_return)
+{
+	for (size_t i = 0; i < count; i++) {
+		LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookies[i]);
+		int event, link;
+
+		event = open_event(path, offsets[i], at_return);
+		if (event < 0)
+			return event;
+		set->fds[set->count++] = event;
+		link = bpf_link_create(prog_fd, event, BPF_PERF_EVENT, &opts);
+		if (link < 0)
+			return link;
+		set->fds[set->count++] = link;
+	}
+	return 0;
+}
+
+int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
+		  const uint64_t *cookies, size_t count, bool at_return, bool multi)
+{
+	struct uprobe_set *set = xcalloc(1, sizeof(*set));
+	int err = 0;
+
+	set->fds = xcalloc(2 * count, sizeof(*set->fds));
+	if (multi) {
+		err = link_multi(prog_fd, path, offsets, cookies, count, at_return);
+		if (err >= 0) {
+			set->fds[set->count++] = err;
+			err = 0;
+		}
+	} else {
+		err = link_events(set, prog_fd, path, offsets, cookies, count, at_return);
+	}
+	if (err) {
+		uprobe_detach(set);
+		return err;
+	}
+	*out = set;
+	return 0;
+}
+
+void uprobe_detach(struct uprobe_set *set)
+{
+	if (!set)
+		return;
+	while (set->count)
+		close(set->fds[--set->count]);
+	free(set->fds);
+	free(set);
+}

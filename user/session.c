@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * One session: the loop and what each event means. Setting up and taking down is in setup.c.
+ *
+ * The ring is looked at by a timer, because the BPF programs wake nobody for a single record; what
+ * fills a quarter of it wakes the loop earlier.
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "display.h"
+#include "live/attach.h"
+#include "live/meter.h"
+#include "live/probing.h"
+#include "live/ring.h"
+#include "live/roster.h"
+#include "live/watch.h"
+#include "setup.h"
+#include "source/recorder.h"
+
+static void stop(struct session *session, enum session_end reason)
+{
+	if (session->running)
+		session->end = reason;
+	session->running = false;
+}
+
+static void put_losses(struct session *session)
+{
+	struct gmt_loss rec = { 0 };
+
+	attach_losses(session->attach, rec.count);
+	if (!memcmp(rec.count, session->losses, sizeof(rec.count)))
+		return;
+	memcpy(session->losses, rec.count, sizeof(rec.count));
+	STREAM_PUT(&session->stream, &rec, LOSS, 0);
+}
+
+/* ---- libraries that are mapped while we run ---- */
+
+static void library_mapped(const struct watch_mapping *mapping, void *arg)
+{
+	struct session *session = arg;
+	char cause[SESSION_CAUSE];
+
+	/* NVML maps a libcuda into ourselves. */
+	if ((pid_t)mapping->pid == getpid() ||
+	    (!session->options->all && !attach_is_target(session->attach, mapping->pid)))
+		return;
+	/* A process that is gone again needs no probes. */
+	if (probing_add_process(session->probing, mapping->pid, cause, sizeof(cause)) < 0 &&
+	    !kill(mapping->pid, 0))
+		session_warn(session, "%s", cause);
+}
+
+static void read_watch(struct session *session)
+{
+	uint64_t lost = 0;
+	char cause[SESSION_CAUSE];
+
+	watch_read(session->watch, library_mapped, session, &lost);
+	if (lost)
+		probing_add_all(session->probing, cause, sizeof(cause));
+}
+
+/* ---- signals ---- */
+
+static void child_changed(struct session *session)
+{
+	int status;
+
+	if (session->command.pid <= 0 || waitpid(session->command.pid, &status, WNOHANG) != session->command.pid)
+		return;
+	session->command.pid = 0;
+	session->command_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	stop(session, SESSION_TARGETS_GONE);
+}
+
+/* The command decides when it ends: the first signal is its own (the terminal has sent it there
+ * already), the second one ends the tracing. */
+static void asked_to_stop(struct session *session, const struct signalfd_siginfo *info)
+{
+	if (session->command.pid > 0 && !session->interrupted) {
+		session->interrupted = true;
+		if (info->ssi_code != SI_KERNEL)
+			kill(session->command.pid, info->ssi_signo);
+		return;
+	}
+	stop(session, SESSION_ASKED);
+}
+
+static void read_signals(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			child_changed(session);
+		else
+			asked_to_stop(session, &info);
+	}
+}
+
+/* ---- time ---- */
+
+static void show(struct session *session, uint64_t now_ns)
+{
+	int err;
+
+	session->next_show_ns = now_ns + session->options->interval_ns;
+	put_losses(session);
+	err = display_live(session->display, session->stream.ledger);
+	if (err == -EPIPE)
+		stop(session, SESSION_ASKED);
+	session->output_error = session->output_error ?: err;
+}
+
+static void check_recorder(struct session *session, uint64_t now_ns)
+{
+	if (!session->stream.recorder)
+		return;
+	if (!session->stream.recorder_error)
+		session->stream.recorder_error = recorder_tick(session->stream.recorder, now_ns);
+	if (!session->stream.recorder_error || session->recorder_warned)
+		return;
+	session->recorder_warned = true;
+	session_warn(session, "%s: the recording stops here (%s); tracing goes on", session->options->output,
+		     strerror(-session->stream.recorder_error));
+}
+
+/* NVML is asked for each frame, but neither all the time nor hardly ever. */
+static uint64_t sample_period(const struct options *options)
+{
+	if (options->interval_ns < SESSION_SAMPLE_MIN_NS)
+		return SESSION_SAMPLE_MIN_NS;
+	return options->interval_ns > SESSION_SAMPLE_MAX_NS ? SESSION_SAMPLE_MAX_NS : options->interval_ns;
+}
+
+static void tick(struct session *session)
+{
+	uint64_t now_ns, expirations;
+
+	if (read(session->tick_fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	now_ns = stream_now_ns();
+	if (now_ns >= session->next_sample_ns) {
+		session->next_sample_ns = now_ns + sample_period(session->options);
+		meter_sample(session->meter, GMT_NVML_SAMPLE);
+	}
+	check_recorder(session, now_ns);
+	if (now_ns >= session->next_show_ns)
+		show(session, now_ns);
+	if (session->deadline_ns && now_ns >= session->deadline_ns)
+		stop(session, SESSION_TIME_OVER);
+}
+
+/* ---- the loop ---- */
+
+static void target_gone(struct session *session, int fd)
+{
+	epoll_ctl(session->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+	session->targets_left--;
+}
+
+static void dispatch(struct session *session, const struct epoll_event *event)
+{
+	switch (SESSION_EVENT_SOURCE(event)) {
+	case SESSION_RING:
+		break; /* taken at each turn */
+	case SESSION_WATCH:
+		read_watch(session);
+		break;
+	case SESSION_SIGNAL:
+		read_signals(session);
+		break;
+	case SESSION_TICK:
+		tick(session);
+		break;
+	case SESSION_TARGET:
+		target_gone(session, SESSION_EVENT_FD(event));
+		break;
+	}
+}
+
+static bool targets_are_gone(const struct session *session)
+{
+	return session->options->pid_count && !session->targets_left && !roster_live_count(session->roster);
+}
+
+static void loop(struct session *session)
+{
+	struct epoll_event events[16];
+
+	session->running = true;
+	while (session->running) {
+		int n = epoll_wait(session->epoll_fd, events, 16, -1);
+
+		if (n < 0 && errno != EINTR) {
+			session_warn(session, "waiting failed: %s", strerror(errno));
+			stop(session, SESSION_ERROR);
+		}
+		ring_consume(session->ring);
+		for (int i = 0; i < n; i++)
+			dispatch(session, &events[i]);
+		ring_consume(session->ring);
+		if (targets_are_gone(session))
+			stop(session, SESSION_TARGETS_GONE);
+	}
+}
+
+static void put_end(struct session *session)
+{
+	struct gmt_end rec = { .reason = session->end };
+
+	ring_consume(session->ring);
+	meter_sample(session->meter, GMT_NVML_SAMPLE);
+	put_losses(session);
+	STREAM_PUT(&session->stream, &rec, END, 0);
+}
+
+int session_run(const struct options *options)
+{
+	struct session session;
+	int status;
+
+	status = session_setup(&session, options);
+	if (!status) {
+		loop(&session);
+		put_end(&session);
+		status = session_finish(&session);
+	}
+	session_teardown(&session);
+	return status;
+}

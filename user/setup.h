@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A session's parts, put together and taken apart. */
+#ifndef GPUMEMTRACE_SETUP_H
+#define GPUMEMTRACE_SETUP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/command.h"
+#include "live/driver.h"
+#include "live/stream.h"
+
+#define SESSION_CAUSE 512                       /* bytes: the longest sentence */
+#define SESSION_SAMPLE_MIN_NS 100000000ULL      /* how often NVML is asked, between these */
+#define SESSION_SAMPLE_MAX_NS 1000000000ULL
+#define SESSION_TICK_NS 20000000                /* how often the ring is looked at */
+
+/* As in struct gmt_end. */
+enum session_end { SESSION_ASKED, SESSION_TARGETS_GONE, SESSION_TIME_OVER, SESSION_ERROR };
+
+/* Where an event comes from; for TARGET, with the process's pidfd beside it. */
+enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_TICK, SESSION_TARGET };
+#define SESSION_EVENT(source, fd) ((uint64_t)(source) << 32 | (uint32_t)(fd))
+#define SESSION_EVENT_SOURCE(event) ((enum session_source)((event)->data.u64 >> 32))
+#define SESSION_EVENT_FD(event) ((int)(uint32_t)(event)->data.u64)
+
+struct session {
+	const struct options *options;
+	struct driver_info driver;
+	struct nvml *nvml;              /* NULL: none */
+	struct attach *attach;
+	struct ring *ring;
+	struct stream stream;
+	struct roster *roster;
+	struct probing *probing;
+	struct meter *meter;            /* NULL without NVML */
+	struct watch *watch;            /* NULL: may not be opened */
+	struct display *display;
+	struct command command;
+	int command_status;             /* its exit status, as the shell gives it */
+	int epoll_fd, signal_fd, tick_fd;
+	sigset_t old_mask;
+	size_t targets_left;            /* processes named by -p that still run */
+	uint64_t start_ns, deadline_ns; /* deadline 0: none */
+	uint64_t next_sample_ns, next_show_ns;
+	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
+	bool running, interrupted, recorder_warned;
+	enum session_end end;
+	int output_error;               /* -errno of the first failed frame */
+	uint32_t layers;                /* enum gmt_layer, or-ed: active */
+	char why_no_kernel[128], why_no_nvml[128];
+};
+
+/* Everything up to the loop; 0, or the exit status after the sentence was said. */
+int session_setup(struct session *session, const struct options *options);
+
+/* After the loop: detaches, closes the recording, reports. The exit status. */
+int session_finish(struct session *session);
+
+/* Frees whatever there is, after any of the others. */
+void session_teardown(struct session *session);
+
+void session_warn(const struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The report for people, and its parts that live views show too. */
+#ifndef GPUMEMTRACE_SINK_REPORT_H
+#define GPUMEMTRACE_SINK_REPORT_H
+
+#include "core/view.h"
+
+struct out;
+struct sink_opts;
+
+void report_print(struct out *out, const struct view *view, const struct sink_opts *opts);
+
+/* What is missing or odd, a line each, nothing if nothing is: losses, malformed records, anomalies,
+ * layers that were not active and why, notes. Returns the lines; each ends in `end`. */
+unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
+			 const char *end);
+
+/* The column that adds up to NVML's number for one row. */
+void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
+		const struct view_row *row);
+
+#endif

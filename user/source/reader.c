@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <gpumemtrace/recfile.h>
+#include <gpumemtrace/wire.h>
+
+#include "base/alloc.h"
+#include "base/human.h"
+
+struct reader {
+	int fd;                    /* -1: memory */
+	const uint8_t *mem;
+	size_t mem_left;
+	bool ended;
+	struct reader_status status;
+	uint32_t sequence;
+	uint32_t used, size;       /* of raw: handed out, there */
+	ZSTD_DCtx *zstd;
+	uint8_t *data;             /* GMT_REC_DATA_MAX, compressed */
+	uint8_t *raw;              /* GMT_REC_RAW_MAX, records */
+};
+
+/* Reads up to `size` bytes, less only at the end of the input; -errno. */
+static ssize_t take(struct reader *r, void *to, size_t size)
+{
+	size_t got = 0;
+
+	if (r->fd < 0) {
+		got = size < r->mem_left ? size : r->mem_left;
+		if (got)
+			memcpy(to, r->mem, got);
+		r->mem += got;
+		r->mem_left -= got;
+		return got;
+	}
+	while (got < size) {
+		ssize_t n = read(r->fd, (uint8_t *)to + got, size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		got += n;
+	}
+	return got;
+}
+
+/* Ends the reading and counts what is left in the input. `pending` was read and is not used. */
+static void end(struct reader *r, enum reader_end how, uint64_t pending)
+{
+	ssize_t n;
+
+	r->ended = true;
+	r->status.end = how;
+	r->status.dropped_bytes = pending;
+	if (how == READER_COMPLETE || how == READER_IO_ERROR || reader_refused(&r->status))
+		return;
+	while ((n = take(r, r->data, GMT_REC_DATA_MAX)) > 0)
+		r->status.dropped_bytes += n;
+}
+
+static void end_io(struct reader *r, ssize_t err)
+{
+	r->status.error = (int)err;
+	end(r, READER_IO_ERROR, 0);
+}
+
+/* True if all bytes came; otherwise the reading has ended. */
+static bool take_all(struct reader *r, void *to, size_t size, uint64_t pending)
+{
+	ssize_t n = take(r, to, size);
+
+	if (n < 0)
+		end_io(r, n);
+	else if ((size_t)n < size)
+		end(r, READER_TRUNCATED, pending + n);
+	return n >= 0 && (size_t)n == size;
+}
+
+static enum reader_end judge_header(const struct gmt_rec_header *header)
+{
+	if (memcmp(header->magic, GMT_REC_MAGIC, GMT_REC_MAGIC_BYTES))
+		return READER_NOT_RECORDING;
+	if (header->byte_order == __builtin_bswap32(GMT_REC_BYTE_ORDER))
+		return READER_BYTE_ORDER;
+	if (header->byte_order != GMT_REC_BYTE_ORDER || !header->major)
+		return READER_NOT_RECORDING;
+	if (header->major > GMT_REC_MAJOR)
+		return READER_NEWER_MAJOR;
+	if (header->header_bytes < sizeof(*header) || header->header_bytes > GMT_REC_RAW_MAX)
+		return READER_NOT_RECORDING;
+	return READER_COMPLETE;
+}
+
+static void read_header(struct reader *r)
+{
+	struct gmt_rec_header header = { 0 };
+	ssize_t n = take(r, &header, sizeof(header));
+	enum reader_end verdict;
+
+	if (n < 0) {
+		end_io(r, n);
+		return;
+	}
+	if ((size_t)n < sizeof(header)) {
+		bool ours =
+			n >= GMT_REC_MAGIC_BYTES && !memcmp(header.magic, GMT_REC_MAGIC, GMT_REC_MAGIC_BYTES);
+
+		end(r, ours ? READER_TRUNCATED : READER_NOT_RECORDING, n);
+		return;
+	}
+	verdict = judge_header(&header);
+	r->status.major = header.major;
+	r->status.minor = header.minor;
+	if (verdict != READER_COMPLETE) {
+		end(r, verdict, n);
+		return;
+	}
+	/* What a newer minor has added to the header. */
+	if (take_all(r, r->raw, header.header_bytes - sizeof(header), n))
+		r->status.read_bytes = header.header_bytes;
+}
+
+static int open_common(struct reader **reader, int fd, const void *data, size_t size)
+{
+	struct reader *r = xcalloc(1, sizeof(*r));
+
+	r->fd = fd;
+	r->mem = data;
+	r->mem_left = size;
+	r->data = xmalloc(GMT_REC_DATA_MAX);
+	r->raw = xmalloc(GMT_REC_RAW_MAX);
+	r->zstd = ZSTD_createDCtx();
+	if (!r->zstd) {
+		reader_close(r);
+		return -ENOMEM;
+	}
+	read_header(r);
+	*reader = r;
+	return 0;
+}
+
+int reader_open_fd(struct reader **reader, int fd)
+{
+	return open_common(reader, fd, NULL, 0);
+}
+
+int reader_open_mem(struct reader **reader, const void *data, size_t size)
+{
+	return open_common(reader, -1, data, size);
+}
+
+int reader_open(struct reader **reader, const char *path)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC)
+				   : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return -errno;
+	return reader_open_fd(reader, fd);
+}
+
+void reader_close(struct reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	ZSTD_freeDCtx(r->zstd);
+	free(r->data);
+	free(r->raw);
+	free(r);
+}
+
+static bool block_header_ok(const struct reader *r, const struct gmt_rec_block *block)
+{
+	return block->magic == GMT_REC_BLOCK_MAGIC && block->check == gmt_rec_check(block) &&
+	       block->sequence == r->sequence && block->data_bytes <= GMT_REC_DATA_MAX &&
+	       block->raw_bytes <= GMT_REC_RAW_MAX;
+}
+
+/* Decompresses data[] into raw[]; false unless it gives exactly the bytes the header promised. */
+static bool unpack(struct reader *r, const struct gmt_rec_block *block)
+{
+	size_t n = ZSTD_decompressDCtx(r->zstd, r->raw, block->raw_bytes, r->data, block->data_bytes);
+
+	return !ZSTD_isError(n) && n == block->raw_bytes;
+}
+
+/* Whether raw[] is whole records, as many as promised. */
+static bool records_ok(const struct reader *r, const struct gmt_rec_block *block)
+{
+	uint32_t at = 0, count = 0;
+
+	while (at < block->raw_bytes) {
+		struct gmt_hdr hdr;
+
+		if (block->raw_bytes - at < sizeof(hdr))
+			return false;
+		memcpy(&hdr, r->raw + at, sizeof(hdr));
+		if (hdr.size < sizeof(hdr) || hdr.size % 8 || hdr.size > block->raw_bytes - at)
+			return false;
+		at += hdr.size;
+		count++;
+	}
+	return count == block->records;
+}
+
+static bool take_records(struct reader *r, const struct gmt_rec_block *block)
+{
+	if (!unpack(r, block) || !records_ok(r, block))
+		return false;
+	r->used = 0;
+	r->size = block->raw_bytes;
+	r->status.blocks++;
+	r->status.records += block->records;
+	r->status.raw_bytes += block->raw_bytes;
+	if (block->last_ts_ns > r->status.last_ts_ns)
+		r->status.last_ts_ns = block->last_ts_ns;
+	return true;
+}
+
+static bool take_trailer(struct reader *r, const struct gmt_rec_block *block)
+{
+	struct gmt_rec_trailer trailer = { 0 };
+	uint8_t extra;
+
+	if (block->raw_bytes < sizeof(trailer) || !unpack(r, block))
+		return false;
+	memcpy(&trailer, r->raw, sizeof(trailer));
+	if (trailer.blocks != r->status.blocks || trailer.records != r->status.records)
+		return false;
+	r->status.lost_records = trailer.lost_records;
+	r->status.lost_from_ns = trailer.lost_from_ns;
+	r->status.error = -(int)(trailer.error & 0xfff);
+	if (trailer.error || trailer.lost_records)
+		end(r, READER_WRITER_FAILED, 0);
+	else if (take(r, &extra, 1) > 0)
+		end(r, READER_CORRUPT, 1);
+	else
+		end(r, READER_COMPLETE, 0);
+	return true;
+}
+
+/* Reads blocks until one has records, or the end. */
+static void next_block(struct reader *r)
+{
+	r->used = r->size = 0;
+	while (!r->ended && !r->size) {
+		struct gmt_rec_block block;
+		ssize_t n = take(r, &block, sizeof(block));
+		uint64_t bytes = sizeof(block);
+		bool ok = true;
+
+		if (n < 0) {
+			end_io(r, n);
+			return;
+		}
+		if ((size_t)n < sizeof(block)) {
+			end(r, n ? READER_TRUNCATED : READER_NO_TRAILER, n);
+			return;
+		}
+		if (!block_header_ok(r, &block)) {
+			end(r, READER_CORRUPT, bytes);
+			return;
+		}
+		if (!take_all(r, r->data, block.data_bytes, bytes))
+			return;
+		bytes += block.data_bytes;
+		if (block.type == GMT_REC_RECORDS)
+			ok = take_records(r, &block);
+		else if (block.type == GMT_REC_TRAILER)
+			ok = take_trailer(r, &block);
+		/* Other types are a newer minor's. */
+		if (!ok) {
+			end(r, READER_CORRUPT, bytes);
+			return;
+		}
+		r->sequence++;
+		r->status.read_bytes += bytes;
+	}
+}
+
+const struct gmt_hdr *reader_next(struct reader *r)
+{
+	const struct gmt_hdr *hdr;
+
+	if (r->used == r->size) {
+		next_block(r);
+		if (r->used == r->size)
+			return NULL;
+	}
+	/* Sizes are multiples of 8 and malloc() aligns to 16: hdr is aligned. */
+	hdr = (const struct gmt_hdr *)(r->raw + r->used);
+	r->used += hdr->size;
+	return hdr;
+}
+
+const struct reader_status *reader_status(const struct reader *r)
+{
+	return &r->status;
+}
+
+int reader_refused(const struct reader_status *status)
+{
+	return status->end > READER_COMPLETE && status->end < READER_REFUSED;
+}
+
+void reader_describe(const struct reader_status *status, char *text, size_t size)
+{
+	static const char *const texts[] = {
+#define X(name, text) text,
+		READER_ENDS(X)
+#undef X
+	};
+	const char *why = texts[status->end];
+	char kept[96];
+
+	snprintf(kept, sizeof(kept), "%s records were read", human_count(status->records).s);
+	text[0] = '\0';
+	if (status->end == READER_COMPLETE)
+		return;
+	if (status->end == READER_NEWER_MAJOR)
+		snprintf(text, size, "%s (version %u.%u; this one reads up to %u.x)", why, status->major,
+			 status->minor, GMT_REC_MAJOR);
+	else if (reader_refused(status))
+		snprintf(text, size, "%s", why);
+	else if (status->end == READER_WRITER_FAILED)
+		snprintf(text, size, "the recording is incomplete: %s (%s); %s records were lost", why,
+			 strerror(-status->error), human_count(status->lost_records).s);
+	else if (status->end == READER_IO_ERROR && !status->records)
+		snprintf(text, size, "it could not be read (%s)", strerror(-status->error));
+	else if (status->end == READER_IO_ERROR)
+		snprintf(text, size, "the recording is incomplete: %s (%s); %s", why,
+			 strerror(-status->error), kept);
+	else if (status->dropped_bytes)
+		snprintf(text, size,
+			 "the recording is incomplete: %s; %s, the %s bytes after them were dropped", why,
+			 kept, human_count(status->dropped_bytes).s);
+	else
+		snprintf(text, size, "the recording is incomplete: %s; %s", why, kept);
+}

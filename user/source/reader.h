@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads a recording (recfile.h) from a file, a pipe or memory. A block is handed out only after all
+ * of it was checked, so every record that comes from here is whole, of a size that is a multiple of
+ * 8 and at least a header; what its kind demands, the ledger checks. At the first damage reading
+ * ends: the rest is counted as dropped. No input makes it crash or take more than a few MiB.
+ */
+#ifndef GPUMEMTRACE_SOURCE_READER_H
+#define GPUMEMTRACE_SOURCE_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct reader;
+struct gmt_hdr;
+
+/* X(NAME, text): how a recording ended. Those up to REFUSED gave nothing at all. */
+#define READER_ENDS(X)                                                            \
+	X(COMPLETE, "complete")                                                   \
+	X(NOT_RECORDING, "not a gpumemtrace recording")                           \
+	X(BYTE_ORDER, "recorded on a machine of the other byte order")            \
+	X(NEWER_MAJOR, "recorded by a newer gpumemtrace, in a format this one does not know") \
+	X(REFUSED, "")                                                            \
+	X(TRUNCATED, "it ends in the middle")                                     \
+	X(NO_TRAILER, "it was not closed")                                        \
+	X(CORRUPT, "it is damaged")                                               \
+	X(WRITER_FAILED, "the recorder could not write all of it")                \
+	X(IO_ERROR, "it could not be read to the end")
+enum reader_end {
+#define X(name, text) READER_##name,
+	READER_ENDS(X)
+#undef X
+};
+
+struct reader_status {
+	enum reader_end end;
+	uint16_t major, minor;
+	uint64_t blocks;
+	uint64_t records;        /* handed out */
+	uint64_t raw_bytes;
+	uint64_t read_bytes;     /* of the file, used */
+	uint64_t dropped_bytes;  /* of the file, not used */
+	uint64_t lost_records;   /* WRITER_FAILED: that the recorder was given and could not store */
+	uint64_t lost_from_ns;   /* CLOCK_MONOTONIC of the recorder; 0 unknown */
+	uint64_t last_ts_ns;     /* newest record handed out */
+	int error;               /* IO_ERROR, WRITER_FAILED: -errno */
+};
+
+/* "-" is standard input. 0 or -errno; what is wrong with the contents is in the status. */
+int reader_open(struct reader **reader, const char *path);
+int reader_open_fd(struct reader **reader, int fd);   /* the descriptor is the reader's from now on */
+/* The bytes stay the caller's and must outlive the reader. */
+int reader_open_mem(struct reader **reader, const void *data, size_t size);
+void reader_close(struct reader *reader);
+
+/* The next record, valid until the next call; NULL at the end, whatever it is: see the status. */
+const struct gmt_hdr *reader_next(struct reader *reader);
+
+const struct reader_status *reader_status(const struct reader *reader);
+
+/* True if the recording gave no records because it is no recording that this version reads. */
+int reader_refused(const struct reader_status *status);
+
+/* One sentence about what is missing, with numbers; "" if nothing is. At most `size` bytes. */
+void reader_describe(const struct reader_status *status, char *text, size_t size);
+
+#endif
