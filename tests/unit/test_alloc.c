@@ -401,6 +401,22 @@ static void address_ranges_teach_a_late_attach_sizes(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 1);
 }
 
+static void address_ranges_of_other_things_are_no_allocations(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuMemGetAddressRange_v2, A, GiB, A + 5); /* from the start all is known: a module's variable */
+	RELEASE(r, cuMemFree_v2, A);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 1);
+	r->tgid = 200;
+	records_attach(r, false);
+	CALL(r, cuMemCreate, 0x10, MiB, 1, 0, 1);
+	CALL(r, cuMemMap, B, MiB, 0, 0x10);
+	CALL(r, cuMemGetAddressRange_v2, B, MiB, B + 5); /* a mapping */
+	RELEASE(r, cuMemFree_v2, B);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 2);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
 
 int main(void)
@@ -429,6 +445,7 @@ int main(void)
 		TEST(what_a_graph_left_may_be_freed_after_every_launch),
 		TEST(a_failed_free_of_graph_memory_is_taken_back),
 		TEST(address_ranges_teach_a_late_attach_sizes),
+		TEST(address_ranges_of_other_things_are_no_allocations),
 	};
 
 	return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);

@@ -148,7 +148,12 @@ static void small_allocations_of_a_late_attach_come_out_of_what_was_before(void 
 	records_nvml(r, 1, GMT_NVML_SAMPLE, GiB);
 	assert_int_equal(row_of(r, 1).residual, 0);
 	obtain(r, GMT_API_NONE, MiB, 0);
-	assert_int_equal(row_of(r, 1).other, MiB - 512);
+	obtain(r, GMT_API_cuCtxCreate_v2, MiB, 0);
+	row = row_of(r, 1);
+	assert_int_equal(row.other, MiB - 512);
+	assert_int_equal(row.context, MiB);
+	records_exit(r, 0);
+	assert_int_equal(row_of(r, 1).at_nvml.before_attach, GiB);
 }
 
 static void a_late_attach_adds_up(void **state)
@@ -232,9 +237,11 @@ static void the_sum_outlives_the_process(void **state)
 	records_exit(r, 0);
 	struct view_row row = row_of(r, 1);
 
-	assert_int_equal(row.physical.live, 0);
-	assert_int_equal(row.physical.peak, 504 * MiB);
-	assert_int_equal(row.attributed.live, 0);
+	/* What it held at its end, too. */
+	assert_int_equal(row.physical.live, 504 * MiB);
+	assert_int_equal(row.by_purpose[GMT_PURPOSE_CONTEXT], 500 * MiB);
+	assert_int_equal(row.attributed.live, 4 * MiB);
+	assert_int_equal(row.at_nvml.by_class[GMT_CLASS_DEVICE], 4 * MiB);
 	assert_int_equal(row.at_nvml.attributed, 4 * MiB);
 	assert_int_equal(row.at_nvml.context, 500 * MiB);
 }

@@ -189,6 +189,21 @@ static void a_handle_given_out_again_is_another_object(void **state)
 	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), 0);
 }
 
+static void the_end_of_the_old_object_leaves_the_handle_to_the_new_one(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuMemCreate, H, SIZE, DEVICE_AT(0));
+	CALL(r, cuMemMap, VA, SIZE, 0, H);
+	RELEASE(r, cuMemRelease, H);
+	CALL(r, cuMemCreate, H, MiB, DEVICE_AT(0));
+	RELEASE(r, cuMemUnmap, VA, SIZE);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), MiB);
+	RELEASE(r, cuMemRelease, H);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 0);
+}
+
 static void a_handle_that_is_live_is_not_created(void **state)
 {
 	struct records *r = *state;
@@ -359,6 +374,7 @@ int main(void)
 		TEST(retain_gives_the_same_handle_once_more),
 		TEST(retain_may_name_what_is_mapped_by_another_handle),
 		TEST(a_handle_given_out_again_is_another_object),
+		TEST(the_end_of_the_old_object_leaves_the_handle_to_the_new_one),
 		TEST(a_handle_that_is_live_is_not_created),
 		TEST(a_mapping_over_a_mapping_replaces_it),
 		TEST(imports_cost_nothing),

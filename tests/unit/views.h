@@ -85,6 +85,9 @@ static inline void close_row(const struct view *view, struct view_row *row)
 		.pool_reserve = row->pool_reserve, .rounding = row->rounding, .other = row->other,
 		.before_attach = row->before_attach, .residual = row->residual,
 	};
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		if (gmt_class_is_device((enum gmt_class)c))
+			row->at_nvml.by_class[c] = row->by_class[c].bytes.live;
 	if (row->has_physical)
 		row->physical.live =
 			row->attributed.live + (uint64_t)(row->context + row->modules + row->pool_reserve +
@@ -202,6 +205,7 @@ static inline struct fixture *troubled(struct fixture *f)
 	row[2].nvml_ts_ns = T0 + 99 * S + S / 4;
 	row[2].nvml = 5632 * MIB;
 	row[2].at_nvml = (struct view_sum){ .attributed = 5 * GIB, .residual = 512 * MIB };
+	row[2].at_nvml.by_class[GMT_CLASS_DEVICE] = 5 * GIB;
 	set_proc(&f->procs[2], 4400, "nccl", "all_reduce_perf -b 8 -e 1G -g 2");
 	snprintf(f->procs[2].cgroup, sizeof(f->procs[2].cgroup), "/system.slice/slurmstepd.scope/job_77");
 	f->procs[2].rows = &row[3];

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/gpus.h"
+#include "core/rm.h"
 #include "core/view.h"
 
 /* Of memory that lies on no GPU: managed, pinned, registered. */
@@ -37,6 +38,7 @@ struct row {
 	struct view_class by_class[GMT_CLASS_COUNT];
 	struct view_level attributed;
 	struct view_level physical;
+	struct rm_physical at_end;   /* of a process that has exited */
 	struct row_nvml nvml;
 };
 
@@ -74,7 +76,7 @@ void account_fail(struct account *account, const struct booking *booking);
 void account_move(struct account *account, const struct booking *booking, unsigned int to);
 /* Its size turns out to be another. */
 void account_resize(struct account *account, const struct booking *booking, uint64_t bytes);
-/* Nothing lives any longer: the process has ended. Frees that nobody called are not counted. */
+/* Nothing lives any longer: another program runs. Frees that nobody called are not counted. */
 void account_drop(struct account *account);
 
 void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns);

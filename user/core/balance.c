@@ -5,7 +5,9 @@
 void balance_physical(const struct process *p, const struct row *row, struct rm_physical *out)
 {
 	*out = (struct rm_physical){ 0 };
-	if (p->rm)
+	if (p->exited)
+		*out = row->at_end;
+	else if (p->rm)
 		rm_physical(p->rm, row->gpu, out);
 }
 
@@ -51,6 +53,9 @@ void balance_sum(const struct process *p, const struct row *row, bool has_kernel
 	const uint64_t *by = physical.by_purpose;
 
 	*sum = (struct view_sum){ .attributed = row->attributed.live, .before_attach = row->nvml.before };
+	for (int class = 0; class < GMT_CLASS_COUNT; class++)
+		if (gmt_class_is_device(class))
+			sum->by_class[class] = row->by_class[class].bytes.live;
 	if (!has_kernel)
 		return;
 	balance_physical(p, row, &physical);
@@ -67,10 +72,9 @@ void balance_sum(const struct process *p, const struct row *row, bool has_kernel
 
 static uint64_t unknown_frees(const struct process *p, int gpu)
 {
-	struct rm_physical physical = { 0 };
+	struct rm_physical physical;
 
-	if (p->rm)
-		rm_physical(p->rm, gpu, &physical);
+	balance_physical(p, &p->account.rows[account_find_row(&p->account, gpu)], &physical);
 	return physical.unknown_frees;
 }
 
@@ -108,12 +112,12 @@ void balance_nvml(struct process *p, bool has_kernel, const struct gmt_nvml *rec
 		nvml->has_baseline = true;
 		nvml->baseline = rec->used_bytes;
 		nvml->before = rest;
-		nvml->frees_seen = frees;
 	} else if (rest < nvml->before && frees > nvml->frees_seen) {
 		nvml->before = rest;
 		nvml->inferred = true;
 	}
 	nvml->has = true;
+	nvml->frees_seen = frees;
 	nvml->used = rec->used_bytes;
 	nvml->ts_ns = rec->hdr.ts_ns;
 	balance_sum(p, row, has_kernel, &nvml->sum);

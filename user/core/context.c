@@ -82,6 +82,14 @@ static struct device *get_device(struct contexts *contexts, unsigned int ordinal
 	return &contexts->devices[ordinal];
 }
 
+void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu)
+{
+	struct device *device = get_device(contexts, ordinal);
+
+	if (device && device->gpu == GPU_UNKNOWN)
+		device->gpu = gpu;
+}
+
 /* Something was learned that allocations on the unknown GPU may have waited for. */
 static void resolve(struct event *e)
 {

@@ -60,6 +60,8 @@ bool context_is_capturing(const struct event *e, uint64_t stream);
 /* CUDA ordinal of a context, ORDINAL_NONE; and the GPU of an ordinal, GPU_UNKNOWN. */
 unsigned int context_ordinal(const struct contexts *contexts, unsigned int context);
 int context_gpu(const struct contexts *contexts, unsigned int ordinal);
+/* Memory asked for on the ordinal lies on this GPU. Does nothing if its UUID was seen. */
+void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu);
 /* An ordinal as it comes in a record. */
 unsigned int context_ordinal_of(uint64_t dev);
 

@@ -88,10 +88,29 @@ static int apply_rm_free(struct ledger *l, struct process *p, const struct gmt_h
 	return 0;
 }
 
+/* Bytes went from one GPU, or the unknown one, to another, with no rm_change that says so. */
+static void follow_moves(struct process *p, uint64_t moves_before, int gpu, uint64_t ts_ns)
+{
+	struct view_level *unknown;
+
+	if (rm_moves(p->rm) == moves_before)
+		return;
+	if (gpu != GPU_UNKNOWN)
+		account_row(&p->account, gpu);
+	follow_physical(p, ts_ns);
+	unknown = &p->account.rows[0].physical;
+	/* What was never there in truth leaves no peak behind. */
+	if (!unknown->live)
+		*unknown = (struct view_level){ 0 };
+}
+
 static int apply_rm_dup(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
+	uint64_t moves = rm_moves(rm_of(p));
+
 	(void)l;
-	rm_dup(rm_of(p), (const void *)hdr);
+	rm_dup(p->rm, (const void *)hdr);
+	follow_moves(p, moves, GPU_UNKNOWN, hdr->ts_ns);
 	return 0;
 }
 
@@ -101,27 +120,16 @@ static int apply_uvm_gpu(struct ledger *l, struct process *p, const struct gmt_h
 	return 0;
 }
 
-/* A device was tied to its GPU: its bytes may have moved away from the unknown one. */
-static void follow_tie(struct process *p, int gpu, uint64_t ts_ns)
-{
-	if (gpu == GPU_UNKNOWN || !p->account.rows[0].physical.live)
-		return;
-	account_row(&p->account, gpu);
-	follow_physical(p, ts_ns);
-	struct view_level *unknown = &p->account.rows[0].physical;
-
-	if (!unknown->live)
-		*unknown = (struct view_level){ 0 };
-}
-
 static int apply_uvm_vaspace(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_uvm_vaspace *rec = (const void *)hdr;
 	int gpu = gpu_of_uvm(l, p, rec->uuid);
 
+	uint64_t moves = rm_moves(rm_of(p));
+
 	process_named(p, gpu);
-	rm_vaspace(rm_of(p), rec, gpu);
-	follow_tie(p, gpu, hdr->ts_ns);
+	rm_vaspace(p->rm, rec, gpu);
+	follow_moves(p, moves, gpu, hdr->ts_ns);
 	return 0;
 }
 
@@ -130,8 +138,10 @@ static int apply_uvm_map(struct ledger *l, struct process *p, const struct gmt_h
 	const struct gmt_uvm_map *rec = (const void *)hdr;
 	int gpu = gpu_of_uvm(l, p, rec->uuid);
 
-	rm_map(rm_of(p), rec, gpu);
-	follow_tie(p, gpu, hdr->ts_ns);
+	uint64_t moves = rm_moves(rm_of(p));
+
+	rm_map(p->rm, rec, gpu);
+	follow_moves(p, moves, gpu, hdr->ts_ns);
 	gpu = rm_gpu_of_address(p->rm, rec->base);
 	if (gpu != GPU_UNKNOWN) {
 		alloc_resolve_at(p, rec->base, gpu, hdr->ts_ns);

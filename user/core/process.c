@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/balance.h"
 
 /* ---- one process ---- */
 
@@ -79,9 +80,13 @@ static void drop(struct process *p)
 	account_drop(&p->account);
 }
 
+/* The sums stay as they were at its end: what a program held when it went is worth a report. */
 static void end(struct process *p, uint64_t ts_ns, int exit_code)
 {
-	drop(p);
+	for (unsigned int i = 0; i < p->account.count; i++)
+		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
+	fini_state(p);
+	init_state(p);
 	p->exited = true;
 	p->exit_ts_ns = ts_ns;
 	p->exit_code = exit_code;
@@ -139,7 +144,8 @@ struct thread *process_thread_slow(struct process *p, uint32_t tid)
 static struct process *life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
 {
 	struct process *p = process_find(all, hdr->tgid);
-	bool same = p && (p->start_ns == start_ns || (!p->exited && (!p->start_ns || !start_ns)));
+	/* Of one that has ended only its own start time speaks; without one it is the next of its pid. */
+	bool same = p && ((start_ns && p->start_ns == start_ns) || (!p->exited && (!p->start_ns || !start_ns)));
 
 	if (same)
 		return p;
@@ -196,8 +202,9 @@ struct process *process_facts(struct processes *all, struct gpus *gpus, const st
 {
 	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
 
-	if (rec->start_ns)
-		p->start_ns = rec->start_ns;
+	if (!rec->start_ns && !rec->comm[0])
+		return p; /* it was gone before it could be asked */
+	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
 	p->uid = rec->uid;
 	p->ns_pid = rec->ns_pid;
 	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
@@ -235,6 +242,10 @@ unsigned int process_row(struct process *p, uint64_t address, const struct gmt_c
 
 	if (p->rm && address)
 		gpu = rm_gpu_of_address(p->rm, address);
+	/* A device's memory, and that of the pools it may have current, is local to it: so the next call
+	 * on it is placed even if it fails or nothing new is mapped for it. */
+	if (gpu != GPU_UNKNOWN)
+		context_learn_gpu(&p->contexts, ordinal, gpu);
 	if (gpu == GPU_UNKNOWN && p->rm && call)
 		gpu = rm_gpu_of_call(p->rm, call->hdr.tid, call->seq);
 	if (gpu == GPU_UNKNOWN)

@@ -2,8 +2,8 @@
 /*
  * Processes: who they are, from when to when they were seen, and all that is known of their memory.
  *
- * A process is one life of a pid. Its end (exit, another start time, or another program) drops what
- * lived; sums and peaks stay for the report. A child of fork begins with nothing: CUDA memory cannot
+ * A process is one life of a pid. At its end (exit, or another start time) its sums stay as they were;
+ * another program in it begins at zero, with the peaks and counts that were. A child of fork begins with nothing: CUDA memory cannot
  * be used in it.
  */
 #ifndef GPUMEMTRACE_CORE_PROCESS_H

@@ -94,6 +94,7 @@ struct view_sum {
 	int64_t context, modules, pool_reserve, rounding, other;
 	uint64_t before_attach;
 	int64_t residual;
+	uint64_t by_class[GMT_CLASS_COUNT]; /* of attributed; 0 for classes that are no device memory */
 };
 
 struct view_row {
@@ -130,7 +131,7 @@ struct view_proc {
 	uint64_t start_ns;       /* CLOCK_BOOTTIME; 0 unknown */
 	uint64_t attach_ts_ns;   /* first seen */
 	bool from_start;
-	bool exited;
+	bool exited;             /* then live means: at its end */
 	int exit_code;           /* wait status */
 	uint64_t exit_ts_ns;
 	char comm[GMT_COMM_BYTES + 1];

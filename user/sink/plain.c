@@ -76,7 +76,7 @@ static bool warnings_changed(const struct view *now, const struct view *previous
 	if (!previous || view_lost(now) != view_lost(previous))
 		return true;
 	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
-		if (now->anomalies[i] && !previous->anomalies[i])
+		if (text_odd(now, (enum gmt_anomaly)i) && !text_odd(previous, (enum gmt_anomaly)i))
 			return true;
 	return false;
 }
@@ -92,7 +92,7 @@ static void live(struct out *out, const struct view *now, const struct view *pre
 		const struct view_proc *old = text_find_proc(previous, proc);
 
 		if (proc->exited) {
-			if (!old || !old->exited)
+			if (proc->row_count && (!old || !old->exited))
 				exit_line(out, now, proc);
 			continue;
 		}

@@ -135,10 +135,10 @@ static void gpu_head(struct out *out, const struct view *view, const struct view
 #define TABLE_LABEL 18
 #define TABLE_WHEN 16
 
-static void table_head(struct out *out)
+static void table_head(struct out *out, const struct view_proc *proc)
 {
-	out_printf(out, "    %-*s%9s%7s%9s %-*s%8s%8s\n", TABLE_LABEL, "", "LIVE", "COUNT", "PEAK", TABLE_WHEN,
-		   "PEAK AT", "ALLOCS", "FREES");
+	out_printf(out, "    %-*s%9s%7s%9s %-*s%8s%8s\n", TABLE_LABEL, "", proc->exited ? "AT END" : "LIVE",
+		   "COUNT", "PEAK", TABLE_WHEN, "PEAK AT", "ALLOCS", "FREES");
 }
 
 /* The first half of a line; returns the columns that the peak's time takes. */
@@ -188,7 +188,8 @@ static void class_line(struct out *out, const struct view *view, enum gmt_class 
 	counts(out, when, c->allocs, c->frees, c->failed);
 }
 
-static void row_table(struct out *out, const struct view *view, const struct view_row *row)
+static void row_table(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct view_row *row)
 {
 	struct text_sum sum;
 	int device_classes = 0;
@@ -196,7 +197,7 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 	text_sum(row, &sum);
 	if (!row->attributed.peak && !row->has_physical && !any_class(row->by_class))
 		return;
-	table_head(out);
+	table_head(out, proc);
 	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
 		if (!class_used(&row->by_class[c]))
 			continue;
@@ -232,7 +233,7 @@ static void host_table(struct out *out, const struct view *view, const struct vi
 			continue;
 		if (!any) {
 			out_text(out, "\n  host and managed memory\n");
-			table_head(out);
+			table_head(out, proc);
 		}
 		any = true;
 		class_line(out, view, (enum gmt_class)c, &proc->by_class[c]);
@@ -246,8 +247,12 @@ static void process_anomalies(struct out *out, const struct view_proc *proc)
 	for (int i = 0; i < GMT_ANOMALY_COUNT; i++) {
 		if (!proc->anomalies[i])
 			continue;
-		out_printf(out, "%s  odd: %s %s\n", lead, human_count(proc->anomalies[i]).s,
-			   gmt_anomaly_text((enum gmt_anomaly)i));
+		if (text_is_expected(proc, (enum gmt_anomaly)i))
+			out_printf(out, "%s  %s %s: from before attach\n", lead, human_count(proc->anomalies[i]).s,
+				   gmt_anomaly_text((enum gmt_anomaly)i));
+		else
+			out_printf(out, "%s  odd: %s %s\n", lead, human_count(proc->anomalies[i]).s,
+				   gmt_anomaly_text((enum gmt_anomaly)i));
 		lead = "";
 	}
 }
@@ -263,7 +268,7 @@ static void process(struct out *out, const struct view *view, const struct view_
 		gpu_head(out, view, &proc->rows[r], opts);
 		if (proc->rows[r].gpu >= 0)
 			report_sum(out, view, proc, &proc->rows[r]);
-		row_table(out, view, &proc->rows[r]);
+		row_table(out, view, proc, &proc->rows[r]);
 	}
 	host_table(out, view, proc);
 	process_anomalies(out, proc);

@@ -72,8 +72,8 @@ static void class_parts(struct column *column, const uint64_t *by_class)
 {
 	const char *separator = "      ";
 
-	for (int c = 0; by_class && c < GMT_CLASS_COUNT; c++) {
-		if (!by_class[c] || !gmt_class_is_device((enum gmt_class)c))
+	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
+		if (!by_class[c])
 			continue;
 		out_printf(column->out, "%s%s %s", separator, gmt_class_text((enum gmt_class)c),
 			   human_mib(tenths_of((int64_t)by_class[c], column->decimals), column->decimals).s);
@@ -83,14 +83,14 @@ static void class_parts(struct column *column, const uint64_t *by_class)
 }
 
 /* Whole MiB, or one decimal if any number needs it. */
-static int decimals_of(uint64_t total, const struct view_sum *s, const uint64_t *by_class)
+static int decimals_of(uint64_t total, const struct view_sum *s)
 {
 	uint64_t any = total | s->attributed | (uint64_t)s->context | (uint64_t)s->modules |
 		       (uint64_t)s->pool_reserve | (uint64_t)s->rounding | (uint64_t)s->other |
 		       s->before_attach | (uint64_t)s->residual;
 
-	for (int c = 0; by_class && c < GMT_CLASS_COUNT; c++)
-		any |= gmt_class_is_device((enum gmt_class)c) ? by_class[c] : 0;
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		any |= s->by_class[c];
 	return (any & ((1u << MIB_SHIFT) - 1)) != 0;
 }
 
@@ -101,8 +101,7 @@ static bool calls_unseen(const struct view *view)
 }
 
 /* What the kernel gave: calls, and the named rest. */
-static void physical_terms(struct column *column, const struct view *view, const struct view_sum *s,
-			   const uint64_t *by_class)
+static void physical_terms(struct column *column, const struct view *view, const struct view_sum *s)
 {
 	if (calls_unseen(view)) {
 		term(column, "not told apart",
@@ -112,7 +111,7 @@ static void physical_terms(struct column *column, const struct view *view, const
 		return;
 	}
 	term(column, "allocated by calls", (int64_t)s->attributed);
-	class_parts(column, by_class);
+	class_parts(column, s->by_class);
 	term_line(column, "CUDA context", s->context);
 	term_line(column, "modules and kernels", s->modules);
 	term_line(column, "pool reserve", s->pool_reserve);
@@ -149,15 +148,13 @@ static void top_line(struct column *column, const struct view *view, const struc
 }
 
 static void with_nvml(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct view_row *row, const uint64_t *live_by_class)
+		      const struct view_row *row)
 {
 	const struct view_sum *s = &row->at_nvml;
-	/* The classes are known for now only; they are shown if nothing has changed since. */
-	const uint64_t *by_class = s->attributed == row->attributed.live ? live_by_class : NULL;
-	struct column column = { .out = out, .decimals = decimals_of(row->nvml, s, by_class) };
+	struct column column = { .out = out, .decimals = decimals_of(row->nvml, s) };
 
 	top_line(&column, view, proc, row);
-	physical_terms(&column, view, s, by_class);
+	physical_terms(&column, view, s);
 	before_attach(&column, row);
 	term(&column, "residual", s->residual);
 	if (!row->has_physical)
@@ -166,32 +163,31 @@ static void with_nvml(struct out *out, const struct view *view, const struct vie
 }
 
 /* Without NVML: what the kernel gave, and what of it calls asked for, now. */
-static void with_kernel(struct out *out, const struct view *view, const struct view_row *row,
-			const uint64_t *by_class)
+static void with_kernel(struct out *out, const struct view *view, const struct view_row *row)
 {
 	struct view_sum s = {
 		.attributed = row->attributed.live, .context = row->context, .modules = row->modules,
 		.pool_reserve = row->pool_reserve, .rounding = row->rounding, .other = row->other,
 	};
-	struct column column = { .out = out, .decimals = decimals_of(row->physical.live, &s, by_class) };
+	struct column column = { .out = out };
 
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		if (gmt_class_is_device((enum gmt_class)c))
+			s.by_class[c] = row->by_class[c].bytes.live;
+	column.decimals = decimals_of(row->physical.live, &s);
 	cell(out, 0, "kernel driver, since attach", tenths_of((int64_t)row->physical.live, column.decimals),
 	     column.decimals, " MiB\n");
-	physical_terms(&column, view, &s, by_class);
+	physical_terms(&column, view, &s);
 }
 
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
 		const struct view_row *row)
 {
-	uint64_t by_class[GMT_CLASS_COUNT];
-
-	for (int c = 0; c < GMT_CLASS_COUNT; c++)
-		by_class[c] = row->by_class[c].bytes.live;
 	if (row->has_nvml) {
-		with_nvml(out, view, proc, row, by_class);
+		with_nvml(out, view, proc, row);
 		return;
 	}
 	out_printf(out, "    %-*s%*s\n", LABEL_COLUMNS, "nvidia-smi (NVML)", NUMBER_COLUMNS, "unknown");
-	if (row->has_physical && !proc->exited)
-		with_kernel(out, view, row, by_class);
+	if (row->has_physical)
+		with_kernel(out, view, row);
 }

@@ -169,6 +169,22 @@ struct human text_exit(int status)
 	return h;
 }
 
+bool text_is_expected(const struct view_proc *proc, enum gmt_anomaly anomaly)
+{
+	return !proc->from_start &&
+	       (anomaly == GMT_ANOMALY_FREE_UNKNOWN || anomaly == GMT_ANOMALY_RM_FREE_UNKNOWN);
+}
+
+uint64_t text_odd(const struct view *view, enum gmt_anomaly anomaly)
+{
+	uint64_t odd = view->anomalies[anomaly];
+
+	for (size_t p = 0; p < view->proc_count; p++)
+		if (text_is_expected(&view->procs[p], anomaly))
+			odd -= view->procs[p].anomalies[anomaly];
+	return odd;
+}
+
 struct human text_layers(uint32_t layers)
 {
 	struct human h;

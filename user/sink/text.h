@@ -48,6 +48,11 @@ void text_cgroup(const char *cgroup, char *text, size_t size);
 /* "exited with 0", "killed by SIGKILL" for a wait status. */
 struct human text_exit(int status);
 
+/* Whether the anomaly is what attaching late brings: memory from before, of which only the end is seen;
+ * and how often it happened where that does not explain it. */
+bool text_is_expected(const struct view_proc *proc, enum gmt_anomaly anomaly);
+uint64_t text_odd(const struct view *view, enum gmt_anomaly anomaly);
+
 /* "api kernel nvml": those of a session; "unknown". */
 struct human text_layers(uint32_t layers);
 

@@ -66,6 +66,17 @@ static void warn_layers(struct warnings *w, const struct view *view)
 		     s->why_no_nvml[0] ? (const char *)s->why_no_nvml : "reason unknown");
 }
 
+static void warn_anomalies(struct warnings *w, const struct view *view)
+{
+	for (int i = 0; i < GMT_ANOMALY_COUNT; i++) {
+		uint64_t odd = text_odd(view, (enum gmt_anomaly)i);
+
+		if (odd)
+			warn(w, TEXT_YELLOW, "odd     %s %s", human_count(odd).s,
+			     gmt_anomaly_text((enum gmt_anomaly)i));
+	}
+}
+
 unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
 			 const char *end)
 {
@@ -74,10 +85,7 @@ unsigned report_warnings(struct out *out, const struct view *view, const struct 
 	warn_losses(&w, view);
 	for (size_t i = 0; i < opts->note_count; i++)
 		warn(&w, TEXT_RED, "note    %s", opts->notes[i]);
-	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
-		if (view->anomalies[i])
-			warn(&w, TEXT_YELLOW, "odd     %s %s", human_count(view->anomalies[i]).s,
-			     gmt_anomaly_text((enum gmt_anomaly)i));
+	warn_anomalies(&w, view);
 	warn_layers(&w, view);
 	return w.lines;
 }
