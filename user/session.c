@@ -154,7 +154,9 @@ static void tick(struct session *session)
 	now_ns = stream_now_ns();
 	if (now_ns >= session->next_sample_ns) {
 		session->next_sample_ns = now_ns + sample_period(session->options);
-		meter_sample(session->meter, GMT_NVML_SAMPLE);
+		meter_sample(session->meter, GMT_NVML_SAMPLE, false);
+		ring_consume(session->ring);
+		roster_reap(session->roster);
 	}
 	check_recorder(session, now_ns);
 	if (now_ns >= session->next_show_ns)
@@ -170,6 +172,9 @@ static void target_gone(struct session *session, int fd)
 	epoll_ctl(session->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	close(fd);
 	session->targets_left--;
+	/* The record of its exit is there by now, unless it was lost. */
+	ring_consume(session->ring);
+	roster_reap(session->roster);
 }
 
 static void dispatch(struct session *session, const struct epoll_event *event)
@@ -223,7 +228,7 @@ static void put_end(struct session *session)
 	struct gmt_end rec = { .reason = session->end };
 
 	ring_consume(session->ring);
-	meter_sample(session->meter, GMT_NVML_SAMPLE);
+	meter_sample(session->meter, GMT_NVML_SAMPLE, true);
 	put_losses(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);
 }

@@ -380,7 +380,7 @@ static int add_targets(struct session *session)
 	for (size_t i = 0; !status && i < options->pid_count; i++)
 		status = add_pid(session, options->pids[i]);
 	if (!status)
-		meter_sample(session->meter, GMT_NVML_BASELINE);
+		meter_sample(session->meter, GMT_NVML_BASELINE, false);
 	return status;
 }
 
@@ -400,9 +400,9 @@ int session_setup(struct session *session, const struct options *options)
 		status = open_events(session);
 	if (status)
 		return status;
-	session->layers = GMT_LAYER_API;
+	session->layers = options->layers & GMT_LAYER_API;
 	session->roster = roster_new(&session->stream);
-	session->probing = probing_new(session->attach, &session->stream);
+	session->probing = probing_new(session->attach, &session->stream, session->layers);
 	session->display = display_new(options);
 	open_nvml(session);
 	open_kernel_layer(session);

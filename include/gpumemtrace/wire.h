@@ -179,9 +179,11 @@ struct gmt_proc_exec {
 	__u8 comm[GMT_COMM_BYTES];
 };
 
+#define GMT_EXIT_CODE_UNKNOWN (-1) /* the kernel's record was lost; the process is gone */
+
 struct gmt_proc_exit {
 	struct gmt_hdr hdr;
-	__s32 exit_code;        /* as wait(2) would give it: status << 8 | signal */
+	__s32 exit_code;        /* as wait(2) would give it: status << 8 | signal; or unknown */
 	__u32 reserved;
 };
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""call_libcuda.py LIBRARY: opens it and calls, for each symbol read from stdin, the pointer that cuGetProcAddress gives.
+"""call_libcuda.py LIBRARY: for each symbol read from stdin calls the pointer that cuGetProcAddress gives.
 
-Answers one line for each: the symbol, its result (every call fails where there is no GPU), whether the pointer is one that
-cuGetProcAddress gives, and its address. Six arguments that point to zeroed memory satisfy every prototype here.
+Answers one line for each: the symbol, its result (every call fails where there is no GPU), whether the pointer
+is one that cuGetProcAddress gives, and its address. Six arguments that point to zeroed memory satisfy every
+prototype here.
 """
 import ctypes
 import re
 import sys
 
-VERSIONS = (13000, 12080, 12050, 12040, 12030, 12020, 12010, 12000, 11060, 11040, 11030, 11020, 11010, 11000, 10020, 10010, 10000,
-            9020, 8000, 7000, 6050, 6000, 5050, 5000, 4010, 4000, 3020, 3010, 3000, 2030, 2020, 2010, 2000)
+VERSIONS = (13000, 12080, 12050, 12040, 12030, 12020, 12010, 12000, 11060, 11040, 11030, 11020, 11010, 11000,
+            10020, 10010, 10000, 9020, 8000, 7000, 6050, 6000, 5050, 5000, 4010, 4000, 3020, 3010, 3000,
+            2030, 2020, 2010, 2000)
 
 
 def pointer(library, symbol):
@@ -21,7 +23,8 @@ def pointer(library, symbol):
     for version in VERSIONS:
         for flags in (0, 2):
             pfn = ctypes.c_void_p()
-            rc = library.cuGetProcAddress_v2(base.encode(), ctypes.byref(pfn), version, ctypes.c_uint64(flags), ctypes.byref(status))
+            rc = library.cuGetProcAddress_v2(base.encode(), ctypes.byref(pfn), version, ctypes.c_uint64(flags),
+                                             ctypes.byref(status))
             if not rc and pfn.value == exported:
                 return exported, True
     return exported, False

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# get_libcuda.sh DIR: unpacks Debian's non-free libcuda1 (driver 535) below DIR, without installing it and without touching
-# apt's own configuration, lists or cache. Prints the library's path. Status 1 with a sentence when it cannot be had.
+# get_libcuda.sh DIR: unpacks Debian's non-free libcuda1 (driver 535) below DIR, without installing it and
+# without touching apt's own configuration, lists or cache. Prints the library's path. Status 1 with a sentence
+# when it cannot be had.
 set -eu
 
 dir=$1
@@ -22,11 +23,13 @@ uri=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Crea
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/root"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $VERSION_CODENAME non-free" >"$dir/sources.list"
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+echo "deb [signed-by=$keys] $uri $VERSION_CODENAME non-free" >"$dir/sources.list"
 apt()
 {
-	apt-get -qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$dir/lists" \
-		-o Dir::Cache="$dir/cache" -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
+	apt-get -qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::State::Lists="$dir/lists" -o Dir::Cache="$dir/cache" \
+		-o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
 }
 apt update >/dev/null 2>&1 || fail "the package list cannot be fetched"
 (cd "$dir" && apt download libcuda1 >/dev/null 2>&1) || fail "libcuda1 cannot be fetched"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the root tests share: TAP, workloads on the simulated driver, gpumemtrace beside them, and the comparison.
 
-A workload (tests/standin/workloads) holds in a phase (Target.wait) while the tool's report is taken, so both speak of
-the same moment. Reports are the tool's --json; what they are compared with are the workload's own books, the simulated
-driver's account and NVML.
+A workload (tests/standin/workloads) holds in a phase (Target.wait) while the tool's report is taken, so both
+speak of the same moment. Reports are the tool's --json; what they are compared with are the workload's own books,
+the simulated driver's account and NVML.
 """
+import atexit
 import json
 import os
 import queue
@@ -21,9 +22,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
 TOOL = os.path.join(BUILD, "gpumemtrace")
 STANDIN = os.path.join(TOP, "build/standin")
-ROOT = os.path.join(STANDIN, "root")
-LIB = os.path.join(ROOT, "usr/lib/libcuda.so.1")
-LIB_ENDBR = os.path.join(ROOT, "usr/lib-endbr/libcuda.so.1")
+BUILT = os.path.join(STANDIN, "root")
+LIB = os.path.join(BUILT, "usr/lib/libcuda.so.1")
+LIB_ENDBR = os.path.join(BUILT, "usr/lib-endbr/libcuda.so.1")
 GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's 1
 GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
 MIB = 1 << 20
@@ -67,7 +68,8 @@ def main(*tests):
             print(f"ok {number} - {name} # SKIP {why}", flush=True)
         except Exception as error:      # a case that crashes has failed; the others still run
             bad += 1
-            text = str(error) if isinstance(error, Failure) else "".join(traceback.format_exc().splitlines(True)[-5:])
+            trace_back = "".join(traceback.format_exc().splitlines(True)[-5:])
+            text = str(error) if isinstance(error, Failure) else trace_back
             print(f"not ok {number} - {name}\n# " + text.rstrip().replace("\n", "\n# "), flush=True)
         finally:
             Process.end_all()
@@ -85,6 +87,29 @@ def folder(prefix="gmt-test-", **options):
     return folders[-1]
 
 
+def make_root(driver="580", libraries=True):
+    """Another root of the simulated driver: GPUs of its own, of another release."""
+    path = folder()
+    subprocess.run([os.path.join(TOP, "tests/standin/mkroot.sh"), path, driver], check=True)
+    if libraries:
+        shutil.copytree(os.path.join(BUILT, "usr"), os.path.join(path, "usr"))
+    if os.path.isdir(BUILT + "/lib"):
+        shutil.copytree(os.path.join(BUILT, "lib"), os.path.join(path, "lib"))
+    return path
+
+
+def own_root():
+    """The root that this test's processes use: its GPUs are used by nobody else on the machine."""
+    path = make_root(libraries=False)
+    folders.remove(path)
+    os.environ["GPUMEMTRACE_STANDIN_ROOT"] = path
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+ROOT = own_root() if os.path.exists(LIB) else BUILT
+
+
 def workload(name):
     return os.path.join(STANDIN, "workloads", name)
 
@@ -92,6 +117,12 @@ def workload(name):
 def environment(lib=LIB, **more):
     """The environment of a program that is to load `lib`."""
     return {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(lib), **more}
+
+
+def run(argv, **options):
+    """A program run to its end."""
+    options = {"env": environment(), "text": True, **options}
+    return subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False, **options)
 
 
 class Process:
@@ -190,9 +221,10 @@ def books_of(out):
 class Tool(Process):
     """gpumemtrace with --json on the simulated driver."""
 
-    def __init__(self, *arguments, lib=LIB, root=ROOT, env=None, json_output=True, options=("--interval", "0.1"), **more):
+    def __init__(self, *arguments, lib=LIB, root=ROOT, env=None, json_output=True, options=("--interval", "0.1"),
+                 **more):
         argv = [TOOL, "--driver-root", root] + (["--json"] if json_output else []) + list(options) + list(arguments)
-        super().__init__(argv, env=environment(lib, **(env or {})), **more)
+        super().__init__(argv, env=environment(lib, GPUMEMTRACE_STANDIN_ROOT=root, **(env or {})), **more)
 
     def views(self):
         return [json.loads(line) for line in self.out if line.startswith("{")]
@@ -267,6 +299,10 @@ def strange(report, process):
                 wrong.append(f"memory on an unknown GPU: {held} {row['physical']}")
             continue
         nvml = row["nvml"]
+        alive = not process["exited"]   # one that was there for a moment only, NVML was not asked about
+        physical = row["physical"] and row["physical"]["live_bytes"]
+        if alive and physical and "nvml" in report["session"]["layers"] and not nvml:
+            wrong.append(f"NVML said nothing about {row['uuid']}")
         if nvml and sum(nvml["sum"].values()) != nvml["used_bytes"]:
             wrong.append(f"NVML's number is not the sum on {row['uuid']}: {nvml}")
         if process["from_start"] and nvml and nvml["sum"]["residual_bytes"]:
@@ -277,7 +313,9 @@ def strange(report, process):
 
 
 def trace(*argv, hold="end", phase=None, tool=(), clean=True, skip=(), lib=LIB, root=ROOT, env=None):
-    """A workload traced with -a from its start, the report taken while it holds: (report's process, report, stdout)."""
+    """A workload traced with -a from its start, the report taken while it holds.
+
+    Returns the process in the report, the report, the workload's stdout."""
     tracer = Tool("-a", *tool, lib=lib, root=root).ready()
     target = Target(*argv, hold=hold, lib=lib, env=env)
     target.wait(phase or hold)
@@ -293,12 +331,3 @@ def settled(tracer, pid):
     seen = len(tracer.views())
     tracer.wait_line(lambda: len(tracer.views()) >= seen + 3, "three more views")
     return tracer.stop()
-
-
-def make_root(driver="580"):
-    """Another root of the simulated driver, of another release."""
-    path = folder()
-    subprocess.run([os.path.join(TOP, "tests/standin/mkroot.sh"), path, driver], check=True)
-    shutil.copytree(os.path.join(ROOT, "lib"), os.path.join(path, "lib"))
-    shutil.copytree(os.path.join(ROOT, "usr"), os.path.join(path, "usr"))
-    return path

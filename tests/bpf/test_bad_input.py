@@ -11,8 +11,7 @@ from lib import Target, Tool, check, equal
 
 def run(*arguments, prefix=(), **env):
     root = [] if "replay" in arguments else ["--driver-root", lib.ROOT]
-    done = subprocess.run([*prefix, lib.TOOL, *root, *arguments], env=lib.environment(**env), capture_output=True, text=True,
-                          timeout=lib.PATIENCE, check=False)
+    done = lib.run([*prefix, lib.TOOL, *root, *arguments], env=lib.environment(**env))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -78,7 +77,8 @@ def exits_during_attach():
 
 def no_root():
     """without root: it says what is missing"""
-    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+              "--bounding-set=-all")
     target = Target("longrun", "forever")
     target.wait("ready")
     says(["-p", str(target.pid)], 4, "root", prefix=prefix)
@@ -131,5 +131,5 @@ def no_nvml():
 
 
 if __name__ == "__main__":
-    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root, no_btf, usage, unwritable,
-             foreign_library, no_nvml)
+    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root, no_btf,
+             usage, unwritable, foreign_library, no_nvml)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Detach leaves nothing behind: no program, map or link in the kernel, no breakpoint in the target, nothing on disk."""
+"""Detach leaves nothing behind: no program in the kernel, no breakpoint in the target, nothing on disk."""
 import ctypes
 import os
 import re

@@ -43,7 +43,8 @@ def api_and_nvml():
 
 def kernel_alone():
     """--layers kernel: exact physical bytes, nothing attributed"""
-    process, report, out = trace("basic", tool=("--layers", "kernel"), clean=False, skip=("live", "peak", "allocs", "frees", "failed"))
+    process, report, _ = trace("basic", tool=("--layers", "kernel"), clean=False,
+                               skip=("live", "peak", "allocs", "frees", "failed"))
     equal(report["session"]["layers"], ["kernel"], "layers")
     for uuid in GPU_A, GPU_B:
         equal(row_of(process, uuid)["attributed"]["live_bytes"], 0, "attributed")

@@ -19,8 +19,8 @@ ENDBR64 = b"\xf3\x0f\x1e\xfa"
 
 
 def library():
-    got = subprocess.run([HERE + "/get_libcuda.sh", os.path.join(lib.TOP, "build/real-libcuda")], capture_output=True, text=True,
-                         check=False)
+    got = subprocess.run([HERE + "/get_libcuda.sh", os.path.join(lib.TOP, "build/real-libcuda")],
+                         capture_output=True, text=True, check=False)
     if got.returncode:
         raise Skip(got.stderr.strip() or "it cannot be had")
     return got.stdout.strip()
@@ -78,7 +78,7 @@ def ask(target, symbol):
 
 
 def attaches():
-    """every row that the library exports is attached at its entry, behind endbr64 if it has one, and detached clean"""
+    """every row that it exports is attached at its entry, behind endbr64 if it has one, and detached clean"""
     path = library()
     target = caller(path)
     start, before = code(target.pid, path)
@@ -102,7 +102,7 @@ def attaches():
 
 
 def fires():
-    """each one fires, entry and return, when called through cuGetProcAddress's pointer; failing allocations are recorded"""
+    """each fires, entry and return, through cuGetProcAddress's pointer; failed allocations are recorded"""
     path = library()
     target = caller(path)
     tool = Tool("-p", str(target.pid)).ready()

@@ -4,7 +4,6 @@
 import json
 import os
 import signal
-import subprocess
 
 import lib
 from lib import Target, Tool, check, equal
@@ -18,8 +17,7 @@ def recorded(*argv, path=None):
 
 
 def replay(path, *arguments, prefix=()):
-    done = subprocess.run(list(prefix) + [lib.TOOL, "replay", "--json", *arguments, path], capture_output=True, text=True,
-                          timeout=lib.PATIENCE, check=False)
+    done = lib.run([*prefix, lib.TOOL, "replay", "--json", *arguments, path])
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return done.returncode, lines[-1] if lines else None, done.stderr
 
@@ -88,8 +86,9 @@ def full_disk():
     script = f'mount -t tmpfs -o size=64k tmpfs "{place}" && "$@"; s=$?; cp "{place}/x.gmt" "{place}.gmt"; exit $s'
     target = Target("storm", "0", "1", "1024", hold="ready", env={"PAIRS": "100000"})
     target.wait("ready")
-    tool = lib.Process(["unshare", "--mount", "/bin/sh", "-c", script, "sh", lib.TOOL, "--driver-root", lib.ROOT, "--json", "-i", "0.1",
-                        "-o", place + "/x.gmt", "-p", str(target.pid)], env=lib.environment())
+    tool = lib.Process(["unshare", "--mount", "/bin/sh", "-c", script, "sh", lib.TOOL, "--driver-root", lib.ROOT,
+                        "--json", "-i", "0.1", "-o", place + "/x.gmt", "-p", str(target.pid)],
+                       env=lib.environment())
     tool.wait_line(lambda: tool.out, "the first view")
     target.go()
     status, out = tool.finish()
@@ -123,12 +122,9 @@ def killed_recorder():
 
 def to_stdout():
     """-o - writes the recording to standard output, and replay - reads it"""
-    env = lib.environment()
-    recorder = subprocess.run([lib.TOOL, "--driver-root", lib.ROOT, "-q", "-o", "-", "-a", "-d", "0.5"], env=env, capture_output=True,
-                              timeout=lib.PATIENCE, check=False)
+    recorder = lib.run([lib.TOOL, "--driver-root", lib.ROOT, "-q", "-o", "-", "-a", "-d", "0.5"], text=False)
     equal(recorder.returncode, 0, recorder.stderr)
-    done = subprocess.run([lib.TOOL, "replay", "--json", "-"], input=recorder.stdout, capture_output=True, timeout=lib.PATIENCE,
-                          check=False)
+    done = lib.run([lib.TOOL, "replay", "--json", "-"], text=False, input=recorder.stdout)
     equal(done.returncode, 0, done.stderr)
     equal(json.loads(done.stdout.splitlines()[-1])["end_reason"], "duration", "end reason")
 

@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every workload traced from its start: the totals are its own, NVML's and the kernel's, and its output is the same."""
-import subprocess
-
+"""Every workload traced from its start: the totals are its own, NVML's and the kernel's; its output is the same."""
 import lib
 from lib import check, equal, trace
 
 WORKLOADS = [
-    ("basic",), ("threads", "8", "3000"), ("contexts",), ("pools",), ("vmm",), ("vmm", "oom"), ("nccl",), ("host",), ("oom",),
-    ("arrays",), ("modules",), ("graphs",), ("errors",), ("procaddr",), ("green",), ("ipc",), ("train", "4"),
+    ("basic",), ("threads", "8", "3000"), ("contexts",), ("pools",), ("vmm",), ("vmm", "oom"), ("nccl",), ("host",),
+    ("oom",), ("arrays",), ("modules",), ("graphs",), ("errors",), ("procaddr",), ("green",), ("ipc",), ("train", "4"),
 ]
 
 
 def untraced(argv):
-    done = subprocess.run([lib.workload(argv[0])] + list(argv[1:]), env=lib.environment(), capture_output=True, text=True,
-                          check=False)
+    done = lib.run([lib.workload(argv[0]), *argv[1:]])
     equal(done.returncode, 0, "exit status untraced")
     return done.stdout
 
@@ -28,7 +25,7 @@ def nvml_adds_up(process):
             equal(nvml["used_bytes"], physical["live_bytes"], f"NVML and the kernel layer on {row['uuid']}")
         named = sum(physical[k] for k in ("context_bytes", "modules_bytes", "pool_reserve_bytes", "rounding_bytes",
                                           "other_bytes"))
-        equal(row["attributed"]["live_bytes"] + named, physical["live_bytes"], f"attributed and named on {row['uuid']}")
+        equal(row["attributed"]["live_bytes"] + named, physical["live_bytes"], f"the sum on {row['uuid']}")
         equal(sum(physical["by_purpose_bytes"].values()), physical["live_bytes"], f"purposes on {row['uuid']}")
 
 

@@ -118,11 +118,11 @@ static void forget_gone(struct meter *meter)
 	}
 }
 
-void meter_sample(struct meter *meter, enum gmt_nvml_when when)
+void meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
 {
 	if (!meter)
 		return;
-	if (!ask(meter) && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX)
+	if (!ask(meter) && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX)
 		return;
 	meter->skipped = 0;
 	put_samples(meter, when);

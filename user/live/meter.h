@@ -24,8 +24,8 @@ void meter_free(struct meter *meter);
  * Asks NVML and puts one record for each live process and GPU; 0 bytes for a GPU that the process
  * has left. NVML's number and the records must tell of the same moment: if memory moved while NVML
  * was asked it is asked again, and a sample is left out rather than mixed, unless the process never
- * rests.
+ * rests. `last`: there will be no other, so nothing is left out.
  */
-void meter_sample(struct meter *meter, enum gmt_nvml_when when);
+void meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last);
 
 #endif

@@ -17,14 +17,16 @@ struct probing {
 	struct stream *stream;
 	struct library *libraries;
 	size_t count;
+	bool enabled;
 };
 
-struct probing *probing_new(struct attach *attach, struct stream *stream)
+struct probing *probing_new(struct attach *attach, struct stream *stream, bool enabled)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 
 	probing->attach = attach;
 	probing->stream = stream;
+	probing->enabled = enabled;
 	return probing;
 }
 
@@ -69,6 +71,8 @@ int probing_add(struct probing *probing, const char *path, const char *shown, ch
 	struct library library;
 	int err;
 
+	if (!probing->enabled)
+		return 0;
 	err = library_open(path, &library);
 	if (!err && !library.is_cuda) {
 		err = -ENOEXEC;

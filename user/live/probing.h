@@ -3,6 +3,7 @@
 #ifndef GPUMEMTRACE_LIVE_PROBING_H
 #define GPUMEMTRACE_LIVE_PROBING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,7 +11,8 @@ struct attach;
 struct probing;
 struct stream;
 
-struct probing *probing_new(struct attach *attach, struct stream *stream);
+/* Not `enabled`: nothing is ever probed, and that is no error. */
+struct probing *probing_new(struct attach *attach, struct stream *stream, bool enabled);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
 /* Probes a file. `shown` is its name for people, `path` the one to open. 1: probed now; 0: it was

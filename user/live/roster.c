@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/roster.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -97,6 +98,32 @@ void roster_seen(struct roster *roster, const struct gmt_hdr *record)
 	member = hash_get(&roster->members, record->tgid);
 	if (member)
 		member->live = false;
+	roster->last_live = 0;
+}
+
+static bool is_gone(pid_t tgid)
+{
+	struct procfs_stat stat;
+	int err = procfs_stat(tgid, &stat);
+
+	return err == -ESRCH || err == -ENOENT || (!err && (stat.state == 'Z' || stat.state == 'X'));
+}
+
+void roster_reap(struct roster *roster)
+{
+	size_t pos = 0;
+	uint64_t tgid;
+	void *value;
+
+	while (hash_next(&roster->members, &pos, &tgid, &value)) {
+		struct gmt_proc_exit exit = { .exit_code = GMT_EXIT_CODE_UNKNOWN };
+		struct member *member = value;
+
+		if (!member->live || !is_gone(tgid))
+			continue;
+		STREAM_PUT(roster->stream, &exit, PROC_EXIT, tgid);
+		member->live = false;
+	}
 	roster->last_live = 0;
 }
 

@@ -31,6 +31,9 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record);
 /* The same record has gone into the stream. */
 void roster_seen(struct roster *roster, const struct gmt_hdr *record);
 
+/* Ends those that are gone without a record of it: it was lost. Zombies have ended, too. */
+void roster_reap(struct roster *roster);
+
 bool roster_is_live(const struct roster *roster, pid_t tgid);
 size_t roster_live_count(const struct roster *roster);
 

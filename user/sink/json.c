@@ -166,7 +166,8 @@ static json_t *process(const struct view *view, const struct view_proc *p)
 	js_set_bool(o, "from_start", p->from_start);
 	js_set_bool(o, "exited", p->exited);
 	js_set(o, "exited_at", moment_if(view, p->exited, p->exit_ts_ns));
-	js_set(o, "wait_status", p->exited ? json_integer(p->exit_code) : json_null());
+	js_set(o, "wait_status", p->exited && p->exit_code != GMT_EXIT_CODE_UNKNOWN ?
+			json_integer(p->exit_code) : json_null());
 	js_set(o, "classes", classes(view, p->by_class));
 	js_set(o, "anomalies", anomalies(p->anomalies));
 	for (size_t i = 0; i < p->row_count; i++)

@@ -158,9 +158,11 @@ void text_cgroup(const char *cgroup, char *text, size_t size)
 struct human text_exit(int status)
 {
 	struct human h;
-	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+	const char *name = status >= 0 && WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
 
-	if (name)
+	if (status == GMT_EXIT_CODE_UNKNOWN)
+		snprintf(h.s, sizeof(h.s), "ended, how is unknown,");
+	else if (name)
 		snprintf(h.s, sizeof(h.s), "killed by SIG%.16s", name);
 	else if (WIFSIGNALED(status))
 		snprintf(h.s, sizeof(h.s), "killed by signal %d", WTERMSIG(status));
