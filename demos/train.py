@@ -25,7 +25,7 @@ def main():
         if step == 50:
             try:
                 torch.empty(1 << 46, dtype=torch.uint8, device="cuda")
-            except torch.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError:
                 print("train: out of memory, going on with a smaller batch", file=sys.stderr)
     print(f"train: {step} steps, torch has {torch.cuda.memory_reserved()} bytes reserved", file=sys.stderr)
 

@@ -91,7 +91,11 @@ typedef struct {
 	unsigned short usage;
 	uint8_t reserved[54];
 } CUmemPoolProps;
-typedef struct { unsigned int numDevices; size_t size; unsigned long long handleTypes, flags; } CUmulticastObjectProp;
+typedef struct {
+	unsigned int numDevices;
+	size_t size;
+	unsigned long long handleTypes, flags;
+} CUmulticastObjectProp;
 
 typedef struct { size_t Width, Height; int Format; unsigned int NumChannels; } CUDA_ARRAY_DESCRIPTOR;
 typedef struct { unsigned int Width, Height; int Format; unsigned int NumChannels; } CUDA_ARRAY_DESCRIPTOR_v1;
@@ -109,12 +113,19 @@ typedef struct { size_t size, alignment; unsigned int reserved[4]; } CUDA_ARRAY_
 
 typedef struct {
 	int type;
-	union { int fd; struct { void *handle; const void *name; } win32; const void *nvSciBufObject; } handle;
+	union {
+		int fd;
+		struct { void *handle; const void *name; } win32;
+		const void *nvSciBufObject;
+	} handle;
 	unsigned long long size;
 	unsigned int flags;
 	unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
-typedef struct { unsigned long long offset, size; unsigned int flags, reserved[16]; } CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+typedef struct {
+	unsigned long long offset, size;
+	unsigned int flags, reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
 typedef struct {
 	CUmemPoolProps poolProps;

@@ -2,9 +2,9 @@
 /*
  * Processes: who they are, from when to when they were seen, and all that is known of their memory.
  *
- * A process is one life of a pid. At its end (exit, or another start time) its sums stay as they were;
- * another program in it begins at zero, with the peaks and counts that were. A child of fork begins with nothing: CUDA memory cannot
- * be used in it.
+ * A process is one life of a pid. At its end (exit, or another start time) its sums stay as they
+ * were; another program in it begins at zero, with the peaks and counts that were. A child of fork
+ * begins with nothing: CUDA memory cannot be used in it.
  */
 #ifndef GPUMEMTRACE_CORE_PROCESS_H
 #define GPUMEMTRACE_CORE_PROCESS_H

@@ -66,7 +66,8 @@ static struct flock slot_range(int slot)
 	struct flock lock = {
 		.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)(offsetof(struct share, client) + (size_t)slot * sizeof(struct share_client)),
+		.l_start =
+			(off_t)(offsetof(struct share, client) + (size_t)slot * sizeof(struct share_client)),
 		.l_len = sizeof(struct share_client),
 	};
 	return lock;

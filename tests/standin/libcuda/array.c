@@ -41,8 +41,8 @@ static CUresult create(void *out, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned 
 
 	if (!ctx)
 		return why;
-	if (!out || !desc->Width || !format_bytes(desc->Format) || !desc->NumChannels || desc->NumChannels > 4 ||
-	    !levels || levels > 16)
+	if (!out || !desc->Width || !format_bytes(desc->Format) || !desc->NumChannels ||
+	    desc->NumChannels > 4 || !levels || levels > 16)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < levels; i++)
 		bytes += level_bytes(desc, i);
@@ -104,7 +104,8 @@ CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *desc)
 	API(create(array, &wide, 1, false));
 }
 
-CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels)
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+				unsigned int levels)
 {
 	if (!desc)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +147,9 @@ static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const void *ha
 
 	if (!req || !array)
 		return CUDA_ERROR_INVALID_VALUE;
-	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = ROUND_UP(array->bytes, PAGE_BYTES), .alignment = PAGE_BYTES };
+	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){
+		.size = ROUND_UP(array->bytes, PAGE_BYTES), .alignment = PAGE_BYTES,
+	};
 	return CUDA_SUCCESS;
 }
 

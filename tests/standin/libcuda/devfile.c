@@ -19,7 +19,8 @@
 
 #include "standin.h"
 
-#define HIGH_FD 900 /* out of the way of programs that count on low numbers, below RLIMIT_NOFILE's usual 1024 */
+/* Out of the way of programs that count on low numbers, below RLIMIT_NOFILE's usual 1024. */
+#define HIGH_FD 900
 
 #ifdef __aarch64__
 #define THIS_ARCH AUDIT_ARCH_AARCH64

@@ -67,14 +67,15 @@ struct nvos02 {
 	int32_t fd;
 	uint32_t pad3;
 };
-_Static_assert(sizeof(struct nvos02) == 56 && offsetof(struct nvos02, status) == 40, "nv_ioctl_nvos02_parameters");
+_Static_assert(sizeof(struct nvos02) == 56 && offsetof(struct nvos02, status) == 40,
+	       "nv_ioctl_nvos02_parameters");
 
 struct nvos32 {
 	uint32_t root, parent, function, vaspace;
 	int16_t ivc_heap, pad;
 	uint32_t status;
 	uint64_t total, free;
-	uint32_t owner, memory, type, flags, attr; /* data.AllocSize; data.Free has memory at the same place */
+	uint32_t owner, memory, type, flags, attr; /* data.AllocSize; data.Free.hMemory lies at the same place */
 	uint32_t middle[7];
 	uint64_t size;
 	uint8_t rest[88];
@@ -144,7 +145,7 @@ static bool has_memory(uint32_t class_id)
 
 void encode_alloc(struct rm_request *request)
 {
-	struct memory_params memory = { .flags = request->flags, .attr = request->attr, .size = request->size };
+	struct memory_params memory = {.flags = request->flags, .attr = request->attr, .size = request->size};
 	uint32_t device[14] = { request->device_id }; /* NV0080_ALLOC_PARAMETERS, 56 bytes */
 	void *params = has_memory(request->class_id) ? (void *)&memory :
 		       request->class_id == RM_CLASS_DEVICE ? (void *)device : NULL;
@@ -170,7 +171,8 @@ void encode_alloc(struct rm_request *request)
 void encode_free(uint32_t client, uint32_t parent, uint32_t object, bool vid_heap)
 {
 	struct nvos00 params = { .root = client, .parent = parent, .object = object };
-	struct nvos32 heap = { .root = client, .parent = parent, .function = NVOS32_FUNCTION_FREE, .memory = object };
+	struct nvos32 heap = {
+		.root = client, .parent = parent, .function = NVOS32_FUNCTION_FREE, .memory = object};
 
 	if (vid_heap && g.driver < 545)
 		issue(NV_ESC_RM_VID_HEAP_CONTROL, &heap, sizeof(heap), false);
@@ -178,7 +180,8 @@ void encode_free(uint32_t client, uint32_t parent, uint32_t object, bool vid_hea
 		issue(NV_ESC_RM_FREE, &params, sizeof(params), release_550());
 }
 
-void encode_dup(uint32_t client, uint32_t parent, uint32_t object, uint32_t source_client, uint32_t source_object)
+void encode_dup(uint32_t client, uint32_t parent, uint32_t object, uint32_t source_client,
+		uint32_t source_object)
 {
 	struct nvos55 params = {
 		.client = client, .parent = parent, .object = object,
@@ -246,7 +249,11 @@ void uvm_map(const struct device *device, uint64_t base, uint64_t length, uint32
 
 void uvm_unmap(const struct device *device, uint64_t base, uint64_t length)
 {
-	struct { uint64_t base, length; uint8_t uuid[16]; uint32_t status, pad; } params = { base, length, { 0 }, 0, 0 };
+	struct {
+		uint64_t base, length;
+		uint8_t uuid[16];
+		uint32_t status, pad;
+	} params = {base, length, {0}, 0, 0};
 
 	_Static_assert(sizeof(params) == 40, "UVM_UNMAP_EXTERNAL_PARAMS");
 	memcpy(params.uuid, device->gpu->uuid, sizeof(params.uuid));

@@ -145,8 +145,8 @@ CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dep
 }
 
 #ifndef STANDIN_OLD_EXPORTS
-CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *edges,
-		size_t count, CUgraphNodeParams *params)
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+			   const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)
 {
 	(void)deps, (void)edges, (void)count;
 	API(add_node(node, graph, params));
@@ -196,7 +196,8 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRA
 	API(instantiate(exec, graph));
 }
 
-CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
+					   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -317,8 +318,10 @@ static CUresult attribute(CUdevice dev, int attr, void *value)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!value || attr < 0 || attr > 3)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(value, (const uint64_t *[]){ &device->graph_used, &device->graph_used_high, &device->graph_reserved,
-	       &device->graph_reserved_high }[attr], sizeof(uint64_t));
+	memcpy(value,
+	       (const uint64_t *[]){&device->graph_used, &device->graph_used_high, &device->graph_reserved,
+				    &device->graph_reserved_high}[attr],
+	       sizeof(uint64_t));
 	return CUDA_SUCCESS;
 }
 

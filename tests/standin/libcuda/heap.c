@@ -178,7 +178,8 @@ CUdeviceptr heap_alloc(struct heap *heap, uint64_t size)
 			chunk = slab_new(heap, shift, 0);
 		return chunk ? slab_take(heap, chunk, size) : 0;
 	}
-	if (size > share_total(g.share, heap->device->nvml)) /* also keeps the rounding from wrapping around */
+	/* Keeps the rounding from wrapping around, too. */
+	if (size > share_total(g.share, heap->device->nvml))
 		size = share_total(g.share, heap->device->nvml) + PAGE_BYTES;
 	chunk = cached_block(heap, ROUND_UP(size, heap->round));
 	if (!chunk)

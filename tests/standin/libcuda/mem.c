@@ -56,7 +56,8 @@ static CUresult mem_pitch(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t
 	return rc;
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height, unsigned int element)
+CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height,
+			    unsigned int element)
 {
 	(void)element;
 	API(mem_pitch(dptr, pitch, width, height, false));

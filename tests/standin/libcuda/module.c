@@ -81,7 +81,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 	API(load(module, image, false));
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options, void **values)
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options,
+			    void **values)
 {
 	(void)count, (void)options, (void)values;
 	API(load(module, image, false));

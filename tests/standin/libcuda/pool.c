@@ -71,14 +71,16 @@ static CUresult alloc_from(struct pool *pool, struct ctx *ctx, CUdeviceptr *dptr
 {
 	if (pool->imported || pool->destroyed)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE || pool->alloc_type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+	if (pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    pool->alloc_type == CU_MEM_ALLOCATION_TYPE_MANAGED)
 		*dptr = managed_alloc(ctx, bytes);
 	else
 		*dptr = heap_alloc(&pool->heap, bytes);
 	return *dptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult alloc_async(CUdeviceptr *dptr, size_t bytes, CUmemoryPool handle, CUstream stream, bool from_pool)
+static CUresult alloc_async(CUdeviceptr *dptr, size_t bytes, CUmemoryPool handle, CUstream stream,
+			    bool from_pool)
 {
 	CUresult why = CUDA_SUCCESS;
 	struct ctx *ctx = ctx_of_stream(stream, &why);
@@ -153,7 +155,8 @@ static CUresult create(CUmemoryPool *out, const CUmemPoolProps *props)
 
 	if (!out || !props || !g.device_count)
 		return CUDA_ERROR_INVALID_VALUE;
-	device = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_of(props->location.id) : &g.devices[0];
+	device = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_of(props->location.id)
+								     : &g.devices[0];
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
 	*out = (CUmemoryPool)pool_new(device, props->location, props->allocType);
@@ -291,7 +294,8 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 #ifndef STANDIN_OLD_EXPORTS
 static CUresult location_pool(CUmemoryPool *out, CUmemLocation *location, int type, bool of_default)
 {
-	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    location->type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return device_pool(out, location->id, of_default);
 }
@@ -308,7 +312,8 @@ CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, int type)
 
 static CUresult set_location_pool(CUmemLocation *location, int type, CUmemoryPool pool)
 {
-	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    location->type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return set_device_pool(location->id, pool);
 }

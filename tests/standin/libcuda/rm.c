@@ -24,15 +24,21 @@ static uint32_t new_client(void)
 {
 	struct rm_request request = { .class_id = RM_CLASS_ROOT };
 
-	request.object = CLIENT_BASE + (__atomic_add_fetch(&g.share->next_client, 1, __ATOMIC_RELAXED) & 0xfffff);
+	request.object =
+		CLIENT_BASE + (__atomic_add_fetch(&g.share->next_client, 1, __ATOMIC_RELAXED) & 0xfffff);
 	encode_alloc(&request);
 	return request.object;
 }
 
-static uint32_t new_object(uint32_t client, uint32_t parent, uint32_t object, uint32_t class_id, uint32_t device_id)
+static uint32_t new_object(uint32_t client, uint32_t parent, uint32_t object, uint32_t class_id,
+			   uint32_t device_id)
 {
 	struct rm_request request = {
-		.client = client, .parent = parent, .object = object, .class_id = class_id, .device_id = device_id,
+		.client = client,
+		.parent = parent,
+		.object = object,
+		.class_id = class_id,
+		.device_id = device_id,
 	};
 
 	encode_alloc(&request);

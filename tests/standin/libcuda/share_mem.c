@@ -41,8 +41,8 @@ bool handoff_read(int fd, struct handoff *handoff)
 	return pread(fd, handoff, sizeof(*handoff), 0) == sizeof(*handoff) && handoff->magic == MAGIC;
 }
 
-static struct chunk *foreign_map(enum chunk_kind kind, struct device *device, uint32_t client, uint32_t object,
-				 uint64_t size)
+static struct chunk *foreign_map(enum chunk_kind kind, struct device *device, uint32_t client,
+				 uint32_t object, uint64_t size)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));
 
@@ -115,8 +115,13 @@ static bool name_of(CUdeviceptr dptr, bool of_pool, struct shared_name *name)
 	    !heap_lookup(chunk, dptr, &base, &size))
 		return false;
 	*name = (struct shared_name){
-		.magic = MAGIC, .client = rm_client(), .object = chunk->rm, .nvml = (uint32_t)chunk->device->nvml,
-		.chunk_bytes = chunk->size, .offset = base - chunk->base, .request = size,
+		.magic = MAGIC,
+		.client = rm_client(),
+		.object = chunk->rm,
+		.nvml = (uint32_t)chunk->device->nvml,
+		.chunk_bytes = chunk->size,
+		.offset = base - chunk->base,
+		.request = size,
 		.pid = (uint32_t)getpid(),
 	};
 	return true;
@@ -205,15 +210,16 @@ static CUresult pool_import(CUmemoryPool *out, void *handle, int type)
 	struct handoff handoff;
 	struct pool *pool;
 
-	if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !handoff_read((int)(intptr_t)handle, &handoff) ||
-	    !device_of_nvml(handoff.nvml))
+	if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    !handoff_read((int)(intptr_t)handle, &handoff) || !device_of_nvml(handoff.nvml))
 		return CUDA_ERROR_INVALID_VALUE;
 	pool = pool_imported(device_of_nvml(handoff.nvml));
 	*out = (CUmemoryPool)pool;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle, int type, unsigned long long flags)
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle, int type,
+					    unsigned long long flags)
 {
 	(void)flags;
 	API(pool_import(pool, handle, type));
@@ -284,12 +290,14 @@ CUresult cuImportExternalMemory(CUexternalMemory *ext, const CUDA_EXTERNAL_MEMOR
 	API(ext_import(ext, desc));
 }
 
-static CUresult ext_map(CUdeviceptr *dptr, CUexternalMemory handle, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+static CUresult ext_map(CUdeviceptr *dptr, CUexternalMemory handle,
+			const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
 	struct ext *ext = object_get(handle, OBJECT_EXT);
 	struct chunk *chunk;
 
-	if (!ext || !dptr || !desc || !desc->size || desc->offset > ext->size || desc->size > ext->size - desc->offset)
+	if (!ext || !dptr || !desc || !desc->size || desc->offset > ext->size ||
+	    desc->size > ext->size - desc->offset)
 		return CUDA_ERROR_INVALID_VALUE;
 	chunk = foreign_map(CHUNK_IMPORT, ext->device, ext->client, ext->object, ext->size);
 	if (!chunk)

@@ -277,7 +277,8 @@ struct rm_request {
 };
 void encode_alloc(struct rm_request *request);
 void encode_free(uint32_t client, uint32_t parent, uint32_t object, bool vid_heap);
-void encode_dup(uint32_t client, uint32_t parent, uint32_t object, uint32_t source_client, uint32_t source_object);
+void encode_dup(uint32_t client, uint32_t parent, uint32_t object, uint32_t source_client,
+		uint32_t source_object);
 void uvm_register_gpu(const struct device *device);
 void uvm_register_vaspace(const struct device *device);
 void uvm_create_range(uint64_t base, uint64_t length);

@@ -131,8 +131,8 @@ static CUresult map(uint64_t base, size_t size, size_t offset, CUmemGenericAlloc
 	struct vmm *vmm = vmm_get(handle);
 	struct chunk *chunk;
 
-	if (!vmm || !vmm->refs || vmm->multicast || offset || !size || size > vmm->size || size % PAGE_BYTES ||
-	    base % PAGE_BYTES || !va_reserve_covers(base, size) || !va_empty(base, size))
+	if (!vmm || !vmm->refs || vmm->multicast || offset || !size || size > vmm->size ||
+	    size % PAGE_BYTES || base % PAGE_BYTES || !va_reserve_covers(base, size) || !va_empty(base, size))
 		return CUDA_ERROR_INVALID_VALUE;
 	chunk = calloc(1, sizeof(*chunk));
 	if (!chunk)
@@ -161,7 +161,8 @@ static CUresult each_mapping(uint64_t base, uint64_t size, void (*fn)(struct chu
 
 	for (uint64_t at = base; at < base + size; at += chunk->size) {
 		chunk = va_chunk(at);
-		if (!chunk || chunk->kind != CHUNK_MAPPING || chunk->base != at || chunk->size > base + size - at)
+		if (!chunk || chunk->kind != CHUNK_MAPPING || chunk->base != at ||
+		    chunk->size > base + size - at)
 			return CUDA_ERROR_INVALID_VALUE;
 	}
 	for (uint64_t at = base; fn && at < base + size;) {
@@ -202,7 +203,8 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 static void access_one(struct chunk *chunk, const void *arg)
 {
 	const CUmemAccessDesc *desc = arg;
-	struct device *device = desc->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_of(desc->location.id) : NULL;
+	struct device *device =
+		desc->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_of(desc->location.id) : NULL;
 	struct vmm *vmm = chunk->owner;
 
 	if (!device || !vmm->rm)
@@ -251,7 +253,8 @@ static CUresult properties(CUmemAllocationProp *prop, CUmemGenericAllocationHand
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+						CUmemGenericAllocationHandle handle)
 {
 	API(properties(prop, handle));
 }
@@ -284,7 +287,8 @@ static CUresult import_fd(CUmemGenericAllocationHandle *handle, int fd, int type
 	struct device *device;
 	struct vmm *vmm;
 
-	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !handoff_read(fd, &handoff) || !handoff.object)
+	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !handoff_read(fd, &handoff) ||
+	    !handoff.object)
 		return CUDA_ERROR_INVALID_VALUE;
 	device = device_of_nvml(handoff.nvml);
 	if (!device)

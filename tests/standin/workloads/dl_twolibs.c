@@ -22,7 +22,8 @@ static int use(const char *path, size_t bytes)
 	LOAD(cuDevicePrimaryCtxRetain);
 	LOAD(cuCtxSetCurrent);
 	LOAD(cuMemAlloc_v2);
-	return cuInit_(0) || cuDevicePrimaryCtxRetain_(&ctx, 0) || cuCtxSetCurrent_(ctx) || cuMemAlloc_v2_(&p, bytes);
+	return cuInit_(0) || cuDevicePrimaryCtxRetain_(&ctx, 0) || cuCtxSetCurrent_(ctx) ||
+	       cuMemAlloc_v2_(&p, bytes);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,8 @@
 static CUdeviceptr plan(CUgraph graph, uint64_t bytes)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params = {
-		.poolProps = { .allocType = 1, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } }, .bytesize = bytes,
+		.poolProps = {.allocType = 1, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+		.bytesize = bytes,
 	};
 	CUgraphNode node;
 

@@ -85,7 +85,6 @@ static void import_ipc(const struct parcel *parcel)
 	CUdeviceptr large, again, small;
 
 	CU(cuIpcOpenMemHandle_v2(&large, parcel->large, 1));
-	wl_alloc(0, WL_IMPORTED, 50 * MIB);
 	CU(cuIpcOpenMemHandle_v2(&again, parcel->large, 1));
 	wl_mix(large == again);
 	CU(cuIpcOpenMemHandle(&small, parcel->small, 1));

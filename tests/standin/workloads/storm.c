@@ -86,7 +86,8 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 		total += storm.made[i];
 	}
-	fprintf(stderr, "pairs=%lu ns_per_pair=%.1f\n", total, (now() - start) * 1e9 * (double)threads / (double)total);
+	fprintf(stderr, "pairs=%lu ns_per_pair=%.1f\n", total,
+		(now() - start) * 1e9 * (double)threads / (double)total);
 	if (storm.pairs)
 		printf("pairs=%lu\n", total);
 	wl_phase("end");

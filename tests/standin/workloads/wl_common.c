@@ -40,8 +40,7 @@ static struct {
 
 static const char *const class_names[WL_CLASSES] = {
 	[WL_DEVICE] = "device", [WL_POOL] = "pool", [WL_VMM] = "vmm", [WL_ARRAY] = "array",
-	[WL_IMPORTED] = "imported", [WL_MANAGED] = "managed", [WL_PINNED] = "pinned",
-	[WL_REGISTERED] = "registered",
+	[WL_MANAGED] = "managed", [WL_PINNED] = "pinned", [WL_REGISTERED] = "registered",
 };
 
 /* What libcudart 13.0 does first, as recorded: so the UUID of each ordinal is told at the start. */
@@ -114,8 +113,9 @@ static void uuid_text(int dev, char *text, size_t size)
 	const uint8_t *b = id.bytes;
 
 	CU(cuDeviceGetUuid_v2(&id, dev));
-	snprintf(text, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	snprintf(text, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+		 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+		 b[15]);
 }
 
 static void print_book(const char *owner, const char *class, const struct book *book)
