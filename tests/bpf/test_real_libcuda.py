@@ -80,6 +80,7 @@ def ask(target, symbol):
 def attaches():
     """every row that it exports is attached at its entry, behind endbr64 if it has one, and detached clean"""
     path = library()
+    lib.alone()
     target = caller(path)
     start, before = code(target.pid, path)
     tool = Tool("-p", str(target.pid)).ready()
