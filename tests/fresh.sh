@@ -5,14 +5,15 @@
 #
 #   tests/fresh.sh [TARGET ...]      make targets to run, demo and test if none is given
 #
-# FRESH=FOLDER (default build/fresh) keeps the tarball; SUITE and MIRROR choose the system.
+# FRESH=FOLDER (default build/fresh) keeps the tarball; SUITE and MIRROR (default: this machine's) choose the
+# system.
 set -eu
 
 cd "$(dirname "$0")/.."
 top=$(pwd)
 fresh=${FRESH:-$top/build/fresh}
 suite=${SUITE:-bookworm}
-mirror=${MIRROR:-http://deb.debian.org/debian}
+mirror=${MIRROR:-$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $suite" | head -n 1)}
 [ "$(id -u)" = 0 ] || { echo "fresh.sh: needs root" >&2; exit 4; }
 [ $# -gt 0 ] || set -- demo test
 
