@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Each layer alone: without the NVIDIA kernel driver, without NVML, with only some of them asked for."""
+import os
 import shutil
 
 import lib
@@ -64,5 +65,33 @@ def wrong_layout_is_seen():
     raise lib.Failure("535's structures read as 580's gave the right totals")
 
 
+def without_tracefs():
+    """without tracefs: the raw tracepoint sees the same ioctls"""
+    os.environ["GPUMEMTRACE_NO_TRACEPOINT"] = "1"
+    try:
+        trace("basic")
+    finally:
+        del os.environ["GPUMEMTRACE_NO_TRACEPOINT"]
+
+
+def without_uprobe_multi():
+    """as on kernels before 6.6: one perf event for each probe"""
+    os.environ["GPUMEMTRACE_NO_UPROBE_MULTI"] = "1"
+    try:
+        tool = Tool("-a").ready()
+        target = Target("pools", hold="end")
+        target.wait("end")
+        tool.wait_line(lambda: any(p["pid"] == target.pid for p in tool.views()[-1]["processes"]), "the workload")
+        report = tool.views()[-1]
+        equal(sum(report["losses"].values()), 0, "losses")
+        check(process_of(report, target.pid)["classes"]["pool"]["allocs"] > 0, "no call was seen")
+        # Detaching takes the kernel 0.1 s for each probe; nothing more is learned from it.
+        target.go()
+        target.books()
+    finally:
+        del os.environ["GPUMEMTRACE_NO_UPROBE_MULTI"]
+
+
 if __name__ == "__main__":
-    lib.main(no_driver, api_alone, api_and_nvml, kernel_alone, wrong_layout_is_seen)
+    lib.main(without_tracefs, without_uprobe_multi, no_driver, api_alone, api_and_nvml, kernel_alone,
+             wrong_layout_is_seen)
