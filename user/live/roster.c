@@ -20,6 +20,7 @@ struct roster {
 	struct hash members;      /* tgid -> struct member */
 	uint32_t last_live;       /* the newest member found live: most records are of one process */
 	uint64_t kernel_records;
+	bool saw_cuda;
 };
 
 struct roster *roster_new(struct stream *stream)
@@ -51,6 +52,7 @@ static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t
 	struct gmt_attach attach = { .flags = used_gpu ? 0 : GMT_ATTACH_FROM_START };
 	struct member *member = hash_put(&roster->members, tgid, NULL);
 
+	roster->saw_cuda |= used_gpu;
 	if (!member->has_facts)
 		roster_expect(roster, tgid);
 	member->live = true;
@@ -79,6 +81,7 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record)
 		return;
 	if (record->kind != GMT_KIND_CALL && !is_kernel_layer(record->kind))
 		return;
+	roster->saw_cuda = true;
 	member = hash_get(&roster->members, record->tgid);
 	/* What had a GPU before the session was added at its start: this one begins now. */
 	if (!member || !member->live)
@@ -146,6 +149,11 @@ size_t roster_live_count(const struct roster *roster)
 
 	roster_each_live(roster, count, &n);
 	return n;
+}
+
+bool roster_saw_cuda(const struct roster *roster)
+{
+	return roster->saw_cuda;
 }
 
 uint64_t roster_kernel_records(const struct roster *roster)

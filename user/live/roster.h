@@ -37,6 +37,9 @@ void roster_reap(struct roster *roster);
 bool roster_is_live(const struct roster *roster, pid_t tgid);
 size_t roster_live_count(const struct roster *roster);
 
+/* Whether any process has used CUDA, then or before it was added. */
+bool roster_saw_cuda(const struct roster *roster);
+
 /* Number of kernel-layer records of all processes so far: whether memory moved between two moments. */
 uint64_t roster_kernel_records(const struct roster *roster);
 
