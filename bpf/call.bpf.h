@@ -197,7 +197,7 @@ static __always_inline struct call_frame *push_frame(struct thread_state *state,
 	frame->api = api;
 	frame->library = library;
 	frame->seq = ++state->seq;
-	state->generation = attach_generation;
+	state->generation = runtime.generation;
 	frame->entry_read = 0;
 	frame->duplicates = 0;
 	return frame;
@@ -264,7 +264,7 @@ static __always_inline struct call_frame *pop_frame(struct thread_state *state, 
 	}
 	/* A thread that was inside the call when the probes came has no entry and has lost nothing: as
 	 * they come one by one, that can be told only from what it enters when they are all there. */
-	if (state->generation == attach_generation)
+	if (state->generation == runtime.generation && !(state->generation & 1))
 		count_loss(GMT_LOSS_INFLIGHT_ORPHAN);
 	return 0;
 }

@@ -52,7 +52,7 @@ static __always_inline int is_target(void)
 
 	if (bpf_map_lookup_elem(&targets, &tgid))
 		return 1;
-	if (!gmt.config.trace_all || tgid == gmt.config.self_tgid)
+	if (!gmt.config.trace_all || !runtime.armed || tgid == gmt.config.self_tgid)
 		return 0;
 	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
 		count_loss(GMT_LOSS_TARGET_MAP_FULL);

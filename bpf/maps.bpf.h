@@ -7,8 +7,7 @@
 /* Set by the collector before loading. A section of its own, so that it is found by name. */
 const volatile struct gmt_rodata gmt SEC(".rodata.gmt");
 
-/* How many libraries are probed completely: raised by the collector after each. */
-volatile __u32 attach_generation SEC(".data.gmt") = 0;
+volatile struct gmt_runtime runtime SEC(".data.gmt") = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -51,7 +50,7 @@ struct thread_state {
 	__u32 seq;
 	__u64 sent_ctx;   /* the context the thread's newest GMT_API_CHANGE record named */
 	__u32 has_sent_ctx;
-	__u32 generation; /* attach_generation at the newest entry */
+	__u32 generation; /* runtime.generation at the newest entry */
 	struct call_frame frames[GMT_INFLIGHT_DEPTH];
 	__u64 out[sizeof(struct gmt_call) / 8 + GMT_CALL_VALS]; /* a struct gmt_call under construction */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Order matters: the kernel layer is on before the baseline is taken, and a process is a target before
- * its library is probed, so that nothing falls between "before attach" and "since attach".
+ * Order matters: both layers are in place before a process becomes a target, so that they begin at one
+ * moment, and only then the baseline is taken: nothing falls between "before attach" and "since attach".
  */
 #include "setup.h"
 
@@ -262,17 +262,17 @@ static int add_pid(struct session *session, pid_t pid)
 				     "has exited" : target_kind_text(info.kind));
 		return GMT_EXIT_TARGET;
 	}
+	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
+		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
+			     " it does", pid, info.comm);
+	} else if (probing_add_process(session->probing, pid, cause, sizeof(cause)) < 0 && !kill(pid, 0)) {
+		session_warn(session, "%s", cause);
+		return GMT_EXIT_DENIED;
+	}
 	attach_target(session->attach, pid);
 	roster_add(session->roster, pid, used_gpu(session, uses));
 	add_event(session, fd, SESSION_TARGET);
 	session->targets_left++;
-	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA))
-		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
-			     " it does", pid, info.comm);
-	else if (probing_add_process(session->probing, pid, cause, sizeof(cause)) < 0 && !kill(pid, 0)) {
-		session_warn(session, "%s", cause);
-		return GMT_EXIT_DENIED;
-	}
 	return 0;
 }
 
@@ -283,7 +283,6 @@ static int note_user(const struct target_library *library, void *arg)
 	if (!roster_is_live(session->roster, library->pid))
 		roster_add(session->roster, library->pid,
 			   used_gpu(session, target_uses(library->pid, &session->driver)));
-	attach_target(session->attach, library->pid);
 	return 0;
 }
 
@@ -292,12 +291,13 @@ static int add_all(struct session *session)
 	char cause[SESSION_CAUSE];
 	int err;
 
-	target_scan(note_user, session, NULL);
 	err = probing_add_all(session->probing, cause, sizeof(cause));
 	if (err < 0 && err != -ESRCH) {
 		session_warn(session, "%s", cause);
 		return GMT_EXIT_DENIED;
 	}
+	target_scan(note_user, session, NULL);
+	attach_arm(session->attach);
 	return 0;
 }
 

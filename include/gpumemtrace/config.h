@@ -38,6 +38,12 @@ struct gmt_config {
 	struct gmt_driver_layout layout;
 };
 
+/* What the collector changes while the programs run: the section .data.gmt. */
+struct gmt_runtime {
+	__u32 generation;        /* raised before and after a library is probed: odd while its probes come */
+	__u32 armed;             /* trace_all holds from now on: so all layers begin at one moment */
+};
+
 /* The read-only section .rodata.gmt. */
 struct gmt_rodata {
 	struct gmt_config config;

@@ -30,7 +30,8 @@ struct attach {
 	struct bpf_link *ioctl_link;
 	struct attached_library *libraries;
 	size_t library_count;
-	int targets_fd, loss_fd, ring_fd, generation_fd;
+	int targets_fd, loss_fd, ring_fd, runtime_fd;
+	struct gmt_runtime runtime;
 	bool multi, no_tracepoint;
 };
 
@@ -158,7 +159,7 @@ static int load(struct attach *attach, const struct attach_options *options)
 	attach->targets_fd = bpf_object__find_map_fd_by_name(attach->object, "targets");
 	attach->loss_fd = bpf_object__find_map_fd_by_name(attach->object, "loss");
 	attach->ring_fd = bpf_object__find_map_fd_by_name(attach->object, "ring");
-	attach->generation_fd = bpf_object__find_map_fd_by_name(attach->object, ".data.gmt");
+	attach->runtime_fd = bpf_object__find_map_fd_by_name(attach->object, ".data.gmt");
 	return attach_process_events(attach);
 }
 
@@ -243,19 +244,36 @@ static int attach_both(struct attach *attach, struct attached_library *out, cons
 	return err;
 }
 
+static int set_runtime(struct attach *attach)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(attach->runtime_fd, &zero, &attach->runtime, BPF_ANY);
+}
+
+int attach_arm(struct attach *attach)
+{
+	attach->runtime.armed = true;
+	return set_runtime(attach);
+}
+
 int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
 		   size_t count, char *cause, size_t cause_size)
 {
 	uint64_t *offsets = xcalloc(count, sizeof(*offsets)), *cookies = xcalloc(count, sizeof(*cookies));
 	struct attached_library attached = { 0 };
-	uint32_t zero = 0, generation;
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
 		offsets[i] = points[i].offset;
 		cookies[i] = points[i].api | (uint64_t)library << 32;
 	}
-	err = attach_both(attach, &attached, path, offsets, cookies, count);
+	attach->runtime.generation++;
+	err = set_runtime(attach);
+	if (!err)
+		err = attach_both(attach, &attached, path, offsets, cookies, count);
+	attach->runtime.generation++;
+	set_runtime(attach);
 	free(offsets);
 	free(cookies);
 	if (err)
@@ -263,8 +281,7 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 			    err == -EMFILE ? ": raise `ulimit -n`" : "");
 	attach->libraries = xrealloc(attach->libraries, (attach->library_count + 1) * sizeof(attached));
 	attach->libraries[attach->library_count++] = attached;
-	generation = attach->library_count;
-	return bpf_map_update_elem(attach->generation_fd, &zero, &generation, BPF_ANY);
+	return 0;
 }
 
 int attach_target(struct attach *attach, pid_t tgid)

@@ -41,6 +41,9 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size);
 int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
 		   size_t count, char *cause, size_t cause_size);
 
+/* With config.trace_all: every process is a target from now on. */
+int attach_arm(struct attach *attach);
+
 /* Takes a process (initial pid namespace) into the traced ones, or out of them. */
 int attach_target(struct attach *attach, pid_t tgid);
 int attach_forget(struct attach *attach, pid_t tgid);
