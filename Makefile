@@ -38,7 +38,7 @@ SOURCE   := reader recorder
 SINK     := columns doctor json list plain registry report sum term text warnings
 LIVE     := attach command driver features inventory library meter nvml probing procfs ring roster stream \
             target tracepoint uprobe watch
-TOP      := cli display main replay session setup
+TOP      := cli display main replay session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SINK:%=user/sink/%)
 LIVE_SRC := $(LIVE:%=user/live/%)

@@ -44,6 +44,23 @@ static __always_inline void send(void *record, __u32 size)
 		send(&(record), sizeof(record));                                  \
 	} while (0)
 
+static __always_inline __u64 cut_start(__u64 start_ns)
+{
+	return start_ns - start_ns % GMT_START_UNIT_NS;
+}
+
+/* Says which life of its pid this is, and its name: /proc may tell of the next one by the time it is asked. */
+static __noinline int announce(void)
+{
+	struct gmt_proc_exec rec = {};
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	rec.start_ns = cut_start(BPF_CORE_READ(task, group_leader, start_boottime));
+	bpf_get_current_comm(rec.comm, sizeof(rec.comm));
+	SEND(rec, PROC_SEEN);
+	return 0;
+}
+
 /* Whether the current process is traced. With trace_all a process becomes a target by its first
  * CUDA call or NVIDIA ioctl. */
 static __always_inline int is_target(void)
@@ -56,6 +73,7 @@ static __always_inline int is_target(void)
 		return 0;
 	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
 		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+	announce();
 	return 1;
 }
 

@@ -19,7 +19,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	rec.hdr.tgid = tgid;
 	rec.hdr.tid = child->pid;
 	rec.parent_tgid = parent_tgid;
-	rec.start_ns = child->start_boottime;
+	rec.start_ns = cut_start(child->start_boottime);
 	send(&rec, sizeof(rec));
 	return 0;
 }
@@ -37,7 +37,7 @@ int BPF_PROG(proc_exec, struct task_struct *task)
 	}
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
-	rec.start_ns = task->group_leader->start_boottime;
+	rec.start_ns = cut_start(task->group_leader->start_boottime);
 	bpf_get_current_comm(rec.comm, sizeof(rec.comm));
 	SEND(rec, PROC_EXEC);
 	return 0;

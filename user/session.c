@@ -173,8 +173,10 @@ static void target_gone(struct session *session, int fd)
 	close(fd);
 	session->targets_left--;
 	/* The record of its exit is there by now, unless it was lost. */
-	ring_consume(session->ring);
-	roster_reap(session->roster);
+	for (int i = 0; i < ROSTER_REAPS; i++) {
+		ring_consume(session->ring);
+		roster_reap(session->roster);
+	}
 }
 
 static void dispatch(struct session *session, const struct epoll_event *event)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Order matters: both layers are in place before a process becomes a target, so that they begin at one
- * moment, and only then the baseline is taken: nothing falls between "before attach" and "since attach".
- */
+/* The parts of a session, from what they read of the machine to the first record; and their end. */
 #include "setup.h"
 
 #include <errno.h>
@@ -12,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -32,6 +28,7 @@
 #include "live/target.h"
 #include "live/watch.h"
 #include "source/recorder.h"
+#include "targets.h"
 
 void session_warn(const struct session *session, const char *format, ...)
 {
@@ -46,7 +43,7 @@ void session_warn(const struct session *session, const char *format, ...)
 }
 
 /* With a command, its exit statuses take the low numbers: ours move up, as timeout(1)'s do. */
-static int failure(const struct session *session, enum gmt_exit status)
+int session_failure(const struct session *session, enum gmt_exit status)
 {
 	return session->options->child ? GMT_EXIT_COMMAND_OURS : (int)status;
 }
@@ -148,7 +145,7 @@ static int open_attach(struct session *session)
 		session_warn(session, "%s: %s; %s", blocker.name, blocker.detail, blocker.remedy);
 	else
 		session_warn(session, "%s", cause);
-	return err ? failure(session, GMT_EXIT_DENIED) : 0;
+	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
 }
 
 /* ---- what the stream begins with ---- */
@@ -192,12 +189,12 @@ static int open_recording(struct session *session)
 	if (!err)
 		return 0;
 	session_warn(session, "%s cannot be written: %s", path, strerror(-err));
-	return failure(session, GMT_EXIT_FAILURE);
+	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
 /* ---- events ---- */
 
-static int add_event(struct session *session, int fd, enum session_source source)
+int session_add_event(struct session *session, int fd, enum session_source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = SESSION_EVENT(source, fd) };
 
@@ -222,166 +219,16 @@ static int open_events(struct session *session)
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (session->signal_fd < 0 || session->tick_fd < 0 || session->epoll_fd < 0 ||
 	    timerfd_settime(session->tick_fd, 0, &period, NULL) ||
-	    add_event(session, session->signal_fd, SESSION_SIGNAL) ||
-	    add_event(session, session->tick_fd, SESSION_TICK) ||
-	    add_event(session, ring_epoll_fd(session->ring), SESSION_RING)) {
+	    session_add_event(session, session->signal_fd, SESSION_SIGNAL) ||
+	    session_add_event(session, session->tick_fd, SESSION_TICK) ||
+	    session_add_event(session, ring_epoll_fd(session->ring), SESSION_RING)) {
 		session_warn(session, "events cannot be waited for: %s", strerror(errno));
-		return failure(session, GMT_EXIT_FAILURE);
+		return session_failure(session, GMT_EXIT_FAILURE);
 	}
 	/* Without it a libcuda that is mapped later, of a file that is not probed yet, is missed. */
-	if (watch_open(&session->watch) || add_event(session, watch_fd(session->watch), SESSION_WATCH))
+	if (watch_open(&session->watch) || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
 		session_warn(session, "newly loaded libraries are not noticed: perf events are not allowed");
 	return 0;
-}
-
-/* ---- targets ---- */
-
-/* Whether memory may be there that no record will tell of. A stand-in's devices are those of any
- * process, so there the library has to do as a sign. */
-static bool used_gpu(const struct session *session, int uses)
-{
-	int sign = session->driver.ctl_rdev ? TARGET_USES_LIBCUDA : TARGET_USES_DEVICE;
-
-	return uses < 0 || uses & sign;
-}
-
-static int add_pid(struct session *session, pid_t pid)
-{
-	int uses = target_uses(pid, &session->driver), fd;
-	char cause[SESSION_CAUSE];
-	struct target_info info;
-
-	target_inspect(pid, &info);
-	fd = syscall(SYS_pidfd_open, pid, 0);
-	if (info.kind != TARGET_PROCESS || fd < 0) {
-		if (info.kind == TARGET_THREAD)
-			session_warn(session, "pid %d is a thread of process %u: use -p %u", pid, info.tgid,
-				     info.tgid);
-		else
-			session_warn(session, "pid %d %s", pid, info.kind == TARGET_PROCESS ?
-				     "has exited" : target_kind_text(info.kind));
-		return GMT_EXIT_TARGET;
-	}
-	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
-		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
-			     " it does", pid, info.comm);
-	} else if (probing_add_process(session->probing, pid, cause, sizeof(cause)) < 0 && !kill(pid, 0)) {
-		session_warn(session, "%s", cause);
-		return GMT_EXIT_DENIED;
-	}
-	attach_target(session->attach, pid);
-	roster_add(session->roster, pid, used_gpu(session, uses));
-	add_event(session, fd, SESSION_TARGET);
-	session->targets_left++;
-	return 0;
-}
-
-static int note_user(const struct target_library *library, void *arg)
-{
-	struct session *session = arg;
-
-	if (!roster_is_live(session->roster, library->pid))
-		roster_add(session->roster, library->pid,
-			   used_gpu(session, target_uses(library->pid, &session->driver)));
-	return 0;
-}
-
-static int add_all(struct session *session)
-{
-	char cause[SESSION_CAUSE];
-	int err;
-
-	err = probing_add_all(session->probing, cause, sizeof(cause));
-	if (err < 0 && err != -ESRCH) {
-		session_warn(session, "%s", cause);
-		return GMT_EXIT_DENIED;
-	}
-	target_scan(note_user, session, NULL);
-	attach_arm(session->attach);
-	return 0;
-}
-
-static void add_library(struct session *session, const char *path)
-{
-	char cause[SESSION_CAUSE];
-
-	if (probing_add(session->probing, path, path, cause, sizeof(cause)) < 0)
-		session_warn(session, "%s", cause);
-}
-
-/* Where a driver root keeps libcuda, in the order of the NVIDIA container toolkit's searches. */
-static void add_root_library(struct session *session)
-{
-	static const char *const dirs[] = {
-		"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64",
-	};
-	char path[4096];
-
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
-		snprintf(path, sizeof(path), "%s%s/libcuda.so.1", session->options->driver_root, dirs[i]);
-		if (!access(path, R_OK)) {
-			add_library(session, path);
-			return;
-		}
-	}
-}
-
-/* The library that most programs will load, so that nothing is missed while they do. */
-static void add_likely_libraries(struct session *session)
-{
-	const struct options *options = session->options;
-	char path[4096];
-
-	for (size_t i = 0; i < options->libcuda_count; i++)
-		add_library(session, options->libcuda[i]);
-	if (options->pid_count)
-		return;
-	if (!target_default_library(NULL, path, sizeof(path)))
-		add_library(session, path);
-	if (options->driver_root)
-		add_root_library(session);
-}
-
-static int start_command(struct session *session)
-{
-	char *const *argv = session->options->child;
-	int err;
-
-	err = command_start(&session->command, argv, &session->old_mask);
-	if (!err) {
-		attach_target(session->attach, session->command.pid);
-		err = command_go(&session->command);
-	}
-	if (!err) {
-		roster_expect(session->roster, session->command.pid);
-		return 0;
-	}
-	session_warn(session, "%s: %s", argv[0], strerror(-err));
-	if (err == -ENOENT)
-		return GMT_EXIT_COMMAND_NOT_FOUND;
-	return err == -EACCES || err == -ENOEXEC ? GMT_EXIT_COMMAND_NOT_EXECUTABLE : GMT_EXIT_COMMAND_OURS;
-}
-
-static int add_targets(struct session *session)
-{
-	const struct options *options = session->options;
-	int status = 0;
-
-	if (!options->all && !target_pids_are_initial()) {
-		session_warn(session, "this is a container with pids of its own, and the kernel reports the host's:"
-			     " run gpumemtrace on the host, or in a container started with --pid=host");
-		return failure(session, GMT_EXIT_DENIED);
-	}
-	add_likely_libraries(session);
-	if (options->child)
-		return start_command(session);
-	if (options->all)
-		status = add_all(session);
-	for (size_t i = 0; !status && i < options->pid_count; i++)
-		status = add_pid(session, options->pids[i]);
-	if (!status)
-		meter_sample(session->meter, GMT_NVML_BASELINE, false);
-	return status;
 }
 
 int session_setup(struct session *session, const struct options *options)
@@ -414,7 +261,7 @@ int session_setup(struct session *session, const struct options *options)
 	session->start_ns = session->next_sample_ns = session->next_show_ns = stream_now_ns();
 	if (options->duration_ns)
 		session->deadline_ns = session->start_ns + options->duration_ns;
-	return add_targets(session);
+	return targets_add(session);
 }
 
 /* ---- the end ---- */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "exit_codes.h"
 #include "live/command.h"
 #include "live/driver.h"
 #include "live/stream.h"
@@ -60,6 +61,10 @@ int session_finish(struct session *session);
 
 /* Frees whatever there is, after any of the others. */
 void session_teardown(struct session *session);
+
+/* For the parts of setting up: an exit status as it is with or without a command; an event source. */
+int session_failure(const struct session *session, enum gmt_exit status);
+int session_add_event(struct session *session, int fd, enum session_source source);   /* 0 or -errno */
 
 void session_warn(const struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

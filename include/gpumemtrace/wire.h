@@ -38,6 +38,7 @@
 	X(PROC_FORK, 10, gmt_proc_fork, "process forked")                         \
 	X(PROC_EXEC, 11, gmt_proc_exec, "process replaced its program")           \
 	X(PROC_EXIT, 12, gmt_proc_exit, "process exited")                         \
+	X(PROC_SEEN, 13, gmt_proc_exec, "process met for the first time")         \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -166,13 +167,18 @@ struct gmt_uvm_free {
 	__u64 base;   /* the whole range that begins here goes */
 };
 
+/* Start times are CLOCK_BOOTTIME, cut to what /proc/PID/stat tells (USER_HZ is 100 on x86 and arm64), so
+ * that the kernel's and the collector's are the same number. */
+#define GMT_START_UNIT_NS 10000000
+
 struct gmt_proc_fork {
 	struct gmt_hdr hdr;     /* tgid: the child */
 	__u32 parent_tgid;
 	__u32 reserved;
-	__u64 start_ns;         /* the child's task_struct.start_boottime */
+	__u64 start_ns;         /* the child's */
 };
 
+/* PROC_EXEC; and PROC_SEEN, with the name the process has then. */
 struct gmt_proc_exec {
 	struct gmt_hdr hdr;
 	__u64 start_ns;

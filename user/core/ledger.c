@@ -205,6 +205,13 @@ static int apply_fork(struct ledger *l, struct process *p, const struct gmt_hdr 
 	return 0;
 }
 
+static int apply_seen(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	process_seen(&l->processes, &l->gpus, (const void *)hdr);
+	return 0;
+}
+
 static int apply_proc(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)p;
@@ -299,6 +306,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_UVM_FREE] = { sizeof(struct gmt_uvm_free), OF_LIFE, true, apply_uvm_free },
 		[GMT_KIND_PROC_FORK] = { sizeof(struct gmt_proc_fork), OF_PROCESS, false, apply_fork },
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
+		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
 	},
 	{

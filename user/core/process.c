@@ -181,6 +181,15 @@ static void copy_text(char *to, size_t to_size, const __u8 *from, size_t from_si
 	to[size] = '\0';
 }
 
+void process_seen(struct processes *all, struct gpus *gpus, const struct gmt_proc_exec *rec)
+{
+	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
+
+	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
+	if (!p->comm[0])
+		copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+}
+
 void process_exec(struct process *p, const struct gmt_proc_exec *rec)
 {
 	drop(p);

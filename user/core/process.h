@@ -76,6 +76,8 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
 
 /* Lifecycle records. */
 void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec);
+/* Met for the first time: maybe the next life of a pid whose end was not seen. */
+void process_seen(struct processes *all, struct gpus *gpus, const struct gmt_proc_exec *rec);
 void process_exec(struct process *p, const struct gmt_proc_exec *rec);
 void process_exit(struct process *p, const struct gmt_proc_exit *rec);
 /* Facts: may turn out to be a new life of the pid. The process they are about. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -11,6 +12,7 @@
 
 struct member {
 	bool live;                /* introduced, and not exited */
+	bool missing;             /* was not there when it was looked for last */
 	bool has_facts;           /* read when it was known to run: it may be gone when it is introduced */
 	struct gmt_proc facts;
 };
@@ -40,11 +42,37 @@ void roster_free(struct roster *roster)
 	free(roster);
 }
 
+/* `start_ns`: when the process meant was started, 0 unknown. The pid may be another's by now: then the
+ * name that the kernel gave (NULL: none) is all there is to know. */
+static void read_facts(struct member *member, pid_t tgid, uint64_t start_ns, const __u8 *comm)
+{
+	member->has_facts = !procfs_proc(tgid, &member->facts) &&
+			    (!start_ns || member->facts.start_ns == start_ns);
+	if (member->has_facts)
+		return;
+	member->facts = (struct gmt_proc){ .start_ns = start_ns, .ns_pid = tgid };
+	if (comm)
+		memcpy(member->facts.comm, comm, sizeof(member->facts.comm));
+	member->has_facts = start_ns;
+}
+
 void roster_expect(struct roster *roster, pid_t tgid)
 {
-	struct member *member = hash_put(&roster->members, tgid, NULL);
+	read_facts(hash_put(&roster->members, tgid, NULL), tgid, 0, NULL);
+}
 
-	member->has_facts = !procfs_proc(tgid, &member->facts);
+/* The kernel says which process it is. */
+static void expect_told(struct roster *roster, const struct gmt_hdr *record)
+{
+	struct member *member = hash_put(&roster->members, record->tgid, NULL);
+	const struct gmt_proc_exec *exec = (const void *)record;
+	const struct gmt_proc_fork *fork = (const void *)record;
+
+	member->live = false;
+	if (record->kind == GMT_KIND_PROC_FORK)
+		read_facts(member, record->tgid, fork->start_ns, NULL);
+	else
+		read_facts(member, record->tgid, exec->start_ns, exec->comm);
 }
 
 static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t ts_ns)
@@ -54,8 +82,9 @@ static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t
 
 	roster->saw_cuda |= used_gpu;
 	if (!member->has_facts)
-		roster_expect(roster, tgid);
+		read_facts(member, tgid, 0, NULL);
 	member->live = true;
+	member->missing = false;
 	member->has_facts = false;
 	/* One that is gone already still gets its records, without a name. */
 	STREAM_PUT_AT(roster->stream, &member->facts, PROC, tgid, ts_ns);
@@ -91,16 +120,27 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record)
 
 void roster_seen(struct roster *roster, const struct gmt_hdr *record)
 {
-	struct member *member;
+	struct member *member = hash_get(&roster->members, record->tgid);
 
-	if (record->kind != GMT_KIND_PROC_EXIT && record->kind != GMT_KIND_PROC_EXEC)
+	switch (record->kind) {
+	case GMT_KIND_PROC_SEEN:
+		/* One that was added before it did anything is known already. */
+		if (member && member->live &&
+		    member->facts.start_ns == ((const struct gmt_proc_exec *)record)->start_ns)
+			return;
+		/* fallthrough */
+	case GMT_KIND_PROC_FORK:
+	case GMT_KIND_PROC_EXEC:
+		/* What runs after an exec is another program, which is introduced when it uses a GPU. */
+		expect_told(roster, record);
+		break;
+	case GMT_KIND_PROC_EXIT:
+		if (member)
+			member->live = false;
+		break;
+	default:
 		return;
-	/* What runs after an exec is another program, which is introduced when it uses a GPU. */
-	if (record->kind == GMT_KIND_PROC_EXEC)
-		roster_expect(roster, record->tgid);
-	member = hash_get(&roster->members, record->tgid);
-	if (member)
-		member->live = false;
+	}
 	roster->last_live = 0;
 }
 
@@ -121,8 +161,11 @@ void roster_reap(struct roster *roster)
 	while (hash_next(&roster->members, &pos, &tgid, &value)) {
 		struct gmt_proc_exit exit = { .exit_code = GMT_EXIT_CODE_UNKNOWN };
 		struct member *member = value;
+		bool missed = member->missing;
 
-		if (!member->live || !is_gone(tgid))
+		member->missing = member->live && is_gone(tgid);
+		/* It may have ended a moment ago: its record is taken before it is looked for again. */
+		if (!member->missing || !missed)
 			continue;
 		STREAM_PUT(roster->stream, &exit, PROC_EXIT, tgid);
 		member->live = false;

@@ -31,7 +31,9 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record);
 /* The same record has gone into the stream. */
 void roster_seen(struct roster *roster, const struct gmt_hdr *record);
 
-/* Ends those that are gone without a record of it: it was lost. Zombies have ended, too. */
+/* Ends those that are gone without a record of it: it was lost. Zombies have ended, too. It takes
+ * ROSTER_REAPS calls, between which the ring has to be emptied. */
+#define ROSTER_REAPS 2
 void roster_reap(struct roster *roster);
 
 bool roster_is_live(const struct roster *roster, pid_t tgid);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Order matters: both layers are in place before a process becomes a target, so that they begin at one
+ * moment, and only then the baseline is taken: nothing falls between "before attach" and "since attach".
+ */
+#include "targets.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "live/attach.h"
+#include "live/meter.h"
+#include "live/probing.h"
+#include "live/roster.h"
+#include "live/target.h"
+#include "setup.h"
+
+/* Whether memory may be there that no record will tell of. A stand-in's devices are those of any
+ * process, so there the library has to do as a sign. */
+static bool used_gpu(const struct session *session, int uses)
+{
+	int sign = session->driver.ctl_rdev ? TARGET_USES_LIBCUDA : TARGET_USES_DEVICE;
+
+	return uses < 0 || uses & sign;
+}
+
+static int add_pid(struct session *session, pid_t pid)
+{
+	int uses = target_uses(pid, &session->driver), fd;
+	char cause[SESSION_CAUSE];
+	struct target_info info;
+
+	target_inspect(pid, &info);
+	fd = syscall(SYS_pidfd_open, pid, 0);
+	if (info.kind != TARGET_PROCESS || fd < 0) {
+		if (info.kind == TARGET_THREAD)
+			session_warn(session, "pid %d is a thread of process %u: use -p %u", pid, info.tgid,
+				     info.tgid);
+		else
+			session_warn(session, "pid %d %s", pid, info.kind == TARGET_PROCESS ?
+				     "has exited" : target_kind_text(info.kind));
+		return GMT_EXIT_TARGET;
+	}
+	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
+		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
+			     " it does", pid, info.comm);
+	} else if (probing_add_process(session->probing, pid, cause, sizeof(cause)) < 0 && !kill(pid, 0)) {
+		session_warn(session, "%s", cause);
+		return GMT_EXIT_DENIED;
+	}
+	attach_target(session->attach, pid);
+	roster_add(session->roster, pid, used_gpu(session, uses));
+	session_add_event(session, fd, SESSION_TARGET);
+	session->targets_left++;
+	return 0;
+}
+
+static int note_user(const struct target_library *library, void *arg)
+{
+	struct session *session = arg;
+
+	if (!roster_is_live(session->roster, library->pid))
+		roster_add(session->roster, library->pid,
+			   used_gpu(session, target_uses(library->pid, &session->driver)));
+	return 0;
+}
+
+static int add_all(struct session *session)
+{
+	char cause[SESSION_CAUSE];
+	int err;
+
+	err = probing_add_all(session->probing, cause, sizeof(cause));
+	if (err < 0 && err != -ESRCH) {
+		session_warn(session, "%s", cause);
+		return GMT_EXIT_DENIED;
+	}
+	target_scan(note_user, session, NULL);
+	attach_arm(session->attach);
+	return 0;
+}
+
+static void add_library(struct session *session, const char *path)
+{
+	char cause[SESSION_CAUSE];
+
+	if (probing_add(session->probing, path, path, cause, sizeof(cause)) < 0)
+		session_warn(session, "%s", cause);
+}
+
+/* Where a driver root keeps libcuda, in the order of the NVIDIA container toolkit's searches. */
+static void add_root_library(struct session *session)
+{
+	static const char *const dirs[] = {
+		"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64",
+	};
+	char path[4096];
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		snprintf(path, sizeof(path), "%s%s/libcuda.so.1", session->options->driver_root, dirs[i]);
+		if (!access(path, R_OK)) {
+			add_library(session, path);
+			return;
+		}
+	}
+}
+
+/* The library that most programs will load, so that nothing is missed while they do. */
+static void add_likely_libraries(struct session *session)
+{
+	const struct options *options = session->options;
+	char path[4096];
+
+	for (size_t i = 0; i < options->libcuda_count; i++)
+		add_library(session, options->libcuda[i]);
+	if (options->pid_count)
+		return;
+	if (!target_default_library(NULL, path, sizeof(path)))
+		add_library(session, path);
+	if (options->driver_root)
+		add_root_library(session);
+}
+
+static int start_command(struct session *session)
+{
+	char *const *argv = session->options->child;
+	int err;
+
+	err = command_start(&session->command, argv, &session->old_mask);
+	if (!err) {
+		attach_target(session->attach, session->command.pid);
+		err = command_go(&session->command);
+	}
+	if (!err) {
+		roster_expect(session->roster, session->command.pid);
+		return 0;
+	}
+	session_warn(session, "%s: %s", argv[0], strerror(-err));
+	if (err == -ENOENT)
+		return GMT_EXIT_COMMAND_NOT_FOUND;
+	return err == -EACCES || err == -ENOEXEC ? GMT_EXIT_COMMAND_NOT_EXECUTABLE : GMT_EXIT_COMMAND_OURS;
+}
+
+static void target(void *arg, pid_t tgid)
+{
+	struct session *session = arg;
+
+	attach_target(session->attach, tgid);
+}
+
+int targets_add(struct session *session)
+{
+	const struct options *options = session->options;
+	int status = 0;
+
+	if (!options->all && !target_pids_are_initial()) {
+		session_warn(session, "this is a container with pids of its own, and the kernel reports the host's:"
+			     " run gpumemtrace on the host, or in a container started with --pid=host");
+		return session_failure(session, GMT_EXIT_DENIED);
+	}
+	add_likely_libraries(session);
+	if (options->child)
+		return start_command(session);
+	if (options->all)
+		status = add_all(session);
+	for (size_t i = 0; !status && i < options->pid_count; i++)
+		status = add_pid(session, options->pids[i]);
+	if (!status)
+		meter_sample(session->meter, GMT_NVML_BASELINE, false);
+	/* Also those that do nothing from now on: their exit is to be told. */
+	roster_each_live(session->roster, target, session);
+	return status;
+}
