@@ -250,4 +250,4 @@ help:
 	@echo 'make clean      remove build/'
 	@echo 'V=1 prints the commands; SAN=1 builds with sanitizers into build/san'
 
--include $(shell find $(O) build/arm64 build/fuzz -name '*.d' 2>/dev/null)
+-include $(shell find $(O) build/arm64 build/fuzz -name fresh -prune -o -type f -name '*.d' -print 2>/dev/null)
