@@ -26,31 +26,39 @@ BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-
 
 # libbpf and what it needs go into the binary, so that it can be copied to a machine that has nothing.
 # libelf needs zstd from elfutils 0.189 on. libc stays shared: NVML is opened with dlopen().
-STATIC_LIBS := -Wl,-Bstatic -lbpf -lelf -lz -lzstd -ljansson -Wl,-Bdynamic
+# Names and lines: libdw needs libelf, libiberty demangles, liblzma unpacks .gnu_debugdata.
+SYMBOL_LIBS := -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma -Wl,-Bdynamic
+STATIC_LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -lzstd -liberty -llzma -ljansson -Wl,-Bdynamic
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
-BASE     := alloc hash human json out
+BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance calls context event gpus graph import ledger names pool probes \
-            process rangemap rm rmmem rmtree view vmm
+            process rangemap rm rmmem rmtree stacks view vmm
 SOURCE   := reader recorder
+SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines modules owners pycode \
+            pyfile pylayout pylines pystack pytext pytls pyversion source symbolizer table_cache \
+            unwind_table
 SINK     := columns doctor json list plain registry report sum term text warnings
 LIVE     := attach command driver features inventory library meter nvml probing procfs ring roster stream \
             target tracepoint uprobe watch
 TOP      := cli display main replay session setup targets
 
-LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SINK:%=user/sink/%)
+LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
+            $(SINK:%=user/sink/%)
 LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
-UNIT      := alloc array_size context hash human known_bugs known_bugs_others ledger out pool probes rangemap \
-             recfile recordings rm rm_model sink_json sink_report sink_term view vmm
+UNIT      := alloc array_size context ehframe folded hash human known_bugs known_bugs_others ledger \
+             out pool probes pycode pystack rangemap recfile recordings rm rm_model sink_json \
+             sink_report sink_term stacks table_cache unwind unwind_table view vmm
+UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
 UNIT_LIVE := driver features library nvml procfs target watch
 UNIT_TOP  := cli
 unit_path = $(1:%=$(O)/tests/unit/test_%)
-UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_LIVE) $(UNIT_TOP))
+UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
 
 all: $(O)/gpumemtrace
@@ -78,13 +86,18 @@ $(O)/%.o: %.c Makefile | $(SETUP)
 	$(Q)$(CC) $(GMT_CPPFLAGS) $(GMT_CFLAGS) -MMD -MP -c $< -o $@
 
 # Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
-$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o)
+$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
 $(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o)
 $(O)/libgmt.a $(O)/liblive.a:
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new
 	$(Q)$(AR) qcs $@.new $(filter %.o,$^)
 	$(Q)mv $@.new $@
+
+$(O)/user/symbol/owners_builtin.o build/fuzz/user/symbol/owners_builtin.o: user/symbol/owners_builtin.S user/symbol/owners.conf
+	$(call msg,AS,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -c $< -o $@
 
 # ---- BPF object: BTF stays, debug sections go; the .incbin makes bpftool unnecessary ----------------
 bpf_compile = $(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(1) $(BPF_DEFS_$(1)) -Ivmlinux/$(1) \
@@ -117,7 +130,45 @@ $(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(O)/user/live/bpf_blob.o $(O)/liblive.a
 # ---- unit tests -------------------------------------------------------------------------------------
 $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
+	$(Q)$(CC) $(GMT_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(UNIT_LIBS) -o $@
+
+# Stacks to be unwound: without frame pointers, through a PLT that is bound late, and as the compiler
+# alone lays them out.
+STACKS := $(O)/tests/symbol/stacks.o $(O)/tests/symbol/selfmaps.o
+$(O)/tests/symbol/stacks.o: GMT_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fomit-frame-pointer \
+                                          -fno-optimize-sibling-calls -fcf-protection=none
+$(call unit_path,unwind): $(STACKS)
+
+# The unwinder in the kernel, and tables against libdw's.
+UNWIND_TESTS := $(O)/tests/symbol/test_unwind_bpf $(O)/tests/symbol/test_tables_libdw
+$(UNWIND_TESTS): %: %.o $(STACKS) $(O)/libgmt.a | $(O)/tests/symbol/unwind_test.bpf.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) -Wl,-z,lazy $^ $(STATIC_LIBS) -ldl -o $@
+
+$(O)/tests/symbol/unwind_test.bpf.o: tests/symbol/unwind_test.bpf.c Makefile | $(SETUP)
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_compile,$(ARCH))
+
+$(call unit_path,$(UNIT_SYMBOL)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) $(SYMBOL_LIBS) -o $@
+
+# What tests/symbol/test_python.py asks: from outside, and in the kernel.
+PYTHON_TESTS := $(O)/tests/symbol/pystack $(O)/tests/symbol/pystack_bpf
+$(PYTHON_TESTS): %: %.o $(O)/tests/symbol/pyprint.o $(O)/libgmt.a | $(O)/tests/symbol/python_test.bpf.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) -ldl -o $@
+
+$(O)/tests/symbol/python_test.bpf.o: tests/symbol/python_test.bpf.c Makefile | $(SETUP)
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_compile,$(ARCH))
+
+# What tests/symbol/test_symbols.py asks.
+$(O)/tests/symbol/names: $(O)/tests/symbol/names.o $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(SYMBOL_LIBS) -o $@
 
 $(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/test_%: $(O)/tests/unit/test_%.o $(UNIT_OBJ) $(O)/user/%.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
@@ -184,7 +235,7 @@ $(O)/tests/bench/empty.bpf.o: tests/bench/empty.bpf.c Makefile | $(SETUP)
 	$(Q)$(call bpf_compile,$(ARCH))
 
 # ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
-FUZZ     := fuzz_record fuzz_recfile fuzz_elf
+FUZZ     := fuzz_record fuzz_recfile fuzz_ehframe fuzz_elf fuzz_elfsym fuzz_pycode fuzz_pyfile fuzz_unwind
 FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
 FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
 
@@ -193,9 +244,10 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(GMT_CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,$(FUZZ_SAN) -MMD -MP -c $< -o $@
 
-$(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/live/library.o
+$(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o \
+             build/fuzz/user/live/library.o
 	$(call msg,LINK,$@)
-	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -lzstd -ljansson -lelf -o $@
+	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -ljansson $(SYMBOL_LIBS) -o $@
 
 fuzz-programs: $(SETUP)
 	$(Q)if echo 'int LLVMFuzzerTestOneInput(void){return 0;}' | \
@@ -206,7 +258,7 @@ fuzz-programs: $(SETUP)
 .PHONY: all unit standin test-programs test lint bench demo fuzz fuzz-programs setup install clean help print-sources
 unit: $(UNIT_BIN)
 
-test-programs: all unit standin build/arm64/gmt.bpf.o fuzz-programs
+test-programs: all unit $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin build/arm64/gmt.bpf.o fuzz-programs
 
 test: $(SETUP) test-programs
 	$(Q)BUILD=$(O) tests/run $(T)

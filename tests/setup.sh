@@ -15,6 +15,9 @@ clang              clang
 llvm               llvm-strip
 libbpf-dev         /usr/include/bpf/libbpf.h
 libelf-dev         /usr/include/libelf.h
+libdw-dev          /usr/include/elfutils/libdw.h
+libiberty-dev      /usr/include/libiberty/demangle.h
+liblzma-dev        /usr/include/lzma.h
 zlib1g-dev         /usr/include/zlib.h
 libzstd-dev        /usr/include/zstd.h
 libjansson-dev     /usr/include/jansson.h

@@ -10,21 +10,29 @@ if [ ! -x $fuzz/fuzz_record ]; then
 	echo '1..0 # SKIP clang has no fuzzer runtime (libclang-rt-dev)'
 	exit 0
 fi
-mkdir -p $fuzz/seed_record $fuzz/seed_recfile $fuzz/seed_elf $fuzz/corpus_record $fuzz/corpus_recfile $fuzz/corpus_elf
+names='record recfile elf ehframe pycode pyfile elfsym unwind'
+for name in $names; do mkdir -p "$fuzz/seed_$name" "$fuzz/corpus_$name"; done
 
 # Seeds: what the harnesses make of real things. A recording goes behind a zero byte (fuzz_recfile.c).
 for file in tests/golden/*.gmt tests/golden/*/*.gmt tests/data/*.gmt; do
 	[ -f "$file" ] && { printf '\0'; head -c 65536 "$file"; } >"$fuzz/seed_recfile/$(echo "$file" | tr / _)"
 done
 for file in build/standin/root/usr/lib/libcuda.so.1 build/standin/libcuda.so.1 "$(command -v true)"; do
-	[ -f "$file" ] && cp "$file" "$fuzz/seed_elf/$(basename "$file")"
+	[ -f "$file" ] || continue
+	cp "$file" "$fuzz/seed_elf/$(basename "$file")"
+	cp "$file" "$fuzz/seed_pyfile/$(basename "$file")"
+	cp "$file" "$fuzz/seed_elfsym/$(basename "$file")"
+	# fuzz_ehframe.c: a file goes behind a zero byte, a section alone behind a one.
+	{ printf '\0'; cat "$file"; } >"$fuzz/seed_ehframe/$(basename "$file")"
+	objcopy -O binary --only-section=.eh_frame "$file" "$fuzz/section" &&
+		{ printf '\1'; cat "$fuzz/section"; } >"$fuzz/seed_ehframe/$(basename "$file").section"
 done
-echo 1..3
+echo "1..$(echo "$names" | wc -w)"
 n=0
 bad=0
-for name in record recfile elf; do
+for name in $names; do
 	n=$((n + 1))
-	case $name in elf) max=131072 ;; recfile) max=65536 ;; *) max=8192 ;; esac
+	case $name in elf | ehframe | elfsym | pyfile) max=131072 ;; recfile) max=65536 ;; *) max=8192 ;; esac
 	if $fuzz/fuzz_$name -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=$max \
 		-artifact_prefix="$fuzz/$name-" $fuzz/corpus_$name $fuzz/seed_$name >"$fuzz/$name.log" 2>&1; then
 		echo "ok $n - fuzz_$name: $(sed -n 's/^Done \([0-9]*\) runs.*/\1 runs/p' "$fuzz/$name.log")"

@@ -17,14 +17,14 @@
 
 #include "live/procfs.h"
 
-static void parse_map(const char *line, struct procfs_map *map)
+static void parse_map(const char *line, struct maps_line *map)
 {
-	assert_int_equal(procfs_parse_map(line, strlen(line), map), 0);
+	assert_int_equal(maps_parse_line(line, strlen(line), map), 0);
 }
 
 static void map_of_a_library(void **state)
 {
-	struct procfs_map map;
+	struct maps_line map;
 
 	(void)state;
 	parse_map("7f0c75ee1000-7f0c76401000 r-xp 000e1000 fe:00 10953264                   "
@@ -42,7 +42,7 @@ static void map_of_a_library(void **state)
 
 static void map_of_a_deleted_file_with_blanks(void **state)
 {
-	struct procfs_map map;
+	struct maps_line map;
 
 	(void)state;
 	parse_map("1000-2000 rw-p 00000000 103:1f 7 /tmp/a b (deleted) (deleted)\n", &map);
@@ -55,7 +55,7 @@ static void map_of_a_deleted_file_with_blanks(void **state)
 
 static void map_without_a_file(void **state)
 {
-	struct procfs_map map;
+	struct maps_line map;
 
 	(void)state;
 	parse_map("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n",
@@ -80,20 +80,20 @@ static void damaged_maps_are_refused(void **state)
 		"1000-2000 r-xp 00000000 0000 0",
 		"xyz",
 	};
-	struct procfs_map map;
+	struct maps_line map;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(procfs_parse_map(bad[i], strlen(bad[i]), &map), -EINVAL);
+		assert_int_equal(maps_parse_line(bad[i], strlen(bad[i]), &map), -EINVAL);
 	/* cut off anywhere before its inode: refused, and nothing behind it is read */
 	for (size_t len = 0; len < sizeof(good) - 2; len++) {
 		char *copy = malloc(len ? len : 1);
 
 		memcpy(copy, good, len);
-		assert_int_equal(procfs_parse_map(copy, len, &map), -EINVAL);
+		assert_int_equal(maps_parse_line(copy, len, &map), -EINVAL);
 		free(copy);
 	}
-	assert_int_equal(procfs_parse_map(good, sizeof(good) - 1, &map), 0);
+	assert_int_equal(maps_parse_line(good, sizeof(good) - 1, &map), 0);
 }
 
 #define STAT_TAIL " 1 100 100 0 -1 4194560 12 0 0 0 0 0 0 0 20 0 1 0 1937580 2932736 1 1844674407370955161"
@@ -260,7 +260,7 @@ static void own_process(void **state)
 	assert_int_equal(procfs_proc(child, &proc), -ESRCH);
 }
 
-static int count_maps(const struct procfs_map *map, void *arg)
+static int count_maps(const struct maps_line *map, void *arg)
 {
 	size_t *count = arg;
 

@@ -2,7 +2,6 @@
 /* See procfs.h. Formats: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), cgroups(7). */
 #include "live/procfs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,89 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/scan.h"
+
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
 #define NS_PER_SECOND 1000000000ull
 
-/* A position in text that ends at `end`; reads never pass it. */
-struct cursor {
-	const char *at, *end;
-};
-
-static bool parse_number(struct cursor *c, int base, uint64_t *value)
-{
-	uint64_t sum = 0;
-	const char *start = c->at;
-
-	for (; c->at < c->end; c->at++) {
-		int ch = tolower((unsigned char)*c->at);
-		int digit = isdigit(ch) ? ch - '0' : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : base;
-
-		if (digit >= base)
-			break;
-		if (sum > (UINT64_MAX - (unsigned int)digit) / (unsigned int)base)
-			return false;
-		sum = sum * (unsigned int)base + (unsigned int)digit;
-	}
-	*value = sum;
-	return c->at > start;
-}
-
-static bool parse_char(struct cursor *c, char wanted)
-{
-	if (c->at >= c->end || *c->at != wanted)
-		return false;
-	c->at++;
-	return true;
-}
-
-static void skip_blanks(struct cursor *c)
-{
-	while (c->at < c->end && (*c->at == ' ' || *c->at == '\t'))
-		c->at++;
-}
-
-int procfs_parse_map(const char *line, size_t len, struct procfs_map *map)
-{
-	static const char deleted[] = " (deleted)";
-	struct cursor c = { line, line + len };
-	uint64_t dev_major, dev_minor;
-	const char *perms;
-
-	memset(map, 0, sizeof(*map));
-	if (!parse_number(&c, 16, &map->start) || !parse_char(&c, '-') ||
-	    !parse_number(&c, 16, &map->end) || !parse_char(&c, ' '))
-		return -EINVAL;
-	perms = c.at;
-	if (c.end - c.at < 5 || perms[4] != ' ')
-		return -EINVAL;
-	map->executable = perms[2] == 'x';
-	c.at += 5;
-	if (!parse_number(&c, 16, &map->offset) || !parse_char(&c, ' ') ||
-	    !parse_number(&c, 16, &dev_major) || !parse_char(&c, ':') ||
-	    !parse_number(&c, 16, &dev_minor) || !parse_char(&c, ' ') || !parse_number(&c, 10, &map->ino))
-		return -EINVAL;
-	map->dev_major = (uint32_t)dev_major;
-	map->dev_minor = (uint32_t)dev_minor;
-	skip_blanks(&c);
-	if (c.end > c.at && c.end[-1] == '\n')
-		c.end--;
-	map->path = c.at;
-	map->path_len = (size_t)(c.end - c.at);
-	if (map->path_len >= sizeof(deleted) - 1 &&
-	    !memcmp(c.end - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1)) {
-		map->path_len -= sizeof(deleted) - 1;
-		map->deleted = true;
-	}
-	return map->end > map->start ? 0 : -EINVAL;
-}
-
 /* Fields are separated by single blanks; the number of each may be negative (nice, tpgid). */
-static bool skip_fields(struct cursor *c, int count)
+static bool skip_fields(struct scan *c, int count)
 {
 	while (count-- > 0) {
 		while (c->at < c->end && *c->at != ' ')
 			c->at++;
-		if (!parse_char(c, ' '))
+		if (!scan_char(c, ' '))
 			return false;
 	}
 	return true;
@@ -100,27 +28,27 @@ static bool skip_fields(struct cursor *c, int count)
 
 int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat)
 {
-	struct cursor c = { text, text + len };
+	struct scan c = { text, text + len };
 	const char *close = memrchr(text, ')', len); /* the name may hold blanks and brackets */
 	uint64_t pid, parent, flags;
 	size_t comm_len;
 
 	memset(stat, 0, sizeof(*stat));
-	if (ticks_per_second <= 0 || !parse_number(&c, 10, &pid) || !parse_char(&c, ' ') ||
-	    !parse_char(&c, '(') || !close || close < c.at)
+	if (ticks_per_second <= 0 || !scan_number(&c, 10, &pid) || !scan_char(&c, ' ') ||
+	    !scan_char(&c, '(') || !close || close < c.at)
 		return -EINVAL;
 	comm_len = (size_t)(close - c.at);
 	if (comm_len >= sizeof(stat->comm))
 		comm_len = sizeof(stat->comm) - 1; /* kernel threads show longer names */
 	memcpy(stat->comm, c.at, comm_len);
 	c.at = close + 1;
-	if (!parse_char(&c, ' ') || c.at >= c.end)
+	if (!scan_char(&c, ' ') || c.at >= c.end)
 		return -EINVAL;
 	stat->state = *c.at;
 	/* fields: 3 state, 4 ppid, 9 flags, 22 starttime */
-	if (!skip_fields(&c, 1) || !parse_number(&c, 10, &parent) || !skip_fields(&c, 5) ||
-	    !parse_number(&c, 10, &flags) || !skip_fields(&c, 13) ||
-	    !parse_number(&c, 10, &stat->start_ticks))
+	if (!skip_fields(&c, 1) || !scan_number(&c, 10, &parent) || !skip_fields(&c, 5) ||
+	    !scan_number(&c, 10, &flags) || !skip_fields(&c, 13) ||
+	    !scan_number(&c, 10, &stat->start_ticks))
 		return -EINVAL;
 	stat->pid = (int)pid;
 	stat->parent = (int)parent;
@@ -131,7 +59,7 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 }
 
 /* The value of the line "<key>:\t...", without its blanks and newline. */
-static bool find_line(const char *text, size_t len, const char *key, struct cursor *value)
+static bool find_line(const char *text, size_t len, const char *key, struct scan *value)
 {
 	size_t key_len = strlen(key);
 	const char *at = text, *end = text + len;
@@ -141,8 +69,8 @@ static bool find_line(const char *text, size_t len, const char *key, struct curs
 		const char *stop = newline ? newline : end;
 
 		if ((size_t)(stop - at) > key_len && !memcmp(at, key, key_len) && at[key_len] == ':') {
-			*value = (struct cursor){ at + key_len + 1, stop };
-			skip_blanks(value);
+			*value = (struct scan){ at + key_len + 1, stop };
+			scan_blanks(value);
 			return true;
 		}
 		at = stop + 1;
@@ -150,16 +78,16 @@ static bool find_line(const char *text, size_t len, const char *key, struct curs
 	return false;
 }
 
-static bool find_number(const char *text, size_t len, const char *key, int base, uint64_t *number)
+static bool find_number(const char *text, size_t len, const char *key, unsigned int base, uint64_t *number)
 {
-	struct cursor value;
+	struct scan value;
 
-	return find_line(text, len, key, &value) && parse_number(&value, base, number);
+	return find_line(text, len, key, &value) && scan_number(&value, base, number);
 }
 
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status)
 {
-	struct cursor value;
+	struct scan value;
 	uint64_t tgid, parent, uid, pid;
 
 	memset(status, 0, sizeof(*status));
@@ -172,9 +100,9 @@ int procfs_parse_status(const char *text, size_t len, struct procfs_status *stat
 	find_number(text, len, "CapEff", 16, &status->cap_effective);
 	/* NStgid is the same for all threads of the process, NSpid is the thread's own */
 	if (find_line(text, len, "NStgid", &value)) {
-		while (status->ns_count < PROCFS_NS_DEPTH && parse_number(&value, 10, &pid)) {
+		while (status->ns_count < PROCFS_NS_DEPTH && scan_number(&value, 10, &pid)) {
 			status->ns_pid[status->ns_count++] = (uint32_t)pid;
-			skip_blanks(&value);
+			scan_blanks(&value);
 		}
 	}
 	if (!status->ns_count) /* a kernel without CONFIG_PID_NS */
@@ -269,7 +197,7 @@ int procfs_status(pid_t pid, struct procfs_status *status)
 
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
 {
-	struct procfs_map map;
+	struct maps_line map;
 	char path[64], *line = NULL;
 	size_t size = 0;
 	ssize_t len;
@@ -281,7 +209,7 @@ int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (errno = 0, len = getline(&line, &size, file)) >= 0) {
-		if (!procfs_parse_map(line, (size_t)len, &map))
+		if (!maps_parse_line(line, (size_t)len, &map))
 			err = cb(&map, arg);
 	}
 	if (!err && ferror(file))

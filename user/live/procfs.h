@@ -16,17 +16,7 @@
 
 #include <gpumemtrace/wire.h>
 
-/* One line of /proc/PID/maps (proc_pid_maps(5)). `path` points into the line. */
-struct procfs_map {
-	uint64_t start, end;      /* the range's text names its link in /proc/PID/map_files */
-	uint64_t offset;
-	uint64_t ino;             /* 0: not a file */
-	uint32_t dev_major, dev_minor;
-	bool executable;
-	bool deleted;             /* " (deleted)" was cut off path_len */
-	const char *path;
-	size_t path_len;          /* 0: anonymous */
-};
+#include "base/maps.h"
 
 struct procfs_stat {
 	int pid;
@@ -50,7 +40,6 @@ struct procfs_status {
 };
 
 /* Each returns 0 or -EINVAL if the text is not what the kernel writes. */
-int procfs_parse_map(const char *line, size_t len, struct procfs_map *map);
 int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat);
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status);
 
@@ -70,7 +59,7 @@ int procfs_stat(pid_t pid, struct procfs_stat *stat);
 int procfs_status(pid_t pid, struct procfs_status *status);
 
 /* Calls back for each mapping of the process; a non-zero answer stops and is returned. */
-typedef int (*procfs_map_cb)(const struct procfs_map *map, void *arg);
+typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg);
 
 /* Fills the record, all but hdr.ts_ns; 0 or -errno. What could not be read is left empty. */

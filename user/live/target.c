@@ -94,7 +94,7 @@ struct walk {
 	} seen[FILES_MAX];
 };
 
-static bool seen_before(struct walk *walk, const struct procfs_map *map)
+static bool seen_before(struct walk *walk, const struct maps_line *map)
 {
 	for (size_t i = 0; i < walk->count; i++) {
 		if (walk->seen[i].ino == map->ino && walk->seen[i].dev_major == map->dev_major &&
@@ -113,7 +113,7 @@ static bool seen_before(struct walk *walk, const struct procfs_map *map)
  * map_files opens the very file that is mapped, deleted or not, in whatever mount namespace; it wants
  * CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. The path below /proc/PID/root is what is there today.
  */
-static int open_mapped(pid_t pid, const struct procfs_map *map)
+static int open_mapped(pid_t pid, const struct maps_line *map)
 {
 	char path[PATH_MAX];
 	int fd, err;
@@ -131,7 +131,7 @@ static int open_mapped(pid_t pid, const struct procfs_map *map)
 	return fd >= 0 ? fd : -errno;
 }
 
-static int visit_map(const struct procfs_map *map, void *arg)
+static int visit_map(const struct maps_line *map, void *arg)
 {
 	struct walk *walk = arg;
 	struct target_library library = { .pid = walk->pid, .deleted = map->deleted };
@@ -216,7 +216,7 @@ int target_scan(target_library_cb cb, void *arg, size_t *hidden)
 
 /* ---- use of CUDA ---- */
 
-static int find_libcuda(const struct procfs_map *map, void *arg)
+static int find_libcuda(const struct maps_line *map, void *arg)
 {
 	(void)arg;
 	return map->executable && map->ino && target_is_libcuda(map->path, map->path_len);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Walks a thread's CPython frames, innermost first, from its thread pointer. Compiles as BPF and as
+ * ordinary C (user/symbol/pystack.c): whoever includes it defines
+ *
+ *	PY_READ(dst, size, addr)    0, or not 0 if the thread's memory could not be read
+ *
+ * which may use the variable `walk`. struct gmt_py_walk has to lie in map memory, not on the BPF
+ * stack: fields of a frame are found by offsets that the verifier knows only the bounds of.
+ *
+ * The native unwinder calls gmt_py_start() once, and at each frame inside CPython's eval function
+ * gmt_py_step() until the answer is not GMT_PY_MORE: these are the Python frames that this one native
+ * frame runs. Then it goes on natively. Without native frames: step until GMT_PY_OVER.
+ *
+ * Invariant: memory is read only at the thread state, at frames that the chain from it leads to, and
+ * at the head of their code objects; at most GMT_PY_FRAMES_MAX frames, so a chain in a circle ends.
+ */
+#ifndef GMT_PYTHON_BPF_H
+#define GMT_PYTHON_BPF_H
+
+#include <gpumemtrace/python.h>
+
+#ifndef PY_INLINE
+#define PY_INLINE static inline __attribute__((always_inline))
+#endif
+
+enum gmt_py_step {
+	GMT_PY_MORE = 0,     /* *frame is one; the eval call goes on */
+	GMT_PY_LAST = 1,     /* *frame is one, the outermost of its eval call */
+	GMT_PY_NOTHING = 2,  /* no frame; the eval call ends here */
+	GMT_PY_OVER = 3,     /* no frame; the walk is over: walk->reason */
+};
+
+struct gmt_py_walk {
+	__u64 next;          /* address of the frame to be read */
+	__u32 count;         /* frames read, shims included */
+	__u32 reason;        /* enum gmt_py_reason */
+	__u64 raw[GMT_PY_FRAME_BYTES / 8];
+	__u32 head[GMT_PY_CHECK_WORDS];
+};
+
+/* CPython's objects are aligned to 8 at least and lie in user space. 47 bits are what x86-64 gives
+ * unless a process asks for more; CPython does not. arm64: 52 (CONFIG_ARM64_VA_BITS). */
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#define GMT_PY_ADDRESS_MAX (1ULL << 47)
+#else
+#define GMT_PY_ADDRESS_MAX (1ULL << 52)
+#endif
+
+PY_INLINE int gmt_py_is_object(__u64 addr)
+{
+	return addr >= 4096 && addr < GMT_PY_ADDRESS_MAX && !(addr & 7);
+}
+
+PY_INLINE int gmt_py_end(struct gmt_py_walk *walk, __u32 reason)
+{
+	walk->next = 0;
+	walk->reason = reason;
+	return GMT_PY_OVER;
+}
+
+/* The address of a thread's Python thread state. 0: none, and walk->reason says why. */
+PY_INLINE __u64 gmt_py_tstate(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 tp)
+{
+	__u64 block = tp, tstate = 0, self = 0;
+
+	walk->reason = GMT_PY_END_NO_STATE;
+	if (py->key_block) {
+		if (PY_READ(&block, sizeof(block), tp + py->key_block)) {
+			walk->reason = GMT_PY_END_FAULT;
+			return 0;
+		}
+		if (!gmt_py_is_object(block))
+			return 0; /* the thread has never used a key of this block */
+	}
+	if (PY_READ(&tstate, sizeof(tstate), block + py->key_value)) {
+		walk->reason = GMT_PY_END_FAULT;
+		return 0;
+	}
+	if (!tstate)
+		return 0;
+	walk->reason = GMT_PY_END_BAD_POINTER;
+	if (!gmt_py_is_object(tstate))
+		return 0;
+	walk->reason = GMT_PY_END_FAULT;
+	if (PY_READ(&self, sizeof(self), tstate + py->tstate_thread))
+		return 0;
+	/* glibc reuses key slots; and after fork() a thread state may not be this thread's. */
+	walk->reason = GMT_PY_END_STALE;
+	return self == tp + py->thread_self ? tstate : 0;
+}
+
+/* Finds the innermost frame of the thread whose thread pointer is `tp`. 0, or GMT_PY_OVER. */
+PY_INLINE int gmt_py_start(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 tp)
+{
+	__u64 tstate, frame = 0;
+
+	walk->next = 0;
+	walk->count = 0;
+	tstate = gmt_py_tstate(py, walk, tp);
+	if (!tstate)
+		return GMT_PY_OVER;
+	if (PY_READ(&frame, sizeof(frame), tstate + py->tstate_frame))
+		return gmt_py_end(walk, GMT_PY_END_FAULT);
+	if (py->cframe_frame >= 0) {
+		if (!gmt_py_is_object(frame))
+			return gmt_py_end(walk, GMT_PY_END_BAD_POINTER);
+		if (PY_READ(&frame, sizeof(frame), frame + py->cframe_frame))
+			return gmt_py_end(walk, GMT_PY_END_FAULT);
+	}
+	walk->next = frame;
+	walk->reason = GMT_PY_END_NONE;
+	return 0;
+}
+
+PY_INLINE __u64 gmt_py_word(const struct gmt_py_walk *walk, __u32 offset)
+{
+	return walk->raw[offset / 8 % (GMT_PY_FRAME_BYTES / 8)];
+}
+
+PY_INLINE __s32 gmt_py_lasti(const struct gmt_py_config *py, __u64 code, __u64 instr)
+{
+	__s64 distance;
+
+	if (py->instr_kind != GMT_PY_INSTR_POINTER) {
+		distance = (__s32)instr;
+		if (distance < 0)
+			return -1;
+		distance *= py->instr_kind == GMT_PY_LASTI_UNITS ? 2 : 1;
+	} else {
+		distance = (__s64)(instr - (code + py->code_start));
+	}
+	/* prev_instr of 3.11 and 3.12 begins one unit before the first instruction. */
+	if (distance < 0)
+		return distance == -2 ? -1 : GMT_PY_LASTI_UNKNOWN;
+	return distance < 1 << 30 ? (__s32)distance : GMT_PY_LASTI_UNKNOWN;
+}
+
+PY_INLINE void gmt_py_fill(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 code,
+			   struct gmt_py_frame *frame)
+{
+	frame->code = code;
+	frame->lasti = gmt_py_lasti(py, code, gmt_py_word(walk, py->frame_instr));
+	frame->check = 0;
+	/* A frame whose code object is not resident is still a frame. */
+	if (!PY_READ(walk->head, sizeof(walk->head), code + py->code_check))
+		frame->check = gmt_py_check(walk->head, py->check_mask);
+}
+
+/* Reads one frame and goes on to the one outside it. enum gmt_py_step. */
+PY_INLINE int gmt_py_step(const struct gmt_py_config *py, struct gmt_py_walk *walk,
+			  struct gmt_py_frame *frame)
+{
+	__u64 at = walk->next, code;
+	__u8 owner;
+
+	if (!at)
+		return gmt_py_end(walk, walk->reason ? walk->reason : GMT_PY_END_ROOT);
+	if (walk->count >= GMT_PY_FRAMES_MAX)
+		return gmt_py_end(walk, GMT_PY_END_DEPTH);
+	if (!gmt_py_is_object(at))
+		return gmt_py_end(walk, GMT_PY_END_BAD_POINTER);
+	if (PY_READ(walk->raw, py->frame_bytes & (GMT_PY_FRAME_BYTES - 1), at))
+		return gmt_py_end(walk, GMT_PY_END_FAULT);
+	walk->count++;
+	walk->next = gmt_py_word(walk, py->frame_previous);
+	owner = (__u8)(gmt_py_word(walk, py->frame_owner) >> (py->frame_owner & 7) * 8);
+	if (py->boundary == GMT_PY_SHIM && owner >= py->owner_shim)
+		return GMT_PY_NOTHING;
+	code = gmt_py_word(walk, py->frame_code) & ~(__u64)py->code_tag;
+	if (!gmt_py_is_object(code))
+		return gmt_py_end(walk, GMT_PY_END_BAD_POINTER);
+	gmt_py_fill(py, walk, code, frame);
+	if (py->boundary == GMT_PY_EACH || (py->boundary == GMT_PY_ENTRY && owner))
+		return GMT_PY_LAST;
+	return GMT_PY_MORE;
+}
+
+#endif

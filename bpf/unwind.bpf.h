@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The unwinder: walks the native stack of a thread by the tables of include/gpumemtrace/unwind.h. It
+ * compiles as BPF and as ordinary C, and knows neither maps nor helpers: before including this, define
+ *
+ *   UNWIND_READ64(walk, address, &val)  a word of the thread's stack, __u64; 0 or an error
+ *   UNWIND_WORD(walk, slot)             the word of the tables at a slot: const __u64 *, or NULL
+ *   UNWIND_MAPPING(walk, i)             mapping i of the process: const struct gmt_unwind_mapping *, or NULL
+ *   UNWIND_FRAME(walk, word)            takes a frame (GMT_FRAME_*), the innermost first; nonzero: no more
+ *   UNWIND_REPAIR(walk, slot, &pc)      the return address that a return probe took from the stack slot; 0 or
+ *                                       an error
+ *   UNWIND_OTHER_STACK(walk, sp)        the end of the stack that a signal interrupted when its handler runs
+ *                                       on another one; 0: unknown. Optional.
+ *
+ * struct unwind_walk may be the first member of the caller's own. Fill it with unwind_start(); run
+ * unwind_step(i, &walk), where walk is a pointer, until it returns 1: in BPF by
+ * bpf_loop(frames + 1, unwind_step, &walk, 0). Then unwind_end() tells why it ended.
+ *
+ * Invariants, whatever the tables and the memory hold: only aligned words in [sp at the start, end of
+ * the stack) are read (a device mapping cannot be touched), and each frame lies above the one before
+ * (there is no endless loop).
+ */
+#ifndef GMT_UNWIND_BPF_H
+#define GMT_UNWIND_BPF_H
+
+#include <gpumemtrace/unwind.h>
+
+#define UNWIND_INLINE static inline __attribute__((always_inline))
+
+#ifndef UNWIND_OTHER_STACK
+#define UNWIND_OTHER_STACK(walk, sp) 0
+#endif
+
+/* Offsets from the stack pointer in rt_sigreturn's stub: struct ucontext, whose uc_mcontext begins at
+ * 40 (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h sigcontext_64). */
+#define UNWIND_SIGNAL_FP 120
+#define UNWIND_SIGNAL_SP 160
+#define UNWIND_SIGNAL_PC 168
+
+struct unwind_walk {
+	__u64 pc, sp;
+	__u64 fp;            /* valid when fp_slot is 0 */
+	__u64 fp_slot;       /* where it is saved: most frames never need it, so it is not read before */
+	__u64 stack_low;     /* the stack pointer at the start */
+	__u64 stack_end;
+	__u64 trampoline;    /* what a return probe leaves as return address ([uprobes]); 0: none */
+	__u32 mapping_count;
+	__u32 max_frames;
+	__u32 frames;        /* taken so far */
+	__u8 reason;         /* enum gmt_unwind_reason */
+	__u8 is_exact;       /* pc is no return address */
+	__u8 is_guessed;     /* pc was found by the frame pointer alone */
+	__u8 fp_lost;
+	struct gmt_unwind_mapping mapping; /* the newest one: the next frame is often in it too */
+};
+
+/* Registers as the kernel saved them. stack_end: the end of the mapping that sp is in. */
+UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __u64 fp, __u64 stack_end,
+				__u64 trampoline, __u32 mapping_count, __u32 max_frames)
+{
+	walk->pc = pc;
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->fp_slot = 0;
+	walk->stack_low = sp;
+	walk->stack_end = stack_end;
+	walk->trampoline = trampoline;
+	walk->mapping_count = mapping_count;
+	walk->max_frames = max_frames;
+	walk->frames = 0;
+	walk->reason = GMT_UNWIND_END_NONE;
+	walk->is_exact = 1;
+	walk->is_guessed = 0;
+	walk->fp_lost = 0;
+	walk->mapping.start = 0;
+	walk->mapping.end = 0;
+}
+
+/* The reason, for the frames that were asked for. */
+UNWIND_INLINE __u32 unwind_end(const struct unwind_walk *walk)
+{
+	return walk->reason == GMT_UNWIND_END_NONE ? GMT_UNWIND_END_DEPTH : walk->reason;
+}
+
+/* These return a reason: GMT_UNWIND_END_NONE (0) to go on. */
+
+UNWIND_INLINE __u32 unwind_read(struct unwind_walk *walk, __u64 address, __u64 *val)
+{
+	if (address & 7)
+		return GMT_UNWIND_END_MISALIGNED;
+	if (address < walk->stack_low || address >= walk->stack_end || walk->stack_end - address < 8)
+		return GMT_UNWIND_END_OUTSIDE;
+	return UNWIND_READ64(walk, address, val) ? GMT_UNWIND_END_FAULT : GMT_UNWIND_END_NONE;
+}
+
+/* Makes walk->mapping the one that holds an address. */
+UNWIND_INLINE __u32 unwind_find_mapping(struct unwind_walk *walk, __u64 pc)
+{
+	__u32 low = 0, high = walk->mapping_count;
+	const struct gmt_unwind_mapping *mapping;
+
+	if (pc >= walk->mapping.start && pc < walk->mapping.end)
+		return GMT_UNWIND_END_NONE;
+	for (int i = 0; i < GMT_UNWIND_MAPPING_STEPS; i++) {
+		__u32 middle = low + (high - low) / 2;
+
+		if (low >= high)
+			return GMT_UNWIND_END_NO_MAPPING;
+		mapping = UNWIND_MAPPING(walk, middle);
+		if (!mapping)
+			return GMT_UNWIND_END_NO_MAPPING;
+		if (pc < mapping->start) {
+			high = middle;
+		} else if (pc >= mapping->end) {
+			low = middle + 1;
+		} else {
+			walk->mapping = *mapping;
+			return GMT_UNWIND_END_NONE;
+		}
+	}
+	return GMT_UNWIND_END_NO_MAPPING;
+}
+
+/* The last row at or below an address in walk->mapping. */
+UNWIND_INLINE __u32 unwind_find_row(struct unwind_walk *walk, __u64 pc, struct gmt_unwind_row *row)
+{
+	__u32 rows = walk->mapping.slot + walk->mapping.pages, low, high;
+	__u64 at = pc - walk->mapping.base;
+	union gmt_unwind_word word;
+	const __u64 *raw;
+
+	if (at >> GMT_UNWIND_PAGE_SHIFT >= walk->mapping.pages)
+		return GMT_UNWIND_END_NO_ROW;
+	raw = UNWIND_WORD(walk, walk->mapping.slot + (__u32)(at >> GMT_UNWIND_PAGE_SHIFT));
+	if (!raw)
+		return GMT_UNWIND_END_BAD_TABLE;
+	word.raw = *raw;
+	low = word.page.first;
+	high = word.page.end;
+	for (int i = 0; i < GMT_UNWIND_PAGE_STEPS; i++) {
+		__u32 middle = low + (high - low) / 2;
+
+		if (low >= high)
+			break;
+		raw = UNWIND_WORD(walk, rows + middle);
+		if (!raw)
+			return GMT_UNWIND_END_BAD_TABLE;
+		word.raw = *raw;
+		if (word.row.pc <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	raw = low ? UNWIND_WORD(walk, rows + low - 1) : (const __u64 *)0;
+	if (!raw)
+		return GMT_UNWIND_END_BAD_TABLE;
+	word.raw = *raw;
+	*row = word.row;
+	return GMT_UNWIND_END_NONE;
+}
+
+/* The frame pointer of the frame that is looked at. */
+UNWIND_INLINE __u32 unwind_get_fp(struct unwind_walk *walk)
+{
+	__u64 val = 0;
+	__u32 reason;
+
+	if (walk->fp_lost)
+		return GMT_UNWIND_END_FP_LOST;
+	if (!walk->fp_slot)
+		return GMT_UNWIND_END_NONE;
+	reason = unwind_read(walk, walk->fp_slot, &val);
+	walk->fp = val;
+	walk->fp_slot = 0;
+	return reason;
+}
+
+/* Code that nothing describes: JIT text often keeps frame pointers. Whether it did shows in whether
+ * the return address is code and the frame lies above. */
+UNWIND_INLINE void unwind_guess(struct unwind_walk *walk, struct gmt_unwind_row *row)
+{
+	row->rule = GMT_UNWIND_FP;
+	row->cfa = 2;
+	row->fp = 2;
+	walk->is_guessed = 1;
+}
+
+UNWIND_INLINE __u32 unwind_cfa(struct unwind_walk *walk, const struct gmt_unwind_row *row, __u64 *cfa)
+{
+	__u32 rule = row->rule & GMT_UNWIND_RULE_MASK, reason;
+	__s64 offset = (__s64)row->cfa * 8;
+
+	if (rule == GMT_UNWIND_SP) {
+		*cfa = walk->sp + offset;
+		return GMT_UNWIND_END_NONE;
+	}
+	if (rule == GMT_UNWIND_PLT) {
+		*cfa = walk->sp + 8 + ((walk->pc & 15) >= (__u64)row->cfa ? 8 : 0);
+		return GMT_UNWIND_END_NONE;
+	}
+	if (rule == GMT_UNWIND_STOP)
+		return GMT_UNWIND_END_ROOT;
+	if (rule != GMT_UNWIND_FP && rule != GMT_UNWIND_DEREF)
+		return GMT_UNWIND_END_UNSUPPORTED;
+	reason = unwind_get_fp(walk);
+	if (reason)
+		return reason;
+	*cfa = walk->fp + offset;
+	return rule == GMT_UNWIND_FP ? GMT_UNWIND_END_NONE : unwind_read(walk, *cfa, cfa);
+}
+
+/* To the code that a signal interrupted: its registers lie in the signal frame. */
+UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
+{
+	__u64 pc = 0, sp = 0, end;
+	__u32 reason;
+
+	reason = unwind_read(walk, walk->sp + UNWIND_SIGNAL_SP, &sp);
+	if (!reason)
+		reason = unwind_read(walk, walk->sp + UNWIND_SIGNAL_PC, &pc);
+	if (reason)
+		return reason;
+	walk->fp_slot = walk->sp + UNWIND_SIGNAL_FP;
+	walk->fp_lost = 0;
+	if (sp <= walk->sp || sp >= walk->stack_end) {
+		/* The handler has a stack of its own (sigaltstack), which its frames end. */
+		reason = unwind_get_fp(walk);
+		end = UNWIND_OTHER_STACK(walk, sp);
+		if (reason || end <= sp)
+			return GMT_UNWIND_END_OUTSIDE;
+		walk->stack_low = sp;
+		walk->stack_end = end;
+	}
+	walk->sp = sp;
+	walk->pc = pc;
+	walk->is_exact = 1;
+	walk->is_guessed = 0;
+	return GMT_UNWIND_END_NONE;
+}
+
+/* To the caller. */
+UNWIND_INLINE __u32 unwind_apply(struct unwind_walk *walk, const struct gmt_unwind_row *row)
+{
+	__u64 cfa = 0, pc = 0;
+	__u32 reason = unwind_cfa(walk, row, &cfa);
+
+	if (reason)
+		return reason;
+	if (cfa <= walk->sp)
+		return GMT_UNWIND_END_NO_PROGRESS;
+	reason = unwind_read(walk, cfa - 8, &pc);
+	if (reason)
+		return reason;
+	if (walk->trampoline && pc == walk->trampoline && UNWIND_REPAIR(walk, cfa - 8, &pc))
+		return GMT_UNWIND_END_TRAMPOLINE;
+	if (row->fp == GMT_UNWIND_FP_LOST) {
+		walk->fp_lost = 1;
+	} else if (row->fp == GMT_UNWIND_FP_AT_FP) {
+		reason = unwind_get_fp(walk);
+		if (reason)
+			return reason;
+		walk->fp_slot = walk->fp;
+	} else if (row->fp != GMT_UNWIND_FP_SAME) {
+		walk->fp_slot = cfa - (__u64)row->fp * 8;
+		walk->fp_lost = 0;
+	}
+	walk->sp = cfa;
+	walk->pc = pc;
+	walk->is_exact = 0;
+	return pc ? GMT_UNWIND_END_NONE : GMT_UNWIND_END_ZERO;
+}
+
+UNWIND_INLINE __u32 unwind_take(struct unwind_walk *walk, __u8 rule)
+{
+	__u64 word = walk->pc & GMT_FRAME_PC_MASK;
+
+	if (walk->frames >= walk->max_frames)
+		return GMT_UNWIND_END_DEPTH;
+	if (walk->is_exact)
+		word |= GMT_FRAME_EXACT;
+	if (walk->is_guessed)
+		word |= GMT_FRAME_GUESSED;
+	if (rule & GMT_UNWIND_EVAL)
+		word |= GMT_FRAME_EVAL;
+	if (UNWIND_FRAME(walk, word))
+		return GMT_UNWIND_END_DEPTH;
+	walk->frames++;
+	return GMT_UNWIND_END_NONE;
+}
+
+/* One frame: finds its row, hands it out, and goes to its caller. */
+UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
+{
+	/* A return address may lie behind its function, when the call was the last thing in it. */
+	__u64 at = walk->is_exact ? walk->pc : walk->pc - 1;
+	struct gmt_unwind_row row = { 0 };
+	__u32 found, reason;
+
+	found = unwind_find_mapping(walk, at);
+	if (found && walk->is_guessed)
+		return GMT_UNWIND_END_NO_ROW;
+	if (!found && !(walk->mapping.flags & GMT_UNWIND_MAP_TABLE))
+		found = walk->mapping.flags & GMT_UNWIND_MAP_JIT ? GMT_UNWIND_END_NONE : GMT_UNWIND_END_NO_TABLE;
+	else if (!found)
+		found = unwind_find_row(walk, at, &row);
+	reason = unwind_take(walk, row.rule);
+	walk->is_guessed = 0;
+	if (reason)
+		return reason;
+	if (found)
+		return found;
+	if ((row.rule & GMT_UNWIND_RULE_MASK) == GMT_UNWIND_SIGNAL)
+		return unwind_signal(walk);
+	if ((row.rule & GMT_UNWIND_RULE_MASK) == GMT_UNWIND_NONE)
+		unwind_guess(walk, &row);
+	reason = unwind_apply(walk, &row);
+	return reason && walk->is_guessed ? GMT_UNWIND_END_NO_ROW : reason;
+}
+
+/* As bpf_loop() calls it: ctx is the address of a pointer to the walk, as the verifier wants a context
+ * that lies on the stack. 1: it is over. */
+static long unwind_step(__u32 i, void *ctx)
+{
+	struct unwind_walk *walk = *(struct unwind_walk **)ctx;
+
+	(void)i;
+	walk->reason = unwind_one(walk);
+	return walk->reason != GMT_UNWIND_END_NONE;
+}
+
+#endif

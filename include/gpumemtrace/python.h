@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * CPython's frames: what user space tells BPF of a process's interpreter, and the record of one frame.
+ *
+ * A frame is three facts that BPF can read: which code object, how far in it, and a check word over
+ * fields of the code object that never change. Names and lines are read later, in user space, which
+ * compares the check word: a code object can be freed and its memory used for another one.
+ */
+#ifndef GPUMEMTRACE_PYTHON_H
+#define GPUMEMTRACE_PYTHON_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define GMT_PY_FRAMES_MAX 1024      /* of one thread; recursion deeper than this is cut off */
+#define GMT_PY_FRAME_BYTES 128      /* room for the part of a frame that is read; a power of two */
+#define GMT_PY_EVAL_RANGES 4        /* the eval function, its cold part, one more of each for BOLT */
+#define GMT_PY_CHECK_WORDS 8        /* of 4 bytes, read from gmt_py_config.check on */
+#define GMT_PY_LASTI_UNKNOWN (-2)   /* the instruction does not lie in the code object */
+
+/* How the frames of one call of the eval function are told from those of the call before. */
+enum gmt_py_boundary {
+	GMT_PY_NO_PYTHON = 0,       /* an unused configuration */
+	GMT_PY_EACH = 1,            /* 3.8 to 3.10: every frame has its own call */
+	GMT_PY_ENTRY = 2,           /* 3.11: the outermost frame of a call says so (is_entry) */
+	GMT_PY_SHIM = 3,            /* 3.12 on: a frame without Python code lies below them (owner) */
+};
+
+/* What a frame says of the instruction it is at. */
+enum gmt_py_instr {
+	GMT_PY_LASTI_BYTES = 0,     /* int, bytes: 3.8, 3.9 */
+	GMT_PY_LASTI_UNITS = 1,     /* int, units of two bytes: 3.10 */
+	GMT_PY_INSTR_POINTER = 2,   /* address: 3.11 on */
+};
+
+struct gmt_py_range {
+	__u64 start;
+	__u64 end;
+};
+
+/* One process. Offsets are in bytes; user/symbol/pylayout.c says where they are from. */
+struct gmt_py_config {
+	/* Thread state: pthread_getspecific(autoTSSkey), which holds it whether or not the thread has
+	 * the GIL. glibc keeps 32 keys in struct pthread, more behind pointers. */
+	__s32 key_block;            /* of the pointer to the key's block from the thread pointer; 0: none */
+	__s32 key_value;            /* of the value, from the block, or without one from the thread pointer */
+	__u16 tstate_frame;         /* thread state: frame, or in 3.11 and 3.12 the _PyCFrame */
+	__u16 tstate_thread;        /* thread state: pthread_self() of its thread */
+	__s32 thread_self;          /* pthread_self() - thread pointer: 0 on x86-64 */
+	__s16 cframe_frame;         /* _PyCFrame: current frame; -1: there is none */
+	__u8 boundary;              /* enum gmt_py_boundary */
+	__u8 instr_kind;            /* enum gmt_py_instr */
+	__u8 frame_bytes;           /* of a frame to be read, below GMT_PY_FRAME_BYTES */
+	__u8 frame_code;            /* these four: multiples of 8 */
+	__u8 frame_previous;
+	__u8 frame_instr;
+	__u8 frame_owner;           /* one byte: is_entry or owner */
+	__u8 owner_shim;            /* SHIM: the smallest owner that means no Python code */
+	__u8 code_tag;              /* low bits of the code pointer that are no address (3.14) */
+	__u8 check_mask;            /* bit i: word i of the check never changes */
+	__u16 code_check;           /* code object: where the check words begin */
+	__u16 code_start;           /* code object: where its instructions begin (INSTR_POINTER) */
+	__u32 version;              /* PY_VERSION_HEX; patch level 0 if unknown */
+	__u32 eval_count;
+	struct gmt_py_range eval[GMT_PY_EVAL_RANGES]; /* addresses of the eval function in the process */
+};
+
+/* One Python frame, innermost first. All that is in it goes into the stack's hash. */
+struct gmt_py_frame {
+	__u64 code;                 /* address of the code object */
+	__s32 lasti;                /* bytes from the first instruction; negative: none was run yet */
+	__u32 check;                /* gmt_py_check(), never 0; 0: the code object could not be read */
+};
+
+/* Why a walk ended. X(NAME, value, text) */
+#define GMT_PY_REASONS(X)                                                     \
+	X(NONE, 0, "not ended")                                               \
+	X(ROOT, 1, "the thread's outermost frame")                            \
+	X(NO_STATE, 2, "thread without Python state")                         \
+	X(STALE, 3, "thread state of another thread")                         \
+	X(FAULT, 4, "memory could not be read")                               \
+	X(BAD_POINTER, 5, "pointer that is no address")                       \
+	X(DEPTH, 6, "more frames than are taken")
+
+enum gmt_py_reason {
+#define X(name, value, text) GMT_PY_END_##name = value,
+	GMT_PY_REASONS(X)
+#undef X
+	GMT_PY_REASON_COUNT
+};
+
+/* FNV-1a over words, with its 32-bit basis and prime; never 0. */
+static inline __attribute__((always_inline)) __u32 gmt_py_check(const __u32 *words, __u8 mask)
+{
+	__u32 sum = 0x811c9dc5;
+
+#pragma GCC unroll 8
+	for (int i = 0; i < GMT_PY_CHECK_WORDS; i++)
+		sum = (sum ^ (mask >> i & 1 ? words[i] : 0)) * 0x01000193;
+	return sum ? sum : 1;
+}
+
+_Static_assert(sizeof(struct gmt_py_frame) == 16, "a hash runs over it");
+_Static_assert(sizeof(struct gmt_py_config) == 104, "a map's value, no padding");
+_Static_assert(!(GMT_PY_FRAME_BYTES & (GMT_PY_FRAME_BYTES - 1)), "offsets are masked with it");
+
+#endif

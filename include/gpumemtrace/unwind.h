@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Native unwinding tables, as user space builds them and BPF reads them.
+ *
+ * A module (a file with code, or the vDSO) is a blob of 8-byte words: an index of its 64 KiB pages,
+ * then its rows, sorted by pc. Nothing in a blob is an address: it serves every process that maps the
+ * file, at any place, and can be kept on disk. Blobs lie one behind the other in a space of words that
+ * is addressed by a 32-bit slot; whoever holds the words decides how they are split into maps.
+ *
+ * Invariants of a blob, which unwind_table_check() proves before BPF gets it: pcs rise strictly, the
+ * first row has pc 0, index[p].first is the first row at or above p << 16, index[p].end the first one
+ * at or above (p + 1) << 16.
+ */
+#ifndef GPUMEMTRACE_UNWIND_H
+#define GPUMEMTRACE_UNWIND_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define GMT_UNWIND_PAGE_SHIFT 16
+#define GMT_UNWIND_PAGE_STEPS 17    /* halvings that find one of 65536 rows of a page */
+#define GMT_UNWIND_MAPPING_STEPS 14 /* and one of the mappings of a process */
+#define GMT_UNWIND_MAPPINGS_MAX 8192
+#define GMT_UNWIND_FRAMES_MAX 1024  /* what a caller may ask for */
+
+/*
+ * How the caller's frame is found. X(NAME, value): values are stored on disk, append only.
+ * CFA is DWARF's canonical frame address; on x86-64 the return address lies at CFA-8, on aarch64
+ * behind the saved frame pointer (enum gmt_unwind_fp).
+ */
+#define GMT_UNWIND_RULES(X)                                                                  \
+	X(NONE, 0)        /* no FDE covers this code */                                      \
+	X(SP, 1)          /* CFA = sp + 8 * cfa */                                           \
+	X(FP, 2)          /* CFA = fp + 8 * cfa */                                           \
+	X(PLT, 3)         /* CFA = sp + 8 + 8 * ((pc & 15) >= cfa): ld's rule for .plt */    \
+	X(DEREF, 4)       /* CFA = *(fp + 8 * cfa): GCC, stack realigned */                  \
+	X(SIGNAL, 5)      /* the kernel's signal frame lies at sp */                         \
+	X(STOP, 6)        /* undefined return address: nobody called this */                 \
+	X(UNSUPPORTED, 7) /* described, but not by one of these rules */
+
+enum gmt_unwind_rule {
+#define X(name, value) GMT_UNWIND_##name = value,
+	GMT_UNWIND_RULES(X)
+#undef X
+};
+
+#define GMT_UNWIND_RULE_MASK 0x0f
+#define GMT_UNWIND_EVAL 0x80        /* the row lies in CPython's eval loop: its frames are merged here */
+
+/* Where the caller's frame pointer (rbp, x29) is. Other values n: at CFA - 8 * n. */
+enum gmt_unwind_fp {
+	GMT_UNWIND_FP_SAME = 0,     /* in its register; aarch64: and the return address in x30 */
+	GMT_UNWIND_FP_MAX = 0xfd,
+	GMT_UNWIND_FP_AT_FP = 0xfe, /* at *fp: DW_CFA_expression breg6+0, GCC, stack realigned */
+	GMT_UNWIND_FP_LOST = 0xff,  /* nowhere this table can say */
+};
+
+/* From pc on, to the next row's pc. */
+struct gmt_unwind_row {
+	__u32 pc;            /* vaddr of the code - the module's base */
+	__s16 cfa;           /* in units of 8 bytes; PLT: see there */
+	__u8 rule;           /* enum gmt_unwind_rule | GMT_UNWIND_EVAL */
+	__u8 fp;             /* enum gmt_unwind_fp */
+};
+
+/* The rows of one 64 KiB page: those of [first, end), and the one before. */
+struct gmt_unwind_page {
+	__u32 first;
+	__u32 end;
+};
+
+union gmt_unwind_word {
+	struct gmt_unwind_row row;
+	struct gmt_unwind_page page;
+	__u64 raw;           /* what a map holds */
+};
+
+/* What a mapping without a table is. */
+enum gmt_unwind_mapping_flag {
+	GMT_UNWIND_MAP_TABLE = 1 << 0, /* slot and pages are valid */
+	GMT_UNWIND_MAP_JIT = 1 << 1,   /* code without a file: has no FDE, may keep frame pointers */
+};
+
+/* An executable mapping of a process. A process has an array of them, sorted by start. */
+struct gmt_unwind_mapping {
+	__u64 start;
+	__u64 end;
+	__u64 base;          /* address where the module's pc 0 lies */
+	__u32 slot;          /* first word of the module's blob: its index, the rows are behind it */
+	__u32 pages;         /* entries of the index */
+	__u32 module;        /* the collector's number of the module, for BPF just a number */
+	__u32 flags;         /* enum gmt_unwind_mapping_flag */
+};
+
+/*
+ * Why unwinding ended. X(NAME, value, complete, text): one list, expanded into the enum, the texts and
+ * the counters. NONE is what a walk has that is not over.
+ */
+#define GMT_UNWIND_REASONS(X)                                                             \
+	X(NONE, 0, 0, "not ended")                                                        \
+	X(ROOT, 1, 1, "complete: the thread's first function")                            \
+	X(ZERO, 2, 1, "complete: return address 0")                                       \
+	X(DEPTH, 3, 0, "more frames than asked for")                                      \
+	X(NO_MAPPING, 4, 0, "return address in no known executable mapping")              \
+	X(NO_TABLE, 5, 0, "module without a table yet")                                   \
+	X(NO_ROW, 6, 0, "code without unwind information")                                \
+	X(UNSUPPORTED, 7, 0, "unwind rule not supported")                                 \
+	X(FP_LOST, 8, 0, "frame pointer needed, but not known")                           \
+	X(FAULT, 9, 0, "stack memory could not be read")                                  \
+	X(OUTSIDE, 10, 0, "frame outside of the thread's stack")                          \
+	X(MISALIGNED, 11, 0, "frame at an odd address")                                   \
+	X(NO_PROGRESS, 12, 0, "frame not above the one before")                           \
+	X(TRAMPOLINE, 13, 0, "return address taken by a return probe and not found")      \
+	X(BAD_TABLE, 14, 0, "table damaged")
+
+enum gmt_unwind_reason {
+#define X(name, value, complete, text) GMT_UNWIND_END_##name = value,
+	GMT_UNWIND_REASONS(X)
+#undef X
+	GMT_UNWIND_REASON_COUNT
+};
+
+/* Bit r: a stack that ended for reason r has all its frames. */
+enum gmt_unwind_complete {
+#define X(name, value, complete, text) | (complete) << (value)
+	GMT_UNWIND_COMPLETE = 0 GMT_UNWIND_REASONS(X),
+#undef X
+};
+
+/*
+ * A frame as one word: its pc and, in bits no user address has (bit 56 up: 5-level paging ends at 56),
+ * what is known of it.
+ */
+#define GMT_FRAME_EXACT (1ULL << 63)   /* pc is the next instruction, else it is a return address */
+#define GMT_FRAME_EVAL (1ULL << 62)    /* CPython's eval loop */
+#define GMT_FRAME_GUESSED (1ULL << 61) /* found by its frame pointer, without unwind information */
+#define GMT_FRAME_PC_MASK ((1ULL << 56) - 1)
+
+_Static_assert(sizeof(struct gmt_unwind_row) == 8, "row layout");
+_Static_assert(sizeof(struct gmt_unwind_page) == 8, "page layout");
+_Static_assert(sizeof(union gmt_unwind_word) == 8, "word layout");
+_Static_assert(sizeof(struct gmt_unwind_mapping) == 40, "mapping layout");
+_Static_assert((1 << GMT_UNWIND_PAGE_SHIFT) < (1 << GMT_UNWIND_PAGE_STEPS), "a page is searched to its end");
+_Static_assert(GMT_UNWIND_MAPPINGS_MAX < 1 << GMT_UNWIND_MAPPING_STEPS, "mappings are searched to their end");
+_Static_assert(GMT_UNWIND_UNSUPPORTED <= GMT_UNWIND_RULE_MASK, "rules fit their mask");
+_Static_assert(GMT_UNWIND_REASON_COUNT <= 32, "reasons fit the mask of complete ones");
+
+#endif

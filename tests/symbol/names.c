@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What the symbol modules say, for test_symbols.py to compare with what other tools say. Lines on stdin:
+ *
+ *   names FILE [DEBUG]  addresses (hex) -> "NAME\tFILE:LINE\tFILE:LINE..." ('-' unknown; innermost place first)
+ *   names -f FILE [DEBUG]  likewise -> "NAME"
+ *   names -d            mangled names   -> readable ones, with parameters
+ *   names -s WIDTH      mangled names   -> short ones
+ *   names -m FILE       nothing         -> "SYMBOLS BYTES SOURCES"
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/demangle.h"
+#include "symbol/elfsym.h"
+#include "symbol/image.h"
+#include "symbol/lines.h"
+
+static char line[65536], text[262144];
+
+static void print_address(const struct elfsym *symbols, const struct image *image, struct lines *lines,
+			  uint64_t vaddr)
+{
+	struct lines_place places[LINES_DEPTH];
+	size_t count = lines ? lines_find(lines, vaddr, places, LINES_DEPTH) : 0;
+	const char *name = elfsym_find(symbols, image, vaddr);
+
+	printf("%s", name ? name : "-");
+	for (size_t i = 0; i < count; i++)
+		printf("\t%s:%u", places[i].file ? places[i].file : "-", places[i].line);
+	putchar('\n');
+}
+
+static int print_names(const char *path, const char *debug_path, char mode)
+{
+	struct image image, debug = { .fd = -1 };
+	struct elfsym symbols;
+	struct lines *lines = NULL;
+
+	if (image_open(&image, open(path, O_RDONLY)) ||
+	    (debug_path && image_open(&debug, open(debug_path, O_RDONLY))))
+		return 1;
+	elfsym_read(&symbols, &image, debug_path ? &debug : NULL);
+	if (mode == 'm') {
+		printf("%zu %zu %x\n", symbols.count + symbols.point_count, elfsym_bytes(&symbols), symbols.sources);
+		return 0;
+	}
+	if (mode != 'f')
+		lines = lines_open(&image);
+	if (mode != 'f' && !lines && debug_path)
+		lines = lines_open(&debug);
+	while (fgets(line, sizeof(line), stdin))
+		print_address(&symbols, &image, lines, strtoull(line, NULL, 16));
+	lines_close(lines);
+	elfsym_fini(&symbols);
+	image_close(&image);
+	image_close(&debug);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	size_t width = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+
+	if (argc > 2 && (!strcmp(argv[1], "-m") || !strcmp(argv[1], "-f")))
+		return print_names(argv[2], argv[3], argv[1][1]);
+	if (argc > 1 && argv[1][0] != '-')
+		return print_names(argv[1], argv[2], 0);
+	while (argc > 1 && fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strcmp(argv[1], "-d"))
+			demangle(line, true, text, sizeof(text));
+		else
+			demangle_short(line, width, text, sizeof(text));
+		puts(text);
+	}
+	return argc < 2;
+}

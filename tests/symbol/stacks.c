@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stacks.h. Built without frame pointers, with a lazily bound PLT. */
+#include "stacks.h"
+
+#include <alloca.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define NOIPA __attribute__((noipa))
+#define WITH_FP __attribute__((noipa, optimize("no-omit-frame-pointer")))
+
+struct stacks_expected stacks_expected[STACK_COUNT];
+void (*stacks_hook)(int id, uint64_t pc, uint64_t sp, uint64_t fp);
+const char *const stacks_text[STACK_COUNT] = {
+#define X(name, text) [STACK_##name] = text,
+	STACKS(X)
+#undef X
+};
+
+bool stacks_is_armed;
+static int current;
+static volatile int sink;
+
+/* The stack from this function's caller on. */
+static NOIPA void expect(struct stacks_expected *expected)
+{
+	void *frames[STACKS_FRAMES + 8];
+	int skip = 0, count = backtrace(frames, STACKS_FRAMES + 8);
+
+	while (count && frames[skip] != __builtin_return_address(0)) {
+		skip++;
+		count--;
+	}
+	if (expected->count || count > STACKS_FRAMES)
+		return;
+	memcpy(expected->frames, frames + skip, (size_t)count * sizeof(*frames));
+	expected->count = count;
+}
+
+NOIPA void stacks_target(int id)
+{
+	uint64_t pc, sp, fp;
+
+	if (!stacks_expected[id].count)
+		expect(&stacks_expected[id]);
+	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=r"(pc), "=r"(sp), "=r"(fp));
+	if (stacks_hook)
+		stacks_hook(id, pc, sp, fp);
+	sink++;
+}
+
+NOIPA void stacks_inner(int id)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d", id);
+	stacks_target(id);
+	sink += text[0];
+}
+
+NOIPA void stacks_outer(int id)
+{
+	stacks_inner(id);
+	sink++;
+}
+
+static NOIPA void fourth(int id, int a, int b, int c)
+{
+	stacks_outer(id);
+	sink += a + b + c;
+}
+
+static NOIPA void plain(int id)
+{
+	int values[100];
+
+	for (int i = 0; i < 100; i++)
+		values[i] = sink;
+	fourth(id, values[3], values[5], values[7]);
+	sink += values[sink & 63];
+}
+
+static NOIPA void recursion(int id, int depth)
+{
+	if (depth)
+		recursion(id, depth - 1);
+	else
+		stacks_target(id);
+	sink += depth;
+}
+
+static void on_signal(int number)
+{
+	sink += number;
+	plain(current);
+}
+
+static void signalled(int id, int flags)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags }, old;
+
+	current = id;
+	sigaction(SIGUSR1, &action, &old);
+	raise(SIGUSR1);
+	sigaction(SIGUSR1, &old, NULL);
+}
+
+static NOIPA void on_other_stack(int id)
+{
+	size_t size = 1 << 18;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = { .ss_sp = memory, .ss_size = size }, old;
+
+	sigaltstack(&stack, &old);
+	signalled(id, SA_ONSTACK);
+	old.ss_flags = SS_DISABLE;
+	sigaltstack(&old, NULL);
+	munmap(memory, size);
+}
+
+/* Interrupted where sp is not at its usual place, and with data in the red zone. */
+static NOIPA int leaf(int value)
+{
+	volatile int spill[4] = { value, value, value, value };
+
+	__asm__ volatile("ud2" : : "r"(value) : "memory");
+	return spill[value & 3];
+}
+
+static void on_illegal(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	stacks_target(current);
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;   /* behind the ud2 */
+}
+
+/* Its frame is found by the rbp in the signal frame: nothing below saved it. */
+static WITH_FP void leaf_signal(int id)
+{
+	struct sigaction action = { .sa_sigaction = on_illegal, .sa_flags = SA_SIGINFO }, old;
+
+	current = id;
+	sigaction(SIGILL, &action, &old);
+	sink += leaf(id);
+	sigaction(SIGILL, &old, NULL);
+}
+
+static NOIPA void with_alloca(int id, int size)
+{
+	char *memory = alloca((size_t)size);
+
+	memset(memory, id, (size_t)size);
+	stacks_outer(id);
+	sink += memory[size - 1];
+}
+
+static NOIPA void realigned(int id)
+{
+	volatile char text[64] __attribute__((aligned(64)));
+
+	text[0] = (char)id;
+	stacks_outer(id);
+	sink += text[0];
+}
+
+static NOIPA void realigned_args(int a, int b, int c, int d, int e, int f, int id, int g)
+{
+	volatile char text[64] __attribute__((aligned(64)));
+	char *memory = alloca((size_t)(64 + g));
+
+	text[0] = (char)id;
+	memory[0] = (char)id;
+	realigned(id);
+	sink += text[0] + memory[0] + a + b + c + d + e + f + g;
+}
+
+static void *thread(void *arg)
+{
+	plain((int)(intptr_t)arg);
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int id = current;
+
+	current = -1;   /* once: a sanitizer's qsort() compares by itself first */
+	if (id >= 0)
+		stacks_target(id);
+	return *(const int *)a - *(const int *)b;
+}
+
+static NOIPA void sorted(int id)
+{
+	int values[2] = { 2, 1 };
+
+	current = id;
+	qsort(values, 2, sizeof(values[0]), compare);
+	sink += values[0];
+}
+
+/* The stack at the PLT entry is that of its caller with a return address on top; only stacks_target()
+ * knows the frames above, so it is called from the same function, and the return address is left open. */
+static NOIPA void through_plt(int id)
+{
+	stacks_target(id);
+	if (stacks_expected[id].count > 1)
+		stacks_expected[id].frames[1] = 0;
+	if (stacks_is_armed)
+		sink += getpgid(0);
+}
+
+uintptr_t stacks_plt(void)
+{
+	uintptr_t entry;
+
+	__asm__("lea getpgid@PLT(%%rip), %0" : "=r"(entry));
+	return entry;
+}
+
+/* push %rbp; mov %rsp,%rbp; mov $target,%rax; call *%rax; pop %rbp; ret */
+static NOIPA void jit(int id)
+{
+	static unsigned char *code;
+	unsigned char text[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
+	void (*target)(int) = stacks_target, (*function)(int);
+	struct stacks_expected mine = { 0 };
+
+	if (!code) {
+		memcpy(text + 6, &target, sizeof(target));
+		code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memcpy(code, text, sizeof(text));
+	}
+	memcpy(&function, &code, sizeof(function));
+	if (!stacks_expected[id].count) {
+		expect(&mine);   /* [0] is this function: where it calls, nobody knows */
+		mine.frames[0] = 0;
+		stacks_expected[id].count = mine.count + 2;
+		stacks_expected[id].frames[1] = (uintptr_t)code + 16;
+		memcpy(stacks_expected[id].frames + 2, mine.frames, (size_t)mine.count * sizeof(mine.frames[0]));
+	}
+	function(id);
+	sink++;
+}
+
+/* With a frame pointer: each stack has to bring rbp back to here. */
+WITH_FP void stacks_run(int id)
+{
+	pthread_t other;
+
+	switch (id) {
+	case STACK_PLAIN: plain(id); break;
+	case STACK_RECURSION: recursion(id, 100); break;
+	case STACK_SIGNAL: signalled(id, 0); break;
+	case STACK_ALTSTACK: on_other_stack(id); break;
+	case STACK_FRAMELESS_SIGNAL: leaf_signal(id); break;
+	case STACK_ALLOCA: with_alloca(id, 100 + sink % 7); break;
+	case STACK_REALIGN: realigned(id); break;
+	case STACK_REALIGN_ARGS: realigned_args(1, 2, 3, 4, 5, 6, id, 8); break;
+	case STACK_THREAD:
+		if (!pthread_create(&other, NULL, thread, (void *)(intptr_t)id))
+			pthread_join(other, NULL);
+		break;
+	case STACK_QSORT: sorted(id); break;
+	case STACK_PLT: through_plt(id); break;
+	case STACK_JIT: jit(id); break;
+	}
+	sink++;
+}

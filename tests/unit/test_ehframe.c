@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Call frame information out of bytes: what is understood, what is not, and that nothing is read behind the end. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "cfi.h"
+#include "symbol/ehframe.h"
+
+#define ROWS_MAX 64
+#define CODE 0x401000ULL
+#define P(...) (const unsigned char[]){ __VA_ARGS__ }, sizeof((const unsigned char[]){ __VA_ARGS__ })
+
+struct rows {
+	size_t count;
+	uint64_t at[ROWS_MAX];
+	struct gmt_unwind_row row[ROWS_MAX];
+};
+
+static void take(void *arg, uint64_t offset, const struct gmt_unwind_row *row)
+{
+	struct rows *rows = arg;
+
+	assert_true(rows->count < ROWS_MAX);
+	if (rows->count)
+		assert_true(offset > rows->at[rows->count - 1]);
+	rows->at[rows->count] = offset;
+	rows->row[rows->count++] = *row;
+}
+
+/* The rows of the only FDE. */
+static struct rows rows_of(const struct cfi *cfi)
+{
+	struct eh_bytes bytes = { cfi->data, cfi->size, CFI_VADDR };
+	struct rows rows = { 0 };
+	struct ehframe eh;
+
+	assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, false), 0);
+	assert_false(eh.is_damaged);
+	assert_int_equal(eh.fde_count, 1);
+	assert_int_equal(eh.fdes[0].start, CODE);
+	ehframe_rows(&eh, &eh.fdes[0], take, &rows);
+	ehframe_fini(&eh);
+	return rows;
+}
+
+static struct rows run(const void *program, size_t size)
+{
+	struct cfi cfi = { 0 };
+
+	cfi_cie(&cfi, "zR", 0x1b);
+	cfi_fde(&cfi, CODE, 0x100, program, size);
+	return rows_of(&cfi);
+}
+
+static void expect(const struct rows *rows, size_t i, uint64_t at, int rule, int cfa, int fp)
+{
+	assert_true(i < rows->count);
+	assert_int_equal(rows->at[i], at);
+	assert_int_equal(rows->row[i].rule, rule);
+	assert_int_equal(rows->row[i].cfa, cfa);
+	assert_int_equal(rows->row[i].fp, fp);
+}
+
+static void frame_pointer_function(void **state)
+{
+	/* push rbp: CFA 16, rbp at -16; mov rsp, rbp: CFA rbp; leave: CFA rsp + 8 */
+	struct rows rows = run(P(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0x0c, 7, 8, 0xc6));
+
+	(void)state;
+	assert_int_equal(rows.count, 4);
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_SAME);
+	expect(&rows, 1, 1, GMT_UNWIND_SP, 2, 2);
+	expect(&rows, 2, 4, GMT_UNWIND_FP, 2, 2);
+	expect(&rows, 3, 0x54, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_SAME);
+}
+
+static void states_are_remembered(void **state)
+{
+	struct rows rows = run(P(0x0a, 0x41, 0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x41, 0x0b, 0x41, 0x0b));
+
+	(void)state;
+	expect(&rows, 1, 1, GMT_UNWIND_SP, 2, 0);
+	expect(&rows, 2, 2, GMT_UNWIND_SP, 3, 0);
+	expect(&rows, 3, 3, GMT_UNWIND_SP, 2, 0);
+	expect(&rows, 4, 4, GMT_UNWIND_SP, 1, 0);
+	rows = run(P(0x41, 0x0b));   /* nothing to recall */
+	expect(&rows, 1, 1, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
+static void every_advance(void **state)
+{
+	struct rows rows = run(P(0x41, 0x0e, 16, 0x02, 2, 0x0e, 24, 0x03, 3, 0, 0x0e, 32, 0x04, 4, 0, 0, 0, 0x0e, 40));
+
+	(void)state;
+	assert_int_equal(rows.count, 5);
+	expect(&rows, 4, 10, GMT_UNWIND_SP, 5, 0);
+	rows = run(P(0x41, 0x40, 0x0e, 16, 0x04, 0xff, 0xff, 0xff, 0xff, 0x0e, 24));   /* to behind its end */
+	assert_int_equal(rows.count, 2);
+}
+
+static void expressions(void **state)
+{
+	struct rows rows = run(P(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22));
+
+	(void)state;
+	expect(&rows, 0, 0, GMT_UNWIND_PLT, 11, 0);
+	rows = run(P(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24, 0x22));
+	expect(&rows, 0, 0, GMT_UNWIND_PLT, 10, 0);
+	rows = run(P(0x0f, 11, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22));
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0));   /* *(rbp - 8), rbp at *rbp */
+	expect(&rows, 0, 0, GMT_UNWIND_DEREF, -1, GMT_UNWIND_FP_AT_FP);
+	rows = run(P(0x0f, 4, 0x76, 0x78, 0x06, 0x96));
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x10, 6, 2, 0x76, 8));
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+	rows = run(P(0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0e, 16));   /* an offset, but from what? */
+	expect(&rows, 1, 1, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
+static void places_of_the_frame_pointer(void **state)
+{
+	struct rows rows = run(P(0x05, 6, 0xfd, 1));
+
+	(void)state;
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_MAX);
+	rows = run(P(0x05, 6, 0xfe, 1));
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+	rows = run(P(0x2f, 6, 0x7e));   /* above the CFA */
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+	rows = run(P(0x11, 6, 2));
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, 2);
+	rows = run(P(0x07, 6, 0x41, 0x08, 6, 0x41, 0x09, 6, 0, 0x41, 0x06, 6, 0x41, 0x14, 6, 2, 0x41, 0x16, 6, 1, 0x30));
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+	expect(&rows, 1, 1, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_SAME);
+	expect(&rows, 2, 2, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+	expect(&rows, 3, 3, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_SAME);
+	expect(&rows, 4, 4, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+	expect(&rows, 5, 5, GMT_UNWIND_SP, 1, GMT_UNWIND_FP_LOST);
+}
+
+static void what_no_row_can_say(void **state)
+{
+	struct rows rows = run(P(0x0e, 12));
+
+	(void)state;
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x0c, 3, 16));                          /* CFA from rbx */
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x0e, 0xf8, 0xff, 0x0f));               /* 32767 words, the most */
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 32767, 0);
+	rows = run(P(0x0e, 0x80, 0x80, 0x10));
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x90, 2));                              /* return address elsewhere */
+	expect(&rows, 0, 0, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x90, 2, 0x41, 0xd0));                  /* and back to where the CIE had it */
+	expect(&rows, 1, 1, GMT_UNWIND_SP, 1, 0);
+	rows = run(P(0x41, 0x1c));                           /* no such instruction */
+	expect(&rows, 0, 0, GMT_UNWIND_SP, 1, 0);
+	expect(&rows, 1, 1, GMT_UNWIND_UNSUPPORTED, 0, 0);
+	rows = run(P(0x41, 0x0f, 0x7f));                     /* expression longer than the entry */
+	expect(&rows, 1, 1, GMT_UNWIND_UNSUPPORTED, 0, 0);
+}
+
+static void root_and_signal(void **state)
+{
+	struct cfi cfi = { 0 };
+	struct rows rows = run(P(0x07, 16));
+
+	(void)state;
+	expect(&rows, 0, 0, GMT_UNWIND_STOP, 0, 0);
+	cfi_cie(&cfi, "zRS", 0x1b);
+	cfi_fde(&cfi, CODE, 9, P(0x0f, 4, 0x77, 0xa0, 1, 0x06));
+	rows = rows_of(&cfi);
+	assert_int_equal(rows.count, 1);
+	expect(&rows, 0, 0, GMT_UNWIND_SIGNAL, 0, 0);
+}
+
+static struct ehframe parse(const struct cfi *cfi, bool stop_at_zero)
+{
+	struct eh_bytes bytes = { cfi->data, cfi->size, CFI_VADDR };
+	struct ehframe eh;
+
+	assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, stop_at_zero), 0);
+	return eh;
+}
+
+static void entries(void **state)
+{
+	struct cfi cfi = { 0 };
+	struct ehframe eh;
+	size_t begin;
+
+	(void)state;
+	cfi_cie(&cfi, "zR", 0x1b);
+	cfi_fde(&cfi, CODE, 16, P(0));
+	cfi_put(&cfi, 0, 4);
+	cfi_cie(&cfi, "zQR", 0x1b);              /* a letter nobody knows: its FDEs are left out */
+	cfi_fde(&cfi, CODE + 16, 16, P(0));
+	cfi_cie(&cfi, "zR", 0x00);               /* absolute addresses of 8 bytes, and 64-bit lengths */
+	cfi_put(&cfi, 0xffffffff, 4);
+	cfi_put(&cfi, 4 + 16 + 4, 8);
+	cfi_put(&cfi, cfi.size - cfi.cie, 4);
+	cfi_put(&cfi, CODE + 0x123456789abULL, 8);
+	cfi_put(&cfi, 32, 8);
+	cfi_put(&cfi, 0, 4);
+	eh = parse(&cfi, false);
+	assert_int_equal(eh.fde_count, 2);
+	assert_int_equal(eh.fdes[1].start, CODE + 0x123456789abULL);
+	assert_int_equal(eh.fdes[1].size, 32);
+	assert_false(eh.is_damaged);
+	ehframe_fini(&eh);
+	eh = parse(&cfi, true);
+	assert_int_equal(eh.fde_count, 1);
+	ehframe_fini(&eh);
+	begin = cfi_begin(&cfi);                 /* an FDE of nothing */
+	cfi_put(&cfi, 3, 4);
+	cfi_end(&cfi, begin);
+	cfi_fde(&cfi, CODE, 16, P(0));
+	eh = parse(&cfi, false);
+	assert_int_equal(eh.fde_count, 2);
+	assert_true(eh.is_damaged);
+	ehframe_fini(&eh);
+}
+
+static void other_machines(void **state)
+{
+	struct eh_bytes bytes = { (const unsigned char *)"", 0, 0 };
+	struct ehframe eh;
+
+	(void)state;
+	assert_int_equal(ehframe_parse(&eh, &bytes, EM_AARCH64, false), -ENOTSUP);
+	assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, false), 0);
+	ehframe_fini(&eh);
+}
+
+static void header(void **state)
+{
+	unsigned char data[] = { 1, 0x1b, 3, 0x3b, 0xf0, 0xff, 0xff, 0xff, 7, 0, 0, 0 };
+	struct eh_bytes bytes = { data, sizeof(data), CFI_VADDR };
+	struct ehframe_hdr hdr;
+
+	(void)state;
+	assert_int_equal(ehframe_hdr_parse(&bytes, &hdr), 0);
+	assert_int_equal(hdr.eh_frame, CFI_VADDR + 4 - 16);
+	assert_int_equal(hdr.fde_count, 7);
+	for (bytes.size = 0; bytes.size < 8; bytes.size++)
+		assert_int_equal(ehframe_hdr_parse(&bytes, &hdr), -EINVAL);
+	bytes.size = sizeof(data);
+	data[0] = 2;
+	assert_int_equal(ehframe_hdr_parse(&bytes, &hdr), -EINVAL);
+}
+
+/* Cut at each byte, and with each byte replaced: whatever comes of it, in bounds and in order. The bytes
+ * lie at the end of their memory, so that the sanitizers see a read behind them. */
+static void damage(void **state)
+{
+	static const unsigned char values[] = { 0x00, 0x01, 0x0f, 0x10, 0x40, 0x7f, 0x80, 0xff };
+	struct cfi cfi = { 0 };
+
+	(void)state;
+	cfi_cie(&cfi, "zR", 0x1b);
+	cfi_fde(&cfi, CODE, 0x100, P(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0x0c, 7, 8, 0xc6));
+	cfi_fde(&cfi, CODE + 0x100, 0x100, P(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0));
+	for (size_t size = 0; size <= cfi.size; size++) {
+		for (size_t i = 0; i < (size == cfi.size ? cfi.size * sizeof(values) : 1); i++) {
+			unsigned char *copy = malloc(size ? size : 1);
+			struct eh_bytes bytes = { copy, size, CFI_VADDR };
+			struct ehframe eh;
+
+			memcpy(copy, cfi.data, size);
+			if (size == cfi.size)
+				copy[i / sizeof(values)] = values[i % sizeof(values)];
+			assert_int_equal(ehframe_parse(&eh, &bytes, EM_X86_64, false), 0);
+			for (size_t fde = 0; fde < eh.fde_count; fde++) {
+				struct rows rows = { 0 };
+
+				ehframe_rows(&eh, &eh.fdes[fde], take, &rows);
+				assert_true(rows.count || !eh.fdes[fde].size);
+			}
+			ehframe_fini(&eh);
+			free(copy);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frame_pointer_function),
+		cmocka_unit_test(states_are_remembered),
+		cmocka_unit_test(every_advance),
+		cmocka_unit_test(expressions),
+		cmocka_unit_test(places_of_the_frame_pointer),
+		cmocka_unit_test(what_no_row_can_say),
+		cmocka_unit_test(root_and_signal),
+		cmocka_unit_test(entries),
+		cmocka_unit_test(other_machines),
+		cmocka_unit_test(header),
+		cmocka_unit_test(damage),
+	};
+
+	return cmocka_run_group_tests_name("ehframe", tests, NULL, NULL);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Function names by address: of small libraries made here, and of damaged copies of them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "compile.h"
+#include "symbol/elfsym.h"
+#include "symbol/image.h"
+
+#define PAD(bytes) ".fill " #bytes ", 1, 0x90\\n"
+#define SIZED(name, bind, bytes)                                                                       \
+	"__asm__(\"" bind " " name "\\n.type " name ", @function\\n" name ":\\n" PAD(bytes) ".size " name \
+	", .-" name "\");\n"
+/* a function of assembly code that nobody gave a size */
+#define SIZELESS(name, before, after)                                                             \
+	"__asm__(\".globl " name "\\n" name ":\\n" before "\\n" PAD(32) after "\");\n"
+#define CFI(name) SIZELESS(name, ".cfi_startproc", ".cfi_endproc")
+
+struct loaded {
+	struct image image;
+	struct elfsym symbols;
+};
+
+static void load(const char *path, struct loaded *l)
+{
+	assert_int_equal(image_open(&l->image, open(path, O_RDONLY | O_CLOEXEC)), 0);
+	elfsym_read(&l->symbols, &l->image, NULL);
+}
+
+static void unload(struct loaded *l)
+{
+	elfsym_fini(&l->symbols);
+	image_close(&l->image);
+}
+
+/* The address of a symbol, as `nm` says. */
+static uint64_t address_of(const char *path, const char *name)
+{
+	unsigned long long value = 0;
+	char command[256];
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "nm %s | sed -n 's/^\\([0-9a-f]*\\) [a-zA-Z] %s$/\\1/p'", path, name);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	assert_int_equal(fscanf(pipe, "%llx", &value), 1);
+	pclose(pipe);
+	return value;
+}
+
+static void assert_name(const struct loaded *l, uint64_t address, const char *wanted)
+{
+	const char *name = elfsym_find(&l->symbols, &l->image, address);
+
+	if (wanted)
+		assert_non_null(name);
+	if (wanted)
+		assert_string_equal(name, wanted);
+	else
+		assert_null(name);
+}
+
+static void a_name_needs_a_symbol_that_covers(void **state)
+{
+	struct loaded l;
+	uint64_t first, last;
+	char path[128];
+
+	compile_library(*state, "a.so",
+			SIZED("first", ".globl", 16) "__asm__(\"" PAD(32) "\");\n" SIZED("last", ".globl", 8)
+			"__asm__(\"" PAD(64) "\");\n",
+			"-fno-toplevel-reorder", path, sizeof(path));
+	load(path, &l);
+	first = address_of(path, "first");
+	last = address_of(path, "last");
+	assert_int_equal(last - first, 48);
+	assert_name(&l, first - 1, NULL);
+	assert_name(&l, first, "first");
+	assert_name(&l, first + 15, "first");
+	assert_name(&l, first + 16, NULL); /* never the nearest */
+	assert_name(&l, last - 1, NULL);
+	assert_name(&l, last + 7, "last");
+	assert_name(&l, last + 8, NULL);
+	unload(&l);
+}
+
+static void the_innermost_function_has_the_bytes(void **state)
+{
+	struct loaded l;
+	uint64_t outer;
+	char path[128];
+
+	compile_library(*state, "a.so",
+			"__asm__(\".globl outer\\n.type outer, @function\\nouter:\\n" PAD(16)
+			".globl inner\\n.type inner, @function\\ninner:\\n" PAD(16) ".size inner, .-inner\\n" PAD(16)
+			".size outer, .-outer\");\n",
+			"", path, sizeof(path));
+	load(path, &l);
+	outer = address_of(path, "outer");
+	assert_name(&l, outer + 15, "outer");
+	assert_name(&l, outer + 16, "inner");
+	assert_name(&l, outer + 31, "inner");
+	assert_name(&l, outer + 32, "outer");
+	assert_name(&l, outer + 47, "outer");
+	assert_name(&l, outer + 48, NULL);
+	unload(&l);
+}
+
+static void the_most_public_alias_is_kept(void **state)
+{
+	struct loaded l;
+	char path[128];
+
+	compile_library(*state, "a.so",
+			"__asm__(\".globl __libc_take\\n.globl __take\\n.weak take\\n"
+			".type __libc_take, @function\\n.type __take, @function\\n.type take, @function\\n"
+			".type tk, @function\\n__libc_take: __take: take: tk:\\n" PAD(16)
+			".size __libc_take, 16\\n.size __take, 16\\n.size take, 16\\n.size tk, 16\");\n",
+			"", path, sizeof(path));
+	load(path, &l);
+	assert_name(&l, address_of(path, "take") + 3, "take");
+	unload(&l);
+}
+
+#if defined(__x86_64__)
+static void without_a_size_the_fde_decides(void **state)
+{
+	struct loaded l;
+	uint64_t with, without;
+	char path[128];
+
+	compile_library(*state, "a.so", CFI("with_fde") SIZELESS("without_fde", "", "") SIZED("end", ".globl", 4),
+			"-fno-toplevel-reorder", path, sizeof(path));
+	load(path, &l);
+	with = address_of(path, "with_fde");
+	without = address_of(path, "without_fde");
+	assert_name(&l, with, "with_fde");
+	assert_name(&l, with + 31, "with_fde");
+	assert_name(&l, without, NULL);
+	assert_name(&l, without + 8, NULL);
+	assert_null(elfsym_find(&l.symbols, NULL, with)); /* nobody can say how long it is */
+	unload(&l);
+}
+
+/* The function in front has no size, but its FDE has: it does not reach over the nameless one behind it. */
+static void a_nameless_function_stays_nameless(void **state)
+{
+	struct loaded l;
+	uint64_t named;
+	char path[128];
+
+	compile_library(*state, "a.so",
+			"__asm__(\".globl named\\nnamed:\\n.cfi_startproc\\n" PAD(32) ".cfi_endproc\\n"
+			".cfi_startproc\\n" PAD(32) ".cfi_endproc\");\n",
+			"", path, sizeof(path));
+	load(path, &l);
+	named = address_of(path, "named");
+	assert_name(&l, named + 31, "named");
+	assert_name(&l, named + 32, NULL);
+	assert_name(&l, named + 63, NULL);
+	unload(&l);
+}
+
+static void a_label_inside_of_a_function_is_no_name(void **state)
+{
+	struct loaded l;
+	uint64_t start;
+	char path[128];
+
+	compile_library(*state, "a.so",
+			"__asm__(\".type hidden, @function\\nhidden:\\n.cfi_startproc\\n" PAD(16)
+			".globl label\\nlabel:\\n" PAD(16) ".cfi_endproc\\n\");\n",
+			"-s", path, sizeof(path));
+	load(path, &l); /* stripped: only the label is left, in .dynsym */
+	for (size_t i = 0; i < l.symbols.point_count; i++) {
+		start = l.symbols.points[i].start;
+		if (!strcmp(l.symbols.names + l.symbols.points[i].name, "label")) {
+			assert_name(&l, start, NULL);
+			assert_name(&l, start + 4, NULL);
+			unload(&l);
+			return;
+		}
+	}
+	fail_msg("the label is not there");
+}
+#endif
+
+static void a_stripped_file_has_what_it_exports(void **state)
+{
+	const struct workdir *dir = *state;
+	char path[128], stripped[128], command[512];
+	struct loaded l;
+	uint64_t hidden, shown;
+
+	compile_library(dir, "a.so", SIZED("hidden", ".local", 16) SIZED("shown", ".globl", 16), "", path,
+			sizeof(path));
+	hidden = address_of(path, "hidden");
+	shown = address_of(path, "shown");
+	load(path, &l);
+	assert_int_equal(l.symbols.sources, 1 << ELFSYM_SYMTAB);
+	assert_name(&l, hidden, "hidden");
+	unload(&l);
+	snprintf(stripped, sizeof(stripped), "%s/s.so", dir->path);
+	snprintf(command, sizeof(command), "strip -o %s %s", stripped, path);
+	assert_int_equal(run_shell(command), 0);
+	load(stripped, &l);
+	assert_int_equal(l.symbols.sources, 1 << ELFSYM_DYNSYM);
+	assert_name(&l, hidden, NULL);
+	assert_name(&l, shown, "shown");
+	unload(&l);
+}
+
+static void a_debug_file_adds_names(void **state)
+{
+	const struct workdir *dir = *state;
+	char path[128], command[512];
+	struct image image, debug;
+	struct elfsym symbols;
+	uint64_t hidden;
+
+	compile_library(dir, "a.so", SIZED("hidden", ".local", 16), "-Wl,--build-id=0xabcdef0123", path,
+			sizeof(path));
+	hidden = address_of(path, "hidden");
+	snprintf(command, sizeof(command), "cd %s && objcopy --only-keep-debug a.so a.debug && strip a.so", dir->path);
+	assert_int_equal(run_shell(command), 0);
+	assert_int_equal(image_open(&image, open(path, O_RDONLY)), 0);
+	snprintf(path, sizeof(path), "%s/a.debug", dir->path);
+	assert_int_equal(image_open(&debug, open(path, O_RDONLY)), 0);
+	assert_string_equal(image.build_id, "abcdef0123");
+	assert_string_equal(debug.build_id, "abcdef0123");
+	elfsym_read(&symbols, &image, &debug);
+	assert_int_equal(symbols.sources, 1 << ELFSYM_DEBUG);
+	assert_string_equal(elfsym_find(&symbols, &image, hidden + 15), "hidden");
+	assert_null(elfsym_find(&symbols, &image, hidden + 16));
+	elfsym_fini(&symbols);
+	image_close(&image);
+	image_close(&debug);
+}
+
+static void offsets_lead_to_vaddrs(void **state)
+{
+	struct image image;
+	uint64_t vaddr, there;
+	char path[128];
+
+	compile_library(*state, "a.so", SIZED("far", ".globl", 16), "-Wl,--section-start=.text=0x40000000", path,
+			sizeof(path));
+	there = address_of(path, "far");
+	assert_true(there >= 0x40000000);
+	assert_int_equal(image_open(&image, open(path, O_RDONLY)), 0);
+	for (uint32_t i = 0; i < image.segment_count; i++) {
+		const struct image_segment *segment = &image.segments[i];
+
+		if (!segment->executable || there < segment->vaddr || there >= segment->vaddr + segment->size)
+			continue;
+		assert_true(segment->offset != segment->vaddr);
+		assert_true(image_code_vaddr(&image, segment->offset + (there - segment->vaddr), &vaddr));
+		assert_true(vaddr == there);
+		image_close(&image);
+		return;
+	}
+	fail_msg("no segment has the code");
+}
+
+/* Every byte of a file set to a few values, and the file cut off: nothing may be read beyond it (run with
+ * SAN=1), and a name that is told must end. */
+static void damaged_files_do_no_harm(void **state)
+{
+	static const unsigned char values[] = { 0x00, 0x01, 0x7f, 0xff };
+	size_t size, names = 0;
+	char path[128];
+	unsigned char *bytes, *copy;
+	FILE *file;
+
+	compile_library(*state, "a.so", CFI("with_fde") SIZED("first", ".globl", 16) SIZED("second", ".local", 16),
+			"-nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096", path, sizeof(path));
+	file = fopen(path, "r");
+	bytes = malloc(1 << 20);
+	size = fread(bytes, 1, 1 << 20, file);
+	fclose(file);
+	assert_true(size > 1000 && size < 1 << 17);
+	for (size_t at = 0; at < size; at++) {
+		size_t cut = at % 7 == 0 ? at : size;
+		struct loaded l;
+
+		copy = malloc(cut ? cut : 1);
+		memcpy(copy, bytes, cut);
+		if (cut == size)
+			copy[at] = values[at % sizeof(values)];
+		if (image_open_bytes(&l.image, copy, cut, copy))
+			continue; /* the bytes are freed either way */
+		elfsym_read(&l.symbols, &l.image, NULL);
+		for (uint64_t vaddr = 0; vaddr < 0x3000; vaddr += 16) {
+			const char *name = elfsym_find(&l.symbols, &l.image, vaddr);
+
+			names += name && strlen(name) < size;
+		}
+		unload(&l);
+	}
+	free(bytes);
+	assert_true(names > 100);
+}
+
+static void other_files_are_refused(void **state)
+{
+	static const char text[] = "#!/bin/sh\nexit 0\n a text that is long enough to be a header, but none at all";
+	struct image image;
+	int pipes[2];
+
+	(void)state;
+	assert_int_equal(image_open_bytes(&image, text, sizeof(text), NULL), -ENOEXEC);
+	assert_int_equal(image_open_bytes(&image, "\177ELF", 4, NULL), -ENOEXEC);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(image_open(&image, pipes[0]), -ENOEXEC);
+	close(pipes[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, workdir_make, workdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_name_needs_a_symbol_that_covers),
+		TEST(the_innermost_function_has_the_bytes),
+		TEST(the_most_public_alias_is_kept),
+#if defined(__x86_64__)
+		TEST(without_a_size_the_fde_decides),
+		TEST(a_nameless_function_stays_nameless),
+		TEST(a_label_inside_of_a_function_is_no_name),
+#endif
+		TEST(a_stripped_file_has_what_it_exports),
+		TEST(a_debug_file_adds_names),
+		TEST(offsets_lead_to_vaddrs),
+		TEST(damaged_files_do_no_harm),
+		TEST(other_files_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

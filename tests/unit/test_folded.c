@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Folded stacks, read back as flame graph tools do. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/folded.h"
+
+static char *fold(const char *const *frames, size_t count, uint64_t bytes)
+{
+	struct out out, line;
+
+	out_init_mem(&out);
+	out_init_mem(&line);
+	folded_stack(&out, &line, frames, count, bytes);
+	out_close(&line);
+	return out_take(&out);
+}
+
+static void root_comes_first(void **state)
+{
+	static const char *const frames[] = { "leaf", "caller", "main" };
+	char *text = fold(frames, 3, 4096);
+
+	(void)state;
+	assert_string_equal(text, "main;caller;leaf 4096\n");
+	free(text);
+}
+
+static void nothing_breaks_a_line(void **state)
+{
+	static const char *const frames[] = { "a;b\nc\td\033[0m", "", NULL, "operator new(unsigned long) 12",
+					      "gr\xc3\xbc\xc3\x9f", "\xff\xfe" };
+	char *text = fold(frames, 6, UINT64_MAX);
+
+	(void)state;
+	assert_string_equal(text, "??;gr\xc3\xbc\xc3\x9f;operator new(unsigned long) 12;[unknown];[unknown];"
+				  "a:b c d?[0m 18446744073709551615\n");
+	free(text);
+}
+
+static void empty_stacks_are_dropped(void **state)
+{
+	static const char *const frames[] = { "a" };
+	char *text = fold(frames, 0, 5);
+
+	(void)state;
+	assert_string_equal(text ? text : "", "");
+	free(text);
+	text = fold(frames, 1, 0);
+	assert_string_equal(text ? text : "", "");
+	free(text);
+}
+
+/* Any bytes as names: each line is "FRAMES BYTES", and has as many frames, none of them empty. */
+static void any_names_stay_one_line(void **state)
+{
+	regex_t strict;
+	uint32_t seed = 12345;
+
+	(void)state;
+	assert_int_equal(regcomp(&strict, "^[^;[:cntrl:]]+(;[^;[:cntrl:]]+)* [0-9]+\n$", REG_EXTENDED | REG_NOSUB), 0);
+	for (int round = 0; round < 3000; round++) {
+		char names[4][24];
+		const char *frames[4];
+		size_t count = 1 + (size_t)round % 4, semicolons = 0;
+		char *text;
+
+		for (size_t i = 0; i < 4; i++) {
+			size_t len = (seed >> 8) % 23;
+
+			for (size_t k = 0; k < len; k++) {
+				seed = seed * 1664525 + 1013904223;
+				names[i][k] = (char)(seed >> 24 ? seed >> 24 : 1);
+				if (round % 3 == 0)
+					names[i][k] = "; \n\t\033 0a"[(seed >> 24) % 8];
+			}
+			names[i][len] = '\0';
+			frames[i] = names[i];
+		}
+		text = fold(frames, count, 77);
+		for (const char *at = text; *at; at++)
+			semicolons += *at == ';';
+		assert_int_equal(semicolons, count - 1);
+		assert_int_equal(strlen(text) - 1, strcspn(text, "\n"));
+		assert_null(strstr(text, ";;"));
+		if (round % 3 == 0)
+			assert_int_equal(regexec(&strict, text, 0, NULL, 0), 0);
+		assert_string_equal(strrchr(text, ' '), " 77\n");
+		free(text);
+	}
+	regfree(&strict);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(root_comes_first),
+		cmocka_unit_test(nothing_breaks_a_line),
+		cmocka_unit_test(empty_stacks_are_dropped),
+		cmocka_unit_test(any_names_stay_one_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The code that a process has mapped: from texts as kernels write them, damaged ones, and this process's own. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "symbol/modules.h"
+
+static const char typical[] =
+	"55d0c0a00000-55d0c0a01000 r--p 00000000 fe:00 11   /usr/bin/python3.11\n"
+	"55d0c0a01000-55d0c0c01000 r-xp 00001000 fe:00 11   /usr/bin/python3.11\n"
+	"7f0000000000-7f0000010000 rwxp 00000000 00:00 0 \n"
+	"7f0c75ee1000-7f0c76401000 r-xp 000e1000 fe:00 22   /usr/lib/libcuda.so.550.54\n"
+	"7f0c76401000-7f0c76411000 rw-p 00601000 fe:00 22   /usr/lib/libcuda.so.550.54\n"
+	"7f0c76411000-7f0c76511000 r-xp 00611000 fe:00 22   /usr/lib/libcuda.so.550.54\n"
+	"7f0c80000000-7f0c80001000 r-xp 00000000 00:01 33   /memfd:jit (deleted)\n"
+	"7f0c90000000-7f0c90001000 r-xp 00000000 fe:00 44   /opt/a b/libold.so (deleted)\n"
+	"7ffd1a5f2000-7ffd1a5f4000 r-xp 00000000 00:00 0    [vdso]\n"
+	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0    [vsyscall]\n";
+
+static void parse(struct modules *m, const char *text, size_t bad)
+{
+	assert_int_equal(modules_parse(m, 7, text, strlen(text)), bad);
+}
+
+static const struct module *module_at(const struct modules *m, uint64_t address)
+{
+	const struct module_map *map = modules_find(m, address);
+
+	return map ? modules_of(m, map) : NULL;
+}
+
+static void a_typical_process(void **state)
+{
+	struct modules m = { 0 };
+	const struct module *cuda;
+
+	(void)state;
+	parse(&m, typical, 0);
+	assert_int_equal(m.pid, 7);
+	assert_int_equal(m.map_count, 8);
+	assert_int_equal(m.count, 7); /* libcuda's two pieces are one module */
+	cuda = module_at(&m, 0x7f0c75ee1000);
+	assert_string_equal(cuda->name, "libcuda.so.550.54");
+	assert_string_equal(cuda->path, "/usr/lib/libcuda.so.550.54");
+	assert_true(cuda->kind == MODULE_FILE && cuda->ino == 22 && cuda->dev == makedev(0xfe, 0));
+	assert_ptr_equal(module_at(&m, 0x7f0c76510fff), cuda);
+	assert_null(module_at(&m, 0x7f0c76401000));   /* data */
+	assert_null(module_at(&m, 0x7f0c76511000));
+	assert_null(module_at(&m, 0));
+	assert_null(module_at(&m, UINT64_MAX));
+	assert_string_equal(module_at(&m, 0x55d0c0a01000)->name, "python3.11");
+	assert_string_equal(module_at(&m, 0x7f0000000000)->name, "[anon]");
+	assert_true(module_at(&m, 0x7f0000000000)->kind == MODULE_ANONYMOUS);
+	assert_true(module_at(&m, 0x7f0c80000000)->kind == MODULE_ANONYMOUS);
+	assert_string_equal(module_at(&m, 0x7f0c90000000)->name, "libold.so");
+	assert_string_equal(module_at(&m, 0x7f0c90000000)->path, "/opt/a b/libold.so");
+	assert_true(module_at(&m, 0x7f0c90000000)->deleted && !cuda->deleted);
+	assert_true(module_at(&m, 0x7ffd1a5f2000)->kind == MODULE_VDSO);
+	assert_string_equal(module_at(&m, 0x7ffd1a5f2000)->name, "[vdso]");
+	assert_true(module_at(&m, 0xffffffffff600000)->kind == MODULE_VSYSCALL);
+	modules_fini(&m);
+}
+
+static void damaged_lines_are_counted(void **state)
+{
+	struct modules m = { 0 };
+
+	(void)state;
+	parse(&m, "garbage\n1000-2000 r-xp 0 00:00 5 /a\n\n1800-3000 r-xp 0 00:00 6 /overlaps\n"
+		  "4000-5000 r-xp 0 00:00 5 /a",
+	      3);
+	assert_int_equal(m.map_count, 2);
+	assert_int_equal(m.count, 1);
+	parse(&m, "", 0); /* replaces */
+	assert_int_equal(m.map_count, 0);
+	for (size_t len = 0; len < sizeof(typical); len++) {
+		char *copy = malloc(len ? len : 1);
+
+		memcpy(copy, typical, len);
+		modules_parse(&m, 1, copy, len);
+		free(copy);
+	}
+	modules_fini(&m);
+}
+
+static void a_newline_in_a_path(void **state)
+{
+	struct modules m = { 0 };
+
+	(void)state;
+	parse(&m, "1000-2000 r-xp 0 00:00 5 /a\\012b\\x\n", 0);
+	assert_string_equal(m.list[0].path, "/a\nb\\x");
+	modules_fini(&m);
+}
+
+/* libcuda's code lies elsewhere in the file than in memory: offset != vaddr. */
+static void bias_is_by_segment(void **state)
+{
+	struct image image = {
+		.fd = -1,
+		.segment_count = 3,
+		.segments = { { 0, 0, 0xe1234, 0xe1234, false },
+			      { 0x4e1240, 0xe1240, 0x520000, 0x520000, true },
+			      { 0xd11000, 0x611000, 0x100000, 0x100000, true } },
+		.build_id = "0123",
+	};
+	struct modules m = { 0 };
+	const struct module_map *map;
+
+	(void)state;
+	parse(&m, typical, 0);
+	map = modules_find(&m, 0x7f0c75ee1500);
+	assert_false(map->has_bias);
+	assert_true(modules_vaddr(map, 0x7f0c75ee1500) == 0xe1500);
+	modules_set_image(&m, map->module, &image);
+	assert_true(map->has_bias);
+	/* the mapping begins at the segment's page, before the segment itself */
+	assert_true(modules_vaddr(map, 0x7f0c75ee1500) == 0x4e1500);
+	map = modules_find(&m, 0x7f0c76411010);
+	assert_true(map->has_bias && modules_vaddr(map, 0x7f0c76411010) == 0xd11010);
+	assert_string_equal(modules_of(&m, map)->build_id, "0123");
+	assert_false(modules_find(&m, 0x55d0c0a01000)->has_bias);
+	modules_fini(&m);
+}
+
+static void added_one_by_one(void **state)
+{
+	struct module module = { .kind = MODULE_FILE, .path = (char[]){ "/usr/lib/liba.so" }, .build_id = "ab" };
+	struct module_map map = { .start = 0x2000, .end = 0x3000, .bias = 0x1000, .has_bias = true };
+	struct modules m = { 0 };
+
+	(void)state;
+	assert_true(modules_add(&m, &module, &map));
+	map.start = 0x4000;
+	map.end = 0x5000;
+	assert_true(modules_add(&m, &module, &map));
+	assert_false(modules_add(&m, &module, &map)); /* not ascending */
+	assert_int_equal(m.count, 1);
+	assert_int_equal(m.map_count, 2);
+	assert_string_equal(m.list[0].name, "liba.so");
+	assert_true(modules_vaddr(modules_find(&m, 0x2010), 0x2010) == 0x1010);
+	modules_fini(&m);
+}
+
+static void this_process(void **state)
+{
+	struct modules m = { 0 };
+	const struct module *own;
+
+	(void)state;
+	assert_int_equal(modules_read(&m, (uint32_t)getpid()), 0);
+	own = module_at(&m, (uintptr_t)this_process);
+	assert_non_null(own);
+	assert_string_equal(own->name, "test_modules");
+	assert_non_null(strstr(module_at(&m, (uintptr_t)getpid)->name, "libc"));
+	assert_null(module_at(&m, (uintptr_t)&m)); /* the stack */
+	assert_true(modules_read(&m, 0x7ffffff0) < 0);
+	assert_ptr_equal(module_at(&m, (uintptr_t)this_process), own); /* a failure changes nothing */
+	modules_fini(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_typical_process),
+		cmocka_unit_test(damaged_lines_are_counted),
+		cmocka_unit_test(a_newline_in_a_path),
+		cmocka_unit_test(bias_is_by_segment),
+		cmocka_unit_test(added_one_by_one),
+		cmocka_unit_test(this_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

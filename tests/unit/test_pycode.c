@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Line tables of each format, str objects of each kind, and code objects out of bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "symbol/pycode.h"
+#include "symbol/pylines.h"
+#include "symbol/pytext.h"
+
+#define BASE 0x10000000ULL
+
+/* A process's memory: `size` bytes at BASE. */
+struct memory {
+	unsigned char bytes[8192];
+	size_t size;
+	unsigned int reads;
+};
+
+static int read_memory(void *arg, uint64_t addr, void *dst, size_t n)
+{
+	struct memory *memory = arg;
+
+	memory->reads++;
+	if (addr < BASE || addr - BASE > memory->size || n > memory->size - (addr - BASE))
+		return -14;
+	memcpy(dst, memory->bytes + (addr - BASE), n);
+	return 0;
+}
+
+static void put64(struct memory *memory, size_t at, uint64_t value)
+{
+	memcpy(memory->bytes + at, &value, sizeof(value));
+}
+
+static void put32(struct memory *memory, size_t at, uint32_t value)
+{
+	memcpy(memory->bytes + at, &value, sizeof(value));
+}
+
+#define LINE(format, first, lasti, ...)                                                              \
+	pylines_find(format, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }), \
+		     first, lasti)
+
+/* The example of Objects/lnotab_notes.txt (3.9): lines at 0 1, 6 2, 50 7, 350 207, 361 208. */
+#define NOTES 6, 1, 44, 5, 255, 0, 45, 127, 0, 73, 11, 1
+
+static void lnotab(void **state)
+{
+	(void)state;
+	static const int cases[][2] = { { 0, 1 }, { 5, 1 }, { 6, 2 }, { 49, 2 }, { 50, 7 }, { 349, 7 },
+					{ 350, 207 }, { 360, 207 }, { 361, 208 }, { 9999, 208 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(LINE(PYLAYOUT_LNOTAB, 1, cases[i][0], NOTES), cases[i][1]);
+	assert_int_equal(LINE(PYLAYOUT_LNOTAB, 10, 2, 2, (uint8_t)-3), 7);
+	assert_int_equal(pylines_find(PYLAYOUT_LNOTAB, NULL, 0, 12, 0), 12);
+	assert_int_equal(LINE(PYLAYOUT_LNOTAB, 1, 5, 4), 1); /* half a pair */
+}
+
+/* Objects/lnotab_notes.txt (3.10): lines come with the bytes they are of; -128: none. */
+static void linetable(void **state)
+{
+	(void)state;
+#define TABLE 6, 0, 44, 1, 4, (uint8_t)-128, 254, 5, 46, 0, 10, (uint8_t)-2
+
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 0, TABLE), 1);
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 6, TABLE), 2);
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 50, TABLE), 0);
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 54, TABLE), 7);
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 350, TABLE), 7);
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 354, TABLE), 5);
+	assert_int_equal(LINE(PYLAYOUT_LINETABLE, 1, 364, TABLE), 0); /* behind the end */
+#undef TABLE
+}
+
+/* Objects/locations.md (3.11): codes 0-9 short, 10-12 one line, 13 without columns, 14 long, 15 none. */
+static void locations(void **state)
+{
+	(void)state;
+#define ENTRY(code, units) (0x80 | (code) << 3 | ((units) - 1))
+#define TABLE                                                                                        \
+	ENTRY(0, 2), 0x12,                  /* bytes 0-3: the first line */                          \
+	ENTRY(11, 1), 3, 4,                 /* 4-5: + 1 */                                           \
+	ENTRY(15, 8),                       /* 6-21: none */                                         \
+	ENTRY(13, 1), 6,                    /* 22-23: + 3 */                                         \
+	ENTRY(14, 2), 64 | 32, 1, 0, 1, 1,  /* 24-27: + 48, and end line, columns */                 \
+	ENTRY(13, 1), 5,                    /* 28-29: - 2 */                                         \
+	ENTRY(12, 1), 1, 1                  /* 30-31: + 2 */
+
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 0, TABLE), 10);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 2, TABLE), 10);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 4, TABLE), 11);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 6, TABLE), 0);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 20, TABLE), 0);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 22, TABLE), 14);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 24, TABLE), 62);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 26, TABLE), 62);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 28, TABLE), 60);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 30, TABLE), 62);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, 32, TABLE), 0);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 10, -1, TABLE), 10);
+	/* A number that never ends, and one that is cut off. */
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 1, 0, ENTRY(14, 1), 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f), 0);
+	assert_int_equal(LINE(PYLAYOUT_LOCATIONS, 1, 0, ENTRY(13, 1)), 1);
+#undef TABLE
+}
+
+static void utf8(void **state)
+{
+	(void)state;
+	static const uint8_t latin[] = { 'a', 0xe9, 0x1b, 0x9f };
+	static const uint16_t two[] = { 0x3b1, 0x4e2d, 0xd800, 'x' };
+	static const uint32_t four[] = { 0x10331, 0x110000, 0xffffffff, 0xdc80 };
+	char out[32];
+
+	assert_int_equal(pytext_utf8(latin, 4, 1, out), 5);
+	assert_string_equal(out, "a\xc3\xa9??");
+	pytext_utf8(two, 4, 2, out);
+	assert_string_equal(out, "\xce\xb1\xe4\xb8\xad\xef\xbf\xbdx");
+	pytext_utf8(four, 4, 4, out);
+	assert_string_equal(out, "\xf0\x90\x8c\xb1\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	pytext_utf8(four, 0, 4, out);
+	assert_string_equal(out, "");
+}
+
+/* A str at an offset, with the bits of its state: kind << 2 | compact << 5 | ascii << 6. */
+static void put_str(struct memory *memory, const struct pylayout *layout, size_t at, uint32_t bits,
+		    uint64_t length, const void *chars, size_t bytes)
+{
+	put64(memory, at + PYLAYOUT_UNICODE_LENGTH, length);
+	put32(memory, at + PYLAYOUT_UNICODE_STATE, bits);
+	memcpy(memory->bytes + at + (bits & 0x40 ? layout->unicode_ascii : layout->unicode_compact), chars, bytes);
+}
+
+static int read_str(struct memory *memory, const struct pylayout *layout, size_t at, char **text)
+{
+	return pytext_read(layout, BASE + at, 8, read_memory, memory, text);
+}
+
+static void strings(void **state)
+{
+	(void)state;
+	static const uint16_t two[] = { 0x4e2d, 0x6587 };
+	struct memory *memory = calloc(1, sizeof(*memory));
+	char *text;
+
+	memory->size = sizeof(memory->bytes);
+	for (unsigned int minor = PYLAYOUT_MINOR_MIN; minor <= PYLAYOUT_MINOR_MAX; minor++) {
+		const struct pylayout *layout = pylayout_of(minor);
+
+		put_str(memory, layout, 0, 0x64 | 3, 5, "inner", 5);
+		assert_int_equal(read_str(memory, layout, 0, &text), 0);
+		assert_string_equal(text, "inner");
+		free(text);
+		put_str(memory, layout, 0, 0x28, 2, two, sizeof(two));
+		assert_int_equal(read_str(memory, layout, 0, &text), 0);
+		assert_string_equal(text, "\xe4\xb8\xad\xe6\x96\x87");
+		free(text);
+		put_str(memory, layout, 0, 0x64, 100, "abcdefghijkl", 12);
+		assert_int_equal(read_str(memory, layout, 0, &text), 0);
+		assert_string_equal(text, "abcdefgh...");
+		free(text);
+		put_str(memory, layout, 0, 0x04, 5, "inner", 5); /* not compact */
+		assert_int_equal(read_str(memory, layout, 0, &text), -22);
+		put_str(memory, layout, 0, 0x6c, 5, "inner", 5); /* kind 3 */
+		assert_int_equal(read_str(memory, layout, 0, &text), -22);
+		put_str(memory, layout, 0, 0x64, 1ULL << 40, "inner", 5);
+		assert_int_equal(read_str(memory, layout, 0, &text), -22);
+		assert_int_equal(read_str(memory, layout, sizeof(memory->bytes) - 20, &text), -14);
+	}
+	free(memory);
+}
+
+enum { CODE = 0, NAME = 512, QUALNAME = 1024, FILENAME = 1536, LINES = 2048, CODE_TYPE = 0x77770 };
+
+static void put_code(struct memory *memory, const struct pylayout *layout, int first_line)
+{
+	static const uint8_t table[] = { 0x80 | 13 << 3 | 0, 2, 0x80 | 13 << 3 | 0, 4 };
+
+	memset(memory, 0, sizeof(*memory));
+	memory->size = sizeof(memory->bytes);
+	put64(memory, CODE + PYLAYOUT_OB_TYPE, CODE_TYPE);
+	put64(memory, CODE + layout->code_name, BASE + NAME);
+	put64(memory, CODE + layout->code_qualname, BASE + QUALNAME);
+	put64(memory, CODE + layout->code_filename, BASE + FILENAME);
+	put64(memory, CODE + layout->code_lines, BASE + LINES);
+	put32(memory, CODE + layout->code_firstline, (uint32_t)first_line);
+	put32(memory, CODE + layout->code_traceable, 1);
+	put_str(memory, layout, NAME, 0x64, 1, "f", 1);
+	put_str(memory, layout, QUALNAME, 0x64, 3, "A.f", 3);
+	put_str(memory, layout, FILENAME, 0x64, 4, "t.py", 4);
+	put64(memory, LINES + PYLAYOUT_VAR_SIZE, sizeof(table));
+	memcpy(memory->bytes + LINES + PYLAYOUT_BYTES_DATA, table, sizeof(table));
+}
+
+static uint32_t check_in(const struct memory *memory, const struct pylayout *layout)
+{
+	uint32_t words[GMT_PY_CHECK_WORDS];
+
+	memcpy(words, memory->bytes + CODE + layout->code_check, sizeof(words));
+	return gmt_py_check(words, layout->check_mask);
+}
+
+/* An address is no name for a code object: another one may come to lie there. */
+static void reuse(void **state)
+{
+	(void)state;
+	const struct pylayout *layout = pylayout_of(12);
+	struct memory *memory = calloc(1, sizeof(*memory));
+	struct pycode *codes = pycode_new(layout, CODE_TYPE);
+	struct gmt_py_frame old = { .code = BASE + CODE, .lasti = 2 }, new = old;
+	struct pycode_where where;
+	unsigned int reads;
+
+	put_code(memory, layout, 10);
+	old.check = check_in(memory, layout);
+	assert_int_equal(pycode_resolve(codes, &old, read_memory, memory, &where), 0);
+	assert_string_equal(where.function, "A.f");
+	assert_string_equal(where.file, "t.py");
+	assert_int_equal(where.line, 13);
+	assert_int_equal(where.first_line, 10);
+	assert_false(where.is_hidden);
+	reads = memory->reads;
+	old.lasti = 0;
+	assert_int_equal(pycode_resolve(codes, &old, read_memory, memory, &where), 0);
+	assert_int_equal(where.line, 11);
+	assert_true(where.is_hidden);
+	assert_int_equal(memory->reads, reads); /* kept */
+
+	put_code(memory, layout, 20);
+	put_str(memory, layout, QUALNAME, 0x64, 3, "B.g", 3);
+	new.check = check_in(memory, layout);
+	assert_int_not_equal(new.check, old.check);
+	assert_int_equal(pycode_resolve(codes, &new, read_memory, memory, &where), 0);
+	assert_string_equal(where.function, "B.g");
+	assert_int_equal(where.line, 23);
+	assert_int_equal(pycode_resolve(codes, &old, read_memory, memory, &where), 0);
+	assert_string_equal(where.function, "A.f"); /* the old stack keeps its names */
+	new.check = 0; /* BPF could not read the object: we can */
+	assert_int_equal(pycode_resolve(codes, &new, read_memory, memory, &where), 0);
+	assert_string_equal(where.function, "B.g");
+	new.check = 12345;
+	assert_int_equal(pycode_resolve(codes, &new, read_memory, memory, &where), -116);
+	assert_null(where.function);
+	pycode_free(codes);
+	free(memory);
+}
+
+static void no_code(void **state)
+{
+	(void)state;
+	const struct pylayout *layout = pylayout_of(11);
+	struct memory *memory = calloc(1, sizeof(*memory));
+	struct pycode *codes = pycode_new(layout, CODE_TYPE);
+	struct gmt_py_frame frame = { .code = BASE + CODE, .lasti = 2 };
+	struct pycode_where where;
+
+	put_code(memory, layout, 10);
+	put64(memory, CODE + PYLAYOUT_OB_TYPE, CODE_TYPE + 8);
+	assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), -22);
+	put64(memory, CODE + PYLAYOUT_OB_TYPE, CODE_TYPE);
+	put64(memory, CODE + layout->code_filename, 8);
+	assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), -14);
+	frame.code = 0;
+	assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), -14);
+	/* Without a line table the names are there all the same; without a qualified name the name. */
+	put_code(memory, layout, 10);
+	put64(memory, CODE + layout->code_lines, 8);
+	put64(memory, CODE + layout->code_qualname, 8);
+	frame.code = BASE + CODE;
+	assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), 0);
+	assert_string_equal(where.function, "f");
+	assert_int_equal(where.line, 0);
+	frame.lasti = GMT_PY_LASTI_UNKNOWN;
+	assert_int_equal(pycode_resolve(codes, &frame, read_memory, memory, &where), 0);
+	assert_int_equal(where.line, 0);
+	assert_false(where.is_hidden);
+	pycode_free(codes);
+	free(memory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lnotab),  cmocka_unit_test(linetable), cmocka_unit_test(locations),
+		cmocka_unit_test(utf8),    cmocka_unit_test(strings),   cmocka_unit_test(reuse),
+		cmocka_unit_test(no_code),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Addresses of this process into names: its own, libraries made here, files that are gone, and a replay. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "base/alloc.h"
+#include "compile.h"
+#include "symbol/symbolizer.h"
+
+#define LIBRARY "__attribute__((noinline)) int lib_inner(int x)\n{\n\treturn x * 3;\n}\n" \
+		"int lib_outer(int x)\n{\n\treturn lib_inner(x) + 1;\n}\n"
+
+static void snapshot(struct modules *m)
+{
+	assert_int_equal(modules_read(m, (uint32_t)getpid()), 0);
+}
+
+static const struct symbol_frame *find(struct symbolizer *s, struct modules *m, const void *address, bool is_return)
+{
+	const struct symbol_frames *frames = symbolizer_find(s, m, (uintptr_t)address, is_return);
+
+	assert_true(frames->count >= 1);
+	assert_false(frames->frames[frames->count - 1].inlined);
+	return &frames->frames[frames->count - 1];
+}
+
+__attribute__((noinline)) static const void *own_address(void)
+{
+	return __builtin_return_address(0);
+}
+
+static void own_function_and_line(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	struct modules m = { 0 };
+	const struct symbol_frame *frame;
+	struct symbolizer_stats stats;
+	const void *address;
+	int line;
+	char text[128], want[128];
+
+	(void)state;
+	snapshot(&m);
+	line = __LINE__ + 1;
+	address = own_address();
+	frame = find(s, &m, address, true);
+	assert_string_equal(frame->function, "own_function_and_line");
+	assert_string_equal(frame->module, "test_symbolizer");
+	assert_non_null(strstr(frame->file, "test_symbolizer.c"));
+	assert_int_equal(frame->line, line);
+	symbol_frame_text(frame, text, sizeof(text));
+	snprintf(want, sizeof(want), "own_function_and_line (test_symbolizer.c:%d)", line);
+	assert_string_equal(text, want);
+	assert_ptr_equal(find(s, &m, address, true), frame); /* once */
+	symbolizer_stats(s, &stats);
+	assert_true(stats.asked == 2 && stats.answers == 1 && stats.named == 1 && stats.with_lines == 1);
+	assert_true(stats.opened == 1 && stats.files_with_lines == 1);
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+static void library_function(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	struct modules m = { 0 };
+
+	(void)state;
+	snapshot(&m);
+	assert_string_equal(find(s, &m, dlsym(RTLD_DEFAULT, "lsearch"), false)->function, "lsearch");
+	assert_non_null(strstr(find(s, &m, dlsym(RTLD_DEFAULT, "lsearch"), false)->module, "libc"));
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+/* The start of a function as a return address belongs to the one before it: never its own name. */
+static void return_addresses_belong_to_the_call(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	struct modules m = { 0 };
+	const char *name;
+
+	(void)state;
+	snapshot(&m);
+	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
+	name = find(s, &m, library_function, true)->function;
+	assert_true(!name || strcmp(name, "library_function"));
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+static void *load(const struct workdir *dir, const char *flags, char *path, size_t size)
+{
+	void *handle;
+
+	compile_library(dir, "lib.so", LIBRARY, flags, path, size);
+	handle = dlopen(path, RTLD_NOW);
+	assert_non_null(handle);
+	return handle;
+}
+
+static void a_deleted_file_is_still_read(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	struct modules m = { 0 };
+	const struct symbol_frame *frame;
+	void *handle;
+	char path[128];
+
+	if (geteuid()) {
+		symbolizer_free(s);
+		skip(); /* /proc/PID/map_files needs a capability */
+	}
+	handle = load(*state, "-g", path, sizeof(path));
+	assert_int_equal(unlink(path), 0);
+	snapshot(&m);
+	frame = find(s, &m, dlsym(handle, "lib_inner"), false);
+	assert_string_equal(frame->function, "lib_inner");
+	assert_string_equal(frame->module, "lib.so");
+	assert_in_range(frame->line, 1, 3);
+	dlclose(handle);
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+/* What lies at the path now is another file: its names would be wrong. */
+static void a_replaced_file_gives_no_names(void **state)
+{
+	static const struct symbol_source *const live = &symbol_source_live;
+	const struct workdir *dir = *state;
+	struct modules m = { 0 };
+	struct module_map *map;
+	struct image image;
+	char path[128], other[128];
+	void *handle = load(dir, "", path, sizeof(path)), *inner = dlsym(handle, "lib_inner");
+
+	snapshot(&m);
+	map = modules_find(&m, (uintptr_t)inner);
+	compile_library(dir, "other.so", "int wrong[100]; int wrong_name(int x) { return x; }\n" LIBRARY, "", other,
+			sizeof(other));
+	assert_int_equal(rename(other, path), 0);
+	map->end++; /* so that the name in map_files is not there, as without the capability */
+	assert_true(live->open_module(&m, map, &image) < 0);
+	map->end--;
+	if (!geteuid()) {
+		assert_int_equal(live->open_module(&m, map, &image), 0);
+		image_close(&image);
+	}
+	dlclose(handle);
+	modules_fini(&m);
+}
+
+/* A process in a root of its own, until it is killed. */
+static pid_t start_in_root(const char *root)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails */
+		if (!chroot(root) && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return child;
+}
+
+/* Debug files by build id, through the root of the process: a link of a container stays inside of it, and what
+ * is there in place of a file is not opened. */
+static void debug_files_of_a_container(void **state)
+{
+	static const struct symbol_source *const live = &symbol_source_live;
+	const struct workdir *dir = *state;
+	char path[128], command[1024];
+	struct modules m = { 0 };
+	struct image image;
+
+	if (geteuid())
+		skip();
+	compile_library(dir, "lib.so", LIBRARY, "-g -Wl,--build-id=0xabcdef0123", path, sizeof(path));
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p usr/lib/debug/.build-id/ab usr/lib/debug/.build-id/ff && "
+		 "objcopy --only-keep-debug lib.so real.debug && ln -s /real.debug usr/lib/debug/.build-id/ab/cdef0123.debug && "
+		 "cp real.debug usr/lib/debug/.build-id/ab/cdef9999.debug && mkfifo usr/lib/debug/.build-id/ff/ff.debug",
+		 dir->path);
+	assert_int_equal(run_shell(command), 0);
+	m.pid = (uint32_t)start_in_root(dir->path);
+	assert_int_equal(live->open_debug(&m, "abcdef0123", &image), 0);
+	assert_string_equal(image.build_id, "abcdef0123");
+	assert_non_null(image_section(&image, ".debug_info", 0));
+	image_close(&image);
+	assert_true(live->open_debug(&m, "abcdef9999", &image) < 0); /* of another build */
+	assert_true(live->open_debug(&m, "ffff", &image) < 0);       /* does not wait for a writer */
+	assert_true(live->open_debug(&m, "", &image) < 0);
+	kill((pid_t)m.pid, SIGKILL);
+	assert_int_equal(waitpid((pid_t)m.pid, NULL, 0), (int)m.pid);
+}
+
+static void no_file_no_name(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	struct modules m = { 0 };
+	const struct symbol_frame *frame;
+	char text[64], want[64];
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	snapshot(&m);
+	frame = find(s, &m, (char *)code + 8, false);
+	assert_null(frame->function);
+	symbol_frame_name(frame, text, sizeof(text));
+	snprintf(want, sizeof(want), "[anon]+0x%lx", (unsigned long)code + 8);
+	assert_string_equal(text, want);
+	frame = find(s, &m, (void *)16, false);
+	assert_null(frame->module);
+	symbol_frame_name(frame, text, sizeof(text));
+	assert_string_equal(text, "0x10");
+	munmap(code, 4096);
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+static void the_vdso_is_read_from_memory(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	const char *vdso = (const char *)getauxval(AT_SYSINFO_EHDR);
+	struct modules m = { 0 };
+	size_t named = 0;
+
+	(void)state;
+	if (!vdso) {
+		symbolizer_free(s);
+		skip();
+	}
+	snapshot(&m);
+	for (size_t at = 0; at < 4096 && modules_find(&m, (uintptr_t)vdso + at); at += 16) {
+		const struct symbol_frame *frame = find(s, &m, vdso + at, false);
+
+		assert_string_equal(frame->module, "[vdso]");
+		named += frame->function && strstr(frame->function, "gettime");
+	}
+	assert_true(named > 0);
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+static void open_files_are_limited(void **state)
+{
+	struct symbolizer_options options = { .files_max = 1 };
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, &options);
+	struct modules m = { 0 };
+	const struct symbol_frame *kept;
+	struct symbolizer_stats stats;
+	const char *libc = dlsym(RTLD_DEFAULT, "lsearch");
+
+	(void)state;
+	snapshot(&m);
+	kept = find(s, &m, library_function, false);
+	for (int i = 0; i < 4; i++) {
+		assert_string_equal(find(s, &m, libc + i, false)->function, "lsearch");
+		assert_string_equal(find(s, &m, (const char *)own_function_and_line + i, false)->function,
+				    "own_function_and_line");
+	}
+	assert_string_equal(kept->function, "library_function"); /* answers stay */
+	symbolizer_stats(s, &stats);
+	assert_int_equal(stats.opened, 9);
+	assert_int_equal(stats.closed, 8);
+	assert_true(stats.bytes > 0);
+	find(s, &m, libc, false);
+	symbolizer_stats(s, &stats);
+	assert_int_equal(stats.opened, 9); /* known: nothing is opened */
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+/* ---- a recording and its replay ---- */
+
+struct recorded {
+	struct module module;
+	char path[256];
+	uint64_t offset;
+	bool is_return;
+	struct symbol_frames *frames;
+};
+struct recording {
+	struct recorded items[8];
+	size_t count;
+};
+
+static void record(void *arg, const struct module *module, uint64_t offset, bool is_return,
+		   const struct symbol_frames *frames)
+{
+	struct recording *recording = arg;
+	struct recorded *item = &recording->items[recording->count++];
+	size_t size = sizeof(*frames) + frames->count * sizeof(frames->frames[0]);
+
+	item->module = *module;
+	snprintf(item->path, sizeof(item->path), "%s", module->path);
+	item->module.path = item->path;
+	item->offset = offset;
+	item->is_return = is_return;
+	item->frames = xmalloc(size);
+	memcpy(item->frames, frames, size);
+}
+
+static void a_replay_says_what_the_recording_said(void **state)
+{
+	struct recording recording = { .count = 0 };
+	struct symbolizer_options options = { .on_new = record, .arg = &recording };
+	struct symbolizer *live = symbolizer_new(&symbol_source_live, &options);
+	struct symbolizer *replay = symbolizer_new(&symbol_source_none, NULL);
+	struct modules m = { 0 }, old = { 0 };
+	const void *own = own_address(), *libc = dlsym(RTLD_DEFAULT, "lsearch");
+	const struct symbol_frame *a, *b;
+
+	(void)state;
+	snapshot(&m);
+	find(live, &m, own, true);
+	find(live, &m, libc, false);
+	find(live, &m, libc, false);
+	assert_int_equal(recording.count, 2);
+	for (size_t i = 0; i < m.map_count; i++)
+		assert_true(modules_add(&old, modules_of(&m, &m.maps[i]), &m.maps[i]));
+	for (size_t i = 0; i < recording.count; i++) {
+		struct recorded *item = &recording.items[i];
+
+		symbolizer_put(replay, &item->module, item->offset, item->is_return, item->frames);
+		free(item->frames);
+	}
+	a = find(live, &m, own, true);
+	b = find(replay, &old, own, true);
+	assert_ptr_not_equal(a->function, b->function);
+	assert_string_equal(a->function, b->function);
+	assert_string_equal(a->module, b->module);
+	assert_string_equal(a->file, b->file);
+	assert_true(a->line == b->line && a->offset == b->offset);
+	assert_string_equal(find(replay, &old, libc, false)->function, "lsearch");
+	/* not recorded: no name, and nothing is opened, though the files are there */
+	b = find(replay, &old, (const char *)libc + 1, false);
+	assert_null(b->function);
+	assert_string_equal(b->module, find(live, &m, libc, false)->module);
+	assert_true(b->offset == find(live, &m, libc, false)->offset + 1);
+	symbolizer_free(live);
+	symbolizer_free(replay);
+	modules_fini(&m);
+	modules_fini(&old);
+}
+
+#define TEST(name) cmocka_unit_test(name)
+#define TEST_DIR(name) cmocka_unit_test_setup_teardown(name, workdir_make, workdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(own_function_and_line),
+		TEST(library_function),
+		TEST(return_addresses_belong_to_the_call),
+		TEST_DIR(a_deleted_file_is_still_read),
+		TEST_DIR(a_replaced_file_gives_no_names),
+		TEST_DIR(debug_files_of_a_container),
+		TEST(no_file_no_name),
+		TEST(the_vdso_is_read_from_memory),
+		TEST(open_files_are_limited),
+		TEST(a_replay_says_what_the_recording_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

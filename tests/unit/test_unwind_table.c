@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tables out of sections made up here: which rows there are, the index, and where mappings lie. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "cfi.h"
+#include "symbol/unwind_table.h"
+
+#define CODE 0x401000ULL
+#define BASE 0x400000ULL
+#define CODE_BYTES 0x30000ULL
+#define P(...) (const unsigned char[]){ __VA_ARGS__ }, sizeof((const unsigned char[]){ __VA_ARGS__ })
+#define PUSH P(0x41, 0x0e, 16)   /* CFA = sp + 8, from + 1 sp + 16 */
+
+static struct unwind_table build(const struct cfi *cfi)
+{
+	struct unwind_table table;
+	struct cfi_image made;
+
+	cfi_image(&made, cfi, CODE, CODE_BYTES);
+	assert_int_equal(unwind_table_build(&made.image, &table), 0);
+	assert_true(unwind_table_check(&table));
+	assert_int_equal(table.base, BASE);
+	assert_int_equal(table.pages, 4);
+	free(made.file);
+	return table;
+}
+
+static struct cfi begin(void)
+{
+	struct cfi cfi = { 0 };
+
+	cfi_cie(&cfi, "zR", 0x1b);
+	return cfi;
+}
+
+static void expect(const struct unwind_table *t, uint64_t vaddr, int rule, int cfa)
+{
+	const struct gmt_unwind_row *row = unwind_table_find(t, vaddr);
+
+	assert_non_null(row);
+	assert_int_equal(row->rule, rule);
+	assert_int_equal(row->cfa, cfa);
+}
+
+static void rows_are_sorted_and_merged(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_table t;
+
+	(void)state;
+	cfi_fde(&cfi, CODE + 0x40, 0x20, PUSH);
+	cfi_fde(&cfi, CODE, 0x20, PUSH);
+	cfi_fde(&cfi, CODE + 0x20, 0x20, P(0x0e, 16));   /* goes on as the one before ends */
+	t = build(&cfi);
+	/* none; sp 1; sp 2; sp 1; sp 2; none */
+	assert_int_equal(t.rows, 6);
+	assert_int_equal(t.fdes, 3);
+	expect(&t, BASE, GMT_UNWIND_NONE, 0);
+	expect(&t, CODE - 1, GMT_UNWIND_NONE, 0);
+	expect(&t, CODE, GMT_UNWIND_SP, 1);
+	expect(&t, CODE + 1, GMT_UNWIND_SP, 2);
+	expect(&t, CODE + 0x3f, GMT_UNWIND_SP, 2);
+	expect(&t, CODE + 0x40, GMT_UNWIND_SP, 1);
+	expect(&t, CODE + 0x5f, GMT_UNWIND_SP, 2);
+	expect(&t, CODE + 0x60, GMT_UNWIND_NONE, 0);
+	assert_null(unwind_table_find(&t, BASE - 1));
+	assert_null(unwind_table_find(&t, BASE + 0x40000));
+	unwind_table_fini(&t);
+}
+
+static void padding_costs_no_row(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_table t;
+
+	(void)state;
+	cfi_fde(&cfi, CODE, 0x11, PUSH);
+	cfi_fde(&cfi, CODE + 0x20, 0x10, PUSH);
+	cfi_fde(&cfi, CODE + 0x40, 0x10, PUSH);   /* 16 bytes that may be a function */
+	cfi_fde(&cfi, CODE + 0x58, 0x10, PUSH);   /* not aligned: it may be anything */
+	t = build(&cfi);
+	expect(&t, CODE + 0x11, GMT_UNWIND_SP, 2);
+	expect(&t, CODE + 0x20, GMT_UNWIND_SP, 1);
+	expect(&t, CODE + 0x30, GMT_UNWIND_NONE, 0);
+	expect(&t, CODE + 0x50, GMT_UNWIND_NONE, 0);
+	expect(&t, CODE + 0x58, GMT_UNWIND_SP, 1);
+	unwind_table_fini(&t);
+}
+
+static void overlaps_and_strays(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_table t;
+
+	(void)state;
+	cfi_fde(&cfi, CODE, 0x100, P(0x0e, 24));
+	cfi_fde(&cfi, CODE + 0x10, 0x10, P(0x0e, 32));         /* inside the other */
+	cfi_fde(&cfi, CODE + 0x200, 0x10, P(0x0e, 40));
+	cfi_fde(&cfi, CODE + 0x200, 0x20, P(0x0e, 48));        /* begins at the same place, longer */
+	cfi_fde(&cfi, CODE - 0x10, 0x10, P(0x0e, 56));         /* no code there */
+	cfi_fde(&cfi, CODE + 0x300, 0, P(0x0e, 56));
+	cfi_fde(&cfi, CODE + CODE_BYTES - 8, 0x100, P(0x0e, 64)); /* ends behind the code */
+	t = build(&cfi);
+	assert_int_equal(t.fdes, 4);
+	expect(&t, CODE + 0xf, GMT_UNWIND_SP, 3);
+	expect(&t, CODE + 0x10, GMT_UNWIND_SP, 4);
+	expect(&t, CODE + 0x20, GMT_UNWIND_NONE, 0);
+	expect(&t, CODE + 0x21f, GMT_UNWIND_SP, 6);
+	expect(&t, CODE - 0x10, GMT_UNWIND_NONE, 0);
+	expect(&t, CODE + CODE_BYTES - 1, GMT_UNWIND_SP, 8);
+	expect(&t, CODE + CODE_BYTES, GMT_UNWIND_NONE, 0);
+	unwind_table_fini(&t);
+}
+
+/* A page without a row of its own, rows at the very boundaries. */
+static void index_of_pages(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_table t;
+
+	(void)state;
+	cfi_fde(&cfi, BASE + 0xfff0, 0x20020, P(0x50, 0x0e, 16));   /* row at + 0x10: a page's start */
+	t = build(&cfi);
+	assert_int_equal(t.rows, 4);
+	assert_int_equal(t.words[0].page.first, 0);
+	assert_int_equal(t.words[0].page.end, 2);
+	assert_int_equal(t.words[1].page.first, 2);
+	assert_int_equal(t.words[1].page.end, 3);
+	assert_int_equal(t.words[2].page.first, 3);
+	assert_int_equal(t.words[2].page.end, 3);
+	expect(&t, BASE + 0xffff, GMT_UNWIND_SP, 1);
+	expect(&t, BASE + 0x10000, GMT_UNWIND_SP, 2);
+	expect(&t, BASE + 0x2ffff, GMT_UNWIND_SP, 2);
+	expect(&t, BASE + 0x30010, GMT_UNWIND_NONE, 0);
+	unwind_table_fini(&t);
+}
+
+static void eval_ranges(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_table t;
+
+	(void)state;
+	cfi_fde(&cfi, CODE, 0x100, PUSH);
+	t = build(&cfi);
+	unwind_table_mark_eval(&t, CODE + 0x10, CODE + 0x20);
+	assert_true(unwind_table_check(&t));
+	assert_int_equal(t.rows, 6);
+	expect(&t, CODE + 0xf, GMT_UNWIND_SP, 2);
+	expect(&t, CODE + 0x10, GMT_UNWIND_SP | GMT_UNWIND_EVAL, 2);
+	expect(&t, CODE + 0x1f, GMT_UNWIND_SP | GMT_UNWIND_EVAL, 2);
+	expect(&t, CODE + 0x20, GMT_UNWIND_SP, 2);
+	unwind_table_mark_eval(&t, CODE, CODE + 0x100);   /* whole rows */
+	assert_int_equal(t.rows, 6);
+	expect(&t, CODE + 0xff, GMT_UNWIND_SP | GMT_UNWIND_EVAL, 2);
+	expect(&t, CODE + 0x100, GMT_UNWIND_NONE, 0);
+	unwind_table_mark_eval(&t, BASE - 1, CODE);       /* not in the module */
+	unwind_table_mark_eval(&t, CODE, BASE + 0x40000);
+	assert_int_equal(t.rows, 6);
+	unwind_table_fini(&t);
+}
+
+static void without_eh_frame(void **state)
+{
+	struct unwind_table t;
+	struct cfi_image made;
+	struct cfi cfi = begin();
+
+	(void)state;
+	cfi_image(&made, &cfi, CODE, CODE_BYTES);
+	made.image.section_count = 0;
+	assert_int_equal(unwind_table_build(&made.image, &t), 0);
+	assert_int_equal(t.rows, 1);
+	assert_true(unwind_table_check(&t));
+	expect(&t, CODE, GMT_UNWIND_NONE, 0);
+	unwind_table_fini(&t);
+	made.image.segments[0].executable = false;
+	assert_int_equal(unwind_table_build(&made.image, &t), -ENOEXEC);
+	made.image.segments[0].executable = true;
+	made.image.machine = EM_AARCH64;
+	made.image.section_count = 1;
+	assert_int_equal(unwind_table_build(&made.image, &t), -ENOTSUP);
+	made.image.machine = EM_X86_64;
+	made.section.size = 1 << 20;   /* behind the end of the file */
+	assert_int_equal(unwind_table_build(&made.image, &t), -EIO);
+	made.section.size = 300ULL << 20;
+	assert_int_equal(unwind_table_build(&made.image, &t), -E2BIG);
+	unwind_table_fini(&t);
+	free(made.file);
+}
+
+/* Where the header leads, and how far the section goes without a section header. */
+static void header_without_sections(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_section section;
+	struct unwind_table t;
+	struct cfi_image made;
+	uint64_t hdr;
+
+	(void)state;
+	cfi_fde(&cfi, CODE, 0x20, PUSH);
+	cfi_put(&cfi, 0, 4);
+	hdr = cfi.size;
+	cfi_bytes(&cfi, P(1, 0x1b, 3, 0x3b));
+	cfi_put(&cfi, -(hdr + 4), 4);
+	cfi_put(&cfi, 1, 4);
+	cfi_image(&made, &cfi, CODE, CODE_BYTES);
+	made.image.section_count = 0;
+	made.image.eh_frame_hdr = CFI_VADDR + hdr;
+	assert_true(unwind_find_section(&made.image, &section));
+	assert_int_equal(section.vaddr, CFI_VADDR);
+	assert_int_equal(section.size, cfi.size);
+	assert_true(section.stop_at_zero);
+	assert_int_equal(unwind_table_build(&made.image, &t), 0);
+	assert_int_equal(t.fdes, 1);
+	assert_false(t.is_damaged);
+	unwind_table_fini(&t);
+	free(made.file);
+}
+
+/* File offset and vaddr differ, as in libcuda. */
+static void mappings(void **state)
+{
+	struct gmt_unwind_mapping mapping = { 0 };
+	struct image image = { .segment_count = 2 };
+
+	(void)state;
+	image.segments[0] = (struct image_segment){ .vaddr = 0, .offset = 0, .file_size = 0x5000, .size = 0x5000 };
+	image.segments[1] = (struct image_segment){ .vaddr = 0x26100, .offset = 0x5100, .file_size = 0x3000, .size = 0x3000,
+						    .executable = true };
+	assert_true(unwind_table_map(&image, 0x7f0000005000, 0x7f0000009000, 0x5000, &mapping));
+	/* vaddr 0x26100 lies at start + 0x100; pc 0 is vaddr 0x20000 */
+	assert_int_equal(mapping.base, 0x7f0000005100 - 0x6100);
+	assert_int_equal(mapping.start, 0x7f0000005000);
+	assert_int_equal(mapping.end, 0x7f0000009000);
+	assert_true(unwind_table_map(&image, 0x7f0000006000, 0x7f0000007000, 0x6000, &mapping));   /* its second page */
+	assert_int_equal(mapping.base, 0x7f0000005100 - 0x6100);
+	assert_false(unwind_table_map(&image, 0x7f0000000000, 0x7f0000005000, 0, &mapping));
+	assert_false(unwind_table_map(&image, 0x7f0000009000, 0x7f000000a000, 0x9000, &mapping));
+	assert_false(unwind_table_map(&image, 0x9000, 0x9000, 0x5000, &mapping));
+	assert_false(unwind_table_map(&image, 0x9000, 0xa000, UINT64_MAX - 0xff, &mapping));
+}
+
+static void damaged_blobs_are_seen(void **state)
+{
+	struct cfi cfi = begin();
+	struct unwind_table t;
+
+	(void)state;
+	cfi_fde(&cfi, CODE, 0x100, PUSH);
+	cfi_fde(&cfi, CODE + 0x20000, 0x100, PUSH);
+	t = build(&cfi);
+	for (uint32_t i = 0; i < t.pages + t.rows; i++) {
+		union gmt_unwind_word old = t.words[i];
+
+		t.words[i].page.first = 0x7fffffff;   /* also a row's pc */
+		assert_false(i == t.pages + t.rows - 1 ? unwind_table_check(&t) && t.words[i].row.pc < 0x40000 :
+						         unwind_table_check(&t));
+		t.words[i] = old;
+		if (i < t.pages) {
+			t.words[i].page.end++;
+			assert_false(unwind_table_check(&t));
+			t.words[i] = old;
+		}
+	}
+	assert_true(unwind_table_check(&t));
+	t.rows--;
+	assert_false(unwind_table_check(&t));
+	t.rows++;
+	unwind_table_fini(&t);
+	assert_false(unwind_table_check(&t));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_sorted_and_merged),
+		cmocka_unit_test(padding_costs_no_row),
+		cmocka_unit_test(overlaps_and_strays),
+		cmocka_unit_test(index_of_pages),
+		cmocka_unit_test(eval_ranges),
+		cmocka_unit_test(without_eh_frame),
+		cmocka_unit_test(header_without_sections),
+		cmocka_unit_test(mappings),
+		cmocka_unit_test(damaged_blobs_are_seen),
+	};
+
+	return cmocka_run_group_tests_name("unwind_table", tests, NULL, NULL);
+}

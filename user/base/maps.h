@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One line of /proc/PID/maps (proc_pid_maps(5)), from bytes. */
+#ifndef GPUMEMTRACE_BASE_MAPS_H
+#define GPUMEMTRACE_BASE_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `path` points into the line. */
+struct maps_line {
+	uint64_t start, end;      /* the range's text names its link in /proc/PID/map_files */
+	uint64_t offset;
+	uint64_t ino;             /* 0: not a file */
+	uint32_t dev_major, dev_minor;
+	bool executable;
+	bool deleted;             /* " (deleted)" was cut off path_len */
+	const char *path;
+	size_t path_len;          /* 0: anonymous */
+};
+
+/* 0 or -EINVAL if the text is not what the kernel writes. */
+int maps_parse_line(const char *line, size_t len, struct maps_line *map);
+
+#endif

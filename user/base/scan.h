@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading text that ends at a pointer, not at a NUL: what /proc gives. No read passes the end. */
+#ifndef GPUMEMTRACE_BASE_SCAN_H
+#define GPUMEMTRACE_BASE_SCAN_H
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct scan {
+	const char *at, *end;
+};
+
+/* Digits of a base up to 16; false if there is none, or if they are more than 64 bits. */
+static inline bool scan_number(struct scan *s, unsigned int base, uint64_t *value)
+{
+	uint64_t sum = 0;
+	const char *start = s->at;
+
+	for (; s->at < s->end; s->at++) {
+		int ch = tolower((unsigned char)*s->at);
+		unsigned int digit = base;
+
+		if (isdigit(ch))
+			digit = (unsigned int)(ch - '0');
+		else if (ch >= 'a' && ch <= 'f')
+			digit = (unsigned int)(ch - 'a') + 10;
+		if (digit >= base)
+			break;
+		if (sum > (UINT64_MAX - digit) / base)
+			return false;
+		sum = sum * base + digit;
+	}
+	*value = sum;
+	return s->at > start;
+}
+
+static inline bool scan_char(struct scan *s, char wanted)
+{
+	if (s->at >= s->end || *s->at != wanted)
+		return false;
+	s->at++;
+	return true;
+}
+
+static inline void scan_blanks(struct scan *s)
+{
+	while (s->at < s->end && (*s->at == ' ' || *s->at == '\t'))
+		s->at++;
+}
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See intern.h. */
+#include "symbol/intern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct intern_text {
+	struct intern_text *next;   /* of the same hash */
+	char text[];
+};
+
+uint64_t intern_hash(uint64_t seed, const void *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+
+	while (size--)
+		seed = (seed ^ *at++) * 0x100000001b3ULL;
+	return seed;
+}
+
+void intern_init(struct intern *in)
+{
+	in->bytes = 0;
+	hash_init(&in->chains, sizeof(struct intern_text *));
+}
+
+void intern_fini(struct intern *in)
+{
+	struct intern_text *text, *next;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&in->chains, &pos, NULL, &value)) {
+		for (memcpy(&text, value, sizeof(text)); text; text = next) {
+			next = text->next;
+			free(text);
+		}
+	}
+	hash_fini(&in->chains);
+}
+
+const char *intern(struct intern *in, const char *text)
+{
+	struct intern_text **head, *item;
+	size_t len;
+
+	if (!text)
+		return NULL;
+	len = strlen(text);
+	head = hash_put(&in->chains, intern_hash(INTERN_SEED, text, len), NULL);
+	for (item = *head; item; item = item->next) {
+		if (!strcmp(item->text, text))
+			return item->text;
+	}
+	item = xmalloc(sizeof(*item) + len + 1);
+	memcpy(item->text, text, len + 1);
+	item->next = *head;
+	*head = item;
+	in->bytes += sizeof(*item) + len + 1;
+	return item->text;
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See owners.h; the format is described at the top of owners.conf. */
+#include "symbol/owners.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define FILE_MAX (1u << 20)
+#define WORD_MAX 256
+
+/* X(NAME, keyword): what a glob is compared with. */
+#define KEYS(X)                                                                   \
+	X(MODULE, "module")                                                       \
+	X(FUNCTION, "function")                                                   \
+	X(FILE, "file")
+enum key {
+#define X(name, keyword) KEY_##name,
+	KEYS(X)
+#undef X
+	KEY_COUNT
+};
+
+struct glob {
+	enum key key;
+	char *pattern;
+};
+
+struct rule {
+	struct owners_match says;
+	size_t glob_count;      /* those of one key stand together */
+	struct glob *globs;
+};
+
+struct owners {
+	struct rule *rules;
+	size_t rule_count;
+	char **names;
+	size_t name_count;
+};
+
+/* Where the parser is, and where it says what is wrong. */
+struct parser {
+	const char *name;
+	unsigned int line;
+	const char *at, *end;   /* of the line */
+	char *why;
+	size_t why_size;
+};
+
+static uint16_t owner_named(struct owners *owners, const char *name)
+{
+	for (size_t i = 0; i < owners->name_count; i++) {
+		if (!strcmp(owners->names[i], name))
+			return (uint16_t)i;
+	}
+	owners->names = xreallocarray(owners->names, owners->name_count + 1, sizeof(char *));
+	owners->names[owners->name_count] = xstrdup(name);
+	return (uint16_t)owners->name_count++;
+}
+
+struct owners *owners_new(void)
+{
+	struct owners *owners = xcalloc(1, sizeof(*owners));
+
+	owner_named(owners, "unknown");
+	owner_named(owners, "application");
+	return owners;
+}
+
+static void free_globs(struct rule *rule)
+{
+	for (size_t i = 0; i < rule->glob_count; i++)
+		free(rule->globs[i].pattern);
+	free(rule->globs);
+}
+
+void owners_free(struct owners *owners)
+{
+	if (!owners)
+		return;
+	for (size_t i = 0; i < owners->rule_count; i++)
+		free_globs(&owners->rules[i]);
+	for (size_t i = 0; i < owners->name_count; i++)
+		free(owners->names[i]);
+	free(owners->rules);
+	free(owners->names);
+	free(owners);
+}
+
+__attribute__((format(printf, 2, 3))) static int wrong(struct parser *p, const char *format, ...)
+{
+	int used = snprintf(p->why, p->why_size, "%s:%u: ", p->name, p->line);
+	va_list args;
+
+	va_start(args, format);
+	if (used >= 0 && (size_t)used < p->why_size)
+		vsnprintf(p->why + used, p->why_size - (size_t)used, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* The next word: up to a blank, or between quotation marks. 1, 0 at the end of the line, or -EINVAL. */
+static int next_word(struct parser *p, char *word, bool *quoted)
+{
+	size_t len = 0;
+	char stop;
+
+	while (p->at < p->end && (*p->at == ' ' || *p->at == '\t' || *p->at == '\r'))
+		p->at++;
+	if (p->at == p->end || *p->at == '#')
+		return 0;
+	stop = *p->at == '"' ? '"' : ' ';
+	*quoted = stop == '"';
+	p->at += *quoted;
+	for (; p->at < p->end && *p->at != stop && (*quoted || (*p->at != '\t' && *p->at != '\r')); p->at++) {
+		if (len == WORD_MAX - 1)
+			return wrong(p, "a word of more than %d characters", WORD_MAX - 1);
+		if (!*p->at)
+			return wrong(p, "a NUL character");
+		word[len++] = *p->at;
+	}
+	word[len] = '\0';
+	if (*quoted && p->at == p->end)
+		return wrong(p, "no closing quotation mark");
+	p->at += *quoted;
+	if (!len)
+		return wrong(p, "an empty word");
+	return 1;
+}
+
+static bool find_key(const char *word, enum key *key)
+{
+	static const char *const keywords[] = {
+#define X(name, keyword) keyword,
+		KEYS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < KEY_COUNT; i++) {
+		if (!strcmp(word, keywords[i])) {
+			*key = (enum key)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "module GLOB ... function GLOB ..." to the end of the line. */
+static int parse_globs(struct parser *p, struct rule *rule)
+{
+	bool quoted, has_key = false, used[KEY_COUNT] = { false };
+	char word[WORD_MAX];
+	size_t before = 0;
+	enum key key = KEY_MODULE, next;
+	int got;
+
+	while ((got = next_word(p, word, &quoted)) > 0) {
+		if (!quoted && find_key(word, &next)) {
+			if (has_key && rule->glob_count == before)
+				return wrong(p, "a pattern is missing before \"%s\"", word);
+			if (used[next])
+				return wrong(p, "\"%s\" twice in a rule", word);
+			key = next;
+			used[key] = has_key = true;
+			before = rule->glob_count;
+			continue;
+		}
+		if (!has_key)
+			return wrong(p, "\"module\", \"function\" or \"file\" is expected, not \"%s\"", word);
+		rule->globs = xreallocarray(rule->globs, rule->glob_count + 1, sizeof(*rule->globs));
+		rule->globs[rule->glob_count++] = (struct glob){ key, xstrdup(word) };
+	}
+	if (!got && (!has_key || rule->glob_count == before))
+		return wrong(p, "the rule has no pattern");
+	return got;
+}
+
+static int parse_rule(struct owners *owners, struct parser *p)
+{
+	static const struct {
+		const char *word;
+		enum owners_verb verb;
+	} verbs[] = { { "owner", OWNERS_OWNER }, { "carrier", OWNERS_CARRIER }, { "skip", OWNERS_SKIP } };
+	struct rule rule = { 0 };
+	char word[WORD_MAX];
+	enum key key;
+	bool quoted;
+	int got = next_word(p, word, &quoted);
+
+	if (got <= 0)
+		return got;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (!strcmp(word, verbs[i].word))
+			rule.says.verb = verbs[i].verb;
+	}
+	if (!rule.says.verb)
+		return wrong(p, "\"owner\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
+	if (rule.says.verb != OWNERS_SKIP) {
+		got = next_word(p, word, &quoted);
+		if (got < 0)
+			return got;
+		if (!got || (!quoted && find_key(word, &key)))
+			return wrong(p, "the owner's name is missing");
+		if (owners->name_count == OWNERS_MAX)
+			return wrong(p, "too many owners");
+		rule.says.owner = owner_named(owners, word);
+	}
+	got = parse_globs(p, &rule);
+	if (got < 0) {
+		free_globs(&rule);
+		return got;
+	}
+	owners->rules = xreallocarray(owners->rules, owners->rule_count + 1, sizeof(*owners->rules));
+	owners->rules[owners->rule_count++] = rule;
+	return 0;
+}
+
+int owners_add(struct owners *owners, const char *name, const char *text, size_t len, char *why, size_t why_size)
+{
+	struct parser p = { .name = name, .why = why, .why_size = why_size };
+	const char *at = text, *end = text + len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		int err;
+
+		p.line++;
+		p.at = at;
+		p.end = newline ? newline : end;
+		err = parse_rule(owners, &p);
+		if (err)
+			return err;
+		at = p.end + 1;
+	}
+	return 0;
+}
+
+int owners_add_file(struct owners *owners, const char *path, char *why, size_t why_size)
+{
+	size_t used = 0;
+	ssize_t got = 1;
+	char *text;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0) {
+		err = -errno;
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	text = xmalloc(FILE_MAX);
+	while (got > 0 && used < FILE_MAX) {
+		got = read(fd, text + used, FILE_MAX - used);
+		used += got > 0 ? (size_t)got : 0;
+	}
+	if (got < 0)
+		err = -errno;
+	else if (used == FILE_MAX)
+		err = -EFBIG;
+	close(fd);
+	if (err)
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
+	else
+		err = owners_add(owners, path, text, used, why, why_size);
+	free(text);
+	return err;
+}
+
+int owners_add_builtin(struct owners *owners, char *why, size_t why_size)
+{
+	return owners_add(owners, "built-in owners.conf", owners_builtin,
+			  (size_t)(owners_builtin_end - owners_builtin), why, why_size);
+}
+
+int owners_add_standard(struct owners *owners, char *why, size_t why_size)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	char paths[2][512] = { "", "/etc/gpumemtrace/owners.conf" };
+
+	if (config && config[0])
+		snprintf(paths[0], sizeof(paths[0]), "%s/gpumemtrace/owners.conf", config);
+	else if (home && home[0])
+		snprintf(paths[0], sizeof(paths[0]), "%s/.config/gpumemtrace/owners.conf", home);
+	for (size_t i = 0; i < 2; i++) {
+		int err = paths[i][0] ? owners_add_file(owners, paths[i], why, why_size) : -ENOENT;
+
+		if (err && err != -ENOENT && err != -ENOTDIR)
+			return err;
+	}
+	why[0] = '\0';
+	return owners_add_builtin(owners, why, why_size);
+}
+
+static bool glob_matches(const struct glob *glob, const struct owners_frame *frame)
+{
+	const char *text = glob->key == KEY_MODULE ? frame->module
+			   : glob->key == KEY_FUNCTION ? frame->function
+						       : frame->file;
+	const char *slash;
+
+	if (!text)
+		return false;
+	if (glob->key == KEY_MODULE && !strchr(glob->pattern, '/')) {
+		slash = strrchr(text, '/');
+		text = slash ? slash + 1 : text;
+	}
+	return !fnmatch(glob->pattern, text, 0);
+}
+
+static bool rule_matches(const struct rule *rule, const struct owners_frame *frame)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < rule->glob_count; i++) {
+		if (i && rule->globs[i].key != rule->globs[i - 1].key) {
+			if (!any)
+				return false;
+			any = false;
+		}
+		any = any || glob_matches(&rule->globs[i], frame);
+	}
+	return any;
+}
+
+struct owners_match owners_match(const struct owners *owners, const struct owners_frame *frame)
+{
+	for (size_t i = 0; i < owners->rule_count; i++) {
+		if (rule_matches(&owners->rules[i], frame))
+			return owners->rules[i].says;
+	}
+	/* an address in no mapping says nothing, not even that it is somebody's own code */
+	return (struct owners_match){ .verb = frame->module || frame->function || frame->file ? OWNERS_NOTHING
+											       : OWNERS_SKIP };
+}
+
+uint16_t owners_decide(const struct owners_match *matches, size_t count)
+{
+	uint16_t carrier = OWNER_UNKNOWN;
+
+	for (size_t i = 0; i < count; i++) {
+		switch ((enum owners_verb)matches[i].verb) {
+		case OWNERS_OWNER:
+			return matches[i].owner;
+		case OWNERS_CARRIER:
+			carrier = matches[i].owner;
+			break;
+		case OWNERS_NOTHING:
+			return carrier ? carrier : OWNER_APPLICATION;
+		case OWNERS_SKIP:
+			break;
+		}
+	}
+	return carrier;
+}
+
+uint16_t owners_of(const struct owners *owners, const struct owners_frame *frames, size_t count)
+{
+	struct owners_match *matches = xcalloc(count + 1, sizeof(*matches));
+	uint16_t owner;
+
+	for (size_t i = 0; i < count; i++)
+		matches[i] = owners_match(owners, &frames[i]);
+	owner = owners_decide(matches, count);
+	free(matches);
+	return owner;
+}
+
+size_t owners_count(const struct owners *owners)
+{
+	return owners->name_count;
+}
+
+const char *owners_name(const struct owners *owners, uint16_t owner)
+{
+	return owner < owners->name_count ? owners->names[owner] : owners->names[OWNER_UNKNOWN];
+}

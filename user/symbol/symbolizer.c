@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See symbolizer.h. */
+#include "symbol/symbolizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "symbol/demangle.h"
+#include "symbol/elfsym.h"
+#include "symbol/intern.h"
+#include "symbol/lines.h"
+
+#define NAME_MAX_BYTES 1024
+
+/* A file, as all processes share it. */
+struct file {
+	const char *name, *path;
+	struct hash answers;        /* key_of() -> struct symbol_frames * */
+	bool was_open;              /* shape is known */
+	bool is_open;
+	bool counted_failed;
+	uint32_t failed_pid;        /* it could not be opened through this process */
+	uint64_t used;              /* when, by the symbolizer's count */
+	size_t bytes;
+	struct image shape;         /* headers of the file, good when it is closed too */
+	struct image image;
+	struct elfsym symbols;
+	struct lines *lines;
+};
+
+struct symbolizer {
+	const struct symbol_source *source;
+	struct symbolizer_options options;
+	struct hash by_key;         /* what a file is -> index + 1 */
+	struct file **files;
+	size_t count;
+	struct intern texts;
+	struct hash nowhere;        /* address -> struct symbol_frames *, in no mapping */
+	struct symbolizer_stats stats;
+	size_t open_count;
+};
+
+struct symbolizer *symbolizer_new(const struct symbol_source *source, const struct symbolizer_options *options)
+{
+	struct symbolizer *s = xcalloc(1, sizeof(*s));
+
+	s->source = source;
+	if (options)
+		s->options = *options;
+	if (!s->options.width || s->options.width >= NAME_MAX_BYTES)
+		s->options.width = SYMBOLIZER_WIDTH;
+	if (!s->options.memory_max)
+		s->options.memory_max = SYMBOLIZER_MEMORY;
+	if (!s->options.files_max)
+		s->options.files_max = SYMBOLIZER_FILES;
+	hash_init(&s->by_key, sizeof(uint32_t));
+	hash_init(&s->nowhere, sizeof(struct symbol_frames *));
+	intern_init(&s->texts);
+	return s;
+}
+
+static void free_answers(struct hash *answers)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(answers, &pos, NULL, &value))
+		free(*(struct symbol_frames **)value);
+	hash_fini(answers);
+}
+
+static void close_file(struct symbolizer *s, struct file *file)
+{
+	if (!file->is_open)
+		return;
+	lines_close(file->lines); /* before the bytes that it reads */
+	file->lines = NULL;
+	elfsym_fini(&file->symbols);
+	image_close(&file->image);
+	file->is_open = false;
+	s->stats.bytes -= file->bytes;
+	s->open_count--;
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->count; i++) {
+		close_file(s, s->files[i]);
+		free_answers(&s->files[i]->answers);
+		free(s->files[i]);
+	}
+	free(s->files);
+	free_answers(&s->nowhere);
+	hash_fini(&s->by_key);
+	intern_fini(&s->texts);
+	free(s);
+}
+
+/* The same file in every process: by device and inode; a recorded one by its path and build id too. */
+static struct file *file_of(struct symbolizer *s, const struct module *module)
+{
+	uint64_t identity[3] = { module->kind, module->dev, module->ino }, key;
+	uint32_t *index;
+	bool is_new;
+
+	key = intern_hash(INTERN_SEED, identity, sizeof(identity));
+	key = intern_hash(key, module->path, strlen(module->path));
+	if (!module->ino)
+		key = intern_hash(key, module->build_id, strlen(module->build_id));
+	index = hash_put(&s->by_key, key, &is_new);
+	if (is_new) {
+		struct file *file = xcalloc(1, sizeof(*file));
+
+		s->files = xreallocarray(s->files, s->count + 1, sizeof(struct file *));
+		s->files[s->count] = file;
+		*index = (uint32_t)s->count++;
+		file->name = intern(&s->texts, module->name);
+		file->path = intern(&s->texts, module->path);
+		hash_init(&file->answers, sizeof(struct symbol_frames *));
+		s->stats.files++;
+	}
+	return s->files[*index];
+}
+
+static void close_oldest(struct symbolizer *s, const struct file *keep)
+{
+	while (s->open_count > 1 && (s->open_count > s->options.files_max || s->stats.bytes > s->options.memory_max)) {
+		struct file *oldest = NULL;
+
+		for (size_t i = 0; i < s->count; i++) {
+			struct file *file = s->files[i];
+
+			if (file->is_open && file != keep && (!oldest || file->used < oldest->used))
+				oldest = file;
+		}
+		close_file(s, oldest);
+		s->stats.closed++;
+	}
+}
+
+/* What is in the debug file is only read when the file itself lacks it. */
+static void read_symbols(struct symbolizer *s, struct file *file, const struct modules *modules)
+{
+	struct image debug = { .fd = -1 };
+	bool has_debug = false;
+	bool wants_lines = !s->options.no_lines;
+	bool complete = image_section(&file->image, ".symtab", 0) &&
+			(!wants_lines || image_section(&file->image, ".debug_info", 0));
+
+	if (!complete && s->source->open_debug && file->image.build_id[0])
+		has_debug = !s->source->open_debug(modules, file->image.build_id, &debug);
+	elfsym_read(&file->symbols, &file->image, has_debug ? &debug : NULL);
+	if (wants_lines)
+		file->lines = lines_open(&file->image);
+	if (wants_lines && !file->lines && has_debug)
+		file->lines = lines_open(&debug);
+	if (has_debug)
+		image_close(&debug);
+	file->bytes = elfsym_bytes(&file->symbols) + lines_bytes(file->lines);
+}
+
+static void open_file(struct symbolizer *s, struct file *file, const struct modules *modules,
+		      const struct module_map *map)
+{
+	if (file->is_open || !s->source->open_module || file->failed_pid == modules->pid ||
+	    modules_of(modules, map)->kind > MODULE_VDSO)
+		return;
+	if (s->source->open_module(modules, map, &file->image)) {
+		file->failed_pid = modules->pid;
+		s->stats.files_failed += !file->counted_failed && !file->was_open;
+		file->counted_failed = true;
+		return;
+	}
+	read_symbols(s, file, modules);
+	if (!file->was_open) {
+		s->stats.files_unnamed += !file->symbols.count;
+		s->stats.files_with_lines += !!file->lines;
+		s->stats.files_failed -= file->counted_failed;
+	}
+	file->shape = file->image;
+	file->shape.fd = -1;
+	file->shape.bytes = file->shape.owned = NULL;
+	file->shape.sections = NULL;
+	file->shape.section_names = NULL;
+	file->shape.section_count = 0;
+	file->is_open = file->was_open = true;
+	s->open_count++;
+	s->stats.opened++;
+	s->stats.bytes += file->bytes;
+	close_oldest(s, file);
+}
+
+/* Without its file, a module's vaddrs are not known, only offsets in the file: never mixed up. */
+static uint64_t key_of(uint64_t offset, bool is_return, bool is_vaddr)
+{
+	return offset << 1 | is_return | (uint64_t)!is_vaddr << 63;
+}
+
+static struct symbol_frames *new_frames(size_t count)
+{
+	struct symbol_frames *frames = xcalloc(1, sizeof(*frames) + count * sizeof(frames->frames[0]));
+
+	frames->count = (uint32_t)count;
+	return frames;
+}
+
+static const char *readable(struct symbolizer *s, const char *symbol)
+{
+	char name[NAME_MAX_BYTES];
+
+	if (!symbol)
+		return NULL;
+	demangle_short(symbol, s->options.width, name, sizeof(name));
+	return intern(&s->texts, name);
+}
+
+static struct symbol_frames *look_up(struct symbolizer *s, struct file *file, uint64_t vaddr, bool is_return,
+				     bool is_vaddr)
+{
+	struct lines_place places[LINES_DEPTH] = { { 0 } };
+	uint64_t asked = vaddr - is_return; /* a call may be the last instruction of its function */
+	size_t count = is_vaddr && file->lines ? lines_find(file->lines, asked, places, LINES_DEPTH) : 0;
+	struct symbol_frames *frames = new_frames(count ? count : 1);
+	const char *symbol = NULL;
+
+	if (is_vaddr && file->is_open)
+		symbol = elfsym_find(&file->symbols, &file->image, asked);
+	for (size_t i = 0; i < frames->count; i++) {
+		bool inlined = i + 1 < frames->count;
+
+		frames->frames[i] = (struct symbol_frame){
+			.function = readable(s, inlined ? places[i].function : symbol),
+			.module = file->name,
+			.path = file->path,
+			.file = intern(&s->texts, places[i].file),
+			.line = places[i].line,
+			.inlined = inlined,
+			.offset = vaddr,
+		};
+	}
+	return frames;
+}
+
+static void count_answer(struct symbolizer *s, const struct symbol_frames *frames)
+{
+	s->stats.answers++;
+	s->stats.named += frames->frames[frames->count - 1].function != NULL;
+	s->stats.with_lines += frames->frames[0].line != 0;
+}
+
+static const struct symbol_frames *find_nowhere(struct symbolizer *s, uint64_t address)
+{
+	struct symbol_frames **slot = hash_put(&s->nowhere, address, NULL);
+
+	if (!*slot) {
+		*slot = new_frames(1);
+		(*slot)->frames[0].offset = address;
+		count_answer(s, *slot);
+	}
+	return *slot;
+}
+
+const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules *modules, uint64_t address,
+					    bool is_return)
+{
+	/* a return address behind the last instruction of a mapping belongs to it */
+	struct module_map *map = modules_find(modules, address - is_return);
+	struct symbol_frames **slot, *frames;
+	struct module *module;
+	bool is_vaddr = true;
+	struct file *file;
+	uint64_t vaddr;
+
+	s->stats.asked++;
+	if (!map)
+		return find_nowhere(s, address);
+	module = modules_of(modules, map);
+	file = file_of(s, module);
+	file->used = s->stats.asked;
+	if (!map->has_bias && module->kind <= MODULE_VDSO) {
+		if (!file->was_open)
+			open_file(s, file, modules, map);
+		if (file->was_open)
+			modules_set_image(modules, map->module, &file->shape);
+	}
+	is_vaddr = module->kind > MODULE_VDSO || map->has_bias;
+	vaddr = module->kind <= MODULE_VDSO ? modules_vaddr(map, address) : address;
+	slot = hash_put(&file->answers, key_of(vaddr, is_return, is_vaddr), NULL);
+	if (*slot)
+		return *slot;
+	open_file(s, file, modules, map);
+	frames = look_up(s, file, vaddr, is_return, is_vaddr);
+	*slot = frames;
+	count_answer(s, frames);
+	if (s->options.on_new && is_vaddr)
+		s->options.on_new(s->options.arg, module, vaddr, is_return, frames);
+	return frames;
+}
+
+void symbolizer_put(struct symbolizer *s, const struct module *module, uint64_t offset, bool is_return,
+		    const struct symbol_frames *frames)
+{
+	struct file *file = file_of(s, module);
+	struct symbol_frames **slot = hash_put(&file->answers, key_of(offset, is_return, true), NULL);
+
+	if (*slot || !frames->count)
+		return;
+	*slot = new_frames(frames->count);
+	for (size_t i = 0; i < frames->count; i++) {
+		struct symbol_frame *frame = &(*slot)->frames[i];
+
+		*frame = frames->frames[i];
+		frame->function = intern(&s->texts, frame->function);
+		frame->file = intern(&s->texts, frame->file);
+		frame->module = file->name;
+		frame->path = file->path;
+		frame->offset = offset;
+	}
+	count_answer(s, *slot);
+}
+
+void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *stats)
+{
+	*stats = s->stats;
+}
+
+void symbol_frame_name(const struct symbol_frame *frame, char *out, size_t size)
+{
+	unsigned long long offset = frame->offset;
+
+	if (frame->function)
+		snprintf(out, size, "%s", frame->function);
+	else if (frame->module)
+		snprintf(out, size, "%s+0x%llx", frame->module, offset);
+	else
+		snprintf(out, size, "0x%llx", offset);
+}
+
+void symbol_frame_text(const struct symbol_frame *frame, char *out, size_t size)
+{
+	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+	size_t used;
+
+	symbol_frame_name(frame, out, size);
+	used = strlen(out);
+	if (frame->file && used < size)
+		snprintf(out + used, size - used, " (%s:%u)", slash ? slash + 1 : frame->file, frame->line);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses into names: function, module, file and line. Each address of a file is looked up once,
+ * whatever process it is asked for; files are kept open up to a limit, the one asked for longest ago
+ * goes first. Looking up may read files for milliseconds: not for the thread that drains the ring.
+ *
+ * Recordings: on_new hands out every answer once, symbolizer_put() takes it back in a replay, whose source
+ * is symbol_source_none. So a replay says what the recording run said, without any of its files.
+ *
+ * The one invariant: an answer, once given, never changes, and stays good until symbolizer_free().
+ * Not for several threads at once.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_SYMBOLIZER_H
+#define GPUMEMTRACE_SYMBOL_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/modules.h"
+#include "symbol/source.h"
+
+struct symbol_frame {
+	const char *function;   /* readable; NULL: no symbol covers the address */
+	const char *module;     /* the file's last part, "[vdso]", "[anon]"; NULL: in no mapping, or no native frame */
+	const char *path;       /* of the module; NULL likewise */
+	const char *file;       /* of the source; NULL unknown */
+	uint32_t line;          /* 0 unknown */
+	bool inlined;           /* into the frame behind it */
+	uint64_t offset;        /* vaddr in the module; without a module the address */
+};
+
+/* What one address stands for: inlined functions, innermost first, then the function itself. */
+struct symbol_frames {
+	uint32_t count;         /* at least 1 */
+	struct symbol_frame frames[];
+};
+
+struct symbolizer_options {
+	size_t width;           /* of function names, see demangle_short(); 0: SYMBOLIZER_WIDTH */
+	size_t memory_max;      /* for files kept open; 0: SYMBOLIZER_MEMORY */
+	size_t files_max;       /* kept open; 0: SYMBOLIZER_FILES */
+	bool no_lines;          /* functions only: libdw is not used */
+	/* Called for each new answer in a module, before symbolizer_find() returns, unless all that is known is
+	 * an offset in a file that could not be opened; may be NULL. */
+	void (*on_new)(void *arg, const struct module *module, uint64_t offset, bool is_return,
+		       const struct symbol_frames *frames);
+	void *arg;
+};
+
+#define SYMBOLIZER_WIDTH 160
+#define SYMBOLIZER_MEMORY ((size_t)512 << 20)
+#define SYMBOLIZER_FILES 64
+
+struct symbolizer_stats {
+	uint64_t asked, answers; /* questions, different addresses among them */
+	uint64_t named, with_lines; /* of the answers */
+	uint32_t files;         /* seen in stacks */
+	uint32_t files_failed;  /* could not be opened: module+offset */
+	uint32_t files_unnamed; /* have no symbols at all */
+	uint32_t files_with_lines;
+	uint32_t opened, closed; /* closed: by the limits */
+	size_t bytes;           /* of the files open now */
+};
+
+struct symbolizer;
+
+struct symbolizer *symbolizer_new(const struct symbol_source *source, const struct symbolizer_options *options);
+void symbolizer_free(struct symbolizer *s);
+
+/*
+ * `is_return`: the address is a return address, so the call before it is meant (the frame at a probe
+ * and a frame that a signal interrupted are none). Learns build ids and biases of `modules`.
+ */
+const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules *modules, uint64_t address,
+					    bool is_return);
+
+/* Answers a question before it is asked; a second answer to the same question is dropped. Texts are copied. The
+ * module must be described as in the modules that are asked with: kind, path, device and inode (or, without an
+ * inode, the build id). */
+void symbolizer_put(struct symbolizer *s, const struct module *module, uint64_t offset, bool is_return,
+		    const struct symbol_frames *frames);
+
+void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *stats);
+
+/* "f (file.c:12)", "f", "libx.so+0x1f", "0x7f..": for people, cut to fit. */
+void symbol_frame_text(const struct symbol_frame *frame, char *out, size_t size);
+/* Likewise without file and line: what folded stacks have. */
+void symbol_frame_name(const struct symbol_frame *frame, char *out, size_t size);
+
+#endif
