@@ -81,7 +81,7 @@ static void child_changed(struct session *session)
 	if (session->command.pid <= 0 || waitpid(session->command.pid, &status, WNOHANG) != session->command.pid)
 		return;
 	session->command.pid = 0;
-	session->command_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	session->command_status = command_status(status);
 	stop(session, SESSION_TARGETS_GONE);
 }
 
@@ -95,6 +95,7 @@ static void asked_to_stop(struct session *session, const struct signalfd_siginfo
 			kill(session->command.pid, info->ssi_signo);
 		return;
 	}
+	session->command_status = 128 + info->ssi_signo;
 	stop(session, SESSION_ASKED);
 }
 

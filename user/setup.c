@@ -302,8 +302,14 @@ int session_finish(struct session *session)
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
 		session_warn(session, "the report could not be written: %s", strerror(-err));
-	if (options->child)
+	if (options->child) {
+		/* The time is over, the command is not: it goes on untraced, and its status is still ours. */
+		if (session->command.pid > 0 && session->end == SESSION_TIME_OVER) {
+			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
+			session->command_status = command_wait(&session->command);
+		}
 		return session->command_status;
+	}
 	if (options->strict && (lost || note[0]))
 		return GMT_EXIT_LOST;
 	if (err || session->output_error || session->end == SESSION_ERROR)

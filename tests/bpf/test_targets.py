@@ -131,6 +131,21 @@ def closed_pipe():
     check(target.popen.poll() is None, "the target has ended")
 
 
+def outlived():
+    """the command goes on when the time is over, and its status is passed through; a second SIGINT leaves it"""
+    equal(lib.run([lib.TOOL, "--driver-root", lib.ROOT, "-d", "0.5", "--", "sh", "-c", "sleep 1.5; exit 7"]).returncode,
+          7, "exit status of a command that takes longer than -d")
+    tool = Tool("--", "sh", "-c", "trap '' INT; echo here; sleep 30", json_output=False)
+    tool.wait_line(lambda: "here\n" in tool.out, "the command")
+    for _ in range(2):
+        tool.send(signal.SIGINT)
+        time.sleep(0.3)
+    start = time.monotonic()
+    tool.popen.wait(lib.PATIENCE)
+    check(time.monotonic() - start < 5, "it waited for the command")
+    equal(tool.popen.returncode, 130, "exit status after the second SIGINT")
+
+
 if __name__ == "__main__":
-    lib.main(one_pid, several_pids, everything, duration, command, exit_status, command_fails, signals,
+    lib.main(outlived, one_pid, several_pids, everything, duration, command, exit_status, command_fails, signals,
              command_interrupted, closed_pipe)

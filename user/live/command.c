@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,13 +74,31 @@ int command_go(struct command *command)
 	return -err;
 }
 
+int command_wait(struct command *command)
+{
+	int status;
+
+	while (waitpid(command->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	command->pid = 0;
+	return command_status(status);
+}
+
+int command_status(int wait_status)
+{
+	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
 void command_cancel(struct command *command)
 {
+	bool waits = command->pid > 0 && command->go_fd >= 0;
+
 	if (command->go_fd >= 0)
 		close(command->go_fd);
 	if (command->error_fd >= 0)
 		close(command->error_fd);
-	if (command->pid > 0)
+	if (waits)
 		waitpid(command->pid, NULL, 0);
 	*command = (struct command){ 0, -1, -1 };
 }

@@ -18,7 +18,11 @@ int command_start(struct command *command, char *const argv[], const sigset_t *m
 /* Lets it run. 0, or -errno of exec: the child is gone then. */
 int command_go(struct command *command);
 
-/* Ends a command that has not been let go. */
+/* Waits for its end: its status as the shell gives it, 128 + signal if one ended it; -errno. */
+int command_wait(struct command *command);
+int command_status(int wait_status);   /* likewise, from wait(2)'s */
+
+/* Ends a command that has not been let go; one that runs is left alone. */
 void command_cancel(struct command *command);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/out.h"
 #include "symbol/image.h"
 #include "symbol/unwind_table.h"
 
@@ -122,23 +123,6 @@ static bool read_all(int fd, void *to, size_t size)
 	return true;
 }
 
-static bool write_all(int fd, const void *from, size_t size)
-{
-	const char *p = from;
-
-	while (size) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 static int load(int fd, const struct image *image, struct unwind_table *table)
 {
 	struct file_header header, want = header_of(image);
@@ -206,8 +190,8 @@ int table_cache_store(struct table_cache *cache, const struct image *image, cons
 	if (fd < 0)
 		return -errno;
 	/* No fsync: after a crash of the machine the checksum finds what is missing. */
-	if (!write_all(fd, &header, sizeof(header)) || !write_all(fd, table->words, unwind_table_bytes(table)))
-		err = errno ? -errno : -EIO;
+	err = out_write_fd(fd, &header, sizeof(header)) ?:
+	      out_write_fd(fd, table->words, unwind_table_bytes(table));
 	if (close(fd) && !err)
 		err = -errno;
 	if (!err && renameat(cache->dir, new_name, cache->dir, name))
