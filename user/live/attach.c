@@ -298,13 +298,6 @@ bool attach_is_target(const struct attach *attach, pid_t tgid)
 	return !bpf_map_lookup_elem(attach->targets_fd, &key, &value);
 }
 
-int attach_forget(struct attach *attach, pid_t tgid)
-{
-	uint32_t key = tgid;
-
-	return bpf_map_delete_elem(attach->targets_fd, &key);
-}
-
 /* How often the kernel did not run a program because it was running on that CPU already. */
 static uint64_t skipped_runs(const struct attach *attach)
 {
@@ -340,9 +333,4 @@ void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT])
 int attach_ring_fd(const struct attach *attach)
 {
 	return attach->ring_fd;
-}
-
-bool attach_uses_multi(const struct attach *attach)
-{
-	return attach->multi;
 }

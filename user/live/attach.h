@@ -44,15 +44,13 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 /* With config.trace_all: every process is a target from now on. */
 int attach_arm(struct attach *attach);
 
-/* Takes a process (initial pid namespace) into the traced ones, or out of them. */
+/* Takes a process (initial pid namespace) into the traced ones; it leaves them when it exits. */
 int attach_target(struct attach *attach, pid_t tgid);
-int attach_forget(struct attach *attach, pid_t tgid);
 bool attach_is_target(const struct attach *attach, pid_t tgid);
 
 /* Losses counted in the kernel since the start. */
 void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT]);
 
 int attach_ring_fd(const struct attach *attach);   /* the ring buffer's map */
-bool attach_uses_multi(const struct attach *attach);
 
 #endif
