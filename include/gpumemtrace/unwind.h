@@ -135,6 +135,7 @@ enum gmt_unwind_complete {
 #define GMT_FRAME_EXACT (1ULL << 63)   /* pc is the next instruction, else it is a return address */
 #define GMT_FRAME_EVAL (1ULL << 62)    /* CPython's eval loop */
 #define GMT_FRAME_GUESSED (1ULL << 61) /* found by its frame pointer, without unwind information */
+#define GMT_FRAME_PYTHON (1ULL << 60)  /* no pc: a CPython code object, struct gmt_stack says what follows */
 #define GMT_FRAME_PC_MASK ((1ULL << 56) - 1)
 
 _Static_assert(sizeof(struct gmt_unwind_row) == 8, "row layout");

@@ -39,6 +39,7 @@
 	X(PROC_EXEC, 11, gmt_proc_exec, "process replaced its program")           \
 	X(PROC_EXIT, 12, gmt_proc_exit, "process exited")                         \
 	X(PROC_SEEN, 13, gmt_proc_exec, "process met for the first time")         \
+	X(STACK, 14, gmt_stack, "call stack")                                     \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -46,7 +47,9 @@
 	X(NVML, 0x8004, gmt_nvml, "NVML used bytes of a process")                 \
 	X(LOSS, 0x8005, gmt_loss, "loss counters")                                \
 	X(LIBRARY, 0x8006, gmt_library, "library probed")                         \
-	X(END, 0x8007, gmt_end, "end of session")
+	X(END, 0x8007, gmt_end, "end of session")                                 \
+	X(SYMBOL, 0x8008, gmt_symbol, "name of a stack's frame")                  \
+	X(STACK_FRAMES, 0x8009, gmt_stack_frames, "names of a stack's frames")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -193,6 +196,23 @@ struct gmt_proc_exit {
 	__u32 reserved;
 };
 
+/*
+ * The call stack of a thread, sent once: records before and after it name it by its id. Ids are given out
+ * once in a session, but one stack may get several (it was forgotten in between, or other code was mapped).
+ *
+ * words[] are frames, innermost first: GMT_FRAME_* (unwind.h). One with GMT_FRAME_PYTHON is a code
+ * object, and the word after it lasti | check << 32 (struct gmt_py_frame, python.h); such frames follow
+ * the native frame of the eval loop that runs them.
+ */
+struct gmt_stack {
+	struct gmt_hdr hdr;     /* tid: the thread that had it first */
+	__u32 id;               /* never 0 */
+	__u16 count;            /* words */
+	__u8 reason;            /* enum gmt_unwind_reason: why the native walk ended */
+	__u8 py_reason;         /* enum gmt_py_reason */
+	__u64 words[];
+};
+
 /* ---- written by the collector ---- */
 
 enum gmt_layer {
@@ -278,7 +298,8 @@ struct gmt_nvml {
 	X(TARGET_MAP_FULL, "processes not followed: target map full")             \
 	X(IOCTL_UNREADABLE, "ioctl structures unreadable")                        \
 	X(RETURN_UNSEEN, "calls whose return was not seen")                       \
-	X(PROGRAM_SKIPPED, "probes skipped by the kernel")
+	X(PROGRAM_SKIPPED, "probes skipped by the kernel")                        \
+	X(STACK_LOST, "stacks lost: allocations without one")
 
 enum gmt_loss_cause {
 #define X(name, text) GMT_LOSS_##name,
@@ -310,6 +331,39 @@ struct gmt_end {
 	__u32 reserved;
 };
 
+enum gmt_symbol_kind {
+	GMT_SYMBOL_NATIVE = 0,
+	GMT_SYMBOL_PYTHON = 1,
+};
+
+enum gmt_symbol_flag {
+	GMT_SYMBOL_INLINED = 1,  /* into the frame behind it */
+	GMT_SYMBOL_GUESSED = 2,  /* found by its frame pointer, without unwind information */
+};
+
+/* One frame in words. The text is function, module and source file, each ended by a NUL; "" is unknown,
+ * the module is a path, or "[vdso]", "[anon]"; the end is filled with NULs. */
+struct gmt_symbol {
+	struct gmt_hdr hdr;      /* tgid 0: of no single process */
+	__u32 id;                /* of this session, given out once, never 0 */
+	__u32 line;              /* 0: unknown */
+	__u64 offset;            /* in the module; an address where the module is unknown; 0 with a function */
+	__u8 kind;               /* enum gmt_symbol_kind */
+	__u8 flags;              /* enum gmt_symbol_flag */
+	__u16 function_len;      /* of the texts, without their NULs */
+	__u16 module_len;
+	__u16 file_len;
+	__u8 text[];
+};
+
+/* A stack in words: the ids of its frames' symbols, which were sent before it, innermost first. */
+struct gmt_stack_frames {
+	struct gmt_hdr hdr;      /* tgid: the stack's */
+	__u32 stack_id;
+	__u32 count;             /* an odd one is followed by 4 bytes of padding */
+	__u32 symbols[];
+};
+
 #define GMT_WIRE_CHECK(type) _Static_assert(sizeof(struct type) % 8 == 0, #type " is not a multiple of 8")
 #define X(name, value, type, text) GMT_WIRE_CHECK(type);
 GMT_KINDS(X)
@@ -317,5 +371,7 @@ GMT_KINDS(X)
 _Static_assert(sizeof(struct gmt_hdr) == 24, "header layout");
 _Static_assert(sizeof(struct gmt_call) == 40, "call layout");
 _Static_assert(sizeof(struct gmt_rm_alloc) == 80, "RM alloc layout");
+_Static_assert(sizeof(struct gmt_stack) == 32, "stack layout");
+_Static_assert(sizeof(struct gmt_symbol) == 48, "symbol layout");
 
 #endif

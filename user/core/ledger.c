@@ -267,6 +267,15 @@ static int apply_library(struct ledger *l, struct process *p, const struct gmt_h
 	return 0;
 }
 
+/* Stacks and their names are carried; nothing is booked by them yet. */
+static int apply_carried(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)l;
+	(void)p;
+	(void)hdr;
+	return 0;
+}
+
 static int apply_end(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)p;
@@ -307,6 +316,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_PROC_FORK] = { sizeof(struct gmt_proc_fork), OF_PROCESS, false, apply_fork },
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
+		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_carried },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
 	},
 	{
@@ -317,6 +327,8 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_NVML)] = { sizeof(struct gmt_nvml), OF_LIFE, true, apply_nvml },
 		[LOW(GMT_KIND_LOSS)] = { sizeof(struct gmt_hdr), OF_SESSION, false, apply_loss },
 		[LOW(GMT_KIND_LIBRARY)] = { sizeof(struct gmt_library), OF_SESSION, false, apply_library },
+		[LOW(GMT_KIND_SYMBOL)] = { sizeof(struct gmt_symbol), OF_SESSION, false, apply_carried },
+		[LOW(GMT_KIND_STACK_FRAMES)] = { sizeof(struct gmt_stack_frames), OF_PROCESS, false, apply_carried },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };
