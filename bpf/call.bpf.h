@@ -108,7 +108,7 @@ static __always_inline void begin_record(struct thread_state *state, const struc
 	call->unread = 0;
 	call->rc = rc;
 	call->seq = frame->seq;
-	call->stack_id = 0;
+	call->stack_id = frame->stack_id;
 }
 
 static __always_inline void send_record(struct thread_state *state, __u32 count)
@@ -200,7 +200,24 @@ static __always_inline struct call_frame *push_frame(struct thread_state *state,
 	state->generation = runtime.generation;
 	frame->entry_read = 0;
 	frame->duplicates = 0;
+	frame->has_stack = 0;
+	frame->stack_id = 0;
 	return frame;
+}
+
+/* At entry, when its own return address is still on the stack: the return probe takes it away. */
+static __always_inline void take_stack(struct call_frame *frame, const volatile struct gmt_spec *spec,
+				       struct pt_regs *ctx)
+{
+	struct stack_start start = {
+		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx),
+	};
+
+	if (spec->size_cap && gmt.config.stack_sample_bytes &&
+	    read_cap(frame, spec->size_cap, &start.bytes))
+		start.bytes = 0;
+	frame->has_stack = 1;
+	frame->stack_id = stack_take(&start);
 }
 
 SEC("uprobe")
@@ -228,6 +245,8 @@ int call_enter(struct pt_regs *ctx)
 	save_args(frame, ctx);
 	if (spec->entry_reads)
 		read_at_entry(frame, spec);
+	if (spec->takes_stack && gmt.config.stack_mode && !frame->nested)
+		take_stack(frame, spec, ctx);
 	if ((spec->flags & GMT_API_RELEASE) && !frame->nested) {
 		begin_record(state, frame, spec->count, GMT_PHASE_ENTER, 0);
 		read_vals(state, frame, spec, 0);

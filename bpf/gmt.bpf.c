@@ -12,6 +12,7 @@
 
 #include "maps.bpf.h"
 #include "emit.bpf.h"
+#include "stack.bpf.h"
 #include "call.bpf.h"
 #include "ioctl.bpf.h"
 #include "proc.bpf.h"

@@ -67,15 +67,33 @@ static __always_inline int is_unreadable(int bad)
 	return bad;
 }
 
-/* The outermost running call of this thread. */
-static __always_inline void fill_cause(struct gmt_cause *cause)
+/* The outermost running call of this thread. True if it brings its stack. */
+static __always_inline int fill_cause(struct gmt_cause *cause)
 {
 	struct thread_state *state = thread_get(0);
 
 	if (!state || !state->depth)
-		return;
+		return 0;
 	cause->api = state->frames[0].api;
 	cause->seq = state->frames[0].seq;
+	cause->stack_id = state->frames[0].stack_id;
+	return state->frames[0].has_stack;
+}
+
+/* For memory that the driver gets by itself (a context, a module, a pool that grows): the stack from
+ * the system call on. */
+static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
+{
+	struct stack_start start = {};
+	struct pt_regs *regs;
+
+	if (fill_cause(cause) || !gmt.config.stack_mode)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	start.pc = PT_REGS_IP_CORE(regs);
+	start.sp = PT_REGS_SP_CORE(regs);
+	start.fp = PT_REGS_FP_CORE(regs);
+	cause->stack_id = stack_take(&start);
 }
 
 static __noinline int rm_alloc(__u64 p, __u32 size)
@@ -104,7 +122,10 @@ static __noinline int rm_alloc(__u64 p, __u32 size)
 	}
 	if (is_unreadable(bad))
 		return 0;
-	fill_cause(&rec.cause);
+	if (rec.class_id == NV01_MEMORY_LOCAL_USER && !rec.status)
+		fill_cause_and_stack(&rec.cause);
+	else
+		fill_cause(&rec.cause);
 	SEND(rec, RM_ALLOC);
 	return 0;
 }
@@ -195,7 +216,7 @@ static __noinline int rm_vid_heap(__u64 p)
 	rec.size = USER64(p, 88);
 	if (is_unreadable(bad))
 		return 0;
-	fill_cause(&rec.cause);
+	fill_cause_and_stack(&rec.cause);
 	SEND(rec, RM_ALLOC);
 	return 0;
 }

@@ -41,7 +41,10 @@ struct call_frame {
 	__u8 duplicates;                 /* further probes on this very call (one file, two names) */
 	__u32 library;
 	__u8 nested;                     /* inside a call that is sent itself: not sent */
-	__u8 reserved[3];
+	__u8 has_stack;                  /* one was taken, or left out on purpose: stack_id */
+	__u8 reserved[2];
+	__u32 stack_id;
+	__u32 reserved2;
 };
 
 /* Per thread, so that no other task can overwrite it, whatever the kernel's preemption model. */

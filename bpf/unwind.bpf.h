@@ -319,7 +319,7 @@ UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
 
 /* As bpf_loop() calls it: ctx is the address of a pointer to the walk, as the verifier wants a context
  * that lies on the stack. 1: it is over. */
-static long unwind_step(__u32 i, void *ctx)
+static __attribute__((unused)) long unwind_step(__u32 i, void *ctx)
 {
 	struct unwind_walk *walk = *(struct unwind_walk **)ctx;
 

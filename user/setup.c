@@ -127,6 +127,8 @@ static int open_attach(struct session *session)
 			.ctl_rdev = session->driver.ctl_rdev,
 			.uvm_rdev = session->driver.uvm_rdev,
 			.layout = session->driver.layout,
+			.stack_mode = GMT_STACKS_FULL,
+			.stack_depth = GMT_STACK_DEPTH_DEFAULT,
 		},
 		.ring_bytes = options->ring_bytes,
 		.verbose = options->verbose > 0,

@@ -4,6 +4,7 @@
 #define GPUMEMTRACE_CONFIG_H
 
 #include <gpumemtrace/api.h>
+#include <gpumemtrace/stackmap.h>
 
 #define GMT_INFLIGHT_DEPTH 8   /* calls of probed functions inside each other on one thread; a power of two */
 
@@ -11,8 +12,10 @@
  * is also the cookie of the uprobe. */
 struct gmt_spec {
 	__u16 flags;             /* enum gmt_api_flag */
-	__u16 count;             /* values */
+	__u8 count;              /* values */
+	__u8 takes_stack;        /* it asks for memory */
 	__u32 entry_reads;       /* bit i: caps[i] has to be read at entry */
+	__u32 size_cap;          /* where the bytes are that it asks for; GMT_CAP_NONE: not known at entry */
 	__u32 caps[GMT_CALL_VALS];
 };
 
@@ -34,6 +37,9 @@ struct gmt_config {
 	__u32 uvm_rdev;          /* if not 0: likewise for nvidia-uvm */
 	__u32 self_tgid;         /* never a target: NVML makes ioctls of its own in the collector; 0: unknown */
 	__u32 reserved;
+	__u32 stack_mode;        /* enum gmt_stack_mode */
+	__u32 stack_depth;       /* native frames, at most GMT_UNWIND_FRAMES_MAX */
+	__u64 stack_sample_bytes; /* a stack for every so many bytes that a thread asks for; 0: for each call */
 	__u64 wake_bytes;        /* wake the reader when this many bytes wait in the ring */
 	struct gmt_driver_layout layout;
 };

@@ -2,6 +2,8 @@
 /* See probes.h. */
 #include "core/probes.h"
 
+#include <string.h>
+
 #define CAP_COUNT(...) (sizeof((const __u32[]){ __VA_ARGS__ }) / sizeof(__u32))
 
 const struct gmt_probe gmt_probes[GMT_API_MAX] = {
@@ -34,4 +36,33 @@ enum gmt_purpose gmt_purpose_of_api(unsigned int api)
 	if (api >= GMT_API_MAX || !gmt_probes[api].symbol)
 		return GMT_PURPOSE_OTHER;
 	return gmt_ops[gmt_probes[api].op].purpose;
+}
+
+static const bool asks_for_memory[GMT_OP_COUNT] = {
+	[GMT_OP_MEM_ALLOC] = true,       [GMT_OP_MEM_ALLOC_PITCH] = true,  [GMT_OP_MEM_ALLOC_MANAGED] = true,
+	[GMT_OP_HOST_ALLOC] = true,      [GMT_OP_HOST_REGISTER] = true,    [GMT_OP_ASYNC_ALLOC] = true,
+	[GMT_OP_POOL_ALLOC] = true,      [GMT_OP_POOL_IMPORT_PTR] = true,  [GMT_OP_VMM_CREATE] = true,
+	[GMT_OP_VMM_IMPORT] = true,      [GMT_OP_MULTICAST_CREATE] = true, [GMT_OP_ARRAY_CREATE] = true,
+	[GMT_OP_ARRAY3D_CREATE] = true,  [GMT_OP_MIPMAP_CREATE] = true,    [GMT_OP_IPC_OPEN] = true,
+	[GMT_OP_EXT_MAP] = true,         [GMT_OP_GRAPH_ALLOC_NODE] = true, [GMT_OP_GRAPH_NODE] = true,
+};
+
+bool gmt_op_asks_for_memory(enum gmt_op op)
+{
+	return op < GMT_OP_COUNT && asks_for_memory[op];
+}
+
+int gmt_op_field(enum gmt_op op, const char *name)
+{
+	const char *at = gmt_ops[op].fields;
+	size_t len = strlen(name);
+
+	for (int field = 0; *at; field++) {
+		size_t width = strcspn(at, ",");
+
+		if (width == len && !strncmp(at, name, len))
+			return field;
+		at += width + (at[width] == ',');
+	}
+	return -1;
 }

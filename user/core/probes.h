@@ -6,6 +6,8 @@
 #ifndef GPUMEMTRACE_CORE_PROBES_H
 #define GPUMEMTRACE_CORE_PROBES_H
 
+#include <stdbool.h>
+
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
@@ -29,5 +31,11 @@ extern const struct gmt_op_info gmt_ops[GMT_OP_COUNT];
 
 /* What memory obtained inside the call is for; OTHER outside any (api 0) or in an unknown one. */
 enum gmt_purpose gmt_purpose_of_api(unsigned int api);
+
+/* Whether the operation is one that somebody will want to know the stack of. */
+bool gmt_op_asks_for_memory(enum gmt_op op);
+
+/* Which of the operation's fields has this name; -1: none. */
+int gmt_op_field(enum gmt_op op, const char *name);
 
 #endif

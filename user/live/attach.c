@@ -90,6 +90,16 @@ static uint32_t entry_reads(const struct gmt_probe *probe)
 	return mask;
 }
 
+/* Where the bytes are that a call asks for, if they can be read at entry. */
+static uint32_t size_cap(const struct gmt_probe *probe)
+{
+	int field = gmt_op_field(probe->op, "size");
+	unsigned kind = field < 0 || field >= (int)probe->count ? GMT_CAP_NONE : probe->caps[field] >> 24;
+
+	return kind == GMT_CAP_ARG64 || kind == GMT_CAP_ARG32 || kind == GMT_CAP_IN64 ? probe->caps[field] :
+	       GMT_CAP_NONE;
+}
+
 static int set_rodata(struct bpf_object *object, const struct attach_options *options, uint64_t ring_bytes)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.gmt");
@@ -105,6 +115,8 @@ static int set_rodata(struct bpf_object *object, const struct attach_options *op
 		spec->flags = probe->flags;
 		spec->count = probe->count;
 		spec->entry_reads = entry_reads(probe);
+		spec->takes_stack = gmt_op_asks_for_memory(probe->op);
+		spec->size_cap = size_cap(probe);
 		memcpy(spec->caps, probe->caps, sizeof(spec->caps));
 	}
 	if (map)

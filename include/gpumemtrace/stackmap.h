@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the collector tells BPF so that it can take stacks: per process its mappings and its Python, for
+ * the whole machine the words of all unwinding tables.
+ */
+#ifndef GPUMEMTRACE_STACKMAP_H
+#define GPUMEMTRACE_STACKMAP_H
+
+#include <gpumemtrace/python.h>
+#include <gpumemtrace/unwind.h>
+
+/* Words of tables: slot s of a blob is word s % SHARD_WORDS of map s / SHARD_WORDS. A blob may cross. */
+#define GMT_SHARD_WORDS (1u << 20)     /* 8 MiB a map */
+#define GMT_SHARDS 128                 /* 1 GiB of tables at most; made as they are needed */
+
+#define GMT_STACK_SPACES 4096          /* lists of mappings at a time: two for each process */
+#define GMT_STACK_WORDS 1024           /* of one stack: a native frame takes one, a Python frame two */
+#define GMT_STACK_DEPTH_DEFAULT 512    /* native frames */
+#define GMT_STACKS_KNOWN 65536         /* stacks whose id BPF remembers; one that it forgets is sent again */
+
+/* How stacks are taken. X(NAME, value, name, text) */
+#define GMT_STACK_MODES(X)                                                              \
+	X(OFF, 0, "off", "none")                                                        \
+	X(FULL, 1, "full", "native and Python frames")                                  \
+	X(NATIVE, 2, "native", "native frames")                                         \
+	X(PYTHON, 3, "python", "Python frames, and the native one on top")              \
+	X(POINTERS, 4, "fp", "the kernel's walk along frame pointers: mostly incomplete")
+
+enum gmt_stack_mode {
+#define X(name, value, text, help) GMT_STACKS_##name = value,
+	GMT_STACK_MODES(X)
+#undef X
+	GMT_STACK_MODE_COUNT
+};
+
+/* A process. A change gets a new generation, never given twice: what was kept for an old one is void. */
+struct gmt_stack_space {
+	__u32 generation;        /* never 0 */
+	__u32 slot;              /* of its list of mappings */
+	__u32 mapping_count;
+	__u32 reserved;
+	struct gmt_py_config python; /* boundary GMT_PY_NO_PYTHON: none, or one that cannot be read */
+};
+
+#endif
