@@ -171,7 +171,8 @@ struct gmt_uvm_free {
 };
 
 /* Start times are CLOCK_BOOTTIME, cut to what /proc/PID/stat tells (USER_HZ is 100 on x86 and arm64), so
- * that the kernel's and the collector's are the same number. */
+ * that the kernel's and the collector's are the same number. Two lives of a pid may have the same: a
+ * PROC_FORK or PROC_SEEN that follows a PROC_EXIT begins the next one. */
 #define GMT_START_UNIT_NS 10000000
 
 struct gmt_proc_fork {
@@ -255,7 +256,7 @@ struct gmt_gpu {
 
 struct gmt_proc {
 	struct gmt_hdr hdr;
-	__u64 start_ns;         /* since boot, CLOCK_BOOTTIME; tells a reused pid apart */
+	__u64 start_ns;         /* since boot, CLOCK_BOOTTIME; of another life of the pid mostly another */
 	__u32 uid;
 	__u32 ns_pid;           /* pid in its own namespace; = tgid where it has none */
 	__u32 parent_tgid;

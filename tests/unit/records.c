@@ -201,6 +201,13 @@ void records_fork(struct records *r, uint32_t child, uint64_t start_ns)
 	r->tgid = parent;
 }
 
+void records_seen(struct records *r, uint64_t start_ns)
+{
+	struct gmt_proc_exec rec = { .start_ns = start_ns, .comm = "seen" };
+
+	APPLY(r, rec, PROC_SEEN);
+}
+
 void records_exec(struct records *r)
 {
 	struct gmt_proc_exec rec = { .comm = "next" };

@@ -88,6 +88,7 @@ void records_rm_map(struct records *r, uint32_t gpu_index, uint64_t base, uint64
 /* ---- lives ---- */
 
 void records_fork(struct records *r, uint32_t child, uint64_t start_ns);
+void records_seen(struct records *r, uint64_t start_ns);
 void records_exec(struct records *r);
 void records_exit(struct records *r, int code);
 void records_proc(struct records *r, uint64_t start_ns, const char *comm);

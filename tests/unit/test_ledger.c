@@ -323,6 +323,35 @@ static void a_reused_pid_is_a_second_process(void **state)
 	view_free(&view);
 }
 
+/* A start time is cut to 10 ms: a short process and the next of its pid may have the same. */
+static void a_reused_pid_with_the_same_start_time(void **state)
+{
+	struct records *r = *state;
+
+	for (uint64_t i = 0; i < 4; i++) {
+		if (i % 2)
+			records_fork(r, 100, 5);
+		else
+			records_seen(r, 5);
+		records_proc(r, 5, "short");
+		records_attach(r, true);
+		CALL(r, cuMemAlloc_v2, A, MiB << i);
+		records_exit(r, (int)i << 8);
+		records_proc(r, 5, "short"); /* words about the dead */
+	}
+	struct view view = look(r);
+
+	assert_int_equal(view.proc_count, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_true(view.procs[i].exited);
+		assert_int_equal(view.procs[i].exit_code, i << 8);
+		assert_int_equal(view.procs[i].by_class[GMT_CLASS_DEVICE].bytes.peak, (uint64_t)MiB << i);
+	}
+	assert_int_equal(view.anomalies[GMT_ANOMALY_AFTER_EXIT], 0);
+	assert_int_equal(view.anomalies[GMT_ANOMALY_DOUBLE_ALLOC], 0);
+	view_free(&view);
+}
+
 static void facts_that_come_again_are_the_same_process(void **state)
 {
 	struct records *r = *state;
@@ -409,6 +438,7 @@ int main(void)
 		TEST(exec_drops_everything_and_starts_anew),
 		TEST(a_child_inherits_nothing),
 		TEST(a_reused_pid_is_a_second_process),
+		TEST(a_reused_pid_with_the_same_start_time),
 		TEST(facts_that_come_again_are_the_same_process),
 		TEST(a_process_that_nobody_could_ask_has_its_pid_only),
 		TEST(processes_are_kept_apart),

@@ -140,14 +140,25 @@ struct thread *process_thread_slow(struct process *p, uint32_t tid)
 
 /* ---- lifecycle ---- */
 
+/*
+ * Whether a record is about the newest life of its pid. A start time is cut to GMT_START_UNIT_NS, which a
+ * short process and the next of its pid may share, so it is not all there is to go by: the kernel speaks
+ * of a process before its end only. The collector's facts may come after it: of the dead only their own
+ * start time speaks, without one it is the next of its pid.
+ */
+static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64_t start_ns)
+{
+	if (p->exited)
+		return hdr->kind >= GMT_KIND_USER_FIRST && start_ns && p->start_ns == start_ns;
+	return !start_ns || !p->start_ns || p->start_ns == start_ns;
+}
+
 /* The process with this start time: the newest life of the pid, or a new one. */
 static struct process *life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
 {
 	struct process *p = process_find(all, hdr->tgid);
-	/* Of one that has ended only its own start time speaks; without one it is the next of its pid. */
-	bool same = p && ((start_ns && p->start_ns == start_ns) || (!p->exited && (!p->start_ns || !start_ns)));
 
-	if (same)
+	if (p && is_newest(p, hdr, start_ns))
 		return p;
 	if (p && !p->exited) /* its exit was missed */
 		end(p, hdr->ts_ns, 0);
