@@ -7,6 +7,7 @@ from lib import check, equal, trace
 WORKLOADS = [
     ("basic",), ("threads", "8", "3000"), ("contexts",), ("pools",), ("vmm",), ("vmm", "oom"), ("nccl",), ("host",),
     ("oom",), ("arrays",), ("modules",), ("graphs",), ("errors",), ("procaddr",), ("green",), ("ipc",), ("train", "4"),
+    ("last_thread",),
 ]
 
 

@@ -114,6 +114,27 @@ static void stat_with_brackets_in_the_name(void **state)
 	assert_true(stat.start_ns == 19375800000000);
 }
 
+static void stat_of_one_that_has_ended(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ended;
+	} cases[] = {
+		{ "1 (x) Z 1 1 1 0 -1 4194560 12 0 0 0 0 0 0 0 20 0 1 0 5", true },
+		{ "1 (x) X 1 1 1 0 -1 4194560 12 0 0 0 0 0 0 0 20 0 0 0 5", true },
+		{ "1 (x) Z 1 1 1 0 -1 4194560 12 0 0 0 0 0 0 0 20 0 2 0 5", false }, /* others go on */
+		{ "1 (x) S 1 1 1 0 -1 4194560 12 0 0 0 0 0 0 0 20 0 1 0 5", false },
+	};
+	struct procfs_stat stat;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(procfs_parse_stat(cases[i].text, strlen(cases[i].text), 100, &stat), 0);
+		assert_int_equal(stat.ended, cases[i].ended);
+		assert_true(stat.start_ticks == 5);
+	}
+}
+
 static void stat_of_other_tick_rates(void **state)
 {
 	static const char text[] = "1 (x) S" STAT_TAIL;
@@ -289,6 +310,7 @@ int main(void)
 		cmocka_unit_test(map_without_a_file),
 		cmocka_unit_test(damaged_maps_are_refused),
 		cmocka_unit_test(stat_with_brackets_in_the_name),
+		cmocka_unit_test(stat_of_one_that_has_ended),
 		cmocka_unit_test(stat_of_other_tick_rates),
 		cmocka_unit_test(stat_of_a_kernel_thread),
 		cmocka_unit_test(damaged_stats_are_refused),

@@ -30,7 +30,7 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 {
 	struct scan c = { text, text + len };
 	const char *close = memrchr(text, ')', len); /* the name may hold blanks and brackets */
-	uint64_t pid, parent, flags;
+	uint64_t pid, parent, flags, threads;
 	size_t comm_len;
 
 	memset(stat, 0, sizeof(*stat));
@@ -45,14 +45,17 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 	if (!scan_char(&c, ' ') || c.at >= c.end)
 		return -EINVAL;
 	stat->state = *c.at;
-	/* fields: 3 state, 4 ppid, 9 flags, 22 starttime */
+	/* fields: 3 state, 4 ppid, 9 flags, 20 num_threads, 22 starttime */
 	if (!skip_fields(&c, 1) || !scan_number(&c, 10, &parent) || !skip_fields(&c, 5) ||
-	    !scan_number(&c, 10, &flags) || !skip_fields(&c, 13) ||
+	    !scan_number(&c, 10, &flags) || !skip_fields(&c, 11) ||
+	    !scan_number(&c, 10, &threads) || !skip_fields(&c, 2) ||
 	    !scan_number(&c, 10, &stat->start_ticks))
 		return -EINVAL;
 	stat->pid = (int)pid;
 	stat->parent = (int)parent;
 	stat->kernel_thread = flags & KERNEL_THREAD;
+	/* The state is the main thread's. One that ends first is a zombie until the others have ended. */
+	stat->ended = (stat->state == 'Z' || stat->state == 'X') && threads <= 1;
 	stat->start_ns = (uint64_t)((unsigned __int128)stat->start_ticks * NS_PER_SECOND /
 				    (unsigned long)ticks_per_second);
 	return 0;

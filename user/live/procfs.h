@@ -22,7 +22,8 @@ struct procfs_stat {
 	int pid;
 	int parent;
 	char comm[GMT_COMM_BYTES];
-	char state;               /* 'Z' zombie, 'X' dead, ... */
+	char state;               /* of the main thread: 'Z' zombie, 'X' dead, ... */
+	bool ended;               /* no thread of it runs any more */
 	bool kernel_thread;
 	uint64_t start_ticks;     /* since boot, in clock ticks */
 	uint64_t start_ns;        /* the same in nanoseconds: cut to whole ticks (10 ms) by the kernel */

@@ -149,7 +149,7 @@ static bool is_gone(pid_t tgid)
 	struct procfs_stat stat;
 	int err = procfs_stat(tgid, &stat);
 
-	return err == -ESRCH || err == -ENOENT || (!err && (stat.state == 'Z' || stat.state == 'X'));
+	return err == -ESRCH || err == -ENOENT || (!err && stat.ended);
 }
 
 void roster_reap(struct roster *roster)
