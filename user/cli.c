@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
 #include "base/alloc.h"
@@ -421,6 +422,8 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		.command = skip ? (enum cli_command)command : CLI_TRACE,
 		.interval_ns = (uint64_t)(DEFAULT_INTERVAL_S * NS_PER_S),
 		.ring_bytes = DEFAULT_RING_BYTES,
+		.stack_mode = GMT_STACKS_FULL,
+		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
 		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML,
 	};
 	*cause = NULL;

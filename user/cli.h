@@ -51,6 +51,9 @@ struct options {
 	enum cli_when color;
 	uint64_t ring_bytes;      /* a power of two */
 	uint32_t layers;          /* enum gmt_layer, or-ed: those wanted */
+	uint32_t stack_mode;      /* enum gmt_stack_mode */
+	uint32_t stack_depth;     /* native frames */
+	uint64_t stack_sample_bytes; /* 0: a stack for each call */
 	const char *driver_root;  /* NULL: this machine's */
 	const char *nvml_path;    /* NULL: the usual places */
 	const char **libcuda;     /* further libraries to probe */

@@ -23,6 +23,8 @@
 #include "live/probing.h"
 #include "live/ring.h"
 #include "live/roster.h"
+#include "live/stacking.h"
+#include "live/target.h"
 #include "live/watch.h"
 #include "setup.h"
 #include "source/recorder.h"
@@ -47,15 +49,23 @@ static void put_losses(struct session *session)
 
 /* ---- libraries that are mapped while we run ---- */
 
-static void library_mapped(const struct watch_mapping *mapping, void *arg)
+static void code_mapped(const struct watch_mapping *mapping, void *arg)
 {
+	bool is_libcuda = target_is_libcuda(mapping->path, strlen(mapping->path));
 	struct session *session = arg;
 	char cause[SESSION_CAUSE];
 
+	if (!is_libcuda && !stacking_is_sign(mapping->path) && !stacking_knows(session->stacking, mapping->pid))
+		return;
 	/* NVML maps a libcuda into ourselves. */
 	if ((pid_t)mapping->pid == getpid() ||
 	    (!session->options->all && !attach_is_target(session->attach, mapping->pid)))
 		return;
+	if (!is_libcuda) {
+		stacking_mapped(session->stacking, mapping->pid);
+		return;
+	}
+	stacking_process(session->stacking, mapping->pid);
 	/* A process that is gone again needs no probes. */
 	if (probing_add_process(session->probing, mapping->pid, cause, sizeof(cause)) < 0 &&
 	    !kill(mapping->pid, 0))
@@ -67,7 +77,7 @@ static void read_watch(struct session *session)
 	uint64_t lost = 0;
 	char cause[SESSION_CAUSE];
 
-	watch_read(session->watch, library_mapped, session, &lost);
+	watch_read(session->watch, code_mapped, session, &lost);
 	if (lost)
 		probing_add_all(session->probing, cause, sizeof(cause));
 }
@@ -221,6 +231,7 @@ static void loop(struct session *session)
 		for (int i = 0; i < n; i++)
 			dispatch(session, &events[i]);
 		ring_consume(session->ring);
+		stacking_collect(session->stacking, &session->stream);
 		if (targets_are_gone(session))
 			stop(session, SESSION_TARGETS_GONE);
 	}
@@ -232,6 +243,7 @@ static void put_end(struct session *session)
 
 	ring_consume(session->ring);
 	meter_sample(session->meter, GMT_NVML_SAMPLE, true);
+	stacking_finish(session->stacking, &session->stream, SESSION_NAMES_NS);
 	put_losses(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);
 }

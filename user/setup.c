@@ -25,6 +25,7 @@
 #include "live/probing.h"
 #include "live/ring.h"
 #include "live/roster.h"
+#include "live/stacking.h"
 #include "live/target.h"
 #include "live/watch.h"
 #include "source/recorder.h"
@@ -61,6 +62,8 @@ static void take_record(void *arg, const void *record, size_t size)
 	/* The ring keeps records at multiples of 8; what counts is the record's own size. */
 	stream_put(&session->stream, record, hdr->size <= size ? hdr->size : size);
 	roster_seen(session->roster, hdr);
+	if (hdr->size <= size)
+		stacking_see(session->stacking, hdr);
 }
 
 static void drain(void *arg)
@@ -127,8 +130,9 @@ static int open_attach(struct session *session)
 			.ctl_rdev = session->driver.ctl_rdev,
 			.uvm_rdev = session->driver.uvm_rdev,
 			.layout = session->driver.layout,
-			.stack_mode = GMT_STACKS_FULL,
-			.stack_depth = GMT_STACK_DEPTH_DEFAULT,
+			.stack_mode = options->stack_mode,
+			.stack_depth = options->stack_depth,
+			.stack_sample_bytes = options->stack_sample_bytes,
 		},
 		.ring_bytes = options->ring_bytes,
 		.verbose = options->verbose > 0,
@@ -148,6 +152,34 @@ static int open_attach(struct session *session)
 	else
 		session_warn(session, "%s", cause);
 	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
+}
+
+/* Where unwinding tables are kept: as the system's daemons do, or in the user's own cache. */
+static void cache_directory(char *path, size_t size)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (!geteuid() || (!cache && !home))
+		snprintf(path, size, "/var/cache/gpumemtrace");
+	else if (cache)
+		snprintf(path, size, "%s/gpumemtrace", cache);
+	else
+		snprintf(path, size, "%s/.cache/gpumemtrace", home);
+}
+
+static void open_stacking(struct session *session)
+{
+	char cache[4096];
+	struct stacking_options options = {
+		.mode = session->options->stack_mode,
+		.spaces_fd = attach_map_fd(session->attach, "stack_spaces"),
+		.mappings_fd = attach_map_fd(session->attach, "stack_mappings"),
+		.shards_fd = attach_map_fd(session->attach, "stack_shards"),
+		.cache = cache,
+	};
+
+	cache_directory(cache, sizeof(cache));
+	session->stacking = stacking_new(&options);
 }
 
 /* ---- what the stream begins with ---- */
@@ -253,6 +285,7 @@ int session_setup(struct session *session, const struct options *options)
 	session->roster = roster_new(&session->stream);
 	session->probing = probing_new(session->attach, &session->stream, session->layers);
 	session->display = display_new(options);
+	open_stacking(session);
 	open_nvml(session);
 	open_kernel_layer(session);
 	if (session->nvml)
@@ -296,6 +329,8 @@ int session_finish(struct session *session)
 	uint64_t lost = 0;
 	int err;
 
+	stacking_free(session->stacking);
+	session->stacking = NULL;
 	attach_close(session->attach);
 	session->attach = NULL;
 	err = close_recording(session, note, sizeof(note));
@@ -331,6 +366,7 @@ void session_teardown(struct session *session)
 	if (session->watch)
 		watch_close(session->watch);
 	ring_close(session->ring);
+	stacking_free(session->stacking);
 	attach_close(session->attach);
 	if (session->stream.recorder)
 		recorder_close(session->stream.recorder, NULL);

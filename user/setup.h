@@ -15,6 +15,7 @@
 #define SESSION_CAUSE 512                       /* bytes: the longest sentence */
 #define SESSION_SAMPLE_MIN_NS 100000000ULL      /* how often NVML is asked, between these */
 #define SESSION_SAMPLE_MAX_NS 1000000000ULL
+#define SESSION_NAMES_NS 10000000000ULL         /* how long the end waits for the names of stacks */
 #define SESSION_TICK_NS 20000000                /* how often the ring is looked at */
 
 /* As in struct gmt_end. */
@@ -35,6 +36,7 @@ struct session {
 	struct stream stream;
 	struct roster *roster;
 	struct probing *probing;
+	struct stacking *stacking;      /* NULL: no stacks */
 	struct meter *meter;            /* NULL without NVML */
 	struct watch *watch;            /* NULL: may not be opened */
 	struct display *display;

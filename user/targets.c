@@ -17,6 +17,7 @@
 #include "live/meter.h"
 #include "live/probing.h"
 #include "live/roster.h"
+#include "live/stacking.h"
 #include "live/target.h"
 #include "setup.h"
 
@@ -55,6 +56,7 @@ static int add_pid(struct session *session, pid_t pid)
 	}
 	attach_target(session->attach, pid);
 	roster_add(session->roster, pid, used_gpu(session, uses));
+	stacking_process(session->stacking, pid);
 	session_add_event(session, fd, SESSION_TARGET);
 	session->targets_left++;
 	return 0;
@@ -67,6 +69,7 @@ static int note_user(const struct target_library *library, void *arg)
 	if (!roster_is_live(session->roster, library->pid))
 		roster_add(session->roster, library->pid,
 			   used_gpu(session, target_uses(library->pid, &session->driver)));
+	stacking_process(session->stacking, library->pid);
 	return 0;
 }
 
@@ -138,6 +141,7 @@ static int start_command(struct session *session)
 	}
 	if (!err) {
 		roster_expect(session->roster, session->command.pid);
+		stacking_process(session->stacking, session->command.pid);
 		return 0;
 	}
 	session_warn(session, "%s: %s", argv[0], strerror(-err));

@@ -342,6 +342,11 @@ void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT])
 	free(values);
 }
 
+int attach_map_fd(const struct attach *attach, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(attach->object, name);
+}
+
 int attach_ring_fd(const struct attach *attach)
 {
 	return attach->ring_fd;

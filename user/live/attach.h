@@ -51,6 +51,9 @@ bool attach_is_target(const struct attach *attach, pid_t tgid);
 /* Losses counted in the kernel since the start. */
 void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT]);
 
+/* A map of the BPF side by its name, for what the collector fills in; -ENOENT: there is none. */
+int attach_map_fd(const struct attach *attach, const char *name);
+
 int attach_ring_fd(const struct attach *attach);   /* the ring buffer's map */
 
 #endif

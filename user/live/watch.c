@@ -62,7 +62,7 @@ void watch_decode(const void *record, size_t size, watch_cb cb, void *arg, uint6
 	    header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		return;
 	len = strnlen(map->filename, size - sizeof(*map));
-	if (len < size - sizeof(*map) && target_is_libcuda(map->filename, len)) {
+	if (len < size - sizeof(*map) && map->filename[0] == '/') {
 		struct watch_mapping mapping = {
 			.pid = map->pid,
 			.tid = map->tid,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hears of every libcuda that any process maps, at the moment it does: the kernel's perf side band
- * (PERF_RECORD_MMAP2 of a software event that never counts), one ring for each cpu. Needs neither
- * tracefs nor kprobes. It cannot be filtered in the kernel, so every executable mapping of the
- * machine passes through the rings; only libcuda's reach the callback.
+ * Hears of every file that any process maps as code, at the moment it does: the kernel's perf side
+ * band (PERF_RECORD_MMAP2 of a software event that never counts), one ring for each cpu. Needs neither
+ * tracefs nor kprobes. It cannot be filtered in the kernel: every executable mapping of the machine
+ * passes through the rings, and the callback has to say no cheaply.
  *
  * Uprobes work per file: a process that maps a file that is probed already is traced without this.
  */
@@ -32,7 +32,7 @@ void watch_close(struct watch *watch);
 /* One descriptor that is readable when there is something to read: for poll or epoll. */
 int watch_fd(const struct watch *watch);
 
-/* Reads all there is, calling back for each executable mapping of a libcuda. Records the kernel had
+/* Reads all there is, calling back for each executable mapping of a file. Records the kernel had
  * to drop are added to *lost (a rescan is due then). 0 or -errno. */
 int watch_read(struct watch *watch, watch_cb cb, void *arg, uint64_t *lost);
 

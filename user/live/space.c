@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See space.h. */
+#include "live/space.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "live/tables.h"
+#include "symbol/pycode.h"
+#include "symbol/source.h"
+#include "symbol/unwind_table.h"
+
+#define NO_SLOT UINT32_MAX
+
+void space_maps_init(struct space_maps *maps, int spaces_fd, int mappings_fd)
+{
+	*maps = (struct space_maps){ .spaces_fd = spaces_fd, .mappings_fd = mappings_fd,
+				     .free_count = GMT_STACK_SPACES };
+	for (uint32_t i = 0; i < GMT_STACK_SPACES; i++)
+		maps->slots[i] = i;
+}
+
+static uint32_t take_slot(struct space_maps *maps)
+{
+	uint32_t slot;
+
+	if (!maps->free_count)
+		return NO_SLOT;
+	slot = maps->slots[maps->first_free];
+	maps->first_free = (maps->first_free + 1) % GMT_STACK_SPACES;
+	maps->free_count--;
+	return slot;
+}
+
+static void return_slot(struct space_maps *maps, uint32_t slot)
+{
+	if (slot == NO_SLOT)
+		return;
+	bpf_map_delete_elem(maps->mappings_fd, &slot);
+	maps->slots[(maps->first_free + maps->free_count++) % GMT_STACK_SPACES] = slot;
+}
+
+/* Whether a path of the process is the same file for us. */
+static bool shares_mounts(uint32_t tgid)
+{
+	struct stat mine, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
+	return !stat(path, &its) && !stat("/proc/self/ns/mnt", &mine) && its.st_ino == mine.st_ino &&
+	       its.st_dev == mine.st_dev;
+}
+
+void space_init(struct space *space, uint32_t tgid, bool with_python)
+{
+	*space = (struct space){ .tgid = tgid, .slot = NO_SLOT, .with_python = with_python,
+				 .shares_mounts = shares_mounts(tgid) };
+}
+
+static void drop_lists(struct space *space)
+{
+	modules_fini(&space->modules);
+	free(space->mappings);
+	free(space->is_pending);
+	space->modules = (struct modules){ 0 };
+	space->mappings = NULL;
+	space->is_pending = NULL;
+	space->pending = 0;
+}
+
+void space_fini(struct space *space, struct space_maps *maps)
+{
+	space_withdraw(space, maps);
+	drop_lists(space);
+	if (space->codes)
+		pycode_free(space->codes);
+	space->codes = NULL;
+}
+
+/* ---- what is mapped ---- */
+
+static bool is_same_module(const struct module *a, const struct module *b)
+{
+	return a->kind == b->kind && a->dev == b->dev && a->ino == b->ino && !strcmp(a->path, b->path);
+}
+
+static bool is_same_map(const struct space *space, const struct module_map *old, const struct modules *now,
+			const struct module_map *map)
+{
+	return old->start == map->start && old->end == map->end && old->offset == map->offset &&
+	       is_same_module(modules_of(&space->modules, old), modules_of(now, map));
+}
+
+static bool is_unchanged(const struct space *space, const struct modules *now)
+{
+	if (space->modules.map_count != now->map_count)
+		return false;
+	for (size_t i = 0; i < now->map_count; i++)
+		if (!is_same_map(space, &space->modules.maps[i], now, &now->maps[i]))
+			return false;
+	return true;
+}
+
+static bool is_python_module(const struct space *space, const struct module *module)
+{
+	return space->python_state == SPACE_PYTHON_FOUND && module->dev == space->python.dev &&
+	       module->ino == space->python.ino;
+}
+
+/* The interpreter is in a file named so, or in the program itself, if it is anywhere. */
+static bool has_eval(const struct space *space, const struct module *module)
+{
+	return is_python_module(space, module) ||
+	       (space->with_python && strstr(module->name, "python") != NULL);
+}
+
+/* Fills in what a module's file says of its mappings. */
+static void place_module(struct space *space, uint32_t module, const struct image *image, const struct table *table)
+{
+	for (size_t i = 0; i < space->modules.map_count; i++) {
+		const struct module_map *map = &space->modules.maps[i];
+		struct gmt_unwind_mapping *mapping = &space->mappings[i];
+
+		if (map->module != module ||
+		    !unwind_table_map(image, map->start, map->end, map->offset, mapping))
+			continue;
+		mapping->slot = table->slot;
+		mapping->pages = table->pages;
+		mapping->flags = GMT_UNWIND_MAP_TABLE;
+	}
+}
+
+/* The first mapping of a module: what its file is opened by. */
+static const struct module_map *map_of(const struct space *space, uint32_t module)
+{
+	for (size_t i = 0; i < space->modules.map_count; i++)
+		if (space->modules.maps[i].module == module)
+			return &space->modules.maps[i];
+	return NULL;
+}
+
+static bool open_module(const struct space *space, uint32_t module, struct image *image)
+{
+	const struct module_map *map = map_of(space, module);
+
+	return map && !symbol_source_live.open_module(&space->modules, map, image);
+}
+
+static void look_up(struct space *space, uint32_t i, const struct tables *tables)
+{
+	const struct module *module = &space->modules.list[i];
+	struct table table;
+	struct image image;
+
+	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &image))
+		return;
+	modules_set_image(&space->modules, i, &image);
+	if (tables_find(tables, &image, has_eval(space, module), &table)) {
+		place_module(space, i, &image, &table);
+	} else {
+		space->is_pending[i] = true;
+		space->pending++;
+	}
+	image_close(&image);
+}
+
+/* Fills the lists for what is mapped now, from those of before where nothing has changed. */
+static void fill_lists(struct space *space, const struct space *before, const struct tables *tables)
+{
+	bool is_python_new = before->python_state != space->python_state;
+	struct modules *modules = &space->modules;
+	bool *is_new = xcalloc(modules->count + 1, sizeof(*is_new));
+
+	space->mappings = xcalloc(modules->map_count + 1, sizeof(*space->mappings));
+	space->is_pending = xcalloc(modules->count + 1, sizeof(*space->is_pending));
+	space->pending = 0;
+	for (size_t i = 0; i < modules->map_count; i++) {
+		const struct module_map *map = &modules->maps[i];
+		struct module_map *old = modules_find(&before->modules, map->start);
+		const struct module *module = modules_of(modules, map);
+		struct gmt_unwind_mapping *mapping = &space->mappings[i];
+
+		if (old && is_same_map(before, old, modules, map) && !before->is_pending[old->module] &&
+		    !(is_python_new && is_python_module(space, module))) {
+			*mapping = before->mappings[old - before->modules.maps];
+		} else {
+			mapping->flags = module->kind == MODULE_ANONYMOUS ? GMT_UNWIND_MAP_JIT : 0;
+			is_new[map->module] = true;
+		}
+		mapping->start = map->start;
+		mapping->end = map->end;
+		mapping->module = map->module;
+	}
+	for (uint32_t i = 0; i < modules->count; i++)
+		if (is_new[i])
+			look_up(space, i, tables);
+	free(is_new);
+}
+
+/* Another program than before: its Python, if it has one, is another one too. */
+static void ask_python(struct space *space)
+{
+	int err;
+
+	if (!space->with_python || space->python_state == SPACE_PYTHON_FOUND ||
+	    space->python_state == SPACE_PYTHON_REFUSED)
+		return;
+	err = pyversion_find((pid_t)space->tgid, &space->python);
+	if (!err) {
+		space->python_state = SPACE_PYTHON_FOUND;
+		space->codes = pycode_new(&space->python.layout, space->python.code_type);
+	} else if (err == -ENOTSUP) {
+		space->python_state = SPACE_PYTHON_REFUSED;
+	} else {
+		space->python_state = err == -ENOENT ? SPACE_PYTHON_NONE : SPACE_PYTHON_UNKNOWN;
+	}
+}
+
+int space_read(struct space *space, const struct tables *tables)
+{
+	enum space_python python_before = space->python_state;
+	struct space before = *space;
+	struct modules now = { 0 };
+	int err = modules_read(&now, space->tgid);
+
+	if (err || !now.map_count) {
+		modules_fini(&now);
+		return err ?: -ESRCH; /* a zombie has no mappings */
+	}
+	if (is_unchanged(space, &now)) {
+		modules_fini(&now);
+		if (space->python_state == SPACE_PYTHON_UNKNOWN)
+			ask_python(space);
+		if (space->python_state != SPACE_PYTHON_FOUND || python_before == SPACE_PYTHON_FOUND)
+			return 0;
+		/* Its module's table needs marks now. */
+		modules_read(&now, space->tgid);
+	} else {
+		ask_python(space);
+	}
+	space->modules = now;
+	fill_lists(space, &before, tables);
+	modules_fini(&before.modules);
+	free(before.mappings);
+	free(before.is_pending);
+	return 1;
+}
+
+void space_build_one(struct space *space, struct tables *tables)
+{
+	struct table table;
+	struct image image;
+
+	for (uint32_t i = 0; i < space->modules.count && space->pending; i++) {
+		if (!space->is_pending[i])
+			continue;
+		space->is_pending[i] = false;
+		space->pending--;
+		if (!open_module(space, i, &image))
+			continue;
+		if (!tables_build(tables, &image, has_eval(space, &space->modules.list[i]), &table))
+			place_module(space, i, &image, &table);
+		image_close(&image);
+		return;
+	}
+}
+
+/* ---- what BPF is told ---- */
+
+static int make_list(const struct space *space)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
+	uint32_t count = (uint32_t)space->modules.map_count;
+	int fd;
+
+	if (count > GMT_UNWIND_MAPPINGS_MAX)
+		count = GMT_UNWIND_MAPPINGS_MAX;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_mappings", sizeof(uint32_t),
+			    sizeof(struct gmt_unwind_mapping), count, &options);
+	if (fd < 0)
+		return -errno;
+	for (uint32_t i = 0; i < count; i++)
+		bpf_map_update_elem(fd, &i, &space->mappings[i], BPF_ANY);
+	return fd;
+}
+
+int space_publish(struct space *space, struct space_maps *maps)
+{
+	struct gmt_stack_space value = { .mapping_count = (uint32_t)space->modules.map_count };
+	uint32_t old = space->slot, slot = take_slot(maps);
+	int fd = slot == NO_SLOT ? -ENOSPC : make_list(space), err;
+
+	if (fd < 0) {
+		return_slot(maps, slot);
+		return fd;
+	}
+	if (value.mapping_count > GMT_UNWIND_MAPPINGS_MAX)
+		value.mapping_count = GMT_UNWIND_MAPPINGS_MAX;
+	value.generation = ++maps->generation;
+	value.slot = slot;
+	if (space->python_state == SPACE_PYTHON_FOUND)
+		value.python = space->python.config;
+	err = bpf_map_update_elem(maps->mappings_fd, &slot, &fd, BPF_ANY) ? -errno : 0;
+	if (!err)
+		err = bpf_map_update_elem(maps->spaces_fd, &space->tgid, &value, BPF_ANY) ? -errno : 0;
+	close(fd);
+	return_slot(maps, err ? slot : old);
+	if (!err) {
+		space->slot = slot;
+		space->is_published = true;
+	}
+	return err;
+}
+
+void space_withdraw(struct space *space, struct space_maps *maps)
+{
+	if (space->is_published)
+		bpf_map_delete_elem(maps->spaces_fd, &space->tgid);
+	return_slot(maps, space->slot);
+	space->slot = NO_SLOT;
+	space->is_published = false;
+}

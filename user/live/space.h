@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The code of one traced process: its modules as /proc/PID/maps has them, and what BPF is told of
+ * them: a sorted list of mappings, each with its table, and the process's Python. Of one thread only.
+ */
+#ifndef GPUMEMTRACE_LIVE_SPACE_H
+#define GPUMEMTRACE_LIVE_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/stackmap.h>
+
+#include "symbol/modules.h"
+#include "symbol/pyversion.h"
+
+struct pycode;
+struct tables;
+
+/* The maps of BPF, shared by all spaces. */
+struct space_maps {
+	int spaces_fd, mappings_fd;
+	uint32_t generation;          /* the newest that was given out */
+	uint32_t slots[GMT_STACK_SPACES]; /* those in use are taken from the front, returned at the end: */
+	uint32_t first_free, free_count;  /* one is used again as late as can be, when no walk sees it */
+};
+
+void space_maps_init(struct space_maps *maps, int spaces_fd, int mappings_fd);
+
+enum space_python {
+	SPACE_PYTHON_UNKNOWN,         /* ask (again) */
+	SPACE_PYTHON_NONE,            /* not now: a module that comes may bring it */
+	SPACE_PYTHON_FOUND,
+	SPACE_PYTHON_REFUSED,         /* python.why says why */
+};
+
+struct space {
+	uint32_t tgid;
+	bool is_published;
+	bool is_gone;                 /* the process has ended: what is known of it is kept for names */
+	bool shares_mounts;           /* its files are ours: they can be opened when it is gone */
+	bool with_python;             /* Python is looked for */
+	uint32_t slot;
+	struct modules modules;
+	struct gmt_unwind_mapping *mappings; /* of modules.maps */
+	bool *is_pending;             /* of modules.list: its table is not built yet */
+	size_t pending;
+	enum space_python python_state;
+	struct pyversion python;
+	struct pycode *codes;
+};
+
+void space_init(struct space *space, uint32_t tgid, bool with_python);
+void space_fini(struct space *space, struct space_maps *maps);
+
+/* Reads what is mapped now. 1: it has changed since; 0: it has not; -ESRCH: the process is gone; else
+ * -errno. Tables that BPF has are used, the others become pending. */
+int space_read(struct space *space, const struct tables *tables);
+
+/* Builds the table of one pending module: milliseconds, for the largest a second. */
+void space_build_one(struct space *space, struct tables *tables);
+
+/* Tells BPF. 0 or -errno; -ENOSPC: too many processes. */
+int space_publish(struct space *space, struct space_maps *maps);
+
+/* The process has ended, or runs another program: BPF forgets it. */
+void space_withdraw(struct space *space, struct space_maps *maps);
+
+#endif
