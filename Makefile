@@ -38,7 +38,7 @@ CORE     := account alloc array_size balance calls context event gpus graph impo
             process rangemap rm rmmem rmtree stacks view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines modules owners pycode \
-            pyfile pylayout pylines pystack pytext pytls pyversion source symbolizer table_cache \
+            pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
             unwind_table
 SINK     := columns doctor json list plain registry report sum term text warnings
 LIVE     := attach command driver features inventory library meter naming nvml probing procfs ring roster space \

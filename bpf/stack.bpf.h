@@ -82,6 +82,10 @@ struct stack_state {
 	__u32 state;             /* enum stack_walk_state */
 	__u32 memo;              /* the one that is written */
 	__u32 may_keep;          /* nothing was read that it cannot remember */
+	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
+	__u32 copies;            /* made of this generation */
+	__u32 copies_generation;
+	__u32 reserved;
 	struct stack_memo memos[STACK_MEMOS];
 	__u64 window[STACK_WINDOW_BYTES / 8];
 	__u64 py_window[STACK_PY_WINDOW_BYTES / 8];
@@ -232,6 +236,7 @@ static __always_inline int stack_push_python(struct stack_state *s, const struct
 	s->record[STACK_HEAD + at] = code;
 	s->record[STACK_HEAD + 1 + at] = where;
 	s->count = at + 2;
+	s->last_python = at;
 	stack_hash(s, code);
 	stack_hash(s, where);
 	return 0;
@@ -276,6 +281,15 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
 		memo_word(s, at + (py->frame_owner & ~7u), gmt_py_word(&s->py, py->frame_owner));
 }
 
+/* The newest Python frame is its eval call's outermost. */
+static __always_inline void stack_mark_last(struct stack_state *s)
+{
+	__u32 at = s->last_python;
+
+	if (at && at < GMT_STACK_WORDS)
+		s->record[STACK_HEAD + at] |= GMT_FRAME_LAST;
+}
+
 /* One Python frame. True: the walk is over. */
 static __always_inline long stack_python(struct stack_state *s)
 {
@@ -287,6 +301,8 @@ static __always_inline long stack_python(struct stack_state *s)
 		stack_keep_python(s, at);
 	if ((answer == GMT_PY_MORE || answer == GMT_PY_LAST) && stack_push_python(s, &frame))
 		return 1;
+	if (answer == GMT_PY_LAST || answer == GMT_PY_NOTHING)
+		stack_mark_last(s);
 	if (s->state == STACK_DRAIN)
 		return answer == GMT_PY_OVER;
 	if (answer == GMT_PY_MORE)
@@ -327,6 +343,7 @@ static __always_inline void stack_walk_start(struct stack_state *s, const struct
 	__u32 mode = gmt.config.stack_mode;
 
 	s->count = 0;
+	s->last_python = 0;
 	s->hash = (__u64)s->space.generation << 32 | mode;
 	s->state = STACK_NATIVE;
 	s->may_keep = 1;
@@ -397,6 +414,77 @@ static __always_inline __u32 stack_id(struct stack_state *s)
 	return id;
 }
 
+/* Whether the walk ended for want of a table that may come yet. A stack that is cut off there is not the
+ * same as another one cut off there: none of them gets the other's id. */
+static __always_inline int stack_wants_copy(struct stack_state *s, __u32 reason)
+{
+	if (reason != GMT_UNWIND_END_NO_TABLE && reason != GMT_UNWIND_END_NO_MAPPING &&
+	    reason != GMT_UNWIND_END_NOT_WALKED)
+		return 0;
+	if (gmt.config.stack_mode != GMT_STACKS_FULL && gmt.config.stack_mode != GMT_STACKS_NATIVE)
+		return 0;
+	if (s->copies_generation != s->space.generation) {
+		s->copies_generation = s->space.generation;
+		s->copies = 0;
+	}
+	return s->copies < GMT_STACK_COPIES;
+}
+
+/* Puts the return addresses back that return probes have taken. */
+static __always_inline void stack_copy_returns(struct gmt_stack_copy *copy, __u32 room)
+{
+	struct return_instance *instance = (void *)unwind_returns(bpf_get_current_task_btf());
+
+	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
+		__u64 at;
+
+		if (!instance)
+			return;
+		at = (BPF_CORE_READ(instance, stack) - copy->sp) / 8;
+		if (at < room / 8 - 1) /* the verifier sees bytes, not words */
+			copy->words[at] = BPF_CORE_READ(instance, orig_ret_vaddr);
+		instance = BPF_CORE_READ(instance, next);
+	}
+}
+
+/* `room` is a constant: what is not used of it is sent as well. */
+static __always_inline void stack_copy(struct stack_state *s, const struct stack_start *start, __u32 id,
+				       __u64 size, __u32 room)
+{
+	struct gmt_stack_copy *copy = bpf_ringbuf_reserve(&ring, sizeof(*copy) + room, 0);
+
+	if (!copy)
+		return;
+	fill_header(&copy->hdr, GMT_KIND_STACK_COPY, sizeof(*copy) + room);
+	copy->stack_id = id;
+	copy->pc = start->pc;
+	copy->sp = start->sp;
+	copy->fp = start->fp;
+	if (size > room)
+		size = room;
+	copy->count = size / 8;
+	if (bpf_probe_read_user(copy->words, size, (void *)start->sp))
+		copy->count = 0;
+	stack_copy_returns(copy, room);
+	/* Now: a process that has only begun may end soon, and what it maps is not known yet. */
+	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const struct stack_start *start)
+{
+	__u64 size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp;
+	__u32 id = stack_send(s);
+
+	if (!id || size > 1ULL << 40)
+		return id;
+	s->copies++;
+	if (size <= GMT_STACK_COPY_SMALL)
+		stack_copy(s, start, id, size, GMT_STACK_COPY_SMALL);
+	else
+		stack_copy(s, start, id, size, GMT_STACK_COPY_MAX);
+	return id;
+}
+
 /* Makes s->space the process's as it is now. False: nothing is known of it. */
 static __always_inline int stack_find_space(struct stack_state *s)
 {
@@ -442,7 +530,8 @@ static __noinline __u32 stack_take(struct stack_start *start)
 	if (!stack_find_space(s) || gmt.config.stack_mode == GMT_STACKS_POINTERS ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
 		stack_walk_pointers(s);
-		return stack_id(s);
+		return stack_wants_copy(s, GMT_UNWIND_END_NOT_WALKED) ? stack_send_with_copy(s, start) :
+									stack_id(s);
 	}
 	id = memo_find(s, start);
 	if (id)
@@ -450,6 +539,8 @@ static __noinline __u32 stack_take(struct stack_start *start)
 	memo_begin(s, start);
 	stack_walk_start(s, start);
 	bpf_loop(2 * GMT_STACK_WORDS, stack_step, &s, 0);
+	if (stack_wants_copy(s, unwind_end(&s->walk)))
+		return stack_send_with_copy(s, start);
 	id = stack_id(s);
 	memo_end(s, id);
 	return id;

@@ -58,6 +58,11 @@ static void take_record(void *arg, const void *record, size_t size)
 
 	if (size < sizeof(*hdr))
 		return;
+	/* Memory of the target, which may hold secrets: for stacks only, never recorded. */
+	if (hdr->kind == GMT_KIND_STACK_COPY && hdr->size <= size) {
+		stacking_see(session->stacking, hdr);
+		return;
+	}
 	roster_see(session->roster, hdr);
 	/* The ring keeps records at multiples of 8; what counts is the record's own size. */
 	stream_put(&session->stream, record, hdr->size <= size ? hdr->size : size);

@@ -137,6 +137,7 @@ enum gmt_unwind_complete {
 #define GMT_FRAME_EVAL (1ULL << 62)    /* CPython's eval loop */
 #define GMT_FRAME_GUESSED (1ULL << 61) /* found by its frame pointer, without unwind information */
 #define GMT_FRAME_PYTHON (1ULL << 60)  /* no pc: a CPython code object, struct gmt_stack says what follows */
+#define GMT_FRAME_LAST (1ULL << 59)    /* with PYTHON: the outermost frame of its call of the eval loop */
 #define GMT_FRAME_PC_MASK ((1ULL << 56) - 1)
 
 _Static_assert(sizeof(struct gmt_unwind_row) == 8, "row layout");

@@ -40,6 +40,7 @@
 	X(PROC_EXIT, 12, gmt_proc_exit, "process exited")                         \
 	X(PROC_SEEN, 13, gmt_proc_exec, "process met for the first time")         \
 	X(STACK, 14, gmt_stack, "call stack")                                     \
+	X(STACK_COPY, 16, gmt_stack_copy, "memory of a stack that could not be walked")  \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -203,7 +204,8 @@ struct gmt_proc_exit {
  *
  * words[] are frames, innermost first: GMT_FRAME_* (unwind.h). One with GMT_FRAME_PYTHON is a code
  * object, and the word after it lasti | check << 32 (struct gmt_py_frame, python.h); such frames follow
- * the native frame of the eval loop that runs them.
+ * the native frame of the eval loop that runs them, and the last of them has GMT_FRAME_LAST. Where the
+ * native walk broke off, all that are left follow.
  */
 struct gmt_stack {
 	struct gmt_hdr hdr;     /* tid: the thread that had it first */
@@ -212,6 +214,18 @@ struct gmt_stack {
 	__u8 reason;            /* enum gmt_unwind_reason: why the native walk ended */
 	__u8 py_reason;         /* enum gmt_py_reason */
 	__u64 words[];
+};
+
+/*
+ * What a stack's memory was when it was taken without tables for all of its code, sent behind it: the
+ * collector walks it when it has them, and sends the stack once more, under its id. Never recorded.
+ */
+struct gmt_stack_copy {
+	struct gmt_hdr hdr;
+	__u32 stack_id;
+	__u32 count;            /* words */
+	__u64 pc, sp, fp;       /* the thread's registers */
+	__u64 words[];          /* from sp on */
 };
 
 /* ---- written by the collector ---- */

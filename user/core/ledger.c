@@ -300,7 +300,7 @@ struct kind {
 };
 
 #define LOW(kind) ((kind) & (GMT_KIND_USER_FIRST - 1))
-#define KIND_LIMIT 16
+#define KIND_LIMIT 32
 
 static const struct kind kinds[2][KIND_LIMIT] = {
 	{
@@ -317,6 +317,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
 		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_carried },
+		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_carried },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
 	},
 	{

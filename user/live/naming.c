@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "live/space.h"
+#include "live/stream.h"
 #include "symbol/intern.h"
 #include "symbol/pycode.h"
 #include "symbol/symbolizer.h"
@@ -87,6 +88,7 @@ static void put_symbol(struct naming *naming, const struct symbol *symbol, uint3
 	rec->file_len = append(rec->text, &used, symbol->file);
 	rec->hdr.kind = GMT_KIND_SYMBOL;
 	rec->hdr.size = (uint16_t)((sizeof(*rec) + used + 7) / 8 * 8);
+	rec->hdr.ts_ns = stream_now_ns();
 	naming->put(naming->arg, rec, rec->hdr.size);
 }
 
@@ -174,6 +176,7 @@ static void put_frames(struct naming *naming, const struct gmt_stack *stack)
 	rec->hdr.kind = GMT_KIND_STACK_FRAMES;
 	rec->hdr.size = (uint16_t)size;
 	rec->hdr.tgid = stack->hdr.tgid;
+	rec->hdr.ts_ns = stream_now_ns();
 	rec->stack_id = stack->id;
 	rec->count = (uint32_t)count;
 	memcpy(rec->symbols, naming->frames, count * 4);
@@ -181,12 +184,21 @@ static void put_frames(struct naming *naming, const struct gmt_stack *stack)
 	free(rec);
 }
 
-void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack, size_t size)
+void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack)
+{
+	naming->frame_count = 0;
+	for (uint32_t i = 0; i + 1 < stack->count; i++) {
+		if (!(stack->words[i] & GMT_FRAME_PYTHON))
+			continue;
+		add_python(naming, space, stack->words[i], stack->words[i + 1]);
+		i++;
+	}
+}
+
+void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack)
 {
 	uint32_t count = stack->count;
 
-	if (size < sizeof(*stack) + (size_t)count * 8)
-		return;
 	naming->frame_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!(stack->words[i] & GMT_FRAME_PYTHON)) {

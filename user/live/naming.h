@@ -17,11 +17,14 @@ struct space;
 
 typedef void (*naming_put)(void *arg, const void *record, size_t size);
 
-/* `put` gets the records, complete but for their time. */
+/* `put` gets the records. */
 struct naming *naming_new(naming_put put, void *arg);
 void naming_free(struct naming *naming);
 
-/* Names a stack of the space's process. Records are checked before: `size` is that of the record. */
-void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack, size_t size);
+/* Names a stack of the space's process; its words lie in its record. */
+void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack);
+
+/* Reads only what may soon be gone: the names of Python's frames, for when the stack is named. */
+void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack);
 
 #endif

@@ -21,6 +21,7 @@
 #include "live/space.h"
 #include "live/stream.h"
 #include "live/tables.h"
+#include "symbol/rewalk.h"
 
 /* How often a process that maps one library after the other is read: often while it is young. */
 #define READ_PERIOD_NS 50000000ULL
@@ -44,6 +45,8 @@ struct worked {
 	uint64_t read_ns;            /* ... and last */
 	uint64_t published_ns;
 	bool is_stale;               /* BPF does not know all tables that there are */
+	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
+	uint64_t waiting_ns;         /* the newest */
 };
 
 struct stacking {
@@ -61,6 +64,7 @@ struct stacking {
 	struct space_maps maps;
 	struct tables *tables;
 	struct naming *naming;
+	size_t waiting;              /* processes with waiting stacks */
 };
 
 static void records_add(struct records *records, const void *record, size_t size)
@@ -74,6 +78,15 @@ static void records_add(struct records *records, const void *record, size_t size
 }
 
 /* ---- the worker ---- */
+
+static void put_out(void *arg, const void *record, size_t size)
+{
+	struct stacking *stacking = arg;
+
+	pthread_mutex_lock(&stacking->lock);
+	records_add(&stacking->out, record, size);
+	pthread_mutex_unlock(&stacking->lock);
+}
 
 static struct worked *process_of(struct stacking *stacking, uint32_t tgid, bool make)
 {
@@ -90,12 +103,55 @@ static struct worked *process_of(struct stacking *stacking, uint32_t tgid, bool 
 	return worked;
 }
 
+/* Walks a stack again, with the tables that there are now, and names what comes out. */
+static void walk_again(struct stacking *stacking, struct worked *worked, const struct gmt_stack *stack,
+		       const struct gmt_stack_copy *copy)
+{
+	_Alignas(struct gmt_stack) unsigned char bytes[sizeof(*stack) + GMT_STACK_WORDS * sizeof(__u64)];
+	struct gmt_stack *walked = (void *)bytes;
+	struct rewalk rewalk = {
+		.mappings = worked->space.mappings,
+		.mapping_count = (uint32_t)worked->space.modules.map_count,
+		.word = tables_word,
+		.arg = stacking->tables,
+	};
+
+	rewalk_stack(&rewalk, stack, copy, walked);
+	put_out(stacking, walked, walked->hdr.size);
+	naming_stack(stacking->naming, &worked->space, walked);
+}
+
+static void name_waiting(struct stacking *stacking, struct worked *worked)
+{
+	struct records waiting = worked->waiting;
+
+	if (!waiting.used)
+		return;
+	worked->waiting = (struct records){ 0 };
+	stacking->waiting--;
+	for (size_t at = 0, next; at < waiting.used; at = next) {
+		const struct gmt_stack *stack = (const void *)(waiting.bytes + at);
+		const struct gmt_stack_copy *copy;
+
+		next = at + stack->hdr.size;
+		if (stack->hdr.kind != GMT_KIND_STACK)
+			continue;
+		copy = next < waiting.used ? (const void *)(waiting.bytes + next) : NULL;
+		if (copy && copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack->id && copy->count)
+			walk_again(stacking, worked, stack, copy);
+		else
+			naming_stack(stacking->naming, &worked->space, stack);
+	}
+	free(waiting.bytes);
+}
+
 static void forget(struct stacking *stacking, uint32_t tgid)
 {
 	struct worked *worked;
 
 	if (!hash_take(&stacking->processes, tgid, &worked))
 		return;
+	name_waiting(stacking, worked);
 	space_fini(&worked->space, &stacking->maps);
 	free(worked);
 }
@@ -142,24 +198,47 @@ static void read_process(struct stacking *stacking, struct worked *worked)
 		publish(stacking, worked, now_ns);
 }
 
-/* BPF did not get to the end for want of a table or a mapping: there may be one by now. */
-static bool wants_reading(const struct gmt_stack *stack)
+/* BPF did not get to the end for want of a table or a mapping: there may be one soon. */
+static bool wants_tables(const struct stacking *stacking, const struct gmt_stack *stack)
 {
-	return stack->reason == GMT_UNWIND_END_NO_MAPPING || stack->reason == GMT_UNWIND_END_NO_TABLE ||
-	       stack->reason == GMT_UNWIND_END_NOT_WALKED;
+	return (stacking->mode == GMT_STACKS_FULL || stacking->mode == GMT_STACKS_NATIVE) &&
+	       (stack->reason == GMT_UNWIND_END_NO_MAPPING || stack->reason == GMT_UNWIND_END_NO_TABLE ||
+		stack->reason == GMT_UNWIND_END_NOT_WALKED);
+}
+
+static void wait_for_tables(struct stacking *stacking, struct worked *worked, const struct gmt_hdr *hdr)
+{
+	stacking->waiting += !worked->waiting.used;
+	records_add(&worked->waiting, hdr, hdr->size);
+	worked->waiting_ns = hdr->ts_ns;
 }
 
 static void name_stack(struct stacking *stacking, const struct gmt_stack *stack)
 {
 	struct worked *worked = process_of(stacking, stack->hdr.tgid, true);
+	struct space *space = &worked->space;
 
-	if (!worked->space.modules.map_count && !worked->space.is_gone)
+	if (!space->modules.map_count && !space->is_gone)
 		read_process(stacking, worked);
-	else if (!worked->space.is_gone && kill((pid_t)stack->hdr.tgid, 0) && errno == ESRCH)
+	else if (!space->is_gone && kill((pid_t)stack->hdr.tgid, 0) && errno == ESRCH)
 		lose_process(worked);
-	else if (wants_reading(stack) && stacking->mode != GMT_STACKS_PYTHON && worked->due == DUE_NOT)
+	if (!wants_tables(stacking, stack)) {
+		naming_stack(stacking->naming, space, stack);
+		return;
+	}
+	naming_python(stacking->naming, space, stack);
+	wait_for_tables(stacking, worked, &stack->hdr);
+	if (worked->due == DUE_NOT && !space->is_gone)
 		worked->due = DUE_SOON;
-	naming_stack(stacking->naming, &worked->space, stack, stack->hdr.size);
+}
+
+/* The copy that belongs to a waiting stack is behind it. */
+static void keep_copy(struct stacking *stacking, const struct gmt_stack_copy *copy)
+{
+	struct worked *worked = process_of(stacking, copy->hdr.tgid, false);
+
+	if (worked && worked->waiting.used)
+		wait_for_tables(stacking, worked, &copy->hdr);
 }
 
 /* Another program, at other places; unless it was read since. */
@@ -178,6 +257,9 @@ static void take_record(struct stacking *stacking, const struct gmt_hdr *hdr)
 	switch (hdr->kind) {
 	case GMT_KIND_STACK:
 		name_stack(stacking, (const void *)hdr);
+		break;
+	case GMT_KIND_STACK_COPY:
+		keep_copy(stacking, (const void *)hdr);
 		break;
 	case GMT_KIND_PROC_EXIT:
 		forget(stacking, hdr->tgid);
@@ -247,6 +329,8 @@ static uint64_t work_on_processes(struct stacking *stacking)
 			publish(stacking, worked, now_ns);
 		if (worked->space.pending || worked->is_stale)
 			wait_ns = 0;
+		else if (worked->waiting.used && (worked->space.is_gone || worked->read_ns > worked->waiting_ns))
+			name_waiting(stacking, worked);
 	}
 	return wait_ns;
 }
@@ -272,14 +356,14 @@ static void *work(void *arg)
 		struct records taken = stacking->in;
 
 		if (!taken.used) {
-			stacking->is_busy = false;
+			stacking->is_busy = stacking->waiting;
 			pthread_cond_broadcast(&stacking->done);
 			if (wait_ns)
 				wait_for_work(stacking, wait_ns);
 			taken = stacking->in;
 		}
 		stacking->in = (struct records){ 0 };
-		stacking->is_busy = taken.used;
+		stacking->is_busy = taken.used || stacking->waiting;
 		take_marks(stacking);
 		pthread_mutex_unlock(&stacking->lock);
 		take_records(stacking, &taken);
@@ -291,16 +375,6 @@ static void *work(void *arg)
 	pthread_cond_broadcast(&stacking->done);
 	pthread_mutex_unlock(&stacking->lock);
 	return NULL;
-}
-
-static void put_out(void *arg, const void *record, size_t size)
-{
-	struct stacking *stacking = arg;
-
-	((struct gmt_hdr *)record)->ts_ns = stream_now_ns();
-	pthread_mutex_lock(&stacking->lock);
-	records_add(&stacking->out, record, size);
-	pthread_mutex_unlock(&stacking->lock);
 }
 
 /* ---- the other thread ---- */
@@ -411,17 +485,31 @@ bool stacking_is_sign(const char *path)
 	return false;
 }
 
+/* Checked here, once: what the worker gets has the words that it says it has. */
+static bool is_wanted(const struct gmt_hdr *hdr)
+{
+	const struct gmt_stack_copy *copy = (const void *)hdr;
+	const struct gmt_stack *stack = (const void *)hdr;
+
+	switch (hdr->kind) {
+	case GMT_KIND_STACK:
+		return hdr->size >= sizeof(*stack) && stack->count <= GMT_STACK_WORDS &&
+		       stack->count <= (hdr->size - sizeof(*stack)) / sizeof(__u64);
+	case GMT_KIND_STACK_COPY:
+		return hdr->size >= sizeof(*copy) &&
+		       copy->count <= (hdr->size - sizeof(*copy)) / sizeof(__u64);
+	}
+	return hdr->kind == GMT_KIND_PROC_EXIT || hdr->kind == GMT_KIND_PROC_EXEC;
+}
+
 void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 {
-	bool is_stack = record->kind == GMT_KIND_STACK;
-
-	if (!stacking || (!is_stack && record->kind != GMT_KIND_PROC_EXIT && record->kind != GMT_KIND_PROC_EXEC))
+	if (!stacking || !is_wanted(record))
 		return;
 	pthread_mutex_lock(&stacking->lock);
 	if (record->kind == GMT_KIND_PROC_EXIT)
 		hash_erase(&stacking->known, record->tgid);
-	if (!is_stack || record->size >= sizeof(struct gmt_stack))
-		records_add(&stacking->in, record, record->size);
+	records_add(&stacking->in, record, record->size);
 	pthread_cond_signal(&stacking->work);
 	pthread_mutex_unlock(&stacking->lock);
 }

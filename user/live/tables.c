@@ -32,7 +32,7 @@ struct entry {
 
 struct tables {
 	int shards_fd;
-	uint64_t *shards[GMT_SHARDS];
+	__u64 *shards[GMT_SHARDS];
 	uint64_t used;           /* words */
 	struct hash entries;     /* by key_of() */
 	struct table_cache cache;
@@ -180,6 +180,13 @@ int tables_build(struct tables *tables, const struct image *image, bool with_eva
 	}
 	*table = known->table;
 	return known->error;
+}
+
+const __u64 *tables_word(void *arg, uint32_t slot)
+{
+	struct tables *tables = arg;
+
+	return slot < tables->used ? &tables->shards[slot / GMT_SHARD_WORDS][slot % GMT_SHARD_WORDS] : NULL;
 }
 
 void tables_stats(const struct tables *tables, struct tables_stats *stats)

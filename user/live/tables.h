@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <linux/types.h>
+
 struct image;
 struct tables;
 
@@ -35,6 +37,9 @@ bool tables_find(const struct tables *tables, const struct image *image, bool wi
 /* Makes one: up to a second for a large library that is not in the cache. 0; -ENOSPC: no more room;
  * else as unwind_table_build(). After an error the module is not tried again: the answer is the same. */
 int tables_build(struct tables *tables, const struct image *image, bool with_eval, struct table *table);
+
+/* A word of the tables, as BPF sees it; NULL: there is none. */
+const __u64 *tables_word(void *tables, uint32_t slot);
 
 void tables_stats(const struct tables *tables, struct tables_stats *stats);
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See rewalk.h. */
+#include "symbol/rewalk.h"
+
+#include <stdbool.h>
+
+struct unwind_walk;
+static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val);
+static const __u64 *word_at(struct unwind_walk *walk, __u32 slot);
+static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u32 i);
+static int take(struct unwind_walk *walk, __u64 word);
+
+/* BPF has put back what return probes took; other stacks are not in the copy. */
+#define UNWIND_READ64(walk, address, val) copy_read(walk, address, val)
+#define UNWIND_WORD(walk, slot) word_at(walk, slot)
+#define UNWIND_MAPPING(walk, i) mapping_at(walk, i)
+#define UNWIND_FRAME(walk, word) take(walk, word)
+#define UNWIND_REPAIR(walk, slot, pc) (-1)
+#include "../../bpf/unwind.bpf.h"
+
+struct copy_walk {
+	struct unwind_walk walk;     /* the first: what the unwinder hands back */
+	const struct rewalk *rewalk;
+	const struct gmt_stack *stack;
+	const struct gmt_stack_copy *copy;
+	struct gmt_stack *out;
+	uint32_t next_python;        /* in the stack's words */
+};
+
+static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val)
+{
+	const struct gmt_stack_copy *copy = ((struct copy_walk *)walk)->copy;
+	uint64_t i = (address - copy->sp) / sizeof(__u64);
+
+	if (address < copy->sp || i >= copy->count)
+		return -1;
+	*val = copy->words[i];
+	return 0;
+}
+
+static const __u64 *word_at(struct unwind_walk *walk, __u32 slot)
+{
+	const struct rewalk *rewalk = ((struct copy_walk *)walk)->rewalk;
+
+	return rewalk->word(rewalk->arg, slot);
+}
+
+static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u32 i)
+{
+	const struct rewalk *rewalk = ((struct copy_walk *)walk)->rewalk;
+
+	return i < rewalk->mapping_count ? &rewalk->mappings[i] : NULL;
+}
+
+static bool push(struct gmt_stack *out, uint64_t word)
+{
+	if (out->count >= GMT_STACK_WORDS)
+		return false;
+	out->words[out->count++] = word;
+	return true;
+}
+
+/* The next Python frame. True: it is there, and its eval call goes on. */
+static bool push_python(struct copy_walk *copy)
+{
+	const struct gmt_stack *stack = copy->stack;
+	uint32_t i = copy->next_python;
+
+	while (i + 1 < stack->count && !(stack->words[i] & GMT_FRAME_PYTHON))
+		i++;
+	if (i + 1 >= stack->count || !push(copy->out, stack->words[i]) || !push(copy->out, stack->words[i + 1])) {
+		copy->next_python = stack->count;
+		return false;
+	}
+	copy->next_python = i + 2;
+	return !(stack->words[i] & GMT_FRAME_LAST);
+}
+
+static int take(struct unwind_walk *walk, __u64 word)
+{
+	struct copy_walk *copy = (struct copy_walk *)walk;
+
+	if (!push(copy->out, word))
+		return -1;
+	if (word & GMT_FRAME_EVAL)
+		while (push_python(copy))
+			;
+	return 0;
+}
+
+void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack, const struct gmt_stack_copy *copy,
+		  struct gmt_stack *out)
+{
+	struct copy_walk walk = { .rewalk = rewalk, .stack = stack, .copy = copy, .out = out };
+	struct unwind_walk *start = &walk.walk;
+
+	*out = *stack;
+	out->count = 0;
+	unwind_start(start, copy->pc, copy->sp, copy->fp, copy->sp + (uint64_t)copy->count * sizeof(__u64), 0,
+		     rewalk->mapping_count, GMT_UNWIND_FRAMES_MAX);
+	for (uint32_t i = 0; i <= GMT_UNWIND_FRAMES_MAX && !unwind_step(i, &start); i++)
+		;
+	while (walk.next_python < stack->count)
+		push_python(&walk);
+	out->reason = (uint8_t)unwind_end(start);
+	out->hdr.size = (uint16_t)(sizeof(*out) + out->count * sizeof(__u64));
+}
