@@ -39,6 +39,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_MEMO_WORDS 384     /* what was read on the way; longer ones are not remembered */
 #define STACK_WINDOW_BYTES 8192  /* of the thread's stack, compared at once */
 #define STACK_PY_WINDOW_BYTES 2048
+#define STACK_PAGE 4096
 #define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))
 
 /* Where to begin: the thread's registers. */
@@ -381,9 +382,14 @@ static __always_inline void stack_walk_pointers(struct stack_state *s)
 
 /* ---- ids ---- */
 
-static __always_inline __u32 stack_send(struct stack_state *s)
+static __always_inline __u32 stack_new_id(void)
 {
-	__u32 id = __sync_fetch_and_add(&stacks_sent, 1) + 1, count = s->count;
+	return __sync_fetch_and_add(&stacks_sent, 1) + 1;
+}
+
+static __always_inline __u32 stack_send(struct stack_state *s, __u32 id)
+{
+	__u32 count = s->count;
 	__u32 size = sizeof(struct gmt_stack) + count * sizeof(__u64);
 	struct gmt_stack *stack = (void *)s->record;
 
@@ -408,7 +414,7 @@ static __always_inline __u32 stack_id(struct stack_state *s)
 
 	if (known)
 		return *known;
-	id = stack_send(s);
+	id = stack_send(s, stack_new_id());
 	if (id)
 		bpf_map_update_elem(&stack_ids, &key, &id, BPF_ANY);
 	return id;
@@ -460,11 +466,19 @@ static __always_inline void stack_copy(struct stack_state *s, const struct stack
 	copy->pc = start->pc;
 	copy->sp = start->sp;
 	copy->fp = start->fp;
-	if (size > room)
-		size = room;
-	copy->count = size / 8;
-	if (bpf_probe_read_user(copy->words, size, (void *)start->sp))
-		copy->count = 0;
+	copy->count = 0;
+	/* By pages: between a main thread's first frame and its arguments one may never have been used. */
+	for (__u32 at = 0; at + STACK_PAGE <= room; at += STACK_PAGE) {
+		__u64 part = size - at;
+
+		if (at >= size)
+			break;
+		if (part > STACK_PAGE)
+			part = STACK_PAGE;
+		if (bpf_probe_read_user((char *)copy->words + at, part, (void *)(start->sp + at)))
+			break;
+		copy->count = (at + part) / 8;
+	}
 	stack_copy_returns(copy, room);
 	/* Now: a process that has only begun may end soon, and what it maps is not known yet. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
@@ -473,16 +487,14 @@ static __always_inline void stack_copy(struct stack_state *s, const struct stack
 static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const struct stack_start *start)
 {
 	__u64 size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp;
-	__u32 id = stack_send(s);
+	__u32 id = stack_new_id();
 
-	if (!id || size > 1ULL << 40)
-		return id;
 	s->copies++;
 	if (size <= GMT_STACK_COPY_SMALL)
 		stack_copy(s, start, id, size, GMT_STACK_COPY_SMALL);
-	else
+	else if (size < 1ULL << 40) /* else its end is not known */
 		stack_copy(s, start, id, size, GMT_STACK_COPY_MAX);
-	return id;
+	return stack_send(s, id);
 }
 
 /* Makes s->space the process's as it is now. False: nothing is known of it. */

@@ -217,7 +217,7 @@ struct gmt_stack {
 };
 
 /*
- * What a stack's memory was when it was taken without tables for all of its code, sent behind it: the
+ * What a stack's memory was when it was taken without tables for all of its code, sent before it: the
  * collector walks it when it has them, and sends the stack once more, under its id. Never recorded.
  */
 struct gmt_stack_copy {

@@ -27,6 +27,7 @@
 #define READ_PERIOD_NS 50000000ULL
 #define READ_PERIOD_YOUNG_NS 1000000ULL
 #define PUBLISH_PERIOD_NS 200000000ULL  /* and BPF told so often while tables are built */
+#define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
 #define IDLE_NS 1000000000ULL
 
 /* Records one behind the other. */
@@ -46,7 +47,7 @@ struct worked {
 	uint64_t published_ns;
 	bool is_stale;               /* BPF does not know all tables that there are */
 	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
-	uint64_t waiting_ns;         /* the newest */
+	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
 };
 
 struct stacking {
@@ -64,7 +65,7 @@ struct stacking {
 	struct space_maps maps;
 	struct tables *tables;
 	struct naming *naming;
-	size_t waiting;              /* processes with waiting stacks */
+	size_t waiting;              /* stacks */
 };
 
 static void records_add(struct records *records, const void *record, size_t size)
@@ -121,27 +122,57 @@ static void walk_again(struct stacking *stacking, struct worked *worked, const s
 	naming_stack(stacking->naming, &worked->space, walked);
 }
 
+/* The copy of a stack's memory, which has come before it; NULL: there is none. Given out once. */
+static const struct gmt_stack_copy *take_copy(struct records *waiting, uint32_t stack_id)
+{
+	for (size_t at = 0; at < waiting->used;) {
+		struct gmt_stack_copy *copy = (void *)(waiting->bytes + at);
+
+		at += copy->hdr.size;
+		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack_id && copy->count) {
+			copy->stack_id = 0;
+			return copy;
+		}
+	}
+	return NULL;
+}
+
+/* Copies whose stacks are still in the ring, or were lost there. */
+static void keep_early_copies(struct worked *worked, const struct records *waiting)
+{
+	uint64_t now_ns = stream_now_ns();
+
+	for (size_t at = 0; at < waiting->used;) {
+		const struct gmt_stack_copy *copy = (const void *)(waiting->bytes + at);
+
+		at += copy->hdr.size;
+		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id &&
+		    now_ns - copy->hdr.ts_ns < COPY_KEPT_NS)
+			records_add(&worked->waiting, copy, copy->hdr.size);
+	}
+}
+
 static void name_waiting(struct stacking *stacking, struct worked *worked)
 {
 	struct records waiting = worked->waiting;
 
-	if (!waiting.used)
-		return;
 	worked->waiting = (struct records){ 0 };
-	stacking->waiting--;
-	for (size_t at = 0, next; at < waiting.used; at = next) {
-		const struct gmt_stack *stack = (const void *)(waiting.bytes + at);
+	worked->waiting_ns = 0;
+	for (size_t at = 0; at < waiting.used;) {
+		const struct gmt_hdr *hdr = (const void *)(waiting.bytes + at);
 		const struct gmt_stack_copy *copy;
 
-		next = at + stack->hdr.size;
-		if (stack->hdr.kind != GMT_KIND_STACK)
+		at += hdr->size;
+		if (hdr->kind != GMT_KIND_STACK)
 			continue;
-		copy = next < waiting.used ? (const void *)(waiting.bytes + next) : NULL;
-		if (copy && copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack->id && copy->count)
-			walk_again(stacking, worked, stack, copy);
+		stacking->waiting--;
+		copy = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id);
+		if (copy)
+			walk_again(stacking, worked, (const void *)hdr, copy);
 		else
-			naming_stack(stacking->naming, &worked->space, stack);
+			naming_stack(stacking->naming, &worked->space, (const void *)hdr);
 	}
+	keep_early_copies(worked, &waiting);
 	free(waiting.bytes);
 }
 
@@ -206,12 +237,6 @@ static bool wants_tables(const struct stacking *stacking, const struct gmt_stack
 		stack->reason == GMT_UNWIND_END_NOT_WALKED);
 }
 
-static void wait_for_tables(struct stacking *stacking, struct worked *worked, const struct gmt_hdr *hdr)
-{
-	stacking->waiting += !worked->waiting.used;
-	records_add(&worked->waiting, hdr, hdr->size);
-	worked->waiting_ns = hdr->ts_ns;
-}
 
 static void name_stack(struct stacking *stacking, const struct gmt_stack *stack)
 {
@@ -227,18 +252,18 @@ static void name_stack(struct stacking *stacking, const struct gmt_stack *stack)
 		return;
 	}
 	naming_python(stacking->naming, space, stack);
-	wait_for_tables(stacking, worked, &stack->hdr);
+	records_add(&worked->waiting, stack, stack->hdr.size);
+	worked->waiting_ns = stack->hdr.ts_ns;
+	stacking->waiting++;
 	if (worked->due == DUE_NOT && !space->is_gone)
 		worked->due = DUE_SOON;
 }
 
-/* The copy that belongs to a waiting stack is behind it. */
 static void keep_copy(struct stacking *stacking, const struct gmt_stack_copy *copy)
 {
-	struct worked *worked = process_of(stacking, copy->hdr.tgid, false);
+	struct worked *worked = process_of(stacking, copy->hdr.tgid, true);
 
-	if (worked && worked->waiting.used)
-		wait_for_tables(stacking, worked, &copy->hdr);
+	records_add(&worked->waiting, copy, copy->hdr.size);
 }
 
 /* Another program, at other places; unless it was read since. */
@@ -329,7 +354,7 @@ static uint64_t work_on_processes(struct stacking *stacking)
 			publish(stacking, worked, now_ns);
 		if (worked->space.pending || worked->is_stale)
 			wait_ns = 0;
-		else if (worked->waiting.used && (worked->space.is_gone || worked->read_ns > worked->waiting_ns))
+		else if (worked->waiting_ns && (worked->space.is_gone || worked->read_ns > worked->waiting_ns))
 			name_waiting(stacking, worked);
 	}
 	return wait_ns;
