@@ -42,7 +42,7 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines mo
             unwind_table
 SINK     := columns doctor json list plain registry report sum term text warnings
 LIVE     := attach command driver features inventory library meter naming nvml probing procfs ring roster space \
-            stacking stream tables target tracepoint uprobe watch
+            stacking stackwork stream tables target tracepoint uprobe watch
 TOP      := cli display main replay session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The memory of a stack that could not be walked for want of a table, for the collector to walk. */
+#ifndef GMT_STACK_COPY_BPF_H
+#define GMT_STACK_COPY_BPF_H
+
+/* Whether the walk ended for want of a table that may come yet. A stack that is cut off there is not the
+ * same as another one cut off there: none of them gets the other's id. */
+static __always_inline int stack_wants_copy(struct stack_state *s, __u32 reason)
+{
+	if (reason != GMT_UNWIND_END_NO_TABLE && reason != GMT_UNWIND_END_NO_MAPPING &&
+	    reason != GMT_UNWIND_END_NOT_WALKED)
+		return 0;
+	if (gmt.config.stack_mode != GMT_STACKS_FULL && gmt.config.stack_mode != GMT_STACKS_NATIVE)
+		return 0;
+	if (s->copies_generation != s->space.generation) {
+		s->copies_generation = s->space.generation;
+		s->copies = 0;
+	}
+	return s->copies < GMT_STACK_COPIES;
+}
+
+/* Puts the return addresses back that return probes have taken. */
+static __always_inline void stack_copy_returns(struct gmt_stack_copy *copy, __u32 room)
+{
+	struct return_instance *instance = (void *)unwind_returns(bpf_get_current_task_btf());
+
+	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
+		__u64 at;
+
+		if (!instance)
+			return;
+		at = (BPF_CORE_READ(instance, stack) - copy->sp) / 8;
+		if (at < room / 8 - 1) /* the verifier sees bytes, not words */
+			copy->words[at] = BPF_CORE_READ(instance, orig_ret_vaddr);
+		instance = BPF_CORE_READ(instance, next);
+	}
+}
+
+/* `room` is a constant: what is not used of it is sent as well. */
+static __always_inline void stack_copy(struct stack_state *s, const struct stack_start *start, __u32 id,
+				       __u64 size, __u32 room)
+{
+	struct gmt_stack_copy *copy = bpf_ringbuf_reserve(&ring, sizeof(*copy) + room, 0);
+
+	if (!copy)
+		return;
+	fill_header(&copy->hdr, GMT_KIND_STACK_COPY, sizeof(*copy) + room);
+	copy->stack_id = id;
+	copy->pc = start->pc;
+	copy->sp = start->sp;
+	copy->fp = start->fp;
+	copy->count = 0;
+	/* By pages: between a main thread's first frame and its arguments one may never have been used. */
+	for (__u32 at = 0; at + STACK_PAGE <= room; at += STACK_PAGE) {
+		__u64 part = size - at;
+
+		if (at >= size)
+			break;
+		if (part > STACK_PAGE)
+			part = STACK_PAGE;
+		if (bpf_probe_read_user((char *)copy->words + at, part, (void *)(start->sp + at)))
+			break;
+		copy->count = (at + part) / 8;
+	}
+	stack_copy_returns(copy, room);
+	/* Now: a process that has only begun may end soon, and what it maps is not known yet. */
+	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const struct stack_start *start)
+{
+	__u64 size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp;
+	__u32 id = stack_new_id();
+
+	s->copies++;
+	if (size <= GMT_STACK_COPY_SMALL)
+		stack_copy(s, start, id, size, GMT_STACK_COPY_SMALL);
+	else if (size < 1ULL << 40) /* else its end is not known */
+		stack_copy(s, start, id, size, GMT_STACK_COPY_MAX);
+	return stack_send(s, id);
+}
+
+#endif

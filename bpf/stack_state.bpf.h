@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What taking a stack works on: the thread's state, the maps that the collector fills, and how the two
+ * walkers (unwind.bpf.h, python.bpf.h) read memory and tables and hand out frames.
+ *
+ * Everything lies in the thread's own storage, never in one per cpu: a program can be interrupted by
+ * another task's.
+ */
+#ifndef GMT_STACK_STATE_BPF_H
+#define GMT_STACK_STATE_BPF_H
+
+#include "unwind_task.bpf.h"
+
+struct stack_state;
+static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val);
+static __always_inline int stack_read_python(struct stack_state *s, void *to, __u32 size, __u64 address);
+static __always_inline const __u64 *stack_table_word(__u32 slot);
+static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct stack_state *s, __u32 i);
+static __always_inline int stack_frame(struct stack_state *s, __u64 word);
+static __always_inline int stack_repair(struct stack_state *s, __u64 slot, __u64 *pc);
+static __always_inline __u64 stack_other(struct stack_state *s, __u64 sp);
+struct gmt_py_walk;
+static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *walk);
+
+#define UNWIND_READ64(walk, address, val) stack_read64((struct stack_state *)(walk), address, val)
+#define UNWIND_WORD(walk, slot) stack_table_word(slot)
+#define UNWIND_MAPPING(walk, i) stack_mapping((struct stack_state *)(walk), i)
+#define UNWIND_FRAME(walk, word) stack_frame((struct stack_state *)(walk), word)
+#define UNWIND_REPAIR(walk, slot, pc) stack_repair((struct stack_state *)(walk), slot, pc)
+#define UNWIND_OTHER_STACK(walk, sp) stack_other((struct stack_state *)(walk), sp)
+#include "unwind.bpf.h"
+
+#define PY_READ(dst, size, addr) stack_read_python(stack_of_python(walk), dst, size, addr)
+#include "python.bpf.h"
+
+#define STACK_MEMOS 2            /* stacks a thread remembers */
+#define STACK_MEMO_WORDS 384     /* what was read on the way; longer ones are not remembered */
+#define STACK_WINDOW_BYTES 8192  /* of the thread's stack, compared at once */
+#define STACK_PY_WINDOW_BYTES 2048
+#define STACK_PAGE 4096
+#define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))
+
+/* Where to begin: the thread's registers. */
+struct stack_start {
+	__u64 pc, sp, fp;
+	__u64 bytes;             /* asked for; 0: unknown */
+};
+
+/* Words of the target's memory that a stack was found by. */
+struct stack_word {
+	__u64 address;
+	__u64 val;
+};
+
+struct stack_memo {
+	__u64 pc, sp, fp;
+	__u64 high;              /* end of the words on the stack */
+	__u64 py_low, py_high;   /* where Python's frames lie */
+	__u32 generation;
+	__u32 id;                /* 0: unused */
+	__u32 count;             /* words */
+	__u32 reserved;
+	struct stack_word words[STACK_MEMO_WORDS];
+};
+
+enum stack_walk_state {
+	STACK_NATIVE,            /* the next step is a native frame */
+	STACK_PYTHON,            /* Python frames of the native frame before; then natively on */
+	STACK_DRAIN,             /* the native walk is over: all Python frames that are left */
+};
+
+struct stack_state {
+	struct unwind_walk walk;
+	__u64 returns;           /* see unwind_repair() */
+	struct unwind_stack stack, other;
+	struct gmt_py_walk py;
+	struct gmt_stack_space space; /* the process's, a copy */
+	__u64 hash;
+	__u64 sampled_bytes;
+	__u32 count;             /* of words */
+	__u32 state;             /* enum stack_walk_state */
+	__u32 memo;              /* the one that is written */
+	__u32 may_keep;          /* nothing was read that it cannot remember */
+	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
+	__u32 copies;            /* made of this generation */
+	__u32 copies_generation;
+	__u32 reserved;
+	struct stack_memo memos[STACK_MEMOS];
+	__u64 window[STACK_WINDOW_BYTES / 8];
+	__u64 py_window[STACK_PY_WINDOW_BYTES / 8];
+	__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stack_state);
+} stack_states SEC(".maps");
+
+/* By tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GMT_STACK_SPACES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct gmt_stack_space);
+} stack_spaces SEC(".maps");
+
+struct stack_mappings {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP); /* each as long as its process needs */
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gmt_unwind_mapping);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, GMT_STACK_SPACES);
+	__type(key, __u32);
+	__array(values, struct stack_mappings);
+} stack_mappings SEC(".maps");
+
+struct stack_shard {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GMT_SHARD_WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, GMT_SHARDS);
+	__type(key, __u32);
+	__array(values, struct stack_shard);
+} stack_shards SEC(".maps");
+
+/* From a stack's hash to its id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GMT_STACKS_KNOWN);
+	__type(key, __u64);
+	__type(value, __u32);
+} stack_ids SEC(".maps");
+
+__u32 stacks_sent SEC(".data.stacks") = 0;
+
+/* ---- what the walks need ---- */
+
+static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *walk)
+{
+	return (void *)((char *)walk - __builtin_offsetof(struct stack_state, py));
+}
+
+static __always_inline void memo_word(struct stack_state *s, __u64 address, __u64 val)
+{
+	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
+	__u32 at = memo->count;
+
+	if (at >= STACK_MEMO_WORDS) {
+		s->may_keep = 0;
+		return;
+	}
+	memo->words[at].address = address;
+	memo->words[at].val = val;
+	memo->count = at + 1;
+}
+
+static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val)
+{
+	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
+
+	if (bpf_probe_read_user(val, sizeof(*val), (void *)address))
+		return -1;
+	memo_word(s, address, *val);
+	if (address + 8 > memo->high)
+		memo->high = address + 8;
+	return 0;
+}
+
+/* Words by themselves are remembered here, a frame's below, a code object's never: it cannot change
+ * while a frame at the same place runs it. */
+static __always_inline int stack_read_python(struct stack_state *s, void *to, __u32 size, __u64 address)
+{
+	if (bpf_probe_read_user(to, size, (void *)address))
+		return -1;
+	if (__builtin_constant_p(size) && size == sizeof(__u64))
+		memo_word(s, address, *(__u64 *)to);
+	return 0;
+}
+
+static __always_inline const __u64 *stack_table_word(__u32 slot)
+{
+	__u32 shard = slot / GMT_SHARD_WORDS, i = slot % GMT_SHARD_WORDS;
+	void *words = bpf_map_lookup_elem(&stack_shards, &shard);
+
+	return words ? bpf_map_lookup_elem(words, &i) : NULL;
+}
+
+static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct stack_state *s, __u32 i)
+{
+	void *list = bpf_map_lookup_elem(&stack_mappings, &s->space.slot);
+
+	return list ? bpf_map_lookup_elem(list, &i) : NULL;
+}
+
+static __always_inline void stack_hash(struct stack_state *s, __u64 word)
+{
+	__u64 hash = (s->hash ^ word) * 0x9e3779b97f4a7c15ULL; /* 2^64 / golden ratio */
+
+	s->hash = hash ^ hash >> 29;
+}
+
+static __always_inline int stack_push(struct stack_state *s, __u64 word)
+{
+	__u32 at = s->count;
+
+	if (at >= GMT_STACK_WORDS)
+		return -1;
+	s->record[STACK_HEAD + at] = word;
+	s->count = at + 1;
+	stack_hash(s, word);
+	return 0;
+}
+
+static __always_inline int stack_push_python(struct stack_state *s, const struct gmt_py_frame *frame)
+{
+	__u64 code = frame->code | GMT_FRAME_PYTHON, where = (__u32)frame->lasti | (__u64)frame->check << 32;
+	__u32 at = s->count;
+
+	if (at > GMT_STACK_WORDS - 2)
+		return -1;
+	s->record[STACK_HEAD + at] = code;
+	s->record[STACK_HEAD + 1 + at] = where;
+	s->count = at + 2;
+	s->last_python = at;
+	stack_hash(s, code);
+	stack_hash(s, where);
+	return 0;
+}
+
+static __always_inline int stack_frame(struct stack_state *s, __u64 word)
+{
+	if ((word & GMT_FRAME_EVAL) && s->py.next && s->state == STACK_NATIVE)
+		s->state = STACK_PYTHON;
+	return stack_push(s, word);
+}
+
+static __always_inline int stack_repair(struct stack_state *s, __u64 slot, __u64 *pc)
+{
+	s->may_keep = 0; /* the word in the slot says nothing */
+	return unwind_repair(&s->returns, slot, pc);
+}
+
+static __always_inline __u64 stack_other(struct stack_state *s, __u64 sp)
+{
+	s->may_keep = 0; /* words of two stacks */
+	return unwind_stack_end(bpf_get_current_task_btf(), &s->other, sp);
+}
+
+#endif

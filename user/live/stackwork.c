@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stackwork.h. */
+#include "live/stackwork.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "live/space.h"
+#include "live/stream.h"
+#include "live/tables.h"
+#include "symbol/rewalk.h"
+
+/* How often a process that maps one library after the other is read: often while it is young. */
+#define READ_PERIOD_NS 50000000ULL
+#define READ_PERIOD_YOUNG_NS 1000000ULL
+#define PUBLISH_PERIOD_NS 200000000ULL  /* and BPF told so often while tables are built */
+#define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
+#define IDLE_NS 1000000000ULL
+
+struct worked {
+	struct space space;
+	enum stackwork_due due;      /* it may have mapped something */
+	uint64_t first_ns;           /* when it was read first */
+	uint64_t read_ns;            /* ... and last */
+	uint64_t published_ns;
+	bool is_stale;               /* BPF does not know all tables that there are */
+	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
+	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
+};
+
+struct stackwork {
+	enum gmt_stack_mode mode;
+	naming_put put;
+	void *arg;
+	struct hash processes;       /* tgid -> struct worked * */
+	struct space_maps maps;
+	struct tables *tables;
+	struct naming *naming;
+	size_t waiting;              /* stacks */
+};
+
+static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool make)
+{
+	struct worked **slot = hash_get(&work->processes, tgid), *worked;
+
+	if (slot)
+		return *slot;
+	if (!make)
+		return NULL;
+	worked = xcalloc(1, sizeof(*worked));
+	space_init(&worked->space, tgid, work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
+	worked->due = DUE_NOW;
+	*(struct worked **)hash_put(&work->processes, tgid, NULL) = worked;
+	return worked;
+}
+
+/* Walks a stack again, with the tables that there are now, and names what comes out. */
+static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
+		       const struct gmt_stack_copy *copy)
+{
+	_Alignas(struct gmt_stack) unsigned char bytes[sizeof(*stack) + GMT_STACK_WORDS * sizeof(__u64)];
+	struct gmt_stack *walked = (void *)bytes;
+	struct rewalk rewalk = {
+		.mappings = worked->space.mappings,
+		.mapping_count = (uint32_t)worked->space.modules.map_count,
+		.word = tables_word,
+		.arg = work->tables,
+	};
+
+	rewalk_stack(&rewalk, stack, copy, walked);
+	work->put(work->arg, walked, walked->hdr.size);
+	naming_stack(work->naming, &worked->space, walked);
+}
+
+/* The copy of a stack's memory, which has come before it; NULL: there is none. Given out once. */
+static const struct gmt_stack_copy *take_copy(struct records *waiting, uint32_t stack_id)
+{
+	for (size_t at = 0; at < waiting->used;) {
+		struct gmt_stack_copy *copy = (void *)(waiting->bytes + at);
+
+		at += copy->hdr.size;
+		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack_id && copy->count) {
+			copy->stack_id = 0;
+			return copy;
+		}
+	}
+	return NULL;
+}
+
+/* Copies whose stacks are still in the ring, or were lost there. */
+static void keep_early_copies(struct worked *worked, const struct records *waiting)
+{
+	uint64_t now_ns = stream_now_ns();
+
+	for (size_t at = 0; at < waiting->used;) {
+		const struct gmt_stack_copy *copy = (const void *)(waiting->bytes + at);
+
+		at += copy->hdr.size;
+		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id &&
+		    now_ns - copy->hdr.ts_ns < COPY_KEPT_NS)
+			records_add(&worked->waiting, copy, copy->hdr.size);
+	}
+}
+
+static void name_waiting(struct stackwork *work, struct worked *worked)
+{
+	struct records waiting = worked->waiting;
+
+	worked->waiting = (struct records){ 0 };
+	worked->waiting_ns = 0;
+	for (size_t at = 0; at < waiting.used;) {
+		const struct gmt_hdr *hdr = (const void *)(waiting.bytes + at);
+		const struct gmt_stack_copy *copy;
+
+		at += hdr->size;
+		if (hdr->kind != GMT_KIND_STACK)
+			continue;
+		work->waiting--;
+		copy = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id);
+		if (copy)
+			walk_again(work, worked, (const void *)hdr, copy);
+		else
+			naming_stack(work->naming, &worked->space, (const void *)hdr);
+	}
+	keep_early_copies(worked, &waiting);
+	free(waiting.bytes);
+}
+
+static void forget(struct stackwork *work, uint32_t tgid)
+{
+	struct worked *worked;
+
+	if (!hash_take(&work->processes, tgid, &worked))
+		return;
+	name_waiting(work, worked);
+	space_fini(&worked->space, &work->maps);
+	free(worked);
+}
+
+static void publish(struct stackwork *work, struct worked *worked, uint64_t now_ns)
+{
+	space_publish(&worked->space, &work->maps);
+	worked->published_ns = now_ns;
+	worked->is_stale = false;
+}
+
+/* It has ended. Its files can still be opened by their paths, if these are the same for us. */
+static void lose_process(struct worked *worked)
+{
+	worked->space.is_gone = true;
+	worked->due = DUE_NOT;
+	if (worked->space.shares_mounts)
+		worked->space.modules.pid = 0;
+}
+
+static uint64_t read_period(const struct worked *worked)
+{
+	uint64_t period = (worked->read_ns - worked->first_ns) / 8;
+
+	if (period < READ_PERIOD_YOUNG_NS)
+		return READ_PERIOD_YOUNG_NS;
+	return period < READ_PERIOD_NS ? period : READ_PERIOD_NS;
+}
+
+static void read_process(struct stackwork *work, struct worked *worked)
+{
+	uint64_t now_ns = stream_now_ns();
+	int changed = space_read(&worked->space, work->tables);
+
+	worked->read_ns = now_ns;
+	if (!worked->first_ns)
+		worked->first_ns = now_ns;
+	/* Python that is starting up is asked again, at the period of reading. */
+	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
+		      worked->space.with_python ? DUE_SOON : DUE_NOT;
+	if (changed < 0)
+		lose_process(worked);
+	else if (changed || !worked->space.is_published)
+		publish(work, worked, now_ns);
+}
+
+/* BPF did not get to the end for want of a table or a mapping: there may be one soon. */
+static bool wants_tables(const struct stackwork *work, const struct gmt_stack *stack)
+{
+	return (work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_NATIVE) &&
+	       (stack->reason == GMT_UNWIND_END_NO_MAPPING || stack->reason == GMT_UNWIND_END_NO_TABLE ||
+		stack->reason == GMT_UNWIND_END_NOT_WALKED);
+}
+
+
+static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
+{
+	struct worked *worked = process_of(work, stack->hdr.tgid, true);
+	struct space *space = &worked->space;
+
+	if (!space->modules.map_count && !space->is_gone)
+		read_process(work, worked);
+	else if (!space->is_gone && kill((pid_t)stack->hdr.tgid, 0) && errno == ESRCH)
+		lose_process(worked);
+	if (!wants_tables(work, stack)) {
+		naming_stack(work->naming, space, stack);
+		return;
+	}
+	naming_python(work->naming, space, stack);
+	records_add(&worked->waiting, stack, stack->hdr.size);
+	worked->waiting_ns = stack->hdr.ts_ns;
+	work->waiting++;
+	if (worked->due == DUE_NOT && !space->is_gone)
+		worked->due = DUE_SOON;
+}
+
+static void keep_copy(struct stackwork *work, const struct gmt_stack_copy *copy)
+{
+	struct worked *worked = process_of(work, copy->hdr.tgid, true);
+
+	records_add(&worked->waiting, copy, copy->hdr.size);
+}
+
+/* Another program, at other places; unless it was read since. */
+static void start_program(struct stackwork *work, const struct gmt_hdr *hdr)
+{
+	struct worked *worked = process_of(work, hdr->tgid, false);
+
+	if (!worked || worked->read_ns > hdr->ts_ns)
+		return;
+	forget(work, hdr->tgid);
+	process_of(work, hdr->tgid, true);
+}
+
+static void take_record(struct stackwork *work, const struct gmt_hdr *hdr)
+{
+	switch (hdr->kind) {
+	case GMT_KIND_STACK:
+		name_stack(work, (const void *)hdr);
+		break;
+	case GMT_KIND_STACK_COPY:
+		keep_copy(work, (const void *)hdr);
+		break;
+	case GMT_KIND_PROC_EXIT:
+		forget(work, hdr->tgid);
+		break;
+	case GMT_KIND_PROC_EXEC:
+		start_program(work, hdr);
+		break;
+	}
+}
+
+void stackwork_take(struct stackwork *work, const struct records *records)
+{
+	for (size_t at = 0; at < records->used;) {
+		const struct gmt_hdr *hdr = (const void *)(records->bytes + at);
+
+		take_record(work, hdr);
+		at += hdr->size;
+	}
+}
+
+uint64_t stackwork_step(struct stackwork *work)
+{
+	uint64_t now_ns = stream_now_ns(), wait_ns = IDLE_NS;
+	bool has_built = false;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&work->processes, &pos, NULL, &value)) {
+		struct worked *worked = *(struct worked **)value;
+
+		if (worked->due && !worked->space.is_gone) {
+			uint64_t due_ns = worked->read_ns + read_period(worked);
+
+			if (due_ns <= now_ns || worked->due == DUE_NOW)
+				read_process(work, worked);
+			else if (due_ns - now_ns < wait_ns)
+				wait_ns = due_ns - now_ns;
+		}
+		if (worked->space.pending && !has_built) {
+			space_build_one(&worked->space, work->tables);
+			has_built = worked->is_stale = true;
+			now_ns = stream_now_ns();
+		}
+		if (worked->is_stale && !worked->space.is_gone &&
+		    (!worked->space.pending || now_ns - worked->published_ns >= PUBLISH_PERIOD_NS))
+			publish(work, worked, now_ns);
+		if (worked->space.pending || worked->is_stale)
+			wait_ns = 0;
+		else if (worked->waiting_ns && (worked->space.is_gone || worked->read_ns > worked->waiting_ns))
+			name_waiting(work, worked);
+	}
+	return wait_ns;
+}
+
+void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due due)
+{
+	struct worked *worked = process_of(work, tgid, true);
+
+	if (worked->due < due && !worked->space.is_gone)
+		worked->due = due;
+}
+
+size_t stackwork_waiting(const struct stackwork *work)
+{
+	return work->waiting;
+}
+
+struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, void *arg)
+{
+	struct stackwork *work = xcalloc(1, sizeof(*work));
+
+	work->mode = options->mode;
+	work->put = put;
+	work->arg = arg;
+	hash_init(&work->processes, sizeof(struct worked *));
+	space_maps_init(&work->maps, options->spaces_fd, options->mappings_fd);
+	work->tables = tables_new(options->shards_fd, options->cache);
+	work->naming = naming_new(put, arg);
+	return work;
+}
+
+void stackwork_free(struct stackwork *work)
+{
+	size_t pos = 0;
+	void *value;
+
+	if (!work)
+		return;
+	while (hash_next(&work->processes, &pos, NULL, &value)) {
+		struct worked *worked = *(struct worked **)value;
+
+		space_fini(&worked->space, &work->maps);
+		free(worked->waiting.bytes);
+		free(worked);
+	}
+	naming_free(work->naming);
+	tables_free(work->tables);
+	hash_fini(&work->processes);
+	free(work);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The work behind stacks: what traced processes have mapped, the tables for it, and the names of the
+ * stacks that came. All of one thread; stacking.h has that thread.
+ *
+ * Order: names first, as a process may end and take its Python objects along; then what processes have
+ * mapped; tables last, one at a time, so that names do not wait for them. A stack that was cut off for
+ * want of a table waits until it is there, and is walked again from the copy of its memory.
+ */
+#ifndef GPUMEMTRACE_LIVE_STACKWORK_H
+#define GPUMEMTRACE_LIVE_STACKWORK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/naming.h"
+#include "live/records.h"
+#include "live/stacking.h"
+
+struct stackwork;
+
+enum stackwork_due {
+	DUE_NOT,
+	DUE_SOON,                    /* it has mapped something: before long */
+	DUE_NOW,
+};
+
+/* `put` gets records for the stream. */
+struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, void *arg);
+void stackwork_free(struct stackwork *work);
+
+/* A process, known so far or not, is to be looked at. */
+void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due due);
+
+/* Records of the kernel that stacking_see() let through. */
+void stackwork_take(struct stackwork *work, const struct records *records);
+
+/* Does a part of what is due, up to one table. Returns for how long nothing is, in nanoseconds. */
+uint64_t stackwork_step(struct stackwork *work);
+
+/* How many stacks wait for tables. */
+size_t stackwork_waiting(const struct stackwork *work);
+
+#endif
