@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "live/procfs.h"
-#include "live/target.h"
 
 #define RING_PAGES 16       /* a power of two; 64 KiB hold about 500 mappings, some 60 execs */
 #define RECORD_MAX 65536    /* perf_event_header.size is 16 bits */
@@ -62,7 +61,7 @@ void watch_decode(const void *record, size_t size, watch_cb cb, void *arg, uint6
 	    header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		return;
 	len = strnlen(map->filename, size - sizeof(*map));
-	if (len < size - sizeof(*map) && map->filename[0] == '/') {
+	if (len < size - sizeof(*map) && map->filename[0] == '/' && map->filename[1] != '/') { /* "//anon" */
 		struct watch_mapping mapping = {
 			.pid = map->pid,
 			.tid = map->tid,
