@@ -35,7 +35,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance calls context event gpus graph import ledger names pool probes \
-            process rangemap rm rmmem rmtree stacks view vmm
+            process rangemap rm rmmem rmtree stacks torch torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -53,7 +53,7 @@ BIN_SRC  := $(TOP:%=user/%)
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size context ehframe folded hash human known_bugs known_bugs_others ledger \
              out pool probes pycode pystack rangemap recfile recordings rm rm_model sink_json \
-             sink_report sink_term stacks table_cache unwind unwind_table view vmm
+             sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
 UNIT_LIVE := driver features library nvml procfs target watch
 UNIT_TOP  := cli
@@ -214,7 +214,7 @@ $(STANDIN)/proc/devices: tests/standin/mkroot.sh
 	$(Q)tests/standin/mkroot.sh $(STANDIN)
 	$(Q)touch $@
 
-standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
+standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1  $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
 
 build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)

@@ -40,6 +40,7 @@
 	X(PROC_EXIT, 12, gmt_proc_exit, "process exited")                         \
 	X(PROC_SEEN, 13, gmt_proc_exec, "process met for the first time")         \
 	X(STACK, 14, gmt_stack, "call stack")                                     \
+	X(FW_MEM, 15, gmt_fw_mem, "framework: memory block")                      \
 	X(STACK_COPY, 16, gmt_stack_copy, "memory of a stack that could not be walked")  \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
@@ -216,6 +217,21 @@ struct gmt_stack {
 	__u64 words[];
 };
 
+/* A framework's own allocator gave out a block or took one back: entry of libc10's report function. Sent
+ * while the allocator holds its lock: the records of a device are in order, and their totals exact. */
+struct gmt_fw_mem {
+	struct gmt_hdr hdr;
+	__u64 ptr;
+	__s64 delta;            /* bytes of the block as the allocator rounds it; negative: taken back */
+	__u64 total_allocated;  /* of the device, after it */
+	__u64 total_reserved;   /* what the allocator holds of the driver's memory */
+	__u8 device_type;       /* c10::DeviceType; only GMT_C10_CUDA is sent */
+	__u8 device_index;      /* CUDA ordinal in the process */
+	__u16 reserved;
+	__u32 stack_id;         /* 0: none */
+};
+#define GMT_C10_CUDA 1
+
 /*
  * What a stack's memory was when it was taken without tables for all of its code, sent before it: the
  * collector walks it when it has them, and sends the stack once more, under its id. Never recorded.
@@ -234,6 +250,7 @@ enum gmt_layer {
 	GMT_LAYER_API = 1,      /* uprobes on libcuda */
 	GMT_LAYER_KERNEL = 2,   /* NVIDIA ioctls */
 	GMT_LAYER_NVML = 4,
+	GMT_LAYER_FRAMEWORK = 8, /* uprobes on frameworks' allocators */
 };
 
 struct gmt_session {
@@ -387,6 +404,7 @@ _Static_assert(sizeof(struct gmt_hdr) == 24, "header layout");
 _Static_assert(sizeof(struct gmt_call) == 40, "call layout");
 _Static_assert(sizeof(struct gmt_rm_alloc) == 80, "RM alloc layout");
 _Static_assert(sizeof(struct gmt_stack) == 32, "stack layout");
+_Static_assert(sizeof(struct gmt_fw_mem) == 64, "framework memory layout");
 _Static_assert(sizeof(struct gmt_symbol) == 48, "symbol layout");
 
 #endif

@@ -41,6 +41,7 @@ union record {
 	struct gmt_uvm_unmap uvm_unmap;
 	struct gmt_uvm_free uvm_free;
 	struct gmt_nvml nvml;
+	struct gmt_fw_mem fw_mem;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -70,6 +71,17 @@ static void must(bool holds, const char *what)
 	}
 }
 
+static void check_torch(const struct view_torch *t)
+{
+	must(t->allocated.peak >= t->allocated.live && t->reserved.peak >= t->reserved.live, "PyTorch's peaks");
+	must(t->blocks <= t->allocs, "no more blocks than were allocated");
+	must(!t->blocks == !t->block_bytes && !t->segments == !t->segment_bytes, "counts go with bytes");
+	if (!t->gap_known)
+		return;
+	must(t->block_bytes == t->allocated.live && t->segment_bytes == t->reserved.live, "all is known");
+	must(t->largest_free_gap <= t->reserved.live, "no gap is larger than what there is");
+}
+
 static void check_row(const struct view_row *row)
 {
 	uint64_t sum = 0;
@@ -77,6 +89,8 @@ static void check_row(const struct view_row *row)
 
 	for (int i = 0; i < GMT_PURPOSE_COUNT; i++)
 		sum += row->by_purpose[i];
+	if (row->gpu != VIEW_GPU_UNKNOWN)
+		check_torch(&row->torch);
 	must(row->attributed.peak >= row->attributed.live, "attributed peak is not below live");
 	if (!row->has_physical)
 		return;
@@ -154,6 +168,14 @@ static void build_rm(struct input *in, union record *rec)
 		break;
 	case GMT_KIND_UVM_FREE:
 		rec->uvm_free.base = number(in);
+		break;
+	case GMT_KIND_FW_MEM:
+		rec->fw_mem.ptr = number(in);
+		rec->fw_mem.delta = byte(in) & 1 ? (int64_t)number(in) : -(int64_t)number(in);
+		rec->fw_mem.total_allocated = number(in);
+		rec->fw_mem.total_reserved = number(in);
+		rec->fw_mem.device_type = GMT_C10_CUDA;
+		rec->fw_mem.device_index = byte(in) & 3;
 		break;
 	case GMT_KIND_NVML:
 		rec->nvml.used_bytes = number(in);

@@ -147,6 +147,13 @@ static inline struct fixture *typical(struct fixture *f)
 	row[0].attributed = level_of(0, 1900 * MIB, 72);
 	row[0].physical = level_of(0, 2445 * MIB, 72);
 	row[0].imported_physical = 512 * MIB;
+	row[0].torch = (struct view_torch){
+		.seen = true, .backend = GMT_TORCH_MIXED,
+		.allocated = level_of(1100 * MIB, 1500 * MIB, 71), .reserved = level_of(1700 * MIB, 1800 * MIB, 72),
+		.blocks = 4321, .block_bytes = 1100 * MIB, .allocs = 60221, .frees = 55900,
+		.alloc_bytes = 40 * GIB, .freed_bytes = 39 * GIB, .segments = 61, .segment_bytes = 1700 * MIB,
+		.gap_known = true, .largest_free_gap = 96 * MIB,
+	};
 	row[1].gpu = 1;
 	row[1].has_physical = true;
 	row[1].by_class[GMT_CLASS_POOL] = class_of(100 * MIB + 512, 300 * MIB, 60, 1000, 900);
@@ -206,6 +213,12 @@ static inline struct fixture *troubled(struct fixture *f)
 	row[2].nvml = 5632 * MIB;
 	row[2].at_nvml = (struct view_sum){ .attributed = 5 * GIB, .residual = 512 * MIB };
 	row[2].at_nvml.by_class[GMT_CLASS_DEVICE] = 5 * GIB;
+	row[2].torch = (struct view_torch){
+		.seen = true, .backend = GMT_TORCH_NATIVE,
+		.allocated = level_of(0, 4 * GIB, 88), .reserved = level_of(5 * GIB, 5 * GIB, 90),
+		.allocs = 7, .frees = 9, .alloc_bytes = 3 * GIB, .freed_bytes = 4 * GIB,
+		.segments = 10, .segment_bytes = 4 * GIB,
+	};
 	set_proc(&f->procs[2], 4400, "nccl", "all_reduce_perf -b 8 -e 1G -g 2");
 	snprintf(f->procs[2].cgroup, sizeof(f->procs[2].cgroup), "/system.slice/slurmstepd.scope/job_77");
 	f->procs[2].rows = &row[3];

@@ -133,5 +133,7 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 		undo(&e, operation);
 	else if (!call->rc || operation->counts_failures)
 		operation->apply(&e);
+	if (p->torch)
+		torch_follow(&e);
 	return 0;
 }

@@ -164,6 +164,14 @@ static int apply_uvm_free(struct ledger *l, struct process *p, const struct gmt_
 	return 0;
 }
 
+/* ---- frameworks ---- */
+
+static int apply_fw_mem(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)l;
+	return torch_memory(p, (const void *)hdr);
+}
+
 /* ---- processes ---- */
 
 static int apply_exec(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
@@ -316,6 +324,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_PROC_FORK] = { sizeof(struct gmt_proc_fork), OF_PROCESS, false, apply_fork },
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
+		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, apply_fw_mem },
 		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_carried },
 		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_carried },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },

@@ -21,6 +21,10 @@ static const struct {
 #define X(name, json, text) { json, text },
 	GMT_PURPOSES(X)
 #undef X
+}, torch_backends[] = {
+#define X(name, json, text) { json, text },
+	GMT_TORCH_BACKENDS(X)
+#undef X
 };
 
 static const char *const loss_texts[] = {
@@ -80,6 +84,16 @@ const char *gmt_purpose_name(enum gmt_purpose purpose)
 const char *gmt_purpose_text(enum gmt_purpose purpose)
 {
 	return PICK(purposes, purpose, text);
+}
+
+const char *gmt_torch_backend_name(enum gmt_torch_backend backend)
+{
+	return PICK(torch_backends, backend, name);
+}
+
+const char *gmt_torch_backend_text(enum gmt_torch_backend backend)
+{
+	return PICK(torch_backends, backend, text);
 }
 
 const char *gmt_loss_name(enum gmt_loss_cause cause)

@@ -69,6 +69,7 @@ static void process_free(struct process *p)
 {
 	fini_state(p);
 	account_fini(&p->account);
+	torch_free(p->torch);
 	free(p);
 }
 
@@ -78,6 +79,7 @@ static void drop(struct process *p)
 	fini_state(p);
 	init_state(p);
 	account_drop(&p->account);
+	torch_drop(p->torch);
 }
 
 /* The sums stay as they were at its end: what a program held when it went is worth a report. */
@@ -85,6 +87,7 @@ static void end(struct process *p, uint64_t ts_ns, int exit_code)
 {
 	for (unsigned int i = 0; i < p->account.count; i++)
 		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
+	torch_end(p->torch);
 	fini_state(p);
 	init_state(p);
 	p->exited = true;
@@ -287,5 +290,5 @@ uint64_t process_live_allocs(const struct process *p)
 uint64_t process_bytes(const struct process *p)
 {
 	return allocs_bytes(&p->allocs) + vmm_bytes(&p->vmm) + contexts_bytes(&p->contexts) + hash_bytes(&p->pools) +
-	       hash_bytes(&p->threads) + hash_count(&p->threads) * sizeof(struct thread);
+	       hash_bytes(&p->threads) + hash_count(&p->threads) * sizeof(struct thread) + torch_bytes(p->torch);
 }

@@ -20,6 +20,7 @@
 #include "core/context.h"
 #include "core/event.h"
 #include "core/rm.h"
+#include "core/torch.h"
 #include "core/view.h"
 #include "core/vmm.h"
 
@@ -37,6 +38,7 @@ struct process {
 	uint32_t last_tid;       /* the newest call's, and its thread */
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
+	struct torch *torch;     /* NULL: no event of PyTorch's allocator so far */
 	struct gpus *gpus;       /* the ledger's */
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
 	bool named_several;

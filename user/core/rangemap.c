@@ -246,6 +246,13 @@ bool rangemap_cut(struct rangemap *map, uint64_t base, uint64_t length, struct r
 	return true;
 }
 
+const struct range *rangemap_next(const struct rangemap *map, struct rangemap_pos *pos)
+{
+	if (pos->chunk < map->chunks && pos->slot == map->index[pos->chunk].chunk->count)
+		*pos = (struct rangemap_pos){ pos->chunk + 1, 0 };
+	return pos->chunk < map->chunks ? &map->index[pos->chunk].chunk->ranges[pos->slot++] : NULL;
+}
+
 size_t rangemap_bytes(const struct rangemap *map)
 {
 	return map->capacity * sizeof(*map->index) + map->chunks * sizeof(struct rangemap_chunk);

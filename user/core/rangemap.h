@@ -52,6 +52,13 @@ const struct range *rangemap_find(const struct rangemap *map, uint64_t address);
 const struct range *rangemap_at(const struct rangemap *map, uint64_t base);
 const struct range *rangemap_from(const struct rangemap *map, uint64_t address);
 
+/* Walks all ranges by address: the next one behind `pos`, which is {0} at the start. NULL at the end.
+ * Nothing may be changed during the walk. */
+struct rangemap_pos {
+	size_t chunk, slot;
+};
+const struct range *rangemap_next(const struct rangemap *map, struct rangemap_pos *pos);
+
 /* Removes the range that begins at base. `out` may be NULL. */
 bool rangemap_remove(struct rangemap *map, uint64_t base, struct range *out);
 

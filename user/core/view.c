@@ -92,7 +92,7 @@ static void fill_gpus(const struct gpus *gpus, struct view *view, int *order)
 
 /* ---- rows ---- */
 
-static bool has_anything(const struct row *row, const struct rm_physical *physical)
+static bool has_anything(const struct row *row, const struct rm_physical *physical, const struct view_torch *torch)
 {
 	for (int i = 0; i < GMT_CLASS_COUNT; i++) {
 		const struct view_class *class = &row->by_class[i];
@@ -100,7 +100,7 @@ static bool has_anything(const struct row *row, const struct rm_physical *physic
 		if (class->allocs || class->failed || class->live_count)
 			return true;
 	}
-	return row->nvml.has || row->physical.peak || physical->total || physical->imported;
+	return row->nvml.has || row->physical.peak || physical->total || physical->imported || torch->seen;
 }
 
 static void fill_nvml(const struct row *row, struct view_row *out)
@@ -158,13 +158,16 @@ static void fill_rows(const struct process *p, bool has_kernel, const int *order
 	for (unsigned int i = 0; i < p->account.count; i++) {
 		const struct row *row = &p->account.rows[i];
 		struct rm_physical physical;
+		struct view_torch torch;
 
 		balance_physical(p, row, &physical);
-		if (!has_anything(row, &physical))
+		torch_view(p->torch, i, &torch);
+		if (!has_anything(row, &physical, &torch))
 			continue;
 		struct view_row *to = &out->rows[out->row_count++];
 
 		fill_row(p, row, has_kernel, to);
+		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : order[row->gpu];
 	}
 	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_rows);

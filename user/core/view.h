@@ -50,7 +50,9 @@ enum gmt_class {
 	X(GPU_UNKNOWN, "gpu_unknown", "allocations on an unknown GPU")            \
 	X(RM_FREE_UNKNOWN, "rm_free_unknown", "kernel objects freed that were not seen allocated") \
 	X(RM_DOUBLE_ALLOC, "rm_double_alloc", "kernel objects allocated twice")   \
-	X(AFTER_EXIT, "after_exit", "records of a process after its exit")
+	X(AFTER_EXIT, "after_exit", "records of a process after its exit")        \
+	X(TORCH_MISSED, "torch_missed", "PyTorch blocks whose alloc or free was not seen") \
+	X(TORCH_RESERVED, "torch_reserved", "times that PyTorch's reserved bytes were not those of its segments")
 enum gmt_anomaly {
 #define X(name, json, text) GMT_ANOMALY_##name,
 	GMT_ANOMALIES(X)
@@ -84,6 +86,32 @@ struct view_gpu {
 	char uuid_text[48];      /* "GPU-ad5a9842-..." or "MIG-..." */
 	char name[96];
 	char pci[32];
+};
+
+/* X(NAME, json name, text): where PyTorch's caching allocator gets its segments. */
+#define GMT_TORCH_BACKENDS(X)                                                     \
+	X(UNKNOWN, NULL, "unknown")                                               \
+	X(NATIVE, "native", "cuMemAlloc")                                         \
+	X(EXPANDABLE, "expandable_segments", "expandable segments")               \
+	X(MIXED, "mixed", "cuMemAlloc and expandable segments")
+enum gmt_torch_backend {
+#define X(name, json, text) GMT_TORCH_##name,
+	GMT_TORCH_BACKENDS(X)
+#undef X
+	GMT_TORCH_BACKEND_COUNT
+};
+
+/* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
+struct view_torch {
+	bool seen;
+	enum gmt_torch_backend backend;
+	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
+	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached ones */
+	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
+	uint64_t allocs, frees, alloc_bytes, freed_bytes;
+	uint64_t segments, segment_bytes; /* driver allocations in which its blocks were seen */
+	bool gap_known;                /* all blocks and segments are known */
+	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */
 };
 
 #define VIEW_GPU_UNKNOWN (-1)
@@ -120,6 +148,7 @@ struct view_row {
 	uint64_t before_frees;   /* kernel objects from before attach that were freed */
 	int64_t residual;        /* nvml - attributed - (physical - attributed) - before_attach, taken at
 	                          * nvml_ts_ns: never mixes two moments */
+	struct view_torch torch;
 	struct view_sum at_nvml; /* the row as it was at nvml_ts_ns: the members sum to nvml exactly, also
 	                          * after the process has ended */
 };
@@ -175,6 +204,8 @@ const char *gmt_anomaly_name(enum gmt_anomaly anomaly);
 const char *gmt_anomaly_text(enum gmt_anomaly anomaly);
 const char *gmt_purpose_name(enum gmt_purpose purpose);
 const char *gmt_purpose_text(enum gmt_purpose purpose);
+const char *gmt_torch_backend_name(enum gmt_torch_backend backend); /* json name; NULL unknown */
+const char *gmt_torch_backend_text(enum gmt_torch_backend backend);
 const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
 const char *gmt_loss_text(enum gmt_loss_cause cause);
 

@@ -63,6 +63,11 @@ static struct human cell_nvml(const struct entry *e)
 	return e->row->has_nvml ? human_bytes(e->row->nvml) : (struct human){ .s = "?" };
 }
 
+static struct human cell_torch(const struct entry *e)
+{
+	return e->row && e->row->torch.seen ? human_bytes(e->row->torch.allocated.live) : blank();
+}
+
 static struct human cell_rate(const struct entry *e)
 {
 	return e->rate.valid ? human_rate(e->rate.bytes) : blank();
@@ -132,6 +137,15 @@ static uint64_t has_before(const struct view_proc *proc)
 	return any;
 }
 
+static uint64_t has_torch(const struct view_proc *proc)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < proc->row_count; i++)
+		any |= proc->rows[i].torch.seen;
+	return any;
+}
+
 /* In the order they stand; where the width is short, those of the highest rank go first. Those with `has`
  * are shown if any process has something there. */
 static const struct column {
@@ -149,6 +163,7 @@ static const struct column {
 	{ "PHYSICAL", 8, 3, cell_physical, NULL },
 	{ "BEFORE", 8, 4, cell_before, has_before },
 	{ "NVML", 8, 2, cell_nvml, NULL },
+	{ "TORCH", 8, 5, cell_torch, has_torch },
 	{ "ALLOCS", 6, 7, cell_allocs, NULL },
 	{ "FREES", 6, 8, cell_frees, NULL },
 	{ "RATE", 10, 5, cell_rate, NULL },

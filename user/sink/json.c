@@ -132,6 +132,32 @@ static json_t *nvml(const struct view *view, const struct view_row *row)
 	return o;
 }
 
+static json_t *torch(const struct view *view, const struct view_torch *t)
+{
+	json_t *o, *blocks, *segments;
+
+	if (!t->seen)
+		return json_null();
+	o = js_object();
+	blocks = js_object();
+	segments = js_object();
+	js_set_u64(blocks, "live_count", t->blocks);
+	js_set_u64(blocks, "live_bytes", t->block_bytes);
+	js_set_u64(blocks, "allocs", t->allocs);
+	js_set_u64(blocks, "frees", t->frees);
+	js_set_u64(blocks, "alloc_bytes", t->alloc_bytes);
+	js_set_u64(blocks, "freed_bytes", t->freed_bytes);
+	js_set_u64(segments, "live_count", t->segments);
+	js_set_u64(segments, "live_bytes", t->segment_bytes);
+	js_set(o, "allocated", level(view, &t->allocated));
+	js_set(o, "reserved", level(view, &t->reserved));
+	js_set(o, "blocks", blocks);
+	js_set(o, "segments", segments);
+	js_set(o, "largest_free_gap_bytes", t->gap_known ? json_integer((json_int_t)t->largest_free_gap) : json_null());
+	js_set(o, "backend", t->backend ? js_text(gmt_torch_backend_name(t->backend), SIZE_MAX) : json_null());
+	return o;
+}
+
 static json_t *row(const struct view *view, const struct view_row *r)
 {
 	json_t *o = js_object();
@@ -148,6 +174,7 @@ static json_t *row(const struct view *view, const struct view_row *r)
 	js_set(o, "physical", physical(view, r));
 	js_set_u64(o, "before_attach_bytes", r->before_attach);
 	js_set(o, "nvml", nvml(view, r));
+	js_set(o, "torch", torch(view, &r->torch));
 	return o;
 }
 
@@ -202,6 +229,7 @@ static json_t *session(const struct gmt_session *s)
 {
 	static const struct { uint32_t layer; const char *name; } names[] = {
 		{ GMT_LAYER_API, "api" }, { GMT_LAYER_KERNEL, "kernel" }, { GMT_LAYER_NVML, "nvml" },
+		{ GMT_LAYER_FRAMEWORK, "framework" },
 	};
 	json_t *o = js_object(), *layers = js_array();
 

@@ -39,6 +39,10 @@ static void row_fields(struct out *out, const struct view *now, const struct vie
 	field(out, "peak", human_bytes(row->attributed.peak));
 	field(out, "physical", row->has_physical ? human_bytes(row->physical.live) : unknown());
 	field(out, "nvml", row->has_nvml ? human_bytes(row->nvml) : unknown());
+	if (row->torch.seen) {
+		field(out, "torch", human_bytes(row->torch.allocated.live));
+		field(out, "torch-reserved", human_bytes(row->torch.reserved.live));
+	}
 	if (!proc->from_start)
 		field(out, "before", human_bytes(row->before_attach));
 	out_printf(out, " allocs=%llu frees=%llu failed=%llu", (unsigned long long)sum.allocs,

@@ -64,7 +64,7 @@ static void library(struct out *out, const struct gmt_library *lib)
 	char path[4 * sizeof(lib->path) + 4];
 
 	human_text(path, sizeof(lib->path), (const char *)lib->path, sizeof(lib->path));
-	out_printf(out, "library: %s, %u probes", path, lib->probes);
+	out_printf(out, "library: %s, %u probe%s", path, lib->probes, lib->probes == 1 ? "" : "s");
 	if (lib->absent)
 		out_printf(out, ", %u functions it lacks", lib->absent);
 	if (lib->build_id[0])
@@ -188,6 +188,24 @@ static void class_line(struct out *out, const struct view *view, enum gmt_class 
 	counts(out, when, c->allocs, c->frees, c->failed);
 }
 
+/* What PyTorch's allocator makes of its part of the above. */
+static void torch_lines(struct out *out, const struct view *view, const struct view_torch *t)
+{
+	uint64_t cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+	int when;
+
+	level(out, view, "PyTorch reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
+	if (t->backend)
+		out_printf(out, "  by %s", gmt_torch_backend_text(t->backend));
+	out_char(out, '\n');
+	when = level(out, view, "PyTorch allocated", &t->allocated, human_count(t->blocks).s);
+	counts(out, when, t->allocs, t->frees, 0);
+	out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "cached, free", human_bytes(cached).s);
+	if (cached && t->gap_known)
+		out_printf(out, "  largest piece %s", human_bytes(t->largest_free_gap).s);
+	out_char(out, '\n');
+}
+
 static void row_table(struct out *out, const struct view *view, const struct view_proc *proc,
 		      const struct view_row *row)
 {
@@ -195,7 +213,7 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 	int device_classes = 0;
 
 	text_sum(row, &sum);
-	if (!row->attributed.peak && !row->has_physical && !any_class(row->by_class))
+	if (!row->attributed.peak && !row->has_physical && !any_class(row->by_class) && !row->torch.seen)
 		return;
 	table_head(out, proc);
 	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
@@ -214,6 +232,8 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 		level(out, view, "physical", &row->physical, "");
 		out_char(out, '\n');
 	}
+	if (row->torch.seen)
+		torch_lines(out, view, &row->torch);
 	if (row->imported_physical)
 		out_printf(out, "    %-*s%9s  of other processes: not counted here\n", TABLE_LABEL,
 			   "imported physical", human_bytes(row->imported_physical).s);

@@ -191,8 +191,9 @@ struct human text_layers(uint32_t layers)
 {
 	struct human h;
 
-	snprintf(h.s, sizeof(h.s), "%s%s%s", layers & GMT_LAYER_API ? " api" : "",
-		 layers & GMT_LAYER_KERNEL ? " kernel" : "", layers & GMT_LAYER_NVML ? " nvml" : "");
+	snprintf(h.s, sizeof(h.s), "%s%s%s%s", layers & GMT_LAYER_API ? " api" : "",
+		 layers & GMT_LAYER_KERNEL ? " kernel" : "", layers & GMT_LAYER_NVML ? " nvml" : "",
+		 layers & GMT_LAYER_FRAMEWORK ? " framework" : "");
 	if (h.s[0])
 		memmove(h.s, h.s + 1, strlen(h.s));
 	else
