@@ -41,8 +41,8 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines mo
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
             unwind_table
 SINK     := columns doctor json list plain registry report sum term text warnings
-LIVE     := attach command driver features inventory library meter naming nvml probing procfs ring roster space \
-            stacking stackwork stream tables target tracepoint uprobe watch
+LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs ring roster \
+            space stacking stackwork stream tables target tracepoint uprobe watch
 TOP      := cli display main replay session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
@@ -203,6 +203,16 @@ $(STANDIN)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(STANDIN_H) Makefile | $(SETUP)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -Wl,-soname,libnvidia-ml.so.1 -o $@ $(NVML_SRC) -pthread
 
+# PyTorch's report function as of 2.x, and as of 1.13 with endbr64.
+C10 := _ZN3c1027reportMemoryUsageToProfilerEPv
+$(STANDIN)/usr/lib-torch/libc10.so:       C10_FLAGS := -fcf-protection=none -DREPORT=$(C10)lmmNS_6DeviceE
+$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := -fcf-protection=full -DREPORT=$(C10)lllNS_6DeviceE
+$(STANDIN)/usr/lib-torch/libc10.so $(STANDIN)/usr/lib-torch-endbr/libc10.so: tests/standin/libc10/libc10.c Makefile | $(SETUP)
+	$(call msg,C10,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
+		-Wl,-soname,libc10.so $(C10_FLAGS) -o $@ $<
+
 $(WORKLOADS): build/standin/%: tests/standin/%.c tests/standin/workloads/wl_common.c $(STANDIN)/usr/lib/libcuda.so.1
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
@@ -214,7 +224,8 @@ $(STANDIN)/proc/devices: tests/standin/mkroot.sh
 	$(Q)tests/standin/mkroot.sh $(STANDIN)
 	$(Q)touch $@
 
-standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1  $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
+standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/usr/lib-torch/libc10.so \
+         $(STANDIN)/usr/lib-torch-endbr/libc10.so $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
 
 build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
@@ -245,7 +256,7 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 	$(Q)$(CLANG) $(GMT_CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,$(FUZZ_SAN) -MMD -MP -c $< -o $@
 
 $(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o \
-             build/fuzz/user/live/library.o
+             build/fuzz/user/live/library.o build/fuzz/user/live/kinds.o
 	$(call msg,LINK,$@)
 	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -ljansson $(SYMBOL_LIBS) -o $@
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The BPF side, as one translation unit: maps, sending records, and the three sources of records.
+ * The BPF side, as one translation unit: maps, sending records, and the sources of records.
  * It keeps no totals: everything behind the ring buffer can be replayed from a recording.
  */
 #include "vmlinux.h"
@@ -15,6 +15,7 @@
 #include "stack.bpf.h"
 #include "call.bpf.h"
 #include "ioctl.bpf.h"
+#include "torch.bpf.h"
 #include "proc.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

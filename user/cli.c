@@ -149,20 +149,22 @@ static int opt_layers(struct options *options, const char *argument, char **caus
 {
 	static const struct { const char *name; uint32_t layer; } layers[] = {
 		{ "api", GMT_LAYER_API }, { "kernel", GMT_LAYER_KERNEL }, { "nvml", GMT_LAYER_NVML },
+		{ "framework", GMT_LAYER_FRAMEWORK },
 	};
+	const size_t count = sizeof(layers) / sizeof(layers[0]);
 	uint32_t wanted = 0;
 
 	for (const char *p = argument; *p; p += strcspn(p, ","), p += *p == ',') {
 		size_t n = strcspn(p, ","), i = 0;
 
-		while (i < 3 && (strlen(layers[i].name) != n || strncmp(layers[i].name, p, n)))
+		while (i < count && (strlen(layers[i].name) != n || strncmp(layers[i].name, p, n)))
 			i++;
-		if (i == 3)
-			return wrong(cause, "--layers takes api, kernel and nvml, not '%s'", argument);
+		if (i == count)
+			return wrong(cause, "--layers takes api, kernel, nvml and framework, not '%s'", argument);
 		wanted |= layers[i].layer;
 	}
 	if (!wanted)
-		return wrong(cause, "--layers needs at least one of api, kernel and nvml");
+		return wrong(cause, "--layers needs at least one of api, kernel, nvml and framework");
 	options->layers = wanted;
 	return 0;
 }
@@ -230,7 +232,7 @@ static const struct cli_option table[] = {
 	{ 0, "json", NULL, FOR_ALL, opt_json, "print JSON: one line for each live view, one for the report" },
 	{ 0, "strict", NULL, FOR_TRACE | FOR_REPLAY, opt_strict, "exit with 5 if any data was lost" },
 	{ 0, "no-children", NULL, FOR_TRACE, opt_no_children, "do not follow children of traced processes" },
-	{ 0, "layers", "LIST", FOR_TRACE, opt_layers, "of api,kernel,nvml: use only these" },
+	{ 0, "layers", "LIST", FOR_TRACE, opt_layers, "of api,kernel,nvml,framework: only these" },
 	{ 0, "ring-size", "SIZE", FOR_TRACE, opt_ring_size, "ring buffer, a power of two; default 16M" },
 	{ 0, "nvml", "PATH|off", FOR_TRACE | FOR_DOCTOR, opt_nvml, "the NVML library to load, or none" },
 	{ 0, "libcuda", "PATH", FOR_TRACE | FOR_DOCTOR, opt_libcuda, "probe this library too" },
@@ -424,7 +426,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.stack_mode = GMT_STACKS_FULL,
 		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
-		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML,
+		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK,
 	};
 	*cause = NULL;
 	err = parse_words(options, argc - skip, argv + skip, cause);

@@ -19,12 +19,12 @@
 #include "cli.h"
 #include "display.h"
 #include "live/attach.h"
+#include "live/kinds.h"
 #include "live/meter.h"
 #include "live/probing.h"
 #include "live/ring.h"
 #include "live/roster.h"
 #include "live/stacking.h"
-#include "live/target.h"
 #include "live/watch.h"
 #include "setup.h"
 #include "source/recorder.h"
@@ -51,21 +51,23 @@ static void put_losses(struct session *session)
 
 static void code_mapped(const struct watch_mapping *mapping, void *arg)
 {
-	bool is_libcuda = target_is_libcuda(mapping->path, strlen(mapping->path));
+	enum library_kind kind = library_kind_of(mapping->path, strlen(mapping->path));
 	struct session *session = arg;
 	char cause[SESSION_CAUSE];
 
-	if (!is_libcuda && !stacking_is_sign(mapping->path) && !stacking_knows(session->stacking, mapping->pid))
+	if (kind == LIBRARY_NONE && !stacking_is_sign(mapping->path) &&
+	    !stacking_knows(session->stacking, mapping->pid))
 		return;
 	/* NVML maps a libcuda into ourselves. */
 	if ((pid_t)mapping->pid == getpid() ||
 	    (!session->options->all && !attach_is_target(session->attach, mapping->pid)))
 		return;
-	if (!is_libcuda) {
+	if (kind == LIBRARY_CUDA)
+		stacking_process(session->stacking, mapping->pid);
+	else
 		stacking_mapped(session->stacking, mapping->pid);
+	if (kind == LIBRARY_NONE)
 		return;
-	}
-	stacking_process(session->stacking, mapping->pid);
 	/* A process that is gone again needs no probes. */
 	if (probing_add_process(session->probing, mapping->pid, cause, sizeof(cause)) < 0 &&
 	    !kill(mapping->pid, 0))

@@ -286,7 +286,7 @@ int session_setup(struct session *session, const struct options *options)
 		status = open_events(session);
 	if (status)
 		return status;
-	session->layers = options->layers & GMT_LAYER_API;
+	session->layers = options->layers & (GMT_LAYER_API | GMT_LAYER_FRAMEWORK);
 	session->roster = roster_new(&session->stream);
 	session->probing = probing_new(session->attach, &session->stream, session->layers);
 	session->display = display_new(options);

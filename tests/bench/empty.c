@@ -21,7 +21,7 @@ static size_t find(const struct library *library, uint64_t *offsets)
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < library->probe_count; i++) {
-		const char *symbol = gmt_probes[library->probes[i].api].symbol;
+		const char *symbol = gmt_probes[library->probes[i].id].symbol;
 
 		if (!strcmp(symbol, "cuMemAlloc_v2") || !strcmp(symbol, "cuMemFree_v2"))
 			offsets[count++] = library->probes[i].offset;
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 	bool multi = uprobe_has_multi();
 	int status = 1;
 
-	if (argc != 3 || library_open(argv[2], &library) || find(&library, offsets) != PROBES) {
+	if (argc != 3 || library_open(argv[2], LIBRARY_CUDA, &library) || find(&library, offsets) != PROBES) {
 		fprintf(stderr, "empty: no such probes\n");
 		goto out;
 	}

@@ -19,7 +19,7 @@ def one_driver(driver, libcuda, argv):
     root = lib.make_root(driver)
     _, report, _ = trace(*argv, lib=libcuda, root=root, env={"GPUMEMTRACE_STANDIN_ROOT": root})
     check(report["session"]["driver"].startswith(driver), "driver", report["session"]["driver"])
-    equal(report["session"]["layers"], ["api", "kernel", "nvml"], "layers")
+    equal(report["session"]["layers"], ["api", "kernel", "nvml", "framework"], "layers")
 
 
 def driver_case(driver, libcuda):

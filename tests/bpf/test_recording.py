@@ -36,8 +36,9 @@ def same_report():
 
 
 def all_workloads():
-    """... for pools, VMM, contexts and IPC as well"""
-    for argv in (("pools",), ("vmm", "oom"), ("contexts",), ("ipc",), ("forks", "exec"), ("threads", "4", "2000")):
+    """... for pools, VMM, contexts, IPC and PyTorch as well"""
+    for argv in (("pools",), ("vmm", "oom"), ("contexts",), ("ipc",), ("forks", "exec"), ("threads", "4", "2000"),
+                 ("torch", lib.C10, "200")):
         path, report = recorded(*argv)
         status, replayed, err = replay(path)
         equal(status, 0, err)

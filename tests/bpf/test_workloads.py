@@ -36,7 +36,7 @@ def case(argv):
         equal(out, untraced(argv), "stdout traced and untraced")
         nvml_adds_up(process)
         check(process["from_start"], "not seen from the start")
-        equal(report["session"]["layers"], ["api", "kernel", "nvml"], "layers")
+        equal(report["session"]["layers"], ["api", "kernel", "nvml", "framework"], "layers")
     test.__doc__ = " ".join(argv)
     return test
 

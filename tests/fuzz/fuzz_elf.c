@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Any bytes as a libcuda file: what is damaged is an error, and no probe lies outside the file. */
+/* Any bytes as a library of each kind: what is damaged is an error, and no probe lies outside the file. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,10 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!library || fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	if (library_read(fd, library) == 0)
-		for (uint32_t i = 0; i < library->probe_count; i++)
-			if (library->probes[i].offset >= size)
-				abort();
+	for (int kind = 0; kind < LIBRARY_KIND_COUNT; kind++)
+		if (library_read(fd, (enum library_kind)kind, library) == 0)
+			for (uint32_t i = 0; i < library->probe_count; i++)
+				if (library->probes[i].offset >= size)
+					abort();
 	close(fd);
 	free(library);
 	return 0;

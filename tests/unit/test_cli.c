@@ -62,7 +62,8 @@ static void test_defaults(void **state)
 	assert_int_equal(p->options.interval_ns, 1000000000);
 	assert_int_equal(p->options.duration_ns, 0);
 	assert_int_equal(p->options.ring_bytes, 16 << 20);
-	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML);
+	assert_int_equal(p->options.layers,
+			 GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK);
 	assert_int_equal(p->options.live, CLI_AUTO);
 	assert_null(p->options.output);
 	assert_null(p->options.child);
@@ -73,7 +74,7 @@ static void test_all_options(void **state)
 {
 	struct parsed *p =
 		parse_ok("-p 1,2 --pid=3 -p2 -d 1.5 -i 250 -o a.gmt --json --strict --no-children "
-			 "--ring-size 5M --layers api,nvml --nvml /l/nvml.so --libcuda /a --libcuda /b");
+			 "--ring-size 5M --layers api,nvml,framework --nvml /l/nvml.so --libcuda /a --libcuda /b");
 
 	(void)state;
 	assert_int_equal(p->options.pid_count, 3);
@@ -83,7 +84,7 @@ static void test_all_options(void **state)
 	assert_string_equal(p->options.output, "a.gmt");
 	assert_true(p->options.json && p->options.strict && p->options.no_children);
 	assert_int_equal(p->options.ring_bytes, 8 << 20);
-	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_NVML);
+	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK);
 	assert_string_equal(p->options.nvml_path, "/l/nvml.so");
 	assert_int_equal(p->options.libcuda_count, 2);
 	assert_string_equal(p->options.libcuda[1], "/b");
@@ -91,7 +92,7 @@ static void test_all_options(void **state)
 	p = parse_ok("-aqvv --nvml off --no-live --color never --driver-root /r -d 2m -i 0.1s --ring-size 1");
 	assert_true(p->options.all && p->options.quiet);
 	assert_int_equal(p->options.verbose, 2);
-	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_KERNEL);
+	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_FRAMEWORK);
 	assert_int_equal(p->options.live, CLI_NEVER);
 	assert_int_equal(p->options.color, CLI_NEVER);
 	assert_string_equal(p->options.driver_root, "/r");
@@ -178,8 +179,8 @@ static void test_refused(void **state)
 		{ "-a --ring-size 5x", "--ring-size takes a size like 16M, not '5x'" },
 		{ "-a --ring-size 2G", "--ring-size can be 1G at most, not '2G'" },
 		{ "-a --ring-size 99999999999999T", "--ring-size can be 1G at most, not '99999999999999T'" },
-		{ "-a --layers cuda", "--layers takes api, kernel and nvml, not 'cuda'" },
-		{ "-a --layers ,", "--layers takes api, kernel and nvml, not ','" },
+		{ "-a --layers cuda", "--layers takes api, kernel, nvml and framework, not 'cuda'" },
+		{ "-a --layers ,", "--layers takes api, kernel, nvml and framework, not ','" },
 		{ "-a --color red", "--color takes auto, always or never, not 'red'" },
 		{ "-a --frobnicate", "there is no option --frobnicate; gpumemtrace --help lists them" },
 		{ "--json -xq", "there is no option -x; gpumemtrace --help lists them" },

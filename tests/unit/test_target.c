@@ -37,11 +37,18 @@ static void names(void **state)
 		"libcuda", "libcudadebugger.so.1", "/x/libcuda_loader.so",	 "my-libcuda.so.1",
 	};
 
+	static const char *const c10[] = { "libc10.so", "/x/torch/lib/libc10.so", "/usr/lib/libc10.so.1.13" };
+	static const char *const not_c10[] = { "/x/torch/lib/libc10_cuda.so", "libc10d.so", "libc10" };
+
 	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(library_kind_of(c10[i], strlen(c10[i])), LIBRARY_C10);
+		assert_int_equal(library_kind_of(not_c10[i], strlen(not_c10[i])), LIBRARY_NONE);
+	}
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_true(target_is_libcuda(good[i], strlen(good[i])));
+		assert_int_equal(library_kind_of(good[i], strlen(good[i])), LIBRARY_CUDA);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(target_is_libcuda(bad[i], strlen(bad[i])));
+		assert_int_equal(library_kind_of(bad[i], strlen(bad[i])), LIBRARY_NONE);
 }
 
 /* A child that has opened `libraries` and then waits to be killed. */
@@ -92,8 +99,8 @@ static int note(const struct target_library *library, void *arg)
 
 	if (library->pid != found->wanted)
 		return 0;
-	assert_int_equal(library_open(library->attach_path, &lib), 0);
-	assert_true(lib.is_cuda);
+	assert_int_equal(library_open(library->attach_path, LIBRARY_CUDA, &lib), 0);
+	assert_true(lib.is_one);
 	assert_true(found->count < 4);
 	found->ino[found->count] = lib.ino;
 	snprintf(found->path[found->count], sizeof(found->path[0]), "%s", library->path);

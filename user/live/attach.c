@@ -17,8 +17,8 @@
 #include "live/tracepoint.h"
 #include "live/uprobe.h"
 
-/* A library's probes. The return probes come first and go last: a call that is entered in between
- * must not leave a frame behind that never returns. */
+/* A library's probes, or a hook (entries alone). The return probes come first and go last: a call that is
+ * entered in between must not leave a frame behind that never returns. */
 struct attached_library {
 	struct uprobe_set *entries, *returns;
 };
@@ -125,9 +125,17 @@ static int set_rodata(struct bpf_object *object, const struct attach_options *op
 	return err;
 }
 
+static bool is_uprobe(const struct bpf_program *program)
+{
+	const char *section = bpf_program__section_name(program);
+
+	return !strncmp(section, "uprobe", 6) || !strncmp(section, "uretprobe", 9);
+}
+
 static int prepare(struct attach *attach, const struct attach_options *options)
 {
 	uint64_t ring_bytes = round_ring(options->ring_bytes);
+	struct bpf_program *program;
 	int err;
 
 	err = set_rodata(attach->object, options, ring_bytes);
@@ -135,9 +143,9 @@ static int prepare(struct attach *attach, const struct attach_options *options)
 		return err;
 	attach->enter = bpf_object__find_program_by_name(attach->object, "call_enter");
 	attach->leave = bpf_object__find_program_by_name(attach->object, "call_return");
-	if (attach->multi) {
-		bpf_program__set_expected_attach_type(attach->enter, UPROBE_MULTI_ATTACH_TYPE);
-		bpf_program__set_expected_attach_type(attach->leave, UPROBE_MULTI_ATTACH_TYPE);
+	bpf_object__for_each_program(program, attach->object) {
+		if (attach->multi && is_uprobe(program))
+			bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH_TYPE);
 	}
 	return bpf_map__set_max_entries(bpf_object__find_map_by_name(attach->object, "ring"), ring_bytes);
 }
@@ -269,6 +277,34 @@ int attach_arm(struct attach *attach)
 	return set_runtime(attach);
 }
 
+static int cannot_probe(int err, const char *path, char *cause, size_t cause_size)
+{
+	return fail(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
+		    err == -EMFILE ? ": raise `ulimit -n`" : "");
+}
+
+static void keep(struct attach *attach, const struct attached_library *attached)
+{
+	attach->libraries = xrealloc(attach->libraries, (attach->library_count + 1) * sizeof(*attached));
+	attach->libraries[attach->library_count++] = *attached;
+}
+
+int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
+		size_t cause_size)
+{
+	const struct bpf_program *found = bpf_object__find_program_by_name(attach->object, program);
+	struct attached_library attached = { 0 };
+	uint64_t cookie = 0;
+	int err;
+
+	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), path, &offset, &cookie, 1, false,
+				    attach->multi) : -ENOENT;
+	if (err)
+		return cannot_probe(err, path, cause, cause_size);
+	keep(attach, &attached);
+	return 0;
+}
+
 int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
 		   size_t count, char *cause, size_t cause_size)
 {
@@ -289,10 +325,8 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 	free(offsets);
 	free(cookies);
 	if (err)
-		return fail(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
-			    err == -EMFILE ? ": raise `ulimit -n`" : "");
-	attach->libraries = xrealloc(attach->libraries, (attach->library_count + 1) * sizeof(attached));
-	attach->libraries[attach->library_count++] = attached;
+		return cannot_probe(err, path, cause, cause_size);
+	keep(attach, &attached);
 	return 0;
 }
 

@@ -365,7 +365,7 @@ static void check_libcuda(struct feature *feature, const struct features_where *
 		say(feature, FEATURE_WARN,
 		    "no libcuda.so.1 for programs started here (containers bring their own)");
 		advise(feature, "Install the driver's user-space libraries, or set LD_LIBRARY_PATH");
-	} else if (library_open(path, &library) || !library.is_cuda) {
+	} else if (library_open(path, LIBRARY_CUDA, &library) || !library.is_one) {
 		say(feature, FEATURE_WARN, "%.90s: %s", path,
 		    library.why[0] ? library.why : "not a CUDA driver library");
 	} else {

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <linux/magic.h>
@@ -30,8 +31,8 @@
 static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct name {
-	const char *symbol;
-	uint16_t api;
+	const char *symbol;      /* a hook's: a pattern */
+	uint16_t id;
 };
 
 struct segment {
@@ -46,9 +47,10 @@ struct reader {
 	uint64_t file_size;
 	struct segment code[SEGMENTS_MAX]; /* executable PT_LOADs */
 	size_t code_count;
-	struct name names[GMT_API_MAX];    /* sorted by symbol */
+	const struct library_kind_info *info;
+	struct name names[GMT_API_MAX];    /* without hooks: sorted by symbol */
 	size_t name_count;
-	uint64_t offset[GMT_API_MAX];      /* by api; 0: not found (offset 0 is the ELF header) */
+	uint64_t offset[GMT_API_MAX];      /* by id; 0: not found (offset 0 is the ELF header) */
 	uint64_t size[GMT_API_MAX];
 };
 
@@ -72,13 +74,35 @@ static int compare_key(const void *key, const void *name)
 	return strcmp(key, ((const struct name *)name)->symbol);
 }
 
-static void sort_names(struct reader *r)
+static const char *wanted_symbol(const struct reader *r, uint16_t id)
 {
-	for (uint16_t api = 1; api < GMT_API_MAX; api++) {
-		if (gmt_probes[api].symbol)
-			r->names[r->name_count++] = (struct name){ gmt_probes[api].symbol, api };
+	if (!r->info->hook_count)
+		return gmt_probes[id].symbol;
+	return id <= r->info->hook_count ? r->info->hooks[id - 1].pattern : NULL;
+}
+
+static void list_names(struct reader *r)
+{
+	for (uint16_t id = 1; id < GMT_API_MAX; id++) {
+		const char *symbol = wanted_symbol(r, id);
+
+		if (symbol)
+			r->names[r->name_count++] = (struct name){ symbol, id };
 	}
-	qsort(r->names, r->name_count, sizeof(r->names[0]), compare_names);
+	if (!r->info->hook_count)
+		qsort(r->names, r->name_count, sizeof(r->names[0]), compare_names);
+}
+
+/* The row or hook that the symbol is, NULL. */
+static const struct name *find_name(const struct reader *r, const char *symbol)
+{
+	if (!r->info->hook_count)
+		return bsearch(symbol, r->names, r->name_count, sizeof(r->names[0]), compare_key);
+	for (size_t i = 0; i < r->name_count; i++) {
+		if (!fnmatch(r->names[i].symbol, symbol, 0))
+			return &r->names[i];
+	}
+	return NULL;
 }
 
 /* NT_GNU_BUILD_ID out of the notes of one segment (elf(5), "Notes"). */
@@ -164,12 +188,10 @@ static int read_symbols(struct reader *r, Elf_Scn *section, const GElf_Shdr *shd
 		if (!gelf_getsym(data, (int)i, &sym) || !is_exported_function(&sym))
 			continue;
 		symbol = elf_strptr(r->elf, shdr->sh_link, sym.st_name);
-		if (!symbol || symbol[0] != 'c' || symbol[1] != 'u')
-			continue;
-		name = bsearch(symbol, r->names, r->name_count, sizeof(r->names[0]), compare_key);
-		if (name && !r->offset[name->api]) {
-			r->offset[name->api] = file_offset(r, sym.st_value);
-			r->size[name->api] = sym.st_size;
+		name = symbol ? find_name(r, symbol) : NULL;
+		if (name && !r->offset[name->id]) {
+			r->offset[name->id] = file_offset(r, sym.st_value);
+			r->size[name->id] = sym.st_size;
 		}
 	}
 	return 0;
@@ -211,32 +233,40 @@ static bool starts_with_endbr64(struct reader *r, uint64_t offset)
 	       !memcmp(first, endbr64, sizeof(endbr64));
 }
 
-static bool seen_before(const struct reader *r, uint16_t api)
+static bool seen_before(const struct reader *r, uint16_t id)
 {
 	/* 200 rows: 20,000 comparisons at most, less than sorting them would cost in code */
-	for (uint16_t i = 1; i < api; i++) {
-		if (r->offset[i] == r->offset[api])
+	for (uint16_t i = 1; i < id; i++) {
+		if (r->offset[i] == r->offset[id])
 			return true;
 	}
 	return false;
+}
+
+static bool is_one(const struct reader *r)
+{
+	if (r->info->hook_count)
+		return r->lib->probe_count;
+	return r->offset[GMT_API_cuMemAlloc_v2] ||
+	       (r->offset[GMT_API_cuInit] && r->offset[GMT_API_cuMemCreate]);
 }
 
 static void make_probes(struct reader *r)
 {
 	struct library *lib = r->lib;
 
-	for (uint16_t api = 1; api < GMT_API_MAX; api++) {
+	for (uint16_t id = 1; id < GMT_API_MAX; id++) {
 		struct library_probe *probe = &lib->probes[lib->probe_count];
 
-		if (!gmt_probes[api].symbol)
+		if (!wanted_symbol(r, id))
 			continue;
-		if (!r->offset[api]) {
+		if (!r->offset[id]) {
 			lib->absent++;
-		} else if (seen_before(r, api)) {
+		} else if (seen_before(r, id)) {
 			lib->aliased++; /* one address, one probe: the first row has the newest signature */
 		} else {
-			*probe = (struct library_probe){ .api = api, .offset = r->offset[api] };
-			if ((!r->size[api] || r->size[api] > sizeof(endbr64)) &&
+			*probe = (struct library_probe){ .id = id, .offset = r->offset[id] };
+			if ((!r->size[id] || r->size[id] > sizeof(endbr64)) &&
 			    starts_with_endbr64(r, probe->offset)) {
 				probe->offset += sizeof(endbr64);
 				probe->shifted = true;
@@ -245,8 +275,7 @@ static void make_probes(struct reader *r)
 			lib->probe_count++;
 		}
 	}
-	lib->is_cuda = r->offset[GMT_API_cuMemAlloc_v2] ||
-		       (r->offset[GMT_API_cuInit] && r->offset[GMT_API_cuMemCreate]);
+	lib->is_one = is_one(r);
 }
 
 static int read_elf(struct reader *r)
@@ -271,14 +300,15 @@ static int read_elf(struct reader *r)
 	return err;
 }
 
-int library_read(int fd, struct library *lib)
+int library_read(int fd, enum library_kind kind, struct library *lib)
 {
-	struct reader r = { .lib = lib, .fd = fd };
+	struct reader r = { .lib = lib, .fd = fd, .info = library_kind_info(kind) };
 	struct statfs fs;
 	struct stat st;
 	int err;
 
 	memset(lib, 0, sizeof(*lib));
+	lib->kind = kind;
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -291,13 +321,13 @@ int library_read(int fd, struct library *lib)
 	r.elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!r.elf)
 		return damaged(&r, "not an ELF file: %s", elf_errmsg(-1));
-	sort_names(&r);
+	list_names(&r);
 	err = read_elf(&r);
 	elf_end(r.elf);
 	return err;
 }
 
-int library_open(const char *path, struct library *lib)
+int library_open(const char *path, enum library_kind kind, struct library *lib)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int err;
@@ -308,7 +338,7 @@ int library_open(const char *path, struct library *lib)
 		snprintf(lib->why, sizeof(lib->why), "%s", strerror(-err));
 		return err;
 	}
-	err = library_read(fd, lib);
+	err = library_read(fd, kind, lib);
 	close(fd);
 	return err;
 }

@@ -17,16 +17,16 @@ struct probing {
 	struct stream *stream;
 	struct library *libraries;
 	size_t count;
-	bool enabled;
+	uint32_t layers;
 };
 
-struct probing *probing_new(struct attach *attach, struct stream *stream, bool enabled)
+struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 
 	probing->attach = attach;
 	probing->stream = stream;
-	probing->enabled = enabled;
+	probing->layers = layers;
 	return probing;
 }
 
@@ -54,27 +54,46 @@ static void announce(struct probing *probing, const struct library *library, con
 	STREAM_PUT(probing->stream, &rec, LIBRARY, 0);
 }
 
+static int attach_hooks(struct probing *probing, const struct library *library, const char *path, char *cause,
+			size_t cause_size)
+{
+	const struct library_kind_info *info = library_kind_info(library->kind);
+
+	for (uint32_t i = 0; i < library->probe_count; i++) {
+		const struct library_probe *probe = &library->probes[i];
+		int err = attach_hook(probing->attach, path, info->hooks[probe->id - 1].program, probe->offset,
+				      cause, cause_size);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int attach_points(struct probing *probing, const struct library *library, const char *path, char *cause,
 			 size_t cause_size)
 {
 	struct attach_point points[GMT_API_MAX];
 
+	if (library->kind != LIBRARY_CUDA)
+		return attach_hooks(probing, library, path, cause, cause_size);
 	for (uint32_t i = 0; i < library->probe_count; i++)
-		points[i] = (struct attach_point){ library->probes[i].offset, library->probes[i].api };
+		points[i] = (struct attach_point){ library->probes[i].offset, library->probes[i].id };
 	return attach_library(probing->attach, path, probing->count + 1, points, library->probe_count, cause,
 			      cause_size);
 }
 
-int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
+static int add(struct probing *probing, enum library_kind kind, const char *path, const char *shown, char *cause,
+	       size_t cause_size)
 {
 	uint64_t start_ns = stream_now_ns();
 	struct library library;
 	int err;
 
-	if (!probing->enabled)
+	if (!(probing->layers & library_kind_info(kind)->layer))
 		return 0;
-	err = library_open(path, &library);
-	if (!err && !library.is_cuda) {
+	err = library_open(path, kind, &library);
+	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
 		err = -ENOEXEC;
 		snprintf(library.why, sizeof(library.why), "it does not export the CUDA driver API");
 	}
@@ -86,12 +105,20 @@ int probing_add(struct probing *probing, const char *path, const char *shown, ch
 		if (library_same(&probing->libraries[i], &library))
 			return 0;
 	err = attach_points(probing, &library, path, cause, cause_size);
-	if (err)
+	if (err && kind == LIBRARY_CUDA)
 		return err;
+	/* Without a framework's library the other layers are as good as ever. */
+	if (err)
+		library.probe_count = 0;
 	probing->libraries = xreallocarray(probing->libraries, probing->count + 1, sizeof(library));
 	probing->libraries[probing->count++] = library;
 	announce(probing, &library, shown, stream_now_ns() - start_ns);
 	return 1;
+}
+
+int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
+{
+	return add(probing, LIBRARY_CUDA, path, shown, cause, cause_size);
 }
 
 struct walk {
@@ -104,9 +131,9 @@ struct walk {
 static int add_found(const struct target_library *found, void *arg)
 {
 	struct walk *walk = arg;
-	int ret = probing_add(walk->probing, found->attach_path, found->path, walk->cause, walk->cause_size);
+	int ret = add(walk->probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
 
-	if (ret == -ENOEXEC) /* named like a libcuda, but none */
+	if (ret == -ENOEXEC) /* named like one, but none */
 		return 0;
 	if (ret > 0)
 		walk->added++;
@@ -131,5 +158,9 @@ int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 
 size_t probing_count(const struct probing *probing)
 {
-	return probing->count;
+	size_t count = 0;
+
+	for (size_t i = 0; i < probing->count; i++)
+		count += probing->libraries[i].kind == LIBRARY_CUDA;
+	return count;
 }

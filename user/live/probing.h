@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The libcuda files that are probed, each once however many processes and paths lead to it. */
+/* The files that are probed (kinds.h), each once however many processes and paths lead to it. */
 #ifndef GPUMEMTRACE_LIVE_PROBING_H
 #define GPUMEMTRACE_LIVE_PROBING_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct attach;
 struct probing;
 struct stream;
 
-/* Not `enabled`: nothing is ever probed, and that is no error. */
-struct probing *probing_new(struct attach *attach, struct stream *stream, bool enabled);
+/* A kind whose layer (enum gmt_layer) is not in `layers` is never probed, and that is no error. */
+struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
-/* Probes a file. `shown` is its name for people, `path` the one to open. 1: probed now; 0: it was
+/* Probes a libcuda. `shown` is its name for people, `path` the one to open. 1: probed now; 0: it was
  * already; -ENOEXEC: no libcuda; else -errno. After an error the cause says it in a sentence. */
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size);
 
 /* Probes what a process, or every process, has mapped. The number of files that are new; -errno with
- * a sentence if one could not be probed. */
+ * a sentence if a libcuda could not be probed. Another library that cannot be is announced with no
+ * probes and not tried again. */
 int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size);
 int probing_add_all(struct probing *probing, char *cause, size_t cause_size);
 
-size_t probing_count(const struct probing *probing);
+size_t probing_count(const struct probing *probing);   /* of libcudas */
 
 #endif

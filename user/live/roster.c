@@ -108,7 +108,7 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record)
 	roster->kernel_records += is_kernel_layer(record->kind);
 	if (record->tgid == roster->last_live && record->kind != GMT_KIND_PROC_EXIT)
 		return;
-	if (record->kind != GMT_KIND_CALL && !is_kernel_layer(record->kind))
+	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && !is_kernel_layer(record->kind))
 		return;
 	roster->saw_cuda = true;
 	member = hash_get(&roster->members, record->tgid);

@@ -17,7 +17,7 @@
 #include "live/procfs.h"
 
 #define INITIAL_PID_NS 4026531836u /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-#define FILES_MAX 16		   /* different libcuda files in one process */
+#define FILES_MAX 16		   /* different files in one process */
 
 const char *target_kind_text(enum target_kind kind)
 {
@@ -67,18 +67,6 @@ bool target_pids_are_initial(void)
 pid_t target_init_pid(pid_t pid)
 {
 	return target_pids_are_initial() ? pid : -ENOTSUP;
-}
-
-bool target_is_libcuda(const char *path, size_t len)
-{
-	static const char stem[] = "libcuda.so";
-	const char *slash = memrchr(path, '/', len);
-	const char *base = slash ? slash + 1 : path;
-	size_t base_len = len - (size_t)(base - path);
-
-	/* not libcudart.so, libcudadebugger.so, libcuda_loader.so */
-	return base_len >= sizeof(stem) - 1 && !memcmp(base, stem, sizeof(stem) - 1) &&
-	       (base_len == sizeof(stem) - 1 || base[sizeof(stem) - 1] == '.');
 }
 
 /* ---- libraries ---- */
@@ -138,8 +126,10 @@ static int visit_map(const struct maps_line *map, void *arg)
 	char path[PATH_MAX];
 	int answer;
 
-	if (!map->executable || !map->ino || !target_is_libcuda(map->path, map->path_len) ||
-	    seen_before(walk, map))
+	if (!map->executable || !map->ino)
+		return 0;
+	library.kind = library_kind_of(map->path, map->path_len);
+	if (library.kind == LIBRARY_NONE || seen_before(walk, map))
 		return 0;
 	library.fd = open_mapped(walk->pid, map);
 	if (library.fd < 0)
@@ -219,7 +209,7 @@ int target_scan(target_library_cb cb, void *arg, size_t *hidden)
 static int find_libcuda(const struct maps_line *map, void *arg)
 {
 	(void)arg;
-	return map->executable && map->ino && target_is_libcuda(map->path, map->path_len);
+	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == LIBRARY_CUDA;
 }
 
 /* "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia7" and a driver root's. The nodes may be renamed in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes to trace and the libcuda files they have mapped. Every function looks at /proc afresh:
+ * Processes to trace and the files to probe that they have mapped. Every function looks at /proc afresh:
  * no state, and a process that goes away in between is -ESRCH, not a surprise.
  *
  * Pid namespaces: all pids here are those of the collector's namespace, and so of the /proc it sees.
@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "live/driver.h"
+#include "live/kinds.h"
 
 /* ---- is this a process? ---- */
 
@@ -64,9 +65,10 @@ int target_uses(pid_t pid, const struct driver_info *driver);
 
 /* ---- its libraries ---- */
 
-/* A libcuda file mapped by a process. */
+/* A file of a kind that is probed (kinds.h), mapped by a process. */
 struct target_library {
 	pid_t pid;
+	enum library_kind kind;
 	const char *path;        /* as the process names it, in its own mount namespace */
 	bool deleted;            /* replaced on disk since (driver upgrade); fd is still the mapped one */
 	int fd;                  /* open for reading; closed after the callback: dup() to keep it */
@@ -76,16 +78,13 @@ struct target_library {
 /* Non-zero stops the walk and is what it returns. */
 typedef int (*target_library_cb)(const struct target_library *library, void *arg);
 
-/* Each libcuda file the process has mapped executable, once. 0, the callback's answer, or -errno:
+/* Each such file the process has mapped executable, once. 0, the callback's answer, or -errno:
  * -ESRCH gone, -EACCES not allowed to look. */
 int target_libraries(pid_t pid, target_library_cb cb, void *arg);
 
 /* The same over all processes but the caller's own (NVML loads libcuda into that). Those that vanish or
  * may not be looked at are passed over and, the latter, counted in *hidden (may be NULL). */
 int target_scan(target_library_cb cb, void *arg, size_t *hidden);
-
-/* Whether a path names a libcuda: libcuda.so, libcuda.so.1, .so.1.1 (WSL), .so.580.159.04. */
-bool target_is_libcuda(const char *path, size_t len);
 
 /* ---- a command that does not run yet ---- */
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * PyTorch's caching allocator reports each block to c10::reportMemoryUsageToProfiler(void *ptr, int64_t size,
+ * size_t total_allocated, size_t total_reserved, Device device), profiler or not.
+ *
+ * Entry only: C++ exceptions may cross the function, and a return probe would end the process then. It is
+ * called up to 200,000 times a second inside the allocator's lock, so nothing is done that need not be.
+ */
+#ifndef GMT_TORCH_BPF_H
+#define GMT_TORCH_BPF_H
+
+SEC("uprobe")
+int torch_memory(struct pt_regs *ctx)
+{
+	/* Two bytes passed by value, type and index: the register's upper bits are anything. */
+	__u16 device = PT_REGS_PARM5(ctx);
+	struct gmt_fw_mem rec = {};
+
+	if ((__u8)device != GMT_C10_CUDA || !is_target())
+		return 0;
+	rec.ptr = PT_REGS_PARM1(ctx);
+	rec.delta = PT_REGS_PARM2(ctx);
+	rec.total_allocated = PT_REGS_PARM3(ctx);
+	rec.total_reserved = PT_REGS_PARM4(ctx);
+	rec.device_type = GMT_C10_CUDA;
+	rec.device_index = device >> 8;
+	SEND(rec, FW_MEM);
+	return 0;
+}
+
+#endif

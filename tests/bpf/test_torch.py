@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""PyTorch's caching allocator by its reports: a workload with a stand-in libc10, whose own statistics are the truth."""
+import os
+
+import lib
+from lib import C10, C10_ENDBR, GPU_A, GPU_B, Target, Tool, check, equal, process_of, row_of
+
+BACKENDS = {GPU_B: "native", GPU_A: "expandable_segments"}
+
+
+def truth_of(out):
+    lines = (line.split("=") for line in out.splitlines() if line.startswith("torch."))
+    return {tuple(key.split(".", 2)[1:]): int(value) for key, value in lines}
+
+
+def seen(process, uuid):
+    """What the report says, by the workload's names; None without PyTorch."""
+    row = row_of(process, uuid)
+    t = row and row["torch"]
+    return t and {
+        "allocated.live": t["allocated"]["live_bytes"], "allocated.peak": t["allocated"]["peak_bytes"],
+        "reserved.live": t["reserved"]["live_bytes"], "reserved.peak": t["reserved"]["peak_bytes"],
+        "blocks": t["blocks"]["live_count"], "allocs": t["blocks"]["allocs"], "frees": t["blocks"]["frees"],
+    }
+
+
+def compare(report, pid, out, what=None):
+    process = process_of(report, pid)
+    wrong = []
+    for (uuid, name), wanted in truth_of(out).items():
+        got = seen(process, uuid)
+        if (not what or name in what) and (got and got[name]) != wanted:
+            wrong.append(f"{uuid} {name}: {got and got[name]}, not {wanted}")
+    check(not wrong, "\n".join(wrong))
+    return process
+
+
+def probed(report, path):
+    found = [l for l in report["libraries"] if l["inode"] == os.stat(path).st_ino]
+    check(len(found) == 1, f"{path} is {len(found)} times in", report["libraries"])
+    return found[0]
+
+
+def from_loading(path, shifted):
+    """From before the library is mapped, to the end of the run."""
+    tool = Tool("-a").ready()
+    target = Target("torch", path, hold="loaded")
+    target.wait("loaded")
+    tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "exit status " + target.stderr())
+    report = lib.settled(tool, target.pid)
+    process = compare(report, target.pid, out)
+    wrong = lib.strange(report, process)
+    check(not wrong, "\n".join(wrong))
+    lib.compare(report, target.pid, lib.books_of(out), skip=("live", "physical"))
+    library = probed(report, path)
+    equal((library["probes"], library["absent"], library["behind_endbr64"]), (1, 0, shifted), "probes of libc10")
+    for uuid, backend in BACKENDS.items():
+        t = row_of(process, uuid)["torch"]
+        equal(t["backend"], backend, "backend")
+        equal(t["segments"]["live_bytes"], t["reserved"]["live_bytes"], "bytes of segments")
+        equal(t["blocks"]["live_bytes"], t["allocated"]["live_bytes"], "bytes of blocks")
+        check(t["largest_free_gap_bytes"], "no gap")
+    return report
+
+
+def loaded_later():
+    """a libc10 that is opened after attach: every number is the allocator's own, reserved is that of its segments"""
+    from_loading(C10, 0)
+
+
+def behind_endbr64():
+    """... and one of another release, whose function begins with endbr64"""
+    from_loading(C10_ENDBR, 1)
+
+
+def attached_late():
+    """attached in the middle: allocated and reserved are exact from the next event on, older blocks are no riddle"""
+    target = Target("torch", C10, hold="half")
+    target.wait("half")
+    tool = Tool("-p", str(target.pid)).ready()
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "exit status")
+    report = tool.report()
+    process = compare(report, target.pid, out, ("allocated.live", "reserved.live"))
+    for name in "torch_missed", "torch_reserved":
+        equal(process["anomalies"][name], 0, name)
+    equal(sum(report["losses"].values()), 0, "losses")
+    equal(probed(report, C10)["probes"], 1, "probes")
+
+
+def two_names():
+    """a libc10 on overlayfs whose lower file is probed as well: no block counts twice"""
+    work = lib.folder()
+    tool = Tool("-a").ready()
+    before = Target("torch", C10, hold="loaded")    # so that the lower file is probed
+    before.wait("loaded")
+    script = (f'mount -t tmpfs tmpfs "{work}" && mkdir "{work}/u" "{work}/w" "{work}/m" && '
+              f'mount -t overlay overlay -o "lowerdir={os.path.dirname(C10)},upperdir={work}/u,'
+              f'workdir={work}/w" "{work}/m" && exec "$@"')
+    inside = Target("torch", work + "/m/libc10.so", hold="loaded",
+                    prefix=("unshare", "--mount", "/bin/sh", "-c", script, "sh"))
+    inside.wait("loaded")
+    count = len(tool.views())
+    tool.wait_line(lambda: len(tool.views()) >= count + 3, "three more views")
+    inside.go()
+    status, out = inside.finish()
+    equal(status, 0, "exit status " + inside.stderr())
+    report = lib.settled(tool, inside.pid)
+    process = compare(report, inside.pid, out)
+    check(not lib.strange(report, process), lib.strange(report, process))
+
+
+def in_a_container():
+    """a libc10 that only a container sees, in a mount and a pid namespace of its own"""
+    own = lib.folder()
+    script = (f'mount -t tmpfs tmpfs "{own}" && mkdir "{own}/torch" && cp "{C10}" "{own}/torch/libc10.so.2" && exec "$@"')
+    tool = Tool("-a").ready()
+    target = Target("torch", own + "/torch/libc10.so.2", hold="loaded",
+                    prefix=("unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", script, "sh"))
+    target.wait("loaded")
+    with open(f"/proc/{target.pid}/task/{target.pid}/children", encoding="ascii") as file:
+        pid = int(file.read().split()[0])
+    tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
+    os.kill(pid, lib.signal.SIGUSR1)
+    status, out = target.finish()
+    equal(status, 0, "exit status " + target.stderr())
+    report = lib.settled(tool, pid)
+    compare(report, pid, out)
+
+
+def switched_off():
+    """--layers without framework: nothing of libc10 is probed; without api, its numbers are the same"""
+    tool = Tool("-a", "--layers", "api,kernel,nvml").ready()
+    target = Target("torch", C10, hold="loaded")
+    target.wait("loaded")
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "exit status")
+    report = lib.settled(tool, target.pid)
+    check(not any("libc10" in l["path"] for l in report["libraries"]), report["libraries"])
+    check(all(row["torch"] is None for row in process_of(report, target.pid)["gpus"]), "PyTorch's numbers")
+    tool = Tool("-a", "--layers", "kernel,nvml,framework").ready()
+    target = Target("torch", C10, hold="loaded")
+    target.wait("loaded")
+    tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "exit status")
+    process = compare(lib.settled(tool, target.pid), target.pid, out, ("allocated.live", "allocated.peak", "blocks"))
+    equal(process["anomalies"]["torch_reserved"], 0, "reserved bytes compared with what is not known")
+
+
+def alone():
+    """the layer alone, with a perf event for the probe as before Linux 6.6: totals, but not on which GPU"""
+    tool = Tool("-a", "--layers", "framework", env={"GPUMEMTRACE_NO_UPROBE_MULTI": "1"}).ready()
+    target = Target("torch", C10, hold="loaded")
+    target.wait("loaded")
+    tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "exit status")
+    report = lib.settled(tool, target.pid)
+    rows = process_of(report, target.pid)["gpus"]
+    equal([row["uuid"] for row in rows], [None], "GPUs")
+    for name, got in ("allocated.live", rows[0]["torch"]["allocated"]["live_bytes"]), \
+                     ("allocs", rows[0]["torch"]["blocks"]["allocs"]):
+        equal(got, sum(v for (_, what), v in truth_of(out).items() if what == name), name)
+
+
+if __name__ == "__main__":
+    lib.main(loaded_later, behind_endbr64, attached_late, two_names, in_a_container, switched_off, alone)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of PyTorch's libc10 a tracer sees: the function that allocators report blocks to. REPORT is its mangled
+ * name, in which the integers' types differ from release to release. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct device {
+	int8_t type, index;
+};
+
+void REPORT(void *ptr, int64_t size, size_t allocated, size_t reserved, struct device device);
+void REPORT(void *ptr, int64_t size, size_t allocated, size_t reserved, struct device device)
+{
+	static __thread volatile int profiling;
+
+	/* The real one looks whether this thread's profiler wants it. */
+	if (profiling)
+		profiling += ptr != NULL && size + allocated + reserved + (size_t)device.index;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/kinds.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <gpumemtrace/wire.h>
+
+/* PyTorch 1.10 to 2.x: (void *ptr, int64_t size, size_t total_allocated, size_t total_reserved, Device). The
+ * letters of the integers differ from release to release, the registers do not. 1.9 and older pass no totals. */
+static const struct library_hook c10_hooks[] = {
+	{ "_ZN3c1027reportMemoryUsageToProfilerEPv[lx][lmxy][lmxy]NS_6DeviceE", "torch_memory" },
+};
+
+static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {
+	[LIBRARY_CUDA] = {
+		.stem = "libcuda.so",
+		.layer = GMT_LAYER_API,
+	},
+	[LIBRARY_C10] = {
+		.stem = "libc10.so",
+		.layer = GMT_LAYER_FRAMEWORK,
+		.hook_count = sizeof(c10_hooks) / sizeof(c10_hooks[0]),
+		.hooks = c10_hooks,
+	},
+};
+
+const struct library_kind_info *library_kind_info(enum library_kind kind)
+{
+	return &kinds[kind];
+}
+
+/* The stem alone or with a version, not libcudart.so, libcudadebugger.so, libcuda_loader.so, libc10_cuda.so. */
+static bool is_named(const char *base, size_t len, const char *stem)
+{
+	size_t stem_len = strlen(stem);
+
+	return len >= stem_len && !memcmp(base, stem, stem_len) && (len == stem_len || base[stem_len] == '.');
+}
+
+enum library_kind library_kind_of(const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+	const char *base = slash ? slash + 1 : path;
+
+	for (int kind = 0; kind < LIBRARY_KIND_COUNT; kind++) {
+		if (is_named(base, len - (size_t)(base - path), kinds[kind].stem))
+			return (enum library_kind)kind;
+	}
+	return LIBRARY_NONE;
+}
