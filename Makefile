@@ -206,7 +206,7 @@ $(STANDIN)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(STANDIN_H) Makefile | $(SETUP)
 # PyTorch's report function as of 2.x, and as of 1.13 with endbr64.
 C10 := _ZN3c1027reportMemoryUsageToProfilerEPv
 $(STANDIN)/usr/lib-torch/libc10.so:       C10_FLAGS := -fcf-protection=none -DREPORT=$(C10)lmmNS_6DeviceE
-$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := -fcf-protection=full -DREPORT=$(C10)lllNS_6DeviceE
+$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := -fcf-protection=full -Wl,--build-id=none -DREPORT=$(C10)lllNS_6DeviceE
 $(STANDIN)/usr/lib-torch/libc10.so $(STANDIN)/usr/lib-torch-endbr/libc10.so: tests/standin/libc10/libc10.c Makefile | $(SETUP)
 	$(call msg,C10,$@)
 	$(Q)mkdir -p $(@D)

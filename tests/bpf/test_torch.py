@@ -94,13 +94,13 @@ def attached_late():
 
 
 def two_names():
-    """a libc10 on overlayfs whose lower file is probed as well: no block counts twice"""
+    """a libc10 on overlayfs whose lower file is probed as well, without a build id to tell: no block counts twice"""
     work = lib.folder()
     tool = Tool("-a").ready()
-    before = Target("torch", C10, hold="loaded")    # so that the lower file is probed
+    before = Target("torch", C10_ENDBR, hold="loaded")    # so that the lower file is probed
     before.wait("loaded")
     script = (f'mount -t tmpfs tmpfs "{work}" && mkdir "{work}/u" "{work}/w" "{work}/m" && '
-              f'mount -t overlay overlay -o "lowerdir={os.path.dirname(C10)},upperdir={work}/u,'
+              f'mount -t overlay overlay -o "lowerdir={os.path.dirname(C10_ENDBR)},upperdir={work}/u,'
               f'workdir={work}/w" "{work}/m" && exec "$@"')
     inside = Target("torch", work + "/m/libc10.so", hold="loaded",
                     prefix=("unshare", "--mount", "/bin/sh", "-c", script, "sh"))
@@ -111,6 +111,7 @@ def two_names():
     status, out = inside.finish()
     equal(status, 0, "exit status " + inside.stderr())
     report = lib.settled(tool, inside.pid)
+    equal(len([l for l in report["libraries"] if "libc10" in l["path"]]), 2, "files that are probed")
     process = compare(report, inside.pid, out)
     check(not lib.strange(report, process), lib.strange(report, process))
 
