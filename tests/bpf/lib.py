@@ -250,6 +250,16 @@ class Tool(Process):
         return report
 
 
+def packaged(place, component, file, *packages):
+    """A file of Debian packages that are not installed, below build/; a Skip where it cannot be had."""
+    script = os.path.join(TOP, "tests/bpf/get_packages.sh")
+    got = subprocess.run([script, os.path.join(TOP, "build", place), component, file, *packages],
+                         capture_output=True, text=True, check=False)
+    if got.returncode:
+        raise Skip(got.stderr.strip() or "it cannot be had")
+    return got.stdout.strip()
+
+
 def alone():
     """Skips where somebody else traces as well: breakpoints are the file's, whoever placed them."""
     for pid in filter(str.isdigit, os.listdir("/proc")):

@@ -10,7 +10,7 @@ import sys
 import time
 
 import lib
-from lib import Process, Skip, Tool, check, equal
+from lib import Process, Tool, check, equal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYS_BPF = 280 if os.uname().machine == "aarch64" else 321
@@ -19,11 +19,7 @@ ENDBR64 = b"\xf3\x0f\x1e\xfa"
 
 
 def library():
-    got = subprocess.run([HERE + "/get_libcuda.sh", os.path.join(lib.TOP, "build/real-libcuda")],
-                         capture_output=True, text=True, check=False)
-    if got.returncode:
-        raise Skip(got.stderr.strip() or "it cannot be had")
-    return got.stdout.strip()
+    return lib.packaged("real-libcuda", "non-free", "libcuda.so.[0-9][0-9]*", "libcuda1")
 
 
 def rows():

@@ -42,10 +42,10 @@ def probed(report, path):
     return found[0]
 
 
-def from_loading(path, shifted):
+def from_loading(path, shifted, env=None):
     """From before the library is mapped, to the end of the run."""
     tool = Tool("-a").ready()
-    target = Target("torch", path, hold="loaded")
+    target = Target("torch", path, hold="loaded", env=env)
     target.wait("loaded")
     tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
     target.go()
@@ -75,6 +75,13 @@ def loaded_later():
 def behind_endbr64():
     """... and one of another release, whose function begins with endbr64"""
     from_loading(C10_ENDBR, 1)
+
+
+def real_pytorch():
+    """... and the real one: Debian's PyTorch 1.13, whose function is called for a GPU that is not there"""
+    path = lib.packaged("real-libc10", "main", "libc10.so.1.13.0", "libtorch1.13", "libgoogle-glog0v6", "libgflags2.2",
+                        "libunwind8", "libnuma1", "libgomp1")
+    from_loading(path, 0, env={"LD_LIBRARY_PATH": os.path.dirname(lib.LIB) + ":" + os.path.dirname(path)})
 
 
 def attached_late():
@@ -174,4 +181,4 @@ def alone():
 
 
 if __name__ == "__main__":
-    lib.main(loaded_later, behind_endbr64, attached_late, two_names, in_a_container, switched_off, alone)
+    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, two_names, in_a_container, switched_off, alone)

@@ -251,7 +251,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc < 2 && i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		check_pattern(patterns[i], dir);
 	/* Debian's non-free driver library, where it can be had. */
-	libcuda = argc < 2 ? popen("tests/bpf/get_libcuda.sh build/real-libcuda 2>/dev/null", "re") : NULL;
+	libcuda = argc < 2 ? popen("tests/bpf/get_packages.sh build/real-libcuda non-free 'libcuda.so.[0-9][0-9]*' "
+				   "libcuda1 2>/dev/null", "re") : NULL;
 	if (libcuda) {
 		if (!fgets(line, sizeof(line), libcuda))
 			snprintf(line, sizeof(line), "libcuda1");

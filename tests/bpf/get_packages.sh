@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# get_libcuda.sh DIR: unpacks Debian's non-free libcuda1 (driver 535) below DIR, without installing it and
-# without touching apt's own configuration, lists or cache. Prints the library's path. Status 1 with a sentence
-# when it cannot be had.
+# get_packages.sh DIR COMPONENT FILE PACKAGE...: unpacks Debian's packages of a component (main, non-free) below DIR,
+# without installing them and without touching apt's own configuration, lists or cache. Prints the path of the one
+# file in them whose name matches FILE, as find(1) matches. Status 1 with a sentence when it cannot be had.
 set -eu
 
-dir=$1
-found() { find "$dir/root" -name 'libcuda.so.[0-9][0-9]*' -type f 2>/dev/null | head -1; }
+dir=$1 component=$2 file=$3
+shift 3
+found() { find "$dir/root" -name "$file" -type f 2>/dev/null | head -1; }
 fail() { echo "$*" >&2; exit 1; }
 
 if [ -n "$(found)" ]; then found; exit 0; fi
@@ -22,9 +23,9 @@ uri=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Crea
 
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/root"
+mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/unpacked"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb [signed-by=$keys] $uri $VERSION_CODENAME non-free" >"$dir/sources.list"
+echo "deb [signed-by=$keys] $uri $VERSION_CODENAME $component" >"$dir/sources.list"
 apt()
 {
 	apt-get -qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null \
@@ -32,8 +33,11 @@ apt()
 		-o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
 }
 apt update >/dev/null 2>&1 || fail "the package list cannot be fetched"
-(cd "$dir" && apt download libcuda1 >/dev/null 2>&1) || fail "libcuda1 cannot be fetched"
-dpkg -x "$dir"/libcuda1_*.deb "$dir/root"
-rm -rf "$dir"/libcuda1_*.deb "$dir/cache" "$dir/lists"
-[ -n "$(found)" ] || fail "libcuda1 holds no libcuda"
+(cd "$dir" && apt download "$@" >/dev/null 2>&1) || fail "$* cannot be fetched"
+for deb in "$dir"/*.deb; do
+	dpkg -x "$deb" "$dir/unpacked"
+done
+rm -rf "$dir"/*.deb "$dir/cache" "$dir/lists"
+mv "$dir/unpacked" "$dir/root"
+[ -n "$(found)" ] || fail "$* holds no $file"
 found
