@@ -124,6 +124,26 @@ class Scenario:
                     self.equal(where, f"{cls} peak = torch peak", row.peak(cls), gpu["reserved_peak"])
         self.equal(step, "pinned = torch pinned", proc.live("pinned"), truth["pinned"])
 
+    def blocks_agree(self, step, mode, proc, truth, from_start=True, peaks=True):
+        """PyTorch's own blocks. Attached late: what it holds is known as of the newest event, not what it gave back."""
+        for gpu in truth["gpus"]:
+            row = proc.row(gpu["uuid"])
+            if not row or not row.torch:
+                self.true(step, "PyTorch's blocks are seen", mode == ASYNC or not gpu["reserved_peak"] or not from_start)
+                continue
+            where, t = f"{step} GPU {row.index}", row.torch
+            self.equal(where, "PyTorch allocated", t["allocated"]["live_bytes"], gpu["allocated"])
+            if not from_start:
+                continue
+            self.equal(where, "PyTorch allocated, peak", t["allocated"]["peak_bytes"], gpu["allocated_peak"])
+            self.equal(where, "PyTorch reserved", t["reserved"]["live_bytes"], gpu["reserved"])
+            self.equal(where, "bytes of its segments", t["segments"]["live_bytes"], gpu["reserved"])
+            self.equal(where, "bytes of its blocks", t["blocks"]["live_bytes"], gpu["allocated"])
+            if peaks:
+                self.equal(where, "PyTorch reserved, peak", t["reserved"]["peak_bytes"], gpu["reserved_peak"])
+        for name in "torch_missed", "torch_reserved":
+            self.equal(step, name, proc.anomalies[name], 0, "")
+
     def classes_agree(self, step, proc, truth):
         for cls, live in sorted(truth["live"].items()):
             self.equal(step, f"{cls} live", proc.live(cls), live)

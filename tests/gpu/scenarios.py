@@ -21,6 +21,7 @@ def from_start(s, mode):
         view, proc = s.adds_up(step, tool, truth)
         # What cuMemCreate gave to the attempt was there at once, but never torch's.
         s.torch_agrees(step, mode, proc, truth, peaks=step != "oom")
+        s.blocks_agree(step, mode, proc, truth, peaks=step != "oom")
         if step == "oom":
             now = proc.failed(CLASS[mode])
             s.true(step, "failed allocations counted", now > failed, now - failed, "> 0")
@@ -37,6 +38,7 @@ def from_start(s, mode):
     work.go()
     truth = work.next()
     view, proc = s.adds_up("drop", tool, truth)
+    s.blocks_agree("drop", mode, proc, truth, peaks=False)
     row = proc.row(gpu["uuid"])
     s.true("drop", "the context is named", row.named["context"] > 0, row.named["context"], "> 0")
     for name, bytes_ in sorted(row.named.items()):
@@ -78,6 +80,7 @@ def late(s, mode):
         work.go()
         truth = work.next()
         view, proc = s.adds_up(step, tool, truth, from_start=False)
+        s.blocks_agree(step, mode, proc, truth, from_start=False)
         for gpu in truth["gpus"]:
             row = proc.row(gpu["uuid"])
             if row:

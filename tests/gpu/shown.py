@@ -27,6 +27,7 @@ class Row:
         self.nvml_ts_ns = nvml.get("at", {}).get("monotonic_ns", 0)
         self.residual = nvml.get("sum", {}).get("residual_bytes")
         self.sum = sum(nvml["sum"].values()) if nvml else None
+        self.torch = row["torch"]                           # None: its allocator has reported nothing
 
     def live(self, cls):
         return self.classes[cls]["live_bytes"]

@@ -37,7 +37,8 @@ def truth():
     for i in devices() if torch.cuda.is_initialized() else []:
         out.append({"uuid": str(torch.cuda.get_device_properties(i).uuid).removeprefix("GPU-"), "device": i,
                     "reserved": torch.cuda.memory_reserved(i), "allocated": torch.cuda.memory_allocated(i),
-                    "reserved_peak": torch.cuda.max_memory_reserved(i)})
+                    "reserved_peak": torch.cuda.max_memory_reserved(i),
+                    "allocated_peak": torch.cuda.max_memory_allocated(i)})
     return {"gpus": out, "pinned": sum(t.numel() for t in pinned), "torch": torch.__version__}
 
 
