@@ -34,8 +34,8 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
-CORE     := account alloc array_size balance calls context event gpus graph import ledger names pool probes \
-            process rangemap rm rmmem rmtree stacks torch torch_view view vmm
+CORE     := account alloc array_size balance by_stack calls context event frames gpus graph held import kernel ledger \
+            names pool probes process rangemap rm rmmem rmtree stacks torch torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -51,7 +51,7 @@ LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
-UNIT      := alloc array_size context ehframe folded hash human known_bugs known_bugs_others ledger \
+UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash human known_bugs known_bugs_others ledger \
              out pool probes pycode pystack rangemap recfile recordings rm rm_model sink_json \
              sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer

@@ -88,7 +88,7 @@ int display_live(struct display *display, const struct ledger *ledger)
 	if (!display->started)
 		sink_start(display->ops, &display->out, &display->opts);
 	display->started = true;
-	view_build(ledger, &now);
+	view_build(ledger, NULL, &now);
 	err = sink_live(display->ops, &display->out, &now, display->has_previous ? &display->previous : NULL,
 			&display->opts);
 	forget_previous(display);
@@ -110,7 +110,7 @@ int display_report(struct display *display, const struct ledger *ledger, const c
 		display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
-	view_build(ledger, &view);
+	view_build(ledger, NULL, &view);
 	*lost = view_lost(&view);
 	err = sink_report(display->ops, &display->out, &view, &display->opts);
 	view_free(&view);

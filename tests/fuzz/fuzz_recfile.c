@@ -35,7 +35,7 @@ static void replay(const void *data, size_t size)
 		reader_describe(reader_status(reader), text, sizeof(text));
 		reader_close(reader);
 	}
-	view_build(ledger, &view);
+	view_build(ledger, NULL, &view);
 	view_free(&view);
 	ledger_free(ledger);
 }

@@ -82,9 +82,23 @@ static void check_torch(const struct view_torch *t)
 	must(t->largest_free_gap <= t->reserved.live, "no gap is larger than what there is");
 }
 
+/* Whatever the records said, no byte is lost between the sum and its owners. */
+static void check_stacks(const struct view_stacks *stacks)
+{
+	uint64_t live = 0, at_peak = 0;
+
+	for (size_t i = 0; i < stacks->owner_count; i++) {
+		live += stacks->owners[i].held.live;
+		at_peak += stacks->owners[i].held.at_peak;
+	}
+	must(live == stacks->live, "owners add up to what lives");
+	must(at_peak == stacks->peak, "owners add up to the peak");
+}
+
 static void check_row(const struct view_row *row)
 {
-	uint64_t sum = 0;
+	const uint64_t *by = row->by_purpose;
+	uint64_t sum = 0, called = by[GMT_PURPOSE_ALLOC] + by[GMT_PURPOSE_POOL] + by[GMT_PURPOSE_VMM] + by[GMT_PURPOSE_IMPORT];
 	int64_t named = row->context + row->modules + row->pool_reserve + row->rounding + row->other;
 
 	for (int i = 0; i < GMT_PURPOSE_COUNT; i++)
@@ -92,8 +106,12 @@ static void check_row(const struct view_row *row)
 	if (row->gpu != VIEW_GPU_UNKNOWN)
 		check_torch(&row->torch);
 	must(row->attributed.peak >= row->attributed.live, "attributed peak is not below live");
-	if (!row->has_physical)
+	check_stacks(&row->stacks);
+	if (!row->has_physical) {
+		must(row->stacks.live >= row->attributed.live, "calls are booked by stack");
 		return;
+	}
+	must(row->stacks.live == row->attributed.live + sum - called, "stacks are calls and what no call explains");
 	must(sum == row->physical.live, "purposes add up to the physical bytes");
 	must(row->physical.peak >= row->physical.live, "physical peak is not below live");
 	must((uint64_t)named == row->physical.live - row->attributed.live, "the named parts add up");
@@ -101,12 +119,15 @@ static void check_row(const struct view_row *row)
 
 static void check(const struct ledger *ledger)
 {
+	static const struct view_request request = { .top = 4, .ages = true };
 	struct view view;
 
-	view_build(ledger, &view);
-	for (size_t p = 0; p < view.proc_count; p++)
+	view_build(ledger, &request, &view);
+	for (size_t p = 0; p < view.proc_count; p++) {
+		check_stacks(&view.procs[p].host_stacks);
 		for (size_t r = 0; r < view.procs[p].row_count; r++)
 			check_row(&view.procs[p].rows[r]);
+	}
 	view_free(&view);
 }
 
@@ -138,6 +159,7 @@ static void build_call(struct input *in, struct gmt_call *call, unsigned int mod
 	call->rc = mode & MODE_FAILED && call->phase != GMT_PHASE_ENTER ? 2 : 0;
 	call->unread = mode & MODE_UNREAD ? byte(in) : 0;
 	call->seq = byte(in) & 7;
+	call->stack_id = call->seq & 3;
 	for (unsigned int i = 0; i < probe->count; i++)
 		call->vals[i] = number(in);
 	call->hdr.size = sizeof(*call) + 8 * probe->count;

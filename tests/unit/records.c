@@ -38,7 +38,8 @@ static void apply_call(struct records *r, enum gmt_api api, enum gmt_phase phase
 	struct {
 		struct gmt_call call;
 		uint64_t val[16];
-	} rec = { .call = { .api = api, .phase = phase, .rc = rc, .seq = seq, .unread = r->unread } };
+	} rec = { .call = { .api = api, .phase = phase, .rc = rc, .seq = seq, .unread = r->unread,
+			    .stack_id = r->stack_id } };
 
 	for (unsigned int i = 0; i < count && i < 16; i++)
 		rec.val[i] = val[i];
@@ -126,7 +127,7 @@ void records_scene(struct records *r, uint32_t layers)
 
 static struct gmt_cause cause_of(const struct records *r)
 {
-	return (struct gmt_cause){ .api = r->cause, .seq = r->seq + 1 };
+	return (struct gmt_cause){ .api = r->cause, .seq = r->seq + 1, .stack_id = r->stack_id };
 }
 
 static void rm_object(struct records *r, uint32_t parent, uint32_t object, uint32_t class_id, uint64_t size)
@@ -231,6 +232,51 @@ void records_proc(struct records *r, uint64_t start_ns, const char *comm)
 	APPLY(r, rec, PROC);
 }
 
+/* ---- stacks ---- */
+
+void records_symbol(struct records *r, uint32_t id, const char *function, const char *module, const char *file,
+		    uint32_t line)
+{
+	struct {
+		struct gmt_symbol symbol;
+		char text[512];
+	} rec = { .symbol = {
+		.id = id,
+		.line = line,
+		.kind = *file && !*module ? GMT_SYMBOL_PYTHON : GMT_SYMBOL_NATIVE,
+		.function_len = strlen(function),
+		.module_len = strlen(module),
+		.file_len = strlen(file),
+	} };
+	size_t size = strlen(function) + strlen(module) + strlen(file) + 3;
+
+	memcpy(rec.text, function, strlen(function));
+	memcpy(rec.text + strlen(function) + 1, module, strlen(module));
+	memcpy(rec.text + strlen(function) + strlen(module) + 2, file, strlen(file));
+	records_apply(r, &rec, GMT_KIND_SYMBOL, sizeof(rec.symbol) + (size + 7) / 8 * 8);
+}
+
+void records_stack(struct records *r, uint32_t id, enum gmt_unwind_reason reason)
+{
+	struct {
+		struct gmt_stack stack;
+		uint64_t words[2];
+	} rec = { .stack = { .id = id, .count = 2, .reason = reason } };
+
+	APPLY(r, rec, STACK);
+}
+
+void records_frames(struct records *r, uint32_t stack_id, uint32_t count, const uint32_t *symbols)
+{
+	struct {
+		struct gmt_stack_frames frames;
+		uint32_t symbols[64];
+	} rec = { .frames = { .stack_id = stack_id, .count = count } };
+
+	memcpy(rec.symbols, symbols, count * sizeof(*symbols));
+	records_apply(r, &rec, GMT_KIND_STACK_FRAMES, sizeof(rec.frames) + (count + 1) / 2 * 8);
+}
+
 /* ---- what the ledger says ---- */
 
 static const struct view_proc *newest(const struct view *view, uint32_t tgid)
@@ -246,7 +292,7 @@ bool records_row(const struct records *r, int gpu, struct view_row *row)
 	struct view view;
 	bool found = false;
 
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	const struct view_proc *p = newest(&view, r->tgid);
 
 	for (size_t i = 0; p && i < p->row_count && !found; i++) {
@@ -271,7 +317,7 @@ struct view_class records_class(const struct records *r, int gpu, enum gmt_class
 		records_row(r, gpu, &row);
 		return row.by_class[class];
 	}
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	const struct view_proc *p = newest(&view, r->tgid);
 
 	if (p)
@@ -289,7 +335,7 @@ uint64_t records_anomalies(const struct records *r, enum gmt_anomaly anomaly)
 {
 	struct view view;
 
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	uint64_t count = view.anomalies[anomaly];
 
 	view_free(&view);

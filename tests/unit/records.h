@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <gpumemtrace/api.h>
+#include <gpumemtrace/unwind.h>
 #include <gpumemtrace/wire.h>
 
 #include "core/ledger.h"
@@ -34,6 +35,7 @@ struct records {
 	uint32_t object;         /* newest RM handle given out */
 	uint8_t unread;          /* gmt_call.unread of the next call, then 0 again */
 	uint16_t cause;          /* gmt_cause.api of RM records: enum gmt_api */
+	uint32_t stack_id;       /* of calls and of RM records */
 	int result;              /* of the newest ledger_apply() */
 };
 
@@ -92,6 +94,16 @@ void records_seen(struct records *r, uint64_t start_ns);
 void records_exec(struct records *r);
 void records_exit(struct records *r, int code);
 void records_proc(struct records *r, uint64_t start_ns, const char *comm);
+
+/* ---- stacks ---- */
+
+/* A symbol of a native frame, or with a file of a Python one; a stack's raw record; its names. */
+void records_symbol(struct records *r, uint32_t id, const char *function, const char *module, const char *file,
+		    uint32_t line);
+void records_stack(struct records *r, uint32_t id, enum gmt_unwind_reason reason);
+void records_frames(struct records *r, uint32_t stack_id, uint32_t count, const uint32_t *symbols);
+#define FRAMES(r, stack_id, ...) \
+	records_frames(r, stack_id, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), (uint32_t[]){ __VA_ARGS__ })
 
 /* ---- what the ledger says ---- */
 

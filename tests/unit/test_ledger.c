@@ -35,7 +35,7 @@ static struct view look(const struct records *r)
 {
 	struct view view;
 
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	return view;
 }
 
@@ -46,6 +46,12 @@ static const struct {
 	uint16_t kind, size;
 } all_kinds[] = { GMT_KINDS(X) };
 #undef X
+
+/* Records whose id is never 0: zeros are none (test_by_stack.c). */
+static bool has_id(uint16_t kind)
+{
+	return kind == GMT_KIND_STACK || kind == GMT_KIND_SYMBOL || kind == GMT_KIND_STACK_FRAMES;
+}
 
 static void every_kind_is_refused_when_it_is_too_short(void **state)
 {
@@ -58,6 +64,8 @@ static void every_kind_is_refused_when_it_is_too_short(void **state)
 
 		records_apply(r, words, all_kinds[i].kind, least - 8);
 		assert_int_equal(r->result, -EINVAL);
+		if (has_id(all_kinds[i].kind))
+			continue;
 		records_apply(r, words, all_kinds[i].kind, all_kinds[i].size);
 		assert_int_equal(r->result, 0);
 		records_apply(r, words, all_kinds[i].kind, all_kinds[i].size + 8);

@@ -469,7 +469,7 @@ static char *everything(const struct ledger *ledger)
 	struct out out;
 
 	out_init_mem(&out);
-	view_build(ledger, &view);
+	view_build(ledger, NULL, &view);
 	sink_report(&sink_json, &out, &view, &(struct sink_opts){ 0 });
 	view_free(&view);
 	return out_take(&out);

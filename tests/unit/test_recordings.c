@@ -216,7 +216,7 @@ static void check_expectation(struct replay *r, const struct expectation *e, con
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++) {
 		if (strcmp(subjects[i].what, e->what) != 0)
 			continue;
-		view_build(r->ledger, &view);
+		view_build(r->ledger, NULL, &view);
 		long long value = subjects[i].value(&view, e->of);
 		view_free(&view);
 		if (value != e->value)
@@ -231,7 +231,7 @@ static void check_sums(const struct replay *r)
 {
 	struct view view;
 
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	for (size_t p = 0; p < view.proc_count; p++) {
 		for (size_t i = 0; i < view.procs[p].row_count; i++) {
 			const struct view_row *row = &view.procs[p].rows[i];

@@ -363,7 +363,7 @@ static void gpus_are_in_nvidia_smis_order(void **state)
 	records_nvml(r, 2, GMT_NVML_SAMPLE, MiB);
 	records_nvml(r, 0, GMT_NVML_SAMPLE, MiB);
 	records_apply(r, &stray, GMT_KIND_NVML, sizeof(stray));
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	assert_int_equal(view.gpu_count, 5);
 	assert_int_equal(view.gpus[0].index, 0);
 	assert_int_equal(view.gpus[1].index, 3);
@@ -391,7 +391,7 @@ static void the_unknown_gpu_is_the_last_row(void **state)
 	CALL(r, cuMemAlloc_v2, A, MiB);
 	r->tid = 100;
 	CALL(r, cuMemAlloc_v2, B, MiB);
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	assert_int_equal(view.procs[0].row_count, 2);
 	assert_int_equal(view.procs[0].rows[0].gpu, 1);
 	assert_int_equal(view.procs[0].rows[1].gpu, VIEW_GPU_UNKNOWN);
@@ -406,14 +406,14 @@ static void the_session(void **state)
 	struct gmt_end end = { .reason = 2 };
 	struct view view;
 
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	assert_int_equal(view.end_reason, UINT32_MAX);
 	assert_int_equal(view.start_ns, 1000);
 	assert_int_equal(view.wall_start_ns, 1700000000000000000);
 	assert_string_equal((const char *)view.session.driver, "580.159.04");
 	view_free(&view);
 	records_apply(r, &end, GMT_KIND_END, sizeof(end));
-	view_build(r->ledger, &view);
+	view_build(r->ledger, NULL, &view);
 	assert_int_equal(view.end_reason, 2);
 	assert_int_equal(view.now_ns, r->ts_ns - 1);
 	assert_int_equal(view.records, r->ts_ns - 1000);
@@ -426,7 +426,7 @@ static void an_empty_ledger_has_an_empty_view(void **state)
 	struct view view;
 
 	(void)state;
-	view_build(ledger, &view);
+	view_build(ledger, NULL, &view);
 	assert_int_equal(view.proc_count, 0);
 	assert_int_equal(view.gpu_count, 0);
 	assert_int_equal(view_lost(&view), 0);

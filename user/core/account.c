@@ -31,10 +31,15 @@ void account_init(struct account *account)
 {
 	*account = (struct account){ .rows = xcalloc(1, sizeof(struct row)), .count = 1 };
 	account->rows[0].gpu = GPU_UNKNOWN;
+	stacks_init(&account->rows[0].stacks);
+	stacks_init(&account->stacks);
 }
 
 void account_fini(struct account *account)
 {
+	for (unsigned int i = 0; i < account->count; i++)
+		stacks_fini(&account->rows[i].stacks);
+	stacks_fini(&account->stacks);
 	free(account->rows);
 }
 
@@ -54,6 +59,7 @@ unsigned int account_row(struct account *account, int gpu)
 		return row;
 	account->rows = xreallocarray(account->rows, account->count + 1, sizeof(*account->rows));
 	account->rows[account->count] = (struct row){ .gpu = gpu };
+	stacks_init(&account->rows[account->count].stacks);
 	return account->count++;
 }
 
@@ -64,6 +70,14 @@ void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns)
 		level->peak = live;
 		level->peak_ts_ns = ts_ns;
 	}
+}
+
+/* Where memory of the class is booked by stack; NULL: it is none of the process's. */
+static inline struct stacks *stacks_of(struct account *account, const struct booking *b)
+{
+	if (b->row == ROW_NONE)
+		return &account->stacks;
+	return is_device[b->class] ? &account->rows[b->row].stacks : NULL;
 }
 
 static inline void raise_class(struct view_class *class, uint64_t bytes, uint64_t ts_ns)
@@ -96,6 +110,10 @@ void account_add(struct account *account, const struct booking *b)
 {
 	if (b->class >= GMT_CLASS_COUNT)
 		return;
+	struct stacks *stacks = stacks_of(account, b);
+
+	if (stacks)
+		stacks_add(stacks, b->stack_id, b->bytes, b->ts_ns);
 	raise_class(&account->by_class[b->class], b->bytes, b->ts_ns);
 	account->by_class[b->class].allocs++;
 	account->by_class[b->class].alloc_bytes += b->bytes;
@@ -110,6 +128,10 @@ void account_remove(struct account *account, const struct booking *b)
 {
 	if (b->class >= GMT_CLASS_COUNT)
 		return;
+	struct stacks *stacks = stacks_of(account, b);
+
+	if (stacks)
+		stacks_remove(stacks, b->stack_id, b->bytes);
 	lower_class(&account->by_class[b->class], b->bytes);
 	account->by_class[b->class].frees++;
 	account->by_class[b->class].freed_bytes += b->bytes;
@@ -124,6 +146,10 @@ void account_restore(struct account *account, const struct booking *b)
 {
 	if (b->class >= GMT_CLASS_COUNT)
 		return;
+	struct stacks *stacks = stacks_of(account, b);
+
+	if (stacks)
+		stacks_restore(stacks, b->stack_id, b->bytes, b->ts_ns);
 	raise_class(&account->by_class[b->class], b->bytes, b->ts_ns);
 	account->by_class[b->class].frees--;
 	account->by_class[b->class].freed_bytes -= b->bytes;
@@ -170,6 +196,8 @@ void account_move(struct account *account, const struct booking *b, unsigned int
 	raise_row(to_row, b);
 	to_row->by_class[b->class].allocs++;
 	to_row->by_class[b->class].alloc_bytes += b->bytes;
+	if (is_device[b->class])
+		stacks_move(&from_row->stacks, &to_row->stacks, b->stack_id, b->bytes, b->ts_ns);
 }
 
 static void resize_class(struct view_class *class, uint64_t old, uint64_t bytes, uint64_t ts_ns)
@@ -182,6 +210,10 @@ void account_resize(struct account *account, const struct booking *b, uint64_t b
 {
 	if (b->class >= GMT_CLASS_COUNT)
 		return;
+	struct stacks *stacks = stacks_of(account, b);
+
+	if (stacks)
+		stacks_resize(stacks, b->stack_id, b->bytes, bytes, b->ts_ns);
 	resize_class(&account->by_class[b->class], b->bytes, bytes, b->ts_ns);
 	if (b->row == ROW_NONE)
 		return;
@@ -203,10 +235,35 @@ static void drop_classes(struct view_class *classes)
 void account_drop(struct account *account)
 {
 	drop_classes(account->by_class);
+	stacks_drop(&account->stacks);
 	for (unsigned int i = 0; i < account->count; i++) {
 		drop_classes(account->rows[i].by_class);
 		account->rows[i].attributed.live = 0;
 		account->rows[i].physical.live = 0;
 		account->rows[i].nvml.before = 0;
+		stacks_drop(&account->rows[i].stacks);
 	}
+}
+
+struct stacks *account_stacks(struct account *account, int gpu)
+{
+	unsigned int row = account_row(account, gpu); /* may move the rows */
+
+	return &account->rows[row].stacks;
+}
+
+void account_mark(struct account *account, unsigned int mark)
+{
+	for (unsigned int i = 0; i < account->count; i++)
+		stacks_mark(&account->rows[i].stacks, mark);
+	stacks_mark(&account->stacks, mark);
+}
+
+uint64_t account_bytes(const struct account *account)
+{
+	uint64_t bytes = stacks_bytes(&account->stacks);
+
+	for (unsigned int i = 0; i < account->count; i++)
+		bytes += stacks_bytes(&account->rows[i].stacks);
+	return bytes;
 }

@@ -2,7 +2,8 @@
 /*
  * The sums of one process: per class, and per class in each row (one row a GPU). Invariants:
  * a class's sum is the sum of its rows', for every class that has rows; a row's `attributed` is the
- * sum of its device-memory classes; row 0 is the unknown GPU's and always there.
+ * sum of its device-memory classes, and its stacks hold just that, and the kernel's memory that no
+ * allocation explains; row 0 is the unknown GPU's and always there.
  */
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_H
 #define GPUMEMTRACE_CORE_ACCOUNT_H
@@ -13,6 +14,7 @@
 
 #include "core/gpus.h"
 #include "core/rm.h"
+#include "core/stacks.h"
 #include "core/view.h"
 
 /* Of memory that lies on no GPU: managed, pinned, registered. */
@@ -40,18 +42,21 @@ struct row {
 	struct view_level physical;
 	struct rm_physical at_end;   /* of a process that has exited */
 	struct row_nvml nvml;
+	struct stacks stacks;
 };
 
 struct account {
 	struct row *rows;
 	unsigned int count;
 	struct view_class by_class[GMT_CLASS_COUNT];
+	struct stacks stacks;        /* managed, pinned, registered: of no row */
 };
 
 /* What is booked where. */
 struct booking {
 	unsigned int row;        /* ROW_NONE */
 	unsigned int class;      /* enum gmt_class, CLASS_NONE */
+	uint32_t stack_id;       /* 0: none */
 	uint64_t bytes;
 	uint64_t ts_ns;
 };
@@ -78,6 +83,12 @@ void account_move(struct account *account, const struct booking *booking, unsign
 void account_resize(struct account *account, const struct booking *booking, uint64_t bytes);
 /* Nothing lives any longer: another program runs. Frees that nobody called are not counted. */
 void account_drop(struct account *account);
+
+/* Kernel memory that no allocation explains: it has no class, only a stack. */
+struct stacks *account_stacks(struct account *account, int gpu);
+void account_mark(struct account *account, unsigned int mark);  /* stacks_mark() of all */
+
+uint64_t account_bytes(const struct account *account);
 
 void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns);
 

@@ -35,14 +35,15 @@ uint64_t allocs_bytes(const struct allocs *allocs)
 
 /* ---- booking ---- */
 
-static inline bool is_booked(const struct alloc *a)
-{
-	return !(a->flags & (ALLOC_BEFORE | ALLOC_UNPLANNED));
-}
-
 static inline struct booking booking_of(const struct alloc *a, uint64_t ts_ns)
 {
-	return (struct booking){ .row = a->row, .class = a->class, .bytes = a->size, .ts_ns = ts_ns };
+	return (struct booking){
+		.row = a->row,
+		.class = a->class,
+		.stack_id = a->stack_id,
+		.bytes = a->size,
+		.ts_ns = ts_ns,
+	};
 }
 
 static void book_in(struct process *p, const struct alloc *a, uint64_t ts_ns)
@@ -50,7 +51,7 @@ static void book_in(struct process *p, const struct alloc *a, uint64_t ts_ns)
 	struct booking b = booking_of(a, ts_ns);
 
 	p->contexts.list[a->owner].live++;
-	if (is_booked(a))
+	if (alloc_is_booked(a))
 		account_add(&p->account, &b);
 }
 
@@ -59,7 +60,7 @@ static void book_out(struct process *p, const struct alloc *a)
 	struct booking b = booking_of(a, 0);
 
 	p->contexts.list[a->owner].live--;
-	if (is_booked(a))
+	if (alloc_is_booked(a))
 		account_remove(&p->account, &b);
 }
 
@@ -68,7 +69,7 @@ static void book_back(struct process *p, const struct alloc *a, uint64_t ts_ns)
 	struct booking b = booking_of(a, ts_ns);
 
 	p->contexts.list[a->owner].live++;
-	if (is_booked(a))
+	if (alloc_is_booked(a))
 		account_restore(&p->account, &b);
 }
 
@@ -170,7 +171,7 @@ static void move(struct process *p, struct alloc *a, unsigned int row, uint64_t 
 {
 	struct booking b = booking_of(a, ts_ns);
 
-	if (is_booked(a))
+	if (alloc_is_booked(a))
 		account_move(&p->account, &b, row);
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= gmt_class_is_device(a->class);
 	a->row = row;
@@ -335,7 +336,7 @@ void alloc_unplan(struct process *p, uint64_t address)
 {
 	struct alloc *a = hash_get(&p->allocs.by_address, address);
 
-	if (!a || a->class != GMT_CLASS_GRAPH || !is_booked(a))
+	if (!a || a->class != GMT_CLASS_GRAPH || !alloc_is_booked(a))
 		return;
 	book_out(p, a);
 	p->contexts.list[a->owner].live++;

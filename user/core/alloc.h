@@ -42,6 +42,11 @@ struct alloc {
 _Static_assert(sizeof(struct alloc) == 24, "with its key an allocation takes 32 bytes of a slot");
 _Static_assert(CLASS_NONE < 16, "class has 4 bits");
 
+static inline bool alloc_is_booked(const struct alloc *a)
+{
+	return !(a->flags & (ALLOC_BEFORE | ALLOC_UNPLANNED));
+}
+
 struct allocs {
 	struct hash by_address;  /* struct alloc */
 	struct hash arrays;      /* struct alloc, by handle */

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "core/balance.h"
 #include "core/calls.h"
+#include "core/kernel.h"
 #include "core/ledger_state.h"
 #include "core/probes.h"
 
@@ -22,145 +23,6 @@ static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr 
 	if (err != -ENOENT)
 		return err;
 	l->records_unknown++;
-	return 0;
-}
-
-/* ---- the kernel's records ---- */
-
-/*
- * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has: then it is the
- * one instance that the process uses (CUDA uses no second one). Unknown until that is known.
- */
-static int gpu_of_uvm(struct ledger *l, const struct process *p, const uint8_t *uuid)
-{
-	int gpu = gpus_number(&l->gpus, uuid);
-
-	if (gpu == GPU_UNKNOWN || l->gpus.list[gpu].listed || !l->gpus.has_mig)
-		return gpu;
-	return p->mig;
-}
-
-static struct rm *rm_of(struct process *p)
-{
-	if (!p->rm)
-		p->rm = rm_new();
-	return p->rm;
-}
-
-static void follow_physical(struct process *p, uint64_t ts_ns)
-{
-	for (unsigned int i = 0; i < p->account.count; i++) {
-		struct rm_physical physical;
-
-		balance_physical(p, &p->account.rows[i], &physical);
-		level_set(&p->account.rows[i].physical, physical.total, ts_ns);
-	}
-}
-
-static void count_change(struct process *p, const struct rm_change *change, uint64_t ts_ns)
-{
-	p->anomalies[GMT_ANOMALY_RM_FREE_UNKNOWN] += change->unknown_free;
-	p->anomalies[GMT_ANOMALY_RM_DOUBLE_ALLOC] += change->double_alloc;
-	if (change->bytes)
-		account_row(&p->account, change->gpu);
-	if (change->bytes || change->several || change->double_alloc)
-		follow_physical(p, ts_ns);
-}
-
-static int apply_rm_alloc(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	const struct gmt_rm_alloc *rec = (const void *)hdr;
-	struct rm_change change = { .gpu = GPU_UNKNOWN };
-
-	(void)l;
-	rm_alloc(rm_of(p), rec, gmt_purpose_of_api(rec->cause.api), &change);
-	count_change(p, &change, hdr->ts_ns);
-	return 0;
-}
-
-static int apply_rm_free(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	struct rm_change change = { .gpu = GPU_UNKNOWN };
-
-	(void)l;
-	rm_release(rm_of(p), (const void *)hdr, &change);
-	count_change(p, &change, hdr->ts_ns);
-	return 0;
-}
-
-/* Bytes went from one GPU, or the unknown one, to another, with no rm_change that says so. */
-static void follow_moves(struct process *p, uint64_t moves_before, int gpu, uint64_t ts_ns)
-{
-	struct view_level *unknown;
-
-	if (rm_moves(p->rm) == moves_before)
-		return;
-	if (gpu != GPU_UNKNOWN)
-		account_row(&p->account, gpu);
-	follow_physical(p, ts_ns);
-	unknown = &p->account.rows[0].physical;
-	/* What was never there in truth leaves no peak behind. */
-	if (!unknown->live)
-		*unknown = (struct view_level){ 0 };
-}
-
-static int apply_rm_dup(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	uint64_t moves = rm_moves(rm_of(p));
-
-	(void)l;
-	rm_dup(p->rm, (const void *)hdr);
-	follow_moves(p, moves, GPU_UNKNOWN, hdr->ts_ns);
-	return 0;
-}
-
-static int apply_uvm_gpu(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	process_named(p, gpu_of_uvm(l, p, ((const struct gmt_uvm_gpu *)hdr)->uuid));
-	return 0;
-}
-
-static int apply_uvm_vaspace(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	const struct gmt_uvm_vaspace *rec = (const void *)hdr;
-	int gpu = gpu_of_uvm(l, p, rec->uuid);
-
-	uint64_t moves = rm_moves(rm_of(p));
-
-	process_named(p, gpu);
-	rm_vaspace(p->rm, rec, gpu);
-	follow_moves(p, moves, gpu, hdr->ts_ns);
-	return 0;
-}
-
-static int apply_uvm_map(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	const struct gmt_uvm_map *rec = (const void *)hdr;
-	int gpu = gpu_of_uvm(l, p, rec->uuid);
-
-	uint64_t moves = rm_moves(rm_of(p));
-
-	rm_map(p->rm, rec, gpu);
-	follow_moves(p, moves, gpu, hdr->ts_ns);
-	gpu = rm_gpu_of_address(p->rm, rec->base);
-	if (gpu != GPU_UNKNOWN) {
-		alloc_resolve_at(p, rec->base, gpu, hdr->ts_ns);
-		vmm_resolve_at(p, rec->base, gpu, hdr->ts_ns);
-	}
-	return 0;
-}
-
-static int apply_uvm_unmap(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	(void)l;
-	rm_unmap(rm_of(p), (const void *)hdr);
-	return 0;
-}
-
-static int apply_uvm_free(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	(void)l;
-	rm_range_free(rm_of(p), (const void *)hdr);
 	return 0;
 }
 
@@ -275,13 +137,62 @@ static int apply_library(struct ledger *l, struct process *p, const struct gmt_h
 	return 0;
 }
 
-/* Stacks and their names are carried; nothing is booked by them yet. */
-static int apply_carried(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+/* ---- stacks ---- */
+
+/* How the walk over a stack ended, for when it is sent once more. */
+struct stack_end {
+	struct process *of;
+	uint8_t reason, py_reason;
+};
+
+static void count_end(const struct stack_end *end, int by)
+{
+	struct view_unwinding *unwinding = &end->of->unwinding;
+
+	unwinding->stacks += by;
+	unwinding->reasons[end->reason] += by;
+	unwinding->py_reasons[end->py_reason] += by;
+}
+
+/* The raw frames are the collector's business; what matters here is how complete they are. A stack that was
+ * cut off for want of a table comes again, with its id. */
+static int apply_stack(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	const struct gmt_stack *rec = (const void *)hdr;
+	bool is_new;
+
+	if (!rec->id || rec->count > (hdr->size - sizeof(*rec)) / sizeof(rec->words[0]) ||
+	    rec->reason >= GMT_UNWIND_REASON_COUNT || rec->py_reason >= GMT_PY_REASON_COUNT)
+		return -EINVAL;
+	p = process_get(&l->processes, &l->gpus, hdr);
+	struct stack_end *end = hash_put(&l->stack_ends, rec->id, &is_new);
+
+	if (!is_new)
+		count_end(end, -1);
+	*end = (struct stack_end){ p, rec->reason, rec->py_reason };
+	count_end(end, 1);
+	return 0;
+}
+
+/* Of no use without the tables that the collector has. */
+static int apply_stack_copy(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)l;
 	(void)p;
 	(void)hdr;
 	return 0;
+}
+
+static int apply_symbol(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	return frames_add_symbol(&l->frames, (const void *)hdr);
+}
+
+static int apply_stack_frames(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	return frames_add_stack(&l->frames, (const void *)hdr);
 }
 
 static int apply_end(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
@@ -313,20 +224,20 @@ struct kind {
 static const struct kind kinds[2][KIND_LIMIT] = {
 	{
 		[GMT_KIND_CALL] = { sizeof(struct gmt_call), OF_LIFE, true, apply_call },
-		[GMT_KIND_RM_ALLOC] = { sizeof(struct gmt_rm_alloc), OF_LIFE, true, apply_rm_alloc },
-		[GMT_KIND_RM_FREE] = { sizeof(struct gmt_rm_free), OF_LIFE, true, apply_rm_free },
-		[GMT_KIND_RM_DUP] = { sizeof(struct gmt_rm_dup), OF_LIFE, true, apply_rm_dup },
-		[GMT_KIND_UVM_GPU] = { sizeof(struct gmt_uvm_gpu), OF_LIFE, true, apply_uvm_gpu },
-		[GMT_KIND_UVM_VASPACE] = { sizeof(struct gmt_uvm_vaspace), OF_LIFE, true, apply_uvm_vaspace },
-		[GMT_KIND_UVM_MAP] = { sizeof(struct gmt_uvm_map), OF_LIFE, true, apply_uvm_map },
-		[GMT_KIND_UVM_UNMAP] = { sizeof(struct gmt_uvm_unmap), OF_LIFE, true, apply_uvm_unmap },
-		[GMT_KIND_UVM_FREE] = { sizeof(struct gmt_uvm_free), OF_LIFE, true, apply_uvm_free },
+		[GMT_KIND_RM_ALLOC] = { sizeof(struct gmt_rm_alloc), OF_LIFE, true, kernel_rm_alloc },
+		[GMT_KIND_RM_FREE] = { sizeof(struct gmt_rm_free), OF_LIFE, true, kernel_rm_free },
+		[GMT_KIND_RM_DUP] = { sizeof(struct gmt_rm_dup), OF_LIFE, true, kernel_rm_dup },
+		[GMT_KIND_UVM_GPU] = { sizeof(struct gmt_uvm_gpu), OF_LIFE, true, kernel_uvm_gpu },
+		[GMT_KIND_UVM_VASPACE] = { sizeof(struct gmt_uvm_vaspace), OF_LIFE, true, kernel_uvm_vaspace },
+		[GMT_KIND_UVM_MAP] = { sizeof(struct gmt_uvm_map), OF_LIFE, true, kernel_uvm_map },
+		[GMT_KIND_UVM_UNMAP] = { sizeof(struct gmt_uvm_unmap), OF_LIFE, true, kernel_uvm_unmap },
+		[GMT_KIND_UVM_FREE] = { sizeof(struct gmt_uvm_free), OF_LIFE, true, kernel_uvm_free },
 		[GMT_KIND_PROC_FORK] = { sizeof(struct gmt_proc_fork), OF_PROCESS, false, apply_fork },
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
 		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, apply_fw_mem },
-		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_carried },
-		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_carried },
+		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_stack },
+		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_stack_copy },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
 	},
 	{
@@ -337,8 +248,9 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_NVML)] = { sizeof(struct gmt_nvml), OF_LIFE, true, apply_nvml },
 		[LOW(GMT_KIND_LOSS)] = { sizeof(struct gmt_hdr), OF_SESSION, false, apply_loss },
 		[LOW(GMT_KIND_LIBRARY)] = { sizeof(struct gmt_library), OF_SESSION, false, apply_library },
-		[LOW(GMT_KIND_SYMBOL)] = { sizeof(struct gmt_symbol), OF_SESSION, false, apply_carried },
-		[LOW(GMT_KIND_STACK_FRAMES)] = { sizeof(struct gmt_stack_frames), OF_PROCESS, false, apply_carried },
+		[LOW(GMT_KIND_SYMBOL)] = { sizeof(struct gmt_symbol), OF_SESSION, false, apply_symbol },
+		[LOW(GMT_KIND_STACK_FRAMES)] = { sizeof(struct gmt_stack_frames), OF_PROCESS, false,
+						 apply_stack_frames },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };
@@ -361,6 +273,8 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 		p->anomalies[GMT_ANOMALY_AFTER_EXIT] += hdr->kind < GMT_KIND_USER_FIRST;
 		return 0;
 	}
+	if (hdr->ts_ns >= p->next_mark_ns)
+		process_mark(p, hdr->ts_ns);
 	p->touched |= kind->is_use;
 	return kind->apply(l, p, hdr);
 }
@@ -381,12 +295,20 @@ static int apply(struct ledger *l, const struct gmt_hdr *hdr)
 	return kind->apply(l, NULL, hdr);
 }
 
+static void count(struct ledger *l, uint64_t ts_ns)
+{
+	if (!l->records++)
+		l->start_ns = ts_ns;
+	if (ts_ns > l->now_ns)
+		l->now_ns = ts_ns;
+}
+
 int ledger_apply(struct ledger *l, const void *record, size_t size)
 {
-	/* As much of a misaligned record as any known kind has. */
-	_Alignas(struct gmt_hdr) unsigned char aligned[1024];
 	const struct gmt_hdr *hdr = record;
+	void *aligned = NULL;
 	uint16_t stated;
+	int err;
 
 	if (size < sizeof(*hdr) || size % 8)
 		goto malformed;
@@ -394,16 +316,16 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 	if (stated != size)
 		goto malformed;
 	if ((uintptr_t)record % _Alignof(struct gmt_hdr)) {
-		memcpy(aligned, record, size < sizeof(aligned) ? size : sizeof(aligned));
-		hdr = (const void *)aligned;
+		aligned = xmalloc(size);
+		memcpy(aligned, record, size);
+		hdr = aligned;
 	}
-	if (apply(l, hdr))
-		goto malformed;
-	if (!l->records++)
-		l->start_ns = hdr->ts_ns;
-	if (hdr->ts_ns > l->now_ns)
-		l->now_ns = hdr->ts_ns;
-	return 0;
+	err = apply(l, hdr);
+	if (!err)
+		count(l, hdr->ts_ns);
+	free(aligned);
+	if (!err)
+		return 0;
 malformed:
 	l->records_malformed++;
 	return -EINVAL;
@@ -416,6 +338,8 @@ struct ledger *ledger_new(void)
 	struct ledger *l = xcalloc(1, sizeof(*l));
 
 	processes_init(&l->processes);
+	frames_init(&l->frames);
+	hash_init(&l->stack_ends, sizeof(struct stack_end));
 	l->end_reason = UINT32_MAX;
 	return l;
 }
@@ -426,8 +350,15 @@ void ledger_free(struct ledger *l)
 		return;
 	processes_fini(&l->processes);
 	gpus_fini(&l->gpus);
+	frames_fini(&l->frames);
+	hash_fini(&l->stack_ends);
 	free(l->libraries);
 	free(l);
+}
+
+const struct frames *ledger_frames(const struct ledger *l)
+{
+	return &l->frames;
 }
 
 uint64_t ledger_live_allocs(const struct ledger *l)

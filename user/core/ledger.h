@@ -11,12 +11,16 @@
 #include <stdint.h>
 
 struct ledger;
+struct frames;
 
 struct ledger *ledger_new(void);      /* aborts when out of memory, like every _new here */
 void ledger_free(struct ledger *ledger);
 
 /* Applies one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
 int ledger_apply(struct ledger *ledger, const void *record, size_t size);
+
+/* The stacks in words, for as long as the ledger lives. */
+const struct frames *ledger_frames(const struct ledger *ledger);
 
 /* Live allocations (API layer) over all processes, and the bytes of memory the ledger uses for
  * them: for the benchmark. */

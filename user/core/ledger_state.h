@@ -8,12 +8,15 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "core/frames.h"
 #include "core/gpus.h"
 #include "core/process.h"
 
 struct ledger {
 	struct processes processes;
 	struct gpus gpus;
+	struct frames frames;
+	struct hash stack_ends;  /* stack id -> how its walk ended */
 	struct gmt_session session;
 	bool has_session;
 	struct gmt_library *libraries;

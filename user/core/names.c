@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names that view.h, api.h and wire.h give to their lists; "?" for a value outside of one. */
+/* The names that view.h, api.h, wire.h, unwind.h and python.h give to their lists; "?" for a value outside of one. */
 #include "core/view.h"
 
 static const struct {
@@ -33,20 +33,48 @@ static const char *const loss_texts[] = {
 #undef X
 };
 
-/* wire.h writes the names in capitals. The longest has 16 characters. */
-#define LOSS_NAME_MAX 20
+static const char *const unwind_texts[] = {
+#define X(name, value, complete, text) [value] = text,
+	GMT_UNWIND_REASONS(X)
+#undef X
+};
+
+static const char *const py_texts[] = {
+#define X(name, value, text) [value] = text,
+	GMT_PY_REASONS(X)
+#undef X
+};
+
+/* These are written in capitals. The longest has 16 characters. */
+#define NAME_MAX_CHARS 20
 #define AT(s, i) (s)[(i) < sizeof(s) ? (i) : sizeof(s) - 1]
 #define LOWER(s, i) (AT(s, i) >= 'A' && AT(s, i) <= 'Z' ? AT(s, i) - 'A' + 'a' : AT(s, i))
 #define LOWER_4(s, i) LOWER(s, i), LOWER(s, (i) + 1), LOWER(s, (i) + 2), LOWER(s, (i) + 3)
 
-static const char loss_names[][LOSS_NAME_MAX + 1] = {
-#define X(name, text) \
-	{ LOWER_4(#name, 0), LOWER_4(#name, 4), LOWER_4(#name, 8), LOWER_4(#name, 12), LOWER_4(#name, 16) },
+#define LOWER_NAME(s) { LOWER_4(s, 0), LOWER_4(s, 4), LOWER_4(s, 8), LOWER_4(s, 12), LOWER_4(s, 16) }
+
+static const char loss_names[][NAME_MAX_CHARS + 1] = {
+#define X(name, text) LOWER_NAME(#name),
 	GMT_LOSSES(X)
 #undef X
 };
-#define X(name, text) _Static_assert(sizeof(#name) <= LOSS_NAME_MAX + 1, #name);
+
+static const char unwind_names[][NAME_MAX_CHARS + 1] = {
+#define X(name, value, complete, text) [value] = LOWER_NAME(#name),
+	GMT_UNWIND_REASONS(X)
+#undef X
+};
+
+static const char py_names[][NAME_MAX_CHARS + 1] = {
+#define X(name, value, text) [value] = LOWER_NAME(#name),
+	GMT_PY_REASONS(X)
+#undef X
+};
+
+#define X(name, ...) _Static_assert(sizeof(#name) <= NAME_MAX_CHARS + 1, #name);
 GMT_LOSSES(X)
+GMT_UNWIND_REASONS(X)
+GMT_PY_REASONS(X)
 #undef X
 
 #define PICK(list, i, what) ((size_t)(i) < sizeof(list) / sizeof((list)[0]) ? (list)[i].what : "?")
@@ -96,12 +124,34 @@ const char *gmt_torch_backend_text(enum gmt_torch_backend backend)
 	return PICK(torch_backends, backend, text);
 }
 
+#define PICK_TEXT(list, i) ((size_t)(i) < sizeof(list) / sizeof((list)[0]) ? (list)[i] : "?")
+
 const char *gmt_loss_name(enum gmt_loss_cause cause)
 {
-	return (size_t)cause < sizeof(loss_names) / sizeof(loss_names[0]) ? loss_names[cause] : "?";
+	return PICK_TEXT(loss_names, cause);
 }
 
 const char *gmt_loss_text(enum gmt_loss_cause cause)
 {
-	return (size_t)cause < sizeof(loss_texts) / sizeof(loss_texts[0]) ? loss_texts[cause] : "?";
+	return PICK_TEXT(loss_texts, cause);
+}
+
+const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason)
+{
+	return PICK_TEXT(unwind_names, reason);
+}
+
+const char *gmt_unwind_reason_text(enum gmt_unwind_reason reason)
+{
+	return PICK_TEXT(unwind_texts, reason);
+}
+
+const char *gmt_py_reason_name(enum gmt_py_reason reason)
+{
+	return PICK_TEXT(py_names, reason);
+}
+
+const char *gmt_py_reason_text(enum gmt_py_reason reason)
+{
+	return PICK_TEXT(py_texts, reason);
 }

@@ -47,14 +47,60 @@ static void fini_state(struct process *p)
 	p->rm = NULL;
 }
 
+/* ---- growth ---- */
+
+#define MARK_UNIT_NS 1000000000ULL
+#define MARK_MAX 33      /* centuries; 2^64 ns are not far */
+
+static void begin_marks(struct process *p, uint64_t ts_ns)
+{
+	p->attach_ts_ns = ts_ns;
+	p->mark = -1;
+	p->next_mark_ns = ts_ns + MARK_UNIT_NS;
+}
+
+/* The newest mark at a time; -1: none. */
+static int mark_at(const struct process *p, uint64_t ts_ns)
+{
+	uint64_t units = ts_ns > p->attach_ts_ns ? (ts_ns - p->attach_ts_ns) / MARK_UNIT_NS : 0;
+	int mark = units ? 63 - __builtin_clzll(units) : -1;
+
+	return mark < MARK_MAX ? mark : MARK_MAX;
+}
+
+void process_mark(struct process *p, uint64_t ts_ns)
+{
+	int mark = mark_at(p, ts_ns);
+
+	/* Of several that have passed without a record in between the last two are asked for. */
+	if (mark - 1 > p->mark)
+		account_mark(&p->account, (unsigned int)(mark - 1) % STACKS_MARKS);
+	if (mark > p->mark)
+		account_mark(&p->account, (unsigned int)mark % STACKS_MARKS);
+	p->mark = mark;
+	p->next_mark_ns = mark < MARK_MAX ? p->attach_ts_ns + (MARK_UNIT_NS << (mark + 1)) : UINT64_MAX;
+}
+
+unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	int mark = mark_at(p, now_ns) - 1;
+
+	*since_ns = p->attach_ts_ns + (mark < 0 ? 0 : MARK_UNIT_NS << mark);
+	if (mark < 0)
+		return STACKS_SINCE_START;
+	return mark > p->mark ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + (unsigned int)mark % STACKS_MARKS;
+}
+
+/* ---- one process, from its beginning to its end ---- */
+
 static struct process *process_new(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
 {
 	struct process *p = xcalloc(1, sizeof(*p));
 	bool is_new;
 
 	p->tgid = p->ns_pid = hdr->tgid;
-	p->attach_ts_ns = hdr->ts_ns;
 	p->gpus = gpus;
+	begin_marks(p, hdr->ts_ns);
 	account_init(&p->account);
 	init_state(p);
 	if (!(all->count & (all->count - 1))) /* grows at powers of two */
@@ -70,6 +116,7 @@ static void process_free(struct process *p)
 	fini_state(p);
 	account_fini(&p->account);
 	torch_free(p->torch);
+	free(p->held);
 	free(p);
 }
 
@@ -88,6 +135,7 @@ static void end(struct process *p, uint64_t ts_ns, int exit_code)
 	for (unsigned int i = 0; i < p->account.count; i++)
 		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
 	torch_end(p->torch);
+	held_keep(p);
 	fini_state(p);
 	init_state(p);
 	p->exited = true;
@@ -238,7 +286,7 @@ struct process *process_facts(struct processes *all, struct gpus *gpus, const st
 
 void process_attach(struct process *p, const struct gmt_attach *rec)
 {
-	p->attach_ts_ns = rec->hdr.ts_ns;
+	begin_marks(p, rec->hdr.ts_ns);
 	if (!(rec->flags & GMT_ATTACH_FROM_START))
 		return;
 	p->from_start = true;
@@ -290,5 +338,6 @@ uint64_t process_live_allocs(const struct process *p)
 uint64_t process_bytes(const struct process *p)
 {
 	return allocs_bytes(&p->allocs) + vmm_bytes(&p->vmm) + contexts_bytes(&p->contexts) + hash_bytes(&p->pools) +
-	       hash_bytes(&p->threads) + hash_count(&p->threads) * sizeof(struct thread) + torch_bytes(p->torch);
+	       account_bytes(&p->account) + hash_bytes(&p->threads) +
+	       hash_count(&p->threads) * sizeof(struct thread) + torch_bytes(p->torch);
 }

@@ -19,6 +19,7 @@
 #include "core/alloc.h"
 #include "core/context.h"
 #include "core/event.h"
+#include "core/held.h"
 #include "core/rm.h"
 #include "core/torch.h"
 #include "core/view.h"
@@ -43,6 +44,11 @@ struct process {
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
 	bool named_several;
 	int mig;                 /* the MIG instance it uses, GPU_UNKNOWN */
+	struct view_unwinding unwinding;
+	int mark;                /* the newest that growth may be counted from, process_mark(); -1 */
+	uint64_t next_mark_ns;
+	struct held *held;       /* of one that has ended */
+	size_t held_count;
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
 	/* facts */
 	uint32_t ns_pid, uid;
@@ -85,6 +91,15 @@ void process_exit(struct process *p, const struct gmt_proc_exit *rec);
 /* Facts: may turn out to be a new life of the pid. The process they are about. */
 struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec);
 void process_attach(struct process *p, const struct gmt_attach *rec);
+
+/*
+ * Growth is counted from a moment that lies between a quarter and a half of the time that the process has
+ * been traced: late enough that it has settled, early enough that a slow leak shows. There are marks at 1,
+ * 2, 4, 8 ... seconds; it is the last but one. Records come here when the next mark is due.
+ */
+void process_mark(struct process *p, uint64_t ts_ns);
+/* Since when, at `now_ns`: its time, and what stacks_row() is to be asked for. */
+unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 
 /* NVML or UVM says that the process uses the GPU. */
 void process_named(struct process *p, int gpu);

@@ -217,6 +217,8 @@ void rm_alloc(struct rm *rm, const struct gmt_rm_alloc *rec, enum gmt_purpose pu
 		return;
 	body = rmmem_body_new(&rm->mem, device_of(rm, node), kind, purpose);
 	node_at(rm, node)->body = body;
+	rmmem_body(&rm->mem, body)->stack_id = rec->cause.stack_id;
+	rmmem_body(&rm->mem, body)->ts_ns = rec->hdr.ts_ns;
 	rmmem_body_grow(&rm->mem, body, rec->size, change);
 	if (kind == RMMEM_VIDMEM)
 		remember_call(rm, rec, rmmem_body(&rm->mem, body)->serial);
@@ -398,6 +400,32 @@ int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq)
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out)
 {
 	rmmem_gpu_sums(&rm->mem, gpu, out);
+}
+
+const struct rm_booking *rm_bookings(struct rm *rm, size_t *count)
+{
+	*count = rm->mem.booking_count;
+	rm->mem.booking_count = 0;
+	return rm->mem.bookings;
+}
+
+bool rm_next_booking(const struct rm *rm, uint32_t *pos, struct rm_booking *booking)
+{
+	while (++*pos < rm->mem.bodies.count) {
+		const struct rmbody *body = rmmem_body(&rm->mem, *pos);
+
+		if (!rmmem_is_unexplained(body))
+			continue;
+		*booking = (struct rm_booking){
+			.gpu = rmmem_device_gpu(&rm->mem, body->device),
+			.to = RM_GPU_UNKNOWN,
+			.stack_id = body->stack_id,
+			.bytes = body->size,
+			.ts_ns = body->ts_ns,
+		};
+		return true;
+	}
+	return false;
 }
 
 uint64_t rm_moves(const struct rm *rm)

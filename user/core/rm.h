@@ -67,6 +67,21 @@ struct rm_physical {
 };
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out);
 
+/* Memory that no call of the API layer explains (contexts, modules, streams, graphs, what is obtained
+ * outside of a call): to be booked by its own stack. */
+enum rm_booking_kind { RM_BOOKING_ADD, RM_BOOKING_REMOVE, RM_BOOKING_MOVE };
+struct rm_booking {
+	enum rm_booking_kind kind;
+	int gpu, to;             /* MOVE: from one to the other; else to is RM_GPU_UNKNOWN */
+	uint32_t stack_id;       /* 0: none */
+	uint64_t bytes;
+	uint64_t ts_ns;          /* of its allocation */
+};
+/* What has happened since the last call, in order. Good until the next rm_ call that is not const. */
+const struct rm_booking *rm_bookings(struct rm *rm, size_t *count);
+/* The same for what is live now: memory `*pos` and on, 0 at the start. False at the end. */
+bool rm_next_booking(const struct rm *rm, uint32_t *pos, struct rm_booking *booking);
+
 /* How often bytes went from one GPU (or RM_GPU_UNKNOWN) to another, or went without an rm_change:
  * if it differs after rm_dup(), rm_vaspace() or rm_map(), rm_physical() of any GPU may. */
 uint64_t rm_moves(const struct rm *rm);

@@ -14,8 +14,11 @@ void rmmem_fini(struct rmmem *mem)
 	slab_fini(&mem->bodies);
 	slab_fini(&mem->devices);
 	free(mem->gpus);
+	free(mem->bookings);
 	mem->gpus = NULL;
 	mem->gpu_count = 0;
+	mem->bookings = NULL;
+	mem->booking_count = mem->booking_capacity = 0;
 }
 
 /* ---- GPUs ---- */
@@ -62,6 +65,41 @@ void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out)
 	*out = gpu_slot(gpu) < mem->gpu_count ? mem->gpus[gpu_slot(gpu)].sums : (struct rm_physical){ 0 };
 }
 
+/* ---- what is booked by stack ---- */
+
+/* Allocations, pools, cuMemCreate and imports are calls, which are booked themselves. */
+static const bool is_unexplained[GMT_PURPOSE_COUNT] = {
+	[GMT_PURPOSE_OTHER] = true,
+	[GMT_PURPOSE_CONTEXT] = true,
+	[GMT_PURPOSE_MODULE] = true,
+	[GMT_PURPOSE_HOST] = true,
+	[GMT_PURPOSE_GRAPH] = true,
+	[GMT_PURPOSE_STREAM] = true,
+};
+
+bool rmmem_is_unexplained(const struct rmbody *body)
+{
+	return body->refs && body->size && body->kind == RMMEM_VIDMEM && is_unexplained[body->purpose];
+}
+
+static void book(struct rmmem *mem, enum rm_booking_kind kind, const struct rmbody *body, int gpu, int to)
+{
+	if (body->kind != RMMEM_VIDMEM || !body->size || !is_unexplained[body->purpose])
+		return;
+	if (mem->booking_count == mem->booking_capacity) {
+		mem->booking_capacity = mem->booking_capacity ? 2 * mem->booking_capacity : 8;
+		mem->bookings = xreallocarray(mem->bookings, mem->booking_capacity, sizeof(*mem->bookings));
+	}
+	mem->bookings[mem->booking_count++] = (struct rm_booking){
+		.kind = kind,
+		.gpu = gpu,
+		.to = to,
+		.stack_id = body->stack_id,
+		.bytes = body->size,
+		.ts_ns = body->ts_ns,
+	};
+}
+
 /* ---- devices ---- */
 
 uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner)
@@ -102,6 +140,20 @@ static void sums_move(struct rm_physical *from, struct rm_physical *to, const st
 	to->unknown_frees += sums->unknown_frees;
 }
 
+static void book_move(struct rmmem *mem, const struct rmdevice *dev, int to)
+{
+	uint32_t bodies = dev->bodies;
+
+	for (uint32_t i = 1; i < mem->bodies.count && bodies; i++) {
+		const struct rmbody *body = rmmem_body(mem, i);
+
+		if (!body->refs || !body->device || rmmem_device(mem, body->device) != dev)
+			continue;
+		bodies--;
+		book(mem, RM_BOOKING_MOVE, body, dev->gpu, to);
+	}
+}
+
 /* False: nothing new. A guess by instance number may change, when what it was guessed from did. */
 static bool device_set_gpu(struct rmmem *mem, struct rmdevice *dev, int gpu, enum rmmem_source source)
 {
@@ -113,6 +165,7 @@ static bool device_set_gpu(struct rmmem *mem, struct rmdevice *dev, int gpu, enu
 	if (gpu != dev->gpu) {
 		gpu_at(mem, gpu > dev->gpu ? gpu : dev->gpu);   /* grows before two pointers are taken */
 		sums_move(&gpu_at(mem, dev->gpu)->sums, &gpu_at(mem, gpu)->sums, &dev->sums);
+		book_move(mem, dev, gpu);
 		mem->moves += dev->sums.total || dev->sums.imported || dev->sums.unknown_frees;
 		dev->gpu = gpu;
 	}
@@ -211,6 +264,7 @@ void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_
 		return;
 	body_charge(mem, b, (int64_t)(size - b->size), change);
 	b->size = size;
+	book(mem, RM_BOOKING_ADD, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
 }
 
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
@@ -219,6 +273,7 @@ void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
 
 	if (--b->refs)
 		return;
+	book(mem, RM_BOOKING_REMOVE, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
 	body_charge(mem, b, -(int64_t)b->size, change);
 	if (b->device) {
 		rmmem_device(mem, b->device)->bodies--;

@@ -27,6 +27,8 @@ enum rmmem_kind {
 struct rmbody {
 	uint64_t size;
 	uint64_t serial;    /* never given twice, unlike the body's number; 0: none */
+	uint64_t ts_ns;     /* of its allocation */
+	uint32_t stack_id;  /* likewise; 0: none */
 	uint32_t device;    /* 0: none */
 	uint32_t refs;      /* objects */
 	uint8_t kind;       /* enum rmmem_kind */
@@ -66,6 +68,8 @@ struct rmmem {
 	size_t gpu_count;
 	uint64_t serial;
 	uint64_t moves;         /* rm_moves() */
+	struct rm_booking *bookings; /* rm_bookings() */
+	size_t booking_count, booking_capacity;
 };
 
 void rmmem_init(struct rmmem *mem);
@@ -100,6 +104,9 @@ static inline struct rmbody *rmmem_body(const struct rmmem *mem, uint32_t body)
 {
 	return slab_at(&mem->bodies, body);
 }
+
+/* Whether a live body is memory that no call of the API layer explains. */
+bool rmmem_is_unexplained(const struct rmbody *body);
 
 /* A body of size 0 with one reference. Each may report to `change`, or NULL. */
 uint32_t rmmem_body_new(struct rmmem *mem, uint32_t device, enum rmmem_kind kind, enum gmt_purpose purpose);

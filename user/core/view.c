@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "core/balance.h"
+#include "core/by_stack.h"
 #include "core/ledger_state.h"
 
 /* ---- GPUs ---- */
@@ -152,8 +153,34 @@ static int compare_rows(const void *left, const void *right)
 	return (key_a > key_b) - (key_a < key_b);
 }
 
-static void fill_rows(const struct process *p, bool has_kernel, const int *order, struct view_proc *out)
+/* What all processes of a view are made with. */
+struct maker {
+	const struct ledger *ledger;
+	const struct view_request *request;
+	int order[GPUS_MAX];
+	struct by_stack by_stack;
+};
+
+/* What the stacks of a process are asked with. */
+struct moment {
+	unsigned int since;
+	uint64_t since_ns;
+	const struct held_ages *ages;   /* NULL */
+};
+
+static void fill_row_stacks(struct maker *m, const struct process *p, unsigned int row, const struct moment *moment,
+			    struct view_row *out)
 {
+	by_stack_fill(&m->by_stack, &p->account.rows[row].stacks, moment->ages, row, moment->since, &out->stacks);
+	out->stacks.since_ns = moment->since_ns;
+	if (out->has_physical)
+		out->stacks.unexplained = (int64_t)(out->physical.live - out->stacks.live);
+}
+
+static void fill_rows(struct maker *m, const struct process *p, const struct moment *moment, struct view_proc *out)
+{
+	bool has_kernel = ledger_has_kernel(m->ledger, p);
+
 	out->rows = xcalloc(p->account.count, sizeof(*out->rows));
 	for (unsigned int i = 0; i < p->account.count; i++) {
 		const struct row *row = &p->account.rows[i];
@@ -168,14 +195,33 @@ static void fill_rows(const struct process *p, bool has_kernel, const int *order
 
 		fill_row(p, row, has_kernel, to);
 		to->torch = torch;
-		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : order[row->gpu];
+		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
+		fill_row_stacks(m, p, i, moment, to);
 	}
 	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_rows);
 }
 
 /* ---- processes ---- */
 
-static void fill_proc(const struct ledger *l, const struct process *p, const int *order, struct view_proc *out)
+/* The rows and the host memory, as of now, or of the end of the process. */
+static void fill_memory(struct maker *m, const struct process *p, struct view_proc *out)
+{
+	uint64_t now_ns = p->exited ? p->exit_ts_ns : m->ledger->now_ns;
+	struct held_ages ages;
+	struct moment moment = { .ages = m->request->ages ? &ages : NULL };
+	uint64_t older_than_ns = m->request->older_than_ns;
+
+	moment.since = process_since(p, now_ns, &moment.since_ns);
+	if (moment.ages)
+		held_ages_init(&ages, p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
+	fill_rows(m, p, &moment, out);
+	by_stack_fill(&m->by_stack, &p->account.stacks, moment.ages, ROW_NONE, moment.since, &out->host_stacks);
+	out->host_stacks.since_ns = moment.since_ns;
+	if (moment.ages)
+		held_ages_fini(&ages);
+}
+
+static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
 {
 	*out = (struct view_proc){
 		.tgid = p->tgid,
@@ -187,24 +233,29 @@ static void fill_proc(const struct ledger *l, const struct process *p, const int
 		.exited = p->exited,
 		.exit_code = p->exit_code,
 		.exit_ts_ns = p->exit_ts_ns,
+		.unwinding = p->unwinding,
 	};
 	memcpy(out->comm, p->comm, sizeof(out->comm));
 	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
 	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
 	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
 	memcpy(out->anomalies, p->anomalies, sizeof(out->anomalies));
-	fill_rows(p, ledger_has_kernel(l, p), order, out);
+	fill_memory(m, p, out);
 }
 
-void view_build(const struct ledger *l, struct view *view)
+void view_build(const struct ledger *l, const struct view_request *request, struct view *view)
 {
-	int order[GPUS_MAX] = { 0 };
+	static const struct view_request nothing;
+	struct maker m = { .ledger = l, .request = request ? request : &nothing };
 
 	*view = (struct view){
 		.start_ns = l->start_ns,
 		.now_ns = l->now_ns,
 		.session = l->session,
 		.library_count = l->library_count,
+		.names_dropped = l->frames.dropped,
+		.has_ages = m.request->ages,
+		.older_than_ns = m.request->older_than_ns,
 		.records = l->records,
 		.records_unknown = l->records_unknown,
 		.records_malformed = l->records_malformed,
@@ -213,7 +264,8 @@ void view_build(const struct ledger *l, struct view *view)
 	if (l->has_session)
 		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
 	memcpy(view->loss, l->loss, sizeof(view->loss));
-	fill_gpus(&l->gpus, view, order);
+	fill_gpus(&l->gpus, view, m.order);
+	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->libraries = xcalloc(l->library_count, sizeof(*view->libraries));
 	if (l->library_count)
 		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
@@ -224,14 +276,20 @@ void view_build(const struct ledger *l, struct view *view)
 		for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
 			view->anomalies[k] += p->anomalies[k];
 		if (p->touched)
-			fill_proc(l, p, order, &view->procs[view->proc_count++]);
+			fill_proc(&m, p, &view->procs[view->proc_count++]);
 	}
+	by_stack_fini(&m.by_stack);
 }
 
 void view_free(struct view *view)
 {
-	for (size_t i = 0; i < view->proc_count; i++)
+	for (size_t i = 0; i < view->proc_count; i++) {
+		for (size_t r = 0; r < view->procs[i].row_count; r++)
+			by_stack_free(&view->procs[i].rows[r].stacks);
+		by_stack_free(&view->procs[i].host_stacks);
 		free(view->procs[i].rows);
+	}
+	by_stack_free_view(view);
 	free(view->procs);
 	free(view->gpus);
 	free(view->libraries);

@@ -21,6 +21,8 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
+#include "core/view_stacks.h"
+
 struct ledger;
 
 /* X(NAME, json name, text, is device memory): what an allocation is. */
@@ -151,6 +153,7 @@ struct view_row {
 	struct view_torch torch;
 	struct view_sum at_nvml; /* the row as it was at nvml_ts_ns: the members sum to nvml exactly, also
 	                          * after the process has ended */
+	struct view_stacks stacks; /* of physical, or without the kernel layer of attributed */
 };
 
 struct view_proc {
@@ -168,6 +171,8 @@ struct view_proc {
 	char cgroup[128];
 	struct view_class by_class[GMT_CLASS_COUNT]; /* over all GPUs; managed, pinned, registered live here only */
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	struct view_unwinding unwinding;
+	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
 	size_t row_count;
 	struct view_row *rows;   /* known GPUs by index, then the unknown one if it has anything */
 };
@@ -182,6 +187,15 @@ struct view {
 	struct view_proc *procs;    /* in order of appearance; a reused pid is a second one */
 	size_t library_count;
 	struct gmt_library *libraries;
+	size_t owner_count;
+	char **owners;              /* names of those that are met below */
+	size_t stack_count;
+	struct view_stack *stacks;  /* those that are shown */
+	size_t symbol_count;
+	struct view_symbol *symbols; /* of their frames */
+	uint64_t names_dropped;     /* records of names that were too many to keep */
+	bool has_ages;              /* they were asked for, and what is old */
+	uint64_t older_than_ns;
 	uint64_t records;
 	uint64_t records_unknown;   /* of a kind this version does not know */
 	uint64_t records_malformed;
@@ -190,8 +204,9 @@ struct view {
 	uint32_t end_reason;        /* gmt_end.reason; UINT32_MAX: the stream has no end record */
 };
 
-/* Computes a view; view_free() releases its arrays. Aborts when out of memory. */
-void view_build(const struct ledger *ledger, struct view *view);
+/* Computes a view; view_free() releases its arrays. Aborts when out of memory. Without a request no stacks
+ * are shown and no owners told apart. */
+void view_build(const struct ledger *ledger, const struct view_request *request, struct view *view);
 void view_free(struct view *view);
 
 /* Whether anything is missing or odd: sums of loss[] and of records_malformed. */
@@ -208,5 +223,9 @@ const char *gmt_torch_backend_name(enum gmt_torch_backend backend); /* json name
 const char *gmt_torch_backend_text(enum gmt_torch_backend backend);
 const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
 const char *gmt_loss_text(enum gmt_loss_cause cause);
+const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason); /* likewise */
+const char *gmt_unwind_reason_text(enum gmt_unwind_reason reason);
+const char *gmt_py_reason_name(enum gmt_py_reason reason);
+const char *gmt_py_reason_text(enum gmt_py_reason reason);
 
 #endif

@@ -28,7 +28,13 @@ uint64_t vmm_bytes(const struct vmm *vmm)
 
 static struct booking booking_of(const struct vmm_object *o, uint64_t ts_ns)
 {
-	return (struct booking){ .row = o->row, .class = o->class, .bytes = o->size, .ts_ns = ts_ns };
+	return (struct booking){
+		.row = o->row,
+		.class = o->class,
+		.stack_id = o->stack_id,
+		.bytes = o->size,
+		.ts_ns = ts_ns,
+	};
 }
 
 /* ---- objects ---- */
