@@ -37,13 +37,14 @@ BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls context event frames gpus graph held import kernel ledger \
             names pool probes process rangemap rm rmmem rmtree stacks torch torch_view view vmm
 SOURCE   := reader recorder
-SYMBOL   := cfa_program demangle ehframe elfsym fde folded image intern lines modules owners pycode \
+SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
             unwind_table
-SINK     := columns doctor json list plain registry report sum term text warnings
+SINK     := columns doctor folded json json_stacks list plain registry report report_stacks stack_text sum term \
+            text warnings
 LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs ring roster \
             space stacking stackwork stream tables target tracepoint uprobe watch
-TOP      := cli display main replay session setup targets
+TOP      := attribution cli cli_options cli_values display main replay session setup targets whole_file
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
@@ -170,7 +171,8 @@ $(O)/tests/symbol/names: $(O)/tests/symbol/names.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(SYMBOL_LIBS) -o $@
 
-$(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/test_%: $(O)/tests/unit/test_%.o $(UNIT_OBJ) $(O)/user/%.o $(O)/libgmt.a
+$(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/test_%: $(O)/tests/unit/test_%.o $(UNIT_OBJ) $(O)/user/%.o \
+                               $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The command line as a value. Parsing touches nothing but its arguments, prints nothing, and names
- * what is wrong in one sentence. One table of options (cli.c) is what is parsed, what --help prints
- * and what the shell completes.
+ * what is wrong in one sentence. One table of options (cli_options.h) is what is parsed, what --help
+ * prints and what the shell completes.
  */
 #ifndef GPUMEMTRACE_CLI_H
 #define GPUMEMTRACE_CLI_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/view_stacks.h"
 #include "exit_codes.h"
 
 struct out;
@@ -58,6 +59,13 @@ struct options {
 	const char *nvml_path;    /* NULL: the usual places */
 	const char **libcuda;     /* further libraries to probe */
 	size_t libcuda_count;
+	const char **owners;      /* files of rules, asked before the standard ones */
+	size_t owners_count;
+	uint32_t top;             /* stacks of each order that are shown */
+	uint64_t older_than_ns;   /* what counts as never freed */
+	bool full_stacks;
+	const char *folded;       /* file of folded stacks; "-": standard output; NULL: none */
+	enum view_order folded_by;
 };
 
 /* 0 or GMT_EXIT_USAGE with a sentence in *cause, to be freed. `options` is to be freed either way. */

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "display.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "attribution.h"
 #include "base/alloc.h"
 #include "base/out.h"
 #include "cli.h"
 #include "core/ledger.h"
 #include "core/view.h"
+#include "sink/folded.h"
 #include "sink/sink.h"
+#include "whole_file.h"
+
+#define CAUSE_MAX 512
 
 struct display {
+	const struct options *options;
+	struct attribution *attribution;
 	const struct sink_ops *ops;
 	struct out out;
 	struct sink_opts opts;
@@ -38,21 +47,27 @@ static bool wants_live(const struct options *options)
 	return options->live == CLI_ALWAYS || !options->child;
 }
 
-/* Standard output is the command's, or the recording's, where one of them uses it. */
+/* Standard output is the command's, the recording's or the folded stacks', where one of them uses it. */
 static bool wants_stderr(const struct options *options)
 {
-	return (options->child && !options->json) || (options->output && !strcmp(options->output, "-"));
+	return (options->child && !options->json) || (options->output && !strcmp(options->output, "-")) ||
+	       (options->folded && !strcmp(options->folded, "-"));
 }
 
 struct display *display_new(const struct options *options)
 {
 	struct display *display = xcalloc(1, sizeof(*display));
+	char why[CAUSE_MAX];
 	bool terminal;
 
+	display->options = options;
+	/* main() has seen that the files of rules are well-formed. */
+	display->attribution = attribution_new(options, why, sizeof(why));
 	display->fd = wants_stderr(options) ? STDERR_FILENO : STDOUT_FILENO;
 	terminal = isatty(display->fd);
 	display->live = wants_live(options);
 	display->ops = choose(options, terminal && display->live);
+	display->opts.full_stacks = options->full_stacks;
 	display->opts.color = cli_use_color(options, terminal);
 	out_init_fd(&display->out, display->fd);
 	return display;
@@ -72,12 +87,27 @@ void display_free(struct display *display)
 	if (display->started)
 		sink_stop(display->ops, &display->out, &display->opts);
 	forget_previous(display);
+	attribution_free(display->attribution);
 	out_close(&display->out);
 	free(display);
 }
 
+/* Live frames show owners; stacks, and the ages that cost a look at each allocation, only programs read. */
+static struct view_request request_of(const struct display *display, bool with_stacks)
+{
+	struct view_request request = {
+		.top = with_stacks ? display->options->top : 0,
+		.ages = with_stacks,
+		.older_than_ns = display->options->older_than_ns,
+	};
+
+	attribution_ask(display->attribution, &request);
+	return request;
+}
+
 int display_live(struct display *display, const struct ledger *ledger)
 {
+	struct view_request request = request_of(display, display->options->json);
 	struct view now;
 	int err;
 
@@ -88,7 +118,7 @@ int display_live(struct display *display, const struct ledger *ledger)
 	if (!display->started)
 		sink_start(display->ops, &display->out, &display->opts);
 	display->started = true;
-	view_build(ledger, NULL, &now);
+	view_build(ledger, &request, &now);
 	err = sink_live(display->ops, &display->out, &now, display->has_previous ? &display->previous : NULL,
 			&display->opts);
 	forget_previous(display);
@@ -97,9 +127,32 @@ int display_live(struct display *display, const struct ledger *ledger)
 	return err;
 }
 
+/* All stacks, for flame graphs. */
+static int write_folded(const struct display *display, const struct ledger *ledger)
+{
+	const struct options *options = display->options;
+	struct view_request request = request_of(display, true);
+	struct view view;
+	struct out out;
+	int err;
+
+	request.top = SIZE_MAX;
+	request.ages = options->folded_by == VIEW_BY_OLD;
+	view_build(ledger, &request, &view);
+	out_init_mem(&out);
+	folded_print(&out, &view, options->folded_by);
+	view_free(&view);
+	err = whole_file_write(options->folded, out.data, out.size);
+	out_close(&out);
+	if (err)
+		fprintf(stderr, "gpumemtrace: %s: %s\n", options->folded, strerror(-err));
+	return err;
+}
+
 int display_report(struct display *display, const struct ledger *ledger, const char *const *notes,
 		   size_t note_count, uint64_t *lost)
 {
+	struct view_request request = request_of(display, true);
 	struct view view;
 	int err;
 
@@ -110,9 +163,11 @@ int display_report(struct display *display, const struct ledger *ledger, const c
 		display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
-	view_build(ledger, NULL, &view);
+	view_build(ledger, &request, &view);
 	*lost = view_lost(&view);
 	err = sink_report(display->ops, &display->out, &view, &display->opts);
 	view_free(&view);
+	if (display->options->folded)
+		err = write_folded(display, ledger) ?: err;
 	return err;
 }

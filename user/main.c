@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "attribution.h"
 #include "base/out.h"
 #include "cli.h"
 #include "core/feature.h"
@@ -41,8 +42,29 @@ static int run_list(const struct options *options, struct out *out)
 	return GMT_EXIT_OK;
 }
 
+/* Before anything is traced: whether the rules for owners can be read. */
+static int check_rules(const struct options *options)
+{
+	char why[512];
+	struct attribution *attribution = attribution_new(options, why, sizeof(why));
+
+	if (!attribution) {
+		fprintf(stderr, "gpumemtrace: %s\n", why);
+		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
+	}
+	attribution_free(attribution);
+	return 0;
+}
+
 static int run(const struct options *options, struct out *out)
 {
+	int status;
+
+	if (options->command == CLI_TRACE || options->command == CLI_REPLAY) {
+		status = check_rules(options);
+		if (status)
+			return status;
+	}
 	switch (options->command) {
 	case CLI_TRACE:
 		return session_run(options);

@@ -4,7 +4,8 @@
  * cuMemAlloc and cuMemFree records, made beforehand, applied from memory by one thread.
  *
  * Prints one line a stream: name, records, records per second, allocations that live at the end, bytes
- * of the ledger's memory for each of them. With --json the same as JSON.
+ * of the ledger's memory for each of them, and what a live frame and a report take to compute then. With
+ * --json the same as JSON.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/ledger.h"
+#include "core/view.h"
 
 #define MAX_SIZE (sizeof(struct gmt_call) + 2 * sizeof(uint64_t))
 
@@ -24,6 +26,7 @@ struct stream {
 	unsigned char *data;
 	size_t size, records;
 	uint64_t seed;
+	uint32_t stacks;         /* ids that allocations have; 0: none */
 	uint32_t seq;
 };
 
@@ -63,6 +66,8 @@ static void append(struct stream *s, enum gmt_api api, unsigned int threads, uns
 	rec.call.api = api;
 	rec.call.phase = api == GMT_API_cuMemFree_v2 ? GMT_PHASE_ENTER : GMT_PHASE_DONE;
 	rec.call.seq = ++s->seq;
+	if (s->stacks)
+		rec.call.stack_id = 1 + random_of(s) % s->stacks;
 	rec.val[0] = first;
 	rec.val[1] = second;
 	memcpy(s->data + s->size, &rec, rec.call.hdr.size);
@@ -79,11 +84,12 @@ static uint64_t address_of(uint64_t number)
  * `live` allocations, then `pairs` times one is freed and one made. In order the freed one is the
  * newest (a loop that allocates and frees); else any of them.
  */
-static void make(struct stream *s, size_t live, size_t pairs, bool in_order, unsigned int threads)
+static void make(struct stream *s, size_t live, size_t pairs, bool in_order, unsigned int threads, uint32_t stacks)
 {
 	uint64_t *at = malloc((live + 1) * sizeof(*at)), next = 0;
 
 	stream_init(s, live + 2 * pairs);
+	s->stacks = stacks;
 	for (size_t i = 0; i < live; i++) {
 		at[i] = address_of(next++);
 		append(s, GMT_API_cuMemAlloc_v2, threads, 2, at[i], 512 * (1 + random_of(s) % 4096));
@@ -108,6 +114,40 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+/* Names for all of a stream's stacks, each its own. */
+static void name_stacks(struct ledger *ledger, uint32_t stacks)
+{
+	for (uint32_t i = 1; i <= stacks; i++) {
+		struct {
+			struct gmt_symbol symbol;
+			char text[8];
+		} symbol = { .symbol = { .hdr = { sizeof(symbol), GMT_KIND_SYMBOL, 0, 0, 0, 1 }, .id = i, .line = i } };
+		struct {
+			struct gmt_stack_frames frames;
+			uint32_t symbols[2];
+		} frames = {
+			.frames = { .hdr = { sizeof(frames), GMT_KIND_STACK_FRAMES, 1000, 1000, 0, 1 },
+				    .stack_id = i, .count = 2 },
+			.symbols = { i, 1 },
+		};
+
+		if (ledger_apply(ledger, &symbol, sizeof(symbol)) || ledger_apply(ledger, &frames, sizeof(frames))) {
+			fputs("ledger_bench: a name was refused\n", stderr);
+			exit(1);
+		}
+	}
+}
+
+static double view_ms(const struct ledger *ledger, const struct view_request *request)
+{
+	double start = now();
+	struct view view;
+
+	view_build(ledger, request, &view);
+	view_free(&view);
+	return (now() - start) * 1e3;
+}
+
 static void run(const char *name, struct stream *s, bool json, bool last)
 {
 	struct ledger *ledger = ledger_new();
@@ -124,15 +164,19 @@ static void run(const char *name, struct stream *s, bool json, bool last)
 	}
 	double seconds = now() - start, rate = s->records / seconds;
 	uint64_t live = ledger_live_allocs(ledger), bytes = ledger_memory(ledger);
-	double each = live ? (double)bytes / live : 0;
+	double each = live ? (double)bytes / live : 0, frame_ms, report_ms;
+
+	name_stacks(ledger, s->stacks);
+	frame_ms = view_ms(ledger, &(struct view_request){ 0 });
+	report_ms = view_ms(ledger, &(struct view_request){ .top = 10, .ages = true });
 
 	if (json)
 		printf("  {\"name\": \"%s\", \"records\": %zu, \"records_per_second\": %.0f, \"live\": %" PRIu64
-		       ", \"bytes_per_live\": %.1f}%s\n",
-		       name, s->records, rate, live, each, last ? "" : ",");
+		       ", \"bytes_per_live\": %.1f, \"frame_ms\": %.2f, \"report_ms\": %.2f}%s\n",
+		       name, s->records, rate, live, each, frame_ms, report_ms, last ? "" : ",");
 	else
-		printf("%-34s %9zu records  %6.2f M/s  %8" PRIu64 " live  %6.1f bytes each\n", name, s->records,
-		       rate / 1e6, live, each);
+		printf("%-34s %9zu records  %6.2f M/s  %8" PRIu64 " live  %6.1f bytes each  frame %6.2f ms  report %6.2f ms\n",
+		       name, s->records, rate / 1e6, live, each, frame_ms, report_ms);
 	ledger_free(ledger);
 	free(s->data);
 }
@@ -144,12 +188,16 @@ int main(int argc, char **argv)
 		size_t live, pairs;
 		bool in_order;
 		unsigned int threads;
+		uint32_t stacks;
 	} cases[] = {
-		{ "pairs", 0, 2300000, true, 1 },
-		{ "pairs, 1,000 live", 1000, 2300000, false, 1 },
-		{ "pairs, 100,000 live", 100000, 2300000, false, 1 },
-		{ "pairs, 1,000,000 live", 1000000, 2300000, false, 1 },
-		{ "pairs, 100,000 live, 16 threads", 100000, 2300000, false, 16 },
+		{ "pairs", 0, 2300000, true, 1, 0 },
+		{ "pairs, 1,000 live", 1000, 2300000, false, 1, 0 },
+		{ "pairs, 100,000 live", 100000, 2300000, false, 1, 0 },
+		{ "pairs, 1,000,000 live", 1000000, 2300000, false, 1, 0 },
+		{ "pairs, 100,000 live, 16 threads", 100000, 2300000, false, 16, 0 },
+		{ "1,000 live, 1,000 stacks", 1000, 2300000, false, 1, 1000 },
+		{ "100,000 live, 10,000 stacks", 100000, 2300000, false, 1, 10000 },
+		{ "100,000 live, 100,000 stacks", 100000, 2300000, false, 1, 100000 },
 	};
 	size_t count = sizeof(cases) / sizeof(cases[0]);
 	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
@@ -159,7 +207,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < count; i++) {
 		struct stream s;
 
-		make(&s, cases[i].live, cases[i].pairs, cases[i].in_order, cases[i].threads);
+		make(&s, cases[i].live, cases[i].pairs, cases[i].in_order, cases[i].threads,
+		     cases[i].stacks);
 		run(cases[i].name, &s, json, i == count - 1);
 	}
 	if (json)

@@ -72,7 +72,7 @@ class Wire:
                 fields.append((name, count, CODES[kind]))
         return fields
 
-    def record(self, kind, *, tgid=0, tid=0, ts_ns=0, tail=b"", **values):
+    def record(self, kind, /, *, tgid=0, tid=0, ts_ns=0, tail=b"", **values):
         """One record. Fields not named are 0; dots in names are written as two underscores."""
         number, struct_name = self.kinds[kind]
         values = {k.replace("__", "."): v for k, v in values.items()}

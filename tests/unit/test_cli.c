@@ -70,6 +70,28 @@ static void test_defaults(void **state)
 	drop(p);
 }
 
+static void test_stack_options(void **state)
+{
+	struct parsed *p = parse_ok("replay --top 3 --older-than 5m --full-stacks --owners a --owners b "
+				    "--folded x --folded-by growth r.gmt");
+
+	(void)state;
+	assert_int_equal(p->options.top, 3);
+	assert_true(p->options.older_than_ns == 300000000000);
+	assert_true(p->options.full_stacks);
+	assert_int_equal(p->options.owners_count, 2);
+	assert_string_equal(p->options.owners[1], "b");
+	assert_string_equal(p->options.folded, "x");
+	assert_int_equal(p->options.folded_by, VIEW_BY_GROWN);
+	drop(p);
+	p = parse_ok("-p 1");
+	assert_int_equal(p->options.top, 10);
+	assert_true(p->options.older_than_ns == 60000000000);
+	assert_int_equal(p->options.folded_by, VIEW_BY_LIVE);
+	assert_null(p->options.folded);
+	drop(p);
+}
+
 static void test_all_options(void **state)
 {
 	struct parsed *p =
@@ -196,6 +218,16 @@ static void test_refused(void **state)
 		{ "doctor x", "'doctor' takes no 'x'" },
 		{ "list --strict", "--strict has no meaning with 'list'" },
 		{ "-a -o - --json", "--json and '-o -' cannot both go to standard output" },
+		{ "-a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
+		{ "replay a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
+		{ "-a --folded - -o -", "'-o -' and '--folded -' cannot both go to standard output" },
+		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
+		{ "-a --folded-by size", "--folded-by takes live, peak, growth, old or allocated, not 'size'" },
+		{ "-a --top -1", "--top takes a number, not '-1'" },
+		{ "-a --top 1x", "--top takes a number, not '1x'" },
+		{ "-a --top 100001", "--top takes a number from 0 to 100000, not '100001'" },
+		{ "-a --older-than x", "--older-than takes seconds, not 'x'" },
+		{ "list --top 3", "--top has no meaning with 'list'" },
 		{ "-o - -- x",
 		 "the command's output and '-o -' cannot both go to standard output" },
 	};
@@ -323,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all_options),
+		cmocka_unit_test(test_stack_options),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_refused),

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/folded.h"
+#include "sink/folded.h"
 
 static char *fold(const char *const *frames, size_t count, uint64_t bytes)
 {
@@ -18,7 +18,9 @@ static char *fold(const char *const *frames, size_t count, uint64_t bytes)
 
 	out_init_mem(&out);
 	out_init_mem(&line);
-	folded_stack(&out, &line, frames, count, bytes);
+	while (count--)
+		folded_frame(&line, frames[count]);
+	folded_end(&out, &line, bytes);
 	out_close(&line);
 	return out_take(&out);
 }

@@ -165,6 +165,8 @@ static void test_schema_describes_all(void **state)
 	check_schema(json_of(typical(&now), true, &opts));
 	check_schema(json_of(troubled(&now), false, &opts));
 	check_schema(json_of(sliced(&now), false, &opts));
+	check_schema(json_of(stacked(&now), false, &opts));
+	check_schema(json_of(stacked(&now), true, &opts));
 	empty.view.end_reason = UINT32_MAX;
 	check_schema(json_of(&empty, false, &opts));
 }

@@ -29,6 +29,32 @@ static void test_typical(void **state)
 	golden_check(report_of(typical(&now), &(struct sink_opts){ 0 }), "report-typical.txt");
 }
 
+static void test_stacks(void **state)
+{
+	char *text, *full;
+
+	(void)state;
+	golden_check(report_of(stacked(&now), &(struct sink_opts){ 0 }), "report-stacks.txt");
+	text = report_of(&now, &(struct sink_opts){ 0 });
+	full = report_of(&now, &(struct sink_opts){ .full_stacks = true });
+	assert_null(strstr(text, "_PyEval_EvalFrame"));
+	assert_non_null(strstr(full, "_PyEval_EvalFrame"));
+	assert_null(strstr(full, " more\n"));
+	free(text);
+	free(full);
+}
+
+/* Without a single stack there is nothing to tell: the report is as it would be without all of this. */
+static void test_no_stacks(void **state)
+{
+	(void)state;
+	stacked(&now);
+	now.rows[0].stacks.owner_count = 1;
+	now.owned[0].owner = VIEW_OWNER_NO_STACK;
+	now.procs[0].unwinding.stacks = 0;
+	golden_check(report_of(&now, &(struct sink_opts){ 0 }), "report-typical.txt");
+}
+
 static void test_troubled(void **state)
 {
 	const char *notes[] = { "the recording is incomplete from 10:16:40 on: No space left on device" };
@@ -302,6 +328,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_typical),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_no_stacks),
 		cmocka_unit_test(test_troubled),
 		cmocka_unit_test(test_mig),
 		cmocka_unit_test(test_empty),

@@ -66,6 +66,15 @@ static void test_troubled(void **state)
 	golden_check(seen(frame_of(troubled(&now), NULL, 120, 30)), "term-troubled.txt");
 }
 
+/* Owners stand below the table where there is room, and take none from it. */
+static void test_owners(void **state)
+{
+	(void)state;
+	golden_check(seen(frame_of(stacked(&now), NULL, 80, 14)), "term-owners.txt");
+	golden_check(seen(frame_of(&now, NULL, 80, 12)), "term-owners-cut.txt");
+	golden_check(seen(frame_of(&now, NULL, 80, 10)), "term-owners-none.txt");
+}
+
 static void test_nothing_yet(void **state)
 {
 	(void)state;
@@ -128,6 +137,9 @@ static void test_any_window(void **state)
 
 			troubled(&now);
 			frame = seen(frame_of(&now, NULL, width, height));
+			check_fits(frame, width, height);
+			free(frame);
+			frame = seen(frame_of(stacked(&now), NULL, width, height));
 			check_fits(frame, width, height);
 			free(frame);
 			many(12);
@@ -210,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_widths),
 		cmocka_unit_test(test_troubled),
+		cmocka_unit_test(test_owners),
 		cmocka_unit_test(test_nothing_yet),
 		cmocka_unit_test(test_sorted_and_cut),
 		cmocka_unit_test(test_any_window),

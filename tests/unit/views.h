@@ -23,6 +23,12 @@ struct fixture {
 	struct view_proc procs[12];
 	struct view_row rows[24];
 	struct gmt_library libraries[2];
+	char *owners[6];
+	struct view_owner owned[6];
+	struct view_stack stacks[5];
+	uint32_t frames[5][24];
+	struct view_symbol symbols[24];
+	struct view_stack_row stack_rows[VIEW_ORDER_COUNT][5];
 };
 
 static inline struct view_level level_of(uint64_t live, uint64_t peak, uint64_t peak_s)
@@ -163,6 +169,91 @@ static inline struct fixture *typical(struct fixture *f)
 	row[1].physical = level_of(0, 830 * MIB, 60);
 	close_row(v, &row[0]);
 	close_row(v, &row[1]);
+	return f;
+}
+
+/* ---- owners and stacks ---- */
+
+static inline struct view_held held_of(uint64_t live, uint64_t at_peak, int64_t grown, uint64_t old)
+{
+	return (struct view_held){
+		.live = live, .at_peak = at_peak, .grown = grown, .live_count = live ? 12 : 0,
+		.allocs = 84, .frees = live ? 72 : 84, .alloc_bytes = live + at_peak,
+		.oldest_ts_ns = live ? T0 + 3 * S : 0, .old_bytes = old, .old_count = old ? 5 : 0,
+	};
+}
+
+/* Frames as PyTorch has them: entry points, the library, many of one kind, Python. */
+static inline void fill_frames(struct fixture *f)
+{
+	static const struct view_symbol symbols[] = {
+		{ .function = "cuMemAlloc_v2", .module = "/usr/lib/libcuda.so.1", .file = "", .is_skipped = true },
+		{ .function = "c10::cuda::CUDACachingAllocator::malloc", .module = "/venv/libc10_cuda.so", .file = "" },
+		{ .function = "at::empty_cuda", .module = "/venv/libtorch_cuda.so", .file = "/src/Empty.cpp", .line = 31 },
+		{ .function = "c10::Dispatcher::call", .module = "/venv/libtorch_cpu.so", .file = "" },
+		{ .function = "_PyEval_EvalFrame", .module = "/usr/bin/python3.11", .file = "", .is_skipped = true },
+		{ .function = "forward", .module = "", .is_python = true,
+		  .file = "/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", .line = 114 },
+		{ .function = "forward", .module = "", .is_python = true, .file = "/home/me/train.py", .line = 212 },
+		{ .function = "<module>", .module = "", .is_python = true, .file = "/home/me/pkg/__main__.py", .line = 7 },
+		{ .function = "", .module = "/home/me/a.out", .file = "", .offset = 0x1f30 },
+		{ .function = "", .module = "", .file = "", .offset = 0x7f00dead, .is_guessed = true },
+		{ .function = "evil\033[2J;name\n", .module = "/home/me/a.out", .file = "" },
+	};
+	static const uint32_t frames[5][16] = {
+		{ 0 }, { 0 }, { 0, 1, 2, 3, 3, 3, 4, 5, 5, 5, 5, 6, 4, 7 }, { 0, 8, 9 }, { 0, 10 },
+	};
+
+	memcpy(f->symbols, symbols, sizeof(symbols));
+	f->view.symbols = f->symbols;
+	f->view.symbol_count = sizeof(symbols) / sizeof(symbols[0]);
+	for (int i = 0; i < 5; i++) {
+		memcpy(f->frames[i], frames[i], sizeof(frames[i]));
+		f->stacks[i].frames = f->frames[i];
+	}
+}
+
+/* The typical one, and who holds what on its first GPU: one stack of each kind. */
+static inline struct fixture *stacked(struct fixture *f)
+{
+	static char *const owners[] = { "(without a stack)", "(not named)", "PyTorch", "application", "NCCL\n" };
+	static const uint64_t live[] = { 10 * MIB, 90 * MIB, 1500 * MIB, 200 * MIB, 0 };
+	static const int64_t grown[] = { 0, 90 * MIB, -3 * (int64_t)MIB, 100 * MIB, 0 };
+	struct view_stacks *s = &f->rows[0].stacks;
+
+	typical(f);
+	memcpy(f->owners, owners, sizeof(owners));
+	f->view.owners = f->owners;
+	f->view.owner_count = f->view.stack_count = 5;
+	f->view.stacks = f->stacks;
+	f->view.has_ages = true;
+	f->view.older_than_ns = 60 * S;
+	fill_frames(f);
+	*s = (struct view_stacks){ .peak = 1900 * MIB, .peak_ts_ns = T0 + 72 * S, .since_ns = T0 + 64 * S,
+				   .stack_count = 123, .owner_count = 5, .owners = f->owned };
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t at_peak = i == 4 ? 300 * MIB : live[i];
+		struct view_held held = held_of(live[i], at_peak, grown[i], i == 2 ? live[i] : 0);
+
+		f->stacks[i].owner = i;
+		f->stacks[i].state = i < 2 ? (enum view_stack_state)i : VIEW_STACK_NAMED;
+		f->stacks[i].decisive = i < 2 ? VIEW_NO_FRAME : 1;
+		f->stacks[i].frame_count = (const uint32_t[]){ 0, 0, 14, 3, 2 }[i];
+		f->owned[(const uint32_t[]){ 3, 2, 0, 1, 4 }[i]] = (struct view_owner){ i, held };
+		s->live += live[i];
+		for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
+			struct view_top *top = &s->top[order];
+
+			top->rows = f->stack_rows[order];
+			if (view_value(&held, (enum view_order)order) > 0)
+				top->rows[top->count++] = (struct view_stack_row){ i, held };
+		}
+	}
+	s->unexplained = (int64_t)(f->rows[0].physical.live - s->live);
+	f->procs[0].unwinding.stacks = 130;
+	f->procs[0].unwinding.reasons[GMT_UNWIND_END_ROOT] = 127;
+	f->procs[0].unwinding.reasons[GMT_UNWIND_END_NO_ROW] = 2;
+	f->procs[0].unwinding.reasons[GMT_UNWIND_END_FAULT] = 1;
 	return f;
 }
 

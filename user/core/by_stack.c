@@ -66,34 +66,6 @@ static struct view_held *sum_of(struct by_stack *b, uint32_t stack)
 	return &b->sums[b->sum_of[stack] - 1].held;
 }
 
-/* Sums of the ids that are one stack to people. */
-static void merge(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
-		  unsigned int since)
-{
-	for (uint32_t i = 0; i < stacks->count; i++) {
-		struct held_age age = { 0 };
-		struct stacks_row r;
-
-		stacks_row(stacks, i, since, &r);
-		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all that was here has moved */
-			continue;
-		if (ages)
-			age = held_age(ages, row, r.stack_id);
-		add_held(sum_of(b, frames_of(b->frames, r.stack_id)), &(struct view_held){
-			.live = r.live,
-			.at_peak = r.at_peak,
-			.grown = r.grown,
-			.live_count = r.count,
-			.allocs = r.allocs,
-			.frees = r.frees,
-			.alloc_bytes = r.alloc_bytes,
-			.oldest_ts_ns = age.oldest_ts_ns,
-			.old_bytes = age.old_bytes,
-			.old_count = age.old_count,
-		});
-	}
-}
-
 static void forget_sums(struct by_stack *b)
 {
 	for (uint32_t i = 0; i < b->sum_count; i++)
@@ -138,27 +110,54 @@ static int compare_owners(const void *left, const void *right)
 	return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-static void fill_owners(struct by_stack *b, struct view_stacks *out)
+/* Those of view.owners that are met become the sum's. */
+static void take_owners(const struct view_held *held, const bool *is_met, size_t count, struct view_stacks *out)
 {
-	uint32_t capacity = 0, owners = (b->request->decide ? b->request->owner_count : 1) + 2;
-	uint32_t *place = xcalloc(owners, sizeof(*place));   /* owner -> 1 + its index */
-
-	for (uint32_t i = 0; i < b->sum_count; i++) {
-		uint32_t owner = decide(b, b->sums[i].stack).owner;
-
-		if (!place[owner]) {
-			if (out->owner_count == capacity) {
-				capacity = capacity ? 2 * capacity : 8;
-				out->owners = xreallocarray(out->owners, capacity, sizeof(*out->owners));
-			}
-			out->owners[out->owner_count] = (struct view_owner){ .owner = owner };
-			place[owner] = ++out->owner_count;
-		}
-		add_held(&out->owners[place[owner] - 1].held, &b->sums[i].held);
-	}
-	free(place);
+	for (size_t i = 0; i < count; i++)
+		out->owner_count += is_met[i];
+	out->owners = xcalloc(out->owner_count, sizeof(*out->owners));
+	out->owner_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (is_met[i])
+			out->owners[out->owner_count++] = (struct view_owner){ (uint32_t)i, held[i] };
 	if (out->owner_count)
 		qsort(out->owners, out->owner_count, sizeof(*out->owners), compare_owners);
+}
+
+/* Sums by owner; and of the ids that are one stack to people, unless nobody asks for stacks. */
+static void add_up(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
+		   unsigned int since, struct view_stacks *out)
+{
+	size_t owners = (b->request->decide ? b->request->owner_count : 1) + 2;
+	struct view_held *held = xcalloc(owners, sizeof(*held));
+	bool *is_met = xcalloc(owners, sizeof(*is_met));
+
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		struct held_age age = { 0 };
+		struct stacks_row r;
+		struct view_held one;
+		uint32_t number, owner;
+
+		stacks_row(stacks, i, since, &r);
+		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all that was here has moved */
+			continue;
+		if (ages)
+			age = held_age(ages, row, r.stack_id);
+		one = (struct view_held){
+			.live = r.live, .at_peak = r.at_peak, .grown = r.grown,
+			.live_count = r.count, .allocs = r.allocs, .frees = r.frees, .alloc_bytes = r.alloc_bytes,
+			.oldest_ts_ns = age.oldest_ts_ns, .old_bytes = age.old_bytes, .old_count = age.old_count,
+		};
+		number = frames_of(b->frames, r.stack_id);
+		owner = decide(b, number).owner;
+		is_met[owner] = true;
+		add_held(&held[owner], &one);
+		if (b->request->top)
+			add_held(sum_of(b, number), &one);
+	}
+	take_owners(held, is_met, owners, out);
+	free(held);
+	free(is_met);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -297,9 +296,8 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 		   unsigned int since, struct view_stacks *out)
 {
 	*out = (struct view_stacks){ .live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns };
-	merge(b, stacks, ages, row, since);
+	add_up(b, stacks, ages, row, since, out);
 	out->stack_count = b->sum_count;
-	fill_owners(b, out);
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
 		fill_top(b, (enum view_order)order, &out->top[order]);
 	forget_sums(b);
@@ -336,6 +334,17 @@ int64_t view_value(const struct view_held *held, enum view_order order)
 	default:
 		return 0;
 	}
+}
+
+const char *view_order_name(enum view_order order)
+{
+	static const char *const names[] = {
+#define X(name, member, json) json,
+		VIEW_ORDERS(X)
+#undef X
+	};
+
+	return order < VIEW_ORDER_COUNT ? names[order] : "?";
 }
 
 uint64_t view_complete(const struct view_unwinding *unwinding)

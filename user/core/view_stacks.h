@@ -21,10 +21,10 @@
 
 struct frames;
 
-/* X(NAME, member, json name): what stacks are sorted by, greatest first; who has nothing is left out. */
+/* X(NAME, member, name): what stacks are sorted by, greatest first; who has nothing is left out. */
 #define VIEW_ORDERS(X)                                                            \
 	X(LIVE, live, "live")                                                     \
-	X(PEAK, at_peak, "at_peak")                                               \
+	X(PEAK, at_peak, "peak")                                                  \
 	X(GROWN, grown, "growth")                                                 \
 	X(OLD, old_bytes, "old")                                                  \
 	X(ALLOCATED, alloc_bytes, "allocated")
@@ -66,7 +66,7 @@ struct view_stacks {
 	uint64_t since_ns;       /* growth is counted from here */
 	int64_t unexplained;     /* rows with physical: its live bytes less these. Rounding and the reserve of
 				  * pools; less than 0 where small allocations lie in blocks of the context */
-	size_t stack_count;      /* different ones */
+	size_t stack_count;      /* different ones; 0 if none are to be shown */
 	size_t owner_count;
 	struct view_owner *owners; /* greatest live first */
 	struct view_top top[VIEW_ORDER_COUNT];
@@ -116,7 +116,7 @@ struct view_request {
 	const char *(*owner_name)(void *arg, uint32_t owner);
 	uint32_t owner_count;
 	void *arg;
-	size_t top;              /* most stacks of each order */
+	size_t top;              /* most stacks of each order; 0 is cheaper than any */
 	bool ages;               /* costs a look at each live allocation */
 	uint64_t older_than_ns;
 };

@@ -10,14 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sink/json_stacks.h"
 #include "sink/sink.h"
 
 #define SCHEMA "gpumemtrace/1"
 
 #define SET_TEXT(object, key, array) js_set_text(object, key, (const char *)(array), sizeof(array))
 
-/* Wall clock and offset of one moment; null if it never was. */
-static json_t *moment(const struct view *view, uint64_t ts_ns)
+/* Wall clock and offset of one moment. */
+json_t *sink_json_moment(const struct view *view, uint64_t ts_ns)
 {
 	json_t *o = js_object();
 
@@ -30,16 +31,16 @@ static json_t *moment(const struct view *view, uint64_t ts_ns)
 	return o;
 }
 
-static json_t *moment_if(const struct view *view, bool happened, uint64_t ts_ns)
+json_t *sink_json_moment_if(const struct view *view, bool happened, uint64_t ts_ns)
 {
-	return happened ? moment(view, ts_ns) : json_null();
+	return happened ? sink_json_moment(view, ts_ns) : json_null();
 }
 
 static void set_level(json_t *o, const struct view *view, const struct view_level *level)
 {
 	js_set_u64(o, "live_bytes", level->live);
 	js_set_u64(o, "peak_bytes", level->peak);
-	js_set(o, "peak_at", moment_if(view, level->peak, level->peak_ts_ns));
+	js_set(o, "peak_at", sink_json_moment_if(view, level->peak, level->peak_ts_ns));
 }
 
 static json_t *level(const struct view *view, const struct view_level *l)
@@ -124,7 +125,7 @@ static json_t *nvml(const struct view *view, const struct view_row *row)
 	js_set_i64(sum, "residual_bytes", s->residual);
 	o = js_object();
 	js_set_u64(o, "used_bytes", row->nvml);
-	js_set(o, "at", moment(view, row->nvml_ts_ns));
+	js_set(o, "at", sink_json_moment(view, row->nvml_ts_ns));
 	js_set_u64(o, "baseline_bytes", row->nvml_baseline);
 	js_set(o, "sum", sum);
 	js_set_bool(o, "before_attach_inferred", row->before_inferred);
@@ -175,6 +176,7 @@ static json_t *row(const struct view *view, const struct view_row *r)
 	js_set_u64(o, "before_attach_bytes", r->before_attach);
 	js_set(o, "nvml", nvml(view, r));
 	js_set(o, "torch", torch(view, &r->torch));
+	js_set(o, "stacks", json_stacks_of(view, &r->stacks, r->has_physical));
 	return o;
 }
 
@@ -189,14 +191,16 @@ static json_t *process(const struct view *view, const struct view_proc *p)
 	SET_TEXT(o, "comm", p->comm);
 	SET_TEXT(o, "cmdline", p->cmdline);
 	SET_TEXT(o, "cgroup", p->cgroup);
-	js_set(o, "attached_at", moment(view, p->attach_ts_ns));
+	js_set(o, "attached_at", sink_json_moment(view, p->attach_ts_ns));
 	js_set_bool(o, "from_start", p->from_start);
 	js_set_bool(o, "exited", p->exited);
-	js_set(o, "exited_at", moment_if(view, p->exited, p->exit_ts_ns));
+	js_set(o, "exited_at", sink_json_moment_if(view, p->exited, p->exit_ts_ns));
 	js_set(o, "wait_status", p->exited && p->exit_code != GMT_EXIT_CODE_UNKNOWN ?
 			json_integer(p->exit_code) : json_null());
 	js_set(o, "classes", classes(view, p->by_class));
 	js_set(o, "anomalies", anomalies(p->anomalies));
+	js_set(o, "unwinding", json_stacks_unwinding(&p->unwinding));
+	js_set(o, "host_stacks", json_stacks_of(view, &p->host_stacks, false));
 	for (size_t i = 0; i < p->row_count; i++)
 		js_append(rows, row(view, &p->rows[i]));
 	js_set(o, "gpus", rows);
@@ -293,6 +297,8 @@ static void set_lists(json_t *o, const struct view *view, const struct sink_opts
 	js_set(o, "gpus", gpus);
 	js_set(o, "processes", procs);
 	js_set(o, "libraries", libraries);
+	js_set(o, "stacks", json_stacks_list(view));
+	js_set(o, "symbols", json_stacks_symbols(view));
 	js_set(o, "notes", notes);
 }
 
@@ -302,7 +308,7 @@ static void print(struct out *out, const struct view *view, const struct sink_op
 
 	js_set_text(o, "schema", SCHEMA, SIZE_MAX);
 	js_set_text(o, "type", type, SIZE_MAX);
-	js_set(o, "at", moment(view, view->now_ns));
+	js_set(o, "at", sink_json_moment(view, view->now_ns));
 	js_set(o, "end_reason", end_reason(view->end_reason));
 	js_set(o, "session", session(&view->session));
 	js_set_u64(o, "lost", view_lost(view));
@@ -310,6 +316,7 @@ static void print(struct out *out, const struct view *view, const struct sink_op
 	js_set_u64(records, "total", view->records);
 	js_set_u64(records, "unknown", view->records_unknown);
 	js_set_u64(records, "malformed", view->records_malformed);
+	js_set_u64(records, "names_dropped", view->names_dropped);
 	js_set(o, "records", records);
 	js_set(o, "anomalies", anomalies(view->anomalies));
 	set_lists(o, view, opts);

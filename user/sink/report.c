@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/sink.h"
@@ -278,7 +279,7 @@ static void process_anomalies(struct out *out, const struct view_proc *proc)
 }
 
 static void process(struct out *out, const struct view *view, const struct view_proc *proc,
-		    const struct sink_opts *opts)
+		    const struct sink_opts *opts, struct report_numbers *numbers)
 {
 	out_char(out, '\n');
 	process_head(out, view, proc, opts);
@@ -289,8 +290,11 @@ static void process(struct out *out, const struct view *view, const struct view_
 		if (proc->rows[r].gpu >= 0)
 			report_sum(out, view, proc, &proc->rows[r]);
 		row_table(out, view, proc, &proc->rows[r]);
+		report_stacks(out, view, proc, &proc->rows[r].stacks, &proc->rows[r], opts, numbers);
 	}
 	host_table(out, view, proc);
+	report_stacks(out, view, proc, &proc->host_stacks, NULL, opts, numbers);
+	report_unwinding(out, &proc->unwinding);
 	process_anomalies(out, proc);
 }
 
@@ -308,6 +312,7 @@ static void quiet_processes(struct out *out, const struct view *view)
 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
+	struct report_numbers numbers = { .of_stack = xcalloc(view->stack_count, sizeof(*numbers.of_stack)) };
 	struct sink_opts wide = *opts;
 
 	wide.width = 0;
@@ -318,11 +323,12 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 		out_text(out, "\nno process was traced\n");
 	for (size_t i = 0; i < view->proc_count; i++)
 		if (view->procs[i].row_count || view->proc_count == 1)
-			process(out, view, &view->procs[i], opts);
+			process(out, view, &view->procs[i], opts, &numbers);
 	if (view->proc_count > 1)
 		quiet_processes(out, view);
 	out_char(out, '\n');
 	report_warnings(out, view, &wide, "\n");
 	if (!view_lost(view) && !opts->note_count)
 		out_text(out, "nothing was lost\n");
+	free(numbers.of_stack);
 }

@@ -19,4 +19,19 @@ unsigned report_warnings(struct out *out, const struct view *view, const struct 
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
 		const struct view_row *row);
 
+/* The numbers by which a report calls stacks that it has printed: of_stack[] by index in view.stacks, 0: it has
+ * not; the last one given out. */
+struct report_numbers {
+	uint32_t *of_stack;
+	uint32_t last;
+};
+
+/* Who holds the memory of a sum, by owner and by stack; nothing if no stacks were taken. row: whose sum it is,
+ * NULL for host memory. */
+void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
+		   const struct view_stacks *stacks, const struct view_row *row, const struct sink_opts *opts,
+		   struct report_numbers *numbers);
+/* How complete the stacks of a process are. */
+void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
+
 #endif

@@ -20,6 +20,7 @@ struct out;
 struct sink_opts {
 	unsigned width, height;     /* of the terminal; 0: there is none, nothing is cut */
 	bool color;
+	bool full_stacks;           /* all frames, also those that say nothing */
 	const char *const *notes;   /* sentences that belong to the result: recording incomplete, from when */
 	size_t note_count;
 };

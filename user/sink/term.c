@@ -6,6 +6,8 @@
  *
  *     PID  GPU     LIVE     PEAK  PEAK AT PHYSICAL     NVML       RATE COMMAND
  *    4242    0  1.8 GiB  1.9 GiB 10:16:12  2.3 GiB  2.3 GiB  1.5 GiB/s python train.py
+ *
+ * Below it, where there is room and stacks are taken, whose the memory is, over all of that.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,8 +198,9 @@ static size_t collect(const struct view *now, const struct view *previous, unsig
 	return used;
 }
 
-static void table(struct out *out, const struct view *now, const struct view *previous,
-		  const struct sink_opts *opts, unsigned lines)
+/* Returns the lines below its head. */
+static unsigned table(struct out *out, const struct view *now, const struct view *previous,
+		      const struct sink_opts *opts, unsigned lines)
 {
 	struct entry *entries;
 	size_t count = collect(now, previous, lines, &entries);
@@ -218,6 +221,70 @@ static void table(struct out *out, const struct view *now, const struct view *pr
 	if (!count)
 		plain_line(out, opts, "      - no process has used CUDA yet");
 	free(entries);
+	return (unsigned)shown + (shown < count || !count);
+}
+
+/* ---- owners ---- */
+
+#define OWNERS_LEAST 4      /* an empty line, the head, two owners: less is not worth the room */
+
+struct owner {
+	const char *name;
+	uint64_t live, count;
+	int64_t grown;
+};
+
+static int by_live(const void *a, const void *b)
+{
+	const struct owner *p = a, *q = b;
+
+	return p->live != q->live ? (p->live < q->live ? 1 : -1) : strcmp(p->name, q->name);
+}
+
+static void add_owners(struct owner *owners, const struct view_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->owner_count; i++) {
+		struct owner *owner = &owners[stacks->owners[i].owner];
+
+		owner->live += stacks->owners[i].held.live;
+		owner->count += stacks->owners[i].held.live_count;
+		owner->grown += stacks->owners[i].held.grown;
+	}
+}
+
+/* Memory on GPUs of the processes that run. Returns whether any stack was taken. */
+static bool sum_owners(const struct view *view, struct owner *owners)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < view->owner_count; i++)
+		owners[i].name = view->owners[i];
+	for (size_t p = 0; p < view->proc_count; p++) {
+		for (size_t r = 0; r < view->procs[p].row_count && !view->procs[p].exited; r++) {
+			any |= view_has_stacks(&view->procs[p].rows[r].stacks);
+			add_owners(owners, &view->procs[p].rows[r].stacks);
+		}
+	}
+	return any;
+}
+
+static void owner_lines(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned lines)
+{
+	struct owner *owners = xcalloc(view->owner_count, sizeof(*owners));
+	struct out line;
+
+	if (lines < OWNERS_LEAST || !sum_owners(view, owners))
+		goto out;
+	qsort(owners, view->owner_count, sizeof(*owners), by_live);
+	plain_line(out, opts, "%s", "");
+	out_init_mem(&line);
+	out_printf(&line, "%9s%8s%11s  %s", "LIVE", "COUNT", "GROWN", "OWNER");
+	styled_line(out, opts, TEXT_BOLD, &line);
+	for (size_t i = 0; i < view->owner_count && i < lines - 2 && owners[i].live; i++)
+		plain_line(out, opts, "%9s%8s%11s  %s", human_bytes(owners[i].live).s, human_short(owners[i].count).s,
+			   human_signed_bytes(owners[i].grown).s, owners[i].name);
+out:
+	free(owners);
 }
 
 static void frame(struct out *out, const struct view *now, const struct view *previous,
@@ -225,7 +292,7 @@ static void frame(struct out *out, const struct view *now, const struct view *pr
 {
 	struct sink_opts full = *opts;
 	struct out totals, warnings;
-	unsigned lines, total_count, warning_count;
+	unsigned lines, used, total_count, warning_count;
 	char *text;
 
 	full.width = opts->width ? opts->width : TEXT_DEFAULT_WIDTH;
@@ -245,7 +312,8 @@ static void frame(struct out *out, const struct view *now, const struct view *pr
 	free(text);
 	/* The head, the table's head, and the last line, which stays empty: a newline there would scroll. */
 	lines = lines > total_count + warning_count + 3 ? lines - total_count - warning_count - 3 : 0;
-	table(out, now, previous, &full, lines);
+	used = table(out, now, previous, &full, lines);
+	owner_lines(out, now, &full, lines > used ? lines - used : 0);
 	out_text(out, "\033[J");
 }
 

@@ -44,6 +44,9 @@ static void warn_losses(struct warnings *w, const struct view *view)
 	if (view->records_malformed)
 		warn(w, TEXT_RED, "LOST    %s malformed records, not used",
 		     human_count(view->records_malformed).s);
+	if (view->names_dropped)
+		warn(w, TEXT_YELLOW, "note    %s names of stacks were too many to keep",
+		     human_count(view->names_dropped).s);
 	if (view->records_unknown)
 		warn(w, TEXT_YELLOW, "note    %s records of kinds that this version does not know",
 		     human_count(view->records_unknown).s);

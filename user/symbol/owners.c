@@ -293,7 +293,8 @@ int owners_add_standard(struct owners *owners, char *why, size_t why_size)
 	for (size_t i = 0; i < 2; i++) {
 		int err = paths[i][0] ? owners_add_file(owners, paths[i], why, why_size) : -ENOENT;
 
-		if (err && err != -ENOENT && err != -ENOTDIR)
+		/* $HOME may be somebody else's: after sudo, in a service. */
+		if (err && err != -ENOENT && err != -ENOTDIR && (i || err != -EACCES))
 			return err;
 	}
 	why[0] = '\0';
@@ -342,23 +343,31 @@ struct owners_match owners_match(const struct owners *owners, const struct owner
 											       : OWNERS_SKIP };
 }
 
-uint16_t owners_decide(const struct owners_match *matches, size_t count)
+uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t *frame)
 {
 	uint16_t carrier = OWNER_UNKNOWN;
+	size_t decisive = count, ignored;
+
+	if (!frame)
+		frame = &ignored;
 
 	for (size_t i = 0; i < count; i++) {
 		switch ((enum owners_verb)matches[i].verb) {
 		case OWNERS_OWNER:
+			*frame = i;
 			return matches[i].owner;
 		case OWNERS_CARRIER:
 			carrier = matches[i].owner;
+			decisive = i;
 			break;
 		case OWNERS_NOTHING:
+			*frame = carrier ? decisive : i;
 			return carrier ? carrier : OWNER_APPLICATION;
 		case OWNERS_SKIP:
 			break;
 		}
 	}
+	*frame = decisive;
 	return carrier;
 }
 
@@ -369,7 +378,7 @@ uint16_t owners_of(const struct owners *owners, const struct owners_frame *frame
 
 	for (size_t i = 0; i < count; i++)
 		matches[i] = owners_match(owners, &frames[i]);
-	owner = owners_decide(matches, count);
+	owner = owners_decide(matches, count, NULL);
 	free(matches);
 	return owner;
 }

@@ -55,13 +55,14 @@ int owners_add_file(struct owners *owners, const char *path, char *why, size_t w
 int owners_add_builtin(struct owners *owners, char *why, size_t why_size);
 /* What a program that starts up wants, by descending precedence: the user's own file
  * ($XDG_CONFIG_HOME or ~/.config, /gpumemtrace/owners.conf), /etc/gpumemtrace/owners.conf, the built-in
- * rules. A file that is not there is no error. */
+ * rules. A file that is not there is no error; nor is a home that is out of reach. */
 int owners_add_standard(struct owners *owners, char *why, size_t why_size);
 
 /* What the rules say of one frame: slow (hundreds of patterns), so ask once a frame. */
 struct owners_match owners_match(const struct owners *owners, const struct owners_frame *frame);
-/* Decides by the matches of a stack's frames, innermost first. */
-uint16_t owners_decide(const struct owners_match *matches, size_t count);
+/* Decides by the matches of a stack's frames, innermost first. Which frame it was goes to *frame (NULL: nobody
+ * asks); count if none was. */
+uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t *frame);
 /* Both. */
 uint16_t owners_of(const struct owners *owners, const struct owners_frame *frames, size_t count);
 

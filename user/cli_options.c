@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See cli_options.h. */
+#include "cli_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "base/alloc.h"
+#include "cli.h"
+#include "cli_values.h"
+
+#define INTERVAL_MIN_S 0.1
+#define TOP_MAX 100000
+#define RING_BYTES_MIN (64ull << 10)
+#define RING_BYTES_MAX (1ull << 30)   /* libbpf maps the data twice; the map's size is 32 bits */
+
+/* Which commands take an option. */
+#define FOR_TRACE (1u << CLI_TRACE)
+#define FOR_REPLAY (1u << CLI_REPLAY)
+#define FOR_DOCTOR (1u << CLI_DOCTOR)
+#define FOR_LIST (1u << CLI_LIST)
+#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_DOCTOR | FOR_LIST)
+#define FOR_REPORT (FOR_TRACE | FOR_REPLAY)
+
+/* ---- values ---- */
+
+static void add_pid(struct options *options, pid_t pid)
+{
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (options->pids[i] == pid)
+			return;
+	options->pids = xreallocarray(options->pids, options->pid_count + 1, sizeof(pid));
+	options->pids[options->pid_count++] = pid;
+}
+
+static int opt_pid(struct options *options, const char *argument, char **cause)
+{
+	const char *p = argument;
+
+	for (;;) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = isdigit((unsigned char)*p) ? strtol(p, &end, 10) : 0;
+		if (pid <= 0 || errno || pid > INT_MAX || (*end && *end != ','))
+			return cli_wrong(cause, "'%s' is not a process id or a comma-separated list of them",
+				     argument);
+		add_pid(options, (pid_t)pid);
+		if (!*end)
+			return 0;
+		p = end + 1;
+	}
+}
+
+static int opt_duration(struct options *options, const char *argument, char **cause)
+{
+	return cli_seconds("duration", argument, 0.001, &options->duration_ns, cause);
+}
+
+static int opt_interval(struct options *options, const char *argument, char **cause)
+{
+	return cli_seconds("interval", argument, INTERVAL_MIN_S, &options->interval_ns, cause);
+}
+
+static int opt_ring_size(struct options *options, const char *argument, char **cause)
+{
+	uint64_t bytes;
+	int err = cli_size("ring-size", argument, RING_BYTES_MAX, &bytes, cause);
+
+	if (err)
+		return err;
+	options->ring_bytes = RING_BYTES_MIN;
+	while (options->ring_bytes < bytes)
+		options->ring_bytes *= 2;
+	return 0;
+}
+
+static int opt_layers(struct options *options, const char *argument, char **cause)
+{
+	static const struct { const char *name; uint32_t layer; } layers[] = {
+		{ "api", GMT_LAYER_API }, { "kernel", GMT_LAYER_KERNEL }, { "nvml", GMT_LAYER_NVML },
+		{ "framework", GMT_LAYER_FRAMEWORK },
+	};
+	const size_t count = sizeof(layers) / sizeof(layers[0]);
+	uint32_t wanted = 0;
+
+	for (const char *p = argument; *p; p += strcspn(p, ","), p += *p == ',') {
+		size_t n = strcspn(p, ","), i = 0;
+
+		while (i < count && (strlen(layers[i].name) != n || strncmp(layers[i].name, p, n)))
+			i++;
+		if (i == count)
+			return cli_wrong(cause, "--layers takes api, kernel, nvml and framework, not '%s'", argument);
+		wanted |= layers[i].layer;
+	}
+	if (!wanted)
+		return cli_wrong(cause, "--layers needs at least one of api, kernel, nvml and framework");
+	options->layers = wanted;
+	return 0;
+}
+
+static int opt_nvml(struct options *options, const char *argument, char **cause)
+{
+	(void)cause;
+	if (!strcmp(argument, "off"))
+		options->layers &= ~(uint32_t)GMT_LAYER_NVML;
+	else
+		options->nvml_path = argument;
+	return 0;
+}
+
+static int opt_libcuda(struct options *options, const char *argument, char **cause)
+{
+	(void)cause;
+	options->libcuda = xreallocarray(options->libcuda, options->libcuda_count + 1, sizeof(argument));
+	options->libcuda[options->libcuda_count++] = argument;
+	return 0;
+}
+
+static int opt_owners(struct options *options, const char *argument, char **cause)
+{
+	(void)cause;
+	options->owners = xreallocarray(options->owners, options->owners_count + 1, sizeof(argument));
+	options->owners[options->owners_count++] = argument;
+	return 0;
+}
+
+static int opt_top(struct options *options, const char *argument, char **cause)
+{
+	return cli_count("top", argument, 0, TOP_MAX, &options->top, cause);
+}
+
+static int opt_older_than(struct options *options, const char *argument, char **cause)
+{
+	return cli_seconds("older-than", argument, 0.001, &options->older_than_ns, cause);
+}
+
+static int opt_folded_by(struct options *options, const char *argument, char **cause)
+{
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
+		if (!strcmp(argument, view_order_name((enum view_order)order))) {
+			options->folded_by = (enum view_order)order;
+			return 0;
+		}
+	}
+	return cli_wrong(cause, "--folded-by takes live, peak, growth, old or allocated, not '%s'", argument);
+}
+
+static int opt_color(struct options *options, const char *argument, char **cause)
+{
+	static const char *const words[] = { "auto", "always", "never" };   /* enum cli_when */
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(argument, words[i])) {
+			options->color = (enum cli_when)i;
+			return 0;
+		}
+	}
+	return cli_wrong(cause, "--color takes auto, always or never, not '%s'", argument);
+}
+
+/* One function for each option that only sets a member. */
+#define SETTER(option, statement)                                                          \
+	static int opt_##option(struct options *options, const char *argument, char **cause) \
+	{                                                                                  \
+		(void)argument, (void)cause;                                               \
+		statement;                                                                 \
+		return 0;                                                                  \
+	}
+SETTER(all, options->all = true)
+SETTER(output, options->output = argument)
+SETTER(json, options->json = true)
+SETTER(strict, options->strict = true)
+SETTER(no_children, options->no_children = true)
+SETTER(driver_root, options->driver_root = argument)
+SETTER(quiet, options->quiet = true)
+SETTER(verbose, options->verbose++)
+SETTER(live, options->live = CLI_ALWAYS)
+SETTER(no_live, options->live = CLI_NEVER)
+SETTER(folded, options->folded = argument)
+SETTER(full_stacks, options->full_stacks = true)
+SETTER(help, options->command = CLI_HELP)
+SETTER(version, options->command = CLI_VERSION)
+
+/* ---- the table ---- */
+
+const struct cli_option cli_options[] = {
+	{ 'p', "pid", "PID[,PID...]", FOR_TRACE, opt_pid, "trace these processes; may be repeated" },
+	{ 'a', "all", NULL, FOR_TRACE, opt_all, "trace every process that uses CUDA, now or later" },
+	{ 'd', "duration", "SECONDS", FOR_TRACE, opt_duration, "stop after that time (also 5m, 2h)" },
+	{ 'i', "interval", "SECONDS", FOR_TRACE, opt_interval, "time between live views; default 1" },
+	{ 'o', "output", "FILE.gmt", FOR_TRACE, opt_output, "record to a file; - is standard output" },
+	{ 0, "json", NULL, FOR_ALL, opt_json, "print JSON: one line for each live view, one for the report" },
+	{ 0, "strict", NULL, FOR_REPORT, opt_strict, "exit with 5 if any data was lost" },
+	{ 0, "no-children", NULL, FOR_TRACE, opt_no_children, "do not follow children of traced processes" },
+	{ 0, "layers", "LIST", FOR_TRACE, opt_layers, "of api,kernel,nvml,framework: only these" },
+	{ 0, "ring-size", "SIZE", FOR_TRACE, opt_ring_size, "ring buffer, a power of two; default 16M" },
+	{ 0, "nvml", "PATH|off", FOR_TRACE | FOR_DOCTOR, opt_nvml, "the NVML library to load, or none" },
+	{ 0, "libcuda", "PATH", FOR_TRACE | FOR_DOCTOR, opt_libcuda, "probe this library too" },
+	{ 0, "driver-root", "DIR", FOR_TRACE | FOR_DOCTOR, opt_driver_root, "the driver's files are there" },
+	{ 'q', "quiet", NULL, FOR_REPORT, opt_quiet, "no messages but errors, no live view" },
+	{ 'v', "verbose", NULL, FOR_ALL, opt_verbose, "more messages" },
+	{ 0, "live", NULL, FOR_TRACE, opt_live, "the live view also when COMMAND shares the terminal" },
+	{ 0, "no-live", NULL, FOR_TRACE, opt_no_live, "no live view, only the report" },
+	{ 0, "top", "N", FOR_REPORT, opt_top, "stacks of each kind in the report; default 10" },
+	{ 0, "older-than", "SECONDS", FOR_REPORT, opt_older_than, "what counts as never freed; default 60" },
+	{ 0, "full-stacks", NULL, FOR_REPORT, opt_full_stacks, "all frames of the stacks in the report" },
+	{ 0, "owners", "FILE", FOR_REPORT, opt_owners, "rules that say whose memory a stack is" },
+	{ 0, "folded", "FILE", FOR_REPORT, opt_folded, "write folded stacks, for flame graphs; or -" },
+	{ 0, "folded-by", "WHAT", FOR_REPORT, opt_folded_by, "live, peak, growth, old or allocated bytes" },
+	{ 0, "color", "WHEN", FOR_ALL, opt_color, "auto, always or never" },
+	{ 'h', "help", NULL, FOR_ALL, opt_help, "print this" },
+	{ 'V', "version", NULL, FOR_ALL, opt_version, "print the version" },
+};
+
+const size_t cli_option_count = sizeof(cli_options) / sizeof(cli_options[0]);
+_Static_assert(sizeof(cli_options) / sizeof(cli_options[0]) <= CLI_OPTIONS_MAX, "room for all");

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See cli_values.h. */
+#include "cli_values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/out.h"
+#include "exit_codes.h"
+
+#define NS_PER_S 1e9
+#define SECONDS_MAX (366.0 * 86400)
+
+int cli_wrong(char **cause, const char *format, ...)
+{
+	struct out out;
+	va_list args;
+
+	out_init_mem(&out);
+	va_start(args, format);
+	out_vprintf(&out, format, args);
+	va_end(args);
+	free(*cause);
+	*cause = out_take(&out);
+	return GMT_EXIT_USAGE;
+}
+
+int cli_seconds(const char *name, const char *argument, double least, uint64_t *ns, char **cause)
+{
+	char *end;
+	double seconds = strtod(argument, &end);
+
+	if (end == argument || !isfinite(seconds))
+		return cli_wrong(cause, "--%s takes seconds, not '%s'", name, argument);
+	if (!strcmp(end, "m"))
+		seconds *= 60;
+	else if (!strcmp(end, "h"))
+		seconds *= 3600;
+	else if (*end && strcmp(end, "s"))
+		return cli_wrong(cause, "--%s takes seconds (or 5m, 2h), not '%s'", name, argument);
+	if (seconds < least || seconds <= 0)
+		return cli_wrong(cause, "--%s must be at least %g seconds, not '%s'", name, least, argument);
+	if (seconds > SECONDS_MAX)
+		return cli_wrong(cause, "--%s can be a year at most, not '%s'", name, argument);
+	*ns = (uint64_t)(seconds * NS_PER_S);
+	return 0;
+}
+
+int cli_size(const char *name, const char *argument, uint64_t most, uint64_t *bytes, char **cause)
+{
+	static const char units[] = "kmgt";
+	unsigned long long value;
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	value = isdigit((unsigned char)*argument) ? strtoull(argument, &end, 10) : 0;
+	if (!value || errno)
+		return cli_wrong(cause, "--%s takes a size like 16M, not '%s'", name, argument);
+	unit = *end ? strchr(units, tolower((unsigned char)*end)) : NULL;
+	if (unit) {
+		end++;
+		if (__builtin_mul_overflow(value, 1ull << 10 * (unit - units + 1), &value))
+			value = ULLONG_MAX;
+	}
+	if (*end && strcasecmp(end, "b") && (!unit || strcasecmp(end, "ib")))
+		return cli_wrong(cause, "--%s takes a size like 16M, not '%s'", name, argument);
+	if (value > most)
+		return cli_wrong(cause, "--%s can be %lluG at most, not '%s'", name,
+				 (unsigned long long)most >> 30, argument);
+	*bytes = value;
+	return 0;
+}
+
+int cli_count(const char *name, const char *argument, uint32_t least, uint32_t most, uint32_t *count, char **cause)
+{
+	unsigned long value;
+	char *end = NULL;
+
+	errno = 0;
+	value = isdigit((unsigned char)*argument) ? strtoul(argument, &end, 10) : 0;
+	if (!end || *end || errno)
+		return cli_wrong(cause, "--%s takes a number, not '%s'", name, argument);
+	if (value < least || value > most)
+		return cli_wrong(cause, "--%s takes a number from %u to %u, not '%s'", name, least, most, argument);
+	*count = (uint32_t)value;
+	return 0;
+}
