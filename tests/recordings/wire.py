@@ -56,9 +56,15 @@ class Wire:
         for name, body in re.findall(r"struct (gmt_\w+) \{(.*?)\n\};", text, flags=re.S):
             self.structs[name] = self._fields(body)
 
+    @staticmethod
+    def _single(body):
+        """One name a declaration: "__u64 a, b" is "__u64 a; __u64 b"."""
+        return re.sub(r"((?:struct )?\w+) ([^;]*,[^;]*)", lambda m: "; ".join(
+            m[1] + " " + name.strip() for name in m[2].split(",")), body)
+
     def _fields(self, body):
         fields = []
-        for decl in filter(None, (d.strip() for d in body.split(";"))):
+        for decl in filter(None, (d.strip() for d in self._single(body).split(";"))):
             m = re.fullmatch(r"(?:struct )?(\w+) (\w+)(?:\[(\w*)\])?", decl)
             if not m:
                 raise ValueError("wire.h: cannot parse: " + decl)

@@ -144,7 +144,7 @@ int frames_add_stack(struct frames *f, const struct gmt_stack_frames *rec)
 
 	if (!rec->stack_id || rec->count > (rec->hdr.size - sizeof(*rec)) / sizeof(rec->symbols[0]))
 		return -EINVAL;
-	if (f->list_count + rec->count > FRAMES_LIST_MAX) {
+	if (f->list_count + rec->count > FRAMES_LIST_MAX || hash_count(&f->stack_ids) >= FRAMES_IDS_MAX) {
 		f->dropped++;
 		return 0;
 	}

@@ -26,6 +26,7 @@
 /* Far more than programs have: what is beyond is not kept, and counted. */
 #define FRAMES_SYMBOLS_MAX (1u << 20)
 #define FRAMES_STACKS_MAX (1u << 20)
+#define FRAMES_IDS_MAX (1u << 22)    /* stack ids; several may be one stack */
 #define FRAMES_LIST_MAX (1u << 26)   /* frames of all stacks: 256 MiB */
 
 struct frames_symbol {

@@ -165,6 +165,8 @@ static int apply_stack(struct ledger *l, struct process *p, const struct gmt_hdr
 	    rec->reason >= GMT_UNWIND_REASON_COUNT || rec->py_reason >= GMT_PY_REASON_COUNT)
 		return -EINVAL;
 	p = process_get(&l->processes, &l->gpus, hdr);
+	if (hash_count(&l->stack_ends) >= FRAMES_IDS_MAX)
+		return 0;
 	struct stack_end *end = hash_put(&l->stack_ends, rec->id, &is_new);
 
 	if (!is_new)

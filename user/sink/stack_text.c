@@ -123,9 +123,18 @@ static const struct view_symbol *best_python(const struct view *view, const stru
 	return innermost;
 }
 
+/* The frame that its first line shows; VIEW_NO_FRAME: it is Python's, which is worth its place among the others. */
+static uint32_t head_frame(const struct view *view, const struct view_stack *stack)
+{
+	if (best_python(view, stack) || !stack->frame_count)
+		return VIEW_NO_FRAME;
+	return stack->decisive < stack->frame_count ? stack->decisive : 0;
+}
+
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack)
 {
 	const struct view_symbol *s = best_python(view, stack);
+	uint32_t head = head_frame(view, stack);
 
 	if (stack->state == VIEW_STACK_NONE) {
 		out_text(out, "no stack was taken");
@@ -135,8 +144,8 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 		place(out, s);
 		out_char(out, ' ');
 		foreign(out, s->function);
-	} else if (stack->frame_count) {
-		frame(out, symbol_at(view, stack, stack->decisive < stack->frame_count ? stack->decisive : 0));
+	} else if (head != VIEW_NO_FRAME) {
+		frame(out, symbol_at(view, stack, head));
 	} else {
 		out_text(out, "a stack without frames");
 	}
@@ -176,14 +185,19 @@ void stack_text_frames(struct out *out, const struct view *view, const struct vi
 		       int indent)
 {
 	bool *shown = xcalloc(stack->frame_count, sizeof(*shown));
-	uint32_t count = choose(view, stack, all, shown);
+	uint32_t count = choose(view, stack, all, shown), head = head_frame(view, stack);
+	bool is_first = true;
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
 		if (!shown[i])
 			continue;
-		out_pad(out, indent);
-		frame(out, symbol_at(view, stack, i));
-		out_char(out, '\n');
+		/* Right below the line that shows it a frame says nothing new. */
+		if (all || i != head || !is_first) {
+			out_pad(out, indent);
+			frame(out, symbol_at(view, stack, i));
+			out_char(out, '\n');
+		}
+		is_first = false;
 	}
 	if (count < stack->frame_count) {
 		out_pad(out, indent);

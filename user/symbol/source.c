@@ -150,4 +150,3 @@ static int live_debug(const struct modules *modules, const char *build_id, struc
 }
 
 const struct symbol_source symbol_source_live = { live_module, live_debug };
-const struct symbol_source symbol_source_none = { NULL, NULL };

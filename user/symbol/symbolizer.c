@@ -2,7 +2,6 @@
 /* See symbolizer.h. */
 #include "symbol/symbolizer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +151,7 @@ static void read_symbols(struct symbolizer *s, struct file *file, const struct m
 	bool complete = image_section(&file->image, ".symtab", 0) &&
 			(!wants_lines || image_section(&file->image, ".debug_info", 0));
 
-	if (!complete && s->source->open_debug && file->image.build_id[0])
+	if (!complete && file->image.build_id[0])
 		has_debug = !s->source->open_debug(modules, file->image.build_id, &debug);
 	elfsym_read(&file->symbols, &file->image, has_debug ? &debug : NULL);
 	if (wants_lines)
@@ -167,7 +166,7 @@ static void read_symbols(struct symbolizer *s, struct file *file, const struct m
 static void open_file(struct symbolizer *s, struct file *file, const struct modules *modules,
 		      const struct module_map *map)
 {
-	if (file->is_open || !s->source->open_module || file->failed_pid == modules->pid ||
+	if (file->is_open || file->failed_pid == modules->pid ||
 	    modules_of(modules, map)->kind > MODULE_VDSO)
 		return;
 	if (s->source->open_module(modules, map, &file->image)) {
@@ -297,57 +296,10 @@ const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules
 	frames = look_up(s, file, vaddr, is_return, is_vaddr);
 	*slot = frames;
 	count_answer(s, frames);
-	if (s->options.on_new && is_vaddr)
-		s->options.on_new(s->options.arg, module, vaddr, is_return, frames);
 	return frames;
-}
-
-void symbolizer_put(struct symbolizer *s, const struct module *module, uint64_t offset, bool is_return,
-		    const struct symbol_frames *frames)
-{
-	struct file *file = file_of(s, module);
-	struct symbol_frames **slot = hash_put(&file->answers, key_of(offset, is_return, true), NULL);
-
-	if (*slot || !frames->count)
-		return;
-	*slot = new_frames(frames->count);
-	for (size_t i = 0; i < frames->count; i++) {
-		struct symbol_frame *frame = &(*slot)->frames[i];
-
-		*frame = frames->frames[i];
-		frame->function = intern(&s->texts, frame->function);
-		frame->file = intern(&s->texts, frame->file);
-		frame->module = file->name;
-		frame->path = file->path;
-		frame->offset = offset;
-	}
-	count_answer(s, *slot);
 }
 
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *stats)
 {
 	*stats = s->stats;
-}
-
-void symbol_frame_name(const struct symbol_frame *frame, char *out, size_t size)
-{
-	unsigned long long offset = frame->offset;
-
-	if (frame->function)
-		snprintf(out, size, "%s", frame->function);
-	else if (frame->module)
-		snprintf(out, size, "%s+0x%llx", frame->module, offset);
-	else
-		snprintf(out, size, "0x%llx", offset);
-}
-
-void symbol_frame_text(const struct symbol_frame *frame, char *out, size_t size)
-{
-	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
-	size_t used;
-
-	symbol_frame_name(frame, out, size);
-	used = strlen(out);
-	if (frame->file && used < size)
-		snprintf(out + used, size - used, " (%s:%u)", slash ? slash + 1 : frame->file, frame->line);
 }

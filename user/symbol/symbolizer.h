@@ -4,9 +4,6 @@
  * whatever process it is asked for; files are kept open up to a limit, the one asked for longest ago
  * goes first. Looking up may read files for milliseconds: not for the thread that drains the ring.
  *
- * Recordings: on_new hands out every answer once, symbolizer_put() takes it back in a replay, whose source
- * is symbol_source_none. So a replay says what the recording run said, without any of its files.
- *
  * The one invariant: an answer, once given, never changes, and stays good until symbolizer_free().
  * Not for several threads at once.
  */
@@ -41,11 +38,6 @@ struct symbolizer_options {
 	size_t memory_max;      /* for files kept open; 0: SYMBOLIZER_MEMORY */
 	size_t files_max;       /* kept open; 0: SYMBOLIZER_FILES */
 	bool no_lines;          /* functions only: libdw is not used */
-	/* Called for each new answer in a module, before symbolizer_find() returns, unless all that is known is
-	 * an offset in a file that could not be opened; may be NULL. */
-	void (*on_new)(void *arg, const struct module *module, uint64_t offset, bool is_return,
-		       const struct symbol_frames *frames);
-	void *arg;
 };
 
 #define SYMBOLIZER_WIDTH 160
@@ -75,17 +67,6 @@ void symbolizer_free(struct symbolizer *s);
 const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules *modules, uint64_t address,
 					    bool is_return);
 
-/* Answers a question before it is asked; a second answer to the same question is dropped. Texts are copied. The
- * module must be described as in the modules that are asked with: kind, path, device and inode (or, without an
- * inode, the build id). */
-void symbolizer_put(struct symbolizer *s, const struct module *module, uint64_t offset, bool is_return,
-		    const struct symbol_frames *frames);
-
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *stats);
-
-/* "f (file.c:12)", "f", "libx.so+0x1f", "0x7f..": for people, cut to fit. */
-void symbol_frame_text(const struct symbol_frame *frame, char *out, size_t size);
-/* Likewise without file and line: what folded stacks have. */
-void symbol_frame_name(const struct symbol_frame *frame, char *out, size_t size);
 
 #endif
