@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
 #include "base/alloc.h"
@@ -123,6 +124,33 @@ static int opt_libcuda(struct options *options, const char *argument, char **cau
 	return 0;
 }
 
+static int opt_stacks(struct options *options, const char *argument, char **cause)
+{
+	static const char *const words[] = {
+#define X(name, value, text, help) [value] = text,
+		GMT_STACK_MODES(X)
+#undef X
+	};
+
+	for (uint32_t mode = 0; mode < GMT_STACK_MODE_COUNT; mode++) {
+		if (!strcmp(argument, words[mode])) {
+			options->stack_mode = mode;
+			return 0;
+		}
+	}
+	return cli_wrong(cause, "--stacks takes full, native, python, fp or off, not '%s'", argument);
+}
+
+static int opt_stack_depth(struct options *options, const char *argument, char **cause)
+{
+	return cli_count("stack-depth", argument, 1, GMT_UNWIND_FRAMES_MAX, &options->stack_depth, cause);
+}
+
+static int opt_stack_sample(struct options *options, const char *argument, char **cause)
+{
+	return cli_size("stack-sample", argument, UINT64_MAX, &options->stack_sample_bytes, cause);
+}
+
 static int opt_owners(struct options *options, const char *argument, char **cause)
 {
 	(void)cause;
@@ -208,6 +236,9 @@ const struct cli_option cli_options[] = {
 	{ 'v', "verbose", NULL, FOR_ALL, opt_verbose, "more messages" },
 	{ 0, "live", NULL, FOR_TRACE, opt_live, "the live view also when COMMAND shares the terminal" },
 	{ 0, "no-live", NULL, FOR_TRACE, opt_no_live, "no live view, only the report" },
+	{ 0, "stacks", "MODE", FOR_TRACE, opt_stacks, "full, native, python, fp or off; default full" },
+	{ 0, "stack-depth", "N", FOR_TRACE, opt_stack_depth, "native frames of a stack; default 512" },
+	{ 0, "stack-sample", "SIZE", FOR_TRACE, opt_stack_sample, "a stack for every SIZE bytes of a thread only" },
 	{ 0, "top", "N", FOR_REPORT, opt_top, "stacks of each kind in the report; default 10" },
 	{ 0, "older-than", "SECONDS", FOR_REPORT, opt_older_than, "what counts as never freed; default 60" },
 	{ 0, "full-stacks", NULL, FOR_REPORT, opt_full_stacks, "all frames of the stacks in the report" },

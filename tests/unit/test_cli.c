@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 
+#include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
 #include "base/out.h"
@@ -84,7 +85,15 @@ static void test_stack_options(void **state)
 	assert_string_equal(p->options.folded, "x");
 	assert_int_equal(p->options.folded_by, VIEW_BY_GROWN);
 	drop(p);
+	p = parse_ok("-p 1 --stacks native --stack-depth 64 --stack-sample 2M");
+	assert_int_equal(p->options.stack_mode, GMT_STACKS_NATIVE);
+	assert_int_equal(p->options.stack_depth, 64);
+	assert_int_equal(p->options.stack_sample_bytes, 2 << 20);
+	drop(p);
 	p = parse_ok("-p 1");
+	assert_int_equal(p->options.stack_mode, GMT_STACKS_FULL);
+	assert_int_equal(p->options.stack_depth, GMT_STACK_DEPTH_DEFAULT);
+	assert_int_equal(p->options.stack_sample_bytes, 0);
 	assert_int_equal(p->options.top, 10);
 	assert_true(p->options.older_than_ns == 60000000000);
 	assert_int_equal(p->options.folded_by, VIEW_BY_LIVE);
