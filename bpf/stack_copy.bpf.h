@@ -3,6 +3,8 @@
 #ifndef GMT_STACK_COPY_BPF_H
 #define GMT_STACK_COPY_BPF_H
 
+#define STACK_COPY_PAGES (GMT_STACK_COPY_MAX / STACK_PAGE + 1)
+
 /* Whether the walk ended for want of a table that may come yet. A stack that is cut off there is not the
  * same as another one cut off there: none of them gets the other's id. */
 static __always_inline int stack_wants_copy(struct stack_state *s, __u32 reason)
@@ -41,6 +43,7 @@ static __always_inline void stack_copy(struct stack_state *s, const struct stack
 				       __u64 size, __u32 room)
 {
 	struct gmt_stack_copy *copy = bpf_ringbuf_reserve(&ring, sizeof(*copy) + room, 0);
+	__u64 at = 0;
 
 	if (!copy)
 		return;
@@ -49,19 +52,19 @@ static __always_inline void stack_copy(struct stack_state *s, const struct stack
 	copy->pc = start->pc;
 	copy->sp = start->sp;
 	copy->fp = start->fp;
-	copy->count = 0;
-	/* By pages: between a main thread's first frame and its arguments one may never have been used. */
-	for (__u32 at = 0; at + STACK_PAGE <= room; at += STACK_PAGE) {
-		__u64 part = size - at;
+	if (size > room)
+		size = room;
+	/* Page by page: one that was never used (an array in a frame, the gap below a main thread's arguments)
+	 * cannot be read; its words are 0. */
+	for (int page = 0; page < STACK_COPY_PAGES; page++) {
+		__u64 part = STACK_PAGE - ((start->sp + at) & (STACK_PAGE - 1));
 
-		if (at >= size)
+		if (at >= size || at > room - STACK_PAGE)
 			break;
-		if (part > STACK_PAGE)
-			part = STACK_PAGE;
-		if (bpf_probe_read_user((char *)copy->words + at, part, (void *)(start->sp + at)))
-			break;
-		copy->count = (at + part) / 8;
+		bpf_probe_read_user((char *)copy->words + at, part, (void *)(start->sp + at));
+		at += part;
 	}
+	copy->count = (at < size ? at : size) / 8;
 	stack_copy_returns(copy, room);
 	/* Now: a process that has only begun may end soon, and what it maps is not known yet. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
@@ -73,7 +76,7 @@ static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const s
 	__u32 id = stack_new_id();
 
 	s->copies++;
-	if (size <= GMT_STACK_COPY_SMALL)
+	if (size <= GMT_STACK_COPY_SMALL - STACK_PAGE)
 		stack_copy(s, start, id, size, GMT_STACK_COPY_SMALL);
 	else if (size < 1ULL << 40) /* else its end is not known */
 		stack_copy(s, start, id, size, GMT_STACK_COPY_MAX);

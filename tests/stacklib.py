@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "rec
 import recfile  # noqa: E402
 
 CALL, RM_ALLOC, STACK, SYMBOL, STACK_FRAMES = 1, 2, 14, 0x8008, 0x8009
-PYTHON = 1 << 60
+EVAL, PYTHON = 1 << 62, 1 << 60
 REASONS = ("not ended", "root", "zero", "depth", "no mapping", "no table", "no row", "unsupported", "fp lost",
            "fault", "outside", "misaligned", "no progress", "trampoline", "bad table", "not walked")
 COMPLETE = {"root", "zero"}
@@ -38,6 +38,7 @@ class Stack:
         self.words = struct.unpack_from(f"<{count}Q", record, 32)
         self.reason = REASONS[reason]
         self.is_complete = self.reason in COMPLETE
+        self.runs_python = any(word & (EVAL | PYTHON) for word in self.words)
         self.frames = None          # of Symbol, innermost first; None: not named
 
 

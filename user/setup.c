@@ -26,6 +26,7 @@
 #include "live/ring.h"
 #include "live/roster.h"
 #include "live/stacking.h"
+#include "live/tables.h"
 #include "live/target.h"
 #include "live/watch.h"
 #include "source/recorder.h"
@@ -326,6 +327,15 @@ static int close_recording(struct session *session, char *note, size_t note_size
 	return err;
 }
 
+static void tell_tables(struct session *session)
+{
+	struct tables_stats stats;
+
+	stacking_stats(session->stacking, &stats);
+	session_warn(session, "unwinding tables: %u libraries, %.1f MiB, %.0f ms (%u from the cache); %u without",
+		     stats.modules, stats.bytes / 1048576.0, stats.build_ns / 1e6, stats.cache_hits, stats.failed);
+}
+
 int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
@@ -334,6 +344,8 @@ int session_finish(struct session *session)
 	uint64_t lost = 0;
 	int err;
 
+	if (options->verbose)
+		tell_tables(session);
 	stacking_free(session->stacking);
 	session->stacking = NULL;
 	attach_close(session->attach);

@@ -220,6 +220,17 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 	pthread_mutex_unlock(&stacking->lock);
 }
 
+void stacking_stats(struct stacking *stacking, struct tables_stats *stats)
+{
+	*stats = (struct tables_stats){ 0 };
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	if (!stacking->is_busy)
+		stackwork_stats(stacking->stackwork, stats);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
 void stacking_collect(struct stacking *stacking, struct stream *stream)
 {
 	struct records out;

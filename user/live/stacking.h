@@ -43,6 +43,10 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record);
 /* Puts the names that were found since into the stream. */
 void stacking_collect(struct stacking *stacking, struct stream *stream);
 
+/* What the unwinding tables took, after stacking_finish() or at any other quiet moment. */
+struct tables_stats;
+void stacking_stats(struct stacking *stacking, struct tables_stats *stats);
+
 /* Waits until all stacks are named, but not longer than this; what is still missing is left out. Until then
  * the processes should be there: Python's names are read from them. */
 void stacking_finish(struct stacking *stacking, struct stream *stream, uint64_t timeout_ns);

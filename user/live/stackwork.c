@@ -300,6 +300,11 @@ void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due du
 		worked->due = due;
 }
 
+void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
+{
+	tables_stats(work->tables, stats);
+}
+
 size_t stackwork_waiting(const struct stackwork *work)
 {
 	return work->waiting;

@@ -16,6 +16,7 @@
 #include "live/naming.h"
 #include "live/records.h"
 #include "live/stacking.h"
+#include "live/tables.h"
 
 struct stackwork;
 
@@ -37,6 +38,8 @@ void stackwork_take(struct stackwork *work, const struct records *records);
 
 /* Does a part of what is due, up to one table. Returns for how long nothing is, in nanoseconds. */
 uint64_t stackwork_step(struct stackwork *work);
+
+void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
 
 /* How many stacks wait for tables. */
 size_t stackwork_waiting(const struct stackwork *work);
