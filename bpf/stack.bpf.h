@@ -211,8 +211,13 @@ static __noinline __u32 stack_take(struct stack_start *start)
 	}
 	if (!stack_is_sampled(s, start->bytes))
 		return 0;
-	if (!stack_find_space(s) || gmt.config.stack_mode == GMT_STACKS_POINTERS ||
+	/* Known when the program is loaded: what follows is not there for kernels that lack it. */
+	if (gmt.config.stack_mode == GMT_STACKS_POINTERS ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		stack_walk_pointers(s);
+		return stack_id(s);
+	}
+	if (!stack_find_space(s)) {
 		stack_walk_pointers(s);
 		return stack_wants_copy(s, GMT_UNWIND_END_NOT_WALKED) ? stack_send_with_copy(s, start) :
 									stack_id(s);

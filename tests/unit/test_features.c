@@ -37,7 +37,8 @@ static void kernels(void **state)
 	(void)state;
 	kernel("4.18.0-553.el8_10.x86_64", FEATURE_MISSING);
 	kernel("5.10.239-amd64", FEATURE_MISSING);
-	kernel("5.11.0", FEATURE_OK);
+	kernel("5.14.0", FEATURE_MISSING);
+	kernel("5.15.0", FEATURE_OK);
 	kernel("5.15.0-1080-aws", FEATURE_OK);
 	kernel("6.5.13", FEATURE_OK);
 	kernel("6.6.0", FEATURE_OK);

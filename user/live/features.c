@@ -2,6 +2,7 @@
 /* See features.h. One function a check; the table at the end is the order they are shown in. */
 #include "live/features.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/bpf.h>
@@ -68,11 +69,11 @@ void features_judge_kernel(struct feature *feature, const char *release)
 		return;
 	}
 	version = KERNEL(a, b, c);
-	if (version < KERNEL(5, 11, 0)) {
-		/* BPF_MAP_TYPE_TASK_STORAGE for tracing programs: 5.11 */
-		say(feature, FEATURE_MISSING, "%s is too old: 5.11 is the oldest with all that is used",
+	if (version < KERNEL(5, 15, 0)) {
+		/* bpf_task_pt_regs(): 5.15; BPF_MAP_TYPE_TASK_STORAGE for tracing programs: 5.11 */
+		say(feature, FEATURE_MISSING, "%s is too old: 5.15 is the oldest with all that is used",
 		    release);
-		advise(feature, "Boot a kernel of 5.11 or newer; 6.6 or newer attaches fastest");
+		advise(feature, "Boot a kernel of 5.15 or newer; 6.6 or newer attaches fastest");
 	} else if (version >= KERNEL(6, 11, 0) && version < KERNEL(6, 13, 3) &&
 		   !(a == 6 && b == 12 && c >= 14)) {
 		/* uretprobe(2) met seccomp filters until cf6cb56ef244 ("seccomp: passthrough uretprobe
@@ -175,7 +176,7 @@ void features_judge_bpf(struct feature *feature, int err)
 		advise(feature, "Run it with sudo; if it is root already, a container's seccomp filter or a "
 				"security module refuses bpf(2): use --privileged");
 	else if (err == EINVAL)
-		advise(feature, "Boot a kernel of 5.11 or newer");
+		advise(feature, "Boot a kernel of 5.15 or newer");
 	else if (err == ENOSYS)
 		advise(feature, "Boot a kernel built with CONFIG_BPF_SYSCALL=y");
 	else
@@ -297,6 +298,18 @@ static void check_memlock(struct feature *feature, const struct features_where *
 	else
 		say(feature, FEATURE_OK, "%llu KiB (BPF maps are not counted against it from 5.11 on)",
 		    (unsigned long long)limit.rlim_cur / 1024);
+}
+
+/* bpf_loop() walks a stack, bpf_find_vma() says where it ends: both are of Linux 5.17. */
+static void check_stacks(struct feature *feature, const struct features_where *where)
+{
+	(void)where;
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1) {
+		say(feature, FEATURE_OK, "walked in the kernel, native and Python frames");
+		return;
+	}
+	say(feature, FEATURE_WARN, "the kernel has no bpf_loop(), or may not be asked: most will be incomplete");
+	advise(feature, "Boot a kernel of 5.17 or newer for stacks with all their frames");
 }
 
 /* ---- NVIDIA ---- */
@@ -424,6 +437,7 @@ static const struct check {
 	{ "lockdown", check_lockdown, true },
 	{ "BPF", check_bpf, true },
 	{ "BPF JIT", check_jit, false },
+	{ "stacks", check_stacks, false },
 	{ "mapping events", check_watch, false },
 	{ "tracefs", check_tracefs, false },
 	{ "sysctls", check_sysctls, false },
