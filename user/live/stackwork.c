@@ -191,6 +191,18 @@ static bool wants_tables(const struct stackwork *work, const struct gmt_stack *s
 }
 
 
+/* Whether a frame lies in code that was mapped since. */
+static bool is_beyond(const struct space *space, const struct gmt_stack *stack)
+{
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (stack->words[i] & GMT_FRAME_PYTHON)
+			i++;
+		else if (!modules_find(&space->modules, (stack->words[i] & GMT_FRAME_PC_MASK) - 1))
+			return true;
+	}
+	return false;
+}
+
 static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 {
 	struct worked *worked = process_of(work, stack->hdr.tgid, true);
@@ -201,6 +213,8 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 	else if (!space->is_gone && kill((pid_t)stack->hdr.tgid, 0) && errno == ESRCH)
 		lose_process(worked);
 	if (!wants_tables(work, stack)) {
+		if (!space->is_gone && is_beyond(space, stack) && stream_now_ns() - worked->read_ns > read_period(worked))
+			read_process(work, worked);
 		naming_stack(work->naming, space, stack);
 		return;
 	}
