@@ -213,7 +213,8 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 	else if (!space->is_gone && kill((pid_t)stack->hdr.tgid, 0) && errno == ESRCH)
 		lose_process(worked);
 	if (!wants_tables(work, stack)) {
-		if (!space->is_gone && is_beyond(space, stack) && stream_now_ns() - worked->read_ns > read_period(worked))
+		if (!space->is_gone && is_beyond(space, stack) &&
+		    stream_now_ns() - worked->read_ns > read_period(worked))
 			read_process(work, worked);
 		naming_stack(work->naming, space, stack);
 		return;
