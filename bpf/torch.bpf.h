@@ -4,10 +4,20 @@
  * size_t total_allocated, size_t total_reserved, Device device), profiler or not.
  *
  * Entry only: C++ exceptions may cross the function, and a return probe would end the process then. It is
- * called up to 200,000 times a second inside the allocator's lock, so nothing is done that need not be.
+ * called up to 200,000 times a second inside the allocator's lock, so nothing is done that need not be:
+ * stacks only where they are asked for, and of blocks that are given out.
  */
 #ifndef GMT_TORCH_BPF_H
 #define GMT_TORCH_BPF_H
+
+static __always_inline __u32 torch_stack(struct pt_regs *ctx, __u64 bytes)
+{
+	struct stack_start start = {
+		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .bytes = bytes,
+	};
+
+	return stack_take(&start);
+}
 
 SEC("uprobe")
 int torch_memory(struct pt_regs *ctx)
@@ -24,6 +34,8 @@ int torch_memory(struct pt_regs *ctx)
 	rec.total_reserved = PT_REGS_PARM4(ctx);
 	rec.device_type = GMT_C10_CUDA;
 	rec.device_index = device >> 8;
+	if (gmt.config.block_stacks && gmt.config.stack_mode && rec.delta > 0)
+		rec.stack_id = torch_stack(ctx, rec.delta);
 	SEND(rec, FW_MEM);
 	return 0;
 }

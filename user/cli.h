@@ -55,6 +55,7 @@ struct options {
 	uint32_t stack_mode;      /* enum gmt_stack_mode */
 	uint32_t stack_depth;     /* native frames */
 	uint64_t stack_sample_bytes; /* 0: a stack for each call */
+	bool block_stacks;        /* of PyTorch's blocks, too */
 	const char *driver_root;  /* NULL: this machine's */
 	const char *nvml_path;    /* NULL: the usual places */
 	const char **libcuda;     /* further libraries to probe */

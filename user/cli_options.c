@@ -211,6 +211,7 @@ SETTER(quiet, options->quiet = true)
 SETTER(verbose, options->verbose++)
 SETTER(live, options->live = CLI_ALWAYS)
 SETTER(no_live, options->live = CLI_NEVER)
+SETTER(block_stacks, options->block_stacks = true)
 SETTER(folded, options->folded = argument)
 SETTER(full_stacks, options->full_stacks = true)
 SETTER(help, options->command = CLI_HELP)
@@ -239,6 +240,7 @@ const struct cli_option cli_options[] = {
 	{ 0, "stacks", "MODE", FOR_TRACE, opt_stacks, "full, native, python, fp or off; default full" },
 	{ 0, "stack-depth", "N", FOR_TRACE, opt_stack_depth, "native frames of a stack; default 512" },
 	{ 0, "stack-sample", "SIZE", FOR_TRACE, opt_stack_sample, "a stack for every SIZE bytes of a thread only" },
+	{ 0, "block-stacks", NULL, FOR_TRACE, opt_block_stacks, "stacks of PyTorch's blocks (tensors), too" },
 	{ 0, "top", "N", FOR_REPORT, opt_top, "stacks of each kind in the report; default 10" },
 	{ 0, "older-than", "SECONDS", FOR_REPORT, opt_older_than, "what counts as never freed; default 60" },
 	{ 0, "full-stacks", NULL, FOR_REPORT, opt_full_stacks, "all frames of the stacks in the report" },

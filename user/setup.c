@@ -139,6 +139,7 @@ static int open_attach(struct session *session)
 			.stack_mode = options->stack_mode,
 			.stack_depth = options->stack_depth,
 			.stack_sample_bytes = options->stack_sample_bytes,
+			.block_stacks = options->block_stacks,
 		},
 		.ring_bytes = options->ring_bytes,
 		.verbose = options->verbose > 0,

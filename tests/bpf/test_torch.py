@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """PyTorch's caching allocator by its reports: a workload with a stand-in libc10, whose own statistics are the truth."""
 import os
+import time
 
 import lib
 from lib import C10, C10_ENDBR, GPU_A, GPU_B, Target, Tool, check, equal, process_of, row_of
@@ -100,6 +101,27 @@ def attached_late():
     equal(probed(report, C10)["probes"], 1, "probes")
 
 
+def block_stacks():
+    """--block-stacks: who allocated each block; what lives adds up to the blocks, and so does the peak"""
+    target = Target("torch", C10, hold="loaded")
+    target.wait("loaded")
+    tool = Tool("-p", str(target.pid), "--block-stacks").ready()
+    time.sleep(0.5)                # for the tables: without them a burst of so many is not walked
+    target.go()
+    target.finish()
+    process = process_of(tool.report(), target.pid)
+    for uuid in (GPU_A, GPU_B):
+        t = row_of(process, uuid)["torch"]
+        owners = {o["owner"]: o for o in t["stacks"]["owners"]}
+        equal(t["stacks"]["live_bytes"], t["blocks"]["live_bytes"], "live bytes by stack")
+        check("(without a stack)" not in owners, "blocks without a stack", owners)
+        equal(sum(o["allocs"] for o in owners.values()), t["blocks"]["allocs"], "allocations by owner")
+        equal(sum(o["frees"] for o in owners.values()), t["blocks"]["frees"], "frees by owner")
+        equal(sum(o["at_peak_bytes"] for o in owners.values()), t["stacks"]["peak_bytes"], "at the peak")
+        check(t["stacks"]["stack_count"] > 1, "stacks", t["stacks"]["stack_count"])
+    check(process["unwinding"]["stacks"] == process["unwinding"]["complete"], "incomplete", process["unwinding"])
+
+
 def two_names():
     """a libc10 on overlayfs whose lower file is probed as well, without a build id to tell: no block counts twice"""
     work = lib.folder()
@@ -181,4 +203,5 @@ def alone():
 
 
 if __name__ == "__main__":
-    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, two_names, in_a_container, switched_off, alone)
+    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, block_stacks, two_names, in_a_container,
+             switched_off, alone)

@@ -68,15 +68,21 @@ static int mark_at(const struct process *p, uint64_t ts_ns)
 	return mark < MARK_MAX ? mark : MARK_MAX;
 }
 
+static void mark_all(struct process *p, unsigned int mark)
+{
+	account_mark(&p->account, mark);
+	torch_mark(p->torch, mark);
+}
+
 void process_mark(struct process *p, uint64_t ts_ns)
 {
 	int mark = mark_at(p, ts_ns);
 
 	/* Of several that have passed without a record in between the last two are asked for. */
 	if (mark - 1 > p->mark)
-		account_mark(&p->account, (unsigned int)(mark - 1) % STACKS_MARKS);
+		mark_all(p, (unsigned int)(mark - 1) % STACKS_MARKS);
 	if (mark > p->mark)
-		account_mark(&p->account, (unsigned int)mark % STACKS_MARKS);
+		mark_all(p, (unsigned int)mark % STACKS_MARKS);
 	p->mark = mark;
 	p->next_mark_ns = mark < MARK_MAX ? p->attach_ts_ns + (MARK_UNIT_NS << (mark + 1)) : UINT64_MAX;
 }

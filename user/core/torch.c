@@ -19,8 +19,10 @@ static struct torch_device *device_of(struct process *p, unsigned int ordinal)
 		t = p->torch = xcalloc(1, sizeof(*t));
 	if (ordinal >= t->count) {
 		t->devices = xreallocarray(t->devices, ordinal + 1, sizeof(*t->devices));
-		for (; t->count <= ordinal; t->count++)
+		for (; t->count <= ordinal; t->count++) {
 			t->devices[t->count] = (struct torch_device){ 0 };
+			stacks_init(&t->devices[t->count].stacks);
+		}
 	}
 	return &t->devices[ordinal];
 }
@@ -153,6 +155,7 @@ static void remove_block(struct torch *t, uint64_t base)
 		return;
 	t->devices[block.gpu].blocks--;
 	t->devices[block.gpu].block_bytes -= block.length;
+	stacks_remove(&t->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
 }
 
 static void add_block(struct process *p, struct torch_device *d, const struct gmt_fw_mem *rec)
@@ -175,6 +178,7 @@ static void add_block(struct process *p, struct torch_device *d, const struct gm
 		return; /* not an address */
 	d->blocks++;
 	d->block_bytes += block.length;
+	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
 	cover(p, d, rec->device_index, &block);
 }
 
@@ -301,6 +305,7 @@ void torch_drop(struct torch *t)
 		d->blocks = d->block_bytes = d->segments = d->segment_bytes = d->mapped_bytes = 0;
 		d->off = 0;
 		d->seen = false;
+		stacks_drop(&d->stacks);
 	}
 }
 
@@ -309,12 +314,26 @@ void torch_free(struct torch *t)
 	if (!t)
 		return;
 	forget(t);
+	for (unsigned int i = 0; i < t->count; i++)
+		stacks_fini(&t->devices[i].stacks);
 	free(t->devices);
 	free(t);
 }
 
+void torch_mark(struct torch *t, unsigned int mark)
+{
+	for (unsigned int i = 0; t && i < t->count; i++)
+		stacks_mark(&t->devices[i].stacks, mark);
+}
+
 uint64_t torch_bytes(const struct torch *t)
 {
-	return t ? sizeof(*t) + t->count * sizeof(*t->devices) + rangemap_bytes(&t->blocks) +
-			   rangemap_bytes(&t->segments) : 0;
+	uint64_t bytes;
+
+	if (!t)
+		return 0;
+	bytes = sizeof(*t) + t->count * sizeof(*t->devices) + rangemap_bytes(&t->blocks) + rangemap_bytes(&t->segments);
+	for (unsigned int i = 0; i < t->count; i++)
+		bytes += stacks_bytes(&t->devices[i].stacks);
+	return bytes;
 }

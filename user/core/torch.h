@@ -16,6 +16,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/rangemap.h"
+#include "core/stacks.h"
 #include "core/view.h"
 
 struct process;
@@ -42,6 +43,7 @@ struct torch_device {
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
 	int64_t off;             /* what PyTorch says it holds, less its segments, when that was compared last */
 	struct torch_gaps at_end;
+	struct stacks stacks;    /* blocks, by who asked for them */
 };
 
 /* The segment that a release in flight has taken: put back if that fails. */
@@ -69,6 +71,12 @@ void torch_follow(struct event *e);
 void torch_end(struct torch *t);
 void torch_drop(struct torch *t);
 void torch_free(struct torch *t);   /* NULL is fine, here and above */
+
+/* stacks_mark() of all; t may be NULL. */
+void torch_mark(struct torch *t, unsigned int mark);
+
+/* The blocks by stack of the device in a row of the account; NULL: there is none. */
+const struct stacks *torch_stacks(const struct torch *t, unsigned int row);
 
 uint64_t torch_bytes(const struct torch *t);
 

@@ -68,6 +68,15 @@ static enum gmt_torch_backend backend(uint64_t segment_bytes, uint64_t mapped_by
 	return mapped_bytes == segment_bytes ? GMT_TORCH_EXPANDABLE : GMT_TORCH_MIXED;
 }
 
+/* Several devices are in one row only where nobody knows which GPU they are: then it is the first one's. */
+const struct stacks *torch_stacks(const struct torch *t, unsigned int row)
+{
+	for (unsigned int i = 0; t && i < t->count; i++)
+		if (t->devices[i].row == row && (t->devices[i].allocs | t->devices[i].frees))
+			return &t->devices[i].stacks;
+	return NULL;
+}
+
 static void add_level(struct view_level *sum, const struct view_level *level)
 {
 	sum->live += level->live;

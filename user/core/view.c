@@ -171,8 +171,13 @@ struct moment {
 static void fill_row_stacks(struct maker *m, const struct process *p, unsigned int row, const struct moment *moment,
 			    struct view_row *out)
 {
+	const struct stacks *blocks = torch_stacks(p->torch, row);
+
 	by_stack_fill(&m->by_stack, &p->account.rows[row].stacks, moment->ages, row, moment->since, &out->stacks);
 	out->stacks.since_ns = moment->since_ns;
+	if (blocks)
+		by_stack_fill(&m->by_stack, blocks, NULL, row, moment->since, &out->torch.stacks);
+	out->torch.stacks.since_ns = moment->since_ns;
 	if (out->has_physical)
 		out->stacks.unexplained = (int64_t)(out->physical.live - out->stacks.live);
 }
@@ -284,8 +289,10 @@ void view_build(const struct ledger *l, const struct view_request *request, stru
 void view_free(struct view *view)
 {
 	for (size_t i = 0; i < view->proc_count; i++) {
-		for (size_t r = 0; r < view->procs[i].row_count; r++)
+		for (size_t r = 0; r < view->procs[i].row_count; r++) {
 			by_stack_free(&view->procs[i].rows[r].stacks);
+			by_stack_free(&view->procs[i].rows[r].torch.stacks);
+		}
 		by_stack_free(&view->procs[i].host_stacks);
 		free(view->procs[i].rows);
 	}

@@ -114,6 +114,7 @@ struct view_torch {
 	uint64_t segments, segment_bytes; /* driver allocations in which its blocks were seen */
 	bool gap_known;                /* all blocks and segments are known */
 	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */
+	struct view_stacks stacks;     /* of the blocks; of those from before the attach nothing is known */
 };
 
 #define VIEW_GPU_UNKNOWN (-1)

@@ -137,6 +137,24 @@ static void place_module(struct space *space, uint32_t module, const struct imag
 	}
 }
 
+void space_lose(struct space *space)
+{
+	space->is_gone = true;
+	if (space->shares_mounts)
+		space->modules.pid = 0;
+}
+
+/* A zombie still has its pid, but nothing mapped and no root. */
+bool space_is_lost(struct space *space)
+{
+	char root[32];
+
+	snprintf(root, sizeof(root), "/proc/%u/root", space->tgid);
+	if (!space->is_gone && access(root, F_OK) && errno == ENOENT)
+		space_lose(space);
+	return space->is_gone;
+}
+
 /* The first mapping of a module: what its file is opened by. */
 static const struct module_map *map_of(const struct space *space, uint32_t module)
 {
@@ -146,11 +164,15 @@ static const struct module_map *map_of(const struct space *space, uint32_t modul
 	return NULL;
 }
 
-static bool open_module(const struct space *space, uint32_t module, struct image *image)
+static bool open_module(struct space *space, uint32_t module, struct image *image)
 {
 	const struct module_map *map = map_of(space, module);
 
-	return map && !symbol_source_live.open_module(&space->modules, map, image);
+	if (map && !symbol_source_live.open_module(&space->modules, map, image))
+		return true;
+	/* It may have ended since its mappings were read. */
+	return map && !space->is_gone && space_is_lost(space) &&
+	       !symbol_source_live.open_module(&space->modules, map, image);
 }
 
 static void look_up(struct space *space, uint32_t i, const struct tables *tables)

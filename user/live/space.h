@@ -64,6 +64,11 @@ void space_build_one(struct space *space, struct tables *tables);
 /* Tells BPF. 0 or -errno; -ENOSPC: too many processes. */
 int space_publish(struct space *space, struct space_maps *maps);
 
+/* The process has ended: its files are opened by their paths from now on, where these are the same for us. */
+void space_lose(struct space *space);
+/* The same, if it has; whether it has. */
+bool space_is_lost(struct space *space);
+
 /* The process has ended, or runs another program: BPF forgets it. */
 void space_withdraw(struct space *space, struct space_maps *maps);
 

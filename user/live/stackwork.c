@@ -2,8 +2,6 @@
 /* See stackwork.h. */
 #include "live/stackwork.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -27,6 +25,7 @@ struct worked {
 	uint64_t read_ns;            /* ... and last */
 	uint64_t published_ns;
 	bool is_stale;               /* BPF does not know all tables that there are */
+	bool has_ended;              /* it is kept for the stacks that wait */
 	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
 	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
 };
@@ -42,14 +41,18 @@ struct stackwork {
 	size_t waiting;              /* stacks */
 };
 
+static void forget(struct stackwork *work, uint32_t tgid);
+
 static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool make)
 {
 	struct worked **slot = hash_get(&work->processes, tgid), *worked;
 
-	if (slot)
+	if (slot && !(make && (*slot)->has_ended))
 		return *slot;
 	if (!make)
 		return NULL;
+	if (slot) /* its pid was given out again */
+		forget(work, tgid);
 	worked = xcalloc(1, sizeof(*worked));
 	space_init(&worked->space, tgid, work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
 	worked->due = DUE_NOW;
@@ -147,13 +150,25 @@ static void publish(struct stackwork *work, struct worked *worked, uint64_t now_
 	worked->is_stale = false;
 }
 
-/* It has ended. Its files can still be opened by their paths, if these are the same for us. */
 static void lose_process(struct worked *worked)
 {
-	worked->space.is_gone = true;
+	space_lose(&worked->space);
 	worked->due = DUE_NOT;
-	if (worked->space.shares_mounts)
-		worked->space.modules.pid = 0;
+	worked->is_stale = false;
+}
+
+static void end_process(struct stackwork *work, uint32_t tgid)
+{
+	struct worked *worked = process_of(work, tgid, false);
+
+	if (!worked)
+		return;
+	lose_process(worked);
+	worked->has_ended = true;
+	if (!worked->waiting_ns)
+		forget(work, tgid);
+	else
+		space_withdraw(&worked->space, &work->maps);
 }
 
 static uint64_t read_period(const struct worked *worked)
@@ -210,7 +225,7 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 
 	if (!space->modules.map_count && !space->is_gone)
 		read_process(work, worked);
-	else if (!space->is_gone && kill((pid_t)stack->hdr.tgid, 0) && errno == ESRCH)
+	else if (!space->is_gone && space_is_lost(space))
 		lose_process(worked);
 	if (!wants_tables(work, stack)) {
 		if (!space->is_gone && is_beyond(space, stack) &&
@@ -255,7 +270,7 @@ static void take_record(struct stackwork *work, const struct gmt_hdr *hdr)
 		keep_copy(work, (const void *)hdr);
 		break;
 	case GMT_KIND_PROC_EXIT:
-		forget(work, hdr->tgid);
+		end_process(work, hdr->tgid);
 		break;
 	case GMT_KIND_PROC_EXEC:
 		start_program(work, hdr);
@@ -273,38 +288,61 @@ void stackwork_take(struct stackwork *work, const struct records *records)
 	}
 }
 
+/* Reads it if that is due. Returns for how long it is not. */
+static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
+{
+	uint64_t now_ns = stream_now_ns(), due_ns = worked->read_ns + read_period(worked);
+
+	if (!worked->due || worked->space.is_gone)
+		return IDLE_NS;
+	if (worked->due == DUE_SOON && due_ns > now_ns)
+		return due_ns - now_ns < IDLE_NS ? due_ns - now_ns : IDLE_NS;
+	read_process(work, worked);
+	return worked->due ? read_period(worked) : IDLE_NS;
+}
+
+/* Builds a table, tells BPF, names what has waited for it. */
+static void build_and_tell(struct stackwork *work, struct worked *worked)
+{
+	struct space *space = &worked->space;
+	uint64_t now_ns;
+
+	if (space->pending) {
+		space_build_one(space, work->tables);
+		worked->is_stale = !space->is_gone;
+	}
+	now_ns = stream_now_ns();
+	if (worked->is_stale && (!space->pending || now_ns - worked->published_ns >= PUBLISH_PERIOD_NS))
+		publish(work, worked, now_ns);
+	if (worked->waiting_ns && !space->pending && (space->is_gone || worked->read_ns > worked->waiting_ns))
+		name_waiting(work, worked);
+}
+
 uint64_t stackwork_step(struct stackwork *work)
 {
-	uint64_t now_ns = stream_now_ns(), wait_ns = IDLE_NS;
-	bool has_built = false;
+	struct worked *busy = NULL, *ended = NULL;
+	uint64_t wait_ns = IDLE_NS;
 	size_t pos = 0;
 	void *value;
 
 	while (hash_next(&work->processes, &pos, NULL, &value)) {
 		struct worked *worked = *(struct worked **)value;
+		uint64_t idle_ns = read_if_due(work, worked);
 
-		if (worked->due && !worked->space.is_gone) {
-			uint64_t due_ns = worked->read_ns + read_period(worked);
-
-			if (due_ns <= now_ns || worked->due == DUE_NOW)
-				read_process(work, worked);
-			else if (due_ns - now_ns < wait_ns)
-				wait_ns = due_ns - now_ns;
-		}
-		if (worked->space.pending && !has_built) {
-			space_build_one(&worked->space, work->tables);
-			has_built = worked->is_stale = true;
-			now_ns = stream_now_ns();
-		}
-		if (worked->is_stale && !worked->space.is_gone &&
-		    (!worked->space.pending || now_ns - worked->published_ns >= PUBLISH_PERIOD_NS))
-			publish(work, worked, now_ns);
-		if (worked->space.pending || worked->is_stale)
-			wait_ns = 0;
-		else if (worked->waiting_ns && (worked->space.is_gone || worked->read_ns > worked->waiting_ns))
-			name_waiting(work, worked);
+		if (idle_ns < wait_ns)
+			wait_ns = idle_ns;
+		if (worked->space.pending)
+			busy = busy ? busy : worked; /* one table at a time */
+		else
+			build_and_tell(work, worked);
+		if (worked->has_ended && !worked->waiting_ns)
+			ended = worked;
 	}
-	return wait_ns;
+	if (busy)
+		build_and_tell(work, busy);
+	if (ended)
+		forget(work, ended->space.tgid);
+	return busy || ended ? 0 : wait_ns;
 }
 
 void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due due)
