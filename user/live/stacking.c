@@ -40,9 +40,17 @@ static void put_out(void *arg, const void *record, size_t size)
 	pthread_mutex_unlock(&stacking->lock);
 }
 
-/* Moves the marks of the other thread over. */
-static void take_marks(struct stacking *stacking)
+struct mark {
+	uint32_t tgid;
+	enum stackwork_due due;
+};
+
+/* Takes the marks of the other thread: an array, to be freed, which ends with a tgid 0. They are acted on
+ * without the lock, as that may put records out. */
+static struct mark *take_marks(struct stacking *stacking)
 {
+	struct mark *marks = xcalloc(hash_count(&stacking->known) + 1, sizeof(*marks));
+	size_t count = 0;
 	size_t pos = 0;
 	uint64_t tgid;
 	void *value;
@@ -51,9 +59,17 @@ static void take_marks(struct stacking *stacking)
 		enum stackwork_due *mark = value;
 
 		if (*mark != DUE_NOT)
-			stackwork_mark(stacking->stackwork, (uint32_t)tgid, *mark);
+			marks[count++] = (struct mark){ (uint32_t)tgid, *mark };
 		*mark = DUE_NOT;
 	}
+	return marks;
+}
+
+static void act_on_marks(struct stacking *stacking, struct mark *marks)
+{
+	for (size_t i = 0; marks[i].tgid; i++)
+		stackwork_mark(stacking->stackwork, marks[i].tgid, marks[i].due);
+	free(marks);
 }
 
 static void wait_for_work(struct stacking *stacking, uint64_t wait_ns)
@@ -75,6 +91,7 @@ static void *work(void *arg)
 	pthread_mutex_lock(&stacking->lock);
 	while (!stacking->is_ending) {
 		struct records taken = stacking->in;
+		struct mark *marks;
 
 		if (!taken.used) {
 			stacking->is_busy = stackwork_waiting(stacking->stackwork);
@@ -85,8 +102,9 @@ static void *work(void *arg)
 		}
 		stacking->in = (struct records){ 0 };
 		stacking->is_busy = taken.used || stackwork_waiting(stacking->stackwork);
-		take_marks(stacking);
+		marks = take_marks(stacking);
 		pthread_mutex_unlock(&stacking->lock);
+		act_on_marks(stacking, marks);
 		stackwork_take(stacking->stackwork, &taken);
 		free(taken.bytes);
 		wait_ns = stackwork_step(stacking->stackwork);
