@@ -7,6 +7,8 @@
 In each pair of blocks one is traced (gpumemtrace -p is attached before it and detached after it), the
 other is not; which comes first alternates. A pair's ratio is that of its two medians. The confidence
 interval is a bootstrap over pairs. Writes cost.json. Exit status: 1 if the interval lies above the aim.
+
+$GPUMEMTRACE_OPTIONS: further options, such as --block-stacks or --stacks=off.
 """
 import argparse
 import json
@@ -14,12 +16,14 @@ import os
 import random
 import statistics
 import sys
+import time
 
 import compare
 import lib
 import run as runner
 
 AIM = 0.005                        # of a training step
+SETTLED_SECONDS = 1.0              # after the attach, once in a tracing's life: tables are read
 NAMES = {"resnet": "ResNet-50 step", "graph": "ResNet-50 step as a CUDA graph",
          "async": "cuMemAllocAsync + cuMemFreeAsync", "sync": "cuMemAlloc + cuMemFree"}
 
@@ -31,6 +35,7 @@ def block(s, work, pid, todo, traced):
         tool = lib.Tool(s.run, f"cost{len(s.tools)}", "-p", str(pid), interval="1")
         s.tools.append(tool)
         tool.wait_view(lambda view: view.process(pid))
+        time.sleep(SETTLED_SECONDS)
     work.go(work=todo)
     times = work.next()["times"]
     if tool:
