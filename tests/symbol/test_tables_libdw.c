@@ -230,6 +230,27 @@ static void check_pattern(const char *pattern, const char *dir)
 	globfree(&found);
 }
 
+struct packaged {
+	const char *arguments; /* of get_packages.sh */
+	const char *name;      /* of what is skipped */
+};
+
+static void check_packaged(const struct packaged *packaged, const char *dir)
+{
+	char command[512], line[4096] = "";
+	FILE *path;
+
+	snprintf(command, sizeof(command), "tests/bpf/get_packages.sh %s 2>/dev/null", packaged->arguments);
+	path = popen(command, "re");
+	if (!path)
+		return;
+	if (!fgets(line, sizeof(line), path))
+		snprintf(line, sizeof(line), "%s", packaged->name);
+	line[strcspn(line, "\n")] = 0;
+	check_pattern(line, dir);
+	pclose(path);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const patterns[] = {
@@ -240,8 +261,14 @@ int main(int argc, char **argv)
 		"~/.pyenv/versions/3.1[0-9]*/lib/libpython3.1*.so.1.0",
 		"/proc/self/exe",
 	};
-	char dir[] = "/tmp/gmt-test-XXXXXX", line[4096] = "";
-	FILE *libcuda;
+	/* Debian's, where they can be had: the driver's library, and the largest one of PyTorch 1.13. The
+	 * packages are those of tests/bpf/test_torch.py. */
+	static const struct packaged packages[] = {
+		{ "build/real-libcuda non-free 'libcuda.so.[0-9][0-9]*' libcuda1", "libcuda1" },
+		{ "build/real-libc10 main libtorch_cpu.so.1.13.0 libtorch1.13 libgoogle-glog0v6 libgflags2.2 libunwind8 "
+		  "libnuma1 libgomp1", "libtorch1.13" },
+	};
+	char dir[] = "/tmp/gmt-test-XXXXXX";
 
 	elf_version(EV_CURRENT);
 	if (!mkdtemp(dir))
@@ -250,16 +277,8 @@ int main(int argc, char **argv)
 		check_pattern(argv[i], dir);
 	for (size_t i = 0; argc < 2 && i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		check_pattern(patterns[i], dir);
-	/* Debian's non-free driver library, where it can be had. */
-	libcuda = argc < 2 ? popen("tests/bpf/get_packages.sh build/real-libcuda non-free 'libcuda.so.[0-9][0-9]*' "
-				   "libcuda1 2>/dev/null", "re") : NULL;
-	if (libcuda) {
-		if (!fgets(line, sizeof(line), libcuda))
-			snprintf(line, sizeof(line), "libcuda1");
-		line[strcspn(line, "\n")] = 0;
-		check_pattern(line, dir);
-		pclose(libcuda);
-	}
+	for (size_t i = 0; argc < 2 && i < sizeof(packages) / sizeof(packages[0]); i++)
+		check_packaged(&packages[i], dir);
 	rmdir(dir);
 	printf("1..%d\n", tests_run);
 	return tests_failed != 0;
