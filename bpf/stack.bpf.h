@@ -18,10 +18,9 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
 	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
 	const struct gmt_py_config *py = &s->space.python;
 
-	if (!memo->py_low || at < memo->py_low)
-		memo->py_low = at;
-	if (at + GMT_PY_FRAME_BYTES > memo->py_high)
-		memo->py_high = at + GMT_PY_FRAME_BYTES;
+	/* Since 3.11 frames lie in one block, the newest one highest. */
+	if (!memo->py_base)
+		memo->py_base = at + GMT_PY_FRAME_BYTES - STACK_WINDOW_WORDS * sizeof(__u64);
 	memo_word(s, at + (py->frame_code & ~7u), gmt_py_word(&s->py, py->frame_code));
 	memo_word(s, at + (py->frame_previous & ~7u), gmt_py_word(&s->py, py->frame_previous));
 	memo_word(s, at + (py->frame_instr & ~7u), gmt_py_word(&s->py, py->frame_instr));
@@ -111,7 +110,8 @@ static __always_inline void stack_walk_start(struct stack_state *s, const struct
 /* The kernel's own walk, in the order and with the flags of ours: its frames are return addresses. */
 static __always_inline void stack_walk_pointers(struct stack_state *s)
 {
-	long bytes = bpf_get_task_stack(bpf_get_current_task_btf(), s->window, sizeof(s->window) / 8,
+	__u64 *words = s->record + STACK_HEAD;
+	long bytes = bpf_get_task_stack(bpf_get_current_task_btf(), words, STACK_POINTERS_MAX * sizeof(*words),
 					BPF_F_USER_STACK);
 	__u32 count = bytes > 0 ? (__u64)bytes / 8 : 0;
 
@@ -120,10 +120,10 @@ static __always_inline void stack_walk_pointers(struct stack_state *s)
 	s->may_keep = 0;
 	s->walk.reason = GMT_UNWIND_END_NOT_WALKED;
 	s->py.reason = GMT_PY_END_NONE;
-	for (__u32 i = 0; i < STACK_WINDOW_BYTES / 64; i++) {
+	for (__u32 i = 0; i < STACK_POINTERS_MAX; i++) {
 		if (i >= count)
 			break;
-		stack_push(s, s->window[i] | (i ? 0 : GMT_FRAME_EXACT));
+		stack_push(s, words[i] | (i ? 0 : GMT_FRAME_EXACT));
 	}
 }
 

@@ -7,59 +7,59 @@
 #ifndef GMT_STACK_MEMO_BPF_H
 #define GMT_STACK_MEMO_BPF_H
 
+#define MEMO_STRIDE 8            /* words compared by one step of the loop */
+
 struct memo_check {
 	struct stack_state *s;
 	const struct stack_memo *memo;
-	__u64 sp, size;          /* what s->window shows */
-	__u64 py_low, py_size;
-	__u32 is_same;
+	__u64 differs;
 };
 
-static __always_inline long memo_compare(__u32 i, struct memo_check *check)
+static long memo_compare_inside(__u32 step, void *ctx)
 {
+	struct memo_check *check = ctx;
+
+	if (step >= STACK_MEMO_WORDS / MEMO_STRIDE)
+		return 1;
+#pragma unroll
+	for (__u32 k = 0; k < MEMO_STRIDE; k++) {
+		const struct stack_word *word = &check->memo->words[step * MEMO_STRIDE + k];
+
+		if (step * MEMO_STRIDE + k >= check->memo->inside)
+			return 1;
+		check->differs |= check->s->window[word->at % (2 * STACK_WINDOW_WORDS)] ^ word->val;
+	}
+	return check->differs != 0;
+}
+
+static long memo_compare_outside(__u32 i, void *ctx)
+{
+	struct memo_check *check = ctx;
 	const struct stack_word *word;
-	__u64 at, val = 0;
+	__u64 val;
 
 	if (i >= STACK_MEMO_WORDS)
 		return 1;
-	word = &check->memo->words[i];
-	at = word->address - check->sp;
-	if (at < check->size)
-		val = check->s->window[at / 8 % (STACK_WINDOW_BYTES / 8)];
-	else if (word->address - check->py_low < check->py_size)
-		val = check->s->py_window[(word->address - check->py_low) / 8 % (STACK_PY_WINDOW_BYTES / 8)];
-	else if (bpf_probe_read_user(&val, sizeof(val), (void *)word->address))
+	word = &check->memo->words[STACK_MEMO_WORDS - 1 - i];
+	if (bpf_probe_read_user(&val, sizeof(val), (void *)word->at))
 		val = ~word->val;
-	check->is_same = val == word->val;
-	return !check->is_same;
+	check->differs = val ^ word->val;
+	return check->differs != 0;
 }
 
-static long memo_step(__u32 i, void *ctx)
+/* Reads what the words inside the windows lie between: Python's first, for the verifier does not see that
+ * it ends where the stack's begins. */
+static __always_inline int memo_look(struct stack_state *s, const struct stack_memo *memo)
 {
-	return memo_compare(i, ctx);
-}
+	__u32 low = memo->py_low, end = memo->end;
 
-/* Reads what the words lie in, as far as the windows reach; the others are read one by one. */
-static __always_inline int memo_look(struct memo_check *check)
-{
-	const struct stack_memo *memo = check->memo;
-	__u64 size = memo->high - memo->sp, py_size = memo->py_high - memo->py_low;
-
-	if (memo->high <= memo->sp)
-		size = 0;
-	if (size > STACK_WINDOW_BYTES)
-		size = STACK_WINDOW_BYTES;
-	if (py_size > STACK_PY_WINDOW_BYTES)
-		py_size = 0;
-	check->sp = memo->sp;
-	check->py_low = memo->py_low;
-	check->size = size;
-	check->py_size = py_size;
-	if (size && bpf_probe_read_user(check->s->window, size, (void *)memo->sp))
+	if (low < STACK_WINDOW_WORDS &&
+	    bpf_probe_read_user(s->window + low, (STACK_WINDOW_WORDS - low) * sizeof(__u64),
+				(void *)(memo->py_base + low * sizeof(__u64))))
 		return -1;
-	if (py_size && bpf_probe_read_user(check->s->py_window, py_size, (void *)memo->py_low))
+	if (end > STACK_WINDOW_WORDS)
 		return -1;
-	return 0;
+	return bpf_probe_read_user(s->window + STACK_WINDOW_WORDS, end * sizeof(__u64), (void *)memo->sp);
 }
 
 static __always_inline __u32 memo_check(struct stack_state *s, const struct stack_memo *memo,
@@ -68,13 +68,14 @@ static __always_inline __u32 memo_check(struct stack_state *s, const struct stac
 	struct memo_check check = { .s = s, .memo = memo };
 
 	if (!memo->id || memo->generation != s->space.generation || memo->sp != start->sp ||
-	    memo->pc != start->pc || memo->fp != start->fp)
+	    memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp))
 		return 0;
-	if (memo_look(&check))
+	if (memo_look(s, memo))
 		return 0;
-	check.is_same = 1;
-	bpf_loop(memo->count, memo_step, &check, 0);
-	return check.is_same ? memo->id : 0;
+	bpf_loop(STACK_MEMO_WORDS / MEMO_STRIDE, memo_compare_inside, &check, 0);
+	if (!check.differs && memo->outside)
+		bpf_loop(memo->outside, memo_compare_outside, &check, 0);
+	return check.differs ? 0 : memo->id;
 }
 
 /* The id of the thread's stack, if it is one of its newest; 0: no. */
@@ -96,15 +97,20 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->sp = start->sp;
 	memo->fp = start->fp;
 	memo->generation = s->space.generation;
-	memo->count = 0;
-	memo->high = memo->py_low = memo->py_high = 0;
+	memo->inside = memo->outside = 0;
+	memo->end = 0;
+	memo->py_base = 0;
+	memo->py_low = STACK_WINDOW_WORDS;
 }
 
 /* A walk that broke off at unreadable memory may go further the next time. */
 static __always_inline void memo_end(struct stack_state *s, __u32 id)
 {
+	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
+
+	memo->needs_fp = s->walk.start_fp_used;
 	if (s->may_keep && s->walk.reason != GMT_UNWIND_END_FAULT && s->py.reason != GMT_PY_END_FAULT)
-		s->memos[s->memo % STACK_MEMOS].id = id;
+		memo->id = id;
 }
 
 #endif

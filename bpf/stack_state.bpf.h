@@ -35,8 +35,8 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 
 #define STACK_MEMOS 2            /* stacks a thread remembers */
 #define STACK_MEMO_WORDS 384     /* what was read on the way; longer ones are not remembered */
-#define STACK_WINDOW_BYTES 8192  /* of the thread's stack, compared at once */
-#define STACK_PY_WINDOW_BYTES 2048
+#define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
+#define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
 #define STACK_PAGE 4096
 #define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))
 
@@ -46,19 +46,22 @@ struct stack_start {
 	__u64 bytes;             /* asked for; 0: unknown */
 };
 
-/* Words of the target's memory that a stack was found by. */
+/* A word of the target's memory that a stack was found by. */
 struct stack_word {
-	__u64 address;
+	__u64 at;                /* its index in the windows, or, outside of them, its address */
 	__u64 val;
 };
 
 struct stack_memo {
 	__u64 pc, sp, fp;
-	__u64 high;              /* end of the words on the stack */
-	__u64 py_low, py_high;   /* where Python's frames lie */
+	__u64 py_base;           /* Python's window begins here, the stack's at sp; 0: no frame was seen */
+	__u32 py_low;            /* what of them was used: words [py_low, STACK_WINDOW_WORDS) of Python's, */
+	__u32 end;               /* ... [0, end) of the stack's */
 	__u32 generation;
 	__u32 id;                /* 0: unused */
-	__u32 count;             /* words */
+	__u32 inside;            /* words in the windows: the first ones */
+	__u32 outside;           /* the others, from the last one down */
+	__u32 needs_fp;
 	__u32 reserved;
 	struct stack_word words[STACK_MEMO_WORDS];
 };
@@ -86,9 +89,10 @@ struct stack_state {
 	__u32 copies_generation;
 	__u32 reserved;
 	struct stack_memo memos[STACK_MEMOS];
-	__u64 window[STACK_WINDOW_BYTES / 8];
-	__u64 py_window[STACK_PY_WINDOW_BYTES / 8];
-	__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
+	union {                  /* in all below 32 KiB: larger storage is hard to get */
+		__u64 window[2 * STACK_WINDOW_WORDS];       /* while memos are compared */
+		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
+	};
 };
 
 struct {
@@ -157,26 +161,37 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 static __always_inline void memo_word(struct stack_state *s, __u64 address, __u64 val)
 {
 	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
-	__u32 at = memo->count;
+	__u64 on_stack = (address - memo->sp) / 8, of_python = (address - memo->py_base) / 8, at = address;
+	__u32 i = memo->inside;
 
-	if (at >= STACK_MEMO_WORDS) {
+	if (i + memo->outside >= STACK_MEMO_WORDS) {
 		s->may_keep = 0;
 		return;
 	}
-	memo->words[at].address = address;
-	memo->words[at].val = val;
-	memo->count = at + 1;
+	if (on_stack < STACK_WINDOW_WORDS && !(memo->sp & 7)) { /* else the windows have other words */
+		at = STACK_WINDOW_WORDS + on_stack;
+		if (on_stack >= memo->end)
+			memo->end = on_stack + 1;
+	} else if (of_python < STACK_WINDOW_WORDS) {
+		at = of_python;
+		if (of_python < memo->py_low)
+			memo->py_low = of_python;
+	}
+	if (at == address)
+		i = STACK_MEMO_WORDS - ++memo->outside;
+	else
+		memo->inside++;
+	if (i >= STACK_MEMO_WORDS)
+		return;
+	memo->words[i].at = at;
+	memo->words[i].val = val;
 }
 
 static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val)
 {
-	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
-
 	if (bpf_probe_read_user(val, sizeof(*val), (void *)address))
 		return -1;
 	memo_word(s, address, *val);
-	if (address + 8 > memo->high)
-		memo->high = address + 8;
 	return 0;
 }
 

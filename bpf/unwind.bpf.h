@@ -51,6 +51,8 @@ struct unwind_walk {
 	__u8 is_exact;       /* pc is no return address */
 	__u8 is_guessed;     /* pc was found by the frame pointer alone */
 	__u8 fp_lost;
+	__u8 fp_is_start;    /* fp is still the register's, */
+	__u8 start_fp_used;  /* ... and a frame was found by it: else any other would have done */
 	struct gmt_unwind_mapping mapping; /* the newest one: the next frame is often in it too */
 };
 
@@ -72,6 +74,8 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __
 	walk->is_exact = 1;
 	walk->is_guessed = 0;
 	walk->fp_lost = 0;
+	walk->fp_is_start = 1;
+	walk->start_fp_used = 0;
 	walk->mapping.start = 0;
 	walk->mapping.end = 0;
 }
@@ -167,10 +171,13 @@ UNWIND_INLINE __u32 unwind_get_fp(struct unwind_walk *walk)
 
 	if (walk->fp_lost)
 		return GMT_UNWIND_END_FP_LOST;
-	if (!walk->fp_slot)
+	if (!walk->fp_slot) {
+		walk->start_fp_used |= walk->fp_is_start;
 		return GMT_UNWIND_END_NONE;
+	}
 	reason = unwind_read(walk, walk->fp_slot, &val);
 	walk->fp = val;
+	walk->fp_is_start = 0;
 	walk->fp_slot = 0;
 	return reason;
 }

@@ -270,6 +270,7 @@ static void frame_pointer_is_followed(void **state)
 	struct made m;
 	__u64 root = made_init(&m), saves = add_row(&m, GMT_UNWIND_SP, 3, 2), leaf = add_row(&m, GMT_UNWIND_SP, 1, 0);
 	__u64 by_fp = add_row(&m, GMT_UNWIND_FP | GMT_UNWIND_EVAL, 2, 2);
+	__u64 deref = add_row(&m, GMT_UNWIND_DEREF, -1, GMT_UNWIND_FP_AT_FP);
 
 	(void)state;
 	m.memory[0] = saves;
@@ -279,9 +280,16 @@ static void frame_pointer_is_followed(void **state)
 	assert_int_equal(made_run(&m, leaf, 0x999), GMT_UNWIND_END_ROOT);
 	assert_int_equal(m.my.walk.frames, 4);
 	assert_int_equal(m.my.frames[2], by_fp | GMT_FRAME_EVAL);
+	assert_int_equal(m.my.walk.start_fp_used, 0);   /* it was read from the stack: 0x999 said nothing */
+	m.memory[3] = deref;   /* ... and is asked for twice */
+	m.memory[5] = STACK + 8 * 8;
+	assert_int_equal(made_run(&m, leaf, 0x999), GMT_UNWIND_END_ROOT);
+	assert_int_equal(m.my.walk.frames, 4);
+	assert_int_equal(m.my.walk.start_fp_used, 0);
 	m.memory[0] = by_fp;   /* rbp as it was at the start */
 	assert_int_equal(made_run(&m, leaf, STACK + 6 * 8), GMT_UNWIND_END_ROOT);
 	assert_int_equal(m.my.walk.frames, 3);
+	assert_int_equal(m.my.walk.start_fp_used, 1);
 }
 
 /* A call was the last thing in its function: the return address is the next one's, whose rule is another. */
