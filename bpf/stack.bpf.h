@@ -38,12 +38,16 @@ static __always_inline void stack_mark_last(struct stack_state *s)
 }
 
 /* One Python frame. True: the walk is over. */
-static __always_inline long stack_python(struct stack_state *s)
+__noinline int stack_python(struct stack_state *s)
 {
 	struct gmt_py_frame frame = {};
-	__u64 at = s->py.next;
-	int answer = gmt_py_step(&s->space.python, &s->py, &frame);
+	__u64 at;
+	int answer;
 
+	if (!s)
+		return 1;
+	at = s->py.next;
+	answer = gmt_py_step(&s->space.python, &s->py, &frame);
 	if (answer != GMT_PY_OVER)
 		stack_keep_python(s, at);
 	if ((answer == GMT_PY_MORE || answer == GMT_PY_LAST) && stack_push_python(s, &frame))
@@ -58,14 +62,23 @@ static __always_inline long stack_python(struct stack_state *s)
 	return 0;
 }
 
+/* One native frame. The reason why the walk ends, or none. */
+__noinline int stack_native(struct stack_state *s)
+{
+	/* The verifier looks at it wherever it is called: also where the helpers do not exist. */
+	if (!s || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
+		return GMT_UNWIND_END_NOT_WALKED;
+	return unwind_one(&s->walk);
+}
+
 static long stack_step(__u32 i, void *ctx)
 {
 	struct stack_state *s = *(struct stack_state **)ctx;
 
 	if (s->state != STACK_NATIVE)
-		return stack_python(s);
+		return stack_python(s) != 0;
 	if (!s->walk.reason)
-		s->walk.reason = unwind_one(&s->walk);
+		s->walk.reason = stack_native(s);
 	if (!s->walk.reason || s->state == STACK_PYTHON)
 		return 0;
 	/* Where the native walk broke off, Python's frames go on to the last one. */
@@ -199,12 +212,14 @@ static __always_inline int stack_is_sampled(struct stack_state *s, __u64 bytes)
 }
 
 /* The id of the stack that the thread has now; 0: none. */
-static __noinline __u32 stack_take(struct stack_start *start)
+__noinline __u32 stack_take(struct stack_start *start)
 {
 	struct stack_state *s = bpf_task_storage_get(&stack_states, bpf_get_current_task_btf(), NULL,
 						     BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u32 id;
 
+	if (!start)
+		return 0;
 	if (!s) {
 		count_loss(GMT_LOSS_STACK_LOST);
 		return 0;

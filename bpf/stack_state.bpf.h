@@ -158,15 +158,22 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 	return (void *)((char *)walk - __builtin_offsetof(struct stack_state, py));
 }
 
-static __always_inline void memo_word(struct stack_state *s, __u64 address, __u64 val)
+/* A global function, which the verifier checks by itself: once, not at each of its calls. */
+__noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 {
-	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
-	__u64 on_stack = (address - memo->sp) / 8, of_python = (address - memo->py_base) / 8, at = address;
-	__u32 i = memo->inside;
+	__u64 on_stack, of_python, at = address;
+	struct stack_memo *memo;
+	__u32 i;
 
+	if (!s)
+		return 0;
+	memo = &s->memos[s->memo % STACK_MEMOS];
+	on_stack = (address - memo->sp) / 8;
+	of_python = (address - memo->py_base) / 8;
+	i = memo->inside;
 	if (i + memo->outside >= STACK_MEMO_WORDS) {
 		s->may_keep = 0;
-		return;
+		return 0;
 	}
 	if (on_stack < STACK_WINDOW_WORDS && !(memo->sp & 7)) { /* else the windows have other words */
 		at = STACK_WINDOW_WORDS + on_stack;
@@ -182,9 +189,10 @@ static __always_inline void memo_word(struct stack_state *s, __u64 address, __u6
 	else
 		memo->inside++;
 	if (i >= STACK_MEMO_WORDS)
-		return;
+		return 0;
 	memo->words[i].at = at;
 	memo->words[i].val = val;
+	return 0;
 }
 
 static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val)
