@@ -226,6 +226,35 @@ static void no_file_no_name(void **state)
 	modules_fini(&m);
 }
 
+/* A process that has ended: its files cannot be opened through it, but by their paths, if these are ours. */
+static void a_process_that_has_ended(void **state)
+{
+	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
+	struct modules m = { 0 };
+	uint32_t pid;
+
+	(void)state;
+	snapshot(&m);
+	pid = m.pid;
+	m.pid = INT32_MAX; /* no such process */
+	assert_null(find(s, &m, library_function, false)->function);
+	/* What could not be told then is asked again of others. */
+	m.pid = pid;
+	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
+	symbolizer_free(s);
+	s = symbolizer_new(&symbol_source_live, NULL);
+	m.pid = INT32_MAX;
+	m.has_our_paths = true;
+	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
+	symbolizer_free(s);
+	s = symbolizer_new(&symbol_source_live, NULL);
+	m.pid = 0;
+	m.has_our_paths = false;
+	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
 static void the_vdso_is_read_from_memory(void **state)
 {
 	struct symbolizer *s = symbolizer_new(&symbol_source_live, NULL);
@@ -292,6 +321,7 @@ int main(void)
 		TEST_DIR(a_replaced_file_gives_no_names),
 		TEST_DIR(debug_files_of_a_container),
 		TEST(no_file_no_name),
+		TEST(a_process_that_has_ended),
 		TEST(the_vdso_is_read_from_memory),
 		TEST(open_files_are_limited),
 	};

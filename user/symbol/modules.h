@@ -47,6 +47,7 @@ struct module_map {
 
 struct modules {
 	uint32_t pid;           /* 0: a recorded process */
+	bool has_our_paths;     /* a path is the same file for it as for us: it is not needed to open one */
 	struct module *list;
 	size_t count;
 	struct module_map *maps;

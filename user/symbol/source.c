@@ -118,6 +118,8 @@ static int live_module(const struct modules *modules, const struct module_map *m
 	fd = open_mapped(modules->pid, map);
 	if (fd < 0)
 		fd = open_by_path(modules->pid, module);
+	if (fd < 0 && modules->has_our_paths)
+		fd = open_by_path(0, module); /* it may have ended by now */
 	return fd < 0 ? fd : image_open(image, fd);
 }
 

@@ -21,7 +21,8 @@ struct file {
 	bool was_open;              /* shape is known */
 	bool is_open;
 	bool counted_failed;
-	uint32_t failed_pid;        /* it could not be opened through this process */
+	bool has_failed;            /* it could not be opened through this process: */
+	uint32_t failed_pid;
 	uint64_t used;              /* when, by the symbolizer's count */
 	size_t bytes;
 	struct image shape;         /* headers of the file, good when it is closed too */
@@ -166,10 +167,11 @@ static void read_symbols(struct symbolizer *s, struct file *file, const struct m
 static void open_file(struct symbolizer *s, struct file *file, const struct modules *modules,
 		      const struct module_map *map)
 {
-	if (file->is_open || file->failed_pid == modules->pid ||
+	if (file->is_open || (file->has_failed && file->failed_pid == modules->pid) ||
 	    modules_of(modules, map)->kind > MODULE_VDSO)
 		return;
 	if (s->source->open_module(modules, map, &file->image)) {
+		file->has_failed = true;
 		file->failed_pid = modules->pid;
 		s->stats.files_failed += !file->counted_failed && !file->was_open;
 		file->counted_failed = true;
@@ -194,10 +196,11 @@ static void open_file(struct symbolizer *s, struct file *file, const struct modu
 	close_oldest(s, file);
 }
 
-/* Without its file, a module's vaddrs are not known, only offsets in the file: never mixed up. */
-static uint64_t key_of(uint64_t offset, bool is_return, bool is_vaddr)
+/* Without its file, a module's vaddrs are not known, only offsets in the file: never mixed up. Nor are answers
+ * that a file gave and those for want of one: another process may show it. */
+static uint64_t key_of(uint64_t offset, bool is_return, bool is_vaddr, bool is_open)
 {
-	return offset << 1 | is_return | (uint64_t)!is_vaddr << 63;
+	return offset << 1 | is_return | (uint64_t)!is_vaddr << 63 | (uint64_t)!is_open << 62;
 }
 
 static struct symbol_frames *new_frames(size_t count)
@@ -289,10 +292,13 @@ const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules
 	}
 	is_vaddr = module->kind > MODULE_VDSO || map->has_bias;
 	vaddr = module->kind <= MODULE_VDSO ? modules_vaddr(map, address) : address;
-	slot = hash_put(&file->answers, key_of(vaddr, is_return, is_vaddr), NULL);
-	if (*slot)
+	slot = hash_get(&file->answers, key_of(vaddr, is_return, is_vaddr, true));
+	if (slot)
 		return *slot;
 	open_file(s, file, modules, map);
+	slot = hash_put(&file->answers, key_of(vaddr, is_return, is_vaddr, file->is_open), NULL);
+	if (*slot)
+		return *slot;
 	frames = look_up(s, file, vaddr, is_return, is_vaddr);
 	*slot = frames;
 	count_answer(s, frames);
