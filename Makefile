@@ -42,8 +42,8 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             unwind_table
 SINK     := columns doctor folded json json_stacks list plain registry report report_stacks stack_text sum term \
             text warnings
-LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs ring roster \
-            space stacking stackwork stream tables target tracepoint uprobe watch
+LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher ring \
+            roster space stacking stackwork stream tables target tracepoint uprobe watch
 TOP      := attribution cli cli_options cli_values display main replay session setup targets whole_file
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
@@ -53,7 +53,7 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash human known_bugs known_bugs_others ledger \
-             out pool probes pycode pystack rangemap recfile recordings rm rm_model sink_json \
+             out pool probes pycode pystack rangemap recfile recordings rewalk rm rm_model sink_json \
              sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
 UNIT_LIVE := driver features library nvml procfs target watch
@@ -138,7 +138,7 @@ $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 STACKS := $(O)/tests/symbol/stacks.o $(O)/tests/symbol/selfmaps.o
 $(O)/tests/symbol/stacks.o: GMT_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fomit-frame-pointer \
                                           -fno-optimize-sibling-calls -fcf-protection=none
-$(call unit_path,unwind): $(STACKS)
+$(call unit_path,unwind rewalk): $(STACKS)
 
 # The unwinder in the kernel, and tables against libdw's.
 UNWIND_TESTS := $(O)/tests/symbol/test_unwind_bpf $(O)/tests/symbol/test_tables_libdw
@@ -215,6 +215,12 @@ $(STANDIN)/usr/lib-torch/libc10.so $(STANDIN)/usr/lib-torch-endbr/libc10.so: tes
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
 		-Wl,-soname,libc10.so $(C10_FLAGS) -o $@ $<
 
+# What workloads/stacks.c and test_stacks_python.py load.
+$(STANDIN)/usr/lib-stacks/libstacks.so: tests/standin/libstacks/libstacks.c Makefile | $(SETUP)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -Wl,-soname,libstacks.so -o $@ $< -ldl -pthread
+
 $(WORKLOADS): build/standin/%: tests/standin/%.c tests/standin/workloads/wl_common.c $(STANDIN)/usr/lib/libcuda.so.1
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
@@ -227,7 +233,8 @@ $(STANDIN)/proc/devices: tests/standin/mkroot.sh
 	$(Q)touch $@
 
 standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/usr/lib-torch/libc10.so \
-         $(STANDIN)/usr/lib-torch-endbr/libc10.so $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
+         $(STANDIN)/usr/lib-torch-endbr/libc10.so $(STANDIN)/usr/lib-stacks/libstacks.so \
+         $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
 
 build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
@@ -248,7 +255,7 @@ $(O)/tests/bench/empty.bpf.o: tests/bench/empty.bpf.c Makefile | $(SETUP)
 	$(Q)$(call bpf_compile,$(ARCH))
 
 # ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
-FUZZ     := fuzz_record fuzz_recfile fuzz_ehframe fuzz_elf fuzz_elfsym fuzz_pycode fuzz_pyfile fuzz_unwind
+FUZZ     := fuzz_record fuzz_recfile fuzz_ehframe fuzz_elf fuzz_elfsym fuzz_pycode fuzz_pyfile fuzz_unwind fuzz_rewalk
 FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
 FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
 

@@ -165,8 +165,11 @@ static int open_attach(struct session *session)
 static void cache_directory(char *path, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *own = getenv("GPUMEMTRACE_CACHE");
 
-	if (!geteuid() || (!cache && !home))
+	if (own)
+		snprintf(path, size, "%s", own);
+	else if (!geteuid() || (!cache && !home))
 		snprintf(path, size, "/var/cache/gpumemtrace");
 	else if (cache)
 		snprintf(path, size, "%s/gpumemtrace", cache);
@@ -179,6 +182,7 @@ static void open_stacking(struct session *session)
 	char cache[4096];
 	struct stacking_options options = {
 		.mode = session->options->stack_mode,
+		.depth = session->options->stack_depth,
 		.spaces_fd = attach_map_fd(session->attach, "stack_spaces"),
 		.mappings_fd = attach_map_fd(session->attach, "stack_mappings"),
 		.shards_fd = attach_map_fd(session->attach, "stack_shards"),

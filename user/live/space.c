@@ -12,40 +12,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "live/publisher.h"
 #include "live/tables.h"
 #include "symbol/pycode.h"
 #include "symbol/source.h"
 #include "symbol/unwind_table.h"
-
-#define NO_SLOT UINT32_MAX
-
-void space_maps_init(struct space_maps *maps, int spaces_fd, int mappings_fd)
-{
-	*maps = (struct space_maps){ .spaces_fd = spaces_fd, .mappings_fd = mappings_fd,
-				     .free_count = GMT_STACK_SPACES };
-	for (uint32_t i = 0; i < GMT_STACK_SPACES; i++)
-		maps->slots[i] = i;
-}
-
-static uint32_t take_slot(struct space_maps *maps)
-{
-	uint32_t slot;
-
-	if (!maps->free_count)
-		return NO_SLOT;
-	slot = maps->slots[maps->first_free];
-	maps->first_free = (maps->first_free + 1) % GMT_STACK_SPACES;
-	maps->free_count--;
-	return slot;
-}
-
-static void return_slot(struct space_maps *maps, uint32_t slot)
-{
-	if (slot == NO_SLOT)
-		return;
-	bpf_map_delete_elem(maps->mappings_fd, &slot);
-	maps->slots[(maps->first_free + maps->free_count++) % GMT_STACK_SPACES] = slot;
-}
 
 /* Whether a path of the process is the same file for us. */
 static bool shares_mounts(uint32_t tgid)
@@ -60,7 +31,8 @@ static bool shares_mounts(uint32_t tgid)
 
 void space_init(struct space *space, uint32_t tgid, bool with_python)
 {
-	*space = (struct space){ .tgid = tgid, .slot = NO_SLOT, .with_python = with_python,
+	*space = (struct space){ .tgid = tgid, .slot = PUBLISHER_NO_SLOT,
+				 .next_slot = PUBLISHER_NO_SLOT, .with_python = with_python,
 				 .shares_mounts = shares_mounts(tgid) };
 }
 
@@ -75,9 +47,9 @@ static void drop_lists(struct space *space)
 	space->pending = 0;
 }
 
-void space_fini(struct space *space, struct space_maps *maps)
+void space_fini(struct space *space, struct publisher *publisher)
 {
-	space_withdraw(space, maps);
+	space_withdraw(space, publisher);
 	drop_lists(space);
 	if (space->codes)
 		pycode_free(space->codes);
@@ -252,6 +224,7 @@ int space_read(struct space *space, const struct tables *tables)
 	struct modules now = { 0 };
 	int err = modules_read(&now, space->tgid);
 
+	now.has_our_paths = space->shares_mounts;
 	if (err || !now.map_count) {
 		modules_fini(&now);
 		return err ?: -ESRCH; /* a zombie has no mappings */
@@ -264,6 +237,7 @@ int space_read(struct space *space, const struct tables *tables)
 			return 0;
 		/* Its module's table needs marks now. */
 		modules_read(&now, space->tgid);
+		now.has_our_paths = space->shares_mounts;
 	} else {
 		ask_python(space);
 	}
@@ -272,6 +246,7 @@ int space_read(struct space *space, const struct tables *tables)
 	modules_fini(&before.modules);
 	free(before.mappings);
 	free(before.is_pending);
+	space->is_listed = false;
 	return 1;
 }
 
@@ -287,8 +262,10 @@ void space_build_one(struct space *space, struct tables *tables)
 		space->pending--;
 		if (!open_module(space, i, &image))
 			continue;
-		if (!tables_build(tables, &image, has_eval(space, &space->modules.list[i]), &table))
+		if (!tables_build(tables, &image, has_eval(space, &space->modules.list[i]), &table)) {
 			place_module(space, i, &image, &table);
+			space->is_listed = false;
+		}
 		image_close(&image);
 		return;
 	}
@@ -296,10 +273,27 @@ void space_build_one(struct space *space, struct tables *tables)
 
 /* ---- what BPF is told ---- */
 
-static int make_list(const struct space *space)
+static int tell(struct space *space, struct publisher *publisher)
+{
+	struct gmt_stack_space value = { .slot = space->slot, .mapping_count = space->mapping_count };
+	bool has_python = space->python_state == SPACE_PYTHON_FOUND;
+	int err;
+
+	if (has_python)
+		value.python = space->python.config;
+	err = publisher_tell(publisher, space->tgid, &value);
+	if (!err) {
+		space->is_told = true;
+		space->is_python_told = has_python;
+	}
+	return err;
+}
+
+static int give_list(struct space *space, struct publisher *publisher)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
 	uint32_t count = (uint32_t)space->modules.map_count;
+	int64_t number;
 	int fd;
 
 	if (count > GMT_UNWIND_MAPPINGS_MAX)
@@ -310,42 +304,51 @@ static int make_list(const struct space *space)
 		return -errno;
 	for (uint32_t i = 0; i < count; i++)
 		bpf_map_update_elem(fd, &i, &space->mappings[i], BPF_ANY);
-	return fd;
+	number = publisher_put_list(publisher, fd, &space->next_slot);
+	if (number < 0)
+		return (int)number;
+	space->next = number;
+	space->next_count = count;
+	space->is_listed = true;
+	return -EAGAIN;
 }
 
-int space_publish(struct space *space, struct space_maps *maps)
+/* The list that was given is there: from now on BPF uses it. */
+static int use_list(struct space *space, struct publisher *publisher)
 {
-	struct gmt_stack_space value = { .mapping_count = (uint32_t)space->modules.map_count };
-	uint32_t old = space->slot, slot = take_slot(maps);
-	int fd = slot == NO_SLOT ? -ENOSPC : make_list(space), err;
+	uint32_t old = space->slot;
+	int err;
 
-	if (fd < 0) {
-		return_slot(maps, slot);
-		return fd;
-	}
-	if (value.mapping_count > GMT_UNWIND_MAPPINGS_MAX)
-		value.mapping_count = GMT_UNWIND_MAPPINGS_MAX;
-	value.generation = ++maps->generation;
-	value.slot = slot;
-	if (space->python_state == SPACE_PYTHON_FOUND)
-		value.python = space->python.config;
-	err = bpf_map_update_elem(maps->mappings_fd, &slot, &fd, BPF_ANY) ? -errno : 0;
-	if (!err)
-		err = bpf_map_update_elem(maps->spaces_fd, &space->tgid, &value, BPF_ANY) ? -errno : 0;
-	close(fd);
-	return_slot(maps, err ? slot : old);
-	if (!err) {
-		space->slot = slot;
-		space->is_published = true;
-	}
+	space->slot = space->next_slot;
+	space->mapping_count = space->next_count;
+	space->next_slot = PUBLISHER_NO_SLOT;
+	space->next = 0;
+	err = tell(space, publisher);
+	publisher_drop_list(publisher, old);
 	return err;
 }
 
-void space_withdraw(struct space *space, struct space_maps *maps)
+int space_publish(struct space *space, struct publisher *publisher, bool may_list)
 {
-	if (space->is_published)
-		bpf_map_delete_elem(maps->spaces_fd, &space->tgid);
-	return_slot(maps, space->slot);
-	space->slot = NO_SLOT;
-	space->is_published = false;
+	int err = 0;
+
+	if (space->next && publisher_is_done(publisher, space->next))
+		err = use_list(space, publisher);
+	else if (!space->is_told || (space->python_state == SPACE_PYTHON_FOUND && !space->is_python_told))
+		err = tell(space, publisher);
+	if (err || (space->is_listed && !space->next))
+		return err;
+	return may_list && !space->next ? give_list(space, publisher) : -EAGAIN;
+}
+
+void space_withdraw(struct space *space, struct publisher *publisher)
+{
+	if (space->is_told)
+		publisher_forget(publisher, space->tgid);
+	publisher_drop_list(publisher, space->slot);
+	publisher_drop_list(publisher, space->next_slot);
+	space->slot = space->next_slot = PUBLISHER_NO_SLOT;
+	space->mapping_count = 0;
+	space->next = 0;
+	space->is_told = space->is_python_told = space->is_listed = false;
 }

@@ -15,18 +15,9 @@
 #include "symbol/modules.h"
 #include "symbol/pyversion.h"
 
+struct publisher;
 struct pycode;
 struct tables;
-
-/* The maps of BPF, shared by all spaces. */
-struct space_maps {
-	int spaces_fd, mappings_fd;
-	uint32_t generation;          /* the newest that was given out */
-	uint32_t slots[GMT_STACK_SPACES]; /* those in use are taken from the front, returned at the end: */
-	uint32_t first_free, free_count;  /* one is used again as late as can be, when no walk sees it */
-};
-
-void space_maps_init(struct space_maps *maps, int spaces_fd, int mappings_fd);
 
 enum space_python {
 	SPACE_PYTHON_UNKNOWN,         /* ask (again) */
@@ -37,11 +28,15 @@ enum space_python {
 
 struct space {
 	uint32_t tgid;
-	bool is_published;
+	bool is_told;                 /* BPF knows it */
+	bool is_python_told;          /* ... and its Python */
+	bool is_listed;               /* the newest list was given */
 	bool is_gone;                 /* the process has ended: what is known of it is kept for names */
 	bool shares_mounts;           /* its files are ours: they can be opened when it is gone */
 	bool with_python;             /* Python is looked for */
-	uint32_t slot;
+	uint32_t slot, mapping_count; /* the list that BPF has; 0 of them: none */
+	uint32_t next_slot, next_count; /* ... and that it will have when this is done, 0: */
+	int64_t next;
 	struct modules modules;
 	struct gmt_unwind_mapping *mappings; /* of modules.maps */
 	bool *is_pending;             /* of modules.list: its table is not built yet */
@@ -52,7 +47,7 @@ struct space {
 };
 
 void space_init(struct space *space, uint32_t tgid, bool with_python);
-void space_fini(struct space *space, struct space_maps *maps);
+void space_fini(struct space *space, struct publisher *publisher);
 
 /* Reads what is mapped now. 1: it has changed since; 0: it has not; -ESRCH: the process is gone; else
  * -errno. Tables that BPF has are used, the others become pending. */
@@ -61,8 +56,11 @@ int space_read(struct space *space, const struct tables *tables);
 /* Builds the table of one pending module: milliseconds, for the largest a second. */
 void space_build_one(struct space *space, struct tables *tables);
 
-/* Tells BPF. 0 or -errno; -ENOSPC: too many processes. */
-int space_publish(struct space *space, struct space_maps *maps);
+/*
+ * Tells BPF: of Python at once, of what is mapped before long. `may_list`: a new list may be given now.
+ * 0: it knows everything; -EAGAIN: call it again; else -errno; -ENOSPC: too many processes.
+ */
+int space_publish(struct space *space, struct publisher *publisher, bool may_list);
 
 /* The process has ended: its files are opened by their paths from now on, where these are the same for us. */
 void space_lose(struct space *space);
@@ -70,6 +68,6 @@ void space_lose(struct space *space);
 bool space_is_lost(struct space *space);
 
 /* The process has ended, or runs another program: BPF forgets it. */
-void space_withdraw(struct space *space, struct space_maps *maps);
+void space_withdraw(struct space *space, struct publisher *publisher);
 
 #endif

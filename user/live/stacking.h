@@ -20,6 +20,7 @@ struct stream;
 
 struct stacking_options {
 	enum gmt_stack_mode mode;
+	uint32_t depth;              /* native frames of a stack */
 	int spaces_fd, mappings_fd, shards_fd; /* BPF's maps, which outlive this */
 	const char *cache;           /* directory for unwinding tables, NULL: none */
 };

@@ -2,10 +2,12 @@
 /* See stackwork.h. */
 #include "live/stackwork.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "live/publisher.h"
 #include "live/space.h"
 #include "live/stream.h"
 #include "live/tables.h"
@@ -14,8 +16,10 @@
 /* How often a process that maps one library after the other is read: often while it is young. */
 #define READ_PERIOD_NS 50000000ULL
 #define READ_PERIOD_YOUNG_NS 1000000ULL
-#define PUBLISH_PERIOD_NS 200000000ULL  /* and BPF told so often while tables are built */
+#define LIST_PERIOD_NS 200000000ULL     /* and BPF told so often while tables are built */
 #define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
+#define PUBLISHING_NS 2000000ULL        /* how soon it is asked whether BPF was told */
+#define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
 #define IDLE_NS 1000000000ULL
 
 struct worked {
@@ -23,22 +27,25 @@ struct worked {
 	enum stackwork_due due;      /* it may have mapped something */
 	uint64_t first_ns;           /* when it was read first */
 	uint64_t read_ns;            /* ... and last */
-	uint64_t published_ns;
+	uint64_t listed_ns;          /* when BPF got a list of mappings last */
 	bool is_stale;               /* BPF does not know all tables that there are */
 	bool has_ended;              /* it is kept for the stacks that wait */
 	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
 	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
+	struct records unnamed;      /* STACK, from `named` on */
+	size_t named;                /* bytes */
 };
 
 struct stackwork {
 	enum gmt_stack_mode mode;
+	uint32_t depth;
 	naming_put put;
 	void *arg;
 	struct hash processes;       /* tgid -> struct worked * */
-	struct space_maps maps;
+	struct publisher *publisher;
 	struct tables *tables;
 	struct naming *naming;
-	size_t waiting;              /* stacks */
+	size_t waiting;              /* stacks without a name */
 };
 
 static void forget(struct stackwork *work, uint32_t tgid);
@@ -60,7 +67,7 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 	return worked;
 }
 
-/* Walks a stack again, with the tables that there are now, and names what comes out. */
+/* Walks a stack again, with the tables that there are now; what comes out is to be named. */
 static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
 		       const struct gmt_stack_copy *copy)
 {
@@ -71,11 +78,12 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 		.mapping_count = (uint32_t)worked->space.modules.map_count,
 		.word = tables_word,
 		.arg = work->tables,
+		.depth = work->depth,
 	};
 
 	rewalk_stack(&rewalk, stack, copy, walked);
 	work->put(work->arg, walked, walked->hdr.size);
-	naming_stack(work->naming, &worked->space, walked);
+	records_add(&worked->unnamed, walked, walked->hdr.size);
 }
 
 /* The copy of a stack's memory, which has come before it; NULL: there is none. Given out once. */
@@ -108,7 +116,8 @@ static void keep_early_copies(struct worked *worked, const struct records *waiti
 	}
 }
 
-static void name_waiting(struct stackwork *work, struct worked *worked)
+/* Stacks that waited for tables wait for their names now. */
+static void end_waiting(struct stackwork *work, struct worked *worked)
 {
 	struct records waiting = worked->waiting;
 
@@ -121,15 +130,30 @@ static void name_waiting(struct stackwork *work, struct worked *worked)
 		at += hdr->size;
 		if (hdr->kind != GMT_KIND_STACK)
 			continue;
-		work->waiting--;
 		copy = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id);
 		if (copy)
 			walk_again(work, worked, (const void *)hdr, copy);
 		else
-			naming_stack(work->naming, &worked->space, (const void *)hdr);
+			records_add(&worked->unnamed, hdr, hdr->size);
 	}
 	keep_early_copies(worked, &waiting);
 	free(waiting.bytes);
+}
+
+static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t until_ns)
+{
+	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
+		const struct gmt_stack *stack = (const void *)(worked->unnamed.bytes + worked->named);
+
+		naming_stack(work->naming, &worked->space, stack);
+		worked->named += stack->hdr.size;
+		work->waiting--;
+	}
+	if (worked->named < worked->unnamed.used)
+		return;
+	free(worked->unnamed.bytes);
+	worked->unnamed = (struct records){ 0 };
+	worked->named = 0;
 }
 
 static void forget(struct stackwork *work, uint32_t tgid)
@@ -138,16 +162,24 @@ static void forget(struct stackwork *work, uint32_t tgid)
 
 	if (!hash_take(&work->processes, tgid, &worked))
 		return;
-	name_waiting(work, worked);
-	space_fini(&worked->space, &work->maps);
+	/* Tables that are still missing can be made where its files are ours as well. */
+	while (worked->waiting_ns && worked->space.pending)
+		space_build_one(&worked->space, work->tables);
+	end_waiting(work, worked);
+	name_stacks(work, worked, UINT64_MAX);
+	space_fini(&worked->space, work->publisher);
 	free(worked);
 }
 
+/* Tells BPF what there is to tell; lists not too often while tables are built. */
 static void publish(struct stackwork *work, struct worked *worked, uint64_t now_ns)
 {
-	space_publish(&worked->space, &work->maps);
-	worked->published_ns = now_ns;
-	worked->is_stale = false;
+	bool may_list = !worked->space.pending || now_ns - worked->listed_ns >= LIST_PERIOD_NS;
+	bool was_listed = worked->space.is_listed;
+
+	worked->is_stale = space_publish(&worked->space, work->publisher, may_list) == -EAGAIN;
+	if (worked->space.is_listed && !was_listed)
+		worked->listed_ns = now_ns;
 }
 
 static void lose_process(struct worked *worked)
@@ -165,10 +197,10 @@ static void end_process(struct stackwork *work, uint32_t tgid)
 		return;
 	lose_process(worked);
 	worked->has_ended = true;
-	if (!worked->waiting_ns)
+	if (!worked->waiting_ns && !worked->unnamed.used)
 		forget(work, tgid);
 	else
-		space_withdraw(&worked->space, &work->maps);
+		space_withdraw(&worked->space, work->publisher);
 }
 
 static uint64_t read_period(const struct worked *worked)
@@ -187,13 +219,13 @@ static void read_process(struct stackwork *work, struct worked *worked)
 
 	worked->read_ns = now_ns;
 	if (!worked->first_ns)
-		worked->first_ns = now_ns;
+		worked->first_ns = worked->listed_ns = now_ns;
 	/* Python that is starting up is asked again, at the period of reading. */
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
 		      worked->space.with_python ? DUE_SOON : DUE_NOT;
 	if (changed < 0)
 		lose_process(worked);
-	else if (changed || !worked->space.is_published)
+	else if (changed || !worked->space.is_told)
 		publish(work, worked, now_ns);
 }
 
@@ -227,17 +259,17 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 		read_process(work, worked);
 	else if (!space->is_gone && space_is_lost(space))
 		lose_process(worked);
+	work->waiting++;
+	naming_python(work->naming, space, stack);
 	if (!wants_tables(work, stack)) {
 		if (!space->is_gone && is_beyond(space, stack) &&
 		    stream_now_ns() - worked->read_ns > read_period(worked))
 			read_process(work, worked);
-		naming_stack(work->naming, space, stack);
+		records_add(&worked->unnamed, stack, stack->hdr.size);
 		return;
 	}
-	naming_python(work->naming, space, stack);
 	records_add(&worked->waiting, stack, stack->hdr.size);
 	worked->waiting_ns = stack->hdr.ts_ns;
-	work->waiting++;
 	if (worked->due == DUE_NOT && !space->is_gone)
 		worked->due = DUE_SOON;
 }
@@ -301,7 +333,7 @@ static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 	return worked->due ? read_period(worked) : IDLE_NS;
 }
 
-/* Builds a table, tells BPF, names what has waited for it. */
+/* Builds a table, tells BPF, walks again what has waited for it. */
 static void build_and_tell(struct stackwork *work, struct worked *worked)
 {
 	struct space *space = &worked->space;
@@ -312,10 +344,29 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 		worked->is_stale = !space->is_gone;
 	}
 	now_ns = stream_now_ns();
-	if (worked->is_stale && (!space->pending || now_ns - worked->published_ns >= PUBLISH_PERIOD_NS))
+	if (worked->is_stale)
 		publish(work, worked, now_ns);
 	if (worked->waiting_ns && !space->pending && (space->is_gone || worked->read_ns > worked->waiting_ns))
-		name_waiting(work, worked);
+		end_waiting(work, worked);
+}
+
+/* Names stacks for a while. True: some are left, or a process waits to be forgotten. */
+static bool name_some(struct stackwork *work)
+{
+	uint64_t until_ns = stream_now_ns() + NAMING_NS;
+	bool is_left = false;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&work->processes, &pos, NULL, &value)) {
+		struct worked *worked = *(struct worked **)value;
+
+		if (!worked->unnamed.used)
+			continue;
+		name_stacks(work, worked, until_ns);
+		is_left |= worked->unnamed.used || worked->has_ended;
+	}
+	return is_left;
 }
 
 uint64_t stackwork_step(struct stackwork *work)
@@ -335,13 +386,17 @@ uint64_t stackwork_step(struct stackwork *work)
 			busy = busy ? busy : worked; /* one table at a time */
 		else
 			build_and_tell(work, worked);
-		if (worked->has_ended && !worked->waiting_ns)
+		if (worked->is_stale && wait_ns > PUBLISHING_NS)
+			wait_ns = PUBLISHING_NS;
+		if (worked->has_ended && !worked->waiting_ns && !worked->unnamed.used)
 			ended = worked;
 	}
 	if (busy)
 		build_and_tell(work, busy);
 	if (ended)
 		forget(work, ended->space.tgid);
+	if (name_some(work))
+		wait_ns = 0;
 	return busy || ended ? 0 : wait_ns;
 }
 
@@ -368,11 +423,12 @@ struct stackwork *stackwork_new(const struct stacking_options *options, naming_p
 	struct stackwork *work = xcalloc(1, sizeof(*work));
 
 	work->mode = options->mode;
+	work->depth = options->depth;
 	work->put = put;
 	work->arg = arg;
 	hash_init(&work->processes, sizeof(struct worked *));
-	space_maps_init(&work->maps, options->spaces_fd, options->mappings_fd);
-	work->tables = tables_new(options->shards_fd, options->cache);
+	work->publisher = publisher_new(options->spaces_fd, options->mappings_fd, options->shards_fd);
+	work->tables = tables_new(work->publisher, options->cache);
 	work->naming = naming_new(put, arg);
 	return work;
 }
@@ -387,10 +443,12 @@ void stackwork_free(struct stackwork *work)
 	while (hash_next(&work->processes, &pos, NULL, &value)) {
 		struct worked *worked = *(struct worked **)value;
 
-		space_fini(&worked->space, &work->maps);
+		space_fini(&worked->space, work->publisher);
 		free(worked->waiting.bytes);
+		free(worked->unnamed.bytes);
 		free(worked);
 	}
+	publisher_free(work->publisher);
 	naming_free(work->naming);
 	tables_free(work->tables);
 	hash_fini(&work->processes);

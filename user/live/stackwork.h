@@ -3,9 +3,10 @@
  * The work behind stacks: what traced processes have mapped, the tables for it, and the names of the
  * stacks that came. All of one thread; stacking.h has that thread.
  *
- * Order: names first, as a process may end and take its Python objects along; then what processes have
- * mapped; tables last, one at a time, so that names do not wait for them. A stack that was cut off for
- * want of a table waits until it is there, and is walked again from the copy of its memory.
+ * Order: Python's names first, as a process may end and take its objects along; then what processes have
+ * mapped; then tables, one at a time; last the names of native frames, which can be found when the process
+ * is gone, too. A stack that was cut off for want of a table waits until it is there, and is walked again
+ * from the copy of its memory.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKWORK_H
 #define GPUMEMTRACE_LIVE_STACKWORK_H
@@ -41,7 +42,7 @@ uint64_t stackwork_step(struct stackwork *work);
 
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
 
-/* How many stacks wait for tables. */
+/* How many stacks wait for tables or names. */
 size_t stackwork_waiting(const struct stackwork *work);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "live/publisher.h"
 #include "symbol/image.h"
 #include "symbol/intern.h"
 #include "symbol/pyfile.h"
@@ -31,7 +32,7 @@ struct entry {
 };
 
 struct tables {
-	int shards_fd;
+	struct publisher *publisher;
 	__u64 *shards[GMT_SHARDS];
 	uint64_t used;           /* words */
 	struct hash entries;     /* by key_of() */
@@ -47,11 +48,11 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-struct tables *tables_new(int shards_fd, const char *cache)
+struct tables *tables_new(struct publisher *publisher, const char *cache)
 {
 	struct tables *tables = xcalloc(1, sizeof(*tables));
 
-	tables->shards_fd = shards_fd;
+	tables->publisher = publisher;
 	hash_init(&tables->entries, sizeof(struct entry));
 	tables->cache.dir = -1;
 	/* Without one every table is built: slower, not worse. */
@@ -103,7 +104,7 @@ static int get_shard(struct tables *tables, uint32_t i)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	void *words;
-	int fd, err = 0;
+	int fd;
 
 	if (i >= GMT_SHARDS)
 		return -ENOSPC;
@@ -114,14 +115,13 @@ static int get_shard(struct tables *tables, uint32_t i)
 	if (fd < 0)
 		return -errno;
 	words = mmap(NULL, SHARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (words == MAP_FAILED || bpf_map_update_elem(tables->shards_fd, &i, &fd, BPF_ANY))
-		err = -errno;
-	close(fd); /* the map of maps holds it */
-	if (err && words != MAP_FAILED)
-		munmap(words, SHARD_BYTES);
-	else if (!err)
-		tables->shards[i] = words;
-	return err;
+	if (words == MAP_FAILED) {
+		close(fd);
+		return -ENOMEM;
+	}
+	tables->shards[i] = words;
+	publisher_put_shard(tables->publisher, i, fd);
+	return 0;
 }
 
 static int put_words(struct tables *tables, const struct unwind_table *blob, struct table *table)

@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 struct image;
+struct publisher;
 struct tables;
 
 /* Where a module's table lies: gmt_unwind_mapping.slot and .pages. */
@@ -27,8 +28,8 @@ struct tables_stats {
 	uint32_t cache_hits, cache_misses;
 };
 
-/* `shards_fd`: the map of maps of words. `cache`: a directory for tables, NULL for none. */
-struct tables *tables_new(int shards_fd, const char *cache);
+/* `publisher`: outlives it. `cache`: a directory for tables, NULL for none. */
+struct tables *tables_new(struct publisher *publisher, const char *cache);
 void tables_free(struct tables *tables);
 
 /* The module's table, if BPF has it. `with_eval`: one in which CPython's eval function is marked. */

@@ -104,7 +104,7 @@ void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack, co
 	*out = *stack;
 	out->count = 0;
 	unwind_start(start, copy->pc, copy->sp, copy->fp, copy->sp + (uint64_t)copy->count * sizeof(__u64), 0,
-		     rewalk->mapping_count, GMT_UNWIND_FRAMES_MAX);
+		     rewalk->mapping_count, rewalk->depth);
 	for (uint32_t i = 0; i <= GMT_UNWIND_FRAMES_MAX && !unwind_step(i, &start); i++)
 		;
 	while (walk.next_python < stack->count)

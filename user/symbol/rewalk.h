@@ -17,6 +17,7 @@ struct rewalk {
 	uint32_t mapping_count;
 	const __u64 *(*word)(void *arg, uint32_t slot); /* of the tables; NULL: there is none */
 	void *arg;
+	uint32_t depth;                  /* native frames, FRAMES_MAX at most */
 };
 
 /*
