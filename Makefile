@@ -242,14 +242,13 @@ build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $< -ldl
 
 # ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
-BENCH := $(O)/tests/bench/pairs $(O)/tests/bench/empty $(O)/tests/bench/empty.bpf.o \
-         $(patsubst %.c,$(O)/%,$(wildcard tests/bench/ledger_bench.c))
+BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench tables)
 
 $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) -ldl -o $@
 
-$(O)/tests/bench/empty.bpf.o: tests/bench/empty.bpf.c Makefile | $(SETUP)
+$(O)/tests/bench/%.bpf.o: tests/bench/%.bpf.c Makefile | $(SETUP)
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(call bpf_compile,$(ARCH))
@@ -298,6 +297,7 @@ MAN  := $(DESTDIR)$(PREFIX)/share/man/man1
 COMP := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 bench: $(SETUP) build/setup-bench.stamp all standin $(BENCH)
 	$(Q)BUILD=$(O) tests/bench/bench.py $(A)
+	$(Q)BUILD=$(O) tests/bench/stacks.py $(A)
 
 install: all
 	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""As stacks.c, in Python: the pairs are made by ctypes, below a recursion of 14 calls. Of two functions with two
+places each to call from, two bits of the path choose: the newest decide the outermost call. And "train N": N pairs
+by 16 stacks in turn, as a model's layers make them, each with 50 us of work before."""
+import ctypes
+import sys
+import time
+
+DEPTH, TURNS = 14, 16
+WORK = 4000               # numbers to add up: some 50 us
+
+cuda = ctypes.CDLL(sys.argv[1])
+alloc, release = cuda.cuMemAlloc_v2, cuda.cuMemFree_v2
+release.argtypes = [ctypes.c_uint64]
+address = ctypes.c_uint64()
+pointer, size = ctypes.byref(address), ctypes.c_size_t(4096)
+
+
+def left(path, depth, count):
+    if not depth:
+        return pairs(count)
+    call = right if path & 1 else left
+    if path & 2:
+        return call(path >> 2, depth - 1, count)
+    return call(path >> 2, depth - 1, count)
+
+
+def right(path, depth, count):
+    if not depth:
+        return pairs(count)
+    call = right if path & 1 else left
+    if path & 2:
+        return call(path >> 2, depth - 1, count)
+    return call(path >> 2, depth - 1, count)
+
+
+def pairs(count):
+    for _ in range(count):
+        if alloc(pointer, size) or release(address.value):
+            sys.exit("a call failed")
+
+
+def in_turn(count, work):
+    for i in range(count):
+        sum(range(work))
+        left(i % TURNS, DEPTH, 1)
+
+
+def main():
+    context, path = ctypes.c_void_p(), TURNS
+    if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context):
+        sys.exit("no context")
+    for line in sys.stdin:
+        kind, count = line.split()
+        count = int(count)
+        started = time.perf_counter_ns()
+        if kind == "new":
+            for path in range(path + 1, path + 1 + count):
+                left(path, DEPTH, 1)
+        elif kind == "same":
+            left(0, DEPTH, count)
+        else:
+            in_turn(count, WORK if kind == "train" else 0)
+        print(time.perf_counter_ns() - started, count, flush=True)
+
+
+main()
