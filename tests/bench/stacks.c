@@ -6,10 +6,12 @@
  *   stacks LIBCUDA       then for each line on standard input "same N": N pairs with one stack, "turns N":
  *                        with each of 16 in turn, or "new N": each with one that never was before; prints
  *                        "NS N" as pairs.c does
+ *   stacks LIBCUDA ROOM    likewise, with so many bytes on the stack between the recursion and the pairs
  *
  * A bit for each call of the recursion says which of two functions is called. The newest bit decides the
  * outermost one, so a new stack differs from the one before where it is found last: the worst case.
  */
+#include <alloca.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +29,7 @@ struct cuda {
 	int (*alloc)(uint64_t *address, size_t size);
 	int (*release)(uint64_t address);
 	uint64_t pairs;          /* to be made at the end of the recursion */
+	size_t room;
 };
 
 static int left(const struct cuda *cuda, uint64_t path, unsigned int depth);
@@ -34,8 +37,10 @@ static int right(const struct cuda *cuda, uint64_t path, unsigned int depth);
 
 static int make_pairs(const struct cuda *cuda)
 {
+	char *room = alloca(cuda->room + 1);
 	uint64_t address = 0;
 
+	__asm__ volatile("" : : "r"(room) : "memory");
 	for (uint64_t i = 0; i < cuda->pairs; i++)
 		if (cuda->alloc(&address, 4096) || cuda->release(address))
 			return -1;
@@ -97,6 +102,7 @@ int main(int argc, char **argv)
 	uint64_t path = TURNS;
 	char line[64];
 
+	cuda.room = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 	start(&cuda, argc > 1 ? argv[1] : "libcuda.so.1");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (fgets(line, sizeof(line), stdin)) {

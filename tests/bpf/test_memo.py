@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A thread's newest stacks are remembered: what is remembered must be what a walk would find. Stacks that differ in
+their outermost frames only, found last, with all registers alike, are the ones to mistake for another."""
+import os
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import lib        # noqa: E402
+import stacklib   # noqa: E402
+from lib import Process, Tool, check, equal  # noqa: E402
+
+STACKS = os.path.join(lib.BUILD, "tests/bench/stacks")
+TURNS = 16
+STEPS = ("same", 50), ("new", 300), ("turns", 10 * TURNS), ("same", 50)
+
+
+def make(caller, kind, count):
+    lines = len(caller.out)
+    caller.line(f"{kind} {count}\n")
+    caller.wait_line(lambda: len(caller.out) > lines, f"{kind} {count}")
+
+
+def ids_of(command, *arguments):
+    """{step: ids of its stacks, in order}, and the stacks themselves."""
+    place = lib.folder()
+    library, recording = place + "/libcuda.so.1", place + "/run.gmt"
+    shutil.copy(lib.LIB, library)
+    caller = Process([*command, library, *arguments], env=lib.environment())
+    make(caller, "same", 1)
+    tool = Tool("-p", str(caller.pid), "-o", recording).ready()
+    for _ in range(10):                  # the first stacks ask for tables
+        make(caller, "same", 5)
+        time.sleep(0.1)
+    for kind, count in STEPS:
+        make(caller, kind, count)
+    equal(tool.stop()["lost"], 0, "lost")
+    found = stacklib.Stacks(recording)
+    ids = [stack_id for _, stack_id, _ in found.calls if stack_id]
+    ids = ids[-sum(count for _, count in STEPS):]
+    steps = []
+    for _, count in STEPS:
+        steps.append(ids[:count])
+        ids = ids[count:]
+    return steps, found.stacks
+
+
+def compare(command, *arguments):
+    (same, new, turns, again), stacks = ids_of(command, *arguments)
+    equal(len(set(same)), 1, "stacks of one place")
+    equal(len(set(new)), len(new), "stacks of as many calls, all from elsewhere")
+    equal(len({stacks[i].words for i in new}), len(new), "... and as many contents")
+    check(not set(new) & set(same), "a new stack is taken for an old one")
+    equal(len(set(turns)), TURNS, "stacks in turn")
+    check(all(turns[i] == turns[i % TURNS] for i in range(len(turns))), "out of turn:", turns)
+    equal(again, same, "the first stack again")
+    check(all(stacks[i].is_complete for i in same + new + turns), {stacks[i].reason for i in same + new + turns})
+
+
+def native():
+    """a native program: each stack has its own id, the same one always the same, none is mistaken for another"""
+    compare([STACKS])
+
+
+def far():
+    """... when what differs lies far up the stack, where it is looked at word by word"""
+    compare([STACKS], "20000")
+
+
+def python():
+    """... Python, by its frames"""
+    compare([sys.executable, os.path.join(lib.TOP, "tests/bench/stacks_python.py")])
+
+
+if __name__ == "__main__":
+    lib.main(native, far, python)
