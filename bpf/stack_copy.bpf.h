@@ -3,7 +3,7 @@
 #ifndef GMT_STACK_COPY_BPF_H
 #define GMT_STACK_COPY_BPF_H
 
-#define STACK_COPY_PAGES (GMT_STACK_COPY_MAX / STACK_PAGE + 1)
+#define STACK_COPY_PAGES (GMT_STACK_COPY_PIECE / STACK_PAGE + 1)
 
 /* Whether the walk ended for want of a table that may come yet. A stack that is cut off there is not the
  * same as another one cut off there: none of them gets the other's id. */
@@ -31,55 +31,68 @@ static __always_inline void stack_copy_returns(struct gmt_stack_copy *copy, __u3
 
 		if (!instance)
 			return;
-		at = (BPF_CORE_READ(instance, stack) - copy->sp) / 8;
+		at = (BPF_CORE_READ(instance, stack) - copy->base) / 8;
 		if (at < room / 8 - 1) /* the verifier sees bytes, not words */
 			copy->words[at] = BPF_CORE_READ(instance, orig_ret_vaddr);
 		instance = BPF_CORE_READ(instance, next);
 	}
 }
 
-/* `room` is a constant: what is not used of it is sent as well. */
-static __always_inline void stack_copy(struct stack_state *s, const struct stack_start *start, __u32 id,
-				       __u64 size, __u32 room)
+/* Sends one piece, from base on; `room` is a constant: what is not used of it is sent as well. The bytes that
+ * are in it. */
+static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 id, __u64 base, __u64 size, __u32 room)
 {
 	struct gmt_stack_copy *copy = bpf_ringbuf_reserve(&ring, sizeof(*copy) + room, 0);
 	__u64 at = 0;
 
 	if (!copy)
-		return;
+		return 0;
 	fill_header(&copy->hdr, GMT_KIND_STACK_COPY, sizeof(*copy) + room);
 	copy->stack_id = id;
 	copy->pc = start->pc;
 	copy->sp = start->sp;
 	copy->fp = start->fp;
+	copy->base = base;
 	if (size > room)
 		size = room;
 	/* Page by page: one that was never used (an array in a frame, the gap below a main thread's arguments)
 	 * cannot be read; its words are 0. */
 	for (int page = 0; page < STACK_COPY_PAGES; page++) {
-		__u64 part = STACK_PAGE - ((start->sp + at) & (STACK_PAGE - 1));
+		__u64 part = STACK_PAGE - ((base + at) & (STACK_PAGE - 1));
 
 		if (at >= size || at > room - STACK_PAGE)
 			break;
-		bpf_probe_read_user((char *)copy->words + at, part, (void *)(start->sp + at));
+		bpf_probe_read_user((char *)copy->words + at, part, (void *)(base + at));
 		at += part;
 	}
-	copy->count = (at < size ? at : size) / 8;
+	if (at > size)
+		at = size;
+	copy->count = at / 8;
 	stack_copy_returns(copy, room);
 	/* Now: a process that has only begun may end soon, and what it maps is not known yet. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
+	return at;
 }
 
 static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const struct stack_start *start)
 {
-	__u64 size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp;
+	__u64 size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp, done = 0, piece;
 	__u32 id = stack_new_id();
 
 	s->copies++;
-	if (size <= GMT_STACK_COPY_SMALL - STACK_PAGE)
-		stack_copy(s, start, id, size, GMT_STACK_COPY_SMALL);
-	else if (size < 1ULL << 40) /* else its end is not known */
-		stack_copy(s, start, id, size, GMT_STACK_COPY_MAX);
+	if (size <= GMT_STACK_COPY_SMALL - STACK_PAGE) {
+		stack_copy(start, id, start->sp, size, GMT_STACK_COPY_SMALL);
+		return stack_send(s, id);
+	}
+	if (size >= 1ULL << 40) /* its end is not known */
+		return stack_send(s, id);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < GMT_STACK_COPY_PIECES && done < size; i++) {
+		piece = stack_copy(start, id, start->sp + done, size - done, GMT_STACK_COPY_PIECE);
+		if (!piece)
+			break;
+		done += piece;
+	}
 	return stack_send(s, id);
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -217,6 +218,18 @@ static bool targets_are_gone(const struct session *session)
 	return session->options->pid_count && !session->targets_left && !roster_live_count(session->roster);
 }
 
+static void take_stacks(struct session *session)
+{
+	char *note;
+
+	stacking_collect(session->stacking, &session->stream);
+	while ((note = stacking_note(session->stacking))) {
+		if (!session->options->quiet)
+			session_warn(session, "%s", note);
+		free(note);
+	}
+}
+
 static void loop(struct session *session)
 {
 	struct epoll_event events[16];
@@ -233,7 +246,7 @@ static void loop(struct session *session)
 		for (int i = 0; i < n; i++)
 			dispatch(session, &events[i]);
 		ring_consume(session->ring);
-		stacking_collect(session->stacking, &session->stream);
+		take_stacks(session);
 		if (targets_are_gone(session))
 			stop(session, SESSION_TARGETS_GONE);
 	}

@@ -19,9 +19,10 @@
 #define GMT_STACKS_KNOWN 65536         /* stacks whose id BPF remembers; one that it forgets is sent again */
 
 /* Memory of a stack that is copied, in bytes, where tables are missing: Python 3.12 seven callbacks deep
- * takes 43 KiB. The size of a record ends it at 64 KiB. */
+ * takes 43 KiB, cuDNN inside of PyTorch more. A record can have 64 KiB, so it is copied in pieces. */
 #define GMT_STACK_COPY_SMALL 16384
-#define GMT_STACK_COPY_MAX 61440
+#define GMT_STACK_COPY_PIECE 61440
+#define GMT_STACK_COPY_PIECES 4
 #define GMT_STACK_COPIES 128           /* of one thread, for one list of mappings */
 
 /* How stacks are taken. X(NAME, value, name, text) */

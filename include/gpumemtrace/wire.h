@@ -233,15 +233,17 @@ struct gmt_fw_mem {
 #define GMT_C10_CUDA 1
 
 /*
- * What a stack's memory was when it was taken without tables for all of its code, sent before it: the
- * collector walks it when it has them, and sends the stack once more, under its id. Never recorded.
+ * What a stack's memory was when it was taken without tables for all of its code, sent before it, a large
+ * one in pieces by rising address: the collector walks it when it has them, and sends the stack once
+ * more, under its id. Never recorded.
  */
 struct gmt_stack_copy {
 	struct gmt_hdr hdr;
 	__u32 stack_id;
 	__u32 count;            /* words */
 	__u64 pc, sp, fp;       /* the thread's registers */
-	__u64 words[];          /* from sp on */
+	__u64 base;             /* address of the first word: sp, or where the piece before ended */
+	__u64 words[];
 };
 
 /* ---- written by the collector ---- */

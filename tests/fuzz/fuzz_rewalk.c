@@ -94,7 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	copy->sp = world.sp;
 	copy->fp = world.fp;
 	out = malloc(sizeof(*out) + GMT_STACK_WORDS * sizeof(__u64));
-	rewalk_stack(&rewalk, stack, copy, out);
+	copy->base = copy->sp;
+	rewalk_stack(&rewalk, stack, (const struct gmt_stack_copy *const[]){ copy }, 1, out);
 	check(stack, out);
 	free(out);
 	free(copy);

@@ -16,7 +16,7 @@
 #include "../symbol/stacks.h"
 #include "symbol/rewalk.h"
 
-#define COPY_WORDS (GMT_STACK_COPY_MAX / 8)
+#define COPY_WORDS (GMT_STACK_COPY_PIECE / 8)
 
 /* A record with room for its words, and what lies behind it: nothing may be written there. */
 struct big_stack {
@@ -44,7 +44,10 @@ static void start(void)
 
 static void walk(const struct rewalk *rewalk)
 {
-	rewalk_stack(rewalk, &taken.stack, &copy.copy, &walked.stack);
+	const struct gmt_stack_copy *const pieces[] = { &copy.copy };
+
+	copy.copy.base = copy.copy.sp;
+	rewalk_stack(rewalk, &taken.stack, pieces, 1, &walked.stack);
 	assert_true(walked.guard == 0xa5a5a5a5a5a5a5a5ULL);
 	assert_in_range(walked.stack.count, 0, GMT_STACK_WORDS);
 	assert_int_equal(walked.stack.hdr.size, sizeof(walked.stack) + walked.stack.count * 8);

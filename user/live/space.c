@@ -18,6 +18,8 @@
 #include "symbol/source.h"
 #include "symbol/unwind_table.h"
 
+#define REFUSALS_MAX 60          /* with the periods of reading, a second or two */
+
 /* Whether a path of the process is the same file for us. */
 static bool shares_mounts(uint32_t tgid)
 {
@@ -210,7 +212,8 @@ static void ask_python(struct space *space)
 	if (!err) {
 		space->python_state = SPACE_PYTHON_FOUND;
 		space->codes = pycode_new(&space->python.layout, space->python.code_type);
-	} else if (err == -ENOTSUP) {
+	} else if (err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) {
+		/* One that is starting up can look as if it were an odd one. */
 		space->python_state = SPACE_PYTHON_REFUSED;
 	} else {
 		space->python_state = err == -ENOENT ? SPACE_PYTHON_NONE : SPACE_PYTHON_UNKNOWN;

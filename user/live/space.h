@@ -42,6 +42,7 @@ struct space {
 	bool *is_pending;             /* of modules.list: its table is not built yet */
 	size_t pending;
 	enum space_python python_state;
+	unsigned int refusals;        /* how often it was a Python that cannot be read */
 	struct pyversion python;
 	struct pycode *codes;
 };

@@ -6,6 +6,7 @@
 #include "live/stacking.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,8 @@
 #include "live/stackwork.h"
 #include "live/stream.h"
 
+#define NOTE_BYTES 256
+
 struct stacking {
 	pthread_t thread;
 	bool has_thread;
@@ -23,6 +26,8 @@ struct stacking {
 	pthread_cond_t work, done;
 	/* under the lock */
 	struct records in, out;
+	char **notes;                /* sentences */
+	size_t note_count;
 	struct hash known;           /* tgid -> enum stackwork_due */
 	bool is_busy, is_ending;
 	/* the worker's */
@@ -37,6 +42,18 @@ static void put_out(void *arg, const void *record, size_t size)
 
 	pthread_mutex_lock(&stacking->lock);
 	records_add(&stacking->out, record, size);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+static void note(void *arg, uint32_t tgid, const char *why)
+{
+	struct stacking *stacking = arg;
+	char *text = xmalloc(NOTE_BYTES);
+
+	snprintf(text, NOTE_BYTES, "stacks of process %u have no Python frames: %s", tgid, why);
+	pthread_mutex_lock(&stacking->lock);
+	stacking->notes = xreallocarray(stacking->notes, stacking->note_count + 1, sizeof(*stacking->notes));
+	stacking->notes[stacking->note_count++] = text;
 	pthread_mutex_unlock(&stacking->lock);
 }
 
@@ -127,7 +144,7 @@ struct stacking *stacking_new(const struct stacking_options *options)
 		return NULL;
 	stacking = xcalloc(1, sizeof(*stacking));
 	hash_init(&stacking->known, sizeof(enum stackwork_due));
-	stacking->stackwork = stackwork_new(options, put_out, stacking);
+	stacking->stackwork = stackwork_new(options, put_out, note, stacking);
 	pthread_mutex_init(&stacking->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -157,6 +174,9 @@ void stacking_free(struct stacking *stacking)
 	pthread_mutex_destroy(&stacking->lock);
 	pthread_cond_destroy(&stacking->work);
 	pthread_cond_destroy(&stacking->done);
+	while (stacking->note_count)
+		free(stacking->notes[--stacking->note_count]);
+	free(stacking->notes);
 	free(stacking->in.bytes);
 	free(stacking->out.bytes);
 	free(stacking);
@@ -236,6 +256,21 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 	records_add(&stacking->in, record, record->size);
 	pthread_cond_signal(&stacking->work);
 	pthread_mutex_unlock(&stacking->lock);
+}
+
+char *stacking_note(struct stacking *stacking)
+{
+	char *text = NULL;
+
+	if (!stacking)
+		return NULL;
+	pthread_mutex_lock(&stacking->lock);
+	if (stacking->note_count) {
+		text = stacking->notes[0];
+		memmove(stacking->notes, stacking->notes + 1, --stacking->note_count * sizeof(*stacking->notes));
+	}
+	pthread_mutex_unlock(&stacking->lock);
+	return text;
 }
 
 void stacking_stats(struct stacking *stacking, struct tables_stats *stats)

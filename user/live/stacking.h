@@ -44,6 +44,9 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record);
 /* Puts the names that were found since into the stream. */
 void stacking_collect(struct stacking *stacking, struct stream *stream);
 
+/* The next thing a person is to know: a sentence, to be freed; NULL: there is none. */
+char *stacking_note(struct stacking *stacking);
+
 /* What the unwinding tables took, after stacking_finish() or at any other quiet moment. */
 struct tables_stats;
 void stacking_stats(struct stacking *stacking, struct tables_stats *stats);

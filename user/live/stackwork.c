@@ -40,6 +40,7 @@ struct stackwork {
 	enum gmt_stack_mode mode;
 	uint32_t depth;
 	naming_put put;
+	stackwork_say say;
 	void *arg;
 	struct hash processes;       /* tgid -> struct worked * */
 	struct publisher *publisher;
@@ -69,7 +70,7 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 
 /* Walks a stack again, with the tables that there are now; what comes out is to be named. */
 static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
-		       const struct gmt_stack_copy *copy)
+		       const struct gmt_stack_copy *const *pieces, size_t count)
 {
 	_Alignas(struct gmt_stack) unsigned char bytes[sizeof(*stack) + GMT_STACK_WORDS * sizeof(__u64)];
 	struct gmt_stack *walked = (void *)bytes;
@@ -81,24 +82,27 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 		.depth = work->depth,
 	};
 
-	rewalk_stack(&rewalk, stack, copy, walked);
+	rewalk_stack(&rewalk, stack, pieces, count, walked);
 	work->put(work->arg, walked, walked->hdr.size);
 	records_add(&worked->unnamed, walked, walked->hdr.size);
 }
 
-/* The copy of a stack's memory, which has come before it; NULL: there is none. Given out once. */
-static const struct gmt_stack_copy *take_copy(struct records *waiting, uint32_t stack_id)
+/* The pieces of a copy of a stack's memory, which have come before it. How many; each is given out once. */
+static size_t take_copy(struct records *waiting, uint32_t stack_id,
+			const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES])
 {
-	for (size_t at = 0; at < waiting->used;) {
+	size_t count = 0;
+
+	for (size_t at = 0; at < waiting->used && count < GMT_STACK_COPY_PIECES;) {
 		struct gmt_stack_copy *copy = (void *)(waiting->bytes + at);
 
 		at += copy->hdr.size;
 		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack_id && copy->count) {
 			copy->stack_id = 0;
-			return copy;
+			pieces[count++] = copy;
 		}
 	}
-	return NULL;
+	return count;
 }
 
 /* Copies whose stacks are still in the ring, or were lost there. */
@@ -125,14 +129,15 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 	worked->waiting_ns = 0;
 	for (size_t at = 0; at < waiting.used;) {
 		const struct gmt_hdr *hdr = (const void *)(waiting.bytes + at);
-		const struct gmt_stack_copy *copy;
+		const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES];
+		size_t count;
 
 		at += hdr->size;
 		if (hdr->kind != GMT_KIND_STACK)
 			continue;
-		copy = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id);
-		if (copy)
-			walk_again(work, worked, (const void *)hdr, copy);
+		count = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id, pieces);
+		if (count)
+			walk_again(work, worked, (const void *)hdr, pieces, count);
 		else
 			records_add(&worked->unnamed, hdr, hdr->size);
 	}
@@ -214,6 +219,7 @@ static uint64_t read_period(const struct worked *worked)
 
 static void read_process(struct stackwork *work, struct worked *worked)
 {
+	bool was_refused = worked->space.python_state == SPACE_PYTHON_REFUSED;
 	uint64_t now_ns = stream_now_ns();
 	int changed = space_read(&worked->space, work->tables);
 
@@ -223,6 +229,8 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	/* Python that is starting up is asked again, at the period of reading. */
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
 		      worked->space.with_python ? DUE_SOON : DUE_NOT;
+	if (worked->space.python_state == SPACE_PYTHON_REFUSED && !was_refused)
+		work->say(work->arg, worked->space.tgid, worked->space.python.why);
 	if (changed < 0)
 		lose_process(worked);
 	else if (changed || !worked->space.is_told)
@@ -418,13 +426,14 @@ size_t stackwork_waiting(const struct stackwork *work)
 	return work->waiting;
 }
 
-struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, void *arg)
+struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg)
 {
 	struct stackwork *work = xcalloc(1, sizeof(*work));
 
 	work->mode = options->mode;
 	work->depth = options->depth;
 	work->put = put;
+	work->say = say;
 	work->arg = arg;
 	hash_init(&work->processes, sizeof(struct worked *));
 	work->publisher = publisher_new(options->spaces_fd, options->mappings_fd, options->shards_fd);

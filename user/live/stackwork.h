@@ -27,8 +27,9 @@ enum stackwork_due {
 	DUE_NOW,
 };
 
-/* `put` gets records for the stream. */
-struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, void *arg);
+/* `put` gets records for the stream, `say` what a person is to know of a process, once. */
+typedef void (*stackwork_say)(void *arg, uint32_t tgid, const char *text);
+struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg);
 void stackwork_free(struct stackwork *work);
 
 /* A process, known so far or not, is to be looked at. */

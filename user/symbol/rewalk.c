@@ -23,20 +23,26 @@ struct copy_walk {
 	struct unwind_walk walk;     /* the first: what the unwinder hands back */
 	const struct rewalk *rewalk;
 	const struct gmt_stack *stack;
-	const struct gmt_stack_copy *copy;
+	const struct gmt_stack_copy *const *pieces;
+	size_t piece_count;
 	struct gmt_stack *out;
 	uint32_t next_python;        /* in the stack's words */
 };
 
 static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val)
 {
-	const struct gmt_stack_copy *copy = ((struct copy_walk *)walk)->copy;
-	uint64_t i = (address - copy->sp) / sizeof(__u64);
+	const struct copy_walk *copy = (const struct copy_walk *)walk;
 
-	if (address < copy->sp || i >= copy->count)
-		return -1;
-	*val = copy->words[i];
-	return 0;
+	for (size_t p = 0; p < copy->piece_count; p++) {
+		const struct gmt_stack_copy *piece = copy->pieces[p];
+		uint64_t i = (address - piece->base) / sizeof(__u64);
+
+		if (address < piece->base || i >= piece->count)
+			continue;
+		*val = piece->words[i];
+		return 0;
+	}
+	return -1;
 }
 
 static const __u64 *word_at(struct unwind_walk *walk, __u32 slot)
@@ -95,15 +101,18 @@ static int take(struct unwind_walk *walk, __u64 word)
 	return 0;
 }
 
-void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack, const struct gmt_stack_copy *copy,
-		  struct gmt_stack *out)
+void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack,
+		  const struct gmt_stack_copy *const *pieces, size_t count, struct gmt_stack *out)
 {
-	struct copy_walk walk = { .rewalk = rewalk, .stack = stack, .copy = copy, .out = out };
+	struct copy_walk walk = {
+		.rewalk = rewalk, .stack = stack, .pieces = pieces, .piece_count = count, .out = out,
+	};
+	const struct gmt_stack_copy *first = pieces[0], *last = pieces[count - 1];
 	struct unwind_walk *start = &walk.walk;
 
 	*out = *stack;
 	out->count = 0;
-	unwind_start(start, copy->pc, copy->sp, copy->fp, copy->sp + (uint64_t)copy->count * sizeof(__u64), 0,
+	unwind_start(start, first->pc, first->sp, first->fp, last->base + (uint64_t)last->count * sizeof(__u64), 0,
 		     rewalk->mapping_count, rewalk->depth);
 	for (uint32_t i = 0; i <= GMT_UNWIND_FRAMES_MAX && !unwind_step(i, &start); i++)
 		;

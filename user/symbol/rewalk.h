@@ -21,11 +21,11 @@ struct rewalk {
 };
 
 /*
- * Makes `out`, with room for GMT_STACK_WORDS words behind it, the stack that `copy` shows: id, thread and
- * Python frames are those of `stack`, which is what BPF sent of it. Both were checked: their words lie in
- * their records.
+ * Makes `out`, with room for GMT_STACK_WORDS words behind it, the stack that the pieces of a copy show (one at
+ * least, by rising address): id, thread and Python frames are those of `stack`, which is what BPF sent of
+ * it. All were checked: their words lie in their records.
  */
-void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack, const struct gmt_stack_copy *copy,
-		  struct gmt_stack *out);
+void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack,
+		  const struct gmt_stack_copy *const *pieces, size_t count, struct gmt_stack *out);
 
 #endif
