@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,39 +13,45 @@
 
 #define MODE 0666   /* less the umask */
 
-static int write_as_it_is(const char *path, const void *data, size_t size)
+int whole_file_begin(struct whole_file *file, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
+	struct stat st;
 
-	if (fd < 0)
-		return -errno;
-	err = out_write_fd(fd, data, size);
-	if (close(fd) && !err)
-		err = -errno;
-	return err;
+	file->beside[0] = '\0';
+	if (snprintf(file->path, sizeof(file->path), "%s", path) >= (int)sizeof(file->path))
+		return -ENAMETOOLONG;
+	if (!strcmp(path, "-")) {
+		file->fd = STDOUT_FILENO;
+		return 0;
+	}
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		file->fd = open(path, O_WRONLY | O_CLOEXEC);
+		return file->fd < 0 ? -errno : 0;
+	}
+	if (snprintf(file->beside, sizeof(file->beside), "%s.%d.tmp", path, (int)getpid()) >=
+	    (int)sizeof(file->beside))
+		return -ENAMETOOLONG;
+	file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+	return file->fd < 0 ? -errno : 0;
+}
+
+int whole_file_end(struct whole_file *file, int error)
+{
+	if (file->fd != STDOUT_FILENO && close(file->fd) && !error)
+		error = -errno;
+	if (!file->beside[0])
+		return error;
+	if (!error && rename(file->beside, file->path))
+		error = -errno;
+	if (error)
+		unlink(file->beside);
+	return error;
 }
 
 int whole_file_write(const char *path, const void *data, size_t size)
 {
-	char beside[PATH_MAX];
-	struct stat st;
-	int fd, err;
+	struct whole_file file;
+	int err = whole_file_begin(&file, path);
 
-	if (!strcmp(path, "-"))
-		return out_write_fd(STDOUT_FILENO, data, size);
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return write_as_it_is(path, data, size);
-	if (snprintf(beside, sizeof(beside), "%s.%d.tmp", path, (int)getpid()) >= (int)sizeof(beside))
-		return -ENAMETOOLONG;
-	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-	if (fd < 0)
-		return -errno;
-	err = out_write_fd(fd, data, size);
-	if (close(fd) && !err)
-		err = -errno;
-	if (!err && rename(beside, path))
-		err = -errno;
-	if (err)
-		unlink(beside);
-	return err;
+	return err ? err : whole_file_end(&file, out_write_fd(file.fd, data, size));
 }

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file that is there as a whole or not at all. */
+/*
+ * A file that is there as a whole or not at all: it is written under another name beside it, and renamed, so
+ * who reads it never sees a part.
+ */
 #ifndef GPUMEMTRACE_WHOLE_FILE_H
 #define GPUMEMTRACE_WHOLE_FILE_H
 
+#include <limits.h>
 #include <stddef.h>
 
-/* Writes it under another name beside it, and renames it: who reads it never sees a part. "-" is standard
- * output; what is there and no file (a pipe, a device) is written to as it is. 0 or -errno. */
+struct whole_file {
+	int fd;                  /* to be written to, by the caller */
+	char path[PATH_MAX];
+	char beside[PATH_MAX];   /* what it is called until it is whole; "": it is written to as it is */
+};
+
+/* "-" is standard output; what is there and no file (a pipe, a device) is written to as it is. 0 or -errno. */
+int whole_file_begin(struct whole_file *file, const char *path);
+/* Closes it. It is there now, or with an error, which is returned, it never was. */
+int whole_file_end(struct whole_file *file, int error);
+
+/* Both, and what comes between them. */
 int whole_file_write(const char *path, const void *data, size_t size);
 
 #endif
