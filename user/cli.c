@@ -17,6 +17,7 @@
 #define DEFAULT_OLDER_THAN_NS 60000000000ull
 #define DEFAULT_RING_BYTES (16ull << 20)
 #define DEFAULT_TOP 10
+#define DEFAULT_SNAPSHOT_EVENTS 200000
 
 #define LONG_ONLY 0x100   /* + index: what getopt returns for an option without a letter */
 
@@ -157,19 +158,20 @@ static int parse_words(struct options *options, int argc, char **argv, char **ca
 /* At most one of them may go to standard output. */
 static int check_stdout(const struct options *options, char **cause)
 {
-	bool folded = options->folded && !strcmp(options->folded, "-");
-	bool output = options->output && !strcmp(options->output, "-");
+	const struct { const char *name; bool there; } all[] = {
+		{ "the command's output", options->child && !options->json },
+		{ "--json", options->json },
+		{ "'-o -'", options->output && !strcmp(options->output, "-") },
+		{ "'--folded -'", options->folded && !strcmp(options->folded, "-") },
+		{ "'--snapshot -'", options->snapshot && !strcmp(options->snapshot, "-") },
+	};
+	const char *first = NULL;
 
-	if (output && options->json)
-		return cli_wrong(cause, "--json and '-o -' cannot both go to standard output");
-	if (folded && options->json)
-		return cli_wrong(cause, "--json and '--folded -' cannot both go to standard output");
-	if (folded && output)
-		return cli_wrong(cause, "'-o -' and '--folded -' cannot both go to standard output");
-	if (output && options->child)
-		return cli_wrong(cause, "the command's output and '-o -' cannot both go to standard output");
-	if (folded && options->child)
-		return cli_wrong(cause, "the command's output and '--folded -' cannot both go to standard output");
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i].there && first)
+			return cli_wrong(cause, "%s and %s cannot both go to standard output", first, all[i].name);
+		first = all[i].there ? all[i].name : first;
+	}
 	return 0;
 }
 
@@ -214,6 +216,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		.stack_mode = GMT_STACKS_FULL,
 		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
 		.top = DEFAULT_TOP,
+		.snapshot_events = DEFAULT_SNAPSHOT_EVENTS,
 		.older_than_ns = DEFAULT_OLDER_THAN_NS,
 		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK,
 	};

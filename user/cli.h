@@ -65,6 +65,8 @@ struct options {
 	uint32_t top;             /* stacks of each order that are shown */
 	uint64_t older_than_ns;   /* what counts as never freed */
 	bool full_stacks;
+	const char *snapshot;     /* file for PyTorch's viewers; "-": standard output; NULL: none */
+	uint32_t snapshot_events; /* the newest ones that are kept for it */
 	const char *folded;       /* file of folded stacks; "-": standard output; NULL: none */
 	enum view_order folded_by;
 };

@@ -17,6 +17,7 @@
 
 #define INTERVAL_MIN_S 0.1
 #define TOP_MAX 100000
+#define SNAPSHOT_EVENTS_MAX 100000000
 #define RING_BYTES_MIN (64ull << 10)
 #define RING_BYTES_MAX (1ull << 30)   /* libbpf maps the data twice; the map's size is 32 bits */
 
@@ -151,6 +152,26 @@ static int opt_stack_sample(struct options *options, const char *argument, char 
 	return cli_size("stack-sample", argument, UINT64_MAX, &options->stack_sample_bytes, cause);
 }
 
+static int opt_snapshot_events(struct options *options, const char *argument, char **cause)
+{
+	return cli_count("snapshot-events", argument, 1, SNAPSHOT_EVENTS_MAX, &options->snapshot_events, cause);
+}
+
+/* A recording; or by its suffix a snapshot, which is what replay can write. */
+static int opt_output(struct options *options, const char *argument, char **cause)
+{
+	const char suffix[] = ".pickle";
+	size_t size = strlen(argument), end = sizeof(suffix) - 1;
+
+	if (size > end && !strcmp(argument + size - end, suffix))
+		options->snapshot = argument;
+	else if (options->command == CLI_REPLAY)
+		return cli_wrong(cause, "replay writes no recording: -o takes a FILE.pickle, not '%s'", argument);
+	else
+		options->output = argument;
+	return 0;
+}
+
 static int opt_owners(struct options *options, const char *argument, char **cause)
 {
 	(void)cause;
@@ -202,7 +223,6 @@ static int opt_color(struct options *options, const char *argument, char **cause
 		return 0;                                                                  \
 	}
 SETTER(all, options->all = true)
-SETTER(output, options->output = argument)
 SETTER(json, options->json = true)
 SETTER(strict, options->strict = true)
 SETTER(no_children, options->no_children = true)
@@ -212,6 +232,7 @@ SETTER(verbose, options->verbose++)
 SETTER(live, options->live = CLI_ALWAYS)
 SETTER(no_live, options->live = CLI_NEVER)
 SETTER(block_stacks, options->block_stacks = true)
+SETTER(snapshot, options->snapshot = argument)
 SETTER(folded, options->folded = argument)
 SETTER(full_stacks, options->full_stacks = true)
 SETTER(help, options->command = CLI_HELP)
@@ -224,7 +245,7 @@ const struct cli_option cli_options[] = {
 	{ 'a', "all", NULL, FOR_TRACE, opt_all, "trace every process that uses CUDA, now or later" },
 	{ 'd', "duration", "SECONDS", FOR_TRACE, opt_duration, "stop after that time (also 5m, 2h)" },
 	{ 'i', "interval", "SECONDS", FOR_TRACE, opt_interval, "time between live views; default 1" },
-	{ 'o', "output", "FILE.gmt", FOR_TRACE, opt_output, "record to a file; - is standard output" },
+	{ 'o', "output", "FILE", FOR_REPORT, opt_output, "record to FILE.gmt or -; or a snapshot to FILE.pickle" },
 	{ 0, "json", NULL, FOR_ALL, opt_json, "print JSON: one line for each live view, one for the report" },
 	{ 0, "strict", NULL, FOR_REPORT, opt_strict, "exit with 5 if any data was lost" },
 	{ 0, "no-children", NULL, FOR_TRACE, opt_no_children, "do not follow children of traced processes" },
@@ -247,6 +268,8 @@ const struct cli_option cli_options[] = {
 	{ 0, "owners", "FILE", FOR_REPORT, opt_owners, "rules that say whose memory a stack is" },
 	{ 0, "folded", "FILE", FOR_REPORT, opt_folded, "write folded stacks, for flame graphs; or -" },
 	{ 0, "folded-by", "WHAT", FOR_REPORT, opt_folded_by, "live, peak, growth, old or allocated bytes" },
+	{ 0, "snapshot", "FILE", FOR_REPORT, opt_snapshot, "for PyTorch's memory viewers, as -o FILE.pickle; or -" },
+	{ 0, "snapshot-events", "N", FOR_REPORT, opt_snapshot_events, "the newest that it has; default 200000" },
 	{ 0, "color", "WHEN", FOR_ALL, opt_color, "auto, always or never" },
 	{ 'h', "help", NULL, FOR_ALL, opt_help, "print this" },
 	{ 'V', "version", NULL, FOR_ALL, opt_version, "print the version" },

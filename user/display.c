@@ -47,11 +47,16 @@ static bool wants_live(const struct options *options)
 	return options->live == CLI_ALWAYS || !options->child;
 }
 
-/* Standard output is the command's, the recording's or the folded stacks', where one of them uses it. */
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+/* Standard output is the command's or a file's, where one of them uses it. */
 static bool wants_stderr(const struct options *options)
 {
-	return (options->child && !options->json) || (options->output && !strcmp(options->output, "-")) ||
-	       (options->folded && !strcmp(options->folded, "-"));
+	return (options->child && !options->json) || is_stdout(options->output) || is_stdout(options->folded) ||
+	       is_stdout(options->snapshot);
 }
 
 struct display *display_new(const struct options *options)

@@ -9,8 +9,10 @@
 #include <gpumemtrace/wire.h>
 
 #include "cli.h"
+#include "core/history.h"
 #include "core/ledger.h"
 #include "display.h"
+#include "snapshot_file.h"
 #include "source/reader.h"
 
 #define SENTENCE_MAX 512
@@ -44,6 +46,7 @@ static int report(const struct options *options, const struct ledger *ledger,
 int replay_run(const struct options *options)
 {
 	struct ledger *ledger = ledger_new();
+	struct history *history = snapshot_file_history(options);
 	struct reader *reader = NULL;
 	const struct gmt_hdr *record;
 	char sentence[SENTENCE_MAX];
@@ -57,7 +60,8 @@ int replay_run(const struct options *options)
 	}
 	/* What the ledger refuses it counts, and the report says so. */
 	while ((record = reader_next(reader)))
-		ledger_apply(ledger, record, record->size);
+		if (!ledger_apply(ledger, record, record->size) && history)
+			history_see(history, ledger, record);
 	if (reader_refused(reader_status(reader)) ||
 	    (reader_status(reader)->end == READER_IO_ERROR && !reader_status(reader)->records)) {
 		reader_describe(reader_status(reader), sentence, sizeof(sentence));
@@ -65,10 +69,13 @@ int replay_run(const struct options *options)
 		goto out;
 	}
 	code = report(options, ledger, reader_status(reader), &incomplete);
+	if (snapshot_file_write(options, history, ledger))
+		code = GMT_EXIT_FAILURE;
 	if (code == GMT_EXIT_OK && options->strict && incomplete)
 		code = GMT_EXIT_LOST;
 out:
 	reader_close(reader);
+	history_free(history);
 	ledger_free(ledger);
 	return code;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "core/history.h"
 #include "core/ledger.h"
 #include "display.h"
 #include "live/attach.h"
@@ -29,6 +30,7 @@
 #include "live/tables.h"
 #include "live/target.h"
 #include "live/watch.h"
+#include "snapshot_file.h"
 #include "source/recorder.h"
 #include "targets.h"
 
@@ -284,6 +286,7 @@ int session_setup(struct session *session, const struct options *options)
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
 	session->stream.ledger = ledger_new();
+	session->stream.history = snapshot_file_history(options);
 	driver_probe(driver_root(session), &session->driver);
 	status = open_attach(session);
 	if (!status)
@@ -361,6 +364,7 @@ int session_finish(struct session *session)
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
 		session_warn(session, "the report could not be written: %s", strerror(-err));
+	err = snapshot_file_write(options, session->stream.history, session->stream.ledger) ?: err;
 	if (options->child) {
 		/* The time is over, the command is not: it goes on untraced, and its status is still ours. */
 		if (session->command.pid > 0 && session->end == SESSION_TIME_OVER) {
@@ -396,6 +400,7 @@ void session_teardown(struct session *session)
 		nvml_close(session->nvml);
 	probing_free(session->probing);
 	roster_free(session->roster);
+	history_free(session->stream.history);
 	ledger_free(session->stream.ledger);
 	if (session->epoll_fd >= 0)
 		close(session->epoll_fd);

@@ -26,6 +26,8 @@ void records_apply(struct records *r, void *record, enum gmt_kind kind, size_t s
 		.ts_ns = r->ts_ns++,
 	};
 	r->result = ledger_apply(r->ledger, record, size);
+	if (!r->result && r->history)
+		history_see(r->history, r->ledger, record);
 }
 
 #define APPLY(r, rec, KIND) records_apply(r, &(rec), GMT_KIND_##KIND, sizeof(rec))

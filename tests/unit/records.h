@@ -17,6 +17,7 @@
 #include <gpumemtrace/unwind.h>
 #include <gpumemtrace/wire.h>
 
+#include "core/history.h"
 #include "core/ledger.h"
 #include "core/view.h"
 
@@ -29,6 +30,7 @@
 
 struct records {
 	struct ledger *ledger;
+	struct history *history; /* the test's own; NULL: none */
 	uint64_t ts_ns;          /* of the next record; each one adds 1 */
 	uint32_t tgid, tid;      /* of the next record */
 	uint32_t seq;            /* of the newest call; each call adds 1 */

@@ -85,6 +85,20 @@ static void test_stack_options(void **state)
 	assert_string_equal(p->options.folded, "x");
 	assert_int_equal(p->options.folded_by, VIEW_BY_GROWN);
 	drop(p);
+	p = parse_ok("-p 1 -o run.gmt -o x/run.pickle --snapshot-events 1000");
+	assert_string_equal(p->options.output, "run.gmt");
+	assert_string_equal(p->options.snapshot, "x/run.pickle");
+	assert_int_equal(p->options.snapshot_events, 1000);
+	drop(p);
+	p = parse_ok("replay -o run.pickle r.gmt");
+	assert_null(p->options.output);
+	assert_string_equal(p->options.snapshot, "run.pickle");
+	assert_int_equal(p->options.snapshot_events, 200000);
+	drop(p);
+	p = parse_ok("-p 1 -o .pickle --snapshot a");
+	assert_string_equal(p->options.output, ".pickle");
+	assert_string_equal(p->options.snapshot, "a");
+	drop(p);
 	p = parse_ok("-p 1 --stacks native --stack-depth 64 --stack-sample 2M");
 	assert_int_equal(p->options.stack_mode, GMT_STACKS_NATIVE);
 	assert_int_equal(p->options.stack_depth, 64);
@@ -193,7 +207,7 @@ static void test_refused(void **state)
 		{ "-a -p 1", "-a traces every process, so -p has no meaning with it" },
 		{ "-p", "--pid needs a value: --pid PID[,PID...]" },
 		{ "-p -- x", "--pid needs a value: --pid PID[,PID...]" },
-		{ "-o _ -p 1", "--output needs a value: --output FILE.gmt" },
+		{ "-o _ -p 1", "--output needs a value: --output FILE" },
 		{ "-p abc", "'abc' is not a process id or a comma-separated list of them" },
 		{ "-p 0", "'0' is not a process id or a comma-separated list of them" },
 		{ "-p -5", "'-5' is not a process id or a comma-separated list of them" },
@@ -231,6 +245,11 @@ static void test_refused(void **state)
 		{ "replay a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
 		{ "-a --folded - -o -", "'-o -' and '--folded -' cannot both go to standard output" },
 		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
+		{ "--snapshot - -o - -a", "'-o -' and '--snapshot -' cannot both go to standard output" },
+		{ "replay a --snapshot - --json", "--json and '--snapshot -' cannot both go to standard output" },
+		{ "replay a -o b.gmt", "replay writes no recording: -o takes a FILE.pickle, not 'b.gmt'" },
+		{ "-a --snapshot-events 0",
+		  "--snapshot-events takes a number from 1 to 100000000, not '0'" },
 		{ "-a --folded-by size", "--folded-by takes live, peak, growth, old or allocated, not 'size'" },
 		{ "-a --top -1", "--top takes a number, not '-1'" },
 		{ "-a --top 1x", "--top takes a number, not '1x'" },

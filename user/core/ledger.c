@@ -363,6 +363,11 @@ const struct frames *ledger_frames(const struct ledger *l)
 	return &l->frames;
 }
 
+int64_t ledger_wall_ns(const struct ledger *l)
+{
+	return l->has_session ? (int64_t)(l->session.wall_ns - l->session.hdr.ts_ns) : 0;
+}
+
 uint64_t ledger_live_allocs(const struct ledger *l)
 {
 	uint64_t count = 0;

@@ -22,6 +22,9 @@ int ledger_apply(struct ledger *ledger, const void *record, size_t size);
 /* The stacks in words, for as long as the ledger lives. */
 const struct frames *ledger_frames(const struct ledger *ledger);
 
+/* CLOCK_REALTIME at CLOCK_MONOTONIC 0; 0 without a session record. */
+int64_t ledger_wall_ns(const struct ledger *ledger);
+
 /* Live allocations (API layer) over all processes, and the bytes of memory the ledger uses for
  * them: for the benchmark. */
 uint64_t ledger_live_allocs(const struct ledger *ledger);

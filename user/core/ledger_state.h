@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a ledger holds: written by ledger.c, read by view.c, nobody else's business. */
+/* What a ledger holds: written by ledger.c, read by view.c and history*.c, nobody else's business. */
 #ifndef GPUMEMTRACE_CORE_LEDGER_STATE_H
 #define GPUMEMTRACE_CORE_LEDGER_STATE_H
 

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "core/history.h"
 #include "core/ledger.h"
 #include "source/recorder.h"
 
@@ -15,7 +16,8 @@ void stream_put(struct stream *stream, const void *record, size_t size)
 			stream->recorder_error = err;
 	}
 	/* What is malformed the ledger counts itself. */
-	ledger_apply(stream->ledger, record, size);
+	if (!ledger_apply(stream->ledger, record, size) && stream->history)
+		history_see(stream->history, stream->ledger, record);
 }
 
 uint64_t stream_now_ns(void)

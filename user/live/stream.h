@@ -11,11 +11,13 @@
 
 #include <gpumemtrace/wire.h>
 
+struct history;
 struct ledger;
 struct recorder;
 
 struct stream {
 	struct ledger *ledger;
+	struct history *history;     /* NULL: none is kept */
 	struct recorder *recorder;   /* NULL: nothing is recorded */
 	int recorder_error;          /* -errno of its first failure */
 };

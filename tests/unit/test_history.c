@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The history of device memory, and the snapshots made of it. Each snapshot is replayed as PyTorch's viewer
+ * does it, from the end back to the beginning: see check().
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/history.h"
+#include "core/snapshot.h"
+#include "records.h"
+
+#define BASE 0x7f0000000000ull
+#define FAR 0x7f8000000000ull
+
+struct scene {
+	struct records r;
+	uint64_t allocated, reserved;      /* of device 0, as PyTorch has them */
+	struct snapshot s;
+};
+
+static void block(struct scene *c, uint64_t ptr, int64_t delta)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = ptr, .delta = delta, .total_allocated = c->allocated += delta,
+		.total_reserved = c->reserved, .device_type = GMT_C10_CUDA, .stack_id = c->r.stack_id,
+	};
+
+	records_apply(&c->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+}
+
+static void setup(struct scene *c, uint64_t most)
+{
+	memset(c, 0, sizeof(*c));
+	records_scene(&c->r, API_LAYER);
+	c->r.history = history_new(most);
+}
+
+static void teardown(struct scene *c)
+{
+	snapshot_free(&c->s);
+	history_free(c->r.history);
+	records_fini(&c->r);
+}
+
+/* ---- the viewer ---- */
+
+#define MOST 4096
+
+struct range_list {
+	struct { uint64_t base, size; } list[MOST];
+	size_t count;
+};
+
+static void put(struct range_list *l, uint64_t base, uint64_t size)
+{
+	assert_true(l->count < MOST);
+	l->list[l->count].base = base;
+	l->list[l->count++].size = size;
+}
+
+static long find(const struct range_list *l, uint64_t base, uint64_t size)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (base >= l->list[i].base && base + size <= l->list[i].base + l->list[i].size)
+			return (long)i;
+	return -1;
+}
+
+static void drop(struct range_list *l, size_t i)
+{
+	l->list[i] = l->list[--l->count];
+}
+
+/* Joined with the two that it touches. */
+static void put_mapped(struct range_list *l, uint64_t base, uint64_t size)
+{
+	uint64_t end = base + size;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->list[i].base != end)
+			continue;
+		size += l->list[i].size;
+		drop(l, i);
+		break;
+	}
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->list[i].base + l->list[i].size != base)
+			continue;
+		base = l->list[i].base;
+		size += l->list[i].size;
+		drop(l, i);
+		break;
+	}
+	put(l, base, size);
+}
+
+static void take_mapped(struct range_list *l, uint64_t base, uint64_t size)
+{
+	long i = find(l, base, size);
+
+	if (i < 0)
+		fail_msg("a range that is not mapped: %llx", (unsigned long long)base);
+	uint64_t from = l->list[i].base, end = from + l->list[i].size;
+
+	drop(l, (size_t)i);
+	if (base > from)
+		put(l, from, base - from);
+	if (base + size < end)
+		put(l, base + size, end - base - size);
+}
+
+static void go_back(struct range_list *segments, struct range_list *blocks, const struct snapshot_event *e)
+{
+	long i;
+
+	switch (e->action) {
+	case SNAPSHOT_FREE_COMPLETED:
+		assert_int_equal(find(blocks, e->address, 1), -1);
+		put(blocks, e->address, e->size);
+		break;
+	case SNAPSHOT_FREE_REQUESTED:
+		assert_true(find(blocks, e->address, e->size) >= 0);
+		break;
+	case SNAPSHOT_ALLOC:
+		i = find(blocks, e->address, e->size);
+		assert_true(i >= 0 && blocks->list[i].base == e->address && blocks->list[i].size == e->size);
+		drop(blocks, (size_t)i);
+		break;
+	case SNAPSHOT_SEGMENT_FREE:
+		assert_int_equal(find(segments, e->address, 1), -1);
+		put(segments, e->address, e->size);
+		break;
+	case SNAPSHOT_SEGMENT_ALLOC:
+		for (i = 0; i < (long)segments->count && segments->list[i].base != e->address;)
+			i++;
+		assert_true(i < (long)segments->count && segments->list[i].size == e->size);
+		drop(segments, (size_t)i);
+		break;
+	case SNAPSHOT_SEGMENT_UNMAP:
+		assert_int_equal(find(segments, e->address, 1), -1);
+		put_mapped(segments, e->address, e->size);
+		break;
+	case SNAPSHOT_SEGMENT_MAP:
+		take_mapped(segments, e->address, e->size);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Makes c->s, and goes all the way back: nothing ends that is not there, no block is homeless. */
+static const struct snapshot *check(struct scene *c, unsigned int device)
+{
+	static struct range_list segments, blocks;
+	uint32_t process = c->r.history->process_count - 1;
+
+	snapshot_free(&c->s);
+	snapshot_build(c->r.history, process, &c->s);
+	segments.count = blocks.count = 0;
+	for (size_t i = 0; i < c->s.segment_count; i++) {
+		const struct snapshot_segment *g = &c->s.segments[i];
+		uint64_t at = g->address, active = 0;
+
+		for (size_t b = g->first_block; b < g->first_block + g->block_count; b++) {
+			const struct snapshot_block *k = &c->s.blocks[b];
+
+			assert_int_equal(k->address, at);
+			at += k->size;
+			active += k->active ? k->size : 0;
+			if (k->active && g->device == device)
+				put(&blocks, k->address, k->size);
+		}
+		assert_int_equal(at, g->address + g->size);
+		assert_int_equal(active, g->active);
+		if (g->device == device)
+			put(&segments, g->address, g->size);
+	}
+	for (size_t i = c->s.event_count; i-- > 0;) {
+		if (c->s.events[i].device != device)
+			continue;
+		go_back(&segments, &blocks, &c->s.events[i]);
+		for (size_t b = 0; b < blocks.count; b++)
+			if (find(&segments, blocks.list[b].base, 1) < 0)
+				fail_msg("event %zu: block %llx is in no segment", i,
+					 (unsigned long long)blocks.list[b].base);
+	}
+	return &c->s;
+}
+
+/* The actions of all events by their first letters: "Sa" is a segment, then a block. */
+static const char *story(const struct snapshot *s)
+{
+	static const char letters[] = {
+		[SNAPSHOT_ALLOC] = 'a', [SNAPSHOT_FREE_REQUESTED] = 'r', [SNAPSHOT_FREE_COMPLETED] = 'f',
+		[SNAPSHOT_SEGMENT_ALLOC] = 'S', [SNAPSHOT_SEGMENT_FREE] = 'F', [SNAPSHOT_SEGMENT_MAP] = 'M',
+		[SNAPSHOT_SEGMENT_UNMAP] = 'U', [SNAPSHOT_OOM] = 'O',
+	};
+	static char text[MOST];
+
+	for (size_t i = 0; i < s->event_count; i++)
+		text[i] = letters[s->events[i].action];
+	text[s->event_count] = '\0';
+	return text;
+}
+
+/* ---- what happens ---- */
+
+static void plain_memory_is_a_segment_with_a_block(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(&c.r, cuCtxSetCurrent, 0xc0);
+	c.r.stack_id = 7;
+	CALL(&c.r, cuMemAlloc_v2, BASE, 3 * MiB);
+	CALL(&c.r, cuMemAlloc_v2, FAR, MiB);
+	CALL(&c.r, cuMemHostAlloc, 0x5000, MiB);      /* is no device memory */
+	RELEASE(&c.r, cuMemFree_v2, FAR);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "SaSarfF");
+	assert_int_equal(s->segment_count, 1);
+	assert_int_equal(s->segments[0].size, 3 * MiB);
+	assert_int_equal(s->segments[0].stack_id, 7);
+	assert_int_equal(s->blocks[0].stack_id, 7);
+	assert_int_equal(s->events[1].stack_id, 7);
+	assert_int_equal(s->events[4].stack_id, 0);   /* it is with the allocation */
+	assert_int_equal(s->device_count, 1);
+	teardown(&c);
+}
+
+static void blocks_lie_in_segments(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	c.reserved = 20 * MiB;
+	CALL(&c.r, cuMemAlloc_v2, BASE, 20 * MiB);    /* nobody knows on which device */
+	block(&c, BASE, 4 * MiB);
+	block(&c, BASE + 4 * MiB, 6 * MiB);
+	block(&c, BASE, -4 * (int64_t)MiB);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "Saarf");
+	assert_int_equal(s->segment_count, 1);
+	assert_int_equal(s->segments[0].active, 6 * MiB);
+	assert_int_equal(s->segments[0].block_count, 3);
+	assert_false(s->blocks[0].active);
+	assert_true(s->blocks[1].active);
+	block(&c, BASE + 4 * MiB, -6 * (int64_t)MiB);
+	RELEASE(&c.r, cuMemFree_v2, BASE);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "SaarfrfF");
+	assert_int_equal(s->segment_count, 0);
+	teardown(&c);
+}
+
+static void a_repeated_event_counts_once(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 20 * MiB);
+	block(&c, BASE, 4 * MiB);
+	c.allocated -= 4 * MiB;
+	block(&c, BASE, 4 * MiB);
+	assert_string_equal(story(check(&c, 0)), "Sa");
+	teardown(&c);
+}
+
+static void map(struct scene *c, uint64_t handle, uint64_t address)
+{
+	CALL(&c->r, cuMemCreate, handle, 2 * MiB, 1, 0, 1);
+	CALL(&c->r, cuMemMap, address, 2 * MiB, 0, handle);
+	c->reserved += 2 * MiB;
+}
+
+static void pieces_make_one_segment(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	map(&c, 1, BASE);
+	map(&c, 2, BASE + 2 * MiB);
+	block(&c, BASE, 3 * MiB);
+	map(&c, 3, BASE + 4 * MiB);
+	block(&c, BASE + 3 * MiB, 3 * MiB);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "MMaMa");
+	assert_int_equal(s->segment_count, 1);
+	assert_int_equal(s->segments[0].size, 6 * MiB);
+	assert_true(s->segments[0].is_expandable && s->is_expandable);
+	block(&c, BASE, -3 * (int64_t)MiB);
+	RELEASE(&c.r, cuMemUnmap, BASE, 2 * MiB);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "MMaMarfU");
+	assert_int_equal(s->segments[0].address, BASE + 2 * MiB);
+	teardown(&c);
+}
+
+static void sleeping_blocks_come_back(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	map(&c, 1, BASE);
+	block(&c, BASE, MiB);
+	block(&c, BASE + MiB, MiB / 2);
+	RELEASE(&c.r, cuMemUnmap, BASE, 2 * MiB);
+	RELEASE(&c.r, cuMemRelease, 1);
+	s = check(&c, 0);
+	assert_int_equal(s->segment_count, 0);
+	block(&c, BASE + MiB, -(int64_t)MiB / 2);
+	c.reserved -= 2 * MiB;
+	map(&c, 2, BASE);
+	s = check(&c, 0);
+	assert_int_equal(s->segment_count, 1);
+	assert_int_equal(s->segments[0].active, MiB);
+	teardown(&c);
+}
+
+static void a_failed_release_never_was(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+	uint32_t seq;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	seq = RELEASE(&c.r, cuMemFree_v2, BASE);
+	UNDO(&c.r, cuMemFree_v2, seq, 1, BASE);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "Sa");
+	assert_int_equal(s->segment_count, 1);
+	teardown(&c);
+}
+
+static void contexts_take_memory_along(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuCtxCreate_v2, 0xc0, 0);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	CALL(&c.r, cuCtxDestroy_v2, 0xc0);
+	assert_string_equal(story(check(&c, 0)), "SarfF");
+	teardown(&c);
+}
+
+static void the_end_of_a_process_is_no_event(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 20 * MiB);
+	block(&c, BASE, 4 * MiB);
+	records_exit(&c.r, 0);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "Sa");
+	assert_int_equal(s->segments[0].active, 4 * MiB);
+	teardown(&c);
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 20 * MiB);
+	records_exec(&c.r);
+	s = check(&c, 0);
+	assert_int_equal(s->event_count + s->segment_count, 0);
+	teardown(&c);
+}
+
+/* ---- late, and too long ---- */
+
+static void before_attach(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	memset(&c, 0, sizeof(c));
+	records_init(&c.r);
+	records_session(&c.r, API_LAYER);
+	records_gpu(&c.r, 0, 0);
+	records_attach(&c.r, false);
+	c.r.history = history_new(100);
+	c.allocated = 50 * MiB;
+	c.reserved = 100 * MiB;
+	block(&c, BASE + 5 * MiB, 6 * MiB);           /* in a segment that nobody saw */
+	block(&c, FAR, -10 * (int64_t)MiB);           /* likewise, and the block neither */
+	s = check(&c, 0);
+	assert_string_equal(story(s), "arf");
+	assert_int_equal(s->events[1].why, SNAPSHOT_WHY_BEFORE);
+	assert_int_equal(s->segment_count, 3);
+	assert_int_equal(s->segments[0].address, BASE + 4 * MiB);
+	assert_int_equal(s->segments[0].size, 8 * MiB);
+	assert_int_equal(s->segments[0].why, SNAPSHOT_WHY_GUESSED);
+	/* The sums are PyTorch's own. */
+	assert_int_equal(s->segments[2].why, SNAPSHOT_WHY_UNSEEN);
+	assert_int_equal(s->segments[0].active + s->segments[1].active + s->segments[2].active, c.allocated);
+	assert_int_equal(s->segments[0].size + s->segments[1].size + s->segments[2].size, c.reserved);
+	RELEASE(&c.r, cuMemFree_v2, FAR);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "arfF");
+	teardown(&c);
+}
+
+static void only_the_newest_events_are_kept(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 3);
+	c.r.stack_id = 9;
+	CALL(&c.r, cuMemAlloc_v2, BASE, 20 * MiB);
+	block(&c, BASE, MiB);
+	block(&c, BASE + MiB, MiB);
+	c.r.stack_id = 0;
+	block(&c, BASE + 2 * MiB, MiB);
+	block(&c, BASE + MiB, -(int64_t)MiB);
+	block(&c, BASE + 2 * MiB, -(int64_t)MiB);
+	s = check(&c, 0);
+	assert_string_equal(story(s), "arfrf");
+	assert_int_equal(s->dropped, 3);
+	assert_int_equal(s->events[1].why, SNAPSHOT_WHY_EARLIER);
+	assert_int_equal(s->events[1].stack_id, 9);
+	assert_int_equal(s->events[3].why, SNAPSHOT_WHY_NONE);
+	assert_int_equal(s->segments[0].active, MiB);
+	assert_int_equal(s->blocks[0].stack_id, 9);
+	teardown(&c);
+}
+
+static void what_was_lost_is_said_to_be(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	RELEASE(&c.r, cuMemFree_v2, BASE);
+	block(&c, BASE, MiB);                         /* in a segment whose allocation was lost */
+	s = check(&c, 0);
+	assert_string_equal(story(s), "SarfFMa");
+	assert_int_equal(s->events[5].why, SNAPSHOT_WHY_MISSED);
+	teardown(&c);
+}
+
+/* ---- out of memory ---- */
+
+static void a_retry_that_works_is_nothing(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 8 * MiB);
+	RELEASE(&c.r, cuMemFree_v2, BASE);
+	CALL(&c.r, cuMemAlloc_v2, FAR, 8 * MiB);
+	assert_string_equal(story(check(&c, 0)), "SarfFSa");
+	teardown(&c);
+}
+
+static void a_retry_that_fails_is_one_event(void **state)
+{
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuCtxCreate_v2, 0xc0, 1);
+	c.r.stack_id = 5;
+	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 8 * MiB);
+	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 8 * MiB);
+	FAIL(&c.r, cuMemAlloc_v2, 1, 0, 8 * MiB);     /* another error */
+	c.r.stack_id = 0;
+	CALL(&c.r, cuMemAlloc_v2, FAR, 8 * MiB);      /* caught; the next batch */
+	s = check(&c, 1);
+	assert_string_equal(story(s), "OSa");
+	assert_int_equal(s->events[0].size, 8 * MiB);
+	assert_int_equal(s->events[0].device, 1);
+	assert_int_equal(s->events[0].stack_id, 5);
+	teardown(&c);
+}
+
+static void pieces_that_come_before_the_failure_do_not_hide_it(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	for (int i = 0; i < 2; i++) {
+		CALL(&c.r, cuMemCreate, 1, 2 * MiB, 1, 0, 1);
+		CALL(&c.r, cuMemCreate, 2, 2 * MiB, 1, 0, 1);
+		FAIL(&c.r, cuMemCreate, 2, 0, 2 * MiB, 1, 0, 1);
+		RELEASE(&c.r, cuMemRelease, 1);
+		RELEASE(&c.r, cuMemRelease, 2);
+	}
+	assert_string_equal(story(check(&c, 0)), "O");
+	teardown(&c);
+}
+
+/* ---- anything ---- */
+
+static uint32_t seed;
+
+static uint32_t below(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % n;
+}
+
+static void one_record(struct scene *c)
+{
+	uint64_t at = BASE + below(16) * 2 * MiB, inside = at + below(4) * (MiB / 2);
+	uint64_t size = (1 + below(4)) * MiB / 2;
+
+	switch (below(8)) {
+	case 0:
+		CALL(&c->r, cuMemAlloc_v2, at, (1 + below(3)) * 2 * MiB);
+		break;
+	case 1:
+		RELEASE(&c->r, cuMemFree_v2, at);
+		break;
+	case 2:
+		map(c, 1 + below(1000), at);
+		break;
+	case 3:
+		RELEASE(&c->r, cuMemUnmap, at, (1 + below(3)) * 2 * MiB);
+		break;
+	case 4:
+	case 5:
+		block(c, inside, (int64_t)size);
+		break;
+	default:
+		if (c->allocated >= size)
+			block(c, inside, -(int64_t)size);
+		break;
+	}
+}
+
+/* Records without sense, as if most had been lost: no snapshot is ever wrong in itself. */
+static void nonsense(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	for (uint32_t round = 0; round < 400; round++) {
+		seed = round;
+		setup(&c, 20 + below(200));
+		c.allocated = c.reserved = GiB;
+		for (int i = 0; i < 150; i++)
+			one_record(&c);
+		if (c.r.history->process_count)
+			check(&c, 0);
+		teardown(&c);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_memory_is_a_segment_with_a_block),
+		cmocka_unit_test(blocks_lie_in_segments),
+		cmocka_unit_test(a_repeated_event_counts_once),
+		cmocka_unit_test(pieces_make_one_segment),
+		cmocka_unit_test(sleeping_blocks_come_back),
+		cmocka_unit_test(a_failed_release_never_was),
+		cmocka_unit_test(contexts_take_memory_along),
+		cmocka_unit_test(the_end_of_a_process_is_no_event),
+		cmocka_unit_test(before_attach),
+		cmocka_unit_test(only_the_newest_events_are_kept),
+		cmocka_unit_test(what_was_lost_is_said_to_be),
+		cmocka_unit_test(a_retry_that_works_is_nothing),
+		cmocka_unit_test(a_retry_that_fails_is_one_event),
+		cmocka_unit_test(pieces_that_come_before_the_failure_do_not_hide_it),
+		cmocka_unit_test(nonsense),
+	};
+
+	return cmocka_run_group_tests_name("history", tests, NULL, NULL);
+}

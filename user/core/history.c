@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See history.h. */
+#include "core/history.h"
+
+#include <stdlib.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "base/alloc.h"
+#include "core/event.h"
+#include "core/history_change.h"
+#include "core/history_oom.h"
+#include "core/ledger_state.h"
+#include "core/probes.h"
+
+/* A release that fails is taken back soon after. */
+#define UNDO_LOOKS 64
+
+struct history *history_new(uint64_t most_events)
+{
+	struct history *h = xcalloc(1, sizeof(*h));
+
+	h->most = most_events;
+	hash_init(&h->by_process, sizeof(uint32_t));
+	return h;
+}
+
+static void forget(struct history_process *hp)
+{
+	rangemap_fini(&hp->blocks);
+	rangemap_fini(&hp->segments);
+	rangemap_fini(&hp->asleep);
+	hp->oom = (struct history_oom){ 0 };
+}
+
+void history_free(struct history *h)
+{
+	if (!h)
+		return;
+	for (uint32_t i = 0; i < h->process_count; i++)
+		forget(&h->processes[i]);
+	hash_fini(&h->by_process);
+	free(h->processes);
+	free(h->events);
+	free(h);
+}
+
+static struct history_process *process_of(struct history *h, const struct process *p)
+{
+	bool is_new;
+	uint32_t *index = hash_put(&h->by_process, (uintptr_t)p, &is_new);
+
+	if (is_new) {
+		*index = h->process_count++;
+		h->processes = xreallocarray(h->processes, h->process_count, sizeof(*h->processes));
+		h->processes[*index] = (struct history_process){ .of = p, .since = h->next };
+	}
+	return &h->processes[*index];
+}
+
+/* ---- PyTorch's blocks ---- */
+
+static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec)
+{
+	struct history_process *hp = s->hp;
+	struct range block = {
+		.base = rec->ptr, .length = rec->delta < 0 ? -rec->delta : rec->delta, .offset = HISTORY_UNSEEN,
+		.value = rec->delta < 0 ? 0 : rec->stack_id, .gpu = rec->device_index,
+	};
+	const struct range *old;
+
+	if (rec->device_type != GMT_C10_CUDA || (hp->tid == rec->hdr.tid && hp->ptr == rec->ptr &&
+						 hp->delta == rec->delta && hp->total == rec->total_allocated))
+		return;
+	hp->tid = rec->hdr.tid;
+	hp->ptr = rec->ptr;
+	hp->delta = rec->delta;
+	hp->total = rec->total_allocated;
+	if (rec->delta < 0) {
+		if (history_end_block(s, block.base))
+			return;
+		/* From before tracing began: until now it was in no list. */
+		if (history_cover(s, &block))
+			history_add_range(s, HISTORY_BLOCK_FREE, &block);
+		return;
+	}
+	while ((old = rangemap_from(&hp->blocks, block.base)) && old->base < block.base + block.length)
+		history_end_block(s, old->base);
+	block.offset = s->h->next;
+	if (!rangemap_insert(&hp->blocks, &block))
+		return;
+	if (history_cover(s, &block))
+		history_add_range(s, HISTORY_BLOCK_ALLOC, &block);
+	else
+		rangemap_remove(&hp->blocks, block.base, NULL);
+}
+
+/* ---- the driver's allocations ---- */
+
+static int device_of(const struct process *p, unsigned int ordinal, unsigned int row)
+{
+	int gpu = row < p->account.count ? p->account.rows[row].gpu : GPU_UNKNOWN;
+
+	if (ordinal != ORDINAL_NONE)
+		return ordinal;
+	for (unsigned int i = 0; gpu != GPU_UNKNOWN && i < p->contexts.device_count; i++)
+		if (p->contexts.devices[i].gpu == gpu)
+			return i;
+	return -1;
+}
+
+static void see_alloc(const struct history_step *s, const struct gmt_call *call)
+{
+	const struct process *p = s->hp->of;
+	const struct alloc *a = hash_get(&p->allocs.by_address, call->vals[0]);
+	struct range segment = { .base = call->vals[0] };
+
+	if (!a || a->class >= GMT_CLASS_COUNT || !gmt_class_is_device(a->class))
+		return;
+	segment.length = a->size;
+	segment.value = a->stack_id;
+	segment.gpu = device_of(p, a->ordinal, a->row);
+	history_begin_segment(s, &segment);
+}
+
+static void see_map(const struct history_step *s, const struct gmt_call *call)
+{
+	const struct process *p = s->hp->of;
+	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, call->vals[0]);
+	const struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
+	struct range segment = { .base = call->vals[0], .aux = HISTORY_MAPPED };
+
+	if (!o || o->class >= GMT_CLASS_COUNT || !gmt_class_is_device(o->class))
+		return;
+	segment.length = m->size;
+	segment.value = o->stack_id;
+	segment.gpu = device_of(p, o->ordinal, o->row);
+	history_begin_segment(s, &segment);
+}
+
+static void see_free(const struct history_step *s, const struct gmt_call *call)
+{
+	const struct range *segment = rangemap_find(&s->hp->segments, call->vals[0]);
+
+	if (!segment || (segment->base != call->vals[0] && !(segment->aux & HISTORY_GUESSED)))
+		return;
+	history_end_segments(s, call->vals[0], segment->base + segment->length - call->vals[0]);
+}
+
+/* The release failed: what it ended did not end. */
+static void see_undo(const struct history_step *s, uint64_t base, uint64_t length)
+{
+	struct history *h = s->h;
+	uint64_t first = history_first(h);
+
+	for (uint64_t n = h->next; n > first && h->next - n < UNDO_LOOKS; n--) {
+		struct history_event *e = &h->events[(n - 1) % h->most];
+		struct range r = {
+			.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
+			.gpu = e->device == HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
+		};
+
+		if (e->kind != HISTORY_SEGMENT_FREE || e->process != s->hp - h->processes ||
+		    e->address - base >= length || !rangemap_insert(&s->hp->segments, &r))
+			continue;
+		e->kind = HISTORY_NOTHING;
+		history_wake_blocks(s, &r);
+	}
+}
+
+/* Contexts take along what lives in them: what the ledger has no longer has ended. */
+static void sweep(const struct history_step *s)
+{
+	const struct allocs *allocs = &s->hp->of->allocs;
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+	size_t count = 0;
+	uint64_t *gone = xcalloc(s->hp->segments.count + 1, sizeof(*gone));
+
+	while ((r = rangemap_next(&s->hp->segments, &pos)))
+		if (!(r->aux & (HISTORY_MAPPED | HISTORY_GUESSED)) && !hash_get(&allocs->by_address, r->base))
+			gone[count++] = r->base;
+	for (size_t i = 0; i < count; i++) {
+		struct range segment;
+
+		rangemap_remove(&s->hp->segments, gone[i], &segment);
+		history_end_segment(s, &segment);
+	}
+	free(gone);
+}
+
+/* ---- calls ---- */
+
+static void see_failure(const struct history_step *s, const struct ledger *l, const struct gmt_call *call,
+			enum gmt_op op)
+{
+	struct history_asked asked = history_asked(l, s->hp->of, call, op);
+	struct history_oom *oom = &s->hp->oom;
+	struct history_event *e;
+
+	if (!asked.size || !history_oom_failed(oom, call->hdr.tid, asked.size, s->ts_ns))
+		return;
+	oom->number = s->h->next;
+	e = history_add(s, HISTORY_OOM);
+	e->size = asked.size;
+	e->device = asked.device;
+	e->stack_id = call->stack_id;
+	e->free = asked.free;
+}
+
+static void see_success(const struct history_step *s, const struct gmt_call *call, enum gmt_op op)
+{
+	struct history_oom *oom = &s->hp->oom;
+
+	if (!oom->tries || oom->tid != call->hdr.tid)
+		return;
+	if (history_oom_succeeded(oom, history_size_asked(call, op)) && oom->number >= history_first(s->h))
+		s->h->events[oom->number % s->h->most].kind = HISTORY_NOTHING;
+}
+
+static void see_release(const struct history_step *s, const struct gmt_call *call, enum gmt_op op)
+{
+	uint64_t length = op == GMT_OP_VMM_UNMAP ? call->vals[1] : 1;
+
+	if (call->phase == GMT_PHASE_UNDO)
+		see_undo(s, call->vals[0], length);
+	else if (op == GMT_OP_VMM_UNMAP)
+		history_end_segments(s, call->vals[0], length);
+	else
+		see_free(s, call);
+}
+
+static void see_call(const struct history_step *s, const struct ledger *l, const struct gmt_call *call)
+{
+	const struct gmt_probe *probe = &gmt_probes[call->api < GMT_API_MAX ? call->api : 0];
+	size_t count = (call->hdr.size - sizeof(*call)) / sizeof(call->vals[0]);
+
+	if (!probe->symbol || count < probe->count)
+		return;
+	switch (probe->op) {
+	case GMT_OP_MEM_ALLOC:
+	case GMT_OP_MEM_ALLOC_PITCH:
+	case GMT_OP_ASYNC_ALLOC:
+	case GMT_OP_POOL_ALLOC:
+	case GMT_OP_VMM_CREATE:
+		if (call->rc == HISTORY_CUDA_OUT_OF_MEMORY)
+			see_failure(s, l, call, probe->op);
+		if (call->rc)
+			break;
+		see_success(s, call, probe->op);
+		if (probe->op != GMT_OP_VMM_CREATE)
+			see_alloc(s, call);
+		break;
+	case GMT_OP_VMM_MAP:
+		if (!call->rc)
+			see_map(s, call);
+		break;
+	case GMT_OP_MEM_FREE:
+	case GMT_OP_ASYNC_FREE:
+	case GMT_OP_VMM_UNMAP:
+		see_release(s, call, probe->op);
+		break;
+	case GMT_OP_CTX_DESTROY:
+	case GMT_OP_PRIMARY_RELEASE:
+	case GMT_OP_PRIMARY_RESET:
+	case GMT_OP_GREEN_DESTROY:
+		sweep(s);
+		break;
+	default:
+		break;
+	}
+}
+
+void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr *record)
+{
+	const struct process *p;
+	struct history_step s = { .h = h, .ts_ns = record->ts_ns };
+
+	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_PROC_EXEC)
+		return;
+	/* It remembers whom it has found last, no more. */
+	p = process_find((struct processes *)&l->processes, record->tgid);
+	if (!p || p->exited || (record->kind == GMT_KIND_PROC_EXEC && !hash_get(&h->by_process, (uintptr_t)p)))
+		return;
+	s.hp = process_of(h, p);
+	if (record->kind == GMT_KIND_CALL) {
+		see_call(&s, l, (const void *)record);
+	} else if (record->kind == GMT_KIND_FW_MEM) {
+		see_block(&s, (const void *)record);
+	} else {
+		/* Another program: nothing of the one before is left. */
+		forget(s.hp);
+		s.hp->since = h->next;
+	}
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See snapshot.h: what there is at the end. The events are snapshot_replay.c's. */
+#include "core/snapshot.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "core/history.h"
+#include "core/process.h"
+
+/* Addresses that no GPU has, each device's far from the others'. */
+#define UNSEEN_ADDRESS(device) ((1ULL << 50) + ((uint64_t)(device) << 48))
+
+static void *grown(void *list, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return list;
+	*capacity = *capacity ? *capacity * 2 : 64;
+	return xreallocarray(list, *capacity, size);
+}
+
+static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address, unsigned int device)
+{
+	s->segments = grown(s->segments, s->segment_count, &s->segment_capacity, sizeof(*s->segments));
+	s->segments[s->segment_count] = (struct snapshot_segment){
+		.address = address, .first_block = s->block_count, .device = device,
+	};
+	if (device >= s->device_count)
+		s->device_count = device + 1;
+	return &s->segments[s->segment_count++];
+}
+
+/* To the newest segment. */
+static struct snapshot_block *add_block(struct snapshot *s, uint64_t address, uint64_t size, bool active)
+{
+	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
+
+	s->blocks = grown(s->blocks, s->block_count, &s->block_capacity, sizeof(*s->blocks));
+	s->blocks[s->block_count] = (struct snapshot_block){ .address = address, .size = size, .active = active };
+	segment->block_count++;
+	segment->active += active ? size : 0;
+	return &s->blocks[s->block_count++];
+}
+
+static unsigned int device_of(const struct range *r)
+{
+	return r->gpu < 0 ? 0 : r->gpu;
+}
+
+/* The pieces of an expandable segment are one, to PyTorch; those of a guess may be. */
+static bool is_joined(const struct range *a, const struct range *b)
+{
+	return (a->aux & HISTORY_TORCH) && (b->aux & HISTORY_TORCH) && (a->aux & HISTORY_PIECE) &&
+	       (b->aux & HISTORY_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
+}
+
+/* The newest segment is whole: PyTorch's blocks and what is free between them. */
+static void fill(struct snapshot *s, const struct rangemap *blocks)
+{
+	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
+	uint64_t at = segment->address, end = segment->address + segment->size;
+	const struct range *b;
+
+	while ((b = rangemap_from(blocks, at)) && b->base < end) {
+		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length;
+		struct snapshot_block *block;
+
+		if (base > at)
+			add_block(s, at, base - at, false);
+		at = stop < end ? stop : end;
+		block = add_block(s, base, at - base, true);
+		block->stack_id = b->value;
+		block->why = snapshot_why_of(b->value);
+	}
+	if (at < end)
+		add_block(s, at, end - at, false);
+}
+
+static void add_plain(struct snapshot *s, const struct range *r)
+{
+	struct snapshot_segment *segment = add_segment(s, r->base, device_of(r));
+	struct snapshot_block *block;
+
+	segment->size = r->length;
+	segment->stack_id = r->value;
+	segment->why = snapshot_why_of(r->value);
+	block = add_block(s, r->base, r->length, true);
+	block->stack_id = r->value;
+	block->why = snapshot_why_of(r->value);
+}
+
+static void add_segments(struct snapshot *s, const struct history_process *hp)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r = rangemap_next(&hp->segments, &pos);
+
+	while (r) {
+		struct snapshot_segment *segment;
+		const struct range *last;
+
+		if (!(r->aux & HISTORY_TORCH)) {
+			add_plain(s, r);
+			r = rangemap_next(&hp->segments, &pos);
+			continue;
+		}
+		segment = add_segment(s, r->base, device_of(r));
+		segment->stack_id = r->value;
+		segment->why = r->aux & HISTORY_GUESSED ? SNAPSHOT_WHY_GUESSED : snapshot_why_of(r->value);
+		do {
+			segment->size += r->length;
+			segment->is_expandable |= (r->aux & HISTORY_MAPPED) != 0;
+			last = r;
+			r = rangemap_next(&hp->segments, &pos);
+		} while (r && is_joined(last, r));
+		s->is_expandable |= segment->is_expandable;
+		fill(s, &hp->blocks);
+	}
+}
+
+/* ---- what PyTorch has from before tracing began ---- */
+
+static uint64_t sum_of(const struct rangemap *map, int device, uint32_t flags)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+	uint64_t sum = 0;
+
+	while ((r = rangemap_next(map, &pos)))
+		sum += r->gpu == device && (r->aux & flags) == flags ? r->length : 0;
+	return sum;
+}
+
+static uint64_t less(uint64_t from, uint64_t what)
+{
+	return from > what ? from - what : 0;
+}
+
+/* PyTorch's own totals, less the blocks and the segments that were met. */
+static void add_unseen(struct snapshot *s, const struct history_process *hp, unsigned int device)
+{
+	const struct torch_device *d = &hp->of->torch->devices[device];
+	uint64_t known = sum_of(&hp->blocks, device, 0) + sum_of(&hp->asleep, device, 0);
+	uint64_t allocated = less(d->allocated.live, known);
+	uint64_t reserved = less(d->reserved.live, sum_of(&hp->segments, device, HISTORY_TORCH));
+	struct snapshot_segment *segment;
+	struct snapshot_block *block;
+
+	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
+	if (hp->asleep.count || hp->of->from_start)
+		reserved = 0;
+	if (!allocated && !reserved)
+		return;
+	segment = add_segment(s, UNSEEN_ADDRESS(device), device);
+	segment->why = SNAPSHOT_WHY_UNSEEN;
+	segment->size = reserved > allocated ? reserved : allocated;
+	if (allocated) {
+		block = add_block(s, segment->address, allocated, true);
+		block->why = SNAPSHOT_WHY_UNSEEN;
+	}
+	if (reserved > allocated)
+		add_block(s, segment->address + allocated, reserved - allocated, false);
+}
+
+void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
+{
+	const struct history_process *hp = &h->processes[process];
+
+	*out = (struct snapshot){ 0 };
+	add_segments(out, hp);
+	for (unsigned int i = 0; hp->of->torch && i < hp->of->torch->count; i++)
+		add_unseen(out, hp, i);
+	snapshot_replay(h, process, out);
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	free(s->events);
+	free(s->segments);
+	free(s->blocks);
+	*s = (struct snapshot){ 0 };
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See snapshot_file.h. */
+#include "snapshot_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/out.h"
+#include "cli.h"
+#include "core/history.h"
+#include "core/ledger.h"
+#include "core/process.h"
+#include "core/snapshot.h"
+#include "sink/torch_snapshot.h"
+#include "whole_file.h"
+
+struct history *snapshot_file_history(const struct options *options)
+{
+	return options->snapshot ? history_new(options->snapshot_events) : NULL;
+}
+
+static int write_to(const char *path, const struct snapshot *snapshot, const struct ledger *ledger)
+{
+	struct whole_file file;
+	struct out out;
+	int err = whole_file_begin(&file, path);
+
+	if (err)
+		return err;
+	out_init_fd(&out, file.fd);
+	torch_snapshot_print(&out, snapshot, ledger_frames(ledger), ledger_wall_ns(ledger));
+	return whole_file_end(&file, out_close(&out));
+}
+
+/* "run.pickle" of process 4242 is "run.4242.pickle"; of another life of that pid "run.4242-2.pickle". */
+static void path_of(char *to, size_t size, const char *path, uint32_t pid, unsigned int life)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	int stem = dot && dot > (slash ? slash + 1 : path) ? (int)(dot - path) : (int)strlen(path);
+	char number[16] = "";
+
+	if (life > 1)
+		snprintf(number, sizeof(number), "-%u", life);
+	snprintf(to, size, "%.*s.%" PRIu32 "%s%s", stem, path, pid, number, path + stem);
+}
+
+static unsigned int life_of(const struct history *h, uint32_t process)
+{
+	unsigned int life = 1;
+
+	for (uint32_t i = 0; i < process; i++)
+		life += h->processes[i].of->tgid == h->processes[process].of->tgid;
+	return life;
+}
+
+/* Which processes there is something to say of: their number; any[i] for process i. */
+static unsigned int find(const struct history *h, bool *any)
+{
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i < h->process_count; i++)
+		any[i] = h->processes[i].segments.count;
+	for (uint64_t n = history_first(h); n < h->next; n++) {
+		const struct history_event *e = history_event(h, n);
+
+		any[e->process] |= n >= h->processes[e->process].since;
+	}
+	for (uint32_t i = 0; i < h->process_count; i++)
+		count += any[i];
+	return count;
+}
+
+static int write_one(const struct options *options, const struct history *h, const struct ledger *ledger,
+		     uint32_t process, const char *path)
+{
+	struct snapshot snapshot;
+	int err;
+
+	snapshot_build(h, process, &snapshot);
+	err = write_to(path, &snapshot, ledger);
+	if (err)
+		fprintf(stderr, "gpumemtrace: %s: %s\n", path, strerror(-err));
+	else if (snapshot.dropped && !options->quiet)
+		fprintf(stderr, "gpumemtrace: %s: %" PRIu64 " older events are not in it (--snapshot-events)\n", path,
+			snapshot.dropped);
+	snapshot_free(&snapshot);
+	return err;
+}
+
+static int write_all(const struct options *options, const struct history *h, const struct ledger *ledger,
+		     const bool *any)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		char path[PATH_MAX];
+
+		if (!any[i])
+			continue;
+		path_of(path, sizeof(path), options->snapshot, h->processes[i].of->tgid, life_of(h, i));
+		if (!options->quiet)
+			fprintf(stderr, "gpumemtrace: the snapshot of process %" PRIu32 " is %s\n",
+				h->processes[i].of->tgid, path);
+		err = write_one(options, h, ledger, i, path) ?: err;
+	}
+	return err;
+}
+
+int snapshot_file_write(const struct options *options, const struct history *h, const struct ledger *ledger)
+{
+	unsigned int count;
+	uint32_t only = 0;
+	bool *any;
+	int err = 0;
+
+	if (!h)
+		return 0;
+	any = xcalloc(h->process_count + 1, sizeof(*any));
+	count = find(h, any);
+	while (count && !any[only])
+		only++;
+	if (!count) {
+		fprintf(stderr, "gpumemtrace: %s is not written: no process has allocated device memory\n",
+			options->snapshot);
+	} else if (count == 1) {
+		err = write_one(options, h, ledger, only, options->snapshot);
+	} else if (!strcmp(options->snapshot, "-")) {
+		fprintf(stderr, "gpumemtrace: --snapshot - takes one process, and there are %u\n", count);
+		err = -EINVAL;
+	} else {
+		err = write_all(options, h, ledger, any);
+	}
+	free(any);
+	return err;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --snapshot: what happened to device memory lately, as a file that PyTorch's viewers open. */
+#ifndef GPUMEMTRACE_SNAPSHOT_FILE_H
+#define GPUMEMTRACE_SNAPSHOT_FILE_H
+
+struct history;
+struct ledger;
+struct options;
+
+/* What it is made of; NULL if none was asked for. history_free() releases it. */
+struct history *snapshot_file_history(const struct options *options);
+
+/* One file for each process that had device memory: as it was called if there is one, else with the pids before
+ * the suffix. Says which, and what is wrong. 0 or -errno. Does nothing with no history. */
+int snapshot_file_write(const struct options *options, const struct history *history, const struct ledger *ledger);
+
+#endif
