@@ -141,7 +141,8 @@ static int open_attach(struct session *session)
 			.stack_mode = options->stack_mode,
 			.stack_depth = options->stack_depth,
 			.stack_sample_bytes = options->stack_sample_bytes,
-			.block_stacks = options->block_stacks,
+			/* A snapshot is asked whose tensors those are. */
+			.block_stacks = options->block_stacks || options->snapshot,
 		},
 		.ring_bytes = options->ring_bytes,
 		.verbose = options->verbose > 0,

@@ -34,6 +34,11 @@ def actions(snapshot, device):
     return {e["action"] for e in snapshot["device_traces"][device]}
 
 
+def begins_with(frames, name, library):
+    """A process that has ended may take the names of its functions along."""
+    return frames and (name in frames[0]["name"] or os.path.basename(frames[0]["filename"]) == library)
+
+
 def from_start():
     """from before the first allocation: blocks, segments and the peak are the allocator's own, with stacks"""
     path = os.path.join(lib.folder(), "run.pickle")
@@ -50,9 +55,10 @@ def from_start():
     check({"segment_map", "segment_unmap", "alloc", "free_requested", "free_completed"} == actions(snapshot, 1),
           actions(snapshot, 1))
     check(snapshot["allocator_settings"]["expandable_segments"], snapshot["allocator_settings"])
-    files = {os.path.basename(f["filename"]) for e in snapshot["device_traces"][0] if e["action"] == "segment_alloc"
-             for f in e["frames"]}
-    check("libcuda.so.1" in files, "no stack of a segment in", files)
+    for action, name, library in ("alloc", "reportMemoryUsageToProfiler", "libc10.so"), \
+                                 ("segment_alloc", "cuMemAlloc_v2", "libcuda.so.1"):
+        stacks = [e["frames"] for e in snapshot["device_traces"][0] if e["action"] == action]
+        check(stacks and all(begins_with(frames, name, library) for frames in stacks), f"{action}: stacks", stacks[:3])
 
 
 def attached_late():
