@@ -14,6 +14,8 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "../unit/viewer.h"
+#include "core/history.h"
 #include "core/ledger.h"
 #include "core/probes.h"
 #include "core/view.h"
@@ -228,10 +230,24 @@ static size_t build(struct input *in, union record *rec, unsigned int which, uns
 	return rec->hdr.size;
 }
 
+static void check_snapshots(const struct history *history)
+{
+	for (uint32_t i = 0; i < history->process_count; i++) {
+		struct snapshot snapshot;
+		const char *wrong;
+
+		snapshot_build(history, i, &snapshot);
+		wrong = viewer_problem(&snapshot);
+		must(!wrong, wrong);
+		snapshot_free(&snapshot);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 	struct ledger *ledger = ledger_new();
+	struct history *history = history_new(200);
 	uint64_t ts_ns = 1000;
 
 	while (in.size >= 2) {
@@ -241,11 +257,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		which = which & 1 ? 0 : (which >> 1) % (sizeof(kinds) / sizeof(kinds[0]));
 		size = mode & MODE_RAW ? raw(&in, &rec, which, mode) : build(&in, &rec, which, mode, &ts_ns);
-		ledger_apply(ledger, &rec, size);
+		if (!ledger_apply(ledger, &rec, size))
+			history_see(history, ledger, &rec.hdr);
 		if (mode & MODE_VIEW)
 			check(ledger);
 	}
 	check(ledger);
+	check_snapshots(history);
+	history_free(history);
 	ledger_free(ledger);
 	return 0;
 }

@@ -73,6 +73,8 @@ static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec
 	if (rec->device_type != GMT_C10_CUDA || (hp->tid == rec->hdr.tid && hp->ptr == rec->ptr &&
 						 hp->delta == rec->delta && hp->total == rec->total_allocated))
 		return;
+	if (!history_is_place(block.base, block.length))
+		return;
 	hp->tid = rec->hdr.tid;
 	hp->ptr = rec->ptr;
 	hp->delta = rec->delta;

@@ -41,6 +41,8 @@ enum history_flag {
 /* What PyTorch may take as a part of a larger segment; others are segments by themselves. */
 #define HISTORY_PIECE (HISTORY_MAPPED | HISTORY_GUESSED)
 
+/* No GPU has addresses from here on. */
+#define HISTORY_ADDRESS_END (1ULL << 50)
 #define HISTORY_UNSEEN UINT64_MAX      /* number of an event that was not seen */
 #define HISTORY_DEVICE_UNKNOWN 255
 

@@ -62,7 +62,7 @@ static void claim_segment(const struct history_step *s, const struct range *foun
 {
 	struct range segment = *found;
 
-	if ((segment.aux & HISTORY_TORCH) && segment.gpu == device)
+	if (segment.aux & HISTORY_TORCH)
 		return;
 	rangemap_remove(&s->hp->segments, segment.base, NULL);
 	segment.aux |= HISTORY_TORCH;
@@ -70,17 +70,24 @@ static void claim_segment(const struct history_step *s, const struct range *foun
 	rangemap_insert(&s->hp->segments, &segment);
 }
 
-/* Whether it lies in one segment, or in pieces. */
+/* Whether the block may lie there, in part: in one segment or in pieces, which are on one device. */
+static bool fits(const struct range *segment, const struct range *block)
+{
+	bool is_inside = segment->base <= block->base &&
+			 block->base + block->length <= segment->base + segment->length;
+
+	if ((segment->aux & HISTORY_TORCH) && segment->gpu != block->gpu)
+		return false;
+	return is_inside || (segment->aux & HISTORY_PIECE);
+}
+
 static bool is_covered(const struct rangemap *segments, const struct range *block)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 	const struct range *segment;
 
-	while (at < end && (segment = rangemap_find(segments, at))) {
+	while (at < end && (segment = rangemap_find(segments, at)) && fits(segment, block))
 		at = segment->base + segment->length;
-		if (!(segment->aux & HISTORY_PIECE) && (segment->base > block->base || at < end))
-			return false;
-	}
 	return at >= end;
 }
 
@@ -141,7 +148,7 @@ void history_end_segments(const struct history_step *s, uint64_t base, uint64_t 
 
 void history_begin_segment(const struct history_step *s, struct range *segment)
 {
-	if (!segment->length)
+	if (!history_is_place(segment->base, segment->length))
 		return;
 	/* What was there has ended unseen. */
 	history_end_segments(s, segment->base, segment->length);
@@ -170,8 +177,8 @@ static void guess_segment(const struct history_step *s, uint64_t at, uint64_t en
 	rangemap_insert(&s->hp->segments, &guess);
 }
 
-/* A block lies in a segment as a whole: those that it only touches have ended unseen. */
-static void end_touched(const struct history_step *s, const struct range *block)
+/* What is there and cannot hold the block has ended unseen. */
+static void end_unfit(const struct history_step *s, const struct range *block)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 	const struct range *found;
@@ -180,7 +187,7 @@ static void end_touched(const struct history_step *s, const struct range *block)
 		struct range r = *found;
 
 		at = r.base + r.length;
-		if ((r.aux & HISTORY_PIECE) || (r.base <= block->base && at >= end))
+		if (fits(&r, block))
 			continue;
 		rangemap_remove(&s->hp->segments, r.base, NULL);
 		history_end_segment(s, &r);
@@ -191,7 +198,7 @@ bool history_cover(const struct history_step *s, const struct range *block)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 
-	end_touched(s, block);
+	end_unfit(s, block);
 	while (at < end) {
 		const struct range *segment = rangemap_find(&s->hp->segments, at);
 

@@ -15,6 +15,12 @@ struct history_step {
 	uint64_t ts_ns;
 };
 
+/* Whether memory may lie there: records may say anything. */
+static inline bool history_is_place(uint64_t base, uint64_t length)
+{
+	return length && length < HISTORY_ADDRESS_END / 8 && base < HISTORY_ADDRESS_END - length;
+}
+
 /* A new event, of the process and the time; good until the next. The other about a block or a segment. */
 struct history_event *history_add(const struct history_step *s, enum history_kind kind);
 void history_add_range(const struct history_step *s, enum history_kind kind, const struct range *r);

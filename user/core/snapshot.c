@@ -8,8 +8,8 @@
 #include "core/history.h"
 #include "core/process.h"
 
-/* Addresses that no GPU has, each device's far from the others'. */
-#define UNSEEN_ADDRESS(device) ((1ULL << 50) + ((uint64_t)(device) << 48))
+/* Each device's far from the others'. */
+#define UNSEEN_ADDRESS(device) (HISTORY_ADDRESS_END + ((uint64_t)(device) << 48))
 
 static void *grown(void *list, size_t count, size_t *capacity, size_t size)
 {
@@ -61,7 +61,7 @@ static void fill(struct snapshot *s, const struct rangemap *blocks)
 	uint64_t at = segment->address, end = segment->address + segment->size;
 	const struct range *b;
 
-	while ((b = rangemap_from(blocks, at)) && b->base < end) {
+	while (at < end && (b = rangemap_from(blocks, at)) && b->base < end) {
 		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length;
 		struct snapshot_block *block;
 

@@ -71,12 +71,24 @@ static enum snapshot_why why_of_end(const struct moment *m, const struct range *
 	return r->offset < m->first ? SNAPSHOT_WHY_EARLIER : SNAPSHOT_WHY_NONE;
 }
 
+/* On the device of its segment. */
+static void emit_block(struct moment *m, enum snapshot_action action, const struct range *block, enum snapshot_why why,
+		       bool with_stack)
+{
+	const struct range *segment = rangemap_find(&m->segments, block->base);
+	struct range r = *block;
+
+	if (segment)
+		r.gpu = segment->gpu;
+	emit(m, action, &r, why, with_stack);
+}
+
 static void before_block(struct moment *m, const struct range *block, enum snapshot_why why)
 {
 	struct range gone = *block;
 
 	rangemap_remove(&m->blocks, gone.base, NULL);
-	emit(m, SNAPSHOT_ALLOC, &gone, why, true);
+	emit_block(m, SNAPSHOT_ALLOC, &gone, why, true);
 }
 
 static void after_block(struct moment *m, const struct range *block)
@@ -84,8 +96,8 @@ static void after_block(struct moment *m, const struct range *block)
 	enum snapshot_why why = why_of_end(m, block);
 	bool with_stack = why == SNAPSHOT_WHY_EARLIER;
 
-	emit(m, SNAPSHOT_FREE_COMPLETED, block, why, with_stack);
-	emit(m, SNAPSHOT_FREE_REQUESTED, block, why, with_stack);
+	emit_block(m, SNAPSHOT_FREE_COMPLETED, block, why, with_stack);
+	emit_block(m, SNAPSHOT_FREE_REQUESTED, block, why, with_stack);
 	rangemap_insert(&m->blocks, block);
 }
 
