@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Snapshots as PyTorch's viewers take them: what they would choke on, what they would draw, and where to get them."""
+import functools
+import html
+import http.server
 import importlib.util
+import json
 import os
 import pickle
 import pickletools
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -197,24 +203,39 @@ def memory_viz_script():
         path = os.path.join(place, "cuda", "_memory_viz.py")
         if os.path.exists(path):
             return path
-    kept = os.path.join(TOP, "build", f"memory_viz-{TORCH}.py")
+    # It is one Python file: the platform is that of the smallest wheel, 80 MB.
+    return pip_file("torch==" + TORCH, "torch/cuda/_memory_viz.py", f"memory_viz-{TORCH}.py", "--platform",
+                    "macosx_11_0_arm64", "--python-version", "3.11")
+
+
+VIEWER_D3 = "d3blocks==2.3.2"        # a package of PyPI that has d3 7 in it
+
+
+def browser():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not found:
+        raise Unavailable("there is no Chromium")
+    return found
+
+
+def pip_file(package, ends, kept, *options):
+    """A file out of a wheel of PyPI, below build/."""
+    kept = os.path.join(TOP, "build", kept)
     if os.path.exists(kept):
         return kept
     with tempfile.TemporaryDirectory() as folder:
-        # It is one Python file: the platform is that of the smallest wheel, 80 MB.
         argv = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--retries", "1",
-                "--timeout", "20", "--only-binary=:all:", "--platform", "macosx_11_0_arm64", "--python-version", "3.11",
-                "-d", folder, "torch==" + TORCH]
+                "--timeout", "20", "--only-binary=:all:", *options, "-d", folder, package]
         try:
             got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
         except subprocess.TimeoutExpired:
-            raise Unavailable("PyPI's torch takes too long to fetch") from None
+            raise Unavailable(f"{package} takes too long to fetch from PyPI") from None
         wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
         if got.returncode or not wheels:
             why = (got.stderr.strip().splitlines() or ["no wheel"])[-1]
-            raise Unavailable(f"PyPI's torch cannot be fetched: {why}")
+            raise Unavailable(f"{package} cannot be fetched from PyPI: {why}")
         with zipfile.ZipFile(os.path.join(folder, wheels[0])) as wheel:
-            data = wheel.read("torch/cuda/_memory_viz.py")
+            data = wheel.read(next(name for name in wheel.namelist() if name.endswith(ends)))
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     with open(kept + ".new", "wb") as file:
         file.write(data)
@@ -222,11 +243,47 @@ def memory_viz_script():
     return kept
 
 
-def viewer():
-    """argv before the snapshot's name: the viewer's own script under node."""
-    script = os.environ.get("MEMORY_VIZ_JS")
-    if not script:
-        raise Unavailable("no package has PyTorch's torch/utils/viz/MemoryViz.js; name it in MEMORY_VIZ_JS")
-    if not shutil.which("node"):
-        raise Unavailable("there is no node")
-    return ["node", os.path.join(TOP, "tests", "cli", "memory_viz.mjs"), script]
+class Page:
+    """PyTorch's viewer in a browser, its d3 from here: a folder, served, that show() puts snapshots into."""
+
+    def __init__(self, folder):
+        script = os.environ.get("MEMORY_VIZ_JS")
+        if not script:
+            raise Unavailable("no package has PyTorch's torch/utils/viz/MemoryViz.js; name it in MEMORY_VIZ_JS")
+        self.browser, self.folder = browser(), os.path.join(folder, "page")
+        os.mkdir(self.folder)
+        shutil.copy(pip_file(VIEWER_D3, "d3.v7.min.js", "d3.v7.min.js"), self.folder)
+        shutil.copy(os.path.join(TOP, "tests/cli/memory_viz.html"), self.folder)
+        names = set()
+        for name in os.listdir(os.path.dirname(os.path.abspath(script))):
+            path = os.path.join(os.path.dirname(os.path.abspath(script)), name)
+            if not name.endswith(".js") or not os.path.isfile(path):
+                continue
+            with open(path, encoding="utf-8") as file:
+                text = re.sub(r'"https://[^"]*"', '"./d3.mjs"', file.read())
+            for group in re.findall(r'import \{([^}]*)\} from "./d3.mjs"', text):
+                names |= {n.strip() for n in group.split(",")}
+            names |= set(re.findall(r"\bd3\.(\w+)", text))
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        with open(os.path.join(self.folder, "d3.mjs"), "w", encoding="utf-8") as file:
+            file.write("".join(f"export const {n} = globalThis.d3.{n};\n" for n in sorted(names)))
+        handler = functools.partial(Quiet, directory=self.folder)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def show(self, path):
+        """{"errors": [...], "tabs": {tab: {device: {"shapes": N, "text": ...}}}}"""
+        shutil.copy(path, os.path.join(self.folder, "shown.pickle"))
+        url = f"http://127.0.0.1:{self.server.server_port}/memory_viz.html"
+        with tempfile.TemporaryDirectory() as profile:
+            argv = [self.browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + profile,
+                    "--virtual-time-budget=60000", "--dump-dom", url]
+            got = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
+        found = re.search(r'<pre id="result">(.*?)</pre>', got.stdout, re.S)
+        return json.loads(html.unescape(found.group(1))) if found else {"errors": ["no result " + got.stderr[-500:]], "tabs": {}}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass

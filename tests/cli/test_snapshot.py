@@ -5,6 +5,7 @@
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -262,25 +263,28 @@ def memory_viz(path, folder):
 
 
 def viewer(path, folder):
-    name = "PyTorch's viewer shows every moment, and the peak"
+    name = "PyTorch's viewer in a browser shows all tabs of all devices"
     try:
-        argv = vizlib.viewer()
+        page = vizlib.Page(folder)
     except vizlib.Unavailable as why:
         skip(name, why)
         return
     wrong = []
     for file in [path + ".pickle"] + sorted(glob.glob(folder + "/h100*.pickle")):
-        done = subprocess.run(argv + [file], capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode:
-            wrong.append(f"{file}: {done.stderr}")
-            continue
-        snapshot = vizlib.load(file)
-        for device, shown in enumerate(json.loads(done.stdout)["devices"]):
-            blocks, segments = vizlib.totals(snapshot, device)
-            if shown["states"] and shown["states"][-1] != [segments, blocks]:
-                wrong.append(f"{file}: {shown['states'][-1]} and not {[segments, blocks]}")
-            if shown["active"]["max_size"] != vizlib.active_peak(snapshot, device):
-                wrong.append(f"{file}: peak {shown['active']['max_size']}, not {vizlib.active_peak(snapshot, device)}")
+        shown, snapshot = page.show(file), vizlib.load(file)
+        wrong += [f"{os.path.basename(file)}: {error}" for error in shown["errors"]]
+        for tab, devices in shown["tabs"].items():
+            for device, what in devices.items():
+                if "Settings" not in tab and not what["shapes"]:
+                    wrong.append(f"{os.path.basename(file)}: nothing is drawn for device {device} in {tab}")
+                if "History" in tab and not what["events"]:
+                    wrong.append(f"{os.path.basename(file)}: no events of device {device}")
+                end = re.search(r"\((\d+) bytes\) allocated / .*?\((\d+) bytes\) reserved", what["text"])
+                if "History" in tab and (not end or tuple(map(int, end.groups())) != vizlib.totals(snapshot, int(device))):
+                    wrong.append(f"{os.path.basename(file)}: device {device} is {vizlib.totals(snapshot, int(device))}, in "
+                                 f"{tab} {what['text'][:100]}")
+        if len(shown["tabs"]) < 4:
+            wrong.append(f"{os.path.basename(file)}: tabs {list(shown['tabs'])}")
     check(name, not wrong, "\n".join(wrong))
 
 

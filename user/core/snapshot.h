@@ -41,6 +41,7 @@ enum snapshot_action {
 	X(NO_STACK, "gpumemtrace: no stack was taken")                            \
 	X(NOT_NAMED, "gpumemtrace: the names of this stack did not come")         \
 	X(BEFORE, "gpumemtrace: allocated before tracing began")                  \
+	X(FREED, "gpumemtrace: what is freed here was allocated by")              \
 	X(EARLIER, "gpumemtrace: allocated before the events in this file, by")   \
 	X(MISSED, "gpumemtrace: when it was allocated was not seen")              \
 	X(GUESSED, "gpumemtrace: from before tracing began; its size is a guess") \

@@ -20,20 +20,19 @@ struct moment {
 	uint64_t first;          /* number of the oldest event */
 };
 
-static void emit(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why,
-		 bool with_stack)
+static void emit(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
 {
 	struct snapshot *s = m->out;
 	unsigned int device = r->gpu < 0 ? 0 : r->gpu;
 
-	if (with_stack && why == SNAPSHOT_WHY_NONE)
-		why = snapshot_why_of(r->value);
+	if (!r->value && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
+		why = SNAPSHOT_WHY_NO_STACK;
 	if (s->event_count == s->event_capacity) {
 		s->event_capacity = s->event_capacity ? s->event_capacity * 2 : 256;
 		s->events = xreallocarray(s->events, s->event_capacity, sizeof(*s->events));
 	}
 	s->events[s->event_count++] = (struct snapshot_event){
-		.ts_ns = m->ts_ns, .address = r->base, .size = r->length, .stack_id = with_stack ? r->value : 0,
+		.ts_ns = m->ts_ns, .address = r->base, .size = r->length, .stack_id = r->value,
 		.action = action, .why = why, .device = device,
 	};
 	if (device >= s->device_count)
@@ -61,26 +60,25 @@ static bool touches_a_whole(const struct rangemap *segments, const struct range 
 	return (before && !is_piece(before)) || (behind && !is_piece(behind));
 }
 
-/* The allocation's stack is with the allocation, unless that is too old to be in the file. */
+/* Nobody says where something is freed: its allocation's stack stands for it. */
 static enum snapshot_why why_of_end(const struct moment *m, const struct range *r)
 {
 	if (r->aux & HISTORY_GUESSED)
 		return SNAPSHOT_WHY_GUESSED;
 	if (r->offset == HISTORY_UNSEEN)
 		return SNAPSHOT_WHY_BEFORE;
-	return r->offset < m->first ? SNAPSHOT_WHY_EARLIER : SNAPSHOT_WHY_NONE;
+	return r->offset < m->first ? SNAPSHOT_WHY_EARLIER : SNAPSHOT_WHY_FREED;
 }
 
 /* On the device of its segment. */
-static void emit_block(struct moment *m, enum snapshot_action action, const struct range *block, enum snapshot_why why,
-		       bool with_stack)
+static void emit_block(struct moment *m, enum snapshot_action action, const struct range *block, enum snapshot_why why)
 {
 	const struct range *segment = rangemap_find(&m->segments, block->base);
 	struct range r = *block;
 
 	if (segment)
 		r.gpu = segment->gpu;
-	emit(m, action, &r, why, with_stack);
+	emit(m, action, &r, why);
 }
 
 static void before_block(struct moment *m, const struct range *block, enum snapshot_why why)
@@ -88,16 +86,15 @@ static void before_block(struct moment *m, const struct range *block, enum snaps
 	struct range gone = *block;
 
 	rangemap_remove(&m->blocks, gone.base, NULL);
-	emit_block(m, SNAPSHOT_ALLOC, &gone, why, true);
+	emit_block(m, SNAPSHOT_ALLOC, &gone, why);
 }
 
 static void after_block(struct moment *m, const struct range *block)
 {
 	enum snapshot_why why = why_of_end(m, block);
-	bool with_stack = why == SNAPSHOT_WHY_EARLIER;
 
-	emit_block(m, SNAPSHOT_FREE_COMPLETED, block, why, with_stack);
-	emit_block(m, SNAPSHOT_FREE_REQUESTED, block, why, with_stack);
+	emit_block(m, SNAPSHOT_FREE_COMPLETED, block, why);
+	emit_block(m, SNAPSHOT_FREE_REQUESTED, block, why);
 	rangemap_insert(&m->blocks, block);
 }
 
@@ -118,7 +115,7 @@ static void before_segment(struct moment *m, const struct range *segment, enum s
 		before_block(m, block, why);
 	clear_blocks(m, gone.base, gone.length);
 	rangemap_remove(&m->segments, gone.base, NULL);
-	emit(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why, true);
+	emit(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
 }
 
 static void clear_segments(struct moment *m, uint64_t base, uint64_t length)
@@ -138,8 +135,7 @@ static void after_segment(struct moment *m, struct range *segment)
 		segment->aux &= ~HISTORY_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
 		return;
-	emit(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why,
-	     why == SNAPSHOT_WHY_EARLIER);
+	emit(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
 	if (is_plain(segment))
 		after_block(m, segment);
 }
@@ -187,7 +183,7 @@ static void go_back(struct moment *m, const struct history_event *e)
 		break;
 	case HISTORY_OOM:
 		r.base = e->free;
-		emit(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE, true);
+		emit(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE);
 		break;
 	default:
 		break;
