@@ -35,8 +35,8 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls context event frames gpus graph held history \
-            history_change history_oom import kernel ledger names pool probes process rangemap rm rmmem rmtree \
-            snapshot snapshot_replay stacks torch torch_view view vmm
+            history_change history_oom import kernel ledger names oom oom_picture pool probes process rangemap rm \
+            rmmem rmtree snapshot snapshot_replay stacks torch torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -55,7 +55,7 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
-             known_bugs_others ledger out pickle pool probes pycode pystack rangemap recfile recordings rewalk rm \
+             known_bugs_others ledger oom out pickle pool probes pycode pystack rangemap recfile recordings rewalk rm \
              rm_model sink_json \
              sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer

@@ -16,6 +16,8 @@
 
 #include <gpumemtrace/wire.h>
 
+#define GMT_CUDA_OUT_OF_MEMORY 2 /* cuda.h, CUDA_ERROR_OUT_OF_MEMORY */
+
 /* ---- where a value is found: kind << 24 | argument (0-based) << 16 | byte offset ---- */
 enum gmt_cap_kind {
 	GMT_CAP_NONE = 0,
@@ -89,6 +91,7 @@ enum gmt_purpose {
 	X(MEM_ALLOC_MANAGED, ALLOC, "ptr,size,flags")                             \
 	X(MEM_FREE, ALLOC, "ptr")                                                 \
 	X(MEM_RANGE, OTHER, "base,size,ptr")                                      \
+	X(MEM_INFO, OTHER, "free,total")                                          \
 	X(HOST_ALLOC, HOST, "ptr,size,flags")                                     \
 	X(HOST_FREE, HOST, "ptr")                                                 \
 	X(HOST_REGISTER, HOST, "ptr,size,flags")                                  \
@@ -172,6 +175,7 @@ enum gmt_op {
 	X(6, cuMemFree_v2, MEM_FREE, REL, ARG(0))                                 \
 	X(7, cuMemFree, MEM_FREE, REL, ARG32(0))                                  \
 	X(8, cuMemGetAddressRange_v2, MEM_RANGE, QE, OUT(0), OUT(1), ARG(2))      \
+	X(9, cuMemGetInfo_v2, MEM_INFO, QE, OUT(0), OUT(1))                       \
 	/* pinned host memory */                                                  \
 	X(20, cuMemHostAlloc, HOST_ALLOC, 0, OUT(0), ARG(1), ARG32(2))            \
 	X(21, cuMemAllocHost_v2, HOST_ALLOC, 0, OUT(0), ARG(1))                   \

@@ -42,6 +42,7 @@
 	X(STACK, 14, gmt_stack, "call stack")                                     \
 	X(FW_MEM, 15, gmt_fw_mem, "framework: memory block")                      \
 	X(STACK_COPY, 16, gmt_stack_copy, "memory of a stack that could not be walked")  \
+	X(FW_OOM, 17, gmt_fw_oom, "framework: out of memory")                     \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -51,7 +52,10 @@
 	X(LIBRARY, 0x8006, gmt_library, "library probed")                         \
 	X(END, 0x8007, gmt_end, "end of session")                                 \
 	X(SYMBOL, 0x8008, gmt_symbol, "name of a stack's frame")                  \
-	X(STACK_FRAMES, 0x8009, gmt_stack_frames, "names of a stack's frames")
+	X(STACK_FRAMES, 0x8009, gmt_stack_frames, "names of a stack's frames")    \
+	X(OOM, 0x800a, gmt_oom, "out of memory: what was asked for")              \
+	X(OOM_ROW, 0x800b, gmt_oom_row, "out of memory: what a process held")     \
+	X(OOM_STACK, 0x800c, gmt_oom_stack, "out of memory: what a stack held")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -232,6 +236,19 @@ struct gmt_fw_mem {
 };
 #define GMT_C10_CUDA 1
 
+/* A framework is about to say that there is no memory, after all it has tried: entry of libc10's
+ * function. It does so in its limits too, then without a call of the driver that failed. */
+struct gmt_fw_oom {
+	struct gmt_hdr hdr;
+	__u64 size;             /* asked for, as the allocator rounds it */
+	__u64 total_allocated;
+	__u64 total_reserved;
+	__u8 device_type;       /* as in gmt_fw_mem */
+	__u8 device_index;
+	__u16 reserved;
+	__u32 stack_id;         /* 0: none */
+};
+
 /*
  * What a stack's memory was when it was taken without tables for all of its code, sent before it, a large
  * one in pieces by rising address: the collector walks it when it has them, and sends the stack once
@@ -398,6 +415,8 @@ struct gmt_stack_frames {
 	__u32 symbols[];
 };
 
+#include <gpumemtrace/oom.h>
+
 #define GMT_WIRE_CHECK(type) _Static_assert(sizeof(struct type) % 8 == 0, #type " is not a multiple of 8")
 #define X(name, value, type, text) GMT_WIRE_CHECK(type);
 GMT_KINDS(X)
@@ -408,5 +427,7 @@ _Static_assert(sizeof(struct gmt_rm_alloc) == 80, "RM alloc layout");
 _Static_assert(sizeof(struct gmt_stack) == 32, "stack layout");
 _Static_assert(sizeof(struct gmt_fw_mem) == 64, "framework memory layout");
 _Static_assert(sizeof(struct gmt_symbol) == 48, "symbol layout");
+_Static_assert(sizeof(struct gmt_fw_oom) == 56, "framework OOM layout");
+_Static_assert(sizeof(struct gmt_oom) == 152, "OOM layout");
 
 #endif

@@ -17,6 +17,7 @@
 #include "../unit/viewer.h"
 #include "core/history.h"
 #include "core/ledger.h"
+#include "core/oom.h"
 #include "core/probes.h"
 #include "core/view.h"
 
@@ -44,6 +45,7 @@ union record {
 	struct gmt_uvm_free uvm_free;
 	struct gmt_nvml nvml;
 	struct gmt_fw_mem fw_mem;
+	struct gmt_fw_oom fw_oom;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -201,6 +203,11 @@ static void build_rm(struct input *in, union record *rec)
 		rec->fw_mem.device_type = GMT_C10_CUDA;
 		rec->fw_mem.device_index = byte(in) & 3;
 		break;
+	case GMT_KIND_FW_OOM:
+		rec->fw_oom.size = number(in);
+		rec->fw_oom.device_type = GMT_C10_CUDA;
+		rec->fw_oom.device_index = byte(in) & 3;
+		break;
 	case GMT_KIND_NVML:
 		rec->nvml.used_bytes = number(in);
 		rec->nvml.when &= 1;
@@ -250,6 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct history *history = history_new(200);
 	uint64_t ts_ns = 1000;
 
+	ooms_want(ledger);
 	while (in.size >= 2) {
 		/* Calls are the half of all records. */
 		unsigned int which = byte(&in), mode = byte(&in);
@@ -261,10 +269,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			history_see(history, ledger, &rec.hdr);
 		if (mode & MODE_VIEW)
 			check(ledger);
+		oom_free(ooms_take(ledger));
 	}
 	check(ledger);
 	check_snapshots(history);
 	history_free(history);
+	oom_free(ooms_picture(ledger));
 	ledger_free(ledger);
 	return 0;
 }

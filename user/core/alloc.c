@@ -96,6 +96,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 
 	if (account_has_row(r->class))
 		row = process_row(p, r->address, r->address ? NULL : e->call, r->ordinal);
+	p->ask = (struct process_ask){ true, row, r->class, r->size_unread ? 0 : r->size };
 	if (e->call->rc) {
 		account_fail(&p->account, &(struct booking){ .row = row, .class = r->class });
 		return;

@@ -48,6 +48,8 @@ struct thread {
 	uint32_t depth, capacity;
 	bool capturing;      /* its per-thread default stream is */
 	uint8_t next_undo;
+	uint32_t created_count; /* handles created in a run, and not mapped yet: the pieces of one request */
+	uint64_t created_bytes, created_each, created_ts_ns;
 	struct undo undos[THREAD_UNDOS];
 };
 

@@ -18,8 +18,12 @@
 
 static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	int err = calls_apply(p, hdr);
+	int err;
 
+	p->ask.made = false;
+	err = calls_apply(p, hdr);
+	if (!err && l->ooms.wanted)
+		ooms_call(l, p, (const void *)hdr);
 	if (err != -ENOENT)
 		return err;
 	l->records_unknown++;
@@ -30,22 +34,30 @@ static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr 
 
 static int apply_fw_mem(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
-	return torch_memory(p, (const void *)hdr);
+	int err = torch_memory(p, (const void *)hdr);
+
+	if (!err && l->ooms.count)
+		ooms_block(l, p, (const void *)hdr);
+	return err;
+}
+
+static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	return ooms_reported(l, p, (const void *)hdr);
 }
 
 /* ---- processes ---- */
 
 static int apply_exec(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
+	ooms_exit(l, p, hdr, 0);
 	process_exec(p, (const void *)hdr);
 	return 0;
 }
 
 static int apply_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
+	ooms_exit(l, p, hdr, ((const struct gmt_proc_exit *)hdr)->exit_code);
 	process_exit(p, (const void *)hdr);
 	return 0;
 }
@@ -204,6 +216,26 @@ static int apply_end(struct ledger *l, struct process *p, const struct gmt_hdr *
 	return 0;
 }
 
+/* ---- dumps ---- */
+
+static int apply_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	return ooms_read(l, (const void *)hdr);
+}
+
+static int apply_oom_row(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	return ooms_read_row(l, (const void *)hdr);
+}
+
+static int apply_oom_stack(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	return ooms_read_stack(l, (const void *)hdr);
+}
+
 /* ---- kinds ---- */
 
 enum subject {
@@ -238,6 +270,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
 		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, apply_fw_mem },
+		[GMT_KIND_FW_OOM] = { sizeof(struct gmt_fw_oom), OF_LIFE, true, apply_fw_oom },
 		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_stack },
 		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_stack_copy },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
@@ -253,6 +286,9 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_SYMBOL)] = { sizeof(struct gmt_symbol), OF_SESSION, false, apply_symbol },
 		[LOW(GMT_KIND_STACK_FRAMES)] = { sizeof(struct gmt_stack_frames), OF_PROCESS, false,
 						 apply_stack_frames },
+		[LOW(GMT_KIND_OOM)] = { sizeof(struct gmt_oom), OF_SESSION, false, apply_oom },
+		[LOW(GMT_KIND_OOM_ROW)] = { sizeof(struct gmt_oom_row), OF_PROCESS, false, apply_oom_row },
+		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_oom_stack },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };
@@ -322,6 +358,9 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 		memcpy(aligned, record, size);
 		hdr = aligned;
 	}
+	/* What time decides is decided before what comes then. */
+	if (l->ooms.count && hdr->ts_ns >= l->ooms.due_ns)
+		ooms_time(l, hdr->ts_ns);
 	err = apply(l, hdr);
 	if (!err)
 		count(l, hdr->ts_ns);
@@ -354,6 +393,7 @@ void ledger_free(struct ledger *l)
 	gpus_fini(&l->gpus);
 	frames_fini(&l->frames);
 	hash_fini(&l->stack_ends);
+	ooms_fini(&l->ooms);
 	free(l->libraries);
 	free(l);
 }

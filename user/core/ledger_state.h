@@ -10,6 +10,7 @@
 
 #include "core/frames.h"
 #include "core/gpus.h"
+#include "core/oom.h"
 #include "core/process.h"
 
 struct ledger {
@@ -25,6 +26,7 @@ struct ledger {
 	uint64_t records, records_unknown, records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
 	uint32_t end_reason;
+	struct ooms ooms;
 };
 
 /* Whether the kernel layer was active for a process. */

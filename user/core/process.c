@@ -56,6 +56,7 @@ static void begin_marks(struct process *p, uint64_t ts_ns)
 {
 	p->attach_ts_ns = ts_ns;
 	p->mark = -1;
+	p->recent = 0;
 	p->next_mark_ns = ts_ns + MARK_UNIT_NS;
 }
 
@@ -74,27 +75,77 @@ static void mark_all(struct process *p, unsigned int mark)
 	torch_mark(p->torch, mark);
 }
 
-void process_mark(struct process *p, uint64_t ts_ns)
+/* The two kinds of marks take turns, each in its own two places. */
+#define PLACES 2
+#define GROWTH_PLACE(mark) ((unsigned int)(mark) % PLACES)
+#define RECENT_PLACE(mark) (PLACES + (mark) % PLACES)
+_Static_assert(2 * PLACES == STACKS_MARKS, "a place for each mark");
+
+static uint32_t recent_at(const struct process *p, uint64_t ts_ns)
+{
+	return ts_ns > p->attach_ts_ns ? (uint32_t)((ts_ns - p->attach_ts_ns) / PROCESS_RECENT_NS) : 0;
+}
+
+static void mark_growth(struct process *p, uint64_t ts_ns)
 {
 	int mark = mark_at(p, ts_ns);
 
 	/* Of several that have passed without a record in between the last two are asked for. */
 	if (mark - 1 > p->mark)
-		mark_all(p, (unsigned int)(mark - 1) % STACKS_MARKS);
+		mark_all(p, GROWTH_PLACE(mark - 1));
 	if (mark > p->mark)
-		mark_all(p, (unsigned int)mark % STACKS_MARKS);
+		mark_all(p, GROWTH_PLACE(mark));
 	p->mark = mark;
-	p->next_mark_ns = mark < MARK_MAX ? p->attach_ts_ns + (MARK_UNIT_NS << (mark + 1)) : UINT64_MAX;
+}
+
+static void mark_recent(struct process *p, uint64_t ts_ns)
+{
+	uint32_t mark = recent_at(p, ts_ns);
+
+	if (mark > p->recent + 1)
+		mark_all(p, RECENT_PLACE(mark - 1));
+	if (mark > p->recent)
+		mark_all(p, RECENT_PLACE(mark));
+	p->recent = mark;
+}
+
+void process_mark(struct process *p, uint64_t ts_ns)
+{
+	uint64_t growth_ns, recent_ns;
+
+	mark_growth(p, ts_ns);
+	mark_recent(p, ts_ns);
+	growth_ns = p->mark < MARK_MAX ? p->attach_ts_ns + (MARK_UNIT_NS << (p->mark + 1)) : UINT64_MAX;
+	recent_ns = p->attach_ts_ns + (p->recent + 1ULL) * PROCESS_RECENT_NS;
+	p->next_mark_ns = growth_ns < recent_ns ? growth_ns : recent_ns;
+}
+
+static unsigned int since_mark(const struct process *p, int mark, uint64_t *since_ns)
+{
+	*since_ns = p->attach_ts_ns + (mark < 0 ? 0 : MARK_UNIT_NS << mark);
+	if (mark < 0)
+		return STACKS_SINCE_START;
+	return mark > p->mark ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + GROWTH_PLACE(mark);
 }
 
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
 {
-	int mark = mark_at(p, now_ns) - 1;
+	return since_mark(p, mark_at(p, now_ns) - 1, since_ns);
+}
 
-	*since_ns = p->attach_ts_ns + (mark < 0 ? 0 : MARK_UNIT_NS << mark);
-	if (mark < 0)
+unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	return since_mark(p, mark_at(p, now_ns), since_ns);
+}
+
+unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	uint32_t mark = recent_at(p, now_ns);
+
+	*since_ns = p->attach_ts_ns + (mark ? mark - 1 : 0) * PROCESS_RECENT_NS;
+	if (mark < 2)
 		return STACKS_SINCE_START;
-	return mark > p->mark ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + (unsigned int)mark % STACKS_MARKS;
+	return mark - 1 > p->recent ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + RECENT_PLACE(mark - 1);
 }
 
 /* ---- one process, from its beginning to its end ---- */

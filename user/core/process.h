@@ -25,6 +25,14 @@
 #include "core/view.h"
 #include "core/vmm.h"
 
+/* What the newest call asked for, whether it got it or not. */
+struct process_ask {
+	bool made;               /* to be set to false before a call is applied */
+	uint8_t row;             /* ROW_NONE */
+	uint8_t class;           /* enum gmt_class, CLASS_NONE */
+	uint64_t bytes;
+};
+
 struct process {
 	uint32_t tgid;
 	bool exited;
@@ -41,11 +49,13 @@ struct process {
 	struct rm *rm;           /* NULL: no kernel record so far */
 	struct torch *torch;     /* NULL: no event of PyTorch's allocator so far */
 	struct gpus *gpus;       /* the ledger's */
+	struct process_ask ask;
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
 	bool named_several;
 	int mig;                 /* the MIG instance it uses, GPU_UNKNOWN */
 	struct view_unwinding unwinding;
 	int mark;                /* the newest that growth may be counted from, process_mark(); -1 */
+	uint32_t recent;         /* the newest of those that lie a fixed time apart; 0: none */
 	uint64_t next_mark_ns;
 	struct held *held;       /* of one that has ended */
 	size_t held_count;
@@ -100,6 +110,10 @@ void process_attach(struct process *p, const struct gmt_attach *rec);
 void process_mark(struct process *p, uint64_t ts_ns);
 /* Since when, at `now_ns`: its time, and what stacks_row() is to be asked for. */
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
+/* The same for the mark after that one; and for what has happened of late: one to two RECENT_NS ago. */
+unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
+unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
+#define PROCESS_RECENT_NS 10000000000ULL
 
 /* NVML or UVM says that the process uses the GPU. */
 void process_named(struct process *p, int gpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory by stack: what each stack id holds now, held when the sum of all was highest, and held at two
+ * Memory by stack: what each stack id holds now, held when the sum of all was highest, and held at the
  * marks that growth is counted from. One of these stands for one sum: a process on one GPU, or what a
  * process has on none.
  *
@@ -18,7 +18,7 @@
 
 #include "base/hash.h"
 
-#define STACKS_MARKS 2
+#define STACKS_MARKS 4
 
 struct stack {
 	uint32_t id;             /* 0: none */

@@ -101,6 +101,7 @@ static void add(struct event *e, uint64_t size, unsigned int class, unsigned int
 	const struct vmm_object *same = object_of_handle(&p->vmm, handle, &old);
 	unsigned int row = account_has_row(class) ? process_row(p, 0, e->call, ordinal) : ROW_NONE;
 
+	p->ask = (struct process_ask){ true, row, class, size };
 	if (e->call->rc) {
 		account_fail(&p->account, &(struct booking){ .row = row, .class = class });
 		return;

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See oom.h. */
+#include "core/oom.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/ledger_state.h"
+#include "core/probes.h"
+
+#define WATCHES_MAX 256            /* threads; of more nothing is told */
+#define RUN_GAP_NS 100000000ULL    /* between two handles of one request there is less */
+#define PICTURES 16                /* in a row, and after that one for each so long */
+#define PICTURE_EACH_NS 100000000ULL
+#define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success says that the process goes on */
+
+struct oom_watch {
+	struct oom *oom;           /* rec is good to the end, the picture goes with the first that is queued */
+	struct process *p;
+	uint32_t tid;
+	uint8_t row;               /* ROW_NONE */
+	uint64_t active_ns;        /* it last asked or freed */
+	uint64_t live_at_first;
+};
+
+void oom_free(struct oom *oom)
+{
+	if (!oom)
+		return;
+	oom_forget_picture(oom);
+	free(oom);
+}
+
+/* ---- the queue ---- */
+
+static void push(struct ooms *o, struct oom *oom)
+{
+	if (o->queued == OOM_QUEUE) {
+		oom_free(o->queue[0]);
+		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
+		o->dropped++;
+	}
+	o->queue[o->queued++] = oom;
+}
+
+struct oom *ooms_take(struct ledger *l)
+{
+	struct ooms *o = &l->ooms;
+	struct oom *oom = o->queued ? o->queue[0] : NULL;
+
+	if (oom)
+		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
+	return oom;
+}
+
+/* Queues what is known of it now, with the picture. */
+static void tell(struct ooms *o, struct oom_watch *w)
+{
+	struct oom *oom = xmalloc(sizeof(*oom));
+
+	*oom = *w->oom;
+	*w->oom = (struct oom){ .rec = oom->rec };
+	push(o, oom);
+}
+
+/* ---- watches ---- */
+
+static struct oom_watch *find(struct ooms *o, const struct process *p, uint32_t tid)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->watches[i].p == p && o->watches[i].tid == tid)
+			return &o->watches[i];
+	return NULL;
+}
+
+static void forget(struct ooms *o, struct oom_watch *w)
+{
+	oom_free(w->oom);
+	*w = o->watches[--o->count];
+}
+
+/* When time tells something about it, if nothing else does. */
+static uint64_t due_of(const struct oom_watch *w)
+{
+	return w->oom->rec.decided_ns ? w->oom->rec.decided_ns + OOM_FATAL_NS : w->active_ns + OOM_SILENCE_NS;
+}
+
+static void set_due(struct ooms *o)
+{
+	o->due_ns = UINT64_MAX;
+	for (size_t i = 0; i < o->count; i++)
+		if (due_of(&o->watches[i]) < o->due_ns)
+			o->due_ns = due_of(&o->watches[i]);
+}
+
+static uint64_t row_live(const struct process *p, uint8_t row)
+{
+	return row == ROW_NONE ? p->account.stacks.live : p->account.rows[row].attributed.live;
+}
+
+static void set_gpu(const struct ledger *l, struct oom_watch *w)
+{
+	int gpu = w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu;
+
+	if (gpu != GPU_UNKNOWN)
+		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
+}
+
+/* Undecided until something is told. NULL: too many are watched. */
+static struct oom_watch *watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
+{
+	struct ooms *o = &l->ooms;
+	struct oom_watch *w;
+
+	if (o->count == WATCHES_MAX) {
+		o->dropped++;
+		return NULL;
+	}
+	if (o->count == o->capacity) {
+		o->capacity = o->capacity ? 2 * o->capacity : 4;
+		o->watches = xreallocarray(o->watches, o->capacity, sizeof(*o->watches));
+	}
+	w = &o->watches[o->count++];
+	*w = (struct oom_watch){ .oom = xcalloc(1, sizeof(*w->oom)), .p = p, .tid = hdr->tid, .row = row };
+	w->live_at_first = row_live(p, row);
+	w->oom->rec.number = ++o->last_number;
+	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
+	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
+	set_gpu(l, w);
+	return w;
+}
+
+/* ---- pictures ---- */
+
+static bool may_take(struct ooms *o, uint64_t now_ns)
+{
+	uint64_t more = (now_ns - o->pictures_ns) / PICTURE_EACH_NS;
+
+	if (now_ns > o->pictures_ns && more) {
+		o->pictures = more > PICTURES - o->pictures ? PICTURES : o->pictures + (uint32_t)more;
+		o->pictures_ns = now_ns;
+	}
+	if (!o->pictures)
+		return false;
+	o->pictures--;
+	return true;
+}
+
+static void take(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr)
+{
+	struct oom *oom = w->oom;
+	bool has_one = oom->row_count;
+
+	if (has_one && !may_take(&l->ooms, hdr->ts_ns))
+		return;
+	oom_forget_picture(oom);
+	oom->rec.hdr = (struct gmt_hdr){
+		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = hdr->tgid, .tid = hdr->tid, .ts_ns = hdr->ts_ns,
+	};
+	if (!has_one && !may_take(&l->ooms, hdr->ts_ns))
+		return;
+	/* Of pinned memory the host is short; who has what of it is in every picture. */
+	oom_picture(oom, l, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
+}
+
+/* ---- decisions ---- */
+
+static void decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
+		   uint64_t ts_ns)
+{
+	struct gmt_oom *rec = &w->oom->rec;
+
+	rec->outcome = outcome;
+	rec->sign = sign;
+	rec->decided_ns = ts_ns;
+	if (outcome == GMT_OOM_RETRY)
+		oom_forget_picture(w->oom);
+	tell(&l->ooms, w);
+	/* Of an error that was raised, whether the process survives it is still to be told. */
+	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
+		forget(&l->ooms, w);
+	set_due(&l->ooms);
+}
+
+/* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
+static bool is_open(const struct oom_watch *w)
+{
+	return w->oom->rec.outcome == GMT_OOM_OPEN || w->oom->rec.sign == GMT_OOM_BY_SILENCE;
+}
+
+static bool is_same_place(const struct oom_watch *w, const struct process_ask *ask)
+{
+	/* Row 0 is that of the unknown GPU. */
+	return w->oom->rec.class_id == ask->class && (w->row == ask->row || !w->row || !ask->row);
+}
+
+/* The next try of the same request: of pieces it may have got more this time. */
+static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask)
+{
+	return is_open(w) && is_same_place(w, ask) &&
+	       (ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes);
+}
+
+/* Handles that were created in a run, and are not mapped yet. */
+static void created(struct thread *t, const struct gmt_call *call, uint64_t bytes)
+{
+	uint64_t ts_ns = call->hdr.ts_ns;
+
+	if (bytes != t->created_each || ts_ns - t->created_ts_ns > RUN_GAP_NS)
+		t->created_bytes = t->created_count = 0;
+	t->created_each = bytes;
+	t->created_ts_ns = ts_ns;
+	t->created_bytes += bytes;
+	t->created_count++;
+}
+
+static struct process_ask ask_with_run(const struct process *p, const struct thread *t, uint64_t ts_ns)
+{
+	struct process_ask ask = p->ask;
+
+	if (ask.bytes > ALLOC_SIZE_MAX)
+		ask.bytes = ALLOC_SIZE_MAX;
+	if (ask.class == GMT_CLASS_VMM && t->created_count && ts_ns - t->created_ts_ns <= RUN_GAP_NS)
+		ask.bytes += t->created_bytes;
+	return ask;
+}
+
+static void failed(struct ledger *l, struct process *p, const struct gmt_call *call)
+{
+	struct thread *t = process_thread(p, call->hdr.tid);
+	struct process_ask ask = ask_with_run(p, t, call->hdr.ts_ns);
+	struct oom_watch *w = find(&l->ooms, p, call->hdr.tid);
+	struct gmt_oom *rec;
+
+	if (w && !is_next_try(w, &ask)) {
+		if (w->oom->rec.outcome == GMT_OOM_OPEN)
+			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
+		else
+			forget(&l->ooms, w);
+		w = NULL;
+	}
+	if (!w) {
+		w = watch(l, p, &call->hdr, ask.row);
+		if (!w)
+			return;
+		w->oom->rec.api = call->api;
+		w->oom->rec.class_id = ask.class;
+		w->oom->rec.stack_id = call->stack_id;
+	}
+	rec = &w->oom->rec;
+	if (ask.bytes > rec->asked_bytes) {
+		rec->asked_bytes = ask.bytes;
+		rec->pieces = ask.class == GMT_CLASS_VMM ? t->created_count : 0;
+	}
+	rec->outcome = GMT_OOM_OPEN;
+	rec->decided_ns = 0;
+	rec->failures++;
+	rec->failed_bytes = ask.bytes;
+	rec->last_ns = w->active_ns = call->hdr.ts_ns;
+	rec->freed_bytes = w->live_at_first > row_live(p, w->row) ? w->live_at_first - row_live(p, w->row) : 0;
+	t->created_bytes = t->created_count = 0;
+	take(l, w, &call->hdr);
+	set_due(&l->ooms);
+}
+
+/* The thread got memory. */
+static void got(struct ledger *l, struct oom_watch *w, const struct process_ask *ask, const struct gmt_call *call)
+{
+	struct gmt_oom *rec = &w->oom->rec;
+	bool is_alike = call->stack_id && call->stack_id == rec->stack_id;
+	uint64_t live = row_live(w->p, w->row);
+
+	if (rec->outcome != GMT_OOM_OPEN && rec->sign != GMT_OOM_BY_SILENCE) {
+		forget(&l->ooms, w);     /* raised, and survived */
+		return;
+	}
+	if (!is_same_place(w, ask))
+		return;
+	rec->given_bytes = ask->bytes;
+	live = live > ask->bytes ? live - ask->bytes : 0;
+	if (w->live_at_first > live && w->live_at_first - live > rec->freed_bytes)
+		rec->freed_bytes = w->live_at_first - live;
+	/* XLA takes a tenth off each time, cuDNN's search halves. */
+	if (ask->bytes >= rec->failed_bytes) {
+		decide(l, w, GMT_OOM_RETRY, ask->bytes >= rec->asked_bytes ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER,
+		       call->hdr.ts_ns);
+	} else if (ask->bytes / 17 >= rec->failed_bytes / 20 || (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
+		decide(l, w, GMT_OOM_RETRY, GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
+	} else if (rec->outcome == GMT_OOM_OPEN) {
+		rec->given_bytes = 0;
+		decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
+	} else {
+		forget(&l->ooms, w);
+	}
+}
+
+/* ---- what the ledger sees ---- */
+
+/* Others of the process that have raised an error do not end it, if it goes on for so long. */
+static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		struct oom_watch *w = &o->watches[i];
+
+		if (w->p == p && w->oom->rec.decided_ns && w->oom->rec.sign != GMT_OOM_BY_SILENCE &&
+		    now_ns - w->oom->rec.decided_ns > FATAL_DOUBT_NS) {
+			forget(o, w);
+			i--;
+		}
+	}
+}
+
+static void told_free(struct oom_watch *w, uint64_t free_bytes)
+{
+	w->oom->rec.free_bytes = free_bytes;
+	w->oom->rec.flags |= GMT_OOM_HAS_FREE;
+}
+
+static void succeeded(struct ledger *l, struct process *p, const struct gmt_call *call, enum gmt_op op)
+{
+	struct process_ask ask = p->ask;
+	struct thread *t = NULL;
+	struct oom_watch *w;
+
+	/* Handles alone are nothing: they have been given when they are mapped. */
+	if (op == GMT_OP_VMM_CREATE && ask.class == GMT_CLASS_VMM) {
+		created(process_thread(p, call->hdr.tid), call, ask.bytes);
+		ask.made = false;
+	} else if (op == GMT_OP_VMM_MAP) {
+		t = process_thread(p, call->hdr.tid);
+		ask = (struct process_ask){ t->created_bytes != 0, 0, GMT_CLASS_VMM, t->created_bytes };
+		t->created_bytes = t->created_count = 0;
+	}
+	if (!l->ooms.count)
+		return;
+	if (ask.made)
+		goes_on(&l->ooms, p, call->hdr.ts_ns);
+	w = find(&l->ooms, p, call->hdr.tid);
+	if (!w)
+		return;
+	if (op == GMT_OP_MEM_INFO && is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0]))
+		told_free(w, call->vals[0]);
+	w->active_ns = call->hdr.ts_ns;
+	if (ask.made)
+		got(l, w, &ask, call);
+	set_due(&l->ooms);
+}
+
+void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call)
+{
+	enum gmt_op op = gmt_probes[call->api].op;
+
+	if (call->rc == GMT_CUDA_OUT_OF_MEMORY && p->ask.made && call->phase == GMT_PHASE_DONE)
+		failed(l, p, call);
+	else if (!call->rc && (l->ooms.count || op == GMT_OP_VMM_CREATE || op == GMT_OP_VMM_MAP))
+		succeeded(l, p, call, op);
+}
+
+void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec)
+{
+	struct oom_watch *w = rec->delta > 0 ? find(&l->ooms, p, rec->hdr.tid) : NULL;
+
+	if (rec->delta <= 0)
+		return;
+	goes_on(&l->ooms, p, rec->hdr.ts_ns);
+	/* A block of what is cached says nothing about a request that is under way. */
+	if (w && w->oom->rec.decided_ns && w->oom->rec.sign == GMT_OOM_BY_REPORTED)
+		forget(&l->ooms, find(&l->ooms, p, rec->hdr.tid));
+	set_due(&l->ooms);
+}
+
+/* The file is probed twice (through overlayfs, and below it): the same report once more. */
+static bool is_repeat(const struct oom_watch *w, const struct gmt_fw_oom *rec)
+{
+	return w->oom->rec.sign == GMT_OOM_BY_REPORTED && w->oom->rec.framework_bytes == rec->size &&
+	       rec->hdr.ts_ns - w->oom->rec.decided_ns < 1000000;
+}
+
+int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *rec)
+{
+	struct oom_watch *w;
+
+	if (rec->device_type != GMT_C10_CUDA || !l->ooms.wanted)
+		return 0;
+	w = find(&l->ooms, p, rec->hdr.tid);
+	if (w && is_repeat(w, rec))
+		return 0;
+	if (w && !is_open(w)) {
+		forget(&l->ooms, w);
+		w = NULL;
+	}
+	if (!w) {
+		w = watch(l, p, &rec->hdr, process_row(p, 0, NULL, rec->device_index));
+		if (!w)
+			return 0;
+		w->oom->rec.asked_bytes = w->oom->rec.failed_bytes = rec->size;
+		w->oom->rec.stack_id = rec->stack_id;
+		take(l, w, &rec->hdr);
+	}
+	w->oom->rec.framework_bytes = rec->size;
+	if (!w->oom->rec.stack_id)
+		w->oom->rec.stack_id = rec->stack_id;
+	decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_REPORTED, rec->hdr.ts_ns);
+	return 0;
+}
+
+void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, int exit_code)
+{
+	for (size_t i = 0; i < l->ooms.count;) {
+		struct oom_watch *w = &l->ooms.watches[i];
+		struct gmt_oom *rec = &w->oom->rec;
+
+		if (w->p != p) {
+			i++;
+			continue;
+		}
+		rec->flags |= GMT_OOM_EXITED;
+		rec->exit_code = exit_code;
+		rec->exit_ns = hdr->ts_ns;
+		if (exit_code)
+			decide(l, w, GMT_OOM_FATAL, GMT_OOM_BY_EXIT, hdr->ts_ns);
+		else if (rec->outcome == GMT_OOM_OPEN)
+			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_EXIT, hdr->ts_ns);
+		else
+			forget(&l->ooms, w);
+	}
+	set_due(&l->ooms);
+}
+
+void ooms_time(struct ledger *l, uint64_t now_ns)
+{
+	struct ooms *o = &l->ooms;
+
+	for (size_t i = 0; i < o->count;) {
+		struct oom_watch *w = &o->watches[i];
+
+		if (now_ns < due_of(w))
+			i++;
+		else if (w->oom->rec.decided_ns)
+			forget(o, w);
+		else
+			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE, now_ns);
+	}
+	set_due(o);
+}
+
+/* ---- all of it ---- */
+
+void ooms_want(struct ledger *l)
+{
+	l->ooms.wanted = true;
+	l->ooms.pictures = PICTURES;
+	set_due(&l->ooms);
+}
+
+struct oom *ooms_picture(const struct ledger *l)
+{
+	struct oom *oom = xcalloc(1, sizeof(*oom));
+
+	oom->rec = (struct gmt_oom){
+		.hdr = { .size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .ts_ns = l->now_ns },
+		.outcome = GMT_OOM_NONE, .class_id = GMT_OOM_CLASS_NONE,
+	};
+	oom_picture(oom, l, GPU_UNKNOWN);
+	return oom;
+}
+
+void ooms_finish(struct ledger *l)
+{
+	struct ooms *o = &l->ooms;
+
+	if (o->reading)
+		push(o, o->reading);
+	o->reading = NULL;
+	while (o->count) {
+		if (!o->watches[0].oom->rec.decided_ns)
+			tell(o, &o->watches[0]);
+		forget(o, &o->watches[0]);
+	}
+	set_due(o);
+}
+
+void ooms_fini(struct ooms *o)
+{
+	while (o->count)
+		forget(o, &o->watches[0]);
+	for (size_t i = 0; i < o->queued; i++)
+		oom_free(o->queue[i]);
+	oom_free(o->reading);
+	free(o->watches);
+}
