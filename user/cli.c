@@ -101,17 +101,20 @@ static int command_of(const char *word)
 	return -1;
 }
 
-/* A word that is no option: the recording of replay. */
+/* A word that is no option: the recording of replay and oom. */
 static int take_word(struct options *options, const char *word, char **cause)
 {
+	bool takes_file = options->command == CLI_REPLAY || options->command == CLI_OOM;
+
 	if (options->command == CLI_HELP || options->command == CLI_VERSION)
 		return 0;
-	if (options->command == CLI_REPLAY && !options->input) {
+	if (takes_file && !options->input) {
 		options->input = word;
 		return 0;
 	}
-	if (options->command == CLI_REPLAY)
-		return cli_wrong(cause, "replay takes one recording; '%s' is one too many", word);
+	if (takes_file)
+		return cli_wrong(cause, "%s takes one recording; '%s' is one too many",
+				 commands[options->command].word, word);
 	if (options->command != CLI_TRACE)
 		return cli_wrong(cause, "'%s' takes no '%s'", commands[options->command].word, word);
 	if (command_of(word) > 0)
@@ -199,6 +202,8 @@ static int check(struct options *options, char **cause)
 		if (!options->input)
 			return cli_wrong(cause, "which recording? gpumemtrace replay FILE.gmt");
 		return check_stdout(options, cause);
+	case CLI_OOM:
+		return options->input ? 0 : cli_wrong(cause, "which dump or recording? gpumemtrace oom FILE.gmt");
 	default:
 		return 0;
 	}

@@ -21,6 +21,7 @@ struct out;
 #define CLI_COMMANDS(X)                                                           \
 	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
 	X(REPLAY, "replay", "FILE.gmt", "the report of a recording; needs no root and no GPU") \
+	X(OOM, "oom", "FILE.gmt", "why requests for memory failed: of a dump or a recording") \
 	X(DOCTOR, "doctor", "", "what tracing needs on this machine, what is missing, and the remedy") \
 	X(LIST, "list", "", "the probed functions of libcuda and what they mean")
 enum cli_command {
@@ -42,7 +43,7 @@ struct options {
 	uint64_t duration_ns;     /* 0: until asked to stop */
 	uint64_t interval_ns;
 	const char *output;       /* recording; "-": standard output; NULL: none */
-	const char *input;        /* replay: recording; "-": standard input */
+	const char *input;        /* replay, oom: recording; "-": standard input */
 	bool json;
 	bool strict;
 	bool no_children;

@@ -26,8 +26,10 @@
 #define FOR_REPLAY (1u << CLI_REPLAY)
 #define FOR_DOCTOR (1u << CLI_DOCTOR)
 #define FOR_LIST (1u << CLI_LIST)
-#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_DOCTOR | FOR_LIST)
+#define FOR_OOM (1u << CLI_OOM)
+#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_DOCTOR | FOR_LIST)
 #define FOR_REPORT (FOR_TRACE | FOR_REPLAY)
+#define FOR_STACKS (FOR_REPORT | FOR_OOM)
 
 /* ---- values ---- */
 
@@ -247,14 +249,14 @@ const struct cli_option cli_options[] = {
 	{ 'i', "interval", "SECONDS", FOR_TRACE, opt_interval, "time between live views; default 1" },
 	{ 'o', "output", "FILE", FOR_REPORT, opt_output, "record to FILE.gmt or -; or a snapshot to FILE.pickle" },
 	{ 0, "json", NULL, FOR_ALL, opt_json, "print JSON: one line for each live view, one for the report" },
-	{ 0, "strict", NULL, FOR_REPORT, opt_strict, "exit with 5 if any data was lost" },
+	{ 0, "strict", NULL, FOR_STACKS, opt_strict, "exit with 5 if any data was lost" },
 	{ 0, "no-children", NULL, FOR_TRACE, opt_no_children, "do not follow children of traced processes" },
 	{ 0, "layers", "LIST", FOR_TRACE, opt_layers, "of api,kernel,nvml,framework: only these" },
 	{ 0, "ring-size", "SIZE", FOR_TRACE, opt_ring_size, "ring buffer, a power of two; default 16M" },
 	{ 0, "nvml", "PATH|off", FOR_TRACE | FOR_DOCTOR, opt_nvml, "the NVML library to load, or none" },
 	{ 0, "libcuda", "PATH", FOR_TRACE | FOR_DOCTOR, opt_libcuda, "probe this library too" },
 	{ 0, "driver-root", "DIR", FOR_TRACE | FOR_DOCTOR, opt_driver_root, "the driver's files are there" },
-	{ 'q', "quiet", NULL, FOR_REPORT, opt_quiet, "no messages but errors, no live view" },
+	{ 'q', "quiet", NULL, FOR_STACKS, opt_quiet, "no messages but errors, no live view" },
 	{ 'v', "verbose", NULL, FOR_ALL, opt_verbose, "more messages" },
 	{ 0, "live", NULL, FOR_TRACE, opt_live, "the live view also when COMMAND shares the terminal" },
 	{ 0, "no-live", NULL, FOR_TRACE, opt_no_live, "no live view, only the report" },
@@ -262,10 +264,10 @@ const struct cli_option cli_options[] = {
 	{ 0, "stack-depth", "N", FOR_TRACE, opt_stack_depth, "native frames of a stack; default 512" },
 	{ 0, "stack-sample", "SIZE", FOR_TRACE, opt_stack_sample, "a stack for every SIZE bytes of a thread only" },
 	{ 0, "block-stacks", NULL, FOR_TRACE, opt_block_stacks, "stacks of PyTorch's blocks (tensors), too" },
-	{ 0, "top", "N", FOR_REPORT, opt_top, "stacks of each kind in the report; default 10" },
+	{ 0, "top", "N", FOR_STACKS, opt_top, "stacks of each kind in the report; default 10" },
 	{ 0, "older-than", "SECONDS", FOR_REPORT, opt_older_than, "what counts as never freed; default 60" },
-	{ 0, "full-stacks", NULL, FOR_REPORT, opt_full_stacks, "all frames of the stacks in the report" },
-	{ 0, "owners", "FILE", FOR_REPORT, opt_owners, "rules that say whose memory a stack is" },
+	{ 0, "full-stacks", NULL, FOR_STACKS, opt_full_stacks, "all frames of the stacks in the report" },
+	{ 0, "owners", "FILE", FOR_STACKS, opt_owners, "rules that say whose memory a stack is" },
 	{ 0, "folded", "FILE", FOR_REPORT, opt_folded, "write folded stacks, for flame graphs; or -" },
 	{ 0, "folded-by", "WHAT", FOR_REPORT, opt_folded_by, "live, peak, growth, old or allocated bytes" },
 	{ 0, "snapshot", "FILE", FOR_REPORT, opt_snapshot, "for PyTorch's memory viewers, as -o FILE.pickle; or -" },

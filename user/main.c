@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "core/feature.h"
 #include "live/features.h"
+#include "oom.h"
 #include "replay.h"
 #include "session.h"
 #include "sink/sink.h"
@@ -60,7 +61,8 @@ static int run(const struct options *options, struct out *out)
 {
 	int status;
 
-	if (options->command == CLI_TRACE || options->command == CLI_REPLAY) {
+	if (options->command == CLI_TRACE || options->command == CLI_REPLAY ||
+	    options->command == CLI_OOM) {
 		status = check_rules(options);
 		if (status)
 			return status;
@@ -70,6 +72,8 @@ static int run(const struct options *options, struct out *out)
 		return session_run(options);
 	case CLI_REPLAY:
 		return replay_run(options);
+	case CLI_OOM:
+		return oom_run(options);
 	case CLI_DOCTOR:
 		return run_doctor(options, out);
 	case CLI_LIST:

@@ -108,6 +108,7 @@ struct gmt_oom_stack {
 	__u32 number;
 	__u32 stack_id;         /* 0: none */
 	__u64 live, count;
+	__u64 at_peak;          /* of the row's stacks_peak */
 	__s64 grown, recent;
 	__u64 allocs, frees, alloc_bytes;
 	__u32 flags;            /* enum gmt_oom_stack_flag */

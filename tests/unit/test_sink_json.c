@@ -9,6 +9,8 @@
 #include "views.h"
 
 #include "base/out.h"
+#include "oom_scene.h"
+#include "sink/oom.h"
 #include "sink/sink.h"
 
 static struct fixture now;
@@ -171,6 +173,22 @@ static void test_schema_describes_all(void **state)
 	check_schema(json_of(&empty, false, &opts));
 }
 
+static void test_schema_describes_a_failed_request(void **state)
+{
+	struct oom_view view;
+	struct records r;
+	struct out out;
+
+	(void)state;
+	scene_fill(&r);
+	scene_view(&r, &view);
+	out_init_mem(&out);
+	oom_print_json(&out, &view, &(struct sink_opts){ 0 });
+	check_schema(out_take(&out));
+	oom_view_free(&view);
+	records_fini(&r);
+}
+
 static char *indented(char *line)
 {
 	json_t *value = parsed(line);
@@ -240,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema_describes_all),
+		cmocka_unit_test(test_schema_describes_a_failed_request),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_a_line_each),
 		cmocka_unit_test(test_numbers_are_exact_and_add_up),

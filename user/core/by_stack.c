@@ -124,40 +124,63 @@ static void take_owners(const struct view_held *held, const bool *is_met, size_t
 		qsort(out->owners, out->owner_count, sizeof(*out->owners), compare_owners);
 }
 
-/* Sums by owner; and of the ids that are one stack to people, unless nobody asks for stacks. */
+/* Sums that are being made: by owner, and of the ids that are one stack to people, unless nobody asks for stacks. */
+struct adding {
+	struct by_stack *b;
+	size_t owners;
+	struct view_held *held;
+	bool *is_met;
+};
+
+static struct adding begin_adding(struct by_stack *b)
+{
+	size_t owners = (b->request->decide ? b->request->owner_count : 1) + 2;
+
+	return (struct adding){
+		.b = b, .owners = owners,
+		.held = xcalloc(owners, sizeof(struct view_held)), .is_met = xcalloc(owners, sizeof(bool)),
+	};
+}
+
+static void end_adding(struct adding *a, struct view_stacks *out)
+{
+	take_owners(a->held, a->is_met, a->owners, out);
+	free(a->held);
+	free(a->is_met);
+}
+
+static void add_one(struct adding *a, const struct stacks_row *r, const struct held_age *age)
+{
+	uint32_t number = frames_of(a->b->frames, r->stack_id), owner = decide(a->b, number).owner;
+	struct view_held one = {
+		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
+		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
+		.oldest_ts_ns = age->oldest_ts_ns, .old_bytes = age->old_bytes, .old_count = age->old_count,
+	};
+
+	a->is_met[owner] = true;
+	add_held(&a->held[owner], &one);
+	if (a->b->request->top)
+		add_held(sum_of(a->b, number), &one);
+}
+
 static void add_up(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
 		   unsigned int since, struct view_stacks *out)
 {
-	size_t owners = (b->request->decide ? b->request->owner_count : 1) + 2;
-	struct view_held *held = xcalloc(owners, sizeof(*held));
-	bool *is_met = xcalloc(owners, sizeof(*is_met));
+	struct adding adding = begin_adding(b);
 
 	for (uint32_t i = 0; i < stacks->count; i++) {
 		struct held_age age = { 0 };
 		struct stacks_row r;
-		struct view_held one;
-		uint32_t number, owner;
 
 		stacks_row(stacks, i, since, &r);
 		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all that was here has moved */
 			continue;
 		if (ages)
 			age = held_age(ages, row, r.stack_id);
-		one = (struct view_held){
-			.live = r.live, .at_peak = r.at_peak, .grown = r.grown,
-			.live_count = r.count, .allocs = r.allocs, .frees = r.frees, .alloc_bytes = r.alloc_bytes,
-			.oldest_ts_ns = age.oldest_ts_ns, .old_bytes = age.old_bytes, .old_count = age.old_count,
-		};
-		number = frames_of(b->frames, r.stack_id);
-		owner = decide(b, number).owner;
-		is_met[owner] = true;
-		add_held(&held[owner], &one);
-		if (b->request->top)
-			add_held(sum_of(b, number), &one);
+		add_one(&adding, &r, &age);
 	}
-	take_owners(held, is_met, owners, out);
-	free(held);
-	free(is_met);
+	end_adding(&adding, out);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -290,6 +313,14 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 	free(picks);
 }
 
+static void fill_tops(struct by_stack *b, struct view_stacks *out)
+{
+	out->stack_count = b->sum_count;
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		fill_top(b, (enum view_order)order, &out->top[order]);
+	forget_sums(b);
+}
+
 /* ---- one of a process ---- */
 
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
@@ -297,10 +328,26 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 {
 	*out = (struct view_stacks){ .live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns };
 	add_up(b, stacks, ages, row, since, out);
-	out->stack_count = b->sum_count;
-	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
-		fill_top(b, (enum view_order)order, &out->top[order]);
-	forget_sums(b);
+	fill_tops(b, out);
+}
+
+void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out)
+{
+	static const struct held_age no_age;
+	struct adding adding = begin_adding(b);
+
+	*out = (struct view_stacks){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		out->live += rows[i].live;
+		add_one(&adding, &rows[i], &no_age);
+	}
+	end_adding(&adding, out);
+	fill_tops(b, out);
+}
+
+uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)
+{
+	return show_stack(b, frames_of(b->frames, stack_id));
 }
 
 void by_stack_free(struct view_stacks *stacks)

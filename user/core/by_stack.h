@@ -37,7 +37,12 @@ void by_stack_fini(struct by_stack *b);
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
 		   unsigned int since, struct view_stacks *out);
 
-/* Frees what by_stack_fill() made. */
+/* The same of rows that were kept; live is their sum. */
+void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out);
+/* The stack's index in view.stacks. */
+uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
+
+/* Frees what by_stack_fill() and by_stack_fill_rows() made. */
 void by_stack_free(struct view_stacks *stacks);
 void by_stack_free_view(struct view *view);
 

@@ -8,9 +8,11 @@
 #include "core/balance.h"
 #include "core/ledger_state.h"
 #include "core/oom.h"
+#include "core/probes.h"
 
 #define STACKS_MAX 1000        /* of a row: those that hold the most; the rest is summed up */
-#define READ_MAX (1u << 20)    /* rows or stacks that are taken from a dump */
+#define READ_MAX (1u << 18)    /* rows or stacks that are taken from a dump */
+#define AMOUNT_MAX (1ll << 44) /* bytes, likewise: so many of so much can be added up */
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
 
@@ -50,7 +52,8 @@ static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const s
 	stacks_row(s, i, m->recent, &recent);
 	before = now.grown - later.grown;
 	return (struct gmt_oom_stack){
-		.stack_id = now.stack_id, .live = now.live, .count = now.count, .grown = now.grown,
+		.stack_id = now.stack_id, .live = now.live, .count = now.count,
+		.at_peak = now.at_peak, .grown = now.grown,
 		.recent = recent.grown, .allocs = now.allocs, .frees = now.frees, .alloc_bytes = now.alloc_bytes,
 		/* In both halves of the time; and it was there before that: no start-up. */
 		.flags = before > 0 && later.grown > 0 && m->since < STACKS_MARKS && (int64_t)now.live > now.grown ?
@@ -70,7 +73,7 @@ static void add_stacks(struct oom *oom, struct gmt_oom_row *row, const struct st
 		oom->stacks[count].hdr = row->hdr;
 		oom->stacks[count].hdr.kind = GMT_KIND_OOM_STACK;
 		oom->stacks[count].hdr.size = sizeof(*oom->stacks);
-		count += oom->stacks[count].live || oom->stacks[count].recent < 0;
+		count += oom->stacks[count].live || oom->stacks[count].at_peak || oom->stacks[count].recent < 0;
 	}
 	if (count > first)
 		qsort(oom->stacks + first, count - first, sizeof(*oom->stacks), compare_stacks);
@@ -185,9 +188,15 @@ void oom_picture(struct oom *oom, const struct ledger *l, int gpu)
 
 /* ---- from a dump ---- */
 
+static bool is_amount(int64_t bytes)
+{
+	return bytes >= -AMOUNT_MAX && bytes <= AMOUNT_MAX;
+}
+
 int ooms_read(struct ledger *l, const struct gmt_oom *rec)
 {
-	if (rec->outcome >= GMT_OOM_OUTCOME_COUNT || rec->sign >= GMT_OOM_SIGN_COUNT || rec->api >= GMT_API_MAX)
+	if (rec->outcome >= GMT_OOM_OUTCOME_COUNT || rec->sign >= GMT_OOM_SIGN_COUNT || rec->api >= GMT_API_MAX ||
+	    (rec->api && !gmt_probes[rec->api].symbol))
 		return -EINVAL;
 	if (!l->ooms.wanted)
 		return 0;
@@ -201,7 +210,9 @@ int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec)
 {
 	struct oom *oom = l->ooms.reading;
 
-	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT)
+	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || !is_amount((int64_t)rec->physical) ||
+	    !is_amount(rec->context) || !is_amount(rec->modules) || !is_amount(rec->pool_reserve) ||
+	    !is_amount(rec->rounding) || !is_amount(rec->other))
 		return -EINVAL;
 	if (!oom)
 		return 0;
@@ -221,6 +232,8 @@ int ooms_read_stack(struct ledger *l, const struct gmt_oom_stack *rec)
 		return 0;
 	if (!oom->row_count || rec->number != oom->rec.number || oom->stack_count == READ_MAX ||
 	    rec->hdr.tgid != oom->rows[oom->row_count - 1].hdr.tgid)
+		return -EINVAL;
+	if (!is_amount((int64_t)rec->live) || !is_amount(rec->grown) || !is_amount(rec->recent))
 		return -EINVAL;
 	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
 		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,

@@ -9,6 +9,7 @@
 #include "core/balance.h"
 #include "core/by_stack.h"
 #include "core/ledger_state.h"
+#include "core/view_parts.h"
 
 /* ---- GPUs ---- */
 
@@ -76,8 +77,7 @@ static int compare_gpus(const void *left, const void *right)
 	return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 }
 
-/* order[number] is the place in view->gpus of the ledger's GPU of that number. */
-static void fill_gpus(const struct gpus *gpus, struct view *view, int *order)
+void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order)
 {
 	view->gpu_count = gpus->count;
 	view->gpus = xcalloc(gpus->count, sizeof(*view->gpus));
@@ -226,7 +226,7 @@ static void fill_memory(struct maker *m, const struct process *p, struct view_pr
 		held_ages_fini(&ages);
 }
 
-static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
+void view_fill_facts(const struct process *p, struct view_proc *out)
 {
 	*out = (struct view_proc){
 		.tgid = p->tgid,
@@ -243,24 +243,27 @@ static void fill_proc(struct maker *m, const struct process *p, struct view_proc
 	memcpy(out->comm, p->comm, sizeof(out->comm));
 	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
 	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
-	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
 	memcpy(out->anomalies, p->anomalies, sizeof(out->anomalies));
+}
+
+static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
+{
+	view_fill_facts(p, out);
+	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
 	fill_memory(m, p, out);
 }
 
-void view_build(const struct ledger *l, const struct view_request *request, struct view *view)
+void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view)
 {
-	static const struct view_request nothing;
-	struct maker m = { .ledger = l, .request = request ? request : &nothing };
-
 	*view = (struct view){
 		.start_ns = l->start_ns,
 		.now_ns = l->now_ns,
 		.session = l->session,
 		.library_count = l->library_count,
+		.libraries = xcalloc(l->library_count, sizeof(*view->libraries)),
 		.names_dropped = l->frames.dropped,
-		.has_ages = m.request->ages,
-		.older_than_ns = m.request->older_than_ns,
+		.has_ages = request->ages,
+		.older_than_ns = request->older_than_ns,
 		.records = l->records,
 		.records_unknown = l->records_unknown,
 		.records_malformed = l->records_malformed,
@@ -269,11 +272,18 @@ void view_build(const struct ledger *l, const struct view_request *request, stru
 	if (l->has_session)
 		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
 	memcpy(view->loss, l->loss, sizeof(view->loss));
-	fill_gpus(&l->gpus, view, m.order);
-	by_stack_init(&m.by_stack, &l->frames, m.request, view);
-	view->libraries = xcalloc(l->library_count, sizeof(*view->libraries));
 	if (l->library_count)
 		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
+}
+
+void view_build(const struct ledger *l, const struct view_request *request, struct view *view)
+{
+	static const struct view_request nothing;
+	struct maker m = { .ledger = l, .request = request ? request : &nothing };
+
+	view_fill_session(l, m.request, view);
+	view_fill_gpus(&l->gpus, view, m.order);
+	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->procs = xcalloc(l->processes.count, sizeof(*view->procs));
 	for (size_t i = 0; i < l->processes.count; i++) {
 		const struct process *p = l->processes.list[i];

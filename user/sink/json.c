@@ -303,7 +303,7 @@ static void set_lists(json_t *o, const struct view *view, const struct sink_opts
 	js_set(o, "notes", notes);
 }
 
-static void print(struct out *out, const struct view *view, const struct sink_opts *opts, const char *type)
+json_t *sink_json_view(const struct view *view, const struct sink_opts *opts, const char *type)
 {
 	json_t *o = js_object(), *records = js_object();
 
@@ -321,19 +321,20 @@ static void print(struct out *out, const struct view *view, const struct sink_op
 	js_set(o, "records", records);
 	js_set(o, "anomalies", anomalies(view->anomalies));
 	set_lists(o, view, opts);
-	js_write(out, o, false);
+	js_set_null(o, "oom");
+	return o;
 }
 
 static void live(struct out *out, const struct view *now, const struct view *previous,
 		 const struct sink_opts *opts)
 {
 	(void)previous;
-	print(out, now, opts, "live");
+	js_write(out, sink_json_view(now, opts, "live"), false);
 }
 
 static void report(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	print(out, view, opts, "report");
+	js_write(out, sink_json_view(view, opts, "report"), false);
 }
 
 const struct sink_ops sink_json = {

@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "core/view.h"
 
+struct sink_opts;
+
 /* Of one sum; `is_physical`: it is one that the kernel layer knows the whole of. */
 json_t *json_stacks_of(const struct view *view, const struct view_stacks *stacks, bool is_physical);
 json_t *json_stacks_unwinding(const struct view_unwinding *unwinding);
@@ -14,7 +16,8 @@ json_t *json_stacks_unwinding(const struct view_unwinding *unwinding);
 json_t *json_stacks_list(const struct view *view);
 json_t *json_stacks_symbols(const struct view *view);
 
-/* json.c: a moment; null if it never was. */
+/* json.c: the whole; a moment; null if it never was. */
+json_t *sink_json_view(const struct view *view, const struct sink_opts *opts, const char *type);
 json_t *sink_json_moment(const struct view *view, uint64_t ts_ns);
 json_t *sink_json_moment_if(const struct view *view, bool happened, uint64_t ts_ns);
 

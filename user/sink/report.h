@@ -31,6 +31,10 @@ struct report_numbers {
 void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
 		   const struct view_stacks *stacks, const struct view_row *row, const struct sink_opts *opts,
 		   struct report_numbers *numbers);
+/* One of the lists alone, under a title, if there is anything in it. */
+void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *stacks,
+		       enum view_order order, const char *title, const struct sink_opts *opts,
+		       struct report_numbers *numbers);
 /* How complete the stacks of a process are. */
 void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
 

@@ -161,6 +161,17 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 		human_duration(view->older_than_ns).s);
 }
 
+void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *s, enum view_order order,
+		       const char *title, const struct sink_opts *opts, struct report_numbers *numbers)
+{
+	struct lists l = { out, view, s, opts, numbers };
+
+	if (!s->top[order].count)
+		return;
+	out_printf(out, "\n    %s\n", title);
+	list(&l, order);
+}
+
 /* ---- how good the stacks are ---- */
 
 void report_unwinding(struct out *out, const struct view_unwinding *u)

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""gpumemtrace oom on recordings of real programs: what is told, and how it is said."""
+import json
+import os
+import subprocess
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
+GIB = 1 << 30
+
+count = failed = 0
+
+
+def check(name, fine, more=""):
+    global count, failed
+    count += 1
+    failed += not fine
+    print("%sok %d - %s" % ("" if fine else "not ", count, name))
+    for line in [] if fine else str(more).splitlines():
+        print("# " + line)
+
+
+def run(*words):
+    done = subprocess.run([BIN, "oom", *words], capture_output=True, timeout=60, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def data(name):
+    return os.path.join(TOP, "tests", "data", name + ".gmt")
+
+
+def requests(name):
+    code, out, err = run("--json", data(name))
+    check(name + ": exit status 0, no message", code == 0 and not err, err)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def one(name, call, tries):
+    views = requests(name)
+    check(name + ": exactly one", len(views) == 1, views)
+    oom = views[0]["oom"]
+    check(name + ": raised and caught", oom["outcome"] == "raised" and oom["by"] == "went_on", oom)
+    check(name + ": what was asked for", (oom["call"], oom["asked_bytes"], oom["failures"]) == (call, 500 * GIB, tries), oom)
+    row = oom["rows"][0]
+    held = views[0]["processes"][row["process"]]["gpus"][row["row"]]["attributed"]["live_bytes"]
+    check(name + ": who held what", held == row["held_bytes"] > 300 << 20, row)
+
+
+def main():
+    # torch's native allocator empties its cache of 100 MiB before the second try
+    one("h100-native", "cuMemAlloc_v2", 2)
+    one("h100-malloc-async", "cuMemAllocAsync", 1)
+    check("the cache that was emptied in between", requests("h100-native")[0]["oom"]["freed_bytes"] == 100 << 20)
+    check("none", requests("h200x2-ioctls-native") == [])
+    code, out, err = run(data("h200x2-ioctls-native"))
+    check("none, in words", code == 0 and out == "no request for memory failed for want of it\n" and not err, out)
+    code, out, err = run(data("h100-native"))
+    check("the verdict comes first", out.splitlines()[1].startswith("  GPU 0 had no more: process 491 (python3)"), out)
+    check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
+    check("no recording", run(BIN)[0] == 1)
+    print("1..%d" % count)
+    return 1 if failed else 0
+
+
+raise SystemExit(main())

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A request that could not be met, with all that can be said about one: for the tests of its outputs. */
+#ifndef GPUMEMTRACE_TESTS_OOM_SCENE_H
+#define GPUMEMTRACE_TESTS_OOM_SCENE_H
+
+#include <signal.h>
+
+#include "core/oom.h"
+#include "core/oom_view.h"
+#include "records.h"
+
+#define SCENE_AT 0x7f0000000000ull
+#define SCENE_S 1000000000ull
+
+/* Owners by the number of the stack, as a program would have them. */
+static inline struct view_verdict scene_decide(void *arg, const struct frames *frames, uint32_t stack)
+{
+	(void)arg;
+	(void)frames;
+	return (struct view_verdict){ .owner = stack % 2, .frame = 0 };
+}
+
+static inline const char *scene_owner(void *arg, uint32_t owner)
+{
+	(void)arg;
+	return owner ? "NCCL" : "PyTorch";
+}
+
+static inline void scene_block(struct records *r, uint64_t ptr, int64_t delta, uint64_t allocated, uint64_t reserved)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = ptr, .delta = delta, .total_allocated = allocated, .total_reserved = reserved,
+		.device_type = GMT_C10_CUDA,
+	};
+
+	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+}
+
+static inline void scene_names(struct records *r)
+{
+	records_symbol(r, 1, "c10::cuda::malloc", "/venv/libc10_cuda.so", "", 0);
+	records_symbol(r, 2, "forward", "", "/home/me/train.py", 212);
+	records_symbol(r, 3, "cache", "", "/home/me/train.py", 77);
+	records_symbol(r, 4, "ncclCommInitRank", "/venv/libnccl.so", "", 0);
+	FRAMES(r, 1, 1, 2);
+	FRAMES(r, 2, 4);
+	FRAMES(r, 3, 1, 3);
+}
+
+/* Process 100 has PyTorch's segments of 75 GiB with gaps, a stack that grows, and pinned memory; another holds
+ * 3 GiB; then 2 GiB are asked for, twice in vain, and the process dies of it. */
+static inline void scene_fill(struct records *r)
+{
+	uint64_t at = SCENE_AT, allocated = 0, reserved = 0;
+
+	records_scene(r, API_LAYER);
+	records_proc(r, 1, "python");
+	records_device(r, 0, 1);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	ooms_want(r->ledger);
+	scene_names(r);
+	r->stack_id = 1;
+	for (int i = 0; i < 50; i++, at += GiB) {        /* of each GiB a fifth is a gap */
+		CALL(r, cuMemAlloc_v2, at, GiB);
+		reserved += GiB;
+		scene_block(r, at, 800 * MiB, allocated += 800 * MiB, reserved);
+	}
+	r->stack_id = 3;
+	for (int i = 0; i < 100; i++, at += GiB / 4, r->ts_ns += SCENE_S) {
+		CALL(r, cuMemAlloc_v2, at, GiB / 4);
+		reserved += GiB / 4;
+		scene_block(r, at, GiB / 4, allocated += GiB / 4, reserved);
+	}
+	r->stack_id = 2;
+	CALL(r, cuMemAlloc_v2, SCENE_AT - 4 * GiB, GiB);
+	CALL(r, cuMemHostAlloc, SCENE_AT - 64 * GiB, 6 * GiB, 0);
+	r->tgid = r->tid = 200;
+	r->stack_id = 0;
+	records_proc(r, 2, "inference");
+	records_device(r, 0, 1);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	CALL(r, cuMemAlloc_v2, SCENE_AT, 3 * GiB);
+	r->tgid = r->tid = 100;
+	r->stack_id = 1;
+	FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, 2 * GiB);
+	FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, 2 * GiB);
+	CALL(r, cuMemGetInfo_v2, 512 * MiB, 80 * GiB);
+	r->ts_ns += SCENE_S;
+	records_exit(r, SIGKILL);
+}
+
+static inline void scene_view(struct records *r, struct oom_view *view)
+{
+	struct view_request request = {
+		.decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10,
+	};
+	struct oom *oom = ooms_take(r->ledger);
+
+	oom_view_build(r->ledger, oom, &request, view);
+	oom_free(oom);
+}
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * gpumemtrace oom. A recording is replayed, and what its requests came to is told from its records; a dump
+ * has that in it. Names may come long after what they name: all is printed at the end.
+ */
+#include "oom.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "attribution.h"
+#include "base/alloc.h"
+#include "base/out.h"
+#include "cli.h"
+#include "core/ledger.h"
+#include "core/oom.h"
+#include "core/oom_view.h"
+#include "sink/oom.h"
+#include "sink/sink.h"
+#include "source/reader.h"
+
+#define SENTENCE_MAX 512
+#define PICTURES_MAX 64   /* of a recording with more the first half and the newest are kept */
+
+struct found {
+	const struct options *options;
+	struct ledger *ledger;
+	struct oom **list;       /* by number, in order of appearance */
+	size_t count, pictures;
+};
+
+/* ---- gathering ---- */
+
+static void free_oldest_picture(struct found *f)
+{
+	for (size_t i = PICTURES_MAX / 2; i < f->count; i++) {
+		if (!f->list[i]->row_count)
+			continue;
+		oom_forget_picture(f->list[i]);
+		f->pictures--;
+		return;
+	}
+}
+
+/* More is known about one that was there already. */
+static bool update(struct found *f, struct oom *oom)
+{
+	for (size_t i = f->count; i-- > 0;) {
+		struct oom *old = f->list[i];
+
+		if (!oom->rec.number || old->rec.number != oom->rec.number)
+			continue;
+		if (oom->row_count) {
+			f->pictures -= old->row_count != 0;
+			oom_forget_picture(old);
+			*old = *oom;
+			free(oom);
+		} else {
+			old->rec = oom->rec;
+			oom_free(oom);
+		}
+		return true;
+	}
+	return false;
+}
+
+static void gather(struct found *f)
+{
+	struct oom *oom;
+
+	while ((oom = ooms_take(f->ledger))) {
+		f->pictures += oom->row_count != 0;
+		if (f->pictures > PICTURES_MAX)
+			free_oldest_picture(f);
+		if (update(f, oom))
+			continue;
+		f->list = xreallocarray(f->list, f->count + 1, sizeof(struct oom *));
+		f->list[f->count++] = oom;
+	}
+}
+
+/* ---- printing ---- */
+
+struct printer {
+	struct out out;
+	struct sink_opts opts;
+	struct view_request request;
+	size_t printed;
+};
+
+static void print(struct printer *p, const struct found *f, const struct oom *oom)
+{
+	bool is_short = oom->rec.outcome == GMT_OOM_RETRY && !f->options->verbose;
+	struct oom_view view;
+
+	oom_view_build(f->ledger, oom, &p->request, &view);
+	if (f->options->json) {
+		oom_print_json(&p->out, &view, &p->opts);
+	} else {
+		if (p->printed)
+			out_char(&p->out, '\n');
+		if (is_short) {
+			oom_text_head(&p->out, &view);
+			out_char(&p->out, '\n');
+			oom_text(&p->out, &view, "  ");
+		} else {
+			oom_print(&p->out, &view, &p->opts);
+		}
+	}
+	p->printed++;
+	oom_view_free(&view);
+}
+
+static int print_all(const struct found *f, const char *note)
+{
+	char why[SENTENCE_MAX];
+	struct attribution *attribution = attribution_new(f->options, why, sizeof(why));
+	struct printer p = {
+		.opts = { .full_stacks = f->options->full_stacks, .notes = &note, .note_count = *note != '\0',
+			  .color = cli_use_color(f->options, isatty(STDOUT_FILENO)) },
+		.request = { .top = f->options->top },
+	};
+
+	attribution_ask(attribution, &p.request);
+	out_init_fd(&p.out, STDOUT_FILENO);
+	for (size_t i = 0; i < f->count; i++)
+		print(&p, f, f->list[i]);
+	if (!p.printed && !f->options->json)
+		out_text(&p.out, "no request for memory failed for want of it\n");
+	attribution_free(attribution);
+	return out_close(&p.out);
+}
+
+int oom_run(const struct options *options)
+{
+	struct found found = { .options = options, .ledger = ledger_new() };
+	struct reader *reader = NULL;
+	const struct reader_status *status;
+	const struct gmt_hdr *record;
+	char sentence[SENTENCE_MAX];
+	int err, code = GMT_EXIT_FAILURE;
+
+	err = reader_open(&reader, options->input);
+	if (err) {
+		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, strerror(-err));
+		goto out;
+	}
+	ooms_want(found.ledger);
+	while ((record = reader_next(reader))) {
+		ledger_apply(found.ledger, record, record->size);
+		gather(&found);
+	}
+	ooms_finish(found.ledger);
+	gather(&found);
+	status = reader_status(reader);
+	reader_describe(status, sentence, sizeof(sentence));
+	if (sentence[0] && !options->quiet)
+		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, sentence);
+	if (reader_refused(status) || (status->end == READER_IO_ERROR && !status->records))
+		goto out;
+	err = print_all(&found, sentence);
+	if (err)
+		fprintf(stderr, "gpumemtrace: writing: %s\n", strerror(-err));
+	code = err ? GMT_EXIT_FAILURE : options->strict && sentence[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
+out:
+	for (size_t i = 0; i < found.count; i++)
+		oom_free(found.list[i]);
+	free(found.list);
+	reader_close(reader);
+	ledger_free(found.ledger);
+	return code;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See oom.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "core/probes.h"
+#include "sink/oom.h"
+#include "sink/stack_text.h"
+#include "sink/text.h"
+
+#define NAME_COLUMNS 40
+#define OWNERS_UNKNOWN "unknown"   /* owners.h, and views without owners */
+#define UNTRACED_PART 64   /* of the GPU: less is not worth words */
+
+/* "process 4242 (python train.py)" */
+static void process(struct out *out, const struct oom_view *v, size_t index)
+{
+	const struct view_proc *p = &v->view.procs[index];
+	const char *name = p->cmdline[0] ? p->cmdline : p->comm;
+	char clean[4 * NAME_COLUMNS + 4];
+
+	out_printf(out, "process %u", p->tgid);
+	if (!name[0])
+		return;
+	human_text(clean, NAME_COLUMNS, name, strlen(name));
+	out_printf(out, " (%s)", clean);
+}
+
+/* is_known: the sentence has named the process that holds the most. */
+static void asker(struct out *out, const struct oom_view *v, bool is_known)
+{
+	if (is_known && v->facts.largest != OOM_VIEW_NONE && v->rows[v->facts.largest].proc == v->proc)
+		out_text(out, "it");
+	else if (v->proc == OOM_VIEW_NONE)
+		out_text(out, "somebody");
+	else
+		process(out, v, v->proc);
+}
+
+static struct human gpu(const struct oom_view *v)
+{
+	struct human h, number = text_gpu(&v->view, v->gpu);
+
+	if (v->gpu == VIEW_GPU_UNKNOWN)
+		snprintf(h.s, sizeof(h.s), "the GPU (which, is unknown)");
+	else
+		snprintf(h.s, sizeof(h.s), "GPU %.20s", number.s);
+	return h;
+}
+
+/* ---- why ---- */
+
+/* Those of the picture but one. */
+static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *count)
+{
+	uint64_t bytes = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+
+		if (i == but || r->row == OOM_VIEW_NONE || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+			continue;
+		bytes += r->held;
+		++*count;
+	}
+	return bytes;
+}
+
+static void full(struct out *out, const struct oom_view *v)
+{
+	const struct oom_facts *f = &v->facts;
+	unsigned count;
+	uint64_t others = held_by_others(v, f->largest, &count);
+
+	out_printf(out, f->total ? "%s is full: " : "%s had no more: ", gpu(v).s);
+	if (f->largest == OOM_VIEW_NONE) {
+		out_text(out, "no traced process holds memory on it");
+	} else {
+		process(out, v, v->rows[f->largest].proc);
+		out_printf(out, " holds %s", human_bytes(v->rows[f->largest].held).s);
+		if (f->total)
+			out_printf(out, " of its %s", human_bytes(f->total).s);
+	}
+	if (count)
+		out_printf(out, ", %u other process%s %s", count, count == 1 ? "" : "es", human_bytes(others).s);
+	/* The driver's own is some of each GPU. */
+	if (f->has_free == OOM_FREE_TOLD && f->untraced > f->total / UNTRACED_PART)
+		out_printf(out, ", the driver and processes that were not traced %s", human_bytes(f->untraced).s);
+	if (f->has_free)
+		out_printf(out, "; %s%s %s free", f->has_free == OOM_FREE_TOLD ? "" : "at most ",
+			   human_bytes(f->free).s, f->has_free == OOM_FREE_TOLD ? "were" : "was");
+	out_text(out, f->has_free ? " when " : ", when ");
+	asker(out, v, true);
+	out_printf(out, " asked for %s.", human_bytes(f->asked).s);
+}
+
+static void why(struct out *out, const struct oom_view *v)
+{
+	const struct oom_facts *f = &v->facts;
+
+	if (v->rec.outcome == GMT_OOM_NONE) {
+		out_text(out, "Nothing failed: this picture was asked for.");
+	} else if (!f->is_of_gpu) {
+		out_printf(out, "The host had no %s memory for ", gmt_class_text((enum gmt_class)v->rec.class_id));
+		asker(out, v, false);
+		out_printf(out, ", which asked for %s; all traced processes together hold %s of pinned, registered and"
+			   " managed memory.", human_bytes(f->asked).s, human_bytes(f->held).s);
+	} else if (f->is_too_large) {
+		asker(out, v, false);
+		out_printf(out, " asked for %s, and %s has only %s in all.", human_bytes(f->asked).s, gpu(v).s,
+			   human_bytes(f->total).s);
+	} else if (v->rec.api == GMT_API_NONE) {
+		out_printf(out, "PyTorch met a limit of its own: no call of the driver had failed when ");
+		asker(out, v, false);
+		out_printf(out, " asked it for %s on %s.", human_bytes(f->asked).s, gpu(v).s);
+	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
+		out_printf(out, "%s was not full: %s were free when ", gpu(v).s, human_bytes(f->free).s);
+		asker(out, v, false);
+		out_printf(out, " asked for %s. It met another limit.", human_bytes(f->asked).s);
+	} else if (f->was_room) {
+		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
+			   human_bytes(f->held).s, gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
+		asker(out, v, false);
+		out_text(out, " asked for: others hold the rest, or it met another limit.");
+	} else {
+		full(out, v);
+	}
+}
+
+/* ---- what is there ---- */
+
+/* Whose most of the greatest row is. */
+static void content(struct out *out, const struct oom_view *v, const char *indent)
+{
+	char clean[4 * NAME_COLUMNS + 4];
+	const struct oom_view_row *r;
+	const struct view_stacks *s;
+	const struct view_top *top;
+	const char *owner;
+	bool has_name;
+
+	if (v->facts.largest == OOM_VIEW_NONE)
+		return;
+	r = &v->rows[v->facts.largest];
+	s = r->row == OOM_VIEW_NONE ? &v->view.procs[r->proc].host_stacks : &v->view.procs[r->proc].rows[r->row].stacks;
+	top = &s->top[VIEW_BY_LIVE];
+	has_name = top->count && v->view.stacks[top->rows[0].stack].state == VIEW_STACK_NAMED;
+	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !has_name)
+		return;
+	owner = v->view.owners[s->owners[0].owner];
+	out_text(out, indent);
+	if (s->owners[0].owner > VIEW_OWNER_NOT_NAMED && strcmp(owner, OWNERS_UNKNOWN)) {
+		human_text(clean, NAME_COLUMNS, owner, strlen(owner));
+		out_printf(out, "Of the %s that process %u holds, %s belong to: %s. ", human_bytes(r->held).s,
+			   v->view.procs[r->proc].tgid, human_bytes(s->owners[0].held.live).s, clean);
+	}
+	out_printf(out, "%s were asked for by ", human_bytes(top->rows[0].held.live).s);
+	stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
+	out_text(out, ".\n");
+}
+
+static void cached(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct oom_facts *f = &v->facts;
+
+	if (!f->has_torch)
+		return;
+	out_printf(out, "%s%s are cached by PyTorch and in no tensor", indent, human_bytes(f->cached).s);
+	if (f->gap_known && f->cached)
+		out_printf(out, ", %s no gap is larger than %s", f->gap < f->asked ? "but" : "and",
+			   human_bytes(f->gap).s);
+	out_text(out, ".\n");
+	if (f->fits_expandable)
+		out_printf(out, "%sWith expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) %s would"
+			   " have fit.\n", indent, human_bytes(f->asked).s);
+	else if (f->fits_in_one_piece)
+		out_printf(out, "%sWithout the gaps %s would have fit.\n", indent, human_bytes(f->asked).s);
+}
+
+static void others(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct oom_view_row *r;
+
+	if (v->facts.fits_without == OOM_VIEW_NONE)
+		return;
+	r = &v->rows[v->facts.fits_without];
+	out_printf(out, "%sWithout ", indent);
+	process(out, v, r->proc);
+	out_printf(out, ", which holds %s there, it would have fit.\n", human_bytes(r->held).s);
+}
+
+static void growth(struct out *out, const struct oom_view *v, const char *indent)
+{
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+		const struct view_top *top = &r->steady.top[VIEW_BY_GROWN];
+
+		if (r->proc != v->proc || !top->count || v->view.stacks[top->rows[0].stack].state != VIEW_STACK_NAMED)
+			continue;
+		out_text(out, indent);
+		stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
+		out_printf(out, " has grown all along, by %s since %s: maybe a leak.\n",
+			   human_bytes((uint64_t)top->rows[0].held.grown).s,
+			   text_offset(&v->view, r->steady.since_ns).s);
+	}
+}
+
+/* ---- what became of it ---- */
+
+static void tries(struct out *out, const struct gmt_oom *rec)
+{
+	if (rec->failures > 1)
+		out_printf(out, ", after %s failed tries", human_count(rec->failures).s);
+	if (rec->freed_bytes)
+		out_printf(out, ", %s%s had been freed", rec->failures > 1 ? "between which " : "after ",
+			   human_bytes(rec->freed_bytes).s);
+}
+
+static void outcome(struct out *out, const struct oom_view *v)
+{
+	const struct gmt_oom *rec = &v->rec;
+	bool is_killed = rec->exit_code != GMT_EXIT_CODE_UNKNOWN && WIFSIGNALED(rec->exit_code);
+	static const char *const signs[GMT_OOM_SIGN_COUNT] = {
+		[GMT_OOM_BY_WENT_ON] = "The program got the error and went on with something else",
+		[GMT_OOM_BY_SILENCE] = "The program got the error and did not ask again",
+		[GMT_OOM_BY_EXIT] = "The program got the error and ended without one of its own",
+		[GMT_OOM_BY_REPORTED] = "PyTorch raised its error",
+	};
+
+	switch (rec->outcome) {
+	case GMT_OOM_RETRY:
+		out_text(out, rec->sign == GMT_OOM_BY_GIVEN ? "It was met in the end, by" : "It made do with");
+		out_printf(out, " %s", human_bytes(rec->given_bytes).s);
+		tries(out, rec);
+		out_printf(out, ", %s later: a slow step, no error.",
+			   human_duration(rec->decided_ns - rec->first_ns).s);
+		break;
+	case GMT_OOM_RAISED:
+		out_text(out, signs[rec->sign] ? signs[rec->sign] : "The program got the error");
+		tries(out, rec);
+		out_char(out, '.');
+		break;
+	case GMT_OOM_FATAL:
+		out_printf(out, "The process %s%s, %s after the ", is_killed ? "was " : "", text_exit(rec->exit_code).s,
+			   human_duration(rec->exit_ns - rec->last_ns).s);
+		if (rec->failures > 1)
+			out_printf(out, "last of %s failures", human_count(rec->failures).s);
+		else
+			out_text(out, "failure");
+		if (rec->freed_bytes)
+			out_printf(out, ", between which %s had been freed", human_bytes(rec->freed_bytes).s);
+		out_char(out, '.');
+		break;
+	default:
+		out_text(out, "What became of it is not known: nothing more was recorded.");
+	}
+}
+
+void oom_text(struct out *out, const struct oom_view *v, const char *indent)
+{
+	struct out first;
+	char *text;
+
+	out_init_mem(&first);
+	why(&first, v);
+	text = out_take(&first);
+	if (text[0] >= 'a' && text[0] <= 'z')
+		text[0] += 'A' - 'a';
+	out_printf(out, "%s%s\n", indent, text);
+	free(text);
+	content(out, v, indent);
+	cached(out, v, indent);
+	others(out, v, indent);
+	growth(out, v, indent);
+	if (v->rec.outcome == GMT_OOM_NONE)
+		return;
+	out_text(out, indent);
+	outcome(out, v);
+	out_char(out, '\n');
+}
+
+void oom_text_head(struct out *out, const struct oom_view *v)
+{
+	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
+		[GMT_OOM_OPEN] = "undecided", [GMT_OOM_RETRY] = "met by a retry", [GMT_OOM_RAISED] = "raised",
+		[GMT_OOM_FATAL] = "fatal", [GMT_OOM_NONE] = "picture",
+	};
+	uint64_t at_ns = v->rec.first_ns ? v->rec.first_ns : v->view.now_ns;
+	struct human when = text_when(&v->view, at_ns), offset = text_offset(&v->view, at_ns);
+
+	if (v->rec.outcome == GMT_OOM_NONE)
+		out_text(out, "memory");
+	else
+		out_printf(out, "out of memory #%u, %s:", v->rec.number, words[v->rec.outcome]);
+	out_printf(out, " %s", when.s);
+	if (strcmp(when.s, offset.s))
+		out_printf(out, " (%s)", offset.s);
+	if (v->rec.outcome == GMT_OOM_NONE)
+		return;
+	out_text(out, ", ");
+	asker(out, v, false);
+	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid, human_bytes(v->facts.asked).s,
+		   v->facts.is_of_gpu ? gpu(v).s : gmt_class_text((enum gmt_class)v->rec.class_id));
+	if (v->rec.api)
+		out_printf(out, ", %s", gmt_probes[v->rec.api].symbol);
+}
