@@ -35,8 +35,9 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls context event frames gpus graph held history \
-            history_change history_oom import kernel ledger names oom oom_judge oom_picture oom_view pool probes \
-            process rangemap rm rmmem rmtree snapshot snapshot_replay stacks torch torch_view view vmm
+            history_change history_oom import kernel ledger names oom oom_dump oom_judge oom_picture oom_view \
+            pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks torch torch_view view \
+            vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -45,8 +46,8 @@ SINK     := columns doctor folded json json_stacks list oom_json oom_report oom_
             report report_stacks stack_text sum term text torch_snapshot warnings
 LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher \
             ring roster space stacking stackwork stream tables target tracepoint uprobe watch
-TOP      := attribution cli cli_options cli_values display main oom replay session setup snapshot_file targets \
-            whole_file
+TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
+            snapshot_file targets whole_file
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
@@ -208,10 +209,13 @@ $(STANDIN)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(STANDIN_H) Makefile | $(SETUP)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -Wl,-soname,libnvidia-ml.so.1 -o $@ $(NVML_SRC) -pthread
 
-# PyTorch's report function as of 2.x, and as of 1.13 with endbr64.
+# PyTorch's report functions as of 2.x, and as of 1.13 with endbr64.
 C10 := _ZN3c1027reportMemoryUsageToProfilerEPv
-$(STANDIN)/usr/lib-torch/libc10.so:       C10_FLAGS := -fcf-protection=none -DREPORT=$(C10)lmmNS_6DeviceE
-$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := -fcf-protection=full -Wl,--build-id=none -DREPORT=$(C10)lllNS_6DeviceE
+C10_OOM := _ZN3c1027reportOutOfMemoryToProfilerE
+$(STANDIN)/usr/lib-torch/libc10.so:       C10_FLAGS := -fcf-protection=none -DREPORT=$(C10)lmmNS_6DeviceE \
+                                                        -DREPORT_OOM=$(C10_OOM)lmmNS_6DeviceE
+$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := -fcf-protection=full -Wl,--build-id=none -DREPORT=$(C10)lllNS_6DeviceE \
+                                                        -DREPORT_OOM=$(C10_OOM)lllNS_6DeviceE
 $(STANDIN)/usr/lib-torch/libc10.so $(STANDIN)/usr/lib-torch-endbr/libc10.so: tests/standin/libc10/libc10.c Makefile | $(SETUP)
 	$(call msg,C10,$@)
 	$(Q)mkdir -p $(@D)

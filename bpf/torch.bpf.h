@@ -40,4 +40,26 @@ int torch_memory(struct pt_regs *ctx)
 	return 0;
 }
 
+/* c10::reportOutOfMemoryToProfiler(int64_t size, size_t total_allocated, size_t total_reserved, Device device):
+ * the allocator has given up, and throws when this has returned. */
+SEC("uprobe")
+int torch_oom(struct pt_regs *ctx)
+{
+	__u16 device = PT_REGS_PARM4(ctx);
+	struct gmt_fw_oom rec = {};
+
+	if ((__u8)device != GMT_C10_CUDA || !is_target())
+		return 0;
+	rec.size = PT_REGS_PARM1(ctx);
+	rec.total_allocated = PT_REGS_PARM2(ctx);
+	rec.total_reserved = PT_REGS_PARM3(ctx);
+	rec.device_type = GMT_C10_CUDA;
+	rec.device_index = device >> 8;
+	/* It happens seldom: always with a stack. */
+	if (gmt.config.stack_mode)
+		rec.stack_id = torch_stack(ctx, ~0ULL);
+	SEND(rec, FW_OOM);
+	return 0;
+}
+
 #endif

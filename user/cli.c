@@ -18,6 +18,7 @@
 #define DEFAULT_RING_BYTES (16ull << 20)
 #define DEFAULT_TOP 10
 #define DEFAULT_SNAPSHOT_EVENTS 200000
+#define DEFAULT_OOM_MAX 16
 
 #define LONG_ONLY 0x100   /* + index: what getopt returns for an option without a letter */
 
@@ -222,6 +223,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
 		.top = DEFAULT_TOP,
 		.snapshot_events = DEFAULT_SNAPSHOT_EVENTS,
+		.oom_max = DEFAULT_OOM_MAX,
 		.older_than_ns = DEFAULT_OLDER_THAN_NS,
 		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK,
 	};

@@ -18,6 +18,7 @@
 #define INTERVAL_MIN_S 0.1
 #define TOP_MAX 100000
 #define SNAPSHOT_EVENTS_MAX 100000000
+#define OOM_MAX_MAX 100000
 #define RING_BYTES_MIN (64ull << 10)
 #define RING_BYTES_MAX (1ull << 30)   /* libbpf maps the data twice; the map's size is 32 bits */
 
@@ -117,6 +118,19 @@ static int opt_nvml(struct options *options, const char *argument, char **cause)
 	else
 		options->nvml_path = argument;
 	return 0;
+}
+
+static int opt_oom_dir(struct options *options, const char *argument, char **cause)
+{
+	(void)cause;
+	options->no_oom = !strcmp(argument, "off");
+	options->oom_dir = options->no_oom ? NULL : argument;
+	return 0;
+}
+
+static int opt_oom_max(struct options *options, const char *argument, char **cause)
+{
+	return cli_count("oom-max", argument, 1, OOM_MAX_MAX, &options->oom_max, cause);
 }
 
 static int opt_libcuda(struct options *options, const char *argument, char **cause)
@@ -249,6 +263,8 @@ const struct cli_option cli_options[] = {
 	{ 'i', "interval", "SECONDS", FOR_TRACE, opt_interval, "time between live views; default 1" },
 	{ 'o', "output", "FILE", FOR_REPORT, opt_output, "record to FILE.gmt or -; or a snapshot to FILE.pickle" },
 	{ 0, "json", NULL, FOR_ALL, opt_json, "print JSON: one line for each live view, one for the report" },
+	{ 0, "oom-dir", "DIR|off", FOR_TRACE, opt_oom_dir, "where dumps go when memory runs out; default ." },
+	{ 0, "oom-max", "N", FOR_TRACE, opt_oom_max, "write no more dumps than that; default 16" },
 	{ 0, "strict", NULL, FOR_STACKS, opt_strict, "exit with 5 if any data was lost" },
 	{ 0, "no-children", NULL, FOR_TRACE, opt_no_children, "do not follow children of traced processes" },
 	{ 0, "layers", "LIST", FOR_TRACE, opt_layers, "of api,kernel,nvml,framework: only these" },

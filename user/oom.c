@@ -117,6 +117,16 @@ static void print(struct printer *p, const struct found *f, const struct oom *oo
 	oom_view_free(&view);
 }
 
+/* In the order in which they began. */
+static int compare(const void *left, const void *right)
+{
+	const struct oom *a = *(struct oom *const *)left, *b = *(struct oom *const *)right;
+
+	if (a->rec.number != b->rec.number)
+		return a->rec.number < b->rec.number ? -1 : 1;
+	return (a->rec.hdr.ts_ns > b->rec.hdr.ts_ns) - (a->rec.hdr.ts_ns < b->rec.hdr.ts_ns);
+}
+
 static int print_all(const struct found *f, const char *note)
 {
 	char why[SENTENCE_MAX];
@@ -129,6 +139,8 @@ static int print_all(const struct found *f, const char *note)
 
 	attribution_ask(attribution, &p.request);
 	out_init_fd(&p.out, STDOUT_FILENO);
+	if (f->count)
+		qsort(f->list, f->count, sizeof(struct oom *), compare);
 	for (size_t i = 0; i < f->count; i++)
 		print(&p, f, f->list[i]);
 	if (!p.printed && !f->options->json)

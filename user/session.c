@@ -19,6 +19,7 @@
 
 #include "cli.h"
 #include "display.h"
+#include "dumping.h"
 #include "live/attach.h"
 #include "live/kinds.h"
 #include "live/meter.h"
@@ -119,6 +120,8 @@ static void read_signals(struct session *session)
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			child_changed(session);
+		else if (info.ssi_signo == SIGUSR1)
+			dumping_ask(session->dumping, stream_now_ns());
 		else
 			asked_to_stop(session, &info);
 	}
@@ -247,6 +250,7 @@ static void loop(struct session *session)
 			dispatch(session, &events[i]);
 		ring_consume(session->ring);
 		take_stacks(session);
+		dumping_look(session->dumping, stream_now_ns());
 		if (targets_are_gone(session))
 			stop(session, SESSION_TARGETS_GONE);
 	}
@@ -261,6 +265,7 @@ static void put_end(struct session *session)
 	stacking_finish(session->stacking, &session->stream, SESSION_NAMES_NS);
 	put_losses(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);
+	dumping_finish(session->dumping, stream_now_ns());
 }
 
 int session_run(const struct options *options)

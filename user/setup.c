@@ -18,6 +18,7 @@
 #include "core/history.h"
 #include "core/ledger.h"
 #include "display.h"
+#include "dumping.h"
 #include "live/attach.h"
 #include "live/features.h"
 #include "live/inventory.h"
@@ -259,6 +260,7 @@ static int open_events(struct session *session)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &signals, &session->old_mask);
 	/* A reader that has gone is an error of the write, not our end. */
 	signal(SIGPIPE, SIG_IGN);
@@ -288,6 +290,7 @@ int session_setup(struct session *session, const struct options *options)
 	};
 	session->stream.ledger = ledger_new();
 	session->stream.history = snapshot_file_history(options);
+	session->dumping = dumping_new(options, session->stream.ledger);
 	driver_probe(driver_root(session), &session->driver);
 	status = open_attach(session);
 	if (!status)
@@ -388,6 +391,7 @@ int session_finish(struct session *session)
 void session_teardown(struct session *session)
 {
 	command_cancel(&session->command);
+	dumping_free(session->dumping);
 	display_free(session->display);
 	meter_free(session->meter);
 	if (session->watch)

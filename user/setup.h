@@ -40,6 +40,7 @@ struct session {
 	struct meter *meter;            /* NULL without NVML */
 	struct watch *watch;            /* NULL: may not be opened */
 	struct display *display;
+	struct dumping *dumping;
 	struct command command;
 	int command_status;             /* its exit status, as the shell gives it */
 	int epoll_fd, signal_fd, tick_fd;

@@ -257,10 +257,10 @@ enum gmt_op {
 	X(160, cuStreamBeginCapture_ptsz, CAPTURE_BEGIN, QE, ARG(0))              \
 	/* contexts */                                                            \
 	X(180, cuInit, SCOPE_CONTEXT, GMT_API_SCOPE)                              \
-	X(181, cuCtxCreate_v4, CTX_CREATE, QE | GMT_API_CTX, OUT(0), ARG32(3))                  \
-	X(182, cuCtxCreate_v3, CTX_CREATE, QE | GMT_API_CTX, OUT(0), ARG32(4))                  \
-	X(183, cuCtxCreate_v2, CTX_CREATE, QE | GMT_API_CTX, OUT(0), ARG32(2))                  \
-	X(184, cuCtxCreate, CTX_CREATE, QE | GMT_API_CTX, OUT(0), ARG32(2))                     \
+	X(181, cuCtxCreate_v4, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(3))                  \
+	X(182, cuCtxCreate_v3, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(4))                  \
+	X(183, cuCtxCreate_v2, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))                  \
+	X(184, cuCtxCreate, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))                     \
 	X(185, cuCtxDestroy_v2, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                          \
 	X(186, cuCtxDestroy, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                             \
 	X(187, cuCtxDetach, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                              \
@@ -269,7 +269,7 @@ enum gmt_op {
 	X(190, cuCtxPushCurrent, CTX_PUSH, QE | GMT_API_CTX, ARG(0))                            \
 	X(191, cuCtxPopCurrent_v2, CTX_POP, QE | GMT_API_CTX, OUT(0))                           \
 	X(192, cuCtxPopCurrent, CTX_POP, QE | GMT_API_CTX, OUT(0))                              \
-	X(193, cuDevicePrimaryCtxRetain, PRIMARY_RETAIN, QE, OUT(0), ARG32(1))    \
+	X(193, cuDevicePrimaryCtxRetain, PRIMARY_RETAIN, 0, OUT(0), ARG32(1))    \
 	X(194, cuDevicePrimaryCtxRelease_v2, PRIMARY_RELEASE, QE, ARG32(0))       \
 	X(195, cuDevicePrimaryCtxRelease, PRIMARY_RELEASE, QE, ARG32(0))          \
 	X(196, cuDevicePrimaryCtxReset_v2, PRIMARY_RESET, QE, ARG32(0))           \

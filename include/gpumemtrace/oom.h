@@ -75,6 +75,7 @@ enum gmt_oom_row_flag {
 	GMT_OOM_ROW_NVML = 4,
 	GMT_OOM_ROW_TORCH = 8,
 	GMT_OOM_ROW_GAP = 16,     /* torch_gap is known */
+	GMT_OOM_ROW_BLOCKS = 32,  /* nothing but the stacks of PyTorch's blocks in the row before it */
 };
 
 #define GMT_OOM_CLASSES 16

@@ -221,11 +221,12 @@ def books_of(out):
 
 
 class Tool(Process):
-    """gpumemtrace with --json on the simulated driver."""
+    """gpumemtrace with --json on the simulated driver; dumps: the folder for them."""
 
     def __init__(self, *arguments, lib=LIB, root=ROOT, env=None, json_output=True, options=("--interval", "0.1"),
-                 **more):
-        argv = [TOOL, "--driver-root", root] + (["--json"] if json_output else []) + list(options) + list(arguments)
+                 dumps="off", **more):
+        argv = [TOOL, "--driver-root", root, "--oom-dir", dumps] + (["--json"] if json_output else [])
+        argv += list(options) + list(arguments)
         super().__init__(argv, env=environment(lib, GPUMEMTRACE_STANDIN_ROOT=root, **(env or {})), **more)
 
     def views(self):

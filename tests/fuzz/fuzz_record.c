@@ -18,6 +18,7 @@
 #include "core/history.h"
 #include "core/ledger.h"
 #include "core/oom.h"
+#include "core/oom_view.h"
 #include "core/probes.h"
 #include "core/view.h"
 
@@ -250,6 +251,19 @@ static void check_snapshots(const struct history *history)
 	}
 }
 
+/* A request that could not be met, seen or read; NULL is none. */
+static void check_oom(const struct ledger *ledger, struct oom *oom)
+{
+	struct view_request request = { .top = 3 };
+	struct oom_view view;
+
+	if (!oom)
+		return;
+	oom_view_build(ledger, oom, &request, &view);
+	oom_view_free(&view);
+	oom_free(oom);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
@@ -269,12 +283,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			history_see(history, ledger, &rec.hdr);
 		if (mode & MODE_VIEW)
 			check(ledger);
-		oom_free(ooms_take(ledger));
+		check_oom(ledger, ooms_take(ledger));
 	}
 	check(ledger);
 	check_snapshots(history);
 	history_free(history);
-	oom_free(ooms_picture(ledger));
+	check_oom(ledger, ooms_picture(ledger));
+	ooms_finish(ledger);
+	check_oom(ledger, ooms_take(ledger));
 	ledger_free(ledger);
 	return 0;
 }

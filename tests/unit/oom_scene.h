@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "core/frames.h"
 #include "core/oom.h"
 #include "core/oom_view.h"
 #include "records.h"
@@ -12,12 +13,14 @@
 #define SCENE_AT 0x7f0000000000ull
 #define SCENE_S 1000000000ull
 
-/* Owners by the number of the stack, as a program would have them. */
+/* Owners by the innermost frame. */
 static inline struct view_verdict scene_decide(void *arg, const struct frames *frames, uint32_t stack)
 {
+	uint32_t count;
+	const uint32_t *list = frames_list(frames, stack, &count);
+
 	(void)arg;
-	(void)frames;
-	return (struct view_verdict){ .owner = stack % 2, .frame = 0 };
+	return (struct view_verdict){ .owner = count && frames->symbols[list[0]].function[0] == 'n', .frame = 0 };
 }
 
 static inline const char *scene_owner(void *arg, uint32_t owner)
@@ -26,11 +29,12 @@ static inline const char *scene_owner(void *arg, uint32_t owner)
 	return owner ? "NCCL" : "PyTorch";
 }
 
+/* With the stack that the records are told to have, as for calls. */
 static inline void scene_block(struct records *r, uint64_t ptr, int64_t delta, uint64_t allocated, uint64_t reserved)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = allocated, .total_reserved = reserved,
-		.device_type = GMT_C10_CUDA,
+		.device_type = GMT_C10_CUDA, .stack_id = r->stack_id,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));

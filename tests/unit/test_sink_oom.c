@@ -3,6 +3,7 @@
 #include "golden.h"
 
 #include "base/out.h"
+#include "core/oom_dump.h"
 #include "oom_scene.h"
 #include "sink/oom.h"
 #include "sink/sink.h"
@@ -23,6 +24,70 @@ static void test_whole(void **state)
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
 	golden_check(out_take(&out), "oom.txt");
 	oom_view_free(&view);
+	records_fini(&r);
+}
+
+static char *printed(const struct ledger *ledger, const struct oom *oom)
+{
+	struct view_request request = { .decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10 };
+	struct oom_view view;
+	struct out out;
+
+	oom_view_build(ledger, oom, &request, &view);
+	out_init_mem(&out);
+	oom_print(&out, &view, &(struct sink_opts){ .full_stacks = true });
+	oom_print_json(&out, &view, &(struct sink_opts){ 0 });
+	oom_view_free(&view);
+	return out_take(&out);
+}
+
+static void put(void *arg, const void *record, size_t size)
+{
+	assert_int_equal(ledger_apply(arg, record, size), 0);
+}
+
+static void without(char *text, const char *first, const char *behind)
+{
+	char *from = strstr(text, first), *to = from ? strstr(from, behind) : NULL;
+
+	assert_non_null(to);
+	memmove(from, to, strlen(to) + 1);
+}
+
+/* The counts of records, and that it has ended, are the stream's own. */
+static void without_stream(char *text)
+{
+	without(text, "\"end_reason\":", "\"session\":");
+	without(text, "\"records\":", "\"anomalies\":");
+}
+
+static void test_a_dump_says_the_same(void **state)
+{
+	struct records r;
+	struct ledger *other = ledger_new();
+	struct oom *oom, *again;
+	char *text, *text_again;
+
+	(void)state;
+	scene_fill(&r);
+	oom = ooms_take(r.ledger);
+	assert_int_equal(oom_unnamed(r.ledger, oom), 0);
+	ooms_want(other);
+	oom_dump(r.ledger, oom, put, other);
+	assert_null(ooms_take(other));
+	ooms_finish(other);
+	again = ooms_take(other);
+	assert_non_null(again);
+	text = printed(r.ledger, oom);
+	text_again = printed(other, again);
+	without_stream(text);
+	without_stream(text_again);
+	assert_string_equal(text, text_again);
+	free(text);
+	free(text_again);
+	oom_free(oom);
+	oom_free(again);
+	ledger_free(other);
 	records_fini(&r);
 }
 
@@ -118,7 +183,7 @@ static void test_retry(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	RELEASE(&r, cuMemFree_v2, A);
 	CALL(&r, cuMemAlloc_v2, A, 2 * GiB);
-	SAYS(&r, NULL, "It was met in the end, by 2 GiB, after 79 GiB had been freed, 0 ms later: a slow step, no error.");
+	SAYS(&r, NULL, "It was met in the end, 2 GiB, after 79 GiB had been freed, 0 ms later: a slow step, no error.");
 }
 
 static void test_pinned(void **state)
@@ -132,6 +197,21 @@ static void test_pinned(void **state)
 	ooms_finish(r.ledger);
 	SAYS(&r, "GPU", "The host had no pinned host memory for process 100, which asked for 2 GiB; all traced processes"
 	     " together hold 30 GiB", "not known");
+}
+
+static void test_no_room_for_a_context(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemAlloc_v2, A, 79 * GiB);
+	r.tgid = r.tid = 200;
+	records_device(&r, 0, 1);
+	FAIL(&r, cuDevicePrimaryCtxRetain, OOM, 0, 0);
+	records_exit(&r, 256);
+	SAYS(&r, "would", "GPU 1 had no more: process 100 holds 79 GiB of its 80 GiB; at most 1 GiB was free when process 200"
+	     " asked for a context.", "exited with 1");
 }
 
 static void test_asked_for(void **state)
@@ -164,12 +244,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_a_dump_says_the_same),
 		cmocka_unit_test(test_more_than_there_is),
 		cmocka_unit_test(test_another_limit),
 		cmocka_unit_test(test_a_limit_of_pytorch),
 		cmocka_unit_test(test_untraced),
 		cmocka_unit_test(test_retry),
 		cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_no_room_for_a_context),
 		cmocka_unit_test(test_asked_for),
 	};
 

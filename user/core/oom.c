@@ -203,6 +203,15 @@ static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask
 	       (ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes);
 }
 
+/* A context takes memory, too, how much nobody says: a request of no class and no size. */
+static struct process_ask ask_of_context(struct process *p, const struct gmt_call *call)
+{
+	bool has_device = call->hdr.size >= sizeof(*call) + 2 * sizeof(call->vals[0]);
+	unsigned int ordinal = has_device ? context_ordinal_of(call->vals[1]) : ORDINAL_NONE;
+
+	return (struct process_ask){ true, process_row(p, 0, NULL, ordinal), GMT_OOM_CLASS_NONE, 0 };
+}
+
 /* Handles that were created in a run, and are not mapped yet. */
 static void created(struct thread *t, const struct gmt_call *call, uint64_t bytes)
 {
@@ -352,6 +361,8 @@ void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call)
 {
 	enum gmt_op op = gmt_probes[call->api].op;
 
+	if ((op == GMT_OP_CTX_CREATE || op == GMT_OP_PRIMARY_RETAIN) && (call->rc || l->ooms.count))
+		p->ask = ask_of_context(p, call);
 	if (call->rc == GMT_CUDA_OUT_OF_MEMORY && p->ask.made && call->phase == GMT_PHASE_DONE)
 		failed(l, p, call);
 	else if (!call->rc && (l->ooms.count || op == GMT_OP_VMM_CREATE || op == GMT_OP_VMM_MAP))
@@ -453,18 +464,6 @@ void ooms_want(struct ledger *l)
 	l->ooms.wanted = true;
 	l->ooms.pictures = PICTURES;
 	set_due(&l->ooms);
-}
-
-struct oom *ooms_picture(const struct ledger *l)
-{
-	struct oom *oom = xcalloc(1, sizeof(*oom));
-
-	oom->rec = (struct gmt_oom){
-		.hdr = { .size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .ts_ns = l->now_ns },
-		.outcome = GMT_OOM_NONE, .class_id = GMT_OOM_CLASS_NONE,
-	};
-	oom_picture(oom, l, GPU_UNKNOWN);
-	return oom;
 }
 
 void ooms_finish(struct ledger *l)

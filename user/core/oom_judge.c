@@ -9,7 +9,8 @@ static void sum_up(struct oom_view *v, struct oom_facts *f)
 		bool is_host = r->row == OOM_VIEW_NONE;
 
 		/* A picture of all GPUs has rows of others. */
-		if (is_host == f->is_of_gpu || (!is_host && v->view.procs[r->proc].rows[r->row].gpu != v->gpu))
+		if (r->is_blocks || is_host == f->is_of_gpu ||
+		    (!is_host && v->view.procs[r->proc].rows[r->row].gpu != v->gpu))
 			continue;
 		f->held += r->held;
 		if (r->proc == v->proc && f->asker == OOM_VIEW_NONE)
@@ -55,7 +56,7 @@ static void others(const struct oom_view *v, struct oom_facts *f)
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 
-		if (r->row == OOM_VIEW_NONE || r->proc == v->proc || f->free + r->held < f->asked ||
+		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc || f->free + r->held < f->asked ||
 		    v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
 			continue;
 		if (f->fits_without == OOM_VIEW_NONE || r->held < v->rows[f->fits_without].held)
@@ -77,6 +78,8 @@ void oom_judge(struct oom_view *v)
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;
 	free_memory(v, f);
+	if (!f->asked)             /* a context: nobody says how much it takes */
+		return;
 	f->is_too_large = f->total && f->asked > f->total;
 	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked;
 	if (f->asker != OOM_VIEW_NONE)

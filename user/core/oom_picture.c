@@ -148,6 +148,20 @@ static struct gmt_oom_row *new_row(struct oom *oom, const struct process *p)
 	return row;
 }
 
+static void add_blocks(struct oom *oom, const struct process *p, unsigned int index, const struct moments *m)
+{
+	const struct stacks *blocks = torch_stacks(p->torch, index);
+	struct gmt_oom_row *row;
+
+	/* Without stacks of blocks all are of stack 0. */
+	if (!blocks || !blocks->count || (blocks->count == 1 && !blocks->list[0].id))
+		return;
+	row = new_row(oom, p);
+	row->flags = GMT_OOM_ROW_BLOCKS;
+	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
+	add_stacks(oom, row, blocks, m);
+}
+
 static void add_process(struct oom *oom, const struct ledger *l, const struct process *p, int gpu)
 {
 	struct moments m;
@@ -161,10 +175,12 @@ static void add_process(struct oom *oom, const struct ledger *l, const struct pr
 		if (gpu != GPU_UNKNOWN && p->account.rows[i].gpu != gpu)
 			continue;
 		row = new_row(oom, p);
-		if (fill_row(l, p, i, row))
-			add_stacks(oom, row, &p->account.rows[i].stacks, &m);
-		else
+		if (!fill_row(l, p, i, row)) {
 			oom->row_count--;
+			continue;
+		}
+		add_stacks(oom, row, &p->account.rows[i].stacks, &m);
+		add_blocks(oom, p, i, &m);
 	}
 	if (p->account.stacks.live) {
 		struct gmt_oom_row *row = new_row(oom, p);
@@ -184,6 +200,18 @@ void oom_picture(struct oom *oom, const struct ledger *l, int gpu)
 		if (p->touched && !p->exited)
 			add_process(oom, l, p, gpu);
 	}
+}
+
+struct oom *ooms_picture(const struct ledger *l)
+{
+	struct oom *oom = xcalloc(1, sizeof(*oom));
+
+	oom->rec = (struct gmt_oom){
+		.hdr = { .size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .ts_ns = l->now_ns },
+		.outcome = GMT_OOM_NONE, .class_id = GMT_OOM_CLASS_NONE,
+	};
+	oom_picture(oom, l, GPU_UNKNOWN);
+	return oom;
 }
 
 /* ---- from a dump ---- */

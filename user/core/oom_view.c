@@ -119,6 +119,17 @@ static uint64_t held_of(const struct gmt_oom_row *r)
 	return nvml > r->attributed ? nvml : r->attributed;
 }
 
+/* The row that the blocks are in; OOM_VIEW_NONE: it did not come. */
+static size_t row_of_blocks(struct maker *m, const struct gmt_oom_row *from, const struct view_proc *proc)
+{
+	int gpu = gpu_of(&m->out->view, from->uuid);
+
+	for (size_t i = proc->row_count; i-- > 0;)
+		if (proc->rows[i].gpu == gpu)
+			return i;
+	return OOM_VIEW_NONE;
+}
+
 static void add_row(struct maker *m, const struct gmt_oom_row *from, const struct gmt_oom_stack *stacks)
 {
 	struct oom_view *out = m->out;
@@ -132,7 +143,16 @@ static void add_row(struct maker *m, const struct gmt_oom_row *from, const struc
 		.rest_bytes = from->rest_bytes, .rest = from->rest, .recent_ns = from->recent_ns,
 	};
 	proc = &out->view.procs[row->proc];
-	if (from->flags & GMT_OOM_ROW_HOST) {
+	if (from->flags & GMT_OOM_ROW_BLOCKS) {
+		row->row = row_of_blocks(m, from, proc);
+		if (row->row == OOM_VIEW_NONE) {
+			out->row_count--;
+			return;
+		}
+		row->is_blocks = true;
+		all = &proc->rows[row->row].torch.stacks;
+		by_stack_free(all);
+	} else if (from->flags & GMT_OOM_ROW_HOST) {
 		for (int c = 0; c < GMT_CLASS_COUNT; c++)
 			proc->by_class[c].bytes.live = from->class_bytes[c];
 		by_stack_free(&proc->host_stacks);
@@ -150,7 +170,7 @@ static void add_row(struct maker *m, const struct gmt_oom_row *from, const struc
 	all->peak_ts_ns = from->stacks_peak_ns;
 	all->since_ns = row->steady.since_ns = from->since_ns;
 	row->recent.since_ns = from->recent_ns;
-	if (row->row != OOM_VIEW_NONE && proc->rows[row->row].has_physical)
+	if (row->row != OOM_VIEW_NONE && !row->is_blocks && proc->rows[row->row].has_physical)
 		all->unexplained = (int64_t)(from->physical - from->rest_bytes - all->live);
 }
 
@@ -158,6 +178,8 @@ static int compare_rows(const void *left, const void *right)
 {
 	const struct oom_view_row *a = left, *b = right;
 
+	if (a->is_blocks != b->is_blocks)
+		return a->is_blocks ? 1 : -1;
 	if (a->held != b->held)
 		return a->held < b->held ? 1 : -1;
 	if (a->proc != b->proc)

@@ -22,6 +22,7 @@ struct oom;
 struct oom_view_row {
 	size_t proc;             /* in view.procs */
 	size_t row;              /* in its rows; OOM_VIEW_NONE: its host memory */
+	bool is_blocks;          /* no more than the stacks of PyTorch's blocks in it: they hold nothing besides */
 	uint64_t held;           /* bytes, as near as is known: what the kernel gave, or NVML's word, or calls */
 	bool has_nvml;
 	uint64_t nvml, nvml_ts_ns;

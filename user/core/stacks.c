@@ -47,7 +47,8 @@ static inline void before_change(struct stacks *s, struct stack *stack)
 {
 	if (stack->changed <= s->peak_change)
 		stack->at_peak = stack->live;
-	for (unsigned int i = 0; i < STACKS_MARKS; i++)
+	/* Mostly it has: one look does for all marks. */
+	for (unsigned int i = 0; i < STACKS_MARKS && stack->changed <= s->newest_mark; i++)
 		if (stack->changed <= s->mark_change[i])
 			stack->at_mark[i] = stack->live;
 	stack->changed = ++s->changes;
@@ -153,7 +154,7 @@ void stacks_drop(struct stacks *s)
 
 void stacks_mark(struct stacks *s, unsigned int mark)
 {
-	s->mark_change[mark] = s->changes;
+	s->mark_change[mark] = s->newest_mark = s->changes;
 }
 
 static uint64_t held_then(const struct stacks *s, const struct stack *stack, unsigned int since)

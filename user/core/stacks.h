@@ -40,6 +40,7 @@ struct stacks {
 	uint64_t changes;        /* so far */
 	uint64_t peak_change;    /* the change that made the peak */
 	uint64_t mark_change[STACKS_MARKS]; /* the last one before the mark */
+	uint64_t newest_mark;    /* the greatest of them */
 };
 
 /* What growth is counted from. */

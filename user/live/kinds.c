@@ -10,6 +10,8 @@
  * letters of the integers differ from release to release, the registers do not. 1.9 and older pass no totals. */
 static const struct library_hook c10_hooks[] = {
 	{ "_ZN3c1027reportMemoryUsageToProfilerEPv[lx][lmxy][lmxy]NS_6DeviceE", "torch_memory" },
+	/* (int64_t size, size_t total_allocated, size_t total_reserved, Device) */
+	{ "_ZN3c1027reportOutOfMemoryToProfilerE[lmxy][lmxy][lmxy]NS_6DeviceE", "torch_oom" },
 };
 
 static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {

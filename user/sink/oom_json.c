@@ -69,6 +69,7 @@ static json_t *rows(const struct oom_view *v)
 
 		js_set_u64(o, "process", r->proc);
 		js_set(o, "row", index_or_null(r->row));
+		js_set_bool(o, "blocks", r->is_blocks);
 		js_set_u64(o, "held_bytes", r->held);
 		js_set(o, "nvml_bytes", bytes_if(r->has_nvml, r->nvml));
 		js_set(o, "nvml_at", sink_json_moment_if(&v->view, r->has_nvml, r->nvml_ts_ns));

@@ -103,7 +103,7 @@ static void holders(struct out *out, const struct oom_view *v, int gpu, const st
 		const struct oom_view_row *r = &v->rows[i];
 		const struct view_proc *p = &v->view.procs[r->proc];
 
-		if (r->row != OOM_VIEW_NONE && p->rows[r->row].gpu == gpu)
+		if (!r->is_blocks && r->row != OOM_VIEW_NONE && p->rows[r->row].gpu == gpu)
 			row_line(out, p, &p->rows[r->row], r->held);
 	}
 	if (is_asked && f->has_free == OOM_FREE_TOLD)
@@ -155,7 +155,7 @@ static void details(struct out *out, const struct oom_view *v, const struct oom_
 {
 	const struct view_proc *p = &v->view.procs[r->proc];
 	const struct view_row *row = r->row == OOM_VIEW_NONE ? NULL : &p->rows[r->row];
-	const struct view_stacks *s = row ? &row->stacks : &p->host_stacks;
+	const struct view_stacks *s = !row ? &p->host_stacks : r->is_blocks ? &row->torch.stacks : &row->stacks;
 	struct out head;
 	char title[96];
 
@@ -164,11 +164,12 @@ static void details(struct out *out, const struct oom_view *v, const struct oom_
 	out_char(out, '\n');
 	out_init_mem(&head);
 	if (row)
-		out_printf(&head, "  process %u on GPU %s", p->tgid, text_gpu(&v->view, row->gpu).s);
+		out_printf(&head, "  process %u on GPU %s%s", p->tgid, text_gpu(&v->view, row->gpu).s,
+			   r->is_blocks ? ": PyTorch's blocks" : "");
 	else
 		out_printf(&head, "  process %u in host and managed memory", p->tgid);
 	line(out, opts, TEXT_BOLD, &head);
-	report_stacks(out, &v->view, p, s, row, opts, numbers);
+	report_stacks(out, &v->view, p, s, r->is_blocks ? NULL : row, opts, numbers);
 	/* Of a process that has just begun all is growth. */
 	if (r->recent_ns > p->attach_ts_ns) {
 		snprintf(title, sizeof(title), "stacks by what they gained since %s",

@@ -63,7 +63,8 @@ static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *c
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 
-		if (i == but || r->row == OOM_VIEW_NONE || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+		if (i == but || r->is_blocks || r->row == OOM_VIEW_NONE ||
+		    v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
 			continue;
 		bytes += r->held;
 		++*count;
@@ -77,7 +78,7 @@ static void full(struct out *out, const struct oom_view *v)
 	unsigned count;
 	uint64_t others = held_by_others(v, f->largest, &count);
 
-	out_printf(out, f->total ? "%s is full: " : "%s had no more: ", gpu(v).s);
+	out_printf(out, f->total && f->asked ? "%s is full: " : "%s had no more: ", gpu(v).s);
 	if (f->largest == OOM_VIEW_NONE) {
 		out_text(out, "no traced process holds memory on it");
 	} else {
@@ -96,7 +97,7 @@ static void full(struct out *out, const struct oom_view *v)
 			   human_bytes(f->free).s, f->has_free == OOM_FREE_TOLD ? "were" : "was");
 	out_text(out, f->has_free ? " when " : ", when ");
 	asker(out, v, true);
-	out_printf(out, " asked for %s.", human_bytes(f->asked).s);
+	out_printf(out, " asked for %s.", f->asked ? human_bytes(f->asked).s : "a context");
 }
 
 static void why(struct out *out, const struct oom_view *v)
@@ -148,6 +149,9 @@ static void content(struct out *out, const struct oom_view *v, const char *inden
 		return;
 	r = &v->rows[v->facts.largest];
 	s = r->row == OOM_VIEW_NONE ? &v->view.procs[r->proc].host_stacks : &v->view.procs[r->proc].rows[r->row].stacks;
+	/* Tensors say more than the segments that they are in. */
+	if (r->row != OOM_VIEW_NONE && view_has_stacks(&v->view.procs[r->proc].rows[r->row].torch.stacks))
+		s = &v->view.procs[r->proc].rows[r->row].torch.stacks;
 	top = &s->top[VIEW_BY_LIVE];
 	has_name = top->count && v->view.stacks[top->rows[0].stack].state == VIEW_STACK_NAMED;
 	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !has_name)
@@ -194,12 +198,23 @@ static void others(struct out *out, const struct oom_view *v, const char *indent
 	out_printf(out, ", which holds %s there, it would have fit.\n", human_bytes(r->held).s);
 }
 
+static bool has_blocks(const struct oom_view *v, const struct oom_view_row *of)
+{
+	for (size_t i = 0; i < v->row_count; i++)
+		if (v->rows[i].is_blocks && v->rows[i].proc == of->proc && v->rows[i].row == of->row)
+			return true;
+	return false;
+}
+
 static void growth(struct out *out, const struct oom_view *v, const char *indent)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 		const struct view_top *top = &r->steady.top[VIEW_BY_GROWN];
 
+		/* Tensors that stay are the reason, segments that stay what follows. */
+		if (!r->is_blocks && has_blocks(v, r))
+			continue;
 		if (r->proc != v->proc || !top->count || v->view.stacks[top->rows[0].stack].state != VIEW_STACK_NAMED)
 			continue;
 		out_text(out, indent);
@@ -234,8 +249,9 @@ static void outcome(struct out *out, const struct oom_view *v)
 
 	switch (rec->outcome) {
 	case GMT_OOM_RETRY:
-		out_text(out, rec->sign == GMT_OOM_BY_GIVEN ? "It was met in the end, by" : "It made do with");
-		out_printf(out, " %s", human_bytes(rec->given_bytes).s);
+		out_text(out, rec->sign == GMT_OOM_BY_GIVEN ? "It was met in the end" : "It made do with less");
+		if (rec->given_bytes)
+			out_printf(out, ", %s", human_bytes(rec->given_bytes).s);
 		tries(out, rec);
 		out_printf(out, ", %s later: a slow step, no error.",
 			   human_duration(rec->decided_ns - rec->first_ns).s);
@@ -304,7 +320,8 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 		return;
 	out_text(out, ", ");
 	asker(out, v, false);
-	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid, human_bytes(v->facts.asked).s,
+	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid,
+		   v->facts.asked ? human_bytes(v->facts.asked).s : "a context",
 		   v->facts.is_of_gpu ? gpu(v).s : gmt_class_text((enum gmt_class)v->rec.class_id));
 	if (v->rec.api)
 		out_printf(out, ", %s", gmt_probes[v->rec.api].symbol);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of PyTorch's libc10 a tracer sees: the function that allocators report blocks to. REPORT is its mangled
- * name, in which the integers' types differ from release to release. */
+/* What of PyTorch's libc10 a tracer sees: the functions that allocators report blocks to, and that there is no more.
+ * REPORT and REPORT_OOM are their mangled names, in which the integers' types differ from release to release. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,4 +16,13 @@ void REPORT(void *ptr, int64_t size, size_t allocated, size_t reserved, struct d
 	/* The real one looks whether this thread's profiler wants it. */
 	if (profiling)
 		profiling += ptr != NULL && size + allocated + reserved + (size_t)device.index;
+}
+
+void REPORT_OOM(int64_t size, size_t allocated, size_t reserved, struct device device);
+void REPORT_OOM(int64_t size, size_t allocated, size_t reserved, struct device device)
+{
+	static __thread volatile int profiling;
+
+	if (profiling)
+		profiling += size + allocated + reserved + (size_t)device.index != 0;
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See dump_writer.h. The thread is there while there is something to write. */
+#include "dump_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "source/recorder.h"
+
+#define MODE 0644   /* less the umask */
+
+struct dump_writer {
+	pthread_t thread;
+	bool has_thread, is_running;  /* running: it will look once more for jobs */
+	pthread_mutex_t lock;
+	struct dump_job *waiting, *done;
+};
+
+void dump_job_free(struct dump_job *job)
+{
+	free(job->path);
+	free(job->records);
+	free(job);
+}
+
+/* ---- the thread ---- */
+
+static int write_file(const struct dump_job *job, const char *beside)
+{
+	struct recorder *recorder = NULL;
+	int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, MODE), copy, err;
+
+	if (fd < 0)
+		return -errno;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	err = recorder_open_fd(&recorder, fd);
+	if (!err)
+		err = recorder_add(recorder, job->records, job->size);
+	if (recorder)
+		err = recorder_close(recorder, NULL) ?: err;
+	/* The name is to lead to the contents, also after the machine went down. */
+	if (copy >= 0 && !err && fsync(copy) && errno != EINVAL)
+		err = -errno;
+	if (copy >= 0)
+		close(copy);
+	if (!err && rename(beside, job->path))
+		err = -errno;
+	if (err)
+		unlink(beside);
+	return err;
+}
+
+static int do_job(const struct dump_job *job)
+{
+	char beside[PATH_MAX];
+
+	if (snprintf(beside, sizeof(beside), "%s.%d.tmp", job->path, (int)getpid()) >= (int)sizeof(beside))
+		return -ENAMETOOLONG;
+	return write_file(job, beside);
+}
+
+static void append(struct dump_job **list, struct dump_job *job)
+{
+	while (*list)
+		list = &(*list)->next;
+	job->next = NULL;
+	*list = job;
+}
+
+static void *work(void *arg)
+{
+	struct dump_writer *w = arg;
+	struct dump_job *job;
+
+	pthread_mutex_lock(&w->lock);
+	while ((job = w->waiting)) {
+		w->waiting = job->next;
+		pthread_mutex_unlock(&w->lock);
+		job->error = do_job(job);
+		pthread_mutex_lock(&w->lock);
+		append(&w->done, job);
+	}
+	w->is_running = false;
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* ---- for others ---- */
+
+struct dump_writer *dump_writer_new(void)
+{
+	struct dump_writer *w = xcalloc(1, sizeof(*w));
+
+	pthread_mutex_init(&w->lock, NULL);
+	return w;
+}
+
+/* Signals are the main thread's. False: there can be none. */
+static bool start(struct dump_writer *w)
+{
+	sigset_t all, old;
+	int err;
+
+	if (w->has_thread)
+		pthread_join(w->thread, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&w->thread, NULL, work, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	w->has_thread = !err;
+	return !err;
+}
+
+void dump_writer_put(struct dump_writer *w, struct dump_job *job)
+{
+	bool must_start;
+
+	pthread_mutex_lock(&w->lock);
+	append(&w->waiting, job);
+	must_start = !w->is_running;
+	w->is_running = true;
+	pthread_mutex_unlock(&w->lock);
+	if (must_start && !start(w))
+		work(w);
+}
+
+struct dump_job *dump_writer_done(struct dump_writer *w)
+{
+	struct dump_job *job;
+
+	pthread_mutex_lock(&w->lock);
+	job = w->done;
+	if (job)
+		w->done = job->next;
+	pthread_mutex_unlock(&w->lock);
+	return job;
+}
+
+void dump_writer_finish(struct dump_writer *w)
+{
+	if (w->has_thread)
+		pthread_join(w->thread, NULL);
+	w->has_thread = false;
+}
+
+void dump_writer_free(struct dump_writer *w)
+{
+	struct dump_job *job;
+
+	if (!w)
+		return;
+	dump_writer_finish(w);
+	while ((job = dump_writer_done(w)))
+		dump_job_free(job);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

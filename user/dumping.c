@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See dumping.h. */
+#include "dumping.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/human.h"
+#include "base/out.h"
+#include "cli.h"
+#include "core/ledger.h"
+#include "core/oom.h"
+#include "core/oom_dump.h"
+#include "dump_writer.h"
+
+#define NAMES_NS 10000000000ULL   /* names that have not come after so long do not come any more */
+#define KEPT_MAX 64               /* dumps that may be written again */
+
+/* A dump that was written, and may be again. */
+struct kept {
+	struct oom *oom;
+	char *path;
+	uint64_t until_ns;
+	size_t unnamed;          /* when it was written last */
+};
+
+struct dumping {
+	const struct options *options;
+	struct ledger *ledger;
+	struct dump_writer *writer;
+	struct kept kept[KEPT_MAX];
+	size_t kept_count;
+	uint32_t written;        /* different ones */
+	uint32_t asked;
+	bool has_said_enough, has_said_error;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void say(const struct dumping *d, const char *format, ...)
+{
+	va_list args;
+
+	if (d->options->quiet)
+		return;
+	va_start(args, format);
+	fputs("gpumemtrace: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+}
+
+/* ---- writing ---- */
+
+static void gather(void *arg, const void *record, size_t size)
+{
+	out_bytes(arg, record, size);
+}
+
+static void write_again(struct dumping *d, struct kept *k, bool is_first)
+{
+	struct dump_job *job = xcalloc(1, sizeof(*job));
+	struct out out;
+
+	out_init_mem(&out);
+	oom_dump(d->ledger, k->oom, gather, &out);
+	job->path = xstrdup(k->path);
+	job->size = out.size;
+	job->records = out_take(&out);
+	job->is_first = is_first;
+	k->unnamed = oom_unnamed(d->ledger, k->oom);
+	dump_writer_put(d->writer, job);
+}
+
+static void release(struct dumping *d, size_t index)
+{
+	oom_free(d->kept[index].oom);
+	free(d->kept[index].path);
+	d->kept[index] = d->kept[--d->kept_count];
+}
+
+/* "DIR/gpumemtrace-oom-20260203-101612-4242-1.gmt": when, who, and which of the session's. */
+static char *path_of(const struct dumping *d, const struct oom *oom)
+{
+	const char *dir = d->options->oom_dir ? d->options->oom_dir : ".";
+	char name[128], day[32];
+	size_t size;
+	time_t now = time(NULL);
+	struct tm tm;
+	char *path;
+
+	gmtime_r(&now, &tm);
+	strftime(day, sizeof(day), "%Y%m%d-%H%M%S", &tm);
+	if (oom->rec.number)
+		snprintf(name, sizeof(name), "gpumemtrace-oom-%s-%u-%u.gmt", day, oom->rec.hdr.tgid, oom->rec.number);
+	else
+		snprintf(name, sizeof(name), "gpumemtrace-dump-%s-%u.gmt", day, d->asked);
+	size = strlen(dir) + strlen(name) + 2;
+	path = xmalloc(size);
+	snprintf(path, size, "%s/%s", dir, name);
+	return path;
+}
+
+/* The dump takes `oom` over. */
+static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
+{
+	struct kept *k;
+
+	if (d->kept_count == KEPT_MAX)
+		release(d, 0);
+	k = &d->kept[d->kept_count++];
+	*k = (struct kept){ .oom = oom, .path = path_of(d, oom), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS };
+	d->written++;
+	write_again(d, k, true);
+}
+
+/* ---- what the ledger has decided ---- */
+
+static void announce(const struct dumping *d, const struct oom *oom)
+{
+	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
+		[GMT_OOM_OPEN] = "is out of memory", [GMT_OOM_RETRY] = "met a shortage by a retry",
+		[GMT_OOM_RAISED] = "is out of memory", [GMT_OOM_FATAL] = "died out of memory",
+	};
+	uint64_t asked = oom->rec.framework_bytes ? oom->rec.framework_bytes : oom->rec.asked_bytes;
+
+	if (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose)
+		return;
+	say(d, "process %u %s: it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome], human_bytes(asked).s);
+}
+
+/* True: it is one of which there is a dump, and now that is up to date. */
+static bool update(struct dumping *d, struct oom *oom)
+{
+	for (size_t i = 0; i < d->kept_count; i++) {
+		struct kept *k = &d->kept[i];
+
+		if (k->oom->rec.number != oom->rec.number || !oom->rec.number)
+			continue;
+		if (oom->row_count) {
+			oom_free(k->oom);
+			k->oom = oom;
+		} else {
+			struct gmt_hdr hdr = k->oom->rec.hdr;   /* the picture's */
+
+			k->oom->rec = oom->rec;
+			k->oom->rec.hdr = hdr;
+			oom_free(oom);
+		}
+		write_again(d, k, false);
+		return true;
+	}
+	return false;
+}
+
+static bool is_wanted(struct dumping *d, const struct oom *oom)
+{
+	if (oom->rec.outcome == GMT_OOM_RETRY || d->options->no_oom || !oom->row_count)
+		return false;
+	if (d->written < d->options->oom_max)
+		return true;
+	if (!d->has_said_enough)
+		say(d, "%u dumps have been written: there will be no more (--oom-max)", d->written);
+	d->has_said_enough = true;
+	return false;
+}
+
+static void take(struct dumping *d, uint64_t now_ns)
+{
+	struct oom *oom;
+
+	while ((oom = ooms_take(d->ledger))) {
+		announce(d, oom);
+		if (update(d, oom))
+			continue;
+		if (is_wanted(d, oom))
+			keep_and_write(d, oom, now_ns);
+		else
+			oom_free(oom);
+	}
+}
+
+/* ---- what comes later ---- */
+
+static void look_for_names(struct dumping *d, uint64_t now_ns, bool is_last)
+{
+	for (size_t i = 0; i < d->kept_count;) {
+		struct kept *k = &d->kept[i];
+		bool is_over = is_last || now_ns >= k->until_ns;
+		size_t unnamed = k->unnamed ? oom_unnamed(d->ledger, k->oom) : 0;
+
+		if (k->unnamed && (!unnamed || (is_over && unnamed < k->unnamed)))
+			write_again(d, k, false);
+		if (is_over)
+			release(d, i);
+		else
+			i++;
+	}
+}
+
+static void report_done(struct dumping *d)
+{
+	struct dump_job *job;
+
+	while ((job = dump_writer_done(d->writer))) {
+		if (!job->error && job->is_first)
+			say(d, "%s: who held what; to read it: gpumemtrace oom %s", job->path, job->path);
+		if (job->error && !d->has_said_error)
+			fprintf(stderr, "gpumemtrace: %s cannot be written: %s\n", job->path, strerror(-job->error));
+		d->has_said_error |= job->error != 0;
+		dump_job_free(job);
+	}
+}
+
+void dumping_look(struct dumping *d, uint64_t now_ns)
+{
+	take(d, now_ns);
+	look_for_names(d, now_ns, false);
+	report_done(d);
+}
+
+void dumping_ask(struct dumping *d, uint64_t now_ns)
+{
+	d->asked++;
+	d->has_said_error = false;   /* who asks is told each time */
+	keep_and_write(d, ooms_picture(d->ledger), now_ns);
+	d->written--;                /* it is no OOM's */
+}
+
+void dumping_finish(struct dumping *d, uint64_t now_ns)
+{
+	ooms_finish(d->ledger);
+	take(d, now_ns);
+	look_for_names(d, now_ns, true);
+	dump_writer_finish(d->writer);
+	report_done(d);
+}
+
+struct dumping *dumping_new(const struct options *options, struct ledger *ledger)
+{
+	struct dumping *d = xcalloc(1, sizeof(*d));
+
+	d->options = options;
+	d->ledger = ledger;
+	d->writer = dump_writer_new();
+	ooms_want(ledger);
+	return d;
+}
+
+void dumping_free(struct dumping *d)
+{
+	if (!d)
+		return;
+	while (d->kept_count)
+		release(d, 0);
+	dump_writer_free(d->writer);
+	free(d);
+}
