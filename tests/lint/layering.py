@@ -8,7 +8,7 @@ import subprocess
 
 from tap import BUILD, TOP, Tap, files, text
 
-# Rows of the table in the README. A row may include those in its set; live is the only user of libbpf.
+# The rows of the README. A row may include those in its set; live is the only user of libbpf.
 MAY = {
     "base": {"base"},
     "core": {"base", "core"},
