@@ -43,7 +43,7 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
             unwind_table
 SINK     := columns doctor folded json json_stacks list oom_json oom_report oom_text pickle plain registry \
-            report report_stacks stack_text sum term text torch_snapshot warnings
+            report report_stacks stack_text sum term term_stacks text torch_snapshot warnings
 LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher \
             ring roster space stacking stackwork stream tables target tracepoint uprobe watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \

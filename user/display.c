@@ -97,12 +97,15 @@ void display_free(struct display *display)
 	free(display);
 }
 
-/* Live frames show owners; stacks, and the ages that cost a look at each allocation, only programs read. */
-static struct view_request request_of(const struct display *display, bool with_stacks)
+#define LIVE_TOP 5          /* stacks of a process on a GPU that a terminal shows */
+
+/* Live frames for people show a few stacks; the ages, which cost a look at each allocation, only programs read. */
+static struct view_request request_of(const struct display *display, bool with_ages)
 {
+	size_t top = display->options->top;
 	struct view_request request = {
-		.top = with_stacks ? display->options->top : 0,
-		.ages = with_stacks,
+		.top = with_ages || top < LIVE_TOP ? top : LIVE_TOP,
+		.ages = with_ages,
 		.older_than_ns = display->options->older_than_ns,
 	};
 

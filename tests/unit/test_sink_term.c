@@ -71,6 +71,7 @@ static void test_owners(void **state)
 {
 	(void)state;
 	golden_check(seen(frame_of(stacked(&now), NULL, 80, 14)), "term-owners.txt");
+	golden_check(seen(frame_of(&now, NULL, 80, 24)), "term-stacks.txt");
 	golden_check(seen(frame_of(&now, NULL, 80, 12)), "term-owners-cut.txt");
 	golden_check(seen(frame_of(&now, NULL, 80, 10)), "term-owners-none.txt");
 }

@@ -7,7 +7,7 @@
  *     PID  GPU     LIVE     PEAK  PEAK AT PHYSICAL     NVML       RATE COMMAND
  *    4242    0  1.8 GiB  1.9 GiB 10:16:12  2.3 GiB  2.3 GiB  1.5 GiB/s python train.py
  *
- * Below it, where there is room and stacks are taken, whose the memory is, over all of that.
+ * Below it, where there is room and stacks are taken, whose the memory is: term_stacks.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "sink/columns.h"
 #include "sink/report.h"
 #include "sink/sink.h"
+#include "sink/term.h"
 #include "sink/text.h"
 
 #define TOTALS_MAX 8        /* lines of GPU totals: a machine with many MIG instances has more */
@@ -26,8 +27,7 @@
 
 #define LINE_END "\r\n"
 
-static void styled_line(struct out *out, const struct sink_opts *opts, enum text_style style,
-			struct out *line)
+void term_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
 {
 	char *text = out_take(line);
 
@@ -36,8 +36,7 @@ static void styled_line(struct out *out, const struct sink_opts *opts, enum text
 	free(text);
 }
 
-__attribute__((format(printf, 3, 4)))
-static void plain_line(struct out *out, const struct sink_opts *opts, const char *format, ...)
+void term_plain(struct out *out, const struct sink_opts *opts, const char *format, ...)
 {
 	struct out line;
 	va_list args;
@@ -46,7 +45,7 @@ static void plain_line(struct out *out, const struct sink_opts *opts, const char
 	va_start(args, format);
 	out_vprintf(&line, format, args);
 	va_end(args);
-	styled_line(out, opts, TEXT_PLAIN, &line);
+	term_line(out, opts, TEXT_PLAIN, &line);
 }
 
 static void head_line(struct out *out, const struct view *view, const struct sink_opts *opts)
@@ -65,7 +64,7 @@ static void head_line(struct out *out, const struct view *view, const struct sin
 		out_printf(&line, "  driver %.64s", s->driver);
 	if (s->kernel[0])
 		out_printf(&line, "  Linux %.64s", s->kernel);
-	styled_line(out, opts, TEXT_BOLD, &line);
+	term_line(out, opts, TEXT_BOLD, &line);
 }
 
 struct total {
@@ -110,7 +109,7 @@ static void total_line(struct out *out, const struct view *view, const struct si
 	out_printf(&line, " %u process%s", total.processes, total.processes == 1 ? "" : "es");
 	if (g && g->name[0])
 		out_printf(&line, "  %.96s", g->name);
-	styled_line(out, opts, TEXT_PLAIN, &line);
+	term_line(out, opts, TEXT_PLAIN, &line);
 }
 
 /* Of the GPUs that traced processes use. Returns the lines. */
@@ -129,7 +128,7 @@ static unsigned total_lines(struct out *out, const struct view *view, const stru
 		}
 	}
 	if (left_out) {
-		plain_line(out, opts, "and %u more GPUs", left_out);
+		term_plain(out, opts, "and %u more GPUs", left_out);
 		lines++;
 	}
 	return lines;
@@ -210,81 +209,18 @@ static unsigned table(struct out *out, const struct view *now, const struct view
 
 	out_init_mem(&line);
 	columns_head(&line, &layout);
-	styled_line(out, opts, TEXT_BOLD, &line);
+	term_line(out, opts, TEXT_BOLD, &line);
 	for (size_t i = 0; i < shown; i++) {
 		out_init_mem(&line);
 		columns_line(&line, &layout, &entries[i]);
-		styled_line(out, opts, entries[i].proc->exited ? TEXT_DIM : TEXT_PLAIN, &line);
+		term_line(out, opts, entries[i].proc->exited ? TEXT_DIM : TEXT_PLAIN, &line);
 	}
 	if (shown < count && lines)
-		plain_line(out, opts, "%7s and %zu more", "...", count - shown);
+		term_plain(out, opts, "%7s and %zu more", "...", count - shown);
 	if (!count)
-		plain_line(out, opts, "      - no process has used CUDA yet");
+		term_plain(out, opts, "      - no process has used CUDA yet");
 	free(entries);
 	return (unsigned)shown + (shown < count || !count);
-}
-
-/* ---- owners ---- */
-
-#define OWNERS_LEAST 4      /* an empty line, the head, two owners: less is not worth the room */
-
-struct owner {
-	const char *name;
-	uint64_t live, count;
-	int64_t grown;
-};
-
-static int by_live(const void *a, const void *b)
-{
-	const struct owner *p = a, *q = b;
-
-	return p->live != q->live ? (p->live < q->live ? 1 : -1) : strcmp(p->name, q->name);
-}
-
-static void add_owners(struct owner *owners, const struct view_stacks *stacks)
-{
-	for (size_t i = 0; i < stacks->owner_count; i++) {
-		struct owner *owner = &owners[stacks->owners[i].owner];
-
-		owner->live += stacks->owners[i].held.live;
-		owner->count += stacks->owners[i].held.live_count;
-		owner->grown += stacks->owners[i].held.grown;
-	}
-}
-
-/* Memory on GPUs of the processes that run. Returns whether any stack was taken. */
-static bool sum_owners(const struct view *view, struct owner *owners)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < view->owner_count; i++)
-		owners[i].name = view->owners[i];
-	for (size_t p = 0; p < view->proc_count; p++) {
-		for (size_t r = 0; r < view->procs[p].row_count && !view->procs[p].exited; r++) {
-			any |= view_has_stacks(&view->procs[p].rows[r].stacks);
-			add_owners(owners, &view->procs[p].rows[r].stacks);
-		}
-	}
-	return any;
-}
-
-static void owner_lines(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned lines)
-{
-	struct owner *owners = xcalloc(view->owner_count, sizeof(*owners));
-	struct out line;
-
-	if (lines < OWNERS_LEAST || !sum_owners(view, owners))
-		goto out;
-	qsort(owners, view->owner_count, sizeof(*owners), by_live);
-	plain_line(out, opts, "%s", "");
-	out_init_mem(&line);
-	out_printf(&line, "%9s%8s%11s  %s", "LIVE", "COUNT", "GROWN", "OWNER");
-	styled_line(out, opts, TEXT_BOLD, &line);
-	for (size_t i = 0; i < view->owner_count && i < lines - 2 && owners[i].live; i++)
-		plain_line(out, opts, "%9s%8s%11s  %s", human_bytes(owners[i].live).s, human_short(owners[i].count).s,
-			   human_signed_bytes(owners[i].grown).s, owners[i].name);
-out:
-	free(owners);
 }
 
 static void frame(struct out *out, const struct view *now, const struct view *previous,
@@ -313,7 +249,7 @@ static void frame(struct out *out, const struct view *now, const struct view *pr
 	/* The head, the table's head, and the last line, which stays empty: a newline there would scroll. */
 	lines = lines > total_count + warning_count + 3 ? lines - total_count - warning_count - 3 : 0;
 	used = table(out, now, previous, &full, lines);
-	owner_lines(out, now, &full, lines > used ? lines - used : 0);
+	term_stacks(out, now, &full, lines > used ? lines - used : 0);
 	out_text(out, "\033[J");
 }
 
