@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See pylayout.h. Rows 3.8 to 3.13 are what gcc makes of the headers of 3.8.18, 3.9.18, 3.10.13,
- * 3.11.7, 3.12.1 and 3.13.0 on 64-bit Linux (tests/symbol/offsets.c). 3.14's has not been compiled or run:
- * it follows a fork of 3.14 (pycore_interpframe_structs.h, pycore_debug_offsets.h) and what other
- * profilers use; _Py_DebugOffsets of the process overrides it. Structures are not expected to change
- * between patch levels of a version; _PyRuntime may, so its key is looked for (pyversion.c).
+ * See pylayout.h. The rows are what gcc makes of the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1,
+ * 3.13.0 and 3.14.10 on 64-bit Linux (tests/symbol/offsets.c); from 3.13 on _Py_DebugOffsets of the
+ * process overrides them. Structures are not expected to change between patch levels of a version;
+ * _PyRuntime may, so its key is looked for (pyversion.c).
  */
 #include "symbol/pylayout.h"
 
@@ -53,9 +52,10 @@ static const struct pylayout layouts[] = {
 	  .cframe_frame = -1, .frame_owner = 70, .frame_bytes = 72, .code_size = 200,
 	  .code_start = 200, .code_traceable = 184 },
 	/* A tagged _PyStackRef holds the code object: Py_TAG_BITS is 3 (pycore_stackref.h). */
-	{ .minor = 14, FRAME_SHIM, .code_tag = 3, .runtime_key = 2340, .tstate_frame = 72,
-	  .tstate_thread = 152, .tstate_native = 160, .cframe_frame = -1, .frame_owner = 74,
-	  .frame_bytes = 80, .code_size = 208, .code_start = 208, .code_traceable = 192 },
+	{ .minor = 14, FRAME_SHIM, .code_tag = 3, .runtime_interps = 808, .runtime_key = 2340,
+	  .interp_next = 7272, .interp_threads = 7344, .tstate_frame = 72, .tstate_thread = 152,
+	  .tstate_native = 160, .cframe_frame = -1, .frame_owner = 74, .frame_bytes = 80,
+	  .code_size = 208, .code_start = 208, .code_traceable = 192 },
 };
 
 #define ROWS (sizeof(layouts) / sizeof(layouts[0]))
