@@ -5,25 +5,14 @@ import json
 import os
 import subprocess
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
+from cases import BIN, TOP, check, done
+
 GIB = 1 << 30
-
-count = failed = 0
-
-
-def check(name, fine, more=""):
-    global count, failed
-    count += 1
-    failed += not fine
-    print("%sok %d - %s" % ("" if fine else "not ", count, name))
-    for line in [] if fine else str(more).splitlines():
-        print("# " + line)
 
 
 def run(*words):
-    done = subprocess.run([BIN, "oom", *words], capture_output=True, timeout=60, text=True)
-    return done.returncode, done.stdout, done.stderr
+    said = subprocess.run([BIN, "oom", *words], capture_output=True, timeout=60, text=True)
+    return said.returncode, said.stdout, said.stderr
 
 
 def data(name):
@@ -59,8 +48,7 @@ def main():
     check("the verdict comes first", out.splitlines()[1].startswith("  GPU 0 had no more: process 491 (python3)"), out)
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)
-    print("1..%d" % count)
-    return 1 if failed else 0
+    return done()
 
 
 raise SystemExit(main())

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
+import cases
+from cases import BIN, TOP, check, skip
+
 sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "recordings")]
 import recfile  # noqa: E402
 import vizlib  # noqa: E402
@@ -26,23 +27,6 @@ SYMBOLS = {
     4: (b"br\xffken", "", "/home/me/train.py", 300),
 }
 STACKS = {101: [1, 2, 3], 102: [1, 3, 4]}
-
-count = failed = 0
-
-
-def check(name, fine, more=""):
-    global count, failed
-    count += 1
-    failed += not fine
-    print("%sok %d - %s" % ("" if fine else "not ", count, name), flush=True)
-    for line in [] if fine else str(more).splitlines()[:30]:
-        print("# " + line)
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}", flush=True)
 
 
 def replay(*words):
@@ -298,8 +282,7 @@ def main():
         real(folder)
         memory_viz(path, folder)
         viewer(path, folder)
-    print(f"1..{count}")
-    sys.exit(failed != 0)
+    sys.exit(cases.done())
 
 
 if __name__ == "__main__":

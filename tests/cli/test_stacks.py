@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
+import cases
+from cases import BIN, TOP, check
+
 sys.path.insert(0, os.path.join(TOP, "tests", "recordings"))
 import recfile  # noqa: E402
 import wire  # noqa: E402
@@ -45,17 +46,6 @@ STACKS = {
     105: [1, 10, 11],
     106: [1, 12],
 }
-
-count = failed = 0
-
-
-def check(name, fine, more=""):
-    global count, failed
-    count += 1
-    failed += not fine
-    print("%sok %d - %s" % ("" if fine else "not ", count, name))
-    for line in [] if fine else str(more).splitlines():
-        print("# " + line)
 
 
 def run(*words):
@@ -242,8 +232,7 @@ def main():
         rules(path, folder)
         as_json(path)
         folded(path, folder)
-    print("1..%d" % count)
-    return failed != 0
+    return cases.done()
 
 
 sys.exit(main())
