@@ -205,7 +205,7 @@ void oom_view_build(const struct ledger *l, const struct oom *oom, const struct 
 	if (oom->rec.hdr.tgid)
 		out->proc = proc_of(&m, oom->rec.hdr.tgid);
 	for (size_t i = 0; i < oom->row_count; at += oom->rows[i++].stacks)
-		add_row(&m, &oom->rows[i], oom->stacks + at);
+		add_row(&m, &oom->rows[i], oom->stacks ? oom->stacks + at : NULL);
 	if (oom->rec.stack_id)
 		out->stack = by_stack_show(&m.by_stack, oom->rec.stack_id);
 	if (out->row_count)
