@@ -11,6 +11,7 @@ seconds=${1:-6}
 trace=build/gpumemtrace
 standin=build/standin/root
 recording=build/demo.gmt
+dumps=build/demo-oom
 as_root=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null 2>&1 || { echo "demo: probes need root: run make demo as root" >&2; exit 4; }
@@ -32,13 +33,25 @@ else
 	root="--driver-root $standin"
 fi
 
+rm -rf $dumps
+mkdir -p $dumps
 echo
-echo "\$ gpumemtrace -o $recording -- $*"
+echo "\$ gpumemtrace -o $recording --oom-dir $dumps -- $*"
 # shellcheck disable=SC2086 # $root is two words or none
-$as_root $trace $root --live -o $recording -- "$@"
+$as_root $trace $root --live -o $recording --oom-dir $dumps -- "$@"
 
 echo
 echo "The recording gives the same report on any machine, without root:"
 echo "\$ gpumemtrace replay $recording"
 $trace replay $recording | sed -n '1,4p'
 echo "..."
+
+for dump in "$dumps"/*.gmt; do
+	[ -f "$dump" ] || continue
+	echo
+	echo "It asked for too much once, and what held the memory then was written down:"
+	echo "\$ gpumemtrace oom $dump"
+	$trace oom "$dump" | sed -n '1,12p'
+	echo "..."
+	break
+done

@@ -245,7 +245,6 @@ static bool wants_tables(const struct stackwork *work, const struct gmt_stack *s
 		stack->reason == GMT_UNWIND_END_NOT_WALKED);
 }
 
-
 /* Whether a frame lies in code that was mapped since. */
 static bool is_beyond(const struct space *space, const struct gmt_stack *stack)
 {
