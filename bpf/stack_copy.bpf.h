@@ -9,8 +9,7 @@
  * same as another one cut off there: none of them gets the other's id. */
 static __always_inline int stack_wants_copy(struct stack_state *s, __u32 reason)
 {
-	if (reason != GMT_UNWIND_END_NO_TABLE && reason != GMT_UNWIND_END_NO_MAPPING &&
-	    reason != GMT_UNWIND_END_NOT_WALKED)
+	if (!(GMT_UNWIND_CUT >> (reason & 31) & 1))
 		return 0;
 	if (gmt.config.stack_mode != GMT_STACKS_FULL && gmt.config.stack_mode != GMT_STACKS_NATIVE)
 		return 0;

@@ -129,6 +129,10 @@ enum gmt_unwind_complete {
 #undef X
 };
 
+/* Bit r: a stack that ended for reason r may go on once there are tables for its code. */
+#define GMT_UNWIND_CUT                                                                    \
+	(1u << GMT_UNWIND_END_NO_MAPPING | 1u << GMT_UNWIND_END_NO_TABLE | 1u << GMT_UNWIND_END_NOT_WALKED)
+
 /*
  * A frame as one word: its pc and, in bits no user address has (bit 56 up: 5-level paging ends at 56),
  * what is known of it.

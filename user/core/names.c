@@ -39,12 +39,6 @@ static const char *const unwind_texts[] = {
 #undef X
 };
 
-static const char *const py_texts[] = {
-#define X(name, value, text) [value] = text,
-	GMT_PY_REASONS(X)
-#undef X
-};
-
 /* These are written in capitals. The longest has 16 characters. */
 #define NAME_MAX_CHARS 20
 #define AT(s, i) (s)[(i) < sizeof(s) ? (i) : sizeof(s) - 1]
@@ -151,7 +145,3 @@ const char *gmt_py_reason_name(enum gmt_py_reason reason)
 	return PICK_TEXT(py_names, reason);
 }
 
-const char *gmt_py_reason_text(enum gmt_py_reason reason)
-{
-	return PICK_TEXT(py_texts, reason);
-}

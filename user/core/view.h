@@ -227,6 +227,5 @@ const char *gmt_loss_text(enum gmt_loss_cause cause);
 const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason); /* likewise */
 const char *gmt_unwind_reason_text(enum gmt_unwind_reason reason);
 const char *gmt_py_reason_name(enum gmt_py_reason reason);
-const char *gmt_py_reason_text(enum gmt_py_reason reason);
 
 #endif

@@ -222,27 +222,23 @@ static void ask_python(struct space *space)
 
 int space_read(struct space *space, const struct tables *tables)
 {
-	enum space_python python_before = space->python_state;
 	struct space before = *space;
 	struct modules now = { 0 };
 	int err = modules_read(&now, space->tgid);
+	bool is_same;
 
 	now.has_our_paths = space->shares_mounts;
 	if (err || !now.map_count) {
 		modules_fini(&now);
 		return err ?: -ESRCH; /* a zombie has no mappings */
 	}
-	if (is_unchanged(space, &now)) {
-		modules_fini(&now);
-		if (space->python_state == SPACE_PYTHON_UNKNOWN)
-			ask_python(space);
-		if (space->python_state != SPACE_PYTHON_FOUND || python_before == SPACE_PYTHON_FOUND)
-			return 0;
-		/* Its module's table needs marks now. */
-		modules_read(&now, space->tgid);
-		now.has_our_paths = space->shares_mounts;
-	} else {
+	is_same = is_unchanged(space, &now);
+	if (!is_same || space->python_state == SPACE_PYTHON_UNKNOWN)
 		ask_python(space);
+	/* The table of a Python that was found just now needs marks. */
+	if (is_same && (space->python_state != SPACE_PYTHON_FOUND || before.python_state == SPACE_PYTHON_FOUND)) {
+		modules_fini(&now);
+		return 0;
 	}
 	space->modules = now;
 	fill_lists(space, &before, tables);

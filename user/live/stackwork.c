@@ -241,8 +241,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 static bool wants_tables(const struct stackwork *work, const struct gmt_stack *stack)
 {
 	return (work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_NATIVE) &&
-	       (stack->reason == GMT_UNWIND_END_NO_MAPPING || stack->reason == GMT_UNWIND_END_NO_TABLE ||
-		stack->reason == GMT_UNWIND_END_NOT_WALKED);
+	       stack->reason < GMT_UNWIND_REASON_COUNT && GMT_UNWIND_CUT >> stack->reason & 1;
 }
 
 /* Whether a frame lies in code that was mapped since. */

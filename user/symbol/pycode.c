@@ -78,11 +78,6 @@ void pycode_free(struct pycode *codes)
 	free(codes);
 }
 
-size_t pycode_bytes(const struct pycode *codes)
-{
-	return sizeof(*codes) + codes->bytes + hash_bytes(&codes->entries);
-}
-
 static uint64_t word_at(const unsigned char *head, uint16_t offset)
 {
 	uint64_t value;

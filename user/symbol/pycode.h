@@ -47,6 +47,4 @@ void pycode_free(struct pycode *codes);
 int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, pycode_read read, void *arg,
 		   struct pycode_where *where);
 
-size_t pycode_bytes(const struct pycode *codes);
-
 #endif
