@@ -34,16 +34,16 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
-CORE     := account alloc array_size balance by_stack calls context event frames gpus graph held history \
+CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_change history_oom import kernel ledger names oom oom_dump oom_judge oom_picture oom_view \
-            pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks torch torch_view view \
-            vmm
+            phase_line phases pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks \
+            symbol_hint torch torch_blocks torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
             unwind_table
-SINK     := columns doctor folded json json_stacks list oom_json oom_report oom_text pickle plain registry \
-            report report_stacks stack_text sum term term_stacks text torch_snapshot warnings
+SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
+            report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
 LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher \
             ring roster space stacking stackwork stream tables target tracepoint uprobe watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
@@ -56,7 +56,7 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
-             known_bugs_others ledger oom out pickle pool probes pycode pystack rangemap recfile recordings \
+             known_bugs_others ledger oom out phases pickle pool probes pycode pystack rangemap recfile recordings \
              rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer

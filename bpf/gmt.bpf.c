@@ -16,6 +16,7 @@
 #include "call.bpf.h"
 #include "ioctl.bpf.h"
 #include "torch.bpf.h"
+#include "torch_range.bpf.h"
 #include "proc.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -43,6 +43,7 @@
 	X(FW_MEM, 15, gmt_fw_mem, "framework: memory block")                      \
 	X(STACK_COPY, 16, gmt_stack_copy, "memory of a stack that could not be walked")  \
 	X(FW_OOM, 17, gmt_fw_oom, "framework: out of memory")                     \
+	X(FW_RANGE, 18, gmt_fw_range, "framework: what the program is doing")     \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -249,6 +250,23 @@ struct gmt_fw_oom {
 	__u32 stack_id;         /* 0: none */
 };
 
+enum gmt_range_what {
+	GMT_RANGE_BEGIN = 0,    /* of a named range */
+	GMT_RANGE_END = 1,
+	GMT_RANGE_BACKWARD = 2, /* the thread runs autograd's engine; has no end of its own */
+};
+#define GMT_RANGE_NAME_BYTES 96
+
+/* What a framework's thread does from here on: entry of libtorch_cpu's functions. Ranges are record_function's
+ * and those that PyTorch makes itself ("Optimizer.step#SGD.step"), whether a profiler is on or not. */
+struct gmt_fw_range {
+	struct gmt_hdr hdr;
+	__u64 object;           /* its begin's and its end's are the same; BACKWARD: 0 */
+	__u8 what;              /* enum gmt_range_what */
+	__u8 reserved[7];
+	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut; BEGIN only */
+};
+
 /*
  * What a stack's memory was when it was taken without tables for all of its code, sent before it, a large
  * one in pieces by rising address: the collector walks it when it has them, and sends the stack once
@@ -428,6 +446,7 @@ _Static_assert(sizeof(struct gmt_stack) == 32, "stack layout");
 _Static_assert(sizeof(struct gmt_fw_mem) == 64, "framework memory layout");
 _Static_assert(sizeof(struct gmt_symbol) == 48, "symbol layout");
 _Static_assert(sizeof(struct gmt_fw_oom) == 56, "framework OOM layout");
+_Static_assert(sizeof(struct gmt_fw_range) == 136, "framework range layout");
 _Static_assert(sizeof(struct gmt_oom) == 152, "OOM layout");
 
 #endif

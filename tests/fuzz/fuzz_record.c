@@ -47,6 +47,7 @@ union record {
 	struct gmt_nvml nvml;
 	struct gmt_fw_mem fw_mem;
 	struct gmt_fw_oom fw_oom;
+	struct gmt_fw_range fw_range;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -203,6 +204,12 @@ static void build_rm(struct input *in, union record *rec)
 		rec->fw_mem.total_reserved = number(in);
 		rec->fw_mem.device_type = GMT_C10_CUDA;
 		rec->fw_mem.device_index = byte(in) & 3;
+		break;
+	case GMT_KIND_FW_RANGE:
+		rec->fw_range.object = byte(in) & 7;
+		rec->fw_range.what = byte(in) & 3;
+		snprintf((char *)rec->fw_range.name, sizeof(rec->fw_range.name), "%s%u",
+			 byte(in) & 1 ? "Optimizer.step#" : "range ", byte(in));
 		break;
 	case GMT_KIND_FW_OOM:
 		rec->fw_oom.size = number(in);

@@ -47,10 +47,11 @@ static const struct {
 } all_kinds[] = { GMT_KINDS(X) };
 #undef X
 
-/* Records whose id is never 0: zeros are none (test_by_stack.c). */
+/* Records whose id is never 0: zeros are none (test_by_stack.c, test_phases.c). */
 static bool has_id(uint16_t kind)
 {
-	return kind == GMT_KIND_STACK || kind == GMT_KIND_SYMBOL || kind == GMT_KIND_STACK_FRAMES;
+	return kind == GMT_KIND_STACK || kind == GMT_KIND_SYMBOL || kind == GMT_KIND_STACK_FRAMES ||
+	       kind == GMT_KIND_FW_RANGE;
 }
 
 static void every_kind_is_refused_when_it_is_too_short(void **state)

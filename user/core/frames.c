@@ -29,6 +29,8 @@ void frames_init(struct frames *f)
 	f->stacks = xcalloc(f->stack_capacity, sizeof(*f->stacks));
 	f->lists = xcalloc(f->list_capacity, sizeof(*f->lists));
 	f->symbols[0] = nameless;
+	for (uint32_t i = 0; i < FRAMES_FIRST; i++)
+		f->stacks[i].hint = SYMBOL_HINT_NONE;
 }
 
 void frames_fini(struct frames *f)
@@ -89,6 +91,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 		.line = rec->line,
 		.kind = rec->kind,
 		.flags = rec->flags,
+		.hint = symbol_hint(text, text + file),
 	};
 	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, &is_new) = f->symbol_count++;
 	return 0;
@@ -104,6 +107,15 @@ static uint64_t hash_of(const uint32_t *list, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		sum = (sum ^ list[i]) * 0x100000001b3ULL;
 	return sum;
+}
+
+static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t count)
+{
+	uint8_t hint = SYMBOL_HINT_NONE;
+
+	for (uint32_t i = 0; i < count && hint == SYMBOL_HINT_NONE; i++)
+		hint = f->symbols[list[i]].hint;
+	return hint;
 }
 
 /* The stack with the list that stands behind the last one in lists, which becomes its own if it is new. */
@@ -123,7 +135,7 @@ static uint32_t number_of(struct frames *f, uint32_t count)
 		return FRAMES_NOT_NAMED;
 	}
 	f->stacks = grown(f->stacks, f->stack_count, &f->stack_capacity, sizeof(*f->stacks));
-	f->stacks[f->stack_count] = (struct frames_stack){ f->list_count, count, *head };
+	f->stacks[f->stack_count] = (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) };
 	*head = f->stack_count++;
 	f->list_count += count;
 	return *head;
@@ -169,4 +181,9 @@ uint32_t frames_of(const struct frames *f, uint32_t stack_id)
 		return FRAMES_NO_STACK;
 	number = hash_get(&f->stack_ids, stack_id);
 	return number ? *number : FRAMES_NOT_NAMED;
+}
+
+uint8_t frames_hint(const struct frames *f, uint32_t stack_id)
+{
+	return f->stacks[frames_of(f, stack_id)].hint;
 }

@@ -17,6 +17,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/hash.h"
+#include "core/symbol_hint.h"
 
 /* Stacks that have no names. Those that have are numbered from FRAMES_FIRST. */
 #define FRAMES_NO_STACK 0
@@ -35,11 +36,13 @@ struct frames_symbol {
 	uint32_t line;           /* 0 unknown */
 	uint8_t kind;            /* enum gmt_symbol_kind */
 	uint8_t flags;           /* enum gmt_symbol_flag */
+	uint8_t hint;            /* symbol_hint() */
 };
 
 struct frames_stack {
 	uint32_t first, count;   /* in frames.lists */
 	uint32_t next;           /* of the same hash; 0: none */
+	uint8_t hint;            /* the innermost frame's that has one */
 };
 
 struct frames {
@@ -64,6 +67,9 @@ int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
 
 /* The number of a stack id. */
 uint32_t frames_of(const struct frames *frames, uint32_t stack_id);
+
+/* What the code says that a stack's memory is for: enum gmt_category, SYMBOL_HINT_NONE. */
+uint8_t frames_hint(const struct frames *frames, uint32_t stack_id);
 
 /* Frames of a numbered stack, innermost first; none of one without names. */
 static inline const uint32_t *frames_list(const struct frames *frames, uint32_t stack, uint32_t *count)

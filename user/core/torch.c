@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "core/event.h"
@@ -11,12 +12,19 @@
 
 /* ---- devices ---- */
 
+static struct torch *torch_of(struct process *p)
+{
+	if (!p->torch)
+		p->torch = xcalloc(1, sizeof(*p->torch));
+	if (!p->torch->phases)
+		p->torch->phases = xcalloc(1, sizeof(*p->torch->phases));
+	return p->torch;
+}
+
 static struct torch_device *device_of(struct process *p, unsigned int ordinal)
 {
-	struct torch *t = p->torch;
+	struct torch *t = torch_of(p);
 
-	if (!t)
-		t = p->torch = xcalloc(1, sizeof(*t));
 	if (ordinal >= t->count) {
 		t->devices = xreallocarray(t->devices, ordinal + 1, sizeof(*t->devices));
 		for (; t->count <= ordinal; t->count++) {
@@ -153,20 +161,20 @@ static void remove_block(struct torch *t, uint64_t base)
 
 	if (!rangemap_remove(&t->blocks, base, &block))
 		return;
+	t->freed = torch_block_freed(t, &block);
 	t->devices[block.gpu].blocks--;
 	t->devices[block.gpu].block_bytes -= block.length;
 	stacks_remove(&t->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
 }
 
-static void add_block(struct process *p, struct torch_device *d, const struct gmt_fw_mem *rec)
+static void add_block(struct process *p, struct torch_device *d, const struct gmt_fw_mem *rec,
+		      struct training_moment now)
 {
 	struct torch *t = p->torch;
-	struct range block = {
-		.base = rec->ptr, .length = rec->delta, .offset = rec->hdr.ts_ns, .value = rec->stack_id,
-		.gpu = rec->device_index,
-	};
+	struct range block = { .base = rec->ptr, .length = rec->delta, .gpu = rec->device_index };
 	const struct range *old;
 
+	torch_set_birth(&block, rec->stack_id, rec->hdr.ts_ns, now);
 	d->allocs++;
 	d->alloc_bytes += rec->delta;
 	/* Blocks do not overlap: the free of what is there was missed. */
@@ -209,10 +217,11 @@ static bool is_repeat(const struct torch_device *d, const struct gmt_fw_mem *rec
 
 static void take_totals(struct process *p, struct torch_device *d, const struct gmt_fw_mem *rec)
 {
-	uint64_t before = rec->total_allocated - rec->delta;
+	uint64_t before = rec->total_allocated - rec->delta, peak = d->allocated.peak;
 
 	if (!d->seen) {
 		d->before = before;
+		d->is_first = !before && p->from_start;
 		d->unchecked = before || !p->from_start;
 		level_set(&d->allocated, before, rec->hdr.ts_ns);
 	} else if (d->allocated.live != before) {
@@ -224,6 +233,8 @@ static void take_totals(struct process *p, struct torch_device *d, const struct 
 	d->delta = rec->delta;
 	level_set(&d->allocated, rec->total_allocated, rec->hdr.ts_ns);
 	level_set(&d->reserved, rec->total_reserved, rec->hdr.ts_ns);
+	if (d->allocated.peak != peak)
+		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
 }
 
 /* Counted each time that it begins to differ, or differs by another amount. */
@@ -251,6 +262,7 @@ static bool is_well_formed(const struct gmt_fw_mem *rec)
 
 int torch_memory(struct process *p, const struct gmt_fw_mem *rec)
 {
+	struct training_moment now;
 	struct torch_device *d;
 	bool is_first;
 
@@ -263,14 +275,21 @@ int torch_memory(struct process *p, const struct gmt_fw_mem *rec)
 	if (is_repeat(d, rec))
 		return 0;
 	take_totals(p, d, rec);
+	now = phases_block(p->torch->phases, rec->device_index, rec->hdr.tid, rec->delta,
+			   rec->total_allocated);
 	if (rec->delta > 0)
-		add_block(p, d, rec);
+		add_block(p, d, rec, now);
 	else
 		free_block(p, d, rec);
 	compare_reserved(p, d, is_first);
 	if (!d->row)
 		d->row = process_row(p, rec->ptr, NULL, rec->device_index);
 	return 0;
+}
+
+int torch_range(struct process *p, const struct gmt_fw_range *rec)
+{
+	return phases_range(torch_of(p)->phases, rec);
 }
 
 /* ---- the end ---- */
@@ -286,8 +305,11 @@ void torch_end(struct torch *t)
 {
 	if (!t)
 		return;
-	for (unsigned int i = 0; i < t->count; i++)
+	for (unsigned int i = 0; i < t->count; i++) {
 		t->devices[i].at_end = torch_gaps(t, i);
+		torch_kinds_free(&t->devices[i].kinds_at_end);
+		torch_kinds_make(t, i, &t->devices[i].kinds_at_end);
+	}
 	t->ended = true;
 	forget(t);
 }
@@ -297,6 +319,8 @@ void torch_drop(struct torch *t)
 	if (!t)
 		return;
 	forget(t);
+	phases_free(t->phases);
+	t->phases = NULL;
 	for (unsigned int i = 0; i < t->count; i++) {
 		struct torch_device *d = &t->devices[i];
 
@@ -305,6 +329,7 @@ void torch_drop(struct torch *t)
 		d->blocks = d->block_bytes = d->segments = d->segment_bytes = d->mapped_bytes = 0;
 		d->off = 0;
 		d->seen = false;
+		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
 		stacks_drop(&d->stacks);
 	}
 }
@@ -314,8 +339,11 @@ void torch_free(struct torch *t)
 	if (!t)
 		return;
 	forget(t);
-	for (unsigned int i = 0; i < t->count; i++)
+	phases_free(t->phases);
+	for (unsigned int i = 0; i < t->count; i++) {
 		stacks_fini(&t->devices[i].stacks);
+		torch_kinds_free(&t->devices[i].kinds_at_end);
+	}
 	free(t->devices);
 	free(t);
 }
@@ -332,7 +360,8 @@ uint64_t torch_bytes(const struct torch *t)
 
 	if (!t)
 		return 0;
-	bytes = sizeof(*t) + t->count * sizeof(*t->devices) + rangemap_bytes(&t->blocks) + rangemap_bytes(&t->segments);
+	bytes = sizeof(*t) + t->count * sizeof(*t->devices) + rangemap_bytes(&t->blocks) +
+		rangemap_bytes(&t->segments) + phases_bytes(t->phases);
 	for (unsigned int i = 0; i < t->count; i++)
 		bytes += stacks_bytes(&t->devices[i].stacks);
 	return bytes;

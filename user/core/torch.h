@@ -15,6 +15,8 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "core/frames.h"
+#include "core/phases.h"
 #include "core/rangemap.h"
 #include "core/stacks.h"
 #include "core/view.h"
@@ -26,6 +28,18 @@ struct event;
 struct torch_gaps {
 	bool known;              /* all blocks and all segments are */
 	uint64_t largest;
+};
+
+/* Live blocks by who asked for them and what they are for, as far as that can be told without names. */
+struct torch_kind {
+	uint32_t stack_id;
+	uint8_t category;        /* enum gmt_category */
+	uint64_t live, count, at_peak;
+};
+
+struct torch_kinds {
+	struct torch_kind *list;
+	size_t count;
 };
 
 /* One device, as the process numbers it. */
@@ -44,6 +58,9 @@ struct torch_device {
 	int64_t off;             /* what PyTorch says it holds, less its segments, when that was compared last */
 	struct torch_gaps at_end;
 	struct stacks stacks;    /* blocks, by who asked for them */
+	bool is_first;           /* seen from its first block on */
+	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak */
+	struct torch_kinds kinds_at_end;
 };
 
 /* The segment that a release in flight has taken: put back if that fails. */
@@ -55,14 +72,17 @@ struct torch_taken {
 struct torch {
 	struct torch_device *devices;  /* by ordinal */
 	unsigned int count;
-	struct rangemap blocks;    /* offset: when allocated; value: stack id; gpu: ordinal */
+	struct rangemap blocks;    /* offset, value, aux: torch_set_birth(); gpu: ordinal */
 	struct rangemap segments;  /* value: whether cuMemMap made it; gpu: ordinal */
 	struct torch_taken taken;
+	struct phases *phases;
+	enum gmt_category freed;   /* of the block that the newest event took away */
 	bool ended;
 };
 
 /* One event. -EINVAL: malformed. */
 int torch_memory(struct process *p, const struct gmt_fw_mem *rec);
+int torch_range(struct process *p, const struct gmt_fw_range *rec);
 
 /* A call was applied: it may have taken segments. */
 void torch_follow(struct event *e);
@@ -82,6 +102,19 @@ uint64_t torch_bytes(const struct torch *t);
 
 /* The free pieces inside a device's segments. */
 struct torch_gaps torch_gaps(const struct torch *t, unsigned int ordinal);
+
+/* What a live block is for, as it looks now. t may be NULL. */
+enum gmt_category torch_block_category(const struct torch *t, uint64_t address);
+
+/* Phases and categories of a row; torch_training_free() releases it. */
+void torch_training(const struct torch *t, unsigned int row, const struct frames *frames, struct view_training *out);
+void torch_training_free(struct view_training *training);
+
+/* For torch.c: when a block was made, and as what; it goes; all that live. */
+void torch_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth);
+enum gmt_category torch_block_freed(struct torch *t, const struct range *block);
+void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_kinds *out);
+void torch_kinds_free(struct torch_kinds *kinds);
 
 /* What is shown in a row of the account; all zero where there is no PyTorch. */
 void torch_view(const struct torch *t, unsigned int row, struct view_torch *out);

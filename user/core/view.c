@@ -200,6 +200,7 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 
 		fill_row(p, row, has_kernel, to);
 		to->torch = torch;
+		torch_training(p->torch, i, &m->ledger->frames, &to->torch.training);
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, p, i, moment, to);
 	}
@@ -302,6 +303,7 @@ void view_free(struct view *view)
 		for (size_t r = 0; r < view->procs[i].row_count; r++) {
 			by_stack_free(&view->procs[i].rows[r].stacks);
 			by_stack_free(&view->procs[i].rows[r].torch.stacks);
+			torch_training_free(&view->procs[i].rows[r].torch.training);
 		}
 		by_stack_free(&view->procs[i].host_stacks);
 		free(view->procs[i].rows);

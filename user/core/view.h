@@ -22,6 +22,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/view_stacks.h"
+#include "core/view_training.h"
 
 struct ledger;
 
@@ -115,6 +116,7 @@ struct view_torch {
 	bool gap_known;                /* all blocks and segments are known */
 	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */
 	struct view_stacks stacks;     /* of the blocks; of those from before the attach nothing is known */
+	struct view_training training;
 };
 
 #define VIEW_GPU_UNKNOWN (-1)

@@ -9,9 +9,19 @@
 /* PyTorch 1.10 to 2.x: (void *ptr, int64_t size, size_t total_allocated, size_t total_reserved, Device). The
  * letters of the integers differ from release to release, the registers do not. 1.9 and older pass no totals. */
 static const struct library_hook c10_hooks[] = {
-	{ "_ZN3c1027reportMemoryUsageToProfilerEPv[lx][lmxy][lmxy]NS_6DeviceE", "torch_memory" },
+	{ "_ZN3c1027reportMemoryUsageToProfilerEPv[lx][lmxy][lmxy]NS_6DeviceE", "torch_memory", false },
 	/* (int64_t size, size_t total_allocated, size_t total_reserved, Device) */
-	{ "_ZN3c1027reportOutOfMemoryToProfilerE[lmxy][lmxy][lmxy]NS_6DeviceE", "torch_oom" },
+	{ "_ZN3c1027reportOutOfMemoryToProfilerE[lmxy][lmxy][lmxy]NS_6DeviceE", "torch_oom", false },
+};
+
+/* PyTorch 1.10 to 2.11; libraries of either ABI of libstdc++'s strings (Ss is the old one). */
+static const struct library_hook torch_cpu_hooks[] = {
+	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_string*", "torch_range_name",
+	  true },
+	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKSs*", "torch_range_name_old", true },
+	{ "_ZN2at14RecordFunctionC1ENS_11RecordScopeE*", "torch_range_begin", false },
+	{ "_ZN2at14RecordFunction3endEv", "torch_range_end", false },
+	{ "_ZN5torch8autograd6Engine7executeERKSt6vector*", "torch_backward", false },
 };
 
 static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {
@@ -24,6 +34,12 @@ static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {
 		.layer = GMT_LAYER_FRAMEWORK,
 		.hook_count = sizeof(c10_hooks) / sizeof(c10_hooks[0]),
 		.hooks = c10_hooks,
+	},
+	[LIBRARY_TORCH_CPU] = {
+		.stem = "libtorch_cpu.so",
+		.layer = GMT_LAYER_FRAMEWORK,
+		.hook_count = sizeof(torch_cpu_hooks) / sizeof(torch_cpu_hooks[0]),
+		.hooks = torch_cpu_hooks,
 	},
 };
 

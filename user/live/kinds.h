@@ -6,13 +6,15 @@
 #ifndef GPUMEMTRACE_LIVE_KINDS_H
 #define GPUMEMTRACE_LIVE_KINDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum library_kind {
 	LIBRARY_NONE = -1,
 	LIBRARY_CUDA,            /* the driver API: the functions of api.h, entry and return */
-	LIBRARY_C10,             /* PyTorch */
+	LIBRARY_C10,             /* PyTorch: its memory */
+	LIBRARY_TORCH_CPU,       /* what it is doing */
 	LIBRARY_KIND_COUNT,
 };
 
@@ -20,6 +22,7 @@ enum library_kind {
 struct library_hook {
 	const char *pattern;     /* of its mangled name, for fnmatch(3) */
 	const char *program;     /* the BPF program's name */
+	bool is_variant;         /* builds have this one or another: nothing is missing without it */
 };
 
 struct library_kind_info {

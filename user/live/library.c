@@ -32,6 +32,7 @@ static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct name {
 	const char *symbol;      /* a hook's: a pattern */
+	size_t literal;          /* its first bytes that are not for fnmatch(3) to see: most names differ in them */
 	uint16_t id;
 };
 
@@ -87,7 +88,7 @@ static void list_names(struct reader *r)
 		const char *symbol = wanted_symbol(r, id);
 
 		if (symbol)
-			r->names[r->name_count++] = (struct name){ symbol, id };
+			r->names[r->name_count++] = (struct name){ symbol, strcspn(symbol, "*?[\\"), id };
 	}
 	if (!r->info->hook_count)
 		qsort(r->names, r->name_count, sizeof(r->names[0]), compare_names);
@@ -99,7 +100,8 @@ static const struct name *find_name(const struct reader *r, const char *symbol)
 	if (!r->info->hook_count)
 		return bsearch(symbol, r->names, r->name_count, sizeof(r->names[0]), compare_key);
 	for (size_t i = 0; i < r->name_count; i++) {
-		if (!fnmatch(r->names[i].symbol, symbol, 0))
+		if (!strncmp(r->names[i].symbol, symbol, r->names[i].literal) &&
+		    !fnmatch(r->names[i].symbol, symbol, 0))
 			return &r->names[i];
 	}
 	return NULL;
@@ -197,6 +199,15 @@ static int read_symbols(struct reader *r, Elf_Scn *section, const GElf_Shdr *shd
 	return 0;
 }
 
+/* libtorch_cpu's table of local symbols is 100 MB: not read when that of the exported ones had them. */
+static bool has_hooks(const struct reader *r)
+{
+	for (size_t i = 0; i < r->name_count; i++)
+		if (r->offset[r->names[i].id])
+			return r->info->hook_count;
+	return false;
+}
+
 static int read_sections(struct reader *r)
 {
 	Elf_Scn *section = NULL;
@@ -211,7 +222,7 @@ static int read_sections(struct reader *r)
 
 		if (!gelf_getshdr(section, &shdr))
 			return damaged(r, "section header: %s", elf_errmsg(-1));
-		if (shdr.sh_type != SHT_DYNSYM && shdr.sh_type != SHT_SYMTAB)
+		if ((shdr.sh_type != SHT_DYNSYM && shdr.sh_type != SHT_SYMTAB) || has_hooks(r))
 			continue;
 		if (!gelf_getshdr(elf_getscn(r->elf, shdr.sh_link), &strings) || shdr.sh_size > TABLE_MAX ||
 		    strings.sh_size > TABLE_MAX)
@@ -261,7 +272,7 @@ static void make_probes(struct reader *r)
 		if (!wanted_symbol(r, id))
 			continue;
 		if (!r->offset[id]) {
-			lib->absent++;
+			lib->absent += !r->info->hook_count || !r->info->hooks[id - 1].is_variant;
 		} else if (seen_before(r, id)) {
 			lib->aliased++; /* one address, one probe: the first row has the newest signature */
 		} else {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sink/json_stacks.h"
+#include "sink/json_training.h"
 #include "sink/sink.h"
 
 #define SCHEMA "gpumemtrace/1"
@@ -156,6 +157,7 @@ static json_t *torch(const struct view *view, const struct view_torch *t)
 	js_set(o, "segments", segments);
 	js_set(o, "largest_free_gap_bytes", t->gap_known ? json_integer((json_int_t)t->largest_free_gap) : json_null());
 	js_set(o, "stacks", json_stacks_of(view, &t->stacks, false));
+	json_training_set(o, &t->training);
 	js_set(o, "backend", t->backend ? js_text(gmt_torch_backend_name(t->backend), SIZE_MAX) : json_null());
 	return o;
 }

@@ -291,6 +291,7 @@ static void process(struct out *out, const struct view *view, const struct view_
 			report_sum(out, view, proc, &proc->rows[r]);
 		row_table(out, view, proc, &proc->rows[r]);
 		report_stacks(out, view, proc, &proc->rows[r].stacks, &proc->rows[r], opts, numbers);
+		report_training(out, &proc->rows[r].torch.training, proc->exited);
 		if (view_has_stacks(&proc->rows[r].torch.stacks))
 			out_text(out, "\n    PyTorch's blocks");
 		report_stacks(out, view, proc, &proc->rows[r].torch.stacks, NULL, opts, numbers);

@@ -35,6 +35,8 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *stacks,
 		       enum view_order order, const char *title, const struct sink_opts *opts,
 		       struct report_numbers *numbers);
+/* What PyTorch's memory is for, phase by phase; nothing if that was not seen. */
+void report_training(struct out *out, const struct view_training *training, bool has_exited);
 /* How complete the stacks of a process are. */
 void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
 
