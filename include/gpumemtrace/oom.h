@@ -79,6 +79,7 @@ enum gmt_oom_row_flag {
 };
 
 #define GMT_OOM_CLASSES 16
+#define GMT_OOM_CATEGORIES 16
 
 /* A process on a GPU, or its memory on none; its stacks follow. Members as in struct view_row (view.h). */
 struct gmt_oom_row {
@@ -98,6 +99,11 @@ struct gmt_oom_row {
 	__u32 stacks, rest;     /* how many follow, and how many do not */
 	__u64 since_ns;         /* gmt_oom_stack.grown counts from here */
 	__u64 recent_ns;        /* and recent from here */
+	__u64 category_bytes[GMT_OOM_CATEGORIES]; /* PyTorch's blocks, by enum gmt_category: a guess */
+	__u64 torch_before;     /* of torch_allocated: blocks from before the attach */
+	__u32 iteration;        /* of a training; 0: none was seen */
+	__u8 phase;             /* enum gmt_training: what it was doing */
+	__u8 reserved2[3];
 };
 
 enum gmt_oom_stack_flag {

@@ -4,6 +4,7 @@
 #define GPUMEMTRACE_TESTS_OOM_SCENE_H
 
 #include <signal.h>
+#include <string.h>
 
 #include "core/frames.h"
 #include "core/oom.h"
@@ -51,8 +52,17 @@ static inline void scene_names(struct records *r)
 	FRAMES(r, 3, 1, 3);
 }
 
-/* Process 100 has PyTorch's segments of 75 GiB with gaps, a stack that grows, and pinned memory; another holds
- * 3 GiB; then 2 GiB are asked for, twice in vain, and the process dies of it. */
+static inline void scene_range(struct records *r, uint64_t object, enum gmt_range_what what, const char *name)
+{
+	struct gmt_fw_range rec = { .object = object, .what = what };
+
+	if (name)
+		memcpy(rec.name, name, strlen(name));
+	records_apply(r, &rec, GMT_KIND_FW_RANGE, sizeof(rec));
+}
+
+/* Process 100 has PyTorch's segments of 75 GiB with gaps, a stack that grows in the second iteration of a
+ * training, and pinned memory; another holds 3 GiB; then 2 GiB are asked for, twice in vain, and the process dies of it. */
 static inline void scene_fill(struct records *r)
 {
 	uint64_t at = SCENE_AT, allocated = 0, reserved = 0;
@@ -70,6 +80,9 @@ static inline void scene_fill(struct records *r)
 		reserved += GiB;
 		scene_block(r, at, 800 * MiB, allocated += 800 * MiB, reserved);
 	}
+	scene_range(r, 0, GMT_RANGE_BACKWARD, NULL);
+	scene_range(r, 1, GMT_RANGE_BEGIN, "Optimizer.step#SGD.step");
+	scene_range(r, 1, GMT_RANGE_END, NULL);
 	r->stack_id = 3;
 	for (int i = 0; i < 100; i++, at += GiB / 4, r->ts_ns += SCENE_S) {
 		CALL(r, cuMemAlloc_v2, at, GiB / 4);

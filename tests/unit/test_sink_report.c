@@ -44,6 +44,47 @@ static void test_stacks(void **state)
 	free(full);
 }
 
+/* A training with two iterations that are whole and one that goes on. */
+static void add_training(struct view_training *t)
+{
+	static struct phase_iteration iterations[3];
+	static struct view_range ranges[2] = {
+		{ "ProfilerStep#", { 3, 306 * MIB, 306 * MIB, 2500 * MIB, 9000 * MIB } },
+		{ "a name of the user's that is far too long for the column", { 1234, 0, 5 * GIB, 5 * GIB, 6 * GIB } },
+	};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		iterations[i] = (struct phase_iteration){ .number = i + 7, .is_over = i < 2 };
+		iterations[i].cells[GMT_TRAINING_FORWARD] =
+			(struct phase_cell){ 1, 204 * MIB, 2 * GIB, 2100 * MIB, 3 * GIB };
+		iterations[i].cells[GMT_TRAINING_BACKWARD] =
+			(struct phase_cell){ 1, 2 * GIB, 306 * MIB, 2500 * MIB, 3 * GIB };
+		if (i < 2)
+			iterations[i].cells[GMT_TRAINING_OPTIMIZER] =
+				(struct phase_cell){ 1, 306 * MIB, 306 * MIB, 310 * MIB, 4 * MIB };
+		if (i)
+			iterations[i].cells[GMT_TRAINING_ZERO_GRAD] =
+				(struct phase_cell){ 1, 306 * MIB, 204 * MIB, 306 * MIB, 0 };
+	}
+	*t = (struct view_training){
+		.is_training = true, .before = 3 * MIB, .iteration = 9, .iteration_count = 3, .iterations = iterations,
+		.range_count = 2, .ranges = ranges,
+	};
+	t->categories[GMT_CATEGORY_PARAMETER] = (struct view_category){ 102 * MIB, 161, 102 * MIB };
+	t->categories[GMT_CATEGORY_ACTIVATION] = (struct view_category){ 0, 0, 2 * GIB };
+	t->categories[GMT_CATEGORY_UNKNOWN] = (struct view_category){ 1 * MIB, 12345, 0 };
+}
+
+static void test_training(void **state)
+{
+	(void)state;
+	typical(&now);
+	now.rows[0].torch.seen = true;
+	add_training(&now.rows[0].torch.training);
+	golden_check(report_of(&now, &(struct sink_opts){ 0 }), "report-training.txt");
+	typical(&now);
+}
+
 /* Without a single stack there is nothing to tell: the report is as it would be without all of this. */
 static void test_no_stacks(void **state)
 {
@@ -329,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_typical),
 		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_training),
 		cmocka_unit_test(test_no_stacks),
 		cmocka_unit_test(test_troubled),
 		cmocka_unit_test(test_mig),

@@ -15,6 +15,7 @@
 #define AMOUNT_MAX (1ll << 44) /* bytes, likewise: so many of so much can be added up */
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
+_Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
 
 void oom_forget_picture(struct oom *oom)
 {
@@ -92,7 +93,23 @@ static void add_stacks(struct oom *oom, struct gmt_oom_row *row, const struct st
 
 /* ---- rows ---- */
 
-static void fill_torch(const struct process *p, unsigned int index, struct gmt_oom_row *out)
+static void fill_training(const struct ledger *l, const struct process *p, unsigned int index,
+			  struct gmt_oom_row *out)
+{
+	struct view_training training;
+
+	torch_training(p->torch, index, &l->frames, &training);
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
+		out->category_bytes[i] = training.categories[i].live;
+	out->torch_before = training.before;
+	if (training.is_training) {
+		out->iteration = training.iteration;
+		out->phase = training.phase;
+	}
+	torch_training_free(&training);
+}
+
+static void fill_torch(const struct ledger *l, const struct process *p, unsigned int index, struct gmt_oom_row *out)
 {
 	struct view_torch torch;
 
@@ -104,6 +121,7 @@ static void fill_torch(const struct process *p, unsigned int index, struct gmt_o
 	out->torch_allocated = torch.allocated.live;
 	out->torch_reserved = torch.reserved.live;
 	out->torch_gap = torch.largest_free_gap;
+	fill_training(l, p, index, out);
 }
 
 /* False: it holds nothing there. */
@@ -131,7 +149,7 @@ static bool fill_row(const struct ledger *l, const struct process *p, unsigned i
 	out->other = sum.other;
 	out->nvml = row->nvml.used;
 	out->nvml_ns = row->nvml.ts_ns;
-	fill_torch(p, index, out);
+	fill_torch(l, p, index, out);
 	return out->attributed || out->physical || out->before_attach || out->nvml || out->flags & GMT_OOM_ROW_TORCH;
 }
 
@@ -238,7 +256,7 @@ int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec)
 {
 	struct oom *oom = l->ooms.reading;
 
-	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || !is_amount((int64_t)rec->physical) ||
+	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || rec->phase >= GMT_TRAINING_COUNT || !is_amount((int64_t)rec->physical) ||
 	    !is_amount(rec->context) || !is_amount(rec->modules) || !is_amount(rec->pool_reserve) ||
 	    !is_amount(rec->rounding) || !is_amount(rec->other))
 		return -EINVAL;

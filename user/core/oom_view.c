@@ -86,7 +86,13 @@ static void fill_torch(const struct gmt_oom_row *from, struct view_torch *to)
 		.seen = from->flags & GMT_OOM_ROW_TORCH, .backend = from->torch_backend,
 		.allocated.live = from->torch_allocated, .reserved.live = from->torch_reserved,
 		.gap_known = from->flags & GMT_OOM_ROW_GAP, .largest_free_gap = from->torch_gap,
+		.training = {
+			.before = from->torch_before, .is_training = from->iteration != 0,
+			.iteration = from->iteration, .phase = from->phase,
+		},
 	};
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		to->training.categories[c].live = from->category_bytes[c];
 }
 
 static void fill_gpu_row(const struct maker *m, const struct gmt_oom_row *from, struct view_row *to)

@@ -182,6 +182,8 @@ void torch_training(const struct torch *t, unsigned int row, const struct frames
 		if (!line || out->iterations)
 			continue;
 		out->is_training = line->is_training;
+		out->iteration = line->iteration;
+		out->phase = line->now.phase;
 		out->first_is_whole = d->is_first;
 		add_iterations(line, out);
 		add_ranges(t->phases, line, out);

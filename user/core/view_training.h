@@ -27,6 +27,8 @@ struct view_training {
 	struct view_category categories[GMT_CATEGORY_COUNT];
 	uint64_t before;         /* bytes of blocks from before the attach: what for is not known */
 	bool is_training;        /* a backward was seen */
+	uint32_t iteration;      /* the current one, and what goes on in it: enum gmt_training */
+	uint8_t phase;
 	bool first_is_whole;     /* the first iteration was seen from its beginning */
 	size_t iteration_count;
 	struct phase_iteration *iterations; /* the newest, by number */

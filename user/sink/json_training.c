@@ -72,10 +72,23 @@ static json_t *ranges(const struct view_training *t)
 	return list;
 }
 
+static json_t *now(const struct view_training *t)
+{
+	json_t *o;
+
+	if (!t->is_training)
+		return json_null();
+	o = js_object();
+	js_set_u64(o, "iteration", t->iteration);
+	js_set_text(o, "phase", gmt_training_name((enum gmt_training)t->phase), SIZE_MAX);
+	return o;
+}
+
 void json_training_set(json_t *o, const struct view_training *t)
 {
 	js_set_u64(o, "before_attach_bytes", t->before);
 	js_set(o, "categories", categories(t));
+	js_set(o, "training", now(t));
 	js_set(o, "iterations", iterations(t));
 	js_set(o, "ranges", ranges(t));
 }

@@ -7,7 +7,7 @@
 
 struct view_training;
 
-/* Adds "categories", "iterations", "ranges" and "before_attach_bytes" to the object. */
+/* Adds "categories", "training", "iterations", "ranges" and "before_attach_bytes" to the object. */
 void json_training_set(json_t *o, const struct view_training *t);
 
 #endif

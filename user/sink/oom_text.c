@@ -14,6 +14,7 @@
 
 #define NAME_COLUMNS 40
 #define OWNERS_UNKNOWN "unknown"   /* owners.h, and views without owners */
+#define PURPOSES_SHOWN 4
 #define UNTRACED_PART 64   /* of the GPU: less is not worth words */
 
 /* "process 4242 (python train.py)" */
@@ -168,6 +169,49 @@ static void content(struct out *out, const struct oom_view *v, const char *inden
 	out_text(out, ".\n");
 }
 
+/* The greatest category that has not been taken; GMT_CATEGORY_COUNT: none. */
+static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_COUNT])
+{
+	int found = GMT_CATEGORY_COUNT;
+
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		uint64_t live = t->categories[i].live;
+
+		if (!taken[i] && live && (found == GMT_CATEGORY_COUNT || live > t->categories[found].live))
+			found = i;
+	}
+	if (found < GMT_CATEGORY_COUNT)
+		taken[found] = true;
+	return found;
+}
+
+/* What the tensors of the process that asked are for. */
+static void purposes(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
+	bool taken[GMT_CATEGORY_COUNT] = { false };
+	const struct view_training *t;
+	const char *comma = "";
+	int c;
+
+	if (!r || r->row == OOM_VIEW_NONE)
+		return;
+	t = &v->view.procs[r->proc].rows[r->row].torch.training;
+	if (!t->is_training)
+		return;
+	out_printf(out, "%sWhat the tensors of process %u are for, by a guess: ", indent,
+		   v->view.procs[r->proc].tgid);
+	for (int i = 0; i < PURPOSES_SHOWN && (c = next_category(t, taken)) < GMT_CATEGORY_COUNT; i++) {
+		out_printf(out, "%s%s %s", comma, gmt_category_text((enum gmt_category)c),
+			   human_bytes(t->categories[c].live).s);
+		comma = ", ";
+	}
+	if (t->before)
+		out_printf(out, "%sfrom before the attach %s", comma, human_bytes(t->before).s);
+	out_printf(out, ". It was in the %s of iteration %u.\n", gmt_training_text((enum gmt_training)t->phase),
+		   t->iteration);
+}
+
 static void cached(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_facts *f = &v->facts;
@@ -290,6 +334,7 @@ void oom_text(struct out *out, const struct oom_view *v, const char *indent)
 	out_printf(out, "%s%s\n", indent, text);
 	free(text);
 	content(out, v, indent);
+	purposes(out, v, indent);
 	cached(out, v, indent);
 	others(out, v, indent);
 	growth(out, v, indent);
