@@ -256,9 +256,10 @@ int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec)
 {
 	struct oom *oom = l->ooms.reading;
 
-	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || rec->phase >= GMT_TRAINING_COUNT || !is_amount((int64_t)rec->physical) ||
-	    !is_amount(rec->context) || !is_amount(rec->modules) || !is_amount(rec->pool_reserve) ||
-	    !is_amount(rec->rounding) || !is_amount(rec->other))
+	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || rec->phase >= GMT_TRAINING_COUNT)
+		return -EINVAL;
+	if (!is_amount((int64_t)rec->physical) || !is_amount(rec->context) || !is_amount(rec->modules) ||
+	    !is_amount(rec->pool_reserve) || !is_amount(rec->rounding) || !is_amount(rec->other))
 		return -EINVAL;
 	if (!oom)
 		return 0;
