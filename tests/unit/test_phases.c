@@ -247,6 +247,25 @@ static void waiting_thread_allocates(void **state)
 	check_cell(t, 1, GMT_TRAINING_BACKWARD, "72 41 105");
 }
 
+/* What autograd's thread frees late is no sign that the backward goes on. */
+static void freed_late(void **state)
+{
+	struct training *t = *state;
+
+	iterate(t, 1, 1);
+	forward(t);
+	backward(t, MAIN);
+	backward(t, MAIN);   /* a file that is probed twice */
+	block(t, WORKER, GRADIENT, 32);
+	block(t, MAIN, OTHER, 4);
+	block(t, WORKER, ACTIVATION, -64);
+	block(t, MAIN, OTHER, -4);
+	check_cell(t, 2, GMT_TRAINING_BACKWARD, "104 136 136");
+	check_cell(t, 2, GMT_TRAINING_FORWARD, "40 72 140");
+	assert_int_equal(seen(t)->iterations[1].cells[GMT_TRAINING_BACKWARD].times, 1);
+	assert_int_equal(at_peak(t, GMT_CATEGORY_ACTIVATION), 64);
+}
+
 static void optimizer_inside_backward(void **state)
 {
 	struct training *t = *state;
@@ -273,6 +292,8 @@ static void optimizer_inside_backward(void **state)
 	check_cell(t, 1, GMT_TRAINING_BACKWARD, "72 128 136");
 	assert_int_equal(live(t, GMT_CATEGORY_OPTIMIZER_STATE), 128);
 	/* it ends with its backward: when the next one's forward has begun there is doubt, then certainty */
+	block(t, MAIN, OTHER, 1);
+	assert_int_equal(seen(t)->iterations[seen(t)->iteration_count - 1].number, 2);
 	backward(t, MAIN);
 	assert_int_equal(seen(t)->iterations[seen(t)->iteration_count - 1].number, 3);
 }
@@ -484,6 +505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(phases_of_an_iteration, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_backwards_are_one_iteration, setup, teardown),
 		cmocka_unit_test_setup_teardown(waiting_thread_allocates, setup, teardown),
+		cmocka_unit_test_setup_teardown(freed_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(optimizer_inside_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_are_ranks, setup, teardown),
 		cmocka_unit_test_setup_teardown(attached_in_the_middle, setup, teardown),

@@ -296,6 +296,9 @@ static void begin_backward(struct phases *p, uint32_t tid)
 	t = get_thread(p, tid);
 	if (!t)
 		return;
+	/* The same once more, or the file is probed twice: what PyTorch begins a backward with is an allocation. */
+	if (is_backward(top_of(t)) && !top_of(t)->is_doubted)
+		return;
 	while (is_backward(top_of(t)))
 		pop(p, t);
 	push(p, t, (struct phase_open){ .phase = GMT_TRAINING_BACKWARD, .name = PHASES_NAMES_MAX });
@@ -402,6 +405,20 @@ static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, s
 	return GMT_TRAINING_BACKWARD;
 }
 
+/* By one of autograd's threads. What it frees when its backward seems to be over was that one's, late. */
+static enum gmt_training by_worker(struct phases *p, struct phase_line *line, struct phase_open *backward,
+				   int64_t delta, struct training_moment *moment)
+{
+	if (delta > 0)
+		backward->is_doubted = false;
+	if (!backward->is_doubted)
+		return in_phase(line, backward, moment);
+	in_forward(p, line, moment);
+	moment->span = backward->span;
+	moment->phase = GMT_TRAINING_BACKWARD;
+	return GMT_TRAINING_FORWARD;
+}
+
 struct training_moment phases_block(struct phases *p, unsigned int device, uint32_t tid, int64_t delta, uint64_t total)
 {
 	struct phase_line *line = line_of(p, device);
@@ -414,9 +431,7 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 	if (open && !is_backward(open)) {
 		phase = in_phase(line, open, &moment);
 	} else if (doer && doer != own && backward_of(doer)) {
-		open = backward_of(doer);
-		open->is_doubted = false;
-		phase = in_phase(line, open, &moment);
+		phase = by_worker(p, line, backward_of(doer), delta, &moment);
 	} else if (open) {
 		phase = by_waiting(p, line, open, delta, &moment);
 	} else {
