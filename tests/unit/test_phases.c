@@ -121,6 +121,13 @@ static void check_cell(struct training *t, uint32_t iteration, enum gmt_training
 	assert_string_equal(text, wanted);
 }
 
+static uint32_t newest_iteration(struct training *t)
+{
+	const struct view_training *s = seen(t);
+
+	return s->iterations[s->iteration_count - 1].number;
+}
+
 static int setup(void **state)
 {
 	struct training *t = calloc(1, sizeof(*t));
@@ -263,7 +270,7 @@ static void freed_late(void **state)
 	check_cell(t, 2, GMT_TRAINING_BACKWARD, "104 136 136");
 	check_cell(t, 2, GMT_TRAINING_FORWARD, "40 72 140");
 	assert_int_equal(seen(t)->iterations[1].cells[GMT_TRAINING_BACKWARD].times, 1);
-	assert_int_equal(at_peak(t, GMT_CATEGORY_ACTIVATION), 64);
+	assert_int_equal(at_peak(t, GMT_CATEGORY_ACTIVATION), 64 + 8); /* the input may be one yet */
 }
 
 static void optimizer_inside_backward(void **state)
@@ -293,9 +300,9 @@ static void optimizer_inside_backward(void **state)
 	assert_int_equal(live(t, GMT_CATEGORY_OPTIMIZER_STATE), 128);
 	/* it ends with its backward: when the next one's forward has begun there is doubt, then certainty */
 	block(t, MAIN, OTHER, 1);
-	assert_int_equal(seen(t)->iterations[seen(t)->iteration_count - 1].number, 2);
+	assert_int_equal(newest_iteration(t), 2);
 	backward(t, MAIN);
-	assert_int_equal(seen(t)->iterations[seen(t)->iteration_count - 1].number, 3);
+	assert_int_equal(newest_iteration(t), 3);
 }
 
 static void threads_are_ranks(void **state)
