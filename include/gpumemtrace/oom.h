@@ -101,9 +101,11 @@ struct gmt_oom_row {
 	__u64 recent_ns;        /* and recent from here */
 	__u64 category_bytes[GMT_OOM_CATEGORIES]; /* PyTorch's blocks, by enum gmt_category: a guess */
 	__u64 torch_before;     /* of torch_allocated: blocks from before the attach */
+	__u64 growth;           /* bytes that each of the newest growth_count iterations left behind */
+	__u32 growth_count;
 	__u32 iteration;        /* of a training; 0: none was seen */
 	__u8 phase;             /* enum gmt_training: what it was doing */
-	__u8 reserved2[3];
+	__u8 reserved2[7];
 };
 
 enum gmt_oom_stack_flag {

@@ -128,6 +128,12 @@ static uint32_t newest_iteration(struct training *t)
 	return s->iterations[s->iteration_count - 1].number;
 }
 
+/* growth_count; 0 before anything was seen. */
+static uint32_t seen_or_none(struct training *t)
+{
+	return t->allocated[0] ? seen(t)->growth_count : 0;
+}
+
 static int setup(void **state)
 {
 	struct training *t = calloc(1, sizeof(*t));
@@ -350,6 +356,23 @@ static void attached_in_the_middle(void **state)
 	assert_int_equal(s->iterations[1].cells[GMT_TRAINING_BACKWARD].peak, 620 * MiB);
 }
 
+static void each_iteration_leaves_something(void **state)
+{
+	struct training *t = *state;
+
+	for (int i = 1; i <= 6; i++) {
+		assert_int_equal(seen_or_none(t), i < 6 ? 0 : 3);
+		iterate(t, i, 1);
+		if (i > 1)
+			block(t, MAIN, OTHER + i * GiB, i == 6 ? 10 : 1);
+	}
+	iterate(t, 7, 1);
+	assert_int_equal(seen(t)->growth_count, 5);
+	assert_int_equal(seen(t)->growth, (4 + 10) * MiB / 5);
+	iterate(t, 8, 1);
+	assert_int_equal(seen(t)->growth_count, 0);
+}
+
 /* ---- ranges ---- */
 
 static void ranges_of_the_user(void **state)
@@ -516,6 +539,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(optimizer_inside_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_are_ranks, setup, teardown),
 		cmocka_unit_test_setup_teardown(attached_in_the_middle, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_iteration_leaves_something, setup, teardown),
 		cmocka_unit_test_setup_teardown(ranges_of_the_user, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(categories_of_a_training, setup, teardown),

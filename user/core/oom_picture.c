@@ -105,6 +105,8 @@ static void fill_training(const struct ledger *l, const struct process *p, unsig
 	if (training.is_training) {
 		out->iteration = training.iteration;
 		out->phase = training.phase;
+		out->growth = training.growth;
+		out->growth_count = training.growth_count;
 	}
 	torch_training_free(&training);
 }

@@ -89,6 +89,7 @@ static void fill_torch(const struct gmt_oom_row *from, struct view_torch *to)
 		.training = {
 			.before = from->torch_before, .is_training = from->iteration != 0,
 			.iteration = from->iteration, .phase = from->phase,
+			.growth = from->growth, .growth_count = from->growth_count,
 		},
 	};
 	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)

@@ -97,7 +97,10 @@ void phase_line_block_range(struct phase_line *line, unsigned int name, int64_t 
 
 void phase_line_next_iteration(struct phase_line *line)
 {
-	current(line)->is_over = true;
+	struct phase_iteration *it = current(line);
+
+	it->is_over = true;
+	it->end = line->live;
 	line->now.iteration = ++line->iteration;
 	line->forward = 0;
 	line->had_backward = line->had_step = false;
@@ -108,4 +111,22 @@ const struct phase_iteration *phase_line_iteration(const struct phase_line *line
 	const struct phase_iteration *it = line->iterations ? &line->iterations[number % PHASES_ITERATIONS] : NULL;
 
 	return it && number && it->number == number ? it : NULL;
+}
+
+uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count)
+{
+	const struct phase_iteration *last = phase_line_iteration(line, line->iteration - 1), *it = last, *before;
+
+	*count = 0;
+	/* The first one makes what stays: it is no measure. */
+	while (it && it->number > 2 && (before = phase_line_iteration(line, it->number - 1)) &&
+	       it->end > before->end) {
+		it = before;
+		++*count;
+	}
+	if (*count < PHASES_GROWTH_MIN) {
+		*count = 0;
+		return 0;
+	}
+	return (last->end - it->end) / *count;
 }

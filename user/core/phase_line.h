@@ -22,6 +22,7 @@ struct phase_cell {
 struct phase_iteration {
 	uint32_t number;         /* from 1 on; 0: none */
 	bool is_over;
+	uint64_t end;            /* bytes allocated when it was over */
 	struct phase_cell cells[GMT_TRAINING_COUNT];
 };
 
@@ -51,6 +52,11 @@ void phase_line_block(struct phase_line *line, enum gmt_training phase, int64_t 
 void phase_line_block_range(struct phase_line *line, unsigned int name, int64_t delta);
 
 void phase_line_next_iteration(struct phase_line *line);
+
+/* By how much every iteration of late has left more behind than the one before it, on average; `count` is how
+ * many in a row did. 0: the last one did not, or there are too few. */
+#define PHASES_GROWTH_MIN 3
+uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count);
 
 /* One of the newest PHASES_ITERATIONS; NULL: it is not there. */
 const struct phase_iteration *phase_line_iteration(const struct phase_line *line, uint32_t number);

@@ -184,6 +184,7 @@ void torch_training(const struct torch *t, unsigned int row, const struct frames
 		out->is_training = line->is_training;
 		out->iteration = line->iteration;
 		out->phase = line->now.phase;
+		out->growth = phase_line_growth(line, &out->growth_count);
 		out->first_is_whole = d->is_first;
 		add_iterations(line, out);
 		add_ranges(t->phases, line, out);

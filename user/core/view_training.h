@@ -30,6 +30,8 @@ struct view_training {
 	uint32_t iteration;      /* the current one, and what goes on in it: enum gmt_training */
 	uint8_t phase;
 	bool first_is_whole;     /* the first iteration was seen from its beginning */
+	uint64_t growth;         /* bytes that each of the newest `growth_count` iterations left behind: a leak, */
+	uint32_t growth_count;   /* ... maybe; 0: they did not */
 	size_t iteration_count;
 	struct phase_iteration *iterations; /* the newest, by number */
 	size_t range_count;

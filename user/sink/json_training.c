@@ -81,6 +81,8 @@ static json_t *now(const struct view_training *t)
 	o = js_object();
 	js_set_u64(o, "iteration", t->iteration);
 	js_set_text(o, "phase", gmt_training_name((enum gmt_training)t->phase), SIZE_MAX);
+	js_set_u64(o, "growth_bytes", t->growth);
+	js_set_u64(o, "growth_iterations", t->growth_count);
 	return o;
 }
 

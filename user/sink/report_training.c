@@ -85,6 +85,9 @@ static void iterations(struct out *out, const struct view_training *t)
 	}
 	if (any_part)
 		out_text(out, "    * only a part of it was seen\n");
+	if (t->growth_count)
+		out_printf(out, "    each of the last %u left %s more allocated than there was before it\n",
+			   t->growth_count, human_bytes(t->growth).s);
 }
 
 /* ---- ranges ---- */
