@@ -67,8 +67,8 @@ static void add_training(struct view_training *t)
 				(struct phase_cell){ 1, 306 * MIB, 204 * MIB, 306 * MIB, 0 };
 	}
 	*t = (struct view_training){
-		.is_training = true, .before = 3 * MIB, .iteration = 9, .growth = 12 * MIB, .growth_count = 5, .iteration_count = 3, .iterations = iterations,
-		.range_count = 2, .ranges = ranges,
+		.is_training = true, .before = 3 * MIB, .iteration = 9, .growth = 12 * MIB, .growth_count = 5,
+		.iteration_count = 3, .iterations = iterations, .range_count = 2, .ranges = ranges,
 	};
 	t->categories[GMT_CATEGORY_PARAMETER] = (struct view_category){ 102 * MIB, 161, 102 * MIB };
 	t->categories[GMT_CATEGORY_ACTIVATION] = (struct view_category){ 0, 0, 2 * GIB };
