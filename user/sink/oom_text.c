@@ -211,8 +211,8 @@ static void purposes(struct out *out, const struct oom_view *v, const char *inde
 	out_printf(out, ". It was in the %s of iteration %u.\n", gmt_training_text((enum gmt_training)t->phase),
 		   t->iteration);
 	if (t->growth_count)
-		out_printf(out, "%sEach of the last %u iterations left %s more allocated than there was before it: maybe"
-			   " a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
+		out_printf(out, "%sEach of the last %u iterations left %s more allocated than there was before it:"
+			   " maybe a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
 }
 
 static void cached(struct out *out, const struct oom_view *v, const char *indent)
