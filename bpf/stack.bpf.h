@@ -2,8 +2,8 @@
 /*
  * Taking a stack: native frames by the unwinding tables, Python frames merged in at each frame of
  * CPython's eval loop, all into words that are hashed on the way. A stack is sent once; what is
- * returned, and later sent with each event, is its id. Who takes the same stack again and again does
- * not even walk it: stack_memo.bpf.h.
+ * returned, and later sent with each event, is its id. Who takes the same stacks again and again does
+ * not even walk them: stack_memo.bpf.h.
  */
 #ifndef GMT_STACK_BPF_H
 #define GMT_STACK_BPF_H
@@ -15,7 +15,7 @@
 
 static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
 {
-	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
+	struct stack_memo *memo = &s->memo;
 	const struct gmt_py_config *py = &s->space.python;
 
 	/* Since 3.11 frames lie in one block, the newest one highest. */
@@ -246,7 +246,7 @@ __noinline __u32 stack_take(struct stack_start *start)
 	if (stack_wants_copy(s, unwind_end(&s->walk)))
 		return stack_send_with_copy(s, start);
 	id = stack_id(s);
-	memo_end(s, id);
+	memo_end(s, start, id);
 	return id;
 }
 

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * A thread's newest stacks. A walk is a function of the registers it begins with, of the process's
+ * Stacks that threads had before. A walk is a function of the registers it begins with, of the process's
  * mappings and of the words that it reads: where all of these are as they were, the stack is the same
  * one, and its id is known. To compare words costs a tenth of finding them.
+ *
+ * Which one to compare with is told by order: programs that allocate do so in loops, and a training's next
+ * step has the stacks of this one, one after the other. So each remembers the two that came after it.
+ *
+ * Slots are given out in turn, to whatever thread. One that is taken away while it is compared has lost its
+ * id by the end of it.
  */
 #ifndef GMT_STACK_MEMO_BPF_H
 #define GMT_STACK_MEMO_BPF_H
 
 #define MEMO_STRIDE 8            /* words compared by one step of the loop */
+
+/* Code objects are known by their address alone: one that is gone may have left it to another. Whose frame
+ * was there again and again, all the time, is taken for the same. */
+#define MEMO_AGE_MAX_NS 5000000000ULL
+
+#define MEMO_BARRIER() asm volatile("" ::: "memory")
 
 struct memo_check {
 	struct stack_state *s;
@@ -18,16 +30,19 @@ struct memo_check {
 static long memo_compare_inside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
+	const struct stack_word *words;
+	__s64 left;
 
 	if (step >= STACK_MEMO_WORDS / MEMO_STRIDE)
 		return 1;
+	/* One pointer and constants: the verifier loses what it knows of an index. */
+	words = &check->memo->words[step * MEMO_STRIDE];
+	left = (__s64)check->memo->inside - step * MEMO_STRIDE;
 #pragma unroll
-	for (__u32 k = 0; k < MEMO_STRIDE; k++) {
-		const struct stack_word *word = &check->memo->words[step * MEMO_STRIDE + k];
-
-		if (step * MEMO_STRIDE + k >= check->memo->inside)
+	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
+		if (k >= left)
 			return 1;
-		check->differs |= check->s->window[word->at % (2 * STACK_WINDOW_WORDS)] ^ word->val;
+		check->differs |= check->s->window[words[k].at % (2 * STACK_WINDOW_WORDS)] ^ words[k].val;
 	}
 	return check->differs != 0;
 }
@@ -62,37 +77,60 @@ static __always_inline int memo_look(struct stack_state *s, const struct stack_m
 	return bpf_probe_read_user(s->window + STACK_WINDOW_WORDS, end * sizeof(__u64), (void *)memo->sp);
 }
 
-static __always_inline __u32 memo_check(struct stack_state *s, const struct stack_memo *memo,
+static __always_inline struct stack_memo_slot *memo_slot(__u32 i)
+{
+	return i ? bpf_map_lookup_elem(&stack_memos, &i) : NULL;
+}
+
+static __always_inline __u32 memo_check(struct stack_state *s, const struct stack_memo_slot *slot,
 					const struct stack_start *start)
 {
+	const struct stack_memo *memo = &slot->memo;
 	struct memo_check check = { .s = s, .memo = memo };
+	__u32 id = *(volatile __u32 *)&slot->id;
 
-	if (!memo->id || memo->generation != s->space.generation || memo->sp != start->sp ||
-	    memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp))
+	MEMO_BARRIER();
+	if (!id || memo->generation != s->space.generation || memo->sp != start->sp || memo->pc != start->pc ||
+	    (memo->needs_fp && memo->fp != start->fp))
 		return 0;
 	if (memo_look(s, memo))
 		return 0;
 	bpf_loop(STACK_MEMO_WORDS / MEMO_STRIDE, memo_compare_inside, &check, 0);
 	if (!check.differs && memo->outside)
 		bpf_loop(memo->outside, memo_compare_outside, &check, 0);
-	return check.differs ? 0 : memo->id;
+	MEMO_BARRIER();
+	return check.differs || *(volatile __u32 *)&slot->id != id ? 0 : id;
 }
 
-/* The id of the thread's stack, if it is one of its newest; 0: no. */
+/* The id of the thread's stack, if it is one that came after its newest before; 0: no. */
 static __always_inline __u32 memo_find(struct stack_state *s, const struct stack_start *start)
 {
-	__u32 id = memo_check(s, &s->memos[s->memo % STACK_MEMOS], start);
+	struct stack_memo_slot *newest = memo_slot(s->slot), *slot;
+	__u64 now = bpf_ktime_get_ns();
+	__u32 next, id;
 
-	return id ? id : memo_check(s, &s->memos[(s->memo + 1) % STACK_MEMOS], start);
+	if (!newest)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < STACK_MEMO_NEXT; i++) {
+		next = newest->next[i];
+		slot = memo_slot(next);
+		if (!slot || now - slot->used_ns > MEMO_AGE_MAX_NS)
+			continue;
+		id = memo_check(s, slot, start);
+		if (!id)
+			continue;
+		slot->used_ns = now;
+		s->slot = next;
+		return id;
+	}
+	return 0;
 }
 
 static __always_inline void memo_begin(struct stack_state *s, const struct stack_start *start)
 {
-	struct stack_memo *memo;
+	struct stack_memo *memo = &s->memo;
 
-	s->memo = (s->memo + 1) % STACK_MEMOS;
-	memo = &s->memos[s->memo % STACK_MEMOS];
-	memo->id = 0;
 	memo->pc = start->pc;
 	memo->sp = start->sp;
 	memo->fp = start->fp;
@@ -103,14 +141,64 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->py_low = STACK_WINDOW_WORDS;
 }
 
-/* A walk that broke off at unreadable memory may go further the next time. */
-static __always_inline void memo_end(struct stack_state *s, __u32 id)
+/* The slot that the key has, or gets now. */
+static __always_inline __u32 memo_take(__u64 key)
 {
-	struct stack_memo *memo = &s->memos[s->memo % STACK_MEMOS];
+	__u32 *known = bpf_map_lookup_elem(&stack_memo_keys, &key), i = known ? *known : 0;
+	struct stack_memo_slot *slot = memo_slot(i);
 
-	memo->needs_fp = s->walk.start_fp_used;
-	if (s->may_keep && s->walk.reason != GMT_UNWIND_END_FAULT && s->py.reason != GMT_PY_END_FAULT)
-		memo->id = id;
+	if (slot && slot->key == key)
+		return i;
+	i = 1 + __sync_fetch_and_add(&memos_taken, 1) % (gmt.config.stack_memos - 1);
+	slot = memo_slot(i);
+	if (!slot)
+		return 0;
+	slot->id = 0;
+	slot->key = key;
+	slot->next[0] = slot->next[1] = 0;
+	bpf_map_update_elem(&stack_memo_keys, &key, &i, BPF_ANY);
+	return i;
+}
+
+static __always_inline void memo_write(struct stack_memo_slot *slot, const struct stack_memo *memo)
+{
+	__u32 size = sizeof(*memo);
+
+	/* Mostly there are no words at the other end. */
+	if (!memo->outside && memo->inside < STACK_MEMO_WORDS)
+		size = __builtin_offsetof(struct stack_memo, words) + memo->inside * sizeof(memo->words[0]);
+	if (size <= sizeof(*memo))
+		bpf_probe_read_kernel(&slot->memo, size, memo);
+}
+
+/* A walk that broke off at unreadable memory may go further the next time. */
+static __always_inline void memo_end(struct stack_state *s, const struct stack_start *start, __u32 id)
+{
+	__u64 key = (s->hash ^ start->sp) * 0x9e3779b97f4a7c15ULL ^ (__u32)bpf_get_current_pid_tgid();
+	struct stack_memo_slot *slot, *before;
+	__u32 i;
+
+	s->memo.needs_fp = s->walk.start_fp_used;
+	if (!s->may_keep || s->walk.reason == GMT_UNWIND_END_FAULT || s->py.reason == GMT_PY_END_FAULT ||
+	    gmt.config.stack_memos < 2)
+		return;
+	i = memo_take(key);
+	slot = memo_slot(i);
+	if (!slot)
+		return;
+	slot->id = 0;
+	MEMO_BARRIER();
+	memo_write(slot, &s->memo);
+	slot->used_ns = bpf_ktime_get_ns();
+	MEMO_BARRIER();
+	if (slot->key == key)
+		slot->id = id;
+	before = memo_slot(s->slot);
+	if (before && before->next[0] != i) {
+		before->next[1] = before->next[0];
+		before->next[0] = i;
+	}
+	s->slot = i;
 }
 
 #endif

@@ -33,7 +33,6 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define PY_READ(dst, size, addr) stack_read_python(stack_of_python(walk), dst, size, addr)
 #include "python.bpf.h"
 
-#define STACK_MEMOS 2            /* stacks a thread remembers */
 #define STACK_MEMO_WORDS 384     /* what was read on the way; longer ones are not remembered */
 #define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
@@ -52,18 +51,29 @@ struct stack_word {
 	__u64 val;
 };
 
+/* What a stack was found by. */
 struct stack_memo {
 	__u64 pc, sp, fp;
 	__u64 py_base;           /* Python's window begins here, the stack's at sp; 0: no frame was seen */
 	__u32 py_low;            /* what of them was used: words [py_low, STACK_WINDOW_WORDS) of Python's, */
 	__u32 end;               /* ... [0, end) of the stack's */
 	__u32 generation;
-	__u32 id;                /* 0: unused */
 	__u32 inside;            /* words in the windows: the first ones */
 	__u32 outside;           /* the others, from the last one down */
 	__u32 needs_fp;
-	__u32 reserved;
 	struct stack_word words[STACK_MEMO_WORDS];
+};
+
+#define STACK_MEMO_NEXT 2
+
+/* A stack that is remembered, see stack_memo.bpf.h. */
+struct stack_memo_slot {
+	__u64 key;               /* whose it is: of the stack and the thread */
+	__u64 used_ns;
+	__u32 next[STACK_MEMO_NEXT]; /* slots of the stacks that the thread had after it, the newest first; 0: none */
+	__u32 id;                /* 0: it is being written */
+	__u32 reserved;
+	struct stack_memo memo;
 };
 
 enum stack_walk_state {
@@ -82,13 +92,13 @@ struct stack_state {
 	__u64 sampled_bytes;
 	__u32 count;             /* of words */
 	__u32 state;             /* enum stack_walk_state */
-	__u32 memo;              /* the one that is written */
+	__u32 slot;              /* of the newest stack that was remembered; 0: none */
 	__u32 may_keep;          /* nothing was read that it cannot remember */
 	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
 	__u32 copies;            /* made of this generation */
 	__u32 copies_generation;
 	__u32 reserved;
-	struct stack_memo memos[STACK_MEMOS];
+	struct stack_memo memo;  /* of the walk that goes on */
 	union {                  /* in all below 32 KiB: larger storage is hard to get */
 		__u64 window[2 * STACK_WINDOW_WORDS];       /* while memos are compared */
 		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
@@ -141,6 +151,24 @@ struct {
 	__array(values, struct stack_shard);
 } stack_shards SEC(".maps");
 
+/* Slot 0 is none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GMT_STACK_MEMOS); /* the collector sets the real number */
+	__type(key, __u32);
+	__type(value, struct stack_memo_slot);
+} stack_memos SEC(".maps");
+
+/* From a key to the slot that had it last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GMT_STACK_MEMOS);
+	__type(key, __u64);
+	__type(value, __u32);
+} stack_memo_keys SEC(".maps");
+
+__u32 memos_taken SEC(".data.stacks") = 0;
+
 /* From a stack's hash to its id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -167,7 +195,7 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 
 	if (!s)
 		return 0;
-	memo = &s->memos[s->memo % STACK_MEMOS];
+	memo = &s->memo;
 	on_stack = (address - memo->sp) / 8;
 	of_python = (address - memo->py_base) / 8;
 	i = memo->inside;

@@ -43,9 +43,10 @@ class Stack:
 
 
 class Stacks:
-    """stacks: by id. calls: (api, stack id, vals) of each call. allocs: (size, stack id) of the kernel's."""
+    """stacks: by id. calls: (api, stack id, vals) of each call; callers: its pid. allocs: (size, stack id) of the
+    kernel's."""
     def __init__(self, path):
-        self.stacks, self.symbols, self.calls, self.allocs = {}, {}, [], []
+        self.stacks, self.symbols, self.calls, self.callers, self.allocs = {}, {}, [], [], []
         for record in recfile.read(path):
             kind = struct.unpack_from("<H", record, 2)[0]
             if kind == STACK:
@@ -62,6 +63,7 @@ class Stacks:
                 api, phase, _, _, _, stack_id = struct.unpack_from("<HBBiII", record, 24)
                 vals = struct.unpack_from(f"<{(len(record) - 40) // 8}Q", record, 40)
                 self.calls.append((api, stack_id, vals))
+                self.callers.append(struct.unpack_from("<I", record, 4)[0])
             elif kind == RM_ALLOC:
                 stack_id = struct.unpack_from("<I", record, 32)[0]
                 class_id, status = struct.unpack_from("<II", record, 52)

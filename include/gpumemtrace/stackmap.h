@@ -18,6 +18,11 @@
 #define GMT_STACK_DEPTH_DEFAULT 512    /* native frames */
 #define GMT_STACKS_KNOWN 65536         /* stacks whose id BPF remembers; one that it forgets is sent again */
 
+/* Stacks that are remembered with the words that they were found by, of all threads together: 6 KiB each. A step
+ * of a training takes some hundreds of PyTorch's blocks, its calls of the driver are few. */
+#define GMT_STACK_MEMOS 256
+#define GMT_STACK_MEMOS_BLOCKS 4096
+
 /* Memory of a stack that is copied, in bytes, where tables are missing: Python 3.12 seven callbacks deep
  * takes 43 KiB, cuDNN inside of PyTorch more. A record can have 64 KiB, so it is copied in pieces. */
 #define GMT_STACK_COPY_SMALL 16384

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A thread's newest stacks are remembered: what is remembered must be what a walk would find. Stacks that differ in
-their outermost frames only, found last, with all registers alike, are the ones to mistake for another."""
+"""Stacks are remembered: what is remembered must be what a walk would find. Stacks that differ in their outermost
+frames only, found last, with all registers alike, are the ones to mistake for another."""
 import os
 import shutil
 import sys
@@ -23,22 +23,29 @@ def make(caller, kind, count):
     caller.wait_line(lambda: len(caller.out) > lines, f"{kind} {count}")
 
 
-def ids_of(command, *arguments):
-    """{step: ids of its stacks, in order}, and the stacks themselves."""
+def ids_of(command, *arguments, beside=False):
+    """{step: ids of its stacks, in order}, and the stacks themselves. `beside`: another process takes memory from
+    ever new places meanwhile."""
     place = lib.folder()
     library, recording = place + "/libcuda.so.1", place + "/run.gmt"
     shutil.copy(lib.LIB, library)
     caller = Process([*command, library, *arguments], env=lib.environment())
     make(caller, "same", 1)
-    tool = Tool("-p", str(caller.pid), "-o", recording).ready()
+    other = Process([*command, library, *arguments], env=lib.environment()) if beside else caller
+    make(other, "same", 1)
+    tool = Tool("-p", str(caller.pid), "-p", str(other.pid), "-o", recording).ready()
     for _ in range(10):                  # the first stacks ask for tables
         make(caller, "same", 5)
         time.sleep(0.1)
+    if beside:
+        other.line("new 100000\n")
     for kind, count in STEPS:
         make(caller, kind, count)
+    if beside:
+        other.popen.kill()
     equal(tool.stop()["lost"], 0, "lost")
     found = stacklib.Stacks(recording)
-    ids = [stack_id for _, stack_id, _ in found.calls if stack_id]
+    ids = [call[1] for call, pid in zip(found.calls, found.callers) if call[1] and pid == caller.pid]
     ids = ids[-sum(count for _, count in STEPS):]
     steps = []
     for _, count in STEPS:
@@ -47,8 +54,8 @@ def ids_of(command, *arguments):
     return steps, found.stacks
 
 
-def compare(command, *arguments):
-    (same, new, turns, again), stacks = ids_of(command, *arguments)
+def compare(command, *arguments, beside=False):
+    (same, new, turns, again), stacks = ids_of(command, *arguments, beside=beside)
     equal(len(set(same)), 1, "stacks of one place")
     equal(len(set(new)), len(new), "stacks of as many calls, all from elsewhere")
     equal(len({stacks[i].words for i in new}), len(new), "... and as many contents")
@@ -69,10 +76,15 @@ def far():
     compare([STACKS], "20000")
 
 
+def shared():
+    """... while another process needs all the room there is for remembering"""
+    compare([STACKS], beside=True)
+
+
 def python():
     """... Python, by its frames"""
     compare([sys.executable, os.path.join(lib.TOP, "tests/bench/stacks_python.py")])
 
 
 if __name__ == "__main__":
-    lib.main(native, far, python)
+    lib.main(native, far, shared, python)

@@ -100,6 +100,13 @@ static uint32_t size_cap(const struct gmt_probe *probe)
 	       GMT_CAP_NONE;
 }
 
+static uint32_t stack_memos(const struct gmt_config *config)
+{
+	if (!config->stack_mode)
+		return 1;
+	return config->block_stacks ? GMT_STACK_MEMOS_BLOCKS : GMT_STACK_MEMOS;
+}
+
 static int set_rodata(struct bpf_object *object, const struct attach_options *options, uint64_t ring_bytes)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.gmt");
@@ -108,6 +115,7 @@ static int set_rodata(struct bpf_object *object, const struct attach_options *op
 
 	rodata->config = options->config;
 	rodata->config.wake_bytes = ring_bytes / 4;
+	rodata->config.stack_memos = stack_memos(&options->config);
 	for (unsigned api = 0; api < GMT_API_MAX; api++) {
 		const struct gmt_probe *probe = &gmt_probes[api];
 		struct gmt_spec *spec = &rodata->specs[api];
@@ -123,6 +131,23 @@ static int set_rodata(struct bpf_object *object, const struct attach_options *op
 		err = bpf_map__set_initial_value(map, rodata, sizeof(*rodata));
 	free(rodata);
 	return err;
+}
+
+static int set_sizes(struct bpf_object *object, uint64_t ring_bytes, uint32_t memos)
+{
+	const struct {
+		const char *map;
+		uint64_t entries;
+	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos } };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map),
+						   sizes[i].entries);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static bool is_uprobe(const struct bpf_program *program)
@@ -147,7 +172,7 @@ static int prepare(struct attach *attach, const struct attach_options *options)
 		if (attach->multi && is_uprobe(program))
 			bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH_TYPE);
 	}
-	return bpf_map__set_max_entries(bpf_object__find_map_by_name(attach->object, "ring"), ring_bytes);
+	return set_sizes(attach->object, ring_bytes, stack_memos(&options->config));
 }
 
 static int attach_process_events(struct attach *attach)
