@@ -56,7 +56,7 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
-             known_bugs_others ledger oom out phases pickle pool probes pycode pystack rangemap recfile recordings \
+             known_bugs_others ledger mark oom out phases pickle pool probes pycode pystack rangemap recfile recordings \
              rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer

@@ -113,6 +113,17 @@ static void asked_to_stop(struct session *session, const struct signalfd_siginfo
 	stop(session, SESSION_ASKED);
 }
 
+/* What came before is in the old window. */
+static void mark(struct session *session)
+{
+	struct gmt_mark rec = { .number = ++session->marks };
+
+	ring_consume(session->ring);
+	STREAM_PUT(&session->stream, &rec, MARK, 0);
+	if (!session->options->quiet)
+		session_warn(session, "mark %u: peaks and growth count from here", rec.number);
+}
+
 static void read_signals(struct session *session)
 {
 	struct signalfd_siginfo info;
@@ -122,6 +133,8 @@ static void read_signals(struct session *session)
 			child_changed(session);
 		else if (info.ssi_signo == SIGUSR1)
 			dumping_ask(session->dumping, stream_now_ns());
+		else if (info.ssi_signo == SIGUSR2)
+			mark(session);
 		else
 			asked_to_stop(session, &info);
 	}

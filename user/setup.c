@@ -261,6 +261,7 @@ static int open_events(struct session *session)
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &signals, &session->old_mask);
 	/* A reader that has gone is an error of the write, not our end. */
 	signal(SIGPIPE, SIG_IGN);

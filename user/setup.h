@@ -49,6 +49,7 @@ struct session {
 	uint64_t start_ns, deadline_ns; /* deadline 0: none */
 	uint64_t next_sample_ns, next_show_ns;
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
+	uint32_t marks;                 /* put into the stream */
 	bool running, interrupted, recorder_warned;
 	enum session_end end;
 	int output_error;               /* -errno of the first failed frame */

@@ -56,7 +56,8 @@
 	X(STACK_FRAMES, 0x8009, gmt_stack_frames, "names of a stack's frames")    \
 	X(OOM, 0x800a, gmt_oom, "out of memory: what was asked for")              \
 	X(OOM_ROW, 0x800b, gmt_oom_row, "out of memory: what a process held")     \
-	X(OOM_STACK, 0x800c, gmt_oom_stack, "out of memory: what a stack held")
+	X(OOM_STACK, 0x800c, gmt_oom_stack, "out of memory: what a stack held")   \
+	X(MARK, 0x800d, gmt_mark, "peaks and growth count from here")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -397,6 +398,13 @@ struct gmt_library {
 struct gmt_end {
 	struct gmt_hdr hdr;
 	__u32 reason;           /* 0 asked for, 1 targets gone, 2 duration over, 3 error */
+	__u32 reserved;
+};
+
+/* Somebody asked for a new window: peaks begin at what is live now, and growth counts from it. */
+struct gmt_mark {
+	struct gmt_hdr hdr;
+	__u32 number;           /* in the session, from 1 on */
 	__u32 reserved;
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """PyTorch's caching allocator by its reports: a workload with a stand-in libc10, whose own statistics are the truth."""
+import json
 import os
 import time
 
@@ -10,8 +11,8 @@ from lib import C10, C10_ENDBR, GPU_A, GPU_B, Target, Tool, check, equal, proces
 BACKENDS = {GPU_B: "native", GPU_A: "expandable_segments"}
 
 
-def truth_of(out):
-    lines = (line.split("=") for line in out.splitlines() if line.startswith("torch."))
+def truth_of(out, of="torch."):
+    lines = (line.split("=") for line in out.splitlines() if line.startswith(of))
     return {tuple(key.split(".", 2)[1:]): int(value) for key, value in lines}
 
 
@@ -99,6 +100,34 @@ def attached_late():
         equal(process["anomalies"][name], 0, name)
     equal(sum(report["losses"].values()), 0, "losses")
     equal(probed(report, C10)["probes"], 2, "probes")
+
+
+def marked():
+    """SIGUSR2 in the middle: peaks are those since then, as after torch.cuda.reset_peak_memory_stats(); a replay agrees"""
+    recording = lib.folder() + "/run.gmt"
+    target = Target("torch", C10, hold="loaded,half")
+    target.wait("loaded")
+    tool = Tool("-p", str(target.pid), "-o", recording).ready()
+    equal((tool.views()[0]["marks"], tool.views()[0]["marked_at"]), (0, None), "marks nobody asked for")
+    target.go()
+    target.wait("half")
+    tool.send(lib.signal.SIGUSR2)
+    tool.wait_line(lambda: "gpumemtrace: mark 1: " in tool.stderr(), "the mark")
+    target.go()
+    status, out = target.finish()
+    equal(status, 0, "exit status")
+    report = tool.report()
+    process = process_of(report, target.pid)
+    for (uuid, name), wanted in truth_of(out, "since_half.").items():
+        equal(seen(process, uuid)[name], wanted, f"{uuid} {name} since the mark")
+    check(any(truth_of(out)[key] > wanted for key, wanted in truth_of(out, "since_half.").items()), "no peak differs")
+    compare(report, target.pid, out, ("allocated.live", "reserved.live", "blocks", "allocs", "frees"))
+    equal(report["marks"], 1, "marks")
+    equal(process["window_start"], report["marked_at"], "the window")
+    for row in process["gpus"]:
+        equal(row["stacks"]["growth_since"], report["marked_at"], "growth")
+    again = json.loads(lib.run([lib.TOOL, "replay", "--json", recording]).stdout)
+    equal(process_of(again, target.pid), process, "the replay")
 
 
 def block_stacks():
@@ -203,5 +232,5 @@ def alone():
 
 
 if __name__ == "__main__":
-    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, block_stacks, two_names, in_a_container,
+    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, marked, block_stacks, two_names, in_a_container,
              switched_off, alone)

@@ -228,6 +228,11 @@ static void random_changes_beside_a_model(void **state)
 			stacks_mark(&s, mark);
 			memcpy(m.at_mark[mark], m.live, sizeof(m.live));
 		}
+		if (step % 7001 == 0) {
+			stacks_restart(&s, step);
+			m.peak = m.total;
+			memcpy(m.at_peak, m.live, sizeof(m.live));
+		}
 		if (step % 97 == 0)
 			compare(&s, &m);
 	}

@@ -74,6 +74,7 @@ static inline void set_proc(struct view_proc *proc, uint32_t pid, const char *co
 		.uid = 1000,
 		.start_ns = 400 * S,
 		.attach_ts_ns = T0,
+		.window_ns = T0,
 		.from_start = true,
 	};
 	snprintf(proc->comm, sizeof(proc->comm), "%s", comm);
@@ -277,6 +278,8 @@ static inline struct fixture *troubled(struct fixture *f)
 	memset(row, 0, sizeof(f->rows));
 	f->procs[0].from_start = false;
 	f->procs[0].attach_ts_ns = T0 + 2 * S;
+	f->procs[0].window_ns = v->mark_ns = T0 + 100 * S;
+	v->marks = 2;
 	f->procs[0].anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;
 	snprintf(f->procs[0].cmdline, 256, "python \033[2Jevil\n\xff");
 	row[0].gpu = 0;

@@ -72,6 +72,12 @@ void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns)
 	}
 }
 
+void level_restart(struct view_level *level, uint64_t ts_ns)
+{
+	level->peak = level->live;
+	level->peak_ts_ns = ts_ns;
+}
+
 /* Where memory of the class is booked by stack; NULL: it is none of the process's. */
 static inline struct stacks *stacks_of(struct account *account, const struct booking *b)
 {
@@ -257,6 +263,26 @@ void account_mark(struct account *account, unsigned int mark)
 	for (unsigned int i = 0; i < account->count; i++)
 		stacks_mark(&account->rows[i].stacks, mark);
 	stacks_mark(&account->stacks, mark);
+}
+
+static void restart_classes(struct view_class *classes, uint64_t ts_ns)
+{
+	for (unsigned int i = 0; i < GMT_CLASS_COUNT; i++)
+		level_restart(&classes[i].bytes, ts_ns);
+}
+
+void account_restart(struct account *account, uint64_t ts_ns)
+{
+	restart_classes(account->by_class, ts_ns);
+	stacks_restart(&account->stacks, ts_ns);
+	for (unsigned int i = 0; i < account->count; i++) {
+		struct row *row = &account->rows[i];
+
+		restart_classes(row->by_class, ts_ns);
+		level_restart(&row->attributed, ts_ns);
+		level_restart(&row->physical, ts_ns);
+		stacks_restart(&row->stacks, ts_ns);
+	}
 }
 
 uint64_t account_bytes(const struct account *account)

@@ -87,9 +87,12 @@ void account_drop(struct account *account);
 /* Kernel memory that no allocation explains: it has no class, only a stack. */
 struct stacks *account_stacks(struct account *account, int gpu);
 void account_mark(struct account *account, unsigned int mark);  /* stacks_mark() of all */
+/* All peaks begin anew at what is live. */
+void account_restart(struct account *account, uint64_t ts_ns);
 
 uint64_t account_bytes(const struct account *account);
 
 void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns);
+void level_restart(struct view_level *level, uint64_t ts_ns);
 
 #endif

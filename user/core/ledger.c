@@ -215,6 +215,18 @@ static int apply_stack_frames(struct ledger *l, struct process *p, const struct 
 	return frames_add_stack(&l->frames, (const void *)hdr);
 }
 
+/* Of those that have ended all stays as it was. */
+static int apply_mark(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	l->marks++;
+	l->mark_ns = hdr->ts_ns;
+	for (size_t i = 0; i < l->processes.count; i++)
+		if (!l->processes.list[i]->exited)
+			process_window(l->processes.list[i], hdr->ts_ns);
+	return 0;
+}
+
 static int apply_end(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)p;
@@ -296,6 +308,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_OOM)] = { sizeof(struct gmt_oom), OF_SESSION, false, apply_oom },
 		[LOW(GMT_KIND_OOM_ROW)] = { sizeof(struct gmt_oom_row), OF_PROCESS, false, apply_oom_row },
 		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_oom_stack },
+		[LOW(GMT_KIND_MARK)] = { sizeof(struct gmt_mark), OF_SESSION, false, apply_mark },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };

@@ -26,6 +26,8 @@ struct ledger {
 	uint64_t records, records_unknown, records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
 	uint32_t end_reason;
+	uint32_t marks;          /* windows that were asked for, and the newest */
+	uint64_t mark_ns;
 	struct ooms ooms;
 };
 

@@ -58,6 +58,7 @@ static void begin_marks(struct process *p, uint64_t ts_ns)
 	p->mark = -1;
 	p->recent = 0;
 	p->next_mark_ns = ts_ns + MARK_UNIT_NS;
+	p->window_ns = 0;
 }
 
 /* The newest mark at a time; -1: none. */
@@ -75,11 +76,12 @@ static void mark_all(struct process *p, unsigned int mark)
 	torch_mark(p->torch, mark);
 }
 
-/* The two kinds of marks take turns, each in its own two places. */
+/* The two kinds of marks take turns, each in its own two places; behind them is the window's. */
 #define PLACES 2
 #define GROWTH_PLACE(mark) ((unsigned int)(mark) % PLACES)
 #define RECENT_PLACE(mark) (PLACES + (mark) % PLACES)
-_Static_assert(2 * PLACES == STACKS_MARKS, "a place for each mark");
+#define WINDOW_PLACE (2 * PLACES)
+_Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
 
 static uint32_t recent_at(const struct process *p, uint64_t ts_ns)
 {
@@ -146,6 +148,22 @@ unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint
 	if (mark < 2)
 		return STACKS_SINCE_START;
 	return mark - 1 > p->recent ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + RECENT_PLACE(mark - 1);
+}
+
+void process_window(struct process *p, uint64_t ts_ns)
+{
+	account_restart(&p->account, ts_ns);
+	torch_restart(p->torch, ts_ns);
+	mark_all(p, WINDOW_PLACE);
+	p->window_ns = ts_ns;
+}
+
+unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	if (!p->window_ns)
+		return process_since(p, now_ns, since_ns);
+	*since_ns = p->window_ns;
+	return STACKS_SINCE_MARK + WINDOW_PLACE;
 }
 
 /* ---- one process, from its beginning to its end ---- */

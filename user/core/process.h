@@ -57,6 +57,7 @@ struct process {
 	int mark;                /* the newest that growth may be counted from, process_mark(); -1 */
 	uint32_t recent;         /* the newest of those that lie a fixed time apart; 0: none */
 	uint64_t next_mark_ns;
+	uint64_t window_ns;      /* peaks count from here, since somebody asked for it; 0: since the attach */
 	struct held *held;       /* of one that has ended */
 	size_t held_count;
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
@@ -114,6 +115,11 @@ unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *s
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 #define PROCESS_RECENT_NS 10000000000ULL
+
+/* Somebody asks for a new window: peaks and growth count from here. */
+void process_window(struct process *p, uint64_t ts_ns);
+/* What the view counts growth from: the window, if somebody asked for one, or process_since(). */
+unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 
 /* NVML or UVM says that the process uses the GPU. */
 void process_named(struct process *p, int gpu);

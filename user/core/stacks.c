@@ -157,6 +157,13 @@ void stacks_mark(struct stacks *s, unsigned int mark)
 	s->mark_change[mark] = s->newest_mark = s->changes;
 }
 
+void stacks_restart(struct stacks *s, uint64_t ts_ns)
+{
+	s->peak = s->live;
+	s->peak_ts_ns = ts_ns;
+	s->peak_change = s->changes;
+}
+
 static uint64_t held_then(const struct stacks *s, const struct stack *stack, unsigned int since)
 {
 	if (since == STACKS_SINCE_START)

@@ -18,7 +18,7 @@
 
 #include "base/hash.h"
 
-#define STACKS_MARKS 4
+#define STACKS_MARKS 5
 
 struct stack {
 	uint32_t id;             /* 0: none */
@@ -75,6 +75,8 @@ void stacks_drop(struct stacks *s);
 
 /* Growth counts from here, for those who ask since this mark (below STACKS_MARKS). */
 void stacks_mark(struct stacks *s, unsigned int mark);
+/* The peak begins anew at what is live. */
+void stacks_restart(struct stacks *s, uint64_t ts_ns);
 
 /* Stack `index` (below s->count), in order of appearance. */
 void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row);

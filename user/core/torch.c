@@ -354,6 +354,16 @@ void torch_mark(struct torch *t, unsigned int mark)
 		stacks_mark(&t->devices[i].stacks, mark);
 }
 
+void torch_restart(struct torch *t, uint64_t ts_ns)
+{
+	for (unsigned int i = 0; t && i < t->count; i++) {
+		memset(t->devices[i].gone_since_peak, 0, sizeof(t->devices[i].gone_since_peak));
+		level_restart(&t->devices[i].allocated, ts_ns);
+		level_restart(&t->devices[i].reserved, ts_ns);
+		stacks_restart(&t->devices[i].stacks, ts_ns);
+	}
+}
+
 uint64_t torch_bytes(const struct torch *t)
 {
 	uint64_t bytes;

@@ -94,6 +94,8 @@ void torch_free(struct torch *t);   /* NULL is fine, here and above */
 
 /* stacks_mark() of all; t may be NULL. */
 void torch_mark(struct torch *t, unsigned int mark);
+/* All peaks begin anew at what is live, as after torch.cuda.reset_peak_memory_stats(); t may be NULL. */
+void torch_restart(struct torch *t, uint64_t ts_ns);
 
 /* The blocks by stack of the device in a row of the account; NULL: there is none. */
 const struct stacks *torch_stacks(const struct torch *t, unsigned int row);

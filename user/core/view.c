@@ -217,7 +217,7 @@ static void fill_memory(struct maker *m, const struct process *p, struct view_pr
 	struct moment moment = { .ages = m->request->ages ? &ages : NULL };
 	uint64_t older_than_ns = m->request->older_than_ns;
 
-	moment.since = process_since(p, now_ns, &moment.since_ns);
+	moment.since = process_since_window(p, now_ns, &moment.since_ns);
 	if (moment.ages)
 		held_ages_init(&ages, p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
 	fill_rows(m, p, &moment, out);
@@ -235,6 +235,7 @@ void view_fill_facts(const struct process *p, struct view_proc *out)
 		.uid = p->uid,
 		.start_ns = p->start_ns,
 		.attach_ts_ns = p->attach_ts_ns,
+		.window_ns = p->window_ns ? p->window_ns : p->attach_ts_ns,
 		.from_start = p->from_start,
 		.exited = p->exited,
 		.exit_code = p->exit_code,
@@ -268,6 +269,8 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		.records = l->records,
 		.records_unknown = l->records_unknown,
 		.records_malformed = l->records_malformed,
+		.marks = l->marks,
+		.mark_ns = l->mark_ns,
 		.end_reason = l->end_reason,
 	};
 	if (l->has_session)

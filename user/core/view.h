@@ -165,6 +165,7 @@ struct view_proc {
 	uint32_t uid;
 	uint64_t start_ns;       /* CLOCK_BOOTTIME; 0 unknown */
 	uint64_t attach_ts_ns;   /* first seen */
+	uint64_t window_ns;      /* peaks count from here: the attach, or a mark after it */
 	bool from_start;
 	bool exited;             /* then live means: at its end */
 	int exit_code;           /* wait status */
@@ -204,6 +205,8 @@ struct view {
 	uint64_t records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	uint32_t marks;             /* windows that were asked for */
+	uint64_t mark_ns;           /* when the newest one began; 0: none */
 	uint32_t end_reason;        /* gmt_end.reason; UINT32_MAX: the stream has no end record */
 };
 

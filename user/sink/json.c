@@ -195,6 +195,7 @@ static json_t *process(const struct view *view, const struct view_proc *p)
 	SET_TEXT(o, "cmdline", p->cmdline);
 	SET_TEXT(o, "cgroup", p->cgroup);
 	js_set(o, "attached_at", sink_json_moment(view, p->attach_ts_ns));
+	js_set(o, "window_start", sink_json_moment(view, p->window_ns));
 	js_set_bool(o, "from_start", p->from_start);
 	js_set_bool(o, "exited", p->exited);
 	js_set(o, "exited_at", sink_json_moment_if(view, p->exited, p->exit_ts_ns));
@@ -313,6 +314,8 @@ json_t *sink_json_view(const struct view *view, const struct sink_opts *opts, co
 	js_set_text(o, "type", type, SIZE_MAX);
 	js_set(o, "at", sink_json_moment(view, view->now_ns));
 	js_set(o, "end_reason", end_reason(view->end_reason));
+	js_set_u64(o, "marks", view->marks);
+	js_set(o, "marked_at", sink_json_moment_if(view, view->marks, view->mark_ns));
 	js_set(o, "session", session(&view->session));
 	js_set_u64(o, "lost", view_lost(view));
 	js_set(o, "losses", losses(view));

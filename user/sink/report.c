@@ -104,6 +104,9 @@ static void process_head(struct out *out, const struct view *view, const struct 
 		out_printf(out, "; %s at %s (%s)", text_exit(proc->exit_code).s, text_when(view, proc->exit_ts_ns).s,
 			   text_offset(view, proc->exit_ts_ns).s);
 	out_char(out, '\n');
+	if (proc->window_ns > proc->attach_ts_ns)
+		out_printf(out, "  peaks and growth since the mark at %s (%s)\n", text_when(view, proc->window_ns).s,
+			   text_offset(view, proc->window_ns).s);
 }
 
 static void gpu_head(struct out *out, const struct view *view, const struct view_row *row,

@@ -57,6 +57,8 @@ static void head_line(struct out *out, const struct view *view, const struct sin
 	out_printf(&line, "gpumemtrace %s", human_duration(view->now_ns - view->start_ns).s);
 	if (view->wall_start_ns)
 		out_printf(&line, "  %s UTC", text_when(view, view->now_ns).s);
+	if (view->marks)
+		out_printf(&line, "  since the mark at %s", text_when(view, view->mark_ns).s);
 	out_printf(&line, "  layers: %s", text_layers(s->layers).s);
 	if (s->host[0])
 		out_printf(&line, "  %.64s", s->host);

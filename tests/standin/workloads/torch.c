@@ -2,7 +2,8 @@
 /*
  * torch LIBC10 [STEPS]: a caching allocator like PyTorch's on both GPUs, which reports its blocks to
  * the libc10 that it opens when it already runs. Device 0 has segments of cuMemAlloc, device 1 an expandable
- * one. Says what torch.cuda.memory_stats() would, as torch.<UUID>.<what>=N lines.
+ * one. Says what torch.cuda.memory_stats() would, as torch.<UUID>.<what>=N lines, and since_half lines as if
+ * reset_peak_memory_stats() had been called in the middle.
  *
  * torch LIBC10 storm PAIRS: only reports, as fast as they go; nanoseconds for each go to stderr.
  */
@@ -34,6 +35,7 @@ struct allocator {
 	CUmemGenericAllocationHandle handle[SLOTS / SLOTS_EACH];
 	uint64_t size[SLOTS];              /* of the block in a slot, 0: free */
 	uint64_t allocated, allocated_peak, reserved, reserved_peak, blocks, allocs, frees;
+	uint64_t since_half[2];            /* peaks of the two */
 };
 
 static struct allocator allocators[GPUS];
@@ -61,6 +63,11 @@ static void tell(int dev, uint64_t ptr, int64_t size, int type)
 	report(ptr, size, a->allocated, a->reserved, 0xdeadbeef5aa50000u | (unsigned)dev << 8 | (unsigned)type);
 }
 
+static void raise_to(uint64_t *peak, uint64_t value)
+{
+	*peak = value > *peak ? value : *peak;
+}
+
 static void grow(int dev, int i)
 {
 	struct allocator *a = &allocators[dev];
@@ -78,8 +85,8 @@ static void grow(int dev, int i)
 		wl_map(a->segment[i], SEGMENT_BYTES, a->handle[i], dev);
 	}
 	a->reserved += SEGMENT_BYTES;
-	if (a->reserved > a->reserved_peak)
-		a->reserved_peak = a->reserved;
+	raise_to(&a->reserved_peak, a->reserved);
+	raise_to(&a->since_half[1], a->reserved);
 }
 
 static void shrink(int dev, int i)
@@ -106,8 +113,8 @@ static void put(int dev, int slot, uint64_t size)
 		grow(dev, i);
 	a->size[slot] = size;
 	a->allocated += size;
-	if (a->allocated > a->allocated_peak)
-		a->allocated_peak = a->allocated;
+	raise_to(&a->allocated_peak, a->allocated);
+	raise_to(&a->since_half[0], a->allocated);
 	a->blocks++;
 	a->allocs++;
 	tell(dev, a->segment[i] + slot % SLOTS_EACH * SLOT_BYTES, (int64_t)size, CUDA);
@@ -159,6 +166,24 @@ static void step(int dev, unsigned int number)
 	empty_cache(dev);
 }
 
+/* For a moment every slot is in use. */
+static void fill(int dev)
+{
+	struct allocator *a = &allocators[dev];
+	bool added[SLOTS] = { false };
+
+	CU(cuCtxSetCurrent(a->ctx));
+	for (int slot = 0; slot < SLOTS; slot++) {
+		added[slot] = !a->size[slot];
+		if (added[slot])
+			put(dev, slot, SLOT_BYTES);
+	}
+	for (int slot = 0; slot < SLOTS; slot++)
+		if (added[slot])
+			take(dev, slot);
+	empty_cache(dev);
+}
+
 static void print_truth(void)
 {
 	static const char *const uuids[GPUS] = {
@@ -173,6 +198,8 @@ static void print_truth(void)
 			{ "blocks", a->blocks }, { "allocs", a->allocs }, { "frees", a->frees },
 		};
 
+		printf("since_half.%s.allocated.peak=%llu\n", uuids[dev], (unsigned long long)a->since_half[0]);
+		printf("since_half.%s.reserved.peak=%llu\n", uuids[dev], (unsigned long long)a->since_half[1]);
 		for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 			printf("torch.%s.%s=%llu\n", uuids[dev], facts[i].name, (unsigned long long)facts[i].value);
 	}
@@ -210,8 +237,15 @@ int main(int argc, char **argv)
 		CU(cuDevicePrimaryCtxRetain(&allocators[dev].ctx, dev));
 	for (unsigned int i = 0; i < steps; i++) {
 		step((int)(i % GPUS), i);
-		if (i == steps / 2)
-			wl_phase("half");
+		if (i == steps / 4)
+			fill(0);
+		if (i != steps / 2)
+			continue;
+		wl_phase("half");
+		for (int dev = 0; dev < GPUS; dev++) {
+			allocators[dev].since_half[0] = allocators[dev].allocated;
+			allocators[dev].since_half[1] = allocators[dev].reserved;
+		}
 	}
 	wl_phase("end");
 	print_truth();

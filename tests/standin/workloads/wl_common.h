@@ -49,7 +49,7 @@ void wl_check(CUresult got, CUresult expected, const char *call, const char *fil
 #define CU_FAILS(call, error) wl_check((call), (error), #call, __FILE__, __LINE__)
 
 /* The program's phases are visible from outside: prints "phase=NAME" on stderr, and if the
- * environment says WL_HOLD=NAME, waits there for SIGUSR1 (SIGUSR2: report first, keep waiting). */
+ * environment says WL_HOLD=NAME[,NAME...], waits there for SIGUSR1 (SIGUSR2: report first, keep waiting). */
 void wl_phase(const char *name);
 
 /* An argument as a number, or what it is otherwise. */
