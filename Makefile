@@ -37,7 +37,7 @@ BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_change history_oom import kernel ledger names oom oom_dump oom_judge oom_picture oom_view \
             phase_line phases pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks \
-            symbol_hint torch torch_blocks torch_view view vmm
+            symbol_hint torch torch_blocks torch_silent torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -45,7 +45,7 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
 LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher \
-            ring roster space stacking stackwork stream tables target tracepoint uprobe watch
+            ring roster space stacking stackwork stream tables target torch_env tracepoint uprobe watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
             snapshot_file targets whole_file
 
@@ -58,9 +58,9 @@ BIN_SRC  := $(TOP:%=user/%)
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
              known_bugs_others ledger mark oom out phases pickle pool probes pycode pystack rangemap recfile recordings \
              rewalk rm rm_model sink_json sink_oom \
-             sink_report sink_term stacks table_cache torch unwind unwind_table view vmm
+             sink_report sink_term stacks table_cache torch torch_silent unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
-UNIT_LIVE := driver features library nvml procfs target watch
+UNIT_LIVE := driver features library nvml procfs target torch_env watch
 UNIT_TOP  := cli
 unit_path = $(1:%=$(O)/tests/unit/test_%)
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
@@ -222,6 +222,11 @@ $(STANDIN)/usr/lib-torch/libc10.so $(STANDIN)/usr/lib-torch-endbr/libc10.so: tes
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
 		-Wl,-soname,libc10.so $(C10_FLAGS) -o $@ $<
 
+$(STANDIN)/usr/lib-torch/libc10_cuda.so: tests/standin/libc10_cuda/libc10_cuda.c $(STANDIN)/usr/lib/libcuda.so.1
+	$(call msg,C10,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -Wl,-soname,libc10_cuda.so -o $@ $< -L$(STANDIN)/usr/lib -l:libcuda.so.1
+
 # What workloads/stacks.c and test_stacks_python.py load.
 $(STANDIN)/usr/lib-stacks/libstacks.so: tests/standin/libstacks/libstacks.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
@@ -240,7 +245,8 @@ $(STANDIN)/proc/devices: tests/standin/mkroot.sh
 	$(Q)touch $@
 
 standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/usr/lib-torch/libc10.so \
-         $(STANDIN)/usr/lib-torch-endbr/libc10.so $(STANDIN)/usr/lib-stacks/libstacks.so \
+         $(STANDIN)/usr/lib-torch/libc10_cuda.so $(STANDIN)/usr/lib-torch-endbr/libc10.so \
+         $(STANDIN)/usr/lib-stacks/libstacks.so \
          $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
 
 build/demos/train: demos/train.c Makefile | $(SETUP)

@@ -57,7 +57,8 @@
 	X(OOM, 0x800a, gmt_oom, "out of memory: what was asked for")              \
 	X(OOM_ROW, 0x800b, gmt_oom_row, "out of memory: what a process held")     \
 	X(OOM_STACK, 0x800c, gmt_oom_stack, "out of memory: what a stack held")   \
-	X(MARK, 0x800d, gmt_mark, "peaks and growth count from here")
+	X(MARK, 0x800d, gmt_mark, "peaks and growth count from here")             \
+	X(FRAMEWORK, 0x800e, gmt_framework, "a framework is loaded")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -405,6 +406,19 @@ struct gmt_end {
 struct gmt_mark {
 	struct gmt_hdr hdr;
 	__u32 number;           /* in the session, from 1 on */
+	__u32 reserved;
+};
+
+enum gmt_framework_flag {
+	GMT_FRAMEWORK_ASYNC = 1,    /* the environment asks for cudaMallocAsync ... */
+	GMT_FRAMEWORK_UNCACHED = 2, /* ... for no caching */
+	GMT_FRAMEWORK_NO_HOOK = 4,  /* the function that it reports blocks with is not probed: it has none */
+};
+
+/* A process has PyTorch for CUDA mapped. May come again. */
+struct gmt_framework {
+	struct gmt_hdr hdr;
+	__u32 flags;            /* enum gmt_framework_flag, or-ed */
 	__u32 reserved;
 };
 

@@ -27,6 +27,7 @@ LIB = os.path.join(BUILT, "usr/lib/libcuda.so.1")
 LIB_ENDBR = os.path.join(BUILT, "usr/lib-endbr/libcuda.so.1")
 C10 = os.path.join(BUILT, "usr/lib-torch/libc10.so")
 C10_ENDBR = os.path.join(BUILT, "usr/lib-torch-endbr/libc10.so")
+C10_CUDA = os.path.join(BUILT, "usr/lib-torch/libc10_cuda.so")
 GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's 1
 GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
 MIB = 1 << 20

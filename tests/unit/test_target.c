@@ -38,13 +38,14 @@ static void names(void **state)
 	};
 
 	static const char *const c10[] = { "libc10.so", "/x/torch/lib/libc10.so", "/usr/lib/libc10.so.1.13" };
-	static const char *const not_c10[] = { "/x/torch/lib/libc10_cuda.so", "libc10d.so", "libc10" };
+	static const char *const not_c10[] = { "/x/torch/lib/libc10_hip.so", "libc10d.so", "libc10" };
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(library_kind_of(c10[i], strlen(c10[i])), LIBRARY_C10);
 		assert_int_equal(library_kind_of(not_c10[i], strlen(not_c10[i])), LIBRARY_NONE);
 	}
+	assert_int_equal(library_kind_of("/x/libc10_cuda.so", 17), LIBRARY_C10_CUDA);
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_int_equal(library_kind_of(good[i], strlen(good[i])), LIBRARY_CUDA);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -278,6 +278,7 @@ static inline struct fixture *troubled(struct fixture *f)
 	memset(row, 0, sizeof(f->rows));
 	f->procs[0].from_start = false;
 	f->procs[0].attach_ts_ns = T0 + 2 * S;
+	f->procs[0].torch_silence = GMT_TORCH_ASYNC;
 	f->procs[0].window_ns = v->mark_ns = T0 + 100 * S;
 	v->marks = 2;
 	f->procs[0].anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;

@@ -52,6 +52,14 @@ static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hd
 	return ooms_reported(l, p, (const void *)hdr);
 }
 
+static int apply_framework(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)l;
+	p->torch_loaded = true;
+	p->torch_flags = ((const struct gmt_framework *)hdr)->flags;
+	return 0;
+}
+
 /* ---- processes ---- */
 
 static int apply_exec(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
@@ -308,6 +316,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_OOM)] = { sizeof(struct gmt_oom), OF_SESSION, false, apply_oom },
 		[LOW(GMT_KIND_OOM_ROW)] = { sizeof(struct gmt_oom_row), OF_PROCESS, false, apply_oom_row },
 		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_oom_stack },
+		[LOW(GMT_KIND_FRAMEWORK)] = { sizeof(struct gmt_framework), OF_LIFE, false, apply_framework },
 		[LOW(GMT_KIND_MARK)] = { sizeof(struct gmt_mark), OF_SESSION, false, apply_mark },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},

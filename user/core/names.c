@@ -25,6 +25,10 @@ static const struct {
 #define X(name, json, text) { json, text },
 	GMT_TORCH_BACKENDS(X)
 #undef X
+}, torch_silences[] = {
+#define X(name, json, text) { json, text },
+	GMT_TORCH_SILENCES(X)
+#undef X
 };
 
 static const char *const loss_texts[] = {
@@ -111,6 +115,16 @@ const char *gmt_purpose_text(enum gmt_purpose purpose)
 const char *gmt_torch_backend_name(enum gmt_torch_backend backend)
 {
 	return PICK(torch_backends, backend, name);
+}
+
+const char *gmt_torch_silence_name(enum gmt_torch_silence silence)
+{
+	return PICK(torch_silences, silence, name);
+}
+
+const char *gmt_torch_silence_text(enum gmt_torch_silence silence)
+{
+	return PICK(torch_silences, silence, text);
 }
 
 const char *gmt_torch_backend_text(enum gmt_torch_backend backend)

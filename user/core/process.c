@@ -333,6 +333,7 @@ void process_exec(struct process *p, const struct gmt_proc_exec *rec)
 	for (unsigned int i = 0; i < p->account.count; i++)
 		p->account.rows[i].nvml = (struct row_nvml){ 0 };
 	p->from_start = true;
+	p->torch_loaded = false;
 	if (rec->start_ns)
 		p->start_ns = rec->start_ns;
 	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));

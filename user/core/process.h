@@ -48,6 +48,8 @@ struct process {
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
 	struct torch *torch;     /* NULL: no event of PyTorch's allocator so far */
+	bool torch_loaded;       /* PyTorch for CUDA is mapped */
+	uint32_t torch_flags;    /* enum gmt_framework_flag */
 	struct gpus *gpus;       /* the ledger's */
 	struct process_ask ask;
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */

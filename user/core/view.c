@@ -9,6 +9,7 @@
 #include "core/balance.h"
 #include "core/by_stack.h"
 #include "core/ledger_state.h"
+#include "core/torch_silent.h"
 #include "core/view_parts.h"
 
 /* ---- GPUs ---- */
@@ -252,6 +253,7 @@ static void fill_proc(struct maker *m, const struct process *p, struct view_proc
 {
 	view_fill_facts(p, out);
 	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
+	out->torch_silence = torch_silence(p, &m->ledger->frames);
 	fill_memory(m, p, out);
 }
 

@@ -104,6 +104,21 @@ enum gmt_torch_backend {
 	GMT_TORCH_BACKEND_COUNT
 };
 
+/* X(NAME, json name, text): why PyTorch reports no blocks, where it takes memory and does not. */
+#define GMT_TORCH_SILENCES(X)                                                     \
+	X(NOT_SILENT, NULL, "")                                                   \
+	X(ASYNC, "cuda_malloc_async", "backend cudaMallocAsync")                  \
+	X(UNCACHED, "uncached", "its caching is off")                             \
+	X(PLUGGABLE, "pluggable", "a pluggable allocator")                        \
+	X(NO_HOOK, "not_probed", "older than 1.10, or its libc10 cannot be probed") \
+	X(UNTOLD, "untold", "backend cudaMallocAsync, caching is off, or a pluggable allocator")
+enum gmt_torch_silence {
+#define X(name, json, text) GMT_TORCH_##name,
+	GMT_TORCH_SILENCES(X)
+#undef X
+	GMT_TORCH_SILENCE_COUNT
+};
+
 /* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
 struct view_torch {
 	bool seen;
@@ -175,6 +190,7 @@ struct view_proc {
 	char cgroup[128];
 	struct view_class by_class[GMT_CLASS_COUNT]; /* over all GPUs; managed, pinned, registered live here only */
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	enum gmt_torch_silence torch_silence;
 	struct view_unwinding unwinding;
 	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
 	size_t row_count;
@@ -227,6 +243,8 @@ const char *gmt_purpose_name(enum gmt_purpose purpose);
 const char *gmt_purpose_text(enum gmt_purpose purpose);
 const char *gmt_torch_backend_name(enum gmt_torch_backend backend); /* json name; NULL unknown */
 const char *gmt_torch_backend_text(enum gmt_torch_backend backend);
+const char *gmt_torch_silence_name(enum gmt_torch_silence silence); /* likewise */
+const char *gmt_torch_silence_text(enum gmt_torch_silence silence);
 const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
 const char *gmt_loss_text(enum gmt_loss_cause cause);
 const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason); /* likewise */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/kinds.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include <gpumemtrace/wire.h>
@@ -41,6 +40,10 @@ static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {
 		.hook_count = sizeof(torch_cpu_hooks) / sizeof(torch_cpu_hooks[0]),
 		.hooks = torch_cpu_hooks,
 	},
+	[LIBRARY_C10_CUDA] = {
+		.stem = "libc10_cuda.so",
+		.layer = GMT_LAYER_FRAMEWORK,
+	},
 };
 
 const struct library_kind_info *library_kind_info(enum library_kind kind)
@@ -48,7 +51,12 @@ const struct library_kind_info *library_kind_info(enum library_kind kind)
 	return &kinds[kind];
 }
 
-/* The stem alone or with a version, not libcudart.so, libcudadebugger.so, libcuda_loader.so, libc10_cuda.so. */
+bool library_is_probed(enum library_kind kind)
+{
+	return kind == LIBRARY_CUDA || kinds[kind].hook_count;
+}
+
+/* The stem alone or with a version, not libcudart.so, libcudadebugger.so, libcuda_loader.so. */
 static bool is_named(const char *base, size_t len, const char *stem)
 {
 	size_t stem_len = strlen(stem);

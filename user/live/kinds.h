@@ -15,6 +15,7 @@ enum library_kind {
 	LIBRARY_CUDA,            /* the driver API: the functions of api.h, entry and return */
 	LIBRARY_C10,             /* PyTorch: its memory */
 	LIBRARY_TORCH_CPU,       /* what it is doing */
+	LIBRARY_C10_CUDA,        /* its part for CUDA: nothing in it is probed, but who has it may use a GPU */
 	LIBRARY_KIND_COUNT,
 };
 
@@ -28,11 +29,12 @@ struct library_hook {
 struct library_kind_info {
 	const char *stem;        /* the file's name, up to the version: "libcuda.so" */
 	uint32_t layer;          /* enum gmt_layer: without it none is probed */
-	size_t hook_count;       /* LIBRARY_CUDA has none */
+	size_t hook_count;       /* 0: nothing of it is probed, or the functions of api.h */
 	const struct library_hook *hooks;
 };
 
 const struct library_kind_info *library_kind_info(enum library_kind kind);
+bool library_is_probed(enum library_kind kind);   /* else it matters only that it is mapped */
 
 /* What a file of this name is. The path need not end with a NUL. */
 enum library_kind library_kind_of(const char *path, size_t len);

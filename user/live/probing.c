@@ -11,6 +11,7 @@
 #include "live/library.h"
 #include "live/stream.h"
 #include "live/target.h"
+#include "live/torch_env.h"
 
 struct probing {
 	struct attach *attach;
@@ -90,7 +91,7 @@ static int add(struct probing *probing, enum library_kind kind, const char *path
 	struct library library;
 	int err;
 
-	if (!(probing->layers & library_kind_info(kind)->layer))
+	if (!(probing->layers & library_kind_info(kind)->layer) || !library_is_probed(kind))
 		return 0;
 	err = library_open(path, kind, &library);
 	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
@@ -126,13 +127,45 @@ struct walk {
 	char *cause;
 	size_t cause_size;
 	int added;
+	pid_t pid;               /* of the newest file, and what of PyTorch the process has */
+	bool has_torch, has_hook;
 };
+
+/* Whether the function that PyTorch reports its blocks with is probed in a file. */
+static bool reports_blocks(const struct probing *probing, const char *path)
+{
+	struct library library;
+
+	if (library_open(path, LIBRARY_C10, &library))
+		return false;
+	for (size_t i = 0; i < probing->count; i++)
+		if (library_same(&probing->libraries[i], &library))
+			return probing->libraries[i].probe_count && probing->libraries[i].probes[0].id == 1;
+	return false;
+}
+
+/* All files of a process have been met. */
+static void tell_framework(struct walk *walk)
+{
+	struct gmt_framework rec = { .flags = walk->has_hook ? 0 : GMT_FRAMEWORK_NO_HOOK };
+
+	if (walk->has_torch && walk->probing->layers & GMT_LAYER_FRAMEWORK) {
+		rec.flags |= torch_env_read(walk->pid);
+		STREAM_PUT(walk->probing->stream, &rec, FRAMEWORK, walk->pid);
+	}
+	walk->has_torch = walk->has_hook = false;
+}
 
 static int add_found(const struct target_library *found, void *arg)
 {
 	struct walk *walk = arg;
 	int ret = add(walk->probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
 
+	if (walk->pid != found->pid)
+		tell_framework(walk);
+	walk->pid = found->pid;
+	walk->has_torch |= found->kind == LIBRARY_C10_CUDA;
+	walk->has_hook |= found->kind == LIBRARY_C10 && reports_blocks(walk->probing, found->attach_path);
 	if (ret == -ENOEXEC) /* named like one, but none */
 		return 0;
 	if (ret > 0)
@@ -142,17 +175,21 @@ static int add_found(const struct target_library *found, void *arg)
 
 int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size)
 {
-	struct walk walk = { probing, cause, cause_size, 0 };
+	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
 	int err = target_libraries(pid, add_found, &walk);
 
+	if (!err)
+		tell_framework(&walk);
 	return err ? err : walk.added;
 }
 
 int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 {
-	struct walk walk = { probing, cause, cause_size, 0 };
+	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
 	int err = target_scan(add_found, &walk, NULL);
 
+	if (!err)
+		tell_framework(&walk);
 	return err ? err : walk.added;
 }
 

@@ -201,6 +201,8 @@ static json_t *process(const struct view *view, const struct view_proc *p)
 	js_set(o, "exited_at", sink_json_moment_if(view, p->exited, p->exit_ts_ns));
 	js_set(o, "wait_status", p->exited && p->exit_code != GMT_EXIT_CODE_UNKNOWN ?
 			json_integer(p->exit_code) : json_null());
+	js_set(o, "torch_silent", p->torch_silence ? js_text(gmt_torch_silence_name(p->torch_silence), SIZE_MAX)
+						   : json_null());
 	js_set(o, "classes", classes(view, p->by_class));
 	js_set(o, "anomalies", anomalies(p->anomalies));
 	js_set(o, "unwinding", json_stacks_unwinding(&p->unwinding));

@@ -82,6 +82,12 @@ static bool warnings_changed(const struct view *now, const struct view *previous
 	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
 		if (text_odd(now, (enum gmt_anomaly)i) && !text_odd(previous, (enum gmt_anomaly)i))
 			return true;
+	for (size_t i = 0; i < now->proc_count; i++) {
+		const struct view_proc *old = text_find_proc(previous, &now->procs[i]);
+
+		if (now->procs[i].torch_silence && (!old || !old->torch_silence))
+			return true;
+	}
 	return false;
 }
 

@@ -80,6 +80,25 @@ static void warn_anomalies(struct warnings *w, const struct view *view)
 	}
 }
 
+/* Where it is silent for all of them, one stands for the others. */
+#define SILENT_MOST 3
+
+static void warn_silent(struct warnings *w, const struct view *view)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < view->proc_count; i++) {
+		const struct view_proc *p = &view->procs[i];
+
+		if (p->torch_silence && count++ < SILENT_MOST)
+			warn(w, TEXT_YELLOW, "note    process %u: PyTorch reports no blocks (%s); its memory is shown"
+			     " at driver level", p->tgid, gmt_torch_silence_text(p->torch_silence));
+	}
+	if (count > SILENT_MOST)
+		warn(w, TEXT_YELLOW, "note    PyTorch reports no blocks in %zu more processes",
+		     count - SILENT_MOST);
+}
+
 unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
 			 const char *end)
 {
@@ -89,6 +108,7 @@ unsigned report_warnings(struct out *out, const struct view *view, const struct 
 	for (size_t i = 0; i < opts->note_count; i++)
 		warn(&w, TEXT_RED, "note    %s", opts->notes[i]);
 	warn_anomalies(&w, view);
+	warn_silent(&w, view);
 	warn_layers(&w, view);
 	return w.lines;
 }

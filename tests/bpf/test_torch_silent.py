@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""PyTorch that takes memory and reports no blocks: the output says so, and why; a replay says the same."""
+import json
+import os
+import shutil
+
+import lib
+from lib import C10, C10_CUDA, Target, Tool, check, equal, process_of
+
+SENTENCE = "PyTorch reports no blocks ("
+
+
+def traced(backend, *arguments, c10=C10, env=None):
+    """What the report says of the process, and the text of a replay."""
+    recording = lib.folder() + "/run.gmt"
+    tool = Tool("-a", "-o", recording, *arguments).ready()
+    target = Target("torch_backends", c10, C10_CUDA, backend, hold="loaded", env=env)
+    target.wait("loaded")
+    tool.wait_line(lambda: any(l["path"] == c10 for l in tool.views()[-1]["libraries"]), "the library")
+    target.go()
+    status, _ = target.finish()
+    equal(status, 0, "exit status " + target.stderr())
+    process = process_of(lib.settled(tool, target.pid), target.pid)
+    again = json.loads(lib.run([lib.TOOL, "replay", "--json", recording]).stdout)
+    equal(process_of(again, target.pid)["torch_silent"], process["torch_silent"], "the replay")
+    return process["torch_silent"], lib.run([lib.TOOL, "replay", recording]).stdout, target.pid
+
+
+def says(got, wanted, text):
+    silent, report, pid = got
+    equal(silent, wanted, "torch_silent")
+    if wanted:
+        check(f"note    process {pid}: {SENTENCE}{text})" in report, report)
+    else:
+        check(SENTENCE not in report, report)
+
+
+def by_stacks():
+    """cudaMallocAsync and no caching, chosen by the program: the stacks of its allocations tell"""
+    says(traced("async"), "cuda_malloc_async", "backend cudaMallocAsync")
+    says(traced("uncached"), "uncached", "its caching is off")
+
+
+def by_environment():
+    """... chosen by the environment: that tells, also without stacks"""
+    for name, value, backend, wanted, text in (
+            ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", "uncached", "uncached", "its caching is off"),
+            ("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "async", "cuda_malloc_async", "backend cudaMallocAsync")):
+        says(traced(backend, "--stacks", "off", env={name: value}), wanted, text)
+
+
+def reports():
+    """the native allocator reports, and one that is loaded and takes nothing is not silent"""
+    says(traced("native"), None, None)
+    says(traced("idle"), None, None)
+    says(traced("idle", env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}), None, None)
+
+
+def too_old():
+    """a libc10 without the function that blocks are reported with"""
+    path = lib.folder() + "/libc10.so"
+    shutil.copy(os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so"), path)
+    says(traced("uncached", c10=path), "not_probed", "older than 1.10, or its libc10 cannot be probed")
+
+
+def switched_off():
+    """--layers without framework: nothing is said of PyTorch"""
+    tool = Tool("-a", "--layers", "api,kernel,nvml").ready()
+    target = Target("torch_backends", C10, C10_CUDA, "async")
+    target.finish()
+    equal(process_of(lib.settled(tool, target.pid), target.pid)["torch_silent"], None, "torch_silent")
+
+
+if __name__ == "__main__":
+    lib.main(by_stacks, by_environment, reports, too_old, switched_off)

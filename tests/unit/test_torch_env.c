@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an environment asks PyTorch's allocator for. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "live/torch_env.h"
+
+static const struct {
+	const char *environ;     /* ended by two NULs */
+	uint32_t flags;
+} cases[] = {
+	{ "", 0 },
+	{ "PATH=/bin\0", 0 },
+	{ "A=1\0PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync\0B=2\0", GMT_FRAMEWORK_ASYNC },
+	{ "PYTORCH_ALLOC_CONF=max_split_size_mb:64, backend: cudaMallocAsync\0", GMT_FRAMEWORK_ASYNC },
+	{ "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync,max_split_size_mb:64\0", GMT_FRAMEWORK_ASYNC },
+	{ "PYTORCH_CUDA_ALLOC_CONF=backend:native,expandable_segments:True\0", 0 },
+	{ "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsyncX\0", 0 },
+	{ "PYTORCH_CUDA_ALLOC_CONF=Xbackend:cudaMallocAsync\0", 0 },
+	{ "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMalloc\0Async=1\0", 0 },
+	{ "MY_PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync\0", 0 },
+	{ "PYTORCH_CUDA_ALLOC_CONFIG=backend:cudaMallocAsync\0", 0 },
+	{ "PYTORCH_CUDA_ALLOC_CONF=\0", 0 },
+	{ "PYTORCH_CUDA_ALLOC_CONF\0", 0 },
+	{ "PYTORCH_NO_CUDA_MEMORY_CACHING=1\0", GMT_FRAMEWORK_UNCACHED },
+	{ "PYTORCH_NO_CUDA_MEMORY_CACHING=0\0", GMT_FRAMEWORK_UNCACHED },   /* as PyTorch takes it */
+	{ "PYTORCH_NO_CUDA_MEMORY_CACHING=1\0PYTORCH_ALLOC_CONF=backend:cudaMallocAsync\0",
+	  GMT_FRAMEWORK_UNCACHED | GMT_FRAMEWORK_ASYNC },
+};
+
+static size_t size_of(const char *environ)
+{
+	size_t size = 0;
+
+	while (environ[size])
+		size += strlen(environ + size) + 1;
+	return size;
+}
+
+static void environments(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t size = size_of(cases[i].environ);
+		char *exact = malloc(size + 1);   /* a read behind its end is one that a sanitizer sees */
+
+		memcpy(exact, cases[i].environ, size);
+		exact[size] = '\0';
+		assert_int_equal(torch_env_parse(exact, size), cases[i].flags);
+		if (size)
+			assert_int_equal(torch_env_parse(exact, size - 1), cases[i].flags); /* its last NUL is cut off */
+		free(exact);
+	}
+}
+
+static void of_a_process(void **state)
+{
+	(void)state;
+	assert_int_equal(torch_env_read(getpid()), 0);
+	assert_int_equal(torch_env_read(0x7ffffff0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(environments), cmocka_unit_test(of_a_process) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
