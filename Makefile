@@ -37,7 +37,7 @@ BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_change history_oom import kernel ledger names oom oom_dump oom_judge oom_picture oom_view \
             phase_line phases pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks \
-            symbol_hint torch torch_blocks torch_silent torch_view view vmm
+            symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -45,7 +45,7 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
 LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher \
-            ring roster space stacking stackwork stream tables target torch_env tracepoint uprobe watch
+            ring roster space stacking stackwork stream tables target torch_env tracepoint uprobe usdt usdt_args watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
             snapshot_file targets whole_file
 
@@ -58,9 +58,9 @@ BIN_SRC  := $(TOP:%=user/%)
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
              known_bugs_others ledger mark oom out phases pickle pool probes pycode pystack rangemap recfile recordings \
              rewalk rm rm_model sink_json sink_oom \
-             sink_report sink_term stacks table_cache torch torch_silent unwind unwind_table view vmm
+             sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
-UNIT_LIVE := driver features library nvml procfs target torch_env watch
+UNIT_LIVE := driver features library nvml procfs target torch_env usdt watch
 UNIT_TOP  := cli
 unit_path = $(1:%=$(O)/tests/unit/test_%)
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))

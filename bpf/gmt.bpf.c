@@ -17,6 +17,7 @@
 #include "ioctl.bpf.h"
 #include "torch.bpf.h"
 #include "torch_range.bpf.h"
+#include "torch_size.bpf.h"
 #include "proc.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -44,6 +44,7 @@
 	X(STACK_COPY, 16, gmt_stack_copy, "memory of a stack that could not be walked")  \
 	X(FW_OOM, 17, gmt_fw_oom, "framework: out of memory")                     \
 	X(FW_RANGE, 18, gmt_fw_range, "framework: what the program is doing")     \
+	X(FW_SIZE, 19, gmt_fw_size, "framework: what a block was asked for")      \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -269,6 +270,18 @@ struct gmt_fw_range {
 	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut; BEGIN only */
 };
 
+/* What the newest block at an address was asked for: PyTorch's own probe pytorch:malloc, after the block. */
+struct gmt_fw_size {
+	struct gmt_hdr hdr;
+	__u64 ptr;
+	__u64 size;             /* asked for */
+	__u64 stream;           /* c10::StreamId; 0: the default stream */
+	__u8 device_type;       /* as in gmt_fw_mem */
+	__u8 device_index;
+	__u16 reserved;
+	__u32 reserved2;
+};
+
 /*
  * What a stack's memory was when it was taken without tables for all of its code, sent before it, a large
  * one in pieces by rising address: the collector walks it when it has them, and sends the stack once
@@ -469,6 +482,7 @@ _Static_assert(sizeof(struct gmt_fw_mem) == 64, "framework memory layout");
 _Static_assert(sizeof(struct gmt_symbol) == 48, "symbol layout");
 _Static_assert(sizeof(struct gmt_fw_oom) == 56, "framework OOM layout");
 _Static_assert(sizeof(struct gmt_fw_range) == 136, "framework range layout");
+_Static_assert(sizeof(struct gmt_fw_size) == 56, "framework size layout");
 _Static_assert(sizeof(struct gmt_oom) == 152, "OOM layout");
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/kernel.h"
 #include "core/ledger_state.h"
 #include "core/probes.h"
+#include "core/torch_size.h"
 
 static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
@@ -50,6 +51,12 @@ static int apply_fw_range(struct ledger *l, struct process *p, const struct gmt_
 static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	return ooms_reported(l, p, (const void *)hdr);
+}
+
+static int apply_fw_size(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)l;
+	return torch_size_told(p, (const void *)hdr);
 }
 
 static int apply_framework(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
@@ -298,6 +305,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, apply_fw_mem },
 		[GMT_KIND_FW_OOM] = { sizeof(struct gmt_fw_oom), OF_LIFE, true, apply_fw_oom },
 		[GMT_KIND_FW_RANGE] = { sizeof(struct gmt_fw_range), OF_LIFE, false, apply_fw_range },
+		[GMT_KIND_FW_SIZE] = { sizeof(struct gmt_fw_size), OF_LIFE, true, apply_fw_size },
 		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_stack },
 		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_stack_copy },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "core/history.h"
 #include "core/process.h"
+#include "core/torch_size.h"
 
 /* Each device's far from the others'. */
 #define UNSEEN_ADDRESS(device) (HISTORY_ADDRESS_END + ((uint64_t)(device) << 48))
@@ -36,9 +37,12 @@ static struct snapshot_block *add_block(struct snapshot *s, uint64_t address, ui
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 
 	s->blocks = grown(s->blocks, s->block_count, &s->block_capacity, sizeof(*s->blocks));
-	s->blocks[s->block_count] = (struct snapshot_block){ .address = address, .size = size, .active = active };
+	s->blocks[s->block_count] = (struct snapshot_block){
+		.address = address, .size = size, .asked = active ? size : 0, .active = active,
+	};
 	segment->block_count++;
 	segment->active += active ? size : 0;
+	segment->asked += active ? size : 0;
 	return &s->blocks[s->block_count++];
 }
 
@@ -54,8 +58,19 @@ static bool is_joined(const struct range *a, const struct range *b)
 	       (b->aux & HISTORY_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
 }
 
+/* Where PyTorch has said what the block was asked for. */
+static void take_asked(struct snapshot_segment *segment, struct snapshot_block *block, const struct torch *torch)
+{
+	const struct torch_size *size = torch_size_of(torch, block->address);
+
+	if (!size || size->bytes > block->size)
+		return;
+	segment->asked -= block->size - size->bytes;
+	block->asked = size->bytes;
+}
+
 /* The newest segment is whole: PyTorch's blocks and what is free between them. */
-static void fill(struct snapshot *s, const struct rangemap *blocks)
+static void fill(struct snapshot *s, const struct rangemap *blocks, const struct torch *torch)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 	uint64_t at = segment->address, end = segment->address + segment->size;
@@ -71,6 +86,7 @@ static void fill(struct snapshot *s, const struct rangemap *blocks)
 		block = add_block(s, base, at - base, true);
 		block->stack_id = b->value;
 		block->why = snapshot_why_of(b->value);
+		take_asked(segment, block, torch);
 	}
 	if (at < end)
 		add_block(s, at, end - at, false);
@@ -113,7 +129,7 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 			r = rangemap_next(&hp->segments, &pos);
 		} while (r && is_joined(last, r));
 		s->is_expandable |= segment->is_expandable;
-		fill(s, &hp->blocks);
+		fill(s, &hp->blocks, hp->of->torch);
 	}
 }
 

@@ -64,6 +64,7 @@ struct snapshot_event {
 
 struct snapshot_block {
 	uint64_t address, size;
+	uint64_t asked;          /* by the program, of an active one; size where it is not known */
 	uint32_t stack_id;
 	uint8_t why;
 	bool active;
@@ -72,6 +73,7 @@ struct snapshot_block {
 struct snapshot_segment {
 	uint64_t address, size;
 	uint64_t active;         /* bytes of its blocks that are */
+	uint64_t asked;          /* what those were asked for */
 	size_t first_block, block_count; /* by address */
 	uint32_t stack_id;
 	uint8_t why, device;

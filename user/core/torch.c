@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "core/event.h"
 #include "core/process.h"
+#include "core/torch_size.h"
 
 /* ---- devices ---- */
 
@@ -162,6 +163,7 @@ static void remove_block(struct torch *t, uint64_t base)
 	if (!rangemap_remove(&t->blocks, base, &block))
 		return;
 	t->freed = torch_block_freed(t, &block);
+	torch_size_forget(t, &block);
 	t->devices[block.gpu].blocks--;
 	t->devices[block.gpu].block_bytes -= block.length;
 	stacks_remove(&t->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
@@ -321,12 +323,14 @@ void torch_drop(struct torch *t)
 	forget(t);
 	phases_free(t->phases);
 	t->phases = NULL;
+	hash_fini(&t->sizes);
 	for (unsigned int i = 0; i < t->count; i++) {
 		struct torch_device *d = &t->devices[i];
 
 		/* Peaks and counts stay, as everywhere. */
 		d->allocated.live = d->reserved.live = d->before = 0;
 		d->blocks = d->block_bytes = d->segments = d->segment_bytes = d->mapped_bytes = 0;
+		d->sized = d->sized_bytes = d->asked_bytes = 0;
 		d->off = 0;
 		d->seen = false;
 		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
@@ -340,6 +344,7 @@ void torch_free(struct torch *t)
 		return;
 	forget(t);
 	phases_free(t->phases);
+	hash_fini(&t->sizes);
 	for (unsigned int i = 0; i < t->count; i++) {
 		stacks_fini(&t->devices[i].stacks);
 		torch_kinds_free(&t->devices[i].kinds_at_end);
@@ -371,7 +376,7 @@ uint64_t torch_bytes(const struct torch *t)
 	if (!t)
 		return 0;
 	bytes = sizeof(*t) + t->count * sizeof(*t->devices) + rangemap_bytes(&t->blocks) +
-		rangemap_bytes(&t->segments) + phases_bytes(t->phases);
+		rangemap_bytes(&t->segments) + hash_bytes(&t->sizes) + phases_bytes(t->phases);
 	for (unsigned int i = 0; i < t->count; i++)
 		bytes += stacks_bytes(&t->devices[i].stacks);
 	return bytes;

@@ -15,6 +15,7 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "base/hash.h"
 #include "core/frames.h"
 #include "core/phases.h"
 #include "core/rangemap.h"
@@ -61,6 +62,7 @@ struct torch_device {
 	bool is_first;           /* seen from its first block on */
 	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak */
 	struct torch_kinds kinds_at_end;
+	uint64_t sized, sized_bytes, asked_bytes; /* live blocks of which it is known what was asked for */
 };
 
 /* The segment that a release in flight has taken: put back if that fails. */
@@ -74,6 +76,7 @@ struct torch {
 	unsigned int count;
 	struct rangemap blocks;    /* offset, value, aux: torch_set_birth(); gpu: ordinal */
 	struct rangemap segments;  /* value: whether cuMemMap made it; gpu: ordinal */
+	struct hash sizes;         /* struct torch_size, by the block's address */
 	struct torch_taken taken;
 	struct phases *phases;
 	enum gmt_category freed;   /* of the block that the newest event took away */

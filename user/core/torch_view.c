@@ -103,6 +103,9 @@ void torch_view(const struct torch *t, unsigned int row, struct view_torch *out)
 		add_level(&out->reserved, &d->reserved);
 		out->blocks += d->blocks;
 		out->block_bytes += d->block_bytes;
+		out->sized += d->sized;
+		out->sized_bytes += d->sized_bytes;
+		out->asked_bytes += d->asked_bytes;
 		out->allocs += d->allocs;
 		out->frees += d->frees;
 		out->alloc_bytes += d->alloc_bytes;

@@ -127,6 +127,8 @@ struct view_torch {
 	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached ones */
 	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
+	uint64_t sized, sized_bytes;   /* of these, those of which it is known what was asked for */
+	uint64_t asked_bytes;          /* that */
 	uint64_t segments, segment_bytes; /* driver allocations in which its blocks were seen */
 	bool gap_known;                /* all blocks and segments are known */
 	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */

@@ -16,6 +16,7 @@
 #include "live/bpf_blob.h"
 #include "live/tracepoint.h"
 #include "live/uprobe.h"
+#include "live/usdt.h"
 
 /* A library's probes, or a hook (entries alone). The return probes come first and go last: a call that is
  * entered in between must not leave a frame behind that never returns. */
@@ -30,6 +31,7 @@ struct attach {
 	struct bpf_link *ioctl_link;
 	struct attached_library *libraries;
 	size_t library_count;
+	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
 	int targets_fd, loss_fd, ring_fd, runtime_fd;
 	struct gmt_runtime runtime;
 	bool multi, no_tracepoint;
@@ -278,11 +280,11 @@ static int attach_both(struct attach *attach, struct attached_library *out, cons
 {
 	int err;
 
-	err = uprobe_attach(&out->returns, bpf_program__fd(attach->leave), path, offsets, cookies, count, true,
+	err = uprobe_attach(&out->returns, bpf_program__fd(attach->leave), path, offsets, NULL, cookies, count, true,
 			    attach->multi);
 	if (err)
 		return err;
-	err = uprobe_attach(&out->entries, bpf_program__fd(attach->enter), path, offsets, cookies, count, false,
+	err = uprobe_attach(&out->entries, bpf_program__fd(attach->enter), path, offsets, NULL, cookies, count, false,
 			    attach->multi);
 	if (err)
 		uprobe_detach(out->returns);
@@ -314,20 +316,40 @@ static void keep(struct attach *attach, const struct attached_library *attached)
 	attach->libraries[attach->library_count++] = *attached;
 }
 
-int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
-		size_t cause_size)
+static int attach_one(struct attach *attach, const char *path, const char *program, uint64_t offset,
+		      const uint64_t *counter, uint64_t cookie, char *cause, size_t cause_size)
 {
 	const struct bpf_program *found = bpf_object__find_program_by_name(attach->object, program);
 	struct attached_library attached = { 0 };
-	uint64_t cookie = 0;
 	int err;
 
-	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), path, &offset, &cookie, 1, false,
-				    attach->multi) : -ENOENT;
+	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), path, &offset, counter, &cookie, 1,
+				    false, attach->multi) : -ENOENT;
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
 	keep(attach, &attached);
 	return 0;
+}
+
+int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
+		size_t cause_size)
+{
+	return attach_one(attach, path, program, offset, NULL, 0, cause, cause_size);
+}
+
+int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
+		char *cause, size_t cause_size)
+{
+	uint32_t number = attach->usdt_count;
+	int err = -ENOSPC;
+
+	if (number < GMT_USDT_PLACES)
+		err = bpf_map_update_elem(attach_map_fd(attach, "usdt_places"), &number, &place->usdt, BPF_ANY);
+	if (err)
+		return cannot_probe(err, path, cause, cause_size);
+	attach->usdt_count++;
+	return attach_one(attach, path, program, place->offset, place->counter ? &place->counter : NULL, number,
+			  cause, cause_size);
 }
 
 int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,

@@ -45,6 +45,11 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
 		size_t cause_size);
 
+/* The same at a static probe; the program finds the arguments by its cookie. -ENOSPC: there are too many. */
+struct usdt_place;
+int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
+		char *cause, size_t cause_size);
+
 /* With config.trace_all: every process is a target from now on. */
 int attach_arm(struct attach *attach);
 

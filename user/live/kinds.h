@@ -15,7 +15,7 @@ enum library_kind {
 	LIBRARY_CUDA,            /* the driver API: the functions of api.h, entry and return */
 	LIBRARY_C10,             /* PyTorch: its memory */
 	LIBRARY_TORCH_CPU,       /* what it is doing */
-	LIBRARY_C10_CUDA,        /* its part for CUDA: nothing in it is probed, but who has it may use a GPU */
+	LIBRARY_C10_CUDA,        /* its part for CUDA: who has it may use a GPU; a static probe */
 	LIBRARY_KIND_COUNT,
 };
 
@@ -34,7 +34,7 @@ struct library_kind_info {
 };
 
 const struct library_kind_info *library_kind_info(enum library_kind kind);
-bool library_is_probed(enum library_kind kind);   /* else it matters only that it is mapped */
+bool library_is_probed(enum library_kind kind);   /* whether functions of it are */
 
 /* What a file of this name is. The path need not end with a NUL. */
 enum library_kind library_kind_of(const char *path, size_t len);

@@ -12,6 +12,7 @@
 #include "live/stream.h"
 #include "live/target.h"
 #include "live/torch_env.h"
+#include "live/usdt.h"
 
 struct probing {
 	struct attach *attach;
@@ -19,15 +20,17 @@ struct probing {
 	struct library *libraries;
 	size_t count;
 	uint32_t layers;
+	bool with_sizes;
 };
 
-struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers)
+struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers, bool with_sizes)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 
 	probing->attach = attach;
 	probing->stream = stream;
 	probing->layers = layers;
+	probing->with_sizes = with_sizes;
 	return probing;
 }
 
@@ -71,17 +74,46 @@ static int attach_hooks(struct probing *probing, const struct library *library, 
 	return 0;
 }
 
-static int attach_points(struct probing *probing, const struct library *library, const char *path, char *cause,
+#define SIZE_PLACES 8        /* where PyTorch's allocator tells: one, unless it was inlined */
+#define SIZE_ARGS 4
+
+/* PyTorch's own probe. Where the library has none (other machines than x86-64, old releases) sizes are not known. */
+static int attach_sizes(struct probing *probing, struct library *library, const char *path, char *cause,
+			size_t cause_size)
+{
+	struct usdt_place places[SIZE_PLACES];
+	int count = usdt_find(path, "pytorch", "malloc", SIZE_ARGS, places, SIZE_PLACES);
+
+	library->absent = count <= 0;
+	for (int i = 0; i < count; i++) {
+		int err = attach_usdt(probing->attach, path, "torch_malloc", &places[i], cause, cause_size);
+
+		if (err)
+			return err;
+		library->probe_count++;
+	}
+	return 0;
+}
+
+static int attach_points(struct probing *probing, struct library *library, const char *path, char *cause,
 			 size_t cause_size)
 {
 	struct attach_point points[GMT_API_MAX];
 
+	if (library->kind == LIBRARY_C10_CUDA)
+		return attach_sizes(probing, library, path, cause, cause_size);
 	if (library->kind != LIBRARY_CUDA)
 		return attach_hooks(probing, library, path, cause, cause_size);
 	for (uint32_t i = 0; i < library->probe_count; i++)
 		points[i] = (struct attach_point){ library->probes[i].offset, library->probes[i].id };
 	return attach_library(probing->attach, path, probing->count + 1, points, library->probe_count, cause,
 			      cause_size);
+}
+
+static bool is_wanted(const struct probing *probing, enum library_kind kind)
+{
+	return (probing->layers & library_kind_info(kind)->layer) &&
+	       (library_is_probed(kind) || (kind == LIBRARY_C10_CUDA && probing->with_sizes));
 }
 
 static int add(struct probing *probing, enum library_kind kind, const char *path, const char *shown, char *cause,
@@ -91,7 +123,7 @@ static int add(struct probing *probing, enum library_kind kind, const char *path
 	struct library library;
 	int err;
 
-	if (!(probing->layers & library_kind_info(kind)->layer) || !library_is_probed(kind))
+	if (!is_wanted(probing, kind))
 		return 0;
 	err = library_open(path, kind, &library);
 	if (!err && !library.is_one && kind == LIBRARY_CUDA) {

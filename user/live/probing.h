@@ -12,8 +12,9 @@ struct attach;
 struct probing;
 struct stream;
 
-/* A kind whose layer (enum gmt_layer) is not in `layers` is never probed, and that is no error. */
-struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers);
+/* A kind whose layer (enum gmt_layer) is not in `layers` is never probed, and that is no error. with_sizes: also
+ * what PyTorch's blocks were asked for, one more probe an allocation. */
+struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers, bool with_sizes);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
 /* Probes a libcuda. `shown` is its name for people, `path` the one to open. 1: probed now; 0: it was

@@ -31,14 +31,15 @@ struct link_create_uprobe_multi {
 };
 #define UPROBE_MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
 
-static int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies,
-		      size_t count, bool at_return)
+static int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *counters,
+		      const uint64_t *cookies, size_t count, bool at_return)
 {
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = prog_fd,
 		.attach_type = UPROBE_MULTI_ATTACH_TYPE,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
+		.ref_ctr_offsets = (uintptr_t)counters,
 		.cookies = (uintptr_t)cookies,
 		.count = count,
 		.uprobe_flags = at_return ? UPROBE_MULTI_RETURN : 0,
@@ -62,7 +63,7 @@ bool uprobe_has_multi(void)
 	if (fd < 0)
 		return false;
 	/* A kernel that knows the type complains about the path: a directory is no file to probe. */
-	err = link_multi(fd, "/", &offset, NULL, 1, false);
+	err = link_multi(fd, "/", &offset, NULL, NULL, 1, false);
 	if (err >= 0)
 		close(err);
 	close(fd);
@@ -82,10 +83,12 @@ static int read_number(const char *path, const char *format)
 	return value;
 }
 
-static int open_event(const char *path, uint64_t offset, bool at_return)
+static int open_event(const char *path, uint64_t offset, uint64_t counter, bool at_return)
 {
 	int type = read_number("/sys/bus/event_source/devices/uprobe/type", "%d");
 	int bit = read_number("/sys/bus/event_source/devices/uprobe/format/retprobe", "config:%d");
+	int counter_bit = counter ? read_number("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset",
+						"config:%d-") : 0;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.uprobe_path = (uintptr_t)path,
@@ -93,23 +96,23 @@ static int open_event(const char *path, uint64_t offset, bool at_return)
 	};
 	int fd;
 
-	if (type < 0 || bit < 0)
+	if (type < 0 || bit < 0 || counter_bit < 0)
 		return -ENOTSUP;
 	attr.type = type;
-	attr.config = at_return ? 1ULL << bit : 0;
+	attr.config = (at_return ? 1ULL << bit : 0) | counter << counter_bit;
 	/* All processes: pid -1 wants a cpu, and a BPF program runs on whichever CPU hits it. */
 	fd = syscall(__NR_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
 static int link_events(struct uprobe_set *set, int prog_fd, const char *path, const uint64_t *offsets,
-		       const uint64_t *cookies, size_t count, bool at_return)
+		       const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return)
 {
 	for (size_t i = 0; i < count; i++) {
 		LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookies[i]);
 		int event, link;
 
-		event = open_event(path, offsets[i], at_return);
+		event = open_event(path, offsets[i], counters ? counters[i] : 0, at_return);
 		if (event < 0)
 			return event;
 		set->fds[set->count++] = event;
@@ -122,20 +125,20 @@ static int link_events(struct uprobe_set *set, int prog_fd, const char *path, co
 }
 
 int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
-		  const uint64_t *cookies, size_t count, bool at_return, bool multi)
+		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi)
 {
 	struct uprobe_set *set = xcalloc(1, sizeof(*set));
 	int err = 0;
 
 	set->fds = xcalloc(2 * count, sizeof(*set->fds));
 	if (multi) {
-		err = link_multi(prog_fd, path, offsets, cookies, count, at_return);
+		err = link_multi(prog_fd, path, offsets, counters, cookies, count, at_return);
 		if (err >= 0) {
 			set->fds[set->count++] = err;
 			err = 0;
 		}
 	} else {
-		err = link_events(set, prog_fd, path, offsets, cookies, count, at_return);
+		err = link_events(set, prog_fd, path, offsets, counters, cookies, count, at_return);
 	}
 	if (err) {
 		uprobe_detach(set);

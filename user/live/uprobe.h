@@ -20,11 +20,12 @@ bool uprobe_has_multi(void);
 
 /*
  * Attaches the loaded program `prog_fd` to `count` file offsets of `path`; cookies[i] goes with
- * offsets[i]. `multi`: how the program was loaded. 0 and *out (caller closes); -errno, nothing attached:
- * -ENOENT no such file, -EINVAL an offset the kernel refuses, -EMFILE, -EPERM.
+ * offsets[i], and so does counters[i], the file offset of a two-byte counter that the kernel raises while
+ * the probe is there (0: none; NULL: none at all). `multi`: how the program was loaded. 0 and *out (caller
+ * closes); -errno, nothing attached: -ENOENT no such file, -EINVAL an offset the kernel refuses, -EMFILE, -EPERM.
  */
 int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
-		  const uint64_t *cookies, size_t count, bool at_return, bool multi);
+		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi);
 void uprobe_detach(struct uprobe_set *set);
 
 #endif

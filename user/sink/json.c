@@ -134,6 +134,20 @@ static json_t *nvml(const struct view *view, const struct view_row *row)
 	return o;
 }
 
+/* Of those blocks of which it is known. */
+static json_t *requested(const struct view_torch *t)
+{
+	json_t *o;
+
+	if (!t->sized)
+		return json_null();
+	o = js_object();
+	js_set_u64(o, "live_count", t->sized);
+	js_set_u64(o, "live_bytes", t->asked_bytes);
+	js_set_u64(o, "block_bytes", t->sized_bytes);
+	return o;
+}
+
 static json_t *torch(const struct view *view, const struct view_torch *t)
 {
 	json_t *o, *blocks, *segments;
@@ -155,6 +169,7 @@ static json_t *torch(const struct view *view, const struct view_torch *t)
 	js_set(o, "reserved", level(view, &t->reserved));
 	js_set(o, "blocks", blocks);
 	js_set(o, "segments", segments);
+	js_set(o, "requested", requested(t));
 	js_set(o, "largest_free_gap_bytes", t->gap_known ? json_integer((json_int_t)t->largest_free_gap) : json_null());
 	js_set(o, "stacks", json_stacks_of(view, &t->stacks, false));
 	json_training_set(o, &t->training);

@@ -208,6 +208,12 @@ static void torch_lines(struct out *out, const struct view *view, const struct v
 	if (cached && t->gap_known)
 		out_printf(out, "  largest piece %s", human_bytes(t->largest_free_gap).s);
 	out_char(out, '\n');
+	if (t->sized) {
+		out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "rounding inside",
+			   human_bytes(t->sized_bytes - t->asked_bytes).s);
+		out_printf(out, "%7s  blocks, asked for as %s\n", human_count(t->sized).s,
+			   human_bytes(t->asked_bytes).s);
+	}
 }
 
 static void row_table(struct out *out, const struct view *view, const struct view_proc *proc,

@@ -112,13 +112,12 @@ static void stack(struct writer *w, uint32_t stack_id, enum snapshot_why why)
 
 /* ---- segments ---- */
 
-/* PyTorch rounds what it was asked for, and says the rounded size only. */
 static void block(struct writer *w, const struct snapshot_block *b)
 {
 	pickle_dict_begin(&w->p);
 	int_member(w, "address", b->address);
 	int_member(w, "size", b->size);
-	int_member(w, "requested_size", b->active ? b->size : 0);
+	int_member(w, "requested_size", b->asked);
 	word_member(w, "state", b->active ? "active_allocated" : "inactive");
 	stack(w, b->stack_id, b->why);
 	pickle_dict_end(&w->p);
@@ -134,7 +133,7 @@ static void segment(struct writer *w, const struct snapshot *s, const struct sna
 	int_member(w, "total_size", g->size);
 	int_member(w, "allocated_size", g->active);
 	int_member(w, "active_size", g->active);
-	int_member(w, "requested_size", g->active);
+	int_member(w, "requested_size", g->asked);
 	int_member(w, "stream", 0);
 	word_member(w, "segment_type", g->size <= SMALL_SEGMENT ? "small" : "large");
 	pickle_word(&w->p, "segment_pool_id");
