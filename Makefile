@@ -35,7 +35,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
-            history_change history_oom import kernel ledger names oom oom_dump oom_judge oom_picture oom_view \
+            history_change history_oom import kernel ledger names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_view \
             phase_line phases pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks \
             symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
 SOURCE   := reader recorder
@@ -56,8 +56,8 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
-             known_bugs_others ledger mark oom out phases pickle pool probes pycode pystack rangemap recfile recordings \
-             rewalk rm rm_model sink_json sink_oom \
+             known_bugs_others ledger mark oom oom_refused out phases pickle pool probes pycode pystack rangemap \
+             recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
 UNIT_LIVE := driver features library nvml procfs target torch_env usdt watch

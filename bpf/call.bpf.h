@@ -317,7 +317,10 @@ int call_return(struct pt_regs *ctx)
 	if (!state)
 		return 0;
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);
-	if (!frame || frame->nested || (flags & GMT_API_SCOPE))
+	if (!frame || frame->nested)
+		return 0;
+	/* That there was no memory is worth a record; of scopes in each other the outermost has the last word. */
+	if ((flags & GMT_API_SCOPE) && (rc != GMT_CUDA_OUT_OF_MEMORY || state->depth))
 		return 0;
 	if (flags & GMT_API_RELEASE) {
 		if (!rc)

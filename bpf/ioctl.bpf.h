@@ -96,6 +96,12 @@ static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 	cause->stack_id = stack_take(&start);
 }
 
+/* nvstatuscodes.h: NV_ERR_NO_MEMORY, NV_ERR_INSUFFICIENT_RESOURCES */
+static __always_inline int is_no_memory(__u32 status)
+{
+	return status == 0x51 || status == 0x1a;
+}
+
 static __noinline int rm_alloc(__u64 p, __u32 size)
 {
 	struct gmt_rm_alloc rec = {};
@@ -122,7 +128,7 @@ static __noinline int rm_alloc(__u64 p, __u32 size)
 	}
 	if (is_unreadable(bad))
 		return 0;
-	if (rec.class_id == NV01_MEMORY_LOCAL_USER && !rec.status)
+	if (rec.class_id == NV01_MEMORY_LOCAL_USER && (!rec.status || is_no_memory(rec.status)))
 		fill_cause_and_stack(&rec.cause);
 	else
 		fill_cause(&rec.cause);

@@ -129,7 +129,11 @@ static void announce(const struct dumping *d, const struct oom *oom)
 
 	if (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose)
 		return;
-	say(d, "process %u %s: it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome], human_bytes(asked).s);
+	if (asked)
+		say(d, "process %u %s: it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
+		    human_bytes(asked).s);
+	else
+		say(d, "process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
 }
 
 /* True: it is one of which there is a dump, and now that is up to date. */

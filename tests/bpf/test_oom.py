@@ -152,6 +152,48 @@ def context():
     check(oom["rows"][0]["held_bytes"] > 7168 * MIB and oom["rows"][0]["process"] != oom["process"], oom["rows"])
 
 
+def watched(case):
+    """A workload that runs already, so that tables for its stacks are there: (status, dumps, what the recording says)."""
+    folder, recording = lib.folder(), lib.folder() + "/run.gmt"
+    target = Target("oom_cases", case, hold="loaded")
+    target.wait("loaded")
+    tool = Tool("-p", str(target.pid), "-o", recording, dumps=folder).ready()
+    time.sleep(0.5)
+    target.go()
+    status, _ = target.finish()
+    equal(tool.report()["exit_status"], 0, "exit status " + tool.stderr())
+    return status, [v for path in dumps_in(folder) for v in read(path)], read(recording)
+
+
+def functions(view):
+    return [view["symbols"][s]["function"] for s in view["stacks"][view["oom"]["stack"]]["frames"]]
+
+
+def module():
+    """no memory left for a module: the call, its stack, and what the kernel driver was asked for in it"""
+    status, dumps, recorded = watched("module")
+    equal(status, 1, "exit status")
+    view = only(dumps, recorded, "fatal", "exit")
+    oom = view["oom"]
+    equal((oom["call"], oom["refused"], oom["failures"]), ("cuModuleLoadData", False, 1), "what")
+    check(oom["asked_bytes"] in (2 * MIB, 4 * MIB), oom["asked_bytes"])
+    equal(view["gpus"][oom["gpu"]]["uuid"], GPU_B, "the GPU")
+    check("for a module" in oom["verdict"][0], oom["verdict"])
+    check("cuModuleLoadData" in functions(view) and "main" in functions(view), functions(view))
+
+
+def launch():
+    """no memory left for a kernel: no call is traced, but the process dies of it; if it does not, nothing is told"""
+    status, dumps, recorded = watched("launch")
+    equal(status, 1, "exit status")
+    view = only(dumps, recorded, "fatal", "exit")
+    oom = view["oom"]
+    equal((oom["call"], oom["refused"], oom["asked_bytes"]), (None, True, 2 * MIB), "what")
+    check("cuLaunchKernel" in functions(view) and "main" in functions(view), functions(view))
+    check("as a launch does" in oom["verdict"][0], oom["verdict"])
+    equal(watched("survived"), (0, [], []), "survived")
+
+
 def expandable():
     """expandable segments: hundreds of creates and a failure are one, however often it happens"""
     status, dumps, recorded, tool = run("vmm", "oom")
@@ -228,5 +270,5 @@ def nowhere_to_write():
 
 
 if __name__ == "__main__":
-    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, expandable, bounded, at_once, asked_for,
-             nowhere_to_write)
+    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, module, launch, expandable, bounded, at_once,
+             asked_for, nowhere_to_write)

@@ -40,6 +40,15 @@ struct undo {
 	uint32_t unmapped_count, unmapped_capacity;
 };
 
+/* Memory that the kernel driver did not give. */
+struct refusal {
+	uint64_t bytes;      /* 0: none so far */
+	uint32_t seq;        /* of the call that it was refused in, and which function that was; 0: in none */
+	uint32_t stack_id;
+	uint16_t api;
+	uint8_t row;
+};
+
 /* Calls nest, so several releases of one thread can be in flight. */
 #define THREAD_UNDOS 4
 
@@ -50,6 +59,7 @@ struct thread {
 	uint8_t next_undo;
 	uint32_t created_count; /* handles created in a run, and not mapped yet: the pieces of one request */
 	uint64_t created_bytes, created_each, created_ts_ns;
+	struct refusal refused; /* the newest */
 	struct undo undos[THREAD_UNDOS];
 };
 

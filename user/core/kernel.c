@@ -4,6 +4,7 @@
 
 #include "core/balance.h"
 #include "core/ledger_state.h"
+#include "core/oom_ask.h"
 #include "core/probes.h"
 
 /*
@@ -78,7 +79,8 @@ int kernel_rm_alloc(struct ledger *l, struct process *p, const struct gmt_hdr *h
 	const struct gmt_rm_alloc *rec = (const void *)hdr;
 	struct rm_change change = { .gpu = GPU_UNKNOWN };
 
-	(void)l;
+	if (oom_is_refusal(rec))
+		ooms_refused(l, p, rec);
 	rm_alloc(rm_of(p), rec, gmt_purpose_of_api(rec->cause.api), &change);
 	count_change(p, &change, hdr->ts_ns);
 	return 0;

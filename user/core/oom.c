@@ -2,16 +2,15 @@
 /* See oom.h. */
 #include "core/oom.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "core/ledger_state.h"
+#include "core/oom_ask.h"
 #include "core/probes.h"
 
 #define WATCHES_MAX 256            /* threads; of more nothing is told */
-#define RUN_GAP_NS 100000000ULL    /* between two handles of one request there is less */
 #define PICTURES 16                /* in a row, and after that one for each so long */
 #define PICTURE_EACH_NS 100000000ULL
 #define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success says that the process goes on */
@@ -23,37 +22,8 @@ struct oom_watch {
 	uint8_t row;               /* ROW_NONE */
 	uint64_t active_ns;        /* it last asked or freed */
 	uint64_t live_at_first;
+	bool is_suspect;           /* refused in no call that is probed: nothing, unless the process dies of it */
 };
-
-void oom_free(struct oom *oom)
-{
-	if (!oom)
-		return;
-	oom_forget_picture(oom);
-	free(oom);
-}
-
-/* ---- the queue ---- */
-
-static void push(struct ooms *o, struct oom *oom)
-{
-	if (o->queued == OOM_QUEUE) {
-		oom_free(o->queue[0]);
-		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
-		o->dropped++;
-	}
-	o->queue[o->queued++] = oom;
-}
-
-struct oom *ooms_take(struct ledger *l)
-{
-	struct ooms *o = &l->ooms;
-	struct oom *oom = o->queued ? o->queue[0] : NULL;
-
-	if (oom)
-		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
-	return oom;
-}
 
 /* Queues what is known of it now, with the picture. */
 static void tell(struct ooms *o, struct oom_watch *w)
@@ -62,7 +32,7 @@ static void tell(struct ooms *o, struct oom_watch *w)
 
 	*oom = *w->oom;
 	*w->oom = (struct oom){ .rec = oom->rec };
-	push(o, oom);
+	ooms_push(o, oom);
 }
 
 /* ---- watches ---- */
@@ -81,10 +51,23 @@ static void forget(struct ooms *o, struct oom_watch *w)
 	*w = o->watches[--o->count];
 }
 
+/* The same, but one that was only suspected is over: something has happened that tells more. */
+static struct oom_watch *find_failed(struct ooms *o, const struct process *p, uint32_t tid)
+{
+	struct oom_watch *w = find(o, p, tid);
+
+	if (!w || !w->is_suspect)
+		return w;
+	forget(o, w);
+	return NULL;
+}
+
 /* When time tells something about it, if nothing else does. */
 static uint64_t due_of(const struct oom_watch *w)
 {
-	return w->oom->rec.decided_ns ? w->oom->rec.decided_ns + OOM_FATAL_NS : w->active_ns + OOM_SILENCE_NS;
+	uint64_t decided_ns = w->is_suspect ? w->oom->rec.first_ns : w->oom->rec.decided_ns;
+
+	return decided_ns ? decided_ns + OOM_FATAL_NS : w->active_ns + OOM_SILENCE_NS;
 }
 
 static void set_due(struct ooms *o)
@@ -203,44 +186,11 @@ static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask
 	       (ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes);
 }
 
-/* A context takes memory, too, how much nobody says: a request of no class and no size. */
-static struct process_ask ask_of_context(struct process *p, const struct gmt_call *call)
-{
-	bool has_device = call->hdr.size >= sizeof(*call) + 2 * sizeof(call->vals[0]);
-	unsigned int ordinal = has_device ? context_ordinal_of(call->vals[1]) : ORDINAL_NONE;
-
-	return (struct process_ask){ true, process_row(p, 0, NULL, ordinal), GMT_OOM_CLASS_NONE, 0 };
-}
-
-/* Handles that were created in a run, and are not mapped yet. */
-static void created(struct thread *t, const struct gmt_call *call, uint64_t bytes)
-{
-	uint64_t ts_ns = call->hdr.ts_ns;
-
-	if (bytes != t->created_each || ts_ns - t->created_ts_ns > RUN_GAP_NS)
-		t->created_bytes = t->created_count = 0;
-	t->created_each = bytes;
-	t->created_ts_ns = ts_ns;
-	t->created_bytes += bytes;
-	t->created_count++;
-}
-
-static struct process_ask ask_with_run(const struct process *p, const struct thread *t, uint64_t ts_ns)
-{
-	struct process_ask ask = p->ask;
-
-	if (ask.bytes > ALLOC_SIZE_MAX)
-		ask.bytes = ALLOC_SIZE_MAX;
-	if (ask.class == GMT_CLASS_VMM && t->created_count && ts_ns - t->created_ts_ns <= RUN_GAP_NS)
-		ask.bytes += t->created_bytes;
-	return ask;
-}
-
 static void failed(struct ledger *l, struct process *p, const struct gmt_call *call)
 {
 	struct thread *t = process_thread(p, call->hdr.tid);
-	struct process_ask ask = ask_with_run(p, t, call->hdr.ts_ns);
-	struct oom_watch *w = find(&l->ooms, p, call->hdr.tid);
+	struct process_ask ask = oom_ask_with_run(p, t, call->hdr.ts_ns);
+	struct oom_watch *w = find_failed(&l->ooms, p, call->hdr.tid);
 	struct gmt_oom *rec;
 
 	if (w && !is_next_try(w, &ask)) {
@@ -256,7 +206,7 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 			return;
 		w->oom->rec.api = call->api;
 		w->oom->rec.class_id = ask.class;
-		w->oom->rec.stack_id = call->stack_id;
+		w->oom->rec.stack_id = call->stack_id ? call->stack_id : oom_stack_of_call(p, call);
 	}
 	rec = &w->oom->rec;
 	if (ask.bytes > rec->asked_bytes) {
@@ -274,6 +224,12 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 	set_due(&l->ooms);
 }
 
+/* A call whose arguments do not say what it takes, and that is sent only where it fails. */
+static bool is_scope(unsigned int api)
+{
+	return gmt_probes[api].flags & GMT_API_SCOPE;
+}
+
 /* The thread got memory. */
 static void got(struct ledger *l, struct oom_watch *w, const struct process_ask *ask, const struct gmt_call *call)
 {
@@ -283,6 +239,10 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 
 	if (rec->outcome != GMT_OOM_OPEN && rec->sign != GMT_OOM_BY_SILENCE) {
 		forget(&l->ooms, w);     /* raised, and survived */
+		return;
+	}
+	if (is_scope(rec->api)) {
+		decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
 		return;
 	}
 	if (!is_same_place(w, ask))
@@ -313,8 +273,10 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 	for (size_t i = 0; i < o->count; i++) {
 		struct oom_watch *w = &o->watches[i];
 
-		if (w->p == p && w->oom->rec.decided_ns && w->oom->rec.sign != GMT_OOM_BY_SILENCE &&
-		    now_ns - w->oom->rec.decided_ns > FATAL_DOUBT_NS) {
+		uint64_t since_ns = w->is_suspect ? w->oom->rec.first_ns : w->oom->rec.decided_ns;
+
+		if (w->p == p && since_ns && w->oom->rec.sign != GMT_OOM_BY_SILENCE &&
+		    now_ns - since_ns > FATAL_DOUBT_NS) {
 			forget(o, w);
 			i--;
 		}
@@ -335,7 +297,7 @@ static void succeeded(struct ledger *l, struct process *p, const struct gmt_call
 
 	/* Handles alone are nothing: they have been given when they are mapped. */
 	if (op == GMT_OP_VMM_CREATE && ask.class == GMT_CLASS_VMM) {
-		created(process_thread(p, call->hdr.tid), call, ask.bytes);
+		oom_handle_created(process_thread(p, call->hdr.tid), call, ask.bytes);
 		ask.made = false;
 	} else if (op == GMT_OP_VMM_MAP) {
 		t = process_thread(p, call->hdr.tid);
@@ -346,7 +308,7 @@ static void succeeded(struct ledger *l, struct process *p, const struct gmt_call
 		return;
 	if (ask.made)
 		goes_on(&l->ooms, p, call->hdr.ts_ns);
-	w = find(&l->ooms, p, call->hdr.tid);
+	w = ask.made ? find_failed(&l->ooms, p, call->hdr.tid) : find(&l->ooms, p, call->hdr.tid);
 	if (!w)
 		return;
 	if (op == GMT_OP_MEM_INFO && is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0]))
@@ -362,11 +324,35 @@ void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call)
 	enum gmt_op op = gmt_probes[call->api].op;
 
 	if ((op == GMT_OP_CTX_CREATE || op == GMT_OP_PRIMARY_RETAIN) && (call->rc || l->ooms.count))
-		p->ask = ask_of_context(p, call);
+		p->ask = oom_ask_of_context(p, call);
+	else if (call->rc == GMT_CUDA_OUT_OF_MEMORY && is_scope(call->api))
+		p->ask = oom_ask_of_call(p, call);
 	if (call->rc == GMT_CUDA_OUT_OF_MEMORY && p->ask.made && call->phase == GMT_PHASE_DONE)
 		failed(l, p, call);
 	else if (!call->rc && (l->ooms.count || op == GMT_OP_VMM_CREATE || op == GMT_OP_VMM_MAP))
 		succeeded(l, p, call, op);
+}
+
+void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec)
+{
+	struct process_ask ask;
+	struct oom_watch *w;
+
+	oom_note_refusal(p, rec);
+	/* Inside a call that is probed that call tells what came of it. */
+	if (!l->ooms.wanted || rec->cause.api || find(&l->ooms, p, rec->hdr.tid))
+		return;
+	ask = oom_ask_of_refusal(p, rec->hdr.tid);
+	w = watch(l, p, &rec->hdr, ask.row);
+	if (!w)
+		return;
+	w->is_suspect = true;
+	w->oom->rec.flags |= GMT_OOM_REFUSED;
+	w->oom->rec.asked_bytes = w->oom->rec.failed_bytes = ask.bytes;
+	w->oom->rec.stack_id = rec->cause.stack_id;
+	w->oom->rec.failures = 1;
+	take(l, w, &rec->hdr);
+	set_due(&l->ooms);
 }
 
 void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec)
@@ -395,7 +381,7 @@ int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *
 
 	if (rec->device_type != GMT_C10_CUDA || !l->ooms.wanted)
 		return 0;
-	w = find(&l->ooms, p, rec->hdr.tid);
+	w = find_failed(&l->ooms, p, rec->hdr.tid);
 	if (w && is_repeat(w, rec))
 		return 0;
 	if (w && !is_open(w)) {
@@ -430,7 +416,9 @@ void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, i
 		rec->flags |= GMT_OOM_EXITED;
 		rec->exit_code = exit_code;
 		rec->exit_ns = hdr->ts_ns;
-		if (exit_code)
+		if (w->is_suspect && !oom_is_error(exit_code))
+			forget(&l->ooms, w);
+		else if (exit_code)
 			decide(l, w, GMT_OOM_FATAL, GMT_OOM_BY_EXIT, hdr->ts_ns);
 		else if (rec->outcome == GMT_OOM_OPEN)
 			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_EXIT, hdr->ts_ns);
@@ -449,7 +437,7 @@ void ooms_time(struct ledger *l, uint64_t now_ns)
 
 		if (now_ns < due_of(w))
 			i++;
-		else if (w->oom->rec.decided_ns)
+		else if (w->is_suspect || w->oom->rec.decided_ns)
 			forget(o, w);
 		else
 			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE, now_ns);
@@ -471,10 +459,10 @@ void ooms_finish(struct ledger *l)
 	struct ooms *o = &l->ooms;
 
 	if (o->reading)
-		push(o, o->reading);
+		ooms_push(o, o->reading);
 	o->reading = NULL;
 	while (o->count) {
-		if (!o->watches[0].oom->rec.decided_ns)
+		if (!o->watches[0].is_suspect && !o->watches[0].oom->rec.decided_ns)
 			tell(o, &o->watches[0]);
 		forget(o, &o->watches[0]);
 	}

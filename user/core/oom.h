@@ -16,6 +16,10 @@
  * A request of handles (cuMemCreate) is one of many: a run of handles that were not mapped yet when one failed
  * counts as a whole, and it has been met when what was created is mapped.
  *
+ * Calls that take memory without saying how much (contexts, modules, graphs, streams) are requests of no class; a
+ * size is told by what the kernel driver refused in them. What it refused outside of all probed calls, such as in a
+ * launch, is a request only if the process ends with an error soon after, and nothing else is told of it.
+ *
  * A picture of who held what is taken at each failure, the newest is kept; so many failures that this would
  * be felt do not all get one. Nothing is watched unless ooms_want() was called.
  */
@@ -75,7 +79,9 @@ struct oom *ooms_picture(const struct ledger *l);
 /* ---- for the ledger ---- */
 
 void ooms_fini(struct ooms *o);
+void ooms_push(struct ooms *o, struct oom *oom);   /* for ooms_take(); it is the queue's now */
 void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call);
+void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec);
 int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *rec);
 void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec);
 void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, int exit_code);

@@ -397,6 +397,15 @@ int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq)
 	return body->serial == last->serial ? rmmem_device_gpu(&rm->mem, body->device) : RM_GPU_UNKNOWN;
 }
 
+int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object)
+{
+	uint32_t node = rmtree_find(&rm->tree, client, object);
+
+	while (node && !node_at(rm, node)->device)
+		node = node_at(rm, node)->parent;
+	return node ? rmmem_device_gpu(&rm->mem, node_at(rm, node)->device) : RM_GPU_UNKNOWN;
+}
+
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out)
 {
 	rmmem_gpu_sums(&rm->mem, gpu, out);

@@ -56,6 +56,9 @@ int rm_gpu_of_address(const struct rm *rm, uint64_t address);
  * RM_GPU_UNKNOWN if none: for cuMemCreate, whose handle has no address yet. */
 int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq);
 
+/* The GPU of the device that an object is or lies below; RM_GPU_UNKNOWN. */
+int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object);
+
 /* Live physical bytes on `gpu` (or RM_GPU_UNKNOWN) by purpose, and of objects duplicated from
  * another client whose memory is not this process's. */
 struct rm_physical {

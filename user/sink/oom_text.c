@@ -53,6 +53,36 @@ static struct human gpu(const struct oom_view *v)
 	return h;
 }
 
+/* What was asked for: bytes, where anybody knows. */
+static struct human asked(const struct oom_view *v)
+{
+	static const char *const things[GMT_PURPOSE_COUNT] = {
+		[GMT_PURPOSE_CONTEXT] = "a context", [GMT_PURPOSE_MODULE] = "a module", [GMT_PURPOSE_GRAPH] = "a graph",
+		[GMT_PURPOSE_STREAM] = "a stream",
+	};
+	const char *thing = things[gmt_purpose_of_api(v->rec.api)];
+	struct human h;
+
+	if (v->facts.asked)
+		return human_bytes(v->facts.asked);
+	snprintf(h.s, sizeof(h.s), "%s", thing ? thing : "memory");
+	return h;
+}
+
+/* Where it was asked for, when that is not a call that only gets memory. */
+static const char *place(const struct oom_view *v)
+{
+	static const char *const places[GMT_PURPOSE_COUNT] = {
+		[GMT_PURPOSE_CONTEXT] = " for a context", [GMT_PURPOSE_MODULE] = " for a module",
+		[GMT_PURPOSE_GRAPH] = " for a graph", [GMT_PURPOSE_STREAM] = " for a stream",
+	};
+	const char *found = places[gmt_purpose_of_api(v->rec.api)];
+
+	if (v->rec.flags & GMT_OOM_REFUSED)
+		return " outside of all calls that are traced, as a launch does";
+	return found && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE ? found : "";
+}
+
 /* ---- why ---- */
 
 /* Those of the picture but one. */
@@ -98,7 +128,7 @@ static void full(struct out *out, const struct oom_view *v)
 			   human_bytes(f->free).s, f->has_free == OOM_FREE_TOLD ? "were" : "was");
 	out_text(out, f->has_free ? " when " : ", when ");
 	asker(out, v, true);
-	out_printf(out, " asked for %s.", f->asked ? human_bytes(f->asked).s : "a context");
+	out_printf(out, " asked for %s%s.", asked(v).s, place(v));
 }
 
 static void why(struct out *out, const struct oom_view *v)
@@ -114,21 +144,21 @@ static void why(struct out *out, const struct oom_view *v)
 			   " managed memory.", human_bytes(f->asked).s, human_bytes(f->held).s);
 	} else if (f->is_too_large) {
 		asker(out, v, false);
-		out_printf(out, " asked for %s, and %s has only %s in all.", human_bytes(f->asked).s, gpu(v).s,
+		out_printf(out, " asked for %s%s, and %s has only %s in all.", asked(v).s, place(v), gpu(v).s,
 			   human_bytes(f->total).s);
-	} else if (v->rec.api == GMT_API_NONE) {
+	} else if (v->rec.api == GMT_API_NONE && !(v->rec.flags & GMT_OOM_REFUSED)) {
 		out_printf(out, "PyTorch met a limit of its own: no call of the driver had failed when ");
 		asker(out, v, false);
 		out_printf(out, " asked it for %s on %s.", human_bytes(f->asked).s, gpu(v).s);
 	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
 		out_printf(out, "%s was not full: %s were free when ", gpu(v).s, human_bytes(f->free).s);
 		asker(out, v, false);
-		out_printf(out, " asked for %s. It met another limit.", human_bytes(f->asked).s);
+		out_printf(out, " asked for %s%s. It met another limit.", asked(v).s, place(v));
 	} else if (f->was_room) {
 		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
 			   human_bytes(f->held).s, gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
 		asker(out, v, false);
-		out_text(out, " asked for: others hold the rest, or it met another limit.");
+		out_printf(out, " asked for%s: others hold the rest, or it met another limit.", place(v));
 	} else {
 		full(out, v);
 	}
@@ -369,8 +399,9 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 	out_text(out, ", ");
 	asker(out, v, false);
 	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid,
-		   v->facts.asked ? human_bytes(v->facts.asked).s : "a context",
-		   v->facts.is_of_gpu ? gpu(v).s : gmt_class_text((enum gmt_class)v->rec.class_id));
+		   asked(v).s, v->facts.is_of_gpu ? gpu(v).s : gmt_class_text((enum gmt_class)v->rec.class_id));
 	if (v->rec.api)
 		out_printf(out, ", %s", gmt_probes[v->rec.api].symbol);
+	else if (v->rec.flags & GMT_OOM_REFUSED)
+		out_text(out, ", in no call that is traced");
 }

@@ -8,6 +8,8 @@
  *   torch     PyTorch: a try, the cache is emptied, another try, cuMemGetInfo, its report to LIBC10, caught
  *   limit     PyTorch's own limit: the report alone
  *   context   a child, for whose context nothing is left, ends with 1
+ *   module    no call for memory fails, but that of a module's, and it ends with 1
+ *   launch    likewise a launch, which takes memory for its kernel; survived: the program goes on
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -94,8 +96,56 @@ static pid_t fork_child(const int *go)
 	_exit(cuDevicePrimaryCtxRetain(&ctx, 0) == CUDA_ERROR_OUT_OF_MEMORY ? 1 : 0);
 }
 
+/* To the last piece, and nothing fails. The bytes of the last. */
+static uint64_t fill_quietly(void)
+{
+	size_t free_bytes, total;
+	uint64_t last = 0;
+
+	for (; count < MAX; count++) {
+		uint64_t bytes;
+
+		CU(cuMemGetInfo_v2(&free_bytes, &total));
+		bytes = free_bytes < STEP ? free_bytes / (2 * MIB) * (2 * MIB) : STEP;
+		if (!bytes)
+			break;
+		held[count] = wl_mem(0, bytes);
+		last = bytes;
+	}
+	return last;
+}
+
+static void module(void)
+{
+	CUmodule module;
+
+	fill_quietly();
+	CU_FAILS(cuModuleLoadData(&module, "image"), CUDA_ERROR_OUT_OF_MEMORY);
+	_exit(1);
+}
+
+static void launch(bool is_survived)
+{
+	CUfunction function;
+	CUmodule module;
+	uint64_t last;
+
+	CU(cuModuleLoadData(&module, "image"));
+	CU(cuModuleGetFunction(&function, module, "kernel"));
+	last = fill_quietly();
+	CU_FAILS(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	if (!is_survived)
+		_exit(1);
+	wl_mem_free(0, held[--count], last);
+	_exit(0);
+}
+
 static void run(const char *name, report_fn *report)
 {
+	if (!strcmp(name, "module"))
+		module();
+	if (!strcmp(name, "launch") || !strcmp(name, "survived"))
+		launch(!strcmp(name, "survived"));
 	if (!strcmp(name, "torch")) {
 		torch(report);
 		return;

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Memory that the kernel driver refused in calls that do not say how much they take, and outside of all calls. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <string.h>
+
+#include "core/oom.h"
+#include "records.h"
+
+#define A 0x7f0000000000ull
+#define OOM GMT_CUDA_OUT_OF_MEMORY
+#define S 1000000000ull
+#define NO_MEMORY 0x51
+#define INSUFFICIENT_RESOURCES 0x1a
+#define NOT_SUPPORTED 0x56
+#define SYSMEM (1u << 25)
+#define STACK 7
+#define EXIT_1 (1 << 8)
+
+static int setup(void **state)
+{
+	static struct records r;
+
+	records_scene(&r, ALL_LAYERS);
+	records_rm_scene(&r);
+	records_device(&r, 0, 1);
+	CALL(&r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(&r, cuCtxSetCurrent, 0xc0);
+	ooms_want(r.ledger);
+	*state = &r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	records_fini(*state);
+	return 0;
+}
+
+static struct gmt_oom next(struct records *r)
+{
+	struct oom *oom = ooms_take(r->ledger);
+	struct gmt_oom rec = { 0 };
+
+	if (oom)
+		rec = oom->rec;
+	oom_free(oom);
+	return rec;
+}
+
+static void is(struct gmt_oom rec, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign)
+{
+	assert_true(rec.number);
+	assert_int_equal(rec.outcome, outcome);
+	assert_int_equal(rec.sign, sign);
+}
+
+static void none_left(struct records *r)
+{
+	assert_int_equal(next(r).number, 0);
+}
+
+/* On GPU 1. api: in the next call; 0: in none. */
+static void refuse_as(struct records *r, unsigned int api, uint64_t size, uint32_t status, uint32_t attr)
+{
+	struct gmt_rm_alloc rec = {
+		.cause = { .api = api, .seq = api ? r->seq + 1 : 0, .stack_id = STACK },
+		.client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead, .class_id = 0x40, .status = status,
+		.attr = attr, .size = size,
+	};
+
+	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+	assert_int_equal(r->result, 0);
+}
+
+static void refuse(struct records *r, unsigned int api, uint64_t size)
+{
+	refuse_as(r, api, size, NO_MEMORY, 0);
+}
+
+static void fails(struct records *r, unsigned int api)
+{
+	records_call(r, api, OOM, 0, NULL);
+	assert_int_equal(r->result, 0);
+}
+
+/* ---- in a call ---- */
+
+static void a_module(void **state)
+{
+	struct records *r = *state;
+	uint8_t uuid[GMT_UUID_BYTES];
+	struct gmt_oom rec;
+
+	refuse(r, GMT_API_cuModuleLoadData, 4 * MiB);
+	none_left(r);
+	fails(r, GMT_API_cuModuleLoadData);
+	none_left(r);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	rec = next(r);
+	is(rec, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
+	assert_int_equal(rec.api, GMT_API_cuModuleLoadData);
+	assert_int_equal(rec.class_id, GMT_OOM_CLASS_NONE);
+	assert_int_equal(rec.asked_bytes, 4 * MiB);
+	assert_int_equal(rec.stack_id, STACK);
+	assert_int_equal(rec.flags & GMT_OOM_REFUSED, 0);
+	records_uuid(1, uuid);
+	assert_memory_equal(rec.uuid, uuid, sizeof(uuid));
+	none_left(r);
+}
+
+static void tries_of_one(void **state)
+{
+	struct records *r = *state;
+	struct gmt_oom rec;
+
+	for (int i = 0; i < 3; i++) {
+		refuse(r, GMT_API_cuGraphInstantiateWithFlags, 64 * MiB);
+		fails(r, GMT_API_cuGraphInstantiateWithFlags);
+		r->ts_ns += S;
+	}
+	records_exit(r, EXIT_1);
+	rec = next(r);
+	is(rec, GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
+	assert_int_equal(rec.failures, 3);
+	assert_int_equal(rec.asked_bytes, 64 * MiB);
+	none_left(r);
+}
+
+/* Without the kernel layer, or where something else than memory ran out. */
+static void how_much_is_not_known(void **state)
+{
+	struct records *r = *state;
+	struct gmt_oom rec;
+
+	refuse(r, GMT_API_cuModuleLoadData, 4 * MiB);   /* in the call before this one */
+	records_call(r, GMT_API_cuMemGetInfo_v2, 0, 2, (uint64_t[]){ 0, 0 });
+	fails(r, GMT_API_cuModuleLoadData);
+	r->ts_ns += OOM_SILENCE_NS;
+	records_gpu(r, 0, 0);
+	rec = next(r);
+	is(rec, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE);
+	assert_int_equal(rec.asked_bytes, 0);
+	assert_int_equal(rec.api, GMT_API_cuModuleLoadData);
+	none_left(r);
+}
+
+static void another_error(void **state)
+{
+	struct records *r = *state;
+
+	refuse(r, GMT_API_cuModuleLoadData, 4 * MiB);
+	records_call(r, GMT_API_cuModuleLoadData, 1, 0, NULL);
+	records_exit(r, EXIT_1);
+	none_left(r);
+}
+
+/* libcuda found another way: that the call succeeded nobody says. */
+static void a_call_that_succeeds(void **state)
+{
+	struct records *r = *state;
+
+	refuse(r, GMT_API_cuModuleLoadData, 4 * MiB);
+	refuse(r, GMT_API_cuMemAlloc_v2, 4 * MiB);
+	CALL(r, cuMemAlloc_v2, A, 4 * MiB);
+	records_exit(r, EXIT_1);
+	none_left(r);
+}
+
+/* ---- in none ---- */
+
+static void died_of_a_launch(void **state)
+{
+	struct records *r = *state;
+	struct gmt_oom rec;
+
+	refuse(r, 0, 16 * MiB);
+	r->ts_ns += 3 * S;
+	none_left(r);
+	records_exit(r, EXIT_1);
+	rec = next(r);
+	is(rec, GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
+	assert_true(rec.flags & GMT_OOM_REFUSED && rec.flags & GMT_OOM_EXITED);
+	assert_int_equal(rec.api, 0);
+	assert_int_equal(rec.asked_bytes, 16 * MiB);
+	assert_int_equal(rec.stack_id, STACK);
+	none_left(r);
+}
+
+static const struct {
+	const char *what;
+	uint32_t status, attr;
+	uint64_t wait_ns;
+	int code;
+	bool is_told;
+} ends[] = {
+	{ "aborted", NO_MEMORY, 0, S, SIGABRT | 0x80, true },
+	{ "another word for it", INSUFFICIENT_RESOURCES, 0, S, EXIT_1, true },
+	{ "ended well", NO_MEMORY, 0, S, 0, false },
+	{ "interrupted", NO_MEMORY, 0, S, SIGINT, false },
+	{ "told to end", NO_MEMORY, 0, S, SIGTERM, false },
+	{ "killed", NO_MEMORY, 0, S, SIGKILL, false },
+	{ "nobody saw how", NO_MEMORY, 0, S, GMT_EXIT_CODE_UNKNOWN, false },
+	{ "much later", NO_MEMORY, 0, OOM_FATAL_NS + S, EXIT_1, false },
+	{ "not for memory", NOT_SUPPORTED, 0, S, EXIT_1, false },
+	{ "the host's memory", NO_MEMORY, SYSMEM, S, EXIT_1, false },
+};
+
+static void each_end(void **state)
+{
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct records *r = *state;
+
+		refuse_as(r, 0, MiB, ends[i].status, ends[i].attr);
+		r->ts_ns += ends[i].wait_ns;
+		records_gpu(r, 0, 0);
+		records_exit(r, ends[i].code);
+		if (!!next(r).number != ends[i].is_told)
+			fail_msg("%s", ends[i].what);
+		none_left(r);
+		teardown(state);
+		setup(state);
+	}
+}
+
+static void went_on(void **state)
+{
+	struct records *r = *state;
+
+	refuse(r, 0, MiB);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	records_exit(r, EXIT_1);
+	none_left(r);
+}
+
+static void another_thread_goes_on(void **state)
+{
+	struct records *r = *state;
+
+	refuse(r, 0, MiB);
+	r->tid = 101;
+	r->ts_ns += 2 * S;
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	records_exit(r, EXIT_1);
+	none_left(r);
+}
+
+static void a_call_says_more(void **state)
+{
+	struct records *r = *state;
+	struct gmt_oom rec;
+
+	refuse(r, 0, MiB);
+	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
+	records_exit(r, EXIT_1);
+	rec = next(r);
+	is(rec, GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
+	assert_int_equal(rec.asked_bytes, GiB);
+	assert_int_equal(rec.flags & GMT_OOM_REFUSED, 0);
+	none_left(r);
+}
+
+static void pytorch_says_more(void **state)
+{
+	struct records *r = *state;
+	struct gmt_fw_oom report = { .size = GiB, .device_type = GMT_C10_CUDA };
+	struct gmt_oom rec;
+
+	refuse(r, 0, MiB);
+	records_apply(r, &report, GMT_KIND_FW_OOM, sizeof(report));
+	rec = next(r);
+	is(rec, GMT_OOM_RAISED, GMT_OOM_BY_REPORTED);
+	assert_int_equal(rec.framework_bytes, GiB);
+	assert_int_equal(rec.flags & GMT_OOM_REFUSED, 0);
+	none_left(r);
+}
+
+static void while_a_request_is_open(void **state)
+{
+	struct records *r = *state;
+
+	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
+	refuse(r, 0, MiB);
+	CALL(r, cuMemAlloc_v2, A, GiB);
+	is(next(r), GMT_OOM_RETRY, GMT_OOM_BY_GIVEN);
+	records_exit(r, EXIT_1);
+	none_left(r);
+}
+
+static void the_end_of_the_stream(void **state)
+{
+	struct records *r = *state;
+
+	refuse(r, 0, MiB);
+	ooms_finish(r->ledger);
+	none_left(r);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(a_module), CASE(tries_of_one), CASE(how_much_is_not_known), CASE(another_error),
+		CASE(a_call_that_succeeds), CASE(died_of_a_launch), CASE(each_end), CASE(went_on),
+		CASE(another_thread_goes_on), CASE(a_call_says_more), CASE(pytorch_says_more),
+		CASE(while_a_request_is_open), CASE(the_end_of_the_stream),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
