@@ -238,6 +238,11 @@ class Tool(Process):
         self.wait_line(lambda: any(line.startswith("{") for line in self.out), "the first view")
         return self
 
+    def probes(self, path):
+        """Until a library is probed: this file, not one that another program on the machine has."""
+        inode = os.stat(path).st_ino
+        self.wait_line(lambda: any(l["inode"] == inode for l in self.views()[-1]["libraries"]), "the probe")
+
     def report(self):
         status, _ = self.finish()
         reports = [v for v in self.views() if v["type"] == "report"]

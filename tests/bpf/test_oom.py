@@ -116,7 +116,7 @@ def with_pytorch(case, c10):
     tool = Tool("-a", "-o", recording, dumps=folder).ready()
     target = Target("oom_cases", case, c10, hold="loaded")
     target.wait("loaded")
-    tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
+    tool.probes(c10)
     target.go()
     equal(target.finish()[0], 0, "exit status " + target.stderr())
     tool.stop()

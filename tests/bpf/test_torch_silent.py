@@ -17,7 +17,7 @@ def traced(backend, *arguments, c10=C10, env=None):
     tool = Tool("-a", "-o", recording, *arguments).ready()
     target = Target("torch_backends", c10, C10_CUDA, backend, hold="loaded", env=env)
     target.wait("loaded")
-    tool.wait_line(lambda: any(l["path"] == c10 for l in tool.views()[-1]["libraries"]), "the library")
+    tool.probes(c10)
     target.go()
     status, _ = target.finish()
     equal(status, 0, "exit status " + target.stderr())
