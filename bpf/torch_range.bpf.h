@@ -7,8 +7,9 @@
  *   RecordFunction(this, scope),            whose life is the range's, and
  *   RecordFunction::end(this)               ends it; the destructor calls it once more
  *
- * whether a profiler is on or not. (1.10 to 2.11; the operators' own RecordFunctions are made by another
- * constructor.) Nothing here returns through a probe: C++ exceptions may pass.
+ * whether a profiler is on or not. (The Python of 1.13 calls a function without a symbol instead: its ranges are
+ * not seen. The operators' own RecordFunctions are made by another constructor.) Nothing here returns through a
+ * probe: C++ exceptions may pass.
  */
 #ifndef GMT_TORCH_RANGE_BPF_H
 #define GMT_TORCH_RANGE_BPF_H

@@ -304,11 +304,15 @@ static void optimizer_inside_backward(void **state)
 	check_cell(t, 1, GMT_TRAINING_OPTIMIZER, "104 200 200");
 	check_cell(t, 1, GMT_TRAINING_BACKWARD, "72 128 136");
 	assert_int_equal(live(t, GMT_CATEGORY_OPTIMIZER_STATE), 128);
-	/* it ends with its backward: when the next one's forward has begun there is doubt, then certainty */
+	/* what its thread allocates after it is the next iteration's forward */
+	check_cell(t, 2, GMT_TRAINING_FORWARD, "128 200 204");
 	block(t, MAIN, OTHER, 1);
-	assert_int_equal(newest_iteration(t), 2);
+	assert_int_equal(newest_iteration(t), 3);
 	backward(t, MAIN);
 	assert_int_equal(newest_iteration(t), 3);
+	/* of another thread's ranges those with blocks are seen */
+	assert_string_equal(seen(t)->ranges[0].name, "Optimizer.step#Adam.step");
+	assert_int_equal(seen(t)->ranges[0].cell.times, 2);
 }
 
 static void threads_are_ranks(void **state)
@@ -356,6 +360,24 @@ static void attached_in_the_middle(void **state)
 	assert_int_equal(s->iterations[1].cells[GMT_TRAINING_BACKWARD].peak, 620 * MiB);
 }
 
+/* ... of two for one step: that the first event is by autograd's thread delays nothing. */
+static void attached_in_a_backward(void **state)
+{
+	struct training *t = *state;
+
+	t->r.tgid = 300;
+	t->r.tid = MAIN;
+	records_attach(&t->r, false);
+	t->allocated[0] = 500 * MiB;
+	block(t, WORKER, GRADIENT, 32);
+	forward(t);
+	backward_by(t, WORKER);
+	step(t, false);
+	assert_true(seen(t)->iterations[0].is_over);
+	check_cell(t, 1, GMT_TRAINING_FORWARD, "500 604 608");
+	check_cell(t, 1, GMT_TRAINING_BACKWARD, "604 572 652");
+}
+
 static void each_iteration_leaves_something(void **state)
 {
 	struct training *t = *state;
@@ -374,6 +396,28 @@ static void each_iteration_leaves_something(void **state)
 }
 
 /* ---- ranges ---- */
+
+/* A range around a backward tells its end; what is freed then is no new forward. */
+static void backward_in_a_range(void **state)
+{
+	struct training *t = *state;
+	uint64_t object;
+
+	forward(t);
+	object = begin(t, MAIN, "## backward ##");
+	backward(t, MAIN);
+	block(t, WORKER, GRADIENT, 32);
+	block(t, WORKER, ACTIVATION, -64);
+	end(t, MAIN, object);
+	block(t, MAIN, INPUT, -8);
+	check_cell(t, 1, GMT_TRAINING_FORWARD, "0 72 76");
+	check_cell(t, 1, GMT_TRAINING_BACKWARD, "72 32 104");
+	block(t, MAIN, OTHER, 1);
+	check_cell(t, 1, GMT_TRAINING_FORWARD, "0 33 76");
+	block(t, MAIN, OTHER, -1);
+	check_cell(t, 1, GMT_TRAINING_FORWARD, "0 32 76");
+	check_cell(t, 1, GMT_TRAINING_BACKWARD, "72 32 104");
+}
 
 static void ranges_of_the_user(void **state)
 {
@@ -539,7 +583,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(optimizer_inside_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_are_ranks, setup, teardown),
 		cmocka_unit_test_setup_teardown(attached_in_the_middle, setup, teardown),
+		cmocka_unit_test_setup_teardown(attached_in_a_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_iteration_leaves_something, setup, teardown),
+		cmocka_unit_test_setup_teardown(backward_in_a_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(ranges_of_the_user, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(categories_of_a_training, setup, teardown),

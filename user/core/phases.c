@@ -141,6 +141,11 @@ static void set_between(struct phase_line *line, uint32_t span)
 	line->now.span = span + 1;
 }
 
+static bool is_between(const struct phase_line *line)
+{
+	return line->had_backward && line->now.span % 2;
+}
+
 static void end_backward(struct phases *p, struct phase_thread *t)
 {
 	uint32_t span = t->open[--t->depth].span;
@@ -168,6 +173,11 @@ static void end_step(struct phases *p, struct phase_thread *t)
 	}
 }
 
+static uint64_t bit_of(unsigned int device)
+{
+	return 1ull << device % 64;
+}
+
 static void pop(struct phases *p, struct phase_thread *t)
 {
 	struct phase_open was = *top_of(t);
@@ -178,29 +188,25 @@ static void pop(struct phases *p, struct phase_thread *t)
 	}
 	t->depth--;
 	for (unsigned int i = 0; was.name < PHASES_NAMES_MAX && i < p->line_count; i++)
-		if (p->lines[i].owner == t->tid)
+		if (was.devices & bit_of(i))
 			phase_line_end_range(&p->lines[i], was.name);
 	if (was.phase == GMT_TRAINING_OPTIMIZER)
 		end_step(p, t);
 }
 
-/* On the devices that the thread owns. */
-static void begin_on_lines(struct phases *p, const struct phase_thread *t, const struct phase_open *open)
+static void begin_on(struct phases *p, unsigned int device, struct phase_open *open)
 {
-	for (unsigned int i = 0; i < p->line_count; i++) {
-		struct phase_line *line = &p->lines[i];
+	struct phase_line *line = &p->lines[device];
 
-		if (line->owner != t->tid)
-			continue;
-		if (open->name < PHASES_NAMES_MAX)
-			phase_line_begin_range(line, open->name);
-		if (open->phase == GMT_TRAINING_COUNT)
-			continue;
-		line->forward = 0;
-		line->now.phase = open->phase;
-		line->now.span = open->span;
-		phase_line_begin(line, open->phase);
-	}
+	open->devices |= bit_of(device);
+	if (open->name < PHASES_NAMES_MAX)
+		phase_line_begin_range(line, open->name);
+	if (open->phase == GMT_TRAINING_COUNT)
+		return;
+	line->forward = 0;
+	line->now.phase = open->phase;
+	line->now.span = open->span;
+	phase_line_begin(line, open->phase);
 }
 
 static void push(struct phases *p, struct phase_thread *t, struct phase_open open)
@@ -209,7 +215,9 @@ static void push(struct phases *p, struct phase_thread *t, struct phase_open ope
 		return; /* its end will find nothing */
 	open.span = new_span(p);
 	t->open[t->depth++] = open;
-	begin_on_lines(p, t, &open);
+	for (unsigned int i = 0; i < p->line_count; i++)
+		if (p->lines[i].owner == t->tid)
+			begin_on(p, i, top_of(t));
 }
 
 /* "ProfilerStep#12" is one name, whatever the number. */
@@ -286,6 +294,15 @@ static void begin_training(struct phase_line *line)
 	line->is_training = line->now.is_training = line->had_backward = true;
 }
 
+/* Who asks for a backward has a device: where the first thing seen of one was in the middle of a backward, that was
+ * by a thread of autograd's. */
+static void adopt(struct phases *p, uint32_t tid)
+{
+	for (unsigned int i = 0; i < p->line_count && !owns_any(p, tid); i++)
+		if (!find_thread(p, p->lines[i].owner))
+			p->lines[i].owner = tid;
+}
+
 static void begin_backward(struct phases *p, uint32_t tid)
 {
 	struct phase_thread *t;
@@ -293,6 +310,7 @@ static void begin_backward(struct phases *p, uint32_t tid)
 	/* A node of a backward asks for one itself: part of the whole. */
 	if (!owns_any(p, tid) && any_backward(p, tid))
 		return;
+	adopt(p, tid);
 	t = get_thread(p, tid);
 	if (!t)
 		return;
@@ -361,6 +379,14 @@ static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, u
 	return owner != own && backward_of(owner) ? owner : own;
 }
 
+/* All that the thread has open on a device on which it had no block before. */
+static void begin_what_is_open(struct phases *p, unsigned int device, struct phase_thread *t)
+{
+	for (uint32_t i = 0; t && i < t->depth; i++)
+		if (!(t->open[i].devices & bit_of(device)))
+			begin_on(p, device, &t->open[i]);
+}
+
 static void count_in_ranges(struct phase_line *line, const struct phase_thread *t, int64_t delta)
 {
 	for (uint32_t i = 0; t && i < t->depth; i++)
@@ -390,6 +416,14 @@ static enum gmt_training in_forward(struct phases *p, struct phase_line *line, s
 	return GMT_TRAINING_FORWARD;
 }
 
+/* What is freed before something else begins is the backward's: its result, which the program held. */
+static enum gmt_training in_between(const struct phase_line *line, struct training_moment *moment)
+{
+	moment->span = line->now.span;
+	moment->phase = line->now.phase;
+	return GMT_TRAINING_BACKWARD;
+}
+
 /* The thread that waits for a backward allocates: the backward is over, or it was one of its nodes. It frees:
  * the backward is over, most likely, and the next phase has not begun. */
 static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, struct phase_open *backward,
@@ -397,12 +431,12 @@ static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, s
 {
 	if (delta > 0)
 		backward->is_doubted = true;
+	if (backward->is_doubted && line->had_step)
+		phase_line_next_iteration(line);
 	if (backward->is_doubted)
 		return in_forward(p, line, moment);
 	set_between(line, backward->span);
-	moment->span = line->now.span;
-	moment->phase = line->now.phase;
-	return GMT_TRAINING_BACKWARD;
+	return in_between(line, moment);
 }
 
 /* By one of autograd's threads. What it frees when its backward seems to be over was that one's, late. */
@@ -428,12 +462,16 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 	enum gmt_training phase;
 
 	line->live = total - delta;
+	begin_what_is_open(p, device, own);
+	begin_what_is_open(p, device, doer);
 	if (open && !is_backward(open)) {
 		phase = in_phase(line, open, &moment);
 	} else if (doer && doer != own && backward_of(doer)) {
 		phase = by_worker(p, line, backward_of(doer), delta, &moment);
 	} else if (open) {
 		phase = by_waiting(p, line, open, delta, &moment);
+	} else if (delta < 0 && is_between(line)) {
+		phase = in_between(line, &moment);
 	} else {
 		phase = in_forward(p, line, &moment);
 	}

@@ -5,8 +5,9 @@
  *
  * Ranges are a thread's own. A backward belongs to the thread that asked for it and waits; its work is done by
  * autograd's threads: what another thread does to a device during the backward of the device's owner is part of
- * that. Its end is not told: it is over when its thread begins a range, or allocates. (That allocation may be
- * the backward's own, by a node on the CPU's queue: when autograd's threads go on after it, so did the backward.)
+ * that. Its end is not told: it is over when its thread begins or ends a range, or allocates. (That allocation
+ * may be the backward's own, by a node on the CPU's queue: when autograd's threads go on after it, so did the
+ * backward.) What is freed until then, or until the next phase, is counted to the backward.
  *
  * An iteration of a device ends with the first optimizer step after a backward; where steps are inside the
  * backward, with that.
@@ -31,6 +32,7 @@ struct phase_open {
 	uint8_t phase;           /* enum gmt_training; GMT_TRAINING_COUNT: a range of the user's */
 	uint8_t name;            /* number; PHASES_NAMES_MAX: none */
 	bool is_doubted;         /* a backward whose thread has allocated since */
+	uint64_t devices;        /* on which it has begun, by bit: those of its thread at once, others with a block */
 };
 
 struct phase_thread {
