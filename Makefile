@@ -233,6 +233,12 @@ $(STANDIN)/usr/lib-stacks/libstacks.so: tests/standin/libstacks/libstacks.c Make
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -Wl,-soname,libstacks.so -o $@ $< -ldl -pthread
 
+# What is preloaded into a real PyTorch: tests/bpf/torch_training.py.
+$(STANDIN)/usr/lib-blocks/libblocks.so: tests/standin/libblocks/libblocks.c Makefile | $(SETUP)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -Wl,-soname,libblocks.so -o $@ $< -ldl -pthread
+
 $(WORKLOADS): build/standin/%: tests/standin/%.c tests/standin/workloads/wl_common.c $(STANDIN)/usr/lib/libcuda.so.1
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
@@ -247,7 +253,7 @@ $(STANDIN)/proc/devices: tests/standin/mkroot.sh
 standin: $(WORKLOADS) $(STANDIN)/usr/lib-endbr/libcuda.so.1 $(STANDIN)/usr/lib-torch/libc10.so \
          $(STANDIN)/usr/lib-torch/libc10_cuda.so $(STANDIN)/usr/lib-torch-endbr/libc10.so \
          $(STANDIN)/usr/lib-stacks/libstacks.so \
-         $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
+         $(STANDIN)/usr/lib-blocks/libblocks.so $(STANDIN)/lib/libnvidia-ml.so.1 $(STANDIN)/proc/devices
 
 build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
