@@ -51,7 +51,7 @@ static int report(const struct options *options, const struct ledger *ledger,
 int replay_run(const struct options *options)
 {
 	struct ledger *ledger = ledger_new();
-	struct history *history = snapshot_file_history(options);
+	struct history *history = snapshot_file_history(options, ledger);
 	struct reader *reader = NULL;
 	const struct gmt_hdr *record;
 	char sentence[SENTENCE_MAX];

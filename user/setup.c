@@ -290,7 +290,7 @@ int session_setup(struct session *session, const struct options *options)
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
 	session->stream.ledger = ledger_new();
-	session->stream.history = snapshot_file_history(options);
+	session->stream.history = snapshot_file_history(options, session->stream.ledger);
 	session->dumping = dumping_new(options, session->stream.ledger);
 	driver_probe(driver_root(session), &session->driver);
 	status = open_attach(session);

@@ -15,14 +15,18 @@
 #include "cli.h"
 #include "core/history.h"
 #include "core/ledger.h"
+#include "core/oom.h"
 #include "core/process.h"
 #include "core/snapshot.h"
 #include "sink/torch_snapshot.h"
 #include "whole_file.h"
 
-struct history *snapshot_file_history(const struct options *options)
+struct history *snapshot_file_history(const struct options *options, struct ledger *ledger)
 {
-	return options->snapshot ? history_new(options->snapshot_events) : NULL;
+	if (!options->snapshot)
+		return NULL;
+	ooms_want(ledger);
+	return history_new(options->snapshot_events);
 }
 
 static int write_to(const char *path, const struct snapshot *snapshot, const struct ledger *ledger)

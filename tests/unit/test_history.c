@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/history.h"
+#include "core/oom.h"
 #include "core/snapshot.h"
 #include "records.h"
 #include "viewer.h"
@@ -40,6 +41,7 @@ static void setup(struct scene *c, uint64_t most)
 	memset(c, 0, sizeof(*c));
 	records_scene(&c->r, API_LAYER);
 	c->r.history = history_new(most);
+	ooms_want(c->r.ledger);
 }
 
 static void teardown(struct scene *c)
@@ -361,7 +363,7 @@ static void a_retry_that_fails_is_one_event(void **state)
 	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 8 * MiB);
 	FAIL(&c.r, cuMemAlloc_v2, 1, 0, 8 * MiB);     /* another error */
 	c.r.stack_id = 0;
-	CALL(&c.r, cuMemAlloc_v2, FAR, 8 * MiB);      /* caught; the next batch */
+	CALL(&c.r, cuMemAlloc_v2, FAR, MiB);          /* caught; something else */
 	s = check(&c);
 	assert_string_equal(story(s), "OSa");
 	assert_int_equal(s->events[0].size, 8 * MiB);
@@ -384,6 +386,46 @@ static void pieces_that_come_before_the_failure_do_not_hide_it(void **state)
 		RELEASE(&c.r, cuMemRelease, 2);
 	}
 	assert_string_equal(story(check(&c)), "O");
+	teardown(&c);
+}
+
+static void pytorch_says_what_it_was_asked_for(void **state)
+{
+	struct gmt_fw_oom report = { .size = 30 * MiB, .device_type = GMT_C10_CUDA, .device_index = 1 };
+	const struct snapshot *s;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 32 * MiB);
+	RELEASE(&c.r, cuMemFree_v2, BASE);
+	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 32 * MiB);
+	CALL(&c.r, cuMemGetInfo_v2, 5 * MiB, GiB);
+	records_apply(&c.r, &report, GMT_KIND_FW_OOM, sizeof(report));
+	s = check(&c);
+	assert_string_equal(story(s), "SarfFO");      /* where it was raised */
+	assert_int_equal(s->events[5].size, 30 * MiB);
+	assert_int_equal(s->events[5].device, 1);
+	assert_int_equal(s->events[5].address, 5 * MiB);
+	/* A limit of its own: no call fails. */
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	report.size = 7 * MiB;
+	records_apply(&c.r, &report, GMT_KIND_FW_OOM, sizeof(report));
+	assert_string_equal(story(check(&c)), "SarfFOSaO");
+	teardown(&c);
+}
+
+static void what_is_met_by_less_is_nothing(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	FAIL(&c.r, cuMemAlloc_v2, 2, 0, 100 * MiB);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 90 * MiB);    /* XLA's next size */
+	FAIL(&c.r, cuMemHostAlloc, 2, 0, 100 * MiB);
+	assert_string_equal(story(check(&c)), "Sa");
 	teardown(&c);
 }
 
@@ -461,6 +503,8 @@ int main(void)
 		cmocka_unit_test(a_retry_that_works_is_nothing),
 		cmocka_unit_test(a_retry_that_fails_is_one_event),
 		cmocka_unit_test(pieces_that_come_before_the_failure_do_not_hide_it),
+		cmocka_unit_test(pytorch_says_what_it_was_asked_for),
+		cmocka_unit_test(what_is_met_by_less_is_nothing),
 		cmocka_unit_test(nonsense),
 	};
 

@@ -31,7 +31,6 @@ static void forget(struct history_process *hp)
 	rangemap_fini(&hp->blocks);
 	rangemap_fini(&hp->segments);
 	rangemap_fini(&hp->asleep);
-	hp->oom = (struct history_oom){ 0 };
 }
 
 void history_free(struct history *h)
@@ -194,33 +193,6 @@ static void sweep(const struct history_step *s)
 
 /* ---- calls ---- */
 
-static void see_failure(const struct history_step *s, const struct ledger *l, const struct gmt_call *call,
-			enum gmt_op op)
-{
-	struct history_asked asked = history_asked(l, s->hp->of, call, op);
-	struct history_oom *oom = &s->hp->oom;
-	struct history_event *e;
-
-	if (!asked.size || !history_oom_failed(oom, call->hdr.tid, asked.size, s->ts_ns))
-		return;
-	oom->number = s->h->next;
-	e = history_add(s, HISTORY_OOM);
-	e->size = asked.size;
-	e->device = asked.device;
-	e->stack_id = call->stack_id;
-	e->free = asked.free;
-}
-
-static void see_success(const struct history_step *s, const struct gmt_call *call, enum gmt_op op)
-{
-	struct history_oom *oom = &s->hp->oom;
-
-	if (!oom->tries || oom->tid != call->hdr.tid)
-		return;
-	if (history_oom_succeeded(oom, history_size_asked(call, op)) && oom->number >= history_first(s->h))
-		s->h->events[oom->number % s->h->most].kind = HISTORY_NOTHING;
-}
-
 static void see_release(const struct history_step *s, const struct gmt_call *call, enum gmt_op op)
 {
 	uint64_t length = op == GMT_OP_VMM_UNMAP ? call->vals[1] : 1;
@@ -246,12 +218,9 @@ static void see_call(const struct history_step *s, const struct ledger *l, const
 	case GMT_OP_ASYNC_ALLOC:
 	case GMT_OP_POOL_ALLOC:
 	case GMT_OP_VMM_CREATE:
-		if (call->rc == HISTORY_CUDA_OUT_OF_MEMORY)
-			see_failure(s, l, call, probe->op);
-		if (call->rc)
-			break;
-		see_success(s, call, probe->op);
-		if (probe->op != GMT_OP_VMM_CREATE)
+		if (call->rc == GMT_CUDA_OUT_OF_MEMORY)
+			history_oom_failed(s, l, call, probe->op);
+		else if (!call->rc && probe->op != GMT_OP_VMM_CREATE)
 			see_alloc(s, call);
 		break;
 	case GMT_OP_VMM_MAP:
@@ -279,7 +248,8 @@ void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr
 	const struct process *p;
 	struct history_step s = { .h = h, .ts_ns = record->ts_ns };
 
-	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_PROC_EXEC)
+	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_FW_OOM &&
+	    record->kind != GMT_KIND_PROC_EXEC)
 		return;
 	/* It remembers whom it has found last, no more. */
 	p = process_find((struct processes *)&l->processes, record->tgid);
@@ -288,6 +258,9 @@ void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr
 	s.hp = process_of(h, p);
 	if (record->kind == GMT_KIND_CALL) {
 		see_call(&s, l, (const void *)record);
+		history_oom_look(h, l);
+	} else if (record->kind == GMT_KIND_FW_OOM) {
+		history_oom_reported(&s, l, (const void *)record);
 	} else if (record->kind == GMT_KIND_FW_MEM) {
 		see_block(&s, (const void *)record);
 	} else {

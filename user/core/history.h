@@ -29,7 +29,7 @@ enum history_kind {
 	HISTORY_BLOCK_FREE,
 	HISTORY_SEGMENT_ALLOC,   /* the driver's */
 	HISTORY_SEGMENT_FREE,
-	HISTORY_OOM,             /* the driver had not as much */
+	HISTORY_OOM,             /* there was not as much */
 };
 
 enum history_flag {
@@ -48,21 +48,18 @@ enum history_flag {
 
 struct history_event {
 	uint64_t ts_ns;
-	uint64_t address;
+	uint64_t address;        /* OOM: bytes that were free on the GPU, 0 unknown */
 	uint64_t size : 48, kind : 4, flags : 4, device : 8; /* CUDA ordinal in the process */
-	union {
-		uint64_t born;   /* number of the event that allocated it; of an allocation its own */
-		uint64_t free;   /* OOM: bytes that were free on the GPU, 0 unknown */
-	};
+	uint64_t born;           /* number of the event that allocated it; of an allocation its own; OOM: oom.h's */
 	uint32_t stack_id;       /* of the allocation, also at its end; 0 none */
 	uint32_t process;        /* index in history.processes */
 };
 
-/* A failing call that may be tried again. */
-struct history_oom {
-	uint32_t tid, tries;
-	uint64_t size, number, ts_ns;
-	bool taken_back;
+/* A request for memory that failed of late, and its event. */
+#define HISTORY_REQUESTS 16
+struct history_request {
+	uint32_t number;         /* in oom.h; 0: none */
+	uint64_t event;
 };
 
 /* In ranges: offset is the event that allocated it, value its stack id, gpu its device (-1 unknown), aux
@@ -72,7 +69,6 @@ struct history_process {
 	uint64_t since;          /* number of the first event of the program that it runs now */
 	struct rangemap blocks, segments;
 	struct rangemap asleep;  /* blocks whose memory was taken away below them (vLLM's sleep mode) */
-	struct history_oom oom;
 	uint32_t tid;            /* of PyTorch's newest event: the same one may come twice */
 	uint64_t ptr, total;
 	int64_t delta;
@@ -86,12 +82,15 @@ struct history {
 	struct history_process *processes;
 	uint32_t process_count;
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
+	struct history_request requests[HISTORY_REQUESTS]; /* by number */
+	uint32_t met;            /* the newest request that was, in the end */
 };
 
 struct history *history_new(uint64_t most_events);   /* at least 1 */
 void history_free(struct history *h);                /* NULL is fine */
 
-/* Takes in a record that the ledger has just applied, and found well-formed. */
+/* Takes in a record that the ledger has just applied, and found well-formed. OOM is told if the ledger keeps an eye
+ * on requests (ooms_want). */
 void history_see(struct history *h, const struct ledger *ledger, const struct gmt_hdr *record);
 
 /* Events have numbers from history_first() up to h->next. */

@@ -3,24 +3,10 @@
 #include "core/history_oom.h"
 
 #include "core/event.h"
-#include "core/history.h"
 #include "core/ledger_state.h"
 
 /* CUmemLocationType of cuda.h. */
 #define LOCATION_DEVICE 1
-/* Far longer than it takes an allocator to give back what it has cached. */
-#define RETRY_NS 1000000000ULL
-
-uint64_t history_size_asked(const struct gmt_call *call, enum gmt_op op)
-{
-	uint64_t pitch, size;
-
-	if (op != GMT_OP_MEM_ALLOC_PITCH)
-		return call->vals[1] <= ALLOC_SIZE_MAX ? call->vals[1] : ALLOC_SIZE_MAX;
-	/* Of a call that failed the width is all there is. */
-	pitch = call->vals[1] ? call->vals[1] : call->vals[2];
-	return __builtin_mul_overflow(pitch, call->vals[3], &size) || size > ALLOC_SIZE_MAX ? ALLOC_SIZE_MAX : size;
-}
 
 static unsigned int ordinal_of(const struct process *p, const struct gmt_call *call, enum gmt_op op)
 {
@@ -48,46 +34,61 @@ static uint64_t free_on(const struct ledger *l, int gpu)
 	return used < total ? total - used : 0;
 }
 
-struct history_asked history_asked(const struct ledger *l, const struct process *p, const struct gmt_call *call,
-				   enum gmt_op op)
+static uint64_t no_more_than(uint64_t bytes, uint64_t most)
 {
-	unsigned int ordinal = ordinal_of(p, call, op);
-	int gpu = context_gpu(&p->contexts, ordinal);
-
-	if (op == GMT_OP_VMM_CREATE && call->vals[2] > LOCATION_DEVICE)
-		return (struct history_asked){ 0 };
-	return (struct history_asked){
-		.size = history_size_asked(call, op),
-		.free = free_on(l, gpu != GPU_UNKNOWN ? gpu : gpus_only(&l->gpus)),
-		.device = ordinal == ORDINAL_NONE ? HISTORY_DEVICE_UNKNOWN : ordinal,
-	};
+	return bytes < most ? bytes : most;
 }
 
-/* ---- tries ---- */
-
-bool history_oom_failed(struct history_oom *oom, uint32_t tid, uint64_t size, uint64_t ts_ns)
+static void forget(struct history *h, uint32_t number)
 {
-	bool is_retry = oom->tries && oom->tid == tid && oom->size == size && ts_ns - oom->ts_ns < RETRY_NS;
-	bool is_event = !is_retry || oom->taken_back;
+	struct history_request *r = &h->requests[number % HISTORY_REQUESTS];
 
-	*oom = (struct history_oom){
-		.tid = tid, .tries = is_retry ? oom->tries + 1 : 1, .size = size, .number = oom->number,
-		.ts_ns = ts_ns,
-	};
-	return is_event;
-}
-
-/*
- * An expandable segment asks for one piece after the other: some come before the one that fails again, so
- * what is taken back is not forgotten yet.
- */
-bool history_oom_succeeded(struct history_oom *oom, uint64_t size)
-{
-	if (oom->size != size || oom->tries > 1) {
-		*oom = (struct history_oom){ 0 };
-		return false;
+	if (r->number == number && r->event >= history_first(h)) {
+		h->events[r->event % h->most].kind = HISTORY_NOTHING;
+		h->next -= r->event + 1 == h->next;
 	}
-	if (oom->taken_back)
-		return false;
-	return oom->taken_back = true;
+	r->number = 0;
+}
+
+static void add(const struct history_step *s, const struct ledger *l, uint32_t tid, unsigned int ordinal)
+{
+	const struct process *p = s->hp->of;
+	const struct gmt_oom *rec = ooms_request(l, p, tid);
+	int gpu = context_gpu(&p->contexts, ordinal);
+	struct history_event *e;
+	uint64_t free_bytes;
+
+	if (!rec || (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id)))
+		return;
+	/* An earlier try of the same. */
+	forget(s->h, rec->number);
+	s->h->requests[rec->number % HISTORY_REQUESTS] = (struct history_request){ rec->number, s->h->next };
+	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
+						     free_on(l, gpu != GPU_UNKNOWN ? gpu : gpus_only(&l->gpus));
+	e = history_add(s, HISTORY_OOM);
+	e->size = no_more_than(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes, ALLOC_SIZE_MAX);
+	e->address = no_more_than(free_bytes, ALLOC_SIZE_MAX);
+	e->device = ordinal == ORDINAL_NONE ? HISTORY_DEVICE_UNKNOWN : ordinal;
+	e->stack_id = rec->stack_id;
+	e->born = rec->number;
+}
+
+void history_oom_failed(const struct history_step *s, const struct ledger *l, const struct gmt_call *call,
+			enum gmt_op op)
+{
+	add(s, l, call->hdr.tid, ordinal_of(s->hp->of, call, op));
+}
+
+void history_oom_reported(const struct history_step *s, const struct ledger *l, const struct gmt_fw_oom *rec)
+{
+	if (rec->device_type == GMT_C10_CUDA)
+		add(s, l, rec->hdr.tid, rec->device_index);
+}
+
+void history_oom_look(struct history *h, const struct ledger *l)
+{
+	if (h->met == l->ooms.met)
+		return;
+	h->met = l->ooms.met;
+	forget(h, h->met);
 }

@@ -37,12 +37,19 @@ static void tell(struct ooms *o, struct oom_watch *w)
 
 /* ---- watches ---- */
 
-static struct oom_watch *find(struct ooms *o, const struct process *p, uint32_t tid)
+static struct oom_watch *find(const struct ooms *o, const struct process *p, uint32_t tid)
 {
 	for (size_t i = 0; i < o->count; i++)
 		if (o->watches[i].p == p && o->watches[i].tid == tid)
 			return &o->watches[i];
 	return NULL;
+}
+
+const struct gmt_oom *ooms_request(const struct ledger *l, const struct process *p, uint32_t tid)
+{
+	const struct oom_watch *w = find(&l->ooms, p, tid);
+
+	return w ? &w->oom->rec : NULL;
 }
 
 static void forget(struct ooms *o, struct oom_watch *w)
@@ -158,8 +165,10 @@ static void decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome o
 	rec->outcome = outcome;
 	rec->sign = sign;
 	rec->decided_ns = ts_ns;
-	if (outcome == GMT_OOM_RETRY)
+	if (outcome == GMT_OOM_RETRY) {
+		l->ooms.met = rec->number;
 		oom_forget_picture(w->oom);
+	}
 	tell(&l->ooms, w);
 	/* Of an error that was raised, whether the process survives it is still to be told. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
@@ -283,12 +292,6 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 	}
 }
 
-static void told_free(struct oom_watch *w, uint64_t free_bytes)
-{
-	w->oom->rec.free_bytes = free_bytes;
-	w->oom->rec.flags |= GMT_OOM_HAS_FREE;
-}
-
 static void succeeded(struct ledger *l, struct process *p, const struct gmt_call *call, enum gmt_op op)
 {
 	struct process_ask ask = p->ask;
@@ -311,8 +314,10 @@ static void succeeded(struct ledger *l, struct process *p, const struct gmt_call
 	w = ask.made ? find_failed(&l->ooms, p, call->hdr.tid) : find(&l->ooms, p, call->hdr.tid);
 	if (!w)
 		return;
-	if (op == GMT_OP_MEM_INFO && is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0]))
-		told_free(w, call->vals[0]);
+	if (op == GMT_OP_MEM_INFO && is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0])) {
+		w->oom->rec.free_bytes = call->vals[0];
+		w->oom->rec.flags |= GMT_OOM_HAS_FREE;
+	}
 	w->active_ns = call->hdr.ts_ns;
 	if (ask.made)
 		got(l, w, &ask, call);

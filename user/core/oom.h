@@ -61,6 +61,7 @@ struct ooms {
 	size_t queued;
 	struct oom *reading;         /* from records, not complete yet */
 	uint32_t last_number;
+	uint32_t met;                /* the newest request that was, in the end; 0: none */
 	uint32_t pictures;           /* that may still be taken, and since when that is known */
 	uint64_t pictures_ns;
 	uint64_t dropped;            /* that nobody took */
@@ -75,6 +76,9 @@ struct oom *ooms_take(struct ledger *l);
 void ooms_finish(struct ledger *l);
 /* A picture of everything, of all GPUs, for who asks for it. */
 struct oom *ooms_picture(const struct ledger *l);
+
+/* The thread's request that failed last, until all is told about it; NULL: none. Good until the next record. */
+const struct gmt_oom *ooms_request(const struct ledger *l, const struct process *p, uint32_t tid);
 
 /* ---- for the ledger ---- */
 

@@ -182,7 +182,6 @@ static void go_back(struct moment *m, const struct history_event *e)
 			before_segment(m, found, SNAPSHOT_WHY_NONE);
 		break;
 	case HISTORY_OOM:
-		r.base = e->free;
 		emit(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE);
 		break;
 	default:
