@@ -35,9 +35,9 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
 BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
-            history_change history_oom import kernel ledger names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_view \
-            phase_line phases pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks \
-            symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
+            history_change history_dump history_oom history_read import kernel ledger names oom oom_ask oom_dump \
+            oom_judge oom_picture oom_queue oom_view phase_line phases pool probes process rangemap rm rmmem rmtree \
+            snapshot snapshot_replay stacks symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
@@ -55,8 +55,8 @@ LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
-UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history human known_bugs \
-             known_bugs_others ledger mark oom oom_refused out phases pickle pool probes pycode pystack rangemap \
+UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history history_dump human \
+             known_bugs known_bugs_others ledger mark oom oom_refused out phases pickle pool probes pycode pystack rangemap \
              recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
@@ -261,7 +261,7 @@ build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $< -ldl
 
 # ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
-BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench tables)
+BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench dump_bench tables)
 
 $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)

@@ -17,7 +17,7 @@
 #define DEFAULT_OLDER_THAN_NS 60000000000ull
 #define DEFAULT_RING_BYTES (16ull << 20)
 #define DEFAULT_TOP 10
-#define DEFAULT_SNAPSHOT_EVENTS 200000
+#define DEFAULT_WINDOW_EVENTS 200000
 #define DEFAULT_OOM_MAX 16
 
 #define LONG_ONLY 0x100   /* + index: what getopt returns for an option without a letter */
@@ -179,6 +179,13 @@ static int check_stdout(const struct options *options, char **cause)
 	return 0;
 }
 
+static int check_snapshot(const struct options *options, char **cause)
+{
+	if (options->snapshot && !options->window_events)
+		return cli_wrong(cause, "a snapshot is made of events, and --window off keeps none");
+	return check_stdout(options, cause);
+}
+
 static int check_trace(const struct options *options, char **cause)
 {
 	if (options->child && !options->child[0])
@@ -191,7 +198,7 @@ static int check_trace(const struct options *options, char **cause)
 		return cli_wrong(cause, "-a traces every process, so -p has no meaning with it");
 	if (!options->child && !options->all && !options->pid_count)
 		return cli_wrong(cause, "what is to be traced? -p PID, -a, or -- COMMAND (see --help)");
-	return check_stdout(options, cause);
+	return check_snapshot(options, cause);
 }
 
 static int check(struct options *options, char **cause)
@@ -202,9 +209,11 @@ static int check(struct options *options, char **cause)
 	case CLI_REPLAY:
 		if (!options->input)
 			return cli_wrong(cause, "which recording? gpumemtrace replay FILE.gmt");
-		return check_stdout(options, cause);
+		return check_snapshot(options, cause);
 	case CLI_OOM:
-		return options->input ? 0 : cli_wrong(cause, "which dump or recording? gpumemtrace oom FILE.gmt");
+		if (!options->input)
+			return cli_wrong(cause, "which dump or recording? gpumemtrace oom FILE.gmt");
+		return check_snapshot(options, cause);
 	default:
 		return 0;
 	}
@@ -222,7 +231,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		.stack_mode = GMT_STACKS_FULL,
 		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
 		.top = DEFAULT_TOP,
-		.snapshot_events = DEFAULT_SNAPSHOT_EVENTS,
+		.window_events = DEFAULT_WINDOW_EVENTS,
 		.oom_max = DEFAULT_OOM_MAX,
 		.older_than_ns = DEFAULT_OLDER_THAN_NS,
 		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK,

@@ -70,7 +70,8 @@ struct options {
 	uint64_t older_than_ns;   /* what counts as never freed */
 	bool full_stacks;
 	const char *snapshot;     /* file for PyTorch's viewers; "-": standard output; NULL: none */
-	uint32_t snapshot_events; /* the newest ones that are kept for it */
+	uint64_t window_events;   /* the newest that are kept for it and for dumps; 0: none */
+	uint64_t window_ns;       /* and from no longer ago; 0: whenever they were */
 	const char *folded;       /* file of folded stacks; "-": standard output; NULL: none */
 	enum view_order folded_by;
 };

@@ -17,7 +17,6 @@
 
 #define INTERVAL_MIN_S 0.1
 #define TOP_MAX 100000
-#define SNAPSHOT_EVENTS_MAX 100000000
 #define OOM_MAX_MAX 100000
 #define RING_BYTES_MIN (64ull << 10)
 #define RING_BYTES_MAX (1ull << 30)   /* libbpf maps the data twice; the map's size is 32 bits */
@@ -168,9 +167,9 @@ static int opt_stack_sample(struct options *options, const char *argument, char 
 	return cli_size("stack-sample", argument, UINT64_MAX, &options->stack_sample_bytes, cause);
 }
 
-static int opt_snapshot_events(struct options *options, const char *argument, char **cause)
+static int opt_window(struct options *options, const char *argument, char **cause)
 {
-	return cli_count("snapshot-events", argument, 1, SNAPSHOT_EVENTS_MAX, &options->snapshot_events, cause);
+	return cli_window(argument, &options->window_events, &options->window_ns, cause);
 }
 
 /* A recording; or by its suffix a snapshot, which is what replay can write. */
@@ -181,8 +180,9 @@ static int opt_output(struct options *options, const char *argument, char **caus
 
 	if (size > end && !strcmp(argument + size - end, suffix))
 		options->snapshot = argument;
-	else if (options->command == CLI_REPLAY)
-		return cli_wrong(cause, "replay writes no recording: -o takes a FILE.pickle, not '%s'", argument);
+	else if (options->command != CLI_TRACE)
+		return cli_wrong(cause, "'%s' writes no recording: -o takes a FILE.pickle, not '%s'",
+				 options->command == CLI_REPLAY ? "replay" : "oom", argument);
 	else
 		options->output = argument;
 	return 0;
@@ -261,7 +261,7 @@ const struct cli_option cli_options[] = {
 	{ 'a', "all", NULL, FOR_TRACE, opt_all, "trace every process that uses CUDA, now or later" },
 	{ 'd', "duration", "SECONDS", FOR_TRACE, opt_duration, "stop after that time (also 5m, 2h)" },
 	{ 'i', "interval", "SECONDS", FOR_TRACE, opt_interval, "time between live views; default 1" },
-	{ 'o', "output", "FILE", FOR_REPORT, opt_output, "record to FILE.gmt or -; or a snapshot to FILE.pickle" },
+	{ 'o', "output", "FILE", FOR_STACKS, opt_output, "record to FILE.gmt or -; or a snapshot to FILE.pickle" },
 	{ 0, "json", NULL, FOR_ALL, opt_json, "print JSON: one line for each live view, one for the report" },
 	{ 0, "oom-dir", "DIR|off", FOR_TRACE, opt_oom_dir, "where dumps go when memory runs out; default ." },
 	{ 0, "oom-max", "N", FOR_TRACE, opt_oom_max, "write no more dumps than that; default 16" },
@@ -286,8 +286,8 @@ const struct cli_option cli_options[] = {
 	{ 0, "owners", "FILE", FOR_STACKS, opt_owners, "rules that say whose memory a stack is" },
 	{ 0, "folded", "FILE", FOR_REPORT, opt_folded, "write folded stacks, for flame graphs; or -" },
 	{ 0, "folded-by", "WHAT", FOR_REPORT, opt_folded_by, "live, peak, growth, old or allocated bytes" },
-	{ 0, "snapshot", "FILE", FOR_REPORT, opt_snapshot, "for PyTorch's memory viewers, as -o FILE.pickle; or -" },
-	{ 0, "snapshot-events", "N", FOR_REPORT, opt_snapshot_events, "the newest that it has; default 200000" },
+	{ 0, "snapshot", "FILE", FOR_STACKS, opt_snapshot, "for PyTorch's memory viewers, as -o FILE.pickle; or -" },
+	{ 0, "window", "HOW|off", FOR_STACKS, opt_window, "what dumps and snapshots go back over; default 200k" },
 	{ 0, "color", "WHEN", FOR_ALL, opt_color, "auto, always or never" },
 	{ 'h', "help", NULL, FOR_ALL, opt_help, "print this" },
 	{ 'V', "version", NULL, FOR_ALL, opt_version, "print the version" },

@@ -7,15 +7,18 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/out.h"
+#include "core/history.h"
 #include "exit_codes.h"
 
 #define NS_PER_S 1e9
 #define SECONDS_MAX (366.0 * 86400)
+#define WINDOW_EVENTS_MAX 100000000
 
 int cli_wrong(char **cause, const char *format, ...)
 {
@@ -91,4 +94,51 @@ int cli_count(const char *name, const char *argument, uint32_t least, uint32_t m
 		return cli_wrong(cause, "--%s takes a number from %u to %u, not '%s'", name, least, most, argument);
 	*count = (uint32_t)value;
 	return 0;
+}
+
+/* One of the list. */
+static bool take_window(const char *text, size_t size, uint64_t *events, uint64_t *ns)
+{
+	static const struct { const char *unit; double events, seconds; } units[] = {
+		{ "", 1, 0 }, { "k", 1e3, 0 }, { "M", 1e6, 0 }, { "s", 0, 1 }, { "min", 0, 60 }, { "h", 0, 3600 },
+		{ "KiB", 1024.0 / sizeof(struct history_event), 0 },
+		{ "MiB", 1048576.0 / sizeof(struct history_event), 0 },
+		{ "GiB", 1073741824.0 / sizeof(struct history_event), 0 },
+	};
+	char *end;
+	double value = isdigit((unsigned char)*text) ? strtod(text, &end) : 0;
+	size_t unit = 0, left;
+
+	if (!isfinite(value) || value <= 0 || end > text + size)
+		return false;
+	left = (size_t)(text + size - end);
+	while (unit < sizeof(units) / sizeof(units[0]) &&
+	       (strlen(units[unit].unit) != left || strncmp(units[unit].unit, end, left)))
+		unit++;
+	if (unit == sizeof(units) / sizeof(units[0]))
+		return false;
+	if (units[unit].seconds) {
+		*ns = (uint64_t)(value * units[unit].seconds * NS_PER_S);
+		return *ns && value * units[unit].seconds <= SECONDS_MAX;
+	}
+	*events = (uint64_t)(value * units[unit].events);
+	return *events && value * units[unit].events <= WINDOW_EVENTS_MAX;
+}
+
+int cli_window(const char *argument, uint64_t *events, uint64_t *ns, char **cause)
+{
+	if (!strcmp(argument, "off")) {
+		*events = 0;
+		return 0;
+	}
+	for (const char *p = argument;; p++) {
+		size_t size = strcspn(p, ",");
+
+		if (!take_window(p, size, events, ns))
+			return cli_wrong(cause, "--window takes events (200k), a time (60s, 5min), memory (16MiB), a"
+					 " list of these, or off, not '%s'", argument);
+		p += size;
+		if (!*p)
+			return 0;
+	}
 }

@@ -12,4 +12,8 @@ int cli_seconds(const char *name, const char *argument, double least, uint64_t *
 int cli_size(const char *name, const char *argument, uint64_t most, uint64_t *bytes, char **cause);
 int cli_count(const char *name, const char *argument, uint32_t least, uint32_t most, uint32_t *count, char **cause);
 
+/* Of --window: 200k (events), 60s, 16MiB (of memory), or some of these with commas between; off. What it does not say
+ * stays as it was; 0 events are off. */
+int cli_window(const char *argument, uint64_t *events, uint64_t *ns, char **cause);
+
 #endif

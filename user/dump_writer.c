@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <gpumemtrace/wire.h>
+
 #include "base/alloc.h"
+#include "source/reader.h"
 #include "source/recorder.h"
 
 #define MODE 0644   /* less the umask */
@@ -32,6 +35,36 @@ void dump_job_free(struct dump_job *job)
 
 /* ---- the thread ---- */
 
+/* What happened has happened: of a file that is written again it stays, and nobody has to keep it meanwhile. */
+static int copy_window(struct recorder *recorder, const char *path)
+{
+	const struct gmt_hdr *record;
+	struct reader *reader = NULL;
+	int err = 0;
+
+	/* Somebody may have taken it away. */
+	if (reader_open(&reader, path))
+		return 0;
+	while (!err && (record = reader_next(reader)))
+		if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_EVENT)
+			err = recorder_add(recorder, record, record->size);
+	reader_close(reader);
+	return err;
+}
+
+static int write_records(const struct dump_job *job, struct recorder *recorder)
+{
+	const char *records = job->records;
+	int err;
+
+	if (!job->window_at)
+		return recorder_add(recorder, records, job->size);
+	err = recorder_add(recorder, records, job->window_at);
+	if (!err)
+		err = copy_window(recorder, job->path);
+	return err ?: recorder_add(recorder, records + job->window_at, job->size - job->window_at);
+}
+
 static int write_file(const struct dump_job *job, const char *beside)
 {
 	struct recorder *recorder = NULL;
@@ -42,7 +75,7 @@ static int write_file(const struct dump_job *job, const char *beside)
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	err = recorder_open_fd(&recorder, fd);
 	if (!err)
-		err = recorder_add(recorder, job->records, job->size);
+		err = write_records(job, recorder);
 	if (recorder)
 		err = recorder_close(recorder, NULL) ?: err;
 	/* The name is to lead to the contents, also after the machine went down. */

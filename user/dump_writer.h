@@ -13,6 +13,7 @@ struct dump_job {
 	char *path;
 	void *records;           /* whole, back to back */
 	size_t size;
+	size_t window_at;        /* the file's own window is to go there, if there is such a file; 0: none is */
 	bool is_first;           /* of this path */
 	int error;               /* -errno, when it is done */
 };

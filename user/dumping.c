@@ -12,25 +12,29 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "cli.h"
+#include "core/history_dump.h"
 #include "core/ledger.h"
 #include "core/oom.h"
 #include "core/oom_dump.h"
 #include "dump_writer.h"
 
 #define NAMES_NS 10000000000ULL   /* names that have not come after so long do not come any more */
+#define LOOK_NS 100000000ULL      /* between two looks for names: a window has thousands of stacks */
 #define KEPT_MAX 64               /* dumps that may be written again */
 
 /* A dump that was written, and may be again. */
 struct kept {
 	struct oom *oom;
 	char *path;
-	uint64_t until_ns;
+	struct history_subjects window; /* whom and what its window speaks of */
+	uint64_t until_ns, look_ns;     /* names are looked for then */
 	size_t unnamed;          /* when it was written last */
 };
 
 struct dumping {
 	const struct options *options;
 	struct ledger *ledger;
+	const struct history *history;
 	struct dump_writer *writer;
 	struct kept kept[KEPT_MAX];
 	size_t kept_count;
@@ -60,18 +64,28 @@ static void gather(void *arg, const void *record, size_t size)
 	out_bytes(arg, record, size);
 }
 
-static void write_again(struct dumping *d, struct kept *k, bool is_first)
+/* The picture is new, and so is the window: else the one that was written stays. */
+static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_first)
 {
 	struct dump_job *job = xcalloc(1, sizeof(*job));
 	struct out out;
 
+	if (is_new && d->history) {
+		history_subjects_free(&k->window);
+		history_subjects(d->history, &k->window);
+	}
 	out_init_mem(&out);
-	oom_dump(d->ledger, k->oom, gather, &out);
+	oom_dump(d->ledger, k->oom, &k->window, gather, &out);
+	if (!is_new)
+		job->window_at = out.size;
+	else if (d->history)
+		history_dump(d->history, history_moment(d->history, &k->oom->rec), gather, &out);
+	oom_dump_end(k->oom, gather, &out);
 	job->path = xstrdup(k->path);
 	job->size = out.size;
 	job->records = out_take(&out);
 	job->is_first = is_first;
-	k->unnamed = oom_unnamed(d->ledger, k->oom);
+	k->unnamed = oom_unnamed(d->ledger, k->oom, &k->window);
 	dump_writer_put(d->writer, job);
 }
 
@@ -79,6 +93,7 @@ static void release(struct dumping *d, size_t index)
 {
 	oom_free(d->kept[index].oom);
 	free(d->kept[index].path);
+	history_subjects_free(&d->kept[index].window);
 	d->kept[index] = d->kept[--d->kept_count];
 }
 
@@ -114,7 +129,7 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 	k = &d->kept[d->kept_count++];
 	*k = (struct kept){ .oom = oom, .path = path_of(d, oom), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS };
 	d->written++;
-	write_again(d, k, true);
+	write_dump(d, k, true, true);
 }
 
 /* ---- what the ledger has decided ---- */
@@ -141,10 +156,11 @@ static bool update(struct dumping *d, struct oom *oom)
 {
 	for (size_t i = 0; i < d->kept_count; i++) {
 		struct kept *k = &d->kept[i];
+		bool is_new = oom->row_count;
 
 		if (k->oom->rec.number != oom->rec.number || !oom->rec.number)
 			continue;
-		if (oom->row_count) {
+		if (is_new) {
 			oom_free(k->oom);
 			k->oom = oom;
 		} else {
@@ -154,7 +170,7 @@ static bool update(struct dumping *d, struct oom *oom)
 			k->oom->rec.hdr = hdr;
 			oom_free(oom);
 		}
-		write_again(d, k, false);
+		write_dump(d, k, is_new, false);
 		return true;
 	}
 	return false;
@@ -194,10 +210,14 @@ static void look_for_names(struct dumping *d, uint64_t now_ns, bool is_last)
 	for (size_t i = 0; i < d->kept_count;) {
 		struct kept *k = &d->kept[i];
 		bool is_over = is_last || now_ns >= k->until_ns;
-		size_t unnamed = k->unnamed ? oom_unnamed(d->ledger, k->oom) : 0;
+		size_t unnamed = k->unnamed;
 
+		if (unnamed && (is_over || now_ns >= k->look_ns)) {
+			unnamed = oom_unnamed(d->ledger, k->oom, &k->window);
+			k->look_ns = now_ns + LOOK_NS;
+		}
 		if (k->unnamed && (!unnamed || (is_over && unnamed < k->unnamed)))
-			write_again(d, k, false);
+			write_dump(d, k, false, false);
 		if (is_over)
 			release(d, i);
 		else
@@ -243,12 +263,13 @@ void dumping_finish(struct dumping *d, uint64_t now_ns)
 	report_done(d);
 }
 
-struct dumping *dumping_new(const struct options *options, struct ledger *ledger)
+struct dumping *dumping_new(const struct options *options, struct ledger *ledger, const struct history *history)
 {
 	struct dumping *d = xcalloc(1, sizeof(*d));
 
 	d->options = options;
 	d->ledger = ledger;
+	d->history = history;
 	d->writer = dump_writer_new();
 	ooms_want(ledger);
 	return d;

@@ -18,11 +18,13 @@
 #include "base/alloc.h"
 #include "base/out.h"
 #include "cli.h"
+#include "core/history.h"
 #include "core/ledger.h"
 #include "core/oom.h"
 #include "core/oom_view.h"
 #include "sink/oom.h"
 #include "sink/sink.h"
+#include "snapshot_file.h"
 #include "source/reader.h"
 
 #define SENTENCE_MAX 512
@@ -31,6 +33,7 @@
 struct found {
 	const struct options *options;
 	struct ledger *ledger;
+	struct history *history;
 	struct oom **list;       /* by number, in order of appearance */
 	size_t count, pictures;
 };
@@ -138,7 +141,8 @@ static int print_all(const struct found *f, const char *note)
 	};
 
 	attribution_ask(attribution, &p.request);
-	out_init_fd(&p.out, STDOUT_FILENO);
+	/* That is the snapshot's, if it goes there. */
+	out_init_fd(&p.out, f->options->snapshot && !strcmp(f->options->snapshot, "-") ? STDERR_FILENO : STDOUT_FILENO);
 	if (f->count)
 		qsort(f->list, f->count, sizeof(struct oom *), compare);
 	for (size_t i = 0; i < f->count; i++)
@@ -164,8 +168,10 @@ int oom_run(const struct options *options)
 		goto out;
 	}
 	ooms_want(found.ledger);
+	found.history = snapshot_file_history(options, found.ledger);
 	while ((record = reader_next(reader))) {
-		ledger_apply(found.ledger, record, record->size);
+		if (!ledger_apply(found.ledger, record, record->size) && found.history)
+			history_see(found.history, found.ledger, record);
 		gather(&found);
 	}
 	ooms_finish(found.ledger);
@@ -179,12 +185,14 @@ int oom_run(const struct options *options)
 	err = print_all(&found, sentence);
 	if (err)
 		fprintf(stderr, "gpumemtrace: writing: %s\n", strerror(-err));
+	err = snapshot_file_write(options, found.history, found.ledger) ?: err;
 	code = err ? GMT_EXIT_FAILURE : options->strict && sentence[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 out:
 	for (size_t i = 0; i < found.count; i++)
 		oom_free(found.list[i]);
 	free(found.list);
 	reader_close(reader);
+	history_free(found.history);
 	ledger_free(found.ledger);
 	return code;
 }

@@ -291,7 +291,7 @@ int session_setup(struct session *session, const struct options *options)
 	};
 	session->stream.ledger = ledger_new();
 	session->stream.history = snapshot_file_history(options, session->stream.ledger);
-	session->dumping = dumping_new(options, session->stream.ledger);
+	session->dumping = dumping_new(options, session->stream.ledger, session->stream.history);
 	driver_probe(driver_root(session), &session->driver);
 	status = open_attach(session);
 	if (!status)

@@ -23,10 +23,15 @@
 
 struct history *snapshot_file_history(const struct options *options, struct ledger *ledger)
 {
-	if (!options->snapshot)
+	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
+	struct history *h;
+
+	if (!options->window_events || (!options->snapshot && !has_dumps))
 		return NULL;
 	ooms_want(ledger);
-	return history_new(options->snapshot_events);
+	h = history_new(options->window_events);
+	h->span_ns = options->window_ns;
+	return h;
 }
 
 static int write_to(const char *path, const struct snapshot *snapshot, const struct ledger *ledger)
@@ -70,7 +75,7 @@ static unsigned int find(const struct history *h, bool *any)
 
 	for (uint32_t i = 0; i < h->process_count; i++)
 		any[i] = h->processes[i].segments.count;
-	for (uint64_t n = history_first(h); n < h->next; n++) {
+	for (uint64_t n = h->first; n < h->next; n++) {
 		const struct history_event *e = history_event(h, n);
 
 		any[e->process] |= n >= h->processes[e->process].since;
@@ -91,7 +96,7 @@ static int write_one(const struct options *options, const struct history *h, con
 	if (err)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", path, strerror(-err));
 	else if (snapshot.dropped && !options->quiet)
-		fprintf(stderr, "gpumemtrace: %s: %" PRIu64 " older events are not in it (--snapshot-events)\n", path,
+		fprintf(stderr, "gpumemtrace: %s: %" PRIu64 " older events are not in it (--window)\n", path,
 			snapshot.dropped);
 	snapshot_free(&snapshot);
 	return err;
@@ -123,7 +128,7 @@ int snapshot_file_write(const struct options *options, const struct history *h, 
 	bool *any;
 	int err = 0;
 
-	if (!h)
+	if (!h || !options->snapshot)
 		return 0;
 	any = xcalloc(h->process_count + 1, sizeof(*any));
 	count = find(h, any);

@@ -7,12 +7,12 @@ struct history;
 struct ledger;
 struct options;
 
-/* What it is made of; NULL if none was asked for. history_free() releases it. The ledger keeps an eye on
- * requests that fail from now on. */
+/* What it is made of, and the window of dumps, as --window says; NULL: none. history_free() releases it. The ledger
+ * keeps an eye on requests that fail from now on. */
 struct history *snapshot_file_history(const struct options *options, struct ledger *ledger);
 
 /* One file for each process that had device memory: as it was called if there is one, else with the pids before
- * the suffix. Says which, and what is wrong. 0 or -errno. Does nothing with no history. */
+ * the suffix. Says which, and what is wrong. 0 or -errno. Does nothing if none was asked for. */
 int snapshot_file_write(const struct options *options, const struct history *history, const struct ledger *ledger);
 
 #endif

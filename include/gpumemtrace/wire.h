@@ -59,7 +59,11 @@
 	X(OOM_ROW, 0x800b, gmt_oom_row, "out of memory: what a process held")     \
 	X(OOM_STACK, 0x800c, gmt_oom_stack, "out of memory: what a stack held")   \
 	X(MARK, 0x800d, gmt_mark, "peaks and growth count from here")             \
-	X(FRAMEWORK, 0x800e, gmt_framework, "a framework is loaded")
+	X(FRAMEWORK, 0x800e, gmt_framework, "a framework is loaded")                   \
+	X(HISTORY, 0x8010, gmt_history, "window: a process in it")                \
+	X(HISTORY_UNSEEN, 0x8011, gmt_history_unseen, "window: what PyTorch has held from before") \
+	X(HISTORY_RANGE, 0x8012, gmt_history_range, "window: a segment or block that lived") \
+	X(HISTORY_EVENT, 0x8013, gmt_history_event, "window: what happened to one")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -468,6 +472,7 @@ struct gmt_stack_frames {
 	__u32 symbols[];
 };
 
+#include <gpumemtrace/history.h>
 #include <gpumemtrace/oom.h>
 
 #define GMT_WIRE_CHECK(type) _Static_assert(sizeof(struct type) % 8 == 0, #type " is not a multiple of 8")
@@ -484,5 +489,6 @@ _Static_assert(sizeof(struct gmt_fw_oom) == 56, "framework OOM layout");
 _Static_assert(sizeof(struct gmt_fw_range) == 136, "framework range layout");
 _Static_assert(sizeof(struct gmt_fw_size) == 56, "framework size layout");
 _Static_assert(sizeof(struct gmt_oom) == 152, "OOM layout");
+_Static_assert(sizeof(struct gmt_history_event) == 56, "history event layout");
 
 #endif

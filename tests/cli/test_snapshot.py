@@ -150,14 +150,14 @@ def spellings(path, folder):
     check("- is standard output, and the report goes to standard error", rc == 0 and out == wanted and "GPU 0" in err, err)
     rc, out, err = replay("--json", "-o", folder + "/o.pickle", path)
     check("beside JSON", rc == 0 and json.loads(out.splitlines()[-1])["type"] == "report", err)
-    rc, _, err = replay("-q", "--snapshot-events", "4", "--snapshot", folder + "/few.pickle", path)
+    rc, _, err = replay("-q", "--window", "4", "--snapshot", folder + "/few.pickle", path)
     few = vizlib.load(folder + "/few.pickle")
     check("the newest events are kept", rc == 0 and not err and not vizlib.problems(folder + "/few.pickle") and
           [len(t) for t in few["device_traces"]] == [1, 4], [len(t) for t in few["device_traces"]])
     frames = few["device_traces"][1][1]["frames"]
     check("... and a free without its allocation says by whom that was", len(frames) == 4 and
           "allocated before the events" in frames[0]["name"], frames)
-    rc, _, err = replay("--snapshot-events", "4", "--snapshot", folder + "/few.pickle", path)
+    rc, _, err = replay("--window", "4", "--snapshot", folder + "/few.pickle", path)
     check("... and so does a message", rc == 0 and "older events are not in it" in err, err)
 
 

@@ -16,6 +16,7 @@
 
 #include "../unit/viewer.h"
 #include "core/history.h"
+#include "core/history_dump.h"
 #include "core/ledger.h"
 #include "core/oom.h"
 #include "core/oom_view.h"
@@ -48,6 +49,7 @@ union record {
 	struct gmt_fw_mem fw_mem;
 	struct gmt_fw_oom fw_oom;
 	struct gmt_fw_range fw_range;
+	struct gmt_history_event event;
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -216,6 +218,14 @@ static void build_rm(struct input *in, union record *rec)
 		rec->fw_oom.device_type = GMT_C10_CUDA;
 		rec->fw_oom.device_index = byte(in) & 3;
 		break;
+	case GMT_KIND_HISTORY:
+	case GMT_KIND_HISTORY_UNSEEN:
+		break;
+	case GMT_KIND_HISTORY_RANGE:
+	case GMT_KIND_HISTORY_EVENT:
+		rec->event.address = number(in);
+		rec->event.size = number(in);
+		break;
 	case GMT_KIND_NVML:
 		rec->nvml.used_bytes = number(in);
 		rec->nvml.when &= 1;
@@ -258,6 +268,33 @@ static void check_snapshots(const struct history *history)
 	}
 }
 
+/* As a dump, and read again: nothing of it is refused. */
+struct dump {
+	struct ledger *ledger;
+	struct history *history;
+};
+
+static void read_again(void *arg, const void *record, size_t size)
+{
+	struct dump *d = arg;
+	const struct gmt_hdr *hdr = record;
+	struct gmt_attach attach = { .hdr = { .size = sizeof(attach), .kind = GMT_KIND_ATTACH, .tgid = hdr->tgid } };
+
+	ledger_apply(d->ledger, &attach, sizeof(attach));
+	must(!ledger_apply(d->ledger, record, size), "a dump is well-formed");
+	history_see(d->history, d->ledger, record);
+}
+
+static void check_dump(const struct history *history, uint64_t until)
+{
+	struct dump d = { ledger_new(), history_new(200) };
+
+	history_dump(history, until, read_again, &d);
+	check_snapshots(d.history);
+	history_free(d.history);
+	ledger_free(d.ledger);
+}
+
 /* A request that could not be met, seen or read; NULL is none. */
 static void check_oom(const struct ledger *ledger, struct oom *oom)
 {
@@ -294,6 +331,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check(ledger);
 	check_snapshots(history);
+	check_dump(history, history->next);
+	check_dump(history, history->first + (history->next - history->first) / 2);
 	history_free(history);
 	check_oom(ledger, ooms_picture(ledger));
 	ooms_finish(ledger);

@@ -85,15 +85,15 @@ static void test_stack_options(void **state)
 	assert_string_equal(p->options.folded, "x");
 	assert_int_equal(p->options.folded_by, VIEW_BY_GROWN);
 	drop(p);
-	p = parse_ok("-p 1 -o run.gmt -o x/run.pickle --snapshot-events 1000");
+	p = parse_ok("-p 1 -o run.gmt -o x/run.pickle --window 1000");
 	assert_string_equal(p->options.output, "run.gmt");
 	assert_string_equal(p->options.snapshot, "x/run.pickle");
-	assert_int_equal(p->options.snapshot_events, 1000);
+	assert_int_equal(p->options.window_events, 1000);
 	drop(p);
 	p = parse_ok("replay -o run.pickle r.gmt");
 	assert_null(p->options.output);
 	assert_string_equal(p->options.snapshot, "run.pickle");
-	assert_int_equal(p->options.snapshot_events, 200000);
+	assert_int_equal(p->options.window_events, 200000);
 	drop(p);
 	p = parse_ok("-p 1 -o .pickle --snapshot a");
 	assert_string_equal(p->options.output, ".pickle");
@@ -247,9 +247,13 @@ static void test_refused(void **state)
 		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
 		{ "--snapshot - -o - -a", "'-o -' and '--snapshot -' cannot both go to standard output" },
 		{ "replay a --snapshot - --json", "--json and '--snapshot -' cannot both go to standard output" },
-		{ "replay a -o b.gmt", "replay writes no recording: -o takes a FILE.pickle, not 'b.gmt'" },
-		{ "-a --snapshot-events 0",
-		  "--snapshot-events takes a number from 1 to 100000000, not '0'" },
+		{ "replay a -o b.gmt", "'replay' writes no recording: -o takes a FILE.pickle, not 'b.gmt'" },
+		{ "oom a -o b.gmt", "'oom' writes no recording: -o takes a FILE.pickle, not 'b.gmt'" },
+		{ "-a --window 5minutes", "--window takes events (200k), a time (60s, 5min), memory (16MiB), a list of these,"
+		  " or off, not '5minutes'" },
+		{ "-a --window 60s,", "--window takes events (200k), a time (60s, 5min), memory (16MiB), a list of these, or"
+		  " off, not '60s,'" },
+		{ "-a --window off -o a.pickle", "a snapshot is made of events, and --window off keeps none" },
 		{ "-a --folded-by size", "--folded-by takes live, peak, growth, old or allocated, not 'size'" },
 		{ "-a --top -1", "--top takes a number, not '-1'" },
 		{ "-a --top 1x", "--top takes a number, not '1x'" },

@@ -9,76 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <string.h>
-
-#include "core/history.h"
-#include "core/oom.h"
-#include "core/snapshot.h"
-#include "records.h"
-#include "viewer.h"
-
-#define BASE 0x7f0000000000ull
-#define FAR 0x7f8000000000ull
-
-struct scene {
-	struct records r;
-	uint64_t allocated, reserved;      /* of device 0, as PyTorch has them */
-	struct snapshot s;
-};
-
-static void block(struct scene *c, uint64_t ptr, int64_t delta)
-{
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = c->allocated += delta,
-		.total_reserved = c->reserved, .device_type = GMT_C10_CUDA, .stack_id = c->r.stack_id,
-	};
-
-	records_apply(&c->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
-}
-
-static void setup(struct scene *c, uint64_t most)
-{
-	memset(c, 0, sizeof(*c));
-	records_scene(&c->r, API_LAYER);
-	c->r.history = history_new(most);
-	ooms_want(c->r.ledger);
-}
-
-static void teardown(struct scene *c)
-{
-	snapshot_free(&c->s);
-	history_free(c->r.history);
-	records_fini(&c->r);
-}
-
-/* Makes c->s; no viewer chokes on it. */
-static const struct snapshot *check(struct scene *c)
-{
-	const char *wrong;
-
-	snapshot_free(&c->s);
-	snapshot_build(c->r.history, c->r.history->process_count - 1, &c->s);
-	wrong = viewer_problem(&c->s);
-	if (wrong)
-		fail_msg("%s", wrong);
-	return &c->s;
-}
-
-/* The actions of all events by their first letters: "Sa" is a segment, then a block. */
-static const char *story(const struct snapshot *s)
-{
-	static const char letters[] = {
-		[SNAPSHOT_ALLOC] = 'a', [SNAPSHOT_FREE_REQUESTED] = 'r', [SNAPSHOT_FREE_COMPLETED] = 'f',
-		[SNAPSHOT_SEGMENT_ALLOC] = 'S', [SNAPSHOT_SEGMENT_FREE] = 'F', [SNAPSHOT_SEGMENT_MAP] = 'M',
-		[SNAPSHOT_SEGMENT_UNMAP] = 'U', [SNAPSHOT_OOM] = 'O',
-	};
-	static char text[4096];
-
-	for (size_t i = 0; i < s->event_count; i++)
-		text[i] = letters[s->events[i].action];
-	text[s->event_count] = '\0';
-	return text;
-}
+#include "history_scene.h"
 
 /* ---- what happens ---- */
 
@@ -148,13 +79,6 @@ static void a_repeated_event_counts_once(void **state)
 	block(&c, BASE, 4 * MiB);
 	assert_string_equal(story(check(&c)), "Sa");
 	teardown(&c);
-}
-
-static void map(struct scene *c, uint64_t handle, uint64_t address)
-{
-	CALL(&c->r, cuMemCreate, handle, 2 * MiB, 1, 0, 1);
-	CALL(&c->r, cuMemMap, address, 2 * MiB, 0, handle);
-	c->reserved += 2 * MiB;
 }
 
 static void pieces_make_one_segment(void **state)
@@ -430,43 +354,6 @@ static void what_is_met_by_less_is_nothing(void **state)
 }
 
 /* ---- anything ---- */
-
-static uint32_t seed;
-
-static uint32_t below(uint32_t n)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % n;
-}
-
-static void one_record(struct scene *c)
-{
-	uint64_t at = BASE + below(16) * 2 * MiB, inside = at + below(4) * (MiB / 2);
-	uint64_t size = (1 + below(4)) * MiB / 2;
-
-	switch (below(8)) {
-	case 0:
-		CALL(&c->r, cuMemAlloc_v2, at, (1 + below(3)) * 2 * MiB);
-		break;
-	case 1:
-		RELEASE(&c->r, cuMemFree_v2, at);
-		break;
-	case 2:
-		map(c, 1 + below(1000), at);
-		break;
-	case 3:
-		RELEASE(&c->r, cuMemUnmap, at, (1 + below(3)) * 2 * MiB);
-		break;
-	case 4:
-	case 5:
-		block(c, inside, (int64_t)size);
-		break;
-	default:
-		if (c->allocated >= size)
-			block(c, inside, -(int64_t)size);
-		break;
-	}
-}
 
 /* Records without sense, as if most had been lost: no snapshot is ever wrong in itself. */
 static void nonsense(void **state)

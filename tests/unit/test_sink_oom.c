@@ -71,9 +71,10 @@ static void test_a_dump_says_the_same(void **state)
 	(void)state;
 	scene_fill(&r);
 	oom = ooms_take(r.ledger);
-	assert_int_equal(oom_unnamed(r.ledger, oom), 0);
+	assert_int_equal(oom_unnamed(r.ledger, oom, NULL), 0);
 	ooms_want(other);
-	oom_dump(r.ledger, oom, put, other);
+	oom_dump(r.ledger, oom, NULL, put, other);
+	oom_dump_end(oom, put, other);
 	assert_null(ooms_take(other));
 	ooms_finish(other);
 	again = ooms_take(other);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "core/event.h"
 #include "core/history_change.h"
+#include "core/history_dump.h"
 #include "core/history_oom.h"
 #include "core/ledger_state.h"
 #include "core/probes.h"
@@ -37,15 +38,17 @@ void history_free(struct history *h)
 {
 	if (!h)
 		return;
-	for (uint32_t i = 0; i < h->process_count; i++)
+	for (uint32_t i = 0; i < h->process_count; i++) {
 		forget(&h->processes[i]);
+		free(h->processes[i].unseen);
+	}
 	hash_fini(&h->by_process);
 	free(h->processes);
 	free(h->events);
 	free(h);
 }
 
-static struct history_process *process_of(struct history *h, const struct process *p)
+struct history_process *history_process_of(struct history *h, const struct process *p)
 {
 	bool is_new;
 	uint32_t *index = hash_put(&h->by_process, (uintptr_t)p, &is_new);
@@ -58,13 +61,54 @@ static struct history_process *process_of(struct history *h, const struct proces
 	return &h->processes[*index];
 }
 
+/* ---- what PyTorch has from before tracing began ---- */
+
+static uint64_t sum_of(const struct rangemap *map, int device, uint32_t flags)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+	uint64_t sum = 0;
+
+	while ((r = rangemap_next(map, &pos)))
+		sum += r->gpu == device && (r->aux & flags) == flags ? r->length : 0;
+	return sum;
+}
+
+static uint64_t less(uint64_t from, uint64_t what)
+{
+	return from > what ? from - what : 0;
+}
+
+unsigned int history_unseen_count(const struct history_process *hp)
+{
+	if (hp->is_read)
+		return hp->unseen_count;
+	return hp->of->torch ? hp->of->torch->count : 0;
+}
+
+/* PyTorch's own totals, less the blocks and the segments that were met. */
+struct history_unseen history_unseen(const struct history_process *hp, unsigned int device)
+{
+	struct history_unseen unseen = { 0 };
+	const struct torch_device *d;
+
+	if (hp->is_read)
+		return hp->unseen[device];
+	d = &hp->of->torch->devices[device];
+	unseen.allocated = less(d->allocated.live, sum_of(&hp->blocks, device, 0) + sum_of(&hp->asleep, device, 0));
+	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
+	if (!hp->asleep.count && !hp->of->from_start)
+		unseen.reserved = less(d->reserved.live, sum_of(&hp->segments, device, GMT_HISTORY_TORCH));
+	return unseen;
+}
+
 /* ---- PyTorch's blocks ---- */
 
 static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec)
 {
 	struct history_process *hp = s->hp;
 	struct range block = {
-		.base = rec->ptr, .length = rec->delta < 0 ? -rec->delta : rec->delta, .offset = HISTORY_UNSEEN,
+		.base = rec->ptr, .length = rec->delta < 0 ? -rec->delta : rec->delta, .offset = GMT_HISTORY_UNSEEN,
 		.value = rec->delta < 0 ? 0 : rec->stack_id, .gpu = rec->device_index,
 	};
 	const struct range *old;
@@ -83,7 +127,7 @@ static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec
 			return;
 		/* From before tracing began: until now it was in no list. */
 		if (history_cover(s, &block))
-			history_add_range(s, HISTORY_BLOCK_FREE, &block);
+			history_add_range(s, GMT_HISTORY_BLOCK_FREE, &block);
 		return;
 	}
 	while ((old = rangemap_from(&hp->blocks, block.base)) && old->base < block.base + block.length)
@@ -92,7 +136,7 @@ static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec
 	if (!rangemap_insert(&hp->blocks, &block))
 		return;
 	if (history_cover(s, &block))
-		history_add_range(s, HISTORY_BLOCK_ALLOC, &block);
+		history_add_range(s, GMT_HISTORY_BLOCK_ALLOC, &block);
 	else
 		rangemap_remove(&hp->blocks, block.base, NULL);
 }
@@ -130,7 +174,7 @@ static void see_map(const struct history_step *s, const struct gmt_call *call)
 	const struct process *p = s->hp->of;
 	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, call->vals[0]);
 	const struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
-	struct range segment = { .base = call->vals[0], .aux = HISTORY_MAPPED };
+	struct range segment = { .base = call->vals[0], .aux = GMT_HISTORY_MAPPED };
 
 	if (!o || o->class >= GMT_CLASS_COUNT || !gmt_class_is_device(o->class))
 		return;
@@ -144,7 +188,7 @@ static void see_free(const struct history_step *s, const struct gmt_call *call)
 {
 	const struct range *segment = rangemap_find(&s->hp->segments, call->vals[0]);
 
-	if (!segment || (segment->base != call->vals[0] && !(segment->aux & HISTORY_GUESSED)))
+	if (!segment || (segment->base != call->vals[0] && !(segment->aux & GMT_HISTORY_GUESSED)))
 		return;
 	history_end_segments(s, call->vals[0], segment->base + segment->length - call->vals[0]);
 }
@@ -153,19 +197,18 @@ static void see_free(const struct history_step *s, const struct gmt_call *call)
 static void see_undo(const struct history_step *s, uint64_t base, uint64_t length)
 {
 	struct history *h = s->h;
-	uint64_t first = history_first(h);
 
-	for (uint64_t n = h->next; n > first && h->next - n < UNDO_LOOKS; n--) {
+	for (uint64_t n = h->next; n > h->first && h->next - n < UNDO_LOOKS; n--) {
 		struct history_event *e = &h->events[(n - 1) % h->most];
 		struct range r = {
 			.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-			.gpu = e->device == HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
+			.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
 		};
 
-		if (e->kind != HISTORY_SEGMENT_FREE || e->process != s->hp - h->processes ||
+		if (e->kind != GMT_HISTORY_SEGMENT_FREE || e->process != s->hp - h->processes ||
 		    e->address - base >= length || !rangemap_insert(&s->hp->segments, &r))
 			continue;
-		e->kind = HISTORY_NOTHING;
+		e->kind = GMT_HISTORY_NOTHING;
 		history_wake_blocks(s, &r);
 	}
 }
@@ -180,7 +223,7 @@ static void sweep(const struct history_step *s)
 	uint64_t *gone = xcalloc(s->hp->segments.count + 1, sizeof(*gone));
 
 	while ((r = rangemap_next(&s->hp->segments, &pos)))
-		if (!(r->aux & (HISTORY_MAPPED | HISTORY_GUESSED)) && !hash_get(&allocs->by_address, r->base))
+		if (!(r->aux & (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)) && !hash_get(&allocs->by_address, r->base))
 			gone[count++] = r->base;
 	for (size_t i = 0; i < count; i++) {
 		struct range segment;
@@ -243,11 +286,40 @@ static void see_call(const struct history_step *s, const struct ledger *l, const
 	}
 }
 
+static void pass_time(struct history *h, uint64_t now_ns)
+{
+	while (h->first < h->next && history_event(h, h->first)->ts_ns + h->span_ns < now_ns)
+		h->first++;
+}
+
+static void see(struct history *h, const struct ledger *l, const struct gmt_hdr *record, struct history_process *hp)
+{
+	struct history_step s = { .h = h, .hp = hp, .ts_ns = record->ts_ns };
+
+	switch (record->kind) {
+	case GMT_KIND_CALL:
+		see_call(&s, l, (const void *)record);
+		history_oom_look(h, l);
+		break;
+	case GMT_KIND_FW_MEM:
+		see_block(&s, (const void *)record);
+		break;
+	case GMT_KIND_FW_OOM:
+		history_oom_reported(&s, l, (const void *)record);
+		break;
+	default:
+		/* Another program: nothing of the one before is left. */
+		forget(hp);
+		hp->since = h->next;
+	}
+}
+
 void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr *record)
 {
 	const struct process *p;
-	struct history_step s = { .h = h, .ts_ns = record->ts_ns };
 
+	if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_EVENT)
+		history_read(h, l, record);
 	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_FW_OOM &&
 	    record->kind != GMT_KIND_PROC_EXEC)
 		return;
@@ -255,17 +327,7 @@ void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr
 	p = process_find((struct processes *)&l->processes, record->tgid);
 	if (!p || p->exited || (record->kind == GMT_KIND_PROC_EXEC && !hash_get(&h->by_process, (uintptr_t)p)))
 		return;
-	s.hp = process_of(h, p);
-	if (record->kind == GMT_KIND_CALL) {
-		see_call(&s, l, (const void *)record);
-		history_oom_look(h, l);
-	} else if (record->kind == GMT_KIND_FW_OOM) {
-		history_oom_reported(&s, l, (const void *)record);
-	} else if (record->kind == GMT_KIND_FW_MEM) {
-		see_block(&s, (const void *)record);
-	} else {
-		/* Another program: nothing of the one before is left. */
-		forget(s.hp);
-		s.hp->since = h->next;
-	}
+	if (h->span_ns)
+		pass_time(h, record->ts_ns);
+	see(h, l, record, history_process_of(h, p));
 }

@@ -3,11 +3,11 @@
  * What has happened to device memory lately, event by event: a second consumer of the records, for those
  * who want to see how memory came to be as it is. The ledger keeps sums only.
  *
- * The newest events are kept, up to a number, over all processes; and all that lives at their end. A
- * moment in between is told by going back from the end (snapshot.h).
+ * The newest events are kept, up to a number and a time, over all processes; and all that lives at their end. A
+ * moment in between is told by going back from the end (snapshot.h). Dumps have it too (history_dump.h).
  *
  * The one invariant: every block that lives lies in one segment that lives, or in pieces. A segment that was
- * there before tracing began is made up for the blocks that are met in it (HISTORY_GUESSED).
+ * there before tracing began is made up for the blocks that are met in it (GMT_HISTORY_GUESSED).
  */
 #ifndef GPUMEMTRACE_CORE_HISTORY_H
 #define GPUMEMTRACE_CORE_HISTORY_H
@@ -16,40 +16,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <gpumemtrace/wire.h>
+
 #include "base/hash.h"
 #include "core/rangemap.h"
 
 struct ledger;
 struct process;
-struct gmt_hdr;
-
-enum history_kind {
-	HISTORY_NOTHING,         /* an event that turned out to be none */
-	HISTORY_BLOCK_ALLOC,     /* PyTorch's */
-	HISTORY_BLOCK_FREE,
-	HISTORY_SEGMENT_ALLOC,   /* the driver's */
-	HISTORY_SEGMENT_FREE,
-	HISTORY_OOM,             /* there was not as much */
-};
-
-enum history_flag {
-	HISTORY_TORCH = 1,       /* a segment that PyTorch's blocks lie in; without it, it is a block itself */
-	HISTORY_MAPPED = 2,      /* by cuMemMap */
-	HISTORY_GUESSED = 4,     /* from before tracing began: where it begins and ends is a guess */
-};
-
 /* What PyTorch may take as a part of a larger segment; others are segments by themselves. */
-#define HISTORY_PIECE (HISTORY_MAPPED | HISTORY_GUESSED)
+#define HISTORY_PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
 
 /* No GPU has addresses from here on. */
 #define HISTORY_ADDRESS_END (1ULL << 50)
-#define HISTORY_UNSEEN UINT64_MAX      /* number of an event that was not seen */
-#define HISTORY_DEVICE_UNKNOWN 255
 
 struct history_event {
 	uint64_t ts_ns;
 	uint64_t address;        /* OOM: bytes that were free on the GPU, 0 unknown */
-	uint64_t size : 48, kind : 4, flags : 4, device : 8; /* CUDA ordinal in the process */
+	uint64_t size : 48, kind : 4, flags : 4, device : 8; /* GMT_HISTORY_*; CUDA ordinal in the process */
 	uint64_t born;           /* number of the event that allocated it; of an allocation its own; OOM: oom.h's */
 	uint32_t stack_id;       /* of the allocation, also at its end; 0 none */
 	uint32_t process;        /* index in history.processes */
@@ -62,6 +45,11 @@ struct history_request {
 	uint64_t event;
 };
 
+/* What PyTorch has held on a device since before tracing began, and has not been met. */
+struct history_unseen {
+	uint64_t allocated, reserved; /* bytes */
+};
+
 /* In ranges: offset is the event that allocated it, value its stack id, gpu its device (-1 unknown), aux
  * its flags. */
 struct history_process {
@@ -72,13 +60,17 @@ struct history_process {
 	uint32_t tid;            /* of PyTorch's newest event: the same one may come twice */
 	uint64_t ptr, total;
 	int64_t delta;
+	bool is_read;            /* from a dump, with what PyTorch held unseen, by device */
+	struct history_unseen *unseen;
+	unsigned int unseen_count;
 };
 
 struct history {
 	struct history_event *events;
 	uint64_t most;           /* that are kept */
+	uint64_t span_ns;        /* and no longer than that before the newest record; 0: as long as there are no more */
 	uint64_t capacity;
-	uint64_t next;           /* number of the next event: they begin at 0 */
+	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next: they begin at 0 */
 	struct history_process *processes;
 	uint32_t process_count;
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
@@ -93,15 +85,17 @@ void history_free(struct history *h);                /* NULL is fine */
  * on requests (ooms_want). */
 void history_see(struct history *h, const struct ledger *ledger, const struct gmt_hdr *record);
 
-/* Events have numbers from history_first() up to h->next. */
-static inline uint64_t history_first(const struct history *h)
-{
-	return h->next > h->most ? h->next - h->most : 0;
-}
-
+/* Events have numbers from h->first up to h->next. */
 static inline const struct history_event *history_event(const struct history *h, uint64_t number)
 {
 	return &h->events[number % h->most];
 }
+
+/* Devices of which PyTorch may hold something unseen, and what of one. */
+unsigned int history_unseen_count(const struct history_process *hp);
+struct history_unseen history_unseen(const struct history_process *hp, unsigned int device);
+
+/* For history_read(): the process, a new one if need be. */
+struct history_process *history_process_of(struct history *h, const struct process *p);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- events ---- */
 
-struct history_event *history_add(const struct history_step *s, enum history_kind kind)
+struct history_event *history_add(const struct history_step *s, enum gmt_history_kind kind)
 {
 	struct history *h = s->h;
 	struct history_event *e;
@@ -25,19 +25,21 @@ struct history_event *history_add(const struct history_step *s, enum history_kin
 		.ts_ns = s->ts_ns, .kind = kind, .born = h->next, .process = s->hp - h->processes,
 	};
 	h->next++;
+	if (h->next - h->first > h->most)
+		h->first = h->next - h->most;
 	return e;
 }
 
-void history_add_range(const struct history_step *s, enum history_kind kind, const struct range *r)
+void history_add_range(const struct history_step *s, enum gmt_history_kind kind, const struct range *r)
 {
 	struct history_event *e = history_add(s, kind);
 
 	e->address = r->base;
 	e->size = r->length;
 	e->flags = r->aux;
-	e->device = r->gpu < 0 ? HISTORY_DEVICE_UNKNOWN : r->gpu;
+	e->device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
 	e->stack_id = r->value;
-	if (kind == HISTORY_BLOCK_FREE || kind == HISTORY_SEGMENT_FREE)
+	if (kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE)
 		e->born = r->offset;
 }
 
@@ -52,7 +54,7 @@ static void sleep_blocks(const struct history_step *s, const struct range *segme
 		struct range block = *b;
 
 		rangemap_remove(&s->hp->blocks, block.base, NULL);
-		history_add_range(s, HISTORY_BLOCK_FREE, &block);
+		history_add_range(s, GMT_HISTORY_BLOCK_FREE, &block);
 		rangemap_insert(&s->hp->asleep, &block);
 	}
 }
@@ -62,10 +64,10 @@ static void claim_segment(const struct history_step *s, const struct range *foun
 {
 	struct range segment = *found;
 
-	if (segment.aux & HISTORY_TORCH)
+	if (segment.aux & GMT_HISTORY_TORCH)
 		return;
 	rangemap_remove(&s->hp->segments, segment.base, NULL);
-	segment.aux |= HISTORY_TORCH;
+	segment.aux |= GMT_HISTORY_TORCH;
 	segment.gpu = device;
 	rangemap_insert(&s->hp->segments, &segment);
 }
@@ -76,12 +78,12 @@ static bool fits(const struct range *segment, const struct range *block)
 	bool is_inside = segment->base <= block->base &&
 			 block->base + block->length <= segment->base + segment->length;
 
-	if ((segment->aux & HISTORY_TORCH) && segment->gpu != block->gpu)
+	if ((segment->aux & GMT_HISTORY_TORCH) && segment->gpu != block->gpu)
 		return false;
 	return is_inside || (segment->aux & HISTORY_PIECE);
 }
 
-static bool is_covered(const struct rangemap *segments, const struct range *block)
+bool history_is_covered(const struct rangemap *segments, const struct range *block)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 	const struct range *segment;
@@ -111,13 +113,13 @@ void history_wake_blocks(const struct history_step *s, const struct range *segme
 		struct range block = *b;
 
 		at = block.base + block.length;
-		if (!is_covered(&s->hp->segments, &block))
+		if (!history_is_covered(&s->hp->segments, &block))
 			continue;
 		rangemap_remove(&s->hp->asleep, block.base, NULL);
 		block.offset = s->h->next;
 		if (!rangemap_insert(&s->hp->blocks, &block))
 			continue;
-		history_add_range(s, HISTORY_BLOCK_ALLOC, &block);
+		history_add_range(s, GMT_HISTORY_BLOCK_ALLOC, &block);
 		claim_segments(s, &block);
 	}
 }
@@ -126,7 +128,7 @@ void history_wake_blocks(const struct history_step *s, const struct range *segme
 void history_end_segment(const struct history_step *s, const struct range *segment)
 {
 	sleep_blocks(s, segment);
-	history_add_range(s, HISTORY_SEGMENT_FREE, segment);
+	history_add_range(s, GMT_HISTORY_SEGMENT_FREE, segment);
 }
 
 /* All that lies in [base, base + length): of a guess just the part there. */
@@ -138,7 +140,7 @@ void history_end_segments(const struct history_step *s, uint64_t base, uint64_t 
 	       (found->base < base || found->base - base < length)) {
 		struct range r = *found;
 
-		if (!(r.aux & HISTORY_GUESSED))
+		if (!(r.aux & GMT_HISTORY_GUESSED))
 			rangemap_remove(&s->hp->segments, r.base, NULL);
 		else if (!rangemap_cut(&s->hp->segments, base, length, &r))
 			return;
@@ -155,7 +157,7 @@ void history_begin_segment(const struct history_step *s, struct range *segment)
 	segment->offset = s->h->next;
 	if (!rangemap_insert(&s->hp->segments, segment))
 		return;
-	history_add_range(s, HISTORY_SEGMENT_ALLOC, segment);
+	history_add_range(s, GMT_HISTORY_SEGMENT_ALLOC, segment);
 	history_wake_blocks(s, segment);
 }
 
@@ -163,8 +165,8 @@ void history_begin_segment(const struct history_step *s, struct range *segment)
 static void guess_segment(const struct history_step *s, uint64_t at, uint64_t end, int device)
 {
 	struct range guess = {
-		.base = at & ~(SEGMENT_UNIT - 1), .offset = HISTORY_UNSEEN, .gpu = device,
-		.aux = HISTORY_TORCH | HISTORY_GUESSED,
+		.base = at & ~(SEGMENT_UNIT - 1), .offset = GMT_HISTORY_UNSEEN, .gpu = device,
+		.aux = GMT_HISTORY_TORCH | GMT_HISTORY_GUESSED,
 	};
 	uint64_t stop = (end + SEGMENT_UNIT - 1) & ~(SEGMENT_UNIT - 1);
 	const struct range *other;
@@ -222,6 +224,6 @@ bool history_end_block(const struct history_step *s, uint64_t base)
 
 	if (!rangemap_remove(&s->hp->blocks, base, &block))
 		return rangemap_remove(&s->hp->asleep, base, NULL);
-	history_add_range(s, HISTORY_BLOCK_FREE, &block);
+	history_add_range(s, GMT_HISTORY_BLOCK_FREE, &block);
 	return true;
 }

@@ -22,8 +22,8 @@ static inline bool history_is_place(uint64_t base, uint64_t length)
 }
 
 /* A new event, of the process and the time; good until the next. The other about a block or a segment. */
-struct history_event *history_add(const struct history_step *s, enum history_kind kind);
-void history_add_range(const struct history_step *s, enum history_kind kind, const struct range *r);
+struct history_event *history_add(const struct history_step *s, enum gmt_history_kind kind);
+void history_add_range(const struct history_step *s, enum gmt_history_kind kind, const struct range *r);
 
 /* A segment begins, its number is filled in; what was there has ended unseen. */
 void history_begin_segment(const struct history_step *s, struct range *segment);
@@ -36,6 +36,8 @@ void history_wake_blocks(const struct history_step *s, const struct range *segme
 
 /* There is a segment below the block, or one is made up. False: it is not at an address. */
 bool history_cover(const struct history_step *s, const struct range *block);
+/* Whether such segments are there already. */
+bool history_is_covered(const struct rangemap *segments, const struct range *block);
 /* False: there was no block. */
 bool history_end_block(const struct history_step *s, uint64_t base);
 

@@ -43,8 +43,8 @@ static void forget(struct history *h, uint32_t number)
 {
 	struct history_request *r = &h->requests[number % HISTORY_REQUESTS];
 
-	if (r->number == number && r->event >= history_first(h)) {
-		h->events[r->event % h->most].kind = HISTORY_NOTHING;
+	if (r->number == number && r->event >= h->first) {
+		h->events[r->event % h->most].kind = GMT_HISTORY_NOTHING;
 		h->next -= r->event + 1 == h->next;
 	}
 	r->number = 0;
@@ -65,10 +65,10 @@ static void add(const struct history_step *s, const struct ledger *l, uint32_t t
 	s->h->requests[rec->number % HISTORY_REQUESTS] = (struct history_request){ rec->number, s->h->next };
 	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
 						     free_on(l, gpu != GPU_UNKNOWN ? gpu : gpus_only(&l->gpus));
-	e = history_add(s, HISTORY_OOM);
+	e = history_add(s, GMT_HISTORY_OOM);
 	e->size = no_more_than(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes, ALLOC_SIZE_MAX);
 	e->address = no_more_than(free_bytes, ALLOC_SIZE_MAX);
-	e->device = ordinal == ORDINAL_NONE ? HISTORY_DEVICE_UNKNOWN : ordinal;
+	e->device = ordinal == ORDINAL_NONE ? GMT_HISTORY_DEVICE_UNKNOWN : ordinal;
 	e->stack_id = rec->stack_id;
 	e->born = rec->number;
 }

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "core/balance.h"
 #include "core/calls.h"
+#include "core/history_dump.h"
 #include "core/kernel.h"
 #include "core/ledger_state.h"
 #include "core/probes.h"
@@ -269,6 +270,14 @@ static int apply_oom_stack(struct ledger *l, struct process *p, const struct gmt
 	return ooms_read_stack(l, (const void *)hdr);
 }
 
+/* The ledger has its own sums: these are the history's. */
+static int apply_history(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)l;
+	(void)p;
+	return history_check(hdr);
+}
+
 /* ---- kinds ---- */
 
 enum subject {
@@ -326,6 +335,11 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_oom_stack },
 		[LOW(GMT_KIND_FRAMEWORK)] = { sizeof(struct gmt_framework), OF_LIFE, false, apply_framework },
 		[LOW(GMT_KIND_MARK)] = { sizeof(struct gmt_mark), OF_SESSION, false, apply_mark },
+		[LOW(GMT_KIND_HISTORY)] = { sizeof(struct gmt_history), OF_PROCESS, false, apply_history },
+		[LOW(GMT_KIND_HISTORY_UNSEEN)] = { sizeof(struct gmt_history_unseen), OF_PROCESS, false,
+						   apply_history },
+		[LOW(GMT_KIND_HISTORY_RANGE)] = { sizeof(struct gmt_history_range), OF_PROCESS, false, apply_history },
+		[LOW(GMT_KIND_HISTORY_EVENT)] = { sizeof(struct gmt_history_event), OF_PROCESS, false, apply_history },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };

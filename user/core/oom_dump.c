@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/history_dump.h"
 #include "core/ledger_state.h"
 
 struct dump {
@@ -14,6 +15,7 @@ struct dump {
 	oom_put_fn put;
 	void *arg;
 	bool *has_symbol;        /* by its number in frames.h */
+	struct hash named;       /* stack ids whose names are in it */
 };
 
 /* ---- the machine and the processes ---- */
@@ -70,19 +72,27 @@ static void put_tgid(const struct dump *d, uint32_t tgid)
 		put_process(d, d->ledger->processes.list[*newest]);
 }
 
-static void put_processes(const struct dump *d, const struct oom *oom)
+/* Each once: most are in several rows. */
+static void put_processes(const struct dump *d, const struct oom *oom, const struct history_subjects *also)
 {
+	struct hash seen;
+	bool is_new;
+
+	hash_init(&seen, 1);
+	hash_put(&seen, oom->rec.hdr.tgid, &is_new);
 	if (oom->rec.hdr.tgid)
 		put_tgid(d, oom->rec.hdr.tgid);
 	for (size_t i = 0; i < oom->row_count; i++) {
-		uint32_t tgid = oom->rows[i].hdr.tgid;
-		bool is_known = tgid == oom->rec.hdr.tgid;
-
-		for (size_t k = 0; k < i && !is_known; k++)
-			is_known = oom->rows[k].hdr.tgid == tgid;
-		if (!is_known)
-			put_tgid(d, tgid);
+		hash_put(&seen, oom->rows[i].hdr.tgid, &is_new);
+		if (is_new)
+			put_tgid(d, oom->rows[i].hdr.tgid);
 	}
+	for (size_t i = 0; also && i < also->tgid_count; i++) {
+		hash_put(&seen, also->tgids[i], &is_new);
+		if (is_new)
+			put_tgid(d, also->tgids[i]);
+	}
+	hash_fini(&seen);
 }
 
 /* ---- names ---- */
@@ -98,8 +108,6 @@ static void put_symbol(const struct dump *d, uint32_t number, uint64_t ts_ns)
 	struct gmt_symbol *rec = xcalloc(1, size);
 	uint8_t *at = rec->text;
 
-	if (d->has_symbol[number])
-		goto out;
 	d->has_symbol[number] = true;
 	*rec = (struct gmt_symbol){
 		.hdr = { .size = size, .kind = GMT_KIND_SYMBOL, .ts_ns = ts_ns },
@@ -110,19 +118,22 @@ static void put_symbol(const struct dump *d, uint32_t number, uint64_t ts_ns)
 	memcpy(at + lengths[0] + 1, s->module, lengths[1]);
 	memcpy(at + lengths[0] + lengths[1] + 2, s->file, lengths[2]);
 	d->put(d->arg, rec, size);
-out:
 	free(rec);
 }
 
 /* Several ids may be one stack: each has its record. */
-static void put_names(const struct dump *d, uint32_t stack_id, const struct gmt_hdr *of)
+static void put_names(struct dump *d, uint32_t stack_id, const struct gmt_hdr *of)
 {
 	uint32_t number = frames_of(&d->ledger->frames, stack_id), count;
 	struct gmt_stack_frames *rec;
 	const uint32_t *list;
 	size_t size;
+	bool is_new;
 
 	if (number < FRAMES_FIRST)
+		return;
+	hash_put(&d->named, stack_id, &is_new);
+	if (!is_new)
 		return;
 	list = frames_list(&d->ledger->frames, number, &count);
 	size = (sizeof(*rec) + count * sizeof(*list) + 7) / 8 * 8;
@@ -132,7 +143,8 @@ static void put_names(const struct dump *d, uint32_t stack_id, const struct gmt_
 		.stack_id = stack_id, .count = count,
 	};
 	for (uint32_t i = 0; i < count; i++) {
-		put_symbol(d, list[i], of->ts_ns);
+		if (!d->has_symbol[list[i]])
+			put_symbol(d, list[i], of->ts_ns);
 		rec->symbols[i] = SYMBOL_ID(list[i]);
 	}
 	d->put(d->arg, rec, size);
@@ -141,38 +153,56 @@ static void put_names(const struct dump *d, uint32_t stack_id, const struct gmt_
 
 /* ---- all of it ---- */
 
-void oom_dump(const struct ledger *l, const struct oom *oom, oom_put_fn put, void *arg)
+void oom_dump(const struct ledger *l, const struct oom *oom, const struct history_subjects *also, oom_put_fn put,
+	      void *arg)
 {
 	struct dump d = {
 		.ledger = l, .put = put, .arg = arg,
 		.has_symbol = xcalloc(l->frames.symbol_count, sizeof(bool)),
 	};
-	struct gmt_end end = { .hdr = { .size = sizeof(end), .kind = GMT_KIND_END, .ts_ns = oom->rec.hdr.ts_ns } };
 	const struct gmt_oom_stack *stack = oom->stacks;
+	uint32_t tgid = also && also->tgid_count ? also->tgids[0] : 0;
+	struct gmt_hdr of_window = { .tgid = tgid, .ts_ns = oom->rec.hdr.ts_ns };
 
+	hash_init(&d.named, 1);
 	put_session(&d);
 	put_gpus(&d);
-	put_processes(&d, oom);
+	put_processes(&d, oom, also);
 	if (oom->rec.stack_id)
 		put_names(&d, oom->rec.stack_id, &oom->rec.hdr);
 	for (size_t i = 0; i < oom->stack_count; i++)
 		put_names(&d, oom->stacks[i].stack_id, &oom->stacks[i].hdr);
+	for (size_t i = 0; tgid && i < also->stack_count; i++)
+		put_names(&d, also->stacks[i], &of_window);
 	put(arg, &oom->rec, sizeof(oom->rec));
 	for (size_t i = 0; i < oom->row_count; i++) {
 		put(arg, &oom->rows[i], sizeof(oom->rows[i]));
 		for (uint32_t k = 0; k < oom->rows[i].stacks; k++, stack++)
 			put(arg, stack, sizeof(*stack));
 	}
-	put(arg, &end, sizeof(end));
 	free(d.has_symbol);
+	hash_fini(&d.named);
 }
 
-size_t oom_unnamed(const struct ledger *l, const struct oom *oom)
+void oom_dump_end(const struct oom *oom, oom_put_fn put, void *arg)
 {
-	size_t count = oom->rec.stack_id && frames_of(&l->frames, oom->rec.stack_id) == FRAMES_NOT_NAMED;
+	struct gmt_end end = { .hdr = { .size = sizeof(end), .kind = GMT_KIND_END, .ts_ns = oom->rec.hdr.ts_ns } };
+
+	put(arg, &end, sizeof(end));
+}
+
+static bool is_unnamed(const struct ledger *l, uint32_t stack_id)
+{
+	return stack_id && frames_of(&l->frames, stack_id) == FRAMES_NOT_NAMED;
+}
+
+size_t oom_unnamed(const struct ledger *l, const struct oom *oom, const struct history_subjects *also)
+{
+	size_t count = is_unnamed(l, oom->rec.stack_id);
 
 	for (size_t i = 0; i < oom->stack_count; i++)
-		count += oom->stacks[i].stack_id &&
-			 frames_of(&l->frames, oom->stacks[i].stack_id) == FRAMES_NOT_NAMED;
+		count += is_unnamed(l, oom->stacks[i].stack_id);
+	for (size_t i = 0; also && i < also->stack_count; i++)
+		count += is_unnamed(l, also->stacks[i]);
 	return count;
 }

@@ -54,7 +54,7 @@ static unsigned int device_of(const struct range *r)
 /* The pieces of an expandable segment are one, to PyTorch; those of a guess may be. */
 static bool is_joined(const struct range *a, const struct range *b)
 {
-	return (a->aux & HISTORY_TORCH) && (b->aux & HISTORY_TORCH) && (a->aux & HISTORY_PIECE) &&
+	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & HISTORY_PIECE) &&
 	       (b->aux & HISTORY_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
 }
 
@@ -114,17 +114,17 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 		struct snapshot_segment *segment;
 		const struct range *last;
 
-		if (!(r->aux & HISTORY_TORCH)) {
+		if (!(r->aux & GMT_HISTORY_TORCH)) {
 			add_plain(s, r);
 			r = rangemap_next(&hp->segments, &pos);
 			continue;
 		}
 		segment = add_segment(s, r->base, device_of(r));
 		segment->stack_id = r->value;
-		segment->why = r->aux & HISTORY_GUESSED ? SNAPSHOT_WHY_GUESSED : snapshot_why_of(r->value);
+		segment->why = r->aux & GMT_HISTORY_GUESSED ? SNAPSHOT_WHY_GUESSED : snapshot_why_of(r->value);
 		do {
 			segment->size += r->length;
-			segment->is_expandable |= (r->aux & HISTORY_MAPPED) != 0;
+			segment->is_expandable |= (r->aux & GMT_HISTORY_MAPPED) != 0;
 			last = r;
 			r = rangemap_next(&hp->segments, &pos);
 		} while (r && is_joined(last, r));
@@ -133,48 +133,23 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 	}
 }
 
-/* ---- what PyTorch has from before tracing began ---- */
-
-static uint64_t sum_of(const struct rangemap *map, int device, uint32_t flags)
-{
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-	uint64_t sum = 0;
-
-	while ((r = rangemap_next(map, &pos)))
-		sum += r->gpu == device && (r->aux & flags) == flags ? r->length : 0;
-	return sum;
-}
-
-static uint64_t less(uint64_t from, uint64_t what)
-{
-	return from > what ? from - what : 0;
-}
-
-/* PyTorch's own totals, less the blocks and the segments that were met. */
 static void add_unseen(struct snapshot *s, const struct history_process *hp, unsigned int device)
 {
-	const struct torch_device *d = &hp->of->torch->devices[device];
-	uint64_t known = sum_of(&hp->blocks, device, 0) + sum_of(&hp->asleep, device, 0);
-	uint64_t allocated = less(d->allocated.live, known);
-	uint64_t reserved = less(d->reserved.live, sum_of(&hp->segments, device, HISTORY_TORCH));
+	struct history_unseen unseen = history_unseen(hp, device);
 	struct snapshot_segment *segment;
 	struct snapshot_block *block;
 
-	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
-	if (hp->asleep.count || hp->of->from_start)
-		reserved = 0;
-	if (!allocated && !reserved)
+	if (!unseen.allocated && !unseen.reserved)
 		return;
 	segment = add_segment(s, UNSEEN_ADDRESS(device), device);
 	segment->why = SNAPSHOT_WHY_UNSEEN;
-	segment->size = reserved > allocated ? reserved : allocated;
-	if (allocated) {
-		block = add_block(s, segment->address, allocated, true);
+	segment->size = unseen.reserved > unseen.allocated ? unseen.reserved : unseen.allocated;
+	if (unseen.allocated) {
+		block = add_block(s, segment->address, unseen.allocated, true);
 		block->why = SNAPSHOT_WHY_UNSEEN;
 	}
-	if (reserved > allocated)
-		add_block(s, segment->address + allocated, reserved - allocated, false);
+	if (unseen.reserved > unseen.allocated)
+		add_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false);
 }
 
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
@@ -183,7 +158,7 @@ void snapshot_build(const struct history *h, uint32_t process, struct snapshot *
 
 	*out = (struct snapshot){ 0 };
 	add_segments(out, hp);
-	for (unsigned int i = 0; hp->of->torch && i < hp->of->torch->count; i++)
+	for (unsigned int i = 0; i < history_unseen_count(hp); i++)
 		add_unseen(out, hp, i);
 	snapshot_replay(h, process, out);
 }

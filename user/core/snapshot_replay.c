@@ -43,7 +43,7 @@ static void emit(struct moment *m, enum snapshot_action action, const struct ran
 
 static bool is_plain(const struct range *segment)
 {
-	return !(segment->aux & HISTORY_TORCH);
+	return !(segment->aux & GMT_HISTORY_TORCH);
 }
 
 static bool is_piece(const struct range *segment)
@@ -63,9 +63,9 @@ static bool touches_a_whole(const struct rangemap *segments, const struct range 
 /* Nobody says where something is freed: its allocation's stack stands for it. */
 static enum snapshot_why why_of_end(const struct moment *m, const struct range *r)
 {
-	if (r->aux & HISTORY_GUESSED)
+	if (r->aux & GMT_HISTORY_GUESSED)
 		return SNAPSHOT_WHY_GUESSED;
-	if (r->offset == HISTORY_UNSEEN)
+	if (r->offset == GMT_HISTORY_UNSEEN)
 		return SNAPSHOT_WHY_BEFORE;
 	return r->offset < m->first ? SNAPSHOT_WHY_EARLIER : SNAPSHOT_WHY_FREED;
 }
@@ -131,7 +131,7 @@ static void after_segment(struct moment *m, struct range *segment)
 	enum snapshot_why why = why_of_end(m, segment);
 
 	clear_segments(m, segment->base, segment->length);
-	if ((segment->aux & HISTORY_GUESSED) || touches_a_whole(&m->segments, segment))
+	if ((segment->aux & GMT_HISTORY_GUESSED) || touches_a_whole(&m->segments, segment))
 		segment->aux &= ~HISTORY_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
 		return;
@@ -157,31 +157,31 @@ static void go_back(struct moment *m, const struct history_event *e)
 	const struct range *found;
 	struct range r = {
 		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-		.gpu = e->device == HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
+		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
 	};
 
 	m->ts_ns = e->ts_ns;
 	switch (e->kind) {
-	case HISTORY_BLOCK_FREE:
+	case GMT_HISTORY_BLOCK_FREE:
 		if (!is_held(m, &r))
 			break;
 		clear_blocks(m, r.base, r.length);
 		after_block(m, &r);
 		break;
-	case HISTORY_BLOCK_ALLOC:
+	case GMT_HISTORY_BLOCK_ALLOC:
 		found = rangemap_at(&m->blocks, r.base);
 		if (found && found->length == r.length)
 			before_block(m, found, SNAPSHOT_WHY_NONE);
 		break;
-	case HISTORY_SEGMENT_FREE:
+	case GMT_HISTORY_SEGMENT_FREE:
 		after_segment(m, &r);
 		break;
-	case HISTORY_SEGMENT_ALLOC:
+	case GMT_HISTORY_SEGMENT_ALLOC:
 		found = rangemap_at(&m->segments, r.base);
 		if (found && found->length == r.length)
 			before_segment(m, found, SNAPSHOT_WHY_NONE);
 		break;
-	case HISTORY_OOM:
+	case GMT_HISTORY_OOM:
 		emit(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE);
 		break;
 	default:
@@ -227,7 +227,7 @@ void snapshot_replay(const struct history *h, uint32_t process, struct snapshot 
 	const struct history_process *hp = &h->processes[process];
 	struct moment m = { .out = out, .h = h };
 
-	m.first = history_first(h) > hp->since ? history_first(h) : hp->since;
+	m.first = h->first > hp->since ? h->first : hp->since;
 	out->dropped = m.first - hp->since;
 	begin_at_the_end(&m, hp);
 	for (uint64_t n = h->next; n-- > m.first;)

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How long it takes to write a dump with a window of so many events (100000, or as is said), and how large it is:
+ * PyTorch's blocks that come and go, with stacks; a fifth of them lives at the end. Gathering the records holds up the
+ * thread that traces, writing them is another's. Also what the history costs for each record, and what
+ * `gpumemtrace oom -o` does later.
+ *
+ *   dump_bench [EVENTS [FOLDER]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "base/out.h"
+#include "core/history.h"
+#include "core/history_dump.h"
+#include "core/ledger.h"
+#include "core/oom.h"
+#include "core/oom_dump.h"
+#include "core/snapshot.h"
+#include "sink/torch_snapshot.h"
+#include "source/reader.h"
+#include "source/recorder.h"
+
+#define PID 4242
+#define STACKS 2000
+#define FRAMES 40
+#define SYMBOLS 5000
+#define BLOCK (1ULL << 16)
+#define SEGMENT (20ULL << 20)
+#define BASE 0x7f0000000000ULL
+
+struct bench {
+	struct ledger *ledger;
+	struct history *history; /* NULL: the ledger alone */
+	uint64_t ts_ns, seed, allocated, reserved;
+	unsigned long events;
+};
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static uint32_t below(struct bench *b, uint32_t n)
+{
+	b->seed = b->seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(b->seed >> 33) % n;
+}
+
+static void put(struct bench *b, void *record, enum gmt_kind kind, size_t size)
+{
+	struct gmt_hdr *hdr = record;
+
+	*hdr = (struct gmt_hdr){ .size = size, .kind = kind, .tgid = PID, .tid = PID, .ts_ns = b->ts_ns += 1000 };
+	if (!ledger_apply(b->ledger, record, size) && b->history)
+		history_see(b->history, b->ledger, record);
+}
+
+static void names(struct bench *b)
+{
+	union {
+		struct gmt_symbol symbol;
+		struct gmt_stack_frames frames;
+		char bytes[512];
+	} rec;
+
+	for (uint32_t i = 1; i <= SYMBOLS; i++) {
+		int function, module = 0;
+
+		memset(&rec, 0, sizeof(rec));
+		function = sprintf((char *)rec.symbol.text, "at::native::some_function_of_a_usual_length_%u", i);
+		module = sprintf((char *)rec.symbol.text + function + 1, "/usr/lib/python3/torch/libtorch_cuda.so");
+		rec.symbol.id = i;
+		rec.symbol.function_len = function;
+		rec.symbol.module_len = module;
+		put(b, &rec, GMT_KIND_SYMBOL, (sizeof(rec.symbol) + function + module + 3 + 7) / 8 * 8);
+	}
+	for (uint32_t i = 1; i <= STACKS; i++) {
+		memset(&rec, 0, sizeof(rec));
+		rec.frames.stack_id = i;
+		rec.frames.count = FRAMES;
+		for (unsigned int k = 0; k < FRAMES; k++)
+			rec.frames.symbols[k] = 1 + (k < FRAMES / 2 ? below(b, SYMBOLS) : k);
+		put(b, &rec, GMT_KIND_STACK_FRAMES, sizeof(rec.frames) + FRAMES * sizeof(uint32_t));
+	}
+}
+
+static void block(struct bench *b, uint64_t at, int64_t delta)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = at, .delta = delta, .total_allocated = b->allocated += delta, .total_reserved = b->reserved,
+		.device_type = GMT_C10_CUDA, .stack_id = 1 + below(b, STACKS),
+	};
+
+	put(b, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+}
+
+/* Nanoseconds a record. */
+static double fill(struct bench *b)
+{
+	unsigned long slots = b->events / 4, freed = 0;
+	unsigned char *live = calloc(slots, 1);
+	struct gmt_attach attach = { .flags = GMT_ATTACH_FROM_START };
+	struct { struct gmt_call call; uint64_t vals[2]; } rec = { .call.api = GMT_API_cuMemAlloc_v2 };
+	double start;
+
+	put(b, &attach, GMT_KIND_ATTACH, sizeof(attach));
+	names(b);
+	for (uint64_t at = 0; at < slots * BLOCK; at += SEGMENT) {
+		rec.vals[0] = BASE + at;
+		rec.vals[1] = SEGMENT;
+		b->reserved += SEGMENT;
+		put(b, &rec, GMT_KIND_CALL, sizeof(rec));
+	}
+	start = now_ms();
+	for (unsigned long i = 0; i < b->events; i++) {
+		unsigned long slot = below(b, slots);
+
+		block(b, BASE + slot * BLOCK, live[slot] ? -(int64_t)BLOCK : (int64_t)BLOCK);
+		freed += live[slot];
+		live[slot] = !live[slot];
+	}
+	free(live);
+	return (now_ms() - start) * 1e6 / b->events;
+}
+
+static void gather(void *arg, const void *record, size_t size)
+{
+	out_bytes(arg, record, size);
+}
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* Reads it as the command does. */
+static void read_back(const char *path, double *read_ms, double *snapshot_ms, size_t *size)
+{
+	struct ledger *ledger = ledger_new();
+	struct history *history = history_new(10000000);
+	const struct gmt_hdr *record;
+	struct reader *reader;
+	struct snapshot snapshot;
+	struct out out;
+	double start = now_ms();
+
+	if (reader_open(&reader, path))
+		fail(path);
+	while ((record = reader_next(reader)))
+		if (!ledger_apply(ledger, record, record->size))
+			history_see(history, ledger, record);
+	reader_close(reader);
+	*read_ms = now_ms() - start;
+	start = now_ms();
+	snapshot_build(history, 0, &snapshot);
+	out_init_mem(&out);
+	torch_snapshot_print(&out, &snapshot, ledger_frames(ledger), 0);
+	*size = out.size;
+	*snapshot_ms = now_ms() - start;
+	free(out_take(&out));
+	snapshot_free(&snapshot);
+	history_free(history);
+	ledger_free(ledger);
+}
+
+int main(int argc, char **argv)
+{
+	struct bench alone = { .ledger = ledger_new() }, b = { .ledger = ledger_new() };
+	double ns_alone, ns, start, gathered, written, read_ms, snapshot_ms;
+	struct history_subjects subjects;
+	struct recorder *recorder;
+	struct oom *oom;
+	struct out out;
+	struct stat st;
+	char path[4096];
+	size_t pickle;
+
+	alone.events = b.events = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000;
+	snprintf(path, sizeof(path), "%.4000s/dump_bench.%d.gmt", argc > 2 ? argv[2] : "/tmp", (int)getpid());
+	b.history = history_new(b.events);
+	ns_alone = fill(&alone);
+	ns = fill(&b);
+	oom = ooms_picture(b.ledger);
+
+	start = now_ms();
+	out_init_mem(&out);
+	history_subjects(b.history, &subjects);
+	oom_dump(b.ledger, oom, &subjects, gather, &out);
+	history_dump(b.history, b.history->next, gather, &out);
+	oom_dump_end(oom, gather, &out);
+	gathered = now_ms() - start;
+
+	start = now_ms();
+	if (recorder_open(&recorder, path) || recorder_add(recorder, out.data, out.size) ||
+	    recorder_close(recorder, NULL))
+		fail(path);
+	written = now_ms() - start;
+	if (stat(path, &st))
+		fail(path);
+	read_back(path, &read_ms, &snapshot_ms, &pickle);
+	unlink(path);
+	printf("dump of %lu events, %u stacks: %.1f ms of the thread that traces, then %.1f ms of another to write %.1f MiB\n"
+	       "  (%.1f bytes an event; %.1f MiB of records)\n", b.events, STACKS, gathered, written, st.st_size / 1048576.0,
+	       (double)st.st_size / b.events, out.size / 1048576.0);
+	printf("  gpumemtrace oom -o: %.0f ms to read it, %.0f ms for a snapshot of %.1f MiB\n", read_ms, snapshot_ms,
+	       pickle / 1048576.0);
+	printf("  a record of a block takes %.0f ns with the history, %.0f without\n", ns, ns_alone);
+	free(out_take(&out));
+	history_subjects_free(&subjects);
+	oom_free(oom);
+	history_free(b.history);
+	ledger_free(b.ledger);
+	ledger_free(alone.ledger);
+	return written + gathered < 500 ? 0 : 1;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A window that comes from a dump. See history_dump.h. Any bytes may come: the history's invariant holds. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "core/alloc.h"
+#include "core/history_change.h"
+#include "core/history_dump.h"
+#include "core/ledger_state.h"
+
+#define DEVICES_MAX 255
+#define NUMBER_MAX (1ULL << 62)   /* of an event: no session gets there */
+
+int history_check(const struct gmt_hdr *record)
+{
+	const struct gmt_history *process = (const void *)record;
+	const struct gmt_history_unseen *unseen = (const void *)record;
+	const struct gmt_history_range *range = (const void *)record;
+	const struct gmt_history_event *event = (const void *)record;
+	bool is_right = true;
+
+	switch (record->kind) {
+	case GMT_KIND_HISTORY:
+		is_right = process->first < NUMBER_MAX;
+		break;
+	case GMT_KIND_HISTORY_UNSEEN:
+		is_right = unseen->device < DEVICES_MAX && unseen->allocated <= ALLOC_SIZE_MAX &&
+			   unseen->reserved <= ALLOC_SIZE_MAX;
+		break;
+	case GMT_KIND_HISTORY_RANGE:
+		is_right = history_is_place(range->base, range->length);
+		break;
+	case GMT_KIND_HISTORY_EVENT:
+		is_right = event->kind < GMT_HISTORY_KIND_COUNT && event->size <= ALLOC_SIZE_MAX &&
+			   (event->kind == GMT_HISTORY_NOTHING || event->kind == GMT_HISTORY_OOM ||
+			    history_is_place(event->address, event->size));
+		break;
+	}
+	return is_right ? 0 : -EINVAL;
+}
+
+/* The process's first record. A window has one for each, before all events. */
+static void read_process(struct history *h, struct history_process *hp, const struct gmt_history *rec)
+{
+	if (!h->next)
+		h->first = h->next = rec->first;
+	hp->is_read = true;
+	hp->since = rec->since;
+}
+
+static void read_unseen(struct history_process *hp, const struct gmt_history_unseen *rec)
+{
+	if (rec->device >= hp->unseen_count) {
+		hp->unseen = xreallocarray(hp->unseen, rec->device + 1, sizeof(*hp->unseen));
+		while (hp->unseen_count <= rec->device)
+			hp->unseen[hp->unseen_count++] = (struct history_unseen){ 0 };
+	}
+	hp->unseen[rec->device] = (struct history_unseen){ rec->allocated, rec->reserved };
+}
+
+static bool is_in_torch(const struct rangemap *segments, const struct range *block)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	const struct range *segment;
+
+	if (!history_is_covered(segments, block))
+		return false;
+	for (; at < end; at = segment->base + segment->length) {
+		segment = rangemap_find(segments, at);
+		if (!(segment->aux & GMT_HISTORY_TORCH))
+			return false;
+	}
+	return true;
+}
+
+static void read_range(struct history_process *hp, const struct gmt_history_range *rec)
+{
+	struct range r = {
+		.base = rec->base, .length = rec->length, .offset = rec->born, .value = rec->stack_id,
+		.gpu = rec->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)rec->device, .aux = rec->flags,
+	};
+
+	if (!rec->is_block)
+		rangemap_insert(&hp->segments, &r);
+	else if (is_in_torch(&hp->segments, &r))
+		rangemap_insert(&hp->blocks, &r);
+}
+
+static void read_event(const struct history_step *s, const struct gmt_history_event *rec)
+{
+	struct history_event *e = history_add(s, (enum gmt_history_kind)rec->kind);
+
+	e->address = rec->address;
+	e->size = rec->size;
+	e->flags = rec->flags;
+	e->device = rec->device;
+	e->born = rec->born;
+	e->stack_id = rec->stack_id;
+}
+
+void history_read(struct history *h, const struct ledger *l, const struct gmt_hdr *record)
+{
+	const struct process *p = process_find((struct processes *)&l->processes, record->tgid);
+	bool is_first = record->kind == GMT_KIND_HISTORY;
+	struct history_step s = { .h = h, .ts_ns = record->ts_ns };
+
+	if (!p || (!is_first && !hash_get(&h->by_process, (uintptr_t)p)))
+		return;
+	s.hp = history_process_of(h, p);
+	if (is_first)
+		read_process(h, s.hp, (const void *)record);
+	else if (!s.hp->is_read)
+		return;
+	else if (record->kind == GMT_KIND_HISTORY_UNSEEN)
+		read_unseen(s.hp, (const void *)record);
+	else if (record->kind == GMT_KIND_HISTORY_RANGE)
+		read_range(s.hp, (const void *)record);
+	else
+		read_event(&s, (const void *)record);
+}
