@@ -183,6 +183,48 @@ def many(folder):
           not os.path.exists(folder + "/none.pickle"), err)
 
 
+def window(folder):
+    """A dump, as tracing writes them: what is made of its window, also when the picture is an OOM's."""
+    s = begin()
+    s.names()
+    first, torch, unseen = 1000, 1, 0xffffffffffffffff
+    s.put("OOM", number=7, api=s.apis["cuMemAlloc_v2"].id, outcome=2, sign=4, class_id=0, asked_bytes=8 * MIB,
+          first_ns=s.now, last_ns=s.now, decided_ns=s.now)
+    s.put("HISTORY", since=400, first=first)
+    s.put("HISTORY_UNSEEN", device=0, allocated=3 * MIB, reserved=20 * MIB)
+    s.put("HISTORY_RANGE", base=NATIVE, length=20 * MIB, born=990, stack_id=101, flags=torch, device=0)
+    s.put("HISTORY_RANGE", base=NATIVE + MIB, length=MIB, born=unseen, is_block=1, device=0)
+    s.put("HISTORY_RANGE", base=PIECES + MIB, length=MIB, born=1001, is_block=1, device=0)     # in no segment
+    for kind, at, size, born, stack in ((1, NATIVE, MIB, 1000, 102), (0, 0, 0, 0, 0), (2, NATIVE, MIB, 1000, 102),
+                                        (5, 5 * MIB, 8 * MIB, 7, 102), (9, NATIVE, MIB, 1004, 0)):  # the last is no kind
+        s.put("HISTORY_EVENT", address=at, size=size, born=born, stack_id=stack, kind=kind, device=0)
+    path = folder + "/dump.gmt"
+    recfile.write(path, s.records)
+    said = subprocess.run([BIN, "oom", "-o", folder + "/dump.pickle", path], capture_output=True, timeout=100, text=True)
+    # the kind that there is not is refused, the block that is in no segment is left out
+    check("a dump: what was said before, and how much older there was", said.returncode == 0 and
+          "out of memory #7" in said.stdout and ": 600 older events are not in it" in said.stderr, said)
+    wrong = vizlib.problems(folder + "/dump.pickle")
+    check("... no viewer chokes on its snapshot", not wrong, "\n".join(wrong))
+    snapshot = vizlib.load(folder + "/dump.pickle")
+    got = [(e["action"], e.get("addr", e.get("device_free")), e["size"], len(e["frames"]))
+           for e in snapshot["device_traces"][0]]
+    check("... which has the events up to the failure, with stacks", got == [
+        ("alloc", NATIVE, MIB, 3), ("free_requested", NATIVE, MIB, 4), ("free_completed", NATIVE, MIB, 4),
+        ("oom", 5 * MIB, 8 * MIB, 3)], got)
+    got = [(g["address"] >> 50, g["total_size"], g["allocated_size"]) for g in snapshot["segments"]]
+    check("... and what lived then", got == [(0, 20 * MIB, MIB), (1, 20 * MIB, 3 * MIB)], got)
+    with open(folder + "/dump.pickle", "rb") as file:
+        wanted = file.read()
+    rc, _, err = replay("-q", "-o", folder + "/again.pickle", path)
+    with open(folder + "/again.pickle", "rb") as file:
+        check("... replay writes the same", rc == 0 and file.read() == wanted, err)
+    said = subprocess.run([BIN, "oom", "-q", "--json", "--snapshot", "-", path], capture_output=True, timeout=100)
+    check("... and --json beside '-' is refused", said.returncode == 2, said)
+    said = subprocess.run([BIN, "oom", "-q", "--snapshot", "-", path], capture_output=True, timeout=100)
+    check("... without it, words go to standard error", said.stdout == wanted and b"#7" in said.stderr, said)
+
+
 def real(folder):
     for path in sorted(glob.glob(os.path.join(TOP, "tests/data/h100-*.gmt"))):
         name = os.path.basename(path)[:-4]
@@ -297,6 +339,7 @@ def main():
         contents(path)
         spellings(path, folder)
         many(folder)
+        window(folder)
         real(folder)
         memory_viz(path, folder)
         viewer(path, folder)

@@ -46,6 +46,8 @@ def split_args(text):
 class Wire:
     def __init__(self):
         text = _read("wire.h")
+        for part in re.findall(r"#include <gpumemtrace/(\w+\.h)>", text):
+            text += _read(part)
         self.consts = {m[0]: int(m[1], 0) for m in re.findall(r"#define (GMT_\w+)\s+(0x[0-9a-fA-F]+|\d+)\b", text)}
         self.losses = [row[0] for row in _list(text, "GMT_LOSSES")]
         self.consts["GMT_LOSS_COUNT"] = len(self.losses)
@@ -67,7 +69,7 @@ class Wire:
         for decl in filter(None, (d.strip() for d in self._single(body).split(";"))):
             m = re.fullmatch(r"(?:struct )?(\w+) (\w+)(?:\[(\w*)\])?", decl)
             if not m:
-                raise ValueError("wire.h: cannot parse: " + decl)
+                raise ValueError("a header of the wire: cannot parse: " + decl)
             kind, name, dim = m.groups()
             if dim == "":                       # flexible array: appended by the caller
                 continue
