@@ -169,6 +169,9 @@ def problems(path, every=1):
             wrong.append(f"a segment on device {segment['device']}, which has no trace")
     for device in range(len(snapshot["device_traces"])):
         wrong += trace_problems(snapshot, device, every)
+    categories = {event["category"] for trace in snapshot["device_traces"] for event in trace if "category" in event}
+    if categories and "unknown" not in categories:
+        wrong.append(f"of the categories none is unknown: {categories}")
     return wrong[:20]
 
 

@@ -31,6 +31,7 @@ struct history *snapshot_file_history(const struct options *options, struct ledg
 	ooms_want(ledger);
 	h = history_new(options->window_events);
 	h->span_ns = options->window_ns;
+	h->keeps_ended = options->snapshot;
 	return h;
 }
 

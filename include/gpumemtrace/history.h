@@ -51,7 +51,7 @@ struct gmt_history_range {
 	__u8 is_block;
 	__u8 flags;             /* enum gmt_history_flag */
 	__u8 device;            /* GMT_HISTORY_DEVICE_UNKNOWN */
-	__u8 reserved;
+	__u8 category;          /* of a block, as it looked then: enum gmt_category (category.h) + 1; 0: not known */
 };
 
 struct gmt_history_event {
@@ -63,7 +63,7 @@ struct gmt_history_event {
 	__u8 kind;              /* enum gmt_history_kind */
 	__u8 flags;             /* enum gmt_history_flag */
 	__u8 device;
-	__u8 reserved;
+	__u8 category;          /* BLOCK_FREE: likewise */
 };
 
 #endif

@@ -39,12 +39,13 @@ class Story:
 
     def __init__(self):
         self.wire, self.apis, self.records, self.seq, self.now = wire.Wire(), wire.apis(), [], 0, S
+        self.tid = 0                                              # 0: the first thread
         self.pid, self.allocated, self.reserved = PID, {0: 0, 1: 0}, {0: 0, 1: 0}
 
     def put(self, kind, /, tgid=None, **values):
         self.now += 1000000
-        self.records.append(self.wire.record(kind, tgid=self.pid if tgid is None else tgid, tid=self.pid, ts_ns=self.now,
-                                             **values))
+        self.records.append(self.wire.record(kind, tgid=self.pid if tgid is None else tgid, tid=self.tid or self.pid,
+                                             ts_ns=self.now, **values))
 
     def call(self, symbol, *vals, stack=0, rc=0):
         self.seq += 1
@@ -225,6 +226,35 @@ def window(folder):
     check("... without it, words go to standard error", said.stdout == wanted and b"#7" in said.stderr, said)
 
 
+def training(folder):
+    """Two iterations with ranges: what blocks are for. Then a window of nothing but blocks whose purpose is told."""
+    s, ranges = begin(), wire.Wire().consts
+    s.reserved[0] += 20 * MIB
+    s.call("cuMemAlloc_v2", NATIVE, 20 * MIB, stack=101)
+    s.block(0, NATIVE, MIB)
+    for iteration in range(2):
+        s.block(0, NATIVE + MIB, MIB)
+        s.put("FW_RANGE", what=ranges["GMT_RANGE_BACKWARD"])
+        s.tid = 99                                                # autograd's thread
+        s.block(0, NATIVE + 2 * MIB + iteration * MIB, MIB)
+        s.block(0, NATIVE + MIB, -MIB)
+        s.tid = 0
+        s.put("FW_RANGE", object=8, what=ranges["GMT_RANGE_BEGIN"], name="Optimizer.step#SGD.step")
+        s.put("FW_RANGE", object=8, what=ranges["GMT_RANGE_END"])
+    path = folder + "/training"
+    recfile.write(path + ".gmt", s.records)
+    rc, _, err = replay("-o", path + ".pickle", path + ".gmt")
+    wrong = vizlib.problems(path + ".pickle")
+    got = [e["category"] for e in vizlib.load(path + ".pickle")["device_traces"][0] if "free" not in e["action"]]
+    check("a training's blocks have categories, its segment is unknown", rc == 0 and not wrong and got ==
+          ["unknown", "parameter", "activation", "gradient", "activation", "gradient"], (err, wrong, got))
+    rc, _, err = replay("-q", "--window", "3", "-o", path + "-few.pickle", path + ".gmt")
+    wrong = vizlib.problems(path + "-few.pickle")
+    check("... and something is, always", rc == 0 and not wrong, (err, wrong))
+    check("without a training there are none", not any("category" in e for trace in
+          vizlib.load(folder + "/run.gmt.pickle")["device_traces"] for e in trace))
+
+
 def real(folder):
     for path in sorted(glob.glob(os.path.join(TOP, "tests/data/h100-*.gmt"))):
         name = os.path.basename(path)[:-4]
@@ -314,7 +344,7 @@ def viewer(path, folder):
         skip(name, why)
         return
     wrong = []
-    for file in [path + ".pickle"] + sorted(glob.glob(folder + "/h100*.pickle")):
+    for file in [path + ".pickle", folder + "/training.pickle"] + sorted(glob.glob(folder + "/h100*.pickle")):
         shown, snapshot = page.show(file), vizlib.load(file)
         wrong += [f"{os.path.basename(file)}: {error}" for error in shown["errors"]]
         for tab, devices in shown["tabs"].items():
@@ -340,6 +370,7 @@ def main():
         spellings(path, folder)
         many(folder)
         window(folder)
+        training(folder)
         real(folder)
         memory_viz(path, folder)
         viewer(path, folder)

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/category.h"
 #include "core/history_dump.h"
 #include "history_scene.h"
 
@@ -96,6 +98,12 @@ static void assert_same(const struct snapshot *a, const struct snapshot *b)
 		assert_int_equal(a->blocks[i].why, b->blocks[i].why);
 		assert_int_equal(a->blocks[i].active, b->blocks[i].active);
 	}
+}
+
+static void assert_same_purposes(const struct snapshot *a, const struct snapshot *b)
+{
+	for (size_t i = 0; i < a->event_count; i++)
+		assert_int_equal(a->events[i].category, b->events[i].category);
 }
 
 /* ---- what happens ---- */
@@ -212,6 +220,79 @@ static void what_was_there_before_tracing(void **state)
 	teardown(&c);
 }
 
+static void range(struct scene *c, enum gmt_range_what what, const char *name)
+{
+	struct gmt_fw_range rec = { .object = what == GMT_RANGE_BACKWARD ? 0 : 1, .what = what };
+
+	strcpy((char *)rec.name, name);
+	records_apply(&c->r, &rec, GMT_KIND_FW_RANGE, sizeof(rec));
+}
+
+/* Two iterations: a parameter, then in each an activation, a gradient; in the first the optimizer's state. */
+static void training(struct scene *c)
+{
+	c->reserved = 20 * MiB;
+	CALL(&c->r, cuMemAlloc_v2, BASE, 20 * MiB);
+	block(c, BASE, MiB);
+	for (int i = 0; i < 2; i++) {
+		block(c, BASE + MiB, MiB);
+		range(c, GMT_RANGE_BACKWARD, "");
+		c->r.tid = 101;
+		block(c, BASE + 2 * MiB, MiB);
+		block(c, BASE + MiB, -(int64_t)MiB);
+		c->r.tid = 100;
+		range(c, GMT_RANGE_BEGIN, "Optimizer.step#SGD.step");
+		if (!i)
+			block(c, BASE + 3 * MiB, MiB);
+		range(c, GMT_RANGE_END, "");
+		range(c, GMT_RANGE_BEGIN, "Optimizer.zero_grad#SGD.zero_grad");
+		block(c, BASE + 2 * MiB, -(int64_t)MiB);
+		range(c, GMT_RANGE_END, "");
+	}
+	block(c, BASE + 4 * MiB, MiB);
+}
+
+/* The categories of allocations, by their first letters; '-' is none. */
+static const char *purposes(const struct snapshot *s)
+{
+	static char text[64];
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->event_count && count < sizeof(text) - 1; i++) {
+		unsigned int category = s->events[i].category;
+
+		if (s->events[i].action == SNAPSHOT_ALLOC)
+			text[count++] = category ? gmt_category_name((enum gmt_category)(category - 1))[0] : '-';
+	}
+	text[count] = '\0';
+	return text;
+}
+
+static void what_blocks_are_for(void **state)
+{
+	struct other o;
+	struct scene c;
+	uint64_t until;
+
+	(void)state;
+	setup(&c, 100);
+	training(&c);
+	/* parameter, activation, gradient, state; activation, gradient; one of which nothing is known yet */
+	assert_string_equal(purposes(check(&c)), "pagoaga");
+	assert_same(&c.s, again(&o, &c, c.r.history->next));
+	assert_same_purposes(&c.s, &o.s);
+	finish(&o);
+	/* What has been freed since is known for what it was. */
+	until = c.r.history->next;
+	block(&c, BASE + 4 * MiB, -(int64_t)MiB);
+	assert_string_equal(purposes(again(&o, &c, until)), "pagoagt");
+	finish(&o);
+	/* The end of the process takes nothing away. */
+	records_exit(&c.r, 0);
+	assert_string_equal(purposes(check(&c)), "pagoagt");
+	teardown(&c);
+}
+
 static void subjects(void **state)
 {
 	struct history_subjects all;
@@ -250,6 +331,30 @@ static void other_lives(void **state)
 	assert_int_equal(o.history->next, 4);
 	finish(&o);
 	teardown(&c);
+}
+
+/* While nobody wants a snapshot of all: what ended, and has no event any longer, is forgotten. */
+static void the_dead_are_forgotten(void **state)
+{
+	struct scene c;
+
+	(void)state;
+	for (int keeps = 0; keeps < 2; keeps++) {
+		setup(&c, 4);
+		c.r.history->keeps_ended = keeps;
+		CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+		records_exit(&c.r, 0);
+		for (uint32_t pid = 101; pid < 106; pid++) {
+			c.r.tgid = c.r.tid = pid;
+			records_seen(&c.r, pid);
+			CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+			if (pid < 105)
+				records_exit(&c.r, 0);
+		}
+		for (uint32_t i = 0; i < 6; i++)
+			assert_int_equal(c.r.history->processes[i].segments.count, keeps || i > 0);
+		teardown(&c);
+	}
 }
 
 static void time_goes_by(void **state)
@@ -364,8 +469,10 @@ int main(void)
 		cmocka_unit_test(a_moment_before),
 		cmocka_unit_test(the_moment_of_a_request),
 		cmocka_unit_test(what_was_there_before_tracing),
+		cmocka_unit_test(what_blocks_are_for),
 		cmocka_unit_test(subjects),
 		cmocka_unit_test(other_lives),
+		cmocka_unit_test(the_dead_are_forgotten),
 		cmocka_unit_test(time_goes_by),
 		cmocka_unit_test(malformed),
 		cmocka_unit_test(nonsense),

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "core/event.h"
+#include "core/history_birth.h"
 #include "core/history_change.h"
 #include "core/history_dump.h"
 #include "core/history_oom.h"
@@ -133,6 +134,7 @@ static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec
 	while ((old = rangemap_from(&hp->blocks, block.base)) && old->base < block.base + block.length)
 		history_end_block(s, old->base);
 	block.offset = s->h->next;
+	history_set_birth(hp, &block);
 	if (!rangemap_insert(&hp->blocks, &block))
 		return;
 	if (history_cover(s, &block))
@@ -314,12 +316,22 @@ static void see(struct history *h, const struct ledger *l, const struct gmt_hdr 
 	}
 }
 
+/* Tracing may go on for months. */
+static void forget_ended(struct history *h)
+{
+	for (uint32_t i = 0; i < h->process_count; i++)
+		if (h->processes[i].of->exited && h->processes[i].last < h->first)
+			forget(&h->processes[i]);
+}
+
 void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr *record)
 {
 	const struct process *p;
 
 	if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_EVENT)
 		history_read(h, l, record);
+	if (record->kind == GMT_KIND_PROC_EXIT && !h->keeps_ended)
+		forget_ended(h);
 	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_FW_OOM &&
 	    record->kind != GMT_KIND_PROC_EXEC)
 		return;

@@ -35,7 +35,8 @@ struct history_event {
 	uint64_t size : 48, kind : 4, flags : 4, device : 8; /* GMT_HISTORY_*; CUDA ordinal in the process */
 	uint64_t born;           /* number of the event that allocated it; of an allocation its own; OOM: oom.h's */
 	uint32_t stack_id;       /* of the allocation, also at its end; 0 none */
-	uint32_t process;        /* index in history.processes */
+	uint32_t process : 28;   /* index in history.processes */
+	uint32_t category : 4;   /* BLOCK_FREE: enum gmt_category + 1; 0: not known */
 };
 
 /* A request for memory that failed of late, and its event. */
@@ -50,13 +51,14 @@ struct history_unseen {
 	uint64_t allocated, reserved; /* bytes */
 };
 
-/* In ranges: offset is the event that allocated it, value its stack id, gpu its device (-1 unknown), aux
- * its flags. */
+/* In ranges: offset is the event that allocated it, value its stack id, gpu its device (-1 unknown), aux its flags. Of
+ * blocks value and aux also have what the program was doing then (history_birth.h). */
 struct history_process {
 	const struct process *of;
 	uint64_t since;          /* number of the first event of the program that it runs now */
 	struct rangemap blocks, segments;
 	struct rangemap asleep;  /* blocks whose memory was taken away below them (vLLM's sleep mode) */
+	uint64_t last;           /* number of its newest event */
 	uint32_t tid;            /* of PyTorch's newest event: the same one may come twice */
 	uint64_t ptr, total;
 	int64_t delta;
@@ -68,6 +70,7 @@ struct history_process {
 struct history {
 	struct history_event *events;
 	uint64_t most;           /* that are kept */
+	bool keeps_ended;        /* also what processes held that have ended, and have no event any longer */
 	uint64_t span_ns;        /* and no longer than that before the newest record; 0: as long as there are no more */
 	uint64_t capacity;
 	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next: they begin at 0 */

@@ -3,6 +3,7 @@
 #include "core/history_change.h"
 
 #include "base/alloc.h"
+#include "core/history_birth.h"
 
 /* PyTorch's segments begin and end at multiples of it; so do the driver's larger allocations. */
 #define SEGMENT_UNIT (2ULL << 20)
@@ -24,7 +25,7 @@ struct history_event *history_add(const struct history_step *s, enum gmt_history
 	*e = (struct history_event){
 		.ts_ns = s->ts_ns, .kind = kind, .born = h->next, .process = s->hp - h->processes,
 	};
-	h->next++;
+	s->hp->last = h->next++;
 	if (h->next - h->first > h->most)
 		h->first = h->next - h->most;
 	return e;
@@ -36,11 +37,13 @@ void history_add_range(const struct history_step *s, enum gmt_history_kind kind,
 
 	e->address = r->base;
 	e->size = r->length;
-	e->flags = r->aux;
+	e->flags = r->aux & HISTORY_FLAGS;
 	e->device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
-	e->stack_id = r->value;
+	e->stack_id = history_stack(r);
 	if (kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE)
 		e->born = r->offset;
+	if (kind == GMT_HISTORY_BLOCK_FREE)
+		e->category = history_category(s->hp, r, false);
 }
 
 /* ---- segments ---- */

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "core/history.h"
+#include "core/history_birth.h"
 #include "core/process.h"
 
 /* A process as it was at the moment. */
@@ -92,13 +93,19 @@ static void end(struct dump *d)
 
 /* ---- back to the moment ---- */
 
-static void copy(struct rangemap *to, const struct rangemap *from)
+/* hp: of blocks, NULL of segments. */
+static void copy(struct rangemap *to, const struct rangemap *from, const struct history_process *hp)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
 
-	while ((r = rangemap_next(from, &pos)))
-		rangemap_insert(to, r);
+	while ((r = rangemap_next(from, &pos))) {
+		struct range told = *r;
+
+		told.value = history_stack(r);
+		told.aux = history_told(r->aux, hp ? history_category(hp, r, true) : 0);
+		rangemap_insert(to, &told);
+	}
 }
 
 static void undo(struct past *p, const struct history_event *e)
@@ -107,7 +114,8 @@ static void undo(struct past *p, const struct history_event *e)
 	struct rangemap *map = is_block ? &p->blocks : &p->segments;
 	struct range r = {
 		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
+		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
+		.aux = history_told(e->flags, e->category),
 	};
 
 	if (e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC)
@@ -121,8 +129,8 @@ static void go_back(struct dump *d)
 	for (uint32_t i = 0; i < d->h->process_count; i++) {
 		if (!d->processes[i].is_in)
 			continue;
-		copy(&d->processes[i].blocks, &d->h->processes[i].blocks);
-		copy(&d->processes[i].segments, &d->h->processes[i].segments);
+		copy(&d->processes[i].blocks, &d->h->processes[i].blocks, &d->h->processes[i]);
+		copy(&d->processes[i].segments, &d->h->processes[i].segments, NULL);
 	}
 	for (uint64_t n = d->h->next; n-- > d->until;)
 		if (is_in(d, n))
@@ -142,7 +150,9 @@ static const struct rangemap *lived(const struct dump *d, uint32_t process, bool
 
 /* ---- records ---- */
 
-static void put_ranges(struct dump *d, const struct rangemap *map, bool is_block, const struct gmt_hdr *of)
+/* Those of a moment that is gone have been told (go_back). */
+static void put_ranges(struct dump *d, const struct history_process *hp, const struct rangemap *map, bool is_block,
+		       const struct gmt_hdr *of)
 {
 	struct gmt_history_range rec = { .hdr = *of, .is_block = is_block };
 	struct rangemap_pos pos = { 0 };
@@ -154,8 +164,10 @@ static void put_ranges(struct dump *d, const struct rangemap *map, bool is_block
 		rec.base = r->base;
 		rec.length = r->length;
 		rec.born = r->offset;
-		rec.stack_id = r->value;
-		rec.flags = r->aux;
+		rec.stack_id = history_stack(r);
+		rec.flags = r->aux & HISTORY_FLAGS;
+		rec.category = d->until < d->h->next ? history_told_category(r) :
+			       is_block ? history_category(hp, r, true) : 0;
 		rec.device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
 		d->put(d->arg, &rec, sizeof(rec));
 		d->room--;
@@ -189,8 +201,8 @@ static void put_process(struct dump *d, uint32_t process, uint64_t ts_ns)
 
 	d->put(d->arg, &rec, sizeof(rec));
 	put_unseen(d, hp, &rec.hdr);
-	put_ranges(d, segments, false, &rec.hdr);
-	put_ranges(d, blocks, true, &rec.hdr);
+	put_ranges(d, hp, segments, false, &rec.hdr);
+	put_ranges(d, hp, blocks, true, &rec.hdr);
 }
 
 /* Numbers are told by the order: an event that is not in it is nothing, of anybody. */
@@ -201,7 +213,7 @@ static void put_event(const struct dump *d, uint64_t number)
 		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY_EVENT, .ts_ns = e->ts_ns,
 			 .tgid = d->h->processes[e->process].of->tgid },
 		.address = e->address, .size = e->size, .born = e->born, .stack_id = e->stack_id, .kind = e->kind,
-		.flags = e->flags, .device = e->device,
+		.flags = e->flags, .device = e->device, .category = e->category,
 	};
 
 	if (!is_in(d, number)) {
@@ -253,7 +265,7 @@ static void add_stacks(struct hash *seen, struct history_subjects *out, const st
 	const struct range *r;
 
 	while ((r = rangemap_next(map, &pos)))
-		add_stack(seen, out, r->value);
+		add_stack(seen, out, history_stack(r));
 }
 
 void history_subjects(const struct history *h, struct history_subjects *out)

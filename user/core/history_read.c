@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "core/alloc.h"
+#include "core/history_birth.h"
 #include "core/history_change.h"
 #include "core/history_dump.h"
 #include "core/ledger_state.h"
@@ -28,10 +29,11 @@ int history_check(const struct gmt_hdr *record)
 			   unseen->reserved <= ALLOC_SIZE_MAX;
 		break;
 	case GMT_KIND_HISTORY_RANGE:
-		is_right = history_is_place(range->base, range->length);
+		is_right = history_is_place(range->base, range->length) && range->category <= GMT_CATEGORY_COUNT;
 		break;
 	case GMT_KIND_HISTORY_EVENT:
-		is_right = event->kind < GMT_HISTORY_KIND_COUNT && event->size <= ALLOC_SIZE_MAX &&
+		is_right = event->kind < GMT_HISTORY_KIND_COUNT && event->category <= GMT_CATEGORY_COUNT &&
+			   event->size <= ALLOC_SIZE_MAX &&
 			   (event->kind == GMT_HISTORY_NOTHING || event->kind == GMT_HISTORY_OOM ||
 			    history_is_place(event->address, event->size));
 		break;
@@ -77,7 +79,8 @@ static void read_range(struct history_process *hp, const struct gmt_history_rang
 {
 	struct range r = {
 		.base = rec->base, .length = rec->length, .offset = rec->born, .value = rec->stack_id,
-		.gpu = rec->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)rec->device, .aux = rec->flags,
+		.gpu = rec->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)rec->device,
+		.aux = history_told(rec->flags, rec->is_block ? rec->category : 0),
 	};
 
 	if (!rec->is_block)
@@ -96,6 +99,7 @@ static void read_event(const struct history_step *s, const struct gmt_history_ev
 	e->device = rec->device;
 	e->born = rec->born;
 	e->stack_id = rec->stack_id;
+	e->category = rec->category;
 }
 
 void history_read(struct history *h, const struct ledger *l, const struct gmt_hdr *record)

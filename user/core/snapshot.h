@@ -60,6 +60,7 @@ struct snapshot_event {
 	uint8_t action;          /* enum snapshot_action */
 	uint8_t why;             /* enum snapshot_why */
 	uint8_t device;          /* CUDA ordinal in the process */
+	uint8_t category;        /* of PyTorch's blocks: enum gmt_category + 1; 0: not known */
 };
 
 struct snapshot_block {

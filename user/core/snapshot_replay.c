@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "core/history.h"
+#include "core/history_birth.h"
 #include "core/snapshot.h"
 
-/* The moment that the replay has come back to. In ranges as in the history; blocks of segments that are
- * not PyTorch's are among the blocks. */
+/* The moment that the replay has come back to. In ranges as in the history, but the category is told; blocks of
+ * segments that are not PyTorch's are among the blocks. */
 struct moment {
 	struct snapshot *out;
 	const struct history *h;
@@ -25,15 +25,16 @@ static void emit(struct moment *m, enum snapshot_action action, const struct ran
 	struct snapshot *s = m->out;
 	unsigned int device = r->gpu < 0 ? 0 : r->gpu;
 
-	if (!r->value && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
+	if (!history_stack(r) && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
 		why = SNAPSHOT_WHY_NO_STACK;
 	if (s->event_count == s->event_capacity) {
 		s->event_capacity = s->event_capacity ? s->event_capacity * 2 : 256;
 		s->events = xreallocarray(s->events, s->event_capacity, sizeof(*s->events));
 	}
 	s->events[s->event_count++] = (struct snapshot_event){
-		.ts_ns = m->ts_ns, .address = r->base, .size = r->length, .stack_id = r->value,
-		.action = action, .why = why, .device = device,
+		.ts_ns = m->ts_ns, .address = r->base, .size = r->length,
+		.stack_id = history_stack(r), .action = action, .why = why, .device = device,
+		.category = history_told_category(r),
 	};
 	if (device >= s->device_count)
 		s->device_count = device + 1;
@@ -157,7 +158,8 @@ static void go_back(struct moment *m, const struct history_event *e)
 	const struct range *found;
 	struct range r = {
 		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
+		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
+		.aux = history_told(e->flags, e->category),
 	};
 
 	m->ts_ns = e->ts_ns;
@@ -191,25 +193,24 @@ static void go_back(struct moment *m, const struct history_event *e)
 
 /* ---- the replay ---- */
 
-static void copy(struct rangemap *to, const struct rangemap *from)
-{
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-
-	while ((r = rangemap_next(from, &pos)))
-		rangemap_insert(to, r);
-}
-
 static void begin_at_the_end(struct moment *m, const struct history_process *hp)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
 
-	copy(&m->blocks, &hp->blocks);
-	copy(&m->segments, &hp->segments);
-	while ((r = rangemap_next(&hp->segments, &pos)))
+	while ((r = rangemap_next(&hp->blocks, &pos))) {
+		struct range told = *r;
+
+		told.value = history_stack(r);
+		told.aux = history_told(r->aux, history_category(hp, r, true));
+		rangemap_insert(&m->blocks, &told);
+	}
+	pos = (struct rangemap_pos){ 0 };
+	while ((r = rangemap_next(&hp->segments, &pos))) {
+		rangemap_insert(&m->segments, r);
 		if (is_plain(r))
 			rangemap_insert(&m->blocks, r);
+	}
 }
 
 static void turn_around(struct snapshot *s)

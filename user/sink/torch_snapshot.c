@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/out.h"
+#include "core/category.h"
 #include "core/frames.h"
 #include "core/snapshot.h"
 #include "sink/pickle.h"
@@ -18,6 +19,8 @@ struct writer {
 	struct pickle p;
 	const struct frames *frames;
 	int64_t wall_ns;
+	bool has_categories;
+	const struct snapshot_event *unknown; /* is of no category, whatever is told of it; NULL: none has to */
 	struct hash stacks;      /* uint32_t: number of the kept list; by stack and why */
 	struct hash symbols;     /* uint32_t: number of the kept dictionary */
 };
@@ -173,6 +176,32 @@ static const char *const actions[] = {
 #undef X
 };
 
+/* The viewers colour by it, and need something that is "unknown": whatever is no block of PyTorch's. Where there is
+ * nothing else, the oldest block is. */
+static enum gmt_category category_of(const struct writer *w, const struct snapshot_event *e)
+{
+	uint8_t hint = frames_hint(w->frames, e->stack_id);
+	unsigned int category = e->category ? e->category - 1u : GMT_CATEGORY_UNKNOWN;
+
+	if (e->category && (hint == GMT_CATEGORY_WORKSPACE || category == GMT_CATEGORY_UNKNOWN) &&
+	    hint < GMT_CATEGORY_COUNT)
+		category = hint;
+	return e == w->unknown ? GMT_CATEGORY_UNKNOWN : (enum gmt_category)category;
+}
+
+/* Without a training there is nothing to tell apart, and colours by stack say more. */
+static void find_categories(struct writer *w, const struct snapshot *s)
+{
+	unsigned int seen = 0;
+
+	for (size_t i = 0; i < s->event_count; i++)
+		seen |= 1u << category_of(w, &s->events[i]);
+	w->has_categories = seen & ~(1u << GMT_CATEGORY_UNKNOWN | 1u << GMT_CATEGORY_TEMPORARY |
+				     1u << GMT_CATEGORY_WORKSPACE);
+	if (!(seen & 1u << GMT_CATEGORY_UNKNOWN))
+		w->unknown = s->events;
+}
+
 static void event(struct writer *w, const struct snapshot_event *e)
 {
 	pickle_dict_begin(&w->p);
@@ -181,6 +210,8 @@ static void event(struct writer *w, const struct snapshot_event *e)
 	int_member(w, "size", e->size);
 	int_member(w, "stream", 0);
 	int_member(w, "time_us", (e->ts_ns + (uint64_t)w->wall_ns) / 1000);
+	if (w->has_categories)
+		word_member(w, "category", gmt_category_name(category_of(w, e)));
 	stack(w, e->stack_id, e->why);
 	pickle_dict_end(&w->p);
 }
@@ -222,6 +253,7 @@ void torch_snapshot_print(struct out *out, const struct snapshot *s, const struc
 
 	hash_init(&w.stacks, sizeof(uint32_t));
 	hash_init(&w.symbols, sizeof(uint32_t));
+	find_categories(&w, s);
 	pickle_begin(&w.p, out);
 	pickle_dict_begin(&w.p);
 	segments(&w, s);
