@@ -46,7 +46,7 @@ static int copy_window(struct recorder *recorder, const char *path)
 	if (reader_open(&reader, path))
 		return 0;
 	while (!err && (record = reader_next(reader)))
-		if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_EVENT)
+		if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_MARK)
 			err = recorder_add(recorder, record, record->size);
 	reader_close(reader);
 	return err;

@@ -2,7 +2,7 @@
 /*
  * The part of wire.h, which includes it, that a dump's window is made of: what happened to device memory until
  * the dump's moment, and what lived then. For each process a gmt_history, then what lived, segments before the
- * blocks in them; then the events of all processes, in their order.
+ * blocks in them; then the events of all processes, in their order, and the ranges that these have named.
  */
 #ifndef GPUMEMTRACE_HISTORY_H
 #define GPUMEMTRACE_HISTORY_H
@@ -64,6 +64,15 @@ struct gmt_history_event {
 	__u8 flags;             /* enum gmt_history_flag */
 	__u8 device;
 	__u8 category;          /* BLOCK_FREE: likewise */
+};
+
+/* A range that the program has named begins or ends. */
+struct gmt_history_mark {
+	struct gmt_hdr hdr;     /* ts_ns: when */
+	__u64 event;            /* number of the event that came then */
+	__u8 is_end;
+	__u8 reserved[7];
+	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut */
 };
 
 #endif

@@ -63,7 +63,8 @@
 	X(HISTORY, 0x8010, gmt_history, "window: a process in it")                \
 	X(HISTORY_UNSEEN, 0x8011, gmt_history_unseen, "window: what PyTorch has held from before") \
 	X(HISTORY_RANGE, 0x8012, gmt_history_range, "window: a segment or block that lived") \
-	X(HISTORY_EVENT, 0x8013, gmt_history_event, "window: what happened to one")
+	X(HISTORY_EVENT, 0x8013, gmt_history_event, "window: what happened to one") \
+	X(HISTORY_MARK, 0x8014, gmt_history_mark, "window: what the program said that it did")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,

@@ -248,6 +248,9 @@ def training(folder):
     got = [e["category"] for e in vizlib.load(path + ".pickle")["device_traces"][0] if "free" not in e["action"]]
     check("a training's blocks have categories, its segment is unknown", rc == 0 and not wrong and got ==
           ["unknown", "parameter", "activation", "gradient", "activation", "gradient"], (err, wrong, got))
+    got = [(a["name"], a["stage"], a["device"]) for a in vizlib.load(path + ".pickle")["external_annotations"]]
+    check("... its ranges are annotations", got == [("Optimizer.step#SGD.step", "START", 0),
+                                                    ("Optimizer.step#SGD.step", "END", 0)] * 2, got)
     rc, _, err = replay("-q", "--window", "3", "-o", path + "-few.pickle", path + ".gmt")
     wrong = vizlib.problems(path + "-few.pickle")
     check("... and something is, always", rc == 0 and not wrong, (err, wrong))

@@ -220,6 +220,7 @@ static void build_rm(struct input *in, union record *rec)
 		break;
 	case GMT_KIND_HISTORY:
 	case GMT_KIND_HISTORY_UNSEEN:
+	case GMT_KIND_HISTORY_MARK:
 		break;
 	case GMT_KIND_HISTORY_RANGE:
 	case GMT_KIND_HISTORY_EVENT:

@@ -106,6 +106,16 @@ static void assert_same_purposes(const struct snapshot *a, const struct snapshot
 		assert_int_equal(a->events[i].category, b->events[i].category);
 }
 
+static void assert_same_marks(const struct snapshot *a, const struct snapshot *b)
+{
+	assert_int_equal(a->mark_count, b->mark_count);
+	for (size_t i = 0; i < a->mark_count; i++) {
+		assert_int_equal(a->marks[i].ts_ns, b->marks[i].ts_ns);
+		assert_int_equal(a->marks[i].is_end, b->marks[i].is_end);
+		assert_string_equal(a->marks[i].name, b->marks[i].name);
+	}
+}
+
 /* ---- what happens ---- */
 
 /* Segments, blocks, pieces, another allocation; more than is kept, when `most` is small. */
@@ -245,6 +255,7 @@ static void training(struct scene *c)
 		if (!i)
 			block(c, BASE + 3 * MiB, MiB);
 		range(c, GMT_RANGE_END, "");
+		range(c, GMT_RANGE_END, "");          /* the object's end */
 		range(c, GMT_RANGE_BEGIN, "Optimizer.zero_grad#SGD.zero_grad");
 		block(c, BASE + 2 * MiB, -(int64_t)MiB);
 		range(c, GMT_RANGE_END, "");
@@ -281,6 +292,10 @@ static void what_blocks_are_for(void **state)
 	assert_string_equal(purposes(check(&c)), "pagoaga");
 	assert_same(&c.s, again(&o, &c, c.r.history->next));
 	assert_same_purposes(&c.s, &o.s);
+	assert_same_marks(&c.s, &o.s);
+	assert_int_equal(c.s.mark_count, 8);
+	assert_string_equal(c.s.marks[1].name, "Optimizer.step#SGD.step");
+	assert_true(c.s.marks[1].is_end);
 	finish(&o);
 	/* What has been freed since is known for what it was. */
 	until = c.r.history->next;

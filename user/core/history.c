@@ -25,6 +25,7 @@ struct history *history_new(uint64_t most_events)
 
 	h->most = most_events;
 	hash_init(&h->by_process, sizeof(uint32_t));
+	history_marks_init(&h->marks);
 	return h;
 }
 
@@ -44,6 +45,7 @@ void history_free(struct history *h)
 		free(h->processes[i].unseen);
 	}
 	hash_fini(&h->by_process);
+	history_marks_fini(&h->marks);
 	free(h->processes);
 	free(h->events);
 	free(h);
@@ -309,6 +311,9 @@ static void see(struct history *h, const struct ledger *l, const struct gmt_hdr 
 	case GMT_KIND_FW_OOM:
 		history_oom_reported(&s, l, (const void *)record);
 		break;
+	case GMT_KIND_FW_RANGE:
+		history_marks_see(&h->marks, hp - h->processes, h->next, (const void *)record);
+		break;
 	default:
 		/* Another program: nothing of the one before is left. */
 		forget(hp);
@@ -328,12 +333,12 @@ void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr
 {
 	const struct process *p;
 
-	if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_EVENT)
+	if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_MARK)
 		history_read(h, l, record);
 	if (record->kind == GMT_KIND_PROC_EXIT && !h->keeps_ended)
 		forget_ended(h);
 	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_FW_OOM &&
-	    record->kind != GMT_KIND_PROC_EXEC)
+	    record->kind != GMT_KIND_FW_RANGE && record->kind != GMT_KIND_PROC_EXEC)
 		return;
 	/* It remembers whom it has found last, no more. */
 	p = process_find((struct processes *)&l->processes, record->tgid);

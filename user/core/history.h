@@ -19,6 +19,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/hash.h"
+#include "core/history_marks.h"
 #include "core/rangemap.h"
 
 struct ledger;
@@ -79,6 +80,7 @@ struct history {
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
 	struct history_request requests[HISTORY_REQUESTS]; /* by number */
 	uint32_t met;            /* the newest request that was, in the end */
+	struct history_marks marks;
 };
 
 struct history *history_new(uint64_t most_events);   /* at least 1 */

@@ -26,7 +26,7 @@ void history_set_birth(const struct history_process *hp, struct range *block)
 {
 	const struct phase_line *line = line_of(hp, block->gpu);
 
-	if (!line)
+	if (!line || hp->is_read)
 		return;
 	block->value = (uint64_t)line->now.iteration << 32 | history_stack(block);
 	block->aux |= line->now.phase << HISTORY_FLAG_BITS |

@@ -223,6 +223,27 @@ static void put_event(const struct dump *d, uint64_t number)
 	d->put(d->arg, &rec, sizeof(rec));
 }
 
+static void put_marks(const struct dump *d)
+{
+	const struct history_marks *m = &d->h->marks;
+
+	for (uint64_t n = history_marks_first(m); n < m->next; n++) {
+		const struct history_mark *mark = history_marks_at(m, n);
+		const struct history_process *hp = &d->h->processes[mark->process];
+		struct gmt_history_mark rec = {
+			.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY_MARK, .tgid = hp->of->tgid,
+				 .ts_ns = mark->ts_ns },
+			.event = mark->event, .is_end = mark->is_end,
+		};
+
+		if (mark->event < d->h->first || mark->event > d->until || mark->event < hp->since ||
+		    !d->processes[mark->process].is_in)
+			continue;
+		memcpy(rec.name, m->names[mark->name], strlen(m->names[mark->name]));
+		d->put(d->arg, &rec, sizeof(rec));
+	}
+}
+
 void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg, const void *record, size_t size),
 		  void *arg)
 {
@@ -239,6 +260,7 @@ void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg
 			put_process(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
 	for (uint64_t n = h->first; n < until && d.some_tgid; n++)
 		put_event(&d, n);
+	put_marks(&d);
 	end(&d);
 }
 

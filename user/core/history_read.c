@@ -41,9 +41,11 @@ int history_check(const struct gmt_hdr *record)
 	return is_right ? 0 : -EINVAL;
 }
 
-/* The process's first record. A window has one for each, before all events. */
+/* The process's first record. A window has one for each, before all events; it is no continuation of anything. */
 static void read_process(struct history *h, struct history_process *hp, const struct gmt_history *rec)
 {
+	if (hp->blocks.count || hp->segments.count || hp->asleep.count)
+		return;
 	if (!h->next)
 		h->first = h->next = rec->first;
 	hp->is_read = true;
@@ -119,6 +121,8 @@ void history_read(struct history *h, const struct ledger *l, const struct gmt_hd
 		read_unseen(s.hp, (const void *)record);
 	else if (record->kind == GMT_KIND_HISTORY_RANGE)
 		read_range(s.hp, (const void *)record);
+	else if (record->kind == GMT_KIND_HISTORY_MARK)
+		history_marks_read(&h->marks, s.hp - h->processes, (const void *)record);
 	else
 		read_event(&s, (const void *)record);
 }

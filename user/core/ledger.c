@@ -340,6 +340,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 						   apply_history },
 		[LOW(GMT_KIND_HISTORY_RANGE)] = { sizeof(struct gmt_history_range), OF_PROCESS, false, apply_history },
 		[LOW(GMT_KIND_HISTORY_EVENT)] = { sizeof(struct gmt_history_event), OF_PROCESS, false, apply_history },
+		[LOW(GMT_KIND_HISTORY_MARK)] = { sizeof(struct gmt_history_mark), OF_PROCESS, false, apply_history },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };

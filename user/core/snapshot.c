@@ -152,6 +152,22 @@ static void add_unseen(struct snapshot *s, const struct history_process *hp, uns
 		add_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false);
 }
 
+static void add_marks(struct snapshot *s, const struct history *h, uint32_t process)
+{
+	const struct history_marks *m = &h->marks;
+	uint64_t first = h->first > h->processes[process].since ? h->first : h->processes[process].since;
+
+	s->marks = m->next ? xcalloc(m->next - history_marks_first(m), sizeof(*s->marks)) : NULL;
+	for (uint64_t n = history_marks_first(m); n < m->next; n++) {
+		const struct history_mark *mark = history_marks_at(m, n);
+
+		if (mark->process == process && mark->event >= first)
+			s->marks[s->mark_count++] = (struct snapshot_mark){
+				.ts_ns = mark->ts_ns, .name = m->names[mark->name], .is_end = mark->is_end,
+			};
+	}
+}
+
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
 {
 	const struct history_process *hp = &h->processes[process];
@@ -161,6 +177,7 @@ void snapshot_build(const struct history *h, uint32_t process, struct snapshot *
 	for (unsigned int i = 0; i < history_unseen_count(hp); i++)
 		add_unseen(out, hp, i);
 	snapshot_replay(h, process, out);
+	add_marks(out, h, process);
 }
 
 void snapshot_free(struct snapshot *s)
@@ -168,5 +185,6 @@ void snapshot_free(struct snapshot *s)
 	free(s->events);
 	free(s->segments);
 	free(s->blocks);
+	free(s->marks);
 	*s = (struct snapshot){ 0 };
 }

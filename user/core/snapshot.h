@@ -63,6 +63,13 @@ struct snapshot_event {
 	uint8_t category;        /* of PyTorch's blocks: enum gmt_category + 1; 0: not known */
 };
 
+/* A range that the program has named begins or ends. */
+struct snapshot_mark {
+	uint64_t ts_ns;
+	const char *name;        /* the history's */
+	bool is_end;
+};
+
 struct snapshot_block {
 	uint64_t address, size;
 	uint64_t asked;          /* by the program, of an active one; size where it is not known */
@@ -88,6 +95,8 @@ struct snapshot {
 	size_t segment_count, segment_capacity;
 	struct snapshot_block *blocks;
 	size_t block_count, block_capacity;
+	struct snapshot_mark *marks;     /* the oldest first */
+	size_t mark_count;
 	unsigned int device_count;       /* all devices are below it */
 	bool is_expandable;              /* PyTorch's segments are, some at least */
 	uint64_t dropped;                /* older events, of any process, that were not kept */

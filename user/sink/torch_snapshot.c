@@ -246,10 +246,30 @@ static void settings(struct writer *w, const struct snapshot *s)
 	pickle_dict_end(&w->p);
 }
 
+/* Of each device of the program's: a range is not of one. */
+static void annotations(struct writer *w, const struct snapshot *s)
+{
+	struct pickle_list list;
+
+	pickle_word(&w->p, "external_annotations");
+	pickle_list_begin(&w->p, &list);
+	for (size_t i = 0; i < s->mark_count * s->device_count; i++) {
+		const struct snapshot_mark *mark = &s->marks[i / s->device_count];
+
+		pickle_list_next(&w->p, &list);
+		pickle_dict_begin(&w->p);
+		word_member(w, "name", mark->name);
+		word_member(w, "stage", mark->is_end ? "END" : "START");
+		int_member(w, "device", i % s->device_count);
+		int_member(w, "time_us", (mark->ts_ns + (uint64_t)w->wall_ns) / 1000);
+		pickle_dict_end(&w->p);
+	}
+	pickle_list_end(&w->p, &list);
+}
+
 void torch_snapshot_print(struct out *out, const struct snapshot *s, const struct frames *frames, int64_t wall_ns)
 {
 	struct writer w = { .frames = frames, .wall_ns = wall_ns };
-	struct pickle_list annotations;
 
 	hash_init(&w.stacks, sizeof(uint32_t));
 	hash_init(&w.symbols, sizeof(uint32_t));
@@ -259,9 +279,7 @@ void torch_snapshot_print(struct out *out, const struct snapshot *s, const struc
 	segments(&w, s);
 	traces(&w, s);
 	settings(&w, s);
-	pickle_word(&w.p, "external_annotations");
-	pickle_list_begin(&w.p, &annotations);
-	pickle_list_end(&w.p, &annotations);
+	annotations(&w, s);
 	pickle_dict_end(&w.p);
 	pickle_end(&w.p);
 	hash_fini(&w.stacks);
