@@ -93,13 +93,13 @@ static void end(struct dump *d)
 
 /* ---- back to the moment ---- */
 
-/* hp: of blocks, NULL of segments. */
+/* hp: of blocks, NULL of segments. No more than can be written. */
 static void copy(struct rangemap *to, const struct rangemap *from, const struct history_process *hp)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
 
-	while ((r = rangemap_next(from, &pos))) {
+	while (to->count < HISTORY_DUMP_RANGES && (r = rangemap_next(from, &pos))) {
 		struct range told = *r;
 
 		told.value = history_stack(r);
@@ -281,12 +281,12 @@ static void add_stack(struct hash *seen, struct history_subjects *out, uint32_t 
 	out->stacks[out->stack_count++] = stack_id;
 }
 
-static void add_stacks(struct hash *seen, struct history_subjects *out, const struct rangemap *map)
+static void add_stacks(struct dump *d, struct hash *seen, struct history_subjects *out, const struct rangemap *map)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
 
-	while ((r = rangemap_next(map, &pos)))
+	for (; d->room && (r = rangemap_next(map, &pos)); d->room--)
 		add_stack(seen, out, history_stack(r));
 }
 
@@ -303,8 +303,8 @@ void history_subjects(const struct history *h, struct history_subjects *out)
 		if (!d.processes[i].is_in)
 			continue;
 		out->tgids[out->tgid_count++] = h->processes[i].of->tgid;
-		add_stacks(&seen, out, &h->processes[i].segments);
-		add_stacks(&seen, out, &h->processes[i].blocks);
+		add_stacks(&d, &seen, out, &h->processes[i].segments);
+		add_stacks(&d, &seen, out, &h->processes[i].blocks);
 	}
 	/* Of what has ended since then the stack is at its end. */
 	for (uint64_t n = h->first; n < h->next; n++)
