@@ -11,6 +11,7 @@
 
 #include "core/category.h"
 #include "core/history_dump.h"
+#include "core/process.h"
 #include "history_scene.h"
 
 /* What a dump is read into. */
@@ -37,6 +38,8 @@ static void begin(struct other *o, uint64_t most)
 	struct gmt_attach attach = { .hdr = { .size = sizeof(attach), .kind = GMT_KIND_ATTACH, .tgid = 100 } };
 
 	*o = (struct other){ .ledger = ledger_new(), .history = history_new(most) };
+	take(o, &attach, sizeof(attach));
+	attach.hdr.tgid = 101;
 	take(o, &attach, sizeof(attach));
 	o->records = 0;
 }
@@ -318,7 +321,7 @@ static void subjects(void **state)
 	life(&c);
 	c.r.tgid = 101;
 	records_seen(&c.r, 7);
-	CALL(&c.r, cuInit, 0);
+	CALL(&c.r, cuMemGetInfo_v2, 1, 2);
 	history_subjects(c.r.history, &all);
 	assert_int_equal(all.tgid_count, 1);
 	assert_int_equal(all.tgids[0], 100);
@@ -344,6 +347,20 @@ static void other_lives(void **state)
 	RELEASE(&c.r, cuMemFree_v2, FAR);
 	assert_same(check(&c), again(&o, &c, c.r.history->next));
 	assert_int_equal(o.history->next, 4);
+	finish(&o);
+	teardown(&c);
+	/* The newest life of the one has nothing to say. */
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	records_exit(&c.r, 0);
+	records_seen(&c.r, 8);
+	CALL(&c.r, cuMemGetInfo_v2, 1, 2);
+	c.r.tgid = c.r.tid = 101;
+	records_seen(&c.r, 9);
+	CALL(&c.r, cuMemAlloc_v2, FAR, 4 * MiB);
+	assert_same(check(&c), again(&o, &c, c.r.history->next));
+	assert_int_equal(o.history->next, 2);
+	assert_int_equal(o.history->processes[0].of->tgid, 101);
 	finish(&o);
 	teardown(&c);
 }
