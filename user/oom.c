@@ -19,9 +19,12 @@
 #include "base/out.h"
 #include "cli.h"
 #include "core/history.h"
+#include "core/history_changes.h"
+#include "core/history_dump.h"
 #include "core/ledger.h"
 #include "core/oom.h"
 #include "core/oom_view.h"
+#include "core/process.h"
 #include "sink/oom.h"
 #include "sink/sink.h"
 #include "snapshot_file.h"
@@ -30,11 +33,17 @@
 #define SENTENCE_MAX 512
 #define PICTURES_MAX 64   /* of a recording with more the first half and the newest are kept */
 
+/* One request, and what came and went before it: known when it is met, as the history goes on. */
+struct told {
+	struct oom *oom;
+	struct history_changes changes;
+};
+
 struct found {
 	const struct options *options;
 	struct ledger *ledger;
 	struct history *history;
-	struct oom **list;       /* by number, in order of appearance */
+	struct told *list;       /* by number, in order of appearance */
 	size_t count, pictures;
 };
 
@@ -43,19 +52,28 @@ struct found {
 static void free_oldest_picture(struct found *f)
 {
 	for (size_t i = PICTURES_MAX / 2; i < f->count; i++) {
-		if (!f->list[i]->row_count)
+		if (!f->list[i].oom->row_count)
 			continue;
-		oom_forget_picture(f->list[i]);
+		oom_forget_picture(f->list[i].oom);
 		f->pictures--;
 		return;
 	}
+}
+
+static void look_back(const struct found *f, struct told *told)
+{
+	const struct gmt_oom *rec = &told->oom->rec;
+
+	if (f->history)
+		history_changes(f->history, rec->number ? rec->hdr.tgid : 0, history_moment(f->history, rec),
+				rec->hdr.ts_ns, PROCESS_RECENT_NS, &told->changes);
 }
 
 /* More is known about one that was there already. */
 static bool update(struct found *f, struct oom *oom)
 {
 	for (size_t i = f->count; i-- > 0;) {
-		struct oom *old = f->list[i];
+		struct oom *old = f->list[i].oom;
 
 		if (!oom->rec.number || old->rec.number != oom->rec.number)
 			continue;
@@ -64,6 +82,7 @@ static bool update(struct found *f, struct oom *oom)
 			oom_forget_picture(old);
 			*old = *oom;
 			free(oom);
+			look_back(f, &f->list[i]);
 		} else {
 			old->rec = oom->rec;
 			oom_free(oom);
@@ -83,8 +102,9 @@ static void gather(struct found *f)
 			free_oldest_picture(f);
 		if (update(f, oom))
 			continue;
-		f->list = xreallocarray(f->list, f->count + 1, sizeof(struct oom *));
-		f->list[f->count++] = oom;
+		f->list = xreallocarray(f->list, f->count + 1, sizeof(*f->list));
+		f->list[f->count] = (struct told){ .oom = oom };
+		look_back(f, &f->list[f->count++]);
 	}
 }
 
@@ -97,12 +117,13 @@ struct printer {
 	size_t printed;
 };
 
-static void print(struct printer *p, const struct found *f, const struct oom *oom)
+static void print(struct printer *p, const struct found *f, const struct told *told)
 {
-	bool is_short = oom->rec.outcome == GMT_OOM_RETRY && !f->options->verbose;
+	bool is_short = told->oom->rec.outcome == GMT_OOM_RETRY && !f->options->verbose;
 	struct oom_view view;
 
-	oom_view_build(f->ledger, oom, &p->request, &view);
+	oom_view_build(f->ledger, told->oom, &p->request, &view);
+	view.changes = told->changes;
 	if (f->options->json) {
 		oom_print_json(&p->out, &view, &p->opts);
 	} else {
@@ -123,7 +144,7 @@ static void print(struct printer *p, const struct found *f, const struct oom *oo
 /* In the order in which they began. */
 static int compare(const void *left, const void *right)
 {
-	const struct oom *a = *(struct oom *const *)left, *b = *(struct oom *const *)right;
+	const struct oom *a = ((const struct told *)left)->oom, *b = ((const struct told *)right)->oom;
 
 	if (a->rec.number != b->rec.number)
 		return a->rec.number < b->rec.number ? -1 : 1;
@@ -144,9 +165,9 @@ static int print_all(const struct found *f, const char *note)
 	/* That is the snapshot's, if it goes there. */
 	out_init_fd(&p.out, f->options->snapshot && !strcmp(f->options->snapshot, "-") ? STDERR_FILENO : STDOUT_FILENO);
 	if (f->count)
-		qsort(f->list, f->count, sizeof(struct oom *), compare);
+		qsort(f->list, f->count, sizeof(*f->list), compare);
 	for (size_t i = 0; i < f->count; i++)
-		print(&p, f, f->list[i]);
+		print(&p, f, &f->list[i]);
 	if (!p.printed && !f->options->json)
 		out_text(&p.out, "no request for memory failed for want of it\n");
 	attribution_free(attribution);
@@ -189,7 +210,7 @@ int oom_run(const struct options *options)
 	code = err ? GMT_EXIT_FAILURE : options->strict && sentence[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 out:
 	for (size_t i = 0; i < found.count; i++)
-		oom_free(found.list[i]);
+		oom_free(found.list[i].oom);
 	free(found.list);
 	reader_close(reader);
 	history_free(found.history);

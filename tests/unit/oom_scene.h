@@ -116,6 +116,10 @@ static inline void scene_view(struct records *r, struct oom_view *view)
 	struct oom *oom = ooms_take(r->ledger);
 
 	oom_view_build(r->ledger, oom, &request, view);
+	view->changes = (struct history_changes){
+		.since_ns = oom->rec.hdr.ts_ns - 8 * SCENE_S, .until_ns = oom->rec.hdr.ts_ns,
+		.blocks = { 1204, 3 * GiB, 1100, 2 * GiB }, .segments = { 9, GiB, 0, 0 },
+	};
 	oom_free(oom);
 }
 

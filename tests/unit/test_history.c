@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "core/history_changes.h"
 #include "history_scene.h"
 
 /* ---- what happens ---- */
@@ -355,6 +356,38 @@ static void what_is_met_by_less_is_nothing(void **state)
 
 /* ---- anything ---- */
 
+static void what_changed_of_late(void **state)
+{
+	struct history_changes changes;
+	const struct history *h;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	h = c.r.history;
+	CALL(&c.r, cuMemAlloc_v2, BASE, 20 * MiB);
+	c.r.ts_ns += 1000;
+	block(&c, BASE, 4 * MiB);
+	block(&c, BASE + 4 * MiB, MiB);
+	block(&c, BASE, -4 * (int64_t)MiB);
+	c.r.tgid = 101;
+	records_seen(&c.r, 7);
+	CALL(&c.r, cuMemAlloc_v2, FAR, 2 * MiB);
+	history_changes(h, 100, h->next, c.r.ts_ns, 500, &changes);
+	assert_int_equal(changes.blocks.allocs, 2);
+	assert_int_equal(changes.blocks.alloc_bytes, 5 * MiB);
+	assert_int_equal(changes.blocks.frees, 1);
+	assert_int_equal(changes.blocks.freed_bytes, 4 * MiB);
+	assert_int_equal(changes.segments.allocs, 0);         /* longer ago, and the other's */
+	assert_int_equal(changes.until_ns, c.r.ts_ns);
+	history_changes(h, 0, h->next, c.r.ts_ns, 5000, &changes);
+	assert_int_equal(changes.segments.allocs, 2);
+	assert_int_equal(changes.segments.alloc_bytes, 22 * MiB);
+	history_changes(h, 0, h->next, c.r.ts_ns + 9000, 5000, &changes);
+	assert_int_equal(changes.since_ns, 0);
+	teardown(&c);
+}
+
 /* Records without sense, as if most had been lost: no snapshot is ever wrong in itself. */
 static void nonsense(void **state)
 {
@@ -392,6 +425,7 @@ int main(void)
 		cmocka_unit_test(pieces_that_come_before_the_failure_do_not_hide_it),
 		cmocka_unit_test(pytorch_says_what_it_was_asked_for),
 		cmocka_unit_test(what_is_met_by_less_is_nothing),
+		cmocka_unit_test(what_changed_of_late),
 		cmocka_unit_test(nonsense),
 	};
 

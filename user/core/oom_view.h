@@ -12,6 +12,7 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "core/history_changes.h"
 #include "core/view.h"
 
 struct oom;
@@ -62,6 +63,7 @@ struct oom_view {
 	struct view view;        /* now_ns: the moment of the picture */
 	int gpu;                 /* in view.gpus, VIEW_GPU_UNKNOWN */
 	size_t proc;             /* who asked, in view.procs; OOM_VIEW_NONE: nobody, or it is not known */
+	struct history_changes changes; /* of who asked, or of all, shortly before; the caller's to fill in */
 	size_t stack;            /* by which stack, in view.stacks; OOM_VIEW_NONE */
 	size_t row_count;
 	struct oom_view_row *rows; /* greatest first */

@@ -82,6 +82,31 @@ static json_t *rows(const struct oom_view *v)
 	return list;
 }
 
+static json_t *change(const struct history_change *c)
+{
+	json_t *o = js_object();
+
+	js_set_u64(o, "allocs", c->allocs);
+	js_set_u64(o, "alloc_bytes", c->alloc_bytes);
+	js_set_u64(o, "frees", c->frees);
+	js_set_u64(o, "freed_bytes", c->freed_bytes);
+	return o;
+}
+
+static json_t *changes(const struct oom_view *v)
+{
+	json_t *o;
+
+	if (!v->changes.since_ns)
+		return json_null();
+	o = js_object();
+	js_set(o, "since", sink_json_moment_if(&v->view, true, v->changes.since_ns));
+	js_set(o, "until", sink_json_moment_if(&v->view, true, v->changes.until_ns));
+	js_set(o, "blocks", change(&v->changes.blocks));
+	js_set(o, "driver", change(&v->changes.segments));
+	return o;
+}
+
 static json_t *request(const struct oom_view *v)
 {
 	const struct gmt_oom *rec = &v->rec;
@@ -114,6 +139,7 @@ static json_t *request(const struct oom_view *v)
 	js_set(o, "wait_status", has_exited && rec->exit_code != GMT_EXIT_CODE_UNKNOWN ? json_integer(rec->exit_code)
 										       : json_null());
 	js_set(o, "facts", facts(v));
+	js_set(o, "changes", changes(v));
 	js_set(o, "rows", rows(v));
 	return o;
 }

@@ -302,6 +302,31 @@ static void growth(struct out *out, const struct oom_view *v, const char *indent
 	}
 }
 
+static void got(struct out *out, const struct history_change *c, const char *where)
+{
+	out_printf(out, " got %s %s (%s) and gave back %s (%s)", human_bytes(c->alloc_bytes).s, where,
+		   human_count(c->allocs).s, human_bytes(c->freed_bytes).s, human_count(c->frees).s);
+}
+
+/* PyTorch's blocks first: what it gets of the driver follows from them. */
+static void changes(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct history_changes *c = &v->changes;
+	bool has_blocks = c->blocks.allocs | c->blocks.frees, has_segments = c->segments.allocs | c->segments.frees;
+
+	if (!has_blocks && !has_segments)
+		return;
+	out_printf(out, "%sIn the %s before, %s", indent, human_duration(c->until_ns - c->since_ns).s,
+		   v->proc == OOM_VIEW_NONE ? "all processes" : "it");
+	if (has_blocks)
+		got(out, &c->blocks, "for tensors");
+	if (has_blocks && has_segments)
+		out_text(out, ", and");
+	if (has_segments)
+		got(out, &c->segments, "from the driver");
+	out_text(out, ".\n");
+}
+
 /* ---- what became of it ---- */
 
 static void tries(struct out *out, const struct gmt_oom *rec)
@@ -370,6 +395,7 @@ void oom_text(struct out *out, const struct oom_view *v, const char *indent)
 	purposes(out, v, indent);
 	cached(out, v, indent);
 	others(out, v, indent);
+	changes(out, v, indent);
 	growth(out, v, indent);
 	if (v->rec.outcome == GMT_OOM_NONE)
 		return;
