@@ -47,6 +47,7 @@ struct gmt_history_range {
 	struct gmt_hdr hdr;
 	__u64 base, length;
 	__u64 born;             /* number of the event that allocated it, GMT_HISTORY_UNSEEN */
+	__u64 asked;            /* of a block: bytes that PyTorch was asked for; 0: not known */
 	__u32 stack_id;         /* of its allocation; 0: none */
 	__u8 is_block;
 	__u8 flags;             /* enum gmt_history_flag */

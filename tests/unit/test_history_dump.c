@@ -124,12 +124,15 @@ static void assert_same_marks(const struct snapshot *a, const struct snapshot *b
 /* Segments, blocks, pieces, another allocation; more than is kept, when `most` is small. */
 static void life(struct scene *c)
 {
+	struct gmt_fw_size size = { .ptr = BASE + 4 * MiB, .size = 6 * MiB - 7, .device_type = GMT_C10_CUDA };
+
 	c->reserved = 20 * MiB;
 	c->r.stack_id = 5;
 	CALL(&c->r, cuMemAlloc_v2, BASE, 20 * MiB);
 	block(c, BASE, 4 * MiB);
 	c->r.stack_id = 6;
 	block(c, BASE + 4 * MiB, 6 * MiB);
+	records_apply(&c->r, &size, GMT_KIND_FW_SIZE, sizeof(size));
 	block(c, BASE, -4 * (int64_t)MiB);
 	CALL(&c->r, cuMemAlloc_v2, BASE - 64 * MiB, 32 * MiB);
 	map(c, 1, FAR);
@@ -152,6 +155,7 @@ static void the_present(void **state)
 		life(&c);
 		assert_same(check(&c), again(&o, &c, c.r.history->next));
 		assert_int_equal(c.s.dropped != 0, i);
+		assert_int_equal(o.s.segments[1].active - o.s.segments[1].asked, 7);
 		finish(&o);
 		teardown(&c);
 	}

@@ -15,6 +15,7 @@
 #include "core/history_oom.h"
 #include "core/ledger_state.h"
 #include "core/probes.h"
+#include "core/torch_size.h"
 
 /* A release that fails is taken back soon after. */
 #define UNDO_LOOKS 64
@@ -34,6 +35,7 @@ static void forget(struct history_process *hp)
 	rangemap_fini(&hp->blocks);
 	rangemap_fini(&hp->segments);
 	rangemap_fini(&hp->asleep);
+	hash_fini(&hp->asked);
 }
 
 void history_free(struct history *h)
@@ -60,6 +62,7 @@ struct history_process *history_process_of(struct history *h, const struct proce
 		*index = h->process_count++;
 		h->processes = xreallocarray(h->processes, h->process_count, sizeof(*h->processes));
 		h->processes[*index] = (struct history_process){ .of = p, .since = h->next };
+		hash_init(&h->processes[*index].asked, sizeof(uint64_t));
 	}
 	return &h->processes[*index];
 }
@@ -106,6 +109,22 @@ struct history_unseen history_unseen(const struct history_process *hp, unsigned 
 }
 
 /* ---- PyTorch's blocks ---- */
+
+uint64_t history_asked(const struct history_process *hp, const struct range *block)
+{
+	const struct range *live = rangemap_at(&hp->blocks, block->base);
+	const struct torch_size *size;
+	const uint64_t *read;
+
+	if (!live || live->offset != block->offset)
+		return 0;
+	if (hp->is_read) {
+		read = hash_get(&hp->asked, block->base);
+		return read ? *read : 0;
+	}
+	size = torch_size_of(hp->of->torch, block->base);
+	return size && size->bytes <= block->length ? size->bytes : 0;
+}
 
 static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec)
 {

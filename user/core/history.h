@@ -66,6 +66,7 @@ struct history_process {
 	bool is_read;            /* from a dump, with what PyTorch held unseen, by device */
 	struct history_unseen *unseen;
 	unsigned int unseen_count;
+	struct hash asked;       /* likewise uint64_t: bytes that PyTorch was asked for, by the block's address */
 };
 
 struct history {
@@ -99,6 +100,9 @@ static inline const struct history_event *history_event(const struct history *h,
 /* Devices of which PyTorch may hold something unseen, and what of one. */
 unsigned int history_unseen_count(const struct history_process *hp);
 struct history_unseen history_unseen(const struct history_process *hp, unsigned int device);
+
+/* What PyTorch was asked for when it gave out a live block; 0 not known. */
+uint64_t history_asked(const struct history_process *hp, const struct range *block);
 
 /* For history_read(): the process, a new one if need be. */
 struct history_process *history_process_of(struct history *h, const struct process *p);

@@ -164,6 +164,7 @@ static void put_ranges(struct dump *d, const struct history_process *hp, const s
 		rec.base = r->base;
 		rec.length = r->length;
 		rec.born = r->offset;
+		rec.asked = is_block ? history_asked(hp, r) : 0;
 		rec.stack_id = history_stack(r);
 		rec.flags = r->aux & HISTORY_FLAGS;
 		rec.category = d->until < d->h->next ? history_told_category(r) :

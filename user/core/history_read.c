@@ -29,7 +29,8 @@ int history_check(const struct gmt_hdr *record)
 			   unseen->reserved <= ALLOC_SIZE_MAX;
 		break;
 	case GMT_KIND_HISTORY_RANGE:
-		is_right = history_is_place(range->base, range->length) && range->category <= GMT_CATEGORY_COUNT;
+		is_right = history_is_place(range->base, range->length) && range->asked <= range->length &&
+			   range->category <= GMT_CATEGORY_COUNT;
 		break;
 	case GMT_KIND_HISTORY_EVENT:
 		is_right = event->kind < GMT_HISTORY_KIND_COUNT && event->category <= GMT_CATEGORY_COUNT &&
@@ -87,8 +88,8 @@ static void read_range(struct history_process *hp, const struct gmt_history_rang
 
 	if (!rec->is_block)
 		rangemap_insert(&hp->segments, &r);
-	else if (is_in_torch(&hp->segments, &r))
-		rangemap_insert(&hp->blocks, &r);
+	else if (is_in_torch(&hp->segments, &r) && rangemap_insert(&hp->blocks, &r) && rec->asked)
+		*(uint64_t *)hash_put(&hp->asked, rec->base, NULL) = rec->asked;
 }
 
 static void read_event(const struct history_step *s, const struct gmt_history_event *rec)

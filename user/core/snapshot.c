@@ -6,8 +6,6 @@
 
 #include "base/alloc.h"
 #include "core/history.h"
-#include "core/process.h"
-#include "core/torch_size.h"
 
 /* Each device's far from the others'. */
 #define UNSEEN_ADDRESS(device) (HISTORY_ADDRESS_END + ((uint64_t)(device) << 48))
@@ -59,24 +57,22 @@ static bool is_joined(const struct range *a, const struct range *b)
 }
 
 /* Where PyTorch has said what the block was asked for. */
-static void take_asked(struct snapshot_segment *segment, struct snapshot_block *block, const struct torch *torch)
+static void take_asked(struct snapshot_segment *segment, struct snapshot_block *block, uint64_t asked)
 {
-	const struct torch_size *size = torch_size_of(torch, block->address);
-
-	if (!size || size->bytes > block->size)
+	if (!asked || asked > block->size)
 		return;
-	segment->asked -= block->size - size->bytes;
-	block->asked = size->bytes;
+	segment->asked -= block->size - asked;
+	block->asked = asked;
 }
 
 /* The newest segment is whole: PyTorch's blocks and what is free between them. */
-static void fill(struct snapshot *s, const struct rangemap *blocks, const struct torch *torch)
+static void fill(struct snapshot *s, const struct history_process *hp)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 	uint64_t at = segment->address, end = segment->address + segment->size;
 	const struct range *b;
 
-	while (at < end && (b = rangemap_from(blocks, at)) && b->base < end) {
+	while (at < end && (b = rangemap_from(&hp->blocks, at)) && b->base < end) {
 		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length;
 		struct snapshot_block *block;
 
@@ -86,7 +82,7 @@ static void fill(struct snapshot *s, const struct rangemap *blocks, const struct
 		block = add_block(s, base, at - base, true);
 		block->stack_id = b->value;
 		block->why = snapshot_why_of(b->value);
-		take_asked(segment, block, torch);
+		take_asked(segment, block, history_asked(hp, b));
 	}
 	if (at < end)
 		add_block(s, at, end - at, false);
@@ -129,7 +125,7 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 			r = rangemap_next(&hp->segments, &pos);
 		} while (r && is_joined(last, r));
 		s->is_expandable |= segment->is_expandable;
-		fill(s, &hp->blocks, hp->of->torch);
+		fill(s, hp);
 	}
 }
 
