@@ -136,8 +136,8 @@ int snapshot_file_write(const struct options *options, const struct history *h, 
 	while (count && !any[only])
 		only++;
 	if (!count) {
-		fprintf(stderr, "gpumemtrace: %s is not written: no process has allocated device memory\n",
-			options->snapshot);
+		fprintf(stderr, "gpumemtrace: %s is not written: no process has allocated device memory, or no events"
+			" were kept (--window)\n", options->snapshot);
 	} else if (count == 1) {
 		err = write_one(options, h, ledger, only, options->snapshot);
 	} else if (!strcmp(options->snapshot, "-")) {
