@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "core/history.h"
 #include "core/ledger.h"
+#include "core/oom.h"
 #include "display.h"
 #include "snapshot_file.h"
 #include "source/reader.h"
@@ -58,6 +59,7 @@ int replay_run(const struct options *options)
 	bool incomplete = false, is_dump = false;
 	int err, code = GMT_EXIT_FAILURE;
 
+	ooms_want(ledger);   /* the report counts them */
 	err = reader_open(&reader, options->input);
 	if (err) {
 		say(options, strerror(-err));

@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "core/history.h"
 #include "core/ledger.h"
+#include "core/oom.h"
 #include "display.h"
 #include "dumping.h"
 #include "live/attach.h"
@@ -290,6 +291,7 @@ int session_setup(struct session *session, const struct options *options)
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
 	session->stream.ledger = ledger_new();
+	ooms_want(session->stream.ledger);   /* the report counts them */
 	session->stream.history = snapshot_file_history(options, session->stream.ledger);
 	session->dumping = dumping_new(options, session->stream.ledger, session->stream.history);
 	driver_probe(driver_root(session), &session->driver);

@@ -81,6 +81,8 @@ static void test_training(void **state)
 	typical(&now);
 	now.rows[0].torch.seen = true;
 	add_training(&now.rows[0].torch.training);
+	now.procs[0].ooms[GMT_OOM_RETRY] = 3;
+	now.procs[0].ooms[GMT_OOM_FATAL] = 1;
 	golden_check(report_of(&now, &(struct sink_opts){ 0 }), "report-training.txt");
 	typical(&now);
 }

@@ -20,6 +20,7 @@ struct oom_watch {
 	struct process *p;
 	uint32_t tid;
 	uint8_t row;               /* ROW_NONE */
+	uint8_t told;              /* outcome that the process's count has */
 	uint64_t active_ns;        /* it last asked or freed */
 	uint64_t live_at_first;
 	bool is_suspect;           /* refused in no call that is probed: nothing, unless the process dies of it */
@@ -33,6 +34,9 @@ static void tell(struct ooms *o, struct oom_watch *w)
 	*oom = *w->oom;
 	*w->oom = (struct oom){ .rec = oom->rec };
 	ooms_push(o, oom);
+	w->p->ooms[w->told] -= w->told != GMT_OOM_OPEN;
+	w->told = oom->rec.outcome;
+	w->p->ooms[w->told]++;
 }
 
 /* ---- watches ---- */

@@ -63,6 +63,7 @@ struct process {
 	struct held *held;       /* of one that has ended */
 	size_t held_count;
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, decided ones */
 	/* facts */
 	uint32_t ns_pid, uid;
 	uint64_t start_ns, attach_ts_ns, exit_ts_ns;

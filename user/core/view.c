@@ -247,6 +247,7 @@ void view_fill_facts(const struct process *p, struct view_proc *out)
 	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
 	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
 	memcpy(out->anomalies, p->anomalies, sizeof(out->anomalies));
+	memcpy(out->ooms, p->ooms, sizeof(out->ooms));
 }
 
 static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)

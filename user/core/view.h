@@ -193,6 +193,7 @@ struct view_proc {
 	struct view_class by_class[GMT_CLASS_COUNT]; /* over all GPUs; managed, pinned, registered live here only */
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
 	enum gmt_torch_silence torch_silence;
+	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, by what became of them */
 	struct view_unwinding unwinding;
 	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
 	size_t row_count;

@@ -198,6 +198,16 @@ static json_t *row(const struct view *view, const struct view_row *r)
 	return o;
 }
 
+static json_t *ooms(const struct view_proc *p)
+{
+	json_t *o = js_object();
+
+	js_set_u64(o, "retry", p->ooms[GMT_OOM_RETRY]);
+	js_set_u64(o, "raised", p->ooms[GMT_OOM_RAISED]);
+	js_set_u64(o, "fatal", p->ooms[GMT_OOM_FATAL]);
+	return o;
+}
+
 static json_t *process(const struct view *view, const struct view_proc *p)
 {
 	json_t *o = js_object(), *rows = js_array();
@@ -220,6 +230,7 @@ static json_t *process(const struct view *view, const struct view_proc *p)
 						   : json_null());
 	js_set(o, "classes", classes(view, p->by_class));
 	js_set(o, "anomalies", anomalies(p->anomalies));
+	js_set(o, "out_of_memory", ooms(p));
 	js_set(o, "unwinding", json_stacks_unwinding(&p->unwinding));
 	js_set(o, "host_stacks", json_stacks_of(view, &p->host_stacks, false));
 	for (size_t i = 0; i < p->row_count; i++)

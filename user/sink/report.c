@@ -287,6 +287,31 @@ static void process_anomalies(struct out *out, const struct view_proc *proc)
 	}
 }
 
+/* How often memory ran out, and what became of it. */
+static void process_ooms(struct out *out, const struct view_proc *proc)
+{
+	static const struct {
+		enum gmt_oom_outcome outcome;
+		const char *text;
+	} outcomes[] = {
+		{ GMT_OOM_FATAL, "fatal" },
+		{ GMT_OOM_RAISED, "raised as errors" },
+		{ GMT_OOM_RETRY, "met by a retry" },
+	};
+	const char *lead = "\n  out of memory: ";
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		uint64_t count = proc->ooms[outcomes[i].outcome];
+
+		if (!count)
+			continue;
+		out_printf(out, "%s%s %s", lead, human_count(count).s, outcomes[i].text);
+		lead = ", ";
+	}
+	if (lead[0] == ',')
+		out_text(out, " (gpumemtrace oom says why, of a recording or dump)\n");
+}
+
 static void process(struct out *out, const struct view *view, const struct view_proc *proc,
 		    const struct sink_opts *opts, struct report_numbers *numbers)
 {
@@ -308,6 +333,7 @@ static void process(struct out *out, const struct view *view, const struct view_
 	host_table(out, view, proc);
 	report_stacks(out, view, proc, &proc->host_stacks, NULL, opts, numbers);
 	report_unwinding(out, &proc->unwinding);
+	process_ooms(out, proc);
 	process_anomalies(out, proc);
 }
 
