@@ -122,7 +122,7 @@ struct gmt_oom_stack {
 	__s64 grown, recent;
 	__u64 allocs, frees, alloc_bytes;
 	__u32 flags;            /* enum gmt_oom_stack_flag */
-	__u32 reserved;
+	__u32 purpose;          /* PyTorch's blocks: 1 + enum gmt_category, of most of live; 0: not told */
 };
 
 #endif

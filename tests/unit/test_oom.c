@@ -640,29 +640,6 @@ static void what_grows_steadily(void **state)
 	oom_free(oom);
 }
 
-/* How often a process has met it, by what became of it: a second word about one request does not count twice. */
-static void counted_by_outcome(void **state)
-{
-	struct records *r = *state;
-	struct view view;
-
-	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
-	CALL(r, cuMemAlloc_v2, A, GiB);
-	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
-	r->ts_ns += OOM_SILENCE_NS;
-	CALL(r, cuCtxSetCurrent, 0xc0);
-	view_build(r->ledger, NULL, &view);
-	assert_int_equal(view.procs[0].ooms[GMT_OOM_RETRY], 1);
-	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 1);
-	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 0);
-	view_free(&view);
-	records_exit(r, 256);
-	view_build(r->ledger, NULL, &view);
-	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 0);
-	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 1);
-	view_free(&view);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -671,7 +648,6 @@ int main(void)
 		cmocka_unit_test(nothing_is_watched_unless_wanted),
 		TEST(caught_and_on_with_something_else),
 		TEST(caught_and_silence),
-		TEST(counted_by_outcome),
 		TEST(frees_keep_it_open),
 		TEST(killed_soon_after),
 		TEST(silence_then_the_end),

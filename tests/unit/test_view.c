@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/oom.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull
@@ -435,6 +436,30 @@ static void an_empty_ledger_has_an_empty_view(void **state)
 	ledger_free(NULL);
 }
 
+/* How often a process has met it, by what became of it: a second word about one request does not count twice. */
+static void counted_by_outcome(void **state)
+{
+	struct records *r = *state;
+	struct view view;
+
+	ooms_want(r->ledger);
+	FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, GiB);
+	CALL(r, cuMemAlloc_v2, A, GiB);
+	FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, GiB);
+	r->ts_ns += OOM_SILENCE_NS;
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	view_build(r->ledger, NULL, &view);
+	assert_int_equal(view.procs[0].ooms[GMT_OOM_RETRY], 1);
+	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 1);
+	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 0);
+	view_free(&view);
+	records_exit(r, 256);
+	view_build(r->ledger, NULL, &view);
+	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 0);
+	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 1);
+	view_free(&view);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
 #define API_TEST(f) cmocka_unit_test_setup_teardown(f, api_scene, no_scene)
 
@@ -454,6 +479,7 @@ int main(void)
 		TEST(physical_memory_peaks_and_goes),
 		TEST(memory_of_a_device_without_a_gpu_moves_when_it_gets_one),
 		TEST(odd_kernel_records_are_counted),
+		API_TEST(counted_by_outcome),
 		API_TEST(without_the_kernel_layer_the_residual_holds_the_context),
 		API_TEST(without_the_kernel_layer_unknown_frees_lower_what_was_before),
 		API_TEST(gpus_are_in_nvidia_smis_order),

@@ -248,7 +248,7 @@ static inline struct fixture *stacked(struct fixture *f)
 
 			top->rows = f->stack_rows[order];
 			if (view_value(&held, (enum view_order)order) > 0)
-				top->rows[top->count++] = (struct view_stack_row){ i, held };
+				top->rows[top->count++] = (struct view_stack_row){ .stack = i, .held = held };
 		}
 	}
 	s->unexplained = (int64_t)(f->rows[0].physical.live - s->live);

@@ -309,7 +309,8 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 	top->rows = xcalloc(count, sizeof(*top->rows));
 	top->count = count;
 	for (size_t i = 0; i < count; i++)
-		top->rows[i] = (struct view_stack_row){ show_stack(b, picks[i].stack), b->sums[picks[i].sum].held };
+		top->rows[i] = (struct view_stack_row){ .stack = show_stack(b, picks[i].stack),
+							.held = b->sums[picks[i].sum].held };
 	free(picks);
 }
 
@@ -343,6 +344,19 @@ void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_
 	}
 	end_adding(&adding, out);
 	fill_tops(b, out);
+}
+
+void by_stack_tell(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t number = frames_of(b->frames, purposes[i].stack_id);
+		uint32_t shown = number < FRAMES_FIRST || number >= b->stack_capacity ? 0 : b->stack_of[number];
+
+		for (int order = 0; shown && order < VIEW_ORDER_COUNT; order++)
+			for (size_t k = 0; k < s->top[order].count; k++)
+				if (s->top[order].rows[k].stack == shown - 1)
+					s->top[order].rows[k].purpose = 1 + purposes[i].category;
+	}
 }
 
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)

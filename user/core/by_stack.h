@@ -39,6 +39,8 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 
 /* The same of rows that were kept; live is their sum. */
 void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out);
+/* What the stacks of a sum are for; of several that are shown as one the last counts. */
+void by_stack_tell(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes, size_t count);
 /* The stack's index in view.stacks. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
 

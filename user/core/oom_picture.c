@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "core/balance.h"
 #include "core/ledger_state.h"
 #include "core/oom.h"
@@ -168,7 +169,29 @@ static struct gmt_oom_row *new_row(struct oom *oom, const struct process *p)
 	return row;
 }
 
-static void add_blocks(struct oom *oom, const struct process *p, unsigned int index, const struct moments *m)
+/* What the newest row's stacks are for. */
+static void add_purposes(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index)
+{
+	size_t first = oom->stack_count - oom->rows[oom->row_count - 1].stacks;
+	struct view_training training;
+	struct hash by_id;
+
+	hash_init(&by_id, sizeof(size_t));
+	for (size_t i = first; i < oom->stack_count; i++)
+		*(size_t *)hash_put(&by_id, oom->stacks[i].stack_id, NULL) = i;
+	torch_training(p->torch, index, &l->frames, &training);
+	for (size_t i = 0; i < training.purpose_count; i++) {
+		const size_t *at = hash_get(&by_id, training.purposes[i].stack_id);
+
+		if (at)
+			oom->stacks[*at].purpose = 1 + training.purposes[i].category;
+	}
+	torch_training_free(&training);
+	hash_fini(&by_id);
+}
+
+static void add_blocks(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
+		       const struct moments *m)
 {
 	const struct stacks *blocks = torch_stacks(p->torch, index);
 	struct gmt_oom_row *row;
@@ -180,6 +203,7 @@ static void add_blocks(struct oom *oom, const struct process *p, unsigned int in
 	row->flags = GMT_OOM_ROW_BLOCKS;
 	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
 	add_stacks(oom, row, blocks, m);
+	add_purposes(oom, l, p, index);
 }
 
 static void add_process(struct oom *oom, const struct ledger *l, const struct process *p, int gpu)
@@ -200,7 +224,7 @@ static void add_process(struct oom *oom, const struct ledger *l, const struct pr
 			continue;
 		}
 		add_stacks(oom, row, &p->account.rows[i].stacks, &m);
-		add_blocks(oom, p, i, &m);
+		add_blocks(oom, l, p, i, &m);
 	}
 	if (p->account.stacks.live) {
 		struct gmt_oom_row *row = new_row(oom, p);
@@ -282,7 +306,8 @@ int ooms_read_stack(struct ledger *l, const struct gmt_oom_stack *rec)
 	if (!oom->row_count || rec->number != oom->rec.number || oom->stack_count == READ_MAX ||
 	    rec->hdr.tgid != oom->rows[oom->row_count - 1].hdr.tgid)
 		return -EINVAL;
-	if (!is_amount((int64_t)rec->live) || !is_amount(rec->grown) || !is_amount(rec->recent))
+	if (!is_amount((int64_t)rec->live) || !is_amount(rec->grown) || !is_amount(rec->recent) ||
+	    rec->purpose > GMT_CATEGORY_COUNT)
 		return -EINVAL;
 	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
 		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,

@@ -76,6 +76,13 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		};
 	}
 	by_stack_fill_rows(&m->by_stack, m->scratch, kept, to);
+	/* The greatest come first: of several that read alike the greatest has the last word. */
+	for (size_t i = count; i-- > 0;) {
+		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
+
+		if (from[i].purpose)
+			by_stack_tell(&m->by_stack, to, &purpose, 1);
+	}
 }
 
 /* ---- rows ---- */

@@ -114,8 +114,23 @@ static enum gmt_category with_hint(const struct torch_kind *kind, const struct f
 	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
 }
 
+static void add_purpose(struct view_training *out, const struct torch_kind *kind, enum gmt_category category)
+{
+	if (!kind->stack_id)
+		return;
+	out->purposes[out->purpose_count++] =
+		(struct view_purpose){ .stack_id = kind->stack_id, .category = category, .live = kind->live };
+}
+
+static int compare_purposes(const void *left, const void *right)
+{
+	const struct view_purpose *a = left, *b = right;
+
+	return (a->live > b->live) - (a->live < b->live);
+}
+
 static void add_categories(const struct torch *t, unsigned int ordinal, const struct frames *frames,
-			   struct view_category *out)
+			   struct view_training *out)
 {
 	const struct torch_device *d = &t->devices[ordinal];
 	struct torch_kinds live = { 0 };
@@ -125,17 +140,22 @@ static void add_categories(const struct torch *t, unsigned int ordinal, const st
 		torch_kinds_make(t, ordinal, &live);
 		kinds = &live;
 	}
+	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count, sizeof(*out->purposes));
 	for (size_t i = 0; i < kinds->count; i++) {
 		const struct torch_kind *kind = &kinds->list[i];
-		struct view_category *c = &out[with_hint(kind, frames)];
+		enum gmt_category category = with_hint(kind, frames);
+		struct view_category *c = &out->categories[category];
 
+		add_purpose(out, kind, category);
 		c->live += kind->live;
 		c->count += kind->count;
 		c->at_peak += kind->at_peak;
 	}
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
-		out[i].at_peak += d->gone_since_peak[i];
+		out->categories[i].at_peak += d->gone_since_peak[i];
 	torch_kinds_free(&live);
+	if (out->purpose_count)
+		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes), compare_purposes);
 }
 
 static void add_iterations(const struct phase_line *line, struct view_training *out)
@@ -177,7 +197,7 @@ void torch_training(const struct torch *t, unsigned int row, const struct frames
 
 		if (d->row != row || !(d->allocs | d->frees))
 			continue;
-		add_categories(t, i, frames, out->categories);
+		add_categories(t, i, frames, out);
 		out->before += d->before;
 		if (!line || out->iterations)
 			continue;
@@ -193,6 +213,7 @@ void torch_training(const struct torch *t, unsigned int row, const struct frames
 
 void torch_training_free(struct view_training *training)
 {
+	free(training->purposes);
 	free(training->iterations);
 	free(training->ranges);
 	*training = (struct view_training){ 0 };

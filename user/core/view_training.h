@@ -22,6 +22,12 @@ struct view_range {
 	struct phase_cell cell;
 };
 
+struct view_purpose {
+	uint32_t stack_id;
+	uint8_t category;        /* enum gmt_category */
+	uint64_t live;
+};
+
 /* Categories sum to the blocks that were seen allocated, exactly; each block's is a guess (category.h). */
 struct view_training {
 	struct view_category categories[GMT_CATEGORY_COUNT];
@@ -34,6 +40,8 @@ struct view_training {
 	uint32_t growth_count;   /* ... maybe; 0: they did not */
 	size_t iteration_count;
 	struct phase_iteration *iterations; /* the newest, by number */
+	size_t purpose_count;
+	struct view_purpose *purposes;      /* of stacks of blocks, the least live bytes first */
 	size_t range_count;
 	struct view_range *ranges;          /* in order of appearance */
 };

@@ -40,6 +40,11 @@ static json_t *owners(const struct view *view, const struct view_stacks *s)
 	return list;
 }
 
+static const char *purpose_name(const struct view_stack_row *row)
+{
+	return gmt_category_name((enum gmt_category)(row->purpose - 1));
+}
+
 static json_t *top(const struct view *view, const struct view_top *t)
 {
 	json_t *list = js_array();
@@ -48,6 +53,7 @@ static json_t *top(const struct view *view, const struct view_top *t)
 		json_t *o = held(view, &t->rows[i].held);
 
 		js_set_u64(o, "stack", t->rows[i].stack);
+		js_set(o, "category", t->rows[i].purpose ? js_text(purpose_name(&t->rows[i]), SIZE_MAX) : json_null());
 		js_append(list, o);
 	}
 	return list;

@@ -74,14 +74,17 @@ struct lists {
 	struct report_numbers *numbers;
 };
 
-static void stack_line(struct lists *l, const struct view_stack *stack, const char *value, uint64_t count,
+static void stack_line(struct lists *l, const struct view_stack_row *row, const char *value, uint64_t count,
 		       uint32_t number)
 {
+	const struct view_stack *stack = &l->view->stacks[row->stack];
 	const char *owner = l->view->owners[stack->owner];
 	char clean[4 * OWNER_COLUMNS + 4];
 
 	human_text(clean, OWNER_COLUMNS, owner, strlen(owner));
 	out_printf(l->out, "    %10s  %s", value, clean);
+	if (row->purpose)
+		out_printf(l->out, ", %s", gmt_category_text((enum gmt_category)(row->purpose - 1)));
 	if (count)
 		out_printf(l->out, "  x%s", human_count(count).s);
 	out_printf(l->out, "  #%u  ", number);
@@ -102,7 +105,7 @@ static void list(struct lists *l, enum view_order order)
 
 		if (is_new)
 			*number = ++l->numbers->last;
-		stack_line(l, stack, order == VIEW_BY_GROWN ? human_signed_bytes(h->grown).s
+		stack_line(l, &top->rows[i], order == VIEW_BY_GROWN ? human_signed_bytes(h->grown).s
 							    : human_bytes((uint64_t)view_value(h, order)).s,
 			   count, *number);
 		if (is_new && stack->state == VIEW_STACK_NAMED)
