@@ -41,6 +41,7 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 	else
 		*to = (struct view_proc){ .tgid = tgid, .ns_pid = tgid };
 	to->exited = false;      /* it was not then */
+	memset(to->ooms, 0, sizeof(to->ooms));   /* nor is how often it happened known of then */
 	return view->proc_count++;
 }
 
