@@ -11,6 +11,7 @@ from lib import MIB
 
 NATIVE, EXPANDABLE, ASYNC = "native", "expandable", "async"
 ALLOC_CONF = {NATIVE: "", EXPANDABLE: "expandable_segments:True", ASYNC: "backend:cudaMallocAsync"}
+PHASES = ("zero_grad", "forward", "backward", "optimizer")
 CLASS = {NATIVE: "device", EXPANDABLE: "vmm", ASYNC: "pool"}
 
 
@@ -42,6 +43,19 @@ class Scenario:
         self.workloads.append(workload)
         return workload
 
+    def traced(self, *command, options=(), mode=NATIVE, env=None):
+        """A workload under gpumemtrace from its start, and gpumemtrace."""
+        work = self.workload(*command, mode=mode, env=env)
+        return work, self.tool(*options, workload=work)
+
+    def finish(self, work, tool, want=7):
+        """From the last checkpoint to the report."""
+        work.go()
+        work.leave()
+        status, view = tool.wait()
+        self.ended_clean("end", tool, status, view, want)
+        return view
+
     def close(self):
         for workload in self.workloads:
             workload.leave()
@@ -71,10 +85,22 @@ class Scenario:
     def true(self, step, what, good, shown="", truth=""):
         self.row(step, what, shown, truth, bool(good))
 
+    def near(self, step, what, shown, truth, part, unit="bytes"):
+        """Equal but for a part of the truth."""
+        self.row(step, f"{what} (+-{part:.0%})", shown, truth, shown is not None and abs(shown - truth) <= part * truth,
+                 unit)
+
     def info(self, step, what, shown, truth=""):
         self.row(step, what, shown, truth, None)
 
     # ---- comparisons ----
+
+    def holds(self, step, tool, truth, mode=NATIVE, peaks=True):
+        """All of a moment at which a workload traced from its start holds still. Its process, as it is shown."""
+        _, proc = self.adds_up(step, tool, truth)
+        self.torch_agrees(step, mode, proc, truth, peaks)
+        self.blocks_agree(step, mode, proc, truth, peaks=peaks)
+        return proc
 
     def adds_up(self, step, tool, truth, uuids=None, from_start=True):
         """physical (+ what was there before) equals NVML on each GPU NVML lists, residual 0. The view."""
@@ -139,10 +165,46 @@ class Scenario:
             self.equal(where, "PyTorch reserved", t["reserved"]["live_bytes"], gpu["reserved"])
             self.equal(where, "bytes of its segments", t["segments"]["live_bytes"], gpu["reserved"])
             self.equal(where, "bytes of its blocks", t["blocks"]["live_bytes"], gpu["allocated"])
+            self.equal(where, "number of its blocks", t["blocks"]["live_count"], gpu["blocks"], "")
             if peaks:
                 self.equal(where, "PyTorch reserved, peak", t["reserved"]["peak_bytes"], gpu["reserved_peak"])
         for name in "torch_missed", "torch_reserved":
             self.equal(step, name, proc.anomalies[name], 0, "")
+
+    def window_agrees(self, step, proc, truth):
+        """After a mark peaks are those of the window, as torch's are after reset_peak_memory_stats()."""
+        for gpu in truth["gpus"]:
+            row = proc.row(gpu["uuid"])
+            if not gpu["reserved_peak"] or not row:
+                continue
+            where, t, window = f"{step} GPU {row.index}", row.torch, gpu["window"]
+            self.equal(where, "PyTorch allocated, peak of the window", t["allocated"]["peak_bytes"],
+                       window["allocated_peak"])
+            self.equal(where, "PyTorch reserved, peak of the window", t["reserved"]["peak_bytes"],
+                       window["reserved_peak"])
+            self.near(where, "and that is about active_bytes' peak", t["allocated"]["peak_bytes"],
+                      window["active_peak"], 0.1)
+
+    def phases_agree(self, step, row, iterations, phases=PHASES):
+        """What is allocated at the begin, the end and the peak of each phase of each whole iteration, to the byte."""
+        seen = {i["iteration"]: i for i in (row.torch or {}).get("iterations") or ()}
+        whole = [(n, i) for n, i in enumerate(iterations, 1) if "optimizer" in i]
+        self.equal(step, "iterations that ended", sum(1 for i in seen.values() if i["complete"]), len(whole), "")
+        for number, told in whole:
+            found = seen.get(number, {}).get("phases", {})
+            for phase in phases:
+                for what in ("begin_bytes", "peak_bytes", "end_bytes") if phase in told else ():
+                    self.equal(f"{step} iteration {number}", f"{phase}, {what.split('_', 1)[0]}",
+                               found.get(phase, {}).get(what), told[phase][what])
+
+    def roles_agree(self, step, row, roles):
+        """Categories are a guess from lifetimes: gradients and optimizer state to the byte, the rest about."""
+        found = {c["category"]: c["live_bytes"] for c in (row.torch or {}).get("categories") or ()}
+        for role in "gradient", "optimizer_state":
+            self.equal(step, f"category {role}", found.get(role), roles[role])
+        lasting = sum(roles.get(role, 0) for role in ("parameter", "buffer", "input"))
+        self.near(step, "categories parameter and input", sum(found.get(c, 0) for c in ("parameter", "input")), lasting, 0.02)
+        self.info(step, "categories", {k: v for k, v in found.items() if v}, roles)
 
     def classes_agree(self, step, proc, truth):
         for cls, live in sorted(truth["live"].items()):

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tracing costs a training: blocks of ResNet-50 steps, traced and untraced in turn, in one process.
+"""What tracing costs a training: ResNet-50 steps traced in several ways, and with PyTorch's own recorder.
 
-    tests/gpu/cost.py [-n PAIRS] [-s STEPS]
+    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [MODE...]      MODE: driver blocks stacks python all
 
-In each pair of blocks one is traced (gpumemtrace -p is attached before it and detached after it), the
-other is not; which comes first alternates. A pair's ratio is that of its two medians. The confidence
-interval is a bootstrap over pairs. Writes cost.json. Exit status: 1 if the interval lies above the aim.
+Two processes train alike on one CPU, taking turns of a few steps: one is observed in one way for some rounds, then
+in none, then in the next way; its twin never is (it has copies of the probed libraries). A period's number is the
+median over its rounds of observed / twin, which takes out what the machine does meanwhile; a mode's effect is its
+period's number by the mean of the unobserved periods before and after, which takes out how the processes differ.
+The confidence interval is a bootstrap over cycles. Writes cost.json. Exit status: 1 if an interval lies above its
+aim.
 
-$GPUMEMTRACE_OPTIONS: further options, such as --block-stacks or --stacks=off.
+$GPUMEMTRACE_OPTIONS: further options of gpumemtrace in all modes.
 """
 import argparse
 import json
+import math
 import os
 import random
 import statistics
@@ -22,81 +26,156 @@ import compare
 import lib
 import run as runner
 
-AIM = 0.005                        # of a training step
 SETTLED_SECONDS = 1.0              # after the attach, once in a tracing's life: tables are read
-NAMES = {"resnet": "ResNet-50 step", "graph": "ResNet-50 step as a CUDA graph",
-         "async": "cuMemAllocAsync + cuMemFreeAsync", "sync": "cuMemAlloc + cuMemFree"}
+TRACED = {"driver": ["--layers", "api,kernel,nvml"], "blocks": [], "stacks": ["--block-stacks"]}
+RECORDED = {"python": "python", "all": "all"}
+TEXT = {"none": "not observed", "driver": "gpumemtrace, driver only", "blocks": "gpumemtrace, with PyTorch's blocks",
+        "stacks": "gpumemtrace --block-stacks", "python": "_record_memory_history, Python stacks",
+        "all": "_record_memory_history, mixed stacks"}
+PIECES = {"resnet": "step", "resnet launches": "its launches (CPU)", "graph": "step as a CUDA graph",
+          "async": "cuMemAllocAsync pair", "sync": "cuMemAlloc pair"}
+# (mode, piece): by how much more at most
+AIMS = {("driver", "resnet"): 0.005, ("blocks", "resnet"): 0.05, ("stacks", "resnet"): 0.15, ("blocks", "graph"): 0.005}
 
 
-def block(s, work, pid, todo, traced):
-    """Times of one block: name -> list of nanoseconds."""
-    tool = None
-    if traced:
-        tool = lib.Tool(s.run, f"cost{len(s.tools)}", "-p", str(pid), interval="1")
-        s.tools.append(tool)
-        tool.wait_view(lambda view: view.process(pid))
-        time.sleep(SETTLED_SECONDS)
-    work.go(work=todo)
-    times = work.next()["times"]
-    if tool:
-        status, view = tool.stop()
-        if status or view.lost:
-            raise lib.Failure(f"gpumemtrace ended with {status}, lost {view.lost}: {tool.tail()}")
-    return times
+class Pair:
+    """The observed process and its twin."""
+
+    def __init__(self, s, cpu, work):
+        self.s, self.todo = s, work
+        self.twin = s.workload("cost_work.py", str(cpu), "own").start()
+        self.twin.next(seconds=200)
+        self.observed = s.workload("cost_work.py", str(cpu)).start()
+        told = self.observed.next(seconds=200)
+        self.pid, self.blocks = told["pid"], told["blocks"]
+        self.tools = 0
+
+    def turn(self, work, **more):
+        work.go(work=self.todo, **more)
+        return {name: statistics.median(values) for name, values in work.next()["times"].items()}
+
+    def period(self, mode, rounds):
+        """For each piece of work: the logarithm of observed / twin, and nanoseconds of each."""
+        tool = None
+        if mode in TRACED:
+            self.tools += 1
+            tool = lib.Tool(self.s.run, f"cost{self.tools}", "-p", str(self.pid), *TRACED[mode], interval="1")
+            self.s.tools.append(tool)
+            tool.wait_view(lambda view: view.process(self.pid))
+            time.sleep(SETTLED_SECONDS)
+        self.observed.go(record=RECORDED.get(mode), work=self.todo)      # the first of everything is not counted
+        self.observed.next()
+        self.turn(self.twin)
+        ratios, times = {}, {}
+        for i in range(rounds):
+            order = (self.observed, self.twin) if i % 2 else (self.twin, self.observed)
+            seen = {work: self.turn(work) for work in order}
+            for name, value in seen[self.observed].items():
+                ratios.setdefault(name, []).append(math.log(value / seen[self.twin][name]))
+                times.setdefault(name, []).append((value, seen[self.twin][name]))
+        if mode in RECORDED:
+            self.observed.go(record=None)
+            self.observed.next()
+        if tool:
+            status, view = tool.stop()
+            if status or view.lost:
+                raise lib.Failure(f"gpumemtrace ended with {status}, lost {view.lost}: {tool.tail()}")
+        return {name: statistics.median(values) for name, values in ratios.items()}, times
+
+
+def keep_off(cpu):
+    """This process, and what it starts, gets off that CPU and the one that shares its core: the workloads'."""
+    try:
+        with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="ascii") as f:
+            siblings = {int(n) for part in f.read().strip().split(",") for n in part.split("-")}
+    except (OSError, ValueError):
+        siblings = set()
+    rest = os.sched_getaffinity(0) - siblings - {cpu}
+    os.sched_setaffinity(0, rest or os.sched_getaffinity(0))
+
+
+def measure(pair, modes, cycles, rounds):
+    """mode -> piece -> a logarithm a cycle; and the times of all periods."""
+    effects, times = {mode: {} for mode in modes}, {}
+    pair.period("none", 2)
+
+    def period(mode):
+        value, taken = pair.period(mode, rounds)
+        for name, values in taken.items():
+            times.setdefault(mode, {}).setdefault(name, []).extend(values)
+        return value
+    before = period("none")
+    for cycle in range(cycles):
+        for mode in modes[cycle % len(modes):] + modes[:cycle % len(modes)]:
+            value = period(mode)
+            after = period("none")
+            for name in value:
+                effects[mode].setdefault(name, []).append(value[name] - (before[name] + after[name]) / 2)
+            before = after
+    return effects, times
 
 
 def interval(values, rounds=4000):
-    """Median and its 95 % bootstrap interval."""
+    """Mean and its 95 % bootstrap interval."""
     pick = random.Random(1)
-    medians = sorted(statistics.median(pick.choices(values, k=len(values))) for _ in range(rounds))
-    return statistics.median(values), medians[int(0.025 * rounds)], medians[int(0.975 * rounds)]
+    means = sorted(statistics.fmean(pick.choices(values, k=len(values))) for _ in range(rounds))
+    return [math.exp(v) for v in (statistics.fmean(values), means[int(0.025 * rounds)], means[int(0.975 * rounds)])]
 
 
-def measure(s, pairs, steps):
-    work = s.workload("cost_work.py").start()
-    pid = work.next(seconds=150)["pid"]
-    todo = {"resnet": steps, "graph": steps, "async": 5, "sync": 1}
-    medians = {name: ([], []) for name in todo}
-    block(s, work, pid, todo, True)            # the first of everything is not counted
-    for i in range(pairs):
-        for traced in ((False, True) if i % 2 else (True, False)):
-            for name, times in block(s, work, pid, todo, traced).items():
-                medians[name][traced].append(statistics.median(times))
-    work.go(end=True)
-    work.wait()
-    return medians
+def results(effects, times):
+    out = []
+    for mode, pieces in effects.items():
+        for name, values in pieces.items():
+            ratio, low, high = interval(values)
+            observed, twin = (statistics.median(v[i] for v in times[mode][name]) for i in (0, 1))
+            none = statistics.median(v[0] for v in times["none"][name])
+            aim = AIMS.get((mode, name))
+            verdict = "" if aim is None else "NOT MET" if low > 1 + aim else "met" if high < 1 + aim else "open"
+            out.append({"mode": mode, "piece": name, "ratio": ratio, "low": low, "high": high, "cycles": values, "aim": aim,
+                        "verdict": verdict, "none_ns": none, "observed_ns": observed, "twin_ns": twin})
+    return out
+
+
+def table(rows, blocks):
+    print(f"\na step allocates {blocks} blocks")
+    print(f"{'':40} {'':22} {'unobserved':>11} {'added':>10} {'':>8}  {'95 %':18} aim")
+    for name in PIECES:
+        for r in rows:
+            if r["piece"] == name:
+                added = (r["ratio"] - 1) * r["none_ns"] / 1000
+                aim = f"under {r['aim']:.1%}: {r['verdict']}" if r["aim"] else ""
+                print(f"{TEXT[r['mode']]:40} {PIECES[name]:22} {r['none_ns'] / 1000:8.1f} us {added:7.1f} us "
+                      f"{100 * (r['ratio'] - 1):+7.2f} % ({100 * (r['low'] - 1):+.2f} .. {100 * (r['high'] - 1):+.2f})"
+                      f"  {aim}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", "--pairs", type=int, default=60)
-    parser.add_argument("-s", "--steps", type=int, default=20, help="training steps in a block")
+    parser.add_argument("-c", "--cycles", type=int, default=10)
+    parser.add_argument("-r", "--rounds", type=int, default=8, help="turns of each process in a period")
+    parser.add_argument("-s", "--steps", type=int, default=4, help="training steps in a turn")
+    parser.add_argument("modes", nargs="*", help=" ".join([*TRACED, *RECORDED]))
     args = parser.parse_args()
+    modes = args.modes or [*TRACED, *RECORDED]
     run = runner.Run()
     s = compare.Scenario(run, "cost")
     try:
-        medians = measure(s, args.pairs, args.steps)
+        cpu = max(os.sched_getaffinity(0))
+        keep_off(cpu)
+        pair = Pair(s, cpu, {"resnet": args.steps, "graph": args.steps, "async": 1, "sync": 1})
+        effects, times = measure(pair, modes, args.cycles, args.rounds)
+        for work in pair.twin, pair.observed:
+            work.go(end=True)
+            work.wait()
     finally:
         s.close()
         run.end_children()
-    out = {}
-    print(f"{'work':34} {'untraced':>10} {'traced':>10} {'added':>10} {'ratio':>8}   95 % of the ratio")
-    for name, (untraced, traced) in medians.items():
-        ratio, low, high = interval([t / u for t, u in zip(traced, untraced)])
-        base, with_tool = statistics.median(untraced), statistics.median(traced)
-        out[name] = {"untraced_ns": base, "traced_ns": with_tool, "ratio": ratio, "low": low, "high": high,
-                     "pairs": args.pairs, "untraced_blocks_ns": untraced, "traced_blocks_ns": traced}
-        print(f"{NAMES[name]:34} {base / 1000:7.2f} us {with_tool / 1000:7.2f} us {(with_tool - base) / 1000:7.2f} us "
-              f"{ratio:8.4f}   {low:.4f} .. {high:.4f}")
+    rows = results(effects, times)
     os.makedirs(runner.OUT, exist_ok=True)
     with open(os.path.join(runner.OUT, "cost.json"), "w", encoding="utf-8") as f:
-        json.dump(out, f, indent=1)
-    for name in ("resnet", "graph"):
-        bad, met = out[name]["low"] > 1 + AIM, out[name]["high"] < 1 + AIM
-        verdict = "NOT MET" if bad else "met" if met else "neither met nor missed: measure longer"
-        more, low, high = (100 * (out[name][key] - 1) for key in ("ratio", "low", "high"))
-        print(f"{NAMES[name]}: {more:+.2f} % ({low:+.2f} to {high:+.2f} %); aim: under {100 * AIM} % more: {verdict}")
-    return 1 if any(out[name]["low"] > 1 + AIM for name in ("resnet", "graph")) else 0
+        json.dump({"blocks": pair.blocks, "rows": rows, "times": times}, f, indent=1)
+    table(rows, pair.blocks)
+    return 1 if any(r["verdict"] == "NOT MET" for r in rows) else 0
 
 
 if __name__ == "__main__":

@@ -123,11 +123,14 @@ class Cuda:
         prop = AllocationProp(type=PINNED, handle_types=handle_types, location=Location(DEVICE, device))
         return self.out("cuMemCreate", size, byref(prop), 0)
 
-    def map(self, handle, size, device):
-        address = self.out("cuMemAddressReserve", size, 0, 0, 0)
+    def map_at(self, address, handle, size, device):
         self("cuMemMap", address, size, 0, handle, 0)
         access = AccessDesc(Location(DEVICE, device), READWRITE)
         self("cuMemSetAccess", address, size, byref(access), 1)
+
+    def map(self, handle, size, device):
+        address = self.out("cuMemAddressReserve", size, 0, 0, 0)
+        self.map_at(address, handle, size, device)
         return address
 
     def unmap(self, address, size):

@@ -129,6 +129,58 @@ class Work:
         self.cu("cuMemRelease", self.handles[2])
         self.charge("vmm", -2 * self.size)
 
+    def sleep(self):
+        """As an engine that sleeps: the memory goes, the addresses stay."""
+        self.handles = [self.cu.create(self.size, self.dev) for _ in range(2)]
+        self.vas = [self.cu.map(h, self.size, self.dev) for h in self.handles]
+        for va, handle in zip(self.vas, self.handles):
+            self.cu("cuMemUnmap", va, self.size)
+            self.cu("cuMemRelease", handle)
+
+    def wake(self):
+        """New memory where the old one was; released at once, it lives as long as it is mapped."""
+        for va in self.vas:
+            handle = self.cu.create(self.size, self.dev)
+            self.cu.map_at(va, handle, self.size, self.dev)
+            self.cu("cuMemRelease", handle)
+        self.charge("vmm", 2 * self.size)
+
+    def wake_end(self):
+        for va in self.vas:
+            self.cu.unmap(va, self.size)
+        self.charge("vmm", -2 * self.size)
+
+    def one_unmap(self):
+        """As ggml: pieces side by side in one range, each released once it is mapped."""
+        self.range = self.cu.out("cuMemAddressReserve", 8 * self.size, 0, 0, 0)
+        for i in range(3):
+            handle = self.cu.create(self.size, self.dev)
+            self.cu.map_at(self.range + i * self.size, handle, self.size, self.dev)
+            self.cu("cuMemRelease", handle)
+        self.charge("vmm", 3 * self.size)
+
+    def one_unmap_end(self):
+        """One call ends the three mappings."""
+        self.cu("cuMemUnmap", self.range, 3 * self.size)
+        self.cu("cuMemAddressFree", self.range, 8 * self.size)
+        self.charge("vmm", -3 * self.size)
+
+    def retained(self):
+        """As NCCL frees: the handle by its address, which is one more reference, unmap, two releases."""
+        self.va = self.cu.map(self.cu.create(self.size, self.dev), self.size, self.dev)
+        self.charge("vmm", self.size)
+
+    def retained_once(self):
+        """Unmapped, with a reference too many: it stays."""
+        self.handle = self.cu.out("cuMemRetainAllocationHandle", self.va)
+        self.cu("cuMemUnmap", self.va, self.size)
+        self.cu("cuMemRelease", self.handle)
+
+    def retained_end(self):
+        self.cu("cuMemRelease", self.handle)
+        self.cu("cuMemAddressFree", self.va, self.size)
+        self.charge("vmm", -self.size)
+
     def managed(self):
         """Touched on the GPU: physical pages there that are no object of the process, so NVML leaves them out."""
         self.managed_ptr = self.cu.out("cuMemAllocManaged", 8 * MIB, 1)
@@ -226,7 +278,8 @@ class Work:
 OPTIONAL = {"module", "module_unload", "graph", "graph_destroy", "arrays", "arrays_free", "own_pool",
             "own_pool_reserve", "own_pool_destroy", "managed", "second_context", "second_context_destroy"}
 STEPS = ("context", "small", "large", "pitch", "free", "pool", "pool_free", "pool_trim", "own_pool", "own_pool_reserve",
-         "own_pool_destroy", "vmm", "vmm_map", "vmm_unmap", "vmm_release", "managed", "host", "host_free", "arrays",
+         "own_pool_destroy", "vmm", "vmm_map", "vmm_unmap", "vmm_release", "sleep", "wake", "wake_end", "one_unmap",
+         "one_unmap_end", "retained", "retained_once", "retained_end", "managed", "host", "host_free", "arrays",
          "arrays_free", "module", "module_unload", "graph", "graph_destroy", "second_context",
          "second_context_destroy", "out_of_memory", "reset")
 FOREVER = ("context", "small", "large", "vmm", "pool")

@@ -107,6 +107,14 @@ class Tool:
             return all(row and row.nvml_ts_ns >= ts_ns for row in rows)
         return self.wait_view(good)
 
+    def mark(self):
+        """Peaks and growth count from now on."""
+        if not self.views or self.views[-1].marks is None:
+            raise Failure(f"{self.name}: this gpumemtrace knows no marks")
+        before = self.views[-1].marks
+        self.proc.send_signal(signal.SIGUSR2)
+        return self.wait_view(lambda view: view.marks > before)
+
     def stop(self, seconds=20):
         """Ctrl-C. Returns (exit status, last view)."""
         if self.proc.poll() is None:

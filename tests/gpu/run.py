@@ -25,9 +25,16 @@ import compare
 import lib
 import nvml
 import scenarios
+import torch_alloc
+import torch_oom
+import torch_ranks
+import torch_train
 
 OUT = os.environ.get("OUT") or os.path.join(lib.TOP, "build", "gpu-results")
-SCENARIO_SECONDS = 200
+SCENARIO_SECONDS = 300
+# By what they need; the last are about two GPUs.
+ONE_GPU = {**scenarios.ONE_GPU, **torch_train.SCENARIOS, **torch_alloc.SCENARIOS, **torch_oom.SCENARIOS}
+TWO_GPUS = {**scenarios.TWO_GPUS, **torch_ranks.SCENARIOS, **torch_oom.TWO_GPUS}
 
 
 class Run:
@@ -52,13 +59,13 @@ class Run:
 
 
 def chosen(names, gpus):
-    known = dict(scenarios.ONE_GPU)
+    known = dict(ONE_GPU)
     if gpus >= 2:
-        known.update(scenarios.TWO_GPUS)
+        known.update(TWO_GPUS)
     picked = {k: f for k, f in known.items() if not names or any(n in k for n in names)}
     # On two GPUs the others have nothing new to show, but may be asked for by name.
     if gpus >= 2 and not names:
-        picked = dict(scenarios.TWO_GPUS)
+        picked = dict(TWO_GPUS)
     return picked
 
 
@@ -71,12 +78,12 @@ def table(results, marks):
                 continue
             mark = {True: "ok", False: "FAIL", None: "info"}[r["ok"]]
             shown, truth = (v if len(str(v)) <= 60 else str(v)[:57] + "..." for v in (r["tool"], r["truth"]))
-            lines.append(f"{mark:4} {s.name:16} {r['step']:24} {r['what']:44} {shown!s:>16} {truth!s:>16} "
+            lines.append(f"{mark:4} {s.name:24} {r['step']:24} {r['what']:44} {shown!s:>16} {truth!s:>16} "
                          f"{r['unit']}".rstrip())
-    lines += ["", f"{'scenario':16} {'equal':>6} {'not':>4} {'info':>5} {'seconds':>8}  what it shows"]
+    lines += ["", f"{'scenario':24} {'equal':>6} {'not':>4} {'info':>5} {'seconds':>8}  what it shows"]
     for s in results:
         count = [sum(1 for r in s.rows if r["ok"] is v) for v in (True, False, None)]
-        lines.append(f"{s.name:16} {count[0]:6} {count[1]:4} {count[2]:5} {s.seconds:8.1f}  {s.text}")
+        lines.append(f"{s.name:24} {count[0]:6} {count[1]:4} {count[2]:5} {s.seconds:8.1f}  {s.text}")
     return "\n".join(lines)
 
 
@@ -105,8 +112,8 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if args.list:
-        for name, function in {**scenarios.ONE_GPU, **scenarios.TWO_GPUS}.items():
-            print(f"{name:16} {inspect.getdoc(function)}")
+        for name, function in {**ONE_GPU, **TWO_GPUS}.items():
+            print(f"{name:24} {inspect.getdoc(function)}")
         return 0
     if not os.access(lib.GPUMEMTRACE, os.X_OK):
         print(f"{lib.GPUMEMTRACE} is not there: build it or set GPUMEMTRACE", file=sys.stderr)

@@ -67,6 +67,7 @@ class View:
         self.lost, self.losses, self.anomalies = line["lost"], line["losses"], line["anomalies"]
         self.layers = line["session"]["layers"]
         self.end_reason = line["end_reason"]
+        self.marks = line.get("marks")
         self.processes = [Process(line, p) for p in line["processes"]]
 
     def process(self, pid):

@@ -11,9 +11,10 @@ import os
 import sys
 import threading
 
-from peer import Peer
-
 import torch
+
+import truth
+from peer import Peer
 
 MIB = 1 << 20
 OOM_BYTES = 500 << 30          # more than any GPU has
@@ -29,17 +30,6 @@ def devices():
 
 def empty(size, device):
     return torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
-
-
-def truth():
-    """What torch says of the memory of each GPU it has used."""
-    out = []
-    for i in devices() if torch.cuda.is_initialized() else []:
-        out.append({"uuid": str(torch.cuda.get_device_properties(i).uuid).removeprefix("GPU-"), "device": i,
-                    "reserved": torch.cuda.memory_reserved(i), "allocated": torch.cuda.memory_allocated(i),
-                    "reserved_peak": torch.cuda.max_memory_reserved(i),
-                    "allocated_peak": torch.cuda.max_memory_allocated(i)})
-    return {"gpus": out, "pinned": sum(t.numel() for t in pinned), "torch": torch.__version__}
 
 
 def imported():
@@ -144,7 +134,7 @@ def main():
     torch.use_deterministic_algorithms("train" in sys.argv[1:])
     for step in sys.argv[1:]:
         more = globals()[step]() or {}
-        peer.checkpoint(step, **truth(), **more)
+        peer.checkpoint(step, gpus=truth.gpus(), pinned=sum(t.numel() for t in pinned), torch=torch.__version__, **more)
     sys.exit(7)
 
 

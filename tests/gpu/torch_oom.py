@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scenarios: GPU memory runs out. What gpumemtrace says of it, from its dumps and recordings, beside what torch says,
+and whether a dump's verdict names the cause that was planted.
+
+Invariant: a step that fills the GPU runs alone.
+"""
+import json
+import os
+import subprocess
+
+import lib
+from compare import NATIVE
+from lib import GPUMEMTRACE, MIB
+
+GIB = 1 << 30
+QUIET = {"NCCL_NVLS_ENABLE": "0"}
+
+
+def oom_of(path):
+    """What `gpumemtrace oom` says of a dump or a recording: a list of views."""
+    done = subprocess.run([GPUMEMTRACE, "oom", "--json", path], capture_output=True, timeout=60)
+    if done.returncode:
+        raise lib.Failure(f"gpumemtrace oom ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Case:
+    """A workload under gpumemtrace, and the dumps that come of it."""
+
+    def __init__(self, s, name, options=("--block-stacks",), env=None, pids=()):
+        self.s, self.folder = s, os.path.join(s.run.scratch, s.name + ".dumps")
+        os.mkdir(self.folder)
+        work = s.workload("oom_work.py", name, mode=NATIVE, env=env)
+        pids = [word for pid in pids for word in ("-p", str(pid))]
+        if pids:
+            work.start()
+        self.work, self.ready = work, work.next() if pids else None
+        self.tool = s.tool(*options, "--oom-dir", self.folder, *(["-p", str(self.ready["pid"])] if pids else []), *pids,
+                           workload=None if pids else work)
+        self.ready = self.ready or work.next(seconds=150)
+
+    def until_death(self):
+        """Fills the GPU; the process ends of it. Its exit status is 1: Python's for an error nobody catches."""
+        self.work.go(alone=True)
+        try:
+            truth = self.work.next(seconds=60)
+            raise lib.Failure(f"it lives: {truth['name']}")
+        except lib.Failure as e:
+            if "ended before" not in str(e):
+                raise
+
+    def dumps(self):
+        names = sorted(os.listdir(self.folder))
+        return [view for n in names if n.endswith(".gmt") for view in oom_of(os.path.join(self.folder, n))]
+
+    def fatal(self, status_wanted=1):
+        """Of a process that died of it: the one request that its dump shows."""
+        s = self.s
+        self.until_death()
+        status, view = self.tool.wait()
+        s.equal("end", "exit status", status, status_wanted, "")
+        s.equal("end", "records lost", view.lost, 0, "")
+        return self.judged()
+
+    def judged(self):
+        s, dumps = self.s, self.dumps()
+        s.equal("dump", "dumps", [v["oom"]["outcome"] for v in dumps], ["fatal"], "")
+        dump = dumps[-1]
+        s.info("dump", "verdict", " | ".join(dump["oom"]["verdict"]))
+        s.run.say(f"{s.name}: " + "\n    ".join(dump["oom"]["verdict"]))
+        recorded = [v for v in oom_of(f"{s.run.scratch}/{s.name}.gmt") if v["oom"]["outcome"] == "fatal"]
+        s.equal("recording", "says the same", [v["oom"]["verdict"] for v in recorded], [dump["oom"]["verdict"]], "")
+        return dump
+
+    def says(self, dump, *words):
+        text = " ".join(dump["oom"]["verdict"])
+        for word in words:
+            self.s.true("verdict", f"says: {word}", word in text)
+
+
+def row_of_asker(view):
+    oom = view["oom"]
+    rows = view["processes"][oom["process"]]["gpus"]
+    return next(r for r in rows if r["gpu"] == oom["gpu"])
+
+
+# ---- an error, a retry, a limit ----
+
+def survives(s):
+    """Three kinds of running out, all survived: raised, met by a retry, PyTorch's own limit; counts and sizes = torch's."""
+    case = Case(s, "caught")
+    before = case.ready["gpus"][0]
+    case.work.go(alone=True)
+    truth = case.work.next()
+    gpu = truth["gpus"][0]
+    s.holds("end", case.tool, truth, peaks=False)
+    s.finish(case.work, case.tool)
+    seen = oom_of(f"{s.run.scratch}/{s.name}.gmt")
+    outcomes = [v["oom"]["outcome"] for v in seen]
+    s.equal("recording", "what happened", outcomes, ["raised", "retry", "raised"], "")
+    s.equal("recording", "raised = torch's num_ooms", outcomes.count("raised"), gpu["ooms"] - before["ooms"], "")
+    # PyTorch counts a retry each time that it empties its cache and asks again, also in vain.
+    s.info("recording", "retries / torch's num_alloc_retries", outcomes.count("retry"), gpu["retries"] - before["retries"])
+    if len(seen) != 3:
+        return
+    raised, met, limited = (v["oom"] for v in seen)
+    for name, oom, told in (("raised", raised, truth["raised"]), ("limited", limited, truth["limited"])):
+        s.equal(name, "what PyTorch was asked for", oom["framework_bytes"], told["asked"])
+        s.near(name, "as its message says", oom["framework_bytes"], told["message"], 0.01)
+        s.equal(name, "by", oom["by"], "reported", "")
+    s.equal("met", "bytes given", met["given_bytes"], truth["met"])
+    s.true("met", "it had freed its cache for it", met["freed_bytes"] > 0, met["freed_bytes"])
+    s.equal("limited", "no call of the driver failed", limited["call"], None, "")
+    dumps = case.dumps()
+    s.equal("dumps", "one for each error", [v["oom"]["outcome"] for v in dumps], ["raised", "raised"], "")
+    for dump, oom in zip(dumps, (raised, limited)):
+        s.equal("dumps", "says what the recording says", dump["oom"]["asked_bytes"], oom["asked_bytes"])
+
+
+# ---- planted causes ----
+
+def leak(s):
+    """A Python list that only grows: the verdict names its line as one that has grown all along."""
+    case = Case(s, "leak")
+    dump = case.fatal()
+    case.says(dump, "is full", "oom_work.py", "remember", "has grown all along", "maybe a leak")
+    torch = row_of_asker(dump)["torch"]
+    top = torch["stacks"]["top"]["live"][0]
+    s.true("dump", "that line holds most of the tensors", top["live_bytes"] > 0.9 * torch["allocated"]["live_bytes"],
+           top["live_bytes"], torch["allocated"]["live_bytes"])
+
+
+def fragmented(s):
+    """Cached memory in pieces: the verdict says that it is there, that no gap is large enough, and what would help."""
+    case = Case(s, "fragmented")
+    dump = case.fatal()
+    facts = dump["oom"]["facts"]
+    case.says(dump, "are cached by PyTorch and in no tensor", "no gap is larger than 256 MiB", "With expandable segments")
+    s.equal("dump", "the largest gap", facts["largest_gap_bytes"], 256 * MIB)
+    s.true("dump", "it would have fit in one piece", facts["fits_in_one_piece"])
+
+
+def neighbour(s):
+    """Another process holds most of the GPU: the verdict says that it would have fit without it."""
+    other = s.workload("oom_work.py", "holder", mode=NATIVE).start()
+    other_ready = other.next()
+    case = Case(s, "neighbour", pids=[other_ready["pid"]])
+    other.go(alone=True)
+    held = other.next()
+    case.until_death()
+    case.work.proc.wait(30)
+    other.go()
+    other.leave()
+    status, view = case.tool.wait()
+    s.equal("end", "exit status", status, 0, "")
+    dump = case.judged()
+    case.says(dump, f"Without process {other_ready['pid']}", "it would have fit")
+    s.true("dump", "and how much that holds", any(r["held_bytes"] > held["holds"] for r in dump["oom"]["rows"]),
+           held["holds"] / GIB)
+
+
+def batch(s):
+    """A batch that is too large: most is the activations of one line of forward."""
+    case = Case(s, "batch")
+    dump = case.fatal()
+    case.says(dump, "is full", "oom_work.py", "Deep.forward")
+    torch = row_of_asker(dump)["torch"]
+    top = torch["stacks"]["top"]["live"][0]
+    s.true("dump", "that line holds most of the tensors", top["live_bytes"] > 0.4 * torch["allocated"]["live_bytes"],
+           top["live_bytes"], torch["allocated"]["live_bytes"])
+
+
+def nccl(s):
+    """Two GPUs: NCCL's buffers fill one; the verdict says that what is held belongs to NCCL."""
+    case = Case(s, "nccl", options=(), env={**QUIET, "NCCL_BUFFSIZE": str(256 * MIB), "NCCL_MIN_NCHANNELS": "16",
+                                            "NCCL_MAX_NCHANNELS": "16"})
+    s.info("ready", "NCCL took (MiB)", case.ready["took"] // MIB)
+    dump = case.fatal()
+    case.says(dump, "belong to: NCCL")
+
+
+SCENARIOS = {"oom-survives": survives, "oom-leak": leak, "oom-fragmented": fragmented, "oom-neighbour": neighbour,
+             "oom-batch": batch}
+TWO_GPUS = {"oom-nccl": nccl}
