@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs a training: ResNet-50 steps traced in several ways, and with PyTorch's own recorder.
 
-    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [MODE...]      MODE: driver blocks stacks python all
+    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [MODE...]      MODE: driver blocks stacks python all; stacks-native stacks-python
 
 Two processes train alike on one CPU, taking turns of a few steps: one is observed in one way for some rounds, then
 in none, then in the next way; its twin never is (it has copies of the probed libraries). A period's number is the
@@ -27,10 +27,14 @@ import lib
 import run as runner
 
 SETTLED_SECONDS = 1.0              # after the attach, once in a tracing's life: tables are read
-TRACED = {"driver": ["--layers", "api,kernel,nvml"], "blocks": [], "stacks": ["--block-stacks"]}
+TRACED = {"driver": ["--layers", "api,kernel,nvml"], "blocks": [], "stacks": ["--block-stacks"],
+          "stacks-native": ["--block-stacks", "--stacks", "native"],
+          "stacks-python": ["--block-stacks", "--stacks", "python"]}
 RECORDED = {"python": "python", "all": "all"}
+MODES = ["driver", "blocks", "stacks", "python", "all"]      # unless others are asked for
 TEXT = {"none": "not observed", "driver": "gpumemtrace, driver only", "blocks": "gpumemtrace, with PyTorch's blocks",
-        "stacks": "gpumemtrace --block-stacks", "python": "_record_memory_history, Python stacks",
+        "stacks": "gpumemtrace --block-stacks", "stacks-native": "gpumemtrace --block-stacks --stacks native",
+        "stacks-python": "gpumemtrace --block-stacks --stacks python", "python": "_record_memory_history, Python stacks",
         "all": "_record_memory_history, mixed stacks"}
 PIECES = {"resnet": "step", "resnet launches": "its launches (CPU)", "graph": "step as a CUDA graph",
           "async": "cuMemAllocAsync pair", "sync": "cuMemAlloc pair"}
@@ -156,7 +160,7 @@ def main():
     parser.add_argument("-s", "--steps", type=int, default=4, help="training steps in a turn")
     parser.add_argument("modes", nargs="*", help=" ".join([*TRACED, *RECORDED]))
     args = parser.parse_args()
-    modes = args.modes or [*TRACED, *RECORDED]
+    modes = args.modes or MODES
     run = runner.Run()
     s = compare.Scenario(run, "cost")
     try:

@@ -176,6 +176,24 @@ class Workload:
         self.pid = truth["pid"]
         return truth
 
+    def death(self, seconds=60):
+        """It ends before another checkpoint, and its memory with it."""
+        try:
+            if self.file.readline():
+                raise Failure(f"{self.command[1:]}: it lives")
+            deadline = time.monotonic() + seconds
+            while (self.is_there() or self.run.nvml.used(self.pid)) and time.monotonic() < deadline:
+                time.sleep(0.02)
+        finally:
+            self.leave()
+
+    def is_there(self):
+        try:
+            with open(f"/proc/{self.pid}/stat", encoding="utf-8", errors="replace") as f:
+                return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except (OSError, IndexError):
+            return False
+
     def go(self, alone=False, **answer):
         """Lets it go on to its next checkpoint. alone: no other workload is between two meanwhile."""
         self.run.exclusive.enter(alone)

@@ -9,6 +9,7 @@
 
 Of processes rank 0 speaks for all: what the others say it has over the store that they met by.
 """
+import gc
 import json
 import os
 import socket
@@ -126,6 +127,7 @@ def reshard(rank):
             optimizer.zero_grad()
         rank.checkpoint("optimizer", how=str(how))
         del model, optimizer, batch, layer
+        gc.collect()               # models are in cycles
         torch.cuda.empty_cache()
     rank.checkpoint("end")
 

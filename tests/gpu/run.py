@@ -42,6 +42,7 @@ class Run:
         self.scratch = tempfile.mkdtemp(prefix="gpumemtrace-gpu-")
         self.nvml = nvml.Nvml()
         self.exclusive = lib.Exclusive()
+        self.filling = threading.RLock()           # one fills a GPU at a time, however many steps that takes
         self.started = []
         self.lock = threading.Lock()
 

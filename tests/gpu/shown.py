@@ -70,6 +70,11 @@ class View:
         self.marks = line.get("marks")
         self.processes = [Process(line, p) for p in line["processes"]]
 
+    def host_of(self, pid):
+        """Host memory by owner, of the newest with that pid."""
+        found = [p for p in self.json["processes"] if p["pid"] == pid][-1:]
+        return {owner["owner"]: owner["live_bytes"] for p in found for owner in p["host_stacks"]["owners"]}
+
     def process(self, pid):
         """The newest with that pid."""
         found = [p for p in self.processes if p.pid == pid]

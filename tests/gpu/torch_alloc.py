@@ -127,18 +127,16 @@ def segments(snapshot):
     return {(g["address"], g["total_size"]) for g in snapshot["segments"]}
 
 
-def events(snapshot, actions, device=0):
-    return [(e["action"], e["addr"]) for e in snapshot["device_traces"][device] if e["action"] in actions]
+def events(snapshot, device=0):
+    """Blocks that come and go: (what, address), and the events themselves."""
+    found = [e for e in snapshot["device_traces"][device] if e["action"] in ("alloc", "free_completed")]
+    return [(e["action"], e["addr"]) for e in found], found
 
 
-def lines(snapshot, device=0):
-    """Of each allocation: the innermost line of the workload."""
-    out = []
-    for e in snapshot["device_traces"][device]:
-        if e["action"] == "alloc":
-            frames = [f for f in e.get("frames", ()) if f["filename"].endswith("alloc_work.py")]
-            out.append((e["addr"], f"{frames[0]['name']}:{frames[0]['line']}" if frames else None))
-    return out
+def line(event):
+    """The innermost line of the workload."""
+    frames = [f for f in event.get("frames", ()) if f["filename"].endswith("alloc_work.py")]
+    return f"{frames[0]['name']}:{frames[0]['line']}" if frames else None
 
 
 def snapshots_agree(s, step, path, truth_path, whole):
@@ -154,14 +152,14 @@ def snapshots_agree(s, step, path, truth_path, whole):
     began = {e["addr"] for e in torchs["device_traces"][0] if e["action"] == "alloc"}
     since = {(a, size) for a, size in want if a in began}
     s.equal(step, "live blocks of the recorded time that are missing", len(since - got), 0, "")
-    first = events(torchs, {"alloc"})[:1]
-    mine, theirs = events(ours, {"alloc", "free_completed"}), events(torchs, {"alloc", "free_completed"})
+    (theirs, torch_events), (mine, our_events) = events(torchs), events(ours)
     addresses = {addr for _, addr in theirs}
+    our_events = [e for e, (_, addr) in zip(our_events, mine) if addr in addresses]
     mine = [e for e in mine if e[1] in addresses]
-    start = mine.index(first[0]) if first and first[0] in mine else 0
+    start = mine.index(theirs[0]) if theirs and theirs[0] in mine else 0
     s.equal(step, "allocations and frees, in their order", mine[start:][:len(theirs)] == theirs, True, "")
-    told = dict(lines(torchs))
-    differ = [(addr, line, told[addr]) for addr, line in lines(ours) if addr in told and line != told[addr] and told[addr]]
+    differ = [(line(a), line(b)) for a, b in zip(our_events[start:], torch_events)
+              if a["action"] == "alloc" and line(a) != line(b)]
     s.equal(step, "allocations whose line differs from torch's", len(differ), 0, "")
     s.info(step, "those lines", differ[:4])
     s.equal(step, "out of memory events", sum(1 for e in known if e["action"] == "oom"), 1, "")

@@ -28,9 +28,10 @@ def say(name, **more):
 
 
 def warm(dtype, size=768):
-    """cuBLAS takes its workspaces, also those of the thread that runs backward."""
+    """An iteration of its own, in which cuBLAS takes its workspaces, also those of the thread that runs backward."""
     layer = nn.Linear(size, size, device=CUDA, dtype=dtype)
     layer(torch.randn(1, size, device=CUDA, dtype=dtype)).sum().backward()
+    torch.optim.SGD(layer.parameters(), lr=1e-3).step()
     torch.cuda.synchronize()
 
 
@@ -83,7 +84,7 @@ def windowed(make, dtype, batch_shape):
         iterate(phases, optimizer, lambda: model(batch).sum())
         with phases("zero_grad"):
             optimizer.zero_grad()
-    say("after", iterations=phases.iterations, roles=truth.roles(model, optimizer, [batch]))
+    say("after", iterations=phases.iterations)
 
 
 def mlp():
@@ -189,7 +190,6 @@ class TwoLayers(nn.Module):
 
 def alternate():
     """zero_grad(set_to_none) is True in every second iteration only: the others keep the gradients' bytes."""
-    warm(torch.float32)
     model = TwoLayers()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     batch = torch.randn(64, 1024, device=CUDA)
@@ -207,7 +207,6 @@ def alternate():
 
 def in_backward():
     """A parameter's optimizer steps in backward, when its gradient is there, and the gradient goes at once."""
-    warm(torch.float32)
     model = nn.Sequential(*(nn.Linear(1024, 1024, device=CUDA) for _ in range(6)))
     optimizers = {p: torch.optim.Adam([p], foreach=True) for p in model.parameters()}
 
@@ -229,8 +228,10 @@ def in_backward():
         ends.append(torch.cuda.memory_allocated())
         if i in (0, 4):
             say(f"iteration {i + 1}")
+    del batch
+    after = torch.zeros(1, device=CUDA)        # a backward is over when its thread allocates again
     states = [v for o in optimizers.values() for s in o.state.values() for v in s.values() if torch.is_tensor(v) and v.is_cuda]
-    say("end", iterations=phases.iterations, ends=ends,
+    say("end", iterations=phases.iterations, ends=ends, after=after.numel(),
         roles={"optimizer_state": truth.block_bytes(states), "gradient": truth.block_bytes([p.grad for p in model.parameters()]),
                "parameter": truth.block_bytes(list(model.parameters()))})
 
@@ -250,7 +251,6 @@ def offload_run(iterations, offloads):
 
 def offload():
     """Activations wait for backward in pinned host memory: not at all, then in 2 iterations, then in 6."""
-    warm(torch.float32)
     for name, iterations, offloads in (("off", 2, False), ("2 iterations", 2, True), ("6 iterations", 6, True)):
         offload_run(iterations, offloads)
         say(name, offloads=offloads)
@@ -258,7 +258,6 @@ def offload():
 
 def windows():
     """Ranges that the program names, and what they take."""
-    warm(torch.float32)
     kept = []
     ranges = {}
     for i in range(3):
@@ -268,7 +267,7 @@ def windows():
             with torch.profiler.record_function(name):
                 kept.append(torch.empty(size, dtype=torch.uint8, device=CUDA))
                 torch.empty(2 * size, dtype=torch.uint8, device=CUDA)
-            ranges[name] = {"count": i + 1, "begin_bytes": begin, "end_bytes": torch.cuda.memory_allocated(),
+            ranges[name] = {"times": i + 1, "begin_bytes": begin, "end_bytes": torch.cuda.memory_allocated(),
                             "peak_bytes": torch.cuda.max_memory_allocated()}
             truth.restart()
         time.sleep(0.01)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What torch says of its own memory, in the process that uses it. The truth that is compared with.
 
-Invariant: nothing here allocates or frees device memory. Peaks of the whole run and of a window survive
-torch.cuda.reset_peak_memory_stats(), which each phase needs: call restart(), never it.
+Invariant: nothing here allocates device memory, or frees any but that of garbage. Peaks of the whole run and of a
+window survive torch.cuda.reset_peak_memory_stats(), which each phase needs: call restart(), never it.
 """
 import contextlib
+import gc
 
 import torch
 
@@ -42,6 +43,7 @@ def begin_window():
 
 def gpus():
     """What torch says of each GPU it can use; peaks are of the whole run, those in "window" of the window."""
+    gc.collect()                   # it would be collected when nobody expects it
     note_peaks()
     out = []
     for i in devices():
