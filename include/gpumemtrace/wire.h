@@ -265,7 +265,7 @@ enum gmt_range_what {
 };
 #define GMT_RANGE_NAME_BYTES 96
 
-/* What a framework's thread does from here on: entry of libtorch_cpu's functions. Ranges are record_function's
+/* What a framework's thread does from here on: entries of PyTorch's functions. Ranges are record_function's
  * and those that PyTorch makes itself ("Optimizer.step#SGD.step"), whether a profiler is on or not. */
 struct gmt_fw_range {
 	struct gmt_hdr hdr;

@@ -13,14 +13,21 @@ static const struct library_hook c10_hooks[] = {
 	{ "_ZN3c1027reportOutOfMemoryToProfilerE[lmxy][lmxy][lmxy]NS_6DeviceE", "torch_oom", false },
 };
 
+/* What ends a range takes its object out of an IValue. Both libraries have this function; whichever the process
+ * loads first is called by both. */
+#define RANGE_END "_ZNO3c106IValue13toCustomClassIN5torch8autograd8profiler20PythonRecordFunctionEEE*"
+
 /* PyTorch 1.10 to 2.11; libraries of either ABI of libstdc++'s strings (Ss is the old one). */
 static const struct library_hook torch_cpu_hooks[] = {
-	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_string*", "torch_range_name",
+	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_string*", "torch_range_begin",
 	  true },
-	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKSs*", "torch_range_name_old", true },
-	{ "_ZN2at14RecordFunctionC1ENS_11RecordScopeE*", "torch_range_begin", false },
-	{ "_ZN2at14RecordFunction3endEv", "torch_range_end", false },
+	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKSs*", "torch_range_begin_old", true },
+	{ RANGE_END, "torch_range_end", false },
 	{ "_ZN5torch8autograd6Engine7executeERKSt6vector*", "torch_backward", false },
+};
+
+static const struct library_hook torch_python_hooks[] = {
+	{ RANGE_END, "torch_range_end", false },
 };
 
 static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {
@@ -43,6 +50,12 @@ static const struct library_kind_info kinds[LIBRARY_KIND_COUNT] = {
 	[LIBRARY_C10_CUDA] = {
 		.stem = "libc10_cuda.so",
 		.layer = GMT_LAYER_FRAMEWORK,
+	},
+	[LIBRARY_TORCH_PYTHON] = {
+		.stem = "libtorch_python.so",
+		.layer = GMT_LAYER_FRAMEWORK,
+		.hook_count = sizeof(torch_python_hooks) / sizeof(torch_python_hooks[0]),
+		.hooks = torch_python_hooks,
 	},
 };
 

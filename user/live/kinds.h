@@ -15,6 +15,7 @@ enum library_kind {
 	LIBRARY_CUDA,            /* the driver API: the functions of api.h, entry and return */
 	LIBRARY_C10,             /* PyTorch: its memory */
 	LIBRARY_TORCH_CPU,       /* what it is doing */
+	LIBRARY_TORCH_PYTHON,    /* the ends of that */
 	LIBRARY_C10_CUDA,        /* its part for CUDA: who has it may use a GPU; a static probe */
 	LIBRARY_KIND_COUNT,
 };
