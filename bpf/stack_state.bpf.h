@@ -11,6 +11,7 @@
 
 #include "unwind_task.bpf.h"
 
+struct gmt_unwind_row;
 struct stack_state;
 static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val);
 static __always_inline int stack_read_python(struct stack_state *s, void *to, __u32 size, __u64 address);
@@ -19,6 +20,8 @@ static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct sta
 static __always_inline int stack_frame(struct stack_state *s, __u64 word);
 static __always_inline int stack_repair(struct stack_state *s, __u64 slot, __u64 *pc);
 static __always_inline __u64 stack_other(struct stack_state *s, __u64 sp);
+static __always_inline int stack_row_known(struct stack_state *s, __u64 pc, struct gmt_unwind_row *row);
+static __always_inline void stack_row_keep(struct stack_state *s, __u64 pc, const struct gmt_unwind_row *row);
 struct gmt_py_walk;
 static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *walk);
 
@@ -28,6 +31,8 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define UNWIND_FRAME(walk, word) stack_frame((struct stack_state *)(walk), word)
 #define UNWIND_REPAIR(walk, slot, pc) stack_repair((struct stack_state *)(walk), slot, pc)
 #define UNWIND_OTHER_STACK(walk, sp) stack_other((struct stack_state *)(walk), sp)
+#define UNWIND_KNOWN(walk, pc, row) stack_row_known((struct stack_state *)(walk), pc, row)
+#define UNWIND_KEEP(walk, pc, row) stack_row_keep((struct stack_state *)(walk), pc, row)
 #include "unwind.bpf.h"
 
 #define PY_READ(dst, size, addr) stack_read_python(stack_of_python(walk), dst, size, addr)
@@ -37,6 +42,8 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
 #define STACK_PAGE 4096
+#define STACK_ROWS_BITS 14       /* rows that all threads remember: 256 KiB */
+#define STACK_MIX 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))
 
 /* Where to begin: the thread's registers. */
@@ -169,6 +176,20 @@ struct {
 
 __u32 memos_taken SEC(".data.stacks") = 0;
 
+/* Rows of the tables by address, of all processes. An entry is written and read without a lock, by anyone at any
+ * time: `check` tells whether it is that of the address, and whole. */
+struct stack_row {
+	__u64 check;             /* stack_row_key() ^ stack_row_seal() */
+	__u64 raw;               /* union gmt_unwind_word */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << STACK_ROWS_BITS);
+	__type(key, __u32);
+	__type(value, struct stack_row);
+} stack_rows SEC(".maps");
+
 /* From a stack's hash to its id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -257,9 +278,56 @@ static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct sta
 	return list ? bpf_map_lookup_elem(list, &i) : NULL;
 }
 
+/* A generation is that of one process's mappings, and never comes again. */
+static __always_inline __u64 stack_row_key(const struct stack_state *s, __u64 pc)
+{
+	return (pc ^ (__u64)s->space.generation << 40) * STACK_MIX;
+}
+
+static __always_inline __u64 stack_row_seal(__u64 raw)
+{
+	__u64 mixed = (raw ^ raw >> 32) * STACK_MIX;
+
+	return mixed ^ mixed >> 29;
+}
+
+static __always_inline struct stack_row *stack_row_of(__u64 key)
+{
+	__u32 i = key >> (64 - STACK_ROWS_BITS);
+
+	return bpf_map_lookup_elem(&stack_rows, &i);
+}
+
+static __always_inline int stack_row_known(struct stack_state *s, __u64 pc, struct gmt_unwind_row *row)
+{
+	__u64 key = stack_row_key(s, pc);
+	const volatile struct stack_row *at = stack_row_of(key);
+	union gmt_unwind_word word;
+
+	if (!at)
+		return 0;
+	word.raw = at->raw;
+	if ((at->check ^ stack_row_seal(word.raw)) != key)
+		return 0;
+	*row = word.row;
+	return 1;
+}
+
+static __always_inline void stack_row_keep(struct stack_state *s, __u64 pc, const struct gmt_unwind_row *row)
+{
+	__u64 key = stack_row_key(s, pc);
+	volatile struct stack_row *at = stack_row_of(key);
+	union gmt_unwind_word word = { .row = *row };
+
+	if (!at)
+		return;
+	at->raw = word.raw;
+	at->check = key ^ stack_row_seal(word.raw);
+}
+
 static __always_inline void stack_hash(struct stack_state *s, __u64 word)
 {
-	__u64 hash = (s->hash ^ word) * 0x9e3779b97f4a7c15ULL; /* 2^64 / golden ratio */
+	__u64 hash = (s->hash ^ word) * STACK_MIX;
 
 	s->hash = hash ^ hash >> 29;
 }

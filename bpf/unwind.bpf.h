@@ -11,6 +11,8 @@
  *                                       an error
  *   UNWIND_OTHER_STACK(walk, sp)        the end of the stack that a signal interrupted when its handler runs
  *                                       on another one; 0: unknown. Optional.
+ *   UNWIND_KNOWN(walk, pc, row)         nonzero: the row that was found for the address before is in *row
+ *   UNWIND_KEEP(walk, pc, row)          remembers it. Optional, both: rows are searched for each time without.
  *
  * struct unwind_walk may be the first member of the caller's own. Fill it with unwind_start(); run
  * unwind_step(i, &walk), where walk is a pointer, until it returns 1: in BPF by
@@ -29,6 +31,10 @@
 
 #ifndef UNWIND_OTHER_STACK
 #define UNWIND_OTHER_STACK(walk, sp) 0
+#endif
+#ifndef UNWIND_KNOWN
+#define UNWIND_KNOWN(walk, pc, row) 0
+#define UNWIND_KEEP(walk, pc, row) do { } while (0)
 #endif
 
 /* Offsets from the stack pointer in rt_sigreturn's stub: struct ucontext, whose uc_mcontext begins at
@@ -295,21 +301,33 @@ UNWIND_INLINE __u32 unwind_take(struct unwind_walk *walk, __u8 rule)
 	return GMT_UNWIND_END_NONE;
 }
 
+/* The row of an address, and whether it may be used: JIT code has none, and does without. */
+UNWIND_INLINE __u32 unwind_look_up(struct unwind_walk *walk, __u64 at, struct gmt_unwind_row *row)
+{
+	__u32 reason = unwind_find_mapping(walk, at);
+
+	if (reason)
+		return reason;
+	if (!(walk->mapping.flags & GMT_UNWIND_MAP_TABLE))
+		return walk->mapping.flags & GMT_UNWIND_MAP_JIT ? GMT_UNWIND_END_NONE : GMT_UNWIND_END_NO_TABLE;
+	reason = unwind_find_row(walk, at, row);
+	if (!reason)
+		UNWIND_KEEP(walk, at, row);
+	return reason;
+}
+
 /* One frame: finds its row, hands it out, and goes to its caller. */
 UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
 {
 	/* A return address may lie behind its function, when the call was the last thing in it. */
 	__u64 at = walk->is_exact ? walk->pc : walk->pc - 1;
 	struct gmt_unwind_row row = { 0 };
-	__u32 found, reason;
+	__u32 found = GMT_UNWIND_END_NONE, reason;
 
-	found = unwind_find_mapping(walk, at);
-	if (found && walk->is_guessed)
+	if (!UNWIND_KNOWN(walk, at, &row))
+		found = unwind_look_up(walk, at, &row);
+	if (found == GMT_UNWIND_END_NO_MAPPING && walk->is_guessed)
 		return GMT_UNWIND_END_NO_ROW;
-	if (!found && !(walk->mapping.flags & GMT_UNWIND_MAP_TABLE))
-		found = walk->mapping.flags & GMT_UNWIND_MAP_JIT ? GMT_UNWIND_END_NONE : GMT_UNWIND_END_NO_TABLE;
-	else if (!found)
-		found = unwind_find_row(walk, at, &row);
 	reason = unwind_take(walk, row.rule);
 	walk->is_guessed = 0;
 	if (reason)
