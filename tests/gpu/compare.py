@@ -168,6 +168,9 @@ class Scenario:
             self.equal(where, "bytes of its segments", t["segments"]["live_bytes"], gpu["reserved"])
             self.equal(where, "bytes of its blocks", t["blocks"]["live_bytes"], gpu["allocated"])
             self.equal(where, "number of its blocks", t["blocks"]["live_count"], gpu["blocks"], "")
+            # Some of what PyTorch takes for itself is asked for elsewhere: its sizes are not told.
+            if t["requested"] and t["requested"]["live_count"] == gpu["blocks"]:
+                self.equal(where, "what its blocks were asked for", t["requested"]["live_bytes"], gpu["requested"])
             if peaks:
                 self.equal(where, "PyTorch reserved, peak", t["reserved"]["peak_bytes"], gpu["reserved_peak"])
         for name in "torch_missed", "torch_reserved":
@@ -190,7 +193,7 @@ class Scenario:
     def phases_agree(self, step, row, iterations, before=0):
         """What is allocated at the begin, the end and the peak of each phase of each whole iteration, to the byte.
 
-        before: iterations that torch was not asked about. The first forward pass begins where the model is made."""
+        before: iterations that torch was not asked about. The first forward pass begins before the model is made."""
         seen = {i["iteration"]: i for i in (row.torch or {}).get("iterations") or ()}
         whole = [(n, i) for n, i in enumerate(iterations, 1 + before) if "optimizer" in i]
         self.equal(step, "iterations that ended", sum(1 for i in seen.values() if i["complete"]), len(whole) + before, "")
@@ -198,7 +201,7 @@ class Scenario:
             found = seen.get(number, {}).get("phases", {})
             for phase in told:
                 for what in ("begin_bytes", "peak_bytes", "end_bytes"):
-                    if (number, phase, what) != (1 + before, "forward", "begin_bytes"):
+                    if (number, phase) != (1 + before, "forward") or what == "end_bytes":
                         self.equal(f"{step} iteration {number}", f"{phase}, {what.split('_', 1)[0]}",
                                    found.get(phase, {}).get(what), told[phase][what])
 

@@ -22,6 +22,7 @@ def from_start(s, mode):
         # What cuMemCreate gave to the attempt was there at once, but never torch's.
         s.torch_agrees(step, mode, proc, truth, peaks=step != "oom")
         s.blocks_agree(step, mode, proc, truth, peaks=step != "oom")
+        s.equal(step, "why PyTorch reports no blocks", proc.torch_silent, "cuda_malloc_async" if mode == ASYNC else None, "")
         if step == "oom":
             now = proc.failed(CLASS[mode])
             s.true(step, "failed allocations counted", now > failed, now - failed, "> 0")

@@ -43,7 +43,7 @@ class Row:
 class Process:
     def __init__(self, view, process):
         self.pid, self.exited, self.wait_status = process["pid"], process["exited"], process["wait_status"]
-        self.from_start = process["from_start"]
+        self.from_start, self.torch_silent = process["from_start"], process["torch_silent"]
         self.classes, self.anomalies = process["classes"], process["anomalies"]
         self.rows = [Row(view, row) for row in process["gpus"]]
 

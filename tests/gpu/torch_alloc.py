@@ -106,12 +106,12 @@ def uncached(s):
     work, tool = s.traced("alloc_work.py", "uncached", env={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
     for step in ("allocated", "end"):
         truth = work.next()
-        view, proc = s.adds_up(step, tool, truth)
+        _, proc = s.adds_up(step, tool, truth)
         s.classes_agree(step, proc, truth)
         s.equal(step, "PyTorch's blocks (it reports none)", row_of(proc, truth).torch, None, "")
+        s.equal(step, "and why", proc.torch_silent, "uncached", "")
         if step == "allocated":
             work.go()
-    s.info("end", "notes", view.json["notes"])
     s.finish(work, tool)
 
 

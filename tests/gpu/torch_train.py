@@ -15,7 +15,7 @@ def row_of(proc, truth):
 
 def windowed(s, name, live):
     """Peak and live bytes over a window: torch's reset_peak_memory_stats() beside a mark."""
-    work, tool = s.traced("train_work.py", name)
+    work, tool = s.traced("train_work.py", name, options=["--block-stacks"])
     before = work.next()
     s.holds("before", tool, before)
     tool.mark()
@@ -24,8 +24,9 @@ def windowed(s, name, live):
     proc = s.holds("after", tool, {**after, "gpus": [{**g, **g["window"]} for g in after["gpus"]]}, peaks=False)
     s.window_agrees("after", proc, after)
     row = row_of(proc, after)
-    s.equal("after", "live at the end, over the begin", row.torch["allocated"]["live_bytes"] -
-            before["gpus"][0]["allocated"], live)
+    requested = row.torch["requested"] or {"live_bytes": 0}
+    s.equal("after", "asked for and live at the end, over the begin", requested["live_bytes"] -
+            before["gpus"][0]["requested"], live)
     s.phases_agree("after", row, after["iterations"], before=1)
     s.finish(work, tool)
     return row, after
@@ -43,7 +44,7 @@ def peak_checkpointed(s):
     hidden = 128 * 1024 * 2048 * 2
     for i in row.torch.get("iterations") or ():
         backward = i["phases"].get("backward", {})
-        if "optimizer" in i["phases"]:
+        if i["iteration"] > 1 and "optimizer" in i["phases"]:
             s.true(f"iteration {i['iteration']}", "backward allocates the hidden tensors again",
                    backward.get("alloc_bytes", 0) >= 3 * 2 * hidden, backward.get("alloc_bytes"), f">= {6 * hidden}")
             s.true(f"iteration {i['iteration']}", "backward has a peak of its own",
@@ -161,8 +162,10 @@ def optimizer_in_backward(s):
     s.roles_agree("end", row, truth["roles"])
     seen = row.torch.get("iterations") or []
     s.info("end", "iterations", [(i["iteration"], i["complete"], sorted(i["phases"])) for i in seen], len(truth["ends"]))
-    s.equal("end", "iterations", sum(1 for i in seen if i["complete"]), len(truth["ends"]), "")
-    for i in seen[1:]:
+    ended = [i for i in seen if i["complete"]]
+    s.true("end", "iterations, of which the last may not have ended", 0 <= len(truth["ends"]) - len(ended) <= 1, len(ended),
+           len(truth["ends"]))
+    for i in ended[1:]:
         ends = {name: phase["end_bytes"] for name, phase in i["phases"].items()}
         s.equal(f"iteration {i['iteration']}", "its last phase ends where the first iteration did",
                 truth["ends"][0] in ends.values(), True, ends)

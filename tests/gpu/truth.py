@@ -51,6 +51,7 @@ def gpus():
         out.append({"uuid": str(torch.cuda.get_device_properties(i).uuid).removeprefix("GPU-"), "device": i,
                     "allocated": torch.cuda.memory_allocated(i), "reserved": torch.cuda.memory_reserved(i),
                     "active": stats.get("active_bytes.all.current", 0),
+                    "requested": stats.get("requested_bytes.all.current", 0),
                     "blocks": stats.get("allocation.all.current", 0),
                     "allocs": stats.get("allocation.all.allocated", 0),
                     "retries": stats.get("num_alloc_retries", 0), "ooms": stats.get("num_ooms", 0),
