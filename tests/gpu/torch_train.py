@@ -25,8 +25,8 @@ def windowed(s, name, live):
     s.window_agrees("after", proc, after)
     row = row_of(proc, after)
     requested = row.torch["requested"] or {"live_bytes": 0}
-    s.equal("after", "asked for and live at the end, over the begin", requested["live_bytes"] -
-            before["gpus"][0]["requested"], live)
+    s.near("after", "asked for and live at the end, over the begin", requested["live_bytes"] -
+           before["gpus"][0]["requested"], live, 0.01)
     s.phases_agree("after", row, after["iterations"], before=1)
     s.finish(work, tool)
     return row, after
@@ -165,7 +165,7 @@ def optimizer_in_backward(s):
     ended = [i for i in seen if i["complete"]]
     s.true("end", "iterations, of which the last may not have ended", 0 <= len(truth["ends"]) - len(ended) <= 1, len(ended),
            len(truth["ends"]))
-    for i in ended[1:]:
+    for i in ended[1:len(truth["ends"]) - 1]:
         ends = {name: phase["end_bytes"] for name, phase in i["phases"].items()}
         s.equal(f"iteration {i['iteration']}", "its last phase ends where the first iteration did",
                 truth["ends"][0] in ends.values(), True, ends)
