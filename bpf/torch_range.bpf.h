@@ -7,10 +7,9 @@
  *   IValue::toCustomClass<PythonRecordFunction>()    when it ends, for the object that stands for it
  *
  * whether a profiler is on or not. (The Python of 1.13 calls a function without a symbol instead: its ranges are
- * not seen.) RecordFunction's own constructor and end() are not for this: each node of a
- * backward makes one, some hundreds in a step, and end() begins with an instruction that the kernel has to
- * single-step for a probe, which takes microseconds in a virtual machine. Nothing here returns through a probe:
- * C++ exceptions may pass.
+ * not seen.) RecordFunction's own constructor and end() are not for this: each node of a backward makes one, some
+ * hundreds in a step, and end() begins with an instruction that the kernel has to single-step for a probe, which
+ * takes microseconds in a virtual machine. Nothing here returns through a probe: C++ exceptions may pass.
  */
 #ifndef GMT_TORCH_RANGE_BPF_H
 #define GMT_TORCH_RANGE_BPF_H
