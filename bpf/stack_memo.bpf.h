@@ -25,6 +25,7 @@ struct memo_check {
 	struct stack_state *s;
 	const struct stack_memo *memo;
 	__u64 differs;
+	__u64 chunk;             /* its address; 1: none */
 };
 
 static long memo_compare_inside(__u32 step, void *ctx)
@@ -47,18 +48,34 @@ static long memo_compare_inside(__u32 step, void *ctx)
 	return check->differs != 0;
 }
 
-static long memo_compare_outside(__u32 i, void *ctx)
+/* Reads the chunk that the word is in. */
+static __always_inline int memo_read_chunk(struct memo_check *check, __u64 at)
+{
+	check->chunk = at & ~(STACK_CHUNK - 1ULL);
+	return bpf_probe_read_user(check->s->chunk, STACK_CHUNK, (void *)check->chunk) != 0;
+}
+
+/* They lie one after the other, more or less: a frame's in the same chunk as the frame's before. */
+static long memo_compare_outside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
-	const struct stack_word *word;
-	__u64 val;
+	const struct stack_word *words;
+	__s64 left;
 
-	if (i >= STACK_MEMO_WORDS)
+	if (step >= STACK_MEMO_WORDS / MEMO_STRIDE)
 		return 1;
-	word = &check->memo->words[STACK_MEMO_WORDS - 1 - i];
-	if (bpf_probe_read_user(&val, sizeof(val), (void *)word->at))
-		val = ~word->val;
-	check->differs = val ^ word->val;
+	words = &check->memo->words[(STACK_MEMO_WORDS / MEMO_STRIDE - 1 - step) * MEMO_STRIDE];
+	left = (__s64)check->memo->outside - step * MEMO_STRIDE;
+#pragma unroll
+	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
+		const struct stack_word *word = &words[MEMO_STRIDE - 1 - k];
+
+		if (k >= left)
+			return 1;
+		if (word->at - check->chunk >= STACK_CHUNK && memo_read_chunk(check, word->at))
+			return check->differs = 1;
+		check->differs |= check->s->chunk[word->at / sizeof(__u64) % (STACK_CHUNK / sizeof(__u64))] ^ word->val;
+	}
 	return check->differs != 0;
 }
 
@@ -86,7 +103,7 @@ static __always_inline __u32 memo_check(struct stack_state *s, const struct stac
 					const struct stack_start *start)
 {
 	const struct stack_memo *memo = &slot->memo;
-	struct memo_check check = { .s = s, .memo = memo };
+	struct memo_check check = { .s = s, .memo = memo, .chunk = 1 };
 	__u32 id = *(volatile __u32 *)&slot->id;
 
 	MEMO_BARRIER();
@@ -97,7 +114,7 @@ static __always_inline __u32 memo_check(struct stack_state *s, const struct stac
 		return 0;
 	bpf_loop(STACK_MEMO_WORDS / MEMO_STRIDE, memo_compare_inside, &check, 0);
 	if (!check.differs && memo->outside)
-		bpf_loop(memo->outside, memo_compare_outside, &check, 0);
+		bpf_loop(STACK_MEMO_WORDS / MEMO_STRIDE, memo_compare_outside, &check, 0);
 	MEMO_BARRIER();
 	return check.differs || *(volatile __u32 *)&slot->id != id ? 0 : id;
 }

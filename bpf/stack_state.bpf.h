@@ -40,6 +40,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 
 #define STACK_MEMO_WORDS 384     /* what was read on the way; longer ones are not remembered */
 #define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
+#define STACK_CHUNK 4096         /* bytes that are read at once of what lies outside the windows: a page, or less */
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
 #define STACK_PAGE 4096
 #define STACK_ROWS_BITS 14       /* rows that all threads remember: 256 KiB */
@@ -106,6 +107,7 @@ struct stack_state {
 	__u32 copies_generation;
 	__u32 reserved;
 	struct stack_memo memo;  /* of the walk that goes on */
+	__u64 chunk[STACK_CHUNK / sizeof(__u64)]; /* while memos are compared */
 	union {                  /* in all below 32 KiB: larger storage is hard to get */
 		__u64 window[2 * STACK_WINDOW_WORDS];       /* while memos are compared */
 		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
@@ -237,6 +239,8 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 		i = STACK_MEMO_WORDS - ++memo->outside;
 	else
 		memo->inside++;
+	if (at & 7 && at == address)
+		s->may_keep = 0; /* a chunk has no such word */
 	if (i >= STACK_MEMO_WORDS)
 		return 0;
 	memo->words[i].at = at;

@@ -57,6 +57,7 @@ struct options {
 	uint32_t stack_depth;     /* native frames */
 	uint64_t stack_sample_bytes; /* 0: a stack for each call */
 	bool block_stacks;        /* of PyTorch's blocks, too */
+	bool requested_sizes;     /* of PyTorch's blocks */
 	const char *oom_dir;      /* where dumps go; NULL: the current directory */
 	bool no_oom;              /* none but those that are asked for */
 	uint32_t oom_max;         /* so many of a session */

@@ -248,6 +248,7 @@ SETTER(verbose, options->verbose++)
 SETTER(live, options->live = CLI_ALWAYS)
 SETTER(no_live, options->live = CLI_NEVER)
 SETTER(block_stacks, options->block_stacks = true)
+SETTER(requested_sizes, options->requested_sizes = true)
 SETTER(snapshot, options->snapshot = argument)
 SETTER(folded, options->folded = argument)
 SETTER(full_stacks, options->full_stacks = true)
@@ -280,6 +281,7 @@ const struct cli_option cli_options[] = {
 	{ 0, "stack-depth", "N", FOR_TRACE, opt_stack_depth, "native frames of a stack; default 512" },
 	{ 0, "stack-sample", "SIZE", FOR_TRACE, opt_stack_sample, "a stack for every SIZE bytes of a thread only" },
 	{ 0, "block-stacks", NULL, FOR_TRACE, opt_block_stacks, "stacks of PyTorch's blocks (tensors), too" },
+	{ 0, "requested-sizes", NULL, FOR_TRACE, opt_requested_sizes, "what these blocks were asked for, too" },
 	{ 0, "top", "N", FOR_STACKS, opt_top, "stacks of each kind in the report; default 10" },
 	{ 0, "older-than", "SECONDS", FOR_REPORT, opt_older_than, "what counts as never freed; default 60" },
 	{ 0, "full-stacks", NULL, FOR_STACKS, opt_full_stacks, "all frames of the stacks in the report" },

@@ -304,9 +304,8 @@ int session_setup(struct session *session, const struct options *options)
 		return status;
 	session->layers = options->layers & (GMT_LAYER_API | GMT_LAYER_FRAMEWORK);
 	session->roster = roster_new(&session->stream);
-	/* Where blocks are looked at one by one anyway. */
 	session->probing = probing_new(session->attach, &session->stream, session->layers,
-				       options->block_stacks || options->snapshot);
+				       options->requested_sizes || options->snapshot);
 	session->display = display_new(options);
 	open_stacking(session);
 	open_nvml(session);

@@ -36,7 +36,7 @@ def probed(report, path=C10_CUDA):
 
 
 def asked(*arguments, **how):
-    report, row, told, recording = traced("--block-stacks", *arguments, **how)
+    report, row, told, recording = traced("--requested-sizes", *arguments, **how)
     equal(probed(report), [1], "the probe")
     requested = row["torch"]["requested"]
     equal(requested["live_bytes"], int(told["asked"]), "bytes asked for")
@@ -48,7 +48,7 @@ def asked(*arguments, **how):
 
 
 def with_multi():
-    """--block-stacks: what live tensors asked for; when tracing ends, the library's counter is what it was"""
+    """--requested-sizes: what live tensors asked for; when tracing ends, the library's counter is what it was"""
     asked()
 
 
@@ -58,8 +58,8 @@ def with_events():
 
 
 def unless_asked():
-    """without --block-stacks, or without the framework layer, the probe is left alone"""
-    for arguments in (), ("--block-stacks", "--layers", "api,kernel,nvml"):
+    """without --requested-sizes, or without the framework layer, the probe is left alone"""
+    for arguments in (), ("--requested-sizes", "--layers", "api,kernel,nvml"):
         report, row, _, _ = traced(*arguments)
         equal(probed(report), [], "the probe")
         check(not row["torch"] or row["torch"]["requested"] is None, row["torch"])
@@ -67,7 +67,7 @@ def unless_asked():
 
 def without_blocks():
     """a backend that tells and has no blocks: nothing is made of it"""
-    report, row, _, _ = traced("--block-stacks", backend="uncached")
+    report, row, _, _ = traced("--requested-sizes", backend="uncached")
     equal(probed(report), [1], "the probe")
     equal(row["torch"], None, "PyTorch's numbers")
 

@@ -15,7 +15,7 @@ def row_of(proc, truth):
 
 def windowed(s, name, live):
     """Peak and live bytes over a window: torch's reset_peak_memory_stats() beside a mark."""
-    work, tool = s.traced("train_work.py", name, options=["--block-stacks"])
+    work, tool = s.traced("train_work.py", name, options=["--block-stacks", "--requested-sizes"])
     before = work.next()
     s.holds("before", tool, before)
     tool.mark()
