@@ -57,7 +57,8 @@ class Tool:
         self.name, self.views, self.other = name, [], []
         self.changed = threading.Condition()
         self.errors = open(os.path.join(run.scratch, name + ".err"), "wb")
-        argv = [GPUMEMTRACE, "--json", "--live", "-i", interval, *OPTIONS, *options]
+        dumps = [] if "--oom-dir" in options else ["--oom-dir", run.scratch]
+        argv = [GPUMEMTRACE, "--json", "--live", "-i", interval, *dumps, *OPTIONS, *options]
         if command:
             argv += ["--", *command]
         self.argv = argv

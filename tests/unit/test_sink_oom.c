@@ -174,6 +174,21 @@ static void test_untraced(void **state)
 	     " 59 GiB; 1 GiB were free when it asked for 2 GiB.");
 }
 
+/* A request that is too large for a GPU that is half empty. */
+static void test_not_so_much(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 61 * GiB);
+	CALL(&r, cuMemGetInfo_v2, 59 * GiB, 80 * GiB);
+	records_exit(&r, 256);
+	SAYS(&r, "is full", "GPU 1 had not so much left: process 100 holds 20 GiB of its 80 GiB; 59 GiB were free when it"
+	     " asked for 61 GiB.");
+}
+
 static void test_retry(void **state)
 {
 	struct records r;
@@ -250,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_another_limit),
 		cmocka_unit_test(test_a_limit_of_pytorch),
 		cmocka_unit_test(test_untraced),
+		cmocka_unit_test(test_not_so_much),
 		cmocka_unit_test(test_retry),
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_no_room_for_a_context),

@@ -14,6 +14,7 @@
 
 #define NAME_COLUMNS 40
 #define OWNERS_UNKNOWN "unknown"   /* owners.h, and views without owners */
+#define MUCH_PART 4        /* of the GPU: with more than that left it is not full */
 #define PURPOSES_SHOWN 4
 #define UNTRACED_PART 64   /* of the GPU: less is not worth words */
 
@@ -103,13 +104,21 @@ static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *c
 	return bytes;
 }
 
+/* How the sentence begins. */
+static const char *lack(const struct oom_facts *f)
+{
+	if (!f->total || !f->asked)
+		return "had no more";
+	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had not so much left" : "is full";
+}
+
 static void full(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;
 	unsigned count;
 	uint64_t others = held_by_others(v, f->largest, &count);
 
-	out_printf(out, f->total && f->asked ? "%s is full: " : "%s had no more: ", gpu(v).s);
+	out_printf(out, "%s %s: ", gpu(v).s, lack(f));
 	if (f->largest == OOM_VIEW_NONE) {
 		out_text(out, "no traced process holds memory on it");
 	} else {
