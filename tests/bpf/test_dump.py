@@ -46,8 +46,8 @@ def out_of_memory():
     tool = Tool("--", lib.workload("oom_cases"), "caught", env={"WL_HOLD": "on"}, dumps=folder)
     tool.wait_line(lambda: any("-oom-" in line for line in tool.err), "the dump")
     time.sleep(1)                                        # for the names; then it may go
-    tool.send(signal.SIGINT)
-    equal(tool.finish()[0], 128 + signal.SIGINT, "exit status " + tool.stderr())
+    tool.send(signal.SIGTERM)
+    equal(tool.finish()[0], 128 + signal.SIGTERM, "exit status " + tool.stderr())
     dumps = dumps_in(folder, "-oom-")
     equal(len(dumps), 1, "dumps")
     snapshot = snapshot_of(dumps[0])
@@ -85,8 +85,8 @@ def asked_for():
     for number in 1, 2:
         tool.send(signal.SIGUSR1)
         tool.wait_line(lambda: sum("gpumemtrace-dump-" in line for line in tool.err) >= number, "the dump")
-    tool.send(signal.SIGINT)                             # the command's own, which ends by it
-    equal(tool.finish()[0], 128 + signal.SIGINT, "exit status " + tool.stderr())
+    tool.send(signal.SIGTERM)                             # the command's own, which ends by it
+    equal(tool.finish()[0], 128 + signal.SIGTERM, "exit status " + tool.stderr())
     dumps = dumps_in(folder, "-dump-")
     equal(len(dumps), 2, "dumps")
     end = without_names(vizlib.load(path))
@@ -94,7 +94,8 @@ def asked_for():
     for dump in dumps:
         equal(without_names(snapshot_of(dump)), end, dump)
     few = snapshot_of(dumps[0], "--window", "5")
-    check(0 < sum(map(len, few["device_traces"])) <= 10, "few are few")
+    # The end of a segment that was a block by itself is four of PyTorch's events.
+    check(0 < sum(map(len, few["device_traces"])) <= 4 * 5, "few are few", few["device_traces"])
 
 
 def window_off():
