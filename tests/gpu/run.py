@@ -105,6 +105,16 @@ def save(run, results, text):
             tar.add(os.path.join(run.scratch, name), name)
 
 
+def beside(run, jobs, some, picked):
+    """Runs scenarios side by side."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(scenarios.timed, s, picked[s.name]) for s in some]
+        _, late = concurrent.futures.wait(futures, SCENARIO_SECONDS)
+        if late:
+            run.say(f"{len(late)} scenarios took more than {SCENARIO_SECONDS} s: their processes are ended")
+            run.end_children()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-l", "--list", action="store_true")
@@ -138,12 +148,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     started = time.monotonic()
     try:
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            futures = [pool.submit(scenarios.timed, s, picked[s.name]) for s in results]
-            _, late = concurrent.futures.wait(futures, SCENARIO_SECONDS)
-            if late:
-                run.say(f"{len(late)} scenarios took more than {SCENARIO_SECONDS} s: their processes are ended")
-                run.end_children()
+        # Those that fill a GPU would take from the others what these need.
+        for fills in False, True:
+            beside(run, args.jobs, [s for s in results if s.name.startswith("oom-") == fills], picked)
     finally:
         run.end_children()
     save(run, results, table(results, (True, False, None)))
