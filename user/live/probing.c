@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "live/attach.h"
@@ -116,6 +117,28 @@ static bool is_wanted(const struct probing *probing, enum library_kind kind)
 	       (library_is_probed(kind) || (kind == LIBRARY_C10_CUDA && probing->with_sizes));
 }
 
+/* The very file, by its inode: nothing of it need be read. libtorch_cpu's symbols take 15 ms, and each process of
+ * a job has it. NULL: it is not there, or under another st_dev (library_same()). */
+static const struct library *find_file(const struct probing *probing, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return NULL;
+	for (size_t i = 0; i < probing->count; i++)
+		if (probing->libraries[i].ino == st.st_ino && probing->libraries[i].dev == st.st_dev)
+			return &probing->libraries[i];
+	return NULL;
+}
+
+static const struct library *find_same(const struct probing *probing, const struct library *library)
+{
+	for (size_t i = 0; i < probing->count; i++)
+		if (library_same(&probing->libraries[i], library))
+			return &probing->libraries[i];
+	return NULL;
+}
+
 static int add(struct probing *probing, enum library_kind kind, const char *path, const char *shown, char *cause,
 	       size_t cause_size)
 {
@@ -123,7 +146,7 @@ static int add(struct probing *probing, enum library_kind kind, const char *path
 	struct library library;
 	int err;
 
-	if (!is_wanted(probing, kind))
+	if (!is_wanted(probing, kind) || find_file(probing, path))
 		return 0;
 	err = library_open(path, kind, &library);
 	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
@@ -134,9 +157,8 @@ static int add(struct probing *probing, enum library_kind kind, const char *path
 		snprintf(cause, cause_size, "%s: %s", shown, library.why[0] ? library.why : strerror(-err));
 		return err;
 	}
-	for (size_t i = 0; i < probing->count; i++)
-		if (library_same(&probing->libraries[i], &library))
-			return 0;
+	if (find_same(probing, &library))
+		return 0;
 	err = attach_points(probing, &library, path, cause, cause_size);
 	if (err && kind == LIBRARY_CUDA)
 		return err;
@@ -166,14 +188,12 @@ struct walk {
 /* Whether the function that PyTorch reports its blocks with is probed in a file. */
 static bool reports_blocks(const struct probing *probing, const char *path)
 {
+	const struct library *known = find_file(probing, path);
 	struct library library;
 
-	if (library_open(path, LIBRARY_C10, &library))
-		return false;
-	for (size_t i = 0; i < probing->count; i++)
-		if (library_same(&probing->libraries[i], &library))
-			return probing->libraries[i].probe_count && probing->libraries[i].probes[0].id == 1;
-	return false;
+	if (!known && !library_open(path, LIBRARY_C10, &library))
+		known = find_same(probing, &library);
+	return known && known->probe_count && known->probes[0].id == 1;
 }
 
 /* All files of a process have been met. */
