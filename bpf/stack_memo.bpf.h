@@ -24,28 +24,28 @@
 struct memo_check {
 	struct stack_state *s;
 	const struct stack_memo *memo;
-	__u64 differs;
+	__u64 sum;
 	__u64 chunk;             /* its address; 1: none */
 };
 
-static long memo_compare_inside(__u32 step, void *ctx)
+static long memo_add_inside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
-	const struct stack_word *words;
+	const __u16 *at;
 	__s64 left;
 
-	if (step >= STACK_MEMO_WORDS / MEMO_STRIDE)
+	if (step >= STACK_MEMO_INSIDE / MEMO_STRIDE)
 		return 1;
 	/* One pointer and constants: the verifier loses what it knows of an index. */
-	words = &check->memo->words[step * MEMO_STRIDE];
+	at = &check->memo->inside_at[step * MEMO_STRIDE];
 	left = (__s64)check->memo->inside - step * MEMO_STRIDE;
 #pragma unroll
 	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
 		if (k >= left)
 			return 1;
-		check->differs |= check->s->window[words[k].at % (2 * STACK_WINDOW_WORDS)] ^ words[k].val;
+		check->sum = check->sum * STACK_MEMO_MIX + check->s->window[at[k] % (2 * STACK_WINDOW_WORDS)];
 	}
-	return check->differs != 0;
+	return 0;
 }
 
 /* Reads the chunk that the word is in. */
@@ -56,27 +56,52 @@ static __always_inline int memo_read_chunk(struct memo_check *check, __u64 at)
 }
 
 /* They lie one after the other, more or less: a frame's in the same chunk as the frame's before. */
-static long memo_compare_outside(__u32 step, void *ctx)
+static long memo_add_outside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
-	const struct stack_word *words;
+	const __u16 *words;
 	__s64 left;
 
-	if (step >= STACK_MEMO_WORDS / MEMO_STRIDE)
+	if (step >= STACK_MEMO_OUTSIDE / MEMO_STRIDE)
 		return 1;
-	words = &check->memo->words[(STACK_MEMO_WORDS / MEMO_STRIDE - 1 - step) * MEMO_STRIDE];
+	words = &check->memo->outside_at[step * MEMO_STRIDE];
 	left = (__s64)check->memo->outside - step * MEMO_STRIDE;
 #pragma unroll
 	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
-		const struct stack_word *word = &words[MEMO_STRIDE - 1 - k];
+		__u64 at = check->memo->sp + words[k] * sizeof(__u64);
 
 		if (k >= left)
 			return 1;
-		if (word->at - check->chunk >= STACK_CHUNK && memo_read_chunk(check, word->at))
-			return check->differs = 1;
-		check->differs |= check->s->chunk[word->at / sizeof(__u64) % (STACK_CHUNK / sizeof(__u64))] ^ word->val;
+		if (at - check->chunk >= STACK_CHUNK && memo_read_chunk(check, at)) {
+			check->sum = ~check->memo->outside_sum;
+			return 1;
+		}
+		check->sum = check->sum * STACK_MEMO_MIX +
+			     check->s->chunk[at / sizeof(__u64) % (STACK_CHUNK / sizeof(__u64))];
 	}
-	return check->differs != 0;
+	return 0;
+}
+
+/* Whether all words are as they were. */
+static __always_inline int memo_holds(struct stack_state *s, const struct stack_memo *memo)
+{
+	struct memo_check check = { .s = s, .memo = memo, .chunk = 1 };
+	__u64 val;
+
+#pragma unroll
+	for (__u32 i = 0; i < STACK_MEMO_FAR; i++) {
+		if (i >= memo->far)
+			break;
+		if (bpf_probe_read_user(&val, sizeof(val), (void *)memo->far_at[i]) || val != memo->far_val[i])
+			return 0;
+	}
+	bpf_loop(STACK_MEMO_INSIDE / MEMO_STRIDE, memo_add_inside, &check, 0);
+	if (check.sum != memo->inside_sum)
+		return 0;
+	check.sum = 0;
+	if (memo->outside)
+		bpf_loop(STACK_MEMO_OUTSIDE / MEMO_STRIDE, memo_add_outside, &check, 0);
+	return check.sum == memo->outside_sum;
 }
 
 /* Reads what the words inside the windows lie between: Python's first, for the verifier does not see that
@@ -103,20 +128,16 @@ static __always_inline __u32 memo_check(struct stack_state *s, const struct stac
 					const struct stack_start *start)
 {
 	const struct stack_memo *memo = &slot->memo;
-	struct memo_check check = { .s = s, .memo = memo, .chunk = 1 };
 	__u32 id = *(volatile __u32 *)&slot->id;
 
 	MEMO_BARRIER();
 	if (!id || memo->generation != s->space.generation || memo->sp != start->sp || memo->pc != start->pc ||
 	    (memo->needs_fp && memo->fp != start->fp))
 		return 0;
-	if (memo_look(s, memo))
+	if (memo_look(s, memo) || !memo_holds(s, memo))
 		return 0;
-	bpf_loop(STACK_MEMO_WORDS / MEMO_STRIDE, memo_compare_inside, &check, 0);
-	if (!check.differs && memo->outside)
-		bpf_loop(STACK_MEMO_WORDS / MEMO_STRIDE, memo_compare_outside, &check, 0);
 	MEMO_BARRIER();
-	return check.differs || *(volatile __u32 *)&slot->id != id ? 0 : id;
+	return *(volatile __u32 *)&slot->id == id ? id : 0;
 }
 
 /* The id of the thread's stack, if it is one that came after its newest before; 0: no. */
@@ -152,7 +173,8 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->sp = start->sp;
 	memo->fp = start->fp;
 	memo->generation = s->space.generation;
-	memo->inside = memo->outside = 0;
+	memo->inside = memo->outside = memo->far = 0;
+	memo->inside_sum = memo->outside_sum = 0;
 	memo->end = 0;
 	memo->py_base = 0;
 	memo->py_low = STACK_WINDOW_WORDS;
@@ -177,17 +199,6 @@ static __always_inline __u32 memo_take(__u64 key)
 	return i;
 }
 
-static __always_inline void memo_write(struct stack_memo_slot *slot, const struct stack_memo *memo)
-{
-	__u32 size = sizeof(*memo);
-
-	/* Mostly there are no words at the other end. */
-	if (!memo->outside && memo->inside < STACK_MEMO_WORDS)
-		size = __builtin_offsetof(struct stack_memo, words) + memo->inside * sizeof(memo->words[0]);
-	if (size <= sizeof(*memo))
-		bpf_probe_read_kernel(&slot->memo, size, memo);
-}
-
 /* A walk that broke off at unreadable memory may go further the next time. */
 static __always_inline void memo_end(struct stack_state *s, const struct stack_start *start, __u32 id)
 {
@@ -205,7 +216,7 @@ static __always_inline void memo_end(struct stack_state *s, const struct stack_s
 		return;
 	slot->id = 0;
 	MEMO_BARRIER();
-	memo_write(slot, &s->memo);
+	bpf_probe_read_kernel(&slot->memo, sizeof(slot->memo), &s->memo);
 	slot->used_ns = bpf_ktime_get_ns();
 	MEMO_BARRIER();
 	if (slot->key == key)

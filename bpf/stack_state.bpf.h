@@ -38,7 +38,10 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define PY_READ(dst, size, addr) stack_read_python(stack_of_python(walk), dst, size, addr)
 #include "python.bpf.h"
 
-#define STACK_MEMO_WORDS 384     /* what was read on the way; longer ones are not remembered */
+#define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and */
+#define STACK_MEMO_OUTSIDE 256   /* ... not on the stack: of more a stack is not remembered */
+#define STACK_MEMO_FAR 8
+#define STACK_MEMO_MIX 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
 #define STACK_CHUNK 4096         /* bytes that are read at once of what lies outside the windows: a page, or less */
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
@@ -53,23 +56,21 @@ struct stack_start {
 	__u64 bytes;             /* asked for; 0: unknown */
 };
 
-/* A word of the target's memory that a stack was found by. */
-struct stack_word {
-	__u64 at;                /* its index in the windows, or, outside of them, its address */
-	__u64 val;
-};
-
-/* What a stack was found by. */
+/* What a stack was found by: where the words of the target's memory are, and one sum of what they were. There are
+ * hundreds of these in a training, so their size decides what they cost: they come from afar each time. */
 struct stack_memo {
 	__u64 pc, sp, fp;
 	__u64 py_base;           /* Python's window begins here, the stack's at sp; 0: no frame was seen */
+	__u64 inside_sum, outside_sum;
 	__u32 py_low;            /* what of them was used: words [py_low, STACK_WINDOW_WORDS) of Python's, */
 	__u32 end;               /* ... [0, end) of the stack's */
 	__u32 generation;
-	__u32 inside;            /* words in the windows: the first ones */
-	__u32 outside;           /* the others, from the last one down */
 	__u32 needs_fp;
-	struct stack_word words[STACK_MEMO_WORDS];
+	__u32 inside, outside, far; /* words */
+	__u32 reserved;
+	__u64 far_at[STACK_MEMO_FAR], far_val[STACK_MEMO_FAR];
+	__u16 inside_at[STACK_MEMO_INSIDE];   /* index in the windows */
+	__u16 outside_at[STACK_MEMO_OUTSIDE]; /* words from sp on */
 };
 
 #define STACK_MEMO_NEXT 2
@@ -212,7 +213,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 /* A global function, which the verifier checks by itself: once, not at each of its calls. */
 __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 {
-	__u64 on_stack, of_python, at = address;
+	__u64 on_stack, of_python;
 	struct stack_memo *memo;
 	__u32 i;
 
@@ -221,30 +222,39 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 	memo = &s->memo;
 	on_stack = (address - memo->sp) / 8;
 	of_python = (address - memo->py_base) / 8;
-	i = memo->inside;
-	if (i + memo->outside >= STACK_MEMO_WORDS) {
-		s->may_keep = 0;
-		return 0;
+	/* At odd addresses the windows have other words. */
+	if ((address | memo->sp) & 7)
+		on_stack = ~0ULL;
+	if (on_stack < STACK_WINDOW_WORDS || of_python < STACK_WINDOW_WORDS) {
+		i = memo->inside++;
+		if (i >= STACK_MEMO_INSIDE)
+			goto too_many;
+		if (on_stack >= STACK_WINDOW_WORDS) {
+			memo->inside_at[i] = of_python;
+			if (of_python < memo->py_low)
+				memo->py_low = of_python;
+		} else {
+			memo->inside_at[i] = STACK_WINDOW_WORDS + on_stack;
+			if (on_stack >= memo->end)
+				memo->end = on_stack + 1;
+		}
+		memo->inside_sum = memo->inside_sum * STACK_MEMO_MIX + val;
+	} else if (on_stack < 1 << 16) {
+		i = memo->outside++;
+		if (i >= STACK_MEMO_OUTSIDE)
+			goto too_many;
+		memo->outside_at[i] = on_stack;
+		memo->outside_sum = memo->outside_sum * STACK_MEMO_MIX + val;
+	} else {
+		i = memo->far++;
+		if (i >= STACK_MEMO_FAR)
+			goto too_many;
+		memo->far_at[i] = address;
+		memo->far_val[i] = val;
 	}
-	if (on_stack < STACK_WINDOW_WORDS && !(memo->sp & 7)) { /* else the windows have other words */
-		at = STACK_WINDOW_WORDS + on_stack;
-		if (on_stack >= memo->end)
-			memo->end = on_stack + 1;
-	} else if (of_python < STACK_WINDOW_WORDS) {
-		at = of_python;
-		if (of_python < memo->py_low)
-			memo->py_low = of_python;
-	}
-	if (at == address)
-		i = STACK_MEMO_WORDS - ++memo->outside;
-	else
-		memo->inside++;
-	if (at & 7 && at == address)
-		s->may_keep = 0; /* a chunk has no such word */
-	if (i >= STACK_MEMO_WORDS)
-		return 0;
-	memo->words[i].at = at;
-	memo->words[i].val = val;
+	return 0;
+too_many:
+	s->may_keep = 0;
 	return 0;
 }
 

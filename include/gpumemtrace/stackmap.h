@@ -18,7 +18,7 @@
 #define GMT_STACK_DEPTH_DEFAULT 512    /* native frames */
 #define GMT_STACKS_KNOWN 65536         /* stacks whose id BPF remembers; one that it forgets is sent again */
 
-/* Stacks that are remembered with the words that they were found by, of all threads together: 6 KiB each. A step
+/* Stacks that are remembered with the words that they were found by, of all threads together: 1.6 KiB each. A step
  * of a training takes some hundreds of PyTorch's blocks, its calls of the driver are few. */
 #define GMT_STACK_MEMOS 256
 #define GMT_STACK_MEMOS_BLOCKS 4096
