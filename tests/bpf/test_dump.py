@@ -65,7 +65,7 @@ def pytorch():
     tool = Tool("-a", "--block-stacks", dumps=folder).ready()
     target = Target("oom_cases", "torch", C10, hold="loaded")
     target.wait("loaded")
-    tool.wait_line(lambda: any("libc10" in l["path"] for l in tool.views()[-1]["libraries"]), "the probe")
+    tool.probes(C10)
     target.go()
     equal(target.finish()[0], 0, "exit status " + target.stderr())
     tool.stop()

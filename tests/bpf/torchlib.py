@@ -19,7 +19,8 @@ PYTHON = "/usr/bin/python3"             # the Python of Debian's packages
 PACKAGES = """
     python3-torch python3-typing-extensions libtorch1.13 libblas3 libcpuinfo0 libdnnl2 libfmt9 libgflags2.2 libgfortran5
     libgloo0 libgomp1 libgoogle-glog0v6 libhiredis0.14 libibverbs1 liblapack3 libnl-3-200 libnl-route-3-200 libnuma1
-    libonnx1 libprotobuf32 libpthreadpool0 libquadmath0 libsleef3 libtensorpipe0 libunwind8 libxnnpack0 ocl-icd-libopencl1
+    libonnx1 libprotobuf32 libpthreadpool0 libquadmath0 libsleef3 libtensorpipe0 libunwind8 libuv1 libxnnpack0
+    ocl-icd-libopencl1
 """.split()
 
 
