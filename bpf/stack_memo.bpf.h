@@ -43,7 +43,7 @@ static long memo_add_inside(__u32 step, void *ctx)
 	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
 		if (k >= left)
 			return 1;
-		check->sum = check->sum * STACK_MEMO_MIX + check->s->window[at[k] % (2 * STACK_WINDOW_WORDS)];
+		check->sum = check->sum * STACK_MIX + check->s->window[at[k] % (2 * STACK_WINDOW_WORDS)];
 	}
 	return 0;
 }
@@ -76,7 +76,7 @@ static long memo_add_outside(__u32 step, void *ctx)
 			check->sum = ~check->memo->outside_sum;
 			return 1;
 		}
-		check->sum = check->sum * STACK_MEMO_MIX +
+		check->sum = check->sum * STACK_MIX +
 			     check->s->chunk[at / sizeof(__u64) % (STACK_CHUNK / sizeof(__u64))];
 	}
 	return 0;
@@ -202,7 +202,7 @@ static __always_inline __u32 memo_take(__u64 key)
 /* A walk that broke off at unreadable memory may go further the next time. */
 static __always_inline void memo_end(struct stack_state *s, const struct stack_start *start, __u32 id)
 {
-	__u64 key = (s->hash ^ start->sp) * 0x9e3779b97f4a7c15ULL ^ (__u32)bpf_get_current_pid_tgid();
+	__u64 key = (s->hash ^ start->sp) * STACK_MIX ^ (__u32)bpf_get_current_pid_tgid();
 	struct stack_memo_slot *slot, *before;
 	__u32 i;
 

@@ -41,7 +41,6 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and */
 #define STACK_MEMO_OUTSIDE 256   /* ... not on the stack: of more a stack is not remembered */
 #define STACK_MEMO_FAR 8
-#define STACK_MEMO_MIX 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
 #define STACK_CHUNK 4096         /* bytes that are read at once of what lies outside the windows: a page, or less */
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
@@ -238,13 +237,13 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 			if (on_stack >= memo->end)
 				memo->end = on_stack + 1;
 		}
-		memo->inside_sum = memo->inside_sum * STACK_MEMO_MIX + val;
+		memo->inside_sum = memo->inside_sum * STACK_MIX + val;
 	} else if (on_stack < 1 << 16) {
 		i = memo->outside++;
 		if (i >= STACK_MEMO_OUTSIDE)
 			goto too_many;
 		memo->outside_at[i] = on_stack;
-		memo->outside_sum = memo->outside_sum * STACK_MEMO_MIX + val;
+		memo->outside_sum = memo->outside_sum * STACK_MIX + val;
 	} else {
 		i = memo->far++;
 		if (i >= STACK_MEMO_FAR)
