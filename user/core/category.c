@@ -2,40 +2,6 @@
 /* See category.h. */
 #include "core/category.h"
 
-#include <stddef.h>
-
-static const struct {
-	const char *name, *text;
-} phases[] = {
-#define X(name, json, text) { json, text },
-	GMT_TRAINING_PHASES(X)
-#undef X
-}, categories[] = {
-#define X(name, json, text) { json, text },
-	GMT_CATEGORIES(X)
-#undef X
-};
-
-const char *gmt_training_name(enum gmt_training phase)
-{
-	return phase < GMT_TRAINING_COUNT ? phases[phase].name : "?";
-}
-
-const char *gmt_training_text(enum gmt_training phase)
-{
-	return phase < GMT_TRAINING_COUNT ? phases[phase].text : "?";
-}
-
-const char *gmt_category_name(enum gmt_category category)
-{
-	return category < GMT_CATEGORY_COUNT ? categories[category].name : "?";
-}
-
-const char *gmt_category_text(enum gmt_category category)
-{
-	return category < GMT_CATEGORY_COUNT ? categories[category].text : "?";
-}
-
 /* What forward made: a backward needs it, or it is there for longer. */
 static enum gmt_category made_forward(struct training_moment birth, struct training_moment now, bool is_alive,
 				      bool is_first)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names that view.h, api.h, wire.h, unwind.h and python.h give to their lists; "?" for a value outside of one. */
+/* The names that view.h, category.h, api.h, wire.h, unwind.h and python.h give to their lists; "?" for a value
+ * outside of one. */
 #include "core/view.h"
 
 static const struct {
@@ -28,6 +29,14 @@ static const struct {
 }, torch_silences[] = {
 #define X(name, json, text) { json, text },
 	GMT_TORCH_SILENCES(X)
+#undef X
+}, trainings[] = {
+#define X(name, json, text) { json, text },
+	GMT_TRAINING_PHASES(X)
+#undef X
+}, categories[] = {
+#define X(name, json, text) { json, text },
+	GMT_CATEGORIES(X)
 #undef X
 };
 
@@ -125,6 +134,26 @@ const char *gmt_torch_silence_name(enum gmt_torch_silence silence)
 const char *gmt_torch_silence_text(enum gmt_torch_silence silence)
 {
 	return PICK(torch_silences, silence, text);
+}
+
+const char *gmt_training_name(enum gmt_training phase)
+{
+	return PICK(trainings, phase, name);
+}
+
+const char *gmt_training_text(enum gmt_training phase)
+{
+	return PICK(trainings, phase, text);
+}
+
+const char *gmt_category_name(enum gmt_category category)
+{
+	return PICK(categories, category, name);
+}
+
+const char *gmt_category_text(enum gmt_category category)
+{
+	return PICK(categories, category, text);
 }
 
 const char *gmt_torch_backend_text(enum gmt_torch_backend backend)
