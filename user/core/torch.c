@@ -162,7 +162,7 @@ static void remove_block(struct torch *t, uint64_t base)
 
 	if (!rangemap_remove(&t->blocks, base, &block))
 		return;
-	t->freed = torch_block_freed(t, &block);
+	torch_block_freed(t, &block);
 	torch_size_forget(t, &block);
 	t->devices[block.gpu].blocks--;
 	t->devices[block.gpu].block_bytes -= block.length;

@@ -79,7 +79,6 @@ struct torch {
 	struct hash sizes;         /* struct torch_size, by the block's address */
 	struct torch_taken taken;
 	struct phases *phases;
-	enum gmt_category freed;   /* of the block that the newest event took away */
 	bool ended;
 };
 
@@ -108,16 +107,13 @@ uint64_t torch_bytes(const struct torch *t);
 /* The free pieces inside a device's segments. */
 struct torch_gaps torch_gaps(const struct torch *t, unsigned int ordinal);
 
-/* What a live block is for, as it looks now. t may be NULL. */
-enum gmt_category torch_block_category(const struct torch *t, uint64_t address);
-
 /* Phases and categories of a row; torch_training_free() releases it. */
 void torch_training(const struct torch *t, unsigned int row, const struct frames *frames, struct view_training *out);
 void torch_training_free(struct view_training *training);
 
 /* For torch.c: when a block was made, and as what; it goes; all that live. */
 void torch_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth);
-enum gmt_category torch_block_freed(struct torch *t, const struct range *block);
+void torch_block_freed(struct torch *t, const struct range *block);
 void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_kinds *out);
 void torch_kinds_free(struct torch_kinds *kinds);
 

@@ -39,7 +39,7 @@ static struct training_moment now_of(const struct torch *t, unsigned int ordinal
 
 /* ---- those that have gone ---- */
 
-enum gmt_category torch_block_freed(struct torch *t, const struct range *block)
+void torch_block_freed(struct torch *t, const struct range *block)
 {
 	struct torch_device *d = &t->devices[block->gpu];
 	enum gmt_category category =
@@ -47,7 +47,6 @@ enum gmt_category torch_block_freed(struct torch *t, const struct range *block)
 
 	if (block->offset <= d->allocated.peak_ts_ns)
 		d->gone_since_peak[category] += block->length;
-	return category;
 }
 
 /* ---- those that live ---- */
@@ -91,15 +90,6 @@ void torch_kinds_free(struct torch_kinds *kinds)
 {
 	free(kinds->list);
 	*kinds = (struct torch_kinds){ 0 };
-}
-
-enum gmt_category torch_block_category(const struct torch *t, uint64_t address)
-{
-	const struct range *block = t ? rangemap_at(&t->blocks, address) : NULL;
-
-	if (!block)
-		return GMT_CATEGORY_UNKNOWN;
-	return category_guess(birth_of(block), now_of(t, block->gpu), true, t->devices[block->gpu].is_first);
 }
 
 /* ---- what is shown ---- */
