@@ -5,36 +5,25 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "core/birth.h"
 
 /* ---- a block's birth, in its range ---- */
 
-#define AUX_PHASE_BITS 3
-_Static_assert(GMT_TRAINING_COUNT <= 1 << AUX_PHASE_BITS, "a phase fits");
+#define OWN_BITS 0   /* of aux */
 
 void torch_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth)
 {
 	block->offset = ts_ns;
-	block->value = (uint64_t)birth.iteration << 32 | stack_id;
-	block->aux = birth.span << AUX_PHASE_BITS | birth.phase;
+	block->value = stack_id;
+	birth_put(block, OWN_BITS, birth);
 }
 
-static struct training_moment birth_of(const struct range *block)
+static enum gmt_category category_of(const struct torch *t, const struct range *block, bool is_alive)
 {
-	return (struct training_moment){
-		.phase = block->aux & ((1 << AUX_PHASE_BITS) - 1),
-		.span = block->aux >> AUX_PHASE_BITS,
-		.iteration = block->value >> 32,
-	};
-}
-
-static struct training_moment now_of(const struct torch *t, unsigned int ordinal)
-{
-	const struct phase_line *line = phases_line(t->phases, ordinal);
+	const struct phase_line *line = phases_line(t->phases, block->gpu);
 	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
 
-	/* In the number of bits that a birth has. */
-	now.span = now.span << AUX_PHASE_BITS >> AUX_PHASE_BITS;
-	return now;
+	return birth_category(block, OWN_BITS, now, is_alive, t->devices[block->gpu].is_first);
 }
 
 /* ---- those that have gone ---- */
@@ -42,11 +31,9 @@ static struct training_moment now_of(const struct torch *t, unsigned int ordinal
 void torch_block_freed(struct torch *t, const struct range *block)
 {
 	struct torch_device *d = &t->devices[block->gpu];
-	enum gmt_category category =
-		category_guess(birth_of(block), now_of(t, block->gpu), false, d->is_first);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		d->gone_since_peak[category] += block->length;
+		d->gone_since_peak[category_of(t, block, false)] += block->length;
 }
 
 /* ---- those that live ---- */
@@ -73,7 +60,6 @@ static void add_kind(struct torch_kinds *kinds, struct hash *found, const struct
 void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_kinds *out)
 {
 	const struct torch_device *d = &t->devices[ordinal];
-	struct training_moment now = now_of(t, ordinal);
 	struct rangemap_pos pos = { 0 };
 	const struct range *block;
 	struct hash found;
@@ -82,7 +68,7 @@ void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_
 	hash_init(&found, sizeof(uint32_t));
 	while ((block = rangemap_next(&t->blocks, &pos)))
 		if ((unsigned int)block->gpu == ordinal)
-			add_kind(out, &found, d, block, category_guess(birth_of(block), now, true, d->is_first));
+			add_kind(out, &found, d, block, category_of(t, block, true));
 	hash_fini(&found);
 }
 
