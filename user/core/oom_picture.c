@@ -94,25 +94,21 @@ static void add_stacks(struct oom *oom, struct gmt_oom_row *row, const struct st
 
 /* ---- rows ---- */
 
-static void fill_training(const struct ledger *l, const struct process *p, unsigned int index,
-			  struct gmt_oom_row *out)
+static void fill_training(const struct view_training *training, struct gmt_oom_row *out)
 {
-	struct view_training training;
-
-	torch_training(p->torch, index, &l->frames, &training);
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
-		out->category_bytes[i] = training.categories[i].live;
-	out->torch_before = training.before;
-	if (training.is_training) {
-		out->iteration = training.iteration;
-		out->phase = training.phase;
-		out->growth = training.growth;
-		out->growth_count = training.growth_count;
+		out->category_bytes[i] = training->categories[i].live;
+	out->torch_before = training->before;
+	if (training->is_training) {
+		out->iteration = training->iteration;
+		out->phase = training->phase;
+		out->growth = training->growth;
+		out->growth_count = training->growth_count;
 	}
-	torch_training_free(&training);
 }
 
-static void fill_torch(const struct ledger *l, const struct process *p, unsigned int index, struct gmt_oom_row *out)
+static void fill_torch(const struct process *p, unsigned int index, const struct view_training *training,
+		       struct gmt_oom_row *out)
 {
 	struct view_torch torch;
 
@@ -124,11 +120,12 @@ static void fill_torch(const struct ledger *l, const struct process *p, unsigned
 	out->torch_allocated = torch.allocated.live;
 	out->torch_reserved = torch.reserved.live;
 	out->torch_gap = torch.largest_free_gap;
-	fill_training(l, p, index, out);
+	fill_training(training, out);
 }
 
 /* False: it holds nothing there. */
-static bool fill_row(const struct ledger *l, const struct process *p, unsigned int index, struct gmt_oom_row *out)
+static bool fill_row(const struct ledger *l, const struct process *p, unsigned int index,
+		     const struct view_training *training, struct gmt_oom_row *out)
 {
 	const struct row *row = &p->account.rows[index];
 	bool has_kernel = ledger_has_kernel(l, p);
@@ -152,7 +149,7 @@ static bool fill_row(const struct ledger *l, const struct process *p, unsigned i
 	out->other = sum.other;
 	out->nvml = row->nvml.used;
 	out->nvml_ns = row->nvml.ts_ns;
-	fill_torch(l, p, index, out);
+	fill_torch(p, index, training, out);
 	return out->attributed || out->physical || out->before_attach || out->nvml || out->flags & GMT_OOM_ROW_TORCH;
 }
 
@@ -170,28 +167,25 @@ static struct gmt_oom_row *new_row(struct oom *oom, const struct process *p)
 }
 
 /* What the newest row's stacks are for. */
-static void add_purposes(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index)
+static void add_purposes(struct oom *oom, const struct view_training *training)
 {
 	size_t first = oom->stack_count - oom->rows[oom->row_count - 1].stacks;
-	struct view_training training;
 	struct hash by_id;
 
 	hash_init(&by_id, sizeof(size_t));
 	for (size_t i = first; i < oom->stack_count; i++)
 		*(size_t *)hash_put(&by_id, oom->stacks[i].stack_id, NULL) = i;
-	torch_training(p->torch, index, &l->frames, &training);
-	for (size_t i = 0; i < training.purpose_count; i++) {
-		const size_t *at = hash_get(&by_id, training.purposes[i].stack_id);
+	for (size_t i = 0; i < training->purpose_count; i++) {
+		const size_t *at = hash_get(&by_id, training->purposes[i].stack_id);
 
 		if (at)
-			oom->stacks[*at].purpose = 1 + training.purposes[i].category;
+			oom->stacks[*at].purpose = 1 + training->purposes[i].category;
 	}
-	torch_training_free(&training);
 	hash_fini(&by_id);
 }
 
-static void add_blocks(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
-		       const struct moments *m)
+static void add_blocks(struct oom *oom, const struct process *p, unsigned int index,
+		       const struct view_training *training, const struct moments *m)
 {
 	const struct stacks *blocks = torch_stacks(p->torch, index);
 	struct gmt_oom_row *row;
@@ -203,7 +197,24 @@ static void add_blocks(struct oom *oom, const struct ledger *l, const struct pro
 	row->flags = GMT_OOM_ROW_BLOCKS;
 	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
 	add_stacks(oom, row, blocks, m);
-	add_purposes(oom, l, p, index);
+	add_purposes(oom, training);
+}
+
+static void add_row(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
+		    const struct moments *m)
+{
+	struct gmt_oom_row *row = new_row(oom, p);
+	struct view_training training;
+
+	/* It looks at each of PyTorch's blocks: once. */
+	torch_training(p->torch, index, &l->frames, &training);
+	if (fill_row(l, p, index, &training, row)) {
+		add_stacks(oom, row, &p->account.rows[index].stacks, m);
+		add_blocks(oom, p, index, &training, m);
+	} else {
+		oom->row_count--;
+	}
+	torch_training_free(&training);
 }
 
 static void add_process(struct oom *oom, const struct ledger *l, const struct process *p, int gpu)
@@ -213,19 +224,9 @@ static void add_process(struct oom *oom, const struct ledger *l, const struct pr
 	m.since = process_since(p, oom->rec.hdr.ts_ns, &m.since_ns);
 	m.later = process_since_later(p, oom->rec.hdr.ts_ns, &m.later_ns);
 	m.recent = process_since_recent(p, oom->rec.hdr.ts_ns, &m.recent_ns);
-	for (unsigned int i = 0; i < p->account.count; i++) {
-		struct gmt_oom_row *row;
-
-		if (gpu != GPU_UNKNOWN && p->account.rows[i].gpu != gpu)
-			continue;
-		row = new_row(oom, p);
-		if (!fill_row(l, p, i, row)) {
-			oom->row_count--;
-			continue;
-		}
-		add_stacks(oom, row, &p->account.rows[i].stacks, &m);
-		add_blocks(oom, l, p, i, &m);
-	}
+	for (unsigned int i = 0; i < p->account.count; i++)
+		if (gpu == GPU_UNKNOWN || p->account.rows[i].gpu == gpu)
+			add_row(oom, l, p, i, &m);
 	if (p->account.stacks.live) {
 		struct gmt_oom_row *row = new_row(oom, p);
 
