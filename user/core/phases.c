@@ -365,9 +365,9 @@ static struct phase_thread *first_owner(struct phases *p, uint32_t tid)
 }
 
 /* Whose doings an event of the thread belongs to; NULL: of one that has begun nothing. */
-static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, uint32_t tid)
+static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, struct phase_thread *own, uint32_t tid)
 {
-	struct phase_thread *own = find_thread(p, tid), *owner = find_thread(p, line->owner);
+	struct phase_thread *owner = line->owner == tid ? own : find_thread(p, line->owner);
 
 	if (!line->owner) {
 		owner = own ? own : first_owner(p, tid);
@@ -456,7 +456,7 @@ static enum gmt_training by_worker(struct phases *p, struct phase_line *line, st
 struct training_moment phases_block(struct phases *p, unsigned int device, uint32_t tid, int64_t delta, uint64_t total)
 {
 	struct phase_line *line = line_of(p, device);
-	struct phase_thread *own = find_thread(p, tid), *doer = doer_of(p, line, tid);
+	struct phase_thread *own = find_thread(p, tid), *doer = doer_of(p, line, own, tid);
 	struct phase_open *open = phase_of(own);
 	struct training_moment moment = { 0 };
 	enum gmt_training phase;
