@@ -38,6 +38,19 @@ static inline void setup(struct scene *c, uint64_t most)
 	ooms_want(c->r.ledger);
 }
 
+/* Attached when PyTorch had 50 MiB in tensors, of 100 MiB. */
+static inline void setup_late(struct scene *c)
+{
+	memset(c, 0, sizeof(*c));
+	records_init(&c->r);
+	records_session(&c->r, API_LAYER);
+	records_gpu(&c->r, 0, 0);
+	records_attach(&c->r, false);
+	c->r.history = history_new(100);
+	c->allocated = 50 * MiB;
+	c->reserved = 100 * MiB;
+}
+
 static inline void teardown(struct scene *c)
 {
 	snapshot_free(&c->s);

@@ -190,14 +190,7 @@ static void before_attach(void **state)
 	struct scene c;
 
 	(void)state;
-	memset(&c, 0, sizeof(c));
-	records_init(&c.r);
-	records_session(&c.r, API_LAYER);
-	records_gpu(&c.r, 0, 0);
-	records_attach(&c.r, false);
-	c.r.history = history_new(100);
-	c.allocated = 50 * MiB;
-	c.reserved = 100 * MiB;
+	setup_late(&c);
 	block(&c, BASE + 5 * MiB, 6 * MiB);           /* in a segment that nobody saw */
 	block(&c, FAR, -10 * (int64_t)MiB);           /* likewise, and the block neither */
 	s = check(&c);

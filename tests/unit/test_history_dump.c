@@ -221,14 +221,7 @@ static void what_was_there_before_tracing(void **state)
 	struct scene c;
 
 	(void)state;
-	memset(&c, 0, sizeof(c));
-	records_init(&c.r);
-	records_session(&c.r, API_LAYER);
-	records_gpu(&c.r, 0, 0);
-	records_attach(&c.r, false);
-	c.r.history = history_new(100);
-	c.allocated = 50 * MiB;
-	c.reserved = 100 * MiB;
+	setup_late(&c);
 	block(&c, BASE + 5 * MiB, 6 * MiB);
 	block(&c, FAR, -10 * (int64_t)MiB);
 	assert_same(check(&c), again(&o, &c, c.r.history->next));

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/oom.h"
-#include "records.h"
+#include "oom_next.h"
 
 #define A 0x7f0000000000ull
 #define OOM GMT_CUDA_OUT_OF_MEMORY
@@ -26,29 +25,9 @@ static int setup(void **state)
 	records_scene(&r, API_LAYER);
 	records_device(&r, 0, 1);
 	records_device(&r, 1, 0);
-	CALL(&r, cuDevicePrimaryCtxRetain, 0xc0, 0);
-	CALL(&r, cuCtxSetCurrent, 0xc0);
-	ooms_want(r.ledger);
+	begin_watching(&r);
 	*state = &r;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
-/* The next one, of which just the record is kept; number 0: none. */
-static struct gmt_oom next(struct records *r)
-{
-	struct oom *oom = ooms_take(r->ledger);
-	struct gmt_oom rec = { 0 };
-
-	if (oom)
-		rec = oom->rec;
-	oom_free(oom);
-	return rec;
 }
 
 static void is(struct gmt_oom rec, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign, uint32_t failures)
@@ -57,11 +36,6 @@ static void is(struct gmt_oom rec, enum gmt_oom_outcome outcome, enum gmt_oom_si
 	assert_int_equal(rec.outcome, outcome);
 	assert_int_equal(rec.sign, sign);
 	assert_int_equal(rec.failures, failures);
-}
-
-static void none_left(struct records *r)
-{
-	assert_int_equal(next(r).number, 0);
 }
 
 /* Time passes: some record comes. */

@@ -9,8 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "core/oom.h"
-#include "records.h"
+#include "oom_next.h"
 
 #define A 0x7f0000000000ull
 #define OOM GMT_CUDA_OUT_OF_MEMORY
@@ -29,28 +28,9 @@ static int setup(void **state)
 	records_scene(&r, ALL_LAYERS);
 	records_rm_scene(&r);
 	records_device(&r, 0, 1);
-	CALL(&r, cuDevicePrimaryCtxRetain, 0xc0, 0);
-	CALL(&r, cuCtxSetCurrent, 0xc0);
-	ooms_want(r.ledger);
+	begin_watching(&r);
 	*state = &r;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	records_fini(*state);
-	return 0;
-}
-
-static struct gmt_oom next(struct records *r)
-{
-	struct oom *oom = ooms_take(r->ledger);
-	struct gmt_oom rec = { 0 };
-
-	if (oom)
-		rec = oom->rec;
-	oom_free(oom);
-	return rec;
 }
 
 static void is(struct gmt_oom rec, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign)
@@ -58,11 +38,6 @@ static void is(struct gmt_oom rec, enum gmt_oom_outcome outcome, enum gmt_oom_si
 	assert_true(rec.number);
 	assert_int_equal(rec.outcome, outcome);
 	assert_int_equal(rec.sign, sign);
-}
-
-static void none_left(struct records *r)
-{
-	assert_int_equal(next(r).number, 0);
 }
 
 /* On GPU 1. api: in the next call; 0: in none. */
