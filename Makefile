@@ -297,7 +297,7 @@ fuzz-programs: $(SETUP)
 .PHONY: all unit standin test-programs test lint bench demo fuzz fuzz-programs setup install clean help print-sources
 unit: $(UNIT_BIN)
 
-test-programs: all unit $(O)/tests/bench/stacks $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
+test-programs: all unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
                build/arm64/gmt.bpf.o fuzz-programs
 
 test: $(SETUP) test-programs

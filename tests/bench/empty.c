@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A program of its own on entry and return of cuMemAlloc_v2 and cuMemFree_v2 of a file, attached as the
- * collector attaches its own. Prints "attached" and stays until standard input is closed; what comes
- * through a map named "ring" is thrown away.
+ * A program of its own on functions of a library, attached as the collector attaches its own. Prints "attached"
+ * and stays until standard input is closed; what comes through a map named "ring" is thrown away.
  *
- *   empty EMPTY.BPF.O LIBCUDA
- *   empty COPY.BPF.O LIBCUDA alloc      on the entry of cuMemAlloc_v2 only
+ *   empty BPF.O LIBCUDA                 on entry and return of cuMemAlloc_v2 and cuMemFree_v2
+ *   empty BPF.O LIBCUDA cuMemAlloc_v2   on its entry only
+ *   empty BPF.O LIBC10 torch_memory     on the entry of what this program of the collector's is for
  */
 #include <bpf/libbpf.h>
 #include <poll.h>
@@ -17,18 +17,24 @@
 #include "live/library.h"
 #include "live/uprobe.h"
 
-#define PROBES 2
+#define PROBES_MAX 16
 
-static size_t find(const struct library *library, uint64_t *offsets, bool alloc_only)
+static const char *name_of(const struct library *library, const struct library_probe *probe)
+{
+	const struct library_kind_info *info = library_kind_info(library->kind);
+
+	return info->hook_count ? info->hooks[probe->id - 1].program : gmt_probes[probe->id].symbol;
+}
+
+/* How many probes there are of these functions. */
+static size_t find(const struct library *library, const char *const *names, uint64_t *offsets)
 {
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < library->probe_count; i++) {
-		const char *symbol = gmt_probes[library->probes[i].id].symbol;
-
-		if (!strcmp(symbol, "cuMemAlloc_v2") || (!alloc_only && !strcmp(symbol, "cuMemFree_v2")))
-			offsets[count++] = library->probes[i].offset;
-	}
+	for (uint32_t i = 0; i < library->probe_count; i++)
+		for (const char *const *name = names; *name; name++)
+			if (count < PROBES_MAX && !strcmp(name_of(library, &library->probes[i]), *name))
+				offsets[count++] = library->probes[i].offset;
 	return count;
 }
 
@@ -52,16 +58,21 @@ static void stay(struct bpf_object *object)
 
 int main(int argc, char **argv)
 {
-	uint64_t offsets[PROBES + 2] = { 0 }, cookies[PROBES + 2] = { 0 };
+	static const char *const both[] = { "cuMemAlloc_v2", "cuMemFree_v2", NULL };
+	const char *only[] = { argc == 4 ? argv[3] : NULL, NULL };
+	uint64_t offsets[PROBES_MAX] = { 0 }, cookies[PROBES_MAX] = { 0 };
 	struct uprobe_set *entries = NULL, *returns = NULL;
+	bool multi = uprobe_has_multi(), is_both = argc == 3;
 	struct bpf_object *object = NULL;
 	struct bpf_program *program;
 	struct library library;
-	bool multi = uprobe_has_multi(), alloc_only = argc == 4;
-	size_t count = alloc_only ? 1 : PROBES;
-	int status = 1;
+	int status = 1, prog_fd;
+	size_t count = 0;
 
-	if (argc < 3 || argc > 4 || library_open(argv[2], LIBRARY_CUDA, &library) || find(&library, offsets, alloc_only) != count) {
+	if (argc == 3 || argc == 4)
+		if (!library_open(argv[2], library_kind_of(argv[2], strlen(argv[2])), &library))
+			count = find(&library, is_both ? both : only, offsets);
+	if (!count) {
 		fprintf(stderr, "empty: no such probes\n");
 		goto out;
 	}
@@ -71,10 +82,10 @@ int main(int argc, char **argv)
 	program = bpf_object__next_program(object, NULL);
 	if (multi)
 		bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH_TYPE);
-	if (bpf_object__load(object) ||
-	    (!alloc_only &&
-	     uprobe_attach(&returns, bpf_program__fd(program), argv[2], offsets, cookies, count, true, multi)) ||
-	    uprobe_attach(&entries, bpf_program__fd(program), argv[2], offsets, cookies, count, false, multi)) {
+	prog_fd = bpf_object__load(object) ? -1 : bpf_program__fd(program);
+	if (prog_fd < 0 ||
+	    (is_both && uprobe_attach(&returns, prog_fd, argv[2], offsets, NULL, cookies, count, true, multi)) ||
+	    uprobe_attach(&entries, prog_fd, argv[2], offsets, NULL, cookies, count, false, multi)) {
 		fprintf(stderr, "empty: the probes could not be attached\n");
 		goto out;
 	}

@@ -164,8 +164,9 @@ def bpftrace_frames(output):
 def tracer_pairs(library, modes):
     pairs = [(gpumemtrace(mode), gpumemtrace("off")) for mode in modes]
     object_path = os.path.join(BUILD, "tests/bench")
-    pairs.append((tracers.Empty(COPIED, [f"{object_path}/empty", f"{object_path}/copy.bpf.o", library, "alloc"]),
-                  tracers.Empty("empty", [f"{object_path}/empty", f"{object_path}/empty.bpf.o", library, "alloc"])))
+    copied, empty = ([f"{object_path}/empty", f"{object_path}/{name}.bpf.o", library, "cuMemAlloc_v2"]
+                     for name in ("copy", "empty"))
+    pairs.append((tracers.Empty(COPIED, copied), tracers.Empty("empty", empty)))
     if shutil.which("bpftrace"):
         pairs.append((tracers.Bpftrace(WALKED, BPFTRACE.replace("WHAT", "ustack"), library),
                       tracers.Bpftrace("bpftrace", BPFTRACE.replace("WHAT", "1"), library)))

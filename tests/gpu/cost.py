@@ -2,23 +2,30 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs a training: ResNet-50 steps traced in several ways, and with PyTorch's own recorder.
 
-    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [MODE...]      MODE: driver blocks stacks python all; stacks-native stacks-python
+    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [MODE...]
+
+MODE: driver blocks stacks python all; floor stacks-native stacks-python. floor is an empty probe where PyTorch's
+blocks are reported: what any probe there costs at the least. It wants $GPUMEMTRACE_EMPTY, the folder of
+build/tests/bench/empty and empty.bpf.o.
 
 Two processes train alike on one CPU, taking turns of a few steps: one is observed in one way for some rounds, then
 in none, then in the next way; its twin never is (it has copies of the probed libraries). A period's number is the
 median over its rounds of observed / twin, which takes out what the machine does meanwhile; a mode's effect is its
 period's number by the mean of the unobserved periods before and after, which takes out how the processes differ.
 The confidence interval is a bootstrap over cycles. Writes cost.json. Exit status: 1 if an interval lies above its
-aim.
+aim. How long BPF programs ran a step is counted by the kernel, in turns of their own.
 
 $GPUMEMTRACE_OPTIONS: further options of gpumemtrace in all modes.
 """
 import argparse
+import ctypes
 import json
 import math
 import os
+import platform
 import random
 import statistics
+import subprocess
 import sys
 import time
 
@@ -30,9 +37,12 @@ SETTLED_SECONDS = 1.0              # after the attach, once in a tracing's life:
 TRACED = {"driver": ["--layers", "api,kernel,nvml"], "blocks": [], "stacks": ["--block-stacks"],
           "stacks-native": ["--block-stacks", "--stacks", "native"],
           "stacks-python": ["--block-stacks", "--stacks", "python"]}
+EMPTY = os.environ.get("GPUMEMTRACE_EMPTY")
+BPF_ENABLE_STATS, BPF_SYSCALL = 32, {"x86_64": 321, "aarch64": 280}
 RECORDED = {"python": "python", "all": "all"}
 MODES = ["driver", "blocks", "stacks", "python", "all"]      # unless others are asked for
-TEXT = {"none": "not observed", "driver": "gpumemtrace, driver only", "blocks": "gpumemtrace, with PyTorch's blocks",
+TEXT = {"none": "not observed", "floor": "an empty probe on PyTorch's report",
+        "driver": "gpumemtrace, driver only", "blocks": "gpumemtrace, with PyTorch's blocks",
         "stacks": "gpumemtrace --block-stacks", "stacks-native": "gpumemtrace --block-stacks --stacks native",
         "stacks-python": "gpumemtrace --block-stacks --stacks python", "python": "_record_memory_history, Python stacks",
         "all": "_record_memory_history, mixed stacks"}
@@ -40,6 +50,49 @@ PIECES = {"resnet": "step", "resnet launches": "its launches (CPU)", "graph": "s
           "async": "cuMemAllocAsync pair", "sync": "cuMemAlloc pair"}
 # (mode, piece): by how much more at most
 AIMS = {("driver", "resnet"): 0.005, ("blocks", "resnet"): 0.05, ("stacks", "resnet"): 0.15, ("blocks", "graph"): 0.005}
+
+
+class Empty:
+    """A probe that does nothing."""
+
+    def __init__(self, pid):
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            path = next(line.split(None, 5)[5].strip() for line in maps if line.rstrip().endswith("/libc10.so"))
+        self.proc = subprocess.Popen([f"{EMPTY}/empty", f"{EMPTY}/empty.bpf.o", path, "torch_memory"],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.proc.stdout.readline() != b"attached\n":
+            raise lib.Failure("the empty probe could not be attached")
+
+    def stop(self):
+        self.proc.stdin.close()
+        self.proc.wait()
+        return self.proc.returncode, None
+
+
+class Counted:
+    """The kernel counts how long BPF programs run, until this is closed."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def __enter__(self):
+        attr = (ctypes.c_uint32 * 32)()
+        self.fd = ctypes.CDLL(None).syscall(BPF_SYSCALL[platform.machine()], BPF_ENABLE_STATS, attr, 4)
+        return self
+
+    def __exit__(self, *_):
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    def ran(self):
+        """(nanoseconds, runs) of all programs that the process holds."""
+        programs = {}
+        for fd in os.listdir(f"/proc/{self.pid}/fdinfo"):
+            with open(f"/proc/{self.pid}/fdinfo/{fd}", encoding="utf-8") as file:
+                fields = dict(line.split(":", 1) for line in file if ":" in line)
+            if "run_time_ns" in fields:
+                programs[fields["prog_id"].strip()] = int(fields["run_time_ns"]), int(fields["run_cnt"])
+        return tuple(map(sum, zip(*programs.values()))) or (0, 0)
 
 
 class Pair:
@@ -53,6 +106,26 @@ class Pair:
         told = self.observed.next(seconds=200)
         self.pid, self.blocks = told["pid"], told["blocks"]
         self.tools = 0
+        self.bpf = {}              # mode -> [(nanoseconds, runs) of BPF programs a step]
+
+    def start(self, mode):
+        if mode == "floor":
+            return Empty(self.pid)
+        self.tools += 1
+        tool = lib.Tool(self.s.run, f"cost{self.tools}", "-p", str(self.pid), *TRACED[mode], interval="1")
+        self.s.tools.append(tool)
+        tool.wait_view(lambda view: view.process(self.pid))
+        time.sleep(SETTLED_SECONDS)
+        return tool
+
+    def count_bpf(self, mode, pid):
+        steps = self.todo["resnet"]
+        with Counted(pid) as counted:
+            before = counted.ran()
+            self.observed.go(work={"resnet": steps})
+            self.observed.next()
+            ran = counted.ran()
+        self.bpf.setdefault(mode, []).append([(b - a) / steps for a, b in zip(before, ran)])
 
     def turn(self, work, **more):
         work.go(work=self.todo, **more)
@@ -60,13 +133,7 @@ class Pair:
 
     def period(self, mode, rounds):
         """For each piece of work: the logarithm of observed / twin, and nanoseconds of each."""
-        tool = None
-        if mode in TRACED:
-            self.tools += 1
-            tool = lib.Tool(self.s.run, f"cost{self.tools}", "-p", str(self.pid), *TRACED[mode], interval="1")
-            self.s.tools.append(tool)
-            tool.wait_view(lambda view: view.process(self.pid))
-            time.sleep(SETTLED_SECONDS)
+        tool = self.start(mode) if mode in TRACED or mode == "floor" else None
         self.observed.go(record=RECORDED.get(mode), work=self.todo)      # the first of everything is not counted
         self.observed.next()
         self.turn(self.twin)
@@ -81,8 +148,9 @@ class Pair:
             self.observed.go(record=None)
             self.observed.next()
         if tool:
+            self.count_bpf(mode, tool.proc.pid)
             status, view = tool.stop()
-            if status or view.lost:
+            if status or (view and view.lost):
                 raise lib.Failure(f"gpumemtrace ended with {status}, lost {view.lost}: {tool.tail()}")
         return {name: statistics.median(values) for name, values in ratios.items()}, times
 
@@ -140,8 +208,12 @@ def results(effects, times):
     return out
 
 
-def table(rows, blocks):
+def table(rows, blocks, bpf):
     print(f"\na step allocates {blocks} blocks")
+    for mode, counted in bpf.items():
+        ns, runs = (statistics.median(values) for values in zip(*counted))
+        if runs:
+            print(f"{TEXT[mode]:40} BPF programs: {runs:.0f} runs a step, {ns / 1000:.1f} us, {ns / runs:.0f} ns a run")
     print(f"{'':40} {'':22} {'unobserved':>11} {'added':>10} {'':>8}  {'95 %':18} aim")
     for name in PIECES:
         for r in rows:
@@ -158,7 +230,7 @@ def main():
     parser.add_argument("-c", "--cycles", type=int, default=10)
     parser.add_argument("-r", "--rounds", type=int, default=8, help="turns of each process in a period")
     parser.add_argument("-s", "--steps", type=int, default=4, help="training steps in a turn")
-    parser.add_argument("modes", nargs="*", help=" ".join([*TRACED, *RECORDED]))
+    parser.add_argument("modes", nargs="*", help=" ".join(["floor", *TRACED, *RECORDED]))
     args = parser.parse_args()
     modes = args.modes or MODES
     run = runner.Run()
@@ -177,8 +249,8 @@ def main():
     rows = results(effects, times)
     os.makedirs(runner.OUT, exist_ok=True)
     with open(os.path.join(runner.OUT, "cost.json"), "w", encoding="utf-8") as f:
-        json.dump({"blocks": pair.blocks, "rows": rows, "times": times}, f, indent=1)
-    table(rows, pair.blocks)
+        json.dump({"blocks": pair.blocks, "bpf": pair.bpf, "rows": rows, "times": times}, f, indent=1)
+    table(rows, pair.blocks, pair.bpf)
     return 1 if any(r["verdict"] == "NOT MET" for r in rows) else 0
 
 
