@@ -4,6 +4,8 @@
  * ordinary C (user/symbol/pystack.c): whoever includes it defines
  *
  *	PY_READ(dst, size, addr)    0, or not 0 if the thread's memory could not be read
+ *	PY_READ_AGAIN(dst, size, addr)  the same, where the value follows from others that are read, for the same
+ *	                                thread. Optional.
  *
  * which may use the variable `walk`. struct gmt_py_walk has to lie in map memory, not on the BPF
  * stack: fields of a frame are found by offsets that the verifier knows only the bounds of.
@@ -20,6 +22,9 @@
 
 #include <gpumemtrace/python.h>
 
+#ifndef PY_READ_AGAIN
+#define PY_READ_AGAIN(dst, size, addr) PY_READ(dst, size, addr)
+#endif
 #ifndef PY_INLINE
 #define PY_INLINE static inline __attribute__((always_inline))
 #endif
@@ -83,7 +88,7 @@ PY_INLINE __u64 gmt_py_tstate(const struct gmt_py_config *py, struct gmt_py_walk
 	if (!gmt_py_is_object(tstate))
 		return 0;
 	walk->reason = GMT_PY_END_FAULT;
-	if (PY_READ(&self, sizeof(self), tstate + py->tstate_thread))
+	if (PY_READ_AGAIN(&self, sizeof(self), tstate + py->tstate_thread))
 		return 0;
 	/* glibc reuses key slots; and after fork() a thread state may not be this thread's. */
 	walk->reason = GMT_PY_END_STALE;

@@ -104,6 +104,8 @@ static __always_inline void stack_walk_start(struct stack_state *s, const struct
 
 	s->count = 0;
 	s->last_python = 0;
+	s->in_python = 0;
+	s->return_at = 0;
 	s->hash = (__u64)s->space.generation << 32 | mode;
 	s->state = STACK_NATIVE;
 	s->may_keep = 1;

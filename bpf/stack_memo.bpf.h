@@ -2,10 +2,11 @@
 /*
  * Stacks that threads had before. A walk is a function of the registers it begins with, of the process's
  * mappings and of the words that it reads: where all of these are as they were, the stack is the same
- * one, and its id is known. To compare words costs a tenth of finding them.
+ * one, and its id is known. To compare words costs a tenth of finding them; most of it are the calls that read
+ * memory, some 30 ns each however little they read. Not compared is what others imply: stack_is_implied().
  *
  * Which one to compare with is told by order: programs that allocate do so in loops, and a training's next
- * step has the stacks of this one, one after the other. So each remembers the two that came after it.
+ * step has the stacks of this one, one after the other. So each remembers those that came after it.
  *
  * Slots are given out in turn, to whatever thread. One that is taken away while it is compared has lost its
  * id by the end of it.
@@ -55,7 +56,8 @@ static __always_inline int memo_read_chunk(struct memo_check *check, __u64 at)
 	return bpf_probe_read_user(check->s->chunk, STACK_CHUNK, (void *)check->chunk) != 0;
 }
 
-/* They lie one after the other, more or less: a frame's in the same chunk as the frame's before. */
+/* They lie one after the other, more or less: a frame's in the same chunk as the frame's before. To read a chunk takes
+ * as long as to read three words, one by one. */
 static long memo_add_outside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
@@ -92,7 +94,8 @@ static __always_inline int memo_holds(struct stack_state *s, const struct stack_
 	for (__u32 i = 0; i < STACK_MEMO_FAR; i++) {
 		if (i >= memo->far)
 			break;
-		if (bpf_probe_read_user(&val, sizeof(val), (void *)memo->far_at[i]) || val != memo->far_val[i])
+		if (bpf_probe_read_user(&val, sizeof(val), (void *)memo->far_words[i].at) ||
+		    val != memo->far_words[i].val)
 			return 0;
 	}
 	bpf_loop(STACK_MEMO_INSIDE / MEMO_STRIDE, memo_add_inside, &check, 0);
@@ -119,48 +122,64 @@ static __always_inline int memo_look(struct stack_state *s, const struct stack_m
 	return bpf_probe_read_user(s->window + STACK_WINDOW_WORDS, end * sizeof(__u64), (void *)memo->sp);
 }
 
+/* Reading the clock takes as long as reading user memory: once for each call is enough. */
+static __always_inline __u64 memo_now(const struct stack_start *start)
+{
+	return start->now_ns ? start->now_ns : bpf_ktime_get_ns();
+}
+
+/* What tells most stacks apart without looking at them. */
+static __always_inline __u32 memo_tag(const struct stack_start *start)
+{
+	return ((start->pc ^ start->sp) * STACK_MIX) >> 32 & ~((1u << STACK_MEMO_BITS) - 1);
+}
+
 static __always_inline struct stack_memo_slot *memo_slot(__u32 i)
 {
 	return i ? bpf_map_lookup_elem(&stack_memos, &i) : NULL;
 }
 
-static __always_inline __u32 memo_check(struct stack_state *s, const struct stack_memo_slot *slot,
-					const struct stack_start *start)
+/* The id of the slot's stack, if it is the one that the thread has now; 0: no. */
+__noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __u32 i)
 {
-	const struct stack_memo *memo = &slot->memo;
-	__u32 id = *(volatile __u32 *)&slot->id;
+	struct stack_memo_slot *slot = memo_slot(i);
+	const struct stack_memo *memo;
+	__u64 now;
+	__u32 id;
 
+	if (!s || !start || !slot)
+		return 0;
+	memo = &slot->memo;
+	now = memo_now(start);
+	id = *(volatile __u32 *)&slot->id;
 	MEMO_BARRIER();
-	if (!id || memo->generation != s->space.generation || memo->sp != start->sp || memo->pc != start->pc ||
-	    (memo->needs_fp && memo->fp != start->fp))
+	if (!id || now - slot->used_ns > MEMO_AGE_MAX_NS || memo->generation != s->space.generation ||
+	    memo->sp != start->sp || memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp))
 		return 0;
 	if (memo_look(s, memo) || !memo_holds(s, memo))
 		return 0;
 	MEMO_BARRIER();
-	return *(volatile __u32 *)&slot->id == id ? id : 0;
+	if (*(volatile __u32 *)&slot->id != id)
+		return 0;
+	slot->used_ns = now;
+	s->slot = i;
+	return id;
 }
 
 /* The id of the thread's stack, if it is one that came after its newest before; 0: no. */
-static __always_inline __u32 memo_find(struct stack_state *s, const struct stack_start *start)
+static __always_inline __u32 memo_find(struct stack_state *s, struct stack_start *start)
 {
-	struct stack_memo_slot *newest = memo_slot(s->slot), *slot;
-	__u64 now = bpf_ktime_get_ns();
-	__u32 next, id;
+	const struct stack_memo_slot *newest = memo_slot(s->slot);
+	__u32 tag = memo_tag(start), id, i;
 
 	if (!newest)
 		return 0;
 #pragma unroll
-	for (int i = 0; i < STACK_MEMO_NEXT; i++) {
-		next = newest->next[i];
-		slot = memo_slot(next);
-		if (!slot || now - slot->used_ns > MEMO_AGE_MAX_NS)
-			continue;
-		id = memo_check(s, slot, start);
-		if (!id)
-			continue;
-		slot->used_ns = now;
-		s->slot = next;
-		return id;
+	for (int k = 0; k < STACK_MEMO_NEXT; k++) {
+		i = newest->next[k] ^ tag;
+		id = i >> STACK_MEMO_BITS ? 0 : memo_check(s, start, i);
+		if (id)
+			return id;
 	}
 	return 0;
 }
@@ -194,18 +213,32 @@ static __always_inline __u32 memo_take(__u64 key)
 		return 0;
 	slot->id = 0;
 	slot->key = key;
-	slot->next[0] = slot->next[1] = 0;
+	__builtin_memset(slot->next, 0, sizeof(slot->next));
 	bpf_map_update_elem(&stack_memo_keys, &key, &i, BPF_ANY);
 	return i;
+}
+
+/* The stack that is `next` came after that of the slot. */
+static __always_inline void memo_follow(__u32 i, __u32 next)
+{
+	struct stack_memo_slot *slot = memo_slot(i);
+
+	if (!slot || slot->next[0] == next)
+		return;
+#pragma unroll
+	for (int k = STACK_MEMO_NEXT - 1; k > 0; k--)
+		slot->next[k] = slot->next[k - 1];
+	slot->next[0] = next;
 }
 
 /* A walk that broke off at unreadable memory may go further the next time. */
 static __always_inline void memo_end(struct stack_state *s, const struct stack_start *start, __u32 id)
 {
 	__u64 key = (s->hash ^ start->sp) * STACK_MIX ^ (__u32)bpf_get_current_pid_tgid();
-	struct stack_memo_slot *slot, *before;
+	struct stack_memo_slot *slot;
 	__u32 i;
 
+	stack_keep_return(s);
 	s->memo.needs_fp = s->walk.start_fp_used;
 	if (!s->may_keep || s->walk.reason == GMT_UNWIND_END_FAULT || s->py.reason == GMT_PY_END_FAULT ||
 	    gmt.config.stack_memos < 2)
@@ -217,15 +250,11 @@ static __always_inline void memo_end(struct stack_state *s, const struct stack_s
 	slot->id = 0;
 	MEMO_BARRIER();
 	bpf_probe_read_kernel(&slot->memo, sizeof(slot->memo), &s->memo);
-	slot->used_ns = bpf_ktime_get_ns();
+	slot->used_ns = memo_now(start);
 	MEMO_BARRIER();
 	if (slot->key == key)
 		slot->id = id;
-	before = memo_slot(s->slot);
-	if (before && before->next[0] != i) {
-		before->next[1] = before->next[0];
-		before->next[0] = i;
-	}
+	memo_follow(s->slot, i | memo_tag(start));
 	s->slot = i;
 }
 

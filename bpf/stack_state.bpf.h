@@ -14,6 +14,7 @@
 struct gmt_unwind_row;
 struct stack_state;
 static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val);
+static __always_inline int stack_read_return(struct stack_state *s, __u64 address, __u64 *val);
 static __always_inline int stack_read_python(struct stack_state *s, void *to, __u32 size, __u64 address);
 static __always_inline const __u64 *stack_table_word(__u32 slot);
 static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct stack_state *s, __u32 i);
@@ -26,6 +27,7 @@ struct gmt_py_walk;
 static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *walk);
 
 #define UNWIND_READ64(walk, address, val) stack_read64((struct stack_state *)(walk), address, val)
+#define UNWIND_READ_RETURN(walk, address, val) stack_read_return((struct stack_state *)(walk), address, val)
 #define UNWIND_WORD(walk, slot) stack_table_word(slot)
 #define UNWIND_MAPPING(walk, i) stack_mapping((struct stack_state *)(walk), i)
 #define UNWIND_FRAME(walk, word) stack_frame((struct stack_state *)(walk), word)
@@ -36,6 +38,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #include "unwind.bpf.h"
 
 #define PY_READ(dst, size, addr) stack_read_python(stack_of_python(walk), dst, size, addr)
+#define PY_READ_AGAIN(dst, size, addr) bpf_probe_read_user(dst, size, (void *)(addr))
 #include "python.bpf.h"
 
 #define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and */
@@ -53,6 +56,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 struct stack_start {
 	__u64 pc, sp, fp;
 	__u64 bytes;             /* asked for; 0: unknown */
+	__u64 now_ns;            /* bpf_ktime_get_ns(), where it has been asked; or 0 */
 };
 
 /* What a stack was found by: where the words of the target's memory are, and one sum of what they were. There are
@@ -67,18 +71,24 @@ struct stack_memo {
 	__u32 needs_fp;
 	__u32 inside, outside, far; /* words */
 	__u32 reserved;
-	__u64 far_at[STACK_MEMO_FAR], far_val[STACK_MEMO_FAR];
+	struct {
+		__u64 at, val;
+	} far_words[STACK_MEMO_FAR];
 	__u16 inside_at[STACK_MEMO_INSIDE];   /* index in the windows */
 	__u16 outside_at[STACK_MEMO_OUTSIDE]; /* words from sp on */
 };
 
-#define STACK_MEMO_NEXT 2
+#define STACK_MEMO_NEXT 4
+#define STACK_MEMO_BITS 12
+_Static_assert(GMT_STACK_MEMOS_BLOCKS <= 1 << STACK_MEMO_BITS, "slots are numbered in these bits");
 
 /* A stack that is remembered, see stack_memo.bpf.h. */
 struct stack_memo_slot {
 	__u64 key;               /* whose it is: of the stack and the thread */
 	__u64 used_ns;
-	__u32 next[STACK_MEMO_NEXT]; /* slots of the stacks that the thread had after it, the newest first; 0: none */
+	/* The stacks that the thread had after it, the newest first: their slots, and above STACK_MEMO_BITS what
+	 * memo_tag() says of their registers; 0: none. */
+	__u32 next[STACK_MEMO_NEXT];
 	__u32 id;                /* 0: it is being written */
 	__u32 reserved;
 	struct stack_memo memo;
@@ -102,10 +112,12 @@ struct stack_state {
 	__u32 state;             /* enum stack_walk_state */
 	__u32 slot;              /* of the newest stack that was remembered; 0: none */
 	__u32 may_keep;          /* nothing was read that it cannot remember */
+	__u32 in_python;         /* Python's newest frame has been met */
+	/* The newest return address and where it lies; 0: it is remembered, or need not be. */
+	__u64 return_at, return_val;
 	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
 	__u32 copies;            /* made of this generation */
 	__u32 copies_generation;
-	__u32 reserved;
 	struct stack_memo memo;  /* of the walk that goes on */
 	__u64 chunk[STACK_CHUNK / sizeof(__u64)]; /* while memos are compared */
 	union {                  /* in all below 32 KiB: larger storage is hard to get */
@@ -248,8 +260,8 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 		i = memo->far++;
 		if (i >= STACK_MEMO_FAR)
 			goto too_many;
-		memo->far_at[i] = address;
-		memo->far_val[i] = val;
+		memo->far_words[i].at = address;
+		memo->far_words[i].val = val;
 	}
 	return 0;
 too_many:
@@ -257,12 +269,38 @@ too_many:
 	return 0;
 }
 
+/* Whether nothing of the frame has to be remembered. What CPython's own functions have on the stack between Python's
+ * frames follows from these, which are all compared: where they lie, their code and their instruction. That is
+ * most of a deep stack. */
+static __always_inline int stack_is_implied(const struct stack_state *s)
+{
+	return s->in_python && s->walk.in_cpython;
+}
+
 static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val)
 {
 	if (bpf_probe_read_user(val, sizeof(*val), (void *)address))
 		return -1;
-	memo_word(s, address, *val);
+	if (!stack_is_implied(s))
+		memo_word(s, address, *val);
 	return 0;
+}
+
+/* Whose return address it is, is known when it has been looked up. */
+static __always_inline int stack_read_return(struct stack_state *s, __u64 address, __u64 *val)
+{
+	if (bpf_probe_read_user(val, sizeof(*val), (void *)address))
+		return -1;
+	s->return_at = address;
+	s->return_val = *val;
+	return 0;
+}
+
+static __always_inline void stack_keep_return(struct stack_state *s)
+{
+	if (s->return_at)
+		memo_word(s, s->return_at, s->return_val);
+	s->return_at = 0;
 }
 
 /* Words by themselves are remembered here, a frame's below, a code object's never: it cannot change
@@ -375,8 +413,13 @@ static __always_inline int stack_push_python(struct stack_state *s, const struct
 
 static __always_inline int stack_frame(struct stack_state *s, __u64 word)
 {
-	if ((word & GMT_FRAME_EVAL) && s->py.next && s->state == STACK_NATIVE)
+	if (!stack_is_implied(s))
+		stack_keep_return(s);
+	s->return_at = 0;
+	if ((word & GMT_FRAME_EVAL) && s->py.next && s->state == STACK_NATIVE) {
 		s->state = STACK_PYTHON;
+		s->in_python = 1;
+	}
 	return stack_push(s, word);
 }
 

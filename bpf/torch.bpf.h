@@ -10,10 +10,10 @@
 #ifndef GMT_TORCH_BPF_H
 #define GMT_TORCH_BPF_H
 
-static __always_inline __u32 torch_stack(struct pt_regs *ctx, __u64 bytes)
+static __always_inline __u32 torch_stack(struct pt_regs *ctx, __u64 bytes, __u64 now_ns)
 {
 	struct stack_start start = {
-		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .bytes = bytes,
+		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .bytes = bytes, .now_ns = now_ns,
 	};
 
 	return stack_take(&start);
@@ -34,9 +34,10 @@ int torch_memory(struct pt_regs *ctx)
 	rec.total_reserved = PT_REGS_PARM4(ctx);
 	rec.device_type = GMT_C10_CUDA;
 	rec.device_index = device >> 8;
+	fill_header(&rec.hdr, GMT_KIND_FW_MEM, sizeof(rec));
 	if (gmt.config.block_stacks && gmt.config.stack_mode && rec.delta > 0)
-		rec.stack_id = torch_stack(ctx, rec.delta);
-	SEND(rec, FW_MEM);
+		rec.stack_id = torch_stack(ctx, rec.delta, rec.hdr.ts_ns);
+	send(&rec, sizeof(rec));
 	return 0;
 }
 
@@ -57,7 +58,7 @@ int torch_oom(struct pt_regs *ctx)
 	rec.device_index = device >> 8;
 	/* It happens seldom: always with a stack. */
 	if (gmt.config.stack_mode)
-		rec.stack_id = torch_stack(ctx, ~0ULL);
+		rec.stack_id = torch_stack(ctx, ~0ULL, 0);
 	SEND(rec, FW_OOM);
 	return 0;
 }

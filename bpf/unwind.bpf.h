@@ -4,6 +4,7 @@
  * compiles as BPF and as ordinary C, and knows neither maps nor helpers: before including this, define
  *
  *   UNWIND_READ64(walk, address, &val)  a word of the thread's stack, __u64; 0 or an error
+ *   UNWIND_READ_RETURN(walk, address, &val)  the same, where val is a return address. Optional.
  *   UNWIND_WORD(walk, slot)             the word of the tables at a slot: const __u64 *, or NULL
  *   UNWIND_MAPPING(walk, i)             mapping i of the process: const struct gmt_unwind_mapping *, or NULL
  *   UNWIND_FRAME(walk, word)            takes a frame (GMT_FRAME_*), the innermost first; nonzero: no more
@@ -32,6 +33,9 @@
 #ifndef UNWIND_OTHER_STACK
 #define UNWIND_OTHER_STACK(walk, sp) 0
 #endif
+#ifndef UNWIND_READ_RETURN
+#define UNWIND_READ_RETURN(walk, address, val) UNWIND_READ64(walk, address, val)
+#endif
 #ifndef UNWIND_KNOWN
 #define UNWIND_KNOWN(walk, pc, row) 0
 #define UNWIND_KEEP(walk, pc, row) do { } while (0)
@@ -59,6 +63,7 @@ struct unwind_walk {
 	__u8 fp_lost;
 	__u8 fp_is_start;    /* fp is still the register's, */
 	__u8 start_fp_used;  /* ... and a frame was found by it: else any other would have done */
+	__u8 in_cpython;     /* the frame that is looked at is CPython's own code */
 	struct gmt_unwind_mapping mapping; /* the newest one: the next frame is often in it too */
 };
 
@@ -82,6 +87,7 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __
 	walk->fp_lost = 0;
 	walk->fp_is_start = 1;
 	walk->start_fp_used = 0;
+	walk->in_cpython = 0;
 	walk->mapping.start = 0;
 	walk->mapping.end = 0;
 }
@@ -94,13 +100,27 @@ UNWIND_INLINE __u32 unwind_end(const struct unwind_walk *walk)
 
 /* These return a reason: GMT_UNWIND_END_NONE (0) to go on. */
 
-UNWIND_INLINE __u32 unwind_read(struct unwind_walk *walk, __u64 address, __u64 *val)
+UNWIND_INLINE __u32 unwind_may_read(const struct unwind_walk *walk, __u64 address)
 {
 	if (address & 7)
 		return GMT_UNWIND_END_MISALIGNED;
 	if (address < walk->stack_low || address >= walk->stack_end || walk->stack_end - address < 8)
 		return GMT_UNWIND_END_OUTSIDE;
-	return UNWIND_READ64(walk, address, val) ? GMT_UNWIND_END_FAULT : GMT_UNWIND_END_NONE;
+	return GMT_UNWIND_END_NONE;
+}
+
+UNWIND_INLINE __u32 unwind_read(struct unwind_walk *walk, __u64 address, __u64 *val)
+{
+	__u32 reason = unwind_may_read(walk, address);
+
+	return !reason && UNWIND_READ64(walk, address, val) ? GMT_UNWIND_END_FAULT : reason;
+}
+
+UNWIND_INLINE __u32 unwind_read_return(struct unwind_walk *walk, __u64 address, __u64 *val)
+{
+	__u32 reason = unwind_may_read(walk, address);
+
+	return !reason && UNWIND_READ_RETURN(walk, address, val) ? GMT_UNWIND_END_FAULT : reason;
 }
 
 /* Makes walk->mapping the one that holds an address. */
@@ -261,7 +281,7 @@ UNWIND_INLINE __u32 unwind_apply(struct unwind_walk *walk, const struct gmt_unwi
 		return reason;
 	if (cfa <= walk->sp)
 		return GMT_UNWIND_END_NO_PROGRESS;
-	reason = unwind_read(walk, cfa - 8, &pc);
+	reason = unwind_read_return(walk, cfa - 8, &pc);
 	if (reason)
 		return reason;
 	if (walk->trampoline && pc == walk->trampoline && UNWIND_REPAIR(walk, cfa - 8, &pc))
@@ -326,6 +346,7 @@ UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
 
 	if (!UNWIND_KNOWN(walk, at, &row))
 		found = unwind_look_up(walk, at, &row);
+	walk->in_cpython = (row.rule & GMT_UNWIND_CPYTHON) != 0;
 	if (found == GMT_UNWIND_END_NO_MAPPING && walk->is_guessed)
 		return GMT_UNWIND_END_NO_ROW;
 	reason = unwind_take(walk, row.rule);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """As stacks.c, in Python: the pairs are made by ctypes, below a recursion of 14 calls. Of two functions with two
 places each to call from, two bits of the path choose: the newest decide the outermost call. And "train N": N pairs
-by 16 stacks in turn, as a model's layers make them, each with 50 us of work before."""
+by 16 stacks in turn, as a model's layers make them, each with 50 us of work before; "through N": N pairs, called
+back from one of two functions of libstacks.so, the second argument, all of Python's frames alike."""
 import ctypes
 import sys
 import time
@@ -46,8 +47,16 @@ def in_turn(count, work):
         left(i % TURNS, DEPTH, 1)
 
 
+def through(library, count):
+    call_back = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: left(0, DEPTH, 1) or 0)
+    sides = library.stacks_call_back_left, library.stacks_call_back_right
+    for i in range(count):
+        sides[(i // 3 ^ i // 5) & 1](call_back, None)
+
+
 def main():
     context, path = ctypes.c_void_p(), TURNS
+    library = ctypes.CDLL(sys.argv[2]) if len(sys.argv) > 2 else None
     if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context):
         sys.exit("no context")
     for line in sys.stdin:
@@ -59,6 +68,8 @@ def main():
                 left(path, DEPTH, 1)
         elif kind == "same":
             left(0, DEPTH, count)
+        elif kind == "through":
+            through(library, count)
         else:
             in_turn(count, WORK if kind == "train" else 0)
         print(time.perf_counter_ns() - started, count, flush=True)

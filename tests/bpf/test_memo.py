@@ -13,6 +13,8 @@ import stacklib   # noqa: E402
 from lib import Process, Tool, check, equal  # noqa: E402
 
 STACKS = os.path.join(lib.BUILD, "tests/bench/stacks")
+PYTHON = sys.executable, os.path.join(lib.TOP, "tests/bench/stacks_python.py")
+LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
 TURNS = 16
 STEPS = ("same", 50), ("new", 300), ("turns", 10 * TURNS), ("same", 50)
 
@@ -23,7 +25,7 @@ def make(caller, kind, count):
     caller.wait_line(lambda: len(caller.out) > lines, f"{kind} {count}")
 
 
-def ids_of(command, *arguments, beside=False):
+def ids_of(command, *arguments, beside=False, what=STEPS):
     """{step: ids of its stacks, in order}, and the stacks themselves. `beside`: another process takes memory from
     ever new places meanwhile."""
     place = lib.folder()
@@ -39,16 +41,16 @@ def ids_of(command, *arguments, beside=False):
         time.sleep(0.1)
     if beside:
         other.line("new 100000\n")
-    for kind, count in STEPS:
+    for kind, count in what:
         make(caller, kind, count)
     if beside:
         other.popen.kill()
     equal(tool.stop()["lost"], 0, "lost")
     found = stacklib.Stacks(recording)
     ids = [call[1] for call, pid in zip(found.calls, found.callers) if call[1] and pid == caller.pid]
-    ids = ids[-sum(count for _, count in STEPS):]
+    ids = ids[-sum(count for _, count in what):]
     steps = []
-    for _, count in STEPS:
+    for _, count in what:
         steps.append(ids[:count])
         ids = ids[count:]
     return steps, found.stacks
@@ -83,8 +85,17 @@ def shared():
 
 def python():
     """... Python, by its frames"""
-    compare([sys.executable, os.path.join(lib.TOP, "tests/bench/stacks_python.py")])
+    compare(PYTHON)
+
+
+def through():
+    """... Python that is called back by C, when the C function alone differs, deep between Python's frames"""
+    (ids,), stacks = ids_of(PYTHON, LIBRARY, what=[("through", 100)])
+    sides = "stacks_call_back_left", "stacks_call_back_right"
+    called = [[side for side in sides if any(f.function == side for f in stacks[i].frames)] for i in ids]
+    equal(called, [[sides[(i // 3 ^ i // 5) & 1]] for i in range(100)], "who called back")
+    equal(len(set(ids)), 2, "stacks")
 
 
 if __name__ == "__main__":
-    lib.main(native, far, shared, python)
+    lib.main(native, far, shared, python, through)

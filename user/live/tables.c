@@ -149,13 +149,15 @@ static int put_words(struct tables *tables, const struct unwind_table *blob, str
 	return 0;
 }
 
-static void mark_eval(const struct image *image, struct unwind_table *blob)
+static void mark_cpython(const struct image *image, struct unwind_table *blob)
 {
 	struct gmt_py_range ranges[GMT_PY_EVAL_RANGES];
 	size_t count = pyfile_eval_ranges(image, ranges);
 
 	for (size_t i = 0; i < count; i++)
 		unwind_table_mark_eval(blob, ranges[i].start, ranges[i].end);
+	if (count)
+		unwind_table_mark_cpython(blob);
 }
 
 int tables_build(struct tables *tables, const struct image *image, bool with_eval, struct table *table)
@@ -168,7 +170,7 @@ int tables_build(struct tables *tables, const struct image *image, bool with_eva
 		entry.error = table_cache_get(&tables->cache, image, &blob);
 		if (!entry.error) {
 			if (with_eval)
-				mark_eval(image, &blob);
+				mark_cpython(image, &blob);
 			entry.error = put_words(tables, &blob, &entry.table);
 		}
 		unwind_table_fini(&blob);

@@ -362,3 +362,9 @@ void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t
 	for (; row < last; row++)
 		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_EVAL;
 }
+
+void unwind_table_mark_cpython(struct unwind_table *table)
+{
+	for (uint32_t row = 0; row < table->rows; row++)
+		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_CPYTHON;
+}
