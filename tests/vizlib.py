@@ -11,10 +11,12 @@ import pickletools
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import zipfile
+
+import pypilib
+from pypilib import Unavailable
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -23,10 +25,6 @@ OPCODES = set("PROTO APPENDS BINGET BININT BININT1 BININT2 EMPTY_DICT EMPTY_LIST
               "SETITEMS SHORT_BINUNICODE STOP TUPLE2 APPEND NEWFALSE BINPUT BINUNICODE EMPTY_TUPLE NEWTRUE NONE BINFLOAT "
               "TUPLE TUPLE1 TUPLE3".split())
 STATES = {"active_allocated", "active_pending_free", "inactive"}
-
-
-class Unavailable(Exception):
-    pass
 
 
 def load(path):
@@ -193,9 +191,6 @@ def totals(snapshot, device):
 
 # ---- PyTorch's own ----
 
-TORCH = "2.11.0"
-
-
 def memory_viz_script():
     """Path of torch/cuda/_memory_viz.py: of the torch that is installed, else out of PyPI's smallest wheel of it."""
     found = os.environ.get("MEMORY_VIZ_PY")
@@ -207,8 +202,8 @@ def memory_viz_script():
         if os.path.exists(path):
             return path
     # It is one Python file: the platform is that of the smallest wheel, 80 MB.
-    return pip_file("torch==" + TORCH, "torch/cuda/_memory_viz.py", f"memory_viz-{TORCH}.py", "--platform",
-                    "macosx_11_0_arm64", "--python-version", "3.11")
+    return pip_file("torch==" + pypilib.TORCH, "torch/cuda/_memory_viz.py", f"memory_viz-{pypilib.TORCH}.py",
+                    "--platform", "macosx_11_0_arm64", "--python-version", "3.11")
 
 
 VIEWER_D3 = "d3blocks==2.3.2"        # a package of PyPI that has d3 7 in it
@@ -227,17 +222,8 @@ def pip_file(package, ends, kept, *options):
     if os.path.exists(kept):
         return kept
     with tempfile.TemporaryDirectory() as folder:
-        argv = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--retries", "1",
-                "--timeout", "20", "--only-binary=:all:", *options, "-d", folder, package]
-        try:
-            got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-        except subprocess.TimeoutExpired:
-            raise Unavailable(f"{package} takes too long to fetch from PyPI") from None
-        wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
-        if got.returncode or not wheels:
-            why = (got.stderr.strip().splitlines() or ["no wheel"])[-1]
-            raise Unavailable(f"{package} cannot be fetched from PyPI: {why}")
-        with zipfile.ZipFile(os.path.join(folder, wheels[0])) as wheel:
+        wheels = pypilib.download(folder, [package], *options)
+        with zipfile.ZipFile(wheels[0]) as wheel:
             data = wheel.read(next(name for name in wheel.namelist() if name.endswith(ends)))
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     with open(kept + ".new", "wb") as file:

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Wheels of PyPI, fetched by pip, which knows the machine's index, proxies and certificates."""
+import os
+import subprocess
+import sys
+
+TORCH = "2.11.0"        # the newest that tests take something of
+
+
+class Unavailable(Exception):
+    pass
+
+
+def download(folder, packages, *options, seconds=120):
+    """The packages' wheels, without what they need, in a folder. It is pip's scratch folder, too: they may be large."""
+    first = packages[0]
+    argv = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-cache-dir", "--no-deps",
+            "--retries", "1", "--timeout", "20", "--only-binary=:all:", *options, "-d", folder, *packages]
+    try:
+        got = subprocess.run(argv, capture_output=True, text=True, timeout=seconds, check=False,
+                             env={**os.environ, "TMPDIR": folder})
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{first} takes too long to fetch from PyPI") from None
+    wheels = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl")]
+    if got.returncode or not wheels:
+        why = (got.stderr.strip().splitlines() or ["no wheel"])[-1]
+        raise Unavailable(f"{first} cannot be fetched from PyPI: {why}")
+    return wheels
