@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A real PyTorch on the CPU for tests, its tensors blocks on pretended GPUs (tests/standin/libblocks), and its trainings.
 
-$TORCH_PYTHON is a Python that has a torch; without it, Debian's packages are unpacked below build/ (30 MB, once).
+It is Debian's, whose packages are unpacked below build/ (30 MB, once), or PyPI's (pypi_torch.py). With $TORCH_PYTHON, a
+Python that has a torch, it is that one alone.
 """
-import functools
+import dataclasses
 import json
 import os
 import subprocess
 
 import lib
+import pypi_torch
 from lib import Skip, Target, check, equal
 
 BLOCKS = os.path.join(lib.BUILT, "usr/lib-blocks/libblocks.so")
@@ -32,7 +34,7 @@ def debians():
     folders = [os.path.dirname(lib.LIB), libraries, libraries + "/blas", libraries + "/lapack", root + "/usr/lib",
                root + "/lib/x86_64-linux-gnu", root + "/empty"]
     env = {"LD_LIBRARY_PATH": ":".join(folders), "PYTHONPATH": root + "/usr/lib/python3/dist-packages",
-           "GLOG_minloglevel": "2"}
+           "GLOG_minloglevel": "2", **lib.BYTECODE}
     linked = lib.run(["ldd", found], env={**os.environ, **env}).stdout
     for line in linked.splitlines():
         if "not found" in line:
@@ -43,39 +45,42 @@ def debians():
     return env
 
 
-@functools.lru_cache(None)
-def found():
-    """(Python, environment), or the reason why there is none: it is asked once."""
+@dataclasses.dataclass(eq=False)        # a key of caches
+class PyTorch:
+    """The Python that has it, and the environment in which it finds it."""
+    python: str
+    env: dict
+
+
+def debian():
+    """That of $TORCH_PYTHON or Debian's; a Skip where there is none."""
     if os.environ.get("TORCH_PYTHON"):
-        return os.environ["TORCH_PYTHON"], {}
-    try:
-        env = debians()
-    except Skip as why:
-        return str(why)
+        return PyTorch(os.environ["TORCH_PYTHON"], {})
+    env = debians()
     works = lib.run([PYTHON, "-c", "import torch"], env={**os.environ, **env})
     if works.returncode:
-        return "Debian's PyTorch cannot be imported: " + (works.stderr.strip().splitlines() or [""])[-1]
-    return PYTHON, env
+        raise Skip("Debian's PyTorch cannot be imported: " + (works.stderr.strip().splitlines() or [""])[-1])
+    return PyTorch(PYTHON, env)
 
 
-def pytorch():
-    """(Python, environment) of a PyTorch; a Skip where there is none."""
-    if isinstance(found(), str):
-        raise Skip(found())
-    return found()
+def pypi():
+    """PyPI's; a Skip where there is none."""
+    if os.environ.get("TORCH_PYTHON"):
+        raise Skip("TORCH_PYTHON names another PyTorch")
+    return PyTorch(PYTHON, pypi_torch.environment(PYTHON))
 
 
-def training(variant, *words):
+def training(torch, variant, *words):
     """(command, environment) of torch_training.py."""
-    python, env = pytorch()
-    return [python, PROGRAM, variant, *map(str, words)], {"LD_PRELOAD": BLOCKS, "PYTHONWARNINGS": "ignore", **env}
+    argv = [torch.python, PROGRAM, variant, *map(str, words)]
+    return argv, {"LD_PRELOAD": BLOCKS, "PYTHONWARNINGS": "ignore", **torch.env}
 
 
 class Training(Target):
     """torch_training.py; hold: where it holds."""
 
-    def __init__(self, variant, *words, hold=None):
-        argv, env = training(variant, *words)
+    def __init__(self, torch, variant, *words, hold=None):
+        argv, env = training(torch, variant, *words)
         super().__init__(*argv, hold=hold, env=env)
 
     def truth(self):

@@ -1,8 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
 """Trainings of a real PyTorch, its tensors blocks on pretended GPUs: what the report says of their iterations, phases,
-ranges and categories is what the program counted, and its results are those without a tracer."""
+ranges and categories is what the program counted, and its results are those without a tracer.
+
+test_training*.py run them, each with a PyTorch.
+"""
 import functools
 import json
 import os
@@ -26,11 +27,10 @@ def mapped(pid, name):
         return next(line.split()[-1] for line in maps if f"/{name}.so" in line)
 
 
-def from_start(variant, *options):
+def from_start(torch, variant, *options):
     """Probed before it has a tensor, to its end: (report, pid, truth)."""
-    torchlib.pytorch()
     tool = Tool("-a", *options).ready()
-    target = Training(variant, hold="loaded")
+    target = Training(torch, variant, hold="loaded")
     target.wait("loaded")
     for name in "libc10", "libtorch_cpu":
         tool.probes(mapped(target.pid, name))
@@ -42,9 +42,9 @@ def from_start(variant, *options):
     return lib.settled(tool, target.pid), target.pid, torchlib.truth_of(out)
 
 
-def attached(where, variant):
+def attached(torch, where, variant):
     """Attached at a hold of the program's: (report, pid, truth)."""
-    target = Training(variant, hold=where)
+    target = Training(torch, variant, hold=where)
     target.wait(where)
     tool = Tool("-p", str(target.pid)).ready()
     target.go()
@@ -123,17 +123,17 @@ UNTRACED = "adam", "in-backward", "checkpoint-reentrant", "ranks", "oom"
 
 
 @functools.lru_cache(None)
-def losses_untraced(variant):
-    return Training(variant).truth()["losses"]
+def losses_untraced(torch, variant):
+    return Training(torch, variant).truth()["losses"]
 
 
 def case(name, variant, certain=("parameter", "optimizer_state", "gradient", "input", "activation"), since=None):
     """A training that is compared with its truth and with itself untraced; since: where it is attached."""
-    def test():
-        report, pid, truth = attached(since, variant) if since else from_start(variant)
+    def test(torch):
+        report, pid, truth = attached(torch, since, variant) if since else from_start(torch, variant)
         compare(report, pid, truth, since, certain)
         if variant in UNTRACED:
-            equal(truth["losses"], losses_untraced(variant), "losses, beside those without a tracer")
+            equal(truth["losses"], losses_untraced(torch, variant), "losses, beside those without a tracer")
     test.__doc__ = name
     return test
 
@@ -144,10 +144,10 @@ MAKERS = {"__init__": "parameter", "unused_module": "parameter", "new_batch": "i
           "": "gradient"}
 
 
-def snapshot():
+def snapshot(torch):
     """its snapshot for PyTorch's viewer: blocks, peak, and the lines of the program that made what is there"""
     path = os.path.join(lib.folder(), "run.pickle")
-    report, pid, truth = from_start("adam", "-o", path)
+    report, pid, truth = from_start(torch, "adam", "-o", path)
     compare(report, pid, truth)
     story = Story(truth["log"])
     if not os.path.exists(path):            # somebody else's program is traced, too
@@ -164,9 +164,9 @@ def snapshot():
     equal(made, wanted, "bytes by maker")
 
 
-def out_of_memory():
+def out_of_memory(torch):
     """memory runs out in forward and below autograd's engine: the exception passes the probes, and each is one OOM"""
-    argv, env = torchlib.training("oom")
+    argv, env = torchlib.training(torch, "oom")
     recording = lib.folder() + "/run.gmt"
     tool = Tool("-o", recording, "--", "env", *(f"{k}={v}" for k, v in env.items()), *argv, json_output=False,
                 options=("--no-live",))
@@ -174,32 +174,49 @@ def out_of_memory():
     equal(status, 0, "exit status " + tool.stderr())
     truth = torchlib.truth_of(out)
     equal(truth["caught"], 2, "exceptions that Python caught")
-    equal(truth["losses"], losses_untraced("oom"), "losses, beside those without a tracer")
+    equal(truth["losses"], losses_untraced(torch, "oom"), "losses, beside those without a tracer")
     told = lib.run([lib.TOOL, "oom", "--json", recording])
     equal((told.returncode, told.stderr), (0, ""), "gpumemtrace oom")
     ooms = [json.loads(line)["oom"] for line in told.stdout.splitlines()]
     equal([(o["outcome"], o["asked_bytes"]) for o in ooms], [("raised", 1 << 30)] * 2, "what oom says")
 
 
-if __name__ == "__main__":
-    lib.main(
-        case("Adam, zero_grad before each iteration", "adam"),
-        case("SGD with momentum, one batch for all iterations", "sgd"),
-        case("gradients that are never cleared", "kept"),
-        case("gradients that are set to zero and to None in turn", "alternate"),
-        case("two backwards for a step", "accumulate"),
-        case("optimizer steps in hooks of the backward", "in-backward", ("parameter", "optimizer_state", "input")),
-        case("ranges of the user's, one in the other, and around a backward", "ranges"),
-        case("activation checkpoints, whose forward is done once more in backward", "checkpoint"),
-        case("... by an engine in the engine", "checkpoint-reentrant"),
-        case("inference, without a backward", "inference", ()),
-        case("two threads, a GPU each", "ranks"),
-        case("under PyTorch's own profiler, which has the CPU's blocks reported as well", "profiled"),
-        case("memory that runs out twice", "oom"),
-        out_of_memory,
-        snapshot,
-        case("attached between two iterations", "adam", since="half"),
-        case("attached between two iterations with two backwards each", "accumulate", since="half"),
-        case("attached in a forward, in ranges", "ranges", since="forward"),
-        case("attached in the first of two backwards", "accumulate", since="backward"),
-    )
+CASES = (
+    case("Adam, zero_grad before each iteration", "adam"),
+    case("SGD with momentum, one batch for all iterations", "sgd"),
+    case("gradients that are never cleared", "kept"),
+    case("gradients that are set to zero and to None in turn", "alternate"),
+    case("two backwards for a step", "accumulate"),
+    case("optimizer steps in hooks of the backward", "in-backward", ("parameter", "optimizer_state", "input")),
+    case("ranges of the user's, one in the other, and around a backward", "ranges"),
+    case("activation checkpoints, whose forward is done once more in backward", "checkpoint"),
+    case("... by an engine in the engine", "checkpoint-reentrant"),
+    case("inference, without a backward", "inference", ()),
+    case("two threads, a GPU each", "ranks"),
+    case("under PyTorch's own profiler, which has the CPU's blocks reported as well", "profiled"),
+    case("memory that runs out twice", "oom"),
+    out_of_memory,
+    snapshot,
+    case("attached between two iterations", "adam", since="half"),
+    case("attached between two iterations with two backwards each", "accumulate", since="half"),
+    case("attached in a forward, in ranges", "ranges", since="forward"),
+    case("attached in the first of two backwards", "accumulate", since="backward"),
+)
+
+
+def bound(test, torch):
+    def run():
+        test(torch)
+    run.__doc__ = test.__doc__
+    return run
+
+
+def main(find):
+    """All cases with the PyTorch that find() gives."""
+    lib.ready()
+    try:
+        torch = find()
+    except lib.Skip as why:
+        print(f"1..0 # SKIP {why}")
+        return
+    lib.main(*(bound(test, torch) for test in CASES))

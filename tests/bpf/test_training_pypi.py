@@ -1,0 +1,8 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 1200
+"""Trainings of PyPI's PyTorch, a newer one. At first it is fetched, which takes as long as the network does."""
+import torchlib
+import training_cases
+
+training_cases.main(torchlib.pypi)
