@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tracing costs a training: ResNet-50 steps traced in several ways, and with PyTorch's own recorder.
 
-    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [MODE...]
+    tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [--any-cpu] [MODE...]
 
 MODE: driver blocks stacks python all; floor stacks-native stacks-python. floor is an empty probe where PyTorch's
 blocks are reported: what any probe there costs at the least. It wants $GPUMEMTRACE_EMPTY, the folder of
 build/tests/bench/empty and empty.bpf.o.
 
-Two processes train alike on one CPU, taking turns of a few steps: one is observed in one way for some rounds, then
-in none, then in the next way; its twin never is (it has copies of the probed libraries). A period's number is the
+Two processes train alike on one CPU, or with --any-cpu where the kernel puts them, taking turns of a few steps: one
+is observed in one way for some rounds, then in none, then in the next way; its twin never is (it has copies of the
+probed libraries). A period's number is the
 median over its rounds of observed / twin, which takes out what the machine does meanwhile; a mode's effect is its
 period's number by the mean of the unobserved periods before and after, which takes out how the processes differ.
 The confidence interval is a bootstrap over cycles. Writes cost.json. Exit status: 1 if an interval lies above its
@@ -88,8 +89,11 @@ class Counted:
         """(nanoseconds, runs) of all programs that the process holds."""
         programs = {}
         for fd in os.listdir(f"/proc/{self.pid}/fdinfo"):
-            with open(f"/proc/{self.pid}/fdinfo/{fd}", encoding="utf-8") as file:
-                fields = dict(line.split(":", 1) for line in file if ":" in line)
+            try:
+                with open(f"/proc/{self.pid}/fdinfo/{fd}", encoding="utf-8") as file:
+                    fields = dict(line.split(":", 1) for line in file if ":" in line)
+            except FileNotFoundError:
+                continue
             if "run_time_ns" in fields:
                 programs[fields["prog_id"].strip()] = int(fields["run_time_ns"]), int(fields["run_cnt"])
         return tuple(map(sum, zip(*programs.values()))) or (0, 0)
@@ -100,9 +104,9 @@ class Pair:
 
     def __init__(self, s, cpu, work):
         self.s, self.todo = s, work
-        self.twin = s.workload("cost_work.py", str(cpu), "own").start()
+        self.twin = s.workload("cost_work.py", cpu, "own").start()
         self.twin.next(seconds=200)
-        self.observed = s.workload("cost_work.py", str(cpu)).start()
+        self.observed = s.workload("cost_work.py", cpu).start()
         told = self.observed.next(seconds=200)
         self.pid, self.blocks = told["pid"], told["blocks"]
         self.tools = 0
@@ -230,6 +234,7 @@ def main():
     parser.add_argument("-c", "--cycles", type=int, default=10)
     parser.add_argument("-r", "--rounds", type=int, default=8, help="turns of each process in a period")
     parser.add_argument("-s", "--steps", type=int, default=4, help="training steps in a turn")
+    parser.add_argument("--any-cpu", action="store_true", help="leave it to the kernel where they run")
     parser.add_argument("modes", nargs="*", help=" ".join(["floor", *TRACED, *RECORDED]))
     args = parser.parse_args()
     modes = args.modes or MODES
@@ -237,8 +242,10 @@ def main():
     s = compare.Scenario(run, "cost")
     try:
         cpu = max(os.sched_getaffinity(0))
-        keep_off(cpu)
-        pair = Pair(s, cpu, {"resnet": args.steps, "graph": args.steps, "async": 1, "sync": 1})
+        if not args.any_cpu:
+            keep_off(cpu)
+        pair = Pair(s, "any" if args.any_cpu else str(cpu),
+                    {"resnet": args.steps, "graph": args.steps, "async": 1, "sync": 1})
         effects, times = measure(pair, modes, args.cycles, args.rounds)
         for work in pair.twin, pair.observed:
             work.go(end=True)

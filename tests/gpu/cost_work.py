@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Repeats a piece of work as often as it is told to and says how long each repetition took.
 
-    cost_work.py CPU [own]   on that CPU; own: with copies of the libraries that are probed, for itself alone
+    cost_work.py CPU [own]   on that CPU, or "any"; own: with copies of the libraries that are probed, for itself alone
 
 Pieces: resnet: one ResNet-50 training step, batch 8, 224 x 224, SGD; also how long its launches took, which is all
 that the CPU does. graph: the same step, replayed as a CUDA graph. async, sync: one allocation and its free through
 libcuda (64 KiB, 2 MiB), called by ctypes: of use for differences only.
 
-All of it runs on one CPU: a step of this size waits for the CPU, and moving between CPUs makes its
+All of it runs on that CPU: a step of this size waits for the CPU, and moving between CPUs makes its
 time vary by 16 % from block to block, on one by 1.7 %; the graph's by 0.1 % (H200, 16 blocks of 20).
 
 A breakpoint is in the file, so in every process that has it mapped. What shall be untraced beside a process that
@@ -137,7 +137,8 @@ def repeated(step, repeat):
 
 
 def main():
-    os.sched_setaffinity(0, {int(sys.argv[1])})
+    if sys.argv[1] != "any":
+        os.sched_setaffinity(0, {int(sys.argv[1])})
     if sys.argv[2:] == ["own"]:
         own_copies()
     peer = Peer()
