@@ -20,7 +20,7 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
 
 	/* Since 3.11 frames lie in one block, the newest one highest. */
 	if (!memo->py_base)
-		memo->py_base = at + GMT_PY_FRAME_BYTES - STACK_WINDOW_WORDS * sizeof(__u64);
+		memo->py_base = at + GMT_PY_FRAME_BYTES - STACK_PY_WORDS * sizeof(__u64);
 	memo_word(s, at + (py->frame_code & ~7u), gmt_py_word(&s->py, py->frame_code));
 	memo_word(s, at + (py->frame_previous & ~7u), gmt_py_word(&s->py, py->frame_previous));
 	memo_word(s, at + (py->frame_instr & ~7u), gmt_py_word(&s->py, py->frame_instr));

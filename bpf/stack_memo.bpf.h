@@ -42,9 +42,9 @@ static long memo_add_inside(__u32 step, void *ctx)
 	left = (__s64)check->memo->inside - step * MEMO_STRIDE;
 #pragma unroll
 	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
-		if (k >= left)
+		if (k >= left || at[k] >= STACK_WINDOWS)
 			return 1;
-		check->sum = check->sum * STACK_MIX + check->s->window[at[k] % (2 * STACK_WINDOW_WORDS)];
+		check->sum = check->sum * STACK_MIX + check->s->window[at[k]];
 	}
 	return 0;
 }
@@ -113,13 +113,13 @@ static __always_inline int memo_look(struct stack_state *s, const struct stack_m
 {
 	__u32 low = memo->py_low, end = memo->end;
 
-	if (low < STACK_WINDOW_WORDS &&
-	    bpf_probe_read_user(s->window + low, (STACK_WINDOW_WORDS - low) * sizeof(__u64),
+	if (low < STACK_PY_WORDS &&
+	    bpf_probe_read_user(s->window + low, (STACK_PY_WORDS - low) * sizeof(__u64),
 				(void *)(memo->py_base + low * sizeof(__u64))))
 		return -1;
 	if (end > STACK_WINDOW_WORDS)
 		return -1;
-	return bpf_probe_read_user(s->window + STACK_WINDOW_WORDS, end * sizeof(__u64), (void *)memo->sp);
+	return bpf_probe_read_user(s->window + STACK_PY_WORDS, end * sizeof(__u64), (void *)memo->sp);
 }
 
 /* Reading the clock takes as long as reading user memory: once for each call is enough. */
@@ -196,7 +196,7 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->inside_sum = memo->outside_sum = 0;
 	memo->end = 0;
 	memo->py_base = 0;
-	memo->py_low = STACK_WINDOW_WORDS;
+	memo->py_low = STACK_PY_WORDS;
 }
 
 /* The slot that the key has, or gets now. */

@@ -44,8 +44,11 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and */
 #define STACK_MEMO_OUTSIDE 256   /* ... not on the stack: of more a stack is not remembered */
 #define STACK_MEMO_FAR 8
-#define STACK_WINDOW_WORDS 1024  /* of Python's frames, and as many of the thread's stack: read at once */
-#define STACK_CHUNK 4096         /* bytes that are read at once of what lies outside the windows: a page, or less */
+/* Words of Python's frames and of the thread's stack that are read at once: PyTorch's operators take 10 to 17 KiB. */
+#define STACK_PY_WORDS 1024
+#define STACK_WINDOW_WORDS 2048
+#define STACK_WINDOWS (STACK_PY_WORDS + STACK_WINDOW_WORDS)
+#define STACK_CHUNK 2048         /* bytes that are read at once of what lies outside the windows: a page, or less */
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
 #define STACK_PAGE 4096
 #define STACK_ROWS_BITS 14       /* rows that all threads remember: 256 KiB */
@@ -65,7 +68,7 @@ struct stack_memo {
 	__u64 pc, sp, fp;
 	__u64 py_base;           /* Python's window begins here, the stack's at sp; 0: no frame was seen */
 	__u64 inside_sum, outside_sum;
-	__u32 py_low;            /* what of them was used: words [py_low, STACK_WINDOW_WORDS) of Python's, */
+	__u32 py_low;            /* what of them was used: words [py_low, STACK_PY_WORDS) of Python's, */
 	__u32 end;               /* ... [0, end) of the stack's */
 	__u32 generation;
 	__u32 needs_fp;
@@ -121,7 +124,7 @@ struct stack_state {
 	struct stack_memo memo;  /* of the walk that goes on */
 	__u64 chunk[STACK_CHUNK / sizeof(__u64)]; /* while memos are compared */
 	union {                  /* in all below 32 KiB: larger storage is hard to get */
-		__u64 window[2 * STACK_WINDOW_WORDS];       /* while memos are compared */
+		__u64 window[STACK_WINDOWS];                /* while memos are compared: Python's first */
 		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
 	};
 };
@@ -132,6 +135,8 @@ struct {
 	__type(key, int);
 	__type(value, struct stack_state);
 } stack_states SEC(".maps");
+
+_Static_assert(sizeof(struct stack_state) + 256 <= 32 << 10, "with what the kernel adds");
 
 /* By tgid. */
 struct {
@@ -236,7 +241,7 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 	/* At odd addresses the windows have other words. */
 	if ((address | memo->sp) & 7)
 		on_stack = ~0ULL;
-	if (on_stack < STACK_WINDOW_WORDS || of_python < STACK_WINDOW_WORDS) {
+	if (on_stack < STACK_WINDOW_WORDS || of_python < STACK_PY_WORDS) {
 		i = memo->inside++;
 		if (i >= STACK_MEMO_INSIDE)
 			goto too_many;
@@ -245,7 +250,7 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 			if (of_python < memo->py_low)
 				memo->py_low = of_python;
 		} else {
-			memo->inside_at[i] = STACK_WINDOW_WORDS + on_stack;
+			memo->inside_at[i] = STACK_PY_WORDS + on_stack;
 			if (on_stack >= memo->end)
 				memo->end = on_stack + 1;
 		}
