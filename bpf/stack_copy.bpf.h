@@ -73,11 +73,21 @@ static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 i
 	return at;
 }
 
-static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const struct stack_start *start)
+/* Checked by themselves, once, not on each way that leads to them: their loops are most of what the verifier has to
+ * do. */
+__noinline __u64 stack_copy_piece(struct stack_start *start, __u32 id, __u64 base, __u64 size)
 {
-	__u64 size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp, done = 0, piece;
+	return start ? stack_copy(start, id, base, size, GMT_STACK_COPY_PIECE) : 0;
+}
+
+__noinline __u32 stack_send_with_copy(struct stack_state *s, struct stack_start *start)
+{
+	__u64 size, done = 0, piece;
 	__u32 id = stack_new_id();
 
+	if (!s || !start)
+		return 0;
+	size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp;
 	s->copies++;
 	if (size <= GMT_STACK_COPY_SMALL - STACK_PAGE) {
 		stack_copy(start, id, start->sp, size, GMT_STACK_COPY_SMALL);
@@ -87,7 +97,7 @@ static __always_inline __u32 stack_send_with_copy(struct stack_state *s, const s
 		return stack_send(s, id);
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < GMT_STACK_COPY_PIECES && done < size; i++) {
-		piece = stack_copy(start, id, start->sp + done, size - done, GMT_STACK_COPY_PIECE);
+		piece = stack_copy_piece(start, id, start->sp + done, size - done);
 		if (!piece)
 			break;
 		done += piece;
