@@ -24,10 +24,11 @@ libjansson-dev     /usr/include/jansson.h
 libcmocka-dev      /usr/include/cmocka.h
 python3            python3
 '
-# Without these a few tests are skipped: the fuzzers, and the check of the JSON schema.
+# Without these a few tests are skipped: the fuzzers, the check of the JSON schema, and what is fetched from PyPI.
 extras='
 libclang-rt-dev    /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 python3-jsonschema /usr/lib/python3/dist-packages/jsonschema
+python3-pip        pip3
 '
 bench='
 bpftrace           bpftrace
