@@ -8,7 +8,6 @@ A process calls from one stack again and again (repeated), from 16 in turn (know
 round; and how long its BPF programs run, which the kernel counts (in runs of their own: counting costs as well).
 """
 import argparse
-import ctypes
 import glob
 import os
 import platform
@@ -21,12 +20,11 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import stacklib  # noqa: E402
-import tracers   # noqa: E402
+import bpf_stats  # noqa: E402
+import stacklib   # noqa: E402
+import tracers    # noqa: E402
 from tracers import BUILD, STANDIN, TOP  # noqa: E402
 
-BPF_ENABLE_STATS = 32
-BPF = {"x86_64": 321, "aarch64": 280}
 HERE = os.path.join(TOP, "tests/bench")
 PADDING = 80000        # of environment, which lies above main's frame: so 64 KiB of every stack can be copied
 BPFTRACE = """
@@ -51,34 +49,6 @@ class Workload(tracers.Workload):
         return f"{self.kind} {count}\n"
 
 
-class Counted:
-    """The kernel counts how long BPF programs run, until this is closed."""
-
-    def __enter__(self):
-        attr = (ctypes.c_uint32 * 32)()
-        self.fd = ctypes.CDLL(None, use_errno=True).syscall(BPF[platform.machine()], BPF_ENABLE_STATS, attr, 4)
-        if self.fd < 0:
-            tracers.die("the kernel does not count how long BPF programs run")
-        return self
-
-    def __exit__(self, *_):
-        os.close(self.fd)
-
-
-def bpf_ns(pid):
-    """How long the programs of a process have run: those it holds, and those its links hold."""
-    ran = {}
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
-            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as file:
-                fields = dict(line.split(":", 1) for line in file if ":" in line)
-        except OSError:
-            continue
-        if "run_time_ns" in fields:
-            ran[fields["prog_id"].strip()] = int(fields["run_time_ns"])
-    return sum(ran.values())
-
-
 def pid_of(tracer):
     """bpftrace may run below the shell that mounts tracefs for it; exec keeps the pid."""
     return tracer.child.pid
@@ -88,9 +58,9 @@ def bpf_ns_per_pair(workload, tracer, batches=7, count=1000):
     """The quickest of a few batches. A batch of new stacks is small: the collector names each."""
     took = []
     for _ in range(batches):
-        before = bpf_ns(pid_of(tracer))
+        before = bpf_stats.ran(pid_of(tracer))[0]
         workload.run(count)
-        took.append((bpf_ns(pid_of(tracer)) - before) / count)
+        took.append((bpf_stats.ran(pid_of(tracer))[0] - before) / count)
         time.sleep(0.05)
     return min(took)
 
@@ -185,7 +155,7 @@ def compare(title, workload, library, modes, rounds):
     kinds = tuple(KINDS)
     pairs = tracer_pairs(library, modes)
     wall = rounds_of(workload, pairs, kinds, rounds, False)
-    with Counted():
+    with bpf_stats.Counted():
         bpf = rounds_of(workload, pairs, kinds, min(rounds, 3), True)
     wall = {key: statistics.median(values) for key, values in wall.items()}
     bpf = {key: statistics.median(values) for key, values in bpf.items()}

@@ -19,11 +19,9 @@ aim. How long BPF programs ran a step is counted by the kernel, in turns of thei
 $GPUMEMTRACE_OPTIONS: further options of gpumemtrace in all modes.
 """
 import argparse
-import ctypes
 import json
 import math
 import os
-import platform
 import random
 import statistics
 import subprocess
@@ -34,12 +32,14 @@ import compare
 import lib
 import run as runner
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import bpf_stats  # noqa: E402
+
 SETTLED_SECONDS = 1.0              # after the attach, once in a tracing's life: tables are read
 TRACED = {"driver": ["--layers", "api,kernel,nvml"], "blocks": [], "stacks": ["--block-stacks"],
           "stacks-native": ["--block-stacks", "--stacks", "native"],
           "stacks-python": ["--block-stacks", "--stacks", "python"]}
 EMPTY = os.environ.get("GPUMEMTRACE_EMPTY")
-BPF_ENABLE_STATS, BPF_SYSCALL = 32, {"x86_64": 321, "aarch64": 280}
 RECORDED = {"python": "python", "all": "all"}
 MODES = ["driver", "blocks", "stacks", "python", "all"]      # unless others are asked for
 TEXT = {"none": "not observed", "floor": "an empty probe on PyTorch's report",
@@ -70,35 +70,6 @@ class Empty:
         return self.proc.returncode, None
 
 
-class Counted:
-    """The kernel counts how long BPF programs run, until this is closed."""
-
-    def __init__(self, pid):
-        self.pid = pid
-
-    def __enter__(self):
-        attr = (ctypes.c_uint32 * 32)()
-        self.fd = ctypes.CDLL(None).syscall(BPF_SYSCALL[platform.machine()], BPF_ENABLE_STATS, attr, 4)
-        return self
-
-    def __exit__(self, *_):
-        if self.fd >= 0:
-            os.close(self.fd)
-
-    def ran(self):
-        """(nanoseconds, runs) of all programs that the process holds."""
-        programs = {}
-        for fd in os.listdir(f"/proc/{self.pid}/fdinfo"):
-            try:
-                with open(f"/proc/{self.pid}/fdinfo/{fd}", encoding="utf-8") as file:
-                    fields = dict(line.split(":", 1) for line in file if ":" in line)
-            except FileNotFoundError:
-                continue
-            if "run_time_ns" in fields:
-                programs[fields["prog_id"].strip()] = int(fields["run_time_ns"]), int(fields["run_cnt"])
-        return tuple(map(sum, zip(*programs.values()))) or (0, 0)
-
-
 class Pair:
     """The observed process and its twin."""
 
@@ -124,11 +95,11 @@ class Pair:
 
     def count_bpf(self, mode, pid):
         steps = self.todo["resnet"]
-        with Counted(pid) as counted:
-            before = counted.ran()
+        with bpf_stats.Counted():
+            before = bpf_stats.ran(pid)
             self.observed.go(work={"resnet": steps})
             self.observed.next()
-            ran = counted.ran()
+            ran = bpf_stats.ran(pid)
         self.bpf.setdefault(mode, []).append([(b - a) / steps for a, b in zip(before, ran)])
 
     def turn(self, work, **more):
