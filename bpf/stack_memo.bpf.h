@@ -174,6 +174,7 @@ static __always_inline __u32 memo_find(struct stack_state *s, struct stack_start
 
 	if (!newest)
 		return 0;
+	start->now_ns = memo_now(start);
 #pragma unroll
 	for (int k = 0; k < STACK_MEMO_NEXT; k++) {
 		i = newest->next[k] ^ tag;
