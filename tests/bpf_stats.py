@@ -22,9 +22,9 @@ class Counted:
         os.close(self.fd)
 
 
-def ran(pid):
-    """(nanoseconds, runs) of all programs of a process: those it holds, and those its links hold."""
-    programs = {}
+def programs(pid):
+    """{id: what the kernel says of it} of all programs of a process: those it holds, and those its links hold."""
+    found = {}
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:
             with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as file:
@@ -32,5 +32,11 @@ def ran(pid):
         except OSError:
             continue
         if "run_time_ns" in fields:
-            programs[fields["prog_id"].strip()] = int(fields["run_time_ns"]), int(fields["run_cnt"])
-    return tuple(map(sum, zip(*programs.values()))) or (0, 0)
+            found[int(fields["prog_id"])] = fields
+    return found
+
+
+def ran(pid):
+    """(nanoseconds, runs) of all programs of a process."""
+    found = programs(pid).values()
+    return tuple(sum(int(fields[name]) for fields in found) for name in ("run_time_ns", "run_cnt"))

@@ -6,11 +6,15 @@ import ctypes
 import os
 import platform
 import struct
+import sys
 
 import lib
 from lib import Target, Tool, check
 
-BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
+sys.path.insert(1, os.path.join(lib.TOP, "tests"))
+import bpf_stats  # noqa: E402
+
+BPF = bpf_stats.BPF.get(platform.machine())
 PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 13, 15
 NAME_AT, VERIFIED_AT, INFO_BYTES = 64, 216, 224      # in struct bpf_prog_info, include/uapi/linux/bpf.h of Linux 5.16
 MOST = 200_000
@@ -22,18 +26,6 @@ def bpf(command, attr):
     got = ctypes.CDLL(None, use_errno=True).syscall(BPF, command, buffer, len(buffer))
     check(got >= 0, f"bpf({command})", os.strerror(ctypes.get_errno()))
     return got
-
-
-def programs_of(pid):
-    """The ids of the BPF programs that a process holds."""
-    found = set()
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
-            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as file:
-                found.update(int(line.split()[1]) for line in file if line.startswith("prog_id:"))
-        except OSError:
-            continue
-    return found
 
 
 def verified(program):
@@ -50,7 +42,7 @@ def few_instructions():
     target = Target("longrun", "forever")
     target.wait("ready")
     tool = Tool("-p", str(target.pid), "--block-stacks", "--requested-sizes").ready()
-    found = dict(map(verified, programs_of(tool.popen.pid)))
+    found = dict(map(verified, bpf_stats.programs(tool.popen.pid)))
     tool.stop()
     target.popen.kill()
     check("call_enter" in found and min(found.values()) > 0, "programs", found)
