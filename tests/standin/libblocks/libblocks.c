@@ -10,6 +10,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -260,20 +261,25 @@ static bool is_libc10(const void *address)
 		{ "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE" },
 		{ "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE", "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE" },
 	};
-	Dl_info info;
+	struct dl_find_object info;
+	const char *name;
 	void *library;
 
-	if (!dladdr(address, &info) || !strstr(info.dli_fname, "/libc10.so"))
+	/* Not dladdr(): it looks through all symbols, for milliseconds in libtorch_cpu. */
+	if (_dl_find_object((void *)address, &info))
+		return false;
+	name = info.dlfo_link_map->l_name;
+	if (!strstr(name, "/libc10.so"))
 		return false;
 	if (report)
 		return true;
-	library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+	library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
 	for (int i = 0; i < 2 && library && !report; i++) {
 		report_oom = (report_oom_fn *)dlsym(library, names[i][1]);
 		report = report_oom ? (report_fn *)dlsym(library, names[i][0]) : NULL;
 	}
 	if (!report) {
-		fprintf(stderr, "libblocks: %s has no function to report to\n", info.dli_fname);
+		fprintf(stderr, "libblocks: %s has no function to report to\n", name);
 		abort();
 	}
 	return true;
