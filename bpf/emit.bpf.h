@@ -61,13 +61,36 @@ static __noinline int announce(void)
 	return 0;
 }
 
+/* Whether it is among the targets. Who is here is not gone: target_gone() comes when its last thread has ended. */
+static __always_inline int target_known(__u32 tgid)
+{
+	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
+
+	if (*near == tgid)
+		return 1;
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	if (!*near)
+		*near = tgid;
+	return 1;
+}
+
+static __always_inline void target_gone(__u32 tgid)
+{
+	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
+
+	bpf_map_delete_elem(&targets, &tgid);
+	if (*near == tgid)
+		*near = 0;
+}
+
 /* Whether the current process is traced. With trace_all a process becomes a target by its first
  * CUDA call or NVIDIA ioctl. */
 static __always_inline int is_target(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, one = 1;
 
-	if (bpf_map_lookup_elem(&targets, &tgid))
+	if (target_known(tgid))
 		return 1;
 	if (!gmt.config.trace_all || !runtime.armed || tgid == gmt.config.self_tgid)
 		return 0;

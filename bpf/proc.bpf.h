@@ -54,7 +54,7 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 		return 0;
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
-	bpf_map_delete_elem(&targets, &tgid);
+	target_gone(tgid);
 	/* A signal that killed the group is in group_exit_code; exit_group() has put its status there
 	 * too; a single thread's exit() only in its own. */
 	rec.exit_code = task->signal->group_exit_code ?: task->exit_code;

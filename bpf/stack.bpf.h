@@ -21,7 +21,9 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
 	/* Since 3.11 frames lie in one block, the newest one highest. */
 	if (!memo->py_base)
 		memo->py_base = at + GMT_PY_FRAME_BYTES - STACK_PY_WORDS * sizeof(__u64);
-	memo_word(s, at + (py->frame_code & ~7u), gmt_py_word(&s->py, py->frame_code));
+	/* Where the instruction is known by its address, it is one of this code object's. */
+	if (py->instr_kind != GMT_PY_INSTR_POINTER)
+		memo_word(s, at + (py->frame_code & ~7u), gmt_py_word(&s->py, py->frame_code));
 	memo_word(s, at + (py->frame_previous & ~7u), gmt_py_word(&s->py, py->frame_previous));
 	memo_word(s, at + (py->frame_instr & ~7u), gmt_py_word(&s->py, py->frame_instr));
 	if (py->boundary != GMT_PY_EACH)
@@ -187,9 +189,13 @@ static __always_inline __u32 stack_id(struct stack_state *s)
 /* Makes s->space the process's as it is now. False: nothing is known of it. */
 static __always_inline int stack_find_space(struct stack_state *s)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gmt_stack_space *space = bpf_map_lookup_elem(&stack_spaces, &tgid);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, changed = spaces_changed;
+	struct gmt_stack_space *space;
 
+	if (s->space.generation && s->space_changed == changed)
+		return 1;
+	s->space_changed = changed;
+	space = bpf_map_lookup_elem(&stack_spaces, &tgid);
 	if (!space) {
 		s->space.generation = 0;
 		return 0;

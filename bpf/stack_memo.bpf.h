@@ -29,9 +29,26 @@ struct memo_check {
 	__u64 chunk;             /* its address; 1: none */
 };
 
+/* The sum of all words up to the stride's last one, of which there are `count`: that of memo_word(), but no product
+ * waits for another. */
+static __always_inline __u64 memo_sum(__u64 sum, const __u64 *words, __u32 count)
+{
+	__u64 power = 1, added = 0;
+
+#pragma unroll
+	for (__u32 k = 0; k < MEMO_STRIDE; k++) {
+		if (k < count) {
+			added += words[count - 1 - k] * power;
+			power *= STACK_MIX;
+		}
+	}
+	return sum * power + added;
+}
+
 static long memo_add_inside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
+	__u64 words[MEMO_STRIDE], sum = check->sum;
 	const __u16 *at;
 	__s64 left;
 
@@ -40,12 +57,22 @@ static long memo_add_inside(__u32 step, void *ctx)
 	/* One pointer and constants: the verifier loses what it knows of an index. */
 	at = &check->memo->inside_at[step * MEMO_STRIDE];
 	left = (__s64)check->memo->inside - step * MEMO_STRIDE;
+	if (left < MEMO_STRIDE) {
 #pragma unroll
-	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
-		if (k >= left || at[k] >= STACK_WINDOWS)
-			return 1;
-		check->sum = check->sum * STACK_MIX + check->s->window[at[k]];
+		for (__s64 k = 0; k < MEMO_STRIDE - 1; k++) {
+			if (k < left && at[k] < STACK_WINDOWS)
+				sum = sum * STACK_MIX + check->s->window[at[k]];
+		}
+		check->sum = sum;
+		return 1;
 	}
+#pragma unroll
+	for (__u32 k = 0; k < MEMO_STRIDE; k++) {
+		if (at[k] >= STACK_WINDOWS)
+			return 1;
+		words[k] = check->s->window[at[k]];
+	}
+	check->sum = memo_sum(sum, words, MEMO_STRIDE);
 	return 0;
 }
 

@@ -108,7 +108,8 @@ struct stack_state {
 	__u64 returns;           /* see unwind_repair() */
 	struct unwind_stack stack, other;
 	struct gmt_py_walk py;
-	struct gmt_stack_space space; /* the process's, a copy */
+	struct gmt_stack_space space; /* the process's, a copy; generation 0: nothing is known of it */
+	__u32 space_changed;     /* spaces_changed, before it was copied */
 	__u64 hash;
 	__u64 sampled_bytes;
 	__u32 count;             /* of words */
@@ -146,6 +147,9 @@ struct {
 	__type(key, __u32);
 	__type(value, struct gmt_stack_space);
 } stack_spaces SEC(".maps");
+
+/* Counts what the collector has changed of them. */
+volatile __u32 spaces_changed SEC(".data.spaces") = 0;
 
 struct stack_mappings {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -274,12 +278,12 @@ too_many:
 	return 0;
 }
 
-/* Whether nothing of the frame has to be remembered. What CPython's own functions have on the stack between Python's
- * frames follows from these, which are all compared: where they lie, their code and their instruction. That is
- * most of a deep stack. */
+/* Whether nothing of the frame has to be remembered. What CPython's own functions, and the C library's, have on the
+ * stack between Python's frames and where the thread began follows from Python's frames, which are all compared: where
+ * they lie, their code and their instruction. That is most of a deep stack. */
 static __always_inline int stack_is_implied(const struct stack_state *s)
 {
-	return s->in_python && s->walk.in_cpython;
+	return s->in_python && s->walk.in_runtime;
 }
 
 static __always_inline int stack_read64(struct stack_state *s, __u64 address, __u64 *val)

@@ -63,7 +63,7 @@ struct unwind_walk {
 	__u8 fp_lost;
 	__u8 fp_is_start;    /* fp is still the register's, */
 	__u8 start_fp_used;  /* ... and a frame was found by it: else any other would have done */
-	__u8 in_cpython;     /* the frame that is looked at is CPython's own code */
+	__u8 in_runtime;     /* the frame that is looked at is CPython's own code or the C library's */
 	struct gmt_unwind_mapping mapping; /* the newest one: the next frame is often in it too */
 };
 
@@ -87,7 +87,7 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __
 	walk->fp_lost = 0;
 	walk->fp_is_start = 1;
 	walk->start_fp_used = 0;
-	walk->in_cpython = 0;
+	walk->in_runtime = 0;
 	walk->mapping.start = 0;
 	walk->mapping.end = 0;
 }
@@ -346,7 +346,7 @@ UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
 
 	if (!UNWIND_KNOWN(walk, at, &row))
 		found = unwind_look_up(walk, at, &row);
-	walk->in_cpython = (row.rule & GMT_UNWIND_CPYTHON) != 0;
+	walk->in_runtime = (row.rule & GMT_UNWIND_RUNTIME) != 0;
 	if (found == GMT_UNWIND_END_NO_MAPPING && walk->is_guessed)
 		return GMT_UNWIND_END_NO_ROW;
 	reason = unwind_take(walk, row.rule);

@@ -188,9 +188,12 @@ static void open_stacking(struct session *session)
 	struct stacking_options options = {
 		.mode = session->options->stack_mode,
 		.depth = session->options->stack_depth,
-		.spaces_fd = attach_map_fd(session->attach, "stack_spaces"),
-		.mappings_fd = attach_map_fd(session->attach, "stack_mappings"),
-		.shards_fd = attach_map_fd(session->attach, "stack_shards"),
+		.maps = {
+			.spaces = attach_map_fd(session->attach, "stack_spaces"),
+			.spaces_changed = attach_map_fd(session->attach, ".data.spaces"),
+			.mappings = attach_map_fd(session->attach, "stack_mappings"),
+			.shards = attach_map_fd(session->attach, "stack_shards"),
+		},
 		.cache = cache,
 	};
 

@@ -47,7 +47,7 @@ enum gmt_unwind_rule {
 
 #define GMT_UNWIND_RULE_MASK 0x0f
 #define GMT_UNWIND_EVAL 0x80        /* the row lies in CPython's eval loop: its frames are merged here */
-#define GMT_UNWIND_CPYTHON 0x40     /* ... in CPython's own file */
+#define GMT_UNWIND_RUNTIME 0x40     /* ... in CPython's own file or the C library, and is no signal's */
 
 /* Where the caller's frame pointer (rbp, x29) is. Other values n: at CFA - 8 * n. */
 enum gmt_unwind_fp {
@@ -61,7 +61,7 @@ enum gmt_unwind_fp {
 struct gmt_unwind_row {
 	__u32 pc;            /* vaddr of the code - the module's base */
 	__s16 cfa;           /* in units of 8 bytes; PLT: see there */
-	__u8 rule;           /* enum gmt_unwind_rule | GMT_UNWIND_EVAL | GMT_UNWIND_CPYTHON */
+	__u8 rule;           /* enum gmt_unwind_rule | GMT_UNWIND_EVAL | GMT_UNWIND_RUNTIME */
 	__u8 fp;             /* enum gmt_unwind_fp */
 };
 

@@ -163,10 +163,10 @@ static void eval_ranges(void **state)
 	unwind_table_mark_eval(&t, BASE - 1, CODE);       /* not in the module */
 	unwind_table_mark_eval(&t, CODE, BASE + 0x40000);
 	assert_int_equal(t.rows, 6);
-	unwind_table_mark_cpython(&t);                    /* all rows */
+	unwind_table_mark_runtime(&t);                    /* all rows */
 	assert_true(unwind_table_check(&t));
-	expect(&t, CODE + 0x1f, GMT_UNWIND_SP | GMT_UNWIND_EVAL | GMT_UNWIND_CPYTHON, 2);
-	expect(&t, CODE + 0x100, GMT_UNWIND_NONE | GMT_UNWIND_CPYTHON, 0);
+	expect(&t, CODE + 0x1f, GMT_UNWIND_SP | GMT_UNWIND_EVAL | GMT_UNWIND_RUNTIME, 2);
+	expect(&t, CODE + 0x100, GMT_UNWIND_NONE | GMT_UNWIND_RUNTIME, 0);
 	unwind_table_fini(&t);
 }
 

@@ -18,7 +18,8 @@ struct order {
 };
 
 struct publisher {
-	int spaces_fd, mappings_fd, shards_fd;
+	struct stack_maps maps;
+	uint32_t changes;             /* of spaces, as BPF knows it */
 	pthread_t thread;
 	bool has_thread;
 	uint32_t generation;          /* the newest that was given out */
@@ -129,29 +130,42 @@ int64_t publisher_put_list(struct publisher *publisher, int fd, uint32_t *slot)
 		close(fd);
 		return -ENOSPC;
 	}
-	return give(publisher, &(struct order){ publisher->mappings_fd, *slot, fd });
+	return give(publisher, &(struct order){ publisher->maps.mappings, *slot, fd });
 }
 
 void publisher_drop_list(struct publisher *publisher, uint32_t slot)
 {
 	if (slot != PUBLISHER_NO_SLOT)
-		give(publisher, &(struct order){ publisher->mappings_fd, slot, -1 });
+		give(publisher, &(struct order){ publisher->maps.mappings, slot, -1 });
 }
 
 void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd)
 {
-	give(publisher, &(struct order){ publisher->shards_fd, i, fd });
+	give(publisher, &(struct order){ publisher->maps.shards, i, fd });
+}
+
+/* Threads look at what is known of their process when this has changed. */
+static void say_changed(struct publisher *publisher)
+{
+	uint32_t zero = 0;
+
+	publisher->changes++;
+	bpf_map_update_elem(publisher->maps.spaces_changed, &zero, &publisher->changes, BPF_ANY);
 }
 
 int publisher_tell(struct publisher *publisher, uint32_t tgid, struct gmt_stack_space *space)
 {
 	space->generation = ++publisher->generation;
-	return bpf_map_update_elem(publisher->spaces_fd, &tgid, space, BPF_ANY) ? -errno : 0;
+	if (bpf_map_update_elem(publisher->maps.spaces, &tgid, space, BPF_ANY))
+		return -errno;
+	say_changed(publisher);
+	return 0;
 }
 
 void publisher_forget(struct publisher *publisher, uint32_t tgid)
 {
-	bpf_map_delete_elem(publisher->spaces_fd, &tgid);
+	bpf_map_delete_elem(publisher->maps.spaces, &tgid);
+	say_changed(publisher);
 }
 
 bool publisher_is_done(struct publisher *publisher, int64_t number)
@@ -164,13 +178,11 @@ bool publisher_is_done(struct publisher *publisher, int64_t number)
 	return is_done;
 }
 
-struct publisher *publisher_new(int spaces_fd, int mappings_fd, int shards_fd)
+struct publisher *publisher_new(const struct stack_maps *maps)
 {
 	struct publisher *publisher = xcalloc(1, sizeof(*publisher));
 
-	publisher->spaces_fd = spaces_fd;
-	publisher->mappings_fd = mappings_fd;
-	publisher->shards_fd = shards_fd;
+	publisher->maps = *maps;
 	publisher->free_count = GMT_STACK_SPACES;
 	for (uint32_t i = 0; i < GMT_STACK_SPACES; i++)
 		publisher->slots[i] = i;

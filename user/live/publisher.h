@@ -19,8 +19,15 @@
 
 struct publisher;
 
-/* BPF's maps outlive it. Never NULL: where no thread can be had, who puts something waits. */
-struct publisher *publisher_new(int spaces_fd, int mappings_fd, int shards_fd);
+/* BPF's maps (file descriptors), which outlive who has them. */
+struct stack_maps {
+	int spaces;
+	int spaces_changed;           /* the section with that counter */
+	int mappings, shards;
+};
+
+/* Never NULL: where no thread can be had, who puts something waits. */
+struct publisher *publisher_new(const struct stack_maps *maps);
 /* What is not done is dropped: the maps go with it. */
 void publisher_free(struct publisher *publisher);
 

@@ -89,10 +89,11 @@ static bool is_python_module(const struct space *space, const struct module *mod
 }
 
 /* The interpreter is in a file named so, or in the program itself, if it is anywhere. */
-static bool has_eval(const struct space *space, const struct module *module)
+static enum table_kind kind_of(const struct space *space, const struct module *module)
 {
-	return is_python_module(space, module) ||
-	       (space->with_python && strstr(module->name, "python") != NULL);
+	if (is_python_module(space, module) || (space->with_python && strstr(module->name, "python")))
+		return TABLE_PYTHON;
+	return strncmp(module->name, "libc.so.", 8) ? TABLE_PLAIN : TABLE_LIBC;
 }
 
 /* Fills in what a module's file says of its mappings. */
@@ -158,7 +159,7 @@ static void look_up(struct space *space, uint32_t i, const struct tables *tables
 	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &image))
 		return;
 	modules_set_image(&space->modules, i, &image);
-	if (tables_find(tables, &image, has_eval(space, module), &table)) {
+	if (tables_find(tables, &image, kind_of(space, module), &table)) {
 		place_module(space, i, &image, &table);
 	} else {
 		space->is_pending[i] = true;
@@ -261,7 +262,7 @@ void space_build_one(struct space *space, struct tables *tables)
 		space->pending--;
 		if (!open_module(space, i, &image))
 			continue;
-		if (!tables_build(tables, &image, has_eval(space, &space->modules.list[i]), &table)) {
+		if (!tables_build(tables, &image, kind_of(space, &space->modules.list[i]), &table)) {
 			place_module(space, i, &image, &table);
 			space->is_listed = false;
 		}

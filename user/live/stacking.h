@@ -15,13 +15,15 @@
 #include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
+#include "live/publisher.h"
+
 struct stacking;
 struct stream;
 
 struct stacking_options {
 	enum gmt_stack_mode mode;
 	uint32_t depth;              /* native frames of a stack */
-	int spaces_fd, mappings_fd, shards_fd; /* BPF's maps, which outlive this */
+	struct stack_maps maps;
 	const char *cache;           /* directory for unwinding tables, NULL: none */
 };
 

@@ -434,7 +434,7 @@ struct stackwork *stackwork_new(const struct stacking_options *options, naming_p
 	work->say = say;
 	work->arg = arg;
 	hash_init(&work->processes, sizeof(struct worked *));
-	work->publisher = publisher_new(options->spaces_fd, options->mappings_fd, options->shards_fd);
+	work->publisher = publisher_new(&options->maps);
 	work->tables = tables_new(work->publisher, options->cache);
 	work->naming = naming_new(put, arg);
 	return work;

@@ -75,9 +75,9 @@ void tables_free(struct tables *tables)
 }
 
 /* A file is known by its build id; one without by its inode and size. */
-static uint64_t key_of(const struct image *image, bool with_eval)
+static uint64_t key_of(const struct image *image, enum table_kind kind)
 {
-	uint64_t key = intern_hash(INTERN_SEED, &with_eval, sizeof(with_eval));
+	uint64_t key = intern_hash(INTERN_SEED, &kind, sizeof(kind));
 	struct stat st;
 
 	if (image->build_id[0])
@@ -89,9 +89,9 @@ static uint64_t key_of(const struct image *image, bool with_eval)
 	return intern_hash(key, &st.st_mtim, sizeof(st.st_mtim));
 }
 
-bool tables_find(const struct tables *tables, const struct image *image, bool with_eval, struct table *table)
+bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)
 {
-	const struct entry *entry = hash_get(&tables->entries, key_of(image, with_eval));
+	const struct entry *entry = hash_get(&tables->entries, key_of(image, kind));
 
 	if (!entry || entry->error)
 		return false;
@@ -149,28 +149,27 @@ static int put_words(struct tables *tables, const struct unwind_table *blob, str
 	return 0;
 }
 
-static void mark_cpython(const struct image *image, struct unwind_table *blob)
+static void mark(enum table_kind kind, const struct image *image, struct unwind_table *blob)
 {
 	struct gmt_py_range ranges[GMT_PY_EVAL_RANGES];
-	size_t count = pyfile_eval_ranges(image, ranges);
+	size_t count = kind == TABLE_PYTHON ? pyfile_eval_ranges(image, ranges) : 0;
 
 	for (size_t i = 0; i < count; i++)
 		unwind_table_mark_eval(blob, ranges[i].start, ranges[i].end);
-	if (count)
-		unwind_table_mark_cpython(blob);
+	if (count || kind == TABLE_LIBC)
+		unwind_table_mark_runtime(blob);
 }
 
-int tables_build(struct tables *tables, const struct image *image, bool with_eval, struct table *table)
+int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)
 {
-	uint64_t key = key_of(image, with_eval), start = now_ns();
+	uint64_t key = key_of(image, kind), start = now_ns();
 	struct entry *known = hash_get(&tables->entries, key), entry = { 0 };
 	struct unwind_table blob = { 0 };
 
 	if (!known) {
 		entry.error = table_cache_get(&tables->cache, image, &blob);
 		if (!entry.error) {
-			if (with_eval)
-				mark_cpython(image, &blob);
+			mark(kind, image, &blob);
 			entry.error = put_words(tables, &blob, &entry.table);
 		}
 		unwind_table_fini(&blob);

@@ -21,6 +21,13 @@ struct table {
 	uint32_t slot, pages;
 };
 
+/* What is marked in a module's table. */
+enum table_kind {
+	TABLE_PLAIN,                  /* nothing */
+	TABLE_PYTHON,                 /* CPython's eval function and CPython, if it has them */
+	TABLE_LIBC,                   /* all of it is the C library */
+};
+
 struct tables_stats {
 	uint32_t modules, failed;     /* failed: no table could be made, or there is no more room */
 	uint64_t rows, bytes;
@@ -32,12 +39,12 @@ struct tables_stats {
 struct tables *tables_new(struct publisher *publisher, const char *cache);
 void tables_free(struct tables *tables);
 
-/* The module's table, if BPF has it. `with_eval`: one in which CPython's eval function is marked. */
-bool tables_find(const struct tables *tables, const struct image *image, bool with_eval, struct table *table);
+/* The module's table of this kind, if BPF has it. */
+bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
 
 /* Makes one: up to a second for a large library that is not in the cache. 0; -ENOSPC: no more room;
  * else as unwind_table_build(). After an error the module is not tried again: the answer is the same. */
-int tables_build(struct tables *tables, const struct image *image, bool with_eval, struct table *table);
+int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
 
 /* A word of the tables, as BPF sees it; NULL: there is none. */
 const __u64 *tables_word(void *tables, uint32_t slot);

@@ -363,8 +363,12 @@ void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t
 		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_EVAL;
 }
 
-void unwind_table_mark_cpython(struct unwind_table *table)
+void unwind_table_mark_runtime(struct unwind_table *table)
 {
-	for (uint32_t row = 0; row < table->rows; row++)
-		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_CPYTHON;
+	for (uint32_t i = 0; i < table->rows; i++) {
+		struct gmt_unwind_row *row = &table->words[(size_t)table->pages + i].row;
+
+		if ((row->rule & GMT_UNWIND_RULE_MASK) != GMT_UNWIND_SIGNAL)
+			row->rule |= GMT_UNWIND_RUNTIME;
+	}
 }

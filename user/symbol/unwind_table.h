@@ -55,8 +55,8 @@ bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, u
 /* Sets the EVAL flag of the rows in [start, end) (vaddrs), which are split where it begins and ends. */
 void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end);
 
-/* Sets the CPYTHON flag of all rows. */
-void unwind_table_mark_cpython(struct unwind_table *table);
+/* Sets the RUNTIME flag of all rows but those of signals: what they interrupt may be anything. */
+void unwind_table_mark_runtime(struct unwind_table *table);
 
 /* The row that covers a vaddr; NULL outside of the module's code. */
 const struct gmt_unwind_row *unwind_table_find(const struct unwind_table *table, uint64_t vaddr);
