@@ -123,6 +123,11 @@ PY_INLINE __u64 gmt_py_word(const struct gmt_py_walk *walk, __u32 offset)
 	return walk->raw[offset / 8 % (GMT_PY_FRAME_BYTES / 8)];
 }
 
+PY_INLINE __u8 gmt_py_owner(const struct gmt_py_config *py, const struct gmt_py_walk *walk)
+{
+	return (__u8)(gmt_py_word(walk, py->frame_owner) >> (py->frame_owner & 7) * 8);
+}
+
 PY_INLINE __s32 gmt_py_lasti(const struct gmt_py_config *py, __u64 code, __u64 instr)
 {
 	__s64 distance;
@@ -169,7 +174,7 @@ PY_INLINE int gmt_py_step(const struct gmt_py_config *py, struct gmt_py_walk *wa
 		return gmt_py_end(walk, GMT_PY_END_FAULT);
 	walk->count++;
 	walk->next = gmt_py_word(walk, py->frame_previous);
-	owner = (__u8)(gmt_py_word(walk, py->frame_owner) >> (py->frame_owner & 7) * 8);
+	owner = gmt_py_owner(py, walk);
 	if (py->boundary == GMT_PY_SHIM && owner >= py->owner_shim)
 		return GMT_PY_NOTHING;
 	code = gmt_py_word(walk, py->frame_code) & ~(__u64)py->code_tag;

@@ -13,7 +13,18 @@
 
 /* ---- the walk ---- */
 
-static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
+/* Whether the frame, one among its callees', waits for C code. Then the shim of the eval call that it waits for follows
+ * from it, and need not be read: it lies on the thread's stack, which would have to be copied up to the outermost one.
+ * Where a frame waits for Python code that may be a generator, whose own frame is elsewhere: it leaves no gap to tell
+ * by. This word of the frame is compared, so that it goes on to wait for C code. */
+static __always_inline int stack_waits_for_c(const struct gmt_py_config *py, const struct gmt_py_walk *walk)
+{
+	__u32 top = py->frame_stacktop;
+
+	return top && !gmt_py_owner(py, walk) && (__s32)(gmt_py_word(walk, top) >> (top & 7) * 8) == -1;
+}
+
+static __always_inline void stack_keep_python(struct stack_state *s, __u64 at, int is_shim)
 {
 	struct stack_memo *memo = &s->memo;
 	const struct gmt_py_config *py = &s->space.python;
@@ -21,6 +32,14 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at)
 	/* Since 3.11 frames lie in one block, the newest one highest. */
 	if (!memo->py_base)
 		memo->py_base = at + GMT_PY_FRAME_BYTES - STACK_PY_WORDS * sizeof(__u64);
+	if (is_shim || !stack_waits_for_c(py, &s->py))
+		stack_keep_shim(s);
+	s->shim_val = 0;
+	if (is_shim) {
+		s->shim_at = at + (py->frame_previous & ~7u);
+		s->shim_val = gmt_py_word(&s->py, py->frame_previous);
+		return;
+	}
 	/* Where the instruction is known by its address, it is one of this code object's. */
 	if (py->instr_kind != GMT_PY_INSTR_POINTER)
 		memo_word(s, at + (py->frame_code & ~7u), gmt_py_word(&s->py, py->frame_code));
@@ -51,7 +70,7 @@ __noinline int stack_python(struct stack_state *s)
 	at = s->py.next;
 	answer = gmt_py_step(&s->space.python, &s->py, &frame);
 	if (answer != GMT_PY_OVER)
-		stack_keep_python(s, at);
+		stack_keep_python(s, at, answer == GMT_PY_NOTHING);
 	if ((answer == GMT_PY_MORE || answer == GMT_PY_LAST) && stack_push_python(s, &frame))
 		return 1;
 	if (answer == GMT_PY_LAST || answer == GMT_PY_NOTHING)
@@ -108,6 +127,7 @@ static __always_inline void stack_walk_start(struct stack_state *s, const struct
 	s->last_python = 0;
 	s->in_python = 0;
 	s->return_at = 0;
+	s->shim_val = 0;
 	s->hash = (__u64)s->space.generation << 32 | mode;
 	s->state = STACK_NATIVE;
 	s->may_keep = 1;

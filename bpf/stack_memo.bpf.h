@@ -267,6 +267,7 @@ static __always_inline void memo_end(struct stack_state *s, const struct stack_s
 	__u32 i;
 
 	stack_keep_return(s);
+	stack_keep_shim(s);
 	s->memo.needs_fp = s->walk.start_fp_used;
 	if (!s->may_keep || s->walk.reason == GMT_UNWIND_END_FAULT || s->py.reason == GMT_PY_END_FAULT ||
 	    gmt.config.stack_memos < 2)

@@ -119,6 +119,8 @@ struct stack_state {
 	__u32 in_python;         /* Python's newest frame has been met */
 	/* The newest return address and where it lies; 0: it is remembered, or need not be. */
 	__u64 return_at, return_val;
+	/* What the newest shim says of the frame outside it, and where; 0: that is compared, or follows. */
+	__u64 shim_at, shim_val;
 	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
 	__u32 copies;            /* made of this generation */
 	__u32 copies_generation;
@@ -310,6 +312,13 @@ static __always_inline void stack_keep_return(struct stack_state *s)
 	if (s->return_at)
 		memo_word(s, s->return_at, s->return_val);
 	s->return_at = 0;
+}
+
+static __always_inline void stack_keep_shim(struct stack_state *s)
+{
+	if (s->shim_val)
+		memo_word(s, s->shim_at, s->shim_val);
+	s->shim_val = 0;
 }
 
 /* Words by themselves are remembered here, a frame's below, a code object's never: it cannot change

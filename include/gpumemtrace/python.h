@@ -56,9 +56,13 @@ struct gmt_py_config {
 	__u8 frame_previous;
 	__u8 frame_instr;
 	__u8 frame_owner;           /* one byte: is_entry or owner */
+	/* 3.12, 3.13: int, -1 while the frame itself runs or waits for C, not for Python code in the same eval call.
+	 * In the owner's word; 0: it says no such thing. */
+	__u8 frame_stacktop;
 	__u8 owner_shim;            /* SHIM: the smallest owner that means no Python code */
 	__u8 code_tag;              /* low bits of the code pointer that are no address (3.14) */
 	__u8 check_mask;            /* bit i: word i of the check never changes */
+	__u8 reserved[7];
 	__u16 code_check;           /* code object: where the check words begin */
 	__u16 code_start;           /* code object: where its instructions begin (INSTR_POINTER) */
 	__u32 version;              /* PY_VERSION_HEX; patch level 0 if unknown */
@@ -102,7 +106,7 @@ static inline __attribute__((always_inline)) __u32 gmt_py_check(const __u32 *wor
 }
 
 _Static_assert(sizeof(struct gmt_py_frame) == 16, "a hash runs over it");
-_Static_assert(sizeof(struct gmt_py_config) == 104, "a map's value, no padding");
+_Static_assert(sizeof(struct gmt_py_config) == 112, "a map's value, no padding");
 _Static_assert(!(GMT_PY_FRAME_BYTES & (GMT_PY_FRAME_BYTES - 1)), "offsets are masked with it");
 
 #endif

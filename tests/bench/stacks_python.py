@@ -2,7 +2,9 @@
 """As stacks.c, in Python: the pairs are made by ctypes, below a recursion of 14 calls. Of two functions with two
 places each to call from, two bits of the path choose: the newest decide the outermost call. And "train N": N pairs
 by 16 stacks in turn, as a model's layers make them, each with 50 us of work before; "through N": N pairs, called
-back from one of two functions of libstacks.so, the second argument, all of Python's frames alike."""
+back from one of two functions of libstacks.so, the second argument, all of Python's frames alike; "between N": N pairs
+by an iterator's __next__(), called from one loop, or from a generator that the loop calls, which leaves the addresses
+of all other frames as they are."""
 import ctypes
 import sys
 import time
@@ -54,6 +56,35 @@ def through(library, count):
         sides[(i // 3 ^ i // 5) & 1](call_back, None)
 
 
+class Source:
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        pairs(1)
+        return 1
+
+
+def passed_on(source):
+    for item in source:
+        yield item
+
+
+def first(source):
+    for item in source:
+        return item
+
+
+def is_passed_on(i):
+    return i < 40 or i % 8 != 0
+
+
+def between(count):
+    for i in range(count):
+        source = Source()
+        first(passed_on(source) if is_passed_on(i) else source)
+
+
 def main():
     context, path = ctypes.c_void_p(), TURNS
     library = ctypes.CDLL(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -70,6 +101,8 @@ def main():
             left(0, DEPTH, count)
         elif kind == "through":
             through(library, count)
+        elif kind == "between":
+            between(count)
         else:
             in_turn(count, WORK if kind == "train" else 0)
         print(time.perf_counter_ns() - started, count, flush=True)

@@ -7,10 +7,12 @@ import shutil
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import lib        # noqa: E402
-import stacklib   # noqa: E402
-from lib import Process, Tool, check, equal  # noqa: E402
+import lib
+from lib import Process, Tool, check, equal
+
+sys.path[1:1] = [os.path.join(lib.TOP, "tests"), os.path.join(lib.TOP, "tests/symbol")]
+import stacklib  # noqa: E402
+import test_python  # noqa: E402
 
 STACKS = os.path.join(lib.BUILD, "tests/bench/stacks")
 PYTHON = sys.executable, os.path.join(lib.TOP, "tests/bench/stacks_python.py")
@@ -97,5 +99,14 @@ def through():
     equal(len(set(ids)), 2, "stacks")
 
 
+def between():
+    """... a generator between two of Python's frames, which are where they are without it, in each CPython that is found"""
+    pythons = [path for path, version in test_python.pythons().items() if (3, 11) <= version <= (3, 14)]
+    for path in [sys.executable, *pythons]:
+        (ids,), stacks = ids_of((path, PYTHON[1]), what=[("between", 160)])
+        seen = [any(f.function == "passed_on" for f in stacks[i].frames) for i in ids]
+        equal(seen, [i < 40 or i % 8 != 0 for i in range(160)], f"by a generator, {path}")
+
+
 if __name__ == "__main__":
-    lib.main(native, far, shared, python, through)
+    lib.main(native, far, shared, python, through, between)

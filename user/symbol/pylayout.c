@@ -45,11 +45,11 @@ static const struct pylayout layouts[] = {
 	  .unicode_ascii = 48, .unicode_compact = 72 },
 	{ .minor = 12, FRAME_SHIM, .runtime_interps = 40, .runtime_key = 1548, .interp_next = 0,
 	  .interp_threads = 72, .tstate_frame = 56, .tstate_thread = 136, .tstate_native = 144,
-	  .cframe_frame = 0, .frame_owner = 70, .frame_bytes = 72, .code_size = 192,
+	  .cframe_frame = 0, .frame_stacktop = 64, .frame_owner = 70, .frame_bytes = 72, .code_size = 192,
 	  .code_start = 192, .code_traceable = 176 },
 	{ .minor = 13, FRAME_SHIM, .runtime_interps = 632, .runtime_key = 2164, .interp_next = 7264,
 	  .interp_threads = 7344, .tstate_frame = 72, .tstate_thread = 152, .tstate_native = 160,
-	  .cframe_frame = -1, .frame_owner = 70, .frame_bytes = 72, .code_size = 200,
+	  .cframe_frame = -1, .frame_stacktop = 64, .frame_owner = 70, .frame_bytes = 72, .code_size = 200,
 	  .code_start = 200, .code_traceable = 184 },
 	/* A tagged _PyStackRef holds the code object: Py_TAG_BITS is 3 (pycore_stackref.h). */
 	{ .minor = 14, FRAME_SHIM, .code_tag = 3, .runtime_interps = 808, .runtime_key = 2340,
@@ -139,6 +139,9 @@ int pylayout_debug(const void *runtime, struct pylayout *layout)
 	    layout->frame_instr >= layout->frame_owner)
 		return -EINVAL;
 	layout->frame_bytes = (layout->frame_owner | 7) + 1;
+	/* int stacktop; uint16_t return_offset; char owner: the debug offsets do not name it. */
+	if (layout->frame_stacktop)
+		layout->frame_stacktop = (layout->frame_owner & 7) == 6 ? layout->frame_owner & ~7 : 0;
 	return 0;
 }
 
@@ -154,6 +157,9 @@ void pylayout_config(const struct pylayout *layout, struct gmt_py_config *config
 	config->frame_previous = (__u8)layout->frame_previous;
 	config->frame_instr = (__u8)layout->frame_instr;
 	config->frame_owner = (__u8)layout->frame_owner;
+	/* pycore_frame.h of 3.12, 3.13: _PyFrame_GetStackPointer() sets it to -1, _PyFrame_SetStackPointer() before
+	 * another frame is pushed in the same eval call sets it. 3.14 sets it before calls of C, too. */
+	config->frame_stacktop = (__u8)layout->frame_stacktop;
 	config->owner_shim = layout->owner_shim;
 	config->code_tag = layout->code_tag;
 	config->check_mask = layout->check_mask;

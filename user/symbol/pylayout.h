@@ -42,6 +42,7 @@ struct pylayout {
 	uint16_t tstate_native;    /* native_thread_id: gettid(); 0: there is none */
 	int16_t cframe_frame;      /* _PyCFrame: current_frame; -1: there is no _PyCFrame */
 	uint16_t frame_code, frame_previous, frame_instr, frame_owner, frame_bytes;
+	uint16_t frame_stacktop;   /* 0: there is none, or it says nothing of who is waited for */
 	uint16_t code_size;        /* PyCode_Type.tp_basicsize */
 	uint16_t code_check;
 	uint16_t code_firstline, code_filename, code_name;
