@@ -44,7 +44,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and */
 #define STACK_MEMO_OUTSIDE 256   /* ... not on the stack: of more a stack is not remembered */
 #define STACK_MEMO_FAR 8
-/* Words of Python's frames and of the thread's stack that are read at once: PyTorch's operators take 10 to 17 KiB. */
+/* Words of Python's frames and of the thread's stack that are read at once: PyTorch's operators take 3 to 12 KiB. */
 #define STACK_PY_WORDS 1024
 #define STACK_WINDOW_WORDS 2048
 #define STACK_WINDOWS (STACK_PY_WORDS + STACK_WINDOW_WORDS)
