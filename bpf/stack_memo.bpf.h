@@ -3,7 +3,8 @@
  * Stacks that threads had before. A walk is a function of the registers it begins with, of the process's
  * mappings and of the words that it reads: where all of these are as they were, the stack is the same
  * one, and its id is known. To compare words costs a tenth of finding them; most of it are the calls that read
- * memory, some 30 ns each however little they read. Not compared is what others imply: stack_is_implied().
+ * memory, some 30 ns each for a word and 100 for a page, and the lines of the cache that these take from the target.
+ * Not compared is what others imply: stack_is_implied(), stack_waits_for_c().
  *
  * Which one to compare with is told by order: programs that allocate do so in loops, and a training's next
  * step has the stacks of this one, one after the other. So each remembers those that came after it.
@@ -26,7 +27,7 @@ struct memo_check {
 	struct stack_state *s;
 	const struct stack_memo *memo;
 	__u64 sum;
-	__u64 chunk;             /* its address; 1: none */
+	__u32 chunk;             /* which is there; STACK_CHUNKS: none */
 };
 
 /* The sum of all words up to the stride's last one, of which there are `count`: that of memo_word(), but no product
@@ -76,11 +77,13 @@ static long memo_add_inside(__u32 step, void *ctx)
 	return 0;
 }
 
-/* Reads the chunk that the word is in. */
-static __always_inline int memo_read_chunk(struct memo_check *check, __u64 at)
+static __always_inline int memo_read_chunk(struct memo_check *check, __u32 chunk)
 {
-	check->chunk = at & ~(STACK_CHUNK - 1ULL);
-	return bpf_probe_read_user(check->s->chunk, STACK_CHUNK, (void *)check->chunk) != 0;
+	check->chunk = chunk;
+	asm volatile("" : "+r"(chunk)); /* the verifier wants its bound, not that of the word it is from */
+	if (chunk >= STACK_CHUNKS)
+		return -1;
+	return bpf_probe_read_user(check->s->chunk, STACK_CHUNK, (void *)check->memo->chunk_at[chunk]) != 0;
 }
 
 /* They lie one after the other, more or less: a frame's in the same chunk as the frame's before. To read a chunk takes
@@ -97,16 +100,15 @@ static long memo_add_outside(__u32 step, void *ctx)
 	left = (__s64)check->memo->outside - step * MEMO_STRIDE;
 #pragma unroll
 	for (__s64 k = 0; k < MEMO_STRIDE; k++) {
-		__u64 at = check->memo->sp + words[k] * sizeof(__u64);
+		__u32 chunk = words[k] / STACK_CHUNK_WORDS;
 
 		if (k >= left)
 			return 1;
-		if (at - check->chunk >= STACK_CHUNK && memo_read_chunk(check, at)) {
+		if (chunk != check->chunk && memo_read_chunk(check, chunk)) {
 			check->sum = ~check->memo->outside_sum;
 			return 1;
 		}
-		check->sum = check->sum * STACK_MIX +
-			     check->s->chunk[at / sizeof(__u64) % (STACK_CHUNK / sizeof(__u64))];
+		check->sum = check->sum * STACK_MIX + check->s->chunk[words[k] % STACK_CHUNK_WORDS];
 	}
 	return 0;
 }
@@ -114,7 +116,7 @@ static long memo_add_outside(__u32 step, void *ctx)
 /* Whether all words are as they were. */
 static __always_inline int memo_holds(struct stack_state *s, const struct stack_memo *memo)
 {
-	struct memo_check check = { .s = s, .memo = memo, .chunk = 1 };
+	struct memo_check check = { .s = s, .memo = memo, .chunk = STACK_CHUNKS };
 	__u64 val;
 
 #pragma unroll
@@ -220,7 +222,7 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->sp = start->sp;
 	memo->fp = start->fp;
 	memo->generation = s->space.generation;
-	memo->inside = memo->outside = memo->far = 0;
+	memo->inside = memo->outside = memo->far = memo->chunks = 0;
 	memo->inside_sum = memo->outside_sum = 0;
 	memo->end = 0;
 	memo->py_base = 0;

@@ -41,14 +41,18 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define PY_READ_AGAIN(dst, size, addr) bpf_probe_read_user(dst, size, (void *)(addr))
 #include "python.bpf.h"
 
-#define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and */
-#define STACK_MEMO_OUTSIDE 256   /* ... not on the stack: of more a stack is not remembered */
-#define STACK_MEMO_FAR 8
+#define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and ... */
+#define STACK_MEMO_OUTSIDE 256
+#define STACK_MEMO_FAR 8         /* ... to find Python's frames: of more a stack is not remembered */
 /* Words of Python's frames and of the thread's stack that are read at once: PyTorch's operators take 3 to 12 KiB. */
 #define STACK_PY_WORDS 1024
 #define STACK_WINDOW_WORDS 2048
 #define STACK_WINDOWS (STACK_PY_WORDS + STACK_WINDOW_WORDS)
-#define STACK_CHUNK 2048         /* bytes that are read at once of what lies outside the windows: a page, or less */
+/* What lies outside the windows is read in chunks: of deep stacks, deep Python and Python's frames up to 3.10, which
+ * are anywhere. */
+#define STACK_CHUNK 2048         /* bytes: a page, or less */
+#define STACK_CHUNK_WORDS (STACK_CHUNK / sizeof(__u64))
+#define STACK_CHUNKS 32
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
 #define STACK_PAGE 4096
 #define STACK_ROWS_BITS 14       /* rows that all threads remember: 256 KiB */
@@ -73,12 +77,13 @@ struct stack_memo {
 	__u32 generation;
 	__u32 needs_fp;
 	__u32 inside, outside, far; /* words */
-	__u32 reserved;
+	__u32 chunks;
 	struct {
 		__u64 at, val;
 	} far_words[STACK_MEMO_FAR];
 	__u16 inside_at[STACK_MEMO_INSIDE];   /* index in the windows */
-	__u16 outside_at[STACK_MEMO_OUTSIDE]; /* words from sp on */
+	__u16 outside_at[STACK_MEMO_OUTSIDE]; /* STACK_CHUNK_WORDS * index of the chunk + index in it */
+	__u64 chunk_at[STACK_CHUNKS];         /* addresses */
 };
 
 #define STACK_MEMO_NEXT 4
@@ -125,7 +130,7 @@ struct stack_state {
 	__u32 copies;            /* made of this generation */
 	__u32 copies_generation;
 	struct stack_memo memo;  /* of the walk that goes on */
-	__u64 chunk[STACK_CHUNK / sizeof(__u64)]; /* while memos are compared */
+	__u64 chunk[STACK_CHUNK_WORDS]; /* while memos are compared */
 	union {                  /* in all below 32 KiB: larger storage is hard to get */
 		__u64 window[STACK_WINDOWS];                /* while memos are compared: Python's first */
 		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
@@ -232,6 +237,25 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 	return (void *)((char *)walk - __builtin_offsetof(struct stack_state, py));
 }
 
+/* Its number, which it has or gets now; STACK_CHUNKS: there are too many. */
+static __always_inline __u32 memo_chunk(struct stack_memo *memo, __u64 address)
+{
+	__u64 at = address & ~(STACK_CHUNK - 1ULL);
+	__u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < STACK_CHUNKS; i++) {
+		if (i >= memo->chunks) {
+			memo->chunk_at[i] = at;
+			memo->chunks = i + 1;
+			break;
+		}
+		if (memo->chunk_at[i] == at)
+			break;
+	}
+	return i;
+}
+
 /* A global function, which the verifier checks by itself: once, not at each of its calls. */
 __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 {
@@ -261,13 +285,15 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 				memo->end = on_stack + 1;
 		}
 		memo->inside_sum = memo->inside_sum * STACK_MIX + val;
-	} else if (on_stack < 1 << 16) {
+	} else if (memo->py_base || on_stack < 1 << 16) {
+		__u32 chunk = memo_chunk(memo, address);
+
 		i = memo->outside++;
-		if (i >= STACK_MEMO_OUTSIDE)
+		if (i >= STACK_MEMO_OUTSIDE || chunk >= STACK_CHUNKS)
 			goto too_many;
-		memo->outside_at[i] = on_stack;
+		memo->outside_at[i] = chunk * STACK_CHUNK_WORDS + address / sizeof(__u64) % STACK_CHUNK_WORDS;
 		memo->outside_sum = memo->outside_sum * STACK_MIX + val;
-	} else {
+	} else { /* what leads to Python's frames: a word by itself */
 		i = memo->far++;
 		if (i >= STACK_MEMO_FAR)
 			goto too_many;

@@ -4,7 +4,8 @@ places each to call from, two bits of the path choose: the newest decide the out
 by 16 stacks in turn, as a model's layers make them, each with 50 us of work before; "through N": N pairs, called
 back from one of two functions of libstacks.so, the second argument, all of Python's frames alike; "between N": N pairs
 by an iterator's __next__(), called from one loop, or from a generator that the loop calls, which leaves the addresses
-of all other frames as they are."""
+of all other frames as they are; "deep N DEPTH": N pairs below a recursion of so many calls, and "deeper N DEPTH" all of
+them from elsewhere."""
 import ctypes
 import sys
 import time
@@ -91,8 +92,8 @@ def main():
     if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context):
         sys.exit("no context")
     for line in sys.stdin:
-        kind, count = line.split()
-        count = int(count)
+        kind, *numbers = line.split()
+        count, *depth = map(int, numbers)
         started = time.perf_counter_ns()
         if kind == "new":
             for path in range(path + 1, path + 1 + count):
@@ -103,6 +104,11 @@ def main():
             through(library, count)
         elif kind == "between":
             between(count)
+        elif kind == "deep":
+            left(0, *depth, count)
+        elif kind == "deeper":
+            for path in range(path + 1, path + 1 + count):
+                left(path, *depth, 1)
         else:
             in_turn(count, WORK if kind == "train" else 0)
         print(time.perf_counter_ns() - started, count, flush=True)

@@ -11,6 +11,7 @@ import lib
 from lib import Process, Tool, check, equal
 
 sys.path[1:1] = [os.path.join(lib.TOP, "tests"), os.path.join(lib.TOP, "tests/symbol")]
+import bpf_stats  # noqa: E402
 import stacklib  # noqa: E402
 import test_python  # noqa: E402
 
@@ -108,5 +109,28 @@ def between():
         equal(seen, [i < 40 or i % 8 != 0 for i in range(160)], f"by a generator, {path}")
 
 
+def deep():
+    """... and deep recursions are remembered, in each CPython: to find one again takes less than half of a walk"""
+    for path, version in test_python.pythons().items():
+        if not (3, 8) <= version <= (3, 14):
+            continue
+        depth = 90 if version >= (3, 11) else 30      # of older ones each frame lies by itself
+        caller = Process([path, PYTHON[1], lib.LIB], env=lib.environment())
+        make(caller, "same", 1)
+        tool = Tool("-p", str(caller.pid)).ready()
+        for _ in range(10):                  # the first stacks ask for tables
+            make(caller, "deep", f"5 {depth}")
+            time.sleep(0.1)
+        took = {}
+        with bpf_stats.Counted():
+            for kind in "deeper", "deep":
+                before = bpf_stats.ran(tool.pid)
+                make(caller, kind, f"300 {depth}")
+                took[kind] = [b - a for a, b in zip(before, bpf_stats.ran(tool.pid))]
+        tool.stop()
+        caller.popen.kill()
+        check(2 * took["deep"][0] < took["deeper"][0], f"{path}: (ns, runs)", took)
+
+
 if __name__ == "__main__":
-    lib.main(native, far, shared, python, through, between)
+    lib.main(native, far, shared, python, through, between, deep)
