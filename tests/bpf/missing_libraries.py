@@ -14,23 +14,13 @@ SCRATCH = f"""
     .bss
 scratch: .skip 4096
 """
-# Types have names by which programs find them, and no base classes; virtual functions are not called.
-TYPE = """
+DATA = """
     .data
     .globl {symbol}
     .type {symbol}, @object
-    .size {symbol}, 16
+    .size {symbol}, {size}
     .balign 8
-{symbol}: .quad _ZTVN10__cxxabiv117__class_type_infoE + 16, 1f
-1:  .asciz "{name}"
-"""
-VIRTUAL_TABLE = """
-    .data
-    .globl {symbol}
-    .type {symbol}, @object
-    .size {symbol}, 1024
-    .balign 8
-{symbol}: .skip 1024
+{symbol}: {words}
 """
 FUNCTION = """
     .text
@@ -42,10 +32,12 @@ FUNCTION = """
 
 
 def assembly(symbol):
+    # Types have names by which programs find them, and no base classes; virtual functions are not called.
     if symbol.startswith("_ZTI"):
-        return TYPE.format(symbol=symbol, name=symbol[len("_ZTI"):])
+        words = f'.quad _ZTVN10__cxxabiv117__class_type_infoE + 16, 1f\n1:  .asciz "{symbol[len("_ZTI"):]}"'
+        return DATA.format(symbol=symbol, size=16, words=words)
     if symbol.startswith("_ZTV"):
-        return VIRTUAL_TABLE.format(symbol=symbol)
+        return DATA.format(symbol=symbol, size=1024, words=".skip 1024")
     body = "lea scratch(%rip), %rax" if symbol.startswith("_Z") else f"mov ${NO_DEVICE}, %eax"
     return FUNCTION.format(symbol=symbol, body=body)
 
