@@ -30,18 +30,15 @@ struct memo_check {
 	__u32 chunk;             /* which is there; STACK_CHUNKS: none */
 };
 
-/* The sum of all words up to the stride's last one, of which there are `count`: that of memo_word(), but no product
- * waits for another. */
-static __always_inline __u64 memo_sum(__u64 sum, const __u64 *words, __u32 count)
+/* The sum with a stride of words more: what memo_word() makes of them one by one, but no product waits for another. */
+static __always_inline __u64 memo_sum(__u64 sum, const __u64 words[MEMO_STRIDE])
 {
 	__u64 power = 1, added = 0;
 
 #pragma unroll
 	for (__u32 k = 0; k < MEMO_STRIDE; k++) {
-		if (k < count) {
-			added += words[count - 1 - k] * power;
-			power *= STACK_MIX;
-		}
+		added += words[MEMO_STRIDE - 1 - k] * power;
+		power *= STACK_MIX;
 	}
 	return sum * power + added;
 }
@@ -73,7 +70,7 @@ static long memo_add_inside(__u32 step, void *ctx)
 			return 1;
 		words[k] = check->s->window[at[k]];
 	}
-	check->sum = memo_sum(sum, words, MEMO_STRIDE);
+	check->sum = memo_sum(sum, words);
 	return 0;
 }
 
