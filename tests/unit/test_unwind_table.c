@@ -167,6 +167,9 @@ static void eval_ranges(void **state)
 	assert_true(unwind_table_check(&t));
 	expect(&t, CODE + 0x1f, GMT_UNWIND_SP | GMT_UNWIND_EVAL | GMT_UNWIND_RUNTIME, 2);
 	expect(&t, CODE + 0x100, GMT_UNWIND_NONE | GMT_UNWIND_RUNTIME, 0);
+	t.words[t.pages].row.rule = GMT_UNWIND_SIGNAL;    /* ... but a signal's */
+	unwind_table_mark_runtime(&t);
+	assert_int_equal(t.words[t.pages].row.rule, GMT_UNWIND_SIGNAL);
 	unwind_table_fini(&t);
 }
 
