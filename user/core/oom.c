@@ -2,189 +2,32 @@
 /* See oom.h. */
 #include "core/oom.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "core/ledger_state.h"
 #include "core/oom_ask.h"
+#include "core/oom_watch.h"
 #include "core/probes.h"
 
-#define WATCHES_MAX 256            /* threads; of more nothing is told */
-#define PICTURES 16                /* in a row, and after that one for each so long */
-#define PICTURE_EACH_NS 100000000ULL
 #define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success says that the process goes on */
-
-struct oom_watch {
-	struct oom *oom;           /* rec is good to the end, the picture goes with the first that is queued */
-	struct process *p;
-	uint32_t tid;
-	uint8_t row;               /* ROW_NONE */
-	uint8_t told;              /* outcome that the process's count has */
-	uint64_t active_ns;        /* it last asked or freed */
-	uint64_t live_at_first;
-	bool is_suspect;           /* refused in no call that is probed: nothing, unless the process dies of it */
-};
-
-/* Queues what is known of it now, with the picture. */
-static void tell(struct ooms *o, struct oom_watch *w)
-{
-	struct oom *oom = xmalloc(sizeof(*oom));
-
-	*oom = *w->oom;
-	*w->oom = (struct oom){ .rec = oom->rec };
-	ooms_push(o, oom);
-	w->p->ooms[w->told] -= w->told != GMT_OOM_OPEN;
-	w->told = oom->rec.outcome;
-	w->p->ooms[w->told]++;
-}
-
-/* ---- watches ---- */
-
-static struct oom_watch *find(const struct ooms *o, const struct process *p, uint32_t tid)
-{
-	for (size_t i = 0; i < o->count; i++)
-		if (o->watches[i].p == p && o->watches[i].tid == tid)
-			return &o->watches[i];
-	return NULL;
-}
 
 const struct gmt_oom *ooms_request(const struct ledger *l, const struct process *p, uint32_t tid)
 {
-	const struct oom_watch *w = find(&l->ooms, p, tid);
+	const struct oom_watch *w = oom_watch_find(&l->ooms, p, tid);
 
 	return w ? &w->oom->rec : NULL;
-}
-
-static void forget(struct ooms *o, struct oom_watch *w)
-{
-	oom_free(w->oom);
-	*w = o->watches[--o->count];
 }
 
 /* The same, but one that was only suspected is over: something has happened that tells more. */
 static struct oom_watch *find_failed(struct ooms *o, const struct process *p, uint32_t tid)
 {
-	struct oom_watch *w = find(o, p, tid);
+	struct oom_watch *w = oom_watch_find(o, p, tid);
 
 	if (!w || !w->is_suspect)
 		return w;
-	forget(o, w);
+	oom_watch_forget(o, w);
 	return NULL;
 }
 
-/* When time tells something about it, if nothing else does. */
-static uint64_t due_of(const struct oom_watch *w)
-{
-	uint64_t decided_ns = w->is_suspect ? w->oom->rec.first_ns : w->oom->rec.decided_ns;
-
-	return decided_ns ? decided_ns + OOM_FATAL_NS : w->active_ns + OOM_SILENCE_NS;
-}
-
-static void set_due(struct ooms *o)
-{
-	o->due_ns = UINT64_MAX;
-	for (size_t i = 0; i < o->count; i++)
-		if (due_of(&o->watches[i]) < o->due_ns)
-			o->due_ns = due_of(&o->watches[i]);
-}
-
-static uint64_t row_live(const struct process *p, uint8_t row)
-{
-	return row == ROW_NONE ? p->account.stacks.live : p->account.rows[row].attributed.live;
-}
-
-static void set_gpu(const struct ledger *l, struct oom_watch *w)
-{
-	int gpu = w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu;
-
-	if (gpu != GPU_UNKNOWN)
-		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
-}
-
-/* Undecided until something is told. NULL: too many are watched. */
-static struct oom_watch *watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
-{
-	struct ooms *o = &l->ooms;
-	struct oom_watch *w;
-
-	if (o->count == WATCHES_MAX) {
-		o->dropped++;
-		return NULL;
-	}
-	if (o->count == o->capacity) {
-		o->capacity = o->capacity ? 2 * o->capacity : 4;
-		o->watches = xreallocarray(o->watches, o->capacity, sizeof(*o->watches));
-	}
-	w = &o->watches[o->count++];
-	*w = (struct oom_watch){ .oom = xcalloc(1, sizeof(*w->oom)), .p = p, .tid = hdr->tid, .row = row };
-	w->live_at_first = row_live(p, row);
-	w->oom->rec.number = ++o->last_number;
-	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
-	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
-	set_gpu(l, w);
-	return w;
-}
-
-/* ---- pictures ---- */
-
-static bool may_take(struct ooms *o, uint64_t now_ns)
-{
-	uint64_t more = (now_ns - o->pictures_ns) / PICTURE_EACH_NS;
-
-	if (now_ns > o->pictures_ns && more) {
-		o->pictures = more > PICTURES - o->pictures ? PICTURES : o->pictures + (uint32_t)more;
-		o->pictures_ns = now_ns;
-	}
-	if (!o->pictures)
-		return false;
-	o->pictures--;
-	return true;
-}
-
-static void take(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr)
-{
-	struct oom *oom = w->oom;
-	bool has_one = oom->row_count;
-
-	if (has_one && !may_take(&l->ooms, hdr->ts_ns))
-		return;
-	oom_forget_picture(oom);
-	oom->rec.hdr = (struct gmt_hdr){
-		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = hdr->tgid, .tid = hdr->tid, .ts_ns = hdr->ts_ns,
-	};
-	if (!has_one && !may_take(&l->ooms, hdr->ts_ns))
-		return;
-	/* Of pinned memory the host is short; who has what of it is in every picture. */
-	oom_picture(oom, l, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
-}
-
-/* ---- decisions ---- */
-
-static void decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
-		   uint64_t ts_ns)
-{
-	struct gmt_oom *rec = &w->oom->rec;
-
-	rec->outcome = outcome;
-	rec->sign = sign;
-	rec->decided_ns = ts_ns;
-	if (outcome == GMT_OOM_RETRY) {
-		l->ooms.met = rec->number;
-		oom_forget_picture(w->oom);
-	}
-	tell(&l->ooms, w);
-	/* Of an error that was raised, whether the process survives it is still to be told. */
-	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
-		forget(&l->ooms, w);
-	set_due(&l->ooms);
-}
-
-/* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
-static bool is_open(const struct oom_watch *w)
-{
-	return w->oom->rec.outcome == GMT_OOM_OPEN || w->oom->rec.sign == GMT_OOM_BY_SILENCE;
-}
+/* ---- tries ---- */
 
 static bool is_same_place(const struct oom_watch *w, const struct process_ask *ask)
 {
@@ -195,7 +38,7 @@ static bool is_same_place(const struct oom_watch *w, const struct process_ask *a
 /* The next try of the same request: of pieces it may have got more this time. */
 static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask)
 {
-	return is_open(w) && is_same_place(w, ask) &&
+	return oom_watch_is_open(w) && is_same_place(w, ask) &&
 	       (ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes);
 }
 
@@ -208,13 +51,13 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 
 	if (w && !is_next_try(w, &ask)) {
 		if (w->oom->rec.outcome == GMT_OOM_OPEN)
-			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
+			oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
 		else
-			forget(&l->ooms, w);
+			oom_watch_forget(&l->ooms, w);
 		w = NULL;
 	}
 	if (!w) {
-		w = watch(l, p, &call->hdr, ask.row);
+		w = oom_watch(l, p, &call->hdr, ask.row);
 		if (!w)
 			return;
 		w->oom->rec.api = call->api;
@@ -231,10 +74,10 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 	rec->failures++;
 	rec->failed_bytes = ask.bytes;
 	rec->last_ns = w->active_ns = call->hdr.ts_ns;
-	rec->freed_bytes = w->live_at_first > row_live(p, w->row) ? w->live_at_first - row_live(p, w->row) : 0;
+	rec->freed_bytes = w->live_at_first > oom_row_live(p, w->row) ? w->live_at_first - oom_row_live(p, w->row) : 0;
 	t->created_bytes = t->created_count = 0;
-	take(l, w, &call->hdr);
-	set_due(&l->ooms);
+	oom_watch_picture(l, w, &call->hdr);
+	oom_set_due(&l->ooms);
 }
 
 /* A call whose arguments do not say what it takes, and that is sent only where it fails. */
@@ -248,14 +91,14 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 {
 	struct gmt_oom *rec = &w->oom->rec;
 	bool is_alike = call->stack_id && call->stack_id == rec->stack_id;
-	uint64_t live = row_live(w->p, w->row);
+	uint64_t live = oom_row_live(w->p, w->row);
 
 	if (rec->outcome != GMT_OOM_OPEN && rec->sign != GMT_OOM_BY_SILENCE) {
-		forget(&l->ooms, w);     /* raised, and survived */
+		oom_watch_forget(&l->ooms, w);     /* raised, and survived */
 		return;
 	}
 	if (is_scope(rec->api)) {
-		decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
+		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
 		return;
 	}
 	if (!is_same_place(w, ask))
@@ -266,15 +109,15 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 		rec->freed_bytes = w->live_at_first - live;
 	/* XLA takes a tenth off each time, cuDNN's search halves. */
 	if (ask->bytes >= rec->failed_bytes) {
-		decide(l, w, GMT_OOM_RETRY, ask->bytes >= rec->asked_bytes ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER,
-		       call->hdr.ts_ns);
+		oom_watch_decide(l, w, GMT_OOM_RETRY,
+				 ask->bytes >= rec->asked_bytes ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
 	} else if (ask->bytes / 17 >= rec->failed_bytes / 20 || (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
-		decide(l, w, GMT_OOM_RETRY, GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
+		oom_watch_decide(l, w, GMT_OOM_RETRY, GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
 	} else if (rec->outcome == GMT_OOM_OPEN) {
 		rec->given_bytes = 0;
-		decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
+		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
 	} else {
-		forget(&l->ooms, w);
+		oom_watch_forget(&l->ooms, w);
 	}
 }
 
@@ -290,7 +133,7 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 
 		if (w->p == p && since_ns && w->oom->rec.sign != GMT_OOM_BY_SILENCE &&
 		    now_ns - since_ns > FATAL_DOUBT_NS) {
-			forget(o, w);
+			oom_watch_forget(o, w);
 			i--;
 		}
 	}
@@ -315,17 +158,17 @@ static void succeeded(struct ledger *l, struct process *p, const struct gmt_call
 		return;
 	if (ask.made)
 		goes_on(&l->ooms, p, call->hdr.ts_ns);
-	w = ask.made ? find_failed(&l->ooms, p, call->hdr.tid) : find(&l->ooms, p, call->hdr.tid);
+	w = ask.made ? find_failed(&l->ooms, p, call->hdr.tid) : oom_watch_find(&l->ooms, p, call->hdr.tid);
 	if (!w)
 		return;
-	if (op == GMT_OP_MEM_INFO && is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0])) {
+	if (op == GMT_OP_MEM_INFO && oom_watch_is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0])) {
 		w->oom->rec.free_bytes = call->vals[0];
 		w->oom->rec.flags |= GMT_OOM_HAS_FREE;
 	}
 	w->active_ns = call->hdr.ts_ns;
 	if (ask.made)
 		got(l, w, &ask, call);
-	set_due(&l->ooms);
+	oom_set_due(&l->ooms);
 }
 
 void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call)
@@ -349,10 +192,10 @@ void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc
 
 	oom_note_refusal(p, rec);
 	/* Inside a call that is probed that call tells what came of it. */
-	if (!l->ooms.wanted || rec->cause.api || find(&l->ooms, p, rec->hdr.tid))
+	if (!l->ooms.wanted || rec->cause.api || oom_watch_find(&l->ooms, p, rec->hdr.tid))
 		return;
 	ask = oom_ask_of_refusal(p, rec->hdr.tid);
-	w = watch(l, p, &rec->hdr, ask.row);
+	w = oom_watch(l, p, &rec->hdr, ask.row);
 	if (!w)
 		return;
 	w->is_suspect = true;
@@ -360,21 +203,21 @@ void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc
 	w->oom->rec.asked_bytes = w->oom->rec.failed_bytes = ask.bytes;
 	w->oom->rec.stack_id = rec->cause.stack_id;
 	w->oom->rec.failures = 1;
-	take(l, w, &rec->hdr);
-	set_due(&l->ooms);
+	oom_watch_picture(l, w, &rec->hdr);
+	oom_set_due(&l->ooms);
 }
 
 void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec)
 {
-	struct oom_watch *w = rec->delta > 0 ? find(&l->ooms, p, rec->hdr.tid) : NULL;
+	struct oom_watch *w = rec->delta > 0 ? oom_watch_find(&l->ooms, p, rec->hdr.tid) : NULL;
 
 	if (rec->delta <= 0)
 		return;
 	goes_on(&l->ooms, p, rec->hdr.ts_ns);
 	/* A block of what is cached says nothing about a request that is under way. */
 	if (w && w->oom->rec.decided_ns && w->oom->rec.sign == GMT_OOM_BY_REPORTED)
-		forget(&l->ooms, find(&l->ooms, p, rec->hdr.tid));
-	set_due(&l->ooms);
+		oom_watch_forget(&l->ooms, oom_watch_find(&l->ooms, p, rec->hdr.tid));
+	oom_set_due(&l->ooms);
 }
 
 /* The file is probed twice (through overlayfs, and below it): the same report once more. */
@@ -393,22 +236,22 @@ int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *
 	w = find_failed(&l->ooms, p, rec->hdr.tid);
 	if (w && is_repeat(w, rec))
 		return 0;
-	if (w && !is_open(w)) {
-		forget(&l->ooms, w);
+	if (w && !oom_watch_is_open(w)) {
+		oom_watch_forget(&l->ooms, w);
 		w = NULL;
 	}
 	if (!w) {
-		w = watch(l, p, &rec->hdr, process_row(p, 0, NULL, rec->device_index));
+		w = oom_watch(l, p, &rec->hdr, process_row(p, 0, NULL, rec->device_index));
 		if (!w)
 			return 0;
 		w->oom->rec.asked_bytes = w->oom->rec.failed_bytes = rec->size;
 		w->oom->rec.stack_id = rec->stack_id;
-		take(l, w, &rec->hdr);
+		oom_watch_picture(l, w, &rec->hdr);
 	}
 	w->oom->rec.framework_bytes = rec->size;
 	if (!w->oom->rec.stack_id)
 		w->oom->rec.stack_id = rec->stack_id;
-	decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_REPORTED, rec->hdr.ts_ns);
+	oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_REPORTED, rec->hdr.ts_ns);
 	return 0;
 }
 
@@ -426,15 +269,15 @@ void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, i
 		rec->exit_code = exit_code;
 		rec->exit_ns = hdr->ts_ns;
 		if (w->is_suspect && !oom_is_error(exit_code))
-			forget(&l->ooms, w);
+			oom_watch_forget(&l->ooms, w);
 		else if (exit_code)
-			decide(l, w, GMT_OOM_FATAL, GMT_OOM_BY_EXIT, hdr->ts_ns);
+			oom_watch_decide(l, w, GMT_OOM_FATAL, GMT_OOM_BY_EXIT, hdr->ts_ns);
 		else if (rec->outcome == GMT_OOM_OPEN)
-			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_EXIT, hdr->ts_ns);
+			oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_EXIT, hdr->ts_ns);
 		else
-			forget(&l->ooms, w);
+			oom_watch_forget(&l->ooms, w);
 	}
-	set_due(&l->ooms);
+	oom_set_due(&l->ooms);
 }
 
 void ooms_time(struct ledger *l, uint64_t now_ns)
@@ -444,46 +287,12 @@ void ooms_time(struct ledger *l, uint64_t now_ns)
 	for (size_t i = 0; i < o->count;) {
 		struct oom_watch *w = &o->watches[i];
 
-		if (now_ns < due_of(w))
+		if (now_ns < oom_watch_due(w))
 			i++;
 		else if (w->is_suspect || w->oom->rec.decided_ns)
-			forget(o, w);
+			oom_watch_forget(o, w);
 		else
-			decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE, now_ns);
+			oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE, now_ns);
 	}
-	set_due(o);
-}
-
-/* ---- all of it ---- */
-
-void ooms_want(struct ledger *l)
-{
-	l->ooms.wanted = true;
-	l->ooms.pictures = PICTURES;
-	set_due(&l->ooms);
-}
-
-void ooms_finish(struct ledger *l)
-{
-	struct ooms *o = &l->ooms;
-
-	if (o->reading)
-		ooms_push(o, o->reading);
-	o->reading = NULL;
-	while (o->count) {
-		if (!o->watches[0].is_suspect && !o->watches[0].oom->rec.decided_ns)
-			tell(o, &o->watches[0]);
-		forget(o, &o->watches[0]);
-	}
-	set_due(o);
-}
-
-void ooms_fini(struct ooms *o)
-{
-	while (o->count)
-		forget(o, &o->watches[0]);
-	for (size_t i = 0; i < o->queued; i++)
-		oom_free(o->queue[i]);
-	oom_free(o->reading);
-	free(o->watches);
+	oom_set_due(o);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part of oom.h's work that all signs share: a thread whose request has failed is watched until all is told
+ * about it. Each change of a watch's times wants an oom_set_due() after it.
+ */
+#ifndef GPUMEMTRACE_CORE_OOM_WATCH_H
+#define GPUMEMTRACE_CORE_OOM_WATCH_H
+
+#include "core/oom.h"
+
+struct oom_watch {
+	struct oom *oom;           /* rec is good to the end, the picture goes with the first that is queued */
+	struct process *p;
+	uint32_t tid;
+	uint8_t row;               /* ROW_NONE */
+	uint8_t told;              /* outcome that the process's count has */
+	uint64_t active_ns;        /* it last asked or freed */
+	uint64_t live_at_first;
+	bool is_suspect;           /* refused in no call that is probed: nothing, unless the process dies of it */
+};
+
+/* Undecided until something is told. NULL: too many are watched. Moves the others. */
+struct oom_watch *oom_watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row);
+/* NULL: none. */
+struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid);
+/* Puts the last one in its place. */
+void oom_watch_forget(struct ooms *o, struct oom_watch *w);
+
+/* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
+bool oom_watch_is_open(const struct oom_watch *w);
+/* Takes a picture for it, unless there were too many of late. */
+void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr);
+/* Queues what is known of it now, with the picture. */
+void oom_watch_tell(struct ooms *o, struct oom_watch *w);
+/* Tells it, and forgets it if nothing more can come of it. */
+void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
+		      uint64_t ts_ns);
+
+/* When time tells something about it, if nothing else does. */
+uint64_t oom_watch_due(const struct oom_watch *w);
+void oom_set_due(struct ooms *o);
+/* Bytes that the process has of the row's memory; ROW_NONE: of the host's. */
+uint64_t oom_row_live(const struct process *p, uint8_t row);
+
+#endif
