@@ -84,7 +84,10 @@ static bool update(struct found *f, struct oom *oom)
 			free(oom);
 			look_back(f, &f->list[i]);
 		} else {
+			uint8_t unseen = old->rec.flags & GMT_OOM_UNSEEN;
+
 			old->rec = oom->rec;
+			old->rec.flags |= unseen;
 			oom_free(oom);
 		}
 		return true;

@@ -586,6 +586,27 @@ static void who_held_what_at_the_last_failure(void **state)
 	oom_free(oom);
 }
 
+/* At once: 16 have a picture, whatever the tries; later there is time for more. */
+static void a_picture_for_each_but_not_for_too_many(void **state)
+{
+	struct records *r = *state;
+	struct oom *oom;
+
+	CALL(r, cuMemAlloc_v2, A, GiB);
+	for (unsigned int i = 0; i < 20; i++) {
+		for (int tries = 0; tries < 3; tries++)
+			FAIL(r, cuMemAlloc_v2, OOM, 0, (i + 2) * GiB);
+		CALL(r, cuMemAlloc_v2, A + (i + 1) * GiB, MiB);
+		r->ts_ns += i == 18 ? S : 0;
+		oom = ooms_take(r->ledger);
+		assert_int_equal(oom->rec.failures, 3);
+		assert_int_equal(oom->row_count, i < 16 || i == 19);
+		assert_int_equal(!(oom->rec.flags & GMT_OOM_UNSEEN), i < 16 || i == 19);
+		assert_true(oom->rec.hdr.tgid == r->tgid && oom->rec.hdr.ts_ns);
+		oom_free(oom);
+	}
+}
+
 static void what_grows_steadily(void **state)
 {
 	struct records *r = *state;
@@ -650,6 +671,7 @@ int main(void)
 		TEST(exec_is_no_death),
 		TEST(failures_without_end_are_bounded),
 		TEST(who_held_what_at_the_last_failure),
+		TEST(a_picture_for_each_but_not_for_too_many),
 		TEST(what_grows_steadily),
 	};
 

@@ -22,6 +22,7 @@ void oom_forget_picture(struct oom *oom)
 {
 	free(oom->rows);
 	free(oom->stacks);
+	oom->rec.flags |= GMT_OOM_UNSEEN;
 	oom->rows = NULL;
 	oom->stacks = NULL;
 	oom->row_count = oom->stack_count = 0;
@@ -239,6 +240,7 @@ static void add_process(struct oom *oom, const struct ledger *l, const struct pr
 
 void oom_picture(struct oom *oom, const struct ledger *l, int gpu)
 {
+	oom->rec.flags &= (__u8)~GMT_OOM_UNSEEN;
 	for (size_t i = 0; i < l->processes.count; i++) {
 		const struct process *p = l->processes.list[i];
 

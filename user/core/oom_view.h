@@ -39,6 +39,7 @@ enum oom_free { OOM_FREE_UNKNOWN, OOM_FREE_TOLD, OOM_FREE_COMPUTED };
 /* What the numbers say. A request on no GPU has but asked and held. */
 struct oom_facts {
 	bool is_of_gpu;
+	bool is_unseen;          /* there is no picture: what was held and by whom is not known */
 	uint64_t asked;          /* bytes: of PyTorch, else of CUDA */
 	uint64_t total;          /* of the GPU; 0 unknown */
 	uint64_t held;           /* by the processes of the picture */

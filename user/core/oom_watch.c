@@ -74,6 +74,7 @@ struct oom_watch *oom_watch(struct ledger *l, struct process *p, const struct gm
 	w->live_at_first = oom_row_live(p, row);
 	w->oom->rec.number = ++o->last_number;
 	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
+	w->oom->rec.flags = GMT_OOM_UNSEEN;
 	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
 	set_gpu(l, w);
 	return w;
@@ -95,21 +96,29 @@ static bool may_take(struct ooms *o, uint64_t now_ns)
 	return true;
 }
 
+/* Of the next try a moment later there is nothing new to see, unless something was freed for it. */
+static bool is_another(const struct oom_watch *w, uint64_t now_ns)
+{
+	return !w->oom->row_count || oom_row_live(w->p, w->row) != w->live_at_picture ||
+	       now_ns - w->oom->rec.hdr.ts_ns >= PICTURE_EACH_NS;
+}
+
 void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr)
 {
 	struct oom *oom = w->oom;
-	bool has_one = oom->row_count;
+	bool may = is_another(w, hdr->ts_ns) && may_take(&l->ooms, hdr->ts_ns);
 
-	if (has_one && !may_take(&l->ooms, hdr->ts_ns))
+	if (oom->row_count && !may)
 		return;
-	oom_forget_picture(oom);
 	oom->rec.hdr = (struct gmt_hdr){
 		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = hdr->tgid, .tid = hdr->tid, .ts_ns = hdr->ts_ns,
 	};
-	if (!has_one && !may_take(&l->ooms, hdr->ts_ns))
+	if (!may)
 		return;
+	oom_forget_picture(oom);
 	/* Of pinned memory the host is short; who has what of it is in every picture. */
 	oom_picture(oom, l, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
+	w->live_at_picture = oom_row_live(w->p, w->row);
 }
 
 /* ---- what is told ---- */

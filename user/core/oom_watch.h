@@ -15,7 +15,7 @@ struct oom_watch {
 	uint8_t row;               /* ROW_NONE */
 	uint8_t told;              /* outcome that the process's count has */
 	uint64_t active_ns;        /* it last asked or freed */
-	uint64_t live_at_first;
+	uint64_t live_at_first, live_at_picture;
 	bool is_suspect;           /* refused in no call that is probed: nothing, unless the process dies of it */
 };
 

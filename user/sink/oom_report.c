@@ -194,8 +194,6 @@ void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts
 	line(out, opts, TEXT_BOLD, &head);
 	oom_text(out, v, "  ");
 	asked_by(out, v, opts, &numbers);
-	if (!v->row_count)
-		out_text(out, "\n  no picture was taken: failures came too fast\n");
 	all_holders(out, v, opts);
 	host(out, v);
 	for (size_t i = 0; i < v->row_count; i++)

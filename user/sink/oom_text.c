@@ -140,6 +140,18 @@ static void full(struct out *out, const struct oom_view *v)
 	out_printf(out, " asked for %s%s.", asked(v).s, place(v));
 }
 
+/* Without a picture. */
+static void unseen(struct out *out, const struct oom_view *v)
+{
+	const struct oom_facts *f = &v->facts;
+
+	asker(out, v, false);
+	out_printf(out, " asked for %s of %s%s, and there was not so much", asked(v).s, gpu(v).s, place(v));
+	if (f->has_free)
+		out_printf(out, ": %s were free", human_bytes(f->free).s);
+	out_text(out, ". Who held what is not known: there is no picture of that moment.");
+}
+
 static void why(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;
@@ -149,8 +161,11 @@ static void why(struct out *out, const struct oom_view *v)
 	} else if (!f->is_of_gpu) {
 		out_printf(out, "The host had no %s memory for ", gmt_class_text((enum gmt_class)v->rec.class_id));
 		asker(out, v, false);
-		out_printf(out, ", which asked for %s; all traced processes together hold %s of pinned, registered and"
-			   " managed memory.", human_bytes(f->asked).s, human_bytes(f->held).s);
+		out_printf(out, ", which asked for %s", human_bytes(f->asked).s);
+		if (!f->is_unseen)
+			out_printf(out, "; all traced processes together hold %s of pinned, registered and managed"
+				   " memory", human_bytes(f->held).s);
+		out_char(out, '.');
 	} else if (f->is_too_large) {
 		asker(out, v, false);
 		out_printf(out, " asked for %s%s, and %s has only %s in all.", asked(v).s, place(v), gpu(v).s,
@@ -163,6 +178,8 @@ static void why(struct out *out, const struct oom_view *v)
 		out_printf(out, "%s was not full: %s were free when ", gpu(v).s, human_bytes(f->free).s);
 		asker(out, v, false);
 		out_printf(out, " asked for %s%s. It met another limit.", asked(v).s, place(v));
+	} else if (f->is_unseen) {
+		unseen(out, v);
 	} else if (f->was_room) {
 		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
 			   human_bytes(f->held).s, gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
