@@ -327,7 +327,7 @@ int call_return(struct pt_regs *ctx)
 			return 0;
 		begin_record(state, frame, spec->count, GMT_PHASE_UNDO, rc);
 	} else {
-		if (rc && (flags & GMT_API_QUIET_ERROR))
+		if (rc && rc != GMT_CUDA_OUT_OF_MEMORY && (flags & GMT_API_QUIET_ERROR))
 			return 0;
 		begin_record(state, frame, spec->count, GMT_PHASE_DONE, rc);
 	}

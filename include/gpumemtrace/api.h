@@ -54,7 +54,7 @@ enum gmt_api_flag {
 	GMT_API_RELEASE = 1, /* sent at entry; a failing return sends UNDO */
 	GMT_API_SCOPE = 2,   /* names the ioctls that run inside it; sent only where there was no memory */
 	GMT_API_CHANGE = 4,  /* sent only if vals[0] is not the one the thread sent last for such a row */
-	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing and is not sent */
+	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing and is sent only where there was no memory */
 	GMT_API_CTX = 16,    /* changes the thread's current context: the next CHANGE row is sent */
 };
 

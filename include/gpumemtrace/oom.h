@@ -28,7 +28,8 @@ enum gmt_oom_outcome {
 	X(REPORTED, 3, "reported")                                                \
 	X(WENT_ON, 4, "went_on")                                                  \
 	X(SILENCE, 5, "silence")                                                  \
-	X(EXIT, 6, "exit")
+	X(EXIT, 6, "exit")                                                        \
+	X(RETURN, 7, "return")
 enum gmt_oom_sign {
 #define X(name, value, json) GMT_OOM_BY_##name = value,
 	GMT_OOM_SIGNS(X)

@@ -182,16 +182,29 @@ def module():
     check("cuModuleLoadData" in functions(view) and "main" in functions(view), functions(view))
 
 
+def stream():
+    """no memory left for a stream: the call is told, though its other errors are not"""
+    status, dumps, recorded = watched("stream")
+    equal(status, 0, "exit status")
+    view = only(dumps, recorded, "raised", "exit")
+    oom = view["oom"]
+    equal((oom["call"], oom["refused"], oom["asked_bytes"]), ("cuStreamCreate", False, 2 * MIB), "what")
+    check("for a stream" in oom["verdict"][0], oom["verdict"])
+
+
 def launch():
-    """no memory left for a kernel: no call is traced, but the process dies of it; if it does not, nothing is told"""
+    """no memory left for a kernel: no call is traced, but that is told, whether the process dies of it or not"""
     status, dumps, recorded = watched("launch")
     equal(status, 1, "exit status")
     view = only(dumps, recorded, "fatal", "exit")
     oom = view["oom"]
-    equal((oom["call"], oom["refused"], oom["asked_bytes"]), (None, True, 2 * MIB), "what")
+    equal((oom["call"], oom["refused"], oom["failures"], oom["asked_bytes"]), (None, True, 2, 2 * MIB), "what")
     check("cuLaunchKernel" in functions(view) and "main" in functions(view), functions(view))
     check("as a launch does" in oom["verdict"][0], oom["verdict"])
-    equal(watched("survived"), (0, [], []), "survived")
+    status, dumps, recorded = watched("survived")
+    equal(status, 0, "survived")
+    oom = only(dumps, recorded, "raised", "return")["oom"]
+    equal((oom["refused"], oom["failures"]), (True, 2), "survived")
 
 
 def expandable():
@@ -270,5 +283,5 @@ def nowhere_to_write():
 
 
 if __name__ == "__main__":
-    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, module, launch, expandable, bounded, at_once,
+    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, module, stream, launch, expandable, bounded, at_once,
              asked_for, nowhere_to_write)

@@ -3,6 +3,7 @@
 """Runs out of GPU memory, each time for another reason.
 
     oom_work.py NAME     caught: an error, a retry that is met and PyTorch's own limit, one after another; it goes on
+                         launch: no room for what launches, handles and streams take; caught, and it goes on
                          leak, fragmented, neighbour, batch, nccl: planted causes; the error ends the process
                          holder: takes part of the GPU and holds it
 """
@@ -74,6 +75,53 @@ def caught(peer):
     torch.cuda.synchronize()
     kept.add_(len(more))
     peer.checkpoint("end", **truth.said(), raised=raised, met=met, limited=limited, retries=retries)
+    sys.exit(7)
+
+
+def kernels():
+    """Each needs memory that is not PyTorch's when it is used first: its kernel, a handle, a stream."""
+    f32, f16 = (torch.empty(256, 256, device="cuda", dtype=t) for t in (torch.float, torch.half))
+    f32_out, f16_out = torch.empty_like(f32), torch.empty_like(f16)
+    image, weight = torch.empty(2, 3, 32, 32, device="cuda"), torch.empty(8, 3, 3, 3, device="cuda")
+    heads = f16[None, None]
+    return {
+        "fill": lambda: f32.fill_(1), "add": lambda: torch.add(f32, f32, out=f32_out),
+        "sin": lambda: torch.sin(f32, out=f32_out), "normal": f32.normal_, "sum": f32.sum,
+        "sort": lambda: torch.sort(f32), "matmul": lambda: torch.mm(f32, f32, out=f32_out),
+        "matmul, half": lambda: torch.mm(f16, f16, out=f16_out),
+        "convolution": lambda: nn.functional.conv2d(image, weight), "softmax": lambda: torch.softmax(f32, 1),
+        "fft": lambda: torch.fft.fft(f32), "cumsum": lambda: f32.cumsum(0), "erfinv": f32.erfinv_,
+        "lgamma": f32.lgamma_, "topk": lambda: f32.topk(5),
+        "attention": lambda: nn.functional.scaled_dot_product_attention(heads, heads, heads),
+        "synchronize": torch.cuda.synchronize, "stream": torch.cuda.Stream, "to the host": f32.cpu,
+    }
+
+
+def used(things):
+    """Each of them by name, when (CLOCK_MONOTONIC), and the error that it raised, if any."""
+    done = []
+    for name, use in things.items():
+        begin, error = time.clock_gettime_ns(time.CLOCK_MONOTONIC), None
+        try:
+            use()
+        except RuntimeError as e:
+            error = str(e).splitlines()[0]
+        done.append({"name": name, "begin": begin, "end": time.clock_gettime_ns(time.CLOCK_MONOTONIC), "error": error})
+        time.sleep(0.15)
+    return done
+
+
+def launch(peer):
+    things, cache = kernels(), empty(64 * MIB)
+    peer.checkpoint("ready", **truth.said())
+    kept = []
+    while blocked(free() - MIB):
+        kept.append(empty(blocked(free() - MIB)))
+    del cache                      # PyTorch has room, CUDA has none
+    full = used(things)
+    kept.pop(0)
+    torch.cuda.empty_cache()
+    peer.checkpoint("end", **truth.said(), full=full, again=used({"sort": things["sort"], "topk": things["topk"]}))
     sys.exit(7)
 
 

@@ -115,6 +115,30 @@ def survives(s):
         s.equal("dumps", "says what the recording says", dump["oom"]["asked_bytes"], oom["asked_bytes"])
 
 
+def launch(s):
+    """No room for kernels, handles and streams: each error that a library raised is told, once, and nothing else."""
+    case = Case(s, "launch", options=("--oom-max", "64"))
+    with s.run.filling:
+        case.work.go(alone=True)
+        truth = case.work.next(seconds=60)
+    s.finish(case.work, case.tool)
+    seen = [v for v in oom_of(f"{s.run.scratch}/{s.name}.gmt") if v["oom"]["outcome"] != "retry"]
+    for use in truth["full"] + truth["again"]:
+        of_it = [v["oom"] for v in seen if use["begin"] <= v["oom"]["first_at"]["monotonic_ns"] <= use["end"]]
+        s.info(use["name"], "its error", use["error"])
+        s.equal(use["name"], "requests that failed", [oom["outcome"] for oom in of_it],
+                ["raised"] if use["error"] else [], "")
+        if of_it:
+            s.info(use["name"], "by", f"{of_it[0]['call'] or 'the kernel driver'}, {of_it[0]['by']}")
+    raised = sum(1 for use in truth["full"] + truth["again"] if use["error"])
+    s.true("end", "errors were raised", raised > 10, raised)
+    s.equal("dumps", "one for each error", [v["oom"]["outcome"] for v in case.dumps()].count("raised"), raised, "")
+    for view in seen:
+        if view["oom"]["refused"]:
+            names = [view["symbols"][f]["function"] for f in view["stacks"][view["oom"]["stack"]]["frames"]]
+            s.info("stacks", "refused in", next((n for n in names if n and n.startswith("cu")), None))
+
+
 # ---- planted causes ----
 
 def leak(s):
@@ -177,6 +201,6 @@ def nccl(s):
     case.says(dump, "belong to: NCCL")
 
 
-SCENARIOS = {"oom-survives": survives, "oom-leak": leak, "oom-fragmented": fragmented, "oom-neighbour": neighbour,
-             "oom-batch": batch}
+SCENARIOS = {"oom-survives": survives, "oom-launch": launch, "oom-leak": leak, "oom-fragmented": fragmented,
+             "oom-neighbour": neighbour, "oom-batch": batch}
 TWO_GPUS = {"oom-nccl": nccl}

@@ -58,6 +58,28 @@ static void refuse(struct records *r, unsigned int api, uint64_t size)
 	refuse_as(r, api, size, NO_MEMORY, 0);
 }
 
+/* In no call. */
+static void refuse_by(struct records *r, uint32_t stack_id, uint64_t size)
+{
+	struct gmt_rm_alloc rec = {
+		.cause.stack_id = stack_id, .client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead,
+		.class_id = 0x40, .status = NO_MEMORY, .size = size,
+	};
+
+	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+}
+
+static void give(struct records *r, uint32_t class_id, uint32_t attr, uint64_t size)
+{
+	struct gmt_rm_alloc rec = {
+		.cause.stack_id = STACK, .client = RM_CLIENT, .parent = RM_DEVICE(1), .object = ++r->seq,
+		.class_id = class_id, .attr = attr, .size = size,
+	};
+
+	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+	assert_int_equal(r->result, 0);
+}
+
 static void fails(struct records *r, unsigned int api)
 {
 	records_call(r, api, OOM, 0, NULL);
@@ -104,6 +126,45 @@ static void tries_of_one(void **state)
 	is(rec, GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
 	assert_int_equal(rec.failures, 3);
 	assert_int_equal(rec.asked_bytes, 64 * MiB);
+	none_left(r);
+}
+
+/* Others than launches, too, are told apart by their stacks. */
+static void two_modules(void **state)
+{
+	struct records *r = *state;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct gmt_rm_alloc rec = {
+			.cause = { .api = GMT_API_cuModuleLoadData, .seq = r->seq + 1, .stack_id = STACK + i },
+			.client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead, .class_id = 0x40,
+			.status = NO_MEMORY, .size = 2 * MiB,
+		};
+
+		records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+		fails(r, GMT_API_cuModuleLoadData);
+		r->ts_ns += S;
+	}
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
+	none_left(r);
+	records_exit(r, EXIT_1);
+	is(next(r), GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
+	none_left(r);
+}
+
+/* It has fields of its own, which are left alone. */
+static void a_stream(void **state)
+{
+	struct records *r = *state;
+	struct gmt_oom rec;
+
+	refuse(r, GMT_API_cuStreamCreate, 2 * MiB);
+	fails(r, GMT_API_cuStreamCreate);
+	records_exit(r, EXIT_1);
+	rec = next(r);
+	is(rec, GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
+	assert_int_equal(rec.api, GMT_API_cuStreamCreate);
+	assert_int_equal(rec.asked_bytes, 2 * MiB);
 	none_left(r);
 }
 
@@ -172,18 +233,15 @@ static const struct {
 	uint32_t status, attr;
 	uint64_t wait_ns;
 	int code;
-	bool is_told;
+	enum gmt_oom_outcome outcome;  /* OPEN: nothing is told */
 } ends[] = {
-	{ "aborted", NO_MEMORY, 0, S, SIGABRT | 0x80, true },
-	{ "another word for it", INSUFFICIENT_RESOURCES, 0, S, EXIT_1, true },
-	{ "ended well", NO_MEMORY, 0, S, 0, false },
-	{ "interrupted", NO_MEMORY, 0, S, SIGINT, false },
-	{ "told to end", NO_MEMORY, 0, S, SIGTERM, false },
-	{ "killed", NO_MEMORY, 0, S, SIGKILL, false },
-	{ "nobody saw how", NO_MEMORY, 0, S, GMT_EXIT_CODE_UNKNOWN, false },
-	{ "much later", NO_MEMORY, 0, OOM_FATAL_NS + S, EXIT_1, false },
-	{ "not for memory", NOT_SUPPORTED, 0, S, EXIT_1, false },
-	{ "the host's memory", NO_MEMORY, SYSMEM, S, EXIT_1, false },
+	{ "aborted", NO_MEMORY, 0, S, SIGABRT | 0x80, GMT_OOM_FATAL },
+	{ "another word for it", INSUFFICIENT_RESOURCES, 0, S, EXIT_1, GMT_OOM_FATAL },
+	{ "ended well", NO_MEMORY, 0, S, 0, GMT_OOM_RAISED },
+	{ "killed", NO_MEMORY, 0, S, SIGKILL, GMT_OOM_FATAL },
+	{ "much later", NO_MEMORY, 0, OOM_SILENCE_NS + S, EXIT_1, GMT_OOM_RAISED },
+	{ "not for memory", NOT_SUPPORTED, 0, S, EXIT_1, GMT_OOM_OPEN },
+	{ "the host's memory", NO_MEMORY, SYSMEM, S, EXIT_1, GMT_OOM_OPEN },
 };
 
 static void each_end(void **state)
@@ -195,12 +253,91 @@ static void each_end(void **state)
 		r->ts_ns += ends[i].wait_ns;
 		records_gpu(r, 0, 0);
 		records_exit(r, ends[i].code);
-		if (!!next(r).number != ends[i].is_told)
+		if (next(r).outcome != ends[i].outcome)
 			fail_msg("%s", ends[i].what);
-		none_left(r);
 		teardown(state);
 		setup(state);
 	}
+}
+
+/* libcuda asks twice; the next launch is another request, and so is one of another size. */
+static void launches_are_kept_apart(void **state)
+{
+	static const struct {
+		uint64_t wait_ns, bytes;
+		uint32_t stack_id;
+	} refusals[] = {
+		{ 0, 2 * MiB, 7 }, { 50000, 2 * MiB, 7 }, { S, 2 * MiB, 8 }, { 50000, 2 * MiB, 9 }, { S, 2 * MiB, 8 },
+		{ 50000, 4 * MiB, 8 }, { S, 4 * MiB, 0 }, { S, 4 * MiB, 0 },
+	};
+	static const uint32_t failures[] = { 2, 3, 1, 1, 1 };
+	struct records *r = *state;
+
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		r->ts_ns += refusals[i].wait_ns;
+		refuse_by(r, refusals[i].stack_id, refusals[i].bytes);
+	}
+	records_exit(r, 0);
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		struct gmt_oom rec = next(r);
+
+		assert_int_equal(rec.outcome, GMT_OOM_RAISED);
+		assert_int_equal(rec.failures, failures[i]);
+	}
+	none_left(r);
+}
+
+static void got_in_the_same_launch(void **state)
+{
+	struct records *r = *state;
+	struct gmt_oom rec;
+
+	refuse(r, 0, 4 * MiB);
+	give(r, 0x40, 0, 4 * MiB);
+	rec = next(r);
+	is(rec, GMT_OOM_RETRY, GMT_OOM_BY_GIVEN);
+	assert_int_equal(rec.given_bytes, 4 * MiB);
+	refuse(r, 0, 4 * MiB);
+	give(r, 0x40, 0, 2 * MiB);             /* less will do */
+	is(next(r), GMT_OOM_RETRY, GMT_OOM_BY_SMALLER);
+	refuse(r, 0, 4 * MiB);
+	give(r, 0x3e, SYSMEM, MiB);            /* for itself */
+	none_left(r);
+	give(r, 0x3e, SYSMEM, 4 * MiB);        /* the host's instead */
+	is(next(r), GMT_OOM_RETRY, GMT_OOM_BY_GIVEN);
+	records_exit(r, EXIT_1);
+	none_left(r);
+}
+
+/* Each shows that the launch is over. */
+static void the_thread_left_it(void **state)
+{
+	struct records *r = *state;
+	struct gmt_fw_mem block = {
+		.ptr = A, .delta = -512, .total_allocated = 512, .total_reserved = 2 * MiB, .device_type = GMT_C10_CUDA,
+	};
+	uint32_t number;
+
+	refuse(r, 0, MiB);
+	RELEASE(r, cuMemFree_v2, A);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
+	refuse(r, 0, MiB);
+	records_apply(r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
+	refuse(r, 0, MiB);
+	block.delta = block.total_allocated = 1024;
+	records_apply(r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
+	records_exit(r, EXIT_1);               /* not of it: a block was got since */
+	none_left(r);
+	teardown(state);
+	setup(state);
+	refuse(r, 0, MiB);
+	RELEASE(r, cuMemFree_v2, A);           /* on its way out */
+	number = next(r).number;
+	records_exit(r, EXIT_1);
+	assert_int_equal(next(r).number, number);
+	none_left(r);
 }
 
 static void went_on(void **state)
@@ -209,6 +346,7 @@ static void went_on(void **state)
 
 	refuse(r, 0, MiB);
 	CALL(r, cuMemAlloc_v2, A, MiB);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	records_exit(r, EXIT_1);
 	none_left(r);
 }
@@ -218,6 +356,8 @@ static void another_thread_goes_on(void **state)
 	struct records *r = *state;
 
 	refuse(r, 0, MiB);
+	RELEASE(r, cuMemFree_v2, A);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	r->tid = 101;
 	r->ts_ns += 2 * S;
 	CALL(r, cuCtxSetCurrent, 0xc0);
@@ -226,7 +366,7 @@ static void another_thread_goes_on(void **state)
 	none_left(r);
 }
 
-static void a_call_says_more(void **state)
+static void then_a_call_fails(void **state)
 {
 	struct records *r = *state;
 	struct gmt_oom rec;
@@ -234,6 +374,7 @@ static void a_call_says_more(void **state)
 	refuse(r, 0, MiB);
 	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
 	records_exit(r, EXIT_1);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	rec = next(r);
 	is(rec, GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
 	assert_int_equal(rec.asked_bytes, GiB);
@@ -241,7 +382,7 @@ static void a_call_says_more(void **state)
 	none_left(r);
 }
 
-static void pytorch_says_more(void **state)
+static void then_pytorch_reports(void **state)
 {
 	struct records *r = *state;
 	struct gmt_fw_oom report = { .size = GiB, .device_type = GMT_C10_CUDA };
@@ -249,6 +390,7 @@ static void pytorch_says_more(void **state)
 
 	refuse(r, 0, MiB);
 	records_apply(r, &report, GMT_KIND_FW_OOM, sizeof(report));
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	rec = next(r);
 	is(rec, GMT_OOM_RAISED, GMT_OOM_BY_REPORTED);
 	assert_int_equal(rec.framework_bytes, GiB);
@@ -256,14 +398,16 @@ static void pytorch_says_more(void **state)
 	none_left(r);
 }
 
-static void while_a_request_is_open(void **state)
+/* Its error was caught, and a launch came next. */
+static void after_a_call_that_failed(void **state)
 {
 	struct records *r = *state;
 
 	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
 	refuse(r, 0, MiB);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
 	CALL(r, cuMemAlloc_v2, A, GiB);
-	is(next(r), GMT_OOM_RETRY, GMT_OOM_BY_GIVEN);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	records_exit(r, EXIT_1);
 	none_left(r);
 }
@@ -274,6 +418,7 @@ static void the_end_of_the_stream(void **state)
 
 	refuse(r, 0, MiB);
 	ooms_finish(r->ledger);
+	is(next(r), GMT_OOM_OPEN, GMT_OOM_BY_NOTHING);
 	none_left(r);
 }
 
@@ -281,10 +426,11 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(a_module), CASE(tries_of_one), CASE(how_much_is_not_known), CASE(another_error),
-		CASE(a_call_that_succeeds), CASE(died_of_a_launch), CASE(each_end), CASE(went_on),
-		CASE(another_thread_goes_on), CASE(a_call_says_more), CASE(pytorch_says_more),
-		CASE(while_a_request_is_open), CASE(the_end_of_the_stream),
+		CASE(a_module), CASE(tries_of_one), CASE(two_modules), CASE(a_stream), CASE(how_much_is_not_known),
+		CASE(another_error), CASE(a_call_that_succeeds), CASE(died_of_a_launch), CASE(each_end),
+		CASE(launches_are_kept_apart), CASE(got_in_the_same_launch), CASE(the_thread_left_it), CASE(went_on),
+		CASE(another_thread_goes_on), CASE(then_a_call_fails), CASE(then_pytorch_reports),
+		CASE(after_a_call_that_failed), CASE(the_end_of_the_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,8 @@ int kernel_rm_alloc(struct ledger *l, struct process *p, const struct gmt_hdr *h
 
 	if (oom_is_refusal(rec))
 		ooms_refused(l, p, rec);
+	else if (l->ooms.count && !rec->status)
+		ooms_driver_gave(l, p, rec);
 	rm_alloc(rm_of(p), rec, gmt_purpose_of_api(rec->cause.api), &change);
 	count_change(p, &change, hdr->ts_ns);
 	return 0;

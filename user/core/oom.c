@@ -16,18 +16,18 @@ const struct gmt_oom *ooms_request(const struct ledger *l, const struct process 
 	return w ? &w->oom->rec : NULL;
 }
 
-/* The same, but one that was only suspected is over: something has happened that tells more. */
-static struct oom_watch *find_failed(struct ooms *o, const struct process *p, uint32_t tid)
-{
-	struct oom_watch *w = oom_watch_find(o, p, tid);
+/* ---- tries ---- */
 
-	if (!w || !w->is_suspect)
-		return w;
-	oom_watch_forget(o, w);
-	return NULL;
+static bool makes_context(unsigned int api)
+{
+	return gmt_probes[api].op == GMT_OP_CTX_CREATE || gmt_probes[api].op == GMT_OP_PRIMARY_RETAIN;
 }
 
-/* ---- tries ---- */
+/* Of a call that does not say what it takes: what the thread gets later is for something else. */
+static bool is_unsaid(const struct gmt_oom *rec)
+{
+	return rec->class_id == GMT_OOM_CLASS_NONE && rec->api && !makes_context(rec->api);
+}
 
 static bool is_same_place(const struct oom_watch *w, const struct process_ask *ask)
 {
@@ -35,25 +35,28 @@ static bool is_same_place(const struct oom_watch *w, const struct process_ask *a
 	return w->oom->rec.class_id == ask->class && (w->row == ask->row || !w->row || !ask->row);
 }
 
-/* The next try of the same request: of pieces it may have got more this time. */
-static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask)
+/* The next try of the same request: of pieces it may have got more this time. What calls that do not say how much
+ * they take are for, only their stacks tell. */
+static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask, const struct gmt_call *call)
 {
-	return oom_watch_is_open(w) && is_same_place(w, ask) &&
-	       (ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes);
+	uint32_t stack_id = oom_stack_of_call(w->p, call);
+
+	if (!oom_watch_is_open(w) || !is_same_place(w, ask))
+		return false;
+	if (is_unsaid(&w->oom->rec) && stack_id)
+		return oom_watch_is_alike(w, stack_id, call->hdr.ts_ns);
+	return ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes;
 }
 
 static void failed(struct ledger *l, struct process *p, const struct gmt_call *call)
 {
 	struct thread *t = process_thread(p, call->hdr.tid);
 	struct process_ask ask = oom_ask_with_run(p, t, call->hdr.ts_ns);
-	struct oom_watch *w = find_failed(&l->ooms, p, call->hdr.tid);
+	struct oom_watch *w = oom_watch_find(&l->ooms, p, call->hdr.tid);
 	struct gmt_oom *rec;
 
-	if (w && !is_next_try(w, &ask)) {
-		if (w->oom->rec.outcome == GMT_OOM_OPEN)
-			oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
-		else
-			oom_watch_forget(&l->ooms, w);
+	if (w && !is_next_try(w, &ask, call)) {
+		oom_watch_leave(l, w, call->hdr.ts_ns);
 		w = NULL;
 	}
 	if (!w) {
@@ -69,21 +72,8 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 		rec->asked_bytes = ask.bytes;
 		rec->pieces = ask.class == GMT_CLASS_VMM ? t->created_count : 0;
 	}
-	rec->outcome = GMT_OOM_OPEN;
-	rec->decided_ns = 0;
-	rec->failures++;
-	rec->failed_bytes = ask.bytes;
-	rec->last_ns = w->active_ns = call->hdr.ts_ns;
-	rec->freed_bytes = w->live_at_first > oom_row_live(p, w->row) ? w->live_at_first - oom_row_live(p, w->row) : 0;
 	t->created_bytes = t->created_count = 0;
-	oom_watch_picture(l, w, &call->hdr);
-	oom_set_due(&l->ooms);
-}
-
-/* A call whose arguments do not say what it takes, and that is sent only where it fails. */
-static bool is_scope(unsigned int api)
-{
-	return gmt_probes[api].flags & GMT_API_SCOPE;
+	oom_watch_failed(l, w, &call->hdr, ask.bytes);
 }
 
 /* The thread got memory. */
@@ -97,7 +87,7 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 		oom_watch_forget(&l->ooms, w);     /* raised, and survived */
 		return;
 	}
-	if (is_scope(rec->api)) {
+	if (is_unsaid(rec)) {
 		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
 		return;
 	}
@@ -109,8 +99,9 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 		rec->freed_bytes = w->live_at_first - live;
 	/* XLA takes a tenth off each time, cuDNN's search halves. */
 	if (ask->bytes >= rec->failed_bytes) {
-		oom_watch_decide(l, w, GMT_OOM_RETRY,
-				 ask->bytes >= rec->asked_bytes ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
+		bool is_all = ask->bytes >= rec->asked_bytes;
+
+		oom_watch_decide(l, w, GMT_OOM_RETRY, is_all ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
 	} else if (ask->bytes / 17 >= rec->failed_bytes / 20 || (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
 		oom_watch_decide(l, w, GMT_OOM_RETRY, GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
 	} else if (rec->outcome == GMT_OOM_OPEN) {
@@ -128,8 +119,7 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 {
 	for (size_t i = 0; i < o->count; i++) {
 		struct oom_watch *w = &o->watches[i];
-
-		uint64_t since_ns = w->is_suspect ? w->oom->rec.first_ns : w->oom->rec.decided_ns;
+		uint64_t since_ns = w->oom->rec.decided_ns;
 
 		if (w->p == p && since_ns && w->oom->rec.sign != GMT_OOM_BY_SILENCE &&
 		    now_ns - since_ns > FATAL_DOUBT_NS) {
@@ -158,7 +148,7 @@ static void succeeded(struct ledger *l, struct process *p, const struct gmt_call
 		return;
 	if (ask.made)
 		goes_on(&l->ooms, p, call->hdr.ts_ns);
-	w = ask.made ? find_failed(&l->ooms, p, call->hdr.tid) : oom_watch_find(&l->ooms, p, call->hdr.tid);
+	w = oom_watch_find(&l->ooms, p, call->hdr.tid);
 	if (!w)
 		return;
 	if (op == GMT_OP_MEM_INFO && oom_watch_is_open(w) && call->hdr.size >= sizeof(*call) + sizeof(call->vals[0])) {
@@ -175,48 +165,36 @@ void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call)
 {
 	enum gmt_op op = gmt_probes[call->api].op;
 
-	if ((op == GMT_OP_CTX_CREATE || op == GMT_OP_PRIMARY_RETAIN) && (call->rc || l->ooms.count))
+	if (l->ooms.count)
+		ooms_left(l, p, call->hdr.tid, call->hdr.ts_ns);
+	if (makes_context(call->api) && (call->rc || l->ooms.count))
 		p->ask = oom_ask_of_context(p, call);
-	else if (call->rc == GMT_CUDA_OUT_OF_MEMORY && is_scope(call->api))
+	else if (call->rc == GMT_CUDA_OUT_OF_MEMORY && !p->ask.made)
 		p->ask = oom_ask_of_call(p, call);
-	if (call->rc == GMT_CUDA_OUT_OF_MEMORY && p->ask.made && call->phase == GMT_PHASE_DONE)
+	if (call->rc == GMT_CUDA_OUT_OF_MEMORY && call->phase == GMT_PHASE_DONE)
 		failed(l, p, call);
 	else if (!call->rc && (l->ooms.count || op == GMT_OP_VMM_CREATE || op == GMT_OP_VMM_MAP))
 		succeeded(l, p, call, op);
 }
 
-void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec)
+/* Whether the process survives the error is all that is left to be told. */
+static bool is_told(const struct oom_watch *w)
 {
-	struct process_ask ask;
-	struct oom_watch *w;
-
-	oom_note_refusal(p, rec);
-	/* Inside a call that is probed that call tells what came of it. */
-	if (!l->ooms.wanted || rec->cause.api || oom_watch_find(&l->ooms, p, rec->hdr.tid))
-		return;
-	ask = oom_ask_of_refusal(p, rec->hdr.tid);
-	w = oom_watch(l, p, &rec->hdr, ask.row);
-	if (!w)
-		return;
-	w->is_suspect = true;
-	w->oom->rec.flags |= GMT_OOM_REFUSED;
-	w->oom->rec.asked_bytes = w->oom->rec.failed_bytes = ask.bytes;
-	w->oom->rec.stack_id = rec->cause.stack_id;
-	w->oom->rec.failures = 1;
-	oom_watch_picture(l, w, &rec->hdr);
-	oom_set_due(&l->ooms);
+	return w->oom->rec.sign == GMT_OOM_BY_REPORTED || w->oom->rec.sign == GMT_OOM_BY_RETURN;
 }
 
 void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec)
 {
-	struct oom_watch *w = rec->delta > 0 ? oom_watch_find(&l->ooms, p, rec->hdr.tid) : NULL;
+	struct oom_watch *w;
 
+	ooms_left(l, p, rec->hdr.tid, rec->hdr.ts_ns);
 	if (rec->delta <= 0)
 		return;
 	goes_on(&l->ooms, p, rec->hdr.ts_ns);
+	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
 	/* A block of what is cached says nothing about a request that is under way. */
-	if (w && w->oom->rec.decided_ns && w->oom->rec.sign == GMT_OOM_BY_REPORTED)
-		oom_watch_forget(&l->ooms, oom_watch_find(&l->ooms, p, rec->hdr.tid));
+	if (w && is_told(w))
+		oom_watch_forget(&l->ooms, w);
 	oom_set_due(&l->ooms);
 }
 
@@ -233,7 +211,8 @@ int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *
 
 	if (rec->device_type != GMT_C10_CUDA || !l->ooms.wanted)
 		return 0;
-	w = find_failed(&l->ooms, p, rec->hdr.tid);
+	ooms_left(l, p, rec->hdr.tid, rec->hdr.ts_ns);
+	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
 	if (w && is_repeat(w, rec))
 		return 0;
 	if (w && !oom_watch_is_open(w)) {
@@ -268,9 +247,7 @@ void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, i
 		rec->flags |= GMT_OOM_EXITED;
 		rec->exit_code = exit_code;
 		rec->exit_ns = hdr->ts_ns;
-		if (w->is_suspect && !oom_is_error(exit_code))
-			oom_watch_forget(&l->ooms, w);
-		else if (exit_code)
+		if (exit_code)
 			oom_watch_decide(l, w, GMT_OOM_FATAL, GMT_OOM_BY_EXIT, hdr->ts_ns);
 		else if (rec->outcome == GMT_OOM_OPEN)
 			oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_EXIT, hdr->ts_ns);
@@ -289,7 +266,7 @@ void ooms_time(struct ledger *l, uint64_t now_ns)
 
 		if (now_ns < oom_watch_due(w))
 			i++;
-		else if (w->is_suspect || w->oom->rec.decided_ns)
+		else if (w->oom->rec.decided_ns)
 			oom_watch_forget(o, w);
 		else
 			oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE, now_ns);

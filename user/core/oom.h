@@ -18,7 +18,10 @@
  *
  * Calls that take memory without saying how much (contexts, modules, graphs, streams) are requests of no class; a
  * size is told by what the kernel driver refused in them. What it refused outside of all probed calls, such as in a
- * launch, is a request only if the process ends with an error soon after, and nothing else is told of it.
+ * launch, is a request, too:
+ *
+ *   retry   given            the driver gave as much in the end; or, smaller, less in the same call
+ *   raised  return           the thread makes another call, or PyTorch a block of it: the call is over
  *
  * A picture of who held what is taken at each failure, the newest is kept; so many failures that this would
  * be felt do not all get one. Nothing is watched unless ooms_want() was called.
@@ -85,7 +88,11 @@ const struct gmt_oom *ooms_request(const struct ledger *l, const struct process 
 void ooms_fini(struct ooms *o);
 void ooms_push(struct ooms *o, struct oom *oom);   /* for ooms_take(); it is the queue's now */
 void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call);
+/* By the kernel driver: refused to the process, and got. */
 void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec);
+void ooms_driver_gave(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec);
+/* The thread does what shows that no call which is not probed goes on in it. */
+void ooms_left(struct ledger *l, struct process *p, uint32_t tid, uint64_t ts_ns);
 int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *rec);
 void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec);
 void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, int exit_code);

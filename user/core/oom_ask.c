@@ -2,8 +2,6 @@
 /* See oom_ask.h. */
 #include "core/oom_ask.h"
 
-#include <signal.h>
-
 #include "core/event.h"
 #include "core/oom.h"
 
@@ -12,6 +10,7 @@
 /* nvstatuscodes.h of NVIDIA/open-gpu-kernel-modules, 535 to 595; nvos.h: 0 is video memory. */
 #define NV_ERR_INSUFFICIENT_RESOURCES 0x1a
 #define NV_ERR_NO_MEMORY 0x51
+#define NV01_MEMORY_LOCAL_USER 0x40   /* class/cl0040.h */
 #define NVOS32_ATTR_LOCATION(attr) ((attr) >> 25 & 3)
 
 /* ---- what arguments say ---- */
@@ -49,10 +48,15 @@ struct process_ask oom_ask_with_run(const struct process *p, const struct thread
 
 /* ---- what the kernel driver refused ---- */
 
+bool oom_is_video_memory(const struct gmt_rm_alloc *rec)
+{
+	return rec->class_id == NV01_MEMORY_LOCAL_USER && !NVOS32_ATTR_LOCATION(rec->attr);
+}
+
 bool oom_is_refusal(const struct gmt_rm_alloc *rec)
 {
 	return (rec->status == NV_ERR_NO_MEMORY || rec->status == NV_ERR_INSUFFICIENT_RESOURCES) && rec->size &&
-	       rec->size <= ALLOC_SIZE_MAX && !NVOS32_ATTR_LOCATION(rec->attr);
+	       rec->size <= ALLOC_SIZE_MAX && oom_is_video_memory(rec);
 }
 
 void oom_note_refusal(struct process *p, const struct gmt_rm_alloc *rec)
@@ -94,15 +98,4 @@ uint32_t oom_stack_of_call(struct process *p, const struct gmt_call *call)
 	const struct refusal *refused = refused_in(p, call);
 
 	return refused ? refused->stack_id : 0;
-}
-
-/* ---- ends ---- */
-
-bool oom_is_error(int exit_code)
-{
-	int signal = exit_code & 0x7f;
-
-	if (exit_code == GMT_EXIT_CODE_UNKNOWN)
-		return false;
-	return signal ? signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGKILL : exit_code;
 }

@@ -3,7 +3,7 @@
  * How much a call that failed had asked for: what its arguments say; of a run of handles all of them; and where
  * they say nothing (contexts, modules, graphs, streams), what the kernel driver refused meanwhile on its thread.
  *
- * A refusal is no error by itself: libcuda tries another way where it knows one.
+ * A refusal is no error by itself: libcuda may try again, or another way.
  */
 #ifndef GPUMEMTRACE_CORE_OOM_ASK_H
 #define GPUMEMTRACE_CORE_OOM_ASK_H
@@ -24,7 +24,8 @@ struct process_ask oom_ask_of_context(struct process *p, const struct gmt_call *
 void oom_handle_created(struct thread *t, const struct gmt_call *call, uint64_t bytes);
 struct process_ask oom_ask_with_run(const struct process *p, const struct thread *t, uint64_t ts_ns);
 
-/* Whether the record says that there was no video memory. */
+/* Whether the record is about video memory, and whether it says that there was none. */
+bool oom_is_video_memory(const struct gmt_rm_alloc *rec);
 bool oom_is_refusal(const struct gmt_rm_alloc *rec);
 
 /* Keeps it in mind for the thread. */
@@ -37,8 +38,4 @@ struct process_ask oom_ask_of_refusal(struct process *p, uint32_t tid);
 struct process_ask oom_ask_of_call(struct process *p, const struct gmt_call *call);
 /* The stack of what was refused in it; 0: none. */
 uint32_t oom_stack_of_call(struct process *p, const struct gmt_call *call);
-
-/* Whether an exit status is that of a program that met an error: not of one that was told to end. */
-bool oom_is_error(int exit_code);
-
 #endif

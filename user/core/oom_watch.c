@@ -9,6 +9,7 @@
 #include "core/ledger_state.h"
 
 #define WATCHES_MAX 256            /* threads; of more nothing is told */
+#define AGAIN_NS 2000000ULL        /* between the tries of libcuda, or of a library such as cuFFT, there is less */
 #define PICTURES 16                /* in a row, and after that one for each so long */
 #define PICTURE_EACH_NS 100000000ULL
 
@@ -30,7 +31,7 @@ void oom_watch_forget(struct ooms *o, struct oom_watch *w)
 
 uint64_t oom_watch_due(const struct oom_watch *w)
 {
-	uint64_t decided_ns = w->is_suspect ? w->oom->rec.first_ns : w->oom->rec.decided_ns;
+	uint64_t decided_ns = w->oom->rec.decided_ns;
 
 	return decided_ns ? decided_ns + OOM_FATAL_NS : w->active_ns + OOM_SILENCE_NS;
 }
@@ -80,6 +81,11 @@ struct oom_watch *oom_watch(struct ledger *l, struct process *p, const struct gm
 	return w;
 }
 
+bool oom_watch_is_alike(const struct oom_watch *w, uint32_t stack_id, uint64_t ts_ns)
+{
+	return (stack_id && stack_id == w->oom->rec.stack_id) || ts_ns - w->oom->rec.last_ns < AGAIN_NS;
+}
+
 /* ---- pictures ---- */
 
 static bool may_take(struct ooms *o, uint64_t now_ns)
@@ -123,6 +129,21 @@ void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_h
 
 /* ---- what is told ---- */
 
+void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr, uint64_t bytes)
+{
+	uint64_t live = oom_row_live(w->p, w->row);
+	struct gmt_oom *rec = &w->oom->rec;
+
+	rec->outcome = GMT_OOM_OPEN;
+	rec->decided_ns = 0;
+	rec->failures++;
+	rec->failed_bytes = bytes;
+	rec->last_ns = w->active_ns = hdr->ts_ns;
+	rec->freed_bytes = w->live_at_first > live ? w->live_at_first - live : 0;
+	oom_watch_picture(l, w, hdr);
+	oom_set_due(&l->ooms);
+}
+
 void oom_watch_tell(struct ooms *o, struct oom_watch *w)
 {
 	struct oom *oom = xmalloc(sizeof(*oom));
@@ -154,6 +175,14 @@ void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcom
 	oom_set_due(&l->ooms);
 }
 
+void oom_watch_leave(struct ledger *l, struct oom_watch *w, uint64_t ts_ns)
+{
+	if (w->oom->rec.outcome == GMT_OOM_OPEN)
+		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, ts_ns);
+	else
+		oom_watch_forget(&l->ooms, w);
+}
+
 bool oom_watch_is_open(const struct oom_watch *w)
 {
 	return w->oom->rec.outcome == GMT_OOM_OPEN || w->oom->rec.sign == GMT_OOM_BY_SILENCE;
@@ -176,7 +205,7 @@ void ooms_finish(struct ledger *l)
 		ooms_push(o, o->reading);
 	o->reading = NULL;
 	while (o->count) {
-		if (!o->watches[0].is_suspect && !o->watches[0].oom->rec.decided_ns)
+		if (!o->watches[0].oom->rec.decided_ns)
 			oom_watch_tell(o, &o->watches[0]);
 		oom_watch_forget(o, &o->watches[0]);
 	}

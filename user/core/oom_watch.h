@@ -16,7 +16,6 @@ struct oom_watch {
 	uint8_t told;              /* outcome that the process's count has */
 	uint64_t active_ns;        /* it last asked or freed */
 	uint64_t live_at_first, live_at_picture;
-	bool is_suspect;           /* refused in no call that is probed: nothing, unless the process dies of it */
 };
 
 /* Undecided until something is told. NULL: too many are watched. Moves the others. */
@@ -28,6 +27,10 @@ void oom_watch_forget(struct ooms *o, struct oom_watch *w);
 
 /* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
 bool oom_watch_is_open(const struct oom_watch *w);
+/* By the same stack as its first failure, or so soon after the last one that both are of one call. */
+bool oom_watch_is_alike(const struct oom_watch *w, uint32_t stack_id, uint64_t ts_ns);
+/* One more try of `bytes` has failed: it is open again. */
+void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr, uint64_t bytes);
 /* Takes a picture for it, unless there were too many of late. */
 void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr);
 /* Queues what is known of it now, with the picture. */
@@ -35,6 +38,9 @@ void oom_watch_tell(struct ooms *o, struct oom_watch *w);
 /* Tells it, and forgets it if nothing more can come of it. */
 void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
 		      uint64_t ts_ns);
+
+/* The thread has gone on with something else: tells that, if it is open, and forgets it. */
+void oom_watch_leave(struct ledger *l, struct oom_watch *w, uint64_t ts_ns);
 
 /* When time tells something about it, if nothing else does. */
 uint64_t oom_watch_due(const struct oom_watch *w);

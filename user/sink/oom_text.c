@@ -373,6 +373,7 @@ static void outcome(struct out *out, const struct oom_view *v)
 		[GMT_OOM_BY_SILENCE] = "The program got the error and did not ask again",
 		[GMT_OOM_BY_EXIT] = "The program got the error and ended without one of its own",
 		[GMT_OOM_BY_REPORTED] = "PyTorch raised its error",
+		[GMT_OOM_BY_RETURN] = "What needed it failed",
 	};
 
 	switch (rec->outcome) {

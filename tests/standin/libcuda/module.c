@@ -22,7 +22,7 @@ static void part_free(struct ctx *ctx, uint32_t *rm, uint64_t base, uint64_t siz
 
 static bool part_new(struct ctx *ctx, uint32_t *rm, uint64_t *base, uint64_t size)
 {
-	*rm = rm_vidmem(ctx->device, size, RM_ATTR_VIDMEM);
+	*rm = rm_vidmem_inside(ctx->device, size);
 	if (!*rm)
 		return false;
 	*base = va_take(size);

@@ -121,6 +121,13 @@ uint32_t rm_vidmem(struct device *device, uint64_t size, uint32_t attr)
 	return request.status ? 0 : request.object;
 }
 
+uint32_t rm_vidmem_inside(struct device *device, uint64_t size)
+{
+	uint32_t handle = rm_vidmem(device, size, RM_ATTR_VIDMEM);
+
+	return handle ? handle : rm_vidmem(device, size, RM_ATTR_VIDMEM);
+}
+
 void rm_free_vidmem(struct device *device, uint32_t handle, uint64_t size)
 {
 	__atomic_sub_fetch(&g.share->client[g.slot].used[device->nvml], size, __ATOMIC_RELAXED);

@@ -98,6 +98,7 @@ struct ctx {
 	int stack_slot;         /* which of rm[] is the kernels' stack memory */
 	uint32_t sysmem[8];
 	unsigned int sysmem_count;
+	unsigned int streams;
 	struct ctx *next;
 };
 
@@ -121,6 +122,7 @@ struct pool {
 
 struct stream {
 	struct ctx *ctx;
+	uint32_t rm;            /* video memory of its own; 0: the context had some for it */
 	struct graph *capture;
 };
 
@@ -261,6 +263,8 @@ void devfile_uvm(unsigned long command, void *argument);
 void rm_start(void);
 uint32_t rm_object(uint32_t parent, uint32_t class_id);
 uint32_t rm_vidmem(struct device *device, uint64_t size, uint32_t attr); /* 0: the GPU is full */
+/* The same for what is no allocation of the program: the real one asks twice for that (driver 580.159.04). */
+uint32_t rm_vidmem_inside(struct device *device, uint64_t size);
 uint32_t rm_sysmem(struct device *device, uint64_t size);
 uint32_t rm_os_memory(struct device *device, void *address, uint64_t size);
 uint32_t rm_dup(struct device *device, uint32_t source_client, uint32_t source_object);

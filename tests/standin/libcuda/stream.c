@@ -2,6 +2,9 @@
 /* Streams, their capture into graphs, and launches: work itself does nothing here. */
 #include "standin.h"
 
+#define STREAMS_OF_CONTEXT 8       /* more of them take memory, each */
+#define STREAM_BYTES (2 * STANDIN_MIB)
+
 struct stream *stream_get(CUstream handle)
 {
 	return (uintptr_t)handle <= CU_STREAM_PER_THREAD ? NULL : object_get(handle, OBJECT_STREAM);
@@ -12,15 +15,31 @@ static CUresult create(CUstream *out)
 	CUresult why = CUDA_SUCCESS;
 	struct ctx *ctx = ctx_current(&why);
 	struct stream *stream;
+	uint32_t rm = 0;
 
 	if (!ctx)
 		return why;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (ctx->streams >= STREAMS_OF_CONTEXT) {
+		rm = rm_vidmem_inside(ctx->device, STREAM_BYTES);
+		if (!rm)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	ctx->streams++;
 	stream = object_new(OBJECT_STREAM);
 	stream->ctx = ctx;
+	stream->rm = rm;
 	*out = (CUstream)stream;
 	return CUDA_SUCCESS;
+}
+
+static void delete(struct stream *stream)
+{
+	if (stream->rm)
+		rm_free_vidmem(stream->ctx->device, stream->rm, STREAM_BYTES);
+	stream->ctx->streams--;
+	object_delete(stream);
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
@@ -41,7 +60,7 @@ static CUresult destroy(CUstream handle)
 
 	if (!stream)
 		return CUDA_ERROR_INVALID_HANDLE;
-	object_delete(stream);
+	delete(stream);
 	return CUDA_SUCCESS;
 }
 
@@ -149,7 +168,7 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 static void stream_of_ctx(void *body, void *ctx)
 {
 	if (((struct stream *)body)->ctx == ctx)
-		object_delete(body);
+		delete(body);
 }
 
 void stream_take_down(struct ctx *ctx)

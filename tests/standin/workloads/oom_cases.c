@@ -9,7 +9,8 @@
  *   limit     PyTorch's own limit: the report alone
  *   context   a child, for whose context nothing is left, ends with 1
  *   module    no call for memory fails, but that of a module's, and it ends with 1
- *   launch    likewise a launch, which takes memory for its kernel; survived: the program goes on
+ *   stream    likewise one more stream, and it goes on
+ *   launch    likewise a launch, which takes memory for its kernel; survived: the program frees, and it succeeds
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -124,6 +125,20 @@ static void module(void)
 	_exit(1);
 }
 
+static void stream(void)
+{
+	CUstream stream;
+	CUresult rc = CUDA_SUCCESS;
+
+	fill_quietly();
+	for (int i = 0; i < MAX && !rc; i++)
+		rc = cuStreamCreate(&stream, 1);
+	wl_check(rc, CUDA_ERROR_OUT_OF_MEMORY, "cuStreamCreate", __FILE__, __LINE__);
+	_exit(0);
+}
+
+#define LAUNCH(function) cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL)
+
 static void launch(bool is_survived)
 {
 	CUfunction function;
@@ -133,10 +148,11 @@ static void launch(bool is_survived)
 	CU(cuModuleLoadData(&module, "image"));
 	CU(cuModuleGetFunction(&function, module, "kernel"));
 	last = fill_quietly();
-	CU_FAILS(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	CU_FAILS(LAUNCH(function), CUDA_ERROR_OUT_OF_MEMORY);
 	if (!is_survived)
 		_exit(1);
 	wl_mem_free(0, held[--count], last);
+	CU(LAUNCH(function));
 	_exit(0);
 }
 
@@ -144,6 +160,8 @@ static void run(const char *name, report_fn *report)
 {
 	if (!strcmp(name, "module"))
 		module();
+	if (!strcmp(name, "stream"))
+		stream();
 	if (!strcmp(name, "launch") || !strcmp(name, "survived"))
 		launch(!strcmp(name, "survived"));
 	if (!strcmp(name, "torch")) {
