@@ -7,6 +7,7 @@
                          leak, fragmented, neighbour, batch, nccl: planted causes; the error ends the process
                          holder: takes part of the GPU and holds it
 """
+import ctypes
 import os
 import re
 import socket
@@ -17,6 +18,7 @@ import torch
 from torch import nn
 
 import truth
+from cuda import Cuda
 from peer import Peer
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -107,16 +109,20 @@ def used(things):
         except RuntimeError as e:
             error = str(e).splitlines()[0]
         done.append({"name": name, "begin": begin, "end": time.clock_gettime_ns(time.CLOCK_MONOTONIC), "error": error})
-        time.sleep(0.15)
+        empty(512)                 # of what is cached: it goes on
+        time.sleep(0.15)           # so that each has a picture
     return done
 
 
 def launch(peer):
-    things, cache = kernels(), empty(64 * MIB)
+    things, cache, cuda_pointer = kernels(), empty(64 * MIB), ctypes.c_ulonglong()
     peer.checkpoint("ready", **truth.said())
-    kept = []
-    while blocked(free() - MIB):
-        kept.append(empty(blocked(free() - MIB)))
+    kept, cuda = [], Cuda()
+    while free() > 64 * MIB:
+        kept.append(empty(blocked(free() / 2)))
+    while not cuda("cuMemAlloc_v2", ctypes.byref(cuda_pointer), 2 * MIB, may_fail=True):
+        pass
+    time.sleep(2)                  # that was one more
     del cache                      # PyTorch has room, CUDA has none
     full = used(things)
     kept.pop(0)

@@ -129,26 +129,42 @@ static void tries_of_one(void **state)
 	none_left(r);
 }
 
-/* Others than launches, too, are told apart by their stacks. */
-static void two_modules(void **state)
+/* A library that tries several modules is given up once; another call is another request. */
+static void modules_and_a_graph(void **state)
 {
 	struct records *r = *state;
+	struct gmt_oom rec;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		struct gmt_rm_alloc rec = {
-			.cause = { .api = GMT_API_cuModuleLoadData, .seq = r->seq + 1, .stack_id = STACK + i },
-			.client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead, .class_id = 0x40,
-			.status = NO_MEMORY, .size = 2 * MiB,
-		};
-
-		records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+		refuse(r, GMT_API_cuModuleLoadData, 2 * MiB);
 		fails(r, GMT_API_cuModuleLoadData);
 		r->ts_ns += S;
 	}
-	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
+	none_left(r);
+	refuse(r, GMT_API_cuGraphInstantiateWithFlags, 2 * MiB);
+	fails(r, GMT_API_cuGraphInstantiateWithFlags);
+	rec = next(r);
+	is(rec, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
+	assert_int_equal(rec.failures, 2);
 	none_left(r);
 	records_exit(r, EXIT_1);
 	is(next(r), GMT_OOM_FATAL, GMT_OOM_BY_EXIT);
+	none_left(r);
+}
+
+/* PyTorch gives out a block: the program goes on. */
+static void a_block_after_it(void **state)
+{
+	struct records *r = *state;
+	struct gmt_fw_mem block = {
+		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = 2 * MiB, .device_type = GMT_C10_CUDA,
+	};
+
+	refuse(r, GMT_API_cuModuleLoadData, 2 * MiB);
+	fails(r, GMT_API_cuModuleLoadData);
+	records_apply(r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
+	records_exit(r, EXIT_1);
 	none_left(r);
 }
 
@@ -426,10 +442,10 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(a_module), CASE(tries_of_one), CASE(two_modules), CASE(a_stream), CASE(how_much_is_not_known),
-		CASE(another_error), CASE(a_call_that_succeeds), CASE(died_of_a_launch), CASE(each_end),
-		CASE(launches_are_kept_apart), CASE(got_in_the_same_launch), CASE(the_thread_left_it), CASE(went_on),
-		CASE(another_thread_goes_on), CASE(then_a_call_fails), CASE(then_pytorch_reports),
+		CASE(a_module), CASE(tries_of_one), CASE(modules_and_a_graph), CASE(a_block_after_it), CASE(a_stream),
+		CASE(how_much_is_not_known), CASE(another_error), CASE(a_call_that_succeeds), CASE(died_of_a_launch),
+		CASE(each_end), CASE(launches_are_kept_apart), CASE(got_in_the_same_launch), CASE(the_thread_left_it),
+		CASE(went_on), CASE(another_thread_goes_on), CASE(then_a_call_fails), CASE(then_pytorch_reports),
 		CASE(after_a_call_that_failed), CASE(the_end_of_the_stream),
 	};
 

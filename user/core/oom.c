@@ -35,16 +35,13 @@ static bool is_same_place(const struct oom_watch *w, const struct process_ask *a
 	return w->oom->rec.class_id == ask->class && (w->row == ask->row || !w->row || !ask->row);
 }
 
-/* The next try of the same request: of pieces it may have got more this time. What calls that do not say how much
- * they take are for, only their stacks tell. */
+/* The next try of the same request: of pieces it may have got more this time. cuFFT loads four modules before it gives
+ * up, from as many places: of calls that do not say how much they take it must be the same one. */
 static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask, const struct gmt_call *call)
 {
-	uint32_t stack_id = oom_stack_of_call(w->p, call);
-
-	if (!oom_watch_is_open(w) || !is_same_place(w, ask))
+	if (!oom_watch_is_open(w) || !is_same_place(w, ask) ||
+	    (is_unsaid(&w->oom->rec) && w->oom->rec.api != call->api))
 		return false;
-	if (is_unsaid(&w->oom->rec) && stack_id)
-		return oom_watch_is_alike(w, stack_id, call->hdr.ts_ns);
 	return ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes;
 }
 
@@ -192,9 +189,9 @@ void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *re
 		return;
 	goes_on(&l->ooms, p, rec->hdr.ts_ns);
 	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
-	/* A block of what is cached says nothing about a request that is under way. */
-	if (w && is_told(w))
-		oom_watch_forget(&l->ooms, w);
+	/* A block of what is cached says nothing about an allocation that is under way. */
+	if (w && (is_told(w) || is_unsaid(&w->oom->rec)))
+		oom_watch_leave(l, w, rec->hdr.ts_ns);
 	oom_set_due(&l->ooms);
 }
 

@@ -3,21 +3,27 @@
  * Memory that the kernel driver refused outside of all calls that are probed: in a launch, above all, which loads its
  * kernel or needs local memory for it. What such a call returned nobody says; see oom.h for how it is told.
  *
- * Measured on an H100, driver 580.159.04: libcuda asks twice, 50 to 160 us apart and from the same place, and then
- * returns CUDA_ERROR_OUT_OF_MEMORY; 33 of 33 launches that were refused memory failed (tests/gpu/run.sh oom-launch).
+ * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and by the same stack, and then
+ * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
  */
 #include "core/ledger_state.h"
 #include "core/oom_ask.h"
 #include "core/oom_watch.h"
+
+#define AGAIN_NS 2000000ULL        /* between the tries of one call there is less */
 
 static bool is_open(const struct oom_watch *w)
 {
 	return w && w->oom->rec.flags & GMT_OOM_REFUSED && w->oom->rec.outcome == GMT_OOM_OPEN;
 }
 
+/* By the same stack as the first, or so soon after the last that both are of one call. */
 static bool is_alike(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
 {
-	return oom_watch_is_alike(w, rec->cause.stack_id, rec->hdr.ts_ns);
+	const struct gmt_oom *first = &w->oom->rec;
+
+	return (rec->cause.stack_id && rec->cause.stack_id == first->stack_id) ||
+	       rec->hdr.ts_ns - first->last_ns < AGAIN_NS;
 }
 
 static bool is_next_try(const struct oom_watch *w, const struct gmt_rm_alloc *rec, uint64_t bytes)

@@ -9,7 +9,6 @@
 #include "core/ledger_state.h"
 
 #define WATCHES_MAX 256            /* threads; of more nothing is told */
-#define AGAIN_NS 2000000ULL        /* between the tries of libcuda, or of a library such as cuFFT, there is less */
 #define PICTURES 16                /* in a row, and after that one for each so long */
 #define PICTURE_EACH_NS 100000000ULL
 
@@ -79,11 +78,6 @@ struct oom_watch *oom_watch(struct ledger *l, struct process *p, const struct gm
 	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
 	set_gpu(l, w);
 	return w;
-}
-
-bool oom_watch_is_alike(const struct oom_watch *w, uint32_t stack_id, uint64_t ts_ns)
-{
-	return (stack_id && stack_id == w->oom->rec.stack_id) || ts_ns - w->oom->rec.last_ns < AGAIN_NS;
 }
 
 /* ---- pictures ---- */

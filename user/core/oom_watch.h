@@ -27,8 +27,6 @@ void oom_watch_forget(struct ooms *o, struct oom_watch *w);
 
 /* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
 bool oom_watch_is_open(const struct oom_watch *w);
-/* By the same stack as its first failure, or so soon after the last one that both are of one call. */
-bool oom_watch_is_alike(const struct oom_watch *w, uint32_t stack_id, uint64_t ts_ns);
 /* One more try of `bytes` has failed: it is open again. */
 void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr, uint64_t bytes);
 /* Takes a picture for it, unless there were too many of late. */
