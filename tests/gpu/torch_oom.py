@@ -144,8 +144,9 @@ def launch(s):
 
 def leak(s):
     """A Python list that only grows: the verdict names its line as one that has grown all along."""
-    case = Case(s, "leak")
-    dump = case.fatal()
+    with s.run.filling:            # from its start on: who waits for the GPU does not grow meanwhile
+        case = Case(s, "leak")
+        dump = case.fatal()
     case.says(dump, "is full", "oom_work.py", "remember", "has grown all along", "maybe a leak")
     torch = row_of_asker(dump)["torch"]
     top = torch["stacks"]["top"]["live"][0]
