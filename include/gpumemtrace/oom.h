@@ -42,6 +42,7 @@ enum gmt_oom_flag {
 	GMT_OOM_EXITED = 2,     /* exit_code and exit_ns are valid */
 	GMT_OOM_REFUSED = 4,    /* no call is known: the kernel driver refused it, in a launch maybe */
 	GMT_OOM_UNSEEN = 8,     /* no picture was taken or kept: who held what is not known */
+	GMT_OOM_NO_ROOM = 16,   /* the kernel driver refused it: so much was not free */
 };
 
 #define GMT_OOM_CLASS_NONE 255

@@ -200,7 +200,7 @@ def launch():
     oom = view["oom"]
     equal((oom["call"], oom["refused"], oom["failures"], oom["asked_bytes"]), (None, True, 2, 2 * MIB), "what")
     check("cuLaunchKernel" in functions(view) and "main" in functions(view), functions(view))
-    check("as a launch does" in oom["verdict"][0], oom["verdict"])
+    check("for 2 MiB in cuLaunchKernel." in oom["verdict"][0], oom["verdict"])
     status, dumps, recorded = watched("survived")
     equal(status, 0, "survived")
     oom = only(dumps, recorded, "raised", "return")["oom"]

@@ -135,9 +135,10 @@ def launch(s):
     s.equal("dumps", "one for each error, and one for what filled the GPU up",
             [v["oom"]["outcome"] for v in case.dumps()].count("raised"), raised + 1, "")
     for view in seen:
+        verdict = view["oom"]["verdict"][0]
+        s.true("verdict", "the GPU is full", "is full: process" in verdict, verdict)
         if view["oom"]["refused"]:
-            names = [view["symbols"][f]["function"] for f in view["stacks"][view["oom"]["stack"]]["frames"]]
-            s.info("stacks", "refused in", next((n for n in names if n and n.startswith("cu")), None))
+            s.true("verdict", "names the driver's function", " in cu" in verdict, verdict)
 
 
 # ---- planted causes ----

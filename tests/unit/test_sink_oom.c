@@ -249,6 +249,40 @@ static void test_no_picture(void **state)
 	     " is no picture of that moment.", "exited with 1");
 }
 
+/* What the kernel driver gives, or refuses, outside of all traced calls: of the GPU of the scene. */
+static void video_memory(struct records *r, uint32_t status, uint64_t size)
+{
+	struct gmt_rm_alloc rec = {
+		.client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead, .class_id = 0x40, .status = status,
+		.size = size,
+	};
+
+	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+}
+
+/* The kernel driver has kept the rest for itself, and says that there is no more. PyTorch's cache is no help. */
+static void test_a_launch(void **state)
+{
+	struct gmt_fw_mem block = {
+		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = GiB, .device_type = GMT_C10_CUDA,
+	};
+	struct records r;
+
+	(void)state;
+	records_scene(&r, ALL_LAYERS);
+	records_rm_scene(&r);
+	records_device(&r, 0, 1);
+	CALL(&r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(&r, cuCtxSetCurrent, 0xc0);
+	video_memory(&r, 0, 79 * GiB);
+	records_apply(&r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	ooms_want(r.ledger);
+	video_memory(&r, 0x51, 2 * MiB);
+	records_exit(&r, 256);
+	SAYS(&r, "would have fit", "GPU 1 is full: process 100 holds 79 GiB of its 80 GiB; less than 2 MiB was free when it asked"
+	     " for 2 MiB for a launch, it seems.", "are cached by PyTorch and in no tensor, which is for tensors only");
+}
+
 /* The driver needs some for itself, such as page tables. Measured on an H100, driver 580.159.04: of 2.19 MiB that
  * were free it gave no 2. */
 static void test_the_last_of_it(void **state)
@@ -304,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_no_room_for_a_context),
 		cmocka_unit_test(test_no_picture),
+		cmocka_unit_test(test_a_launch),
 		cmocka_unit_test(test_the_last_of_it),
 		cmocka_unit_test(test_asked_for),
 	};

@@ -69,6 +69,8 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 		rec->asked_bytes = ask.bytes;
 		rec->pieces = ask.class == GMT_CLASS_VMM ? t->created_count : 0;
 	}
+	if (oom_was_refused(p, call))
+		rec->flags |= GMT_OOM_NO_ROOM;
 	t->created_bytes = t->created_count = 0;
 	oom_watch_failed(l, w, &call->hdr, ask.bytes);
 }

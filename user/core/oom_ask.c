@@ -93,6 +93,11 @@ struct process_ask oom_ask_of_call(struct process *p, const struct gmt_call *cal
 	return (struct process_ask){ true, process_row(p, 0, call, ORDINAL_NONE), GMT_OOM_CLASS_NONE, 0 };
 }
 
+bool oom_was_refused(struct process *p, const struct gmt_call *call)
+{
+	return refused_in(p, call);
+}
+
 uint32_t oom_stack_of_call(struct process *p, const struct gmt_call *call)
 {
 	const struct refusal *refused = refused_in(p, call);

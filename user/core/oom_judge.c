@@ -34,6 +34,11 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	} else if (f->total && f->is_of_gpu && !f->is_unseen) {
 		f->has_free = OOM_FREE_COMPUTED;
 		f->free = f->total > f->held ? f->total - f->held : 0;
+		if (v->rec.flags & GMT_OOM_NO_ROOM && f->asked && f->free >= f->asked) {
+			f->has_free = OOM_FREE_REFUSED;
+			f->untraced = f->free - f->asked;
+			f->free = f->asked;
+		}
 	}
 }
 
@@ -46,7 +51,8 @@ static void torch(const struct oom_view *v, struct oom_facts *f)
 	f->cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 	f->gap_known = t->gap_known;
 	f->gap = t->largest_free_gap;
-	if (!t->seen || f->is_too_large || f->was_room)
+	/* What a launch or a module takes does not come from there. */
+	if (!t->seen || f->is_too_large || f->was_room || v->rec.class_id == GMT_OOM_CLASS_NONE)
 		return;
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
 	/* Expandable ones have given back what they can: the pieces between blocks. */
@@ -86,7 +92,8 @@ void oom_judge(struct oom_view *v)
 	if (!f->asked)             /* a context: nobody says how much it takes */
 		return;
 	f->is_too_large = f->total && f->asked > f->total;
-	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;
+	f->was_room = f->has_free && f->has_free != OOM_FREE_REFUSED && !f->is_too_large &&
+		      f->free >= f->asked + ROOM_SLACK;
 	if (f->asker != OOM_VIEW_NONE)
 		torch(v, f);
 	if (f->has_free && !f->is_too_large && !f->was_room)

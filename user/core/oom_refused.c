@@ -50,7 +50,7 @@ void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc
 		w = oom_watch(l, p, &rec->hdr, ask.row);
 		if (!w)
 			return;
-		w->oom->rec.flags |= GMT_OOM_REFUSED;
+		w->oom->rec.flags |= GMT_OOM_REFUSED | GMT_OOM_NO_ROOM;
 		w->oom->rec.asked_bytes = ask.bytes;
 		w->oom->rec.stack_id = rec->cause.stack_id;
 	}

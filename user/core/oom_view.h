@@ -34,7 +34,9 @@ struct oom_view_row {
 	struct view_stacks steady; /* those that have grown all along: leaks, maybe */
 };
 
-enum oom_free { OOM_FREE_UNKNOWN, OOM_FREE_TOLD, OOM_FREE_COMPUTED };
+/* Who says what was free: CUDA; the GPU's memory less what is held, the most that it can be; the kernel driver, which
+ * refused that much: it was less. */
+enum oom_free { OOM_FREE_UNKNOWN, OOM_FREE_TOLD, OOM_FREE_COMPUTED, OOM_FREE_REFUSED };
 
 /* What the numbers say. A request on no GPU has but asked and held. */
 struct oom_facts {
@@ -43,7 +45,7 @@ struct oom_facts {
 	uint64_t asked;          /* bytes: of PyTorch, else of CUDA */
 	uint64_t total;          /* of the GPU; 0 unknown */
 	uint64_t held;           /* by the processes of the picture */
-	enum oom_free has_free;  /* TOLD by CUDA, or COMPUTED: total less held, if nobody else is there */
+	enum oom_free has_free;
 	uint64_t free;
 	uint64_t untraced;       /* neither free nor held: others, and the driver itself */
 	size_t asker;            /* its row, and the one that holds the most; OOM_VIEW_NONE */

@@ -38,6 +38,7 @@ static json_t *facts(const struct oom_view *v)
 {
 	static const char *const sources[] = {
 		[OOM_FREE_UNKNOWN] = NULL, [OOM_FREE_TOLD] = "cuda", [OOM_FREE_COMPUTED] = "sum",
+		[OOM_FREE_REFUSED] = "refusal",
 	};
 	const struct oom_facts *f = &v->facts;
 	json_t *o = js_object();

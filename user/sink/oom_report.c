@@ -87,6 +87,9 @@ static void plain_line(struct out *out, const char *label, uint64_t bytes)
 /* One GPU: those of the picture on it. */
 static void holders(struct out *out, const struct oom_view *v, int gpu, const struct sink_opts *opts)
 {
+	static const char *const frees[] = {
+		[OOM_FREE_TOLD] = "free", [OOM_FREE_COMPUTED] = "free, at most", [OOM_FREE_REFUSED] = "free, less than",
+	};
 	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
 	const struct oom_facts *f = &v->facts;
 	bool is_asked = f->is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE;
@@ -106,10 +109,10 @@ static void holders(struct out *out, const struct oom_view *v, int gpu, const st
 		if (!r->is_blocks && r->row != OOM_VIEW_NONE && p->rows[r->row].gpu == gpu)
 			row_line(out, p, &p->rows[r->row], r->held);
 	}
-	if (is_asked && f->has_free == OOM_FREE_TOLD)
+	if (is_asked && (f->has_free == OOM_FREE_TOLD || f->has_free == OOM_FREE_REFUSED))
 		plain_line(out, "driver, and not traced", f->untraced);
 	if (is_asked && f->has_free)
-		plain_line(out, f->has_free == OOM_FREE_TOLD ? "free" : "free, at most", f->free);
+		plain_line(out, frees[f->has_free], f->free);
 	if (g && g->total_bytes)
 		plain_line(out, "in all", g->total_bytes);
 }

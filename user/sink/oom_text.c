@@ -70,18 +70,40 @@ static struct human asked(const struct oom_view *v)
 	return h;
 }
 
+/* cuLaunchKernel, say: the call that is not traced and was refused memory, where its stack tells; else NULL. */
+static const char *refused_call(const struct oom_view *v)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	const struct view_stack *stack = v->stack == OOM_VIEW_NONE ? NULL : &v->view.stacks[v->stack];
+
+	for (uint32_t i = 0; stack && i < stack->frame_count; i++) {
+		const struct view_symbol *s = &v->view.symbols[stack->frames[i]];
+		const char *slash = strrchr(s->module, '/'), *file = slash ? slash + 1 : s->module;
+
+		if (!s->is_guessed && !strncmp(file, "libcuda.so", strlen("libcuda.so")) &&
+		    !strncmp(s->function, "cu", 2) && strspn(s->function, letters) == strlen(s->function))
+			return s->function;
+	}
+	return NULL;
+}
+
 /* Where it was asked for, when that is not a call that only gets memory. */
-static const char *place(const struct oom_view *v)
+static struct human place(const struct oom_view *v)
 {
 	static const char *const places[GMT_PURPOSE_COUNT] = {
 		[GMT_PURPOSE_CONTEXT] = " for a context", [GMT_PURPOSE_MODULE] = " for a module",
 		[GMT_PURPOSE_GRAPH] = " for a graph", [GMT_PURPOSE_STREAM] = " for a stream",
 	};
-	const char *found = places[gmt_purpose_of_api(v->rec.api)];
+	const char *found = places[gmt_purpose_of_api(v->rec.api)], *call = refused_call(v);
+	struct human h = { "" };
 
-	if (v->rec.flags & GMT_OOM_REFUSED)
-		return " outside of all calls that are traced, as a launch does";
-	return found && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE ? found : "";
+	if (v->rec.flags & GMT_OOM_REFUSED && call)
+		snprintf(h.s, sizeof(h.s), " in %s", call);
+	else if (v->rec.flags & GMT_OOM_REFUSED)
+		snprintf(h.s, sizeof(h.s), " for a launch, it seems");
+	else if (found && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE)
+		snprintf(h.s, sizeof(h.s), "%s", found);
+	return h;
 }
 
 /* ---- why ---- */
@@ -114,6 +136,9 @@ static const char *lack(const struct oom_facts *f)
 
 static void full(struct out *out, const struct oom_view *v)
 {
+	static const char *const frees[] = {
+		[OOM_FREE_TOLD] = "", [OOM_FREE_COMPUTED] = "at most ", [OOM_FREE_REFUSED] = "less than ",
+	};
 	const struct oom_facts *f = &v->facts;
 	unsigned count;
 	uint64_t others = held_by_others(v, f->largest, &count);
@@ -130,14 +155,14 @@ static void full(struct out *out, const struct oom_view *v)
 	if (count)
 		out_printf(out, ", %u other process%s %s", count, count == 1 ? "" : "es", human_bytes(others).s);
 	/* The driver's own is some of each GPU. */
-	if (f->has_free == OOM_FREE_TOLD && f->untraced > f->total / UNTRACED_PART)
+	if (f->untraced > f->total / UNTRACED_PART)
 		out_printf(out, ", the driver and processes that were not traced %s", human_bytes(f->untraced).s);
 	if (f->has_free)
-		out_printf(out, "; %s%s %s free", f->has_free == OOM_FREE_TOLD ? "" : "at most ",
-			   human_bytes(f->free).s, f->has_free == OOM_FREE_TOLD ? "were" : "was");
+		out_printf(out, "; %s%s %s free", frees[f->has_free], human_bytes(f->free).s,
+			   f->has_free == OOM_FREE_TOLD ? "were" : "was");
 	out_text(out, f->has_free ? " when " : ", when ");
 	asker(out, v, true);
-	out_printf(out, " asked for %s%s.", asked(v).s, place(v));
+	out_printf(out, " asked for %s%s.", asked(v).s, place(v).s);
 }
 
 /* Without a picture. */
@@ -146,7 +171,7 @@ static void unseen(struct out *out, const struct oom_view *v)
 	const struct oom_facts *f = &v->facts;
 
 	asker(out, v, false);
-	out_printf(out, " asked for %s of %s%s, and there was not so much", asked(v).s, gpu(v).s, place(v));
+	out_printf(out, " asked for %s of %s%s, and there was not so much", asked(v).s, gpu(v).s, place(v).s);
 	if (f->has_free)
 		out_printf(out, ": %s were free", human_bytes(f->free).s);
 	out_text(out, ". Who held what is not known: there is no picture of that moment.");
@@ -168,7 +193,7 @@ static void why(struct out *out, const struct oom_view *v)
 		out_char(out, '.');
 	} else if (f->is_too_large) {
 		asker(out, v, false);
-		out_printf(out, " asked for %s%s, and %s has only %s in all.", asked(v).s, place(v), gpu(v).s,
+		out_printf(out, " asked for %s%s, and %s has only %s in all.", asked(v).s, place(v).s, gpu(v).s,
 			   human_bytes(f->total).s);
 	} else if (v->rec.api == GMT_API_NONE && !(v->rec.flags & GMT_OOM_REFUSED)) {
 		out_printf(out, "PyTorch met a limit of its own: no call of the driver had failed when ");
@@ -177,14 +202,14 @@ static void why(struct out *out, const struct oom_view *v)
 	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
 		out_printf(out, "%s was not full: %s were free when ", gpu(v).s, human_bytes(f->free).s);
 		asker(out, v, false);
-		out_printf(out, " asked for %s%s. It met another limit.", asked(v).s, place(v));
+		out_printf(out, " asked for %s%s. It met another limit.", asked(v).s, place(v).s);
 	} else if (f->is_unseen) {
 		unseen(out, v);
 	} else if (f->was_room) {
 		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
 			   human_bytes(f->held).s, gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
 		asker(out, v, false);
-		out_printf(out, " asked for%s: others hold the rest, or it met another limit.", place(v));
+		out_printf(out, " asked for%s: others hold the rest, or it met another limit.", place(v).s);
 	} else {
 		full(out, v);
 	}
@@ -278,7 +303,9 @@ static void cached(struct out *out, const struct oom_view *v, const char *indent
 	if (!f->has_torch)
 		return;
 	out_printf(out, "%s%s are cached by PyTorch and in no tensor", indent, human_bytes(f->cached).s);
-	if (f->gap_known && f->cached)
+	if (v->rec.class_id == GMT_OOM_CLASS_NONE && !v->rec.framework_bytes && f->cached)
+		out_text(out, ", which is for tensors only (torch.cuda.empty_cache() gives back what it can)");
+	else if (f->gap_known && f->cached)
 		out_printf(out, ", %s no gap is larger than %s", f->gap < f->asked ? "but" : "and",
 			   human_bytes(f->gap).s);
 	out_text(out, ".\n");
@@ -456,5 +483,5 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 	if (v->rec.api)
 		out_printf(out, ", %s", gmt_probes[v->rec.api].symbol);
 	else if (v->rec.flags & GMT_OOM_REFUSED)
-		out_text(out, ", in no call that is traced");
+		out_text(out, place(v).s);
 }
