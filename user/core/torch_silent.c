@@ -21,13 +21,6 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool has_reported(const struct torch *t)
 {
 	for (unsigned int i = 0; t && i < t->count; i++)
@@ -46,7 +39,7 @@ static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t
 
 	for (uint32_t i = 0; i < count && i < FRAMES_MOST; i++) {
 		const struct frames_symbol *s = &frames->symbols[list[i]];
-		const char *module = file_name(s->module);
+		const char *module = basename(s->module);
 
 		if (begins(s->function, "cuMemAllocAsync") || begins(s->function, "cuMemAllocFromPoolAsync") ||
 		    begins(s->function, "cudaMallocAsync"))

@@ -221,7 +221,7 @@ bool stacking_knows(struct stacking *stacking, pid_t tgid)
 bool stacking_is_sign(const char *path)
 {
 	static const char *const starts[] = { "libcudart.so", "libc10", "libtorch", "libnccl.so", "libcublas" };
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = basename(path);
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
 		if (!strncmp(name, starts[i], strlen(starts[i])))

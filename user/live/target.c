@@ -216,8 +216,7 @@ static int find_libcuda(const struct maps_line *map, void *arg)
  * a container, so the number counts first; a stand-in's nodes have ordinary numbers, but these names. */
 static bool is_nvidia_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
+	const char *base = basename(path);
 
 	return !strncmp(base, "nvidia", 6) &&
 	       (!strcmp(base + 6, "ctl") || !strcmp(base + 6, "-uvm") || isdigit((unsigned char)base[6]));

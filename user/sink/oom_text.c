@@ -78,9 +78,8 @@ static const char *refused_call(const struct oom_view *v)
 
 	for (uint32_t i = 0; stack && i < stack->frame_count; i++) {
 		const struct view_symbol *s = &v->view.symbols[stack->frames[i]];
-		const char *slash = strrchr(s->module, '/'), *file = slash ? slash + 1 : s->module;
 
-		if (!s->is_guessed && !strncmp(file, "libcuda.so", strlen("libcuda.so")) &&
+		if (!s->is_guessed && !strncmp(basename(s->module), "libcuda.so", strlen("libcuda.so")) &&
 		    !strncmp(s->function, "cu", 2) && strspn(s->function, letters) == strlen(s->function))
 			return s->function;
 	}

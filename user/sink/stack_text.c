@@ -27,17 +27,10 @@ static void foreign(struct out *out, const char *text)
 	out_text(out, clean);
 }
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* The file's name; of packages' "__init__.py" with the folder that tells them apart. */
 static const char *file_name(const char *path)
 {
-	const char *name = last_part(path), *at = name;
+	const char *name = basename(path), *at = name;
 
 	if (strncmp(name, "__", 2) || name == path)
 		return name;
@@ -59,7 +52,7 @@ static void function(struct out *out, const struct view_symbol *s)
 		foreign(out, s->function);
 		return;
 	}
-	foreign(out, last_part(s->module));
+	foreign(out, basename(s->module));
 	out_printf(out, "%s0x%" PRIx64, s->module[0] ? "+" : "", s->offset);
 }
 
@@ -85,7 +78,7 @@ static void frame(struct out *out, const struct view_symbol *s)
 		place(out, s);
 	if (has_module) {
 		out_text(out, s->file[0] ? ", " : "");
-		foreign(out, last_part(s->module));
+		foreign(out, basename(s->module));
 	}
 	if (s->file[0] || has_module)
 		out_char(out, ')');

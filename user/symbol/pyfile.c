@@ -198,9 +198,8 @@ static unsigned int minor_at(const char *text)
 
 unsigned int pyfile_minor_of_path(const char *path)
 {
-	const char *name = strrchr(path, '/');
+	const char *name = basename(path);
 
-	name = name ? name + 1 : path;
 	if (!strncmp(name, "lib", 3))
 		name += 3;
 	return strncmp(name, "python3.", 8) ? 0 : minor_at(name + 8);
