@@ -50,26 +50,23 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 	struct thread *t = process_thread(p, call->hdr.tid);
 	struct process_ask ask = oom_ask_with_run(p, t, call->hdr.ts_ns);
 	struct oom_watch *w = oom_watch_find(&l->ooms, p, call->hdr.tid);
+	const struct refusal *refused = oom_refused_in(p, call);
 	struct gmt_oom *rec;
 
-	if (w && !is_next_try(w, &ask, call)) {
-		oom_watch_leave(l, w, call->hdr.ts_ns);
-		w = NULL;
-	}
-	if (!w) {
-		w = oom_watch(l, p, &call->hdr, ask.row);
-		if (!w)
-			return;
-		w->oom->rec.api = call->api;
-		w->oom->rec.class_id = ask.class;
-		w->oom->rec.stack_id = call->stack_id ? call->stack_id : oom_stack_of_call(p, call);
-	}
+	w = oom_watch_try(l, w && is_next_try(w, &ask, call), p, &call->hdr, ask.row);
+	if (!w)
+		return;
 	rec = &w->oom->rec;
+	if (!rec->failures) {
+		rec->api = call->api;
+		rec->class_id = ask.class;
+		rec->stack_id = call->stack_id || !refused ? call->stack_id : refused->stack_id;
+	}
 	if (ask.bytes > rec->asked_bytes) {
 		rec->asked_bytes = ask.bytes;
 		rec->pieces = ask.class == GMT_CLASS_VMM ? t->created_count : 0;
 	}
-	if (oom_was_refused(p, call))
+	if (refused)
 		rec->flags |= GMT_OOM_NO_ROOM;
 	t->created_bytes = t->created_count = 0;
 	oom_watch_failed(l, w, &call->hdr, ask.bytes);
@@ -82,7 +79,7 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 	bool is_alike = call->stack_id && call->stack_id == rec->stack_id;
 	uint64_t live = oom_row_live(w->p, w->row);
 
-	if (rec->outcome != GMT_OOM_OPEN && rec->sign != GMT_OOM_BY_SILENCE) {
+	if (!oom_watch_is_open(w)) {
 		oom_watch_forget(&l->ooms, w);     /* raised, and survived */
 		return;
 	}
@@ -103,11 +100,9 @@ static void got(struct ledger *l, struct oom_watch *w, const struct process_ask 
 		oom_watch_decide(l, w, GMT_OOM_RETRY, is_all ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
 	} else if (ask->bytes / 17 >= rec->failed_bytes / 20 || (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
 		oom_watch_decide(l, w, GMT_OOM_RETRY, GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
-	} else if (rec->outcome == GMT_OOM_OPEN) {
-		rec->given_bytes = 0;
-		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, call->hdr.ts_ns);
 	} else {
-		oom_watch_forget(&l->ooms, w);
+		rec->given_bytes = 0;
+		oom_watch_leave(l, w, call->hdr.ts_ns);
 	}
 }
 
@@ -214,14 +209,10 @@ int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *
 	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
 	if (w && is_repeat(w, rec))
 		return 0;
-	if (w && !oom_watch_is_open(w)) {
-		oom_watch_forget(&l->ooms, w);
-		w = NULL;
-	}
-	if (!w) {
-		w = oom_watch(l, p, &rec->hdr, process_row(p, 0, NULL, rec->device_index));
-		if (!w)
-			return 0;
+	w = oom_watch_try(l, w && oom_watch_is_open(w), p, &rec->hdr, process_row(p, 0, NULL, rec->device_index));
+	if (!w)
+		return 0;
+	if (!w->oom->rec.failures) {
 		w->oom->rec.asked_bytes = w->oom->rec.failed_bytes = rec->size;
 		w->oom->rec.stack_id = rec->stack_id;
 		oom_watch_picture(l, w, &rec->hdr);

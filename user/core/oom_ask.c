@@ -79,7 +79,7 @@ struct process_ask oom_ask_of_refusal(struct process *p, uint32_t tid)
 	return (struct process_ask){ true, refused->row, GMT_OOM_CLASS_NONE, refused->bytes };
 }
 
-static const struct refusal *refused_in(struct process *p, const struct gmt_call *call)
+const struct refusal *oom_refused_in(struct process *p, const struct gmt_call *call)
 {
 	const struct refusal *refused = &process_thread(p, call->hdr.tid)->refused;
 
@@ -88,19 +88,7 @@ static const struct refusal *refused_in(struct process *p, const struct gmt_call
 
 struct process_ask oom_ask_of_call(struct process *p, const struct gmt_call *call)
 {
-	if (refused_in(p, call))
+	if (oom_refused_in(p, call))
 		return oom_ask_of_refusal(p, call->hdr.tid);
 	return (struct process_ask){ true, process_row(p, 0, call, ORDINAL_NONE), GMT_OOM_CLASS_NONE, 0 };
-}
-
-bool oom_was_refused(struct process *p, const struct gmt_call *call)
-{
-	return refused_in(p, call);
-}
-
-uint32_t oom_stack_of_call(struct process *p, const struct gmt_call *call)
-{
-	const struct refusal *refused = refused_in(p, call);
-
-	return refused ? refused->stack_id : 0;
 }

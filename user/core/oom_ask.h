@@ -36,7 +36,6 @@ struct process_ask oom_ask_of_refusal(struct process *p, uint32_t tid);
 
 /* The same of a call that failed and whose arguments do not say; 0 bytes where nothing was refused in it. */
 struct process_ask oom_ask_of_call(struct process *p, const struct gmt_call *call);
-/* Whether something was refused in it, and by which stack; 0: none. */
-bool oom_was_refused(struct process *p, const struct gmt_call *call);
-uint32_t oom_stack_of_call(struct process *p, const struct gmt_call *call);
+/* What was refused in it last; NULL: nothing. Good until the thread's next record. */
+const struct refusal *oom_refused_in(struct process *p, const struct gmt_call *call);
 #endif

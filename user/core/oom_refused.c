@@ -42,14 +42,10 @@ void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc
 		return;
 	ask = oom_ask_of_refusal(p, rec->hdr.tid);
 	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
-	if (w && !is_next_try(w, rec, ask.bytes)) {
-		oom_watch_leave(l, w, rec->hdr.ts_ns);
-		w = NULL;
-	}
-	if (!w) {
-		w = oom_watch(l, p, &rec->hdr, ask.row);
-		if (!w)
-			return;
+	w = oom_watch_try(l, is_next_try(w, rec, ask.bytes), p, &rec->hdr, ask.row);
+	if (!w)
+		return;
+	if (!w->oom->rec.failures) {
 		w->oom->rec.flags |= GMT_OOM_REFUSED | GMT_OOM_NO_ROOM;
 		w->oom->rec.asked_bytes = ask.bytes;
 		w->oom->rec.stack_id = rec->cause.stack_id;

@@ -48,38 +48,6 @@ uint64_t oom_row_live(const struct process *p, uint8_t row)
 	return row == ROW_NONE ? p->account.stacks.live : p->account.rows[row].attributed.live;
 }
 
-static void set_gpu(const struct ledger *l, struct oom_watch *w)
-{
-	int gpu = w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu;
-
-	if (gpu != GPU_UNKNOWN)
-		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
-}
-
-struct oom_watch *oom_watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
-{
-	struct ooms *o = &l->ooms;
-	struct oom_watch *w;
-
-	if (o->count == WATCHES_MAX) {
-		o->dropped++;
-		return NULL;
-	}
-	if (o->count == o->capacity) {
-		o->capacity = o->capacity ? 2 * o->capacity : 4;
-		o->watches = xreallocarray(o->watches, o->capacity, sizeof(*o->watches));
-	}
-	w = &o->watches[o->count++];
-	*w = (struct oom_watch){ .oom = xcalloc(1, sizeof(*w->oom)), .p = p, .tid = hdr->tid, .row = row };
-	w->live_at_first = oom_row_live(p, row);
-	w->oom->rec.number = ++o->last_number;
-	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
-	w->oom->rec.flags = GMT_OOM_UNSEEN;
-	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
-	set_gpu(l, w);
-	return w;
-}
-
 /* ---- pictures ---- */
 
 static bool may_take(struct ooms *o, uint64_t now_ns)
@@ -138,7 +106,8 @@ void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hd
 	oom_set_due(&l->ooms);
 }
 
-void oom_watch_tell(struct ooms *o, struct oom_watch *w)
+/* Queues what is known of it now, with the picture. */
+static void tell(struct ooms *o, struct oom_watch *w)
 {
 	struct oom *oom = xmalloc(sizeof(*oom));
 
@@ -162,7 +131,7 @@ void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcom
 		l->ooms.met = rec->number;
 		oom_forget_picture(w->oom);
 	}
-	oom_watch_tell(&l->ooms, w);
+	tell(&l->ooms, w);
 	/* Of an error that was raised, whether the process survives it is still to be told. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
 		oom_watch_forget(&l->ooms, w);
@@ -180,6 +149,52 @@ void oom_watch_leave(struct ledger *l, struct oom_watch *w, uint64_t ts_ns)
 bool oom_watch_is_open(const struct oom_watch *w)
 {
 	return w->oom->rec.outcome == GMT_OOM_OPEN || w->oom->rec.sign == GMT_OOM_BY_SILENCE;
+}
+
+/* ---- new ones ---- */
+
+static void set_gpu(const struct ledger *l, struct oom_watch *w)
+{
+	int gpu = w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu;
+
+	if (gpu != GPU_UNKNOWN)
+		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
+}
+
+static struct oom_watch *watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
+{
+	struct ooms *o = &l->ooms;
+	struct oom_watch *w;
+
+	if (o->count == WATCHES_MAX) {
+		o->dropped++;
+		return NULL;
+	}
+	if (o->count == o->capacity) {
+		o->capacity = o->capacity ? 2 * o->capacity : 4;
+		o->watches = xreallocarray(o->watches, o->capacity, sizeof(*o->watches));
+	}
+	w = &o->watches[o->count++];
+	*w = (struct oom_watch){ .oom = xcalloc(1, sizeof(*w->oom)), .p = p, .tid = hdr->tid, .row = row };
+	w->live_at_first = oom_row_live(p, row);
+	w->oom->rec.number = ++o->last_number;
+	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
+	w->oom->rec.flags = GMT_OOM_UNSEEN;
+	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
+	set_gpu(l, w);
+	return w;
+}
+
+struct oom_watch *oom_watch_try(struct ledger *l, bool is_next_try, struct process *p, const struct gmt_hdr *hdr,
+				uint8_t row)
+{
+	struct oom_watch *newest = oom_watch_find(&l->ooms, p, hdr->tid);
+
+	if (is_next_try)
+		return newest;
+	if (newest)
+		oom_watch_leave(l, newest, hdr->ts_ns);
+	return watch(l, p, hdr, row);
 }
 
 /* ---- all of it ---- */
@@ -200,7 +215,7 @@ void ooms_finish(struct ledger *l)
 	o->reading = NULL;
 	while (o->count) {
 		if (!o->watches[0].oom->rec.decided_ns)
-			oom_watch_tell(o, &o->watches[0]);
+			tell(o, &o->watches[0]);
 		oom_watch_forget(o, &o->watches[0]);
 	}
 	oom_set_due(o);

@@ -18,10 +18,12 @@ struct oom_watch {
 	uint64_t live_at_first, live_at_picture;
 };
 
-/* Undecided until something is told. NULL: too many are watched. Moves the others. */
-struct oom_watch *oom_watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row);
 /* NULL: none. */
 struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid);
+/* What the record's thread asks for now. is_next_try: that which it asked for last, which is watched; else that is
+ * over, and a new one is watched from now on, without failures and undecided. NULL: too many are watched. */
+struct oom_watch *oom_watch_try(struct ledger *l, bool is_next_try, struct process *p, const struct gmt_hdr *hdr,
+				uint8_t row);
 /* Puts the last one in its place. */
 void oom_watch_forget(struct ooms *o, struct oom_watch *w);
 
@@ -31,8 +33,6 @@ bool oom_watch_is_open(const struct oom_watch *w);
 void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr, uint64_t bytes);
 /* Takes a picture for it, unless there were too many of late. */
 void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr);
-/* Queues what is known of it now, with the picture. */
-void oom_watch_tell(struct ooms *o, struct oom_watch *w);
 /* Tells it, and forgets it if nothing more can come of it. */
 void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
 		      uint64_t ts_ns);
