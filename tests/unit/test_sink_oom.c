@@ -93,13 +93,20 @@ static void test_a_dump_says_the_same(void **state)
 }
 
 /* A process on a GPU of 80 GiB. */
-static void begin(struct records *r)
+static void begin_with(struct records *r, unsigned int layers)
 {
-	records_scene(r, API_LAYER);
+	records_scene(r, layers);
+	if (layers & GMT_LAYER_KERNEL)
+		records_rm_scene(r);
 	records_device(r, 0, 1);
 	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
 	CALL(r, cuCtxSetCurrent, 0xc0);
 	ooms_want(r->ledger);
+}
+
+static void begin(struct records *r)
+{
+	begin_with(r, API_LAYER);
 }
 
 /* The sentences have all of these in them, and none of the second. */
@@ -269,18 +276,35 @@ static void test_a_launch(void **state)
 	struct records r;
 
 	(void)state;
-	records_scene(&r, ALL_LAYERS);
-	records_rm_scene(&r);
-	records_device(&r, 0, 1);
-	CALL(&r, cuDevicePrimaryCtxRetain, 0xc0, 0);
-	CALL(&r, cuCtxSetCurrent, 0xc0);
+	begin_with(&r, ALL_LAYERS);
 	video_memory(&r, 0, 79 * GiB);
 	records_apply(&r, &block, GMT_KIND_FW_MEM, sizeof(block));
-	ooms_want(r.ledger);
 	video_memory(&r, 0x51, 2 * MiB);
 	records_exit(&r, 256);
 	SAYS(&r, "would have fit", "GPU 1 is full: process 100 holds 79 GiB of its 80 GiB; less than 2 MiB was free when it asked"
 	     " for 2 MiB for a launch, it seems.", "are cached by PyTorch and in no tensor, which is for tensors only");
+}
+
+/* How much less was free nobody knows: only who holds as much as was asked for can be said to be in the way. */
+static void test_in_the_way(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct records r;
+
+		begin_with(&r, ALL_LAYERS);
+		video_memory(&r, 0, 77 * GiB);
+		r.tgid = r.tid = 200;
+		records_rm_scene(&r);
+		video_memory(&r, 0, i ? 8 * MiB : 2 * MiB);
+		r.tgid = r.tid = 100;
+		video_memory(&r, 0x51, 4 * MiB);
+		records_exit(&r, 256);
+		if (i)
+			SAYS(&r, NULL, "less than 4 MiB was free", "Without process 200, which holds 8 MiB there");
+		else
+			SAYS(&r, "would have fit", "less than 4 MiB was free");
+	}
 }
 
 /* The driver needs some for itself, such as page tables. Measured on an H100, driver 580.159.04: of 2.19 MiB that
@@ -339,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_no_room_for_a_context),
 		cmocka_unit_test(test_no_picture),
 		cmocka_unit_test(test_a_launch),
+		cmocka_unit_test(test_in_the_way),
 		cmocka_unit_test(test_the_last_of_it),
 		cmocka_unit_test(test_asked_for),
 	};

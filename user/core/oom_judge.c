@@ -30,16 +30,24 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	if (v->rec.flags & GMT_OOM_HAS_FREE) {
 		f->has_free = OOM_FREE_TOLD;
 		f->free = v->rec.free_bytes;
+		f->has_untraced = !f->is_unseen;
 		f->untraced = f->total > f->free + f->held ? f->total - f->free - f->held : 0;
 	} else if (f->total && f->is_of_gpu && !f->is_unseen) {
 		f->has_free = OOM_FREE_COMPUTED;
 		f->free = f->total > f->held ? f->total - f->held : 0;
 		if (v->rec.flags & GMT_OOM_NO_ROOM && f->asked && f->free >= f->asked) {
 			f->has_free = OOM_FREE_REFUSED;
+			f->has_untraced = true;
 			f->untraced = f->free - f->asked;
 			f->free = f->asked;
 		}
 	}
+}
+
+/* What can be counted on: where the kernel driver refused as much as free says, nothing. */
+static uint64_t surely_free(const struct oom_facts *f)
+{
+	return f->has_free == OOM_FREE_REFUSED ? 0 : f->free;
 }
 
 static void torch(const struct oom_view *v, struct oom_facts *f)
@@ -57,7 +65,7 @@ static void torch(const struct oom_view *v, struct oom_facts *f)
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
 	/* Expandable ones have given back what they can: the pieces between blocks. */
 	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && f->has_free &&
-			     f->cached + f->free >= f->asked && f->cached;
+			     f->cached + surely_free(f) >= f->asked && f->cached;
 }
 
 /* The smallest that would do. */
@@ -66,8 +74,8 @@ static void others(const struct oom_view *v, struct oom_facts *f)
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 
-		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc || f->free + r->held < f->asked ||
-		    v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc ||
+		    surely_free(f) + r->held < f->asked || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
 			continue;
 		if (f->fits_without == OOM_VIEW_NONE || r->held < v->rows[f->fits_without].held)
 			f->fits_without = i;
@@ -92,8 +100,7 @@ void oom_judge(struct oom_view *v)
 	if (!f->asked)             /* a context: nobody says how much it takes */
 		return;
 	f->is_too_large = f->total && f->asked > f->total;
-	f->was_room = f->has_free && f->has_free != OOM_FREE_REFUSED && !f->is_too_large &&
-		      f->free >= f->asked + ROOM_SLACK;
+	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;
 	if (f->asker != OOM_VIEW_NONE)
 		torch(v, f);
 	if (f->has_free && !f->is_too_large && !f->was_room)

@@ -47,6 +47,7 @@ struct oom_facts {
 	uint64_t held;           /* by the processes of the picture */
 	enum oom_free has_free;
 	uint64_t free;
+	bool has_untraced;
 	uint64_t untraced;       /* neither free nor held: others, and the driver itself */
 	size_t asker;            /* its row, and the one that holds the most; OOM_VIEW_NONE */
 	size_t largest;

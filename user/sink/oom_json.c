@@ -48,7 +48,7 @@ static json_t *facts(const struct oom_view *v)
 	js_set(o, "held_bytes", bytes_if(!f->is_unseen, f->held));
 	js_set(o, "free_bytes", bytes_if(f->has_free, f->free));
 	js_set(o, "free_by", f->has_free ? js_text(sources[f->has_free], SIZE_MAX) : json_null());
-	js_set(o, "untraced_bytes", bytes_if(f->has_free == OOM_FREE_TOLD && !f->is_unseen, f->untraced));
+	js_set(o, "untraced_bytes", bytes_if(f->has_untraced, f->untraced));
 	js_set(o, "cached_bytes", bytes_if(f->has_torch, f->cached));
 	js_set(o, "largest_gap_bytes", bytes_if(f->has_torch && f->gap_known, f->gap));
 	js_set_bool(o, "too_large", f->is_too_large);

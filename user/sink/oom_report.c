@@ -109,7 +109,7 @@ static void holders(struct out *out, const struct oom_view *v, int gpu, const st
 		if (!r->is_blocks && r->row != OOM_VIEW_NONE && p->rows[r->row].gpu == gpu)
 			row_line(out, p, &p->rows[r->row], r->held);
 	}
-	if (is_asked && (f->has_free == OOM_FREE_TOLD || f->has_free == OOM_FREE_REFUSED))
+	if (is_asked && f->has_untraced)
 		plain_line(out, "driver, and not traced", f->untraced);
 	if (is_asked && f->has_free)
 		plain_line(out, frees[f->has_free], f->free);

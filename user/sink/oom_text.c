@@ -93,10 +93,11 @@ static struct human place(const struct oom_view *v)
 		[GMT_PURPOSE_CONTEXT] = " for a context", [GMT_PURPOSE_MODULE] = " for a module",
 		[GMT_PURPOSE_GRAPH] = " for a graph", [GMT_PURPOSE_STREAM] = " for a stream",
 	};
-	const char *found = places[gmt_purpose_of_api(v->rec.api)], *call = refused_call(v);
+	const char *found = places[gmt_purpose_of_api(v->rec.api)];
+	const char *call = v->rec.flags & GMT_OOM_REFUSED ? refused_call(v) : NULL;
 	struct human h = { "" };
 
-	if (v->rec.flags & GMT_OOM_REFUSED && call)
+	if (call)
 		snprintf(h.s, sizeof(h.s), " in %s", call);
 	else if (v->rec.flags & GMT_OOM_REFUSED)
 		snprintf(h.s, sizeof(h.s), " for a launch, it seems");
