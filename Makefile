@@ -37,8 +37,8 @@ BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_birth history_change history_changes history_dump history_marks history_oom history_read \
             import kernel ledger names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_refused \
-            oom_view oom_watch phase_line phases pool probes process rangemap rm rmmem rmtree snapshot snapshot_replay stacks \
-            symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
+            oom_view oom_watch phase_line phases pool probes process rangemap rm rmmem rmtree snapshot \
+            snapshot_replay stacks symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
 SOURCE   := reader recorder
 SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \

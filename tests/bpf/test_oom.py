@@ -283,5 +283,5 @@ def nowhere_to_write():
 
 
 if __name__ == "__main__":
-    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, module, stream, launch, expandable, bounded, at_once,
-             asked_for, nowhere_to_write)
+    lib.main(caught, retry, killed, ended, pytorch, pytorch_limit, context, module, stream, launch, expandable, bounded,
+             at_once, asked_for, nowhere_to_write)

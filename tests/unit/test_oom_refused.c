@@ -40,17 +40,23 @@ static void is(struct gmt_oom rec, enum gmt_oom_outcome outcome, enum gmt_oom_si
 	assert_int_equal(rec.sign, sign);
 }
 
-/* On GPU 1. api: in the next call; 0: in none. */
-static void refuse_as(struct records *r, unsigned int api, uint64_t size, uint32_t status, uint32_t attr)
+/* What the kernel driver says, on GPU 1. */
+static void driver(struct records *r, struct gmt_rm_alloc rec)
 {
-	struct gmt_rm_alloc rec = {
-		.cause = { .api = api, .seq = api ? r->seq + 1 : 0, .stack_id = STACK },
-		.client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead, .class_id = 0x40, .status = status,
-		.attr = attr, .size = size,
-	};
-
+	rec.client = RM_CLIENT;
+	rec.parent = RM_DEVICE(1);
+	rec.object = 0xdead;
 	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
 	assert_int_equal(r->result, 0);
+}
+
+/* api: in the next call; 0: in none. */
+static void refuse_as(struct records *r, unsigned int api, uint64_t size, uint32_t status, uint32_t attr)
+{
+	driver(r, (struct gmt_rm_alloc){
+		.cause = { .api = api, .seq = api ? r->seq + 1 : 0, .stack_id = STACK },
+		.class_id = 0x40, .status = status, .attr = attr, .size = size,
+	});
 }
 
 static void refuse(struct records *r, unsigned int api, uint64_t size)
@@ -61,22 +67,27 @@ static void refuse(struct records *r, unsigned int api, uint64_t size)
 /* In no call. */
 static void refuse_by(struct records *r, uint32_t stack_id, uint64_t size)
 {
-	struct gmt_rm_alloc rec = {
-		.cause.stack_id = stack_id, .client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead,
-		.class_id = 0x40, .status = NO_MEMORY, .size = size,
-	};
-
-	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+	driver(r, (struct gmt_rm_alloc){
+		.cause.stack_id = stack_id, .class_id = 0x40, .status = NO_MEMORY, .size = size,
+	});
 }
 
 static void give(struct records *r, uint32_t class_id, uint32_t attr, uint64_t size)
 {
-	struct gmt_rm_alloc rec = {
-		.cause.stack_id = STACK, .client = RM_CLIENT, .parent = RM_DEVICE(1), .object = ++r->seq,
-		.class_id = class_id, .attr = attr, .size = size,
+	driver(r, (struct gmt_rm_alloc){
+		.cause.stack_id = STACK, .class_id = class_id, .attr = attr, .size = size,
+	});
+}
+
+/* PyTorch gives out a block, or takes it back. */
+static void block(struct records *r, int64_t delta, uint64_t allocated)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = A, .delta = delta, .total_allocated = allocated, .total_reserved = 2 * MiB,
+		.device_type = GMT_C10_CUDA,
 	};
 
-	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
 	assert_int_equal(r->result, 0);
 }
 
@@ -156,13 +167,10 @@ static void modules_and_a_graph(void **state)
 static void a_block_after_it(void **state)
 {
 	struct records *r = *state;
-	struct gmt_fw_mem block = {
-		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = 2 * MiB, .device_type = GMT_C10_CUDA,
-	};
 
 	refuse(r, GMT_API_cuModuleLoadData, 2 * MiB);
 	fails(r, GMT_API_cuModuleLoadData);
-	records_apply(r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	block(r, 512, 512);
 	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON);
 	records_exit(r, EXIT_1);
 	none_left(r);
@@ -249,15 +257,18 @@ static const struct {
 	uint32_t status, attr;
 	uint64_t wait_ns;
 	int code;
-	enum gmt_oom_outcome outcome;  /* OPEN: nothing is told */
+	enum gmt_oom_outcome first, then;  /* what is told; OPEN: nothing more */
 } ends[] = {
-	{ "aborted", NO_MEMORY, 0, S, SIGABRT | 0x80, GMT_OOM_FATAL },
-	{ "another word for it", INSUFFICIENT_RESOURCES, 0, S, EXIT_1, GMT_OOM_FATAL },
-	{ "ended well", NO_MEMORY, 0, S, 0, GMT_OOM_RAISED },
-	{ "killed", NO_MEMORY, 0, S, SIGKILL, GMT_OOM_FATAL },
-	{ "much later", NO_MEMORY, 0, OOM_SILENCE_NS + S, EXIT_1, GMT_OOM_RAISED },
-	{ "not for memory", NOT_SUPPORTED, 0, S, EXIT_1, GMT_OOM_OPEN },
-	{ "the host's memory", NO_MEMORY, SYSMEM, S, EXIT_1, GMT_OOM_OPEN },
+	{ "aborted", NO_MEMORY, 0, S, SIGABRT | 0x80, GMT_OOM_FATAL, 0 },
+	{ "another word for it", INSUFFICIENT_RESOURCES, 0, S, EXIT_1, GMT_OOM_FATAL, 0 },
+	{ "ended well", NO_MEMORY, 0, S, 0, GMT_OOM_RAISED, 0 },
+	{ "interrupted", NO_MEMORY, 0, S, SIGINT, GMT_OOM_FATAL, 0 },
+	{ "told to end", NO_MEMORY, 0, S, SIGTERM, GMT_OOM_FATAL, 0 },
+	{ "killed", NO_MEMORY, 0, S, SIGKILL, GMT_OOM_FATAL, 0 },
+	{ "nobody saw how", NO_MEMORY, 0, S, GMT_EXIT_CODE_UNKNOWN, GMT_OOM_FATAL, 0 },
+	{ "later", NO_MEMORY, 0, OOM_SILENCE_NS + S, EXIT_1, GMT_OOM_RAISED, GMT_OOM_FATAL },
+	{ "not for memory", NOT_SUPPORTED, 0, S, EXIT_1, 0, 0 },
+	{ "the host's memory", NO_MEMORY, SYSMEM, S, EXIT_1, 0, 0 },
 };
 
 static void each_end(void **state)
@@ -269,11 +280,26 @@ static void each_end(void **state)
 		r->ts_ns += ends[i].wait_ns;
 		records_gpu(r, 0, 0);
 		records_exit(r, ends[i].code);
-		if (next(r).outcome != ends[i].outcome)
+		if (next(r).outcome != ends[i].first || next(r).outcome != ends[i].then)
 			fail_msg("%s", ends[i].what);
+		none_left(r);
 		teardown(state);
 		setup(state);
 	}
+}
+
+/* Raised long ago: the end is another matter. */
+static void much_later(void **state)
+{
+	struct records *r = *state;
+
+	refuse(r, 0, MiB);
+	r->ts_ns += OOM_SILENCE_NS;
+	records_gpu(r, 0, 0);
+	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_SILENCE);
+	r->ts_ns += OOM_FATAL_NS + S;
+	records_exit(r, EXIT_1);
+	none_left(r);
 }
 
 /* libcuda asks twice; the next launch is another request, and so is one of another size. */
@@ -329,20 +355,16 @@ static void got_in_the_same_launch(void **state)
 static void the_thread_left_it(void **state)
 {
 	struct records *r = *state;
-	struct gmt_fw_mem block = {
-		.ptr = A, .delta = -512, .total_allocated = 512, .total_reserved = 2 * MiB, .device_type = GMT_C10_CUDA,
-	};
 	uint32_t number;
 
 	refuse(r, 0, MiB);
 	RELEASE(r, cuMemFree_v2, A);
 	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	refuse(r, 0, MiB);
-	records_apply(r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	block(r, -512, 512);
 	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	refuse(r, 0, MiB);
-	block.delta = block.total_allocated = 1024;
-	records_apply(r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	block(r, 1024, 1024);
 	is(next(r), GMT_OOM_RAISED, GMT_OOM_BY_RETURN);
 	records_exit(r, EXIT_1);               /* not of it: a block was got since */
 	none_left(r);
@@ -444,7 +466,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_module), CASE(tries_of_one), CASE(modules_and_a_graph), CASE(a_block_after_it), CASE(a_stream),
 		CASE(how_much_is_not_known), CASE(another_error), CASE(a_call_that_succeeds), CASE(died_of_a_launch),
-		CASE(each_end), CASE(launches_are_kept_apart), CASE(got_in_the_same_launch), CASE(the_thread_left_it),
+		CASE(each_end), CASE(much_later), CASE(launches_are_kept_apart), CASE(got_in_the_same_launch), CASE(the_thread_left_it),
 		CASE(went_on), CASE(another_thread_goes_on), CASE(then_a_call_fails), CASE(then_pytorch_reports),
 		CASE(after_a_call_that_failed), CASE(the_end_of_the_stream),
 	};
