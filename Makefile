@@ -45,7 +45,7 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             unwind_table
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
-LIVE     := attach command driver features inventory kinds library meter naming nvml probing procfs publisher \
+LIVE     := attach command driver features guard inventory kinds library meter naming nvml probing procfs publisher \
             ring roster space stacking stackwork stream tables target torch_env tracepoint uprobe usdt usdt_args watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
             snapshot_file targets whole_file
@@ -61,7 +61,7 @@ UNIT      := alloc array_size by_stack by_stack_model context ehframe folded has
              recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
-UNIT_LIVE := driver features library nvml procfs target torch_env usdt watch
+UNIT_LIVE := driver features guard library nvml procfs target torch_env usdt watch
 UNIT_TOP  := cli
 unit_path = $(1:%=$(O)/tests/unit/test_%)
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
@@ -106,7 +106,7 @@ $(O)/user/symbol/owners_builtin.o build/fuzz/user/symbol/owners_builtin.o: user/
 	$(Q)$(CC) -c $< -o $@
 
 # ---- BPF object: BTF stays, debug sections go; the .incbin makes bpftool unnecessary ----------------
-bpf_compile = $(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(1) $(BPF_DEFS_$(1)) -Ivmlinux/$(1) \
+bpf_compile = $(CLANG) $(BPF_CFLAGS) $(BPF_CPPFLAGS) -D__TARGET_ARCH_$(1) $(BPF_DEFS_$(1)) -Ivmlinux/$(1) \
               -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@ && $(LLVM_STRIP) -g $@
 # With -target bpf the compiler does not say for which machine: api.h asks.
 BPF_DEFS_x86   := -D__x86_64__
@@ -122,6 +122,14 @@ build/arm64/gmt.bpf.o: bpf/gmt.bpf.c Makefile | $(SETUP)
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(call bpf_compile,arm64)
+
+# What test_guard.c has to notice: the programs as kernels from 6.13 on would run them without bpf/guard.bpf.h.
+$(O)/private/gmt.bpf.o: BPF_CPPFLAGS += -DGMT_WITH_PRIVATE_STACKS
+$(O)/private/gmt.bpf.o: bpf/gmt.bpf.c Makefile | $(SETUP)
+	$(call msg,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_compile,$(ARCH))
+$(call unit_path,guard): | $(O)/private/gmt.bpf.o
 
 $(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
 	$(call msg,AS,$@)

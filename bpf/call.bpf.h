@@ -229,6 +229,7 @@ int call_enter(struct pt_regs *ctx)
 	struct thread_state *state;
 	struct call_frame *frame;
 
+	KEEP_KERNEL_STACK(ctx);
 	state = thread_get(0);
 	if (!state) {
 		if (!is_target())
@@ -314,6 +315,7 @@ int call_return(struct pt_regs *ctx)
 	struct call_frame *frame;
 	__u16 flags = spec->flags;
 
+	KEEP_KERNEL_STACK(ctx);
 	if (!state)
 		return 0;
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);

@@ -11,6 +11,7 @@
 #include <gpumemtrace/config.h>
 
 #include "maps.bpf.h"
+#include "guard.bpf.h"
 #include "emit.bpf.h"
 #include "stack.bpf.h"
 #include "call.bpf.h"

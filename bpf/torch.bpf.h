@@ -26,6 +26,7 @@ int torch_memory(struct pt_regs *ctx)
 	__u16 device = PT_REGS_PARM5(ctx);
 	struct gmt_fw_mem rec = {};
 
+	KEEP_KERNEL_STACK(ctx);
 	if ((__u8)device != GMT_C10_CUDA || !is_target())
 		return 0;
 	rec.ptr = PT_REGS_PARM1(ctx);
@@ -49,6 +50,7 @@ int torch_oom(struct pt_regs *ctx)
 	__u16 device = PT_REGS_PARM4(ctx);
 	struct gmt_fw_oom rec = {};
 
+	KEEP_KERNEL_STACK(ctx);
 	if ((__u8)device != GMT_C10_CUDA || !is_target())
 		return 0;
 	rec.size = PT_REGS_PARM1(ctx);

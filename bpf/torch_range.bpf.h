@@ -71,6 +71,7 @@ int torch_range_begin(struct pt_regs *ctx)
 {
 	__u64 string[2];
 
+	KEEP_KERNEL_STACK(ctx);
 	if (!is_target())
 		return 0;
 	if (bpf_probe_read_user(string, sizeof(string), (void *)RANGE_NAME_ARG(ctx))) {
@@ -86,6 +87,7 @@ int torch_range_begin_old(struct pt_regs *ctx)
 {
 	__u64 text, len;
 
+	KEEP_KERNEL_STACK(ctx);
 	if (!is_target())
 		return 0;
 	if (bpf_probe_read_user(&text, sizeof(text), (void *)RANGE_NAME_ARG(ctx)) ||
@@ -101,6 +103,7 @@ int torch_range_end(struct pt_regs *ctx)
 {
 	struct range_state *state = bpf_task_storage_get(&range_states, bpf_get_current_task_btf(), 0, 0);
 
+	KEEP_KERNEL_STACK(ctx);
 	/* One that began before the attach is of no use. */
 	if (state && state->open)
 		send_range(range_object(state->open--), GMT_RANGE_END, 0);
@@ -111,6 +114,7 @@ int torch_range_end(struct pt_regs *ctx)
 SEC("uprobe")
 int torch_backward(struct pt_regs *ctx)
 {
+	KEEP_KERNEL_STACK(ctx);
 	if (is_target())
 		send_range(0, GMT_RANGE_BACKWARD, 0);
 	return 0;

@@ -47,6 +47,7 @@ int torch_malloc(struct pt_regs *ctx)
 	struct gmt_fw_size rec = {};
 	__u64 device = 0;
 
+	KEEP_KERNEL_STACK(ctx);
 	if (!usdt || !is_target())
 		return 0;
 	if (usdt_read(ctx, &usdt->args[0], &rec.ptr) || usdt_read(ctx, &usdt->args[1], &device) ||

@@ -36,7 +36,7 @@ struct gmt_config {
 	__u32 ctl_rdev;          /* if not 0: the one device that stands for nvidiactl (kernel's dev_t) */
 	__u32 uvm_rdev;          /* if not 0: likewise for nvidia-uvm */
 	__u32 self_tgid;         /* never a target: NVML makes ioctls of its own in the collector; 0: unknown */
-	__u32 reserved;
+	__u32 never;             /* 0: what is tested only to be there, see bpf/guard.bpf.h */
 	__u32 stack_mode;        /* enum gmt_stack_mode */
 	__u32 stack_depth;       /* native frames, at most GMT_UNWIND_FRAMES_MAX */
 	__u32 block_stacks;      /* also of PyTorch's blocks */

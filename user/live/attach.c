@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "core/probes.h"
 #include "live/bpf_blob.h"
+#include "live/guard.h"
 #include "live/tracepoint.h"
 #include "live/uprobe.h"
 #include "live/usdt.h"
@@ -64,6 +65,9 @@ static int load_failure(int err, char *cause, size_t size)
 	if (err == -ESRCH || err == -ENOENT)
 		return fail(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with"
 			    " CONFIG_DEBUG_INFO_BTF=y is needed");
+	if (err == -EOPNOTSUPP)
+		return fail(err, cause, size, "this kernel gives uprobe programs private stacks, or may do so: tracing"
+			    " could crash the machine. Nothing is attached. A newer gpumemtrace may know this kernel");
 	return fail(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is"
 		    " needed, `gpumemtrace doctor` tells what is missing", strerror(-err));
 }
@@ -190,6 +194,20 @@ static int attach_process_events(struct attach *attach)
 	return 0;
 }
 
+/* Two tasks would write into one stack, which crashes the kernel sooner or later: see bpf/guard.bpf.h. */
+static bool has_private_stack(const struct attach *attach)
+{
+	struct bpf_program *program;
+
+	if (guard_try(attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0) != GUARD_SAFE)
+		return true;
+	bpf_object__for_each_program(program, attach->object) {
+		if (is_uprobe(program) && guard_program_is_private(bpf_program__fd(program)))
+			return true;
+	}
+	return false;
+}
+
 static int load(struct attach *attach, const struct attach_options *options)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = "gpumemtrace");
@@ -201,6 +219,8 @@ static int load(struct attach *attach, const struct attach_options *options)
 	err = prepare(attach, options);
 	if (!err)
 		err = bpf_object__load(attach->object);
+	if (!err && has_private_stack(attach))
+		err = -EOPNOTSUPP;
 	if (err)
 		return err;
 	attach->targets_fd = bpf_object__find_map_fd_by_name(attach->object, "targets");

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Keeps uprobe programs on the kernel stack.
+ *
+ * Since Linux 6.13 (a76ab5731e32, "bpf: Find eligible subprogs for private stack support") the verifier gives a
+ * program of type KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT and most of TRACING a private stack: memory of one
+ * CPU, for each function whose frame takes 64 bytes or more. The kernel relies on a guard that skips a program
+ * which runs on the CPU already. Uprobe programs have no such guard, and since 6.0 (8c7dcb84e3b7, 88bf18581375) they
+ * can be preempted: two tasks on one CPU would write into one stack. The values are wrong then, and the pointers
+ * among them crash the kernel.
+ *
+ * A program that holds a tail call, in whatever function and even if it is never reached, gets no private stack:
+ * check_max_stack_depth() of kernel/bpf/verifier.c looks at bpf_subprog_info.has_tail_call, which check_subprogs()
+ * sets from the instructions as they were loaded. Then all frames of a call chain share the 512 bytes that they had to
+ * share before 6.13, too. The verifier knows that the branch is never taken and drops it: it costs nothing.
+ *
+ * What was not chosen: bpf_preempt_disable() (6.10) may not be held over calls of global functions, and would delay
+ * other tasks while a deep stack is walked; frames below 64 bytes are too small for this work; sleepable programs
+ * could be interrupted for longer.
+ *
+ * The other programs here need no tail call. Raw tracepoints (__bpf_trace_run(), kernel/trace/bpf_trace.c) and
+ * tracepoints (trace_call_bpf()) have the guard: a run that it skips is counted (attach.c, skipped_runs()).
+ *
+ * user/live/guard.c checks before each start that the kernel at hand behaves like this.
+ */
+#ifndef GMT_GUARD_BPF_H
+#define GMT_GUARD_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_programs SEC(".maps");
+
+/* The first statement of every uprobe program. The macro can be emptied to see that the tests notice. */
+#ifdef GMT_WITH_PRIVATE_STACKS
+#define KEEP_KERNEL_STACK(ctx) (void)(ctx)
+#else
+#define KEEP_KERNEL_STACK(ctx)                                  \
+	do {                                                    \
+		if (gmt.config.never)                           \
+			bpf_tail_call(ctx, &no_programs, 0);    \
+	} while (0)
+#endif
+
+#endif
