@@ -206,8 +206,8 @@ static __always_inline struct call_frame *push_frame(struct thread_state *state,
 }
 
 /* At entry, when its own return address is still on the stack: the return probe takes it away. */
-static __always_inline void take_stack(struct call_frame *frame, const volatile struct gmt_spec *spec,
-				       struct pt_regs *ctx)
+static __always_inline void take_stack(struct thread_state *state, struct call_frame *frame,
+				       const volatile struct gmt_spec *spec, struct pt_regs *ctx)
 {
 	struct stack_start start = {
 		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx),
@@ -217,7 +217,7 @@ static __always_inline void take_stack(struct call_frame *frame, const volatile 
 	    read_cap(frame, spec->size_cap, &start.bytes))
 		start.bytes = 0;
 	frame->has_stack = 1;
-	frame->stack_id = stack_take(&start);
+	frame->stack_id = stack_take(&state->stacks, &start);
 }
 
 SEC("uprobe")
@@ -230,15 +230,13 @@ int call_enter(struct pt_regs *ctx)
 	struct call_frame *frame;
 
 	KEEP_KERNEL_STACK(ctx);
-	state = thread_get(0);
+	state = thread_get();
 	if (!state) {
 		if (!is_target())
 			return 0;
-		state = thread_get(BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!state) {
-			count_loss(GMT_LOSS_THREAD_STATE);
+		state = thread_make();
+		if (!state)
 			return 0;
-		}
 	}
 	frame = push_frame(state, PT_REGS_SP(ctx), api, cookie >> 32);
 	if (!frame)
@@ -247,7 +245,7 @@ int call_enter(struct pt_regs *ctx)
 	if (spec->entry_reads)
 		read_at_entry(frame, spec);
 	if (spec->takes_stack && gmt.config.stack_mode && !frame->nested)
-		take_stack(frame, spec, ctx);
+		take_stack(state, frame, spec, ctx);
 	if ((spec->flags & GMT_API_RELEASE) && !frame->nested) {
 		begin_record(state, frame, spec->count, GMT_PHASE_ENTER, 0);
 		read_vals(state, frame, spec, 0);
@@ -310,14 +308,16 @@ int call_return(struct pt_regs *ctx)
 {
 	__u32 api = (__u32)bpf_get_attach_cookie(ctx) % GMT_API_MAX;
 	const volatile struct gmt_spec *spec = &gmt.specs[api];
-	struct thread_state *state = thread_get(0);
+	struct thread_state *state = thread_get();
 	__s32 rc = (__s32)PT_REGS_RC(ctx);
 	struct call_frame *frame;
 	__u16 flags = spec->flags;
 
 	KEEP_KERNEL_STACK(ctx);
-	if (!state)
+	if (!state) {
+		count_hidden_thread();
 		return 0;
+	}
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);
 	if (!frame || frame->nested)
 		return 0;

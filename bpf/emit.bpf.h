@@ -8,7 +8,7 @@ static __always_inline void count_loss(__u32 cause)
 	__u64 *n = bpf_map_lookup_elem(&loss, &cause);
 
 	if (n)
-		(*n)++;
+		__sync_fetch_and_add(n, 1);
 }
 
 /* No wakeup for each record: that costs ten times the record itself. The reader looks every few
@@ -98,11 +98,6 @@ static __always_inline int is_target(void)
 		count_loss(GMT_LOSS_TARGET_MAP_FULL);
 	announce();
 	return 1;
-}
-
-static __always_inline struct thread_state *thread_get(__u64 flags)
-{
-	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, flags);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "maps.bpf.h"
 #include "guard.bpf.h"
 #include "emit.bpf.h"
+#include "thread.bpf.h"
 #include "stack.bpf.h"
 #include "call.bpf.h"
 #include "ioctl.bpf.h"

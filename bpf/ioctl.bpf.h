@@ -70,8 +70,10 @@ static __always_inline int is_unreadable(int bad)
 /* The outermost running call of this thread. True if it brings its stack. */
 static __always_inline int fill_cause(struct gmt_cause *cause)
 {
-	struct thread_state *state = thread_get(0);
+	struct thread_state *state = thread_get();
 
+	if (!state)
+		count_hidden_thread();
 	if (!state || !state->depth)
 		return 0;
 	cause->api = state->frames[0].api;
@@ -85,15 +87,19 @@ static __always_inline int fill_cause(struct gmt_cause *cause)
 static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 {
 	struct stack_start start = {};
+	struct thread_state *state;
 	struct pt_regs *regs;
 
 	if (fill_cause(cause) || !gmt.config.stack_mode)
+		return;
+	state = thread_make();
+	if (!state)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	start.pc = PT_REGS_IP_CORE(regs);
 	start.sp = PT_REGS_SP_CORE(regs);
 	start.fp = PT_REGS_FP_CORE(regs);
-	cause->stack_id = stack_take(&start);
+	cause->stack_id = stack_take(&state->stacks, &start);
 }
 
 /* nvstatuscodes.h: NV_ERR_NO_MEMORY, NV_ERR_INSUFFICIENT_RESOURCES */
@@ -194,28 +200,34 @@ static __noinline int rm_dup(__u64 p)
 	return 0;
 }
 
-/* NVOS32_PARAMETERS: the older way to allocate; sent as the objects of RM_ALLOC and RM_FREE. */
-static __noinline int rm_vid_heap(__u64 p)
+/* NVOS32_PARAMETERS: the older way to allocate; sent as the objects of RM_ALLOC and RM_FREE. Two functions, for the
+ * records of both would not fit on the stack with those of a walk. */
+static __noinline int rm_vid_heap_free(__u64 p)
 {
-	struct gmt_rm_alloc rec = {};
-	struct gmt_rm_free gone = {};
-	__u32 function;
+	struct gmt_rm_free rec = {};
 	int bad = 0;
 
-	function = USER32(p, 8);
+	if (USER32(p, 20))
+		return 0;
+	rec.client = USER32(p, 0);
+	rec.parent = USER32(p, 4);
+	rec.object = USER32(p, 44);
+	if (is_unreadable(bad))
+		return 0;
+	fill_cause(&rec.cause);
+	SEND(rec, RM_FREE);
+	return 0;
+}
+
+static __noinline int rm_vid_heap_alloc(__u64 p)
+{
+	struct gmt_rm_alloc rec = {};
+	int bad = 0;
+
 	rec.status = USER32(p, 20);
 	rec.client = USER32(p, 0);
 	rec.parent = USER32(p, 4);
 	rec.object = USER32(p, 44);
-	if (function == NVOS32_FUNCTION_FREE && !rec.status && !is_unreadable(bad)) {
-		gone.client = rec.client;
-		gone.parent = rec.parent;
-		gone.object = rec.object;
-		fill_cause(&gone.cause);
-		SEND(gone, RM_FREE);
-	}
-	if (function != NVOS32_FUNCTION_ALLOC_SIZE)
-		return 0;
 	rec.class_id = NV01_MEMORY_LOCAL_USER;
 	rec.flags = USER32(p, 52);
 	rec.attr = USER32(p, 56);
@@ -225,6 +237,20 @@ static __noinline int rm_vid_heap(__u64 p)
 	fill_cause_and_stack(&rec.cause);
 	SEND(rec, RM_ALLOC);
 	return 0;
+}
+
+static __always_inline void rm_vid_heap(__u64 p)
+{
+	__u32 function;
+	int bad = 0;
+
+	function = USER32(p, 8);
+	if (is_unreadable(bad))
+		return;
+	if (function == NVOS32_FUNCTION_FREE)
+		rm_vid_heap_free(p);
+	if (function == NVOS32_FUNCTION_ALLOC_SIZE)
+		rm_vid_heap_alloc(p);
 }
 
 static __always_inline void rm_command(__u32 number, __u32 size, __u64 p)

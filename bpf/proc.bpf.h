@@ -27,13 +27,17 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(proc_exec, struct task_struct *task)
 {
-	struct thread_state *state = thread_get(0);
+	struct thread_state *state = thread_get();
 	struct gmt_proc_exec rec = {};
 	__u32 tgid = task->tgid;
 
 	if (state) {
 		state->depth = 0;
 		state->has_sent_ctx = 0;
+		/* A thread that is not the first one takes its number by this. */
+		thread_mark(task->pid);
+	} else {
+		count_hidden_thread();
 	}
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
@@ -49,6 +53,7 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	struct gmt_proc_exit rec = {};
 	__u32 tgid = task->tgid;
 
+	thread_unmark(task->pid);
 	/* The last thread: do_exit() has counted it off signal->live before this tracepoint. */
 	if (task->signal->live.counter)
 		return 0;

@@ -54,7 +54,11 @@ static __always_inline void stack_mark_last(struct stack_state *s)
 {
 	__u32 at = s->last_python;
 
-	if (at && at < GMT_STACK_WORDS)
+	if (!at)
+		return;
+	/* Else clang makes one comparison of at - 1 of the two, and the verifier does not know at's bound. */
+	asm volatile("" : "+r"(at));
+	if (at < GMT_STACK_WORDS)
 		s->record[STACK_HEAD + at] |= GMT_FRAME_LAST;
 }
 
@@ -118,7 +122,8 @@ static __always_inline __u64 stack_thread_pointer(struct task_struct *task)
 #endif
 }
 
-static __always_inline void stack_walk_start(struct stack_state *s, const struct stack_start *start)
+static __always_inline void stack_walk_start(struct stack_state *s, struct stack_thread *thread,
+					     const struct stack_start *start)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 mode = gmt.config.stack_mode;
@@ -132,7 +137,7 @@ static __always_inline void stack_walk_start(struct stack_state *s, const struct
 	s->state = STACK_NATIVE;
 	s->may_keep = 1;
 	s->returns = unwind_returns(task);
-	unwind_start(&s->walk, start->pc, start->sp, start->fp, unwind_stack_end(task, &s->stack, start->sp),
+	unwind_start(&s->walk, start->pc, start->sp, start->fp, unwind_stack_end(task, &thread->stack, start->sp),
 		     unwind_trampoline(task), s->space.mapping_count, gmt.config.stack_depth);
 	s->py.next = 0;
 	s->py.reason = GMT_PY_END_NO_STATE;
@@ -206,75 +211,86 @@ static __always_inline __u32 stack_id(struct stack_state *s)
 
 #include "stack_copy.bpf.h"
 
-/* Makes s->space the process's as it is now. False: nothing is known of it. */
-static __always_inline int stack_find_space(struct stack_state *s)
+/* Makes thread->space the process's as it is now. False: nothing is known of it. */
+static __always_inline int stack_find_space(struct stack_thread *thread)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, changed = spaces_changed;
 	struct gmt_stack_space *space;
 
-	if (s->space.generation && s->space_changed == changed)
+	if (thread->space.generation && thread->space_changed == changed)
 		return 1;
-	s->space_changed = changed;
+	thread->space_changed = changed;
 	space = bpf_map_lookup_elem(&stack_spaces, &tgid);
 	if (!space) {
-		s->space.generation = 0;
+		thread->space.generation = 0;
 		return 0;
 	}
-	if (space->generation != s->space.generation)
-		s->space = *space;
+	if (space->generation != thread->space.generation)
+		thread->space = *space;
 	return 1;
 }
 
 /* Whether this call's stack is one of those that are taken. */
-static __always_inline int stack_is_sampled(struct stack_state *s, __u64 bytes)
+static __always_inline int stack_is_sampled(struct stack_thread *thread, __u64 bytes)
 {
 	__u64 period = gmt.config.stack_sample_bytes;
 
 	if (!period || !bytes)
 		return 1;
-	s->sampled_bytes += bytes;
-	if (s->sampled_bytes < period)
+	thread->sampled_bytes += bytes;
+	if (thread->sampled_bytes < period)
 		return 0;
-	s->sampled_bytes %= period;
+	thread->sampled_bytes %= period;
 	return 1;
 }
 
 /* The id of the stack that the thread has now; 0: none. */
-__noinline __u32 stack_take(struct stack_start *start)
+static __always_inline __u32 stack_find(struct stack_state *s, struct stack_thread *thread, struct stack_start *start)
 {
-	struct stack_state *s = bpf_task_storage_get(&stack_states, bpf_get_current_task_btf(), NULL,
-						     BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u32 id;
 
-	if (!start)
-		return 0;
-	if (!s) {
-		count_loss(GMT_LOSS_STACK_LOST);
-		return 0;
-	}
-	if (!stack_is_sampled(s, start->bytes))
-		return 0;
+	s->space.generation = 0;
 	/* Known when the program is loaded: what follows is not there for kernels that lack it. */
 	if (gmt.config.stack_mode == GMT_STACKS_POINTERS ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
 		stack_walk_pointers(s);
 		return stack_id(s);
 	}
-	if (!stack_find_space(s)) {
+	if (!stack_find_space(thread)) {
 		stack_walk_pointers(s);
-		return stack_wants_copy(s, GMT_UNWIND_END_NOT_WALKED) ? stack_send_with_copy(s, start) :
-									stack_id(s);
+		return stack_wants_copy(thread, GMT_UNWIND_END_NOT_WALKED) ? stack_send_with_copy(s, thread, start) :
+									     stack_id(s);
 	}
-	id = memo_find(s, start);
+	id = memo_find(s, thread, start);
 	if (id)
 		return id;
+	s->space = thread->space;
+	s->other = thread->other;
 	memo_begin(s, start);
-	stack_walk_start(s, start);
+	stack_walk_start(s, thread, start);
 	bpf_loop(2 * GMT_STACK_WORDS, stack_step, &s, 0);
-	if (stack_wants_copy(s, unwind_end(&s->walk)))
-		return stack_send_with_copy(s, start);
+	thread->other = s->other;
+	if (stack_wants_copy(thread, unwind_end(&s->walk)))
+		return stack_send_with_copy(s, thread, start);
 	id = stack_id(s);
-	memo_end(s, start, id);
+	memo_end(s, thread, start, id);
+	return id;
+}
+
+__noinline __u32 stack_take(struct stack_thread *thread, struct stack_start *start)
+{
+	struct stack_state *s;
+	__u32 id;
+
+	if (!thread || !start || !stack_is_sampled(thread, start->bytes))
+		return 0;
+	s = stack_begin();
+	if (!s) {
+		count_loss(GMT_LOSS_STACK_LOST);
+		return 0;
+	}
+	id = stack_find(s, thread, start);
+	stack_end(s);
 	return id;
 }
 

@@ -7,17 +7,17 @@
 
 /* Whether the walk ended for want of a table that may come yet. A stack that is cut off there is not the
  * same as another one cut off there: none of them gets the other's id. */
-static __always_inline int stack_wants_copy(struct stack_state *s, __u32 reason)
+static __always_inline int stack_wants_copy(struct stack_thread *thread, __u32 reason)
 {
 	if (!(GMT_UNWIND_CUT >> (reason & 31) & 1))
 		return 0;
 	if (gmt.config.stack_mode != GMT_STACKS_FULL && gmt.config.stack_mode != GMT_STACKS_NATIVE)
 		return 0;
-	if (s->copies_generation != s->space.generation) {
-		s->copies_generation = s->space.generation;
-		s->copies = 0;
+	if (thread->copies_generation != thread->space.generation) {
+		thread->copies_generation = thread->space.generation;
+		thread->copies = 0;
 	}
-	return s->copies < GMT_STACK_COPIES;
+	return thread->copies < GMT_STACK_COPIES;
 }
 
 /* Puts the return addresses back that return probes have taken. */
@@ -80,15 +80,15 @@ __noinline __u64 stack_copy_piece(struct stack_start *start, __u32 id, __u64 bas
 	return start ? stack_copy(start, id, base, size, GMT_STACK_COPY_PIECE) : 0;
 }
 
-__noinline __u32 stack_send_with_copy(struct stack_state *s, struct stack_start *start)
+__noinline __u32 stack_send_with_copy(struct stack_state *s, struct stack_thread *thread, struct stack_start *start)
 {
 	__u64 size, done = 0, piece;
 	__u32 id = stack_new_id();
 
-	if (!s || !start)
+	if (!s || !thread || !start)
 		return 0;
-	size = unwind_stack_end(bpf_get_current_task_btf(), &s->stack, start->sp) - start->sp;
-	s->copies++;
+	size = unwind_stack_end(bpf_get_current_task_btf(), &thread->stack, start->sp) - start->sp;
+	thread->copies++;
 	if (size <= GMT_STACK_COPY_SMALL - STACK_PAGE) {
 		stack_copy(start, id, start->sp, size, GMT_STACK_COPY_SMALL);
 		return stack_send(s, id);

@@ -9,8 +9,9 @@
  * Which one to compare with is told by order: programs that allocate do so in loops, and a training's next
  * step has the stacks of this one, one after the other. So each remembers those that came after it.
  *
- * Slots are given out in turn, to whatever thread. One that is taken away while it is compared has lost its
- * id by the end of it.
+ * Slots are given out in turn, to whatever thread, and a program may be preempted in the middle of writing or
+ * comparing one. Who writes makes the version odd, which only one can do, and even when the slot is whole; what was
+ * compared counts if the version is still the one that it was.
  */
 #ifndef GMT_STACK_MEMO_BPF_H
 #define GMT_STACK_MEMO_BPF_H
@@ -21,7 +22,36 @@
  * was there again and again, all the time, is taken for the same. */
 #define MEMO_AGE_MAX_NS 5000000000ULL
 
-#define MEMO_BARRIER() asm volatile("" ::: "memory")
+/* What is read before is read before, what comes after after: x86 keeps the order by itself. */
+#if defined(__TARGET_ARCH_x86)
+static __always_inline __u32 memo_version(struct stack_memo_slot *slot)
+{
+	__u32 version;
+
+	asm volatile("" ::: "memory");
+	version = *(volatile __u32 *)&slot->version;
+	asm volatile("" ::: "memory");
+	return version;
+}
+#else
+static __always_inline __u32 memo_version(struct stack_memo_slot *slot)
+{
+	return __sync_fetch_and_add(&slot->version, 0);
+}
+#endif
+
+/* True: the slot is the caller's until memo_unlock(). Not waited for: who has it may have been preempted. */
+static __always_inline int memo_lock(struct stack_memo_slot *slot)
+{
+	__u32 version = memo_version(slot);
+
+	return !(version & 1) && __sync_val_compare_and_swap(&slot->version, version, version + 1) == version;
+}
+
+static __always_inline void memo_unlock(struct stack_memo_slot *slot)
+{
+	__sync_fetch_and_add(&slot->version, 1);
+}
 
 struct memo_check {
 	struct stack_state *s;
@@ -166,36 +196,34 @@ static __always_inline struct stack_memo_slot *memo_slot(__u32 i)
 }
 
 /* The id of the slot's stack, if it is the one that the thread has now; 0: no. */
-__noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __u32 i)
+__noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __u32 generation, __u32 i)
 {
 	struct stack_memo_slot *slot = memo_slot(i);
 	const struct stack_memo *memo;
+	__u32 id, version;
 	__u64 now;
-	__u32 id;
 
 	if (!s || !start || !slot)
 		return 0;
 	memo = &slot->memo;
 	now = memo_now(start);
-	id = *(volatile __u32 *)&slot->id;
-	MEMO_BARRIER();
-	if (!id || now - slot->used_ns > MEMO_AGE_MAX_NS || memo->generation != s->space.generation ||
+	version = memo_version(slot);
+	id = slot->id;
+	if (version & 1 || !id || now - slot->used_ns > MEMO_AGE_MAX_NS || memo->generation != generation ||
 	    memo->sp != start->sp || memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp))
 		return 0;
 	if (memo_look(s, memo) || !memo_holds(s, memo))
 		return 0;
-	MEMO_BARRIER();
-	if (*(volatile __u32 *)&slot->id != id)
+	if (memo_version(slot) != version)
 		return 0;
 	slot->used_ns = now;
-	s->slot = i;
 	return id;
 }
 
 /* The id of the thread's stack, if it is one that came after its newest before; 0: no. */
-static __always_inline __u32 memo_find(struct stack_state *s, struct stack_start *start)
+static __always_inline __u32 memo_find(struct stack_state *s, struct stack_thread *thread, struct stack_start *start)
 {
-	const struct stack_memo_slot *newest = memo_slot(s->slot);
+	const struct stack_memo_slot *newest = memo_slot(thread->slot);
 	__u32 tag = memo_tag(start), id, i;
 
 	if (!newest)
@@ -204,9 +232,11 @@ static __always_inline __u32 memo_find(struct stack_state *s, struct stack_start
 #pragma unroll
 	for (int k = 0; k < STACK_MEMO_NEXT; k++) {
 		i = newest->next[k] ^ tag;
-		id = i >> STACK_MEMO_BITS ? 0 : memo_check(s, start, i);
-		if (id)
+		id = i >> STACK_MEMO_BITS ? 0 : memo_check(s, start, thread->space.generation, i);
+		if (id) {
+			thread->slot = i;
 			return id;
+		}
 	}
 	return 0;
 }
@@ -226,23 +256,25 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->py_low = STACK_PY_WORDS;
 }
 
-/* The slot that the key has, or gets now. */
-static __always_inline __u32 memo_take(__u64 key)
+/* The slot that the key has, or the next one in turn. */
+static __always_inline __u32 memo_slot_for(__u64 key)
 {
 	__u32 *known = bpf_map_lookup_elem(&stack_memo_keys, &key), i = known ? *known : 0;
 	struct stack_memo_slot *slot = memo_slot(i);
 
 	if (slot && slot->key == key)
 		return i;
-	i = 1 + __sync_fetch_and_add(&memos_taken, 1) % (gmt.config.stack_memos - 1);
-	slot = memo_slot(i);
-	if (!slot)
-		return 0;
-	slot->id = 0;
+	return 1 + __sync_fetch_and_add(&memos_taken, 1) % (gmt.config.stack_memos - 1);
+}
+
+/* Makes a slot that is the caller's the key's. */
+static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u64 key)
+{
+	if (slot->key == key)
+		return;
 	slot->key = key;
 	__builtin_memset(slot->next, 0, sizeof(slot->next));
 	bpf_map_update_elem(&stack_memo_keys, &key, &i, BPF_ANY);
-	return i;
 }
 
 /* The stack that is `next` came after that of the slot. */
@@ -259,7 +291,8 @@ static __always_inline void memo_follow(__u32 i, __u32 next)
 }
 
 /* A walk that broke off at unreadable memory may go further the next time. */
-static __always_inline void memo_end(struct stack_state *s, const struct stack_start *start, __u32 id)
+static __always_inline void memo_end(struct stack_state *s, struct stack_thread *thread,
+				     const struct stack_start *start, __u32 id)
 {
 	__u64 key = (s->hash ^ start->sp) * STACK_MIX ^ (__u32)bpf_get_current_pid_tgid();
 	struct stack_memo_slot *slot;
@@ -271,19 +304,17 @@ static __always_inline void memo_end(struct stack_state *s, const struct stack_s
 	if (!s->may_keep || s->walk.reason == GMT_UNWIND_END_FAULT || s->py.reason == GMT_PY_END_FAULT ||
 	    gmt.config.stack_memos < 2)
 		return;
-	i = memo_take(key);
+	i = memo_slot_for(key);
 	slot = memo_slot(i);
-	if (!slot)
+	if (!slot || !memo_lock(slot))
 		return;
-	slot->id = 0;
-	MEMO_BARRIER();
+	memo_take(slot, i, key);
 	bpf_probe_read_kernel(&slot->memo, sizeof(slot->memo), &s->memo);
 	slot->used_ns = memo_now(start);
-	MEMO_BARRIER();
-	if (slot->key == key)
-		slot->id = id;
-	memo_follow(s->slot, i | memo_tag(start));
-	s->slot = i;
+	slot->id = id;
+	memo_unlock(slot);
+	memo_follow(thread->slot, i | memo_tag(start));
+	thread->slot = i;
 }
 
 #endif

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What taking a stack works on: the thread's state, the maps that the collector fills, and how the two
+ * What taking a stack works on: the state of one walk, the maps that the collector fills, and how the two
  * walkers (unwind.bpf.h, python.bpf.h) read memory and tables and hand out frames.
- *
- * Everything lies in the thread's own storage, never in one per cpu: a program can be interrupted by
- * another task's.
  */
 #ifndef GMT_STACK_STATE_BPF_H
 #define GMT_STACK_STATE_BPF_H
 
-#include "unwind_task.bpf.h"
+#include "thread.bpf.h"
 
 struct gmt_unwind_row;
 struct stack_state;
@@ -97,8 +94,8 @@ struct stack_memo_slot {
 	/* The stacks that the thread had after it, the newest first: their slots, and above STACK_MEMO_BITS what
 	 * memo_tag() says of their registers; 0: none. */
 	__u32 next[STACK_MEMO_NEXT];
-	__u32 id;                /* 0: it is being written */
-	__u32 reserved;
+	__u32 id;                /* 0: none yet */
+	__u32 version;           /* odd: it is being written, by who made it odd */
 	struct stack_memo memo;
 };
 
@@ -108,18 +105,19 @@ enum stack_walk_state {
 	STACK_DRAIN,             /* the native walk is over: all Python frames that are left */
 };
 
+/* One walk. It is 27 KiB, and a walk is over when its program ends: so there are as many as programs can be preempted in
+ * the middle of, not one for each thread. */
 struct stack_state {
 	struct unwind_walk walk;
+	__u32 is_taken;          /* by a program that runs, or was preempted */
+	__u32 reserved;
 	__u64 returns;           /* see unwind_repair() */
-	struct unwind_stack stack, other;
+	struct unwind_stack other; /* as struct stack_thread has it, which the walk does not see */
 	struct gmt_py_walk py;
-	struct gmt_stack_space space; /* the process's, a copy; generation 0: nothing is known of it */
-	__u32 space_changed;     /* spaces_changed, before it was copied */
+	struct gmt_stack_space space; /* likewise */
 	__u64 hash;
-	__u64 sampled_bytes;
 	__u32 count;             /* of words */
 	__u32 state;             /* enum stack_walk_state */
-	__u32 slot;              /* of the newest stack that was remembered; 0: none */
 	__u32 may_keep;          /* nothing was read that it cannot remember */
 	__u32 in_python;         /* Python's newest frame has been met */
 	/* The newest return address and where it lies; 0: it is remembered, or need not be. */
@@ -127,24 +125,46 @@ struct stack_state {
 	/* What the newest shim says of the frame outside it, and where; 0: that is compared, or follows. */
 	__u64 shim_at, shim_val;
 	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
-	__u32 copies;            /* made of this generation */
-	__u32 copies_generation;
 	struct stack_memo memo;  /* of the walk that goes on */
 	__u64 chunk[STACK_CHUNK_WORDS]; /* while memos are compared */
-	union {                  /* in all below 32 KiB: larger storage is hard to get */
+	union {
 		__u64 window[STACK_WINDOWS];                /* while memos are compared: Python's first */
 		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
 	};
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);  /* the collector sets the real number: gmt.config.stack_walks */
+	__type(key, __u32);
 	__type(value, struct stack_state);
-} stack_states SEC(".maps");
+} stack_walks SEC(".maps");
 
-_Static_assert(sizeof(struct stack_state) + 256 <= 32 << 10, "with what the kernel adds");
+/* One that nobody uses; null: none of those that the CPU may take. The first one is the CPU's own, and still in its
+ * cache; the next ones are for programs that preempt each other. */
+static __always_inline struct stack_state *stack_begin(void)
+{
+	__u32 at = bpf_get_smp_processor_id();
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < GMT_STACK_WALKS_TRIED; i++) {
+		__u32 slot = at;
+		struct stack_state *s = bpf_map_lookup_elem(&stack_walks, &slot);
+
+		if (s && !__sync_val_compare_and_swap(&s->is_taken, 0, 1))
+			return s;
+		at += gmt.config.cpus;
+		if (at >= gmt.config.stack_walks)
+			at -= gmt.config.stack_walks;
+	}
+	return NULL;
+}
+
+/* An atomic, for what was written must be seen before the walk is free. */
+static __always_inline void stack_end(struct stack_state *s)
+{
+	__sync_lock_test_and_set(&s->is_taken, 0);
+}
 
 /* By tgid. */
 struct {
@@ -368,7 +388,8 @@ static __always_inline const __u64 *stack_table_word(__u32 slot)
 
 static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct stack_state *s, __u32 i)
 {
-	void *list = bpf_map_lookup_elem(&stack_mappings, &s->space.slot);
+	__u32 slot = s->space.slot; /* on the stack: up to 6.1 a key must not lie in a map's value */
+	void *list = bpf_map_lookup_elem(&stack_mappings, &slot);
 
 	return list ? bpf_map_lookup_elem(list, &i) : NULL;
 }

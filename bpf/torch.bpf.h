@@ -15,8 +15,9 @@ static __always_inline __u32 torch_stack(struct pt_regs *ctx, __u64 bytes, __u64
 	struct stack_start start = {
 		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .bytes = bytes, .now_ns = now_ns,
 	};
+	struct thread_state *state = thread_make();
 
-	return stack_take(&start);
+	return state ? stack_take(&state->stacks, &start) : 0;
 }
 
 SEC("uprobe")

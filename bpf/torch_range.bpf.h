@@ -14,26 +14,12 @@
 #ifndef GMT_TORCH_RANGE_BPF_H
 #define GMT_TORCH_RANGE_BPF_H
 
-/* A thread's open ranges: they end in the opposite order. */
-struct range_state {
-	__u32 open;
-	__u32 reserved;
-	__u8 name[GMT_RANGE_NAME_BYTES]; /* while it is sent */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct range_state);
-} range_states SEC(".maps");
-
-static __always_inline void send_range(__u64 object, __u8 what, const struct range_state *state)
+static __always_inline void send_range(__u64 object, __u8 what, const struct range_thread *ranges)
 {
 	struct gmt_fw_range rec = { .object = object, .what = what };
 
-	if (state)
-		__builtin_memcpy(rec.name, state->name, sizeof(rec.name));
+	if (ranges)
+		__builtin_memcpy(rec.name, ranges->name, sizeof(rec.name));
 	SEND(rec, FW_RANGE);
 }
 
@@ -45,17 +31,18 @@ static __always_inline __u64 range_object(__u32 open)
 
 static __always_inline int begin_range(__u64 text, __u64 len)
 {
-	struct range_state *state;
+	struct thread_state *state = thread_make();
+	struct range_thread *ranges;
 
-	state = bpf_task_storage_get(&range_states, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state)
 		return 0;
-	__builtin_memset(state->name, 0, sizeof(state->name));
+	ranges = &state->ranges;
+	__builtin_memset(ranges->name, 0, sizeof(ranges->name));
 	if (len > GMT_RANGE_NAME_BYTES - 1)
 		len = GMT_RANGE_NAME_BYTES - 1;
-	if (len && bpf_probe_read_user(state->name, len, (void *)text))
+	if (len && bpf_probe_read_user(ranges->name, len, (void *)text))
 		count_loss(GMT_LOSS_UNREADABLE);
-	send_range(range_object(++state->open), GMT_RANGE_BEGIN, state);
+	send_range(range_object(++ranges->open), GMT_RANGE_BEGIN, ranges);
 	return 0;
 }
 
@@ -101,12 +88,14 @@ int torch_range_begin_old(struct pt_regs *ctx)
 SEC("uprobe")
 int torch_range_end(struct pt_regs *ctx)
 {
-	struct range_state *state = bpf_task_storage_get(&range_states, bpf_get_current_task_btf(), 0, 0);
+	struct thread_state *state = thread_get();
 
 	KEEP_KERNEL_STACK(ctx);
+	if (!state)
+		count_hidden_thread();
 	/* One that began before the attach is of no use. */
-	if (state && state->open)
-		send_range(range_object(state->open--), GMT_RANGE_END, 0);
+	if (state && state->ranges.open)
+		send_range(range_object(state->ranges.open--), GMT_RANGE_END, 0);
 	return 0;
 }
 

@@ -41,6 +41,8 @@ struct gmt_config {
 	__u32 stack_depth;       /* native frames, at most GMT_UNWIND_FRAMES_MAX */
 	__u32 block_stacks;      /* also of PyTorch's blocks */
 	__u32 stack_memos;       /* entries of the map of that name; the loader's */
+	__u32 stack_walks;       /* likewise; never 0 */
+	__u32 cpus;              /* that the machine can have */
 	__u64 stack_sample_bytes; /* a stack for every so many bytes that a thread asks for; 0: for each call */
 	__u64 wake_bytes;        /* wake the reader when this many bytes wait in the ring */
 	struct gmt_driver_layout layout;

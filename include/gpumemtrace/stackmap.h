@@ -23,6 +23,12 @@
 #define GMT_STACK_MEMOS 256
 #define GMT_STACK_MEMOS_BLOCKS 4096
 
+/* Walks that go on at one time, 27 KiB each: one for each CPU and more for programs that were preempted in the middle of
+ * one, of which a CPU tries some. Where all of these are taken, the stack is counted as lost. */
+#define GMT_STACK_WALKS_PER_CPU 4
+#define GMT_STACK_WALKS_MIN 64
+#define GMT_STACK_WALKS_TRIED 16
+
 /* Memory of a stack that is copied, in bytes, where tables are missing: Python 3.12 seven callbacks deep
  * takes 43 KiB, cuDNN inside of PyTorch more. A record can have 64 KiB, so it is copied in pieces. */
 #define GMT_STACK_COPY_SMALL 16384

@@ -15,6 +15,7 @@
 #include "core/probes.h"
 #include "live/bpf_blob.h"
 #include "live/guard.h"
+#include "live/procfs.h"
 #include "live/tracepoint.h"
 #include "live/uprobe.h"
 #include "live/usdt.h"
@@ -113,6 +114,15 @@ static uint32_t stack_memos(const struct gmt_config *config)
 	return config->block_stacks ? GMT_STACK_MEMOS_BLOCKS : GMT_STACK_MEMOS;
 }
 
+static uint32_t stack_walks(const struct gmt_config *config)
+{
+	uint32_t walks = GMT_STACK_WALKS_PER_CPU * (uint32_t)libbpf_num_possible_cpus();
+
+	if (!config->stack_mode)
+		return 1;
+	return walks < GMT_STACK_WALKS_MIN ? GMT_STACK_WALKS_MIN : walks;
+}
+
 static int set_rodata(struct bpf_object *object, const struct attach_options *options, uint64_t ring_bytes)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.gmt");
@@ -122,6 +132,8 @@ static int set_rodata(struct bpf_object *object, const struct attach_options *op
 	rodata->config = options->config;
 	rodata->config.wake_bytes = ring_bytes / 4;
 	rodata->config.stack_memos = stack_memos(&options->config);
+	rodata->config.stack_walks = stack_walks(&options->config);
+	rodata->config.cpus = (uint32_t)libbpf_num_possible_cpus();
 	for (unsigned api = 0; api < GMT_API_MAX; api++) {
 		const struct gmt_probe *probe = &gmt_probes[api];
 		struct gmt_spec *spec = &rodata->specs[api];
@@ -139,12 +151,26 @@ static int set_rodata(struct bpf_object *object, const struct attach_options *op
 	return err;
 }
 
-static int set_sizes(struct bpf_object *object, uint64_t ring_bytes, uint32_t memos)
+/* Words of 64 bits, for all numbers that a thread can have; 4194304 is the kernel's own limit (PID_MAX_LIMIT,
+ * include/linux/threads.h). */
+static uint32_t thread_mark_words(void)
 {
+	uint32_t most = 4194304;
+	char text[32];
+
+	if (procfs_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
+		most = (uint32_t)strtoul(text, NULL, 10);
+	return most / 64 + 1;
+}
+
+static int set_sizes(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
+{
+	uint32_t memos = stack_memos(config);
 	const struct {
 		const char *map;
 		uint64_t entries;
-	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos } };
+	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos },
+		      { "stack_walks", stack_walks(config) }, { "thread_marks", thread_mark_words() } };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map),
@@ -178,7 +204,7 @@ static int prepare(struct attach *attach, const struct attach_options *options)
 		if (attach->multi && is_uprobe(program))
 			bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH_TYPE);
 	}
-	return set_sizes(attach->object, ring_bytes, stack_memos(&options->config));
+	return set_sizes(attach->object, &options->config, ring_bytes);
 }
 
 static int attach_process_events(struct attach *attach)
@@ -429,18 +455,11 @@ static uint64_t skipped_runs(const struct attach *attach)
 
 void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT])
 {
-	int cpus = libbpf_num_possible_cpus();
-	uint64_t *values = xcalloc(cpus, sizeof(*values));
-
 	for (uint32_t cause = 0; cause < GMT_LOSS_COUNT; cause++) {
 		loss[cause] = 0;
-		if (bpf_map_lookup_elem(attach->loss_fd, &cause, values))
-			continue;
-		for (int cpu = 0; cpu < cpus; cpu++)
-			loss[cause] += values[cpu];
+		bpf_map_lookup_elem(attach->loss_fd, &cause, &loss[cause]);
 	}
 	loss[GMT_LOSS_PROGRAM_SKIPPED] += skipped_runs(attach);
-	free(values);
 }
 
 int attach_map_fd(const struct attach *attach, const char *name)
