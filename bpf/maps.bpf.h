@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The maps that all programs share, and every constant that the collector sets. BPF keeps calls in flight, configuration
- * and loss counters; it never keeps memory totals. */
+/* The maps that all programs share, and every constant that the collector sets. BPF keeps calls in flight,
+ * configuration and loss counters; it never keeps memory totals. */
 #ifndef GMT_MAPS_BPF_H
 #define GMT_MAPS_BPF_H
 

@@ -52,7 +52,6 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_CHUNKS 32
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
 #define STACK_PAGE 4096
-#define STACK_ROWS_BITS 14       /* rows that all threads remember: 256 KiB */
 #define STACK_MIX 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))
 
@@ -105,8 +104,8 @@ enum stack_walk_state {
 	STACK_DRAIN,             /* the native walk is over: all Python frames that are left */
 };
 
-/* One walk. It is 27 KiB, and a walk is over when its program ends: so there are as many as programs can be preempted in
- * the middle of, not one for each thread. */
+/* One walk. It takes 27 KiB and is over when its program ends: so there are as many as programs can be preempted in the
+ * middle of, not one for each thread. */
 struct stack_state {
 	struct unwind_walk walk;
 	__u32 is_taken;          /* by a program that runs, or was preempted */
@@ -226,20 +225,6 @@ struct {
 
 __u32 memos_taken SEC(".data.stacks") = 0;
 
-/* Rows of the tables by address, of all processes. An entry is written and read without a lock, by anyone at any
- * time: `check` tells whether it is that of the address, and whole. */
-struct stack_row {
-	__u64 check;             /* stack_row_key() ^ stack_row_seal() */
-	__u64 raw;               /* union gmt_unwind_word */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << STACK_ROWS_BITS);
-	__type(key, __u32);
-	__type(value, struct stack_row);
-} stack_rows SEC(".maps");
-
 /* From a stack's hash to its id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -249,6 +234,8 @@ struct {
 } stack_ids SEC(".maps");
 
 __u32 stacks_sent SEC(".data.stacks") = 0;
+
+#include "stack_rows.bpf.h"
 
 /* ---- what the walks need ---- */
 
@@ -392,53 +379,6 @@ static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct sta
 	void *list = bpf_map_lookup_elem(&stack_mappings, &slot);
 
 	return list ? bpf_map_lookup_elem(list, &i) : NULL;
-}
-
-/* A generation is that of one process's mappings, and never comes again. */
-static __always_inline __u64 stack_row_key(const struct stack_state *s, __u64 pc)
-{
-	return (pc ^ (__u64)s->space.generation << 40) * STACK_MIX;
-}
-
-static __always_inline __u64 stack_row_seal(__u64 raw)
-{
-	__u64 mixed = (raw ^ raw >> 32) * STACK_MIX;
-
-	return mixed ^ mixed >> 29;
-}
-
-static __always_inline struct stack_row *stack_row_of(__u64 key)
-{
-	__u32 i = key >> (64 - STACK_ROWS_BITS);
-
-	return bpf_map_lookup_elem(&stack_rows, &i);
-}
-
-static __always_inline int stack_row_known(struct stack_state *s, __u64 pc, struct gmt_unwind_row *row)
-{
-	__u64 key = stack_row_key(s, pc);
-	const volatile struct stack_row *at = stack_row_of(key);
-	union gmt_unwind_word word;
-
-	if (!at)
-		return 0;
-	word.raw = at->raw;
-	if ((at->check ^ stack_row_seal(word.raw)) != key)
-		return 0;
-	*row = word.row;
-	return 1;
-}
-
-static __always_inline void stack_row_keep(struct stack_state *s, __u64 pc, const struct gmt_unwind_row *row)
-{
-	__u64 key = stack_row_key(s, pc);
-	volatile struct stack_row *at = stack_row_of(key);
-	union gmt_unwind_word word = { .row = *row };
-
-	if (!at)
-		return;
-	at->raw = word.raw;
-	at->check = key ^ stack_row_seal(word.raw);
 }
 
 static __always_inline void stack_hash(struct stack_state *s, __u64 word)

@@ -23,8 +23,8 @@
 #define GMT_STACK_MEMOS 256
 #define GMT_STACK_MEMOS_BLOCKS 4096
 
-/* Walks that go on at one time, 27 KiB each: one for each CPU and more for programs that were preempted in the middle of
- * one, of which a CPU tries some. Where all of these are taken, the stack is counted as lost. */
+/* Walks that go on at one time, 27 KiB each: one for each CPU, and more for programs that were preempted in the
+ * middle of one. A CPU tries some of them; where all of these are taken, the stack is counted as lost. */
 #define GMT_STACK_WALKS_PER_CPU 4
 #define GMT_STACK_WALKS_MIN 64
 #define GMT_STACK_WALKS_TRIED 16
