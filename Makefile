@@ -36,7 +36,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 BASE     := alloc hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_birth history_change history_changes history_dump history_marks history_oom history_read \
-            import kernel ledger names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_refused \
+            import kernel ledger limits names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_refused \
             oom_view oom_watch phase_line phases pool probes process rangemap rm rmmem rmtree snapshot \
             snapshot_replay stacks symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
 SOURCE   := reader recorder
@@ -45,8 +45,8 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             unwind_table
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
-LIVE     := attach command driver features guard inventory kinds library meter naming nvml probing procfs publisher \
-            ring roster space stacking stackwork stream tables target torch_env tracepoint uprobe usdt usdt_args watch
+LIVE     := attach command driver features guard inventory kinds library meter naming nvml plan probing procfs programs publisher \
+            ring rodata roster space stacking stackwork stream tables target torch_env tracepoint uprobe usdt usdt_args watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
             snapshot_file targets whole_file
 
@@ -61,7 +61,7 @@ UNIT      := alloc array_size by_stack by_stack_model context ehframe folded has
              recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
-UNIT_LIVE := driver features guard library nvml procfs target torch_env usdt watch
+UNIT_LIVE := driver features guard library nvml plan procfs target torch_env usdt watch
 UNIT_TOP  := cli
 unit_path = $(1:%=$(O)/tests/unit/test_%)
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))

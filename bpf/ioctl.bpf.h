@@ -90,7 +90,7 @@ static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 	struct thread_state *state;
 	struct pt_regs *regs;
 
-	if (fill_cause(cause) || !gmt.config.stack_mode)
+	if (fill_cause(cause) || !gmt.config.stack_mode || !gmt.config.ioctl_stacks)
 		return;
 	state = thread_make();
 	if (!state)

@@ -25,6 +25,7 @@
 #include "live/inventory.h"
 #include "live/meter.h"
 #include "live/nvml.h"
+#include "live/plan.h"
 #include "live/probing.h"
 #include "live/ring.h"
 #include "live/roster.h"
@@ -151,6 +152,9 @@ static int open_attach(struct session *session)
 		/* For tests, and for those who meet a kernel whose newer way is broken. */
 		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
 		.no_tracepoint = getenv("GPUMEMTRACE_NO_TRACEPOINT") != NULL,
+		.refused = getenv("GPUMEMTRACE_REFUSED"),
+		/* For kernels whose types lie elsewhere, or nowhere. */
+		.btf = getenv("GPUMEMTRACE_BTF"),
 	};
 	char cause[SESSION_CAUSE];
 	struct feature blocker;
@@ -186,7 +190,7 @@ static void open_stacking(struct session *session)
 {
 	char cache[4096];
 	struct stacking_options options = {
-		.mode = session->options->stack_mode,
+		.mode = attach_plan(session->attach)->stack_mode,
 		.depth = session->options->stack_depth,
 		.maps = {
 			.spaces = attach_map_fd(session->attach, "stack_spaces"),
@@ -219,6 +223,19 @@ static void put_session(struct session *session)
 	snprintf((char *)rec.why_no_kernel, sizeof(rec.why_no_kernel), "%s", session->why_no_kernel);
 	snprintf((char *)rec.why_no_nvml, sizeof(rec.why_no_nvml), "%s", session->why_no_nvml);
 	STREAM_PUT(&session->stream, &rec, SESSION, 0);
+}
+
+/* Said at once, and kept in the recording. */
+static void put_limits(struct session *session)
+{
+	const struct plan_limits *limits = attach_limits(session->attach);
+
+	for (size_t i = 0; i < limits->count; i++) {
+		struct gmt_limit rec = limits->list[i];
+
+		session_warn(session, "%s: %s. %s", rec.what, rec.why, rec.remedy);
+		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
+	}
 }
 
 static void put_inventory(struct session *session)
@@ -317,6 +334,7 @@ int session_setup(struct session *session, const struct options *options)
 		session->meter = meter_new(session->nvml, session->roster, &session->stream, options->all,
 					   drain, session);
 	put_session(session);
+	put_limits(session);
 	put_inventory(session);
 	session->start_ns = session->next_sample_ns = session->next_show_ns = stream_now_ns();
 	if (options->duration_ns)

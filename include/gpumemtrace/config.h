@@ -40,6 +40,8 @@ struct gmt_config {
 	__u32 stack_mode;        /* enum gmt_stack_mode */
 	__u32 stack_depth;       /* native frames, at most GMT_UNWIND_FRAMES_MAX */
 	__u32 block_stacks;      /* also of PyTorch's blocks */
+	__u32 ioctl_stacks;      /* also of memory that the driver takes by itself */
+	__u32 reserved;
 	__u32 stack_memos;       /* entries of the map of that name; the loader's */
 	__u32 stack_walks;       /* likewise; never 0 */
 	__u32 cpus;              /* that the machine can have */

@@ -64,7 +64,8 @@
 	X(HISTORY_UNSEEN, 0x8011, gmt_history_unseen, "window: what PyTorch has held from before") \
 	X(HISTORY_RANGE, 0x8012, gmt_history_range, "window: a segment or block that lived") \
 	X(HISTORY_EVENT, 0x8013, gmt_history_event, "window: what happened to one") \
-	X(HISTORY_MARK, 0x8014, gmt_history_mark, "window: what the program said that it did")
+	X(HISTORY_MARK, 0x8014, gmt_history_mark, "window: what the program said that it did") \
+	X(LIMIT, 0x8015, gmt_limit, "what the session goes without")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -323,6 +324,14 @@ struct gmt_session {
 	__u8 why_no_nvml[128];
 };
 
+/* Something that was asked for and that this machine's kernel does not give: sentences without a full stop. */
+struct gmt_limit {
+	struct gmt_hdr hdr;
+	__u8 what[96];          /* is not there: "PyTorch's blocks have no stacks" */
+	__u8 why[192];
+	__u8 remedy[160];
+};
+
 enum gmt_gpu_flag {
 	GMT_GPU_MIG = 1,        /* a MIG instance; parent_index says of which GPU */
 	GMT_GPU_MIG_PARENT = 2, /* a GPU in MIG mode */
@@ -440,41 +449,9 @@ struct gmt_framework {
 	__u32 reserved;
 };
 
-enum gmt_symbol_kind {
-	GMT_SYMBOL_NATIVE = 0,
-	GMT_SYMBOL_PYTHON = 1,
-};
-
-enum gmt_symbol_flag {
-	GMT_SYMBOL_INLINED = 1,  /* into the frame behind it */
-	GMT_SYMBOL_GUESSED = 2,  /* found by its frame pointer, without unwind information */
-};
-
-/* One frame in words. The text is function, module and source file, each ended by a NUL; "" is unknown,
- * the module is a path, or "[vdso]", "[anon]"; the end is filled with NULs. */
-struct gmt_symbol {
-	struct gmt_hdr hdr;      /* tgid 0: of no single process */
-	__u32 id;                /* of this session, given out once, never 0 */
-	__u32 line;              /* 0: unknown */
-	__u64 offset;            /* in the module; an address where the module is unknown; 0 with a function */
-	__u8 kind;               /* enum gmt_symbol_kind */
-	__u8 flags;              /* enum gmt_symbol_flag */
-	__u16 function_len;      /* of the texts, without their NULs */
-	__u16 module_len;
-	__u16 file_len;
-	__u8 text[];
-};
-
-/* A stack in words: the ids of its frames' symbols, which were sent before it, innermost first. */
-struct gmt_stack_frames {
-	struct gmt_hdr hdr;      /* tgid: the stack's */
-	__u32 stack_id;
-	__u32 count;             /* an odd one is followed by 4 bytes of padding */
-	__u32 symbols[];
-};
-
 #include <gpumemtrace/history.h>
 #include <gpumemtrace/oom.h>
+#include <gpumemtrace/symbol.h>
 
 #define GMT_WIRE_CHECK(type) _Static_assert(sizeof(struct type) % 8 == 0, #type " is not a multiple of 8")
 #define X(name, value, type, text) GMT_WIRE_CHECK(type);

@@ -23,6 +23,7 @@ struct fixture {
 	struct view_proc procs[12];
 	struct view_row rows[24];
 	struct gmt_library libraries[2];
+	struct gmt_limit limits[1];
 	char *owners[6];
 	struct view_owner owned[6];
 	struct view_stack stacks[5];
@@ -269,6 +270,10 @@ static inline struct fixture *troubled(struct fixture *f)
 	typical(f);
 	set_session(v, GMT_LAYER_API | GMT_LAYER_NVML);
 	snprintf((char *)v->session.why_no_kernel, 128, "tracefs is not mounted");
+	snprintf((char *)f->limits[0].what, 96, "PyTorch's blocks have no stacks");
+	snprintf((char *)f->limits[0].why, 192, "the kernel's verifier refuses torch_memory: R1 \033[2J");
+	snprintf((char *)f->limits[0].remedy, 160, "A newer kernel may do");
+	v->limits = (struct limits){ 1, f->limits };
 	v->loss[GMT_LOSS_RING_FULL] = 1234;
 	v->loss[GMT_LOSS_UNREADABLE] = 1;
 	v->anomalies[GMT_ANOMALY_FREE_UNKNOWN] = 3;

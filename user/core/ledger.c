@@ -171,6 +171,13 @@ static int apply_library(struct ledger *l, struct process *p, const struct gmt_h
 	return 0;
 }
 
+static int apply_limit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	(void)p;
+	limits_add(&l->limits, (const void *)hdr);
+	return 0;
+}
+
 /* ---- stacks ---- */
 
 /* How the walk over a stack ended, for when it is sent once more. */
@@ -327,6 +334,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_NVML)] = { sizeof(struct gmt_nvml), OF_LIFE, true, apply_nvml },
 		[LOW(GMT_KIND_LOSS)] = { sizeof(struct gmt_hdr), OF_SESSION, false, apply_loss },
 		[LOW(GMT_KIND_LIBRARY)] = { sizeof(struct gmt_library), OF_SESSION, false, apply_library },
+		[LOW(GMT_KIND_LIMIT)] = { sizeof(struct gmt_limit), OF_SESSION, false, apply_limit },
 		[LOW(GMT_KIND_SYMBOL)] = { sizeof(struct gmt_symbol), OF_SESSION, false, apply_symbol },
 		[LOW(GMT_KIND_STACK_FRAMES)] = { sizeof(struct gmt_stack_frames), OF_PROCESS, false,
 						 apply_stack_frames },
@@ -447,6 +455,7 @@ void ledger_free(struct ledger *l)
 	hash_fini(&l->stack_ends);
 	ooms_fini(&l->ooms);
 	free(l->libraries);
+	limits_fini(&l->limits);
 	free(l);
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/frames.h"
 #include "core/gpus.h"
+#include "core/limits.h"
 #include "core/oom.h"
 #include "core/process.h"
 
@@ -22,6 +23,7 @@ struct ledger {
 	bool has_session;
 	struct gmt_library *libraries;
 	size_t library_count;
+	struct limits limits;
 	uint64_t start_ns, now_ns;
 	uint64_t records, records_unknown, records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];

@@ -281,6 +281,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 	if (l->has_session)
 		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
 	memcpy(view->loss, l->loss, sizeof(view->loss));
+	limits_copy(&view->limits, &l->limits);
 	if (l->library_count)
 		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
 }
@@ -319,6 +320,7 @@ void view_free(struct view *view)
 	by_stack_free_view(view);
 	free(view->procs);
 	free(view->gpus);
+	limits_fini(&view->limits);
 	free(view->libraries);
 	*view = (struct view){ 0 };
 }

@@ -21,6 +21,7 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
+#include "core/limits.h"
 #include "core/view_stacks.h"
 #include "core/view_training.h"
 
@@ -208,6 +209,7 @@ struct view {
 	struct view_gpu *gpus;
 	size_t proc_count;
 	struct view_proc *procs;    /* in order of appearance; a reused pid is a second one */
+	struct limits limits;       /* what the session went without */
 	size_t library_count;
 	struct gmt_library *libraries;
 	size_t owner_count;

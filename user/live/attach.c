@@ -13,9 +13,8 @@
 
 #include "base/alloc.h"
 #include "core/probes.h"
-#include "live/bpf_blob.h"
-#include "live/guard.h"
-#include "live/procfs.h"
+#include "live/plan.h"
+#include "live/programs.h"
 #include "live/tracepoint.h"
 #include "live/uprobe.h"
 #include "live/usdt.h"
@@ -37,6 +36,8 @@ struct attach {
 	int targets_fd, loss_fd, ring_fd, runtime_fd;
 	struct gmt_runtime runtime;
 	bool multi, no_tracepoint;
+	struct plan plan;            /* as it was loaded */
+	struct plan_limits limits;
 };
 
 static const char *const process_programs[] = { "proc_fork", "proc_exec", "proc_exit" };
@@ -58,21 +59,6 @@ static int fail(int err, char *cause, size_t size, const char *format, ...)
 	return err;
 }
 
-static int load_failure(int err, char *cause, size_t size)
-{
-	if (err == -EPERM || err == -EACCES)
-		return fail(err, cause, size, "the kernel refused the BPF programs (%s): run as root, or with"
-			    " CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
-	if (err == -ESRCH || err == -ENOENT)
-		return fail(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with"
-			    " CONFIG_DEBUG_INFO_BTF=y is needed");
-	if (err == -EOPNOTSUPP)
-		return fail(err, cause, size, "this kernel gives uprobe programs private stacks, or may do so: tracing"
-			    " could crash the machine. Nothing is attached. A newer gpumemtrace may know this kernel");
-	return fail(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is"
-		    " needed, `gpumemtrace doctor` tells what is missing", strerror(-err));
-}
-
 static uint64_t round_ring(uint64_t bytes)
 {
 	uint64_t size = sysconf(_SC_PAGESIZE);
@@ -82,137 +68,14 @@ static uint64_t round_ring(uint64_t bytes)
 	return size;
 }
 
-/* What has to be read at entry: memory that the callee reads, as it may change before the return. */
-static uint32_t entry_reads(const struct gmt_probe *probe)
-{
-	uint32_t mask = 0;
-
-	for (unsigned i = 0; i < probe->count; i++) {
-		unsigned kind = probe->caps[i] >> 24;
-
-		if (kind == GMT_CAP_IN64 || kind == GMT_CAP_IN32 || kind == GMT_CAP_INHASH ||
-		    kind == GMT_CAP_STKHASH)
-			mask |= 1u << i;
-	}
-	return mask;
-}
-
-/* Where the bytes are that a call asks for, if they can be read at entry. */
-static uint32_t size_cap(const struct gmt_probe *probe)
-{
-	int field = gmt_op_field(probe->op, "size");
-	unsigned kind = field < 0 || field >= (int)probe->count ? GMT_CAP_NONE : probe->caps[field] >> 24;
-
-	return kind == GMT_CAP_ARG64 || kind == GMT_CAP_ARG32 || kind == GMT_CAP_IN64 ? probe->caps[field] :
-	       GMT_CAP_NONE;
-}
-
-static uint32_t stack_memos(const struct gmt_config *config)
-{
-	if (!config->stack_mode)
-		return 1;
-	return config->block_stacks ? GMT_STACK_MEMOS_BLOCKS : GMT_STACK_MEMOS;
-}
-
-static uint32_t stack_walks(const struct gmt_config *config)
-{
-	uint32_t walks = GMT_STACK_WALKS_PER_CPU * (uint32_t)libbpf_num_possible_cpus();
-
-	if (!config->stack_mode)
-		return 1;
-	return walks < GMT_STACK_WALKS_MIN ? GMT_STACK_WALKS_MIN : walks;
-}
-
-static int set_rodata(struct bpf_object *object, const struct attach_options *options, uint64_t ring_bytes)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.gmt");
-	struct gmt_rodata *rodata = xcalloc(1, sizeof(*rodata));
-	int err = -EINVAL;
-
-	rodata->config = options->config;
-	rodata->config.wake_bytes = ring_bytes / 4;
-	rodata->config.stack_memos = stack_memos(&options->config);
-	rodata->config.stack_walks = stack_walks(&options->config);
-	rodata->config.cpus = (uint32_t)libbpf_num_possible_cpus();
-	for (unsigned api = 0; api < GMT_API_MAX; api++) {
-		const struct gmt_probe *probe = &gmt_probes[api];
-		struct gmt_spec *spec = &rodata->specs[api];
-
-		spec->flags = probe->flags;
-		spec->count = probe->count;
-		spec->entry_reads = entry_reads(probe);
-		spec->takes_stack = gmt_op_asks_for_memory(probe->op);
-		spec->size_cap = size_cap(probe);
-		memcpy(spec->caps, probe->caps, sizeof(spec->caps));
-	}
-	if (map)
-		err = bpf_map__set_initial_value(map, rodata, sizeof(*rodata));
-	free(rodata);
-	return err;
-}
-
-/* Words of 64 bits, for all numbers that a thread can have; 4194304 is the kernel's own limit (PID_MAX_LIMIT,
- * include/linux/threads.h). */
-static uint32_t thread_mark_words(void)
-{
-	uint32_t most = 4194304;
-	char text[32];
-
-	if (procfs_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
-		most = (uint32_t)strtoul(text, NULL, 10);
-	return most / 64 + 1;
-}
-
-static int set_sizes(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
-{
-	uint32_t memos = stack_memos(config);
-	const struct {
-		const char *map;
-		uint64_t entries;
-	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos },
-		      { "stack_walks", stack_walks(config) }, { "thread_marks", thread_mark_words() } };
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		int err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map),
-						   sizes[i].entries);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static bool is_uprobe(const struct bpf_program *program)
-{
-	const char *section = bpf_program__section_name(program);
-
-	return !strncmp(section, "uprobe", 6) || !strncmp(section, "uretprobe", 9);
-}
-
-static int prepare(struct attach *attach, const struct attach_options *options)
-{
-	uint64_t ring_bytes = round_ring(options->ring_bytes);
-	struct bpf_program *program;
-	int err;
-
-	err = set_rodata(attach->object, options, ring_bytes);
-	if (err)
-		return err;
-	attach->enter = bpf_object__find_program_by_name(attach->object, "call_enter");
-	attach->leave = bpf_object__find_program_by_name(attach->object, "call_return");
-	bpf_object__for_each_program(program, attach->object) {
-		if (attach->multi && is_uprobe(program))
-			bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH_TYPE);
-	}
-	return set_sizes(attach->object, &options->config, ring_bytes);
-}
-
 static int attach_process_events(struct attach *attach)
 {
 	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++) {
 		struct bpf_program *program =
 			bpf_object__find_program_by_name(attach->object, process_programs[i]);
 
+		if (!bpf_program__autoload(program))
+			continue;
 		attach->process_links[i] = bpf_program__attach(program);
 		if (!attach->process_links[i])
 			return -errno;
@@ -220,40 +83,29 @@ static int attach_process_events(struct attach *attach)
 	return 0;
 }
 
-/* Two tasks would write into one stack, which crashes the kernel sooner or later: see bpf/guard.bpf.h. */
-static bool has_private_stack(const struct attach *attach)
+static int load(struct attach *attach, const struct attach_options *options, char *cause, size_t cause_size)
 {
-	struct bpf_program *program;
+	const struct programs_options programs = {
+		.config = options->config,
+		.ring_bytes = round_ring(options->ring_bytes),
+		.attach_type = attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0,
+		.verbose = options->verbose,
+		.btf = options->btf,
+		.refused = options->refused,
+	};
+	int err = programs_load(&attach->object, &programs, &attach->plan, &attach->limits, cause, cause_size);
 
-	if (guard_try(attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0) != GUARD_SAFE)
-		return true;
-	bpf_object__for_each_program(program, attach->object) {
-		if (is_uprobe(program) && guard_program_is_private(bpf_program__fd(program)))
-			return true;
-	}
-	return false;
-}
-
-static int load(struct attach *attach, const struct attach_options *options)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = "gpumemtrace");
-	int err;
-
-	attach->object = bpf_object__open_mem(bpf_blob, BPF_BLOB_SIZE, &open);
-	if (!attach->object)
-		return -errno;
-	err = prepare(attach, options);
-	if (!err)
-		err = bpf_object__load(attach->object);
-	if (!err && has_private_stack(attach))
-		err = -EOPNOTSUPP;
 	if (err)
 		return err;
+	attach->enter = bpf_object__find_program_by_name(attach->object, "call_enter");
+	attach->leave = bpf_object__find_program_by_name(attach->object, "call_return");
 	attach->targets_fd = bpf_object__find_map_fd_by_name(attach->object, "targets");
 	attach->loss_fd = bpf_object__find_map_fd_by_name(attach->object, "loss");
 	attach->ring_fd = bpf_object__find_map_fd_by_name(attach->object, "ring");
 	attach->runtime_fd = bpf_object__find_map_fd_by_name(attach->object, ".data.gmt");
-	return attach_process_events(attach);
+	err = attach_process_events(attach);
+	return err ? fail(err, cause, cause_size, "forks and ends of processes cannot be traced (%s)", strerror(-err)) :
+		     0;
 }
 
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size)
@@ -268,10 +120,10 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	libbpf_set_print(options->verbose ? print_verbose : NULL);
 	attach->multi = !options->no_uprobe_multi && uprobe_has_multi();
 	attach->no_tracepoint = options->no_tracepoint;
-	err = load(attach, options);
+	err = load(attach, options, cause, cause_size);
 	if (err) {
 		attach_close(attach);
-		return load_failure(err, cause, cause_size);
+		return err;
 	}
 	*out = attach;
 	return 0;
@@ -311,8 +163,11 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_sys_exit");
 
-	if (!attach->no_tracepoint)
+	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
 		attach->ioctl_link = attach_tracepoint(attach);
+	if (!attach->ioctl_link && !bpf_program__autoload(program))
+		return fail(-EACCES, cause, cause_size, "the kernel's verifier refuses the programs for the driver's"
+			    " system calls: a newer gpumemtrace may know this kernel");
 	if (!attach->ioctl_link)
 		attach->ioctl_link = bpf_program__attach(program);
 	if (!attach->ioctl_link)
@@ -369,6 +224,8 @@ static int attach_one(struct attach *attach, const char *path, const char *progr
 	struct attached_library attached = { 0 };
 	int err;
 
+	if (found && !bpf_program__autoload(found))
+		return 0; /* this is among the limits */
 	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), path, &offset, counter, &cookie, 1,
 				    false, attach->multi) : -ENOENT;
 	if (err)
@@ -470,4 +327,14 @@ int attach_map_fd(const struct attach *attach, const char *name)
 int attach_ring_fd(const struct attach *attach)
 {
 	return attach->ring_fd;
+}
+
+const struct plan *attach_plan(const struct attach *attach)
+{
+	return &attach->plan;
+}
+
+const struct plan_limits *attach_limits(const struct attach *attach)
+{
+	return &attach->limits;
 }

@@ -20,7 +20,9 @@ struct attach_options {
 	uint64_t ring_bytes;         /* rounded up to a power of two and to pages */
 	bool no_uprobe_multi;        /* one perf event for each probe, as on kernels before 6.6 */
 	bool no_tracepoint;          /* the raw tracepoint, as where there is no tracefs */
-	bool verbose;                /* libbpf's messages to stderr */
+	bool verbose;                /* libbpf's messages, and the verifier's, to stderr */
+	const char *btf;             /* see programs.h */
+	const char *refused;
 };
 
 /* A place to probe: a file offset and the entry point that is there. */
@@ -29,7 +31,8 @@ struct attach_point {
 	uint16_t api;                /* enum gmt_api */
 };
 
-/* Loads the programs. 0 and *out; -errno and one sentence with the remedy in cause. */
+/* Loads the programs, or what of them the kernel takes: attach_limits(). 0 and *out; -errno and one sentence with the
+ * remedy in cause. */
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
 void attach_close(struct attach *attach);   /* detaches everything */
 
@@ -62,6 +65,12 @@ void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT]);
 
 /* A map of the BPF side by its name, for what the collector fills in; -ENOENT: there is none. */
 int attach_map_fd(const struct attach *attach, const char *name);
+
+/* What was loaded, and what the session goes without. Valid until attach_close(). */
+struct plan;
+const struct plan *attach_plan(const struct attach *attach);
+struct plan_limits;
+const struct plan_limits *attach_limits(const struct attach *attach);
 
 int attach_ring_fd(const struct attach *attach);   /* the ring buffer's map */
 

@@ -261,6 +261,21 @@ static json_t *gpu(const struct view_gpu *g)
 	return o;
 }
 
+static json_t *limits(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->limits.count; i++) {
+		json_t *o = js_object();
+
+		SET_TEXT(o, "what", view->limits.list[i].what);
+		SET_TEXT(o, "why", view->limits.list[i].why);
+		SET_TEXT(o, "remedy", view->limits.list[i].remedy);
+		js_append(list, o);
+	}
+	return list;
+}
+
 static json_t *session(const struct gmt_session *s)
 {
 	static const struct { uint32_t layer; const char *name; } names[] = {
@@ -328,6 +343,7 @@ static void set_lists(json_t *o, const struct view *view, const struct sink_opts
 		js_append(notes, js_text(opts->notes[i], SIZE_MAX));
 	js_set(o, "gpus", gpus);
 	js_set(o, "processes", procs);
+	js_set(o, "limits", limits(view));
 	js_set(o, "libraries", libraries);
 	js_set(o, "stacks", json_stacks_list(view));
 	js_set(o, "symbols", json_stacks_symbols(view));

@@ -69,6 +69,12 @@ static void warn_layers(struct warnings *w, const struct view *view)
 		     s->why_no_nvml[0] ? (const char *)s->why_no_nvml : "reason unknown");
 }
 
+static void warn_limits(struct warnings *w, const struct view *view)
+{
+	for (size_t i = 0; i < view->limits.count; i++)
+		warn(w, TEXT_YELLOW, "note    %s: %s", view->limits.list[i].what, view->limits.list[i].why);
+}
+
 static void warn_anomalies(struct warnings *w, const struct view *view)
 {
 	for (int i = 0; i < GMT_ANOMALY_COUNT; i++) {
@@ -110,5 +116,6 @@ unsigned report_warnings(struct out *out, const struct view *view, const struct 
 	warn_anomalies(&w, view);
 	warn_silent(&w, view);
 	warn_layers(&w, view);
+	warn_limits(&w, view);
 	return w.lines;
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See rodata.h. */
+#include "live/rodata.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/probes.h"
+#include "live/procfs.h"
+
+/* What has to be read at entry: memory that the callee reads, as it may change before the return. */
+static uint32_t entry_reads(const struct gmt_probe *probe)
+{
+	uint32_t mask = 0;
+
+	for (unsigned i = 0; i < probe->count; i++) {
+		unsigned kind = probe->caps[i] >> 24;
+
+		if (kind == GMT_CAP_IN64 || kind == GMT_CAP_IN32 || kind == GMT_CAP_INHASH ||
+		    kind == GMT_CAP_STKHASH)
+			mask |= 1u << i;
+	}
+	return mask;
+}
+
+/* Where the bytes are that a call asks for, if they can be read at entry. */
+static uint32_t size_cap(const struct gmt_probe *probe)
+{
+	int field = gmt_op_field(probe->op, "size");
+	unsigned kind = field < 0 || field >= (int)probe->count ? GMT_CAP_NONE : probe->caps[field] >> 24;
+
+	return kind == GMT_CAP_ARG64 || kind == GMT_CAP_ARG32 || kind == GMT_CAP_IN64 ? probe->caps[field] :
+	       GMT_CAP_NONE;
+}
+
+static uint32_t stack_memos(const struct gmt_config *config)
+{
+	if (!config->stack_mode)
+		return 1;
+	return config->block_stacks ? GMT_STACK_MEMOS_BLOCKS : GMT_STACK_MEMOS;
+}
+
+static uint32_t stack_walks(const struct gmt_config *config)
+{
+	uint32_t walks = GMT_STACK_WALKS_PER_CPU * (uint32_t)libbpf_num_possible_cpus();
+
+	if (!config->stack_mode)
+		return 1;
+	return walks < GMT_STACK_WALKS_MIN ? GMT_STACK_WALKS_MIN : walks;
+}
+
+static int set_rodata(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.gmt");
+	struct gmt_rodata *rodata = xcalloc(1, sizeof(*rodata));
+	int err = -EINVAL;
+
+	rodata->config = *config;
+	rodata->config.wake_bytes = ring_bytes / 4;
+	rodata->config.stack_memos = stack_memos(config);
+	rodata->config.stack_walks = stack_walks(config);
+	rodata->config.cpus = (uint32_t)libbpf_num_possible_cpus();
+	for (unsigned api = 0; api < GMT_API_MAX; api++) {
+		const struct gmt_probe *probe = &gmt_probes[api];
+		struct gmt_spec *spec = &rodata->specs[api];
+
+		spec->flags = probe->flags;
+		spec->count = probe->count;
+		spec->entry_reads = entry_reads(probe);
+		spec->takes_stack = gmt_op_asks_for_memory(probe->op);
+		spec->size_cap = size_cap(probe);
+		memcpy(spec->caps, probe->caps, sizeof(spec->caps));
+	}
+	if (map)
+		err = bpf_map__set_initial_value(map, rodata, sizeof(*rodata));
+	free(rodata);
+	return err;
+}
+
+/* Words of 64 bits, for all numbers that a thread can have; 4194304 is the kernel's own limit (PID_MAX_LIMIT,
+ * include/linux/threads.h). */
+static uint32_t thread_mark_words(void)
+{
+	uint32_t most = 4194304;
+	char text[32];
+
+	if (procfs_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
+		most = (uint32_t)strtoul(text, NULL, 10);
+	return most / 64 + 1;
+}
+
+static int set_sizes(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
+{
+	uint32_t memos = stack_memos(config);
+	const struct {
+		const char *map;
+		uint64_t entries;
+	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos },
+		      { "stack_walks", stack_walks(config) }, { "thread_marks", thread_mark_words() } };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map),
+						   sizes[i].entries);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int rodata_set(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
+{
+	int err = set_rodata(object, config, ring_bytes);
+
+	return err ? err : set_sizes(object, config, ring_bytes);
+}
