@@ -2,9 +2,9 @@
 /*
  * Any records in any order: the ledger must not crash, and what it shows must add up.
  *
- * The input is a list of records, each {kind, mode, ...}. In raw mode the record's bytes follow. Else
- * it is built from a few bytes, its numbers out of a small set: so frees meet allocations, ranges
- * overlap and handles are used again.
+ * The input is a byte about all of it, and a list of records, each {kind, mode, ...}. In raw mode the
+ * record's bytes follow. Else it is built from a few bytes, its numbers out of a small set: so frees meet
+ * allocations, ranges overlap and handles are used again.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +31,12 @@ enum {
 	MODE_RAW = 1, MODE_SHORT = 2, MODE_LONG = 4, MODE_ODD_KIND = 8, MODE_VIEW = 16, /* raw but for VIEW */
 	MODE_UNDO = 2, MODE_FAILED = 4, MODE_UNREAD = 8,
 };
+
+/* The first byte: which of `mosts` the history keeps, and who reads its dump; half of all records are a window's. */
+enum { ALL_KEEPS = 3, ALL_KEEPS_AGAIN = 12, ALL_WINDOW = 16 };
+
+/* Events: what wraps soon, and what grows and is far from full. */
+static const uint64_t mosts[] = { 1, 30, 200, 200000 };
 
 struct input {
 	const uint8_t *data;
@@ -137,6 +143,19 @@ static void check(const struct ledger *ledger)
 			check_row(&view.procs[p].rows[r]);
 	}
 	view_free(&view);
+}
+
+/* Calls, or records of windows, are the half of all. */
+static unsigned int choose(uint8_t byte, bool window)
+{
+	static const unsigned int windows = GMT_KIND_HISTORY_MARK - GMT_KIND_HISTORY + 1;
+	unsigned int first = 0;
+
+	if (!(byte & 1))
+		return (byte >> 1) % (sizeof(kinds) / sizeof(kinds[0]));
+	while (window && kinds[first].kind != GMT_KIND_HISTORY)
+		first++;
+	return window ? first + (byte >> 1) % windows : 0;
 }
 
 static size_t raw(struct input *in, union record *rec, unsigned int which, unsigned int mode)
@@ -286,9 +305,9 @@ static void read_again(void *arg, const void *record, size_t size)
 	history_see(d->history, d->ledger, record);
 }
 
-static void check_dump(const struct history *history, uint64_t until)
+static void check_dump(const struct history *history, uint64_t until, uint64_t most)
 {
-	struct dump d = { ledger_new(), history_new(200) };
+	struct dump d = { ledger_new(), history_new(most) };
 
 	history_dump(history, until, read_again, &d);
 	check_snapshots(d.history);
@@ -312,17 +331,16 @@ static void check_oom(const struct ledger *ledger, struct oom *oom)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
+	uint8_t all = byte(&in);
 	struct ledger *ledger = ledger_new();
-	struct history *history = history_new(200);
-	uint64_t ts_ns = 1000;
+	struct history *history = history_new(mosts[all & ALL_KEEPS]);
+	uint64_t ts_ns = 1000, again = mosts[(all & ALL_KEEPS_AGAIN) >> 2];
 
 	ooms_want(ledger);
 	while (in.size >= 2) {
-		/* Calls are the half of all records. */
-		unsigned int which = byte(&in), mode = byte(&in);
+		unsigned int which = choose(byte(&in), all & ALL_WINDOW), mode = byte(&in);
 		union record rec = { 0 };
 
-		which = which & 1 ? 0 : (which >> 1) % (sizeof(kinds) / sizeof(kinds[0]));
 		size = mode & MODE_RAW ? raw(&in, &rec, which, mode) : build(&in, &rec, which, mode, &ts_ns);
 		if (!ledger_apply(ledger, &rec, size))
 			history_see(history, ledger, &rec.hdr);
@@ -332,8 +350,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check(ledger);
 	check_snapshots(history);
-	check_dump(history, history->next);
-	check_dump(history, history->first + (history->next - history->first) / 2);
+	check_dump(history, history->next, again);
+	check_dump(history, history->first + (history->next - history->first) / 2, again);
 	history_free(history);
 	check_oom(ledger, ooms_picture(ledger));
 	ooms_finish(ledger);

@@ -51,12 +51,12 @@ static void finish(struct other *o)
 	ledger_free(o->ledger);
 }
 
-/* Reads back what ends before `until`: no viewer chokes on it. */
-static const struct snapshot *again(struct other *o, const struct scene *c, uint64_t until)
+/* Reads back what ends before `until`, keeping `most` events: no viewer chokes on it. */
+static const struct snapshot *again_of(struct other *o, const struct scene *c, uint64_t until, uint64_t most)
 {
 	const char *wrong;
 
-	begin(o, c->r.history->most);
+	begin(o, most);
 	history_dump(c->r.history, until, take, o);
 	assert_int_equal(o->refused, 0);
 	if (!o->history->process_count)
@@ -66,6 +66,11 @@ static const struct snapshot *again(struct other *o, const struct scene *c, uint
 	if (wrong)
 		fail_msg("%s", wrong);
 	return &o->s;
+}
+
+static const struct snapshot *again(struct other *o, const struct scene *c, uint64_t until)
+{
+	return again_of(o, c, until, c->r.history->most);
 }
 
 static void assert_same(const struct snapshot *a, const struct snapshot *b)
@@ -159,6 +164,53 @@ static void the_present(void **state)
 		finish(&o);
 		teardown(&c);
 	}
+}
+
+static void assert_same_events(const struct history *a, const struct history *b)
+{
+	assert_int_equal(a->next, b->next);
+	for (uint64_t n = b->first; n < b->next; n++) {
+		const struct history_event *one = history_event(a, n), *other = history_event(b, n);
+
+		assert_int_equal(one->ts_ns, other->ts_ns);
+		assert_int_equal(one->kind, other->kind);
+		assert_int_equal(one->address, other->address);
+		assert_int_equal(one->size, other->size);
+		assert_int_equal(one->born, other->born);
+		assert_int_equal(one->stack_id, other->stack_id);
+	}
+}
+
+/* More events were than are kept: their numbers go on, and a reader may keep as many, fewer or more. */
+static void a_window_that_has_wrapped(void **state)
+{
+	const uint64_t keeps[] = { 60, 7, 61, 300, 200000 };
+	struct other o;
+	struct scene c;
+
+	(void)state;
+	setup(&c, 60);
+	for (int i = 0; i < 700; i++) {
+		c.r.stack_id = 1 + i % 9;
+		CALL(&c.r, cuMemAlloc_v2, BASE + i % 5 * 2 * MiB, 2 * MiB);
+		RELEASE(&c.r, cuMemFree_v2, BASE + i % 5 * 2 * MiB);
+	}
+	life(&c);
+	check(&c);
+	assert_int_equal(c.r.history->next - c.r.history->first, 60);
+	for (size_t i = 0; i < sizeof(keeps) / sizeof(keeps[0]); i++) {
+		again_of(&o, &c, c.r.history->next, keeps[i]);
+		assert_int_equal(o.history->next - o.history->first, keeps[i] < 60 ? keeps[i] : 60);
+		assert_same_events(c.r.history, o.history);
+		if (keeps[i] >= 60)
+			assert_same(&c.s, &o.s);
+		finish(&o);
+	}
+	again_of(&o, &c, c.r.history->next - 20, 200000);
+	assert_int_equal(o.history->first, c.r.history->first);
+	assert_int_equal(o.history->next, c.r.history->next - 20);
+	finish(&o);
+	teardown(&c);
 }
 
 static void a_moment_before(void **state)
@@ -421,13 +473,14 @@ static void malformed(void **state)
 	static const uint16_t sizes[] = {
 		sizeof(rec.process), sizeof(rec.unseen), sizeof(rec.range), sizeof(rec.event),
 	};
+	static const uint64_t firsts[] = { 600, 1000000, (1ULL << 62) - 1, 1ULL << 62, UINT64_MAX };
 	struct other o;
 
 	(void)state;
 	for (seed = 0; seed < 3000; seed++) {
 		uint32_t round = seed;
 
-		begin(&o, 1 + below(40));
+		begin(&o, below(3) ? 1 + below(40) : 1U << below(20));
 		for (int i = 0; i < 60; i++) {
 			unsigned int kind = i ? below(4) : 0;
 
@@ -436,7 +489,7 @@ static void malformed(void **state)
 				.kind = GMT_KIND_HISTORY + kind, .size = sizes[kind], .tgid = 100 + !below(8), .ts_ns = i,
 			};
 			if (kind == 0) {
-				rec.process.first = below(100) ? below(100) : UINT64_MAX;
+				rec.process.first = below(3) ? below(100) : firsts[below(5)];
 				rec.process.since = below(100);
 			} else if (kind == 1) {
 				rec.unseen.device = below(4);
@@ -495,6 +548,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_present),
+		cmocka_unit_test(a_window_that_has_wrapped),
 		cmocka_unit_test(a_moment_before),
 		cmocka_unit_test(the_moment_of_a_request),
 		cmocka_unit_test(what_was_there_before_tracing),

@@ -222,7 +222,7 @@ static void see_undo(const struct history_step *s, uint64_t base, uint64_t lengt
 	struct history *h = s->h;
 
 	for (uint64_t n = h->next; n > h->first && h->next - n < UNDO_LOOKS; n--) {
-		struct history_event *e = &h->events[(n - 1) % h->most];
+		struct history_event *e = history_slot(h, n - 1);
 		struct range r = {
 			.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
 			.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,

@@ -75,7 +75,8 @@ struct history {
 	bool keeps_ended;        /* also what processes held that have ended, and have no event any longer */
 	uint64_t span_ns;        /* and no longer than that before the newest record; 0: as long as there are no more */
 	uint64_t capacity;
-	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next: they begin at 0 */
+	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next */
+	uint64_t origin;         /* number of the first event that there was: 0, or what a dump says */
 	struct history_process *processes;
 	uint32_t process_count;
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
@@ -91,10 +92,16 @@ void history_free(struct history *h);                /* NULL is fine */
  * on requests (ooms_want). */
 void history_see(struct history *h, const struct ledger *ledger, const struct gmt_hdr *record);
 
+/* Where an event is kept, or will be: the array grows with the events, so places are counted from the origin. */
+static inline struct history_event *history_slot(const struct history *h, uint64_t number)
+{
+	return &h->events[(number - h->origin) % h->most];
+}
+
 /* Events have numbers from h->first up to h->next. */
 static inline const struct history_event *history_event(const struct history *h, uint64_t number)
 {
-	return &h->events[number % h->most];
+	return history_slot(h, number);
 }
 
 /* Devices of which PyTorch may hold something unseen, and what of one. */

@@ -15,13 +15,13 @@ struct history_event *history_add(const struct history_step *s, enum gmt_history
 	struct history *h = s->h;
 	struct history_event *e;
 
-	if (h->next >= h->capacity && h->capacity < h->most) {
+	if (h->next - h->origin >= h->capacity && h->capacity < h->most) {
 		h->capacity = h->capacity ? h->capacity * 2 : 256;
 		if (h->capacity > h->most)
 			h->capacity = h->most;
 		h->events = xreallocarray(h->events, h->capacity, sizeof(*h->events));
 	}
-	e = &h->events[h->next % h->most];
+	e = history_slot(h, h->next);
 	*e = (struct history_event){
 		.ts_ns = s->ts_ns, .kind = kind, .born = h->next, .process = s->hp - h->processes,
 	};

@@ -44,7 +44,7 @@ static void forget(struct history *h, uint32_t number)
 	struct history_request *r = &h->requests[number % HISTORY_REQUESTS];
 
 	if (r->number == number && r->event >= h->first) {
-		h->events[r->event % h->most].kind = GMT_HISTORY_NOTHING;
+		history_slot(h, r->event)->kind = GMT_HISTORY_NOTHING;
 		h->next -= r->event + 1 == h->next;
 	}
 	r->number = 0;

@@ -48,7 +48,7 @@ static void read_process(struct history *h, struct history_process *hp, const st
 	if (hp->blocks.count || hp->segments.count || hp->asleep.count)
 		return;
 	if (!h->next)
-		h->first = h->next = rec->first;
+		h->origin = h->first = h->next = rec->first;
 	hp->is_read = true;
 	hp->since = rec->since;
 }
