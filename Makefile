@@ -33,7 +33,7 @@ STATIC_LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -lzstd -liberty -llzma -ljansso
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
-BASE     := alloc hash human json maps out
+BASE     := alloc foreign_file hash human json maps out
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_birth history_change history_changes history_dump history_marks history_oom history_read \
             import kernel ledger limits names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_refused \
@@ -56,7 +56,7 @@ LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
-UNIT      := alloc array_size by_stack by_stack_model context ehframe folded hash history history_dump human \
+UNIT      := alloc array_size by_stack by_stack_model context ehframe folded foreign_file hash history history_dump human \
              known_bugs known_bugs_others ledger mark oom oom_refused out phases pickle pool probes pycode pystack rangemap \
              recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm

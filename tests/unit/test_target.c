@@ -9,11 +9,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "compile.h"
@@ -62,6 +66,7 @@ static pid_t child_with(const char *const *libraries, const char *device)
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (; *libraries; libraries++) {
 			if (!dlopen(*libraries, RTLD_NOW))
 				_exit(1);
@@ -199,6 +204,129 @@ static void a_library_replaced_on_disk(void **state)
 	assert_int_equal(found.deleted, 1);
 	assert_true(found.ino[0] == before.st_ino); /* the one that runs */
 	end_child(found.wanted);
+}
+
+static int map_zero(const struct workdir *dir)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/libcuda.so.1", dir->path);
+	fd = mknod(path, S_IFCHR | 0600, makedev(1, 5)) ? -1 : open(path, O_RDONLY);
+	return fd < 0 || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED;
+}
+
+/* A child that does `act` and then waits to be killed; skips the test if it could not. */
+static pid_t child_that(int (*act)(const struct workdir *dir), const struct workdir *dir)
+{
+	int pipes[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		byte = (char)act(dir);
+		if (write(pipes[1], &byte, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+	if (byte) {
+		end_child(child);
+		skip();
+	}
+	return child;
+}
+
+/* It is mapped, executable and named so, and yet not opened. */
+static void a_device_named_like_a_library(void **state)
+{
+	struct found found = { .wanted = child_that(map_zero, *state) };
+
+	assert_int_equal(target_libraries(found.wanted, note, &found), 0);
+	assert_int_equal(found.count, 0);
+	end_child(found.wanted);
+}
+
+/* Keeps what reading /proc takes: map_files is out of reach. */
+static int keep_ptrace(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { .effective = 1 << CAP_SYS_PTRACE, .permitted = 1 << CAP_SYS_PTRACE } };
+
+	return (int)syscall(SYS_capset, &header, data);
+}
+
+static int answer_seen(const struct target_library *library, void *arg)
+{
+	(void)library;
+	(void)arg;
+	return 99;
+}
+
+/* What someone answers who may not use map_files: as an exit status. */
+static int look_without_rights(pid_t pid)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(20);
+		_exit(keep_ptrace() ? 77 : abs(target_libraries(pid, answer_seen, NULL)));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int load_and_leave(const struct workdir *dir)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/libcuda.so.1", dir->path);
+	if (!dlopen(path, RTLD_NOW))
+		return 1;
+	snprintf(path, sizeof(path), "%s/root", dir->path);
+	return chroot(path);
+}
+
+/* In a root of its own a process may put anything at the path of what it has mapped: here links to our files. */
+static void another_file_at_the_path(void **state)
+{
+	static const struct {
+		const char *make;
+		int answer;
+	} cases[] = {
+		{ "ln -s $DIR/source.c libcuda.so.1", 0 }, /* in its root there is none */
+		{ "ln -s ../../../../$DIR/source.c libcuda.so.1", 0 },
+		{ "ln -s /dev/zero libcuda.so.1", 0 },
+		{ "mkfifo libcuda.so.1", 0 },
+		{ "cp $DIR/libcuda.so.1 .", ESTALE },
+		{ "ln $DIR/libcuda.so.1 .", 99 },
+	};
+	struct workdir *dir = *state;
+	char path[128], command[512];
+	pid_t child;
+
+	compile_library(dir, "libcuda.so.1", SOURCE, "", path, sizeof(path));
+	snprintf(command, sizeof(command), "mkdir -p %s/root/%s", dir->path, dir->path);
+	assert_int_equal(run_shell(command), 0);
+	child = child_that(load_and_leave, dir);
+	if (look_without_rights(child) == 77) {
+		end_child(child);
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(command, sizeof(command), "DIR=%s && cd $DIR/root/$DIR && rm -f libcuda.so.1 && %s", dir->path,
+			 cases[i].make);
+		assert_int_equal(run_shell(command), 0);
+		assert_int_equal(look_without_rights(child), cases[i].answer);
+	}
+	end_child(child);
 }
 
 static void devices_of_a_process(void **state)
@@ -413,6 +541,8 @@ int main(void)
 		TEST(the_caller_is_not_scanned),
 		TEST(two_libraries_in_one_process),
 		TEST(a_library_replaced_on_disk),
+		TEST(a_device_named_like_a_library),
+		TEST(another_file_at_the_path),
 		TEST(devices_of_a_process),
 		cmocka_unit_test(what_a_pid_can_be),
 		cmocka_unit_test(a_process_in_a_namespace_of_its_own),

@@ -228,8 +228,12 @@ static int add_found(const struct target_library *found, void *arg)
 int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size)
 {
 	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
-	int err = target_libraries(pid, add_found, &walk);
+	int err;
 
+	*cause = '\0';
+	err = target_libraries(pid, add_found, &walk);
+	if (err < 0 && !*cause)
+		snprintf(cause, cause_size, "process %d: its libraries cannot be opened: %s", pid, strerror(-err));
 	if (!err)
 		tell_framework(&walk);
 	return err ? err : walk.added;
@@ -238,8 +242,12 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 {
 	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
-	int err = target_scan(add_found, &walk, NULL);
+	int err;
 
+	*cause = '\0';
+	err = target_scan(add_found, &walk, NULL);
+	if (err < 0 && !*cause)
+		snprintf(cause, cause_size, "/proc cannot be read: %s", strerror(-err));
 	if (!err)
 		tell_framework(&walk);
 	return err ? err : walk.added;

@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/foreign_file.h"
 #include "live/procfs.h"
 
 #define INITIAL_PID_NS 4026531836u /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -97,33 +98,14 @@ static bool seen_before(struct walk *walk, const struct maps_line *map)
 	return false;
 }
 
-/*
- * map_files opens the very file that is mapped, deleted or not, in whatever mount namespace; it wants
- * CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. The path below /proc/PID/root is what is there today.
- */
-static int open_mapped(pid_t pid, const struct maps_line *map)
-{
-	char path[PATH_MAX];
-	int fd, err;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)map->start,
-		 (unsigned long long)map->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	err = -errno;
-	if (map->deleted || map->path_len > PATH_MAX - 64)
-		return err;
-	snprintf(path, sizeof(path), "/proc/%d/root%.*s", (int)pid, (int)map->path_len, map->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd >= 0 ? fd : -errno;
-}
-
 static int visit_map(const struct maps_line *map, void *arg)
 {
 	struct walk *walk = arg;
 	struct target_library library = { .pid = walk->pid, .deleted = map->deleted };
 	char path[PATH_MAX];
+	struct foreign_file file = {
+		map->start, map->end, path, makedev(map->dev_major, map->dev_minor), map->ino, map->deleted,
+	};
 	int answer;
 
 	if (!map->executable || !map->ino)
@@ -131,10 +113,13 @@ static int visit_map(const struct maps_line *map, void *arg)
 	library.kind = library_kind_of(map->path, map->path_len);
 	if (library.kind == LIBRARY_NONE || seen_before(walk, map))
 		return 0;
-	library.fd = open_mapped(walk->pid, map);
-	if (library.fd < 0)
-		return library.fd == -ENOENT ? 0 : library.fd; /* unmapped meanwhile */
 	snprintf(path, sizeof(path), "%.*s", (int)map->path_len, map->path);
+	library.fd = foreign_open_mapped((uint32_t)walk->pid, &file);
+	/* Unmapped meanwhile; a device that is named like a library. */
+	if (library.fd == -ENOENT || library.fd == -ENOEXEC)
+		return 0;
+	if (library.fd < 0)
+		return library.fd;
 	library.path = path;
 	snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", library.fd);
 	answer = walk->cb(&library, walk->arg);

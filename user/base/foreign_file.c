@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See foreign_file.h. */
+#include "base/foreign_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* Opens what an O_PATH descriptor is at, if that is a regular file: to open a device, or a FIFO, may do something.
+ * Closes the descriptor. */
+static int open_regular(int path_fd)
+{
+	char path[48];
+	struct stat st;
+	int fd = -ENOEXEC;
+
+	if (path_fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	if (!fstat(path_fd, &st) && S_ISREG(st.st_mode)) {
+		/* Who holds a lease would make us wait for 45 s. */
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(path_fd);
+	return fd;
+}
+
+/* As the process would: a link of a container, absolute or with "..", stays inside its root (openat2(), Linux 5.6). */
+int foreign_open_path(uint32_t pid, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	char root[32] = "/";
+	int dir, fd;
+
+	if (pid)
+		snprintf(root, sizeof(root), "/proc/%u/root", pid);
+	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	fd = open_regular((int)syscall(SYS_openat2, dir, path, &how, sizeof(how)));
+	close(dir);
+	return fd;
+}
+
+/*
+ * Whether that is the file that is mapped. These two tell stat() of another device than the maps: overlayfs of one
+ * for each mount or layer, btrfs of one for each subvolume. There the inode's number has to do. A file of this number
+ * in the process's root is the most that somebody can have opened in place of another.
+ */
+static bool is_same(int fd, const struct foreign_file *file)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || st.st_ino != file->ino)
+		return false;
+	return st.st_dev == file->dev ||
+	       (!fstatfs(fd, &fs) && (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC));
+}
+
+int foreign_open_same(uint32_t pid, const struct foreign_file *file)
+{
+	int fd;
+
+	if (file->deleted)
+		return -ENOENT;
+	fd = foreign_open_path(pid, file->path);
+	if (fd >= 0 && !is_same(fd, file)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int foreign_open_mapped(uint32_t pid, const struct foreign_file *file)
+{
+	char path[96];
+	int path_fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)file->start,
+		 (unsigned long long)file->end);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd >= 0)
+		return open_regular(path_fd);
+	err = -errno;
+	return file->deleted ? err : foreign_open_same(pid, file);
+}
