@@ -33,7 +33,7 @@ STATIC_LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -lzstd -liberty -llzma -ljansso
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by layer (an include may point only to the same row or up) ---------------------------
-BASE     := alloc foreign_file hash human json maps out
+BASE     := alloc foreign_file hash human json maps out out_file
 CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
             history_birth history_change history_changes history_dump history_marks history_oom history_read \
             import kernel ledger limits names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_refused \
@@ -57,12 +57,12 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
 UNIT      := alloc array_size by_stack by_stack_model context ehframe folded foreign_file hash history history_dump human \
-             known_bugs known_bugs_others ledger mark oom oom_refused out phases pickle pool probes pycode pystack rangemap \
+             known_bugs known_bugs_others ledger mark oom oom_refused out out_file phases pickle pool probes pycode pystack rangemap \
              recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
 UNIT_LIVE := driver features guard library nvml plan procfs target torch_env usdt watch
-UNIT_TOP  := cli
+UNIT_TOP  := cli dump_writer
 unit_path = $(1:%=$(O)/tests/unit/test_%)
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
@@ -185,7 +185,7 @@ $(O)/tests/symbol/names: $(O)/tests/symbol/names.o $(O)/libgmt.a
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(SYMBOL_LIBS) -o $@
 
 $(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/test_%: $(O)/tests/unit/test_%.o $(UNIT_OBJ) $(O)/user/%.o \
-                               $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/libgmt.a
+                               $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/user/whole_file.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
 

@@ -39,6 +39,8 @@ echo
 echo "\$ gpumemtrace -o $recording --oom-dir $dumps -- $*"
 # shellcheck disable=SC2086 # $root is two words or none
 $as_root $trace $root --live -o $recording --oom-dir $dumps -- "$@"
+# What root has written nobody else may read.
+[ -z "$as_root" ] || $as_root chown -R "$(id -u)" $recording $dumps
 
 echo
 echo "The recording gives the same report on any machine, without root:"

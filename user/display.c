@@ -11,6 +11,7 @@
 #include "attribution.h"
 #include "base/alloc.h"
 #include "base/out.h"
+#include "base/out_file.h"
 #include "cli.h"
 #include "core/ledger.h"
 #include "core/view.h"
@@ -153,7 +154,7 @@ static int write_folded(const struct display *display, const struct ledger *ledg
 	err = whole_file_write(options->folded, out.data, out.size);
 	out_close(&out);
 	if (err)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->folded, strerror(-err));
+		fprintf(stderr, "gpumemtrace: %s: %s\n", options->folded, out_file_why(err));
 	return err;
 }
 

@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,8 +14,7 @@
 #include "base/alloc.h"
 #include "source/reader.h"
 #include "source/recorder.h"
-
-#define MODE 0644   /* less the umask */
+#include "whole_file.h"
 
 struct dump_writer {
 	pthread_t thread;
@@ -26,9 +23,33 @@ struct dump_writer {
 	struct dump_job *waiting, *done;
 };
 
+struct dump_file *dump_file_new(char *path)
+{
+	struct dump_file *file = xcalloc(1, sizeof(*file));
+
+	*file = (struct dump_file){ .path = path, .fd = -1, .refs = 1 };
+	return file;
+}
+
+struct dump_file *dump_file_get(struct dump_file *file)
+{
+	file->refs++;
+	return file;
+}
+
+void dump_file_put(struct dump_file *file)
+{
+	if (--file->refs)
+		return;
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file);
+}
+
 void dump_job_free(struct dump_job *job)
 {
-	free(job->path);
+	dump_file_put(job->file);
 	free(job->records);
 	free(job);
 }
@@ -36,15 +57,13 @@ void dump_job_free(struct dump_job *job)
 /* ---- the thread ---- */
 
 /* What happened has happened: of a file that is written again it stays, and nobody has to keep it meanwhile. */
-static int copy_window(struct recorder *recorder, const char *path)
+static int copy_window(struct recorder *recorder, int from)
 {
 	const struct gmt_hdr *record;
 	struct reader *reader = NULL;
-	int err = 0;
+	int fd = lseek(from, 0, SEEK_SET) < 0 ? -1 : fcntl(from, F_DUPFD_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : reader_open_fd(&reader, fd);
 
-	/* Somebody may have taken it away. */
-	if (reader_open(&reader, path))
-		return 0;
 	while (!err && (record = reader_next(reader)))
 		if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_MARK)
 			err = recorder_add(recorder, record, record->size);
@@ -60,43 +79,45 @@ static int write_records(const struct dump_job *job, struct recorder *recorder)
 	if (!job->window_at)
 		return recorder_add(recorder, records, job->size);
 	err = recorder_add(recorder, records, job->window_at);
-	if (!err)
-		err = copy_window(recorder, job->path);
+	if (!err && job->file->fd >= 0)
+		err = copy_window(recorder, job->file->fd);
 	return err ?: recorder_add(recorder, records + job->window_at, job->size - job->window_at);
 }
 
-static int write_file(const struct dump_job *job, const char *beside)
+static int write_to(const struct dump_job *job, int fd)
 {
 	struct recorder *recorder = NULL;
-	int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, MODE), copy, err;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
 
-	if (fd < 0)
+	if (copy < 0)
 		return -errno;
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	err = recorder_open_fd(&recorder, fd);
-	if (!err)
-		err = write_records(job, recorder);
-	if (recorder)
-		err = recorder_close(recorder, NULL) ?: err;
-	/* The name is to lead to the contents, also after the machine went down. */
-	if (copy >= 0 && !err && fsync(copy) && errno != EINVAL)
-		err = -errno;
-	if (copy >= 0)
-		close(copy);
-	if (!err && rename(beside, job->path))
-		err = -errno;
+	err = recorder_open_fd(&recorder, copy);
 	if (err)
-		unlink(beside);
+		return err;
+	err = write_records(job, recorder);
+	err = recorder_close(recorder, NULL) ?: err;
+	/* The name is to lead to the contents, also after the machine went down. */
+	if (!err && fsync(fd) && errno != EINVAL)
+		err = -errno;
 	return err;
 }
 
 static int do_job(const struct dump_job *job)
 {
-	char beside[PATH_MAX];
+	struct whole_file whole;
+	int err = whole_file_begin_new(&whole, job->file->path);
 
-	if (snprintf(beside, sizeof(beside), "%s.%d.tmp", job->path, (int)getpid()) >= (int)sizeof(beside))
-		return -ENAMETOOLONG;
-	return write_file(job, beside);
+	if (err)
+		return err;
+	err = whole_file_settle(&whole, write_to(job, whole.fd));
+	if (err) {
+		close(whole.fd);
+		return err;
+	}
+	if (job->file->fd >= 0)
+		close(job->file->fd);
+	job->file->fd = whole.fd;
+	return 0;
 }
 
 static void append(struct dump_job **list, struct dump_job *job)

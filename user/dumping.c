@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "base/out_file.h"
 #include "cli.h"
 #include "core/history_dump.h"
 #include "core/ledger.h"
@@ -25,7 +26,7 @@
 /* A dump that was written, and may be again. */
 struct kept {
 	struct oom *oom;
-	char *path;
+	struct dump_file *file;
 	struct history_subjects window; /* whom and what its window speaks of */
 	uint64_t until_ns, look_ns;     /* names are looked for then */
 	size_t unnamed;          /* when it was written last */
@@ -81,7 +82,7 @@ static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_f
 	else if (d->history)
 		history_dump(d->history, history_moment(d->history, &k->oom->rec), gather, &out);
 	oom_dump_end(k->oom, gather, &out);
-	job->path = xstrdup(k->path);
+	job->file = dump_file_get(k->file);
 	job->size = out.size;
 	job->records = out_take(&out);
 	job->is_first = is_first;
@@ -92,27 +93,31 @@ static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_f
 static void release(struct dumping *d, size_t index)
 {
 	oom_free(d->kept[index].oom);
-	free(d->kept[index].path);
+	dump_file_put(d->kept[index].file);
 	history_subjects_free(&d->kept[index].window);
 	d->kept[index] = d->kept[--d->kept_count];
 }
 
-/* "DIR/gpumemtrace-oom-20260203-101612-4242-1.gmt": when, who, and which of the session's. */
+/* "DIR/gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt": when, who, which of the session's, and what nobody can
+ * tell before. */
 static char *path_of(const struct dumping *d, const struct oom *oom)
 {
 	const char *dir = d->options->oom_dir ? d->options->oom_dir : ".";
 	char name[128], day[32];
+	unsigned int number = 0;
 	size_t size;
 	time_t now = time(NULL);
 	struct tm tm;
 	char *path;
 
+	out_file_random(&number);    /* without it the name can be told: what is put there is replaced */
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof(day), "%Y%m%d-%H%M%S", &tm);
 	if (oom->rec.number)
-		snprintf(name, sizeof(name), "gpumemtrace-oom-%s-%u-%u.gmt", day, oom->rec.hdr.tgid, oom->rec.number);
+		snprintf(name, sizeof(name), "gpumemtrace-oom-%s-%u-%u-%08x.gmt", day, oom->rec.hdr.tgid,
+			 oom->rec.number, number);
 	else
-		snprintf(name, sizeof(name), "gpumemtrace-dump-%s-%u.gmt", day, d->asked);
+		snprintf(name, sizeof(name), "gpumemtrace-dump-%s-%u-%08x.gmt", day, d->asked, number);
 	size = strlen(dir) + strlen(name) + 2;
 	path = xmalloc(size);
 	snprintf(path, size, "%s/%s", dir, name);
@@ -127,7 +132,9 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 	if (d->kept_count == KEPT_MAX)
 		release(d, 0);
 	k = &d->kept[d->kept_count++];
-	*k = (struct kept){ .oom = oom, .path = path_of(d, oom), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS };
+	*k = (struct kept){
+		.oom = oom, .file = dump_file_new(path_of(d, oom)), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS,
+	};
 	d->written++;
 	write_dump(d, k, true, true);
 }
@@ -231,9 +238,11 @@ static void report_done(struct dumping *d)
 
 	while ((job = dump_writer_done(d->writer))) {
 		if (!job->error && job->is_first)
-			say(d, "%s: who held what; to read it: gpumemtrace oom %s", job->path, job->path);
+			say(d, "%s: who held what; to read it: gpumemtrace oom %s", job->file->path,
+			    job->file->path);
 		if (job->error && !d->has_said_error)
-			fprintf(stderr, "gpumemtrace: %s cannot be written: %s\n", job->path, strerror(-job->error));
+			fprintf(stderr, "gpumemtrace: %s cannot be written: %s\n", job->file->path,
+				out_file_why(job->error));
 		d->has_said_error |= job->error != 0;
 		dump_job_free(job);
 	}

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/out_file.h"
 #include "cli.h"
 #include "core/history.h"
 #include "core/ledger.h"
@@ -258,7 +259,7 @@ static int open_recording(struct session *session)
 	err = recorder_open(&session->stream.recorder, path);
 	if (!err)
 		return 0;
-	session_warn(session, "%s cannot be written: %s", path, strerror(-err));
+	session_warn(session, "%s cannot be written: %s", path, out_file_why(err));
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/out.h"
+#include "base/out_file.h"
 #include "cli.h"
 #include "core/history.h"
 #include "core/ledger.h"
@@ -95,7 +96,7 @@ static int write_one(const struct options *options, const struct history *h, con
 	snapshot_build(h, process, &snapshot);
 	err = write_to(path, &snapshot, ledger);
 	if (err)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", path, strerror(-err));
+		fprintf(stderr, "gpumemtrace: %s: %s\n", path, out_file_why(err));
 	else if (snapshot.dropped && !options->quiet)
 		fprintf(stderr, "gpumemtrace: %s: %" PRIu64 " older events are not in it (--window)\n", path,
 			snapshot.dropped);

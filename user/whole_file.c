@@ -3,42 +3,46 @@
 #include "whole_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/out.h"
+#include "base/out_file.h"
 
-#define MODE 0666   /* less the umask */
+static int set_path(struct whole_file *file, const char *path)
+{
+	file->beside[0] = '\0';
+	return snprintf(file->path, sizeof(file->path), "%s", path) < (int)sizeof(file->path) ? 0 : -ENAMETOOLONG;
+}
+
+static int begin_new(struct whole_file *file)
+{
+	file->fd = out_file_create_beside(file->path, file->beside, sizeof(file->beside));
+	return file->fd < 0 ? file->fd : 0;
+}
+
+int whole_file_begin_new(struct whole_file *file, const char *path)
+{
+	int err = set_path(file, path);
+
+	return err ? err : begin_new(file);
+}
 
 int whole_file_begin(struct whole_file *file, const char *path)
 {
-	struct stat st;
+	int err = set_path(file, path);
 
-	file->beside[0] = '\0';
-	if (snprintf(file->path, sizeof(file->path), "%s", path) >= (int)sizeof(file->path))
-		return -ENAMETOOLONG;
-	if (!strcmp(path, "-")) {
-		file->fd = STDOUT_FILENO;
-		return 0;
-	}
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		file->fd = open(path, O_WRONLY | O_CLOEXEC);
-		return file->fd < 0 ? -errno : 0;
-	}
-	if (snprintf(file->beside, sizeof(file->beside), "%s.%d.tmp", path, (int)getpid()) >=
-	    (int)sizeof(file->beside))
-		return -ENAMETOOLONG;
-	file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-	return file->fd < 0 ? -errno : 0;
+	if (err)
+		return err;
+	file->fd = strcmp(path, "-") ? out_file_open_special(path) : STDOUT_FILENO;
+	if (file->fd == -ENOENT)
+		return begin_new(file);
+	return file->fd < 0 ? file->fd : 0;
 }
 
-int whole_file_end(struct whole_file *file, int error)
+int whole_file_settle(struct whole_file *file, int error)
 {
-	if (file->fd != STDOUT_FILENO && close(file->fd) && !error)
-		error = -errno;
 	if (!file->beside[0])
 		return error;
 	if (!error && rename(file->beside, file->path))
@@ -46,6 +50,13 @@ int whole_file_end(struct whole_file *file, int error)
 	if (error)
 		unlink(file->beside);
 	return error;
+}
+
+int whole_file_end(struct whole_file *file, int error)
+{
+	if (file->fd != STDOUT_FILENO && close(file->fd) && !error)
+		error = -errno;
+	return whole_file_settle(file, error);
 }
 
 int whole_file_write(const char *path, const void *data, size_t size)

@@ -3,6 +3,7 @@
 """Dumps as a flight recorder, with real probes: what had happened before, for PyTorch's viewers."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,6 +51,8 @@ def out_of_memory():
     equal(tool.finish()[0], 128 + signal.SIGTERM, "exit status " + tool.stderr())
     dumps = dumps_in(folder, "-oom-")
     equal(len(dumps), 1, "dumps")
+    check(re.search(r"/gpumemtrace-oom-\d{8}-\d{6}-\d+-1-[0-9a-f]{8}\.gmt$", dumps[0]), dumps[0])
+    equal(os.stat(dumps[0]).st_mode & 0o777, 0o600, "mode: it holds command lines")
     snapshot = snapshot_of(dumps[0])
     events = snapshot["device_traces"][0]
     equal((events[-1]["action"], events[-1]["size"]), ("oom", STEP), "the last event")
@@ -70,7 +73,7 @@ def pytorch():
     equal(target.finish()[0], 0, "exit status " + target.stderr())
     tool.stop()
     dumps = [p for p in dumps_in(folder, "-oom-") if f"-{target.pid}-" in p]
-    dump = max(dumps, key=lambda name: int(name.rsplit("-", 1)[-1].split(".")[0]))
+    dump = max(dumps, key=lambda name: int(name.rsplit("-", 2)[-2]))
     last = snapshot_of(dump, pid=target.pid)["device_traces"][0][-1]
     equal((last["action"], last["size"]), ("oom", 2 * STEP - 512), "the last event")
     check(STEP <= last["device_free"] < 2 * STEP, last["device_free"])

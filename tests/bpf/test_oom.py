@@ -20,7 +20,7 @@ def read(path, *options):
 
 
 def dumps_in(folder):
-    names = sorted(os.listdir(folder), key=lambda name: int(name.rsplit("-", 1)[-1].split(".")[0]))
+    names = sorted(os.listdir(folder), key=lambda name: int(name.rsplit("-", 2)[-2]))
     check(all(name.endswith(".gmt") for name in names), "unfinished files:", names)
     return [os.path.join(folder, name) for name in names]
 

@@ -25,6 +25,7 @@ def replay(path, *arguments, prefix=()):
 def same_report():
     """replay FILE.gmt gives the report of the session, byte for byte, as any user"""
     path, report = recorded("train", "3")
+    equal(os.stat(path).st_mode & 0o777, 0o600, "mode: it holds command lines")
     os.chmod(os.path.dirname(path), 0o755)
     os.chmod(path, 0o644)
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

@@ -220,6 +220,13 @@ def folded(path, folder):
         rc = run("replay", "--folded", os.path.join(folder, "pipe"), path)[0]
         check("a pipe is written to, not replaced", cat.communicate()[0].decode() == live and rc == 0 and
               stat.S_ISFIFO(os.stat(os.path.join(folder, "pipe")).st_mode))
+    check("a new file is its owner's alone", os.stat(file).st_mode & 0o777 == 0o600, oct(os.stat(file).st_mode))
+    if not os.geteuid():
+        link = os.path.join(folder, "link")
+        os.symlink("/dev/null", link)
+        os.lchown(link, 65534, 65534)
+        rc, out, err = run("replay", "--folded", link, path)
+        check("another user's link to a device is refused", rc == 1 and "not yours: remove it" in err, err)
     rc, out, err = run("replay", "--folded", "-", "--json", path)
     check("two things cannot go to standard output", rc == 2 and "standard output" in err, err)
 

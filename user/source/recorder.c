@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/out.h"
+#include "base/out_file.h"
 
 #define BLOCK_RAW_BYTES (256u << 10)  /* small enough to lose little, large enough for zstd */
 #define BLOCK_WAIT_NS 1000000000ll
@@ -88,13 +89,11 @@ int recorder_open(struct recorder **recorder, const char *path)
 {
 	int fd;
 
-	if (!strcmp(path, "-"))
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	else
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	return recorder_open_fd(recorder, fd);
+	if (strcmp(path, "-"))
+		fd = out_file_open(path);
+	else if ((fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) < 0)
+		fd = -errno;
+	return fd < 0 ? fd : recorder_open_fd(recorder, fd);
 }
 
 /* Compresses and writes one block. 0 or -errno. */

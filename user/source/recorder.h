@@ -21,7 +21,7 @@ struct recorder_stats {
 	int error;                /* -errno of the write that failed; 0: the recording is complete */
 };
 
-/* "-" is standard output. 0 or -errno. */
+/* "-" is standard output; else see out_file_open(). 0 or an error that out_file_why() has words for. */
 int recorder_open(struct recorder **recorder, const char *path);
 int recorder_open_fd(struct recorder **recorder, int fd);   /* the descriptor is the recorder's from now on */
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See out_file.h. An entry is looked at through an O_PATH descriptor, so it cannot be changed after the look. */
+#include "base/out_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX 8      /* that lead from one to the next */
+#define TRIES_MAX 8      /* what is there may change while one looks */
+#define LOOK_AGAIN (-EAGAIN)
+
+#define NEW_FILE (O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
+
+static int open_new(const char *path, int access)
+{
+	int fd = open(path, access | NEW_FILE, OUT_FILE_MODE);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* What a descriptor is at, again, for writing. */
+static int open_again(int at, int flags)
+{
+	char path[48];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* /dev/stdout leads to a link in /proc, which has no text that one could follow. -1: it is no descriptor of ours. */
+static int descriptor_of(const struct stat *link, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	struct stat st;
+	char own[48];
+	int number;
+
+	if (!name || sscanf(name + 1, "%d", &number) != 1)
+		return -1;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", number);
+	return !lstat(own, &st) && st.st_dev == link->st_dev && st.st_ino == link->st_ino ? number : -1;
+}
+
+/* Replaces the path by what the link says. */
+static int follow(int at, char path[PATH_MAX])
+{
+	char text[PATH_MAX], *name = strrchr(path, '/');
+	size_t folder = name ? (size_t)(name + 1 - path) : 0;
+	ssize_t size = readlinkat(at, "", text, sizeof(text));
+
+	if (size < 0)
+		return -errno;
+	if (text[0] == '/')
+		folder = 0;
+	if (folder + (size_t)size >= PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(path + folder, text, (size_t)size);
+	path[folder + (size_t)size] = '\0';
+	return LOOK_AGAIN;
+}
+
+/* Through another name of it somebody else's file would be overwritten. */
+static int open_regular(int at, const struct stat *st, const char *path)
+{
+	if (st->st_uid == geteuid() && st->st_nlink == 1)
+		return open_again(at, O_TRUNC);
+	return unlink(path) && errno != ENOENT ? -errno : LOOK_AGAIN;
+}
+
+static int open_link(int at, const struct stat *st, char path[PATH_MAX])
+{
+	int number = descriptor_of(st, path);
+
+	return number < 0 ? follow(at, path) : open_again(number, O_TRUNC);
+}
+
+/* A descriptor or -errno; LOOK_AGAIN: the path has changed, or what was there is gone. */
+static int open_entry(int at, char path[PATH_MAX], bool only_special)
+{
+	struct stat st;
+
+	if (fstat(at, &st))
+		return -errno;
+	if (S_ISREG(st.st_mode))
+		return only_special ? -ENOENT : open_regular(at, &st, path);
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (S_ISBLK(st.st_mode) || (st.st_uid != geteuid() && st.st_uid))
+		return OUT_FILE_FOREIGN;
+	return S_ISLNK(st.st_mode) ? open_link(at, &st, path) : open_again(at, 0);
+}
+
+static int open_named(const char *name, bool only_special)
+{
+	char path[PATH_MAX];
+	int fd = LOOK_AGAIN;
+
+	if (snprintf(path, sizeof(path), "%s", name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	for (int i = 0; i < LINKS_MAX + TRIES_MAX && fd == LOOK_AGAIN; i++) {
+		int at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+		if (at >= 0) {
+			fd = open_entry(at, path, only_special);
+			close(at);
+			continue;
+		}
+		if (errno != ENOENT || only_special)
+			return -errno;
+		fd = open_new(path, O_WRONLY);
+		if (fd == -EEXIST)
+			fd = LOOK_AGAIN;
+	}
+	return fd == LOOK_AGAIN ? -ELOOP : fd;
+}
+
+int out_file_open(const char *path)
+{
+	return open_named(path, false);
+}
+
+int out_file_open_special(const char *path)
+{
+	return open_named(path, true);
+}
+
+int out_file_random(unsigned int *number)
+{
+	return getrandom(number, sizeof(*number), 0) == sizeof(*number) ? 0 : -errno;
+}
+
+int out_file_create_beside(const char *path, char *name, size_t size)
+{
+	int fd = -EEXIST;
+
+	for (int i = 0; i < TRIES_MAX && fd == -EEXIST; i++) {
+		unsigned int number;
+		int err = out_file_random(&number);
+
+		if (err)
+			return err;
+		if ((size_t)snprintf(name, size, "%s.%08x.tmp", path, number) >= size)
+			return -ENAMETOOLONG;
+		fd = open_new(name, O_RDWR);
+	}
+	return fd;
+}
+
+const char *out_file_why(int error)
+{
+	return error == OUT_FILE_FOREIGN ?
+		       "there is a link, pipe or device that is not yours: remove it, or name another file" :
+		       strerror(-error);
+}
