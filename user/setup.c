@@ -374,6 +374,39 @@ static void tell_tables(struct session *session)
 		     stats.modules, stats.bytes / 1048576.0, stats.build_ns / 1e6, stats.cache_hits, stats.failed);
 }
 
+#define TELL_EVERY_NS 2000000000ULL
+
+static void tell_left(void *arg, size_t left)
+{
+	struct session *session = arg;
+	uint64_t now_ns = stream_now_ns();
+
+	if (!left || now_ns < session->next_show_ns)
+		return;
+	session->next_show_ns = now_ns + TELL_EVERY_NS;
+	session_warn(session, "%zu probes are left to be removed; this kernel removes them one at a time", left);
+}
+
+/* What was asked for is written by now: whoever does not want to wait may end this by a second signal, and the kernel
+ * goes on with it. */
+static void detach(struct session *session)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &ends, NULL);
+	session->next_show_ns = stream_now_ns() + TELL_EVERY_NS;
+	attach_detach(session->attach, tell_left, session);
+	if (session->options->child)
+		sigprocmask(SIG_BLOCK, &ends, NULL);
+	stacking_free(session->stacking);
+	session->stacking = NULL;
+	attach_close(session->attach);
+	session->attach = NULL;
+}
+
 int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
@@ -384,10 +417,6 @@ int session_finish(struct session *session)
 
 	if (options->verbose)
 		tell_tables(session);
-	stacking_free(session->stacking);
-	session->stacking = NULL;
-	attach_close(session->attach);
-	session->attach = NULL;
 	err = close_recording(session, note, sizeof(note));
 	notes[0] = note;
 	err = display_report(session->display, session->stream.ledger, notes, note[0] != '\0', &lost) ?: err;
@@ -395,6 +424,7 @@ int session_finish(struct session *session)
 	if (err && !note[0])
 		session_warn(session, "the report could not be written: %s", strerror(-err));
 	err = snapshot_file_write(options, session->stream.history, session->stream.ledger) ?: err;
+	detach(session);
 	if (options->child) {
 		/* The time is over, the command is not: it goes on untraced, and its status is still ours. */
 		if (session->command.pid > 0 && session->end == SESSION_TIME_OVER) {

@@ -129,17 +129,47 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	return 0;
 }
 
+static size_t probes_left(const struct attach *attach)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < attach->library_count; i++)
+		left += uprobe_left(attach->libraries[i].entries) + uprobe_left(attach->libraries[i].returns);
+	return left;
+}
+
+static void detach_set(struct attach *attach, struct uprobe_set *set, attach_left_fn *tell, void *arg)
+{
+	while (uprobe_left(set)) {
+		uprobe_detach_next(set);
+		if (tell)
+			tell(arg, probes_left(attach));
+	}
+}
+
+void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg)
+{
+	for (size_t i = 0; i < attach->library_count; i++)
+		detach_set(attach, attach->libraries[i].entries, tell, arg);
+	for (size_t i = 0; i < attach->library_count; i++)
+		detach_set(attach, attach->libraries[i].returns, tell, arg);
+	bpf_link__destroy(attach->ioctl_link);
+	attach->ioctl_link = NULL;
+	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++) {
+		bpf_link__destroy(attach->process_links[i]);
+		attach->process_links[i] = NULL;
+	}
+}
+
 void attach_close(struct attach *attach)
 {
 	if (!attach)
 		return;
-	for (size_t i = 0; i < attach->library_count; i++)
+	attach_detach(attach, NULL, NULL);
+	for (size_t i = 0; i < attach->library_count; i++) {
 		uprobe_detach(attach->libraries[i].entries);
-	for (size_t i = 0; i < attach->library_count; i++)
 		uprobe_detach(attach->libraries[i].returns);
-	bpf_link__destroy(attach->ioctl_link);
-	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++)
-		bpf_link__destroy(attach->process_links[i]);
+	}
 	bpf_object__close(attach->object);
 	free(attach->libraries);
 	free(attach);

@@ -19,7 +19,8 @@
 
 struct uprobe_set {
 	size_t count;
-	int *fds;          /* links, and for perf events the events too */
+	bool is_events;    /* an event and a link for each probe, not one link for all */
+	int *fds;
 };
 
 /* struct bpf_attr's link_create for uprobe_multi, include/uapi/linux/bpf.h of Linux 6.6. Older headers
@@ -131,6 +132,7 @@ int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const 
 	int err = 0;
 
 	set->fds = xcalloc(2 * count, sizeof(*set->fds));
+	set->is_events = !multi;
 	if (multi) {
 		err = link_multi(prog_fd, path, offsets, counters, cookies, count, at_return);
 		if (err >= 0) {
@@ -148,12 +150,24 @@ int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const 
 	return 0;
 }
 
+size_t uprobe_left(const struct uprobe_set *set)
+{
+	return set ? (set->count + set->is_events) / (1 + set->is_events) : 0;
+}
+
+size_t uprobe_detach_next(struct uprobe_set *set)
+{
+	for (size_t i = 0; set && set->count && i < 1u + set->is_events; i++)
+		close(set->fds[--set->count]);
+	return uprobe_left(set);
+}
+
 void uprobe_detach(struct uprobe_set *set)
 {
 	if (!set)
 		return;
-	while (set->count)
-		close(set->fds[--set->count]);
+	while (uprobe_detach_next(set))
+		;
 	free(set->fds);
 	free(set);
 }

@@ -28,4 +28,9 @@ int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const 
 		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi);
 void uprobe_detach(struct uprobe_set *set);
 
+/* Removes one of the set's probes, or all of them where they are one link. How many are left. A single probe takes tens
+ * of milliseconds: the kernel waits until no CPU is inside of it. */
+size_t uprobe_detach_next(struct uprobe_set *set);
+size_t uprobe_left(const struct uprobe_set *set);
+
 #endif
