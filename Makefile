@@ -45,8 +45,9 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             unwind_table
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
-LIVE     := attach command driver features guard inventory kinds library meter naming nvml plan probing procfs programs publisher \
-            ring rodata roster space stacking stackwork stream tables target torch_env tracepoint uprobe usdt usdt_args watch
+LIVE     := attach command driver features features_driver features_kernel features_place guard inventory kinds \
+            library meter naming nvml plan probing procfs programs publisher ring rodata roster space stacking \
+            stackwork stream tables target torch_env tracepoint uprobe usdt usdt_args watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
             snapshot_file targets whole_file
 
