@@ -32,18 +32,27 @@ struct link_create_uprobe_multi {
 };
 #define UPROBE_MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
 
-static int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *counters,
-		      const uint64_t *cookies, size_t count, bool at_return)
+/* What uprobe_attach() is asked for; pid 0: every process. */
+struct places {
+	const char *path;
+	const uint64_t *offsets, *counters, *cookies;
+	size_t count;
+	bool at_return;
+	pid_t pid;
+};
+
+static int link_multi(int prog_fd, const struct places *places)
 {
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = prog_fd,
 		.attach_type = UPROBE_MULTI_ATTACH_TYPE,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.ref_ctr_offsets = (uintptr_t)counters,
-		.cookies = (uintptr_t)cookies,
-		.count = count,
-		.uprobe_flags = at_return ? UPROBE_MULTI_RETURN : 0,
+		.path = (uintptr_t)places->path,
+		.offsets = (uintptr_t)places->offsets,
+		.ref_ctr_offsets = (uintptr_t)places->counters,
+		.cookies = (uintptr_t)places->cookies,
+		.count = places->count,
+		.uprobe_flags = places->at_return ? UPROBE_MULTI_RETURN : 0,
+		.pid = places->pid,
 	};
 	int fd = syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
@@ -57,14 +66,14 @@ bool uprobe_has_multi(void)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = UPROBE_MULTI_ATTACH_TYPE);
-	uint64_t offset = 0;
+	/* A kernel that knows the type complains about the path: a directory is no file to probe. */
+	struct places root = { .path = "/", .offsets = &(uint64_t){ 0 }, .count = 1 };
 	int fd, err;
 
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", program, 2, &opts);
 	if (fd < 0)
 		return false;
-	/* A kernel that knows the type complains about the path: a directory is no file to probe. */
-	err = link_multi(fd, "/", &offset, NULL, NULL, 1, false);
+	err = link_multi(fd, &root);
 	if (err >= 0)
 		close(err);
 	close(fd);
@@ -84,36 +93,36 @@ static int read_number(const char *path, const char *format)
 	return value;
 }
 
-static int open_event(const char *path, uint64_t offset, uint64_t counter, bool at_return)
+static int open_event(const struct places *places, size_t i)
 {
+	uint64_t counter = places->counters ? places->counters[i] : 0;
 	int type = read_number("/sys/bus/event_source/devices/uprobe/type", "%d");
 	int bit = read_number("/sys/bus/event_source/devices/uprobe/format/retprobe", "config:%d");
 	int counter_bit = counter ? read_number("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset",
 						"config:%d-") : 0;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.uprobe_path = (uintptr_t)path,
-		.probe_offset = offset,
+		.uprobe_path = (uintptr_t)places->path,
+		.probe_offset = places->offsets[i],
 	};
 	int fd;
 
 	if (type < 0 || bit < 0 || counter_bit < 0)
 		return -ENOTSUP;
 	attr.type = type;
-	attr.config = (at_return ? 1ULL << bit : 0) | counter << counter_bit;
+	attr.config = (places->at_return ? 1ULL << bit : 0) | counter << counter_bit;
 	/* All processes: pid -1 wants a cpu, and a BPF program runs on whichever CPU hits it. */
-	fd = syscall(__NR_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = syscall(__NR_perf_event_open, &attr, places->pid ?: -1, places->pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-static int link_events(struct uprobe_set *set, int prog_fd, const char *path, const uint64_t *offsets,
-		       const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return)
+static int link_events(struct uprobe_set *set, int prog_fd, const struct places *places)
 {
-	for (size_t i = 0; i < count; i++) {
-		LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookies[i]);
+	for (size_t i = 0; i < places->count; i++) {
+		LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = places->cookies[i]);
 		int event, link;
 
-		event = open_event(path, offsets[i], counters ? counters[i] : 0, at_return);
+		event = open_event(places, i);
 		if (event < 0)
 			return event;
 		set->fds[set->count++] = event;
@@ -125,22 +134,21 @@ static int link_events(struct uprobe_set *set, int prog_fd, const char *path, co
 	return 0;
 }
 
-int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
-		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi)
+static int attach(struct uprobe_set **out, int prog_fd, const struct places *places, bool multi)
 {
 	struct uprobe_set *set = xcalloc(1, sizeof(*set));
 	int err = 0;
 
-	set->fds = xcalloc(2 * count, sizeof(*set->fds));
+	set->fds = xcalloc(2 * places->count, sizeof(*set->fds));
 	set->is_events = !multi;
 	if (multi) {
-		err = link_multi(prog_fd, path, offsets, counters, cookies, count, at_return);
+		err = link_multi(prog_fd, places);
 		if (err >= 0) {
 			set->fds[set->count++] = err;
 			err = 0;
 		}
 	} else {
-		err = link_events(set, prog_fd, path, offsets, counters, cookies, count, at_return);
+		err = link_events(set, prog_fd, places);
 	}
 	if (err) {
 		uprobe_detach(set);
@@ -160,6 +168,23 @@ size_t uprobe_detach_next(struct uprobe_set *set)
 	for (size_t i = 0; set && set->count && i < 1u + set->is_events; i++)
 		close(set->fds[--set->count]);
 	return uprobe_left(set);
+}
+
+int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
+		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi)
+{
+	struct places places = { path, offsets, counters, cookies, count, at_return, 0 };
+
+	return attach(out, prog_fd, &places, multi);
+}
+
+int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path, uint64_t offset, pid_t pid,
+			 bool multi)
+{
+	uint64_t cookie = 0;
+	struct places places = { path, &offset, NULL, &cookie, 1, true, pid };
+
+	return attach(out, prog_fd, &places, multi);
 }
 
 void uprobe_detach(struct uprobe_set *set)

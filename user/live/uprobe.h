@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct uprobe_set;
 
@@ -26,6 +27,10 @@ bool uprobe_has_multi(void);
  */
 int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
 		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi);
+
+/* A return probe at one offset that only the process `pid` runs into; the rest as above. */
+int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path, uint64_t offset, pid_t pid,
+			 bool multi);
 void uprobe_detach(struct uprobe_set *set);
 
 /* Removes one of the set's probes, or all of them where they are one link. How many are left. A single probe takes tens
