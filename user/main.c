@@ -13,12 +13,13 @@
 #include "oom.h"
 #include "replay.h"
 #include "session.h"
+#include "setup.h"
 #include "sink/sink.h"
 
 static int run_doctor(const struct options *options, struct out *out)
 {
 	struct sink_opts opts = { .color = cli_use_color(options, isatty(STDOUT_FILENO)) };
-	struct features_where where = { options->driver_root ?: "", options->nvml_path };
+	struct features_where where = session_where(options);
 	struct feature features[FEATURES_MAX];
 	size_t count = features_probe(&where, features);
 	bool missing = false;

@@ -50,6 +50,41 @@ void session_warn(const struct session *session, const char *format, ...)
 	va_end(args);
 }
 
+static const char *driver_root(const struct session *session)
+{
+	return session->options->driver_root ?: "";
+}
+
+struct features_where session_where(const struct options *options)
+{
+	return (struct features_where){
+		.root = options->driver_root ?: "",
+		.nvml = options->nvml_path,
+		.system = "",
+		/* For tests, and for those who meet a kernel whose newer way is broken. */
+		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
+		/* For tests: what other kernels do. */
+		.return_probes = getenv("GPUMEMTRACE_RETURN_PROBES_KILL"),
+	};
+}
+
+static bool tell_blocker(const struct session *session)
+{
+	const struct features_where where = session_where(session->options);
+	struct feature blocker;
+	bool found = features_blocker(&where, &blocker);
+
+	if (found)
+		session_warn(session, "%s: %s; %s", blocker.name, blocker.detail, blocker.remedy);
+	return found;
+}
+
+void session_tell(struct session *session, const char *cause)
+{
+	if (!tell_blocker(session))
+		session_warn(session, "%s", cause);
+}
+
 /* With a command, its exit statuses take the low numbers: ours move up, as timeout(1)'s do. */
 int session_failure(const struct session *session, enum gmt_exit status)
 {
@@ -86,11 +121,6 @@ static void drain(void *arg)
 }
 
 /* ---- the machine ---- */
-
-static const char *driver_root(const struct session *session)
-{
-	return session->options->driver_root ?: "";
-}
 
 static void open_nvml(struct session *session)
 {
@@ -132,6 +162,7 @@ static void open_kernel_layer(struct session *session)
 static int open_attach(struct session *session)
 {
 	const struct options *options = session->options;
+	const struct features_where where = session_where(options);
 	struct attach_options attach = {
 		.config = {
 			.trace_all = options->all,
@@ -150,23 +181,19 @@ static int open_attach(struct session *session)
 		},
 		.ring_bytes = options->ring_bytes,
 		.verbose = options->verbose > 0,
-		/* For tests, and for those who meet a kernel whose newer way is broken. */
-		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
+		.no_uprobe_multi = where.no_uprobe_multi,
 		.no_tracepoint = getenv("GPUMEMTRACE_NO_TRACEPOINT") != NULL,
 		.refused = getenv("GPUMEMTRACE_REFUSED"),
 		/* For kernels whose types lie elsewhere, or nowhere. */
 		.btf = getenv("GPUMEMTRACE_BTF"),
 	};
 	char cause[SESSION_CAUSE];
-	struct feature blocker;
 	int err;
 
 	err = attach_open(&session->attach, &attach, cause, sizeof(cause));
 	if (!err)
 		err = ring_open(&session->ring, attach_ring_fd(session->attach), take_record, session);
-	else if (features_blocker(&blocker))
-		session_warn(session, "%s: %s; %s", blocker.name, blocker.detail, blocker.remedy);
-	else
+	else if (!tell_blocker(session))
 		session_warn(session, "%s", cause);
 	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
 }

@@ -10,6 +10,7 @@
 #include "exit_codes.h"
 #include "live/command.h"
 #include "live/driver.h"
+#include "live/features.h"
 #include "live/stream.h"
 
 #define SESSION_CAUSE 512                       /* bytes: the longest sentence */
@@ -66,10 +67,16 @@ int session_finish(struct session *session);
 /* Frees whatever there is, after any of the others. */
 void session_teardown(struct session *session);
 
+/* What the options and the environment tell the checks of features.h. */
+struct features_where session_where(const struct options *options);
+
 /* For the parts of setting up: an exit status as it is with or without a command; an event source. */
 int session_failure(const struct session *session, enum gmt_exit status);
 int session_add_event(struct session *session, int fd, enum session_source source);   /* 0 or -errno */
 
 void session_warn(const struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says why a file is not probed: what the machine lacks, if that is the reason. */
+void session_tell(struct session *session, const char *cause);
 
 #endif

@@ -51,7 +51,7 @@ static int add_pid(struct session *session, pid_t pid)
 		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
 			     " it does", pid, info.comm);
 	} else if (probing_add_process(session->probing, pid, cause, sizeof(cause)) < 0 && !kill(pid, 0)) {
-		session_warn(session, "%s", cause);
+		session_tell(session, cause);
 		return GMT_EXIT_DENIED;
 	}
 	attach_target(session->attach, pid);
@@ -80,7 +80,7 @@ static int add_all(struct session *session)
 
 	err = probing_add_all(session->probing, cause, sizeof(cause));
 	if (err < 0 && err != -ESRCH) {
-		session_warn(session, "%s", cause);
+		session_tell(session, cause);
 		return GMT_EXIT_DENIED;
 	}
 	target_scan(note_user, session, NULL);
@@ -93,7 +93,7 @@ static void add_library(struct session *session, const char *path)
 	char cause[SESSION_CAUSE];
 
 	if (probing_add(session->probing, path, path, cause, sizeof(cause)) < 0)
-		session_warn(session, "%s", cause);
+		session_tell(session, cause);
 }
 
 /* Where a driver root keeps libcuda, in the order of the NVIDIA container toolkit's searches. */

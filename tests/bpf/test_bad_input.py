@@ -85,6 +85,26 @@ def no_root():
     says(["-a"], 4, "root", prefix=prefix)
 
 
+def root_without_capabilities():
+    """root in a container that was given nothing: sudo is no remedy"""
+    prefix = ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    for arguments in (["-p", str(target.pid)], ["-a"]):
+        status, _, err = run(*arguments, prefix=prefix)
+        equal(status, 4, "exit status " + err)
+        check("root, but with no capabilities" in err and "--privileged" in err and "sudo" not in err, err)
+
+
+def no_uprobes():
+    """a kernel without uprobes: it says so before anything else"""
+    prefix = ("unshare", "--mount", "/bin/sh", "-c", 'mount -t tmpfs tmpfs /sys/devices/uprobe && exec "$@"', "sh")
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    for arguments in (["-p", str(target.pid)], ["-a"]):
+        says(arguments, 4, "uprobes: ", "CONFIG_UPROBE_EVENTS=y", prefix=prefix, GPUMEMTRACE_NO_UPROBE_MULTI="1")
+
+
 def no_btf():
     """without /sys/kernel/btf: it says so"""
     prefix = ("unshare", "--mount", "/bin/sh", "-c", 'mount -t tmpfs tmpfs /sys/kernel/btf && exec "$@"', "sh")
@@ -131,5 +151,6 @@ def no_nvml():
 
 
 if __name__ == "__main__":
-    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root, no_btf,
+    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root,
+             root_without_capabilities, no_uprobes, no_btf,
              usage, unwritable, foreign_library, no_nvml)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is concluded from kernel versions, capabilities and errors, and that every fact is filled in. */
+/* What is concluded from files, capabilities and errors, and that every fact is filled in. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,49 +11,54 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "live/features.h"
+#include "live/trial.h"
 
 static struct feature empty(void)
 {
 	return (struct feature){ .name = "x", .state = (enum feature_state)-1 };
 }
 
-static void kernel(const char *release, enum feature_state wanted)
+static void is(const struct feature *feature, enum feature_state wanted, const char *detail, const char *remedy)
 {
-	struct feature feature = empty();
-
-	features_judge_kernel(&feature, release);
-	if (feature.state != wanted)
-		fail_msg("%s: state %d: %s", release, (int)feature.state, feature.detail);
-	assert_non_null(strstr(feature.detail, release));
-	if (wanted == FEATURE_MISSING)
-		assert_string_not_equal(feature.remedy, "");
+	if (feature->state != wanted || !strstr(feature->detail, detail) || !strstr(feature->remedy, remedy))
+		fail_msg("state %d: %s; %s", (int)feature->state, feature->detail, feature->remedy);
+	assert_int_equal(wanted == FEATURE_OK, !feature->remedy[0]);
+	assert_true(strlen(feature->detail) + 1 < sizeof(feature->detail)); /* not cut off */
+	assert_true(strlen(feature->remedy) + 1 < sizeof(feature->remedy));
 }
 
+/* The version is shown, and decides nothing. */
 static void kernels(void **state)
 {
+	static const char *const releases[] = { "4.18.0-553.el8_10.x86_64", "5.14.0", "6.11.0-29-generic", "6.12.13",
+						"6.13.2", "7.0.0", "strange" };
+	static const struct {
+		const char *version;
+		bool marker;
+		enum features_kernel wanted;
+	} rows[] = {
+		{ NULL, false, FEATURES_LINUX },
+		{ NULL, true, FEATURES_GVISOR },
+		{ "Linux version 6.1.0-32-amd64 (debian-kernel@lists.debian.org) #1 SMP Debian 6.1.129-1", false,
+		  FEATURES_LINUX },
+		{ "Linux version 5.15.0-1080-azure (buildd@lcy02-amd64-048) #89-Ubuntu SMP", false, FEATURES_LINUX },
+		{ "Linux version 5.15.167.4-microsoft-standard-WSL2 (root@f9c826d3017f) #1 SMP", false, FEATURES_WSL },
+		{ "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016", false, FEATURES_GVISOR },
+		{ "Linux version 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016", false, FEATURES_GVISOR },
+	};
 	struct feature feature = empty();
 
 	(void)state;
-	kernel("4.18.0-553.el8_10.x86_64", FEATURE_MISSING);
-	kernel("5.10.239-amd64", FEATURE_MISSING);
-	kernel("5.14.0", FEATURE_MISSING);
-	kernel("5.15.0", FEATURE_OK);
-	kernel("5.15.0-1080-aws", FEATURE_OK);
-	kernel("6.5.13", FEATURE_OK);
-	kernel("6.6.0", FEATURE_OK);
-	kernel("6.10.14", FEATURE_OK);
-	kernel("6.11.0-29-generic", FEATURE_WARN);
-	kernel("6.12.13", FEATURE_WARN);
-	kernel("6.12.14", FEATURE_OK);
-	kernel("6.12.43+deb13-amd64", FEATURE_OK);
-	kernel("6.13.2", FEATURE_WARN);
-	kernel("6.13.3", FEATURE_OK);
-	kernel("6.14.0-rc2", FEATURE_OK);
-	kernel("7.0.0", FEATURE_OK);
-	kernel("strange", FEATURE_WARN);
-	features_judge_kernel(&feature, "6.5.13");
-	assert_non_null(strstr(feature.detail, "slower"));
+	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
+		features_judge_kernel(&feature, releases[i], FEATURES_LINUX);
+		is(&feature, FEATURE_OK, releases[i], "");
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(features_kernel_of(rows[i].version, rows[i].marker), rows[i].wanted);
+	features_judge_kernel(&feature, "4.4.0", FEATURES_GVISOR);
+	is(&feature, FEATURE_MISSING, "gVisor", "outside of the sandbox");
 }
 
 #define CAP(name) (1ull << CAP_##name)
@@ -62,14 +67,19 @@ static void capabilities(uint64_t effective, bool initial, enum feature_state wa
 {
 	struct feature feature = empty();
 
-	features_judge_capabilities(&feature, effective, initial);
-	if (feature.state != wanted)
-		fail_msg("%llx: state %d", (unsigned long long)effective, (int)feature.state);
-	assert_int_equal(wanted == FEATURE_OK, !feature.remedy[0]);
+	for (int root = 0; root < 2; root++) {
+		feature = empty();
+		features_judge_capabilities(&feature, effective, initial, root);
+		if (feature.state != wanted)
+			fail_msg("%llx: state %d", (unsigned long long)effective, (int)feature.state);
+		is(&feature, wanted, "", "");
+	}
 }
 
 static void privileges(void **state)
 {
+	struct feature feature = empty();
+
 	(void)state;
 	capabilities(0x1ffffffffff, true, FEATURE_OK);
 	capabilities(0x1ffffffffff, false, FEATURE_MISSING);
@@ -81,6 +91,12 @@ static void privileges(void **state)
 	capabilities(CAP(BPF) | CAP(PERFMON), true, FEATURE_WARN);
 	capabilities(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE), true, FEATURE_WARN);
 	capabilities(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE), true, FEATURE_OK);
+	/* root cannot become more by sudo */
+	features_judge_capabilities(&feature, 0xa80425fb /* Docker's */, true, true);
+	is(&feature, FEATURE_MISSING, "root, but", "--privileged");
+	assert_null(strstr(feature.remedy, "sudo"));
+	features_judge_capabilities(&feature, 0, true, false);
+	is(&feature, FEATURE_MISSING, "not root", "sudo");
 }
 
 static void lockdown(const char *text, enum feature_state wanted)
@@ -100,26 +116,199 @@ static void lockdowns(void **state)
 	lockdown(NULL, FEATURE_OK);
 }
 
+#define UNLIMITED UINT64_MAX
+
 static void bpf_errors(void **state)
 {
-	static const int errors[] = { EPERM, EINVAL, ENOSYS, ENOMEM };
-	char last[256] = "";
+	static const struct {
+		int err;
+		uint64_t memlock;
+		const char *detail, *remedy;
+	} rows[] = {
+		{ EPERM, UNLIMITED, "not permitted", "security module" },
+		{ EPERM, 65536, "with 64 KiB of memlock", "ulimit -l unlimited" },
+		{ ENOMEM, 65536, "with 64 KiB of memlock", "LimitMEMLOCK=infinity" },
+		{ EINVAL, UNLIMITED, "Invalid", "newer kernel" },
+		{ EINVAL, 65536, "Invalid", "newer kernel" },
+		{ ENOSYS, UNLIMITED, "not implemented", "CONFIG_BPF_SYSCALL=y" },
+		{ ENOMEM, UNLIMITED, "memory", "memory limit" },
+	};
+	struct feature feature = empty();
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		features_judge_bpf(&feature, rows[i].err, rows[i].memlock);
+		is(&feature, FEATURE_MISSING, rows[i].detail, rows[i].remedy);
+	}
+	feature = empty();
+	features_judge_bpf(&feature, 0, 65536); /* newer kernels do not count */
+	is(&feature, FEATURE_OK, "", "");
+}
+
+static void parts_of_the_kernel(void **state)
+{
+	struct feature f = empty();
+
+	(void)state;
+	features_judge_jit(&f, "1", 1);
+	is(&f, FEATURE_OK, "on", "");
+	features_judge_jit(&f, NULL, 1); /* the switch is not seen in a network namespace */
+	is(&f, FEATURE_OK, "on", "");
+	features_judge_jit(&f, NULL, -1);
+	is(&f, FEATURE_OK, "could not be tried", "");
+	features_judge_jit(&f, "0", -1);
+	is(&f, FEATURE_MISSING, "off", "sysctl net.core.bpf_jit_enable=1");
+	features_judge_jit(&f, "0", 0);
+	is(&f, FEATURE_MISSING, "off", "sysctl net.core.bpf_jit_enable=1");
+	features_judge_jit(&f, NULL, 0);
+	is(&f, FEATURE_MISSING, "none", "CONFIG_BPF_JIT=y");
+	f = empty();
+	features_judge_uprobes(&f, NULL, true); /* /sys is not mounted */
+	is(&f, FEATURE_OK, "uprobe_multi", "");
+	features_judge_uprobes(&f, "7", false);
+	is(&f, FEATURE_OK, "slower", "");
+	features_judge_uprobes(&f, NULL, false);
+	is(&f, FEATURE_MISSING, "no uprobe", "CONFIG_UPROBE_EVENTS=y");
+	f = empty();
+	features_judge_btf(&f, 0, FEATURES_LINUX);
+	is(&f, FEATURE_OK, "", "");
+	features_judge_btf(&f, ENOENT, FEATURES_LINUX);
+	is(&f, FEATURE_MISSING, "/sys/kernel/btf", "CONFIG_DEBUG_INFO_BTF=y");
+	features_judge_btf(&f, ENOENT, FEATURES_WSL);
+	is(&f, FEATURE_MISSING, "/sys/kernel/btf", "wsl --update");
+	features_judge_btf(&f, EACCES, FEATURES_LINUX);
+	is(&f, FEATURE_MISSING, "denied", "sudo");
+	f = empty();
+	features_judge_helper(&f, NULL, false);
+	is(&f, FEATURE_OK, "", "");
+	features_judge_helper(&f, "bpf_task_pt_regs", false);
+	is(&f, FEATURE_MISSING, "bpf_task_pt_regs()", "5.15");
+	features_judge_helper(&f, "bpf_probe_read_kernel", true);
+	is(&f, FEATURE_MISSING, "locks", "lockdown=confidentiality");
+}
+
+static void return_probes(void **state)
+{
+	static const struct {
+		struct trial trial;
+		enum feature_state wanted;
+		const char *detail, *remedy;
+	} rows[] = {
+		{ { TRIAL_SAFE, TRIAL_ABSENT, "" }, FEATURE_OK, "no shadow stacks", "" },
+		{ { TRIAL_SAFE, TRIAL_SAFE, "" }, FEATURE_OK, "with a shadow stack, too", "" },
+		{ { TRIAL_KILLS, TRIAL_ABSENT, "" }, FEATURE_WARN, "processes under a seccomp filter:", "6.12.14" },
+		{ { TRIAL_SAFE, TRIAL_KILLS, "" }, FEATURE_WARN, "processes with a shadow stack:", "6.12.14" },
+		{ { TRIAL_KILLS, TRIAL_KILLS, "" }, FEATURE_WARN, "filter and with a shadow", "6.12.14" },
+		{ { TRIAL_UNKNOWN, TRIAL_ABSENT, "why" }, FEATURE_WARN, "could not be tried (why)", "sudo" },
+		{ { TRIAL_SAFE, TRIAL_UNKNOWN, "why" }, FEATURE_WARN, "could not be tried (why)", "sudo" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct feature feature = empty();
 
-		features_judge_bpf(&feature, errors[i]);
-		assert_int_equal(feature.state, FEATURE_MISSING);
-		assert_non_null(strstr(feature.detail, strerror(errors[i])));
-		assert_string_not_equal(feature.remedy, last); /* each its own */
-		memcpy(last, feature.remedy, sizeof(last));
+		features_judge_return_probes(&feature, &rows[i].trial);
+		is(&feature, rows[i].wanted, rows[i].detail, rows[i].remedy);
 	}
+}
+
+/* ---- places that lack something: a machine made of files, good but for one ---- */
+
+static const struct file {
+	const char *path, *text; /* NULL: there is none */
+} good[] = {
+	{ "/proc/version", "Linux version 6.1.0 (builder) #1 SMP\n" },
+	{ "/proc/self/status", "Tgid:\t1\nPPid:\t1\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n" },
+	{ "/proc/self/uid_map", "         0          0 4294967295\n" },
+	{ "/proc/sys/net/core/bpf_jit_enable", "1\n" },
+	{ "/proc/gvisor/kernel_is_gvisor", NULL },
+	{ "/sys/kernel/btf/vmlinux", "" },
+	{ "/sys/kernel/security/lockdown", "[none] integrity confidentiality\n" },
+	{ "/sys/bus/event_source/devices/uprobe/type", "7\n" },
+};
+
+static void put_file(const char *root, const struct file *file)
+{
+	char command[512];
+
+	if (file->text)
+		snprintf(command, sizeof(command), "mkdir -p $(dirname %s%s) && printf '%s' > %s%s", root, file->path,
+			 file->text, root, file->path);
+	else
+		snprintf(command, sizeof(command), "rm -f %s%s", root, file->path);
+	assert_int_equal(run_shell(command), 0);
+}
+
+static void unusual_places(void **state)
+{
+	static const struct {
+		struct file file;
+		bool no_multi;
+		const char *name, *detail, *remedy; /* of what is in the way; NULL: nothing is */
+	} rows[] = {
+		{ good[0], false, NULL, NULL, NULL },
+		{ good[0], true, NULL, NULL, NULL },
+		{ { "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n" }, false, "kernel", "gVisor",
+		  "outside" },
+		{ { "/proc/gvisor/kernel_is_gvisor", "1" }, false, "kernel", "gVisor", "outside" },
+		{ { "/proc/self/status", "Tgid:\t1\nPPid:\t1\nUid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n" }, false,
+		  "privileges", "root, but", "--privileged" },
+		{ { "/proc/self/uid_map", "         0       1000          1\n" }, false, "privileges", "user namespace",
+		  "rootless" },
+		{ { "/sys/kernel/btf/vmlinux", NULL }, false, "BTF", "No such file", "CONFIG_DEBUG_INFO_BTF=y" },
+		{ { "/sys/bus/event_source/devices/uprobe/type", NULL }, true, "uprobes", "no uprobe events",
+		  "CONFIG_UPROBE_EVENTS=y" },
+		{ { "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n" }, false, NULL, NULL, NULL },
+		{ { "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n" }, false, "lockdown",
+		  "kernel memory", "lockdown=integrity" },
+		{ { "/proc/sys/net/core/bpf_jit_enable", "0\n" }, false, "BPF JIT", "off",
+		  "sysctl net.core.bpf_jit_enable=1" },
+	};
+	const struct workdir *dir = *state;
+
+	if (geteuid())
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct features_where where = { .root = "", .system = dir->path, .no_uprobe_multi = rows[i].no_multi };
+		struct feature blocker;
+		bool found;
+
+		for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++)
+			put_file(dir->path, &good[k]);
+		put_file(dir->path, &rows[i].file);
+		found = features_blocker(&where, &blocker);
+		if (found != (rows[i].name != NULL) || (found && strcmp(blocker.name, rows[i].name)))
+			fail_msg("row %zu: %s: %s", i, found ? blocker.name : "nothing", found ? blocker.detail : "");
+		if (found)
+			is(&blocker, FEATURE_MISSING, rows[i].detail, rows[i].remedy);
+	}
+}
+
+/* WSL is no hindrance: Windows has the driver. */
+static void windows(void **state)
+{
+	const struct workdir *dir = *state;
+	const struct features_where where = { .root = dir->path, .system = dir->path, .nvml = "/nowhere/nvml" };
+	const struct file version = { "/proc/version", "Linux version 5.15.167.4-microsoft-standard-WSL2 #1 SMP\n" };
+	struct feature facts[FEATURES_MAX];
+	unsigned int met = 0;
+	size_t count;
+
+	put_file(dir->path, &version);
+	count = features_probe(&where, facts);
+	for (size_t i = 0; i < count; i++) {
+		met += !strcmp(facts[i].name, "kernel") || !strcmp(facts[i].name, "NVIDIA driver");
+		if (!strcmp(facts[i].name, "kernel"))
+			is(&facts[i], FEATURE_OK, "(WSL)", "");
+		if (!strcmp(facts[i].name, "NVIDIA driver"))
+			is(&facts[i], FEATURE_WARN, "Windows", "traced all the same");
+	}
+	assert_int_equal(met, 2);
 }
 
 static void every_fact_is_filled_in(void **state)
 {
-	const struct features_where where = { .root = "", .nvml = "/nowhere/libnvidia-ml.so.1" };
+	const struct features_where where = { .root = "", .system = "", .nvml = "/nowhere/libnvidia-ml.so.1" };
 	struct feature facts[FEATURES_MAX], blocker;
 	const struct feature *first_missing = NULL;
 	size_t count;
@@ -144,20 +333,21 @@ static void every_fact_is_filled_in(void **state)
 		}
 	}
 	/* what stands in the way is the first thing missing of all: nothing else may be missing */
-	assert_int_equal(features_blocker(&blocker), first_missing != NULL);
+	assert_int_equal(features_blocker(&where, &blocker), first_missing != NULL);
 	if (first_missing)
 		assert_string_equal(blocker.name, first_missing->name);
 }
 
 static void without_privileges(void **state)
 {
+	const struct features_where where = { .root = "", .system = "" };
 	struct feature blocker;
 
 	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(seteuid(65534), 0); /* drops the effective capabilities */
-	assert_true(features_blocker(&blocker));
+	assert_true(features_blocker(&where, &blocker));
 	assert_string_equal(blocker.name, "privileges");
 	assert_non_null(strstr(blocker.remedy, "sudo"));
 	assert_int_equal(seteuid(0), 0);
@@ -170,6 +360,10 @@ int main(void)
 		cmocka_unit_test(privileges),
 		cmocka_unit_test(lockdowns),
 		cmocka_unit_test(bpf_errors),
+		cmocka_unit_test(parts_of_the_kernel),
+		cmocka_unit_test(return_probes),
+		cmocka_unit_test_setup_teardown(unusual_places, workdir_make, workdir_remove),
+		cmocka_unit_test_setup_teardown(windows, workdir_make, workdir_remove),
 		cmocka_unit_test(every_fact_is_filled_in),
 		cmocka_unit_test(without_privileges),
 	};

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "live/features_checks.h"
 #include "live/procfs.h"
@@ -28,9 +29,17 @@ void feature_advise(struct feature *feature, const char *format, ...)
 	va_end(args);
 }
 
-const char *feature_text(const char *path, char *buf, size_t size)
+struct feature_path feature_path(const struct features_where *where, const char *path)
 {
-	ssize_t len = procfs_read(path, buf, size);
+	struct feature_path full;
+
+	snprintf(full.text, sizeof(full.text), "%s%s", where->system, path);
+	return full;
+}
+
+const char *feature_text(const struct features_where *where, const char *path, char *buf, size_t size)
+{
+	ssize_t len = procfs_read(feature_path(where, path).text, buf, size);
 
 	if (len < 0)
 		return NULL;
@@ -39,18 +48,25 @@ const char *feature_text(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+bool feature_exists(const struct features_where *where, const char *path)
+{
+	return !access(feature_path(where, path).text, F_OK);
+}
+
 static const struct check {
 	const char *name;
 	void (*run)(struct feature *feature, const struct features_where *where);
 	bool can_block; /* FEATURE_MISSING is among its answers */
 } checks[] = {
-	{ "privileges", feature_check_privileges, true },
 	{ "kernel", feature_check_kernel, true },
+	{ "privileges", feature_check_privileges, true },
 	{ "BTF", feature_check_btf, true },
 	{ "uprobes", feature_check_uprobes, true },
 	{ "lockdown", feature_check_lockdown, true },
 	{ "BPF", feature_check_bpf, true },
-	{ "BPF JIT", feature_check_jit, false },
+	{ "BPF JIT", feature_check_jit, true },
+	{ "BPF helpers", feature_check_helpers, true },
+	{ "return probes", feature_check_return_probes, false },
 	{ "stacks", feature_check_stacks, false },
 	{ "mapping events", feature_check_watch, false },
 	{ "tracefs", feature_check_tracefs, false },
@@ -80,14 +96,12 @@ size_t features_probe(const struct features_where *where, struct feature out[FEA
 	return CHECKS;
 }
 
-bool features_blocker(struct feature *out)
+bool features_blocker(const struct features_where *where, struct feature *out)
 {
-	static const struct features_where nowhere = { .root = "" };
-
 	for (size_t i = 0; i < CHECKS; i++) {
 		if (!checks[i].can_block)
 			continue;
-		run_check(&checks[i], &nowhere, out);
+		run_check(&checks[i], where, out);
 		if (out->state == FEATURE_MISSING)
 			return true;
 	}

@@ -14,7 +14,10 @@ void feature_check_driver(struct feature *feature, const struct features_where *
 	struct driver_info info;
 
 	driver_probe(where->root, &info);
-	if (!info.present) {
+	if (!info.present && feature_kernel(where) == FEATURES_WSL) {
+		feature_say(feature, FEATURE_WARN, "WSL: the driver is that of Windows, and has no ioctls here");
+		feature_advise(feature, "Calls of the CUDA API are traced all the same; physical memory is not");
+	} else if (!info.present) {
 		feature_say(feature, FEATURE_WARN, "%s", info.reason);
 		feature_advise(feature, "Calls of the CUDA API are traced all the same; physical memory is not");
 	} else if (!info.layout_verified) {

@@ -2,6 +2,7 @@
 /* See features.h. Where this process runs, and what it may do there. */
 #include <linux/capability.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "live/features_checks.h"
@@ -10,7 +11,7 @@
 
 #define HAS(caps, cap) ((caps) >> (cap) & 1)
 
-void features_judge_capabilities(struct feature *feature, uint64_t effective, bool initial_user_ns)
+void features_judge_capabilities(struct feature *feature, uint64_t effective, bool initial_user_ns, bool root)
 {
 	bool admin = HAS(effective, CAP_SYS_ADMIN);
 
@@ -19,11 +20,15 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 		    "in a user namespace: its capabilities do not count for tracing");
 		feature_advise(feature, "Run it outside of rootless containers and user namespaces");
 	} else if (!admin && !(HAS(effective, CAP_BPF) && HAS(effective, CAP_PERFMON))) {
-		feature_say(feature, FEATURE_MISSING, "%s",
-		    effective ? "neither CAP_SYS_ADMIN nor both of CAP_BPF and CAP_PERFMON"
-			      : "none: not root");
-		feature_advise(feature, "Run it with sudo, or give it CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and "
-				"CAP_CHECKPOINT_RESTORE");
+		feature_say(feature, FEATURE_MISSING, "%s%s", root ? "root, but with " : "",
+			    effective ? "neither CAP_SYS_ADMIN nor both of CAP_BPF and CAP_PERFMON"
+			    : root ? "no capabilities" : "none: not root");
+		if (root)
+			feature_advise(feature, "Start the container with --privileged, or with --cap-add for each of "
+				       "BPF, PERFMON, SYS_PTRACE and CHECKPOINT_RESTORE");
+		else
+			feature_advise(feature, "Run it with sudo, or give it CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and "
+				       "CAP_CHECKPOINT_RESTORE");
 	} else if (!HAS(effective, CAP_SYS_PTRACE)) {
 		feature_say(feature, FEATURE_WARN, "no CAP_SYS_PTRACE: other users' processes cannot be looked at");
 		feature_advise(feature, "Run it with sudo, or add CAP_SYS_PTRACE");
@@ -39,22 +44,22 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 
 void feature_check_privileges(struct feature *feature, const struct features_where *where)
 {
-	struct procfs_status status;
-	char map[64];
+	char text[16384], map[64]; /* as procfs_status() */
 	unsigned long inside, outside, count;
+	struct procfs_status status;
 	bool initial;
 
-	(void)where;
-	if (procfs_status(getpid(), &status)) {
+	if (!feature_text(where, "/proc/self/status", text, sizeof(text)) ||
+	    procfs_parse_status(text, strlen(text), &status)) {
 		feature_say(feature, FEATURE_WARN, "/proc/self/status cannot be read");
 		feature_advise(feature, "Mount /proc");
 		return;
 	}
 	/* the initial user namespace maps all ids to themselves */
-	initial = !feature_text("/proc/self/uid_map", map, sizeof(map)) ||
+	initial = !feature_text(where, "/proc/self/uid_map", map, sizeof(map)) ||
 		  (sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 && !outside &&
 		   count == UINT32_MAX);
-	features_judge_capabilities(feature, status.cap_effective, initial);
+	features_judge_capabilities(feature, status.cap_effective, initial, !geteuid());
 }
 
 void feature_check_pid_namespace(struct feature *feature, const struct features_where *where)
@@ -81,9 +86,8 @@ void feature_check_container(struct feature *feature, const struct features_wher
 		{ "/run/systemd/container", "a container" },
 	};
 
-	(void)where;
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-		if (access(signs[i].path, F_OK))
+		if (!feature_exists(where, signs[i].path))
 			continue;
 		feature_say(feature, FEATURE_OK, "in %s", signs[i].name);
 		if (!target_pids_are_initial())
