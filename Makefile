@@ -45,9 +45,9 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             unwind_table
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
-LIVE     := attach command driver features features_driver features_kernel features_place guard inventory kinds \
-            library meter naming nvml plan probing procfs programs publisher ring rodata roster space stacking \
-            stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
+LIVE     := attach command driver features features_driver features_kernel features_place guard hazard inventory \
+            kinds library meter naming nvml plan probing procfs programs publisher ring rodata roster space \
+            stacking stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
 TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
             snapshot_file targets whole_file
 
@@ -62,7 +62,7 @@ UNIT      := alloc array_size by_stack by_stack_model context ehframe folded for
              recfile recordings rewalk rm rm_model sink_json sink_oom \
              sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
 UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
-UNIT_LIVE := driver features guard library nvml plan procfs target torch_env trial usdt watch
+UNIT_LIVE := driver features guard hazard library nvml plan procfs target torch_env trial usdt watch
 UNIT_TOP  := cli dump_writer
 unit_path = $(1:%=$(O)/tests/unit/test_%)
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))

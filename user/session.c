@@ -51,12 +51,34 @@ static void put_losses(struct session *session)
 
 /* ---- libraries that are mapped while we run ---- */
 
+static void tell_given_up(struct session *session, const char *cause)
+{
+	double at_s = (stream_now_ns() - session->start_ns) / 1e9;
+
+	session_warn(session, "the probes are taken away: %s", cause);
+	if (!session->given_up[0])
+		snprintf(session->given_up, sizeof(session->given_up), "calls are not seen from +%.3f s on: %s", at_s,
+			 cause);
+}
+
+static void guard(struct session *session, bool at_once)
+{
+	char cause[SESSION_CAUSE];
+
+	if (probing_guard_all(session->probing, at_once, cause, sizeof(cause)))
+		tell_given_up(session, cause);
+}
+
 static void code_mapped(const struct watch_mapping *mapping, void *arg)
 {
 	enum library_kind kind = library_kind_of(mapping->path, strlen(mapping->path));
 	struct session *session = arg;
 	char cause[SESSION_CAUSE];
+	int err;
 
+	/* Whoever maps a file runs into its probes, a target or not. */
+	if (probing_guard(session->probing, mapping, cause, sizeof(cause)))
+		tell_given_up(session, cause);
 	if (kind == LIBRARY_NONE && !stacking_is_sign(mapping->path) &&
 	    !stacking_knows(session->stacking, mapping->pid))
 		return;
@@ -71,9 +93,9 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	if (kind == LIBRARY_NONE)
 		return;
 	/* A process that is gone again needs no probes. */
-	if (probing_add_process(session->probing, mapping->pid, cause, sizeof(cause)) < 0 &&
-	    !kill(mapping->pid, 0))
-		session_warn(session, "%s", cause);
+	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));
+	if (err < 0 && !kill(mapping->pid, 0))
+		session_tell(session, err, cause);
 }
 
 static void read_watch(struct session *session)
@@ -82,8 +104,10 @@ static void read_watch(struct session *session)
 	char cause[SESSION_CAUSE];
 
 	watch_read(session->watch, code_mapped, session, &lost);
-	if (lost)
-		probing_add_all(session->probing, cause, sizeof(cause));
+	if (!lost)
+		return;
+	guard(session, true);
+	probing_add_all(session->probing, cause, sizeof(cause));
 }
 
 /* ---- signals ---- */
@@ -188,6 +212,7 @@ static void tick(struct session *session)
 		ring_consume(session->ring);
 		roster_reap(session->roster);
 	}
+	guard(session, false);
 	check_recorder(session, now_ns);
 	if (now_ns >= session->next_show_ns)
 		show(session, now_ns);

@@ -33,6 +33,7 @@
 #include "live/stacking.h"
 #include "live/tables.h"
 #include "live/target.h"
+#include "live/uprobe.h"
 #include "live/watch.h"
 #include "snapshot_file.h"
 #include "source/recorder.h"
@@ -79,9 +80,12 @@ static bool tell_blocker(const struct session *session)
 	return found;
 }
 
-void session_tell(struct session *session, const char *cause)
+void session_tell(struct session *session, int err, const char *cause)
 {
-	if (!tell_blocker(session))
+	if (!strcmp(cause, session->told))
+		return;
+	snprintf(session->told, sizeof(session->told), "%s", cause);
+	if (err == -ECANCELED || !tell_blocker(session))
 		session_warn(session, "%s", cause);
 }
 
@@ -159,6 +163,17 @@ static void open_kernel_layer(struct session *session)
 			     " do not add up, look for a newer gpumemtrace", session->driver.version);
 }
 
+/* Non-zero after the sentence was said. */
+static int try_return_probes(struct session *session, const struct features_where *where)
+{
+	if (where->return_probes)
+		trial_assume(&session->trial, where->return_probes);
+	else
+		trial_run(&session->trial, !where->no_uprobe_multi && uprobe_has_multi());
+	/* Where nothing can be probed, not even our child could be. */
+	return session->trial.why[0] && tell_blocker(session) ? -ENOTSUP : 0;
+}
+
 static int open_attach(struct session *session)
 {
 	const struct options *options = session->options;
@@ -195,6 +210,8 @@ static int open_attach(struct session *session)
 		err = ring_open(&session->ring, attach_ring_fd(session->attach), take_record, session);
 	else if (!tell_blocker(session))
 		session_warn(session, "%s", cause);
+	if (!err && options->layers & GMT_LAYER_API)
+		err = try_return_probes(session, &where);
 	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
 }
 
@@ -352,7 +369,7 @@ int session_setup(struct session *session, const struct options *options)
 		return status;
 	session->layers = options->layers & (GMT_LAYER_API | GMT_LAYER_FRAMEWORK);
 	session->roster = roster_new(&session->stream);
-	session->probing = probing_new(session->attach, &session->stream, session->layers,
+	session->probing = probing_new(session->attach, &session->stream, &session->trial, session->layers,
 				       options->requested_sizes || options->snapshot);
 	session->display = display_new(options);
 	open_stacking(session);
@@ -437,7 +454,8 @@ static void detach(struct session *session)
 int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
-	const char *notes[1];
+	const char *notes[2];
+	size_t note_count = 0;
 	char note[SESSION_CAUSE] = "";
 	uint64_t lost = 0;
 	int err;
@@ -445,8 +463,11 @@ int session_finish(struct session *session)
 	if (options->verbose)
 		tell_tables(session);
 	err = close_recording(session, note, sizeof(note));
-	notes[0] = note;
-	err = display_report(session->display, session->stream.ledger, notes, note[0] != '\0', &lost) ?: err;
+	if (note[0])
+		notes[note_count++] = note;
+	if (session->given_up[0])
+		notes[note_count++] = session->given_up;
+	err = display_report(session->display, session->stream.ledger, notes, note_count, &lost) ?: err;
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
 		session_warn(session, "the report could not be written: %s", strerror(-err));
@@ -460,7 +481,7 @@ int session_finish(struct session *session)
 		}
 		return session->command_status;
 	}
-	if (options->strict && (lost || note[0]))
+	if (options->strict && (lost || note_count))
 		return GMT_EXIT_LOST;
 	if (err || session->output_error || session->end == SESSION_ERROR)
 		return GMT_EXIT_FAILURE;

@@ -12,8 +12,10 @@
 #include "live/driver.h"
 #include "live/features.h"
 #include "live/stream.h"
+#include "live/trial.h"
 
 #define SESSION_CAUSE 512                       /* bytes: the longest sentence */
+#define SESSION_NOTE (SESSION_CAUSE + 128)      /* bytes: with its time */
 #define SESSION_SAMPLE_MIN_NS 100000000ULL      /* how often NVML is asked, between these */
 #define SESSION_SAMPLE_MAX_NS 1000000000ULL
 #define SESSION_NAMES_NS 10000000000ULL         /* how long the end waits for the names of stacks */
@@ -33,6 +35,7 @@ struct session {
 	struct driver_info driver;
 	struct nvml *nvml;              /* NULL: none */
 	struct attach *attach;
+	struct trial trial;             /* whom return probes kill here */
 	struct ring *ring;
 	struct stream stream;
 	struct roster *roster;
@@ -54,6 +57,8 @@ struct session {
 	bool running, interrupted, recorder_warned;
 	enum session_end end;
 	int output_error;               /* -errno of the first failed frame */
+	char told[SESSION_CAUSE];       /* of a file that is not probed, as last said */
+	char given_up[SESSION_NOTE];    /* likewise, of one that was probed: for the report; "" */
 	uint32_t layers;                /* enum gmt_layer, or-ed: active */
 	char why_no_kernel[128], why_no_nvml[128];
 };
@@ -76,7 +81,7 @@ int session_add_event(struct session *session, int fd, enum session_source sourc
 
 void session_warn(const struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Says why a file is not probed: what the machine lacks, if that is the reason. */
-void session_tell(struct session *session, const char *cause);
+/* Says why a file is not probed (err, as of probing.h), once: what the machine lacks, if that is the reason. */
+void session_tell(struct session *session, int err, const char *cause);
 
 #endif

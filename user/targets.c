@@ -32,7 +32,7 @@ static bool used_gpu(const struct session *session, int uses)
 
 static int add_pid(struct session *session, pid_t pid)
 {
-	int uses = target_uses(pid, &session->driver), fd;
+	int uses = target_uses(pid, &session->driver), fd, err;
 	char cause[SESSION_CAUSE];
 	struct target_info info;
 
@@ -50,9 +50,12 @@ static int add_pid(struct session *session, pid_t pid)
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
 		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
 			     " it does", pid, info.comm);
-	} else if (probing_add_process(session->probing, pid, cause, sizeof(cause)) < 0 && !kill(pid, 0)) {
-		session_tell(session, cause);
-		return GMT_EXIT_DENIED;
+	} else {
+		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
+		if (err < 0 && !kill(pid, 0)) {
+			session_tell(session, err, cause);
+			return GMT_EXIT_DENIED;
+		}
 	}
 	attach_target(session->attach, pid);
 	roster_add(session->roster, pid, used_gpu(session, uses));
@@ -79,10 +82,10 @@ static int add_all(struct session *session)
 	int err;
 
 	err = probing_add_all(session->probing, cause, sizeof(cause));
-	if (err < 0 && err != -ESRCH) {
-		session_tell(session, cause);
+	if (cause[0] && err != -ESRCH)
+		session_tell(session, err < 0 ? err : -ECANCELED, cause);
+	if (err < 0 && err != -ESRCH)
 		return GMT_EXIT_DENIED;
-	}
 	target_scan(note_user, session, NULL);
 	attach_arm(session->attach);
 	return 0;
@@ -92,8 +95,10 @@ static void add_library(struct session *session, const char *path)
 {
 	char cause[SESSION_CAUSE];
 
-	if (probing_add(session->probing, path, path, cause, sizeof(cause)) < 0)
-		session_tell(session, cause);
+	int err = probing_add(session->probing, path, path, cause, sizeof(cause));
+
+	if (err < 0)
+		session_tell(session, err, cause);
 }
 
 /* Where a driver root keeps libcuda, in the order of the NVIDIA container toolkit's searches. */

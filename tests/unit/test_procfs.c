@@ -209,6 +209,29 @@ static void status_without_namespaces(void **state)
 	assert_int_equal(procfs_parse_status("", 0, &status), -EINVAL);
 }
 
+static void confined(const char *lines, unsigned int seccomp, bool shadow_stack)
+{
+	struct procfs_status status;
+	char text[256];
+
+	snprintf(text, sizeof(text), "Name:\tshstk\nTgid:\t9\nPPid:\t1\nUid:\t0\t0\t0\t0\n%s", lines);
+	assert_int_equal(procfs_parse_status(text, strlen(text), &status), 0);
+	assert_int_equal(status.seccomp, seccomp);
+	assert_int_equal(status.shadow_stack, shadow_stack);
+}
+
+static void status_of_confined_threads(void **state)
+{
+	(void)state;
+	confined("", 0, false);
+	confined("NoNewPrivs:\t1\nSeccomp:\t0\nSeccomp_filters:\t0\n", 0, false);
+	confined("Seccomp:\t1\n", 1, false);
+	confined("Seccomp:\t2\nSeccomp_filters:\t1\nx86_Thread_features:\t\nx86_Thread_features_locked:\t\n", 2, false);
+	confined("Seccomp:\t0\nx86_Thread_features:\tshstk \nx86_Thread_features_locked:\tshstk wrss \n", 0, true);
+	confined("x86_Thread_features:\tshstk wrss \n", 0, true);
+	confined("x86_Thread_features:\t\nx86_Thread_features_locked:\tshstk wrss \n", 0, false);
+}
+
 static void cgroup(const char *text, const char *wanted)
 {
 	char out[64];
@@ -316,6 +339,7 @@ int main(void)
 		cmocka_unit_test(damaged_stats_are_refused),
 		cmocka_unit_test(status_in_nested_namespaces),
 		cmocka_unit_test(status_without_namespaces),
+		cmocka_unit_test(status_of_confined_threads),
 		cmocka_unit_test(cgroups_of_both_versions),
 		cmocka_unit_test(long_cgroups_are_cut),
 		cmocka_unit_test(command_lines),

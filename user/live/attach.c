@@ -22,6 +22,7 @@
 /* A library's probes, or a hook (entries alone). The return probes come first and go last: a call that is
  * entered in between must not leave a frame behind that never returns. */
 struct attached_library {
+	uint32_t number;             /* attach_library()'s; 0: hooks */
 	struct uprobe_set *entries, *returns;
 };
 
@@ -289,7 +290,7 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 		   size_t count, char *cause, size_t cause_size)
 {
 	uint64_t *offsets = xcalloc(count, sizeof(*offsets)), *cookies = xcalloc(count, sizeof(*cookies));
-	struct attached_library attached = { 0 };
+	struct attached_library attached = { .number = library };
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
@@ -308,6 +309,19 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 		return cannot_probe(err, path, cause, cause_size);
 	keep(attach, &attached);
 	return 0;
+}
+
+void attach_drop_library(struct attach *attach, uint32_t library)
+{
+	for (size_t i = 0; i < attach->library_count; i++) {
+		struct attached_library *attached = &attach->libraries[i];
+
+		if (attached->number != library)
+			continue;
+		uprobe_detach(attached->returns);
+		uprobe_detach(attached->entries);
+		*attached = (struct attached_library){ 0 };
+	}
 }
 
 int attach_target(struct attach *attach, pid_t tgid)

@@ -49,6 +49,10 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size);
 int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
 		   size_t count, char *cause, size_t cause_size);
 
+/* Takes that file's probes away again, the return probes first, as they are what may hurt; a call that is under way
+ * is lost. */
+void attach_drop_library(struct attach *attach, uint32_t library);
+
 /* The framework layer: the named program at the entry of one function of a file. -errno and a sentence. */
 int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
 		size_t cause_size);

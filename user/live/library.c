@@ -326,6 +326,8 @@ int library_read(int fd, enum library_kind kind, struct library *lib)
 		return damaged(&r, "not a regular file");
 	lib->dev = st.st_dev;
 	lib->ino = st.st_ino;
+	lib->size = (uint64_t)st.st_size;
+	lib->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
 	lib->overlay = !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 	r.file_size = (uint64_t)st.st_size;
 	elf_version(EV_CURRENT);

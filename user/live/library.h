@@ -23,6 +23,7 @@ struct library_probe {
 struct library {
 	enum library_kind kind;
 	uint64_t dev, ino;       /* st_dev and st_ino of the file */
+	uint64_t size, mtime_ns; /* bytes; since 1970: tell files of one st_ino apart where st_dev does not */
 	bool overlay;            /* it lies on overlayfs: st_dev is the mount's, not the file's */
 	char build_id[41];       /* hex; "" if it has none */
 	bool is_one;             /* of its kind. A libcuda exports cuMemAlloc_v2, or cuInit and cuMemCreate */

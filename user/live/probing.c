@@ -9,27 +9,37 @@
 
 #include "base/alloc.h"
 #include "live/attach.h"
+#include "live/hazard.h"
 #include "live/library.h"
 #include "live/stream.h"
 #include "live/target.h"
 #include "live/torch_env.h"
+#include "live/trial.h"
 #include "live/usdt.h"
+#include "live/watch.h"
+
+#define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
+#define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without */
 
 struct probing {
 	struct attach *attach;
 	struct stream *stream;
-	struct library *libraries;
+	struct trial trial;
+	uint64_t next_guard_ns;
+	struct library *libraries;   /* number i + 1 for attach.h; without probes: refused, or given up */
 	size_t count;
 	uint32_t layers;
 	bool with_sizes;
 };
 
-struct probing *probing_new(struct attach *attach, struct stream *stream, uint32_t layers, bool with_sizes)
+struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
+			    bool with_sizes)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 
 	probing->attach = attach;
 	probing->stream = stream;
+	probing->trial = *trial;
 	probing->layers = layers;
 	probing->with_sizes = with_sizes;
 	return probing;
@@ -111,6 +121,22 @@ static int attach_points(struct probing *probing, struct library *library, const
 			      cause_size);
 }
 
+/* A process may have mapped the file while it was being probed. */
+static int attach_guarded(struct probing *probing, struct library *library, const char *path, char *cause,
+			  size_t cause_size)
+{
+	int err = hazard_library(&probing->trial, library, cause, cause_size);
+
+	if (!err)
+		err = attach_points(probing, library, path, cause, cause_size);
+	if (err)
+		return err;
+	err = hazard_library(&probing->trial, library, cause, cause_size);
+	if (err)
+		attach_drop_library(probing->attach, probing->count + 1);
+	return err;
+}
+
 static bool is_wanted(const struct probing *probing, enum library_kind kind)
 {
 	return (probing->layers & library_kind_info(kind)->layer) &&
@@ -159,7 +185,11 @@ static int add(struct probing *probing, enum library_kind kind, const char *path
 	}
 	if (find_same(probing, &library))
 		return 0;
-	err = attach_points(probing, &library, path, cause, cause_size);
+	/* Entries alone hurt nobody. */
+	if (kind == LIBRARY_CUDA)
+		err = attach_guarded(probing, &library, path, cause, cause_size);
+	else
+		err = attach_points(probing, &library, path, cause, cause_size);
 	if (err && kind == LIBRARY_CUDA)
 		return err;
 	/* Without a framework's library the other layers are as good as ever. */
@@ -181,6 +211,8 @@ struct walk {
 	char *cause;
 	size_t cause_size;
 	int added;
+	char *refusal;           /* NULL: a file that hazard.h refuses ends the walk; else the first such sentence */
+	bool refused;
 	pid_t pid;               /* of the newest file, and what of PyTorch the process has */
 	bool has_torch, has_hook;
 };
@@ -220,6 +252,12 @@ static int add_found(const struct target_library *found, void *arg)
 	walk->has_hook |= found->kind == LIBRARY_C10 && reports_blocks(walk->probing, found->attach_path);
 	if (ret == -ENOEXEC) /* named like one, but none */
 		return 0;
+	if (ret == -ECANCELED && walk->refusal) {
+		if (!walk->refused)
+			snprintf(walk->refusal, walk->cause_size, "%s", walk->cause);
+		walk->refused = true;
+		return 0;
+	}
 	if (ret > 0)
 		walk->added++;
 	return ret < 0 ? ret : 0;
@@ -239,18 +277,83 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 	return err ? err : walk.added;
 }
 
+static bool has_return_probes(const struct library *library)
+{
+	return library->kind == LIBRARY_CUDA && library->probe_count;
+}
+
+static bool has_libcuda(const struct probing *probing)
+{
+	for (size_t i = 0; i < probing->count; i++)
+		if (has_return_probes(&probing->libraries[i]))
+			return true;
+	return false;
+}
+
 int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 {
-	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
+	char *other = xcalloc(1, cause_size);
+	struct walk walk = { .probing = probing, .cause = other, .cause_size = cause_size, .refusal = cause };
 	int err;
 
 	*cause = '\0';
 	err = target_scan(add_found, &walk, NULL);
-	if (err < 0 && !*cause)
+	if (err && *other)
+		snprintf(cause, cause_size, "%s", other);
+	else if (err < 0)
 		snprintf(cause, cause_size, "/proc cannot be read: %s", strerror(-err));
-	if (!err)
+	else
 		tell_framework(&walk);
+	if (!err && walk.refused && !has_libcuda(probing))
+		err = -ECANCELED;
+	free(other);
 	return err ? err : walk.added;
+}
+
+/* ---- whom probes would kill ---- */
+
+static void give_up(struct probing *probing, size_t i)
+{
+	attach_drop_library(probing->attach, i + 1);
+	probing->libraries[i].probe_count = 0;
+}
+
+size_t probing_guard(struct probing *probing, const struct watch_mapping *mapping, char *cause, size_t cause_size)
+{
+	enum library_kind kind = library_kind_of(mapping->path, strlen(mapping->path));
+	size_t given_up = 0;
+
+	if (!hazard_is_needed(&probing->trial))
+		return 0;
+	for (size_t i = 0; i < probing->count; i++) {
+		const struct library *library = &probing->libraries[i];
+
+		if (!has_return_probes(library) || (mapping->ino != library->ino && kind != library->kind) ||
+		    !hazard_process(&probing->trial, library, mapping->pid, cause, cause_size))
+			continue;
+		give_up(probing, i);
+		given_up++;
+	}
+	return given_up;
+}
+
+size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, size_t cause_size)
+{
+	uint64_t start_ns = stream_now_ns(), rest_ns;
+	size_t given_up = 0;
+
+	if (!hazard_is_needed(&probing->trial) || (!at_once && start_ns < probing->next_guard_ns))
+		return 0;
+	for (size_t i = 0; i < probing->count; i++) {
+		if (!has_return_probes(&probing->libraries[i]) ||
+		    !hazard_library(&probing->trial, &probing->libraries[i], cause, cause_size))
+			continue;
+		give_up(probing, i);
+		given_up++;
+	}
+	rest_ns = (stream_now_ns() - start_ns) * HAZARD_SHARE;
+	probing->next_guard_ns = stream_now_ns() + (rest_ns > HAZARD_PERIOD_NS ? rest_ns : HAZARD_PERIOD_NS);
+	return given_up;
 }
 
 size_t probing_count(const struct probing *probing)

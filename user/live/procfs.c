@@ -91,7 +91,7 @@ static bool find_number(const char *text, size_t len, const char *key, unsigned 
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status)
 {
 	struct scan value;
-	uint64_t tgid, parent, uid, pid;
+	uint64_t tgid, parent, uid, pid, seccomp;
 
 	memset(status, 0, sizeof(*status));
 	if (!find_number(text, len, "Tgid", 10, &tgid) || !find_number(text, len, "PPid", 10, &parent) ||
@@ -101,6 +101,11 @@ int procfs_parse_status(const char *text, size_t len, struct procfs_status *stat
 	status->parent = (uint32_t)parent;
 	status->uid = (uint32_t)uid;
 	find_number(text, len, "CapEff", 16, &status->cap_effective);
+	if (find_number(text, len, "Seccomp", 10, &seccomp))
+		status->seccomp = (unsigned int)seccomp;
+	/* words such as "shstk wrss " (arch_proc_pid_thread_features(), arch/x86/kernel/cpu/proc.c) */
+	if (find_line(text, len, "x86_Thread_features", &value))
+		status->shadow_stack = memmem(value.at, (size_t)(value.end - value.at), "shstk", 5) != NULL;
 	/* NStgid is the same for all threads of the process, NSpid is the thread's own */
 	if (find_line(text, len, "NStgid", &value)) {
 		while (status->ns_count < PROCFS_NS_DEPTH && scan_number(&value, 10, &pid)) {
@@ -192,7 +197,7 @@ int procfs_stat(pid_t pid, struct procfs_stat *stat)
 
 int procfs_status(pid_t pid, struct procfs_status *status)
 {
-	char text[8192]; /* Cpus_allowed grows with the machine, but follows what is read here */
+	char text[16384]; /* Cpus_allowed grows with the machine, and the shadow stack is behind it */
 	ssize_t len = procfs_read_pid(pid, "status", text, sizeof(text));
 
 	return len < 0 ? (int)len : procfs_parse_status(text, (size_t)len, status);

@@ -38,6 +38,8 @@ struct procfs_status {
 	unsigned int ns_count;    /* namespaces from /proc's own down to the process's: at least 1 */
 	uint32_t ns_pid[PROCFS_NS_DEPTH]; /* its pid in each; the last is what it calls itself */
 	uint64_t cap_effective;
+	unsigned int seccomp;     /* the thread's own: 0 none, 1 strict, 2 a filter (seccomp(2)'s modes) */
+	bool shadow_stack;        /* likewise; x86-64, from Linux 6.6 on */
 };
 
 /* Each returns 0 or -EINVAL if the text is not what the kernel writes. */

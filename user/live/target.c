@@ -70,6 +70,22 @@ pid_t target_init_pid(pid_t pid)
 	return target_pids_are_initial() ? pid : -ENOTSUP;
 }
 
+int target_each_process(int (*cb)(pid_t pid, void *arg), void *arg)
+{
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	int err = 0;
+
+	if (!proc)
+		return -errno;
+	while (!err && (entry = readdir(proc))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = cb((pid_t)strtol(entry->d_name, NULL, 10), arg);
+	}
+	closedir(proc);
+	return err;
+}
+
 /* ---- libraries ---- */
 
 struct walk {
@@ -134,23 +150,6 @@ int target_libraries(pid_t pid, target_library_cb cb, void *arg)
 	return procfs_maps(pid, visit_map, &walk);
 }
 
-/* Calls back for the pid of each process. */
-static int each_process(int (*cb)(pid_t pid, void *arg), void *arg)
-{
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	int err = 0;
-
-	if (!proc)
-		return -errno;
-	while (!err && (entry = readdir(proc))) {
-		if (isdigit((unsigned char)entry->d_name[0]))
-			err = cb((pid_t)strtol(entry->d_name, NULL, 10), arg);
-	}
-	closedir(proc);
-	return err;
-}
-
 struct scan {
 	target_library_cb cb;
 	void *arg;
@@ -182,7 +181,7 @@ static int scan_process(pid_t pid, void *arg)
 int target_scan(target_library_cb cb, void *arg, size_t *hidden)
 {
 	struct scan scan = { .cb = cb, .arg = arg };
-	int err = each_process(scan_process, &scan);
+	int err = target_each_process(scan_process, &scan);
 
 	if (hidden)
 		*hidden = scan.hidden;

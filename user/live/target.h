@@ -53,6 +53,10 @@ bool target_pids_are_initial(void);
 /* The pid as BPF sees it, or -ENOTSUP. */
 pid_t target_init_pid(pid_t pid);
 
+/* Calls back for the pid of each process that /proc shows; a non-zero answer stops and is returned. -errno of
+ * opening /proc. */
+int target_each_process(int (*cb)(pid_t pid, void *arg), void *arg);
+
 /* ---- does it use CUDA? ---- */
 
 enum target_use {
