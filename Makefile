@@ -45,10 +45,10 @@ SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules o
             unwind_table
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
-LIVE     := attach command driver features features_driver features_kernel features_place guard hazard inventory \
-            kinds library meter naming nvml plan probing procfs programs publisher ring rodata roster space \
+LIVE     := attach command driver features features_driver features_kernel features_place features_programs guard \
+            hazard inventory kinds library meter naming nvml plan probing procfs programs publisher ring rodata roster space \
             stacking stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
-TOP      := attribution cli cli_options cli_values display dump_writer dumping main oom replay session setup \
+TOP      := attribution cli cli_options cli_values display dump_writer dumping finish main oom replay session setup \
             snapshot_file targets whole_file
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \

@@ -100,8 +100,12 @@ static long stack_step(__u32 i, void *ctx)
 {
 	struct stack_state *s = *(struct stack_state **)ctx;
 
-	if (s->state != STACK_NATIVE)
-		return stack_python(s) != 0;
+	if (s->state != STACK_NATIVE) {
+		int over = stack_python(s);
+
+		asm volatile("" : "+r"(over)); /* clang 17 knows that it is 0 or 1, the verifier does not */
+		return over != 0;
+	}
 	if (!s->walk.reason)
 		s->walk.reason = stack_native(s);
 	if (!s->walk.reason || s->state == STACK_PYTHON)

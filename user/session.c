@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One session: the loop and what each event means. Setting up and taking down is in setup.c.
+ * One session: the loop and what each event means. Setting up is in setup.c, the end in finish.c.
  *
  * The ring is looked at by a timer, because the BPF programs wake nobody for a single record; what
  * fills a quarter of it wakes the loop earlier.

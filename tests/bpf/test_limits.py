@@ -84,5 +84,14 @@ def without_helpers():
         check(stacks and not any(s.is_complete for s in stacks), "stacks")
 
 
+def doctor():
+    """doctor loads the real programs, and says what is left out of them"""
+    for refused, state, word in ("", "ok", "all are loaded"), ("torch_memory", "warn", "blocks have no stacks"), \
+            ("call_enter,call_enter", "warn", "no stacks"):
+        done = lib.run([lib.TOOL, "doctor", "--json"], env=lib.environment(GPUMEMTRACE_REFUSED=refused))
+        found = [f for f in json.loads(done.stdout)["features"] if f["name"] == "BPF programs"][0]
+        check(found["state"] == state and word in found["detail"], found)
+
+
 if __name__ == "__main__":
-    lib.main(nothing, one_by_one, stacks_of_the_kernel, no_kernel_layer, without_helpers)
+    lib.main(nothing, one_by_one, stacks_of_the_kernel, no_kernel_layer, without_helpers, doctor)

@@ -36,8 +36,8 @@ struct attach_point {
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
 void attach_close(struct attach *attach);   /* detaches everything */
 
-/* Removes every probe. Where the kernel removes them one at a time (before 6.6), that takes seconds: `tell` (NULL: nobody)
- * hears how many are left. */
+/* Removes every probe. Where the kernel removes them one at a time (before 6.6), that takes seconds: `tell` (NULL:
+ * nobody) hears how many are left. */
 typedef void attach_left_fn(void *arg, size_t left);
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg);
 

@@ -20,7 +20,8 @@ struct features_where {
 	const char *nvml;        /* library to open, NULL the usual places */
 	const char *system;      /* before /proc and /sys, "" the real system: for tests */
 	const char *return_probes; /* what trial_assume() is told, NULL: return probes are tried */
-	bool no_uprobe_multi;    /* as of attach.h */
+	bool no_uprobe_multi;    /* as of attach.h; likewise: */
+	const char *btf, *refused;
 };
 
 /* What answers the system calls. */

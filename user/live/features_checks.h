@@ -33,6 +33,7 @@ void feature_check_helpers(struct feature *feature, const struct features_where 
 void feature_check_return_probes(struct feature *feature, const struct features_where *where);
 void feature_check_jit(struct feature *feature, const struct features_where *where);
 void feature_check_stacks(struct feature *feature, const struct features_where *where);
+void feature_check_programs(struct feature *feature, const struct features_where *where);
 void feature_check_watch(struct feature *feature, const struct features_where *where);
 void feature_check_tracefs(struct feature *feature, const struct features_where *where);
 void feature_check_sysctls(struct feature *feature, const struct features_where *where);

@@ -109,10 +109,10 @@ static int find_library(const struct maps_line *map, void *arg)
 static const struct {
 	const char *state, *remedy;
 } words[] = {
-	[HAZARD_SECCOMP] = { "runs under a seccomp filter", "use Linux 6.12.14, 6.13.3 or newer, or start the process "
-			    "without a filter (docker run --security-opt seccomp=unconfined)" },
-	[HAZARD_SHADOW_STACK] = { "has a shadow stack", "use Linux 6.11 or newer, or start the process without a shadow "
-				 "stack" },
+	[HAZARD_SECCOMP] = { "runs under a seccomp filter", "use Linux 6.12.14, 6.13.3 or newer, or start the "
+			    "process without a filter (docker run --security-opt seccomp=unconfined)" },
+	[HAZARD_SHADOW_STACK] = { "has a shadow stack", "use Linux 6.11 or newer, or start the process without a "
+				 "shadow stack" },
 };
 
 static void say(const struct trial *trial, enum hazard_verdict verdict, pid_t pid, const char *name, const char *file,

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The end of a session: what was asked for is written, then the probes go, then all else. */
+#include "setup.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "core/history.h"
+#include "core/ledger.h"
+#include "display.h"
+#include "dumping.h"
+#include "live/attach.h"
+#include "live/meter.h"
+#include "live/nvml.h"
+#include "live/probing.h"
+#include "live/ring.h"
+#include "live/roster.h"
+#include "live/stacking.h"
+#include "live/tables.h"
+#include "live/watch.h"
+#include "snapshot_file.h"
+#include "source/recorder.h"
+
+static int close_recording(struct session *session, char *note, size_t note_size)
+{
+	struct recorder_stats stats;
+	int err;
+
+	if (!session->stream.recorder)
+		return 0;
+	err = recorder_close(session->stream.recorder, &stats);
+	session->stream.recorder = NULL;
+	if (err && stats.lost_records)
+		snprintf(note, note_size, "the recording %s is incomplete (%s): %llu records from +%.3f s on are not"
+			 " in it", session->options->output, strerror(-err),
+			 (unsigned long long)stats.lost_records,
+			 (stats.lost_from_ns - session->start_ns) / 1e9);
+	else if (err)
+		snprintf(note, note_size, "the recording %s could not be closed (%s): it has all records but no"
+			 " end", session->options->output, strerror(-err));
+	return err;
+}
+
+static void tell_tables(struct session *session)
+{
+	struct tables_stats stats;
+
+	stacking_stats(session->stacking, &stats);
+	session_warn(session, "unwinding tables: %u libraries, %.1f MiB, %.0f ms (%u from the cache); %u without",
+		     stats.modules, stats.bytes / 1048576.0, stats.build_ns / 1e6, stats.cache_hits, stats.failed);
+}
+
+#define TELL_EVERY_NS 2000000000ULL
+
+static void tell_left(void *arg, size_t left)
+{
+	struct session *session = arg;
+	uint64_t now_ns = stream_now_ns();
+
+	if (!left || now_ns < session->next_show_ns)
+		return;
+	session->next_show_ns = now_ns + TELL_EVERY_NS;
+	session_warn(session, "%zu probes are left to be removed; this kernel removes them one at a time", left);
+}
+
+/* What was asked for is written by now: whoever does not want to wait may end this by a second signal, and the kernel
+ * goes on with it. */
+static void detach(struct session *session)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &ends, NULL);
+	session->next_show_ns = stream_now_ns() + TELL_EVERY_NS;
+	attach_detach(session->attach, tell_left, session);
+	if (session->options->child)
+		sigprocmask(SIG_BLOCK, &ends, NULL);
+	stacking_free(session->stacking);
+	session->stacking = NULL;
+	attach_close(session->attach);
+	session->attach = NULL;
+}
+
+int session_finish(struct session *session)
+{
+	const struct options *options = session->options;
+	const char *notes[2];
+	size_t note_count = 0;
+	char note[SESSION_CAUSE] = "";
+	uint64_t lost = 0;
+	int err;
+
+	if (options->verbose)
+		tell_tables(session);
+	err = close_recording(session, note, sizeof(note));
+	if (note[0])
+		notes[note_count++] = note;
+	if (session->given_up[0])
+		notes[note_count++] = session->given_up;
+	err = display_report(session->display, session->stream.ledger, notes, note_count, &lost) ?: err;
+	session->output_error = session->output_error ?: err;
+	if (err && !note[0])
+		session_warn(session, "the report could not be written: %s", strerror(-err));
+	err = snapshot_file_write(options, session->stream.history, session->stream.ledger) ?: err;
+	detach(session);
+	if (options->child) {
+		/* The time is over, the command is not: it goes on untraced, and its status is still ours. */
+		if (session->command.pid > 0 && session->end == SESSION_TIME_OVER) {
+			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
+			session->command_status = command_wait(&session->command);
+		}
+		return session->command_status;
+	}
+	if (options->strict && (lost || note_count))
+		return GMT_EXIT_LOST;
+	if (err || session->output_error || session->end == SESSION_ERROR)
+		return GMT_EXIT_FAILURE;
+	if (options->pid_count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {
+		session_warn(session, "no traced process has used CUDA");
+		return GMT_EXIT_TARGET;
+	}
+	return 0;
+}
+
+void session_teardown(struct session *session)
+{
+	command_cancel(&session->command);
+	dumping_free(session->dumping);
+	display_free(session->display);
+	meter_free(session->meter);
+	if (session->watch)
+		watch_close(session->watch);
+	ring_close(session->ring);
+	stacking_free(session->stacking);
+	attach_close(session->attach);
+	if (session->stream.recorder)
+		recorder_close(session->stream.recorder, NULL);
+	if (session->nvml)
+		nvml_close(session->nvml);
+	probing_free(session->probing);
+	roster_free(session->roster);
+	history_free(session->stream.history);
+	ledger_free(session->stream.ledger);
+	if (session->epoll_fd >= 0)
+		close(session->epoll_fd);
+	if (session->signal_fd >= 0)
+		close(session->signal_fd);
+	if (session->tick_fd >= 0)
+		close(session->tick_fd);
+}
