@@ -26,9 +26,10 @@ BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-
 
 # libbpf and what it needs go into the binary, so that it can be copied to a machine that has nothing.
 # libelf needs zstd from elfutils 0.189 on. libc stays shared: NVML is opened with dlopen().
-# Names and lines: libdw needs libelf, libiberty demangles, liblzma unpacks .gnu_debugdata.
-SYMBOL_LIBS := -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma -Wl,-Bdynamic
-STATIC_LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -lzstd -liberty -llzma -ljansson -Wl,-Bdynamic
+# Names and lines: libdw needs libelf, libiberty demangles, liblzma unpacks .gnu_debugdata. libgmt.a is searched
+# again behind them, for eu_search.c.
+SYMBOL_LIBS = -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma $(filter %/libgmt.a,$^) -Wl,-Bdynamic
+STATIC_LIBS = -Wl,-Bstatic -lbpf -ljansson $(SYMBOL_LIBS)
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
@@ -40,7 +41,7 @@ CORE     := account alloc array_size balance by_stack calls category context eve
             oom_view oom_watch phase_line phases pool probes process rangemap rm rmmem rmtree snapshot \
             snapshot_replay stacks symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
 SOURCE   := reader recorder
-SYMBOL   := cfa_program demangle ehframe elfsym fde image intern lines modules owners pycode \
+SYMBOL   := cfa_program demangle ehframe elfsym eu_search fde image intern lines modules owners pycode \
             pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
             unwind_table
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
