@@ -26,6 +26,8 @@ BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-
 
 # libbpf and what it needs go into the binary, so that it can be copied to a machine that has nothing.
 # libelf needs zstd from elfutils 0.189 on. libc stays shared: NVML is opened with dlopen().
+# OLD_LIBC: what glibc before 2.34 keeps apart; newer ones have empty files of these names (user/glibc_old.c).
+OLD_LIBC := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
 # Names and lines: libdw needs libelf, libiberty demangles, liblzma unpacks .gnu_debugdata. libgmt.a is searched
 # again behind them, for eu_search.c.
 SYMBOL_LIBS = -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma $(filter %/libgmt.a,$^) -Wl,-Bdynamic
@@ -49,6 +51,7 @@ SINK     := columns doctor folded json json_stacks json_training list oom_json o
 LIVE     := attach command driver features features_driver features_kernel features_place features_programs guard \
             hazard inventory kinds library meter naming nvml plan probing procfs programs publisher ring rodata roster space \
             stacking stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
+OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values display dump_writer dumping finish main oom replay session setup \
             snapshot_file targets whole_file
 
@@ -139,9 +142,9 @@ $(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
 	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/gmt.bpf.o"' -c $< -o $@
 
 # ---- the binary -------------------------------------------------------------------------------------
-$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
+$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) -ldl -o $@
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) $(if $(OLD),$(OLD_LIBC),-ldl) -o $@
 
 # ---- unit tests -------------------------------------------------------------------------------------
 $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
@@ -340,7 +343,7 @@ clean:
 
 # For tests/lint/sources.sh.
 print-sources:
-	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
+	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
 
 help:
 	@echo 'make            build/gpumemtrace'

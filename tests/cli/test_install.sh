@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What `make install` puts where, and that the binary needs nothing but libc.
+# What `make install` puts where, and that the binary needs nothing but libc, and no newer one than is promised.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 place=$(mktemp -d)
@@ -11,16 +11,24 @@ result() {
 	n=$((n + 1))
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; bad=1; fi
 }
-echo 1..4
+echo 1..5
 make -s --no-print-directory install DESTDIR="$place" PREFIX=/usr >"$place/log" 2>&1
 result $? 'make install'
 found=$(cd "$place" && find usr -type f | sort | tr '\n' ' ')
 [ "$found" = 'usr/bin/gpumemtrace usr/share/bash-completion/completions/gpumemtrace usr/share/man/man1/gpumemtrace.1 ' ]
 result $? 'the binary, its manual page and its completion are there'
-needs=$(readelf -d build/gpumemtrace | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libc\.so' -e '^libm\.so' -e '^ld-linux')
+needs=$(readelf -d build/gpumemtrace | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libc\.so' -e '^libm\.so' -e '^ld-linux' \
+	-e '^libdl\.so\.2$' -e '^libpthread\.so\.0$') # parts of libc, empty from 2.34 on
 [ -z "$needs" ] || echo "# it also needs $needs"
 [ -z "$needs" ]
 result $? 'of libraries it needs libc alone'
+# A name that is told here is to be added to user/glibc_old.c.
+new=$(objdump -T build/gpumemtrace | sed -n 's/.*(\(GLIBC_[^)]*\)) *\(.*\)/\1 \2/p' | while read -r version name; do
+	[ "$(printf '%s\n' "$version" GLIBC_2.28 | sort -V | tail -n 1)" = GLIBC_2.28 ] || echo "# it needs $name of $version"
+done)
+[ -z "$new" ] || echo "$new"
+[ -z "$new" ] && objdump -T build/gpumemtrace | grep -q GLIBC_
+result $? 'it starts with glibc 2.28'
 bash -n user/doc/gpumemtrace.bash-completion
 result $? 'the completion is a bash script'
 exit $bad

@@ -301,6 +301,16 @@ static void test_exit_texts(void **state)
 	assert_string_equal(text_exit(3 << 8).s, "exited with 3");
 	assert_string_equal(text_exit(SIGSEGV | 0x80).s, "killed by SIGSEGV");
 	assert_string_equal(text_exit(40).s, "killed by signal 40");
+	for (int number = 1; number < 0x7f; number++) {
+		const char *name = sigabbrev_np(number);
+		char text[64];
+
+		if (name)
+			snprintf(text, sizeof(text), "killed by SIG%s", name);
+		else
+			snprintf(text, sizeof(text), "killed by signal %d", number);
+		assert_string_equal(text_exit(number).s, text);
+	}
 }
 
 /* A reused pid is another process, and its rates start from nothing. */

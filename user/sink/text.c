@@ -155,10 +155,25 @@ void text_cgroup(const char *cgroup, char *text, size_t size)
 	snprintf(text, size, "%s %.12s", name, id);
 }
 
+/* sigabbrev_np() says the same from glibc 2.32 on. NULL: a real-time signal, or none. */
+static const char *signal_name(int number)
+{
+#define NAME(name) [SIG##name] = #name
+	static const char *const names[] = {
+		NAME(HUP), NAME(INT), NAME(QUIT), NAME(ILL), NAME(TRAP), NAME(ABRT), NAME(BUS), NAME(FPE),
+		NAME(KILL), NAME(USR1), NAME(SEGV), NAME(USR2), NAME(PIPE), NAME(ALRM), NAME(TERM), NAME(STKFLT),
+		NAME(CHLD), NAME(CONT), NAME(STOP), NAME(TSTP), NAME(TTIN), NAME(TTOU), NAME(URG), NAME(XCPU),
+		NAME(XFSZ), NAME(VTALRM), NAME(PROF), NAME(WINCH), NAME(POLL), NAME(PWR), NAME(SYS),
+	};
+#undef NAME
+
+	return number >= 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
 struct human text_exit(int status)
 {
 	struct human h;
-	const char *name = status >= 0 && WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+	const char *name = status >= 0 && WIFSIGNALED(status) ? signal_name(WTERMSIG(status)) : NULL;
 
 	if (status == GMT_EXIT_CODE_UNKNOWN)
 		snprintf(h.s, sizeof(h.s), "ended, how is unknown,");
