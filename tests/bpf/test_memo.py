@@ -93,7 +93,8 @@ def python():
 
 def through():
     """... Python that is called back by C, when the C function alone differs, deep between Python's frames"""
-    (ids,), stacks = ids_of(PYTHON, LIBRARY, what=[("through", 100)])
+    # CPython 3.13's loop makes a first call from another place in itself than those that follow.
+    (_, ids), stacks = ids_of(PYTHON, LIBRARY, what=[("through", 1), ("through", 100)])
     sides = "stacks_call_back_left", "stacks_call_back_right"
     called = [[side for side in sides if any(f.function == side for f in stacks[i].frames)] for i in ids]
     equal(called, [[sides[(i // 3 ^ i // 5) & 1]] for i in range(100)], "who called back")
