@@ -54,6 +54,7 @@ SINK     := columns doctor folded json json_stacks json_training list oom_json o
 LIVE     := attach command driver features features_driver features_kernel features_place features_programs guard \
             hazard inventory kinds library meter naming nvml plan probing procfs programs publisher ring rodata roster space \
             stacking stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
+NO_NVML  := user/live/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values display dump_writer dumping finish main oom replay session setup \
             snapshot_file targets whole_file
@@ -148,6 +149,11 @@ $(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
 $(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) $(if $(OLD),$(OLD_LIBC),-ldl) -o $@
+
+# One file that needs no libc at all; no NVML: nvml_none.o comes before liblive.a, which then leaves nvml.o out.
+$(O)/gpumemtrace-static: $(BIN_SRC:%=$(O)/%.o) $(O)/$(NO_NVML).o $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -static-pie $(GMT_LDFLAGS) $^ $(filter-out -Wl$(comma)-Bdynamic,$(STATIC_LIBS)) -o $@
 
 # ---- unit tests -------------------------------------------------------------------------------------
 $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
@@ -310,10 +316,12 @@ fuzz-programs: $(SETUP)
 		$(MAKE) --no-print-directory $(FUZZ_BIN); fi
 
 # ---- targets for people -----------------------------------------------------------------------------
-.PHONY: all unit standin test-programs test lint bench demo fuzz fuzz-programs setup install clean help print-sources
+.PHONY: all static unit standin test-programs test lint bench demo fuzz fuzz-programs setup install clean help print-sources
 unit: $(UNIT_BIN)
 
-test-programs: all unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
+static: $(O)/gpumemtrace-static
+
+test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
                build/arm64/gmt.bpf.o fuzz-programs
 
 test: $(SETUP) test-programs
@@ -346,10 +354,11 @@ clean:
 
 # For tests/lint/sources.sh.
 print-sources:
-	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
+	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
 
 help:
 	@echo 'make            build/gpumemtrace'
+	@echo 'make static     build/gpumemtrace-static, which needs no libc at all and leaves NVML out'
 	@echo 'make test       all tests that need no GPU (as root also real uprobes); T="NAME ..." for some of them'
 	@echo 'make demo       a traced workload: on the GPU if there is one, else on a stand-in driver'
 	@echo 'make bench      the cost for the target, beside empty probes and bpftrace'

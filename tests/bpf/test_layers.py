@@ -65,6 +65,20 @@ def wrong_layout_is_seen():
     raise lib.Failure("535's structures read as 580's gave the right totals")
 
 
+def static_build():
+    """the static build sees all but NVML, and the output says so"""
+    ordinary, lib.TOOL = lib.TOOL, lib.TOOL + "-static"
+    try:
+        if not os.path.exists(lib.TOOL):
+            raise lib.Skip("no static build (there is none with sanitizers)")
+        _, report, _ = trace("basic")
+    finally:
+        lib.TOOL = ordinary
+    equal(report["session"]["layers"], ["api", "kernel", "framework"], "layers")
+    equal(report["session"]["why_no_nvml"],
+          "this static build cannot load NVML; the sum is not checked against nvidia-smi", "why")
+
+
 def without_tracefs():
     """without tracefs: the raw tracepoint sees the same ioctls"""
     os.environ["GPUMEMTRACE_NO_TRACEPOINT"] = "1"
@@ -94,4 +108,4 @@ def without_uprobe_multi():
 
 if __name__ == "__main__":
     lib.main(without_tracefs, without_uprobe_multi, no_driver, api_alone, api_and_nvml, kernel_alone,
-             wrong_layout_is_seen)
+             static_build, wrong_layout_is_seen)

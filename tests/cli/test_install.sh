@@ -11,7 +11,7 @@ result() {
 	n=$((n + 1))
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; bad=1; fi
 }
-echo 1..5
+echo 1..6
 make -s --no-print-directory install DESTDIR="$place" PREFIX=/usr >"$place/log" 2>&1
 result $? 'make install'
 found=$(cd "$place" && find usr -type f | sort | tr '\n' ' ')
@@ -29,6 +29,8 @@ done)
 [ -z "$new" ] || echo "$new"
 [ -z "$new" ] && objdump -T build/gpumemtrace | grep -q GLIBC_
 result $? 'it starts with glibc 2.28'
+readelf -ld build/gpumemtrace-static >"$place/static" && ! grep -e NEEDED -e INTERP "$place/static"
+result $? 'the static build needs no library at all'
 bash -n user/doc/gpumemtrace.bash-completion
 result $? 'the completion is a bash script'
 exit $bad

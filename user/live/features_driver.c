@@ -63,7 +63,9 @@ void feature_check_nvml(struct feature *feature, const struct features_where *wh
 	feature_advise(feature,
 	       "%s; without NVML nothing is compared with nvidia-smi, and what was used before attaching "
 	       "is unknown",
-	       err == -ENOENT ? "Install the driver's user-space libraries" : "Load the NVIDIA driver");
+	       err == -ENOTSUP ? "Where glibc is 2.28 or newer, use the build that is not static" :
+	       err == -ENOENT  ? "Install the driver's user-space libraries" :
+				 "Load the NVIDIA driver");
 }
 
 void feature_check_libcuda(struct feature *feature, const struct features_where *where)

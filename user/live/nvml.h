@@ -29,8 +29,8 @@ typedef void (*nvml_usage_cb)(const struct nvml_usage *usage, void *arg);
 
 /*
  * `path`: the library to open, NULL for the usual places; `root`: a driver root ("" none) whose
- * library goes first. 0; or -ENOENT (no library), -ENODEV (library, but no driver), -EIO; then `why`
- * says what happened, in a sentence for the user.
+ * library goes first. 0; or -ENOENT (no library), -ENODEV (library, but no driver), -EIO, -ENOTSUP
+ * (this build cannot load libraries); then `why` says what happened, in a sentence for the user.
  */
 int nvml_open(const char *path, const char *root, struct nvml **nvml, char *why, size_t why_size);
 void nvml_close(struct nvml *nvml);
