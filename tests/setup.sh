@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs what the build and the tests need and what is not there yet, on Debian 12 or Ubuntu 24.04.
+# Installs what the build and the tests need and what is not there yet, on Debian 12 or 13 or Ubuntu 24.04.
 # Nothing is done when everything is there, so it may be called at any time, offline too.
 #
 #   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with

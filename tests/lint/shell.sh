@@ -26,7 +26,7 @@ result 1 $status 'shell scripts parse'
 status=0
 if command -v shellcheck >/dev/null 2>&1; then
 	# shellcheck disable=SC2086 # the names have no blanks
-	shellcheck -S warning $scripts >"$out" 2>&1 || status=1
+	shellcheck -x -S warning $scripts >"$out" 2>&1 || status=1
 	result 2 $status 'shellcheck finds nothing'
 else
 	echo 'ok 2 - shellcheck finds nothing # SKIP shellcheck is not installed'

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# What fresh.sh and distros.sh share: bare Debian systems, each kept as a tarball in $fresh, and commands run in
+# one. $FRESH names the folder (default build/fresh), $MIRROR the archive (default: this machine's). From the top
+# directory, as root.
+
+fresh=${FRESH:-$PWD/build/fresh}
+
+# The archive of a suite: the one this machine has it from, else that of the machine's own suite.
+suite_mirror() {
+	[ -z "${MIRROR:-}" ] || { echo "$MIRROR"; return; }
+	for filter in "Codename: $1" 'Origin: Debian'; do
+		site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "$filter" 2>/dev/null | grep -v security | head -n 1)
+		[ -z "$site" ] || break
+	done
+	echo "${site:-http://deb.debian.org/debian}"
+}
+
+# suite_tar SUITE [PACKAGE,...]: makes the tarball if there is none, and prints its path; or why it cannot be had.
+suite_tar() {
+	tar=$fresh/$1${2:+-with-$2}.tar
+	mkdir -p "$fresh"
+	if [ ! -e "$tar" ]; then
+		command -v debootstrap >/dev/null || { echo "debootstrap is not installed"; return 1; }
+		base=$(mktemp -d "$fresh/base.XXXXXX")
+		if debootstrap --variant=minbase ${2:+--include="$2"} "$1" "$base" "$(suite_mirror "$1")" >"$fresh/log" 2>&1 &&
+			tar -C "$base" -cf "$tar.new" .; then
+			mv "$tar.new" "$tar"
+		fi
+		rm -rf --one-file-system "$base" "$tar.new"
+		[ -e "$tar" ] || { echo "debootstrap $1: $(tail -n 1 "$fresh/log")"; return 1; }
+	fi
+	echo "$tar"
+}
+
+# What git has or would take, with what is changed, into a folder.
+copy_tree() {
+	mkdir -p "$1"
+	git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -C "$1" -xf -
+}
+
+# in_root ROOT PROGRAM ARGUMENTS: with this machine's /proc, /sys and /dev, in a mount namespace of its own:
+# nothing stays mounted, whatever happens.
+in_root() {
+	unshare --mount --propagation private sh -ec '
+		root=$1; shift
+		mount --bind "$root" "$root" && cd "$root" # a mount point of its own, as a machine has
+		for folder in proc sys dev; do mkdir -p "$folder"; mount --rbind "/$folder" "$root/$folder"; done
+		[ ! -d var/cache/apt ] || [ ! -d "$DEBS" ] || mount --bind "$DEBS" "$root/var/cache/apt/archives"
+		exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/ TERM=dumb chroot "$root" "$@"
+	' sh "$@" </dev/null
+}
