@@ -102,7 +102,7 @@ $(O)/%.o: %.c Makefile | $(SETUP)
 
 # Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
 $(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
-$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o)
+$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf_blob.o
 $(O)/libgmt.a $(O)/liblive.a:
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new
@@ -146,12 +146,12 @@ $(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
 	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/gmt.bpf.o"' -c $< -o $@
 
 # ---- the binary -------------------------------------------------------------------------------------
-$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
+$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) $(if $(OLD),$(OLD_LIBC),-ldl) -o $@
 
 # One file that needs no libc at all; no NVML: nvml_none.o comes before liblive.a, which then leaves nvml.o out.
-$(O)/gpumemtrace-static: $(BIN_SRC:%=$(O)/%.o) $(O)/$(NO_NVML).o $(O)/user/live/bpf_blob.o $(O)/liblive.a $(O)/libgmt.a
+$(O)/gpumemtrace-static: $(BIN_SRC:%=$(O)/%.o) $(O)/$(NO_NVML).o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -static-pie $(GMT_LDFLAGS) $^ $(filter-out -Wl$(comma)-Bdynamic,$(STATIC_LIBS)) -o $@
 

@@ -83,6 +83,11 @@ HIDDEN int stat(const char *restrict path, struct stat *restrict status)
 	return fstatat(AT_FDCWD, path, status, 0);
 }
 
+HIDDEN int lstat(const char *restrict path, struct stat *restrict status)
+{
+	return fstatat(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+}
+
 HIDDEN int fstat(int fd, struct stat *status)
 {
 	return (int)syscall(SYS_fstat, fd, status);
