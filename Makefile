@@ -316,7 +316,7 @@ fuzz-programs: $(SETUP)
 		$(MAKE) --no-print-directory $(FUZZ_BIN); fi
 
 # ---- targets for people -----------------------------------------------------------------------------
-.PHONY: all static unit standin test-programs test lint bench demo fuzz fuzz-programs setup install clean help print-sources
+.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup install clean help print-sources
 unit: $(UNIT_BIN)
 
 static: $(O)/gpumemtrace-static
@@ -329,6 +329,10 @@ test: $(SETUP) test-programs
 
 lint: $(O)/libgmt.a
 	$(Q)BUILD=$(O) tests/run lint
+
+# Debian's kernels under emulation: K="trixie sid" for some of them.
+kernels:
+	$(Q)BUILD=$(O) tests/kernels.sh $(or $(K),all)
 
 setup: $(SETUP)
 
@@ -360,6 +364,7 @@ help:
 	@echo 'make            build/gpumemtrace'
 	@echo 'make static     build/gpumemtrace-static, which needs no libc at all and leaves NVML out'
 	@echo 'make test       all tests that need no GPU (as root also real uprobes); T="NAME ..." for some of them'
+	@echo 'make kernels    what other kernels make of it, emulated; K="trixie sid" for some of them'
 	@echo 'make demo       a traced workload: on the GPU if there is one, else on a stand-in driver'
 	@echo 'make bench      the cost for the target, beside empty probes and bpftrace'
 	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60)'

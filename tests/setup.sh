@@ -3,7 +3,8 @@
 # Installs what the build and the tests need and what is not there yet, on Debian 12 or 13 or Ubuntu 24.04.
 # Nothing is done when everything is there, so it may be called at any time, offline too.
 #
-#   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with
+#   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with,
+#                              WITH_KERNELS=1 what tests/kernels.sh boots kernels with
 set -eu
 
 # package, and a program or a file (with wildcards) that shows that it is there
@@ -33,7 +34,11 @@ python3-pip        pip3
 bench='
 bpftrace           bpftrace
 '
+kernels='
+qemu-system-x86    qemu-system-x86_64
+'
 [ -z "${WITH_BENCH:-}" ] || extras="$extras$bench"
+[ -z "${WITH_KERNELS:-}" ] || extras="$extras$kernels"
 
 missing() {
 	# shellcheck disable=SC2086 # the wildcards are meant to be expanded

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Boots Debian's kernels under qemu's emulation (no KVM) and runs the tree's binaries in them: loading, totals, stacks,
+# late attach, what is left behind, and threads that preempt each other while they are traced. Prints TAP.
+#
+#   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE ...]     bookworm trixie newest if none is given
+#
+# PREEMPT_SECONDS (60) is how long threads preempt each other; GPUMEMTRACE_KERNELS (build/kernels) keeps what was
+# fetched, MIRROR (this machine's) is where from. build/kernels/results.json has what was seen; tests/kernels/table.py
+# makes a table of it.
+set -eu
+
+cd "$(dirname "$0")/.."
+skip() {
+	echo "1..0 # SKIP $*"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 0
+}
+[ "$(uname -m)" = x86_64 ] || skip "the kernels are for x86-64"
+WITH_KERNELS=1 tests/setup.sh >&2
+command -v qemu-system-x86_64 >/dev/null 2>&1 || skip "qemu-system-x86_64 is missing: apt-get install qemu-system-x86"
+command -v apt-get >/dev/null 2>&1 || skip "apt-get is missing, which fetches the kernels"
+[ -x /usr/bin/python3 ] || skip "/usr/bin/python3 is missing: apt-get install python3"
+make -s --no-print-directory all standin build/demos/train >&2
+exec /usr/bin/python3 -B tests/kernels/run.py "$@"

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A kernel booted under qemu's emulation: no KVM, no disk, no network; what its checks say comes by a serial line."""
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+QEMU = "qemu-system-x86_64"
+CPUS, MEMORY_MIB = 2, 2048
+STALL_SECONDS = 400                     # without a word; a check waits for less
+# An oops is the end. What only says that something took long tells of the emulation, not of the kernel.
+APPEND = ("console=ttyS0 panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 "
+          "workqueue.watchdog_thresh=0 random.trust_cpu=on")
+BEGIN = "gpumemtrace: the checks begin"
+# What a kernel that is well does not write; the fault of a program ("traps:", "segfault") counts, for ours have none.
+FAULTS = re.compile(r"Oops|BUG\b|WARNING:|general protection|NULL pointer|Kernel panic|kernel panic|Call Trace|UBSAN|"
+                    r"KASAN|refcount_t|invalid opcode|divide error|double fault|stack guard|corrupt|blocked for more|"
+                    r"scheduling while atomic|RIP: .*bpf_prog_|segfault at|traps: |Out of memory|page allocation failure")
+POWER_OFF = re.compile(r"sysrq: Power Off|reboot: Power down")
+
+
+@dataclasses.dataclass
+class Outcome:
+    lines: list         # what the guest told, in its order
+    faults: list        # lines of the kernel's log since the checks began
+    ending: str         # how it ended, if not well
+    seconds: float
+
+
+def faults_of(console):
+    """Lines of the kernel's log since the checks began that tell of one, without times."""
+    found = console.partition(BEGIN)[2].splitlines()[1:]
+    lines = [re.sub(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?", "", line).strip() for line in found]
+    return [line for line in lines if FAULTS.search(line)]
+
+
+def told(path):
+    found = []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                found.append(json.loads(line))
+            except ValueError:      # cut off by the end
+                pass
+    return found
+
+
+def watched(argv, files, limit):
+    """Runs qemu until it ends, or nothing was written for too long; how it ended, if not well."""
+    begin = last = time.monotonic()
+    sizes = []
+    with tempfile.TemporaryFile() as errors, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                                              stderr=errors) as qemu:
+        while True:
+            try:
+                qemu.wait(1)
+                text = os.pread(errors.fileno(), 300, 0).decode(errors="replace").strip()
+                return f"qemu ended with {qemu.returncode}: {text}" if qemu.returncode else ""
+            except subprocess.TimeoutExpired:
+                pass
+            now, before = time.monotonic(), sizes
+            sizes = [os.path.getsize(path) for path in files]
+            last = now if sizes != before else last
+            if now - last > STALL_SECONDS or now - begin > limit:
+                qemu.kill()
+                return f"it said nothing for {now - last:.0f} s" if now - last > STALL_SECONDS else \
+                    f"it had not ended after {limit} s"
+
+
+def boot(kernel, image, place, limit, append=""):
+    """Runs the checks in `image` on the kernel's file `kernel`; console and results are files in the folder `place`."""
+    os.makedirs(place, exist_ok=True)
+    console, results = os.path.join(place, "console"), os.path.join(place, "results")
+    for path in console, results:
+        with open(path, "wb"):
+            pass
+    argv = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(MEMORY_MIB), "-smp", str(CPUS), "-nodefaults",
+            "-nographic", "-no-reboot", "-monitor", "none", "-serial", "file:" + console, "-serial", "file:" + results,
+            "-kernel", kernel, "-initrd", image, "-append", f"{APPEND} {append}"]
+    begin = time.monotonic()
+    ending = watched(argv, (console, results), limit)
+    with open(console, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    faults = faults_of(text)
+    if not ending and not POWER_OFF.search(text):
+        ending = "it ended without being told to"
+    if BEGIN not in text:
+        faults = [line.strip() for line in text.splitlines()[-3:]]
+        ending = "it did not boot: " + (ending or "the checks did not begin")
+    return Outcome(told(results), faults, ending, time.monotonic() - begin)

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Boots kernels and says what they make of gpumemtrace: TAP, a row for each check of each kernel, and the runner's last
+line. tests/kernels.sh starts it. Results are kept as JSON, of which table.py makes the README's table."""
+import json
+import os
+import subprocess
+import sys
+
+import image
+import machine
+import packages
+import table
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
+TOOL = os.path.join(BUILD, "gpumemtrace")
+CACHE = os.path.abspath(os.environ.get("GPUMEMTRACE_KERNELS", os.path.join(TOP, "build/kernels")))
+OUT = os.path.join(TOP, "build/kernels")
+RESULTS = os.path.join(OUT, "results.json")
+DEFAULT = ("bookworm", "trixie", "newest")
+PREEMPT_SECONDS = int(os.environ.get("PREEMPT_SECONDS", "60"))
+LIMIT_SECONDS = 1500                    # for everything else that a guest does
+# check: what holds if it passes
+CHECKS = {
+    "doctor": "doctor is content",
+    "load": "every mode loads",
+    "totals": "totals are those of this machine and of the programs, nothing lost",
+    "stacks": "stacks are complete, or counted with the reason",
+    "python": "Python frames are those of the program's traceback",
+    "torch": "PyTorch's blocks",
+    "late": "attached late, the sum is the same",
+    "end": "report and recording are complete soon after the end",
+    "left": "nothing is left behind",
+    "preempt": "threads that preempt each other do no harm",
+    "log": "the kernel's log is silent",
+}
+
+
+class Tap:
+    def __init__(self):
+        self.count = self.passed = self.failed = self.skipped = 0
+
+    def row(self, name, wrong=(), skip=""):
+        self.count += 1
+        bad = list(wrong)
+        self.skipped += bool(skip)
+        self.failed += bool(bad)
+        self.passed += not bad and not skip
+        print(f"{'not ' if bad else ''}ok {self.count} - {name}" + (f" # SKIP {skip}" if skip else ""))
+        for line in bad:
+            print("#   " + str(line).rstrip().replace("\n", "\n#   "))
+        sys.stdout.flush()
+
+    def done(self):
+        print(f"1..{self.count}" if self.count else "1..0 # SKIP nothing was asked for")
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped", flush=True)
+        sys.exit(1 if self.failed else 0)
+
+
+def say(text):
+    print("# " + text, flush=True)
+
+
+def reference():
+    """What this machine makes of the demo's job, if it may trace, and how fast it is."""
+    done = subprocess.run([image.PYTHON, os.path.join(TOP, "tests/kernels/guest/check.py"), "reference"],
+                          capture_output=True, text=True, check=False, env={**os.environ, "BUILD": BUILD})
+    if done.returncode:
+        raise packages.Unavailable("this machine's own run failed: " + done.stderr.strip()[-300:])
+    return json.loads(done.stdout)
+
+
+def judged(outcome):
+    """{check: {passed, wrong, facts, seconds}}: what a guest did not reach has failed."""
+    rows = {line["check"]: {"passed": not line["wrong"], **{k: line[k] for k in ("wrong", "facts", "seconds")}}
+            for line in outcome.lines if "check" in line}
+    doing = [line for line in outcome.lines if "doing" in line]
+    last = doing[-1]["doing"] if doing else "booting"
+    for check in CHECKS:
+        if check not in rows and check != "log":
+            why = f"not done: in \"{last}\", {outcome.ending or 'the checks ended'}"
+            facts = doing[-1]["facts"] if check == "preempt" and last.startswith("preempted") else {}
+            rows[check] = {"passed": False, "wrong": [why] + outcome.faults[:2], "facts": facts, "seconds": 0}
+    wrong = outcome.faults[:12] + ([outcome.ending] if outcome.ending else [])
+    rows["log"] = {"passed": not wrong, "wrong": wrong, "facts": {}, "seconds": 0}
+    if outcome.faults and rows["preempt"]["passed"] and last == "end":
+        rows["preempt"] = {**rows["preempt"], "passed": False, "wrong": ["the kernel's log is not silent"]}
+    return rows
+
+
+def booted(tap, word, kernel, initrd):
+    place = os.path.join(OUT, "out", kernel.package)
+    outcome = machine.boot(kernel.image(), initrd, place, LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
+    started = next((line["facts"] for line in outcome.lines if line.get("doing") == "start"), {})
+    release = started.get("release", kernel.package)
+    rows = judged(outcome)
+    for check, name in CHECKS.items():
+        tap.row(f"{release}: {name}", rows[check]["wrong"])
+    say(f"{release}: {outcome.seconds:.0f} s; {os.path.relpath(place, TOP)}/console has the kernel's log")
+    return {"asked": word, "package": kernel.package, "version": kernel.version, "release": release, "started": started,
+            "seconds": round(outcome.seconds), "rows": rows}
+
+
+def main():
+    tap, words = Tap(), sys.argv[1:] or DEFAULT
+    os.makedirs(OUT, exist_ok=True)
+    found = packages.find(CACHE, words)
+    for word, kernel in found:
+        say(f"{word}: {kernel}")
+    kernels = [(word, kernel) for word, kernel in found if not isinstance(kernel, packages.Unavailable)]
+    results = []
+    if kernels:
+        own = reference()
+        initrd = os.path.join(OUT, "guest.cpio")
+        asked = json.dumps({**own, "preempt_seconds": PREEMPT_SECONDS}).encode()
+        image.make(initrd, TOP, TOOL, {"tests/kernels/asked.json": asked})
+    for word, kernel in found:
+        if isinstance(kernel, packages.Unavailable):
+            tap.row(word, skip=str(kernel))
+            continue
+        results.append(booted(tap, word, kernel, initrd))
+        with open(RESULTS, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+    for line in table.rows(results):
+        say(line)
+    tap.done()
+
+
+if __name__ == "__main__":
+    main()

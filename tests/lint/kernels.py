@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""tests/kernels.sh without a kernel: what it takes for a fault, that a guest which dies has failed, and which is newest."""
+import os
+import sys
+
+from tap import TOP, Tap
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(TOP, "tests/kernels"))
+import machine  # noqa: E402
+import packages  # noqa: E402
+import run  # noqa: E402
+import table  # noqa: E402
+
+BOOT = "[    1.0] WARNING: something while it boots\n[    9.1] " + machine.BEGIN + "\n"
+BAD = ("[   12.5] BUG: unable to handle page fault for address: ff006844822421aa", "[   12.5] Oops: Oops: 0000 [#1] SMP NOPTI",
+       "[   13.0][ T112] WARNING: CPU: 1 PID: 112 at kernel/bpf/verifier.c:1", "[   13.1] threads[99]: segfault at 0 ip 0",
+       "[   13.2] traps: train[9] general protection fault ip:7f", "[   13.3] Kernel panic - not syncing: Fatal exception")
+GOOD = ("[   13.7] NOTICE: Automounting of tracing to debugfs is deprecated", "[  482.3] Dynamic Preempt: full")
+
+
+def faults():
+    for line in BAD:
+        if not machine.faults_of(BOOT + line + "\n"):
+            yield f"taken for nothing: {line}"
+    found = machine.faults_of(BOOT + "\n".join(GOOD) + "\n")
+    if found:
+        yield f"taken for a fault: {found}"
+
+
+def told(*checks):
+    return [{"check": name, "wrong": [], "facts": {}, "seconds": 1} for name in checks]
+
+
+def failed(lines, log=(), ending=""):
+    rows = run.judged(machine.Outcome(lines, list(log), ending, 1))
+    return {name for name, row in rows.items() if not row["passed"]}
+
+
+def judging():
+    every = told(*(name for name in run.CHECKS if name != "log")) + [{"doing": "end", "facts": {}}]
+    if failed(every):
+        yield f"a guest that is well has failed: {failed(every)}"
+    for lines, log, ending, wanted in (
+            ([], (), "it did not boot", set(run.CHECKS)),
+            (every[:-2], ("Oops",), "it ended without being told to", {"preempt", "log"}),
+            (every, ("WARNING: CPU: 0",), "", {"preempt", "log"}),
+            (told("doctor", "load"), (), "", set(run.CHECKS) - {"doctor", "load", "log"})):
+        if failed(lines, log, ending) != wanted:
+            yield f"{log} {ending}: {sorted(failed(lines, log, ending))}, not {sorted(wanted)}"
+    if len(table.rows([])) != 2:
+        yield "a table of nothing has rows"
+
+
+def versions():
+    order = ["6.1.0-1", "6.1.192-2", "6.12.9-1", "6.12.117-1~deb12u1", "7.3.4-1~bpo13+1", "7.10.1-1"]
+    if sorted(reversed(order), key=packages.numbers) != order:
+        yield f"{sorted(reversed(order), key=packages.numbers)}"
+    for name, is_kernel in (("linux-image-6.1.0-56-cloud-amd64", True), ("linux-image-7.2.13+deb14-cloud-amd64", True),
+                            ("linux-image-6.12.117+deb13-rt-amd64-unsigned", True), ("linux-image-6.12-cloud-amd64", False),
+                            ("linux-image-cloud-amd64", False), ("linux-image-7.2.13+deb14-cloud-amd64-dbg", False)):
+        if bool(packages.IMAGE.match(name)) != is_kernel:
+            yield name
+    if packages.suites_of(["trixie-rt", "newest"]) != ["trixie", "trixie-backports", "sid"]:
+        yield f"{packages.suites_of(['trixie-rt', 'newest'])}"
+
+
+tap = Tap()
+tap.check("kernels.sh: faults in a kernel's log are seen, and nothing else", faults())
+tap.check("kernels.sh: a guest that dies, or says nothing of a check, has failed", judging())
+tap.check("kernels.sh: versions of Debian's kernels are in order", versions())
+tap.done()
