@@ -210,7 +210,7 @@ static __always_inline void take_stack(struct thread_state *state, struct call_f
 				       const volatile struct gmt_spec *spec, struct pt_regs *ctx)
 {
 	struct stack_start start = {
-		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx),
+		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .fp = PT_REGS_FP(ctx), .ret = PT_REGS_RET(ctx),
 	};
 
 	if (spec->size_cap && gmt.config.stack_sample_bytes &&

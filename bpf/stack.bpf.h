@@ -153,10 +153,29 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	}
 }
 
-/* The kernel's own walk, in the order and with the flags of ours: its frames are return addresses. */
-static __always_inline void stack_walk_pointers(struct stack_state *s)
+/* Who called the function that has just been entered; 0: not known. On aarch64 a signature may lie in the address,
+ * above the bits that addresses of processes have: mm->task_size is the power of two that the kernel makes its mask of
+ * (ptrauth_user_pac_mask(), arch/arm64/include/asm/pointer_auth.h). */
+static __always_inline __u64 stack_caller(const struct stack_start *start)
 {
-	__u64 *words = s->record + STACK_HEAD;
+#if defined(__TARGET_ARCH_x86)
+	__u64 pc = 0;
+
+	if (start->ret)
+		bpf_probe_read_user(&pc, sizeof(pc), (void *)start->ret);
+	return pc;
+#else
+	return start->ret & (BPF_CORE_READ(bpf_get_current_task_btf(), mm, task_size) - 1);
+#endif
+}
+
+/* The kernel's own walk, in the order and with the flags of ours: its frames are return addresses. A function that has
+ * just been entered has no frame of its own yet, so the walk misses its caller (newer kernels of x86 find it, by
+ * what the first instruction is), and all callers would have one stack: the caller is put in. The kernel's frames are
+ * read one place behind, which makes room for it. */
+static __always_inline void stack_walk_pointers(struct stack_state *s, const struct stack_start *start)
+{
+	__u64 *words = s->record + STACK_HEAD + 1, caller = stack_caller(start);
 	long bytes = bpf_get_task_stack(bpf_get_current_task_btf(), words, STACK_POINTERS_MAX * sizeof(*words),
 					BPF_F_USER_STACK);
 	__u32 count = bytes > 0 ? (__u64)bytes / 8 : 0;
@@ -170,6 +189,8 @@ static __always_inline void stack_walk_pointers(struct stack_state *s)
 		if (i >= count)
 			break;
 		stack_push(s, words[i] | (i ? 0 : GMT_FRAME_EXACT));
+		if (!i && caller && (count < 2 || words[1] != caller))
+			stack_push(s, caller);
 	}
 }
 
@@ -257,11 +278,11 @@ static __always_inline __u32 stack_find(struct stack_state *s, struct stack_thre
 	/* Known when the program is loaded: what follows is not there for kernels that lack it. */
 	if (gmt.config.stack_mode == GMT_STACKS_POINTERS ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
-		stack_walk_pointers(s);
+		stack_walk_pointers(s, start);
 		return stack_id(s);
 	}
 	if (!stack_find_space(thread)) {
-		stack_walk_pointers(s);
+		stack_walk_pointers(s, start);
 		return stack_wants_copy(thread, GMT_UNWIND_END_NOT_WALKED) ? stack_send_with_copy(s, thread, start) :
 									     stack_id(s);
 	}

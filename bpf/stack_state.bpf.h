@@ -58,6 +58,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 /* Where to begin: the thread's registers. */
 struct stack_start {
 	__u64 pc, sp, fp;
+	__u64 ret;               /* PT_REGS_RET() at a function's entry, where no frame has its caller; else 0 */
 	__u64 bytes;             /* asked for; 0: unknown */
 	__u64 now_ns;            /* bpf_ktime_get_ns(), where it has been asked; or 0 */
 };

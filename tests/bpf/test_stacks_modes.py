@@ -30,6 +30,21 @@ def owners_add_up(report, pid):
             equal(sum(o["live_bytes"] for o in stacks["owners"]), stacks["live_bytes"], "the owners' sum")
 
 
+def callers(path, out):
+    """The kernel's walk has the driver's function, who called it, once, and their callers."""
+    wanted, pid = test_stacks.expected(out)
+    recording = stacklib.Stacks(path)
+    sizes = {size: name for name, (size, _) in wanted.items()}
+    found = {sizes[vals[1]]: recording.stacks[i] for (_, i, vals), caller in zip(recording.calls, recording.callers)
+             if caller == pid and i and len(vals) > 1 and vals[1] in sizes}
+    check("plain" in found and "pointer" in found, list(found))
+    for name, stack in found.items():
+        caller = "by_pointer" if name == "pointer" else "stacks_allocate"
+        equal([f.function for f in stack.frames[:2]], ["cuMemAlloc_v2", caller], "who called in " + name)
+        check(stack.words[2:3] != stack.words[1:2], name, "has its caller twice")
+    check(any(len(s.words) > 2 for s in found.values()), "no frame pointer led anywhere")
+
+
 def modes():
     """full, native, python, fp, off: what each takes, and the same totals with all"""
     totals, counts = {}, {}
@@ -47,7 +62,7 @@ def modes():
             equal([len(s.words) for s in stacks if s.id == stack_id], [1], "frames of a program without Python")
         elif mode == "fp":
             equal({s.reason for s in stacks}, {"not walked"}, "reasons")
-            check(any(len(s.words) > 1 for s in stacks), "no frame pointer led anywhere")
+            callers(path, out)
     equal(counts["off"], 0, "stacks with --stacks off")
     for mode, total in totals.items():
         equal(total, totals["off"], f"totals with {mode}")
