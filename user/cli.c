@@ -228,7 +228,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		.command = skip ? (enum cli_command)command : CLI_TRACE,
 		.interval_ns = DEFAULT_INTERVAL_NS,
 		.ring_bytes = DEFAULT_RING_BYTES,
-		.stack_mode = GMT_STACKS_FULL,
+		.stack_mode = GMT_STACKS_DEFAULT,
 		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
 		.top = DEFAULT_TOP,
 		.window_events = DEFAULT_WINDOW_EVENTS,

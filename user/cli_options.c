@@ -277,7 +277,7 @@ const struct cli_option cli_options[] = {
 	{ 'v', "verbose", NULL, FOR_ALL, opt_verbose, "more messages" },
 	{ 0, "live", NULL, FOR_TRACE, opt_live, "the live view also when COMMAND shares the terminal" },
 	{ 0, "no-live", NULL, FOR_TRACE, opt_no_live, "no live view, only the report" },
-	{ 0, "stacks", "MODE", FOR_TRACE, opt_stacks, "full, native, python, fp or off; default full" },
+	{ 0, "stacks", "MODE", FOR_TRACE, opt_stacks, "default full (arm64: fp); native, python, fp, off" },
 	{ 0, "stack-depth", "N", FOR_TRACE, opt_stack_depth, "native frames of a stack; default 512" },
 	{ 0, "stack-sample", "SIZE", FOR_TRACE, opt_stack_sample, "a stack for every SIZE bytes of a thread only" },
 	{ 0, "block-stacks", NULL, FOR_TRACE, opt_block_stacks, "stacks of PyTorch's blocks (tensors), too" },

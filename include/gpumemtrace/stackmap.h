@@ -51,6 +51,13 @@ enum gmt_stack_mode {
 	GMT_STACK_MODE_COUNT
 };
 
+/* FULL and NATIVE need unwinding tables, which are read of x86-64's files alone (user/symbol/cfa_program.c). */
+#if defined(__x86_64__)
+#define GMT_STACKS_DEFAULT GMT_STACKS_FULL
+#else
+#define GMT_STACKS_DEFAULT GMT_STACKS_POINTERS
+#endif
+
 /* A process. A change gets a new generation, never given twice: what was kept for an old one is void. */
 struct gmt_stack_space {
 	__u32 generation;        /* never 0 */

@@ -114,7 +114,7 @@ struct gmt_unwind_mapping {
 	X(NO_PROGRESS, 12, 0, "frame not above the one before")                           \
 	X(TRAMPOLINE, 13, 0, "return address taken by a return probe and not found")      \
 	X(BAD_TABLE, 14, 0, "table damaged")                                              \
-	X(NOT_WALKED, 15, 0, "not unwound, by --stacks or by the kernel")
+	X(NOT_WALKED, 15, 0, "not unwound: --stacks, the kernel, or arm64")
 
 enum gmt_unwind_reason {
 #define X(name, value, complete, text) GMT_UNWIND_END_##name = value,

@@ -35,6 +35,9 @@ PATIENCE = 20.0                                         # seconds until a test g
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
 
+FULL_STACKS = os.uname().machine == "x86_64"            # else --stacks=full and native are fp
+
+
 class Skip(Exception):
     pass
 
@@ -61,6 +64,11 @@ def ready():
         if not os.path.exists(path):
             print(f"1..1\nnot ok 1 - {path} has not been built")
             sys.exit(1)
+
+
+def needs_full_stacks():
+    if not FULL_STACKS:
+        raise Skip("full native stacks are taken on x86-64 alone")
 
 
 def main(*tests):

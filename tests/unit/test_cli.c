@@ -105,7 +105,7 @@ static void test_stack_options(void **state)
 	assert_int_equal(p->options.stack_sample_bytes, 2 << 20);
 	drop(p);
 	p = parse_ok("-p 1");
-	assert_int_equal(p->options.stack_mode, GMT_STACKS_FULL);
+	assert_int_equal(p->options.stack_mode, GMT_STACKS_DEFAULT);
 	assert_int_equal(p->options.stack_depth, GMT_STACK_DEPTH_DEFAULT);
 	assert_int_equal(p->options.stack_sample_bytes, 0);
 	assert_int_equal(p->options.top, 10);

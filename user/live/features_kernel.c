@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <gpumemtrace/stackmap.h>
+
 #include "live/features_checks.h"
 #include "live/trial.h"
 #include "live/uprobe.h"
@@ -309,6 +311,12 @@ void feature_check_helpers(struct feature *feature, const struct features_where 
 void feature_check_stacks(struct feature *feature, const struct features_where *where)
 {
 	(void)where;
+	if (GMT_STACKS_DEFAULT == GMT_STACKS_POINTERS) {
+		feature_say(feature, FEATURE_WARN,
+			    "walked along frame pointers; or Python's frames, with --stacks=python");
+		feature_advise(feature, "Native stacks with all their frames are there on x86-64 only");
+		return;
+	}
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1) {
 		feature_say(feature, FEATURE_OK, "walked in the kernel, native and Python frames");
 		return;

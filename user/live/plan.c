@@ -73,6 +73,14 @@ void plan_without_walk(struct plan *plan, struct gmt_limit *limit)
 	snprintf((char *)limit->why, sizeof(limit->why), "the kernel lacks bpf_loop() or bpf_find_vma()");
 }
 
+void plan_without_tables(struct plan *plan, struct gmt_limit *limit)
+{
+	*limit = (struct gmt_limit){ 0 };
+	plan->stack_mode = GMT_STACKS_POINTERS;
+	tell(limit, KERNELS_WALK, "--stacks=python takes Python's frames");
+	snprintf((char *)limit->why, sizeof(limit->why), "unwinding tables are read on x86-64 alone");
+}
+
 bool plan_leaves_out(const struct plan *plan, const char *program)
 {
 	for (size_t i = 0; i < PLAN_OPTIONAL_COUNT; i++)

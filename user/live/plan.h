@@ -57,6 +57,9 @@ bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
 /* The same for what the kernel lacks for stacks with all their frames: bpf_loop() or bpf_find_vma(). */
 void plan_without_walk(struct plan *plan, struct gmt_limit *limit);
 
+/* The same where unwinding tables are not read: GMT_STACKS_DEFAULT is POINTERS. */
+void plan_without_tables(struct plan *plan, struct gmt_limit *limit);
+
 bool plan_leaves_out(const struct plan *plan, const char *program);
 
 #endif
