@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "live/procfs.h"
 
-#define RING_PAGES 16       /* a power of two; 64 KiB hold about 500 mappings, some 60 execs */
+#define RING_BYTES 65536    /* a power of two of pages of any size; hold about 500 mappings, some 60 execs */
 #define RECORD_MAX 65536    /* perf_event_header.size is 16 bits */
 
 struct ring {
@@ -93,7 +93,7 @@ static int ring_open(struct ring *ring, int cpu, size_t page_size)
 	ring->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (ring->fd < 0)
 		return -errno;
-	ring->page = mmap(NULL, (1 + RING_PAGES) * page_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	ring->page = mmap(NULL, page_size + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (ring->page != MAP_FAILED)
 		return 0;
 	err = -errno;
@@ -105,7 +105,7 @@ static int ring_open(struct ring *ring, int cpu, size_t page_size)
 static void ring_close(struct ring *ring, size_t page_size)
 {
 	if (ring->page != MAP_FAILED)
-		munmap(ring->page, (1 + RING_PAGES) * page_size);
+		munmap(ring->page, page_size + RING_BYTES);
 	if (ring->fd >= 0)
 		close(ring->fd);
 }
@@ -192,7 +192,7 @@ int watch_fd(const struct watch *watch)
 /* Copies out what wraps around the end; the rest is read in place. */
 static const void *record_at(struct watch *watch, const char *data, uint64_t at, size_t size)
 {
-	uint64_t mask = RING_PAGES * watch->page_size - 1;
+	uint64_t mask = RING_BYTES - 1;
 	size_t start = (size_t)(at & mask), first = (size_t)(mask + 1) - start;
 
 	if (size <= first)
