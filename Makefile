@@ -8,13 +8,16 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 
 O    := build$(if $(SAN),/san)
-ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+# For another machine: make CROSS=aarch64-linux-gnu SYSROOT=DIR test-programs build/demos/train, in a tree of its own,
+# for build/ holds one machine's programs. DIR is the root of a Debian of that machine with the packages of
+# tests/setup.sh from libc6-dev to libcmocka-dev. `tests/run` and demos/demo.sh then run there, without make.
+ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(or $(firstword $(subst -, ,$(CROSS))),$(shell uname -m))))
 
 # ---- tools and flags ------------------------------------------------------------------------------
-CC         := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CC         := $(if $(filter default,$(origin CC)),$(CROSS:%=%-)gcc$(SYSROOT:%= --sysroot=%),$(CC))
 CLANG      ?= clang
 LLVM_STRIP ?= llvm-strip
-AR         := $(if $(filter default,$(origin AR)),ar,$(AR))
+AR         := $(if $(filter default,$(origin AR)),$(CROSS:%=%-)ar,$(AR))
 CFLAGS     ?= -O2 -g
 
 comma   := ,
@@ -22,6 +25,11 @@ SANITIZE := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recove
 GMT_CPPFLAGS := -D_GNU_SOURCE -DGMT_VERSION='"$(VERSION)"' -Iinclude -Iuser $(CPPFLAGS)
 GMT_CFLAGS   := -std=gnu17 -Wall -Wextra -Werror -Wmissing-prototypes -Wvla $(CFLAGS) $(SANITIZE)
 GMT_LDFLAGS  := $(LDFLAGS) $(SANITIZE)
+# Functions that begin with what indirect branches may lead to (endbr64; bti or paciasp), and plain ones.
+PLAIN_x86     := -fcf-protection=none
+GUARDED_x86   := -fcf-protection=full
+PLAIN_arm64   := -mbranch-protection=none
+GUARDED_arm64 := -mbranch-protection=standard
 # The last two: libbpf's CO-RE macros have an uninitialised variable of the type that is read, a const one on arm64,
 # of which clang warns from 21 on.
 BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -mcpu=v3 -Iinclude \
@@ -164,7 +172,7 @@ $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 # alone lays them out.
 STACKS := $(O)/tests/symbol/stacks.o $(O)/tests/symbol/selfmaps.o
 $(O)/tests/symbol/stacks.o: GMT_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fomit-frame-pointer \
-                                          -fno-optimize-sibling-calls -fcf-protection=none
+                                          -fno-optimize-sibling-calls $(PLAIN_$(ARCH))
 $(call unit_path,unwind rewalk): $(STACKS)
 
 # The unwinder in the kernel, and tables against libdw's.
@@ -220,8 +228,8 @@ CUDA_FLAGS := -fPIC -shared -fvisibility=hidden -fno-omit-frame-pointer -mno-omi
               -fno-shrink-wrap -fno-optimize-sibling-calls -fno-ipa-icf -fno-partial-inlining \
               -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic
 
-$(STANDIN)/usr/lib/libcuda.so.1:       CUDA_FLAGS += -fcf-protection=none
-$(STANDIN)/usr/lib-endbr/libcuda.so.1: CUDA_FLAGS += -fcf-protection=full -DSTANDIN_OLD_EXPORTS
+$(STANDIN)/usr/lib/libcuda.so.1:       CUDA_FLAGS += $(PLAIN_$(ARCH))
+$(STANDIN)/usr/lib-endbr/libcuda.so.1: CUDA_FLAGS += $(GUARDED_$(ARCH)) -DSTANDIN_OLD_EXPORTS
 $(STANDIN)/usr/lib/libcuda.so.1 $(STANDIN)/usr/lib-endbr/libcuda.so.1: $(CUDA_SRC) $(STANDIN_H) Makefile | $(SETUP)
 	$(call msg,CUDA,$@)
 	$(Q)mkdir -p $(@D)
@@ -235,9 +243,9 @@ $(STANDIN)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(STANDIN_H) Makefile | $(SETUP)
 # PyTorch's report functions as of 2.x, and as of 1.13 with endbr64.
 C10 := _ZN3c1027reportMemoryUsageToProfilerEPv
 C10_OOM := _ZN3c1027reportOutOfMemoryToProfilerE
-$(STANDIN)/usr/lib-torch/libc10.so:       C10_FLAGS := -fcf-protection=none -DREPORT=$(C10)lmmNS_6DeviceE \
+$(STANDIN)/usr/lib-torch/libc10.so:       C10_FLAGS := $(PLAIN_$(ARCH)) -DREPORT=$(C10)lmmNS_6DeviceE \
                                                         -DREPORT_OOM=$(C10_OOM)lmmNS_6DeviceE
-$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := -fcf-protection=full -Wl,--build-id=none -DREPORT=$(C10)lllNS_6DeviceE \
+$(STANDIN)/usr/lib-torch-endbr/libc10.so: C10_FLAGS := $(GUARDED_$(ARCH)) -Wl,--build-id=none -DREPORT=$(C10)lllNS_6DeviceE \
                                                         -DREPORT_OOM=$(C10_OOM)lllNS_6DeviceE
 $(STANDIN)/usr/lib-torch/libc10.so $(STANDIN)/usr/lib-torch-endbr/libc10.so: tests/standin/libc10/libc10.c Makefile | $(SETUP)
 	$(call msg,C10,$@)
@@ -322,7 +330,7 @@ unit: $(UNIT_BIN)
 static: $(O)/gpumemtrace-static
 
 test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
-               build/arm64/gmt.bpf.o fuzz-programs
+               build/arm64/gmt.bpf.o $(if $(CROSS),,fuzz-programs)
 
 test: $(SETUP) test-programs
 	$(Q)BUILD=$(O) tests/run $(T)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <gpumemtrace/stackmap.h>
+
 #define STACKS(X)                                              \
 	X(PLAIN, "five calls without frame pointers")          \
 	X(RECURSION, "100-deep recursion")                     \
@@ -26,6 +28,10 @@ enum stack_id {
 #undef X
 	STACK_COUNT
 };
+
+/* Whether tables tell of this machine's stacks. */
+#define STACKS_HAVE_TABLES (GMT_STACKS_DEFAULT == GMT_STACKS_FULL)
+#define STACKS_NO_TABLES "unwinding tables are made of x86-64's files alone"
 
 #define STACKS_FRAMES 256
 

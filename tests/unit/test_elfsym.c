@@ -74,8 +74,8 @@ static void a_name_needs_a_symbol_that_covers(void **state)
 	char path[128];
 
 	compile_library(*state, "a.so",
-			SIZED("first", ".globl", 16) "__asm__(\"" PAD(32) "\");\n" SIZED("last", ".globl", 8)
-			"__asm__(\"" PAD(64) "\");\n",
+			"__asm__(\"" PAD(16) "\");\n" SIZED("first", ".globl", 16) "__asm__(\"" PAD(32) "\");\n"
+			SIZED("last", ".globl", 8) "__asm__(\"" PAD(64) "\");\n",
 			"-fno-toplevel-reorder", path, sizeof(path));
 	load(path, &l);
 	first = address_of(path, "first");

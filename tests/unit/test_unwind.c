@@ -128,6 +128,8 @@ static void own_stack(void **state)
 {
 	int id = (int)(intptr_t)*state;
 
+	if (!STACKS_HAVE_TABLES)
+		skip();
 	stacks_hook = on_target;
 	own.walk.frames = 0;
 	stacks_run(id);

@@ -28,7 +28,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytes)
 
 static CUresult mem_alloc_v1(CUdeviceptr_v1 *dptr, unsigned int bytes)
 {
-	CUdeviceptr wide;
+	CUdeviceptr wide = 0;
 	CUresult rc = mem_alloc(&wide, bytes, true);
 
 	if (!rc)

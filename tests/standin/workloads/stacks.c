@@ -188,6 +188,7 @@ static NOIPA void on_other_stack(int id)
  * call *%rax; pop %rbp; ret */
 static NOIPA void jit(int id)
 {
+	(void)id;
 #ifdef __x86_64__
 	static unsigned char *code;
 	unsigned char text[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
