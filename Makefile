@@ -340,7 +340,7 @@ lint: $(O)/libgmt.a
 
 # Debian's kernels under emulation: K="trixie sid" for some of them.
 kernels:
-	$(Q)BUILD=$(O) tests/kernels.sh $(or $(K),all)
+	$(Q)BUILD=$(O) tests/kernels.sh $(or $(K),all arm64 arm64-16k)
 
 setup: $(SETUP)
 

@@ -3,7 +3,7 @@
 # Boots Debian's kernels under qemu's emulation (no KVM) and runs the tree's binaries in them: loading, totals, stacks,
 # late attach, what is left behind, and threads that preempt each other while they are traced. Prints TAP.
 #
-#   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE ...]     bookworm trixie newest if none is given
+#   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE|arm64|arm64-16k ...]     bookworm trixie newest if none is given
 #
 # PREEMPT_SECONDS (60) is how long threads preempt each other; GPUMEMTRACE_KERNELS (build/kernels) keeps what was
 # fetched, MIRROR (this machine's) is where from. build/kernels/results.json has what was seen; tests/kernels/table.py
@@ -17,6 +17,9 @@ skip() {
 	exit 0
 }
 [ "$(uname -m)" = x86_64 ] || skip "the kernels are for x86-64"
+case " $*" in
+*" arm64"*) export WITH_ARM64=1 ;;
+esac
 WITH_KERNELS=1 tests/setup.sh >&2
 command -v qemu-system-x86_64 >/dev/null 2>&1 || skip "qemu-system-x86_64 is missing: apt-get install qemu-system-x86"
 command -v apt-get >/dev/null 2>&1 || skip "apt-get is missing, which fetches the kernels"

@@ -4,7 +4,8 @@
 # Nothing is done when everything is there, so it may be called at any time, offline too.
 #
 #   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with,
-#                              WITH_KERNELS=1 what tests/kernels.sh boots kernels with
+#                              WITH_KERNELS=1 what tests/kernels.sh boots kernels with,
+#                              WITH_ARM64=1 arm64's, too
 set -eu
 
 # package, and a program or a file (with wildcards) that shows that it is there
@@ -38,7 +39,12 @@ kernels='
 qemu-system-x86    qemu-system-x86_64
 '
 [ -z "${WITH_BENCH:-}" ] || extras="$extras$bench"
+arm64='
+qemu-system-arm    qemu-system-aarch64
+gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc
+'
 [ -z "${WITH_KERNELS:-}" ] || extras="$extras$kernels"
+[ -z "${WITH_ARM64:-}" ] || extras="$extras$arm64"
 
 missing() {
 	# shellcheck disable=SC2086 # the wildcards are meant to be expanded

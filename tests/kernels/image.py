@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a guest runs in: an initial RAM disk of this machine's own Python, a few of its programs, and the built tree.
+"""What a guest runs in: an initial RAM disk of a machine's Python, a few of its programs, and the built tree.
 
 Nothing is downloaded or installed for it, and no kernel module is needed: the guest has no disk.
 """
@@ -70,14 +70,28 @@ class Cpio:
         self._entry("TRAILER!!!", 0)
 
 
-class Image:
-    """Files of the machine, where they are here; files of the tree, below TREE."""
+class Here:
+    """The machine that a guest has its files of: this one."""
+    root = ""           # before the names of its files
 
-    def __init__(self, cpio, top, tool):
-        self.cpio, self.top = cpio, top
+    def libraries(self, files):
+        """What these programs and libraries are linked with."""
+        return SHARED.findall(subprocess.run(["ldd", *files], capture_output=True, text=True, check=False).stdout)
+
+    def modules(self):
+        """Folders of Python's own modules."""
+        return set(subprocess.run([PYTHON, "-c", "import sysconfig; print(*map(sysconfig.get_path, ('stdlib', 'platstdlib')))"],
+                                  capture_output=True, text=True, check=True).stdout.split())
+
+
+class Image:
+    """Files of a machine, where they are there; files of the tree, below TREE."""
+
+    def __init__(self, cpio, top, tool, machine):
+        self.cpio, self.top, self.machine = cpio, top, machine
         for name in "bin", "sbin", "lib", "lib64":
-            if os.path.islink("/" + name):
-                cpio.link(name, os.readlink("/" + name))
+            if os.path.islink(f"{machine.root}/{name}"):
+                cpio.link(name, os.readlink(f"{machine.root}/{name}"))
         for name in MOUNTED:
             cpio.folder(name)
         for name, numbers in DEVICES.items():
@@ -101,17 +115,16 @@ class Image:
                     self._tree(os.path.join(place, name))
 
     def _machine(self, tool):
-        found = subprocess.run([PYTHON, "-c", "import sysconfig; print(*map(sysconfig.get_path, ('stdlib', 'platstdlib')))"],
-                               capture_output=True, text=True, check=True).stdout.split()
-        modules = [path for place in set(found) for path in self._library(place)]
+        root = self.machine.root
+        modules = [path for place in self.machine.modules() for path in self._library(root + place)]
         search = "/usr/sbin:/usr/bin:/sbin:/bin".split(":")
-        programs = [next(os.path.join(p, name) for p in search if os.path.exists(os.path.join(p, name)))
+        programs = [next(path for path in (f"{root}{p}/{name}" for p in search) if os.path.exists(path))
                     for name in PROGRAMS]
-        for path in [PYTHON, *programs]:
+        for path in [root + PYTHON, *programs]:
             self._file(path)
         workloads = os.path.join(self.top, "build/standin/workloads")
-        linked = [PYTHON, tool, *programs, *modules, *(os.path.join(workloads, name) for name in os.listdir(workloads))]
-        shared = set(SHARED.findall(subprocess.run(["ldd", *linked], capture_output=True, text=True, check=False).stdout))
+        linked = [root + PYTHON, tool, *programs, *modules, *(os.path.join(workloads, name) for name in os.listdir(workloads))]
+        shared = set(self.machine.libraries(linked))
         shared |= {os.path.join(os.path.dirname(path), name) for path in shared for name in OPENED}
         for path in sorted(shared):
             # The stand-in's own libraries are found by the workloads in the tree.
@@ -132,17 +145,17 @@ class Image:
         """With the links that lead to it; folders that are links are the machine's bin, lib, …"""
         path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         if os.path.islink(path):
-            self.cpio.link(path[1:], os.readlink(path))
+            self.cpio.link(path[len(self.machine.root) + 1:], os.readlink(path))
             self._file(os.path.join(os.path.dirname(path), os.readlink(path)))
         elif os.path.isfile(path):
-            self.cpio.file_of(path, path[1:])
+            self.cpio.file_of(path, path[len(self.machine.root) + 1:])
 
 
-def make(path, top, tool, more):
+def make(path, top, tool, more, machine):
     """Writes the image; more: {name in the tree: its bytes}."""
     with open(path, "wb") as file:
         cpio = Cpio(file)
-        Image(cpio, top, tool)
+        Image(cpio, top, tool, machine)
         for name, data in more.items():
             cpio.text(os.path.join(TREE, name), data)
         cpio.end()

@@ -8,17 +8,24 @@ import subprocess
 import tempfile
 import time
 
-QEMU = "qemu-system-x86_64"
+# By architecture: qemu, the console, and the second serial line with the arguments for it. The machine "virt" has one line
+# of its own; signatures of return addresses cost less in a way of qemu's own (pauth-impdef).
+MACHINES = {
+    "amd64": (("qemu-system-x86_64", "-cpu", "max"), "ttyS0", "ttyS1", ("-serial", "file:{}")),
+    "arm64": (("qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on"), "ttyAMA0", "ttyS0",
+              ("-chardev", "file,id=results,path={}", "-device", "pci-serial,chardev=results")),
+}
 CPUS, MEMORY_MIB = 2, 2048
 STALL_SECONDS = 400                     # without a word; a check waits for less
 # An oops is the end. What only says that something took long tells of the emulation, not of the kernel.
-APPEND = ("console=ttyS0 panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 "
+APPEND = ("panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 "
           "workqueue.watchdog_thresh=0 random.trust_cpu=on")
 BEGIN = "gpumemtrace: the checks begin"
 # What a kernel that is well does not write; the fault of a program ("traps:", "segfault") counts, for ours have none.
 FAULTS = re.compile(r"Oops|BUG\b|WARNING:|general protection|NULL pointer|Kernel panic|kernel panic|Call Trace|UBSAN|"
                     r"KASAN|refcount_t|invalid opcode|divide error|double fault|stack guard|corrupt|blocked for more|"
-                    r"scheduling while atomic|RIP: .*bpf_prog_|segfault at|traps: |Out of memory|page allocation failure")
+                    r"scheduling while atomic|RIP: .*bpf_prog_|segfault at|traps: |Out of memory|page allocation failure|"
+                    r"Call trace|Internal error|Unable to handle")
 POWER_OFF = re.compile(r"sysrq: Power Off|reboot: Power down")
 
 
@@ -71,15 +78,16 @@ def watched(argv, files, limit):
 
 
 def boot(kernel, image, place, limit, append=""):
-    """Runs the checks in `image` on the kernel's file `kernel`; console and results are files in the folder `place`."""
+    """Runs the checks in `image` on `kernel`; console and results are files in the folder `place`."""
     os.makedirs(place, exist_ok=True)
     console, results = os.path.join(place, "console"), os.path.join(place, "results")
     for path in console, results:
         with open(path, "wb"):
             pass
-    argv = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(MEMORY_MIB), "-smp", str(CPUS), "-nodefaults",
-            "-nographic", "-no-reboot", "-monitor", "none", "-serial", "file:" + console, "-serial", "file:" + results,
-            "-kernel", kernel, "-initrd", image, "-append", f"{APPEND} {append}"]
+    qemu, tty, line, second = MACHINES[kernel.arch]
+    argv = [*qemu, "-accel", "tcg,thread=multi", "-m", str(MEMORY_MIB), "-smp", str(CPUS), "-nodefaults", "-nographic",
+            "-no-reboot", "-monitor", "none", "-serial", "file:" + console, *(word.format(results) for word in second),
+            "-kernel", kernel.image(), "-initrd", image, "-append", f"console={tty} results={line} {APPEND} {append}"]
     begin = time.monotonic()
     ending = watched(argv, (console, results), limit)
     with open(console, encoding="utf-8", errors="replace") as file:

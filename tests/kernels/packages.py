@@ -2,8 +2,8 @@
 """Debian's kernels: which a suite has, and their files. Package lists are kept apart from the machine's own.
 
 A kernel is asked for as a suite (bookworm, trixie-backports, sid: the kernel that its metapackage names), a suite and a
-flavour (trixie-rt), `newest` (of all suites), `all` (the newest of each minor version, and trixie-rt), or a package
-(linux-image-6.18.15+deb13-cloud-amd64).
+flavour (trixie-rt), `newest` (of all suites), `all` (the newest of each minor version, and trixie-rt), a package
+(linux-image-6.18.15+deb13-cloud-amd64), or one of the words of arm64.py.
 """
 import dataclasses
 import glob
@@ -34,6 +34,7 @@ class Kernel:
     package: str
     version: str        # of the package
     folder: str = ""    # where it is unpacked
+    arch: str = ARCH
 
     def file(self, *patterns):
         found = [path for pattern in patterns for path in glob.glob(os.path.join(self.folder, pattern))]
@@ -67,11 +68,11 @@ def mirrors():
 
 
 class Archive:
-    """Package lists of some suites, and what they name."""
+    """Package lists of some suites, and what they name. Of another architecture: as if nothing were installed."""
 
-    def __init__(self, folder, suites):
-        self.folder = folder
-        self.apt = os.path.join(folder, "apt")
+    def __init__(self, folder, suites, arch=ARCH):
+        self.folder, self.arch = folder, arch
+        self.apt = os.path.join(folder, "apt" if arch == ARCH else "apt-" + arch)
         self.config = os.path.join(self.apt, "apt.conf")
         self.packages = {}      # (suite, package): its newest fields
         for name, path in self._refresh(suites).items():
@@ -81,8 +82,9 @@ class Archive:
 
     def _write(self, suites):
         main, security = mirrors()
-        lines = [f"deb [signed-by={KEYS}] {main} {suite} main" for suite in suites]
-        lines += [f"deb [signed-by={KEYS}] {security} {suite}-security main" for suite in suites
+        options = f"[arch={self.arch} signed-by={KEYS}]"
+        lines = [f"deb {options} {main} {suite} main" for suite in suites]
+        lines += [f"deb {options} {security} {suite}-security main" for suite in suites
                   if suite in SECURED and security]
         for place in "etc", "lists/partial", "cache/archives/partial":
             os.makedirs(os.path.join(self.apt, place), exist_ok=True)
@@ -94,10 +96,16 @@ class Archive:
                        f'Dir::State::Lists "{self.apt}/lists";\nDir::Cache "{self.apt}/cache";\n'
                        'APT::Sandbox::User "root";\nAcquire::Check-Valid-Until "false";\nAcquire::Languages "none";\n'
                        'Acquire::Retries "2";\nAcquire::http::Timeout "30";\n')
+            if self.arch != ARCH:
+                file.write(f'APT::Architecture "{self.arch}";\nAPT::Architectures {{ "{self.arch}"; }};\n'
+                           f'Dir::State::status "{os.devnull}";\n')
 
     def _apt(self, *argv, **options):
         return subprocess.run(argv, capture_output=True, text=True, check=False,
                               env={**os.environ, "APT_CONFIG": self.config, "LC_ALL": "C"}, **options)
+
+    def apt_get(self, *argv):
+        return self._apt("apt-get", "-q", *argv)
 
     def _targets(self):
         """{suite: its lists}"""
@@ -133,11 +141,13 @@ class Archive:
         """The kernel that a suite's metapackage names."""
         flavour = next((f for f in FLAVOURS if word.endswith("-" + f)), None)
         suite = word[:-len(flavour) - 1] if flavour else word
-        meta = self.packages.get((suite, f"linux-image-{flavour or FLAVOURS[0]}-{ARCH}"), {}).get("Depends", "")
-        for package in re.findall(r"linux-image-[^ ,]+", meta):
-            if IMAGE.match(package) and (suite, package) in self.packages:
-                return Kernel(word, package, self.packages[suite, package]["Version"])
-        raise Unavailable(f"{word} has no kernel for {ARCH}")
+        return self.of_meta(word, suite, f"linux-image-{flavour or FLAVOURS[0]}-{ARCH}")
+
+    def of_meta(self, word, suite, meta):
+        for package in re.findall(r"linux-image-[^ ,]+", self.packages.get((suite, meta), {}).get("Depends", "")):
+            if (suite, package) in self.packages:
+                return Kernel(word, package, self.packages[suite, package]["Version"], arch=self.arch)
+        raise Unavailable(f"{word} has no kernel for {self.arch}")
 
     def named(self, package):
         for suite in SUITES:
@@ -177,6 +187,7 @@ class Archive:
             return
         downloads = os.path.join(self.folder, "debs")
         os.makedirs(downloads, exist_ok=True)
+        os.makedirs(kernel.folder, exist_ok=True)
         for package, version in self.parts(kernel.package, kernel.version):
             files = glob.glob(os.path.join(downloads, package + "_*.deb"))
             if not files:

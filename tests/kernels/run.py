@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import arm64
 import image
 import machine
 import packages
@@ -91,7 +92,7 @@ def judged(outcome):
 
 def booted(tap, word, kernel, initrd):
     place = os.path.join(OUT, "out", kernel.package)
-    outcome = machine.boot(kernel.image(), initrd, place, LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
+    outcome = machine.boot(kernel, initrd, place, LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
     started = next((line["facts"] for line in outcome.lines if line.get("doing") == "start"), {})
     release = started.get("release", kernel.package)
     rows = judged(outcome)
@@ -102,22 +103,52 @@ def booted(tap, word, kernel, initrd):
             "seconds": round(outcome.seconds), "rows": rows}
 
 
+class Images:
+    """What guests run in: one for each architecture, made when it is needed."""
+
+    def __init__(self, machines):
+        self.machines, self.made = machines, {}
+        self.asked = json.dumps({**reference(), "preempt_seconds": PREEMPT_SECONDS}).encode()
+
+    def of(self, arch):
+        if arch not in self.made:
+            built = self.machines[arch]
+            top, tool = TOP, TOOL
+            if arch == arm64.ARCH:
+                top = arm64.build(TOP, os.path.join(OUT, "tree-" + arch), built.root)
+                tool = os.path.join(top, "build/gpumemtrace")
+            path = os.path.join(OUT, f"guest-{arch}.cpio")
+            image.make(path, top, tool, {"tests/kernels/asked.json": self.asked}, built)
+            self.made[arch] = path
+        return self.made[arch]
+
+
+def find(words):
+    """As packages.find(); and {architecture: the machine that its guests are of}"""
+    others = [word for word in words if word in arm64.WORDS]
+    own = [word for word in words if word not in arm64.WORDS]
+    found = packages.find(CACHE, own) if own else []
+    pairs, built = arm64.find(CACHE, others) if others else ([], None)
+    return found + pairs, {packages.ARCH: image.Here(), arm64.ARCH: built}
+
+
 def main():
     tap, words = Tap(), sys.argv[1:] or DEFAULT
     os.makedirs(OUT, exist_ok=True)
-    found = packages.find(CACHE, words)
+    found, machines = find(words)
     for word, kernel in found:
         say(f"{word}: {kernel}")
     kernels = [(word, kernel) for word, kernel in found if not isinstance(kernel, packages.Unavailable)]
     results = []
-    if kernels:
-        own = reference()
-        initrd = os.path.join(OUT, "guest.cpio")
-        asked = json.dumps({**own, "preempt_seconds": PREEMPT_SECONDS}).encode()
-        image.make(initrd, TOP, TOOL, {"tests/kernels/asked.json": asked})
+    images = Images(machines) if kernels else None
     for word, kernel in found:
         if isinstance(kernel, packages.Unavailable):
             tap.row(word, skip=str(kernel))
+            continue
+        try:
+            initrd = images.of(kernel.arch)
+        except arm64.NotBuilt as why:
+            tap.row(f"{word}: the tree is built", [why])
             continue
         results.append(booted(tap, word, kernel, initrd))
         with open(RESULTS, "w", encoding="utf-8") as file:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels of arm64 on a machine of x86-64: Debian's packages of that architecture are unpacked into a folder, of which the
+tree is cross-built and a guest is made. Nothing of it runs here but in the guest."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+import packages
+from packages import Unavailable
+
+ARCH = "arm64"
+CROSS = "aarch64-linux-gnu"
+SUITE = "trixie"
+# What can be asked for: the metapackage of its kernel.
+WORDS = {"arm64": "linux-image-cloud-arm64", "arm64-16k": "linux-image-arm64-16k"}
+NEEDS = {f"{CROSS}-gcc": f"gcc-{CROSS}", "qemu-system-aarch64": "qemu-system-arm"}   # program: package
+# What the guest has of it (image.py), and what the build needs (tests/setup.sh).
+PACKAGES = ("python3", "dash", "coreutils", "mount", "libc6-dev", "libbpf-dev", "libelf-dev", "libdw-dev", "libiberty-dev",
+            "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev", "libcmocka-dev")
+MERGED = "bin", "sbin", "lib"                           # which are links to folders below /usr
+FOLDERS = "/lib/" + CROSS, "/usr/lib/" + CROSS          # where the loader finds libraries
+LOADER = "/lib/ld-linux-aarch64.so.1"
+NEEDED = re.compile(r"\((?:NEEDED)\).*\[(.+)\]")
+
+
+class NotBuilt(Exception):
+    """What the compiler said."""
+
+
+class Machine:
+    """As image.Here, of what was unpacked."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def libraries(self, files):
+        found, left = {self.root + LOADER}, list(files)
+        while left:
+            dynamic = subprocess.run(["readelf", "-Wd", *left], capture_output=True, text=True, check=False).stdout
+            paths = self._at(NEEDED.findall(dynamic))
+            left = sorted(paths - found)
+            found |= paths
+        return found
+
+    def _at(self, names):
+        return {path for name in names for path in (f"{self.root}{folder}/{name}" for folder in FOLDERS)
+                if os.path.exists(path)}
+
+    def modules(self):
+        return [path[len(self.root):] for path in glob.glob(self.root + "/usr/lib/python3.[0-9]*")]
+
+
+def host_suite():
+    """The libraries are those of this machine's release, for which its compiler is made."""
+    with open("/etc/os-release", encoding="utf-8") as file:
+        found = re.search(r"^VERSION_CODENAME=(\w+)", file.read(), re.M)
+    return found.group(1) if found and found.group(1) in packages.SUITES else SUITE
+
+
+def unpack(archive, folder, suite):
+    """Machine of all PACKAGES and what they depend on, once; `archive` is asked for them if they are not there."""
+    root = os.path.join(folder, f"root-{ARCH}-{suite}")
+    if os.path.exists(root):
+        return Machine(root)
+    got = archive.apt_get("-y", "--download-only", "--no-install-recommends", "-t", suite, "install", *PACKAGES)
+    if got.returncode:
+        raise Unavailable(f"{suite}'s packages for {ARCH} cannot be fetched: {(got.stderr.splitlines() or [''])[-1]}")
+    shutil.rmtree(root + ".new", ignore_errors=True)
+    for name in MERGED:
+        os.makedirs(f"{root}.new/usr/{name}")
+        os.symlink("usr/" + name, f"{root}.new/{name}")
+    for package in sorted(glob.glob(os.path.join(archive.apt, "cache/archives/*.deb"))):
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
+            subprocess.run(["tar", "-x", "--keep-directory-symlink", "--no-same-owner", "-C", root + ".new"],
+                           stdin=tar.stdout, check=True)
+    os.rename(root + ".new", root)
+    return Machine(root)
+
+
+def build(top, place, root):
+    """The tree, copied to `place` and built there: its folder."""
+    os.makedirs(place, exist_ok=True)
+    for path in "Makefile", "bpf", "demos", "include", "tests", "user", "vmlinux":
+        if os.path.isdir(os.path.join(top, path)):
+            shutil.copytree(os.path.join(top, path), os.path.join(place, path), dirs_exist_ok=True, symlinks=True,
+                            ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(os.path.join(top, path), place)
+    done = subprocess.run([os.environ.get("MAKE", "make"), "--no-print-directory", "-C", place, "CROSS=" + CROSS,
+                           "SYSROOT=" + root, "all", "standin", "build/demos/train"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise NotBuilt(done.stderr.strip()[-600:])
+    return place
+
+
+def find(folder, words):
+    """As packages.find(), of WORDS; and the Machine that their guests are of."""
+    lacking = [package for program, package in NEEDS.items() if not shutil.which(program)]
+    try:
+        if lacking:
+            raise Unavailable("apt-get install " + " ".join(lacking))
+        archive = packages.Archive(folder, sorted({SUITE, host_suite()}, key=packages.SUITES.index), ARCH)
+        machine = unpack(archive, folder, host_suite())
+        pairs = [(word, packages.fetched(archive, archive.of_meta(word, SUITE, WORDS[word]))) for word in words]
+    except (Unavailable, OSError, subprocess.CalledProcessError) as why:
+        return [(word, Unavailable(str(why))) for word in words], None
+    return pairs, machine
