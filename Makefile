@@ -60,7 +60,7 @@ SYMBOL   := cfa_program demangle ehframe elfsym eu_search fde image intern lines
 SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
             report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
 LIVE     := attach command driver features features_driver features_kernel features_place features_programs guard \
-            hazard inventory kinds library meter naming nvml plan probing procfs programs publisher ring rodata roster space \
+            hazard inventory kinds library mapped meter naming nvml plan probing procfs programs publisher ring rodata roster space \
             stacking stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
 NO_NVML  := user/live/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)

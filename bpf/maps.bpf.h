@@ -30,6 +30,7 @@ volatile __u32 targets_near[TARGETS_NEAR] SEC(".data.targets") = {};
 /* One for the machine: a program that is preempted while it counts must not take back what another one counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, GMT_LOSS_COUNT);
 	__type(key, __u32);
 	__type(value, __u64);

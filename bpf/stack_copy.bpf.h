@@ -17,7 +17,10 @@ static __always_inline int stack_wants_copy(struct stack_thread *thread, __u32 r
 		thread->copies_generation = thread->space.generation;
 		thread->copies = 0;
 	}
-	return thread->copies < GMT_STACK_COPIES;
+	if (thread->copies >= GMT_STACK_COPIES)
+		return 0;
+	/* What the ring has room for is first of all the records: threads that begin at once fill it with copies. */
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * gmt.config.wake_bytes;
 }
 
 /* Puts the return addresses back that return probes have taken. */

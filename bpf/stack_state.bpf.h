@@ -105,7 +105,7 @@ enum stack_walk_state {
 	STACK_DRAIN,             /* the native walk is over: all Python frames that are left */
 };
 
-/* One walk. It takes 27 KiB and is over when its program ends: so there are as many as programs can be preempted in the
+/* One walk. It takes 28 KiB and is over when its program ends: so there are as many as programs can be preempted in the
  * middle of, not one for each thread. */
 struct stack_state {
 	struct unwind_walk walk;
@@ -180,7 +180,7 @@ volatile __u32 spaces_changed SEC(".data.spaces") = 0;
 
 struct stack_mappings {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_INNER_MAP); /* each as long as its process needs */
+	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE); /* each as long as its process needs */
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct gmt_unwind_mapping);

@@ -241,7 +241,7 @@ static void open_stacking(struct session *session)
 		.depth = session->options->stack_depth,
 		.maps = {
 			.spaces = attach_map_fd(session->attach, "stack_spaces"),
-			.spaces_changed = attach_map_fd(session->attach, ".data.spaces"),
+			.spaces_changed = attach_spaces_changed(session->attach),
 			.mappings = attach_map_fd(session->attach, "stack_mappings"),
 			.shards = attach_map_fd(session->attach, "stack_shards"),
 		},

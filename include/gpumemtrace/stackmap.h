@@ -23,7 +23,7 @@
 #define GMT_STACK_MEMOS 256
 #define GMT_STACK_MEMOS_BLOCKS 4096
 
-/* Walks that go on at one time, 27 KiB each: one for each CPU, and more for programs that were preempted in the
+/* Walks that go on at one time, 28 KiB each: one for each CPU, and more for programs that were preempted in the
  * middle of one. A CPU tries some of them; where all of these are taken, the stack is counted as lost. */
 #define GMT_STACK_WALKS_PER_CPU 4
 #define GMT_STACK_WALKS_MIN 64

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the kernel's verifier has to do: it takes most of the time until tracing begins, and it gives up at a million
-instructions of a program, on other kernels sooner than on this one."""
+"""What the programs ask of the kernel. The verifier takes most of the time until tracing begins, and it gives up at a
+million instructions of a program, on other kernels sooner than on this one. Memory of maps is the machine's."""
 import ctypes
 import os
 import platform
@@ -18,6 +18,8 @@ BPF = bpf_stats.BPF.get(platform.machine())
 PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 13, 15
 NAME_AT, VERIFIED_AT, INFO_BYTES = 64, 216, 224      # in struct bpf_prog_info, include/uapi/linux/bpf.h of Linux 5.16
 MOST = 200_000
+TASK_STORAGE = 29                      # BPF_MAP_TYPE_TASK_STORAGE
+SHARD_BYTES = 8 << 20                  # of one map of unwinding tables
 
 
 def bpf(command, attr):
@@ -49,8 +51,33 @@ def few_instructions():
     check(max(found.values()) < MOST, "instructions", found)
 
 
+def maps_of(pid):
+    """(value size, memlock in bytes, type) of each map that the process holds"""
+    found = {}
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as file:
+            fields = dict(line.split(":\t") for line in file.read().splitlines() if ":\t" in line)
+        if "map_id" in fields:
+            found[int(fields["map_id"])] = [int(fields[name]) for name in ("value_size", "memlock", "map_type")]
+    return found.values()
+
+
+def little_memory():
+    """a thread keeps less than 7.5 KiB in the kernel, and all maps but the tables take less than 40 MiB"""
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    tool = Tool("-p", str(target.pid), "--block-stacks", "--requested-sizes").ready()
+    found = maps_of(tool.popen.pid)
+    tool.stop()
+    target.popen.kill()
+    threads = [size for size, _, kind in found if kind == TASK_STORAGE]
+    check(threads and sum(threads) <= 7680, "of each thread", threads)
+    maps = sum(memlock for size, memlock, _ in found if memlock < SHARD_BYTES or size > 8)
+    check(0 < maps < 40 << 20, "maps", maps, sorted(found))
+
+
 if __name__ == "__main__":
     if not BPF:
         print("1..0 # skip the number of bpf(2) is not known here")
     else:
-        lib.main(few_instructions)
+        lib.main(few_instructions, little_memory)

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "core/probes.h"
+#include "live/mapped.h"
 #include "live/plan.h"
 #include "live/programs.h"
 #include "live/tracepoint.h"
@@ -34,12 +35,16 @@ struct attach {
 	struct attached_library *libraries;
 	size_t library_count;
 	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
-	int targets_fd, loss_fd, ring_fd, runtime_fd;
-	struct gmt_runtime runtime;
+	int targets_fd, ring_fd;
+	const volatile __u64 *loss;  /* the map's values */
+	struct gmt_runtime *runtime; /* BPF's, as is */
+	uint32_t *spaces_changed;
 	bool multi, no_tracepoint;
 	struct plan plan;            /* as it was loaded */
 	struct plan_limits limits;
 };
+
+#define LOSS_BYTES (GMT_LOSS_COUNT * sizeof(__u64))
 
 static const char *const process_programs[] = { "proc_fork", "proc_exec", "proc_exit" };
 
@@ -101,9 +106,12 @@ static int load(struct attach *attach, const struct attach_options *options, cha
 	attach->enter = bpf_object__find_program_by_name(attach->object, "call_enter");
 	attach->leave = bpf_object__find_program_by_name(attach->object, "call_return");
 	attach->targets_fd = bpf_object__find_map_fd_by_name(attach->object, "targets");
-	attach->loss_fd = bpf_object__find_map_fd_by_name(attach->object, "loss");
 	attach->ring_fd = bpf_object__find_map_fd_by_name(attach->object, "ring");
-	attach->runtime_fd = bpf_object__find_map_fd_by_name(attach->object, ".data.gmt");
+	attach->loss = mapped_open(attach_map_fd(attach, "loss"), LOSS_BYTES, false);
+	attach->runtime = mapped_open(attach_map_fd(attach, ".data.gmt"), sizeof(*attach->runtime), true);
+	attach->spaces_changed = mapped_open(attach_map_fd(attach, ".data.spaces"), sizeof(uint32_t), true);
+	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
+		return fail(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
 	err = attach_process_events(attach);
 	return err ? fail(err, cause, cause_size, "forks and ends of processes cannot be traced (%s)", strerror(-err)) :
 		     0;
@@ -171,6 +179,9 @@ void attach_close(struct attach *attach)
 		uprobe_detach(attach->libraries[i].entries);
 		uprobe_detach(attach->libraries[i].returns);
 	}
+	mapped_close((void *)attach->loss, LOSS_BYTES);
+	mapped_close(attach->runtime, sizeof(*attach->runtime));
+	mapped_close(attach->spaces_changed, sizeof(uint32_t));
 	bpf_object__close(attach->object);
 	free(attach->libraries);
 	free(attach);
@@ -223,17 +234,15 @@ static int attach_both(struct attach *attach, struct attached_library *out, cons
 	return err;
 }
 
-static int set_runtime(struct attach *attach)
+void attach_arm(struct attach *attach)
 {
-	uint32_t zero = 0;
-
-	return bpf_map_update_elem(attach->runtime_fd, &zero, &attach->runtime, BPF_ANY);
+	__atomic_store_n(&attach->runtime->armed, 1, __ATOMIC_RELEASE);
 }
 
-int attach_arm(struct attach *attach)
+/* Odd while probes of a library come. */
+static void next_generation(struct attach *attach)
 {
-	attach->runtime.armed = true;
-	return set_runtime(attach);
+	__atomic_add_fetch(&attach->runtime->generation, 1, __ATOMIC_RELEASE);
 }
 
 static int cannot_probe(int err, const char *path, char *cause, size_t cause_size)
@@ -297,12 +306,9 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 		offsets[i] = points[i].offset;
 		cookies[i] = points[i].api | (uint64_t)library << 32;
 	}
-	attach->runtime.generation++;
-	err = set_runtime(attach);
-	if (!err)
-		err = attach_both(attach, &attached, path, offsets, cookies, count);
-	attach->runtime.generation++;
-	set_runtime(attach);
+	next_generation(attach);
+	err = attach_both(attach, &attached, path, offsets, cookies, count);
+	next_generation(attach);
 	free(offsets);
 	free(cookies);
 	if (err)
@@ -356,11 +362,14 @@ static uint64_t skipped_runs(const struct attach *attach)
 
 void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT])
 {
-	for (uint32_t cause = 0; cause < GMT_LOSS_COUNT; cause++) {
-		loss[cause] = 0;
-		bpf_map_lookup_elem(attach->loss_fd, &cause, &loss[cause]);
-	}
+	for (uint32_t cause = 0; cause < GMT_LOSS_COUNT; cause++)
+		loss[cause] = attach->loss[cause];
 	loss[GMT_LOSS_PROGRAM_SKIPPED] += skipped_runs(attach);
+}
+
+uint32_t *attach_spaces_changed(const struct attach *attach)
+{
+	return attach->spaces_changed;
 }
 
 int attach_map_fd(const struct attach *attach, const char *name)

@@ -63,7 +63,7 @@ int attach_usdt(struct attach *attach, const char *path, const char *program, co
 		char *cause, size_t cause_size);
 
 /* With config.trace_all: every process is a target from now on. */
-int attach_arm(struct attach *attach);
+void attach_arm(struct attach *attach);
 
 /* Takes a process (initial pid namespace) into the traced ones; it leaves them when it exits. */
 int attach_target(struct attach *attach, pid_t tgid);
@@ -74,6 +74,9 @@ void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT]);
 
 /* A map of the BPF side by its name, for what the collector fills in; -ENOENT: there is none. */
 int attach_map_fd(const struct attach *attach, const char *name);
+
+/* Counts what the collector changes of stack_spaces; BPF's memory, valid until attach_close(). */
+uint32_t *attach_spaces_changed(const struct attach *attach);
 
 /* What was loaded, and what the session goes without. Valid until attach_close(). */
 struct plan;

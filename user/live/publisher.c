@@ -19,7 +19,6 @@ struct order {
 
 struct publisher {
 	struct stack_maps maps;
-	uint32_t changes;             /* of spaces, as BPF knows it */
 	pthread_t thread;
 	bool has_thread;
 	uint32_t generation;          /* the newest that was given out */
@@ -147,10 +146,8 @@ void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd)
 /* Threads look at what is known of their process when this has changed. */
 static void say_changed(struct publisher *publisher)
 {
-	uint32_t zero = 0;
-
-	publisher->changes++;
-	bpf_map_update_elem(publisher->maps.spaces_changed, &zero, &publisher->changes, BPF_ANY);
+	if (publisher->maps.spaces_changed)
+		__atomic_add_fetch(publisher->maps.spaces_changed, 1, __ATOMIC_RELEASE);
 }
 
 int publisher_tell(struct publisher *publisher, uint32_t tgid, struct gmt_stack_space *space)

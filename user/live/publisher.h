@@ -22,7 +22,7 @@ struct publisher;
 /* BPF's maps (file descriptors), which outlive who has them. */
 struct stack_maps {
 	int spaces;
-	int spaces_changed;           /* the section with that counter */
+	uint32_t *spaces_changed;     /* the counter, in BPF's memory; NULL: nobody looks */
 	int mappings, shards;
 };
 

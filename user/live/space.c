@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "live/mapped.h"
 #include "live/publisher.h"
 #include "live/tables.h"
 #include "symbol/pycode.h"
@@ -291,7 +292,8 @@ static int tell(struct space *space, struct publisher *publisher)
 
 static int give_list(struct space *space, struct publisher *publisher)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	struct gmt_unwind_mapping *list;
 	uint32_t count = (uint32_t)space->modules.map_count;
 	int64_t number;
 	int fd;
@@ -302,8 +304,13 @@ static int give_list(struct space *space, struct publisher *publisher)
 			    sizeof(struct gmt_unwind_mapping), count, &options);
 	if (fd < 0)
 		return -errno;
-	for (uint32_t i = 0; i < count; i++)
-		bpf_map_update_elem(fd, &i, &space->mappings[i], BPF_ANY);
+	list = mapped_open(fd, count * sizeof(*list), true);
+	if (!list) {
+		close(fd);
+		return -ENOMEM;
+	}
+	memcpy(list, space->mappings, count * sizeof(*list));
+	mapped_close(list, count * sizeof(*list));
 	number = publisher_put_list(publisher, fd, &space->next_slot);
 	if (number < 0)
 		return (int)number;

@@ -119,13 +119,13 @@ class Guest:
         return facts, wrong
 
     def python(self):
-        return self.cases(test_stacks_python.every_version, test_stacks_python.late)
+        return self.cases(test_stacks_python.every_version)
 
     def torch(self):
         return self.cases(test_torch.loaded_later, test_torch.attached_late, test_torch.block_stacks)
 
     def late(self):
-        return self.cases(test_late.adds_up, test_late.held_adds_up, test_late.freed_from_before)
+        return self.cases(test_late.adds_up, test_late.held_adds_up)
 
     def end(self):
         """Report and recording are complete soon after the job's end; how soon, for this machine's speed."""
