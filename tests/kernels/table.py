@@ -11,11 +11,13 @@ HEAD = ("kernel", "loads", "totals", "stacks complete", "Python, PyTorch", "late
 
 
 def facts(row, check):
-    return row["rows"][check]["facts"]
+    return row["rows"].get(check, {}).get("facts", {})
 
 
 def verdict(row, *checks):
-    return "no" if any(not row["rows"][check]["passed"] for check in checks) else "yes"
+    """"": it was not asked"""
+    found = [row["rows"][check]["passed"] for check in checks if check in row["rows"]]
+    return "" if not found else "yes" if all(found) else "no"
 
 
 def loads(row):
@@ -27,6 +29,8 @@ def loads(row):
 
 def stacks(row):
     full = facts(row, "stacks").get("full")
+    if not verdict(row, "stacks"):
+        return ""
     if not full:
         return "**no**"
     text = f"{full['complete']} of {full['stacks']}"
@@ -36,6 +40,8 @@ def stacks(row):
 
 def preempted(row):
     got = facts(row, "preempt")
+    if not verdict(row, "preempt"):
+        return ""
     minutes = f"{got.get('seconds', 0) / 60:.1f} min ({', '.join(got.get('models', [])) or 'not reached'})"
     return minutes if verdict(row, "preempt") == "yes" else f"**no**, {minutes}"
 
@@ -46,7 +52,7 @@ def ready(row):
 
 
 def cells(row):
-    say = {"yes": "yes", "no": "**no**"}
+    say = {"yes": "yes", "no": "**no**", "": ""}
     return (row["release"], loads(row), say[verdict(row, "totals")].replace("yes", "equal"), stacks(row),
             say[verdict(row, "python", "torch")], say[verdict(row, "late")].replace("yes", "equal"), ready(row), preempted(row),
             say[verdict(row, "log")].replace("yes", "silent"))

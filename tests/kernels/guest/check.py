@@ -21,6 +21,7 @@ import bpf_stats  # noqa: E402
 import preempt  # noqa: E402
 import test_detach  # noqa: E402
 import test_late  # noqa: E402
+import test_limits  # noqa: E402
 import test_stacks_python  # noqa: E402
 import test_torch  # noqa: E402
 
@@ -127,6 +128,10 @@ class Guest:
     def late(self):
         return self.cases(test_late.adds_up, test_late.held_adds_up)
 
+    def limits(self):
+        """What a kernel lacks or refuses is left out and told: helpers that it has are hidden, programs refused."""
+        return self.cases(test_limits.without_helpers, test_limits.stacks_of_the_kernel)
+
     def end(self):
         """Report and recording are complete soon after the job's end; how soon, for this machine's speed."""
         slower = max(1.0, tracing.speed() / self.asked["speed"])
@@ -172,9 +177,8 @@ class Guest:
     def run(self):
         self.tell(doing="start", facts={"release": os.uname().release, "version": os.uname().version,
                                         "cpus": os.cpu_count(), "preemption": preempt.models()[0]})
-        for check in (self.doctor, self.load, self.totals, self.stacks, self.python, self.torch, self.late, self.end,
-                      self.left, self.preempt):
-            name = check.__name__
+        for name in self.asked["checks"]:
+            check = getattr(self, name)
             self.tell(doing=name, facts={})
             begin = time.monotonic()
             try:
