@@ -35,6 +35,7 @@ PATIENCE = 20.0                                         # seconds until a test g
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
 
+MOST_INCOMPLETE = 0 if os.uname().machine == "x86_64" else 1  # of a workload's stacks, as a share
 FULL_STACKS = os.uname().machine == "x86_64"            # else --stacks=full and native are fp
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots kernels and says what they make of gpumemtrace: TAP, a row for each check of each kernel, and the runner's last
 line. tests/kernels.sh starts it. Results are kept as JSON, of which table.py makes the README's table."""
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -95,15 +96,18 @@ def judged(outcome):
     return rows
 
 
-def booted(tap, word, kernel, initrd):
-    place = os.path.join(OUT, "out", kernel.package)
-    outcome = machine.boot(kernel, initrd, place, LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
+def boot(kernel, initrd):
+    return machine.boot(kernel, initrd, os.path.join(OUT, "out", kernel.package), LIMIT_SECONDS + 4 * PREEMPT_SECONDS)
+
+
+def reported(tap, word, kernel, outcome):
     started = next((line["facts"] for line in outcome.lines if line.get("doing") == "start"), {})
     release = started.get("release", kernel.package)
     rows = judged(outcome)
     for check in [*WANTED, "log"]:
         tap.row(f"{release}: {CHECKS[check]}", rows[check]["wrong"])
-    say(f"{release}: {outcome.seconds:.0f} s; {os.path.relpath(place, TOP)}/console has the kernel's log")
+    place = os.path.relpath(os.path.join(OUT, "out", kernel.package), TOP)
+    say(f"{release}: {outcome.seconds:.0f} s; {place}/console has the kernel's log")
     return {"asked": word, "package": kernel.package, "version": kernel.version, "release": release, "started": started,
             "seconds": round(outcome.seconds), "rows": rows}
 
@@ -146,28 +150,38 @@ def earlier():
         return []
 
 
+def guests(found, images, pool):
+    """[(word, kernel, a guest that runs or will, why there is none)]"""
+    for word, kernel in found:
+        if isinstance(kernel, packages.Unavailable):
+            yield word, kernel, None, str(kernel)
+            continue
+        try:
+            yield word, kernel, pool.submit(boot, kernel, images.of(kernel.arch)), ""
+        except arm64.NotBuilt as why:
+            yield word, kernel, None, why
+
+
 def main():
     tap, words = Tap(), sys.argv[1:] or DEFAULT
     os.makedirs(OUT, exist_ok=True)
     found, machines = find(words)
     for word, kernel in found:
         say(f"{word}: {kernel}")
-    kernels = [(word, kernel) for word, kernel in found if not isinstance(kernel, packages.Unavailable)]
     results = earlier()
-    images = Images(machines) if kernels else None
-    for word, kernel in found:
-        if isinstance(kernel, packages.Unavailable):
-            tap.row(word, skip=str(kernel))
-            continue
-        try:
-            initrd = images.of(kernel.arch)
-        except arm64.NotBuilt as why:
-            tap.row(f"{word}: the tree is built", [why])
-            continue
-        results = [row for row in results if row["package"] != kernel.package]
-        results.append(booted(tap, word, kernel, initrd))
-        with open(RESULTS, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+    images = Images(machines) if any(not isinstance(kernel, packages.Unavailable) for _, kernel in found) else None
+    # A guest waits half of its time: for the kernel to remove probes.
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for word, kernel, guest, why in list(guests(found, images, pool)):
+            if isinstance(kernel, packages.Unavailable):
+                tap.row(word, skip=why)
+            elif not guest:
+                tap.row(f"{word}: the tree is built", [why])
+            else:
+                results = [row for row in results if row["package"] != kernel.package]
+                results.append(reported(tap, word, kernel, guest.result()))
+                with open(RESULTS, "w", encoding="utf-8") as file:
+                    json.dump(results, file, indent=1)
     for line in table.rows(results):
         say(line)
     tap.done()

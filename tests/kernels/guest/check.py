@@ -110,7 +110,7 @@ class Guest:
             if "refused" in job or mode not in WALKED:
                 continue
             facts[mode] = {"stacks": job["stacks"], "complete": job["complete"], "reasons": job["reasons"]}
-            most = MOST_INCOMPLETE * job["stacks"] if lib.FULL_STACKS else job["stacks"]
+            most = lib.MOST_INCOMPLETE * job["stacks"]
             if not job["stacks"] or job["stacks"] - job["complete"] > most:
                 wrong.append(f"{mode}: {job['complete']} of {job['stacks']} complete, {job['reasons']}, {job['troubles']}")
             if job["stacks"] - job["complete"] != sum(job["reasons"].values()):
@@ -237,6 +237,7 @@ def main():
         print(json.dumps(tracing.reference()))
         return
     lib.PATIENCE = PATIENCE
+    lib.MOST_INCOMPLETE = max(lib.MOST_INCOMPLETE, MOST_INCOMPLETE)
     with open(ASKED, encoding="utf-8") as file:
         asked = json.load(file)
     with open(sys.argv[1], "w", encoding="ascii") as out:
