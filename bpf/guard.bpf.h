@@ -33,7 +33,7 @@ struct {
 	__type(value, __u32);
 } no_programs SEC(".maps");
 
-/* The first statement of every uprobe program. The macro can be emptied to see that the tests notice. */
+/* In every uprobe program. The macro can be emptied to see that the tests notice. */
 #ifdef GMT_WITH_PRIVATE_STACKS
 #define KEEP_KERNEL_STACK(ctx) (void)(ctx)
 #else

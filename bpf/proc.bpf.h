@@ -25,16 +25,18 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(proc_exec, struct task_struct *task)
+int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid)
 {
 	struct thread_state *state = thread_get();
 	struct gmt_proc_exec rec = {};
 	__u32 tgid = task->tgid;
 
+	/* A thread that is not the first one takes the first one's number. */
+	if (old_pid != task->pid)
+		thread_unmark(old_pid);
 	if (state) {
 		state->depth = 0;
 		state->has_sent_ctx = 0;
-		/* A thread that is not the first one takes its number by this. */
 		thread_mark(task->pid);
 	} else {
 		count_hidden_thread();

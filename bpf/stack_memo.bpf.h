@@ -50,7 +50,8 @@ static __always_inline int memo_lock(struct stack_memo_slot *slot)
 
 static __always_inline void memo_unlock(struct stack_memo_slot *slot)
 {
-	__sync_fetch_and_add(&slot->version, 1);
+	/* Not an addition whose result nobody wants: arm64 orders nothing by that. */
+	__sync_lock_test_and_set(&slot->version, slot->version + 1);
 }
 
 struct memo_check {

@@ -155,7 +155,7 @@ static __always_inline struct stack_state *stack_begin(void)
 			return s;
 		at += gmt.config.cpus;
 		if (at >= gmt.config.stack_walks)
-			at -= gmt.config.stack_walks;
+			at -= gmt.config.stack_walks - 1; /* those of the next CPU */
 	}
 	return NULL;
 }

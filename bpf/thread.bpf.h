@@ -68,10 +68,10 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
-/* Which threads have state: a bit for each number that a thread can have. */
+/* Which threads have state: a bit for each number that a thread can have (PID_MAX_LIMIT, include/linux/threads.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);  /* the collector sets the real number, from kernel.pid_max */
+	__uint(max_entries, 4194304 / 64 + 1);
 	__type(key, __u32);
 	__type(value, __u64);
 } thread_marks SEC(".maps");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -68,20 +69,35 @@ static void tell_left(void *arg, size_t left)
 	session_warn(session, "%zu probes are left to be removed; this kernel removes them one at a time", left);
 }
 
-/* What was asked for is written by now: whoever does not want to wait may end this by a second signal, and the kernel
- * goes on with it. */
-static void detach(struct session *session)
+/* The time is over, and the command is not: its end is still waited for. */
+static bool command_runs(const struct session *session)
 {
+	return session->options->child && session->command.pid > 0 && session->end == SESSION_TIME_OVER;
+}
+
+/* From here on a signal ends this process at once, and the kernel goes on with what is left of it; not while a command
+ * runs, whose status is ours. What came before is done with. */
+static void let_signals_end_this(struct session *session)
+{
+	struct signalfd_siginfo info;
 	sigset_t ends;
 
+	if (command_runs(session))
+		return;
+	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
+		;
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_UNBLOCK, &ends, NULL);
+}
+
+static void detach(struct session *session)
+{
+	if (!session->attach)
+		return;
 	session->next_show_ns = stream_now_ns() + TELL_EVERY_NS;
 	attach_detach(session->attach, tell_left, session);
-	if (session->options->child)
-		sigprocmask(SIG_BLOCK, &ends, NULL);
 	stacking_free(session->stacking);
 	session->stacking = NULL;
 	attach_close(session->attach);
@@ -99,6 +115,10 @@ int session_finish(struct session *session)
 
 	if (options->verbose)
 		tell_tables(session);
+	/* A report may wait for its reader. Where probes go one at a time, the reader would wait for them instead. */
+	if (attach_goes_at_once(session->attach))
+		detach(session);
+	let_signals_end_this(session);
 	err = close_recording(session, note, sizeof(note));
 	if (note[0])
 		notes[note_count++] = note;
@@ -111,8 +131,7 @@ int session_finish(struct session *session)
 	err = snapshot_file_write(options, session->stream.history, session->stream.ledger) ?: err;
 	detach(session);
 	if (options->child) {
-		/* The time is over, the command is not: it goes on untraced, and its status is still ours. */
-		if (session->command.pid > 0 && session->end == SESSION_TIME_OVER) {
+		if (command_runs(session)) {
 			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
 			session->command_status = command_wait(&session->command);
 		}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Composes: the command line chooses what runs. */
 #include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -96,6 +97,8 @@ int main(int argc, char **argv)
 	struct out out;
 	int status;
 
+	/* A reader that has gone is an error of the write, not our end. */
+	signal(SIGPIPE, SIG_IGN);
 	status = cli_parse(&options, argc, argv, &cause);
 	if (status) {
 		fprintf(stderr, "gpumemtrace: %s\n", cause);

@@ -331,8 +331,6 @@ static int open_events(struct session *session)
 	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &signals, &session->old_mask);
-	/* A reader that has gone is an error of the write, not our end. */
-	signal(SIGPIPE, SIG_IGN);
 	session->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 	session->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

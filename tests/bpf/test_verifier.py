@@ -55,8 +55,11 @@ def maps_of(pid):
     """(value size, memlock in bytes, type) of each map that the process holds"""
     found = {}
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as file:
-            fields = dict(line.split(":\t") for line in file.read().splitlines() if ":\t" in line)
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as file:
+                fields = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+        except FileNotFoundError:       # closed meanwhile
+            continue
         if "map_id" in fields:
             found[int(fields["map_id"])] = [int(fields[name]) for name in ("value_size", "memlock", "map_type")]
     return found.values()

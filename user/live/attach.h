@@ -36,6 +36,9 @@ struct attach_point {
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
 void attach_close(struct attach *attach);   /* detaches everything */
 
+/* Whether all probes of a file are one link, which goes in milliseconds. */
+bool attach_goes_at_once(const struct attach *attach);
+
 /* Removes every probe. Where the kernel removes them one at a time (before 6.6), that takes seconds: `tell` (NULL:
  * nobody) hears how many are left. */
 typedef void attach_left_fn(void *arg, size_t left);

@@ -68,7 +68,7 @@ static const struct check {
 	{ "BPF helpers", feature_check_helpers, true },
 	{ "return probes", feature_check_return_probes, false },
 	{ "stacks", feature_check_stacks, false },
-	{ "BPF programs", feature_check_programs, false },
+	{ "BPF programs", feature_check_programs, false }, /* asked when they could not be loaded: it cannot say why */
 	{ "mapping events", feature_check_watch, false },
 	{ "tracefs", feature_check_tracefs, false },
 	{ "sysctls", feature_check_sysctls, false },

@@ -86,6 +86,8 @@ static bool is_library(const struct search *search, const struct maps_line *map)
 		 (unsigned long long)map->end);
 	if (stat(path, &st))
 		return map->ino == library->ino;
+	if (st.st_ino == library->ino && st.st_dev == library->dev)
+		return true;
 	return st.st_ino == library->ino && (uint64_t)st.st_size == library->size &&
 	       (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec == library->mtime_ns;
 }
@@ -111,8 +113,8 @@ static const struct {
 } words[] = {
 	[HAZARD_SECCOMP] = { "runs under a seccomp filter", "use Linux 6.12.14, 6.13.3 or newer, or start the "
 			    "process without a filter (docker run --security-opt seccomp=unconfined)" },
-	[HAZARD_SHADOW_STACK] = { "has a shadow stack", "use Linux 6.11 or newer, or start the process without a "
-				 "shadow stack" },
+	[HAZARD_SHADOW_STACK] = { "has a shadow stack", "use Linux 6.12.14, 6.13.3 or newer, or start the process "
+				 "without a shadow stack" },
 };
 
 static void say(const struct trial *trial, enum hazard_verdict verdict, pid_t pid, const char *name, const char *file,
@@ -122,8 +124,8 @@ static void say(const struct trial *trial, enum hazard_verdict verdict, pid_t pi
 
 	if (verdict == HAZARD_HIDDEN)
 		snprintf(cause, size, "process %d (%s) may not be looked at, and on this kernel a return probe may "
-			 "kill the process if it maps %s; run gpumemtrace as root, or add CAP_SYS_PTRACE", (int)pid,
-			 name, file);
+			 "kill the process if the process maps %s; run gpumemtrace as root, or add CAP_SYS_PTRACE",
+			 (int)pid, name, file);
 	else if (result == TRIAL_UNKNOWN)
 		snprintf(cause, size, "%s is mapped by process %d (%s), which %s, and whether a return probe would "
 			 "kill the process could not be tried (%s); %s", file, (int)pid, name, words[verdict].state,

@@ -15,7 +15,7 @@ static const struct {
 _Static_assert(PLAN_OPTIONAL_COUNT <= 32, "plan.left_out has a bit for each");
 
 #define KERNELS_WALK "stacks are the kernel's own, along frame pointers, and mostly incomplete"
-#define UPGRADE "A newer kernel or a newer gpumemtrace may do; every other number is as good as ever"
+#define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; every other number is as good as ever"
 
 static void tell(struct gmt_limit *limit, const char *what, const char *remedy)
 {

@@ -25,8 +25,7 @@
 	X(ioctl_tracepoint, "")                                                                  \
 	X(ioctl_sys_exit, "")                                                                    \
 	X(proc_fork, "children of traced processes are not followed")                            \
-	X(proc_exec, "a traced process that runs another program is not followed")               \
-	X(proc_exit, "ends of processes are seen late, and without their exit status")
+	X(proc_exec, "a traced process that runs another program is not followed")
 
 enum plan_optional {
 #define X(program, text) PLAN_##program,

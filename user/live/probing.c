@@ -11,6 +11,7 @@
 #include "live/attach.h"
 #include "live/hazard.h"
 #include "live/library.h"
+#include "live/plan.h"
 #include "live/stream.h"
 #include "live/target.h"
 #include "live/torch_env.h"
@@ -225,7 +226,8 @@ static bool reports_blocks(const struct probing *probing, const char *path)
 
 	if (!known && !library_open(path, LIBRARY_C10, &library))
 		known = find_same(probing, &library);
-	return known && known->probe_count && known->probes[0].id == 1;
+	return known && known->probe_count && known->probes[0].id == 1 &&
+	       !plan_leaves_out(attach_plan(probing->attach), "torch_memory");
 }
 
 /* All files of a process have been met. */

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "core/probes.h"
-#include "live/procfs.h"
 
 /* What has to be read at entry: memory that the callee reads, as it may change before the return. */
 static uint32_t entry_reads(const struct gmt_probe *probe)
@@ -80,18 +79,6 @@ static int set_rodata(struct bpf_object *object, const struct gmt_config *config
 	return err;
 }
 
-/* Words of 64 bits, for all numbers that a thread can have; 4194304 is the kernel's own limit (PID_MAX_LIMIT,
- * include/linux/threads.h). */
-static uint32_t thread_mark_words(void)
-{
-	uint32_t most = 4194304;
-	char text[32];
-
-	if (procfs_read("/proc/sys/kernel/pid_max", text, sizeof(text)) > 0)
-		most = (uint32_t)strtoul(text, NULL, 10);
-	return most / 64 + 1;
-}
-
 static int set_sizes(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
 {
 	uint32_t memos = stack_memos(config);
@@ -99,7 +86,7 @@ static int set_sizes(struct bpf_object *object, const struct gmt_config *config,
 		const char *map;
 		uint64_t entries;
 	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos },
-		      { "stack_walks", stack_walks(config) }, { "thread_marks", thread_mark_words() } };
+		      { "stack_walks", stack_walks(config) } };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map),

@@ -104,8 +104,9 @@ static int reap(pid_t pid)
 		kill(pid, SIGKILL);
 	if (end.fd >= 0)
 		close(end.fd);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return SIGKILL; /* nothing is known of its end: as if we had killed it */
 	return status;
 }
 
@@ -237,11 +238,12 @@ static enum trial_result try(enum place place, const struct probe *probe, struct
 	return trial_judge(err, status, err ? 0 : take_runs(probe), trial->why, sizeof(trial->why));
 }
 
-static bool has_shadow_stacks(void)
+/* Only a child that was told that there are none knows. */
+static bool has_no_shadow_stacks(void)
 {
 	int status = 0;
 
-	return !run_child(ON_SHADOW_STACK, NULL, &status) && exited_with(status, TRIAL_CHILD_LIVED);
+	return !run_child(ON_SHADOW_STACK, NULL, &status) && exited_with(status, CHILD_CANNOT);
 }
 
 void trial_run(struct trial *trial, bool multi)
@@ -249,7 +251,7 @@ void trial_run(struct trial *trial, bool multi)
 	struct probe probe;
 	int err;
 
-	*trial = (struct trial){ .shadow_stack = has_shadow_stacks() ? TRIAL_UNKNOWN : TRIAL_ABSENT };
+	*trial = (struct trial){ .shadow_stack = has_no_shadow_stacks() ? TRIAL_ABSENT : TRIAL_UNKNOWN };
 	err = open_probe(&probe, multi);
 	if (err) {
 		snprintf(trial->why, sizeof(trial->why), "no probe could be made: %s", strerror(-err));

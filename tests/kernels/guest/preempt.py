@@ -10,8 +10,10 @@ from tracing import MODES, SLOW, ended, more_views, stopped
 SWITCH = "/sys/kernel/debug/sched/preempt"      # CONFIG_PREEMPT_DYNAMIC, kernel/sched/debug.c
 WORKLOADS = (("threads", "16", "400"), ("threads", "16", "400"))        # at once
 RING = "128M"           # has room for what they do until the reader's turn comes
-# A tracepoint's program is skipped by the kernel where another one runs on the CPU: counted, and no number of a call.
-COUNTED = "program_skipped"
+# What the kernel takes, and what is counted. A tracepoint's program is skipped where another one runs on the CPU: that is
+# no number of a call. Up to 6.1 with full preemption a thread's state is hidden at times: the call is not seen.
+NO_CALL = {"program_skipped"}
+COUNTED = NO_CALL | {"thread_state", "return_unseen", "inflight_orphan"}
 # With the kernel's own model, and with full preemption; each begins and ends once, which takes some kernels half a minute.
 SHARES = (("off", "full", "block-stacks"), ("fp", "native", "python", "full"))
 
@@ -50,8 +52,8 @@ def under_load(mode, seconds):
     took = time.monotonic() - begin
     report = stopped(tool)
     lost = {name: count for name, count in report["losses"].items() if count}
-    wrong = [f"lost {name}: {count}" for name, count in lost.items() if name != COUNTED]
-    for pid, own in books:
+    wrong = [f"lost {name}: {count}" for name, count in lost.items() if name not in COUNTED]
+    for pid, own in books if NO_CALL.issuperset(lost) else ():
         try:
             lib.compare(report, pid, own, clean=not lost, skip=("residual",))
         except lib.Failure as why:
