@@ -8,11 +8,16 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct gmt_proc_fork rec = {};
 	__u32 parent_tgid = parent->tgid, tgid = child->tgid, one = 1;
+	int is_thread = child->pid != child->tgid;
 
-	if (child->pid != child->tgid || !gmt.config.follow_children)
+	if (!is_thread && !gmt.config.follow_children)
 		return 0;
 	if (!bpf_map_lookup_elem(&targets, &parent_tgid))
 		return 0;
+	if (is_thread) {
+		thread_prepare(child);
+		return 0;
+	}
 	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
 		count_loss(GMT_LOSS_TARGET_MAP_FULL);
 	fill_header(&rec.hdr, GMT_KIND_PROC_FORK, sizeof(rec));

@@ -10,11 +10,11 @@ from tracing import MODES, SLOW, ended, more_views, stopped
 SWITCH = "/sys/kernel/debug/sched/preempt"      # CONFIG_PREEMPT_DYNAMIC, kernel/sched/debug.c
 WORKLOADS = (("threads", "16", "400"), ("threads", "16", "400"))        # at once
 RING = "128M"           # has room for what they do until the reader's turn comes
-# What the kernel takes, and what is counted. A tracepoint's program is skipped where another one runs on the CPU: that is
-# no number of a call. Up to 6.1 with full preemption a thread's state is hidden at times: the call is not seen.
+# What kernels take away, and what is counted. A tracepoint's program is skipped where another one runs on the CPU: that
+# is no number of a call. A thread's state is hidden, or cannot be made, at times: then the call is not seen.
 NO_CALL = {"program_skipped"}
 COUNTED = NO_CALL | {"thread_state", "return_unseen", "inflight_orphan"}
-# With the kernel's own model, and with full preemption; each begins and ends once, which takes some kernels half a minute.
+# With the kernel's own model, and with full preemption; each begins and ends once: half a minute on some kernels.
 SHARES = (("off", "full", "block-stacks"), ("fp", "native", "python", "full"))
 
 
