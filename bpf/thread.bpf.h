@@ -127,8 +127,8 @@ static __always_inline struct thread_state *thread_make(void)
 	return state;
 }
 
-/* For a thread that has just been made: while another task of the CPU was preempted inside of the helper, nothing can be
- * made up to 6.19 at least. Then the thread's first call tries again. */
+/* For a thread that has just been made: while another task of the CPU was preempted inside of the helper, nothing can
+ * be made (seen up to 6.19). Then the thread's first call tries again. */
 static __always_inline void thread_prepare(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -145,8 +145,9 @@ static void say_kills(struct feature *feature, const struct trial *trial)
 		    filter ? "under a seccomp filter" : "",
 		    filter && trial->shadow_stack == TRIAL_KILLS ? " and " : "",
 		    trial->shadow_stack == TRIAL_KILLS ? "with a shadow stack" : "");
-	feature_advise(feature, "Use Linux 6.12.14, 6.13.3 or newer; if such a process maps a probed libcuda "
-		       "later, the probes are removed, and a call of libcuda in the 0.1 seconds before that kills the process");
+	feature_advise(feature, "Use Linux 6.12.14, 6.13.3 or newer; if such a process maps a probed libcuda later, "
+		       "the probes are removed, and a call of libcuda in the 0.1 seconds before that kills the "
+		       "process");
 }
 
 void features_judge_return_probes(struct feature *feature, const struct trial *trial)
