@@ -330,7 +330,7 @@ unit: $(UNIT_BIN)
 static: $(O)/gpumemtrace-static
 
 test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
-               build/arm64/gmt.bpf.o $(if $(CROSS),,fuzz-programs)
+               build/demos/train build/arm64/gmt.bpf.o $(if $(CROSS),,fuzz-programs)
 
 test: $(SETUP) test-programs
 	$(Q)BUILD=$(O) tests/run $(T)
