@@ -67,14 +67,10 @@ static __always_inline int is_unreadable(int bad)
 	return bad;
 }
 
-/* The outermost running call of this thread. True if it brings its stack. */
-static __always_inline int fill_cause(struct gmt_cause *cause)
+/* The outermost running call of a thread that has state. True if it brings its stack. */
+static __always_inline int fill_outermost(struct gmt_cause *cause, const struct thread_state *state)
 {
-	struct thread_state *state = thread_get();
-
-	if (!state)
-		count_hidden_thread();
-	if (!state || !state->depth)
+	if (!state->depth)
 		return 0;
 	cause->api = state->frames[0].api;
 	cause->seq = state->frames[0].seq;
@@ -82,17 +78,31 @@ static __always_inline int fill_cause(struct gmt_cause *cause)
 	return state->frames[0].has_stack;
 }
 
-/* For memory that the driver gets by itself (a context, a module, a pool that grows): the stack from
+/* What this thread is in the middle of. */
+static __always_inline void fill_cause(struct gmt_cause *cause)
+{
+	const struct thread_state *state = thread_get();
+
+	if (state)
+		fill_outermost(cause, state);
+	else
+		count_hidden_thread();
+}
+
+/* The same. For memory that the driver gets by itself (a context, a module, a pool that grows): the stack from
  * the system call on. */
 static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 {
+	struct thread_state *state = thread_get();
 	struct stack_start start = {};
-	struct thread_state *state;
 	struct pt_regs *regs;
 
-	if (fill_cause(cause) || !gmt.config.stack_mode || !gmt.config.ioctl_stacks)
+	if (state ? fill_outermost(cause, state) : count_hidden_thread())
 		return;
-	state = thread_make();
+	if (!gmt.config.stack_mode || !gmt.config.ioctl_stacks)
+		return;
+	if (!state)
+		state = thread_make();
 	if (!state)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());

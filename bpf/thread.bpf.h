@@ -112,42 +112,41 @@ static __always_inline struct thread_state *thread_get(void)
 	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 }
 
-/* The same, made if it is not there. Null: it could not be made, and is counted. */
-static __always_inline struct thread_state *thread_make(void)
-{
-	struct thread_state *state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0,
-							  BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!state)
-		count_loss(GMT_LOSS_THREAD_STATE);
-	else if (!state->is_marked)
-		thread_mark((__u32)bpf_get_current_pid_tgid());
-	if (state)
-		state->is_marked = 1;
-	return state;
-}
-
-/* For a thread that has just been made: while another task of the CPU was preempted inside of the helper, nothing can
- * be made (seen up to 6.19). Then the thread's first call tries again. */
-static __always_inline void thread_prepare(struct task_struct *task)
+/* A thread's, made if it is not there. Null: while another task of the CPU was preempted inside of the helper, nothing
+ * can be made (seen up to 6.19). A thread that has just been made has its first call to try again. */
+static __always_inline struct thread_state *thread_prepare(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
+	if (state && !state->is_marked) {
+		thread_mark(task->pid);
+		state->is_marked = 1;
+	}
+	return state;
+}
+
+/* The current thread's, made if it is not there. Null: it could not be made, and is counted. */
+static __always_inline struct thread_state *thread_make(void)
+{
+	struct thread_state *state = thread_prepare(bpf_get_current_task_btf());
+
 	if (!state)
-		return;
-	thread_mark(task->pid);
-	state->is_marked = 1;
+		count_loss(GMT_LOSS_THREAD_STATE);
+	return state;
 }
 
 /*
- * Where thread_get() found nothing: counts a loss if the thread does have state. Up to 6.1 bpf_task_storage_get() finds
- * nothing while another task of the CPU was preempted inside of it (bpf_task_storage_trylock(),
- * kernel/bpf/bpf_task_storage.c); since 6.2 it finds what exists.
+ * Where thread_get() found nothing: whether the thread does have state, which is counted as lost. Up to 6.1
+ * bpf_task_storage_get() finds nothing while another task of the CPU was preempted inside of it
+ * (bpf_task_storage_trylock(), kernel/bpf/bpf_task_storage.c); since 6.2 it finds what exists.
  */
-static __always_inline void count_hidden_thread(void)
+static __always_inline int count_hidden_thread(void)
 {
-	if (thread_is_marked((__u32)bpf_get_current_pid_tgid()))
+	int is_hidden = thread_is_marked((__u32)bpf_get_current_pid_tgid());
+
+	if (is_hidden)
 		count_loss(GMT_LOSS_THREAD_STATE);
+	return is_hidden;
 }
 
 #endif

@@ -24,10 +24,11 @@
 #define GMT_STACK_MEMOS_BLOCKS 4096
 
 /* Walks that go on at one time, 28 KiB each: one for each CPU, and more for programs that were preempted in the
- * middle of one. A CPU tries some of them; where all of these are taken, the stack is counted as lost. */
+ * middle of one: with full preemption that was seen of more than 16 of the threads of one CPU, 32 in all. A CPU tries
+ * some of them; where all of these are taken, the stack is counted as lost. */
 #define GMT_STACK_WALKS_PER_CPU 4
 #define GMT_STACK_WALKS_MIN 64
-#define GMT_STACK_WALKS_TRIED 16
+#define GMT_STACK_WALKS_TRIED 64
 
 /* Memory of a stack that is copied, in bytes, where tables are missing: Python 3.12 seven callbacks deep
  * takes 43 KiB, cuDNN inside of PyTorch more. A record can have 64 KiB, so it is copied in pieces. */

@@ -51,17 +51,13 @@ static uint32_t stack_walks(const struct gmt_config *config)
 	return walks < GMT_STACK_WALKS_MIN ? GMT_STACK_WALKS_MIN : walks;
 }
 
-static int set_rodata(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
+static int set_rodata(struct bpf_object *object, const struct gmt_config *config)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.gmt");
 	struct gmt_rodata *rodata = xcalloc(1, sizeof(*rodata));
 	int err = -EINVAL;
 
 	rodata->config = *config;
-	rodata->config.wake_bytes = ring_bytes / 4;
-	rodata->config.stack_memos = stack_memos(config);
-	rodata->config.stack_walks = stack_walks(config);
-	rodata->config.cpus = (uint32_t)libbpf_num_possible_cpus();
 	for (unsigned api = 0; api < GMT_API_MAX; api++) {
 		const struct gmt_probe *probe = &gmt_probes[api];
 		struct gmt_spec *spec = &rodata->specs[api];
@@ -81,12 +77,11 @@ static int set_rodata(struct bpf_object *object, const struct gmt_config *config
 
 static int set_sizes(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
 {
-	uint32_t memos = stack_memos(config);
 	const struct {
 		const char *map;
 		uint64_t entries;
-	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", memos }, { "stack_memo_keys", memos },
-		      { "stack_walks", stack_walks(config) } };
+	} sizes[] = { { "ring", ring_bytes }, { "stack_memos", config->stack_memos },
+		      { "stack_memo_keys", config->stack_memos }, { "stack_walks", config->stack_walks } };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map),
@@ -100,7 +95,13 @@ static int set_sizes(struct bpf_object *object, const struct gmt_config *config,
 
 int rodata_set(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes)
 {
-	int err = set_rodata(object, config, ring_bytes);
+	struct gmt_config whole = *config;
+	int err;
 
-	return err ? err : set_sizes(object, config, ring_bytes);
+	whole.wake_bytes = ring_bytes / 4;
+	whole.stack_memos = stack_memos(config);
+	whole.stack_walks = stack_walks(config);
+	whole.cpus = (uint32_t)libbpf_num_possible_cpus();
+	err = set_rodata(object, &whole);
+	return err ? err : set_sizes(object, &whole, ring_bytes);
 }
