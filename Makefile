@@ -154,14 +154,23 @@ $(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
 	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/gmt.bpf.o"' -c $< -o $@
 
 # ---- the binary -------------------------------------------------------------------------------------
-$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/liblive.a $(O)/libgmt.a
+define link_binary
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(STATIC_LIBS) $(if $(OLD),$(OLD_LIBC),-ldl) -o $@
+endef
+$(O)/gpumemtrace: $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/liblive.a $(O)/libgmt.a
+	$(link_binary)
 
 # One file that needs no libc at all; no NVML: nvml_none.o comes before liblive.a, which then leaves nvml.o out.
 $(O)/gpumemtrace-static: $(BIN_SRC:%=$(O)/%.o) $(O)/$(NO_NVML).o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -static-pie $(GMT_LDFLAGS) $^ $(filter-out -Wl$(comma)-Bdynamic,$(STATIC_LIBS)) -o $@
+
+# The binary with a BPF object that another clang made (tests/clangs.sh), which comes before the one in liblive.a.
+$(O)/clangs/%.blob.o: user/live/bpf_blob.S $(O)/clangs/%.bpf.o
+	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/clangs/$*.bpf.o"' -c $< -o $@
+$(O)/clangs/gpumemtrace-%: $(O)/clangs/%.blob.o $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/liblive.a $(O)/libgmt.a
+	$(link_binary)
 
 # ---- unit tests -------------------------------------------------------------------------------------
 $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a

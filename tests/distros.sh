@@ -46,18 +46,6 @@ skip() {
 	echo "ok $rows - $1 # SKIP $2"
 }
 
-# The report against the workload's own books: totals, losses, and whether NVML was asked.
-compare() {
-	PYTHONPATH=tests/bpf PYTHONDONTWRITEBYTECODE=1 python3 - "$1" "$2" <<'END'
-import json, sys, lib
-with open(sys.argv[1], encoding="utf-8") as file:
-    out = file.read()
-report = [json.loads(line) for line in out.splitlines() if line.startswith("{")][-1]
-lib.equal(report["session"]["layers"], sys.argv[2].split(), "layers")
-lib.compare(report, report["processes"][0]["pid"], lib.books_of(out))
-END
-}
-
 # try BINARY LAYER...: version, doctor, and a workload from its start
 try() {
 	binary=/gpumemtrace/build/$1
@@ -66,7 +54,7 @@ try() {
 		{ in_root "$root" "$binary" doctor --driver-root "$standin/root" || [ $? -lt 4 ]; } &&
 		in_root "$root" "$binary" -q --json --oom-dir off --driver-root "$standin/root" -- \
 			"$standin/workloads/basic" >"$root/out" &&
-		compare "$root/out" "$*"
+		agrees "$root/out" "$@"
 }
 
 try_static() {

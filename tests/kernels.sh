@@ -5,6 +5,7 @@
 #
 #   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE|arm64|arm64-16k ...]     bookworm trixie newest if none is given
 #
+# CHECKS="load preempt" makes only these checks; TOOLS names other binaries, which are to load, too (tests/clangs.sh).
 # PREEMPT_SECONDS (60) is how long threads preempt each other; GPUMEMTRACE_KERNELS (build/kernels) keeps what was
 # fetched, MIRROR (this machine's) is where from. build/kernels/results.json has what was seen; tests/kernels/table.py
 # makes a table of it.
@@ -21,7 +22,6 @@ case " $*" in
 *" arm64"*) export WITH_ARM64=1 ;;
 esac
 WITH_KERNELS=1 tests/setup.sh >&2
-command -v qemu-system-x86_64 >/dev/null 2>&1 || skip "qemu-system-x86_64 is missing: apt-get install qemu-system-x86"
 command -v apt-get >/dev/null 2>&1 || skip "apt-get is missing, which fetches the kernels"
 [ -x /usr/bin/python3 ] || skip "/usr/bin/python3 is missing: apt-get install python3"
 make -s --no-print-directory all standin build/demos/train >&2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# What fresh.sh and distros.sh share: bare Debian systems, each kept as a tarball in $fresh, and commands run in
+# What fresh.sh, distros.sh and clangs.sh share: bare Debian systems, each kept as a tarball in $fresh, and commands run in
 # one. $FRESH names the folder (default build/fresh), $MIRROR the archive (default: this machine's). From the top
 # directory, as root.
 
@@ -37,6 +37,20 @@ suite_tar() {
 copy_tree() {
 	mkdir -p "$1"
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -C "$1" -xf -
+}
+
+# agrees FILE LAYER...: the report in what a tool and its workload printed, with the workload's own books: totals,
+# losses, no limits, and these layers (whether NVML was asked).
+agrees() {
+	PYTHONPATH=tests/bpf PYTHONDONTWRITEBYTECODE=1 python3 - "$@" <<'END'
+import json, sys, lib
+with open(sys.argv[1], encoding="utf-8") as file:
+    out = file.read()
+report = [json.loads(line) for line in out.splitlines() if line.startswith("{")][-1]
+lib.equal(report["session"]["layers"], sys.argv[2:], "layers")
+lib.equal(report["limits"], [], "limits")
+lib.compare(report, report["processes"][0]["pid"], lib.books_of(out))
+END
 }
 
 # in_root ROOT PROGRAM ARGUMENTS: with this machine's /proc, /sys and /dev, in a mount namespace of its own:

@@ -240,8 +240,8 @@ class Tool(Process):
     """gpumemtrace with --json on the simulated driver; dumps: the folder for them."""
 
     def __init__(self, *arguments, lib=LIB, root=ROOT, env=None, json_output=True, options=("--interval", "0.1"),
-                 dumps="off", **more):
-        argv = [TOOL, "--driver-root", root, "--oom-dir", dumps] + (["--json"] if json_output else [])
+                 dumps="off", binary=TOOL, **more):
+        argv = [binary, "--driver-root", root, "--oom-dir", dumps] + (["--json"] if json_output else [])
         argv += list(options) + list(arguments)
         super().__init__(argv, env=environment(lib, GPUMEMTRACE_STANDIN_ROOT=root, **(env or {})), **more)
 

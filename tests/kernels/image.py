@@ -151,11 +151,13 @@ class Image:
             self.cpio.file_of(path, path[len(self.machine.root) + 1:])
 
 
-def make(path, top, tool, more, machine):
-    """Writes the image; more: {name in the tree: its bytes}."""
+def make(path, top, tool, more, machine, tools=()):
+    """Writes the image; more: {name in the tree: its bytes}; tools: programs that need no more than `tool` does."""
     with open(path, "wb") as file:
         cpio = Cpio(file)
         Image(cpio, top, tool, machine)
         for name, data in more.items():
             cpio.text(os.path.join(TREE, name), data)
+        for other in tools:
+            cpio.file_of(other, os.path.join(TREE, "build/tools", os.path.basename(other)))
         cpio.end()

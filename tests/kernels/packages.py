@@ -9,10 +9,12 @@ import dataclasses
 import glob
 import os
 import re
+import shutil
 import subprocess
 import time
 
 ARCH = "amd64"
+QEMU = "qemu-system-x86_64"
 FLAVOURS = ("cloud", "rt")
 SUITES = ("bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
 SECURED = ("bookworm", "trixie")        # suites that a suite of security updates belongs to
@@ -221,6 +223,8 @@ def suites_of(words):
 
 def find(folder, words):
     """[(word, Kernel or Unavailable)], unpacked in the folder."""
+    if not shutil.which(QEMU):
+        return [(word, Unavailable(f"{QEMU} is missing: apt-get install qemu-system-x86")) for word in words]
     found = {word: at_hand(folder, word) for word in words}
     missing = [word for word in words if not found[word]]
     try:

@@ -22,6 +22,7 @@ OUT = os.path.join(TOP, "build/kernels")
 RESULTS = os.path.join(OUT, "results.json")
 DEFAULT = ("bookworm", "trixie", "newest")
 PREEMPT_SECONDS = int(os.environ.get("PREEMPT_SECONDS", "60"))
+TOOLS = os.environ.get("TOOLS", "").split()     # other binaries, which are only to load (tests/clangs.sh makes some)
 LIMIT_SECONDS = 1500                    # for everything else that a guest does
 # check: what holds if it passes
 CHECKS = {
@@ -127,7 +128,7 @@ class Images:
                 top = arm64.build(TOP, os.path.join(OUT, "tree-" + arch), built.root)
                 tool = os.path.join(top, "build/gpumemtrace")
             path = os.path.join(OUT, f"guest-{arch}.cpio")
-            image.make(path, top, tool, {"tests/kernels/asked.json": self.asked}, built)
+            image.make(path, top, tool, {"tests/kernels/asked.json": self.asked}, built, TOOLS if top == TOP else [])
             self.made[arch] = path
         return self.made[arch]
 

@@ -6,6 +6,7 @@
   check.py reference      what guests are to be compared with, as this machine has it
 """
 import ctypes
+import glob
 import json
 import os
 import sys
@@ -34,6 +35,21 @@ WALKED = ("full", "native", "block-stacks")
 NEXT_ID = {"programs": 11, "maps": 12, "links": 31}     # BPF_*_GET_NEXT_ID of include/uapi/linux/bpf.h
 BATCH = (("basic",), ("threads", "8", "300"), ("contexts",), ("pools",), ("vmm",), ("host",), ("arrays",), ("modules",),
          ("graphs",), ("errors",), ("procaddr",), ("green",), ("ipc",), ("last_thread",))
+
+
+def others(target):
+    """What is wrong with the other binaries (TOOLS of run.py): each is to load all programs, those of both ways to take
+    stacks."""
+    wrong = []
+    for path in sorted(glob.glob(os.path.join(lib.TOP, "build/tools/*"))):
+        for mode in "block-stacks", "fp":
+            tool = lib.Tool("-p", str(target.pid), *MODES[mode], binary=path)
+            try:
+                tool.ready()
+                wrong += [f"{path}, {mode}: {limit}" for limit in tracing.stopped(tool)["limits"]]
+            except lib.Failure as why:
+                wrong.append(f"{path}, {mode}: " + " ".join(str(why).split())[-400:])
+    return wrong
 
 
 class Guest:
@@ -81,7 +97,7 @@ class Guest:
             except lib.Failure as why:
                 wrong.append(f"{mode}: " + " ".join(str(why).split())[-400:])
             facts.setdefault(mode, {})["said"] = tracing.said(tool.stderr())
-        return facts, wrong + tracing.ended()
+        return facts, wrong + others(target) + tracing.ended()
 
     def totals(self):
         """The demo's job has the totals that it has on the machine that asks; other programs have their own."""
