@@ -109,6 +109,9 @@ def reported(tap, word, kernel, outcome):
         tap.row(f"{release}: {CHECKS[check]}", rows[check]["wrong"])
     place = os.path.relpath(os.path.join(OUT, "out", kernel.package), TOP)
     say(f"{release}: {outcome.seconds:.0f} s; {place}/console has the kernel's log")
+    if outcome.boots > 1:
+        say(f"{release}: booted {outcome.boots} times: qemu ran a breakpoint that was in the kernel's code no more "
+            f"({place}/console.stale-*)")
     return {"asked": word, "package": kernel.package, "version": kernel.version, "release": release, "started": started,
             "seconds": round(outcome.seconds), "rows": rows}
 

@@ -29,6 +29,15 @@ def faults():
         yield f"taken for a fault: {found}"
 
 
+INT3 = "[   27.9] Oops: int3: 0000 [#{}] SMP NOPTI\n[   27.9] CPU: 0\n[   27.9] Hardware\n[   27.9] RIP: 0010:{}+0x6e/0x140\n"
+
+
+def stale():
+    for number, function, wanted in (1, "syscall_exit_work", True), (2, "syscall_exit_work", False), (1, "bpf_prog_1", False):
+        if machine.is_stale(BOOT + INT3.format(number, function)) != wanted:
+            yield f"int3 in {function}, oops {number}: {not wanted}"
+
+
 def told(*checks):
     return [{"check": name, "wrong": [], "facts": {}, "seconds": 1} for name in checks]
 
@@ -69,5 +78,6 @@ def versions():
 tap = Tap()
 tap.check("kernels.sh: faults in a kernel's log are seen, and nothing else", faults())
 tap.check("kernels.sh: a guest that dies, or says nothing of a check, has failed", judging())
+tap.check("kernels.sh: a breakpoint that qemu should not have run is told from a kernel's oops", stale())
 tap.check("kernels.sh: versions of Debian's kernels are in order", versions())
 tap.done()
