@@ -362,8 +362,12 @@ demo: $(SETUP) all standin build/demos/train
 MAN  := $(DESTDIR)$(PREFIX)/share/man/man1
 COMP := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 bench: $(SETUP) build/setup-bench.stamp all standin $(BENCH)
+ifdef AGAINST
+	$(Q)BUILD=$(O) tests/bench/against.py $(AGAINST) $(A)
+else
 	$(Q)BUILD=$(O) tests/bench/bench.py $(A)
 	$(Q)BUILD=$(O) tests/bench/stacks.py $(A)
+endif
 
 install: all
 	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace

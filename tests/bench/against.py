@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two binaries in turn on the same workloads: what the newer one costs of what the older one did. Run by
+`make bench AGAINST=BINARY`, as root. Exit status 1: the BPF programs of a pair or a stack run more than 3 % longer.
+
+BPF ns are the kernel's own count and the median of the rounds decides; wall time also has the probe itself, which is the
+same for both, and what else the machine does: its fastest round is shown beside.
+"""
+import argparse
+import os
+import statistics
+import sys
+
+import stacks
+import tracers
+from stacks import bpf_stats
+
+MOST = 1.03
+MODES = ("off", "fp", "native", "full")
+
+
+def tool(binary, mode):
+    return tracers.Gpumemtrace(binary, [binary, "--json", "-i", "0.5", "--driver-root", tracers.STANDIN, "--stacks", mode,
+                                        "-p", "PID"])
+
+
+def rounds_of(workload, binaries, mode, rounds, counted):
+    """{(kind, binary): [ns a pair, a round]}"""
+    kinds = tuple(stacks.KINDS) if mode != "off" else ("same",)
+    found = {}
+    for number in range(rounds):
+        for binary in binaries[::1 if number % 2 else -1]:
+            for kind, ns in stacks.measured(workload, tool(binary, mode), kinds, counted).items():
+                found.setdefault((kind, binary), []).append(ns)
+    return found
+
+
+def compare(title, workload, binaries, modes, rounds):
+    """Rows of the table, and those of them that are too slow."""
+    rows, slower = [], []
+    for mode in modes:
+        wall = rounds_of(workload, binaries, mode, rounds, False)
+        with bpf_stats.Counted():
+            bpf = rounds_of(workload, binaries, mode, rounds, True)
+        for kind in dict.fromkeys(kind for kind, _ in bpf):
+            old, new = (statistics.median(bpf[kind, binary]) for binary in binaries)
+            fastest = min(wall[kind, binaries[1]]) / min(wall[kind, binaries[0]])
+            rows.append((title, mode, stacks.KINDS[kind], f"{new / old:.2f}", f"{old:.0f}", f"{new:.0f}", f"{fastest:.2f}"))
+            slower += rows[-1:] if new > MOST * old else []
+    return rows, slower
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("older", help="the binary that is compared with")
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    if os.geteuid():
+        tracers.die("needs root: sudo make bench")
+    binaries = [os.path.abspath(args.older), os.path.join(tracers.BUILD, "gpumemtrace")]
+    library = os.path.join(tracers.STANDIN, "usr/lib/libcuda.so.1")
+    programs = (("native", [os.path.join(tracers.BUILD, "tests/bench/stacks"), library], MODES),
+                ("Python", [sys.executable, os.path.join(stacks.HERE, "stacks_python.py"), library], MODES[-1:]))
+    rows, slower = [("program", "stacks", "stack", "x older", "older ns", "newer ns", "wall x older")], []
+    for title, command, modes in programs:
+        workload = stacks.Workload(command)
+        for found, total in zip(compare(title, workload, binaries, modes, args.rounds), (rows, slower)):
+            total += found
+        workload.end()
+    print(f"BPF time of one cuMemAlloc and its stack, beside {args.older} ({args.rounds} rounds in turn)")
+    tracers.table(rows, (10, 8, 10, 8, 10, 10, 14))
+    print(f"{len(slower)} more than {MOST - 1:.0%} slower")
+    sys.exit(1 if slower else 0)
+
+
+if __name__ == "__main__":
+    main()
