@@ -3,6 +3,7 @@
 """What a kernel refuses or lacks is left out and told; everything else is as it was."""
 import json
 import os
+import platform
 import sys
 
 import lib
@@ -12,6 +13,8 @@ sys.path.insert(1, os.path.join(lib.TOP, "tests"))
 import stacklib  # noqa: E402
 
 BTF = "/sys/kernel/btf/vmlinux"
+FULL = ("--stacks", "full")                     # not the default everywhere
+IS_WALKED = platform.machine() == "x86_64"      # to the end, for there are unwinding tables
 
 
 def train(env=None, options=()):
@@ -48,14 +51,14 @@ def one_by_one():
     report, stacks = train({"GPUMEMTRACE_REFUSED": "torch_memory,ioctl_tracepoint"}, ("--block-stacks",))
     said(report, "blocks have no stacks", "by itself has no stacks")
     equal(totals(report), totals(whole), "allocations")
-    check(any(s.is_complete for s in stacks), "no stack is complete")
+    equal(any(s.is_complete for s in stacks), IS_WALKED, "a stack is complete")
 
 
 def stacks_of_the_kernel():
     """without the stacks' own walk the kernel's is left, and then none; totals stay"""
     whole, _ = train()
     for refused, word in (("call_enter", "frame pointers"), ("call_enter,call_enter", "no stacks")):
-        report, stacks = train({"GPUMEMTRACE_REFUSED": refused})
+        report, stacks = train({"GPUMEMTRACE_REFUSED": refused}, FULL)
         check(word in report["limits"][-1]["what"], word, report["limits"])
         equal(totals(report), totals(whole), "allocations")
         check(not any(s.is_complete for s in stacks), "a stack is complete")
@@ -78,7 +81,7 @@ def without_helpers():
         path = os.path.join(lib.folder(), "btf")
         with open(path, "wb") as file:
             file.write(types.replace(b"\0" + name + b"\0", b"\0" + b"x" * len(name) + b"\0"))
-        report, stacks = train({"GPUMEMTRACE_BTF": path})
+        report, stacks = train({"GPUMEMTRACE_BTF": path}, FULL)
         said(report, "frame pointers")
         check("bpf_loop" in report["limits"][0]["why"], report["limits"])
         check(stacks and not any(s.is_complete for s in stacks), "stacks")

@@ -37,21 +37,6 @@ BATCH = (("basic",), ("threads", "8", "300"), ("contexts",), ("pools",), ("vmm",
          ("graphs",), ("errors",), ("procaddr",), ("green",), ("ipc",), ("last_thread",))
 
 
-def others(target):
-    """What is wrong with the other binaries (TOOLS of run.py): each is to load all programs, those of both ways to take
-    stacks."""
-    wrong = []
-    for path in sorted(glob.glob(os.path.join(lib.TOP, "build/tools/*"))):
-        for mode in "block-stacks", "fp":
-            tool = lib.Tool("-p", str(target.pid), *MODES[mode], binary=path)
-            try:
-                tool.ready()
-                wrong += [f"{path}, {mode}: {limit}" for limit in tracing.stopped(tool)["limits"]]
-            except lib.Failure as why:
-                wrong.append(f"{path}, {mode}: " + " ".join(str(why).split())[-400:])
-    return wrong
-
-
 class Guest:
     """The checks, in the order in which they are made; each returns (facts, what is wrong)."""
 
@@ -97,7 +82,22 @@ class Guest:
             except lib.Failure as why:
                 wrong.append(f"{mode}: " + " ".join(str(why).split())[-400:])
             facts.setdefault(mode, {})["said"] = tracing.said(tool.stderr())
-        return facts, wrong + others(target) + tracing.ended()
+        return facts, wrong + self.others(target) + tracing.ended()
+
+    def others(self, target):
+        """What is wrong with the other binaries (TOOLS of run.py): each is to load all programs, those of both ways to
+        take stacks."""
+        wrong = []
+        for path in sorted(glob.glob(os.path.join(lib.TOP, "build/tools/*"))):
+            for mode in "block-stacks", "fp":
+                self.tell(doing=f"load, {os.path.basename(path)}, {mode}", facts={})
+                tool = lib.Tool("-p", str(target.pid), *MODES[mode], binary=path)
+                try:
+                    tool.ready()
+                    wrong += [f"{path}, {mode}: {limit}" for limit in tracing.stopped(tool)["limits"]]
+                except lib.Failure as why:
+                    wrong.append(f"{path}, {mode}: " + " ".join(str(why).split())[-400:])
+        return wrong
 
     def totals(self):
         """The demo's job has the totals that it has on the machine that asks; other programs have their own."""
