@@ -89,7 +89,8 @@ def without_helpers():
 
 def doctor():
     """doctor loads the real programs, and says what is left out of them"""
-    for refused, state, word in ("", "ok", "all are loaded"), ("torch_memory", "warn", "blocks have no stacks"), \
+    whole = ("", "ok", "all are loaded") if IS_WALKED else ("", "warn", "frame pointers")
+    for refused, state, word in whole, ("torch_memory", "warn", "blocks have no stacks"), \
             ("call_enter,call_enter", "warn", "no stacks"):
         done = lib.run([lib.TOOL, "doctor", "--json"], env=lib.environment(GPUMEMTRACE_REFUSED=refused))
         found = [f for f in json.loads(done.stdout)["features"] if f["name"] == "BPF programs"][0]

@@ -5,6 +5,8 @@ import json
 import os
 import sys
 
+import packages
+
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/kernels/results.json")
 HEAD = ("kernel", "loads", "totals", "stacks complete", "Python, PyTorch", "late attach", "ready in", "preempted",
         "kernel's log")
@@ -42,7 +44,8 @@ def preempted(row):
     got = facts(row, "preempt")
     if not verdict(row, "preempt"):
         return ""
-    minutes = f"{got.get('seconds', 0) / 60:.1f} min ({', '.join(got.get('models', [])) or 'not reached'})"
+    models = ", ".join(model or "its own" for model in got.get("models", []))
+    minutes = f"{got.get('seconds', 0) / 60:.1f} min ({models or 'not reached'})"
     return minutes if verdict(row, "preempt") == "yes" else f"**no**, {minutes}"
 
 
@@ -58,9 +61,13 @@ def cells(row):
             say[verdict(row, "log")].replace("yes", "silent"))
 
 
+def order(row):
+    return "arm64" in row["release"], packages.numbers(row["release"]), row["release"]
+
+
 def rows(results):
     """Lines of Markdown; a kernel that did not boot is none."""
-    lines = [HEAD, ("---",) * len(HEAD)] + [cells(row) for row in results if row["started"]]
+    lines = [HEAD, ("---",) * len(HEAD)] + [cells(row) for row in sorted(results, key=order) if row["started"]]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
