@@ -72,6 +72,11 @@ def needs_full_stacks():
         raise Skip("full native stacks are taken on x86-64 alone")
 
 
+def needs_endbr64():
+    if os.uname().machine != "x86_64":
+        raise Skip("the instruction is x86-64's")
+
+
 def main(*tests):
     """Runs functions as TAP cases; the first line of a function's docstring is its name."""
     ready()
@@ -240,8 +245,8 @@ class Tool(Process):
     """gpumemtrace with --json on the simulated driver; dumps: the folder for them."""
 
     def __init__(self, *arguments, lib=LIB, root=ROOT, env=None, json_output=True, options=("--interval", "0.1"),
-                 dumps="off", binary=TOOL, **more):
-        argv = [binary, "--driver-root", root, "--oom-dir", dumps] + (["--json"] if json_output else [])
+                 dumps="off", binary=None, **more):
+        argv = [binary or TOOL, "--driver-root", root, "--oom-dir", dumps] + (["--json"] if json_output else [])
         argv += list(options) + list(arguments)
         super().__init__(argv, env=environment(lib, GPUMEMTRACE_STANDIN_ROOT=root, **(env or {})), **more)
 

@@ -3,7 +3,6 @@
 """Bad input and bad circumstances: one clear sentence, the documented exit status, a clean end."""
 import os
 import subprocess
-import threading
 
 import lib
 from lib import Target, Tool, check, equal
@@ -59,11 +58,12 @@ def a_kernel_thread():
 
 def not_cuda():
     """a process without libcuda: it says so, waits, ends with it, and with 3"""
-    child = subprocess.Popen(["sleep", "1"])
-    threading.Thread(target=child.wait).start()     # as its shell would
-    status, _, err = run("-p", str(child.pid), "-d", "3")
-    check(status == 3, "exit status", status)
-    check("libcuda" in err, err)
+    child = lib.Process(["sleep", "60"])
+    tool = Tool("-p", str(child.pid), json_output=False, options=())
+    tool.wait_line(lambda: "libcuda" in tool.stderr(), "the sentence")
+    child.send(lib.signal.SIGKILL)
+    child.popen.wait()
+    equal(tool.finish()[0], 3, "exit status")
 
 
 def exits_during_attach():

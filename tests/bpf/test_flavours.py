@@ -36,6 +36,7 @@ def driver_case(driver, libcuda):
 
 def behind_endbr64():
     """every probe is placed behind endbr64 where an entry begins with it, and nothing else is moved"""
+    lib.needs_endbr64()
     _, report, _ = trace("basic", lib=LIB_ENDBR, env={"STANDIN_DRIVER": "580"})
     library = [l for l in report["libraries"] if l["path"] == LIB_ENDBR][0]
     check(library["probes"] > 100, "probes", library["probes"])

@@ -3,7 +3,6 @@
 """What a kernel refuses or lacks is left out and told; everything else is as it was."""
 import json
 import os
-import platform
 import sys
 
 import lib
@@ -13,8 +12,7 @@ sys.path.insert(1, os.path.join(lib.TOP, "tests"))
 import stacklib  # noqa: E402
 
 BTF = "/sys/kernel/btf/vmlinux"
-FULL = ("--stacks", "full")                     # not the default everywhere
-IS_WALKED = platform.machine() == "x86_64"      # to the end, for there are unwinding tables
+WALK = ("--stacks", "full" if lib.FULL_STACKS else "python")
 
 
 def train(env=None, options=()):
@@ -51,14 +49,14 @@ def one_by_one():
     report, stacks = train({"GPUMEMTRACE_REFUSED": "torch_memory,ioctl_tracepoint"}, ("--block-stacks",))
     said(report, "blocks have no stacks", "by itself has no stacks")
     equal(totals(report), totals(whole), "allocations")
-    equal(any(s.is_complete for s in stacks), IS_WALKED, "a stack is complete")
+    equal(any(s.is_complete for s in stacks), lib.FULL_STACKS, "a stack is complete")
 
 
 def stacks_of_the_kernel():
     """without the stacks' own walk the kernel's is left, and then none; totals stay"""
     whole, _ = train()
     for refused, word in (("call_enter", "frame pointers"), ("call_enter,call_enter", "no stacks")):
-        report, stacks = train({"GPUMEMTRACE_REFUSED": refused}, FULL)
+        report, stacks = train({"GPUMEMTRACE_REFUSED": refused}, WALK)
         check(word in report["limits"][-1]["what"], word, report["limits"])
         equal(totals(report), totals(whole), "allocations")
         check(not any(s.is_complete for s in stacks), "a stack is complete")
@@ -81,7 +79,7 @@ def without_helpers():
         path = os.path.join(lib.folder(), "btf")
         with open(path, "wb") as file:
             file.write(types.replace(b"\0" + name + b"\0", b"\0" + b"x" * len(name) + b"\0"))
-        report, stacks = train({"GPUMEMTRACE_BTF": path}, FULL)
+        report, stacks = train({"GPUMEMTRACE_BTF": path}, WALK)
         said(report, "frame pointers")
         check("bpf_loop" in report["limits"][0]["why"], report["limits"])
         check(stacks and not any(s.is_complete for s in stacks), "stacks")
@@ -89,7 +87,7 @@ def without_helpers():
 
 def doctor():
     """doctor loads the real programs, and says what is left out of them"""
-    whole = ("", "ok", "all are loaded") if IS_WALKED else ("", "warn", "frame pointers")
+    whole = ("", "ok", "all are loaded") if lib.FULL_STACKS else ("", "warn", "frame pointers")
     for refused, state, word in whole, ("torch_memory", "warn", "blocks have no stacks"), \
             ("call_enter,call_enter", "warn", "no stacks"):
         done = lib.run([lib.TOOL, "doctor", "--json"], env=lib.environment(GPUMEMTRACE_REFUSED=refused))

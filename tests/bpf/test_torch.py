@@ -76,6 +76,7 @@ def loaded_later():
 
 def behind_endbr64():
     """... and one of another release, whose function begins with endbr64"""
+    lib.needs_endbr64()
     from_loading(C10_ENDBR, 2)
 
 
