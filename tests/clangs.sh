@@ -18,24 +18,10 @@ fi
 # shellcheck source=tests/suites.sh
 . tests/suites.sh
 [ $# -gt 0 ] || set -- bookworm trixie
-rows=0
-failed=0
 built=build/clangs
 mkdir -p "$built" "$fresh"
 root=$(mktemp -d "$fresh/root.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
-
-# row STATUS TEXT: the log is shown if it failed
-row() {
-	rows=$((rows + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $rows - $2"
-	else
-		echo "not ok $rows - $2"
-		sed 's/^/# /' "$built/log" | tail -n 30
-		failed=1
-	fi
-}
 
 # The suite's clangs, by number, in $root.
 clangs() {
@@ -64,8 +50,7 @@ loads() {
 
 suite() {
 	if ! tar=$(suite_tar "$1" gcc,libc6-dev,make); then
-		rows=$((rows + 1))
-		echo "ok $rows - $1 # SKIP $tar"
+		skip "$1" "$tar"
 		return
 	fi
 	tar -C "$root" -xf "$tar"
@@ -75,15 +60,15 @@ suite() {
 	DEBS=$fresh/$1.debs
 	export DEBS
 	if ! { in_root "$root" apt-get update -o Acquire::Check-Valid-Until=false && in_root "$root" apt-get install -y libbpf-dev; } >"$built/log" 2>&1; then
-		row 1 "$1: libbpf's headers are installed"
+		row 1 "$1: libbpf's headers are installed" "$built/log"
 		return
 	fi
 	for number in $(clangs); do
 		if compiles "$1" "$number" >"$built/log" 2>&1; then status=0; else status=1; fi
-		row $status "$1's clang $number compiles the programs"
+		row $status "$1's clang $number compiles the programs" "$built/log"
 		[ $status = 0 ] || continue
 		if loads "$1-clang-$number" >"$built/log" 2>&1; then status=0; else status=1; fi
-		row $status "$1's clang $number: this kernel takes all programs, totals are right"
+		row $status "$1's clang $number: this kernel takes all programs, totals are right" "$built/log"
 	done
 }
 
@@ -92,5 +77,4 @@ for name; do
 	rm -rf --one-file-system "$root"
 	mkdir "$root"
 done
-echo "1..$rows"
-exit $failed
+rows_done

@@ -23,28 +23,9 @@ standin=/gpumemtrace/build/standin
 # What of the stand-in driver is needed, and compiles with an old libc, too.
 parts='build/standin/workloads/basic build/standin/root/usr/lib/libcuda.so.1 build/standin/root/lib/libnvidia-ml.so.1
 	build/standin/root/proc/devices build/demos/train'
-rows=0
-failed=0
 mkdir -p "$fresh"
 root=$(mktemp -d "$fresh/root.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
-
-# row STATUS TEXT [FILE]: the file is shown if it failed
-row() {
-	rows=$((rows + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $rows - $2"
-	else
-		echo "not ok $rows - $2"
-		sed 's/^/# /' "$3" | tail -n 30
-		failed=1
-	fi
-}
-
-skip() {
-	rows=$((rows + 1))
-	echo "ok $rows - $1 # SKIP $2"
-}
 
 # try BINARY LAYER...: version, doctor, and a workload from its start
 try() {
@@ -116,5 +97,4 @@ for name; do
 	rm -rf --one-file-system "$root"
 	mkdir "$root"
 done
-echo "1..$rows"
-exit $failed
+rows_done

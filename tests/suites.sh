@@ -53,6 +53,32 @@ lib.compare(report, report["processes"][0]["pid"], lib.books_of(out))
 END
 }
 
+rows=0
+failed=0
+
+# row STATUS TEXT [FILE]: the file is shown if it failed
+row() {
+	rows=$((rows + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $rows - $2"
+	else
+		echo "not ok $rows - $2"
+		sed 's/^/# /' "$3" | tail -n 30
+		failed=1
+	fi
+}
+
+skip() {
+	rows=$((rows + 1))
+	echo "ok $rows - $1 # SKIP $2"
+}
+
+# The plan, and the exit status.
+rows_done() {
+	echo "1..$rows"
+	exit $failed
+}
+
 # in_root ROOT PROGRAM ARGUMENTS: with this machine's /proc, /sys and /dev, in a mount namespace of its own:
 # nothing stays mounted, whatever happens.
 in_root() {
