@@ -113,7 +113,7 @@ def reported(tap, word, kernel, outcome):
         say(f"{release}: booted {outcome.boots} times: qemu ran a breakpoint that was in the kernel's code no more "
             f"({place}/console.stale-*)")
     return {"asked": word, "package": kernel.package, "version": kernel.version, "release": release, "started": started,
-            "seconds": round(outcome.seconds), "rows": rows}
+            "seconds": round(outcome.seconds), "boots": outcome.boots, "rows": rows}
 
 
 class Images:

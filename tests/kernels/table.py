@@ -58,7 +58,7 @@ def cells(row):
     say = {"yes": "yes", "no": "**no**", "": ""}
     return (row["release"], loads(row), say[verdict(row, "totals")].replace("yes", "equal"), stacks(row),
             say[verdict(row, "python", "torch")], say[verdict(row, "late")].replace("yes", "equal"), ready(row), preempted(row),
-            say[verdict(row, "log")].replace("yes", "silent"))
+            say[verdict(row, "log")].replace("yes", "silent") + (f" (boot {row['boots']})" if row.get("boots", 1) > 1 else ""))
 
 
 def order(row):
