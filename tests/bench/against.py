@@ -20,18 +20,14 @@ MOST = 1.03
 MODES = ("off", "fp", "native", "full")
 
 
-def tool(binary, mode):
-    return tracers.Gpumemtrace(binary, [binary, "--json", "-i", "0.5", "--driver-root", tracers.STANDIN, "--stacks", mode,
-                                        "-p", "PID"])
-
-
 def rounds_of(workload, binaries, mode, rounds, counted):
     """{(kind, binary): [ns a pair, a round]}"""
     kinds = tuple(stacks.KINDS) if mode != "off" else ("same",)
     found = {}
     for number in range(rounds):
         for binary in binaries[::1 if number % 2 else -1]:
-            for kind, ns in stacks.measured(workload, tool(binary, mode), kinds, counted).items():
+            tracer = stacks.gpumemtrace(mode, binary=binary)
+            for kind, ns in stacks.measured(workload, tracer, kinds, counted).items():
                 found.setdefault((kind, binary), []).append(ns)
     return found
 

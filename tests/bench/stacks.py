@@ -65,8 +65,8 @@ def bpf_ns_per_pair(workload, tracer, batches=7, count=1000):
     return min(took)
 
 
-def gpumemtrace(mode, recording=None):
-    command = [os.path.join(BUILD, "gpumemtrace"), "--json", "-i", "0.5", "--driver-root", STANDIN, "--stacks", mode]
+def gpumemtrace(mode, recording=None, binary=os.path.join(BUILD, "gpumemtrace")):
+    command = [binary, "--json", "-i", "0.5", "--driver-root", STANDIN, "--stacks", mode]
     return tracers.Gpumemtrace("stacks " + mode, command + (["-o", recording] if recording else []) + ["-p", "PID"])
 
 
