@@ -46,26 +46,43 @@ STATIC_LIBS = -Wl,-Bstatic -lbpf -ljansson $(SYMBOL_LIBS)
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
-# ---- sources, by layer (an include may point only to the same row or up) ---------------------------
-BASE     := alloc foreign_file hash human json maps out out_file
-CORE     := account alloc array_size balance by_stack calls category context event frames gpus graph held history \
-            history_birth history_change history_changes history_dump history_marks history_oom history_read \
-            import kernel ledger limits names oom oom_ask oom_dump oom_judge oom_picture oom_queue oom_refused \
-            oom_view oom_watch phase_line phases pool probes process rangemap rm rmmem rmtree snapshot \
-            snapshot_replay stacks symbol_hint torch torch_blocks torch_silent torch_size torch_view view vmm
+# ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
+in = $(addprefix $(1)/,$(2))
+BASE     := foreign_file hash human js maps out out_file rangemap xalloc
+CORE     := $(call in,terms,gpus limits names probes symbol_hint) \
+            $(call in,account,account frames stacks) \
+            $(call in,rm,rm rm_memory rm_objects) \
+            $(call in,ledger,alloc array_size balance calls context driver_records event graph held import ledger pool \
+                             process vmm) \
+            $(call in,framework,category phase_line phases torch torch_blocks torch_silent torch_size torch_view) \
+            $(call in,oom,oom_ask oom_dump oom_picture oom_queue oom_refused oom_requests oom_watch) \
+            $(call in,history,history history_birth history_change history_dump history_marks history_oom history_read \
+                              history_recent snapshot snapshot_replay) \
+            $(call in,view,by_stack oom_judge oom_view view)
 SOURCE   := reader recorder
-SYMBOL   := cfa_program demangle ehframe elfsym eu_search fde image intern lines modules owners pycode \
-            pyfile pylayout pylines pystack rewalk pytext pytls pyversion source symbolizer table_cache \
-            unwind_table
-SINK     := columns doctor folded json json_stacks json_training list oom_json oom_report oom_text pickle plain registry \
-            report report_stacks report_training stack_text sum term term_stacks text torch_snapshot warnings
-LIVE     := attach command driver features features_driver features_kernel features_place features_programs guard \
-            hazard inventory kinds library mapped meter naming nvml plan probing procfs programs publisher ring rodata roster space \
-            stacking stackwork stream tables target torch_env tracepoint trial uprobe usdt usdt_args watch
-NO_NVML  := user/live/nvml_none
+SYMBOL   := intern owners symbolizer \
+            $(call in,elf,demangle elfsym eu_search image lines modules source) \
+            $(call in,python,pycode pyfile pylayout pylines pystack pytext pytls pyversion) \
+            $(call in,unwind,cfa_program ehframe fde rewalk table_cache unwind_table)
+SINK     := registry \
+            $(call in,text,stack_text sum text warnings) \
+            $(call in,report,doctor list plain report report_stacks report_training) \
+            $(call in,oom,oom_json oom_report oom_text) \
+            $(call in,json,json json_stacks json_training) \
+            $(call in,terminal,columns term term_stacks) \
+            $(call in,export,folded pickle torch_snapshot)
+LIVE     := stream \
+            $(call in,bpf,array_map guard plan programs ring rodata) \
+            $(call in,features,features features_driver features_kernel features_place features_programs) \
+            $(call in,nvidia,driver inventory nvml nvml_sampler) \
+            $(call in,probe,attach hazard library library_kinds mmap_watch probed_files tracepoint trial uprobe usdt_args \
+                            usdt_notes) \
+            $(call in,process,launch procfs roster target torch_env) \
+            $(call in,stacks,address_space bpf_tables map_publisher stack_names stack_thread stack_worker)
+NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
-TOP      := attribution cli cli_options cli_values display dump_writer dumping finish main oom replay session setup \
-            snapshot_file targets whole_file
+TOP      := attribution cli cli_options cli_values command_oom command_replay display dump_writer dumping finish main \
+            session setup snapshot_file targets whole_file
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
@@ -110,7 +127,7 @@ $(O)/%.o: %.c Makefile | $(SETUP)
 
 # Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
 $(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
-$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf_blob.o
+$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf/bpf_blob.o
 $(O)/libgmt.a $(O)/liblive.a:
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new
@@ -148,7 +165,7 @@ $(O)/private/gmt.bpf.o: bpf/gmt.bpf.c Makefile | $(SETUP)
 	$(Q)$(call bpf_compile,$(ARCH))
 $(call unit_path,guard): | $(O)/private/gmt.bpf.o
 
-$(O)/user/live/bpf_blob.o: user/live/bpf_blob.S $(O)/gmt.bpf.o
+$(O)/user/live/bpf/bpf_blob.o: user/live/bpf/bpf_blob.S $(O)/gmt.bpf.o
 	$(call msg,AS,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/gmt.bpf.o"' -c $< -o $@
@@ -167,7 +184,7 @@ $(O)/gpumemtrace-static: $(BIN_SRC:%=$(O)/%.o) $(O)/$(NO_NVML).o $(O)/liblive.a 
 	$(Q)$(CC) -static-pie $(GMT_LDFLAGS) $^ $(filter-out -Wl$(comma)-Bdynamic,$(STATIC_LIBS)) -o $@
 
 # The binary with a BPF object that another clang made (tests/clangs.sh), which comes before the one in liblive.a.
-$(O)/clangs/%.blob.o: user/live/bpf_blob.S $(O)/clangs/%.bpf.o
+$(O)/clangs/%.blob.o: user/live/bpf/bpf_blob.S $(O)/clangs/%.bpf.o
 	$(Q)$(CC) -DGMT_BPF_OBJECT='"$(O)/clangs/$*.bpf.o"' -c $< -o $@
 $(O)/clangs/gpumemtrace-%: $(O)/clangs/%.blob.o $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(O)/%.o) $(O)/liblive.a $(O)/libgmt.a
 	$(link_binary)
@@ -323,7 +340,7 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 	$(Q)$(CLANG) $(GMT_CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,$(FUZZ_SAN) -MMD -MP -c $< -o $@
 
 $(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o \
-             build/fuzz/user/live/library.o build/fuzz/user/live/kinds.o
+             build/fuzz/user/live/probe/library.o build/fuzz/user/live/probe/library_kinds.o
 	$(call msg,LINK,$@)
 	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -ljansson $(SYMBOL_LIBS) -o $@
 

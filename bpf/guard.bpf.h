@@ -21,7 +21,7 @@
  * The other programs here need no tail call. Raw tracepoints (__bpf_trace_run(), kernel/trace/bpf_trace.c) and
  * tracepoints (trace_call_bpf()) have the guard: a run that it skips is counted (attach.c, skipped_runs()).
  *
- * user/live/guard.c checks before each start that the kernel at hand behaves like this.
+ * user/live/bpf/guard.c checks before each start that the kernel at hand behaves like this.
  */
 #ifndef GMT_GUARD_BPF_H
 #define GMT_GUARD_BPF_H

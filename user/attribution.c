@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "cli.h"
-#include "core/frames.h"
+#include "core/account/frames.h"
 #include "symbol/owners.h"
 
 #define FIRST_CAPACITY 256

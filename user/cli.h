@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/view_stacks.h"
+#include "core/view/view_stacks.h"
 #include "exit_codes.h"
 
 struct out;

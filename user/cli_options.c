@@ -11,7 +11,7 @@
 #include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "cli.h"
 #include "cli_values.h"
 

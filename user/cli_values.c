@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "base/out.h"
-#include "core/history.h"
+#include "core/history/history.h"
 #include "exit_codes.h"
 
 #define NS_PER_S 1e9

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "attribution.h"
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "base/out.h"
 #include "base/out_file.h"
 #include "cli.h"
-#include "core/ledger.h"
-#include "core/view.h"
-#include "sink/folded.h"
+#include "core/ledger/ledger.h"
+#include "core/view/view.h"
+#include "sink/export/folded.h"
 #include "sink/sink.h"
 #include "whole_file.h"
 

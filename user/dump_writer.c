@@ -11,7 +11,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "source/reader.h"
 #include "source/recorder.h"
 #include "whole_file.h"

@@ -8,15 +8,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "base/out_file.h"
 #include "cli.h"
-#include "core/history_dump.h"
-#include "core/ledger.h"
-#include "core/oom.h"
-#include "core/oom_dump.h"
+#include "core/history/history_dump.h"
+#include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
+#include "core/oom/oom_dump.h"
 #include "dump_writer.h"
 
 #define NAMES_NS 10000000000ULL   /* names that have not come after so long do not come any more */

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "exit_codes.h"
-#include "live/command.h"
-#include "live/driver.h"
-#include "live/features.h"
+#include "live/process/launch.h"
+#include "live/nvidia/driver.h"
+#include "live/features/features.h"
 #include "live/stream.h"
-#include "live/trial.h"
+#include "live/probe/trial.h"
 
 #define SESSION_CAUSE 512                       /* bytes: the longest sentence */
 #define SESSION_NOTE (SESSION_CAUSE + 128)      /* bytes: with its time */
@@ -81,7 +81,7 @@ int session_add_event(struct session *session, int fd, enum session_source sourc
 
 void session_warn(const struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Says why a file is not probed (err, as of probing.h), once: what the machine lacks, if that is the reason. */
+/* Says why a file is not probed (err, as of probed_files.h), once: what the machine lacks, if that is the reason. */
 void session_tell(struct session *session, int err, const char *cause);
 
 #endif

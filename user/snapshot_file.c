@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "base/out.h"
 #include "base/out_file.h"
 #include "cli.h"
-#include "core/history.h"
-#include "core/ledger.h"
-#include "core/oom.h"
-#include "core/process.h"
-#include "core/snapshot.h"
-#include "sink/torch_snapshot.h"
+#include "core/history/history.h"
+#include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
+#include "core/ledger/process.h"
+#include "core/history/snapshot.h"
+#include "sink/export/torch_snapshot.h"
 #include "whole_file.h"
 
 struct history *snapshot_file_history(const struct options *options, struct ledger *ledger)

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "live/attach.h"
-#include "live/meter.h"
-#include "live/probing.h"
-#include "live/roster.h"
-#include "live/stacking.h"
-#include "live/target.h"
+#include "live/probe/attach.h"
+#include "live/nvidia/nvml_sampler.h"
+#include "live/probe/probed_files.h"
+#include "live/process/roster.h"
+#include "live/stacks/stack_thread.h"
+#include "live/process/target.h"
 #include "setup.h"
 
 /* Whether memory may be there that no record will tell of. A stand-in's devices are those of any

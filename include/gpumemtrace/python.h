@@ -39,7 +39,7 @@ struct gmt_py_range {
 	__u64 end;
 };
 
-/* One process. Offsets are in bytes; user/symbol/pylayout.c says where they are from. */
+/* One process. Offsets are in bytes; user/symbol/python/pylayout.c says where they are from. */
 struct gmt_py_config {
 	/* Thread state: pthread_getspecific(autoTSSkey), which holds it whether or not the thread has
 	 * the GIL. glibc keeps 32 keys in struct pthread, more behind pointers. */

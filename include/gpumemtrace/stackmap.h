@@ -52,7 +52,7 @@ enum gmt_stack_mode {
 	GMT_STACK_MODE_COUNT
 };
 
-/* FULL and NATIVE need unwinding tables, which are read of x86-64's files alone (user/symbol/cfa_program.c). */
+/* FULL and NATIVE need unwinding tables, which are read of x86-64's files alone (user/symbol/unwind/cfa_program.c). */
 #if defined(__x86_64__)
 #define GMT_STACKS_DEFAULT GMT_STACKS_FULL
 #else

@@ -449,8 +449,8 @@ struct gmt_framework {
 	__u32 reserved;
 };
 
-#include <gpumemtrace/history.h>
-#include <gpumemtrace/oom.h>
+#include <gpumemtrace/history_records.h>
+#include <gpumemtrace/oom_records.h>
 #include <gpumemtrace/symbol.h>
 
 #define GMT_WIRE_CHECK(type) _Static_assert(sizeof(struct type) % 8 == 0, #type " is not a multiple of 8")

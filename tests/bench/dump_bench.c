@@ -18,13 +18,13 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/out.h"
-#include "core/history.h"
-#include "core/history_dump.h"
-#include "core/ledger.h"
-#include "core/oom.h"
-#include "core/oom_dump.h"
-#include "core/snapshot.h"
-#include "sink/torch_snapshot.h"
+#include "core/history/history.h"
+#include "core/history/history_dump.h"
+#include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
+#include "core/oom/oom_dump.h"
+#include "core/history/snapshot.h"
+#include "sink/export/torch_snapshot.h"
 #include "source/reader.h"
 #include "source/recorder.h"
 

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/probes.h"
-#include "live/library.h"
-#include "live/uprobe.h"
+#include "core/terms/probes.h"
+#include "live/probe/library.h"
+#include "live/probe/uprobe.h"
 
 #define PROBES_MAX 16
 

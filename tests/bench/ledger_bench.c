@@ -17,8 +17,8 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
-#include "core/ledger.h"
-#include "core/view.h"
+#include "core/ledger/ledger.h"
+#include "core/view/view.h"
 
 #define MAX_SIZE (sizeof(struct gmt_call) + 2 * sizeof(uint64_t))
 

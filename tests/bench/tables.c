@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "symbol/image.h"
-#include "symbol/table_cache.h"
-#include "symbol/unwind_table.h"
+#include "symbol/elf/image.h"
+#include "symbol/unwind/table_cache.h"
+#include "symbol/unwind/unwind_table.h"
 
 struct line {
 	double rows, mib, build_ms, load_ms;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What torch_training.py's log says of a device: iterations and their phases, ranges, and what each block was.
 
-The program knows what it does, so this is counting; the report's words have their meaning here (see user/core/phases.h):
+The program knows what it does, so this is counting; the report's words have their meaning here (see user/core/framework/phases.h):
 forward is what is in no other phase, and begins with its first block. Backward lasts until the thread that asked for it
 allocates, or begins a range. An iteration ends with the first optimizer step after a backward, or with the backward
 that its steps are in.

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/ehframe.h"
-#include "symbol/image.h"
-#include "symbol/unwind_table.h"
+#include "symbol/unwind/ehframe.h"
+#include "symbol/elf/image.h"
+#include "symbol/unwind/unwind_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

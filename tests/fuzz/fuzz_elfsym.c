@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
-#include "symbol/elfsym.h"
-#include "symbol/image.h"
+#include "symbol/elf/demangle.h"
+#include "symbol/elf/elfsym.h"
+#include "symbol/elf/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/pycode.h"
-#include "symbol/pylayout.h"
-#include "symbol/pylines.h"
-#include "symbol/pystack.h"
+#include "symbol/python/pycode.h"
+#include "symbol/python/pylayout.h"
+#include "symbol/python/pylines.h"
+#include "symbol/python/pystack.h"
 
 /* The bytes lie at several addresses, so that small numbers in them are pointers that lead somewhere. */
 #define BASE 0x10000ULL

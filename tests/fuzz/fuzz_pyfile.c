@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "symbol/pyfile.h"
-#include "symbol/pytls.h"
+#include "symbol/python/pyfile.h"
+#include "symbol/python/pytls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,8 +12,8 @@
 #include <gpumemtrace/recfile.h>
 #include <gpumemtrace/wire.h>
 
-#include "core/ledger.h"
-#include "core/view.h"
+#include "core/ledger/ledger.h"
+#include "core/view/view.h"
 #include "source/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -15,13 +15,13 @@
 #include <gpumemtrace/wire.h>
 
 #include "../unit/viewer.h"
-#include "core/history.h"
-#include "core/history_dump.h"
-#include "core/ledger.h"
-#include "core/oom.h"
-#include "core/oom_view.h"
-#include "core/probes.h"
-#include "core/view.h"
+#include "core/history/history.h"
+#include "core/history/history_dump.h"
+#include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
+#include "core/view/oom_view.h"
+#include "core/terms/probes.h"
+#include "core/view/view.h"
 
 #define X(name, value, type, text) { value, sizeof(struct type) },
 static const struct { uint16_t kind, size; } kinds[] = { GMT_KINDS(X) };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/rewalk.h"
+#include "symbol/unwind/rewalk.h"
 
 #define MAPPINGS 4
 #define TABLE_WORDS 64

@@ -18,7 +18,7 @@ MAY = {
     "live": {"base", "core", "source", "symbol", "live"},
     "top": {"base", "core", "source", "symbol", "sink", "live", "top"},
 }
-LINES = "user/symbol/lines"  # the one user of libdw, which is made of libelf
+LINES = "user/symbol/elf/lines"  # the one user of libdw, which is made of libelf
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # The core computes: it gets time and data from records alone.
 CORE_NEVER = re.compile(r"^(v?f?printf|puts|putchar|f?open(64)?|openat|read|write|fread|fwrite|fgets|getline|ioctl|mmap(64)?"
@@ -75,7 +75,7 @@ def nm(path):
 
 
 def objects(folder):
-    return sorted(glob.glob(os.path.join(BUILD, "user", folder, "*.o")))
+    return sorted(glob.glob(os.path.join(BUILD, "user", folder, "**", "*.o"), recursive=True))
 
 
 def globals_of(path):

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
-#include "symbol/elfsym.h"
-#include "symbol/image.h"
-#include "symbol/lines.h"
+#include "symbol/elf/demangle.h"
+#include "symbol/elf/elfsym.h"
+#include "symbol/elf/image.h"
+#include "symbol/elf/lines.h"
 
 static char line[65536], text[262144];
 

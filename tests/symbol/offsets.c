@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Proves the row of user/symbol/pylayout.c that belongs to the Python whose headers this is compiled
+ * Proves the row of user/symbol/python/pylayout.c that belongs to the Python whose headers this is compiled
  * with (test_offsets.sh): each offset against offsetof, and _Py_DebugOffsets against its reader.
  */
 #define Py_BUILD_CORE 1
@@ -22,7 +22,7 @@
 #include <internal/pycore_runtime_init.h>
 #endif
 
-#include "symbol/pylayout.h"
+#include "symbol/python/pylayout.h"
 
 static int wrong;
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "symbol/pyversion.h"
+#include "symbol/python/pyversion.h"
 
 /* Finds CPython, or says why not and ends the program with status 3. */
 void pyprint_find(pid_t pid, struct pyversion *python);

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "pyprint.h"
-#include "symbol/pystack.h"
+#include "symbol/python/pystack.h"
 
 /* 0: it cannot be had. Leaves the thread stopped until we end. */
 static uint64_t thread_pointer(pid_t tid)

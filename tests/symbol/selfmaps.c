@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "symbol/image.h"
-#include "symbol/unwind_table.h"
+#include "base/xalloc.h"
+#include "symbol/elf/image.h"
+#include "symbol/unwind/unwind_table.h"
 
 static bool open_image(struct image *image, const char *path, uint64_t start, uint64_t end)
 {

@@ -28,7 +28,7 @@ print(*sys.version_info[:3], sysconfig.get_path("include"), sysconfig.get_config
 	[ "$minor" -ge 13 ] && lib="-L$libdir -lpython3.$minor -Wl,-rpath,$libdir"
 	# shellcheck disable=SC2086
 	if ${CC:-gcc} -std=gnu17 -w -D_GNU_SOURCE -Iinclude -Iuser -I"$include" -I"$include/internal" \
-		-o "$work/offsets" tests/symbol/offsets.c user/symbol/pylayout.c $lib >"$work/log" 2>&1 &&
+		-o "$work/offsets" tests/symbol/offsets.c user/symbol/python/pylayout.c $lib >"$work/log" 2>&1 &&
 		"$work/offsets" >>"$work/log" 2>&1; then
 		echo "ok $n - offsets of $major.$minor.$micro"
 	else

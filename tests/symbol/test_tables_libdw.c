@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "stacks.h"
-#include "symbol/image.h"
-#include "symbol/table_cache.h"
-#include "symbol/unwind_table.h"
+#include "symbol/elf/image.h"
+#include "symbol/unwind/table_cache.h"
+#include "symbol/unwind/unwind_table.h"
 
 #define REG_FP 6
 #define REG_SP 7

@@ -7,7 +7,7 @@
 
 #include "records.h"
 
-#include "core/frames.h"
+#include "core/account/frames.h"
 
 #define S 1000000000ull
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/image.h"
+#include "symbol/elf/image.h"
 
 #define CFI_VADDR 0x1000000ULL
 

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "core/history.h"
-#include "core/oom.h"
-#include "core/snapshot.h"
+#include "core/history/history.h"
+#include "core/oom/oom_requests.h"
+#include "core/history/snapshot.h"
 #include "records.h"
 #include "viewer.h"
 

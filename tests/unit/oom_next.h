@@ -3,7 +3,7 @@
 #ifndef GPUMEMTRACE_TESTS_OOM_NEXT_H
 #define GPUMEMTRACE_TESTS_OOM_NEXT_H
 
-#include "core/oom.h"
+#include "core/oom/oom_requests.h"
 #include "records.h"
 
 /* Of ordinal 0, in a context. */

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "core/frames.h"
-#include "core/oom.h"
-#include "core/oom_view.h"
+#include "core/account/frames.h"
+#include "core/oom/oom_requests.h"
+#include "core/view/oom_view.h"
 #include "records.h"
 
 #define SCENE_AT 0x7f0000000000ull

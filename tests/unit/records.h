@@ -17,9 +17,9 @@
 #include <gpumemtrace/unwind.h>
 #include <gpumemtrace/wire.h>
 
-#include "core/history.h"
-#include "core/ledger.h"
-#include "core/view.h"
+#include "core/history/history.h"
+#include "core/ledger/ledger.h"
+#include "core/view/view.h"
 
 #define KiB 1024ull
 #define MiB (1024 * KiB)

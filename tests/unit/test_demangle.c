@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "symbol/demangle.h"
+#include "symbol/elf/demangle.h"
 
 static void both_languages(void **state)
 {

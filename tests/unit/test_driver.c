@@ -11,8 +11,8 @@
 #include <sys/sysmacros.h>
 
 #include "compile.h"
-#include "live/driver.h"
-#include "live/inventory.h"
+#include "live/nvidia/driver.h"
+#include "live/nvidia/inventory.h"
 
 static void make_dir(const struct workdir *root, const char *path)
 {

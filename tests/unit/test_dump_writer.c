@@ -11,7 +11,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "compile.h"
 #include "dump_writer.h"
 #include "source/reader.h"

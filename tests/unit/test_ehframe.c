@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "cfi.h"
-#include "symbol/ehframe.h"
+#include "symbol/unwind/ehframe.h"
 
 #define ROWS_MAX 64
 #define CODE 0x401000ULL

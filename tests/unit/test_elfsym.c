@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 
 #include "compile.h"
-#include "symbol/elfsym.h"
-#include "symbol/image.h"
+#include "symbol/elf/elfsym.h"
+#include "symbol/elf/image.h"
 
 #define PAD(bytes) ".fill " #bytes ", 1, 0x90\\n"
 #define SIZED(name, bind, bytes)                                                                       \

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "compile.h"
-#include "live/features.h"
-#include "live/trial.h"
+#include "live/features/features.h"
+#include "live/probe/trial.h"
 
 static struct feature empty(void)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sink/folded.h"
+#include "sink/export/folded.h"
 
 static char *fold(const char *const *frames, size_t count, uint64_t bytes)
 {

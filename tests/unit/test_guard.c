@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live/guard.h"
-#include "live/uprobe.h"
+#include "live/bpf/guard.h"
+#include "live/probe/uprobe.h"
 
 static void what_loads_tells(void **state)
 {

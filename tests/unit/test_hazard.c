@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "compile.h"
-#include "live/hazard.h"
-#include "live/library.h"
-#include "live/procfs.h"
-#include "live/trial.h"
+#include "live/probe/hazard.h"
+#include "live/probe/library.h"
+#include "live/process/procfs.h"
+#include "live/probe/trial.h"
 
 #define SOURCE "int cuInit(void) { return 0; } int cuMemCreate(void) { return 0; } int cuMemAlloc_v2(void) { return 0; }"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "core/history_changes.h"
+#include "core/history/history_recent.h"
 #include "history_scene.h"
 
 /* ---- what happens ---- */

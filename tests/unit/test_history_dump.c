@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/category.h"
-#include "core/history_dump.h"
-#include "core/process.h"
+#include "core/framework/category.h"
+#include "core/history/history_dump.h"
+#include "core/ledger/process.h"
 #include "history_scene.h"
 
 /* What a dump is read into. */

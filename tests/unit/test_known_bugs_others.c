@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "core/probes.h"
+#include "core/terms/probes.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull

@@ -10,9 +10,9 @@
 #include <fcntl.h>
 
 #include "compile.h"
-#include "symbol/elfsym.h"
-#include "symbol/image.h"
-#include "symbol/lines.h"
+#include "symbol/elf/elfsym.h"
+#include "symbol/elf/image.h"
+#include "symbol/elf/lines.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 /* dwarf_getscopes() of elfutils 0.188 leaks what it has gathered when the tree turns out to be damaged */

@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "symbol/modules.h"
+#include "symbol/elf/modules.h"
 
 static const char typical[] =
 	"55d0c0a00000-55d0c0a01000 r--p 00000000 fe:00 11   /usr/bin/python3.11\n"

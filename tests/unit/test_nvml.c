@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "compile.h"
-#include "live/inventory.h"
-#include "live/nvml.h"
+#include "live/nvidia/inventory.h"
+#include "live/nvidia/nvml.h"
 
 /*
  * Three GPUs, the third in MIG mode with two instances in slots 0 and 2. GPU 0 has PROCESSES compute

@@ -9,7 +9,7 @@
 
 #include "golden.h"
 
-#include "base/json.h"
+#include "base/js.h"
 #include "base/out.h"
 
 struct sink {

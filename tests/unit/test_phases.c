@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger.h"
-#include "core/view.h"
+#include "core/ledger/ledger.h"
+#include "core/view/view.h"
 #include "records.h"
 
 #define MAIN 100

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/out.h"
-#include "sink/pickle.h"
+#include "sink/export/pickle.h"
 
 struct written {
 	struct pickle p;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "live/plan.h"
+#include "live/bpf/plan.h"
 
 static struct plan everything(void)
 {

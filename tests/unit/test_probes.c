@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "core/probes.h"
-#include "core/view.h"
+#include "core/terms/probes.h"
+#include "core/view/view.h"
 
 /* Entry points that lack the last fields of their operation, and how many. */
 static const struct {

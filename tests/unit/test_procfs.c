@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "live/procfs.h"
+#include "live/process/procfs.h"
 
 static void parse_map(const char *line, struct maps_line *map)
 {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "symbol/pycode.h"
-#include "symbol/pylines.h"
-#include "symbol/pytext.h"
+#include "symbol/python/pycode.h"
+#include "symbol/python/pylines.h"
+#include "symbol/python/pytext.h"
 
 #define BASE 0x10000000ULL
 

@@ -13,12 +13,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "symbol/modules.h"
-#include "symbol/pyfile.h"
-#include "symbol/pylayout.h"
-#include "symbol/pystack.h"
-#include "symbol/pytls.h"
-#include "symbol/pyversion.h"
+#include "symbol/elf/modules.h"
+#include "symbol/python/pyfile.h"
+#include "symbol/python/pylayout.h"
+#include "symbol/python/pystack.h"
+#include "symbol/python/pytls.h"
+#include "symbol/python/pyversion.h"
 
 #define BASE 0x10000000ULL
 #define TP BASE

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/rangemap.h"
+#include "base/rangemap.h"
 
 static uint64_t rng(uint64_t *state)   /* xorshift64 */
 {

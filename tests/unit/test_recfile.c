@@ -14,10 +14,10 @@
 #include <gpumemtrace/recfile.h>
 #include <gpumemtrace/wire.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "base/out.h"
-#include "core/ledger.h"
-#include "core/view.h"
+#include "core/ledger/ledger.h"
+#include "core/view/view.h"
 #include "sink/sink.h"
 #include "source/reader.h"
 #include "source/recorder.h"

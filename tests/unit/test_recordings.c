@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger.h"
-#include "core/rm.h"
-#include "core/view.h"
+#include "core/ledger/ledger.h"
+#include "core/rm/rm.h"
+#include "core/view/view.h"
 #include "source/reader.h"
 
 #define MAX_GPUS 8
@@ -226,7 +226,7 @@ static void check_expectation(struct replay *r, const struct expectation *e, con
 	fail_msg("unknown word in: %s", line);
 }
 
-/* A view must balance at every point, whatever the stream: see the top of core/view.h. */
+/* A view must balance at every point, whatever the stream: see the top of core/view/view.h. */
 static void check_sums(const struct replay *r)
 {
 	struct view view;

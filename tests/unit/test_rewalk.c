@@ -14,7 +14,7 @@
 
 #include "../symbol/selfmaps.h"
 #include "../symbol/stacks.h"
-#include "symbol/rewalk.h"
+#include "symbol/unwind/rewalk.h"
 
 #define COPY_WORDS (GMT_STACK_COPY_PIECE / 8)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/rm.h"
+#include "core/rm/rm.h"
 
 #define MIB (1ULL << 20)
 #define CLIENT 0xc1d00001u

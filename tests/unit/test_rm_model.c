@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/rm.h"
+#include "core/rm/rm.h"
 
 #define CLIENTS 3          /* the last one is never seen created */
 #define FOREIGN CLIENTS    /* another process's */

@@ -10,7 +10,7 @@
 
 #include "base/out.h"
 #include "oom_scene.h"
-#include "sink/oom.h"
+#include "sink/oom/oom_sinks.h"
 #include "sink/sink.h"
 
 static struct fixture now;

@@ -3,9 +3,9 @@
 #include "golden.h"
 
 #include "base/out.h"
-#include "core/oom_dump.h"
+#include "core/oom/oom_dump.h"
 #include "oom_scene.h"
-#include "sink/oom.h"
+#include "sink/oom/oom_sinks.h"
 #include "sink/sink.h"
 
 #define A SCENE_AT

@@ -10,7 +10,7 @@
 
 #include "base/out.h"
 #include "sink/sink.h"
-#include "sink/text.h"
+#include "sink/text/text.h"
 
 static struct fixture now, before;
 

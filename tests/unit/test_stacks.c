@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stacks.h"
+#include "core/account/stacks.h"
 
 /* The row of a stack id; all zero without one. */
 static struct stacks_row row_of(const struct stacks *s, uint32_t id, unsigned int since)

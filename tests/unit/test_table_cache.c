@@ -13,8 +13,8 @@
 
 #include "cfi.h"
 #include "compile.h"
-#include "symbol/table_cache.h"
-#include "symbol/unwind_table.h"
+#include "symbol/unwind/table_cache.h"
+#include "symbol/unwind/unwind_table.h"
 
 #define BUILD_ID "0123456789abcdef0123456789abcdef01234567"
 #define P(...) (const unsigned char[]){ __VA_ARGS__ }, sizeof((const unsigned char[]){ __VA_ARGS__ })

@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 
 #include "compile.h"
-#include "live/library.h"
-#include "live/target.h"
+#include "live/probe/library.h"
+#include "live/process/target.h"
 
 #define SOURCE                                                               \
 	"int cuInit(void) { return 0; } int cuMemCreate(void) { return 0; }" \

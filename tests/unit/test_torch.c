@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/view.h"
+#include "core/view/view.h"
 #include "records.h"
 
 #define BASE 0x7f0000000000ull

@@ -12,7 +12,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "live/torch_env.h"
+#include "live/process/torch_env.h"
 
 static const struct {
 	const char *environ;     /* ended by two NULs */

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "live/trial.h"
-#include "live/uprobe.h"
+#include "live/probe/trial.h"
+#include "live/probe/uprobe.h"
 
 #define EXITED(code) ((code) << 8) /* as wait(2) has them */
 

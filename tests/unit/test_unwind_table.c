@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "cfi.h"
-#include "symbol/unwind_table.h"
+#include "symbol/unwind/unwind_table.h"
 
 #define CODE 0x401000ULL
 #define BASE 0x400000ULL

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "compile.h"
-#include "live/usdt.h"
+#include "live/probe/usdt_notes.h"
 
 #if defined(__x86_64__)
 #include <asm/ptrace.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "core/oom.h"
+#include "core/oom/oom_requests.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "compile.h"
-#include "live/watch.h"
+#include "live/probe/mmap_watch.h"
 
 struct heard {
 	uint32_t wanted;     /* pid; 0 any */

@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "core/snapshot.h"
+#include "base/xalloc.h"
+#include "core/history/snapshot.h"
 
 struct viewer_list {
 	struct { uint64_t base, size; } *list;

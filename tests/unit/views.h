@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/view.h"
+#include "core/view/view.h"
 
 #define KIB 1024ull
 #define MIB (1024 * KIB)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 
 #define HASH_FIRST_CAPACITY 16
 

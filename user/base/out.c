@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 
 /* A writer that gathers more than this is flushed: a report is one write, a long JSON a few. */
 #define OUT_GATHER_BYTES (64 << 10)

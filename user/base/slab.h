@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 
 struct slab {
 	unsigned char *items;

@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-#include "core/history.h"
-#include "core/ledger.h"
+#include "core/history/history.h"
+#include "core/ledger/ledger.h"
 #include "source/recorder.h"
 
 void stream_put(struct stream *stream, const void *record, size_t size)

@@ -12,8 +12,8 @@
 
 #include <gpumemtrace/api.h>
 
-#include "core/feature.h"
-#include "core/view.h"
+#include "core/terms/feature.h"
+#include "core/view/view.h"
 
 struct out;
 

@@ -13,7 +13,7 @@
 #include <gpumemtrace/recfile.h>
 #include <gpumemtrace/wire.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "base/out.h"
 #include "base/out_file.h"
 

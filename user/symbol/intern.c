@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 
 struct intern_text {
 	struct intern_text *next;   /* of the same hash */

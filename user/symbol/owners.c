@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 
 #define FILE_MAX (1u << 20)
 #define WORD_MAX 256

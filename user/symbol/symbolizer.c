@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/xalloc.h"
 #include "base/hash.h"
-#include "symbol/demangle.h"
-#include "symbol/elfsym.h"
+#include "symbol/elf/demangle.h"
+#include "symbol/elf/elfsym.h"
 #include "symbol/intern.h"
-#include "symbol/lines.h"
+#include "symbol/elf/lines.h"
 
 #define NAME_MAX_BYTES 1024
 

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbol/modules.h"
-#include "symbol/source.h"
+#include "symbol/elf/modules.h"
+#include "symbol/elf/source.h"
 
 struct symbol_frame {
 	const char *function;   /* readable; NULL: no symbol covers the address */

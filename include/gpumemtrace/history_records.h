@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The part of wire.h, which includes it, that a dump's window is made of: what happened to device memory until
+ * the dump's moment, and what lived then. For each process a gmt_history, then what lived, segments before the
+ * blocks in them; then the events of all processes, in their order, and the ranges that these have named.
+ */
+#ifndef GPUMEMTRACE_HISTORY_RECORDS_H
+#define GPUMEMTRACE_HISTORY_RECORDS_H
+
+enum gmt_history_kind {
+	GMT_HISTORY_NOTHING,         /* an event that turned out to be none */
+	GMT_HISTORY_BLOCK_ALLOC,     /* PyTorch's */
+	GMT_HISTORY_BLOCK_FREE,
+	GMT_HISTORY_SEGMENT_ALLOC,   /* the driver's */
+	GMT_HISTORY_SEGMENT_FREE,
+	GMT_HISTORY_OOM,             /* there was not as much */
+	GMT_HISTORY_KIND_COUNT
+};
+
+enum gmt_history_flag {
+	GMT_HISTORY_TORCH = 1,       /* a segment that PyTorch's blocks lie in; without it, it is a block itself */
+	GMT_HISTORY_MAPPED = 2,      /* by cuMemMap */
+	GMT_HISTORY_GUESSED = 4,     /* from before tracing began: where it begins and ends is a guess */
+};
+
+#define GMT_HISTORY_UNSEEN (~0ULL)   /* number of an event that was not seen */
+#define GMT_HISTORY_DEVICE_UNKNOWN 255
+
+/* A process in the window. Events are numbered over all processes of a session, from 0 on. */
+struct gmt_history {
+	struct gmt_hdr hdr;     /* tgid: the process's */
+	__u64 since;            /* number of the first event of the program that it ran */
+	__u64 first;            /* number of the first event that follows, of any process */
+	__u64 left_out;         /* segments and blocks that lived, and do not follow: there were too many */
+};
+
+/* What PyTorch held on a device since before tracing began, and has not been met. */
+struct gmt_history_unseen {
+	struct gmt_hdr hdr;
+	__u64 allocated, reserved; /* bytes */
+	__u32 device;           /* CUDA ordinal in the process, as in the next two */
+	__u32 reserved2;
+};
+
+/* A segment that lived at the end, or a block. */
+struct gmt_history_range {
+	struct gmt_hdr hdr;
+	__u64 base, length;
+	__u64 born;             /* number of the event that allocated it, GMT_HISTORY_UNSEEN */
+	__u64 asked;            /* of a block: bytes that PyTorch was asked for; 0: not known */
+	__u32 stack_id;         /* of its allocation; 0: none */
+	__u8 is_block;
+	__u8 flags;             /* enum gmt_history_flag */
+	__u8 device;            /* GMT_HISTORY_DEVICE_UNKNOWN */
+	__u8 category;          /* of a block, as it looked then: enum gmt_category (category.h) + 1; 0: not known */
+};
+
+struct gmt_history_event {
+	struct gmt_hdr hdr;     /* ts_ns: when */
+	__u64 address;          /* OOM: bytes that were free on the GPU, 0: unknown */
+	__u64 size;
+	__u64 born;             /* number of the event that allocated it; OOM: gmt_oom.number */
+	__u32 stack_id;         /* of the allocation, also at its end; 0: none */
+	__u8 kind;              /* enum gmt_history_kind */
+	__u8 flags;             /* enum gmt_history_flag */
+	__u8 device;
+	__u8 category;          /* BLOCK_FREE: likewise */
+};
+
+/* A range that the program has named begins or ends. */
+struct gmt_history_mark {
+	struct gmt_hdr hdr;     /* ts_ns: when */
+	__u64 event;            /* number of the event that came then */
+	__u8 is_end;
+	__u8 reserved[7];
+	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut */
+};
+
+#endif

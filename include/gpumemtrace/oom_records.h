@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The part of wire.h, which includes it, that dumps are made of: a request for memory that could not be met,
+ * and who held what then. A dump is a recording (recfile.h) of these instead of what led to them.
+ */
+#ifndef GPUMEMTRACE_OOM_RECORDS_H
+#define GPUMEMTRACE_OOM_RECORDS_H
+
+/* X(NAME, value, json name): what became of it. */
+#define GMT_OOM_OUTCOMES(X)                                                       \
+	X(OPEN, 0, "open")                                                        \
+	X(RETRY, 1, "retry")                                                      \
+	X(RAISED, 2, "raised")                                                    \
+	X(FATAL, 3, "fatal")                                                      \
+	X(NONE, 4, "none")
+enum gmt_oom_outcome {
+#define X(name, value, json) GMT_OOM_##name = value,
+	GMT_OOM_OUTCOMES(X)
+#undef X
+	GMT_OOM_OUTCOME_COUNT
+};
+
+/* X(NAME, value, json name): by what that was told. */
+#define GMT_OOM_SIGNS(X)                                                          \
+	X(NOTHING, 0, "nothing")                                                  \
+	X(GIVEN, 1, "given")                                                      \
+	X(SMALLER, 2, "smaller")                                                  \
+	X(REPORTED, 3, "reported")                                                \
+	X(WENT_ON, 4, "went_on")                                                  \
+	X(SILENCE, 5, "silence")                                                  \
+	X(EXIT, 6, "exit")                                                        \
+	X(RETURN, 7, "return")
+enum gmt_oom_sign {
+#define X(name, value, json) GMT_OOM_BY_##name = value,
+	GMT_OOM_SIGNS(X)
+#undef X
+	GMT_OOM_SIGN_COUNT
+};
+
+enum gmt_oom_flag {
+	GMT_OOM_HAS_FREE = 1,   /* free_bytes is known */
+	GMT_OOM_EXITED = 2,     /* exit_code and exit_ns are valid */
+	GMT_OOM_REFUSED = 4,    /* no call is known: the kernel driver refused it, in a launch maybe */
+	GMT_OOM_UNSEEN = 8,     /* no picture was taken or kept: who held what is not known */
+	GMT_OOM_NO_ROOM = 16,   /* the kernel driver refused it: so much was not free */
+};
+
+#define GMT_OOM_CLASS_NONE 255
+
+struct gmt_oom {
+	struct gmt_hdr hdr;     /* of the failure at which the picture that follows was taken */
+	__u32 number;           /* in its session, from 1 on; 0: nothing failed, a dump was asked for */
+	__u16 api;              /* enum gmt_api; 0: none, a framework's own limit */
+	__u8 outcome;           /* enum gmt_oom_outcome */
+	__u8 sign;              /* enum gmt_oom_sign */
+	__u8 class_id;          /* enum gmt_class of the request, GMT_OOM_CLASS_NONE */
+	__u8 flags;             /* enum gmt_oom_flag */
+	__u16 reserved;
+	__u32 failures;         /* calls */
+	__u32 stack_id;         /* of the first; 0: none */
+	__u32 pieces;           /* handles that it had got when a call failed: part of asked_bytes */
+	__u64 asked_bytes;      /* the most of all tries */
+	__u64 failed_bytes;     /* of the newest failure; as asked_bytes */
+	__u64 given_bytes;      /* RETRY: that it got in the end */
+	__u64 framework_bytes;  /* that PyTorch was asked for; 0 unknown */
+	__u64 freed_bytes;      /* by which the process held less before its last try */
+	__u64 free_bytes;       /* of the GPU, as CUDA told the thread after it had failed */
+	__u64 first_ns, last_ns;/* failures */
+	__u64 decided_ns;       /* 0: not yet */
+	__u64 exit_ns;
+	__s32 exit_code;
+	__u32 reserved2;
+	__u8 uuid[GMT_UUID_BYTES]; /* of the GPU; 0: unknown, or of none */
+};
+
+enum gmt_oom_row_flag {
+	GMT_OOM_ROW_HOST = 1,     /* what a process has on no GPU */
+	GMT_OOM_ROW_PHYSICAL = 2, /* the kernel layer was active */
+	GMT_OOM_ROW_NVML = 4,
+	GMT_OOM_ROW_TORCH = 8,
+	GMT_OOM_ROW_GAP = 16,     /* torch_gap is known */
+	GMT_OOM_ROW_BLOCKS = 32,  /* nothing but the stacks of PyTorch's blocks in the row before it */
+};
+
+#define GMT_OOM_CLASSES 16
+#define GMT_OOM_CATEGORIES 16
+
+/* A process on a GPU, or its memory on none; its stacks follow. Members as in struct view_row (view.h). */
+struct gmt_oom_row {
+	struct gmt_hdr hdr;     /* tgid: the process's */
+	__u32 number;           /* of its gmt_oom */
+	__u16 flags;            /* enum gmt_oom_row_flag */
+	__u8 torch_backend;     /* enum gmt_torch_backend */
+	__u8 reserved;
+	__u8 uuid[GMT_UUID_BYTES]; /* 0: unknown */
+	__u64 class_bytes[GMT_OOM_CLASSES]; /* live, by enum gmt_class */
+	__u64 attributed, physical, before_attach;
+	__s64 context, modules, pool_reserve, rounding, other;
+	__u64 nvml, nvml_ns;
+	__u64 torch_allocated, torch_reserved, torch_gap;
+	__u64 stacks_live, stacks_peak, stacks_peak_ns;
+	__u64 rest_bytes;       /* of stacks_live, in stacks that do not follow */
+	__u32 stacks, rest;     /* how many follow, and how many do not */
+	__u64 since_ns;         /* gmt_oom_stack.grown counts from here */
+	__u64 recent_ns;        /* and recent from here */
+	__u64 category_bytes[GMT_OOM_CATEGORIES]; /* PyTorch's blocks, by enum gmt_category: a guess */
+	__u64 torch_before;     /* of torch_allocated: blocks from before the attach */
+	__u64 growth;           /* bytes that each of the newest growth_count iterations left behind */
+	__u32 growth_count;
+	__u32 iteration;        /* of a training; 0: none was seen */
+	__u8 phase;             /* enum gmt_training: what it was doing */
+	__u8 reserved2[7];
+};
+
+enum gmt_oom_stack_flag {
+	GMT_OOM_STACK_STEADY = 1, /* it held more at each of the moments that were looked at */
+};
+
+struct gmt_oom_stack {
+	struct gmt_hdr hdr;     /* tgid: the row's */
+	__u32 number;
+	__u32 stack_id;         /* 0: none */
+	__u64 live, count;
+	__u64 at_peak;          /* of the row's stacks_peak */
+	__s64 grown, recent;
+	__u64 allocs, frees, alloc_bytes;
+	__u32 flags;            /* enum gmt_oom_stack_flag */
+	__u32 purpose;          /* PyTorch's blocks: 1 + enum gmt_category, of most of live; 0: not told */
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/js.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+
+/* jansson returns NULL only for lack of memory here: texts are checked before they come to it. */
+static json_t *have(json_t *value)
+{
+	if (!value) {
+		fputs("gpumemtrace: out of memory\n", stderr);
+		abort();
+	}
+	return value;
+}
+
+json_t *js_object(void)
+{
+	return have(json_object());
+}
+
+json_t *js_array(void)
+{
+	return have(json_array());
+}
+
+void js_set(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new_nocheck(object, key, have(value)))
+		have(NULL);
+}
+
+void js_set_u64(json_t *object, const char *key, uint64_t value)
+{
+	js_set(object, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+void js_set_i64(json_t *object, const char *key, int64_t value)
+{
+	js_set(object, key, json_integer(value));
+}
+
+void js_set_bool(json_t *object, const char *key, bool value)
+{
+	js_set(object, key, json_boolean(value));
+}
+
+void js_set_null(json_t *object, const char *key)
+{
+	js_set(object, key, json_null());
+}
+
+json_t *js_text(const char *text, size_t size)
+{
+	size_t length = strnlen(text, size);
+	struct out clean;
+	json_t *value;
+	char *copy;
+
+	out_init_mem(&clean);
+	for (size_t i = 0; i < length;) {
+		size_t n = human_utf8(text + i, length - i);
+
+		out_bytes(&clean, n ? text + i : "\xef\xbf\xbd", n ? n : 3);
+		i += n ? n : 1;
+	}
+	copy = out_take(&clean);
+	value = have(json_string_nocheck(copy));
+	free(copy);
+	return value;
+}
+
+void js_set_text(json_t *object, const char *key, const char *text, size_t size)
+{
+	js_set(object, key, js_text(text, size));
+}
+
+void js_append(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, have(value)))
+		have(NULL);
+}
+
+static int write_piece(const char *data, size_t size, void *arg)
+{
+	out_bytes(arg, data, size);
+	return 0;
+}
+
+void js_write(struct out *out, json_t *value, bool indented)
+{
+	if (json_dump_callback(value, write_piece, out, indented ? JSON_INDENT(2) : JSON_COMPACT))
+		have(NULL);
+	out_char(out, '\n');
+	json_decref(value);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/xalloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A size of 0 asks for 1 byte, so that NULL means out of memory and nothing else. */
+static void *check(void *ptr)
+{
+	if (!ptr) {
+		fputs("gpumemtrace: out of memory\n", stderr);
+		abort();
+	}
+	return ptr;
+}
+
+void *xmalloc(size_t size)
+{
+	return check(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	return check(count && size ? calloc(count, size) : calloc(1, 1));
+}
+
+void *xrealloc(void *ptr, size_t size)
+{
+	return check(realloc(ptr, size ? size : 1));
+}
+
+void *xreallocarray(void *ptr, size_t count, size_t size)
+{
+	return check(count && size ? reallocarray(ptr, count, size) : realloc(ptr, 1));
+}
+
+char *xstrdup(const char *text)
+{
+	return check(strdup(text));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory that is always there: each of these aborts with a message when there is none left. */
+#ifndef GPUMEMTRACE_BASE_XALLOC_H
+#define GPUMEMTRACE_BASE_XALLOC_H
+
+#include <stddef.h>
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t count, size_t size);
+void *xrealloc(void *ptr, size_t size);
+void *xreallocarray(void *ptr, size_t count, size_t size);
+char *xstrdup(const char *text);
+
+#endif

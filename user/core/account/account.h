@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sums of one process: per class, and per class in each row (one row a GPU). Invariants:
+ * a class's sum is the sum of its rows', for every class that has rows; a row's `attributed` is the
+ * sum of its device-memory classes, and its stacks hold just that, and the kernel's memory that no
+ * allocation explains; row 0 is the unknown GPU's and always there.
+ */
+#ifndef GPUMEMTRACE_CORE_ACCOUNT_ACCOUNT_H
+#define GPUMEMTRACE_CORE_ACCOUNT_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/terms/gpus.h"
+#include "core/rm/rm.h"
+#include "core/account/stacks.h"
+#include "core/view/view.h"
+
+/* Of memory that lies on no GPU: managed, pinned, registered. */
+#define ROW_NONE 255
+/* Remembered, but not accounted for: a multicast handle, memory from before attach. */
+#define CLASS_NONE GMT_CLASS_COUNT
+
+/* NVML's word, and the row as it was then. */
+struct row_nvml {
+	bool has;
+	bool has_baseline;
+	bool inferred;
+	uint64_t baseline;
+	uint64_t before;         /* of the baseline, still there */
+	uint64_t frees_seen;     /* unknown frees at the newest sample */
+	uint64_t used;
+	uint64_t ts_ns;
+	struct view_sum sum;
+};
+
+struct row {
+	int gpu;
+	struct view_class by_class[GMT_CLASS_COUNT];
+	struct view_level attributed;
+	struct view_level physical;
+	struct rm_physical at_end;   /* of a process that has exited */
+	struct row_nvml nvml;
+	struct stacks stacks;
+};
+
+struct account {
+	struct row *rows;
+	unsigned int count;
+	struct view_class by_class[GMT_CLASS_COUNT];
+	struct stacks stacks;        /* managed, pinned, registered: of no row */
+};
+
+/* What is booked where. */
+struct booking {
+	unsigned int row;        /* ROW_NONE */
+	unsigned int class;      /* enum gmt_class, CLASS_NONE */
+	uint32_t stack_id;       /* 0: none */
+	uint64_t bytes;
+	uint64_t ts_ns;
+};
+
+void account_init(struct account *account);
+void account_fini(struct account *account);
+
+/* The row of a GPU, a new one if need be. At most GPUS_MAX + 1 there are: fits ROW_NONE. */
+unsigned int account_row(struct account *account, int gpu);
+/* The same, but GPU_UNKNOWN's row if there is none. */
+unsigned int account_find_row(const struct account *account, int gpu);
+
+/* Whether memory of the class lies on a GPU, so that it has a row. */
+bool account_has_row(unsigned int class);
+
+void account_add(struct account *account, const struct booking *booking);
+void account_remove(struct account *account, const struct booking *booking);
+/* Takes account_remove() back. */
+void account_restore(struct account *account, const struct booking *booking);
+void account_fail(struct account *account, const struct booking *booking);
+/* Moves a live allocation, history and all, to another row. */
+void account_move(struct account *account, const struct booking *booking, unsigned int to);
+/* Its size turns out to be another. */
+void account_resize(struct account *account, const struct booking *booking, uint64_t bytes);
+/* Nothing lives any longer: another program runs. Frees that nobody called are not counted. */
+void account_drop(struct account *account);
+
+/* Kernel memory that no allocation explains: it has no class, only a stack. */
+struct stacks *account_stacks(struct account *account, int gpu);
+void account_mark(struct account *account, unsigned int mark);  /* stacks_mark() of all */
+/* All peaks begin anew at what is live. */
+void account_restart(struct account *account, uint64_t ts_ns);
+
+uint64_t account_bytes(const struct account *account);
+
+void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns);
+void level_restart(struct view_level *level, uint64_t ts_ns);
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See frames.h. */
+#include "core/account/frames.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+#define FIRST_CAPACITY 64
+
+static const struct frames_symbol nameless = { .function = "", .module = "", .file = "" };
+
+void frames_init(struct frames *f)
+{
+	*f = (struct frames){
+		.symbol_count = 1,
+		.symbol_capacity = FIRST_CAPACITY,
+		.stack_count = FRAMES_FIRST,
+		.stack_capacity = FIRST_CAPACITY,
+		.list_capacity = FIRST_CAPACITY,
+	};
+	hash_init(&f->symbol_ids, sizeof(uint32_t));
+	hash_init(&f->stack_ids, sizeof(uint32_t));
+	hash_init(&f->by_list, sizeof(uint32_t));
+	f->symbols = xcalloc(f->symbol_capacity, sizeof(*f->symbols));
+	f->stacks = xcalloc(f->stack_capacity, sizeof(*f->stacks));
+	f->lists = xcalloc(f->list_capacity, sizeof(*f->lists));
+	f->symbols[0] = nameless;
+	for (uint32_t i = 0; i < FRAMES_FIRST; i++)
+		f->stacks[i].hint = SYMBOL_HINT_NONE;
+}
+
+void frames_fini(struct frames *f)
+{
+	for (uint32_t i = 1; i < f->symbol_count; i++)
+		free((char *)f->symbols[i].function); /* all three texts are one block */
+	free(f->symbols);
+	free(f->stacks);
+	free(f->lists);
+	hash_fini(&f->symbol_ids);
+	hash_fini(&f->stack_ids);
+	hash_fini(&f->by_list);
+	*f = (struct frames){ 0 };
+}
+
+/* Room for one item more. */
+static void *grown(void *items, uint32_t count, uint32_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return items;
+	*capacity *= 2;
+	return xreallocarray(items, *capacity, size);
+}
+
+/* ---- symbols ---- */
+
+/* Three texts that fit the record and end where they should. */
+static bool is_well_formed(const struct gmt_symbol *rec)
+{
+	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
+	size_t end = file + rec->file_len + 1;
+
+	if (!rec->id || end > rec->hdr.size - sizeof(*rec))
+		return false;
+	return !rec->text[module - 1] && !rec->text[file - 1] && !rec->text[end - 1];
+}
+
+int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
+{
+	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
+	bool is_new;
+
+	if (!is_well_formed(rec) || hash_get(&f->symbol_ids, rec->id))
+		return -EINVAL;
+	if (f->symbol_count >= FRAMES_SYMBOLS_MAX) {
+		f->dropped++;
+		return 0;
+	}
+	char *text = xmalloc(file + rec->file_len + 1);
+
+	memcpy(text, rec->text, file + rec->file_len + 1);
+	f->symbols = grown(f->symbols, f->symbol_count, &f->symbol_capacity, sizeof(*f->symbols));
+	f->symbols[f->symbol_count] = (struct frames_symbol){
+		.function = text,
+		.module = text + module,
+		.file = text + file,
+		.offset = rec->offset,
+		.line = rec->line,
+		.kind = rec->kind,
+		.flags = rec->flags,
+		.hint = symbol_hint(text, text + file),
+	};
+	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, &is_new) = f->symbol_count++;
+	return 0;
+}
+
+/* ---- stacks ---- */
+
+/* FNV-1a over words, with its 64-bit basis and prime. */
+static uint64_t hash_of(const uint32_t *list, uint32_t count)
+{
+	uint64_t sum = 0xcbf29ce484222325ULL;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum = (sum ^ list[i]) * 0x100000001b3ULL;
+	return sum;
+}
+
+static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t count)
+{
+	uint8_t hint = SYMBOL_HINT_NONE;
+
+	for (uint32_t i = 0; i < count && hint == SYMBOL_HINT_NONE; i++)
+		hint = f->symbols[list[i]].hint;
+	return hint;
+}
+
+/* The stack with the list that stands behind the last one in lists, which becomes its own if it is new. */
+static uint32_t number_of(struct frames *f, uint32_t count)
+{
+	const uint32_t *list = f->lists + f->list_count;
+	uint32_t *head = hash_put(&f->by_list, hash_of(list, count), NULL);
+
+	for (uint32_t i = *head; i; i = f->stacks[i].next) {
+		const struct frames_stack *s = &f->stacks[i];
+
+		if (s->count == count && !memcmp(f->lists + s->first, list, count * sizeof(*list)))
+			return i;
+	}
+	if (f->stack_count >= FRAMES_STACKS_MAX) {
+		f->dropped++;
+		return FRAMES_NOT_NAMED;
+	}
+	f->stacks = grown(f->stacks, f->stack_count, &f->stack_capacity, sizeof(*f->stacks));
+	f->stacks[f->stack_count] = (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) };
+	*head = f->stack_count++;
+	f->list_count += count;
+	return *head;
+}
+
+static void reserve_list(struct frames *f, uint32_t count)
+{
+	if (f->list_capacity - f->list_count >= count)
+		return;
+	while (f->list_capacity - f->list_count < count)
+		f->list_capacity *= 2;
+	f->lists = xreallocarray(f->lists, f->list_capacity, sizeof(*f->lists));
+}
+
+int frames_add_stack(struct frames *f, const struct gmt_stack_frames *rec)
+{
+	uint32_t number;
+
+	if (!rec->stack_id || rec->count > (rec->hdr.size - sizeof(*rec)) / sizeof(rec->symbols[0]))
+		return -EINVAL;
+	if (f->list_count + rec->count > FRAMES_LIST_MAX || hash_count(&f->stack_ids) >= FRAMES_IDS_MAX) {
+		f->dropped++;
+		return 0;
+	}
+	reserve_list(f, rec->count);
+	for (uint32_t i = 0; i < rec->count; i++) {
+		const uint32_t *symbol = hash_get(&f->symbol_ids, rec->symbols[i]);
+
+		if (!symbol && !f->dropped)
+			return -EINVAL;
+		f->lists[f->list_count + i] = symbol ? *symbol : 0;
+	}
+	number = number_of(f, rec->count);
+	*(uint32_t *)hash_put(&f->stack_ids, rec->stack_id, NULL) = number;
+	return 0;
+}
+
+uint32_t frames_of(const struct frames *f, uint32_t stack_id)
+{
+	const uint32_t *number;
+
+	if (!stack_id)
+		return FRAMES_NO_STACK;
+	number = hash_get(&f->stack_ids, stack_id);
+	return number ? *number : FRAMES_NOT_NAMED;
+}
+
+uint8_t frames_hint(const struct frames *f, uint32_t stack_id)
+{
+	return f->stacks[frames_of(f, stack_id)].hint;
+}

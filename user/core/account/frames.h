@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks in words: the symbols of frames, and which of them make up a stack, as the collector has put
+ * them into the stream. Names may come long after the allocations, or never: a stack id without names
+ * is FRAMES_NOT_NAMED until then.
+ *
+ * Several stack ids may have the same names (code mapped elsewhere, a loop's other iteration): they are
+ * one stack for people. The one invariant: two stacks with a number of their own differ in a symbol.
+ * Numbers are given out in order and never change; a symbol is what it is from its record on.
+ */
+#ifndef GPUMEMTRACE_CORE_ACCOUNT_FRAMES_H
+#define GPUMEMTRACE_CORE_ACCOUNT_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "base/hash.h"
+#include "core/terms/symbol_hint.h"
+
+/* Stacks that have no names. Those that have are numbered from FRAMES_FIRST. */
+#define FRAMES_NO_STACK 0
+#define FRAMES_NOT_NAMED 1
+#define FRAMES_FIRST 2
+
+/* Far more than programs have: what is beyond is not kept, and counted. */
+#define FRAMES_SYMBOLS_MAX (1u << 20)
+#define FRAMES_STACKS_MAX (1u << 20)
+#define FRAMES_IDS_MAX (1u << 22)    /* stack ids; several may be one stack */
+#define FRAMES_LIST_MAX (1u << 26)   /* frames of all stacks: 256 MiB */
+
+struct frames_symbol {
+	const char *function, *module, *file; /* "" unknown */
+	uint64_t offset;
+	uint32_t line;           /* 0 unknown */
+	uint8_t kind;            /* enum gmt_symbol_kind */
+	uint8_t flags;           /* enum gmt_symbol_flag */
+	uint8_t hint;            /* symbol_hint() */
+};
+
+struct frames_stack {
+	uint32_t first, count;   /* in frames.lists */
+	uint32_t next;           /* of the same hash; 0: none */
+	uint8_t hint;            /* the innermost frame's that has one */
+};
+
+struct frames {
+	struct hash symbol_ids;  /* uint32_t: index in symbols */
+	struct frames_symbol *symbols; /* [0] is that of a frame whose symbol was not kept */
+	uint32_t symbol_count, symbol_capacity;
+	struct hash stack_ids;   /* uint32_t: number of the stack */
+	struct hash by_list;     /* hash of the list -> uint32_t: number of the first stack */
+	struct frames_stack *stacks;
+	uint32_t stack_count, stack_capacity;
+	uint32_t *lists;         /* indices in symbols, innermost first */
+	uint32_t list_count, list_capacity;
+	uint64_t dropped;        /* records that were not kept */
+};
+
+void frames_init(struct frames *frames);
+void frames_fini(struct frames *frames);
+
+/* Each takes a record in, of at least its struct's size. 0 or -EINVAL: malformed, nothing has changed. */
+int frames_add_symbol(struct frames *frames, const struct gmt_symbol *rec);
+int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
+
+/* The number of a stack id. */
+uint32_t frames_of(const struct frames *frames, uint32_t stack_id);
+
+/* What the code says that a stack's memory is for: enum gmt_category, SYMBOL_HINT_NONE. */
+uint8_t frames_hint(const struct frames *frames, uint32_t stack_id);
+
+/* Frames of a numbered stack, innermost first; none of one without names. */
+static inline const uint32_t *frames_list(const struct frames *frames, uint32_t stack, uint32_t *count)
+{
+	*count = frames->stacks[stack].count;
+	return frames->lists + frames->stacks[stack].first;
+}
+
+#endif

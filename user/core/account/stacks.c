@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stacks.h. */
+#include "core/account/stacks.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+#define STACKS_FIRST 8
+
+void stacks_init(struct stacks *s)
+{
+	*s = (struct stacks){ 0 };
+	hash_init(&s->by_id, sizeof(uint32_t));
+}
+
+void stacks_fini(struct stacks *s)
+{
+	hash_fini(&s->by_id);
+	free(s->list);
+	*s = (struct stacks){ 0 };
+}
+
+uint64_t stacks_bytes(const struct stacks *s)
+{
+	return hash_bytes(&s->by_id) + s->capacity * sizeof(*s->list);
+}
+
+static uint32_t find(struct stacks *s, uint32_t id)
+{
+	bool is_new;
+	uint32_t *index = hash_put(&s->by_id, id, &is_new);
+
+	if (!is_new)
+		return *index;
+	if (s->count == s->capacity) {
+		s->capacity = s->capacity ? 2 * s->capacity : STACKS_FIRST;
+		s->list = xreallocarray(s->list, s->capacity, sizeof(*s->list));
+	}
+	s->list[s->count] = (struct stack){ .id = id };
+	*index = s->count++;
+	return *index;
+}
+
+/* Writes down what the stack held at the peak and at the marks, if it has not changed since. */
+static inline void before_change(struct stacks *s, struct stack *stack)
+{
+	if (stack->changed <= s->peak_change)
+		stack->at_peak = stack->live;
+	/* Mostly it has: one look does for all marks. */
+	for (unsigned int i = 0; i < STACKS_MARKS && stack->changed <= s->newest_mark; i++)
+		if (stack->changed <= s->mark_change[i])
+			stack->at_mark[i] = stack->live;
+	stack->changed = ++s->changes;
+}
+
+/* The stack, ready to be changed. Good until the next call. */
+static inline struct stack *change(struct stacks *s, uint32_t id)
+{
+	if (!s->count || s->list[s->last].id != id)
+		s->last = find(s, id);
+	before_change(s, &s->list[s->last]);
+	return &s->list[s->last];
+}
+
+static inline void raise(struct stacks *s, struct stack *stack, uint64_t bytes, uint64_t ts_ns)
+{
+	stack->live += bytes;
+	s->live += bytes;
+	if (s->live > s->peak) {
+		s->peak = s->live;
+		s->peak_ts_ns = ts_ns;
+		s->peak_change = s->changes;
+	}
+}
+
+static inline void lower(struct stacks *s, struct stack *stack, uint64_t bytes)
+{
+	stack->live -= bytes;
+	s->live -= bytes;
+}
+
+void stacks_add(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns)
+{
+	struct stack *stack = change(s, id);
+
+	stack->count++;
+	stack->allocs++;
+	stack->alloc_bytes += bytes;
+	s->allocs++;
+	raise(s, stack, bytes, ts_ns);
+}
+
+void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes)
+{
+	struct stack *stack = change(s, id);
+
+	stack->count--;
+	stack->frees++;
+	lower(s, stack, bytes);
+}
+
+void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns)
+{
+	struct stack *stack = change(s, id);
+
+	stack->count++;
+	stack->frees--;
+	raise(s, stack, bytes, ts_ns);
+}
+
+/* As if the allocation had never been there. */
+static void unadd(struct stacks *s, uint32_t id, uint64_t bytes)
+{
+	struct stack *stack = change(s, id);
+
+	stack->count--;
+	stack->allocs--;
+	stack->alloc_bytes -= bytes;
+	s->allocs--;
+	lower(s, stack, bytes);
+}
+
+void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t bytes, uint64_t ts_ns)
+{
+	if (from == to)
+		return;
+	unadd(from, id, bytes);
+	if (!from->allocs) {
+		stacks_fini(from);
+		stacks_init(from);
+	}
+	stacks_add(to, id, bytes, ts_ns);
+}
+
+void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t bytes, uint64_t ts_ns)
+{
+	struct stack *stack = change(s, id);
+
+	stack->alloc_bytes += bytes - old_bytes;
+	lower(s, stack, old_bytes);
+	raise(s, stack, bytes, ts_ns);
+}
+
+void stacks_drop(struct stacks *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		before_change(s, &s->list[i]);
+		s->list[i].live = 0;
+		s->list[i].count = 0;
+	}
+	s->live = 0;
+}
+
+void stacks_mark(struct stacks *s, unsigned int mark)
+{
+	s->mark_change[mark] = s->newest_mark = s->changes;
+}
+
+void stacks_restart(struct stacks *s, uint64_t ts_ns)
+{
+	s->peak = s->live;
+	s->peak_ts_ns = ts_ns;
+	s->peak_change = s->changes;
+}
+
+static uint64_t held_then(const struct stacks *s, const struct stack *stack, unsigned int since)
+{
+	if (since == STACKS_SINCE_START)
+		return 0;
+	if (since >= STACKS_MARKS || stack->changed <= s->mark_change[since])
+		return stack->live;
+	return stack->at_mark[since];
+}
+
+void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row)
+{
+	const struct stack *stack = &s->list[index];
+
+	*row = (struct stacks_row){
+		.stack_id = stack->id,
+		.live = stack->live,
+		.at_peak = stack->changed <= s->peak_change ? stack->live : stack->at_peak,
+		.grown = (int64_t)(stack->live - held_then(s, stack, since)),
+		.count = stack->count,
+		.allocs = stack->allocs,
+		.frees = stack->frees,
+		.alloc_bytes = stack->alloc_bytes,
+	};
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory by stack: what each stack id holds now, held when the sum of all was highest, and held at the
+ * marks that growth is counted from. One of these stands for one sum: a process on one GPU, or what a
+ * process has on none.
+ *
+ * Every change takes the same few steps however many stacks there are: what a stack held at the peak,
+ * or at a mark, is only written down when it changes for the first time after that.
+ *
+ * The one invariant: over all stacks, live sums to the total's live, and at_peak to its peak, exactly.
+ */
+#ifndef GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
+#define GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+#define STACKS_MARKS 5
+
+struct stack {
+	uint32_t id;             /* 0: none */
+	uint32_t count;          /* live allocations */
+	uint64_t live;
+	uint64_t changed;        /* the last change of this stack: struct stacks.changes then */
+	uint64_t at_peak;        /* good if it changed after the peak, else it is live */
+	uint64_t at_mark[STACKS_MARKS]; /* likewise */
+	uint64_t allocs, frees, alloc_bytes;
+};
+
+struct stacks {
+	struct stack *list;
+	uint32_t count, capacity;
+	uint32_t last;           /* the one that changed last: most changes come in runs */
+	struct hash by_id;       /* uint32_t: index in list */
+	uint64_t live, peak, peak_ts_ns;
+	uint64_t allocs;         /* over all stacks */
+	uint64_t changes;        /* so far */
+	uint64_t peak_change;    /* the change that made the peak */
+	uint64_t mark_change[STACKS_MARKS]; /* the last one before the mark */
+	uint64_t newest_mark;    /* the greatest of them */
+};
+
+/* What growth is counted from. */
+enum stacks_since {
+	STACKS_SINCE_MARK = 0,   /* + the number of the mark */
+	STACKS_SINCE_START = STACKS_MARKS,
+	STACKS_SINCE_NOW,        /* nothing has changed since */
+};
+
+struct stacks_row {
+	uint32_t stack_id;
+	uint64_t live, at_peak;
+	int64_t grown;
+	uint64_t count;          /* live allocations */
+	uint64_t allocs, frees, alloc_bytes; /* ever */
+};
+
+void stacks_init(struct stacks *s);     /* allocates nothing */
+void stacks_fini(struct stacks *s);
+uint64_t stacks_bytes(const struct stacks *s);
+
+void stacks_add(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
+void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes);
+/* Takes stacks_remove() back. */
+void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
+/* Moves a live allocation, history and all. Where nothing ever was then, no peak stays behind. */
+void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t bytes, uint64_t ts_ns);
+/* Its size turns out to be another. */
+void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t bytes, uint64_t ts_ns);
+/* Nothing lives any longer; frees that nobody called are not counted. */
+void stacks_drop(struct stacks *s);
+
+/* Growth counts from here, for those who ask since this mark (below STACKS_MARKS). */
+void stacks_mark(struct stacks *s, unsigned int mark);
+/* The peak begins anew at what is live. */
+void stacks_restart(struct stacks *s, uint64_t ts_ns);
+
+/* Stack `index` (below s->count), in order of appearance. */
+void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See category.h. */
+#include "core/framework/category.h"
+
+/* What forward made: a backward needs it, or it is there for longer. */
+static enum gmt_category made_forward(struct training_moment birth, struct training_moment now, bool is_alive,
+				      bool is_first)
+{
+	uint32_t age = now.iteration - birth.iteration;
+	bool is_model = birth.iteration == 1 && is_first;
+
+	if (!now.is_training)
+		return is_alive ? GMT_CATEGORY_UNKNOWN : GMT_CATEGORY_TEMPORARY;
+	if (!age && now.phase == GMT_TRAINING_BACKWARD)
+		return is_alive && is_model ? GMT_CATEGORY_UNKNOWN : GMT_CATEGORY_ACTIVATION;
+	if (!age && now.phase == GMT_TRAINING_FORWARD) {
+		if (!is_alive)
+			return now.span == birth.span ? GMT_CATEGORY_TEMPORARY : GMT_CATEGORY_INPUT;
+		return is_model ? GMT_CATEGORY_UNKNOWN : GMT_CATEGORY_ACTIVATION;
+	}
+	if (is_model && (is_alive || age > 1))
+		return age ? GMT_CATEGORY_PARAMETER : GMT_CATEGORY_UNKNOWN;
+	return age > 1 ? GMT_CATEGORY_KEPT : GMT_CATEGORY_INPUT;
+}
+
+enum gmt_category category_guess(struct training_moment birth, struct training_moment now, bool is_alive,
+				 bool is_first)
+{
+	bool in_same = now.span == birth.span;
+
+	switch ((enum gmt_training)birth.phase) {
+	case GMT_TRAINING_BACKWARD:
+		if (in_same)
+			return is_alive ? GMT_CATEGORY_AUTOGRAD_DETAIL : GMT_CATEGORY_TEMPORARY;
+		return GMT_CATEGORY_GRADIENT;
+	case GMT_TRAINING_OPTIMIZER:
+		return in_same && !is_alive ? GMT_CATEGORY_TEMPORARY : GMT_CATEGORY_OPTIMIZER_STATE;
+	case GMT_TRAINING_ZERO_GRAD:
+		return GMT_CATEGORY_TEMPORARY;
+	default:
+		return made_forward(birth, now, is_alive, is_first);
+	}
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See phase_line.h. */
+#include "core/framework/phase_line.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+void phase_line_fini(struct phase_line *line)
+{
+	free(line->iterations);
+	free(line->ranges);
+}
+
+uint64_t phase_line_bytes(const struct phase_line *line)
+{
+	return (line->iterations ? PHASES_ITERATIONS * sizeof(*line->iterations) : 0) +
+	       (line->ranges ? PHASES_NAMES_MAX * sizeof(*line->ranges) : 0);
+}
+
+static struct phase_iteration *current(struct phase_line *line)
+{
+	struct phase_iteration *it;
+
+	if (!line->iterations)
+		line->iterations = xcalloc(PHASES_ITERATIONS, sizeof(*line->iterations));
+	if (!line->iteration)
+		line->iteration = 1;
+	it = &line->iterations[line->iteration % PHASES_ITERATIONS];
+	if (it->number != line->iteration)
+		*it = (struct phase_iteration){ .number = line->iteration };
+	return it;
+}
+
+static struct phase_cell *range_cell(struct phase_line *line, unsigned int name)
+{
+	if (!line->ranges)
+		line->ranges = xcalloc(PHASES_NAMES_MAX, sizeof(*line->ranges));
+	return &line->ranges[name];
+}
+
+static void update(struct phase_cell *cell, uint64_t live, int64_t delta)
+{
+	cell->end = live;
+	if (live > cell->peak)
+		cell->peak = live;
+	if (delta > 0)
+		cell->alloc_bytes += delta;
+}
+
+void phase_line_begin(struct phase_line *line, enum gmt_training phase)
+{
+	struct phase_cell *cell = &current(line)->cells[phase];
+
+	if (!cell->times++)
+		cell->begin = line->live;
+	update(cell, line->live, 0);
+}
+
+void phase_line_begin_range(struct phase_line *line, unsigned int name)
+{
+	struct phase_cell *cell = range_cell(line, name);
+
+	cell->times++;
+	cell->begin = line->live;
+	update(cell, line->live, 0);
+}
+
+void phase_line_end_range(struct phase_line *line, unsigned int name)
+{
+	struct phase_cell *cell = range_cell(line, name);
+
+	if (cell->times)
+		update(cell, line->live, 0);
+}
+
+/* What began when nothing was known of the device has begun with its first block. */
+static void block_in(struct phase_cell *cell, uint64_t live, int64_t delta)
+{
+	if (!cell->times) {
+		cell->times = 1;
+		cell->begin = live - delta;
+		cell->peak = cell->begin;
+	}
+	update(cell, live, delta);
+}
+
+void phase_line_block(struct phase_line *line, enum gmt_training phase, int64_t delta)
+{
+	block_in(&current(line)->cells[phase], line->live, delta);
+}
+
+void phase_line_block_range(struct phase_line *line, unsigned int name, int64_t delta)
+{
+	block_in(range_cell(line, name), line->live, delta);
+}
+
+void phase_line_next_iteration(struct phase_line *line)
+{
+	struct phase_iteration *it = current(line);
+
+	it->is_over = true;
+	it->end = line->live;
+	line->now.iteration = ++line->iteration;
+	line->forward = 0;
+	line->had_backward = line->had_step = false;
+}
+
+const struct phase_iteration *phase_line_iteration(const struct phase_line *line, uint32_t number)
+{
+	const struct phase_iteration *it = line->iterations ? &line->iterations[number % PHASES_ITERATIONS] : NULL;
+
+	return it && number && it->number == number ? it : NULL;
+}
+
+uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count)
+{
+	const struct phase_iteration *last = phase_line_iteration(line, line->iteration - 1), *it = last, *before;
+
+	*count = 0;
+	/* The first one makes what stays: it is no measure. */
+	while (it && it->number > 2 && (before = phase_line_iteration(line, it->number - 1)) &&
+	       it->end > before->end) {
+		it = before;
+		++*count;
+	}
+	if (*count < PHASES_GROWTH_MIN) {
+		*count = 0;
+		return 0;
+	}
+	return (last->end - it->end) / *count;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See phases.h. */
+#include "core/framework/phases.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+/* PyTorch names these itself, the class behind it: torch/optim/optimizer.py of 1.13 and 2.11. */
+static const struct {
+	const char *prefix;
+	enum gmt_training phase;
+} known_ranges[] = {
+	{ "Optimizer.step#", GMT_TRAINING_OPTIMIZER },
+	{ "Optimizer.zero_grad#", GMT_TRAINING_ZERO_GRAD },
+};
+
+void phases_free(struct phases *p)
+{
+	if (!p)
+		return;
+	for (unsigned int i = 0; i < p->line_count; i++)
+		phase_line_fini(&p->lines[i]);
+	free(p->lines);
+	free(p->threads);
+	free(p->names);
+	free(p);
+}
+
+uint64_t phases_bytes(const struct phases *p)
+{
+	uint64_t bytes;
+
+	if (!p)
+		return 0;
+	bytes = sizeof(*p) + p->line_count * sizeof(*p->lines) + p->thread_count * sizeof(*p->threads) +
+		p->name_count * sizeof(*p->names);
+	for (unsigned int i = 0; i < p->line_count; i++)
+		bytes += phase_line_bytes(&p->lines[i]);
+	return bytes;
+}
+
+const struct phase_line *phases_line(const struct phases *p, unsigned int device)
+{
+	return p && device < p->line_count && p->lines[device].iteration ? &p->lines[device] : NULL;
+}
+
+/* ---- threads ---- */
+
+static struct phase_thread *find_thread(struct phases *p, uint32_t tid)
+{
+	for (unsigned int i = 0; i < p->thread_count; i++)
+		if (p->threads[i].tid == tid)
+			return &p->threads[i];
+	return NULL;
+}
+
+/* One of those in whose ranges nothing goes on makes room. NULL: there is none. */
+static struct phase_thread *idle_thread(struct phases *p)
+{
+	for (unsigned int i = 0; i < p->thread_count; i++)
+		if (!p->threads[i].depth)
+			return &p->threads[i];
+	return NULL;
+}
+
+static struct phase_thread *get_thread(struct phases *p, uint32_t tid)
+{
+	struct phase_thread *t = find_thread(p, tid);
+
+	if (t)
+		return t;
+	if (p->thread_count < PHASES_THREADS_MAX) {
+		p->threads = xreallocarray(p->threads, p->thread_count + 1, sizeof(*p->threads));
+		t = &p->threads[p->thread_count++];
+	} else {
+		t = idle_thread(p);
+	}
+	if (t)
+		*t = (struct phase_thread){ .tid = tid };
+	return t;
+}
+
+static struct phase_open *top_of(struct phase_thread *t)
+{
+	return t->depth ? &t->open[t->depth - 1] : NULL;
+}
+
+static bool is_backward(const struct phase_open *open)
+{
+	return open && !open->object;
+}
+
+static struct phase_open *backward_of(struct phase_thread *t)
+{
+	for (uint32_t i = t ? t->depth : 0; i > 0; i--)
+		if (is_backward(&t->open[i - 1]))
+			return &t->open[i - 1];
+	return NULL;
+}
+
+/* The innermost phase that the thread is in. */
+static struct phase_open *phase_of(struct phase_thread *t)
+{
+	for (uint32_t i = t ? t->depth : 0; i > 0; i--)
+		if (t->open[i - 1].phase < GMT_TRAINING_COUNT)
+			return &t->open[i - 1];
+	return NULL;
+}
+
+static uint32_t new_span(struct phases *p)
+{
+	return p->spans += 2;
+}
+
+/* The first thread with a backward under way, but for one. */
+static struct phase_thread *any_backward(struct phases *p, uint32_t but_tid)
+{
+	for (unsigned int i = 0; i < p->thread_count; i++)
+		if (p->threads[i].tid != but_tid && backward_of(&p->threads[i]))
+			return &p->threads[i];
+	return NULL;
+}
+
+/* ---- beginning and ending ---- */
+
+static bool owns_any(const struct phases *p, uint32_t tid)
+{
+	for (unsigned int i = 0; i < p->line_count; i++)
+		if (p->lines[i].owner == tid)
+			return true;
+	return false;
+}
+
+/* Nothing in particular goes on, and the forward that comes next has not begun. */
+static void set_between(struct phase_line *line, uint32_t span)
+{
+	line->now.phase = GMT_TRAINING_ZERO_GRAD;
+	line->now.span = span + 1;
+}
+
+static bool is_between(const struct phase_line *line)
+{
+	return line->had_backward && line->now.span % 2;
+}
+
+static void end_backward(struct phases *p, struct phase_thread *t)
+{
+	uint32_t span = t->open[--t->depth].span;
+
+	for (unsigned int i = 0; i < p->line_count; i++) {
+		struct phase_line *line = &p->lines[i];
+
+		if (line->owner == t->tid && line->now.span == span)
+			set_between(line, span);
+		if (line->owner == t->tid && line->had_step)
+			phase_line_next_iteration(line);
+	}
+}
+
+static void end_step(struct phases *p, struct phase_thread *t)
+{
+	for (unsigned int i = 0; i < p->line_count; i++) {
+		struct phase_line *line = &p->lines[i];
+		struct phase_thread *owner = find_thread(p, line->owner);
+
+		if (backward_of(owner))
+			line->had_step |= owner == t || !owns_any(p, t->tid);
+		else if (owner == t && line->had_backward)
+			phase_line_next_iteration(line);
+	}
+}
+
+static uint64_t bit_of(unsigned int device)
+{
+	return 1ull << device % 64;
+}
+
+static void pop(struct phases *p, struct phase_thread *t)
+{
+	struct phase_open was = *top_of(t);
+
+	if (is_backward(&was)) {
+		end_backward(p, t);
+		return;
+	}
+	t->depth--;
+	for (unsigned int i = 0; was.name < PHASES_NAMES_MAX && i < p->line_count; i++)
+		if (was.devices & bit_of(i))
+			phase_line_end_range(&p->lines[i], was.name);
+	if (was.phase == GMT_TRAINING_OPTIMIZER)
+		end_step(p, t);
+}
+
+static void begin_on(struct phases *p, unsigned int device, struct phase_open *open)
+{
+	struct phase_line *line = &p->lines[device];
+
+	open->devices |= bit_of(device);
+	if (open->name < PHASES_NAMES_MAX)
+		phase_line_begin_range(line, open->name);
+	if (open->phase == GMT_TRAINING_COUNT)
+		return;
+	line->forward = 0;
+	line->now.phase = open->phase;
+	line->now.span = open->span;
+	phase_line_begin(line, open->phase);
+}
+
+static void push(struct phases *p, struct phase_thread *t, struct phase_open open)
+{
+	if (t->depth == PHASES_OPEN_MAX)
+		return; /* its end will find nothing */
+	open.span = new_span(p);
+	t->open[t->depth++] = open;
+	for (unsigned int i = 0; i < p->line_count; i++)
+		if (p->lines[i].owner == t->tid)
+			begin_on(p, i, top_of(t));
+}
+
+/* "ProfilerStep#12" is one name, whatever the number. */
+static void make_name(char name[GMT_RANGE_NAME_BYTES], const uint8_t text[GMT_RANGE_NAME_BYTES])
+{
+	char *number;
+
+	memcpy(name, text, GMT_RANGE_NAME_BYTES);
+	name[GMT_RANGE_NAME_BYTES - 1] = '\0';
+	number = strrchr(name, '#');
+	if (number && number[1] && !number[1 + strspn(number + 1, "0123456789")])
+		number[1] = '\0';
+}
+
+static uint8_t number_of(struct phases *p, const char *name)
+{
+	for (unsigned int i = 0; i < p->name_count; i++)
+		if (!strcmp(p->names[i], name))
+			return i;
+	if (p->name_count == PHASES_NAMES_MAX) {
+		p->names_dropped++;
+		return PHASES_NAMES_MAX;
+	}
+	p->names = xreallocarray(p->names, p->name_count + 1, sizeof(*p->names));
+	memcpy(p->names[p->name_count], name, GMT_RANGE_NAME_BYTES);
+	return p->name_count++;
+}
+
+static void begin_range(struct phases *p, const struct gmt_fw_range *rec)
+{
+	struct phase_open open = { .object = rec->object, .phase = GMT_TRAINING_COUNT };
+	struct phase_thread *t = get_thread(p, rec->hdr.tid);
+	char name[GMT_RANGE_NAME_BYTES];
+
+	if (!t)
+		return;
+	while (is_backward(top_of(t)))
+		pop(p, t);
+	make_name(name, rec->name);
+	open.name = number_of(p, name);
+	for (size_t i = 0; i < sizeof(known_ranges) / sizeof(known_ranges[0]); i++)
+		if (!strncmp(name, known_ranges[i].prefix, strlen(known_ranges[i].prefix)))
+			open.phase = known_ranges[i].phase;
+	push(p, t, open);
+}
+
+static struct phase_thread *find_object(struct phases *p, const struct gmt_fw_range *rec, uint32_t *depth)
+{
+	struct phase_thread *own = find_thread(p, rec->hdr.tid);
+
+	/* Ended on another thread than it began on: seldom. */
+	for (unsigned int i = 0; i <= p->thread_count; i++) {
+		struct phase_thread *t = i ? &p->threads[i - 1] : own;
+
+		for (*depth = t ? t->depth : 0; *depth > 0; --*depth)
+			if (t->open[*depth - 1].object == rec->object)
+				return t;
+	}
+	return NULL;
+}
+
+static void end_range(struct phases *p, const struct gmt_fw_range *rec)
+{
+	uint32_t depth;
+	struct phase_thread *t = find_object(p, rec, &depth);
+
+	/* What lies inside has ended, too. */
+	while (t && t->depth >= depth)
+		pop(p, t);
+}
+
+static void begin_training(struct phase_line *line)
+{
+	line->is_training = line->now.is_training = line->had_backward = true;
+}
+
+/* Who asks for a backward has a device: where the first thing seen of one was in the middle of a backward, that was
+ * by a thread of autograd's. */
+static void adopt(struct phases *p, uint32_t tid)
+{
+	for (unsigned int i = 0; i < p->line_count && !owns_any(p, tid); i++)
+		if (!find_thread(p, p->lines[i].owner))
+			p->lines[i].owner = tid;
+}
+
+static void begin_backward(struct phases *p, uint32_t tid)
+{
+	struct phase_thread *t;
+
+	/* A node of a backward asks for one itself: part of the whole. */
+	if (!owns_any(p, tid) && any_backward(p, tid))
+		return;
+	adopt(p, tid);
+	t = get_thread(p, tid);
+	if (!t)
+		return;
+	/* The same once more, or the file is probed twice: what PyTorch begins a backward with is an allocation. */
+	if (is_backward(top_of(t)) && !top_of(t)->is_doubted)
+		return;
+	while (is_backward(top_of(t)))
+		pop(p, t);
+	push(p, t, (struct phase_open){ .phase = GMT_TRAINING_BACKWARD, .name = PHASES_NAMES_MAX });
+	for (unsigned int i = 0; i < p->line_count; i++)
+		if (p->lines[i].owner == tid)
+			begin_training(&p->lines[i]);
+}
+
+int phases_range(struct phases *p, const struct gmt_fw_range *rec)
+{
+	if (rec->what != GMT_RANGE_BACKWARD && !rec->object)
+		return -EINVAL;
+	switch ((enum gmt_range_what)rec->what) {
+	case GMT_RANGE_BEGIN:
+		begin_range(p, rec);
+		return 0;
+	case GMT_RANGE_END:
+		end_range(p, rec);
+		return 0;
+	case GMT_RANGE_BACKWARD:
+		begin_backward(p, rec->hdr.tid);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* ---- blocks ---- */
+
+static struct phase_line *line_of(struct phases *p, unsigned int device)
+{
+	if (device >= p->line_count) {
+		p->lines = xreallocarray(p->lines, device + 1, sizeof(*p->lines));
+		memset(&p->lines[p->line_count], 0, (device + 1 - p->line_count) * sizeof(*p->lines));
+		p->line_count = device + 1;
+	}
+	return &p->lines[device];
+}
+
+/* A device's first event, by a thread that has begun nothing, while another one waits for a backward: it is
+ * one of autograd's, unless that other thread has a device of its own. */
+static struct phase_thread *first_owner(struct phases *p, uint32_t tid)
+{
+	struct phase_thread *waiting = any_backward(p, tid);
+
+	return waiting && !owns_any(p, waiting->tid) ? waiting : NULL;
+}
+
+/* Whose doings an event of the thread belongs to; NULL: of one that has begun nothing. */
+static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, struct phase_thread *own, uint32_t tid)
+{
+	struct phase_thread *owner = line->owner == tid ? own : find_thread(p, line->owner);
+
+	if (!line->owner) {
+		owner = own ? own : first_owner(p, tid);
+		line->owner = owner ? owner->tid : tid;
+	} else if (own && own != owner && !backward_of(owner)) {
+		line->owner = tid;
+		owner = own;
+	}
+	return owner != own && backward_of(owner) ? owner : own;
+}
+
+/* All that the thread has open on a device on which it had no block before. */
+static void begin_what_is_open(struct phases *p, unsigned int device, struct phase_thread *t)
+{
+	for (uint32_t i = 0; t && i < t->depth; i++)
+		if (!(t->open[i].devices & bit_of(device)))
+			begin_on(p, device, &t->open[i]);
+}
+
+static void count_in_ranges(struct phase_line *line, const struct phase_thread *t, int64_t delta)
+{
+	for (uint32_t i = 0; t && i < t->depth; i++)
+		if (t->open[i].name < PHASES_NAMES_MAX)
+			phase_line_block_range(line, t->open[i].name, delta);
+}
+
+static enum gmt_training in_phase(struct phase_line *line, const struct phase_open *open,
+				  struct training_moment *moment)
+{
+	if (is_backward(open))
+		begin_training(line);
+	line->forward = 0;
+	moment->span = open->span;
+	moment->phase = open->phase;
+	return open->phase;
+}
+
+static enum gmt_training in_forward(struct phases *p, struct phase_line *line, struct training_moment *moment)
+{
+	if (!line->forward) {
+		line->forward = new_span(p);
+		phase_line_begin(line, GMT_TRAINING_FORWARD);
+	}
+	moment->span = line->forward;
+	moment->phase = GMT_TRAINING_FORWARD;
+	return GMT_TRAINING_FORWARD;
+}
+
+/* What is freed before something else begins is the backward's: its result, which the program held. */
+static enum gmt_training in_between(const struct phase_line *line, struct training_moment *moment)
+{
+	moment->span = line->now.span;
+	moment->phase = line->now.phase;
+	return GMT_TRAINING_BACKWARD;
+}
+
+/* The thread that waits for a backward allocates: the backward is over, or it was one of its nodes. It frees:
+ * the backward is over, most likely, and the next phase has not begun. */
+static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, struct phase_open *backward,
+				    int64_t delta, struct training_moment *moment)
+{
+	if (delta > 0)
+		backward->is_doubted = true;
+	if (backward->is_doubted && line->had_step)
+		phase_line_next_iteration(line);
+	if (backward->is_doubted)
+		return in_forward(p, line, moment);
+	set_between(line, backward->span);
+	return in_between(line, moment);
+}
+
+/* By one of autograd's threads. What it frees when its backward seems to be over was that one's, late. */
+static enum gmt_training by_worker(struct phases *p, struct phase_line *line, struct phase_open *backward,
+				   int64_t delta, struct training_moment *moment)
+{
+	if (delta > 0)
+		backward->is_doubted = false;
+	if (!backward->is_doubted)
+		return in_phase(line, backward, moment);
+	in_forward(p, line, moment);
+	moment->span = backward->span;
+	moment->phase = GMT_TRAINING_BACKWARD;
+	return GMT_TRAINING_FORWARD;
+}
+
+struct training_moment phases_block(struct phases *p, unsigned int device, uint32_t tid, int64_t delta, uint64_t total)
+{
+	struct phase_line *line = line_of(p, device);
+	struct phase_thread *own = find_thread(p, tid), *doer = doer_of(p, line, own, tid);
+	struct phase_open *open = phase_of(own);
+	struct training_moment moment = { 0 };
+	enum gmt_training phase;
+
+	line->live = total - delta;
+	begin_what_is_open(p, device, own);
+	begin_what_is_open(p, device, doer);
+	if (open && !is_backward(open)) {
+		phase = in_phase(line, open, &moment);
+	} else if (doer && doer != own && backward_of(doer)) {
+		phase = by_worker(p, line, backward_of(doer), delta, &moment);
+	} else if (open) {
+		phase = by_waiting(p, line, open, delta, &moment);
+	} else if (delta < 0 && is_between(line)) {
+		phase = in_between(line, &moment);
+	} else {
+		phase = in_forward(p, line, &moment);
+	}
+	line->live = total;
+	phase_line_block(line, phase, delta);
+	count_in_ranges(line, doer, delta);
+	if (own != doer)
+		count_in_ranges(line, own, delta);
+	moment.iteration = line->iteration;
+	moment.is_training = line->is_training;
+	line->now = moment;
+	return moment;
+}

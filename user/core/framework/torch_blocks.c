@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What PyTorch's blocks are for: their categories, now and when most was allocated. See torch.h. */
+#include "core/framework/torch.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "core/framework/birth.h"
+
+/* ---- a block's birth, in its range ---- */
+
+#define OWN_BITS 0   /* of aux */
+
+void torch_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth)
+{
+	block->offset = ts_ns;
+	block->value = stack_id;
+	birth_put(block, OWN_BITS, birth);
+}
+
+static enum gmt_category category_of(const struct torch *t, const struct range *block, bool is_alive)
+{
+	const struct phase_line *line = phases_line(t->phases, block->gpu);
+	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
+
+	return birth_category(block, OWN_BITS, now, is_alive, t->devices[block->gpu].is_first);
+}
+
+/* ---- those that have gone ---- */
+
+void torch_block_freed(struct torch *t, const struct range *block)
+{
+	struct torch_device *d = &t->devices[block->gpu];
+
+	if (block->offset <= d->allocated.peak_ts_ns)
+		d->gone_since_peak[category_of(t, block, false)] += block->length;
+}
+
+/* ---- those that live ---- */
+
+static void add_kind(struct torch_kinds *kinds, struct hash *found, const struct torch_device *d,
+		     const struct range *block, enum gmt_category category)
+{
+	uint32_t stack_id = (uint32_t)block->value;
+	uint32_t *index = hash_put(found, (uint64_t)stack_id << 32 | category, NULL);
+	struct torch_kind *kind;
+
+	if (!*index) {
+		kinds->list = xreallocarray(kinds->list, kinds->count + 1, sizeof(*kinds->list));
+		kinds->list[kinds->count++] = (struct torch_kind){ .stack_id = stack_id, .category = category };
+		*index = kinds->count;
+	}
+	kind = &kinds->list[*index - 1];
+	kind->count++;
+	kind->live += block->length;
+	if (block->offset <= d->allocated.peak_ts_ns)
+		kind->at_peak += block->length;
+}
+
+void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_kinds *out)
+{
+	const struct torch_device *d = &t->devices[ordinal];
+	struct rangemap_pos pos = { 0 };
+	const struct range *block;
+	struct hash found;
+
+	*out = (struct torch_kinds){ 0 };
+	hash_init(&found, sizeof(uint32_t));
+	while ((block = rangemap_next(&t->blocks, &pos)))
+		if ((unsigned int)block->gpu == ordinal)
+			add_kind(out, &found, d, block, category_of(t, block, true));
+	hash_fini(&found);
+}
+
+void torch_kinds_free(struct torch_kinds *kinds)
+{
+	free(kinds->list);
+	*kinds = (struct torch_kinds){ 0 };
+}
+
+/* ---- what is shown ---- */
+
+/* What the code says that asked for it, where the guess does not. */
+static enum gmt_category with_hint(const struct torch_kind *kind, const struct frames *frames)
+{
+	uint8_t hint = frames_hint(frames, kind->stack_id);
+
+	if (hint == GMT_CATEGORY_WORKSPACE)
+		return hint;
+	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
+}
+
+static void add_purpose(struct view_training *out, const struct torch_kind *kind, enum gmt_category category)
+{
+	if (!kind->stack_id)
+		return;
+	out->purposes[out->purpose_count++] =
+		(struct view_purpose){ .stack_id = kind->stack_id, .category = category, .live = kind->live };
+}
+
+static int compare_purposes(const void *left, const void *right)
+{
+	const struct view_purpose *a = left, *b = right;
+
+	return (a->live > b->live) - (a->live < b->live);
+}
+
+static void add_categories(const struct torch *t, unsigned int ordinal, const struct frames *frames,
+			   struct view_training *out)
+{
+	const struct torch_device *d = &t->devices[ordinal];
+	struct torch_kinds live = { 0 };
+	const struct torch_kinds *kinds = &d->kinds_at_end;
+
+	if (!t->ended) {
+		torch_kinds_make(t, ordinal, &live);
+		kinds = &live;
+	}
+	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count, sizeof(*out->purposes));
+	for (size_t i = 0; i < kinds->count; i++) {
+		const struct torch_kind *kind = &kinds->list[i];
+		enum gmt_category category = with_hint(kind, frames);
+		struct view_category *c = &out->categories[category];
+
+		add_purpose(out, kind, category);
+		c->live += kind->live;
+		c->count += kind->count;
+		c->at_peak += kind->at_peak;
+	}
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
+		out->categories[i].at_peak += d->gone_since_peak[i];
+	torch_kinds_free(&live);
+	if (out->purpose_count)
+		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes), compare_purposes);
+}
+
+static void add_iterations(const struct phase_line *line, struct view_training *out)
+{
+	uint32_t first = line->iteration >= PHASES_ITERATIONS ? line->iteration - PHASES_ITERATIONS + 1 : 1;
+
+	out->iterations = xcalloc(line->iteration - first + 1, sizeof(*out->iterations));
+	for (uint32_t n = first; n <= line->iteration; n++) {
+		const struct phase_iteration *it = phase_line_iteration(line, n);
+
+		if (it)
+			out->iterations[out->iteration_count++] = *it;
+	}
+}
+
+static void add_ranges(const struct phases *p, const struct phase_line *line, struct view_training *out)
+{
+	if (!line->ranges || !p->name_count)
+		return;
+	out->ranges = xcalloc(p->name_count, sizeof(*out->ranges));
+	for (unsigned int i = 0; i < p->name_count; i++) {
+		struct view_range *r = &out->ranges[out->range_count];
+
+		if (!line->ranges[i].times)
+			continue;
+		memcpy(r->name, p->names[i], sizeof(r->name));
+		r->cell = line->ranges[i];
+		out->range_count++;
+	}
+}
+
+/* Several devices are in one row only where nobody knows which GPU they are: the phases are the first one's. */
+void torch_training(const struct torch *t, unsigned int row, const struct frames *frames, struct view_training *out)
+{
+	*out = (struct view_training){ 0 };
+	for (unsigned int i = 0; t && i < t->count; i++) {
+		const struct torch_device *d = &t->devices[i];
+		const struct phase_line *line = phases_line(t->phases, i);
+
+		if (d->row != row || !(d->allocs | d->frees))
+			continue;
+		add_categories(t, i, frames, out);
+		out->before += d->before;
+		if (!line || out->iterations)
+			continue;
+		out->is_training = line->is_training;
+		out->iteration = line->iteration;
+		out->phase = line->now.phase;
+		out->growth = phase_line_growth(line, &out->growth_count);
+		out->first_is_whole = d->is_first;
+		add_iterations(line, out);
+		add_ranges(t->phases, line, out);
+	}
+}
+
+void torch_training_free(struct view_training *training)
+{
+	free(training->purposes);
+	free(training->iterations);
+	free(training->ranges);
+	*training = (struct view_training){ 0 };
+}

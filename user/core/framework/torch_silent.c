@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See torch_silent.h. Two things tell: what the environment asked PyTorch for, beside the calls that go with
+ * it; and stacks, where memory is got by PyTorch's own allocator. Other libraries in the process
+ * allocate too (NCCL, cuBLAS, RMM): that somebody does is no sign.
+ */
+#include "core/framework/torch_silent.h"
+
+#include <string.h>
+
+#include "core/ledger/process.h"
+
+/* PyTorch's own calls that make a sign: with the first one its report may be about to come. */
+#define CALLS_ENOUGH 2
+/* Where no stacks are taken any calls are all there is to go by: as many as a library alone hardly makes. */
+#define CALLS_MANY 16
+#define FRAMES_MOST 24   /* a pluggable allocator's own come before PyTorch's */
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+static bool has_reported(const struct torch *t)
+{
+	for (unsigned int i = 0; t && i < t->count; i++)
+		if (t->devices[i].seen)
+			return true;
+	return false;
+}
+
+/* What a stack says: who of PyTorch took the memory. */
+static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t stack)
+{
+	enum gmt_torch_silence by_call = GMT_TORCH_NOT_SILENT;
+	bool is_inside = true;   /* of CUDA */
+	uint32_t count;
+	const uint32_t *list = frames_list(frames, stack, &count);
+
+	for (uint32_t i = 0; i < count && i < FRAMES_MOST; i++) {
+		const struct frames_symbol *s = &frames->symbols[list[i]];
+		const char *module = basename(s->module);
+
+		if (begins(s->function, "cuMemAllocAsync") || begins(s->function, "cuMemAllocFromPoolAsync") ||
+		    begins(s->function, "cudaMallocAsync"))
+			by_call = GMT_TORCH_ASYNC;
+		else if (by_call == GMT_TORCH_NOT_SILENT &&
+			 (begins(s->function, "cuMemAlloc") || begins(s->function, "cudaMalloc")))
+			by_call = GMT_TORCH_UNCACHED;
+		/* Anything else that CUDA got memory for: a context, a module. */
+		if (by_call == GMT_TORCH_NOT_SILENT)
+			return GMT_TORCH_NOT_SILENT;
+		if (strstr(s->function, "CUDAPluggableAllocator"))
+			return GMT_TORCH_PLUGGABLE;
+		if (is_inside && begins(module, "libc10_cuda.so"))
+			return by_call;
+		is_inside &= begins(module, "libcuda.so") || begins(module, "libcudart");
+	}
+	return GMT_TORCH_NOT_SILENT;
+}
+
+static enum gmt_torch_silence by_stacks(const struct process *p, const struct frames *frames)
+{
+	uint64_t calls[GMT_TORCH_SILENCE_COUNT] = { 0 };
+	int most = GMT_TORCH_NOT_SILENT;
+
+	for (unsigned int row = 0; row < p->account.count; row++) {
+		const struct stacks *s = &p->account.rows[row].stacks;
+
+		for (uint32_t i = 0; i < s->count; i++)
+			if (s->list[i].allocs)
+				calls[allocator_of(frames, frames_of(frames, s->list[i].id))] += s->list[i].allocs;
+	}
+	calls[GMT_TORCH_NOT_SILENT] = 0;
+	for (int i = 0; i < GMT_TORCH_SILENCE_COUNT; i++)
+		most = calls[i] > calls[most] ? i : most;
+	return calls[most] >= CALLS_ENOUGH ? most : GMT_TORCH_NOT_SILENT;
+}
+
+static enum gmt_torch_silence by_calls(uint64_t device, uint64_t pool)
+{
+	if (device + pool < CALLS_MANY)
+		return GMT_TORCH_NOT_SILENT;
+	return pool > device ? GMT_TORCH_ASYNC : GMT_TORCH_UNTOLD;
+}
+
+enum gmt_torch_silence torch_silence(const struct process *p, const struct frames *frames)
+{
+	uint64_t device = p->account.by_class[GMT_CLASS_DEVICE].allocs;
+	uint64_t pool = p->account.by_class[GMT_CLASS_POOL].allocs;
+
+	if (!p->torch_loaded || has_reported(p->torch) || !(device + pool))
+		return GMT_TORCH_NOT_SILENT;
+	if (p->torch_flags & GMT_FRAMEWORK_NO_HOOK)
+		return GMT_TORCH_NO_HOOK;
+	if (p->torch_flags & GMT_FRAMEWORK_ASYNC && pool)
+		return GMT_TORCH_ASYNC;
+	if (p->torch_flags & GMT_FRAMEWORK_UNCACHED && device)
+		return GMT_TORCH_UNCACHED;
+	return p->unwinding.stacks ? by_stacks(p, frames) : by_calls(device, pool);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of PyTorch's memory is shown. See torch.h. */
+#include "core/framework/torch.h"
+
+/* A walk along the segments of one device. */
+struct walk {
+	uint64_t free_from;      /* nothing is known to be used from here to where the walk is */
+	uint64_t end;            /* of the segment before */
+	bool mapped;             /* so is that */
+	uint64_t largest;
+};
+
+static void used_from(struct walk *w, uint64_t base)
+{
+	if (base > w->free_from && base - w->free_from > w->largest)
+		w->largest = base - w->free_from;
+}
+
+/* The pieces of an expandable segment are one to PyTorch; what cuMemAlloc gave is never joined. */
+static void begin_segment(struct walk *w, const struct range *s)
+{
+	if (w->end != s->base || !w->mapped || !s->value) {
+		used_from(w, w->end);
+		w->free_from = s->base;
+	}
+	w->end = s->base + s->length;
+	w->mapped = s->value;
+}
+
+static uint64_t largest_gap(const struct torch *t, unsigned int ordinal)
+{
+	struct rangemap_pos segment_pos = { 0 }, block_pos = { 0 };
+	const struct range *s, *b = rangemap_next(&t->blocks, &block_pos);
+	struct walk w = { 0 };
+
+	while ((s = rangemap_next(&t->segments, &segment_pos))) {
+		if ((unsigned int)s->gpu != ordinal)
+			continue;
+		begin_segment(&w, s);
+		for (; b && b->base < w.end; b = rangemap_next(&t->blocks, &block_pos)) {
+			if (b->base + b->length <= s->base)
+				continue;
+			used_from(&w, b->base);
+			w.free_from = b->base + b->length;
+		}
+	}
+	used_from(&w, w.end);
+	return w.largest;
+}
+
+struct torch_gaps torch_gaps(const struct torch *t, unsigned int ordinal)
+{
+	const struct torch_device *d = &t->devices[ordinal];
+
+	if (t->ended)
+		return d->at_end;
+	if (d->block_bytes != d->allocated.live || d->segment_bytes != d->reserved.live)
+		return (struct torch_gaps){ 0 };
+	return (struct torch_gaps){ .known = true, .largest = largest_gap(t, ordinal) };
+}
+
+static enum gmt_torch_backend backend(uint64_t segment_bytes, uint64_t mapped_bytes)
+{
+	if (!segment_bytes)
+		return GMT_TORCH_UNKNOWN;
+	if (!mapped_bytes)
+		return GMT_TORCH_NATIVE;
+	return mapped_bytes == segment_bytes ? GMT_TORCH_EXPANDABLE : GMT_TORCH_MIXED;
+}
+
+/* Several devices are in one row only where nobody knows which GPU they are: then it is the first one's. */
+const struct stacks *torch_stacks(const struct torch *t, unsigned int row)
+{
+	for (unsigned int i = 0; t && i < t->count; i++)
+		if (t->devices[i].row == row && (t->devices[i].allocs | t->devices[i].frees))
+			return &t->devices[i].stacks;
+	return NULL;
+}
+
+static void add_level(struct view_level *sum, const struct view_level *level)
+{
+	sum->live += level->live;
+	sum->peak += level->peak;
+	if (level->peak_ts_ns > sum->peak_ts_ns)
+		sum->peak_ts_ns = level->peak_ts_ns;
+}
+
+/* Only devices on the unknown GPU can be several in one row: then a peak is the sum of theirs, at most. */
+void torch_view(const struct torch *t, unsigned int row, struct view_torch *out)
+{
+	uint64_t mapped = 0;
+
+	*out = (struct view_torch){ .gap_known = true };
+	for (unsigned int i = 0; t && i < t->count; i++) {
+		const struct torch_device *d = &t->devices[i];
+		struct torch_gaps gaps;
+
+		if (d->row != row || !(d->allocs | d->frees))
+			continue;
+		gaps = torch_gaps(t, i);
+		out->seen = true;
+		add_level(&out->allocated, &d->allocated);
+		add_level(&out->reserved, &d->reserved);
+		out->blocks += d->blocks;
+		out->block_bytes += d->block_bytes;
+		out->sized += d->sized;
+		out->sized_bytes += d->sized_bytes;
+		out->asked_bytes += d->asked_bytes;
+		out->allocs += d->allocs;
+		out->frees += d->frees;
+		out->alloc_bytes += d->alloc_bytes;
+		out->freed_bytes += d->freed_bytes;
+		out->segments += d->segments;
+		out->segment_bytes += d->segment_bytes;
+		out->gap_known &= gaps.known;
+		if (gaps.largest > out->largest_free_gap)
+			out->largest_free_gap = gaps.largest;
+		mapped += d->mapped_bytes;
+	}
+	out->gap_known &= out->seen;
+	out->backend = backend(out->segment_bytes, mapped);
+}

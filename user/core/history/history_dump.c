@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See history_dump.h. The moment that a window ends at is told by going back from the present to it. */
+#include "core/history/history_dump.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/history/history.h"
+#include "core/history/history_birth.h"
+#include "core/ledger/process.h"
+
+/* A process as it was at the moment. */
+struct past {
+	bool is_in;              /* it is the pid's newest life, and has something to say */
+	struct rangemap blocks, segments;
+};
+
+struct dump {
+	const struct history *h;
+	uint64_t until;
+	struct past *processes;
+	uint64_t room;           /* for so many ranges */
+	uint32_t some_tgid;      /* of one that is in it; 0: none is */
+	void (*put)(void *arg, const void *record, size_t size);
+	void *arg;
+};
+
+uint64_t history_moment(const struct history *h, const struct gmt_oom *rec)
+{
+	const struct history_request *request = &h->requests[rec->number % HISTORY_REQUESTS];
+	uint64_t n = h->next;
+
+	if (!rec->number)
+		return n;
+	if (request->number == rec->number && request->event >= h->first)
+		return request->event + 1;
+	/* It was for no device memory, or so many have failed since. */
+	while (n > h->first && history_event(h, n - 1)->ts_ns > rec->hdr.ts_ns)
+		n--;
+	return n > h->first ? n : h->next;
+}
+
+/* ---- who is in it ---- */
+
+static void find_newest(const struct history *h, struct past *processes)
+{
+	struct hash seen;
+	bool is_new;
+
+	hash_init(&seen, 1);
+	for (uint32_t i = h->process_count; i-- > 0;) {
+		hash_put(&seen, h->processes[i].of->tgid, &is_new);
+		processes[i].is_in = is_new;
+	}
+	hash_fini(&seen);
+}
+
+static bool is_in(const struct dump *d, uint64_t number)
+{
+	uint32_t process = history_event(d->h, number)->process;
+
+	return d->processes[process].is_in && number >= d->h->processes[process].since;
+}
+
+static void begin(struct dump *d, const struct history *h)
+{
+	bool *any = xcalloc(h->process_count + 1, sizeof(*any));
+
+	*d = (struct dump){ .h = h, .until = h->next, .room = HISTORY_DUMP_RANGES };
+	d->processes = xcalloc(h->process_count + 1, sizeof(*d->processes));
+	find_newest(h, d->processes);
+	/* What has happened since then tells who lived then. */
+	for (uint64_t n = h->first; n < h->next; n++)
+		any[history_event(h, n)->process] = true;
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		d->processes[i].is_in &= any[i] || h->processes[i].segments.count;
+		if (d->processes[i].is_in)
+			d->some_tgid = h->processes[i].of->tgid;
+	}
+	free(any);
+}
+
+static void end(struct dump *d)
+{
+	for (uint32_t i = 0; i < d->h->process_count; i++) {
+		rangemap_fini(&d->processes[i].blocks);
+		rangemap_fini(&d->processes[i].segments);
+	}
+	free(d->processes);
+}
+
+/* ---- back to the moment ---- */
+
+/* hp: of blocks, NULL of segments. No more than can be written. */
+static void copy(struct rangemap *to, const struct rangemap *from, const struct history_process *hp)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	while (to->count < HISTORY_DUMP_RANGES && (r = rangemap_next(from, &pos))) {
+		struct range told = *r;
+
+		told.value = history_stack(r);
+		told.aux = history_told(r->aux, hp ? history_category(hp, r, true) : 0);
+		rangemap_insert(to, &told);
+	}
+}
+
+static void undo(struct past *p, const struct history_event *e)
+{
+	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
+	struct rangemap *map = is_block ? &p->blocks : &p->segments;
+	struct range r = {
+		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
+		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
+		.aux = history_told(e->flags, e->category),
+	};
+
+	if (e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC)
+		rangemap_remove(map, r.base, NULL);
+	else if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE)
+		rangemap_insert(map, &r);
+}
+
+static void go_back(struct dump *d)
+{
+	for (uint32_t i = 0; i < d->h->process_count; i++) {
+		if (!d->processes[i].is_in)
+			continue;
+		copy(&d->processes[i].blocks, &d->h->processes[i].blocks, &d->h->processes[i]);
+		copy(&d->processes[i].segments, &d->h->processes[i].segments, NULL);
+	}
+	for (uint64_t n = d->h->next; n-- > d->until;)
+		if (is_in(d, n))
+			undo(&d->processes[history_event(d->h, n)->process], history_event(d->h, n));
+}
+
+/* What lived, of a process: where it is now, if that is the moment. */
+static const struct rangemap *lived(const struct dump *d, uint32_t process, bool blocks)
+{
+	const struct past *p = &d->processes[process];
+	const struct history_process *hp = &d->h->processes[process];
+
+	if (d->until < d->h->next)
+		return blocks ? &p->blocks : &p->segments;
+	return blocks ? &hp->blocks : &hp->segments;
+}
+
+/* ---- records ---- */
+
+/* Those of a moment that is gone have been told (go_back). */
+static void put_ranges(struct dump *d, const struct history_process *hp, const struct rangemap *map, bool is_block,
+		       const struct gmt_hdr *of)
+{
+	struct gmt_history_range rec = { .hdr = *of, .is_block = is_block };
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	rec.hdr.kind = GMT_KIND_HISTORY_RANGE;
+	rec.hdr.size = sizeof(rec);
+	while (d->room && (r = rangemap_next(map, &pos))) {
+		rec.base = r->base;
+		rec.length = r->length;
+		rec.born = r->offset;
+		rec.asked = is_block ? history_asked(hp, r) : 0;
+		rec.stack_id = history_stack(r);
+		rec.flags = r->aux & HISTORY_FLAGS;
+		rec.category = d->until < d->h->next ? history_told_category(r) :
+			       is_block ? history_category(hp, r, true) : 0;
+		rec.device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
+		d->put(d->arg, &rec, sizeof(rec));
+		d->room--;
+	}
+}
+
+static void put_unseen(const struct dump *d, const struct history_process *hp, const struct gmt_hdr *of)
+{
+	for (unsigned int i = 0; i < history_unseen_count(hp); i++) {
+		struct history_unseen unseen = history_unseen(hp, i);
+		struct gmt_history_unseen rec = {
+			.hdr = *of, .allocated = unseen.allocated, .reserved = unseen.reserved, .device = i,
+		};
+
+		rec.hdr.kind = GMT_KIND_HISTORY_UNSEEN;
+		rec.hdr.size = sizeof(rec);
+		if (unseen.allocated || unseen.reserved)
+			d->put(d->arg, &rec, sizeof(rec));
+	}
+}
+
+static void put_process(struct dump *d, uint32_t process, uint64_t ts_ns)
+{
+	const struct history_process *hp = &d->h->processes[process];
+	const struct rangemap *segments = lived(d, process, false), *blocks = lived(d, process, true);
+	uint64_t count = segments->count + blocks->count;
+	struct gmt_history rec = {
+		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY, .tgid = hp->of->tgid, .ts_ns = ts_ns },
+		.since = hp->since, .first = d->h->first, .left_out = count > d->room ? count - d->room : 0,
+	};
+
+	d->put(d->arg, &rec, sizeof(rec));
+	put_unseen(d, hp, &rec.hdr);
+	put_ranges(d, hp, segments, false, &rec.hdr);
+	put_ranges(d, hp, blocks, true, &rec.hdr);
+}
+
+/* Numbers are told by the order: an event that is not in it is nothing, of anybody. */
+static void put_event(const struct dump *d, uint64_t number)
+{
+	const struct history_event *e = history_event(d->h, number);
+	struct gmt_history_event rec = {
+		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY_EVENT, .ts_ns = e->ts_ns,
+			 .tgid = d->h->processes[e->process].of->tgid },
+		.address = e->address, .size = e->size, .born = e->born, .stack_id = e->stack_id, .kind = e->kind,
+		.flags = e->flags, .device = e->device, .category = e->category,
+	};
+
+	if (!is_in(d, number)) {
+		rec.kind = GMT_HISTORY_NOTHING;
+		rec.hdr.tgid = d->some_tgid;
+	}
+	d->put(d->arg, &rec, sizeof(rec));
+}
+
+static void put_marks(const struct dump *d)
+{
+	const struct history_marks *m = &d->h->marks;
+
+	for (uint64_t n = history_marks_first(m); n < m->next; n++) {
+		const struct history_mark *mark = history_marks_at(m, n);
+		const struct history_process *hp = &d->h->processes[mark->process];
+		struct gmt_history_mark rec = {
+			.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY_MARK, .tgid = hp->of->tgid,
+				 .ts_ns = mark->ts_ns },
+			.event = mark->event, .is_end = mark->is_end,
+		};
+
+		if (mark->event < d->h->first || mark->event > d->until || mark->event < hp->since ||
+		    !d->processes[mark->process].is_in)
+			continue;
+		memcpy(rec.name, m->names[mark->name], strlen(m->names[mark->name]));
+		d->put(d->arg, &rec, sizeof(rec));
+	}
+}
+
+void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg, const void *record, size_t size),
+		  void *arg)
+{
+	struct dump d;
+
+	begin(&d, h);
+	d.until = until;
+	d.put = put;
+	d.arg = arg;
+	if (until < h->next)
+		go_back(&d);
+	for (uint32_t i = 0; i < h->process_count; i++)
+		if (d.processes[i].is_in)
+			put_process(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
+	for (uint64_t n = h->first; n < until && d.some_tgid; n++)
+		put_event(&d, n);
+	put_marks(&d);
+	end(&d);
+}
+
+/* ---- what it speaks of ---- */
+
+static void add_stack(struct hash *seen, struct history_subjects *out, uint32_t stack_id)
+{
+	bool is_new;
+
+	if (!stack_id)
+		return;
+	hash_put(seen, stack_id, &is_new);
+	if (!is_new)
+		return;
+	if (!(out->stack_count & (out->stack_count - 1))) /* grows at powers of two */
+		out->stacks = xreallocarray(out->stacks, out->stack_count ? 2 * out->stack_count : 1,
+					    sizeof(*out->stacks));
+	out->stacks[out->stack_count++] = stack_id;
+}
+
+static void add_stacks(struct dump *d, struct hash *seen, struct history_subjects *out, const struct rangemap *map)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	for (; d->room && (r = rangemap_next(map, &pos)); d->room--)
+		add_stack(seen, out, history_stack(r));
+}
+
+void history_subjects(const struct history *h, struct history_subjects *out)
+{
+	struct hash seen;
+	struct dump d;
+
+	*out = (struct history_subjects){ 0 };
+	begin(&d, h);
+	hash_init(&seen, 1);
+	out->tgids = xcalloc(h->process_count + 1, sizeof(*out->tgids));
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		if (!d.processes[i].is_in)
+			continue;
+		out->tgids[out->tgid_count++] = h->processes[i].of->tgid;
+		add_stacks(&d, &seen, out, &h->processes[i].segments);
+		add_stacks(&d, &seen, out, &h->processes[i].blocks);
+	}
+	/* Of what has ended since then the stack is at its end. */
+	for (uint64_t n = h->first; n < h->next; n++)
+		if (is_in(&d, n))
+			add_stack(&seen, out, history_event(h, n)->stack_id);
+	hash_fini(&seen);
+	end(&d);
+}
+
+void history_subjects_free(struct history_subjects *subjects)
+{
+	free(subjects->stacks);
+	free(subjects->tgids);
+	*subjects = (struct history_subjects){ 0 };
+}

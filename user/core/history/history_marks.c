@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See history_marks.h. */
+#include "core/history/history_marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "base/xalloc.h"
+
+#define OPEN_MAX 65536   /* ends get lost: then all are forgotten */
+
+void history_marks_init(struct history_marks *m)
+{
+	*m = (struct history_marks){ 0 };
+	hash_init(&m->by_name, sizeof(uint32_t));
+	hash_init(&m->open, sizeof(uint32_t));
+}
+
+void history_marks_fini(struct history_marks *m)
+{
+	for (uint32_t i = 0; i < m->name_count; i++)
+		free(m->names[i]);
+	free(m->names);
+	free(m->list);
+	hash_fini(&m->by_name);
+	hash_fini(&m->open);
+}
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;   /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	return hash;
+}
+
+/* False: there are too many, or two of one hash. */
+static bool number_of(struct history_marks *m, const uint8_t *name, uint32_t *number)
+{
+	char text[GMT_RANGE_NAME_BYTES];
+	uint32_t *known;
+	uint64_t hash;
+
+	memcpy(text, name, sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	hash = hash_of(text);
+	known = hash_get(&m->by_name, hash);
+	if (!known) {
+		if (m->name_count == HISTORY_MARK_NAMES)
+			return false;
+		m->names = xreallocarray(m->names, m->name_count + 1, sizeof(*m->names));
+		m->names[m->name_count] = xstrdup(text);
+		known = hash_put(&m->by_name, hash, NULL);
+		*known = m->name_count++;
+	}
+	*number = *known;
+	return !strcmp(m->names[*number], text);
+}
+
+static void add(struct history_marks *m, struct history_mark mark)
+{
+	if (!m->list)
+		m->list = xcalloc(HISTORY_MARKS, sizeof(*m->list));
+	m->list[m->next++ % HISTORY_MARKS] = mark;
+}
+
+/* Ends come twice, from the end of the range and of its object: the second finds nothing. */
+void history_marks_see(struct history_marks *m, uint32_t process, uint64_t event, const struct gmt_fw_range *rec)
+{
+	uint64_t key = rec->object ^ (uint64_t)process << 48;
+	struct history_mark mark = {
+		.ts_ns = rec->hdr.ts_ns, .event = event, .process = process, .is_end = rec->what == GMT_RANGE_END,
+	};
+	uint32_t name;
+
+	if (rec->what == GMT_RANGE_END) {
+		if (!hash_take(&m->open, key, &name))
+			return;
+	} else if (rec->what == GMT_RANGE_BEGIN && number_of(m, rec->name, &name)) {
+		if (hash_count(&m->open) >= OPEN_MAX)
+			hash_clear(&m->open);
+		*(uint32_t *)hash_put(&m->open, key, NULL) = name;
+	} else {
+		return;
+	}
+	mark.name = name;
+	add(m, mark);
+}
+
+void history_marks_read(struct history_marks *m, uint32_t process, const struct gmt_history_mark *rec)
+{
+	uint32_t name;
+
+	if (number_of(m, rec->name, &name))
+		add(m, (struct history_mark){
+			.ts_ns = rec->hdr.ts_ns, .event = rec->event, .process = process, .name = name,
+			.is_end = rec->is_end,
+		});
+}

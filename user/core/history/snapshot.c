@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See snapshot.h: what there is at the end. The events are snapshot_replay.c's. */
+#include "core/history/snapshot.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "core/history/history.h"
+
+/* Each device's far from the others'. */
+#define UNSEEN_ADDRESS(device) (HISTORY_ADDRESS_END + ((uint64_t)(device) << 48))
+
+static void *grown(void *list, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return list;
+	*capacity = *capacity ? *capacity * 2 : 64;
+	return xreallocarray(list, *capacity, size);
+}
+
+static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address, unsigned int device)
+{
+	s->segments = grown(s->segments, s->segment_count, &s->segment_capacity, sizeof(*s->segments));
+	s->segments[s->segment_count] = (struct snapshot_segment){
+		.address = address, .first_block = s->block_count, .device = device,
+	};
+	if (device >= s->device_count)
+		s->device_count = device + 1;
+	return &s->segments[s->segment_count++];
+}
+
+/* To the newest segment. */
+static struct snapshot_block *add_block(struct snapshot *s, uint64_t address, uint64_t size, bool active)
+{
+	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
+
+	s->blocks = grown(s->blocks, s->block_count, &s->block_capacity, sizeof(*s->blocks));
+	s->blocks[s->block_count] = (struct snapshot_block){
+		.address = address, .size = size, .asked = active ? size : 0, .active = active,
+	};
+	segment->block_count++;
+	segment->active += active ? size : 0;
+	segment->asked += active ? size : 0;
+	return &s->blocks[s->block_count++];
+}
+
+static unsigned int device_of(const struct range *r)
+{
+	return r->gpu < 0 ? 0 : r->gpu;
+}
+
+/* The pieces of an expandable segment are one, to PyTorch; those of a guess may be. */
+static bool is_joined(const struct range *a, const struct range *b)
+{
+	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & HISTORY_PIECE) &&
+	       (b->aux & HISTORY_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
+}
+
+/* Where PyTorch has said what the block was asked for. */
+static void take_asked(struct snapshot_segment *segment, struct snapshot_block *block, uint64_t asked)
+{
+	if (!asked || asked > block->size)
+		return;
+	segment->asked -= block->size - asked;
+	block->asked = asked;
+}
+
+/* The newest segment is whole: PyTorch's blocks and what is free between them. */
+static void fill(struct snapshot *s, const struct history_process *hp)
+{
+	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
+	uint64_t at = segment->address, end = segment->address + segment->size;
+	const struct range *b;
+
+	while (at < end && (b = rangemap_from(&hp->blocks, at)) && b->base < end) {
+		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length;
+		struct snapshot_block *block;
+
+		if (base > at)
+			add_block(s, at, base - at, false);
+		at = stop < end ? stop : end;
+		block = add_block(s, base, at - base, true);
+		block->stack_id = b->value;
+		block->why = snapshot_why_of(b->value);
+		take_asked(segment, block, history_asked(hp, b));
+	}
+	if (at < end)
+		add_block(s, at, end - at, false);
+}
+
+static void add_plain(struct snapshot *s, const struct range *r)
+{
+	struct snapshot_segment *segment = add_segment(s, r->base, device_of(r));
+	struct snapshot_block *block;
+
+	segment->size = r->length;
+	segment->stack_id = r->value;
+	segment->why = snapshot_why_of(r->value);
+	block = add_block(s, r->base, r->length, true);
+	block->stack_id = r->value;
+	block->why = snapshot_why_of(r->value);
+}
+
+static void add_segments(struct snapshot *s, const struct history_process *hp)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r = rangemap_next(&hp->segments, &pos);
+
+	while (r) {
+		struct snapshot_segment *segment;
+		const struct range *last;
+
+		if (!(r->aux & GMT_HISTORY_TORCH)) {
+			add_plain(s, r);
+			r = rangemap_next(&hp->segments, &pos);
+			continue;
+		}
+		segment = add_segment(s, r->base, device_of(r));
+		segment->stack_id = r->value;
+		segment->why = r->aux & GMT_HISTORY_GUESSED ? SNAPSHOT_WHY_GUESSED : snapshot_why_of(r->value);
+		do {
+			segment->size += r->length;
+			segment->is_expandable |= (r->aux & GMT_HISTORY_MAPPED) != 0;
+			last = r;
+			r = rangemap_next(&hp->segments, &pos);
+		} while (r && is_joined(last, r));
+		s->is_expandable |= segment->is_expandable;
+		fill(s, hp);
+	}
+}
+
+static void add_unseen(struct snapshot *s, const struct history_process *hp, unsigned int device)
+{
+	struct history_unseen unseen = history_unseen(hp, device);
+	struct snapshot_segment *segment;
+	struct snapshot_block *block;
+
+	if (!unseen.allocated && !unseen.reserved)
+		return;
+	segment = add_segment(s, UNSEEN_ADDRESS(device), device);
+	segment->why = SNAPSHOT_WHY_UNSEEN;
+	segment->size = unseen.reserved > unseen.allocated ? unseen.reserved : unseen.allocated;
+	if (unseen.allocated) {
+		block = add_block(s, segment->address, unseen.allocated, true);
+		block->why = SNAPSHOT_WHY_UNSEEN;
+	}
+	if (unseen.reserved > unseen.allocated)
+		add_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false);
+}
+
+static void add_marks(struct snapshot *s, const struct history *h, uint32_t process)
+{
+	const struct history_marks *m = &h->marks;
+	uint64_t first = h->first > h->processes[process].since ? h->first : h->processes[process].since;
+
+	s->marks = m->next ? xcalloc(m->next - history_marks_first(m), sizeof(*s->marks)) : NULL;
+	for (uint64_t n = history_marks_first(m); n < m->next; n++) {
+		const struct history_mark *mark = history_marks_at(m, n);
+
+		if (mark->process == process && mark->event >= first)
+			s->marks[s->mark_count++] = (struct snapshot_mark){
+				.ts_ns = mark->ts_ns, .name = m->names[mark->name], .is_end = mark->is_end,
+			};
+	}
+}
+
+void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
+{
+	const struct history_process *hp = &h->processes[process];
+
+	*out = (struct snapshot){ 0 };
+	add_segments(out, hp);
+	for (unsigned int i = 0; i < history_unseen_count(hp); i++)
+		add_unseen(out, hp, i);
+	snapshot_replay(h, process, out);
+	add_marks(out, h, process);
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	free(s->events);
+	free(s->segments);
+	free(s->blocks);
+	free(s->marks);
+	*s = (struct snapshot){ 0 };
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A process's device memory as PyTorch's memory snapshots have it: the segments that there are, the blocks
+ * in them, and the events that led there. What PyTorch does not manage stands beside it: each of the
+ * driver's allocations is a segment with one block.
+ *
+ * The viewers go back from the end, and take events at their word. So these hold, whatever was lost on the
+ * way: an event that ends something ends what is there at that moment; one that begins something begins it
+ * where nothing is; a block that lives lies in a segment that lives; the blocks of a segment cover it.
+ */
+#ifndef GPUMEMTRACE_CORE_HISTORY_SNAPSHOT_H
+#define GPUMEMTRACE_CORE_HISTORY_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct history;
+struct ledger;
+struct process;
+
+/* X(NAME, name): PyTorch's words. */
+#define SNAPSHOT_ACTIONS(X)                                                       \
+	X(ALLOC, "alloc")                                                         \
+	X(FREE_REQUESTED, "free_requested")                                       \
+	X(FREE_COMPLETED, "free_completed")                                       \
+	X(SEGMENT_ALLOC, "segment_alloc")                                         \
+	X(SEGMENT_FREE, "segment_free")                                           \
+	X(SEGMENT_MAP, "segment_map")                                             \
+	X(SEGMENT_UNMAP, "segment_unmap")                                         \
+	X(OOM, "oom")
+enum snapshot_action {
+#define X(name, text) SNAPSHOT_##name,
+	SNAPSHOT_ACTIONS(X)
+#undef X
+};
+
+/* X(NAME, text): what there is to say beside a stack, or instead of it. */
+#define SNAPSHOT_WHYS(X)                                                          \
+	X(NONE, "")                                                               \
+	X(NO_STACK, "gpumemtrace: no stack was taken")                            \
+	X(NOT_NAMED, "gpumemtrace: the names of this stack did not come")         \
+	X(BEFORE, "gpumemtrace: allocated before tracing began")                  \
+	X(FREED, "gpumemtrace: what is freed here was allocated by")              \
+	X(EARLIER, "gpumemtrace: allocated before the events in this file, by")   \
+	X(MISSED, "gpumemtrace: when it was allocated was not seen")              \
+	X(GUESSED, "gpumemtrace: from before tracing began; its size is a guess") \
+	X(UNSEEN, "gpumemtrace: all that PyTorch has held since before tracing began; its address is made up")
+enum snapshot_why {
+#define X(name, text) SNAPSHOT_WHY_##name,
+	SNAPSHOT_WHYS(X)
+#undef X
+};
+
+struct snapshot_event {
+	uint64_t ts_ns;
+	uint64_t address;        /* OOM: bytes that were free on the GPU, 0 unknown */
+	uint64_t size;
+	uint32_t stack_id;       /* 0 none */
+	uint8_t action;          /* enum snapshot_action */
+	uint8_t why;             /* enum snapshot_why */
+	uint8_t device;          /* CUDA ordinal in the process */
+	uint8_t category;        /* of PyTorch's blocks: enum gmt_category + 1; 0: not known */
+};
+
+/* A range that the program has named begins or ends. */
+struct snapshot_mark {
+	uint64_t ts_ns;
+	const char *name;        /* the history's */
+	bool is_end;
+};
+
+struct snapshot_block {
+	uint64_t address, size;
+	uint64_t asked;          /* by the program, of an active one; size where it is not known */
+	uint32_t stack_id;
+	uint8_t why;
+	bool active;
+};
+
+struct snapshot_segment {
+	uint64_t address, size;
+	uint64_t active;         /* bytes of its blocks that are */
+	uint64_t asked;          /* what those were asked for */
+	size_t first_block, block_count; /* by address */
+	uint32_t stack_id;
+	uint8_t why, device;
+	bool is_expandable;      /* made of pieces that cuMemMap made */
+};
+
+struct snapshot {
+	struct snapshot_event *events;   /* the oldest first */
+	size_t event_count, event_capacity;
+	struct snapshot_segment *segments; /* by address */
+	size_t segment_count, segment_capacity;
+	struct snapshot_block *blocks;
+	size_t block_count, block_capacity;
+	struct snapshot_mark *marks;     /* the oldest first */
+	size_t mark_count;
+	unsigned int device_count;       /* all devices are below it */
+	bool is_expandable;              /* PyTorch's segments are, some at least */
+	uint64_t dropped;                /* older events, of any process, that were not kept */
+};
+
+/* Of h->processes[process]; snapshot_free() releases its arrays. */
+void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out);
+void snapshot_free(struct snapshot *snapshot);
+
+static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
+{
+	return stack_id ? SNAPSHOT_WHY_NONE : SNAPSHOT_WHY_NO_STACK;
+}
+
+/* For snapshot_build(): the events. */
+void snapshot_replay(const struct history *h, uint32_t process, struct snapshot *out);
+
+#endif

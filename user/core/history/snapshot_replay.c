@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See snapshot.h. Goes back from what there is at the end: an event that ended something puts it back, one
+ * that began something takes it away. Whatever cannot be told so is left out; what is in the way of it is
+ * said to have been allocated just then.
+ */
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "core/history/history_birth.h"
+#include "core/history/snapshot.h"
+
+/* The moment that the replay has come back to. In ranges as in the history, but the category is told; blocks of
+ * segments that are not PyTorch's are among the blocks. */
+struct moment {
+	struct snapshot *out;
+	const struct history *h;
+	struct rangemap blocks, segments;
+	uint64_t ts_ns;
+	uint64_t first;          /* number of the oldest event */
+};
+
+static void emit(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
+{
+	struct snapshot *s = m->out;
+	unsigned int device = r->gpu < 0 ? 0 : r->gpu;
+
+	if (!history_stack(r) && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
+		why = SNAPSHOT_WHY_NO_STACK;
+	if (s->event_count == s->event_capacity) {
+		s->event_capacity = s->event_capacity ? s->event_capacity * 2 : 256;
+		s->events = xreallocarray(s->events, s->event_capacity, sizeof(*s->events));
+	}
+	s->events[s->event_count++] = (struct snapshot_event){
+		.ts_ns = m->ts_ns, .address = r->base, .size = r->length,
+		.stack_id = history_stack(r), .action = action, .why = why, .device = device,
+		.category = history_told_category(r),
+	};
+	if (device >= s->device_count)
+		s->device_count = device + 1;
+}
+
+/* ---- going back over one thing ---- */
+
+static bool is_plain(const struct range *segment)
+{
+	return !(segment->aux & GMT_HISTORY_TORCH);
+}
+
+static bool is_piece(const struct range *segment)
+{
+	return !is_plain(segment) && (segment->aux & HISTORY_PIECE);
+}
+
+/* Viewers join a piece that is put back with what it touches, whatever that is. */
+static bool touches_a_whole(const struct rangemap *segments, const struct range *piece)
+{
+	const struct range *before = rangemap_find(segments, piece->base - 1);
+	const struct range *behind = rangemap_at(segments, piece->base + piece->length);
+
+	return (before && !is_piece(before)) || (behind && !is_piece(behind));
+}
+
+/* Nobody says where something is freed: its allocation's stack stands for it. */
+static enum snapshot_why why_of_end(const struct moment *m, const struct range *r)
+{
+	if (r->aux & GMT_HISTORY_GUESSED)
+		return SNAPSHOT_WHY_GUESSED;
+	if (r->offset == GMT_HISTORY_UNSEEN)
+		return SNAPSHOT_WHY_BEFORE;
+	return r->offset < m->first ? SNAPSHOT_WHY_EARLIER : SNAPSHOT_WHY_FREED;
+}
+
+/* On the device of its segment. */
+static void emit_block(struct moment *m, enum snapshot_action action, const struct range *block, enum snapshot_why why)
+{
+	const struct range *segment = rangemap_find(&m->segments, block->base);
+	struct range r = *block;
+
+	if (segment)
+		r.gpu = segment->gpu;
+	emit(m, action, &r, why);
+}
+
+static void before_block(struct moment *m, const struct range *block, enum snapshot_why why)
+{
+	struct range gone = *block;
+
+	rangemap_remove(&m->blocks, gone.base, NULL);
+	emit_block(m, SNAPSHOT_ALLOC, &gone, why);
+}
+
+static void after_block(struct moment *m, const struct range *block)
+{
+	enum snapshot_why why = why_of_end(m, block);
+
+	emit_block(m, SNAPSHOT_FREE_COMPLETED, block, why);
+	emit_block(m, SNAPSHOT_FREE_REQUESTED, block, why);
+	rangemap_insert(&m->blocks, block);
+}
+
+static void clear_blocks(struct moment *m, uint64_t base, uint64_t length)
+{
+	const struct range *b;
+
+	while ((b = rangemap_from(&m->blocks, base)) && (b->base < base || b->base - base < length))
+		before_block(m, b, SNAPSHOT_WHY_MISSED);
+}
+
+static void before_segment(struct moment *m, const struct range *segment, enum snapshot_why why)
+{
+	struct range gone = *segment;
+	const struct range *block = rangemap_at(&m->blocks, gone.base);
+
+	if (is_plain(&gone) && block)
+		before_block(m, block, why);
+	clear_blocks(m, gone.base, gone.length);
+	rangemap_remove(&m->segments, gone.base, NULL);
+	emit(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
+}
+
+static void clear_segments(struct moment *m, uint64_t base, uint64_t length)
+{
+	const struct range *s;
+
+	while ((s = rangemap_from(&m->segments, base)) && (s->base < base || s->base - base < length))
+		before_segment(m, s, SNAPSHOT_WHY_MISSED);
+}
+
+static void after_segment(struct moment *m, struct range *segment)
+{
+	enum snapshot_why why = why_of_end(m, segment);
+
+	clear_segments(m, segment->base, segment->length);
+	if ((segment->aux & GMT_HISTORY_GUESSED) || touches_a_whole(&m->segments, segment))
+		segment->aux &= ~HISTORY_PIECE;
+	if (!rangemap_insert(&m->segments, segment))
+		return;
+	emit(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
+	if (is_plain(segment))
+		after_block(m, segment);
+}
+
+/* ---- events ---- */
+
+static bool is_held(const struct moment *m, const struct range *block)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	const struct range *s;
+
+	while (at < end && (s = rangemap_find(&m->segments, at)) && !is_plain(s))
+		at = s->base + s->length;
+	return at >= end;
+}
+
+static void go_back(struct moment *m, const struct history_event *e)
+{
+	const struct range *found;
+	struct range r = {
+		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
+		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
+		.aux = history_told(e->flags, e->category),
+	};
+
+	m->ts_ns = e->ts_ns;
+	switch (e->kind) {
+	case GMT_HISTORY_BLOCK_FREE:
+		if (!is_held(m, &r))
+			break;
+		clear_blocks(m, r.base, r.length);
+		after_block(m, &r);
+		break;
+	case GMT_HISTORY_BLOCK_ALLOC:
+		found = rangemap_at(&m->blocks, r.base);
+		if (found && found->length == r.length)
+			before_block(m, found, SNAPSHOT_WHY_NONE);
+		break;
+	case GMT_HISTORY_SEGMENT_FREE:
+		after_segment(m, &r);
+		break;
+	case GMT_HISTORY_SEGMENT_ALLOC:
+		found = rangemap_at(&m->segments, r.base);
+		if (found && found->length == r.length)
+			before_segment(m, found, SNAPSHOT_WHY_NONE);
+		break;
+	case GMT_HISTORY_OOM:
+		emit(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the replay ---- */
+
+static void begin_at_the_end(struct moment *m, const struct history_process *hp)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	while ((r = rangemap_next(&hp->blocks, &pos))) {
+		struct range told = *r;
+
+		told.value = history_stack(r);
+		told.aux = history_told(r->aux, history_category(hp, r, true));
+		rangemap_insert(&m->blocks, &told);
+	}
+	pos = (struct rangemap_pos){ 0 };
+	while ((r = rangemap_next(&hp->segments, &pos))) {
+		rangemap_insert(&m->segments, r);
+		if (is_plain(r))
+			rangemap_insert(&m->blocks, r);
+	}
+}
+
+static void turn_around(struct snapshot *s)
+{
+	for (size_t i = 0, j = s->event_count; i + 1 < j; i++) {
+		struct snapshot_event e = s->events[--j];
+
+		s->events[j] = s->events[i];
+		s->events[i] = e;
+	}
+}
+
+void snapshot_replay(const struct history *h, uint32_t process, struct snapshot *out)
+{
+	const struct history_process *hp = &h->processes[process];
+	struct moment m = { .out = out, .h = h };
+
+	m.first = h->first > hp->since ? h->first : hp->since;
+	out->dropped = m.first - hp->since;
+	begin_at_the_end(&m, hp);
+	for (uint64_t n = h->next; n-- > m.first;)
+		if (history_event(h, n)->process == process)
+			go_back(&m, history_event(h, n));
+	turn_around(out);
+	rangemap_fini(&m.blocks);
+	rangemap_fini(&m.segments);
+}

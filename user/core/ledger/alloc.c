@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See alloc.h. */
+#include "core/ledger/alloc.h"
+
+#include "core/ledger/array_size.h"
+#include "core/ledger/event.h"
+#include "core/ledger/process.h"
+
+void allocs_init(struct allocs *allocs)
+{
+	hash_init(&allocs->by_address, sizeof(struct alloc));
+	hash_init(&allocs->arrays, sizeof(struct alloc));
+	hash_init(&allocs->externals, sizeof(struct alloc));
+	hash_init(&allocs->opens, sizeof(uint32_t));
+}
+
+void allocs_fini(struct allocs *allocs)
+{
+	hash_fini(&allocs->by_address);
+	hash_fini(&allocs->arrays);
+	hash_fini(&allocs->externals);
+	hash_fini(&allocs->opens);
+}
+
+uint64_t allocs_count(const struct allocs *allocs)
+{
+	return hash_count(&allocs->by_address) + hash_count(&allocs->arrays) + hash_count(&allocs->externals);
+}
+
+uint64_t allocs_bytes(const struct allocs *allocs)
+{
+	return hash_bytes(&allocs->by_address) + hash_bytes(&allocs->arrays) + hash_bytes(&allocs->externals) +
+	       hash_bytes(&allocs->opens);
+}
+
+/* ---- booking ---- */
+
+static inline struct booking booking_of(const struct alloc *a, uint64_t ts_ns)
+{
+	return (struct booking){
+		.row = a->row,
+		.class = a->class,
+		.stack_id = a->stack_id,
+		.bytes = a->size,
+		.ts_ns = ts_ns,
+	};
+}
+
+static void book_in(struct process *p, const struct alloc *a, uint64_t ts_ns)
+{
+	struct booking b = booking_of(a, ts_ns);
+
+	p->contexts.list[a->owner].live++;
+	if (alloc_is_booked(a))
+		account_add(&p->account, &b);
+}
+
+static void book_out(struct process *p, const struct alloc *a)
+{
+	struct booking b = booking_of(a, 0);
+
+	p->contexts.list[a->owner].live--;
+	if (alloc_is_booked(a))
+		account_remove(&p->account, &b);
+}
+
+static void book_back(struct process *p, const struct alloc *a, uint64_t ts_ns)
+{
+	struct booking b = booking_of(a, ts_ns);
+
+	p->contexts.list[a->owner].live++;
+	if (alloc_is_booked(a))
+		account_restore(&p->account, &b);
+}
+
+static void count_new(struct process *p, const struct alloc_request *r, unsigned int row)
+{
+	p->anomalies[GMT_ANOMALY_SIZE_UNKNOWN] += r->size_unread || r->size > ALLOC_SIZE_MAX;
+	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && gmt_class_is_device(r->class);
+}
+
+/* The address is taken: the old allocation's free was missed, unless it was only planned in a graph
+ * (graphs are destroyed unseen) or learned of. */
+static void displace(struct process *p, const struct alloc *old)
+{
+	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
+		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
+	book_out(p, old);
+}
+
+void alloc_add(struct event *e, const struct alloc_request *r)
+{
+	struct process *p = e->proc;
+	unsigned int row = ROW_NONE;
+	bool is_new;
+
+	if (account_has_row(r->class))
+		row = process_row(p, r->address, r->address ? NULL : e->call, r->ordinal);
+	p->ask = (struct process_ask){ true, row, r->class, r->size_unread ? 0 : r->size };
+	if (e->call->rc) {
+		account_fail(&p->account, &(struct booking){ .row = row, .class = r->class });
+		return;
+	}
+	if (!r->key) {
+		/* Unreadable; or null, which is what an allocation of 0 bytes gives. */
+		p->anomalies[GMT_ANOMALY_SIZE_UNKNOWN] += event_unread(e, 0);
+		return;
+	}
+	count_new(p, r, row);
+	struct alloc *a = hash_put(r->table, r->key, &is_new);
+
+	if (!is_new)
+		displace(p, a);
+	*a = (struct alloc){
+		.size = r->size_unread || r->size > ALLOC_SIZE_MAX ? 0 : r->size,
+		.row = row,
+		.class = r->class,
+		.flags = r->flags,
+		.ts_ns = e->ts_ns,
+		.stack_id = e->call->stack_id,
+		.owner = r->owner,
+		.ordinal = r->ordinal,
+	};
+	book_in(p, a, e->ts_ns);
+}
+
+/* ---- what a context takes along ---- */
+
+/* cuda.h, cuCtxDestroy; registered memory is the program's own, pools and VMM belong to no context. */
+static bool goes_with_context(const struct alloc *a)
+{
+	return a->class != GMT_CLASS_POOL && a->class != GMT_CLASS_REGISTERED && a->class != GMT_CLASS_GRAPH;
+}
+
+static void drop_owned(struct process *p, struct hash *table, unsigned int owner)
+{
+	struct hash doomed;
+	size_t pos = 0;
+	uint64_t key;
+	void *value;
+
+	hash_init(&doomed, sizeof(uint8_t));
+	while (hash_next(table, &pos, &key, &value)) {
+		const struct alloc *a = value;
+
+		if (a->owner == owner && goes_with_context(a))
+			hash_put(&doomed, key, NULL);
+	}
+	for (pos = 0; hash_next(&doomed, &pos, &key, NULL);) {
+		struct alloc a;
+
+		hash_take(table, key, &a);
+		book_out(p, &a);
+		if (table == &p->allocs.by_address)
+			hash_erase(&p->allocs.opens, key);
+	}
+	hash_fini(&doomed);
+}
+
+void alloc_drop_owner(struct process *p, unsigned int owner)
+{
+	if (!owner || !p->contexts.list[owner].live)
+		return;
+	drop_owned(p, &p->allocs.by_address, owner);
+	drop_owned(p, &p->allocs.arrays, owner);
+	drop_owned(p, &p->allocs.externals, owner);
+}
+
+/* ---- GPUs that become known later ---- */
+
+static void move(struct process *p, struct alloc *a, unsigned int row, uint64_t ts_ns)
+{
+	struct booking b = booking_of(a, ts_ns);
+
+	if (alloc_is_booked(a))
+		account_move(&p->account, &b, row);
+	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= gmt_class_is_device(a->class);
+	a->row = row;
+}
+
+static void resolve_table(struct process *p, struct hash *table, uint64_t ts_ns)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(table, &pos, NULL, &value)) {
+		struct alloc *a = value;
+
+		if (a->row)
+			continue;
+		if (a->ordinal == ORDINAL_NONE)
+			a->ordinal = context_ordinal(&p->contexts, a->owner);
+		int gpu = context_gpu(&p->contexts, a->ordinal);
+
+		if (gpu != GPU_UNKNOWN)
+			move(p, a, account_row(&p->account, gpu), ts_ns);
+	}
+}
+
+void alloc_resolve(struct process *p, uint64_t ts_ns)
+{
+	resolve_table(p, &p->allocs.by_address, ts_ns);
+	resolve_table(p, &p->allocs.arrays, ts_ns);
+	resolve_table(p, &p->allocs.externals, ts_ns);
+}
+
+void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns)
+{
+	struct alloc *a = hash_get(&p->allocs.by_address, address);
+
+	if (a && a->row == 0)
+		move(p, a, account_row(&p->account, gpu), ts_ns);
+}
+
+/* ---- operations: memory ---- */
+
+void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool size_unread)
+{
+	unsigned int owner = context_current(e);
+
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.by_address,
+		.key = e->val[0],
+		.address = e->val[0],
+		.size = size,
+		.size_unread = size_unread,
+		.class = class,
+		.owner = owner,
+		.ordinal = context_ordinal(&e->proc->contexts, owner),
+	});
+}
+
+void alloc_device(struct event *e)
+{
+	alloc_in_context(e, GMT_CLASS_DEVICE, e->val[1], event_unread(e, 1));
+}
+
+void alloc_pitch(struct event *e)
+{
+	uint64_t pitch = e->val[1], width = e->val[2], height = e->val[3], size;
+	bool unread = event_unread(e, 1);
+
+	/* Of a call that failed, and where the pitch is unreadable, the width is all there is. */
+	if (__builtin_mul_overflow(pitch ? pitch : width, height, &size))
+		size = UINT64_MAX;
+	if (unread && size <= ALLOC_SIZE_MAX) {
+		e->proc->anomalies[GMT_ANOMALY_SIZE_UNKNOWN]++;
+		unread = false;
+	}
+	alloc_in_context(e, GMT_CLASS_DEVICE, size, unread);
+}
+
+void alloc_managed(struct event *e)
+{
+	alloc_in_context(e, GMT_CLASS_MANAGED, e->val[1], event_unread(e, 1));
+}
+
+void alloc_host(struct event *e)
+{
+	alloc_in_context(e, GMT_CLASS_PINNED, e->val[1], event_unread(e, 1));
+}
+
+void alloc_register(struct event *e)
+{
+	alloc_in_context(e, GMT_CLASS_REGISTERED, e->val[1], event_unread(e, 1));
+}
+
+/* cuMemGetAddressRange tells the size of an allocation made before attach. */
+void alloc_learn(struct event *e)
+{
+	uint64_t base = e->val[0], size = e->val[1];
+	struct process *p = e->proc;
+	bool is_new;
+
+	if (p->from_start || !base || !size || size > ALLOC_SIZE_MAX || hash_get(&p->vmm.mappings, base))
+		return;
+	struct alloc *a = hash_put(&p->allocs.by_address, base, &is_new);
+
+	if (!is_new)
+		return;
+	*a = (struct alloc){
+		.size = size,
+		.row = process_row(p, base, NULL, ORDINAL_NONE),
+		.class = CLASS_NONE,
+		.flags = ALLOC_BEFORE,
+		.ts_ns = e->ts_ns,
+		.ordinal = ORDINAL_NONE,
+	};
+	book_in(p, a, e->ts_ns);
+}
+
+/* ---- operations: arrays ---- */
+
+void alloc_array(struct event *e)
+{
+	unsigned int owner = context_current(e);
+	struct array_shape shape = {
+		.width = e->val[1],
+		.height = e->val[2],
+		.format = e->val[3],
+		.channels = e->val[4],
+		.depth = e->val[5],
+		.flags = e->val[6],
+		.levels = e->val[7],
+	};
+	uint64_t size = array_size(&shape);
+
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.arrays,
+		.key = e->val[0],
+		.size = size,
+		.size_unread = size == ARRAY_SIZE_UNKNOWN || (e->call->unread & ~1u),
+		.class = GMT_CLASS_ARRAY,
+		.owner = owner,
+		.ordinal = context_ordinal(&e->proc->contexts, owner),
+		.flags = array_has_memory(shape.flags) ? 0 : ALLOC_DEFERRED,
+	});
+}
+
+/* The exact size. An array that gets its memory mapped later still has none of its own. */
+void alloc_array_requirements(struct event *e)
+{
+	struct alloc *a = hash_get(&e->proc->allocs.arrays, e->val[0]);
+	uint64_t size = e->val[1];
+
+	if (!a || (a->flags & ALLOC_DEFERRED) || !size || size > ALLOC_SIZE_MAX)
+		return;
+	struct booking b = booking_of(a, e->ts_ns);
+
+	account_resize(&e->proc->account, &b, size);
+	a->size = size;
+}
+
+/* ---- operations: releases ---- */
+
+void alloc_unplan(struct process *p, uint64_t address)
+{
+	struct alloc *a = hash_get(&p->allocs.by_address, address);
+
+	if (!a || a->class != GMT_CLASS_GRAPH || !alloc_is_booked(a))
+		return;
+	book_out(p, a);
+	p->contexts.list[a->owner].live++;
+	a->flags |= ALLOC_UNPLANNED;
+}
+
+/* Without the kernel layer nothing else tells what is left of the memory from before attach. */
+static void lower_before(struct process *p, const struct alloc *a)
+{
+	uint64_t *before = &p->account.rows[a->row].nvml.before;
+
+	if (!p->rm)
+		*before -= a->size < *before ? a->size : *before;
+}
+
+static void raise_before(struct process *p, const struct alloc *a)
+{
+	struct row_nvml *nvml = &p->account.rows[a->row].nvml;
+
+	if (!p->rm)
+		nvml->before += a->size < nvml->baseline - nvml->before ? a->size : nvml->baseline - nvml->before;
+}
+
+void alloc_release(struct event *e, struct hash *table)
+{
+	struct process *p = e->proc;
+	uint64_t key = e->val[0];
+
+	if (!key) /* a no-op that succeeds; unreadable is counted by the sender */
+		return;
+	struct undo *u = undo_push(e, key);
+	size_t slot = hash_slot(table, key);
+
+	u->table = table;
+	u->found = slot != HASH_NONE;
+	if (!u->found) {
+		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]++;
+		return;
+	}
+	u->alloc = *(struct alloc *)hash_value(table, slot);
+	if (u->alloc.class == GMT_CLASS_GRAPH) {
+		/* The node is still there: the next launch allocates it again. */
+		alloc_unplan(p, key);
+		return;
+	}
+	if (u->alloc.flags & ALLOC_BEFORE)
+		lower_before(p, &u->alloc);
+	hash_erase_slot(table, slot);
+	book_out(p, &u->alloc);
+}
+
+void alloc_free(struct event *e)
+{
+	alloc_release(e, &e->proc->allocs.by_address);
+}
+
+void alloc_array_destroy(struct event *e)
+{
+	alloc_release(e, &e->proc->allocs.arrays);
+}
+
+void alloc_free_undo(struct event *e, struct undo *u)
+{
+	struct process *p = e->proc;
+	bool is_new;
+
+	if (!u->found) {
+		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]--;
+		return;
+	}
+	struct alloc *a = hash_put(u->table, u->key, &is_new);
+
+	if (is_new || (a->flags & ALLOC_UNPLANNED)) {
+		p->contexts.list[u->alloc.owner].live -= !is_new;
+		*a = u->alloc;
+		book_back(p, a, e->ts_ns);
+		if (a->flags & ALLOC_BEFORE)
+			raise_before(p, a);
+	} else if (a->class != GMT_CLASS_GRAPH) {
+		/* Somebody got the address meanwhile: then it was freed after all. */
+		p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
+	}
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See balance.h. */
+#include "core/ledger/balance.h"
+
+void balance_physical(const struct process *p, const struct row *row, struct rm_physical *out)
+{
+	*out = (struct rm_physical){ 0 };
+	if (p->exited)
+		*out = row->at_end;
+	else if (p->rm)
+		rm_physical(p->rm, row->gpu, out);
+}
+
+static int64_t attributed(const struct row *row, enum gmt_class class)
+{
+	return row->by_class[class].bytes.live;
+}
+
+/* Takes up to `wanted` bytes out of a member that has some; how many. */
+static int64_t take(int64_t *member, int64_t wanted)
+{
+	int64_t taken = *member < wanted ? *member : wanted;
+
+	if (taken <= 0)
+		return 0;
+	*member -= taken;
+	return taken;
+}
+
+/*
+ * Small allocations are carved out of blocks that the driver got earlier: while it made the context,
+ * or before attach. Where they outweigh what was obtained for them, the block they lie in is
+ * counted elsewhere, and gives them up there.
+ */
+static void cover(struct view_sum *sum, int64_t *member, bool from_start)
+{
+	int64_t *first = from_start ? &sum->context : &sum->other;
+	int64_t *second = from_start ? &sum->other : &sum->context;
+	int64_t missing = -*member;
+
+	if (missing <= 0)
+		return;
+	*member = 0;
+	missing -= take(first, missing);
+	missing -= take(second, missing);
+	missing -= take(&sum->modules, missing);
+	sum->other -= missing;
+}
+
+void balance_sum(const struct process *p, const struct row *row, bool has_kernel, struct view_sum *sum)
+{
+	struct rm_physical physical;
+	const uint64_t *by = physical.by_purpose;
+
+	*sum = (struct view_sum){ .attributed = row->attributed.live, .before_attach = row->nvml.before };
+	for (int class = 0; class < GMT_CLASS_COUNT; class++)
+		if (gmt_class_is_device(class))
+			sum->by_class[class] = row->by_class[class].bytes.live;
+	if (!has_kernel)
+		return;
+	balance_physical(p, row, &physical);
+	sum->context = by[GMT_PURPOSE_CONTEXT];
+	sum->modules = by[GMT_PURPOSE_MODULE];
+	sum->pool_reserve = by[GMT_PURPOSE_POOL] - attributed(row, GMT_CLASS_POOL);
+	sum->rounding = by[GMT_PURPOSE_ALLOC] + by[GMT_PURPOSE_VMM] - attributed(row, GMT_CLASS_DEVICE) -
+			attributed(row, GMT_CLASS_ARRAY) - attributed(row, GMT_CLASS_VMM);
+	sum->other = physical.total - row->attributed.live - sum->context - sum->modules - sum->pool_reserve -
+		     sum->rounding;
+	cover(sum, &sum->pool_reserve, p->from_start);
+	cover(sum, &sum->rounding, p->from_start);
+}
+
+static uint64_t unknown_frees(const struct process *p, int gpu)
+{
+	struct rm_physical physical;
+
+	balance_physical(p, &p->account.rows[account_find_row(&p->account, gpu)], &physical);
+	return physical.unknown_frees;
+}
+
+uint64_t balance_before_frees(const struct process *p, const struct row *row)
+{
+	uint64_t frees = unknown_frees(p, row->gpu);
+
+	/* Of which GPU an object was is rarely known: with one GPU there is no question. */
+	if (row->gpu != GPU_UNKNOWN && p->account.count == 2)
+		frees += unknown_frees(p, GPU_UNKNOWN);
+	return frees;
+}
+
+/* What may have lowered the memory from before attach, without telling by how much. */
+static uint64_t frees_of_unknown_size(const struct process *p, const struct row *row, bool has_kernel)
+{
+	if (!has_kernel)
+		return p->anomalies[GMT_ANOMALY_FREE_UNKNOWN];
+	return unknown_frees(p, row->gpu) + unknown_frees(p, GPU_UNKNOWN);
+}
+
+void balance_nvml(struct process *p, bool has_kernel, const struct gmt_nvml *rec, int gpu)
+{
+	unsigned int number = account_row(&p->account, gpu); /* may move the rows */
+	struct row *row = &p->account.rows[number];
+	struct row_nvml *nvml = &row->nvml;
+	struct rm_physical physical;
+
+	balance_physical(p, row, &physical);
+	uint64_t tracked = has_kernel ? physical.total : row->attributed.live;
+	uint64_t frees = frees_of_unknown_size(p, row, has_kernel);
+	uint64_t rest = rec->used_bytes > tracked ? rec->used_bytes - tracked : 0;
+
+	if (rec->when == GMT_NVML_BASELINE && !nvml->has_baseline && !p->from_start) {
+		nvml->has_baseline = true;
+		nvml->baseline = rec->used_bytes;
+		nvml->before = rest;
+	} else if (rest < nvml->before && frees > nvml->frees_seen) {
+		nvml->before = rest;
+		nvml->inferred = true;
+	}
+	nvml->has = true;
+	nvml->frees_seen = frees;
+	nvml->used = rec->used_bytes;
+	nvml->ts_ns = rec->hdr.ts_ns;
+	balance_sum(p, row, has_kernel, &nvml->sum);
+	nvml->sum.residual = rec->used_bytes - tracked - nvml->before;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See context.h. */
+#include "core/ledger/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/ledger/event.h"
+#include "core/ledger/process.h"
+
+#define CONTEXTS_MAX UINT16_MAX
+
+void contexts_init(struct contexts *contexts)
+{
+	*contexts = (struct contexts){ .list = xcalloc(1, sizeof(*contexts->list)), .count = 1 };
+	contexts->list[0].ordinal = ORDINAL_NONE;
+	hash_init(&contexts->by_handle, sizeof(uint16_t));
+	hash_init(&contexts->streams, sizeof(struct stream));
+}
+
+void contexts_fini(struct contexts *contexts)
+{
+	free(contexts->list);
+	free(contexts->devices);
+	hash_fini(&contexts->by_handle);
+	hash_fini(&contexts->streams);
+}
+
+uint64_t contexts_bytes(const struct contexts *contexts)
+{
+	return contexts->count * sizeof(*contexts->list) + contexts->device_count * sizeof(*contexts->devices) +
+	       hash_bytes(&contexts->by_handle) + hash_bytes(&contexts->streams);
+}
+
+/* ---- contexts by handle ---- */
+
+static unsigned int find_context(const struct contexts *contexts, uint64_t handle)
+{
+	const uint16_t *number = hash_get(&contexts->by_handle, handle);
+
+	return number ? *number : 0;
+}
+
+/* 0 for a null handle, and when there are more contexts than numbers. */
+static unsigned int get_context(struct contexts *contexts, uint64_t handle)
+{
+	unsigned int number = find_context(contexts, handle);
+
+	if (number || !handle || contexts->count > CONTEXTS_MAX)
+		return number;
+	contexts->list = xreallocarray(contexts->list, contexts->count + 1, sizeof(*contexts->list));
+	contexts->list[contexts->count] = (struct context){ .ordinal = ORDINAL_NONE };
+	*(uint16_t *)hash_put(&contexts->by_handle, handle, NULL) = contexts->count;
+	return contexts->count++;
+}
+
+unsigned int context_ordinal_of(uint64_t dev)
+{
+	return dev < ORDINAL_NONE ? dev : ORDINAL_NONE;
+}
+
+unsigned int context_ordinal(const struct contexts *contexts, unsigned int context)
+{
+	return contexts->list[context].ordinal;
+}
+
+int context_gpu(const struct contexts *contexts, unsigned int ordinal)
+{
+	return ordinal < contexts->device_count ? contexts->devices[ordinal].gpu : GPU_UNKNOWN;
+}
+
+static struct device *get_device(struct contexts *contexts, unsigned int ordinal)
+{
+	if (ordinal >= ORDINAL_NONE)
+		return NULL;
+	if (ordinal >= contexts->device_count) {
+		contexts->devices = xreallocarray(contexts->devices, ordinal + 1, sizeof(*contexts->devices));
+		for (; contexts->device_count <= ordinal; contexts->device_count++)
+			contexts->devices[contexts->device_count] = (struct device){ .gpu = GPU_UNKNOWN };
+	}
+	return &contexts->devices[ordinal];
+}
+
+void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu)
+{
+	struct device *device = get_device(contexts, ordinal);
+
+	if (device && device->gpu == GPU_UNKNOWN)
+		device->gpu = gpu;
+}
+
+/* Something was learned that allocations on the unknown GPU may have waited for. */
+static void resolve(struct event *e)
+{
+	const struct row *unknown = &e->proc->account.rows[0];
+
+	for (int class = 0; class < GMT_CLASS_COUNT; class++) {
+		if (!unknown->by_class[class].live_count)
+			continue;
+		alloc_resolve(e->proc, e->ts_ns);
+		vmm_resolve(e->proc, e->ts_ns);
+		return;
+	}
+}
+
+static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int ordinal, bool shared)
+{
+	struct contexts *contexts = &e->proc->contexts;
+	unsigned int number = get_context(contexts, handle);
+
+	if (!number || ordinal == ORDINAL_NONE)
+		return number;
+	bool is_new = contexts->list[number].ordinal != ordinal;
+
+	contexts->list[number].ordinal = ordinal;
+	contexts->list[number].shared = shared;
+	if (is_new)
+		resolve(e);
+	return number;
+}
+
+/* ---- each thread's current context ---- */
+
+unsigned int context_current(const struct event *e)
+{
+	const struct thread *t = e->thread;
+
+	return t->depth ? t->stack[t->depth - 1] : 0;
+}
+
+static void push(struct thread *t, unsigned int context)
+{
+	if (t->depth == t->capacity) {
+		t->capacity = t->capacity ? 2 * t->capacity : 4;
+		t->stack = xreallocarray(t->stack, t->capacity, sizeof(*t->stack));
+	}
+	t->stack[t->depth++] = context;
+}
+
+static void pop(struct thread *t)
+{
+	t->depth -= t->depth > 0;
+}
+
+void context_set(struct event *e)
+{
+	struct thread *t = e->thread;
+
+	pop(t); /* it replaces the top; a null context only takes it off */
+	if (e->val[0])
+		push(t, get_context(&e->proc->contexts, e->val[0]));
+}
+
+void context_push(struct event *e)
+{
+	push(e->thread, get_context(&e->proc->contexts, e->val[0]));
+}
+
+void context_pop(struct event *e)
+{
+	pop(e->thread);
+}
+
+/* ---- lifetimes ---- */
+
+void context_create(struct event *e)
+{
+	struct contexts *contexts = &e->proc->contexts;
+
+	/* The handle's previous context must have gone. */
+	alloc_drop_owner(e->proc, find_context(contexts, e->val[0]));
+	push(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
+}
+
+void context_destroy(struct event *e)
+{
+	unsigned int number = find_context(&e->proc->contexts, e->val[0]);
+
+	if (!number)
+		return;
+	alloc_drop_owner(e->proc, number);
+	/* Only the calling thread's stack loses it; to others it stays current, and unusable. */
+	if (context_current(e) == number)
+		pop(e->thread);
+}
+
+/* All that lives in the primary context of a device: green contexts' memory is in it, too. */
+static void drop_primary(struct event *e, unsigned int ordinal)
+{
+	const struct contexts *contexts = &e->proc->contexts;
+
+	for (uint32_t i = 1; i < contexts->count; i++)
+		if (contexts->list[i].shared && contexts->list[i].ordinal == ordinal)
+			alloc_drop_owner(e->proc, i);
+}
+
+static void release_primary(struct event *e, unsigned int ordinal)
+{
+	struct device *device = get_device(&e->proc->contexts, ordinal);
+
+	if (!device || !device->refs)
+		return;
+	device->refs--;
+	/* Attached late, nobody knows how often it had been retained before. */
+	if (!device->refs && e->proc->from_start)
+		drop_primary(e, ordinal);
+}
+
+void context_primary_retain(struct event *e)
+{
+	unsigned int ordinal = context_ordinal_of(e->val[1]);
+	struct device *device = get_device(&e->proc->contexts, ordinal);
+
+	if (device)
+		device->refs++;
+	learn_context(e, e->val[0], ordinal, true);
+}
+
+void context_primary_release(struct event *e)
+{
+	release_primary(e, context_ordinal_of(e->val[0]));
+}
+
+/* "Resetting the primary context does not release it" (cuda.h). */
+void context_primary_reset(struct event *e)
+{
+	drop_primary(e, context_ordinal_of(e->val[0]));
+}
+
+/* A green context holds the primary context of its device (cuda.h, cuGreenCtxDestroy). */
+void context_green_create(struct event *e)
+{
+	context_primary_retain(e);
+}
+
+void context_green_destroy(struct event *e)
+{
+	const struct contexts *contexts = &e->proc->contexts;
+
+	release_primary(e, context_ordinal(contexts, find_context(contexts, e->val[0])));
+}
+
+void context_from_green(struct event *e)
+{
+	const struct contexts *contexts = &e->proc->contexts;
+	unsigned int green = find_context(contexts, e->val[1]);
+
+	learn_context(e, e->val[0], context_ordinal(contexts, green), true);
+}
+
+void context_device_uuid(struct event *e)
+{
+	struct process *p = e->proc;
+	unsigned int ordinal = context_ordinal_of(e->val[2]);
+	struct device *device = get_device(&p->contexts, ordinal);
+	uint8_t uuid[GMT_UUID_BYTES];
+
+	/* The bytes as they lay in the target's memory, read as two words. */
+	memcpy(uuid, &e->val[0], 8);
+	memcpy(uuid + 8, &e->val[1], 8);
+	if (!device || event_unread(e, 0) || event_unread(e, 1))
+		return;
+	int gpu = gpus_number(p->gpus, uuid);
+
+	if (gpu == GPU_UNKNOWN || gpu == device->gpu)
+		return;
+	device->gpu = gpu;
+	if (gpus_is_mig(p->gpus, gpu))
+		p->mig = gpu;
+	resolve(e);
+}
+
+/* ---- streams ---- */
+
+/* cuda.h: CU_STREAM_LEGACY is 1, and null is one of the two. */
+#define STREAM_PER_THREAD 2
+
+unsigned int context_of_stream(const struct event *e, uint64_t stream)
+{
+	if (stream <= STREAM_PER_THREAD)
+		return context_current(e);
+	const struct stream *s = hash_get(&e->proc->contexts.streams, stream);
+
+	return s ? s->context : 0;
+}
+
+bool context_is_capturing(const struct event *e, uint64_t stream)
+{
+	if (!e->proc->contexts.capturing)
+		return false;
+	if (stream <= STREAM_PER_THREAD)
+		return e->thread->capturing;
+	const struct stream *s = hash_get(&e->proc->contexts.streams, stream);
+
+	return s && s->capturing;
+}
+
+static void set_stream(struct event *e, unsigned int context)
+{
+	struct stream *s = hash_put(&e->proc->contexts.streams, e->val[0], NULL);
+
+	e->proc->contexts.capturing -= s->capturing;
+	*s = (struct stream){ .context = context };
+}
+
+void context_stream_create(struct event *e)
+{
+	if (e->val[0])
+		set_stream(e, context_current(e));
+}
+
+void context_green_stream(struct event *e)
+{
+	if (e->val[0])
+		set_stream(e, find_context(&e->proc->contexts, e->val[1]));
+}
+
+static void set_capturing(struct event *e, bool capturing)
+{
+	struct contexts *contexts = &e->proc->contexts;
+	bool *state = &e->thread->capturing;
+
+	if (e->val[0] > STREAM_PER_THREAD) {
+		if (!capturing && !hash_get(&contexts->streams, e->val[0]))
+			return;
+		state = &((struct stream *)hash_put(&contexts->streams, e->val[0], NULL))->capturing;
+	}
+	contexts->capturing += capturing - *state;
+	*state = capturing;
+}
+
+void context_capture_begin(struct event *e)
+{
+	set_capturing(e, true);
+}
+
+/* Also a capture that fails has ended. */
+void context_capture_end(struct event *e)
+{
+	set_capturing(e, false);
+}
+
+void context_stream_destroy(struct event *e)
+{
+	struct undo *u = undo_push(e, e->val[0]);
+
+	u->found = hash_take(&e->proc->contexts.streams, e->val[0], &u->stream);
+	if (u->found)
+		e->proc->contexts.capturing -= u->stream.capturing;
+}
+
+void context_stream_destroy_undo(struct event *e, struct undo *u)
+{
+	if (!u->found)
+		return;
+	*(struct stream *)hash_put(&e->proc->contexts.streams, u->key, NULL) = u->stream;
+	e->proc->contexts.capturing += u->stream.capturing;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One call record on its way through the ledger, and what its thread remembers: its context stack
+ * and the releases that may still fail.
+ *
+ * A release is applied when it is entered, because its address may be given out again before it
+ * returns. What it took is kept in the thread, to be put back if the release fails (GMT_PHASE_UNDO).
+ */
+#ifndef GPUMEMTRACE_CORE_LEDGER_EVENT_H
+#define GPUMEMTRACE_CORE_LEDGER_EVENT_H
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "core/ledger/alloc.h"
+#include "core/ledger/context.h"
+#include "core/ledger/pool.h"
+#include "core/ledger/vmm.h"
+
+struct undo {
+	bool valid;          /* can still be taken back */
+	bool found;          /* there was something to release; else it was counted as an anomaly */
+	uint8_t op;          /* enum gmt_op */
+	uint32_t seq;
+	uint64_t key;
+	union {
+		struct {
+			struct alloc alloc;
+			struct hash *table;
+			uint32_t opens;      /* of an IPC handle, before */
+		};
+		struct {
+			uint64_t number;
+			struct vmm_object object;
+		};
+		struct pool pool;
+		struct stream stream;
+	};
+	struct vmm_unmapped *unmapped; /* grows as needed, kept for the next */
+	uint32_t unmapped_count, unmapped_capacity;
+};
+
+/* Memory that the kernel driver did not give. */
+struct refusal {
+	uint64_t bytes;      /* 0: none so far */
+	uint32_t seq;        /* of the call that it was refused in, and which function that was; 0: in none */
+	uint32_t stack_id;
+	uint16_t api;
+	uint8_t row;
+};
+
+/* Calls nest, so several releases of one thread can be in flight. */
+#define THREAD_UNDOS 4
+
+struct thread {
+	uint16_t *stack;     /* current contexts, the newest last */
+	uint32_t depth, capacity;
+	bool capturing;      /* its per-thread default stream is */
+	uint8_t next_undo;
+	uint32_t created_count; /* handles created in a run, and not mapped yet: the pieces of one request */
+	uint64_t created_bytes, created_each, created_ts_ns;
+	struct refusal refused; /* the newest */
+	struct undo undos[THREAD_UNDOS];
+};
+
+struct event {
+	struct process *proc;
+	struct thread *thread;
+	const struct gmt_call *call;
+	enum gmt_op op;
+	uint64_t ts_ns;
+	uint64_t val[GMT_CALL_VALS];  /* missing ones are 0 */
+};
+
+static inline bool event_unread(const struct event *e, unsigned int val)
+{
+	return e->call->unread & (1u << val);
+}
+
+/* Room for what the release takes. */
+struct undo *undo_push(struct event *e, uint64_t key);
+/* That of the release that failed; NULL if it is not known any longer. */
+struct undo *undo_find(const struct event *e);
+
+#endif

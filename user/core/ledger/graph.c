@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See graph.h. */
+#include "core/ledger/graph.h"
+
+#include "core/ledger/event.h"
+#include "core/ledger/process.h"
+
+/* CUgraphNodeType of cuda.h. */
+#define NODE_MEM_ALLOC 10
+#define NODE_MEM_FREE 11
+
+static void plan(struct event *e, uint64_t address, uint64_t size, unsigned int unread_bits, uint64_t dev)
+{
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.by_address,
+		.key = address,
+		.address = address,
+		.size = size,
+		.size_unread = e->call->unread & unread_bits,
+		.class = GMT_CLASS_GRAPH,
+		.ordinal = context_ordinal_of(dev),
+	});
+}
+
+void graph_alloc_node(struct event *e)
+{
+	plan(e, e->val[0], e->val[1], 1u << 1, event_unread(e, 2) ? ORDINAL_NONE : e->val[2]);
+}
+
+void graph_free_node(struct event *e)
+{
+	alloc_unplan(e->proc, e->val[0]);
+}
+
+void graph_node(struct event *e)
+{
+	if (event_unread(e, 0))
+		return;
+	if (e->val[0] == NODE_MEM_ALLOC)
+		plan(e, e->val[1], e->val[2], 1u << 2, event_unread(e, 3) ? ORDINAL_NONE : e->val[3]);
+	else if (e->val[0] == NODE_MEM_FREE)
+		alloc_unplan(e->proc, e->val[4]);
+}

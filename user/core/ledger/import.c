@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See import.h. */
+#include "core/ledger/import.h"
+
+#include "core/ledger/event.h"
+#include "core/ledger/process.h"
+
+void import_external(struct event *e)
+{
+	unsigned int owner = context_current(e);
+
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.externals,
+		.key = e->val[0],
+		.class = GMT_CLASS_IMPORTED,
+		.owner = owner,
+		.ordinal = context_ordinal(&e->proc->contexts, owner),
+	});
+}
+
+/* An address for what import_external() counted; remembered because cuMemFree will get it. */
+void import_external_map(struct event *e)
+{
+	alloc_in_context(e, CLASS_NONE, 0, false);
+}
+
+void import_ipc_open(struct event *e)
+{
+	struct process *p = e->proc;
+	bool is_new;
+
+	if (!e->val[0])
+		return;
+	uint32_t *opens = hash_put(&p->allocs.opens, e->val[0], &is_new);
+
+	(*opens)++;
+	/* Opening once more gives the same address: one import, two closes. */
+	if (is_new)
+		alloc_in_context(e, GMT_CLASS_IMPORTED, 0, false);
+}
+
+void import_external_destroy(struct event *e)
+{
+	alloc_release(e, &e->proc->allocs.externals);
+}
+
+void import_ipc_close(struct event *e)
+{
+	struct process *p = e->proc;
+	uint32_t *opens = hash_get(&p->allocs.opens, e->val[0]);
+
+	if (!opens || *opens == 1) {
+		alloc_release(e, &p->allocs.by_address);
+		hash_erase(&p->allocs.opens, e->val[0]);
+		return;
+	}
+	undo_push(e, e->val[0])->opens = *opens;
+	--*opens;
+}
+
+void import_ipc_close_undo(struct event *e, struct undo *u)
+{
+	if (u->opens < 2)
+		alloc_free_undo(e, u);
+	if (u->found || u->opens >= 2)
+		++*(uint32_t *)hash_put(&e->proc->allocs.opens, u->key, NULL);
+}

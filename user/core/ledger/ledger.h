@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ledger: live and peak memory per process and GPU, a pure function of the records applied to
+ * it. No I/O, no clock, no /proc: time comes from the records alone, so a recording gives the same
+ * state on any machine. What does not fit is counted (view.h), never hidden, never negative.
+ */
+#ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_H
+#define GPUMEMTRACE_CORE_LEDGER_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ledger;
+struct frames;
+
+struct ledger *ledger_new(void);      /* aborts when out of memory, like every _new here */
+void ledger_free(struct ledger *ledger);
+
+/* Applies one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
+int ledger_apply(struct ledger *ledger, const void *record, size_t size);
+
+/* The stacks in words, for as long as the ledger lives. */
+const struct frames *ledger_frames(const struct ledger *ledger);
+
+/* CLOCK_REALTIME at CLOCK_MONOTONIC 0; 0 without a session record. */
+int64_t ledger_wall_ns(const struct ledger *ledger);
+
+/* Live allocations (API layer) over all processes, and the bytes of memory the ledger uses for
+ * them: for the benchmark. */
+uint64_t ledger_live_allocs(const struct ledger *ledger);
+uint64_t ledger_memory(const struct ledger *ledger);
+
+#endif

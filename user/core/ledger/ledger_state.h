@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a ledger holds: written by ledger.c, read by view.c and history*.c, nobody else's business. */
+#ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
+#define GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "core/account/frames.h"
+#include "core/terms/gpus.h"
+#include "core/terms/limits.h"
+#include "core/oom/oom_requests.h"
+#include "core/ledger/process.h"
+
+struct ledger {
+	struct processes processes;
+	struct gpus gpus;
+	struct frames frames;
+	struct hash stack_ends;  /* stack id -> how its walk ended */
+	struct gmt_session session;
+	bool has_session;
+	struct gmt_library *libraries;
+	size_t library_count;
+	struct limits limits;
+	uint64_t start_ns, now_ns;
+	uint64_t records, records_unknown, records_malformed;
+	uint64_t loss[GMT_LOSS_COUNT];
+	uint32_t end_reason;
+	uint32_t marks;          /* windows that were asked for, and the newest */
+	uint64_t mark_ns;
+	struct ooms ooms;
+};
+
+/* Whether the kernel layer was active for a process. */
+static inline bool ledger_has_kernel(const struct ledger *l, const struct process *p)
+{
+	return l->has_session ? l->session.layers & GMT_LAYER_KERNEL : p->rm != NULL;
+}
+
+#endif

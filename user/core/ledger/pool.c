@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See pool.h. */
+#include "core/ledger/pool.h"
+
+#include "core/ledger/event.h"
+#include "core/ledger/process.h"
+
+/* CUmemLocationType and CUmemAllocationType of cuda.h. */
+#define LOCATION_DEVICE 1
+#define LOCATION_HOST 2
+#define LOCATION_HOST_NUMA_CURRENT 4
+#define TYPE_MANAGED 2
+
+unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned int device)
+{
+	if (location >= LOCATION_HOST && location <= LOCATION_HOST_NUMA_CURRENT)
+		return GMT_CLASS_PINNED;
+	return type == TYPE_MANAGED ? GMT_CLASS_MANAGED : device;
+}
+
+/* What was learned of a pool; a pool stays what it was created as. */
+static void learn(struct event *e, uint64_t handle, const struct pool *is)
+{
+	bool is_new;
+
+	if (!handle)
+		return;
+	struct pool *pool = hash_put(&e->proc->pools, handle, &is_new);
+
+	if (is_new)
+		*pool = *is;
+	else if (pool->ordinal == ORDINAL_NONE)
+		pool->ordinal = is->ordinal;
+}
+
+static struct pool pool_at(uint64_t location, uint64_t id, uint64_t type)
+{
+	return (struct pool){
+		.location = location < 256 ? location : 0,
+		.type = type < 256 ? type : 0,
+		.ordinal = location == LOCATION_DEVICE ? context_ordinal_of(id) : ORDINAL_NONE,
+	};
+}
+
+void pool_create(struct event *e)
+{
+	struct pool pool = pool_at(e->val[1], event_unread(e, 2) ? ORDINAL_NONE : e->val[2], e->val[3]);
+
+	if (!e->val[0])
+		return;
+	/* A handle given out again: the old pool was destroyed. */
+	*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool;
+}
+
+void pool_of_device(struct event *e)
+{
+	struct pool pool = pool_at(LOCATION_DEVICE, e->val[1], 0);
+
+	learn(e, e->val[0], &pool);
+}
+
+void pool_set_device(struct event *e)
+{
+	struct pool pool = pool_at(LOCATION_DEVICE, e->val[0], 0);
+
+	learn(e, e->val[1], &pool);
+}
+
+void pool_of_location(struct event *e)
+{
+	struct pool pool = pool_at(e->val[1], event_unread(e, 2) ? ORDINAL_NONE : e->val[2], e->val[3]);
+
+	learn(e, e->val[0], &pool);
+}
+
+void pool_set_location(struct event *e)
+{
+	struct pool pool = pool_at(e->val[0], event_unread(e, 1) ? ORDINAL_NONE : e->val[1], e->val[2]);
+
+	learn(e, e->val[3], &pool);
+}
+
+void pool_import(struct event *e)
+{
+	struct pool pool = { .ordinal = ORDINAL_NONE, .imported = true };
+
+	if (e->val[0])
+		*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool;
+}
+
+/* An allocation of the exporting process: it is charged. */
+void pool_import_pointer(struct event *e)
+{
+	const struct pool *pool = hash_get(&e->proc->pools, e->val[1]);
+
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.by_address,
+		.key = e->val[0],
+		.address = e->val[0],
+		.class = GMT_CLASS_IMPORTED,
+		.ordinal = pool ? pool->ordinal : ORDINAL_NONE,
+	});
+}
+
+/*
+ * Whether an allocation on the stream only adds a node to a graph. Streams join a capture through
+ * events, unseen: while anything is being captured, memory that the kernel did not map is none.
+ */
+static bool goes_into_graph(const struct event *e, uint64_t stream)
+{
+	const struct process *p = e->proc;
+
+	if (context_is_capturing(e, stream))
+		return true;
+	return p->contexts.capturing && p->rm && !e->call->rc &&
+	       rm_gpu_of_address(p->rm, e->val[0]) == RM_GPU_UNKNOWN;
+}
+
+static void add(struct event *e, unsigned int class, uint64_t stream, unsigned int owner, unsigned int ordinal)
+{
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.by_address,
+		.key = e->val[0],
+		.address = e->val[0],
+		.size = e->val[1],
+		.size_unread = event_unread(e, 1),
+		.class = goes_into_graph(e, stream) ? GMT_CLASS_GRAPH : class,
+		.owner = owner,
+		.ordinal = ordinal,
+	});
+}
+
+/* From the pool current to the stream's device. */
+void pool_alloc_async(struct event *e)
+{
+	unsigned int owner = event_unread(e, 2) ? 0 : context_of_stream(e, e->val[2]);
+
+	add(e, GMT_CLASS_POOL, e->val[2], owner, context_ordinal(&e->proc->contexts, owner));
+}
+
+/* On the pool's device, which may be another than the stream's. */
+void pool_alloc_from(struct event *e)
+{
+	const struct pool *pool = hash_get(&e->proc->pools, e->val[2]);
+	unsigned int class = GMT_CLASS_POOL;
+
+	if (pool)
+		class = pool->imported ? GMT_CLASS_IMPORTED : pool_class_at(pool->location, pool->type, class);
+	add(e, class, e->val[3], 0, pool ? pool->ordinal : ORDINAL_NONE);
+}
+
+void pool_destroy(struct event *e)
+{
+	struct undo *u = undo_push(e, e->val[0]);
+
+	u->found = hash_take(&e->proc->pools, e->val[0], &u->pool);
+}
+
+void pool_destroy_undo(struct event *e, struct undo *u)
+{
+	if (u->found)
+		*(struct pool *)hash_put(&e->proc->pools, u->key, NULL) = u->pool;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See process.h. */
+#include "core/ledger/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/ledger/balance.h"
+
+/* ---- one process ---- */
+
+static void init_state(struct process *p)
+{
+	allocs_init(&p->allocs);
+	vmm_init(&p->vmm);
+	contexts_init(&p->contexts);
+	hash_init(&p->pools, sizeof(struct pool));
+	hash_init(&p->threads, sizeof(struct thread *));
+	p->named = p->mig = GPU_UNKNOWN;
+	p->named_several = false;
+}
+
+static void free_thread(struct thread *t)
+{
+	for (unsigned int i = 0; i < THREAD_UNDOS; i++)
+		free(t->undos[i].unmapped);
+	free(t->stack);
+	free(t);
+}
+
+static void fini_state(struct process *p)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&p->threads, &pos, NULL, &value))
+		free_thread(*(struct thread **)value);
+	hash_fini(&p->threads);
+	p->last_thread = NULL;
+	hash_fini(&p->pools);
+	contexts_fini(&p->contexts);
+	vmm_fini(&p->vmm);
+	allocs_fini(&p->allocs);
+	if (p->rm)
+		rm_free(p->rm);
+	p->rm = NULL;
+}
+
+/* ---- growth ---- */
+
+#define MARK_UNIT_NS 1000000000ULL
+#define MARK_MAX 33      /* centuries; 2^64 ns are not far */
+
+static void begin_marks(struct process *p, uint64_t ts_ns)
+{
+	p->attach_ts_ns = ts_ns;
+	p->mark = -1;
+	p->recent = 0;
+	p->next_mark_ns = ts_ns + MARK_UNIT_NS;
+	p->window_ns = 0;
+}
+
+/* The newest mark at a time; -1: none. */
+static int mark_at(const struct process *p, uint64_t ts_ns)
+{
+	uint64_t units = ts_ns > p->attach_ts_ns ? (ts_ns - p->attach_ts_ns) / MARK_UNIT_NS : 0;
+	int mark = units ? 63 - __builtin_clzll(units) : -1;
+
+	return mark < MARK_MAX ? mark : MARK_MAX;
+}
+
+static void mark_all(struct process *p, unsigned int mark)
+{
+	account_mark(&p->account, mark);
+	torch_mark(p->torch, mark);
+}
+
+/* The two kinds of marks take turns, each in its own two places; behind them is the window's. */
+#define PLACES 2
+#define GROWTH_PLACE(mark) ((unsigned int)(mark) % PLACES)
+#define RECENT_PLACE(mark) (PLACES + (mark) % PLACES)
+#define WINDOW_PLACE (2 * PLACES)
+_Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
+
+static uint32_t recent_at(const struct process *p, uint64_t ts_ns)
+{
+	return ts_ns > p->attach_ts_ns ? (uint32_t)((ts_ns - p->attach_ts_ns) / PROCESS_RECENT_NS) : 0;
+}
+
+static void mark_growth(struct process *p, uint64_t ts_ns)
+{
+	int mark = mark_at(p, ts_ns);
+
+	/* Of several that have passed without a record in between the last two are asked for. */
+	if (mark - 1 > p->mark)
+		mark_all(p, GROWTH_PLACE(mark - 1));
+	if (mark > p->mark)
+		mark_all(p, GROWTH_PLACE(mark));
+	p->mark = mark;
+}
+
+static void mark_recent(struct process *p, uint64_t ts_ns)
+{
+	uint32_t mark = recent_at(p, ts_ns);
+
+	if (mark > p->recent + 1)
+		mark_all(p, RECENT_PLACE(mark - 1));
+	if (mark > p->recent)
+		mark_all(p, RECENT_PLACE(mark));
+	p->recent = mark;
+}
+
+void process_mark(struct process *p, uint64_t ts_ns)
+{
+	uint64_t growth_ns, recent_ns;
+
+	mark_growth(p, ts_ns);
+	mark_recent(p, ts_ns);
+	growth_ns = p->mark < MARK_MAX ? p->attach_ts_ns + (MARK_UNIT_NS << (p->mark + 1)) : UINT64_MAX;
+	recent_ns = p->attach_ts_ns + (p->recent + 1ULL) * PROCESS_RECENT_NS;
+	p->next_mark_ns = growth_ns < recent_ns ? growth_ns : recent_ns;
+}
+
+static unsigned int since_mark(const struct process *p, int mark, uint64_t *since_ns)
+{
+	*since_ns = p->attach_ts_ns + (mark < 0 ? 0 : MARK_UNIT_NS << mark);
+	if (mark < 0)
+		return STACKS_SINCE_START;
+	return mark > p->mark ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + GROWTH_PLACE(mark);
+}
+
+unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	return since_mark(p, mark_at(p, now_ns) - 1, since_ns);
+}
+
+unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	return since_mark(p, mark_at(p, now_ns), since_ns);
+}
+
+unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	uint32_t mark = recent_at(p, now_ns);
+
+	*since_ns = p->attach_ts_ns + (mark ? mark - 1 : 0) * PROCESS_RECENT_NS;
+	if (mark < 2)
+		return STACKS_SINCE_START;
+	return mark - 1 > p->recent ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + RECENT_PLACE(mark - 1);
+}
+
+void process_window(struct process *p, uint64_t ts_ns)
+{
+	account_restart(&p->account, ts_ns);
+	torch_restart(p->torch, ts_ns);
+	mark_all(p, WINDOW_PLACE);
+	p->window_ns = ts_ns;
+}
+
+unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
+{
+	if (!p->window_ns)
+		return process_since(p, now_ns, since_ns);
+	*since_ns = p->window_ns;
+	return STACKS_SINCE_MARK + WINDOW_PLACE;
+}
+
+/* ---- one process, from its beginning to its end ---- */
+
+static struct process *process_new(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
+{
+	struct process *p = xcalloc(1, sizeof(*p));
+	bool is_new;
+
+	p->tgid = p->ns_pid = hdr->tgid;
+	p->gpus = gpus;
+	begin_marks(p, hdr->ts_ns);
+	account_init(&p->account);
+	init_state(p);
+	if (!(all->count & (all->count - 1))) /* grows at powers of two */
+		all->list = xreallocarray(all->list, all->count ? 2 * all->count : 1, sizeof(*all->list));
+	*(uint32_t *)hash_put(&all->by_tgid, hdr->tgid, &is_new) = all->count;
+	all->list[all->count++] = p;
+	all->last = p;
+	return p;
+}
+
+static void process_free(struct process *p)
+{
+	fini_state(p);
+	account_fini(&p->account);
+	torch_free(p->torch);
+	free(p->held);
+	free(p);
+}
+
+/* What lived is gone. */
+static void drop(struct process *p)
+{
+	fini_state(p);
+	init_state(p);
+	account_drop(&p->account);
+	torch_drop(p->torch);
+}
+
+/* The sums stay as they were at its end: what a program held when it went is worth a report. */
+static void end(struct process *p, uint64_t ts_ns, int exit_code)
+{
+	for (unsigned int i = 0; i < p->account.count; i++)
+		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
+	torch_end(p->torch);
+	held_keep(p);
+	fini_state(p);
+	init_state(p);
+	p->exited = true;
+	p->exit_ts_ns = ts_ns;
+	p->exit_code = exit_code;
+}
+
+/* ---- all of them ---- */
+
+void processes_init(struct processes *all)
+{
+	*all = (struct processes){ 0 };
+	hash_init(&all->by_tgid, sizeof(uint32_t));
+}
+
+void processes_fini(struct processes *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		process_free(all->list[i]);
+	free(all->list);
+	hash_fini(&all->by_tgid);
+}
+
+struct process *process_find(struct processes *all, uint32_t tgid)
+{
+	if (all->last && all->last->tgid == tgid)
+		return all->last;
+	const uint32_t *index = hash_get(&all->by_tgid, tgid);
+
+	if (!index)
+		return NULL;
+	all->last = all->list[*index];
+	return all->last;
+}
+
+struct process *process_get(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
+{
+	struct process *p = process_find(all, hdr->tgid);
+
+	return p ? p : process_new(all, gpus, hdr);
+}
+
+struct thread *process_thread_slow(struct process *p, uint32_t tid)
+{
+	struct thread **t = hash_put(&p->threads, tid, NULL);
+
+	if (!*t)
+		*t = xcalloc(1, sizeof(**t));
+	p->last_tid = tid;
+	p->last_thread = *t;
+	return *t;
+}
+
+/* ---- lifecycle ---- */
+
+/*
+ * Whether a record is about the newest life of its pid. A start time is cut to GMT_START_UNIT_NS, which a
+ * short process and the next of its pid may share, so it is not all there is to go by: the kernel speaks
+ * of a process before its end only. The collector's facts may come after it: of the dead only their own
+ * start time speaks, without one it is the next of its pid.
+ */
+static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64_t start_ns)
+{
+	if (p->exited)
+		return hdr->kind >= GMT_KIND_USER_FIRST && start_ns && p->start_ns == start_ns;
+	return !start_ns || !p->start_ns || p->start_ns == start_ns;
+}
+
+/* The process with this start time: the newest life of the pid, or a new one. */
+static struct process *life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
+{
+	struct process *p = process_find(all, hdr->tgid);
+
+	if (p && is_newest(p, hdr, start_ns))
+		return p;
+	if (p && !p->exited) /* its exit was missed */
+		end(p, hdr->ts_ns, 0);
+	p = process_new(all, gpus, hdr);
+	p->start_ns = start_ns;
+	return p;
+}
+
+void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec)
+{
+	struct process *parent = process_find(all, rec->parent_tgid);
+	struct process *child = life(all, gpus, &rec->hdr, rec->start_ns);
+
+	child->start_ns = rec->start_ns;
+	child->from_start = true;
+	/* Until it runs another program the child looks like its parent. */
+	if (!parent || parent == child || child->comm[0])
+		return;
+	child->uid = parent->uid;
+	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	memcpy(child->cmdline, parent->cmdline, sizeof(child->cmdline));
+	memcpy(child->cgroup, parent->cgroup, sizeof(child->cgroup));
+}
+
+/* Copies text that may lack its NUL. */
+static void copy_text(char *to, size_t to_size, const __u8 *from, size_t from_size)
+{
+	size_t size = from_size < to_size - 1 ? from_size : to_size - 1;
+
+	memcpy(to, from, size);
+	to[size] = '\0';
+}
+
+void process_seen(struct processes *all, struct gpus *gpus, const struct gmt_proc_exec *rec)
+{
+	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
+
+	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
+	if (!p->comm[0])
+		copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+}
+
+void process_exec(struct process *p, const struct gmt_proc_exec *rec)
+{
+	drop(p);
+	for (unsigned int i = 0; i < p->account.count; i++)
+		p->account.rows[i].nvml = (struct row_nvml){ 0 };
+	p->from_start = true;
+	p->torch_loaded = false;
+	if (rec->start_ns)
+		p->start_ns = rec->start_ns;
+	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	p->cmdline[0] = '\0';
+}
+
+void process_exit(struct process *p, const struct gmt_proc_exit *rec)
+{
+	end(p, rec->hdr.ts_ns, rec->exit_code);
+}
+
+struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec)
+{
+	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
+
+	if (!rec->start_ns && !rec->comm[0])
+		return p; /* it was gone before it could be asked */
+	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
+	p->uid = rec->uid;
+	p->ns_pid = rec->ns_pid;
+	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	copy_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
+	copy_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
+	return p;
+}
+
+void process_attach(struct process *p, const struct gmt_attach *rec)
+{
+	begin_marks(p, rec->hdr.ts_ns);
+	if (!(rec->flags & GMT_ATTACH_FROM_START))
+		return;
+	p->from_start = true;
+	for (unsigned int i = 0; i < p->account.count; i++)
+		p->account.rows[i].nvml.baseline = p->account.rows[i].nvml.before = 0;
+}
+
+/* ---- which GPU ---- */
+
+void process_named(struct process *p, int gpu)
+{
+	if (gpu == GPU_UNKNOWN)
+		return;
+	if (gpus_is_mig(p->gpus, gpu))
+		p->mig = gpu;
+	if (p->named != GPU_UNKNOWN && p->named != gpu)
+		p->named_several = true;
+	p->named = gpu;
+}
+
+unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal)
+{
+	int gpu = GPU_UNKNOWN;
+
+	if (p->rm && address)
+		gpu = rm_gpu_of_address(p->rm, address);
+	/* A device's memory, and that of the pools it may have current, is local to it: so the next call
+	 * on it is placed even if it fails or nothing new is mapped for it. */
+	if (gpu != GPU_UNKNOWN)
+		context_learn_gpu(&p->contexts, ordinal, gpu);
+	if (gpu == GPU_UNKNOWN && p->rm && call)
+		gpu = rm_gpu_of_call(p->rm, call->hdr.tid, call->seq);
+	if (gpu == GPU_UNKNOWN)
+		gpu = context_gpu(&p->contexts, ordinal);
+	if (gpu == GPU_UNKNOWN)
+		gpu = gpus_only(p->gpus);
+	if (gpu == GPU_UNKNOWN && !p->named_several)
+		gpu = p->named;
+	return account_row(&p->account, gpu);
+}
+
+/* ---- sizes ---- */
+
+uint64_t process_live_allocs(const struct process *p)
+{
+	return allocs_count(&p->allocs) + hash_count(&p->vmm.objects);
+}
+
+uint64_t process_bytes(const struct process *p)
+{
+	return allocs_bytes(&p->allocs) + vmm_bytes(&p->vmm) + contexts_bytes(&p->contexts) + hash_bytes(&p->pools) +
+	       account_bytes(&p->account) + hash_bytes(&p->threads) +
+	       hash_count(&p->threads) * sizeof(struct thread) + torch_bytes(p->torch);
+}

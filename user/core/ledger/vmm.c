@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See vmm.h. */
+#include "core/ledger/vmm.h"
+
+#include "base/xalloc.h"
+#include "core/ledger/event.h"
+#include "core/ledger/process.h"
+
+void vmm_init(struct vmm *vmm)
+{
+	hash_init(&vmm->handles, sizeof(uint64_t));
+	hash_init(&vmm->objects, sizeof(struct vmm_object));
+	hash_init(&vmm->mappings, sizeof(struct vmm_mapping));
+	vmm->last = 0;
+}
+
+void vmm_fini(struct vmm *vmm)
+{
+	hash_fini(&vmm->handles);
+	hash_fini(&vmm->objects);
+	hash_fini(&vmm->mappings);
+}
+
+uint64_t vmm_bytes(const struct vmm *vmm)
+{
+	return hash_bytes(&vmm->handles) + hash_bytes(&vmm->objects) + hash_bytes(&vmm->mappings);
+}
+
+static struct booking booking_of(const struct vmm_object *o, uint64_t ts_ns)
+{
+	return (struct booking){
+		.row = o->row,
+		.class = o->class,
+		.stack_id = o->stack_id,
+		.bytes = o->size,
+		.ts_ns = ts_ns,
+	};
+}
+
+/* ---- objects ---- */
+
+static struct vmm_object *object_of_handle(struct vmm *vmm, uint64_t handle, uint64_t *number)
+{
+	const uint64_t *found = hash_get(&vmm->handles, handle);
+
+	if (!found)
+		return NULL;
+	if (number)
+		*number = *found;
+	return hash_get(&vmm->objects, *found);
+}
+
+static void name_object(struct vmm *vmm, uint64_t handle, uint64_t number)
+{
+	*(uint64_t *)hash_put(&vmm->handles, handle, NULL) = number;
+}
+
+static void drop_object(struct process *p, uint64_t number)
+{
+	struct vmm_object o;
+
+	if (!hash_take(&p->vmm.objects, number, &o))
+		return;
+	const uint64_t *named = hash_get(&p->vmm.handles, o.handle);
+
+	if (named && *named == number)
+		hash_erase(&p->vmm.handles, o.handle);
+	struct booking b = booking_of(&o, 0);
+
+	account_remove(&p->account, &b);
+}
+
+static void drop_if_unused(struct process *p, uint64_t number)
+{
+	const struct vmm_object *o = hash_get(&p->vmm.objects, number);
+
+	if (o && !o->refs && !o->maps)
+		drop_object(p, number);
+}
+
+/* Makes an object dropped by a release that failed live again. */
+static struct vmm_object *revive(struct event *e, uint64_t number, const struct vmm_object *before)
+{
+	struct vmm_object *o = hash_put(&e->proc->vmm.objects, number, NULL);
+
+	*o = *before;
+	o->refs = o->maps = 0;
+	if (!hash_get(&e->proc->vmm.handles, o->handle))
+		name_object(&e->proc->vmm, o->handle, number);
+	struct booking b = booking_of(o, e->ts_ns);
+
+	account_restore(&e->proc->account, &b);
+	return o;
+}
+
+/* A new handle with one reference. */
+static void add(struct event *e, uint64_t size, unsigned int class, unsigned int ordinal)
+{
+	struct process *p = e->proc;
+	uint64_t handle = e->val[0], old = 0;
+	const struct vmm_object *same = object_of_handle(&p->vmm, handle, &old);
+	unsigned int row = account_has_row(class) ? process_row(p, 0, e->call, ordinal) : ROW_NONE;
+
+	p->ask = (struct process_ask){ true, row, class, size };
+	if (e->call->rc) {
+		account_fail(&p->account, &(struct booking){ .row = row, .class = class });
+		return;
+	}
+	if (same && same->refs) {
+		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
+		drop_object(p, old);
+	}
+	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && class == GMT_CLASS_VMM;
+	struct vmm_object *o = hash_put(&p->vmm.objects, ++p->vmm.last, NULL);
+
+	*o = (struct vmm_object){
+		.handle = handle,
+		.size = size,
+		.ts_ns = e->ts_ns,
+		.stack_id = e->call->stack_id,
+		.refs = 1,
+		.row = row,
+		.class = class,
+		.ordinal = ordinal,
+	};
+	struct booking b = booking_of(o, e->ts_ns);
+
+	account_add(&p->account, &b);
+	name_object(&p->vmm, handle, p->vmm.last);
+}
+
+/* ---- GPUs that become known later ---- */
+
+static void move(struct process *p, struct vmm_object *o, unsigned int row, uint64_t ts_ns)
+{
+	struct booking b = booking_of(o, ts_ns);
+
+	account_move(&p->account, &b, row);
+	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= o->class == GMT_CLASS_VMM;
+	o->row = row;
+}
+
+void vmm_resolve(struct process *p, uint64_t ts_ns)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&p->vmm.objects, &pos, NULL, &value)) {
+		struct vmm_object *o = value;
+		int gpu = context_gpu(&p->contexts, o->ordinal);
+
+		if (o->row == 0 && gpu != GPU_UNKNOWN)
+			move(p, o, account_row(&p->account, gpu), ts_ns);
+	}
+}
+
+void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns)
+{
+	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, address);
+	struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
+
+	if (o && o->row == 0)
+		move(p, o, account_row(&p->account, gpu), ts_ns);
+}
+
+/* ---- operations ---- */
+
+/* CUmemLocationType of cuda.h. */
+#define LOCATION_DEVICE 1
+
+void vmm_create(struct event *e)
+{
+	struct process *p = e->proc;
+	uint64_t size = e->val[1], location = e->val[2], id = e->val[3];
+	unsigned int class = pool_class_at(location < 256 ? location : 0, e->val[4] < 256 ? e->val[4] : 0,
+					   GMT_CLASS_VMM);
+	unsigned int ordinal = ORDINAL_NONE;
+
+	/* The place is in the call: no context matters. */
+	if (location == LOCATION_DEVICE && !event_unread(e, 3))
+		ordinal = context_ordinal_of(id);
+	if (!e->call->rc && (event_unread(e, 0) || event_unread(e, 1) || size > ALLOC_SIZE_MAX)) {
+		p->anomalies[GMT_ANOMALY_SIZE_UNKNOWN]++;
+		size = 0;
+		if (event_unread(e, 0))
+			return;
+	}
+	add(e, size, class, ordinal);
+}
+
+/* Importing what the process has itself may give the handle it has: a reference more. */
+void vmm_import(struct event *e)
+{
+	struct vmm_object *o = object_of_handle(&e->proc->vmm, e->val[0], NULL);
+
+	if (event_unread(e, 0))
+		return;
+	if (o && o->refs)
+		o->refs++;
+	else
+		add(e, 0, GMT_CLASS_IMPORTED, ORDINAL_NONE);
+}
+
+/* A multicast object is an address in the switch, no memory. */
+void vmm_multicast(struct event *e)
+{
+	if (!event_unread(e, 0))
+		add(e, 0, CLASS_NONE, ORDINAL_NONE);
+}
+
+/* Gives "the same handle value used to map the memory" (cuda.h). */
+void vmm_retain(struct event *e)
+{
+	struct vmm *vmm = &e->proc->vmm;
+	const struct vmm_mapping *m = hash_get(&vmm->mappings, e->val[1]);
+	struct vmm_object *o = m ? hash_get(&vmm->objects, m->object) : NULL;
+
+	if (event_unread(e, 0))
+		return;
+	if (!o)
+		o = object_of_handle(vmm, e->val[0], NULL);
+	else if (!object_of_handle(vmm, e->val[0], NULL))
+		name_object(vmm, e->val[0], m->object);
+	if (o)
+		o->refs++;
+	else
+		add(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
+}
+
+static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapping *m)
+{
+	struct vmm_object *o = hash_get(&p->vmm.objects, m->object);
+
+	hash_erase(&p->vmm.mappings, address);
+	if (!o)
+		return;
+	o->maps--;
+	if (!o->maps && !o->refs)
+		drop_object(p, m->object);
+}
+
+void vmm_map(struct event *e)
+{
+	struct process *p = e->proc;
+	uint64_t address = e->val[0], size = e->val[1], number;
+	struct vmm_object *o = object_of_handle(&p->vmm, e->val[3], &number);
+	const struct vmm_mapping *old = hash_get(&p->vmm.mappings, address);
+	struct vmm_mapping m = { .size = size };
+
+	if (!o || event_unread(e, 0) || event_unread(e, 3))
+		return; /* from before attach */
+	m.object = number;
+	o->maps++;
+	if (old) {
+		struct vmm_mapping missed = *old;
+
+		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
+		unmap_one(p, address, &missed);
+	}
+	*(struct vmm_mapping *)hash_put(&p->vmm.mappings, address, NULL) = m;
+	int gpu = p->rm ? rm_gpu_of_address(p->rm, address) : GPU_UNKNOWN;
+
+	if (gpu != GPU_UNKNOWN)
+		vmm_resolve_at(p, address, gpu, e->ts_ns);
+}
+
+/* cuMemGetAllocationPropertiesFromHandle tells the device: CUmemLocation, type below id. */
+void vmm_properties(struct event *e)
+{
+	struct process *p = e->proc;
+	struct vmm_object *o = object_of_handle(&p->vmm, e->val[0], NULL);
+
+	if (!o || event_unread(e, 1) || (uint32_t)e->val[1] != LOCATION_DEVICE || o->ordinal != ORDINAL_NONE)
+		return;
+	o->ordinal = context_ordinal_of(e->val[1] >> 32);
+	int gpu = context_gpu(&p->contexts, o->ordinal);
+
+	if (o->row == 0 && gpu != GPU_UNKNOWN)
+		move(p, o, account_row(&p->account, gpu), e->ts_ns);
+}
+
+void vmm_release(struct event *e)
+{
+	struct process *p = e->proc;
+	struct undo *u = undo_push(e, e->val[0]);
+	struct vmm_object *o = object_of_handle(&p->vmm, e->val[0], &u->number);
+
+	if (!o || !o->refs) {
+		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]++;
+		return;
+	}
+	u->found = true;
+	u->object = *o;
+	o->refs--;
+	drop_if_unused(p, u->number);
+}
+
+void vmm_release_undo(struct event *e, struct undo *u)
+{
+	struct process *p = e->proc;
+
+	if (!u->found) {
+		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]--;
+		return;
+	}
+	struct vmm_object *o = hash_get(&p->vmm.objects, u->number);
+
+	if (!o)
+		o = revive(e, u->number, &u->object);
+	o->refs++;
+}
+
+static void unmap_at(struct event *e, struct undo *u, uint64_t address, const struct vmm_mapping *m)
+{
+	struct vmm_mapping gone = *m;
+	const struct vmm_object *o = hash_get(&e->proc->vmm.objects, gone.object);
+
+	if (u->unmapped_count == u->unmapped_capacity) {
+		u->unmapped_capacity = u->unmapped_capacity ? 2 * u->unmapped_capacity : 4;
+		u->unmapped = xreallocarray(u->unmapped, u->unmapped_capacity, sizeof(*u->unmapped));
+	}
+	struct vmm_unmapped *saved = &u->unmapped[u->unmapped_count++];
+
+	*saved = (struct vmm_unmapped){ .address = address, .mapping = gone };
+	if (o)
+		saved->before = *o;
+	unmap_one(e->proc, address, &gone);
+}
+
+/* What is mapped inside [start, end) and was not found one after another: between mappings from
+ * before attach. */
+static void unmap_scattered(struct event *e, struct undo *u, uint64_t start, uint64_t end)
+{
+	struct hash inside;
+	size_t pos = 0;
+	uint64_t address;
+
+	hash_init(&inside, sizeof(uint8_t));
+	while (hash_next(&e->proc->vmm.mappings, &pos, &address, NULL))
+		if (address >= start && address < end)
+			hash_put(&inside, address, NULL);
+	for (pos = 0; hash_next(&inside, &pos, &address, NULL);)
+		unmap_at(e, u, address, hash_get(&e->proc->vmm.mappings, address));
+	hash_fini(&inside);
+}
+
+/* One call may cover several mappings: "the entire contiguous address range" (cuda.h). */
+void vmm_unmap(struct event *e)
+{
+	uint64_t address = e->val[0], end = address + e->val[1];
+	struct undo *u = undo_push(e, address);
+	const struct vmm_mapping *m;
+
+	u->unmapped_count = 0;
+	if (end < address)
+		end = UINT64_MAX;
+	while (address < end && (m = hash_get(&e->proc->vmm.mappings, address))) {
+		uint64_t size = m->size;
+
+		unmap_at(e, u, address, m);
+		if (!size || size > end - address)
+			break;
+		address += size;
+	}
+	if (address < end && hash_count(&e->proc->vmm.mappings))
+		unmap_scattered(e, u, address, end);
+}
+
+void vmm_unmap_undo(struct event *e, struct undo *u)
+{
+	struct process *p = e->proc;
+
+	for (uint32_t i = 0; i < u->unmapped_count; i++) {
+		const struct vmm_unmapped *saved = &u->unmapped[i];
+		struct vmm_object *o = hash_get(&p->vmm.objects, saved->mapping.object);
+		bool is_new;
+
+		struct vmm_mapping *m = hash_put(&p->vmm.mappings, saved->address, &is_new);
+
+		if (!is_new) {
+			p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
+			continue;
+		}
+		*m = saved->mapping;
+		if (!saved->before.maps)
+			continue; /* of an object that was dropped before: nothing is known of it */
+		if (!o)
+			o = revive(e, saved->mapping.object, &saved->before);
+		o->maps++;
+	}
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who held what at a moment: taken from the ledger, or read back from a dump's records. See oom_requests.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "base/hash.h"
+#include "core/ledger/balance.h"
+#include "core/ledger/ledger_state.h"
+#include "core/oom/oom_requests.h"
+#include "core/terms/probes.h"
+
+#define STACKS_MAX 1000        /* of a row: those that hold the most; the rest is summed up */
+#define READ_MAX (1u << 18)    /* rows or stacks that are taken from a dump */
+#define AMOUNT_MAX (1ll << 44) /* bytes, likewise: so many of so much can be added up */
+
+_Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
+_Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
+
+void oom_forget_picture(struct oom *oom)
+{
+	free(oom->rows);
+	free(oom->stacks);
+	oom->rec.flags |= GMT_OOM_UNSEEN;
+	oom->rows = NULL;
+	oom->stacks = NULL;
+	oom->row_count = oom->stack_count = 0;
+}
+
+/* ---- stacks ---- */
+
+static int compare_stacks(const void *left, const void *right)
+{
+	const struct gmt_oom_stack *a = left, *b = right;
+
+	if (a->live != b->live)
+		return a->live < b->live ? 1 : -1;
+	return (a->stack_id > b->stack_id) - (a->stack_id < b->stack_id);
+}
+
+/* Since when growth is told, for all stacks of a process. */
+struct moments {
+	unsigned int since, later, recent;
+	uint64_t since_ns, later_ns, recent_ns;
+};
+
+static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const struct moments *m)
+{
+	struct stacks_row now, later, recent;
+	int64_t before;
+
+	stacks_row(s, i, m->since, &now);
+	stacks_row(s, i, m->later, &later);
+	stacks_row(s, i, m->recent, &recent);
+	before = now.grown - later.grown;
+	return (struct gmt_oom_stack){
+		.stack_id = now.stack_id, .live = now.live, .count = now.count,
+		.at_peak = now.at_peak, .grown = now.grown,
+		.recent = recent.grown, .allocs = now.allocs, .frees = now.frees, .alloc_bytes = now.alloc_bytes,
+		/* In both halves of the time; and it was there before that: no start-up. */
+		.flags = before > 0 && later.grown > 0 && m->since < STACKS_MARKS && (int64_t)now.live > now.grown ?
+			 GMT_OOM_STACK_STEADY : 0,
+	};
+}
+
+/* Those that hold something, the greatest first, behind the others of the picture. */
+static void add_stacks(struct oom *oom, struct gmt_oom_row *row, const struct stacks *s, const struct moments *m)
+{
+	size_t first = oom->stack_count, count = first;
+
+	oom->stacks = xreallocarray(oom->stacks, first + s->count, sizeof(*oom->stacks));
+	for (uint32_t i = 0; i < s->count; i++) {
+		oom->stacks[count] = stack_of(s, i, m);
+		oom->stacks[count].number = row->number;
+		oom->stacks[count].hdr = row->hdr;
+		oom->stacks[count].hdr.kind = GMT_KIND_OOM_STACK;
+		oom->stacks[count].hdr.size = sizeof(*oom->stacks);
+		count += oom->stacks[count].live || oom->stacks[count].at_peak || oom->stacks[count].recent < 0;
+	}
+	if (count > first)
+		qsort(oom->stacks + first, count - first, sizeof(*oom->stacks), compare_stacks);
+	while (count - first > STACKS_MAX) {
+		row->rest_bytes += oom->stacks[--count].live;
+		row->rest++;
+	}
+	oom->stack_count = count;
+	row->stacks = count - first;
+	row->stacks_live = s->live;
+	row->stacks_peak = s->peak;
+	row->stacks_peak_ns = s->peak_ts_ns;
+	row->since_ns = m->since_ns;
+	row->recent_ns = m->recent_ns;
+}
+
+/* ---- rows ---- */
+
+static void fill_training(const struct view_training *training, struct gmt_oom_row *out)
+{
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
+		out->category_bytes[i] = training->categories[i].live;
+	out->torch_before = training->before;
+	if (training->is_training) {
+		out->iteration = training->iteration;
+		out->phase = training->phase;
+		out->growth = training->growth;
+		out->growth_count = training->growth_count;
+	}
+}
+
+static void fill_torch(const struct process *p, unsigned int index, const struct view_training *training,
+		       struct gmt_oom_row *out)
+{
+	struct view_torch torch;
+
+	torch_view(p->torch, index, &torch);
+	if (!torch.seen)
+		return;
+	out->flags |= GMT_OOM_ROW_TORCH | (torch.gap_known ? GMT_OOM_ROW_GAP : 0);
+	out->torch_backend = torch.backend;
+	out->torch_allocated = torch.allocated.live;
+	out->torch_reserved = torch.reserved.live;
+	out->torch_gap = torch.largest_free_gap;
+	fill_training(training, out);
+}
+
+/* False: it holds nothing there. */
+static bool fill_row(const struct ledger *l, const struct process *p, unsigned int index,
+		     const struct view_training *training, struct gmt_oom_row *out)
+{
+	const struct row *row = &p->account.rows[index];
+	bool has_kernel = ledger_has_kernel(l, p);
+	struct rm_physical physical;
+	struct view_sum sum;
+
+	balance_physical(p, row, &physical);
+	balance_sum(p, row, has_kernel, &sum);
+	if (row->gpu != GPU_UNKNOWN)
+		memcpy(out->uuid, l->gpus.list[row->gpu].uuid, GMT_UUID_BYTES);
+	out->flags |= (has_kernel ? GMT_OOM_ROW_PHYSICAL : 0) | (row->nvml.has ? GMT_OOM_ROW_NVML : 0);
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		out->class_bytes[c] = row->by_class[c].bytes.live;
+	out->attributed = row->attributed.live;
+	out->physical = physical.total;
+	out->before_attach = row->nvml.before;
+	out->context = sum.context;
+	out->modules = sum.modules;
+	out->pool_reserve = sum.pool_reserve;
+	out->rounding = sum.rounding;
+	out->other = sum.other;
+	out->nvml = row->nvml.used;
+	out->nvml_ns = row->nvml.ts_ns;
+	fill_torch(p, index, training, out);
+	return out->attributed || out->physical || out->before_attach || out->nvml || out->flags & GMT_OOM_ROW_TORCH;
+}
+
+static struct gmt_oom_row *new_row(struct oom *oom, const struct process *p)
+{
+	struct gmt_oom_row *row;
+
+	oom->rows = xreallocarray(oom->rows, oom->row_count + 1, sizeof(*oom->rows));
+	row = &oom->rows[oom->row_count++];
+	*row = (struct gmt_oom_row){
+		.hdr = { .size = sizeof(*row), .kind = GMT_KIND_OOM_ROW, .tgid = p->tgid, .ts_ns = oom->rec.hdr.ts_ns },
+		.number = oom->rec.number,
+	};
+	return row;
+}
+
+/* What the newest row's stacks are for. */
+static void add_purposes(struct oom *oom, const struct view_training *training)
+{
+	size_t first = oom->stack_count - oom->rows[oom->row_count - 1].stacks;
+	struct hash by_id;
+
+	hash_init(&by_id, sizeof(size_t));
+	for (size_t i = first; i < oom->stack_count; i++)
+		*(size_t *)hash_put(&by_id, oom->stacks[i].stack_id, NULL) = i;
+	for (size_t i = 0; i < training->purpose_count; i++) {
+		const size_t *at = hash_get(&by_id, training->purposes[i].stack_id);
+
+		if (at)
+			oom->stacks[*at].purpose = 1 + training->purposes[i].category;
+	}
+	hash_fini(&by_id);
+}
+
+static void add_blocks(struct oom *oom, const struct process *p, unsigned int index,
+		       const struct view_training *training, const struct moments *m)
+{
+	const struct stacks *blocks = torch_stacks(p->torch, index);
+	struct gmt_oom_row *row;
+
+	/* Without stacks of blocks all are of stack 0. */
+	if (!blocks || !blocks->count || (blocks->count == 1 && !blocks->list[0].id))
+		return;
+	row = new_row(oom, p);
+	row->flags = GMT_OOM_ROW_BLOCKS;
+	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
+	add_stacks(oom, row, blocks, m);
+	add_purposes(oom, training);
+}
+
+static void add_row(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
+		    const struct moments *m)
+{
+	struct gmt_oom_row *row = new_row(oom, p);
+	struct view_training training;
+
+	/* It looks at each of PyTorch's blocks: once. */
+	torch_training(p->torch, index, &l->frames, &training);
+	if (fill_row(l, p, index, &training, row)) {
+		add_stacks(oom, row, &p->account.rows[index].stacks, m);
+		add_blocks(oom, p, index, &training, m);
+	} else {
+		oom->row_count--;
+	}
+	torch_training_free(&training);
+}
+
+static void add_process(struct oom *oom, const struct ledger *l, const struct process *p, int gpu)
+{
+	struct moments m;
+
+	m.since = process_since(p, oom->rec.hdr.ts_ns, &m.since_ns);
+	m.later = process_since_later(p, oom->rec.hdr.ts_ns, &m.later_ns);
+	m.recent = process_since_recent(p, oom->rec.hdr.ts_ns, &m.recent_ns);
+	for (unsigned int i = 0; i < p->account.count; i++)
+		if (gpu == GPU_UNKNOWN || p->account.rows[i].gpu == gpu)
+			add_row(oom, l, p, i, &m);
+	if (p->account.stacks.live) {
+		struct gmt_oom_row *row = new_row(oom, p);
+
+		row->flags = GMT_OOM_ROW_HOST;
+		for (int c = 0; c < GMT_CLASS_COUNT; c++)
+			row->class_bytes[c] = account_has_row(c) ? 0 : p->account.by_class[c].bytes.live;
+		add_stacks(oom, row, &p->account.stacks, &m);
+	}
+}
+
+void oom_picture(struct oom *oom, const struct ledger *l, int gpu)
+{
+	oom->rec.flags &= (__u8)~GMT_OOM_UNSEEN;
+	for (size_t i = 0; i < l->processes.count; i++) {
+		const struct process *p = l->processes.list[i];
+
+		if (p->touched && !p->exited)
+			add_process(oom, l, p, gpu);
+	}
+}
+
+struct oom *ooms_picture(const struct ledger *l)
+{
+	struct oom *oom = xcalloc(1, sizeof(*oom));
+
+	oom->rec = (struct gmt_oom){
+		.hdr = { .size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .ts_ns = l->now_ns },
+		.outcome = GMT_OOM_NONE, .class_id = GMT_OOM_CLASS_NONE,
+	};
+	oom_picture(oom, l, GPU_UNKNOWN);
+	return oom;
+}
+
+/* ---- from a dump ---- */
+
+static bool is_amount(int64_t bytes)
+{
+	return bytes >= -AMOUNT_MAX && bytes <= AMOUNT_MAX;
+}
+
+int ooms_read(struct ledger *l, const struct gmt_oom *rec)
+{
+	if (rec->outcome >= GMT_OOM_OUTCOME_COUNT || rec->sign >= GMT_OOM_SIGN_COUNT || rec->api >= GMT_API_MAX ||
+	    (rec->api && !gmt_probes[rec->api].symbol))
+		return -EINVAL;
+	if (!l->ooms.wanted)
+		return 0;
+	ooms_finish(l);
+	l->ooms.reading = xcalloc(1, sizeof(struct oom));
+	l->ooms.reading->rec = *rec;
+	return 0;
+}
+
+int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec)
+{
+	struct oom *oom = l->ooms.reading;
+
+	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || rec->phase >= GMT_TRAINING_COUNT)
+		return -EINVAL;
+	if (!is_amount((int64_t)rec->physical) || !is_amount(rec->context) || !is_amount(rec->modules) ||
+	    !is_amount(rec->pool_reserve) || !is_amount(rec->rounding) || !is_amount(rec->other))
+		return -EINVAL;
+	if (!oom)
+		return 0;
+	if (rec->number != oom->rec.number || oom->row_count == READ_MAX)
+		return -EINVAL;
+	oom->rows = xreallocarray(oom->rows, oom->row_count + 1, sizeof(*oom->rows));
+	oom->rows[oom->row_count] = *rec;
+	oom->rows[oom->row_count++].stacks = 0;   /* those that do come */
+	return 0;
+}
+
+int ooms_read_stack(struct ledger *l, const struct gmt_oom_stack *rec)
+{
+	struct oom *oom = l->ooms.reading;
+
+	if (!oom)
+		return 0;
+	if (!oom->row_count || rec->number != oom->rec.number || oom->stack_count == READ_MAX ||
+	    rec->hdr.tgid != oom->rows[oom->row_count - 1].hdr.tgid)
+		return -EINVAL;
+	if (!is_amount((int64_t)rec->live) || !is_amount(rec->grown) || !is_amount(rec->recent) ||
+	    rec->purpose > GMT_CATEGORY_COUNT)
+		return -EINVAL;
+	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
+		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,
+					    sizeof(*oom->stacks));
+	oom->stacks[oom->stack_count++] = *rec;
+	oom->rows[oom->row_count - 1].stacks++;
+	return 0;
+}

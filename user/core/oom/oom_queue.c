@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests about which something is known, until somebody takes them. See oom_requests.h. */
+#include "core/oom/oom_requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ledger/ledger_state.h"
+
+void oom_free(struct oom *oom)
+{
+	if (!oom)
+		return;
+	oom_forget_picture(oom);
+	free(oom);
+}
+
+void ooms_push(struct ooms *o, struct oom *oom)
+{
+	if (o->queued == OOM_QUEUE) {
+		oom_free(o->queue[0]);
+		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
+		o->dropped++;
+	}
+	o->queue[o->queued++] = oom;
+}
+
+struct oom *ooms_take(struct ledger *l)
+{
+	struct ooms *o = &l->ooms;
+	struct oom *oom = o->queued ? o->queue[0] : NULL;
+
+	if (oom)
+		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
+	return oom;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that the kernel driver refused outside of all calls that are probed: in a launch, above all, which loads its
+ * kernel or needs local memory for it. What such a call returned nobody says; see oom_requests.h for how it is told.
+ *
+ * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and by the same stack, and then
+ * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
+ */
+#include "core/ledger/ledger_state.h"
+#include "core/oom/oom_ask.h"
+#include "core/oom/oom_watch.h"
+
+#define AGAIN_NS 2000000ULL        /* between the tries of one call there is less */
+
+static bool is_open(const struct oom_watch *w)
+{
+	return w && w->oom->rec.flags & GMT_OOM_REFUSED && w->oom->rec.outcome == GMT_OOM_OPEN;
+}
+
+/* By the same stack as the first, or so soon after the last that both are of one call. */
+static bool is_alike(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
+{
+	const struct gmt_oom *first = &w->oom->rec;
+
+	return (rec->cause.stack_id && rec->cause.stack_id == first->stack_id) ||
+	       rec->hdr.ts_ns - first->last_ns < AGAIN_NS;
+}
+
+static bool is_next_try(const struct oom_watch *w, const struct gmt_rm_alloc *rec, uint64_t bytes)
+{
+	return is_open(w) && bytes == w->oom->rec.failed_bytes && is_alike(w, rec);
+}
+
+void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec)
+{
+	struct process_ask ask;
+	struct oom_watch *w;
+
+	oom_note_refusal(p, rec);
+	/* Inside a call that is probed that call tells what came of it. */
+	if (!l->ooms.wanted || rec->cause.api)
+		return;
+	ask = oom_ask_of_refusal(p, rec->hdr.tid);
+	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
+	w = oom_watch_try(l, is_next_try(w, rec, ask.bytes), p, &rec->hdr, ask.row);
+	if (!w)
+		return;
+	if (!w->oom->rec.failures) {
+		w->oom->rec.flags |= GMT_OOM_REFUSED | GMT_OOM_NO_ROOM;
+		w->oom->rec.asked_bytes = ask.bytes;
+		w->oom->rec.stack_id = rec->cause.stack_id;
+	}
+	oom_watch_failed(l, w, &rec->hdr, ask.bytes);
+}
+
+void ooms_driver_gave(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec)
+{
+	struct oom_watch *w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
+	bool is_enough, is_video;
+
+	if (!is_open(w) || rec->cause.api)
+		return;
+	is_video = oom_is_video_memory(rec);
+	is_enough = rec->size >= w->oom->rec.failed_bytes;
+	if (!(is_enough && is_video) && !is_alike(w, rec))
+		return;
+	/* Of the host's memory a call takes some of many sizes, for itself. */
+	if (!is_enough && !is_video)
+		return;
+	w->oom->rec.given_bytes = rec->size;
+	oom_watch_decide(l, w, GMT_OOM_RETRY, is_enough ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, rec->hdr.ts_ns);
+}
+
+void ooms_left(struct ledger *l, struct process *p, uint32_t tid, uint64_t ts_ns)
+{
+	struct oom_watch *w = oom_watch_find(&l->ooms, p, tid);
+
+	if (is_open(w))
+		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_RETURN, ts_ns);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory behind a process's RM objects: bodies (which several objects may show after RM_DUP,
+ * and which live as long as one of them), devices (which GPU the memory below a device handle lies
+ * on, learned late or never) and the sums over both. The one invariant: the sums of a GPU are those
+ * of its devices and of bodies without one, and a device's those of its bodies. So learning where a
+ * device lies moves its sums, and reading a GPU's is one copy.
+ */
+#ifndef GPUMEMTRACE_CORE_RM_RM_MEMORY_H
+#define GPUMEMTRACE_CORE_RM_RM_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slab.h"
+#include "core/rm/rm.h"
+
+/* No GPU has more; a larger size is a broken record, and sums stay far from overflow. */
+#define RMMEM_SIZE_MAX (1ULL << 48)
+
+enum rmmem_kind {
+	RMMEM_VIDMEM,   /* counts */
+	RMMEM_SYSMEM,
+	RMMEM_IMPORTED, /* another process's: its size is what is mapped of it */
+};
+
+struct rmbody {
+	uint64_t size;
+	uint64_t serial;    /* never given twice, unlike the body's number; 0: none */
+	uint64_t ts_ns;     /* of its allocation */
+	uint32_t stack_id;  /* likewise; 0: none */
+	uint32_t device;    /* 0: none */
+	uint32_t refs;      /* objects */
+	uint8_t kind;       /* enum rmmem_kind */
+	uint8_t purpose;    /* enum gmt_purpose */
+};
+
+/* How sure it is that a device lies on its GPU; the surer one wins. */
+enum rmmem_source {
+	RMMEM_SOURCE_NONE,
+	RMMEM_SOURCE_INSTANCE, /* another client's device of the same instance number does */
+	RMMEM_SOURCE_MAP,      /* its memory was mapped on that GPU first */
+	RMMEM_SOURCE_VASPACE,  /* UVM was told so */
+};
+
+/* A device handle; or, where the device was allocated before tracing, what stands in its place. */
+struct rmdevice {
+	int gpu;
+	uint32_t owner;     /* node; 0: freed, but memory dup'd from below it is still there */
+	uint32_t bodies;
+	uint32_t instance;  /* NV0080_ALLOC_PARAMETERS.deviceId */
+	uint8_t source;     /* enum rmmem_source */
+	bool has_instance;
+	bool live;
+	struct rm_physical sums;
+};
+
+struct rmgpu {
+	struct rm_physical sums;
+	uint8_t uuid[GMT_UUID_BYTES];
+	bool has_uuid;
+};
+
+struct rmmem {
+	struct slab bodies;
+	struct slab devices;
+	struct rmgpu *gpus;     /* [gpu + 1], so that RM_GPU_UNKNOWN is the first */
+	size_t gpu_count;
+	uint64_t serial;
+	uint64_t moves;         /* rm_moves() */
+	struct rm_booking *bookings; /* rm_bookings() */
+	size_t booking_count, booking_capacity;
+};
+
+void rmmem_init(struct rmmem *mem);
+void rmmem_fini(struct rmmem *mem);
+
+void rmmem_gpu_name(struct rmmem *mem, int gpu, const uint8_t *uuid);
+int rmmem_gpu_named(const struct rmmem *mem, const uint8_t *uuid);   /* RM_GPU_UNKNOWN: none */
+void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out);
+
+static inline struct rmdevice *rmmem_device(const struct rmmem *mem, uint32_t device)
+{
+	return slab_at(&mem->devices, device);
+}
+
+static inline int rmmem_device_gpu(const struct rmmem *mem, uint32_t device)
+{
+	return device ? rmmem_device(mem, device)->gpu : RM_GPU_UNKNOWN;
+}
+
+uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner);
+
+/* Its owner is gone: the device goes too, or with its last body. */
+void rmmem_device_disown(struct rmmem *mem, uint32_t device);
+
+/* The device lies on the GPU; and so do those of the same instance number in other clients.
+ * Nothing happens for device 0, for RM_GPU_UNKNOWN, or if it is known from as sure a source. */
+void rmmem_device_learn(struct rmmem *mem, uint32_t device, int gpu, enum rmmem_source source);
+void rmmem_device_set_instance(struct rmmem *mem, uint32_t device, uint32_t instance);
+void rmmem_unknown_free(struct rmmem *mem, uint32_t device);
+
+static inline struct rmbody *rmmem_body(const struct rmmem *mem, uint32_t body)
+{
+	return slab_at(&mem->bodies, body);
+}
+
+/* Whether a live body is memory that no call of the API layer explains. */
+bool rmmem_is_unexplained(const struct rmbody *body);
+
+/* A body of size 0 with one reference. Each may report to `change`, or NULL. */
+uint32_t rmmem_body_new(struct rmmem *mem, uint32_t device, enum rmmem_kind kind, enum gmt_purpose purpose);
+void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_change *change);
+void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The GPUs that records have named: a small number for each UUID, in order of appearance. A number
+ * is never given up. There are at most GPUS_MAX; a UUID beyond has no number.
+ */
+#ifndef GPUMEMTRACE_CORE_TERMS_GPUS_H
+#define GPUMEMTRACE_CORE_TERMS_GPUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+#define GPU_UNKNOWN (-1)
+#define GPUS_MAX 254
+
+struct gpu {
+	uint8_t uuid[GMT_UUID_BYTES];
+	bool listed;             /* in the inventory: record is valid */
+	struct gmt_gpu record;
+};
+
+struct gpus {
+	struct gpu *list;
+	int count;
+	int usable;              /* listed, and not a GPU in MIG mode: only its instances can be used */
+	bool has_mig;            /* MIG instances are listed */
+};
+
+void gpus_fini(struct gpus *gpus);
+
+/* The number of a UUID, a new one if need be; GPU_UNKNOWN for one of all zeros (unreadable). */
+int gpus_number(struct gpus *gpus, const uint8_t *uuid);
+
+/* Takes an inventory record in. */
+void gpus_list(struct gpus *gpus, const struct gmt_gpu *record);
+
+/* The one GPU that can be used, if the inventory has just one. */
+int gpus_only(const struct gpus *gpus);
+
+static inline bool gpus_is_mig(const struct gpus *gpus, int number)
+{
+	return number >= 0 && gpus->list[number].listed && (gpus->list[number].record.flags & GMT_GPU_MIG);
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a session goes without, as its records tell. */
+#ifndef GPUMEMTRACE_CORE_TERMS_LIMITS_H
+#define GPUMEMTRACE_CORE_TERMS_LIMITS_H
+
+#include <stddef.h>
+
+#include <gpumemtrace/wire.h>
+
+#define LIMITS_MAX 64 /* a recording may have as many as it likes: more are left out */
+
+struct limits {
+	size_t count;
+	struct gmt_limit *list;      /* allocated */
+};
+
+void limits_add(struct limits *limits, const struct gmt_limit *record);
+void limits_copy(struct limits *to, const struct limits *from); /* `to` was empty */
+void limits_fini(struct limits *limits);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of probe points (gpumemtrace/api.h) as data. The index of gmt_probes is the api id, that
+ * of gmt_ops the operation.
+ */
+#ifndef GPUMEMTRACE_CORE_TERMS_PROBES_H
+#define GPUMEMTRACE_CORE_TERMS_PROBES_H
+
+#include <stdbool.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+struct gmt_probe {
+	const char *symbol;          /* NULL: no such id */
+	enum gmt_op op;
+	unsigned int flags;          /* enum gmt_api_flag */
+	__u32 caps[GMT_CALL_VALS];
+	unsigned int count;          /* values a call sends; fewer than the operation's fields where an
+	                              * old entry point lacks the last ones */
+};
+extern const struct gmt_probe gmt_probes[GMT_API_MAX];
+
+struct gmt_op_info {
+	const char *name;
+	enum gmt_purpose purpose;
+	const char *fields;          /* "ptr,size" */
+	unsigned int count;          /* of them */
+};
+extern const struct gmt_op_info gmt_ops[GMT_OP_COUNT];
+
+/* What memory obtained inside the call is for; OTHER outside any (api 0) or in an unknown one. */
+enum gmt_purpose gmt_purpose_of_api(unsigned int api);
+
+/* Whether the operation is one that somebody will want to know the stack of. */
+bool gmt_op_asks_for_memory(enum gmt_op op);
+
+/* Which of the operation's fields has this name; -1: none. */
+int gmt_op_field(enum gmt_op op, const char *name);
+
+#endif

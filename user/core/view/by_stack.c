@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See by_stack.h. */
+#include "core/view/by_stack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+#define OWNER_NONE_TEXT "(without a stack)"
+#define OWNER_NOT_NAMED_TEXT "(not named)"
+#define OWNER_UNKNOWN_TEXT "unknown"
+
+void by_stack_init(struct by_stack *b, const struct frames *frames, const struct view_request *request,
+		   struct view *view)
+{
+	uint32_t owners = request->decide ? request->owner_count : 1;
+
+	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
+	b->sum_of = xcalloc(frames->stack_count, sizeof(*b->sum_of));
+	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
+	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
+	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
+	view->owners = xcalloc(owners + 2, sizeof(*view->owners));
+	view->owners[VIEW_OWNER_NO_STACK] = xstrdup(OWNER_NONE_TEXT);
+	view->owners[VIEW_OWNER_NOT_NAMED] = xstrdup(OWNER_NOT_NAMED_TEXT);
+	view->owner_count = 2;
+}
+
+void by_stack_fini(struct by_stack *b)
+{
+	free(b->sum_of);
+	free(b->sums);
+	free(b->stack_of);
+	free(b->symbol_of);
+	free(b->owner_of);
+}
+
+/* ---- sums ---- */
+
+static void add_held(struct view_held *sum, const struct view_held *held)
+{
+	sum->live += held->live;
+	sum->at_peak += held->at_peak;
+	sum->grown += held->grown;
+	sum->live_count += held->live_count;
+	sum->allocs += held->allocs;
+	sum->frees += held->frees;
+	sum->alloc_bytes += held->alloc_bytes;
+	sum->old_bytes += held->old_bytes;
+	sum->old_count += held->old_count;
+	if (held->oldest_ts_ns && (!sum->oldest_ts_ns || held->oldest_ts_ns < sum->oldest_ts_ns))
+		sum->oldest_ts_ns = held->oldest_ts_ns;
+}
+
+static struct view_held *sum_of(struct by_stack *b, uint32_t stack)
+{
+	if (!b->sum_of[stack]) {
+		if (b->sum_count == b->sum_capacity) {
+			b->sum_capacity = b->sum_capacity ? 2 * b->sum_capacity : 16;
+			b->sums = xreallocarray(b->sums, b->sum_capacity, sizeof(*b->sums));
+		}
+		b->sums[b->sum_count] = (struct by_stack_sum){ .stack = stack };
+		b->sum_of[stack] = ++b->sum_count;
+	}
+	return &b->sums[b->sum_of[stack] - 1].held;
+}
+
+static void forget_sums(struct by_stack *b)
+{
+	for (uint32_t i = 0; i < b->sum_count; i++)
+		b->sum_of[b->sums[i].stack] = 0;
+	b->sum_count = 0;
+}
+
+/* ---- owners ---- */
+
+/* The index in view.owners, and the frame that decided. */
+static struct view_verdict decide(struct by_stack *b, uint32_t stack)
+{
+	struct view_verdict verdict = { .frame = VIEW_NO_FRAME };
+	const struct view_request *r = b->request;
+	struct view *view = b->view;
+
+	if (stack < FRAMES_FIRST) {
+		verdict.owner = stack == FRAMES_NO_STACK ? VIEW_OWNER_NO_STACK : VIEW_OWNER_NOT_NAMED;
+		return verdict;
+	}
+	if (r->decide)
+		verdict = r->decide(r->arg, b->frames, stack);
+	uint32_t *index = &b->owner_of[verdict.owner];
+
+	if (!*index) {
+		view->owners[view->owner_count] =
+			xstrdup(r->decide ? r->owner_name(r->arg, verdict.owner) : OWNER_UNKNOWN_TEXT);
+		*index = view->owner_count++;
+	}
+	verdict.owner = *index;
+	return verdict;
+}
+
+static int compare_owners(const void *left, const void *right)
+{
+	const struct view_owner *a = left, *b = right;
+
+	if (a->held.live != b->held.live)
+		return a->held.live < b->held.live ? 1 : -1;
+	if (a->held.at_peak != b->held.at_peak)
+		return a->held.at_peak < b->held.at_peak ? 1 : -1;
+	return (a->owner > b->owner) - (a->owner < b->owner);
+}
+
+/* Those of view.owners that are met become the sum's. */
+static void take_owners(const struct view_held *held, const bool *is_met, size_t count, struct view_stacks *out)
+{
+	for (size_t i = 0; i < count; i++)
+		out->owner_count += is_met[i];
+	out->owners = xcalloc(out->owner_count, sizeof(*out->owners));
+	out->owner_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (is_met[i])
+			out->owners[out->owner_count++] = (struct view_owner){ (uint32_t)i, held[i] };
+	if (out->owner_count)
+		qsort(out->owners, out->owner_count, sizeof(*out->owners), compare_owners);
+}
+
+/* Sums that are being made: by owner, and of the ids that are one stack to people, unless nobody asks for stacks. */
+struct adding {
+	struct by_stack *b;
+	size_t owners;
+	struct view_held *held;
+	bool *is_met;
+};
+
+static struct adding begin_adding(struct by_stack *b)
+{
+	size_t owners = (b->request->decide ? b->request->owner_count : 1) + 2;
+
+	return (struct adding){
+		.b = b, .owners = owners,
+		.held = xcalloc(owners, sizeof(struct view_held)), .is_met = xcalloc(owners, sizeof(bool)),
+	};
+}
+
+static void end_adding(struct adding *a, struct view_stacks *out)
+{
+	take_owners(a->held, a->is_met, a->owners, out);
+	free(a->held);
+	free(a->is_met);
+}
+
+static void add_one(struct adding *a, const struct stacks_row *r, const struct held_age *age)
+{
+	uint32_t number = frames_of(a->b->frames, r->stack_id), owner = decide(a->b, number).owner;
+	struct view_held one = {
+		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
+		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
+		.oldest_ts_ns = age->oldest_ts_ns, .old_bytes = age->old_bytes, .old_count = age->old_count,
+	};
+
+	a->is_met[owner] = true;
+	add_held(&a->held[owner], &one);
+	if (a->b->request->top)
+		add_held(sum_of(a->b, number), &one);
+}
+
+static void add_up(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
+		   unsigned int since, struct view_stacks *out)
+{
+	struct adding adding = begin_adding(b);
+
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		struct held_age age = { 0 };
+		struct stacks_row r;
+
+		stacks_row(stacks, i, since, &r);
+		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all that was here has moved */
+			continue;
+		if (ages)
+			age = held_age(ages, row, r.stack_id);
+		add_one(&adding, &r, &age);
+	}
+	end_adding(&adding, out);
+}
+
+/* ---- stacks and symbols that the view shows ---- */
+
+static uint32_t show_symbol(struct by_stack *b, uint32_t symbol)
+{
+	const struct frames_symbol *from = &b->frames->symbols[symbol];
+	size_t function = strlen(from->function) + 1, module = strlen(from->module) + 1;
+	size_t file = strlen(from->file) + 1;
+	struct view *view = b->view;
+	char *text;
+
+	if (b->symbol_of[symbol])
+		return b->symbol_of[symbol] - 1;
+	if (view->symbol_count == b->symbol_capacity) {
+		b->symbol_capacity = b->symbol_capacity ? 2 * b->symbol_capacity : 64;
+		view->symbols = xreallocarray(view->symbols, b->symbol_capacity, sizeof(*view->symbols));
+	}
+	text = xmalloc(function + module + file);
+	memcpy(text, from->function, function);
+	memcpy(text + function, from->module, module);
+	memcpy(text + function + module, from->file, file);
+	view->symbols[view->symbol_count] = (struct view_symbol){
+		.function = text,
+		.module = text + function,
+		.file = text + function + module,
+		.offset = from->offset,
+		.line = from->line,
+		.is_python = from->kind == GMT_SYMBOL_PYTHON,
+		.is_inlined = from->flags & GMT_SYMBOL_INLINED,
+		.is_guessed = from->flags & GMT_SYMBOL_GUESSED,
+		.is_skipped = b->request->is_skipped &&
+			      b->request->is_skipped(b->request->arg, b->frames, symbol),
+	};
+	b->symbol_of[symbol] = ++view->symbol_count;
+	return b->symbol_of[symbol] - 1;
+}
+
+static uint32_t show_stack(struct by_stack *b, uint32_t stack)
+{
+	struct view_verdict verdict = decide(b, stack);
+	struct view *view = b->view;
+	struct view_stack *to;
+	const uint32_t *list;
+
+	if (b->stack_of[stack])
+		return b->stack_of[stack] - 1;
+	if (view->stack_count == b->stack_capacity) {
+		b->stack_capacity = b->stack_capacity ? 2 * b->stack_capacity : 64;
+		view->stacks = xreallocarray(view->stacks, b->stack_capacity, sizeof(*view->stacks));
+	}
+	to = &view->stacks[view->stack_count];
+	*to = (struct view_stack){
+		.state = stack == FRAMES_NO_STACK ? VIEW_STACK_NONE :
+			 stack == FRAMES_NOT_NAMED ? VIEW_STACK_NOT_NAMED : VIEW_STACK_NAMED,
+		.owner = verdict.owner,
+		.decisive = verdict.frame,
+	};
+	list = frames_list(b->frames, stack, &to->frame_count);
+	to->frames = xcalloc(to->frame_count, sizeof(*to->frames));
+	for (uint32_t i = 0; i < to->frame_count; i++)
+		to->frames[i] = show_symbol(b, list[i]);
+	b->stack_of[stack] = ++view->stack_count;
+	return b->stack_of[stack] - 1;
+}
+
+/* ---- the greatest ---- */
+
+struct pick {
+	int64_t value;
+	uint32_t stack;          /* its number: breaks ties */
+	uint32_t sum;
+};
+
+/* Whether a comes before b. */
+static bool is_before(const struct pick *a, const struct pick *b)
+{
+	return a->value != b->value ? a->value > b->value : a->stack < b->stack;
+}
+
+static int compare_picks(const void *left, const void *right)
+{
+	return is_before(left, right) ? -1 : 1;   /* no two are equal */
+}
+
+/* picks[0] is the last of a heap of `count`: where the greatest are kept, the least is at hand. */
+static void sift_down(struct pick *picks, size_t count, size_t at)
+{
+	for (;;) {
+		size_t last = at, child = 2 * at + 1;
+		struct pick moved;
+
+		for (size_t i = child; i < child + 2 && i < count; i++)
+			if (is_before(&picks[last], &picks[i]))
+				last = i;
+		if (last == at)
+			return;
+		moved = picks[at];
+		picks[at] = picks[last];
+		picks[last] = moved;
+		at = last;
+	}
+}
+
+static void fill_top(struct by_stack *b, enum view_order order, struct view_top *top)
+{
+	size_t most = b->request->top < b->sum_count ? b->request->top : b->sum_count, count = 0;
+	struct pick *picks = xcalloc(most, sizeof(*picks));
+
+	for (uint32_t i = 0; i < b->sum_count && most; i++) {
+		struct pick pick = { view_value(&b->sums[i].held, order), b->sums[i].stack, i };
+
+		if (pick.value <= 0)
+			continue;
+		if (count < most) {
+			picks[count++] = pick;
+			for (size_t at = count / 2; count == most && at-- > 0;)
+				sift_down(picks, count, at);
+		} else if (is_before(&pick, &picks[0])) {
+			picks[0] = pick;
+			sift_down(picks, count, 0);
+		}
+	}
+	if (count)
+		qsort(picks, count, sizeof(*picks), compare_picks);
+	top->rows = xcalloc(count, sizeof(*top->rows));
+	top->count = count;
+	for (size_t i = 0; i < count; i++)
+		top->rows[i] = (struct view_stack_row){ .stack = show_stack(b, picks[i].stack),
+							.held = b->sums[picks[i].sum].held };
+	free(picks);
+}
+
+static void fill_tops(struct by_stack *b, struct view_stacks *out)
+{
+	out->stack_count = b->sum_count;
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		fill_top(b, (enum view_order)order, &out->top[order]);
+	forget_sums(b);
+}
+
+/* ---- one of a process ---- */
+
+void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
+		   unsigned int since, struct view_stacks *out)
+{
+	*out = (struct view_stacks){ .live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns };
+	add_up(b, stacks, ages, row, since, out);
+	fill_tops(b, out);
+}
+
+void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out)
+{
+	static const struct held_age no_age;
+	struct adding adding = begin_adding(b);
+
+	*out = (struct view_stacks){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		out->live += rows[i].live;
+		add_one(&adding, &rows[i], &no_age);
+	}
+	end_adding(&adding, out);
+	fill_tops(b, out);
+}
+
+void by_stack_tell(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t number = frames_of(b->frames, purposes[i].stack_id);
+		uint32_t shown = number < FRAMES_FIRST || number >= b->stack_capacity ? 0 : b->stack_of[number];
+
+		for (int order = 0; shown && order < VIEW_ORDER_COUNT; order++)
+			for (size_t k = 0; k < s->top[order].count; k++)
+				if (s->top[order].rows[k].stack == shown - 1)
+					s->top[order].rows[k].purpose = 1 + purposes[i].category;
+	}
+}
+
+uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)
+{
+	return show_stack(b, frames_of(b->frames, stack_id));
+}
+
+void by_stack_free(struct view_stacks *stacks)
+{
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		free(stacks->top[order].rows);
+	free(stacks->owners);
+}
+
+void by_stack_free_view(struct view *view)
+{
+	for (size_t i = 0; i < view->stack_count; i++)
+		free(view->stacks[i].frames);
+	for (size_t i = 0; i < view->symbol_count; i++)
+		free((char *)view->symbols[i].function); /* all three texts are one block */
+	for (size_t i = 0; i < view->owner_count; i++)
+		free(view->owners[i]);
+	free(view->stacks);
+	free(view->symbols);
+	free(view->owners);
+}
+
+/* ---- for sinks ---- */
+
+int64_t view_value(const struct view_held *held, enum view_order order)
+{
+	switch (order) {
+#define X(name, member, json) case VIEW_BY_##name: return (int64_t)held->member;
+	VIEW_ORDERS(X)
+#undef X
+	default:
+		return 0;
+	}
+}
+
+const char *view_order_name(enum view_order order)
+{
+	static const char *const names[] = {
+#define X(name, member, json) json,
+		VIEW_ORDERS(X)
+#undef X
+	};
+
+	return order < VIEW_ORDER_COUNT ? names[order] : "?";
+}
+
+uint64_t view_complete(const struct view_unwinding *unwinding)
+{
+	uint64_t complete = 0;
+
+	for (int i = 0; i < GMT_UNWIND_REASON_COUNT; i++)
+		complete += GMT_UNWIND_COMPLETE >> i & 1 ? unwinding->reasons[i] : 0;
+	return complete;
+}
+
+bool view_has_stacks(const struct view_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->owner_count; i++)
+		if (stacks->owners[i].owner != VIEW_OWNER_NO_STACK)
+			return true;
+	return false;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What follows from the numbers of a request that could not be met. See oom_view.h. */
+#include "core/view/oom_view.h"
+
+/* Bytes of a GPU that its driver keeps to itself, for page tables and the like: so little more than was asked for is
+ * no room. Measured: of 2.19 MiB that were free no 2 MiB were given (H100, driver 580.159.04). */
+#define ROOM_SLACK (16ull << 20)
+
+static void sum_up(struct oom_view *v, struct oom_facts *f)
+{
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+		bool is_host = r->row == OOM_VIEW_NONE;
+
+		/* A picture of all GPUs has rows of others. */
+		if (r->is_blocks || is_host == f->is_of_gpu ||
+		    (!is_host && v->view.procs[r->proc].rows[r->row].gpu != v->gpu))
+			continue;
+		f->held += r->held;
+		if (r->proc == v->proc && f->asker == OOM_VIEW_NONE)
+			f->asker = i;
+		if (f->largest == OOM_VIEW_NONE || r->held > v->rows[f->largest].held)
+			f->largest = i;
+	}
+}
+
+static void free_memory(const struct oom_view *v, struct oom_facts *f)
+{
+	f->total = v->gpu == VIEW_GPU_UNKNOWN ? 0 : v->view.gpus[v->gpu].total_bytes;
+	if (v->rec.flags & GMT_OOM_HAS_FREE) {
+		f->has_free = OOM_FREE_TOLD;
+		f->free = v->rec.free_bytes;
+		f->has_untraced = !f->is_unseen;
+		f->untraced = f->total > f->free + f->held ? f->total - f->free - f->held : 0;
+	} else if (f->total && f->is_of_gpu && !f->is_unseen) {
+		f->has_free = OOM_FREE_COMPUTED;
+		f->free = f->total > f->held ? f->total - f->held : 0;
+		if (v->rec.flags & GMT_OOM_NO_ROOM && f->asked && f->free >= f->asked) {
+			f->has_free = OOM_FREE_REFUSED;
+			f->has_untraced = true;
+			f->untraced = f->free - f->asked;
+			f->free = f->asked;
+		}
+	}
+}
+
+/* What can be counted on: where the kernel driver refused as much as free says, nothing. */
+static uint64_t surely_free(const struct oom_facts *f)
+{
+	return f->has_free == OOM_FREE_REFUSED ? 0 : f->free;
+}
+
+static void torch(const struct oom_view *v, struct oom_facts *f)
+{
+	const struct oom_view_row *r = &v->rows[f->asker];
+	const struct view_torch *t = &v->view.procs[r->proc].rows[r->row].torch;
+
+	f->has_torch = t->seen;
+	f->cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+	f->gap_known = t->gap_known;
+	f->gap = t->largest_free_gap;
+	/* What a launch or a module takes does not come from there. */
+	if (!t->seen || f->is_too_large || f->was_room || v->rec.class_id == GMT_OOM_CLASS_NONE)
+		return;
+	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
+	/* Expandable ones have given back what they can: the pieces between blocks. */
+	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && f->has_free &&
+			     f->cached + surely_free(f) >= f->asked && f->cached;
+}
+
+/* The smallest that would do. */
+static void others(const struct oom_view *v, struct oom_facts *f)
+{
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+
+		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc ||
+		    surely_free(f) + r->held < f->asked || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+			continue;
+		if (f->fits_without == OOM_VIEW_NONE || r->held < v->rows[f->fits_without].held)
+			f->fits_without = i;
+	}
+}
+
+void oom_judge(struct oom_view *v)
+{
+	struct oom_facts *f = &v->facts;
+
+	*f = (struct oom_facts){
+		.asked = v->rec.framework_bytes ? v->rec.framework_bytes : v->rec.asked_bytes,
+		.asker = OOM_VIEW_NONE, .largest = OOM_VIEW_NONE, .fits_without = OOM_VIEW_NONE,
+		.is_unseen = v->rec.flags & GMT_OOM_UNSEEN,
+		.is_of_gpu = v->rec.class_id == GMT_OOM_CLASS_NONE ||
+			     gmt_class_is_device((enum gmt_class)v->rec.class_id),
+	};
+	sum_up(v, f);
+	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
+		return;
+	free_memory(v, f);
+	if (!f->asked)             /* a context: nobody says how much it takes */
+		return;
+	f->is_too_large = f->total && f->asked > f->total;
+	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;
+	if (f->asker != OOM_VIEW_NONE)
+		torch(v, f);
+	if (f->has_free && !f->is_too_large && !f->was_room)
+		others(v, f);
+}
+
+static const char *const outcomes[] = {
+#define X(name, value, json) [value] = json,
+	GMT_OOM_OUTCOMES(X)
+#undef X
+}, *const signs[] = {
+#define X(name, value, json) [value] = json,
+	GMT_OOM_SIGNS(X)
+#undef X
+};
+
+const char *gmt_oom_outcome_name(unsigned int outcome)
+{
+	return outcome < GMT_OOM_OUTCOME_COUNT ? outcomes[outcome] : "?";
+}
+
+const char *gmt_oom_sign_name(unsigned int sign)
+{
+	return sign < GMT_OOM_SIGN_COUNT ? signs[sign] : "?";
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See oom_view.h. */
+#include "core/view/oom_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/view/by_stack.h"
+#include "core/ledger/ledger_state.h"
+#include "core/view/view_parts.h"
+
+struct maker {
+	const struct ledger *ledger;
+	const struct oom *oom;
+	struct oom_view *out;
+	struct by_stack by_stack;
+	struct stacks_row *scratch;
+};
+
+/* ---- who ---- */
+
+/* The process as it is shown; a new one if need be. */
+static size_t proc_of(struct maker *m, uint32_t tgid)
+{
+	struct view *view = &m->out->view;
+	const struct process *p = NULL;
+	struct view_proc *to;
+	const uint32_t *newest;
+
+	for (size_t i = 0; i < view->proc_count; i++)
+		if (view->procs[i].tgid == tgid)
+			return i;
+	newest = hash_get(&m->ledger->processes.by_tgid, tgid);
+	if (newest)
+		p = m->ledger->processes.list[*newest];
+	view->procs = xreallocarray(view->procs, view->proc_count + 1, sizeof(*view->procs));
+	to = &view->procs[view->proc_count];
+	if (p)
+		view_fill_facts(p, to);
+	else
+		*to = (struct view_proc){ .tgid = tgid, .ns_pid = tgid };
+	to->exited = false;      /* it was not then */
+	memset(to->ooms, 0, sizeof(to->ooms));   /* nor is how often it happened known of then */
+	return view->proc_count++;
+}
+
+static int gpu_of(const struct view *view, const uint8_t *uuid)
+{
+	static const uint8_t unknown[GMT_UUID_BYTES];
+
+	if (!memcmp(uuid, unknown, sizeof(unknown)))
+		return VIEW_GPU_UNKNOWN;
+	for (size_t i = 0; i < view->gpu_count; i++)
+		if (!memcmp(view->gpus[i].uuid, uuid, sizeof(unknown)))
+			return (int)i;
+	return VIEW_GPU_UNKNOWN;
+}
+
+/* ---- stacks ---- */
+
+enum which { ALL, RECENT, STEADY };
+
+static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_t count, enum which which,
+			struct view_stacks *to)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (which == STEADY && !(from[i].flags & GMT_OOM_STACK_STEADY))
+			continue;
+		m->scratch[kept++] = (struct stacks_row){
+			.stack_id = from[i].stack_id, .live = from[i].live, .count = from[i].count,
+			.at_peak = from[i].at_peak,
+			.grown = which == RECENT ? from[i].recent : from[i].grown,
+			.allocs = from[i].allocs, .frees = from[i].frees, .alloc_bytes = from[i].alloc_bytes,
+		};
+	}
+	by_stack_fill_rows(&m->by_stack, m->scratch, kept, to);
+	/* The greatest come first: of several that read alike the greatest has the last word. */
+	for (size_t i = count; i-- > 0;) {
+		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
+
+		if (from[i].purpose)
+			by_stack_tell(&m->by_stack, to, &purpose, 1);
+	}
+}
+
+/* ---- rows ---- */
+
+static void fill_torch(const struct gmt_oom_row *from, struct view_torch *to)
+{
+	*to = (struct view_torch){
+		.seen = from->flags & GMT_OOM_ROW_TORCH, .backend = from->torch_backend,
+		.allocated.live = from->torch_allocated, .reserved.live = from->torch_reserved,
+		.gap_known = from->flags & GMT_OOM_ROW_GAP, .largest_free_gap = from->torch_gap,
+		.training = {
+			.before = from->torch_before, .is_training = from->iteration != 0,
+			.iteration = from->iteration, .phase = from->phase,
+			.growth = from->growth, .growth_count = from->growth_count,
+		},
+	};
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		to->training.categories[c].live = from->category_bytes[c];
+}
+
+static void fill_gpu_row(const struct maker *m, const struct gmt_oom_row *from, struct view_row *to)
+{
+	*to = (struct view_row){
+		.gpu = gpu_of(&m->out->view, from->uuid),
+		.attributed.live = from->attributed,
+		.has_physical = from->flags & GMT_OOM_ROW_PHYSICAL,
+		.physical.live = from->physical,
+		.context = from->context, .modules = from->modules, .pool_reserve = from->pool_reserve,
+		.rounding = from->rounding, .other = from->other,
+		.before_attach = from->before_attach,
+	};
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		to->by_class[c].bytes.live = from->class_bytes[c];
+	fill_torch(from, &to->torch);
+}
+
+static uint64_t held_of(const struct gmt_oom_row *r)
+{
+	uint64_t nvml = r->flags & GMT_OOM_ROW_NVML ? r->nvml : 0, sum = 0;
+
+	if (r->flags & GMT_OOM_ROW_HOST) {
+		for (int c = 0; c < GMT_CLASS_COUNT; c++)
+			sum += r->class_bytes[c];
+		return sum;
+	}
+	if (r->flags & GMT_OOM_ROW_PHYSICAL)
+		return r->physical + r->before_attach;
+	return nvml > r->attributed ? nvml : r->attributed;
+}
+
+/* The row that the blocks are in; OOM_VIEW_NONE: it did not come. */
+static size_t row_of_blocks(struct maker *m, const struct gmt_oom_row *from, const struct view_proc *proc)
+{
+	int gpu = gpu_of(&m->out->view, from->uuid);
+
+	for (size_t i = proc->row_count; i-- > 0;)
+		if (proc->rows[i].gpu == gpu)
+			return i;
+	return OOM_VIEW_NONE;
+}
+
+static void add_row(struct maker *m, const struct gmt_oom_row *from, const struct gmt_oom_stack *stacks)
+{
+	struct oom_view *out = m->out;
+	struct oom_view_row *row = &out->rows[out->row_count++];
+	struct view_proc *proc;
+	struct view_stacks *all;
+
+	*row = (struct oom_view_row){
+		.proc = proc_of(m, from->hdr.tgid), .row = OOM_VIEW_NONE, .held = held_of(from),
+		.has_nvml = from->flags & GMT_OOM_ROW_NVML, .nvml = from->nvml, .nvml_ts_ns = from->nvml_ns,
+		.rest_bytes = from->rest_bytes, .rest = from->rest, .recent_ns = from->recent_ns,
+	};
+	proc = &out->view.procs[row->proc];
+	if (from->flags & GMT_OOM_ROW_BLOCKS) {
+		row->row = row_of_blocks(m, from, proc);
+		if (row->row == OOM_VIEW_NONE) {
+			out->row_count--;
+			return;
+		}
+		row->is_blocks = true;
+		all = &proc->rows[row->row].torch.stacks;
+		by_stack_free(all);
+	} else if (from->flags & GMT_OOM_ROW_HOST) {
+		for (int c = 0; c < GMT_CLASS_COUNT; c++)
+			proc->by_class[c].bytes.live = from->class_bytes[c];
+		by_stack_free(&proc->host_stacks);
+		all = &proc->host_stacks;
+	} else {
+		row->row = proc->row_count;
+		proc->rows = xreallocarray(proc->rows, proc->row_count + 1, sizeof(*proc->rows));
+		fill_gpu_row(m, from, &proc->rows[proc->row_count]);
+		all = &proc->rows[proc->row_count++].stacks;
+	}
+	fill_stacks(m, stacks, from->stacks, ALL, all);
+	fill_stacks(m, stacks, from->stacks, RECENT, &row->recent);
+	fill_stacks(m, stacks, from->stacks, STEADY, &row->steady);
+	all->peak = from->stacks_peak;
+	all->peak_ts_ns = from->stacks_peak_ns;
+	all->since_ns = row->steady.since_ns = from->since_ns;
+	row->recent.since_ns = from->recent_ns;
+	if (row->row != OOM_VIEW_NONE && !row->is_blocks && proc->rows[row->row].has_physical)
+		all->unexplained = (int64_t)(from->physical - from->rest_bytes - all->live);
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct oom_view_row *a = left, *b = right;
+
+	if (a->is_blocks != b->is_blocks)
+		return a->is_blocks ? 1 : -1;
+	if (a->held != b->held)
+		return a->held < b->held ? 1 : -1;
+	if (a->proc != b->proc)
+		return a->proc < b->proc ? -1 : 1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+void oom_view_build(const struct ledger *l, const struct oom *oom, const struct view_request *request,
+		    struct oom_view *out)
+{
+	struct maker m = { .ledger = l, .oom = oom, .out = out };
+	int order[GPUS_MAX];
+	size_t at = 0;
+
+	*out = (struct oom_view){ .rec = oom->rec, .proc = OOM_VIEW_NONE, .stack = OOM_VIEW_NONE };
+	view_fill_session(l, request, &out->view);
+	out->view.now_ns = oom->rec.hdr.ts_ns;
+	view_fill_gpus(&l->gpus, &out->view, order);
+	out->gpu = gpu_of(&out->view, oom->rec.uuid);
+	by_stack_init(&m.by_stack, &l->frames, request, &out->view);
+	m.scratch = xcalloc(oom->stack_count, sizeof(*m.scratch));
+	out->rows = xcalloc(oom->row_count, sizeof(*out->rows));
+	if (oom->rec.hdr.tgid)
+		out->proc = proc_of(&m, oom->rec.hdr.tgid);
+	for (size_t i = 0; i < oom->row_count; at += oom->rows[i++].stacks)
+		add_row(&m, &oom->rows[i], oom->stacks ? oom->stacks + at : NULL);
+	if (oom->rec.stack_id)
+		out->stack = by_stack_show(&m.by_stack, oom->rec.stack_id);
+	if (out->row_count)
+		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_rows);
+	by_stack_fini(&m.by_stack);
+	free(m.scratch);
+	oom_judge(out);
+}
+
+void oom_view_free(struct oom_view *v)
+{
+	for (size_t i = 0; i < v->row_count; i++) {
+		by_stack_free(&v->rows[i].recent);
+		by_stack_free(&v->rows[i].steady);
+	}
+	free(v->rows);
+	view_free(&v->view);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What sinks see: plain numbers computed from the ledger at one moment. All sizes are bytes, all
+ * times CLOCK_MONOTONIC nanoseconds. A view owns its arrays and strings; sinks never change it.
+ *
+ * How the numbers of a row (one process on one GPU) add up when the kernel layer was active:
+ *
+ *   physical          = sum of by_purpose[]          memory obtained since attach, as the kernel gave it
+ *   named             = physical - attributed        context, modules, pool reserve, rounding ...
+ *   nvml              = attributed + named + before_attach + residual
+ *
+ * without it: nvml = attributed + before_attach + residual, and the residual holds contexts.
+ */
+#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_H
+#define GPUMEMTRACE_CORE_VIEW_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "core/terms/limits.h"
+#include "core/view/view_stacks.h"
+#include "core/view/view_training.h"
+
+struct ledger;
+
+/* X(NAME, json name, text, is device memory): what an allocation is. */
+#define GMT_CLASSES(X)                                                            \
+	X(DEVICE, "device", "cuMemAlloc", true)                                   \
+	X(POOL, "pool", "stream-ordered", true)                                   \
+	X(VMM, "vmm", "cuMemCreate", true)                                        \
+	X(ARRAY, "array", "arrays (estimated)", true)                             \
+	X(MANAGED, "managed", "managed", false)                                   \
+	X(PINNED, "pinned", "pinned host", false)                                 \
+	X(REGISTERED, "registered", "registered host", false)                     \
+	X(IMPORTED, "imported", "imported", false)                                \
+	X(GRAPH, "graph", "graph (planned)", false)
+enum gmt_class {
+#define X(name, json, text, device) GMT_CLASS_##name,
+	GMT_CLASSES(X)
+#undef X
+	GMT_CLASS_COUNT
+};
+
+/* X(NAME, json name, text): what the ledger met that does not fit. Counted, never hidden. */
+#define GMT_ANOMALIES(X)                                                          \
+	X(FREE_UNKNOWN, "free_unknown", "frees of addresses not seen allocated")  \
+	X(DOUBLE_ALLOC, "double_alloc", "allocations at a live address (its free was missed)") \
+	X(UNDO_UNKNOWN, "undo_unknown", "failed frees that could not be taken back") \
+	X(SIZE_UNKNOWN, "size_unknown", "allocations of unknown size")            \
+	X(GPU_UNKNOWN, "gpu_unknown", "allocations on an unknown GPU")            \
+	X(RM_FREE_UNKNOWN, "rm_free_unknown", "kernel objects freed that were not seen allocated") \
+	X(RM_DOUBLE_ALLOC, "rm_double_alloc", "kernel objects allocated twice")   \
+	X(AFTER_EXIT, "after_exit", "records of a process after its exit")        \
+	X(TORCH_MISSED, "torch_missed", "PyTorch blocks whose alloc or free was not seen") \
+	X(TORCH_RESERVED, "torch_reserved", "times that PyTorch's reserved bytes were not those of its segments")
+enum gmt_anomaly {
+#define X(name, json, text) GMT_ANOMALY_##name,
+	GMT_ANOMALIES(X)
+#undef X
+	GMT_ANOMALY_COUNT
+};
+
+struct view_level {
+	uint64_t live;
+	uint64_t peak;
+	uint64_t peak_ts_ns;     /* when the peak was reached first */
+};
+
+struct view_class {
+	struct view_level bytes;
+	uint64_t live_count;
+	uint64_t allocs;         /* successful, since attach */
+	uint64_t frees;
+	uint64_t alloc_bytes;    /* total ever allocated since attach: rates are its differences */
+	uint64_t freed_bytes;
+	uint64_t failed;         /* allocations that returned an error */
+};
+
+struct view_gpu {
+	uint8_t uuid[GMT_UUID_BYTES];
+	uint32_t index;          /* as nvidia-smi numbers it; UINT32_MAX: not in the inventory */
+	uint32_t flags;          /* enum gmt_gpu_flag */
+	uint32_t parent_index;
+	uint32_t gpu_instance, compute_instance;
+	uint64_t total_bytes;    /* 0: unknown */
+	char uuid_text[48];      /* "GPU-ad5a9842-..." or "MIG-..." */
+	char name[96];
+	char pci[32];
+};
+
+/* X(NAME, json name, text): where PyTorch's caching allocator gets its segments. */
+#define GMT_TORCH_BACKENDS(X)                                                     \
+	X(UNKNOWN, NULL, "unknown")                                               \
+	X(NATIVE, "native", "cuMemAlloc")                                         \
+	X(EXPANDABLE, "expandable_segments", "expandable segments")               \
+	X(MIXED, "mixed", "cuMemAlloc and expandable segments")
+enum gmt_torch_backend {
+#define X(name, json, text) GMT_TORCH_##name,
+	GMT_TORCH_BACKENDS(X)
+#undef X
+	GMT_TORCH_BACKEND_COUNT
+};
+
+/* X(NAME, json name, text): why PyTorch reports no blocks, where it takes memory and does not. */
+#define GMT_TORCH_SILENCES(X)                                                     \
+	X(NOT_SILENT, NULL, "")                                                   \
+	X(ASYNC, "cuda_malloc_async", "backend cudaMallocAsync")                  \
+	X(UNCACHED, "uncached", "its caching is off")                             \
+	X(PLUGGABLE, "pluggable", "a pluggable allocator")                        \
+	X(NO_HOOK, "not_probed", "older than 1.10, or its libc10 cannot be probed") \
+	X(UNTOLD, "untold", "backend cudaMallocAsync, caching is off, or a pluggable allocator")
+enum gmt_torch_silence {
+#define X(name, json, text) GMT_TORCH_##name,
+	GMT_TORCH_SILENCES(X)
+#undef X
+	GMT_TORCH_SILENCE_COUNT
+};
+
+/* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
+struct view_torch {
+	bool seen;
+	enum gmt_torch_backend backend;
+	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
+	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached ones */
+	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
+	uint64_t allocs, frees, alloc_bytes, freed_bytes;
+	uint64_t sized, sized_bytes;   /* of these, those of which it is known what was asked for */
+	uint64_t asked_bytes;          /* that */
+	uint64_t segments, segment_bytes; /* driver allocations in which its blocks were seen */
+	bool gap_known;                /* all blocks and segments are known */
+	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */
+	struct view_stacks stacks;     /* of the blocks; of those from before the attach nothing is known */
+	struct view_training training;
+};
+
+#define VIEW_GPU_UNKNOWN (-1)
+
+/* A row at one moment, as the members of a sum. Without the kernel layer the named ones are 0. */
+struct view_sum {
+	uint64_t attributed;
+	int64_t context, modules, pool_reserve, rounding, other;
+	uint64_t before_attach;
+	int64_t residual;
+	uint64_t by_class[GMT_CLASS_COUNT]; /* of attributed; 0 for classes that are no device memory */
+};
+
+struct view_row {
+	int gpu;                 /* index in view.gpus, VIEW_GPU_UNKNOWN */
+	struct view_class by_class[GMT_CLASS_COUNT];
+	struct view_level attributed;  /* live device-memory bytes that calls since attach asked for */
+	bool has_physical;       /* the kernel layer was active */
+	struct view_level physical;    /* bytes the kernel gave since attach and did not take back */
+	uint64_t by_purpose[GMT_PURPOSE_COUNT]; /* sums to physical.live */
+	/* physical - attributed, split (sums to physical.live - attributed.live exactly): */
+	int64_t context;         /* purpose CONTEXT, less what small allocations got out of it */
+	int64_t modules;
+	int64_t pool_reserve;    /* pool memory the process holds but no allocation uses */
+	int64_t rounding;        /* granularity of cuMemAlloc and cuMemCreate */
+	int64_t other;           /* graph, streams, outside a probed call */
+	uint64_t imported_physical;    /* objects duplicated from another process: not this one's memory */
+	bool has_nvml;
+	uint64_t nvml;           /* at nvml_ts_ns */
+	uint64_t nvml_ts_ns;
+	uint64_t nvml_baseline;  /* at attach; 0 if attached from the start */
+	uint64_t before_attach;  /* of the baseline, still there */
+	bool before_inferred;    /* before_attach was lowered by NVML's word after frees of unknown size */
+	uint64_t before_frees;   /* kernel objects from before attach that were freed */
+	int64_t residual;        /* nvml - attributed - (physical - attributed) - before_attach, taken at
+	                          * nvml_ts_ns: never mixes two moments */
+	struct view_torch torch;
+	struct view_sum at_nvml; /* the row as it was at nvml_ts_ns: the members sum to nvml exactly, also
+	                          * after the process has ended */
+	struct view_stacks stacks; /* of physical, or without the kernel layer of attributed */
+};
+
+struct view_proc {
+	uint32_t tgid;
+	uint32_t ns_pid;
+	uint32_t uid;
+	uint64_t start_ns;       /* CLOCK_BOOTTIME; 0 unknown */
+	uint64_t attach_ts_ns;   /* first seen */
+	uint64_t window_ns;      /* peaks count from here: the attach, or a mark after it */
+	bool from_start;
+	bool exited;             /* then live means: at its end */
+	int exit_code;           /* wait status */
+	uint64_t exit_ts_ns;
+	char comm[GMT_COMM_BYTES + 1];
+	char cmdline[256];
+	char cgroup[128];
+	struct view_class by_class[GMT_CLASS_COUNT]; /* over all GPUs; managed, pinned, registered live here only */
+	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	enum gmt_torch_silence torch_silence;
+	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, by what became of them */
+	struct view_unwinding unwinding;
+	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
+	size_t row_count;
+	struct view_row *rows;   /* known GPUs by index, then the unknown one if it has anything */
+};
+
+struct view {
+	uint64_t start_ns, now_ns;  /* first and newest record */
+	uint64_t wall_start_ns;     /* CLOCK_REALTIME of start_ns; 0 unknown */
+	struct gmt_session session; /* all zero if the stream has none */
+	size_t gpu_count;
+	struct view_gpu *gpus;
+	size_t proc_count;
+	struct view_proc *procs;    /* in order of appearance; a reused pid is a second one */
+	struct limits limits;       /* what the session went without */
+	size_t library_count;
+	struct gmt_library *libraries;
+	size_t owner_count;
+	char **owners;              /* names of those that are met below */
+	size_t stack_count;
+	struct view_stack *stacks;  /* those that are shown */
+	size_t symbol_count;
+	struct view_symbol *symbols; /* of their frames */
+	uint64_t names_dropped;     /* records of names that were too many to keep */
+	bool has_ages;              /* they were asked for, and what is old */
+	uint64_t older_than_ns;
+	uint64_t records;
+	uint64_t records_unknown;   /* of a kind this version does not know */
+	uint64_t records_malformed;
+	uint64_t loss[GMT_LOSS_COUNT];
+	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	uint32_t marks;             /* windows that were asked for */
+	uint64_t mark_ns;           /* when the newest one began; 0: none */
+	uint32_t end_reason;        /* gmt_end.reason; UINT32_MAX: the stream has no end record */
+};
+
+/* Computes a view; view_free() releases its arrays. Aborts when out of memory. Without a request no stacks
+ * are shown and no owners told apart. */
+void view_build(const struct ledger *ledger, const struct view_request *request, struct view *view);
+void view_free(struct view *view);
+
+/* Whether anything is missing or odd: sums of loss[] and of records_malformed. */
+uint64_t view_lost(const struct view *view);
+
+const char *gmt_class_name(enum gmt_class class);        /* json names */
+const char *gmt_class_text(enum gmt_class class);
+bool gmt_class_is_device(enum gmt_class class);
+const char *gmt_anomaly_name(enum gmt_anomaly anomaly);
+const char *gmt_anomaly_text(enum gmt_anomaly anomaly);
+const char *gmt_purpose_name(enum gmt_purpose purpose);
+const char *gmt_purpose_text(enum gmt_purpose purpose);
+const char *gmt_torch_backend_name(enum gmt_torch_backend backend); /* json name; NULL unknown */
+const char *gmt_torch_backend_text(enum gmt_torch_backend backend);
+const char *gmt_torch_silence_name(enum gmt_torch_silence silence); /* likewise */
+const char *gmt_torch_silence_text(enum gmt_torch_silence silence);
+const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
+const char *gmt_loss_text(enum gmt_loss_cause cause);
+const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason); /* likewise */
+const char *gmt_unwind_reason_text(enum gmt_unwind_reason reason);
+const char *gmt_py_reason_name(enum gmt_py_reason reason);
+
+#endif

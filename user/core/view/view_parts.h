@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of a view that are the same whatever else is in it. */
+#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_PARTS_H
+#define GPUMEMTRACE_CORE_VIEW_VIEW_PARTS_H
+
+#include "core/view/view.h"
+
+struct gpus;
+struct process;
+
+/* All that is about no GPU, process or stack; begins the view. */
+void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view);
+/* order[number] is the place in view->gpus of the ledger's GPU of that number. */
+void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order);
+/* Who a process is; the rest is zero. */
+void view_fill_facts(const struct process *p, struct view_proc *out);
+
+#endif

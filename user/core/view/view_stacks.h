@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part of a view (view.h) that says who asked for memory: by owner and by call stack.
+ *
+ * It is of one process on one GPU (device memory that calls asked for, and what the kernel gave that no
+ * allocation explains: context, modules, streams, graphs), or of one process's host and managed memory.
+ * Owners sum to its bytes exactly, live and at the peak; with `unexplained` live sums to the row's physical.
+ *
+ * Stacks that read alike are one. Without names a stack is no more than a number, so those are shown
+ * as one, too: VIEW_STACK_NOT_NAMED; and so is what has none: VIEW_STACK_NONE.
+ */
+#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_STACKS_H
+#define GPUMEMTRACE_CORE_VIEW_VIEW_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/python.h>
+#include <gpumemtrace/unwind.h>
+
+struct frames;
+
+/* X(NAME, member, name): what stacks are sorted by, greatest first; who has nothing is left out. */
+#define VIEW_ORDERS(X)                                                            \
+	X(LIVE, live, "live")                                                     \
+	X(PEAK, at_peak, "peak")                                                  \
+	X(GROWN, grown, "growth")                                                 \
+	X(OLD, old_bytes, "old")                                                  \
+	X(ALLOCATED, alloc_bytes, "allocated")
+enum view_order {
+#define X(name, member, json) VIEW_BY_##name,
+	VIEW_ORDERS(X)
+#undef X
+	VIEW_ORDER_COUNT
+};
+
+struct view_held {
+	uint64_t live;
+	uint64_t at_peak;        /* when the sum of all was highest */
+	int64_t grown;           /* live, less what it was at view_stacks.since_ns */
+	uint64_t live_count;
+	uint64_t allocs, frees;  /* ever */
+	uint64_t alloc_bytes;
+	uint64_t oldest_ts_ns;   /* of what is live; 0: nothing is, or ages were not asked for */
+	uint64_t old_bytes, old_count; /* live, and allocated longer ago than asked for; likewise */
+};
+
+struct view_owner {
+	uint32_t owner;          /* index in view.owners */
+	struct view_held held;
+};
+
+struct view_stack_row {
+	uint32_t stack;          /* index in view.stacks */
+	uint8_t purpose;         /* what most of its live memory is for: 1 + enum gmt_category; 0: not told */
+	struct view_held held;
+};
+
+struct view_top {
+	size_t count;
+	struct view_stack_row *rows;
+};
+
+struct view_stacks {
+	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
+	uint64_t since_ns;       /* growth is counted from here */
+	int64_t unexplained;     /* rows with physical: its live bytes less these. Rounding and the reserve of
+				  * pools; less than 0 where small allocations lie in blocks of the context */
+	size_t stack_count;      /* different ones; 0 if none are to be shown */
+	size_t owner_count;
+	struct view_owner *owners; /* greatest live first */
+	struct view_top top[VIEW_ORDER_COUNT];
+};
+
+/* The first two of view.owners. */
+#define VIEW_OWNER_NO_STACK 0
+#define VIEW_OWNER_NOT_NAMED 1
+
+struct view_symbol {
+	const char *function, *module, *file; /* "" unknown */
+	uint64_t offset;         /* in the module; an address where that is unknown */
+	uint32_t line;           /* 0 unknown */
+	bool is_python, is_inlined, is_guessed;
+	bool is_skipped;         /* says nothing about the owner: an entry point, an interpreter */
+};
+
+enum view_stack_state { VIEW_STACK_NONE, VIEW_STACK_NOT_NAMED, VIEW_STACK_NAMED };
+
+#define VIEW_NO_FRAME UINT32_MAX
+
+struct view_stack {
+	enum view_stack_state state;
+	uint32_t owner;          /* index in view.owners */
+	uint32_t decisive;       /* the frame that decided about the owner; VIEW_NO_FRAME */
+	uint32_t frame_count;
+	uint32_t *frames;        /* indices in view.symbols, innermost first */
+};
+
+/* How complete the stacks of a process are: stacks, each counted once. */
+struct view_unwinding {
+	uint64_t stacks;
+	uint64_t reasons[GMT_UNWIND_REASON_COUNT]; /* why the walk ended */
+	uint64_t py_reasons[GMT_PY_REASON_COUNT];
+};
+
+/* What a view is to hold about stacks. */
+struct view_verdict {
+	uint32_t owner;          /* below owner_count */
+	uint32_t frame;          /* VIEW_NO_FRAME */
+};
+struct view_request {
+	/* Whose memory a stack (frames.h, from FRAMES_FIRST on) is, and whether a symbol says nothing about
+	 * it. NULL: nobody knows. Asked often: keep the answers. */
+	struct view_verdict (*decide)(void *arg, const struct frames *frames, uint32_t stack);
+	bool (*is_skipped)(void *arg, const struct frames *frames, uint32_t symbol);
+	const char *(*owner_name)(void *arg, uint32_t owner);
+	uint32_t owner_count;
+	void *arg;
+	size_t top;              /* most stacks of each order; 0 is cheaper than any */
+	bool ages;               /* costs a look at each live allocation */
+	uint64_t older_than_ns;
+};
+
+int64_t view_value(const struct view_held *held, enum view_order order);
+const char *view_order_name(enum view_order order);
+uint64_t view_complete(const struct view_unwinding *unwinding);   /* stacks with all their frames */
+/* Whether any stack was taken: else there is nothing to tell. */
+bool view_has_stacks(const struct view_stacks *stacks);
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See plan.h. */
+#include "live/bpf/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *without;
+} optional[] = {
+#define X(program, text) { #program, text },
+	PLAN_OPTIONAL(X)
+#undef X
+};
+_Static_assert(PLAN_OPTIONAL_COUNT <= 32, "plan.left_out has a bit for each");
+
+#define KERNELS_WALK "stacks are the kernel's own, along frame pointers, and mostly incomplete"
+#define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; every other number is as good as ever"
+
+static void tell(struct gmt_limit *limit, const char *what, const char *remedy)
+{
+	snprintf((char *)limit->what, sizeof(limit->what), "%s", what);
+	snprintf((char *)limit->remedy, sizeof(limit->remedy), "%s", *what ? remedy : "");
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+static bool leave_out(struct plan *plan, const char *program, struct gmt_limit *limit)
+{
+	for (size_t i = 0; i < PLAN_OPTIONAL_COUNT; i++) {
+		if (strcmp(program, optional[i].name) || plan->left_out >> i & 1)
+			continue;
+		plan->left_out |= 1u << i;
+		tell(limit, optional[i].without, UPGRADE);
+		return true;
+	}
+	return false;
+}
+
+bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
+{
+	bool has_stacks = plan->stack_mode != GMT_STACKS_OFF;
+
+	*limit = (struct gmt_limit){ 0 };
+	if (!strcmp(program, "torch_memory") && has_stacks && plan->block_stacks) {
+		plan->block_stacks = false;
+		tell(limit, "PyTorch's blocks have no stacks", UPGRADE);
+		return true;
+	}
+	if (starts_with(program, "ioctl_") && has_stacks && plan->ioctl_stacks) {
+		plan->ioctl_stacks = false;
+		tell(limit, "memory that the driver takes by itself has no stacks", UPGRADE);
+		return true;
+	}
+	if (!strcmp(program, "call_enter") && has_stacks) {
+		bool has_own = plan->stack_mode != GMT_STACKS_POINTERS;
+
+		plan->stack_mode = has_own ? GMT_STACKS_POINTERS : GMT_STACKS_OFF;
+		tell(limit, has_own ? KERNELS_WALK : "there are no stacks", UPGRADE);
+		return true;
+	}
+	return leave_out(plan, program, limit);
+}
+
+void plan_without_walk(struct plan *plan, struct gmt_limit *limit)
+{
+	*limit = (struct gmt_limit){ 0 };
+	plan->stack_mode = GMT_STACKS_POINTERS;
+	tell(limit, KERNELS_WALK, "Boot a kernel with these (Linux 5.17 has them) for stacks with all their frames");
+	snprintf((char *)limit->why, sizeof(limit->why), "the kernel lacks bpf_loop() or bpf_find_vma()");
+}
+
+void plan_without_tables(struct plan *plan, struct gmt_limit *limit)
+{
+	*limit = (struct gmt_limit){ 0 };
+	plan->stack_mode = GMT_STACKS_POINTERS;
+	tell(limit, KERNELS_WALK, "--stacks=python takes Python's frames");
+	snprintf((char *)limit->why, sizeof(limit->why), "unwinding tables are read on x86-64 alone");
+}
+
+bool plan_leaves_out(const struct plan *plan, const char *program)
+{
+	for (size_t i = 0; i < PLAN_OPTIONAL_COUNT; i++)
+		if (!strcmp(program, optional[i].name))
+			return plan->left_out >> i & 1;
+	return false;
+}

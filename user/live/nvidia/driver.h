@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which NVIDIA kernel driver is there, and how its ioctl structures are laid out. Reads files only;
+ * never opens a device. A driver root is a directory that stands for "/": the GPU operator's
+ * /run/nvidia/driver, or the test stand-in's.
+ */
+#ifndef GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
+#define GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <gpumemtrace/config.h>
+
+struct driver_info {
+	bool present;            /* its ioctls can be seen: the kernel layer can work */
+	bool layout_verified;    /* its structures were compiled and compared; else the nearest known is used */
+	int major;               /* 580 of "580.159.04"; 0 unknown */
+	char version[64];        /* "" unknown */
+	char reason[128];        /* why it is not present; "" if it is */
+	uint32_t nvidia_major;   /* of /dev/nvidiactl and /dev/nvidiaN */
+	uint32_t uvm_major;      /* of /dev/nvidia-uvm; 0: nvidia-uvm is not loaded */
+	uint32_t ctl_rdev;       /* kernel dev_t of <root>/dev/nvidiactl if it is not of nvidia_major; else 0 */
+	uint32_t uvm_rdev;       /* likewise for <root>/dev/nvidia-uvm and uvm_major */
+	struct gmt_driver_layout layout;
+};
+
+/* `root` "" (or NULL, or "/") is the real system. 0 whether or not there is a driver; -ENAMETOOLONG. */
+int driver_probe(const char *root, struct driver_info *info);
+
+/* The layout for a driver of this major version; whether it is one that was verified. */
+bool driver_layout(int major, struct gmt_driver_layout *layout);
+
+/* "580.159.04" out of /proc/driver/nvidia/version's text; false if it is not in there. */
+bool driver_parse_version(const char *text, char *version, size_t size);
+
+/* The major number of a character device in /proc/devices' text; 0 if it is not in there. */
+uint32_t driver_parse_devices(const char *text, const char *name);
+
+/* Whether a device is one of the NVIDIA driver's own, by its major number. A stand-in's nodes (ctl_rdev,
+ * uvm_rdev) are not: they are devices that every process may have open. */
+bool driver_owns(const struct driver_info *info, dev_t rdev);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The GPUs of this machine as GPU records, numbered as nvidia-smi numbers them: from NVML, else from
+ * /proc/driver/nvidia (which knows neither sizes nor MIG instances).
+ */
+#ifndef GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
+#define GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+struct nvml;
+
+/*
+ * *gpus is allocated, with hdr.ts_ns left 0; free() it. Its number; 0 if no GPU is found. `nvml` may be
+ * NULL; `root` is a driver root, "" the real system.
+ */
+size_t inventory_read(const struct nvml *nvml, const char *root, struct gmt_gpu **gpus);
+
+/* An empty GPU record: header, minor -1. */
+void inventory_init(struct gmt_gpu *gpu);
+
+/* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" or "MIG-..."; false and zeros if it is neither. */
+bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES]);
+
+/* "0000:3b:00.0" as nvidia-smi prints it: "00000000:3B:00.0". False and "" if it is no address. */
+bool inventory_format_pci(const char *text, char *pci, size_t size);
+
+/* One GPU out of the text of /proc/driver/nvidia/gpus/<address>/information; false if it is excluded
+ * (NVML does not count it either) or the text is something else. The index is left 0. */
+bool inventory_parse_information(const char *text, struct gmt_gpu *gpu);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NVIDIA's management library, opened at run time: which GPUs there are, and how many bytes of each
+ * every process uses, as nvidia-smi prints them. Optional: without it nothing else stops working.
+ *
+ * Calls go through the kernel driver and block for it. Typical: opening 10 to 50 ms with the
+ * persistence daemon, seconds without it if no process uses a GPU; a process list 1 to 10 ms a GPU.
+ * Not from a thread that must keep up with the ring.
+ */
+#ifndef GPUMEMTRACE_LIVE_NVIDIA_NVML_H
+#define GPUMEMTRACE_LIVE_NVIDIA_NVML_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/wire.h>
+
+struct nvml;
+
+/* What one process uses of one GPU, or MIG instance. */
+struct nvml_usage {
+	uint32_t pid;            /* in the collector's pid namespace; others' are left out by the driver */
+	const struct gmt_gpu *gpu;
+	uint64_t used_bytes;     /* NVML_USED_UNKNOWN: listed, but not told (WSL) */
+};
+#define NVML_USED_UNKNOWN UINT64_MAX
+
+typedef void (*nvml_usage_cb)(const struct nvml_usage *usage, void *arg);
+
+/*
+ * `path`: the library to open, NULL for the usual places; `root`: a driver root ("" none) whose
+ * library goes first. 0; or -ENOENT (no library), -ENODEV (library, but no driver), -EIO, -ENOTSUP
+ * (this build cannot load libraries); then `why` says what happened, in a sentence for the user.
+ */
+int nvml_open(const char *path, const char *root, struct nvml **nvml, char *why, size_t why_size);
+void nvml_close(struct nvml *nvml);
+
+/* The library that was opened, as given to dlopen(). */
+const char *nvml_path(const struct nvml *nvml);
+
+/* GPUs in nvidia-smi's order, each followed by its MIG instances; headers without a time. Valid until
+ * nvml_close(). Read once, by nvml_open(). */
+const struct gmt_gpu *nvml_gpus(const struct nvml *nvml, size_t *count);
+
+/* Calls back once for each (process, GPU), compute, graphics and MPS clients alike. 0, or -errno if
+ * a GPU did not answer; the others are asked all the same. */
+int nvml_processes(struct nvml *nvml, nvml_usage_cb cb, void *arg);
+
+#endif

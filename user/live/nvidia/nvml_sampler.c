@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/nvidia/nvml_sampler.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "live/nvidia/nvml.h"
+#include "live/process/roster.h"
+#include "live/stream.h"
+
+#define TRIES 3        /* to find a quiet moment, for one sample */
+#define SKIPS_MAX 5    /* samples left out in a row */
+
+struct usage {
+	uint32_t pid;
+	uint8_t uuid[GMT_UUID_BYTES];
+	uint64_t used_bytes;
+	bool reported;     /* in the newest answer of NVML */
+};
+
+struct meter {
+	struct nvml *nvml;
+	struct roster *roster;
+	struct stream *stream;
+	bool adopt;
+	meter_drain_fn drain;
+	void *arg;
+	struct usage *usages;   /* every (process, GPU) ever reported; few */
+	size_t count;
+	unsigned int skipped;
+};
+
+struct meter *meter_new(struct nvml *nvml, struct roster *roster, struct stream *stream, bool adopt,
+			meter_drain_fn drain, void *arg)
+{
+	struct meter *meter = xcalloc(1, sizeof(*meter));
+
+	*meter = (struct meter){
+		.nvml = nvml, .roster = roster, .stream = stream, .adopt = adopt, .drain = drain, .arg = arg,
+	};
+	return meter;
+}
+
+void meter_free(struct meter *meter)
+{
+	if (!meter)
+		return;
+	free(meter->usages);
+	free(meter);
+}
+
+static void note_usage(const struct nvml_usage *usage, void *arg)
+{
+	struct meter *meter = arg;
+	size_t i;
+
+	if (usage->used_bytes == NVML_USED_UNKNOWN)
+		return;
+	for (i = 0; i < meter->count; i++)
+		if (meter->usages[i].pid == usage->pid &&
+		    !memcmp(meter->usages[i].uuid, usage->gpu->uuid, GMT_UUID_BYTES))
+			break;
+	if (i == meter->count) {
+		meter->usages = xreallocarray(meter->usages, ++meter->count, sizeof(*meter->usages));
+		meter->usages[i].pid = usage->pid;
+		memcpy(meter->usages[i].uuid, usage->gpu->uuid, GMT_UUID_BYTES);
+	}
+	meter->usages[i].used_bytes = usage->used_bytes;
+	meter->usages[i].reported = true;
+}
+
+/* Whether NVML was asked at a moment in which no memory moved. */
+static bool ask(struct meter *meter)
+{
+	uint64_t before;
+
+	for (int i = 0; i < TRIES; i++) {
+		meter->drain(meter->arg);
+		before = roster_kernel_records(meter->roster);
+		for (size_t u = 0; u < meter->count; u++) {
+			meter->usages[u].reported = false;
+			meter->usages[u].used_bytes = 0;
+		}
+		nvml_processes(meter->nvml, note_usage, meter);
+		meter->drain(meter->arg);
+		if (roster_kernel_records(meter->roster) == before)
+			return true;
+	}
+	return false;
+}
+
+static void put_samples(struct meter *meter, enum gmt_nvml_when when)
+{
+	for (size_t i = 0; i < meter->count; i++) {
+		struct gmt_nvml rec = { .used_bytes = meter->usages[i].used_bytes, .when = when };
+
+		if (!roster_is_live(meter->roster, meter->usages[i].pid)) {
+			if (!meter->adopt || when != GMT_NVML_BASELINE)
+				continue;
+			roster_add(meter->roster, meter->usages[i].pid, true);
+		}
+		memcpy(rec.uuid, meter->usages[i].uuid, GMT_UUID_BYTES);
+		STREAM_PUT(meter->stream, &rec, NVML, meter->usages[i].pid);
+	}
+}
+
+/* A process that has left its GPUs is told of once; then it is forgotten, so that a reused pid
+ * begins anew. */
+static void forget_gone(struct meter *meter)
+{
+	for (size_t i = 0; i < meter->count;) {
+		if (meter->usages[i].reported)
+			i++;
+		else
+			meter->usages[i] = meter->usages[--meter->count];
+	}
+}
+
+void meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
+{
+	if (!meter)
+		return;
+	if (!ask(meter) && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX)
+		return;
+	meter->skipped = 0;
+	put_samples(meter, when);
+	forget_gone(meter);
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/probe/attach.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "core/terms/probes.h"
+#include "live/bpf/array_map.h"
+#include "live/bpf/plan.h"
+#include "live/bpf/programs.h"
+#include "live/probe/tracepoint.h"
+#include "live/probe/uprobe.h"
+#include "live/probe/usdt_notes.h"
+
+/* A library's probes, or a hook (entries alone). The return probes come first and go last: a call that is
+ * entered in between must not leave a frame behind that never returns. */
+struct attached_library {
+	uint32_t number;             /* attach_library()'s; 0: hooks */
+	struct uprobe_set *entries, *returns;
+};
+
+struct attach {
+	struct bpf_object *object;
+	struct bpf_program *enter, *leave;
+	struct bpf_link *process_links[3];
+	struct bpf_link *ioctl_link;
+	struct attached_library *libraries;
+	size_t library_count;
+	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
+	int targets_fd, ring_fd;
+	const volatile __u64 *loss;  /* the map's values */
+	struct gmt_runtime *runtime; /* BPF's, as is */
+	uint32_t *spaces_changed;
+	bool multi, no_tracepoint;
+	struct plan plan;            /* as it was loaded */
+	struct plan_limits limits;
+};
+
+#define LOSS_BYTES (GMT_LOSS_COUNT * sizeof(__u64))
+
+static const char *const process_programs[] = { "proc_fork", "proc_exec", "proc_exit" };
+
+static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
+}
+
+static int fail(int err, char *cause, size_t size, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static int fail(int err, char *cause, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(cause, size, format, args);
+	va_end(args);
+	return err;
+}
+
+static uint64_t round_ring(uint64_t bytes)
+{
+	uint64_t size = sysconf(_SC_PAGESIZE);
+
+	while (size < bytes && size < 1u << 31)
+		size <<= 1;
+	return size;
+}
+
+static int attach_process_events(struct attach *attach)
+{
+	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++) {
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(attach->object, process_programs[i]);
+
+		if (!bpf_program__autoload(program))
+			continue;
+		attach->process_links[i] = bpf_program__attach(program);
+		if (!attach->process_links[i])
+			return -errno;
+	}
+	return 0;
+}
+
+static int load(struct attach *attach, const struct attach_options *options, char *cause, size_t cause_size)
+{
+	const struct programs_options programs = {
+		.config = options->config,
+		.ring_bytes = round_ring(options->ring_bytes),
+		.attach_type = attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0,
+		.verbose = options->verbose,
+		.btf = options->btf,
+		.refused = options->refused,
+	};
+	int err = programs_load(&attach->object, &programs, &attach->plan, &attach->limits, cause, cause_size);
+
+	if (err)
+		return err;
+	attach->enter = bpf_object__find_program_by_name(attach->object, "call_enter");
+	attach->leave = bpf_object__find_program_by_name(attach->object, "call_return");
+	attach->targets_fd = bpf_object__find_map_fd_by_name(attach->object, "targets");
+	attach->ring_fd = bpf_object__find_map_fd_by_name(attach->object, "ring");
+	attach->loss = mapped_open(attach_map_fd(attach, "loss"), LOSS_BYTES, false);
+	attach->runtime = mapped_open(attach_map_fd(attach, ".data.gmt"), sizeof(*attach->runtime), true);
+	attach->spaces_changed = mapped_open(attach_map_fd(attach, ".data.spaces"), sizeof(uint32_t), true);
+	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
+		return fail(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
+	err = attach_process_events(attach);
+	return err ? fail(err, cause, cause_size, "forks and ends of processes cannot be traced (%s)", strerror(-err)) :
+		     0;
+}
+
+int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size)
+{
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct attach *attach = xcalloc(1, sizeof(*attach));
+	int err;
+
+	/* Before 5.11 BPF memory counts against it; where that is over, a refusal does no harm. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(options->verbose ? print_verbose : NULL);
+	attach->multi = !options->no_uprobe_multi && uprobe_has_multi();
+	attach->no_tracepoint = options->no_tracepoint;
+	err = load(attach, options, cause, cause_size);
+	if (err) {
+		attach_close(attach);
+		return err;
+	}
+	*out = attach;
+	return 0;
+}
+
+static size_t probes_left(const struct attach *attach)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < attach->library_count; i++)
+		left += uprobe_left(attach->libraries[i].entries) + uprobe_left(attach->libraries[i].returns);
+	return left;
+}
+
+static void detach_set(struct attach *attach, struct uprobe_set *set, attach_left_fn *tell, void *arg)
+{
+	while (uprobe_left(set)) {
+		uprobe_detach_next(set);
+		if (tell)
+			tell(arg, probes_left(attach));
+	}
+}
+
+bool attach_goes_at_once(const struct attach *attach)
+{
+	return attach->multi;
+}
+
+void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg)
+{
+	for (size_t i = 0; i < attach->library_count; i++)
+		detach_set(attach, attach->libraries[i].entries, tell, arg);
+	for (size_t i = 0; i < attach->library_count; i++)
+		detach_set(attach, attach->libraries[i].returns, tell, arg);
+	bpf_link__destroy(attach->ioctl_link);
+	attach->ioctl_link = NULL;
+	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++) {
+		bpf_link__destroy(attach->process_links[i]);
+		attach->process_links[i] = NULL;
+	}
+}
+
+void attach_close(struct attach *attach)
+{
+	if (!attach)
+		return;
+	attach_detach(attach, NULL, NULL);
+	for (size_t i = 0; i < attach->library_count; i++) {
+		uprobe_detach(attach->libraries[i].entries);
+		uprobe_detach(attach->libraries[i].returns);
+	}
+	mapped_close((void *)attach->loss, LOSS_BYTES);
+	mapped_close(attach->runtime, sizeof(*attach->runtime));
+	mapped_close(attach->spaces_changed, sizeof(uint32_t));
+	bpf_object__close(attach->object);
+	free(attach->libraries);
+	free(attach);
+}
+
+static struct bpf_link *attach_tracepoint(struct attach *attach)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_tracepoint");
+	struct bpf_link *link;
+	int event = tracepoint_open("syscalls", "sys_exit_ioctl");
+
+	if (event < 0)
+		return NULL;
+	link = bpf_program__attach_perf_event(program, event);
+	if (!link)
+		close(event);
+	return link;
+}
+
+int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_sys_exit");
+
+	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
+		attach->ioctl_link = attach_tracepoint(attach);
+	if (!attach->ioctl_link && !bpf_program__autoload(program))
+		return fail(-EACCES, cause, cause_size, "the kernel's verifier refuses the programs for the driver's"
+			    " system calls: a newer gpumemtrace may know this kernel");
+	if (!attach->ioctl_link)
+		attach->ioctl_link = bpf_program__attach(program);
+	if (!attach->ioctl_link)
+		return fail(-errno, cause, cause_size, "system calls cannot be traced (%s): a kernel with"
+			    " CONFIG_HAVE_SYSCALL_TRACEPOINTS=y is needed", strerror(errno));
+	return 0;
+}
+
+static int attach_both(struct attach *attach, struct attached_library *out, const char *path,
+		       const uint64_t *offsets, const uint64_t *cookies, size_t count)
+{
+	int err;
+
+	err = uprobe_attach(&out->returns, bpf_program__fd(attach->leave), path, offsets, NULL, cookies, count, true,
+			    attach->multi);
+	if (err)
+		return err;
+	err = uprobe_attach(&out->entries, bpf_program__fd(attach->enter), path, offsets, NULL, cookies, count, false,
+			    attach->multi);
+	if (err)
+		uprobe_detach(out->returns);
+	return err;
+}
+
+void attach_arm(struct attach *attach)
+{
+	__atomic_store_n(&attach->runtime->armed, 1, __ATOMIC_RELEASE);
+}
+
+/* Odd while probes of a library come. */
+static void next_generation(struct attach *attach)
+{
+	__atomic_add_fetch(&attach->runtime->generation, 1, __ATOMIC_RELEASE);
+}
+
+static int cannot_probe(int err, const char *path, char *cause, size_t cause_size)
+{
+	return fail(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
+		    err == -EMFILE ? ": raise `ulimit -n`" : "");
+}
+
+static void keep(struct attach *attach, const struct attached_library *attached)
+{
+	attach->libraries = xrealloc(attach->libraries, (attach->library_count + 1) * sizeof(*attached));
+	attach->libraries[attach->library_count++] = *attached;
+}
+
+static int attach_one(struct attach *attach, const char *path, const char *program, uint64_t offset,
+		      const uint64_t *counter, uint64_t cookie, char *cause, size_t cause_size)
+{
+	const struct bpf_program *found = bpf_object__find_program_by_name(attach->object, program);
+	struct attached_library attached = { 0 };
+	int err;
+
+	if (found && !bpf_program__autoload(found))
+		return 0; /* this is among the limits */
+	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), path, &offset, counter, &cookie, 1,
+				    false, attach->multi) : -ENOENT;
+	if (err)
+		return cannot_probe(err, path, cause, cause_size);
+	keep(attach, &attached);
+	return 0;
+}
+
+int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
+		size_t cause_size)
+{
+	return attach_one(attach, path, program, offset, NULL, 0, cause, cause_size);
+}
+
+int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
+		char *cause, size_t cause_size)
+{
+	uint32_t number = attach->usdt_count;
+	int err = -ENOSPC;
+
+	if (number < GMT_USDT_PLACES)
+		err = bpf_map_update_elem(attach_map_fd(attach, "usdt_places"), &number, &place->usdt, BPF_ANY);
+	if (err)
+		return cannot_probe(err, path, cause, cause_size);
+	attach->usdt_count++;
+	return attach_one(attach, path, program, place->offset, place->counter ? &place->counter : NULL, number,
+			  cause, cause_size);
+}
+
+int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
+		   size_t count, char *cause, size_t cause_size)
+{
+	uint64_t *offsets = xcalloc(count, sizeof(*offsets)), *cookies = xcalloc(count, sizeof(*cookies));
+	struct attached_library attached = { .number = library };
+	int err;
+
+	for (size_t i = 0; i < count; i++) {
+		offsets[i] = points[i].offset;
+		cookies[i] = points[i].api | (uint64_t)library << 32;
+	}
+	next_generation(attach);
+	err = attach_both(attach, &attached, path, offsets, cookies, count);
+	next_generation(attach);
+	free(offsets);
+	free(cookies);
+	if (err)
+		return cannot_probe(err, path, cause, cause_size);
+	keep(attach, &attached);
+	return 0;
+}
+
+void attach_drop_library(struct attach *attach, uint32_t library)
+{
+	for (size_t i = 0; i < attach->library_count; i++) {
+		struct attached_library *attached = &attach->libraries[i];
+
+		if (attached->number != library)
+			continue;
+		uprobe_detach(attached->returns);
+		uprobe_detach(attached->entries);
+		*attached = (struct attached_library){ 0 };
+	}
+}
+
+int attach_target(struct attach *attach, pid_t tgid)
+{
+	uint32_t key = tgid, one = 1;
+
+	return bpf_map_update_elem(attach->targets_fd, &key, &one, BPF_ANY);
+}
+
+bool attach_is_target(const struct attach *attach, pid_t tgid)
+{
+	uint32_t key = tgid, value;
+
+	return !bpf_map_lookup_elem(attach->targets_fd, &key, &value);
+}
+
+/* How often the kernel did not run a program because it was running on that CPU already. */
+static uint64_t skipped_runs(const struct attach *attach)
+{
+	struct bpf_program *program;
+	uint64_t skipped = 0;
+
+	bpf_object__for_each_program(program, attach->object) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+			skipped += info.recursion_misses;
+	}
+	return skipped;
+}
+
+void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT])
+{
+	for (uint32_t cause = 0; cause < GMT_LOSS_COUNT; cause++)
+		loss[cause] = attach->loss[cause];
+	loss[GMT_LOSS_PROGRAM_SKIPPED] += skipped_runs(attach);
+}
+
+uint32_t *attach_spaces_changed(const struct attach *attach)
+{
+	return attach->spaces_changed;
+}
+
+int attach_map_fd(const struct attach *attach, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(attach->object, name);
+}
+
+int attach_ring_fd(const struct attach *attach)
+{
+	return attach->ring_fd;
+}
+
+const struct plan *attach_plan(const struct attach *attach)
+{
+	return &attach->plan;
+}
+
+const struct plan_limits *attach_limits(const struct attach *attach)
+{
+	return &attach->limits;
+}

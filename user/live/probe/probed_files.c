@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/probe/probed_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/xalloc.h"
+#include "live/probe/attach.h"
+#include "live/probe/hazard.h"
+#include "live/probe/library.h"
+#include "live/bpf/plan.h"
+#include "live/stream.h"
+#include "live/process/target.h"
+#include "live/process/torch_env.h"
+#include "live/probe/trial.h"
+#include "live/probe/usdt_notes.h"
+#include "live/probe/mmap_watch.h"
+
+#define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
+#define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without */
+
+struct probing {
+	struct attach *attach;
+	struct stream *stream;
+	struct trial trial;
+	uint64_t next_guard_ns;
+	struct library *libraries;   /* number i + 1 for attach.h; without probes: refused, or given up */
+	size_t count;
+	uint32_t layers;
+	bool with_sizes;
+};
+
+struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
+			    bool with_sizes)
+{
+	struct probing *probing = xcalloc(1, sizeof(*probing));
+
+	probing->attach = attach;
+	probing->stream = stream;
+	probing->trial = *trial;
+	probing->layers = layers;
+	probing->with_sizes = with_sizes;
+	return probing;
+}
+
+void probing_free(struct probing *probing)
+{
+	if (!probing)
+		return;
+	free(probing->libraries);
+	free(probing);
+}
+
+static void announce(struct probing *probing, const struct library *library, const char *shown, uint64_t took_ns)
+{
+	struct gmt_library rec = {
+		.dev = library->dev,
+		.ino = library->ino,
+		.probes = library->probe_count,
+		.absent = library->absent,
+		.shifted = library->shifted,
+		.attach_us = took_ns / 1000,
+	};
+
+	snprintf((char *)rec.build_id, sizeof(rec.build_id), "%.39s", library->build_id);
+	snprintf((char *)rec.path, sizeof(rec.path), "%s", shown);
+	STREAM_PUT(probing->stream, &rec, LIBRARY, 0);
+}
+
+static int attach_hooks(struct probing *probing, const struct library *library, const char *path, char *cause,
+			size_t cause_size)
+{
+	const struct library_kind_info *info = library_kind_info(library->kind);
+
+	for (uint32_t i = 0; i < library->probe_count; i++) {
+		const struct library_probe *probe = &library->probes[i];
+		int err = attach_hook(probing->attach, path, info->hooks[probe->id - 1].program, probe->offset,
+				      cause, cause_size);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#define SIZE_PLACES 8        /* where PyTorch's allocator tells: one, unless it was inlined */
+#define SIZE_ARGS 4
+
+/* PyTorch's own probe. Where the library has none (other machines than x86-64, old releases) sizes are not known. */
+static int attach_sizes(struct probing *probing, struct library *library, const char *path, char *cause,
+			size_t cause_size)
+{
+	struct usdt_place places[SIZE_PLACES];
+	int count = usdt_find(path, "pytorch", "malloc", SIZE_ARGS, places, SIZE_PLACES);
+
+	library->absent = count <= 0;
+	for (int i = 0; i < count; i++) {
+		int err = attach_usdt(probing->attach, path, "torch_malloc", &places[i], cause, cause_size);
+
+		if (err)
+			return err;
+		library->probe_count++;
+	}
+	return 0;
+}
+
+static int attach_points(struct probing *probing, struct library *library, const char *path, char *cause,
+			 size_t cause_size)
+{
+	struct attach_point points[GMT_API_MAX];
+
+	if (library->kind == LIBRARY_C10_CUDA)
+		return attach_sizes(probing, library, path, cause, cause_size);
+	if (library->kind != LIBRARY_CUDA)
+		return attach_hooks(probing, library, path, cause, cause_size);
+	for (uint32_t i = 0; i < library->probe_count; i++)
+		points[i] = (struct attach_point){ library->probes[i].offset, library->probes[i].id };
+	return attach_library(probing->attach, path, probing->count + 1, points, library->probe_count, cause,
+			      cause_size);
+}
+
+/* A process may have mapped the file while it was being probed. */
+static int attach_guarded(struct probing *probing, struct library *library, const char *path, char *cause,
+			  size_t cause_size)
+{
+	int err = hazard_library(&probing->trial, library, cause, cause_size);
+
+	if (!err)
+		err = attach_points(probing, library, path, cause, cause_size);
+	if (err)
+		return err;
+	err = hazard_library(&probing->trial, library, cause, cause_size);
+	if (err)
+		attach_drop_library(probing->attach, probing->count + 1);
+	return err;
+}
+
+static bool is_wanted(const struct probing *probing, enum library_kind kind)
+{
+	return (probing->layers & library_kind_info(kind)->layer) &&
+	       (library_is_probed(kind) || (kind == LIBRARY_C10_CUDA && probing->with_sizes));
+}
+
+/* The very file, by its inode: nothing of it need be read. libtorch_cpu's symbols take 15 ms, and each process of
+ * a job has it. NULL: it is not there, or under another st_dev (library_same()). */
+static const struct library *find_file(const struct probing *probing, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return NULL;
+	for (size_t i = 0; i < probing->count; i++)
+		if (probing->libraries[i].ino == st.st_ino && probing->libraries[i].dev == st.st_dev)
+			return &probing->libraries[i];
+	return NULL;
+}
+
+static const struct library *find_same(const struct probing *probing, const struct library *library)
+{
+	for (size_t i = 0; i < probing->count; i++)
+		if (library_same(&probing->libraries[i], library))
+			return &probing->libraries[i];
+	return NULL;
+}
+
+static int add(struct probing *probing, enum library_kind kind, const char *path, const char *shown, char *cause,
+	       size_t cause_size)
+{
+	uint64_t start_ns = stream_now_ns();
+	struct library library;
+	int err;
+
+	if (!is_wanted(probing, kind) || find_file(probing, path))
+		return 0;
+	err = library_open(path, kind, &library);
+	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
+		err = -ENOEXEC;
+		snprintf(library.why, sizeof(library.why), "it does not export the CUDA driver API");
+	}
+	if (err) {
+		snprintf(cause, cause_size, "%s: %s", shown, library.why[0] ? library.why : strerror(-err));
+		return err;
+	}
+	if (find_same(probing, &library))
+		return 0;
+	/* Entries alone hurt nobody. */
+	if (kind == LIBRARY_CUDA)
+		err = attach_guarded(probing, &library, path, cause, cause_size);
+	else
+		err = attach_points(probing, &library, path, cause, cause_size);
+	if (err && kind == LIBRARY_CUDA)
+		return err;
+	/* Without a framework's library the other layers are as good as ever. */
+	if (err)
+		library.probe_count = 0;
+	probing->libraries = xreallocarray(probing->libraries, probing->count + 1, sizeof(library));
+	probing->libraries[probing->count++] = library;
+	announce(probing, &library, shown, stream_now_ns() - start_ns);
+	return 1;
+}
+
+int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
+{
+	return add(probing, LIBRARY_CUDA, path, shown, cause, cause_size);
+}
+
+struct walk {
+	struct probing *probing;
+	char *cause;
+	size_t cause_size;
+	int added;
+	char *refusal;           /* NULL: a file that hazard.h refuses ends the walk; else the first such sentence */
+	bool refused;
+	pid_t pid;               /* of the newest file, and what of PyTorch the process has */
+	bool has_torch, has_hook;
+};
+
+/* Whether the function that PyTorch reports its blocks with is probed in a file. */
+static bool reports_blocks(const struct probing *probing, const char *path)
+{
+	const struct library *known = find_file(probing, path);
+	struct library library;
+
+	if (!known && !library_open(path, LIBRARY_C10, &library))
+		known = find_same(probing, &library);
+	return known && known->probe_count && known->probes[0].id == 1 &&
+	       !plan_leaves_out(attach_plan(probing->attach), "torch_memory");
+}
+
+/* All files of a process have been met. */
+static void tell_framework(struct walk *walk)
+{
+	struct gmt_framework rec = { .flags = walk->has_hook ? 0 : GMT_FRAMEWORK_NO_HOOK };
+
+	if (walk->has_torch && walk->probing->layers & GMT_LAYER_FRAMEWORK) {
+		rec.flags |= torch_env_read(walk->pid);
+		STREAM_PUT(walk->probing->stream, &rec, FRAMEWORK, walk->pid);
+	}
+	walk->has_torch = walk->has_hook = false;
+}
+
+static int add_found(const struct target_library *found, void *arg)
+{
+	struct walk *walk = arg;
+	int ret = add(walk->probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
+
+	if (walk->pid != found->pid)
+		tell_framework(walk);
+	walk->pid = found->pid;
+	walk->has_torch |= found->kind == LIBRARY_C10_CUDA;
+	walk->has_hook |= found->kind == LIBRARY_C10 && reports_blocks(walk->probing, found->attach_path);
+	if (ret == -ENOEXEC) /* named like one, but none */
+		return 0;
+	if (ret == -ECANCELED && walk->refusal) {
+		if (!walk->refused)
+			snprintf(walk->refusal, walk->cause_size, "%s", walk->cause);
+		walk->refused = true;
+		return 0;
+	}
+	if (ret > 0)
+		walk->added++;
+	return ret < 0 ? ret : 0;
+}
+
+int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size)
+{
+	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
+	int err;
+
+	*cause = '\0';
+	err = target_libraries(pid, add_found, &walk);
+	if (err < 0 && !*cause)
+		snprintf(cause, cause_size, "process %d: its libraries cannot be opened: %s", pid, strerror(-err));
+	if (!err)
+		tell_framework(&walk);
+	return err ? err : walk.added;
+}
+
+static bool has_return_probes(const struct library *library)
+{
+	return library->kind == LIBRARY_CUDA && library->probe_count;
+}
+
+static bool has_libcuda(const struct probing *probing)
+{
+	for (size_t i = 0; i < probing->count; i++)
+		if (has_return_probes(&probing->libraries[i]))
+			return true;
+	return false;
+}
+
+int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
+{
+	char *other = xcalloc(1, cause_size);
+	struct walk walk = { .probing = probing, .cause = other, .cause_size = cause_size, .refusal = cause };
+	int err;
+
+	*cause = '\0';
+	err = target_scan(add_found, &walk, NULL);
+	if (err && *other)
+		snprintf(cause, cause_size, "%s", other);
+	else if (err < 0)
+		snprintf(cause, cause_size, "/proc cannot be read: %s", strerror(-err));
+	else
+		tell_framework(&walk);
+	if (!err && walk.refused && !has_libcuda(probing))
+		err = -ECANCELED;
+	free(other);
+	return err ? err : walk.added;
+}
+
+/* ---- whom probes would kill ---- */
+
+static void give_up(struct probing *probing, size_t i)
+{
+	attach_drop_library(probing->attach, i + 1);
+	probing->libraries[i].probe_count = 0;
+}
+
+size_t probing_guard(struct probing *probing, const struct watch_mapping *mapping, char *cause, size_t cause_size)
+{
+	enum library_kind kind = library_kind_of(mapping->path, strlen(mapping->path));
+	size_t given_up = 0;
+
+	if (!hazard_is_needed(&probing->trial))
+		return 0;
+	for (size_t i = 0; i < probing->count; i++) {
+		const struct library *library = &probing->libraries[i];
+
+		if (!has_return_probes(library) || (mapping->ino != library->ino && kind != library->kind) ||
+		    !hazard_process(&probing->trial, library, mapping->pid, cause, cause_size))
+			continue;
+		give_up(probing, i);
+		given_up++;
+	}
+	return given_up;
+}
+
+size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, size_t cause_size)
+{
+	uint64_t start_ns = stream_now_ns(), rest_ns;
+	size_t given_up = 0;
+
+	if (!hazard_is_needed(&probing->trial) || (!at_once && start_ns < probing->next_guard_ns))
+		return 0;
+	for (size_t i = 0; i < probing->count; i++) {
+		if (!has_return_probes(&probing->libraries[i]) ||
+		    !hazard_library(&probing->trial, &probing->libraries[i], cause, cause_size))
+			continue;
+		give_up(probing, i);
+		given_up++;
+	}
+	rest_ns = (stream_now_ns() - start_ns) * HAZARD_SHARE;
+	probing->next_guard_ns = stream_now_ns() + (rest_ns > HAZARD_PERIOD_NS ? rest_ns : HAZARD_PERIOD_NS);
+	return given_up;
+}
+
+size_t probing_count(const struct probing *probing)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < probing->count; i++)
+		count += probing->libraries[i].kind == LIBRARY_CUDA;
+	return count;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Uprobes on many offsets of one file: one uprobe_multi link (Linux 6.6), or one perf event for each
+ * on older kernels. The probes are system-wide: the BPF programs tell targets from others.
+ */
+#ifndef GPUMEMTRACE_LIVE_PROBE_UPROBE_H
+#define GPUMEMTRACE_LIVE_PROBE_UPROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct uprobe_set;
+
+/* Whether the kernel has uprobe_multi links. */
+bool uprobe_has_multi(void);
+
+/* The attach type BPF programs must be loaded with where uprobe_has_multi(). */
+#define UPROBE_MULTI_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI, include/uapi/linux/bpf.h of Linux 6.6 */
+
+/*
+ * Attaches the loaded program `prog_fd` to `count` file offsets of `path`; cookies[i] goes with
+ * offsets[i], and so does counters[i], the file offset of a two-byte counter that the kernel raises while
+ * the probe is there (0: none; NULL: none at all). `multi`: how the program was loaded. 0 and *out (caller
+ * closes); -errno, nothing attached: -ENOENT no such file, -EINVAL an offset the kernel refuses, -EMFILE, -EPERM.
+ */
+int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
+		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi);
+
+/* A return probe at one offset that only the process `pid` runs into; the rest as above. */
+int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path, uint64_t offset, pid_t pid,
+			 bool multi);
+void uprobe_detach(struct uprobe_set *set);
+
+/* Removes one of the set's probes, or all of them where they are one link. How many are left. A single probe takes tens
+ * of milliseconds: the kernel waits until no CPU is inside of it. */
+size_t uprobe_detach_next(struct uprobe_set *set);
+size_t uprobe_left(const struct uprobe_set *set);
+
+#endif

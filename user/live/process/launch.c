@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/process/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run_child(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
+{
+	char byte;
+	int err;
+
+	/* End of file without a byte: the parent has gone or given up. */
+	signal(SIGPIPE, SIG_DFL);
+	if (read(go_fd, &byte, 1) != 1)
+		_exit(127);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	if (write(error_fd, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int command_start(struct command *command, char *const argv[], const sigset_t *mask)
+{
+	int go[2], error[2];
+
+	if (pipe2(go, O_CLOEXEC))
+		return -errno;
+	if (pipe2(error, O_CLOEXEC)) {
+		int err = -errno;
+
+		close(go[0]);
+		close(go[1]);
+		return err;
+	}
+	command->pid = fork();
+	if (!command->pid) {
+		close(go[1]);
+		close(error[0]);
+		run_child(argv, mask, go[0], error[1]);
+	}
+	close(go[0]);
+	close(error[1]);
+	command->go_fd = go[1];
+	command->error_fd = error[0];
+	if (command->pid > 0)
+		return 0;
+	command->pid = 0;
+	command_cancel(command);
+	return -EAGAIN;
+}
+
+int command_go(struct command *command)
+{
+	int err = 0, written = write(command->go_fd, "g", 1);
+
+	close(command->go_fd);
+	command->go_fd = -1;
+	if (written != 1)
+		return -EPIPE;
+	/* Closed by a successful exec. */
+	if (read(command->error_fd, &err, sizeof(err)) != sizeof(err))
+		err = 0;
+	close(command->error_fd);
+	command->error_fd = -1;
+	if (!err)
+		return 0;
+	waitpid(command->pid, NULL, 0);
+	command->pid = 0;
+	return -err;
+}
+
+int command_wait(struct command *command)
+{
+	int status;
+
+	while (waitpid(command->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	command->pid = 0;
+	return command_status(status);
+}
+
+int command_status(int wait_status)
+{
+	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+void command_cancel(struct command *command)
+{
+	bool waits = command->pid > 0 && command->go_fd >= 0;
+
+	if (command->go_fd >= 0)
+		close(command->go_fd);
+	if (command->error_fd >= 0)
+		close(command->error_fd);
+	if (waits)
+		waitpid(command->pid, NULL, 0);
+	*command = (struct command){ 0, -1, -1 };
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See procfs.h. Formats: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), cgroups(7). */
+#include "live/process/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scan.h"
+
+#define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
+#define NS_PER_SECOND 1000000000ull
+
+/* Fields are separated by single blanks; the number of each may be negative (nice, tpgid). */
+static bool skip_fields(struct scan *c, int count)
+{
+	while (count-- > 0) {
+		while (c->at < c->end && *c->at != ' ')
+			c->at++;
+		if (!scan_char(c, ' '))
+			return false;
+	}
+	return true;
+}
+
+int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat)
+{
+	struct scan c = { text, text + len };
+	const char *close = memrchr(text, ')', len); /* the name may hold blanks and brackets */
+	uint64_t pid, parent, flags, threads;
+	size_t comm_len;
+
+	memset(stat, 0, sizeof(*stat));
+	if (ticks_per_second <= 0 || !scan_number(&c, 10, &pid) || !scan_char(&c, ' ') ||
+	    !scan_char(&c, '(') || !close || close < c.at)
+		return -EINVAL;
+	comm_len = (size_t)(close - c.at);
+	if (comm_len >= sizeof(stat->comm))
+		comm_len = sizeof(stat->comm) - 1; /* kernel threads show longer names */
+	memcpy(stat->comm, c.at, comm_len);
+	c.at = close + 1;
+	if (!scan_char(&c, ' ') || c.at >= c.end)
+		return -EINVAL;
+	stat->state = *c.at;
+	/* fields: 3 state, 4 ppid, 9 flags, 20 num_threads, 22 starttime */
+	if (!skip_fields(&c, 1) || !scan_number(&c, 10, &parent) || !skip_fields(&c, 5) ||
+	    !scan_number(&c, 10, &flags) || !skip_fields(&c, 11) ||
+	    !scan_number(&c, 10, &threads) || !skip_fields(&c, 2) ||
+	    !scan_number(&c, 10, &stat->start_ticks))
+		return -EINVAL;
+	stat->pid = (int)pid;
+	stat->parent = (int)parent;
+	stat->kernel_thread = flags & KERNEL_THREAD;
+	/* The state is the main thread's. One that ends first is a zombie until the others have ended. */
+	stat->ended = (stat->state == 'Z' || stat->state == 'X') && threads <= 1;
+	stat->start_ns = (uint64_t)((unsigned __int128)stat->start_ticks * NS_PER_SECOND /
+				    (unsigned long)ticks_per_second);
+	return 0;
+}
+
+/* The value of the line "<key>:\t...", without its blanks and newline. */
+static bool find_line(const char *text, size_t len, const char *key, struct scan *value)
+{
+	size_t key_len = strlen(key);
+	const char *at = text, *end = text + len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = newline ? newline : end;
+
+		if ((size_t)(stop - at) > key_len && !memcmp(at, key, key_len) && at[key_len] == ':') {
+			*value = (struct scan){ at + key_len + 1, stop };
+			scan_blanks(value);
+			return true;
+		}
+		at = stop + 1;
+	}
+	return false;
+}
+
+static bool find_number(const char *text, size_t len, const char *key, unsigned int base, uint64_t *number)
+{
+	struct scan value;
+
+	return find_line(text, len, key, &value) && scan_number(&value, base, number);
+}
+
+int procfs_parse_status(const char *text, size_t len, struct procfs_status *status)
+{
+	struct scan value;
+	uint64_t tgid, parent, uid, pid, seccomp;
+
+	memset(status, 0, sizeof(*status));
+	if (!find_number(text, len, "Tgid", 10, &tgid) || !find_number(text, len, "PPid", 10, &parent) ||
+	    !find_number(text, len, "Uid", 10, &uid))
+		return -EINVAL;
+	status->tgid = (uint32_t)tgid;
+	status->parent = (uint32_t)parent;
+	status->uid = (uint32_t)uid;
+	find_number(text, len, "CapEff", 16, &status->cap_effective);
+	if (find_number(text, len, "Seccomp", 10, &seccomp))
+		status->seccomp = (unsigned int)seccomp;
+	/* words such as "shstk wrss " (arch_proc_pid_thread_features(), arch/x86/kernel/cpu/proc.c) */
+	if (find_line(text, len, "x86_Thread_features", &value))
+		status->shadow_stack = memmem(value.at, (size_t)(value.end - value.at), "shstk", 5) != NULL;
+	/* NStgid is the same for all threads of the process, NSpid is the thread's own */
+	if (find_line(text, len, "NStgid", &value)) {
+		while (status->ns_count < PROCFS_NS_DEPTH && scan_number(&value, 10, &pid)) {
+			status->ns_pid[status->ns_count++] = (uint32_t)pid;
+			scan_blanks(&value);
+		}
+	}
+	if (!status->ns_count) /* a kernel without CONFIG_PID_NS */
+		status->ns_pid[status->ns_count++] = status->tgid;
+	return 0;
+}
+
+void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size)
+{
+	const char *at = text, *end = text + len, *best = NULL;
+	size_t best_len = 0;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = newline ? newline : end;
+		const char *path = memchr(at, ':', (size_t)(stop - at));
+
+		path = path ? memchr(path + 1, ':', (size_t)(stop - path - 1)) : NULL;
+		if (path && (size_t)(stop - path - 1) > best_len) {
+			best = path + 1;
+			best_len = (size_t)(stop - best);
+		}
+		at = stop + 1;
+	}
+	snprintf(out, size, "%.*s", (int)best_len, best ? best : "");
+}
+
+void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size)
+{
+	size_t used = 0;
+
+	while (len && !bytes[len - 1])
+		len--;
+	for (size_t i = 0; i < len && used + 1 < size; i++) {
+		unsigned char ch = (unsigned char)bytes[i];
+
+		out[used++] = !ch ? ' ' : ch < 0x20 || ch == 0x7f ? '?' : (char)ch;
+	}
+	if (size)
+		out[used] = '\0';
+}
+
+ssize_t procfs_read(const char *path, char *buf, size_t size)
+{
+	size_t used = 0;
+	ssize_t got = 0;
+	int err = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (used + 1 < size) {
+		got = read(fd, buf + used, size - 1 - used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	if (got < 0)
+		err = -errno;
+	close(fd);
+	buf[used] = '\0';
+	return err ? err : (ssize_t)used;
+}
+
+ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	got = procfs_read(path, buf, size);
+	return got == -ENOENT ? -ESRCH : got; /* the directory goes with the process */
+}
+
+int procfs_stat(pid_t pid, struct procfs_stat *stat)
+{
+	char text[1024];
+	ssize_t len = procfs_read_pid(pid, "stat", text, sizeof(text));
+
+	return len < 0 ? (int)len : procfs_parse_stat(text, (size_t)len, sysconf(_SC_CLK_TCK), stat);
+}
+
+int procfs_status(pid_t pid, struct procfs_status *status)
+{
+	char text[16384]; /* Cpus_allowed grows with the machine, and the shadow stack is behind it */
+	ssize_t len = procfs_read_pid(pid, "status", text, sizeof(text));
+
+	return len < 0 ? (int)len : procfs_parse_status(text, (size_t)len, status);
+}
+
+int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
+{
+	struct maps_line map;
+	char path[64], *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int err = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (errno = 0, len = getline(&line, &size, file)) >= 0) {
+		if (!maps_parse_line(line, (size_t)len, &map))
+			err = cb(&map, arg);
+	}
+	if (!err && ferror(file))
+		err = errno ? -errno : -EIO;
+	free(line);
+	fclose(file);
+	return err;
+}
+
+int procfs_proc(pid_t pid, struct gmt_proc *proc)
+{
+	struct procfs_stat stat;
+	struct procfs_status status;
+	char text[4096];
+	ssize_t len;
+	int err;
+
+	memset(proc, 0, sizeof(*proc));
+	proc->hdr.size = sizeof(*proc);
+	proc->hdr.kind = GMT_KIND_PROC;
+	proc->hdr.tgid = proc->hdr.tid = (uint32_t)pid;
+	proc->ns_pid = (uint32_t)pid;
+	err = procfs_stat(pid, &stat);
+	if (err)
+		return err;
+	proc->start_ns = stat.start_ns;
+	proc->parent_tgid = (uint32_t)stat.parent;
+	memcpy(proc->comm, stat.comm, sizeof(proc->comm));
+	if (!procfs_status(pid, &status)) {
+		proc->uid = status.uid;
+		proc->ns_pid = status.ns_pid[status.ns_count - 1];
+	}
+	len = procfs_read_pid(pid, "cgroup", text, sizeof(text));
+	if (len > 0)
+		procfs_parse_cgroup(text, (size_t)len, (char *)proc->cgroup, sizeof(proc->cgroup));
+	len = procfs_read_pid(pid, "cmdline", text, sizeof(text));
+	if (len > 0)
+		procfs_parse_cmdline(text, (size_t)len, (char *)proc->cmdline, sizeof(proc->cmdline));
+	return 0;
+}

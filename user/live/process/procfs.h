@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What /proc says about a process. The parsers work on bytes alone (so they can be tested and
+ * fuzzed); the readers around them open the files. Nothing here keeps state.
+ *
+ * Ids are those of the pid namespace that /proc was mounted in: the collector's. See target.h for
+ * what that means inside a container.
+ */
+#ifndef GPUMEMTRACE_LIVE_PROCESS_PROCFS_H
+#define GPUMEMTRACE_LIVE_PROCESS_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <gpumemtrace/wire.h>
+
+#include "base/maps.h"
+
+struct procfs_stat {
+	int pid;
+	int parent;
+	char comm[GMT_COMM_BYTES];
+	char state;               /* of the main thread: 'Z' zombie, 'X' dead, ... */
+	bool ended;               /* no thread of it runs any more */
+	bool kernel_thread;
+	uint64_t start_ticks;     /* since boot, in clock ticks */
+	uint64_t start_ns;        /* the same in nanoseconds: cut to whole ticks (10 ms) by the kernel */
+};
+
+#define PROCFS_NS_DEPTH 32        /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
+
+struct procfs_status {
+	uint32_t tgid;
+	uint32_t parent;
+	uint32_t uid;             /* real */
+	unsigned int ns_count;    /* namespaces from /proc's own down to the process's: at least 1 */
+	uint32_t ns_pid[PROCFS_NS_DEPTH]; /* its pid in each; the last is what it calls itself */
+	uint64_t cap_effective;
+	unsigned int seccomp;     /* the thread's own: 0 none, 1 strict, 2 a filter (seccomp(2)'s modes) */
+	bool shadow_stack;        /* likewise; x86-64, from Linux 6.6 on */
+};
+
+/* Each returns 0 or -EINVAL if the text is not what the kernel writes. */
+int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat);
+int procfs_parse_status(const char *text, size_t len, struct procfs_status *status);
+
+/* The cgroup that says most about who the process belongs to: the v2 one, or on a host that mixes
+ * versions, the longest path. "" if there is none. */
+void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size);
+
+/* NUL-separated arguments, joined by spaces; control characters become '?'. */
+void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size);
+
+/* Reads up to size - 1 bytes of a file and ends them with NUL. Their number, or -errno. */
+ssize_t procfs_read(const char *path, char *buf, size_t size);
+ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size);
+
+/* 0 or -errno; -ESRCH: there is no such process. `pid` may also be a thread's id. */
+int procfs_stat(pid_t pid, struct procfs_stat *stat);
+int procfs_status(pid_t pid, struct procfs_status *status);
+
+/* Calls back for each mapping of the process; a non-zero answer stops and is returned. */
+typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);
+int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg);
+
+/* Fills the record, all but hdr.ts_ns; 0 or -errno. What could not be read is left empty. */
+int procfs_proc(pid_t pid, struct gmt_proc *proc);
+
+#endif

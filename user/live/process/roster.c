@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/process/roster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "base/hash.h"
+#include "live/process/procfs.h"
+#include "live/stream.h"
+
+struct member {
+	bool live;                /* introduced, and not exited */
+	bool missing;             /* was not there when it was looked for last */
+	bool has_facts;           /* read when it was known to run: it may be gone when it is introduced */
+	struct gmt_proc facts;
+};
+
+struct roster {
+	struct stream *stream;
+	struct hash members;      /* tgid -> struct member */
+	uint32_t last_live;       /* the newest member found live: most records are of one process */
+	uint64_t kernel_records;
+	bool saw_cuda;
+};
+
+struct roster *roster_new(struct stream *stream)
+{
+	struct roster *roster = xcalloc(1, sizeof(*roster));
+
+	roster->stream = stream;
+	hash_init(&roster->members, sizeof(struct member));
+	return roster;
+}
+
+void roster_free(struct roster *roster)
+{
+	if (!roster)
+		return;
+	hash_fini(&roster->members);
+	free(roster);
+}
+
+/* `start_ns`: when the process meant was started, 0 unknown. The pid may be another's by now: then the
+ * name that the kernel gave (NULL: none) is all there is to know. */
+static void read_facts(struct member *member, pid_t tgid, uint64_t start_ns, const __u8 *comm)
+{
+	member->has_facts = !procfs_proc(tgid, &member->facts) &&
+			    (!start_ns || member->facts.start_ns == start_ns);
+	if (member->has_facts)
+		return;
+	member->facts = (struct gmt_proc){ .start_ns = start_ns, .ns_pid = tgid };
+	if (comm)
+		memcpy(member->facts.comm, comm, sizeof(member->facts.comm));
+	member->has_facts = start_ns;
+}
+
+void roster_expect(struct roster *roster, pid_t tgid)
+{
+	read_facts(hash_put(&roster->members, tgid, NULL), tgid, 0, NULL);
+}
+
+/* The kernel says which process it is. */
+static void expect_told(struct roster *roster, const struct gmt_hdr *record)
+{
+	struct member *member = hash_put(&roster->members, record->tgid, NULL);
+	const struct gmt_proc_exec *exec = (const void *)record;
+	const struct gmt_proc_fork *fork = (const void *)record;
+
+	member->live = false;
+	if (record->kind == GMT_KIND_PROC_FORK)
+		read_facts(member, record->tgid, fork->start_ns, NULL);
+	else
+		read_facts(member, record->tgid, exec->start_ns, exec->comm);
+}
+
+static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t ts_ns)
+{
+	struct gmt_attach attach = { .flags = used_gpu ? 0 : GMT_ATTACH_FROM_START };
+	struct member *member = hash_put(&roster->members, tgid, NULL);
+
+	roster->saw_cuda |= used_gpu;
+	if (!member->has_facts)
+		read_facts(member, tgid, 0, NULL);
+	member->live = true;
+	member->missing = false;
+	member->has_facts = false;
+	/* One that is gone already still gets its records, without a name. */
+	STREAM_PUT_AT(roster->stream, &member->facts, PROC, tgid, ts_ns);
+	STREAM_PUT_AT(roster->stream, &attach, ATTACH, tgid, ts_ns);
+}
+
+void roster_add(struct roster *roster, pid_t tgid, bool used_gpu)
+{
+	introduce(roster, tgid, used_gpu, stream_now_ns());
+}
+
+static bool is_kernel_layer(uint16_t kind)
+{
+	return kind >= GMT_KIND_RM_ALLOC && kind <= GMT_KIND_UVM_FREE;
+}
+
+void roster_see(struct roster *roster, const struct gmt_hdr *record)
+{
+	struct member *member;
+
+	roster->kernel_records += is_kernel_layer(record->kind);
+	if (record->tgid == roster->last_live && record->kind != GMT_KIND_PROC_EXIT)
+		return;
+	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && !is_kernel_layer(record->kind))
+		return;
+	roster->saw_cuda = true;
+	member = hash_get(&roster->members, record->tgid);
+	/* What had a GPU before the session was added at its start: this one begins now. */
+	if (!member || !member->live)
+		introduce(roster, record->tgid, false, record->ts_ns);
+	roster->last_live = record->tgid;
+}
+
+void roster_seen(struct roster *roster, const struct gmt_hdr *record)
+{
+	struct member *member = hash_get(&roster->members, record->tgid);
+
+	switch (record->kind) {
+	case GMT_KIND_PROC_SEEN:
+		/* One that was added before it did anything is known already. */
+		if (member && member->live &&
+		    member->facts.start_ns == ((const struct gmt_proc_exec *)record)->start_ns)
+			return;
+		/* fallthrough */
+	case GMT_KIND_PROC_FORK:
+	case GMT_KIND_PROC_EXEC:
+		/* What runs after an exec is another program, which is introduced when it uses a GPU. */
+		expect_told(roster, record);
+		break;
+	case GMT_KIND_PROC_EXIT:
+		if (member)
+			member->live = false;
+		break;
+	default:
+		return;
+	}
+	roster->last_live = 0;
+}
+
+static bool is_gone(pid_t tgid)
+{
+	struct procfs_stat stat;
+	int err = procfs_stat(tgid, &stat);
+
+	return err == -ESRCH || err == -ENOENT || (!err && stat.ended);
+}
+
+void roster_reap(struct roster *roster)
+{
+	size_t pos = 0;
+	uint64_t tgid;
+	void *value;
+
+	while (hash_next(&roster->members, &pos, &tgid, &value)) {
+		struct gmt_proc_exit exit = { .exit_code = GMT_EXIT_CODE_UNKNOWN };
+		struct member *member = value;
+		bool missed = member->missing;
+
+		member->missing = member->live && is_gone(tgid);
+		/* It may have ended a moment ago: its record is taken before it is looked for again. */
+		if (!member->missing || !missed)
+			continue;
+		STREAM_PUT(roster->stream, &exit, PROC_EXIT, tgid);
+		member->live = false;
+	}
+	roster->last_live = 0;
+}
+
+bool roster_is_live(const struct roster *roster, pid_t tgid)
+{
+	const struct member *member = hash_get(&roster->members, tgid);
+
+	return member && member->live;
+}
+
+static void count(void *arg, pid_t tgid)
+{
+	(void)tgid;
+	++*(size_t *)arg;
+}
+
+size_t roster_live_count(const struct roster *roster)
+{
+	size_t n = 0;
+
+	roster_each_live(roster, count, &n);
+	return n;
+}
+
+bool roster_saw_cuda(const struct roster *roster)
+{
+	return roster->saw_cuda;
+}
+
+uint64_t roster_kernel_records(const struct roster *roster)
+{
+	return roster->kernel_records;
+}
+
+void roster_each_live(const struct roster *roster, roster_fn fn, void *arg)
+{
+	size_t pos = 0;
+	uint64_t tgid;
+	void *value;
+
+	while (hash_next(&roster->members, &pos, &tgid, &value))
+		if (((struct member *)value)->live)
+			fn(arg, tgid);
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See target.h. */
+#include "live/process/target.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/foreign_file.h"
+#include "live/process/procfs.h"
+
+#define INITIAL_PID_NS 4026531836u /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define FILES_MAX 16		   /* different files in one process */
+
+const char *target_kind_text(enum target_kind kind)
+{
+	static const char *const texts[] = {
+#define X(name, text) text,
+		TARGET_KINDS(X)
+#undef X
+	};
+	return (size_t)kind < sizeof(texts) / sizeof(texts[0]) ? texts[kind] : "?";
+}
+
+void target_inspect(pid_t pid, struct target_info *info)
+{
+	struct procfs_status status;
+	struct procfs_stat stat;
+	int err = procfs_stat(pid, &stat);
+
+	memset(info, 0, sizeof(*info));
+	if (!err)
+		err = procfs_status(pid, &status);
+	if (err) {
+		info->kind = err == -ESRCH ? TARGET_NONE : TARGET_HIDDEN;
+		return;
+	}
+	info->tgid = status.tgid;
+	info->ns_pid = status.ns_pid[status.ns_count - 1];
+	info->nested = status.ns_count > 1;
+	info->start_ns = stat.start_ns;
+	memcpy(info->comm, stat.comm, sizeof(info->comm));
+	if (status.tgid != (uint32_t)pid)
+		info->kind = TARGET_THREAD; /* /proc/TID can be opened, but is not listed */
+	else if (stat.kernel_thread)
+		info->kind = TARGET_KERNEL;
+	else if (stat.state == 'Z' || stat.state == 'X')
+		info->kind = TARGET_ZOMBIE;
+	else
+		info->kind = TARGET_PROCESS;
+}
+
+bool target_pids_are_initial(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INITIAL_PID_NS;
+}
+
+pid_t target_init_pid(pid_t pid)
+{
+	return target_pids_are_initial() ? pid : -ENOTSUP;
+}
+
+int target_each_process(int (*cb)(pid_t pid, void *arg), void *arg)
+{
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	int err = 0;
+
+	if (!proc)
+		return -errno;
+	while (!err && (entry = readdir(proc))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = cb((pid_t)strtol(entry->d_name, NULL, 10), arg);
+	}
+	closedir(proc);
+	return err;
+}
+
+/* ---- libraries ---- */
+
+struct walk {
+	pid_t pid;
+	target_library_cb cb;
+	void *arg;
+	size_t count;
+	struct {
+		uint64_t ino;
+		uint32_t dev_major, dev_minor;
+	} seen[FILES_MAX];
+};
+
+static bool seen_before(struct walk *walk, const struct maps_line *map)
+{
+	for (size_t i = 0; i < walk->count; i++) {
+		if (walk->seen[i].ino == map->ino && walk->seen[i].dev_major == map->dev_major &&
+		    walk->seen[i].dev_minor == map->dev_minor)
+			return true;
+	}
+	if (walk->count < FILES_MAX) {
+		walk->seen[walk->count].ino = map->ino;
+		walk->seen[walk->count].dev_major = map->dev_major;
+		walk->seen[walk->count++].dev_minor = map->dev_minor;
+	}
+	return false;
+}
+
+static int visit_map(const struct maps_line *map, void *arg)
+{
+	struct walk *walk = arg;
+	struct target_library library = { .pid = walk->pid, .deleted = map->deleted };
+	char path[PATH_MAX];
+	struct foreign_file file = {
+		map->start, map->end, path, makedev(map->dev_major, map->dev_minor), map->ino, map->deleted,
+	};
+	int answer;
+
+	if (!map->executable || !map->ino)
+		return 0;
+	library.kind = library_kind_of(map->path, map->path_len);
+	if (library.kind == LIBRARY_NONE || seen_before(walk, map))
+		return 0;
+	snprintf(path, sizeof(path), "%.*s", (int)map->path_len, map->path);
+	library.fd = foreign_open_mapped((uint32_t)walk->pid, &file);
+	/* Unmapped meanwhile; a device that is named like a library. */
+	if (library.fd == -ENOENT || library.fd == -ENOEXEC)
+		return 0;
+	if (library.fd < 0)
+		return library.fd;
+	library.path = path;
+	snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", library.fd);
+	answer = walk->cb(&library, walk->arg);
+	close(library.fd);
+	return answer;
+}
+
+int target_libraries(pid_t pid, target_library_cb cb, void *arg)
+{
+	struct walk walk = { .pid = pid, .cb = cb, .arg = arg };
+
+	return procfs_maps(pid, visit_map, &walk);
+}
+
+struct scan {
+	target_library_cb cb;
+	void *arg;
+	int answer; /* the callback's: told apart from our own errors */
+	size_t hidden;
+};
+
+static int scan_library(const struct target_library *library, void *arg)
+{
+	struct scan *scan = arg;
+
+	scan->answer = scan->cb(library, scan->arg);
+	return scan->answer;
+}
+
+static int scan_process(pid_t pid, void *arg)
+{
+	struct scan *scan = arg;
+	int err;
+
+	if (pid == getpid()) /* NVML loads libcuda into the collector (seen with 580.159.04) */
+		return 0;
+	err = target_libraries(pid, scan_library, scan);
+	if (err && !scan->answer && err != -ESRCH)
+		scan->hidden++;
+	return scan->answer;
+}
+
+int target_scan(target_library_cb cb, void *arg, size_t *hidden)
+{
+	struct scan scan = { .cb = cb, .arg = arg };
+	int err = target_each_process(scan_process, &scan);
+
+	if (hidden)
+		*hidden = scan.hidden;
+	return err;
+}
+
+/* ---- use of CUDA ---- */
+
+static int find_libcuda(const struct maps_line *map, void *arg)
+{
+	(void)arg;
+	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == LIBRARY_CUDA;
+}
+
+/* "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia7" and a driver root's. The nodes may be renamed in
+ * a container, so the number counts first; a stand-in's nodes have ordinary numbers, but these names. */
+static bool is_nvidia_name(const char *path)
+{
+	const char *base = basename(path);
+
+	return !strncmp(base, "nvidia", 6) &&
+	       (!strcmp(base + 6, "ctl") || !strcmp(base + 6, "-uvm") || isdigit((unsigned char)base[6]));
+}
+
+static int uses_device(pid_t pid, const struct driver_info *driver)
+{
+	char path[64], link[PATH_MAX];
+	struct dirent *entry;
+	struct stat st;
+	int found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!found && (entry = readdir(dir))) {
+		ssize_t len;
+
+		len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+		link[len > 0 ? len : 0] = '\0';
+		/* nothing else is looked at: stat of a file on a dead network mount does not come back */
+		if (!strstr(link, "/dev/") || fstatat(dirfd(dir), entry->d_name, &st, 0) ||
+		    !S_ISCHR(st.st_mode))
+			continue;
+		found = (driver && driver_owns(driver, st.st_rdev)) || is_nvidia_name(link);
+	}
+	closedir(dir);
+	return found;
+}
+
+int target_uses(pid_t pid, const struct driver_info *driver)
+{
+	int mapped = procfs_maps(pid, find_libcuda, NULL);
+	int device = uses_device(pid, driver);
+
+	if (mapped < 0 || device < 0)
+		return mapped < 0 ? mapped : device;
+	return (mapped ? TARGET_USES_LIBCUDA : 0) | (device ? TARGET_USES_DEVICE : 0);
+}
+
+/* ---- a command that does not run yet ---- */
+
+#define SONAME "libcuda.so.1"
+
+/*
+ * /etc/ld.so.cache, the format of glibc 2.2 and newer (sysdeps/generic/dl-cache.h: struct
+ * cache_file_new, struct file_entry_new). Up to glibc 2.31 ldconfig put one of the old format before
+ * it, so the magic is searched for. String offsets count from the magic.
+ */
+#define CACHE_MAGIC "glibc-ld.so.cache1.1"
+#define CACHE_HEADER 48
+#define CACHE_ENTRY 24
+#if defined(__x86_64__)
+#define CACHE_ARCH 0x0300u /* FLAG_X8664_LIB64 */
+#define TRIPLET "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define CACHE_ARCH 0x0a00u /* FLAG_AARCH64_LIB64 */
+#define TRIPLET "aarch64-linux-gnu"
+#endif
+
+static uint32_t cache_u32(const char *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* The loader passes over files of the other class, so does this. */
+static bool is_elf64(const char *path)
+{
+	static const char wanted[5] = { 0x7f, 'E', 'L', 'F', 2 /* ELFCLASS64 */ };
+	char head[sizeof(wanted)];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) && !memcmp(head, wanted, sizeof(wanted));
+	close(fd);
+	return same;
+}
+
+bool target_search_cache(const void *cache, size_t len, const char *name, char *path, size_t size)
+{
+	const char *base = memmem(cache, len, CACHE_MAGIC, sizeof(CACHE_MAGIC) - 1);
+	size_t left = base ? len - (size_t)(base - (const char *)cache) : 0;
+	uint32_t count = left >= CACHE_HEADER ? cache_u32(base + 20) : 0; /* after 17 + 3 bytes of magic */
+
+	if (left < CACHE_HEADER || count > (left - CACHE_HEADER) / CACHE_ENTRY)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const char *entry = base + CACHE_HEADER + (size_t)i * CACHE_ENTRY;
+		uint32_t flags = cache_u32(entry), key = cache_u32(entry + 4), value = cache_u32(entry + 8);
+
+		if ((flags & 0xff00) != CACHE_ARCH || key >= left || value >= left ||
+		    !memchr(base + key, 0, left - key) || strcmp(base + key, name))
+			continue;
+		if (memchr(base + value, 0, left - value) && strlen(base + value) < size &&
+		    is_elf64(base + value)) {
+			snprintf(path, size, "%s", base + value);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool search_ld_cache(char *path, size_t size)
+{
+	struct stat st;
+	bool found = false;
+	char *bytes = NULL;
+	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0 && st.st_size < 64 << 20)
+		bytes = malloc((size_t)st.st_size);
+	if (bytes && read(fd, bytes, (size_t)st.st_size) == st.st_size)
+		found = target_search_cache(bytes, (size_t)st.st_size, SONAME, path, size);
+	free(bytes);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool search_dir(const char *dir, size_t len, char *path, size_t size)
+{
+	int written = len ? snprintf(path, size, "%.*s/" SONAME, (int)len, dir)
+			  : snprintf(path, size, "./" SONAME); /* an empty item is the current directory */
+
+	return written > 0 && (size_t)written < size && is_elf64(path);
+}
+
+static const char *env_value(char *const envp[], const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; envp && *envp; envp++) {
+		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
+			return *envp + len + 1;
+	}
+	return NULL;
+}
+
+int target_default_library(char *const envp[], char *path, size_t size)
+{
+	static const char *const dirs[] = {
+		"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64",		  "/usr/lib64",
+		"/lib",		 "/usr/lib",	      "/usr/lib/wsl/lib",
+	};
+	const char *list = env_value(envp ? envp : environ, "LD_LIBRARY_PATH");
+
+	while (list && *list) {
+		size_t len = strcspn(list, ":;"); /* ld.so(8): either separates */
+
+		if (search_dir(list, len, path, size))
+			return 0;
+		list += len + (list[len] != '\0');
+	}
+	if (search_ld_cache(path, size))
+		return 0;
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		if (search_dir(dirs[i], strlen(dirs[i]), path, size))
+			return 0;
+	}
+	if (size)
+		*path = '\0';
+	return -ENOENT;
+}

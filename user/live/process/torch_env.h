@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the environment of a process asks PyTorch's allocator for. Only the answer is kept. */
+#ifndef GPUMEMTRACE_LIVE_PROCESS_TORCH_ENV_H
+#define GPUMEMTRACE_LIVE_PROCESS_TORCH_ENV_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* enum gmt_framework_flag: of an environment as /proc/PID/environ has it. */
+uint32_t torch_env_parse(const char *bytes, size_t size);
+/* Of a process, as it was when it began; 0 where it may not be read. */
+uint32_t torch_env_read(pid_t pid);
+
+#endif

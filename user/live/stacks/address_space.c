@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See address_space.h. */
+#include "live/stacks/address_space.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "live/bpf/array_map.h"
+#include "live/stacks/map_publisher.h"
+#include "live/stacks/bpf_tables.h"
+#include "symbol/python/pycode.h"
+#include "symbol/elf/source.h"
+#include "symbol/unwind/unwind_table.h"
+
+#define REFUSALS_MAX 60          /* with the periods of reading, a second or two */
+
+/* Whether a path of the process is the same file for us. */
+static bool shares_mounts(uint32_t tgid)
+{
+	struct stat mine, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
+	return !stat(path, &its) && !stat("/proc/self/ns/mnt", &mine) && its.st_ino == mine.st_ino &&
+	       its.st_dev == mine.st_dev;
+}
+
+void space_init(struct space *space, uint32_t tgid, bool with_python)
+{
+	*space = (struct space){ .tgid = tgid, .slot = PUBLISHER_NO_SLOT,
+				 .next_slot = PUBLISHER_NO_SLOT, .with_python = with_python,
+				 .shares_mounts = shares_mounts(tgid) };
+}
+
+static void drop_lists(struct space *space)
+{
+	modules_fini(&space->modules);
+	free(space->mappings);
+	free(space->is_pending);
+	space->modules = (struct modules){ 0 };
+	space->mappings = NULL;
+	space->is_pending = NULL;
+	space->pending = 0;
+}
+
+void space_fini(struct space *space, struct publisher *publisher)
+{
+	space_withdraw(space, publisher);
+	drop_lists(space);
+	if (space->codes)
+		pycode_free(space->codes);
+	space->codes = NULL;
+}
+
+/* ---- what is mapped ---- */
+
+static bool is_same_module(const struct module *a, const struct module *b)
+{
+	return a->kind == b->kind && a->dev == b->dev && a->ino == b->ino && !strcmp(a->path, b->path);
+}
+
+static bool is_same_map(const struct space *space, const struct module_map *old, const struct modules *now,
+			const struct module_map *map)
+{
+	return old->start == map->start && old->end == map->end && old->offset == map->offset &&
+	       is_same_module(modules_of(&space->modules, old), modules_of(now, map));
+}
+
+static bool is_unchanged(const struct space *space, const struct modules *now)
+{
+	if (space->modules.map_count != now->map_count)
+		return false;
+	for (size_t i = 0; i < now->map_count; i++)
+		if (!is_same_map(space, &space->modules.maps[i], now, &now->maps[i]))
+			return false;
+	return true;
+}
+
+static bool is_python_module(const struct space *space, const struct module *module)
+{
+	return space->python_state == SPACE_PYTHON_FOUND && module->dev == space->python.dev &&
+	       module->ino == space->python.ino;
+}
+
+/* The interpreter is in a file named so, or in the program itself, if it is anywhere. */
+static enum table_kind kind_of(const struct space *space, const struct module *module)
+{
+	if (is_python_module(space, module) || (space->with_python && strstr(module->name, "python")))
+		return TABLE_PYTHON;
+	return strncmp(module->name, "libc.so.", 8) ? TABLE_PLAIN : TABLE_LIBC;
+}
+
+/* Fills in what a module's file says of its mappings. */
+static void place_module(struct space *space, uint32_t module, const struct image *image, const struct table *table)
+{
+	for (size_t i = 0; i < space->modules.map_count; i++) {
+		const struct module_map *map = &space->modules.maps[i];
+		struct gmt_unwind_mapping *mapping = &space->mappings[i];
+
+		if (map->module != module ||
+		    !unwind_table_map(image, map->start, map->end, map->offset, mapping))
+			continue;
+		mapping->slot = table->slot;
+		mapping->pages = table->pages;
+		mapping->flags = GMT_UNWIND_MAP_TABLE;
+	}
+}
+
+void space_lose(struct space *space)
+{
+	space->is_gone = true;
+	if (space->shares_mounts)
+		space->modules.pid = 0;
+}
+
+/* A zombie still has its pid, but nothing mapped and no root. */
+bool space_is_lost(struct space *space)
+{
+	char root[32];
+
+	snprintf(root, sizeof(root), "/proc/%u/root", space->tgid);
+	if (!space->is_gone && access(root, F_OK) && errno == ENOENT)
+		space_lose(space);
+	return space->is_gone;
+}
+
+/* The first mapping of a module: what its file is opened by. */
+static const struct module_map *map_of(const struct space *space, uint32_t module)
+{
+	for (size_t i = 0; i < space->modules.map_count; i++)
+		if (space->modules.maps[i].module == module)
+			return &space->modules.maps[i];
+	return NULL;
+}
+
+static bool open_module(struct space *space, uint32_t module, struct image *image)
+{
+	const struct module_map *map = map_of(space, module);
+
+	if (map && !symbol_source_live.open_module(&space->modules, map, image))
+		return true;
+	/* It may have ended since its mappings were read. */
+	return map && !space->is_gone && space_is_lost(space) &&
+	       !symbol_source_live.open_module(&space->modules, map, image);
+}
+
+static void look_up(struct space *space, uint32_t i, const struct tables *tables)
+{
+	const struct module *module = &space->modules.list[i];
+	struct table table;
+	struct image image;
+
+	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &image))
+		return;
+	modules_set_image(&space->modules, i, &image);
+	if (tables_find(tables, &image, kind_of(space, module), &table)) {
+		place_module(space, i, &image, &table);
+	} else {
+		space->is_pending[i] = true;
+		space->pending++;
+	}
+	image_close(&image);
+}
+
+/* Fills the lists for what is mapped now, from those of before where nothing has changed. */
+static void fill_lists(struct space *space, const struct space *before, const struct tables *tables)
+{
+	bool is_python_new = before->python_state != space->python_state;
+	struct modules *modules = &space->modules;
+	bool *is_new = xcalloc(modules->count + 1, sizeof(*is_new));
+
+	space->mappings = xcalloc(modules->map_count + 1, sizeof(*space->mappings));
+	space->is_pending = xcalloc(modules->count + 1, sizeof(*space->is_pending));
+	space->pending = 0;
+	for (size_t i = 0; i < modules->map_count; i++) {
+		const struct module_map *map = &modules->maps[i];
+		struct module_map *old = modules_find(&before->modules, map->start);
+		const struct module *module = modules_of(modules, map);
+		struct gmt_unwind_mapping *mapping = &space->mappings[i];
+
+		if (old && is_same_map(before, old, modules, map) && !before->is_pending[old->module] &&
+		    !(is_python_new && is_python_module(space, module))) {
+			*mapping = before->mappings[old - before->modules.maps];
+		} else {
+			mapping->flags = module->kind == MODULE_ANONYMOUS ? GMT_UNWIND_MAP_JIT : 0;
+			is_new[map->module] = true;
+		}
+		mapping->start = map->start;
+		mapping->end = map->end;
+		mapping->module = map->module;
+	}
+	for (uint32_t i = 0; i < modules->count; i++)
+		if (is_new[i])
+			look_up(space, i, tables);
+	free(is_new);
+}
+
+/* Another program than before: its Python, if it has one, is another one too. */
+static void ask_python(struct space *space)
+{
+	int err;
+
+	if (!space->with_python || space->python_state == SPACE_PYTHON_FOUND ||
+	    space->python_state == SPACE_PYTHON_REFUSED)
+		return;
+	err = pyversion_find((pid_t)space->tgid, &space->python);
+	if (!err) {
+		space->python_state = SPACE_PYTHON_FOUND;
+		space->codes = pycode_new(&space->python.layout, space->python.code_type);
+	} else if (err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) {
+		/* One that is starting up can look as if it were an odd one. */
+		space->python_state = SPACE_PYTHON_REFUSED;
+	} else {
+		space->python_state = err == -ENOENT ? SPACE_PYTHON_NONE : SPACE_PYTHON_UNKNOWN;
+	}
+}
+
+int space_read(struct space *space, const struct tables *tables)
+{
+	struct space before = *space;
+	struct modules now = { 0 };
+	int err = modules_read(&now, space->tgid);
+	bool is_same;
+
+	now.has_our_paths = space->shares_mounts;
+	if (err || !now.map_count) {
+		modules_fini(&now);
+		return err ?: -ESRCH; /* a zombie has no mappings */
+	}
+	is_same = is_unchanged(space, &now);
+	if (!is_same || space->python_state == SPACE_PYTHON_UNKNOWN)
+		ask_python(space);
+	/* The table of a Python that was found just now needs marks. */
+	if (is_same && (space->python_state != SPACE_PYTHON_FOUND || before.python_state == SPACE_PYTHON_FOUND)) {
+		modules_fini(&now);
+		return 0;
+	}
+	space->modules = now;
+	fill_lists(space, &before, tables);
+	modules_fini(&before.modules);
+	free(before.mappings);
+	free(before.is_pending);
+	space->is_listed = false;
+	return 1;
+}
+
+void space_build_one(struct space *space, struct tables *tables)
+{
+	struct table table;
+	struct image image;
+
+	for (uint32_t i = 0; i < space->modules.count && space->pending; i++) {
+		if (!space->is_pending[i])
+			continue;
+		space->is_pending[i] = false;
+		space->pending--;
+		if (!open_module(space, i, &image))
+			continue;
+		if (!tables_build(tables, &image, kind_of(space, &space->modules.list[i]), &table)) {
+			place_module(space, i, &image, &table);
+			space->is_listed = false;
+		}
+		image_close(&image);
+		return;
+	}
+}
+
+/* ---- what BPF is told ---- */
+
+static int tell(struct space *space, struct publisher *publisher)
+{
+	struct gmt_stack_space value = { .slot = space->slot, .mapping_count = space->mapping_count };
+	bool has_python = space->python_state == SPACE_PYTHON_FOUND;
+	int err;
+
+	if (has_python)
+		value.python = space->python.config;
+	err = publisher_tell(publisher, space->tgid, &value);
+	if (!err) {
+		space->is_told = true;
+		space->is_python_told = has_python;
+	}
+	return err;
+}
+
+static int give_list(struct space *space, struct publisher *publisher)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	struct gmt_unwind_mapping *list;
+	uint32_t count = (uint32_t)space->modules.map_count;
+	int64_t number;
+	int fd;
+
+	if (count > GMT_UNWIND_MAPPINGS_MAX)
+		count = GMT_UNWIND_MAPPINGS_MAX;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_mappings", sizeof(uint32_t),
+			    sizeof(struct gmt_unwind_mapping), count, &options);
+	if (fd < 0)
+		return -errno;
+	list = mapped_open(fd, count * sizeof(*list), true);
+	if (!list) {
+		close(fd);
+		return -ENOMEM;
+	}
+	memcpy(list, space->mappings, count * sizeof(*list));
+	mapped_close(list, count * sizeof(*list));
+	number = publisher_put_list(publisher, fd, &space->next_slot);
+	if (number < 0)
+		return (int)number;
+	space->next = number;
+	space->next_count = count;
+	space->is_listed = true;
+	return -EAGAIN;
+}
+
+/* The list that was given is there: from now on BPF uses it. */
+static int use_list(struct space *space, struct publisher *publisher)
+{
+	uint32_t old = space->slot;
+	int err;
+
+	space->slot = space->next_slot;
+	space->mapping_count = space->next_count;
+	space->next_slot = PUBLISHER_NO_SLOT;
+	space->next = 0;
+	err = tell(space, publisher);
+	publisher_drop_list(publisher, old);
+	return err;
+}
+
+int space_publish(struct space *space, struct publisher *publisher, bool may_list)
+{
+	int err = 0;
+
+	if (space->next && publisher_is_done(publisher, space->next))
+		err = use_list(space, publisher);
+	else if (!space->is_told || (space->python_state == SPACE_PYTHON_FOUND && !space->is_python_told))
+		err = tell(space, publisher);
+	if (err || (space->is_listed && !space->next))
+		return err;
+	return may_list && !space->next ? give_list(space, publisher) : -EAGAIN;
+}
+
+void space_withdraw(struct space *space, struct publisher *publisher)
+{
+	if (space->is_told)
+		publisher_forget(publisher, space->tgid);
+	publisher_drop_list(publisher, space->slot);
+	publisher_drop_list(publisher, space->next_slot);
+	space->slot = space->next_slot = PUBLISHER_NO_SLOT;
+	space->mapping_count = 0;
+	space->next = 0;
+	space->is_told = space->is_python_told = space->is_listed = false;
+}

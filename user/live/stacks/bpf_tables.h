@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The unwinding tables that BPF has: each module's once, however many processes map it, one behind the
+ * other in maps of 8 MiB that are made as they are needed. Tables are never taken back: a machine has
+ * so many libraries, and no more. Of one thread only.
+ */
+#ifndef GPUMEMTRACE_LIVE_STACKS_BPF_TABLES_H
+#define GPUMEMTRACE_LIVE_STACKS_BPF_TABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/types.h>
+
+struct image;
+struct publisher;
+struct tables;
+
+/* Where a module's table lies: gmt_unwind_mapping.slot and .pages. */
+struct table {
+	uint32_t slot, pages;
+};
+
+/* What is marked in a module's table. */
+enum table_kind {
+	TABLE_PLAIN,                  /* nothing */
+	TABLE_PYTHON,                 /* CPython's eval function and CPython, if it has them */
+	TABLE_LIBC,                   /* all of it is the C library */
+};
+
+struct tables_stats {
+	uint32_t modules, failed;     /* failed: no table could be made, or there is no more room */
+	uint64_t rows, bytes;
+	uint64_t build_ns;            /* time spent in building and reading */
+	uint32_t cache_hits, cache_misses;
+};
+
+/* `publisher`: outlives it. `cache`: a directory for tables, NULL for none. */
+struct tables *tables_new(struct publisher *publisher, const char *cache);
+void tables_free(struct tables *tables);
+
+/* The module's table of this kind, if BPF has it. */
+bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
+
+/* Makes one: up to a second for a large library that is not in the cache. 0; -ENOSPC: no more room;
+ * else as unwind_table_build(). After an error the module is not tried again: the answer is the same. */
+int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
+
+/* A word of the tables, as BPF sees it; NULL: there is none. */
+const __u64 *tables_word(void *tables, uint32_t slot);
+
+void tables_stats(const struct tables *tables, struct tables_stats *stats);
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See map_publisher.h. */
+#include "live/stacks/map_publisher.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+/* One change of a map of maps. */
+struct order {
+	int map;
+	uint32_t key;
+	int fd;                       /* -1: the key goes, and is a slot that is free then */
+};
+
+struct publisher {
+	struct stack_maps maps;
+	pthread_t thread;
+	bool has_thread;
+	uint32_t generation;          /* the newest that was given out */
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+	/* under the lock */
+	bool is_ending;
+	struct order *orders;         /* from `first` on */
+	size_t first, count, capacity;
+	int64_t given, done;          /* orders, ever */
+	uint32_t slots[GMT_STACK_SPACES]; /* those in use are taken from the front, returned at the end: */
+	uint32_t first_free, free_count;  /* one is used again as late as can be, when no walk sees it */
+};
+
+/* ---- what waits for the kernel ---- */
+
+static void carry_out(const struct order *order)
+{
+	if (order->fd < 0) {
+		bpf_map_delete_elem(order->map, &order->key);
+		return;
+	}
+	bpf_map_update_elem(order->map, &order->key, &order->fd, BPF_ANY);
+	close(order->fd);             /* the map of maps holds it */
+}
+
+static void finish(struct publisher *publisher, const struct order *order)
+{
+	publisher->done++;
+	if (order->fd < 0)
+		publisher->slots[(publisher->first_free + publisher->free_count++) % GMT_STACK_SPACES] = order->key;
+}
+
+static void *work(void *arg)
+{
+	struct publisher *publisher = arg;
+
+	pthread_mutex_lock(&publisher->lock);
+	for (;;) {
+		struct order order;
+
+		while (!publisher->count && !publisher->is_ending)
+			pthread_cond_wait(&publisher->work, &publisher->lock);
+		if (publisher->is_ending)
+			break;
+		order = publisher->orders[publisher->first++];
+		publisher->count--;
+		pthread_mutex_unlock(&publisher->lock);
+		carry_out(&order);
+		pthread_mutex_lock(&publisher->lock);
+		finish(publisher, &order);
+	}
+	pthread_mutex_unlock(&publisher->lock);
+	return NULL;
+}
+
+/* ---- the thread that calls ---- */
+
+static void add_order(struct publisher *publisher, const struct order *order)
+{
+	if (publisher->first && publisher->first + publisher->count == publisher->capacity) {
+		for (size_t i = 0; i < publisher->count; i++)
+			publisher->orders[i] = publisher->orders[publisher->first + i];
+		publisher->first = 0;
+	}
+	if (publisher->count == publisher->capacity) {
+		publisher->capacity = publisher->capacity ? publisher->capacity * 2 : 16;
+		publisher->orders = xreallocarray(publisher->orders, publisher->capacity, sizeof(*publisher->orders));
+	}
+	publisher->orders[publisher->first + publisher->count++] = *order;
+	pthread_cond_signal(&publisher->work);
+}
+
+static int64_t give(struct publisher *publisher, const struct order *order)
+{
+	int64_t number;
+
+	pthread_mutex_lock(&publisher->lock);
+	number = ++publisher->given;
+	if (publisher->has_thread) {
+		add_order(publisher, order);
+	} else {
+		carry_out(order);
+		finish(publisher, order);
+	}
+	pthread_mutex_unlock(&publisher->lock);
+	return number;
+}
+
+static uint32_t take_slot(struct publisher *publisher)
+{
+	uint32_t slot = PUBLISHER_NO_SLOT;
+
+	pthread_mutex_lock(&publisher->lock);
+	if (publisher->free_count) {
+		slot = publisher->slots[publisher->first_free];
+		publisher->first_free = (publisher->first_free + 1) % GMT_STACK_SPACES;
+		publisher->free_count--;
+	}
+	pthread_mutex_unlock(&publisher->lock);
+	return slot;
+}
+
+int64_t publisher_put_list(struct publisher *publisher, int fd, uint32_t *slot)
+{
+	*slot = take_slot(publisher);
+	if (*slot == PUBLISHER_NO_SLOT) {
+		close(fd);
+		return -ENOSPC;
+	}
+	return give(publisher, &(struct order){ publisher->maps.mappings, *slot, fd });
+}
+
+void publisher_drop_list(struct publisher *publisher, uint32_t slot)
+{
+	if (slot != PUBLISHER_NO_SLOT)
+		give(publisher, &(struct order){ publisher->maps.mappings, slot, -1 });
+}
+
+void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd)
+{
+	give(publisher, &(struct order){ publisher->maps.shards, i, fd });
+}
+
+/* Threads look at what is known of their process when this has changed. */
+static void say_changed(struct publisher *publisher)
+{
+	if (publisher->maps.spaces_changed)
+		__atomic_add_fetch(publisher->maps.spaces_changed, 1, __ATOMIC_RELEASE);
+}
+
+int publisher_tell(struct publisher *publisher, uint32_t tgid, struct gmt_stack_space *space)
+{
+	space->generation = ++publisher->generation;
+	if (bpf_map_update_elem(publisher->maps.spaces, &tgid, space, BPF_ANY))
+		return -errno;
+	say_changed(publisher);
+	return 0;
+}
+
+void publisher_forget(struct publisher *publisher, uint32_t tgid)
+{
+	bpf_map_delete_elem(publisher->maps.spaces, &tgid);
+	say_changed(publisher);
+}
+
+bool publisher_is_done(struct publisher *publisher, int64_t number)
+{
+	bool is_done;
+
+	pthread_mutex_lock(&publisher->lock);
+	is_done = number <= publisher->done;
+	pthread_mutex_unlock(&publisher->lock);
+	return is_done;
+}
+
+struct publisher *publisher_new(const struct stack_maps *maps)
+{
+	struct publisher *publisher = xcalloc(1, sizeof(*publisher));
+
+	publisher->maps = *maps;
+	publisher->free_count = GMT_STACK_SPACES;
+	for (uint32_t i = 0; i < GMT_STACK_SPACES; i++)
+		publisher->slots[i] = i;
+	pthread_mutex_init(&publisher->lock, NULL);
+	pthread_cond_init(&publisher->work, NULL);
+	publisher->has_thread = !pthread_create(&publisher->thread, NULL, work, publisher);
+	return publisher;
+}
+
+void publisher_free(struct publisher *publisher)
+{
+	if (!publisher)
+		return;
+	pthread_mutex_lock(&publisher->lock);
+	publisher->is_ending = true;
+	pthread_cond_signal(&publisher->work);
+	pthread_mutex_unlock(&publisher->lock);
+	if (publisher->has_thread)
+		pthread_join(publisher->thread, NULL);
+	for (size_t i = 0; i < publisher->count; i++)
+		if (publisher->orders[publisher->first + i].fd >= 0)
+			close(publisher->orders[publisher->first + i].fd);
+	pthread_mutex_destroy(&publisher->lock);
+	pthread_cond_destroy(&publisher->work);
+	free(publisher->orders);
+	free(publisher);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stack_names.h. */
+#include "live/stacks/stack_names.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gpumemtrace/stackmap.h>
+
+#include "base/xalloc.h"
+#include "base/hash.h"
+#include "live/stacks/address_space.h"
+#include "live/stream.h"
+#include "symbol/intern.h"
+#include "symbol/python/pycode.h"
+#include "symbol/symbolizer.h"
+
+#define TEXT_MAX 4096            /* of one text of a symbol */
+#define FRAMES_MAX (4 * GMT_STACK_WORDS) /* inlined functions are frames, too */
+
+/* What a symbol is made of; texts are interned, so equal ones have one address. */
+struct symbol {
+	const char *function, *module, *file;
+	uint64_t offset;
+	uint32_t line;
+	uint8_t kind, flags;
+};
+
+struct naming {
+	naming_put put;
+	void *arg;
+	struct symbolizer *symbolizer;
+	struct intern texts;
+	struct hash ids;                 /* hash of a struct symbol -> id */
+	uint32_t count;                  /* ids given out */
+	uint32_t frame_count;            /* of the stack that is named */
+	uint32_t frames[FRAMES_MAX + 1]; /* and one that pads */
+};
+
+struct naming *naming_new(naming_put put, void *arg)
+{
+	struct naming *naming = xcalloc(1, sizeof(*naming));
+
+	naming->put = put;
+	naming->arg = arg;
+	naming->symbolizer = symbolizer_new(&symbol_source_live, NULL);
+	intern_init(&naming->texts);
+	hash_init(&naming->ids, sizeof(uint32_t));
+	return naming;
+}
+
+void naming_free(struct naming *naming)
+{
+	if (!naming)
+		return;
+	symbolizer_free(naming->symbolizer);
+	intern_fini(&naming->texts);
+	hash_fini(&naming->ids);
+	free(naming);
+}
+
+/* ---- symbols ---- */
+
+static uint16_t append(unsigned char *text, size_t *used, const char *from)
+{
+	size_t len = from ? strnlen(from, TEXT_MAX) : 0;
+
+	memcpy(text + *used, from ? from : "", len);
+	text[*used + len] = '\0';
+	*used += len + 1;
+	return (uint16_t)len;
+}
+
+static void put_symbol(struct naming *naming, const struct symbol *symbol, uint32_t id)
+{
+	_Alignas(struct gmt_symbol) unsigned char bytes[sizeof(struct gmt_symbol) + 3 * (TEXT_MAX + 1) + 8] = { 0 };
+	struct gmt_symbol *rec = (void *)bytes;
+	size_t used = 0;
+
+	rec->id = id;
+	rec->line = symbol->line;
+	rec->offset = symbol->offset;
+	rec->kind = symbol->kind;
+	rec->flags = symbol->flags;
+	rec->function_len = append(rec->text, &used, symbol->function);
+	rec->module_len = append(rec->text, &used, symbol->module);
+	rec->file_len = append(rec->text, &used, symbol->file);
+	rec->hdr.kind = GMT_KIND_SYMBOL;
+	rec->hdr.size = (uint16_t)((sizeof(*rec) + used + 7) / 8 * 8);
+	rec->hdr.ts_ns = stream_now_ns();
+	naming->put(naming->arg, rec, rec->hdr.size);
+}
+
+static uint64_t hash_symbol(const struct symbol *symbol)
+{
+	uint64_t parts[6] = {
+		(uintptr_t)symbol->function, (uintptr_t)symbol->module, (uintptr_t)symbol->file, symbol->offset,
+		symbol->line, (uint64_t)symbol->kind << 8 | symbol->flags,
+	};
+
+	return intern_hash(INTERN_SEED, parts, sizeof(parts));
+}
+
+static void add_frame(struct naming *naming, const struct symbol *symbol)
+{
+	uint32_t *id;
+	bool is_new;
+
+	if (naming->frame_count >= FRAMES_MAX)
+		return;
+	id = hash_put(&naming->ids, hash_symbol(symbol), &is_new);
+	if (is_new) {
+		*id = ++naming->count;
+		put_symbol(naming, symbol, *id);
+	}
+	naming->frames[naming->frame_count++] = *id;
+}
+
+/* ---- frames ---- */
+
+static void add_native(struct naming *naming, struct space *space, uint64_t word)
+{
+	const struct symbol_frames *found = symbolizer_find(naming->symbolizer, &space->modules,
+							    word & GMT_FRAME_PC_MASK, !(word & GMT_FRAME_EXACT));
+
+	for (uint32_t i = 0; i < found->count; i++) {
+		const struct symbol_frame *frame = &found->frames[i];
+
+		add_frame(naming, &(struct symbol){
+			.function = intern(&naming->texts, frame->function),
+			.module = intern(&naming->texts, frame->path && frame->path[0] ? frame->path : frame->module),
+			.file = intern(&naming->texts, frame->file),
+			.offset = frame->function ? 0 : frame->offset,
+			.line = frame->line,
+			.kind = GMT_SYMBOL_NATIVE,
+			.flags = (frame->inlined ? GMT_SYMBOL_INLINED : 0) |
+				 (word & GMT_FRAME_GUESSED ? GMT_SYMBOL_GUESSED : 0),
+		});
+	}
+}
+
+static void add_python(struct naming *naming, struct space *space, uint64_t code, uint64_t where)
+{
+	struct gmt_py_frame frame = {
+		.code = code & GMT_FRAME_PC_MASK, .lasti = (int32_t)where, .check = (uint32_t)(where >> 32),
+	};
+	struct symbol symbol = { .kind = GMT_SYMBOL_PYTHON };
+	pid_t pid = (pid_t)space->tgid;
+	struct pycode_where at;
+
+	if (space->codes && !pycode_resolve(space->codes, &frame, pyversion_read, &pid, &at)) {
+		if (at.is_hidden)
+			return;
+		symbol.function = intern(&naming->texts, at.function);
+		symbol.file = intern(&naming->texts, at.file);
+		symbol.line = at.line > 0 ? (uint32_t)at.line : 0;
+	} else {
+		symbol.offset = frame.code;
+	}
+	add_frame(naming, &symbol);
+}
+
+/* A frame of the eval loop whose Python frames follow says nothing that they do not say better. */
+static bool is_told_by_python(const struct gmt_stack *stack, uint32_t i)
+{
+	return (stack->words[i] & GMT_FRAME_EVAL) && !(stack->words[i] & GMT_FRAME_PYTHON) &&
+	       i + 1 < stack->count && (stack->words[i + 1] & GMT_FRAME_PYTHON);
+}
+
+static void put_frames(struct naming *naming, const struct gmt_stack *stack)
+{
+	size_t count = naming->frame_count, size = sizeof(struct gmt_stack_frames) + (count + count % 2) * 4;
+	struct gmt_stack_frames *rec = xcalloc(1, size);
+
+	rec->hdr.kind = GMT_KIND_STACK_FRAMES;
+	rec->hdr.size = (uint16_t)size;
+	rec->hdr.tgid = stack->hdr.tgid;
+	rec->hdr.ts_ns = stream_now_ns();
+	rec->stack_id = stack->id;
+	rec->count = (uint32_t)count;
+	memcpy(rec->symbols, naming->frames, count * 4);
+	naming->put(naming->arg, rec, size);
+	free(rec);
+}
+
+void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack)
+{
+	naming->frame_count = 0;
+	for (uint32_t i = 0; i + 1 < stack->count; i++) {
+		if (!(stack->words[i] & GMT_FRAME_PYTHON))
+			continue;
+		add_python(naming, space, stack->words[i], stack->words[i + 1]);
+		i++;
+	}
+}
+
+void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack)
+{
+	uint32_t count = stack->count;
+
+	naming->frame_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!(stack->words[i] & GMT_FRAME_PYTHON)) {
+			if (!is_told_by_python(stack, i))
+				add_native(naming, space, stack->words[i]);
+		} else if (i + 1 < count) {
+			add_python(naming, space, stack->words[i], stack->words[i + 1]);
+			i++;
+		}
+	}
+	put_frames(naming, stack);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See stack_thread.h. One lock guards what both threads touch: the two buffers of records and the set of
+ * processes. The worker takes all that came at once, and works without the lock.
+ */
+#include "live/stacks/stack_thread.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/xalloc.h"
+#include "base/hash.h"
+#include "live/stacks/record_list.h"
+#include "live/stacks/stack_worker.h"
+#include "live/stream.h"
+
+#define NOTE_BYTES 256
+
+struct stacking {
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work, done;
+	/* under the lock */
+	struct records in, out;
+	char **notes;                /* sentences */
+	size_t note_count;
+	struct hash known;           /* tgid -> enum stackwork_due */
+	bool is_busy, is_ending;
+	/* the worker's */
+	struct stackwork *stackwork;
+};
+
+/* ---- the worker ---- */
+
+static void put_out(void *arg, const void *record, size_t size)
+{
+	struct stacking *stacking = arg;
+
+	pthread_mutex_lock(&stacking->lock);
+	records_add(&stacking->out, record, size);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+static void note(void *arg, uint32_t tgid, const char *why)
+{
+	struct stacking *stacking = arg;
+	char *text = xmalloc(NOTE_BYTES);
+
+	snprintf(text, NOTE_BYTES, "stacks of process %u have no Python frames: %s", tgid, why);
+	pthread_mutex_lock(&stacking->lock);
+	stacking->notes = xreallocarray(stacking->notes, stacking->note_count + 1, sizeof(*stacking->notes));
+	stacking->notes[stacking->note_count++] = text;
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+struct mark {
+	uint32_t tgid;
+	enum stackwork_due due;
+};
+
+/* Takes the marks of the other thread: an array, to be freed, which ends with a tgid 0. They are acted on
+ * without the lock, as that may put records out. */
+static struct mark *take_marks(struct stacking *stacking)
+{
+	struct mark *marks = xcalloc(hash_count(&stacking->known) + 1, sizeof(*marks));
+	size_t count = 0;
+	size_t pos = 0;
+	uint64_t tgid;
+	void *value;
+
+	while (hash_next(&stacking->known, &pos, &tgid, &value)) {
+		enum stackwork_due *mark = value;
+
+		if (*mark != DUE_NOT)
+			marks[count++] = (struct mark){ (uint32_t)tgid, *mark };
+		*mark = DUE_NOT;
+	}
+	return marks;
+}
+
+static void act_on_marks(struct stacking *stacking, struct mark *marks)
+{
+	for (size_t i = 0; marks[i].tgid; i++)
+		stackwork_mark(stacking->stackwork, marks[i].tgid, marks[i].due);
+	free(marks);
+}
+
+static void wait_for_work(struct stacking *stacking, uint64_t wait_ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)(wait_ns % 1000000000);
+	until.tv_sec += (time_t)(wait_ns / 1000000000) + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&stacking->work, &stacking->lock, &until);
+}
+
+static void *work(void *arg)
+{
+	struct stacking *stacking = arg;
+	uint64_t wait_ns = 0;
+
+	pthread_mutex_lock(&stacking->lock);
+	while (!stacking->is_ending) {
+		struct records taken = stacking->in;
+		struct mark *marks;
+
+		if (!taken.used) {
+			stacking->is_busy = stackwork_waiting(stacking->stackwork);
+			pthread_cond_broadcast(&stacking->done);
+			if (wait_ns)
+				wait_for_work(stacking, wait_ns);
+			taken = stacking->in;
+		}
+		stacking->in = (struct records){ 0 };
+		stacking->is_busy = taken.used || stackwork_waiting(stacking->stackwork);
+		marks = take_marks(stacking);
+		pthread_mutex_unlock(&stacking->lock);
+		act_on_marks(stacking, marks);
+		stackwork_take(stacking->stackwork, &taken);
+		free(taken.bytes);
+		wait_ns = stackwork_step(stacking->stackwork);
+		pthread_mutex_lock(&stacking->lock);
+	}
+	stacking->is_busy = false;
+	pthread_cond_broadcast(&stacking->done);
+	pthread_mutex_unlock(&stacking->lock);
+	return NULL;
+}
+
+/* ---- the other thread ---- */
+
+struct stacking *stacking_new(const struct stacking_options *options)
+{
+	struct stacking *stacking;
+	pthread_condattr_t clock;
+
+	if (options->mode == GMT_STACKS_OFF)
+		return NULL;
+	stacking = xcalloc(1, sizeof(*stacking));
+	hash_init(&stacking->known, sizeof(enum stackwork_due));
+	stacking->stackwork = stackwork_new(options, put_out, note, stacking);
+	pthread_mutex_init(&stacking->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&stacking->work, &clock);
+	pthread_cond_init(&stacking->done, &clock);
+	pthread_condattr_destroy(&clock);
+	stacking->has_thread = !pthread_create(&stacking->thread, NULL, work, stacking);
+	if (!stacking->has_thread) {
+		stacking_free(stacking);
+		return NULL;
+	}
+	return stacking;
+}
+
+void stacking_free(struct stacking *stacking)
+{
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	stacking->is_ending = true;
+	pthread_cond_signal(&stacking->work);
+	pthread_mutex_unlock(&stacking->lock);
+	if (stacking->has_thread)
+		pthread_join(stacking->thread, NULL);
+	stackwork_free(stacking->stackwork);
+	hash_fini(&stacking->known);
+	pthread_mutex_destroy(&stacking->lock);
+	pthread_cond_destroy(&stacking->work);
+	pthread_cond_destroy(&stacking->done);
+	while (stacking->note_count)
+		free(stacking->notes[--stacking->note_count]);
+	free(stacking->notes);
+	free(stacking->in.bytes);
+	free(stacking->out.bytes);
+	free(stacking);
+}
+
+static void mark(struct stacking *stacking, pid_t tgid, enum stackwork_due due)
+{
+	enum stackwork_due *known;
+
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	known = hash_put(&stacking->known, (uint32_t)tgid, NULL);
+	if (*known < due)
+		*known = due;
+	pthread_cond_signal(&stacking->work);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+void stacking_process(struct stacking *stacking, pid_t tgid)
+{
+	mark(stacking, tgid, DUE_NOW);
+}
+
+void stacking_mapped(struct stacking *stacking, pid_t tgid)
+{
+	mark(stacking, tgid, DUE_SOON);
+}
+
+bool stacking_knows(struct stacking *stacking, pid_t tgid)
+{
+	bool knows;
+
+	if (!stacking)
+		return false;
+	pthread_mutex_lock(&stacking->lock);
+	knows = hash_get(&stacking->known, (uint32_t)tgid);
+	pthread_mutex_unlock(&stacking->lock);
+	return knows;
+}
+
+bool stacking_is_sign(const char *path)
+{
+	static const char *const starts[] = { "libcudart.so", "libc10", "libtorch", "libnccl.so", "libcublas" };
+	const char *name = basename(path);
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (!strncmp(name, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+/* Checked here, once: what the worker gets has the words that it says it has. */
+static bool is_wanted(const struct gmt_hdr *hdr)
+{
+	const struct gmt_stack_copy *copy = (const void *)hdr;
+	const struct gmt_stack *stack = (const void *)hdr;
+
+	switch (hdr->kind) {
+	case GMT_KIND_STACK:
+		return hdr->size >= sizeof(*stack) && stack->count <= GMT_STACK_WORDS &&
+		       stack->count <= (hdr->size - sizeof(*stack)) / sizeof(__u64);
+	case GMT_KIND_STACK_COPY:
+		return hdr->size >= sizeof(*copy) &&
+		       copy->count <= (hdr->size - sizeof(*copy)) / sizeof(__u64);
+	}
+	return hdr->kind == GMT_KIND_PROC_EXIT || hdr->kind == GMT_KIND_PROC_EXEC;
+}
+
+void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
+{
+	if (!stacking || !is_wanted(record))
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	if (record->kind == GMT_KIND_PROC_EXIT)
+		hash_erase(&stacking->known, record->tgid);
+	records_add(&stacking->in, record, record->size);
+	pthread_cond_signal(&stacking->work);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+char *stacking_note(struct stacking *stacking)
+{
+	char *text = NULL;
+
+	if (!stacking)
+		return NULL;
+	pthread_mutex_lock(&stacking->lock);
+	if (stacking->note_count) {
+		text = stacking->notes[0];
+		memmove(stacking->notes, stacking->notes + 1, --stacking->note_count * sizeof(*stacking->notes));
+	}
+	pthread_mutex_unlock(&stacking->lock);
+	return text;
+}
+
+void stacking_stats(struct stacking *stacking, struct tables_stats *stats)
+{
+	*stats = (struct tables_stats){ 0 };
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	if (!stacking->is_busy)
+		stackwork_stats(stacking->stackwork, stats);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+void stacking_collect(struct stacking *stacking, struct stream *stream)
+{
+	struct records out;
+
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	out = stacking->out;
+	stacking->out = (struct records){ 0 };
+	pthread_mutex_unlock(&stacking->lock);
+	for (size_t at = 0; at < out.used;) {
+		const struct gmt_hdr *hdr = (const void *)(out.bytes + at);
+
+		stream_put(stream, hdr, hdr->size);
+		at += hdr->size;
+	}
+	free(out.bytes);
+}
+
+void stacking_finish(struct stacking *stacking, struct stream *stream, uint64_t timeout_ns)
+{
+	uint64_t until_ns = stream_now_ns() + timeout_ns;
+	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
+				  .tv_nsec = (long)(until_ns % 1000000000) };
+
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	pthread_cond_signal(&stacking->work);
+	while (stacking->in.used || stacking->is_busy)
+		if (pthread_cond_timedwait(&stacking->done, &stacking->lock, &until))
+			break;
+	pthread_mutex_unlock(&stacking->lock);
+	stacking_collect(stacking, stream);
+}

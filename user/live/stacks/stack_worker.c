@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stack_worker.h. */
+#include "live/stacks/stack_worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "base/hash.h"
+#include "live/stacks/map_publisher.h"
+#include "live/stacks/address_space.h"
+#include "live/stream.h"
+#include "live/stacks/bpf_tables.h"
+#include "symbol/unwind/rewalk.h"
+
+/* How often a process that maps one library after the other is read: often while it is young. */
+#define READ_PERIOD_NS 50000000ULL
+#define READ_PERIOD_YOUNG_NS 1000000ULL
+#define LIST_PERIOD_NS 200000000ULL     /* and BPF told so often while tables are built */
+#define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
+#define PUBLISHING_NS 2000000ULL        /* how soon it is asked whether BPF was told */
+#define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
+#define IDLE_NS 1000000000ULL
+
+struct worked {
+	struct space space;
+	enum stackwork_due due;      /* it may have mapped something */
+	uint64_t first_ns;           /* when it was read first */
+	uint64_t read_ns;            /* ... and last */
+	uint64_t listed_ns;          /* when BPF got a list of mappings last */
+	bool is_stale;               /* BPF does not know all tables that there are */
+	bool has_ended;              /* it is kept for the stacks that wait */
+	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
+	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
+	struct records unnamed;      /* STACK, from `named` on */
+	size_t named;                /* bytes */
+};
+
+struct stackwork {
+	enum gmt_stack_mode mode;
+	uint32_t depth;
+	naming_put put;
+	stackwork_say say;
+	void *arg;
+	struct hash processes;       /* tgid -> struct worked * */
+	struct publisher *publisher;
+	struct tables *tables;
+	struct naming *naming;
+	size_t waiting;              /* stacks without a name */
+};
+
+static void forget(struct stackwork *work, uint32_t tgid);
+
+static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool make)
+{
+	struct worked **slot = hash_get(&work->processes, tgid), *worked;
+
+	if (slot && !(make && (*slot)->has_ended))
+		return *slot;
+	if (!make)
+		return NULL;
+	if (slot) /* its pid was given out again */
+		forget(work, tgid);
+	worked = xcalloc(1, sizeof(*worked));
+	space_init(&worked->space, tgid, work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
+	worked->due = DUE_NOW;
+	*(struct worked **)hash_put(&work->processes, tgid, NULL) = worked;
+	return worked;
+}
+
+/* Walks a stack again, with the tables that there are now; what comes out is to be named. */
+static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
+		       const struct gmt_stack_copy *const *pieces, size_t count)
+{
+	_Alignas(struct gmt_stack) unsigned char bytes[sizeof(*stack) + GMT_STACK_WORDS * sizeof(__u64)];
+	struct gmt_stack *walked = (void *)bytes;
+	struct rewalk rewalk = {
+		.mappings = worked->space.mappings,
+		.mapping_count = (uint32_t)worked->space.modules.map_count,
+		.word = tables_word,
+		.arg = work->tables,
+		.depth = work->depth,
+	};
+
+	rewalk_stack(&rewalk, stack, pieces, count, walked);
+	work->put(work->arg, walked, walked->hdr.size);
+	records_add(&worked->unnamed, walked, walked->hdr.size);
+}
+
+/* The pieces of a copy of a stack's memory, which have come before it. How many; each is given out once. */
+static size_t take_copy(struct records *waiting, uint32_t stack_id,
+			const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES])
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < waiting->used && count < GMT_STACK_COPY_PIECES;) {
+		struct gmt_stack_copy *copy = (void *)(waiting->bytes + at);
+
+		at += copy->hdr.size;
+		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack_id && copy->count) {
+			copy->stack_id = 0;
+			pieces[count++] = copy;
+		}
+	}
+	return count;
+}
+
+/* Copies whose stacks are still in the ring, or were lost there. */
+static void keep_early_copies(struct worked *worked, const struct records *waiting)
+{
+	uint64_t now_ns = stream_now_ns();
+
+	for (size_t at = 0; at < waiting->used;) {
+		const struct gmt_stack_copy *copy = (const void *)(waiting->bytes + at);
+
+		at += copy->hdr.size;
+		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id &&
+		    now_ns - copy->hdr.ts_ns < COPY_KEPT_NS)
+			records_add(&worked->waiting, copy, copy->hdr.size);
+	}
+}
+
+/* Stacks that waited for tables wait for their names now. */
+static void end_waiting(struct stackwork *work, struct worked *worked)
+{
+	struct records waiting = worked->waiting;
+
+	worked->waiting = (struct records){ 0 };
+	worked->waiting_ns = 0;
+	for (size_t at = 0; at < waiting.used;) {
+		const struct gmt_hdr *hdr = (const void *)(waiting.bytes + at);
+		const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES];
+		size_t count;
+
+		at += hdr->size;
+		if (hdr->kind != GMT_KIND_STACK)
+			continue;
+		count = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id, pieces);
+		if (count)
+			walk_again(work, worked, (const void *)hdr, pieces, count);
+		else
+			records_add(&worked->unnamed, hdr, hdr->size);
+	}
+	keep_early_copies(worked, &waiting);
+	free(waiting.bytes);
+}
+
+static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t until_ns)
+{
+	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
+		const struct gmt_stack *stack = (const void *)(worked->unnamed.bytes + worked->named);
+
+		naming_stack(work->naming, &worked->space, stack);
+		worked->named += stack->hdr.size;
+		work->waiting--;
+	}
+	if (worked->named < worked->unnamed.used)
+		return;
+	free(worked->unnamed.bytes);
+	worked->unnamed = (struct records){ 0 };
+	worked->named = 0;
+}
+
+static void forget(struct stackwork *work, uint32_t tgid)
+{
+	struct worked *worked;
+
+	if (!hash_take(&work->processes, tgid, &worked))
+		return;
+	/* Tables that are still missing can be made where its files are ours as well. */
+	while (worked->waiting_ns && worked->space.pending)
+		space_build_one(&worked->space, work->tables);
+	end_waiting(work, worked);
+	name_stacks(work, worked, UINT64_MAX);
+	space_fini(&worked->space, work->publisher);
+	free(worked);
+}
+
+/* Tells BPF what there is to tell; lists not too often while tables are built. */
+static void publish(struct stackwork *work, struct worked *worked, uint64_t now_ns)
+{
+	bool may_list = !worked->space.pending || now_ns - worked->listed_ns >= LIST_PERIOD_NS;
+	bool was_listed = worked->space.is_listed;
+
+	worked->is_stale = space_publish(&worked->space, work->publisher, may_list) == -EAGAIN;
+	if (worked->space.is_listed && !was_listed)
+		worked->listed_ns = now_ns;
+}
+
+static void lose_process(struct worked *worked)
+{
+	space_lose(&worked->space);
+	worked->due = DUE_NOT;
+	worked->is_stale = false;
+}
+
+static void end_process(struct stackwork *work, uint32_t tgid)
+{
+	struct worked *worked = process_of(work, tgid, false);
+
+	if (!worked)
+		return;
+	lose_process(worked);
+	worked->has_ended = true;
+	if (!worked->waiting_ns && !worked->unnamed.used)
+		forget(work, tgid);
+	else
+		space_withdraw(&worked->space, work->publisher);
+}
+
+static uint64_t read_period(const struct worked *worked)
+{
+	uint64_t period = (worked->read_ns - worked->first_ns) / 8;
+
+	if (period < READ_PERIOD_YOUNG_NS)
+		return READ_PERIOD_YOUNG_NS;
+	return period < READ_PERIOD_NS ? period : READ_PERIOD_NS;
+}
+
+static void read_process(struct stackwork *work, struct worked *worked)
+{
+	bool was_refused = worked->space.python_state == SPACE_PYTHON_REFUSED;
+	uint64_t now_ns = stream_now_ns();
+	int changed = space_read(&worked->space, work->tables);
+
+	worked->read_ns = now_ns;
+	if (!worked->first_ns)
+		worked->first_ns = worked->listed_ns = now_ns;
+	/* Python that is starting up is asked again, at the period of reading. */
+	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
+		      worked->space.with_python ? DUE_SOON : DUE_NOT;
+	if (worked->space.python_state == SPACE_PYTHON_REFUSED && !was_refused)
+		work->say(work->arg, worked->space.tgid, worked->space.python.why);
+	if (changed < 0)
+		lose_process(worked);
+	else if (changed || !worked->space.is_told)
+		publish(work, worked, now_ns);
+}
+
+/* BPF did not get to the end for want of a table or a mapping: there may be one soon. */
+static bool wants_tables(const struct stackwork *work, const struct gmt_stack *stack)
+{
+	return (work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_NATIVE) &&
+	       stack->reason < GMT_UNWIND_REASON_COUNT && GMT_UNWIND_CUT >> stack->reason & 1;
+}
+
+/* Whether a frame lies in code that was mapped since. */
+static bool is_beyond(const struct space *space, const struct gmt_stack *stack)
+{
+	for (uint32_t i = 0; i < stack->count; i++) {
+		if (stack->words[i] & GMT_FRAME_PYTHON)
+			i++;
+		else if (!modules_find(&space->modules, (stack->words[i] & GMT_FRAME_PC_MASK) - 1))
+			return true;
+	}
+	return false;
+}
+
+static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
+{
+	struct worked *worked = process_of(work, stack->hdr.tgid, true);
+	struct space *space = &worked->space;
+
+	if (!space->modules.map_count && !space->is_gone)
+		read_process(work, worked);
+	else if (!space->is_gone && space_is_lost(space))
+		lose_process(worked);
+	work->waiting++;
+	naming_python(work->naming, space, stack);
+	if (!wants_tables(work, stack)) {
+		if (!space->is_gone && is_beyond(space, stack) &&
+		    stream_now_ns() - worked->read_ns > read_period(worked))
+			read_process(work, worked);
+		records_add(&worked->unnamed, stack, stack->hdr.size);
+		return;
+	}
+	records_add(&worked->waiting, stack, stack->hdr.size);
+	worked->waiting_ns = stack->hdr.ts_ns;
+	if (worked->due == DUE_NOT && !space->is_gone)
+		worked->due = DUE_SOON;
+}
+
+static void keep_copy(struct stackwork *work, const struct gmt_stack_copy *copy)
+{
+	struct worked *worked = process_of(work, copy->hdr.tgid, true);
+
+	records_add(&worked->waiting, copy, copy->hdr.size);
+}
+
+/* Another program, at other places; unless it was read since. */
+static void start_program(struct stackwork *work, const struct gmt_hdr *hdr)
+{
+	struct worked *worked = process_of(work, hdr->tgid, false);
+
+	if (!worked || worked->read_ns > hdr->ts_ns)
+		return;
+	forget(work, hdr->tgid);
+	process_of(work, hdr->tgid, true);
+}
+
+static void take_record(struct stackwork *work, const struct gmt_hdr *hdr)
+{
+	switch (hdr->kind) {
+	case GMT_KIND_STACK:
+		name_stack(work, (const void *)hdr);
+		break;
+	case GMT_KIND_STACK_COPY:
+		keep_copy(work, (const void *)hdr);
+		break;
+	case GMT_KIND_PROC_EXIT:
+		end_process(work, hdr->tgid);
+		break;
+	case GMT_KIND_PROC_EXEC:
+		start_program(work, hdr);
+		break;
+	}
+}
+
+void stackwork_take(struct stackwork *work, const struct records *records)
+{
+	for (size_t at = 0; at < records->used;) {
+		const struct gmt_hdr *hdr = (const void *)(records->bytes + at);
+
+		take_record(work, hdr);
+		at += hdr->size;
+	}
+}
+
+/* Reads it if that is due. Returns for how long it is not. */
+static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
+{
+	uint64_t now_ns = stream_now_ns(), due_ns = worked->read_ns + read_period(worked);
+
+	if (!worked->due || worked->space.is_gone)
+		return IDLE_NS;
+	if (worked->due == DUE_SOON && due_ns > now_ns)
+		return due_ns - now_ns < IDLE_NS ? due_ns - now_ns : IDLE_NS;
+	read_process(work, worked);
+	return worked->due ? read_period(worked) : IDLE_NS;
+}
+
+/* Builds a table, tells BPF, walks again what has waited for it. */
+static void build_and_tell(struct stackwork *work, struct worked *worked)
+{
+	struct space *space = &worked->space;
+	uint64_t now_ns;
+
+	if (space->pending) {
+		space_build_one(space, work->tables);
+		worked->is_stale = !space->is_gone;
+	}
+	now_ns = stream_now_ns();
+	if (worked->is_stale)
+		publish(work, worked, now_ns);
+	if (worked->waiting_ns && !space->pending && (space->is_gone || worked->read_ns > worked->waiting_ns))
+		end_waiting(work, worked);
+}
+
+/* Names stacks for a while. True: some are left, or a process waits to be forgotten. */
+static bool name_some(struct stackwork *work)
+{
+	uint64_t until_ns = stream_now_ns() + NAMING_NS;
+	bool is_left = false;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&work->processes, &pos, NULL, &value)) {
+		struct worked *worked = *(struct worked **)value;
+
+		if (!worked->unnamed.used)
+			continue;
+		name_stacks(work, worked, until_ns);
+		is_left |= worked->unnamed.used || worked->has_ended;
+	}
+	return is_left;
+}
+
+uint64_t stackwork_step(struct stackwork *work)
+{
+	struct worked *busy = NULL, *ended = NULL;
+	uint64_t wait_ns = IDLE_NS;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&work->processes, &pos, NULL, &value)) {
+		struct worked *worked = *(struct worked **)value;
+		uint64_t idle_ns = read_if_due(work, worked);
+
+		if (idle_ns < wait_ns)
+			wait_ns = idle_ns;
+		if (worked->space.pending)
+			busy = busy ? busy : worked; /* one table at a time */
+		else
+			build_and_tell(work, worked);
+		if (worked->is_stale && wait_ns > PUBLISHING_NS)
+			wait_ns = PUBLISHING_NS;
+		if (worked->has_ended && !worked->waiting_ns && !worked->unnamed.used)
+			ended = worked;
+	}
+	if (busy)
+		build_and_tell(work, busy);
+	if (ended)
+		forget(work, ended->space.tgid);
+	if (name_some(work))
+		wait_ns = 0;
+	return busy || ended ? 0 : wait_ns;
+}
+
+void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due due)
+{
+	struct worked *worked = process_of(work, tgid, true);
+
+	if (worked->due < due && !worked->space.is_gone)
+		worked->due = due;
+}
+
+void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
+{
+	tables_stats(work->tables, stats);
+}
+
+size_t stackwork_waiting(const struct stackwork *work)
+{
+	return work->waiting;
+}
+
+struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg)
+{
+	struct stackwork *work = xcalloc(1, sizeof(*work));
+
+	work->mode = options->mode;
+	work->depth = options->depth;
+	work->put = put;
+	work->say = say;
+	work->arg = arg;
+	hash_init(&work->processes, sizeof(struct worked *));
+	work->publisher = publisher_new(&options->maps);
+	work->tables = tables_new(work->publisher, options->cache);
+	work->naming = naming_new(put, arg);
+	return work;
+}
+
+void stackwork_free(struct stackwork *work)
+{
+	size_t pos = 0;
+	void *value;
+
+	if (!work)
+		return;
+	while (hash_next(&work->processes, &pos, NULL, &value)) {
+		struct worked *worked = *(struct worked **)value;
+
+		space_fini(&worked->space, work->publisher);
+		free(worked->waiting.bytes);
+		free(worked->unnamed.bytes);
+		free(worked);
+	}
+	publisher_free(work->publisher);
+	naming_free(work->naming);
+	tables_free(work->tables);
+	hash_fini(&work->processes);
+	free(work);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A request that could not be met, for people: the sentences, who asked, who held the GPU's memory, then for
+ * each of these by owner and by stack, what grew of late and what has grown all along, and host memory.
+ *
+ *     GPU 0  NVIDIA H100 80GB HBM3       HELD  BY CALLS     OTHER  RESERVED    IN USE  LARGEST GAP
+ *     4242 python train.py           70.1 GiB  69.5 GiB   600 MiB    69 GiB    58 GiB      1.9 GiB
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/report/report.h"
+#include "sink/sink.h"
+#include "sink/text/stack_text.h"
+#include "sink/text/text.h"
+
+#define LABEL_COLUMNS 30
+#define FRAME_INDENT 6
+
+static void line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *from)
+{
+	struct sink_opts wide = *opts;
+	char *text = out_take(from);
+
+	wide.width = 0;
+	text_line(out, &wide, style, text);
+	out_char(out, '\n');
+	free(text);
+}
+
+/* ---- who asked ---- */
+
+static void asked_by(struct out *out, const struct oom_view *v, const struct sink_opts *opts,
+		     struct report_numbers *numbers)
+{
+	const struct view_stack *stack;
+
+	if (v->stack == OOM_VIEW_NONE)
+		return;
+	stack = &v->view.stacks[v->stack];
+	numbers->of_stack[v->stack] = ++numbers->last;
+	out_printf(out, "\n  asked for by #%u  ", numbers->last);
+	stack_text_head(out, &v->view, stack);
+	out_char(out, '\n');
+	if (stack->state == VIEW_STACK_NAMED)
+		stack_text_frames(out, &v->view, stack, opts->full_stacks, FRAME_INDENT);
+}
+
+/* ---- who held what ---- */
+
+static void row_label(struct out *out, const struct view_proc *p)
+{
+	char label[4 * LABEL_COLUMNS + 4], text[320];
+	unsigned width;
+
+	snprintf(text, sizeof(text), "%u %s", p->tgid, p->cmdline[0] ? p->cmdline : p->comm);
+	width = human_text(label, LABEL_COLUMNS, text, strlen(text));
+	out_printf(out, "    %s", label);
+	out_pad(out, LABEL_COLUMNS - (int)width);
+}
+
+static void row_line(struct out *out, const struct view_proc *p, const struct view_row *row, uint64_t held)
+{
+	const struct view_torch *t = &row->torch;
+	uint64_t calls = row->attributed.live;
+
+	row_label(out, p);
+	out_printf(out, "%10s%10s", human_bytes(held).s, human_bytes(calls).s);
+	out_printf(out, "%10s", human_signed_bytes((int64_t)(held - calls)).s + (held >= calls && held != calls));
+	if (t->seen) {
+		out_printf(out, "%10s%10s", human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s);
+		out_printf(out, "%13s", t->gap_known ? human_bytes(t->largest_free_gap).s : "?");
+	}
+	out_char(out, '\n');
+}
+
+static void plain_line(struct out *out, const char *label, uint64_t bytes)
+{
+	out_printf(out, "    %-*s%10s\n", LABEL_COLUMNS, label, human_bytes(bytes).s);
+}
+
+/* One GPU: those of the picture on it. */
+static void holders(struct out *out, const struct oom_view *v, int gpu, const struct sink_opts *opts)
+{
+	static const char *const frees[] = {
+		[OOM_FREE_TOLD] = "free", [OOM_FREE_COMPUTED] = "free, at most", [OOM_FREE_REFUSED] = "free, less than",
+	};
+	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
+	const struct oom_facts *f = &v->facts;
+	bool is_asked = f->is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE;
+	struct out head;
+	char title[120];
+
+	snprintf(title, sizeof(title), "GPU %s  %.80s", text_gpu(&v->view, gpu).s, g ? g->name : "unknown");
+	out_char(out, '\n');
+	out_init_mem(&head);
+	out_printf(&head, "  %-*s%10s%10s%10s%10s%10s%13s", LABEL_COLUMNS + 2, title, "HELD", "BY CALLS", "OTHER",
+		   "RESERVED", "IN USE", "LARGEST GAP");
+	line(out, opts, TEXT_BOLD, &head);
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+		const struct view_proc *p = &v->view.procs[r->proc];
+
+		if (!r->is_blocks && r->row != OOM_VIEW_NONE && p->rows[r->row].gpu == gpu)
+			row_line(out, p, &p->rows[r->row], r->held);
+	}
+	if (is_asked && f->has_untraced)
+		plain_line(out, "driver, and not traced", f->untraced);
+	if (is_asked && f->has_free)
+		plain_line(out, frees[f->has_free], f->free);
+	if (g && g->total_bytes)
+		plain_line(out, "in all", g->total_bytes);
+}
+
+static void all_holders(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
+{
+	for (int gpu = VIEW_GPU_UNKNOWN; gpu < (int)v->view.gpu_count; gpu++) {
+		bool any = false;
+
+		for (size_t i = 0; i < v->row_count && !any; i++)
+			any = v->rows[i].row != OOM_VIEW_NONE &&
+			      v->view.procs[v->rows[i].proc].rows[v->rows[i].row].gpu == gpu;
+		if (any)
+			holders(out, v, gpu, opts);
+	}
+}
+
+static void host(struct out *out, const struct oom_view *v)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct view_proc *p = &v->view.procs[v->rows[i].proc];
+
+		if (v->rows[i].row != OOM_VIEW_NONE)
+			continue;
+		if (!any)
+			out_printf(out, "\n  %-*s%10s%10s%12s%10s\n", LABEL_COLUMNS + 2, "host and managed memory",
+				   "HELD", "PINNED", "REGISTERED", "MANAGED");
+		any = true;
+		row_label(out, p);
+		out_printf(out, "%10s%10s", human_bytes(v->rows[i].held).s,
+			   human_bytes(p->by_class[GMT_CLASS_PINNED].bytes.live).s);
+		out_printf(out, "%12s%10s\n", human_bytes(p->by_class[GMT_CLASS_REGISTERED].bytes.live).s,
+			   human_bytes(p->by_class[GMT_CLASS_MANAGED].bytes.live).s);
+	}
+}
+
+/* ---- by owner and by stack ---- */
+
+static void details(struct out *out, const struct oom_view *v, const struct oom_view_row *r,
+		    const struct sink_opts *opts, struct report_numbers *numbers)
+{
+	const struct view_proc *p = &v->view.procs[r->proc];
+	const struct view_row *row = r->row == OOM_VIEW_NONE ? NULL : &p->rows[r->row];
+	const struct view_stacks *s = !row ? &p->host_stacks : r->is_blocks ? &row->torch.stacks : &row->stacks;
+	struct out head;
+	char title[96];
+
+	if (!view_has_stacks(s))
+		return;
+	out_char(out, '\n');
+	out_init_mem(&head);
+	if (row)
+		out_printf(&head, "  process %u on GPU %s%s", p->tgid, text_gpu(&v->view, row->gpu).s,
+			   r->is_blocks ? ": PyTorch's blocks" : "");
+	else
+		out_printf(&head, "  process %u in host and managed memory", p->tgid);
+	line(out, opts, TEXT_BOLD, &head);
+	report_stacks(out, &v->view, p, s, r->is_blocks ? NULL : row, opts, numbers);
+	/* Of a process that has just begun all is growth. */
+	if (r->recent_ns > p->attach_ts_ns) {
+		snprintf(title, sizeof(title), "stacks by what they gained since %s",
+			 text_offset(&v->view, r->recent_ns).s);
+		report_stack_list(out, &v->view, &r->recent, VIEW_BY_GROWN, title, opts, numbers);
+	}
+	snprintf(title, sizeof(title), "stacks that have grown all along, since %s",
+		 text_offset(&v->view, r->steady.since_ns).s);
+	report_stack_list(out, &v->view, &r->steady, VIEW_BY_GROWN, title, opts, numbers);
+	if (r->rest)
+		out_printf(out, "\n    and %s more stacks with %s\n", human_count(r->rest).s,
+			   human_bytes(r->rest_bytes).s);
+}
+
+void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
+{
+	struct report_numbers numbers = { .of_stack = xcalloc(v->view.stack_count, sizeof(*numbers.of_stack)) };
+	struct out head;
+
+	out_init_mem(&head);
+	oom_text_head(&head, v);
+	line(out, opts, TEXT_BOLD, &head);
+	oom_text(out, v, "  ");
+	asked_by(out, v, opts, &numbers);
+	all_holders(out, v, opts);
+	host(out, v);
+	for (size_t i = 0; i < v->row_count; i++)
+		details(out, v, &v->rows[i], opts, &numbers);
+	free(numbers.of_stack);
+}

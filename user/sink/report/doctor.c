@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `gpumemtrace doctor` found: a line a feature, its remedy below it, and a verdict. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/js.h"
+#include "base/out.h"
+#include "sink/sink.h"
+#include "sink/text/text.h"
+
+static const struct { const char *word; enum text_style style; } states[] = {
+	[FEATURE_OK] = { "ok", TEXT_GREEN },
+	[FEATURE_WARN] = { "warn", TEXT_YELLOW },
+	[FEATURE_MISSING] = { "MISSING", TEXT_RED },
+};
+
+static const char *const json_states[] = {
+#define X(name, json) json,
+	FEATURE_STATES(X)
+#undef X
+};
+
+static unsigned count_state(const struct feature *features, size_t count, enum feature_state state)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += features[i].state == state;
+	return n;
+}
+
+static void print_feature(struct out *out, const struct feature *f, int name_width,
+			  const struct sink_opts *opts)
+{
+	struct sink_opts wide = { .color = opts->color };
+	char word[16], clean[4 * sizeof(f->remedy) + 4];
+
+	snprintf(word, sizeof(word), "%-8s", states[f->state].word);
+	text_line(out, &wide, states[f->state].style, word);
+	human_text(clean, sizeof(f->detail), f->detail, sizeof(f->detail));
+	out_printf(out, "%-*s  %s\n", name_width, f->name, clean);
+	if (!f->remedy[0])
+		return;
+	human_text(clean, sizeof(f->remedy), f->remedy, sizeof(f->remedy));
+	out_printf(out, "%*s-> %s\n", name_width + 10, "", clean);
+}
+
+void doctor_print(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts)
+{
+	unsigned missing = count_state(features, count, FEATURE_MISSING);
+	unsigned warnings = count_state(features, count, FEATURE_WARN);
+	int name_width = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if ((int)strlen(features[i].name) > name_width)
+			name_width = (int)strlen(features[i].name);
+	for (size_t i = 0; i < count; i++)
+		print_feature(out, &features[i], name_width, opts);
+	if (missing)
+		out_printf(out, "\nTracing does not work here: %u thing%s missing.\n", missing,
+			   missing == 1 ? " is" : "s are");
+	else if (warnings)
+		out_printf(out, "\nTracing works, with less than everything: %u warning%s.\n", warnings,
+			   warnings == 1 ? "" : "s");
+	else
+		out_text(out, "\nTracing works, with all layers.\n");
+}
+
+void doctor_print_json(struct out *out, const struct feature *features, size_t count)
+{
+	json_t *o = js_object(), *list = js_array();
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *f = js_object();
+
+		js_set_text(f, "name", features[i].name, SIZE_MAX);
+		js_set_text(f, "state", json_states[features[i].state], SIZE_MAX);
+		js_set_text(f, "detail", features[i].detail, sizeof(features[i].detail));
+		js_set_text(f, "remedy", features[i].remedy, sizeof(features[i].remedy));
+		js_append(list, f);
+	}
+	js_set_text(o, "schema", "gpumemtrace/1", SIZE_MAX);
+	js_set_text(o, "type", "doctor", SIZE_MAX);
+	js_set_bool(o, "works", !count_state(features, count, FEATURE_MISSING));
+	js_set(o, "features", list);
+	js_write(out, o, true);
+}

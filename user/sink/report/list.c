@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `gpumemtrace list`: the table of probe points (api.h), as it is compiled in. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/js.h"
+#include "base/out.h"
+#include "core/terms/probes.h"
+#include "sink/sink.h"
+#include "sink/text/text.h"
+
+static const struct { unsigned flag; const char *name; } flags[] = {
+	{ GMT_API_RELEASE, "release" }, { GMT_API_SCOPE, "scope" }, { GMT_API_CHANGE, "change" },
+	{ GMT_API_QUIET_ERROR, "quiet_error" },
+};
+#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
+
+void list_print(struct out *out, const struct sink_opts *opts)
+{
+	struct sink_opts wide = { .color = opts->color };
+	char head[96];
+	unsigned count = 0;
+
+	snprintf(head, sizeof(head), "%-38s %-20s %-8s %s", "FUNCTION", "OPERATION", "PURPOSE", "VALUES");
+	text_line(out, &wide, TEXT_BOLD, head);
+	out_char(out, '\n');
+	for (unsigned id = 0; id < GMT_API_MAX; id++) {
+		const struct gmt_probe *p = &gmt_probes[id];
+		const struct gmt_op_info *op = &gmt_ops[p->op];
+
+		if (!p->symbol)
+			continue;
+		count++;
+		out_printf(out, "%-38s %-20s %-8s %s\n", p->symbol, op->name, gmt_purpose_name(op->purpose),
+			   p->flags & GMT_API_SCOPE ? "-" : op->fields);
+	}
+	out_printf(out, "%u functions; those that a libcuda does not have are skipped.\n", count);
+}
+
+static json_t *probe(unsigned id, const struct gmt_probe *p)
+{
+	const struct gmt_op_info *op = &gmt_ops[p->op];
+	json_t *o = js_object(), *names = js_array(), *fields = js_array();
+	const char *f = op->fields;
+
+	for (size_t i = 0; i < FLAG_COUNT; i++)
+		if (p->flags & flags[i].flag)
+			js_append(names, js_text(flags[i].name, SIZE_MAX));
+	while (*f) {
+		size_t n = strcspn(f, ",");
+
+		js_append(fields, js_text(f, n));
+		f += n + (f[n] == ',');
+	}
+	js_set_u64(o, "id", id);
+	js_set_text(o, "symbol", p->symbol, SIZE_MAX);
+	js_set_text(o, "operation", op->name, SIZE_MAX);
+	js_set_text(o, "purpose", gmt_purpose_name(op->purpose), SIZE_MAX);
+	js_set(o, "flags", names);
+	js_set(o, "values", fields);
+	return o;
+}
+
+void list_print_json(struct out *out)
+{
+	json_t *o = js_object(), *list = js_array();
+
+	for (unsigned id = 0; id < GMT_API_MAX; id++)
+		if (gmt_probes[id].symbol)
+			js_append(list, probe(id, &gmt_probes[id]));
+	js_set_text(o, "schema", "gpumemtrace/1", SIZE_MAX);
+	js_set_text(o, "type", "probes", SIZE_MAX);
+	js_set(o, "probes", list);
+	js_write(out, o, true);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where standard output is no terminal: a line for each process and GPU and interval, for eyes and
+ * grep. Sizes have units (programs read --json). Losses get a line whenever they have grown.
+ *
+ *   10:16:12 pid=4242 gpu=0 live=1.8GiB peak=1.9GiB physical=2.3GiB nvml=2.3GiB allocs=84 frees=42 ...
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/report/report.h"
+#include "sink/sink.h"
+#include "sink/text/text.h"
+
+static void field(struct out *out, const char *key, struct human value)
+{
+	out_printf(out, " %s=", key);
+	for (const char *c = value.s; *c; c++)
+		if (*c != ' ')
+			out_char(out, *c);
+}
+
+static struct human unknown(void)
+{
+	return (struct human){ .s = "?" };
+}
+
+static void row_fields(struct out *out, const struct view *now, const struct view_proc *proc,
+		       const struct view_row *row, const struct view *previous)
+{
+	struct text_rate rate = text_rate(now, proc, row, previous);
+	struct text_sum sum;
+
+	text_sum(row, &sum);
+	field(out, "gpu", text_gpu(now, row->gpu));
+	field(out, "live", human_bytes(row->attributed.live));
+	field(out, "peak", human_bytes(row->attributed.peak));
+	field(out, "physical", row->has_physical ? human_bytes(row->physical.live) : unknown());
+	field(out, "nvml", row->has_nvml ? human_bytes(row->nvml) : unknown());
+	if (row->torch.seen) {
+		field(out, "torch", human_bytes(row->torch.allocated.live));
+		field(out, "torch-reserved", human_bytes(row->torch.reserved.live));
+	}
+	if (!proc->from_start)
+		field(out, "before", human_bytes(row->before_attach));
+	out_printf(out, " allocs=%llu frees=%llu failed=%llu", (unsigned long long)sum.allocs,
+		   (unsigned long long)sum.frees, (unsigned long long)sum.failed);
+	if (rate.valid) {
+		field(out, "rate", human_rate(rate.bytes));
+		field(out, "calls/s", human_short(rate.calls));
+	}
+	field(out, "imported", human_bytes(row->by_class[GMT_CLASS_IMPORTED].bytes.live));
+}
+
+static void line(struct out *out, const struct view *now, const struct view_proc *proc,
+		 const struct view_row *row, const struct view *previous)
+{
+	char name[4 * 32 + 4];
+
+	out_printf(out, "%s pid=%u", text_when(now, now->now_ns).s, proc->tgid);
+	if (row)
+		row_fields(out, now, proc, row, previous);
+	field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
+	field(out, "managed", human_bytes(proc->by_class[GMT_CLASS_MANAGED].bytes.live));
+	human_text(name, 32, proc->comm, sizeof(proc->comm));
+	out_printf(out, " comm=%s\n", name);
+}
+
+static void exit_line(struct out *out, const struct view *now, const struct view_proc *proc)
+{
+	out_printf(out, "%s pid=%u %s\n", text_when(now, proc->exit_ts_ns).s, proc->tgid,
+		   text_exit(proc->exit_code).s);
+}
+
+/* Losses whenever they grow; an anomaly when it is met first, for after a late attach some grow for long. */
+static bool warnings_changed(const struct view *now, const struct view *previous)
+{
+	if (!previous || view_lost(now) != view_lost(previous))
+		return true;
+	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
+		if (text_odd(now, (enum gmt_anomaly)i) && !text_odd(previous, (enum gmt_anomaly)i))
+			return true;
+	for (size_t i = 0; i < now->proc_count; i++) {
+		const struct view_proc *old = text_find_proc(previous, &now->procs[i]);
+
+		if (now->procs[i].torch_silence && (!old || !old->torch_silence))
+			return true;
+	}
+	return false;
+}
+
+static void live(struct out *out, const struct view *now, const struct view *previous,
+		 const struct sink_opts *opts)
+{
+	struct sink_opts wide = *opts;
+
+	wide.width = 0;
+	for (size_t i = 0; i < now->proc_count; i++) {
+		const struct view_proc *proc = &now->procs[i];
+		const struct view_proc *old = text_find_proc(previous, proc);
+
+		if (proc->exited) {
+			if (proc->row_count && (!old || !old->exited))
+				exit_line(out, now, proc);
+			continue;
+		}
+		for (size_t r = 0; r < proc->row_count; r++)
+			line(out, now, proc, &proc->rows[r], previous);
+		if (!proc->row_count)
+			line(out, now, proc, NULL, previous);
+	}
+	if (warnings_changed(now, previous))
+		report_warnings(out, now, &wide, "\n");
+}
+
+const struct sink_ops sink_plain = {
+	.name = "plain",
+	.help = "a line for each process, GPU and interval, and a report",
+	.live = live,
+	.report = report_print,
+};

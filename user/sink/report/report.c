@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The report at the end, the text that goes into tickets. For each process who it is, for each of its
+ * GPUs the column that adds up (sum.c) and a table of what was allocated, then host memory; at the
+ * end what is missing or odd. What is not known is said to be unknown.
+ */
+#include "sink/report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/sink.h"
+#include "sink/text/text.h"
+
+static const char *const end_reasons[] = {
+	"stopped on request",
+	"all traced processes have ended",
+	"the duration is over",
+	"stopped by an error",
+};
+
+/* ---- head ---- */
+
+static void style_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
+{
+	struct sink_opts wide = *opts;
+	char *text = out_take(line);
+
+	wide.width = 0;   /* a report is pasted: nothing is cut */
+	text_line(out, &wide, style, text);
+	out_char(out, '\n');
+	free(text);
+}
+
+static void head(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	const struct gmt_session *s = &view->session;
+	struct out line;
+
+	out_init_mem(&line);
+	out_printf(&line, "gpumemtrace %.32s",
+		   s->version[0] ? (const char *)s->version : "(session unknown)");
+	if (s->host[0])
+		out_printf(&line, " on %.64s", s->host);
+	if (s->kernel[0])
+		out_printf(&line, ", Linux %.64s", s->kernel);
+	if (s->driver[0])
+		out_printf(&line, ", NVIDIA driver %.64s", s->driver);
+	style_line(out, opts, TEXT_BOLD, &line);
+	if (view->wall_start_ns)
+		out_printf(out, "%s UTC, ", human_date(view->wall_start_ns).s);
+	out_printf(out, "%s, %s\n", human_duration(view->now_ns - view->start_ns).s,
+		   view->end_reason < sizeof(end_reasons) / sizeof(end_reasons[0])
+			   ? end_reasons[view->end_reason]
+			   : "the end is missing");
+	out_printf(out, "layers: %s; %s records\n", text_layers(s->layers).s, human_count(view->records).s);
+}
+
+static void library(struct out *out, const struct gmt_library *lib)
+{
+	char path[4 * sizeof(lib->path) + 4];
+
+	human_text(path, sizeof(lib->path), (const char *)lib->path, sizeof(lib->path));
+	out_printf(out, "library: %s, %u probe%s", path, lib->probes, lib->probes == 1 ? "" : "s");
+	if (lib->absent)
+		out_printf(out, ", %u functions it lacks", lib->absent);
+	if (lib->build_id[0])
+		out_printf(out, ", build id %.16s", lib->build_id);
+	out_char(out, '\n');
+}
+
+/* ---- a process ---- */
+
+static void process_head(struct out *out, const struct view *view, const struct view_proc *proc,
+			 const struct sink_opts *opts)
+{
+	const char *name = proc->cmdline[0] ? proc->cmdline : proc->comm;
+	char cgroup[160], *clean;
+	struct out line;
+
+	out_init_mem(&line);
+	out_printf(&line, "process %u  %s", proc->tgid, name[0] ? name : "(name unknown)");
+	style_line(out, opts, TEXT_BOLD, &line);
+	out_init_mem(&line);
+	out_printf(&line, "  uid %u", proc->uid);
+	if (proc->ns_pid && proc->ns_pid != proc->tgid)
+		out_printf(&line, ", pid %u in its namespace", proc->ns_pid);
+	text_cgroup(proc->cgroup, cgroup, sizeof(cgroup));
+	if (cgroup[0])
+		out_printf(&line, ", %s", cgroup);
+	clean = out_take(&line);
+	text_line(out, &(struct sink_opts){ 0 }, TEXT_PLAIN, clean);
+	free(clean);
+	if (proc->from_start)
+		out_text(out, "\n  traced from its first use of a GPU");
+	else
+		out_printf(out, "\n  attached at %s, when it was running",
+			   text_when(view, proc->attach_ts_ns).s);
+	if (proc->exited)
+		out_printf(out, "; %s at %s (%s)", text_exit(proc->exit_code).s, text_when(view, proc->exit_ts_ns).s,
+			   text_offset(view, proc->exit_ts_ns).s);
+	out_char(out, '\n');
+	if (proc->window_ns > proc->attach_ts_ns)
+		out_printf(out, "  peaks and growth since the mark at %s (%s)\n", text_when(view, proc->window_ns).s,
+			   text_offset(view, proc->window_ns).s);
+}
+
+static void gpu_head(struct out *out, const struct view *view, const struct view_row *row,
+		     const struct sink_opts *opts)
+{
+	const struct view_gpu *g = row->gpu >= 0 ? &view->gpus[row->gpu] : NULL;
+	struct out line;
+
+	out_char(out, '\n');
+	out_init_mem(&line);
+	if (!g) {
+		out_text(&line, "  GPU unknown  which GPU these allocations are on could not be told");
+	} else {
+		out_printf(&line, "  %s %s", g->flags & GMT_GPU_MIG ? "MIG" : "GPU",
+			   g->index == UINT32_MAX ? "not in the inventory" : text_gpu(view, row->gpu).s);
+		if (g->name[0])
+			out_printf(&line, "  %.96s", g->name);
+		if (g->uuid_text[0])
+			out_printf(&line, "  %.48s", g->uuid_text);
+		if (g->pci[0])
+			out_printf(&line, "  %.32s", g->pci);
+		if (g->total_bytes)
+			out_printf(&line, "  %s", human_bytes(g->total_bytes).s);
+	}
+	style_line(out, opts, TEXT_BOLD, &line);
+}
+
+/* ---- the table of classes: 80 columns ---- */
+
+#define TABLE_LABEL 18
+#define TABLE_WHEN 16
+
+static void table_head(struct out *out, const struct view_proc *proc)
+{
+	out_printf(out, "    %-*s%9s%7s%9s %-*s%8s%8s\n", TABLE_LABEL, "", proc->exited ? "AT END" : "LIVE",
+		   "COUNT", "PEAK", TABLE_WHEN, "PEAK AT", "ALLOCS", "FREES");
+}
+
+/* The first half of a line; returns the columns that the peak's time takes. */
+static int level(struct out *out, const struct view *view, const char *label, const struct view_level *bytes,
+		 const char *count)
+{
+	char when[64] = "-";
+
+	if (bytes->peak && view->wall_start_ns)
+		snprintf(when, sizeof(when), "%s %s", text_when(view, bytes->peak_ts_ns).s,
+			 text_offset(view, bytes->peak_ts_ns).s);
+	else if (bytes->peak)
+		snprintf(when, sizeof(when), "%s", text_offset(view, bytes->peak_ts_ns).s);
+	out_printf(out, "    %-*s%9s%7s%9s %s", TABLE_LABEL, label, human_bytes(bytes->live).s, count,
+		   human_bytes(bytes->peak).s, when);
+	return (int)strlen(when);
+}
+
+static void counts(struct out *out, int when, uint64_t allocs, uint64_t frees, uint64_t failed)
+{
+	out_pad(out, TABLE_WHEN - when);
+	out_printf(out, " %7s", human_count(allocs).s);
+	out_printf(out, " %7s", human_count(frees).s);
+	if (failed)
+		out_printf(out, "  %s failed", human_count(failed).s);
+	out_char(out, '\n');
+}
+
+static bool class_used(const struct view_class *class)
+{
+	return class->allocs || class->frees || class->failed || class->bytes.peak;
+}
+
+static bool any_class(const struct view_class *by_class)
+{
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		if (class_used(&by_class[c]))
+			return true;
+	return false;
+}
+
+static void class_line(struct out *out, const struct view *view, enum gmt_class class,
+		       const struct view_class *c)
+{
+	int when = level(out, view, gmt_class_text(class), &c->bytes, human_count(c->live_count).s);
+
+	counts(out, when, c->allocs, c->frees, c->failed);
+}
+
+/* What PyTorch's allocator makes of its part of the above. */
+static void torch_lines(struct out *out, const struct view *view, const struct view_torch *t)
+{
+	uint64_t cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+	int when;
+
+	level(out, view, "PyTorch reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
+	if (t->backend)
+		out_printf(out, "  by %s", gmt_torch_backend_text(t->backend));
+	out_char(out, '\n');
+	when = level(out, view, "PyTorch allocated", &t->allocated, human_count(t->blocks).s);
+	counts(out, when, t->allocs, t->frees, 0);
+	out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "cached, free", human_bytes(cached).s);
+	if (cached && t->gap_known)
+		out_printf(out, "  largest piece %s", human_bytes(t->largest_free_gap).s);
+	out_char(out, '\n');
+	if (t->sized) {
+		out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "rounding inside",
+			   human_bytes(t->sized_bytes - t->asked_bytes).s);
+		out_printf(out, "%7s  blocks, asked for as %s\n", human_count(t->sized).s,
+			   human_bytes(t->asked_bytes).s);
+	}
+}
+
+static void row_table(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct view_row *row)
+{
+	struct text_sum sum;
+	int device_classes = 0;
+
+	text_sum(row, &sum);
+	if (!row->attributed.peak && !row->has_physical && !any_class(row->by_class) && !row->torch.seen)
+		return;
+	table_head(out, proc);
+	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
+		if (!class_used(&row->by_class[c]))
+			continue;
+		device_classes += gmt_class_is_device((enum gmt_class)c);
+		class_line(out, view, (enum gmt_class)c, &row->by_class[c]);
+	}
+	if (device_classes > 1) {
+		int when =
+			level(out, view, "all device calls", &row->attributed, human_count(sum.live_count).s);
+
+		counts(out, when, sum.allocs, sum.frees, sum.failed);
+	}
+	if (row->has_physical && (row->physical.peak || row->gpu >= 0)) {
+		level(out, view, "physical", &row->physical, "");
+		out_char(out, '\n');
+	}
+	if (row->torch.seen)
+		torch_lines(out, view, &row->torch);
+	if (row->imported_physical)
+		out_printf(out, "    %-*s%9s  of other processes: not counted here\n", TABLE_LABEL,
+			   "imported physical", human_bytes(row->imported_physical).s);
+}
+
+/* Classes that belong to no GPU: what the process has of them and no row shows. */
+static void host_table(struct out *out, const struct view *view, const struct view_proc *proc)
+{
+	bool any = false;
+
+	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
+		bool in_row = gmt_class_is_device((enum gmt_class)c) && proc->row_count;
+
+		for (size_t r = 0; r < proc->row_count; r++)
+			in_row |= class_used(&proc->rows[r].by_class[c]);
+		if (in_row || !class_used(&proc->by_class[c]))
+			continue;
+		if (!any) {
+			out_text(out, "\n  host and managed memory\n");
+			table_head(out, proc);
+		}
+		any = true;
+		class_line(out, view, (enum gmt_class)c, &proc->by_class[c]);
+	}
+}
+
+static void process_anomalies(struct out *out, const struct view_proc *proc)
+{
+	const char *lead = "\n";
+
+	for (int i = 0; i < GMT_ANOMALY_COUNT; i++) {
+		if (!proc->anomalies[i])
+			continue;
+		if (text_is_expected(proc, (enum gmt_anomaly)i))
+			out_printf(out, "%s  %s %s: from before attach\n", lead, human_count(proc->anomalies[i]).s,
+				   gmt_anomaly_text((enum gmt_anomaly)i));
+		else
+			out_printf(out, "%s  odd: %s %s\n", lead, human_count(proc->anomalies[i]).s,
+				   gmt_anomaly_text((enum gmt_anomaly)i));
+		lead = "";
+	}
+}
+
+/* How often memory ran out, and what became of it. */
+static void process_ooms(struct out *out, const struct view_proc *proc)
+{
+	static const struct {
+		enum gmt_oom_outcome outcome;
+		const char *text;
+	} outcomes[] = {
+		{ GMT_OOM_FATAL, "fatal" },
+		{ GMT_OOM_RAISED, "raised as errors" },
+		{ GMT_OOM_RETRY, "met by a retry" },
+	};
+	const char *lead = "\n  out of memory: ";
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		uint64_t count = proc->ooms[outcomes[i].outcome];
+
+		if (!count)
+			continue;
+		out_printf(out, "%s%s %s", lead, human_count(count).s, outcomes[i].text);
+		lead = ", ";
+	}
+	if (lead[0] == ',')
+		out_text(out, " (gpumemtrace oom says why, of a recording or dump)\n");
+}
+
+static void process(struct out *out, const struct view *view, const struct view_proc *proc,
+		    const struct sink_opts *opts, struct report_numbers *numbers)
+{
+	out_char(out, '\n');
+	process_head(out, view, proc, opts);
+	if (!proc->row_count)
+		out_text(out, "  used no GPU memory\n");
+	for (size_t r = 0; r < proc->row_count; r++) {
+		gpu_head(out, view, &proc->rows[r], opts);
+		if (proc->rows[r].gpu >= 0)
+			report_sum(out, view, proc, &proc->rows[r]);
+		row_table(out, view, proc, &proc->rows[r]);
+		report_stacks(out, view, proc, &proc->rows[r].stacks, &proc->rows[r], opts, numbers);
+		report_training(out, &proc->rows[r].torch.training, proc->exited);
+		if (view_has_stacks(&proc->rows[r].torch.stacks))
+			out_text(out, "\n    PyTorch's blocks");
+		report_stacks(out, view, proc, &proc->rows[r].torch.stacks, NULL, opts, numbers);
+	}
+	host_table(out, view, proc);
+	report_stacks(out, view, proc, &proc->host_stacks, NULL, opts, numbers);
+	report_unwinding(out, &proc->unwinding);
+	process_ooms(out, proc);
+	process_anomalies(out, proc);
+}
+
+/* ---- the whole ---- */
+
+static void quiet_processes(struct out *out, const struct view *view)
+{
+	size_t quiet = 0;
+
+	for (size_t i = 0; i < view->proc_count; i++)
+		quiet += !view->procs[i].row_count;
+	if (quiet)
+		out_printf(out, "\n%zu more process%s used no GPU memory\n", quiet, quiet == 1 ? "" : "es");
+}
+
+void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	struct report_numbers numbers = { .of_stack = xcalloc(view->stack_count, sizeof(*numbers.of_stack)) };
+	struct sink_opts wide = *opts;
+
+	wide.width = 0;
+	head(out, view, opts);
+	for (size_t i = 0; i < view->library_count; i++)
+		library(out, &view->libraries[i]);
+	if (!view->proc_count)
+		out_text(out, "\nno process was traced\n");
+	for (size_t i = 0; i < view->proc_count; i++)
+		if (view->procs[i].row_count || view->proc_count == 1)
+			process(out, view, &view->procs[i], opts, &numbers);
+	if (view->proc_count > 1)
+		quiet_processes(out, view);
+	out_char(out, '\n');
+	report_warnings(out, view, &wide, "\n");
+	if (!view_lost(view) && !opts->note_count)
+		out_text(out, "nothing was lost\n");
+	free(numbers.of_stack);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The report for people, and its parts that live views show too. */
+#ifndef GPUMEMTRACE_SINK_REPORT_REPORT_H
+#define GPUMEMTRACE_SINK_REPORT_REPORT_H
+
+#include "core/view/view.h"
+
+struct out;
+struct sink_opts;
+
+void report_print(struct out *out, const struct view *view, const struct sink_opts *opts);
+
+/* What is missing or odd, a line each, nothing if nothing is: losses, malformed records, anomalies,
+ * layers that were not active and why, notes. Returns the lines; each ends in `end`. */
+unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
+			 const char *end);
+
+/* The column that adds up to NVML's number for one row. */
+void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
+		const struct view_row *row);
+
+/* The numbers by which a report calls stacks that it has printed: of_stack[] by index in view.stacks, 0: it has
+ * not; the last one given out. */
+struct report_numbers {
+	uint32_t *of_stack;
+	uint32_t last;
+};
+
+/* Who holds the memory of a sum, by owner and by stack; nothing if no stacks were taken. row: whose sum it is,
+ * NULL for host memory. */
+void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
+		   const struct view_stacks *stacks, const struct view_row *row, const struct sink_opts *opts,
+		   struct report_numbers *numbers);
+/* One of the lists alone, under a title, if there is anything in it. */
+void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *stacks,
+		       enum view_order order, const char *title, const struct sink_opts *opts,
+		       struct report_numbers *numbers);
+/* What PyTorch's memory is for, phase by phase; nothing if that was not seen. */
+void report_training(struct out *out, const struct view_training *training, bool has_exited);
+/* How complete the stacks of a process are. */
+void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
+
+#endif

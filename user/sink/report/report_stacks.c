@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Who holds memory, in the report: a table by owner that sums to the row, then the stacks that hold, held at
+ * the peak, have gained, and keep the most. A stack's frames are printed where it is met first; after that
+ * its number stands for them.
+ *
+ *     by owner                 LIVE   COUNT  AT PEAK      GROWN   ALLOCS    FREES
+ *     PyTorch               1.5 GiB      12  1.8 GiB   +100 MiB       84       72
+ *     rounding, reserve      35 MiB
+ *     physical              1.5 GiB
+ *
+ *     stacks by live memory
+ *        1.5 GiB  PyTorch  x12  #1  train.py:212 forward
+ *           at::empty_cuda (libtorch_cuda.so)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/report/report.h"
+#include "sink/sink.h"
+#include "sink/text/stack_text.h"
+#include "sink/text/text.h"
+
+#define LABEL_COLUMNS 20
+#define OWNER_COLUMNS 64
+#define FRAME_INDENT 16
+
+/* ---- owners ---- */
+
+static void owner_line(struct out *out, const char *name, const struct view_held *h)
+{
+	char clean[4 * OWNER_COLUMNS + 4];
+
+	human_text(clean, OWNER_COLUMNS, name, strlen(name));
+	out_printf(out, "    %-*s%9s", LABEL_COLUMNS, clean, human_bytes(h->live).s);
+	out_printf(out, "%8s%9s", human_count(h->live_count).s, human_bytes(h->at_peak).s);
+	out_printf(out, "%11s%9s", human_signed_bytes(h->grown).s, human_count(h->allocs).s);
+	out_printf(out, "%9s\n", human_count(h->frees).s);
+}
+
+/* What was rounded up is no memory that a stack asked for. Less than nothing: small allocations lie in blocks
+ * that the driver got for something else. */
+static void unexplained_line(struct out *out, const struct view_row *row)
+{
+	int64_t bytes = row->stacks.unexplained;
+
+	if (bytes)
+		out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, bytes < 0 ? "inside other blocks" : "rounding, reserve",
+			   bytes < 0 ? human_signed_bytes(bytes).s : human_bytes((uint64_t)bytes).s);
+	out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, "physical", human_bytes(row->physical.live).s);
+}
+
+static void owners(struct out *out, const struct view *view, const struct view_proc *proc,
+		   const struct view_stacks *s, const struct view_row *row)
+{
+	out_printf(out, "\n    %-*s%9s%8s%9s%11s%9s%9s\n", LABEL_COLUMNS, "by owner", proc->exited ? "AT END" : "LIVE",
+		   "COUNT", "AT PEAK", "GROWN", "ALLOCS", "FREES");
+	for (size_t i = 0; i < s->owner_count; i++)
+		owner_line(out, view->owners[s->owners[i].owner], &s->owners[i].held);
+	if (row && row->has_physical)
+		unexplained_line(out, row);
+}
+
+/* ---- stacks ---- */
+
+struct lists {
+	struct out *out;
+	const struct view *view;
+	const struct view_stacks *stacks;
+	const struct sink_opts *opts;
+	struct report_numbers *numbers;
+};
+
+static void stack_line(struct lists *l, const struct view_stack_row *row, const char *value, uint64_t count,
+		       uint32_t number)
+{
+	const struct view_stack *stack = &l->view->stacks[row->stack];
+	const char *owner = l->view->owners[stack->owner];
+	char clean[4 * OWNER_COLUMNS + 4];
+
+	human_text(clean, OWNER_COLUMNS, owner, strlen(owner));
+	out_printf(l->out, "    %10s  %s", value, clean);
+	if (row->purpose)
+		out_printf(l->out, ", %s", gmt_category_text((enum gmt_category)(row->purpose - 1)));
+	if (count)
+		out_printf(l->out, "  x%s", human_count(count).s);
+	out_printf(l->out, "  #%u  ", number);
+	stack_text_head(l->out, l->view, stack);
+	out_char(l->out, '\n');
+}
+
+static void list(struct lists *l, enum view_order order)
+{
+	const struct view_top *top = &l->stacks->top[order];
+
+	for (size_t i = 0; i < top->count; i++) {
+		const struct view_stack *stack = &l->view->stacks[top->rows[i].stack];
+		const struct view_held *h = &top->rows[i].held;
+		uint32_t *number = &l->numbers->of_stack[top->rows[i].stack];
+		uint64_t count = order == VIEW_BY_LIVE ? h->live_count : order == VIEW_BY_OLD ? h->old_count : 0;
+		bool is_new = !*number;
+
+		if (is_new)
+			*number = ++l->numbers->last;
+		stack_line(l, &top->rows[i], order == VIEW_BY_GROWN ? human_signed_bytes(h->grown).s
+							    : human_bytes((uint64_t)view_value(h, order)).s,
+			   count, *number);
+		if (is_new && stack->state == VIEW_STACK_NAMED)
+			stack_text_frames(l->out, l->view, stack, l->opts->full_stacks, FRAME_INDENT);
+	}
+}
+
+/* Whether it would be the list by live memory once more. */
+static bool is_as_live(const struct view_stacks *s, enum view_order order)
+{
+	const struct view_top *live = &s->top[VIEW_BY_LIVE], *top = &s->top[order];
+
+	if (order == VIEW_BY_LIVE || live->count != top->count)
+		return false;
+	for (size_t i = 0; i < top->count; i++)
+		if (live->rows[i].stack != top->rows[i].stack ||
+		    (int64_t)live->rows[i].held.live != view_value(&top->rows[i].held, order))
+			return false;
+	return true;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void section(struct lists *l, enum view_order order, const char *format, ...)
+{
+	bool is_same = is_as_live(l->stacks, order);
+	va_list args;
+
+	if (!l->stacks->top[order].count)
+		return;
+	out_text(l->out, "\n    ");
+	va_start(args, format);
+	out_vprintf(l->out, format, args);
+	va_end(args);
+	out_text(l->out, is_same ? ": the same\n" : "\n");
+	if (!is_same)
+		list(l, order);
+}
+
+void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
+		   const struct view_stacks *s, const struct view_row *row, const struct sink_opts *opts,
+		   struct report_numbers *numbers)
+{
+	struct lists l = { out, view, s, opts, numbers };
+
+	if (!view_has_stacks(s))
+		return;
+	owners(out, view, proc, s, row);
+	section(&l, VIEW_BY_LIVE, proc->exited ? "stacks by memory at the end" : "stacks by live memory");
+	section(&l, VIEW_BY_PEAK, "stacks at the peak, %s at %s %s", human_bytes(s->peak).s,
+		text_when(view, s->peak_ts_ns).s, text_offset(view, s->peak_ts_ns).s);
+	/* In the first two seconds all is growth. */
+	if (s->since_ns > proc->attach_ts_ns)
+		section(&l, VIEW_BY_GROWN, "stacks by growth since %s %s", text_when(view, s->since_ns).s,
+			text_offset(view, s->since_ns).s);
+	section(&l, VIEW_BY_OLD, "stacks by memory not freed for more than %s",
+		human_duration(view->older_than_ns).s);
+}
+
+void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *s, enum view_order order,
+		       const char *title, const struct sink_opts *opts, struct report_numbers *numbers)
+{
+	struct lists l = { out, view, s, opts, numbers };
+
+	if (!s->top[order].count)
+		return;
+	out_printf(out, "\n    %s\n", title);
+	list(&l, order);
+}
+
+/* ---- how good the stacks are ---- */
+
+void report_unwinding(struct out *out, const struct view_unwinding *u)
+{
+	const char *lead = ": ";
+
+	if (!u->stacks)
+		return;
+	out_printf(out, "\n  stacks: %s different", human_count(u->stacks).s);
+	out_printf(out, ", %s of them complete", human_count(view_complete(u)).s);
+	for (int i = 0; i < GMT_UNWIND_REASON_COUNT; i++) {
+		if (!u->reasons[i] || GMT_UNWIND_COMPLETE >> i & 1)
+			continue;
+		out_printf(out, "%s%s %s", lead, human_count(u->reasons[i]).s,
+			   gmt_unwind_reason_text((enum gmt_unwind_reason)i));
+		lead = ", ";
+	}
+	out_char(out, '\n');
+}

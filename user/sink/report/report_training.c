@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What PyTorch's memory is for, and how much was allocated phase by phase, in the report.
+ *
+ *     PyTorch, guessed       LIVE   COUNT  AT PEAK
+ *     parameters          102 MiB     161  102 MiB
+ *
+ *     PyTorch allocated    FORWARD           BACKWARD          OPTIMIZER     ZERO GRAD
+ *     iteration          END     PEAK      END     PEAK      END     PEAK      END
+ *             7      2.1 GiB  2.1 GiB  204 MiB  2.3 GiB  204 MiB  306 MiB  204 MiB
+ */
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "core/view/view.h"
+#include "sink/report/report.h"
+
+#define LABEL_COLUMNS 20
+#define ITERATIONS_SHOWN 6
+#define RANGES_SHOWN 12
+#define RANGE_COLUMNS 36
+
+/* ---- categories ---- */
+
+/* Without a backward nearly nothing can be told apart. */
+static bool has_categories(const struct view_training *t)
+{
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
+		if (i != GMT_CATEGORY_UNKNOWN && i != GMT_CATEGORY_TEMPORARY && t->categories[i].live)
+			return true;
+	return t->is_training;
+}
+
+static void categories(struct out *out, const struct view_training *t, bool has_exited)
+{
+	out_printf(out, "\n    %-*s%9s%8s%9s\n", LABEL_COLUMNS, "PyTorch, guessed", has_exited ? "AT END" : "LIVE",
+		   "COUNT", "AT PEAK");
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		const struct view_category *c = &t->categories[i];
+
+		if (!c->live && !c->at_peak)
+			continue;
+		out_printf(out, "    %-*s%9s", LABEL_COLUMNS, gmt_category_text((enum gmt_category)i),
+			   human_bytes(c->live).s);
+		out_printf(out, "%8s%9s\n", human_count(c->count).s, human_bytes(c->at_peak).s);
+	}
+	if (t->before)
+		out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, "before attach", human_bytes(t->before).s);
+}
+
+/* ---- iterations ---- */
+
+static void cell(struct out *out, const struct phase_cell *c, bool with_peak)
+{
+	out_printf(out, "%9s", c->times ? human_bytes(c->end).s : "-");
+	if (with_peak)
+		out_printf(out, "%9s", c->times ? human_bytes(c->peak).s : "-");
+}
+
+static bool has_peak_column(int phase)
+{
+	return phase != GMT_TRAINING_ZERO_GRAD;
+}
+
+static void iterations(struct out *out, const struct view_training *t)
+{
+	size_t first = t->iteration_count > ITERATIONS_SHOWN ? t->iteration_count - ITERATIONS_SHOWN : 0;
+	bool any_part = false;
+
+	out_printf(out, "\n    PyTorch allocated%5s%-18s%-18s%-14s%s\n    %-9s", "", "FORWARD", "BACKWARD", "OPTIMIZER",
+		   "ZERO GRAD", "iteration");
+	for (int k = 0; k < GMT_TRAINING_COUNT; k++)
+		out_text(out, has_peak_column(k) ? "      END     PEAK" : "      END");
+	out_char(out, '\n');
+	for (size_t i = first; i < t->iteration_count; i++) {
+		const struct phase_iteration *it = &t->iterations[i];
+		bool is_part = !it->is_over || (it->number == 1 && !t->first_is_whole);
+
+		out_printf(out, "    %8u%c", it->number, is_part ? '*' : ' ');
+		for (int k = 0; k < GMT_TRAINING_COUNT; k++)
+			cell(out, &it->cells[k], has_peak_column(k));
+		out_char(out, '\n');
+		any_part |= is_part;
+	}
+	if (any_part)
+		out_text(out, "    * only a part of it was seen\n");
+	if (t->growth_count)
+		out_printf(out, "    each of the last %u left %s more allocated than there was before it\n",
+			   t->growth_count, human_bytes(t->growth).s);
+}
+
+/* ---- ranges ---- */
+
+static void ranges(struct out *out, const struct view_training *t)
+{
+	size_t count = t->range_count < RANGES_SHOWN ? t->range_count : RANGES_SHOWN;
+
+	out_printf(out, "\n    %-*s%8s%9s%9s%9s\n", RANGE_COLUMNS, "ranges", "TIMES", "BEGIN", "END", "PEAK");
+	for (size_t i = 0; i < count; i++) {
+		const struct view_range *r = &t->ranges[i];
+		char name[4 * RANGE_COLUMNS + 4];
+
+		human_text(name, RANGE_COLUMNS, r->name, strnlen(r->name, sizeof(r->name)));
+		out_printf(out, "    %-*s%8s", RANGE_COLUMNS, name, human_count(r->cell.times).s);
+		out_printf(out, "%9s", human_bytes(r->cell.begin).s);
+		out_printf(out, "%9s", human_bytes(r->cell.end).s);
+		out_printf(out, "%9s\n", human_bytes(r->cell.peak).s);
+	}
+	if (t->range_count > count)
+		out_printf(out, "    and %zu more\n", t->range_count - count);
+}
+
+void report_training(struct out *out, const struct view_training *t, bool has_exited)
+{
+	if (has_categories(t))
+		categories(out, t, has_exited);
+	if (t->is_training && t->iteration_count)
+		iterations(out, t);
+	if (t->range_count)
+		ranges(out, t);
+}

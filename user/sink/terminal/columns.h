@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The columns of the live table: what stands in them and which are shown at a width. */
+#ifndef GPUMEMTRACE_SINK_TERMINAL_COLUMNS_H
+#define GPUMEMTRACE_SINK_TERMINAL_COLUMNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/view/view.h"
+#include "sink/text/text.h"
+
+struct out;
+
+/* One line of the table. */
+struct entry {
+	const struct view *view;
+	const struct view_proc *proc;
+	const struct view_row *row;   /* NULL: the process has touched no GPU yet */
+	bool first;                   /* of its process: its host memory and command are shown here */
+	struct text_rate rate;
+	struct text_sum sum;
+};
+
+/* What is shown: bit i for the column i; the rest of the width is the command's. */
+struct layout {
+	uint32_t shown;
+	unsigned command;
+};
+struct layout columns_layout(const struct view *view, unsigned width);
+
+/* The titles, and one line, without its end. */
+void columns_head(struct out *out, const struct layout *layout);
+void columns_line(struct out *out, const struct layout *layout, const struct entry *entry);
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Below the live table: whose the memory on GPUs is, over all processes that run, and the stacks that hold
+ * the most of it. What was held at the peak is that of each process on each GPU, added up.
+ *
+ *      LIVE   COUNT  AT PEAK      GROWN  OWNER
+ *   1.5 GiB      12  1.8 GiB     -3 MiB  PyTorch
+ *
+ *      LIVE   COUNT  AT PEAK  STACK
+ *   1.3 GiB      10  1.3 GiB  PyTorch: train.py:212 forward
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "base/human.h"
+#include "base/out.h"
+#include "core/view/view.h"
+#include "sink/text/stack_text.h"
+#include "sink/terminal/term.h"
+
+#define BLOCK_LEAST 4       /* an empty line, the head, two more: less is not worth the room */
+
+/* An owner, or a stack. */
+struct sum {
+	size_t index;           /* in view.owners, or view.stacks */
+	uint64_t live, count, at_peak;
+	int64_t grown;
+};
+
+static int by_live(const void *a, const void *b)
+{
+	const struct sum *p = a, *q = b;
+
+	if (p->live != q->live)
+		return p->live < q->live ? 1 : -1;
+	return p->index < q->index ? -1 : p->index > q->index;
+}
+
+static void add(struct sum *sum, const struct view_held *held)
+{
+	sum->live += held->live;
+	sum->count += held->live_count;
+	sum->at_peak += held->at_peak;
+	sum->grown += held->grown;
+}
+
+typedef void (*each_fn)(struct sum *sums, const struct view_stacks *stacks);
+
+static void add_owners(struct sum *sums, const struct view_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->owner_count; i++)
+		add(&sums[stacks->owners[i].owner], &stacks->owners[i].held);
+}
+
+static void add_stacks(struct sum *sums, const struct view_stacks *stacks)
+{
+	const struct view_top *top = &stacks->top[VIEW_BY_LIVE];
+
+	for (size_t i = 0; i < top->count; i++)
+		add(&sums[top->rows[i].stack], &top->rows[i].held);
+}
+
+/* Over the processes that run, sorted; to be freed. NULL: no stack was taken. */
+static struct sum *sum_up(const struct view *view, size_t count, each_fn each)
+{
+	struct sum *sums = xcalloc(count + 1, sizeof(*sums));
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		sums[i].index = i;
+	for (size_t p = 0; p < view->proc_count; p++) {
+		for (size_t r = 0; r < view->procs[p].row_count && !view->procs[p].exited; r++) {
+			any |= view_has_stacks(&view->procs[p].rows[r].stacks);
+			each(sums, &view->procs[p].rows[r].stacks);
+		}
+	}
+	qsort(sums, count, sizeof(*sums), by_live);
+	if (any)
+		return sums;
+	free(sums);
+	return NULL;
+}
+
+static size_t shown(const struct sum *sums, size_t count, size_t most)
+{
+	size_t n = 0;
+
+	while (n < count && n < most && sums[n].live)
+		n++;
+	return n;
+}
+
+static void head(struct out *out, const struct sink_opts *opts, const char *text)
+{
+	struct out line;
+
+	term_plain(out, opts, "%s", "");
+	out_init_mem(&line);
+	out_printf(&line, "%9s%8s%9s%s", "LIVE", "COUNT", "AT PEAK", text);
+	term_line(out, opts, TEXT_BOLD, &line);
+}
+
+static void numbers(struct out *line, const struct sum *sum)
+{
+	out_printf(line, "%9s%8s", human_bytes(sum->live).s, human_short(sum->count).s);
+	out_printf(line, "%9s", human_bytes(sum->at_peak).s);
+}
+
+static void owner_lines(struct out *out, const struct view *view, const struct sink_opts *opts,
+			const struct sum *owners, size_t count)
+{
+	head(out, opts, "      GROWN  OWNER");
+	for (size_t i = 0; i < count; i++) {
+		struct out line;
+
+		out_init_mem(&line);
+		numbers(&line, &owners[i]);
+		out_printf(&line, "%11s  %s", human_signed_bytes(owners[i].grown).s, view->owners[owners[i].index]);
+		term_line(out, opts, TEXT_PLAIN, &line);
+	}
+}
+
+static void stack_lines(struct out *out, const struct view *view, const struct sink_opts *opts,
+			const struct sum *stacks, size_t count)
+{
+	head(out, opts, "  STACK");
+	for (size_t i = 0; i < count; i++) {
+		const struct view_stack *stack = &view->stacks[stacks[i].index];
+		struct out line;
+
+		out_init_mem(&line);
+		numbers(&line, &stacks[i]);
+		out_printf(&line, "  %s: ", view->owners[stack->owner]);
+		stack_text_head(&line, view, stack);
+		term_line(out, opts, TEXT_PLAIN, &line);
+	}
+}
+
+void term_stacks(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned lines)
+{
+	struct sum *owners = lines >= BLOCK_LEAST ? sum_up(view, view->owner_count, add_owners) : NULL;
+	struct sum *stacks;
+	size_t count;
+
+	if (!owners)
+		return;
+	count = shown(owners, view->owner_count, lines - 2);
+	owner_lines(out, view, opts, owners, count);
+	free(owners);
+	lines -= (unsigned)count + 2;
+	stacks = lines >= BLOCK_LEAST ? sum_up(view, view->stack_count, add_stacks) : NULL;
+	if (!stacks)
+		return;
+	count = shown(stacks, view->stack_count, lines - 2);
+	if (count)
+		stack_lines(out, view, opts, stacks, count);
+	free(stacks);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stack_text.h. */
+#include "sink/text/stack_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "base/human.h"
+#include "base/out.h"
+
+/* Frames of a stack that is not shown in full. With Python in it that is the better half; and of that the
+ * program's own, for libraries' are many. */
+#define NATIVE_FRAMES 8
+#define NATIVE_FRAMES_BEFORE_PYTHON 3
+#define OWN_FRAMES 5
+#define LIBRARY_FRAMES 5
+#define LIBRARY_FRAMES_BESIDE_OWN 1
+#define TEXT_COLUMNS 200
+
+static void foreign(struct out *out, const char *text)
+{
+	char clean[4 * TEXT_COLUMNS + 4];
+
+	human_text(clean, TEXT_COLUMNS, text, strlen(text));
+	out_text(out, clean);
+}
+
+/* The file's name; of packages' "__init__.py" with the folder that tells them apart. */
+static const char *file_name(const char *path)
+{
+	const char *name = basename(path), *at = name;
+
+	if (strncmp(name, "__", 2) || name == path)
+		return name;
+	for (at = name - 1; at > path && at[-1] != '/';)
+		at--;
+	return at;
+}
+
+static void place(struct out *out, const struct view_symbol *s)
+{
+	foreign(out, file_name(s->file));
+	if (s->line)
+		out_printf(out, ":%" PRIu32, s->line);
+}
+
+static void function(struct out *out, const struct view_symbol *s)
+{
+	if (s->function[0]) {
+		foreign(out, s->function);
+		return;
+	}
+	foreign(out, basename(s->module));
+	out_printf(out, "%s0x%" PRIx64, s->module[0] ? "+" : "", s->offset);
+}
+
+void stack_text_name(struct out *out, const struct view_symbol *s)
+{
+	function(out, s);
+	if (!s->is_python || !s->file[0])
+		return;
+	out_text(out, " (");
+	place(out, s);
+	out_char(out, ')');
+}
+
+/* "at::empty_cuda (libtorch_cuda.so)", "work (work.c:12, prog)". */
+static void frame(struct out *out, const struct view_symbol *s)
+{
+	bool has_module = s->module[0] && s->function[0];
+
+	function(out, s);
+	if (s->file[0] || has_module)
+		out_text(out, " (");
+	if (s->file[0])
+		place(out, s);
+	if (has_module) {
+		out_text(out, s->file[0] ? ", " : "");
+		foreign(out, basename(s->module));
+	}
+	if (s->file[0] || has_module)
+		out_char(out, ')');
+	if (s->is_guessed)
+		out_text(out, " [guessed]");
+}
+
+/* ---- the line that says most ---- */
+
+/* Where installed Python packages and Python's own modules are; the latter may have no file. */
+static bool is_library(const struct view_symbol *s)
+{
+	return strstr(s->file, "/site-packages/") || strstr(s->file, "/dist-packages/") ||
+	       strstr(s->file, "/lib/python3") || s->file[0] == '<';
+}
+
+static const struct view_symbol *symbol_at(const struct view *view, const struct view_stack *stack, uint32_t frame)
+{
+	return &view->symbols[stack->frames[frame]];
+}
+
+static const struct view_symbol *best_python(const struct view *view, const struct view_stack *stack)
+{
+	const struct view_symbol *innermost = NULL;
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		const struct view_symbol *s = symbol_at(view, stack, i);
+
+		if (!s->is_python || !s->file[0])
+			continue;
+		if (!is_library(s))
+			return s;
+		innermost = innermost ? innermost : s;
+	}
+	return innermost;
+}
+
+/* The frame that its first line shows; VIEW_NO_FRAME: it is Python's, which is worth its place among the others. */
+static uint32_t head_frame(const struct view *view, const struct view_stack *stack)
+{
+	if (best_python(view, stack) || !stack->frame_count)
+		return VIEW_NO_FRAME;
+	return stack->decisive < stack->frame_count ? stack->decisive : 0;
+}
+
+void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack)
+{
+	const struct view_symbol *s = best_python(view, stack);
+	uint32_t head = head_frame(view, stack);
+
+	if (stack->state == VIEW_STACK_NONE) {
+		out_text(out, "no stack was taken");
+	} else if (stack->state == VIEW_STACK_NOT_NAMED) {
+		out_text(out, "stacks whose names did not come (yet)");
+	} else if (s) {
+		place(out, s);
+		out_char(out, ' ');
+		foreign(out, s->function);
+	} else if (head != VIEW_NO_FRAME) {
+		frame(out, symbol_at(view, stack, head));
+	} else {
+		out_text(out, "a stack without frames");
+	}
+}
+
+/* ---- its frames ---- */
+
+/* Which are shown: their number; shown[i] for frame i. */
+static uint32_t choose(const struct view *view, const struct view_stack *stack, bool all, bool *shown)
+{
+	uint32_t native = NATIVE_FRAMES, own = OWN_FRAMES, library = LIBRARY_FRAMES, count = 0;
+	uint32_t last = UINT32_MAX;   /* the symbol that was shown last: recursion shows once */
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		const struct view_symbol *s = symbol_at(view, stack, i);
+
+		if (s->is_python)
+			native = NATIVE_FRAMES_BEFORE_PYTHON;
+		if (s->is_python && !is_library(s))
+			library = LIBRARY_FRAMES_BESIDE_OWN;
+	}
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		const struct view_symbol *s = symbol_at(view, stack, i);
+		uint32_t *left = !s->is_python ? &native : is_library(s) ? &library : &own;
+
+		shown[i] = all || (*left && !s->is_skipped && stack->frames[i] != last);
+		if (!shown[i])
+			continue;
+		*left -= *left > 0;
+		last = stack->frames[i];
+		count++;
+	}
+	return count;
+}
+
+void stack_text_frames(struct out *out, const struct view *view, const struct view_stack *stack, bool all,
+		       int indent)
+{
+	bool *shown = xcalloc(stack->frame_count, sizeof(*shown));
+	uint32_t count = choose(view, stack, all, shown), head = head_frame(view, stack);
+	bool is_first = true;
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		if (!shown[i])
+			continue;
+		/* Right below the line that shows it a frame says nothing new. */
+		if (all || i != head || !is_first) {
+			out_pad(out, indent);
+			frame(out, symbol_at(view, stack, i));
+			out_char(out, '\n');
+		}
+		is_first = false;
+	}
+	if (count < stack->frame_count) {
+		out_pad(out, indent);
+		out_printf(out, "... %" PRIu32 " more\n", stack->frame_count - count);
+	}
+	free(shown);
+}

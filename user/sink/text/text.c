@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sink/text/text.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/xalloc.h"
+#include "base/out.h"
+#include "sink/sink.h"
+
+#define NS_PER_S 1e9
+
+void text_sum(const struct view_row *row, struct text_sum *sum)
+{
+	*sum = (struct text_sum){ 0 };
+	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
+		const struct view_class *class = &row->by_class[c];
+
+		if (!gmt_class_is_device((enum gmt_class)c))
+			continue;
+		sum->live_count += class->live_count;
+		sum->allocs += class->allocs;
+		sum->frees += class->frees;
+		sum->alloc_bytes += class->alloc_bytes;
+		sum->freed_bytes += class->freed_bytes;
+		sum->failed += class->failed;
+	}
+}
+
+const struct view_proc *text_find_proc(const struct view *view, const struct view_proc *proc)
+{
+	for (size_t i = 0; view && i < view->proc_count; i++) {
+		const struct view_proc *other = &view->procs[i];
+
+		/* attach_ts_ns tells a reused pid apart also where the start time is not known. */
+		if (other->tgid == proc->tgid && other->attach_ts_ns == proc->attach_ts_ns)
+			return other;
+	}
+	return NULL;
+}
+
+const struct view_row *text_find_row(const struct view *view, const struct view_proc *proc,
+				     const struct view *other, const struct view_row *row)
+{
+	for (size_t i = 0; proc && i < proc->row_count; i++) {
+		const struct view_row *candidate = &proc->rows[i];
+
+		if (candidate->gpu < 0 || row->gpu < 0) {
+			if (candidate->gpu == row->gpu)
+				return candidate;
+			continue;
+		}
+		if (!memcmp(view->gpus[candidate->gpu].uuid, other->gpus[row->gpu].uuid, GMT_UUID_BYTES))
+			return candidate;
+	}
+	return NULL;
+}
+
+struct text_rate text_rate(const struct view *now, const struct view_proc *proc, const struct view_row *row,
+			   const struct view *previous)
+{
+	const struct view_row *old = text_find_row(previous, text_find_proc(previous, proc), now, row);
+	struct text_sum sum, before = { 0 };
+	struct text_rate rate = { 0 };
+	double seconds;
+
+	if (!previous || now->now_ns <= previous->now_ns)
+		return rate;
+	seconds = (now->now_ns - previous->now_ns) / NS_PER_S;
+	text_sum(row, &sum);
+	if (old)
+		text_sum(old, &before);
+	rate.valid = true;
+	rate.bytes = (double)(sum.alloc_bytes - before.alloc_bytes) / seconds;
+	rate.calls = (double)(sum.allocs + sum.frees - before.allocs - before.frees) / seconds;
+	return rate;
+}
+
+struct human text_gpu(const struct view *view, int gpu)
+{
+	const struct view_gpu *g = gpu >= 0 ? &view->gpus[gpu] : NULL;
+	struct human h;
+
+	if (!g)
+		snprintf(h.s, sizeof(h.s), "?");
+	else if (g->index == UINT32_MAX)
+		snprintf(h.s, sizeof(h.s), "%02x%02x", g->uuid[0], g->uuid[1]);
+	else if (g->flags & GMT_GPU_MIG)
+		snprintf(h.s, sizeof(h.s), "%u:%u", g->parent_index, g->index);
+	else
+		snprintf(h.s, sizeof(h.s), "%u", g->index);
+	return h;
+}
+
+uint64_t text_weight(const struct view_row *row)
+{
+	return row->has_physical ? row->physical.live + row->before_attach : row->attributed.live;
+}
+
+struct human text_offset(const struct view *view, uint64_t ts_ns)
+{
+	uint64_t offset = ts_ns > view->start_ns ? ts_ns - view->start_ns : 0;
+	struct human h;
+
+	snprintf(h.s, sizeof(h.s), "+%.30s", human_duration(offset).s);
+	return h;
+}
+
+struct human text_when(const struct view *view, uint64_t ts_ns)
+{
+	if (!view->wall_start_ns)
+		return text_offset(view, ts_ns);
+	return human_clock(view->wall_start_ns + (ts_ns - view->start_ns));
+}
+
+/* ---- cgroups ---- */
+
+/* The last run of at least 32 hex digits: a container's id, in the cgroup of every runtime. */
+static const char *container_id(const char *cgroup)
+{
+	const char *found = NULL, *start = cgroup;
+
+	for (const char *p = cgroup;; p++) {
+		if (isxdigit((unsigned char)*p))
+			continue;
+		if (p - start >= 32)
+			found = start;
+		start = p + 1;
+		if (!*p)
+			return found;
+	}
+}
+
+void text_cgroup(const char *cgroup, char *text, size_t size)
+{
+	/* How runtimes name a container's cgroup; the outer name first, for Kubernetes runs the others. */
+	static const struct { const char *part, *name;
+	} runtimes[] = {
+		{ "kubepods", "kubernetes"}, {"docker", "docker"},	  {"libpod", "podman" },
+		{ "crio", "cri-o"},	    {"containerd", "containerd"}, {"lxc", "lxc" },
+	};
+	const char *id = container_id(cgroup), *name = "container", *last = strrchr(cgroup, '/');
+
+	if (!id) {
+		snprintf(text, size, "%s", last ? last + 1 : cgroup);
+		return;
+	}
+	for (size_t i = sizeof(runtimes) / sizeof(runtimes[0]); i-- > 0;)
+		if (strstr(cgroup, runtimes[i].part))
+			name = runtimes[i].name;
+	snprintf(text, size, "%s %.12s", name, id);
+}
+
+/* sigabbrev_np() says the same from glibc 2.32 on. NULL: a real-time signal, or none. */
+static const char *signal_name(int number)
+{
+#define NAME(name) [SIG##name] = #name
+	static const char *const names[] = {
+		NAME(HUP), NAME(INT), NAME(QUIT), NAME(ILL), NAME(TRAP), NAME(ABRT), NAME(BUS), NAME(FPE),
+		NAME(KILL), NAME(USR1), NAME(SEGV), NAME(USR2), NAME(PIPE), NAME(ALRM), NAME(TERM), NAME(STKFLT),
+		NAME(CHLD), NAME(CONT), NAME(STOP), NAME(TSTP), NAME(TTIN), NAME(TTOU), NAME(URG), NAME(XCPU),
+		NAME(XFSZ), NAME(VTALRM), NAME(PROF), NAME(WINCH), NAME(POLL), NAME(PWR), NAME(SYS),
+	};
+#undef NAME
+
+	return number >= 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+struct human text_exit(int status)
+{
+	struct human h;
+	const char *name = status >= 0 && WIFSIGNALED(status) ? signal_name(WTERMSIG(status)) : NULL;
+
+	if (status == GMT_EXIT_CODE_UNKNOWN)
+		snprintf(h.s, sizeof(h.s), "ended, how is unknown,");
+	else if (name)
+		snprintf(h.s, sizeof(h.s), "killed by SIG%.16s", name);
+	else if (WIFSIGNALED(status))
+		snprintf(h.s, sizeof(h.s), "killed by signal %d", WTERMSIG(status));
+	else
+		snprintf(h.s, sizeof(h.s), "exited with %d", WEXITSTATUS(status));
+	return h;
+}
+
+bool text_is_expected(const struct view_proc *proc, enum gmt_anomaly anomaly)
+{
+	return !proc->from_start &&
+	       (anomaly == GMT_ANOMALY_FREE_UNKNOWN || anomaly == GMT_ANOMALY_RM_FREE_UNKNOWN);
+}
+
+uint64_t text_odd(const struct view *view, enum gmt_anomaly anomaly)
+{
+	uint64_t odd = view->anomalies[anomaly];
+
+	for (size_t p = 0; p < view->proc_count; p++)
+		if (text_is_expected(&view->procs[p], anomaly))
+			odd -= view->procs[p].anomalies[anomaly];
+	return odd;
+}
+
+struct human text_layers(uint32_t layers)
+{
+	struct human h;
+
+	snprintf(h.s, sizeof(h.s), "%s%s%s%s", layers & GMT_LAYER_API ? " api" : "",
+		 layers & GMT_LAYER_KERNEL ? " kernel" : "", layers & GMT_LAYER_NVML ? " nvml" : "",
+		 layers & GMT_LAYER_FRAMEWORK ? " framework" : "");
+	if (h.s[0])
+		memmove(h.s, h.s + 1, strlen(h.s));
+	else
+		snprintf(h.s, sizeof(h.s), "unknown");
+	return h;
+}
+
+void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text)
+{
+	/* ECMA-48 SGR */
+	static const char *const styles[] = {
+		[TEXT_PLAIN] = "", [TEXT_BOLD] = "\033[1m", [TEXT_DIM] = "\033[2m",
+		[TEXT_RED] = "\033[1;31m", [TEXT_YELLOW] = "\033[33m", [TEXT_GREEN] = "\033[32m",
+	};
+	size_t size = strlen(text);
+	unsigned columns = opts->width ? opts->width : (unsigned)size;
+	char *clean = xmalloc(4 * (size_t)columns + 4);
+	bool styled = opts->color && style != TEXT_PLAIN;
+	unsigned used;
+
+	used = human_text(clean, columns, text, size);
+	out_text(out, styled ? styles[style] : "");
+	out_text(out, clean);
+	out_text(out, styled ? "\033[0m" : "");
+	/* In a full line the cursor stands on the last character: it would be erased. */
+	if (used < opts->width)
+		out_text(out, "\033[K");
+	free(clean);
+}

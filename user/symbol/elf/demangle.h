@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names as the linker knows them into names as people write them: C++ (Itanium ABI) and Rust (legacy
+ * and v0), by libiberty, as nm, gdb and perf do. What is no such name, is too long, or would become too
+ * long comes back as it is (cut).
+ */
+#ifndef GPUMEMTRACE_SYMBOL_ELF_DEMANGLE_H
+#define GPUMEMTRACE_SYMBOL_ELF_DEMANGLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DEMANGLE_INPUT_MAX 8192 /* longer names are not tried: torch's longest seen has 5 KiB */
+
+/* Writes the name and NUL, at most `size` bytes; what does not fit is cut and ends in "...". With
+ * `params` the parameters are kept ("f(int)"), else "f". Returns whether it was a mangled name. */
+bool demangle(const char *symbol, bool params, char *out, size_t size);
+
+/*
+ * For reports: at most `width` bytes and NUL (`size` > width). Without parameters and return type; if that is still
+ * too wide, template arguments become "<>", the outer ones last; then leading scopes become "...", as the last
+ * part says most. A width of 0 is no limit but `size`.
+ */
+void demangle_short(const char *symbol, size_t width, char *out, size_t size);
+
+/* The second half of demangle_short(): shortens a readable name in place. For names that are not from
+ * a symbol table (Python's, recorded ones). */
+void demangle_shorten(char *name, size_t width);
+
+#endif

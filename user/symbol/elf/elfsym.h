@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The functions of an ELF file by address: from .symtab, or else .dynsym and the packed rest of
+ * .symtab in .gnu_debugdata ("mini debug info"), and from a separate debug file.
+ *
+ * The one invariant: ranges are sorted and do not overlap. Where functions overlap in the file, the one
+ * that starts last has the bytes; of several names for the same bytes, the most public one is kept.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_ELF_ELFSYM_H
+#define GPUMEMTRACE_SYMBOL_ELF_ELFSYM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct image;
+
+struct elfsym_range {
+	uint64_t start;         /* vaddr */
+	uint32_t size;
+	uint32_t name;          /* offset in names */
+};
+
+/* X(NAME, text): where the names are from, for `doctor` and tests. */
+#define ELFSYM_SOURCES(X)                                                         \
+	X(SYMTAB, ".symtab")                                                      \
+	X(DYNSYM, ".dynsym")                                                      \
+	X(MINI, ".gnu_debugdata")                                                 \
+	X(DEBUG, "debug file")
+enum elfsym_source {
+#define X(name, text) ELFSYM_##name,
+	ELFSYM_SOURCES(X)
+#undef X
+	ELFSYM_SOURCE_COUNT
+};
+
+struct elfsym {
+	struct elfsym_range *ranges;
+	size_t count;
+	struct elfsym_range *points; /* symbols without a size, sorted by start */
+	size_t point_count;
+	char *names;            /* copies of the string tables, one behind the other */
+	size_t names_size;
+	uint32_t sources;       /* bits: 1 << enum elfsym_source */
+};
+
+/* Reads the symbols; `debug` is the file's separate debug file, or NULL. Always leaves a table that can
+ * be asked; it is empty when there is nothing, or nothing undamaged. */
+void elfsym_read(struct elfsym *symbols, const struct image *file, const struct image *debug);
+void elfsym_fini(struct elfsym *symbols);
+
+/* The name of the function that covers the address, as it is in the file (mangled), or NULL. A symbol
+ * without a size counts if the call frame information of `file` says that its function begins there
+ * and covers the address; `file` may be NULL. Never the nearest name. */
+const char *elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr);
+
+/* Memory in use. */
+size_t elfsym_bytes(const struct elfsym *symbols);
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See image.h. Layouts: elf(5). */
+#include "symbol/elf/image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+#define NOTES_MAX 65536
+#define PAGE_MAX 65536u   /* the largest page of any machine: a mapping's offset is rounded down to one */
+
+bool image_read(const struct image *image, uint64_t offset, void *to, size_t size)
+{
+	char *out = to;
+
+	if (offset > image->size || size > image->size - offset)
+		return false;
+	if (image->fd < 0) {
+		memcpy(to, image->bytes + offset, size);
+		return true;
+	}
+	while (size) {
+		ssize_t got = pread(image->fd, out, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		out += got;
+		offset += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return true;
+}
+
+bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size)
+{
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+		uint64_t into = vaddr - segment->vaddr;
+
+		if (vaddr >= segment->vaddr && into < segment->file_size && size <= segment->file_size - into)
+			return image_read(image, segment->offset + into, to, size);
+	}
+	return false;
+}
+
+/* NT_GNU_BUILD_ID; names and descriptors are padded to 4 bytes (elf(5), "Notes"). */
+static void read_notes(struct image *image, const Elf64_Phdr *phdr)
+{
+	size_t size = phdr->p_filesz <= NOTES_MAX ? phdr->p_filesz : 0, at = 0;
+	unsigned char *notes = xmalloc(size + 1);
+
+	if (!image_read(image, phdr->p_offset, notes, size))
+		size = 0;
+	while (size - at >= sizeof(Elf64_Nhdr)) {
+		size_t left = size - at - sizeof(Elf64_Nhdr), name_room, desc_room;
+		const unsigned char *name = notes + at + sizeof(Elf64_Nhdr);
+		Elf64_Nhdr note;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name_room = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+		desc_room = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+		if (name_room > left || note.n_descsz > left - name_room)
+			break;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+		    !memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU))) {
+			for (size_t i = 0; i < note.n_descsz && 2 * i + 2 < sizeof(image->build_id); i++)
+				snprintf(image->build_id + 2 * i, 3, "%02x", name[name_room + i]);
+			break;
+		}
+		if (desc_room > left - name_room)
+			break;
+		at += sizeof(note) + name_room + desc_room;
+	}
+	free(notes);
+}
+
+static int read_segments(struct image *image, const Elf64_Ehdr *ehdr)
+{
+	if (ehdr->e_phentsize != sizeof(Elf64_Phdr))
+		return -ENOEXEC;
+	for (uint32_t i = 0; i < ehdr->e_phnum; i++) {
+		struct image_segment *segment = &image->segments[image->segment_count];
+		Elf64_Phdr phdr;
+
+		if (!image_read(image, ehdr->e_phoff + (uint64_t)i * sizeof(phdr), &phdr, sizeof(phdr)))
+			return -ENOEXEC;
+		if (phdr.p_type == PT_NOTE && !image->build_id[0])
+			read_notes(image, &phdr);
+		if (phdr.p_type == PT_GNU_EH_FRAME)
+			image->eh_frame_hdr = phdr.p_vaddr;
+		if (phdr.p_type != PT_LOAD || image->segment_count == IMAGE_SEGMENTS_MAX ||
+		    phdr.p_vaddr > UINT64_MAX - phdr.p_memsz || phdr.p_offset > UINT64_MAX - phdr.p_filesz)
+			continue;
+		*segment = (struct image_segment){ phdr.p_vaddr, phdr.p_offset, phdr.p_filesz, phdr.p_memsz,
+						   phdr.p_flags & PF_X };
+		image->segment_count++;
+	}
+	return image->segment_count ? 0 : -ENOEXEC;
+}
+
+/* A file without usable section headers has no symbols, which is no error. */
+static void read_sections(struct image *image, const Elf64_Ehdr *ehdr)
+{
+	if (ehdr->e_shentsize != sizeof(Elf64_Shdr) || ehdr->e_shnum > IMAGE_SECTIONS_MAX || !ehdr->e_shnum)
+		return;
+	image->sections = xcalloc(ehdr->e_shnum, sizeof(*image->sections));
+	for (uint32_t i = 0; i < ehdr->e_shnum; i++) {
+		Elf64_Shdr shdr;
+
+		if (!image_read(image, ehdr->e_shoff + (uint64_t)i * sizeof(shdr), &shdr, sizeof(shdr)))
+			return;
+		image->sections[i] = (struct image_section){ shdr.sh_name, shdr.sh_type, shdr.sh_link,
+							     shdr.sh_flags, shdr.sh_addr, shdr.sh_offset,
+							     shdr.sh_size };
+		image->section_count++;
+	}
+	if (ehdr->e_shstrndx < image->section_count) {
+		const struct image_section *names = &image->sections[ehdr->e_shstrndx];
+
+		image->section_names = image_load(image, names);
+		image->section_names_size = names->size;
+	}
+}
+
+static int read_headers(struct image *image)
+{
+	Elf64_Ehdr ehdr;
+	int err;
+
+	if (!image_read(image, 0, &ehdr, sizeof(ehdr)) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) ||
+	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOEXEC;
+	image->machine = ehdr.e_machine;
+	err = read_segments(image, &ehdr);
+	if (!err)
+		read_sections(image, &ehdr);
+	return err;
+}
+
+int image_open(struct image *image, int fd)
+{
+	struct stat st;
+	int err = 0;
+
+	*image = (struct image){ .fd = fd };
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -ENOEXEC;
+	if (!err) {
+		image->size = (uint64_t)st.st_size;
+		err = read_headers(image);
+	}
+	if (err)
+		image_close(image);
+	return err;
+}
+
+int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned)
+{
+	int err;
+
+	*image = (struct image){ .fd = -1, .bytes = bytes, .owned = owned, .size = size };
+	err = read_headers(image);
+	if (err)
+		image_close(image);
+	return err;
+}
+
+void image_close(struct image *image)
+{
+	if (image->fd >= 0)
+		close(image->fd);
+	free(image->owned);
+	free(image->sections);
+	free(image->section_names);
+	*image = (struct image){ .fd = -1 };
+}
+
+const struct image_section *image_section(const struct image *image, const char *name, uint32_t type)
+{
+	for (uint32_t i = 0; i < image->section_count; i++) {
+		const struct image_section *section = &image->sections[i];
+
+		if (!name ? section->type == type
+			  : image->section_names && section->name < image->section_names_size &&
+				    !strcmp(image->section_names + section->name, name))
+			return section;
+	}
+	return NULL;
+}
+
+char *image_load(const struct image *image, const struct image_section *section)
+{
+	char *data;
+
+	/* SHF_COMPRESSED: only debug sections, which libdw reads, are packed */
+	if (section->type == SHT_NOBITS || !section->size || section->size > IMAGE_PART_MAX ||
+	    section->offset > image->size || section->size > image->size - section->offset ||
+	    (section->flags & SHF_COMPRESSED))
+		return NULL;
+	data = xmalloc(section->size + 1);
+	if (!image_read(image, section->offset, data, section->size)) {
+		free(data);
+		return NULL;
+	}
+	data[section->size] = '\0';
+	return data;
+}
+
+const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (segment->executable && vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->size)
+			return segment;
+	}
+	return NULL;
+}
+
+bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t *vaddr)
+{
+	for (int rounded = 0; rounded < 2; rounded++) {
+		for (uint32_t i = 0; i < image->segment_count; i++) {
+			const struct image_segment *segment = &image->segments[i];
+			uint64_t slack = rounded ? PAGE_MAX : 0;
+			uint64_t first = segment->offset > slack ? segment->offset - slack : 0;
+
+			if (!segment->executable || file_offset < first ||
+			    file_offset >= segment->offset + segment->file_size + slack)
+				continue;
+			*vaddr = segment->vaddr + (file_offset - segment->offset);
+			return true;
+		}
+	}
+	return false;
+}

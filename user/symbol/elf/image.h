@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A 64-bit little-endian ELF file as symbols need it: its headers, and parts of it on demand, from a
+ * descriptor or from bytes (the vDSO, what was unpacked, a fuzzer's). Files are read, not mapped: one
+ * may belong to a container, whose owner could cut it off under us (SIGBUS).
+ *
+ * The one invariant: no offset of the file is believed before image_read() has checked it.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_ELF_IMAGE_H
+#define GPUMEMTRACE_SYMBOL_ELF_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMAGE_SEGMENTS_MAX 32
+#define IMAGE_SECTIONS_MAX 4096
+#define IMAGE_PART_MAX (512u << 20)   /* a section larger than this is not read */
+#define IMAGE_BUILD_ID_CHARS 41       /* SHA-1 in hex and NUL; longer ones are cut */
+
+struct image_segment {                /* PT_LOAD */
+	uint64_t vaddr, offset, file_size, size;
+	bool executable;
+};
+
+struct image_section {
+	uint32_t name;                /* in the section names */
+	uint32_t type, link;
+	uint64_t flags, vaddr, offset, size;
+};
+
+struct image {
+	int fd;                       /* -1: bytes */
+	const unsigned char *bytes;
+	void *owned;                  /* bytes to be freed, or NULL */
+	uint64_t size;
+	uint16_t machine;
+	char build_id[IMAGE_BUILD_ID_CHARS]; /* "": it has none */
+	uint32_t segment_count;
+	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+	uint64_t eh_frame_hdr;        /* vaddr of PT_GNU_EH_FRAME; 0: none */
+	uint32_t section_count;
+	struct image_section *sections;
+	char *section_names;
+	uint64_t section_names_size;
+};
+
+/*
+ * 0; -ENOEXEC: no such file, or its headers are damaged; else -errno. The descriptor, and the bytes if
+ * `owned` (to be free()d), are the image's from then on, also after an error.
+ */
+int image_open(struct image *image, int fd);
+int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned);
+void image_close(struct image *image);
+
+/* Copies a part of the file; false if it does not lie in it wholly. */
+bool image_read(const struct image *image, uint64_t offset, void *to, size_t size);
+/* Likewise by virtual address, out of one segment. */
+bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size);
+
+/* A section by name, or, with NULL, by type; NULL if there is none. */
+const struct image_section *image_section(const struct image *image, const char *name, uint32_t type);
+/* Its bytes and one NUL behind them, to be free()d; NULL if it cannot be read or holds nothing. */
+char *image_load(const struct image *image, const struct image_section *section);
+
+/* The segment whose code an address is in, or NULL. */
+const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr);
+/* Where a byte of the file is expected in memory, if it is code. Mappings begin at whole pages, so the
+ * first and last page of a segment may hold bytes of its neighbours. */
+bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t *vaddr);
+
+/* The function that an address is in, by its call frame information (.eh_frame_hdr's sorted table). */
+bool image_fde(const struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See lines.h. Which unit an address is in is read from the units' own ranges: .debug_aranges, which
+ * dwarf_addrdie() of elfutils before 0.190 relies on, is not written by clang and rustc.
+ */
+#include "symbol/elf/lines.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+struct unit_range {
+	uint64_t start, end;
+	Dwarf_Off die;
+};
+
+struct lines {
+	int fd;
+	Elf *elf;
+	Dwarf *dwarf;
+	struct unit_range *ranges;    /* sorted by start */
+	size_t count, room;
+	size_t bytes;
+};
+
+static uint64_t debug_bytes(const struct image *image)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < image->section_count && image->section_names; i++) {
+		const struct image_section *section = &image->sections[i];
+
+		if (section->name < image->section_names_size && section->type != SHT_NOBITS &&
+		    !strncmp(image->section_names + section->name, ".debug_", 7) &&
+		    section->size < UINT64_MAX - sum)
+			sum += section->size;
+	}
+	return sum;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct unit_range *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static void read_units(struct lines *lines)
+{
+	Dwarf_CU *unit = NULL;
+	uint8_t type;
+	Dwarf_Die die;
+
+	while (!dwarf_get_units(lines->dwarf, unit, &unit, NULL, &type, &die, NULL)) {
+		Dwarf_Addr base, start, end;
+		ptrdiff_t at = 0;
+
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
+			if (end <= start)
+				continue;
+			if (lines->count == lines->room) {
+				lines->room = lines->room ? 2 * lines->room : 64;
+				lines->ranges = xreallocarray(lines->ranges, lines->room, sizeof(*lines->ranges));
+			}
+			lines->ranges[lines->count++] = (struct unit_range){ start, end, dwarf_dieoffset(&die) };
+		}
+	}
+	if (lines->count)
+		qsort(lines->ranges, lines->count, sizeof(*lines->ranges), compare_ranges);
+}
+
+struct lines *lines_open(const struct image *image)
+{
+	uint64_t bytes = debug_bytes(image);
+	struct lines *lines;
+
+	if (!bytes || bytes > LINES_DEBUG_MAX)
+		return NULL;
+	elf_version(EV_CURRENT);
+	lines = xcalloc(1, sizeof(*lines));
+	lines->fd = -1;
+	lines->bytes = bytes;
+	if (image->fd >= 0) {
+		lines->fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+		/* read, not mapped: see image.h */
+		lines->elf = elf_begin(lines->fd, ELF_C_READ, NULL);
+	} else {
+		lines->elf = elf_memory((char *)(uintptr_t)image->bytes, image->size);
+	}
+	if (lines->elf)
+		lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
+	if (lines->dwarf)
+		read_units(lines);
+	if (lines->count)
+		return lines;
+	lines_close(lines);
+	return NULL;
+}
+
+void lines_close(struct lines *lines)
+{
+	if (!lines)
+		return;
+	dwarf_end(lines->dwarf);
+	elf_end(lines->elf);
+	if (lines->fd >= 0)
+		close(lines->fd);
+	free(lines->ranges);
+	free(lines);
+}
+
+size_t lines_bytes(const struct lines *lines)
+{
+	return lines ? lines->bytes : 0;
+}
+
+static bool find_unit(const struct lines *lines, uint64_t vaddr, Dwarf_Die *unit)
+{
+	size_t low = 0, high = lines->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (lines->ranges[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && vaddr < lines->ranges[low - 1].end &&
+	       dwarf_offdie(lines->dwarf, lines->ranges[low - 1].die, unit);
+}
+
+static const char *function_of(Dwarf_Die *scope)
+{
+	static const unsigned int names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
+	Dwarf_Attribute attr;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (dwarf_attr_integrate(scope, names[i], &attr))
+			return dwarf_formstring(&attr);
+	}
+	return NULL;
+}
+
+/* Where an inlined function was called. */
+static void call_of(Dwarf_Die *unit, Dwarf_Die *scope, struct lines_place *place)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	size_t count;
+
+	*place = (struct lines_place){ 0 };
+	if (!dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attr), &number))
+		place->line = (uint32_t)number;
+	if (!dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attr), &number) &&
+	    !dwarf_getsrcfiles(unit, &files, &count) && number < count)
+		place->file = dwarf_filesrc(files, number, NULL, NULL);
+}
+
+size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *places, size_t most)
+{
+	Dwarf_Die unit, *around = NULL, *scopes = NULL;
+	Dwarf_Line *line;
+	int number = 0, scope_count = 0;
+	size_t count = 0;
+
+	if (!most || !find_unit(lines, vaddr, &unit))
+		return 0;
+	line = dwarf_getsrc_die(&unit, vaddr);
+	if (!line || dwarf_lineno(line, &number))
+		return 0;
+	places[count++] = (struct lines_place){ NULL, dwarf_linesrc(line, NULL, NULL), (uint32_t)number };
+	/* from an inlined function on, dwarf_getscopes() goes on where that was written, not where it was called:
+	 * only its innermost scope is good, and what is around that one in the tree */
+	if (dwarf_getscopes(&unit, vaddr, &around) > 0) {
+		Dwarf_Die innermost = around[0];
+
+		free(around);
+		scope_count = dwarf_getscopes_die(&innermost, &scopes);
+	}
+	for (int i = 0; i < scope_count && count < most; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag == DW_TAG_subprogram)
+			break;
+		if (tag != DW_TAG_inlined_subroutine)
+			continue;
+		places[count - 1].function = function_of(&scopes[i]);
+		call_of(&unit, &scopes[i], &places[count++]);
+	}
+	if (scope_count > 0)
+		free(scopes);
+	return count;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See modules.h. Names of mappings: proc_pid_maps(5), fs/proc/task_mmu.c of Linux 6.18. */
+#include "symbol/elf/modules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "base/maps.h"
+
+#define READ_FIRST (64u << 10)
+#define READ_MAX (256u << 20)   /* 1.5 M mappings: more than vm.max_map_count ever is */
+
+static const char *const kind_names[] = {
+	[MODULE_FILE] = "[file]",
+	[MODULE_VDSO] = "[vdso]",
+	[MODULE_VSYSCALL] = "[vsyscall]",
+	[MODULE_ANONYMOUS] = "[anon]",
+};
+
+/* Files that no path leads to: their bytes are what the process writes. */
+static enum module_kind kind_of(const struct maps_line *line)
+{
+	static const struct {
+		const char *start;
+		enum module_kind kind;
+	} special[] = {
+		{ "[vdso]", MODULE_VDSO },
+		{ "[vsyscall]", MODULE_VSYSCALL },
+		{ "[", MODULE_ANONYMOUS },
+		{ "anon_inode:", MODULE_ANONYMOUS },
+		{ "/memfd:", MODULE_ANONYMOUS },
+		{ "/dev/zero", MODULE_ANONYMOUS },
+		{ "//anon", MODULE_ANONYMOUS },
+		{ "/SYSV", MODULE_ANONYMOUS },
+	};
+
+	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
+		size_t len = strlen(special[i].start);
+
+		if (line->path_len >= len && !memcmp(line->path, special[i].start, len))
+			return special[i].kind;
+	}
+	return line->path_len && line->ino ? MODULE_FILE : MODULE_ANONYMOUS;
+}
+
+/* Newlines come as \012 (seq_path); a backslash comes as it is, so only this one is undone. */
+static char *copy_path(const char *text, size_t len)
+{
+	char *path = xmalloc(len + 1);
+	size_t to = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (len - i >= 4 && !memcmp(text + i, "\\012", 4)) {
+			path[to++] = '\n';
+			i += 3;
+		} else {
+			path[to++] = text[i];
+		}
+	}
+	path[to] = '\0';
+	return path;
+}
+
+static const char *name_of(const struct module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	if (slash && slash[1])
+		return slash + 1;
+	return module->path[0] ? module->path : kind_names[module->kind];
+}
+
+static bool is_same(const struct module *a, const struct module *b)
+{
+	return a->kind == b->kind && a->dev == b->dev && a->ino == b->ino && a->deleted == b->deleted &&
+	       !strcmp(a->path, b->path);
+}
+
+bool modules_add(struct modules *modules, const struct module *module, const struct module_map *map)
+{
+	size_t i = modules->count;
+
+	if (map->end <= map->start ||
+	    (modules->map_count && map->start < modules->maps[modules->map_count - 1].end))
+		return false;
+	while (i && !is_same(&modules->list[i - 1], module)) /* from the end: pieces of a file are neighbours */
+		i--;
+	if (!i) {
+		struct module *copy;
+
+		modules->list = xreallocarray(modules->list, modules->count + 1, sizeof(*modules->list));
+		copy = &modules->list[modules->count++];
+		*copy = *module;
+		copy->path = xstrdup(module->path);
+		copy->name = name_of(copy);
+		i = modules->count;
+	}
+	modules->maps = xreallocarray(modules->maps, modules->map_count + 1, sizeof(*modules->maps));
+	modules->maps[modules->map_count] = *map;
+	modules->maps[modules->map_count++].module = (uint32_t)(i - 1);
+	return true;
+}
+
+static bool add_line(struct modules *modules, const struct maps_line *line)
+{
+	struct module_map map = { .start = line->start, .end = line->end, .offset = line->offset };
+	struct module module = { .kind = kind_of(line) };
+	bool ok;
+
+	if (module.kind == MODULE_FILE) {
+		module.dev = makedev(line->dev_major, line->dev_minor);
+		module.ino = line->ino;
+		module.deleted = line->deleted;
+	}
+	module.path = copy_path(line->path, line->path_len);
+	ok = modules_add(modules, &module, &map);
+	free(module.path);
+	return ok;
+}
+
+size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+	size_t bad = 0;
+
+	modules_fini(modules);
+	modules->pid = pid;
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = newline ? newline : end;
+		struct maps_line line;
+
+		if (maps_parse_line(at, (size_t)(stop - at), &line))
+			bad++;
+		else if (line.executable)
+			bad += !add_line(modules, &line);
+		at = stop + 1;
+	}
+	return bad;
+}
+
+int modules_read(struct modules *modules, uint32_t pid)
+{
+	size_t used = 0, room = READ_FIRST;
+	char path[64], *text = NULL;
+	ssize_t got = 1;
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (text = xmalloc(room); got && !err; used += got > 0 ? (size_t)got : 0) {
+		if (used == room && room >= READ_MAX)
+			break;
+		if (used == room)
+			text = xrealloc(text, room *= 2);
+		got = read(fd, text + used, room - used);
+		if (got < 0 && errno != EINTR)
+			err = -errno;
+	}
+	close(fd);
+	if (!err)
+		modules_parse(modules, pid, text, used);
+	free(text);
+	return err;
+}
+
+void modules_fini(struct modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		free(modules->list[i].path);
+	free(modules->list);
+	free(modules->maps);
+	*modules = (struct modules){ 0 };
+}
+
+struct module_map *modules_find(const struct modules *modules, uint64_t address)
+{
+	size_t low = 0, high = modules->map_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (modules->maps[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < modules->maps[low - 1].end ? &modules->maps[low - 1] : NULL;
+}
+
+void modules_set_image(struct modules *modules, uint32_t module, const struct image *image)
+{
+	memcpy(modules->list[module].build_id, image->build_id, sizeof(image->build_id));
+	for (size_t i = 0; i < modules->map_count; i++) {
+		struct module_map *map = &modules->maps[i];
+		uint64_t vaddr;
+
+		if (map->module != module || map->has_bias || !image_code_vaddr(image, map->offset, &vaddr))
+			continue;
+		map->bias = map->start - vaddr;
+		map->has_bias = true;
+	}
+}
+
+uint64_t modules_vaddr(const struct module_map *map, uint64_t address)
+{
+	return map->has_bias ? address - map->bias : address - map->start + map->offset;
+}

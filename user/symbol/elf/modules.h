@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What code a process has mapped, at one moment: from an address to a module and the place in it.
+ * Built from the bytes of /proc/PID/maps (or of a recording) alone; the files are opened elsewhere.
+ *
+ * The one invariant: mappings are sorted by start and do not overlap. A file mapped in several pieces,
+ * or at several places (dlmopen()), is one module with several mappings.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_ELF_MODULES_H
+#define GPUMEMTRACE_SYMBOL_ELF_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/elf/image.h"
+
+/* X(NAME, text): what an executable mapping belongs to. */
+#define MODULE_KINDS(X)                                                           \
+	X(FILE, "file")                                                           \
+	X(VDSO, "vdso")                                                           \
+	X(VSYSCALL, "vsyscall")                                                   \
+	X(ANONYMOUS, "anonymous")  /* written at run time (JIT), or not from a file one can open */
+enum module_kind {
+#define X(name, text) MODULE_##name,
+	MODULE_KINDS(X)
+#undef X
+};
+
+struct module {
+	enum module_kind kind;
+	char *path;             /* as the process sees it: a container's path is from its own root; "" */
+	const char *name;       /* its last part, or "[vdso]", "[anon]" ...: into path or constant */
+	uint64_t dev;           /* makedev() */
+	uint64_t ino;
+	bool deleted;
+	char build_id[IMAGE_BUILD_ID_CHARS]; /* "" until modules_set_image() or a recording says it */
+};
+
+struct module_map {
+	uint64_t start, end;
+	uint64_t offset;        /* in the file */
+	uint64_t bias;          /* address - vaddr, modulo 2^64, once has_bias */
+	bool has_bias;
+	uint32_t module;
+};
+
+struct modules {
+	uint32_t pid;           /* 0: a recorded process */
+	bool has_our_paths;     /* a path is the same file for it as for us: it is not needed to open one */
+	struct module *list;
+	size_t count;
+	struct module_map *maps;
+	size_t map_count;
+};
+
+/* Replaces what was there. Damaged lines are left out; returns how many. */
+size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len);
+/* Reads /proc/PID/maps; 0 or -errno. */
+int modules_read(struct modules *modules, uint32_t pid);
+void modules_fini(struct modules *modules);
+
+/* For recordings: adds a mapping of a module that a former call or this one describes. Mappings come by
+ * ascending address; false if this one does not. */
+bool modules_add(struct modules *modules, const struct module *module, const struct module_map *map);
+
+/* The mapping an address is in, or NULL. */
+struct module_map *modules_find(const struct modules *modules, uint64_t address);
+static inline struct module *modules_of(const struct modules *modules, const struct module_map *map)
+{
+	return &modules->list[map->module];
+}
+
+/* Tells what the module's file says: its build id, and the bias of its mappings. */
+void modules_set_image(struct modules *modules, uint32_t module, const struct image *image);
+
+/* The vaddr of an address in its module; without a known bias the offset in the file. */
+uint64_t modules_vaddr(const struct module_map *map, uint64_t address);
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See pyfile.h. */
+#include "symbol/python/pyfile.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+#define EVAL_NAME "_PyEval_EvalFrameDefault"
+#define EVAL_BYTES_MAX (1u << 20)   /* 3.12.1's has 51 KB */
+#define SCAN_BYTES (1u << 16)
+#define SCAN_MAX (256u << 20)
+#define FAR_PARTS 8
+#define FAR_JUMPS_MIN 2             /* into the middle of a part: a chance pattern does not repeat */
+
+struct table {
+	const Elf64_Sym *symbols;
+	size_t count;
+	const char *names;
+	size_t names_size;
+};
+
+/* False if there is none. The caller frees symbols and names. */
+static bool load_table(const struct image *image, uint32_t type, struct table *table)
+{
+	const struct image_section *section = image_section(image, NULL, type);
+
+	memset(table, 0, sizeof(*table));
+	if (!section || section->link >= image->section_count)
+		return false;
+	table->symbols = (void *)image_load(image, section);
+	table->count = section->size / sizeof(Elf64_Sym);
+	table->names = image_load(image, &image->sections[section->link]);
+	table->names_size = image->sections[section->link].size;
+	return table->symbols && table->names;
+}
+
+static void free_table(struct table *table)
+{
+	free((void *)table->symbols);
+	free((void *)table->names);
+}
+
+/* "" for what is no definition; image_load() ended the names with NUL. */
+static const char *name_of(const struct table *table, const Elf64_Sym *symbol)
+{
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || symbol->st_name >= table->names_size)
+		return "";
+	return table->names + symbol->st_name;
+}
+
+size_t pyfile_symbols(const struct image *image, struct pyfile_symbol *symbols, size_t count)
+{
+	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		symbols[i].vaddr = symbols[i].size = 0;
+	for (size_t t = 0; t < 2 && found < count; t++) {
+		struct table table;
+		bool is_loaded = load_table(image, types[t], &table);
+
+		for (size_t s = 0; is_loaded && s < table.count; s++) {
+			const char *name = name_of(&table, &table.symbols[s]);
+
+			for (size_t i = 0; name[0] && i < count; i++) {
+				if (symbols[i].vaddr || strcmp(symbols[i].name, name))
+					continue;
+				symbols[i].vaddr = table.symbols[s].st_value;
+				symbols[i].size = table.symbols[s].st_size;
+				found++;
+			}
+		}
+		free_table(&table);
+	}
+	return found;
+}
+
+static bool is_in(const struct gmt_py_range *range, uint64_t vaddr)
+{
+	return vaddr >= range->start && vaddr < range->end;
+}
+
+static size_t add_range(struct gmt_py_range *ranges, size_t count, uint64_t start, uint64_t size)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (is_in(&ranges[i], start))
+			return count;
+	}
+	if (!size || size > EVAL_BYTES_MAX || count == GMT_PY_EVAL_RANGES)
+		return count;
+	ranges[count] = (struct gmt_py_range){ start, start + size };
+	return count + 1;
+}
+
+/* Parts that have names of their own: .cold of GCC, .cold.0 and .org.0 of BOLT, .lto_priv.0 of ld. */
+static size_t add_named(const struct image *image, struct gmt_py_range *ranges, size_t count, bool *has_names)
+{
+	size_t len = strlen(EVAL_NAME);
+	struct table table;
+
+	*has_names = load_table(image, SHT_SYMTAB, &table);
+	for (size_t s = 0; *has_names && s < table.count; s++) {
+		const char *name = name_of(&table, &table.symbols[s]);
+
+		if (!strncmp(name, EVAL_NAME, len) && name[len] == '.')
+			count = add_range(ranges, count, table.symbols[s].st_value, table.symbols[s].st_size);
+	}
+	free_table(&table);
+	return count;
+}
+
+struct far_part {
+	uint64_t start, size;
+	unsigned int jumps;         /* to somewhere behind its start */
+};
+
+static void count_jump(const struct image *image, struct far_part *parts, uint64_t target)
+{
+	uint64_t start, size;
+
+	if (!image_code_at(image, target) || !image_fde(image, target, &start, &size))
+		return;
+	for (size_t i = 0; i < FAR_PARTS; i++) {
+		if (!parts[i].size) {
+			parts[i].start = start;
+			parts[i].size = size;
+		}
+		if (parts[i].start == start) {
+			parts[i].jumps += target != start;
+			return;
+		}
+	}
+}
+
+/* x86-64: 0f 80..8f rel32 is a conditional jump (Intel SDM, volume 2, Jcc). Any byte may start one:
+ * what is none leads nowhere, or to the start of a function, or nowhere twice. */
+static size_t add_far(const struct image *image, struct gmt_py_range *ranges, size_t count)
+{
+	struct far_part parts[FAR_PARTS] = { 0 };
+	struct gmt_py_range eval = ranges[0];
+	uint64_t size = eval.end - eval.start;
+	unsigned char *code;
+
+	if (image->machine != EM_X86_64)
+		return count;
+	code = xmalloc(size);
+	if (!image_read_at(image, eval.start, code, size))
+		size = 0;
+	for (uint64_t i = 0; i + 6 <= size; i++) {
+		uint64_t target;
+		int32_t rel;
+
+		if (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)
+			continue;
+		memcpy(&rel, code + i + 2, sizeof(rel));
+		target = eval.start + i + 6 + (uint64_t)(int64_t)rel;
+		if (!is_in(&eval, target))
+			count_jump(image, parts, target);
+	}
+	free(code);
+	for (size_t i = 0; i < FAR_PARTS; i++) {
+		if (parts[i].jumps >= FAR_JUMPS_MIN)
+			count = add_range(ranges, count, parts[i].start, parts[i].size);
+	}
+	return count;
+}
+
+size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[GMT_PY_EVAL_RANGES])
+{
+	struct pyfile_symbol eval = { .name = EVAL_NAME };
+	size_t count;
+	uint64_t start;
+	bool has_names;
+
+	if (!pyfile_symbols(image, &eval, 1) || !image_code_at(image, eval.vaddr))
+		return 0;
+	if (!eval.size && (!image_fde(image, eval.vaddr, &start, &eval.size) || start != eval.vaddr))
+		return 0;
+	count = add_range(ranges, 0, eval.vaddr, eval.size);
+	if (count)
+		count = add_named(image, ranges, count, &has_names);
+	if (count && !has_names)
+		count = add_far(image, ranges, count);
+	return count;
+}
+
+/* Digits up to something that is none; 0 if it is no minor version that can be meant. */
+static unsigned int minor_at(const char *text)
+{
+	char *end;
+	unsigned long minor = *text >= '1' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+
+	return minor && minor < 100 ? (unsigned int)minor : 0;
+}
+
+unsigned int pyfile_minor_of_path(const char *path)
+{
+	const char *name = basename(path);
+
+	if (!strncmp(name, "lib", 3))
+		name += 3;
+	return strncmp(name, "python3.", 8) ? 0 : minor_at(name + 8);
+}
+
+/* "lib/python3.8" or "python3.9", with which getpath.c looks for the library, or the DT_SONAME
+ * "libpython3.10.so.1.0". From 3.11 on there is Py_Version. */
+static unsigned int minor_in(const char *bytes, size_t size)
+{
+	static const char sign[] = "python3.";
+	const char *at = bytes, *end = bytes + size;
+
+	while ((at = memmem(at, (size_t)(end - at), sign, sizeof(sign) - 1))) {
+		unsigned int minor = 0;
+		size_t digits;
+
+		at += sizeof(sign) - 1;
+		if (!memchr(at, '\0', (size_t)(end - at)))
+			break;
+		digits = strspn(at, "0123456789");
+		if (!at[digits] || !strncmp(at + digits, ".so", 3))
+			minor = minor_at(at);
+		if (minor && minor < 11)
+			return minor;
+	}
+	return 0;
+}
+
+unsigned int pyfile_minor(const struct image *image)
+{
+	char *bytes = xmalloc(SCAN_BYTES);
+	unsigned int minor = 0;
+
+	for (uint32_t i = 0; i < image->segment_count && !minor; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		/* Pieces overlap, so that no string is cut. */
+		for (uint64_t at = 0; at < segment->file_size && at < SCAN_MAX && !minor; at += SCAN_BYTES - 64) {
+			uint64_t left = segment->file_size - at;
+			size_t size = left < SCAN_BYTES ? (size_t)left : SCAN_BYTES;
+
+			if (!image_read(image, segment->offset + at, bytes, size))
+				break;
+			minor = minor_in(bytes, size);
+		}
+	}
+	free(bytes);
+	return minor;
+}

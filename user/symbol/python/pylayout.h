@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where CPython keeps things: offsets of one minor version, as a constant table and, from 3.13 on, as
+ * the interpreter itself says (_Py_DebugOffsets). What is the interpreter's word wins over the table.
+ * tests/symbol/offsets.c compiles the table against a release's own headers.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYLAYOUT_H
+#define GPUMEMTRACE_SYMBOL_PYTHON_PYLAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/python.h>
+
+#define PYLAYOUT_MINOR_MIN 8
+#define PYLAYOUT_MINOR_MAX 14
+#define PYLAYOUT_DEBUG_BYTES 512   /* what pylayout_debug() needs of the start of _PyRuntime */
+
+/* How co_lnotab or co_linetable is written. */
+enum pylayout_lines {
+	PYLAYOUT_LNOTAB = 0,       /* 3.8, 3.9: Objects/lnotab_notes.txt of 3.9 */
+	PYLAYOUT_LINETABLE = 1,    /* 3.10: Objects/lnotab_notes.txt of 3.10 */
+	PYLAYOUT_LOCATIONS = 2,    /* 3.11 on: Objects/locations.md (InternalDocs/code_objects.md) */
+};
+
+struct pylayout {
+	uint8_t minor;             /* 3.minor */
+	uint8_t lines;             /* enum pylayout_lines */
+	uint8_t boundary;          /* enum gmt_py_boundary */
+	uint8_t instr_kind;        /* enum gmt_py_instr */
+	uint8_t owner_shim;
+	uint8_t code_tag;
+	uint8_t check_mask;
+	uint32_t runtime_interps;  /* _PyRuntime: interpreters.head */
+	uint32_t runtime_key;      /* _PyRuntime: autoTSSkey._key; an int _is_initialized is before it */
+	uint32_t interp_next;
+	uint32_t interp_threads;   /* threads.head, tstate_head */
+	uint16_t tstate_next;
+	uint16_t tstate_frame;     /* frame, cframe or current_frame */
+	uint16_t tstate_thread;    /* thread_id: pthread_self() */
+	uint16_t tstate_native;    /* native_thread_id: gettid(); 0: there is none */
+	int16_t cframe_frame;      /* _PyCFrame: current_frame; -1: there is no _PyCFrame */
+	uint16_t frame_code, frame_previous, frame_instr, frame_owner, frame_bytes;
+	uint16_t frame_stacktop;   /* 0: there is none, or it says nothing of who is waited for */
+	uint16_t code_size;        /* PyCode_Type.tp_basicsize */
+	uint16_t code_check;
+	uint16_t code_firstline, code_filename, code_name;
+	uint16_t code_qualname;    /* 0: there is none */
+	uint16_t code_lines;       /* co_lnotab, co_linetable */
+	uint16_t code_start;       /* co_code_adaptive; 0: the code is a bytes object */
+	uint16_t code_traceable;   /* _co_firsttraceable; 0: there is none */
+	uint16_t unicode_ascii;    /* sizeof(PyASCIIObject): where ASCII text begins */
+	uint16_t unicode_compact;  /* sizeof(PyCompactUnicodeObject): where other text begins */
+};
+
+/* The same in all versions, on 64-bit machines: Include/object.h, bytesobject.h, cpython/unicodeobject.h. */
+#define PYLAYOUT_OB_TYPE 8
+#define PYLAYOUT_VAR_SIZE 16        /* PyVarObject.ob_size */
+#define PYLAYOUT_BYTES_DATA 32      /* PyBytesObject.ob_sval */
+#define PYLAYOUT_TYPE_BASICSIZE 32  /* PyTypeObject.tp_basicsize */
+#define PYLAYOUT_UNICODE_LENGTH 16
+#define PYLAYOUT_UNICODE_STATE 32   /* bits: 2 interned, 3 kind, 1 compact, 1 ascii */
+
+/* The table's row, NULL if there is none. */
+const struct pylayout *pylayout_of(unsigned int minor);
+
+/* Is there a _Py_DebugOffsets at the start of these bytes of _PyRuntime? */
+bool pylayout_has_debug(const void *runtime, size_t size);
+
+/* Its version, and whether the build is free-threaded. */
+uint32_t pylayout_debug_version(const void *runtime);
+bool pylayout_is_free_threaded(const void *runtime);
+
+/* Overwrites what it says: 0, or -EINVAL if that cannot be. `runtime`: PYLAYOUT_DEBUG_BYTES. */
+int pylayout_debug(const void *runtime, struct pylayout *layout);
+
+/* What BPF is told of it; keys and eval ranges stay as they are. */
+void pylayout_config(const struct pylayout *layout, struct gmt_py_config *config);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CPython's str objects as UTF-8. */
+#ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYTEXT_H
+#define GPUMEMTRACE_SYMBOL_PYTHON_PYTEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/python/pycode.h"
+
+/*
+ * Up to `most` characters of the str at `addr`, as a string for free(); a longer one ends in "...". What
+ * is no character (half a surrogate pair) becomes U+FFFD, a control character '?'. 0; -EINVAL: no str of
+ * the compact kind that the compiler makes; else the -errno of `read`.
+ */
+int pytext_read(const struct pylayout *layout, uint64_t addr, size_t most, pycode_read read, void *arg,
+		char **text);
+
+/* The same from characters of 1, 2 or 4 bytes each. `out` has room for 4 * count + 1 bytes. The length. */
+size_t pytext_utf8(const void *chars, size_t count, unsigned int kind, char *out);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where glibc keeps the value of a pthread key, from what it tells debuggers (nptl_db): no release's
+ * offsets are written down here.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
+#define GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
+
+#include <stdint.h>
+
+#include <gpumemtrace/python.h>
+
+#include "symbol/elf/image.h"
+#include "symbol/elf/modules.h"
+
+struct pytls {
+	uint32_t pthread_bytes;      /* sizeof(struct pthread) */
+	uint32_t specific;           /* struct pthread: specific, pointers to blocks of keys */
+	uint32_t block_keys;         /* keys of one block */
+	uint32_t key_bytes;          /* of one key in a block */
+	uint32_t key_data;           /* where in it the value is */
+	int32_t thread_self;         /* pthread_self() - thread pointer */
+};
+
+/* 0; -ENOENT: this is not the library with threads; -ENOTSUP: it is, but says something odd. */
+int pytls_read(const struct image *image, struct pytls *tls);
+
+/* The same from a process's modules; `why` says in words what is in the way (-ENOTSUP, -ENOENT). */
+int pytls_find(struct modules *modules, struct pytls *tls, const char **why);
+
+/* Sets key_block, key_value and thread_self. */
+void pytls_key(const struct pytls *tls, uint32_t key, struct gmt_py_config *config);
+
+#endif

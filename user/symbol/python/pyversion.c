@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See pyversion.h. */
+#include "symbol/python/pyversion.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "symbol/elf/modules.h"
+#include "symbol/python/pyfile.h"
+#include "symbol/python/pystack.h"
+#include "symbol/python/pytls.h"
+#include "symbol/elf/source.h"
+
+#define VERSION_3_11 0x030b0000
+#define VERSION_3_13 0x030d0000
+#define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL: from then on structures are settled */
+#define INTERPRETERS_MAX 16         /* that are looked through for a thread */
+#define THREADS_MAX 256
+#define SEARCHED_MAX 4              /* threads for which the key is searched for */
+#define RUNTIME_BYTES_MAX (16u << 10) /* the key is in the first 2.5 KB of every version known */
+#define KEYS_MAX 1024               /* PTHREAD_KEYS_MAX, glibc */
+
+enum { RUNTIME, VERSION, CODE_TYPE, SYMBOLS };
+
+struct finder {
+	struct pyversion *python;
+	pid_t pid;
+	struct modules modules;
+	struct image image;
+	struct pyfile_symbol symbols[SYMBOLS];
+	struct pytls tls;
+	unsigned char head[PYLAYOUT_DEBUG_BYTES]; /* of _PyRuntime */
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(struct finder *f, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(f->python->why, sizeof(f->python->why), format, args);
+	va_end(args);
+	return -ENOTSUP;
+}
+
+static int starting(struct finder *f, const char *what)
+{
+	refuse(f, "%s", what);
+	return -EAGAIN;
+}
+
+int pyversion_read(void *arg, uint64_t addr, void *dst, size_t n)
+{
+	struct iovec local = { dst, n }, remote = { (void *)(uintptr_t)addr, n };
+	ssize_t got = process_vm_readv(*(pid_t *)arg, &local, 1, &remote, 1, 0);
+
+	return got < 0 ? -errno : (size_t)got == n ? 0 : -EFAULT;
+}
+
+static bool read_word(struct finder *f, uint64_t addr, uint64_t *value)
+{
+	return !pyversion_read(&f->pid, addr, value, sizeof(*value));
+}
+
+static bool open_candidate(struct finder *f, const struct module_map *map)
+{
+	if (symbol_source_live.open_module(&f->modules, map, &f->image))
+		return false;
+	f->symbols[RUNTIME].name = "_PyRuntime";
+	f->symbols[VERSION].name = "Py_Version";
+	f->symbols[CODE_TYPE].name = "PyCode_Type";
+	pyfile_symbols(&f->image, f->symbols, SYMBOLS);
+	if (f->symbols[RUNTIME].vaddr && f->symbols[CODE_TYPE].vaddr)
+		return true;
+	image_close(&f->image);
+	return false;
+}
+
+/* Is this mapping of a file that may hold CPython: libpython, or the program itself? */
+static bool is_candidate(const struct module *module, const char *exe, bool want_library)
+{
+	bool is_library = !strncmp(module->name, "libpython", 9);
+
+	return module->kind == MODULE_FILE && is_library == want_library &&
+	       (is_library || !strncmp(module->name, "python", 6) || !strcmp(module->path, exe));
+}
+
+/* The mapping of CPython's code; its image is open then. A shared build's program is small and has
+ * nothing: libraries come first. */
+static struct module_map *find_module(struct finder *f, const char *exe)
+{
+	for (int want_library = 1; want_library >= 0; want_library--) {
+		uint32_t tried = UINT32_MAX;
+
+		for (size_t i = 0; i < f->modules.map_count; i++) {
+			struct module_map *map = &f->modules.maps[i];
+
+			if (map->module == tried ||
+			    !is_candidate(modules_of(&f->modules, map), exe, want_library))
+				continue;
+			tried = map->module;
+			if (open_candidate(f, map))
+				return map;
+		}
+	}
+	return NULL;
+}
+
+static int set_module(struct finder *f, struct module_map *map)
+{
+	struct pyversion *python = f->python;
+	const struct module *module = modules_of(&f->modules, map);
+
+	modules_set_image(&f->modules, map->module, &f->image);
+	if (!map->has_bias)
+		return refuse(f, "%.80s is not mapped as its headers say", module->name);
+	python->bias = map->bias;
+	python->dev = module->dev;
+	python->ino = module->ino;
+	snprintf(python->path, sizeof(python->path), "%s", module->path);
+	python->runtime = map->bias + f->symbols[RUNTIME].vaddr;
+	python->code_type = map->bias + f->symbols[CODE_TYPE].vaddr;
+	return 0;
+}
+
+static unsigned int old_minor(struct finder *f, const char *exe)
+{
+	unsigned int minor = pyfile_minor_of_path(f->python->path);
+
+	if (!minor)
+		minor = pyfile_minor_of_path(exe);
+	return minor ? minor : pyfile_minor(&f->image);
+}
+
+static int find_version(struct finder *f, const char *exe)
+{
+	bool has_debug = pylayout_has_debug(f->head, sizeof(f->head));
+	uint64_t symbol = 0;
+	uint32_t version;
+
+	if (f->symbols[VERSION].vaddr)
+		image_read_at(&f->image, f->symbols[VERSION].vaddr, &symbol, sizeof(symbol));
+	version = has_debug ? pylayout_debug_version(f->head) : (uint32_t)symbol;
+	if (!version)
+		version = 3u << 24 | old_minor(f, exe) << 16;
+	f->python->config.version = version;
+	if (version >> 24 != 3 || !pylayout_of(version >> 16 & 0xff))
+		return refuse(f, "Python %u.%u is not supported (3.%d to 3.%d are)", version >> 24,
+			      version >> 16 & 0xff, PYLAYOUT_MINOR_MIN, PYLAYOUT_MINOR_MAX);
+	if (version >= VERSION_3_11 && (version & 0xff) < RELEASE_CANDIDATE)
+		return refuse(f, "a pre-release of Python 3.%u is not supported", version >> 16 & 0xff);
+	if (version >= VERSION_3_13 && !has_debug)
+		return refuse(f, "this build of Python 3.%u does not say where it keeps things",
+			      version >> 16 & 0xff);
+	if (has_debug && pylayout_is_free_threaded(f->head))
+		return refuse(f, "a free-threaded build of Python 3.%u is not supported", version >> 16 & 0xff);
+	return 0;
+}
+
+/* A debug build, a fork, a version that only looks like a known one: the sizes differ. */
+static int find_layout(struct finder *f)
+{
+	struct pyversion *python = f->python;
+	uint32_t version = python->config.version;
+	uint64_t basic_size = 0;
+
+	python->layout = *pylayout_of(version >> 16 & 0xff);
+	if (version >= VERSION_3_13 && pylayout_debug(f->head, &python->layout))
+		return refuse(f, "Python 3.%u describes itself in an unknown way", version >> 16 & 0xff);
+	if (!read_word(f, python->code_type + PYLAYOUT_TYPE_BASICSIZE, &basic_size))
+		return starting(f, "its memory cannot be read");
+	if (basic_size != python->layout.code_size)
+		return refuse(f, "an unknown build of Python 3.%u: a code object has %llu bytes, not %u",
+			      version >> 16 & 0xff, (unsigned long long)basic_size, python->layout.code_size);
+	pylayout_config(&python->layout, &python->config);
+	return 0;
+}
+
+/* Does the key lead to this thread's state from its thread pointer? */
+static bool key_leads_to(struct finder *f, uint32_t key, uint64_t tstate, uint64_t thread)
+{
+	struct gmt_py_config config = f->python->config;
+
+	pytls_key(&f->tls, key, &config);
+	return pystack_tstate(&config, thread - (uint64_t)(int64_t)config.thread_self, pyversion_read,
+			      &f->pid) == tstate;
+}
+
+/* Where the version's table says. */
+static bool find_key(struct finder *f, uint64_t tstate, uint64_t thread)
+{
+	const struct pyversion *python = f->python;
+	uint32_t pair[2];           /* Py_tss_t: _is_initialized, _key */
+
+	if (pyversion_read(&f->pid, python->runtime + python->layout.runtime_key - 4, pair, sizeof(pair)) ||
+	    pair[0] != 1 || pair[1] >= KEYS_MAX || !key_leads_to(f, pair[1], tstate, thread))
+		return false;
+	pytls_key(&f->tls, pair[1], &f->python->config);
+	return true;
+}
+
+/* Should a point release have moved it: one of the pairs at the start of _PyRuntime that looks like a
+ * key and leads to the thread state. */
+static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
+{
+	uint64_t size = f->symbols[RUNTIME].size;
+	bool is_found = false;
+	uint32_t *words;
+
+	size = (size && size < RUNTIME_BYTES_MAX ? size : RUNTIME_BYTES_MAX) & ~7ULL;
+	words = xmalloc(size);
+	if (pyversion_read(&f->pid, f->python->runtime, words, size))
+		size = 0;
+	for (uint64_t i = 0; i + 1 < size / 4 && !is_found; i++) {
+		is_found = words[i] == 1 && words[i + 1] < KEYS_MAX &&
+			   key_leads_to(f, words[i + 1], tstate, thread);
+		if (is_found)
+			pytls_key(&f->tls, words[i + 1], &f->python->config);
+	}
+	free(words);
+	return is_found;
+}
+
+/* Does any thread's state lead there? Threads may end while they are looked at. */
+static bool try_threads(struct finder *f, bool (*leads)(struct finder *, uint64_t, uint64_t), unsigned int most,
+			unsigned int *threads)
+{
+	const struct pylayout *layout = &f->python->layout;
+	uint64_t interp = 0, tstate, thread;
+
+	*threads = 0;
+	if (!read_word(f, f->python->runtime + layout->runtime_interps, &interp))
+		return false;
+	for (int i = 0; i < INTERPRETERS_MAX && interp; i++) {
+		if (!read_word(f, interp + layout->interp_threads, &tstate))
+			return false;
+		for (; tstate && *threads < most; ++*threads) {
+			if (!read_word(f, tstate + layout->tstate_thread, &thread))
+				return false;
+			if (thread && leads(f, tstate, thread))
+				return true;
+			if (!read_word(f, tstate + layout->tstate_next, &tstate))
+				return false;
+		}
+		if (!read_word(f, interp + layout->interp_next, &interp))
+			return false;
+	}
+	return false;
+}
+
+/* One thread whose state the key leads to proves the layout. */
+static int find_thread(struct finder *f)
+{
+	unsigned int threads;
+	uint64_t pair = 1;
+
+	if (try_threads(f, find_key, THREADS_MAX, &threads) || try_threads(f, search_key, SEARCHED_MAX, &threads))
+		return 0;
+	read_word(f, f->python->runtime + f->python->layout.runtime_key - 4, &pair);
+	if (!threads || !pair)
+		return starting(f, "no thread yet");
+	return refuse(f, "no thread state of Python 3.%u is where it is looked for",
+		      f->python->config.version >> 16 & 0xff);
+}
+
+static int find_eval(struct finder *f)
+{
+	struct gmt_py_config *config = &f->python->config;
+
+	config->eval_count = (uint32_t)pyfile_eval_ranges(&f->image, config->eval);
+	if (!config->eval_count)
+		return refuse(f, "the eval function is not in %.100s", f->python->path);
+	for (uint32_t i = 0; i < config->eval_count; i++) {
+		config->eval[i].start += f->python->bias;
+		config->eval[i].end += f->python->bias;
+	}
+	return 0;
+}
+
+static int find_in_module(struct finder *f, struct module_map *map, const char *exe)
+{
+	const char *why;
+	int err = set_module(f, map);
+
+	if (!err && pyversion_read(&f->pid, f->python->runtime, f->head, sizeof(f->head)))
+		err = starting(f, "its memory cannot be read");
+	if (!err)
+		err = find_version(f, exe);
+	if (!err)
+		err = find_layout(f);
+	if (!err)
+		err = find_eval(f);
+	if (!err && pytls_find(&f->modules, &f->tls, &why))
+		err = refuse(f, "%s", why);
+	return err ? err : find_thread(f);
+}
+
+static void exe_of(pid_t pid, char *exe, size_t size)
+{
+	char link[32];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	len = readlink(link, exe, size - 1);
+	exe[len > 0 ? len : 0] = '\0';
+	if (len > 10 && !strcmp(exe + len - 10, " (deleted)")) /* maps.c cuts it off too */
+		exe[len - 10] = '\0';
+}
+
+int pyversion_find(pid_t pid, struct pyversion *python)
+{
+	struct finder *f = xcalloc(1, sizeof(*f));
+	struct module_map *map;
+	char exe[PATH_MAX];
+	int err;
+
+	memset(python, 0, sizeof(*python));
+	f->python = python;
+	f->pid = pid;
+	err = modules_read(&f->modules, (uint32_t)pid);
+	if (err)
+		goto out;
+	exe_of(pid, exe, sizeof(exe));
+	map = find_module(f, exe);
+	err = map ? find_in_module(f, map, exe) : -ENOENT;
+	if (map)
+		image_close(&f->image);
+out:
+	modules_fini(&f->modules);
+	free(f);
+	return err;
+}

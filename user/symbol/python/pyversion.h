@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CPython in a running process: which module it is in, which version, and everything that BPF and
+ * user space must know to read its frames. Nothing is taken on trust: the table of the version has to
+ * agree with the sizes that the interpreter's own type objects name, and the place of thread states
+ * has to lead to a thread state that names its thread.
+ *
+ * What cannot be read surely is refused with a reason in words: stacks then have native frames only.
+ */
+#ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYVERSION_H
+#define GPUMEMTRACE_SYMBOL_PYTHON_PYVERSION_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <gpumemtrace/python.h>
+
+#include "symbol/python/pycode.h"
+#include "symbol/python/pylayout.h"
+
+struct pyversion {
+	struct gmt_py_config config; /* for BPF */
+	struct pylayout layout;      /* for pycode_new() */
+	uint64_t code_type;          /* address of PyCode_Type: likewise */
+	uint64_t runtime;            /* address of _PyRuntime; 0: not CPython */
+	uint64_t bias;               /* of its module: address - vaddr. Eval ranges are addresses */
+	uint64_t dev, ino;           /* of its module's file */
+	char path[256];              /* as the process sees it; cut if longer */
+	char why[160];               /* after an error but -ENOENT: what is in the way */
+};
+
+/*
+ * 0; -ENOENT: no CPython in this process (now: a program may load it later); -EAGAIN: it is starting
+ * up, ask again; -ENOTSUP: a CPython that is not supported; else -errno.
+ */
+int pyversion_find(pid_t pid, struct pyversion *python);
+
+/* A pycode_read of a process's memory; arg: pid_t *. */
+int pyversion_read(void *arg, uint64_t addr, void *dst, size_t n);
+
+#endif

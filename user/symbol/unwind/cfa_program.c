@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24) of x86-64. Only what a
+ * stack walk needs is followed: the CFA, rbp and the return address.
+ */
+#include "symbol/unwind/ehframe.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "symbol/unwind/ehread.h"
+
+/* Register numbers, System V ABI for x86-64, figure 3.36. */
+#define REG_FP 6
+#define REG_SP 7
+#define REG_RA 16
+
+enum {
+	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0,
+	CFA_NOP = 0x00, CFA_SET_LOC, CFA_ADVANCE_LOC1, CFA_ADVANCE_LOC2, CFA_ADVANCE_LOC4,
+	CFA_OFFSET_EXTENDED, CFA_RESTORE_EXTENDED, CFA_UNDEFINED, CFA_SAME_VALUE, CFA_REGISTER,
+	CFA_REMEMBER_STATE, CFA_RESTORE_STATE, CFA_DEF_CFA, CFA_DEF_CFA_REGISTER, CFA_DEF_CFA_OFFSET,
+	CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION, CFA_OFFSET_EXTENDED_SF, CFA_DEF_CFA_SF,
+	CFA_DEF_CFA_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF, CFA_VAL_EXPRESSION,
+	CFA_GNU_ARGS_SIZE = 0x2e, CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f, /* binutils, dwarf2.def */
+};
+
+/* Expression operators, 7.7.1. */
+enum {
+	OP_DEREF = 0x06, OP_AND = 0x1a, OP_PLUS = 0x22, OP_SHL = 0x24, OP_GE = 0x2a, OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+};
+
+enum saved {
+	SAVED_SAME,      /* also: not mentioned */
+	SAVED_OFFSET,    /* at CFA + offset */
+	SAVED_UNDEFINED,
+	SAVED_AT_FP,     /* at *rbp */
+	SAVED_ELSEWHERE,
+};
+
+struct place {
+	enum saved saved;
+	int64_t offset;
+};
+
+enum cfa {
+	CFA_IS_REGISTER,
+	CFA_IS_PLT,      /* offset: the literal */
+	CFA_IS_DEREF,    /* *(rbp + offset) */
+	CFA_IS_UNKNOWN,
+};
+
+struct rules {
+	enum cfa cfa;
+	uint64_t reg;
+	int64_t offset;
+	struct place fp, ra;
+};
+
+/* GCC nests them two deep at most; hand-written code has been seen with more. */
+#define REMEMBERED_MAX 16
+
+struct machine {
+	const struct ehframe *eh;
+	const struct eh_cie *cie;
+	struct rules now, initial;
+	struct rules remembered[REMEMBERED_MAX];
+	size_t depth;
+	uint64_t at, size;          /* offset from the FDE's start, and its size */
+	uint64_t start;
+	bool failed;
+	ehframe_emit emit;          /* NULL while the CIE's program runs */
+	void *arg;
+};
+
+static uint8_t row_fp(const struct rules *rules)
+{
+	int64_t offset = rules->fp.offset;
+
+	switch (rules->fp.saved) {
+	case SAVED_SAME:
+		return GMT_UNWIND_FP_SAME;
+	case SAVED_AT_FP:
+		return GMT_UNWIND_FP_AT_FP;
+	case SAVED_OFFSET:
+		if (offset < 0 && offset % 8 == 0 && offset / 8 >= -GMT_UNWIND_FP_MAX)
+			return (uint8_t)(-offset / 8);
+		break;
+	default:
+		break;
+	}
+	return GMT_UNWIND_FP_LOST;
+}
+
+static struct gmt_unwind_row row_of(const struct machine *m)
+{
+	const struct rules *rules = &m->now;
+	struct gmt_unwind_row row = { .rule = GMT_UNWIND_UNSUPPORTED };
+	int64_t units = rules->offset / 8;
+
+	if (m->failed)
+		return row;
+	if (m->cie->is_signal)
+		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_SIGNAL };
+	if (rules->ra.saved == SAVED_UNDEFINED)
+		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_STOP };
+	if (rules->ra.saved != SAVED_OFFSET || rules->ra.offset != -8)
+		return row;
+	if (rules->cfa == CFA_IS_PLT)
+		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_PLT, .cfa = (int16_t)rules->offset,
+						.fp = row_fp(rules) };
+	if (rules->offset % 8 || units < INT16_MIN || units > INT16_MAX)
+		return row;
+	if (rules->cfa == CFA_IS_DEREF)
+		row.rule = GMT_UNWIND_DEREF;
+	else if (rules->cfa == CFA_IS_REGISTER && rules->reg == REG_SP)
+		row.rule = GMT_UNWIND_SP;
+	else if (rules->cfa == CFA_IS_REGISTER && rules->reg == REG_FP)
+		row.rule = GMT_UNWIND_FP;
+	else
+		return row;
+	row.cfa = (int16_t)units;
+	row.fp = row_fp(rules);
+	return row;
+}
+
+static void emit_row(struct machine *m)
+{
+	struct gmt_unwind_row row = row_of(m);
+
+	if (m->emit && m->at < m->size)
+		m->emit(m->arg, m->at, &row);
+}
+
+static void advance(struct machine *m, uint64_t delta)
+{
+	if (__builtin_mul_overflow(delta, m->cie->code_align, &delta))
+		delta = UINT64_MAX;
+	if (!delta)
+		return;
+	emit_row(m);
+	if (__builtin_add_overflow(m->at, delta, &m->at))
+		m->at = UINT64_MAX;
+}
+
+/* To an absolute address, which may not lie behind. */
+static void set_location(struct machine *m, uint64_t address)
+{
+	uint64_t at = address - m->start;
+
+	if (address < m->start || at < m->at) {
+		m->failed = true;
+	} else if (at > m->at) {
+		emit_row(m);
+		m->at = at;
+	}
+}
+
+static struct place *place_of(struct rules *rules, uint64_t reg)
+{
+	return reg == REG_FP ? &rules->fp : reg == REG_RA ? &rules->ra : NULL;
+}
+
+static void put(struct machine *m, uint64_t reg, enum saved saved, int64_t offset)
+{
+	struct place *place = place_of(&m->now, reg);
+
+	if (place)
+		*place = (struct place){ saved, offset };
+}
+
+static void restore(struct machine *m, uint64_t reg)
+{
+	struct place *place = place_of(&m->now, reg);
+
+	if (place)
+		*place = *place_of(&m->initial, reg);
+}
+
+static int64_t scaled(const struct machine *m, int64_t factor)
+{
+	int64_t value;
+
+	/* Not a multiple of 8: no row can say it. */
+	return __builtin_mul_overflow(factor, m->cie->data_align, &value) ? 1 : value;
+}
+
+/*
+ * The expressions that compilers and linkers use, by their bytes. ld writes one for all of .plt
+ * (binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_plt): rsp + 8 + ((rip & 15) >= 11) * 8, 10 or 9 in
+ * the variants for IBT. GCC finds the CFA of a realigned stack in a slot below rbp.
+ */
+static void cfa_expression(struct rules *rules, struct eh_cursor expression)
+{
+	static const unsigned char head[] = { OP_BREG0 + REG_SP, 8, OP_BREG0 + REG_RA, 0, OP_LIT0 + 15, OP_AND };
+	static const unsigned char tail[] = { OP_GE, OP_LIT0 + 3, OP_SHL, OP_PLUS };
+	const unsigned char *p = expression.p;
+	size_t size = (size_t)(expression.end - expression.p);
+
+	rules->cfa = CFA_IS_UNKNOWN;
+	if (size == sizeof(head) + 1 + sizeof(tail) && !memcmp(p, head, sizeof(head)) &&
+	    p[sizeof(head)] >= OP_LIT0 && p[sizeof(head)] <= OP_LIT0 + 15 &&
+	    !memcmp(p + sizeof(head) + 1, tail, sizeof(tail))) {
+		rules->cfa = CFA_IS_PLT;
+		rules->offset = p[sizeof(head)] - OP_LIT0;
+	} else if (size >= 3 && p[0] == OP_BREG0 + REG_FP) {
+		eh_u8(&expression);
+		rules->offset = eh_sleb(&expression);
+		if (eh_u8(&expression) == OP_DEREF && expression.p == expression.end && !expression.is_bad)
+			rules->cfa = CFA_IS_DEREF;
+	}
+}
+
+static void reg_expression(struct machine *m, uint64_t reg, struct eh_cursor expression)
+{
+	bool at_fp = expression.end - expression.p == 2 && expression.p[0] == OP_BREG0 + REG_FP &&
+		     expression.p[1] == 0;
+
+	put(m, reg, at_fp && reg == REG_FP ? SAVED_AT_FP : SAVED_ELSEWHERE, 0);
+}
+
+static void remember(struct machine *m)
+{
+	if (m->depth == REMEMBERED_MAX)
+		m->failed = true;
+	else
+		m->remembered[m->depth++] = m->now;
+}
+
+static void recall(struct machine *m)
+{
+	if (!m->depth)
+		m->failed = true;
+	else
+		m->now = m->remembered[--m->depth];
+}
+
+static void define_cfa(struct machine *m, uint64_t reg, int64_t offset)
+{
+	m->now.cfa = CFA_IS_REGISTER;
+	m->now.reg = reg;
+	m->now.offset = offset;
+}
+
+/* 6.4.2.2: only valid while the CFA is a register and an offset. */
+static void define_offset(struct machine *m, int64_t offset)
+{
+	if (m->now.cfa != CFA_IS_REGISTER)
+		m->now.cfa = CFA_IS_UNKNOWN;
+	m->now.offset = offset;
+}
+
+/* Instructions about one register. */
+static void reg_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
+{
+	uint64_t reg = eh_uleb(c);
+
+	switch (op) {
+	case CFA_OFFSET_EXTENDED:
+		put(m, reg, SAVED_OFFSET, scaled(m, (int64_t)eh_uleb(c)));
+		break;
+	case CFA_OFFSET_EXTENDED_SF:
+		put(m, reg, SAVED_OFFSET, scaled(m, eh_sleb(c)));
+		break;
+	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+		put(m, reg, SAVED_OFFSET, scaled(m, (int64_t)(0 - eh_uleb(c))));
+		break;
+	case CFA_RESTORE_EXTENDED:
+		restore(m, reg);
+		break;
+	case CFA_UNDEFINED:
+		put(m, reg, SAVED_UNDEFINED, 0);
+		break;
+	case CFA_SAME_VALUE:
+		put(m, reg, SAVED_SAME, 0);
+		break;
+	case CFA_EXPRESSION:
+		reg_expression(m, reg, eh_sub(c, eh_uleb(c)));
+		break;
+	case CFA_REGISTER:
+	case CFA_VAL_OFFSET:
+	case CFA_VAL_OFFSET_SF:
+		eh_uleb(c);
+		put(m, reg, SAVED_ELSEWHERE, 0);
+		break;
+	case CFA_VAL_EXPRESSION:
+		eh_sub(c, eh_uleb(c));
+		put(m, reg, SAVED_ELSEWHERE, 0);
+		break;
+	default:
+		m->failed = true;
+	}
+}
+
+static void instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
+{
+	uint64_t reg;
+
+	switch (op) {
+	case CFA_NOP:
+		break;
+	case CFA_SET_LOC:
+		set_location(m, eh_code_address(m->eh, m->cie, c));
+		break;
+	case CFA_ADVANCE_LOC1:
+		advance(m, eh_u8(c));
+		break;
+	case CFA_ADVANCE_LOC2:
+		advance(m, eh_u16(c));
+		break;
+	case CFA_ADVANCE_LOC4:
+		advance(m, eh_u32(c));
+		break;
+	case CFA_REMEMBER_STATE:
+		remember(m);
+		break;
+	case CFA_RESTORE_STATE:
+		recall(m);
+		break;
+	case CFA_DEF_CFA:
+		reg = eh_uleb(c);
+		define_cfa(m, reg, (int64_t)eh_uleb(c));
+		break;
+	case CFA_DEF_CFA_SF:
+		reg = eh_uleb(c);
+		define_cfa(m, reg, scaled(m, eh_sleb(c)));
+		break;
+	case CFA_DEF_CFA_REGISTER:
+		define_cfa(m, eh_uleb(c), m->now.offset);
+		break;
+	case CFA_DEF_CFA_OFFSET:
+		define_offset(m, (int64_t)eh_uleb(c));
+		break;
+	case CFA_DEF_CFA_OFFSET_SF:
+		define_offset(m, scaled(m, eh_sleb(c)));
+		break;
+	case CFA_DEF_CFA_EXPRESSION:
+		cfa_expression(&m->now, eh_sub(c, eh_uleb(c)));
+		break;
+	case CFA_GNU_ARGS_SIZE:
+		eh_uleb(c);
+		break;
+	default:
+		reg_instruction(m, op, c);
+	}
+}
+
+static void run(struct machine *m, struct eh_cursor c)
+{
+	while (c.p < c.end && !m->failed && m->at < m->size) {
+		uint8_t op = eh_u8(&c);
+
+		switch (op & 0xc0) {
+		case CFA_ADVANCE_LOC:
+			advance(m, op & 0x3f);
+			break;
+		case CFA_OFFSET:
+			put(m, op & 0x3f, SAVED_OFFSET, scaled(m, (int64_t)eh_uleb(&c)));
+			break;
+		case CFA_RESTORE:
+			restore(m, op & 0x3f);
+			break;
+		default:
+			instruction(m, op, &c);
+		}
+		m->failed |= c.is_bad;
+	}
+}
+
+void ehframe_rows(const struct ehframe *eh, const struct eh_fde *fde, ehframe_emit emit, void *arg)
+{
+	const struct eh_cie *cie = &eh->cies[fde->cie];
+	struct machine m = { .eh = eh, .cie = cie, .size = fde->size, .start = fde->start, .arg = arg };
+
+	m.now.cfa = CFA_IS_UNKNOWN;
+	run(&m, eh_cursor(eh->bytes.data, eh->bytes.size, cie->program, cie->program_size));
+	m.initial = m.now;
+	m.at = 0;
+	m.emit = emit;
+	run(&m, eh_cursor(eh->bytes.data, eh->bytes.size, fde->program, fde->program_size));
+	emit_row(&m);
+}

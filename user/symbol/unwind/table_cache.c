@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See table_cache.h. A file is a header and the blob (include/gpumemtrace/unwind.h). */
+#include "symbol/unwind/table_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "base/out.h"
+#include "symbol/elf/image.h"
+#include "symbol/unwind/unwind_table.h"
+
+#define MAGIC "GMTUNWND"
+#define FORMAT 1                   /* of the file, and of what rows mean: raised when either changes */
+#define SUFFIX ".unwind"
+#define WORDS_MAX (64u << 20)      /* 512 MiB */
+#define NAME_BYTES 64              /* build id in hex, suffix; new files: a random number too */
+
+struct file_header {
+	char magic[8];
+	uint32_t format;
+	uint32_t machine;              /* also tells the byte order: it is below 65536 */
+	char build_id[IMAGE_BUILD_ID_CHARS + 7];
+	uint64_t file_size;            /* of the module */
+	uint64_t eh_frame, eh_frame_size;
+	uint64_t base;
+	uint32_t pages, rows, fdes, unsupported, is_damaged, reserved;
+	uint64_t check;                /* of the header with this field 0, and of the blob */
+};
+
+_Static_assert(sizeof(struct file_header) == 128, "no padding in what is checked and written");
+
+/* 64 bits at a time; multiplication by an odd number loses nothing, the shift brings high bits down. */
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+	const unsigned char *p = data;
+
+	for (; size >= 8; size -= 8, p += 8) {
+		uint64_t word;
+
+		memcpy(&word, p, 8);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+static uint64_t checksum(const struct file_header *header, const union gmt_unwind_word *words)
+{
+	struct file_header copy = *header;
+
+	copy.check = 0;
+	return mix(mix(FORMAT, &copy, sizeof(copy)), words, ((size_t)header->pages + header->rows) * sizeof(*words));
+}
+
+/* What of the header the module alone decides. */
+static struct file_header header_of(const struct image *image)
+{
+	struct file_header header = { .format = FORMAT, .machine = image->machine, .file_size = image->size };
+	struct unwind_section section;
+
+	memcpy(header.magic, MAGIC, sizeof(header.magic));
+	memcpy(header.build_id, image->build_id, sizeof(image->build_id));
+	if (unwind_find_section(image, &section)) {
+		header.eh_frame = section.vaddr;
+		header.eh_frame_size = section.size;
+	}
+	return header;
+}
+
+static bool file_name(const struct image *image, char *name)
+{
+	return image->build_id[0] && snprintf(name, NAME_BYTES, "%s" SUFFIX, image->build_id) < NAME_BYTES;
+}
+
+int table_cache_open(struct table_cache *cache, const char *path)
+{
+	struct stat st;
+	int err;
+
+	*cache = (struct table_cache){ .dir = -1 };
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	cache->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cache->dir < 0)
+		return -errno;
+	err = fstat(cache->dir, &st) ? -errno : 0;
+	if (!err && (st.st_uid != geteuid() || (st.st_mode & 077)))
+		err = -EPERM;
+	if (err)
+		table_cache_close(cache);
+	return err;
+}
+
+void table_cache_close(struct table_cache *cache)
+{
+	if (cache->dir >= 0)
+		close(cache->dir);
+	cache->dir = -1;
+}
+
+static bool read_all(int fd, void *to, size_t size)
+{
+	char *p = to;
+
+	while (size) {
+		ssize_t n = read(fd, p, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+static int load(int fd, const struct image *image, struct unwind_table *table)
+{
+	struct file_header header, want = header_of(image);
+	uint64_t base, end, words;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_all(fd, &header, sizeof(header)))
+		return -EBADMSG;
+	if (memcmp(&header, &want, offsetof(struct file_header, base)))
+		return -EBADMSG;
+	words = (uint64_t)header.pages + header.rows;
+	if (words > WORDS_MAX || (uint64_t)st.st_size != sizeof(header) + words * sizeof(union gmt_unwind_word) ||
+	    !unwind_code_range(image, &base, &end) || header.base != base)
+		return -EBADMSG;
+	*table = (struct unwind_table){ .base = base, .pages = header.pages, .rows = header.rows, .fdes = header.fdes,
+					.unsupported = header.unsupported, .is_damaged = header.is_damaged };
+	table->words = xmalloc(unwind_table_bytes(table) + 1);
+	if (!read_all(fd, table->words, unwind_table_bytes(table)) || checksum(&header, table->words) != header.check ||
+	    !unwind_table_check(table))
+		return -EBADMSG;
+	return 0;
+}
+
+int table_cache_load(struct table_cache *cache, const struct image *image, struct unwind_table *table)
+{
+	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
+	char name[NAME_BYTES];
+	int fd, err;
+
+	*table = (struct unwind_table){ 0 };
+	if (cache->dir < 0 || !file_name(image, name))
+		return -ENOENT;
+	fd = openat(cache->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EBADMSG;
+	err = load(fd, image, table);
+	if (err)
+		unwind_table_fini(table);
+	else
+		futimens(fd, now);   /* file systems are mounted noatime: table_cache_trim() asks for it */
+	close(fd);
+	return err;
+}
+
+int table_cache_store(struct table_cache *cache, const struct image *image, const struct unwind_table *table)
+{
+	struct file_header header = header_of(image);
+	char name[NAME_BYTES], new_name[NAME_BYTES];
+	uint64_t number;
+	int fd, err = 0;
+
+	if (cache->dir < 0 || !table->words || !file_name(image, name))
+		return -ENOENT;
+	header.base = table->base;
+	header.pages = table->pages;
+	header.rows = table->rows;
+	header.fdes = table->fdes;
+	header.unsupported = table->unsupported;
+	header.is_damaged = table->is_damaged;
+	header.check = checksum(&header, table->words);
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	snprintf(new_name, sizeof(new_name), "new-%016llx", (unsigned long long)number);
+	fd = openat(cache->dir, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	/* No fsync: after a crash of the machine the checksum finds what is missing. */
+	err = out_write_fd(fd, &header, sizeof(header)) ?:
+	      out_write_fd(fd, table->words, unwind_table_bytes(table));
+	if (close(fd) && !err)
+		err = -errno;
+	if (!err && renameat(cache->dir, new_name, cache->dir, name))
+		err = -errno;
+	if (err)
+		unlinkat(cache->dir, new_name, 0);
+	return err;
+}
+
+int table_cache_get(struct table_cache *cache, const struct image *image, struct unwind_table *table)
+{
+	int err = table_cache_load(cache, image, table);
+
+	if (!err) {
+		cache->hits++;
+		return 0;
+	}
+	cache->misses++;
+	cache->damaged += err == -EBADMSG;
+	err = unwind_table_build(image, table);
+	if (!err && !table_cache_store(cache, image, table))
+		cache->written++;
+	return err;
+}
+
+/* ---- trimming -------------------------------------------------------------------------------------- */
+
+struct entry {
+	char name[256];
+	uint64_t bytes;
+	struct timespec used;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->used.tv_sec != y->used.tv_sec)
+		return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+	return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
+}
+
+/* Ours: tables, and what a collector that was killed left half written. */
+static bool is_ours(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(SUFFIX);
+
+	return !strncmp(name, "new-", 4) || (length > suffix && !strcmp(name + length - suffix, SUFFIX));
+}
+
+static size_t list_entries(DIR *dir, struct entry **entries, uint64_t *total)
+{
+	size_t count = 0, capacity = 0;
+	struct dirent *found;
+	struct stat st;
+
+	while ((found = readdir(dir))) {
+		if (!is_ours(found->d_name) || fstatat(dirfd(dir), found->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		if (count == capacity) {
+			capacity = capacity ? capacity * 2 : 64;
+			*entries = xreallocarray(*entries, capacity, sizeof(**entries));
+		}
+		(*entries)[count] = (struct entry){ .bytes = (uint64_t)st.st_size, .used = st.st_atim };
+		snprintf((*entries)[count].name, sizeof((*entries)[count].name), "%s", found->d_name);
+		*total += (uint64_t)st.st_size;
+		count++;
+	}
+	return count;
+}
+
+int table_cache_trim(struct table_cache *cache, uint64_t bytes)
+{
+	int fd = cache->dir < 0 ? -1 : openat(cache->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct entry *entries = NULL;
+	uint64_t total = 0;
+	size_t count;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return cache->dir < 0 ? 0 : -errno;
+	}
+	count = list_entries(dir, &entries, &total);
+	if (count)
+		qsort(entries, count, sizeof(*entries), compare_entries);
+	for (size_t i = 0; i < count && total > bytes; i++)
+		if (!unlinkat(cache->dir, entries[i].name, 0))
+			total -= entries[i].bytes;
+	free(entries);
+	closedir(dir);
+	return 0;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See unwind_table.h. */
+#include "symbol/unwind/unwind_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "symbol/unwind/ehframe.h"
+#include "symbol/elf/image.h"
+
+#define EH_FRAME_MAX (256u << 20)  /* libtorch_cpu's has 10 MiB */
+#define PAGE_BYTES (1u << GMT_UNWIND_PAGE_SHIFT)
+#define FUNCTION_ALIGN 16          /* GCC's and clang's -falign-functions on x86-64, and the least that
+				    * hand-written assembly uses */
+#define HDR_BYTES 12               /* .eh_frame_hdr up to the table, as linkers write it */
+
+struct builder {
+	struct unwind_table *table;
+	uint32_t capacity;         /* rows */
+	uint64_t start, end;       /* vaddrs of the FDE whose rows come */
+	bool full;
+};
+
+static bool is_code(const struct image_segment *segment)
+{
+	return segment->executable && segment->file_size;
+}
+
+bool unwind_code_range(const struct image *image, uint64_t *base, uint64_t *end)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (!is_code(segment) || segment->vaddr + segment->file_size < segment->vaddr)
+			continue;
+		if (segment->vaddr < low)
+			low = segment->vaddr;
+		if (segment->vaddr + segment->file_size > high)
+			high = segment->vaddr + segment->file_size;
+	}
+	*base = low & ~(uint64_t)(PAGE_BYTES - 1);
+	*end = high;
+	return low < high;
+}
+
+bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, uint64_t offset,
+		      struct gmt_unwind_mapping *mapping)
+{
+	uint64_t base, code_end;
+
+	if (!unwind_code_range(image, &base, &code_end) || end <= start || offset + (end - start) < offset)
+		return false;
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (!is_code(segment) || offset + (end - start) <= segment->offset ||
+		    segment->offset + segment->file_size <= offset)
+			continue;
+		mapping->start = start;
+		mapping->end = end;
+		/* May be below 0 as long as the code is not: arithmetic is modulo 2^64. */
+		mapping->base = start - offset + segment->offset - segment->vaddr + base;
+		return true;
+	}
+	return false;
+}
+
+bool unwind_find_section(const struct image *image, struct unwind_section *section)
+{
+	const struct image_section *header = image_section(image, ".eh_frame", 0);
+	unsigned char data[HDR_BYTES];
+	struct eh_bytes bytes = { data, sizeof(data), image->eh_frame_hdr };
+	struct ehframe_hdr hdr;
+
+	*section = (struct unwind_section){ 0 };
+	if (header && header->type == SHT_NOBITS)   /* a separate debug file */
+		header = NULL;
+	if (image->eh_frame_hdr && image_read_at(image, image->eh_frame_hdr, data, sizeof(data)) &&
+	    !ehframe_hdr_parse(&bytes, &hdr))
+		section->vaddr = hdr.eh_frame;
+	else if (header)
+		section->vaddr = header->vaddr;
+	else
+		return false;
+	if (header && header->vaddr == section->vaddr) {
+		section->size = header->size;
+		return header->size > 0;
+	}
+	section->stop_at_zero = true;
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (section->vaddr - segment->vaddr < segment->file_size)
+			section->size = segment->file_size - (section->vaddr - segment->vaddr);
+	}
+	return section->size > 0;
+}
+
+static bool same_rule(const struct gmt_unwind_row *a, const struct gmt_unwind_row *b)
+{
+	return a->rule == b->rule && a->cfa == b->cfa && a->fp == b->fp;
+}
+
+static void push(struct builder *b, uint64_t vaddr, const struct gmt_unwind_row *row)
+{
+	struct unwind_table *t = b->table;
+	union gmt_unwind_word *last = t->words + t->pages + t->rows - 1;
+	struct gmt_unwind_row new = *row;
+
+	new.pc = (uint32_t)(vaddr - t->base);
+	if (t->rows && last->row.pc == new.pc) {
+		last->row = new;
+		return;
+	}
+	if (t->rows && same_rule(&last->row, &new))
+		return;
+	if (t->rows == b->capacity) {
+		b->capacity = b->capacity > UINT32_MAX / 4 ? UINT32_MAX / 2 : b->capacity * 2;
+		if (t->rows >= b->capacity) {
+			b->full = true;
+			return;
+		}
+		t->words = xreallocarray(t->words, (size_t)t->pages + b->capacity, sizeof(*t->words));
+	}
+	t->words[(size_t)t->pages + t->rows++].row = new;
+}
+
+static void push_fde_row(void *arg, uint64_t offset, const struct gmt_unwind_row *row)
+{
+	struct builder *b = arg;
+
+	if (b->start + offset < b->end)
+		push(b, b->start + offset, row);
+}
+
+static int compare_fdes(const void *a, const void *b)
+{
+	const struct eh_fde *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->size > y->size ? -1 : x->size < y->size;
+}
+
+/* Drops FDEs that describe no code, cuts the others to it, and sorts them. */
+static void prepare_fdes(struct ehframe *eh, const struct image *image, const struct unwind_table *table)
+{
+	uint64_t limit = (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT;
+	size_t kept = 0;
+	bool sorted = true;
+
+	for (size_t i = 0; i < eh->fde_count; i++) {
+		struct eh_fde fde = eh->fdes[i];
+		const struct image_segment *code = image_code_at(image, fde.start);
+		uint64_t room = code ? code->vaddr + code->file_size - fde.start : 0;
+
+		if (fde.size > room)
+			fde.size = room;
+		if (!fde.size || fde.start - table->base >= limit || fde.size > limit - (fde.start - table->base))
+			continue;
+		if (kept && eh->fdes[kept - 1].start >= fde.start)
+			sorted = false;
+		eh->fdes[kept++] = fde;
+	}
+	eh->fde_count = kept;
+	if (!sorted)
+		qsort(eh->fdes, kept, sizeof(*eh->fdes), compare_fdes);
+}
+
+/*
+ * Where FDEs overlap, the one that begins later has the code. The bytes between the end of one and the
+ * next alignment boundary, where the next one begins, can only be padding, which nothing executes: the
+ * rule before goes on there, and no row is spent.
+ */
+static void add_rows(struct builder *b, const struct ehframe *eh)
+{
+	static const struct gmt_unwind_row none = { .rule = GMT_UNWIND_NONE };
+	uint64_t end = b->table->base;
+
+	push(b, end, &none);
+	for (size_t i = 0; i < eh->fde_count && !b->full; i++) {
+		const struct eh_fde *fde = &eh->fdes[i];
+
+		if (i && eh->fdes[i - 1].start == fde->start)
+			continue;
+		if (((end + FUNCTION_ALIGN - 1) & ~(uint64_t)(FUNCTION_ALIGN - 1)) < fde->start)
+			push(b, end, &none);
+		b->start = fde->start;
+		b->end = fde->start + fde->size;
+		for (size_t j = i + 1; j < eh->fde_count && eh->fdes[j].start < b->end; j++) {
+			if (eh->fdes[j].start > b->start) {
+				b->end = eh->fdes[j].start;
+				break;
+			}
+		}
+		ehframe_rows(eh, fde, push_fde_row, b);
+		end = b->end;
+		b->table->fdes++;
+	}
+	push(b, end, &none);
+}
+
+static void build_index(struct unwind_table *t)
+{
+	const union gmt_unwind_word *rows = t->words + t->pages;
+	uint32_t row = 0;
+
+	for (uint32_t page = 0; page < t->pages; page++) {
+		uint64_t page_end = ((uint64_t)page + 1) << GMT_UNWIND_PAGE_SHIFT;
+
+		t->words[page].page.first = row;
+		while (row < t->rows && rows[row].row.pc < page_end)
+			row++;
+		t->words[page].page.end = row;
+	}
+	t->unsupported = 0;
+	for (uint32_t i = 0; i < t->rows; i++)
+		t->unsupported += (rows[i].row.rule & GMT_UNWIND_RULE_MASK) == GMT_UNWIND_UNSUPPORTED;
+}
+
+static int build_rows(const struct image *image, struct unwind_table *table, const unsigned char *data,
+		      const struct unwind_section *section)
+{
+	struct builder b = { .table = table };
+	struct eh_bytes bytes = { data, section->size, section->vaddr };
+	struct ehframe eh;
+	int err;
+
+	err = ehframe_parse(&eh, &bytes, image->machine, section->stop_at_zero);
+	if (err)
+		goto out;
+	prepare_fdes(&eh, image, table);
+	/* 5 to 11 rows an FDE have been seen; most of the padding between them costs none. */
+	b.capacity = eh.fde_count < UINT32_MAX / 16 ? (uint32_t)eh.fde_count * 6 + 64 : UINT32_MAX / 4;
+	table->words = xcalloc((size_t)table->pages + b.capacity, sizeof(*table->words));
+	add_rows(&b, &eh);
+	table->is_damaged = eh.is_damaged || b.full;
+	table->words = xreallocarray(table->words, (size_t)table->pages + table->rows, sizeof(*table->words));
+	build_index(table);
+out:
+	ehframe_fini(&eh);
+	return err;
+}
+
+int unwind_table_build(const struct image *image, struct unwind_table *table)
+{
+	struct unwind_section section;
+	unsigned char *data = NULL;
+	uint64_t end;
+	int err = -EIO;
+
+	*table = (struct unwind_table){ 0 };
+	if (!unwind_code_range(image, &table->base, &end))
+		return -ENOEXEC;
+	if (end - table->base > UINT32_MAX)
+		return -E2BIG;
+	table->pages = (uint32_t)((end - table->base + PAGE_BYTES - 1) >> GMT_UNWIND_PAGE_SHIFT);
+	if (unwind_find_section(image, &section)) {
+		if (section.size > EH_FRAME_MAX && !section.stop_at_zero)
+			return -E2BIG;
+		if (section.size > EH_FRAME_MAX)
+			section.size = EH_FRAME_MAX;
+		data = malloc(section.size);
+		if (!data)
+			return -ENOMEM;
+		if (!image_read_at(image, section.vaddr, data, section.size))
+			goto out;
+	}
+	err = build_rows(image, table, data, &section);
+out:
+	free(data);
+	return err;
+}
+
+void unwind_table_fini(struct unwind_table *table)
+{
+	free(table->words);
+	*table = (struct unwind_table){ 0 };
+}
+
+bool unwind_table_check(const struct unwind_table *t)
+{
+	const union gmt_unwind_word *rows = t->words + t->pages;
+	uint32_t row = 0;
+
+	if (!t->words || !t->pages || !t->rows || t->pages > 1u << (32 - GMT_UNWIND_PAGE_SHIFT) || rows[0].row.pc)
+		return false;
+	for (uint32_t i = 1; i < t->rows; i++)
+		if (rows[i].row.pc <= rows[i - 1].row.pc)
+			return false;
+	for (uint32_t page = 0; page < t->pages; page++) {
+		uint64_t page_end = ((uint64_t)page + 1) << GMT_UNWIND_PAGE_SHIFT;
+
+		if (t->words[page].page.first != row)
+			return false;
+		while (row < t->rows && rows[row].row.pc < page_end)
+			row++;
+		if (t->words[page].page.end != row)
+			return false;
+	}
+	return row == t->rows;
+}
+
+/* The row that covers a pc: the last one at or below it. */
+static uint32_t row_at(const struct unwind_table *t, uint32_t pc)
+{
+	const union gmt_unwind_word *rows = t->words + t->pages;
+	struct gmt_unwind_page page = t->words[pc >> GMT_UNWIND_PAGE_SHIFT].page;
+	uint32_t low = page.first, high = page.end;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (rows[middle].row.pc <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;   /* row 0 has pc 0 */
+}
+
+const struct gmt_unwind_row *unwind_table_find(const struct unwind_table *table, uint64_t vaddr)
+{
+	uint64_t pc = vaddr - table->base;
+
+	if (!table->words || pc >> GMT_UNWIND_PAGE_SHIFT >= table->pages)
+		return NULL;
+	return unwind_table_row(table, row_at(table, (uint32_t)pc));
+}
+
+/* Makes a row begin at a pc; returns its number. */
+static uint32_t split(struct unwind_table *t, uint32_t pc)
+{
+	uint32_t row = row_at(t, pc);
+	union gmt_unwind_word *at;
+
+	if (unwind_table_row(t, row)->pc == pc)
+		return row;
+	t->words = xreallocarray(t->words, (size_t)t->pages + t->rows + 1, sizeof(*t->words));
+	at = t->words + t->pages + row;
+	memmove(at + 1, at, (t->rows - row) * sizeof(*at));
+	at[1].row.pc = pc;
+	t->rows++;
+	build_index(t);
+	return row + 1;
+}
+
+void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end)
+{
+	uint64_t limit = (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT;
+	uint32_t row, last;
+
+	if (!table->words || start < table->base || end <= start || end - table->base >= limit)
+		return;
+	row = split(table, (uint32_t)(start - table->base));
+	last = split(table, (uint32_t)(end - table->base));
+	for (; row < last; row++)
+		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_EVAL;
+}
+
+void unwind_table_mark_runtime(struct unwind_table *table)
+{
+	for (uint32_t i = 0; i < table->rows; i++) {
+		struct gmt_unwind_row *row = &table->words[(size_t)table->pages + i].row;
+
+		if ((row->rule & GMT_UNWIND_RULE_MASK) != GMT_UNWIND_SIGNAL)
+			row->rule |= GMT_UNWIND_RUNTIME;
+	}
+}

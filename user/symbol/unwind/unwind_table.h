@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The unwinding table of one module: the blob of include/gpumemtrace/unwind.h, made from the .eh_frame
+ * of an ELF file or image (symbol/elf/image.h).
+ */
+#ifndef GPUMEMTRACE_SYMBOL_UNWIND_UNWIND_TABLE_H
+#define GPUMEMTRACE_SYMBOL_UNWIND_UNWIND_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpumemtrace/unwind.h>
+
+struct image;
+
+struct unwind_table {
+	uint64_t base;             /* vaddr of pc 0: the lowest code, at the start of a 64 KiB page */
+	uint32_t pages, rows;
+	uint32_t fdes;
+	uint32_t unsupported;      /* rows */
+	uint32_t is_damaged;       /* 1: parts of the .eh_frame were left out */
+	uint32_t reserved;
+	union gmt_unwind_word *words; /* the blob: pages, then rows; NULL: no table */
+};
+
+/* Builds the table. A module without .eh_frame gets one of a single NONE row. 0; -ENOTSUP: not for this
+ * machine; -ENOEXEC: no code; -E2BIG: 4 GiB of code or more, or over 256 MiB of .eh_frame; -EIO: the
+ * file cannot be read. Finish with unwind_table_fini(), also after an error. */
+int unwind_table_build(const struct image *image, struct unwind_table *table);
+void unwind_table_fini(struct unwind_table *table);
+
+/* Whether a blob keeps the promises of unwind.h: what comes from a disk must, before BPF sees it. */
+bool unwind_table_check(const struct unwind_table *table);
+
+/* The range of vaddrs that has code; the table's base. False: there is none. */
+bool unwind_code_range(const struct image *image, uint64_t *base, uint64_t *end);
+
+/* Where the .eh_frame is: .eh_frame_hdr leads to it, its section header says how long it is. Without
+ * one it ends at a zero terminator. False: there is none. */
+struct unwind_section {
+	uint64_t vaddr, size;
+	bool stop_at_zero;
+};
+bool unwind_find_section(const struct image *image, struct unwind_section *section);
+
+/*
+ * Fills start, end and base of a mapping from a line of /proc/PID/maps; slot, pages, module and flags
+ * are the caller's. What counts is the vaddr that the program headers give the file offset: in libcuda
+ * and others the two differ. False: the mapping shows none of the module's code.
+ */
+bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, uint64_t offset,
+		      struct gmt_unwind_mapping *mapping);
+
+/* Sets the EVAL flag of the rows in [start, end) (vaddrs), which are split where it begins and ends. */
+void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end);
+
+/* Sets the RUNTIME flag of all rows but those of signals: what they interrupt may be anything. */
+void unwind_table_mark_runtime(struct unwind_table *table);
+
+/* The row that covers a vaddr; NULL outside of the module's code. */
+const struct gmt_unwind_row *unwind_table_find(const struct unwind_table *table, uint64_t vaddr);
+
+static inline const struct gmt_unwind_row *unwind_table_row(const struct unwind_table *table, uint32_t i)
+{
+	return &table->words[(size_t)table->pages + i].row;
+}
+
+static inline size_t unwind_table_bytes(const struct unwind_table *table)
+{
+	return ((size_t)table->pages + table->rows) * sizeof(union gmt_unwind_word);
+}
+
+#endif
