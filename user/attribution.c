@@ -95,7 +95,7 @@ static struct owners_match match_of(struct attribution *a, const struct frames *
 	return known->match;
 }
 
-static struct view_verdict decide(void *arg, const struct frames *frames, uint32_t stack)
+static struct view_verdict judge_stack(void *arg, const struct frames *frames, uint32_t stack)
 {
 	struct attribution *a = arg;
 	struct known_stack *known;
@@ -133,7 +133,7 @@ void attribution_ask(struct attribution *a, struct view_request *request)
 {
 	if (!a)
 		return;
-	request->decide = decide;
+	request->decide = judge_stack;
 	request->is_skipped = is_skipped;
 	request->owner_name = owner_name;
 	request->owner_count = (uint32_t)owners_count(a->owners);

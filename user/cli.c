@@ -94,7 +94,7 @@ static int apply_option(struct options *options, int value, char **argv, char **
 	return option->apply(options, optarg, cause);
 }
 
-static int command_of(const char *word)
+static int find_command(const char *word)
 {
 	for (size_t i = 1; i < COMMAND_COUNT; i++)
 		if (!strcmp(commands[i].word, word))
@@ -118,7 +118,7 @@ static int take_word(struct options *options, const char *word, char **cause)
 				 commands[options->command].word, word);
 	if (options->command != CLI_TRACE)
 		return cli_wrong(cause, "'%s' takes no '%s'", commands[options->command].word, word);
-	if (command_of(word) > 0)
+	if (find_command(word) > 0)
 		return cli_wrong(cause, "'%s' must be the first word: gpumemtrace %s ...", word, word);
 	if (strspn(word, "0123456789,") == strlen(word))
 		return cli_wrong(cause, "'%s' stands alone; to trace a process: gpumemtrace -p %s", word, word);
@@ -201,7 +201,7 @@ static int check_trace(const struct options *options, char **cause)
 	return check_snapshot(options, cause);
 }
 
-static int check(struct options *options, char **cause)
+static int check_options(struct options *options, char **cause)
 {
 	switch (options->command) {
 	case CLI_TRACE:
@@ -221,7 +221,7 @@ static int check(struct options *options, char **cause)
 
 int cli_parse(struct options *options, int argc, char **argv, char **cause)
 {
-	int command = argc > 1 ? command_of(argv[1]) : -1, err;
+	int command = argc > 1 ? find_command(argv[1]) : -1, err;
 	bool skip = command > 0;
 
 	*options = (struct options){
@@ -240,7 +240,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 	err = parse_words(options, argc - skip, argv + skip, cause);
 	if (!err && skip && options->child)
 		err = cli_wrong(cause, "'%s' runs no command", commands[command].word);
-	return err ? err : check(options, cause);
+	return err ? err : check_options(options, cause);
 }
 
 void options_free(struct options *options)

@@ -33,7 +33,7 @@
 
 /* ---- values ---- */
 
-static void add_pid(struct options *options, pid_t pid)
+static void add_pid_option(struct options *options, pid_t pid)
 {
 	for (size_t i = 0; i < options->pid_count; i++)
 		if (options->pids[i] == pid)
@@ -55,7 +55,7 @@ static int opt_pid(struct options *options, const char *argument, char **cause)
 		if (pid <= 0 || errno || pid > INT_MAX || (*end && *end != ','))
 			return cli_wrong(cause, "'%s' is not a process id or a comma-separated list of them",
 				     argument);
-		add_pid(options, (pid_t)pid);
+		add_pid_option(options, (pid_t)pid);
 		if (!*end)
 			return 0;
 		p = end + 1;

@@ -70,7 +70,7 @@ static void look_back(const struct found *f, struct told *told)
 }
 
 /* More is known about one that was there already. */
-static bool update(struct found *f, struct oom *oom)
+static bool update_told(struct found *f, struct oom *oom)
 {
 	for (size_t i = f->count; i-- > 0;) {
 		struct oom *old = f->list[i].oom;
@@ -95,7 +95,7 @@ static bool update(struct found *f, struct oom *oom)
 	return false;
 }
 
-static void gather(struct found *f)
+static void gather_ooms(struct found *f)
 {
 	struct oom *oom;
 
@@ -103,7 +103,7 @@ static void gather(struct found *f)
 		f->pictures += oom->row_count != 0;
 		if (f->pictures > PICTURES_MAX)
 			free_oldest_picture(f);
-		if (update(f, oom))
+		if (update_told(f, oom))
 			continue;
 		f->list = xreallocarray(f->list, f->count + 1, sizeof(*f->list));
 		f->list[f->count] = (struct told){ .oom = oom };
@@ -120,7 +120,7 @@ struct printer {
 	size_t printed;
 };
 
-static void print(struct printer *p, const struct found *f, const struct told *told)
+static void print_oom(struct printer *p, const struct found *f, const struct told *told)
 {
 	bool is_short = told->oom->rec.outcome == GMT_OOM_RETRY && !f->options->verbose;
 	struct oom_view view;
@@ -145,7 +145,7 @@ static void print(struct printer *p, const struct found *f, const struct told *t
 }
 
 /* In the order in which they began. */
-static int compare(const void *left, const void *right)
+static int compare_told(const void *left, const void *right)
 {
 	const struct oom *a = ((const struct told *)left)->oom, *b = ((const struct told *)right)->oom;
 
@@ -168,9 +168,9 @@ static int print_all(const struct found *f, const char *note)
 	/* That is the snapshot's, if it goes there. */
 	out_init_fd(&p.out, f->options->snapshot && !strcmp(f->options->snapshot, "-") ? STDERR_FILENO : STDOUT_FILENO);
 	if (f->count)
-		qsort(f->list, f->count, sizeof(*f->list), compare);
+		qsort(f->list, f->count, sizeof(*f->list), compare_told);
 	for (size_t i = 0; i < f->count; i++)
-		print(&p, f, &f->list[i]);
+		print_oom(&p, f, &f->list[i]);
 	if (!p.printed && !f->options->json)
 		out_text(&p.out, "no request for memory failed for want of it\n");
 	attribution_free(attribution);
@@ -196,10 +196,10 @@ int oom_run(const struct options *options)
 	while ((record = reader_next(reader))) {
 		if (!ledger_apply(found.ledger, record, record->size) && found.history)
 			history_see(found.history, found.ledger, record);
-		gather(&found);
+		gather_ooms(&found);
 	}
 	ooms_finish(found.ledger);
-	gather(&found);
+	gather_ooms(&found);
 	status = reader_status(reader);
 	reader_describe(status, sentence, sizeof(sentence));
 	if (sentence[0] && !options->quiet)

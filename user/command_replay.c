@@ -18,14 +18,14 @@
 
 #define SENTENCE_MAX 512
 
-static void say(const struct options *options, const char *what)
+static void say_of_input(const struct options *options, const char *what)
 {
 	fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, what);
 }
 
 /* Prints the report; whether anything is missing from it goes to *incomplete. An exit code. */
-static int report(const struct options *options, const struct ledger *ledger,
-		  const struct reader_status *status, bool is_dump, bool *incomplete)
+static int print_replay(const struct options *options, const struct ledger *ledger,
+			const struct reader_status *status, bool is_dump, bool *incomplete)
 {
 	struct display *display = display_new(options);
 	char sentence[SENTENCE_MAX];
@@ -42,7 +42,7 @@ static int report(const struct options *options, const struct ledger *ledger,
 	err = display_report(display, ledger, notes, note_count, &lost);
 	display_free(display);
 	if (sentence[0] && !options->quiet)
-		say(options, sentence);
+		say_of_input(options, sentence);
 	*incomplete = lost || sentence[0];
 	if (err)
 		fprintf(stderr, "gpumemtrace: writing the report: %s\n", strerror(-err));
@@ -62,7 +62,7 @@ int replay_run(const struct options *options)
 	ooms_want(ledger);   /* the report counts them */
 	err = reader_open(&reader, options->input);
 	if (err) {
-		say(options, strerror(-err));
+		say_of_input(options, strerror(-err));
 		goto out;
 	}
 	/* What the ledger refuses it counts, and the report says so. */
@@ -74,10 +74,10 @@ int replay_run(const struct options *options)
 	if (reader_refused(reader_status(reader)) ||
 	    (reader_status(reader)->end == READER_IO_ERROR && !reader_status(reader)->records)) {
 		reader_describe(reader_status(reader), sentence, sizeof(sentence));
-		say(options, sentence);
+		say_of_input(options, sentence);
 		goto out;
 	}
-	code = report(options, ledger, reader_status(reader), is_dump, &incomplete);
+	code = print_replay(options, ledger, reader_status(reader), is_dump, &incomplete);
 	if (snapshot_file_write(options, history, ledger))
 		code = GMT_EXIT_FAILURE;
 	if (code == GMT_EXIT_OK && options->strict && incomplete)

@@ -34,7 +34,7 @@ struct display {
 	bool has_previous;
 };
 
-static const struct sink_ops *choose(const struct options *options, bool terminal)
+static const struct sink_ops *choose_sink(const struct options *options, bool terminal)
 {
 	if (options->json)
 		return &sink_json;
@@ -72,7 +72,7 @@ struct display *display_new(const struct options *options)
 	display->fd = wants_stderr(options) ? STDERR_FILENO : STDOUT_FILENO;
 	terminal = isatty(display->fd);
 	display->live = wants_live(options);
-	display->ops = choose(options, terminal && display->live);
+	display->ops = choose_sink(options, terminal && display->live);
 	display->opts.full_stacks = options->full_stacks;
 	display->opts.color = cli_use_color(options, terminal);
 	out_init_fd(&display->out, display->fd);

@@ -84,7 +84,7 @@ static int write_records(const struct dump_job *job, struct recorder *recorder)
 	return err ?: recorder_add(recorder, records + job->window_at, job->size - job->window_at);
 }
 
-static int write_to(const struct dump_job *job, int fd)
+static int write_job(const struct dump_job *job, int fd)
 {
 	struct recorder *recorder = NULL;
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
@@ -109,7 +109,7 @@ static int do_job(const struct dump_job *job)
 
 	if (err)
 		return err;
-	err = whole_file_settle(&whole, write_to(job, whole.fd));
+	err = whole_file_settle(&whole, write_job(job, whole.fd));
 	if (err) {
 		close(whole.fd);
 		return err;
@@ -120,7 +120,7 @@ static int do_job(const struct dump_job *job)
 	return 0;
 }
 
-static void append(struct dump_job **list, struct dump_job *job)
+static void append_job(struct dump_job **list, struct dump_job *job)
 {
 	while (*list)
 		list = &(*list)->next;
@@ -128,7 +128,7 @@ static void append(struct dump_job **list, struct dump_job *job)
 	*list = job;
 }
 
-static void *work(void *arg)
+static void *write_jobs(void *arg)
 {
 	struct dump_writer *w = arg;
 	struct dump_job *job;
@@ -139,7 +139,7 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&w->lock);
 		job->error = do_job(job);
 		pthread_mutex_lock(&w->lock);
-		append(&w->done, job);
+		append_job(&w->done, job);
 	}
 	w->is_running = false;
 	pthread_mutex_unlock(&w->lock);
@@ -157,7 +157,7 @@ struct dump_writer *dump_writer_new(void)
 }
 
 /* Signals are the main thread's. False: there can be none. */
-static bool start(struct dump_writer *w)
+static bool start_writer(struct dump_writer *w)
 {
 	sigset_t all, old;
 	int err;
@@ -166,7 +166,7 @@ static bool start(struct dump_writer *w)
 		pthread_join(w->thread, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w->thread, NULL, work, w);
+	err = pthread_create(&w->thread, NULL, write_jobs, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	w->has_thread = !err;
 	return !err;
@@ -177,12 +177,12 @@ void dump_writer_put(struct dump_writer *w, struct dump_job *job)
 	bool must_start;
 
 	pthread_mutex_lock(&w->lock);
-	append(&w->waiting, job);
+	append_job(&w->waiting, job);
 	must_start = !w->is_running;
 	w->is_running = true;
 	pthread_mutex_unlock(&w->lock);
-	if (must_start && !start(w))
-		work(w);
+	if (must_start && !start_writer(w))
+		write_jobs(w);
 }
 
 struct dump_job *dump_writer_done(struct dump_writer *w)

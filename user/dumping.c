@@ -45,7 +45,7 @@ struct dumping {
 };
 
 __attribute__((format(printf, 2, 3)))
-static void say(const struct dumping *d, const char *format, ...)
+static void say_line(const struct dumping *d, const char *format, ...)
 {
 	va_list args;
 
@@ -60,7 +60,7 @@ static void say(const struct dumping *d, const char *format, ...)
 
 /* ---- writing ---- */
 
-static void gather(void *arg, const void *record, size_t size)
+static void gather_record(void *arg, const void *record, size_t size)
 {
 	out_bytes(arg, record, size);
 }
@@ -76,12 +76,12 @@ static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_f
 		history_subjects(d->history, &k->window);
 	}
 	out_init_mem(&out);
-	oom_dump(d->ledger, k->oom, &k->window, gather, &out);
+	oom_dump(d->ledger, k->oom, &k->window, gather_record, &out);
 	if (!is_new)
 		job->window_at = out.size;
 	else if (d->history)
-		history_dump(d->history, history_moment(d->history, &k->oom->rec), gather, &out);
-	oom_dump_end(k->oom, gather, &out);
+		history_dump(d->history, history_moment(d->history, &k->oom->rec), gather_record, &out);
+	oom_dump_end(k->oom, gather_record, &out);
 	job->file = dump_file_get(k->file);
 	job->size = out.size;
 	job->records = out_take(&out);
@@ -90,7 +90,7 @@ static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_f
 	dump_writer_put(d->writer, job);
 }
 
-static void release(struct dumping *d, size_t index)
+static void release_kept(struct dumping *d, size_t index)
 {
 	oom_free(d->kept[index].oom);
 	dump_file_put(d->kept[index].file);
@@ -100,7 +100,7 @@ static void release(struct dumping *d, size_t index)
 
 /* "DIR/gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt": when, who, which of the session's, and what nobody can
  * tell before. */
-static char *path_of(const struct dumping *d, const struct oom *oom)
+static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 {
 	const char *dir = d->options->oom_dir ? d->options->oom_dir : ".";
 	char name[128], day[32];
@@ -130,10 +130,10 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 	struct kept *k;
 
 	if (d->kept_count == KEPT_MAX)
-		release(d, 0);
+		release_kept(d, 0);
 	k = &d->kept[d->kept_count++];
 	*k = (struct kept){
-		.oom = oom, .file = dump_file_new(path_of(d, oom)), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS,
+		.oom = oom, .file = dump_file_new(make_dump_path(d, oom)), .until_ns = now_ns + NAMES_NS + OOM_FATAL_NS,
 	};
 	d->written++;
 	write_dump(d, k, true, true);
@@ -141,7 +141,7 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 
 /* ---- what the ledger has decided ---- */
 
-static void announce(const struct dumping *d, const struct oom *oom)
+static void announce_oom(const struct dumping *d, const struct oom *oom)
 {
 	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
 		[GMT_OOM_OPEN] = "is out of memory", [GMT_OOM_RETRY] = "met a shortage by a retry",
@@ -152,14 +152,14 @@ static void announce(const struct dumping *d, const struct oom *oom)
 	if (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose)
 		return;
 	if (asked)
-		say(d, "process %u %s: it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
-		    human_bytes(asked).s);
+		say_line(d, "process %u %s: it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
+			 human_bytes(asked).s);
 	else
-		say(d, "process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
+		say_line(d, "process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
 }
 
 /* True: it is one of which there is a dump, and now that is up to date. */
-static bool update(struct dumping *d, struct oom *oom)
+static bool update_kept(struct dumping *d, struct oom *oom)
 {
 	for (size_t i = 0; i < d->kept_count; i++) {
 		struct kept *k = &d->kept[i];
@@ -183,27 +183,27 @@ static bool update(struct dumping *d, struct oom *oom)
 	return false;
 }
 
-static bool is_wanted(struct dumping *d, const struct oom *oom)
+static bool is_dump_wanted(struct dumping *d, const struct oom *oom)
 {
 	if (oom->rec.outcome == GMT_OOM_RETRY || d->options->no_oom || !oom->row_count)
 		return false;
 	if (d->written < d->options->oom_max)
 		return true;
 	if (!d->has_said_enough)
-		say(d, "%u dumps have been written: there will be no more (--oom-max)", d->written);
+		say_line(d, "%u dumps have been written: there will be no more (--oom-max)", d->written);
 	d->has_said_enough = true;
 	return false;
 }
 
-static void take(struct dumping *d, uint64_t now_ns)
+static void take_ooms(struct dumping *d, uint64_t now_ns)
 {
 	struct oom *oom;
 
 	while ((oom = ooms_take(d->ledger))) {
-		announce(d, oom);
-		if (update(d, oom))
+		announce_oom(d, oom);
+		if (update_kept(d, oom))
 			continue;
-		if (is_wanted(d, oom))
+		if (is_dump_wanted(d, oom))
 			keep_and_write(d, oom, now_ns);
 		else
 			oom_free(oom);
@@ -226,7 +226,7 @@ static void look_for_names(struct dumping *d, uint64_t now_ns, bool is_last)
 		if (k->unnamed && (!unnamed || (is_over && unnamed < k->unnamed)))
 			write_dump(d, k, false, false);
 		if (is_over)
-			release(d, i);
+			release_kept(d, i);
 		else
 			i++;
 	}
@@ -238,8 +238,8 @@ static void report_done(struct dumping *d)
 
 	while ((job = dump_writer_done(d->writer))) {
 		if (!job->error && job->is_first)
-			say(d, "%s: who held what; to read it: gpumemtrace oom %s", job->file->path,
-			    job->file->path);
+			say_line(d, "%s: who held what; to read it: gpumemtrace oom %s", job->file->path,
+				 job->file->path);
 		if (job->error && !d->has_said_error)
 			fprintf(stderr, "gpumemtrace: %s cannot be written: %s\n", job->file->path,
 				out_file_why(job->error));
@@ -250,7 +250,7 @@ static void report_done(struct dumping *d)
 
 void dumping_look(struct dumping *d, uint64_t now_ns)
 {
-	take(d, now_ns);
+	take_ooms(d, now_ns);
 	look_for_names(d, now_ns, false);
 	report_done(d);
 }
@@ -266,7 +266,7 @@ void dumping_ask(struct dumping *d, uint64_t now_ns)
 void dumping_finish(struct dumping *d, uint64_t now_ns)
 {
 	ooms_finish(d->ledger);
-	take(d, now_ns);
+	take_ooms(d, now_ns);
 	look_for_names(d, now_ns, true);
 	dump_writer_finish(d->writer);
 	report_done(d);
@@ -289,7 +289,7 @@ void dumping_free(struct dumping *d)
 	if (!d)
 		return;
 	while (d->kept_count)
-		release(d, 0);
+		release_kept(d, 0);
 	dump_writer_free(d->writer);
 	free(d);
 }

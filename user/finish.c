@@ -92,7 +92,7 @@ static void let_signals_end_this(struct session *session)
 	sigprocmask(SIG_UNBLOCK, &ends, NULL);
 }
 
-static void detach(struct session *session)
+static void detach_session(struct session *session)
 {
 	if (!session->attach)
 		return;
@@ -117,7 +117,7 @@ int session_finish(struct session *session)
 		tell_tables(session);
 	/* A report may wait for its reader. Where probes go one at a time, the reader would wait for them instead. */
 	if (attach_goes_at_once(session->attach))
-		detach(session);
+		detach_session(session);
 	let_signals_end_this(session);
 	err = close_recording(session, note, sizeof(note));
 	if (note[0])
@@ -129,7 +129,7 @@ int session_finish(struct session *session)
 	if (err && !note[0])
 		session_warn(session, "the report could not be written: %s", strerror(-err));
 	err = snapshot_file_write(options, session->stream.history, session->stream.ledger) ?: err;
-	detach(session);
+	detach_session(session);
 	if (options->child) {
 		if (command_runs(session)) {
 			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);

@@ -107,7 +107,7 @@ int old_start_main(main_fn *main, int argc, char **argv, init_fn *init, void (*f
 		   void *stack_end);
 __asm__(".symver old_start_main, __libc_start_main@" BASE);
 
-static void construct(int argc, char **argv, char **environment)
+static void run_constructors(int argc, char **argv, char **environment)
 {
 	_init(argc, argv, environment);
 	for (init_fn *const *init = __init_array_start; init < __init_array_end; init++)
@@ -119,5 +119,5 @@ int __libc_start_main(main_fn *main, int argc, char **argv, init_fn *init, void 
 HIDDEN int __libc_start_main(main_fn *main, int argc, char **argv, init_fn *init, void (*fini)(void),
 			     void (*rtld_fini)(void), void *stack_end)
 {
-	return old_start_main(main, argc, argv, init ?: construct, fini, rtld_fini, stack_end);
+	return old_start_main(main, argc, argv, init ?: run_constructors, fini, rtld_fini, stack_end);
 }

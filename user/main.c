@@ -59,7 +59,7 @@ static int check_rules(const struct options *options)
 	return 0;
 }
 
-static int run(const struct options *options, struct out *out)
+static int run_command(const struct options *options, struct out *out)
 {
 	int status;
 
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 		free(cause);
 	} else {
 		out_init_fd(&out, STDOUT_FILENO);
-		status = run(&options, &out);
+		status = run_command(&options, &out);
 		if (out_close(&out) && !status)
 			status = GMT_EXIT_FAILURE;
 	}

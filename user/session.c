@@ -31,7 +31,7 @@
 #include "setup.h"
 #include "source/recorder.h"
 
-static void stop(struct session *session, enum session_end reason)
+static void stop_session(struct session *session, enum session_end reason)
 {
 	if (session->running)
 		session->end = reason;
@@ -61,7 +61,7 @@ static void tell_given_up(struct session *session, const char *cause)
 			 cause);
 }
 
-static void guard(struct session *session, bool at_once)
+static void guard_targets(struct session *session, bool at_once)
 {
 	char cause[SESSION_CAUSE];
 
@@ -106,7 +106,7 @@ static void read_watch(struct session *session)
 	watch_read(session->watch, code_mapped, session, &lost);
 	if (!lost)
 		return;
-	guard(session, true);
+	guard_targets(session, true);
 	probing_add_all(session->probing, cause, sizeof(cause));
 }
 
@@ -120,7 +120,7 @@ static void child_changed(struct session *session)
 		return;
 	session->command.pid = 0;
 	session->command_status = command_status(status);
-	stop(session, SESSION_TARGETS_GONE);
+	stop_session(session, SESSION_TARGETS_GONE);
 }
 
 /* The command decides when it ends: the first signal is its own (the terminal has sent it there
@@ -134,11 +134,11 @@ static void asked_to_stop(struct session *session, const struct signalfd_siginfo
 		return;
 	}
 	session->command_status = 128 + info->ssi_signo;
-	stop(session, SESSION_ASKED);
+	stop_session(session, SESSION_ASKED);
 }
 
 /* What came before is in the old window. */
-static void mark(struct session *session)
+static void put_mark(struct session *session)
 {
 	struct gmt_mark rec = { .number = ++session->marks };
 
@@ -158,7 +158,7 @@ static void read_signals(struct session *session)
 		else if (info.ssi_signo == SIGUSR1)
 			dumping_ask(session->dumping, stream_now_ns());
 		else if (info.ssi_signo == SIGUSR2)
-			mark(session);
+			put_mark(session);
 		else
 			asked_to_stop(session, &info);
 	}
@@ -166,7 +166,7 @@ static void read_signals(struct session *session)
 
 /* ---- time ---- */
 
-static void show(struct session *session, uint64_t now_ns)
+static void show_live(struct session *session, uint64_t now_ns)
 {
 	int err;
 
@@ -174,7 +174,7 @@ static void show(struct session *session, uint64_t now_ns)
 	put_losses(session);
 	err = display_live(session->display, session->stream.ledger);
 	if (err == -EPIPE)
-		stop(session, SESSION_ASKED);
+		stop_session(session, SESSION_ASKED);
 	session->output_error = session->output_error ?: err;
 }
 
@@ -199,7 +199,7 @@ static uint64_t sample_period(const struct options *options)
 	return options->interval_ns > SESSION_SAMPLE_MAX_NS ? SESSION_SAMPLE_MAX_NS : options->interval_ns;
 }
 
-static void tick(struct session *session)
+static void handle_tick(struct session *session)
 {
 	uint64_t now_ns, expirations;
 
@@ -212,12 +212,12 @@ static void tick(struct session *session)
 		ring_consume(session->ring);
 		roster_reap(session->roster);
 	}
-	guard(session, false);
+	guard_targets(session, false);
 	check_recorder(session, now_ns);
 	if (now_ns >= session->next_show_ns)
-		show(session, now_ns);
+		show_live(session, now_ns);
 	if (session->deadline_ns && now_ns >= session->deadline_ns)
-		stop(session, SESSION_TIME_OVER);
+		stop_session(session, SESSION_TIME_OVER);
 }
 
 /* ---- the loop ---- */
@@ -234,7 +234,7 @@ static void target_gone(struct session *session, int fd)
 	}
 }
 
-static void dispatch(struct session *session, const struct epoll_event *event)
+static void dispatch_event(struct session *session, const struct epoll_event *event)
 {
 	switch (SESSION_EVENT_SOURCE(event)) {
 	case SESSION_RING:
@@ -246,7 +246,7 @@ static void dispatch(struct session *session, const struct epoll_event *event)
 		read_signals(session);
 		break;
 	case SESSION_TICK:
-		tick(session);
+		handle_tick(session);
 		break;
 	case SESSION_TARGET:
 		target_gone(session, SESSION_EVENT_FD(event));
@@ -271,7 +271,7 @@ static void take_stacks(struct session *session)
 	}
 }
 
-static void loop(struct session *session)
+static void run_loop(struct session *session)
 {
 	struct epoll_event events[16];
 
@@ -281,16 +281,16 @@ static void loop(struct session *session)
 
 		if (n < 0 && errno != EINTR) {
 			session_warn(session, "waiting failed: %s", strerror(errno));
-			stop(session, SESSION_ERROR);
+			stop_session(session, SESSION_ERROR);
 		}
 		ring_consume(session->ring);
 		for (int i = 0; i < n; i++)
-			dispatch(session, &events[i]);
+			dispatch_event(session, &events[i]);
 		ring_consume(session->ring);
 		take_stacks(session);
 		dumping_look(session->dumping, stream_now_ns());
 		if (targets_are_gone(session))
-			stop(session, SESSION_TARGETS_GONE);
+			stop_session(session, SESSION_TARGETS_GONE);
 	}
 }
 
@@ -313,7 +313,7 @@ int session_run(const struct options *options)
 
 	status = session_setup(&session, options);
 	if (!status) {
-		loop(&session);
+		run_loop(&session);
 		put_end(&session);
 		status = session_finish(&session);
 	}

@@ -120,7 +120,7 @@ static void take_record(void *arg, const void *record, size_t size)
 		stacking_see(session->stacking, hdr);
 }
 
-static void drain(void *arg)
+static void drain_ring(void *arg)
 {
 	struct session *session = arg;
 
@@ -254,7 +254,7 @@ static void open_stacking(struct session *session)
 
 /* ---- what the stream begins with ---- */
 
-static void put_session(struct session *session)
+static void announce_session(struct session *session)
 {
 	struct gmt_session rec = { .layers = session->layers };
 	struct timespec wall;
@@ -377,8 +377,8 @@ int session_setup(struct session *session, const struct options *options)
 	open_kernel_layer(session);
 	if (session->nvml)
 		session->meter = meter_new(session->nvml, session->roster, &session->stream, options->all,
-					   drain, session);
-	put_session(session);
+					   drain_ring, session);
+	announce_session(session);
 	put_limits(session);
 	put_inventory(session);
 	session->start_ns = session->next_sample_ns = session->next_show_ns = stream_now_ns();

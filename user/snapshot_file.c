@@ -36,7 +36,7 @@ struct history *snapshot_file_history(const struct options *options, struct ledg
 	return h;
 }
 
-static int write_to(const char *path, const struct snapshot *snapshot, const struct ledger *ledger)
+static int write_snapshot(const char *path, const struct snapshot *snapshot, const struct ledger *ledger)
 {
 	struct whole_file file;
 	struct out out;
@@ -50,7 +50,7 @@ static int write_to(const char *path, const struct snapshot *snapshot, const str
 }
 
 /* "run.pickle" of process 4242 is "run.4242.pickle"; of another life of that pid "run.4242-2.pickle". */
-static void path_of(char *to, size_t size, const char *path, uint32_t pid, unsigned int life)
+static void make_snapshot_path(char *to, size_t size, const char *path, uint32_t pid, unsigned int life)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
 	int stem = dot && dot > (slash ? slash + 1 : path) ? (int)(dot - path) : (int)strlen(path);
@@ -71,7 +71,7 @@ static unsigned int life_of(const struct history *h, uint32_t process)
 }
 
 /* Which processes there is something to say of: their number; any[i] for process i. */
-static unsigned int find(const struct history *h, bool *any)
+static unsigned int find_processes(const struct history *h, bool *any)
 {
 	unsigned int count = 0;
 
@@ -94,7 +94,7 @@ static int write_one(const struct options *options, const struct history *h, con
 	int err;
 
 	snapshot_build(h, process, &snapshot);
-	err = write_to(path, &snapshot, ledger);
+	err = write_snapshot(path, &snapshot, ledger);
 	if (err)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", path, out_file_why(err));
 	else if (snapshot.dropped && !options->quiet)
@@ -114,7 +114,7 @@ static int write_all(const struct options *options, const struct history *h, con
 
 		if (!any[i])
 			continue;
-		path_of(path, sizeof(path), options->snapshot, h->processes[i].of->tgid, life_of(h, i));
+		make_snapshot_path(path, sizeof(path), options->snapshot, h->processes[i].of->tgid, life_of(h, i));
 		if (!options->quiet)
 			fprintf(stderr, "gpumemtrace: the snapshot of process %" PRIu32 " is %s\n",
 				h->processes[i].of->tgid, path);
@@ -133,7 +133,7 @@ int snapshot_file_write(const struct options *options, const struct history *h, 
 	if (!h || !options->snapshot)
 		return 0;
 	any = xcalloc(h->process_count + 1, sizeof(*any));
-	count = find(h, any);
+	count = find_processes(h, any);
 	while (count && !any[only])
 		only++;
 	if (!count) {

@@ -30,7 +30,7 @@ static bool used_gpu(const struct session *session, int uses)
 	return uses < 0 || uses & sign;
 }
 
-static int add_pid(struct session *session, pid_t pid)
+static int add_target(struct session *session, pid_t pid)
 {
 	int uses = target_uses(pid, &session->driver), fd, err;
 	char cause[SESSION_CAUSE];
@@ -155,7 +155,7 @@ static int start_command(struct session *session)
 	return err == -EACCES || err == -ENOEXEC ? GMT_EXIT_COMMAND_NOT_EXECUTABLE : GMT_EXIT_COMMAND_OURS;
 }
 
-static void target(void *arg, pid_t tgid)
+static void attach_pid(void *arg, pid_t tgid)
 {
 	struct session *session = arg;
 
@@ -178,10 +178,10 @@ int targets_add(struct session *session)
 	if (options->all)
 		status = add_all(session);
 	for (size_t i = 0; !status && i < options->pid_count; i++)
-		status = add_pid(session, options->pids[i]);
+		status = add_target(session, options->pids[i]);
 	if (!status)
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
 	/* Also those that do nothing from now on: their exit is to be told. */
-	roster_each_live(session->roster, target, session);
+	roster_each_live(session->roster, attach_pid, session);
 	return status;
 }

@@ -55,7 +55,7 @@ int foreign_open_path(uint32_t pid, const char *path)
  * for each mount or layer, btrfs of one for each subvolume. There the inode's number has to do. A file of this number
  * in the process's root is the most that somebody can have opened in place of another.
  */
-static bool is_same(int fd, const struct foreign_file *file)
+static bool is_same_file(int fd, const struct foreign_file *file)
 {
 	struct statfs fs;
 	struct stat st;
@@ -73,7 +73,7 @@ int foreign_open_same(uint32_t pid, const struct foreign_file *file)
 	if (file->deleted)
 		return -ENOENT;
 	fd = foreign_open_path(pid, file->path);
-	if (fd >= 0 && !is_same(fd, file)) {
+	if (fd >= 0 && !is_same_file(fd, file)) {
 		close(fd);
 		return -ESTALE;
 	}

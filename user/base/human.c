@@ -9,7 +9,7 @@
 #define NS_PER_S 1000000000ull
 
 /* Eight columns at most: "1.5 GiB", "12 MiB", "1023 KiB"; a value that is whole has no decimal. */
-static struct human scaled(uint64_t bytes, const char *sign)
+static struct human scale_bytes(uint64_t bytes, const char *sign)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	struct human h;
@@ -30,19 +30,19 @@ static struct human scaled(uint64_t bytes, const char *sign)
 
 struct human human_bytes(uint64_t bytes)
 {
-	return scaled(bytes, "");
+	return scale_bytes(bytes, "");
 }
 
 struct human human_signed_bytes(int64_t bytes)
 {
 	if (bytes < 0)
-		return scaled(-(uint64_t)bytes, "-");
-	return scaled(bytes, bytes ? "+" : "");
+		return scale_bytes(-(uint64_t)bytes, "-");
+	return scale_bytes(bytes, bytes ? "+" : "");
 }
 
 struct human human_rate(double bytes_per_second)
 {
-	struct human h, bytes = scaled(bytes_per_second > 0 ? (uint64_t)bytes_per_second : 0, "");
+	struct human h, bytes = scale_bytes(bytes_per_second > 0 ? (uint64_t)bytes_per_second : 0, "");
 
 	snprintf(h.s, sizeof(h.s), "%.24s/s", bytes.s);
 	return h;
@@ -106,7 +106,7 @@ struct human human_duration(uint64_t ns)
 }
 
 /* UTC: a recording gives the same text on any machine. */
-static struct human wall(uint64_t wall_ns, const char *format)
+static struct human format_wall(uint64_t wall_ns, const char *format)
 {
 	struct human h;
 	time_t t = (time_t)(wall_ns / NS_PER_S);
@@ -119,12 +119,12 @@ static struct human wall(uint64_t wall_ns, const char *format)
 
 struct human human_clock(uint64_t wall_ns)
 {
-	return wall(wall_ns, "%H:%M:%S");
+	return format_wall(wall_ns, "%H:%M:%S");
 }
 
 struct human human_date(uint64_t wall_ns)
 {
-	return wall(wall_ns, "%Y-%m-%d %H:%M:%S");
+	return format_wall(wall_ns, "%Y-%m-%d %H:%M:%S");
 }
 
 struct human human_mib(int64_t tenths, int decimals)

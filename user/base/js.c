@@ -9,7 +9,7 @@
 #include "base/out.h"
 
 /* jansson returns NULL only for lack of memory here: texts are checked before they come to it. */
-static json_t *have(json_t *value)
+static json_t *need_value(json_t *value)
 {
 	if (!value) {
 		fputs("gpumemtrace: out of memory\n", stderr);
@@ -20,18 +20,18 @@ static json_t *have(json_t *value)
 
 json_t *js_object(void)
 {
-	return have(json_object());
+	return need_value(json_object());
 }
 
 json_t *js_array(void)
 {
-	return have(json_array());
+	return need_value(json_array());
 }
 
 void js_set(json_t *object, const char *key, json_t *value)
 {
-	if (json_object_set_new_nocheck(object, key, have(value)))
-		have(NULL);
+	if (json_object_set_new_nocheck(object, key, need_value(value)))
+		need_value(NULL);
 }
 
 void js_set_u64(json_t *object, const char *key, uint64_t value)
@@ -69,7 +69,7 @@ json_t *js_text(const char *text, size_t size)
 		i += n ? n : 1;
 	}
 	copy = out_take(&clean);
-	value = have(json_string_nocheck(copy));
+	value = need_value(json_string_nocheck(copy));
 	free(copy);
 	return value;
 }
@@ -81,8 +81,8 @@ void js_set_text(json_t *object, const char *key, const char *text, size_t size)
 
 void js_append(json_t *array, json_t *value)
 {
-	if (json_array_append_new(array, have(value)))
-		have(NULL);
+	if (json_array_append_new(array, need_value(value)))
+		need_value(NULL);
 }
 
 static int write_piece(const char *data, size_t size, void *arg)
@@ -94,7 +94,7 @@ static int write_piece(const char *data, size_t size, void *arg)
 void js_write(struct out *out, json_t *value, bool indented)
 {
 	if (json_dump_callback(value, write_piece, out, indented ? JSON_INDENT(2) : JSON_COMPACT))
-		have(NULL);
+		need_value(NULL);
 	out_char(out, '\n');
 	json_decref(value);
 }

@@ -87,7 +87,7 @@ char *out_take(struct out *out)
 	return text;
 }
 
-static void reserve(struct out *out, size_t size)
+static void reserve_room(struct out *out, size_t size)
 {
 	if (out->room - out->size >= size)
 		return;
@@ -99,7 +99,7 @@ void out_bytes(struct out *out, const void *data, size_t size)
 {
 	if (!size)
 		return;
-	reserve(out, size);
+	reserve_room(out, size);
 	memcpy(out->data + out->size, data, size);
 	out->size += size;
 	if (out->write && out->size >= OUT_GATHER_BYTES)
@@ -127,11 +127,11 @@ void out_vprintf(struct out *out, const char *format, va_list args)
 	va_list again;
 	int size;
 
-	reserve(out, 128);
+	reserve_room(out, 128);
 	va_copy(again, args);
 	size = vsnprintf(out->data + out->size, out->room - out->size, format, args);
 	if (size >= 0 && (size_t)size >= out->room - out->size) {
-		reserve(out, (size_t)size + 1);
+		reserve_room(out, (size_t)size + 1);
 		vsnprintf(out->data + out->size, (size_t)size + 1, format, again);
 	}
 	va_end(again);

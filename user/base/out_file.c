@@ -51,7 +51,7 @@ static int descriptor_of(const struct stat *link, const char *path)
 }
 
 /* Replaces the path by what the link says. */
-static int follow(int at, char path[PATH_MAX])
+static int follow_link(int at, char path[PATH_MAX])
 {
 	char text[PATH_MAX], *name = strrchr(path, '/');
 	size_t folder = name ? (size_t)(name + 1 - path) : 0;
@@ -69,7 +69,7 @@ static int follow(int at, char path[PATH_MAX])
 }
 
 /* Through another name of it somebody else's file would be overwritten. */
-static int open_regular(int at, const struct stat *st, const char *path)
+static int open_own_file(int at, const struct stat *st, const char *path)
 {
 	if (st->st_uid == geteuid() && st->st_nlink == 1)
 		return open_again(at, O_TRUNC);
@@ -80,7 +80,7 @@ static int open_link(int at, const struct stat *st, char path[PATH_MAX])
 {
 	int number = descriptor_of(st, path);
 
-	return number < 0 ? follow(at, path) : open_again(number, O_TRUNC);
+	return number < 0 ? follow_link(at, path) : open_again(number, O_TRUNC);
 }
 
 /* A descriptor or -errno; LOOK_AGAIN: the path has changed, or what was there is gone. */
@@ -91,7 +91,7 @@ static int open_entry(int at, char path[PATH_MAX], bool only_special)
 	if (fstat(at, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return only_special ? -ENOENT : open_regular(at, &st, path);
+		return only_special ? -ENOENT : open_own_file(at, &st, path);
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if (S_ISBLK(st.st_mode) || (st.st_uid != geteuid() && st.st_uid))

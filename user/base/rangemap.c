@@ -33,7 +33,7 @@ void rangemap_fini(struct rangemap *map)
 
 /* The last range whose base is at or below the address. False: there is none. The searches halve
  * without a branch on the data: which half is random, and a wrong guess costs more than the step. */
-static bool locate(const struct rangemap *map, uint64_t address, struct place *place)
+static bool locate_range(const struct rangemap *map, uint64_t address, struct place *place)
 {
 	const struct rangemap_chunk *chunk;
 	size_t half, n = map->chunks;
@@ -58,7 +58,7 @@ static struct range *range_at(const struct rangemap *map, struct place place)
 	return &map->index[place.chunk].chunk->ranges[place.slot];
 }
 
-static bool holds(const struct range *range, uint64_t address)
+static bool holds_address(const struct range *range, uint64_t address)
 {
 	return address - range->base < range->length;
 }
@@ -113,7 +113,7 @@ bool rangemap_insert(struct rangemap *map, const struct range *range)
 		map->count = 1;
 		return true;
 	}
-	if (locate(map, range->base, &place))
+	if (locate_range(map, range->base, &place))
 		place.slot++;
 	if (map->index[place.chunk].chunk->count == RANGEMAP_CHUNK) {
 		chunk_split(map, place.chunk);
@@ -137,7 +137,7 @@ const struct range *rangemap_find(const struct rangemap *map, uint64_t address)
 {
 	struct place place;
 
-	if (!locate(map, address, &place) || !holds(range_at(map, place), address))
+	if (!locate_range(map, address, &place) || !holds_address(range_at(map, place), address))
 		return NULL;
 	return range_at(map, place);
 }
@@ -146,7 +146,7 @@ const struct range *rangemap_at(const struct rangemap *map, uint64_t base)
 {
 	struct place place;
 
-	if (!locate(map, base, &place) || range_at(map, place)->base != base)
+	if (!locate_range(map, base, &place) || range_at(map, place)->base != base)
 		return NULL;
 	return range_at(map, place);
 }
@@ -157,7 +157,7 @@ const struct range *rangemap_from(const struct rangemap *map, uint64_t address)
 
 	if (!map->chunks)
 		return NULL;
-	if (!locate(map, address, &place) || holds(range_at(map, place), address))
+	if (!locate_range(map, address, &place) || holds_address(range_at(map, place), address))
 		return range_at(map, place);
 	if (++place.slot == map->index[place.chunk].chunk->count) {
 		place = (struct place){ .chunk = place.chunk + 1 };
@@ -205,7 +205,7 @@ bool rangemap_remove(struct rangemap *map, uint64_t base, struct range *out)
 {
 	struct place place;
 
-	if (!locate(map, base, &place) || range_at(map, place)->base != base)
+	if (!locate_range(map, base, &place) || range_at(map, place)->base != base)
 		return false;
 	if (out)
 		*out = *range_at(map, place);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A size of 0 asks for 1 byte, so that NULL means out of memory and nothing else. */
-static void *check(void *ptr)
+static void *need_memory(void *ptr)
 {
 	if (!ptr) {
 		fputs("gpumemtrace: out of memory\n", stderr);
@@ -17,25 +17,25 @@ static void *check(void *ptr)
 
 void *xmalloc(size_t size)
 {
-	return check(malloc(size ? size : 1));
+	return need_memory(malloc(size ? size : 1));
 }
 
 void *xcalloc(size_t count, size_t size)
 {
-	return check(count && size ? calloc(count, size) : calloc(1, 1));
+	return need_memory(count && size ? calloc(count, size) : calloc(1, 1));
 }
 
 void *xrealloc(void *ptr, size_t size)
 {
-	return check(realloc(ptr, size ? size : 1));
+	return need_memory(realloc(ptr, size ? size : 1));
 }
 
 void *xreallocarray(void *ptr, size_t count, size_t size)
 {
-	return check(count && size ? reallocarray(ptr, count, size) : realloc(ptr, 1));
+	return need_memory(count && size ? reallocarray(ptr, count, size) : realloc(ptr, 1));
 }
 
 char *xstrdup(const char *text)
 {
-	return check(strdup(text));
+	return need_memory(strdup(text));
 }

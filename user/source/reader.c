@@ -30,7 +30,7 @@ struct reader {
 };
 
 /* Reads up to `size` bytes, less only at the end of the input; -errno. */
-static ssize_t take(struct reader *r, void *to, size_t size)
+static ssize_t read_input(struct reader *r, void *to, size_t size)
 {
 	size_t got = 0;
 
@@ -57,7 +57,7 @@ static ssize_t take(struct reader *r, void *to, size_t size)
 }
 
 /* Ends the reading and counts what is left in the input. `pending` was read and is not used. */
-static void end(struct reader *r, enum reader_end how, uint64_t pending)
+static void end_reading(struct reader *r, enum reader_end how, uint64_t pending)
 {
 	ssize_t n;
 
@@ -66,25 +66,25 @@ static void end(struct reader *r, enum reader_end how, uint64_t pending)
 	r->status.dropped_bytes = pending;
 	if (how == READER_COMPLETE || how == READER_IO_ERROR || reader_refused(&r->status))
 		return;
-	while ((n = take(r, r->data, GMT_REC_DATA_MAX)) > 0)
+	while ((n = read_input(r, r->data, GMT_REC_DATA_MAX)) > 0)
 		r->status.dropped_bytes += n;
 }
 
 static void end_io(struct reader *r, ssize_t err)
 {
 	r->status.error = (int)err;
-	end(r, READER_IO_ERROR, 0);
+	end_reading(r, READER_IO_ERROR, 0);
 }
 
 /* True if all bytes came; otherwise the reading has ended. */
 static bool take_all(struct reader *r, void *to, size_t size, uint64_t pending)
 {
-	ssize_t n = take(r, to, size);
+	ssize_t n = read_input(r, to, size);
 
 	if (n < 0)
 		end_io(r, n);
 	else if ((size_t)n < size)
-		end(r, READER_TRUNCATED, pending + n);
+		end_reading(r, READER_TRUNCATED, pending + n);
 	return n >= 0 && (size_t)n == size;
 }
 
@@ -106,7 +106,7 @@ static enum reader_end judge_header(const struct gmt_rec_header *header)
 static void read_header(struct reader *r)
 {
 	struct gmt_rec_header header = { 0 };
-	ssize_t n = take(r, &header, sizeof(header));
+	ssize_t n = read_input(r, &header, sizeof(header));
 	enum reader_end verdict;
 
 	if (n < 0) {
@@ -117,14 +117,14 @@ static void read_header(struct reader *r)
 		bool ours =
 			n >= GMT_REC_MAGIC_BYTES && !memcmp(header.magic, GMT_REC_MAGIC, GMT_REC_MAGIC_BYTES);
 
-		end(r, ours ? READER_TRUNCATED : READER_NOT_RECORDING, n);
+		end_reading(r, ours ? READER_TRUNCATED : READER_NOT_RECORDING, n);
 		return;
 	}
 	verdict = judge_header(&header);
 	r->status.major = header.major;
 	r->status.minor = header.minor;
 	if (verdict != READER_COMPLETE) {
-		end(r, verdict, n);
+		end_reading(r, verdict, n);
 		return;
 	}
 	/* What a newer minor has added to the header. */
@@ -191,7 +191,7 @@ static bool block_header_ok(const struct reader *r, const struct gmt_rec_block *
 }
 
 /* Decompresses data[] into raw[]; false unless it gives exactly the bytes the header promised. */
-static bool unpack(struct reader *r, const struct gmt_rec_block *block)
+static bool unpack_block(struct reader *r, const struct gmt_rec_block *block)
 {
 	size_t n = ZSTD_decompressDCtx(r->zstd, r->raw, block->raw_bytes, r->data, block->data_bytes);
 
@@ -219,7 +219,7 @@ static bool records_ok(const struct reader *r, const struct gmt_rec_block *block
 
 static bool take_records(struct reader *r, const struct gmt_rec_block *block)
 {
-	if (!unpack(r, block) || !records_ok(r, block))
+	if (!unpack_block(r, block) || !records_ok(r, block))
 		return false;
 	r->used = 0;
 	r->size = block->raw_bytes;
@@ -236,7 +236,7 @@ static bool take_trailer(struct reader *r, const struct gmt_rec_block *block)
 	struct gmt_rec_trailer trailer = { 0 };
 	uint8_t extra;
 
-	if (block->raw_bytes < sizeof(trailer) || !unpack(r, block))
+	if (block->raw_bytes < sizeof(trailer) || !unpack_block(r, block))
 		return false;
 	memcpy(&trailer, r->raw, sizeof(trailer));
 	if (trailer.blocks != r->status.blocks || trailer.records != r->status.records)
@@ -245,11 +245,11 @@ static bool take_trailer(struct reader *r, const struct gmt_rec_block *block)
 	r->status.lost_from_ns = trailer.lost_from_ns;
 	r->status.error = -(int)(trailer.error & 0xfff);
 	if (trailer.error || trailer.lost_records)
-		end(r, READER_WRITER_FAILED, 0);
-	else if (take(r, &extra, 1) > 0)
-		end(r, READER_CORRUPT, 1);
+		end_reading(r, READER_WRITER_FAILED, 0);
+	else if (read_input(r, &extra, 1) > 0)
+		end_reading(r, READER_CORRUPT, 1);
 	else
-		end(r, READER_COMPLETE, 0);
+		end_reading(r, READER_COMPLETE, 0);
 	return true;
 }
 
@@ -259,7 +259,7 @@ static void next_block(struct reader *r)
 	r->used = r->size = 0;
 	while (!r->ended && !r->size) {
 		struct gmt_rec_block block;
-		ssize_t n = take(r, &block, sizeof(block));
+		ssize_t n = read_input(r, &block, sizeof(block));
 		uint64_t bytes = sizeof(block);
 		bool ok = true;
 
@@ -268,11 +268,11 @@ static void next_block(struct reader *r)
 			return;
 		}
 		if ((size_t)n < sizeof(block)) {
-			end(r, n ? READER_TRUNCATED : READER_NO_TRAILER, n);
+			end_reading(r, n ? READER_TRUNCATED : READER_NO_TRAILER, n);
 			return;
 		}
 		if (!block_header_ok(r, &block)) {
-			end(r, READER_CORRUPT, bytes);
+			end_reading(r, READER_CORRUPT, bytes);
 			return;
 		}
 		if (!take_all(r, r->data, block.data_bytes, bytes))
@@ -284,7 +284,7 @@ static void next_block(struct reader *r)
 			ok = take_trailer(r, &block);
 		/* Other types are a newer minor's. */
 		if (!ok) {
-			end(r, READER_CORRUPT, bytes);
+			end_reading(r, READER_CORRUPT, bytes);
 			return;
 		}
 		r->sequence++;

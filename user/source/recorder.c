@@ -130,7 +130,7 @@ static void forget_raw(struct recorder *r)
 	r->raw_records = 0;
 }
 
-static void fail(struct recorder *r, int err)
+static void fail_recording(struct recorder *r, int err)
 {
 	r->failed = true;
 	r->totals.error = (uint32_t)-err;
@@ -151,7 +151,7 @@ static void flush_raw(struct recorder *r)
 		return;
 	err = write_block(r, GMT_REC_RECORDS, r->raw, r->raw_used);
 	if (err) {
-		fail(r, err);
+		fail_recording(r, err);
 		return;
 	}
 	r->totals.blocks++;
@@ -168,7 +168,7 @@ static int tell_once(struct recorder *r)
 	return -(int)r->totals.error;
 }
 
-static void add_one(struct recorder *r, const struct gmt_hdr *hdr)
+static void add_to_block(struct recorder *r, const struct gmt_hdr *hdr)
 {
 	if (r->failed) {
 		r->totals.lost_records++;
@@ -201,7 +201,7 @@ int recorder_add(struct recorder *r, const void *records, size_t size)
 
 		if (size < sizeof(*hdr) || hdr->size < sizeof(*hdr) || hdr->size % 8 || hdr->size > size)
 			return -EINVAL;
-		add_one(r, hdr);
+		add_to_block(r, hdr);
 		p += hdr->size;
 		size -= hdr->size;
 	}

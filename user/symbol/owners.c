@@ -97,7 +97,7 @@ void owners_free(struct owners *owners)
 	free(owners);
 }
 
-__attribute__((format(printf, 2, 3))) static int wrong(struct parser *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int say_wrong(struct parser *p, const char *format, ...)
 {
 	int used = snprintf(p->why, p->why_size, "%s:%u: ", p->name, p->line);
 	va_list args;
@@ -124,21 +124,21 @@ static int next_word(struct parser *p, char *word, bool *quoted)
 	p->at += *quoted;
 	for (; p->at < p->end && *p->at != stop && (*quoted || (*p->at != '\t' && *p->at != '\r')); p->at++) {
 		if (len == WORD_MAX - 1)
-			return wrong(p, "a word of more than %d characters", WORD_MAX - 1);
+			return say_wrong(p, "a word of more than %d characters", WORD_MAX - 1);
 		if (!*p->at)
-			return wrong(p, "a NUL character");
+			return say_wrong(p, "a NUL character");
 		word[len++] = *p->at;
 	}
 	word[len] = '\0';
 	if (*quoted && p->at == p->end)
-		return wrong(p, "no closing quotation mark");
+		return say_wrong(p, "no closing quotation mark");
 	p->at += *quoted;
 	if (!len)
-		return wrong(p, "an empty word");
+		return say_wrong(p, "an empty word");
 	return 1;
 }
 
-static bool find_key(const char *word, enum key *key)
+static bool find_keyword(const char *word, enum key *key)
 {
 	static const char *const keywords[] = {
 #define X(name, keyword) keyword,
@@ -165,23 +165,23 @@ static int parse_globs(struct parser *p, struct rule *rule)
 	int got;
 
 	while ((got = next_word(p, word, &quoted)) > 0) {
-		if (!quoted && find_key(word, &next)) {
+		if (!quoted && find_keyword(word, &next)) {
 			if (has_key && rule->glob_count == before)
-				return wrong(p, "a pattern is missing before \"%s\"", word);
+				return say_wrong(p, "a pattern is missing before \"%s\"", word);
 			if (used[next])
-				return wrong(p, "\"%s\" twice in a rule", word);
+				return say_wrong(p, "\"%s\" twice in a rule", word);
 			key = next;
 			used[key] = has_key = true;
 			before = rule->glob_count;
 			continue;
 		}
 		if (!has_key)
-			return wrong(p, "\"module\", \"function\" or \"file\" is expected, not \"%s\"", word);
+			return say_wrong(p, "\"module\", \"function\" or \"file\" is expected, not \"%s\"", word);
 		rule->globs = xreallocarray(rule->globs, rule->glob_count + 1, sizeof(*rule->globs));
 		rule->globs[rule->glob_count++] = (struct glob){ key, xstrdup(word) };
 	}
 	if (!got && (!has_key || rule->glob_count == before))
-		return wrong(p, "the rule has no pattern");
+		return say_wrong(p, "the rule has no pattern");
 	return got;
 }
 
@@ -204,15 +204,15 @@ static int parse_rule(struct owners *owners, struct parser *p)
 			rule.says.verb = verbs[i].verb;
 	}
 	if (!rule.says.verb)
-		return wrong(p, "\"owner\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
+		return say_wrong(p, "\"owner\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
 	if (rule.says.verb != OWNERS_SKIP) {
 		got = next_word(p, word, &quoted);
 		if (got < 0)
 			return got;
-		if (!got || (!quoted && find_key(word, &key)))
-			return wrong(p, "the owner's name is missing");
+		if (!got || (!quoted && find_keyword(word, &key)))
+			return say_wrong(p, "the owner's name is missing");
 		if (owners->name_count == OWNERS_MAX)
-			return wrong(p, "too many owners");
+			return say_wrong(p, "too many owners");
 		rule.says.owner = owner_named(owners, word);
 	}
 	got = parse_globs(p, &rule);

@@ -17,7 +17,7 @@
 /* A file, as all processes share it. */
 struct file {
 	const char *name, *path;
-	struct hash answers;        /* key_of() -> struct symbol_frames * */
+	struct hash answers;        /* key_of_place() -> struct symbol_frames * */
 	bool was_open;              /* shape is known */
 	bool is_open;
 	bool counted_failed;
@@ -198,7 +198,7 @@ static void open_file(struct symbolizer *s, struct file *file, const struct modu
 
 /* Without its file, a module's vaddrs are not known, only offsets in the file: never mixed up. Nor are answers
  * that a file gave and those for want of one: another process may show it. */
-static uint64_t key_of(uint64_t offset, bool is_return, bool is_vaddr, bool is_open)
+static uint64_t key_of_place(uint64_t offset, bool is_return, bool is_vaddr, bool is_open)
 {
 	return offset << 1 | is_return | (uint64_t)!is_vaddr << 63 | (uint64_t)!is_open << 62;
 }
@@ -211,7 +211,7 @@ static struct symbol_frames *new_frames(size_t count)
 	return frames;
 }
 
-static const char *readable(struct symbolizer *s, const char *symbol)
+static const char *readable_name(struct symbolizer *s, const char *symbol)
 {
 	char name[NAME_MAX_BYTES];
 
@@ -221,8 +221,8 @@ static const char *readable(struct symbolizer *s, const char *symbol)
 	return intern(&s->texts, name);
 }
 
-static struct symbol_frames *look_up(struct symbolizer *s, struct file *file, uint64_t vaddr, bool is_return,
-				     bool is_vaddr)
+static struct symbol_frames *look_up_frames(struct symbolizer *s, struct file *file, uint64_t vaddr, bool is_return,
+					    bool is_vaddr)
 {
 	struct lines_place places[LINES_DEPTH] = { { 0 } };
 	uint64_t asked = vaddr - is_return; /* a call may be the last instruction of its function */
@@ -236,7 +236,7 @@ static struct symbol_frames *look_up(struct symbolizer *s, struct file *file, ui
 		bool inlined = i + 1 < frames->count;
 
 		frames->frames[i] = (struct symbol_frame){
-			.function = readable(s, inlined ? places[i].function : symbol),
+			.function = readable_name(s, inlined ? places[i].function : symbol),
 			.module = file->name,
 			.path = file->path,
 			.file = intern(&s->texts, places[i].file),
@@ -292,14 +292,14 @@ const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules
 	}
 	is_vaddr = module->kind > MODULE_VDSO || map->has_bias;
 	vaddr = module->kind <= MODULE_VDSO ? modules_vaddr(map, address) : address;
-	slot = hash_get(&file->answers, key_of(vaddr, is_return, is_vaddr, true));
+	slot = hash_get(&file->answers, key_of_place(vaddr, is_return, is_vaddr, true));
 	if (slot)
 		return *slot;
 	open_file(s, file, modules, map);
-	slot = hash_put(&file->answers, key_of(vaddr, is_return, is_vaddr, file->is_open), NULL);
+	slot = hash_put(&file->answers, key_of_place(vaddr, is_return, is_vaddr, file->is_open), NULL);
 	if (*slot)
 		return *slot;
-	frames = look_up(s, file, vaddr, is_return, is_vaddr);
+	frames = look_up_frames(s, file, vaddr, is_return, is_vaddr);
 	*slot = frames;
 	count_answer(s, frames);
 	return frames;

@@ -47,7 +47,7 @@ void frames_fini(struct frames *f)
 }
 
 /* Room for one item more. */
-static void *grown(void *items, uint32_t count, uint32_t *capacity, size_t size)
+static void *grow_items(void *items, uint32_t count, uint32_t *capacity, size_t size)
 {
 	if (count < *capacity)
 		return items;
@@ -58,7 +58,7 @@ static void *grown(void *items, uint32_t count, uint32_t *capacity, size_t size)
 /* ---- symbols ---- */
 
 /* Three texts that fit the record and end where they should. */
-static bool is_well_formed(const struct gmt_symbol *rec)
+static bool is_valid_symbol(const struct gmt_symbol *rec)
 {
 	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
 	size_t end = file + rec->file_len + 1;
@@ -73,7 +73,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
 	bool is_new;
 
-	if (!is_well_formed(rec) || hash_get(&f->symbol_ids, rec->id))
+	if (!is_valid_symbol(rec) || hash_get(&f->symbol_ids, rec->id))
 		return -EINVAL;
 	if (f->symbol_count >= FRAMES_SYMBOLS_MAX) {
 		f->dropped++;
@@ -82,7 +82,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 	char *text = xmalloc(file + rec->file_len + 1);
 
 	memcpy(text, rec->text, file + rec->file_len + 1);
-	f->symbols = grown(f->symbols, f->symbol_count, &f->symbol_capacity, sizeof(*f->symbols));
+	f->symbols = grow_items(f->symbols, f->symbol_count, &f->symbol_capacity, sizeof(*f->symbols));
 	f->symbols[f->symbol_count] = (struct frames_symbol){
 		.function = text,
 		.module = text + module,
@@ -100,7 +100,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 /* ---- stacks ---- */
 
 /* FNV-1a over words, with its 64-bit basis and prime. */
-static uint64_t hash_of(const uint32_t *list, uint32_t count)
+static uint64_t hash_list(const uint32_t *list, uint32_t count)
 {
 	uint64_t sum = 0xcbf29ce484222325ULL;
 
@@ -119,10 +119,10 @@ static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t co
 }
 
 /* The stack with the list that stands behind the last one in lists, which becomes its own if it is new. */
-static uint32_t number_of(struct frames *f, uint32_t count)
+static uint32_t number_stack(struct frames *f, uint32_t count)
 {
 	const uint32_t *list = f->lists + f->list_count;
-	uint32_t *head = hash_put(&f->by_list, hash_of(list, count), NULL);
+	uint32_t *head = hash_put(&f->by_list, hash_list(list, count), NULL);
 
 	for (uint32_t i = *head; i; i = f->stacks[i].next) {
 		const struct frames_stack *s = &f->stacks[i];
@@ -134,7 +134,7 @@ static uint32_t number_of(struct frames *f, uint32_t count)
 		f->dropped++;
 		return FRAMES_NOT_NAMED;
 	}
-	f->stacks = grown(f->stacks, f->stack_count, &f->stack_capacity, sizeof(*f->stacks));
+	f->stacks = grow_items(f->stacks, f->stack_count, &f->stack_capacity, sizeof(*f->stacks));
 	f->stacks[f->stack_count] = (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) };
 	*head = f->stack_count++;
 	f->list_count += count;
@@ -168,7 +168,7 @@ int frames_add_stack(struct frames *f, const struct gmt_stack_frames *rec)
 			return -EINVAL;
 		f->lists[f->list_count + i] = symbol ? *symbol : 0;
 	}
-	number = number_of(f, rec->count);
+	number = number_stack(f, rec->count);
 	*(uint32_t *)hash_put(&f->stack_ids, rec->stack_id, NULL) = number;
 	return 0;
 }

@@ -26,7 +26,7 @@ uint64_t stacks_bytes(const struct stacks *s)
 	return hash_bytes(&s->by_id) + s->capacity * sizeof(*s->list);
 }
 
-static uint32_t find(struct stacks *s, uint32_t id)
+static uint32_t put_stack(struct stacks *s, uint32_t id)
 {
 	bool is_new;
 	uint32_t *index = hash_put(&s->by_id, id, &is_new);
@@ -55,15 +55,15 @@ static inline void before_change(struct stacks *s, struct stack *stack)
 }
 
 /* The stack, ready to be changed. Good until the next call. */
-static inline struct stack *change(struct stacks *s, uint32_t id)
+static inline struct stack *change_stack(struct stacks *s, uint32_t id)
 {
 	if (!s->count || s->list[s->last].id != id)
-		s->last = find(s, id);
+		s->last = put_stack(s, id);
 	before_change(s, &s->list[s->last]);
 	return &s->list[s->last];
 }
 
-static inline void raise(struct stacks *s, struct stack *stack, uint64_t bytes, uint64_t ts_ns)
+static inline void raise_live(struct stacks *s, struct stack *stack, uint64_t bytes, uint64_t ts_ns)
 {
 	stack->live += bytes;
 	s->live += bytes;
@@ -74,7 +74,7 @@ static inline void raise(struct stacks *s, struct stack *stack, uint64_t bytes, 
 	}
 }
 
-static inline void lower(struct stacks *s, struct stack *stack, uint64_t bytes)
+static inline void lower_live(struct stacks *s, struct stack *stack, uint64_t bytes)
 {
 	stack->live -= bytes;
 	s->live -= bytes;
@@ -82,50 +82,50 @@ static inline void lower(struct stacks *s, struct stack *stack, uint64_t bytes)
 
 void stacks_add(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns)
 {
-	struct stack *stack = change(s, id);
+	struct stack *stack = change_stack(s, id);
 
 	stack->count++;
 	stack->allocs++;
 	stack->alloc_bytes += bytes;
 	s->allocs++;
-	raise(s, stack, bytes, ts_ns);
+	raise_live(s, stack, bytes, ts_ns);
 }
 
 void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes)
 {
-	struct stack *stack = change(s, id);
+	struct stack *stack = change_stack(s, id);
 
 	stack->count--;
 	stack->frees++;
-	lower(s, stack, bytes);
+	lower_live(s, stack, bytes);
 }
 
 void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns)
 {
-	struct stack *stack = change(s, id);
+	struct stack *stack = change_stack(s, id);
 
 	stack->count++;
 	stack->frees--;
-	raise(s, stack, bytes, ts_ns);
+	raise_live(s, stack, bytes, ts_ns);
 }
 
 /* As if the allocation had never been there. */
-static void unadd(struct stacks *s, uint32_t id, uint64_t bytes)
+static void undo_add(struct stacks *s, uint32_t id, uint64_t bytes)
 {
-	struct stack *stack = change(s, id);
+	struct stack *stack = change_stack(s, id);
 
 	stack->count--;
 	stack->allocs--;
 	stack->alloc_bytes -= bytes;
 	s->allocs--;
-	lower(s, stack, bytes);
+	lower_live(s, stack, bytes);
 }
 
 void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t bytes, uint64_t ts_ns)
 {
 	if (from == to)
 		return;
-	unadd(from, id, bytes);
+	undo_add(from, id, bytes);
 	if (!from->allocs) {
 		stacks_fini(from);
 		stacks_init(from);
@@ -135,11 +135,11 @@ void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t b
 
 void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t bytes, uint64_t ts_ns)
 {
-	struct stack *stack = change(s, id);
+	struct stack *stack = change_stack(s, id);
 
 	stack->alloc_bytes += bytes - old_bytes;
-	lower(s, stack, old_bytes);
-	raise(s, stack, bytes, ts_ns);
+	lower_live(s, stack, old_bytes);
+	raise_live(s, stack, bytes, ts_ns);
 }
 
 void stacks_drop(struct stacks *s)

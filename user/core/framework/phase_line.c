@@ -18,7 +18,7 @@ uint64_t phase_line_bytes(const struct phase_line *line)
 	       (line->ranges ? PHASES_NAMES_MAX * sizeof(*line->ranges) : 0);
 }
 
-static struct phase_iteration *current(struct phase_line *line)
+static struct phase_iteration *current_iteration(struct phase_line *line)
 {
 	struct phase_iteration *it;
 
@@ -39,7 +39,7 @@ static struct phase_cell *range_cell(struct phase_line *line, unsigned int name)
 	return &line->ranges[name];
 }
 
-static void update(struct phase_cell *cell, uint64_t live, int64_t delta)
+static void update_cell(struct phase_cell *cell, uint64_t live, int64_t delta)
 {
 	cell->end = live;
 	if (live > cell->peak)
@@ -50,11 +50,11 @@ static void update(struct phase_cell *cell, uint64_t live, int64_t delta)
 
 void phase_line_begin(struct phase_line *line, enum gmt_training phase)
 {
-	struct phase_cell *cell = &current(line)->cells[phase];
+	struct phase_cell *cell = &current_iteration(line)->cells[phase];
 
 	if (!cell->times++)
 		cell->begin = line->live;
-	update(cell, line->live, 0);
+	update_cell(cell, line->live, 0);
 }
 
 void phase_line_begin_range(struct phase_line *line, unsigned int name)
@@ -63,7 +63,7 @@ void phase_line_begin_range(struct phase_line *line, unsigned int name)
 
 	cell->times++;
 	cell->begin = line->live;
-	update(cell, line->live, 0);
+	update_cell(cell, line->live, 0);
 }
 
 void phase_line_end_range(struct phase_line *line, unsigned int name)
@@ -71,7 +71,7 @@ void phase_line_end_range(struct phase_line *line, unsigned int name)
 	struct phase_cell *cell = range_cell(line, name);
 
 	if (cell->times)
-		update(cell, line->live, 0);
+		update_cell(cell, line->live, 0);
 }
 
 /* What began when nothing was known of the device has begun with its first block. */
@@ -82,12 +82,12 @@ static void block_in(struct phase_cell *cell, uint64_t live, int64_t delta)
 		cell->begin = live - delta;
 		cell->peak = cell->begin;
 	}
-	update(cell, live, delta);
+	update_cell(cell, live, delta);
 }
 
 void phase_line_block(struct phase_line *line, enum gmt_training phase, int64_t delta)
 {
-	block_in(&current(line)->cells[phase], line->live, delta);
+	block_in(&current_iteration(line)->cells[phase], line->live, delta);
 }
 
 void phase_line_block_range(struct phase_line *line, unsigned int name, int64_t delta)
@@ -97,7 +97,7 @@ void phase_line_block_range(struct phase_line *line, unsigned int name, int64_t 
 
 void phase_line_next_iteration(struct phase_line *line)
 {
-	struct phase_iteration *it = current(line);
+	struct phase_iteration *it = current_iteration(line);
 
 	it->is_over = true;
 	it->end = line->live;

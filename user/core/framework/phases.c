@@ -178,7 +178,7 @@ static uint64_t bit_of(unsigned int device)
 	return 1ull << device % 64;
 }
 
-static void pop(struct phases *p, struct phase_thread *t)
+static void pop_range(struct phases *p, struct phase_thread *t)
 {
 	struct phase_open was = *top_of(t);
 
@@ -209,7 +209,7 @@ static void begin_on(struct phases *p, unsigned int device, struct phase_open *o
 	phase_line_begin(line, open->phase);
 }
 
-static void push(struct phases *p, struct phase_thread *t, struct phase_open open)
+static void push_range(struct phases *p, struct phase_thread *t, struct phase_open open)
 {
 	if (t->depth == PHASES_OPEN_MAX)
 		return; /* its end will find nothing */
@@ -232,7 +232,7 @@ static void make_name(char name[GMT_RANGE_NAME_BYTES], const uint8_t text[GMT_RA
 		number[1] = '\0';
 }
 
-static uint8_t number_of(struct phases *p, const char *name)
+static uint8_t number_range(struct phases *p, const char *name)
 {
 	for (unsigned int i = 0; i < p->name_count; i++)
 		if (!strcmp(p->names[i], name))
@@ -255,13 +255,13 @@ static void begin_range(struct phases *p, const struct gmt_fw_range *rec)
 	if (!t)
 		return;
 	while (is_backward(top_of(t)))
-		pop(p, t);
+		pop_range(p, t);
 	make_name(name, rec->name);
-	open.name = number_of(p, name);
+	open.name = number_range(p, name);
 	for (size_t i = 0; i < sizeof(known_ranges) / sizeof(known_ranges[0]); i++)
 		if (!strncmp(name, known_ranges[i].prefix, strlen(known_ranges[i].prefix)))
 			open.phase = known_ranges[i].phase;
-	push(p, t, open);
+	push_range(p, t, open);
 }
 
 static struct phase_thread *find_object(struct phases *p, const struct gmt_fw_range *rec, uint32_t *depth)
@@ -286,7 +286,7 @@ static void end_range(struct phases *p, const struct gmt_fw_range *rec)
 
 	/* What lies inside has ended, too. */
 	while (t && t->depth >= depth)
-		pop(p, t);
+		pop_range(p, t);
 }
 
 static void begin_training(struct phase_line *line)
@@ -296,7 +296,7 @@ static void begin_training(struct phase_line *line)
 
 /* Who asks for a backward has a device: where the first thing seen of one was in the middle of a backward, that was
  * by a thread of autograd's. */
-static void adopt(struct phases *p, uint32_t tid)
+static void adopt_thread(struct phases *p, uint32_t tid)
 {
 	for (unsigned int i = 0; i < p->line_count && !owns_any(p, tid); i++)
 		if (!find_thread(p, p->lines[i].owner))
@@ -310,7 +310,7 @@ static void begin_backward(struct phases *p, uint32_t tid)
 	/* A node of a backward asks for one itself: part of the whole. */
 	if (!owns_any(p, tid) && any_backward(p, tid))
 		return;
-	adopt(p, tid);
+	adopt_thread(p, tid);
 	t = get_thread(p, tid);
 	if (!t)
 		return;
@@ -318,8 +318,8 @@ static void begin_backward(struct phases *p, uint32_t tid)
 	if (is_backward(top_of(t)) && !top_of(t)->is_doubted)
 		return;
 	while (is_backward(top_of(t)))
-		pop(p, t);
-	push(p, t, (struct phase_open){ .phase = GMT_TRAINING_BACKWARD, .name = PHASES_NAMES_MAX });
+		pop_range(p, t);
+	push_range(p, t, (struct phase_open){ .phase = GMT_TRAINING_BACKWARD, .name = PHASES_NAMES_MAX });
 	for (unsigned int i = 0; i < p->line_count; i++)
 		if (p->lines[i].owner == tid)
 			begin_training(&p->lines[i]);
@@ -345,7 +345,7 @@ int phases_range(struct phases *p, const struct gmt_fw_range *rec)
 
 /* ---- blocks ---- */
 
-static struct phase_line *line_of(struct phases *p, unsigned int device)
+static struct phase_line *ensure_line(struct phases *p, unsigned int device)
 {
 	if (device >= p->line_count) {
 		p->lines = xreallocarray(p->lines, device + 1, sizeof(*p->lines));
@@ -455,7 +455,7 @@ static enum gmt_training by_worker(struct phases *p, struct phase_line *line, st
 
 struct training_moment phases_block(struct phases *p, unsigned int device, uint32_t tid, int64_t delta, uint64_t total)
 {
-	struct phase_line *line = line_of(p, device);
+	struct phase_line *line = ensure_line(p, device);
 	struct phase_thread *own = find_thread(p, tid), *doer = doer_of(p, line, own, tid);
 	struct phase_open *open = phase_of(own);
 	struct training_moment moment = { 0 };

@@ -22,7 +22,7 @@ static struct torch *torch_of(struct process *p)
 	return p->torch;
 }
 
-static struct torch_device *device_of(struct process *p, unsigned int ordinal)
+static struct torch_device *device_of_ordinal(struct process *p, unsigned int ordinal)
 {
 	struct torch *t = torch_of(p);
 
@@ -65,7 +65,7 @@ static const struct range *learn_segment(struct process *p, unsigned int ordinal
 }
 
 /* A block may lie in several pieces of an expandable segment. */
-static void cover(struct process *p, struct torch_device *d, unsigned int ordinal, const struct range *block)
+static void cover_block(struct process *p, struct torch_device *d, unsigned int ordinal, const struct range *block)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 
@@ -119,7 +119,7 @@ static void regain_segment(struct event *e)
 }
 
 /* Memory comes back below blocks that have lost theirs. */
-static void refill(struct event *e)
+static void refill_segments(struct event *e)
 {
 	struct torch *t = e->proc->torch;
 	const struct range *block = rangemap_from(&t->blocks, e->val[0]);
@@ -135,7 +135,7 @@ void torch_follow(struct event *e)
 	const struct range *found;
 
 	if (e->op == GMT_OP_VMM_MAP)
-		refill(e);
+		refill_segments(e);
 	if (e->op != GMT_OP_MEM_FREE && e->op != GMT_OP_ASYNC_FREE && e->op != GMT_OP_VMM_UNMAP)
 		return;
 	if (e->call->phase == GMT_PHASE_UNDO) {
@@ -189,7 +189,7 @@ static void add_block(struct process *p, struct torch_device *d, const struct gm
 	d->blocks++;
 	d->block_bytes += block.length;
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
-	cover(p, d, rec->device_index, &block);
+	cover_block(p, d, rec->device_index, &block);
 }
 
 static void free_block(struct process *p, struct torch_device *d, const struct gmt_fw_mem *rec)
@@ -211,7 +211,7 @@ static void free_block(struct process *p, struct torch_device *d, const struct g
 
 /* The file is probed twice (through overlayfs, and below it): the same event once more. A new one never
  * leaves the total as it was. */
-static bool is_repeat(const struct torch_device *d, const struct gmt_fw_mem *rec)
+static bool is_repeated_event(const struct torch_device *d, const struct gmt_fw_mem *rec)
 {
 	return d->seen && d->tid == rec->hdr.tid && d->ptr == rec->ptr && d->delta == rec->delta &&
 	       d->allocated.live == rec->total_allocated;
@@ -253,7 +253,7 @@ static void compare_reserved(struct process *p, struct torch_device *d, bool is_
 	d->off = off;
 }
 
-static bool is_well_formed(const struct gmt_fw_mem *rec)
+static bool is_valid_event(const struct gmt_fw_mem *rec)
 {
 	int64_t limit = ALLOC_SIZE_MAX;
 
@@ -270,11 +270,11 @@ int torch_memory(struct process *p, const struct gmt_fw_mem *rec)
 
 	if (rec->device_type != GMT_C10_CUDA)
 		return 0;
-	if (!is_well_formed(rec))
+	if (!is_valid_event(rec))
 		return -EINVAL;
-	d = device_of(p, rec->device_index);
+	d = device_of_ordinal(p, rec->device_index);
 	is_first = !d->seen;
-	if (is_repeat(d, rec))
+	if (is_repeated_event(d, rec))
 		return 0;
 	take_totals(p, d, rec);
 	now = phases_block(p->torch->phases, rec->device_index, rec->hdr.tid, rec->delta,
@@ -296,7 +296,7 @@ int torch_range(struct process *p, const struct gmt_fw_range *rec)
 
 /* ---- the end ---- */
 
-static void forget(struct torch *t)
+static void forget_blocks(struct torch *t)
 {
 	rangemap_fini(&t->blocks);
 	rangemap_fini(&t->segments);
@@ -313,14 +313,14 @@ void torch_end(struct torch *t)
 		torch_kinds_make(t, i, &t->devices[i].kinds_at_end);
 	}
 	t->ended = true;
-	forget(t);
+	forget_blocks(t);
 }
 
 void torch_drop(struct torch *t)
 {
 	if (!t)
 		return;
-	forget(t);
+	forget_blocks(t);
 	phases_free(t->phases);
 	t->phases = NULL;
 	hash_fini(&t->sizes);
@@ -342,7 +342,7 @@ void torch_free(struct torch *t)
 {
 	if (!t)
 		return;
-	forget(t);
+	forget_blocks(t);
 	phases_free(t->phases);
 	hash_fini(&t->sizes);
 	for (unsigned int i = 0; i < t->count; i++) {

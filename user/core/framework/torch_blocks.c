@@ -18,7 +18,7 @@ void torch_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, str
 	birth_put(block, OWN_BITS, birth);
 }
 
-static enum gmt_category category_of(const struct torch *t, const struct range *block, bool is_alive)
+static enum gmt_category category_of_block(const struct torch *t, const struct range *block, bool is_alive)
 {
 	const struct phase_line *line = phases_line(t->phases, block->gpu);
 	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
@@ -33,7 +33,7 @@ void torch_block_freed(struct torch *t, const struct range *block)
 	struct torch_device *d = &t->devices[block->gpu];
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		d->gone_since_peak[category_of(t, block, false)] += block->length;
+		d->gone_since_peak[category_of_block(t, block, false)] += block->length;
 }
 
 /* ---- those that live ---- */
@@ -68,7 +68,7 @@ void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_
 	hash_init(&found, sizeof(uint32_t));
 	while ((block = rangemap_next(&t->blocks, &pos)))
 		if ((unsigned int)block->gpu == ordinal)
-			add_kind(out, &found, d, block, category_of(t, block, true));
+			add_kind(out, &found, d, block, category_of_block(t, block, true));
 	hash_fini(&found);
 }
 

@@ -16,7 +16,7 @@
 #define CALLS_MANY 16
 #define FRAMES_MOST 24   /* a pluggable allocator's own come before PyTorch's */
 
-static bool begins(const char *text, const char *with)
+static bool begins_with(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
 }
@@ -41,20 +41,20 @@ static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t
 		const struct frames_symbol *s = &frames->symbols[list[i]];
 		const char *module = basename(s->module);
 
-		if (begins(s->function, "cuMemAllocAsync") || begins(s->function, "cuMemAllocFromPoolAsync") ||
-		    begins(s->function, "cudaMallocAsync"))
+		if (begins_with(s->function, "cuMemAllocAsync") ||
+		    begins_with(s->function, "cuMemAllocFromPoolAsync") || begins_with(s->function, "cudaMallocAsync"))
 			by_call = GMT_TORCH_ASYNC;
 		else if (by_call == GMT_TORCH_NOT_SILENT &&
-			 (begins(s->function, "cuMemAlloc") || begins(s->function, "cudaMalloc")))
+			 (begins_with(s->function, "cuMemAlloc") || begins_with(s->function, "cudaMalloc")))
 			by_call = GMT_TORCH_UNCACHED;
 		/* Anything else that CUDA got memory for: a context, a module. */
 		if (by_call == GMT_TORCH_NOT_SILENT)
 			return GMT_TORCH_NOT_SILENT;
 		if (strstr(s->function, "CUDAPluggableAllocator"))
 			return GMT_TORCH_PLUGGABLE;
-		if (is_inside && begins(module, "libc10_cuda.so"))
+		if (is_inside && begins_with(module, "libc10_cuda.so"))
 			return by_call;
-		is_inside &= begins(module, "libcuda.so") || begins(module, "libcudart");
+		is_inside &= begins_with(module, "libcuda.so") || begins_with(module, "libcudart");
 	}
 	return GMT_TORCH_NOT_SILENT;
 }

@@ -59,7 +59,7 @@ struct torch_gaps torch_gaps(const struct torch *t, unsigned int ordinal)
 	return (struct torch_gaps){ .known = true, .largest = largest_gap(t, ordinal) };
 }
 
-static enum gmt_torch_backend backend(uint64_t segment_bytes, uint64_t mapped_bytes)
+static enum gmt_torch_backend judge_backend(uint64_t segment_bytes, uint64_t mapped_bytes)
 {
 	if (!segment_bytes)
 		return GMT_TORCH_UNKNOWN;
@@ -118,5 +118,5 @@ void torch_view(const struct torch *t, unsigned int row, struct view_torch *out)
 		mapped += d->mapped_bytes;
 	}
 	out->gap_known &= out->seen;
-	out->backend = backend(out->segment_bytes, mapped);
+	out->backend = judge_backend(out->segment_bytes, mapped);
 }

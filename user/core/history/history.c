@@ -30,7 +30,7 @@ struct history *history_new(uint64_t most_events)
 	return h;
 }
 
-static void forget(struct history_process *hp)
+static void forget_ranges(struct history_process *hp)
 {
 	rangemap_fini(&hp->blocks);
 	rangemap_fini(&hp->segments);
@@ -43,7 +43,7 @@ void history_free(struct history *h)
 	if (!h)
 		return;
 	for (uint32_t i = 0; i < h->process_count; i++) {
-		forget(&h->processes[i]);
+		forget_ranges(&h->processes[i]);
 		free(h->processes[i].unseen);
 	}
 	hash_fini(&h->by_process);
@@ -69,7 +69,7 @@ struct history_process *history_process_of(struct history *h, const struct proce
 
 /* ---- what PyTorch has from before tracing began ---- */
 
-static uint64_t sum_of(const struct rangemap *map, int device, uint32_t flags)
+static uint64_t sum_ranges(const struct rangemap *map, int device, uint32_t flags)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
@@ -80,7 +80,7 @@ static uint64_t sum_of(const struct rangemap *map, int device, uint32_t flags)
 	return sum;
 }
 
-static uint64_t less(uint64_t from, uint64_t what)
+static uint64_t subtract_bytes(uint64_t from, uint64_t what)
 {
 	return from > what ? from - what : 0;
 }
@@ -101,10 +101,12 @@ struct history_unseen history_unseen(const struct history_process *hp, unsigned 
 	if (hp->is_read)
 		return hp->unseen[device];
 	d = &hp->of->torch->devices[device];
-	unseen.allocated = less(d->allocated.live, sum_of(&hp->blocks, device, 0) + sum_of(&hp->asleep, device, 0));
+	unseen.allocated = subtract_bytes(d->allocated.live, sum_ranges(&hp->blocks, device, 0) +
+					  sum_ranges(&hp->asleep, device, 0));
 	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
 	if (!hp->asleep.count && !hp->of->from_start)
-		unseen.reserved = less(d->reserved.live, sum_of(&hp->segments, device, GMT_HISTORY_TORCH));
+		unseen.reserved = subtract_bytes(d->reserved.live,
+						 sum_ranges(&hp->segments, device, GMT_HISTORY_TORCH));
 	return unseen;
 }
 
@@ -166,7 +168,7 @@ static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec
 
 /* ---- the driver's allocations ---- */
 
-static int device_of(const struct process *p, unsigned int ordinal, unsigned int row)
+static int device_of_row(const struct process *p, unsigned int ordinal, unsigned int row)
 {
 	int gpu = row < p->account.count ? p->account.rows[row].gpu : GPU_UNKNOWN;
 
@@ -188,7 +190,7 @@ static void see_alloc(const struct history_step *s, const struct gmt_call *call)
 		return;
 	segment.length = a->size;
 	segment.value = a->stack_id;
-	segment.gpu = device_of(p, a->ordinal, a->row);
+	segment.gpu = device_of_row(p, a->ordinal, a->row);
 	history_begin_segment(s, &segment);
 }
 
@@ -203,7 +205,7 @@ static void see_map(const struct history_step *s, const struct gmt_call *call)
 		return;
 	segment.length = m->size;
 	segment.value = o->stack_id;
-	segment.gpu = device_of(p, o->ordinal, o->row);
+	segment.gpu = device_of_row(p, o->ordinal, o->row);
 	history_begin_segment(s, &segment);
 }
 
@@ -237,7 +239,7 @@ static void see_undo(const struct history_step *s, uint64_t base, uint64_t lengt
 }
 
 /* Contexts take along what lives in them: what the ledger has no longer has ended. */
-static void sweep(const struct history_step *s)
+static void sweep_segments(const struct history_step *s)
 {
 	const struct allocs *allocs = &s->hp->of->allocs;
 	struct rangemap_pos pos = { 0 };
@@ -302,7 +304,7 @@ static void see_call(const struct history_step *s, const struct ledger *l, const
 	case GMT_OP_PRIMARY_RELEASE:
 	case GMT_OP_PRIMARY_RESET:
 	case GMT_OP_GREEN_DESTROY:
-		sweep(s);
+		sweep_segments(s);
 		break;
 	default:
 		break;
@@ -315,7 +317,8 @@ static void pass_time(struct history *h, uint64_t now_ns)
 		h->first++;
 }
 
-static void see(struct history *h, const struct ledger *l, const struct gmt_hdr *record, struct history_process *hp)
+static void see_record(struct history *h, const struct ledger *l, const struct gmt_hdr *record,
+		       struct history_process *hp)
 {
 	struct history_step s = { .h = h, .hp = hp, .ts_ns = record->ts_ns };
 
@@ -335,7 +338,7 @@ static void see(struct history *h, const struct ledger *l, const struct gmt_hdr 
 		break;
 	default:
 		/* Another program: nothing of the one before is left. */
-		forget(hp);
+		forget_ranges(hp);
 		hp->since = h->next;
 	}
 }
@@ -345,7 +348,7 @@ static void forget_ended(struct history *h)
 {
 	for (uint32_t i = 0; i < h->process_count; i++)
 		if (h->processes[i].of->exited && h->processes[i].last < h->first)
-			forget(&h->processes[i]);
+			forget_ranges(&h->processes[i]);
 }
 
 void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr *record)
@@ -365,5 +368,5 @@ void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr
 		return;
 	if (h->span_ns)
 		pass_time(h, record->ts_ns);
-	see(h, l, record, history_process_of(h, p));
+	see_record(h, l, record, history_process_of(h, p));
 }

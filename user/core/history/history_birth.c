@@ -8,7 +8,7 @@
 _Static_assert(GMT_CATEGORY_COUNT < 15, "a category fits into an event");
 
 /* NULL: nothing is known of it. */
-static const struct phase_line *line_of(const struct history_process *hp, int device)
+static const struct phase_line *line_of_device(const struct history_process *hp, int device)
 {
 	const struct torch *t = hp->of->torch;
 
@@ -17,7 +17,7 @@ static const struct phase_line *line_of(const struct history_process *hp, int de
 
 void history_set_birth(const struct history_process *hp, struct range *block)
 {
-	const struct phase_line *line = line_of(hp, block->gpu);
+	const struct phase_line *line = line_of_device(hp, block->gpu);
 
 	if (!line || hp->is_read)
 		return;
@@ -26,7 +26,7 @@ void history_set_birth(const struct history_process *hp, struct range *block)
 
 unsigned int history_category(const struct history_process *hp, const struct range *block, bool is_alive)
 {
-	const struct phase_line *line = line_of(hp, block->gpu);
+	const struct phase_line *line = line_of_device(hp, block->gpu);
 
 	if (hp->is_read)
 		return history_told_category(block);

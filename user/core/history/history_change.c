@@ -76,7 +76,7 @@ static void claim_segment(const struct history_step *s, const struct range *foun
 }
 
 /* Whether the block may lie there, in part: in one segment or in pieces, which are on one device. */
-static bool fits(const struct range *segment, const struct range *block)
+static bool fits_segment(const struct range *segment, const struct range *block)
 {
 	bool is_inside = segment->base <= block->base &&
 			 block->base + block->length <= segment->base + segment->length;
@@ -91,7 +91,7 @@ bool history_is_covered(const struct rangemap *segments, const struct range *blo
 	uint64_t at = block->base, end = block->base + block->length;
 	const struct range *segment;
 
-	while (at < end && (segment = rangemap_find(segments, at)) && fits(segment, block))
+	while (at < end && (segment = rangemap_find(segments, at)) && fits_segment(segment, block))
 		at = segment->base + segment->length;
 	return at >= end;
 }
@@ -192,7 +192,7 @@ static void end_unfit(const struct history_step *s, const struct range *block)
 		struct range r = *found;
 
 		at = r.base + r.length;
-		if (fits(&r, block))
+		if (fits_segment(&r, block))
 			continue;
 		rangemap_remove(&s->hp->segments, r.base, NULL);
 		history_end_segment(s, &r);

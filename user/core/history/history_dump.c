@@ -57,14 +57,14 @@ static void find_newest(const struct history *h, struct past *processes)
 	hash_fini(&seen);
 }
 
-static bool is_in(const struct dump *d, uint64_t number)
+static bool is_in_dump(const struct dump *d, uint64_t number)
 {
 	uint32_t process = history_event(d->h, number)->process;
 
 	return d->processes[process].is_in && number >= d->h->processes[process].since;
 }
 
-static void begin(struct dump *d, const struct history *h)
+static void begin_dump(struct dump *d, const struct history *h)
 {
 	bool *any = xcalloc(h->process_count + 1, sizeof(*any));
 
@@ -82,7 +82,7 @@ static void begin(struct dump *d, const struct history *h)
 	free(any);
 }
 
-static void end(struct dump *d)
+static void end_dump(struct dump *d)
 {
 	for (uint32_t i = 0; i < d->h->process_count; i++) {
 		rangemap_fini(&d->processes[i].blocks);
@@ -94,7 +94,7 @@ static void end(struct dump *d)
 /* ---- back to the moment ---- */
 
 /* hp: of blocks, NULL of segments. No more than can be written. */
-static void copy(struct rangemap *to, const struct rangemap *from, const struct history_process *hp)
+static void copy_ranges(struct rangemap *to, const struct rangemap *from, const struct history_process *hp)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
@@ -108,7 +108,7 @@ static void copy(struct rangemap *to, const struct rangemap *from, const struct 
 	}
 }
 
-static void undo(struct past *p, const struct history_event *e)
+static void undo_event(struct past *p, const struct history_event *e)
 {
 	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
 	struct rangemap *map = is_block ? &p->blocks : &p->segments;
@@ -124,21 +124,21 @@ static void undo(struct past *p, const struct history_event *e)
 		rangemap_insert(map, &r);
 }
 
-static void go_back(struct dump *d)
+static void rewind_dump(struct dump *d)
 {
 	for (uint32_t i = 0; i < d->h->process_count; i++) {
 		if (!d->processes[i].is_in)
 			continue;
-		copy(&d->processes[i].blocks, &d->h->processes[i].blocks, &d->h->processes[i]);
-		copy(&d->processes[i].segments, &d->h->processes[i].segments, NULL);
+		copy_ranges(&d->processes[i].blocks, &d->h->processes[i].blocks, &d->h->processes[i]);
+		copy_ranges(&d->processes[i].segments, &d->h->processes[i].segments, NULL);
 	}
 	for (uint64_t n = d->h->next; n-- > d->until;)
-		if (is_in(d, n))
-			undo(&d->processes[history_event(d->h, n)->process], history_event(d->h, n));
+		if (is_in_dump(d, n))
+			undo_event(&d->processes[history_event(d->h, n)->process], history_event(d->h, n));
 }
 
 /* What lived, of a process: where it is now, if that is the moment. */
-static const struct rangemap *lived(const struct dump *d, uint32_t process, bool blocks)
+static const struct rangemap *lived_ranges(const struct dump *d, uint32_t process, bool blocks)
 {
 	const struct past *p = &d->processes[process];
 	const struct history_process *hp = &d->h->processes[process];
@@ -190,10 +190,10 @@ static void put_unseen(const struct dump *d, const struct history_process *hp, c
 	}
 }
 
-static void put_process(struct dump *d, uint32_t process, uint64_t ts_ns)
+static void put_past(struct dump *d, uint32_t process, uint64_t ts_ns)
 {
 	const struct history_process *hp = &d->h->processes[process];
-	const struct rangemap *segments = lived(d, process, false), *blocks = lived(d, process, true);
+	const struct rangemap *segments = lived_ranges(d, process, false), *blocks = lived_ranges(d, process, true);
 	uint64_t count = segments->count + blocks->count;
 	struct gmt_history rec = {
 		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY, .tgid = hp->of->tgid, .ts_ns = ts_ns },
@@ -217,7 +217,7 @@ static void put_event(const struct dump *d, uint64_t number)
 		.flags = e->flags, .device = e->device, .category = e->category,
 	};
 
-	if (!is_in(d, number)) {
+	if (!is_in_dump(d, number)) {
 		rec.kind = GMT_HISTORY_NOTHING;
 		rec.hdr.tgid = d->some_tgid;
 	}
@@ -250,19 +250,19 @@ void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg
 {
 	struct dump d;
 
-	begin(&d, h);
+	begin_dump(&d, h);
 	d.until = until;
 	d.put = put;
 	d.arg = arg;
 	if (until < h->next)
-		go_back(&d);
+		rewind_dump(&d);
 	for (uint32_t i = 0; i < h->process_count; i++)
 		if (d.processes[i].is_in)
-			put_process(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
+			put_past(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
 	for (uint64_t n = h->first; n < until && d.some_tgid; n++)
 		put_event(&d, n);
 	put_marks(&d);
-	end(&d);
+	end_dump(&d);
 }
 
 /* ---- what it speaks of ---- */
@@ -282,7 +282,8 @@ static void add_stack(struct hash *seen, struct history_subjects *out, uint32_t 
 	out->stacks[out->stack_count++] = stack_id;
 }
 
-static void add_stacks(struct dump *d, struct hash *seen, struct history_subjects *out, const struct rangemap *map)
+static void add_range_stacks(struct dump *d, struct hash *seen, struct history_subjects *out,
+			     const struct rangemap *map)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
@@ -297,22 +298,22 @@ void history_subjects(const struct history *h, struct history_subjects *out)
 	struct dump d;
 
 	*out = (struct history_subjects){ 0 };
-	begin(&d, h);
+	begin_dump(&d, h);
 	hash_init(&seen, 1);
 	out->tgids = xcalloc(h->process_count + 1, sizeof(*out->tgids));
 	for (uint32_t i = 0; i < h->process_count; i++) {
 		if (!d.processes[i].is_in)
 			continue;
 		out->tgids[out->tgid_count++] = h->processes[i].of->tgid;
-		add_stacks(&d, &seen, out, &h->processes[i].segments);
-		add_stacks(&d, &seen, out, &h->processes[i].blocks);
+		add_range_stacks(&d, &seen, out, &h->processes[i].segments);
+		add_range_stacks(&d, &seen, out, &h->processes[i].blocks);
 	}
 	/* Of what has ended since then the stack is at its end. */
 	for (uint64_t n = h->first; n < h->next; n++)
-		if (is_in(&d, n))
+		if (is_in_dump(&d, n))
 			add_stack(&seen, out, history_event(h, n)->stack_id);
 	hash_fini(&seen);
-	end(&d);
+	end_dump(&d);
 }
 
 void history_subjects_free(struct history_subjects *subjects)

@@ -28,7 +28,7 @@ void history_marks_fini(struct history_marks *m)
 	hash_fini(&m->open);
 }
 
-static uint64_t hash_of(const char *text)
+static uint64_t hash_name(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;   /* FNV-1a */
 
@@ -38,7 +38,7 @@ static uint64_t hash_of(const char *text)
 }
 
 /* False: there are too many, or two of one hash. */
-static bool number_of(struct history_marks *m, const uint8_t *name, uint32_t *number)
+static bool number_name(struct history_marks *m, const uint8_t *name, uint32_t *number)
 {
 	char text[GMT_RANGE_NAME_BYTES];
 	uint32_t *known;
@@ -46,7 +46,7 @@ static bool number_of(struct history_marks *m, const uint8_t *name, uint32_t *nu
 
 	memcpy(text, name, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	hash = hash_of(text);
+	hash = hash_name(text);
 	known = hash_get(&m->by_name, hash);
 	if (!known) {
 		if (m->name_count == HISTORY_MARK_NAMES)
@@ -60,7 +60,7 @@ static bool number_of(struct history_marks *m, const uint8_t *name, uint32_t *nu
 	return !strcmp(m->names[*number], text);
 }
 
-static void add(struct history_marks *m, struct history_mark mark)
+static void add_mark(struct history_marks *m, struct history_mark mark)
 {
 	if (!m->list)
 		m->list = xcalloc(HISTORY_MARKS, sizeof(*m->list));
@@ -79,7 +79,7 @@ void history_marks_see(struct history_marks *m, uint32_t process, uint64_t event
 	if (rec->what == GMT_RANGE_END) {
 		if (!hash_take(&m->open, key, &name))
 			return;
-	} else if (rec->what == GMT_RANGE_BEGIN && number_of(m, rec->name, &name)) {
+	} else if (rec->what == GMT_RANGE_BEGIN && number_name(m, rec->name, &name)) {
 		if (hash_count(&m->open) >= OPEN_MAX)
 			hash_clear(&m->open);
 		*(uint32_t *)hash_put(&m->open, key, NULL) = name;
@@ -87,15 +87,15 @@ void history_marks_see(struct history_marks *m, uint32_t process, uint64_t event
 		return;
 	}
 	mark.name = name;
-	add(m, mark);
+	add_mark(m, mark);
 }
 
 void history_marks_read(struct history_marks *m, uint32_t process, const struct gmt_history_mark *rec)
 {
 	uint32_t name;
 
-	if (number_of(m, rec->name, &name))
-		add(m, (struct history_mark){
+	if (number_name(m, rec->name, &name))
+		add_mark(m, (struct history_mark){
 			.ts_ns = rec->hdr.ts_ns, .event = rec->event, .process = process, .name = name,
 			.is_end = rec->is_end,
 		});

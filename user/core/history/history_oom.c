@@ -39,7 +39,7 @@ static uint64_t no_more_than(uint64_t bytes, uint64_t most)
 	return bytes < most ? bytes : most;
 }
 
-static void forget(struct history *h, uint32_t number)
+static void forget_request(struct history *h, uint32_t number)
 {
 	struct history_request *r = &h->requests[number % HISTORY_REQUESTS];
 
@@ -50,7 +50,7 @@ static void forget(struct history *h, uint32_t number)
 	r->number = 0;
 }
 
-static void add(const struct history_step *s, const struct ledger *l, uint32_t tid, unsigned int ordinal)
+static void add_request(const struct history_step *s, const struct ledger *l, uint32_t tid, unsigned int ordinal)
 {
 	const struct process *p = s->hp->of;
 	const struct gmt_oom *rec = ooms_request(l, p, tid);
@@ -61,7 +61,7 @@ static void add(const struct history_step *s, const struct ledger *l, uint32_t t
 	if (!rec || (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id)))
 		return;
 	/* An earlier try of the same. */
-	forget(s->h, rec->number);
+	forget_request(s->h, rec->number);
 	s->h->requests[rec->number % HISTORY_REQUESTS] = (struct history_request){ rec->number, s->h->next };
 	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
 						     free_on(l, gpu != GPU_UNKNOWN ? gpu : gpus_only(&l->gpus));
@@ -76,13 +76,13 @@ static void add(const struct history_step *s, const struct ledger *l, uint32_t t
 void history_oom_failed(const struct history_step *s, const struct ledger *l, const struct gmt_call *call,
 			enum gmt_op op)
 {
-	add(s, l, call->hdr.tid, ordinal_of(s->hp->of, call, op));
+	add_request(s, l, call->hdr.tid, ordinal_of(s->hp->of, call, op));
 }
 
 void history_oom_reported(const struct history_step *s, const struct ledger *l, const struct gmt_fw_oom *rec)
 {
 	if (rec->device_type == GMT_C10_CUDA)
-		add(s, l, rec->hdr.tid, rec->device_index);
+		add_request(s, l, rec->hdr.tid, rec->device_index);
 }
 
 void history_oom_look(struct history *h, const struct ledger *l)
@@ -90,5 +90,5 @@ void history_oom_look(struct history *h, const struct ledger *l)
 	if (h->met == l->ooms.met)
 		return;
 	h->met = l->ooms.met;
-	forget(h, h->met);
+	forget_request(h, h->met);
 }

@@ -43,7 +43,7 @@ int history_check(const struct gmt_hdr *record)
 }
 
 /* The process's first record. A window has one for each, before all events; it is no continuation of anything. */
-static void read_process(struct history *h, struct history_process *hp, const struct gmt_history *rec)
+static void read_process_start(struct history *h, struct history_process *hp, const struct gmt_history *rec)
 {
 	if (hp->blocks.count || hp->segments.count || hp->asleep.count)
 		return;
@@ -115,7 +115,7 @@ void history_read(struct history *h, const struct ledger *l, const struct gmt_hd
 		return;
 	s.hp = history_process_of(h, p);
 	if (is_first)
-		read_process(h, s.hp, (const void *)record);
+		read_process_start(h, s.hp, (const void *)record);
 	else if (!s.hp->is_read)
 		return;
 	else if (record->kind == GMT_KIND_HISTORY_UNSEEN)

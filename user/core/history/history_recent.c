@@ -7,7 +7,7 @@
 #include "core/history/history.h"
 #include "core/ledger/process.h"
 
-static void count(struct history_changes *c, const struct history_event *e)
+static void count_event(struct history_changes *c, const struct history_event *e)
 {
 	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
 	struct history_change *change = is_block ? &c->blocks : &c->segments;
@@ -34,6 +34,6 @@ void history_changes(const struct history *h, uint32_t tgid, uint64_t end, uint6
 		if (n < hp->since || (tgid && hp->of->tgid != tgid))
 			continue;
 		out->since_ns = e->ts_ns;
-		count(out, e);
+		count_event(out, e);
 	}
 }

@@ -10,7 +10,7 @@
 /* Each device's far from the others'. */
 #define UNSEEN_ADDRESS(device) (HISTORY_ADDRESS_END + ((uint64_t)(device) << 48))
 
-static void *grown(void *list, size_t count, size_t *capacity, size_t size)
+static void *grow_list(void *list, size_t count, size_t *capacity, size_t size)
 {
 	if (count < *capacity)
 		return list;
@@ -20,7 +20,7 @@ static void *grown(void *list, size_t count, size_t *capacity, size_t size)
 
 static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address, unsigned int device)
 {
-	s->segments = grown(s->segments, s->segment_count, &s->segment_capacity, sizeof(*s->segments));
+	s->segments = grow_list(s->segments, s->segment_count, &s->segment_capacity, sizeof(*s->segments));
 	s->segments[s->segment_count] = (struct snapshot_segment){
 		.address = address, .first_block = s->block_count, .device = device,
 	};
@@ -30,11 +30,11 @@ static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address
 }
 
 /* To the newest segment. */
-static struct snapshot_block *add_block(struct snapshot *s, uint64_t address, uint64_t size, bool active)
+static struct snapshot_block *append_block(struct snapshot *s, uint64_t address, uint64_t size, bool active)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 
-	s->blocks = grown(s->blocks, s->block_count, &s->block_capacity, sizeof(*s->blocks));
+	s->blocks = grow_list(s->blocks, s->block_count, &s->block_capacity, sizeof(*s->blocks));
 	s->blocks[s->block_count] = (struct snapshot_block){
 		.address = address, .size = size, .asked = active ? size : 0, .active = active,
 	};
@@ -44,7 +44,7 @@ static struct snapshot_block *add_block(struct snapshot *s, uint64_t address, ui
 	return &s->blocks[s->block_count++];
 }
 
-static unsigned int device_of(const struct range *r)
+static unsigned int device_of_range(const struct range *r)
 {
 	return r->gpu < 0 ? 0 : r->gpu;
 }
@@ -66,7 +66,7 @@ static void take_asked(struct snapshot_segment *segment, struct snapshot_block *
 }
 
 /* The newest segment is whole: PyTorch's blocks and what is free between them. */
-static void fill(struct snapshot *s, const struct history_process *hp)
+static void fill_segment(struct snapshot *s, const struct history_process *hp)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 	uint64_t at = segment->address, end = segment->address + segment->size;
@@ -77,26 +77,26 @@ static void fill(struct snapshot *s, const struct history_process *hp)
 		struct snapshot_block *block;
 
 		if (base > at)
-			add_block(s, at, base - at, false);
+			append_block(s, at, base - at, false);
 		at = stop < end ? stop : end;
-		block = add_block(s, base, at - base, true);
+		block = append_block(s, base, at - base, true);
 		block->stack_id = b->value;
 		block->why = snapshot_why_of(b->value);
 		take_asked(segment, block, history_asked(hp, b));
 	}
 	if (at < end)
-		add_block(s, at, end - at, false);
+		append_block(s, at, end - at, false);
 }
 
 static void add_plain(struct snapshot *s, const struct range *r)
 {
-	struct snapshot_segment *segment = add_segment(s, r->base, device_of(r));
+	struct snapshot_segment *segment = add_segment(s, r->base, device_of_range(r));
 	struct snapshot_block *block;
 
 	segment->size = r->length;
 	segment->stack_id = r->value;
 	segment->why = snapshot_why_of(r->value);
-	block = add_block(s, r->base, r->length, true);
+	block = append_block(s, r->base, r->length, true);
 	block->stack_id = r->value;
 	block->why = snapshot_why_of(r->value);
 }
@@ -115,7 +115,7 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 			r = rangemap_next(&hp->segments, &pos);
 			continue;
 		}
-		segment = add_segment(s, r->base, device_of(r));
+		segment = add_segment(s, r->base, device_of_range(r));
 		segment->stack_id = r->value;
 		segment->why = r->aux & GMT_HISTORY_GUESSED ? SNAPSHOT_WHY_GUESSED : snapshot_why_of(r->value);
 		do {
@@ -125,7 +125,7 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 			r = rangemap_next(&hp->segments, &pos);
 		} while (r && is_joined(last, r));
 		s->is_expandable |= segment->is_expandable;
-		fill(s, hp);
+		fill_segment(s, hp);
 	}
 }
 
@@ -141,11 +141,11 @@ static void add_unseen(struct snapshot *s, const struct history_process *hp, uns
 	segment->why = SNAPSHOT_WHY_UNSEEN;
 	segment->size = unseen.reserved > unseen.allocated ? unseen.reserved : unseen.allocated;
 	if (unseen.allocated) {
-		block = add_block(s, segment->address, unseen.allocated, true);
+		block = append_block(s, segment->address, unseen.allocated, true);
 		block->why = SNAPSHOT_WHY_UNSEEN;
 	}
 	if (unseen.reserved > unseen.allocated)
-		add_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false);
+		append_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false);
 }
 
 static void add_marks(struct snapshot *s, const struct history *h, uint32_t process)

@@ -20,7 +20,7 @@ struct moment {
 	uint64_t first;          /* number of the oldest event */
 };
 
-static void emit(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
+static void emit_event(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
 {
 	struct snapshot *s = m->out;
 	unsigned int device = r->gpu < 0 ? 0 : r->gpu;
@@ -79,7 +79,7 @@ static void emit_block(struct moment *m, enum snapshot_action action, const stru
 
 	if (segment)
 		r.gpu = segment->gpu;
-	emit(m, action, &r, why);
+	emit_event(m, action, &r, why);
 }
 
 static void before_block(struct moment *m, const struct range *block, enum snapshot_why why)
@@ -116,7 +116,7 @@ static void before_segment(struct moment *m, const struct range *segment, enum s
 		before_block(m, block, why);
 	clear_blocks(m, gone.base, gone.length);
 	rangemap_remove(&m->segments, gone.base, NULL);
-	emit(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
+	emit_event(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
 }
 
 static void clear_segments(struct moment *m, uint64_t base, uint64_t length)
@@ -136,14 +136,14 @@ static void after_segment(struct moment *m, struct range *segment)
 		segment->aux &= ~HISTORY_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
 		return;
-	emit(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
+	emit_event(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
 	if (is_plain(segment))
 		after_block(m, segment);
 }
 
 /* ---- events ---- */
 
-static bool is_held(const struct moment *m, const struct range *block)
+static bool is_block_held(const struct moment *m, const struct range *block)
 {
 	uint64_t at = block->base, end = block->base + block->length;
 	const struct range *s;
@@ -153,7 +153,7 @@ static bool is_held(const struct moment *m, const struct range *block)
 	return at >= end;
 }
 
-static void go_back(struct moment *m, const struct history_event *e)
+static void take_back_event(struct moment *m, const struct history_event *e)
 {
 	const struct range *found;
 	struct range r = {
@@ -165,7 +165,7 @@ static void go_back(struct moment *m, const struct history_event *e)
 	m->ts_ns = e->ts_ns;
 	switch (e->kind) {
 	case GMT_HISTORY_BLOCK_FREE:
-		if (!is_held(m, &r))
+		if (!is_block_held(m, &r))
 			break;
 		clear_blocks(m, r.base, r.length);
 		after_block(m, &r);
@@ -184,7 +184,7 @@ static void go_back(struct moment *m, const struct history_event *e)
 			before_segment(m, found, SNAPSHOT_WHY_NONE);
 		break;
 	case GMT_HISTORY_OOM:
-		emit(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE);
+		emit_event(m, SNAPSHOT_OOM, &r, SNAPSHOT_WHY_NONE);
 		break;
 	default:
 		break;
@@ -233,7 +233,7 @@ void snapshot_replay(const struct history *h, uint32_t process, struct snapshot 
 	begin_at_the_end(&m, hp);
 	for (uint64_t n = h->next; n-- > m.first;)
 		if (history_event(h, n)->process == process)
-			go_back(&m, history_event(h, n));
+			take_back_event(&m, history_event(h, n));
 	turn_around(out);
 	rangemap_fini(&m.blocks);
 	rangemap_fini(&m.segments);

@@ -35,7 +35,7 @@ uint64_t allocs_bytes(const struct allocs *allocs)
 
 /* ---- booking ---- */
 
-static inline struct booking booking_of(const struct alloc *a, uint64_t ts_ns)
+static inline struct booking booking_of_alloc(const struct alloc *a, uint64_t ts_ns)
 {
 	return (struct booking){
 		.row = a->row,
@@ -48,7 +48,7 @@ static inline struct booking booking_of(const struct alloc *a, uint64_t ts_ns)
 
 static void book_in(struct process *p, const struct alloc *a, uint64_t ts_ns)
 {
-	struct booking b = booking_of(a, ts_ns);
+	struct booking b = booking_of_alloc(a, ts_ns);
 
 	p->contexts.list[a->owner].live++;
 	if (alloc_is_booked(a))
@@ -57,7 +57,7 @@ static void book_in(struct process *p, const struct alloc *a, uint64_t ts_ns)
 
 static void book_out(struct process *p, const struct alloc *a)
 {
-	struct booking b = booking_of(a, 0);
+	struct booking b = booking_of_alloc(a, 0);
 
 	p->contexts.list[a->owner].live--;
 	if (alloc_is_booked(a))
@@ -66,7 +66,7 @@ static void book_out(struct process *p, const struct alloc *a)
 
 static void book_back(struct process *p, const struct alloc *a, uint64_t ts_ns)
 {
-	struct booking b = booking_of(a, ts_ns);
+	struct booking b = booking_of_alloc(a, ts_ns);
 
 	p->contexts.list[a->owner].live++;
 	if (alloc_is_booked(a))
@@ -81,7 +81,7 @@ static void count_new(struct process *p, const struct alloc_request *r, unsigned
 
 /* The address is taken: the old allocation's free was missed, unless it was only planned in a graph
  * (graphs are destroyed unseen) or learned of. */
-static void displace(struct process *p, const struct alloc *old)
+static void displace_alloc(struct process *p, const struct alloc *old)
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
@@ -110,7 +110,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 	struct alloc *a = hash_put(r->table, r->key, &is_new);
 
 	if (!is_new)
-		displace(p, a);
+		displace_alloc(p, a);
 	*a = (struct alloc){
 		.size = r->size_unread || r->size > ALLOC_SIZE_MAX ? 0 : r->size,
 		.row = row,
@@ -168,9 +168,9 @@ void alloc_drop_owner(struct process *p, unsigned int owner)
 
 /* ---- GPUs that become known later ---- */
 
-static void move(struct process *p, struct alloc *a, unsigned int row, uint64_t ts_ns)
+static void move_alloc(struct process *p, struct alloc *a, unsigned int row, uint64_t ts_ns)
 {
-	struct booking b = booking_of(a, ts_ns);
+	struct booking b = booking_of_alloc(a, ts_ns);
 
 	if (alloc_is_booked(a))
 		account_move(&p->account, &b, row);
@@ -193,7 +193,7 @@ static void resolve_table(struct process *p, struct hash *table, uint64_t ts_ns)
 		int gpu = context_gpu(&p->contexts, a->ordinal);
 
 		if (gpu != GPU_UNKNOWN)
-			move(p, a, account_row(&p->account, gpu), ts_ns);
+			move_alloc(p, a, account_row(&p->account, gpu), ts_ns);
 	}
 }
 
@@ -209,7 +209,7 @@ void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_
 	struct alloc *a = hash_get(&p->allocs.by_address, address);
 
 	if (a && a->row == 0)
-		move(p, a, account_row(&p->account, gpu), ts_ns);
+		move_alloc(p, a, account_row(&p->account, gpu), ts_ns);
 }
 
 /* ---- operations: memory ---- */
@@ -325,7 +325,7 @@ void alloc_array_requirements(struct event *e)
 
 	if (!a || (a->flags & ALLOC_DEFERRED) || !size || size > ALLOC_SIZE_MAX)
 		return;
-	struct booking b = booking_of(a, e->ts_ns);
+	struct booking b = booking_of_alloc(a, e->ts_ns);
 
 	account_resize(&e->proc->account, &b, size);
 	a->size = size;

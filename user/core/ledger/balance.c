@@ -11,13 +11,13 @@ void balance_physical(const struct process *p, const struct row *row, struct rm_
 		rm_physical(p->rm, row->gpu, out);
 }
 
-static int64_t attributed(const struct row *row, enum gmt_class class)
+static int64_t live_of_class(const struct row *row, enum gmt_class class)
 {
 	return row->by_class[class].bytes.live;
 }
 
 /* Takes up to `wanted` bytes out of a member that has some; how many. */
-static int64_t take(int64_t *member, int64_t wanted)
+static int64_t take_bytes(int64_t *member, int64_t wanted)
 {
 	int64_t taken = *member < wanted ? *member : wanted;
 
@@ -32,7 +32,7 @@ static int64_t take(int64_t *member, int64_t wanted)
  * or before attach. Where they outweigh what was obtained for them, the block they lie in is
  * counted elsewhere, and gives them up there.
  */
-static void cover(struct view_sum *sum, int64_t *member, bool from_start)
+static void cover_missing(struct view_sum *sum, int64_t *member, bool from_start)
 {
 	int64_t *first = from_start ? &sum->context : &sum->other;
 	int64_t *second = from_start ? &sum->other : &sum->context;
@@ -41,9 +41,9 @@ static void cover(struct view_sum *sum, int64_t *member, bool from_start)
 	if (missing <= 0)
 		return;
 	*member = 0;
-	missing -= take(first, missing);
-	missing -= take(second, missing);
-	missing -= take(&sum->modules, missing);
+	missing -= take_bytes(first, missing);
+	missing -= take_bytes(second, missing);
+	missing -= take_bytes(&sum->modules, missing);
 	sum->other -= missing;
 }
 
@@ -61,13 +61,13 @@ void balance_sum(const struct process *p, const struct row *row, bool has_kernel
 	balance_physical(p, row, &physical);
 	sum->context = by[GMT_PURPOSE_CONTEXT];
 	sum->modules = by[GMT_PURPOSE_MODULE];
-	sum->pool_reserve = by[GMT_PURPOSE_POOL] - attributed(row, GMT_CLASS_POOL);
-	sum->rounding = by[GMT_PURPOSE_ALLOC] + by[GMT_PURPOSE_VMM] - attributed(row, GMT_CLASS_DEVICE) -
-			attributed(row, GMT_CLASS_ARRAY) - attributed(row, GMT_CLASS_VMM);
+	sum->pool_reserve = by[GMT_PURPOSE_POOL] - live_of_class(row, GMT_CLASS_POOL);
+	sum->rounding = by[GMT_PURPOSE_ALLOC] + by[GMT_PURPOSE_VMM] - live_of_class(row, GMT_CLASS_DEVICE) -
+			live_of_class(row, GMT_CLASS_ARRAY) - live_of_class(row, GMT_CLASS_VMM);
 	sum->other = physical.total - row->attributed.live - sum->context - sum->modules - sum->pool_reserve -
 		     sum->rounding;
-	cover(sum, &sum->pool_reserve, p->from_start);
-	cover(sum, &sum->rounding, p->from_start);
+	cover_missing(sum, &sum->pool_reserve, p->from_start);
+	cover_missing(sum, &sum->rounding, p->from_start);
 }
 
 static uint64_t unknown_frees(const struct process *p, int gpu)

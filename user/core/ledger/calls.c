@@ -85,7 +85,7 @@ static const struct operation operations[GMT_OP_COUNT] = {
 #undef CALL
 };
 
-static void undo(struct event *e, const struct operation *operation)
+static void undo_operation(struct event *e, const struct operation *operation)
 {
 	struct undo *u = undo_find(e);
 
@@ -130,7 +130,7 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 	for (size_t i = 0; i < count; i++)
 		e.val[i] = call->vals[i];
 	if (call->phase == GMT_PHASE_UNDO)
-		undo(&e, operation);
+		undo_operation(&e, operation);
 	else if (!call->rc || operation->counts_failures)
 		operation->apply(&e);
 	if (p->torch)

@@ -91,7 +91,7 @@ void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu)
 }
 
 /* Something was learned that allocations on the unknown GPU may have waited for. */
-static void resolve(struct event *e)
+static void resolve_unknown(struct event *e)
 {
 	const struct row *unknown = &e->proc->account.rows[0];
 
@@ -116,7 +116,7 @@ static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int
 	contexts->list[number].ordinal = ordinal;
 	contexts->list[number].shared = shared;
 	if (is_new)
-		resolve(e);
+		resolve_unknown(e);
 	return number;
 }
 
@@ -129,7 +129,7 @@ unsigned int context_current(const struct event *e)
 	return t->depth ? t->stack[t->depth - 1] : 0;
 }
 
-static void push(struct thread *t, unsigned int context)
+static void push_context(struct thread *t, unsigned int context)
 {
 	if (t->depth == t->capacity) {
 		t->capacity = t->capacity ? 2 * t->capacity : 4;
@@ -138,7 +138,7 @@ static void push(struct thread *t, unsigned int context)
 	t->stack[t->depth++] = context;
 }
 
-static void pop(struct thread *t)
+static void pop_context(struct thread *t)
 {
 	t->depth -= t->depth > 0;
 }
@@ -147,19 +147,19 @@ void context_set(struct event *e)
 {
 	struct thread *t = e->thread;
 
-	pop(t); /* it replaces the top; a null context only takes it off */
+	pop_context(t); /* it replaces the top; a null context only takes it off */
 	if (e->val[0])
-		push(t, get_context(&e->proc->contexts, e->val[0]));
+		push_context(t, get_context(&e->proc->contexts, e->val[0]));
 }
 
 void context_push(struct event *e)
 {
-	push(e->thread, get_context(&e->proc->contexts, e->val[0]));
+	push_context(e->thread, get_context(&e->proc->contexts, e->val[0]));
 }
 
 void context_pop(struct event *e)
 {
-	pop(e->thread);
+	pop_context(e->thread);
 }
 
 /* ---- lifetimes ---- */
@@ -170,7 +170,7 @@ void context_create(struct event *e)
 
 	/* The handle's previous context must have gone. */
 	alloc_drop_owner(e->proc, find_context(contexts, e->val[0]));
-	push(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
+	push_context(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
 }
 
 void context_destroy(struct event *e)
@@ -182,7 +182,7 @@ void context_destroy(struct event *e)
 	alloc_drop_owner(e->proc, number);
 	/* Only the calling thread's stack loses it; to others it stays current, and unusable. */
 	if (context_current(e) == number)
-		pop(e->thread);
+		pop_context(e->thread);
 }
 
 /* All that lives in the primary context of a device: green contexts' memory is in it, too. */
@@ -268,7 +268,7 @@ void context_device_uuid(struct event *e)
 	device->gpu = gpu;
 	if (gpus_is_mig(p->gpus, gpu))
 		p->mig = gpu;
-	resolve(e);
+	resolve_unknown(e);
 }
 
 /* ---- streams ---- */

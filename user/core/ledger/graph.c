@@ -9,7 +9,7 @@
 #define NODE_MEM_ALLOC 10
 #define NODE_MEM_FREE 11
 
-static void plan(struct event *e, uint64_t address, uint64_t size, unsigned int unread_bits, uint64_t dev)
+static void plan_alloc(struct event *e, uint64_t address, uint64_t size, unsigned int unread_bits, uint64_t dev)
 {
 	alloc_add(e, &(struct alloc_request){
 		.table = &e->proc->allocs.by_address,
@@ -24,7 +24,7 @@ static void plan(struct event *e, uint64_t address, uint64_t size, unsigned int 
 
 void graph_alloc_node(struct event *e)
 {
-	plan(e, e->val[0], e->val[1], 1u << 1, event_unread(e, 2) ? ORDINAL_NONE : e->val[2]);
+	plan_alloc(e, e->val[0], e->val[1], 1u << 1, event_unread(e, 2) ? ORDINAL_NONE : e->val[2]);
 }
 
 void graph_free_node(struct event *e)
@@ -37,7 +37,7 @@ void graph_node(struct event *e)
 	if (event_unread(e, 0))
 		return;
 	if (e->val[0] == NODE_MEM_ALLOC)
-		plan(e, e->val[1], e->val[2], 1u << 2, event_unread(e, 3) ? ORDINAL_NONE : e->val[3]);
+		plan_alloc(e, e->val[1], e->val[2], 1u << 2, event_unread(e, 3) ? ORDINAL_NONE : e->val[3]);
 	else if (e->val[0] == NODE_MEM_FREE)
 		alloc_unplan(e->proc, e->val[4]);
 }

@@ -6,7 +6,7 @@
 #include "core/ledger/process.h"
 
 /* Imports and plans of graphs are no memory of the process. */
-static bool is_held(unsigned int row, unsigned int class)
+static bool is_own_memory(unsigned int row, unsigned int class)
 {
 	return class < GMT_CLASS_COUNT && (row == ROW_NONE || gmt_class_is_device(class));
 }
@@ -19,7 +19,7 @@ static void each_alloc(const struct hash *table, held_fn fn, void *arg)
 	while (hash_next(table, &pos, NULL, &value)) {
 		const struct alloc *a = value;
 
-		if (alloc_is_booked(a) && is_held(a->row, a->class))
+		if (alloc_is_booked(a) && is_own_memory(a->row, a->class))
 			fn(arg, &(struct held){ a->size, a->ts_ns, a->stack_id, a->row });
 	}
 }
@@ -32,7 +32,7 @@ static void each_object(const struct hash *objects, held_fn fn, void *arg)
 	while (hash_next(objects, &pos, NULL, &value)) {
 		const struct vmm_object *o = value;
 
-		if (is_held(o->row, o->class))
+		if (is_own_memory(o->row, o->class))
 			fn(arg, &(struct held){ o->size, o->ts_ns, o->stack_id, o->row });
 	}
 }

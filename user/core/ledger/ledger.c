@@ -377,7 +377,7 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 	return kind->apply(l, p, hdr);
 }
 
-static int apply(struct ledger *l, const struct gmt_hdr *hdr)
+static int apply_record(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	unsigned int low = LOW(hdr->kind);
 	const struct kind *kind = &kinds[hdr->kind >= GMT_KIND_USER_FIRST][low < KIND_LIMIT ? low : 0];
@@ -393,7 +393,7 @@ static int apply(struct ledger *l, const struct gmt_hdr *hdr)
 	return kind->apply(l, NULL, hdr);
 }
 
-static void count(struct ledger *l, uint64_t ts_ns)
+static void count_record(struct ledger *l, uint64_t ts_ns)
 {
 	if (!l->records++)
 		l->start_ns = ts_ns;
@@ -421,9 +421,9 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 	/* What time decides is decided before what comes then. */
 	if (l->ooms.count && hdr->ts_ns >= l->ooms.due_ns)
 		ooms_time(l, hdr->ts_ns);
-	err = apply(l, hdr);
+	err = apply_record(l, hdr);
 	if (!err)
-		count(l, hdr->ts_ns);
+		count_record(l, hdr->ts_ns);
 	free(aligned);
 	if (!err)
 		return 0;

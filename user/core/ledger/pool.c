@@ -19,7 +19,7 @@ unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned in
 }
 
 /* What was learned of a pool; a pool stays what it was created as. */
-static void learn(struct event *e, uint64_t handle, const struct pool *is)
+static void learn_pool(struct event *e, uint64_t handle, const struct pool *is)
 {
 	bool is_new;
 
@@ -56,28 +56,28 @@ void pool_of_device(struct event *e)
 {
 	struct pool pool = pool_at(LOCATION_DEVICE, e->val[1], 0);
 
-	learn(e, e->val[0], &pool);
+	learn_pool(e, e->val[0], &pool);
 }
 
 void pool_set_device(struct event *e)
 {
 	struct pool pool = pool_at(LOCATION_DEVICE, e->val[0], 0);
 
-	learn(e, e->val[1], &pool);
+	learn_pool(e, e->val[1], &pool);
 }
 
 void pool_of_location(struct event *e)
 {
 	struct pool pool = pool_at(e->val[1], event_unread(e, 2) ? ORDINAL_NONE : e->val[2], e->val[3]);
 
-	learn(e, e->val[0], &pool);
+	learn_pool(e, e->val[0], &pool);
 }
 
 void pool_set_location(struct event *e)
 {
 	struct pool pool = pool_at(e->val[0], event_unread(e, 1) ? ORDINAL_NONE : e->val[1], e->val[2]);
 
-	learn(e, e->val[3], &pool);
+	learn_pool(e, e->val[3], &pool);
 }
 
 void pool_import(struct event *e)
@@ -116,7 +116,8 @@ static bool goes_into_graph(const struct event *e, uint64_t stream)
 	       rm_gpu_of_address(p->rm, e->val[0]) == RM_GPU_UNKNOWN;
 }
 
-static void add(struct event *e, unsigned int class, uint64_t stream, unsigned int owner, unsigned int ordinal)
+static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream, unsigned int owner,
+			   unsigned int ordinal)
 {
 	alloc_add(e, &(struct alloc_request){
 		.table = &e->proc->allocs.by_address,
@@ -135,7 +136,7 @@ void pool_alloc_async(struct event *e)
 {
 	unsigned int owner = event_unread(e, 2) ? 0 : context_of_stream(e, e->val[2]);
 
-	add(e, GMT_CLASS_POOL, e->val[2], owner, context_ordinal(&e->proc->contexts, owner));
+	add_pool_alloc(e, GMT_CLASS_POOL, e->val[2], owner, context_ordinal(&e->proc->contexts, owner));
 }
 
 /* On the pool's device, which may be another than the stream's. */
@@ -146,7 +147,7 @@ void pool_alloc_from(struct event *e)
 
 	if (pool)
 		class = pool->imported ? GMT_CLASS_IMPORTED : pool_class_at(pool->location, pool->type, class);
-	add(e, class, e->val[3], 0, pool ? pool->ordinal : ORDINAL_NONE);
+	add_pool_alloc(e, class, e->val[3], 0, pool ? pool->ordinal : ORDINAL_NONE);
 }
 
 void pool_destroy(struct event *e)

@@ -196,7 +196,7 @@ static void process_free(struct process *p)
 }
 
 /* What lived is gone. */
-static void drop(struct process *p)
+static void drop_state(struct process *p)
 {
 	fini_state(p);
 	init_state(p);
@@ -205,7 +205,7 @@ static void drop(struct process *p)
 }
 
 /* The sums stay as they were at its end: what a program held when it went is worth a report. */
-static void end(struct process *p, uint64_t ts_ns, int exit_code)
+static void end_life(struct process *p, uint64_t ts_ns, int exit_code)
 {
 	for (unsigned int i = 0; i < p->account.count; i++)
 		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
@@ -280,14 +280,14 @@ static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64
 }
 
 /* The process with this start time: the newest life of the pid, or a new one. */
-static struct process *life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
+static struct process *open_life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
 {
 	struct process *p = process_find(all, hdr->tgid);
 
 	if (p && is_newest(p, hdr, start_ns))
 		return p;
 	if (p && !p->exited) /* its exit was missed */
-		end(p, hdr->ts_ns, 0);
+		end_life(p, hdr->ts_ns, 0);
 	p = process_new(all, gpus, hdr);
 	p->start_ns = start_ns;
 	return p;
@@ -296,7 +296,7 @@ static struct process *life(struct processes *all, struct gpus *gpus, const stru
 void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec)
 {
 	struct process *parent = process_find(all, rec->parent_tgid);
-	struct process *child = life(all, gpus, &rec->hdr, rec->start_ns);
+	struct process *child = open_life(all, gpus, &rec->hdr, rec->start_ns);
 
 	child->start_ns = rec->start_ns;
 	child->from_start = true;
@@ -310,7 +310,7 @@ void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_pro
 }
 
 /* Copies text that may lack its NUL. */
-static void copy_text(char *to, size_t to_size, const __u8 *from, size_t from_size)
+static void copy_record_text(char *to, size_t to_size, const __u8 *from, size_t from_size)
 {
 	size_t size = from_size < to_size - 1 ? from_size : to_size - 1;
 
@@ -320,43 +320,43 @@ static void copy_text(char *to, size_t to_size, const __u8 *from, size_t from_si
 
 void process_seen(struct processes *all, struct gpus *gpus, const struct gmt_proc_exec *rec)
 {
-	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
+	struct process *p = open_life(all, gpus, &rec->hdr, rec->start_ns);
 
 	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
 	if (!p->comm[0])
-		copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+		copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
 }
 
 void process_exec(struct process *p, const struct gmt_proc_exec *rec)
 {
-	drop(p);
+	drop_state(p);
 	for (unsigned int i = 0; i < p->account.count; i++)
 		p->account.rows[i].nvml = (struct row_nvml){ 0 };
 	p->from_start = true;
 	p->torch_loaded = false;
 	if (rec->start_ns)
 		p->start_ns = rec->start_ns;
-	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
 	p->cmdline[0] = '\0';
 }
 
 void process_exit(struct process *p, const struct gmt_proc_exit *rec)
 {
-	end(p, rec->hdr.ts_ns, rec->exit_code);
+	end_life(p, rec->hdr.ts_ns, rec->exit_code);
 }
 
 struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec)
 {
-	struct process *p = life(all, gpus, &rec->hdr, rec->start_ns);
+	struct process *p = open_life(all, gpus, &rec->hdr, rec->start_ns);
 
 	if (!rec->start_ns && !rec->comm[0])
 		return p; /* it was gone before it could be asked */
 	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
 	p->uid = rec->uid;
 	p->ns_pid = rec->ns_pid;
-	copy_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
-	copy_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
-	copy_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
+	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	copy_record_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
+	copy_record_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
 	return p;
 }
 

@@ -26,7 +26,7 @@ uint64_t vmm_bytes(const struct vmm *vmm)
 	return hash_bytes(&vmm->handles) + hash_bytes(&vmm->objects) + hash_bytes(&vmm->mappings);
 }
 
-static struct booking booking_of(const struct vmm_object *o, uint64_t ts_ns)
+static struct booking booking_of_object(const struct vmm_object *o, uint64_t ts_ns)
 {
 	return (struct booking){
 		.row = o->row,
@@ -65,7 +65,7 @@ static void drop_object(struct process *p, uint64_t number)
 
 	if (named && *named == number)
 		hash_erase(&p->vmm.handles, o.handle);
-	struct booking b = booking_of(&o, 0);
+	struct booking b = booking_of_object(&o, 0);
 
 	account_remove(&p->account, &b);
 }
@@ -79,7 +79,7 @@ static void drop_if_unused(struct process *p, uint64_t number)
 }
 
 /* Makes an object dropped by a release that failed live again. */
-static struct vmm_object *revive(struct event *e, uint64_t number, const struct vmm_object *before)
+static struct vmm_object *revive_object(struct event *e, uint64_t number, const struct vmm_object *before)
 {
 	struct vmm_object *o = hash_put(&e->proc->vmm.objects, number, NULL);
 
@@ -87,14 +87,14 @@ static struct vmm_object *revive(struct event *e, uint64_t number, const struct 
 	o->refs = o->maps = 0;
 	if (!hash_get(&e->proc->vmm.handles, o->handle))
 		name_object(&e->proc->vmm, o->handle, number);
-	struct booking b = booking_of(o, e->ts_ns);
+	struct booking b = booking_of_object(o, e->ts_ns);
 
 	account_restore(&e->proc->account, &b);
 	return o;
 }
 
 /* A new handle with one reference. */
-static void add(struct event *e, uint64_t size, unsigned int class, unsigned int ordinal)
+static void add_object(struct event *e, uint64_t size, unsigned int class, unsigned int ordinal)
 {
 	struct process *p = e->proc;
 	uint64_t handle = e->val[0], old = 0;
@@ -123,7 +123,7 @@ static void add(struct event *e, uint64_t size, unsigned int class, unsigned int
 		.class = class,
 		.ordinal = ordinal,
 	};
-	struct booking b = booking_of(o, e->ts_ns);
+	struct booking b = booking_of_object(o, e->ts_ns);
 
 	account_add(&p->account, &b);
 	name_object(&p->vmm, handle, p->vmm.last);
@@ -131,9 +131,9 @@ static void add(struct event *e, uint64_t size, unsigned int class, unsigned int
 
 /* ---- GPUs that become known later ---- */
 
-static void move(struct process *p, struct vmm_object *o, unsigned int row, uint64_t ts_ns)
+static void move_object(struct process *p, struct vmm_object *o, unsigned int row, uint64_t ts_ns)
 {
-	struct booking b = booking_of(o, ts_ns);
+	struct booking b = booking_of_object(o, ts_ns);
 
 	account_move(&p->account, &b, row);
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= o->class == GMT_CLASS_VMM;
@@ -150,7 +150,7 @@ void vmm_resolve(struct process *p, uint64_t ts_ns)
 		int gpu = context_gpu(&p->contexts, o->ordinal);
 
 		if (o->row == 0 && gpu != GPU_UNKNOWN)
-			move(p, o, account_row(&p->account, gpu), ts_ns);
+			move_object(p, o, account_row(&p->account, gpu), ts_ns);
 	}
 }
 
@@ -160,7 +160,7 @@ void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns
 	struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
 
 	if (o && o->row == 0)
-		move(p, o, account_row(&p->account, gpu), ts_ns);
+		move_object(p, o, account_row(&p->account, gpu), ts_ns);
 }
 
 /* ---- operations ---- */
@@ -185,7 +185,7 @@ void vmm_create(struct event *e)
 		if (event_unread(e, 0))
 			return;
 	}
-	add(e, size, class, ordinal);
+	add_object(e, size, class, ordinal);
 }
 
 /* Importing what the process has itself may give the handle it has: a reference more. */
@@ -198,14 +198,14 @@ void vmm_import(struct event *e)
 	if (o && o->refs)
 		o->refs++;
 	else
-		add(e, 0, GMT_CLASS_IMPORTED, ORDINAL_NONE);
+		add_object(e, 0, GMT_CLASS_IMPORTED, ORDINAL_NONE);
 }
 
 /* A multicast object is an address in the switch, no memory. */
 void vmm_multicast(struct event *e)
 {
 	if (!event_unread(e, 0))
-		add(e, 0, CLASS_NONE, ORDINAL_NONE);
+		add_object(e, 0, CLASS_NONE, ORDINAL_NONE);
 }
 
 /* Gives "the same handle value used to map the memory" (cuda.h). */
@@ -224,7 +224,7 @@ void vmm_retain(struct event *e)
 	if (o)
 		o->refs++;
 	else
-		add(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
+		add_object(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
 }
 
 static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapping *m)
@@ -276,7 +276,7 @@ void vmm_properties(struct event *e)
 	int gpu = context_gpu(&p->contexts, o->ordinal);
 
 	if (o->row == 0 && gpu != GPU_UNKNOWN)
-		move(p, o, account_row(&p->account, gpu), e->ts_ns);
+		move_object(p, o, account_row(&p->account, gpu), e->ts_ns);
 }
 
 void vmm_release(struct event *e)
@@ -306,7 +306,7 @@ void vmm_release_undo(struct event *e, struct undo *u)
 	struct vmm_object *o = hash_get(&p->vmm.objects, u->number);
 
 	if (!o)
-		o = revive(e, u->number, &u->object);
+		o = revive_object(e, u->number, &u->object);
 	o->refs++;
 }
 
@@ -385,7 +385,7 @@ void vmm_unmap_undo(struct event *e, struct undo *u)
 		if (!saved->before.maps)
 			continue; /* of an object that was dropped before: nothing is known of it */
 		if (!o)
-			o = revive(e, saved->mapping.object, &saved->before);
+			o = revive_object(e, saved->mapping.object, &saved->before);
 		o->maps++;
 	}
 }

@@ -65,7 +65,7 @@ static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const s
 }
 
 /* Those that hold something, the greatest first, behind the others of the picture. */
-static void add_stacks(struct oom *oom, struct gmt_oom_row *row, const struct stacks *s, const struct moments *m)
+static void add_row_stacks(struct oom *oom, struct gmt_oom_row *row, const struct stacks *s, const struct moments *m)
 {
 	size_t first = oom->stack_count, count = first;
 
@@ -108,8 +108,8 @@ static void fill_training(const struct view_training *training, struct gmt_oom_r
 	}
 }
 
-static void fill_torch(const struct process *p, unsigned int index, const struct view_training *training,
-		       struct gmt_oom_row *out)
+static void fill_row_torch(const struct process *p, unsigned int index, const struct view_training *training,
+			   struct gmt_oom_row *out)
 {
 	struct view_torch torch;
 
@@ -125,8 +125,8 @@ static void fill_torch(const struct process *p, unsigned int index, const struct
 }
 
 /* False: it holds nothing there. */
-static bool fill_row(const struct ledger *l, const struct process *p, unsigned int index,
-		     const struct view_training *training, struct gmt_oom_row *out)
+static bool fill_oom_row(const struct ledger *l, const struct process *p, unsigned int index,
+			 const struct view_training *training, struct gmt_oom_row *out)
 {
 	const struct row *row = &p->account.rows[index];
 	bool has_kernel = ledger_has_kernel(l, p);
@@ -150,7 +150,7 @@ static bool fill_row(const struct ledger *l, const struct process *p, unsigned i
 	out->other = sum.other;
 	out->nvml = row->nvml.used;
 	out->nvml_ns = row->nvml.ts_ns;
-	fill_torch(p, index, training, out);
+	fill_row_torch(p, index, training, out);
 	return out->attributed || out->physical || out->before_attach || out->nvml || out->flags & GMT_OOM_ROW_TORCH;
 }
 
@@ -197,20 +197,20 @@ static void add_blocks(struct oom *oom, const struct process *p, unsigned int in
 	row = new_row(oom, p);
 	row->flags = GMT_OOM_ROW_BLOCKS;
 	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
-	add_stacks(oom, row, blocks, m);
+	add_row_stacks(oom, row, blocks, m);
 	add_purposes(oom, training);
 }
 
-static void add_row(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
-		    const struct moments *m)
+static void add_process_row(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
+			    const struct moments *m)
 {
 	struct gmt_oom_row *row = new_row(oom, p);
 	struct view_training training;
 
 	/* It looks at each of PyTorch's blocks: once. */
 	torch_training(p->torch, index, &l->frames, &training);
-	if (fill_row(l, p, index, &training, row)) {
-		add_stacks(oom, row, &p->account.rows[index].stacks, m);
+	if (fill_oom_row(l, p, index, &training, row)) {
+		add_row_stacks(oom, row, &p->account.rows[index].stacks, m);
 		add_blocks(oom, p, index, &training, m);
 	} else {
 		oom->row_count--;
@@ -227,14 +227,14 @@ static void add_process(struct oom *oom, const struct ledger *l, const struct pr
 	m.recent = process_since_recent(p, oom->rec.hdr.ts_ns, &m.recent_ns);
 	for (unsigned int i = 0; i < p->account.count; i++)
 		if (gpu == GPU_UNKNOWN || p->account.rows[i].gpu == gpu)
-			add_row(oom, l, p, i, &m);
+			add_process_row(oom, l, p, i, &m);
 	if (p->account.stacks.live) {
 		struct gmt_oom_row *row = new_row(oom, p);
 
 		row->flags = GMT_OOM_ROW_HOST;
 		for (int c = 0; c < GMT_CLASS_COUNT; c++)
 			row->class_bytes[c] = account_has_row(c) ? 0 : p->account.by_class[c].bytes.live;
-		add_stacks(oom, row, &p->account.stacks, &m);
+		add_row_stacks(oom, row, &p->account.stacks, &m);
 	}
 }
 

@@ -26,7 +26,7 @@ static bool is_alike(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
 	       rec->hdr.ts_ns - first->last_ns < AGAIN_NS;
 }
 
-static bool is_next_try(const struct oom_watch *w, const struct gmt_rm_alloc *rec, uint64_t bytes)
+static bool is_next_refusal(const struct oom_watch *w, const struct gmt_rm_alloc *rec, uint64_t bytes)
 {
 	return is_open(w) && bytes == w->oom->rec.failed_bytes && is_alike(w, rec);
 }
@@ -42,7 +42,7 @@ void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc
 		return;
 	ask = oom_ask_of_refusal(p, rec->hdr.tid);
 	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
-	w = oom_watch_try(l, is_next_try(w, rec, ask.bytes), p, &rec->hdr, ask.row);
+	w = oom_watch_try(l, is_next_refusal(w, rec, ask.bytes), p, &rec->hdr, ask.row);
 	if (!w)
 		return;
 	if (!w->oom->rec.failures) {

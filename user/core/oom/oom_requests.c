@@ -45,7 +45,7 @@ static bool is_next_try(const struct oom_watch *w, const struct process_ask *ask
 	return ask->class == GMT_CLASS_VMM || ask->bytes <= w->oom->rec.failed_bytes;
 }
 
-static void failed(struct ledger *l, struct process *p, const struct gmt_call *call)
+static void note_failure(struct ledger *l, struct process *p, const struct gmt_call *call)
 {
 	struct thread *t = process_thread(p, call->hdr.tid);
 	struct process_ask ask = oom_ask_with_run(p, t, call->hdr.ts_ns);
@@ -73,7 +73,8 @@ static void failed(struct ledger *l, struct process *p, const struct gmt_call *c
 }
 
 /* The thread got memory. */
-static void got(struct ledger *l, struct oom_watch *w, const struct process_ask *ask, const struct gmt_call *call)
+static void note_memory(struct ledger *l, struct oom_watch *w, const struct process_ask *ask,
+			const struct gmt_call *call)
 {
 	struct gmt_oom *rec = &w->oom->rec;
 	bool is_alike = call->stack_id && call->stack_id == rec->stack_id;
@@ -123,7 +124,7 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 	}
 }
 
-static void succeeded(struct ledger *l, struct process *p, const struct gmt_call *call, enum gmt_op op)
+static void note_success(struct ledger *l, struct process *p, const struct gmt_call *call, enum gmt_op op)
 {
 	struct process_ask ask = p->ask;
 	struct thread *t = NULL;
@@ -151,7 +152,7 @@ static void succeeded(struct ledger *l, struct process *p, const struct gmt_call
 	}
 	w->active_ns = call->hdr.ts_ns;
 	if (ask.made)
-		got(l, w, &ask, call);
+		note_memory(l, w, &ask, call);
 	oom_set_due(&l->ooms);
 }
 
@@ -166,9 +167,9 @@ void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call)
 	else if (call->rc == GMT_CUDA_OUT_OF_MEMORY && !p->ask.made)
 		p->ask = oom_ask_of_call(p, call);
 	if (call->rc == GMT_CUDA_OUT_OF_MEMORY && call->phase == GMT_PHASE_DONE)
-		failed(l, p, call);
+		note_failure(l, p, call);
 	else if (!call->rc && (l->ooms.count || op == GMT_OP_VMM_CREATE || op == GMT_OP_VMM_MAP))
-		succeeded(l, p, call, op);
+		note_success(l, p, call, op);
 }
 
 /* Whether the process survives the error is all that is left to be told. */
@@ -193,7 +194,7 @@ void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *re
 }
 
 /* The file is probed twice (through overlayfs, and below it): the same report once more. */
-static bool is_repeat(const struct oom_watch *w, const struct gmt_fw_oom *rec)
+static bool is_repeated_report(const struct oom_watch *w, const struct gmt_fw_oom *rec)
 {
 	return w->oom->rec.sign == GMT_OOM_BY_REPORTED && w->oom->rec.framework_bytes == rec->size &&
 	       rec->hdr.ts_ns - w->oom->rec.decided_ns < 1000000;
@@ -207,7 +208,7 @@ int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *
 		return 0;
 	ooms_left(l, p, rec->hdr.tid, rec->hdr.ts_ns);
 	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
-	if (w && is_repeat(w, rec))
+	if (w && is_repeated_report(w, rec))
 		return 0;
 	w = oom_watch_try(l, w && oom_watch_is_open(w), p, &rec->hdr, process_row(p, 0, NULL, rec->device_index));
 	if (!w)

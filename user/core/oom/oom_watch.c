@@ -107,7 +107,7 @@ void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hd
 }
 
 /* Queues what is known of it now, with the picture. */
-static void tell(struct ooms *o, struct oom_watch *w)
+static void queue_oom(struct ooms *o, struct oom_watch *w)
 {
 	struct oom *oom = xmalloc(sizeof(*oom));
 
@@ -131,7 +131,7 @@ void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcom
 		l->ooms.met = rec->number;
 		oom_forget_picture(w->oom);
 	}
-	tell(&l->ooms, w);
+	queue_oom(&l->ooms, w);
 	/* Of an error that was raised, whether the process survives it is still to be told. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
 		oom_watch_forget(&l->ooms, w);
@@ -161,7 +161,7 @@ static void set_gpu(const struct ledger *l, struct oom_watch *w)
 		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
 }
 
-static struct oom_watch *watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
+static struct oom_watch *add_watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
 {
 	struct ooms *o = &l->ooms;
 	struct oom_watch *w;
@@ -194,7 +194,7 @@ struct oom_watch *oom_watch_try(struct ledger *l, bool is_next_try, struct proce
 		return newest;
 	if (newest)
 		oom_watch_leave(l, newest, hdr->ts_ns);
-	return watch(l, p, hdr, row);
+	return add_watch(l, p, hdr, row);
 }
 
 /* ---- all of it ---- */
@@ -215,7 +215,7 @@ void ooms_finish(struct ledger *l)
 	o->reading = NULL;
 	while (o->count) {
 		if (!o->watches[0].oom->rec.decided_ns)
-			tell(o, &o->watches[0]);
+			queue_oom(o, &o->watches[0]);
 		oom_watch_forget(o, &o->watches[0]);
 	}
 	oom_set_due(o);

@@ -80,7 +80,7 @@ static bool owns_device(const struct rm *rm, uint32_t node)
 
 /* The device that memory below the node lies on: the nearest one above; where tracing began later,
  * whatever stands right below the client takes its place. 0 for a client. */
-static uint32_t device_of(struct rm *rm, uint32_t node)
+static uint32_t device_of_node(struct rm *rm, uint32_t node)
 {
 	struct rmnode *n = node_at(rm, node);
 	uint32_t top = node, device;
@@ -110,7 +110,7 @@ static void share_gpu(struct rm *rm, uint32_t node)
 
 	if (!owns_device(rm, node) || !node_at(rm, node)->parent)
 		return;
-	above = device_of(rm, node_at(rm, node)->parent);
+	above = device_of_node(rm, node_at(rm, node)->parent);
 	if (!above)
 		return;
 	dev = rmmem_device(&rm->mem, mine);
@@ -139,7 +139,7 @@ static void node_drop(struct rm *rm, uint32_t top, struct rm_change *change)
 static void node_import(struct rm *rm, uint32_t node)
 {
 	node_at(rm, node)->body =
-		rmmem_body_new(&rm->mem, device_of(rm, node), RMMEM_IMPORTED, GMT_PURPOSE_IMPORT);
+		rmmem_body_new(&rm->mem, device_of_node(rm, node), RMMEM_IMPORTED, GMT_PURPOSE_IMPORT);
 }
 
 /* ---- allocation ---- */
@@ -215,7 +215,7 @@ void rm_alloc(struct rm *rm, const struct gmt_rm_alloc *rec, enum gmt_purpose pu
 	change->several |= moves != rm->mem.moves;
 	if (!memory_kind(rec, &kind))
 		return;
-	body = rmmem_body_new(&rm->mem, device_of(rm, node), kind, purpose);
+	body = rmmem_body_new(&rm->mem, device_of_node(rm, node), kind, purpose);
 	node_at(rm, node)->body = body;
 	rmmem_body(&rm->mem, body)->stack_id = rec->cause.stack_id;
 	rmmem_body(&rm->mem, body)->ts_ns = rec->hdr.ts_ns;
@@ -265,7 +265,7 @@ static void count_unknown_free(struct rm *rm, const struct gmt_rm_free *rec)
 	uint32_t device = 0;
 
 	if (rec->parent && rec->parent != rec->client && rec->parent != rec->object)
-		device = device_of(rm, rmtree_imply(&rm->tree, rec->client, rec->parent));
+		device = device_of_node(rm, rmtree_imply(&rm->tree, rec->client, rec->parent));
 	rmmem_unknown_free(&rm->mem, device);
 }
 
@@ -289,7 +289,7 @@ void rm_vaspace(struct rm *rm, const struct gmt_uvm_vaspace *rec, int gpu)
 	uint32_t node = rmtree_imply(&rm->tree, rec->client, rec->vaspace);
 
 	rmmem_gpu_name(&rm->mem, gpu, rec->uuid);
-	rmmem_device_learn(&rm->mem, device_of(rm, node), gpu, RMMEM_SOURCE_VASPACE);
+	rmmem_device_learn(&rm->mem, device_of_node(rm, node), gpu, RMMEM_SOURCE_VASPACE);
 }
 
 /* The node a mapping shows. One that a known client never allocated came in through a file
@@ -336,7 +336,7 @@ void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu)
 	rmmem_gpu_name(&rm->mem, gpu, rec->uuid);
 	node = map_node(rm, rec);
 	if (node)
-		rmmem_device_learn(&rm->mem, device_of(rm, node), gpu, RMMEM_SOURCE_MAP);
+		rmmem_device_learn(&rm->mem, device_of_node(rm, node), gpu, RMMEM_SOURCE_MAP);
 	body = node_at(rm, node)->body;
 	if (body) {
 		range.value = rmmem_body(&rm->mem, body)->serial;

@@ -82,7 +82,7 @@ bool rmmem_is_unexplained(const struct rmbody *body)
 	return body->refs && body->size && body->kind == RMMEM_VIDMEM && is_unexplained[body->purpose];
 }
 
-static void book(struct rmmem *mem, enum rm_booking_kind kind, const struct rmbody *body, int gpu, int to)
+static void book_body(struct rmmem *mem, enum rm_booking_kind kind, const struct rmbody *body, int gpu, int to)
 {
 	if (body->kind != RMMEM_VIDMEM || !body->size || !is_unexplained[body->purpose])
 		return;
@@ -150,7 +150,7 @@ static void book_move(struct rmmem *mem, const struct rmdevice *dev, int to)
 		if (!body->refs || !body->device || rmmem_device(mem, body->device) != dev)
 			continue;
 		bodies--;
-		book(mem, RM_BOOKING_MOVE, body, dev->gpu, to);
+		book_body(mem, RM_BOOKING_MOVE, body, dev->gpu, to);
 	}
 }
 
@@ -264,7 +264,7 @@ void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_
 		return;
 	body_charge(mem, b, (int64_t)(size - b->size), change);
 	b->size = size;
-	book(mem, RM_BOOKING_ADD, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
+	book_body(mem, RM_BOOKING_ADD, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
 }
 
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
@@ -273,7 +273,7 @@ void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
 
 	if (--b->refs)
 		return;
-	book(mem, RM_BOOKING_REMOVE, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
+	book_body(mem, RM_BOOKING_REMOVE, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
 	body_charge(mem, b, -(int64_t)b->size, change);
 	if (b->device) {
 		rmmem_device(mem, b->device)->bodies--;

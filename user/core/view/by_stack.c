@@ -53,7 +53,7 @@ static void add_held(struct view_held *sum, const struct view_held *held)
 		sum->oldest_ts_ns = held->oldest_ts_ns;
 }
 
-static struct view_held *sum_of(struct by_stack *b, uint32_t stack)
+static struct view_held *sum_of_stack(struct by_stack *b, uint32_t stack)
 {
 	if (!b->sum_of[stack]) {
 		if (b->sum_count == b->sum_capacity) {
@@ -76,7 +76,7 @@ static void forget_sums(struct by_stack *b)
 /* ---- owners ---- */
 
 /* The index in view.owners, and the frame that decided. */
-static struct view_verdict decide(struct by_stack *b, uint32_t stack)
+static struct view_verdict decide_owner(struct by_stack *b, uint32_t stack)
 {
 	struct view_verdict verdict = { .frame = VIEW_NO_FRAME };
 	const struct view_request *r = b->request;
@@ -149,9 +149,9 @@ static void end_adding(struct adding *a, struct view_stacks *out)
 	free(a->is_met);
 }
 
-static void add_one(struct adding *a, const struct stacks_row *r, const struct held_age *age)
+static void add_stack_row(struct adding *a, const struct stacks_row *r, const struct held_age *age)
 {
-	uint32_t number = frames_of(a->b->frames, r->stack_id), owner = decide(a->b, number).owner;
+	uint32_t number = frames_of(a->b->frames, r->stack_id), owner = decide_owner(a->b, number).owner;
 	struct view_held one = {
 		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
 		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
@@ -161,7 +161,7 @@ static void add_one(struct adding *a, const struct stacks_row *r, const struct h
 	a->is_met[owner] = true;
 	add_held(&a->held[owner], &one);
 	if (a->b->request->top)
-		add_held(sum_of(a->b, number), &one);
+		add_held(sum_of_stack(a->b, number), &one);
 }
 
 static void add_up(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
@@ -178,7 +178,7 @@ static void add_up(struct by_stack *b, const struct stacks *stacks, const struct
 			continue;
 		if (ages)
 			age = held_age(ages, row, r.stack_id);
-		add_one(&adding, &r, &age);
+		add_stack_row(&adding, &r, &age);
 	}
 	end_adding(&adding, out);
 }
@@ -221,7 +221,7 @@ static uint32_t show_symbol(struct by_stack *b, uint32_t symbol)
 
 static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 {
-	struct view_verdict verdict = decide(b, stack);
+	struct view_verdict verdict = decide_owner(b, stack);
 	struct view *view = b->view;
 	struct view_stack *to;
 	const uint32_t *list;
@@ -340,7 +340,7 @@ void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_
 	*out = (struct view_stacks){ 0 };
 	for (size_t i = 0; i < count; i++) {
 		out->live += rows[i].live;
-		add_one(&adding, &rows[i], &no_age);
+		add_stack_row(&adding, &rows[i], &no_age);
 	}
 	end_adding(&adding, out);
 	fill_tops(b, out);

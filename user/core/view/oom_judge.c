@@ -6,7 +6,7 @@
  * no room. Measured: of 2.19 MiB that were free no 2 MiB were given (H100, driver 580.159.04). */
 #define ROOM_SLACK (16ull << 20)
 
-static void sum_up(struct oom_view *v, struct oom_facts *f)
+static void sum_rows(struct oom_view *v, struct oom_facts *f)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
@@ -50,7 +50,7 @@ static uint64_t surely_free(const struct oom_facts *f)
 	return f->has_free == OOM_FREE_REFUSED ? 0 : f->free;
 }
 
-static void torch(const struct oom_view *v, struct oom_facts *f)
+static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 {
 	const struct oom_view_row *r = &v->rows[f->asker];
 	const struct view_torch *t = &v->view.procs[r->proc].rows[r->row].torch;
@@ -69,7 +69,7 @@ static void torch(const struct oom_view *v, struct oom_facts *f)
 }
 
 /* The smallest that would do. */
-static void others(const struct oom_view *v, struct oom_facts *f)
+static void find_fit_without(const struct oom_view *v, struct oom_facts *f)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
@@ -93,7 +93,7 @@ void oom_judge(struct oom_view *v)
 		.is_of_gpu = v->rec.class_id == GMT_OOM_CLASS_NONE ||
 			     gmt_class_is_device((enum gmt_class)v->rec.class_id),
 	};
-	sum_up(v, f);
+	sum_rows(v, f);
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;
 	free_memory(v, f);
@@ -102,9 +102,9 @@ void oom_judge(struct oom_view *v)
 	f->is_too_large = f->total && f->asked > f->total;
 	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;
 	if (f->asker != OOM_VIEW_NONE)
-		torch(v, f);
+		judge_torch(v, f);
 	if (f->has_free && !f->is_too_large && !f->was_room)
-		others(v, f);
+		find_fit_without(v, f);
 }
 
 static const char *const outcomes[] = {

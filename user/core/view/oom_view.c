@@ -88,7 +88,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 
 /* ---- rows ---- */
 
-static void fill_torch(const struct gmt_oom_row *from, struct view_torch *to)
+static void read_row_torch(const struct gmt_oom_row *from, struct view_torch *to)
 {
 	*to = (struct view_torch){
 		.seen = from->flags & GMT_OOM_ROW_TORCH, .backend = from->torch_backend,
@@ -117,7 +117,7 @@ static void fill_gpu_row(const struct maker *m, const struct gmt_oom_row *from, 
 	};
 	for (int c = 0; c < GMT_CLASS_COUNT; c++)
 		to->by_class[c].bytes.live = from->class_bytes[c];
-	fill_torch(from, &to->torch);
+	read_row_torch(from, &to->torch);
 }
 
 static uint64_t held_of(const struct gmt_oom_row *r)
@@ -145,7 +145,7 @@ static size_t row_of_blocks(struct maker *m, const struct gmt_oom_row *from, con
 	return OOM_VIEW_NONE;
 }
 
-static void add_row(struct maker *m, const struct gmt_oom_row *from, const struct gmt_oom_stack *stacks)
+static void add_view_row(struct maker *m, const struct gmt_oom_row *from, const struct gmt_oom_stack *stacks)
 {
 	struct oom_view *out = m->out;
 	struct oom_view_row *row = &out->rows[out->row_count++];
@@ -189,7 +189,7 @@ static void add_row(struct maker *m, const struct gmt_oom_row *from, const struc
 		all->unexplained = (int64_t)(from->physical - from->rest_bytes - all->live);
 }
 
-static int compare_rows(const void *left, const void *right)
+static int compare_oom_rows(const void *left, const void *right)
 {
 	const struct oom_view_row *a = left, *b = right;
 
@@ -220,11 +220,11 @@ void oom_view_build(const struct ledger *l, const struct oom *oom, const struct 
 	if (oom->rec.hdr.tgid)
 		out->proc = proc_of(&m, oom->rec.hdr.tgid);
 	for (size_t i = 0; i < oom->row_count; at += oom->rows[i++].stacks)
-		add_row(&m, &oom->rows[i], oom->stacks ? oom->stacks + at : NULL);
+		add_view_row(&m, &oom->rows[i], oom->stacks ? oom->stacks + at : NULL);
 	if (oom->rec.stack_id)
 		out->stack = by_stack_show(&m.by_stack, oom->rec.stack_id);
 	if (out->row_count)
-		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_rows);
+		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
 	free(m.scratch);
 	oom_judge(out);

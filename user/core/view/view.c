@@ -30,7 +30,7 @@ static void format_uuid(const uint8_t *uuid, bool is_mig, char *text, size_t siz
 	text[n] = '\0';
 }
 
-static void copy_text(char *to, size_t to_size, const uint8_t *from, size_t from_size)
+static void copy_view_text(char *to, size_t to_size, const uint8_t *from, size_t from_size)
 {
 	size_t size = strnlen((const char *)from, from_size);
 
@@ -56,8 +56,8 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 	out->gpu_instance = r->gpu_instance;
 	out->compute_instance = r->compute_instance;
 	out->total_bytes = r->total_bytes;
-	copy_text(out->name, sizeof(out->name), r->name, sizeof(r->name));
-	copy_text(out->pci, sizeof(out->pci), r->pci, sizeof(r->pci));
+	copy_view_text(out->name, sizeof(out->name), r->name, sizeof(r->name));
+	copy_view_text(out->pci, sizeof(out->pci), r->pci, sizeof(r->pci));
 }
 
 /* As nvidia-smi lists them: by index, a GPU's MIG instances behind it; then those not listed, by UUID. */
@@ -119,7 +119,7 @@ static void fill_nvml(const struct row *row, struct view_row *out)
 	out->at_nvml = nvml->sum;
 }
 
-static void fill_row(const struct process *p, const struct row *row, bool has_kernel, struct view_row *out)
+static void fill_view_row(const struct process *p, const struct row *row, bool has_kernel, struct view_row *out)
 {
 	struct rm_physical physical;
 	struct view_sum sum;
@@ -146,7 +146,7 @@ static void fill_row(const struct process *p, const struct row *row, bool has_ke
 }
 
 /* Known GPUs in the order of view->gpus, the unknown one last. */
-static int compare_rows(const void *left, const void *right)
+static int compare_gpu_rows(const void *left, const void *right)
 {
 	const struct view_row *a = left, *b = right;
 	unsigned int key_a = a->gpu, key_b = b->gpu;
@@ -201,13 +201,13 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 			continue;
 		struct view_row *to = &out->rows[out->row_count++];
 
-		fill_row(p, row, has_kernel, to);
+		fill_view_row(p, row, has_kernel, to);
 		to->torch = torch;
 		torch_training(p->torch, i, &m->ledger->frames, &to->torch.training);
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, p, i, moment, to);
 	}
-	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_rows);
+	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
 }
 
 /* ---- processes ---- */

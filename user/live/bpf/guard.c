@@ -47,7 +47,7 @@ static size_t write_program(struct bpf_insn *out, int16_t depth, int map_fd)
 	return n;
 }
 
-static bool loads(int attach_type, int16_t depth, int map_fd)
+static bool loads_program(int attach_type, int16_t depth, int map_fd)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach_type);
 	struct bpf_insn program[16];
@@ -77,17 +77,17 @@ enum guard_answer guard_try(int attach_type)
 	bool small, large, with_tail_call;
 	int map_fd;
 
-	small = loads(attach_type, DEPTH_SMALL, -1);
-	large = loads(attach_type, DEPTH_LARGE, -1);
+	small = loads_program(attach_type, DEPTH_SMALL, -1);
+	large = loads_program(attach_type, DEPTH_LARGE, -1);
 	if (!small || !large)
 		return guard_judge(small, large, large);
 	map_fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "gmt_guard", sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
-	if (map_fd < 0 || !loads(attach_type, DEPTH_SMALL, map_fd)) {
+	if (map_fd < 0 || !loads_program(attach_type, DEPTH_SMALL, map_fd)) {
 		if (map_fd >= 0)
 			close(map_fd);
 		return GUARD_UNKNOWN;
 	}
-	with_tail_call = loads(attach_type, DEPTH_LARGE, map_fd);
+	with_tail_call = loads_program(attach_type, DEPTH_LARGE, map_fd);
 	close(map_fd);
 	return guard_judge(small, large, with_tail_call);
 }

@@ -17,7 +17,7 @@ _Static_assert(PLAN_OPTIONAL_COUNT <= 32, "plan.left_out has a bit for each");
 #define KERNELS_WALK "stacks are the kernel's own, along frame pointers, and mostly incomplete"
 #define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; every other number is as good as ever"
 
-static void tell(struct gmt_limit *limit, const char *what, const char *remedy)
+static void tell_limit(struct gmt_limit *limit, const char *what, const char *remedy)
 {
 	snprintf((char *)limit->what, sizeof(limit->what), "%s", what);
 	snprintf((char *)limit->remedy, sizeof(limit->remedy), "%s", *what ? remedy : "");
@@ -34,7 +34,7 @@ static bool leave_out(struct plan *plan, const char *program, struct gmt_limit *
 		if (strcmp(program, optional[i].name) || plan->left_out >> i & 1)
 			continue;
 		plan->left_out |= 1u << i;
-		tell(limit, optional[i].without, UPGRADE);
+		tell_limit(limit, optional[i].without, UPGRADE);
 		return true;
 	}
 	return false;
@@ -47,19 +47,19 @@ bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
 	*limit = (struct gmt_limit){ 0 };
 	if (!strcmp(program, "torch_memory") && has_stacks && plan->block_stacks) {
 		plan->block_stacks = false;
-		tell(limit, "PyTorch's blocks have no stacks", UPGRADE);
+		tell_limit(limit, "PyTorch's blocks have no stacks", UPGRADE);
 		return true;
 	}
 	if (starts_with(program, "ioctl_") && has_stacks && plan->ioctl_stacks) {
 		plan->ioctl_stacks = false;
-		tell(limit, "memory that the driver takes by itself has no stacks", UPGRADE);
+		tell_limit(limit, "memory that the driver takes by itself has no stacks", UPGRADE);
 		return true;
 	}
 	if (!strcmp(program, "call_enter") && has_stacks) {
 		bool has_own = plan->stack_mode != GMT_STACKS_POINTERS;
 
 		plan->stack_mode = has_own ? GMT_STACKS_POINTERS : GMT_STACKS_OFF;
-		tell(limit, has_own ? KERNELS_WALK : "there are no stacks", UPGRADE);
+		tell_limit(limit, has_own ? KERNELS_WALK : "there are no stacks", UPGRADE);
 		return true;
 	}
 	return leave_out(plan, program, limit);
@@ -69,7 +69,8 @@ void plan_without_walk(struct plan *plan, struct gmt_limit *limit)
 {
 	*limit = (struct gmt_limit){ 0 };
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	tell(limit, KERNELS_WALK, "Boot a kernel with these (Linux 5.17 has them) for stacks with all their frames");
+	tell_limit(limit, KERNELS_WALK,
+		   "Boot a kernel with these (Linux 5.17 has them) for stacks with all their frames");
 	snprintf((char *)limit->why, sizeof(limit->why), "the kernel lacks bpf_loop() or bpf_find_vma()");
 }
 
@@ -77,7 +78,7 @@ void plan_without_tables(struct plan *plan, struct gmt_limit *limit)
 {
 	*limit = (struct gmt_limit){ 0 };
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	tell(limit, KERNELS_WALK, "--stacks=python takes Python's frames");
+	tell_limit(limit, KERNELS_WALK, "--stacks=python takes Python's frames");
 	snprintf((char *)limit->why, sizeof(limit->why), "unwinding tables are read on x86-64 alone");
 }
 

@@ -29,8 +29,8 @@ struct attempt {
 	char why[160];               /* the verifier's last line */
 };
 
-static int say(int err, char *cause, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static int say(int err, char *cause, size_t size, const char *format, ...)
+static int fail_load(int err, char *cause, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static int fail_load(int err, char *cause, size_t size, const char *format, ...)
 {
 	va_list args;
 
@@ -54,7 +54,7 @@ static char *log_of(const struct attempt *attempt, size_t i)
 	return attempt->logs + i * LOG_BYTES;
 }
 
-static int prepare(struct attempt *attempt, const struct plan *plan)
+static int prepare_programs(struct attempt *attempt, const struct plan *plan)
 {
 	struct gmt_config config = attempt->options->config;
 	struct bpf_program *program;
@@ -115,7 +115,7 @@ static int load_once(struct attempt *attempt, const struct plan *plan)
 	attempt->object = bpf_object__open_mem(bpf_blob, BPF_BLOB_SIZE, &open);
 	if (!attempt->object)
 		return -errno;
-	err = prepare(attempt, plan);
+	err = prepare_programs(attempt, plan);
 	if (!err)
 		err = bpf_object__load(attempt->object);
 	if (!err)
@@ -225,22 +225,25 @@ static bool has_private_stack(const struct attempt *attempt)
 	return false;
 }
 
-static int explain(const struct attempt *attempt, int err, char *cause, size_t size)
+static int explain_refusal(const struct attempt *attempt, int err, char *cause, size_t size)
 {
 	if (attempt->refused[0])
-		return say(err, cause, size, "the kernel's verifier refuses the BPF program %s (%s): this kernel needs"
-			   " a newer gpumemtrace, or gpumemtrace a newer kernel", attempt->refused, attempt->why);
+		return fail_load(err, cause, size,
+				 "the kernel's verifier refuses the BPF program %s (%s): this kernel needs"
+				 " a newer gpumemtrace, or gpumemtrace a newer kernel", attempt->refused, attempt->why);
 	if (err == -EPERM || err == -EACCES)
-		return say(err, cause, size, "the kernel refused the BPF programs (%s): run as root, or with CAP_BPF,"
-			   " CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
+		return fail_load(err, cause, size,
+				 "the kernel refused the BPF programs (%s): run as root, or with CAP_BPF,"
+				 " CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
 	if (err == -ESRCH || err == -ENOENT)
-		return say(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with"
-			   " CONFIG_DEBUG_INFO_BTF=y is needed");
+		return fail_load(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with"
+				 " CONFIG_DEBUG_INFO_BTF=y is needed");
 	if (err == -ENOMEM)
-		return say(err, cause, size, "there is not enough memory for the BPF maps: raise the memory limit, or"
-			   " take a smaller --ring");
-	return say(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed,"
-		   " `gpumemtrace doctor` tells what is missing", strerror(-err));
+		return fail_load(err, cause, size,
+				 "there is not enough memory for the BPF maps: raise the memory limit, or"
+				 " take a smaller --ring");
+	return fail_load(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed,"
+			 " `gpumemtrace doctor` tells what is missing", strerror(-err));
 }
 
 int programs_load(struct bpf_object **out, const struct programs_options *options, struct plan *plan,
@@ -255,12 +258,13 @@ int programs_load(struct bpf_object **out, const struct programs_options *option
 		err = load_what_can_be(&attempt, plan, limits);
 	free(attempt.logs);
 	if (err)
-		return explain(&attempt, err, cause, cause_size);
+		return explain_refusal(&attempt, err, cause, cause_size);
 	if (has_private_stack(&attempt)) {
 		bpf_object__close(attempt.object);
-		return say(-EOPNOTSUPP, cause, cause_size, "this kernel gives uprobe programs private stacks, or may"
-			   " do so: tracing could crash the machine. Nothing is attached. A newer gpumemtrace may know"
-			   " this kernel");
+		return fail_load(-EOPNOTSUPP, cause, cause_size,
+				 "this kernel gives uprobe programs private stacks, or may"
+				 " do so: tracing could crash the machine. Nothing is attached. A newer gpumemtrace may"
+				 " know this kernel");
 	}
 	*out = attempt.object;
 	return 0;

@@ -13,7 +13,7 @@ struct ring {
 	void *arg;
 };
 
-static int take(void *arg, void *record, size_t size)
+static int pass_record(void *arg, void *record, size_t size)
 {
 	struct ring *ring = arg;
 
@@ -27,7 +27,7 @@ int ring_open(struct ring **out, int map_fd, ring_fn fn, void *arg)
 
 	ring->fn = fn;
 	ring->arg = arg;
-	ring->buffer = ring_buffer__new(map_fd, take, ring, NULL);
+	ring->buffer = ring_buffer__new(map_fd, pass_record, ring, NULL);
 	if (!ring->buffer) {
 		int err = -errno;
 

@@ -241,7 +241,7 @@ void features_judge_jit(struct feature *feature, const char *text, int compiled)
 }
 
 /* Whether the kernel makes machine code of a program; -1: it does not load one. */
-static int compiles(void)
+static int try_compiler(void)
 {
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -266,7 +266,7 @@ void feature_check_jit(struct feature *feature, const struct features_where *whe
 	char text[32];
 
 	features_judge_jit(feature, feature_text(where, "/proc/sys/net/core/bpf_jit_enable", text, sizeof(text)),
-			   where->system[0] ? -1 : compiles());
+			   where->system[0] ? -1 : try_compiler());
 }
 
 /* What the programs call whatever they are to trace. */

@@ -155,7 +155,7 @@ static bool try_library(struct nvml *nvml, const char *root, const char *path)
 }
 
 #define NVML_SO "libnvidia-ml.so.1"
-static bool find_library(struct nvml *nvml, const char *path, const char *root)
+static bool find_nvml(struct nvml *nvml, const char *path, const char *root)
 {
 	static const char *const below_root[] = {
 		"/lib/" NVML_SO, "/lib64/" NVML_SO, "/usr/lib64/" NVML_SO, "/usr/lib/x86_64-linux-gnu/" NVML_SO,
@@ -278,7 +278,7 @@ static void read_gpu(struct nvml *nvml, unsigned int index)
 
 /* ---- opening ---- */
 
-static int explain(const struct nvml *nvml, int result, const char *what, char *why, size_t size)
+static int explain_result(const struct nvml *nvml, int result, const char *what, char *why, size_t size)
 {
 	if (result == NVML_ERROR_LIB_RM_VERSION_MISMATCH)
 		snprintf(why, size,
@@ -292,7 +292,7 @@ static int explain(const struct nvml *nvml, int result, const char *what, char *
 	       result == NVML_ERROR_NO_PERMISSION     ? -EACCES : -EIO;
 }
 
-static int start(struct nvml *nvml, char *why, size_t size)
+static int start_nvml(struct nvml *nvml, char *why, size_t size)
 {
 	const char *missing;
 	unsigned int count = 0;
@@ -304,11 +304,11 @@ static int start(struct nvml *nvml, char *why, size_t size)
 	}
 	result = nvml->call.init();
 	if (result != NVML_SUCCESS)
-		return explain(nvml, result, "nvmlInit", why, size);
+		return explain_result(nvml, result, "nvmlInit", why, size);
 	nvml->initialised = true;
 	result = nvml->call.count(&count);
 	if (result != NVML_SUCCESS)
-		return explain(nvml, result, "nvmlDeviceGetCount", why, size);
+		return explain_result(nvml, result, "nvmlDeviceGetCount", why, size);
 	for (unsigned int i = 0; i < count; i++)
 		read_gpu(nvml, i);
 	return 0;
@@ -320,8 +320,8 @@ int nvml_open(const char *path, const char *root, struct nvml **out, char *why, 
 	int err = -ENOENT;
 
 	snprintf(why, why_size, "%s", "");
-	if (find_library(nvml, path, root))
-		err = start(nvml, why, why_size);
+	if (find_nvml(nvml, path, root))
+		err = start_nvml(nvml, why, why_size);
 	else if (path)
 		snprintf(why, why_size, "NVML: %s", dlerror());
 	else

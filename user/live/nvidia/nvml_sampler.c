@@ -72,7 +72,7 @@ static void note_usage(const struct nvml_usage *usage, void *arg)
 }
 
 /* Whether NVML was asked at a moment in which no memory moved. */
-static bool ask(struct meter *meter)
+static bool ask_nvml(struct meter *meter)
 {
 	uint64_t before;
 
@@ -122,7 +122,7 @@ void meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
 {
 	if (!meter)
 		return;
-	if (!ask(meter) && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX)
+	if (!ask_nvml(meter) && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX)
 		return;
 	meter->skipped = 0;
 	put_samples(meter, when);

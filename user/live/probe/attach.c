@@ -53,9 +53,9 @@ static int print_verbose(enum libbpf_print_level level, const char *format, va_l
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
 }
 
-static int fail(int err, char *cause, size_t size, const char *format, ...)
+static int fail_attach(int err, char *cause, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-static int fail(int err, char *cause, size_t size, const char *format, ...)
+static int fail_attach(int err, char *cause, size_t size, const char *format, ...)
 {
 	va_list args;
 
@@ -89,7 +89,7 @@ static int attach_process_events(struct attach *attach)
 	return 0;
 }
 
-static int load(struct attach *attach, const struct attach_options *options, char *cause, size_t cause_size)
+static int load_programs(struct attach *attach, const struct attach_options *options, char *cause, size_t cause_size)
 {
 	const struct programs_options programs = {
 		.config = options->config,
@@ -111,9 +111,10 @@ static int load(struct attach *attach, const struct attach_options *options, cha
 	attach->runtime = mapped_open(attach_map_fd(attach, ".data.gmt"), sizeof(*attach->runtime), true);
 	attach->spaces_changed = mapped_open(attach_map_fd(attach, ".data.spaces"), sizeof(uint32_t), true);
 	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
-		return fail(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
+		return fail_attach(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
 	err = attach_process_events(attach);
-	return err ? fail(err, cause, cause_size, "forks and ends of processes cannot be traced (%s)", strerror(-err)) :
+	return err ? fail_attach(err, cause, cause_size, "forks and ends of processes cannot be traced (%s)",
+				 strerror(-err)) :
 		     0;
 }
 
@@ -129,7 +130,7 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	libbpf_set_print(options->verbose ? print_verbose : NULL);
 	attach->multi = !options->no_uprobe_multi && uprobe_has_multi();
 	attach->no_tracepoint = options->no_tracepoint;
-	err = load(attach, options, cause, cause_size);
+	err = load_programs(attach, options, cause, cause_size);
 	if (err) {
 		attach_close(attach);
 		return err;
@@ -213,13 +214,14 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
 		attach->ioctl_link = attach_tracepoint(attach);
 	if (!attach->ioctl_link && !bpf_program__autoload(program))
-		return fail(-EACCES, cause, cause_size, "the kernel's verifier refuses the programs for the driver's"
-			    " system calls: a newer gpumemtrace may know this kernel");
+		return fail_attach(-EACCES, cause, cause_size,
+				   "the kernel's verifier refuses the programs for the driver's"
+				   " system calls: a newer gpumemtrace may know this kernel");
 	if (!attach->ioctl_link)
 		attach->ioctl_link = bpf_program__attach(program);
 	if (!attach->ioctl_link)
-		return fail(-errno, cause, cause_size, "system calls cannot be traced (%s): a kernel with"
-			    " CONFIG_HAVE_SYSCALL_TRACEPOINTS=y is needed", strerror(errno));
+		return fail_attach(-errno, cause, cause_size, "system calls cannot be traced (%s): a kernel with"
+				   " CONFIG_HAVE_SYSCALL_TRACEPOINTS=y is needed", strerror(errno));
 	return 0;
 }
 
@@ -252,11 +254,11 @@ static void next_generation(struct attach *attach)
 
 static int cannot_probe(int err, const char *path, char *cause, size_t cause_size)
 {
-	return fail(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
-		    err == -EMFILE ? ": raise `ulimit -n`" : "");
+	return fail_attach(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
+			   err == -EMFILE ? ": raise `ulimit -n`" : "");
 }
 
-static void keep(struct attach *attach, const struct attached_library *attached)
+static void keep_library(struct attach *attach, const struct attached_library *attached)
 {
 	attach->libraries = xrealloc(attach->libraries, (attach->library_count + 1) * sizeof(*attached));
 	attach->libraries[attach->library_count++] = *attached;
@@ -275,7 +277,7 @@ static int attach_one(struct attach *attach, const char *path, const char *progr
 				    false, attach->multi) : -ENOENT;
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
-	keep(attach, &attached);
+	keep_library(attach, &attached);
 	return 0;
 }
 
@@ -318,7 +320,7 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
 	free(cookies);
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
-	keep(attach, &attached);
+	keep_library(attach, &attached);
 	return 0;
 }
 

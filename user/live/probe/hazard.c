@@ -76,7 +76,7 @@ struct search {
  * btrfs (library_same()). What is behind the link in map_files has all that stat() tells. Where that may not be
  * asked, the number has to do.
  */
-static bool is_library(const struct search *search, const struct maps_line *map)
+static bool is_library_mapping(const struct search *search, const struct maps_line *map)
 {
 	const struct library *library = search->library;
 	char path[96];
@@ -92,13 +92,13 @@ static bool is_library(const struct search *search, const struct maps_line *map)
 	       (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec == library->mtime_ns;
 }
 
-static int find_library(const struct maps_line *map, void *arg)
+static int find_mapping(const struct maps_line *map, void *arg)
 {
 	struct search *search = arg;
 
 	if (!map->executable || !map->ino ||
 	    (map->ino != search->library->ino && library_kind_of(map->path, map->path_len) != search->library->kind) ||
-	    !is_library(search, map))
+	    !is_library_mapping(search, map))
 		return 0;
 	snprintf(search->path, sizeof(search->path), "%.*s", (int)map->path_len, map->path);
 	return 1;
@@ -117,8 +117,8 @@ static const struct {
 				 "without a shadow stack" },
 };
 
-static void say(const struct trial *trial, enum hazard_verdict verdict, pid_t pid, const char *name, const char *file,
-		char *cause, size_t size)
+static void say_verdict(const struct trial *trial, enum hazard_verdict verdict, pid_t pid, const char *name,
+			const char *file, char *cause, size_t size)
 {
 	enum trial_result result = verdict == HAZARD_SHADOW_STACK ? trial->shadow_stack : trial->seccomp;
 
@@ -135,8 +135,8 @@ static void say(const struct trial *trial, enum hazard_verdict verdict, pid_t pi
 			 "kill the process; %s", file, (int)pid, name, words[verdict].state, words[verdict].remedy);
 }
 
-static int refuse(const struct trial *trial, enum hazard_verdict verdict, const struct search *search, char *cause,
-		  size_t size)
+static int refuse_target(const struct trial *trial, enum hazard_verdict verdict, const struct search *search,
+			 char *cause, size_t size)
 {
 	char file[4 * FILE_COLUMNS + 1], name[4 * GMT_COMM_BYTES + 1];
 	struct procfs_stat stat = { .comm = "?" };
@@ -144,7 +144,7 @@ static int refuse(const struct trial *trial, enum hazard_verdict verdict, const 
 	procfs_stat(search->pid, &stat);
 	human_text(name, GMT_COMM_BYTES, stat.comm, sizeof(stat.comm));
 	human_text(file, FILE_COLUMNS, search->path[0] ? search->path : "libcuda", sizeof(search->path));
-	say(trial, verdict, search->pid, name, file, cause, size);
+	say_verdict(trial, verdict, search->pid, name, file, cause, size);
 	return -ECANCELED;
 }
 
@@ -159,13 +159,13 @@ int hazard_process(const struct trial *trial, const struct library *library, pid
 
 	if (!hazard_is_needed(trial))
 		return 0;
-	found = procfs_maps(pid, find_library, &search);
+	found = procfs_maps(pid, find_mapping, &search);
 	if (!found || found == -ESRCH)
 		return 0;
 	verdict = judge_threads(trial, pid);
 	if (verdict == HAZARD_FREE)
 		return 0;
-	return refuse(trial, found < 0 ? HAZARD_HIDDEN : verdict, &search, cause, cause_size);
+	return refuse_target(trial, found < 0 ? HAZARD_HIDDEN : verdict, &search, cause, cause_size);
 }
 
 struct scan {
@@ -175,7 +175,7 @@ struct scan {
 	size_t cause_size;
 };
 
-static int scan_process(pid_t pid, void *arg)
+static int scan_for_hazard(pid_t pid, void *arg)
 {
 	const struct scan *scan = arg;
 
@@ -195,7 +195,7 @@ int hazard_library(const struct trial *trial, const struct library *library, cha
 			 "started with --pid=host");
 		return -ECANCELED;
 	}
-	err = target_each_process(scan_process, &scan);
+	err = target_each_process(scan_for_hazard, &scan);
 	if (err && err != -ECANCELED)
 		snprintf(cause, cause_size, "/proc cannot be read (%s), and on this kernel a return probe may kill "
 			 "processes: mount /proc", strerror(-err));

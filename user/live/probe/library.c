@@ -55,7 +55,7 @@ struct reader {
 	uint64_t size[GMT_API_MAX];
 };
 
-__attribute__((format(printf, 2, 3))) static int damaged(struct reader *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int say_damaged(struct reader *r, const char *format, ...)
 {
 	va_list args;
 
@@ -108,7 +108,7 @@ static const struct name *find_name(const struct reader *r, const char *symbol)
 }
 
 /* NT_GNU_BUILD_ID out of the notes of one segment (elf(5), "Notes"). */
-static void read_notes(struct reader *r, const GElf_Phdr *phdr)
+static void read_build_id(struct reader *r, const GElf_Phdr *phdr)
 {
 	Elf_Data *data;
 	GElf_Nhdr note;
@@ -131,31 +131,31 @@ static void read_notes(struct reader *r, const GElf_Phdr *phdr)
 	}
 }
 
-static int read_segments(struct reader *r)
+static int read_code_segments(struct reader *r)
 {
 	size_t count;
 
 	if (elf_getphdrnum(r->elf, &count))
-		return damaged(r, "no program headers: %s", elf_errmsg(-1));
+		return say_damaged(r, "no program headers: %s", elf_errmsg(-1));
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr phdr;
 
 		if (!gelf_getphdr(r->elf, (int)i, &phdr))
-			return damaged(r, "program header %zu: %s", i, elf_errmsg(-1));
+			return say_damaged(r, "program header %zu: %s", i, elf_errmsg(-1));
 		if (phdr.p_type == PT_NOTE && !r->lib->build_id[0])
-			read_notes(r, &phdr);
+			read_build_id(r, &phdr);
 		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || r->code_count == SEGMENTS_MAX)
 			continue;
 		if (phdr.p_offset > r->file_size || phdr.p_filesz > r->file_size - phdr.p_offset)
-			return damaged(r, "cut off: its code ends behind the end of the file");
+			return say_damaged(r, "cut off: its code ends behind the end of the file");
 		r->code[r->code_count++] =
 			(struct segment){ phdr.p_vaddr, phdr.p_offset, phdr.p_filesz };
 	}
-	return r->code_count ? 0 : damaged(r, "no executable segment");
+	return r->code_count ? 0 : say_damaged(r, "no executable segment");
 }
 
 /* The file offset of a function, 0 if it is not in the file's code. */
-static uint64_t file_offset(const struct reader *r, uint64_t address)
+static uint64_t offset_of_function(const struct reader *r, uint64_t address)
 {
 	for (size_t i = 0; i < r->code_count; i++) {
 		const struct segment *seg = &r->code[i];
@@ -175,13 +175,13 @@ static bool is_exported_function(const GElf_Sym *sym)
 	       (bind == STB_GLOBAL || bind == STB_WEAK) && type == STT_FUNC;
 }
 
-static int read_symbols(struct reader *r, Elf_Scn *section, const GElf_Shdr *shdr)
+static int read_library_symbols(struct reader *r, Elf_Scn *section, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t entry = gelf_fsize(r->elf, ELF_T_SYM, 1, EV_CURRENT);
 
 	if (!data || !entry)
-		return damaged(r, "symbols: %s", elf_errmsg(-1));
+		return say_damaged(r, "symbols: %s", elf_errmsg(-1));
 	for (size_t i = 0; i < data->d_size / entry; i++) {
 		const struct name *name;
 		const char *symbol;
@@ -192,7 +192,7 @@ static int read_symbols(struct reader *r, Elf_Scn *section, const GElf_Shdr *shd
 		symbol = elf_strptr(r->elf, shdr->sh_link, sym.st_name);
 		name = symbol ? find_name(r, symbol) : NULL;
 		if (name && !r->offset[name->id]) {
-			r->offset[name->id] = file_offset(r, sym.st_value);
+			r->offset[name->id] = offset_of_function(r, sym.st_value);
 			r->size[name->id] = sym.st_size;
 		}
 	}
@@ -208,7 +208,7 @@ static bool has_hooks(const struct reader *r)
 	return false;
 }
 
-static int read_sections(struct reader *r)
+static int read_symbol_sections(struct reader *r)
 {
 	Elf_Scn *section = NULL;
 	bool any = false;
@@ -216,23 +216,23 @@ static int read_sections(struct reader *r)
 	int err;
 
 	if (elf_getshdrnum(r->elf, &count))
-		return damaged(r, "no section headers: %s", elf_errmsg(-1));
+		return say_damaged(r, "no section headers: %s", elf_errmsg(-1));
 	while ((section = elf_nextscn(r->elf, section))) {
 		GElf_Shdr shdr, strings;
 
 		if (!gelf_getshdr(section, &shdr))
-			return damaged(r, "section header: %s", elf_errmsg(-1));
+			return say_damaged(r, "section header: %s", elf_errmsg(-1));
 		if ((shdr.sh_type != SHT_DYNSYM && shdr.sh_type != SHT_SYMTAB) || has_hooks(r))
 			continue;
 		if (!gelf_getshdr(elf_getscn(r->elf, shdr.sh_link), &strings) || shdr.sh_size > TABLE_MAX ||
 		    strings.sh_size > TABLE_MAX)
-			return damaged(r, "its symbol table is too large or has no names");
+			return say_damaged(r, "its symbol table is too large or has no names");
 		any = true;
-		err = read_symbols(r, section, &shdr);
+		err = read_library_symbols(r, section, &shdr);
 		if (err)
 			return err;
 	}
-	return any ? 0 : damaged(r, "no symbols");
+	return any ? 0 : say_damaged(r, "no symbols");
 }
 
 static bool starts_with_endbr64(struct reader *r, uint64_t offset)
@@ -244,7 +244,7 @@ static bool starts_with_endbr64(struct reader *r, uint64_t offset)
 	       !memcmp(first, endbr64, sizeof(endbr64));
 }
 
-static bool seen_before(const struct reader *r, uint16_t id)
+static bool is_offset_seen(const struct reader *r, uint16_t id)
 {
 	/* 200 rows: 20,000 comparisons at most, less than sorting them would cost in code */
 	for (uint16_t i = 1; i < id; i++) {
@@ -273,7 +273,7 @@ static void make_probes(struct reader *r)
 			continue;
 		if (!r->offset[id]) {
 			lib->absent += !r->info->hook_count || !r->info->hooks[id - 1].is_variant;
-		} else if (seen_before(r, id)) {
+		} else if (is_offset_seen(r, id)) {
 			lib->aliased++; /* one address, one probe: the first row has the newest signature */
 		} else {
 			*probe = (struct library_probe){ .id = id, .offset = r->offset[id] };
@@ -289,23 +289,23 @@ static void make_probes(struct reader *r)
 	lib->is_one = is_one(r);
 }
 
-static int read_elf(struct reader *r)
+static int read_library_elf(struct reader *r)
 {
 	GElf_Ehdr ehdr;
 	int err;
 
 	if (elf_kind(r->elf) != ELF_K_ELF)
-		return damaged(r, "not an ELF file");
+		return say_damaged(r, "not an ELF file");
 	if (gelf_getclass(r->elf) != ELFCLASS64)
-		return damaged(r, "a 32-bit library: only 64-bit processes can be traced");
+		return say_damaged(r, "a 32-bit library: only 64-bit processes can be traced");
 	if (!gelf_getehdr(r->elf, &ehdr))
-		return damaged(r, "ELF header: %s", elf_errmsg(-1));
+		return say_damaged(r, "ELF header: %s", elf_errmsg(-1));
 	if (ehdr.e_machine != EM_X86_64 && ehdr.e_machine != EM_AARCH64)
-		return damaged(r, "for an unknown machine (%u)", ehdr.e_machine);
+		return say_damaged(r, "for an unknown machine (%u)", ehdr.e_machine);
 	r->machine = ehdr.e_machine;
-	err = read_segments(r);
+	err = read_code_segments(r);
 	if (!err)
-		err = read_sections(r);
+		err = read_symbol_sections(r);
 	if (!err)
 		make_probes(r);
 	return err;
@@ -323,7 +323,7 @@ int library_read(int fd, enum library_kind kind, struct library *lib)
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return damaged(&r, "not a regular file");
+		return say_damaged(&r, "not a regular file");
 	lib->dev = st.st_dev;
 	lib->ino = st.st_ino;
 	lib->size = (uint64_t)st.st_size;
@@ -333,9 +333,9 @@ int library_read(int fd, enum library_kind kind, struct library *lib)
 	elf_version(EV_CURRENT);
 	r.elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!r.elf)
-		return damaged(&r, "not an ELF file: %s", elf_errmsg(-1));
+		return say_damaged(&r, "not an ELF file: %s", elf_errmsg(-1));
 	list_names(&r);
-	err = read_elf(&r);
+	err = read_library_elf(&r);
 	elf_end(r.elf);
 	return err;
 }

@@ -76,7 +76,7 @@ void watch_decode(const void *record, size_t size, watch_cb cb, void *arg, uint6
 	}
 }
 
-static int ring_open(struct ring *ring, int cpu, size_t page_size)
+static int open_ring(struct ring *ring, int cpu, size_t page_size)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -102,7 +102,7 @@ static int ring_open(struct ring *ring, int cpu, size_t page_size)
 	return err;
 }
 
-static void ring_close(struct ring *ring, size_t page_size)
+static void close_ring(struct ring *ring, size_t page_size)
 {
 	if (ring->page != MAP_FAILED)
 		munmap(ring->page, page_size + RING_BYTES);
@@ -114,7 +114,7 @@ static int add_cpu(struct watch *watch, int cpu)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	struct ring ring;
-	int err = ring_open(&ring, cpu, watch->page_size);
+	int err = open_ring(&ring, cpu, watch->page_size);
 
 	if (err == -ENODEV)
 		return 0; /* went offline since its name was read */
@@ -122,7 +122,7 @@ static int add_cpu(struct watch *watch, int cpu)
 		return err;
 	if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, ring.fd, &event)) {
 		err = -errno;
-		ring_close(&ring, watch->page_size);
+		close_ring(&ring, watch->page_size);
 		return err;
 	}
 	watch->rings = xreallocarray(watch->rings, watch->ring_count + 1, sizeof(ring));
@@ -177,7 +177,7 @@ void watch_close(struct watch *watch)
 	if (!watch)
 		return;
 	for (size_t i = 0; i < watch->ring_count; i++)
-		ring_close(&watch->rings[i], watch->page_size);
+		close_ring(&watch->rings[i], watch->page_size);
 	if (watch->epoll_fd >= 0)
 		close(watch->epoll_fd);
 	free(watch->rings);

@@ -54,7 +54,8 @@ void probing_free(struct probing *probing)
 	free(probing);
 }
 
-static void announce(struct probing *probing, const struct library *library, const char *shown, uint64_t took_ns)
+static void announce_library(struct probing *probing, const struct library *library, const char *shown,
+			     uint64_t took_ns)
 {
 	struct gmt_library rec = {
 		.dev = library->dev,
@@ -138,7 +139,7 @@ static int attach_guarded(struct probing *probing, struct library *library, cons
 	return err;
 }
 
-static bool is_wanted(const struct probing *probing, enum library_kind kind)
+static bool is_kind_wanted(const struct probing *probing, enum library_kind kind)
 {
 	return (probing->layers & library_kind_info(kind)->layer) &&
 	       (library_is_probed(kind) || (kind == LIBRARY_C10_CUDA && probing->with_sizes));
@@ -166,14 +167,14 @@ static const struct library *find_same(const struct probing *probing, const stru
 	return NULL;
 }
 
-static int add(struct probing *probing, enum library_kind kind, const char *path, const char *shown, char *cause,
-	       size_t cause_size)
+static int probe_library(struct probing *probing, enum library_kind kind, const char *path, const char *shown,
+			 char *cause, size_t cause_size)
 {
 	uint64_t start_ns = stream_now_ns();
 	struct library library;
 	int err;
 
-	if (!is_wanted(probing, kind) || find_file(probing, path))
+	if (!is_kind_wanted(probing, kind) || find_file(probing, path))
 		return 0;
 	err = library_open(path, kind, &library);
 	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
@@ -198,13 +199,13 @@ static int add(struct probing *probing, enum library_kind kind, const char *path
 		library.probe_count = 0;
 	probing->libraries = xreallocarray(probing->libraries, probing->count + 1, sizeof(library));
 	probing->libraries[probing->count++] = library;
-	announce(probing, &library, shown, stream_now_ns() - start_ns);
+	announce_library(probing, &library, shown, stream_now_ns() - start_ns);
 	return 1;
 }
 
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
 {
-	return add(probing, LIBRARY_CUDA, path, shown, cause, cause_size);
+	return probe_library(probing, LIBRARY_CUDA, path, shown, cause, cause_size);
 }
 
 struct walk {
@@ -245,7 +246,8 @@ static void tell_framework(struct walk *walk)
 static int add_found(const struct target_library *found, void *arg)
 {
 	struct walk *walk = arg;
-	int ret = add(walk->probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
+	int ret = probe_library(walk->probing, found->kind, found->attach_path, found->path, walk->cause,
+				walk->cause_size);
 
 	if (walk->pid != found->pid)
 		tell_framework(walk);

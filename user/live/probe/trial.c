@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) int enter_shadow_stack(void)
 
 enum place { UNDER_FILTER, ON_SHADOW_STACK };
 
-static _Noreturn void child(enum place place, int go)
+static _Noreturn void enter_child(enum place place, int go)
 {
 	char byte;
 	int err;
@@ -95,7 +95,7 @@ static _Noreturn void child(enum place place, int go)
 }
 
 /* Its status as wait(2) has it. */
-static int reap(pid_t pid)
+static int reap_child(pid_t pid)
 {
 	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
 	int status = 0;
@@ -181,7 +181,7 @@ static uint64_t take_runs(const struct probe *probe)
 /* ---- the trial ---- */
 
 /* A child at a place, with the probe (NULL: without). 0 and its status; -errno: it was not let go. */
-static int run_child(enum place place, const struct probe *probe, int *status)
+static int run_trial_child(enum place place, const struct probe *probe, int *status)
 {
 	struct uprobe_set *set = NULL;
 	int go[2], err = 0;
@@ -192,7 +192,7 @@ static int run_child(enum place place, const struct probe *probe, int *status)
 	pid = fork();
 	if (!pid) {
 		close(go[1]);
-		child(place, go[0]);
+		enter_child(place, go[0]);
 	}
 	close(go[0]);
 	if (pid < 0)
@@ -203,7 +203,7 @@ static int run_child(enum place place, const struct probe *probe, int *status)
 		err = -EPIPE;
 	close(go[1]);
 	if (pid > 0)
-		*status = reap(pid);
+		*status = reap_child(pid);
 	uprobe_detach(set);
 	return err;
 }
@@ -231,9 +231,9 @@ enum trial_result trial_judge(int err, int status, uint64_t runs, char *why, siz
 	return TRIAL_UNKNOWN;
 }
 
-static enum trial_result try(enum place place, const struct probe *probe, struct trial *trial)
+static enum trial_result try_place(enum place place, const struct probe *probe, struct trial *trial)
 {
-	int status = 0, err = run_child(place, probe, &status);
+	int status = 0, err = run_trial_child(place, probe, &status);
 
 	return trial_judge(err, status, err ? 0 : take_runs(probe), trial->why, sizeof(trial->why));
 }
@@ -243,7 +243,7 @@ static bool has_no_shadow_stacks(void)
 {
 	int status = 0;
 
-	return !run_child(ON_SHADOW_STACK, NULL, &status) && exited_with(status, CHILD_CANNOT);
+	return !run_trial_child(ON_SHADOW_STACK, NULL, &status) && exited_with(status, CHILD_CANNOT);
 }
 
 void trial_run(struct trial *trial, bool multi)
@@ -256,9 +256,9 @@ void trial_run(struct trial *trial, bool multi)
 	if (err) {
 		snprintf(trial->why, sizeof(trial->why), "no probe could be made: %s", strerror(-err));
 	} else {
-		trial->seccomp = try(UNDER_FILTER, &probe, trial);
+		trial->seccomp = try_place(UNDER_FILTER, &probe, trial);
 		if (trial->shadow_stack == TRIAL_UNKNOWN)
-			trial->shadow_stack = try(ON_SHADOW_STACK, &probe, trial);
+			trial->shadow_stack = try_place(ON_SHADOW_STACK, &probe, trial);
 	}
 	close_probe(&probe);
 }

@@ -134,7 +134,7 @@ static int link_events(struct uprobe_set *set, int prog_fd, const struct places 
 	return 0;
 }
 
-static int attach(struct uprobe_set **out, int prog_fd, const struct places *places, bool multi)
+static int attach_set(struct uprobe_set **out, int prog_fd, const struct places *places, bool multi)
 {
 	struct uprobe_set *set = xcalloc(1, sizeof(*set));
 	int err = 0;
@@ -175,7 +175,7 @@ int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const 
 {
 	struct places places = { path, offsets, counters, cookies, count, at_return, 0 };
 
-	return attach(out, prog_fd, &places, multi);
+	return attach_set(out, prog_fd, &places, multi);
 }
 
 int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path, uint64_t offset, pid_t pid,
@@ -184,7 +184,7 @@ int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path,
 	uint64_t cookie = 0;
 	struct places places = { path, &offset, NULL, &cookie, 1, true, pid };
 
-	return attach(out, prog_fd, &places, multi);
+	return attach_set(out, prog_fd, &places, multi);
 }
 
 void uprobe_detach(struct uprobe_set *set)

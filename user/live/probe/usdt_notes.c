@@ -33,7 +33,7 @@ struct note {
 };
 
 /* The offset in the file of what is at an address; 0: nothing is. */
-static uint64_t file_offset(Elf *elf, uint64_t address, bool is_code)
+static uint64_t offset_of_address(Elf *elf, uint64_t address, bool is_code)
 {
 	size_t count;
 
@@ -77,19 +77,19 @@ static bool read_note(const char *bytes, size_t size, struct note *note)
 static void take_note(struct reader *r, const struct note *note)
 {
 	uint64_t moved = r->base && note->base ? r->base - note->base : 0;
-	struct usdt_place place = { .offset = file_offset(r->elf, note->location + moved, true) };
+	struct usdt_place place = { .offset = offset_of_address(r->elf, note->location + moved, true) };
 
 	if (strcmp(note->provider, r->provider) || strcmp(note->name, r->name) || r->count == r->most)
 		return;
 	if (note->counter)
-		place.counter = file_offset(r->elf, note->counter + moved, false);
+		place.counter = offset_of_address(r->elf, note->counter + moved, false);
 	if (!place.offset || (note->counter && !place.counter) ||
 	    usdt_parse_args(note->args, &place.usdt) < r->args)
 		return;
 	r->out[r->count++] = place;
 }
 
-static void read_notes(struct reader *r, Elf_Scn *section, const GElf_Shdr *shdr)
+static void read_probe_notes(struct reader *r, Elf_Scn *section, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = shdr->sh_size <= NOTES_MAX ? elf_getdata(section, NULL) : NULL;
 	size_t at = 0, next, name_at, bytes_at;
@@ -136,7 +136,7 @@ static bool is_for_us(Elf *elf)
 	       ehdr.e_machine == machine && ehdr.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-static int read_elf(struct reader *r)
+static int read_probes(struct reader *r)
 {
 	Elf_Scn *section;
 	GElf_Shdr shdr;
@@ -146,7 +146,7 @@ static int read_elf(struct reader *r)
 	r->base = find_section(r->elf, ".stapsdt.base", &shdr) ? shdr.sh_addr : 0;
 	section = find_section(r->elf, ".note.stapsdt", &shdr);
 	if (section && shdr.sh_type == SHT_NOTE)
-		read_notes(r, section, &shdr);
+		read_probe_notes(r, section, &shdr);
 	return (int)r->count;
 }
 
@@ -160,7 +160,7 @@ int usdt_find(const char *path, const char *provider, const char *name, int args
 		return -errno;
 	elf_version(EV_CURRENT);
 	r.elf = elf_begin(fd, ELF_C_READ, NULL);
-	count = r.elf ? read_elf(&r) : -ENOEXEC;
+	count = r.elf ? read_probes(&r) : -ENOEXEC;
 	elf_end(r.elf);
 	close(fd);
 	return count;

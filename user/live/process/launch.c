@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void run_child(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
+static void become_command(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
 {
 	char byte;
 	int err;
@@ -41,7 +41,7 @@ int command_start(struct command *command, char *const argv[], const sigset_t *m
 	if (!command->pid) {
 		close(go[1]);
 		close(error[0]);
-		run_child(argv, mask, go[0], error[1]);
+		become_command(argv, mask, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -75,7 +75,7 @@ static void expect_told(struct roster *roster, const struct gmt_hdr *record)
 		read_facts(member, record->tgid, exec->start_ns, exec->comm);
 }
 
-static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t ts_ns)
+static void introduce_process(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t ts_ns)
 {
 	struct gmt_attach attach = { .flags = used_gpu ? 0 : GMT_ATTACH_FROM_START };
 	struct member *member = hash_put(&roster->members, tgid, NULL);
@@ -93,7 +93,7 @@ static void introduce(struct roster *roster, pid_t tgid, bool used_gpu, uint64_t
 
 void roster_add(struct roster *roster, pid_t tgid, bool used_gpu)
 {
-	introduce(roster, tgid, used_gpu, stream_now_ns());
+	introduce_process(roster, tgid, used_gpu, stream_now_ns());
 }
 
 static bool is_kernel_layer(uint16_t kind)
@@ -114,7 +114,7 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record)
 	member = hash_get(&roster->members, record->tgid);
 	/* What had a GPU before the session was added at its start: this one begins now. */
 	if (!member || !member->live)
-		introduce(roster, record->tgid, false, record->ts_ns);
+		introduce_process(roster, record->tgid, false, record->ts_ns);
 	roster->last_live = record->tgid;
 }
 
@@ -180,7 +180,7 @@ bool roster_is_live(const struct roster *roster, pid_t tgid)
 	return member && member->live;
 }
 
-static void count(void *arg, pid_t tgid)
+static void count_member(void *arg, pid_t tgid)
 {
 	(void)tgid;
 	++*(size_t *)arg;
@@ -190,7 +190,7 @@ size_t roster_live_count(const struct roster *roster)
 {
 	size_t n = 0;
 
-	roster_each_live(roster, count, &n);
+	roster_each_live(roster, count_member, &n);
 	return n;
 }
 

@@ -99,7 +99,7 @@ struct walk {
 	} seen[FILES_MAX];
 };
 
-static bool seen_before(struct walk *walk, const struct maps_line *map)
+static bool is_file_seen(struct walk *walk, const struct maps_line *map)
 {
 	for (size_t i = 0; i < walk->count; i++) {
 		if (walk->seen[i].ino == map->ino && walk->seen[i].dev_major == map->dev_major &&
@@ -127,7 +127,7 @@ static int visit_map(const struct maps_line *map, void *arg)
 	if (!map->executable || !map->ino)
 		return 0;
 	library.kind = library_kind_of(map->path, map->path_len);
-	if (library.kind == LIBRARY_NONE || seen_before(walk, map))
+	if (library.kind == LIBRARY_NONE || is_file_seen(walk, map))
 		return 0;
 	snprintf(path, sizeof(path), "%.*s", (int)map->path_len, map->path);
 	library.fd = foreign_open_mapped((uint32_t)walk->pid, &file);

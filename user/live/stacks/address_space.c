@@ -90,7 +90,7 @@ static bool is_python_module(const struct space *space, const struct module *mod
 }
 
 /* The interpreter is in a file named so, or in the program itself, if it is anywhere. */
-static enum table_kind kind_of(const struct space *space, const struct module *module)
+static enum table_kind kind_of_table(const struct space *space, const struct module *module)
 {
 	if (is_python_module(space, module) || (space->with_python && strstr(module->name, "python")))
 		return TABLE_PYTHON;
@@ -151,7 +151,7 @@ static bool open_module(struct space *space, uint32_t module, struct image *imag
 	       !symbol_source_live.open_module(&space->modules, map, image);
 }
 
-static void look_up(struct space *space, uint32_t i, const struct tables *tables)
+static void look_up_module(struct space *space, uint32_t i, const struct tables *tables)
 {
 	const struct module *module = &space->modules.list[i];
 	struct table table;
@@ -160,7 +160,7 @@ static void look_up(struct space *space, uint32_t i, const struct tables *tables
 	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &image))
 		return;
 	modules_set_image(&space->modules, i, &image);
-	if (tables_find(tables, &image, kind_of(space, module), &table)) {
+	if (tables_find(tables, &image, kind_of_table(space, module), &table)) {
 		place_module(space, i, &image, &table);
 	} else {
 		space->is_pending[i] = true;
@@ -198,7 +198,7 @@ static void fill_lists(struct space *space, const struct space *before, const st
 	}
 	for (uint32_t i = 0; i < modules->count; i++)
 		if (is_new[i])
-			look_up(space, i, tables);
+			look_up_module(space, i, tables);
 	free(is_new);
 }
 
@@ -263,7 +263,7 @@ void space_build_one(struct space *space, struct tables *tables)
 		space->pending--;
 		if (!open_module(space, i, &image))
 			continue;
-		if (!tables_build(tables, &image, kind_of(space, &space->modules.list[i]), &table)) {
+		if (!tables_build(tables, &image, kind_of_table(space, &space->modules.list[i]), &table)) {
 			place_module(space, i, &image, &table);
 			space->is_listed = false;
 		}
@@ -274,7 +274,7 @@ void space_build_one(struct space *space, struct tables *tables)
 
 /* ---- what BPF is told ---- */
 
-static int tell(struct space *space, struct publisher *publisher)
+static int tell_space(struct space *space, struct publisher *publisher)
 {
 	struct gmt_stack_space value = { .slot = space->slot, .mapping_count = space->mapping_count };
 	bool has_python = space->python_state == SPACE_PYTHON_FOUND;
@@ -330,7 +330,7 @@ static int use_list(struct space *space, struct publisher *publisher)
 	space->mapping_count = space->next_count;
 	space->next_slot = PUBLISHER_NO_SLOT;
 	space->next = 0;
-	err = tell(space, publisher);
+	err = tell_space(space, publisher);
 	publisher_drop_list(publisher, old);
 	return err;
 }
@@ -342,7 +342,7 @@ int space_publish(struct space *space, struct publisher *publisher, bool may_lis
 	if (space->next && publisher_is_done(publisher, space->next))
 		err = use_list(space, publisher);
 	else if (!space->is_told || (space->python_state == SPACE_PYTHON_FOUND && !space->is_python_told))
-		err = tell(space, publisher);
+		err = tell_space(space, publisher);
 	if (err || (space->is_listed && !space->next))
 		return err;
 	return may_list && !space->next ? give_list(space, publisher) : -EAGAIN;

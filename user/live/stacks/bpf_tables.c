@@ -35,7 +35,7 @@ struct tables {
 	struct publisher *publisher;
 	__u64 *shards[GMT_SHARDS];
 	uint64_t used;           /* words */
-	struct hash entries;     /* by key_of() */
+	struct hash entries;     /* by key_of_image() */
 	struct table_cache cache;
 	struct tables_stats stats;
 };
@@ -75,7 +75,7 @@ void tables_free(struct tables *tables)
 }
 
 /* A file is known by its build id; one without by its inode and size. */
-static uint64_t key_of(const struct image *image, enum table_kind kind)
+static uint64_t key_of_image(const struct image *image, enum table_kind kind)
 {
 	uint64_t key = intern_hash(INTERN_SEED, &kind, sizeof(kind));
 	struct stat st;
@@ -91,7 +91,7 @@ static uint64_t key_of(const struct image *image, enum table_kind kind)
 
 bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)
 {
-	const struct entry *entry = hash_get(&tables->entries, key_of(image, kind));
+	const struct entry *entry = hash_get(&tables->entries, key_of_image(image, kind));
 
 	if (!entry || entry->error)
 		return false;
@@ -149,7 +149,7 @@ static int put_words(struct tables *tables, const struct unwind_table *blob, str
 	return 0;
 }
 
-static void mark(enum table_kind kind, const struct image *image, struct unwind_table *blob)
+static void mark_ranges(enum table_kind kind, const struct image *image, struct unwind_table *blob)
 {
 	struct gmt_py_range ranges[GMT_PY_EVAL_RANGES];
 	size_t count = kind == TABLE_PYTHON ? pyfile_eval_ranges(image, ranges) : 0;
@@ -162,14 +162,14 @@ static void mark(enum table_kind kind, const struct image *image, struct unwind_
 
 int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)
 {
-	uint64_t key = key_of(image, kind), start = now_ns();
+	uint64_t key = key_of_image(image, kind), start = now_ns();
 	struct entry *known = hash_get(&tables->entries, key), entry = { 0 };
 	struct unwind_table blob = { 0 };
 
 	if (!known) {
 		entry.error = table_cache_get(&tables->cache, image, &blob);
 		if (!entry.error) {
-			mark(kind, image, &blob);
+			mark_ranges(kind, image, &blob);
 			entry.error = put_words(tables, &blob, &entry.table);
 		}
 		unwind_table_fini(&blob);

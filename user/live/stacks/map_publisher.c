@@ -45,14 +45,14 @@ static void carry_out(const struct order *order)
 	close(order->fd);             /* the map of maps holds it */
 }
 
-static void finish(struct publisher *publisher, const struct order *order)
+static void finish_order(struct publisher *publisher, const struct order *order)
 {
 	publisher->done++;
 	if (order->fd < 0)
 		publisher->slots[(publisher->first_free + publisher->free_count++) % GMT_STACK_SPACES] = order->key;
 }
 
-static void *work(void *arg)
+static void *carry_out_orders(void *arg)
 {
 	struct publisher *publisher = arg;
 
@@ -69,7 +69,7 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&publisher->lock);
 		carry_out(&order);
 		pthread_mutex_lock(&publisher->lock);
-		finish(publisher, &order);
+		finish_order(publisher, &order);
 	}
 	pthread_mutex_unlock(&publisher->lock);
 	return NULL;
@@ -92,7 +92,7 @@ static void add_order(struct publisher *publisher, const struct order *order)
 	pthread_cond_signal(&publisher->work);
 }
 
-static int64_t give(struct publisher *publisher, const struct order *order)
+static int64_t give_order(struct publisher *publisher, const struct order *order)
 {
 	int64_t number;
 
@@ -102,7 +102,7 @@ static int64_t give(struct publisher *publisher, const struct order *order)
 		add_order(publisher, order);
 	} else {
 		carry_out(order);
-		finish(publisher, order);
+		finish_order(publisher, order);
 	}
 	pthread_mutex_unlock(&publisher->lock);
 	return number;
@@ -129,18 +129,18 @@ int64_t publisher_put_list(struct publisher *publisher, int fd, uint32_t *slot)
 		close(fd);
 		return -ENOSPC;
 	}
-	return give(publisher, &(struct order){ publisher->maps.mappings, *slot, fd });
+	return give_order(publisher, &(struct order){ publisher->maps.mappings, *slot, fd });
 }
 
 void publisher_drop_list(struct publisher *publisher, uint32_t slot)
 {
 	if (slot != PUBLISHER_NO_SLOT)
-		give(publisher, &(struct order){ publisher->maps.mappings, slot, -1 });
+		give_order(publisher, &(struct order){ publisher->maps.mappings, slot, -1 });
 }
 
 void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd)
 {
-	give(publisher, &(struct order){ publisher->maps.shards, i, fd });
+	give_order(publisher, &(struct order){ publisher->maps.shards, i, fd });
 }
 
 /* Threads look at what is known of their process when this has changed. */
@@ -185,7 +185,7 @@ struct publisher *publisher_new(const struct stack_maps *maps)
 		publisher->slots[i] = i;
 	pthread_mutex_init(&publisher->lock, NULL);
 	pthread_cond_init(&publisher->work, NULL);
-	publisher->has_thread = !pthread_create(&publisher->thread, NULL, work, publisher);
+	publisher->has_thread = !pthread_create(&publisher->thread, NULL, carry_out_orders, publisher);
 	return publisher;
 }
 

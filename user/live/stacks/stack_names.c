@@ -62,7 +62,7 @@ void naming_free(struct naming *naming)
 
 /* ---- symbols ---- */
 
-static uint16_t append(unsigned char *text, size_t *used, const char *from)
+static uint16_t append_text(unsigned char *text, size_t *used, const char *from)
 {
 	size_t len = from ? strnlen(from, TEXT_MAX) : 0;
 
@@ -72,7 +72,7 @@ static uint16_t append(unsigned char *text, size_t *used, const char *from)
 	return (uint16_t)len;
 }
 
-static void put_symbol(struct naming *naming, const struct symbol *symbol, uint32_t id)
+static void send_symbol(struct naming *naming, const struct symbol *symbol, uint32_t id)
 {
 	_Alignas(struct gmt_symbol) unsigned char bytes[sizeof(struct gmt_symbol) + 3 * (TEXT_MAX + 1) + 8] = { 0 };
 	struct gmt_symbol *rec = (void *)bytes;
@@ -83,9 +83,9 @@ static void put_symbol(struct naming *naming, const struct symbol *symbol, uint3
 	rec->offset = symbol->offset;
 	rec->kind = symbol->kind;
 	rec->flags = symbol->flags;
-	rec->function_len = append(rec->text, &used, symbol->function);
-	rec->module_len = append(rec->text, &used, symbol->module);
-	rec->file_len = append(rec->text, &used, symbol->file);
+	rec->function_len = append_text(rec->text, &used, symbol->function);
+	rec->module_len = append_text(rec->text, &used, symbol->module);
+	rec->file_len = append_text(rec->text, &used, symbol->file);
 	rec->hdr.kind = GMT_KIND_SYMBOL;
 	rec->hdr.size = (uint16_t)((sizeof(*rec) + used + 7) / 8 * 8);
 	rec->hdr.ts_ns = stream_now_ns();
@@ -112,7 +112,7 @@ static void add_frame(struct naming *naming, const struct symbol *symbol)
 	id = hash_put(&naming->ids, hash_symbol(symbol), &is_new);
 	if (is_new) {
 		*id = ++naming->count;
-		put_symbol(naming, symbol, *id);
+		send_symbol(naming, symbol, *id);
 	}
 	naming->frames[naming->frame_count++] = *id;
 }

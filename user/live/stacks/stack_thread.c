@@ -45,7 +45,7 @@ static void put_out(void *arg, const void *record, size_t size)
 	pthread_mutex_unlock(&stacking->lock);
 }
 
-static void note(void *arg, uint32_t tgid, const char *why)
+static void note_refusal(void *arg, uint32_t tgid, const char *why)
 {
 	struct stacking *stacking = arg;
 	char *text = xmalloc(NOTE_BYTES);
@@ -100,7 +100,7 @@ static void wait_for_work(struct stacking *stacking, uint64_t wait_ns)
 	pthread_cond_timedwait(&stacking->work, &stacking->lock, &until);
 }
 
-static void *work(void *arg)
+static void *work_on_stacks(void *arg)
 {
 	struct stacking *stacking = arg;
 	uint64_t wait_ns = 0;
@@ -144,14 +144,14 @@ struct stacking *stacking_new(const struct stacking_options *options)
 		return NULL;
 	stacking = xcalloc(1, sizeof(*stacking));
 	hash_init(&stacking->known, sizeof(enum stackwork_due));
-	stacking->stackwork = stackwork_new(options, put_out, note, stacking);
+	stacking->stackwork = stackwork_new(options, put_out, note_refusal, stacking);
 	pthread_mutex_init(&stacking->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&stacking->work, &clock);
 	pthread_cond_init(&stacking->done, &clock);
 	pthread_condattr_destroy(&clock);
-	stacking->has_thread = !pthread_create(&stacking->thread, NULL, work, stacking);
+	stacking->has_thread = !pthread_create(&stacking->thread, NULL, work_on_stacks, stacking);
 	if (!stacking->has_thread) {
 		stacking_free(stacking);
 		return NULL;
@@ -182,7 +182,7 @@ void stacking_free(struct stacking *stacking)
 	free(stacking);
 }
 
-static void mark(struct stacking *stacking, pid_t tgid, enum stackwork_due due)
+static void mark_due(struct stacking *stacking, pid_t tgid, enum stackwork_due due)
 {
 	enum stackwork_due *known;
 
@@ -198,12 +198,12 @@ static void mark(struct stacking *stacking, pid_t tgid, enum stackwork_due due)
 
 void stacking_process(struct stacking *stacking, pid_t tgid)
 {
-	mark(stacking, tgid, DUE_NOW);
+	mark_due(stacking, tgid, DUE_NOW);
 }
 
 void stacking_mapped(struct stacking *stacking, pid_t tgid)
 {
-	mark(stacking, tgid, DUE_SOON);
+	mark_due(stacking, tgid, DUE_SOON);
 }
 
 bool stacking_knows(struct stacking *stacking, pid_t tgid)
@@ -230,7 +230,7 @@ bool stacking_is_sign(const char *path)
 }
 
 /* Checked here, once: what the worker gets has the words that it says it has. */
-static bool is_wanted(const struct gmt_hdr *hdr)
+static bool is_stack_wanted(const struct gmt_hdr *hdr)
 {
 	const struct gmt_stack_copy *copy = (const void *)hdr;
 	const struct gmt_stack *stack = (const void *)hdr;
@@ -248,7 +248,7 @@ static bool is_wanted(const struct gmt_hdr *hdr)
 
 void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 {
-	if (!stacking || !is_wanted(record))
+	if (!stacking || !is_stack_wanted(record))
 		return;
 	pthread_mutex_lock(&stacking->lock);
 	if (record->kind == GMT_KIND_PROC_EXIT)

@@ -49,7 +49,7 @@ struct stackwork {
 	size_t waiting;              /* stacks without a name */
 };
 
-static void forget(struct stackwork *work, uint32_t tgid);
+static void forget_worked(struct stackwork *work, uint32_t tgid);
 
 static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool make)
 {
@@ -60,7 +60,7 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 	if (!make)
 		return NULL;
 	if (slot) /* its pid was given out again */
-		forget(work, tgid);
+		forget_worked(work, tgid);
 	worked = xcalloc(1, sizeof(*worked));
 	space_init(&worked->space, tgid, work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
 	worked->due = DUE_NOW;
@@ -161,7 +161,7 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 	worked->named = 0;
 }
 
-static void forget(struct stackwork *work, uint32_t tgid)
+static void forget_worked(struct stackwork *work, uint32_t tgid)
 {
 	struct worked *worked;
 
@@ -177,7 +177,7 @@ static void forget(struct stackwork *work, uint32_t tgid)
 }
 
 /* Tells BPF what there is to tell; lists not too often while tables are built. */
-static void publish(struct stackwork *work, struct worked *worked, uint64_t now_ns)
+static void publish_worked(struct stackwork *work, struct worked *worked, uint64_t now_ns)
 {
 	bool may_list = !worked->space.pending || now_ns - worked->listed_ns >= LIST_PERIOD_NS;
 	bool was_listed = worked->space.is_listed;
@@ -203,7 +203,7 @@ static void end_process(struct stackwork *work, uint32_t tgid)
 	lose_process(worked);
 	worked->has_ended = true;
 	if (!worked->waiting_ns && !worked->unnamed.used)
-		forget(work, tgid);
+		forget_worked(work, tgid);
 	else
 		space_withdraw(&worked->space, work->publisher);
 }
@@ -234,7 +234,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	if (changed < 0)
 		lose_process(worked);
 	else if (changed || !worked->space.is_told)
-		publish(work, worked, now_ns);
+		publish_worked(work, worked, now_ns);
 }
 
 /* BPF did not get to the end for want of a table or a mapping: there may be one soon. */
@@ -294,11 +294,11 @@ static void start_program(struct stackwork *work, const struct gmt_hdr *hdr)
 
 	if (!worked || worked->read_ns > hdr->ts_ns)
 		return;
-	forget(work, hdr->tgid);
+	forget_worked(work, hdr->tgid);
 	process_of(work, hdr->tgid, true);
 }
 
-static void take_record(struct stackwork *work, const struct gmt_hdr *hdr)
+static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 {
 	switch (hdr->kind) {
 	case GMT_KIND_STACK:
@@ -321,7 +321,7 @@ void stackwork_take(struct stackwork *work, const struct records *records)
 	for (size_t at = 0; at < records->used;) {
 		const struct gmt_hdr *hdr = (const void *)(records->bytes + at);
 
-		take_record(work, hdr);
+		work_on_record(work, hdr);
 		at += hdr->size;
 	}
 }
@@ -351,7 +351,7 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 	}
 	now_ns = stream_now_ns();
 	if (worked->is_stale)
-		publish(work, worked, now_ns);
+		publish_worked(work, worked, now_ns);
 	if (worked->waiting_ns && !space->pending && (space->is_gone || worked->read_ns > worked->waiting_ns))
 		end_waiting(work, worked);
 }
@@ -400,7 +400,7 @@ uint64_t stackwork_step(struct stackwork *work)
 	if (busy)
 		build_and_tell(work, busy);
 	if (ended)
-		forget(work, ended->space.tgid);
+		forget_worked(work, ended->space.tgid);
 	if (name_some(work))
 		wait_ns = 0;
 	return busy || ended ? 0 : wait_ns;

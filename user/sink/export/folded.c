@@ -56,7 +56,7 @@ struct folder {
 	enum view_order order;
 };
 
-static void frames(struct folder *f, const struct view_stack *stack)
+static void fold_frames(struct folder *f, const struct view_stack *stack)
 {
 	static const char *const nameless[] = {
 		[VIEW_STACK_NONE] = "[without a stack]", [VIEW_STACK_NOT_NAMED] = "[not named]",
@@ -78,7 +78,8 @@ static void frames(struct folder *f, const struct view_stack *stack)
 	}
 }
 
-static void sum(struct folder *f, const struct view_proc *proc, const char *where, const struct view_stacks *stacks)
+static void fold_stacks(struct folder *f, const struct view_proc *proc, const char *where,
+			const struct view_stacks *stacks)
 {
 	const struct view_top *top = &stacks->top[f->order];
 	char name[64];
@@ -87,7 +88,7 @@ static void sum(struct folder *f, const struct view_proc *proc, const char *wher
 	for (size_t i = 0; i < top->count; i++) {
 		folded_frame(&f->line, name);
 		folded_frame(&f->line, where);
-		frames(f, &f->view->stacks[top->rows[i].stack]);
+		fold_frames(f, &f->view->stacks[top->rows[i].stack]);
 		folded_end(f->out, &f->line, (uint64_t)view_value(&top->rows[i].held, f->order));
 	}
 	if (f->order != VIEW_BY_LIVE || stacks->unexplained <= 0)
@@ -109,9 +110,9 @@ void folded_print(struct out *out, const struct view *view, enum view_order orde
 
 		for (size_t r = 0; r < proc->row_count; r++) {
 			snprintf(where, sizeof(where), "GPU %s", text_gpu(view, proc->rows[r].gpu).s);
-			sum(&f, proc, where, &proc->rows[r].stacks);
+			fold_stacks(&f, proc, where, &proc->rows[r].stacks);
 		}
-		sum(&f, proc, "host memory", &proc->host_stacks);
+		fold_stacks(&f, proc, "host memory", &proc->host_stacks);
 	}
 	out_close(&f.line);
 }

@@ -18,7 +18,7 @@ enum opcode {
 #define BATCH 1000            /* items: what Python's own writer takes */
 #define FLUSH_BYTES (64 << 10)
 
-static void put(struct pickle *p, enum opcode op)
+static void put_opcode(struct pickle *p, enum opcode op)
 {
 	out_char(p->out, (char)op);
 }
@@ -34,31 +34,31 @@ void pickle_begin(struct pickle *p, struct out *out)
 {
 	*p = (struct pickle){ .out = out };
 	hash_init(&p->words, sizeof(uint32_t));
-	put(p, PROTO);
+	put_opcode(p, PROTO);
 	put_bytes(p, PROTOCOL, 1);
 }
 
 void pickle_end(struct pickle *p)
 {
-	put(p, STOP);
+	put_opcode(p, STOP);
 	hash_fini(&p->words);
 }
 
 uint32_t pickle_keep(struct pickle *p)
 {
-	put(p, MEMOIZE);
+	put_opcode(p, MEMOIZE);
 	return p->kept++;
 }
 
 void pickle_again(struct pickle *p, uint32_t number)
 {
-	put(p, number <= UINT8_MAX ? BINGET : LONG_BINGET);
+	put_opcode(p, number <= UINT8_MAX ? BINGET : LONG_BINGET);
 	put_bytes(p, number, number <= UINT8_MAX ? 1 : 4);
 }
 
 void pickle_bool(struct pickle *p, bool value)
 {
-	put(p, value ? NEWTRUE : NEWFALSE);
+	put_opcode(p, value ? NEWTRUE : NEWFALSE);
 }
 
 void pickle_int(struct pickle *p, int64_t value)
@@ -66,19 +66,19 @@ void pickle_int(struct pickle *p, int64_t value)
 	unsigned int bytes = 1;
 
 	if (value >= 0 && value <= UINT8_MAX) {
-		put(p, BININT1);
+		put_opcode(p, BININT1);
 		put_bytes(p, value, 1);
 	} else if (value >= 0 && value <= UINT16_MAX) {
-		put(p, BININT2);
+		put_opcode(p, BININT2);
 		put_bytes(p, value, 2);
 	} else if (value >= INT32_MIN && value <= INT32_MAX) {
-		put(p, BININT);
+		put_opcode(p, BININT);
 		put_bytes(p, value, 4);
 	} else {
 		/* As few bytes of two's complement as hold it. */
 		while (bytes < 8 && value >> (8 * bytes - 1) != 0 && value >> (8 * bytes - 1) != -1)
 			bytes++;
-		put(p, LONG1);
+		put_opcode(p, LONG1);
 		put_bytes(p, bytes, 1);
 		put_bytes(p, value, bytes);
 	}
@@ -89,7 +89,7 @@ void pickle_text(struct pickle *p, const char *text)
 	size_t size = strlen(text);
 
 	/* A broken character is one '?' a byte: the size stays. */
-	put(p, size <= UINT8_MAX ? SHORT_BINUNICODE : BINUNICODE);
+	put_opcode(p, size <= UINT8_MAX ? SHORT_BINUNICODE : BINUNICODE);
 	put_bytes(p, size, size <= UINT8_MAX ? 1 : 4);
 	for (const char *at = text; *at;) {
 		size_t n = human_utf8(at, text + size - at);
@@ -117,27 +117,27 @@ void pickle_word(struct pickle *p, const char *word)
 
 void pickle_dict_begin(struct pickle *p)
 {
-	put(p, EMPTY_DICT);
-	put(p, MARK);
+	put_opcode(p, EMPTY_DICT);
+	put_opcode(p, MARK);
 }
 
 void pickle_dict_end(struct pickle *p)
 {
-	put(p, SETITEMS);
+	put_opcode(p, SETITEMS);
 }
 
 void pickle_list_begin(struct pickle *p, struct pickle_list *list)
 {
 	list->count = 0;
-	put(p, EMPTY_LIST);
+	put_opcode(p, EMPTY_LIST);
 }
 
 void pickle_list_next(struct pickle *p, struct pickle_list *list)
 {
 	if (list->count && list->count % BATCH == 0)
-		put(p, APPENDS);
+		put_opcode(p, APPENDS);
 	if (list->count++ % BATCH == 0)
-		put(p, MARK);
+		put_opcode(p, MARK);
 	if (p->out->size >= FLUSH_BYTES)
 		out_flush(p->out);
 }
@@ -145,10 +145,10 @@ void pickle_list_next(struct pickle *p, struct pickle_list *list)
 void pickle_list_end(struct pickle *p, struct pickle_list *list)
 {
 	if (list->count)
-		put(p, APPENDS);
+		put_opcode(p, APPENDS);
 }
 
 void pickle_pair(struct pickle *p)
 {
-	put(p, TUPLE2);
+	put_opcode(p, TUPLE2);
 }

@@ -51,7 +51,7 @@ static const char *const why_texts[] = {
 #undef X
 };
 
-static void symbol(struct writer *w, uint32_t index)
+static void write_symbol(struct writer *w, uint32_t index)
 {
 	const struct frames_symbol *s = &w->frames->symbols[index];
 	bool is_new;
@@ -73,7 +73,7 @@ static void symbol(struct writer *w, uint32_t index)
 	*number = pickle_keep(&w->p);
 }
 
-static void remark(struct writer *w, enum snapshot_why why)
+static void write_remark(struct writer *w, enum snapshot_why why)
 {
 	pickle_dict_begin(&w->p);
 	word_member(w, "name", why_texts[why]);
@@ -83,7 +83,7 @@ static void remark(struct writer *w, enum snapshot_why why)
 }
 
 /* The innermost first. */
-static void stack(struct writer *w, uint32_t stack_id, enum snapshot_why why)
+static void write_stack(struct writer *w, uint32_t stack_id, enum snapshot_why why)
 {
 	uint32_t stack = frames_of(w->frames, stack_id), count, *number;
 	const uint32_t *list = frames_list(w->frames, stack, &count);
@@ -100,33 +100,33 @@ static void stack(struct writer *w, uint32_t stack_id, enum snapshot_why why)
 	*number = pickle_keep(&w->p);
 	if (why != SNAPSHOT_WHY_NONE) {
 		pickle_list_next(&w->p, &items);
-		remark(w, why);
+		write_remark(w, why);
 	}
 	if (stack == FRAMES_NOT_NAMED) {
 		pickle_list_next(&w->p, &items);
-		remark(w, SNAPSHOT_WHY_NOT_NAMED);
+		write_remark(w, SNAPSHOT_WHY_NOT_NAMED);
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		pickle_list_next(&w->p, &items);
-		symbol(w, list[i]);
+		write_symbol(w, list[i]);
 	}
 	pickle_list_end(&w->p, &items);
 }
 
 /* ---- segments ---- */
 
-static void block(struct writer *w, const struct snapshot_block *b)
+static void write_torch_block(struct writer *w, const struct snapshot_block *b)
 {
 	pickle_dict_begin(&w->p);
 	int_member(w, "address", b->address);
 	int_member(w, "size", b->size);
 	int_member(w, "requested_size", b->asked);
 	word_member(w, "state", b->active ? "active_allocated" : "inactive");
-	stack(w, b->stack_id, b->why);
+	write_stack(w, b->stack_id, b->why);
 	pickle_dict_end(&w->p);
 }
 
-static void segment(struct writer *w, const struct snapshot *s, const struct snapshot_segment *g)
+static void write_segment(struct writer *w, const struct snapshot *s, const struct snapshot_segment *g)
 {
 	struct pickle_list blocks;
 
@@ -144,18 +144,18 @@ static void segment(struct writer *w, const struct snapshot *s, const struct sna
 	pickle_int(&w->p, 0);
 	pickle_pair(&w->p);
 	bool_member(w, "is_expandable", g->is_expandable);
-	stack(w, g->stack_id, g->why);
+	write_stack(w, g->stack_id, g->why);
 	pickle_word(&w->p, "blocks");
 	pickle_list_begin(&w->p, &blocks);
 	for (size_t i = 0; i < g->block_count; i++) {
 		pickle_list_next(&w->p, &blocks);
-		block(w, &s->blocks[g->first_block + i]);
+		write_torch_block(w, &s->blocks[g->first_block + i]);
 	}
 	pickle_list_end(&w->p, &blocks);
 	pickle_dict_end(&w->p);
 }
 
-static void segments(struct writer *w, const struct snapshot *s)
+static void write_segments(struct writer *w, const struct snapshot *s)
 {
 	struct pickle_list list;
 
@@ -163,7 +163,7 @@ static void segments(struct writer *w, const struct snapshot *s)
 	pickle_list_begin(&w->p, &list);
 	for (size_t i = 0; i < s->segment_count; i++) {
 		pickle_list_next(&w->p, &list);
-		segment(w, s, &s->segments[i]);
+		write_segment(w, s, &s->segments[i]);
 	}
 	pickle_list_end(&w->p, &list);
 }
@@ -178,7 +178,7 @@ static const char *const actions[] = {
 
 /* The viewers colour by it, and need something that is "unknown": whatever is no block of PyTorch's. Where there is
  * nothing else, the oldest block is. */
-static enum gmt_category category_of(const struct writer *w, const struct snapshot_event *e)
+static enum gmt_category category_of_event(const struct writer *w, const struct snapshot_event *e)
 {
 	uint8_t hint = frames_hint(w->frames, e->stack_id);
 	unsigned int category = e->category ? e->category - 1u : GMT_CATEGORY_UNKNOWN;
@@ -195,14 +195,14 @@ static void find_categories(struct writer *w, const struct snapshot *s)
 	unsigned int seen = 0;
 
 	for (size_t i = 0; i < s->event_count; i++)
-		seen |= 1u << category_of(w, &s->events[i]);
+		seen |= 1u << category_of_event(w, &s->events[i]);
 	w->has_categories = seen & ~(1u << GMT_CATEGORY_UNKNOWN | 1u << GMT_CATEGORY_TEMPORARY |
 				     1u << GMT_CATEGORY_WORKSPACE);
 	if (!(seen & 1u << GMT_CATEGORY_UNKNOWN))
 		w->unknown = s->events;
 }
 
-static void event(struct writer *w, const struct snapshot_event *e)
+static void write_event(struct writer *w, const struct snapshot_event *e)
 {
 	pickle_dict_begin(&w->p);
 	word_member(w, "action", actions[e->action]);
@@ -211,12 +211,12 @@ static void event(struct writer *w, const struct snapshot_event *e)
 	int_member(w, "stream", 0);
 	int_member(w, "time_us", (e->ts_ns + (uint64_t)w->wall_ns) / 1000);
 	if (w->has_categories)
-		word_member(w, "category", gmt_category_name(category_of(w, e)));
-	stack(w, e->stack_id, e->why);
+		word_member(w, "category", gmt_category_name(category_of_event(w, e)));
+	write_stack(w, e->stack_id, e->why);
 	pickle_dict_end(&w->p);
 }
 
-static void traces(struct writer *w, const struct snapshot *s)
+static void write_traces(struct writer *w, const struct snapshot *s)
 {
 	struct pickle_list devices, events;
 
@@ -229,7 +229,7 @@ static void traces(struct writer *w, const struct snapshot *s)
 			if (s->events[i].device != device)
 				continue;
 			pickle_list_next(&w->p, &events);
-			event(w, &s->events[i]);
+			write_event(w, &s->events[i]);
 		}
 		pickle_list_end(&w->p, &events);
 	}
@@ -237,7 +237,7 @@ static void traces(struct writer *w, const struct snapshot *s)
 }
 
 /* What the program set is not known, but for what its memory shows. */
-static void settings(struct writer *w, const struct snapshot *s)
+static void write_settings(struct writer *w, const struct snapshot *s)
 {
 	pickle_word(&w->p, "allocator_settings");
 	pickle_dict_begin(&w->p);
@@ -247,7 +247,7 @@ static void settings(struct writer *w, const struct snapshot *s)
 }
 
 /* Of each device of the program's: a range is not of one. */
-static void annotations(struct writer *w, const struct snapshot *s)
+static void write_annotations(struct writer *w, const struct snapshot *s)
 {
 	struct pickle_list list;
 
@@ -276,10 +276,10 @@ void torch_snapshot_print(struct out *out, const struct snapshot *s, const struc
 	find_categories(&w, s);
 	pickle_begin(&w.p, out);
 	pickle_dict_begin(&w.p);
-	segments(&w, s);
-	traces(&w, s);
-	settings(&w, s);
-	annotations(&w, s);
+	write_segments(&w, s);
+	write_traces(&w, s);
+	write_settings(&w, s);
+	write_annotations(&w, s);
 	pickle_dict_end(&w.p);
 	pickle_end(&w.p);
 	hash_fini(&w.stacks);

@@ -44,7 +44,7 @@ static void set_level(json_t *o, const struct view *view, const struct view_leve
 	js_set(o, "peak_at", sink_json_moment_if(view, level->peak, level->peak_ts_ns));
 }
 
-static json_t *level(const struct view *view, const struct view_level *l)
+static json_t *level_to_json(const struct view *view, const struct view_level *l)
 {
 	json_t *o = js_object();
 
@@ -52,9 +52,9 @@ static json_t *level(const struct view *view, const struct view_level *l)
 	return o;
 }
 
-static json_t *class(const struct view *view, const struct view_class *c)
+static json_t *class_to_json(const struct view *view, const struct view_class *c)
 {
-	json_t *o = level(view, &c->bytes);
+	json_t *o = level_to_json(view, &c->bytes);
 
 	js_set_u64(o, "live_count", c->live_count);
 	js_set_u64(o, "allocs", c->allocs);
@@ -65,16 +65,16 @@ static json_t *class(const struct view *view, const struct view_class *c)
 	return o;
 }
 
-static json_t *classes(const struct view *view, const struct view_class *by_class)
+static json_t *classes_to_json(const struct view *view, const struct view_class *by_class)
 {
 	json_t *o = js_object();
 
 	for (int c = 0; c < GMT_CLASS_COUNT; c++)
-		js_set(o, gmt_class_name((enum gmt_class)c), class(view, &by_class[c]));
+		js_set(o, gmt_class_name((enum gmt_class)c), class_to_json(view, &by_class[c]));
 	return o;
 }
 
-static json_t *anomalies(const uint64_t *counts)
+static json_t *anomalies_to_json(const uint64_t *counts)
 {
 	json_t *o = js_object();
 
@@ -93,7 +93,7 @@ static void set_named(json_t *o, int64_t context, int64_t modules, int64_t pool_
 	js_set_i64(o, "other_bytes", other);
 }
 
-static json_t *physical(const struct view *view, const struct view_row *row)
+static json_t *physical_to_json(const struct view *view, const struct view_row *row)
 {
 	json_t *o, *purposes = js_object();
 
@@ -101,7 +101,7 @@ static json_t *physical(const struct view *view, const struct view_row *row)
 		json_decref(purposes);
 		return json_null();
 	}
-	o = level(view, &row->physical);
+	o = level_to_json(view, &row->physical);
 	for (int p = 0; p < GMT_PURPOSE_COUNT; p++)
 		js_set_u64(purposes, gmt_purpose_name((enum gmt_purpose)p), row->by_purpose[p]);
 	js_set(o, "by_purpose_bytes", purposes);
@@ -111,7 +111,7 @@ static json_t *physical(const struct view *view, const struct view_row *row)
 }
 
 /* The members of "sum" add up to "used_bytes". */
-static json_t *nvml(const struct view *view, const struct view_row *row)
+static json_t *nvml_to_json(const struct view *view, const struct view_row *row)
 {
 	const struct view_sum *s = &row->at_nvml;
 	json_t *o, *sum = js_object();
@@ -135,7 +135,7 @@ static json_t *nvml(const struct view *view, const struct view_row *row)
 }
 
 /* Of those blocks of which it is known. */
-static json_t *requested(const struct view_torch *t)
+static json_t *requested_to_json(const struct view_torch *t)
 {
 	json_t *o;
 
@@ -148,7 +148,7 @@ static json_t *requested(const struct view_torch *t)
 	return o;
 }
 
-static json_t *torch(const struct view *view, const struct view_torch *t)
+static json_t *torch_to_json(const struct view *view, const struct view_torch *t)
 {
 	json_t *o, *blocks, *segments;
 
@@ -165,11 +165,11 @@ static json_t *torch(const struct view *view, const struct view_torch *t)
 	js_set_u64(blocks, "freed_bytes", t->freed_bytes);
 	js_set_u64(segments, "live_count", t->segments);
 	js_set_u64(segments, "live_bytes", t->segment_bytes);
-	js_set(o, "allocated", level(view, &t->allocated));
-	js_set(o, "reserved", level(view, &t->reserved));
+	js_set(o, "allocated", level_to_json(view, &t->allocated));
+	js_set(o, "reserved", level_to_json(view, &t->reserved));
 	js_set(o, "blocks", blocks);
 	js_set(o, "segments", segments);
-	js_set(o, "requested", requested(t));
+	js_set(o, "requested", requested_to_json(t));
 	js_set(o, "largest_free_gap_bytes", t->gap_known ? json_integer((json_int_t)t->largest_free_gap) : json_null());
 	js_set(o, "stacks", json_stacks_of(view, &t->stacks, false));
 	json_training_set(o, &t->training);
@@ -177,7 +177,7 @@ static json_t *torch(const struct view *view, const struct view_torch *t)
 	return o;
 }
 
-static json_t *row(const struct view *view, const struct view_row *r)
+static json_t *row_to_json(const struct view *view, const struct view_row *r)
 {
 	json_t *o = js_object();
 
@@ -188,17 +188,17 @@ static json_t *row(const struct view *view, const struct view_row *r)
 		js_set_null(o, "gpu");
 		js_set_null(o, "uuid");
 	}
-	js_set(o, "attributed", level(view, &r->attributed));
-	js_set(o, "classes", classes(view, r->by_class));
-	js_set(o, "physical", physical(view, r));
+	js_set(o, "attributed", level_to_json(view, &r->attributed));
+	js_set(o, "classes", classes_to_json(view, r->by_class));
+	js_set(o, "physical", physical_to_json(view, r));
 	js_set_u64(o, "before_attach_bytes", r->before_attach);
-	js_set(o, "nvml", nvml(view, r));
-	js_set(o, "torch", torch(view, &r->torch));
+	js_set(o, "nvml", nvml_to_json(view, r));
+	js_set(o, "torch", torch_to_json(view, &r->torch));
 	js_set(o, "stacks", json_stacks_of(view, &r->stacks, r->has_physical));
 	return o;
 }
 
-static json_t *ooms(const struct view_proc *p)
+static json_t *ooms_to_json(const struct view_proc *p)
 {
 	json_t *o = js_object();
 
@@ -208,7 +208,7 @@ static json_t *ooms(const struct view_proc *p)
 	return o;
 }
 
-static json_t *process(const struct view *view, const struct view_proc *p)
+static json_t *process_to_json(const struct view *view, const struct view_proc *p)
 {
 	json_t *o = js_object(), *rows = js_array();
 
@@ -228,18 +228,18 @@ static json_t *process(const struct view *view, const struct view_proc *p)
 			json_integer(p->exit_code) : json_null());
 	js_set(o, "torch_silent", p->torch_silence ? js_text(gmt_torch_silence_name(p->torch_silence), SIZE_MAX)
 						   : json_null());
-	js_set(o, "classes", classes(view, p->by_class));
-	js_set(o, "anomalies", anomalies(p->anomalies));
-	js_set(o, "out_of_memory", ooms(p));
+	js_set(o, "classes", classes_to_json(view, p->by_class));
+	js_set(o, "anomalies", anomalies_to_json(p->anomalies));
+	js_set(o, "out_of_memory", ooms_to_json(p));
 	js_set(o, "unwinding", json_stacks_unwinding(&p->unwinding));
 	js_set(o, "host_stacks", json_stacks_of(view, &p->host_stacks, false));
 	for (size_t i = 0; i < p->row_count; i++)
-		js_append(rows, row(view, &p->rows[i]));
+		js_append(rows, row_to_json(view, &p->rows[i]));
 	js_set(o, "gpus", rows);
 	return o;
 }
 
-static json_t *gpu(const struct view_gpu *g)
+static json_t *gpu_to_json(const struct view_gpu *g)
 {
 	json_t *o = js_object(), *mig;
 
@@ -261,7 +261,7 @@ static json_t *gpu(const struct view_gpu *g)
 	return o;
 }
 
-static json_t *limits(const struct view *view)
+static json_t *limits_to_json(const struct view *view)
 {
 	json_t *list = js_array();
 
@@ -276,7 +276,7 @@ static json_t *limits(const struct view *view)
 	return list;
 }
 
-static json_t *session(const struct gmt_session *s)
+static json_t *session_to_json(const struct gmt_session *s)
 {
 	static const struct { uint32_t layer; const char *name; } names[] = {
 		{ GMT_LAYER_API, "api" }, { GMT_LAYER_KERNEL, "kernel" }, { GMT_LAYER_NVML, "nvml" },
@@ -297,7 +297,7 @@ static json_t *session(const struct gmt_session *s)
 	return o;
 }
 
-static json_t *library(const struct gmt_library *l)
+static json_t *library_to_json(const struct gmt_library *l)
 {
 	json_t *o = js_object();
 
@@ -312,7 +312,7 @@ static json_t *library(const struct gmt_library *l)
 	return o;
 }
 
-static json_t *losses(const struct view *view)
+static json_t *losses_to_json(const struct view *view)
 {
 	json_t *o = js_object();
 
@@ -334,16 +334,16 @@ static void set_lists(json_t *o, const struct view *view, const struct sink_opts
 	json_t *gpus = js_array(), *procs = js_array(), *libraries = js_array(), *notes = js_array();
 
 	for (size_t i = 0; i < view->gpu_count; i++)
-		js_append(gpus, gpu(&view->gpus[i]));
+		js_append(gpus, gpu_to_json(&view->gpus[i]));
 	for (size_t i = 0; i < view->proc_count; i++)
-		js_append(procs, process(view, &view->procs[i]));
+		js_append(procs, process_to_json(view, &view->procs[i]));
 	for (size_t i = 0; i < view->library_count; i++)
-		js_append(libraries, library(&view->libraries[i]));
+		js_append(libraries, library_to_json(&view->libraries[i]));
 	for (size_t i = 0; i < opts->note_count; i++)
 		js_append(notes, js_text(opts->notes[i], SIZE_MAX));
 	js_set(o, "gpus", gpus);
 	js_set(o, "processes", procs);
-	js_set(o, "limits", limits(view));
+	js_set(o, "limits", limits_to_json(view));
 	js_set(o, "libraries", libraries);
 	js_set(o, "stacks", json_stacks_list(view));
 	js_set(o, "symbols", json_stacks_symbols(view));
@@ -360,28 +360,28 @@ json_t *sink_json_view(const struct view *view, const struct sink_opts *opts, co
 	js_set(o, "end_reason", end_reason(view->end_reason));
 	js_set_u64(o, "marks", view->marks);
 	js_set(o, "marked_at", sink_json_moment_if(view, view->marks, view->mark_ns));
-	js_set(o, "session", session(&view->session));
+	js_set(o, "session", session_to_json(&view->session));
 	js_set_u64(o, "lost", view_lost(view));
-	js_set(o, "losses", losses(view));
+	js_set(o, "losses", losses_to_json(view));
 	js_set_u64(records, "total", view->records);
 	js_set_u64(records, "unknown", view->records_unknown);
 	js_set_u64(records, "malformed", view->records_malformed);
 	js_set_u64(records, "names_dropped", view->names_dropped);
 	js_set(o, "records", records);
-	js_set(o, "anomalies", anomalies(view->anomalies));
+	js_set(o, "anomalies", anomalies_to_json(view->anomalies));
 	set_lists(o, view, opts);
 	js_set_null(o, "oom");
 	return o;
 }
 
-static void live(struct out *out, const struct view *now, const struct view *previous,
-		 const struct sink_opts *opts)
+static void print_json_live(struct out *out, const struct view *now, const struct view *previous,
+			    const struct sink_opts *opts)
 {
 	(void)previous;
 	js_write(out, sink_json_view(now, opts, "live"), false);
 }
 
-static void report(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void print_json_report(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	js_write(out, sink_json_view(view, opts, "report"), false);
 }
@@ -389,6 +389,6 @@ static void report(struct out *out, const struct view *view, const struct sink_o
 const struct sink_ops sink_json = {
 	.name = "json",
 	.help = "JSON lines: one object for each interval, one for the report",
-	.live = live,
-	.report = report,
+	.live = print_json_live,
+	.report = print_json_report,
 };

@@ -5,7 +5,7 @@
  */
 #include "sink/json/json_stacks.h"
 
-static json_t *held(const struct view *view, const struct view_held *h)
+static json_t *held_to_json(const struct view *view, const struct view_held *h)
 {
 	json_t *o = js_object();
 
@@ -27,12 +27,12 @@ static void set_text(json_t *o, const char *key, const char *text)
 	js_set_text(o, key, text, SIZE_MAX);
 }
 
-static json_t *owners(const struct view *view, const struct view_stacks *s)
+static json_t *owners_to_json(const struct view *view, const struct view_stacks *s)
 {
 	json_t *list = js_array();
 
 	for (size_t i = 0; i < s->owner_count; i++) {
-		json_t *o = held(view, &s->owners[i].held);
+		json_t *o = held_to_json(view, &s->owners[i].held);
 
 		set_text(o, "owner", view->owners[s->owners[i].owner]);
 		js_append(list, o);
@@ -45,12 +45,12 @@ static const char *purpose_name(const struct view_stack_row *row)
 	return gmt_category_name((enum gmt_category)(row->purpose - 1));
 }
 
-static json_t *top(const struct view *view, const struct view_top *t)
+static json_t *top_to_json(const struct view *view, const struct view_top *t)
 {
 	json_t *list = js_array();
 
 	for (size_t i = 0; i < t->count; i++) {
-		json_t *o = held(view, &t->rows[i].held);
+		json_t *o = held_to_json(view, &t->rows[i].held);
 
 		js_set_u64(o, "stack", t->rows[i].stack);
 		js_set(o, "category", t->rows[i].purpose ? js_text(purpose_name(&t->rows[i]), SIZE_MAX) : json_null());
@@ -69,9 +69,9 @@ json_t *json_stacks_of(const struct view *view, const struct view_stacks *s, boo
 	js_set(o, "growth_since", sink_json_moment(view, s->since_ns));
 	js_set(o, "unexplained_bytes", is_physical ? json_integer(s->unexplained) : json_null());
 	js_set_u64(o, "stack_count", s->stack_count);
-	js_set(o, "owners", owners(view, s));
+	js_set(o, "owners", owners_to_json(view, s));
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
-		js_set(orders, view_order_name((enum view_order)order), top(view, &s->top[order]));
+		js_set(orders, view_order_name((enum view_order)order), top_to_json(view, &s->top[order]));
 	js_set(o, "top", orders);
 	return o;
 }

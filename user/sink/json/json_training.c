@@ -4,7 +4,7 @@
 #include "base/js.h"
 #include "core/view/view.h"
 
-static json_t *categories(const struct view_training *t)
+static json_t *categories_to_json(const struct view_training *t)
 {
 	json_t *list = js_array();
 
@@ -33,7 +33,7 @@ static void set_cell(json_t *o, const struct phase_cell *cell)
 	js_set_u64(o, "alloc_bytes", cell->alloc_bytes);
 }
 
-static json_t *iterations(const struct view_training *t)
+static json_t *iterations_to_json(const struct view_training *t)
 {
 	json_t *list = js_array();
 
@@ -58,7 +58,7 @@ static json_t *iterations(const struct view_training *t)
 	return list;
 }
 
-static json_t *ranges(const struct view_training *t)
+static json_t *ranges_to_json(const struct view_training *t)
 {
 	json_t *list = js_array();
 
@@ -72,7 +72,7 @@ static json_t *ranges(const struct view_training *t)
 	return list;
 }
 
-static json_t *now(const struct view_training *t)
+static json_t *now_to_json(const struct view_training *t)
 {
 	json_t *o;
 
@@ -89,8 +89,8 @@ static json_t *now(const struct view_training *t)
 void json_training_set(json_t *o, const struct view_training *t)
 {
 	js_set_u64(o, "before_attach_bytes", t->before);
-	js_set(o, "categories", categories(t));
-	js_set(o, "training", now(t));
-	js_set(o, "iterations", iterations(t));
-	js_set(o, "ranges", ranges(t));
+	js_set(o, "categories", categories_to_json(t));
+	js_set(o, "training", now_to_json(t));
+	js_set(o, "iterations", iterations_to_json(t));
+	js_set(o, "ranges", ranges_to_json(t));
 }

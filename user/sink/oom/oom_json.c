@@ -19,7 +19,7 @@ static json_t *bytes_if(bool known, uint64_t bytes)
 	return known ? json_integer((json_int_t)bytes) : json_null();
 }
 
-static json_t *sentences(const struct oom_view *v)
+static json_t *sentences_to_json(const struct oom_view *v)
 {
 	json_t *list = js_array();
 	struct out out;
@@ -34,7 +34,7 @@ static json_t *sentences(const struct oom_view *v)
 	return list;
 }
 
-static json_t *facts(const struct oom_view *v)
+static json_t *facts_to_json(const struct oom_view *v)
 {
 	static const char *const sources[] = {
 		[OOM_FREE_UNKNOWN] = NULL, [OOM_FREE_TOLD] = "cuda", [OOM_FREE_COMPUTED] = "sum",
@@ -60,7 +60,7 @@ static json_t *facts(const struct oom_view *v)
 	return o;
 }
 
-static json_t *rows(const struct oom_view *v)
+static json_t *oom_rows_to_json(const struct oom_view *v)
 {
 	json_t *list = js_array();
 
@@ -83,7 +83,7 @@ static json_t *rows(const struct oom_view *v)
 	return list;
 }
 
-static json_t *change(const struct history_change *c)
+static json_t *change_to_json(const struct history_change *c)
 {
 	json_t *o = js_object();
 
@@ -94,7 +94,7 @@ static json_t *change(const struct history_change *c)
 	return o;
 }
 
-static json_t *changes(const struct oom_view *v)
+static json_t *changes_to_json(const struct oom_view *v)
 {
 	json_t *o;
 
@@ -103,12 +103,12 @@ static json_t *changes(const struct oom_view *v)
 	o = js_object();
 	js_set(o, "since", sink_json_moment_if(&v->view, true, v->changes.since_ns));
 	js_set(o, "until", sink_json_moment_if(&v->view, true, v->changes.until_ns));
-	js_set(o, "blocks", change(&v->changes.blocks));
-	js_set(o, "driver", change(&v->changes.segments));
+	js_set(o, "blocks", change_to_json(&v->changes.blocks));
+	js_set(o, "driver", change_to_json(&v->changes.segments));
 	return o;
 }
 
-static json_t *request(const struct oom_view *v)
+static json_t *request_to_json(const struct oom_view *v)
 {
 	const struct gmt_oom *rec = &v->rec;
 	bool has_exited = rec->flags & GMT_OOM_EXITED;
@@ -117,7 +117,7 @@ static json_t *request(const struct oom_view *v)
 	js_set_u64(o, "number", rec->number);
 	js_set_text(o, "outcome", gmt_oom_outcome_name(rec->outcome), SIZE_MAX);
 	js_set_text(o, "by", gmt_oom_sign_name(rec->sign), SIZE_MAX);
-	js_set(o, "verdict", sentences(v));
+	js_set(o, "verdict", sentences_to_json(v));
 	js_set(o, "process", index_or_null(v->proc));
 	js_set_u64(o, "tid", rec->hdr.tid);
 	js_set(o, "gpu", v->gpu >= 0 ? json_integer(v->gpu) : json_null());
@@ -139,9 +139,9 @@ static json_t *request(const struct oom_view *v)
 	js_set(o, "exited_at", sink_json_moment_if(&v->view, has_exited, rec->exit_ns));
 	js_set(o, "wait_status", has_exited && rec->exit_code != GMT_EXIT_CODE_UNKNOWN ? json_integer(rec->exit_code)
 										       : json_null());
-	js_set(o, "facts", facts(v));
-	js_set(o, "changes", changes(v));
-	js_set(o, "rows", rows(v));
+	js_set(o, "facts", facts_to_json(v));
+	js_set(o, "changes", changes_to_json(v));
+	js_set(o, "rows", oom_rows_to_json(v));
 	return o;
 }
 
@@ -149,6 +149,6 @@ void oom_print_json(struct out *out, const struct oom_view *v, const struct sink
 {
 	json_t *o = sink_json_view(&v->view, opts, "oom");
 
-	js_set(o, "oom", request(v));
+	js_set(o, "oom", request_to_json(v));
 	js_write(out, o, false);
 }

@@ -22,7 +22,7 @@
 #define LABEL_COLUMNS 30
 #define FRAME_INDENT 6
 
-static void line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *from)
+static void print_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *from)
 {
 	struct sink_opts wide = *opts;
 	char *text = out_take(from);
@@ -85,7 +85,7 @@ static void plain_line(struct out *out, const char *label, uint64_t bytes)
 }
 
 /* One GPU: those of the picture on it. */
-static void holders(struct out *out, const struct oom_view *v, int gpu, const struct sink_opts *opts)
+static void print_holders(struct out *out, const struct oom_view *v, int gpu, const struct sink_opts *opts)
 {
 	static const char *const frees[] = {
 		[OOM_FREE_TOLD] = "free", [OOM_FREE_COMPUTED] = "free, at most", [OOM_FREE_REFUSED] = "free, less than",
@@ -101,7 +101,7 @@ static void holders(struct out *out, const struct oom_view *v, int gpu, const st
 	out_init_mem(&head);
 	out_printf(&head, "  %-*s%10s%10s%10s%10s%10s%13s", LABEL_COLUMNS + 2, title, "HELD", "BY CALLS", "OTHER",
 		   "RESERVED", "IN USE", "LARGEST GAP");
-	line(out, opts, TEXT_BOLD, &head);
+	print_line(out, opts, TEXT_BOLD, &head);
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 		const struct view_proc *p = &v->view.procs[r->proc];
@@ -126,11 +126,11 @@ static void all_holders(struct out *out, const struct oom_view *v, const struct 
 			any = v->rows[i].row != OOM_VIEW_NONE &&
 			      v->view.procs[v->rows[i].proc].rows[v->rows[i].row].gpu == gpu;
 		if (any)
-			holders(out, v, gpu, opts);
+			print_holders(out, v, gpu, opts);
 	}
 }
 
-static void host(struct out *out, const struct oom_view *v)
+static void print_host(struct out *out, const struct oom_view *v)
 {
 	bool any = false;
 
@@ -153,8 +153,8 @@ static void host(struct out *out, const struct oom_view *v)
 
 /* ---- by owner and by stack ---- */
 
-static void details(struct out *out, const struct oom_view *v, const struct oom_view_row *r,
-		    const struct sink_opts *opts, struct report_numbers *numbers)
+static void print_details(struct out *out, const struct oom_view *v, const struct oom_view_row *r,
+			  const struct sink_opts *opts, struct report_numbers *numbers)
 {
 	const struct view_proc *p = &v->view.procs[r->proc];
 	const struct view_row *row = r->row == OOM_VIEW_NONE ? NULL : &p->rows[r->row];
@@ -171,7 +171,7 @@ static void details(struct out *out, const struct oom_view *v, const struct oom_
 			   r->is_blocks ? ": PyTorch's blocks" : "");
 	else
 		out_printf(&head, "  process %u in host and managed memory", p->tgid);
-	line(out, opts, TEXT_BOLD, &head);
+	print_line(out, opts, TEXT_BOLD, &head);
 	report_stacks(out, &v->view, p, s, r->is_blocks ? NULL : row, opts, numbers);
 	/* Of a process that has just begun all is growth. */
 	if (r->recent_ns > p->attach_ts_ns) {
@@ -194,12 +194,12 @@ void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts
 
 	out_init_mem(&head);
 	oom_text_head(&head, v);
-	line(out, opts, TEXT_BOLD, &head);
+	print_line(out, opts, TEXT_BOLD, &head);
 	oom_text(out, v, "  ");
 	asked_by(out, v, opts, &numbers);
 	all_holders(out, v, opts);
-	host(out, v);
+	print_host(out, v);
 	for (size_t i = 0; i < v->row_count; i++)
-		details(out, v, &v->rows[i], opts, &numbers);
+		print_details(out, v, &v->rows[i], opts, &numbers);
 	free(numbers.of_stack);
 }

@@ -19,7 +19,7 @@
 #define UNTRACED_PART 64   /* of the GPU: less is not worth words */
 
 /* "process 4242 (python train.py)" */
-static void process(struct out *out, const struct oom_view *v, size_t index)
+static void say_process(struct out *out, const struct oom_view *v, size_t index)
 {
 	const struct view_proc *p = &v->view.procs[index];
 	const char *name = p->cmdline[0] ? p->cmdline : p->comm;
@@ -33,17 +33,17 @@ static void process(struct out *out, const struct oom_view *v, size_t index)
 }
 
 /* is_known: the sentence has named the process that holds the most. */
-static void asker(struct out *out, const struct oom_view *v, bool is_known)
+static void say_asker(struct out *out, const struct oom_view *v, bool is_known)
 {
 	if (is_known && v->facts.largest != OOM_VIEW_NONE && v->rows[v->facts.largest].proc == v->proc)
 		out_text(out, "it");
 	else if (v->proc == OOM_VIEW_NONE)
 		out_text(out, "somebody");
 	else
-		process(out, v, v->proc);
+		say_process(out, v, v->proc);
 }
 
-static struct human gpu(const struct oom_view *v)
+static struct human name_gpu(const struct oom_view *v)
 {
 	struct human h, number = text_gpu(&v->view, v->gpu);
 
@@ -55,7 +55,7 @@ static struct human gpu(const struct oom_view *v)
 }
 
 /* What was asked for: bytes, where anybody knows. */
-static struct human asked(const struct oom_view *v)
+static struct human name_asked(const struct oom_view *v)
 {
 	static const char *const things[GMT_PURPOSE_COUNT] = {
 		[GMT_PURPOSE_CONTEXT] = "a context", [GMT_PURPOSE_MODULE] = "a module", [GMT_PURPOSE_GRAPH] = "a graph",
@@ -87,7 +87,7 @@ static const char *refused_call(const struct oom_view *v)
 }
 
 /* Where it was asked for, when that is not a call that only gets memory. */
-static struct human place(const struct oom_view *v)
+static struct human name_place(const struct oom_view *v)
 {
 	static const char *const places[GMT_PURPOSE_COUNT] = {
 		[GMT_PURPOSE_CONTEXT] = " for a context", [GMT_PURPOSE_MODULE] = " for a module",
@@ -127,14 +127,14 @@ static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *c
 }
 
 /* How the sentence begins. */
-static const char *lack(const struct oom_facts *f)
+static const char *name_lack(const struct oom_facts *f)
 {
 	if (!f->total || !f->asked)
 		return "had no more";
 	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had not so much left" : "is full";
 }
 
-static void full(struct out *out, const struct oom_view *v)
+static void say_full(struct out *out, const struct oom_view *v)
 {
 	static const char *const frees[] = {
 		[OOM_FREE_TOLD] = "", [OOM_FREE_COMPUTED] = "at most ", [OOM_FREE_REFUSED] = "less than ",
@@ -143,11 +143,11 @@ static void full(struct out *out, const struct oom_view *v)
 	unsigned count;
 	uint64_t others = held_by_others(v, f->largest, &count);
 
-	out_printf(out, "%s %s: ", gpu(v).s, lack(f));
+	out_printf(out, "%s %s: ", name_gpu(v).s, name_lack(f));
 	if (f->largest == OOM_VIEW_NONE) {
 		out_text(out, "no traced process holds memory on it");
 	} else {
-		process(out, v, v->rows[f->largest].proc);
+		say_process(out, v, v->rows[f->largest].proc);
 		out_printf(out, " holds %s", human_bytes(v->rows[f->largest].held).s);
 		if (f->total)
 			out_printf(out, " of its %s", human_bytes(f->total).s);
@@ -161,23 +161,24 @@ static void full(struct out *out, const struct oom_view *v)
 		out_printf(out, "; %s%s %s free", frees[f->has_free], human_bytes(f->free).s,
 			   f->has_free == OOM_FREE_TOLD ? "were" : "was");
 	out_text(out, f->has_free ? " when " : ", when ");
-	asker(out, v, true);
-	out_printf(out, " asked for %s%s.", asked(v).s, place(v).s);
+	say_asker(out, v, true);
+	out_printf(out, " asked for %s%s.", name_asked(v).s, name_place(v).s);
 }
 
 /* Without a picture. */
-static void unseen(struct out *out, const struct oom_view *v)
+static void say_unseen(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;
 
-	asker(out, v, false);
-	out_printf(out, " asked for %s of %s%s, and there was not so much", asked(v).s, gpu(v).s, place(v).s);
+	say_asker(out, v, false);
+	out_printf(out, " asked for %s of %s%s, and there was not so much", name_asked(v).s, name_gpu(v).s,
+		   name_place(v).s);
 	if (f->has_free)
 		out_printf(out, ": %s were free", human_bytes(f->free).s);
 	out_text(out, ". Who held what is not known: there is no picture of that moment.");
 }
 
-static void why(struct out *out, const struct oom_view *v)
+static void say_why(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;
 
@@ -185,40 +186,40 @@ static void why(struct out *out, const struct oom_view *v)
 		out_text(out, "Nothing failed: this picture was asked for.");
 	} else if (!f->is_of_gpu) {
 		out_printf(out, "The host had no %s memory for ", gmt_class_text((enum gmt_class)v->rec.class_id));
-		asker(out, v, false);
+		say_asker(out, v, false);
 		out_printf(out, ", which asked for %s", human_bytes(f->asked).s);
 		if (!f->is_unseen)
 			out_printf(out, "; all traced processes together hold %s of pinned, registered and managed"
 				   " memory", human_bytes(f->held).s);
 		out_char(out, '.');
 	} else if (f->is_too_large) {
-		asker(out, v, false);
-		out_printf(out, " asked for %s%s, and %s has only %s in all.", asked(v).s, place(v).s, gpu(v).s,
-			   human_bytes(f->total).s);
+		say_asker(out, v, false);
+		out_printf(out, " asked for %s%s, and %s has only %s in all.", name_asked(v).s, name_place(v).s,
+			   name_gpu(v).s, human_bytes(f->total).s);
 	} else if (v->rec.api == GMT_API_NONE && !(v->rec.flags & GMT_OOM_REFUSED)) {
 		out_printf(out, "PyTorch met a limit of its own: no call of the driver had failed when ");
-		asker(out, v, false);
-		out_printf(out, " asked it for %s on %s.", human_bytes(f->asked).s, gpu(v).s);
+		say_asker(out, v, false);
+		out_printf(out, " asked it for %s on %s.", human_bytes(f->asked).s, name_gpu(v).s);
 	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
-		out_printf(out, "%s was not full: %s were free when ", gpu(v).s, human_bytes(f->free).s);
-		asker(out, v, false);
-		out_printf(out, " asked for %s%s. It met another limit.", asked(v).s, place(v).s);
+		out_printf(out, "%s was not full: %s were free when ", name_gpu(v).s, human_bytes(f->free).s);
+		say_asker(out, v, false);
+		out_printf(out, " asked for %s%s. It met another limit.", name_asked(v).s, name_place(v).s);
 	} else if (f->is_unseen) {
-		unseen(out, v);
+		say_unseen(out, v);
 	} else if (f->was_room) {
 		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
-			   human_bytes(f->held).s, gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
-		asker(out, v, false);
-		out_printf(out, " asked for%s: others hold the rest, or it met another limit.", place(v).s);
+			   human_bytes(f->held).s, name_gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
+		say_asker(out, v, false);
+		out_printf(out, " asked for%s: others hold the rest, or it met another limit.", name_place(v).s);
 	} else {
-		full(out, v);
+		say_full(out, v);
 	}
 }
 
 /* ---- what is there ---- */
 
 /* Whose most of the greatest row is. */
-static void content(struct out *out, const struct oom_view *v, const char *indent)
+static void say_content(struct out *out, const struct oom_view *v, const char *indent)
 {
 	char clean[4 * NAME_COLUMNS + 4];
 	const struct oom_view_row *r;
@@ -267,7 +268,7 @@ static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_
 }
 
 /* What the tensors of the process that asked are for. */
-static void purposes(struct out *out, const struct oom_view *v, const char *indent)
+static void say_purposes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
 	bool taken[GMT_CATEGORY_COUNT] = { false };
@@ -296,7 +297,7 @@ static void purposes(struct out *out, const struct oom_view *v, const char *inde
 			   " maybe a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
 }
 
-static void cached(struct out *out, const struct oom_view *v, const char *indent)
+static void say_cached(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_facts *f = &v->facts;
 
@@ -316,7 +317,7 @@ static void cached(struct out *out, const struct oom_view *v, const char *indent
 		out_printf(out, "%sWithout the gaps %s would have fit.\n", indent, human_bytes(f->asked).s);
 }
 
-static void others(struct out *out, const struct oom_view *v, const char *indent)
+static void say_others(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r;
 
@@ -324,7 +325,7 @@ static void others(struct out *out, const struct oom_view *v, const char *indent
 		return;
 	r = &v->rows[v->facts.fits_without];
 	out_printf(out, "%sWithout ", indent);
-	process(out, v, r->proc);
+	say_process(out, v, r->proc);
 	out_printf(out, ", which holds %s there, it would have fit.\n", human_bytes(r->held).s);
 }
 
@@ -336,7 +337,7 @@ static bool has_blocks(const struct oom_view *v, const struct oom_view_row *of)
 	return false;
 }
 
-static void growth(struct out *out, const struct oom_view *v, const char *indent)
+static void say_growth(struct out *out, const struct oom_view *v, const char *indent)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
@@ -355,14 +356,14 @@ static void growth(struct out *out, const struct oom_view *v, const char *indent
 	}
 }
 
-static void got(struct out *out, const struct history_change *c, const char *where)
+static void say_change(struct out *out, const struct history_change *c, const char *where)
 {
 	out_printf(out, " got %s %s (%s) and gave back %s (%s)", human_bytes(c->alloc_bytes).s, where,
 		   human_count(c->allocs).s, human_bytes(c->freed_bytes).s, human_count(c->frees).s);
 }
 
 /* PyTorch's blocks first: what it gets of the driver follows from them. */
-static void changes(struct out *out, const struct oom_view *v, const char *indent)
+static void say_changes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct history_changes *c = &v->changes;
 	bool has_blocks = c->blocks.allocs | c->blocks.frees, has_segments = c->segments.allocs | c->segments.frees;
@@ -372,17 +373,17 @@ static void changes(struct out *out, const struct oom_view *v, const char *inden
 	out_printf(out, "%sIn the %s before, %s", indent, human_duration(c->until_ns - c->since_ns).s,
 		   v->proc == OOM_VIEW_NONE ? "all processes" : "it");
 	if (has_blocks)
-		got(out, &c->blocks, "for tensors");
+		say_change(out, &c->blocks, "for tensors");
 	if (has_blocks && has_segments)
 		out_text(out, ", and");
 	if (has_segments)
-		got(out, &c->segments, "from the driver");
+		say_change(out, &c->segments, "from the driver");
 	out_text(out, ".\n");
 }
 
 /* ---- what became of it ---- */
 
-static void tries(struct out *out, const struct gmt_oom *rec)
+static void say_tries(struct out *out, const struct gmt_oom *rec)
 {
 	if (rec->failures > 1)
 		out_printf(out, ", after %s failed tries", human_count(rec->failures).s);
@@ -391,7 +392,7 @@ static void tries(struct out *out, const struct gmt_oom *rec)
 			   human_bytes(rec->freed_bytes).s);
 }
 
-static void outcome(struct out *out, const struct oom_view *v)
+static void say_outcome(struct out *out, const struct oom_view *v)
 {
 	const struct gmt_oom *rec = &v->rec;
 	bool is_killed = rec->exit_code != GMT_EXIT_CODE_UNKNOWN && WIFSIGNALED(rec->exit_code);
@@ -408,13 +409,13 @@ static void outcome(struct out *out, const struct oom_view *v)
 		out_text(out, rec->sign == GMT_OOM_BY_GIVEN ? "It was met in the end" : "It made do with less");
 		if (rec->given_bytes)
 			out_printf(out, ", %s", human_bytes(rec->given_bytes).s);
-		tries(out, rec);
+		say_tries(out, rec);
 		out_printf(out, ", %s later: a slow step, no error.",
 			   human_duration(rec->decided_ns - rec->first_ns).s);
 		break;
 	case GMT_OOM_RAISED:
 		out_text(out, signs[rec->sign] ? signs[rec->sign] : "The program got the error");
-		tries(out, rec);
+		say_tries(out, rec);
 		out_char(out, '.');
 		break;
 	case GMT_OOM_FATAL:
@@ -439,22 +440,22 @@ void oom_text(struct out *out, const struct oom_view *v, const char *indent)
 	char *text;
 
 	out_init_mem(&first);
-	why(&first, v);
+	say_why(&first, v);
 	text = out_take(&first);
 	if (text[0] >= 'a' && text[0] <= 'z')
 		text[0] += 'A' - 'a';
 	out_printf(out, "%s%s\n", indent, text);
 	free(text);
-	content(out, v, indent);
-	purposes(out, v, indent);
-	cached(out, v, indent);
-	others(out, v, indent);
-	changes(out, v, indent);
-	growth(out, v, indent);
+	say_content(out, v, indent);
+	say_purposes(out, v, indent);
+	say_cached(out, v, indent);
+	say_others(out, v, indent);
+	say_changes(out, v, indent);
+	say_growth(out, v, indent);
 	if (v->rec.outcome == GMT_OOM_NONE)
 		return;
 	out_text(out, indent);
-	outcome(out, v);
+	say_outcome(out, v);
 	out_char(out, '\n');
 }
 
@@ -477,11 +478,12 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 	if (v->rec.outcome == GMT_OOM_NONE)
 		return;
 	out_text(out, ", ");
-	asker(out, v, false);
+	say_asker(out, v, false);
 	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid,
-		   asked(v).s, v->facts.is_of_gpu ? gpu(v).s : gmt_class_text((enum gmt_class)v->rec.class_id));
+		   name_asked(v).s, v->facts.is_of_gpu ? name_gpu(v).s :
+		   gmt_class_text((enum gmt_class)v->rec.class_id));
 	if (v->rec.api)
 		out_printf(out, ", %s", gmt_probes[v->rec.api].symbol);
 	else if (v->rec.flags & GMT_OOM_REFUSED)
-		out_text(out, place(v).s);
+		out_text(out, name_place(v).s);
 }

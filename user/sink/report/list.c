@@ -37,7 +37,7 @@ void list_print(struct out *out, const struct sink_opts *opts)
 	out_printf(out, "%u functions; those that a libcuda does not have are skipped.\n", count);
 }
 
-static json_t *probe(unsigned id, const struct gmt_probe *p)
+static json_t *probe_to_json(unsigned id, const struct gmt_probe *p)
 {
 	const struct gmt_op_info *op = &gmt_ops[p->op];
 	json_t *o = js_object(), *names = js_array(), *fields = js_array();
@@ -67,7 +67,7 @@ void list_print_json(struct out *out)
 
 	for (unsigned id = 0; id < GMT_API_MAX; id++)
 		if (gmt_probes[id].symbol)
-			js_append(list, probe(id, &gmt_probes[id]));
+			js_append(list, probe_to_json(id, &gmt_probes[id]));
 	js_set_text(o, "schema", "gpumemtrace/1", SIZE_MAX);
 	js_set_text(o, "type", "probes", SIZE_MAX);
 	js_set(o, "probes", list);

@@ -14,7 +14,7 @@
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
-static void field(struct out *out, const char *key, struct human value)
+static void print_field(struct out *out, const char *key, struct human value)
 {
 	out_printf(out, " %s=", key);
 	for (const char *c = value.s; *c; c++)
@@ -22,7 +22,7 @@ static void field(struct out *out, const char *key, struct human value)
 			out_char(out, *c);
 }
 
-static struct human unknown(void)
+static struct human unknown_value(void)
 {
 	return (struct human){ .s = "?" };
 }
@@ -34,36 +34,36 @@ static void row_fields(struct out *out, const struct view *now, const struct vie
 	struct text_sum sum;
 
 	text_sum(row, &sum);
-	field(out, "gpu", text_gpu(now, row->gpu));
-	field(out, "live", human_bytes(row->attributed.live));
-	field(out, "peak", human_bytes(row->attributed.peak));
-	field(out, "physical", row->has_physical ? human_bytes(row->physical.live) : unknown());
-	field(out, "nvml", row->has_nvml ? human_bytes(row->nvml) : unknown());
+	print_field(out, "gpu", text_gpu(now, row->gpu));
+	print_field(out, "live", human_bytes(row->attributed.live));
+	print_field(out, "peak", human_bytes(row->attributed.peak));
+	print_field(out, "physical", row->has_physical ? human_bytes(row->physical.live) : unknown_value());
+	print_field(out, "nvml", row->has_nvml ? human_bytes(row->nvml) : unknown_value());
 	if (row->torch.seen) {
-		field(out, "torch", human_bytes(row->torch.allocated.live));
-		field(out, "torch-reserved", human_bytes(row->torch.reserved.live));
+		print_field(out, "torch", human_bytes(row->torch.allocated.live));
+		print_field(out, "torch-reserved", human_bytes(row->torch.reserved.live));
 	}
 	if (!proc->from_start)
-		field(out, "before", human_bytes(row->before_attach));
+		print_field(out, "before", human_bytes(row->before_attach));
 	out_printf(out, " allocs=%llu frees=%llu failed=%llu", (unsigned long long)sum.allocs,
 		   (unsigned long long)sum.frees, (unsigned long long)sum.failed);
 	if (rate.valid) {
-		field(out, "rate", human_rate(rate.bytes));
-		field(out, "calls/s", human_short(rate.calls));
+		print_field(out, "rate", human_rate(rate.bytes));
+		print_field(out, "calls/s", human_short(rate.calls));
 	}
-	field(out, "imported", human_bytes(row->by_class[GMT_CLASS_IMPORTED].bytes.live));
+	print_field(out, "imported", human_bytes(row->by_class[GMT_CLASS_IMPORTED].bytes.live));
 }
 
-static void line(struct out *out, const struct view *now, const struct view_proc *proc,
-		 const struct view_row *row, const struct view *previous)
+static void print_plain_line(struct out *out, const struct view *now, const struct view_proc *proc,
+			     const struct view_row *row, const struct view *previous)
 {
 	char name[4 * 32 + 4];
 
 	out_printf(out, "%s pid=%u", text_when(now, now->now_ns).s, proc->tgid);
 	if (row)
 		row_fields(out, now, proc, row, previous);
-	field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
-	field(out, "managed", human_bytes(proc->by_class[GMT_CLASS_MANAGED].bytes.live));
+	print_field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
+	print_field(out, "managed", human_bytes(proc->by_class[GMT_CLASS_MANAGED].bytes.live));
 	human_text(name, 32, proc->comm, sizeof(proc->comm));
 	out_printf(out, " comm=%s\n", name);
 }
@@ -91,8 +91,8 @@ static bool warnings_changed(const struct view *now, const struct view *previous
 	return false;
 }
 
-static void live(struct out *out, const struct view *now, const struct view *previous,
-		 const struct sink_opts *opts)
+static void print_plain_live(struct out *out, const struct view *now, const struct view *previous,
+			     const struct sink_opts *opts)
 {
 	struct sink_opts wide = *opts;
 
@@ -107,9 +107,9 @@ static void live(struct out *out, const struct view *now, const struct view *pre
 			continue;
 		}
 		for (size_t r = 0; r < proc->row_count; r++)
-			line(out, now, proc, &proc->rows[r], previous);
+			print_plain_line(out, now, proc, &proc->rows[r], previous);
 		if (!proc->row_count)
-			line(out, now, proc, NULL, previous);
+			print_plain_line(out, now, proc, NULL, previous);
 	}
 	if (warnings_changed(now, previous))
 		report_warnings(out, now, &wide, "\n");
@@ -118,6 +118,6 @@ static void live(struct out *out, const struct view *now, const struct view *pre
 const struct sink_ops sink_plain = {
 	.name = "plain",
 	.help = "a line for each process, GPU and interval, and a report",
-	.live = live,
+	.live = print_plain_live,
 	.report = report_print,
 };

@@ -36,7 +36,7 @@ static void style_line(struct out *out, const struct sink_opts *opts, enum text_
 	free(text);
 }
 
-static void head(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void print_head(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	const struct gmt_session *s = &view->session;
 	struct out line;
@@ -60,7 +60,7 @@ static void head(struct out *out, const struct view *view, const struct sink_opt
 	out_printf(out, "layers: %s; %s records\n", text_layers(s->layers).s, human_count(view->records).s);
 }
 
-static void library(struct out *out, const struct gmt_library *lib)
+static void print_library(struct out *out, const struct gmt_library *lib)
 {
 	char path[4 * sizeof(lib->path) + 4];
 
@@ -146,8 +146,8 @@ static void table_head(struct out *out, const struct view_proc *proc)
 }
 
 /* The first half of a line; returns the columns that the peak's time takes. */
-static int level(struct out *out, const struct view *view, const char *label, const struct view_level *bytes,
-		 const char *count)
+static int print_level(struct out *out, const struct view *view, const char *label, const struct view_level *bytes,
+		       const char *count)
 {
 	char when[64] = "-";
 
@@ -161,7 +161,7 @@ static int level(struct out *out, const struct view *view, const char *label, co
 	return (int)strlen(when);
 }
 
-static void counts(struct out *out, int when, uint64_t allocs, uint64_t frees, uint64_t failed)
+static void print_counts(struct out *out, int when, uint64_t allocs, uint64_t frees, uint64_t failed)
 {
 	out_pad(out, TABLE_WHEN - when);
 	out_printf(out, " %7s", human_count(allocs).s);
@@ -187,9 +187,9 @@ static bool any_class(const struct view_class *by_class)
 static void class_line(struct out *out, const struct view *view, enum gmt_class class,
 		       const struct view_class *c)
 {
-	int when = level(out, view, gmt_class_text(class), &c->bytes, human_count(c->live_count).s);
+	int when = print_level(out, view, gmt_class_text(class), &c->bytes, human_count(c->live_count).s);
 
-	counts(out, when, c->allocs, c->frees, c->failed);
+	print_counts(out, when, c->allocs, c->frees, c->failed);
 }
 
 /* What PyTorch's allocator makes of its part of the above. */
@@ -198,12 +198,12 @@ static void torch_lines(struct out *out, const struct view *view, const struct v
 	uint64_t cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 	int when;
 
-	level(out, view, "PyTorch reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
+	print_level(out, view, "PyTorch reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
 	if (t->backend)
 		out_printf(out, "  by %s", gmt_torch_backend_text(t->backend));
 	out_char(out, '\n');
-	when = level(out, view, "PyTorch allocated", &t->allocated, human_count(t->blocks).s);
-	counts(out, when, t->allocs, t->frees, 0);
+	when = print_level(out, view, "PyTorch allocated", &t->allocated, human_count(t->blocks).s);
+	print_counts(out, when, t->allocs, t->frees, 0);
 	out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "cached, free", human_bytes(cached).s);
 	if (cached && t->gap_known)
 		out_printf(out, "  largest piece %s", human_bytes(t->largest_free_gap).s);
@@ -234,12 +234,12 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 	}
 	if (device_classes > 1) {
 		int when =
-			level(out, view, "all device calls", &row->attributed, human_count(sum.live_count).s);
+			print_level(out, view, "all device calls", &row->attributed, human_count(sum.live_count).s);
 
-		counts(out, when, sum.allocs, sum.frees, sum.failed);
+		print_counts(out, when, sum.allocs, sum.frees, sum.failed);
 	}
 	if (row->has_physical && (row->physical.peak || row->gpu >= 0)) {
-		level(out, view, "physical", &row->physical, "");
+		print_level(out, view, "physical", &row->physical, "");
 		out_char(out, '\n');
 	}
 	if (row->torch.seen)
@@ -312,8 +312,8 @@ static void process_ooms(struct out *out, const struct view_proc *proc)
 		out_text(out, " (gpumemtrace oom says why, of a recording or dump)\n");
 }
 
-static void process(struct out *out, const struct view *view, const struct view_proc *proc,
-		    const struct sink_opts *opts, struct report_numbers *numbers)
+static void print_process(struct out *out, const struct view *view, const struct view_proc *proc,
+			  const struct sink_opts *opts, struct report_numbers *numbers)
 {
 	out_char(out, '\n');
 	process_head(out, view, proc, opts);
@@ -355,14 +355,14 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 	struct sink_opts wide = *opts;
 
 	wide.width = 0;
-	head(out, view, opts);
+	print_head(out, view, opts);
 	for (size_t i = 0; i < view->library_count; i++)
-		library(out, &view->libraries[i]);
+		print_library(out, &view->libraries[i]);
 	if (!view->proc_count)
 		out_text(out, "\nno process was traced\n");
 	for (size_t i = 0; i < view->proc_count; i++)
 		if (view->procs[i].row_count || view->proc_count == 1)
-			process(out, view, &view->procs[i], opts, &numbers);
+			print_process(out, view, &view->procs[i], opts, &numbers);
 	if (view->proc_count > 1)
 		quiet_processes(out, view);
 	out_char(out, '\n');

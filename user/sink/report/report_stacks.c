@@ -53,8 +53,8 @@ static void unexplained_line(struct out *out, const struct view_row *row)
 	out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, "physical", human_bytes(row->physical.live).s);
 }
 
-static void owners(struct out *out, const struct view *view, const struct view_proc *proc,
-		   const struct view_stacks *s, const struct view_row *row)
+static void print_owners(struct out *out, const struct view *view, const struct view_proc *proc,
+			 const struct view_stacks *s, const struct view_row *row)
 {
 	out_printf(out, "\n    %-*s%9s%8s%9s%11s%9s%9s\n", LABEL_COLUMNS, "by owner", proc->exited ? "AT END" : "LIVE",
 		   "COUNT", "AT PEAK", "GROWN", "ALLOCS", "FREES");
@@ -92,7 +92,7 @@ static void stack_line(struct lists *l, const struct view_stack_row *row, const 
 	out_char(l->out, '\n');
 }
 
-static void list(struct lists *l, enum view_order order)
+static void list_stacks(struct lists *l, enum view_order order)
 {
 	const struct view_top *top = &l->stacks->top[order];
 
@@ -128,7 +128,7 @@ static bool is_as_live(const struct view_stacks *s, enum view_order order)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void section(struct lists *l, enum view_order order, const char *format, ...)
+static void print_section(struct lists *l, enum view_order order, const char *format, ...)
 {
 	bool is_same = is_as_live(l->stacks, order);
 	va_list args;
@@ -141,7 +141,7 @@ static void section(struct lists *l, enum view_order order, const char *format, 
 	va_end(args);
 	out_text(l->out, is_same ? ": the same\n" : "\n");
 	if (!is_same)
-		list(l, order);
+		list_stacks(l, order);
 }
 
 void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -152,16 +152,16 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 
 	if (!view_has_stacks(s))
 		return;
-	owners(out, view, proc, s, row);
-	section(&l, VIEW_BY_LIVE, proc->exited ? "stacks by memory at the end" : "stacks by live memory");
-	section(&l, VIEW_BY_PEAK, "stacks at the peak, %s at %s %s", human_bytes(s->peak).s,
-		text_when(view, s->peak_ts_ns).s, text_offset(view, s->peak_ts_ns).s);
+	print_owners(out, view, proc, s, row);
+	print_section(&l, VIEW_BY_LIVE, proc->exited ? "stacks by memory at the end" : "stacks by live memory");
+	print_section(&l, VIEW_BY_PEAK, "stacks at the peak, %s at %s %s", human_bytes(s->peak).s,
+		      text_when(view, s->peak_ts_ns).s, text_offset(view, s->peak_ts_ns).s);
 	/* In the first two seconds all is growth. */
 	if (s->since_ns > proc->attach_ts_ns)
-		section(&l, VIEW_BY_GROWN, "stacks by growth since %s %s", text_when(view, s->since_ns).s,
-			text_offset(view, s->since_ns).s);
-	section(&l, VIEW_BY_OLD, "stacks by memory not freed for more than %s",
-		human_duration(view->older_than_ns).s);
+		print_section(&l, VIEW_BY_GROWN, "stacks by growth since %s %s", text_when(view, s->since_ns).s,
+			      text_offset(view, s->since_ns).s);
+	print_section(&l, VIEW_BY_OLD, "stacks by memory not freed for more than %s",
+		      human_duration(view->older_than_ns).s);
 }
 
 void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *s, enum view_order order,
@@ -172,7 +172,7 @@ void report_stack_list(struct out *out, const struct view *view, const struct vi
 	if (!s->top[order].count)
 		return;
 	out_printf(out, "\n    %s\n", title);
-	list(&l, order);
+	list_stacks(&l, order);
 }
 
 /* ---- how good the stacks are ---- */

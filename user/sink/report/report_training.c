@@ -32,7 +32,7 @@ static bool has_categories(const struct view_training *t)
 	return t->is_training;
 }
 
-static void categories(struct out *out, const struct view_training *t, bool has_exited)
+static void print_categories(struct out *out, const struct view_training *t, bool has_exited)
 {
 	out_printf(out, "\n    %-*s%9s%8s%9s\n", LABEL_COLUMNS, "PyTorch, guessed", has_exited ? "AT END" : "LIVE",
 		   "COUNT", "AT PEAK");
@@ -51,7 +51,7 @@ static void categories(struct out *out, const struct view_training *t, bool has_
 
 /* ---- iterations ---- */
 
-static void cell(struct out *out, const struct phase_cell *c, bool with_peak)
+static void print_phase_cell(struct out *out, const struct phase_cell *c, bool with_peak)
 {
 	out_printf(out, "%9s", c->times ? human_bytes(c->end).s : "-");
 	if (with_peak)
@@ -63,7 +63,7 @@ static bool has_peak_column(int phase)
 	return phase != GMT_TRAINING_ZERO_GRAD;
 }
 
-static void iterations(struct out *out, const struct view_training *t)
+static void print_iterations(struct out *out, const struct view_training *t)
 {
 	size_t first = t->iteration_count > ITERATIONS_SHOWN ? t->iteration_count - ITERATIONS_SHOWN : 0;
 	bool any_part = false;
@@ -79,7 +79,7 @@ static void iterations(struct out *out, const struct view_training *t)
 
 		out_printf(out, "    %8u%c", it->number, is_part ? '*' : ' ');
 		for (int k = 0; k < GMT_TRAINING_COUNT; k++)
-			cell(out, &it->cells[k], has_peak_column(k));
+			print_phase_cell(out, &it->cells[k], has_peak_column(k));
 		out_char(out, '\n');
 		any_part |= is_part;
 	}
@@ -92,7 +92,7 @@ static void iterations(struct out *out, const struct view_training *t)
 
 /* ---- ranges ---- */
 
-static void ranges(struct out *out, const struct view_training *t)
+static void print_ranges(struct out *out, const struct view_training *t)
 {
 	size_t count = t->range_count < RANGES_SHOWN ? t->range_count : RANGES_SHOWN;
 
@@ -114,9 +114,9 @@ static void ranges(struct out *out, const struct view_training *t)
 void report_training(struct out *out, const struct view_training *t, bool has_exited)
 {
 	if (has_categories(t))
-		categories(out, t, has_exited);
+		print_categories(out, t, has_exited);
 	if (t->is_training && t->iteration_count)
-		iterations(out, t);
+		print_iterations(out, t);
 	if (t->range_count)
-		ranges(out, t);
+		print_ranges(out, t);
 }

@@ -10,7 +10,7 @@
 
 #define COMMAND_MIN 11      /* columns: all that matters fits into 80 */
 
-static struct human blank(void)
+static struct human blank_cell(void)
 {
 	return (struct human){ .s = "" };
 }
@@ -30,67 +30,67 @@ static struct human cell_gpu(const struct entry *e)
 
 static struct human cell_live(const struct entry *e)
 {
-	return e->row ? human_bytes(e->row->attributed.live) : blank();
+	return e->row ? human_bytes(e->row->attributed.live) : blank_cell();
 }
 
 static struct human cell_peak(const struct entry *e)
 {
-	return e->row ? human_bytes(e->row->attributed.peak) : blank();
+	return e->row ? human_bytes(e->row->attributed.peak) : blank_cell();
 }
 
 static struct human cell_peak_at(const struct entry *e)
 {
 	return e->row && e->row->attributed.peak ? text_when(e->view, e->row->attributed.peak_ts_ns)
-						 : blank();
+						 : blank_cell();
 }
 
 static struct human cell_physical(const struct entry *e)
 {
 	if (!e->row)
-		return blank();
+		return blank_cell();
 	return e->row->has_physical ? human_bytes(e->row->physical.live) : (struct human){ .s = "?" };
 }
 
 static struct human cell_before(const struct entry *e)
 {
-	return e->row ? human_bytes(e->row->before_attach) : blank();
+	return e->row ? human_bytes(e->row->before_attach) : blank_cell();
 }
 
 static struct human cell_nvml(const struct entry *e)
 {
 	if (!e->row || e->proc->exited)
-		return blank();
+		return blank_cell();
 	return e->row->has_nvml ? human_bytes(e->row->nvml) : (struct human){ .s = "?" };
 }
 
 static struct human cell_torch(const struct entry *e)
 {
-	return e->row && e->row->torch.seen ? human_bytes(e->row->torch.allocated.live) : blank();
+	return e->row && e->row->torch.seen ? human_bytes(e->row->torch.allocated.live) : blank_cell();
 }
 
 static struct human cell_rate(const struct entry *e)
 {
-	return e->rate.valid ? human_rate(e->rate.bytes) : blank();
+	return e->rate.valid ? human_rate(e->rate.bytes) : blank_cell();
 }
 
 static struct human cell_calls(const struct entry *e)
 {
-	return e->rate.valid ? human_short(e->rate.calls) : blank();
+	return e->rate.valid ? human_short(e->rate.calls) : blank_cell();
 }
 
 static struct human cell_allocs(const struct entry *e)
 {
-	return e->row ? human_short((double)e->sum.allocs) : blank();
+	return e->row ? human_short((double)e->sum.allocs) : blank_cell();
 }
 
 static struct human cell_frees(const struct entry *e)
 {
-	return e->row ? human_short((double)e->sum.frees) : blank();
+	return e->row ? human_short((double)e->sum.frees) : blank_cell();
 }
 
 static struct human host_bytes(const struct entry *e, enum gmt_class class)
 {
-	return e->first ? human_bytes(e->proc->by_class[class].bytes.live) : blank();
+	return e->first ? human_bytes(e->proc->by_class[class].bytes.live) : blank_cell();
 }
 
 static struct human cell_pinned(const struct entry *e)
@@ -105,7 +105,7 @@ static struct human cell_managed(const struct entry *e)
 
 static struct human cell_imported(const struct entry *e)
 {
-	return e->row ? human_bytes(e->row->by_class[GMT_CLASS_IMPORTED].bytes.live) : blank();
+	return e->row ? human_bytes(e->row->by_class[GMT_CLASS_IMPORTED].bytes.live) : blank_cell();
 }
 
 static uint64_t has_host(const struct view_proc *proc, enum gmt_class class)
@@ -215,7 +215,7 @@ void columns_head(struct out *out, const struct layout *layout)
 }
 
 /* The command line without the program's directory; the name where there is none. */
-static const char *command_of(const struct view_proc *proc)
+static const char *command_of_proc(const struct view_proc *proc)
 {
 	size_t word = strcspn(proc->cmdline, " ");
 	const char *slash = memrchr(proc->cmdline, '/', word);
@@ -227,7 +227,7 @@ static const char *command_of(const struct view_proc *proc)
 
 void columns_line(struct out *out, const struct layout *layout, const struct entry *e)
 {
-	const char *name = command_of(e->proc);
+	const char *name = command_of_proc(e->proc);
 	char *text = xmalloc(4 * (size_t)layout->command + 4);
 
 	for (size_t i = 0; i < COLUMN_COUNT; i++)

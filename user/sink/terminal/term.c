@@ -2,7 +2,7 @@
 /*
  * The live table. A frame is built whole and written at once: cursor home, each line over the old one,
  * the rest of the screen erased. So nothing flickers, and a resize is right in the next frame. Until
- * stop() it is on the alternate screen, with wrapping off and the cursor hidden.
+ * leave_screen() it is on the alternate screen, with wrapping off and the cursor hidden.
  *
  *     PID  GPU     LIVE     PEAK  PEAK AT PHYSICAL     NVML       RATE COMMAND
  *    4242    0  1.8 GiB  1.9 GiB 10:16:12  2.3 GiB  2.3 GiB  1.5 GiB/s python train.py
@@ -138,7 +138,7 @@ static unsigned total_lines(struct out *out, const struct view *view, const stru
 
 /* ---- the table ---- */
 
-static uint64_t weight(const struct view_proc *proc)
+static uint64_t weigh_process(const struct view_proc *proc)
 {
 	uint64_t sum = 0;
 
@@ -163,13 +163,13 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct view_proc *p = *(const struct view_proc *const *)a,
 			       *q = *(const struct view_proc *const *)b;
-	uint64_t x = weight(p), y = weight(q);
+	uint64_t x = weigh_process(p), y = weigh_process(q);
 
 	return p->exited != q->exited || x == y ? by_appearance(a, b) : x < y ? 1 : -1;
 }
 
-static size_t collect(const struct view *now, const struct view *previous, unsigned lines,
-		      struct entry **entries)
+static size_t collect_entries(const struct view *now, const struct view *previous, unsigned lines,
+			      struct entry **entries)
 {
 	const struct view_proc **procs = xcalloc(now->proc_count, sizeof(const struct view_proc *));
 	size_t count = 0, used = 0;
@@ -200,11 +200,11 @@ static size_t collect(const struct view *now, const struct view *previous, unsig
 }
 
 /* Returns the lines below its head. */
-static unsigned table(struct out *out, const struct view *now, const struct view *previous,
-		      const struct sink_opts *opts, unsigned lines)
+static unsigned draw_table(struct out *out, const struct view *now, const struct view *previous,
+			   const struct sink_opts *opts, unsigned lines)
 {
 	struct entry *entries;
-	size_t count = collect(now, previous, lines, &entries);
+	size_t count = collect_entries(now, previous, lines, &entries);
 	size_t shown = count <= lines ? count : lines > 1 ? lines - 1 : 0;
 	struct layout layout = columns_layout(now, opts->width);
 	struct out line;
@@ -225,8 +225,8 @@ static unsigned table(struct out *out, const struct view *now, const struct view
 	return (unsigned)shown + (shown < count || !count);
 }
 
-static void frame(struct out *out, const struct view *now, const struct view *previous,
-		  const struct sink_opts *opts)
+static void draw_frame(struct out *out, const struct view *now, const struct view *previous,
+		       const struct sink_opts *opts)
 {
 	struct sink_opts full = *opts;
 	struct out totals, warnings;
@@ -250,19 +250,19 @@ static void frame(struct out *out, const struct view *now, const struct view *pr
 	free(text);
 	/* The head, the table's head, and the last line, which stays empty: a newline there would scroll. */
 	lines = lines > total_count + warning_count + 3 ? lines - total_count - warning_count - 3 : 0;
-	used = table(out, now, previous, &full, lines);
+	used = draw_table(out, now, previous, &full, lines);
 	term_stacks(out, now, &full, lines > used ? lines - used : 0);
 	out_text(out, "\033[J");
 }
 
 /* DEC private modes as xterm has them: 1049 alternate screen, 25 cursor, 7 wrapping. */
-static void start(struct out *out, const struct sink_opts *opts)
+static void enter_screen(struct out *out, const struct sink_opts *opts)
 {
 	(void)opts;
 	out_text(out, "\033[?1049h\033[?25l\033[?7l");
 }
 
-static void stop(struct out *out, const struct sink_opts *opts)
+static void leave_screen(struct out *out, const struct sink_opts *opts)
 {
 	(void)opts;
 	out_text(out, "\033[?7h\033[?25h\033[?1049l");
@@ -271,8 +271,8 @@ static void stop(struct out *out, const struct sink_opts *opts)
 const struct sink_ops sink_term = {
 	.name = "term",
 	.help = "a table that is refreshed in place, and a report",
-	.start = start,
-	.live = frame,
-	.stop = stop,
+	.start = enter_screen,
+	.live = draw_frame,
+	.stop = leave_screen,
 	.report = report_print,
 };

@@ -37,7 +37,7 @@ static int by_live(const void *a, const void *b)
 	return p->index < q->index ? -1 : p->index > q->index;
 }
 
-static void add(struct sum *sum, const struct view_held *held)
+static void add_to_sum(struct sum *sum, const struct view_held *held)
 {
 	sum->live += held->live;
 	sum->count += held->live_count;
@@ -50,19 +50,19 @@ typedef void (*each_fn)(struct sum *sums, const struct view_stacks *stacks);
 static void add_owners(struct sum *sums, const struct view_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->owner_count; i++)
-		add(&sums[stacks->owners[i].owner], &stacks->owners[i].held);
+		add_to_sum(&sums[stacks->owners[i].owner], &stacks->owners[i].held);
 }
 
-static void add_stacks(struct sum *sums, const struct view_stacks *stacks)
+static void add_top_stacks(struct sum *sums, const struct view_stacks *stacks)
 {
 	const struct view_top *top = &stacks->top[VIEW_BY_LIVE];
 
 	for (size_t i = 0; i < top->count; i++)
-		add(&sums[top->rows[i].stack], &top->rows[i].held);
+		add_to_sum(&sums[top->rows[i].stack], &top->rows[i].held);
 }
 
 /* Over the processes that run, sorted; to be freed. NULL: no stack was taken. */
-static struct sum *sum_up(const struct view *view, size_t count, each_fn each)
+static struct sum *sum_up_stacks(const struct view *view, size_t count, each_fn each)
 {
 	struct sum *sums = xcalloc(count + 1, sizeof(*sums));
 	bool any = false;
@@ -82,7 +82,7 @@ static struct sum *sum_up(const struct view *view, size_t count, each_fn each)
 	return NULL;
 }
 
-static size_t shown(const struct sum *sums, size_t count, size_t most)
+static size_t count_shown(const struct sum *sums, size_t count, size_t most)
 {
 	size_t n = 0;
 
@@ -91,7 +91,7 @@ static size_t shown(const struct sum *sums, size_t count, size_t most)
 	return n;
 }
 
-static void head(struct out *out, const struct sink_opts *opts, const char *text)
+static void draw_head(struct out *out, const struct sink_opts *opts, const char *text)
 {
 	struct out line;
 
@@ -101,7 +101,7 @@ static void head(struct out *out, const struct sink_opts *opts, const char *text
 	term_line(out, opts, TEXT_BOLD, &line);
 }
 
-static void numbers(struct out *line, const struct sum *sum)
+static void draw_numbers(struct out *line, const struct sum *sum)
 {
 	out_printf(line, "%9s%8s", human_bytes(sum->live).s, human_short(sum->count).s);
 	out_printf(line, "%9s", human_bytes(sum->at_peak).s);
@@ -110,12 +110,12 @@ static void numbers(struct out *line, const struct sum *sum)
 static void owner_lines(struct out *out, const struct view *view, const struct sink_opts *opts,
 			const struct sum *owners, size_t count)
 {
-	head(out, opts, "      GROWN  OWNER");
+	draw_head(out, opts, "      GROWN  OWNER");
 	for (size_t i = 0; i < count; i++) {
 		struct out line;
 
 		out_init_mem(&line);
-		numbers(&line, &owners[i]);
+		draw_numbers(&line, &owners[i]);
 		out_printf(&line, "%11s  %s", human_signed_bytes(owners[i].grown).s, view->owners[owners[i].index]);
 		term_line(out, opts, TEXT_PLAIN, &line);
 	}
@@ -124,13 +124,13 @@ static void owner_lines(struct out *out, const struct view *view, const struct s
 static void stack_lines(struct out *out, const struct view *view, const struct sink_opts *opts,
 			const struct sum *stacks, size_t count)
 {
-	head(out, opts, "  STACK");
+	draw_head(out, opts, "  STACK");
 	for (size_t i = 0; i < count; i++) {
 		const struct view_stack *stack = &view->stacks[stacks[i].index];
 		struct out line;
 
 		out_init_mem(&line);
-		numbers(&line, &stacks[i]);
+		draw_numbers(&line, &stacks[i]);
 		out_printf(&line, "  %s: ", view->owners[stack->owner]);
 		stack_text_head(&line, view, stack);
 		term_line(out, opts, TEXT_PLAIN, &line);
@@ -139,20 +139,20 @@ static void stack_lines(struct out *out, const struct view *view, const struct s
 
 void term_stacks(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned lines)
 {
-	struct sum *owners = lines >= BLOCK_LEAST ? sum_up(view, view->owner_count, add_owners) : NULL;
+	struct sum *owners = lines >= BLOCK_LEAST ? sum_up_stacks(view, view->owner_count, add_owners) : NULL;
 	struct sum *stacks;
 	size_t count;
 
 	if (!owners)
 		return;
-	count = shown(owners, view->owner_count, lines - 2);
+	count = count_shown(owners, view->owner_count, lines - 2);
 	owner_lines(out, view, opts, owners, count);
 	free(owners);
 	lines -= (unsigned)count + 2;
-	stacks = lines >= BLOCK_LEAST ? sum_up(view, view->stack_count, add_stacks) : NULL;
+	stacks = lines >= BLOCK_LEAST ? sum_up_stacks(view, view->stack_count, add_top_stacks) : NULL;
 	if (!stacks)
 		return;
-	count = shown(stacks, view->stack_count, lines - 2);
+	count = count_shown(stacks, view->stack_count, lines - 2);
 	if (count)
 		stack_lines(out, view, opts, stacks, count);
 	free(stacks);

@@ -19,7 +19,7 @@
 #define LIBRARY_FRAMES_BESIDE_OWN 1
 #define TEXT_COLUMNS 200
 
-static void foreign(struct out *out, const char *text)
+static void print_foreign(struct out *out, const char *text)
 {
 	char clean[4 * TEXT_COLUMNS + 4];
 
@@ -28,7 +28,7 @@ static void foreign(struct out *out, const char *text)
 }
 
 /* The file's name; of packages' "__init__.py" with the folder that tells them apart. */
-static const char *file_name(const char *path)
+static const char *short_file_name(const char *path)
 {
 	const char *name = basename(path), *at = name;
 
@@ -39,46 +39,46 @@ static const char *file_name(const char *path)
 	return at;
 }
 
-static void place(struct out *out, const struct view_symbol *s)
+static void print_place(struct out *out, const struct view_symbol *s)
 {
-	foreign(out, file_name(s->file));
+	print_foreign(out, short_file_name(s->file));
 	if (s->line)
 		out_printf(out, ":%" PRIu32, s->line);
 }
 
-static void function(struct out *out, const struct view_symbol *s)
+static void print_function(struct out *out, const struct view_symbol *s)
 {
 	if (s->function[0]) {
-		foreign(out, s->function);
+		print_foreign(out, s->function);
 		return;
 	}
-	foreign(out, basename(s->module));
+	print_foreign(out, basename(s->module));
 	out_printf(out, "%s0x%" PRIx64, s->module[0] ? "+" : "", s->offset);
 }
 
 void stack_text_name(struct out *out, const struct view_symbol *s)
 {
-	function(out, s);
+	print_function(out, s);
 	if (!s->is_python || !s->file[0])
 		return;
 	out_text(out, " (");
-	place(out, s);
+	print_place(out, s);
 	out_char(out, ')');
 }
 
 /* "at::empty_cuda (libtorch_cuda.so)", "work (work.c:12, prog)". */
-static void frame(struct out *out, const struct view_symbol *s)
+static void print_frame(struct out *out, const struct view_symbol *s)
 {
 	bool has_module = s->module[0] && s->function[0];
 
-	function(out, s);
+	print_function(out, s);
 	if (s->file[0] || has_module)
 		out_text(out, " (");
 	if (s->file[0])
-		place(out, s);
+		print_place(out, s);
 	if (has_module) {
 		out_text(out, s->file[0] ? ", " : "");
-		foreign(out, basename(s->module));
+		print_foreign(out, basename(s->module));
 	}
 	if (s->file[0] || has_module)
 		out_char(out, ')');
@@ -89,7 +89,7 @@ static void frame(struct out *out, const struct view_symbol *s)
 /* ---- the line that says most ---- */
 
 /* Where installed Python packages and Python's own modules are; the latter may have no file. */
-static bool is_library(const struct view_symbol *s)
+static bool is_library_frame(const struct view_symbol *s)
 {
 	return strstr(s->file, "/site-packages/") || strstr(s->file, "/dist-packages/") ||
 	       strstr(s->file, "/lib/python3") || s->file[0] == '<';
@@ -109,7 +109,7 @@ static const struct view_symbol *best_python(const struct view *view, const stru
 
 		if (!s->is_python || !s->file[0])
 			continue;
-		if (!is_library(s))
+		if (!is_library_frame(s))
 			return s;
 		innermost = innermost ? innermost : s;
 	}
@@ -134,11 +134,11 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 	} else if (stack->state == VIEW_STACK_NOT_NAMED) {
 		out_text(out, "stacks whose names did not come (yet)");
 	} else if (s) {
-		place(out, s);
+		print_place(out, s);
 		out_char(out, ' ');
-		foreign(out, s->function);
+		print_foreign(out, s->function);
 	} else if (head != VIEW_NO_FRAME) {
-		frame(out, symbol_at(view, stack, head));
+		print_frame(out, symbol_at(view, stack, head));
 	} else {
 		out_text(out, "a stack without frames");
 	}
@@ -147,7 +147,7 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 /* ---- its frames ---- */
 
 /* Which are shown: their number; shown[i] for frame i. */
-static uint32_t choose(const struct view *view, const struct view_stack *stack, bool all, bool *shown)
+static uint32_t choose_frames(const struct view *view, const struct view_stack *stack, bool all, bool *shown)
 {
 	uint32_t native = NATIVE_FRAMES, own = OWN_FRAMES, library = LIBRARY_FRAMES, count = 0;
 	uint32_t last = UINT32_MAX;   /* the symbol that was shown last: recursion shows once */
@@ -157,12 +157,12 @@ static uint32_t choose(const struct view *view, const struct view_stack *stack, 
 
 		if (s->is_python)
 			native = NATIVE_FRAMES_BEFORE_PYTHON;
-		if (s->is_python && !is_library(s))
+		if (s->is_python && !is_library_frame(s))
 			library = LIBRARY_FRAMES_BESIDE_OWN;
 	}
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
 		const struct view_symbol *s = symbol_at(view, stack, i);
-		uint32_t *left = !s->is_python ? &native : is_library(s) ? &library : &own;
+		uint32_t *left = !s->is_python ? &native : is_library_frame(s) ? &library : &own;
 
 		shown[i] = all || (*left && !s->is_skipped && stack->frames[i] != last);
 		if (!shown[i])
@@ -178,7 +178,7 @@ void stack_text_frames(struct out *out, const struct view *view, const struct vi
 		       int indent)
 {
 	bool *shown = xcalloc(stack->frame_count, sizeof(*shown));
-	uint32_t count = choose(view, stack, all, shown), head = head_frame(view, stack);
+	uint32_t count = choose_frames(view, stack, all, shown), head = head_frame(view, stack);
 	bool is_first = true;
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
@@ -187,7 +187,7 @@ void stack_text_frames(struct out *out, const struct view *view, const struct vi
 		/* Right below the line that shows it a frame says nothing new. */
 		if (all || i != head || !is_first) {
 			out_pad(out, indent);
-			frame(out, symbol_at(view, stack, i));
+			print_frame(out, symbol_at(view, stack, i));
 			out_char(out, '\n');
 		}
 		is_first = false;

@@ -41,29 +41,29 @@ static int64_t tenths_of(int64_t bytes, int decimals)
 	return (int64_t)((scaled + (bytes < 0 ? -half : half)) / ((__int128)1 << MIB_SHIFT)) * unit;
 }
 
-static void cell(struct out *out, int indent, const char *label, int64_t tenths, int decimals,
-		 const char *unit)
+static void print_sum_cell(struct out *out, int indent, const char *label, int64_t tenths, int decimals,
+			   const char *unit)
 {
 	out_printf(out, "    %*s%-*s%*s%s", indent, "", LABEL_COLUMNS - indent, label, NUMBER_COLUMNS,
 		   human_mib(tenths, decimals).s, unit);
 }
 
 /* Prints a term without ending its line. */
-static void term(struct column *column, const char *label, int64_t bytes)
+static void print_term(struct column *column, const char *label, int64_t bytes)
 {
 	int64_t before = column->sum_tenths;
 
 	column->sum_bytes += bytes;
 	column->sum_tenths = tenths_of(column->sum_bytes, column->decimals);
-	cell(column->out, 2, label, column->sum_tenths - before, column->decimals, "");
+	print_sum_cell(column->out, 2, label, column->sum_tenths - before, column->decimals, "");
 }
 
 /* A line only if there is something to say. */
-static void term_line(struct column *column, const char *label, int64_t bytes)
+static void print_term_line(struct column *column, const char *label, int64_t bytes)
 {
 	if (!bytes)
 		return;
-	term(column, label, bytes);
+	print_term(column, label, bytes);
 	out_char(column->out, '\n');
 }
 
@@ -104,26 +104,26 @@ static bool calls_unseen(const struct view *view)
 static void physical_terms(struct column *column, const struct view *view, const struct view_sum *s)
 {
 	if (calls_unseen(view)) {
-		term(column, "not told apart",
-		     (int64_t)s->attributed + s->context + s->modules + s->pool_reserve + s->rounding +
+		print_term(column, "not told apart",
+			   (int64_t)s->attributed + s->context + s->modules + s->pool_reserve + s->rounding +
 			     s->other);
 		out_text(column->out, "      calls are unknown: the API layer was not active\n");
 		return;
 	}
-	term(column, "allocated by calls", (int64_t)s->attributed);
+	print_term(column, "allocated by calls", (int64_t)s->attributed);
 	class_parts(column, s->by_class);
-	term_line(column, "CUDA context", s->context);
-	term_line(column, "modules and kernels", s->modules);
-	term_line(column, "pool reserve", s->pool_reserve);
-	term_line(column, "rounding", s->rounding);
-	term_line(column, "other (streams, launch)", s->other);
+	print_term_line(column, "CUDA context", s->context);
+	print_term_line(column, "modules and kernels", s->modules);
+	print_term_line(column, "pool reserve", s->pool_reserve);
+	print_term_line(column, "rounding", s->rounding);
+	print_term_line(column, "other (streams, launch)", s->other);
 }
 
 static void before_attach(struct column *column, const struct view_row *row)
 {
 	if (!row->at_nvml.before_attach && !row->before_frees)
 		return;
-	term(column, "before attach", (int64_t)row->at_nvml.before_attach);
+	print_term(column, "before attach", (int64_t)row->at_nvml.before_attach);
 	if (row->before_frees)
 		out_printf(column->out, "      %s kernel object%s of it freed since, %s",
 			   human_count(row->before_frees).s, row->before_frees == 1 ? "" : "s",
@@ -136,8 +136,8 @@ static void top_line(struct column *column, const struct view *view, const struc
 {
 	uint64_t ts_ns = row->nvml_ts_ns;
 
-	cell(column->out, 0, "nvidia-smi (NVML)", tenths_of((int64_t)row->nvml, column->decimals),
-	     column->decimals, " MiB");
+	print_sum_cell(column->out, 0, "nvidia-smi (NVML)", tenths_of((int64_t)row->nvml, column->decimals),
+		       column->decimals, " MiB");
 	if (proc->exited)
 		out_printf(column->out, "  at %s, %s before its end", text_when(view, ts_ns).s,
 			   human_duration(proc->exit_ts_ns > ts_ns ? proc->exit_ts_ns - ts_ns : 0).s);
@@ -156,7 +156,7 @@ static void with_nvml(struct out *out, const struct view *view, const struct vie
 	top_line(&column, view, proc, row);
 	physical_terms(&column, view, s);
 	before_attach(&column, row);
-	term(&column, "residual", s->residual);
+	print_term(&column, "residual", s->residual);
 	if (!row->has_physical)
 		out_text(out, "      context, modules, rounding: the kernel layer was not active");
 	out_char(out, '\n');
@@ -175,8 +175,8 @@ static void with_kernel(struct out *out, const struct view *view, const struct v
 		if (gmt_class_is_device((enum gmt_class)c))
 			s.by_class[c] = row->by_class[c].bytes.live;
 	column.decimals = decimals_of(row->physical.live, &s);
-	cell(out, 0, "kernel driver, since attach", tenths_of((int64_t)row->physical.live, column.decimals),
-	     column.decimals, " MiB\n");
+	print_sum_cell(out, 0, "kernel driver, since attach", tenths_of((int64_t)row->physical.live, column.decimals),
+		       column.decimals, " MiB\n");
 	physical_terms(&column, view, &s);
 }
 

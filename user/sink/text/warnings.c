@@ -18,7 +18,7 @@ struct warnings {
 };
 
 __attribute__((format(printf, 3, 4)))
-static void warn(struct warnings *w, enum text_style style, const char *format, ...)
+static void print_warning(struct warnings *w, enum text_style style, const char *format, ...)
 {
 	struct out line;
 	va_list args;
@@ -39,17 +39,17 @@ static void warn_losses(struct warnings *w, const struct view *view)
 {
 	for (int i = 0; i < GMT_LOSS_COUNT; i++)
 		if (view->loss[i])
-			warn(w, TEXT_RED, "LOST    %s %s", human_count(view->loss[i]).s,
-			     gmt_loss_text((enum gmt_loss_cause)i));
+			print_warning(w, TEXT_RED, "LOST    %s %s", human_count(view->loss[i]).s,
+				      gmt_loss_text((enum gmt_loss_cause)i));
 	if (view->records_malformed)
-		warn(w, TEXT_RED, "LOST    %s malformed records, not used",
-		     human_count(view->records_malformed).s);
+		print_warning(w, TEXT_RED, "LOST    %s malformed records, not used",
+			      human_count(view->records_malformed).s);
 	if (view->names_dropped)
-		warn(w, TEXT_YELLOW, "note    %s names of stacks were too many to keep",
-		     human_count(view->names_dropped).s);
+		print_warning(w, TEXT_YELLOW, "note    %s names of stacks were too many to keep",
+			      human_count(view->names_dropped).s);
 	if (view->records_unknown)
-		warn(w, TEXT_YELLOW, "note    %s records of kinds that this version does not know",
-		     human_count(view->records_unknown).s);
+		print_warning(w, TEXT_YELLOW, "note    %s records of kinds that this version does not know",
+			      human_count(view->records_unknown).s);
 }
 
 static void warn_layers(struct warnings *w, const struct view *view)
@@ -59,20 +59,20 @@ static void warn_layers(struct warnings *w, const struct view *view)
 	if (!s->hdr.size)
 		return;   /* no session record: nothing is known about layers */
 	if (!(s->layers & GMT_LAYER_API))
-		warn(w, TEXT_YELLOW,
-		     "note    the API layer was not active: calls are not seen, only what the kernel gives");
+		print_warning(w, TEXT_YELLOW,
+			      "note    the API layer was not active: calls are not seen, only what the kernel gives");
 	if (!(s->layers & GMT_LAYER_KERNEL))
-		warn(w, TEXT_YELLOW, "note    the kernel layer was not active: %.128s",
-		     s->why_no_kernel[0] ? (const char *)s->why_no_kernel : "reason unknown");
+		print_warning(w, TEXT_YELLOW, "note    the kernel layer was not active: %.128s",
+			      s->why_no_kernel[0] ? (const char *)s->why_no_kernel : "reason unknown");
 	if (!(s->layers & GMT_LAYER_NVML))
-		warn(w, TEXT_YELLOW, "note    NVML was not active: %.128s",
-		     s->why_no_nvml[0] ? (const char *)s->why_no_nvml : "reason unknown");
+		print_warning(w, TEXT_YELLOW, "note    NVML was not active: %.128s",
+			      s->why_no_nvml[0] ? (const char *)s->why_no_nvml : "reason unknown");
 }
 
 static void warn_limits(struct warnings *w, const struct view *view)
 {
 	for (size_t i = 0; i < view->limits.count; i++)
-		warn(w, TEXT_YELLOW, "note    %s: %s", view->limits.list[i].what, view->limits.list[i].why);
+		print_warning(w, TEXT_YELLOW, "note    %s: %s", view->limits.list[i].what, view->limits.list[i].why);
 }
 
 static void warn_anomalies(struct warnings *w, const struct view *view)
@@ -81,8 +81,8 @@ static void warn_anomalies(struct warnings *w, const struct view *view)
 		uint64_t odd = text_odd(view, (enum gmt_anomaly)i);
 
 		if (odd)
-			warn(w, TEXT_YELLOW, "odd     %s %s", human_count(odd).s,
-			     gmt_anomaly_text((enum gmt_anomaly)i));
+			print_warning(w, TEXT_YELLOW, "odd     %s %s", human_count(odd).s,
+				      gmt_anomaly_text((enum gmt_anomaly)i));
 	}
 }
 
@@ -97,12 +97,13 @@ static void warn_silent(struct warnings *w, const struct view *view)
 		const struct view_proc *p = &view->procs[i];
 
 		if (p->torch_silence && count++ < SILENT_MOST)
-			warn(w, TEXT_YELLOW, "note    process %u: PyTorch reports no blocks (%s); its memory is shown"
-			     " at driver level", p->tgid, gmt_torch_silence_text(p->torch_silence));
+			print_warning(w, TEXT_YELLOW,
+				      "note    process %u: PyTorch reports no blocks (%s); its memory is shown"
+				      " at driver level", p->tgid, gmt_torch_silence_text(p->torch_silence));
 	}
 	if (count > SILENT_MOST)
-		warn(w, TEXT_YELLOW, "note    PyTorch reports no blocks in %zu more processes",
-		     count - SILENT_MOST);
+		print_warning(w, TEXT_YELLOW, "note    PyTorch reports no blocks in %zu more processes",
+			      count - SILENT_MOST);
 }
 
 unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
@@ -112,7 +113,7 @@ unsigned report_warnings(struct out *out, const struct view *view, const struct 
 
 	warn_losses(&w, view);
 	for (size_t i = 0; i < opts->note_count; i++)
-		warn(&w, TEXT_RED, "note    %s", opts->notes[i]);
+		print_warning(&w, TEXT_RED, "note    %s", opts->notes[i]);
 	warn_anomalies(&w, view);
 	warn_silent(&w, view);
 	warn_layers(&w, view);

@@ -25,7 +25,7 @@ struct text {
  * libiberty does not ask whether to go on: it is left when the text is full. What it holds then is on
  * its stack (alloca), but for the decoded letters of a Rust identifier in punycode, some bytes.
  */
-static void take(const char *part, size_t len, void *arg)
+static void take_part(const char *part, size_t len, void *arg)
 {
 	struct text *text = arg;
 	size_t room = text->size - 1 - text->used;
@@ -78,7 +78,7 @@ bool demangle(const char *symbol, bool params, char *out, size_t size)
 	char *plain = NULL;
 	size_t len;
 	bool known = false;
-	/* changed between setjmp() and longjmp() only through the pointer in take() */
+	/* changed between setjmp() and longjmp() only through the pointer in take_part() */
 	struct text *volatile kept = &text;
 
 	if (!size)
@@ -96,10 +96,10 @@ bool demangle(const char *symbol, bool params, char *out, size_t size)
 		free(plain);
 		return true;
 	}
-	known = rust_demangle_callback(plain, 0, take, &text);
+	known = rust_demangle_callback(plain, 0, take_part, &text);
 	if (!known) {
 		text.used = 0;
-		known = cplus_demangle_v3_callback(plain, CXX_OPTIONS | (params ? DMGL_PARAMS : 0), take, &text);
+		known = cplus_demangle_v3_callback(plain, CXX_OPTIONS | (params ? DMGL_PARAMS : 0), take_part, &text);
 	}
 	if (known)
 		out[text.used] = '\0';

@@ -24,7 +24,7 @@ static const char *const kind_names[] = {
 };
 
 /* Files that no path leads to: their bytes are what the process writes. */
-static enum module_kind kind_of(const struct maps_line *line)
+static enum module_kind kind_of_mapping(const struct maps_line *line)
 {
 	static const struct {
 		const char *start;
@@ -67,7 +67,7 @@ static char *copy_path(const char *text, size_t len)
 	return path;
 }
 
-static const char *name_of(const struct module *module)
+static const char *name_of_module(const struct module *module)
 {
 	const char *slash = strrchr(module->path, '/');
 
@@ -76,7 +76,7 @@ static const char *name_of(const struct module *module)
 	return module->path[0] ? module->path : kind_names[module->kind];
 }
 
-static bool is_same(const struct module *a, const struct module *b)
+static bool is_same_mapping(const struct module *a, const struct module *b)
 {
 	return a->kind == b->kind && a->dev == b->dev && a->ino == b->ino && a->deleted == b->deleted &&
 	       !strcmp(a->path, b->path);
@@ -89,7 +89,7 @@ bool modules_add(struct modules *modules, const struct module *module, const str
 	if (map->end <= map->start ||
 	    (modules->map_count && map->start < modules->maps[modules->map_count - 1].end))
 		return false;
-	while (i && !is_same(&modules->list[i - 1], module)) /* from the end: pieces of a file are neighbours */
+	while (i && !is_same_mapping(&modules->list[i - 1], module)) /* from the end: pieces of a file are neighbours */
 		i--;
 	if (!i) {
 		struct module *copy;
@@ -98,7 +98,7 @@ bool modules_add(struct modules *modules, const struct module *module, const str
 		copy = &modules->list[modules->count++];
 		*copy = *module;
 		copy->path = xstrdup(module->path);
-		copy->name = name_of(copy);
+		copy->name = name_of_module(copy);
 		i = modules->count;
 	}
 	modules->maps = xreallocarray(modules->maps, modules->map_count + 1, sizeof(*modules->maps));
@@ -110,7 +110,7 @@ bool modules_add(struct modules *modules, const struct module *module, const str
 static bool add_line(struct modules *modules, const struct maps_line *line)
 {
 	struct module_map map = { .start = line->start, .end = line->end, .offset = line->offset };
-	struct module module = { .kind = kind_of(line) };
+	struct module module = { .kind = kind_of_mapping(line) };
 	bool ok;
 
 	if (module.kind == MODULE_FILE) {

@@ -78,7 +78,7 @@ void pycode_free(struct pycode *codes)
 	free(codes);
 }
 
-static uint64_t word_at(const unsigned char *head, uint16_t offset)
+static uint64_t word_in_head(const unsigned char *head, uint16_t offset)
 {
 	uint64_t value;
 
@@ -107,7 +107,7 @@ static int read_head(struct pycode *codes, uint64_t code, pycode_read read, void
 	if (err)
 		return err;
 	memset(head + size, 0, HEAD_BYTES - size);
-	return codes->code_type && word_at(head, PYLAYOUT_OB_TYPE) != codes->code_type ? -EINVAL : 0;
+	return codes->code_type && word_in_head(head, PYLAYOUT_OB_TYPE) != codes->code_type ? -EINVAL : 0;
 }
 
 /* A line table that cannot be read is no reason to do without the names. */
@@ -134,29 +134,29 @@ static int read_entry(struct pycode *codes, const unsigned char *head, pycode_re
 	int err = -EINVAL;
 
 	if (layout->code_qualname)
-		err = pytext_read(layout, word_at(head, layout->code_qualname), PYCODE_NAME_MAX, read, arg,
+		err = pytext_read(layout, word_in_head(head, layout->code_qualname), PYCODE_NAME_MAX, read, arg,
 				  &entry->function);
 	if (err)
-		err = pytext_read(layout, word_at(head, layout->code_name), PYCODE_NAME_MAX, read, arg,
+		err = pytext_read(layout, word_in_head(head, layout->code_name), PYCODE_NAME_MAX, read, arg,
 				  &entry->function);
 	if (!err)
-		err = pytext_read(layout, word_at(head, layout->code_filename), PYCODE_FILE_MAX, read, arg,
+		err = pytext_read(layout, word_in_head(head, layout->code_filename), PYCODE_FILE_MAX, read, arg,
 				  &entry->file);
 	if (err) {
 		entry_free(entry);
 		return err;
 	}
-	entry->first_line = (int)(uint32_t)word_at(head, layout->code_firstline);
+	entry->first_line = (int)(uint32_t)word_in_head(head, layout->code_firstline);
 	if (layout->code_traceable)
-		entry->traceable = (int)(uint32_t)word_at(head, layout->code_traceable);
-	read_lines(entry, word_at(head, layout->code_lines), read, arg);
+		entry->traceable = (int)(uint32_t)word_in_head(head, layout->code_traceable);
+	read_lines(entry, word_in_head(head, layout->code_lines), read, arg);
 	entry->check = check_of(layout, head);
 	entry->bytes = sizeof(*entry) + entry->lines_size + strlen(entry->function) + strlen(entry->file) + 2;
 	*out = entry;
 	return 0;
 }
 
-static struct entry *find(const struct pycode *codes, uint64_t code, uint32_t check)
+static struct entry *find_entry(const struct pycode *codes, uint64_t code, uint32_t check)
 {
 	struct entry **first = hash_get(&codes->entries, code), *entry;
 
@@ -167,7 +167,7 @@ static struct entry *find(const struct pycode *codes, uint64_t code, uint32_t ch
 	return NULL;
 }
 
-static void keep(struct pycode *codes, uint64_t code, struct entry *entry)
+static void keep_entry(struct pycode *codes, uint64_t code, struct entry *entry)
 {
 	struct entry **first;
 
@@ -179,8 +179,8 @@ static void keep(struct pycode *codes, uint64_t code, struct entry *entry)
 	codes->bytes += entry->bytes;
 }
 
-static int load(struct pycode *codes, const struct gmt_py_frame *frame, pycode_read read, void *arg,
-		struct entry **out)
+static int load_entry(struct pycode *codes, const struct gmt_py_frame *frame, pycode_read read, void *arg,
+		      struct entry **out)
 {
 	unsigned char head[HEAD_BYTES], again[HEAD_BYTES];
 	uint32_t check;
@@ -191,20 +191,21 @@ static int load(struct pycode *codes, const struct gmt_py_frame *frame, pycode_r
 	check = check_of(&codes->layout, head);
 	if (frame->check && frame->check != check)
 		return -ESTALE;
-	*out = find(codes, frame->code, check);
+	*out = find_entry(codes, frame->code, check);
 	if (*out)
 		return 0;
 	err = read_entry(codes, head, read, arg, out);
 	/* The object could go while its names were read. */
 	if (!err && (read_head(codes, frame->code, read, arg, again) ||
-		     word_at(again, codes->layout.code_filename) != word_at(head, codes->layout.code_filename) ||
-		     word_at(again, codes->layout.code_name) != word_at(head, codes->layout.code_name) ||
+		     word_in_head(again, codes->layout.code_filename) !=
+		     word_in_head(head, codes->layout.code_filename) ||
+		     word_in_head(again, codes->layout.code_name) != word_in_head(head, codes->layout.code_name) ||
 		     check_of(&codes->layout, again) != check)) {
 		entry_free(*out);
 		return -ESTALE;
 	}
 	if (!err)
-		keep(codes, frame->code, *out);
+		keep_entry(codes, frame->code, *out);
 	return err;
 }
 
@@ -212,8 +213,8 @@ int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, pycod
 		   struct pycode_where *where)
 {
 	const struct pylayout *layout = &codes->layout;
-	struct entry *entry = frame->check ? find(codes, frame->code, frame->check) : NULL;
-	int err = entry ? 0 : load(codes, frame, read, arg, &entry);
+	struct entry *entry = frame->check ? find_entry(codes, frame->code, frame->check) : NULL;
+	int err = entry ? 0 : load_entry(codes, frame, read, arg, &entry);
 
 	memset(where, 0, sizeof(*where));
 	if (err)

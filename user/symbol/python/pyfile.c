@@ -44,7 +44,7 @@ static void free_table(struct table *table)
 }
 
 /* "" for what is no definition; image_load() ended the names with NUL. */
-static const char *name_of(const struct table *table, const Elf64_Sym *symbol)
+static const char *name_of_symbol(const struct table *table, const Elf64_Sym *symbol)
 {
 	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || symbol->st_name >= table->names_size)
 		return "";
@@ -63,7 +63,7 @@ size_t pyfile_symbols(const struct image *image, struct pyfile_symbol *symbols, 
 		bool is_loaded = load_table(image, types[t], &table);
 
 		for (size_t s = 0; is_loaded && s < table.count; s++) {
-			const char *name = name_of(&table, &table.symbols[s]);
+			const char *name = name_of_symbol(&table, &table.symbols[s]);
 
 			for (size_t i = 0; name[0] && i < count; i++) {
 				if (symbols[i].vaddr || strcmp(symbols[i].name, name))
@@ -78,15 +78,15 @@ size_t pyfile_symbols(const struct image *image, struct pyfile_symbol *symbols, 
 	return found;
 }
 
-static bool is_in(const struct gmt_py_range *range, uint64_t vaddr)
+static bool is_in_range(const struct gmt_py_range *range, uint64_t vaddr)
 {
 	return vaddr >= range->start && vaddr < range->end;
 }
 
-static size_t add_range(struct gmt_py_range *ranges, size_t count, uint64_t start, uint64_t size)
+static size_t add_eval_range(struct gmt_py_range *ranges, size_t count, uint64_t start, uint64_t size)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (is_in(&ranges[i], start))
+		if (is_in_range(&ranges[i], start))
 			return count;
 	}
 	if (!size || size > EVAL_BYTES_MAX || count == GMT_PY_EVAL_RANGES)
@@ -103,10 +103,10 @@ static size_t add_named(const struct image *image, struct gmt_py_range *ranges, 
 
 	*has_names = load_table(image, SHT_SYMTAB, &table);
 	for (size_t s = 0; *has_names && s < table.count; s++) {
-		const char *name = name_of(&table, &table.symbols[s]);
+		const char *name = name_of_symbol(&table, &table.symbols[s]);
 
 		if (!strncmp(name, EVAL_NAME, len) && name[len] == '.')
-			count = add_range(ranges, count, table.symbols[s].st_value, table.symbols[s].st_size);
+			count = add_eval_range(ranges, count, table.symbols[s].st_value, table.symbols[s].st_size);
 	}
 	free_table(&table);
 	return count;
@@ -157,13 +157,13 @@ static size_t add_far(const struct image *image, struct gmt_py_range *ranges, si
 			continue;
 		memcpy(&rel, code + i + 2, sizeof(rel));
 		target = eval.start + i + 6 + (uint64_t)(int64_t)rel;
-		if (!is_in(&eval, target))
+		if (!is_in_range(&eval, target))
 			count_jump(image, parts, target);
 	}
 	free(code);
 	for (size_t i = 0; i < FAR_PARTS; i++) {
 		if (parts[i].jumps >= FAR_JUMPS_MIN)
-			count = add_range(ranges, count, parts[i].start, parts[i].size);
+			count = add_eval_range(ranges, count, parts[i].start, parts[i].size);
 	}
 	return count;
 }
@@ -179,7 +179,7 @@ size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[
 		return 0;
 	if (!eval.size && (!image_fde(image, eval.vaddr, &start, &eval.size) || start != eval.vaddr))
 		return 0;
-	count = add_range(ranges, 0, eval.vaddr, eval.size);
+	count = add_eval_range(ranges, 0, eval.vaddr, eval.size);
 	if (count)
 		count = add_named(image, ranges, count, &has_names);
 	if (count && !has_names)

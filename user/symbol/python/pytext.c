@@ -22,7 +22,7 @@ static uint32_t char_at(const void *chars, size_t i, unsigned int kind)
 	return value < 0x20 || (value >= 0x7f && value < 0xa0) ? '?' : value;
 }
 
-static size_t put(char *out, uint32_t value)
+static size_t put_utf8(char *out, uint32_t value)
 {
 	if (value < 0x80) {
 		out[0] = (char)value;
@@ -51,7 +51,7 @@ size_t pytext_utf8(const void *chars, size_t count, unsigned int kind, char *out
 	size_t len = 0;
 
 	for (size_t i = 0; i < count; i++)
-		len += put(out + len, char_at(chars, i, kind));
+		len += put_utf8(out + len, char_at(chars, i, kind));
 	out[len] = '\0';
 	return len;
 }

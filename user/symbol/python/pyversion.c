@@ -40,7 +40,7 @@ struct finder {
 	unsigned char head[PYLAYOUT_DEBUG_BYTES]; /* of _PyRuntime */
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(struct finder *f, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int refuse_python(struct finder *f, const char *format, ...)
 {
 	va_list args;
 
@@ -50,9 +50,9 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct finder *f, const 
 	return -ENOTSUP;
 }
 
-static int starting(struct finder *f, const char *what)
+static int say_starting(struct finder *f, const char *what)
 {
-	refuse(f, "%s", what);
+	refuse_python(f, "%s", what);
 	return -EAGAIN;
 }
 
@@ -120,7 +120,7 @@ static int set_module(struct finder *f, struct module_map *map)
 
 	modules_set_image(&f->modules, map->module, &f->image);
 	if (!map->has_bias)
-		return refuse(f, "%.80s is not mapped as its headers say", module->name);
+		return refuse_python(f, "%.80s is not mapped as its headers say", module->name);
 	python->bias = map->bias;
 	python->dev = module->dev;
 	python->ino = module->ino;
@@ -152,15 +152,15 @@ static int find_version(struct finder *f, const char *exe)
 		version = 3u << 24 | old_minor(f, exe) << 16;
 	f->python->config.version = version;
 	if (version >> 24 != 3 || !pylayout_of(version >> 16 & 0xff))
-		return refuse(f, "Python %u.%u is not supported (3.%d to 3.%d are)", version >> 24,
-			      version >> 16 & 0xff, PYLAYOUT_MINOR_MIN, PYLAYOUT_MINOR_MAX);
+		return refuse_python(f, "Python %u.%u is not supported (3.%d to 3.%d are)", version >> 24,
+				     version >> 16 & 0xff, PYLAYOUT_MINOR_MIN, PYLAYOUT_MINOR_MAX);
 	if (version >= VERSION_3_11 && (version & 0xff) < RELEASE_CANDIDATE)
-		return refuse(f, "a pre-release of Python 3.%u is not supported", version >> 16 & 0xff);
+		return refuse_python(f, "a pre-release of Python 3.%u is not supported", version >> 16 & 0xff);
 	if (version >= VERSION_3_13 && !has_debug)
-		return refuse(f, "this build of Python 3.%u does not say where it keeps things",
-			      version >> 16 & 0xff);
+		return refuse_python(f, "this build of Python 3.%u does not say where it keeps things",
+				     version >> 16 & 0xff);
 	if (has_debug && pylayout_is_free_threaded(f->head))
-		return refuse(f, "a free-threaded build of Python 3.%u is not supported", version >> 16 & 0xff);
+		return refuse_python(f, "a free-threaded build of Python 3.%u is not supported", version >> 16 & 0xff);
 	return 0;
 }
 
@@ -173,12 +173,12 @@ static int find_layout(struct finder *f)
 
 	python->layout = *pylayout_of(version >> 16 & 0xff);
 	if (version >= VERSION_3_13 && pylayout_debug(f->head, &python->layout))
-		return refuse(f, "Python 3.%u describes itself in an unknown way", version >> 16 & 0xff);
+		return refuse_python(f, "Python 3.%u describes itself in an unknown way", version >> 16 & 0xff);
 	if (!read_word(f, python->code_type + PYLAYOUT_TYPE_BASICSIZE, &basic_size))
-		return starting(f, "its memory cannot be read");
+		return say_starting(f, "its memory cannot be read");
 	if (basic_size != python->layout.code_size)
-		return refuse(f, "an unknown build of Python 3.%u: a code object has %llu bytes, not %u",
-			      version >> 16 & 0xff, (unsigned long long)basic_size, python->layout.code_size);
+		return refuse_python(f, "an unknown build of Python 3.%u: a code object has %llu bytes, not %u",
+				     version >> 16 & 0xff, (unsigned long long)basic_size, python->layout.code_size);
 	pylayout_config(&python->layout, &python->config);
 	return 0;
 }
@@ -194,7 +194,7 @@ static bool key_leads_to(struct finder *f, uint32_t key, uint64_t tstate, uint64
 }
 
 /* Where the version's table says. */
-static bool find_key(struct finder *f, uint64_t tstate, uint64_t thread)
+static bool read_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
 	const struct pyversion *python = f->python;
 	uint32_t pair[2];           /* Py_tss_t: _is_initialized, _key */
@@ -256,18 +256,18 @@ static bool try_threads(struct finder *f, bool (*leads)(struct finder *, uint64_
 }
 
 /* One thread whose state the key leads to proves the layout. */
-static int find_thread(struct finder *f)
+static int prove_layout(struct finder *f)
 {
 	unsigned int threads;
 	uint64_t pair = 1;
 
-	if (try_threads(f, find_key, THREADS_MAX, &threads) || try_threads(f, search_key, SEARCHED_MAX, &threads))
+	if (try_threads(f, read_key, THREADS_MAX, &threads) || try_threads(f, search_key, SEARCHED_MAX, &threads))
 		return 0;
 	read_word(f, f->python->runtime + f->python->layout.runtime_key - 4, &pair);
 	if (!threads || !pair)
-		return starting(f, "no thread yet");
-	return refuse(f, "no thread state of Python 3.%u is where it is looked for",
-		      f->python->config.version >> 16 & 0xff);
+		return say_starting(f, "no thread yet");
+	return refuse_python(f, "no thread state of Python 3.%u is where it is looked for",
+			     f->python->config.version >> 16 & 0xff);
 }
 
 static int find_eval(struct finder *f)
@@ -276,7 +276,7 @@ static int find_eval(struct finder *f)
 
 	config->eval_count = (uint32_t)pyfile_eval_ranges(&f->image, config->eval);
 	if (!config->eval_count)
-		return refuse(f, "the eval function is not in %.100s", f->python->path);
+		return refuse_python(f, "the eval function is not in %.100s", f->python->path);
 	for (uint32_t i = 0; i < config->eval_count; i++) {
 		config->eval[i].start += f->python->bias;
 		config->eval[i].end += f->python->bias;
@@ -290,7 +290,7 @@ static int find_in_module(struct finder *f, struct module_map *map, const char *
 	int err = set_module(f, map);
 
 	if (!err && pyversion_read(&f->pid, f->python->runtime, f->head, sizeof(f->head)))
-		err = starting(f, "its memory cannot be read");
+		err = say_starting(f, "its memory cannot be read");
 	if (!err)
 		err = find_version(f, exe);
 	if (!err)
@@ -298,8 +298,8 @@ static int find_in_module(struct finder *f, struct module_map *map, const char *
 	if (!err)
 		err = find_eval(f);
 	if (!err && pytls_find(&f->modules, &f->tls, &why))
-		err = refuse(f, "%s", why);
-	return err ? err : find_thread(f);
+		err = refuse_python(f, "%s", why);
+	return err ? err : prove_layout(f);
 }
 
 static void exe_of(pid_t pid, char *exe, size_t size)

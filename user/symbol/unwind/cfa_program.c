@@ -133,7 +133,7 @@ static void emit_row(struct machine *m)
 		m->emit(m->arg, m->at, &row);
 }
 
-static void advance(struct machine *m, uint64_t delta)
+static void advance_by(struct machine *m, uint64_t delta)
 {
 	if (__builtin_mul_overflow(delta, m->cie->code_align, &delta))
 		delta = UINT64_MAX;
@@ -162,7 +162,7 @@ static struct place *place_of(struct rules *rules, uint64_t reg)
 	return reg == REG_FP ? &rules->fp : reg == REG_RA ? &rules->ra : NULL;
 }
 
-static void put(struct machine *m, uint64_t reg, enum saved saved, int64_t offset)
+static void put_rule(struct machine *m, uint64_t reg, enum saved saved, int64_t offset)
 {
 	struct place *place = place_of(&m->now, reg);
 
@@ -170,7 +170,7 @@ static void put(struct machine *m, uint64_t reg, enum saved saved, int64_t offse
 		*place = (struct place){ saved, offset };
 }
 
-static void restore(struct machine *m, uint64_t reg)
+static void restore_rule(struct machine *m, uint64_t reg)
 {
 	struct place *place = place_of(&m->now, reg);
 
@@ -178,7 +178,7 @@ static void restore(struct machine *m, uint64_t reg)
 		*place = *place_of(&m->initial, reg);
 }
 
-static int64_t scaled(const struct machine *m, int64_t factor)
+static int64_t scale_offset(const struct machine *m, int64_t factor)
 {
 	int64_t value;
 
@@ -217,10 +217,10 @@ static void reg_expression(struct machine *m, uint64_t reg, struct eh_cursor exp
 	bool at_fp = expression.end - expression.p == 2 && expression.p[0] == OP_BREG0 + REG_FP &&
 		     expression.p[1] == 0;
 
-	put(m, reg, at_fp && reg == REG_FP ? SAVED_AT_FP : SAVED_ELSEWHERE, 0);
+	put_rule(m, reg, at_fp && reg == REG_FP ? SAVED_AT_FP : SAVED_ELSEWHERE, 0);
 }
 
-static void remember(struct machine *m)
+static void remember_rules(struct machine *m)
 {
 	if (m->depth == REMEMBERED_MAX)
 		m->failed = true;
@@ -228,7 +228,7 @@ static void remember(struct machine *m)
 		m->remembered[m->depth++] = m->now;
 }
 
-static void recall(struct machine *m)
+static void recall_rules(struct machine *m)
 {
 	if (!m->depth)
 		m->failed = true;
@@ -258,22 +258,22 @@ static void reg_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 
 	switch (op) {
 	case CFA_OFFSET_EXTENDED:
-		put(m, reg, SAVED_OFFSET, scaled(m, (int64_t)eh_uleb(c)));
+		put_rule(m, reg, SAVED_OFFSET, scale_offset(m, (int64_t)eh_uleb(c)));
 		break;
 	case CFA_OFFSET_EXTENDED_SF:
-		put(m, reg, SAVED_OFFSET, scaled(m, eh_sleb(c)));
+		put_rule(m, reg, SAVED_OFFSET, scale_offset(m, eh_sleb(c)));
 		break;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		put(m, reg, SAVED_OFFSET, scaled(m, (int64_t)(0 - eh_uleb(c))));
+		put_rule(m, reg, SAVED_OFFSET, scale_offset(m, (int64_t)(0 - eh_uleb(c))));
 		break;
 	case CFA_RESTORE_EXTENDED:
-		restore(m, reg);
+		restore_rule(m, reg);
 		break;
 	case CFA_UNDEFINED:
-		put(m, reg, SAVED_UNDEFINED, 0);
+		put_rule(m, reg, SAVED_UNDEFINED, 0);
 		break;
 	case CFA_SAME_VALUE:
-		put(m, reg, SAVED_SAME, 0);
+		put_rule(m, reg, SAVED_SAME, 0);
 		break;
 	case CFA_EXPRESSION:
 		reg_expression(m, reg, eh_sub(c, eh_uleb(c)));
@@ -282,18 +282,18 @@ static void reg_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 	case CFA_VAL_OFFSET:
 	case CFA_VAL_OFFSET_SF:
 		eh_uleb(c);
-		put(m, reg, SAVED_ELSEWHERE, 0);
+		put_rule(m, reg, SAVED_ELSEWHERE, 0);
 		break;
 	case CFA_VAL_EXPRESSION:
 		eh_sub(c, eh_uleb(c));
-		put(m, reg, SAVED_ELSEWHERE, 0);
+		put_rule(m, reg, SAVED_ELSEWHERE, 0);
 		break;
 	default:
 		m->failed = true;
 	}
 }
 
-static void instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
+static void run_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 {
 	uint64_t reg;
 
@@ -304,19 +304,19 @@ static void instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 		set_location(m, eh_code_address(m->eh, m->cie, c));
 		break;
 	case CFA_ADVANCE_LOC1:
-		advance(m, eh_u8(c));
+		advance_by(m, eh_u8(c));
 		break;
 	case CFA_ADVANCE_LOC2:
-		advance(m, eh_u16(c));
+		advance_by(m, eh_u16(c));
 		break;
 	case CFA_ADVANCE_LOC4:
-		advance(m, eh_u32(c));
+		advance_by(m, eh_u32(c));
 		break;
 	case CFA_REMEMBER_STATE:
-		remember(m);
+		remember_rules(m);
 		break;
 	case CFA_RESTORE_STATE:
-		recall(m);
+		recall_rules(m);
 		break;
 	case CFA_DEF_CFA:
 		reg = eh_uleb(c);
@@ -324,7 +324,7 @@ static void instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 		break;
 	case CFA_DEF_CFA_SF:
 		reg = eh_uleb(c);
-		define_cfa(m, reg, scaled(m, eh_sleb(c)));
+		define_cfa(m, reg, scale_offset(m, eh_sleb(c)));
 		break;
 	case CFA_DEF_CFA_REGISTER:
 		define_cfa(m, eh_uleb(c), m->now.offset);
@@ -333,7 +333,7 @@ static void instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 		define_offset(m, (int64_t)eh_uleb(c));
 		break;
 	case CFA_DEF_CFA_OFFSET_SF:
-		define_offset(m, scaled(m, eh_sleb(c)));
+		define_offset(m, scale_offset(m, eh_sleb(c)));
 		break;
 	case CFA_DEF_CFA_EXPRESSION:
 		cfa_expression(&m->now, eh_sub(c, eh_uleb(c)));
@@ -346,23 +346,23 @@ static void instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 	}
 }
 
-static void run(struct machine *m, struct eh_cursor c)
+static void run_program(struct machine *m, struct eh_cursor c)
 {
 	while (c.p < c.end && !m->failed && m->at < m->size) {
 		uint8_t op = eh_u8(&c);
 
 		switch (op & 0xc0) {
 		case CFA_ADVANCE_LOC:
-			advance(m, op & 0x3f);
+			advance_by(m, op & 0x3f);
 			break;
 		case CFA_OFFSET:
-			put(m, op & 0x3f, SAVED_OFFSET, scaled(m, (int64_t)eh_uleb(&c)));
+			put_rule(m, op & 0x3f, SAVED_OFFSET, scale_offset(m, (int64_t)eh_uleb(&c)));
 			break;
 		case CFA_RESTORE:
-			restore(m, op & 0x3f);
+			restore_rule(m, op & 0x3f);
 			break;
 		default:
-			instruction(m, op, &c);
+			run_instruction(m, op, &c);
 		}
 		m->failed |= c.is_bad;
 	}
@@ -374,10 +374,10 @@ void ehframe_rows(const struct ehframe *eh, const struct eh_fde *fde, ehframe_em
 	struct machine m = { .eh = eh, .cie = cie, .size = fde->size, .start = fde->start, .arg = arg };
 
 	m.now.cfa = CFA_IS_UNKNOWN;
-	run(&m, eh_cursor(eh->bytes.data, eh->bytes.size, cie->program, cie->program_size));
+	run_program(&m, eh_cursor(eh->bytes.data, eh->bytes.size, cie->program, cie->program_size));
 	m.initial = m.now;
 	m.at = 0;
 	m.emit = emit;
-	run(&m, eh_cursor(eh->bytes.data, eh->bytes.size, fde->program, fde->program_size));
+	run_program(&m, eh_cursor(eh->bytes.data, eh->bytes.size, fde->program, fde->program_size));
 	emit_row(&m);
 }

@@ -6,16 +6,16 @@
 
 struct unwind_walk;
 static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val);
-static const __u64 *word_at(struct unwind_walk *walk, __u32 slot);
+static const __u64 *copied_word(struct unwind_walk *walk, __u32 slot);
 static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u32 i);
-static int take(struct unwind_walk *walk, __u64 word);
+static int take_walked_word(struct unwind_walk *walk, __u64 word);
 static int no_repair(struct unwind_walk *walk);
 
 /* BPF has put back what return probes took; other stacks are not in the copy. */
 #define UNWIND_READ64(walk, address, val) copy_read(walk, address, val)
-#define UNWIND_WORD(walk, slot) word_at(walk, slot)
+#define UNWIND_WORD(walk, slot) copied_word(walk, slot)
 #define UNWIND_MAPPING(walk, i) mapping_at(walk, i)
-#define UNWIND_FRAME(walk, word) take(walk, word)
+#define UNWIND_FRAME(walk, word) take_walked_word(walk, word)
 #define UNWIND_REPAIR(walk, slot, pc) no_repair(walk)
 #include "../../../bpf/unwind.bpf.h"
 
@@ -45,7 +45,7 @@ static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val)
 	return -1;
 }
 
-static const __u64 *word_at(struct unwind_walk *walk, __u32 slot)
+static const __u64 *copied_word(struct unwind_walk *walk, __u32 slot)
 {
 	const struct rewalk *rewalk = ((struct copy_walk *)walk)->rewalk;
 
@@ -65,7 +65,7 @@ static int no_repair(struct unwind_walk *walk)
 	return -1;
 }
 
-static bool push(struct gmt_stack *out, uint64_t word)
+static bool push_word(struct gmt_stack *out, uint64_t word)
 {
 	if (out->count >= GMT_STACK_WORDS)
 		return false;
@@ -81,7 +81,8 @@ static bool push_python(struct copy_walk *copy)
 
 	while (i + 1 < stack->count && !(stack->words[i] & GMT_FRAME_PYTHON))
 		i++;
-	if (i + 1 >= stack->count || !push(copy->out, stack->words[i]) || !push(copy->out, stack->words[i + 1])) {
+	if (i + 1 >= stack->count || !push_word(copy->out, stack->words[i]) ||
+	    !push_word(copy->out, stack->words[i + 1])) {
 		copy->next_python = stack->count;
 		return false;
 	}
@@ -89,11 +90,11 @@ static bool push_python(struct copy_walk *copy)
 	return !(stack->words[i] & GMT_FRAME_LAST);
 }
 
-static int take(struct unwind_walk *walk, __u64 word)
+static int take_walked_word(struct unwind_walk *walk, __u64 word)
 {
 	struct copy_walk *copy = (struct copy_walk *)walk;
 
-	if (!push(copy->out, word))
+	if (!push_word(copy->out, word))
 		return -1;
 	if (word & GMT_FRAME_EVAL)
 		while (push_python(copy))

@@ -38,7 +38,7 @@ struct file_header {
 _Static_assert(sizeof(struct file_header) == 128, "no padding in what is checked and written");
 
 /* 64 bits at a time; multiplication by an odd number loses nothing, the shift brings high bits down. */
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
+static uint64_t mix_hash(uint64_t hash, const void *data, size_t size)
 {
 	const unsigned char *p = data;
 
@@ -52,12 +52,13 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size)
 	return hash;
 }
 
-static uint64_t checksum(const struct file_header *header, const union gmt_unwind_word *words)
+static uint64_t checksum_table(const struct file_header *header, const union gmt_unwind_word *words)
 {
 	struct file_header copy = *header;
 
 	copy.check = 0;
-	return mix(mix(FORMAT, &copy, sizeof(copy)), words, ((size_t)header->pages + header->rows) * sizeof(*words));
+	return mix_hash(mix_hash(FORMAT, &copy, sizeof(copy)), words,
+			((size_t)header->pages + header->rows) * sizeof(*words));
 }
 
 /* What of the header the module alone decides. */
@@ -75,7 +76,7 @@ static struct file_header header_of(const struct image *image)
 	return header;
 }
 
-static bool file_name(const struct image *image, char *name)
+static bool cache_file_name(const struct image *image, char *name)
 {
 	return image->build_id[0] && snprintf(name, NAME_BYTES, "%s" SUFFIX, image->build_id) < NAME_BYTES;
 }
@@ -123,7 +124,7 @@ static bool read_all(int fd, void *to, size_t size)
 	return true;
 }
 
-static int load(int fd, const struct image *image, struct unwind_table *table)
+static int read_table_file(int fd, const struct image *image, struct unwind_table *table)
 {
 	struct file_header header, want = header_of(image);
 	uint64_t base, end, words;
@@ -140,8 +141,8 @@ static int load(int fd, const struct image *image, struct unwind_table *table)
 	*table = (struct unwind_table){ .base = base, .pages = header.pages, .rows = header.rows, .fdes = header.fdes,
 					.unsupported = header.unsupported, .is_damaged = header.is_damaged };
 	table->words = xmalloc(unwind_table_bytes(table) + 1);
-	if (!read_all(fd, table->words, unwind_table_bytes(table)) || checksum(&header, table->words) != header.check ||
-	    !unwind_table_check(table))
+	if (!read_all(fd, table->words, unwind_table_bytes(table)) || checksum_table(&header, table->words) !=
+	    header.check || !unwind_table_check(table))
 		return -EBADMSG;
 	return 0;
 }
@@ -153,12 +154,12 @@ int table_cache_load(struct table_cache *cache, const struct image *image, struc
 	int fd, err;
 
 	*table = (struct unwind_table){ 0 };
-	if (cache->dir < 0 || !file_name(image, name))
+	if (cache->dir < 0 || !cache_file_name(image, name))
 		return -ENOENT;
 	fd = openat(cache->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT : -EBADMSG;
-	err = load(fd, image, table);
+	err = read_table_file(fd, image, table);
 	if (err)
 		unwind_table_fini(table);
 	else
@@ -174,7 +175,7 @@ int table_cache_store(struct table_cache *cache, const struct image *image, cons
 	uint64_t number;
 	int fd, err = 0;
 
-	if (cache->dir < 0 || !table->words || !file_name(image, name))
+	if (cache->dir < 0 || !table->words || !cache_file_name(image, name))
 		return -ENOENT;
 	header.base = table->base;
 	header.pages = table->pages;
@@ -182,7 +183,7 @@ int table_cache_store(struct table_cache *cache, const struct image *image, cons
 	header.fdes = table->fdes;
 	header.unsupported = table->unsupported;
 	header.is_damaged = table->is_damaged;
-	header.check = checksum(&header, table->words);
+	header.check = checksum_table(&header, table->words);
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -errno;
 	snprintf(new_name, sizeof(new_name), "new-%016llx", (unsigned long long)number);

@@ -106,7 +106,7 @@ static bool same_rule(const struct gmt_unwind_row *a, const struct gmt_unwind_ro
 	return a->rule == b->rule && a->cfa == b->cfa && a->fp == b->fp;
 }
 
-static void push(struct builder *b, uint64_t vaddr, const struct gmt_unwind_row *row)
+static void push_row(struct builder *b, uint64_t vaddr, const struct gmt_unwind_row *row)
 {
 	struct unwind_table *t = b->table;
 	union gmt_unwind_word *last = t->words + t->pages + t->rows - 1;
@@ -135,7 +135,7 @@ static void push_fde_row(void *arg, uint64_t offset, const struct gmt_unwind_row
 	struct builder *b = arg;
 
 	if (b->start + offset < b->end)
-		push(b, b->start + offset, row);
+		push_row(b, b->start + offset, row);
 }
 
 static int compare_fdes(const void *a, const void *b)
@@ -182,14 +182,14 @@ static void add_rows(struct builder *b, const struct ehframe *eh)
 	static const struct gmt_unwind_row none = { .rule = GMT_UNWIND_NONE };
 	uint64_t end = b->table->base;
 
-	push(b, end, &none);
+	push_row(b, end, &none);
 	for (size_t i = 0; i < eh->fde_count && !b->full; i++) {
 		const struct eh_fde *fde = &eh->fdes[i];
 
 		if (i && eh->fdes[i - 1].start == fde->start)
 			continue;
 		if (((end + FUNCTION_ALIGN - 1) & ~(uint64_t)(FUNCTION_ALIGN - 1)) < fde->start)
-			push(b, end, &none);
+			push_row(b, end, &none);
 		b->start = fde->start;
 		b->end = fde->start + fde->size;
 		for (size_t j = i + 1; j < eh->fde_count && eh->fdes[j].start < b->end; j++) {
@@ -202,7 +202,7 @@ static void add_rows(struct builder *b, const struct ehframe *eh)
 		end = b->end;
 		b->table->fdes++;
 	}
-	push(b, end, &none);
+	push_row(b, end, &none);
 }
 
 static void build_index(struct unwind_table *t)
@@ -334,7 +334,7 @@ const struct gmt_unwind_row *unwind_table_find(const struct unwind_table *table,
 }
 
 /* Makes a row begin at a pc; returns its number. */
-static uint32_t split(struct unwind_table *t, uint32_t pc)
+static uint32_t split_row(struct unwind_table *t, uint32_t pc)
 {
 	uint32_t row = row_at(t, pc);
 	union gmt_unwind_word *at;
@@ -357,8 +357,8 @@ void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t
 
 	if (!table->words || start < table->base || end <= start || end - table->base >= limit)
 		return;
-	row = split(table, (uint32_t)(start - table->base));
-	last = split(table, (uint32_t)(end - table->base));
+	row = split_row(table, (uint32_t)(start - table->base));
+	last = split_row(table, (uint32_t)(end - table->base));
 	for (; row < last; row++)
 		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_EVAL;
 }
