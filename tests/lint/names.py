@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names of functions that one can grep for: two words or more, and one function of a name."""
+import collections
+import os
+import re
+
+from tap import Tap, files, text
+
+# What the linker takes in place of the other file, with the same functions.
+STAND_IN = "nvml_none.c"
+BLANKED = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+# Kernel style: the name is on the line of the parenthesis, the brace alone in the first column.
+DEFINITION = re.compile(r"^[ \t]*(?P<head>[A-Za-z_][\w \t*\n]*[\s*])(?P<name>[A-Za-z_]\w*)\((?P<args>[^;{}]*)\)\s*\n\{", re.M)
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
+def definitions(name):
+    """(line, is static, name) of the functions of a file."""
+    code = ATTRIBUTE.sub(blank, DIRECTIVE.sub(blank, BLANKED.sub(blank, text(name))))
+    for found in DEFINITION.finditer(code):
+        yield code.count("\n", 0, found.start("name")) + 1, "static" in found["head"].split(), found["name"]
+
+
+def one_word(functions):
+    for name, line, is_static, function in functions:
+        if is_static and "_" not in function.strip("_"):
+            yield f"{name}:{line}: {function}"
+
+
+def repeated(functions):
+    places = collections.defaultdict(dict)
+    for name, line, _, function in functions:
+        if os.path.basename(name) != STAND_IN:
+            places[function].setdefault(name, line)
+    for function, found in sorted(places.items()):
+        if len(found) > 1:
+            yield f"{function}: " + ", ".join(f"{name}:{line}" for name, line in found.items())
+
+
+ALL = [(name, *found) for name in files("user", ends=(".c", ".h")) for found in definitions(name)]
+tap = Tap()
+tap.check("functions are found", [] if ALL else ["none in user/"])
+tap.check("static functions have names of two words or more", one_word(ALL))
+tap.check("a function's name is defined in one file of user/", repeated(ALL))
+tap.done()
