@@ -89,15 +89,23 @@ LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%
 LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
-# ---- tests: UNIT needs libgmt.a alone, UNIT_LIVE liblive.a too, UNIT_TOP the row that is named ------
-UNIT      := alloc array_size by_stack by_stack_model context ehframe folded foreign_file hash history history_dump human \
-             known_bugs known_bugs_others ledger mark oom oom_refused out out_file phases pickle pool probes pycode pystack rangemap \
-             recfile recordings rewalk rm rm_model sink_json sink_oom \
-             sink_report sink_term stacks table_cache torch torch_silent torch_size unwind unwind_table view vmm
-UNIT_SYMBOL := demangle elfsym lines modules owners symbolizer
-UNIT_LIVE := driver features guard hazard library nvml plan procfs target torch_env trial usdt watch
-UNIT_TOP  := cli dump_writer
-unit_path = $(1:%=$(O)/tests/unit/test_%)
+# ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
+UNIT      := $(call in,base,foreign_file hash human out out_file rangemap) \
+             $(call in,terms,probes) \
+             $(call in,account,stacks) \
+             $(call in,rm,rm rm_model) \
+             $(call in,ledger,alloc array_size context known_bugs known_bugs_others ledger mark pool vmm) \
+             $(call in,framework,phases torch torch_silent torch_size) \
+             $(call in,oom,oom oom_refused) \
+             $(call in,history,history history_dump) \
+             $(call in,view,by_stack by_stack_model view) \
+             $(call in,source,recfile recordings) \
+             $(call in,symbol,ehframe pycode pystack rewalk table_cache unwind unwind_table) \
+             $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
+UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
+UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs target torch_env trial usdt watch)
+UNIT_TOP  := $(call in,top,cli dump_writer)
+unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
 
@@ -163,7 +171,7 @@ $(O)/private/gmt.bpf.o: bpf/gmt.bpf.c Makefile | $(SETUP)
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(call bpf_compile,$(ARCH))
-$(call unit_path,guard): | $(O)/private/gmt.bpf.o
+$(call unit_path,live/guard): | $(O)/private/gmt.bpf.o
 
 $(O)/user/live/bpf/bpf_blob.o: user/live/bpf/bpf_blob.S $(O)/gmt.bpf.o
 	$(call msg,AS,$@)
@@ -190,6 +198,8 @@ $(O)/clangs/gpumemtrace-%: $(O)/clangs/%.blob.o $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(
 	$(link_binary)
 
 # ---- unit tests -------------------------------------------------------------------------------------
+$(UNIT_BIN:%=%.o): GMT_CPPFLAGS += -Itests/unit
+
 $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(UNIT_LIBS) -o $@
@@ -199,7 +209,7 @@ $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 STACKS := $(O)/tests/symbol/stacks.o $(O)/tests/symbol/selfmaps.o
 $(O)/tests/symbol/stacks.o: GMT_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -O2 -g -fomit-frame-pointer \
                                           -fno-optimize-sibling-calls $(PLAIN_$(ARCH))
-$(call unit_path,unwind rewalk): $(STACKS)
+$(call unit_path,symbol/unwind symbol/rewalk): $(STACKS)
 
 # The unwinder in the kernel, and tables against libdw's.
 UNWIND_TESTS := $(O)/tests/symbol/test_unwind_bpf $(O)/tests/symbol/test_tables_libdw
@@ -232,7 +242,7 @@ $(O)/tests/symbol/names: $(O)/tests/symbol/names.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(SYMBOL_LIBS) -o $@
 
-$(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/test_%: $(O)/tests/unit/test_%.o $(UNIT_OBJ) $(O)/user/%.o \
+$(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/top/test_%: $(O)/tests/unit/top/test_%.o $(UNIT_OBJ) $(O)/user/%.o \
                                $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/user/whole_file.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../symbol/selfmaps.h"
-#include "../symbol/stacks.h"
+#include "../../symbol/selfmaps.h"
+#include "../../symbol/stacks.h"
 #include "symbol/unwind/rewalk.h"
 
 #define COPY_WORDS (GMT_STACK_COPY_PIECE / 8)

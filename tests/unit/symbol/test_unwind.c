@@ -11,9 +11,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../symbol/selfmaps.h"
-#include "../symbol/stacks.h"
-#include "../symbol/unwind_c.h"
+#include "../../symbol/selfmaps.h"
+#include "../../symbol/stacks.h"
+#include "../../symbol/unwind_c.h"
 
 #define FRAMES 300
 
