@@ -52,12 +52,13 @@ BASE     := foreign_file hash human js maps out out_file rangemap xalloc
 CORE     := $(call in,terms,gpus limits names probes symbol_hint) \
             $(call in,account,account frames stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
-            $(call in,ledger,alloc array_size balance calls context driver_records event graph held import ledger pool \
-                             process vmm) \
-            $(call in,framework,category phase_line phases torch torch_blocks torch_silent torch_size torch_view) \
+            $(call in,ledger,alloc array_size balance books calls context driver_records dump_records event graph held import \
+                             ledger life pool process vmm) \
+            $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
+                                torch_silent) \
             $(call in,oom,oom_ask oom_dump oom_picture oom_queue oom_refused oom_requests oom_watch) \
-            $(call in,history,history history_birth history_change history_dump history_marks history_oom history_read \
-                              history_recent snapshot snapshot_replay) \
+            $(call in,history,births history history_dump history_marks history_read history_recent snapshot snapshot_replay window) \
+            $(call in,pipeline,pipeline) \
             $(call in,view,by_stack oom_judge oom_view view)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
@@ -82,7 +83,7 @@ LIVE     := stream \
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_replay display dump_writer dumping finish main \
-            session setup snapshot_file targets whole_file
+            pipeline_for playback session setup snapshot_file targets whole_file
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <gpumemtrace/wire.h>
-
 #include "attribution.h"
 #include "base/xalloc.h"
 #include "base/out.h"
@@ -21,16 +19,15 @@
 #include "core/history/history.h"
 #include "core/history/history_recent.h"
 #include "core/history/history_dump.h"
-#include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"
 #include "core/view/oom_view.h"
 #include "core/ledger/process.h"
+#include "core/pipeline/pipeline.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/sink.h"
+#include "playback.h"
 #include "snapshot_file.h"
-#include "source/reader.h"
 
-#define SENTENCE_MAX 512
 #define PICTURES_MAX 64   /* of a recording with more the first half and the newest are kept */
 
 /* One request, and what came and went before it: known when it is met, as the history goes on. */
@@ -40,9 +37,7 @@ struct told {
 };
 
 struct found {
-	const struct options *options;
-	struct ledger *ledger;
-	struct history *history;
+	struct playback pb;
 	struct told *list;       /* by number, in order of appearance */
 	size_t count, pictures;
 };
@@ -62,11 +57,12 @@ static void free_oldest_picture(struct found *f)
 
 static void look_back(const struct found *f, struct told *told)
 {
+	const struct history *history = f->pb.pipeline->history;
 	const struct gmt_oom *rec = &told->oom->rec;
 
-	if (f->history)
-		history_changes(f->history, rec->number ? rec->hdr.tgid : 0, history_moment(f->history, rec),
-				rec->hdr.ts_ns, PROCESS_RECENT_NS, &told->changes);
+	if (history)
+		history_changes(history, rec->number ? rec->hdr.tgid : 0, history_moment(history, rec), rec->hdr.ts_ns,
+				PROCESS_RECENT_NS, &told->changes);
 }
 
 /* More is known about one that was there already. */
@@ -99,7 +95,7 @@ static void gather_ooms(struct found *f)
 {
 	struct oom *oom;
 
-	while ((oom = ooms_take(f->ledger))) {
+	while ((oom = ooms_take(f->pb.pipeline->ooms))) {
 		f->pictures += oom->row_count != 0;
 		if (f->pictures > PICTURES_MAX)
 			free_oldest_picture(f);
@@ -122,12 +118,12 @@ struct printer {
 
 static void print_oom(struct printer *p, const struct found *f, const struct told *told)
 {
-	bool is_short = told->oom->rec.outcome == GMT_OOM_RETRY && !f->options->verbose;
+	bool is_short = told->oom->rec.outcome == GMT_OOM_RETRY && !f->pb.options->verbose;
 	struct oom_view view;
 
-	oom_view_build(f->ledger, told->oom, &p->request, &view);
+	oom_view_build(f->pb.pipeline, told->oom, &p->request, &view);
 	view.changes = told->changes;
-	if (f->options->json) {
+	if (f->pb.options->json) {
 		oom_print_json(&p->out, &view, &p->opts);
 	} else {
 		if (p->printed)
@@ -154,69 +150,58 @@ static int compare_told(const void *left, const void *right)
 	return (a->rec.hdr.ts_ns > b->rec.hdr.ts_ns) - (a->rec.hdr.ts_ns < b->rec.hdr.ts_ns);
 }
 
-static int print_all(const struct found *f, const char *note)
+static int print_all(const struct found *f)
 {
-	char why[SENTENCE_MAX];
-	struct attribution *attribution = attribution_new(f->options, why, sizeof(why));
+	const char *note = f->pb.note, *snapshot = f->pb.options->snapshot;
+	char why[PLAYBACK_SENTENCE];
+	struct attribution *attribution = attribution_new(f->pb.options, why, sizeof(why));
 	struct printer p = {
-		.opts = { .full_stacks = f->options->full_stacks, .notes = &note, .note_count = *note != '\0',
-			  .color = cli_use_color(f->options, isatty(STDOUT_FILENO)) },
-		.request = { .top = f->options->top },
+		.opts = { .full_stacks = f->pb.options->full_stacks, .notes = &note, .note_count = *note != '\0',
+			  .color = cli_use_color(f->pb.options, isatty(STDOUT_FILENO)) },
+		.request = { .top = f->pb.options->top },
 	};
 
 	attribution_ask(attribution, &p.request);
 	/* That is the snapshot's, if it goes there. */
-	out_init_fd(&p.out, f->options->snapshot && !strcmp(f->options->snapshot, "-") ? STDERR_FILENO : STDOUT_FILENO);
+	out_init_fd(&p.out, snapshot && !strcmp(snapshot, "-") ? STDERR_FILENO : STDOUT_FILENO);
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_told);
 	for (size_t i = 0; i < f->count; i++)
 		print_oom(&p, f, &f->list[i]);
-	if (!p.printed && !f->options->json)
+	if (!p.printed && !f->pb.options->json)
 		out_text(&p.out, "no request for memory failed for want of it\n");
 	attribution_free(attribution);
 	return out_close(&p.out);
 }
 
-int oom_run(const struct options *options)
+static int report_requests(struct found *f)
 {
-	struct found found = { .options = options, .ledger = ledger_new() };
-	struct reader *reader = NULL;
-	const struct reader_status *status;
-	const struct gmt_hdr *record;
-	char sentence[SENTENCE_MAX];
-	int err, code = GMT_EXIT_FAILURE;
+	const struct options *options = f->pb.options;
+	int err;
 
-	err = reader_open(&reader, options->input);
-	if (err) {
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, strerror(-err));
-		goto out;
-	}
-	ooms_want(found.ledger);
-	found.history = snapshot_file_history(options, found.ledger);
-	while ((record = reader_next(reader))) {
-		if (!ledger_apply(found.ledger, record, record->size) && found.history)
-			history_see(found.history, found.ledger, record);
-		gather_ooms(&found);
-	}
-	ooms_finish(found.ledger);
-	gather_ooms(&found);
-	status = reader_status(reader);
-	reader_describe(status, sentence, sizeof(sentence));
-	if (sentence[0] && !options->quiet)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, sentence);
-	if (reader_refused(status) || (status->end == READER_IO_ERROR && !status->records))
-		goto out;
-	err = print_all(&found, sentence);
+	while (playback_next(&f->pb))
+		gather_ooms(f);
+	ooms_finish(f->pb.pipeline->ooms);
+	gather_ooms(f);
+	if (playback_failed(&f->pb))
+		return GMT_EXIT_FAILURE;
+	if (f->pb.note[0] && !options->quiet)
+		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, f->pb.note);
+	err = print_all(f);
 	if (err)
 		fprintf(stderr, "gpumemtrace: writing: %s\n", strerror(-err));
-	err = snapshot_file_write(options, found.history, found.ledger) ?: err;
-	code = err ? GMT_EXIT_FAILURE : options->strict && sentence[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
-out:
+	err = snapshot_file_write(options, f->pb.pipeline) ?: err;
+	return err ? GMT_EXIT_FAILURE : options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
+}
+
+int oom_run(const struct options *options)
+{
+	struct found found = { 0 };
+	int code = playback_open(&found.pb, options) ? report_requests(&found) : GMT_EXIT_FAILURE;
+
 	for (size_t i = 0; i < found.count; i++)
 		oom_free(found.list[i].oom);
 	free(found.list);
-	reader_close(reader);
-	history_free(found.history);
-	ledger_free(found.ledger);
+	playback_close(&found.pb);
 	return code;
 }

@@ -114,7 +114,7 @@ static struct view_request request_of(const struct display *display, bool with_a
 	return request;
 }
 
-int display_live(struct display *display, const struct ledger *ledger)
+int display_live(struct display *display, const struct pipeline *pipeline)
 {
 	struct view_request request = request_of(display, display->options->json);
 	struct view now;
@@ -127,7 +127,7 @@ int display_live(struct display *display, const struct ledger *ledger)
 	if (!display->started)
 		sink_start(display->ops, &display->out, &display->opts);
 	display->started = true;
-	view_build(ledger, &request, &now);
+	view_build(pipeline, &request, &now);
 	err = sink_live(display->ops, &display->out, &now, display->has_previous ? &display->previous : NULL,
 			&display->opts);
 	forget_previous(display);
@@ -137,7 +137,7 @@ int display_live(struct display *display, const struct ledger *ledger)
 }
 
 /* All stacks, for flame graphs. */
-static int write_folded(const struct display *display, const struct ledger *ledger)
+static int write_folded(const struct display *display, const struct pipeline *pipeline)
 {
 	const struct options *options = display->options;
 	struct view_request request = request_of(display, true);
@@ -147,7 +147,7 @@ static int write_folded(const struct display *display, const struct ledger *ledg
 
 	request.top = SIZE_MAX;
 	request.ages = options->folded_by == VIEW_BY_OLD;
-	view_build(ledger, &request, &view);
+	view_build(pipeline, &request, &view);
 	out_init_mem(&out);
 	folded_print(&out, &view, options->folded_by);
 	view_free(&view);
@@ -158,7 +158,7 @@ static int write_folded(const struct display *display, const struct ledger *ledg
 	return err;
 }
 
-int display_report(struct display *display, const struct ledger *ledger, const char *const *notes,
+int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
 		   size_t note_count, uint64_t *lost)
 {
 	struct view_request request = request_of(display, true);
@@ -172,11 +172,11 @@ int display_report(struct display *display, const struct ledger *ledger, const c
 		display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
-	view_build(ledger, &request, &view);
+	view_build(pipeline, &request, &view);
 	*lost = view_lost(&view);
 	err = sink_report(display->ops, &display->out, &view, &display->opts);
 	view_free(&view);
 	if (display->options->folded)
-		err = write_folded(display, ledger) ?: err;
+		err = write_folded(display, pipeline) ?: err;
 	return err;
 }

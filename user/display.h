@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows a ledger through the sink that the options ask for: live frames, then the report. */
+/* Shows a pipeline through the sink that the options ask for: live frames, then the report. */
 #ifndef GPUMEMTRACE_DISPLAY_H
 #define GPUMEMTRACE_DISPLAY_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct display;
-struct ledger;
+struct pipeline;
 struct options;
 
 /* With a command the text goes to standard error: the command's output stays its own. */
@@ -15,10 +15,10 @@ struct display *display_new(const struct options *options);
 void display_free(struct display *display);
 
 /* One frame, if live output is on. 0 or -errno of the output, -EPIPE when nobody reads it. */
-int display_live(struct display *display, const struct ledger *ledger);
+int display_live(struct display *display, const struct pipeline *pipeline);
 
 /* The final report with sentences that belong to it. 0 or -errno. *lost: what view_lost() counts. */
-int display_report(struct display *display, const struct ledger *ledger, const char *const *notes,
+int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
 		   size_t note_count, uint64_t *lost);
 
 #endif

@@ -17,6 +17,7 @@
 #include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"
 #include "core/oom/oom_dump.h"
+#include "core/pipeline/pipeline.h"
 #include "dump_writer.h"
 
 #define NAMES_NS 10000000000ULL   /* names that have not come after so long do not come any more */
@@ -34,7 +35,8 @@ struct kept {
 
 struct dumping {
 	const struct options *options;
-	struct ledger *ledger;
+	const struct ledger *ledger;
+	struct ooms *ooms;
 	const struct history *history;
 	struct dump_writer *writer;
 	struct kept kept[KEPT_MAX];
@@ -199,7 +201,7 @@ static void take_ooms(struct dumping *d, uint64_t now_ns)
 {
 	struct oom *oom;
 
-	while ((oom = ooms_take(d->ledger))) {
+	while ((oom = ooms_take(d->ooms))) {
 		announce_oom(d, oom);
 		if (update_kept(d, oom))
 			continue;
@@ -259,28 +261,28 @@ void dumping_ask(struct dumping *d, uint64_t now_ns)
 {
 	d->asked++;
 	d->has_said_error = false;   /* who asks is told each time */
-	keep_and_write(d, ooms_picture(d->ledger), now_ns);
+	keep_and_write(d, ooms_picture(d->ooms), now_ns);
 	d->written--;                /* it is no OOM's */
 }
 
 void dumping_finish(struct dumping *d, uint64_t now_ns)
 {
-	ooms_finish(d->ledger);
+	ooms_finish(d->ooms);
 	take_ooms(d, now_ns);
 	look_for_names(d, now_ns, true);
 	dump_writer_finish(d->writer);
 	report_done(d);
 }
 
-struct dumping *dumping_new(const struct options *options, struct ledger *ledger, const struct history *history)
+struct dumping *dumping_new(const struct options *options, struct pipeline *pipeline)
 {
 	struct dumping *d = xcalloc(1, sizeof(*d));
 
 	d->options = options;
-	d->ledger = ledger;
-	d->history = history;
+	d->ledger = pipeline->ledger;
+	d->ooms = pipeline->ooms;
+	d->history = pipeline->history;
 	d->writer = dump_writer_new();
-	ooms_want(ledger);
 	return d;
 }
 

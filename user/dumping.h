@@ -10,12 +10,11 @@
 #include <stdint.h>
 
 struct dumping;
-struct history;
-struct ledger;
 struct options;
+struct pipeline;
 
-/* history: what has happened of late is in each dump; NULL: is not. */
-struct dumping *dumping_new(const struct options *options, struct ledger *ledger, const struct history *history);
+/* Of a pipeline that watches requests; what has happened of late is in each dump, if it has a history. */
+struct dumping *dumping_new(const struct options *options, struct pipeline *pipeline);
 
 /* Looks what the ledger has decided; to be called often. Messages go to standard error. */
 void dumping_look(struct dumping *dumping, uint64_t now_ns);

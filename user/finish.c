@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "core/history/history.h"
-#include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "display.h"
 #include "dumping.h"
 #include "live/probe/attach.h"
@@ -124,11 +123,11 @@ int session_finish(struct session *session)
 		notes[note_count++] = note;
 	if (session->given_up[0])
 		notes[note_count++] = session->given_up;
-	err = display_report(session->display, session->stream.ledger, notes, note_count, &lost) ?: err;
+	err = display_report(session->display, session->stream.pipeline, notes, note_count, &lost) ?: err;
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
 		session_warn(session, "the report could not be written: %s", strerror(-err));
-	err = snapshot_file_write(options, session->stream.history, session->stream.ledger) ?: err;
+	err = snapshot_file_write(options, session->stream.pipeline) ?: err;
 	detach_session(session);
 	if (options->child) {
 		if (command_runs(session)) {
@@ -165,8 +164,7 @@ void session_teardown(struct session *session)
 		nvml_close(session->nvml);
 	probing_free(session->probing);
 	roster_free(session->roster);
-	history_free(session->stream.history);
-	ledger_free(session->stream.ledger);
+	pipeline_free(session->stream.pipeline);
 	if (session->epoll_fd >= 0)
 		close(session->epoll_fd);
 	if (session->signal_fd >= 0)

@@ -172,7 +172,7 @@ static void show_live(struct session *session, uint64_t now_ns)
 
 	session->next_show_ns = now_ns + session->options->interval_ns;
 	put_losses(session);
-	err = display_live(session->display, session->stream.ledger);
+	err = display_live(session->display, session->stream.pipeline);
 	if (err == -EPIPE)
 		stop_session(session, SESSION_ASKED);
 	session->output_error = session->output_error ?: err;

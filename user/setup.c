@@ -16,9 +16,6 @@
 
 #include "base/out_file.h"
 #include "cli.h"
-#include "core/history/history.h"
-#include "core/ledger/ledger.h"
-#include "core/oom/oom_requests.h"
 #include "display.h"
 #include "dumping.h"
 #include "live/probe/attach.h"
@@ -35,7 +32,7 @@
 #include "live/process/target.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
-#include "snapshot_file.h"
+#include "pipeline_for.h"
 #include "source/recorder.h"
 #include "targets.h"
 
@@ -355,10 +352,8 @@ int session_setup(struct session *session, const struct options *options)
 	*session = (struct session){
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
-	session->stream.ledger = ledger_new();
-	ooms_want(session->stream.ledger);   /* the report counts them */
-	session->stream.history = snapshot_file_history(options, session->stream.ledger);
-	session->dumping = dumping_new(options, session->stream.ledger, session->stream.history);
+	session->stream.pipeline = pipeline_for(options);
+	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
 	status = open_attach(session);
 	if (!status)

@@ -16,25 +16,12 @@
 #include "cli.h"
 #include "core/history/history.h"
 #include "core/ledger/ledger.h"
-#include "core/oom/oom_requests.h"
 #include "core/ledger/process.h"
 #include "core/history/snapshot.h"
+#include "core/history/window.h"
+#include "core/pipeline/pipeline.h"
 #include "sink/export/torch_snapshot.h"
 #include "whole_file.h"
-
-struct history *snapshot_file_history(const struct options *options, struct ledger *ledger)
-{
-	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
-	struct history *h;
-
-	if (!options->window_events || (!options->snapshot && !has_dumps))
-		return NULL;
-	ooms_want(ledger);
-	h = history_new(options->window_events);
-	h->span_ns = options->window_ns;
-	h->keeps_ended = options->snapshot;
-	return h;
-}
 
 static int write_snapshot(const char *path, const struct snapshot *snapshot, const struct ledger *ledger)
 {
@@ -75,8 +62,13 @@ static unsigned int find_processes(const struct history *h, bool *any)
 {
 	unsigned int count = 0;
 
-	for (uint32_t i = 0; i < h->process_count; i++)
-		any[i] = h->processes[i].segments.count;
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		struct window w;
+
+		history_window(h, i, &w);
+		any[i] = w.segments.count;
+		window_free(&w);
+	}
 	for (uint64_t n = h->first; n < h->next; n++) {
 		const struct history_event *e = history_event(h, n);
 
@@ -123,8 +115,9 @@ static int write_all(const struct options *options, const struct history *h, con
 	return err;
 }
 
-int snapshot_file_write(const struct options *options, const struct history *h, const struct ledger *ledger)
+int snapshot_file_write(const struct options *options, const struct pipeline *pl)
 {
+	const struct history *h = pl->history;
 	unsigned int count;
 	uint32_t only = 0;
 	bool *any;
@@ -140,12 +133,12 @@ int snapshot_file_write(const struct options *options, const struct history *h, 
 		fprintf(stderr, "gpumemtrace: %s is not written: no process has allocated device memory, or no events"
 			" were kept (--window)\n", options->snapshot);
 	} else if (count == 1) {
-		err = write_one(options, h, ledger, only, options->snapshot);
+		err = write_one(options, h, pl->ledger, only, options->snapshot);
 	} else if (!strcmp(options->snapshot, "-")) {
 		fprintf(stderr, "gpumemtrace: --snapshot - takes one process, and there are %u\n", count);
 		err = -EINVAL;
 	} else {
-		err = write_all(options, h, ledger, any);
+		err = write_all(options, h, pl->ledger, any);
 	}
 	free(any);
 	return err;

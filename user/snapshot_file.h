@@ -3,16 +3,11 @@
 #ifndef GPUMEMTRACE_SNAPSHOT_FILE_H
 #define GPUMEMTRACE_SNAPSHOT_FILE_H
 
-struct history;
-struct ledger;
 struct options;
-
-/* What it is made of, and the window of dumps, as --window says; NULL: none. history_free() releases it. The ledger
- * keeps an eye on requests that fail from now on. */
-struct history *snapshot_file_history(const struct options *options, struct ledger *ledger);
+struct pipeline;
 
 /* One file for each process that had device memory: as it was called if there is one, else with the pids before
  * the suffix. Says which, and what is wrong. 0 or -errno. Does nothing if none was asked for. */
-int snapshot_file_write(const struct options *options, const struct history *history, const struct ledger *ledger);
+int snapshot_file_write(const struct options *options, const struct pipeline *pipeline);
 
 #endif

@@ -23,6 +23,7 @@
 #include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"
 #include "core/oom/oom_dump.h"
+#include "core/pipeline/pipeline.h"
 #include "core/history/snapshot.h"
 #include "sink/export/torch_snapshot.h"
 #include "source/reader.h"
@@ -37,8 +38,7 @@
 #define BASE 0x7f0000000000ULL
 
 struct bench {
-	struct ledger *ledger;
-	struct history *history; /* NULL: the ledger alone */
+	struct pipeline *pipeline;
 	uint64_t ts_ns, seed, allocated, reserved;
 	unsigned long events;
 };
@@ -62,8 +62,7 @@ static void put(struct bench *b, void *record, enum gmt_kind kind, size_t size)
 	struct gmt_hdr *hdr = record;
 
 	*hdr = (struct gmt_hdr){ .size = size, .kind = kind, .tgid = PID, .tid = PID, .ts_ns = b->ts_ns += 1000 };
-	if (!ledger_apply(b->ledger, record, size) && b->history)
-		history_see(b->history, b->ledger, record);
+	pipeline_apply(b->pipeline, record, size);
 }
 
 static void names(struct bench *b)
@@ -148,8 +147,7 @@ static void fail(const char *what)
 /* Reads it as the command does. */
 static void read_back(const char *path, double *read_ms, double *snapshot_ms, size_t *size)
 {
-	struct ledger *ledger = ledger_new();
-	struct history *history = history_new(10000000);
+	struct pipeline *pipeline = pipeline_new(&(struct pipeline_options){ .history_events = 10000000 });
 	const struct gmt_hdr *record;
 	struct reader *reader;
 	struct snapshot snapshot;
@@ -159,25 +157,23 @@ static void read_back(const char *path, double *read_ms, double *snapshot_ms, si
 	if (reader_open(&reader, path))
 		fail(path);
 	while ((record = reader_next(reader)))
-		if (!ledger_apply(ledger, record, record->size))
-			history_see(history, ledger, record);
+		pipeline_apply(pipeline, record, record->size);
 	reader_close(reader);
 	*read_ms = now_ms() - start;
 	start = now_ms();
-	snapshot_build(history, 0, &snapshot);
+	snapshot_build(pipeline->history, 0, &snapshot);
 	out_init_mem(&out);
-	torch_snapshot_print(&out, &snapshot, ledger_frames(ledger), 0);
+	torch_snapshot_print(&out, &snapshot, ledger_frames(pipeline->ledger), 0);
 	*size = out.size;
 	*snapshot_ms = now_ms() - start;
 	free(out_take(&out));
 	snapshot_free(&snapshot);
-	history_free(history);
-	ledger_free(ledger);
+	pipeline_free(pipeline);
 }
 
 int main(int argc, char **argv)
 {
-	struct bench alone = { .ledger = ledger_new() }, b = { .ledger = ledger_new() };
+	struct bench alone = { 0 }, b = { 0 };
 	double ns_alone, ns, start, gathered, written, read_ms, snapshot_ms;
 	struct history_subjects subjects;
 	struct recorder *recorder;
@@ -189,16 +185,17 @@ int main(int argc, char **argv)
 
 	alone.events = b.events = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000;
 	snprintf(path, sizeof(path), "%.4000s/dump_bench.%d.gmt", argc > 2 ? argv[2] : "/tmp", (int)getpid());
-	b.history = history_new(b.events);
+	alone.pipeline = pipeline_new(NULL);
+	b.pipeline = pipeline_new(&(struct pipeline_options){ .history_events = b.events });
 	ns_alone = fill(&alone);
 	ns = fill(&b);
-	oom = ooms_picture(b.ledger);
+	oom = ooms_picture(b.pipeline->ooms);
 
 	start = now_ms();
 	out_init_mem(&out);
-	history_subjects(b.history, &subjects);
-	oom_dump(b.ledger, oom, &subjects, gather, &out);
-	history_dump(b.history, b.history->next, gather, &out);
+	history_subjects(b.pipeline->history, &subjects);
+	oom_dump(b.pipeline->ledger, oom, &subjects, gather, &out);
+	history_dump(b.pipeline->history, b.pipeline->history->next, gather, &out);
 	oom_dump_end(oom, gather, &out);
 	gathered = now_ms() - start;
 
@@ -220,8 +217,7 @@ int main(int argc, char **argv)
 	free(out_take(&out));
 	history_subjects_free(&subjects);
 	oom_free(oom);
-	history_free(b.history);
-	ledger_free(b.ledger);
-	ledger_free(alone.ledger);
+	pipeline_free(b.pipeline);
+	pipeline_free(alone.pipeline);
 	return written + gathered < 500 ? 0 : 1;
 }

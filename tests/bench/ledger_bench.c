@@ -18,6 +18,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
 
 #define MAX_SIZE (sizeof(struct gmt_call) + 2 * sizeof(uint64_t))
@@ -115,7 +116,7 @@ static double now(void)
 }
 
 /* Names for all of a stream's stacks, each its own. */
-static void name_stacks(struct ledger *ledger, uint32_t stacks)
+static void name_stacks(struct pipeline *pipeline, uint32_t stacks)
 {
 	for (uint32_t i = 1; i <= stacks; i++) {
 		struct {
@@ -131,44 +132,44 @@ static void name_stacks(struct ledger *ledger, uint32_t stacks)
 			.symbols = { i, 1 },
 		};
 
-		if (ledger_apply(ledger, &symbol, sizeof(symbol)) || ledger_apply(ledger, &frames, sizeof(frames))) {
+		if (pipeline_apply(pipeline, &symbol, sizeof(symbol)) || pipeline_apply(pipeline, &frames, sizeof(frames))) {
 			fputs("ledger_bench: a name was refused\n", stderr);
 			exit(1);
 		}
 	}
 }
 
-static double view_ms(const struct ledger *ledger, const struct view_request *request)
+static double view_ms(const struct pipeline *pipeline, const struct view_request *request)
 {
 	double start = now();
 	struct view view;
 
-	view_build(ledger, request, &view);
+	view_build(pipeline, request, &view);
 	view_free(&view);
 	return (now() - start) * 1e3;
 }
 
 static void run(const char *name, struct stream *s, bool json, bool last)
 {
-	struct ledger *ledger = ledger_new();
+	struct pipeline *pipeline = pipeline_new(NULL);
 	double start = now();
 
 	for (size_t pos = 0; pos < s->size;) {
 		const struct gmt_hdr *hdr = (const void *)(s->data + pos);
 
-		if (ledger_apply(ledger, hdr, hdr->size)) {
+		if (pipeline_apply(pipeline, hdr, hdr->size)) {
 			fputs("ledger_bench: a record was refused\n", stderr);
 			exit(1);
 		}
 		pos += hdr->size;
 	}
 	double seconds = now() - start, rate = s->records / seconds;
-	uint64_t live = ledger_live_allocs(ledger), bytes = ledger_memory(ledger);
+	uint64_t live = ledger_live_allocs(pipeline->ledger), bytes = pipeline_memory(pipeline);
 	double each = live ? (double)bytes / live : 0, frame_ms, report_ms;
 
-	name_stacks(ledger, s->stacks);
-	frame_ms = view_ms(ledger, &(struct view_request){ 0 });
-	report_ms = view_ms(ledger, &(struct view_request){ .top = 10, .ages = true });
+	name_stacks(pipeline, s->stacks);
+	frame_ms = view_ms(pipeline, &(struct view_request){ 0 });
+	report_ms = view_ms(pipeline, &(struct view_request){ .top = 10, .ages = true });
 
 	if (json)
 		printf("  {\"name\": \"%s\", \"records\": %zu, \"records_per_second\": %.0f, \"live\": %" PRIu64
@@ -177,7 +178,7 @@ static void run(const char *name, struct stream *s, bool json, bool last)
 	else
 		printf("%-34s %9zu records  %6.2f M/s  %8" PRIu64 " live  %6.1f bytes each  frame %6.2f ms  report %6.2f ms\n",
 		       name, s->records, rate / 1e6, live, each, frame_ms, report_ms);
-	ledger_free(ledger);
+	pipeline_free(pipeline);
 	free(s->data);
 }
 

@@ -12,7 +12,7 @@
 #include <gpumemtrace/recfile.h>
 #include <gpumemtrace/wire.h>
 
-#include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
 #include "source/reader.h"
 
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void replay(const void *data, size_t size)
 {
-	struct ledger *ledger = ledger_new();
+	struct pipeline *pipeline = pipeline_new(NULL);
 	struct reader *reader = NULL;
 	const struct gmt_hdr *hdr;
 	struct view view;
@@ -30,14 +30,14 @@ static void replay(const void *data, size_t size)
 		while ((hdr = reader_next(reader))) {
 			if (hdr->size < sizeof(*hdr) || hdr->size % 8)
 				abort(); /* the reader promises whole records */
-			ledger_apply(ledger, hdr, hdr->size);
+			pipeline_apply(pipeline, hdr, hdr->size);
 		}
 		reader_describe(reader_status(reader), text, sizeof(text));
 		reader_close(reader);
 	}
-	view_build(ledger, NULL, &view);
+	view_build(pipeline, NULL, &view);
 	view_free(&view);
-	ledger_free(ledger);
+	pipeline_free(pipeline);
 }
 
 /* A header, and one block a piece of the input: {type and flaws, length, bytes}. */

@@ -14,10 +14,11 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "../unit/viewer.h"
+#include "../unit/history/viewer.h"
 #include "core/history/history.h"
 #include "core/history/history_dump.h"
 #include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "core/oom/oom_requests.h"
 #include "core/view/oom_view.h"
 #include "core/terms/probes.h"
@@ -131,12 +132,12 @@ static void check_row(const struct view_row *row)
 	must((uint64_t)named == row->physical.live - row->attributed.live, "the named parts add up");
 }
 
-static void check(const struct ledger *ledger)
+static void check(const struct pipeline *pipeline)
 {
 	static const struct view_request request = { .top = 4, .ages = true };
 	struct view view;
 
-	view_build(ledger, &request, &view);
+	view_build(pipeline, &request, &view);
 	for (size_t p = 0; p < view.proc_count; p++) {
 		check_stacks(&view.procs[p].host_stacks);
 		for (size_t r = 0; r < view.procs[p].row_count; r++)
@@ -290,8 +291,7 @@ static void check_snapshots(const struct history *history)
 
 /* As a dump, and read again: nothing of it is refused. */
 struct dump {
-	struct ledger *ledger;
-	struct history *history;
+	struct pipeline *pipeline;
 };
 
 static void read_again(void *arg, const void *record, size_t size)
@@ -300,30 +300,28 @@ static void read_again(void *arg, const void *record, size_t size)
 	const struct gmt_hdr *hdr = record;
 	struct gmt_attach attach = { .hdr = { .size = sizeof(attach), .kind = GMT_KIND_ATTACH, .tgid = hdr->tgid } };
 
-	ledger_apply(d->ledger, &attach, sizeof(attach));
-	must(!ledger_apply(d->ledger, record, size), "a dump is well-formed");
-	history_see(d->history, d->ledger, record);
+	pipeline_apply(d->pipeline, &attach, sizeof(attach));
+	must(!pipeline_apply(d->pipeline, record, size), "a dump is well-formed");
 }
 
 static void check_dump(const struct history *history, uint64_t until, uint64_t most)
 {
-	struct dump d = { ledger_new(), history_new(most) };
+	struct dump d = { pipeline_new(&(struct pipeline_options){ .history_events = most }) };
 
 	history_dump(history, until, read_again, &d);
-	check_snapshots(d.history);
-	history_free(d.history);
-	ledger_free(d.ledger);
+	check_snapshots(d.pipeline->history);
+	pipeline_free(d.pipeline);
 }
 
 /* A request that could not be met, seen or read; NULL is none. */
-static void check_oom(const struct ledger *ledger, struct oom *oom)
+static void check_oom(const struct pipeline *pipeline, struct oom *oom)
 {
 	struct view_request request = { .top = 3 };
 	struct oom_view view;
 
 	if (!oom)
 		return;
-	oom_view_build(ledger, oom, &request, &view);
+	oom_view_build(pipeline, oom, &request, &view);
 	oom_view_free(&view);
 	oom_free(oom);
 }
@@ -332,30 +330,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 	uint8_t all = byte(&in);
-	struct ledger *ledger = ledger_new();
-	struct history *history = history_new(mosts[all & ALL_KEEPS]);
+	struct pipeline *pipeline = pipeline_new(&(struct pipeline_options){ .history_events = mosts[all & ALL_KEEPS] });
+	const struct history *history = pipeline->history;
 	uint64_t ts_ns = 1000, again = mosts[(all & ALL_KEEPS_AGAIN) >> 2];
 
-	ooms_want(ledger);
 	while (in.size >= 2) {
 		unsigned int which = choose(byte(&in), all & ALL_WINDOW), mode = byte(&in);
 		union record rec = { 0 };
 
 		size = mode & MODE_RAW ? raw(&in, &rec, which, mode) : build(&in, &rec, which, mode, &ts_ns);
-		if (!ledger_apply(ledger, &rec, size))
-			history_see(history, ledger, &rec.hdr);
+		pipeline_apply(pipeline, &rec, size);
 		if (mode & MODE_VIEW)
-			check(ledger);
-		check_oom(ledger, ooms_take(ledger));
+			check(pipeline);
+		check_oom(pipeline, ooms_take(pipeline->ooms));
 	}
-	check(ledger);
+	check(pipeline);
 	check_snapshots(history);
 	check_dump(history, history->next, again);
 	check_dump(history, history->first + (history->next - history->first) / 2, again);
-	history_free(history);
-	check_oom(ledger, ooms_picture(ledger));
-	ooms_finish(ledger);
-	check_oom(ledger, ooms_take(ledger));
-	ledger_free(ledger);
+	check_oom(pipeline, ooms_picture(pipeline->ooms));
+	ooms_finish(pipeline->ooms);
+	check_oom(pipeline, ooms_take(pipeline->ooms));
+	pipeline_free(pipeline);
 	return 0;
 }

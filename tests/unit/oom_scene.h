@@ -72,7 +72,6 @@ static inline void scene_fill(struct records *r)
 	records_device(r, 0, 1);
 	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
 	CALL(r, cuCtxSetCurrent, 0xc0);
-	ooms_want(r->ledger);
 	scene_names(r);
 	r->stack_id = 1;
 	for (int i = 0; i < 50; i++, at += GiB) {        /* of each GiB a fifth is a gap */
@@ -113,9 +112,9 @@ static inline void scene_view(struct records *r, struct oom_view *view)
 	struct view_request request = {
 		.decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10,
 	};
-	struct oom *oom = ooms_take(r->ledger);
+	struct oom *oom = ooms_take(r->ooms);
 
-	oom_view_build(r->ledger, oom, &request, view);
+	oom_view_build(r->pipeline, oom, &request, view);
 	view->changes = (struct history_changes){
 		.since_ns = oom->rec.hdr.ts_ns - 8 * SCENE_S, .until_ns = oom->rec.hdr.ts_ns,
 		.blocks = { 1204, 3 * GiB, 1100, 2 * GiB }, .segments = { 9, GiB, 0, 0 },

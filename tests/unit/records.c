@@ -4,14 +4,25 @@
 
 #include <string.h>
 
+void records_init_history(struct records *r, uint64_t most)
+{
+	struct pipeline_options options = { .watches_requests = true, .history_events = most };
+
+	*r = (struct records){ .ts_ns = 1000, .tgid = 100, .tid = 100, .object = 0x5c001000 };
+	r->pipeline = pipeline_new(&options);
+	r->ledger = r->pipeline->ledger;
+	r->ooms = r->pipeline->ooms;
+	r->history = r->pipeline->history;
+}
+
 void records_init(struct records *r)
 {
-	*r = (struct records){ .ledger = ledger_new(), .ts_ns = 1000, .tgid = 100, .tid = 100, .object = 0x5c001000 };
+	records_init_history(r, 0);
 }
 
 void records_fini(struct records *r)
 {
-	ledger_free(r->ledger);
+	pipeline_free(r->pipeline);
 }
 
 void records_apply(struct records *r, void *record, enum gmt_kind kind, size_t size)
@@ -25,9 +36,7 @@ void records_apply(struct records *r, void *record, enum gmt_kind kind, size_t s
 		.tid = r->tid,
 		.ts_ns = r->ts_ns++,
 	};
-	r->result = ledger_apply(r->ledger, record, size);
-	if (!r->result && r->history)
-		history_see(r->history, r->ledger, record);
+	r->result = pipeline_apply(r->pipeline, record, size);
 }
 
 #define APPLY(r, rec, KIND) records_apply(r, &(rec), GMT_KIND_##KIND, sizeof(rec))
@@ -114,15 +123,20 @@ void records_device(struct records *r, uint32_t ordinal, uint32_t gpu_index)
 	CALL(r, cuDeviceGetUuid_v2, words[0], words[1], ordinal);
 }
 
-void records_scene(struct records *r, uint32_t layers)
+void records_scene_history(struct records *r, uint32_t layers, uint64_t most)
 {
-	records_init(r);
+	records_init_history(r, most);
 	records_session(r, layers);
 	records_gpu(r, 0, 0);
 	records_gpu(r, 1, 0);
 	records_attach(r, true);
 	records_device(r, 0, 1);
 	records_device(r, 1, 0);
+}
+
+void records_scene(struct records *r, uint32_t layers)
+{
+	records_scene_history(r, layers, 0);
 }
 
 /* ---- the kernel's ---- */
@@ -294,7 +308,7 @@ bool records_row(const struct records *r, int gpu, struct view_row *row)
 	struct view view;
 	bool found = false;
 
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	const struct view_proc *p = newest(&view, r->tgid);
 
 	for (size_t i = 0; p && i < p->row_count && !found; i++) {
@@ -319,7 +333,7 @@ struct view_class records_class(const struct records *r, int gpu, enum gmt_class
 		records_row(r, gpu, &row);
 		return row.by_class[class];
 	}
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	const struct view_proc *p = newest(&view, r->tgid);
 
 	if (p)
@@ -337,7 +351,7 @@ uint64_t records_anomalies(const struct records *r, enum gmt_anomaly anomaly)
 {
 	struct view view;
 
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	uint64_t count = view.anomalies[anomaly];
 
 	view_free(&view);

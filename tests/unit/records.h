@@ -19,6 +19,7 @@
 
 #include "core/history/history.h"
 #include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
 
 #define KiB 1024ull
@@ -29,8 +30,10 @@
 #define ALL_LAYERS (GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML)
 
 struct records {
+	struct pipeline *pipeline; /* and its parts; it watches requests that fail */
 	struct ledger *ledger;
-	struct history *history; /* the test's own; NULL: none */
+	struct ooms *ooms;
+	struct history *history; /* NULL: none */
 	uint64_t ts_ns;          /* of the next record; each one adds 1 */
 	uint32_t tgid, tid;      /* of the next record */
 	uint32_t seq;            /* of the newest call; each call adds 1 */
@@ -38,12 +41,14 @@ struct records {
 	uint8_t unread;          /* gmt_call.unread of the next call, then 0 again */
 	uint16_t cause;          /* gmt_cause.api of RM records: enum gmt_api */
 	uint32_t stack_id;       /* of calls and of RM records */
-	int result;              /* of the newest ledger_apply() */
+	int result;              /* of the newest pipeline_apply() */
 };
 
-/* An empty ledger; records_scene() puts the scene into it. */
+/* An empty ledger, without a history or with one of so many events; records_scene() puts the scene into it. */
 void records_init(struct records *r);
+void records_init_history(struct records *r, uint64_t most);
 void records_scene(struct records *r, uint32_t layers);
+void records_scene_history(struct records *r, uint32_t layers, uint64_t most);
 void records_fini(struct records *r);
 
 /* Any record: fills the header (kind, size, time, process, thread) and applies it. */

@@ -3,8 +3,7 @@
 
 #include <time.h>
 
-#include "core/history/history.h"
-#include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "source/recorder.h"
 
 void stream_put(struct stream *stream, const void *record, size_t size)
@@ -16,8 +15,7 @@ void stream_put(struct stream *stream, const void *record, size_t size)
 			stream->recorder_error = err;
 	}
 	/* What is malformed the ledger counts itself. */
-	if (!ledger_apply(stream->ledger, record, size) && stream->history)
-		history_see(stream->history, stream->ledger, record);
+	pipeline_apply(stream->pipeline, record, size);
 }
 
 uint64_t stream_now_ns(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where every record goes, the kernel's and the collector's own: into the recording, then into the
- * ledger. Both see the same records in the same order, so a replay gives the same report.
+ * pipeline. Both see the same records in the same order, so a replay gives the same report.
  */
 #ifndef GPUMEMTRACE_LIVE_STREAM_H
 #define GPUMEMTRACE_LIVE_STREAM_H
@@ -11,13 +11,11 @@
 
 #include <gpumemtrace/wire.h>
 
-struct history;
-struct ledger;
+struct pipeline;
 struct recorder;
 
 struct stream {
-	struct ledger *ledger;
-	struct history *history;     /* NULL: none is kept */
+	struct pipeline *pipeline;
 	struct recorder *recorder;   /* NULL: nothing is recorded */
 	int recorder_error;          /* -errno of its first failure */
 };

@@ -84,7 +84,7 @@ static const struct view_training *seen_of(struct training *t, unsigned int devi
 	const struct view_proc *proc;
 
 	view_free(&t->view);
-	view_build(t->r.ledger, NULL, &t->view);
+	view_build(t->r.pipeline, NULL, &t->view);
 	proc = &t->view.procs[t->view.proc_count - 1];
 	assert_true(device < proc->row_count);
 	return &proc->rows[proc->row_count - 1 - device].torch.training;

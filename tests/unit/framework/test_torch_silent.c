@@ -13,7 +13,7 @@
 enum symbol { NO_SYMBOL, ASYNC, MALLOC, RETAIN, CUDART, CUDART_ASYNC, C10, TORCH, NCCL, PLUGGABLE, OWN };
 
 /* Stacks by their frames, innermost first. */
-enum stack { NO_STACK, C10_ASYNC, C10_MALLOC, C10_CONTEXT, NCCL_MALLOC, OWN_MALLOC, RMM_ASYNC, NOT_NAMED_YET };
+enum stack_kind { NO_STACK, C10_ASYNC, C10_MALLOC, C10_CONTEXT, NCCL_MALLOC, OWN_MALLOC, RMM_ASYNC, NOT_NAMED_YET };
 
 static int scene(void **state)
 {
@@ -55,7 +55,7 @@ static void load(struct records *r, uint32_t flags)
 	assert_int_equal(r->result, 0);
 }
 
-static void allocate(struct records *r, enum stack stack, unsigned int count)
+static void allocate(struct records *r, enum stack_kind stack, unsigned int count)
 {
 	static uint64_t at = A;
 
@@ -75,7 +75,7 @@ static enum gmt_torch_silence silence_of(const struct records *r)
 	enum gmt_torch_silence silence;
 	struct view view;
 
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.proc_count, 1);
 	silence = view.procs[0].torch_silence;
 	view_free(&view);
@@ -95,7 +95,7 @@ static const struct {
 	bool is_loaded;
 	uint32_t flags;
 	struct {
-		enum stack stack;
+		enum stack_kind stack;
 		unsigned int count;
 	} calls[3];
 	enum gmt_torch_silence wanted;

@@ -21,8 +21,7 @@ static int setup(void **state)
 	static struct records r;
 
 	allocated = 0;
-	records_scene(&r, API_LAYER);
-	r.history = history_new(100);
+	records_scene_history(&r, API_LAYER, 100);
 	CALL(&r, cuMemAlloc_v2, BASE, 20 * MiB);
 	*state = &r;
 	return 0;
@@ -30,11 +29,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct records *r = *state;
-
-	history_free(r->history);
-	r->history = NULL;
-	records_fini(r);
+	records_fini(*state);
 	return 0;
 }
 

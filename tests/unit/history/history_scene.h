@@ -33,20 +33,17 @@ static inline void block(struct scene *c, uint64_t ptr, int64_t delta)
 static inline void setup(struct scene *c, uint64_t most)
 {
 	memset(c, 0, sizeof(*c));
-	records_scene(&c->r, API_LAYER);
-	c->r.history = history_new(most);
-	ooms_want(c->r.ledger);
+	records_scene_history(&c->r, API_LAYER, most);
 }
 
 /* Attached when PyTorch had 50 MiB in tensors, of 100 MiB. */
 static inline void setup_late(struct scene *c)
 {
 	memset(c, 0, sizeof(*c));
-	records_init(&c->r);
+	records_init_history(&c->r, 100);
 	records_session(&c->r, API_LAYER);
 	records_gpu(&c->r, 0, 0);
 	records_attach(&c->r, false);
-	c->r.history = history_new(100);
 	c->allocated = 50 * MiB;
 	c->reserved = 100 * MiB;
 }
@@ -54,7 +51,6 @@ static inline void setup_late(struct scene *c)
 static inline void teardown(struct scene *c)
 {
 	snapshot_free(&c->s);
-	history_free(c->r.history);
 	records_fini(&c->r);
 }
 

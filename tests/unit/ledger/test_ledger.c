@@ -35,7 +35,7 @@ static struct view look(const struct records *r)
 {
 	struct view view;
 
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	return view;
 }
 
@@ -51,7 +51,7 @@ static const struct {
 static bool has_id(uint16_t kind)
 {
 	return kind == GMT_KIND_STACK || kind == GMT_KIND_SYMBOL || kind == GMT_KIND_STACK_FRAMES ||
-	       kind == GMT_KIND_FW_RANGE || kind == GMT_KIND_HISTORY_RANGE;
+	       kind == GMT_KIND_FW_RANGE || kind == GMT_KIND_HISTORY_RANGE || kind == GMT_KIND_OOM_STACK;
 }
 
 static void every_kind_is_refused_when_it_is_too_short(void **state)

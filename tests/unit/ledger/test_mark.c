@@ -137,7 +137,7 @@ static void growth_counts_from_it(void **state)
 	marked_ns = r->ts_ns;
 	mark(r);
 	get(r, A + GiB, 6 * MiB, &allocated);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.marks, 1);
 	assert_int_equal(view.mark_ns, marked_ns);
 	assert_int_equal(view.procs[0].window_ns, marked_ns);
@@ -155,7 +155,7 @@ static void growth_counts_from_it(void **state)
 	/* years later it still does */
 	r->ts_ns += 1000000 * 1000000000ull;
 	get(r, A + 2 * GiB, 2 * MiB, &allocated);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	for (size_t i = 0; i < view.procs[0].row_count; i++)
 		if (view.procs[0].rows[i].torch.seen)
 			assert_int_equal(only_owner(&view.procs[0].rows[i].stacks)->held.grown, 8 * MiB);
@@ -176,7 +176,7 @@ static void what_has_ended_stays(void **state)
 	/* and who comes later has no other window than its own */
 	r->tgid = r->tid = 200;
 	records_attach(r, true);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	for (size_t i = 0; i < view.proc_count; i++)
 		assert_int_equal(view.procs[i].window_ns, view.procs[i].attach_ts_ns);
 	assert_int_equal(view.proc_count, 2);

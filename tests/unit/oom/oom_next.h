@@ -11,7 +11,6 @@ static inline void begin_watching(struct records *r)
 {
 	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
 	CALL(r, cuCtxSetCurrent, 0xc0);
-	ooms_want(r->ledger);
 }
 
 static inline int teardown(void **state)
@@ -23,7 +22,7 @@ static inline int teardown(void **state)
 /* The next one, of which just the record is kept; number 0: none. */
 static inline struct gmt_oom next(struct records *r)
 {
-	struct oom *oom = ooms_take(r->ledger);
+	struct oom *oom = ooms_take(r->ooms);
 	struct gmt_oom rec = { 0 };
 
 	if (oom)

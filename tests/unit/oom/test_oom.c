@@ -64,18 +64,6 @@ static void block(struct records *r, uint64_t ptr, int64_t delta)
 
 /* ---- plain CUDA ---- */
 
-static void nothing_is_watched_unless_wanted(void **state)
-{
-	struct records r;
-
-	(void)state;
-	records_scene(&r, API_LAYER);
-	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
-	records_exit(&r, SIGKILL);
-	none_left(&r);
-	records_fini(&r);
-}
-
 static void caught_and_on_with_something_else(void **state)
 {
 	struct records *r = *state;
@@ -239,7 +227,7 @@ static void the_stream_ends(void **state)
 	struct records *r = *state;
 
 	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
-	ooms_finish(r->ledger);
+	ooms_finish(r->ooms);
 	is(next(r), GMT_OOM_OPEN, GMT_OOM_BY_NOTHING, 1);
 	none_left(r);
 }
@@ -571,7 +559,7 @@ static void who_held_what_at_the_last_failure(void **state)
 	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
 	RELEASE(r, cuMemFree_v2, A);           /* on its way out */
 	records_exit(r, 256);
-	oom = ooms_take(r->ledger);
+	oom = ooms_take(r->ooms);
 	assert_non_null(oom);
 	assert_int_equal(oom->row_count, 3);   /* on the GPU, the host, and the other process */
 	assert_int_equal(oom->rows[0].attributed, 3 * GiB);
@@ -598,7 +586,7 @@ static void a_picture_for_each_but_not_for_too_many(void **state)
 			FAIL(r, cuMemAlloc_v2, OOM, 0, (i + 2) * GiB);
 		CALL(r, cuMemAlloc_v2, A + (i + 1) * GiB, MiB);
 		r->ts_ns += i == 18 ? S : 0;
-		oom = ooms_take(r->ledger);
+		oom = ooms_take(r->ooms);
 		assert_int_equal(oom->rec.failures, 3);
 		assert_int_equal(oom->row_count, i < 16 || i == 19);
 		assert_int_equal(!(oom->rec.flags & GMT_OOM_UNSEEN), i < 16 || i == 19);
@@ -626,7 +614,7 @@ static void what_grows_steadily(void **state)
 	}
 	FAIL(r, cuMemAlloc_v2, OOM, 0, GiB);
 	records_exit(r, 256);
-	oom = ooms_take(r->ledger);
+	oom = ooms_take(r->ooms);
 	assert_int_equal(oom->rows[0].stacks, 3);
 	assert_true(oom->stacks[0].stack_id == 1 && oom->stacks[0].flags & GMT_OOM_STACK_STEADY);
 	assert_true(oom->stacks[0].recent >= (int64_t)(10 * MiB) && oom->stacks[0].recent <= (int64_t)(20 * MiB));
@@ -640,7 +628,6 @@ static void what_grows_steadily(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_watched_unless_wanted),
 		TEST(caught_and_on_with_something_else),
 		TEST(caught_and_silence),
 		TEST(frees_keep_it_open),

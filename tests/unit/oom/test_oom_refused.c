@@ -455,7 +455,7 @@ static void the_end_of_the_stream(void **state)
 	struct records *r = *state;
 
 	refuse(r, 0, MiB);
-	ooms_finish(r->ledger);
+	ooms_finish(r->ooms);
 	is(next(r), GMT_OOM_OPEN, GMT_OOM_BY_NOTHING);
 	none_left(r);
 }

@@ -27,13 +27,13 @@ static void test_whole(void **state)
 	records_fini(&r);
 }
 
-static char *printed(const struct ledger *ledger, const struct oom *oom)
+static char *printed(const struct pipeline *pipeline, const struct oom *oom)
 {
 	struct view_request request = { .decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10 };
 	struct oom_view view;
 	struct out out;
 
-	oom_view_build(ledger, oom, &request, &view);
+	oom_view_build(pipeline, oom, &request, &view);
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ .full_stacks = true });
 	oom_print_json(&out, &view, &(struct sink_opts){ 0 });
@@ -43,7 +43,7 @@ static char *printed(const struct ledger *ledger, const struct oom *oom)
 
 static void put(void *arg, const void *record, size_t size)
 {
-	assert_int_equal(ledger_apply(arg, record, size), 0);
+	assert_int_equal(pipeline_apply(arg, record, size), 0);
 }
 
 static void without(char *text, const char *first, const char *behind)
@@ -64,22 +64,21 @@ static void without_stream(char *text)
 static void test_a_dump_says_the_same(void **state)
 {
 	struct records r;
-	struct ledger *other = ledger_new();
+	struct pipeline *other = pipeline_new(&(struct pipeline_options){ .watches_requests = true });
 	struct oom *oom, *again;
 	char *text, *text_again;
 
 	(void)state;
 	scene_fill(&r);
-	oom = ooms_take(r.ledger);
+	oom = ooms_take(r.ooms);
 	assert_int_equal(oom_unnamed(r.ledger, oom, NULL), 0);
-	ooms_want(other);
 	oom_dump(r.ledger, oom, NULL, put, other);
 	oom_dump_end(oom, put, other);
-	assert_null(ooms_take(other));
-	ooms_finish(other);
-	again = ooms_take(other);
+	assert_null(ooms_take(other->ooms));
+	ooms_finish(other->ooms);
+	again = ooms_take(other->ooms);
 	assert_non_null(again);
-	text = printed(r.ledger, oom);
+	text = printed(r.pipeline, oom);
 	text_again = printed(other, again);
 	without_stream(text);
 	without_stream(text_again);
@@ -88,7 +87,7 @@ static void test_a_dump_says_the_same(void **state)
 	free(text_again);
 	oom_free(oom);
 	oom_free(again);
-	ledger_free(other);
+	pipeline_free(other);
 	records_fini(&r);
 }
 
@@ -101,7 +100,6 @@ static void begin_with(struct records *r, unsigned int layers)
 	records_device(r, 0, 1);
 	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
 	CALL(r, cuCtxSetCurrent, 0xc0);
-	ooms_want(r->ledger);
 }
 
 static void begin(struct records *r)
@@ -218,7 +216,7 @@ static void test_pinned(void **state)
 	begin(&r);
 	CALL(&r, cuMemHostAlloc, A, 30 * GiB, 0);
 	FAIL(&r, cuMemHostAlloc, OOM, 0, 2 * GiB, 0);
-	ooms_finish(r.ledger);
+	ooms_finish(r.ooms);
 	SAYS(&r, "GPU", "The host had no pinned host memory for process 100, which asked for 2 GiB; all traced processes"
 	     " together hold 30 GiB", "not known");
 }
@@ -247,10 +245,10 @@ static void test_no_picture(void **state)
 	begin(&r);
 	CALL(&r, cuMemAlloc_v2, A, 79 * GiB);
 	for (unsigned int i = 1; i < 20; i++) {
-		oom_free(ooms_take(r.ledger));
+		oom_free(ooms_take(r.ooms));
 		FAIL(&r, cuMemAlloc_v2, OOM, 0, (1 + i) * GiB);
 	}
-	oom_free(ooms_take(r.ledger));
+	oom_free(ooms_take(r.ooms));
 	records_exit(&r, 256);
 	SAYS(&r, "free", "Process 100 asked for 20 GiB of GPU 1, and there was not so much. Who held what is not known: there"
 	     " is no picture of that moment.", "exited with 1");
@@ -334,8 +332,8 @@ static void test_asked_for(void **state)
 	(void)state;
 	begin(&r);
 	CALL(&r, cuMemAlloc_v2, A, GiB);
-	oom = ooms_picture(r.ledger);
-	oom_view_build(r.ledger, oom, &request, &view);
+	oom = ooms_picture(r.ooms);
+	oom_view_build(r.pipeline, oom, &request, &view);
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
 	text = out_take(&out);

@@ -16,7 +16,7 @@
 
 #include "base/xalloc.h"
 #include "base/out.h"
-#include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
 #include "sink/sink.h"
 #include "source/reader.h"
@@ -463,13 +463,13 @@ static void test_directory(void **state)
 }
 
 /* All that can be known of a ledger, as text. */
-static char *everything(const struct ledger *ledger)
+static char *everything(const struct pipeline *pipeline)
 {
 	struct view view;
 	struct out out;
 
 	out_init_mem(&out);
-	view_build(ledger, NULL, &view);
+	view_build(pipeline, NULL, &view);
 	sink_report(&sink_json, &out, &view, &(struct sink_opts){ 0 });
 	view_free(&view);
 	return out_take(&out);
@@ -478,7 +478,7 @@ static char *everything(const struct ledger *ledger)
 /* Live, records go to the ledger and to the recorder: a replay must give the same. */
 static void test_replay_gives_the_same_report(void **state)
 {
-	struct ledger *live = ledger_new(), *replayed = ledger_new();
+	struct pipeline *live = pipeline_new(NULL), *replayed = pipeline_new(NULL);
 	int fd = memfd_create("recording", 0), mine = dup(fd);
 	const struct gmt_hdr *hdr;
 	struct recorder *rec;
@@ -489,7 +489,7 @@ static void test_replay_gives_the_same_report(void **state)
 	assert_int_equal(reader_open(&reader, "tests/data/h200x2-ioctls-native.gmt"), 0);
 	assert_int_equal(recorder_open_fd(&rec, fd), 0);
 	while ((hdr = reader_next(reader))) {
-		ledger_apply(live, hdr, hdr->size);
+		pipeline_apply(live, hdr, hdr->size);
 		assert_int_equal(recorder_add(rec, hdr, hdr->size), 0);
 	}
 	assert_true(reader_status(reader)->records > 100);
@@ -498,7 +498,7 @@ static void test_replay_gives_the_same_report(void **state)
 	lseek(mine, 0, SEEK_SET);
 	assert_int_equal(reader_open_fd(&reader, mine), 0);
 	while ((hdr = reader_next(reader)))
-		ledger_apply(replayed, hdr, hdr->size);
+		pipeline_apply(replayed, hdr, hdr->size);
 	assert_int_equal(reader_status(reader)->end, READER_COMPLETE);
 	reader_close(reader);
 	a = everything(live);
@@ -506,8 +506,8 @@ static void test_replay_gives_the_same_report(void **state)
 	assert_string_equal(a, b);
 	free(a);
 	free(b);
-	ledger_free(live);
-	ledger_free(replayed);
+	pipeline_free(live);
+	pipeline_free(replayed);
 }
 
 int main(void)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/ledger.h"
+#include "core/pipeline/pipeline.h"
 #include "core/rm/rm.h"
 #include "core/view/view.h"
 #include "source/reader.h"
@@ -26,7 +26,7 @@
 struct replay {
 	struct reader *reader;
 	size_t records;
-	struct ledger *ledger;
+	struct pipeline *pipeline;
 	struct rm *rm;           /* the same kernel records once more: it answers for addresses */
 	uint8_t uuids[MAX_GPUS][GMT_UUID_BYTES];
 	int gpu_count;
@@ -49,7 +49,7 @@ static void replay_open(struct replay *r, const char *name)
 {
 	char path[512];
 
-	*r = (struct replay){ .ledger = ledger_new(), .rm = rm_new() };
+	*r = (struct replay){ .pipeline = pipeline_new(NULL), .rm = rm_new() };
 	data_path(path, sizeof(path), name, ".gmt");
 	if (reader_open(&r->reader, path))
 		fail_msg("%s cannot be opened: run in the top directory or set GMT_TEST_DATA", path);
@@ -61,7 +61,7 @@ static void replay_close(struct replay *r)
 	assert_null(reader_next(r->reader));
 	assert_int_equal(reader_status(r->reader)->end, READER_COMPLETE);
 	reader_close(r->reader);
-	ledger_free(r->ledger);
+	pipeline_free(r->pipeline);
 	rm_free(r->rm);
 }
 
@@ -113,7 +113,7 @@ static void replay_until(struct replay *r, size_t records)
 		const struct gmt_hdr *hdr = reader_next(r->reader);
 
 		assert_non_null(hdr);
-		assert_int_equal(ledger_apply(r->ledger, hdr, hdr->size), 0);
+		assert_int_equal(pipeline_apply(r->pipeline, hdr, hdr->size), 0);
 		apply_to_rm(r, hdr);
 	}
 }
@@ -216,7 +216,7 @@ static void check_expectation(struct replay *r, const struct expectation *e, con
 	for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++) {
 		if (strcmp(subjects[i].what, e->what) != 0)
 			continue;
-		view_build(r->ledger, NULL, &view);
+		view_build(r->pipeline, NULL, &view);
 		long long value = subjects[i].value(&view, e->of);
 		view_free(&view);
 		if (value != e->value)
@@ -231,7 +231,7 @@ static void check_sums(const struct replay *r)
 {
 	struct view view;
 
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	for (size_t p = 0; p < view.proc_count; p++) {
 		for (size_t i = 0; i < view.procs[p].row_count; i++) {
 			const struct view_row *row = &view.procs[p].rows[i];

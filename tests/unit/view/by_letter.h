@@ -52,7 +52,7 @@ static struct view look(const struct records *r)
 {
 	struct view view;
 
-	view_build(r->ledger, &all, &view);
+	view_build(r->pipeline, &all, &view);
 	return view;
 }
 

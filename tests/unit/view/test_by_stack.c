@@ -334,7 +334,7 @@ static void the_most_are_limited(void **state)
 		FRAMES(r, 100 + i, 1, 10 + i);
 		create(r, i + 1, 1 + i * 7 % 20, 100 + i);
 	}
-	view_build(r->ledger, &few, &view);
+	view_build(r->pipeline, &few, &view);
 	const struct view_stacks *s = stacks_of(&view, 1);
 
 	assert_true(s->stack_count == 20 && s->top[VIEW_BY_LIVE].count == 3);
@@ -345,7 +345,7 @@ static void the_most_are_limited(void **state)
 	assert_string_equal(view.owners[s->owners[0].owner], "unknown");
 	assert_true(s->owners[0].held.live == 210 && s->top[VIEW_BY_OLD].count == 0 && !view.has_ages);
 	view_free(&view);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_true(view.stack_count == 0 && stacks_of(&view, 1)->live == 210);
 	view_free(&view);
 }

@@ -364,7 +364,7 @@ static void gpus_are_in_nvidia_smis_order(void **state)
 	records_nvml(r, 2, GMT_NVML_SAMPLE, MiB);
 	records_nvml(r, 0, GMT_NVML_SAMPLE, MiB);
 	records_apply(r, &stray, GMT_KIND_NVML, sizeof(stray));
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.gpu_count, 5);
 	assert_int_equal(view.gpus[0].index, 0);
 	assert_int_equal(view.gpus[1].index, 3);
@@ -392,7 +392,7 @@ static void the_unknown_gpu_is_the_last_row(void **state)
 	CALL(r, cuMemAlloc_v2, A, MiB);
 	r->tid = 100;
 	CALL(r, cuMemAlloc_v2, B, MiB);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.procs[0].row_count, 2);
 	assert_int_equal(view.procs[0].rows[0].gpu, 1);
 	assert_int_equal(view.procs[0].rows[1].gpu, VIEW_GPU_UNKNOWN);
@@ -407,14 +407,14 @@ static void the_session(void **state)
 	struct gmt_end end = { .reason = 2 };
 	struct view view;
 
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.end_reason, UINT32_MAX);
 	assert_int_equal(view.start_ns, 1000);
 	assert_int_equal(view.wall_start_ns, 1700000000000000000);
 	assert_string_equal((const char *)view.session.driver, "580.159.04");
 	view_free(&view);
 	records_apply(r, &end, GMT_KIND_END, sizeof(end));
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.end_reason, 2);
 	assert_int_equal(view.now_ns, r->ts_ns - 1);
 	assert_int_equal(view.records, r->ts_ns - 1000);
@@ -423,17 +423,17 @@ static void the_session(void **state)
 
 static void an_empty_ledger_has_an_empty_view(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct pipeline *pipeline = pipeline_new(NULL);
 	struct view view;
 
 	(void)state;
-	view_build(ledger, NULL, &view);
+	view_build(pipeline, NULL, &view);
 	assert_int_equal(view.proc_count, 0);
 	assert_int_equal(view.gpu_count, 0);
 	assert_int_equal(view_lost(&view), 0);
 	view_free(&view);
-	ledger_free(ledger);
-	ledger_free(NULL);
+	pipeline_free(pipeline);
+	pipeline_free(NULL);
 }
 
 /* How often a process has met it, by what became of it: a second word about one request does not count twice. */
@@ -442,19 +442,18 @@ static void counted_by_outcome(void **state)
 	struct records *r = *state;
 	struct view view;
 
-	ooms_want(r->ledger);
 	FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, GiB);
 	CALL(r, cuMemAlloc_v2, A, GiB);
 	FAIL(r, cuMemAlloc_v2, GMT_CUDA_OUT_OF_MEMORY, 0, GiB);
 	r->ts_ns += OOM_SILENCE_NS;
 	CALL(r, cuCtxSetCurrent, 0xc0);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_RETRY], 1);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 1);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 0);
 	view_free(&view);
 	records_exit(r, 256);
-	view_build(r->ledger, NULL, &view);
+	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 0);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 1);
 	view_free(&view);

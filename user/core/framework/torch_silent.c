@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/framework/framework.h"
 #include "core/ledger/process.h"
 
 /* PyTorch's own calls that make a sign: with the first one its report may be about to come. */
@@ -19,14 +20,6 @@
 static bool begins_with(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
-}
-
-static bool has_reported(const struct torch *t)
-{
-	for (unsigned int i = 0; t && i < t->count; i++)
-		if (t->devices[i].seen)
-			return true;
-	return false;
 }
 
 /* What a stack says: who of PyTorch took the memory. */
@@ -84,18 +77,18 @@ static enum gmt_torch_silence by_calls(uint64_t device, uint64_t pool)
 	return pool > device ? GMT_TORCH_ASYNC : GMT_TORCH_UNTOLD;
 }
 
-enum gmt_torch_silence torch_silence(const struct process *p, const struct frames *frames)
+enum gmt_torch_silence torch_silence(const struct framework *f, const struct process *p, const struct frames *frames)
 {
 	uint64_t device = p->account.by_class[GMT_CLASS_DEVICE].allocs;
 	uint64_t pool = p->account.by_class[GMT_CLASS_POOL].allocs;
 
-	if (!p->torch_loaded || has_reported(p->torch) || !(device + pool))
+	if (!f || !f->is_loaded || framework_has_reported(f) || !(device + pool))
 		return GMT_TORCH_NOT_SILENT;
-	if (p->torch_flags & GMT_FRAMEWORK_NO_HOOK)
+	if (f->flags & GMT_FRAMEWORK_NO_HOOK)
 		return GMT_TORCH_NO_HOOK;
-	if (p->torch_flags & GMT_FRAMEWORK_ASYNC && pool)
+	if (f->flags & GMT_FRAMEWORK_ASYNC && pool)
 		return GMT_TORCH_ASYNC;
-	if (p->torch_flags & GMT_FRAMEWORK_UNCACHED && device)
+	if (f->flags & GMT_FRAMEWORK_UNCACHED && device)
 		return GMT_TORCH_UNCACHED;
 	return p->unwinding.stacks ? by_stacks(p, frames) : by_calls(device, pool);
 }

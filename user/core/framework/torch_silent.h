@@ -10,9 +10,10 @@
 #include "core/account/frames.h"
 #include "core/view/view.h"
 
+struct framework;
 struct process;
 
 /* GMT_TORCH_NOT_SILENT: it reports blocks, or nothing says that it takes memory. */
-enum gmt_torch_silence torch_silence(const struct process *p, const struct frames *frames);
+enum gmt_torch_silence torch_silence(const struct framework *f, const struct process *p, const struct frames *frames);
 
 #endif

@@ -4,48 +4,43 @@
 
 #include <stdlib.h>
 
-#include <gpumemtrace/api.h>
-#include <gpumemtrace/wire.h>
-
+#include "base/rangemap.h"
 #include "base/xalloc.h"
-#include "core/ledger/event.h"
-#include "core/history/history_birth.h"
-#include "core/history/history_change.h"
+#include "core/framework/frameworks.h"
 #include "core/history/history_dump.h"
-#include "core/history/history_oom.h"
+#include "core/history/window.h"
 #include "core/ledger/ledger_state.h"
-#include "core/terms/probes.h"
-#include "core/framework/torch_size.h"
 
 /* A release that fails is taken back soon after. */
 #define UNDO_LOOKS 64
 
-struct history *history_new(uint64_t most_events)
+struct history *history_new(const struct ledger *ledger, const struct frameworks *frameworks, uint64_t most_events)
 {
 	struct history *h = xcalloc(1, sizeof(*h));
 
+	h->ledger = ledger;
+	h->frameworks = frameworks;
 	h->most = most_events;
 	hash_init(&h->by_process, sizeof(uint32_t));
 	history_marks_init(&h->marks);
 	return h;
 }
 
-static void forget_ranges(struct history_process *hp)
+static void forget_window(struct history_process *hp)
 {
-	rangemap_fini(&hp->blocks);
-	rangemap_fini(&hp->segments);
-	rangemap_fini(&hp->asleep);
-	hash_fini(&hp->asked);
+	if (hp->kept)
+		window_free(hp->kept);
+	free(hp->kept);
+	hp->kept = NULL;
+	hp->is_read = false;
 }
 
 void history_free(struct history *h)
 {
 	if (!h)
 		return;
-	for (uint32_t i = 0; i < h->process_count; i++) {
-		forget_ranges(&h->processes[i]);
-		free(h->processes[i].unseen);
-	}
+	for (uint32_t i = 0; i < h->process_count; i++)
+		forget_window(&h->processes[i]);
 	hash_fini(&h->by_process);
 	history_marks_fini(&h->marks);
 	free(h->processes);
@@ -62,285 +57,186 @@ struct history_process *history_process_of(struct history *h, const struct proce
 		*index = h->process_count++;
 		h->processes = xreallocarray(h->processes, h->process_count, sizeof(*h->processes));
 		h->processes[*index] = (struct history_process){ .of = p, .since = h->next };
-		hash_init(&h->processes[*index].asked, sizeof(uint64_t));
 	}
 	return &h->processes[*index];
 }
 
-/* ---- what PyTorch has from before tracing began ---- */
-
-static uint64_t sum_ranges(const struct rangemap *map, int device, uint32_t flags)
+void history_window(const struct history *h, uint32_t process, struct window *out)
 {
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-	uint64_t sum = 0;
+	const struct history_process *hp = &h->processes[process];
 
-	while ((r = rangemap_next(map, &pos)))
-		sum += r->gpu == device && (r->aux & flags) == flags ? r->length : 0;
-	return sum;
-}
-
-static uint64_t subtract_bytes(uint64_t from, uint64_t what)
-{
-	return from > what ? from - what : 0;
-}
-
-unsigned int history_unseen_count(const struct history_process *hp)
-{
-	if (hp->is_read)
-		return hp->unseen_count;
-	return hp->of->torch ? hp->of->torch->count : 0;
-}
-
-/* PyTorch's own totals, less the blocks and the segments that were met. */
-struct history_unseen history_unseen(const struct history_process *hp, unsigned int device)
-{
-	struct history_unseen unseen = { 0 };
-	const struct torch_device *d;
-
-	if (hp->is_read)
-		return hp->unseen[device];
-	d = &hp->of->torch->devices[device];
-	unseen.allocated = subtract_bytes(d->allocated.live, sum_ranges(&hp->blocks, device, 0) +
-					  sum_ranges(&hp->asleep, device, 0));
-	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
-	if (!hp->asleep.count && !hp->of->from_start)
-		unseen.reserved = subtract_bytes(d->reserved.live,
-						 sum_ranges(&hp->segments, device, GMT_HISTORY_TORCH));
-	return unseen;
-}
-
-/* ---- PyTorch's blocks ---- */
-
-uint64_t history_asked(const struct history_process *hp, const struct range *block)
-{
-	const struct range *live = rangemap_at(&hp->blocks, block->base);
-	const struct torch_size *size;
-	const uint64_t *read;
-
-	if (!live || live->offset != block->offset)
-		return 0;
-	if (hp->is_read) {
-		read = hash_get(&hp->asked, block->base);
-		return read ? *read : 0;
-	}
-	size = torch_size_of(hp->of->torch, block->base);
-	return size && size->bytes <= block->length ? size->bytes : 0;
-}
-
-static void see_block(const struct history_step *s, const struct gmt_fw_mem *rec)
-{
-	struct history_process *hp = s->hp;
-	struct range block = {
-		.base = rec->ptr, .length = rec->delta < 0 ? -rec->delta : rec->delta, .offset = GMT_HISTORY_UNSEEN,
-		.value = rec->delta < 0 ? 0 : rec->stack_id, .gpu = rec->device_index,
-	};
-	const struct range *old;
-
-	if (rec->device_type != GMT_C10_CUDA || (hp->tid == rec->hdr.tid && hp->ptr == rec->ptr &&
-						 hp->delta == rec->delta && hp->total == rec->total_allocated))
-		return;
-	if (!history_is_place(block.base, block.length))
-		return;
-	hp->tid = rec->hdr.tid;
-	hp->ptr = rec->ptr;
-	hp->delta = rec->delta;
-	hp->total = rec->total_allocated;
-	if (rec->delta < 0) {
-		if (history_end_block(s, block.base))
-			return;
-		/* From before tracing began: until now it was in no list. */
-		if (history_cover(s, &block))
-			history_add_range(s, GMT_HISTORY_BLOCK_FREE, &block);
-		return;
-	}
-	while ((old = rangemap_from(&hp->blocks, block.base)) && old->base < block.base + block.length)
-		history_end_block(s, old->base);
-	block.offset = s->h->next;
-	history_set_birth(hp, &block);
-	if (!rangemap_insert(&hp->blocks, &block))
-		return;
-	if (history_cover(s, &block))
-		history_add_range(s, GMT_HISTORY_BLOCK_ALLOC, &block);
+	if (hp->kept)
+		window_copy(out, hp->kept);
 	else
-		rangemap_remove(&hp->blocks, block.base, NULL);
+		window_now(out, hp->of, frameworks_of(h->frameworks, hp->of));
 }
 
-/* ---- the driver's allocations ---- */
-
-static int device_of_row(const struct process *p, unsigned int ordinal, unsigned int row)
-{
-	int gpu = row < p->account.count ? p->account.rows[row].gpu : GPU_UNKNOWN;
-
-	if (ordinal != ORDINAL_NONE)
-		return ordinal;
-	for (unsigned int i = 0; gpu != GPU_UNKNOWN && i < p->contexts.device_count; i++)
-		if (p->contexts.devices[i].gpu == gpu)
-			return i;
-	return -1;
-}
-
-static void see_alloc(const struct history_step *s, const struct gmt_call *call)
-{
-	const struct process *p = s->hp->of;
-	const struct alloc *a = hash_get(&p->allocs.by_address, call->vals[0]);
-	struct range segment = { .base = call->vals[0] };
-
-	if (!a || a->class >= GMT_CLASS_COUNT || !gmt_class_is_device(a->class))
-		return;
-	segment.length = a->size;
-	segment.value = a->stack_id;
-	segment.gpu = device_of_row(p, a->ordinal, a->row);
-	history_begin_segment(s, &segment);
-}
-
-static void see_map(const struct history_step *s, const struct gmt_call *call)
-{
-	const struct process *p = s->hp->of;
-	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, call->vals[0]);
-	const struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
-	struct range segment = { .base = call->vals[0], .aux = GMT_HISTORY_MAPPED };
-
-	if (!o || o->class >= GMT_CLASS_COUNT || !gmt_class_is_device(o->class))
-		return;
-	segment.length = m->size;
-	segment.value = o->stack_id;
-	segment.gpu = device_of_row(p, o->ordinal, o->row);
-	history_begin_segment(s, &segment);
-}
-
-static void see_free(const struct history_step *s, const struct gmt_call *call)
-{
-	const struct range *segment = rangemap_find(&s->hp->segments, call->vals[0]);
-
-	if (!segment || (segment->base != call->vals[0] && !(segment->aux & GMT_HISTORY_GUESSED)))
-		return;
-	history_end_segments(s, call->vals[0], segment->base + segment->length - call->vals[0]);
-}
-
-/* The release failed: what it ended did not end. */
-static void see_undo(const struct history_step *s, uint64_t base, uint64_t length)
-{
-	struct history *h = s->h;
-
-	for (uint64_t n = h->next; n > h->first && h->next - n < UNDO_LOOKS; n--) {
-		struct history_event *e = history_slot(h, n - 1);
-		struct range r = {
-			.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-			.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device, .aux = e->flags,
-		};
-
-		if (e->kind != GMT_HISTORY_SEGMENT_FREE || e->process != s->hp - h->processes ||
-		    e->address - base >= length || !rangemap_insert(&s->hp->segments, &r))
-			continue;
-		e->kind = GMT_HISTORY_NOTHING;
-		history_wake_blocks(s, &r);
-	}
-}
-
-/* Contexts take along what lives in them: what the ledger has no longer has ended. */
-static void sweep_segments(const struct history_step *s)
-{
-	const struct allocs *allocs = &s->hp->of->allocs;
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-	size_t count = 0;
-	uint64_t *gone = xcalloc(s->hp->segments.count + 1, sizeof(*gone));
-
-	while ((r = rangemap_next(&s->hp->segments, &pos)))
-		if (!(r->aux & (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)) && !hash_get(&allocs->by_address, r->base))
-			gone[count++] = r->base;
-	for (size_t i = 0; i < count; i++) {
-		struct range segment;
-
-		rangemap_remove(&s->hp->segments, gone[i], &segment);
-		history_end_segment(s, &segment);
-	}
-	free(gone);
-}
-
-/* ---- calls ---- */
-
-static void see_release(const struct history_step *s, const struct gmt_call *call, enum gmt_op op)
-{
-	uint64_t length = op == GMT_OP_VMM_UNMAP ? call->vals[1] : 1;
-
-	if (call->phase == GMT_PHASE_UNDO)
-		see_undo(s, call->vals[0], length);
-	else if (op == GMT_OP_VMM_UNMAP)
-		history_end_segments(s, call->vals[0], length);
-	else
-		see_free(s, call);
-}
-
-static void see_call(const struct history_step *s, const struct ledger *l, const struct gmt_call *call)
-{
-	const struct gmt_probe *probe = &gmt_probes[call->api < GMT_API_MAX ? call->api : 0];
-	size_t count = (call->hdr.size - sizeof(*call)) / sizeof(call->vals[0]);
-
-	if (!probe->symbol || count < probe->count)
-		return;
-	switch (probe->op) {
-	case GMT_OP_MEM_ALLOC:
-	case GMT_OP_MEM_ALLOC_PITCH:
-	case GMT_OP_ASYNC_ALLOC:
-	case GMT_OP_POOL_ALLOC:
-	case GMT_OP_VMM_CREATE:
-		if (call->rc == GMT_CUDA_OUT_OF_MEMORY)
-			history_oom_failed(s, l, call, probe->op);
-		else if (!call->rc && probe->op != GMT_OP_VMM_CREATE)
-			see_alloc(s, call);
-		break;
-	case GMT_OP_VMM_MAP:
-		if (!call->rc)
-			see_map(s, call);
-		break;
-	case GMT_OP_MEM_FREE:
-	case GMT_OP_ASYNC_FREE:
-	case GMT_OP_VMM_UNMAP:
-		see_release(s, call, probe->op);
-		break;
-	case GMT_OP_CTX_DESTROY:
-	case GMT_OP_PRIMARY_RELEASE:
-	case GMT_OP_PRIMARY_RESET:
-	case GMT_OP_GREEN_DESTROY:
-		sweep_segments(s);
-		break;
-	default:
-		break;
-	}
-}
+/* ---- events ---- */
 
 static void pass_time(struct history *h, uint64_t now_ns)
 {
-	while (h->first < h->next && history_event(h, h->first)->ts_ns + h->span_ns < now_ns)
+	while (h->span_ns && h->first < h->next && history_event(h, h->first)->ts_ns + h->span_ns < now_ns)
 		h->first++;
 }
 
-static void see_record(struct history *h, const struct ledger *l, const struct gmt_hdr *record,
-		       struct history_process *hp)
+struct history_event *history_add(struct history *h, struct history_process *hp, enum gmt_history_kind kind,
+				  uint64_t ts_ns)
 {
-	struct history_step s = { .h = h, .hp = hp, .ts_ns = record->ts_ns };
+	struct history_event *e;
 
-	switch (record->kind) {
-	case GMT_KIND_CALL:
-		see_call(&s, l, (const void *)record);
-		history_oom_look(h, l);
-		break;
-	case GMT_KIND_FW_MEM:
-		see_block(&s, (const void *)record);
-		break;
-	case GMT_KIND_FW_OOM:
-		history_oom_reported(&s, l, (const void *)record);
-		break;
-	case GMT_KIND_FW_RANGE:
-		history_marks_see(&h->marks, hp - h->processes, h->next, (const void *)record);
-		break;
-	default:
-		/* Another program: nothing of the one before is left. */
-		forget_ranges(hp);
-		hp->since = h->next;
+	if (h->next - h->origin >= h->capacity && h->capacity < h->most) {
+		h->capacity = h->capacity ? h->capacity * 2 : 256;
+		if (h->capacity > h->most)
+			h->capacity = h->most;
+		h->events = xreallocarray(h->events, h->capacity, sizeof(*h->events));
 	}
+	e = history_slot(h, h->next);
+	*e = (struct history_event){ .ts_ns = ts_ns, .kind = kind, .process = hp - h->processes };
+	hp->last = h->next++;
+	if (h->next - h->first > h->most)
+		h->first = h->next - h->most;
+	return e;
+}
+
+static const enum gmt_history_kind kind_of[DELTA_COUNT] = {
+	[DELTA_BLOCK_ALLOC] = GMT_HISTORY_BLOCK_ALLOC,
+	[DELTA_BLOCK_BACK] = GMT_HISTORY_BLOCK_ALLOC,
+	[DELTA_BLOCK_FREE] = GMT_HISTORY_BLOCK_FREE,
+	[DELTA_BLOCK_LOST] = GMT_HISTORY_BLOCK_FREE,
+	[DELTA_SEGMENT_ALLOC] = GMT_HISTORY_SEGMENT_ALLOC,
+	[DELTA_SEGMENT_FREE] = GMT_HISTORY_SEGMENT_FREE,
+};
+
+static struct history_event *add_range_event(struct history *h, const struct delta *d, const struct range *r)
+{
+	struct history_process *hp = history_process_of(h, d->p);
+	struct history_event *e;
+
+	pass_time(h, d->ts_ns);
+	e = history_add(h, hp, kind_of[d->kind], d->ts_ns);
+	e->address = r->base;
+	e->size = r->length;
+	e->device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
+	e->stack_id = (uint32_t)r->value;
+	if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE)
+		e->born = r->offset;
+	return e;
+}
+
+static void record_block(struct history *h, const struct delta *d)
+{
+	struct history_event *e = add_range_event(h, d, d->block.range);
+
+	e->category = d->block.category;
+}
+
+static void record_segment(struct history *h, const struct delta *d)
+{
+	struct history_event *e = add_range_event(h, d, d->segment.range);
+
+	e->flags = d->segment.range->aux & WINDOW_FLAGS;
+}
+
+/* The release failed: what it ended did not end. */
+static void take_back_segment(struct history *h, const struct delta *d)
+{
+	const struct range *r = d->segment.range;
+	uint32_t process = history_process_of(h, d->p) - h->processes;
+
+	for (uint64_t n = h->next; n > h->first && h->next - n < UNDO_LOOKS; n--) {
+		struct history_event *e = history_slot(h, n - 1);
+
+		if (e->kind != GMT_HISTORY_SEGMENT_FREE || e->process != process || e->address != r->base)
+			continue;
+		e->kind = GMT_HISTORY_NOTHING;
+		return;
+	}
+}
+
+static void record_range(struct history *h, const struct delta *d)
+{
+	uint32_t process = history_process_of(h, d->p) - h->processes;
+
+	history_marks_see(&h->marks, process, h->next, (const void *)d->framework.rec);
+}
+
+/* ---- requests that failed: one event each, at the newest failure; what was met in the end is none ---- */
+
+static uint64_t free_on_gpu(const struct ledger *l, int gpu)
+{
+	const struct gpu *g = gpu >= 0 ? &l->gpus.list[gpu] : NULL;
+	uint64_t total = g && g->listed ? g->record.total_bytes : 0, used = 0;
+
+	for (size_t i = 0; total && i < l->processes.count; i++) {
+		const struct process *p = l->processes.list[i];
+		const struct row *row = &p->account.rows[account_find_row(&p->account, gpu)];
+		uint64_t known = row->attributed.live > row->physical.live ? row->attributed.live : row->physical.live;
+
+		if (!p->exited && row->gpu == gpu)
+			used += row->nvml.used > known ? row->nvml.used : known;
+	}
+	return used < total ? total - used : 0;
+}
+
+static uint64_t no_more_than(uint64_t bytes, uint64_t most)
+{
+	return bytes < most ? bytes : most;
+}
+
+static void forget_request(struct history *h, uint32_t number)
+{
+	struct history_request *r = &h->requests[number % HISTORY_REQUESTS];
+
+	if (r->number == number && r->event >= h->first) {
+		history_slot(h, r->event)->kind = GMT_HISTORY_NOTHING;
+		h->next -= r->event + 1 == h->next;
+	}
+	r->number = 0;
+}
+
+static void record_request(struct history *h, const struct delta *d)
+{
+	const struct gmt_oom *rec = d->request.rec;
+	unsigned int ordinal = d->request.ordinal;
+	int gpu = context_gpu(&d->p->contexts, ordinal);
+	struct history_event *e;
+	uint64_t free_bytes;
+
+	if (!d->request.is_reported && (rec->class_id >= GMT_CLASS_COUNT || !gmt_class_is_device(rec->class_id)))
+		return;
+	if (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id))
+		return;
+	/* An earlier try of the same. */
+	forget_request(h, rec->number);
+	pass_time(h, d->ts_ns);
+	h->requests[rec->number % HISTORY_REQUESTS] = (struct history_request){ rec->number, h->next };
+	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
+		     free_on_gpu(h->ledger, gpu != GPU_UNKNOWN ? gpu : gpus_only(&h->ledger->gpus));
+	e = history_add(h, history_process_of(h, d->p), GMT_HISTORY_OOM, d->ts_ns);
+	e->size = no_more_than(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes, ALLOC_SIZE_MAX);
+	e->address = no_more_than(free_bytes, ALLOC_SIZE_MAX);
+	e->device = ordinal == ORDINAL_NONE ? GMT_HISTORY_DEVICE_UNKNOWN : ordinal;
+	e->stack_id = rec->stack_id;
+	e->born = rec->number;
+}
+
+static void drop_met(struct history *h, const struct delta *d)
+{
+	forget_request(h, d->request.rec->number);
+}
+
+/* ---- processes ---- */
+
+/* Another program: nothing of the one before is left. */
+static void record_exec(struct history *h, const struct delta *d)
+{
+	struct history_process *hp;
+
+	if (!hash_get(&h->by_process, (uintptr_t)d->p))
+		return;
+	hp = history_process_of(h, d->p);
+	forget_window(hp);
+	hp->since = h->next;
 }
 
 /* Tracing may go on for months. */
@@ -348,25 +244,51 @@ static void forget_ended(struct history *h)
 {
 	for (uint32_t i = 0; i < h->process_count; i++)
 		if (h->processes[i].of->exited && h->processes[i].last < h->first)
-			forget_ranges(&h->processes[i]);
+			forget_window(&h->processes[i]);
 }
 
-void history_see(struct history *h, const struct ledger *l, const struct gmt_hdr *record)
+static void record_exit(struct history *h, const struct delta *d)
 {
-	const struct process *p;
+	struct history_process *hp;
+	struct window *w;
 
-	if (record->kind >= GMT_KIND_HISTORY && record->kind <= GMT_KIND_HISTORY_MARK)
-		history_read(h, l, record);
-	if (record->kind == GMT_KIND_PROC_EXIT && !h->keeps_ended)
+	if (!h->keeps_ended)
 		forget_ended(h);
-	if (record->kind != GMT_KIND_CALL && record->kind != GMT_KIND_FW_MEM && record->kind != GMT_KIND_FW_OOM &&
-	    record->kind != GMT_KIND_FW_RANGE && record->kind != GMT_KIND_PROC_EXEC)
+	if (!hash_get(&h->by_process, (uintptr_t)d->p))
 		return;
-	/* It remembers whom it has found last, no more. */
-	p = process_find((struct processes *)&l->processes, record->tgid);
-	if (!p || p->exited || (record->kind == GMT_KIND_PROC_EXEC && !hash_get(&h->by_process, (uintptr_t)p)))
+	hp = history_process_of(h, d->p);
+	if (hp->kept)
 		return;
-	if (h->span_ns)
-		pass_time(h, record->ts_ns);
-	see_record(h, l, record, history_process_of(h, p));
+	w = xmalloc(sizeof(*w));
+	history_window(h, hp - h->processes, w);
+	hp->kept = w;
+}
+
+static void record_dump(struct history *h, const struct delta *d)
+{
+	if (d->p)
+		history_read(h, d->p, d->dump.rec);
+}
+
+/* ---- deltas ---- */
+
+static void (*const recorders[DELTA_COUNT])(struct history *h, const struct delta *d) = {
+	[DELTA_BLOCK_ALLOC] = record_block,
+	[DELTA_BLOCK_FREE] = record_block,
+	[DELTA_BLOCK_LOST] = record_block,
+	[DELTA_BLOCK_BACK] = record_block,
+	[DELTA_SEGMENT_ALLOC] = record_segment,
+	[DELTA_SEGMENT_FREE] = record_segment,
+	[DELTA_SEGMENT_BACK] = take_back_segment,
+	[DELTA_RANGE] = record_range,
+	[DELTA_REQUEST_FAILED] = record_request,
+	[DELTA_REQUEST_MET] = drop_met,
+	[DELTA_EXEC] = record_exec,
+	[DELTA_EXIT] = record_exit,
+	[DELTA_DUMP] = record_dump,
+};
+
+void history_see(void *history, const struct delta *d)
+{
+	recorders[d->kind](history, d);
 }

@@ -7,20 +7,22 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/history/births.h"
 #include "core/history/history.h"
-#include "core/history/history_birth.h"
-#include "core/ledger/process.h"
+#include "core/history/window.h"
+#include "core/ledger/ledger_state.h"
 
 /* A process as it was at the moment. */
 struct past {
 	bool is_in;              /* it is the pid's newest life, and has something to say */
-	struct rangemap blocks, segments;
+	struct window window;
 };
 
 struct dump {
 	const struct history *h;
 	uint64_t until;
 	struct past *processes;
+	struct births births;
 	uint64_t room;           /* for so many ranges */
 	uint32_t some_tgid;      /* of one that is in it; 0: none is */
 	void (*put)(void *arg, const void *record, size_t size);
@@ -44,17 +46,12 @@ uint64_t history_moment(const struct history *h, const struct gmt_oom *rec)
 
 /* ---- who is in it ---- */
 
-static void find_newest(const struct history *h, struct past *processes)
+static bool is_newest_life(const struct history *h, const struct process *p)
 {
-	struct hash seen;
-	bool is_new;
+	const struct processes *all = &h->ledger->processes;
+	const uint32_t *index = hash_get(&all->by_tgid, p->tgid);
 
-	hash_init(&seen, 1);
-	for (uint32_t i = h->process_count; i-- > 0;) {
-		hash_put(&seen, h->processes[i].of->tgid, &is_new);
-		processes[i].is_in = is_new;
-	}
-	hash_fini(&seen);
+	return index && all->list[*index] == p;
 }
 
 static bool is_in_dump(const struct dump *d, uint64_t number)
@@ -64,19 +61,26 @@ static bool is_in_dump(const struct dump *d, uint64_t number)
 	return d->processes[process].is_in && number >= d->h->processes[process].since;
 }
 
-static void begin_dump(struct dump *d, const struct history *h)
+static void begin_dump(struct dump *d, const struct history *h, uint64_t until)
 {
 	bool *any = xcalloc(h->process_count + 1, sizeof(*any));
 
-	*d = (struct dump){ .h = h, .until = h->next, .room = HISTORY_DUMP_RANGES };
+	*d = (struct dump){ .h = h, .until = until, .room = HISTORY_DUMP_RANGES };
 	d->processes = xcalloc(h->process_count + 1, sizeof(*d->processes));
-	find_newest(h, d->processes);
-	/* What has happened since then tells who lived then. */
+	births_init(&d->births, h, until);
+	/* What has happened since then says who lived then. */
 	for (uint64_t n = h->first; n < h->next; n++)
 		any[history_event(h, n)->process] = true;
 	for (uint32_t i = 0; i < h->process_count; i++) {
-		d->processes[i].is_in &= any[i] || h->processes[i].segments.count;
-		if (d->processes[i].is_in)
+		struct past *past = &d->processes[i];
+
+		past->is_in = is_newest_life(h, h->processes[i].of);
+		if (past->is_in)
+			history_window(h, i, &past->window);
+		else
+			window_init(&past->window);
+		past->is_in &= any[i] || past->window.segments.count;
+		if (past->is_in)
 			d->some_tgid = h->processes[i].of->tgid;
 	}
 	free(any);
@@ -84,126 +88,74 @@ static void begin_dump(struct dump *d, const struct history *h)
 
 static void end_dump(struct dump *d)
 {
-	for (uint32_t i = 0; i < d->h->process_count; i++) {
-		rangemap_fini(&d->processes[i].blocks);
-		rangemap_fini(&d->processes[i].segments);
-	}
+	for (uint32_t i = 0; i < d->h->process_count; i++)
+		window_free(&d->processes[i].window);
+	births_fini(&d->births);
 	free(d->processes);
 }
 
 /* ---- back to the moment ---- */
 
-/* hp: of blocks, NULL of segments. No more than can be written. */
-static void copy_ranges(struct rangemap *to, const struct rangemap *from, const struct history_process *hp)
+static void go_back(struct dump *d)
 {
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-
-	while (to->count < HISTORY_DUMP_RANGES && (r = rangemap_next(from, &pos))) {
-		struct range told = *r;
-
-		told.value = history_stack(r);
-		told.aux = history_told(r->aux, hp ? history_category(hp, r, true) : 0);
-		rangemap_insert(to, &told);
-	}
-}
-
-static void undo_event(struct past *p, const struct history_event *e)
-{
-	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
-	struct rangemap *map = is_block ? &p->blocks : &p->segments;
-	struct range r = {
-		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
-		.aux = history_told(e->flags, e->category),
-	};
-
-	if (e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC)
-		rangemap_remove(map, r.base, NULL);
-	else if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE)
-		rangemap_insert(map, &r);
-}
-
-static void rewind_dump(struct dump *d)
-{
-	for (uint32_t i = 0; i < d->h->process_count; i++) {
-		if (!d->processes[i].is_in)
-			continue;
-		copy_ranges(&d->processes[i].blocks, &d->h->processes[i].blocks, &d->h->processes[i]);
-		copy_ranges(&d->processes[i].segments, &d->h->processes[i].segments, NULL);
-	}
 	for (uint64_t n = d->h->next; n-- > d->until;)
 		if (is_in_dump(d, n))
-			undo_event(&d->processes[history_event(d->h, n)->process], history_event(d->h, n));
-}
-
-/* What lived, of a process: where it is now, if that is the moment. */
-static const struct rangemap *lived_ranges(const struct dump *d, uint32_t process, bool blocks)
-{
-	const struct past *p = &d->processes[process];
-	const struct history_process *hp = &d->h->processes[process];
-
-	if (d->until < d->h->next)
-		return blocks ? &p->blocks : &p->segments;
-	return blocks ? &hp->blocks : &hp->segments;
+			window_undo(&d->processes[history_event(d->h, n)->process].window, history_event(d->h, n));
 }
 
 /* ---- records ---- */
 
-/* Those of a moment that is gone have been told (go_back). */
-static void put_ranges(struct dump *d, const struct history_process *hp, const struct rangemap *map, bool is_block,
-		       const struct gmt_hdr *of)
+static void put_ranges(struct dump *d, uint32_t process, bool is_block, const struct gmt_hdr *of)
 {
+	const struct window *w = &d->processes[process].window;
 	struct gmt_history_range rec = { .hdr = *of, .is_block = is_block };
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
 
 	rec.hdr.kind = GMT_KIND_HISTORY_RANGE;
 	rec.hdr.size = sizeof(rec);
-	while (d->room && (r = rangemap_next(map, &pos))) {
+	while (d->room && (r = rangemap_next(is_block ? &w->blocks : &w->segments, &pos))) {
 		rec.base = r->base;
 		rec.length = r->length;
-		rec.born = r->offset;
-		rec.asked = is_block ? history_asked(hp, r) : 0;
-		rec.stack_id = history_stack(r);
-		rec.flags = r->aux & HISTORY_FLAGS;
-		rec.category = d->until < d->h->next ? history_told_category(r) :
-			       is_block ? history_category(hp, r, true) : 0;
+		rec.born = births_of_range(&d->births, process, is_block, r);
+		rec.asked = is_block ? window_asked(w, r) : 0;
+		rec.stack_id = (uint32_t)r->value;
+		rec.flags = r->aux & WINDOW_FLAGS;
+		rec.category = is_block ? window_category(r) : 0;
 		rec.device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
 		d->put(d->arg, &rec, sizeof(rec));
 		d->room--;
 	}
 }
 
-static void put_unseen(const struct dump *d, const struct history_process *hp, const struct gmt_hdr *of)
+static void put_unseen(const struct dump *d, const struct window *w, const struct gmt_hdr *of)
 {
-	for (unsigned int i = 0; i < history_unseen_count(hp); i++) {
-		struct history_unseen unseen = history_unseen(hp, i);
+	for (unsigned int i = 0; i < w->unseen_count; i++) {
 		struct gmt_history_unseen rec = {
-			.hdr = *of, .allocated = unseen.allocated, .reserved = unseen.reserved, .device = i,
+			.hdr = *of, .allocated = w->unseen[i].allocated, .reserved = w->unseen[i].reserved, .device = i,
 		};
 
 		rec.hdr.kind = GMT_KIND_HISTORY_UNSEEN;
 		rec.hdr.size = sizeof(rec);
-		if (unseen.allocated || unseen.reserved)
+		if (rec.allocated || rec.reserved)
 			d->put(d->arg, &rec, sizeof(rec));
 	}
 }
 
-static void put_past(struct dump *d, uint32_t process, uint64_t ts_ns)
+static void put_window_process(struct dump *d, uint32_t process, uint64_t ts_ns)
 {
 	const struct history_process *hp = &d->h->processes[process];
-	const struct rangemap *segments = lived_ranges(d, process, false), *blocks = lived_ranges(d, process, true);
-	uint64_t count = segments->count + blocks->count;
+	const struct window *w = &d->processes[process].window;
+	uint64_t count = w->segments.count + w->blocks.count;
 	struct gmt_history rec = {
 		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY, .tgid = hp->of->tgid, .ts_ns = ts_ns },
 		.since = hp->since, .first = d->h->first, .left_out = count > d->room ? count - d->room : 0,
 	};
 
 	d->put(d->arg, &rec, sizeof(rec));
-	put_unseen(d, hp, &rec.hdr);
-	put_ranges(d, hp, segments, false, &rec.hdr);
-	put_ranges(d, hp, blocks, true, &rec.hdr);
+	put_unseen(d, w, &rec.hdr);
+	put_ranges(d, process, false, &rec.hdr);
+	put_ranges(d, process, true, &rec.hdr);
 }
 
 /* Numbers are told by the order: an event that is not in it is nothing, of anybody. */
@@ -213,8 +165,9 @@ static void put_event(const struct dump *d, uint64_t number)
 	struct gmt_history_event rec = {
 		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_HISTORY_EVENT, .ts_ns = e->ts_ns,
 			 .tgid = d->h->processes[e->process].of->tgid },
-		.address = e->address, .size = e->size, .born = e->born, .stack_id = e->stack_id, .kind = e->kind,
-		.flags = e->flags, .device = e->device, .category = e->category,
+		.address = e->address, .size = e->size, .born = births_of_event(&d->births, number),
+		.stack_id = e->stack_id, .kind = e->kind, .flags = e->flags, .device = e->device,
+		.category = e->category,
 	};
 
 	if (!is_in_dump(d, number)) {
@@ -250,15 +203,13 @@ void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg
 {
 	struct dump d;
 
-	begin_dump(&d, h);
-	d.until = until;
+	begin_dump(&d, h, until);
 	d.put = put;
 	d.arg = arg;
-	if (until < h->next)
-		rewind_dump(&d);
+	go_back(&d);
 	for (uint32_t i = 0; i < h->process_count; i++)
 		if (d.processes[i].is_in)
-			put_past(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
+			put_window_process(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
 	for (uint64_t n = h->first; n < until && d.some_tgid; n++)
 		put_event(&d, n);
 	put_marks(&d);
@@ -289,7 +240,7 @@ static void add_range_stacks(struct dump *d, struct hash *seen, struct history_s
 	const struct range *r;
 
 	for (; d->room && (r = rangemap_next(map, &pos)); d->room--)
-		add_stack(seen, out, history_stack(r));
+		add_stack(seen, out, (uint32_t)r->value);
 }
 
 void history_subjects(const struct history *h, struct history_subjects *out)
@@ -298,15 +249,15 @@ void history_subjects(const struct history *h, struct history_subjects *out)
 	struct dump d;
 
 	*out = (struct history_subjects){ 0 };
-	begin_dump(&d, h);
+	begin_dump(&d, h, h->next);
 	hash_init(&seen, 1);
 	out->tgids = xcalloc(h->process_count + 1, sizeof(*out->tgids));
 	for (uint32_t i = 0; i < h->process_count; i++) {
 		if (!d.processes[i].is_in)
 			continue;
 		out->tgids[out->tgid_count++] = h->processes[i].of->tgid;
-		add_range_stacks(&d, &seen, out, &h->processes[i].segments);
-		add_range_stacks(&d, &seen, out, &h->processes[i].blocks);
+		add_range_stacks(&d, &seen, out, &d.processes[i].window.segments);
+		add_range_stacks(&d, &seen, out, &d.processes[i].window.blocks);
 	}
 	/* Of what has ended since then the stack is at its end. */
 	for (uint64_t n = h->first; n < h->next; n++)

@@ -9,7 +9,7 @@
 struct gmt_hdr;
 struct gmt_oom;
 struct history;
-struct ledger;
+struct process;
 
 /* So many segments and blocks are in a dump at most. */
 #define HISTORY_DUMP_RANGES 500000
@@ -29,9 +29,7 @@ void history_subjects_free(struct history_subjects *subjects);
 void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg, const void *record, size_t size),
 		  void *arg);
 
-/* Whether a record of a window is well-formed: 0 or -EINVAL. */
-int history_check(const struct gmt_hdr *record);
-/* Takes one in, of a process that the ledger knows. */
-void history_read(struct history *h, const struct ledger *l, const struct gmt_hdr *record);
+/* Takes in a record of one, of a process: well-formed by itself. Any bytes may come. */
+void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record);
 
 #endif

@@ -6,9 +6,11 @@
 
 #include "base/xalloc.h"
 #include "core/history/history.h"
+#include "core/history/window.h"
+#include "core/ledger/alloc.h"
 
 /* Each device's far from the others'. */
-#define UNSEEN_ADDRESS(device) (HISTORY_ADDRESS_END + ((uint64_t)(device) << 48))
+#define UNSEEN_ADDRESS(device) (ALLOC_ADDRESS_END + ((uint64_t)(device) << 48))
 
 static void *grow_list(void *list, size_t count, size_t *capacity, size_t size)
 {
@@ -52,8 +54,8 @@ static unsigned int device_of_range(const struct range *r)
 /* The pieces of an expandable segment are one, to PyTorch; those of a guess may be. */
 static bool is_joined(const struct range *a, const struct range *b)
 {
-	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & HISTORY_PIECE) &&
-	       (b->aux & HISTORY_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
+	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & WINDOW_PIECE) &&
+	       (b->aux & WINDOW_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
 }
 
 /* Where PyTorch has said what the block was asked for. */
@@ -66,13 +68,13 @@ static void take_asked(struct snapshot_segment *segment, struct snapshot_block *
 }
 
 /* The newest segment is whole: PyTorch's blocks and what is free between them. */
-static void fill_segment(struct snapshot *s, const struct history_process *hp)
+static void fill_segment(struct snapshot *s, const struct window *w)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 	uint64_t at = segment->address, end = segment->address + segment->size;
 	const struct range *b;
 
-	while (at < end && (b = rangemap_from(&hp->blocks, at)) && b->base < end) {
+	while (at < end && (b = rangemap_from(&w->blocks, at)) && b->base < end) {
 		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length;
 		struct snapshot_block *block;
 
@@ -82,7 +84,7 @@ static void fill_segment(struct snapshot *s, const struct history_process *hp)
 		block = append_block(s, base, at - base, true);
 		block->stack_id = b->value;
 		block->why = snapshot_why_of(b->value);
-		take_asked(segment, block, history_asked(hp, b));
+		take_asked(segment, block, window_asked(w, b));
 	}
 	if (at < end)
 		append_block(s, at, end - at, false);
@@ -101,10 +103,10 @@ static void add_plain(struct snapshot *s, const struct range *r)
 	block->why = snapshot_why_of(r->value);
 }
 
-static void add_segments(struct snapshot *s, const struct history_process *hp)
+static void add_segments(struct snapshot *s, const struct window *w)
 {
 	struct rangemap_pos pos = { 0 };
-	const struct range *r = rangemap_next(&hp->segments, &pos);
+	const struct range *r = rangemap_next(&w->segments, &pos);
 
 	while (r) {
 		struct snapshot_segment *segment;
@@ -112,7 +114,7 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 
 		if (!(r->aux & GMT_HISTORY_TORCH)) {
 			add_plain(s, r);
-			r = rangemap_next(&hp->segments, &pos);
+			r = rangemap_next(&w->segments, &pos);
 			continue;
 		}
 		segment = add_segment(s, r->base, device_of_range(r));
@@ -122,16 +124,16 @@ static void add_segments(struct snapshot *s, const struct history_process *hp)
 			segment->size += r->length;
 			segment->is_expandable |= (r->aux & GMT_HISTORY_MAPPED) != 0;
 			last = r;
-			r = rangemap_next(&hp->segments, &pos);
+			r = rangemap_next(&w->segments, &pos);
 		} while (r && is_joined(last, r));
 		s->is_expandable |= segment->is_expandable;
-		fill_segment(s, hp);
+		fill_segment(s, w);
 	}
 }
 
-static void add_unseen(struct snapshot *s, const struct history_process *hp, unsigned int device)
+static void add_unseen(struct snapshot *s, const struct window *w, unsigned int device)
 {
-	struct history_unseen unseen = history_unseen(hp, device);
+	struct window_unseen unseen = w->unseen[device];
 	struct snapshot_segment *segment;
 	struct snapshot_block *block;
 
@@ -166,14 +168,16 @@ static void add_marks(struct snapshot *s, const struct history *h, uint32_t proc
 
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
 {
-	const struct history_process *hp = &h->processes[process];
+	struct window w;
 
+	history_window(h, process, &w);
 	*out = (struct snapshot){ 0 };
-	add_segments(out, hp);
-	for (unsigned int i = 0; i < history_unseen_count(hp); i++)
-		add_unseen(out, hp, i);
-	snapshot_replay(h, process, out);
+	add_segments(out, &w);
+	for (unsigned int i = 0; i < w.unseen_count; i++)
+		add_unseen(out, &w, i);
+	snapshot_replay(h, process, &w, out);
 	add_marks(out, h, process);
+	window_free(&w);
 }
 
 void snapshot_free(struct snapshot *s)

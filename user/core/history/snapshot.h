@@ -17,7 +17,7 @@
 
 struct history;
 struct ledger;
-struct process;
+struct window;
 
 /* X(NAME, name): PyTorch's words. */
 #define SNAPSHOT_ACTIONS(X)                                                       \
@@ -111,7 +111,7 @@ static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
 	return stack_id ? SNAPSHOT_WHY_NONE : SNAPSHOT_WHY_NO_STACK;
 }
 
-/* For snapshot_build(): the events. */
-void snapshot_replay(const struct history *h, uint32_t process, struct snapshot *out);
+/* For snapshot_build(): the events, from what there is at their end. */
+void snapshot_replay(const struct history *h, uint32_t process, const struct window *end, struct snapshot *out);
 
 #endif

@@ -7,17 +7,20 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/history/history_birth.h"
+#include "core/history/births.h"
+#include "core/history/history.h"
 #include "core/history/snapshot.h"
+#include "core/history/window.h"
 
-/* The moment that the replay has come back to. In ranges as in the history, but the category is told; blocks of
- * segments that are not PyTorch's are among the blocks. */
+/* The moment that the replay has come back to. In ranges as in a window, but of those from events offset is a number
+ * (births.h); blocks of segments that are not PyTorch's
+ * are among the blocks. */
 struct moment {
 	struct snapshot *out;
-	const struct history *h;
 	struct rangemap blocks, segments;
 	uint64_t ts_ns;
 	uint64_t first;          /* number of the oldest event */
+	struct births births;
 };
 
 static void emit_event(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
@@ -25,7 +28,7 @@ static void emit_event(struct moment *m, enum snapshot_action action, const stru
 	struct snapshot *s = m->out;
 	unsigned int device = r->gpu < 0 ? 0 : r->gpu;
 
-	if (!history_stack(r) && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
+	if (!(uint32_t)r->value && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
 		why = SNAPSHOT_WHY_NO_STACK;
 	if (s->event_count == s->event_capacity) {
 		s->event_capacity = s->event_capacity ? s->event_capacity * 2 : 256;
@@ -33,8 +36,8 @@ static void emit_event(struct moment *m, enum snapshot_action action, const stru
 	}
 	s->events[s->event_count++] = (struct snapshot_event){
 		.ts_ns = m->ts_ns, .address = r->base, .size = r->length,
-		.stack_id = history_stack(r), .action = action, .why = why, .device = device,
-		.category = history_told_category(r),
+		.stack_id = (uint32_t)r->value, .action = action, .why = why, .device = device,
+		.category = window_category(r),
 	};
 	if (device >= s->device_count)
 		s->device_count = device + 1;
@@ -49,7 +52,7 @@ static bool is_plain(const struct range *segment)
 
 static bool is_piece(const struct range *segment)
 {
-	return !is_plain(segment) && (segment->aux & HISTORY_PIECE);
+	return !is_plain(segment) && (segment->aux & WINDOW_PIECE);
 }
 
 /* Viewers join a piece that is put back with what it touches, whatever that is. */
@@ -133,7 +136,7 @@ static void after_segment(struct moment *m, struct range *segment)
 
 	clear_segments(m, segment->base, segment->length);
 	if ((segment->aux & GMT_HISTORY_GUESSED) || touches_a_whole(&m->segments, segment))
-		segment->aux &= ~HISTORY_PIECE;
+		segment->aux &= ~WINDOW_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
 		return;
 	emit_event(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);
@@ -153,15 +156,13 @@ static bool is_block_held(const struct moment *m, const struct range *block)
 	return at >= end;
 }
 
-static void take_back_event(struct moment *m, const struct history_event *e)
+static void take_back_event(struct moment *m, const struct history *h, uint64_t number)
 {
+	const struct history_event *e = history_event(h, number);
+	struct range r = window_range_of(e);
 	const struct range *found;
-	struct range r = {
-		.base = e->address, .length = e->size, .offset = e->born, .value = e->stack_id,
-		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
-		.aux = history_told(e->flags, e->category),
-	};
 
+	r.offset = births_of_event(&m->births, number);
 	m->ts_ns = e->ts_ns;
 	switch (e->kind) {
 	case GMT_HISTORY_BLOCK_FREE:
@@ -193,20 +194,15 @@ static void take_back_event(struct moment *m, const struct history_event *e)
 
 /* ---- the replay ---- */
 
-static void begin_at_the_end(struct moment *m, const struct history_process *hp)
+static void begin_at_the_end(struct moment *m, const struct window *end)
 {
 	struct rangemap_pos pos = { 0 };
 	const struct range *r;
 
-	while ((r = rangemap_next(&hp->blocks, &pos))) {
-		struct range told = *r;
-
-		told.value = history_stack(r);
-		told.aux = history_told(r->aux, history_category(hp, r, true));
-		rangemap_insert(&m->blocks, &told);
-	}
+	while ((r = rangemap_next(&end->blocks, &pos)))
+		rangemap_insert(&m->blocks, r);
 	pos = (struct rangemap_pos){ 0 };
-	while ((r = rangemap_next(&hp->segments, &pos))) {
+	while ((r = rangemap_next(&end->segments, &pos))) {
 		rangemap_insert(&m->segments, r);
 		if (is_plain(r))
 			rangemap_insert(&m->blocks, r);
@@ -223,18 +219,20 @@ static void turn_around(struct snapshot *s)
 	}
 }
 
-void snapshot_replay(const struct history *h, uint32_t process, struct snapshot *out)
+void snapshot_replay(const struct history *h, uint32_t process, const struct window *end, struct snapshot *out)
 {
 	const struct history_process *hp = &h->processes[process];
-	struct moment m = { .out = out, .h = h };
+	uint64_t first = h->first > hp->since ? h->first : hp->since;
+	struct moment m = { .out = out, .first = first };
 
-	m.first = h->first > hp->since ? h->first : hp->since;
-	out->dropped = m.first - hp->since;
-	begin_at_the_end(&m, hp);
-	for (uint64_t n = h->next; n-- > m.first;)
+	out->dropped = first - hp->since;
+	births_init(&m.births, h, h->next);
+	begin_at_the_end(&m, end);
+	for (uint64_t n = h->next; n-- > first;)
 		if (history_event(h, n)->process == process)
-			take_back_event(&m, history_event(h, n));
+			take_back_event(&m, h, n);
 	turn_around(out);
+	births_fini(&m.births);
 	rangemap_fini(&m.blocks);
 	rangemap_fini(&m.segments);
 }

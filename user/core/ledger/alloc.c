@@ -3,6 +3,7 @@
 #include "core/ledger/alloc.h"
 
 #include "core/ledger/array_size.h"
+#include "core/ledger/books.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
 
@@ -35,42 +36,34 @@ uint64_t allocs_bytes(const struct allocs *allocs)
 
 /* ---- booking ---- */
 
-static inline struct booking booking_of_alloc(const struct alloc *a, uint64_t ts_ns)
+static void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address, uint64_t ts_ns)
 {
-	return (struct booking){
-		.row = a->row,
-		.class = a->class,
-		.stack_id = a->stack_id,
-		.bytes = a->size,
-		.ts_ns = ts_ns,
-	};
-}
-
-static void book_in(struct process *p, const struct alloc *a, uint64_t ts_ns)
-{
-	struct booking b = booking_of_alloc(a, ts_ns);
-
-	p->contexts.list[a->owner].live++;
 	if (alloc_is_booked(a))
-		account_add(&p->account, &b);
+		book_memory(p, kind, &(struct delta_memory){
+			.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
+				     .ts_ns = ts_ns },
+			.address = address,
+			.born_ns = a->ts_ns,
+			.ordinal = a->ordinal,
+		});
 }
 
-static void book_out(struct process *p, const struct alloc *a)
+static void book_in(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
 {
-	struct booking b = booking_of_alloc(a, 0);
+	p->contexts.list[a->owner].live++;
+	book_alloc(p, DELTA_ALLOC, a, address, ts_ns);
+}
 
+static void book_out(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
+{
 	p->contexts.list[a->owner].live--;
-	if (alloc_is_booked(a))
-		account_remove(&p->account, &b);
+	book_alloc(p, DELTA_FREE, a, address, ts_ns);
 }
 
-static void book_back(struct process *p, const struct alloc *a, uint64_t ts_ns)
+static void book_back(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
 {
-	struct booking b = booking_of_alloc(a, ts_ns);
-
 	p->contexts.list[a->owner].live++;
-	if (alloc_is_booked(a))
-		account_restore(&p->account, &b);
+	book_alloc(p, DELTA_RESTORE, a, address, ts_ns);
 }
 
 static void count_new(struct process *p, const struct alloc_request *r, unsigned int row)
@@ -81,11 +74,11 @@ static void count_new(struct process *p, const struct alloc_request *r, unsigned
 
 /* The address is taken: the old allocation's free was missed, unless it was only planned in a graph
  * (graphs are destroyed unseen) or learned of. */
-static void displace_alloc(struct process *p, const struct alloc *old)
+static void displace_alloc(struct process *p, const struct alloc *old, uint64_t address, uint64_t ts_ns)
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-	book_out(p, old);
+	book_out(p, old, address, ts_ns);
 }
 
 void alloc_add(struct event *e, const struct alloc_request *r)
@@ -96,9 +89,12 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 
 	if (account_has_row(r->class))
 		row = process_row(p, r->address, r->address ? NULL : e->call, r->ordinal);
-	p->ask = (struct process_ask){ true, row, r->class, r->size_unread ? 0 : r->size };
+	e->ask = (struct delta_ask){ true, row, r->class, r->ordinal, r->size_unread ? 0 : r->size };
 	if (e->call->rc) {
-		account_fail(&p->account, &(struct booking){ .row = row, .class = r->class });
+		book_memory(p, DELTA_FAIL, &(struct delta_memory){
+			.booking = { .row = row, .class = r->class, .bytes = e->ask.bytes, .ts_ns = e->ts_ns },
+			.ordinal = r->ordinal,
+		});
 		return;
 	}
 	if (!r->key) {
@@ -110,7 +106,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 	struct alloc *a = hash_put(r->table, r->key, &is_new);
 
 	if (!is_new)
-		displace_alloc(p, a);
+		displace_alloc(p, a, r->address, e->ts_ns);
 	*a = (struct alloc){
 		.size = r->size_unread || r->size > ALLOC_SIZE_MAX ? 0 : r->size,
 		.row = row,
@@ -121,7 +117,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 		.owner = r->owner,
 		.ordinal = r->ordinal,
 	};
-	book_in(p, a, e->ts_ns);
+	book_in(p, a, r->address, e->ts_ns);
 }
 
 /* ---- what a context takes along ---- */
@@ -132,7 +128,7 @@ static bool goes_with_context(const struct alloc *a)
 	return a->class != GMT_CLASS_POOL && a->class != GMT_CLASS_REGISTERED && a->class != GMT_CLASS_GRAPH;
 }
 
-static void drop_owned(struct process *p, struct hash *table, unsigned int owner)
+static void drop_owned(struct process *p, struct hash *table, unsigned int owner, uint64_t ts_ns)
 {
 	struct hash doomed;
 	size_t pos = 0;
@@ -147,33 +143,36 @@ static void drop_owned(struct process *p, struct hash *table, unsigned int owner
 			hash_put(&doomed, key, NULL);
 	}
 	for (pos = 0; hash_next(&doomed, &pos, &key, NULL);) {
+		bool has_address = table == &p->allocs.by_address;
 		struct alloc a;
 
 		hash_take(table, key, &a);
-		book_out(p, &a);
-		if (table == &p->allocs.by_address)
+		book_out(p, &a, has_address ? key : 0, ts_ns);
+		if (has_address)
 			hash_erase(&p->allocs.opens, key);
 	}
 	hash_fini(&doomed);
 }
 
-void alloc_drop_owner(struct process *p, unsigned int owner)
+void alloc_drop_owner(struct process *p, unsigned int owner, uint64_t ts_ns)
 {
 	if (!owner || !p->contexts.list[owner].live)
 		return;
-	drop_owned(p, &p->allocs.by_address, owner);
-	drop_owned(p, &p->allocs.arrays, owner);
-	drop_owned(p, &p->allocs.externals, owner);
+	drop_owned(p, &p->allocs.by_address, owner, ts_ns);
+	drop_owned(p, &p->allocs.arrays, owner, ts_ns);
+	drop_owned(p, &p->allocs.externals, owner, ts_ns);
 }
 
 /* ---- GPUs that become known later ---- */
 
 static void move_alloc(struct process *p, struct alloc *a, unsigned int row, uint64_t ts_ns)
 {
-	struct booking b = booking_of_alloc(a, ts_ns);
-
 	if (alloc_is_booked(a))
-		account_move(&p->account, &b, row);
+		book_memory(p, DELTA_MOVE, &(struct delta_memory){
+			.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
+				     .ts_ns = ts_ns },
+			.to = row,
+		});
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= gmt_class_is_device(a->class);
 	a->row = row;
 }
@@ -286,7 +285,7 @@ void alloc_learn(struct event *e)
 		.ts_ns = e->ts_ns,
 		.ordinal = ORDINAL_NONE,
 	};
-	book_in(p, a, e->ts_ns);
+	book_in(p, a, base, e->ts_ns);
 }
 
 /* ---- operations: arrays ---- */
@@ -325,21 +324,23 @@ void alloc_array_requirements(struct event *e)
 
 	if (!a || (a->flags & ALLOC_DEFERRED) || !size || size > ALLOC_SIZE_MAX)
 		return;
-	struct booking b = booking_of_alloc(a, e->ts_ns);
-
-	account_resize(&e->proc->account, &b, size);
+	book_memory(e->proc, DELTA_RESIZE, &(struct delta_memory){
+		.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
+			     .ts_ns = e->ts_ns },
+		.bytes = size,
+	});
 	a->size = size;
 }
 
 /* ---- operations: releases ---- */
 
-void alloc_unplan(struct process *p, uint64_t address)
+void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns)
 {
 	struct alloc *a = hash_get(&p->allocs.by_address, address);
 
 	if (!a || a->class != GMT_CLASS_GRAPH || !alloc_is_booked(a))
 		return;
-	book_out(p, a);
+	book_out(p, a, address, ts_ns);
 	p->contexts.list[a->owner].live++;
 	a->flags |= ALLOC_UNPLANNED;
 }
@@ -380,18 +381,19 @@ void alloc_release(struct event *e, struct hash *table)
 	u->alloc = *(struct alloc *)hash_value(table, slot);
 	if (u->alloc.class == GMT_CLASS_GRAPH) {
 		/* The node is still there: the next launch allocates it again. */
-		alloc_unplan(p, key);
+		alloc_unplan(p, key, e->ts_ns);
 		return;
 	}
 	if (u->alloc.flags & ALLOC_BEFORE)
 		lower_before(p, &u->alloc);
 	hash_erase_slot(table, slot);
-	book_out(p, &u->alloc);
+	book_out(p, &u->alloc, table == &p->allocs.by_address ? key : 0, e->ts_ns);
 }
 
 void alloc_free(struct event *e)
 {
 	alloc_release(e, &e->proc->allocs.by_address);
+	book_release(e, e->val[0], 1);
 }
 
 void alloc_array_destroy(struct event *e)
@@ -399,7 +401,7 @@ void alloc_array_destroy(struct event *e)
 	alloc_release(e, &e->proc->allocs.arrays);
 }
 
-void alloc_free_undo(struct event *e, struct undo *u)
+void alloc_release_undo(struct event *e, struct undo *u)
 {
 	struct process *p = e->proc;
 	bool is_new;
@@ -413,11 +415,17 @@ void alloc_free_undo(struct event *e, struct undo *u)
 	if (is_new || (a->flags & ALLOC_UNPLANNED)) {
 		p->contexts.list[u->alloc.owner].live -= !is_new;
 		*a = u->alloc;
-		book_back(p, a, e->ts_ns);
+		book_back(p, a, u->table == &p->allocs.by_address ? u->key : 0, e->ts_ns);
 		if (a->flags & ALLOC_BEFORE)
 			raise_before(p, a);
 	} else if (a->class != GMT_CLASS_GRAPH) {
 		/* Somebody got the address meanwhile: then it was freed after all. */
 		p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
 	}
+}
+
+void alloc_free_undo(struct event *e, struct undo *u)
+{
+	alloc_release_undo(e, u);
+	book_release(e, e->val[0], 1);
 }

@@ -26,6 +26,8 @@ enum alloc_flag {
 };
 
 #define ALLOC_SIZE_MAX ((1ULL << 48) - 1) /* more than any address space of a GPU; larger ones are noise */
+/* No GPU has addresses from here on. */
+#define ALLOC_ADDRESS_END (1ULL << 50)
 #define ORDINAL_NONE 255                  /* CUDA ordinal not known */
 
 struct alloc {
@@ -45,6 +47,12 @@ _Static_assert(CLASS_NONE < 16, "class has 4 bits");
 static inline bool alloc_is_booked(const struct alloc *a)
 {
 	return !(a->flags & (ALLOC_BEFORE | ALLOC_UNPLANNED));
+}
+
+/* Whether memory may lie there: records may say anything. */
+static inline bool alloc_is_place(uint64_t base, uint64_t length)
+{
+	return length && length < ALLOC_ADDRESS_END / 8 && base < ALLOC_ADDRESS_END - length;
 }
 
 struct allocs {
@@ -72,7 +80,7 @@ struct alloc_request {
 void alloc_add(struct event *e, const struct alloc_request *request);
 
 /* Frees all that lived in context `owner`, and goes with it. */
-void alloc_drop_owner(struct process *p, unsigned int owner);
+void alloc_drop_owner(struct process *p, unsigned int owner, uint64_t ts_ns);
 
 /* Something was learned: allocations on the unknown GPU move to theirs. All of them after an ordinal
  * or a context was learned, the one at `address` after a mapping. */
@@ -82,11 +90,12 @@ void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_
 /* The same for memory at an address, the first value, made in the thread's current context. */
 void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool size_unread);
 
-/* The release of the first value, to be taken back by alloc_free_undo(). */
+/* The release of the first value, and how it is taken back. */
 void alloc_release(struct event *e, struct hash *table);
+void alloc_release_undo(struct event *e, struct undo *u);
 
 /* A graph's node at the address no longer leaves memory behind. */
-void alloc_unplan(struct process *p, uint64_t address);
+void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns);
 
 /* Operations (api.h). */
 void alloc_device(struct event *e);

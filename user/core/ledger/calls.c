@@ -53,13 +53,13 @@ static const struct operation operations[GMT_OP_COUNT] = {
 	ALLOC(ARRAY_CREATE, alloc_array),
 	ALLOC(ARRAY3D_CREATE, alloc_array),
 	ALLOC(MIPMAP_CREATE, alloc_array),
-	RELEASE(ARRAY_DESTROY, alloc_array_destroy, alloc_free_undo),
+	RELEASE(ARRAY_DESTROY, alloc_array_destroy, alloc_release_undo),
 	CALL(ARRAY_REQUIREMENTS, alloc_array_requirements),
 	CALL(IPC_OPEN, import_ipc_open),
 	RELEASE(IPC_CLOSE, import_ipc_close, import_ipc_close_undo),
 	CALL(EXT_IMPORT, import_external),
 	CALL(EXT_MAP, import_external_map),
-	RELEASE(EXT_DESTROY, import_external_destroy, alloc_free_undo),
+	RELEASE(EXT_DESTROY, import_external_destroy, alloc_release_undo),
 	CALL(GRAPH_ALLOC_NODE, graph_alloc_node),
 	CALL(GRAPH_FREE_NODE, graph_free_node),
 	CALL(GRAPH_NODE, graph_node),
@@ -105,6 +105,49 @@ static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_pr
 	       (call->phase == GMT_PHASE_DONE) == !is_release;
 }
 
+/* A context takes memory, too, and nobody says how much: a request of no class and no size. */
+static struct delta_ask ask_for_context(const struct event *e)
+{
+	bool has_device = e->call->hdr.size >= sizeof(*e->call) + 2 * sizeof(e->call->vals[0]);
+	unsigned int ordinal = has_device ? context_ordinal_of(e->val[1]) : ORDINAL_NONE;
+	int gpu = process_gpu(e->proc, 0, NULL, ordinal);
+	/* A row of a GPU on which nothing was asked for in vain is nothing to show. */
+	unsigned int row = e->call->rc ? account_row(&e->proc->account, gpu) : account_find_row(&e->proc->account, gpu);
+
+	return (struct delta_ask){ true, row, GMT_OOM_CLASS_NONE, ordinal, 0 };
+}
+
+/* What the call asked for, if its arguments have not said so. */
+static void complete_ask(struct event *e)
+{
+	if (gmt_op_makes_context(e->op))
+		e->ask = ask_for_context(e);
+	else if (e->call->rc == GMT_CUDA_OUT_OF_MEMORY && !e->ask.made)
+		e->ask = (struct delta_ask){
+			true, process_row(e->proc, 0, e->call, ORDINAL_NONE), GMT_OOM_CLASS_NONE, ORDINAL_NONE, 0,
+		};
+}
+
+static void give_call(struct event *e)
+{
+	if (!(e->proc->out->wanted & DELTA_BIT(DELTA_CALL)))
+		return;
+	complete_ask(e);
+	deltas_give(e->proc->out, &(struct delta){
+		.kind = DELTA_CALL, .tid = e->call->hdr.tid, .p = e->proc, .ts_ns = e->ts_ns,
+		.call = { .rec = e->call, .op = e->op, .ask = e->ask },
+	});
+}
+
+static void apply_operation(struct event *e, const struct operation *operation)
+{
+	e->thread = process_thread(e->proc, e->call->hdr.tid);
+	if (e->call->phase == GMT_PHASE_UNDO)
+		undo_operation(e, operation);
+	else if (!e->call->rc || operation->counts_failures)
+		operation->apply(e);
+}
+
 int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_call *call = (const void *)hdr;
@@ -117,23 +160,12 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 
 	if (!is_call_well_formed(call, probe, count))
 		return -EINVAL;
-	if (!operation->apply)
-		return 0;
-	struct event e = {
-		.proc = p,
-		.thread = process_thread(p, hdr->tid),
-		.call = call,
-		.op = probe->op,
-		.ts_ns = hdr->ts_ns,
-	};
+	struct event e = { .proc = p, .call = call, .op = probe->op, .ts_ns = hdr->ts_ns };
 
 	for (size_t i = 0; i < count; i++)
 		e.val[i] = call->vals[i];
-	if (call->phase == GMT_PHASE_UNDO)
-		undo_operation(&e, operation);
-	else if (!call->rc || operation->counts_failures)
-		operation->apply(&e);
-	if (p->torch)
-		torch_follow(&e);
+	if (operation->apply)
+		apply_operation(&e, operation);
+	give_call(&e);
 	return 0;
 }

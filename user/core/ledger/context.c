@@ -70,7 +70,7 @@ int context_gpu(const struct contexts *contexts, unsigned int ordinal)
 	return ordinal < contexts->device_count ? contexts->devices[ordinal].gpu : GPU_UNKNOWN;
 }
 
-static struct device *get_device(struct contexts *contexts, unsigned int ordinal)
+struct device *context_device(struct contexts *contexts, unsigned int ordinal)
 {
 	if (ordinal >= ORDINAL_NONE)
 		return NULL;
@@ -84,7 +84,7 @@ static struct device *get_device(struct contexts *contexts, unsigned int ordinal
 
 void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu)
 {
-	struct device *device = get_device(contexts, ordinal);
+	struct device *device = context_device(contexts, ordinal);
 
 	if (device && device->gpu == GPU_UNKNOWN)
 		device->gpu = gpu;
@@ -169,7 +169,7 @@ void context_create(struct event *e)
 	struct contexts *contexts = &e->proc->contexts;
 
 	/* The handle's previous context must have gone. */
-	alloc_drop_owner(e->proc, find_context(contexts, e->val[0]));
+	alloc_drop_owner(e->proc, find_context(contexts, e->val[0]), e->ts_ns);
 	push_context(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
 }
 
@@ -179,7 +179,7 @@ void context_destroy(struct event *e)
 
 	if (!number)
 		return;
-	alloc_drop_owner(e->proc, number);
+	alloc_drop_owner(e->proc, number, e->ts_ns);
 	/* Only the calling thread's stack loses it; to others it stays current, and unusable. */
 	if (context_current(e) == number)
 		pop_context(e->thread);
@@ -192,12 +192,12 @@ static void drop_primary(struct event *e, unsigned int ordinal)
 
 	for (uint32_t i = 1; i < contexts->count; i++)
 		if (contexts->list[i].shared && contexts->list[i].ordinal == ordinal)
-			alloc_drop_owner(e->proc, i);
+			alloc_drop_owner(e->proc, i, e->ts_ns);
 }
 
 static void release_primary(struct event *e, unsigned int ordinal)
 {
-	struct device *device = get_device(&e->proc->contexts, ordinal);
+	struct device *device = context_device(&e->proc->contexts, ordinal);
 
 	if (!device || !device->refs)
 		return;
@@ -210,7 +210,7 @@ static void release_primary(struct event *e, unsigned int ordinal)
 void context_primary_retain(struct event *e)
 {
 	unsigned int ordinal = context_ordinal_of(e->val[1]);
-	struct device *device = get_device(&e->proc->contexts, ordinal);
+	struct device *device = context_device(&e->proc->contexts, ordinal);
 
 	if (device)
 		device->refs++;
@@ -253,7 +253,7 @@ void context_device_uuid(struct event *e)
 {
 	struct process *p = e->proc;
 	unsigned int ordinal = context_ordinal_of(e->val[2]);
-	struct device *device = get_device(&p->contexts, ordinal);
+	struct device *device = context_device(&p->contexts, ordinal);
 	uint8_t uuid[GMT_UUID_BYTES];
 
 	/* The bytes as they lay in the target's memory, read as two words. */

@@ -33,6 +33,7 @@ struct stream {
 /* A CUDA device as the process numbers it. */
 struct device {
 	int16_t gpu;         /* GPU_UNKNOWN */
+	uint8_t row;         /* of the process's account; 0: not known yet */
 	uint32_t refs;       /* of the primary context, since attach */
 };
 
@@ -62,6 +63,8 @@ unsigned int context_ordinal(const struct contexts *contexts, unsigned int conte
 int context_gpu(const struct contexts *contexts, unsigned int ordinal);
 /* Memory asked for on the ordinal lies on this GPU. Does nothing if its UUID was seen. */
 void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu);
+/* NULL for ORDINAL_NONE; good until the next is asked for. */
+struct device *context_device(struct contexts *contexts, unsigned int ordinal);
 /* An ordinal as it comes in a record. */
 unsigned int context_ordinal_of(uint64_t dev);
 

@@ -4,8 +4,13 @@
 
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
-#include "core/oom/oom_ask.h"
 #include "core/terms/probes.h"
+
+/* nvstatuscodes.h of NVIDIA/open-gpu-kernel-modules, 535 to 595; nvos.h: 0 is video memory. */
+#define NV_ERR_INSUFFICIENT_RESOURCES 0x1a
+#define NV_ERR_NO_MEMORY 0x51
+#define NV01_MEMORY_LOCAL_USER 0x40   /* class/cl0040.h */
+#define NVOS32_ATTR_LOCATION(attr) ((attr) >> 25 & 3)
 
 /*
  * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has: then it is the
@@ -74,15 +79,45 @@ static void count_change(struct process *p, const struct rm_change *change, uint
 		follow_physical(p, ts_ns);
 }
 
+static bool is_video_memory(const struct gmt_rm_alloc *rec)
+{
+	return rec->class_id == NV01_MEMORY_LOCAL_USER && !NVOS32_ATTR_LOCATION(rec->attr);
+}
+
+/* There was no memory. */
+static bool is_refusal(const struct gmt_rm_alloc *rec)
+{
+	return (rec->status == NV_ERR_NO_MEMORY || rec->status == NV_ERR_INSUFFICIENT_RESOURCES) && rec->size &&
+	       rec->size <= ALLOC_SIZE_MAX && is_video_memory(rec);
+}
+
+static unsigned int row_of_refusal(struct process *p, const struct gmt_rm_alloc *rec)
+{
+	int gpu = p->rm ? rm_gpu_of_object(p->rm, rec->client, rec->parent) : GPU_UNKNOWN;
+
+	return gpu == GPU_UNKNOWN ? process_row(p, 0, NULL, ORDINAL_NONE) : account_row(&p->account, gpu);
+}
+
+static void give_driver_alloc(struct process *p, const struct gmt_rm_alloc *rec)
+{
+	bool is_refused = is_refusal(rec);
+
+	if (!(p->out->wanted & DELTA_BIT(DELTA_DRIVER_ALLOC)) || (rec->status && !is_refused))
+		return;
+	deltas_give(p->out, &(struct delta){
+		.kind = DELTA_DRIVER_ALLOC, .tid = rec->hdr.tid, .p = p, .ts_ns = rec->hdr.ts_ns,
+		.driver = { .rec = rec, .is_refused = is_refused, .is_video = is_video_memory(rec),
+			    .row = is_refused ? row_of_refusal(p, rec) : 0 },
+	});
+}
+
 int kernel_rm_alloc(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_rm_alloc *rec = (const void *)hdr;
 	struct rm_change change = { .gpu = GPU_UNKNOWN };
 
-	if (oom_is_refusal(rec))
-		ooms_refused(l, p, rec);
-	else if (l->ooms.count && !rec->status)
-		ooms_driver_gave(l, p, rec);
+	(void)l;
+	give_driver_alloc(p, rec);
 	rm_alloc(rm_of(p), rec, gmt_purpose_of_api(rec->cause.api), &change);
 	count_change(p, &change, hdr->ts_ns);
 	return 0;

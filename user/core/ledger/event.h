@@ -14,6 +14,7 @@
 
 #include "core/ledger/alloc.h"
 #include "core/ledger/context.h"
+#include "core/ledger/delta.h"
 #include "core/ledger/pool.h"
 #include "core/ledger/vmm.h"
 
@@ -40,15 +41,6 @@ struct undo {
 	uint32_t unmapped_count, unmapped_capacity;
 };
 
-/* Memory that the kernel driver did not give. */
-struct refusal {
-	uint64_t bytes;      /* 0: none so far */
-	uint32_t seq;        /* of the call that it was refused in, and which function that was; 0: in none */
-	uint32_t stack_id;
-	uint16_t api;
-	uint8_t row;
-};
-
 /* Calls nest, so several releases of one thread can be in flight. */
 #define THREAD_UNDOS 4
 
@@ -57,9 +49,6 @@ struct thread {
 	uint32_t depth, capacity;
 	bool capturing;      /* its per-thread default stream is */
 	uint8_t next_undo;
-	uint32_t created_count; /* handles created in a run, and not mapped yet: the pieces of one request */
-	uint64_t created_bytes, created_each, created_ts_ns;
-	struct refusal refused; /* the newest */
 	struct undo undos[THREAD_UNDOS];
 };
 
@@ -70,6 +59,7 @@ struct event {
 	enum gmt_op op;
 	uint64_t ts_ns;
 	uint64_t val[GMT_CALL_VALS];  /* missing ones are 0 */
+	struct delta_ask ask;         /* filled in by what asks for memory */
 };
 
 static inline bool event_unread(const struct event *e, unsigned int val)

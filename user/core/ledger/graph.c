@@ -29,7 +29,7 @@ void graph_alloc_node(struct event *e)
 
 void graph_free_node(struct event *e)
 {
-	alloc_unplan(e->proc, e->val[0]);
+	alloc_unplan(e->proc, e->val[0], e->ts_ns);
 }
 
 void graph_node(struct event *e)
@@ -39,5 +39,5 @@ void graph_node(struct event *e)
 	if (e->val[0] == NODE_MEM_ALLOC)
 		plan_alloc(e, e->val[1], e->val[2], 1u << 2, event_unread(e, 3) ? ORDINAL_NONE : e->val[3]);
 	else if (e->val[0] == NODE_MEM_FREE)
-		alloc_unplan(e->proc, e->val[4]);
+		alloc_unplan(e->proc, e->val[4], e->ts_ns);
 }

@@ -61,7 +61,7 @@ void import_ipc_close(struct event *e)
 void import_ipc_close_undo(struct event *e, struct undo *u)
 {
 	if (u->opens < 2)
-		alloc_free_undo(e, u);
+		alloc_release_undo(e, u);
 	if (u->found || u->opens >= 2)
 		++*(uint32_t *)hash_put(&e->proc->allocs.opens, u->key, NULL);
 }

@@ -12,20 +12,16 @@
 #include "base/xalloc.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/calls.h"
-#include "core/history/history_dump.h"
 #include "core/ledger/driver_records.h"
+#include "core/ledger/dump_records.h"
 #include "core/ledger/ledger_state.h"
+#include "core/ledger/life.h"
 #include "core/terms/probes.h"
-#include "core/framework/torch_size.h"
 
 static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	int err;
+	int err = calls_apply(p, hdr);
 
-	p->ask.made = false;
-	err = calls_apply(p, hdr);
-	if (!err && l->ooms.wanted)
-		ooms_call(l, p, (const void *)hdr);
 	if (err != -ENOENT)
 		return err;
 	l->records_unknown++;
@@ -34,60 +30,75 @@ static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr 
 
 /* ---- frameworks ---- */
 
-static int apply_fw_mem(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+/* The row is that of the block's device, or of the device alone; 0: the record is of none. */
+static int give_framework(struct process *p, const struct gmt_hdr *hdr, unsigned int row)
 {
-	int err = torch_memory(p, (const void *)hdr);
+	int err = 0;
 
-	if (!err && l->ooms.count)
-		ooms_block(l, p, (const void *)hdr);
+	deltas_give(p->out, &(struct delta){
+		.kind = DELTA_FRAMEWORK, .tid = hdr->tid, .p = p, .ts_ns = hdr->ts_ns,
+		.framework = { .rec = hdr, .row = row, .error = &err },
+	});
 	return err;
 }
 
-static int apply_fw_range(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+static bool is_memory_event(const struct gmt_fw_mem *rec)
 {
+	int64_t limit = ALLOC_SIZE_MAX;
+
+	return rec->device_index < ORDINAL_NONE && rec->delta && rec->delta <= limit && rec->delta >= -limit &&
+	       rec->total_allocated <= ALLOC_SIZE_MAX && rec->total_reserved <= ALLOC_SIZE_MAX &&
+	       rec->delta <= (int64_t)rec->total_allocated;
+}
+
+static int apply_fw_mem(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	const struct gmt_fw_mem *rec = (const void *)hdr;
+
 	(void)l;
-	return torch_range(p, (const void *)hdr);
+	if (rec->device_type != GMT_C10_CUDA)
+		return 0;
+	if (!is_memory_event(rec))
+		return -EINVAL;
+	return give_framework(p, hdr, process_device_row(p, rec->device_index, rec->ptr));
 }
 
 static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	return ooms_reported(l, p, (const void *)hdr);
-}
+	const struct gmt_fw_oom *rec = (const void *)hdr;
 
-static int apply_fw_size(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
 	(void)l;
-	return torch_size_told(p, (const void *)hdr);
+	if (rec->device_type != GMT_C10_CUDA)
+		return 0;
+	return give_framework(p, hdr, process_row(p, 0, NULL, rec->device_index));
 }
 
 static int apply_framework(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)l;
-	p->torch_loaded = true;
-	p->torch_flags = ((const struct gmt_framework *)hdr)->flags;
-	return 0;
+	return give_framework(p, hdr, 0);
 }
 
 /* ---- processes ---- */
 
 static int apply_exec(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	ooms_exit(l, p, hdr, 0);
-	process_exec(p, (const void *)hdr);
+	(void)l;
+	life_exec(p, (const void *)hdr);
 	return 0;
 }
 
 static int apply_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	ooms_exit(l, p, hdr, ((const struct gmt_proc_exit *)hdr)->exit_code);
-	process_exit(p, (const void *)hdr);
+	(void)l;
+	life_exit(p, (const void *)hdr);
 	return 0;
 }
 
 static int apply_attach(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)l;
-	process_attach(p, (const void *)hdr);
+	life_attach(p, (const void *)hdr);
 	return 0;
 }
 
@@ -105,21 +116,21 @@ static int apply_nvml(struct ledger *l, struct process *p, const struct gmt_hdr 
 static int apply_fork(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)p;
-	process_fork(&l->processes, &l->gpus, (const void *)hdr);
+	life_fork(&l->processes, (const void *)hdr);
 	return 0;
 }
 
 static int apply_seen(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)p;
-	process_seen(&l->processes, &l->gpus, (const void *)hdr);
+	life_seen(&l->processes, (const void *)hdr);
 	return 0;
 }
 
 static int apply_proc(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
 	(void)p;
-	process_facts(&l->processes, &l->gpus, (const void *)hdr);
+	life_facts(&l->processes, (const void *)hdr);
 	return 0;
 }
 
@@ -205,7 +216,7 @@ static int apply_stack(struct ledger *l, struct process *p, const struct gmt_hdr
 	if (!rec->id || rec->count > (hdr->size - sizeof(*rec)) / sizeof(rec->words[0]) ||
 	    rec->reason >= GMT_UNWIND_REASON_COUNT || rec->py_reason >= GMT_PY_REASON_COUNT)
 		return -EINVAL;
-	p = process_get(&l->processes, &l->gpus, hdr);
+	p = process_get(&l->processes, hdr);
 	if (hash_count(&l->stack_ends) >= FRAMES_IDS_MAX)
 		return 0;
 	struct stack_end *end = hash_put(&l->stack_ends, rec->id, &is_new);
@@ -259,30 +270,19 @@ static int apply_end(struct ledger *l, struct process *p, const struct gmt_hdr *
 
 /* ---- dumps ---- */
 
-static int apply_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+/* The ledger has its own sums: a dump's are others' to read. */
+static int apply_dump(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)p;
-	return ooms_read(l, (const void *)hdr);
-}
+	int err = dump_record_check(hdr);
 
-static int apply_oom_row(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
 	(void)p;
-	return ooms_read_row(l, (const void *)hdr);
-}
-
-static int apply_oom_stack(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	(void)p;
-	return ooms_read_stack(l, (const void *)hdr);
-}
-
-/* The ledger has its own sums: these are the history's. */
-static int apply_history(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	(void)l;
-	(void)p;
-	return history_check(hdr);
+	if (!err)
+		deltas_give(&l->out, &(struct delta){
+			.kind = DELTA_DUMP, .ts_ns = hdr->ts_ns,
+			.p = hdr->tgid ? process_find(&l->processes, hdr->tgid) : NULL,
+			.dump = { .rec = hdr, .error = &err },
+		});
+	return err;
 }
 
 /* ---- kinds ---- */
@@ -320,8 +320,8 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
 		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, apply_fw_mem },
 		[GMT_KIND_FW_OOM] = { sizeof(struct gmt_fw_oom), OF_LIFE, true, apply_fw_oom },
-		[GMT_KIND_FW_RANGE] = { sizeof(struct gmt_fw_range), OF_LIFE, false, apply_fw_range },
-		[GMT_KIND_FW_SIZE] = { sizeof(struct gmt_fw_size), OF_LIFE, true, apply_fw_size },
+		[GMT_KIND_FW_RANGE] = { sizeof(struct gmt_fw_range), OF_LIFE, false, apply_framework },
+		[GMT_KIND_FW_SIZE] = { sizeof(struct gmt_fw_size), OF_LIFE, true, apply_framework },
 		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_stack },
 		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_stack_copy },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
@@ -338,17 +338,17 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_SYMBOL)] = { sizeof(struct gmt_symbol), OF_SESSION, false, apply_symbol },
 		[LOW(GMT_KIND_STACK_FRAMES)] = { sizeof(struct gmt_stack_frames), OF_PROCESS, false,
 						 apply_stack_frames },
-		[LOW(GMT_KIND_OOM)] = { sizeof(struct gmt_oom), OF_SESSION, false, apply_oom },
-		[LOW(GMT_KIND_OOM_ROW)] = { sizeof(struct gmt_oom_row), OF_PROCESS, false, apply_oom_row },
-		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_oom_stack },
+		[LOW(GMT_KIND_OOM)] = { sizeof(struct gmt_oom), OF_SESSION, false, apply_dump },
+		[LOW(GMT_KIND_OOM_ROW)] = { sizeof(struct gmt_oom_row), OF_PROCESS, false, apply_dump },
+		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_dump },
 		[LOW(GMT_KIND_FRAMEWORK)] = { sizeof(struct gmt_framework), OF_LIFE, false, apply_framework },
 		[LOW(GMT_KIND_MARK)] = { sizeof(struct gmt_mark), OF_SESSION, false, apply_mark },
-		[LOW(GMT_KIND_HISTORY)] = { sizeof(struct gmt_history), OF_PROCESS, false, apply_history },
+		[LOW(GMT_KIND_HISTORY)] = { sizeof(struct gmt_history), OF_PROCESS, false, apply_dump },
 		[LOW(GMT_KIND_HISTORY_UNSEEN)] = { sizeof(struct gmt_history_unseen), OF_PROCESS, false,
-						   apply_history },
-		[LOW(GMT_KIND_HISTORY_RANGE)] = { sizeof(struct gmt_history_range), OF_PROCESS, false, apply_history },
-		[LOW(GMT_KIND_HISTORY_EVENT)] = { sizeof(struct gmt_history_event), OF_PROCESS, false, apply_history },
-		[LOW(GMT_KIND_HISTORY_MARK)] = { sizeof(struct gmt_history_mark), OF_PROCESS, false, apply_history },
+						   apply_dump },
+		[LOW(GMT_KIND_HISTORY_RANGE)] = { sizeof(struct gmt_history_range), OF_PROCESS, false, apply_dump },
+		[LOW(GMT_KIND_HISTORY_EVENT)] = { sizeof(struct gmt_history_event), OF_PROCESS, false, apply_dump },
+		[LOW(GMT_KIND_HISTORY_MARK)] = { sizeof(struct gmt_history_mark), OF_PROCESS, false, apply_dump },
 		[LOW(GMT_KIND_END)] = { sizeof(struct gmt_end), OF_SESSION, false, apply_end },
 	},
 };
@@ -365,7 +365,7 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 	if (!p && kind->subject == OF_KNOWN)
 		return 0;
 	if (!p)
-		p = process_get(&l->processes, &l->gpus, hdr);
+		p = process_get(&l->processes, hdr);
 	if (p->exited) {
 		/* The collector asks and writes a moment later: its words about the dead are no riddle. */
 		p->anomalies[GMT_ANOMALY_AFTER_EXIT] += hdr->kind < GMT_KIND_USER_FIRST;
@@ -419,8 +419,8 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 		hdr = aligned;
 	}
 	/* What time decides is decided before what comes then. */
-	if (l->ooms.count && hdr->ts_ns >= l->ooms.due_ns)
-		ooms_time(l, hdr->ts_ns);
+	if (hdr->ts_ns >= l->out.due_ns)
+		deltas_give(&l->out, &(struct delta){ .kind = DELTA_TIME, .ts_ns = hdr->ts_ns });
 	err = apply_record(l, hdr);
 	if (!err)
 		count_record(l, hdr->ts_ns);
@@ -438,7 +438,8 @@ struct ledger *ledger_new(void)
 {
 	struct ledger *l = xcalloc(1, sizeof(*l));
 
-	processes_init(&l->processes);
+	processes_init(&l->processes, &l->gpus, &l->out);
+	l->out.due_ns = UINT64_MAX;
 	frames_init(&l->frames);
 	hash_init(&l->stack_ends, sizeof(struct stack_end));
 	l->end_reason = UINT32_MAX;
@@ -453,10 +454,14 @@ void ledger_free(struct ledger *l)
 	gpus_fini(&l->gpus);
 	frames_fini(&l->frames);
 	hash_fini(&l->stack_ends);
-	ooms_fini(&l->ooms);
 	free(l->libraries);
 	limits_fini(&l->limits);
 	free(l);
+}
+
+struct deltas *ledger_deltas(struct ledger *l)
+{
+	return &l->out;
 }
 
 const struct frames *ledger_frames(const struct ledger *l)

@@ -10,14 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ledger;
+struct deltas;
 struct frames;
+struct ledger;
 
 struct ledger *ledger_new(void);      /* aborts when out of memory, like every _new here */
 void ledger_free(struct ledger *ledger);
 
 /* Applies one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
 int ledger_apply(struct ledger *ledger, const void *record, size_t size);
+
+/* Who sees its deltas (delta.h): nobody at first. */
+struct deltas *ledger_deltas(struct ledger *ledger);
 
 /* The stacks in words, for as long as the ledger lives. */
 const struct frames *ledger_frames(const struct ledger *ledger);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a ledger holds: written by ledger.c, read by view.c and history*.c, nobody else's business. */
+/* What a ledger holds: written in this room, read by observers and views, nobody else's business. */
 #ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 #define GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 
@@ -11,7 +11,7 @@
 #include "core/account/frames.h"
 #include "core/terms/gpus.h"
 #include "core/terms/limits.h"
-#include "core/oom/oom_requests.h"
+#include "core/ledger/delta.h"
 #include "core/ledger/process.h"
 
 struct ledger {
@@ -30,7 +30,7 @@ struct ledger {
 	uint32_t end_reason;
 	uint32_t marks;          /* windows that were asked for, and the newest */
 	uint64_t mark_ns;
-	struct ooms ooms;
+	struct deltas out;
 };
 
 /* Whether the kernel layer was active for a process. */

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "core/ledger/balance.h"
 
-/* ---- one process ---- */
+/* ---- what it has ---- */
 
 static void init_state(struct process *p)
 {
@@ -52,7 +51,7 @@ static void fini_state(struct process *p)
 #define MARK_UNIT_NS 1000000000ULL
 #define MARK_MAX 33      /* centuries; 2^64 ns are not far */
 
-static void begin_marks(struct process *p, uint64_t ts_ns)
+void process_begin_marks(struct process *p, uint64_t ts_ns)
 {
 	p->attach_ts_ns = ts_ns;
 	p->mark = -1;
@@ -73,7 +72,7 @@ static int mark_at(const struct process *p, uint64_t ts_ns)
 static void mark_all(struct process *p, unsigned int mark)
 {
 	account_mark(&p->account, mark);
-	torch_mark(p->torch, mark);
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_MARK, .p = p, .mark = mark });
 }
 
 /* The two kinds of marks take turns, each in its own two places; behind them is the window's. */
@@ -153,7 +152,7 @@ unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint
 void process_window(struct process *p, uint64_t ts_ns)
 {
 	account_restart(&p->account, ts_ns);
-	torch_restart(p->torch, ts_ns);
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_WINDOW, .p = p, .ts_ns = ts_ns });
 	mark_all(p, WINDOW_PLACE);
 	p->window_ns = ts_ns;
 }
@@ -166,16 +165,18 @@ unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint
 	return STACKS_SINCE_MARK + WINDOW_PLACE;
 }
 
-/* ---- one process, from its beginning to its end ---- */
+/* ---- one process ---- */
 
-static struct process *process_new(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
+struct process *process_new(struct processes *all, const struct gmt_hdr *hdr)
 {
 	struct process *p = xcalloc(1, sizeof(*p));
 	bool is_new;
 
 	p->tgid = p->ns_pid = hdr->tgid;
-	p->gpus = gpus;
-	begin_marks(p, hdr->ts_ns);
+	p->index = all->count;
+	p->gpus = all->gpus;
+	p->out = all->out;
+	process_begin_marks(p, hdr->ts_ns);
 	account_init(&p->account);
 	init_state(p);
 	if (!(all->count & (all->count - 1))) /* grows at powers of two */
@@ -186,50 +187,32 @@ static struct process *process_new(struct processes *all, struct gpus *gpus, con
 	return p;
 }
 
-static void process_free(struct process *p)
+void process_forget(struct process *p)
+{
+	fini_state(p);
+	init_state(p);
+}
+
+static void free_process(struct process *p)
 {
 	fini_state(p);
 	account_fini(&p->account);
-	torch_free(p->torch);
 	free(p->held);
 	free(p);
 }
 
-/* What lived is gone. */
-static void drop_state(struct process *p)
-{
-	fini_state(p);
-	init_state(p);
-	account_drop(&p->account);
-	torch_drop(p->torch);
-}
-
-/* The sums stay as they were at its end: what a program held when it went is worth a report. */
-static void end_life(struct process *p, uint64_t ts_ns, int exit_code)
-{
-	for (unsigned int i = 0; i < p->account.count; i++)
-		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
-	torch_end(p->torch);
-	held_keep(p);
-	fini_state(p);
-	init_state(p);
-	p->exited = true;
-	p->exit_ts_ns = ts_ns;
-	p->exit_code = exit_code;
-}
-
 /* ---- all of them ---- */
 
-void processes_init(struct processes *all)
+void processes_init(struct processes *all, struct gpus *gpus, const struct deltas *out)
 {
-	*all = (struct processes){ 0 };
+	*all = (struct processes){ .gpus = gpus, .out = out };
 	hash_init(&all->by_tgid, sizeof(uint32_t));
 }
 
 void processes_fini(struct processes *all)
 {
 	for (size_t i = 0; i < all->count; i++)
-		process_free(all->list[i]);
+		free_process(all->list[i]);
 	free(all->list);
 	hash_fini(&all->by_tgid);
 }
@@ -246,11 +229,11 @@ struct process *process_find(struct processes *all, uint32_t tgid)
 	return all->last;
 }
 
-struct process *process_get(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr)
+struct process *process_get(struct processes *all, const struct gmt_hdr *hdr)
 {
 	struct process *p = process_find(all, hdr->tgid);
 
-	return p ? p : process_new(all, gpus, hdr);
+	return p ? p : process_new(all, hdr);
 }
 
 struct thread *process_thread_slow(struct process *p, uint32_t tid)
@@ -262,112 +245,6 @@ struct thread *process_thread_slow(struct process *p, uint32_t tid)
 	p->last_tid = tid;
 	p->last_thread = *t;
 	return *t;
-}
-
-/* ---- lifecycle ---- */
-
-/*
- * Whether a record is about the newest life of its pid. A start time is cut to GMT_START_UNIT_NS, which a
- * short process and the next of its pid may share, so it is not all there is to go by: the kernel speaks
- * of a process before its end only. The collector's facts may come after it: of the dead only their own
- * start time speaks, without one it is the next of its pid.
- */
-static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64_t start_ns)
-{
-	if (p->exited)
-		return hdr->kind >= GMT_KIND_USER_FIRST && start_ns && p->start_ns == start_ns;
-	return !start_ns || !p->start_ns || p->start_ns == start_ns;
-}
-
-/* The process with this start time: the newest life of the pid, or a new one. */
-static struct process *open_life(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr, uint64_t start_ns)
-{
-	struct process *p = process_find(all, hdr->tgid);
-
-	if (p && is_newest(p, hdr, start_ns))
-		return p;
-	if (p && !p->exited) /* its exit was missed */
-		end_life(p, hdr->ts_ns, 0);
-	p = process_new(all, gpus, hdr);
-	p->start_ns = start_ns;
-	return p;
-}
-
-void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec)
-{
-	struct process *parent = process_find(all, rec->parent_tgid);
-	struct process *child = open_life(all, gpus, &rec->hdr, rec->start_ns);
-
-	child->start_ns = rec->start_ns;
-	child->from_start = true;
-	/* Until it runs another program the child looks like its parent. */
-	if (!parent || parent == child || child->comm[0])
-		return;
-	child->uid = parent->uid;
-	memcpy(child->comm, parent->comm, sizeof(child->comm));
-	memcpy(child->cmdline, parent->cmdline, sizeof(child->cmdline));
-	memcpy(child->cgroup, parent->cgroup, sizeof(child->cgroup));
-}
-
-/* Copies text that may lack its NUL. */
-static void copy_record_text(char *to, size_t to_size, const __u8 *from, size_t from_size)
-{
-	size_t size = from_size < to_size - 1 ? from_size : to_size - 1;
-
-	memcpy(to, from, size);
-	to[size] = '\0';
-}
-
-void process_seen(struct processes *all, struct gpus *gpus, const struct gmt_proc_exec *rec)
-{
-	struct process *p = open_life(all, gpus, &rec->hdr, rec->start_ns);
-
-	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
-	if (!p->comm[0])
-		copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
-}
-
-void process_exec(struct process *p, const struct gmt_proc_exec *rec)
-{
-	drop_state(p);
-	for (unsigned int i = 0; i < p->account.count; i++)
-		p->account.rows[i].nvml = (struct row_nvml){ 0 };
-	p->from_start = true;
-	p->torch_loaded = false;
-	if (rec->start_ns)
-		p->start_ns = rec->start_ns;
-	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
-	p->cmdline[0] = '\0';
-}
-
-void process_exit(struct process *p, const struct gmt_proc_exit *rec)
-{
-	end_life(p, rec->hdr.ts_ns, rec->exit_code);
-}
-
-struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec)
-{
-	struct process *p = open_life(all, gpus, &rec->hdr, rec->start_ns);
-
-	if (!rec->start_ns && !rec->comm[0])
-		return p; /* it was gone before it could be asked */
-	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
-	p->uid = rec->uid;
-	p->ns_pid = rec->ns_pid;
-	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
-	copy_record_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
-	copy_record_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
-	return p;
-}
-
-void process_attach(struct process *p, const struct gmt_attach *rec)
-{
-	begin_marks(p, rec->hdr.ts_ns);
-	if (!(rec->flags & GMT_ATTACH_FROM_START))
-		return;
-	p->from_start = true;
-	for (unsigned int i = 0; i < p->account.count; i++)
-		p->account.rows[i].nvml.baseline = p->account.rows[i].nvml.before = 0;
 }
 
 /* ---- which GPU ---- */
@@ -383,7 +260,7 @@ void process_named(struct process *p, int gpu)
 	p->named = gpu;
 }
 
-unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal)
+int process_gpu(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal)
 {
 	int gpu = GPU_UNKNOWN;
 
@@ -401,7 +278,55 @@ unsigned int process_row(struct process *p, uint64_t address, const struct gmt_c
 		gpu = gpus_only(p->gpus);
 	if (gpu == GPU_UNKNOWN && !p->named_several)
 		gpu = p->named;
-	return account_row(&p->account, gpu);
+	return gpu;
+}
+
+unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal)
+{
+	return account_row(&p->account, process_gpu(p, address, call, ordinal));
+}
+
+unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_t address)
+{
+	struct device *device = context_device(&p->contexts, ordinal);
+	unsigned int row = device ? device->row : 0;
+
+	if (row)
+		return row;
+	row = process_row(p, address, NULL, ordinal);
+	if (device)     /* that may have moved it */
+		context_device(&p->contexts, ordinal)->row = row;
+	return row;
+}
+
+/* ---- what it holds ---- */
+
+static bool is_of_device(unsigned int class)
+{
+	return class < GMT_CLASS_COUNT && gmt_class_is_device(class);
+}
+
+bool process_memory_at(const struct process *p, uint64_t address, struct delta_place *place, bool *is_mapped)
+{
+	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, address);
+	const struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
+	const struct alloc *a = m ? NULL : hash_get(&p->allocs.by_address, address);
+
+	*is_mapped = m != NULL;
+	*place = (struct delta_place){ .address = address, .ordinal = ORDINAL_NONE, .booking.class = CLASS_NONE };
+	if (m)
+		place->length = m->size;
+	if (o) {
+		place->booking = (struct booking){ .row = o->row, .class = o->class, .stack_id = o->stack_id };
+		place->born_ns = o->ts_ns;
+		place->ordinal = o->ordinal;
+	} else if (a && is_of_device(a->class)) {
+		place->length = a->size;
+		place->booking = (struct booking){ .row = a->row, .class = a->class, .stack_id = a->stack_id };
+		place->born_ns = a->ts_ns;
+		place->ordinal = a->ordinal;
+	}
+	return place->length != 0;
 }
 
 /* ---- sizes ---- */
@@ -415,5 +340,5 @@ uint64_t process_bytes(const struct process *p)
 {
 	return allocs_bytes(&p->allocs) + vmm_bytes(&p->vmm) + contexts_bytes(&p->contexts) + hash_bytes(&p->pools) +
 	       account_bytes(&p->account) + hash_bytes(&p->threads) +
-	       hash_count(&p->threads) * sizeof(struct thread) + torch_bytes(p->torch);
+	       hash_count(&p->threads) * sizeof(struct thread);
 }

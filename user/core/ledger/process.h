@@ -21,20 +21,12 @@
 #include "core/ledger/event.h"
 #include "core/ledger/held.h"
 #include "core/rm/rm.h"
-#include "core/framework/torch.h"
 #include "core/view/view.h"
 #include "core/ledger/vmm.h"
 
-/* What the newest call asked for, whether it got it or not. */
-struct process_ask {
-	bool made;               /* to be set to false before a call is applied */
-	uint8_t row;             /* ROW_NONE */
-	uint8_t class;           /* enum gmt_class, CLASS_NONE */
-	uint64_t bytes;
-};
-
 struct process {
 	uint32_t tgid;
+	uint32_t index;          /* in processes.list */
 	bool exited;
 	bool from_start;         /* of its GPU use nothing was missed */
 	bool touched;            /* it did more than being born: the view shows it */
@@ -47,11 +39,8 @@ struct process {
 	uint32_t last_tid;       /* the newest call's, and its thread */
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
-	struct torch *torch;     /* NULL: no event of PyTorch's allocator so far */
-	bool torch_loaded;       /* PyTorch for CUDA is mapped */
-	uint32_t torch_flags;    /* enum gmt_framework_flag */
-	struct gpus *gpus;       /* the ledger's */
-	struct process_ask ask;
+	struct gpus *gpus;       /* the ledger's, and the next */
+	const struct deltas *out;
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
 	bool named_several;
 	int mig;                 /* the MIG instance it uses, GPU_UNKNOWN */
@@ -63,7 +52,6 @@ struct process {
 	struct held *held;       /* of one that has ended */
 	size_t held_count;
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
-	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, decided ones */
 	/* facts */
 	uint32_t ns_pid, uid;
 	uint64_t start_ns, attach_ts_ns, exit_ts_ns;
@@ -74,19 +62,27 @@ struct process {
 };
 
 struct processes {
+	struct gpus *gpus;
+	const struct deltas *out;
 	struct process **list;   /* in order of appearance */
 	size_t count;
 	struct hash by_tgid;     /* uint32_t: index of its newest life */
 	struct process *last;    /* the newest record's */
 };
 
-void processes_init(struct processes *all);
+void processes_init(struct processes *all, struct gpus *gpus, const struct deltas *out);
 void processes_fini(struct processes *all);
 
 /* The newest life of a pid, NULL if it was never seen. */
 struct process *process_find(struct processes *all, uint32_t tgid);
 /* The same, begun now if need be. */
-struct process *process_get(struct processes *all, struct gpus *gpus, const struct gmt_hdr *hdr);
+struct process *process_get(struct processes *all, const struct gmt_hdr *hdr);
+/* A new life of the pid. */
+struct process *process_new(struct processes *all, const struct gmt_hdr *hdr);
+/* All memory of it is gone, the sums stay (account.h). */
+void process_forget(struct process *p);
+/* Growth is counted anew: it is traced from now on. */
+void process_begin_marks(struct process *p, uint64_t ts_ns);
 
 struct thread *process_thread_slow(struct process *p, uint32_t tid);
 static inline struct thread *process_thread(struct process *p, uint32_t tid)
@@ -95,16 +91,6 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
 		return p->last_thread;
 	return process_thread_slow(p, tid);
 }
-
-/* Lifecycle records. */
-void process_fork(struct processes *all, struct gpus *gpus, const struct gmt_proc_fork *rec);
-/* Met for the first time: maybe the next life of a pid whose end was not seen. */
-void process_seen(struct processes *all, struct gpus *gpus, const struct gmt_proc_exec *rec);
-void process_exec(struct process *p, const struct gmt_proc_exec *rec);
-void process_exit(struct process *p, const struct gmt_proc_exit *rec);
-/* Facts: may turn out to be a new life of the pid. The process they are about. */
-struct process *process_facts(struct processes *all, struct gpus *gpus, const struct gmt_proc *rec);
-void process_attach(struct process *p, const struct gmt_attach *rec);
 
 /*
  * Growth is counted from a moment that lies between a quarter and a half of the time that the process has
@@ -128,11 +114,18 @@ unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint
 void process_named(struct process *p, int gpu);
 
 /*
- * The row an allocation belongs to, by the best that is known: where the kernel mapped its address
+ * The GPU that an allocation is on, by the best that is known: where the kernel mapped its address
  * (0: it has none), where memory obtained inside the call lies (call may be NULL), its CUDA ordinal,
- * the only GPU there is. Else row 0.
+ * the only GPU there is. Else GPU_UNKNOWN. And the row that it belongs to.
  */
+int process_gpu(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
+
+/* The row of a framework's device, by its block at an address: once known it stays. */
+unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_t address);
+
+/* Live device memory that begins at an address. False: there is none, or it is not known. */
+bool process_memory_at(const struct process *p, uint64_t address, struct delta_place *place, bool *is_mapped);
 
 uint64_t process_live_allocs(const struct process *p);
 uint64_t process_bytes(const struct process *p);

@@ -3,6 +3,7 @@
 #include "core/ledger/vmm.h"
 
 #include "base/xalloc.h"
+#include "core/ledger/books.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
 
@@ -37,6 +38,28 @@ static struct booking booking_of_object(const struct vmm_object *o, uint64_t ts_
 	};
 }
 
+static void book_object(struct process *p, enum delta_kind kind, const struct vmm_object *o, uint64_t ts_ns)
+{
+	book_memory(p, kind, &(struct delta_memory){
+		.booking = booking_of_object(o, ts_ns), .born_ns = o->ts_ns, .ordinal = o->ordinal,
+	});
+}
+
+/* Nothing is known of the object: NULL. */
+static void book_mapping(const struct process *p, enum delta_kind kind, uint64_t address, uint64_t size,
+			 const struct vmm_object *o, uint64_t ts_ns)
+{
+	struct delta_place place = { .address = address, .length = size, .ordinal = ORDINAL_NONE };
+
+	place.booking = (struct booking){ .class = CLASS_NONE, .ts_ns = ts_ns };
+	if (o) {
+		place.booking = booking_of_object(o, ts_ns);
+		place.born_ns = o->ts_ns;
+		place.ordinal = o->ordinal;
+	}
+	book_place(p, kind, &place);
+}
+
 /* ---- objects ---- */
 
 static struct vmm_object *object_of_handle(struct vmm *vmm, uint64_t handle, uint64_t *number)
@@ -55,7 +78,7 @@ static void name_object(struct vmm *vmm, uint64_t handle, uint64_t number)
 	*(uint64_t *)hash_put(&vmm->handles, handle, NULL) = number;
 }
 
-static void drop_object(struct process *p, uint64_t number)
+static void drop_object(struct process *p, uint64_t number, uint64_t ts_ns)
 {
 	struct vmm_object o;
 
@@ -65,17 +88,15 @@ static void drop_object(struct process *p, uint64_t number)
 
 	if (named && *named == number)
 		hash_erase(&p->vmm.handles, o.handle);
-	struct booking b = booking_of_object(&o, 0);
-
-	account_remove(&p->account, &b);
+	book_object(p, DELTA_FREE, &o, ts_ns);
 }
 
-static void drop_if_unused(struct process *p, uint64_t number)
+static void drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns)
 {
 	const struct vmm_object *o = hash_get(&p->vmm.objects, number);
 
 	if (o && !o->refs && !o->maps)
-		drop_object(p, number);
+		drop_object(p, number, ts_ns);
 }
 
 /* Makes an object dropped by a release that failed live again. */
@@ -87,9 +108,7 @@ static struct vmm_object *revive_object(struct event *e, uint64_t number, const 
 	o->refs = o->maps = 0;
 	if (!hash_get(&e->proc->vmm.handles, o->handle))
 		name_object(&e->proc->vmm, o->handle, number);
-	struct booking b = booking_of_object(o, e->ts_ns);
-
-	account_restore(&e->proc->account, &b);
+	book_object(e->proc, DELTA_RESTORE, o, e->ts_ns);
 	return o;
 }
 
@@ -101,14 +120,16 @@ static void add_object(struct event *e, uint64_t size, unsigned int class, unsig
 	const struct vmm_object *same = object_of_handle(&p->vmm, handle, &old);
 	unsigned int row = account_has_row(class) ? process_row(p, 0, e->call, ordinal) : ROW_NONE;
 
-	p->ask = (struct process_ask){ true, row, class, size };
+	e->ask = (struct delta_ask){ true, row, class, ordinal, size };
 	if (e->call->rc) {
-		account_fail(&p->account, &(struct booking){ .row = row, .class = class });
+		book_memory(p, DELTA_FAIL, &(struct delta_memory){
+			.booking = { .row = row, .class = class, .bytes = size, .ts_ns = e->ts_ns }, .ordinal = ordinal,
+		});
 		return;
 	}
 	if (same && same->refs) {
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-		drop_object(p, old);
+		drop_object(p, old, e->ts_ns);
 	}
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && class == GMT_CLASS_VMM;
 	struct vmm_object *o = hash_put(&p->vmm.objects, ++p->vmm.last, NULL);
@@ -123,9 +144,7 @@ static void add_object(struct event *e, uint64_t size, unsigned int class, unsig
 		.class = class,
 		.ordinal = ordinal,
 	};
-	struct booking b = booking_of_object(o, e->ts_ns);
-
-	account_add(&p->account, &b);
+	book_object(p, DELTA_ALLOC, o, e->ts_ns);
 	name_object(&p->vmm, handle, p->vmm.last);
 }
 
@@ -133,9 +152,7 @@ static void add_object(struct event *e, uint64_t size, unsigned int class, unsig
 
 static void move_object(struct process *p, struct vmm_object *o, unsigned int row, uint64_t ts_ns)
 {
-	struct booking b = booking_of_object(o, ts_ns);
-
-	account_move(&p->account, &b, row);
+	book_memory(p, DELTA_MOVE, &(struct delta_memory){ .booking = booking_of_object(o, ts_ns), .to = row });
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= o->class == GMT_CLASS_VMM;
 	o->row = row;
 }
@@ -227,16 +244,17 @@ void vmm_retain(struct event *e)
 		add_object(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
 }
 
-static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapping *m)
+static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapping *m, uint64_t ts_ns)
 {
 	struct vmm_object *o = hash_get(&p->vmm.objects, m->object);
 
 	hash_erase(&p->vmm.mappings, address);
+	book_mapping(p, DELTA_UNMAP, address, m->size, o, ts_ns);
 	if (!o)
 		return;
 	o->maps--;
 	if (!o->maps && !o->refs)
-		drop_object(p, m->object);
+		drop_object(p, m->object, ts_ns);
 }
 
 void vmm_map(struct event *e)
@@ -255,13 +273,14 @@ void vmm_map(struct event *e)
 		struct vmm_mapping missed = *old;
 
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-		unmap_one(p, address, &missed);
+		unmap_one(p, address, &missed, e->ts_ns);
 	}
 	*(struct vmm_mapping *)hash_put(&p->vmm.mappings, address, NULL) = m;
 	int gpu = p->rm ? rm_gpu_of_address(p->rm, address) : GPU_UNKNOWN;
 
 	if (gpu != GPU_UNKNOWN)
 		vmm_resolve_at(p, address, gpu, e->ts_ns);
+	book_mapping(p, DELTA_MAP, address, size, hash_get(&p->vmm.objects, number), e->ts_ns);
 }
 
 /* cuMemGetAllocationPropertiesFromHandle tells the device: CUmemLocation, type below id. */
@@ -292,7 +311,7 @@ void vmm_release(struct event *e)
 	u->found = true;
 	u->object = *o;
 	o->refs--;
-	drop_if_unused(p, u->number);
+	drop_if_unused(p, u->number, e->ts_ns);
 }
 
 void vmm_release_undo(struct event *e, struct undo *u)
@@ -324,7 +343,7 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 	*saved = (struct vmm_unmapped){ .address = address, .mapping = gone };
 	if (o)
 		saved->before = *o;
-	unmap_one(e->proc, address, &gone);
+	unmap_one(e->proc, address, &gone, e->ts_ns);
 }
 
 /* What is mapped inside [start, end) and was not found one after another: between mappings from
@@ -364,6 +383,7 @@ void vmm_unmap(struct event *e)
 	}
 	if (address < end && hash_count(&e->proc->vmm.mappings))
 		unmap_scattered(e, u, address, end);
+	book_release(e, e->val[0], e->val[1]);
 }
 
 void vmm_unmap_undo(struct event *e, struct undo *u)
@@ -382,10 +402,15 @@ void vmm_unmap_undo(struct event *e, struct undo *u)
 			continue;
 		}
 		*m = saved->mapping;
-		if (!saved->before.maps)
-			continue; /* of an object that was dropped before: nothing is known of it */
+		if (!saved->before.maps) {
+			/* Of an object that was dropped before: nothing is known of it. */
+			book_mapping(p, DELTA_REMAP, saved->address, saved->mapping.size, NULL, e->ts_ns);
+			continue;
+		}
 		if (!o)
 			o = revive_object(e, saved->mapping.object, &saved->before);
 		o->maps++;
+		book_mapping(p, DELTA_REMAP, saved->address, saved->mapping.size, o, e->ts_ns);
 	}
+	book_release(e, e->val[0], e->val[1]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much a call that failed had asked for: what its arguments say; of a run of handles all of them; and where
- * they say nothing (contexts, modules, graphs, streams), what the kernel driver refused meanwhile on its thread.
+ * How much a call that failed had asked for: what its arguments say (delta.h); of a run of handles all of them; and
+ * where they say nothing (contexts, modules, graphs, streams), what the kernel driver refused meanwhile on its thread.
  *
  * A refusal is no error by itself: libcuda may try again, or another way.
  */
@@ -13,29 +13,40 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "core/ledger/process.h"
+#include "core/ledger/delta.h"
 
-struct thread;
+struct ooms;
 
-/* A context takes memory, too, how much nobody says: a request of no class and no size. */
-struct process_ask oom_ask_of_context(struct process *p, const struct gmt_call *call);
+/* Memory that the kernel driver did not give. */
+struct oom_refusal {
+	uint64_t bytes;      /* 0: none so far */
+	uint32_t seq;        /* of the call that it was refused in, and which function that was; 0: in none */
+	uint32_t stack_id;
+	uint16_t api;
+	uint8_t row;
+};
+
+struct oom_thread {
+	const struct process *p;
+	uint32_t created_count; /* handles created in a run, and not mapped yet: the pieces of one request */
+	uint64_t created_bytes, created_each, created_ts_ns;
+	struct oom_refusal refused; /* the newest */
+};
+
+/* A thread of the process, a new one if need be. Good until the next is asked for. */
+struct oom_thread *oom_thread_of(struct ooms *o, const struct process *p, uint32_t tid);
 
 /* A handle was created: one of a run that is not mapped yet. A request is for all of the run. */
-void oom_handle_created(struct thread *t, const struct gmt_call *call, uint64_t bytes);
-struct process_ask oom_ask_with_run(const struct process *p, const struct thread *t, uint64_t ts_ns);
+void oom_handle_created(struct oom_thread *t, uint64_t bytes, uint64_t ts_ns);
+void oom_forget_run(struct oom_thread *t);
 
-/* Whether the record is about video memory, and whether it says that there was none. */
-bool oom_is_video_memory(const struct gmt_rm_alloc *rec);
-bool oom_is_refusal(const struct gmt_rm_alloc *rec);
+/* What the failed call was for; in it the run and what the kernel driver refused. */
+struct delta_ask oom_ask_of_call(const struct oom_thread *t, const struct delta_call *call, uint64_t ts_ns);
+/* What was refused in it last; NULL: nothing. */
+const struct oom_refusal *oom_refused_in(const struct oom_thread *t, const struct gmt_call *call);
 
-/* Keeps it in mind for the thread. */
-void oom_note_refusal(struct process *p, const struct gmt_rm_alloc *rec);
+/* Keeps in mind what the kernel driver refused; and that as a request of no class. */
+void oom_note_refusal(struct oom_thread *t, const struct delta_driver *driver);
+struct delta_ask oom_ask_of_refusal(const struct oom_thread *t);
 
-/* What the thread asked for when memory was refused last, as a request of no class. */
-struct process_ask oom_ask_of_refusal(struct process *p, uint32_t tid);
-
-/* The same of a call that failed and whose arguments do not say; 0 bytes where nothing was refused in it. */
-struct process_ask oom_ask_of_call(struct process *p, const struct gmt_call *call);
-/* What was refused in it last; NULL: nothing. Good until the thread's next record. */
-const struct refusal *oom_refused_in(struct process *p, const struct gmt_call *call);
 #endif

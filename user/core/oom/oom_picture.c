@@ -6,6 +6,8 @@
 
 #include "base/xalloc.h"
 #include "base/hash.h"
+#include "core/framework/framework.h"
+#include "core/framework/frameworks.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
@@ -13,7 +15,6 @@
 
 #define STACKS_MAX 1000        /* of a row: those that hold the most; the rest is summed up */
 #define READ_MAX (1u << 18)    /* rows or stacks that are taken from a dump */
-#define AMOUNT_MAX (1ll << 44) /* bytes, likewise: so many of so much can be added up */
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
 _Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
@@ -95,6 +96,14 @@ static void add_row_stacks(struct oom *oom, struct gmt_oom_row *row, const struc
 
 /* ---- rows ---- */
 
+/* Whose rows are being made. */
+struct subject {
+	const struct ledger *ledger;
+	const struct process *p;
+	const struct framework *f;   /* NULL: there is none */
+	struct moments moments;
+};
+
 static void fill_training(const struct view_training *training, struct gmt_oom_row *out)
 {
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
@@ -108,12 +117,12 @@ static void fill_training(const struct view_training *training, struct gmt_oom_r
 	}
 }
 
-static void fill_row_torch(const struct process *p, unsigned int index, const struct view_training *training,
+static void fill_row_torch(const struct framework *f, unsigned int index, const struct view_training *training,
 			   struct gmt_oom_row *out)
 {
 	struct view_torch torch;
 
-	torch_view(p->torch, index, &torch);
+	framework_view(f, index, &torch);
 	if (!torch.seen)
 		return;
 	out->flags |= GMT_OOM_ROW_TORCH | (torch.gap_known ? GMT_OOM_ROW_GAP : 0);
@@ -125,18 +134,19 @@ static void fill_row_torch(const struct process *p, unsigned int index, const st
 }
 
 /* False: it holds nothing there. */
-static bool fill_oom_row(const struct ledger *l, const struct process *p, unsigned int index,
-			 const struct view_training *training, struct gmt_oom_row *out)
+static bool fill_oom_row(const struct subject *s, unsigned int index, const struct view_training *training,
+			 struct gmt_oom_row *out)
 {
+	const struct process *p = s->p;
 	const struct row *row = &p->account.rows[index];
-	bool has_kernel = ledger_has_kernel(l, p);
+	bool has_kernel = ledger_has_kernel(s->ledger, p);
 	struct rm_physical physical;
 	struct view_sum sum;
 
 	balance_physical(p, row, &physical);
 	balance_sum(p, row, has_kernel, &sum);
 	if (row->gpu != GPU_UNKNOWN)
-		memcpy(out->uuid, l->gpus.list[row->gpu].uuid, GMT_UUID_BYTES);
+		memcpy(out->uuid, s->ledger->gpus.list[row->gpu].uuid, GMT_UUID_BYTES);
 	out->flags |= (has_kernel ? GMT_OOM_ROW_PHYSICAL : 0) | (row->nvml.has ? GMT_OOM_ROW_NVML : 0);
 	for (int c = 0; c < GMT_CLASS_COUNT; c++)
 		out->class_bytes[c] = row->by_class[c].bytes.live;
@@ -150,7 +160,7 @@ static bool fill_oom_row(const struct ledger *l, const struct process *p, unsign
 	out->other = sum.other;
 	out->nvml = row->nvml.used;
 	out->nvml_ns = row->nvml.ts_ns;
-	fill_row_torch(p, index, training, out);
+	fill_row_torch(s->f, index, training, out);
 	return out->attributed || out->physical || out->before_attach || out->nvml || out->flags & GMT_OOM_ROW_TORCH;
 }
 
@@ -185,111 +195,100 @@ static void add_purposes(struct oom *oom, const struct view_training *training)
 	hash_fini(&by_id);
 }
 
-static void add_blocks(struct oom *oom, const struct process *p, unsigned int index,
-		       const struct view_training *training, const struct moments *m)
+static void add_blocks(struct oom *oom, const struct subject *s, unsigned int index,
+		       const struct view_training *training)
 {
-	const struct stacks *blocks = torch_stacks(p->torch, index);
+	const struct stacks *blocks = framework_stacks(s->f, index);
 	struct gmt_oom_row *row;
 
 	/* Without stacks of blocks all are of stack 0. */
 	if (!blocks || !blocks->count || (blocks->count == 1 && !blocks->list[0].id))
 		return;
-	row = new_row(oom, p);
+	row = new_row(oom, s->p);
 	row->flags = GMT_OOM_ROW_BLOCKS;
 	memcpy(row->uuid, oom->rows[oom->row_count - 2].uuid, sizeof(row->uuid));
-	add_row_stacks(oom, row, blocks, m);
+	add_row_stacks(oom, row, blocks, &s->moments);
 	add_purposes(oom, training);
 }
 
-static void add_process_row(struct oom *oom, const struct ledger *l, const struct process *p, unsigned int index,
-			    const struct moments *m)
+static void add_gpu_row(struct oom *oom, const struct subject *s, unsigned int index)
 {
-	struct gmt_oom_row *row = new_row(oom, p);
+	struct gmt_oom_row *row = new_row(oom, s->p);
 	struct view_training training;
 
-	/* It looks at each of PyTorch's blocks: once. */
-	torch_training(p->torch, index, &l->frames, &training);
-	if (fill_oom_row(l, p, index, &training, row)) {
-		add_row_stacks(oom, row, &p->account.rows[index].stacks, m);
-		add_blocks(oom, p, index, &training, m);
+	/* It looks at each of the framework's blocks: once. */
+	framework_training(s->f, index, &s->ledger->frames, &training);
+	if (fill_oom_row(s, index, &training, row)) {
+		add_row_stacks(oom, row, &s->p->account.rows[index].stacks, &s->moments);
+		add_blocks(oom, s, index, &training);
 	} else {
 		oom->row_count--;
 	}
-	torch_training_free(&training);
+	framework_training_free(&training);
 }
 
-static void add_process(struct oom *oom, const struct ledger *l, const struct process *p, int gpu)
+static void add_host_row(struct oom *oom, const struct subject *s)
 {
-	struct moments m;
+	const struct account *account = &s->p->account;
+	struct gmt_oom_row *row;
 
-	m.since = process_since(p, oom->rec.hdr.ts_ns, &m.since_ns);
-	m.later = process_since_later(p, oom->rec.hdr.ts_ns, &m.later_ns);
-	m.recent = process_since_recent(p, oom->rec.hdr.ts_ns, &m.recent_ns);
+	if (!account->stacks.live)
+		return;
+	row = new_row(oom, s->p);
+	row->flags = GMT_OOM_ROW_HOST;
+	for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		row->class_bytes[c] = account_has_row(c) ? 0 : account->by_class[c].bytes.live;
+	add_row_stacks(oom, row, &account->stacks, &s->moments);
+}
+
+static void add_process(struct oom *oom, const struct ooms *o, const struct process *p, int gpu)
+{
+	struct subject s = { .ledger = o->ledger, .p = p, .f = frameworks_of(o->frameworks, p) };
+	struct moments *m = &s.moments;
+
+	m->since = process_since(p, oom->rec.hdr.ts_ns, &m->since_ns);
+	m->later = process_since_later(p, oom->rec.hdr.ts_ns, &m->later_ns);
+	m->recent = process_since_recent(p, oom->rec.hdr.ts_ns, &m->recent_ns);
 	for (unsigned int i = 0; i < p->account.count; i++)
 		if (gpu == GPU_UNKNOWN || p->account.rows[i].gpu == gpu)
-			add_process_row(oom, l, p, i, &m);
-	if (p->account.stacks.live) {
-		struct gmt_oom_row *row = new_row(oom, p);
-
-		row->flags = GMT_OOM_ROW_HOST;
-		for (int c = 0; c < GMT_CLASS_COUNT; c++)
-			row->class_bytes[c] = account_has_row(c) ? 0 : p->account.by_class[c].bytes.live;
-		add_row_stacks(oom, row, &p->account.stacks, &m);
-	}
+			add_gpu_row(oom, &s, i);
+	add_host_row(oom, &s);
 }
 
-void oom_picture(struct oom *oom, const struct ledger *l, int gpu)
+void oom_picture(struct oom *oom, const struct ooms *o, int gpu)
 {
-	oom->rec.flags &= (__u8)~GMT_OOM_UNSEEN;
-	for (size_t i = 0; i < l->processes.count; i++) {
-		const struct process *p = l->processes.list[i];
+	const struct processes *all = &o->ledger->processes;
 
-		if (p->touched && !p->exited)
-			add_process(oom, l, p, gpu);
-	}
+	oom->rec.flags &= (__u8)~GMT_OOM_UNSEEN;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i]->touched && !all->list[i]->exited)
+			add_process(oom, o, all->list[i], gpu);
 }
 
-struct oom *ooms_picture(const struct ledger *l)
+struct oom *ooms_picture(const struct ooms *o)
 {
 	struct oom *oom = xcalloc(1, sizeof(*oom));
 
 	oom->rec = (struct gmt_oom){
-		.hdr = { .size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .ts_ns = l->now_ns },
+		.hdr = { .size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .ts_ns = o->ledger->now_ns },
 		.outcome = GMT_OOM_NONE, .class_id = GMT_OOM_CLASS_NONE,
 	};
-	oom_picture(oom, l, GPU_UNKNOWN);
+	oom_picture(oom, o, GPU_UNKNOWN);
 	return oom;
 }
 
 /* ---- from a dump ---- */
 
-static bool is_amount(int64_t bytes)
+static int read_request(struct ooms *o, const struct gmt_oom *rec)
 {
-	return bytes >= -AMOUNT_MAX && bytes <= AMOUNT_MAX;
-}
-
-int ooms_read(struct ledger *l, const struct gmt_oom *rec)
-{
-	if (rec->outcome >= GMT_OOM_OUTCOME_COUNT || rec->sign >= GMT_OOM_SIGN_COUNT || rec->api >= GMT_API_MAX ||
-	    (rec->api && !gmt_probes[rec->api].symbol))
-		return -EINVAL;
-	if (!l->ooms.wanted)
-		return 0;
-	ooms_finish(l);
-	l->ooms.reading = xcalloc(1, sizeof(struct oom));
-	l->ooms.reading->rec = *rec;
+	ooms_finish(o);
+	o->reading = xcalloc(1, sizeof(struct oom));
+	o->reading->rec = *rec;
 	return 0;
 }
 
-int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec)
+static int read_row(struct oom *oom, const struct gmt_oom_row *rec)
 {
-	struct oom *oom = l->ooms.reading;
-
-	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT || rec->phase >= GMT_TRAINING_COUNT)
-		return -EINVAL;
-	if (!is_amount((int64_t)rec->physical) || !is_amount(rec->context) || !is_amount(rec->modules) ||
-	    !is_amount(rec->pool_reserve) || !is_amount(rec->rounding) || !is_amount(rec->other))
-		return -EINVAL;
 	if (!oom)
 		return 0;
 	if (rec->number != oom->rec.number || oom->row_count == READ_MAX)
@@ -300,17 +299,12 @@ int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec)
 	return 0;
 }
 
-int ooms_read_stack(struct ledger *l, const struct gmt_oom_stack *rec)
+static int read_stack(struct oom *oom, const struct gmt_oom_stack *rec)
 {
-	struct oom *oom = l->ooms.reading;
-
 	if (!oom)
 		return 0;
 	if (!oom->row_count || rec->number != oom->rec.number || oom->stack_count == READ_MAX ||
 	    rec->hdr.tgid != oom->rows[oom->row_count - 1].hdr.tgid)
-		return -EINVAL;
-	if (!is_amount((int64_t)rec->live) || !is_amount(rec->grown) || !is_amount(rec->recent) ||
-	    rec->purpose > GMT_CATEGORY_COUNT)
 		return -EINVAL;
 	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
 		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,
@@ -318,4 +312,18 @@ int ooms_read_stack(struct ledger *l, const struct gmt_oom_stack *rec)
 	oom->stacks[oom->stack_count++] = *rec;
 	oom->rows[oom->row_count - 1].stacks++;
 	return 0;
+}
+
+int ooms_read(struct ooms *o, const struct gmt_hdr *rec)
+{
+	switch (rec->kind) {
+	case GMT_KIND_OOM:
+		return read_request(o, (const void *)rec);
+	case GMT_KIND_OOM_ROW:
+		return read_row(o->reading, (const void *)rec);
+	case GMT_KIND_OOM_STACK:
+		return read_stack(o->reading, (const void *)rec);
+	default:
+		return 0;
+	}
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/ledger_state.h"
 
 void oom_free(struct oom *oom)
 {
@@ -25,9 +24,8 @@ void ooms_push(struct ooms *o, struct oom *oom)
 	o->queue[o->queued++] = oom;
 }
 
-struct oom *ooms_take(struct ledger *l)
+struct oom *ooms_take(struct ooms *o)
 {
-	struct ooms *o = &l->ooms;
 	struct oom *oom = o->queued ? o->queue[0] : NULL;
 
 	if (oom)

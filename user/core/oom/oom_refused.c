@@ -6,7 +6,7 @@
  * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and by the same stack, and then
  * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
  */
-#include "core/ledger/ledger_state.h"
+#include "core/ledger/process.h"
 #include "core/oom/oom_ask.h"
 #include "core/oom/oom_watch.h"
 
@@ -31,18 +31,20 @@ static bool is_next_refusal(const struct oom_watch *w, const struct gmt_rm_alloc
 	return is_open(w) && bytes == w->oom->rec.failed_bytes && is_alike(w, rec);
 }
 
-void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec)
+static void note_refused(struct ooms *o, const struct delta *d)
 {
-	struct process_ask ask;
+	const struct gmt_rm_alloc *rec = d->driver.rec;
+	struct oom_thread *t = oom_thread_of(o, d->p, d->tid);
+	struct delta_ask ask;
 	struct oom_watch *w;
 
-	oom_note_refusal(p, rec);
-	/* Inside a call that is probed that call tells what came of it. */
-	if (!l->ooms.wanted || rec->cause.api)
+	oom_note_refusal(t, &d->driver);
+	/* Of one inside a call that is probed, that call says what came of it. */
+	if (rec->cause.api)
 		return;
-	ask = oom_ask_of_refusal(p, rec->hdr.tid);
-	w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
-	w = oom_watch_try(l, is_next_refusal(w, rec, ask.bytes), p, &rec->hdr, ask.row);
+	ask = oom_ask_of_refusal(t);
+	w = oom_watch_find(o, d->p, d->tid);
+	w = oom_watch_try(o, is_next_refusal(w, rec, ask.bytes), d, ask.row);
 	if (!w)
 		return;
 	if (!w->oom->rec.failures) {
@@ -50,31 +52,39 @@ void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc
 		w->oom->rec.asked_bytes = ask.bytes;
 		w->oom->rec.stack_id = rec->cause.stack_id;
 	}
-	oom_watch_failed(l, w, &rec->hdr, ask.bytes);
+	oom_watch_failed(o, w, d, ask.bytes);
 }
 
-void ooms_driver_gave(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec)
+static void note_given(struct ooms *o, const struct delta *d)
 {
-	struct oom_watch *w = oom_watch_find(&l->ooms, p, rec->hdr.tid);
-	bool is_enough, is_video;
+	const struct gmt_rm_alloc *rec = d->driver.rec;
+	struct oom_watch *w = oom_watch_find(o, d->p, d->tid);
+	bool is_enough;
 
 	if (!is_open(w) || rec->cause.api)
 		return;
-	is_video = oom_is_video_memory(rec);
 	is_enough = rec->size >= w->oom->rec.failed_bytes;
-	if (!(is_enough && is_video) && !is_alike(w, rec))
+	if (!(is_enough && d->driver.is_video) && !is_alike(w, rec))
 		return;
 	/* Of the host's memory a call takes some of many sizes, for itself. */
-	if (!is_enough && !is_video)
+	if (!is_enough && !d->driver.is_video)
 		return;
 	w->oom->rec.given_bytes = rec->size;
-	oom_watch_decide(l, w, GMT_OOM_RETRY, is_enough ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, rec->hdr.ts_ns);
+	oom_watch_decide(o, w, GMT_OOM_RETRY, is_enough ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, d->ts_ns);
 }
 
-void ooms_left(struct ledger *l, struct process *p, uint32_t tid, uint64_t ts_ns)
+void ooms_driver(struct ooms *o, const struct delta *d)
 {
-	struct oom_watch *w = oom_watch_find(&l->ooms, p, tid);
+	if (d->driver.is_refused)
+		note_refused(o, d);
+	else if (o->count)
+		note_given(o, d);
+}
+
+void ooms_left(struct ooms *o, const struct process *p, uint32_t tid, uint64_t ts_ns)
+{
+	struct oom_watch *w = oom_watch_find(o, p, tid);
 
 	if (is_open(w))
-		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_RETURN, ts_ns);
+		oom_watch_decide(o, w, GMT_OOM_RAISED, GMT_OOM_BY_RETURN, ts_ns);
 }

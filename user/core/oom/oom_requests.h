@@ -24,7 +24,7 @@
  *   raised  return           the thread makes another call, or PyTorch a block of it: the call is over
  *
  * A picture of who held what is taken at each failure, the newest is kept; so many failures that this would
- * be felt do not all get one. Nothing is watched unless ooms_want() was called.
+ * be felt do not all get one.
  */
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_REQUESTS_H
 #define GPUMEMTRACE_CORE_OOM_OOM_REQUESTS_H
@@ -35,6 +35,10 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "base/hash.h"
+#include "core/ledger/delta.h"
+
+struct frameworks;
 struct ledger;
 struct process;
 
@@ -56,55 +60,59 @@ struct oom_watch;
 #define OOM_QUEUE 32
 
 struct ooms {
-	bool wanted;
+	const struct ledger *ledger;
+	const struct frameworks *frameworks;
+	struct deltas *out;
 	struct oom_watch *watches;
 	size_t count, capacity;
-	uint64_t due_ns;             /* when time decides about the first of them */
 	struct oom *queue[OOM_QUEUE];/* decided, oldest first, until they are taken */
 	size_t queued;
 	struct oom *reading;         /* from records, not complete yet */
+	struct hash threads;         /* struct oom_thread (oom_ask.h), by tid */
+	struct hash counts;          /* struct oom_counts, by the number of the process */
 	uint32_t last_number;
-	uint32_t met;                /* the newest request that was, in the end; 0: none */
 	uint32_t pictures;           /* that may still be taken, and since when that is known */
 	uint64_t pictures_ns;
 	uint64_t dropped;            /* that nobody took */
 };
 
-/* Keep an eye on requests from now on. */
-void ooms_want(struct ledger *l);
+struct oom_counts {
+	uint64_t of[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, decided ones */
+};
+
+struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out);
+void ooms_free(struct ooms *o);        /* NULL is fine */
+
+/* What ooms_see() is for. */
+#define OOMS_DELTAS                                                                                              \
+	(DELTA_BIT(DELTA_CALL) | DELTA_BIT(DELTA_DRIVER_ALLOC) | DELTA_BIT(DELTA_REPORT) |                       \
+	 DELTA_BIT(DELTA_BLOCK_ALLOC) | DELTA_BIT(DELTA_BLOCK_FREE) | DELTA_BIT(DELTA_EXEC) |                    \
+	 DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_TIME) | DELTA_BIT(DELTA_DUMP))
+void ooms_see(void *ooms, const struct delta *delta);
+
 /* The next one that something is known about, NULL: none. It is the caller's. The same number may come again
  * when more is known: with another outcome, and no picture unless there is a newer one. */
-struct oom *ooms_take(struct ledger *l);
+struct oom *ooms_take(struct ooms *o);
 /* The stream is over: what is undecided becomes so. */
-void ooms_finish(struct ledger *l);
+void ooms_finish(struct ooms *o);
 /* A picture of everything, of all GPUs, for who asks for it. */
-struct oom *ooms_picture(const struct ledger *l);
+struct oom *ooms_picture(const struct ooms *o);
 
-/* The thread's request that failed last, until all is told about it; NULL: none. Good until the next record. */
-const struct gmt_oom *ooms_request(const struct ledger *l, const struct process *p, uint32_t tid);
+/* What became of a process's requests; o may be NULL: nothing is known. */
+struct oom_counts ooms_counts(const struct ooms *o, const struct process *p);
 
-/* ---- for the ledger ---- */
+/* ---- for the files of this room ---- */
 
-void ooms_fini(struct ooms *o);
 void ooms_push(struct ooms *o, struct oom *oom);   /* for ooms_take(); it is the queue's now */
-void ooms_call(struct ledger *l, struct process *p, const struct gmt_call *call);
-/* By the kernel driver: refused to the process, and got. */
-void ooms_refused(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec);
-void ooms_driver_gave(struct ledger *l, struct process *p, const struct gmt_rm_alloc *rec);
+/* By the kernel driver: refused to the process, or got. */
+void ooms_driver(struct ooms *o, const struct delta *d);
 /* The thread does what shows that no call which is not probed goes on in it. */
-void ooms_left(struct ledger *l, struct process *p, uint32_t tid, uint64_t ts_ns);
-int ooms_reported(struct ledger *l, struct process *p, const struct gmt_fw_oom *rec);
-void ooms_block(struct ledger *l, struct process *p, const struct gmt_fw_mem *rec);
-void ooms_exit(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, int exit_code);
-void ooms_time(struct ledger *l, uint64_t now_ns);
-
+void ooms_left(struct ooms *o, const struct process *p, uint32_t tid, uint64_t ts_ns);
 /* From a dump. 0 or -EINVAL. */
-int ooms_read(struct ledger *l, const struct gmt_oom *rec);
-int ooms_read_row(struct ledger *l, const struct gmt_oom_row *rec);
-int ooms_read_stack(struct ledger *l, const struct gmt_oom_stack *rec);
+int ooms_read(struct ooms *o, const struct gmt_hdr *rec);
 
 /* Fills in rows and stacks, as everything is now: on one GPU, or on all. */
-void oom_picture(struct oom *oom, const struct ledger *l, int gpu);
+void oom_picture(struct oom *oom, const struct ooms *o, int gpu);
 void oom_forget_picture(struct oom *oom);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_ask.h"
 
 #define WATCHES_MAX 256            /* threads; of more nothing is told */
 #define PICTURES 16                /* in a row, and after that one for each so long */
@@ -37,15 +38,31 @@ uint64_t oom_watch_due(const struct oom_watch *w)
 
 void oom_set_due(struct ooms *o)
 {
-	o->due_ns = UINT64_MAX;
+	o->out->due_ns = UINT64_MAX;
 	for (size_t i = 0; i < o->count; i++)
-		if (oom_watch_due(&o->watches[i]) < o->due_ns)
-			o->due_ns = oom_watch_due(&o->watches[i]);
+		if (oom_watch_due(&o->watches[i]) < o->out->due_ns)
+			o->out->due_ns = oom_watch_due(&o->watches[i]);
 }
 
 uint64_t oom_row_live(const struct process *p, uint8_t row)
 {
 	return row == ROW_NONE ? p->account.stacks.live : p->account.rows[row].attributed.live;
+}
+
+/* ---- what others hear of it ---- */
+
+static void give_request(const struct ooms *o, const struct oom_watch *w, enum delta_kind kind, bool is_reported,
+			 uint64_t ts_ns)
+{
+	deltas_give(o->out, &(struct delta){
+		.kind = kind, .tid = w->tid, .p = w->p, .ts_ns = ts_ns,
+		.request = { .rec = &w->oom->rec, .ordinal = w->ordinal, .is_reported = is_reported },
+	});
+}
+
+void oom_watch_reported(const struct ooms *o, const struct oom_watch *w, uint64_t ts_ns)
+{
+	give_request(o, w, DELTA_REQUEST_FAILED, true, ts_ns);
 }
 
 /* ---- pictures ---- */
@@ -71,27 +88,27 @@ static bool is_another(const struct oom_watch *w, uint64_t now_ns)
 	       now_ns - w->oom->rec.hdr.ts_ns >= PICTURE_EACH_NS;
 }
 
-void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr)
+void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *d)
 {
 	struct oom *oom = w->oom;
-	bool may = is_another(w, hdr->ts_ns) && may_take(&l->ooms, hdr->ts_ns);
+	bool may = is_another(w, d->ts_ns) && may_take(o, d->ts_ns);
 
 	if (oom->row_count && !may)
 		return;
 	oom->rec.hdr = (struct gmt_hdr){
-		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = hdr->tgid, .tid = hdr->tid, .ts_ns = hdr->ts_ns,
+		.size = sizeof(oom->rec), .kind = GMT_KIND_OOM, .tgid = d->p->tgid, .tid = d->tid, .ts_ns = d->ts_ns,
 	};
 	if (!may)
 		return;
 	oom_forget_picture(oom);
 	/* Of pinned memory the host is short; who has what of it is in every picture. */
-	oom_picture(oom, l, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
+	oom_picture(oom, o, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
 	w->live_at_picture = oom_row_live(w->p, w->row);
 }
 
 /* ---- what is told ---- */
 
-void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr, uint64_t bytes)
+void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d, uint64_t bytes)
 {
 	uint64_t live = oom_row_live(w->p, w->row);
 	struct gmt_oom *rec = &w->oom->rec;
@@ -100,26 +117,29 @@ void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hd
 	rec->decided_ns = 0;
 	rec->failures++;
 	rec->failed_bytes = bytes;
-	rec->last_ns = w->active_ns = hdr->ts_ns;
+	rec->last_ns = w->active_ns = d->ts_ns;
 	rec->freed_bytes = w->live_at_first > live ? w->live_at_first - live : 0;
-	oom_watch_picture(l, w, hdr);
-	oom_set_due(&l->ooms);
+	oom_watch_picture(o, w, d);
+	oom_set_due(o);
+	give_request(o, w, DELTA_REQUEST_FAILED, false, d->ts_ns);
 }
 
 /* Queues what is known of it now, with the picture. */
 static void queue_oom(struct ooms *o, struct oom_watch *w)
 {
 	struct oom *oom = xmalloc(sizeof(*oom));
+	struct oom_counts *counts;
 
 	*oom = *w->oom;
 	*w->oom = (struct oom){ .rec = oom->rec };
 	ooms_push(o, oom);
-	w->p->ooms[w->told] -= w->told != GMT_OOM_OPEN;
+	counts = hash_put(&o->counts, w->p->index, NULL);
+	counts->of[w->told] -= w->told != GMT_OOM_OPEN;
 	w->told = oom->rec.outcome;
-	w->p->ooms[w->told]++;
+	counts->of[w->told]++;
 }
 
-void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
+void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
 		      uint64_t ts_ns)
 {
 	struct gmt_oom *rec = &w->oom->rec;
@@ -128,22 +148,22 @@ void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcom
 	rec->sign = sign;
 	rec->decided_ns = ts_ns;
 	if (outcome == GMT_OOM_RETRY) {
-		l->ooms.met = rec->number;
+		give_request(o, w, DELTA_REQUEST_MET, false, ts_ns);
 		oom_forget_picture(w->oom);
 	}
-	queue_oom(&l->ooms, w);
+	queue_oom(o, w);
 	/* Of an error that was raised, whether the process survives it is still to be told. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
-		oom_watch_forget(&l->ooms, w);
-	oom_set_due(&l->ooms);
+		oom_watch_forget(o, w);
+	oom_set_due(o);
 }
 
-void oom_watch_leave(struct ledger *l, struct oom_watch *w, uint64_t ts_ns)
+void oom_watch_leave(struct ooms *o, struct oom_watch *w, uint64_t ts_ns)
 {
 	if (w->oom->rec.outcome == GMT_OOM_OPEN)
-		oom_watch_decide(l, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, ts_ns);
+		oom_watch_decide(o, w, GMT_OOM_RAISED, GMT_OOM_BY_WENT_ON, ts_ns);
 	else
-		oom_watch_forget(&l->ooms, w);
+		oom_watch_forget(o, w);
 }
 
 bool oom_watch_is_open(const struct oom_watch *w)
@@ -161,9 +181,8 @@ static void set_gpu(const struct ledger *l, struct oom_watch *w)
 		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
 }
 
-static struct oom_watch *add_watch(struct ledger *l, struct process *p, const struct gmt_hdr *hdr, uint8_t row)
+static struct oom_watch *add_watch(struct ooms *o, const struct delta *d, uint8_t row)
 {
-	struct ooms *o = &l->ooms;
 	struct oom_watch *w;
 
 	if (o->count == WATCHES_MAX) {
@@ -175,40 +194,53 @@ static struct oom_watch *add_watch(struct ledger *l, struct process *p, const st
 		o->watches = xreallocarray(o->watches, o->capacity, sizeof(*o->watches));
 	}
 	w = &o->watches[o->count++];
-	*w = (struct oom_watch){ .oom = xcalloc(1, sizeof(*w->oom)), .p = p, .tid = hdr->tid, .row = row };
-	w->live_at_first = oom_row_live(p, row);
+	*w = (struct oom_watch){
+		.oom = xcalloc(1, sizeof(*w->oom)), .p = d->p, .tid = d->tid, .row = row, .ordinal = ORDINAL_NONE,
+	};
+	w->live_at_first = oom_row_live(d->p, row);
 	w->oom->rec.number = ++o->last_number;
 	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
 	w->oom->rec.flags = GMT_OOM_UNSEEN;
-	w->oom->rec.first_ns = w->oom->rec.last_ns = hdr->ts_ns;
-	set_gpu(l, w);
+	w->oom->rec.first_ns = w->oom->rec.last_ns = d->ts_ns;
+	set_gpu(o->ledger, w);
 	return w;
 }
 
-struct oom_watch *oom_watch_try(struct ledger *l, bool is_next_try, struct process *p, const struct gmt_hdr *hdr,
-				uint8_t row)
+struct oom_watch *oom_watch_try(struct ooms *o, bool is_next_try, const struct delta *d, uint8_t row)
 {
-	struct oom_watch *newest = oom_watch_find(&l->ooms, p, hdr->tid);
+	struct oom_watch *newest = oom_watch_find(o, d->p, d->tid);
 
 	if (is_next_try)
 		return newest;
 	if (newest)
-		oom_watch_leave(l, newest, hdr->ts_ns);
-	return add_watch(l, p, hdr, row);
+		oom_watch_leave(o, newest, d->ts_ns);
+	return add_watch(o, d, row);
 }
 
 /* ---- all of it ---- */
 
-void ooms_want(struct ledger *l)
+struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out)
 {
-	l->ooms.wanted = true;
-	l->ooms.pictures = PICTURES;
-	oom_set_due(&l->ooms);
+	struct ooms *o = xcalloc(1, sizeof(*o));
+
+	o->ledger = ledger;
+	o->frameworks = frameworks;
+	o->out = out;
+	o->pictures = PICTURES;
+	hash_init(&o->threads, sizeof(struct oom_thread));
+	hash_init(&o->counts, sizeof(struct oom_counts));
+	return o;
 }
 
-void ooms_finish(struct ledger *l)
+struct oom_counts ooms_counts(const struct ooms *o, const struct process *p)
 {
-	struct ooms *o = &l->ooms;
+	const struct oom_counts *counts = o ? hash_get(&o->counts, p->index) : NULL;
+
+	return counts ? *counts : (struct oom_counts){ 0 };
+}
+
+void ooms_finish(struct ooms *o)
+{
 
 	if (o->reading)
 		ooms_push(o, o->reading);
@@ -221,12 +253,17 @@ void ooms_finish(struct ledger *l)
 	oom_set_due(o);
 }
 
-void ooms_fini(struct ooms *o)
+void ooms_free(struct ooms *o)
 {
+	if (!o)
+		return;
 	while (o->count)
 		oom_watch_forget(o, &o->watches[0]);
 	for (size_t i = 0; i < o->queued; i++)
 		oom_free(o->queue[i]);
 	oom_free(o->reading);
 	free(o->watches);
+	hash_fini(&o->threads);
+	hash_fini(&o->counts);
+	free(o);
 }

@@ -10,9 +10,10 @@
 
 struct oom_watch {
 	struct oom *oom;           /* rec is good to the end, the picture goes with the first that is queued */
-	struct process *p;
+	const struct process *p;
 	uint32_t tid;
 	uint8_t row;               /* ROW_NONE */
+	uint8_t ordinal;           /* ORDINAL_NONE */
 	uint8_t told;              /* outcome that the process's count has */
 	uint64_t active_ns;        /* it last asked or freed */
 	uint64_t live_at_first, live_at_picture;
@@ -20,25 +21,26 @@ struct oom_watch {
 
 /* NULL: none. */
 struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid);
-/* What the record's thread asks for now. is_next_try: that which it asked for last, which is watched; else that is
+/* What the delta's thread asks for now. is_next_try: that which it asked for last, which is watched; else that is
  * over, and a new one is watched from now on, without failures and undecided. NULL: too many are watched. */
-struct oom_watch *oom_watch_try(struct ledger *l, bool is_next_try, struct process *p, const struct gmt_hdr *hdr,
-				uint8_t row);
+struct oom_watch *oom_watch_try(struct ooms *o, bool is_next_try, const struct delta *d, uint8_t row);
 /* Puts the last one in its place. */
 void oom_watch_forget(struct ooms *o, struct oom_watch *w);
 
 /* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
 bool oom_watch_is_open(const struct oom_watch *w);
 /* One more try of `bytes` has failed: it is open again. */
-void oom_watch_failed(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr, uint64_t bytes);
+void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d, uint64_t bytes);
+/* A framework has reported it. */
+void oom_watch_reported(const struct ooms *o, const struct oom_watch *w, uint64_t ts_ns);
 /* Takes a picture for it, unless there were too many of late. */
-void oom_watch_picture(struct ledger *l, struct oom_watch *w, const struct gmt_hdr *hdr);
+void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *d);
 /* Tells it, and forgets it if nothing more can come of it. */
-void oom_watch_decide(struct ledger *l, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
+void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
 		      uint64_t ts_ns);
 
 /* The thread has gone on with something else: tells that, if it is open, and forgets it. */
-void oom_watch_leave(struct ledger *l, struct oom_watch *w, uint64_t ts_ns);
+void oom_watch_leave(struct ooms *o, struct oom_watch *w, uint64_t ts_ns);
 
 /* When time tells something about it, if nothing else does. */
 uint64_t oom_watch_due(const struct oom_watch *w);

@@ -38,4 +38,10 @@ bool gmt_op_asks_for_memory(enum gmt_op op);
 /* Which of the operation's fields has this name; -1: none. */
 int gmt_op_field(enum gmt_op op, const char *name);
 
+/* Whether the operation makes a context: that takes memory, and no argument says how much. */
+static inline bool gmt_op_makes_context(enum gmt_op op)
+{
+	return op == GMT_OP_CTX_CREATE || op == GMT_OP_PRIMARY_RETAIN;
+}
+
 #endif

@@ -8,10 +8,12 @@
 #include "base/xalloc.h"
 #include "core/view/by_stack.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_requests.h"
+#include "core/pipeline/pipeline.h"
 #include "core/view/view_parts.h"
 
 struct maker {
-	const struct ledger *ledger;
+	const struct pipeline *pipeline;
 	const struct oom *oom;
 	struct oom_view *out;
 	struct by_stack by_stack;
@@ -31,13 +33,13 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 	for (size_t i = 0; i < view->proc_count; i++)
 		if (view->procs[i].tgid == tgid)
 			return i;
-	newest = hash_get(&m->ledger->processes.by_tgid, tgid);
+	newest = hash_get(&m->pipeline->ledger->processes.by_tgid, tgid);
 	if (newest)
-		p = m->ledger->processes.list[*newest];
+		p = m->pipeline->ledger->processes.list[*newest];
 	view->procs = xreallocarray(view->procs, view->proc_count + 1, sizeof(*view->procs));
 	to = &view->procs[view->proc_count];
 	if (p)
-		view_fill_facts(p, to);
+		view_fill_facts(m->pipeline, p, to);
 	else
 		*to = (struct view_proc){ .tgid = tgid, .ns_pid = tgid };
 	to->exited = false;      /* it was not then */
@@ -202,10 +204,11 @@ static int compare_oom_rows(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-void oom_view_build(const struct ledger *l, const struct oom *oom, const struct view_request *request,
+void oom_view_build(const struct pipeline *pl, const struct oom *oom, const struct view_request *request,
 		    struct oom_view *out)
 {
-	struct maker m = { .ledger = l, .oom = oom, .out = out };
+	const struct ledger *l = pl->ledger;
+	struct maker m = { .pipeline = pl, .oom = oom, .out = out };
 	int order[GPUS_MAX];
 	size_t at = 0;
 

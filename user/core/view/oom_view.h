@@ -16,6 +16,7 @@
 #include "core/view/view.h"
 
 struct oom;
+struct pipeline;
 
 #define OOM_VIEW_NONE SIZE_MAX
 
@@ -75,7 +76,7 @@ struct oom_view {
 };
 
 /* Whose names the ledger has. oom_view_free() releases its arrays. */
-void oom_view_build(const struct ledger *ledger, const struct oom *oom, const struct view_request *request,
+void oom_view_build(const struct pipeline *pl, const struct oom *oom, const struct view_request *request,
 		    struct oom_view *out);
 void oom_view_free(struct oom_view *view);
 

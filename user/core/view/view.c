@@ -8,7 +8,11 @@
 #include "base/xalloc.h"
 #include "core/ledger/balance.h"
 #include "core/view/by_stack.h"
+#include "core/framework/framework.h"
+#include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_requests.h"
+#include "core/pipeline/pipeline.h"
 #include "core/framework/torch_silent.h"
 #include "core/view/view_parts.h"
 
@@ -157,6 +161,7 @@ static int compare_gpu_rows(const void *left, const void *right)
 /* What all processes of a view are made with. */
 struct maker {
 	const struct ledger *ledger;
+	const struct pipeline *pipeline;
 	const struct view_request *request;
 	int order[GPUS_MAX];
 	struct by_stack by_stack;
@@ -172,7 +177,7 @@ struct moment {
 static void fill_row_stacks(struct maker *m, const struct process *p, unsigned int row, const struct moment *moment,
 			    struct view_row *out)
 {
-	const struct stacks *blocks = torch_stacks(p->torch, row);
+	const struct stacks *blocks = framework_stacks(frameworks_of(m->pipeline->frameworks, p), row);
 
 	by_stack_fill(&m->by_stack, &p->account.rows[row].stacks, moment->ages, row, moment->since, &out->stacks);
 	out->stacks.since_ns = moment->since_ns;
@@ -187,6 +192,7 @@ static void fill_row_stacks(struct maker *m, const struct process *p, unsigned i
 
 static void fill_rows(struct maker *m, const struct process *p, const struct moment *moment, struct view_proc *out)
 {
+	const struct framework *f = frameworks_of(m->pipeline->frameworks, p);
 	bool has_kernel = ledger_has_kernel(m->ledger, p);
 
 	out->rows = xcalloc(p->account.count, sizeof(*out->rows));
@@ -196,14 +202,14 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 		struct view_torch torch;
 
 		balance_physical(p, row, &physical);
-		torch_view(p->torch, i, &torch);
+		framework_view(f, i, &torch);
 		if (!has_anything(row, &physical, &torch))
 			continue;
 		struct view_row *to = &out->rows[out->row_count++];
 
 		fill_view_row(p, row, has_kernel, to);
 		to->torch = torch;
-		torch_training(p->torch, i, &m->ledger->frames, &to->torch.training);
+		framework_training(f, i, &m->ledger->frames, &to->torch.training);
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, p, i, moment, to);
 	}
@@ -230,8 +236,22 @@ static void fill_memory(struct maker *m, const struct process *p, struct view_pr
 		held_ages_fini(&ages);
 }
 
-void view_fill_facts(const struct process *p, struct view_proc *out)
+/* What the ledger and a framework met that does not fit. */
+static uint64_t anomalies_of(const struct process *p, const struct framework *f, int kind)
 {
+	uint64_t count = p->anomalies[kind];
+
+	if (f && kind == GMT_ANOMALY_TORCH_MISSED)
+		count += f->missed;
+	if (f && kind == GMT_ANOMALY_TORCH_RESERVED)
+		count += f->reserved_off;
+	return count;
+}
+
+void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out)
+{
+	struct oom_counts ooms = ooms_counts(pl->ooms, p);
+
 	*out = (struct view_proc){
 		.tgid = p->tgid,
 		.ns_pid = p->ns_pid,
@@ -248,15 +268,16 @@ void view_fill_facts(const struct process *p, struct view_proc *out)
 	memcpy(out->comm, p->comm, sizeof(out->comm));
 	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
 	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
-	memcpy(out->anomalies, p->anomalies, sizeof(out->anomalies));
-	memcpy(out->ooms, p->ooms, sizeof(out->ooms));
+	for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+		out->anomalies[k] = anomalies_of(p, frameworks_of(pl->frameworks, p), k);
+	memcpy(out->ooms, ooms.of, sizeof(out->ooms));
 }
 
 static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
 {
-	view_fill_facts(p, out);
+	view_fill_facts(m->pipeline, p, out);
 	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
-	out->torch_silence = torch_silence(p, &m->ledger->frames);
+	out->torch_silence = torch_silence(frameworks_of(m->pipeline->frameworks, p), p, &m->ledger->frames);
 	fill_memory(m, p, out);
 }
 
@@ -286,10 +307,11 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
 }
 
-void view_build(const struct ledger *l, const struct view_request *request, struct view *view)
+void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view)
 {
 	static const struct view_request nothing;
-	struct maker m = { .ledger = l, .request = request ? request : &nothing };
+	const struct ledger *l = pl->ledger;
+	struct maker m = { .ledger = l, .pipeline = pl, .request = request ? request : &nothing };
 
 	view_fill_session(l, m.request, view);
 	view_fill_gpus(&l->gpus, view, m.order);
@@ -299,7 +321,7 @@ void view_build(const struct ledger *l, const struct view_request *request, stru
 		const struct process *p = l->processes.list[i];
 
 		for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
-			view->anomalies[k] += p->anomalies[k];
+			view->anomalies[k] += anomalies_of(p, frameworks_of(pl->frameworks, p), k);
 		if (p->touched)
 			fill_proc(&m, p, &view->procs[view->proc_count++]);
 	}
@@ -312,7 +334,7 @@ void view_free(struct view *view)
 		for (size_t r = 0; r < view->procs[i].row_count; r++) {
 			by_stack_free(&view->procs[i].rows[r].stacks);
 			by_stack_free(&view->procs[i].rows[r].torch.stacks);
-			torch_training_free(&view->procs[i].rows[r].torch.training);
+			framework_training_free(&view->procs[i].rows[r].torch.training);
 		}
 		by_stack_free(&view->procs[i].host_stacks);
 		free(view->procs[i].rows);

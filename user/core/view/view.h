@@ -25,7 +25,7 @@
 #include "core/view/view_stacks.h"
 #include "core/view/view_training.h"
 
-struct ledger;
+struct pipeline;
 
 /* X(NAME, json name, text, is device memory): what an allocation is. */
 #define GMT_CLASSES(X)                                                            \
@@ -233,7 +233,7 @@ struct view {
 
 /* Computes a view; view_free() releases its arrays. Aborts when out of memory. Without a request no stacks
  * are shown and no owners told apart. */
-void view_build(const struct ledger *ledger, const struct view_request *request, struct view *view);
+void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view);
 void view_free(struct view *view);
 
 /* Whether anything is missing or odd: sums of loss[] and of records_malformed. */

@@ -13,6 +13,6 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 /* order[number] is the place in view->gpus of the ledger's GPU of that number. */
 void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order);
 /* Who a process is; the rest is zero. */
-void view_fill_facts(const struct process *p, struct view_proc *out);
+void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of PyTorch's memory is shown. See torch.h. */
-#include "core/framework/torch.h"
+/* What of PyTorch's memory is shown. See framework.h. */
+#include "core/framework/framework.h"
 
 /* A walk along the segments of one device. */
 struct walk {
@@ -17,27 +17,27 @@ static void used_from(struct walk *w, uint64_t base)
 }
 
 /* The pieces of an expandable segment are one to PyTorch; what cuMemAlloc gave is never joined. */
-static void begin_segment(struct walk *w, const struct range *s)
+static void walk_segment(struct walk *w, const struct range *s)
 {
-	if (w->end != s->base || !w->mapped || !s->value) {
+	if (w->end != s->base || !w->mapped || !(s->aux & GMT_HISTORY_MAPPED)) {
 		used_from(w, w->end);
 		w->free_from = s->base;
 	}
 	w->end = s->base + s->length;
-	w->mapped = s->value;
+	w->mapped = s->aux & GMT_HISTORY_MAPPED;
 }
 
-static uint64_t largest_gap(const struct torch *t, unsigned int ordinal)
+static uint64_t largest_gap(const struct framework *f, unsigned int ordinal)
 {
 	struct rangemap_pos segment_pos = { 0 }, block_pos = { 0 };
-	const struct range *s, *b = rangemap_next(&t->blocks, &block_pos);
+	const struct range *s, *b = rangemap_next(&f->blocks, &block_pos);
 	struct walk w = { 0 };
 
-	while ((s = rangemap_next(&t->segments, &segment_pos))) {
-		if ((unsigned int)s->gpu != ordinal)
+	while ((s = rangemap_next(&f->segments, &segment_pos))) {
+		if ((unsigned int)s->gpu != ordinal || (s->aux & GMT_HISTORY_GUESSED))
 			continue;
-		begin_segment(&w, s);
-		for (; b && b->base < w.end; b = rangemap_next(&t->blocks, &block_pos)) {
+		walk_segment(&w, s);
+		for (; b && b->base < w.end; b = rangemap_next(&f->blocks, &block_pos)) {
 			if (b->base + b->length <= s->base)
 				continue;
 			used_from(&w, b->base);
@@ -48,15 +48,15 @@ static uint64_t largest_gap(const struct torch *t, unsigned int ordinal)
 	return w.largest;
 }
 
-struct torch_gaps torch_gaps(const struct torch *t, unsigned int ordinal)
+struct framework_gaps framework_gaps(const struct framework *f, unsigned int ordinal)
 {
-	const struct torch_device *d = &t->devices[ordinal];
+	const struct framework_device *d = &f->devices[ordinal];
 
-	if (t->ended)
+	if (f->ended)
 		return d->at_end;
 	if (d->block_bytes != d->allocated.live || d->segment_bytes != d->reserved.live)
-		return (struct torch_gaps){ 0 };
-	return (struct torch_gaps){ .known = true, .largest = largest_gap(t, ordinal) };
+		return (struct framework_gaps){ 0 };
+	return (struct framework_gaps){ .known = true, .largest = largest_gap(f, ordinal) };
 }
 
 static enum gmt_torch_backend judge_backend(uint64_t segment_bytes, uint64_t mapped_bytes)
@@ -69,11 +69,11 @@ static enum gmt_torch_backend judge_backend(uint64_t segment_bytes, uint64_t map
 }
 
 /* Several devices are in one row only where nobody knows which GPU they are: then it is the first one's. */
-const struct stacks *torch_stacks(const struct torch *t, unsigned int row)
+const struct stacks *framework_stacks(const struct framework *f, unsigned int row)
 {
-	for (unsigned int i = 0; t && i < t->count; i++)
-		if (t->devices[i].row == row && (t->devices[i].allocs | t->devices[i].frees))
-			return &t->devices[i].stacks;
+	for (unsigned int i = 0; f && i < f->count; i++)
+		if (f->devices[i].row == row && (f->devices[i].allocs | f->devices[i].frees))
+			return &f->devices[i].stacks;
 	return NULL;
 }
 
@@ -86,18 +86,18 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 }
 
 /* Only devices on the unknown GPU can be several in one row: then a peak is the sum of theirs, at most. */
-void torch_view(const struct torch *t, unsigned int row, struct view_torch *out)
+void framework_view(const struct framework *f, unsigned int row, struct view_torch *out)
 {
 	uint64_t mapped = 0;
 
 	*out = (struct view_torch){ .gap_known = true };
-	for (unsigned int i = 0; t && i < t->count; i++) {
-		const struct torch_device *d = &t->devices[i];
-		struct torch_gaps gaps;
+	for (unsigned int i = 0; f && i < f->count; i++) {
+		const struct framework_device *d = &f->devices[i];
+		struct framework_gaps gaps;
 
 		if (d->row != row || !(d->allocs | d->frees))
 			continue;
-		gaps = torch_gaps(t, i);
+		gaps = framework_gaps(f, i);
 		out->seen = true;
 		add_level(&out->allocated, &d->allocated);
 		add_level(&out->reserved, &d->reserved);

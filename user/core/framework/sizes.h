@@ -5,8 +5,8 @@
  *
  * The one invariant: what is kept is of live blocks, and the sums of a device are those of what is kept.
  */
-#ifndef GPUMEMTRACE_CORE_FRAMEWORK_TORCH_SIZE_H
-#define GPUMEMTRACE_CORE_FRAMEWORK_TORCH_SIZE_H
+#ifndef GPUMEMTRACE_CORE_FRAMEWORK_SIZES_H
+#define GPUMEMTRACE_CORE_FRAMEWORK_SIZES_H
 
 #include <stdint.h>
 
@@ -14,22 +14,21 @@
 
 #include "base/rangemap.h"
 
-struct process;
-struct torch;
+struct framework;
 
 /* Of one block. */
-struct torch_size {
+struct framework_size {
 	uint64_t bytes;          /* asked for */
 	uint64_t stream;         /* PyTorch's number of it; 0 is the default stream */
 };
 
 /* One event: comes after that of the block. -EINVAL: malformed. */
-int torch_size_told(struct process *p, const struct gmt_fw_size *rec);
+int sizes_add(struct framework *f, const struct gmt_fw_size *rec);
 
 /* A block goes. */
-void torch_size_forget(struct torch *t, const struct range *block);
+void sizes_forget(struct framework *f, const struct range *block);
 
 /* Of the live block at an address; NULL: not known. */
-const struct torch_size *torch_size_of(const struct torch *t, uint64_t address);
+const struct framework_size *sizes_of(const struct framework *f, uint64_t address);
 
 #endif

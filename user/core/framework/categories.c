@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What PyTorch's blocks are for: their categories, now and when most was allocated. See torch.h. */
-#include "core/framework/torch.h"
+/* What PyTorch's blocks are for: their categories, now and when most was allocated. See framework.h. */
+#include "core/framework/framework.h"
 
 #include <stdlib.h>
 
@@ -9,45 +9,48 @@
 
 /* ---- a block's birth, in its range ---- */
 
-#define OWN_BITS 0   /* of aux */
-
-void torch_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth)
+void framework_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth)
 {
 	block->offset = ts_ns;
 	block->value = stack_id;
-	birth_put(block, OWN_BITS, birth);
+	birth_put(block, BLOCK_OWN_BITS, birth);
 }
 
-static enum gmt_category category_of_block(const struct torch *t, const struct range *block, bool is_alive)
+static enum gmt_category category_of_block(const struct framework *f, const struct range *block, bool is_alive)
 {
-	const struct phase_line *line = phases_line(t->phases, block->gpu);
+	const struct phase_line *line = phases_line(f->phases, block->gpu);
 	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
 
-	return birth_category(block, OWN_BITS, now, is_alive, t->devices[block->gpu].is_first);
+	return birth_category(block, BLOCK_OWN_BITS, now, is_alive, f->devices[block->gpu].is_first);
+}
+
+unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive)
+{
+	return birth_iteration(block) ? category_of_block(f, block, is_alive) + 1 : 0;
 }
 
 /* ---- those that have gone ---- */
 
-void torch_block_freed(struct torch *t, const struct range *block)
+void framework_count_gone(struct framework *f, const struct range *block)
 {
-	struct torch_device *d = &t->devices[block->gpu];
+	struct framework_device *d = &f->devices[block->gpu];
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		d->gone_since_peak[category_of_block(t, block, false)] += block->length;
+		d->gone_since_peak[category_of_block(f, block, false)] += block->length;
 }
 
 /* ---- those that live ---- */
 
-static void add_kind(struct torch_kinds *kinds, struct hash *found, const struct torch_device *d,
+static void add_kind(struct framework_kinds *kinds, struct hash *found, const struct framework_device *d,
 		     const struct range *block, enum gmt_category category)
 {
 	uint32_t stack_id = (uint32_t)block->value;
 	uint32_t *index = hash_put(found, (uint64_t)stack_id << 32 | category, NULL);
-	struct torch_kind *kind;
+	struct framework_kind *kind;
 
 	if (!*index) {
 		kinds->list = xreallocarray(kinds->list, kinds->count + 1, sizeof(*kinds->list));
-		kinds->list[kinds->count++] = (struct torch_kind){ .stack_id = stack_id, .category = category };
+		kinds->list[kinds->count++] = (struct framework_kind){ .stack_id = stack_id, .category = category };
 		*index = kinds->count;
 	}
 	kind = &kinds->list[*index - 1];
@@ -57,31 +60,31 @@ static void add_kind(struct torch_kinds *kinds, struct hash *found, const struct
 		kind->at_peak += block->length;
 }
 
-void torch_kinds_make(const struct torch *t, unsigned int ordinal, struct torch_kinds *out)
+void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out)
 {
-	const struct torch_device *d = &t->devices[ordinal];
+	const struct framework_device *d = &f->devices[ordinal];
 	struct rangemap_pos pos = { 0 };
 	const struct range *block;
 	struct hash found;
 
-	*out = (struct torch_kinds){ 0 };
+	*out = (struct framework_kinds){ 0 };
 	hash_init(&found, sizeof(uint32_t));
-	while ((block = rangemap_next(&t->blocks, &pos)))
+	while ((block = rangemap_next(&f->blocks, &pos)))
 		if ((unsigned int)block->gpu == ordinal)
-			add_kind(out, &found, d, block, category_of_block(t, block, true));
+			add_kind(out, &found, d, block, category_of_block(f, block, true));
 	hash_fini(&found);
 }
 
-void torch_kinds_free(struct torch_kinds *kinds)
+void framework_kinds_free(struct framework_kinds *kinds)
 {
 	free(kinds->list);
-	*kinds = (struct torch_kinds){ 0 };
+	*kinds = (struct framework_kinds){ 0 };
 }
 
 /* ---- what is shown ---- */
 
 /* What the code says that asked for it, where the guess does not. */
-static enum gmt_category with_hint(const struct torch_kind *kind, const struct frames *frames)
+static enum gmt_category with_hint(const struct framework_kind *kind, const struct frames *frames)
 {
 	uint8_t hint = frames_hint(frames, kind->stack_id);
 
@@ -90,7 +93,7 @@ static enum gmt_category with_hint(const struct torch_kind *kind, const struct f
 	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
 }
 
-static void add_purpose(struct view_training *out, const struct torch_kind *kind, enum gmt_category category)
+static void add_purpose(struct view_training *out, const struct framework_kind *kind, enum gmt_category category)
 {
 	if (!kind->stack_id)
 		return;
@@ -105,20 +108,20 @@ static int compare_purposes(const void *left, const void *right)
 	return (a->live > b->live) - (a->live < b->live);
 }
 
-static void add_categories(const struct torch *t, unsigned int ordinal, const struct frames *frames,
+static void add_categories(const struct framework *f, unsigned int ordinal, const struct frames *frames,
 			   struct view_training *out)
 {
-	const struct torch_device *d = &t->devices[ordinal];
-	struct torch_kinds live = { 0 };
-	const struct torch_kinds *kinds = &d->kinds_at_end;
+	const struct framework_device *d = &f->devices[ordinal];
+	struct framework_kinds live = { 0 };
+	const struct framework_kinds *kinds = &d->kinds_at_end;
 
-	if (!t->ended) {
-		torch_kinds_make(t, ordinal, &live);
+	if (!f->ended) {
+		framework_kinds_make(f, ordinal, &live);
 		kinds = &live;
 	}
 	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count, sizeof(*out->purposes));
 	for (size_t i = 0; i < kinds->count; i++) {
-		const struct torch_kind *kind = &kinds->list[i];
+		const struct framework_kind *kind = &kinds->list[i];
 		enum gmt_category category = with_hint(kind, frames);
 		struct view_category *c = &out->categories[category];
 
@@ -129,7 +132,7 @@ static void add_categories(const struct torch *t, unsigned int ordinal, const st
 	}
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
 		out->categories[i].at_peak += d->gone_since_peak[i];
-	torch_kinds_free(&live);
+	framework_kinds_free(&live);
 	if (out->purpose_count)
 		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes), compare_purposes);
 }
@@ -164,16 +167,17 @@ static void add_ranges(const struct phases *p, const struct phase_line *line, st
 }
 
 /* Several devices are in one row only where nobody knows which GPU they are: the phases are the first one's. */
-void torch_training(const struct torch *t, unsigned int row, const struct frames *frames, struct view_training *out)
+void framework_training(const struct framework *f, unsigned int row, const struct frames *frames,
+			struct view_training *out)
 {
 	*out = (struct view_training){ 0 };
-	for (unsigned int i = 0; t && i < t->count; i++) {
-		const struct torch_device *d = &t->devices[i];
-		const struct phase_line *line = phases_line(t->phases, i);
+	for (unsigned int i = 0; f && i < f->count; i++) {
+		const struct framework_device *d = &f->devices[i];
+		const struct phase_line *line = phases_line(f->phases, i);
 
 		if (d->row != row || !(d->allocs | d->frees))
 			continue;
-		add_categories(t, i, frames, out);
+		add_categories(f, i, frames, out);
 		out->before += d->before;
 		if (!line || out->iterations)
 			continue;
@@ -183,11 +187,11 @@ void torch_training(const struct torch *t, unsigned int row, const struct frames
 		out->growth = phase_line_growth(line, &out->growth_count);
 		out->first_is_whole = d->is_first;
 		add_iterations(line, out);
-		add_ranges(t->phases, line, out);
+		add_ranges(f->phases, line, out);
 	}
 }
 
-void torch_training_free(struct view_training *training)
+void framework_training_free(struct view_training *training)
 {
 	free(training->purposes);
 	free(training->iterations);

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See framework.h. */
+#include "core/framework/framework.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/ledger/delta.h"
+#include "core/ledger/process.h"
+#include "core/framework/segments.h"
+#include "core/framework/sizes.h"
+
+/* ---- devices ---- */
+
+struct framework *framework_new(const struct process *p, const struct deltas *out)
+{
+	struct framework *f = xcalloc(1, sizeof(*f));
+
+	f->p = p;
+	f->out = out;
+	return f;
+}
+
+static struct phases *phases_of(struct framework *f)
+{
+	if (!f->phases)
+		f->phases = xcalloc(1, sizeof(*f->phases));
+	return f->phases;
+}
+
+static struct framework_device *device_of_ordinal(struct framework *f, unsigned int ordinal)
+{
+	if (ordinal >= f->count) {
+		f->devices = xreallocarray(f->devices, ordinal + 1, sizeof(*f->devices));
+		for (; f->count <= ordinal; f->count++) {
+			f->devices[f->count] = (struct framework_device){ 0 };
+			stacks_init(&f->devices[f->count].stacks);
+		}
+	}
+	return &f->devices[ordinal];
+}
+
+/* ---- blocks ---- */
+
+static void give_block(const struct framework *f, enum delta_kind kind, const struct range *block,
+		       unsigned int category, const struct gmt_hdr *by)
+{
+	deltas_give(f->out, &(struct delta){
+		.kind = kind, .tid = by->tid, .p = f->p, .ts_ns = by->ts_ns,
+		.block = { .range = block, .category = category },
+	});
+}
+
+static void remove_block(struct framework *f, uint64_t base, const struct gmt_hdr *by)
+{
+	unsigned int category;
+	struct range block;
+
+	if (!rangemap_remove(&f->blocks, base, &block))
+		return;
+	category = framework_category(f, &block, false);
+	framework_count_gone(f, &block);
+	sizes_forget(f, &block);
+	f->devices[block.gpu].blocks--;
+	f->devices[block.gpu].block_bytes -= block.length;
+	stacks_remove(&f->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
+	/* What had lost its memory has been given out as gone. */
+	if (!(block.aux & BLOCK_LOST))
+		give_block(f, DELTA_BLOCK_FREE, &block, category, by);
+}
+
+static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct training_moment now)
+{
+	struct framework_device *d = &f->devices[rec->device_index];
+	struct range block = { .base = rec->ptr, .length = rec->delta, .gpu = rec->device_index };
+	const struct range *old;
+
+	framework_set_birth(&block, rec->stack_id, rec->hdr.ts_ns, now);
+	d->allocs++;
+	d->alloc_bytes += rec->delta;
+	/* Blocks do not overlap: the free of what is there was missed. */
+	while ((old = rangemap_from(&f->blocks, block.base)) && old->base < block.base + block.length) {
+		f->missed++;
+		remove_block(f, old->base, &rec->hdr);
+	}
+	if (!alloc_is_place(block.base, block.length) || !rangemap_insert(&f->blocks, &block))
+		return;
+	d->blocks++;
+	d->block_bytes += block.length;
+	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
+	d->unchecked |= !segments_cover(f, &block, rec->hdr.ts_ns);
+	give_block(f, DELTA_BLOCK_ALLOC, &block, 0, &rec->hdr);
+}
+
+/* From before tracing began. */
+static void free_unknown(struct framework *f, const struct gmt_fw_mem *rec)
+{
+	struct framework_device *d = &f->devices[rec->device_index];
+	struct range block = { .base = rec->ptr, .length = -rec->delta, .gpu = rec->device_index };
+
+	f->missed += !d->before;
+	d->before -= block.length < d->before ? block.length : d->before;
+	if (!alloc_is_place(block.base, block.length))
+		return;
+	segments_cover(f, &block, rec->hdr.ts_ns);
+	give_block(f, DELTA_BLOCK_FREE, &block, 0, &rec->hdr);
+}
+
+static void free_block(struct framework *f, const struct gmt_fw_mem *rec)
+{
+	struct framework_device *d = &f->devices[rec->device_index];
+
+	d->frees++;
+	d->freed_bytes += -rec->delta;
+	if (rangemap_at(&f->blocks, rec->ptr))
+		remove_block(f, rec->ptr, &rec->hdr);
+	else
+		free_unknown(f, rec);
+}
+
+/* ---- events ---- */
+
+/* The file is probed twice (through overlayfs, and below it): the same event once more. A new one never
+ * leaves the total as it was. */
+static bool is_repeated_event(const struct framework_device *d, const struct gmt_fw_mem *rec)
+{
+	return d->seen && d->tid == rec->hdr.tid && d->ptr == rec->ptr && d->delta == rec->delta &&
+	       d->allocated.live == rec->total_allocated;
+}
+
+static void take_totals(struct framework *f, struct framework_device *d, const struct gmt_fw_mem *rec)
+{
+	uint64_t before = rec->total_allocated - rec->delta, peak = d->allocated.peak;
+
+	if (!d->seen) {
+		d->before = before;
+		d->is_first = !before && f->p->from_start;
+		d->unchecked = before || !f->p->from_start;
+		level_set(&d->allocated, before, rec->hdr.ts_ns);
+	} else if (d->allocated.live != before) {
+		f->missed++;
+	}
+	d->seen = true;
+	d->tid = rec->hdr.tid;
+	d->ptr = rec->ptr;
+	d->delta = rec->delta;
+	level_set(&d->allocated, rec->total_allocated, rec->hdr.ts_ns);
+	level_set(&d->reserved, rec->total_reserved, rec->hdr.ts_ns);
+	if (d->allocated.peak != peak)
+		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
+}
+
+/* Counted each time that it begins to differ, or differs by another amount. */
+static void compare_reserved(struct framework *f, struct framework_device *d, bool is_first)
+{
+	int64_t off = (int64_t)(d->reserved.live - d->segment_bytes);
+
+	/* Then it held memory before the probe was in place. */
+	if (is_first && off)
+		d->unchecked = true;
+	if (d->unchecked)
+		return;
+	f->reserved_off += off && off != d->off;
+	d->off = off;
+}
+
+void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row)
+{
+	struct framework_device *d = device_of_ordinal(f, rec->device_index);
+	bool is_first = !d->seen;
+	struct training_moment now;
+
+	if (is_repeated_event(d, rec))
+		return;
+	take_totals(f, d, rec);
+	now = phases_block(phases_of(f), rec->device_index, rec->hdr.tid, rec->delta, rec->total_allocated);
+	if (rec->delta > 0)
+		add_block(f, rec, now);
+	else
+		free_block(f, rec);
+	compare_reserved(f, d, is_first);
+	if (!d->row)
+		d->row = row;
+}
+
+int framework_range(struct framework *f, const struct gmt_fw_range *rec)
+{
+	return phases_range(phases_of(f), rec);
+}
+
+/* ---- the end ---- */
+
+static void forget_blocks(struct framework *f)
+{
+	rangemap_fini(&f->blocks);
+	rangemap_fini(&f->segments);
+	memset(f->taken, 0, sizeof(f->taken));
+}
+
+void framework_end(struct framework *f)
+{
+	for (unsigned int i = 0; i < f->count; i++) {
+		f->devices[i].at_end = framework_gaps(f, i);
+		framework_kinds_free(&f->devices[i].kinds_at_end);
+		framework_kinds_make(f, i, &f->devices[i].kinds_at_end);
+	}
+	f->ended = true;
+	forget_blocks(f);
+}
+
+void framework_drop(struct framework *f)
+{
+	f->is_loaded = false;
+	forget_blocks(f);
+	phases_free(f->phases);
+	f->phases = NULL;
+	hash_fini(&f->sizes);
+	for (unsigned int i = 0; i < f->count; i++) {
+		struct framework_device *d = &f->devices[i];
+
+		/* Peaks and counts stay, as everywhere. */
+		d->allocated.live = d->reserved.live = d->before = 0;
+		d->blocks = d->block_bytes = d->segments = d->segment_bytes = d->mapped_bytes = 0;
+		d->sized = d->sized_bytes = d->asked_bytes = 0;
+		d->off = 0;
+		d->seen = false;
+		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
+		stacks_drop(&d->stacks);
+	}
+}
+
+void framework_free(struct framework *f)
+{
+	if (!f)
+		return;
+	forget_blocks(f);
+	phases_free(f->phases);
+	hash_fini(&f->sizes);
+	for (unsigned int i = 0; i < f->count; i++) {
+		stacks_fini(&f->devices[i].stacks);
+		framework_kinds_free(&f->devices[i].kinds_at_end);
+	}
+	free(f->devices);
+	free(f);
+}
+
+void framework_mark(struct framework *f, unsigned int mark)
+{
+	for (unsigned int i = 0; i < f->count; i++)
+		stacks_mark(&f->devices[i].stacks, mark);
+}
+
+void framework_restart(struct framework *f, uint64_t ts_ns)
+{
+	for (unsigned int i = 0; i < f->count; i++) {
+		memset(f->devices[i].gone_since_peak, 0, sizeof(f->devices[i].gone_since_peak));
+		level_restart(&f->devices[i].allocated, ts_ns);
+		level_restart(&f->devices[i].reserved, ts_ns);
+		stacks_restart(&f->devices[i].stacks, ts_ns);
+	}
+}
+
+uint64_t framework_bytes(const struct framework *f)
+{
+	uint64_t bytes;
+
+	if (!f)
+		return 0;
+	bytes = sizeof(*f) + f->count * sizeof(*f->devices) + rangemap_bytes(&f->blocks) +
+		rangemap_bytes(&f->segments) + hash_bytes(&f->sizes) + phases_bytes(f->phases);
+	for (unsigned int i = 0; i < f->count; i++)
+		bytes += stacks_bytes(&f->devices[i].stacks);
+	return bytes;
+}
+
+bool framework_has_reported(const struct framework *f)
+{
+	for (unsigned int i = 0; f && i < f->count; i++)
+		if (f->devices[i].seen)
+			return true;
+	return false;
+}

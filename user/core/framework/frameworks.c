@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See frameworks.h. */
+#include "core/framework/frameworks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "core/framework/framework.h"
+#include "core/framework/segments.h"
+#include "core/framework/sizes.h"
+#include "core/ledger/process.h"
+
+#define REPEAT_NS 1000000   /* between a report and the same once more there is less */
+
+struct frameworks *frameworks_new(const struct deltas *out)
+{
+	struct frameworks *all = xcalloc(1, sizeof(*all));
+
+	all->out = out;
+	return all;
+}
+
+void frameworks_free(struct frameworks *all)
+{
+	if (!all)
+		return;
+	for (size_t i = 0; i < all->count; i++)
+		framework_free(all->list[i]);
+	free(all->list);
+	free(all);
+}
+
+struct framework *frameworks_of(const struct frameworks *all, const struct process *p)
+{
+	return p->index < all->count ? all->list[p->index] : NULL;
+}
+
+static struct framework *get_framework(struct frameworks *all, const struct process *p)
+{
+	if (p->index >= all->count) {
+		all->list = xreallocarray(all->list, p->index + 1, sizeof(*all->list));
+		while (all->count <= p->index)
+			all->list[all->count++] = NULL;
+	}
+	if (!all->list[p->index])
+		all->list[p->index] = framework_new(p, all->out);
+	return all->list[p->index];
+}
+
+uint64_t frameworks_bytes(const struct frameworks *all)
+{
+	uint64_t bytes = all->count * sizeof(*all->list);
+
+	for (size_t i = 0; i < all->count; i++)
+		bytes += framework_bytes(all->list[i]);
+	return bytes;
+}
+
+/* ---- records ---- */
+
+/* The file is probed twice (through overlayfs, and below it): the same report once more. */
+static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oom *rec)
+{
+	return f->report_tid == rec->hdr.tid && f->report_bytes == rec->size && f->report_ns &&
+	       rec->hdr.ts_ns - f->report_ns < REPEAT_NS;
+}
+
+static void take_framework_report(struct framework *f, const struct delta *d)
+{
+	const struct gmt_fw_oom *rec = (const void *)d->framework.rec;
+	struct delta report = *d;
+
+	if (is_repeated_report(f, rec))
+		return;
+	f->report_tid = rec->hdr.tid;
+	f->report_bytes = rec->size;
+	f->report_ns = rec->hdr.ts_ns;
+	report.kind = DELTA_REPORT;
+	deltas_give(f->out, &report);
+}
+
+static int take_framework_range(struct framework *f, const struct delta *d)
+{
+	struct delta range = *d;
+	int err = framework_range(f, (const void *)d->framework.rec);
+
+	range.kind = DELTA_RANGE;
+	if (!err)
+		deltas_give(f->out, &range);
+	return err;
+}
+
+static void take_framework_facts(struct framework *f, const struct gmt_framework *rec)
+{
+	f->is_loaded = true;
+	f->flags = rec->flags;
+}
+
+static int take_framework_record(struct framework *f, const struct delta *d)
+{
+	const struct gmt_hdr *rec = d->framework.rec;
+
+	switch (rec->kind) {
+	case GMT_KIND_FW_MEM:
+		framework_memory(f, (const void *)rec, d->framework.row);
+		return 0;
+	case GMT_KIND_FW_SIZE:
+		return sizes_add(f, (const void *)rec);
+	case GMT_KIND_FW_RANGE:
+		return take_framework_range(f, d);
+	case GMT_KIND_FW_OOM:
+		take_framework_report(f, d);
+		return 0;
+	default:
+		take_framework_facts(f, (const void *)rec);
+		return 0;
+	}
+}
+
+/* ---- deltas ---- */
+
+/* What a process with a framework goes through. */
+static void follow_process(struct framework *f, const struct delta *d)
+{
+	if (d->kind == DELTA_MARK)
+		framework_mark(f, d->mark);
+	else if (d->kind == DELTA_WINDOW)
+		framework_restart(f, d->ts_ns);
+	else if (d->gone.is_exec)
+		framework_drop(f);
+	else
+		framework_end(f);
+}
+
+void frameworks_see(void *arg, const struct delta *d)
+{
+	struct frameworks *all = arg;
+	struct framework *f = frameworks_of(all, d->p);
+
+	switch (d->kind) {
+	case DELTA_FRAMEWORK:
+		*d->framework.error = take_framework_record(get_framework(all, d->p), d);
+		break;
+	case DELTA_MARK:
+	case DELTA_WINDOW:
+	case DELTA_GONE:
+		if (f)
+			follow_process(f, d);
+		break;
+	default:
+		segments_see(f, all->out, d);
+		break;
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The frameworks of all processes: an observer of the ledger's deltas, which gives out those of blocks and segments. */
+#ifndef GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORKS_H
+#define GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/ledger/delta.h"
+
+struct framework;
+
+struct frameworks {
+	const struct deltas *out;
+	struct framework **list; /* by the number of its process; NULL: none was seen in it */
+	size_t count;
+};
+
+struct frameworks *frameworks_new(const struct deltas *out);
+void frameworks_free(struct frameworks *all);
+
+/* What frameworks_see() is for. */
+#define FRAMEWORKS_DELTAS                                                                                        \
+	(DELTA_BIT(DELTA_ALLOC) | DELTA_BIT(DELTA_FREE) | DELTA_BIT(DELTA_RESTORE) | DELTA_BIT(DELTA_MAP) |      \
+	 DELTA_BIT(DELTA_UNMAP) | DELTA_BIT(DELTA_REMAP) | DELTA_BIT(DELTA_RELEASE) |                            \
+	 DELTA_BIT(DELTA_RELEASE_FAILED) | DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) |                  \
+	 DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE))
+void frameworks_see(void *all, const struct delta *delta);
+
+/* NULL: none was seen in the process. */
+struct framework *frameworks_of(const struct frameworks *all, const struct process *p);
+uint64_t frameworks_bytes(const struct frameworks *all);
+
+#endif

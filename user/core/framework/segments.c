@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See segments.h. */
+#include "core/framework/segments.h"
+
+#include "core/framework/framework.h"
+#include "core/ledger/process.h"
+
+/* PyTorch's segments begin and end at multiples of it; so do the driver's larger allocations. */
+#define SEGMENT_UNIT (2ULL << 20)
+
+/* What a framework may take as a part of a larger segment; others are segments by themselves. */
+#define PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
+
+static void give_segment(const struct process *p, const struct deltas *out, enum delta_kind kind, const struct range *r,
+			 uint64_t ts_ns)
+{
+	deltas_give(out, &(struct delta){ .kind = kind, .p = p, .ts_ns = ts_ns, .segment.range = r });
+}
+
+static void give_lost_block(const struct framework *f, enum delta_kind kind, const struct range *block, uint64_t ts_ns)
+{
+	struct delta delta = { .kind = kind, .p = f->p, .ts_ns = ts_ns, .block.range = block };
+
+	if (kind == DELTA_BLOCK_LOST)
+		delta.block.category = framework_category(f, block, false);
+	deltas_give(f->out, &delta);
+}
+
+/* ---- a framework's ---- */
+
+static void count_segment(struct framework *f, const struct range *s, int sign)
+{
+	struct framework_device *d = &f->devices[s->gpu];
+
+	if (s->aux & GMT_HISTORY_GUESSED)
+		return;
+	d->segments += sign;
+	d->segment_bytes += sign * s->length;
+	d->mapped_bytes += s->aux & GMT_HISTORY_MAPPED ? sign * s->length : 0;
+}
+
+static const struct range *first_block_in(const struct framework *f, const struct range *segment)
+{
+	const struct range *block = rangemap_from(&f->blocks, segment->base);
+
+	return block && block->base < segment->base + segment->length ? block : NULL;
+}
+
+static void mark_block(struct framework *f, struct range *block, bool is_lost)
+{
+	rangemap_remove(&f->blocks, block->base, NULL);
+	block->aux = is_lost ? block->aux | BLOCK_LOST : block->aux & ~BLOCK_LOST;
+	rangemap_insert(&f->blocks, block);
+}
+
+/* Blocks lose the memory below them. */
+static void lose_blocks(struct framework *f, const struct range *segment, uint64_t ts_ns)
+{
+	uint64_t at = segment->base, end = segment->base + segment->length;
+	const struct range *b;
+
+	while ((b = rangemap_from(&f->blocks, at)) && b->base < end) {
+		struct range block = *b;
+
+		at = block.base + block.length;
+		if (block.aux & BLOCK_LOST)
+			continue;
+		mark_block(f, &block, true);
+		give_lost_block(f, DELTA_BLOCK_LOST, &block, ts_ns);
+	}
+}
+
+/*
+ * It is out of the map already. PyTorch gives back segments without blocks only, and says nothing then: what it holds
+ * is less from now on. If blocks are in it somebody else has taken the memory away below them (vLLM's sleep mode,
+ * a custom allocator): to PyTorch nothing has changed.
+ */
+static void end_segment(struct framework *f, const struct range *s, uint64_t ts_ns)
+{
+	struct framework_device *d = &f->devices[s->gpu];
+	bool is_guess = s->aux & GMT_HISTORY_GUESSED;
+
+	count_segment(f, s, -1);
+	if (first_block_in(f, s))
+		d->unchecked = true;
+	else if (!is_guess && s->length <= d->reserved.live)
+		level_set(&d->reserved, d->reserved.live - s->length, ts_ns);
+	lose_blocks(f, s, ts_ns);
+	give_segment(f->p, f->out, DELTA_SEGMENT_FREE, s, ts_ns);
+}
+
+static void take_segment(struct framework *f, const struct range *s, uint64_t ts_ns)
+{
+	f->taken[f->next_taken++ % FRAMEWORK_TAKEN] = *s;
+	end_segment(f, s, ts_ns);
+}
+
+/* Of guesses just the part in [base, base + length). */
+static void end_guesses(struct framework *f, uint64_t base, uint64_t length, uint64_t ts_ns)
+{
+	uint64_t at = base;
+	const struct range *found;
+
+	while ((found = rangemap_from(&f->segments, at)) && (found->base < base || found->base - base < length)) {
+		struct range r = *found;
+
+		at = r.base + r.length;
+		if (r.aux & GMT_HISTORY_GUESSED && rangemap_cut(&f->segments, base, length, &r))
+			take_segment(f, &r, ts_ns);
+	}
+}
+
+/* Whether the block may lie there, in part: in one segment or in pieces, which are on one device. */
+static bool fits_segment(const struct range *segment, const struct range *block)
+{
+	bool is_inside = segment->base <= block->base &&
+			 block->base + block->length <= segment->base + segment->length;
+
+	return segment->gpu == block->gpu && (is_inside || (segment->aux & PIECE));
+}
+
+static bool is_covered(const struct framework *f, const struct range *block)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	const struct range *segment;
+
+	while (at < end && (segment = rangemap_find(&f->segments, at)) && fits_segment(segment, block))
+		at = segment->base + segment->length;
+	return at >= end;
+}
+
+/* Blocks have their memory back, for a segment is there again. */
+static void find_blocks_again(struct framework *f, const struct range *segment, uint64_t ts_ns)
+{
+	uint64_t at = segment->base, end = segment->base + segment->length;
+	const struct range *b;
+
+	while ((b = rangemap_from(&f->blocks, at)) && b->base < end) {
+		struct range block = *b;
+
+		at = block.base + block.length;
+		if (!(block.aux & BLOCK_LOST) || !is_covered(f, &block))
+			continue;
+		mark_block(f, &block, false);
+		give_lost_block(f, DELTA_BLOCK_BACK, &block, ts_ns);
+	}
+}
+
+static bool claim_segment(struct framework *f, struct range *segment, int device)
+{
+	segment->aux |= GMT_HISTORY_TORCH;
+	segment->gpu = device;
+	if (!rangemap_insert(&f->segments, segment))
+		return false;
+	count_segment(f, segment, 1);
+	return true;
+}
+
+/* ---- what the driver gives and takes ---- */
+
+/* The ordinal that the memory was asked for on, else the one that its GPU has. -1: not known. */
+static int device_of_memory(const struct process *p, unsigned int ordinal, unsigned int row)
+{
+	int gpu = row < p->account.count ? p->account.rows[row].gpu : GPU_UNKNOWN;
+
+	if (ordinal != ORDINAL_NONE)
+		return ordinal;
+	for (unsigned int i = 0; gpu != GPU_UNKNOWN && i < p->contexts.device_count; i++)
+		if (p->contexts.devices[i].gpu == gpu)
+			return i;
+	return -1;
+}
+
+static struct range range_of(const struct process *p, const struct booking *b, uint64_t base, uint64_t length,
+			     unsigned int ordinal, uint64_t born_ns)
+{
+	return (struct range){
+		.base = base, .length = length, .offset = born_ns, .value = b->stack_id,
+		.gpu = device_of_memory(p, ordinal, b->row),
+	};
+}
+
+/* False: it is no device memory at an address. */
+static bool range_of_delta(const struct delta *d, struct range *r)
+{
+	bool is_place = d->kind == DELTA_MAP || d->kind == DELTA_UNMAP || d->kind == DELTA_REMAP;
+	const struct booking *b = is_place ? &d->place.booking : &d->memory.booking;
+
+	if (b->class >= GMT_CLASS_COUNT || !gmt_class_is_device(b->class))
+		return false;
+	if (is_place) {
+		*r = range_of(d->p, b, d->place.address, d->place.length, d->place.ordinal, d->place.born_ns);
+		r->aux = GMT_HISTORY_MAPPED;
+	} else {
+		*r = range_of(d->p, b, d->memory.address, b->bytes, d->memory.ordinal, d->memory.born_ns);
+	}
+	return r->base && alloc_is_place(r->base, r->length);
+}
+
+/* What was there has ended unseen. Memory that comes below blocks which have lost theirs is the framework's. */
+static void begin_segment(struct framework *f, const struct deltas *out, const struct delta *d, struct range *r)
+{
+	const struct range *found;
+
+	while (f && (found = rangemap_from(&f->segments, r->base)) && found->base < r->base + r->length) {
+		struct range old = *found;
+
+		if (!(old.aux & GMT_HISTORY_GUESSED))
+			rangemap_remove(&f->segments, old.base, NULL);
+		else if (!rangemap_cut(&f->segments, r->base, r->length, &old))
+			break;
+		end_segment(f, &old, d->ts_ns);
+	}
+	give_segment(d->p, out, DELTA_SEGMENT_ALLOC, r, d->ts_ns);
+	found = f ? first_block_in(f, r) : NULL;
+	if (found && claim_segment(f, r, found->gpu))
+		find_blocks_again(f, r, d->ts_ns);
+}
+
+static void release_segment(struct framework *f, const struct deltas *out, const struct delta *d, const struct range *r)
+{
+	struct range own;
+
+	if (f && rangemap_remove(&f->segments, r->base, &own)) {
+		take_segment(f, &own, d->ts_ns);
+		return;
+	}
+	if (f)
+		end_guesses(f, r->base, r->length, d->ts_ns);
+	give_segment(d->p, out, DELTA_SEGMENT_FREE, r, d->ts_ns);
+}
+
+/* That of those taken which begins there; false: none does. */
+static bool find_taken(struct framework *f, uint64_t base, struct range *r)
+{
+	for (unsigned int i = 0; f && i < FRAMEWORK_TAKEN; i++) {
+		if (f->taken[i].base != base || !f->taken[i].length)
+			continue;
+		*r = f->taken[i];
+		f->taken[i].length = 0;
+		return true;
+	}
+	return false;
+}
+
+static void put_back(struct framework *f, struct range *s, uint64_t ts_ns)
+{
+	struct framework_device *d = &f->devices[s->gpu];
+
+	if (!claim_segment(f, s, s->gpu))
+		return;
+	if (!first_block_in(f, s) && !(s->aux & GMT_HISTORY_GUESSED))
+		level_set(&d->reserved, d->reserved.live + s->length, ts_ns);
+	give_segment(f->p, f->out, DELTA_SEGMENT_BACK, s, ts_ns);
+	find_blocks_again(f, s, ts_ns);
+}
+
+static void restore_segment(struct framework *f, const struct deltas *out, const struct delta *d, struct range *r)
+{
+	struct range own;
+
+	if (find_taken(f, r->base, &own))
+		put_back(f, &own, d->ts_ns);
+	else
+		give_segment(d->p, out, DELTA_SEGMENT_BACK, r, d->ts_ns);
+}
+
+static void restore_guesses(struct framework *f, const struct delta *d)
+{
+	for (unsigned int i = 0; i < FRAMEWORK_TAKEN; i++) {
+		struct range r = f->taken[i];
+
+		if (!r.length || !(r.aux & GMT_HISTORY_GUESSED) || r.base - d->place.address >= d->place.length)
+			continue;
+		f->taken[i].length = 0;
+		put_back(f, &r, d->ts_ns);
+	}
+}
+
+void segments_see(struct framework *f, const struct deltas *out, const struct delta *d)
+{
+	struct range r;
+
+	if (d->kind == DELTA_RELEASE || d->kind == DELTA_RELEASE_FAILED) {
+		const struct range *guess = f ? rangemap_find(&f->segments, d->place.address) : NULL;
+		uint64_t length = d->place.length;
+
+		if (f && d->kind == DELTA_RELEASE_FAILED)
+			restore_guesses(f, d);
+		/* A free says where: all of the guess from there on goes. */
+		else if (guess && length == 1)
+			end_guesses(f, d->place.address, guess->base + guess->length - d->place.address, d->ts_ns);
+		else if (f)
+			end_guesses(f, d->place.address, length, d->ts_ns);
+		return;
+	}
+	if (!range_of_delta(d, &r))
+		return;
+	if (d->kind == DELTA_ALLOC || d->kind == DELTA_MAP)
+		begin_segment(f, out, d, &r);
+	else if (d->kind == DELTA_FREE || d->kind == DELTA_UNMAP)
+		release_segment(f, out, d, &r);
+	else
+		restore_segment(f, out, d, &r);
+}
+
+/* ---- what blocks lie in ---- */
+
+/* The driver's allocation that begins at the address. NULL: none does, or it is another's. */
+static const struct range *learn_segment(struct framework *f, int device, uint64_t address)
+{
+	struct delta_place place;
+	struct range s;
+	bool is_mapped;
+
+	if (!process_memory_at(f->p, address, &place, &is_mapped) || !alloc_is_place(address, place.length))
+		return NULL;
+	s = range_of(f->p, &place.booking, address, place.length, place.ordinal, place.born_ns);
+	s.aux = is_mapped ? GMT_HISTORY_MAPPED : 0;
+	return claim_segment(f, &s, device) ? rangemap_at(&f->segments, address) : NULL;
+}
+
+/* Makes up a segment for what lies at `at`, and all of [at, end) that is in none. */
+static const struct range *guess_segment(struct framework *f, uint64_t at, uint64_t end, int device)
+{
+	struct range guess = {
+		.base = at & ~(SEGMENT_UNIT - 1), .gpu = device, .aux = GMT_HISTORY_TORCH | GMT_HISTORY_GUESSED,
+	};
+	uint64_t stop = (end + SEGMENT_UNIT - 1) & ~(SEGMENT_UNIT - 1);
+	const struct range *other;
+
+	while ((other = rangemap_from(&f->segments, guess.base)) && other->base < at)
+		guess.base = other->base + other->length;
+	if (other && other->base < stop)
+		stop = other->base;
+	guess.length = stop - guess.base;
+	rangemap_insert(&f->segments, &guess);
+	return rangemap_find(&f->segments, at);
+}
+
+static void end_unfit(struct framework *f, const struct range *block, uint64_t ts_ns)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	const struct range *found;
+
+	while (at < end && (found = rangemap_from(&f->segments, at)) && found->base < end) {
+		struct range r = *found;
+
+		at = r.base + r.length;
+		if (fits_segment(&r, block))
+			continue;
+		rangemap_remove(&f->segments, r.base, NULL);
+		end_segment(f, &r, ts_ns);
+	}
+}
+
+bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_ns)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	bool is_known = true;
+
+	end_unfit(f, block, ts_ns);
+	while (at < end) {
+		const struct range *s = rangemap_find(&f->segments, at);
+
+		if (!s)
+			s = learn_segment(f, block->gpu, at);
+		if (!s) {
+			is_known = false;
+			s = guess_segment(f, at, end, block->gpu);
+		}
+		if (!s)
+			return false;
+		is_known &= !(s->aux & GMT_HISTORY_GUESSED);
+		at = s->base + s->length;
+	}
+	return is_known;
+}
+
+/* ---- the others ---- */
+
+static bool is_claimed(const struct framework *f, const struct range *r)
+{
+	const struct range *own = f ? rangemap_from(&f->segments, r->base) : NULL;
+
+	return own && own->base < r->base + r->length;
+}
+
+static void each_plain(const struct framework *f, const struct process *p, uint64_t address, segments_fn fn, void *arg)
+{
+	struct delta_place place;
+	struct range r;
+	bool is_mapped;
+
+	if (!process_memory_at(p, address, &place, &is_mapped) || place.booking.class >= GMT_CLASS_COUNT ||
+	    !gmt_class_is_device(place.booking.class) || !alloc_is_place(address, place.length))
+		return;
+	r = range_of(p, &place.booking, address, place.length, place.ordinal, place.born_ns);
+	r.aux = is_mapped ? GMT_HISTORY_MAPPED : 0;
+	if (!is_claimed(f, &r))
+		fn(arg, &r);
+}
+
+void segments_each_plain(const struct framework *f, const struct process *p, segments_fn fn, void *arg)
+{
+	uint64_t address;
+	size_t pos = 0;
+
+	while (hash_next(&p->vmm.mappings, &pos, &address, NULL))
+		each_plain(f, p, address, fn, arg);
+	for (pos = 0; hash_next(&p->allocs.by_address, &pos, &address, NULL);)
+		if (!hash_get(&p->vmm.mappings, address))
+			each_plain(f, p, address, fn, arg);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See window.h. */
+#include "core/history/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/framework/framework.h"
+#include "core/framework/segments.h"
+#include "core/framework/sizes.h"
+#include "core/history/history.h"
+#include "core/ledger/process.h"
+
+_Static_assert(GMT_CATEGORY_COUNT < 15, "a category fits into an event");
+
+void window_init(struct window *w)
+{
+	*w = (struct window){ 0 };
+	hash_init(&w->asked, sizeof(struct window_asked));
+}
+
+void window_free(struct window *w)
+{
+	rangemap_fini(&w->segments);
+	rangemap_fini(&w->blocks);
+	hash_fini(&w->asked);
+	free(w->unseen);
+}
+
+static void copy_ranges(struct rangemap *to, const struct rangemap *from)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	while ((r = rangemap_next(from, &pos)))
+		rangemap_insert(to, r);
+}
+
+void window_copy(struct window *to, const struct window *from)
+{
+	uint64_t address;
+	size_t pos = 0;
+	void *asked;
+
+	window_init(to);
+	copy_ranges(&to->segments, &from->segments);
+	copy_ranges(&to->blocks, &from->blocks);
+	while (hash_next(&from->asked, &pos, &address, &asked))
+		*(struct window_asked *)hash_put(&to->asked, address, NULL) = *(struct window_asked *)asked;
+	to->unseen = xcalloc(from->unseen_count + 1, sizeof(*to->unseen));
+	to->unseen_count = from->unseen_count;
+	if (from->unseen_count)
+		memcpy(to->unseen, from->unseen, from->unseen_count * sizeof(*to->unseen));
+}
+
+/* ---- what was asked for ---- */
+
+uint64_t window_asked(const struct window *w, const struct range *block)
+{
+	const struct window_asked *asked = hash_get(&w->asked, block->base);
+
+	return asked && asked->born_ns == block->offset ? asked->bytes : 0;
+}
+
+void window_set_asked(struct window *w, const struct range *block, uint64_t bytes)
+{
+	*(struct window_asked *)hash_put(&w->asked, block->base, NULL) = (struct window_asked){ block->offset, bytes };
+}
+
+/* ---- what lives now ---- */
+
+static void add_plain_segment(void *arg, const struct range *segment)
+{
+	struct window *w = arg;
+
+	rangemap_insert(&w->segments, segment);
+}
+
+static void add_live_block(struct window *w, const struct framework *f, const struct range *live)
+{
+	const struct framework_size *size = sizes_of(f, live->base);
+	struct range block = *live;
+
+	block.value = (uint32_t)live->value;
+	block.aux = window_aux(0, framework_category(f, live, true));
+	if (!window_covers(w, &block) || !rangemap_insert(&w->blocks, &block))
+		return;
+	if (size && size->bytes <= block.length)
+		window_set_asked(w, &block, size->bytes);
+}
+
+static uint64_t sum_lengths(const struct rangemap *map, int device)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+	uint64_t sum = 0;
+
+	while ((r = rangemap_next(map, &pos)))
+		sum += r->gpu == device ? r->length : 0;
+	return sum;
+}
+
+static uint64_t less_or_none(uint64_t from, uint64_t what)
+{
+	return from > what ? from - what : 0;
+}
+
+static bool has_lost_blocks(const struct framework *f)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *b;
+
+	while ((b = rangemap_next(&f->blocks, &pos)))
+		if (b->aux & BLOCK_LOST)
+			return true;
+	return false;
+}
+
+/* The framework's own totals, less the blocks and the segments that were met. */
+static void fill_unseen(struct window *w, const struct framework *f)
+{
+	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
+	bool is_lost = has_lost_blocks(f);
+
+	w->unseen = xcalloc(f->count, sizeof(*w->unseen));
+	w->unseen_count = f->count;
+	for (unsigned int i = 0; i < f->count; i++) {
+		const struct framework_device *d = &f->devices[i];
+
+		w->unseen[i].allocated = less_or_none(d->allocated.live, d->block_bytes);
+		if (!is_lost && !f->p->from_start)
+			w->unseen[i].reserved = less_or_none(d->reserved.live, sum_lengths(&f->segments, i));
+	}
+}
+
+void window_now(struct window *w, const struct process *p, const struct framework *f)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	window_init(w);
+	if (f)
+		copy_ranges(&w->segments, &f->segments);
+	segments_each_plain(f, p, add_plain_segment, w);
+	while (f && (r = rangemap_next(&f->blocks, &pos)))
+		if (!(r->aux & BLOCK_LOST))
+			add_live_block(w, f, r);
+	if (f)
+		fill_unseen(w, f);
+}
+
+/* ---- what lived before ---- */
+
+struct range window_range_of(const struct history_event *e)
+{
+	bool is_alloc = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC;
+
+	return (struct range){
+		.base = e->address, .length = e->size, .offset = is_alloc ? e->ts_ns : e->born, .value = e->stack_id,
+		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
+		.aux = window_aux(e->flags, e->category),
+	};
+}
+
+void window_undo(struct window *w, const struct history_event *e)
+{
+	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
+	struct rangemap *map = is_block ? &w->blocks : &w->segments;
+	struct range r = window_range_of(e);
+
+	if (e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC)
+		rangemap_remove(map, r.base, NULL);
+	else if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE)
+		rangemap_insert(map, &r);
+}
+
+/* ---- what lies where ---- */
+
+static bool holds_block(const struct range *segment, const struct range *block)
+{
+	bool is_inside = segment->base <= block->base &&
+			 block->base + block->length <= segment->base + segment->length;
+
+	return (segment->aux & GMT_HISTORY_TORCH) && segment->gpu == block->gpu &&
+	       (is_inside || (segment->aux & WINDOW_PIECE));
+}
+
+bool window_covers(const struct window *w, const struct range *block)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	const struct range *segment;
+
+	while (at < end && (segment = rangemap_find(&w->segments, at)) && holds_block(segment, block))
+		at = segment->base + segment->length;
+	return at >= end;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A process's device memory at one moment: the segments that there are, and a framework's blocks in them.
+ *
+ * The one invariant: every block lies in one segment, or in pieces.
+ */
+#ifndef GPUMEMTRACE_CORE_HISTORY_WINDOW_H
+#define GPUMEMTRACE_CORE_HISTORY_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/rangemap.h"
+
+struct framework;
+struct history_event;
+struct process;
+
+/* What PyTorch may take as a part of a larger segment; others are segments by themselves. */
+#define WINDOW_PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
+
+/* Of range.aux: the flags (enum gmt_history_flag), and above them a block's category (enum gmt_category + 1; 0: not
+ * known). */
+#define WINDOW_FLAG_BITS 3
+#define WINDOW_FLAGS ((1u << WINDOW_FLAG_BITS) - 1)
+
+/* What a framework has held on a device since before tracing began, and has not been met. */
+struct window_unseen {
+	uint64_t allocated, reserved; /* bytes */
+};
+
+/* Of a block, that was made at `born_ns`. */
+struct window_asked {
+	uint64_t born_ns;
+	uint64_t bytes;
+};
+
+/* In ranges: offset is when it was allocated (0: not seen), value its stack id, gpu its device (-1: not known). */
+struct window {
+	struct rangemap segments, blocks;
+	struct hash asked;       /* struct window_asked: what the framework was asked for, by the block's address */
+	struct window_unseen *unseen; /* by device */
+	unsigned int unseen_count;
+};
+
+void window_init(struct window *w);
+void window_free(struct window *w);
+void window_copy(struct window *to, const struct window *from);
+
+/* What lives now. f: NULL where there is no framework. */
+void window_now(struct window *w, const struct process *p, const struct framework *f);
+
+/* Back to the moment before an event. */
+void window_undo(struct window *w, const struct history_event *e);
+
+/* The event's segment or block. */
+struct range window_range_of(const struct history_event *e);
+
+/* Whether there are segments below the block that may hold it; and that a framework has. */
+bool window_covers(const struct window *w, const struct range *block);
+
+/* What the framework was asked for when it gave out a live block; 0 not known. */
+uint64_t window_asked(const struct window *w, const struct range *block);
+void window_set_asked(struct window *w, const struct range *block, uint64_t bytes);
+
+static inline uint32_t window_aux(uint32_t flags, unsigned int category)
+{
+	return (flags & WINDOW_FLAGS) | category << WINDOW_FLAG_BITS;
+}
+
+static inline unsigned int window_category(const struct range *block)
+{
+	return block->aux >> WINDOW_FLAG_BITS;
+}
+
+#endif

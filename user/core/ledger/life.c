@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See life.h. */
+#include "core/ledger/life.h"
+
+#include <string.h>
+
+#include "core/ledger/balance.h"
+#include "core/ledger/held.h"
+#include "core/ledger/process.h"
+
+/* ---- the end ---- */
+
+/* Another program runs in it: what lived is gone. */
+static void drop_memory(struct process *p, uint64_t ts_ns)
+{
+	process_forget(p);
+	account_drop(&p->account);
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_GONE, .p = p, .ts_ns = ts_ns, .gone.is_exec = true });
+}
+
+/* The sums stay as they were at its end: what a program held when it went is worth a report. */
+static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
+{
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXIT, .p = p, .ts_ns = ts_ns, .exit = how });
+	for (unsigned int i = 0; i < p->account.count; i++)
+		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
+	held_keep(p);
+	process_forget(p);
+	p->exited = true;
+	p->exit_ts_ns = ts_ns;
+	p->exit_code = how.code;
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_GONE, .p = p, .ts_ns = ts_ns });
+}
+
+/* ---- from its beginning on ---- */
+
+/*
+ * Whether a record is about the newest life of its pid. A start time is cut to GMT_START_UNIT_NS, which a
+ * short process and the next of its pid may share, so it is not all there is to go by: the kernel speaks
+ * of a process before its end only. The collector's facts may come after it: of the dead only their own
+ * start time speaks, without one it is the next of its pid.
+ */
+static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64_t start_ns)
+{
+	if (p->exited)
+		return hdr->kind >= GMT_KIND_USER_FIRST && start_ns && p->start_ns == start_ns;
+	return !start_ns || !p->start_ns || p->start_ns == start_ns;
+}
+
+/* The process with this start time: the newest life of the pid, or a new one. */
+static struct process *open_life(struct processes *all, const struct gmt_hdr *hdr, uint64_t start_ns)
+{
+	struct process *p = process_find(all, hdr->tgid);
+
+	if (p && is_newest(p, hdr, start_ns))
+		return p;
+	if (p && !p->exited) /* its exit was missed */
+		end_life(p, hdr->ts_ns, (struct delta_exit){ 0 });
+	p = process_new(all, hdr);
+	p->start_ns = start_ns;
+	return p;
+}
+
+void life_fork(struct processes *all, const struct gmt_proc_fork *rec)
+{
+	struct process *parent = process_find(all, rec->parent_tgid);
+	struct process *child = open_life(all, &rec->hdr, rec->start_ns);
+
+	child->start_ns = rec->start_ns;
+	child->from_start = true;
+	/* Until it runs another program the child looks like its parent. */
+	if (!parent || parent == child || child->comm[0])
+		return;
+	child->uid = parent->uid;
+	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	memcpy(child->cmdline, parent->cmdline, sizeof(child->cmdline));
+	memcpy(child->cgroup, parent->cgroup, sizeof(child->cgroup));
+}
+
+/* Copies text that may lack its NUL. */
+static void copy_record_text(char *to, size_t to_size, const __u8 *from, size_t from_size)
+{
+	size_t size = from_size < to_size - 1 ? from_size : to_size - 1;
+
+	memcpy(to, from, size);
+	to[size] = '\0';
+}
+
+void life_seen(struct processes *all, const struct gmt_proc_exec *rec)
+{
+	struct process *p = open_life(all, &rec->hdr, rec->start_ns);
+
+	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
+	if (!p->comm[0])
+		copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+}
+
+void life_exec(struct process *p, const struct gmt_proc_exec *rec)
+{
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXEC, .p = p, .ts_ns = rec->hdr.ts_ns });
+	drop_memory(p, rec->hdr.ts_ns);
+	for (unsigned int i = 0; i < p->account.count; i++)
+		p->account.rows[i].nvml = (struct row_nvml){ 0 };
+	p->from_start = true;
+	if (rec->start_ns)
+		p->start_ns = rec->start_ns;
+	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	p->cmdline[0] = '\0';
+}
+
+void life_exit(struct process *p, const struct gmt_proc_exit *rec)
+{
+	end_life(p, rec->hdr.ts_ns, (struct delta_exit){ .is_seen = true, .code = rec->exit_code });
+}
+
+struct process *life_facts(struct processes *all, const struct gmt_proc *rec)
+{
+	struct process *p = open_life(all, &rec->hdr, rec->start_ns);
+
+	if (!rec->start_ns && !rec->comm[0])
+		return p; /* it was gone before it could be asked */
+	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
+	p->uid = rec->uid;
+	p->ns_pid = rec->ns_pid;
+	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	copy_record_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
+	copy_record_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
+	return p;
+}
+
+void life_attach(struct process *p, const struct gmt_attach *rec)
+{
+	process_begin_marks(p, rec->hdr.ts_ns);
+	if (!(rec->flags & GMT_ATTACH_FROM_START))
+		return;
+	p->from_start = true;
+	for (unsigned int i = 0; i < p->account.count; i++)
+		p->account.rows[i].nvml.baseline = p->account.rows[i].nvml.before = 0;
+}

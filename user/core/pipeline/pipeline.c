@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See pipeline.h. */
+#include "core/pipeline/pipeline.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "core/framework/frameworks.h"
+#include "core/history/history.h"
+#include "core/ledger/delta.h"
+#include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
+
+/* In the order in which they see a delta. */
+static const struct observer {
+	size_t place;            /* of its pointer in struct pipeline */
+	uint32_t kinds;          /* DELTA_BIT, or-ed */
+	void (*see)(void *observer, const struct delta *delta);
+} observers[] = {
+	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, frameworks_see },
+	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, ooms_see },
+	{ offsetof(struct pipeline, history), HISTORY_DELTAS, history_see },
+};
+#define OBSERVERS (sizeof(observers) / sizeof(observers[0]))
+
+static void *observer_of(const struct pipeline *pl, size_t index)
+{
+	return *(void *const *)((const char *)pl + observers[index].place);
+}
+
+static void show_delta(void *arg, const struct delta *delta)
+{
+	for (size_t i = 0; i < OBSERVERS; i++) {
+		void *observer = observer_of(arg, i);
+
+		if (observer && observers[i].kinds & DELTA_BIT(delta->kind))
+			observers[i].see(observer, delta);
+	}
+}
+
+struct pipeline *pipeline_new(const struct pipeline_options *options)
+{
+	static const struct pipeline_options none;
+	struct pipeline *pl = xcalloc(1, sizeof(*pl));
+	struct deltas *out;
+
+	options = options ? options : &none;
+	pl->ledger = ledger_new();
+	out = ledger_deltas(pl->ledger);
+	pl->frameworks = frameworks_new(out);
+	if (options->watches_requests || options->history_events)
+		pl->ooms = ooms_new(pl->ledger, pl->frameworks, out);
+	if (options->history_events) {
+		pl->history = history_new(pl->ledger, pl->frameworks, options->history_events);
+		pl->history->span_ns = options->history_ns;
+		pl->history->keeps_ended = options->keeps_ended;
+	}
+	for (size_t i = 0; i < OBSERVERS; i++)
+		out->wanted |= observer_of(pl, i) ? observers[i].kinds : 0;
+	out->see = show_delta;
+	out->arg = pl;
+	return pl;
+}
+
+void pipeline_free(struct pipeline *pl)
+{
+	if (!pl)
+		return;
+	history_free(pl->history);
+	ooms_free(pl->ooms);
+	frameworks_free(pl->frameworks);
+	ledger_free(pl->ledger);
+	free(pl);
+}
+
+int pipeline_apply(struct pipeline *pl, const void *record, size_t size)
+{
+	return ledger_apply(pl->ledger, record, size);
+}
+
+uint64_t pipeline_memory(const struct pipeline *pl)
+{
+	return ledger_memory(pl->ledger) + frameworks_bytes(pl->frameworks);
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "pipeline_for.h"
+
+#include "cli.h"
+#include "core/pipeline/pipeline.h"
+
+struct pipeline *pipeline_for(const struct options *options)
+{
+	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
+	struct pipeline_options wanted = {
+		.watches_requests = true,   /* the report counts them */
+		.history_events = options->snapshot || has_dumps ? options->window_events : 0,
+		.history_ns = options->window_ns,
+		.keeps_ended = options->snapshot,
+	};
+
+	return pipeline_new(&wanted);
+}
