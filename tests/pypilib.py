@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from patience import PATIENCE
+
 TORCH = "2.11.0"        # the newest that tests take something of
 
 
@@ -11,7 +13,7 @@ class Unavailable(Exception):
     pass
 
 
-def download(folder, packages, *options, seconds=120):
+def download(folder, packages, *options, seconds=PATIENCE):
     """The packages' wheels, without what they need, in a folder. It is pip's scratch folder, too: they may be large."""
     first = packages[0]
     argv = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-cache-dir", "--no-deps",

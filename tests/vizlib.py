@@ -16,6 +16,7 @@ import threading
 import zipfile
 
 import pypilib
+from patience import PATIENCE
 from pypilib import Unavailable
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -268,7 +269,7 @@ class Page:
         with tempfile.TemporaryDirectory() as profile:
             argv = [self.browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + profile,
                     "--virtual-time-budget=60000", "--dump-dom", url]
-            got = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
+            got = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
         found = re.search(r'<pre id="result">(.*?)</pre>', got.stdout, re.S)
         return json.loads(html.unescape(found.group(1))) if found else {"errors": ["no result " + got.stderr[-500:]], "tabs": {}}
 

@@ -19,6 +19,9 @@ import time
 import traceback
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(TOP, "tests"))
+from patience import PATIENCE  # noqa: E402
+
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
 TOOL = os.path.join(BUILD, "gpumemtrace")
 STANDIN = os.path.join(TOP, "build/standin")
@@ -31,7 +34,6 @@ C10_CUDA = os.path.join(BUILT, "usr/lib-torch/libc10_cuda.so")
 GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's 1
 GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
 MIB = 1 << 20
-PATIENCE = 20.0                                         # seconds until a test gives up
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
 
@@ -200,7 +202,7 @@ class Process:
         except subprocess.TimeoutExpired:
             raise Failure(f"{self.popen.args} does not end; it said {self.stderr()}") from None
         for reader in self.readers:
-            reader.join(2)
+            reader.join(PATIENCE)
         return self.popen.returncode, "".join(self.out)
 
     @classmethod

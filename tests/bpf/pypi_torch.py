@@ -57,7 +57,7 @@ def check(python, env):
     """Whether it can be imported, with what an optimizer imports at its first use. Leaves bytecode for trainings."""
     program = "import torch, torch._dynamo; assert not torch.cuda.is_available()"
     works = subprocess.run([python, "-c", program], env={**os.environ, **env}, capture_output=True, text=True,
-                           timeout=120, check=False)
+                           timeout=lib.PATIENCE, check=False)
     if works.returncode:
         why = (works.stderr.strip().splitlines() or [f"exit status {works.returncode}"])[-1]
         raise Skip("PyPI's PyTorch cannot be imported: " + why)

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
 """Trainings of Debian's PyTorch, 1.13, or of that of $TORCH_PYTHON."""
 import torchlib
 import training_cases

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 1200
+# timeout: 2400
 """Trainings of PyPI's PyTorch, a newer one. At first it is fetched, which takes as long as the network does."""
 import torchlib
 import training_cases

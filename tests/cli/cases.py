@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests of the command share: where it is, and cases printed as TAP."""
 import os
+import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
+sys.path.insert(1, os.path.join(TOP, "tests"))
+from patience import PATIENCE  # noqa: E402,F401
 
 counts = {"all": 0, "failed": 0}
 

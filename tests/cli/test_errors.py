@@ -12,6 +12,9 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lint"))
 from tap import BUILD, TOP, Tap  # noqa: E402
 
+sys.path.insert(1, os.path.join(TOP, "tests"))
+from patience import PATIENCE  # noqa: E402
+
 TOOL = os.path.join(BUILD, "gpumemtrace")
 RECORDINGS = sorted(glob.glob(os.path.join(TOP, "tests/data/*.gmt")))
 NOBODY = 65534
@@ -28,7 +31,7 @@ def run(*args, **options):
     """As nobody, with nothing on standard input unless the test says otherwise."""
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run([tool, *args], stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=drop_root,
+    return subprocess.run([tool, *args], stderr=subprocess.PIPE, text=True, timeout=PATIENCE, preexec_fn=drop_root,
                           check=False, **options)
 
 

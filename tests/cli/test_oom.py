@@ -5,13 +5,13 @@ import json
 import os
 import subprocess
 
-from cases import BIN, TOP, check, done
+from cases import BIN, PATIENCE, TOP, check, done
 
 GIB = 1 << 30
 
 
 def run(*words):
-    said = subprocess.run([BIN, "oom", *words], capture_output=True, timeout=60, text=True)
+    said = subprocess.run([BIN, "oom", *words], capture_output=True, timeout=PATIENCE, text=True)
     return said.returncode, said.stdout, said.stderr
 
 

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import tempfile
 
-from cases import BIN, TOP, check, done, skip
+from cases import BIN, PATIENCE, TOP, check, done, skip
 
 DATA = os.path.join(TOP, "tests", "data", "h200x2-ioctls-native.gmt")
 
 
 def run(*words, data=b"", out=subprocess.PIPE):
     env = dict(os.environ, LC_ALL="C")
-    said = subprocess.run([BIN, *words], input=data, stdout=out, stderr=subprocess.PIPE, env=env, timeout=60)
+    said = subprocess.run([BIN, *words], input=data, stdout=out, stderr=subprocess.PIPE, env=env, timeout=PATIENCE)
     return said.returncode, said.stdout or b"", said.stderr.decode()
 
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
 """Snapshots from recordings, and those who read them: PyTorch's _memory_viz.py and its viewer."""
 import glob
 import json
@@ -11,7 +10,7 @@ import sys
 import tempfile
 
 import cases
-from cases import BIN, TOP, check, skip
+from cases import BIN, PATIENCE, TOP, check, skip
 
 sys.path[:0] = [os.path.join(TOP, "tests"), os.path.join(TOP, "tests", "recordings")]
 import recfile  # noqa: E402
@@ -30,7 +29,7 @@ STACKS = {101: [1, 2, 3], 102: [1, 3, 4]}
 
 
 def replay(*words):
-    done = subprocess.run([BIN, "replay", *words], capture_output=True, timeout=100)
+    done = subprocess.run([BIN, "replay", *words], capture_output=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr.decode()
 
 
@@ -201,7 +200,7 @@ def window(folder):
         s.put("HISTORY_EVENT", address=at, size=size, born=born, stack_id=stack, kind=kind, device=0)
     path = folder + "/dump.gmt"
     recfile.write(path, s.records)
-    said = subprocess.run([BIN, "oom", "-o", folder + "/dump.pickle", path], capture_output=True, timeout=100, text=True)
+    said = subprocess.run([BIN, "oom", "-o", folder + "/dump.pickle", path], capture_output=True, timeout=PATIENCE, text=True)
     # the kind that there is not is refused, the block that is in no segment is left out
     check("a dump: what was said before, and how much older there was", said.returncode == 0 and
           "out of memory #7" in said.stdout and ": 600 older events are not in it" in said.stderr, said)
@@ -220,9 +219,9 @@ def window(folder):
     rc, _, err = replay("-q", "-o", folder + "/again.pickle", path)
     with open(folder + "/again.pickle", "rb") as file:
         check("... replay writes the same", rc == 0 and file.read() == wanted, err)
-    said = subprocess.run([BIN, "oom", "-q", "--json", "--snapshot", "-", path], capture_output=True, timeout=100)
+    said = subprocess.run([BIN, "oom", "-q", "--json", "--snapshot", "-", path], capture_output=True, timeout=PATIENCE)
     check("... and --json beside '-' is refused", said.returncode == 2, said)
-    said = subprocess.run([BIN, "oom", "-q", "--snapshot", "-", path], capture_output=True, timeout=100)
+    said = subprocess.run([BIN, "oom", "-q", "--snapshot", "-", path], capture_output=True, timeout=PATIENCE)
     check("... without it, words go to standard error", said.stdout == wanted and b"#7" in said.stderr, said)
 
 
@@ -304,7 +303,7 @@ def memory_viz(path, folder):
         draw.write(FLAMEGRAPH)
 
     def run(*words):
-        return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=100, check=False, cwd=folder,
+        return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=folder,
                               env={**os.environ, "HOME": folder})
 
     def drawn(action):

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import cases
-from cases import BIN, TOP, check
+from cases import BIN, PATIENCE, TOP, check
 
 sys.path.insert(0, os.path.join(TOP, "tests", "recordings"))
 import recfile  # noqa: E402
@@ -50,7 +50,7 @@ STACKS = {
 
 def run(*words):
     env = dict(os.environ, LC_ALL="C", HOME="/nonexistent", XDG_CONFIG_HOME="")
-    done = subprocess.run([BIN, *words], capture_output=True, env=env, timeout=60)
+    done = subprocess.run([BIN, *words], capture_output=True, env=env, timeout=PATIENCE)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -39,7 +39,7 @@ bad=0
 for name in $names; do
 	n=$((n + 1))
 	case $name in elf | ehframe | elfsym | pyfile) max=131072 ;; recfile) max=65536 ;; *) max=8192 ;; esac
-	if $fuzz/fuzz_$name -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=$max \
+	if $fuzz/fuzz_$name -seed=1 -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -max_len=$max \
 		-artifact_prefix="$fuzz/$name-" $fuzz/corpus_$name $fuzz/seed_$name >"$fuzz/$name.log" 2>&1; then
 		echo "ok $n - fuzz_$name: $(sed -n 's/^Done \([0-9]*\) runs.*/\1 runs/p' "$fuzz/$name.log")"
 	else

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
 """Python frames against what the process's own traceback says: every function, file and line. They are taken
 from outside of it (pystack), and as root also in the kernel (pystack_bpf).
 
@@ -18,6 +17,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(1, os.path.join(TOP, "tests"))
+from patience import PATIENCE, until  # noqa: E402
+
 BUILT = os.path.join(TOP, os.environ.get("BUILD", "build"), "tests", "symbol")
 PYSTACK = os.path.join(BUILT, "pystack")
 TARGET = os.path.join(HERE, "python_target.py")
@@ -46,22 +48,21 @@ def pythons():
 
 
 def pystack(pid, tid):
-    run = subprocess.run([PYSTACK, str(pid), str(tid)], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([PYSTACK, str(pid), str(tid)], capture_output=True, text=True, timeout=PATIENCE)
     return run, parse(run.stdout.split("\n"))
 
 
 def wait_for_read(pid, tid):
     """Until the thread waits in read() of its stdin (proc_pid_syscall(5)): it has just printed."""
-    for _ in range(5000):
+    def reads():
         try:
             with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as file:
                 words = file.read().split()
         except OSError:   # not allowed here
             time.sleep(0.05)
-            return
-        if words[0] in ("0", "63") and words[1] == "0x0":   # x86-64, arm64
-            return
-        time.sleep(0.001)
+            return True
+        return words[0] in ("0", "63") and words[1] == "0x0"    # x86-64, arm64
+    until(reads)
 
 
 def parse(lines):
@@ -98,7 +99,7 @@ class InKernel:
 def wrong_calls(pid, said):
     """The frames have to be divided among as many calls of the eval function as gdb sees."""
     run = subprocess.run(["gdb", "-p", str(pid), "-batch", "-nx", "-ex", "set print inline off", "-ex", "bt"],
-                         capture_output=True, text=True, timeout=120)
+                         capture_output=True, text=True, timeout=PATIENCE)
     native = len(re.findall(r"^#.* _PyEval_EvalFrameDefault", run.stdout, re.M))
     calls = int(re.search(r"frames in (\d+) calls", said).group(1))
     return native and native != calls and f"{calls} calls of the eval function, gdb has {native}"

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
 """Names, lines and demangling beside nm, readelf, addr2line and c++filt, for thousands of addresses of real files."""
 import bisect
 import os

@@ -27,7 +27,6 @@ import test_stacks_python  # noqa: E402
 import test_torch  # noqa: E402
 
 ASKED = os.path.join(os.path.dirname(HERE), "asked.json")
-PATIENCE = 150.0                        # seconds: an emulated machine is slow
 END_SECONDS = 2                         # after which report and recording are complete, on the machine that asks
 MOST_SLOWER = 5                         # what an emulated machine, 10 to 40 times as slow, is allowed of that
 MOST_INCOMPLETE = 0.1                   # of the stacks: those from before the tables of a program that allocates at once
@@ -252,7 +251,6 @@ def main():
     if sys.argv[1] == "reference":
         print(json.dumps(tracing.reference()))
         return
-    lib.PATIENCE = PATIENCE
     lib.MOST_INCOMPLETE = max(lib.MOST_INCOMPLETE, MOST_INCOMPLETE)
     with open(ASKED, encoding="utf-8") as file:
         asked = json.load(file)

@@ -19,6 +19,7 @@
 #include "base/foreign_file.h"
 #include "base/maps.h"
 #include "compile.h"
+#include "patience.h"
 
 #define NOT_ALLOWED 77
 #define PAGE 4096
@@ -122,7 +123,7 @@ static void only_regular_files(void **state)
 	shell(dir, geteuid() ? "mkdir root/zero" : "mknod root/zero c 1 5");
 	snprintf(root, sizeof(root), "%s/root", dir->path);
 	start(&v, root, enter_root);
-	alarm(20);
+	alarm(PATIENCE);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		assert_int_equal(foreign_open_path((uint32_t)v.pid, paths[i]), -ENOEXEC);
 	alarm(0);
@@ -143,7 +144,7 @@ static void a_lease(void **state)
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(fd, F_SETLEASE, F_WRLCK))
 		skip();
-	alarm(20);
+	alarm(PATIENCE);
 	assert_int_equal(foreign_open_path(0, path), -EAGAIN);
 	alarm(0);
 	close(fd);

@@ -13,6 +13,7 @@
 
 #include "base/out_file.h"
 #include "compile.h"
+#include "patience.h"
 
 static char folder[64];
 
@@ -102,7 +103,7 @@ static void pipes_and_devices(void **state)
 	int pipes[2], other[2];
 
 	(void)state;
-	alarm(20);
+	alarm(PATIENCE);
 	assert_written("/dev/null");
 	assert_int_equal(pipe(pipes), 0);
 	snprintf(path, sizeof(path), "/dev/fd/%d", pipes[1]);
@@ -129,7 +130,7 @@ static void somebody_elses(void **state)
 	(void)state;
 	if (geteuid())
 		skip();
-	alarm(20);
+	alarm(PATIENCE);
 	shell("echo precious >precious && ln -s precious link && ln -s gone dangling && mkfifo fifo && echo old >file &&"
 	      " chown -h 65534 link dangling fifo file && mknod disk b 1 0 && ln -s disk to-disk");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -23,6 +23,7 @@
 #include "compile.h"
 #include "live/probe/library.h"
 #include "live/process/target.h"
+#include "patience.h"
 
 #define SOURCE                                                               \
 	"int cuInit(void) { return 0; } int cuMemCreate(void) { return 0; }" \
@@ -275,7 +276,7 @@ static int look_without_rights(pid_t pid)
 	pid_t child = fork();
 
 	if (!child) {
-		alarm(20);
+		alarm(PATIENCE);
 		_exit(keep_ptrace() ? 77 : abs(target_libraries(pid, answer_seen, NULL)));
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -108,9 +108,9 @@ static void a_bomb_is_cut(void **state)
 	for (int i = 0; i < 30; i++)
 		at += (size_t)snprintf(symbol + at, sizeof(symbol) - at, "S_IS%c_S%c_E", i < 10 ? '0' + i : 'A' + i - 10,
 				       i < 10 ? '0' + i : 'A' + i - 10);
-	clock_gettime(CLOCK_MONOTONIC, &before);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
 	assert_true(demangle(symbol, true, text, sizeof(text)));
-	clock_gettime(CLOCK_MONOTONIC, &after);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
 	assert_true(after.tv_sec - before.tv_sec < 3);
 	assert_true(strlen(text) < sizeof(text));
 	assert_string_equal(text + strlen(text) - 3, "...");

@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "compile.h"
 #include "dump_writer.h"
+#include "patience.h"
 #include "source/reader.h"
 
 struct scene {
@@ -79,7 +80,7 @@ static void begin(struct scene *c, const struct workdir *dir)
 
 	snprintf(path, sizeof(path), "%s/dump.gmt", dir->path);
 	umask(0);
-	alarm(20);                                   /* a pipe nobody reads waits for ever */
+	alarm(PATIENCE);                                   /* a pipe nobody reads waits for ever */
 	*c = (struct scene){ dump_writer_new(), dump_file_new(xstrdup(path)) };
 	setenv("F", path, 1);
 }

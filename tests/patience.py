@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How long tests wait. What they wait for comes at once, or minutes later on a busy machine: this is for what never comes."""
+import time
+
+PATIENCE = 300.0        # seconds
+LOOK = 0.02             # ... between two looks
+
+
+def until(found, seconds=PATIENCE):
+    """Waits for found() to be true; what it returned last."""
+    end = time.monotonic() + seconds
+    while True:
+        got = found()
+        if got or time.monotonic() > end:
+            return got
+        time.sleep(LOOK)
