@@ -20,7 +20,7 @@ import traceback
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(TOP, "tests"))
-from patience import PATIENCE  # noqa: E402
+from patience import LOOK, PATIENCE, until  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
 TOOL = os.path.join(BUILD, "gpumemtrace")
@@ -34,6 +34,7 @@ C10_CUDA = os.path.join(BUILT, "usr/lib-torch/libc10_cuda.so")
 GPU_A = "GPU-b71e4d02-6f53-4c1a-9d30-27a8e45b9011"      # nvidia-smi's 0, CUDA's 1
 GPU_B = "GPU-2c90f68e-11d4-4e77-8b42-c35d069fe822"      # nvidia-smi's 1, CUDA's 0
 MIB = 1 << 20
+RESTS = 5                                               # looks in a row: the tool reads a busy process every 0.05 s
 BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}              # a Python with this keeps it: PyTorch loads in half the time
 
 
@@ -243,6 +244,19 @@ def books_of(out):
             if k.startswith(("gpu.", "proc."))}
 
 
+def workers_wait(pid):
+    """Whether all threads of a process but its first one wait for something to do. One that waits for a CPU does not."""
+    for tid in set(os.listdir(f"/proc/{pid}/task")) - {str(pid)}:
+        try:
+            with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii", errors="replace") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):         # it has ended meanwhile
+            continue
+        if state != "S":
+            return False
+    return True
+
+
 class Tool(Process):
     """gpumemtrace with --json on the simulated driver; dumps: the folder for them."""
 
@@ -251,9 +265,13 @@ class Tool(Process):
         argv = [binary or TOOL, "--driver-root", root, "--oom-dir", dumps] + (["--json"] if json_output else [])
         argv += list(options) + list(arguments)
         super().__init__(argv, env=environment(lib, GPUMEMTRACE_STANDIN_ROOT=root, **(env or {})), **more)
+        self.read, self.parsed = 0, []
 
     def views(self):
-        return [json.loads(line) for line in self.out if line.startswith("{")]
+        lines = self.out[self.read:]
+        self.read += len(lines)
+        self.parsed += [json.loads(line) for line in lines if line.startswith("{")]
+        return self.parsed
 
     def ready(self):
         """Until the probes are in place: the first view says so."""
@@ -264,6 +282,21 @@ class Tool(Process):
         """Until a library is probed: this file, not one that another program on the machine has."""
         inode = os.stat(path).st_ino
         self.wait_line(lambda: any(l["inode"] == inode for l in self.views()[-1]["libraries"]), "the probe")
+
+    def more_views(self, count=3):
+        """Until it has shown so many more: in between NVML was asked, and all records were taken."""
+        seen = len(self.views())
+        self.wait_line(lambda: len(self.views()) >= seen + count, f"{count} more views")
+
+    def idle(self):
+        """Until it has done what there was to do: tables of stacks, names, dumps."""
+        self.more_views()
+        rests = 0
+        end = time.monotonic() + PATIENCE
+        while rests < RESTS:
+            check(time.monotonic() < end, "it always has something to do", self.stderr())
+            time.sleep(LOOK)
+            rests = rests + 1 if workers_wait(self.pid) else 0
 
     def report(self):
         status, _ = self.finish()
@@ -380,7 +413,6 @@ def trace(*argv, hold="end", phase=None, tool=(), clean=True, skip=(), lib=LIB, 
 
 
 def settled(tracer, pid):
-    """The report, not before NVML has been asked once more and the ring has been emptied."""
-    seen = len(tracer.views())
-    tracer.wait_line(lambda: len(tracer.views()) >= seen + 3, "three more views")
+    """The report, not before NVML has been asked once more, the ring has been emptied and stacks have names."""
+    tracer.idle()
     return tracer.stop()

@@ -35,20 +35,18 @@ def no_such_pid():
 def a_zombie():
     """a process that has exited and was not waited for"""
     child = subprocess.Popen(["true"])
-    while open(f"/proc/{child.pid}/stat", encoding="ascii").read().split()[2] != "Z":
-        pass
+    check(lib.until(lambda: open(f"/proc/{child.pid}/stat", encoding="ascii").read().split()[2] == "Z"), "no zombie")
     says(["-p", str(child.pid)], 3, str(child.pid))
     child.wait()
 
 
 def a_thread():
     """a thread's id: it says whose"""
-    target = Target("storm", "5", "2", "1024")
+    target = Target("storm", "3600", "2", "1024")
     target.wait("ready")
-    tids = []
-    while len(tids) < 2:
-        tids = sorted(map(int, os.listdir(f"/proc/{target.pid}/task")))
-    says(["-p", str(tids[1])], 3, str(tids[1]), str(target.pid))
+    tids = lib.until(lambda: (set(os.listdir(f"/proc/{target.pid}/task")) - {str(target.pid)}))
+    tid = min(tids)
+    says(["-p", tid], 3, tid, str(target.pid))
 
 
 def a_kernel_thread():
@@ -58,7 +56,7 @@ def a_kernel_thread():
 
 def not_cuda():
     """a process without libcuda: it says so, waits, ends with it, and with 3"""
-    child = lib.Process(["sleep", "60"])
+    child = lib.Process(["sleep", "infinity"])
     tool = Tool("-p", str(child.pid), json_output=False, options=())
     tool.wait_line(lambda: "libcuda" in tool.stderr(), "the sentence")
     child.send(lib.signal.SIGKILL)

@@ -44,13 +44,13 @@ def killed():
     target = Target("longrun", "forever")
     target.wait("ready")
     tool = Tool("-p", str(target.pid)).ready()
-    time.sleep(0.3)
+    tool.wait_line(lambda: row_of(process_of(tool.views()[-1], target.pid), GPU_B)["classes"]["device"]["allocs"] > 3,
+                   "allocations")
     target.send(signal.SIGKILL)
     report = tool.report()
     process = process_of(report, target.pid)
     equal((process["exited"], process["wait_status"]), (True, 9), "exit")
     row = row_of(process, GPU_B)
-    check(row["classes"]["device"]["allocs"] > 3, "allocations", row["classes"]["device"]["allocs"])
     # It allocates 3 MiB, waits, and frees them: one of these, or the moment between, is when it was hit.
     check(row["attributed"]["live_bytes"] in (0, 3 << 20), "held at its end", row["attributed"]["live_bytes"])
     equal(report["end_reason"], "targets_gone", "end reason")

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import lib
 from lib import C10, MIB, Target, Tool, check, equal
@@ -44,9 +43,9 @@ def without_names(snapshot):
 def out_of_memory():
     """an error that is caught: the snapshot of the dump ends with it, of what was held then, with stacks"""
     folder = lib.folder()
-    tool = Tool("--", lib.workload("oom_cases"), "caught", env={"WL_HOLD": "on"}, dumps=folder)
+    tool = Tool("--live", "--", lib.workload("oom_cases"), "caught", env={"WL_HOLD": "on"}, dumps=folder)
     tool.wait_line(lambda: any("-oom-" in line for line in tool.err), "the dump")
-    time.sleep(1)                                        # for the names; then it may go
+    tool.idle()                                          # the names are there; then it may go
     tool.send(signal.SIGTERM)
     equal(tool.finish()[0], 128 + signal.SIGTERM, "exit status " + tool.stderr())
     dumps = dumps_in(folder, "-oom-")

@@ -5,7 +5,6 @@ frames only, found last, with all registers alike, are the ones to mistake for a
 import os
 import shutil
 import sys
-import time
 
 import lib
 from lib import Process, Tool, check, equal
@@ -41,7 +40,8 @@ def ids_of(command, *arguments, beside=False, what=STEPS):
     tool = Tool("-p", str(caller.pid), "-p", str(other.pid), "-o", recording).ready()
     for _ in range(10):                  # the first stacks ask for tables
         make(caller, "same", 5)
-        time.sleep(0.1)
+        tool.more_views(1)
+    tool.idle()
     if beside:
         other.line("new 100000\n")
     for kind, count in what:
@@ -124,7 +124,8 @@ def deep():
         tool = Tool("-p", str(caller.pid)).ready()
         for _ in range(10):                  # the first stacks ask for tables
             make(caller, "deep", f"5 {depth}")
-            time.sleep(0.1)
+            tool.more_views(1)
+        tool.idle()
         took = {}
         with bpf_stats.Counted():
             for kind in "deeper", "deep":

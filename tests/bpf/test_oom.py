@@ -4,10 +4,9 @@
 import json
 import os
 import signal
-import time
 
 import lib
-from lib import C10, C10_ENDBR, GPU_B, MIB, PATIENCE, Target, Tool, check, equal
+from lib import C10, C10_ENDBR, GPU_B, MIB, Target, Tool, check, equal, until
 
 STEP = 256 * MIB
 
@@ -158,7 +157,7 @@ def watched(case):
     target = Target("oom_cases", case, hold="loaded")
     target.wait("loaded")
     tool = Tool("-p", str(target.pid), "-o", recording, dumps=folder).ready()
-    time.sleep(0.5)
+    tool.idle()
     target.go()
     status, _ = target.finish()
     equal(tool.report()["exit_status"], 0, "exit status " + tool.stderr())
@@ -232,12 +231,8 @@ def at_once():
     tool = Tool("-a", dumps=folder).ready()
     target = Target("oom_cases", "caught", hold="on")
     target.wait("on")
-    end = time.monotonic() + PATIENCE
-    names = []
-    while not names:
-        check(time.monotonic() < end, "no dump")
-        time.sleep(0.05)
-        names = [name for name in os.listdir(folder) if name.endswith(".gmt") and f"-{target.pid}-" in name]
+    names = until(lambda: [name for name in os.listdir(folder) if name.endswith(".gmt") and f"-{target.pid}-" in name])
+    check(names, "no dump")
     path = os.path.join(folder, names[0])
     equal(read(path)[0]["oom"]["outcome"], "raised", "outcome")
     target.send(signal.SIGKILL)

@@ -86,12 +86,6 @@ def compare(path, out, kernel=("context", "module"), skip=()):
     return names, recording, stacks
 
 
-def views(tracer, count=3):
-    """Until the collector has had the time for so many more views."""
-    seen = len(tracer.views())
-    tracer.wait_line(lambda: len(tracer.views()) >= seen + count, f"{count} more views")
-
-
 def traced(*argv, before=False, between=None, tool=(), env=None):
     """(recording, the program's output, the report) of a program that is traced from its start, waits before it allocates,
     and stays until the end of the recording."""
@@ -100,10 +94,10 @@ def traced(*argv, before=False, between=None, tool=(), env=None):
     target = Target("stacks", *argv, hold="expected", env={"STACKS_STAYS": "1", **(env or {})})
     if before:
         target.wait("before")
-        views(tracer)
+        tracer.idle()
         target.line()
     target.wait("expected")
-    views(tracer)
+    tracer.idle()
     if between:
         between(target)
     os.kill(int([line for line in target.err if line.startswith("pid=")][-1][4:]), lib.signal.SIGUSR1)

@@ -84,7 +84,7 @@ def modes_of_python():
         path = lib.folder() + "/run.gmt"
         program = python.Program(python.pythons()[max(python.pythons())])
         tool = Tool("-p", str(program.pid), "-o", path, "--stacks", mode).ready()
-        python.known(tool)
+        tool.idle()
         program.allocate()
         tool.stop()
         recording = stacklib.Stacks(path)
@@ -137,7 +137,7 @@ def container():
     target = test_container.start("basic", "context")      # of each GPU, before its first allocation
     target.wait("context")
     pid = test_container.inner_pid(target)
-    test_stacks.views(tool)
+    tool.idle()
     os.kill(pid, lib.signal.SIGUSR1)
     target.wait("context", 2)
     lib.settled(tool, pid)
@@ -164,7 +164,7 @@ def deleted_and_replaced():
         if replaced:
             shutil.copy(lib.workload("basic"), program)
         tracer = Tool("-p", str(target.pid), "-o", path).ready()
-        test_stacks.views(tracer)
+        tracer.idle()
         target.go()
         target.wait("end")
         lib.settled(tracer, target.pid)
@@ -191,7 +191,7 @@ def cached(folder):
     target = Target("stacks", hold="expected", env={"STACKS_STAYS": "1"})
     target.wait("expected")
     tracer = Tool("-p", str(target.pid), "-o", path, env={"GPUMEMTRACE_CACHE": folder}).ready()
-    test_stacks.views(tracer)
+    tracer.idle()
     target.go()
     target.wait("end")
     lib.settled(tracer, target.pid)

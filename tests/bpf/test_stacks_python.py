@@ -94,12 +94,6 @@ class Program(Target):
         equal(self.finish()[0], 0, "exit status " + self.stderr())
 
 
-def known(tool):
-    """Until the collector has had time to look at a new process, as it has while a real cuInit() runs."""
-    seen = len(tool.views())
-    tool.wait_line(lambda: len(tool.views()) >= seen + 3, "three more views")
-
-
 def compare(path, programs, **options):
     """{name: program}: every allocation of each."""
     recording, wrong = stacklib.Stacks(path), []
@@ -117,7 +111,7 @@ def every_version():
     check(found, "no CPython was found")
     tool = Tool("-a", "-o", path, "--stack-depth", "1024", *MODE).ready()   # recursion_in_c: 560 frames with 3.8
     programs = {"%d.%d" % version: Program(python) for version, python in found.items()}
-    known(tool)
+    tool.idle()
     for program in programs.values():
         program.allocate()
     losses = tool.stop()["losses"]
@@ -130,7 +124,7 @@ def late():
     path = lib.folder() + "/run.gmt"
     program = Program(pythons()[max(pythons())])
     tool = Tool("-p", str(program.pid), "-o", path, *MODE).ready()
-    known(tool)
+    tool.idle()
     program.allocate()
     tool.stop()
     compare(path, {"-p": program})

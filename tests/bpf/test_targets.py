@@ -3,10 +3,19 @@
 """Which processes are traced: -p, -a, a command; what ends the session; the command's exit status."""
 import os
 import signal
+import sys
 import time
 
 import lib
-from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of
+from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of, until
+
+# Does not end by SIGINT, but says that it was there.
+DEAF = """
+import signal, sys
+signal.signal(signal.SIGINT, lambda *_: print("here", flush=True))
+print("here", flush=True)
+sys.stdin.read()
+"""
 
 
 def pids(report):
@@ -63,8 +72,7 @@ def duration():
     """-d ends the session after that time"""
     started = time.monotonic()
     report = Tool("-a", "-d", "1").report()
-    took = time.monotonic() - started
-    check(0.9 < took < 5, f"it took {took} s")
+    check(time.monotonic() - started > 0.9, "it took less")
     equal((report["end_reason"], report["exit_status"]), ("duration", 0), "end")
 
 
@@ -116,8 +124,7 @@ def command_interrupted():
     tool.send(signal.SIGTERM)
     report = tool.report()
     check(process_of(report, pid)["gpus"], "nothing seen of the command")
-    time.sleep(0.2)
-    check(not os.path.exists(f"/proc/{pid}"), "the command still runs")
+    check(until(lambda: not os.path.exists(f"/proc/{pid}")), "the command still runs")
 
 
 def closed_pipe():
@@ -133,16 +140,15 @@ def closed_pipe():
 
 def outlived():
     """the command goes on when the time is over, and its status is passed through; a second SIGINT leaves it"""
-    equal(lib.run([lib.TOOL, "--driver-root", lib.ROOT, "-d", "0.5", "--", "sh", "-c", "sleep 1.5; exit 7"]).returncode,
-          7, "exit status of a command that takes longer than -d")
-    tool = Tool("--", "sh", "-c", "trap '' INT; echo here; sleep 30", json_output=False)
-    tool.wait_line(lambda: "here\n" in tool.out, "the command")
-    for _ in range(2):
+    tool = Tool("-d", "0.5", "--", "sh", "-c", "read line; exit 7")
+    tool.wait_line(lambda: tool.views() and tool.views()[-1]["type"] == "report", "the report")
+    tool.line()
+    equal(tool.finish()[0], 7, "exit status of a command that takes longer than -d")
+    tool = Tool("--", sys.executable, "-c", DEAF, json_output=False)
+    for number in 1, 2:
+        tool.wait_line(lambda: tool.out.count("here\n") == number, "the command")
         tool.send(signal.SIGINT)
-        time.sleep(0.3)
-    start = time.monotonic()
-    tool.popen.wait(lib.PATIENCE)
-    check(time.monotonic() - start < 5, "it waited for the command")
+    tool.popen.wait(lib.PATIENCE)       # the command waits for the end of its input
     equal(tool.popen.returncode, 130, "exit status after the second SIGINT")
 
 

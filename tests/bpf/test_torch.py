@@ -3,7 +3,6 @@
 """PyTorch's caching allocator by its reports: a workload with a stand-in libc10, whose own statistics are the truth."""
 import json
 import os
-import time
 
 import lib
 from lib import C10, C10_ENDBR, GPU_A, GPU_B, Target, Tool, check, equal, process_of, row_of
@@ -136,7 +135,7 @@ def block_stacks():
     target = Target("torch", C10, hold="loaded")
     target.wait("loaded")
     tool = Tool("-p", str(target.pid), "--block-stacks").ready()
-    time.sleep(0.5)                # for the tables: without them a burst of so many is not walked
+    tool.idle()                    # the tables are there: without them a burst of so many is not walked
     target.go()
     target.finish()
     process = process_of(tool.report(), target.pid)
@@ -165,8 +164,7 @@ def two_names():
     inside = Target("torch", work + "/m/libc10.so", hold="loaded",
                     prefix=("unshare", "--mount", "/bin/sh", "-c", script, "sh"))
     inside.wait("loaded")
-    count = len(tool.views())
-    tool.wait_line(lambda: len(tool.views()) >= count + 3, "three more views")
+    tool.more_views()
     inside.go()
     status, out = inside.finish()
     equal(status, 0, "exit status " + inside.stderr())

@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import sys
-import time
 
 import lib
 import torchlib
@@ -35,7 +34,7 @@ def from_start(torch, variant, *options):
     for name in "libc10", "libtorch_cpu":
         tool.probes(mapped(target.pid, name))
     if options:
-        time.sleep(0.5)             # for the tables of stacks
+        tool.idle()                 # the tables of stacks are there
     target.go()
     status, out = target.finish()
     equal(status, 0, "exit status " + target.stderr())
