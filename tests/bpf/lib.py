@@ -322,15 +322,9 @@ def packaged(place, component, file, *packages):
     return got.stdout.strip()
 
 
-def alone():
-    """Skips where somebody else traces as well: breakpoints are the file's, whoever placed them."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
-                if file.read() == "gpumemtrace\n":
-                    raise Skip("another gpumemtrace is running")
-        except OSError:
-            pass
+def unknown_copy(path):
+    """A copy of a libcuda under a name that no tracer looks for: the breakpoints in it are those of who was given it."""
+    return shutil.copy(path, os.path.join(folder(), "libunknown.so"))
 
 
 def process_of(report, pid):

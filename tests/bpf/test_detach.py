@@ -3,32 +3,11 @@
 """Detach leaves nothing behind: no program in the kernel, no breakpoint in the target, nothing on disk."""
 import ctypes
 import os
-import re
 import signal
-import time
 
 import lib
-from lib import Target, Tool, check, equal
-
-
-def bpf_objects():
-    """How many programs, maps and links are held by open files of gpumemtrace or anybody else we can see."""
-    count = {"prog": 0, "map": 0, "link": 0}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as file:
-                comm = file.read().strip()
-            fds = os.listdir(f"/proc/{pid}/fd") if comm == "gpumemtrace" else []
-        except OSError:
-            continue
-        for fd in fds:
-            try:
-                kind = re.match(r"anon_inode:bpf[-_](prog|map|link)", os.readlink(f"/proc/{pid}/fd/{fd}"))
-            except OSError:
-                continue
-            if kind:
-                count[kind.group(1)] += 1
-    return count
+import bpf_stats
+from lib import LIB, Target, Tool, check, equal, until
 
 
 def loaded_programs():
@@ -42,18 +21,10 @@ def loaded_programs():
     return ids
 
 
-def settle(found):
-    """The kernel frees programs a little later: waits for it."""
-    end = time.monotonic() + 5
-    while not found() and time.monotonic() < end:
-        time.sleep(0.05)
-    return found()
-
-
-def code_of(pid):
+def code_of(pid, name="libcuda"):
     """The bytes of the target's mapped libcuda code."""
     with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as file:
-        line = [l for l in file if "libcuda" in l and " r-xp " in l][0]
+        line = [l for l in file if name in l and " r-xp " in l][0]
     start, end = (int(x, 16) for x in line.split()[0].split("-"))
     with open(f"/proc/{pid}/mem", "rb") as file:
         file.seek(start)
@@ -62,19 +33,18 @@ def code_of(pid):
 
 def breakpoints():
     """probes are in the target's code while it is traced, and gone afterwards, however the tool ends"""
-    lib.alone()
-    target = Target("longrun", "forever")
+    copy = lib.unknown_copy(LIB)
+    target = Target("longrun", "forever", env={"LD_PRELOAD": copy})
     target.wait("ready")
-    before = code_of(target.pid)
+    before = code_of(target.pid, copy)
     for number in signal.SIGINT, signal.SIGKILL:
-        tool = Tool("-p", str(target.pid)).ready()
-        during = code_of(target.pid)
+        tool = Tool("-p", str(target.pid), "--libcuda", copy).ready()
+        during = code_of(target.pid, copy)
         changed = sum(a != b for a, b in zip(before, during))
         check(changed > 100, f"only {changed} bytes differ while it is traced")
         tool.send(number)
         tool.popen.wait()
-        check(settle(lambda: code_of(target.pid) == before), f"the code is not as before after signal {number}")
-    time.sleep(0.2)
+        check(until(lambda: code_of(target.pid, copy) == before), f"the code is not as before after signal {number}")
     check(target.popen.poll() is None, "the target has ended")
 
 
@@ -82,15 +52,13 @@ def kernel_objects():
     """no BPF program stays in the kernel"""
     target = Target("longrun", "forever")
     target.wait("ready")
-    before = loaded_programs()
     for number in signal.SIGINT, signal.SIGKILL:
         tool = Tool("-p", str(target.pid)).ready()
-        mine = loaded_programs() - before
-        check(mine, "no programs while it runs?")
-        check(bpf_objects()["prog"] > 0, "no open programs?")
+        mine = set(bpf_stats.programs(tool.pid))
+        check(mine and mine <= loaded_programs(), "no programs while it runs?", mine)
         tool.send(number)
         tool.popen.wait()
-        check(settle(lambda: not loaded_programs() & mine), "programs stay", loaded_programs() & mine)
+        check(until(lambda: not loaded_programs() & mine), "programs stay", loaded_programs() & mine)
 
 
 def attach_again_and_again():
@@ -116,7 +84,8 @@ def nothing_on_disk():
     target.wait("ready")
     before = files()
     Tool("-p", str(target.pid)).ready().stop()
-    equal(files(), before, "files")
+    new = {place: found - before[place] for place, found in files().items()}
+    check(not any(new.values()), "files", new)
 
 
 if __name__ == "__main__":

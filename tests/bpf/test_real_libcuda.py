@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import lib
 from lib import Process, Tool, check, equal
@@ -75,17 +74,13 @@ def ask(target, symbol):
 
 def attaches():
     """every row that it exports is attached at its entry, behind endbr64 if it has one, and detached clean"""
-    path = library()
-    lib.alone()
+    path = lib.unknown_copy(library())
     target = caller(path)
     start, before = code(target.pid, path)
-    tool = Tool("-p", str(target.pid)).ready()
+    tool = Tool("-p", str(target.pid), "--libcuda", path).ready()
     _, during = code(target.pid, path)
     report = tool.stop()
-    end = time.monotonic() + 5
-    while code(target.pid, path)[1] != before and time.monotonic() < end:
-        time.sleep(0.05)
-    check(code(target.pid, path)[1] == before, "the code is not as it was after detach")
+    check(lib.until(lambda: code(target.pid, path)[1] == before), "the code is not as it was after detach")
     answers = [ask(target, row["symbol"]) for row in rows()]
     entries = {int(a[3]) - start for a in answers if a[1] != "absent"}
     moved = {e for e in entries if before[e:e + 4] == ENDBR64}
