@@ -151,6 +151,17 @@ def run(argv, **options):
     return subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False, **options)
 
 
+def descendants(pid):
+    found = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+                found += map(int, file.read().split())
+    except (FileNotFoundError, ProcessLookupError):             # it has ended meanwhile
+        pass
+    return found + [pid for child in found for pid in descendants(child)]
+
+
 class Process:
     """A child whose output lines can be waited for."""
     running = []
@@ -210,8 +221,14 @@ class Process:
     def end_all(cls):
         for process in cls.running:
             if process.popen.poll() is None:
+                left = descendants(process.pid)         # a tool's command would hold what it has in the next case
                 process.popen.kill()
                 process.popen.wait()
+                for pid in left:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
         cls.running.clear()
 
 
