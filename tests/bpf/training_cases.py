@@ -29,13 +29,17 @@ def mapped(pid, name):
 def from_start(torch, variant, *options):
     """Probed before it has a tensor, to its end: (report, pid, truth)."""
     tool = Tool("-a", *options).ready()
-    target = Training(torch, variant, hold="loaded")
+    target = Training(torch, variant, hold="loaded,end" if options else "loaded")
     target.wait("loaded")
     for name in "libc10", "libtorch_cpu":
         tool.probes(mapped(target.pid, name))
     if options:
         tool.idle()                 # the tables of stacks are there
     target.go()
+    if options:
+        target.wait("end")          # a process that has ended takes the names of its functions along
+        tool.idle()
+        target.go()
     status, out = target.finish()
     equal(status, 0, "exit status " + target.stderr())
     return lib.settled(tool, target.pid), target.pid, torchlib.truth_of(out)
