@@ -81,11 +81,12 @@ static int apply_option(struct options *options, int value, char **argv, char **
 	if (value == '?' && option)
 		return cli_wrong(cause, "--%s takes no value", option->name);
 	if (value == '?' && !optopt)
-		return cli_wrong(cause, "there is no option %s; gpumemtrace --help lists them", argv[optind - 1]);
+		return cli_wrong(cause, "there is no option %s; gpumemtrace --help lists the options",
+				 argv[optind - 1]);
 	if (value == '?')
-		return cli_wrong(cause, "there is no option -%c; gpumemtrace --help lists them", optopt);
+		return cli_wrong(cause, "there is no option -%c; gpumemtrace --help lists the options", optopt);
 	if (options->command < COMMAND_COUNT && !(option->commands & 1u << options->command))
-		return cli_wrong(cause, *word ? "--%s has no meaning with '%s'" : "--%s has no meaning here",
+		return cli_wrong(cause, *word ? "--%s cannot be used with '%s'" : "--%s cannot be used here",
 			     option->name, word);
 	/* A forgotten value would otherwise swallow the "--" before a command. */
 	if (option->argument && (!*optarg || !strcmp(optarg, "--")))
@@ -114,14 +115,14 @@ static int take_word(struct options *options, const char *word, char **cause)
 		return 0;
 	}
 	if (takes_file)
-		return cli_wrong(cause, "%s takes one recording; '%s' is one too many",
+		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many",
 				 commands[options->command].word, word);
 	if (options->command != CLI_TRACE)
-		return cli_wrong(cause, "'%s' takes no '%s'", commands[options->command].word, word);
+		return cli_wrong(cause, "'%s' takes no argument: remove '%s'", commands[options->command].word, word);
 	if (find_command(word) > 0)
 		return cli_wrong(cause, "'%s' must be the first word: gpumemtrace %s ...", word, word);
 	if (strspn(word, "0123456789,") == strlen(word))
-		return cli_wrong(cause, "'%s' stands alone; to trace a process: gpumemtrace -p %s", word, word);
+		return cli_wrong(cause, "'%s' is no option; to trace the process: gpumemtrace -p %s", word, word);
 	return cli_wrong(cause, "'%s' is neither a command nor an option; to run it: gpumemtrace -- %s", word,
 		     word);
 }
@@ -182,7 +183,8 @@ static int check_stdout(const struct options *options, char **cause)
 static int check_snapshot(const struct options *options, char **cause)
 {
 	if (options->snapshot && !options->window_events)
-		return cli_wrong(cause, "a snapshot is made of events, and --window off keeps none");
+		return cli_wrong(cause, "--window off keeps no events, and a snapshot needs them: remove one of the two"
+					" options");
 	return check_stdout(options, cause);
 }
 
@@ -191,13 +193,13 @@ static int check_trace(const struct options *options, char **cause)
 	if (options->child && !options->child[0])
 		return cli_wrong(cause, "there is no command after --");
 	if (options->child && options->pid_count)
-		return cli_wrong(cause, "-p and a command exclude each other; trace one or the other");
+		return cli_wrong(cause, "-p and a command cannot be combined: trace one or the other");
 	if (options->child && options->all)
-		return cli_wrong(cause, "-a and a command exclude each other; trace one or the other");
+		return cli_wrong(cause, "-a and a command cannot be combined: trace one or the other");
 	if (options->all && options->pid_count)
-		return cli_wrong(cause, "-a traces every process, so -p has no meaning with it");
+		return cli_wrong(cause, "-a and -p cannot be combined: -a traces every process");
 	if (!options->child && !options->all && !options->pid_count)
-		return cli_wrong(cause, "what is to be traced? -p PID, -a, or -- COMMAND (see --help)");
+		return cli_wrong(cause, "nothing to trace: give -p PID, -a or -- COMMAND (see --help)");
 	return check_snapshot(options, cause);
 }
 
@@ -208,11 +210,11 @@ static int check_options(struct options *options, char **cause)
 		return check_trace(options, cause);
 	case CLI_REPLAY:
 		if (!options->input)
-			return cli_wrong(cause, "which recording? gpumemtrace replay FILE.gmt");
+			return cli_wrong(cause, "the recording is missing: gpumemtrace replay FILE.gmt");
 		return check_snapshot(options, cause);
 	case CLI_OOM:
 		if (!options->input)
-			return cli_wrong(cause, "which dump or recording? gpumemtrace oom FILE.gmt");
+			return cli_wrong(cause, "the dump or recording is missing: gpumemtrace oom FILE.gmt");
 		return check_snapshot(options, cause);
 	default:
 		return 0;
@@ -280,17 +282,18 @@ void cli_help(struct out *out)
 		out_printf(out, "%s gpumemtrace %s%s[OPTIONS]%s%s\n",
 			   i ? "      " : "usage:", commands[i].word, *commands[i].word ? " " : "",
 			   *commands[i].arguments ? " " : "", commands[i].arguments);
-	out_text(out, "\nWho is using GPU memory, and why: live and peak memory of CUDA processes, for\n"
-		      "each process and GPU, adding up to what nvidia-smi shows. The processes are neither\n"
-		      "restarted nor changed.\n\n");
+	out_text(out, "\nShows who holds GPU memory, and why: the live and peak memory of CUDA processes,\n"
+		      "for each process and GPU, adding up to what nvidia-smi shows. The processes are\n"
+		      "neither restarted nor changed.\n\n");
 	for (size_t i = 1; i < COMMAND_COUNT; i++)
 		out_printf(out, "  %-8s %s\n", commands[i].word, commands[i].help);
 	out_text(out, "\nOptions:\n");
 	for (size_t i = 0; i < cli_option_count; i++)
 		help_option(out, &cli_options[i]);
 	out_text(out,
-		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends it\n"
-		 "with the report. gpumemtrace(1) explains each number, the JSON, and the exit codes:\n");
+		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends\n"
+		 "tracing and prints the report. gpumemtrace(1) explains each number, the JSON and the\n"
+		 "exit codes:\n");
 #define X(name, code, text) out_printf(out, "  %3d  %s\n", code, text);
 	GMT_EXITS(X)
 #undef X

@@ -20,10 +20,10 @@ struct out;
 /* X(NAME, word, arguments, help): what gpumemtrace can be asked for. Without a word it traces. */
 #define CLI_COMMANDS(X)                                                           \
 	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
-	X(REPLAY, "replay", "FILE.gmt", "the report of a recording; needs no root and no GPU") \
-	X(OOM, "oom", "FILE.gmt", "why requests for memory failed: of a dump or a recording") \
-	X(DOCTOR, "doctor", "", "what tracing needs on this machine, what is missing, and the remedy") \
-	X(LIST, "list", "", "the probed functions of libcuda and what they mean")
+	X(REPLAY, "replay", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
+	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
+	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
+	X(LIST, "list", "", "print the probed functions of libcuda and what they mean")
 enum cli_command {
 #define X(name, word, arguments, help) CLI_##name,
 	CLI_COMMANDS(X)

@@ -40,17 +40,17 @@ int cli_seconds(const char *name, const char *argument, double least, uint64_t *
 	double seconds = strtod(argument, &end);
 
 	if (end == argument || !isfinite(seconds))
-		return cli_wrong(cause, "--%s takes seconds, not '%s'", name, argument);
+		return cli_wrong(cause, "--%s takes a time in seconds, not '%s'", name, argument);
 	if (!strcmp(end, "m"))
 		seconds *= 60;
 	else if (!strcmp(end, "h"))
 		seconds *= 3600;
 	else if (*end && strcmp(end, "s"))
-		return cli_wrong(cause, "--%s takes seconds (or 5m, 2h), not '%s'", name, argument);
+		return cli_wrong(cause, "--%s takes a time in seconds (or 5m, 2h), not '%s'", name, argument);
 	if (seconds < least || seconds <= 0)
 		return cli_wrong(cause, "--%s must be at least %g seconds, not '%s'", name, least, argument);
 	if (seconds > SECONDS_MAX)
-		return cli_wrong(cause, "--%s can be a year at most, not '%s'", name, argument);
+		return cli_wrong(cause, "--%s must be at most a year, not '%s'", name, argument);
 	*ns = (uint64_t)(seconds * NS_PER_S);
 	return 0;
 }
@@ -75,7 +75,7 @@ int cli_size(const char *name, const char *argument, uint64_t most, uint64_t *by
 	if (*end && strcasecmp(end, "b") && (!unit || strcasecmp(end, "ib")))
 		return cli_wrong(cause, "--%s takes a size like 16M, not '%s'", name, argument);
 	if (value > most)
-		return cli_wrong(cause, "--%s can be %lluG at most, not '%s'", name,
+		return cli_wrong(cause, "--%s must be at most %lluG, not '%s'", name,
 				 (unsigned long long)most >> 30, argument);
 	*bytes = value;
 	return 0;
@@ -135,8 +135,8 @@ int cli_window(const char *argument, uint64_t *events, uint64_t *ns, char **caus
 		size_t size = strcspn(p, ",");
 
 		if (!take_window(p, size, events, ns))
-			return cli_wrong(cause, "--window takes events (200k), a time (60s, 5min), memory (16MiB), a"
-					 " list of these, or off, not '%s'", argument);
+			return cli_wrong(cause, "--window takes a number of events (200k), a time (60s, 5min), an"
+					 " amount of memory (16MiB), a list of these, or off, not '%s'", argument);
 		p += size;
 		if (!*p)
 			return 0;

@@ -169,7 +169,7 @@ static int print_all(const struct found *f)
 	for (size_t i = 0; i < f->count; i++)
 		print_oom(&p, f, &f->list[i]);
 	if (!p.printed && !f->pb.options->json)
-		out_text(&p.out, "no request for memory failed for want of it\n");
+		out_text(&p.out, "no request failed for lack of memory\n");
 	attribution_free(attribution);
 	return out_close(&p.out);
 }
@@ -189,7 +189,7 @@ static int report_requests(struct found *f)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, f->pb.note);
 	err = print_all(f);
 	if (err)
-		fprintf(stderr, "gpumemtrace: writing: %s\n", strerror(-err));
+		fprintf(stderr, "gpumemtrace: cannot write the output: %s\n", strerror(-err));
 	err = snapshot_file_write(options, f->pb.pipeline) ?: err;
 	return err ? GMT_EXIT_FAILURE : options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }

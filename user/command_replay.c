@@ -23,14 +23,14 @@ static int print_replay(const struct playback *pb, bool *incomplete)
 	if (pb->note[0])
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
-		notes[note_count++] = "this is a dump, of one moment: 'gpumemtrace oom' shows what is in it";
+		notes[note_count++] = "this is a dump of one moment; 'gpumemtrace oom' shows all of it";
 	err = display_report(display, pb->pipeline, notes, note_count, &lost);
 	display_free(display);
 	if (pb->note[0] && !pb->options->quiet)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", pb->options->input, pb->note);
 	*incomplete = lost || pb->note[0];
 	if (err)
-		fprintf(stderr, "gpumemtrace: writing the report: %s\n", strerror(-err));
+		fprintf(stderr, "gpumemtrace: cannot write the report: %s\n", strerror(-err));
 	return err ? GMT_EXIT_FAILURE : GMT_EXIT_OK;
 }
 

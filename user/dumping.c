@@ -146,15 +146,17 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 static void announce_oom(const struct dumping *d, const struct oom *oom)
 {
 	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
-		[GMT_OOM_OPEN] = "is out of memory", [GMT_OOM_RETRY] = "met a shortage by a retry",
-		[GMT_OOM_RAISED] = "is out of memory", [GMT_OOM_FATAL] = "died out of memory",
+		[GMT_OOM_OPEN] = "ran out of memory",
+		[GMT_OOM_RETRY] = "ran out of memory, and a retry succeeded",
+		[GMT_OOM_RAISED] = "ran out of memory",
+		[GMT_OOM_FATAL] = "ended because it ran out of memory",
 	};
 	uint64_t asked = oom->rec.framework_bytes ? oom->rec.framework_bytes : oom->rec.asked_bytes;
 
 	if (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose)
 		return;
 	if (asked)
-		say_line(d, "process %u %s: it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
+		say_line(d, "process %u %s; it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
 			 human_bytes(asked).s);
 	else
 		say_line(d, "process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
@@ -192,7 +194,8 @@ static bool is_dump_wanted(struct dumping *d, const struct oom *oom)
 	if (d->written < d->options->oom_max)
 		return true;
 	if (!d->has_said_enough)
-		say_line(d, "%u dumps have been written: there will be no more (--oom-max)", d->written);
+		say_line(d, "%u %s written: no more dumps will follow (--oom-max)", d->written,
+			 human_plural(d->written, "dump was", "dumps were"));
 	d->has_said_enough = true;
 	return false;
 }
@@ -240,10 +243,10 @@ static void report_done(struct dumping *d)
 
 	while ((job = dump_writer_done(d->writer))) {
 		if (!job->error && job->is_first)
-			say_line(d, "%s: who held what; to read it: gpumemtrace oom %s", job->file->path,
-				 job->file->path);
+			say_line(d, "wrote %s, which shows who held memory; to read it: gpumemtrace oom %s",
+				 job->file->path, job->file->path);
 		if (job->error && !d->has_said_error)
-			fprintf(stderr, "gpumemtrace: %s cannot be written: %s\n", job->file->path,
+			fprintf(stderr, "gpumemtrace: cannot write %s: %s\n", job->file->path,
 				out_file_why(job->error));
 		d->has_said_error |= job->error != 0;
 		dump_job_free(job);

@@ -12,8 +12,8 @@
 	X(LOST, 5, "data was lost and --strict was given")                        \
 	/* with -- COMMAND, where the other codes are the command's; as timeout(1) and env(1) do */ \
 	X(COMMAND_OURS, 125, "with a command: gpumemtrace itself failed")         \
-	X(COMMAND_NOT_EXECUTABLE, 126, "with a command: it could not be executed") \
-	X(COMMAND_NOT_FOUND, 127, "with a command: it was not found")
+	X(COMMAND_NOT_EXECUTABLE, 126, "with a command: the command could not be executed") \
+	X(COMMAND_NOT_FOUND, 127, "with a command: the command was not found")
 
 enum gmt_exit {
 #define X(name, code, text) GMT_EXIT_##name = code,

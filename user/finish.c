@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "cli.h"
 #include "core/pipeline/pipeline.h"
 #include "display.h"
@@ -36,13 +37,13 @@ static int close_recording(struct session *session, char *note, size_t note_size
 	err = recorder_close(session->stream.recorder, &stats);
 	session->stream.recorder = NULL;
 	if (err && stats.lost_records)
-		snprintf(note, note_size, "the recording %s is incomplete (%s): %llu records from +%.3f s on are not"
-			 " in it", session->options->output, strerror(-err),
-			 (unsigned long long)stats.lost_records,
+		snprintf(note, note_size, "the recording %s is incomplete (%s): it lacks %llu %s from +%.3f s on",
+			 session->options->output, strerror(-err), (unsigned long long)stats.lost_records,
+			 human_plural(stats.lost_records, "record", "records"),
 			 (stats.lost_from_ns - session->start_ns) / 1e9);
 	else if (err)
-		snprintf(note, note_size, "the recording %s could not be closed (%s): it has all records but no"
-			 " end", session->options->output, strerror(-err));
+		snprintf(note, note_size, "the recording %s could not be closed (%s): all records are there, but"
+			 " the end is missing", session->options->output, strerror(-err));
 	return err;
 }
 
@@ -51,8 +52,9 @@ static void tell_tables(struct session *session)
 	struct tables_stats stats;
 
 	stacking_stats(session->stacking, &stats);
-	session_warn(session, "unwinding tables: %u libraries, %.1f MiB, %.0f ms (%u from the cache); %u without",
-		     stats.modules, stats.bytes / 1048576.0, stats.build_ns / 1e6, stats.cache_hits, stats.failed);
+	session_warn(session, "unwinding tables: %u %s, %.1f MiB, %.0f ms (%u from the cache); %u without a table",
+		     stats.modules, human_plural(stats.modules, "library", "libraries"), stats.bytes / 1048576.0,
+		     stats.build_ns / 1e6, stats.cache_hits, stats.failed);
 }
 
 #define TELL_EVERY_NS 2000000000ULL
@@ -65,7 +67,8 @@ static void tell_left(void *arg, size_t left)
 	if (!left || now_ns < session->next_show_ns)
 		return;
 	session->next_show_ns = now_ns + TELL_EVERY_NS;
-	session_warn(session, "%zu probes are left to be removed; this kernel removes them one at a time", left);
+	session_warn(session, "%zu %s left to remove; this kernel removes probes one at a time", left,
+		     human_plural(left, "probe is", "probes are"));
 }
 
 /* The time is over, and the command is not: its end is still waited for. */
@@ -126,7 +129,7 @@ int session_finish(struct session *session)
 	err = display_report(session->display, session->stream.pipeline, notes, note_count, &lost) ?: err;
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
-		session_warn(session, "the report could not be written: %s", strerror(-err));
+		session_warn(session, "cannot write the report: %s", strerror(-err));
 	err = snapshot_file_write(options, session->stream.pipeline) ?: err;
 	detach_session(session);
 	if (options->child) {

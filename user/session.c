@@ -55,10 +55,10 @@ static void tell_given_up(struct session *session, const char *cause)
 {
 	double at_s = (stream_now_ns() - session->start_ns) / 1e9;
 
-	session_warn(session, "the probes are taken away: %s", cause);
+	session_warn(session, "the probes were removed: %s", cause);
 	if (!session->given_up[0])
-		snprintf(session->given_up, sizeof(session->given_up), "calls are not seen from +%.3f s on: %s", at_s,
-			 cause);
+		snprintf(session->given_up, sizeof(session->given_up), "calls were not traced from +%.3f s on: %s",
+			 at_s, cause);
 }
 
 static void guard_targets(struct session *session, bool at_once)
@@ -145,7 +145,7 @@ static void put_mark(struct session *session)
 	ring_consume(session->ring);
 	STREAM_PUT(&session->stream, &rec, MARK, 0);
 	if (!session->options->quiet)
-		session_warn(session, "mark %u: peaks and growth count from here", rec.number);
+		session_warn(session, "mark %u: peaks and growth restart here", rec.number);
 }
 
 static void read_signals(struct session *session)
@@ -187,7 +187,7 @@ static void check_recorder(struct session *session, uint64_t now_ns)
 	if (!session->stream.recorder_error || session->recorder_warned)
 		return;
 	session->recorder_warned = true;
-	session_warn(session, "%s: the recording stops here (%s); tracing goes on", session->options->output,
+	session_warn(session, "%s: the recording ends here (%s); tracing continues", session->options->output,
 		     strerror(-session->stream.recorder_error));
 }
 
@@ -280,7 +280,7 @@ static void run_loop(struct session *session)
 		int n = epoll_wait(session->epoll_fd, events, 16, -1);
 
 		if (n < 0 && errno != EINTR) {
-			session_warn(session, "waiting failed: %s", strerror(errno));
+			session_warn(session, "waiting for events failed: %s", strerror(errno));
 			stop_session(session, SESSION_ERROR);
 		}
 		ring_consume(session->ring);

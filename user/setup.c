@@ -154,13 +154,14 @@ static void open_kernel_layer(struct session *session)
 	}
 	if (attach_ioctls(session->attach, cause, sizeof(cause))) {
 		snprintf(session->why_no_kernel, sizeof(session->why_no_kernel), "%.127s", cause);
-		session_warn(session, "without the kernel layer: %s", cause);
+		session_warn(session, "the kernel layer is off: %s", cause);
 		return;
 	}
 	session->layers |= GMT_LAYER_KERNEL;
 	if (!session->driver.layout_verified)
-		session_warn(session, "driver %s is newer than those this version was verified with: if numbers"
-			     " do not add up, look for a newer gpumemtrace", session->driver.version);
+		session_warn(session, "NVIDIA driver %s is newer than the drivers that this gpumemtrace was"
+			     " verified with; if the numbers do not add up, use a newer gpumemtrace",
+			     session->driver.version);
 }
 
 /* Non-zero after the sentence was said. */
@@ -302,7 +303,7 @@ static int open_recording(struct session *session)
 	err = recorder_open(&session->stream.recorder, path);
 	if (!err)
 		return 0;
-	session_warn(session, "%s cannot be written: %s", path, out_file_why(err));
+	session_warn(session, "cannot write %s: %s", path, out_file_why(err));
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
@@ -336,12 +337,13 @@ static int open_events(struct session *session)
 	    session_add_event(session, session->signal_fd, SESSION_SIGNAL) ||
 	    session_add_event(session, session->tick_fd, SESSION_TICK) ||
 	    session_add_event(session, ring_epoll_fd(session->ring), SESSION_RING)) {
-		session_warn(session, "events cannot be waited for: %s", strerror(errno));
+		session_warn(session, "cannot wait for events: %s", strerror(errno));
 		return session_failure(session, GMT_EXIT_FAILURE);
 	}
 	/* Without it a libcuda that is mapped later, of a file that is not probed yet, is missed. */
 	if (watch_open(&session->watch) || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
-		session_warn(session, "newly loaded libraries are not noticed: perf events are not allowed");
+		session_warn(session, "libraries that are loaded later will not be noticed: perf events are not"
+			     " permitted; run gpumemtrace with sudo");
 	return 0;
 }
 

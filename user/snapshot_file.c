@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "base/human.h"
 #include "base/out.h"
 #include "base/out_file.h"
 #include "cli.h"
@@ -90,8 +91,8 @@ static int write_one(const struct options *options, const struct history *h, con
 	if (err)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", path, out_file_why(err));
 	else if (snapshot.dropped && !options->quiet)
-		fprintf(stderr, "gpumemtrace: %s: %" PRIu64 " older events are not in it (--window)\n", path,
-			snapshot.dropped);
+		fprintf(stderr, "gpumemtrace: %s lacks %" PRIu64 " older %s: give a larger --window to keep more\n",
+			path, snapshot.dropped, human_plural(snapshot.dropped, "event", "events"));
 	snapshot_free(&snapshot);
 	return err;
 }
@@ -130,12 +131,13 @@ int snapshot_file_write(const struct options *options, const struct pipeline *pl
 	while (count && !any[only])
 		only++;
 	if (!count) {
-		fprintf(stderr, "gpumemtrace: %s is not written: no process has allocated device memory, or no events"
-			" were kept (--window)\n", options->snapshot);
+		fprintf(stderr, "gpumemtrace: %s was not written: no process allocated device memory, or --window"
+			" kept no events\n", options->snapshot);
 	} else if (count == 1) {
 		err = write_one(options, h, pl->ledger, only, options->snapshot);
 	} else if (!strcmp(options->snapshot, "-")) {
-		fprintf(stderr, "gpumemtrace: --snapshot - takes one process, and there are %u\n", count);
+		fprintf(stderr, "gpumemtrace: --snapshot - can write only one process, and %u processes have device"
+			" memory: name a file instead\n", count);
 		err = -EINVAL;
 	} else {
 		err = write_all(options, h, pl->ledger, any);

@@ -48,8 +48,8 @@ static int add_target(struct session *session, pid_t pid)
 		return GMT_EXIT_TARGET;
 	}
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
-		session_warn(session, "process %d (%.15s) has not loaded libcuda: there is nothing to see until"
-			     " it does", pid, info.comm);
+		session_warn(session, "process %d (%.15s) has not loaded libcuda yet: tracing begins when the"
+			     " process loads libcuda", pid, info.comm);
 	} else {
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 		if (err < 0 && !kill(pid, 0)) {
@@ -149,7 +149,7 @@ static int start_command(struct session *session)
 		stacking_process(session->stacking, session->command.pid);
 		return 0;
 	}
-	session_warn(session, "%s: %s", argv[0], strerror(-err));
+	session_warn(session, "cannot run %s: %s", argv[0], strerror(-err));
 	if (err == -ENOENT)
 		return GMT_EXIT_COMMAND_NOT_FOUND;
 	return err == -EACCES || err == -ENOEXEC ? GMT_EXIT_COMMAND_NOT_EXECUTABLE : GMT_EXIT_COMMAND_OURS;
@@ -168,8 +168,8 @@ int targets_add(struct session *session)
 	int status = 0;
 
 	if (!options->all && !target_pids_are_initial()) {
-		session_warn(session, "this is a container with pids of its own, and the kernel reports the host's:"
-			     " run gpumemtrace on the host, or in a container started with --pid=host");
+		session_warn(session, "this container has a pid namespace of its own, and the kernel reports the"
+			     " host's pids: run gpumemtrace on the host, or in a container started with --pid=host");
 		return session_failure(session, GMT_EXIT_DENIED);
 	}
 	add_likely_libraries(session);

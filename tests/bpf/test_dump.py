@@ -106,7 +106,7 @@ def window_off():
     tool = Tool("--window", "off", "--", lib.workload("oom_cases"), "caught", options=("--no-live",), dumps=folder)
     equal(tool.finish()[0], 0, "exit status " + tool.stderr())
     done = lib.run([lib.TOOL, "oom", "-o", folder + "/no.pickle", dumps_in(folder, "-oom-")[0]])
-    equal((done.returncode, "is not written" in done.stderr, os.path.exists(folder + "/no.pickle")), (0, True, False),
+    equal((done.returncode, "was not written" in done.stderr, os.path.exists(folder + "/no.pickle")), (0, True, False),
           done.stderr)
 
 
@@ -122,7 +122,7 @@ def full_disk():
         tool = Tool("--json", "--", lib.workload("oom"), options=("--no-live",), dumps=folder)
         status, _ = tool.finish()
         equal(status, 0, "exit status")
-        equal(tool.stderr().count("cannot be written: No space left"), 1, "times that it is said\n" + tool.stderr())
+        equal(tool.stderr().count(": No space left"), 1, "times that it is said\n" + tool.stderr())
         equal(os.listdir(folder), ["full"], "files")
         check(json.loads(tool.out[-1])["processes"], "no report")
     finally:

@@ -140,12 +140,12 @@ def a_filtered_thread():
 
 
 def gives_up(tool, pid):
-    tool.wait_line(lambda: "are taken away" in tool.stderr(), "the sentence")
+    tool.wait_line(lambda: "probes were removed" in tool.stderr(), "the sentence")
     check(f"process {pid} " in tool.stderr(), tool.stderr())
     tool.send(2)
     report = tool.report()
-    check(any("not seen from" in note and str(pid) in note for note in report["notes"]), report["notes"])
-    equal(tool.stderr().count("are taken away"), 1, "said once: " + tool.stderr())
+    check(any("not traced from" in note and str(pid) in note for note in report["notes"]), report["notes"])
+    equal(tool.stderr().count("probes were removed"), 1, "said once: " + tool.stderr())
     return report
 
 
@@ -164,7 +164,7 @@ def filters_later():
     """a process that asks for a filter when the file has been probed: the next look finds it"""
     started = loaded()
     tool = Tool("-p", str(started.pid), env=BAD).ready()
-    check("taken away" not in tool.stderr(), tool.stderr())
+    check("probes were removed" not in tool.stderr(), tool.stderr())
     filter_a_thread(started)
     equal(gives_up(tool, started.pid)["exit_status"], 0, "exit status")
     ends(started)

@@ -82,7 +82,7 @@ def caught():
           row["physical"]["live_bytes"], "the sum of the owners")
     equal(view["processes"][oom["process"]]["classes"]["pinned"]["live_bytes"], 64 * MIB, "pinned memory")
     check(oom["verdict"][0].startswith("GPU 1 is full: process"), oom["verdict"])
-    check("is out of memory" in tool.stderr() and "gpumemtrace oom " in tool.stderr(), tool.stderr())
+    check("ran out of memory" in tool.stderr() and "gpumemtrace oom " in tool.stderr(), tool.stderr())
 
 
 def retry():
@@ -222,7 +222,7 @@ def bounded():
     status, dumps, recorded, tool = run("oom", arguments=("--oom-max", "1"))
     equal(status, 0, "exit status")
     equal((len(dumps), len(recorded)), (1, 3), "dumps, requests")
-    check("there will be no more" in tool.stderr(), tool.stderr())
+    check("no more dumps will follow" in tool.stderr(), tool.stderr())
 
 
 def at_once():
@@ -274,7 +274,7 @@ def nowhere_to_write():
     tool = Tool("--", lib.workload("oom"), options=("--no-live",), dumps="/nonexistent")
     status, _ = tool.finish()
     equal(status, 0, "exit status")
-    equal(tool.stderr().count("cannot be written: No such file"), 1, "times that it is said\n" + tool.stderr())
+    equal(tool.stderr().count(": No such file"), 1, "times that it is said\n" + tool.stderr())
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def main():
     check("the cache that was emptied in between", requests("h100-native")[0]["oom"]["freed_bytes"] == 100 << 20)
     check("none", requests("h200x2-ioctls-native") == [])
     code, out, err = run(data("h200x2-ioctls-native"))
-    check("none, in words", code == 0 and out == "no request for memory failed for want of it\n" and not err, out)
+    check("none, in words", code == 0 and out == "no request failed for lack of memory\n" and not err, out)
     code, out, err = run(data("h100-native"))
     check("the verdict comes first", out.splitlines()[1].startswith("  GPU 0 had no more: process 491 (python3)"), out)
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)

@@ -37,16 +37,16 @@ def damaged(folder):
     with open(DATA, "rb") as file:
         whole = file.read()
     cut = with_file(folder, "cut.gmt", whole[:-20])
-    out = says("a cut recording: what is whole, and a sentence", ["replay", cut], 0, "it ends in the middle; 397 records were read, the 84 bytes")
+    out = says("a cut recording: what is whole, and a sentence", ["replay", cut], 0, "the file is cut off; 397 records were read, 84 bytes")
     check("the report says it too", b"the recording is incomplete" in out and b"nothing was lost" not in out, out)
     check("and it still has the numbers", b"nvidia-smi (NVML)" in out, out)
-    says("--strict makes it an error", ["replay", "--strict", cut], 5, "it ends in the middle")
-    out = says("JSON has it as a note", ["replay", "--json", cut], 0, "it ends in the middle")
+    says("--strict makes it an error", ["replay", "--strict", cut], 5, "the file is cut off")
+    out = says("JSON has it as a note", ["replay", "--json", cut], 0, "the file is cut off")
     check("one note", len(json.loads(out)["notes"]) == 1, out)
     newer = with_file(folder, "newer.gmt", whole[:12] + b"\x63" + whole[13:])
     says("a newer major version is refused", ["replay", newer], 1, "newer gpumemtrace")
     flipped = with_file(folder, "flipped.gmt", whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
-    says("a flipped bit is found", ["replay", flipped], 0, "it is damaged")
+    says("a flipped bit is found", ["replay", flipped], 0, "the file is damaged")
     says("an empty file", ["replay", with_file(folder, "empty", b"")], 1, "not a gpumemtrace recording")
     says("another kind of file", ["replay", BIN], 1, "not a gpumemtrace recording")
     says("a directory", ["replay", folder], 1, "Is a directory")
@@ -99,7 +99,7 @@ def others():
     rc, out, err = run("--version")
     check("--version", rc == 0 and out.startswith(b"gpumemtrace "))
     says("wrong usage", ["--frobnicate"], 2, "there is no option --frobnicate")
-    says("nothing to trace", [], 2, "what is to be traced?")
+    says("nothing to trace", [], 2, "nothing to trace:")
 
 
 def main():

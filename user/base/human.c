@@ -70,6 +70,11 @@ struct human human_count(uint64_t count)
 	return h;
 }
 
+const char *human_plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
 struct human human_short(double count)
 {
 	static const char units[] = { 0, 'k', 'M', 'G', 'T', 'P', 'E' };

@@ -22,6 +22,9 @@ struct human human_duration(uint64_t ns);        /* "850 ms" "12.3 s" "2m 05s" "
 struct human human_clock(uint64_t wall_ns);      /* "10:16:12", UTC */
 struct human human_date(uint64_t wall_ns);       /* "2026-02-03 10:16:12", UTC */
 
+/* The word that follows a count: `one` behind 1, else `many`. */
+const char *human_plural(uint64_t count, const char *one, const char *many);
+
 /* Mebibytes with thousands separators and `decimals` places; `tenths` is in tenths of a MiB. */
 struct human human_mib(int64_t tenths, int decimals);
 

@@ -158,7 +158,7 @@ int out_file_create_beside(const char *path, char *name, size_t size)
 const char *out_file_why(int error)
 {
 	return error == OUT_FILE_FOREIGN ?
-		       "there is a block device, or another user's link, pipe or device: remove it, or name another"
-		       " file" :
+		       "the name belongs to a block device, or to another user's link, pipe or device: remove it,"
+		       " or name another file" :
 		       strerror(-error);
 }

@@ -327,27 +327,30 @@ void reader_describe(const struct reader_status *status, char *text, size_t size
 	const char *why = texts[status->end];
 	char kept[96];
 
-	snprintf(kept, sizeof(kept), "%s records were read", human_count(status->records).s);
+	snprintf(kept, sizeof(kept), "%s %s read", human_count(status->records).s,
+		 human_plural(status->records, "record was", "records were"));
 	text[0] = '\0';
 	if (status->end == READER_COMPLETE)
 		return;
 	if (status->end == READER_NEWER_MAJOR)
-		snprintf(text, size, "%s (version %u.%u; this one reads up to %u.x)", why, status->major,
+		snprintf(text, size, "%s (version %u.%u; this gpumemtrace reads up to %u.x)", why, status->major,
 			 status->minor, GMT_REC_MAJOR);
 	else if (reader_refused(status))
 		snprintf(text, size, "%s", why);
 	else if (status->end == READER_WRITER_FAILED)
-		snprintf(text, size, "the recording is incomplete: %s (%s); %s records were lost", why,
-			 strerror(-status->error), human_count(status->lost_records).s);
+		snprintf(text, size, "the recording is incomplete: %s (%s); %s %s lost", why,
+			 strerror(-status->error), human_count(status->lost_records).s,
+			 human_plural(status->lost_records, "record was", "records were"));
 	else if (status->end == READER_IO_ERROR && !status->records)
-		snprintf(text, size, "it could not be read (%s)", strerror(-status->error));
+		snprintf(text, size, "the file could not be read (%s)", strerror(-status->error));
 	else if (status->end == READER_IO_ERROR)
 		snprintf(text, size, "the recording is incomplete: %s (%s); %s", why,
 			 strerror(-status->error), kept);
 	else if (status->dropped_bytes)
 		snprintf(text, size,
-			 "the recording is incomplete: %s; %s, the %s bytes after them were dropped", why,
-			 kept, human_count(status->dropped_bytes).s);
+			 "the recording is incomplete: %s; %s, %s %s at its end could not be used", why,
+			 kept, human_count(status->dropped_bytes).s,
+			 human_plural(status->dropped_bytes, "byte", "bytes"));
 	else
 		snprintf(text, size, "the recording is incomplete: %s; %s", why, kept);
 }

@@ -19,13 +19,13 @@ struct gmt_hdr;
 	X(COMPLETE, "complete")                                                   \
 	X(NOT_RECORDING, "not a gpumemtrace recording")                           \
 	X(BYTE_ORDER, "recorded on a machine of the other byte order")            \
-	X(NEWER_MAJOR, "recorded by a newer gpumemtrace, in a format this one does not know") \
+	X(NEWER_MAJOR, "recorded by a newer gpumemtrace, in a format that this version does not know") \
 	X(REFUSED, "")                                                            \
-	X(TRUNCATED, "it ends in the middle")                                     \
-	X(NO_TRAILER, "it was not closed")                                        \
-	X(CORRUPT, "it is damaged")                                               \
-	X(WRITER_FAILED, "the recorder could not write all of it")                \
-	X(IO_ERROR, "it could not be read to the end")
+	X(TRUNCATED, "the file is cut off")                                       \
+	X(NO_TRAILER, "the file was not closed")                                  \
+	X(CORRUPT, "the file is damaged")                                         \
+	X(WRITER_FAILED, "the recorder could not write everything")               \
+	X(IO_ERROR, "the file could not be read to the end")
 enum reader_end {
 #define X(name, text) READER_##name,
 	READER_ENDS(X)

@@ -56,6 +56,9 @@ static void test_counts(void **state)
 	assert_string_equal(human_count(1000).s, "1,000");
 	assert_string_equal(human_count(1234567).s, "1,234,567");
 	assert_string_equal(human_count(UINT64_MAX).s, "18,446,744,073,709,551,615");
+	assert_string_equal(human_plural(0, "process", "processes"), "processes");
+	assert_string_equal(human_plural(1, "process", "processes"), "process");
+	assert_string_equal(human_plural(UINT64_MAX, "process", "processes"), "processes");
 	assert_string_equal(human_short(0).s, "0");
 	assert_string_equal(human_short(0.4).s, "0.4");
 	assert_string_equal(human_short(7).s, "7");

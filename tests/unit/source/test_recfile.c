@@ -165,7 +165,7 @@ static void test_truncated_anywhere(void **state)
 	}
 	assert_int_equal(before, RECORDS); /* only the trailer missing */
 	struct reader_status status = read_all(image.data, image.size - 1);
-	assert_says(&status, "it ends in the middle; 40,000 records were read, the ");
+	assert_says(&status, "the file is cut off; 40,000 records were read, ");
 	free(image.data);
 }
 
@@ -219,7 +219,7 @@ static void test_bytes_after_the_end(void **state)
 	assert_int_equal(status.end, READER_CORRUPT);
 	assert_int_equal(status.records, 100);
 	assert_int_equal(status.dropped_bytes, 7);
-	assert_says(&status, "7 bytes after them were dropped");
+	assert_says(&status, "7 bytes at its end could not be used");
 	free(image.data);
 }
 
@@ -343,7 +343,7 @@ static void test_a_block_every_second(void **state)
 	status = read_all(image.data, image.size);
 	assert_int_equal(status.end, READER_NO_TRAILER);
 	assert_int_equal(status.records, 10);
-	assert_says(&status, "it was not closed");
+	assert_says(&status, "the file was not closed");
 	free(image.data);
 	recorder_close(rec, NULL);
 	close(mine);
