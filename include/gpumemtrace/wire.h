@@ -386,21 +386,21 @@ struct gmt_nvml {
 	__u32 reserved;
 };
 
-/* X(NAME, text): why something is missing from the stream. Append-only. */
+/* X(NAME, text behind a count of 1, text behind any other): what is missing from the stream, and why. Append-only. */
 #define GMT_LOSSES(X)                                                             \
-	X(RING_FULL, "records lost: ring buffer full")                            \
-	X(UNREADABLE, "arguments unreadable in the target")                       \
-	X(INFLIGHT_DEEP, "calls nested too deep")                                 \
-	X(INFLIGHT_ORPHAN, "returns without an entry")                            \
-	X(THREAD_STATE, "thread state could not be allocated")                    \
-	X(TARGET_MAP_FULL, "processes not followed: target map full")             \
-	X(IOCTL_UNREADABLE, "ioctl structures unreadable")                        \
-	X(RETURN_UNSEEN, "calls whose return was not seen")                       \
-	X(PROGRAM_SKIPPED, "probes skipped by the kernel")                        \
-	X(STACK_LOST, "stacks lost: allocations without one")
+	X(RING_FULL, "record: ring buffer full", "records: ring buffer full")     \
+	X(UNREADABLE, "argument that could not be read", "arguments that could not be read") \
+	X(INFLIGHT_DEEP, "call that was nested too deep", "calls that were nested too deep") \
+	X(INFLIGHT_ORPHAN, "return of a call whose entry was not seen", "returns of calls whose entry was not seen") \
+	X(THREAD_STATE, "record: no room for a thread's state", "records: no room for a thread's state") \
+	X(TARGET_MAP_FULL, "process not followed: target map full", "processes not followed: target map full") \
+	X(IOCTL_UNREADABLE, "ioctl structure that could not be read", "ioctl structures that could not be read") \
+	X(RETURN_UNSEEN, "call whose return was not seen", "calls whose returns were not seen") \
+	X(PROGRAM_SKIPPED, "probe hit that the kernel skipped", "probe hits that the kernel skipped") \
+	X(STACK_LOST, "stack trace of an allocation", "stack traces of allocations")
 
 enum gmt_loss_cause {
-#define X(name, text) GMT_LOSS_##name,
+#define X(name, one, many) GMT_LOSS_##name,
 	GMT_LOSSES(X)
 #undef X
 	GMT_LOSS_COUNT

@@ -47,7 +47,7 @@ def one_by_one():
     """a program that is refused costs what it is for, and no more"""
     whole, _ = train()
     report, stacks = train({"GPUMEMTRACE_REFUSED": "torch_memory,ioctl_tracepoint"}, ("--block-stacks",))
-    said(report, "blocks have no stacks", "by itself has no stacks")
+    said(report, "blocks have no stack traces", "by itself has no stack traces")
     equal(totals(report), totals(whole), "allocations")
     equal(any(s.is_complete for s in stacks), lib.FULL_STACKS, "a stack is complete")
 
@@ -55,7 +55,7 @@ def one_by_one():
 def stacks_of_the_kernel():
     """without the stacks' own walk the kernel's is left, and then none; totals stay"""
     whole, _ = train()
-    for refused, word in (("call_enter", "frame pointers"), ("call_enter,call_enter", "no stacks")):
+    for refused, word in (("call_enter", "frame pointers"), ("call_enter,call_enter", "no stack traces")):
         report, stacks = train({"GPUMEMTRACE_REFUSED": refused}, WALK)
         check(word in report["limits"][-1]["what"], word, report["limits"])
         equal(totals(report), totals(whole), "allocations")
@@ -87,9 +87,9 @@ def without_helpers():
 
 def doctor():
     """doctor loads the real programs, and says what is left out of them"""
-    whole = ("", "ok", "all are loaded") if lib.FULL_STACKS else ("", "warn", "frame pointers")
-    for refused, state, word in whole, ("torch_memory", "warn", "blocks have no stacks"), \
-            ("call_enter,call_enter", "warn", "no stacks"):
+    whole = ("", "ok", "all were loaded") if lib.FULL_STACKS else ("", "warn", "frame pointers")
+    for refused, state, word in whole, ("torch_memory", "warn", "blocks have no stack traces"), \
+            ("call_enter,call_enter", "warn", "no stack traces"):
         done = lib.run([lib.TOOL, "doctor", "--json"], env=lib.environment(GPUMEMTRACE_REFUSED=refused))
         found = [f for f in json.loads(done.stdout)["features"] if f["name"] == "BPF programs"][0]
         check(found["state"] == state and word in found["detail"], found)

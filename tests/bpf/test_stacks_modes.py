@@ -74,7 +74,7 @@ def not_here():
     for mode in ("full", "native", "python", "fp", None):
         tool = Tool("-a", *(("--stacks", mode) if mode else ())).ready()
         tool.stop()
-        equal(tool.stderr().count("tables are read on x86-64 alone"), int(mode in ("full", "native") and not lib.FULL_STACKS),
+        equal(tool.stderr().count("tables are read on x86-64 only"), int(mode in ("full", "native") and not lib.FULL_STACKS),
               f"sentences for {mode}")
 
 

@@ -39,13 +39,13 @@ def says(got, wanted, text):
 def by_stacks():
     """cudaMallocAsync and no caching, chosen by the program: the stacks of its allocations tell"""
     says(traced("async"), "cuda_malloc_async", "backend cudaMallocAsync")
-    says(traced("uncached"), "uncached", "its caching is off")
+    says(traced("uncached"), "uncached", "caching is off")
 
 
 def by_environment():
     """... chosen by the environment: that tells, also without stacks"""
     for name, value, backend, wanted, text in (
-            ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", "uncached", "uncached", "its caching is off"),
+            ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", "uncached", "uncached", "caching is off"),
             ("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "async", "cuda_malloc_async", "backend cudaMallocAsync")):
         says(traced(backend, "--stacks", "off", env={name: value}), wanted, text)
 
@@ -61,7 +61,7 @@ def too_old():
     """a libc10 without the function that blocks are reported with"""
     path = lib.folder() + "/libc10.so"
     shutil.copy(os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so"), path)
-    says(traced("uncached", c10=path), "not_probed", "older than 1.10, or its libc10 cannot be probed")
+    says(traced("uncached", c10=path), "not_probed", "PyTorch is older than 1.10, or libc10 cannot be probed")
 
 
 def switched_off():

@@ -45,7 +45,7 @@ def main():
     code, out, err = run(data("h200x2-ioctls-native"))
     check("none, in words", code == 0 and out == "no request failed for lack of memory\n" and not err, out)
     code, out, err = run(data("h100-native"))
-    check("the verdict comes first", out.splitlines()[1].startswith("  GPU 0 had no more: process 491 (python3)"), out)
+    check("the verdict comes first", out.splitlines()[1].startswith("  GPU 0 had no memory left: process 491 (python3)"), out)
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)
     return done()

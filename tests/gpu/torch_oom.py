@@ -144,11 +144,11 @@ def launch(s):
 # ---- planted causes ----
 
 def leak(s):
-    """A Python list that only grows: the verdict names its line as one that has grown all along."""
+    """A Python list that only grows: the verdict names its line as one that has grown steadily."""
     with s.run.filling:            # from its start on: who waits for the GPU does not grow meanwhile
         case = Case(s, "leak")
         dump = case.fatal()
-    case.says(dump, "is full", "oom_work.py", "remember", "has grown all along", "maybe a leak")
+    case.says(dump, "is full", "oom_work.py", "remember", "has grown steadily", "possibly a leak")
     torch = row_of_asker(dump)["torch"]
     top = torch["stacks"]["top"]["live"][0]
     s.true("dump", "that line holds most of the tensors", top["live_bytes"] > 0.9 * torch["allocated"]["live_bytes"],
@@ -160,7 +160,7 @@ def fragmented(s):
     case = Case(s, "fragmented")
     dump = case.fatal()
     facts = dump["oom"]["facts"]
-    case.says(dump, "are cached by PyTorch and in no tensor", "no gap is larger than 256 MiB", "With expandable segments")
+    case.says(dump, "PyTorch caches ", " that no tensor uses", "the largest gap is 256 MiB", "With expandable segments")
     s.equal("dump", "the largest gap", facts["largest_gap_bytes"], 256 * MIB)
     s.true("dump", "it would have fit in one piece", facts["fits_in_one_piece"])
 
@@ -179,7 +179,7 @@ def neighbour(s):
     status, view = case.tool.wait()
     s.equal("end", "exit status", status, 0, "")
     dump = case.judged()
-    case.says(dump, f"Without process {other_ready['pid']}", "it would have fit")
+    case.says(dump, f"Without process {other_ready['pid']}", "the request would have fit")
     s.true("dump", "and how much that holds", any(r["held_bytes"] > held["holds"] for r in dump["oom"]["rows"]),
            held["holds"] / GIB)
 
@@ -201,7 +201,7 @@ def nccl(s):
                                             "NCCL_MAX_NCHANNELS": "16"})
     s.info("ready", "NCCL took (MiB)", case.ready["took"] // MIB)
     dump = case.fatal()
-    case.says(dump, "belong to: NCCL")
+    case.says(dump, "belongs to NCCL")
 
 
 SCENARIOS = {"oom-survives": survives, "oom-launch": launch, "oom-leak": leak, "oom-fragmented": fragmented,

@@ -128,8 +128,8 @@ static void bpf_errors(void **state)
 		{ EPERM, UNLIMITED, "not permitted", "security module" },
 		{ EPERM, 65536, "with 64 KiB of memlock", "ulimit -l unlimited" },
 		{ ENOMEM, 65536, "with 64 KiB of memlock", "LimitMEMLOCK=infinity" },
-		{ EINVAL, UNLIMITED, "Invalid", "newer kernel" },
-		{ EINVAL, 65536, "Invalid", "newer kernel" },
+		{ EINVAL, UNLIMITED, "Invalid", "5.8 or newer" },
+		{ EINVAL, 65536, "Invalid", "5.8 or newer" },
 		{ ENOSYS, UNLIMITED, "not implemented", "CONFIG_BPF_SYSCALL=y" },
 		{ ENOMEM, UNLIMITED, "memory", "memory limit" },
 	};

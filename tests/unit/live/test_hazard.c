@@ -197,7 +197,7 @@ static void hidden(void **state)
 		assert_int_equal(seteuid(0), 0);
 		reap(child);
 	}
-	assert_non_null(strstr(cause, "may not be looked at"));
+	assert_non_null(strstr(cause, "cannot be inspected"));
 	assert_non_null(strstr(cause, "CAP_SYS_PTRACE"));
 	assert_int_equal(hazard_process(&kills, &library, child, cause, sizeof(cause)), 0); /* gone */
 }

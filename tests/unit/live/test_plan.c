@@ -31,7 +31,7 @@ static void blocks_lose_their_stacks_first(void **state)
 	struct plan plan = everything();
 
 	(void)state;
-	lower(&plan, "torch_memory", "blocks have no stacks");
+	lower(&plan, "torch_memory", "blocks have no stack traces");
 	assert_int_equal(plan.stack_mode, GMT_STACKS_FULL);
 	assert_false(plan.block_stacks);
 	assert_false(plan_leaves_out(&plan, "torch_memory"));
@@ -52,7 +52,7 @@ static void calls_lose_their_stacks_last(void **state)
 		plan.stack_mode = modes[i];
 		lower(&plan, "call_enter", "frame pointers");
 		assert_int_equal(plan.stack_mode, GMT_STACKS_POINTERS);
-		lower(&plan, "call_enter", "no stacks");
+		lower(&plan, "call_enter", "no stack traces");
 		assert_int_equal(plan.stack_mode, GMT_STACKS_OFF);
 		assert_false(plan_lower(&plan, "call_enter", &limit));
 	}
@@ -63,7 +63,7 @@ static void ioctls_go_alone(void **state)
 	struct plan plan = everything();
 
 	(void)state;
-	lower(&plan, "ioctl_tracepoint", "by itself has no stacks");
+	lower(&plan, "ioctl_tracepoint", "by itself has no stack traces");
 	lower(&plan, "ioctl_tracepoint", ""); /* the other program does the same */
 	lower(&plan, "ioctl_sys_exit", "");
 	assert_true(plan_leaves_out(&plan, "ioctl_tracepoint") && plan_leaves_out(&plan, "ioctl_sys_exit"));

@@ -137,7 +137,7 @@ static void test_more_than_there_is(void **state)
 	begin(&r);
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 500 * GiB);
 	CALL(&r, cuMemAlloc_v2, A, MiB);
-	SAYS(&r, "full", "Process 100 asked for 500 GiB, and GPU 1 has only 80 GiB in all.", "went on with something else.");
+	SAYS(&r, "full", "Process 100 asked for 500 GiB, but GPU 1 has only 80 GiB in total.", "continued with something else.");
 }
 
 static void test_another_limit(void **state)
@@ -149,7 +149,8 @@ static void test_another_limit(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
 	CALL(&r, cuMemGetInfo_v2, 40 * GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "is full", "GPU 1 was not full: 40 GiB were free when process 100 asked for 1 GiB. It met another limit.",
+	SAYS(&r, "is full", "GPU 1 was not full: 40 GiB was free when process 100 asked for 1 GiB. Another limit refused the"
+	     " request.",
 	     "The process exited with 1");
 }
 
@@ -161,8 +162,8 @@ static void test_a_limit_of_pytorch(void **state)
 	(void)state;
 	begin(&r);
 	records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
-	SAYS(&r, "full", "PyTorch met a limit of its own: no call of the driver had failed when process 100 asked it for"
-	     " 1 GiB on GPU 1.", "PyTorch raised its error.");
+	SAYS(&r, "full", "A limit of PyTorch's own refused the memory: no driver call had failed when process 100 asked"
+	     " PyTorch for 1 GiB on GPU 1.", "PyTorch raised its out-of-memory error.");
 }
 
 static void test_untraced(void **state)
@@ -175,8 +176,8 @@ static void test_untraced(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, NULL, "GPU 1 is full: process 100 holds 20 GiB of its 80 GiB, the driver and processes that were not traced"
-	     " 59 GiB; 1 GiB were free when it asked for 2 GiB.");
+	SAYS(&r, NULL, "GPU 1 is full: process 100 holds 20 GiB of 80 GiB, the driver and processes that were not traced"
+	     " hold 59 GiB; 1 GiB was free when process 100 asked for 2 GiB.");
 }
 
 /* A request that is too large for a GPU that is half empty. */
@@ -190,8 +191,8 @@ static void test_not_so_much(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 61 * GiB);
 	CALL(&r, cuMemGetInfo_v2, 59 * GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "is full", "GPU 1 had not so much left: process 100 holds 20 GiB of its 80 GiB; 59 GiB were free when it"
-	     " asked for 61 GiB.");
+	SAYS(&r, "is full", "GPU 1 had too little left: process 100 holds 20 GiB of 80 GiB; 59 GiB was free"
+	     " when process 100 asked for 61 GiB.");
 }
 
 static void test_retry(void **state)
@@ -204,8 +205,8 @@ static void test_retry(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	RELEASE(&r, cuMemFree_v2, A);
 	CALL(&r, cuMemAlloc_v2, A, 2 * GiB);
-	SAYS(&r, "no traced process", "Who held what is not known",
-	     "It was met in the end, 2 GiB, after 79 GiB had been freed, 0 ms later: a slow step, no error.");
+	SAYS(&r, "no traced process", "Who held the memory is not known",
+	     "A retry succeeded (2 GiB), after 79 GiB was freed, 0 ms after the first failure: a slow step, not an error.");
 }
 
 static void test_pinned(void **state)
@@ -217,8 +218,8 @@ static void test_pinned(void **state)
 	CALL(&r, cuMemHostAlloc, A, 30 * GiB, 0);
 	FAIL(&r, cuMemHostAlloc, OOM, 0, 2 * GiB, 0);
 	ooms_finish(r.ooms);
-	SAYS(&r, "GPU", "The host had no pinned host memory for process 100, which asked for 2 GiB; all traced processes"
-	     " together hold 30 GiB", "not known");
+	SAYS(&r, "GPU", "The host could not provide the 2 GiB of pinned host memory that process 100 asked for; all traced"
+	     " processes together hold 30 GiB", "not known");
 }
 
 static void test_no_room_for_a_context(void **state)
@@ -232,8 +233,8 @@ static void test_no_room_for_a_context(void **state)
 	records_device(&r, 0, 1);
 	FAIL(&r, cuDevicePrimaryCtxRetain, OOM, 0, 0);
 	records_exit(&r, 256);
-	SAYS(&r, "would", "GPU 1 had no more: process 100 holds 79 GiB of its 80 GiB; at most 1 GiB was free when process 200"
-	     " asked for a context.", "exited with 1");
+	SAYS(&r, "would", "GPU 1 had no memory left: process 100 holds 79 GiB of 80 GiB; at most 1 GiB was free when process"
+	     " 200 asked for a context.", "exited with 1");
 }
 
 /* Too many for pictures: nothing is made up. */
@@ -250,8 +251,8 @@ static void test_no_picture(void **state)
 	}
 	oom_free(ooms_take(r.ooms));
 	records_exit(&r, 256);
-	SAYS(&r, "free", "Process 100 asked for 20 GiB of GPU 1, and there was not so much. Who held what is not known: there"
-	     " is no picture of that moment.", "exited with 1");
+	SAYS(&r, "was free", "Process 100 asked for 20 GiB of GPU 1, but not enough memory was left. Who held the memory is not"
+	     " known: there is no picture of that moment.", "exited with 1");
 }
 
 /* What the kernel driver gives, or refuses, outside of all traced calls: of the GPU of the scene. */
@@ -279,8 +280,8 @@ static void test_a_launch(void **state)
 	records_apply(&r, &block, GMT_KIND_FW_MEM, sizeof(block));
 	video_memory(&r, 0x51, 2 * MiB);
 	records_exit(&r, 256);
-	SAYS(&r, "would have fit", "GPU 1 is full: process 100 holds 79 GiB of its 80 GiB; less than 2 MiB was free when it asked"
-	     " for 2 MiB for a launch, it seems.", "are cached by PyTorch and in no tensor, which is for tensors only");
+	SAYS(&r, "would have fit", "GPU 1 is full: process 100 holds 79 GiB of 80 GiB; less than 2 MiB was free when process"
+	     " 100 asked for 2 MiB (probably for a launch).", " that no tensor uses, and only tensors can use it");
 }
 
 /* How much less was free nobody knows: only who holds as much as was asked for can be said to be in the way. */
@@ -299,7 +300,7 @@ static void test_in_the_way(void **state)
 		video_memory(&r, 0x51, 4 * MiB);
 		records_exit(&r, 256);
 		if (i)
-			SAYS(&r, NULL, "less than 4 MiB was free", "Without process 200, which holds 8 MiB there");
+			SAYS(&r, NULL, "less than 4 MiB was free", "Without process 200, which holds 8 MiB on this GPU");
 		else
 			SAYS(&r, "would have fit", "less than 4 MiB was free");
 	}
@@ -317,7 +318,7 @@ static void test_the_last_of_it(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * MiB);
 	CALL(&r, cuMemGetInfo_v2, 2293760, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "another limit", "GPU 1 is full", "2.2 MiB were free when it asked for 2 MiB.");
+	SAYS(&r, "another limit", "GPU 1 is full", "2.2 MiB was free when process 100 asked for 2 MiB.");
 }
 
 static void test_asked_for(void **state)
@@ -337,7 +338,7 @@ static void test_asked_for(void **state)
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
 	text = out_take(&out);
-	assert_non_null(strstr(text, "Nothing failed: this picture was asked for."));
+	assert_non_null(strstr(text, "No request failed: this picture was asked for."));
 	assert_non_null(strstr(text, "100 "));
 	assert_null(strstr(text, "free"));
 	free(text);

@@ -261,7 +261,7 @@ static void test_plain_says_changes_once(void **state)
 	now.view.loss[GMT_LOSS_RING_FULL]++;
 	before.procs[1].exited = false;
 	text = live_of(&now, &before);
-	assert_non_null(strstr(text, "LOST    1,235 records lost: ring buffer full"));
+	assert_non_null(strstr(text, "LOST    1,235 records: ring buffer full"));
 	assert_non_null(strstr(text, "pid=4300 killed by SIGKILL"));
 	free(text);
 }

@@ -115,12 +115,13 @@ static void names(void **state)
 	assert_false(gmt_class_is_device(GMT_CLASS_MANAGED));
 	assert_false(gmt_class_is_device(GMT_CLASS_COUNT));
 	assert_string_equal(gmt_anomaly_name(GMT_ANOMALY_AFTER_EXIT), "after_exit");
-	assert_string_equal(gmt_anomaly_text(GMT_ANOMALY_FREE_UNKNOWN), "frees of addresses not seen allocated");
+	assert_string_equal(gmt_anomaly_text(GMT_ANOMALY_FREE_UNKNOWN, 1),
+			    "free of an address whose allocation was not seen");
 	assert_string_equal(gmt_purpose_name(GMT_PURPOSE_MODULE), "modules");
 	assert_string_equal(gmt_purpose_text(GMT_PURPOSE_VMM), "cuMemCreate");
 	assert_string_equal(gmt_loss_name(GMT_LOSS_RING_FULL), "ring_full");
 	assert_string_equal(gmt_loss_name(GMT_LOSS_IOCTL_UNREADABLE), "ioctl_unreadable");
-	assert_string_equal(gmt_loss_text(GMT_LOSS_RING_FULL), "records lost: ring buffer full");
+	assert_string_equal(gmt_loss_text(GMT_LOSS_RING_FULL, 2), "records: ring buffer full");
 	assert_string_equal(gmt_class_name(GMT_CLASS_COUNT), "?");
 	assert_string_equal(gmt_loss_name(GMT_LOSS_COUNT), "?");
 	assert_string_equal(gmt_purpose_name(-1), "?");

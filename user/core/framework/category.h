@@ -29,11 +29,11 @@ enum gmt_training {
 	X(GRADIENT, "gradient", "gradients")                                      \
 	X(ACTIVATION, "activation", "activations")                                \
 	X(INPUT, "input", "inputs, outputs")                                      \
-	X(AUTOGRAD_DETAIL, "autograd_detail", "backward under way")               \
+	X(AUTOGRAD_DETAIL, "autograd_detail", "backward in progress")               \
 	X(TEMPORARY, "temporary", "temporary")                                    \
 	X(WORKSPACE, "workspace", "workspaces")                                   \
 	X(KEPT, "kept", "kept over iterations")                                   \
-	X(UNKNOWN, "unknown", "not told apart")
+	X(UNKNOWN, "unknown", "unclassified")
 enum gmt_category {
 #define X(name, json, text) GMT_CATEGORY_##name,
 	GMT_CATEGORIES(X)

@@ -38,14 +38,14 @@ enum snapshot_action {
 /* X(NAME, text): what there is to say beside a stack, or instead of it. */
 #define SNAPSHOT_WHYS(X)                                                          \
 	X(NONE, "")                                                               \
-	X(NO_STACK, "gpumemtrace: no stack was taken")                            \
-	X(NOT_NAMED, "gpumemtrace: the names of this stack did not come")         \
+	X(NO_STACK, "gpumemtrace: no stack trace was taken")                      \
+	X(NOT_NAMED, "gpumemtrace: the frame names of this stack trace are unknown") \
 	X(BEFORE, "gpumemtrace: allocated before tracing began")                  \
-	X(FREED, "gpumemtrace: what is freed here was allocated by")              \
+	X(FREED, "gpumemtrace: the memory that is freed here was allocated by")   \
 	X(EARLIER, "gpumemtrace: allocated before the events in this file, by")   \
-	X(MISSED, "gpumemtrace: when it was allocated was not seen")              \
-	X(GUESSED, "gpumemtrace: from before tracing began; its size is a guess") \
-	X(UNSEEN, "gpumemtrace: all that PyTorch has held since before tracing began; its address is made up")
+	X(MISSED, "gpumemtrace: the allocation was not seen")                     \
+	X(GUESSED, "gpumemtrace: allocated before tracing began; the size is a guess") \
+	X(UNSEEN, "gpumemtrace: everything that PyTorch allocated before tracing began; the address is made up")
 enum snapshot_why {
 #define X(name, text) SNAPSHOT_WHY_##name,
 	SNAPSHOT_WHYS(X)

@@ -3,6 +3,8 @@
  * outside of one. */
 #include "core/view/view.h"
 
+#include "base/human.h"
+
 static const struct {
 	const char *name, *text;
 	bool is_device;
@@ -13,12 +15,16 @@ static const struct {
 };
 
 static const struct {
-	const char *name, *text;
+	const char *name, *one, *many;
 } anomalies[] = {
-#define X(name, json, text) { json, text },
+#define X(name, json, one, many) { json, one, many },
 	GMT_ANOMALIES(X)
 #undef X
-}, purposes[] = {
+};
+
+static const struct {
+	const char *name, *text;
+} purposes[] = {
 #define X(name, json, text) { json, text },
 	GMT_PURPOSES(X)
 #undef X
@@ -40,8 +46,10 @@ static const struct {
 #undef X
 };
 
-static const char *const loss_texts[] = {
-#define X(name, text) text,
+static const struct {
+	const char *one, *many;
+} loss_texts[] = {
+#define X(name, one, many) { one, many },
 	GMT_LOSSES(X)
 #undef X
 };
@@ -61,7 +69,7 @@ static const char *const unwind_texts[] = {
 #define LOWER_NAME(s) { LOWER_4(s, 0), LOWER_4(s, 4), LOWER_4(s, 8), LOWER_4(s, 12), LOWER_4(s, 16) }
 
 static const char loss_names[][NAME_MAX_CHARS + 1] = {
-#define X(name, text) LOWER_NAME(#name),
+#define X(name, one, many) LOWER_NAME(#name),
 	GMT_LOSSES(X)
 #undef X
 };
@@ -106,9 +114,9 @@ const char *gmt_anomaly_name(enum gmt_anomaly anomaly)
 	return PICK(anomalies, anomaly, name);
 }
 
-const char *gmt_anomaly_text(enum gmt_anomaly anomaly)
+const char *gmt_anomaly_text(enum gmt_anomaly anomaly, uint64_t count)
 {
-	return PICK(anomalies, anomaly, text);
+	return human_plural(count, PICK(anomalies, anomaly, one), PICK(anomalies, anomaly, many));
 }
 
 const char *gmt_purpose_name(enum gmt_purpose purpose)
@@ -168,9 +176,9 @@ const char *gmt_loss_name(enum gmt_loss_cause cause)
 	return PICK_TEXT(loss_names, cause);
 }
 
-const char *gmt_loss_text(enum gmt_loss_cause cause)
+const char *gmt_loss_text(enum gmt_loss_cause cause, uint64_t count)
 {
-	return PICK_TEXT(loss_texts, cause);
+	return human_plural(count, PICK(loss_texts, cause, one), PICK(loss_texts, cause, many));
 }
 
 const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason)

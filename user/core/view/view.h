@@ -45,20 +45,28 @@ enum gmt_class {
 	GMT_CLASS_COUNT
 };
 
-/* X(NAME, json name, text): what the ledger met that does not fit. Counted, never hidden. */
+/* X(NAME, json name, text behind a count of 1, text behind any other): what the ledger met that does not fit.
+ * Counted, never hidden. */
 #define GMT_ANOMALIES(X)                                                          \
-	X(FREE_UNKNOWN, "free_unknown", "frees of addresses not seen allocated")  \
-	X(DOUBLE_ALLOC, "double_alloc", "allocations at a live address (its free was missed)") \
-	X(UNDO_UNKNOWN, "undo_unknown", "failed frees that could not be taken back") \
-	X(SIZE_UNKNOWN, "size_unknown", "allocations of unknown size")            \
-	X(GPU_UNKNOWN, "gpu_unknown", "allocations on an unknown GPU")            \
-	X(RM_FREE_UNKNOWN, "rm_free_unknown", "kernel objects freed that were not seen allocated") \
-	X(RM_DOUBLE_ALLOC, "rm_double_alloc", "kernel objects allocated twice")   \
-	X(AFTER_EXIT, "after_exit", "records of a process after its exit")        \
-	X(TORCH_MISSED, "torch_missed", "PyTorch blocks whose alloc or free was not seen") \
-	X(TORCH_RESERVED, "torch_reserved", "times that PyTorch's reserved bytes were not those of its segments")
+	X(FREE_UNKNOWN, "free_unknown", "free of an address whose allocation was not seen", \
+	  "frees of addresses whose allocations were not seen")                   \
+	X(DOUBLE_ALLOC, "double_alloc", "allocation at a live address (the free was missed)", \
+	  "allocations at live addresses (the frees were missed)")                \
+	X(UNDO_UNKNOWN, "undo_unknown", "failed free that could not be undone",   \
+	  "failed frees that could not be undone")                                \
+	X(SIZE_UNKNOWN, "size_unknown", "allocation of unknown size", "allocations of unknown size") \
+	X(GPU_UNKNOWN, "gpu_unknown", "allocation on an unknown GPU", "allocations on an unknown GPU") \
+	X(RM_FREE_UNKNOWN, "rm_free_unknown", "free of a kernel object whose allocation was not seen", \
+	  "frees of kernel objects whose allocations were not seen")              \
+	X(RM_DOUBLE_ALLOC, "rm_double_alloc", "kernel object that was allocated twice", \
+	  "kernel objects that were allocated twice")                             \
+	X(AFTER_EXIT, "after_exit", "record of a process after its exit", "records of processes after their exits") \
+	X(TORCH_MISSED, "torch_missed", "PyTorch block whose allocation or free was not seen", \
+	  "PyTorch blocks whose allocations or frees were not seen")              \
+	X(TORCH_RESERVED, "torch_reserved", "time that PyTorch reserved other bytes than its segments have", \
+	  "times that PyTorch reserved other bytes than its segments have")
 enum gmt_anomaly {
-#define X(name, json, text) GMT_ANOMALY_##name,
+#define X(name, json, one, many) GMT_ANOMALY_##name,
 	GMT_ANOMALIES(X)
 #undef X
 	GMT_ANOMALY_COUNT
@@ -109,9 +117,9 @@ enum gmt_torch_backend {
 #define GMT_TORCH_SILENCES(X)                                                     \
 	X(NOT_SILENT, NULL, "")                                                   \
 	X(ASYNC, "cuda_malloc_async", "backend cudaMallocAsync")                  \
-	X(UNCACHED, "uncached", "its caching is off")                             \
+	X(UNCACHED, "uncached", "caching is off")                             \
 	X(PLUGGABLE, "pluggable", "a pluggable allocator")                        \
-	X(NO_HOOK, "not_probed", "older than 1.10, or its libc10 cannot be probed") \
+	X(NO_HOOK, "not_probed", "PyTorch is older than 1.10, or libc10 cannot be probed") \
 	X(UNTOLD, "untold", "backend cudaMallocAsync, caching is off, or a pluggable allocator")
 enum gmt_torch_silence {
 #define X(name, json, text) GMT_TORCH_##name,
@@ -243,7 +251,7 @@ const char *gmt_class_name(enum gmt_class class);        /* json names */
 const char *gmt_class_text(enum gmt_class class);
 bool gmt_class_is_device(enum gmt_class class);
 const char *gmt_anomaly_name(enum gmt_anomaly anomaly);
-const char *gmt_anomaly_text(enum gmt_anomaly anomaly);
+const char *gmt_anomaly_text(enum gmt_anomaly anomaly, uint64_t count); /* to follow the count */
 const char *gmt_purpose_name(enum gmt_purpose purpose);
 const char *gmt_purpose_text(enum gmt_purpose purpose);
 const char *gmt_torch_backend_name(enum gmt_torch_backend backend); /* json name; NULL unknown */
@@ -251,7 +259,7 @@ const char *gmt_torch_backend_text(enum gmt_torch_backend backend);
 const char *gmt_torch_silence_name(enum gmt_torch_silence silence); /* likewise */
 const char *gmt_torch_silence_text(enum gmt_torch_silence silence);
 const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
-const char *gmt_loss_text(enum gmt_loss_cause cause);
+const char *gmt_loss_text(enum gmt_loss_cause cause, uint64_t count); /* to follow the count */
 const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason); /* likewise */
 const char *gmt_unwind_reason_text(enum gmt_unwind_reason reason);
 const char *gmt_py_reason_name(enum gmt_py_reason reason);

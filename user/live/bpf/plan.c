@@ -14,8 +14,8 @@ static const struct {
 };
 _Static_assert(PLAN_OPTIONAL_COUNT <= 32, "plan.left_out has a bit for each");
 
-#define KERNELS_WALK "stacks are the kernel's own, along frame pointers, and mostly incomplete"
-#define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; every other number is as good as ever"
+#define KERNELS_WALK "stack traces follow frame pointers, and most of them are incomplete"
+#define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; all other numbers stay exact"
 
 static void tell_limit(struct gmt_limit *limit, const char *what, const char *remedy)
 {
@@ -47,19 +47,19 @@ bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
 	*limit = (struct gmt_limit){ 0 };
 	if (!strcmp(program, "torch_memory") && has_stacks && plan->block_stacks) {
 		plan->block_stacks = false;
-		tell_limit(limit, "PyTorch's blocks have no stacks", UPGRADE);
+		tell_limit(limit, "PyTorch's blocks have no stack traces", UPGRADE);
 		return true;
 	}
 	if (starts_with(program, "ioctl_") && has_stacks && plan->ioctl_stacks) {
 		plan->ioctl_stacks = false;
-		tell_limit(limit, "memory that the driver takes by itself has no stacks", UPGRADE);
+		tell_limit(limit, "memory that the driver takes by itself has no stack traces", UPGRADE);
 		return true;
 	}
 	if (!strcmp(program, "call_enter") && has_stacks) {
 		bool has_own = plan->stack_mode != GMT_STACKS_POINTERS;
 
 		plan->stack_mode = has_own ? GMT_STACKS_POINTERS : GMT_STACKS_OFF;
-		tell_limit(limit, has_own ? KERNELS_WALK : "there are no stacks", UPGRADE);
+		tell_limit(limit, has_own ? KERNELS_WALK : "there are no stack traces", UPGRADE);
 		return true;
 	}
 	return leave_out(plan, program, limit);
@@ -69,8 +69,7 @@ void plan_without_walk(struct plan *plan, struct gmt_limit *limit)
 {
 	*limit = (struct gmt_limit){ 0 };
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	tell_limit(limit, KERNELS_WALK,
-		   "Boot a kernel with these (Linux 5.17 has them) for stacks with all their frames");
+	tell_limit(limit, KERNELS_WALK, "Boot Linux 5.17 or newer, which has both, for complete stack traces");
 	snprintf((char *)limit->why, sizeof(limit->why), "the kernel lacks bpf_loop() or bpf_find_vma()");
 }
 
@@ -78,8 +77,8 @@ void plan_without_tables(struct plan *plan, struct gmt_limit *limit)
 {
 	*limit = (struct gmt_limit){ 0 };
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	tell_limit(limit, KERNELS_WALK, "--stacks=python takes Python's frames");
-	snprintf((char *)limit->why, sizeof(limit->why), "unwinding tables are read on x86-64 alone");
+	tell_limit(limit, KERNELS_WALK, "Use --stacks=python to get Python frames");
+	snprintf((char *)limit->why, sizeof(limit->why), "unwinding tables are read on x86-64 only");
 }
 
 bool plan_leaves_out(const struct plan *plan, const char *program)

@@ -137,7 +137,7 @@ static void add_limit(struct plan_limits *limits, const struct gmt_limit *limit,
 	*added = *limit;
 	if (program)
 		snprintf((char *)added->why, sizeof(added->why), "the kernel's verifier refuses %.40s: %.100s",
-			 program, *why ? why : "no reason was to be had");
+			 program, *why ? why : "the kernel gave no reason");
 	/* Some programs are of one use. */
 	for (size_t i = 0; i < limits->count; i++)
 		if (!strcmp((char *)limits->list[i].what, (char *)limit->what))
@@ -228,22 +228,21 @@ static bool has_private_stack(const struct attempt *attempt)
 static int explain_refusal(const struct attempt *attempt, int err, char *cause, size_t size)
 {
 	if (attempt->refused[0])
-		return fail_load(err, cause, size,
-				 "the kernel's verifier refuses the BPF program %s (%s): this kernel needs"
-				 " a newer gpumemtrace, or gpumemtrace a newer kernel", attempt->refused, attempt->why);
+		return fail_load(err, cause, size, "the kernel's verifier refuses the BPF program %s (%s): use a newer"
+				 " gpumemtrace, or boot a newer kernel", attempt->refused, attempt->why);
 	if (err == -EPERM || err == -EACCES)
 		return fail_load(err, cause, size,
-				 "the kernel refused the BPF programs (%s): run as root, or with CAP_BPF,"
-				 " CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
+				 "the kernel refused the BPF programs (%s): run gpumemtrace as root, or"
+				 " with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
 	if (err == -ESRCH || err == -ENOENT)
-		return fail_load(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with"
-				 " CONFIG_DEBUG_INFO_BTF=y is needed");
+		return fail_load(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot a kernel with"
+				 " CONFIG_DEBUG_INFO_BTF=y");
 	if (err == -ENOMEM)
 		return fail_load(err, cause, size,
 				 "there is not enough memory for the BPF maps: raise the memory limit, or"
-				 " take a smaller --ring");
-	return fail_load(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed,"
-			 " `gpumemtrace doctor` tells what is missing", strerror(-err));
+				 " choose a smaller --ring-size");
+	return fail_load(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed;"
+			 " `gpumemtrace doctor` shows what is missing", strerror(-err));
 }
 
 int programs_load(struct bpf_object **out, const struct programs_options *options, struct plan *plan,
@@ -262,9 +261,9 @@ int programs_load(struct bpf_object **out, const struct programs_options *option
 	if (has_private_stack(&attempt)) {
 		bpf_object__close(attempt.object);
 		return fail_load(-EOPNOTSUPP, cause, cause_size,
-				 "this kernel gives uprobe programs private stacks, or may"
-				 " do so: tracing could crash the machine. Nothing is attached. A newer gpumemtrace may"
-				 " know this kernel");
+				 "this kernel gives uprobe programs private stacks, or may do"
+				 " so, and tracing could crash the machine: nothing was attached. A newer gpumemtrace"
+				 " may support this kernel");
 	}
 	*out = attempt.object;
 	return 0;

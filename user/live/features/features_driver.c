@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/human.h"
 #include "live/nvidia/driver.h"
 #include "live/features/features_checks.h"
 #include "live/probe/library.h"
@@ -15,16 +16,17 @@ void feature_check_driver(struct feature *feature, const struct features_where *
 
 	driver_probe(where->root, &info);
 	if (!info.present && feature_kernel(where) == FEATURES_WSL) {
-		feature_say(feature, FEATURE_WARN, "WSL: the driver is that of Windows, and has no ioctls here");
-		feature_advise(feature, "Calls of the CUDA API are traced all the same; physical memory is not");
+		feature_say(feature, FEATURE_WARN, "WSL: the driver runs in Windows, so there are no ioctls to trace");
+		feature_advise(feature, "CUDA calls are traced all the same; physical memory is not");
 	} else if (!info.present) {
 		feature_say(feature, FEATURE_WARN, "%s", info.reason);
-		feature_advise(feature, "Calls of the CUDA API are traced all the same; physical memory is not");
+		feature_advise(feature, "CUDA calls are traced all the same; physical memory is not");
 	} else if (!info.layout_verified) {
 		feature_say(feature, FEATURE_WARN,
-		    "%s: the layout of its ioctl structures was not verified, the nearest known is used",
+		    "%s: the layout of its ioctl structures was not verified; the nearest known layout is used",
 		    info.version[0] ? info.version : "unknown version");
-		feature_advise(feature, "Compare the physical column with nvidia-smi; verified are 535 to 595");
+		feature_advise(feature,
+			       "Compare the physical column with nvidia-smi; drivers 535 to 595 were verified");
 	} else {
 		feature_say(feature, FEATURE_OK, "%s, ioctl layouts verified", info.version);
 	}
@@ -54,16 +56,16 @@ void feature_check_nvml(struct feature *feature, const struct features_where *wh
 
 	if (!err) {
 		nvml_gpus(nvml, &count);
-		feature_say(feature, FEATURE_OK, "%s: %zu GPU%s or MIG instance%s", nvml_path(nvml), count,
-		    count == 1 ? "" : "s", count == 1 ? "" : "s");
+		feature_say(feature, FEATURE_OK, "%s: %zu %s", nvml_path(nvml), count,
+		    human_plural(count, "GPU or MIG instance", "GPUs or MIG instances"));
 		nvml_close(nvml);
 		return;
 	}
 	feature_say(feature, FEATURE_WARN, "%s", why);
 	feature_advise(feature,
-	       "%s; without NVML nothing is compared with nvidia-smi, and what was used before attaching "
+	       "%s; without NVML the sum is not checked against nvidia-smi, and the memory from before the attach "
 	       "is unknown",
-	       err == -ENOTSUP ? "Where glibc is 2.28 or newer, use the build that is not static" :
+	       err == -ENOTSUP ? "Use the dynamically linked build; it needs glibc 2.28 or newer" :
 	       err == -ENOENT  ? "Install the driver's user-space libraries" :
 				 "Load the NVIDIA driver");
 }
@@ -76,13 +78,13 @@ void feature_check_libcuda(struct feature *feature, const struct features_where 
 	(void)where;
 	if (target_default_library(NULL, path, sizeof(path))) {
 		feature_say(feature, FEATURE_WARN,
-		    "no libcuda.so.1 for programs started here (containers bring their own)");
+		    "programs that start here find no libcuda.so.1 (containers bring their own)");
 		feature_advise(feature, "Install the driver's user-space libraries, or set LD_LIBRARY_PATH");
 	} else if (library_open(path, LIBRARY_CUDA, &library) || !library.is_one) {
 		feature_say(feature, FEATURE_WARN, "%.90s: %s", path,
 		    library.why[0] ? library.why : "not a CUDA driver library");
 	} else {
-		feature_say(feature, FEATURE_OK, "%.120s: %u probe points, %u absent", path, library.probe_count,
+		feature_say(feature, FEATURE_OK, "%.120s: %u probe points, %u missing", path, library.probe_count,
 		    library.absent + library.aliased);
 	}
 }

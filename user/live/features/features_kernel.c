@@ -74,9 +74,9 @@ void features_judge_btf(struct feature *feature, int err, enum features_kernel k
 	}
 	feature_say(feature, FEATURE_MISSING, "/sys/kernel/btf/vmlinux: %s", strerror(err));
 	if (err != ENOENT)
-		feature_advise(feature, "Run it with sudo");
+		feature_advise(feature, "Run gpumemtrace with sudo");
 	else if (kernel == FEATURES_WSL)
-		feature_advise(feature, "Run `wsl --update` on Windows: newer kernels of WSL have BTF");
+		feature_advise(feature, "Run `wsl --update` on Windows: newer WSL kernels have BTF");
 	else
 		feature_advise(feature, "Boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (and mount /sys)");
 }
@@ -98,7 +98,7 @@ void features_judge_lockdown(struct feature *feature, const char *text)
 		feature_advise(feature, "Boot with lockdown=integrity, or without Secure Boot's lockdown");
 	} else {
 		feature_say(feature, FEATURE_OK, "%s",
-			    strstr(text, "[integrity]") ? "integrity (no hindrance)" : "none");
+			    strstr(text, "[integrity]") ? "integrity (does not prevent tracing)" : "none");
 	}
 }
 
@@ -114,9 +114,10 @@ void feature_check_lockdown(struct feature *feature, const struct features_where
 void features_judge_uprobes(struct feature *feature, const char *type, bool multi)
 {
 	if (multi) {
-		feature_say(feature, FEATURE_OK, "many are attached at once (uprobe_multi)");
+		feature_say(feature, FEATURE_OK, "attached many at a time (uprobe_multi)");
 	} else if (type) {
-		feature_say(feature, FEATURE_OK, "one perf event (type %s) for each: attaching is slower", type);
+		feature_say(feature, FEATURE_OK, "attached one at a time by perf events (type %s), which is slower",
+			    type);
 	} else {
 		feature_say(feature, FEATURE_MISSING, "the kernel has no uprobe events");
 		feature_advise(feature, "Boot a kernel built with CONFIG_UPROBE_EVENTS=y (and mount /sys)");
@@ -141,12 +142,13 @@ static void say_kills(struct feature *feature, const struct trial *trial)
 {
 	bool filter = trial->seccomp == TRIAL_KILLS;
 
-	feature_say(feature, FEATURE_WARN, "they kill processes %s%s%s: no libcuda that such a process maps is probed",
+	feature_say(feature, FEATURE_WARN,
+		    "they kill processes %s%s%s: a libcuda that such a process maps is not probed",
 		    filter ? "under a seccomp filter" : "",
 		    filter && trial->shadow_stack == TRIAL_KILLS ? " and " : "",
 		    trial->shadow_stack == TRIAL_KILLS ? "with a shadow stack" : "");
-	feature_advise(feature, "Use Linux 6.12.14, 6.13.3 or newer; if such a process maps a probed libcuda later, "
-		       "the probes are removed, and a call of libcuda in the 0.1 seconds before that kills the "
+	feature_advise(feature, "Use Linux 6.12.14, 6.13.3 or newer. If such a process maps a probed libcuda later, "
+		       "the probes are removed within about 0.1 seconds; until then a call of libcuda kills the "
 		       "process");
 }
 
@@ -157,12 +159,12 @@ void features_judge_return_probes(struct feature *feature, const struct trial *t
 	} else if (trial_harms(trial->seccomp) || trial_harms(trial->shadow_stack)) {
 		feature_say(feature, FEATURE_WARN, "whether they kill processes under a seccomp filter or with a "
 			    "shadow stack could not be tried (%s)", trial->why);
-		feature_advise(feature, "Run it with sudo; until they are tried, no libcuda that such a process maps "
-			       "is probed");
+		feature_advise(feature, "Run gpumemtrace with sudo; until this is tried, a libcuda that such a process "
+			       "maps is not probed");
 	} else {
-		feature_say(feature, FEATURE_OK, "tried: a child under a seccomp filter survives one%s",
-			    trial->shadow_stack == TRIAL_ABSENT ? "; there are no shadow stacks" :
-			    ", one with a shadow stack, too");
+		feature_say(feature, FEATURE_OK, "tried: a child under a seccomp filter survived%s",
+			    trial->shadow_stack == TRIAL_ABSENT ? "; this machine has no shadow stacks" :
+			    ", and a child with a shadow stack, too");
 	}
 }
 
@@ -184,21 +186,21 @@ void features_judge_bpf(struct feature *feature, int err, uint64_t memlock)
 	char limit[64] = "";
 
 	if (!err) {
-		feature_say(feature, FEATURE_OK, "maps and ring buffers can be made");
+		feature_say(feature, FEATURE_OK, "maps and ring buffers can be created");
 		return;
 	}
 	if ((err == EPERM || err == ENOMEM) && memlock != RLIM_INFINITY)
 		snprintf(limit, sizeof(limit), ", with %llu KiB of memlock", (unsigned long long)memlock / 1024);
-	feature_say(feature, FEATURE_MISSING, "a ring buffer cannot be made: %s%s", strerror(err), limit);
+	feature_say(feature, FEATURE_MISSING, "a ring buffer cannot be created: %s%s", strerror(err), limit);
 	if (limit[0])
-		feature_advise(feature, "Before Linux 5.11 maps count as locked memory: `ulimit -l unlimited`, or "
-			       "LimitMEMLOCK=infinity in the service; on newer ones a container's seccomp filter or a "
-			       "security module refuses bpf(2): use --privileged");
+		feature_advise(feature, "Before Linux 5.11 maps count as locked memory: use `ulimit -l unlimited`, or "
+			       "LimitMEMLOCK=infinity in the service. On newer kernels a container's seccomp filter or "
+			       "a security module refuses bpf(2): use --privileged");
 	else if (err == EPERM)
-		feature_advise(feature, "Run it with sudo; if it is root already, a container's seccomp filter or a "
-			       "security module refuses bpf(2): use --privileged");
+		feature_advise(feature, "Run gpumemtrace with sudo. If it already runs as root, a container's seccomp "
+			       "filter or a security module refuses bpf(2): use --privileged");
 	else if (err == EINVAL)
-		feature_advise(feature, "Boot a newer kernel: ring buffers came with 5.8");
+		feature_advise(feature, "Boot Linux 5.8 or newer, which has ring buffers");
 	else if (err == ENOSYS)
 		feature_advise(feature, "Boot a kernel built with CONFIG_BPF_SYSCALL=y");
 	else
@@ -231,10 +233,12 @@ void features_judge_jit(struct feature *feature, const char *text, int compiled)
 	if (compiled > 0 || (compiled < 0 && !off)) {
 		feature_say(feature, FEATURE_OK, compiled > 0 ? "on" : "could not be tried");
 	} else if (off) {
-		feature_say(feature, FEATURE_MISSING, "off: programs that call back or share code need it");
+		feature_say(feature, FEATURE_MISSING,
+			    "off: the BPF programs use callbacks and shared code, which need the JIT");
 		feature_advise(feature, "sysctl net.core.bpf_jit_enable=1");
 	} else {
-		feature_say(feature, FEATURE_MISSING, "none: programs that call back or share code need it");
+		feature_say(feature, FEATURE_MISSING,
+			    "none: the BPF programs use callbacks and shared code, which need the JIT");
 		feature_advise(feature, "sysctl net.core.bpf_jit_enable=1 on the host, or boot a kernel built with "
 			       "CONFIG_BPF_JIT=y");
 	}
@@ -287,13 +291,13 @@ static const struct {
 void features_judge_helper(struct feature *feature, const char *missing, bool reads_kernel)
 {
 	if (!missing) {
-		feature_say(feature, FEATURE_OK, "the kernel has those that are used");
+		feature_say(feature, FEATURE_OK, "the kernel has all that gpumemtrace uses");
 		return;
 	}
 	feature_say(feature, FEATURE_MISSING, "the kernel has no %s() for uprobes%s", missing,
-		    reads_kernel ? ", or locks it" : "");
-	feature_advise(feature, "Boot a newer kernel%s: the newest of the functions that are used came with Linux 5.15",
-		       reads_kernel ? ", or one without lockdown=confidentiality" : "");
+		    reads_kernel ? ", or locks the function" : "");
+	feature_advise(feature, "Boot Linux 5.15 or newer, which has all functions that gpumemtrace uses%s",
+		       reads_kernel ? ", and boot without lockdown=confidentiality" : "");
 }
 
 void feature_check_helpers(struct feature *feature, const struct features_where *where)
@@ -314,17 +318,17 @@ void feature_check_stacks(struct feature *feature, const struct features_where *
 	(void)where;
 	if (GMT_STACKS_DEFAULT == GMT_STACKS_POINTERS) {
 		feature_say(feature, FEATURE_WARN,
-			    "walked along frame pointers; or Python's frames, with --stacks=python");
-		feature_advise(feature, "Native stacks with all their frames are there on x86-64 only");
+			    "native frames along frame pointers; Python frames only with --stacks=python");
+		feature_advise(feature, "Use x86-64 for complete native stack traces");
 		return;
 	}
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1) {
-		feature_say(feature, FEATURE_OK, "walked in the kernel, native and Python frames");
+		feature_say(feature, FEATURE_OK, "native and Python frames, walked in the kernel");
 		return;
 	}
 	feature_say(feature, FEATURE_WARN,
-	    "the kernel has no bpf_loop(), or may not be asked: most will be incomplete");
-	feature_advise(feature, "Boot a kernel of 5.17 or newer for stacks with all their frames");
+	    "the kernel has no bpf_loop(), or does not permit the check: most stack traces will be incomplete");
+	feature_advise(feature, "Boot Linux 5.17 or newer for complete stack traces");
 }
 
 /* ---- the rest ---- */
@@ -337,12 +341,13 @@ void feature_check_watch(struct feature *feature, const struct features_where *w
 	(void)where;
 	watch_close(watch);
 	if (!err) {
-		feature_say(feature, FEATURE_OK, "newly loaded libcuda files are seen at once");
+		feature_say(feature, FEATURE_OK, "libraries that are loaded later are noticed at once");
 		return;
 	}
-	feature_say(feature, FEATURE_WARN, "mappings cannot be watched (%s): processes are scanned instead",
+	feature_say(feature, FEATURE_WARN,
+	    "mappings cannot be watched (%s): libraries that are loaded later are not noticed",
 	    strerror(-err));
-	feature_advise(feature, "Run it with sudo; a new libcuda file is traced a moment later otherwise");
+	feature_advise(feature, "Run gpumemtrace with sudo, or start it after the programs have loaded libcuda");
 }
 
 void feature_check_sysctls(struct feature *feature, const struct features_where *where)
@@ -352,7 +357,7 @@ void feature_check_sysctls(struct feature *feature, const struct features_where 
 	const char *perf_text = feature_text(where, "/proc/sys/kernel/perf_event_paranoid", perf, sizeof(perf));
 
 	feature_say(feature, FEATURE_OK,
-	    "kernel.unprivileged_bpf_disabled=%s kernel.perf_event_paranoid=%s (no hindrance to root)",
+	    "kernel.unprivileged_bpf_disabled=%s kernel.perf_event_paranoid=%s (root is not affected)",
 	    bpf_text ? bpf_text : "?", perf_text ? perf_text : "?");
 }
 
@@ -362,7 +367,7 @@ void feature_check_tracefs(struct feature *feature, const struct features_where 
 		       feature_exists(where, "/sys/kernel/debug/tracing/events");
 
 	feature_say(feature, FEATURE_OK, "%s",
-	    mounted ? "mounted" : "not mounted, and not needed: raw tracepoints serve");
+	    mounted ? "mounted" : "not mounted, and not needed: gpumemtrace uses raw tracepoints");
 }
 
 void feature_check_memlock(struct feature *feature, const struct features_where *where)
@@ -375,6 +380,6 @@ void feature_check_memlock(struct feature *feature, const struct features_where 
 	else if (limit.rlim_cur == RLIM_INFINITY)
 		feature_say(feature, FEATURE_OK, "unlimited");
 	else
-		feature_say(feature, FEATURE_OK, "%llu KiB (BPF maps are not counted against it from 5.11 on)",
+		feature_say(feature, FEATURE_OK, "%llu KiB (from Linux 5.11 on BPF maps do not count)",
 		    (unsigned long long)limit.rlim_cur / 1024);
 }

@@ -17,8 +17,8 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 
 	if (!initial_user_ns) {
 		feature_say(feature, FEATURE_MISSING,
-		    "in a user namespace: its capabilities do not count for tracing");
-		feature_advise(feature, "Run it outside of rootless containers and user namespaces");
+		    "in a user namespace, whose capabilities do not permit tracing");
+		feature_advise(feature, "Run gpumemtrace outside of rootless containers and user namespaces");
 	} else if (!admin && !(HAS(effective, CAP_BPF) && HAS(effective, CAP_PERFMON))) {
 		feature_say(feature, FEATURE_MISSING, "%s%s", root ? "root, but with " : "",
 			    effective ? "neither CAP_SYS_ADMIN nor both of CAP_BPF and CAP_PERFMON"
@@ -27,15 +27,15 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 			feature_advise(feature, "Start the container with --privileged, or with --cap-add for each of "
 				       "BPF, PERFMON, SYS_PTRACE and CHECKPOINT_RESTORE");
 		else
-			feature_advise(feature, "Run it with sudo, or give it CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and "
-				       "CAP_CHECKPOINT_RESTORE");
+			feature_advise(feature, "Run gpumemtrace with sudo, or with CAP_BPF, CAP_PERFMON, "
+				       "CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE");
 	} else if (!HAS(effective, CAP_SYS_PTRACE)) {
-		feature_say(feature, FEATURE_WARN, "no CAP_SYS_PTRACE: other users' processes cannot be looked at");
-		feature_advise(feature, "Run it with sudo, or add CAP_SYS_PTRACE");
+		feature_say(feature, FEATURE_WARN, "no CAP_SYS_PTRACE: processes of other users cannot be inspected");
+		feature_advise(feature, "Run gpumemtrace with sudo, or add CAP_SYS_PTRACE");
 	} else if (!admin && !HAS(effective, CAP_CHECKPOINT_RESTORE)) {
 		feature_say(feature, FEATURE_WARN,
-		    "no CAP_CHECKPOINT_RESTORE: libraries replaced on disk are not found");
-		feature_advise(feature, "Run it with sudo, or add CAP_CHECKPOINT_RESTORE");
+		    "no CAP_CHECKPOINT_RESTORE: a library whose file was replaced cannot be opened");
+		feature_advise(feature, "Run gpumemtrace with sudo, or add CAP_CHECKPOINT_RESTORE");
 	} else {
 		feature_say(feature, FEATURE_OK, "%s",
 		    admin ? "CAP_SYS_ADMIN" : "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE");
@@ -70,7 +70,7 @@ void feature_check_pid_namespace(struct feature *feature, const struct features_
 		return;
 	}
 	feature_say(feature, FEATURE_WARN,
-	    "a nested one: the kernel's pids cannot be translated, -p cannot find its process");
+	    "a nested one: gpumemtrace cannot translate the kernel's pids, so -p does not work");
 	feature_advise(feature,
 	       "Start the container with the host's pid namespace (docker run --pid=host, hostPID: true)");
 }
@@ -91,8 +91,9 @@ void feature_check_container(struct feature *feature, const struct features_wher
 			continue;
 		feature_say(feature, FEATURE_OK, "in %s", signs[i].name);
 		if (!target_pids_are_initial())
-			feature_advise(feature, "To see the whole machine: --privileged --pid=host");
+			feature_advise(feature,
+			       "To trace the whole machine, start the container with --privileged --pid=host");
 		return;
 	}
-	feature_say(feature, FEATURE_OK, "none noticed");
+	feature_say(feature, FEATURE_OK, "none detected");
 }

@@ -31,12 +31,12 @@ void feature_check_programs(struct feature *feature, const struct features_where
 
 	if (attach_open(&attach, &options, cause, sizeof(cause))) {
 		feature_say(feature, FEATURE_MISSING, "%s", cause);
-		feature_advise(feature, "See the lines above; gpumemtrace -v -a -d 1 shows the kernel's own words");
+		feature_advise(feature, "See the lines above; gpumemtrace -v -a -d 1 shows the kernel's own messages");
 		return;
 	}
 	if (attach_limits(attach)->count)
 		tell_limits(feature, attach_limits(attach));
 	else
-		feature_say(feature, FEATURE_OK, "all are loaded, and all run on the kernel's stack");
+		feature_say(feature, FEATURE_OK, "all were loaded, and all run on the kernel's stack");
 	attach_close(attach);
 }

@@ -136,9 +136,9 @@ static void explain_absence(struct driver_info *info)
 	static const struct {
 		const char *path, *reason;
 	} causes[] = {
-		{ "/dev/dxg", "WSL: the NVIDIA driver runs in Windows, no ioctls to see here" },
-		{ "/sys/module/nvgpu", "Tegra: the nvgpu driver has other ioctls" },
-		{ "/dev/nvhost-ctrl-gpu", "Tegra: the nvgpu driver has other ioctls" },
+		{ "/dev/dxg", "WSL: the NVIDIA driver runs in Windows, so there are no ioctls to trace" },
+		{ "/sys/module/nvgpu", "Tegra: the nvgpu driver uses other ioctls" },
+		{ "/dev/nvhost-ctrl-gpu", "Tegra: the nvgpu driver uses other ioctls" },
 		{ "/dev/nvidiactl", "/dev/nvidiactl exists but /proc/driver/nvidia/version does not: "
 				    "the module is not loaded, or this is gVisor" },
 	};

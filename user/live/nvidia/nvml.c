@@ -282,9 +282,10 @@ static int explain_result(const struct nvml *nvml, int result, const char *what,
 {
 	if (result == NVML_ERROR_LIB_RM_VERSION_MISMATCH)
 		snprintf(why, size,
-			 "NVML and the kernel driver are of different versions (upgraded without a reboot?)");
+			 "NVML and the kernel driver have different versions (was the driver upgraded without a"
+			 " reboot?)");
 	else if (result == NVML_ERROR_DRIVER_NOT_LOADED)
-		snprintf(why, size, "NVML is there, but the NVIDIA kernel driver is not loaded");
+		snprintf(why, size, "NVML is installed, but the NVIDIA kernel driver is not loaded");
 	else
 		snprintf(why, size, "NVML: %s: %s (%d)", what,
 			 nvml->call.error ? nvml->call.error(result) : "error", result);
@@ -299,7 +300,7 @@ static int start_nvml(struct nvml *nvml, char *why, size_t size)
 	int result;
 
 	if (!load_symbols(nvml, &missing)) {
-		snprintf(why, size, "NVML: %s has no %s", nvml->path, missing);
+		snprintf(why, size, "NVML: %s lacks the function %s", nvml->path, missing);
 		return -ENOENT;
 	}
 	result = nvml->call.init();

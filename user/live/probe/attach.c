@@ -113,9 +113,8 @@ static int load_programs(struct attach *attach, const struct attach_options *opt
 	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
 		return fail_attach(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
 	err = attach_process_events(attach);
-	return err ? fail_attach(err, cause, cause_size, "forks and ends of processes cannot be traced (%s)",
-				 strerror(-err)) :
-		     0;
+	return err ? fail_attach(err, cause, cause_size, "forks and exits of processes cannot be traced (%s)",
+				 strerror(-err)) : 0;
 }
 
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size)
@@ -216,7 +215,7 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 	if (!attach->ioctl_link && !bpf_program__autoload(program))
 		return fail_attach(-EACCES, cause, cause_size,
 				   "the kernel's verifier refuses the programs for the driver's"
-				   " system calls: a newer gpumemtrace may know this kernel");
+				   " system calls: a newer gpumemtrace may support this kernel");
 	if (!attach->ioctl_link)
 		attach->ioctl_link = bpf_program__attach(program);
 	if (!attach->ioctl_link)

@@ -123,7 +123,7 @@ static void say_verdict(const struct trial *trial, enum hazard_verdict verdict, 
 	enum trial_result result = verdict == HAZARD_SHADOW_STACK ? trial->shadow_stack : trial->seccomp;
 
 	if (verdict == HAZARD_HIDDEN)
-		snprintf(cause, size, "process %d (%s) may not be looked at, and on this kernel a return probe may "
+		snprintf(cause, size, "process %d (%s) cannot be inspected, and on this kernel a return probe may "
 			 "kill the process if the process maps %s; run gpumemtrace as root, or add CAP_SYS_PTRACE",
 			 (int)pid, name, file);
 	else if (result == TRIAL_UNKNOWN)
@@ -191,7 +191,7 @@ int hazard_library(const struct trial *trial, const struct library *library, cha
 		return 0;
 	if (!target_pids_are_initial()) {
 		snprintf(cause, cause_size, "on this kernel a return probe may kill processes under a seccomp filter, "
-			 "and a container sees its own processes alone: run gpumemtrace on the host, or in a container "
+			 "and a container sees only its own processes: run gpumemtrace on the host, or in a container "
 			 "started with --pid=host");
 		return -ECANCELED;
 	}

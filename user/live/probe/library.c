@@ -147,7 +147,7 @@ static int read_code_segments(struct reader *r)
 		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || r->code_count == SEGMENTS_MAX)
 			continue;
 		if (phdr.p_offset > r->file_size || phdr.p_filesz > r->file_size - phdr.p_offset)
-			return say_damaged(r, "cut off: its code ends behind the end of the file");
+			return say_damaged(r, "cut off: the code ends behind the end of the file");
 		r->code[r->code_count++] =
 			(struct segment){ phdr.p_vaddr, phdr.p_offset, phdr.p_filesz };
 	}
@@ -226,7 +226,7 @@ static int read_symbol_sections(struct reader *r)
 			continue;
 		if (!gelf_getshdr(elf_getscn(r->elf, shdr.sh_link), &strings) || shdr.sh_size > TABLE_MAX ||
 		    strings.sh_size > TABLE_MAX)
-			return say_damaged(r, "its symbol table is too large or has no names");
+			return say_damaged(r, "the symbol table is too large or has no names");
 		any = true;
 		err = read_library_symbols(r, section, &shdr);
 		if (err)
@@ -301,7 +301,7 @@ static int read_library_elf(struct reader *r)
 	if (!gelf_getehdr(r->elf, &ehdr))
 		return say_damaged(r, "ELF header: %s", elf_errmsg(-1));
 	if (ehdr.e_machine != EM_X86_64 && ehdr.e_machine != EM_AARCH64)
-		return say_damaged(r, "for an unknown machine (%u)", ehdr.e_machine);
+		return say_damaged(r, "built for an unknown machine (%u)", ehdr.e_machine);
 	r->machine = ehdr.e_machine;
 	err = read_code_segments(r);
 	if (!err)

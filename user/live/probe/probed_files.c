@@ -179,7 +179,7 @@ static int probe_library(struct probing *probing, enum library_kind kind, const 
 	err = library_open(path, kind, &library);
 	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
 		err = -ENOEXEC;
-		snprintf(library.why, sizeof(library.why), "it does not export the CUDA driver API");
+		snprintf(library.why, sizeof(library.why), "the library does not export the CUDA driver API");
 	}
 	if (err) {
 		snprintf(cause, cause_size, "%s: %s", shown, library.why[0] ? library.why : strerror(-err));
@@ -275,7 +275,7 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 	*cause = '\0';
 	err = target_libraries(pid, add_found, &walk);
 	if (err < 0 && !*cause)
-		snprintf(cause, cause_size, "process %d: its libraries cannot be opened: %s", pid, strerror(-err));
+		snprintf(cause, cause_size, "the libraries of process %d cannot be opened: %s", pid, strerror(-err));
 	if (!err)
 		tell_framework(&walk);
 	return err ? err : walk.added;

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "live/process/procfs.h"
 #include "live/probe/uprobe.h"
 
@@ -225,9 +226,10 @@ enum trial_result trial_judge(int err, int status, uint64_t runs, char *why, siz
 	else if (WIFSIGNALED(status))
 		snprintf(why, why_size, "a child did not end");
 	else if (!exited_with(status, TRIAL_CHILD_LIVED))
-		snprintf(why, why_size, "a child could not put itself under a filter");
+		snprintf(why, why_size, "a child could not install a seccomp filter");
 	else
-		snprintf(why, why_size, "a child ran into the probe %llu times", (unsigned long long)runs);
+		snprintf(why, why_size, "a child ran into the probe %llu %s", (unsigned long long)runs,
+			 human_plural(runs, "time", "times"));
 	return TRIAL_UNKNOWN;
 }
 
@@ -254,7 +256,7 @@ void trial_run(struct trial *trial, bool multi)
 	*trial = (struct trial){ .shadow_stack = has_no_shadow_stacks() ? TRIAL_ABSENT : TRIAL_UNKNOWN };
 	err = open_probe(&probe, multi);
 	if (err) {
-		snprintf(trial->why, sizeof(trial->why), "no probe could be made: %s", strerror(-err));
+		snprintf(trial->why, sizeof(trial->why), "no probe could be created: %s", strerror(-err));
 	} else {
 		trial->seccomp = try_place(UNDER_FILTER, &probe, trial);
 		if (trial->shadow_stack == TRIAL_UNKNOWN)

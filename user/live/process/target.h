@@ -28,7 +28,7 @@
 	X(THREAD, "is a thread, not a process")                                   \
 	X(KERNEL, "is a kernel thread")                                           \
 	X(ZOMBIE, "has exited and waits for its parent (zombie)")                 \
-	X(HIDDEN, "may not be looked at (permission, or hidepid)")
+	X(HIDDEN, "cannot be inspected (permission, or hidepid)")
 enum target_kind {
 #define X(name, text) TARGET_##name,
 	TARGET_KINDS(X)

@@ -44,7 +44,7 @@ static void asked_by(struct out *out, const struct oom_view *v, const struct sin
 		return;
 	stack = &v->view.stacks[v->stack];
 	numbers->of_stack[v->stack] = ++numbers->last;
-	out_printf(out, "\n  asked for by #%u  ", numbers->last);
+	out_printf(out, "\n  requested by #%u  ", numbers->last);
 	stack_text_head(out, &v->view, stack);
 	out_char(out, '\n');
 	if (stack->state == VIEW_STACK_NAMED)
@@ -110,11 +110,11 @@ static void print_holders(struct out *out, const struct oom_view *v, int gpu, co
 			row_line(out, p, &p->rows[r->row], r->held);
 	}
 	if (is_asked && f->has_untraced)
-		plain_line(out, "driver, and not traced", f->untraced);
+		plain_line(out, "driver and untraced", f->untraced);
 	if (is_asked && f->has_free)
 		plain_line(out, frees[f->has_free], f->free);
 	if (g && g->total_bytes)
-		plain_line(out, "in all", g->total_bytes);
+		plain_line(out, "total", g->total_bytes);
 }
 
 static void all_holders(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
@@ -175,16 +175,16 @@ static void print_details(struct out *out, const struct oom_view *v, const struc
 	report_stacks(out, &v->view, p, s, r->is_blocks ? NULL : row, opts, numbers);
 	/* Of a process that has just begun all is growth. */
 	if (r->recent_ns > p->attach_ts_ns) {
-		snprintf(title, sizeof(title), "stacks by what they gained since %s",
+		snprintf(title, sizeof(title), "stack traces by recent growth, since %s",
 			 text_offset(&v->view, r->recent_ns).s);
 		report_stack_list(out, &v->view, &r->recent, VIEW_BY_GROWN, title, opts, numbers);
 	}
-	snprintf(title, sizeof(title), "stacks that have grown all along, since %s",
+	snprintf(title, sizeof(title), "stack traces that have grown steadily since %s",
 		 text_offset(&v->view, r->steady.since_ns).s);
 	report_stack_list(out, &v->view, &r->steady, VIEW_BY_GROWN, title, opts, numbers);
 	if (r->rest)
-		out_printf(out, "\n    and %s more stacks with %s\n", human_count(r->rest).s,
-			   human_bytes(r->rest_bytes).s);
+		out_printf(out, "\n    and %s more %s with %s\n", human_count(r->rest).s,
+			   human_plural(r->rest, "stack trace", "stack traces"), human_bytes(r->rest_bytes).s);
 }
 
 void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)

@@ -36,9 +36,9 @@ static void say_process(struct out *out, const struct oom_view *v, size_t index)
 static void say_asker(struct out *out, const struct oom_view *v, bool is_known)
 {
 	if (is_known && v->facts.largest != OOM_VIEW_NONE && v->rows[v->facts.largest].proc == v->proc)
-		out_text(out, "it");
+		out_printf(out, "process %u", v->view.procs[v->proc].tgid);
 	else if (v->proc == OOM_VIEW_NONE)
-		out_text(out, "somebody");
+		out_text(out, "an unknown process");
 	else
 		say_process(out, v, v->proc);
 }
@@ -48,7 +48,7 @@ static struct human name_gpu(const struct oom_view *v)
 	struct human h, number = text_gpu(&v->view, v->gpu);
 
 	if (v->gpu == VIEW_GPU_UNKNOWN)
-		snprintf(h.s, sizeof(h.s), "the GPU (which, is unknown)");
+		snprintf(h.s, sizeof(h.s), "an unknown GPU");
 	else
 		snprintf(h.s, sizeof(h.s), "GPU %.20s", number.s);
 	return h;
@@ -100,7 +100,7 @@ static struct human name_place(const struct oom_view *v)
 	if (call)
 		snprintf(h.s, sizeof(h.s), " in %s", call);
 	else if (v->rec.flags & GMT_OOM_REFUSED)
-		snprintf(h.s, sizeof(h.s), " for a launch, it seems");
+		snprintf(h.s, sizeof(h.s), " (probably for a launch)");
 	else if (found && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE)
 		snprintf(h.s, sizeof(h.s), "%s", found);
 	return h;
@@ -130,8 +130,8 @@ static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *c
 static const char *name_lack(const struct oom_facts *f)
 {
 	if (!f->total || !f->asked)
-		return "had no more";
-	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had not so much left" : "is full";
+		return "had no memory left";
+	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had too little left" : "is full";
 }
 
 static void say_full(struct out *out, const struct oom_view *v)
@@ -150,16 +150,17 @@ static void say_full(struct out *out, const struct oom_view *v)
 		say_process(out, v, v->rows[f->largest].proc);
 		out_printf(out, " holds %s", human_bytes(v->rows[f->largest].held).s);
 		if (f->total)
-			out_printf(out, " of its %s", human_bytes(f->total).s);
+			out_printf(out, " of %s", human_bytes(f->total).s);
 	}
 	if (count)
-		out_printf(out, ", %u other process%s %s", count, count == 1 ? "" : "es", human_bytes(others).s);
+		out_printf(out, ", %u other %s %s", count, human_plural(count, "process holds", "processes hold"),
+			   human_bytes(others).s);
 	/* The driver's own is some of each GPU. */
 	if (f->untraced > f->total / UNTRACED_PART)
-		out_printf(out, ", the driver and processes that were not traced %s", human_bytes(f->untraced).s);
+		out_printf(out, ", the driver and processes that were not traced hold %s",
+			   human_bytes(f->untraced).s);
 	if (f->has_free)
-		out_printf(out, "; %s%s %s free", frees[f->has_free], human_bytes(f->free).s,
-			   f->has_free == OOM_FREE_TOLD ? "were" : "was");
+		out_printf(out, "; %s%s was free", frees[f->has_free], human_bytes(f->free).s);
 	out_text(out, f->has_free ? " when " : ", when ");
 	say_asker(out, v, true);
 	out_printf(out, " asked for %s%s.", name_asked(v).s, name_place(v).s);
@@ -171,11 +172,11 @@ static void say_unseen(struct out *out, const struct oom_view *v)
 	const struct oom_facts *f = &v->facts;
 
 	say_asker(out, v, false);
-	out_printf(out, " asked for %s of %s%s, and there was not so much", name_asked(v).s, name_gpu(v).s,
+	out_printf(out, " asked for %s of %s%s, but not enough memory was left", name_asked(v).s, name_gpu(v).s,
 		   name_place(v).s);
 	if (f->has_free)
-		out_printf(out, ": %s were free", human_bytes(f->free).s);
-	out_text(out, ". Who held what is not known: there is no picture of that moment.");
+		out_printf(out, ": %s was free", human_bytes(f->free).s);
+	out_text(out, ". Who held the memory is not known: there is no picture of that moment.");
 }
 
 static void say_why(struct out *out, const struct oom_view *v)
@@ -183,34 +184,37 @@ static void say_why(struct out *out, const struct oom_view *v)
 	const struct oom_facts *f = &v->facts;
 
 	if (v->rec.outcome == GMT_OOM_NONE) {
-		out_text(out, "Nothing failed: this picture was asked for.");
+		out_text(out, "No request failed: this picture was asked for.");
 	} else if (!f->is_of_gpu) {
-		out_printf(out, "The host had no %s memory for ", gmt_class_text((enum gmt_class)v->rec.class_id));
+		out_printf(out, "The host could not provide the %s of %s memory that ", human_bytes(f->asked).s,
+			   gmt_class_text((enum gmt_class)v->rec.class_id));
 		say_asker(out, v, false);
-		out_printf(out, ", which asked for %s", human_bytes(f->asked).s);
+		out_text(out, " asked for");
 		if (!f->is_unseen)
 			out_printf(out, "; all traced processes together hold %s of pinned, registered and managed"
 				   " memory", human_bytes(f->held).s);
 		out_char(out, '.');
 	} else if (f->is_too_large) {
 		say_asker(out, v, false);
-		out_printf(out, " asked for %s%s, and %s has only %s in all.", name_asked(v).s, name_place(v).s,
+		out_printf(out, " asked for %s%s, but %s has only %s in total.", name_asked(v).s, name_place(v).s,
 			   name_gpu(v).s, human_bytes(f->total).s);
 	} else if (v->rec.api == GMT_API_NONE && !(v->rec.flags & GMT_OOM_REFUSED)) {
-		out_printf(out, "PyTorch met a limit of its own: no call of the driver had failed when ");
+		out_printf(out, "A limit of PyTorch's own refused the memory: no driver call had failed when ");
 		say_asker(out, v, false);
-		out_printf(out, " asked it for %s on %s.", human_bytes(f->asked).s, name_gpu(v).s);
+		out_printf(out, " asked PyTorch for %s on %s.", human_bytes(f->asked).s, name_gpu(v).s);
 	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
-		out_printf(out, "%s was not full: %s were free when ", name_gpu(v).s, human_bytes(f->free).s);
+		out_printf(out, "%s was not full: %s was free when ", name_gpu(v).s, human_bytes(f->free).s);
 		say_asker(out, v, false);
-		out_printf(out, " asked for %s%s. It met another limit.", name_asked(v).s, name_place(v).s);
+		out_printf(out, " asked for %s%s. Another limit refused the request.", name_asked(v).s,
+			   name_place(v).s);
 	} else if (f->is_unseen) {
 		say_unseen(out, v);
 	} else if (f->was_room) {
 		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
 			   human_bytes(f->held).s, name_gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
 		say_asker(out, v, false);
-		out_printf(out, " asked for%s: others hold the rest, or it met another limit.", name_place(v).s);
+		out_printf(out, " asked for%s: other processes hold the rest, or another limit refused the request.",
+			   name_place(v).s);
 	} else {
 		say_full(out, v);
 	}
@@ -243,10 +247,10 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 	out_text(out, indent);
 	if (s->owners[0].owner > VIEW_OWNER_NOT_NAMED && strcmp(owner, OWNERS_UNKNOWN)) {
 		human_text(clean, NAME_COLUMNS, owner, strlen(owner));
-		out_printf(out, "Of the %s that process %u holds, %s belong to: %s. ", human_bytes(r->held).s,
+		out_printf(out, "Of the %s that process %u holds, %s belongs to %s. ", human_bytes(r->held).s,
 			   v->view.procs[r->proc].tgid, human_bytes(s->owners[0].held.live).s, clean);
 	}
-	out_printf(out, "%s were asked for by ", human_bytes(top->rows[0].held.live).s);
+	out_printf(out, "The largest stack trace holds %s: ", human_bytes(top->rows[0].held.live).s);
 	stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
 	out_text(out, ".\n");
 }
@@ -281,7 +285,7 @@ static void say_purposes(struct out *out, const struct oom_view *v, const char *
 	t = &v->view.procs[r->proc].rows[r->row].torch.training;
 	if (!t->is_training)
 		return;
-	out_printf(out, "%sWhat the tensors of process %u are for, by a guess: ", indent,
+	out_printf(out, "%sTensors of process %u by guessed use: ", indent,
 		   v->view.procs[r->proc].tgid);
 	for (int i = 0; i < PURPOSES_SHOWN && (c = next_category(t, taken)) < GMT_CATEGORY_COUNT; i++) {
 		out_printf(out, "%s%s %s", comma, gmt_category_text((enum gmt_category)c),
@@ -289,12 +293,12 @@ static void say_purposes(struct out *out, const struct oom_view *v, const char *
 		comma = ", ";
 	}
 	if (t->before)
-		out_printf(out, "%sfrom before the attach %s", comma, human_bytes(t->before).s);
-	out_printf(out, ". It was in the %s of iteration %u.\n", gmt_training_text((enum gmt_training)t->phase),
-		   t->iteration);
+		out_printf(out, "%sallocated before the attach %s", comma, human_bytes(t->before).s);
+	out_printf(out, ". The process was in the %s phase of iteration %u.\n",
+		   gmt_training_text((enum gmt_training)t->phase), t->iteration);
 	if (t->growth_count)
-		out_printf(out, "%sEach of the last %u iterations left %s more allocated than there was before it:"
-			   " maybe a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
+		out_printf(out, "%sEach of the last %u iterations left more allocated than the one before, %s on"
+			   " average: possibly a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
 }
 
 static void say_cached(struct out *out, const struct oom_view *v, const char *indent)
@@ -303,18 +307,19 @@ static void say_cached(struct out *out, const struct oom_view *v, const char *in
 
 	if (!f->has_torch)
 		return;
-	out_printf(out, "%s%s are cached by PyTorch and in no tensor", indent, human_bytes(f->cached).s);
+	out_printf(out, "%sPyTorch caches %s that no tensor uses", indent, human_bytes(f->cached).s);
 	if (v->rec.class_id == GMT_OOM_CLASS_NONE && !v->rec.framework_bytes && f->cached)
-		out_text(out, ", which is for tensors only (torch.cuda.empty_cache() gives back what it can)");
+		out_text(out, ", and only tensors can use it (torch.cuda.empty_cache() returns what it can)");
 	else if (f->gap_known && f->cached)
-		out_printf(out, ", %s no gap is larger than %s", f->gap < f->asked ? "but" : "and",
+		out_printf(out, ", %s the largest gap is %s", f->gap < f->asked ? "but" : "and",
 			   human_bytes(f->gap).s);
 	out_text(out, ".\n");
 	if (f->fits_expandable)
 		out_printf(out, "%sWith expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) %s would"
 			   " have fit.\n", indent, human_bytes(f->asked).s);
 	else if (f->fits_in_one_piece)
-		out_printf(out, "%sWithout the gaps %s would have fit.\n", indent, human_bytes(f->asked).s);
+		out_printf(out, "%sIn one piece, the cached memory would have been enough for %s.\n", indent,
+			   human_bytes(f->asked).s);
 }
 
 static void say_others(struct out *out, const struct oom_view *v, const char *indent)
@@ -326,7 +331,7 @@ static void say_others(struct out *out, const struct oom_view *v, const char *in
 	r = &v->rows[v->facts.fits_without];
 	out_printf(out, "%sWithout ", indent);
 	say_process(out, v, r->proc);
-	out_printf(out, ", which holds %s there, it would have fit.\n", human_bytes(r->held).s);
+	out_printf(out, ", which holds %s on this GPU, the request would have fit.\n", human_bytes(r->held).s);
 }
 
 static bool has_blocks(const struct oom_view *v, const struct oom_view_row *of)
@@ -348,9 +353,9 @@ static void say_growth(struct out *out, const struct oom_view *v, const char *in
 			continue;
 		if (r->proc != v->proc || !top->count || v->view.stacks[top->rows[0].stack].state != VIEW_STACK_NAMED)
 			continue;
-		out_text(out, indent);
+		out_printf(out, "%sThe memory of ", indent);
 		stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
-		out_printf(out, " has grown all along, by %s since %s: maybe a leak.\n",
+		out_printf(out, " has grown steadily, by %s since %s: possibly a leak.\n",
 			   human_bytes((uint64_t)top->rows[0].held.grown).s,
 			   text_offset(&v->view, r->steady.since_ns).s);
 	}
@@ -358,8 +363,10 @@ static void say_growth(struct out *out, const struct oom_view *v, const char *in
 
 static void say_change(struct out *out, const struct history_change *c, const char *where)
 {
-	out_printf(out, " got %s %s (%s) and gave back %s (%s)", human_bytes(c->alloc_bytes).s, where,
-		   human_count(c->allocs).s, human_bytes(c->freed_bytes).s, human_count(c->frees).s);
+	out_printf(out, " allocated %s %s (%s %s)", human_bytes(c->alloc_bytes).s, where, human_count(c->allocs).s,
+		   human_plural(c->allocs, "allocation", "allocations"));
+	out_printf(out, " and freed %s (%s %s)", human_bytes(c->freed_bytes).s, human_count(c->frees).s,
+		   human_plural(c->frees, "free", "frees"));
 }
 
 /* PyTorch's blocks first: what it gets of the driver follows from them. */
@@ -370,8 +377,12 @@ static void say_changes(struct out *out, const struct oom_view *v, const char *i
 
 	if (!has_blocks && !has_segments)
 		return;
-	out_printf(out, "%sIn the %s before, %s", indent, human_duration(c->until_ns - c->since_ns).s,
-		   v->proc == OOM_VIEW_NONE ? "all processes" : "it");
+	out_printf(out, "%sIn the %s before %s, ", indent, human_duration(c->until_ns - c->since_ns).s,
+		   v->rec.outcome == GMT_OOM_NONE ? "this picture" : "the failure");
+	if (v->proc == OOM_VIEW_NONE)
+		out_text(out, "all processes");
+	else
+		out_printf(out, "process %u", v->view.procs[v->proc].tgid);
 	if (has_blocks)
 		say_change(out, &c->blocks, "for tensors");
 	if (has_blocks && has_segments)
@@ -388,7 +399,7 @@ static void say_tries(struct out *out, const struct gmt_oom *rec)
 	if (rec->failures > 1)
 		out_printf(out, ", after %s failed tries", human_count(rec->failures).s);
 	if (rec->freed_bytes)
-		out_printf(out, ", %s%s had been freed", rec->failures > 1 ? "between which " : "after ",
+		out_printf(out, rec->failures > 1 ? ", with %s freed in between" : ", after %s was freed",
 			   human_bytes(rec->freed_bytes).s);
 }
 
@@ -397,24 +408,24 @@ static void say_outcome(struct out *out, const struct oom_view *v)
 	const struct gmt_oom *rec = &v->rec;
 	bool is_killed = rec->exit_code != GMT_EXIT_CODE_UNKNOWN && WIFSIGNALED(rec->exit_code);
 	static const char *const signs[GMT_OOM_SIGN_COUNT] = {
-		[GMT_OOM_BY_WENT_ON] = "The program got the error and went on with something else",
-		[GMT_OOM_BY_SILENCE] = "The program got the error and did not ask again",
-		[GMT_OOM_BY_EXIT] = "The program got the error and ended without one of its own",
-		[GMT_OOM_BY_REPORTED] = "PyTorch raised its error",
-		[GMT_OOM_BY_RETURN] = "What needed it failed",
+		[GMT_OOM_BY_WENT_ON] = "The program received the error and continued with something else",
+		[GMT_OOM_BY_SILENCE] = "The program received the error and did not ask again",
+		[GMT_OOM_BY_EXIT] = "The program received the error and later ended without an error",
+		[GMT_OOM_BY_REPORTED] = "PyTorch raised its out-of-memory error",
+		[GMT_OOM_BY_RETURN] = "The call that needed the memory failed",
 	};
 
 	switch (rec->outcome) {
 	case GMT_OOM_RETRY:
-		out_text(out, rec->sign == GMT_OOM_BY_GIVEN ? "It was met in the end" : "It made do with less");
+		out_printf(out, "A retry%s succeeded", rec->sign == GMT_OOM_BY_GIVEN ? "" : " for less memory");
 		if (rec->given_bytes)
-			out_printf(out, ", %s", human_bytes(rec->given_bytes).s);
+			out_printf(out, " (%s)", human_bytes(rec->given_bytes).s);
 		say_tries(out, rec);
-		out_printf(out, ", %s later: a slow step, no error.",
+		out_printf(out, ", %s after the first failure: a slow step, not an error.",
 			   human_duration(rec->decided_ns - rec->first_ns).s);
 		break;
 	case GMT_OOM_RAISED:
-		out_text(out, signs[rec->sign] ? signs[rec->sign] : "The program got the error");
+		out_text(out, signs[rec->sign] ? signs[rec->sign] : "The program received the error");
 		say_tries(out, rec);
 		out_char(out, '.');
 		break;
@@ -426,11 +437,11 @@ static void say_outcome(struct out *out, const struct oom_view *v)
 		else
 			out_text(out, "failure");
 		if (rec->freed_bytes)
-			out_printf(out, ", between which %s had been freed", human_bytes(rec->freed_bytes).s);
+			out_printf(out, ", with %s freed in between", human_bytes(rec->freed_bytes).s);
 		out_char(out, '.');
 		break;
 	default:
-		out_text(out, "What became of it is not known: nothing more was recorded.");
+		out_text(out, "The outcome is not known: nothing more was recorded.");
 	}
 }
 
@@ -462,14 +473,14 @@ void oom_text(struct out *out, const struct oom_view *v, const char *indent)
 void oom_text_head(struct out *out, const struct oom_view *v)
 {
 	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
-		[GMT_OOM_OPEN] = "undecided", [GMT_OOM_RETRY] = "met by a retry", [GMT_OOM_RAISED] = "raised",
+		[GMT_OOM_OPEN] = "undecided", [GMT_OOM_RETRY] = "satisfied by a retry", [GMT_OOM_RAISED] = "raised",
 		[GMT_OOM_FATAL] = "fatal", [GMT_OOM_NONE] = "picture",
 	};
 	uint64_t at_ns = v->rec.first_ns ? v->rec.first_ns : v->view.now_ns;
 	struct human when = text_when(&v->view, at_ns), offset = text_offset(&v->view, at_ns);
 
 	if (v->rec.outcome == GMT_OOM_NONE)
-		out_text(out, "memory");
+		out_text(out, "memory in use at");
 	else
 		out_printf(out, "out of memory #%u, %s:", v->rec.number, words[v->rec.outcome]);
 	out_printf(out, " %s", when.s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/js.h"
+#include "base/human.h"
 #include "base/out.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
@@ -58,11 +59,11 @@ void doctor_print(struct out *out, const struct feature *features, size_t count,
 	for (size_t i = 0; i < count; i++)
 		print_feature(out, &features[i], name_width, opts);
 	if (missing)
-		out_printf(out, "\nTracing does not work here: %u thing%s missing.\n", missing,
-			   missing == 1 ? " is" : "s are");
+		out_printf(out, "\nTracing does not work here: %u %s missing.\n", missing,
+			   human_plural(missing, "requirement is", "requirements are"));
 	else if (warnings)
-		out_printf(out, "\nTracing works, with less than everything: %u warning%s.\n", warnings,
-			   warnings == 1 ? "" : "s");
+		out_printf(out, "\nTracing works, but with limits: %u %s.\n", warnings,
+			   human_plural(warnings, "warning", "warnings"));
 	else
 		out_text(out, "\nTracing works, with all layers.\n");
 }

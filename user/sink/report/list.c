@@ -34,7 +34,7 @@ void list_print(struct out *out, const struct sink_opts *opts)
 		out_printf(out, "%-38s %-20s %-8s %s\n", p->symbol, op->name, gmt_purpose_name(op->purpose),
 			   p->flags & GMT_API_SCOPE ? "-" : op->fields);
 	}
-	out_printf(out, "%u functions; those that a libcuda does not have are skipped.\n", count);
+	out_printf(out, "%u functions; gpumemtrace skips functions that a libcuda does not export.\n", count);
 }
 
 static json_t *probe_to_json(unsigned id, const struct gmt_probe *p)

@@ -19,7 +19,7 @@
 static const char *const end_reasons[] = {
 	"stopped on request",
 	"all traced processes have ended",
-	"the duration is over",
+	"the duration has passed",
 	"stopped by an error",
 };
 
@@ -56,8 +56,9 @@ static void print_head(struct out *out, const struct view *view, const struct si
 	out_printf(out, "%s, %s\n", human_duration(view->now_ns - view->start_ns).s,
 		   view->end_reason < sizeof(end_reasons) / sizeof(end_reasons[0])
 			   ? end_reasons[view->end_reason]
-			   : "the end is missing");
-	out_printf(out, "layers: %s; %s records\n", text_layers(s->layers).s, human_count(view->records).s);
+			   : "the recording has no end");
+	out_printf(out, "layers: %s; %s %s\n", text_layers(s->layers).s, human_count(view->records).s,
+		   human_plural(view->records, "record", "records"));
 }
 
 static void print_library(struct out *out, const struct gmt_library *lib)
@@ -65,9 +66,9 @@ static void print_library(struct out *out, const struct gmt_library *lib)
 	char path[4 * sizeof(lib->path) + 4];
 
 	human_text(path, sizeof(lib->path), (const char *)lib->path, sizeof(lib->path));
-	out_printf(out, "library: %s, %u probe%s", path, lib->probes, lib->probes == 1 ? "" : "s");
+	out_printf(out, "library: %s, %u %s", path, lib->probes, human_plural(lib->probes, "probe", "probes"));
 	if (lib->absent)
-		out_printf(out, ", %u functions it lacks", lib->absent);
+		out_printf(out, ", %u %s missing", lib->absent, human_plural(lib->absent, "function", "functions"));
 	if (lib->build_id[0])
 		out_printf(out, ", build id %.16s", lib->build_id);
 	out_char(out, '\n');
@@ -98,7 +99,7 @@ static void process_head(struct out *out, const struct view *view, const struct 
 	if (proc->from_start)
 		out_text(out, "\n  traced from its first use of a GPU");
 	else
-		out_printf(out, "\n  attached at %s, when it was running",
+		out_printf(out, "\n  attached at %s, while it was running",
 			   text_when(view, proc->attach_ts_ns).s);
 	if (proc->exited)
 		out_printf(out, "; %s at %s (%s)", text_exit(proc->exit_code).s, text_when(view, proc->exit_ts_ns).s,
@@ -118,7 +119,7 @@ static void gpu_head(struct out *out, const struct view *view, const struct view
 	out_char(out, '\n');
 	out_init_mem(&line);
 	if (!g) {
-		out_text(&line, "  GPU unknown  which GPU these allocations are on could not be told");
+		out_text(&line, "  GPU unknown  the GPU of these allocations could not be determined");
 	} else {
 		out_printf(&line, "  %s %s", g->flags & GMT_GPU_MIG ? "MIG" : "GPU",
 			   g->index == UINT32_MAX ? "not in the inventory" : text_gpu(view, row->gpu).s);
@@ -200,7 +201,7 @@ static void torch_lines(struct out *out, const struct view *view, const struct v
 
 	print_level(out, view, "PyTorch reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
 	if (t->backend)
-		out_printf(out, "  by %s", gmt_torch_backend_text(t->backend));
+		out_printf(out, "  from %s", gmt_torch_backend_text(t->backend));
 	out_char(out, '\n');
 	when = print_level(out, view, "PyTorch allocated", &t->allocated, human_count(t->blocks).s);
 	print_counts(out, when, t->allocs, t->frees, 0);
@@ -209,10 +210,10 @@ static void torch_lines(struct out *out, const struct view *view, const struct v
 		out_printf(out, "  largest piece %s", human_bytes(t->largest_free_gap).s);
 	out_char(out, '\n');
 	if (t->sized) {
-		out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "rounding inside",
+		out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "block rounding",
 			   human_bytes(t->sized_bytes - t->asked_bytes).s);
-		out_printf(out, "%7s  blocks, asked for as %s\n", human_count(t->sized).s,
-			   human_bytes(t->asked_bytes).s);
+		out_printf(out, "%7s  %s, requested size %s\n", human_count(t->sized).s,
+			   human_plural(t->sized, "block", "blocks"), human_bytes(t->asked_bytes).s);
 	}
 }
 
@@ -245,7 +246,7 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 	if (row->torch.seen)
 		torch_lines(out, view, &row->torch);
 	if (row->imported_physical)
-		out_printf(out, "    %-*s%9s  of other processes: not counted here\n", TABLE_LABEL,
+		out_printf(out, "    %-*s%9s  belongs to other processes, not counted here\n", TABLE_LABEL,
 			   "imported physical", human_bytes(row->imported_physical).s);
 }
 
@@ -278,11 +279,12 @@ static void process_anomalies(struct out *out, const struct view_proc *proc)
 		if (!proc->anomalies[i])
 			continue;
 		if (text_is_expected(proc, (enum gmt_anomaly)i))
-			out_printf(out, "%s  %s %s: from before attach\n", lead, human_count(proc->anomalies[i]).s,
-				   gmt_anomaly_text((enum gmt_anomaly)i));
+			out_printf(out, "%s  %s %s: allocated before the attach\n", lead,
+				   human_count(proc->anomalies[i]).s,
+				   gmt_anomaly_text((enum gmt_anomaly)i, proc->anomalies[i]));
 		else
 			out_printf(out, "%s  odd: %s %s\n", lead, human_count(proc->anomalies[i]).s,
-				   gmt_anomaly_text((enum gmt_anomaly)i));
+				   gmt_anomaly_text((enum gmt_anomaly)i, proc->anomalies[i]));
 		lead = "";
 	}
 }
@@ -292,11 +294,11 @@ static void process_ooms(struct out *out, const struct view_proc *proc)
 {
 	static const struct {
 		enum gmt_oom_outcome outcome;
-		const char *text;
+		const char *one, *many;
 	} outcomes[] = {
-		{ GMT_OOM_FATAL, "fatal" },
-		{ GMT_OOM_RAISED, "raised as errors" },
-		{ GMT_OOM_RETRY, "met by a retry" },
+		{ GMT_OOM_FATAL, "fatal", "fatal" },
+		{ GMT_OOM_RAISED, "raised as an error", "raised as errors" },
+		{ GMT_OOM_RETRY, "satisfied by a retry", "satisfied by a retry" },
 	};
 	const char *lead = "\n  out of memory: ";
 
@@ -305,11 +307,12 @@ static void process_ooms(struct out *out, const struct view_proc *proc)
 
 		if (!count)
 			continue;
-		out_printf(out, "%s%s %s", lead, human_count(count).s, outcomes[i].text);
+		out_printf(out, "%s%s %s", lead, human_count(count).s,
+			   human_plural(count, outcomes[i].one, outcomes[i].many));
 		lead = ", ";
 	}
 	if (lead[0] == ',')
-		out_text(out, " (gpumemtrace oom says why, of a recording or dump)\n");
+		out_text(out, " ('gpumemtrace oom' explains them, from a recording or a dump)\n");
 }
 
 static void print_process(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -346,7 +349,8 @@ static void quiet_processes(struct out *out, const struct view *view)
 	for (size_t i = 0; i < view->proc_count; i++)
 		quiet += !view->procs[i].row_count;
 	if (quiet)
-		out_printf(out, "\n%zu more process%s used no GPU memory\n", quiet, quiet == 1 ? "" : "es");
+		out_printf(out, "\n%zu more %s used no GPU memory\n", quiet,
+			   human_plural(quiet, "process", "processes"));
 }
 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)

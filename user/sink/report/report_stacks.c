@@ -9,7 +9,7 @@
  *     rounding, reserve      35 MiB
  *     physical              1.5 GiB
  *
- *     stacks by live memory
+ *     stack traces by live memory
  *        1.5 GiB  PyTorch  x12  #1  train.py:212 forward
  *           at::empty_cuda (libtorch_cuda.so)
  */
@@ -139,7 +139,7 @@ static void print_section(struct lists *l, enum view_order order, const char *fo
 	va_start(args, format);
 	out_vprintf(l->out, format, args);
 	va_end(args);
-	out_text(l->out, is_same ? ": the same\n" : "\n");
+	out_text(l->out, is_same ? ": same as the first list\n" : "\n");
 	if (!is_same)
 		list_stacks(l, order);
 }
@@ -153,14 +153,15 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 	if (!view_has_stacks(s))
 		return;
 	print_owners(out, view, proc, s, row);
-	print_section(&l, VIEW_BY_LIVE, proc->exited ? "stacks by memory at the end" : "stacks by live memory");
-	print_section(&l, VIEW_BY_PEAK, "stacks at the peak, %s at %s %s", human_bytes(s->peak).s,
+	print_section(&l, VIEW_BY_LIVE, proc->exited ? "stack traces by memory at the end" :
+						"stack traces by live memory");
+	print_section(&l, VIEW_BY_PEAK, "stack traces at the peak, %s at %s %s", human_bytes(s->peak).s,
 		      text_when(view, s->peak_ts_ns).s, text_offset(view, s->peak_ts_ns).s);
 	/* In the first two seconds all is growth. */
 	if (s->since_ns > proc->attach_ts_ns)
-		print_section(&l, VIEW_BY_GROWN, "stacks by growth since %s %s", text_when(view, s->since_ns).s,
+		print_section(&l, VIEW_BY_GROWN, "stack traces by growth since %s %s", text_when(view, s->since_ns).s,
 			      text_offset(view, s->since_ns).s);
-	print_section(&l, VIEW_BY_OLD, "stacks by memory not freed for more than %s",
+	print_section(&l, VIEW_BY_OLD, "stack traces by memory not freed for more than %s",
 		      human_duration(view->older_than_ns).s);
 }
 
@@ -179,16 +180,16 @@ void report_stack_list(struct out *out, const struct view *view, const struct vi
 
 void report_unwinding(struct out *out, const struct view_unwinding *u)
 {
-	const char *lead = ": ";
+	const char *lead = "; incomplete: ";
 
 	if (!u->stacks)
 		return;
-	out_printf(out, "\n  stacks: %s different", human_count(u->stacks).s);
-	out_printf(out, ", %s of them complete", human_count(view_complete(u)).s);
+	out_printf(out, "\n  stack traces: %s distinct", human_count(u->stacks).s);
+	out_printf(out, ", %s complete", human_count(view_complete(u)).s);
 	for (int i = 0; i < GMT_UNWIND_REASON_COUNT; i++) {
 		if (!u->reasons[i] || GMT_UNWIND_COMPLETE >> i & 1)
 			continue;
-		out_printf(out, "%s%s %s", lead, human_count(u->reasons[i]).s,
+		out_printf(out, "%s%s (%s)", lead, human_count(u->reasons[i]).s,
 			   gmt_unwind_reason_text((enum gmt_unwind_reason)i));
 		lead = ", ";
 	}

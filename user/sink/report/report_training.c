@@ -2,7 +2,7 @@
 /*
  * What PyTorch's memory is for, and how much was allocated phase by phase, in the report.
  *
- *     PyTorch, guessed       LIVE   COUNT  AT PEAK
+ *     tensor use, guessed    LIVE   COUNT  AT PEAK
  *     parameters          102 MiB     161  102 MiB
  *
  *     PyTorch allocated    FORWARD           BACKWARD          OPTIMIZER     ZERO GRAD
@@ -34,7 +34,7 @@ static bool has_categories(const struct view_training *t)
 
 static void print_categories(struct out *out, const struct view_training *t, bool has_exited)
 {
-	out_printf(out, "\n    %-*s%9s%8s%9s\n", LABEL_COLUMNS, "PyTorch, guessed", has_exited ? "AT END" : "LIVE",
+	out_printf(out, "\n    %-*s%9s%8s%9s\n", LABEL_COLUMNS, "tensor use, guessed", has_exited ? "AT END" : "LIVE",
 		   "COUNT", "AT PEAK");
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
 		const struct view_category *c = &t->categories[i];
@@ -84,10 +84,10 @@ static void print_iterations(struct out *out, const struct view_training *t)
 		any_part |= is_part;
 	}
 	if (any_part)
-		out_text(out, "    * only a part of it was seen\n");
+		out_text(out, "    * only part of this iteration was seen\n");
 	if (t->growth_count)
-		out_printf(out, "    each of the last %u left %s more allocated than there was before it\n",
-			   t->growth_count, human_bytes(t->growth).s);
+		out_printf(out, "    each of the last %u iterations left more allocated than the one before, %s on"
+			   " average\n", t->growth_count, human_bytes(t->growth).s);
 }
 
 /* ---- ranges ---- */
@@ -108,7 +108,8 @@ static void print_ranges(struct out *out, const struct view_training *t)
 		out_printf(out, "%9s\n", human_bytes(r->cell.peak).s);
 	}
 	if (t->range_count > count)
-		out_printf(out, "    and %zu more\n", t->range_count - count);
+		out_printf(out, "    and %zu more %s\n", t->range_count - count,
+			   human_plural(t->range_count - count, "range", "ranges"));
 }
 
 void report_training(struct out *out, const struct view_training *t, bool has_exited)

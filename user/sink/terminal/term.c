@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "base/human.h"
 #include "base/out.h"
 #include "sink/terminal/columns.h"
 #include "sink/report/report.h"
@@ -108,7 +109,7 @@ static void total_line(struct out *out, const struct view *view, const struct si
 	out_printf(&line, " NVML %-8s", total.nvml_known ? human_bytes(total.nvml).s : "?");
 	if (g && g->total_bytes)
 		out_printf(&line, " of %-8s", human_bytes(g->total_bytes).s);
-	out_printf(&line, " %u process%s", total.processes, total.processes == 1 ? "" : "es");
+	out_printf(&line, " %u %s", total.processes, human_plural(total.processes, "process", "processes"));
 	if (g && g->name[0])
 		out_printf(&line, "  %.96s", g->name);
 	term_line(out, opts, TEXT_PLAIN, &line);
@@ -130,7 +131,7 @@ static unsigned total_lines(struct out *out, const struct view *view, const stru
 		}
 	}
 	if (left_out) {
-		term_plain(out, opts, "and %u more GPUs", left_out);
+		term_plain(out, opts, "and %u more %s", left_out, human_plural(left_out, "GPU", "GPUs"));
 		lines++;
 	}
 	return lines;

@@ -130,9 +130,9 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 	uint32_t head = head_frame(view, stack);
 
 	if (stack->state == VIEW_STACK_NONE) {
-		out_text(out, "no stack was taken");
+		out_text(out, "no stack trace was taken");
 	} else if (stack->state == VIEW_STACK_NOT_NAMED) {
-		out_text(out, "stacks whose names did not come (yet)");
+		out_text(out, "frame names not known (yet)");
 	} else if (s) {
 		print_place(out, s);
 		out_char(out, ' ');
@@ -140,7 +140,7 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 	} else if (head != VIEW_NO_FRAME) {
 		print_frame(out, symbol_at(view, stack, head));
 	} else {
-		out_text(out, "a stack without frames");
+		out_text(out, "a stack trace without frames");
 	}
 }
 
@@ -194,7 +194,8 @@ void stack_text_frames(struct out *out, const struct view *view, const struct vi
 	}
 	if (count < stack->frame_count) {
 		out_pad(out, indent);
-		out_printf(out, "... %" PRIu32 " more\n", stack->frame_count - count);
+		out_printf(out, "... %" PRIu32 " more %s\n", stack->frame_count - count,
+			   human_plural(stack->frame_count - count, "frame", "frames"));
 	}
 	free(shown);
 }

@@ -7,7 +7,7 @@
  *       allocated by calls            1,800      cuMemAlloc 1,200, cuMemCreate 600
  *       CUDA context                    498
  *       modules and kernels              12
- *       before attach                    35      3 kernel objects of it freed since, sizes unknown
+ *       before attach                    35      3 kernel objects freed since, sizes unknown
  *       residual                          0
  */
 #include <stdio.h>
@@ -104,10 +104,10 @@ static bool calls_unseen(const struct view *view)
 static void physical_terms(struct column *column, const struct view *view, const struct view_sum *s)
 {
 	if (calls_unseen(view)) {
-		print_term(column, "not told apart",
+		print_term(column, "not broken down",
 			   (int64_t)s->attributed + s->context + s->modules + s->pool_reserve + s->rounding +
 			     s->other);
-		out_text(column->out, "      calls are unknown: the API layer was not active\n");
+		out_text(column->out, "      CUDA calls were not traced: the API layer was not active\n");
 		return;
 	}
 	print_term(column, "allocated by calls", (int64_t)s->attributed);
@@ -125,9 +125,9 @@ static void before_attach(struct column *column, const struct view_row *row)
 		return;
 	print_term(column, "before attach", (int64_t)row->at_nvml.before_attach);
 	if (row->before_frees)
-		out_printf(column->out, "      %s kernel object%s of it freed since, %s",
-			   human_count(row->before_frees).s, row->before_frees == 1 ? "" : "s",
-			   row->before_inferred ? "lowered to what NVML says" : "sizes unknown");
+		out_printf(column->out, "      %s %s freed since, %s", human_count(row->before_frees).s,
+			   human_plural(row->before_frees, "kernel object", "kernel objects"),
+			   row->before_inferred ? "lowered to NVML's number" : "sizes unknown");
 	out_char(column->out, '\n');
 }
 
@@ -158,7 +158,7 @@ static void with_nvml(struct out *out, const struct view *view, const struct vie
 	before_attach(&column, row);
 	print_term(&column, "residual", s->residual);
 	if (!row->has_physical)
-		out_text(out, "      context, modules, rounding: the kernel layer was not active");
+		out_text(out, "      includes context, modules, rounding: the kernel layer was not active");
 	out_char(out, '\n');
 }
 

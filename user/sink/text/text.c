@@ -176,7 +176,7 @@ struct human text_exit(int status)
 	const char *name = status >= 0 && WIFSIGNALED(status) ? signal_name(WTERMSIG(status)) : NULL;
 
 	if (status == GMT_EXIT_CODE_UNKNOWN)
-		snprintf(h.s, sizeof(h.s), "ended, how is unknown,");
+		snprintf(h.s, sizeof(h.s), "ended with unknown status");
 	else if (name)
 		snprintf(h.s, sizeof(h.s), "killed by SIG%.16s", name);
 	else if (WIFSIGNALED(status))

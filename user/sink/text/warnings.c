@@ -40,16 +40,18 @@ static void warn_losses(struct warnings *w, const struct view *view)
 	for (int i = 0; i < GMT_LOSS_COUNT; i++)
 		if (view->loss[i])
 			print_warning(w, TEXT_RED, "LOST    %s %s", human_count(view->loss[i]).s,
-				      gmt_loss_text((enum gmt_loss_cause)i));
+				      gmt_loss_text((enum gmt_loss_cause)i, view->loss[i]));
 	if (view->records_malformed)
-		print_warning(w, TEXT_RED, "LOST    %s malformed records, not used",
-			      human_count(view->records_malformed).s);
+		print_warning(w, TEXT_RED, "LOST    %s malformed %s", human_count(view->records_malformed).s,
+			      human_plural(view->records_malformed, "record", "records"));
 	if (view->names_dropped)
-		print_warning(w, TEXT_YELLOW, "note    %s names of stacks were too many to keep",
-			      human_count(view->names_dropped).s);
+		print_warning(w, TEXT_YELLOW, "note    %s %s dropped: there were too many names of stack traces",
+			      human_count(view->names_dropped).s,
+			      human_plural(view->names_dropped, "name was", "names were"));
 	if (view->records_unknown)
-		print_warning(w, TEXT_YELLOW, "note    %s records of kinds that this version does not know",
-			      human_count(view->records_unknown).s);
+		print_warning(w, TEXT_YELLOW, "note    %s %s that this version does not know",
+			      human_count(view->records_unknown).s,
+			      human_plural(view->records_unknown, "record of a kind", "records of kinds"));
 }
 
 static void warn_layers(struct warnings *w, const struct view *view)
@@ -60,7 +62,8 @@ static void warn_layers(struct warnings *w, const struct view *view)
 		return;   /* no session record: nothing is known about layers */
 	if (!(s->layers & GMT_LAYER_API))
 		print_warning(w, TEXT_YELLOW,
-			      "note    the API layer was not active: calls are not seen, only what the kernel gives");
+			      "note    the API layer was not active: CUDA calls were not traced, only the driver's"
+			      " memory");
 	if (!(s->layers & GMT_LAYER_KERNEL))
 		print_warning(w, TEXT_YELLOW, "note    the kernel layer was not active: %.128s",
 			      s->why_no_kernel[0] ? (const char *)s->why_no_kernel : "reason unknown");
@@ -82,7 +85,7 @@ static void warn_anomalies(struct warnings *w, const struct view *view)
 
 		if (odd)
 			print_warning(w, TEXT_YELLOW, "odd     %s %s", human_count(odd).s,
-				      gmt_anomaly_text((enum gmt_anomaly)i));
+				      gmt_anomaly_text((enum gmt_anomaly)i, odd));
 	}
 }
 
@@ -97,13 +100,12 @@ static void warn_silent(struct warnings *w, const struct view *view)
 		const struct view_proc *p = &view->procs[i];
 
 		if (p->torch_silence && count++ < SILENT_MOST)
-			print_warning(w, TEXT_YELLOW,
-				      "note    process %u: PyTorch reports no blocks (%s); its memory is shown"
-				      " at driver level", p->tgid, gmt_torch_silence_text(p->torch_silence));
+			print_warning(w, TEXT_YELLOW, "note    process %u: PyTorch reports no blocks (%s); only driver"
+				      " allocations are shown", p->tgid, gmt_torch_silence_text(p->torch_silence));
 	}
 	if (count > SILENT_MOST)
-		print_warning(w, TEXT_YELLOW, "note    PyTorch reports no blocks in %zu more processes",
-			      count - SILENT_MOST);
+		print_warning(w, TEXT_YELLOW, "note    PyTorch reports no blocks in %zu more %s", count - SILENT_MOST,
+			      human_plural(count - SILENT_MOST, "process", "processes"));
 }
 
 unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
