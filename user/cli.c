@@ -86,7 +86,7 @@ static int apply_option(struct options *options, int value, char **argv, char **
 	if (value == '?')
 		return cli_wrong(cause, "there is no option -%c; gpumemtrace --help lists the options", optopt);
 	if (options->command < COMMAND_COUNT && !(option->commands & 1u << options->command))
-		return cli_wrong(cause, *word ? "--%s cannot be used with '%s'" : "--%s cannot be used here",
+		return cli_wrong(cause, *word ? "--%s cannot be used with '%s'" : "--%s cannot be used for tracing",
 			     option->name, word);
 	/* A forgotten value would otherwise swallow the "--" before a command. */
 	if (option->argument && (!*optarg || !strcmp(optarg, "--")))
@@ -122,7 +122,7 @@ static int take_word(struct options *options, const char *word, char **cause)
 	if (find_command(word) > 0)
 		return cli_wrong(cause, "'%s' must be the first word: gpumemtrace %s ...", word, word);
 	if (strspn(word, "0123456789,") == strlen(word))
-		return cli_wrong(cause, "'%s' is no option; to trace the process: gpumemtrace -p %s", word, word);
+		return cli_wrong(cause, "'%s' is not an option; to trace this process: gpumemtrace -p %s", word, word);
 	return cli_wrong(cause, "'%s' is neither a command nor an option; to run it: gpumemtrace -- %s", word,
 		     word);
 }

@@ -162,7 +162,7 @@ static void test_a_limit_of_pytorch(void **state)
 	(void)state;
 	begin(&r);
 	records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
-	SAYS(&r, "full", "A limit of PyTorch's own refused the memory: no driver call had failed when process 100 asked"
+	SAYS(&r, "full", "PyTorch's own memory limit refused the request: no driver call had failed when process 100 asked"
 	     " PyTorch for 1 GiB on GPU 1.", "PyTorch raised its out-of-memory error.");
 }
 
@@ -191,7 +191,7 @@ static void test_not_so_much(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 61 * GiB);
 	CALL(&r, cuMemGetInfo_v2, 59 * GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "is full", "GPU 1 had too little left: process 100 holds 20 GiB of 80 GiB; 59 GiB was free"
+	SAYS(&r, "is full", "GPU 1 had too little memory left: process 100 holds 20 GiB of 80 GiB; 59 GiB was free"
 	     " when process 100 asked for 61 GiB.");
 }
 

@@ -230,7 +230,7 @@ static void test_refused(void **state)
 		{ "-a --frobnicate", "there is no option --frobnicate; gpumemtrace --help lists the options" },
 		{ "--json -xq", "there is no option -x; gpumemtrace --help lists the options" },
 		{ "--json=1 -a", "--json takes no value" },
-		{ "1234", "'1234' is no option; to trace the process: gpumemtrace -p 1234" },
+		{ "1234", "'1234' is not an option; to trace this process: gpumemtrace -p 1234" },
 		{ "python x.py",
 		 "'python' is neither a command nor an option; to run it: gpumemtrace -- python" },
 		{ "-a replay x", "'replay' must be the first word: gpumemtrace replay ..." },

@@ -131,7 +131,8 @@ static const char *name_lack(const struct oom_facts *f)
 {
 	if (!f->total || !f->asked)
 		return "had no memory left";
-	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had too little left" : "is full";
+	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had too little memory left" :
+										"is full";
 }
 
 static void say_full(struct out *out, const struct oom_view *v)
@@ -199,7 +200,7 @@ static void say_why(struct out *out, const struct oom_view *v)
 		out_printf(out, " asked for %s%s, but %s has only %s in total.", name_asked(v).s, name_place(v).s,
 			   name_gpu(v).s, human_bytes(f->total).s);
 	} else if (v->rec.api == GMT_API_NONE && !(v->rec.flags & GMT_OOM_REFUSED)) {
-		out_printf(out, "A limit of PyTorch's own refused the memory: no driver call had failed when ");
+		out_printf(out, "PyTorch's own memory limit refused the request: no driver call had failed when ");
 		say_asker(out, v, false);
 		out_printf(out, " asked PyTorch for %s on %s.", human_bytes(f->asked).s, name_gpu(v).s);
 	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {

@@ -212,7 +212,7 @@ static void torch_lines(struct out *out, const struct view *view, const struct v
 	if (t->sized) {
 		out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "block rounding",
 			   human_bytes(t->sized_bytes - t->asked_bytes).s);
-		out_printf(out, "%7s  %s, requested size %s\n", human_count(t->sized).s,
+		out_printf(out, "%7s  %s, %s requested\n", human_count(t->sized).s,
 			   human_plural(t->sized, "block", "blocks"), human_bytes(t->asked_bytes).s);
 	}
 }
@@ -300,7 +300,7 @@ static void process_ooms(struct out *out, const struct view_proc *proc)
 		{ GMT_OOM_RAISED, "raised as an error", "raised as errors" },
 		{ GMT_OOM_RETRY, "satisfied by a retry", "satisfied by a retry" },
 	};
-	const char *lead = "\n  out of memory: ";
+	const char *lead = "\n  requests that ran out of memory: ";
 
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
 		uint64_t count = proc->ooms[outcomes[i].outcome];

@@ -157,7 +157,7 @@ static int find_version(struct finder *f, const char *exe)
 	if (version >= VERSION_3_11 && (version & 0xff) < RELEASE_CANDIDATE)
 		return refuse_python(f, "a pre-release of Python 3.%u is not supported", version >> 16 & 0xff);
 	if (version >= VERSION_3_13 && !has_debug)
-		return refuse_python(f, "this build of Python 3.%u does not say where it keeps things",
+		return refuse_python(f, "this build of Python 3.%u does not export its memory layout",
 				     version >> 16 & 0xff);
 	if (has_debug && pylayout_is_free_threaded(f->head))
 		return refuse_python(f, "a free-threaded build of Python 3.%u is not supported", version >> 16 & 0xff);
@@ -173,7 +173,8 @@ static int find_layout(struct finder *f)
 
 	python->layout = *pylayout_of(version >> 16 & 0xff);
 	if (version >= VERSION_3_13 && pylayout_debug(f->head, &python->layout))
-		return refuse_python(f, "Python 3.%u describes itself in an unknown way", version >> 16 & 0xff);
+		return refuse_python(f, "Python 3.%u describes its memory layout in an unknown format",
+				     version >> 16 & 0xff);
 	if (!read_word(f, python->code_type + PYLAYOUT_TYPE_BASICSIZE, &basic_size))
 		return say_starting(f, "its memory cannot be read");
 	if (basic_size != python->layout.code_size)
@@ -266,7 +267,7 @@ static int prove_layout(struct finder *f)
 	read_word(f, f->python->runtime + f->python->layout.runtime_key - 4, &pair);
 	if (!threads || !pair)
 		return say_starting(f, "no thread yet");
-	return refuse_python(f, "no thread state of Python 3.%u is where it is looked for",
+	return refuse_python(f, "the thread state of Python 3.%u was not found where it should be",
 			     f->python->config.version >> 16 & 0xff);
 }
 
