@@ -68,7 +68,7 @@ SYMBOL   := intern owners symbolizer \
 SINK     := registry \
             $(call in,text,stack_text sum text warnings) \
             $(call in,report,doctor list plain report report_stacks report_training) \
-            $(call in,oom,oom_json oom_report oom_text) \
+            $(call in,oom,oom_contents oom_json oom_report oom_text) \
             $(call in,json,json json_stacks json_training) \
             $(call in,terminal,columns term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)

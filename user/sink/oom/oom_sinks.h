@@ -19,4 +19,8 @@ void oom_print(struct out *out, const struct oom_view *view, const struct sink_o
 /* One line of JSON, "type": "oom". */
 void oom_print_json(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 
+/* Its parts: what was there, each sentence on a line; "process 4242 (python train.py)". */
+void oom_text_contents(struct out *out, const struct oom_view *v, const char *indent);
+void oom_text_process(struct out *out, const struct oom_view *v, size_t index);
+
 #endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a GPU held when a request failed, in sentences. See oom_sinks.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/text/stack_text.h"
+#include "sink/text/text.h"
+
+#define NAME_COLUMNS 40
+#define OWNERS_UNKNOWN "unknown"   /* owners.h, and views without owners */
+#define PURPOSES_SHOWN 4
+
+/* Whose most of the greatest row is. */
+static void say_content(struct out *out, const struct oom_view *v, const char *indent)
+{
+	char clean[4 * NAME_COLUMNS + 4];
+	const struct oom_view_row *r;
+	const struct view_stacks *s;
+	const struct view_top *top;
+	const char *owner;
+	bool has_name;
+
+	if (v->facts.largest == OOM_VIEW_NONE)
+		return;
+	r = &v->rows[v->facts.largest];
+	s = r->row == OOM_VIEW_NONE ? &v->view.procs[r->proc].host_stacks : &v->view.procs[r->proc].rows[r->row].stacks;
+	/* Tensors say more than the segments that they are in. */
+	if (r->row != OOM_VIEW_NONE && view_has_stacks(&v->view.procs[r->proc].rows[r->row].torch.stacks))
+		s = &v->view.procs[r->proc].rows[r->row].torch.stacks;
+	top = &s->top[VIEW_BY_LIVE];
+	has_name = top->count && v->view.stacks[top->rows[0].stack].state == VIEW_STACK_NAMED;
+	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !has_name)
+		return;
+	owner = v->view.owners[s->owners[0].owner];
+	out_text(out, indent);
+	if (s->owners[0].owner > VIEW_OWNER_NOT_NAMED && strcmp(owner, OWNERS_UNKNOWN)) {
+		human_text(clean, NAME_COLUMNS, owner, strlen(owner));
+		out_printf(out, "Of the %s that process %u holds, %s belongs to %s. ", human_bytes(r->held).s,
+			   v->view.procs[r->proc].tgid, human_bytes(s->owners[0].held.live).s, clean);
+	}
+	out_printf(out, "The largest stack trace holds %s: ", human_bytes(top->rows[0].held.live).s);
+	stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
+	out_text(out, ".\n");
+}
+
+/* The greatest category that has not been taken; GMT_CATEGORY_COUNT: none. */
+static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_COUNT])
+{
+	int found = GMT_CATEGORY_COUNT;
+
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		uint64_t live = t->categories[i].live;
+
+		if (!taken[i] && live && (found == GMT_CATEGORY_COUNT || live > t->categories[found].live))
+			found = i;
+	}
+	if (found < GMT_CATEGORY_COUNT)
+		taken[found] = true;
+	return found;
+}
+
+/* What the tensors of the process that asked are for. */
+static void say_purposes(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
+	bool taken[GMT_CATEGORY_COUNT] = { false };
+	const struct view_training *t;
+	const char *comma = "";
+	int c;
+
+	if (!r || r->row == OOM_VIEW_NONE)
+		return;
+	t = &v->view.procs[r->proc].rows[r->row].torch.training;
+	if (!t->is_training)
+		return;
+	out_printf(out, "%sTensors of process %u by guessed use: ", indent,
+		   v->view.procs[r->proc].tgid);
+	for (int i = 0; i < PURPOSES_SHOWN && (c = next_category(t, taken)) < GMT_CATEGORY_COUNT; i++) {
+		out_printf(out, "%s%s %s", comma, gmt_category_text((enum gmt_category)c),
+			   human_bytes(t->categories[c].live).s);
+		comma = ", ";
+	}
+	if (t->before)
+		out_printf(out, "%sallocated before the attach %s", comma, human_bytes(t->before).s);
+	out_printf(out, ". The process was in the %s phase of iteration %u.\n",
+		   gmt_training_text((enum gmt_training)t->phase), t->iteration);
+	if (t->growth_count)
+		out_printf(out, "%sEach of the last %u iterations left more allocated than the one before, %s on"
+			   " average: possibly a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
+}
+
+static void say_cached(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct oom_facts *f = &v->facts;
+
+	if (!f->has_torch)
+		return;
+	out_printf(out, "%sPyTorch caches %s that no tensor uses", indent, human_bytes(f->cached).s);
+	if (v->rec.class_id == GMT_OOM_CLASS_NONE && !v->rec.framework_bytes && f->cached)
+		out_text(out, ", and only tensors can use it (torch.cuda.empty_cache() returns what it can)");
+	else if (f->gap_known && f->cached)
+		out_printf(out, ", %s the largest gap is %s", f->gap < f->asked ? "but" : "and",
+			   human_bytes(f->gap).s);
+	out_text(out, ".\n");
+	if (f->fits_expandable)
+		out_printf(out, "%sWith expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) %s would"
+			   " have fit.\n", indent, human_bytes(f->asked).s);
+	else if (f->fits_in_one_piece)
+		out_printf(out, "%sIn one piece, the cached memory would have been enough for %s.\n", indent,
+			   human_bytes(f->asked).s);
+}
+
+static void say_others(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct oom_view_row *r;
+
+	if (v->facts.fits_without == OOM_VIEW_NONE)
+		return;
+	r = &v->rows[v->facts.fits_without];
+	out_printf(out, "%sWithout ", indent);
+	oom_text_process(out, v, r->proc);
+	out_printf(out, ", which holds %s on this GPU, the request would have fit.\n", human_bytes(r->held).s);
+}
+
+static bool has_blocks(const struct oom_view *v, const struct oom_view_row *of)
+{
+	for (size_t i = 0; i < v->row_count; i++)
+		if (v->rows[i].is_blocks && v->rows[i].proc == of->proc && v->rows[i].row == of->row)
+			return true;
+	return false;
+}
+
+static void say_growth(struct out *out, const struct oom_view *v, const char *indent)
+{
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+		const struct view_top *top = &r->steady.top[VIEW_BY_GROWN];
+
+		/* Tensors that stay are the reason, segments that stay what follows. */
+		if (!r->is_blocks && has_blocks(v, r))
+			continue;
+		if (r->proc != v->proc || !top->count || v->view.stacks[top->rows[0].stack].state != VIEW_STACK_NAMED)
+			continue;
+		out_printf(out, "%sThe memory of ", indent);
+		stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
+		out_printf(out, " has grown steadily, by %s since %s: possibly a leak.\n",
+			   human_bytes((uint64_t)top->rows[0].held.grown).s,
+			   text_offset(&v->view, r->steady.since_ns).s);
+	}
+}
+
+static void say_change(struct out *out, const struct history_change *c, const char *where)
+{
+	out_printf(out, " allocated %s %s (%s %s)", human_bytes(c->alloc_bytes).s, where, human_count(c->allocs).s,
+		   human_plural(c->allocs, "allocation", "allocations"));
+	out_printf(out, " and freed %s (%s %s)", human_bytes(c->freed_bytes).s, human_count(c->frees).s,
+		   human_plural(c->frees, "free", "frees"));
+}
+
+/* PyTorch's blocks first: what it gets of the driver follows from them. */
+static void say_changes(struct out *out, const struct oom_view *v, const char *indent)
+{
+	const struct history_changes *c = &v->changes;
+	bool has_blocks = c->blocks.allocs | c->blocks.frees, has_segments = c->segments.allocs | c->segments.frees;
+
+	if (!has_blocks && !has_segments)
+		return;
+	out_printf(out, "%sIn the %s before %s, ", indent, human_duration(c->until_ns - c->since_ns).s,
+		   v->rec.outcome == GMT_OOM_NONE ? "this picture" : "the failure");
+	if (v->proc == OOM_VIEW_NONE)
+		out_text(out, "all processes");
+	else
+		out_printf(out, "process %u", v->view.procs[v->proc].tgid);
+	if (has_blocks)
+		say_change(out, &c->blocks, "for tensors");
+	if (has_blocks && has_segments)
+		out_text(out, ", and");
+	if (has_segments)
+		say_change(out, &c->segments, "from the driver");
+	out_text(out, ".\n");
+}
+
+void oom_text_contents(struct out *out, const struct oom_view *v, const char *indent)
+{
+	say_content(out, v, indent);
+	say_purposes(out, v, indent);
+	say_cached(out, v, indent);
+	say_others(out, v, indent);
+	say_changes(out, v, indent);
+	say_growth(out, v, indent);
+}
