@@ -54,12 +54,13 @@ static void give_block(const struct framework *f, enum delta_kind kind, const st
 
 static void remove_block(struct framework *f, uint64_t base, const struct gmt_hdr *by)
 {
-	unsigned int category;
+	unsigned int category = 0;
 	struct range block;
 
 	if (!rangemap_remove(&f->blocks, base, &block))
 		return;
-	category = framework_category(f, &block, false);
+	if (f->out->wanted & DELTA_BIT(DELTA_BLOCK_FREE))
+		category = framework_category(f, &block, false);
 	framework_count_gone(f, &block);
 	sizes_forget(f, &block);
 	f->devices[block.gpu].blocks--;

@@ -13,7 +13,7 @@
 
 #define REPEAT_NS 1000000   /* between a report and the same once more there is less */
 
-struct frameworks *frameworks_new(const struct deltas *out)
+struct frameworks *frameworks_new(struct deltas *out)
 {
 	struct frameworks *all = xcalloc(1, sizeof(*all));
 
@@ -45,6 +45,7 @@ static struct framework *get_framework(struct frameworks *all, const struct proc
 	}
 	if (!all->list[p->index])
 		all->list[p->index] = framework_new(p, all->out);
+	all->out->wanted |= FRAMEWORKS_MEMORY_DELTAS;
 	return all->list[p->index];
 }
 

@@ -11,20 +11,22 @@
 struct framework;
 
 struct frameworks {
-	const struct deltas *out;
+	struct deltas *out;
 	struct framework **list; /* by the number of its process; NULL: none was seen in it */
 	size_t count;
 };
 
-struct frameworks *frameworks_new(const struct deltas *out);
+struct frameworks *frameworks_new(struct deltas *out);
 void frameworks_free(struct frameworks *all);
 
-/* What frameworks_see() is for. */
+/* What frameworks_see() is for: at first, and where memory becomes segments, because a process has a framework or an
+ * observer wants all of them. */
 #define FRAMEWORKS_DELTAS                                                                                        \
+	(DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE))
+#define FRAMEWORKS_MEMORY_DELTAS                                                                                 \
 	(DELTA_BIT(DELTA_ALLOC) | DELTA_BIT(DELTA_FREE) | DELTA_BIT(DELTA_RESTORE) | DELTA_BIT(DELTA_MAP) |      \
 	 DELTA_BIT(DELTA_UNMAP) | DELTA_BIT(DELTA_REMAP) | DELTA_BIT(DELTA_RELEASE) |                            \
-	 DELTA_BIT(DELTA_RELEASE_FAILED) | DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) |                  \
-	 DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE))
+	 DELTA_BIT(DELTA_RELEASE_FAILED))
 void frameworks_see(void *all, const struct delta *delta);
 
 /* NULL: none was seen in the process. */

@@ -36,7 +36,8 @@ uint64_t allocs_bytes(const struct allocs *allocs)
 
 /* ---- booking ---- */
 
-static void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address, uint64_t ts_ns)
+static inline void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address,
+			      uint64_t ts_ns)
 {
 	if (alloc_is_booked(a))
 		book_memory(p, kind, &(struct delta_memory){
@@ -48,13 +49,13 @@ static void book_alloc(struct process *p, enum delta_kind kind, const struct all
 		});
 }
 
-static void book_in(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
+static inline void book_in(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
 {
 	p->contexts.list[a->owner].live++;
 	book_alloc(p, DELTA_ALLOC, a, address, ts_ns);
 }
 
-static void book_out(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
+static inline void book_out(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
 {
 	p->contexts.list[a->owner].live--;
 	book_alloc(p, DELTA_FREE, a, address, ts_ns);

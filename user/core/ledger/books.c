@@ -4,54 +4,11 @@
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
 
-static void move_booking(struct account *account, const struct delta_memory *m)
+void books_give_memory(const struct process *p, enum delta_kind kind, const struct delta_memory *memory)
 {
-	account_move(account, &m->booking, m->to);
-}
-
-static void resize_booking(struct account *account, const struct delta_memory *m)
-{
-	account_resize(account, &m->booking, m->bytes);
-}
-
-static void add_booking(struct account *account, const struct delta_memory *m)
-{
-	account_add(account, &m->booking);
-}
-
-static void remove_booking(struct account *account, const struct delta_memory *m)
-{
-	account_remove(account, &m->booking);
-}
-
-static void restore_booking(struct account *account, const struct delta_memory *m)
-{
-	account_restore(account, &m->booking);
-}
-
-static void fail_booking(struct account *account, const struct delta_memory *m)
-{
-	account_fail(account, &m->booking);
-}
-
-static void (*const bookings[])(struct account *account, const struct delta_memory *m) = {
-	[DELTA_ALLOC] = add_booking,
-	[DELTA_FREE] = remove_booking,
-	[DELTA_RESTORE] = restore_booking,
-	[DELTA_MOVE] = move_booking,
-	[DELTA_RESIZE] = resize_booking,
-	[DELTA_FAIL] = fail_booking,
-};
-
-void book_memory(struct process *p, enum delta_kind kind, const struct delta_memory *memory)
-{
-	if (memory->booking.class >= GMT_CLASS_COUNT)
-		return;
-	bookings[kind](&p->account, memory);
-	if (p->out->wanted & DELTA_BIT(kind))
-		deltas_give(p->out, &(struct delta){
-			.kind = kind, .p = p, .ts_ns = memory->booking.ts_ns, .memory = *memory,
-		});
+	deltas_give(p->out, &(struct delta){
+		.kind = kind, .p = p, .ts_ns = memory->booking.ts_ns, .memory = *memory,
+	});
 }
 
 void book_place(const struct process *p, enum delta_kind kind, const struct delta_place *place)

@@ -4,11 +4,35 @@
 #define GPUMEMTRACE_CORE_LEDGER_BOOKS_H
 
 #include "core/ledger/delta.h"
+#include "core/ledger/process.h"
 
 struct event;
 
-/* ALLOC to FAIL. Of no class (CLASS_NONE) nothing is booked. The booking's time is that of the change. */
-void book_memory(struct process *p, enum delta_kind kind, const struct delta_memory *memory);
+void books_give_memory(const struct process *p, enum delta_kind kind, const struct delta_memory *memory);
+
+/* ALLOC to FAIL. Of no class (CLASS_NONE) nothing is booked. The booking's time is that of the change. Inline, for the
+ * kind is known where this is called, and each allocation comes here. */
+static inline void book_memory(struct process *p, enum delta_kind kind, const struct delta_memory *memory)
+{
+	const struct booking *b = &memory->booking;
+
+	if (b->class >= GMT_CLASS_COUNT)
+		return;
+	if (kind == DELTA_ALLOC)
+		account_add(&p->account, b);
+	else if (kind == DELTA_FREE)
+		account_remove(&p->account, b);
+	else if (kind == DELTA_RESTORE)
+		account_restore(&p->account, b);
+	else if (kind == DELTA_MOVE)
+		account_move(&p->account, b, memory->to);
+	else if (kind == DELTA_RESIZE)
+		account_resize(&p->account, b, memory->bytes);
+	else
+		account_fail(&p->account, b);
+	if (p->out->wanted & DELTA_BIT(kind))
+		books_give_memory(p, kind, memory);
+}
 
 /* MAP, UNMAP, REMAP; of the same memory several may follow. */
 void book_place(const struct process *p, enum delta_kind kind, const struct delta_place *place);

@@ -17,7 +17,7 @@ static const struct observer {
 	uint32_t kinds;          /* DELTA_BIT, or-ed */
 	void (*see)(void *observer, const struct delta *delta);
 } observers[] = {
-	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, frameworks_see },
+	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS | FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
 	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, ooms_see },
 	{ offsetof(struct pipeline, history), HISTORY_DELTAS, history_see },
 };
@@ -57,6 +57,9 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 	}
 	for (size_t i = 0; i < OBSERVERS; i++)
 		out->wanted |= observer_of(pl, i) ? observers[i].kinds : 0;
+	/* Each allocation would go to those who have no use for it yet. */
+	if (!pl->history)
+		out->wanted &= ~FRAMEWORKS_MEMORY_DELTAS;
 	out->see = show_delta;
 	out->arg = pl;
 	return pl;
