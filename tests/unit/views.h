@@ -108,11 +108,9 @@ static inline void close_row(const struct view *view, struct view_row *row)
 		    row->before_attach;
 }
 
-/* Two GPUs; a training job on both, from its start, whose sums close; pinned and imported memory. */
-static inline struct fixture *typical(struct fixture *f)
+static inline void typical_session(struct fixture *f)
 {
 	struct view *v = &f->view;
-	struct view_row *row = f->rows;
 
 	memset(f, 0, sizeof(*f));
 	*v = (struct view){
@@ -135,6 +133,15 @@ static inline struct fixture *typical(struct fixture *f)
 	snprintf((char *)f->libraries[0].build_id, 40, "9f3b5c1d");
 	f->libraries[0].probes = 168;
 	f->libraries[0].absent = 3;
+}
+
+/* Two GPUs; a training job on both, from its start, whose sums close; pinned and imported memory. */
+static inline struct fixture *typical(struct fixture *f)
+{
+	struct view *v = &f->view;
+	struct view_row *row = f->rows;
+
+	typical_session(f);
 	set_proc(&f->procs[0], 4242, "python", "python train.py --epochs 3 --batch-size 64");
 	f->procs[0].ns_pid = 17;
 	snprintf(f->procs[0].cgroup, sizeof(f->procs[0].cgroup), "/kubepods.slice/kubepods-burstable.slice/"
@@ -260,9 +267,8 @@ static inline struct fixture *stacked(struct fixture *f)
 	return f;
 }
 
-/* What can be bad: attached late, a process that was killed, an unknown GPU, one outside the inventory,
- * losses, anomalies, no kernel layer, and names with control characters. */
-static inline struct fixture *troubled(struct fixture *f)
+/* A process that was attached late, on a known and an unknown GPU. */
+static inline void troubled_session(struct fixture *f)
 {
 	struct view *v = &f->view;
 	struct view_row *row = f->rows;
@@ -300,6 +306,16 @@ static inline struct fixture *troubled(struct fixture *f)
 	row[1].gpu = VIEW_GPU_UNKNOWN;
 	row[1].by_class[GMT_CLASS_VMM] = class_of(20 * MIB, 20 * MIB, 5, 1, 0);
 	row[1].attributed = level_of(20 * MIB, 20 * MIB, 5);
+}
+
+/* What can be bad: attached late, a process that was killed, an unknown GPU, one outside the inventory,
+ * losses, anomalies, no kernel layer, and names with control characters. */
+static inline struct fixture *troubled(struct fixture *f)
+{
+	struct view *v = &f->view;
+	struct view_row *row = f->rows;
+
+	troubled_session(f);
 	set_proc(&f->procs[1], 4300, "pt main", "");
 	f->procs[1].exited = true;
 	f->procs[1].exit_code = SIGKILL;

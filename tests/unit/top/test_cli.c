@@ -194,11 +194,27 @@ static void test_commands(void **state)
 	drop(p);
 }
 
-/* Each is one sentence that says what is wrong and, where there is one, the way out. */
+struct refused {
+	const char *line, *cause;
+};
+
+/* Each cause is one sentence that says what is wrong and, where there is one, the way out. */
+static void check_refused(const struct refused *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct parsed *p = parse(cases[i].line);
+
+		if (!p->code)
+			fail_msg("accepted: %s", cases[i].line);
+		assert_int_equal(p->code, GMT_EXIT_USAGE);
+		assert_string_equal(p->cause, cases[i].cause);
+		drop(p);
+	}
+}
+
 static void test_refused(void **state)
 {
-	static const struct { const char *line, *cause;
-	} cases[] = {
+	static const struct refused cases[] = {
 		{ "", "nothing to trace: give -p PID, -a or -- COMMAND (see --help)" },
 		{ "--", "there is no command after --" },
 		{ "-p 1 -- x", "-p and a command cannot be combined: trace one or the other" },
@@ -240,6 +256,15 @@ static void test_refused(void **state)
 		{ "replay a -p 1", "--pid cannot be used with 'replay'" },
 		{ "doctor x", "'doctor' takes no argument: remove 'x'" },
 		{ "list --strict", "--strict cannot be used with 'list'" },
+	};
+
+	(void)state;
+	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void test_refused_outputs(void **state)
+{
+	static const struct refused cases[] = {
 		{ "-a -o - --json", "--json and '-o -' cannot both go to standard output" },
 		{ "-a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
 		{ "replay a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
@@ -266,15 +291,7 @@ static void test_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct parsed *p = parse(cases[i].line);
-
-		if (!p->code)
-			fail_msg("accepted: %s", cases[i].line);
-		assert_int_equal(p->code, GMT_EXIT_USAGE);
-		assert_string_equal(p->cause, cases[i].cause);
-		drop(p);
-	}
+	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 static void test_color(void **state)
@@ -392,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_outputs),
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_help_is_narrow),
