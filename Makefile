@@ -62,12 +62,12 @@ CORE     := $(call in,terms,gpus limits names probes symbol_hint) \
             $(call in,view,by_stack oom_judge oom_view view)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
-            $(call in,elf,demangle elfsym eu_search image lines modules source) \
+            $(call in,elf,demangle elfsym eu_search fde image lines modules source) \
             $(call in,python,pycode pyfile pylayout pylines pystack pytext pytls pyversion) \
-            $(call in,unwind,cfa_program ehframe fde rewalk table_cache unwind_table)
+            $(call in,unwind,cfa_program ehframe rewalk table_cache unwind_table)
 SINK     := registry \
-            $(call in,text,stack_text sum text warnings) \
-            $(call in,report,doctor list plain report report_stacks report_training) \
+            $(call in,text,stack_text text) \
+            $(call in,report,doctor list plain report report_stacks report_training sum warnings) \
             $(call in,oom,oom_contents oom_json oom_report oom_text) \
             $(call in,json,json json_stacks json_training) \
             $(call in,terminal,columns term term_stacks) \
@@ -76,9 +76,9 @@ LIVE     := stream \
             $(call in,bpf,array_map guard plan programs ring rodata) \
             $(call in,features,features features_driver features_kernel features_place features_programs) \
             $(call in,nvidia,driver inventory nvml nvml_sampler) \
-            $(call in,probe,attach hazard library library_kinds mmap_watch probed_files tracepoint trial uprobe usdt_args \
-                            usdt_notes) \
-            $(call in,process,launch procfs roster target torch_env) \
+            $(call in,probe,attach hazard library library_kinds mmap_watch probed_files target tracepoint trial uprobe \
+                            usdt_args usdt_notes) \
+            $(call in,process,launch procfs roster torch_env) \
             $(call in,stacks,address_space bpf_tables map_publisher stack_names stack_thread stack_worker)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)

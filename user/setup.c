@@ -29,7 +29,7 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/stacks/bpf_tables.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
 #include "pipeline_for.h"

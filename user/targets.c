@@ -18,7 +18,7 @@
 #include "live/probe/probed_files.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 #include "setup.h"
 
 /* Whether memory may be there that no record will tell of. A stand-in's devices are those of any

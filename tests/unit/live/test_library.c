@@ -19,7 +19,7 @@
 
 #include "compile.h"
 #include "live/probe/library.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 
 /* LOAD: puts the number into a register, so that the test sees which function an offset leads to: mov $number, %eax is
  * b8 and the number; movz w0, #number has it in bits 5 to 20. Only x86-64's entries are shifted behind an ENDBR. */

@@ -22,7 +22,7 @@
 
 #include "compile.h"
 #include "live/probe/library.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 #include "patience.h"
 
 #define SOURCE                                                               \

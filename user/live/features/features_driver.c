@@ -8,7 +8,7 @@
 #include "live/features/features_checks.h"
 #include "live/probe/library.h"
 #include "live/nvidia/nvml.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 
 void feature_check_driver(struct feature *feature, const struct features_where *where)
 {

@@ -7,7 +7,7 @@
 
 #include "live/features/features_checks.h"
 #include "live/process/procfs.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 
 #define HAS(caps, cap) ((caps) >> (cap) & 1)
 

@@ -15,7 +15,7 @@
 #include "base/human.h"
 #include "live/probe/library.h"
 #include "live/process/procfs.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 #include "live/probe/trial.h"
 
 #define THREADS_MAX 4096 /* of one process; one with more is refused */

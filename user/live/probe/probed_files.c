@@ -13,7 +13,7 @@
 #include "live/probe/library.h"
 #include "live/bpf/plan.h"
 #include "live/stream.h"
-#include "live/process/target.h"
+#include "live/probe/target.h"
 #include "live/process/torch_env.h"
 #include "live/probe/trial.h"
 #include "live/probe/usdt_notes.h"

@@ -8,8 +8,8 @@
  * started with the host's pid namespace. In any other container /proc does not tell the initial pid
  * (NSpid begins at the namespace of the reader), so target_init_pid() answers -ENOTSUP there.
  */
-#ifndef GPUMEMTRACE_LIVE_PROCESS_TARGET_H
-#define GPUMEMTRACE_LIVE_PROCESS_TARGET_H
+#ifndef GPUMEMTRACE_LIVE_PROBE_TARGET_H
+#define GPUMEMTRACE_LIVE_PROBE_TARGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See target.h. */
-#include "live/process/target.h"
+#include "live/probe/target.h"
 
 #include <ctype.h>
 #include <dirent.h>
