@@ -361,7 +361,8 @@ fuzz-programs: $(SETUP)
 		$(MAKE) --no-print-directory $(FUZZ_BIN); fi
 
 # ---- targets for people -----------------------------------------------------------------------------
-.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup install clean help print-sources
+.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup install clean help print-sources \
+        compile_commands.json print-compile-commands every-source
 unit: $(UNIT_BIN)
 
 static: $(O)/gpumemtrace-static
@@ -405,6 +406,17 @@ install: all
 clean:
 	rm -rf build
 
+# How each C source is compiled, for editors (clangd): from the rules above, run by nobody.
+compile_commands.json:
+	$(Q)$(MAKE) -s --no-print-directory print-compile-commands >$@.new
+	$(Q)mv $@.new $@
+
+print-compile-commands:
+	$(Q)$(MAKE) -Bn V=1 SAN=$(SAN) --no-print-directory every-source | tests/compile_commands.py
+
+every-source: all unit standin build/demos/train $(O)/$(NO_NVML).o $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) \
+              $(PYTHON_TESTS) $(FUZZ:%=build/fuzz/tests/fuzz/%.o)
+
 # For tests/lint/sources.sh.
 print-sources:
 	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
@@ -418,6 +430,7 @@ help:
 	@echo 'make bench      the cost for the target, beside empty probes and bpftrace'
 	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60)'
 	@echo 'make setup      install what the build needs (Debian, Ubuntu); test, demo and bench do it too'
+	@echo 'make compile_commands.json  how each source is compiled, for editors'
 	@echo 'make install    PREFIX=/usr/local DESTDIR='
 	@echo 'make clean      remove build/'
 	@echo 'V=1 prints the commands; SAN=1 builds with sanitizers into build/san'
