@@ -362,7 +362,7 @@ fuzz-programs: $(SETUP)
 
 # ---- targets for people -----------------------------------------------------------------------------
 .PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup install clean help print-sources \
-        compile_commands.json print-compile-commands every-source
+        compile_commands.json print-compile-commands every-source map
 unit: $(UNIT_BIN)
 
 static: $(O)/gpumemtrace-static
@@ -417,6 +417,9 @@ print-compile-commands:
 every-source: all unit standin build/demos/train $(O)/$(NO_NVML).o $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) \
               $(PYTHON_TESTS) $(FUZZ:%=build/fuzz/tests/fuzz/%.o)
 
+map:
+	$(Q)tests/lint/map.py --print >MAP.md
+
 # For tests/lint/sources.sh.
 print-sources:
 	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
@@ -431,6 +434,7 @@ help:
 	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60)'
 	@echo 'make setup      install what the build needs (Debian, Ubuntu); test, demo and bench do it too'
 	@echo 'make compile_commands.json  how each source is compiled, for editors'
+	@echo 'make map        MAP.md, a line for each file'
 	@echo 'make install    PREFIX=/usr/local DESTDIR='
 	@echo 'make clean      remove build/'
 	@echo 'V=1 prints the commands; SAN=1 builds with sanitizers into build/san'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * PyTorch's caching allocator reports each block to c10::reportMemoryUsageToProfiler(void *ptr, int64_t size,
- * size_t total_allocated, size_t total_reserved, Device device), profiler or not.
+ * The probe on c10::reportMemoryUsageToProfiler(), to which PyTorch's caching allocator reports each block, profiler or
+ * not. Its parameters: void *ptr, int64_t size, size_t total_allocated, size_t total_reserved, Device device.
  *
  * Entry only: C++ exceptions may cross the function, and a return probe would end the process then. It is
  * called up to 200,000 times a second inside the allocator's lock, so nothing is done that need not be:

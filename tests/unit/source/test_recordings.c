@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Replays the call sequences of real GPU machines (tests/data, see its README) through the ledger
- * and checks, at each point that the .expect file names, what torch and nvidia-smi said there.
+ * Replays the call sequences of real GPU machines (tests/data, see its README) through the ledger. At each point that
+ * the .expect file names the ledger must say what torch and nvidia-smi said there.
  *
  * The directory is $GMT_TEST_DATA, by default tests/data below the current directory.
  */

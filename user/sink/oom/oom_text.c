@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See oom_sinks.h. */
+/* See oom_sinks.h. The sentences about a request that could not be met. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
