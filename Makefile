@@ -85,6 +85,9 @@ OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_replay display dump_writer dumping finish main \
             pipeline_for playback session setup snapshot_file targets whole_file
 
+# Makes parts of user/doc (`make man`), and is part of no program.
+DOC      := user/cli_doc
+
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
 LIVE_SRC := $(LIVE:%=user/live/%)
@@ -105,7 +108,7 @@ UNIT      := $(call in,base,foreign_file hash human out out_file rangemap) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
 UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs target torch_env trial usdt watch)
-UNIT_TOP  := $(call in,top,cli dump_writer)
+UNIT_TOP  := $(call in,top,cli cli_doc dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
@@ -361,7 +364,7 @@ fuzz-programs: $(SETUP)
 		$(MAKE) --no-print-directory $(FUZZ_BIN); fi
 
 # ---- targets for people -----------------------------------------------------------------------------
-.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup install clean help print-sources \
+.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup man install clean help print-sources \
         compile_commands.json print-compile-commands every-source map
 unit: $(UNIT_BIN)
 
@@ -398,6 +401,10 @@ else
 	$(Q)BUILD=$(O) tests/bench/stacks.py $(A)
 endif
 
+# What user/doc says of the options, from their table.
+man: $(call unit_path,top/cli_doc)
+	$(Q)UPDATE_GOLDEN=1 $<
+
 install: all
 	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace
 	install -D -m 644 user/doc/gpumemtrace.1 $(MAN)/gpumemtrace.1
@@ -422,7 +429,7 @@ map:
 
 # For tests/lint/sources.sh.
 print-sources:
-	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
+	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(DOC) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
 
 help:
 	@echo 'make            build/gpumemtrace'
@@ -435,6 +442,7 @@ help:
 	@echo 'make setup      install what the build needs (Debian, Ubuntu); test, demo and bench do it too'
 	@echo 'make compile_commands.json  how each source is compiled, for editors'
 	@echo 'make map        MAP.md, a line for each file'
+	@echo 'make man        what the man page and the completion say of the options, from their table'
 	@echo 'make install    PREFIX=/usr/local DESTDIR='
 	@echo 'make clean      remove build/'
 	@echo 'V=1 prints the commands; SAN=1 builds with sanitizers into build/san'

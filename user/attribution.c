@@ -36,8 +36,8 @@ struct attribution *attribution_new(const struct options *options, char *why, si
 	int err = 0;
 
 	a->owners = owners_new();
-	for (size_t i = 0; i < options->owners_count && !err; i++)
-		err = owners_add_file(a->owners, options->owners[i], why, why_size);
+	for (size_t i = 0; i < options->owners.count && !err; i++)
+		err = owners_add_file(a->owners, options->owners.texts[i], why, why_size);
 	if (!err)
 		err = owners_add_standard(a->owners, why, why_size);
 	if (!err)

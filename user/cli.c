@@ -6,19 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gpumemtrace/stackmap.h>
-#include <gpumemtrace/wire.h>
-
 #include "base/out.h"
 #include "cli_options.h"
 #include "cli_values.h"
-
-#define DEFAULT_INTERVAL_NS 1000000000ull
-#define DEFAULT_OLDER_THAN_NS 60000000000ull
-#define DEFAULT_RING_BYTES (16ull << 20)
-#define DEFAULT_TOP 10
-#define DEFAULT_WINDOW_EVENTS 200000
-#define DEFAULT_OOM_MAX 16
 
 #define LONG_ONLY 0x100   /* + index: what getopt returns for an option without a letter */
 
@@ -28,15 +18,6 @@ static const struct { const char *word, *arguments, *help; } commands[] = {
 #undef X
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-
-const char *cli_option_name(size_t index, int *letter)
-{
-	if (index >= cli_option_count)
-		return NULL;
-	if (letter)
-		*letter = cli_options[index].letter;
-	return cli_options[index].name;
-}
 
 static void fill_getopt(struct option *longs, char *shorts)
 {
@@ -92,7 +73,7 @@ static int apply_option(struct options *options, int value, char **argv, char **
 	if (option->argument && (!*optarg || !strcmp(optarg, "--")))
 		return cli_wrong(cause, "--%s needs a value: --%s %s", option->name, option->name,
 			     option->argument);
-	return option->apply(options, optarg, cause);
+	return option->take(option, options, optarg, cause);
 }
 
 static int find_command(const char *word)
@@ -182,7 +163,7 @@ static int check_stdout(const struct options *options, char **cause)
 
 static int check_snapshot(const struct options *options, char **cause)
 {
-	if (options->snapshot && !options->window_events)
+	if (options->snapshot && !options->window.events)
 		return cli_wrong(cause, "--window off keeps no events, and a snapshot needs them: remove one of the two"
 					" options");
 	return check_stdout(options, cause);
@@ -192,13 +173,13 @@ static int check_trace(const struct options *options, char **cause)
 {
 	if (options->child && !options->child[0])
 		return cli_wrong(cause, "there is no command after --");
-	if (options->child && options->pid_count)
+	if (options->child && options->pids.count)
 		return cli_wrong(cause, "-p and a command cannot be combined: trace one or the other");
 	if (options->child && options->all)
 		return cli_wrong(cause, "-a and a command cannot be combined: trace one or the other");
-	if (options->all && options->pid_count)
+	if (options->all && options->pids.count)
 		return cli_wrong(cause, "-a and -p cannot be combined: -a traces every process");
-	if (!options->child && !options->all && !options->pid_count)
+	if (!options->child && !options->all && !options->pids.count)
 		return cli_wrong(cause, "nothing to trace: give -p PID, -a or -- COMMAND (see --help)");
 	return check_snapshot(options, cause);
 }
@@ -221,25 +202,27 @@ static int check_options(struct options *options, char **cause)
 	}
 }
 
+/* What holds without an option, which is read like its value. */
+static int set_initial(struct options *options, char **cause)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < cli_option_count; i++)
+		if (cli_options[i].initial)
+			err = cli_options[i].take(&cli_options[i], options, cli_options[i].initial, cause);
+	return err;
+}
+
 int cli_parse(struct options *options, int argc, char **argv, char **cause)
 {
 	int command = argc > 1 ? find_command(argv[1]) : -1, err;
 	bool skip = command > 0;
 
-	*options = (struct options){
-		.command = skip ? (enum cli_command)command : CLI_TRACE,
-		.interval_ns = DEFAULT_INTERVAL_NS,
-		.ring_bytes = DEFAULT_RING_BYTES,
-		.stack_mode = GMT_STACKS_DEFAULT,
-		.stack_depth = GMT_STACK_DEPTH_DEFAULT,
-		.top = DEFAULT_TOP,
-		.window_events = DEFAULT_WINDOW_EVENTS,
-		.oom_max = DEFAULT_OOM_MAX,
-		.older_than_ns = DEFAULT_OLDER_THAN_NS,
-		.layers = GMT_LAYER_API | GMT_LAYER_KERNEL | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK,
-	};
+	*options = (struct options){ .command = skip ? (enum cli_command)command : CLI_TRACE };
 	*cause = NULL;
-	err = parse_words(options, argc - skip, argv + skip, cause);
+	err = set_initial(options, cause);
+	if (!err)
+		err = parse_words(options, argc - skip, argv + skip, cause);
 	if (!err && skip && options->child)
 		err = cli_wrong(cause, "'%s' runs no command", commands[command].word);
 	return err ? err : check_options(options, cause);
@@ -247,9 +230,9 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 
 void options_free(struct options *options)
 {
-	free(options->pids);
-	free(options->libcuda);
-	free(options->owners);
+	free(options->pids.list);
+	free(options->libcuda.texts);
+	free(options->owners.texts);
 	*options = (struct options){ 0 };
 }
 
@@ -273,7 +256,24 @@ static void help_option(struct out *out, const struct cli_option *option)
 
 	out_text(out, left);
 	out_pad(out, 28 - n);
-	out_printf(out, " %s\n", option->help);
+	out_char(out, ' ');
+	cli_option_text(out, option, option->help);
+	out_char(out, '\n');
+}
+
+static void help_options(struct out *out)
+{
+	static const char *const titles[CLI_SECTION_COUNT] = {
+#define X(name, title) title,
+		CLI_SECTIONS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < cli_option_count; i++) {
+		if (!i || cli_options[i].section != cli_options[i - 1].section)
+			out_printf(out, "\n%s:\n", titles[cli_options[i].section]);
+		help_option(out, &cli_options[i]);
+	}
 }
 
 void cli_help(struct out *out)
@@ -287,9 +287,7 @@ void cli_help(struct out *out)
 		      "neither restarted nor changed.\n\n");
 	for (size_t i = 1; i < COMMAND_COUNT; i++)
 		out_printf(out, "  %-8s %s\n", commands[i].word, commands[i].help);
-	out_text(out, "\nOptions:\n");
-	for (size_t i = 0; i < cli_option_count; i++)
-		help_option(out, &cli_options[i]);
+	help_options(out);
 	out_text(out,
 		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends\n"
 		 "tracing and prints the report. gpumemtrace(1) explains each number, the JSON and the\n"

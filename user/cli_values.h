@@ -1,19 +1,90 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values on the command line: each gives 0, or GMT_EXIT_USAGE and a sentence in *cause, to be freed. */
+/*
+ * Kinds of values on the command line. A kind is a function that reads a value into the member of struct options that
+ * an option's row names, and in cli_rows.h a word. FIELD_ of that word declares the member (cli.h), ROW_ fills the
+ * part of struct cli_option that is about the value: the member and its limits.
+ */
 #ifndef GPUMEMTRACE_CLI_VALUES_H
 #define GPUMEMTRACE_CLI_VALUES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* GMT_EXIT_USAGE, always. */
+#include "cli_options.h"
+
+struct cli_pids {
+	pid_t *list;             /* each once; to be freed */
+	size_t count;
+};
+
+struct cli_list {
+	const char **texts;      /* the array is to be freed */
+	size_t count;
+};
+
+struct cli_place {
+	const char *path;        /* NULL: not given, or off */
+	bool is_off;
+};
+
+struct cli_window {
+	uint64_t events;         /* the newest that are kept; 0: none */
+	uint64_t ns;             /* and from no longer ago; 0: whenever they were */
+};
+
+/* A member that is set as an int: an enum. */
+#define CLI_INT(field) \
+	.offset = offsetof(struct options, field) + \
+		  0 * sizeof(char[sizeof(((struct options *)0)->field) == sizeof(int) ? 1 : -1])
+
+/* true */
+#define FIELD_FLAG(field) bool field;
+#define ROW_FLAG(member) .take = cli_take_flag, .offset = offsetof(struct options, member)
+/* How often the option was given. */
+#define FIELD_TIMES(field) unsigned int field;
+#define ROW_TIMES(field) .take = cli_take_times, .offset = offsetof(struct options, field)
+/* An enum cli_when, and what the option sets it to; another option's member, likewise. */
+#define FIELD_WHEN(field, set) enum cli_when field;
+#define ROW_WHEN(field, set) ROW_SET(field, set)
+#define FIELD_SET(field, set)
+#define ROW_SET(field, set) .take = cli_take_set, CLI_INT(field), .value = set
+/* As it was given; a path or "off"; all that were given. */
+#define FIELD_TEXT(field) const char *field;
+#define ROW_TEXT(field) .take = cli_take_text, .offset = offsetof(struct options, field)
+#define FIELD_PLACE(field) struct cli_place field;
+#define ROW_PLACE(field) .take = cli_take_place, .offset = offsetof(struct options, field)
+#define FIELD_LIST(field) struct cli_list field;
+#define ROW_LIST(field) .take = cli_take_list, .offset = offsetof(struct options, field)
+#define FIELD_PIDS(field) struct cli_pids field;
+#define ROW_PIDS(field) .take = cli_take_pids, .offset = offsetof(struct options, field)
+/* Nanoseconds, .least of them or more; bytes, .most at most; the same, the next power of two from .least on. */
+#define FIELD_TIME(field, ...) uint64_t field;
+#define ROW_TIME(field, ...) .take = cli_take_time, .offset = offsetof(struct options, field), __VA_ARGS__
+#define FIELD_SIZE(field, ...) uint64_t field;
+#define ROW_SIZE(field, ...) .take = cli_take_size, .offset = offsetof(struct options, field), __VA_ARGS__
+#define FIELD_POWER(field, ...) uint64_t field;
+#define ROW_POWER(field, ...) .take = cli_take_power, .offset = offsetof(struct options, field), __VA_ARGS__
+/* From .least to .most. */
+#define FIELD_NUMBER(field, ...) uint32_t field;
+#define ROW_NUMBER(field, ...) .take = cli_take_number, .offset = offsetof(struct options, field), __VA_ARGS__
+/* The index of one of `list`, which NULL ends; bit i for the word i of a comma-separated list of them. */
+#define FIELD_WORD(type, field, list, ...) type field;
+#define ROW_WORD(type, field, list, ...) .take = cli_take_word, CLI_INT(field), .words = list, __VA_ARGS__
+#define FIELD_WORDS(field, list, ...) uint32_t field;
+#define ROW_WORDS(field, list, ...) \
+	.take = cli_take_words, .offset = offsetof(struct options, field), .words = list, __VA_ARGS__
+/* Of -o (cli_options.c): a recording. */
+#define FIELD_OUTPUT(field) const char *field;
+/* Of --window. */
+#define FIELD_WINDOW(field, ...) struct cli_window field;
+#define ROW_WINDOW(field, ...) .take = cli_take_window, .offset = offsetof(struct options, field), __VA_ARGS__
+
+cli_take_fn cli_take_flag, cli_take_times, cli_take_set, cli_take_text, cli_take_place, cli_take_list, cli_take_pids,
+	cli_take_time, cli_take_size, cli_take_power, cli_take_number, cli_take_word, cli_take_words, cli_take_window;
+
+/* A sentence in *cause, to be freed; what was there is. GMT_EXIT_USAGE, always. */
 int cli_wrong(char **cause, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-int cli_seconds(const char *name, const char *argument, double least, uint64_t *ns, char **cause);
-int cli_size(const char *name, const char *argument, uint64_t most, uint64_t *bytes, char **cause);
-int cli_count(const char *name, const char *argument, uint32_t least, uint32_t most, uint32_t *count, char **cause);
-
-/* Of --window: 200k (events), 60s, 16MiB (of memory), or some of these with commas between; off. What it does not say
- * stays as it was; 0 events are off. */
-int cli_window(const char *argument, uint64_t *events, uint64_t *ns, char **cause);
 
 #endif

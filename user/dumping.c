@@ -104,7 +104,7 @@ static void release_kept(struct dumping *d, size_t index)
  * tell before. */
 static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 {
-	const char *dir = d->options->oom_dir ? d->options->oom_dir : ".";
+	const char *dir = d->options->oom_dir.path ? d->options->oom_dir.path : ".";
 	char name[128], day[32];
 	unsigned int number = 0;
 	size_t size;
@@ -189,7 +189,7 @@ static bool update_kept(struct dumping *d, struct oom *oom)
 
 static bool is_dump_wanted(struct dumping *d, const struct oom *oom)
 {
-	if (oom->rec.outcome == GMT_OOM_RETRY || d->options->no_oom || !oom->row_count)
+	if (oom->rec.outcome == GMT_OOM_RETRY || d->options->oom_dir.is_off || !oom->row_count)
 		return false;
 	if (d->written < d->options->oom_max)
 		return true;

@@ -143,7 +143,7 @@ int session_finish(struct session *session)
 		return GMT_EXIT_LOST;
 	if (err || session->output_error || session->end == SESSION_ERROR)
 		return GMT_EXIT_FAILURE;
-	if (options->pid_count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {
+	if (options->pids.count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {
 		session_warn(session, "no traced process has used CUDA");
 		return GMT_EXIT_TARGET;
 	}

@@ -9,8 +9,8 @@ struct pipeline *pipeline_for(const struct options *options)
 	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
 	struct pipeline_options wanted = {
 		.watches_requests = true,   /* the report counts them */
-		.history_events = options->snapshot || has_dumps ? options->window_events : 0,
-		.history_ns = options->window_ns,
+		.history_events = options->snapshot || has_dumps ? options->window.events : 0,
+		.history_ns = options->window.ns,
 		.keeps_ended = options->snapshot,
 	};
 

@@ -256,7 +256,7 @@ static void dispatch_event(struct session *session, const struct epoll_event *ev
 
 static bool targets_are_gone(const struct session *session)
 {
-	return session->options->pid_count && !session->targets_left && !roster_live_count(session->roster);
+	return session->options->pids.count && !session->targets_left && !roster_live_count(session->roster);
 }
 
 static void take_stacks(struct session *session)

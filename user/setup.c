@@ -57,7 +57,7 @@ struct features_where session_where(const struct options *options)
 {
 	return (struct features_where){
 		.root = options->driver_root ?: "",
-		.nvml = options->nvml_path,
+		.nvml = options->nvml.path,
 		.system = "",
 		/* For tests, and for those who meet a kernel whose newer way is broken. */
 		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
@@ -130,12 +130,11 @@ static void open_nvml(struct session *session)
 {
 	const struct options *options = session->options;
 
-	if (!(options->layers & GMT_LAYER_NVML) ||
-	    (options->nvml_path && !strcmp(options->nvml_path, "off"))) {
+	if (!(options->layers & GMT_LAYER_NVML) || options->nvml.is_off) {
 		snprintf(session->why_no_nvml, sizeof(session->why_no_nvml), "switched off");
 		return;
 	}
-	if (!nvml_open(options->nvml_path, driver_root(session), &session->nvml, session->why_no_nvml,
+	if (!nvml_open(options->nvml.path, driver_root(session), &session->nvml, session->why_no_nvml,
 		       sizeof(session->why_no_nvml)))
 		session->layers |= GMT_LAYER_NVML;
 }

@@ -124,9 +124,9 @@ static void add_likely_libraries(struct session *session)
 	const struct options *options = session->options;
 	char path[4096];
 
-	for (size_t i = 0; i < options->libcuda_count; i++)
-		add_library(session, options->libcuda[i]);
-	if (options->pid_count)
+	for (size_t i = 0; i < options->libcuda.count; i++)
+		add_library(session, options->libcuda.texts[i]);
+	if (options->pids.count)
 		return;
 	if (!target_default_library(NULL, path, sizeof(path)))
 		add_library(session, path);
@@ -177,8 +177,8 @@ int targets_add(struct session *session)
 		return start_command(session);
 	if (options->all)
 		status = add_all(session);
-	for (size_t i = 0; !status && i < options->pid_count; i++)
-		status = add_target(session, options->pids[i]);
+	for (size_t i = 0; !status && i < options->pids.count; i++)
+		status = add_target(session, options->pids.list[i]);
 	if (!status)
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
 	/* Also those that do nothing from now on: their exit is to be told. */

@@ -60,7 +60,7 @@ def usage():
 
 
 def informs():
-    for option, word in (("--help", "Options:"), ("--version", "gpumemtrace ")):
+    for option, word in (("--help", "What is traced:"), ("--version", "gpumemtrace ")):
         result = run(option)
         if result.returncode or word not in result.stdout or result.stderr:
             yield f"{option}: status {result.returncode}, {result.stdout[:80]!r}, {result.stderr[:80]!r}"
