@@ -83,7 +83,7 @@ LIVE     := stream \
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_replay display dump_writer dumping finish main \
-            pipeline_for playback session setup snapshot_file targets whole_file
+            output_files outputs pipeline_for playback session setup targets whole_file
 
 # Makes parts of user/doc (`make man`), and is part of no program.
 DOC      := user/cli_doc

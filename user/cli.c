@@ -19,40 +19,40 @@ static const struct { const char *word, *arguments, *help; } commands[] = {
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
-static void fill_getopt(struct option *longs, char *shorts)
+static void fill_getopt(const struct cli_table *table, struct option *longs, char *shorts)
 {
 	size_t used = 0;
 
 	/* '+': stop at the first word that is no option. ':': tell a missing argument apart. */
 	shorts[used++] = '+';
 	shorts[used++] = ':';
-	for (size_t i = 0; i < cli_option_count; i++) {
+	for (size_t i = 0; i < table->count; i++) {
 		longs[i] = (struct option){
-			.name = cli_options[i].name,
-			.has_arg = cli_options[i].argument ? required_argument : no_argument,
-			.val = cli_options[i].letter ? cli_options[i].letter : LONG_ONLY + (int)i,
+			.name = table->rows[i].name,
+			.has_arg = table->rows[i].argument ? required_argument : no_argument,
+			.val = table->rows[i].letter ? table->rows[i].letter : LONG_ONLY + (int)i,
 		};
-		if (!cli_options[i].letter)
+		if (!table->rows[i].letter)
 			continue;
-		shorts[used++] = (char)cli_options[i].letter;
-		if (cli_options[i].argument)
+		shorts[used++] = (char)table->rows[i].letter;
+		if (table->rows[i].argument)
 			shorts[used++] = ':';
 	}
 	shorts[used] = '\0';
-	longs[cli_option_count] = (struct option){ 0 };
+	longs[table->count] = (struct option){ 0 };
 }
 
-static const struct cli_option *option_of(int value)
+static const struct cli_option *option_of(const struct cli_table *table, int value)
 {
-	for (size_t i = 0; i < cli_option_count; i++)
-		if (value == (cli_options[i].letter ? cli_options[i].letter : LONG_ONLY + (int)i))
-			return &cli_options[i];
+	for (size_t i = 0; i < table->count; i++)
+		if (value == (table->rows[i].letter ? table->rows[i].letter : LONG_ONLY + (int)i))
+			return &table->rows[i];
 	return NULL;
 }
 
-static int apply_option(struct options *options, int value, char **argv, char **cause)
+static int apply_option(const struct cli_table *table, struct options *options, int value, char **argv, char **cause)
 {
-	const struct cli_option *option = option_of(value == ':' || value == '?' ? optopt : value);
+	const struct cli_option *option = option_of(table, value == ':' || value == '?' ? optopt : value);
 	const char *word = commands[options->command < COMMAND_COUNT ? options->command : 0].word;
 
 	/* optopt: 0 for an unknown long name, else a value of the table or an unknown letter. */
@@ -108,19 +108,19 @@ static int take_word(struct options *options, const char *word, char **cause)
 		     word);
 }
 
-static int parse_words(struct options *options, int argc, char **argv, char **cause)
+static int parse_words(const struct cli_table *table, struct options *options, int argc, char **argv, char **cause)
 {
 	struct option longs[CLI_OPTIONS_MAX + 1];
 	char shorts[2 * CLI_OPTIONS_MAX + 3];
 	int value, err = 0;
 
-	fill_getopt(longs, shorts);
+	fill_getopt(table, longs, shorts);
 	opterr = 0;
 	optind = 0;   /* glibc: also forgets where an earlier parse stood */
 	while (!err) {
 		value = getopt_long(argc, argv, shorts, longs, NULL);
 		if (value != -1) {
-			err = apply_option(options, value, argv, cause);
+			err = apply_option(table, options, value, argv, cause);
 			continue;
 		}
 		if (optind > 1 && !strcmp(argv[optind - 1], "--")) {
@@ -141,31 +141,46 @@ static int parse_words(struct options *options, int argc, char **argv, char **ca
 
 /* ---- what fits together ---- */
 
-/* At most one of them may go to standard output. */
-static int check_stdout(const struct options *options, char **cause)
+bool cli_is_stdout(const char *path)
 {
-	const struct { const char *name; bool there; } all[] = {
-		{ "the command's output", options->child && !options->json },
-		{ "--json", options->json },
-		{ "'-o -'", options->output && !strcmp(options->output, "-") },
-		{ "'--folded -'", options->folded && !strcmp(options->folded, "-") },
-		{ "'--snapshot -'", options->snapshot && !strcmp(options->snapshot, "-") },
-	};
-	const char *first = NULL;
+	return path && !strcmp(path, "-");
+}
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i].there && first)
-			return cli_wrong(cause, "%s and %s cannot both go to standard output", first, all[i].name);
-		first = all[i].there ? all[i].name : first;
-	}
+/* At most one of them may go to standard output: `first` has it already. */
+static int claim_stdout(char *first, size_t size, bool is_claimed, const char *name, char **cause)
+{
+	if (!is_claimed)
+		return 0;
+	if (*first)
+		return cli_wrong(cause, "%s and %s cannot both go to standard output", first, name);
+	snprintf(first, size, "%s", name);
 	return 0;
 }
 
-static int check_snapshot(const struct options *options, char **cause)
+static int check_stdout(const struct options *options, char **cause)
 {
-	if (options->snapshot && !options->window.events)
-		return cli_wrong(cause, "--window off keeps no events, and a snapshot needs them: remove one of the two"
-					" options");
+	bool is_data = options->format && options->format->is_data;
+	char first[64] = "", name[64];
+	int err = claim_stdout(first, sizeof(first), options->child && !is_data, "the command's output", cause);
+
+	snprintf(name, sizeof(name), "--%s", is_data ? options->format->name : "");
+	if (!err)
+		err = claim_stdout(first, sizeof(first), is_data, name, cause);
+	if (!err)
+		err = claim_stdout(first, sizeof(first), cli_is_stdout(options->output), "'-o -'", cause);
+	for (size_t i = 0; !err && sinks[i]; i++) {
+		snprintf(name, sizeof(name), "'--%s -'", sinks[i]->name);
+		err = claim_stdout(first, sizeof(first), cli_is_stdout(options->files[i]), name, cause);
+	}
+	return err;
+}
+
+static int check_files(const struct options *options, char **cause)
+{
+	for (size_t i = 0; sinks[i]; i++)
+		if (options->files[i] && sinks[i]->write_history && !options->window.events)
+			return cli_wrong(cause, "--window off keeps no events, and a %s needs them: remove one of the"
+						" two options", sinks[i]->name);
 	return check_stdout(options, cause);
 }
 
@@ -181,7 +196,7 @@ static int check_trace(const struct options *options, char **cause)
 		return cli_wrong(cause, "-a and -p cannot be combined: -a traces every process");
 	if (!options->child && !options->all && !options->pids.count)
 		return cli_wrong(cause, "nothing to trace: give -p PID, -a or -- COMMAND (see --help)");
-	return check_snapshot(options, cause);
+	return check_files(options, cause);
 }
 
 static int check_options(struct options *options, char **cause)
@@ -192,24 +207,24 @@ static int check_options(struct options *options, char **cause)
 	case CLI_REPLAY:
 		if (!options->input)
 			return cli_wrong(cause, "the recording is missing: gpumemtrace replay FILE.gmt");
-		return check_snapshot(options, cause);
+		return check_files(options, cause);
 	case CLI_OOM:
 		if (!options->input)
 			return cli_wrong(cause, "the dump or recording is missing: gpumemtrace oom FILE.gmt");
-		return check_snapshot(options, cause);
+		return check_files(options, cause);
 	default:
 		return 0;
 	}
 }
 
 /* What holds without an option, which is read like its value. */
-static int set_initial(struct options *options, char **cause)
+static int set_initial(const struct cli_table *table, struct options *options, char **cause)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < cli_option_count; i++)
-		if (cli_options[i].initial)
-			err = cli_options[i].take(&cli_options[i], options, cli_options[i].initial, cause);
+	for (size_t i = 0; !err && i < table->count; i++)
+		if (table->rows[i].initial)
+			err = table->rows[i].take(&table->rows[i], options, table->rows[i].initial, cause);
 	return err;
 }
 
@@ -217,12 +232,14 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 {
 	int command = argc > 1 ? find_command(argv[1]) : -1, err;
 	bool skip = command > 0;
+	struct cli_table table;
 
+	cli_table_fill(&table);
 	*options = (struct options){ .command = skip ? (enum cli_command)command : CLI_TRACE };
 	*cause = NULL;
-	err = set_initial(options, cause);
+	err = set_initial(&table, options, cause);
 	if (!err)
-		err = parse_words(options, argc - skip, argv + skip, cause);
+		err = parse_words(&table, options, argc - skip, argv + skip, cause);
 	if (!err && skip && options->child)
 		err = cli_wrong(cause, "'%s' runs no command", commands[command].word);
 	return err ? err : check_options(options, cause);
@@ -261,7 +278,7 @@ static void help_option(struct out *out, const struct cli_option *option)
 	out_char(out, '\n');
 }
 
-static void help_options(struct out *out)
+static void help_options(struct out *out, const struct cli_table *table)
 {
 	static const char *const titles[CLI_SECTION_COUNT] = {
 #define X(name, title) title,
@@ -269,15 +286,18 @@ static void help_options(struct out *out)
 #undef X
 	};
 
-	for (size_t i = 0; i < cli_option_count; i++) {
-		if (!i || cli_options[i].section != cli_options[i - 1].section)
-			out_printf(out, "\n%s:\n", titles[cli_options[i].section]);
-		help_option(out, &cli_options[i]);
+	for (size_t i = 0; i < table->count; i++) {
+		if (!i || table->rows[i].section != table->rows[i - 1].section)
+			out_printf(out, "\n%s:\n", titles[table->rows[i].section]);
+		help_option(out, &table->rows[i]);
 	}
 }
 
 void cli_help(struct out *out)
 {
+	struct cli_table table;
+
+	cli_table_fill(&table);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		out_printf(out, "%s gpumemtrace %s%s[OPTIONS]%s%s\n",
 			   i ? "      " : "usage:", commands[i].word, *commands[i].word ? " " : "",
@@ -287,7 +307,7 @@ void cli_help(struct out *out)
 		      "neither restarted nor changed.\n\n");
 	for (size_t i = 1; i < COMMAND_COUNT; i++)
 		out_printf(out, "  %-8s %s\n", commands[i].word, commands[i].help);
-	help_options(out);
+	help_options(out, &table);
 	out_text(out,
 		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends\n"
 		 "tracing and prints the report. gpumemtrace(1) explains each number, the JSON and the\n"

@@ -15,6 +15,7 @@
 #include "cli_values.h"
 #include "core/view/view_stacks.h"
 #include "exit_codes.h"
+#include "sink/sink.h"
 
 struct out;
 
@@ -49,6 +50,9 @@ void options_free(struct options *options);
 
 void cli_help(struct out *out);
 void cli_version(struct out *out);
+
+/* NULL is none. */
+bool cli_is_stdout(const char *path);
 
 /* Whether to colour: as asked for, else on a terminal unless NO_COLOR is set (no-color.org). */
 bool cli_use_color(const struct options *options, bool terminal);

@@ -25,7 +25,7 @@ static const char *manual_of(const struct cli_option *option)
 	for (size_t i = 0; i < sizeof(manuals) / sizeof(manuals[0]); i++)
 		if (!strcmp(manuals[i].name, option->name))
 			return manuals[i].text;
-	return "";
+	return sink_find(option->name)->manual;
 }
 
 /* `bold` and *italic* words. */
@@ -158,11 +158,13 @@ void cli_doc_manual(struct out *out)
 		CLI_SECTIONS(X)
 #undef X
 	};
+	struct cli_table table;
 
-	for (size_t i = 0; i < cli_option_count; i++) {
-		if (!i || cli_options[i].section != cli_options[i - 1].section)
-			out_printf(out, ".SS %s\n", titles[cli_options[i].section]);
-		roff_option(out, &cli_options[i]);
+	cli_table_fill(&table);
+	for (size_t i = 0; i < table.count; i++) {
+		if (!i || table.rows[i].section != table.rows[i - 1].section)
+			out_printf(out, ".SS %s\n", titles[table.rows[i].section]);
+		roff_option(out, &table.rows[i]);
 	}
 }
 
@@ -171,6 +173,20 @@ void cli_doc_manual(struct out *out)
 static bool argument_has(const struct cli_option *option, const char *what)
 {
 	return option->argument && strstr(option->argument, what);
+}
+
+/* Of the files that an option names; -o (.gmt) takes the others' too. */
+static void complete_suffix(struct out *out, const struct cli_option *option)
+{
+	bool is_any = option->suffix && !sink_find(option->name);
+
+	if (!option->suffix)
+		return;
+	out_printf(out, " '@(%s", option->suffix + 1);
+	for (size_t i = 0; is_any && sinks[i]; i++)
+		if (sinks[i]->suffix)
+			out_printf(out, "|%s", sinks[i]->suffix + 1);
+	out_text(out, ")'");
 }
 
 /* What completes the value of an option, to be freed; "": it takes none; ":": nothing does. */
@@ -192,6 +208,7 @@ static char *completion_of(const struct cli_option *option)
 		out_text(&out, "_filedir -d");
 	} else if (argument_has(option, "FILE") || argument_has(option, "PATH")) {
 		out_text(&out, "_filedir");
+		complete_suffix(&out, option);
 	} else if (option->argument) {
 		out_text(&out, ":");
 	}
@@ -208,7 +225,7 @@ static void option_pattern(struct out *out, const struct cli_option *option)
 }
 
 /* One case for all options whose values are completed alike, of which this is the first. */
-static void completion_case(struct out *out, char **bodies, size_t first)
+static void completion_case(struct out *out, const struct cli_table *table, char **bodies, size_t first)
 {
 	for (size_t i = 0; i < first; i++)
 		if (!strcmp(bodies[i], bodies[first]))
@@ -216,11 +233,11 @@ static void completion_case(struct out *out, char **bodies, size_t first)
 	if (!*bodies[first])
 		return;
 	out_text(out, "\t");
-	for (size_t i = first; i < cli_option_count; i++) {
+	for (size_t i = first; i < table->count; i++) {
 		if (strcmp(bodies[i], bodies[first]))
 			continue;
 		out_text(out, i > first ? " | \\\n\t\t" : "");
-		option_pattern(out, &cli_options[i]);
+		option_pattern(out, &table->rows[i]);
 	}
 	out_printf(out, ")\n\t\t%s\n\t\t;;\n", bodies[first]);
 }
@@ -233,6 +250,7 @@ void cli_doc_completion(struct out *out)
 #undef X
 	};
 	char *bodies[CLI_OPTIONS_MAX];
+	struct cli_table table;
 
 	for (int readers = 0; readers < 2; readers++) {
 		out_text(out, readers ? "'\n_gpumemtrace_readers='" : "_gpumemtrace_commands='");
@@ -242,11 +260,12 @@ void cli_doc_completion(struct out *out)
 	}
 	out_text(out, "'\n\n# The value of the option $prev; false: that takes none.\n"
 		      "_gpumemtrace_value()\n{\n\tcase $prev in\n");
-	for (size_t i = 0; i < cli_option_count; i++)
-		bodies[i] = completion_of(&cli_options[i]);
-	for (size_t i = 0; i < cli_option_count; i++)
-		completion_case(out, bodies, i);
-	for (size_t i = 0; i < cli_option_count; i++)
+	cli_table_fill(&table);
+	for (size_t i = 0; i < table.count; i++)
+		bodies[i] = completion_of(&table.rows[i]);
+	for (size_t i = 0; i < table.count; i++)
+		completion_case(out, &table, bodies, i);
+	for (size_t i = 0; i < table.count; i++)
 		free(bodies[i]);
 	out_text(out, "\t*)\n\t\treturn 1\n\t\t;;\n\tesac\n\treturn 0\n}\n");
 }

@@ -38,14 +38,19 @@ struct cli_option {
 	size_t offset;            /* of the member of struct options that it sets */
 	uint64_t least, most;     /* of a number */
 	const char *const *words; /* that the value can be; NULL ends them */
-	int value;                /* what an option without an argument sets */
+	int value;                /* what an option without an argument sets; of an output: its index in sinks[] */
+	const char *suffix;       /* of the files it names; NULL: any */
 	const char *initial;      /* the value that holds without the option; NULL: 0 */
 };
 
 #define CLI_OPTIONS_MAX 64
 
-extern const struct cli_option cli_options[];
-extern const size_t cli_option_count;
+/* All options, those of the outputs among them, by section. */
+struct cli_table {
+	size_t count;
+	struct cli_option rows[CLI_OPTIONS_MAX];
+};
+void cli_table_fill(struct cli_table *table);
 
 /* Text of a row, with the initial value in place of '@'. */
 void cli_option_text(struct out *out, const struct cli_option *option, const char *text);

@@ -5,6 +5,7 @@
  * completion (doc/cli_doc.c) come from these rows; `make man` writes the last two anew.
  *
  * OPTION(letter, name, argument, section, commands, kind, help, manual)
+ *   name      "": the options of the outputs (sink/registry.c) stand here, which have these texts themselves
  *   letter    0: the option has only the long name
  *   argument  what --help calls the value; NULL: the option takes none. In capitals what stands for something: FILE,
  *             DIR and PATH are completed as such, PID too; "off" stands for itself.
@@ -37,9 +38,7 @@ OPTION('d', "duration", "SECONDS", TRACED, FOR_TRACE, TIME(duration_ns, .least =
 OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, TIME(interval_ns, .least = 100 * CLI_MS, .initial = "1"),
        "time between live views; default @",
        "Time between updates of the live view, 0.1 or more; the default is @.")
-OPTION(0, "json", NULL, SHOWN, FOR_ALL, FLAG(json),
-       "print JSON: a line for each live view, a line for the report",
-       "Print JSON lines; see `JSON`.")
+OPTION(0, "", NULL, SHOWN, 0, FORMATS(format), "", "")
 OPTION(0, "top", "N", SHOWN, FOR_STACKS, NUMBER(top, .most = 100000, .initial = "10"),
        "stack traces in each list of the report; default @",
        "Number of stack traces in each list of the report and of the JSON; the default is @. 0 prints no stack"
@@ -77,22 +76,11 @@ OPTION('o', "output", "FILE", KEPT, FOR_STACKS, OUTPUT(output),
        "Write a recording to *FILE*; see `RECORDINGS`. `-` is standard output; the report then goes to standard error."
        " If the name ends in `.pickle`, the option means `--snapshot`, also with `replay` and `oom`. A recording and a"
        " snapshot can be written in one run.")
-OPTION(0, "folded", "FILE", KEPT, FOR_REPORT, TEXT(folded),
-       "write folded stack traces for flame graphs; - is stdout",
-       "At the end, write all stack traces in folded form, which flamegraph.pl, inferno and speedscope read. Each"
-       " stack trace is a line: the process, the GPU and the frames from the outermost to the innermost, separated by"
-       " semicolons, and then the bytes. gpumemtrace writes the whole file or no file. `-` is standard output; the"
-       " report then goes to standard error.")
+OPTION(0, "", "FILE", KEPT, 0, FILES(files), "", "")
 OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, WORD(enum view_order, folded_by, order_words, .initial = "live"),
        "live, peak, growth, old or allocated; default @",
        "Which bytes `--folded` writes: `live` (the default), `peak` (held at the peak of each GPU), `growth`, `old`"
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
-OPTION(0, "snapshot", "FILE", KEPT, FOR_STACKS, TEXT(snapshot),
-       "write a snapshot for PyTorch's memory viewers; - is stdout",
-       "At the end, write the history of device memory as a file for PyTorch's memory viewers; see `SNAPSHOTS`. While"
-       " tracing, this option implies `--block-stacks` and `--requested-sizes`. The snapshot of a recording has stack"
-       " traces of PyTorch's blocks only if the recording was made with one of `--snapshot` and `--block-stacks`."
-       " gpumemtrace writes the whole file or no file. `-` is standard output; the report then goes to standard error.")
 OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS, WINDOW(window, .initial = "200k"),
        "newest events to keep for dumps and snapshots; default @",
        "How many events a snapshot or a dump contains: the newest events of all processes, limited by their number"

@@ -75,8 +75,11 @@ struct cli_window {
 #define FIELD_WORDS(field, list, ...) uint32_t field;
 #define ROW_WORDS(field, list, ...) \
 	.take = cli_take_words, .offset = offsetof(struct options, field), .words = list, __VA_ARGS__
-/* Of -o (cli_options.c): a recording. */
+/* Of -o: a recording. Of the outputs: the format that was asked for, or NULL; a file's path by index in sinks[], or
+ * NULL. These three are read in cli_options.c. */
 #define FIELD_OUTPUT(field) const char *field;
+#define FIELD_FORMATS(field) const struct sink *field;
+#define FIELD_FILES(field) const char *field[SINKS_MAX];
 /* Of --window. */
 #define FIELD_WINDOW(field, ...) struct cli_window field;
 #define ROW_WINDOW(field, ...) .take = cli_take_window, .offset = offsetof(struct options, field), __VA_ARGS__

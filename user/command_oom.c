@@ -23,10 +23,9 @@
 #include "core/view/oom_view.h"
 #include "core/ledger/process.h"
 #include "core/pipeline/pipeline.h"
-#include "sink/oom/oom_sinks.h"
-#include "sink/sink.h"
+#include "output_files.h"
+#include "outputs.h"
 #include "playback.h"
-#include "snapshot_file.h"
 
 #define PICTURES_MAX 64   /* of a recording with more the first half and the newest are kept */
 
@@ -110,33 +109,20 @@ static void gather_ooms(struct found *f)
 /* ---- printing ---- */
 
 struct printer {
+	const struct sink *format;
 	struct out out;
 	struct sink_opts opts;
 	struct view_request request;
-	size_t printed;
 };
 
 static void print_oom(struct printer *p, const struct found *f, const struct told *told)
 {
-	bool is_short = told->oom->rec.outcome == GMT_OOM_RETRY && !f->pb.options->verbose;
 	struct oom_view view;
 
 	oom_view_build(f->pb.pipeline, told->oom, &p->request, &view);
 	view.changes = told->changes;
-	if (f->pb.options->json) {
-		oom_print_json(&p->out, &view, &p->opts);
-	} else {
-		if (p->printed)
-			out_char(&p->out, '\n');
-		if (is_short) {
-			oom_text_head(&p->out, &view);
-			out_char(&p->out, '\n');
-			oom_text(&p->out, &view, "  ");
-		} else {
-			oom_print(&p->out, &view, &p->opts);
-		}
-	}
-	p->printed++;
+	p->format->oom(&p->out, &view, &p->opts);
+	p->opts.printed++;
 	oom_view_free(&view);
 }
 
@@ -152,26 +138,31 @@ static int compare_told(const void *left, const void *right)
 
 static int print_all(const struct found *f)
 {
-	const char *note = f->pb.note, *snapshot = f->pb.options->snapshot;
+	const char *note = f->pb.note;
 	char why[PLAYBACK_SENTENCE];
 	struct attribution *attribution = attribution_new(f->pb.options, why, sizeof(why));
+	int fd = outputs_fd(f->pb.options), err;
 	struct printer p = {
-		.opts = { .full_stacks = f->pb.options->full_stacks, .notes = &note, .note_count = *note != '\0',
-			  .color = cli_use_color(f->pb.options, isatty(STDOUT_FILENO)) },
-		.request = { .top = f->pb.options->top },
+		.format = outputs_format(f->pb.options, isatty(fd)),
+		.opts = outputs_opts(f->pb.options, fd),
+		.request = outputs_request(f->pb.options, attribution),
 	};
 
-	attribution_ask(attribution, &p.request);
-	/* That is the snapshot's, if it goes there. */
-	out_init_fd(&p.out, snapshot && !strcmp(snapshot, "-") ? STDERR_FILENO : STDOUT_FILENO);
+	p.opts.notes = &note;
+	p.opts.note_count = *note != '\0';
+	out_init_fd(&p.out, fd);
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_told);
 	for (size_t i = 0; i < f->count; i++)
 		print_oom(&p, f, &f->list[i]);
-	if (!p.printed && !f->pb.options->json)
-		out_text(&p.out, "no request failed for lack of memory\n");
+	if (!f->count && p.format->no_oom)
+		p.format->no_oom(&p.out, &p.opts);
+	err = out_close(&p.out);
+	if (err)
+		fprintf(stderr, "gpumemtrace: cannot write the output: %s\n", strerror(-err));
+	err = output_files_write(f->pb.options, attribution, f->pb.pipeline, &p.opts) ?: err;
 	attribution_free(attribution);
-	return out_close(&p.out);
+	return err;
 }
 
 static int report_requests(struct found *f)
@@ -188,9 +179,6 @@ static int report_requests(struct found *f)
 	if (f->pb.note[0] && !options->quiet)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, f->pb.note);
 	err = print_all(f);
-	if (err)
-		fprintf(stderr, "gpumemtrace: cannot write the output: %s\n", strerror(-err));
-	err = snapshot_file_write(options, f->pb.pipeline) ?: err;
 	return err ? GMT_EXIT_FAILURE : options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }
 

@@ -9,9 +9,8 @@
 #include "cli.h"
 #include "display.h"
 #include "playback.h"
-#include "snapshot_file.h"
 
-/* Prints the report; whether anything is missing from it goes to *incomplete. An exit code. */
+/* Prints the report and writes files; whether anything is missing from it goes to *incomplete. An exit code. */
 static int print_replay(const struct playback *pb, bool *incomplete)
 {
 	struct display *display = display_new(pb->options);
@@ -25,12 +24,13 @@ static int print_replay(const struct playback *pb, bool *incomplete)
 	if (pb->is_dump)
 		notes[note_count++] = "this is a dump of one moment; 'gpumemtrace oom' shows all of it";
 	err = display_report(display, pb->pipeline, notes, note_count, &lost);
-	display_free(display);
 	if (pb->note[0] && !pb->options->quiet)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", pb->options->input, pb->note);
 	*incomplete = lost || pb->note[0];
 	if (err)
 		fprintf(stderr, "gpumemtrace: cannot write the report: %s\n", strerror(-err));
+	err = display_files(display, pb->pipeline) ?: err;
+	display_free(display);
 	return err ? GMT_EXIT_FAILURE : GMT_EXIT_OK;
 }
 
@@ -44,8 +44,6 @@ static int report_playback(struct playback *pb)
 	if (playback_failed(pb))
 		return GMT_EXIT_FAILURE;
 	code = print_replay(pb, &incomplete);
-	if (snapshot_file_write(pb->options, pb->pipeline))
-		code = GMT_EXIT_FAILURE;
 	if (code == GMT_EXIT_OK && pb->options->strict && incomplete)
 		code = GMT_EXIT_LOST;
 	return code;

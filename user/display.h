@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows a pipeline through the sink that the options ask for: live frames, then the report. */
+/* Shows a ledger by the outputs that the options ask for: live frames, then the report, then files. */
 #ifndef GPUMEMTRACE_DISPLAY_H
 #define GPUMEMTRACE_DISPLAY_H
 
@@ -20,5 +20,8 @@ int display_live(struct display *display, const struct pipeline *pipeline);
 /* The final report with sentences that belong to it. 0 or -errno. *lost: what view_lost() counts. */
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
 		   size_t note_count, uint64_t *lost);
+
+/* After the report, whose notes are still there: the files; output_files.h. 0 or -errno, after a sentence. */
+int display_files(const struct display *display, const struct pipeline *pipeline);
 
 #endif

@@ -24,7 +24,6 @@
 #include "live/stacks/stack_thread.h"
 #include "live/stacks/bpf_tables.h"
 #include "live/probe/mmap_watch.h"
-#include "snapshot_file.h"
 #include "source/recorder.h"
 
 static int close_recording(struct session *session, char *note, size_t note_size)
@@ -130,7 +129,7 @@ int session_finish(struct session *session)
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
 		session_warn(session, "cannot write the report: %s", strerror(-err));
-	err = snapshot_file_write(options, session->stream.pipeline) ?: err;
+	err = display_files(session->display, session->stream.pipeline) ?: err;
 	detach_session(session);
 	if (options->child) {
 		if (command_runs(session)) {

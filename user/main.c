@@ -13,13 +13,13 @@
 #include "live/features/features.h"
 #include "command_oom.h"
 #include "command_replay.h"
+#include "outputs.h"
 #include "session.h"
 #include "setup.h"
-#include "sink/sink.h"
 
 static int run_doctor(const struct options *options, struct out *out)
 {
-	struct sink_opts opts = { .color = cli_use_color(options, isatty(STDOUT_FILENO)) };
+	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
 	struct features_where where = session_where(options);
 	struct feature features[FEATURES_MAX];
 	size_t count = features_probe(&where, features);
@@ -27,21 +27,15 @@ static int run_doctor(const struct options *options, struct out *out)
 
 	for (size_t i = 0; i < count; i++)
 		missing |= features[i].state == FEATURE_MISSING;
-	if (options->json)
-		doctor_print_json(out, features, count);
-	else
-		doctor_print(out, features, count, &opts);
+	outputs_format(options, isatty(STDOUT_FILENO))->doctor(out, features, count, &opts);
 	return missing ? GMT_EXIT_DENIED : GMT_EXIT_OK;
 }
 
 static int run_list(const struct options *options, struct out *out)
 {
-	struct sink_opts opts = { .color = cli_use_color(options, isatty(STDOUT_FILENO)) };
+	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
 
-	if (options->json)
-		list_print_json(out);
-	else
-		list_print(out, &opts);
+	outputs_format(options, isatty(STDOUT_FILENO))->list(out, &opts);
 	return GMT_EXIT_OK;
 }
 

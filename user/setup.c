@@ -32,6 +32,7 @@
 #include "live/probe/target.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
+#include "outputs.h"
 #include "pipeline_for.h"
 #include "source/recorder.h"
 #include "targets.h"
@@ -191,8 +192,7 @@ static int open_attach(struct session *session)
 			.stack_mode = options->stack_mode,
 			.stack_depth = options->stack_depth,
 			.stack_sample_bytes = options->stack_sample_bytes,
-			/* A snapshot is asked whose tensors those are. */
-			.block_stacks = options->block_stacks || options->snapshot,
+			.block_stacks = options->block_stacks || outputs_want(options, SINK_WANTS_BLOCKS),
 		},
 		.ring_bytes = options->ring_bytes,
 		.verbose = options->verbose > 0,
@@ -366,7 +366,7 @@ int session_setup(struct session *session, const struct options *options)
 	session->layers = options->layers & (GMT_LAYER_API | GMT_LAYER_FRAMEWORK);
 	session->roster = roster_new(&session->stream);
 	session->probing = probing_new(session->attach, &session->stream, &session->trial, session->layers,
-				       options->requested_sizes || options->snapshot);
+				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS));
 	session->display = display_new(options);
 	open_stacking(session);
 	open_nvml(session);

@@ -127,9 +127,9 @@ static char *json_of(const struct fixture *f, bool live, const struct sink_opts 
 
 	out_init_mem(&out);
 	if (live)
-		assert_int_equal(sink_live(&sink_json, &out, &f->view, NULL, opts), 0);
+		assert_int_equal(sink_live(sink_find("json"), &out, &f->view, NULL, opts), 0);
 	else
-		assert_int_equal(sink_report(&sink_json, &out, &f->view, opts), 0);
+		assert_int_equal(sink_report(sink_find("json"), &out, &f->view, opts), 0);
 	return out_take(&out);
 }
 

@@ -9,6 +9,7 @@
 #include "views.h"
 
 #include "base/out.h"
+#include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
@@ -19,7 +20,7 @@ static char *report_of(const struct fixture *f, const struct sink_opts *opts)
 	struct out out;
 
 	out_init_mem(&out);
-	assert_int_equal(sink_report(&sink_plain, &out, &f->view, opts), 0);
+	assert_int_equal(sink_report(sink_find("plain"), &out, &f->view, opts), 0);
 	return out_take(&out);
 }
 
@@ -229,7 +230,7 @@ static char *live_of(const struct fixture *f, const struct fixture *previous)
 	struct out out;
 
 	out_init_mem(&out);
-	assert_int_equal(sink_live(&sink_plain, &out, &f->view, previous ? &previous->view : NULL,
+	assert_int_equal(sink_live(sink_find("plain"), &out, &f->view, previous ? &previous->view : NULL,
 				   &(struct sink_opts){ 0 }), 0);
 	return out_take(&out);
 }
@@ -352,7 +353,7 @@ static void test_doctor(void **state)
 	}
 	golden_check(out_take(&out), "doctor.txt");
 	out_init_mem(&out);
-	doctor_print_json(&out, features, 3);
+	doctor_print_json(&out, features, 3, &(struct sink_opts){ 0 });
 	golden_check(out_take(&out), "doctor.json");
 }
 
@@ -366,7 +367,7 @@ static void test_list(void **state)
 	list_print(&out, &(struct sink_opts){ 0 });
 	text = out_take(&out);
 	out_init_mem(&out);
-	list_print_json(&out);
+	list_print_json(&out, &(struct sink_opts){ 0 });
 	json = out_take(&out);
 #define X(id, symbol, op, flags, ...)                                             \
 	assert_non_null(strstr(text, #symbol " "));                               \

@@ -17,7 +17,7 @@ static char *frame_of(const struct fixture *f, const struct fixture *previous, u
 	struct out out;
 
 	out_init_mem(&out);
-	assert_int_equal(sink_live(&sink_term, &out, &f->view, previous ? &previous->view : NULL, &opts), 0);
+	assert_int_equal(sink_live(sink_find("term"), &out, &f->view, previous ? &previous->view : NULL, &opts), 0);
 	return out_take(&out);
 }
 
@@ -189,7 +189,7 @@ static void test_one_write_a_frame(void **state)
 	out_init(&out, count_write, &writes);
 	many(12);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(sink_live(&sink_term, &out, &now.view, NULL, &opts), 0);
+		assert_int_equal(sink_live(sink_find("term"), &out, &now.view, NULL, &opts), 0);
 	assert_int_equal(writes.count, 10);
 	out_close(&out);
 }
@@ -202,19 +202,32 @@ static void test_stop_undoes_start(void **state)
 
 	(void)state;
 	out_init_mem(&out);
-	sink_start(&sink_term, &out, &opts);
-	sink_stop(&sink_term, &out, &opts);
+	sink_start(sink_find("term"), &out, &opts);
+	sink_stop(sink_find("term"), &out, &opts);
 	text = out_take(&out);
 	assert_string_equal(text, "\033[?1049h\033[?25l\033[?7l" "\033[?7h\033[?25h\033[?1049l");
 	free(text);
 }
 
+/* An output is a format or a file, and can be asked for by an option or is what people get. */
 static void test_registry(void **state)
 {
+	bool has_any_terminal = false;
+
 	(void)state;
-	assert_ptr_equal(sink_find("term"), &sink_term);
-	assert_ptr_equal(sink_find("json"), &sink_json);
-	assert_ptr_equal(sink_find("plain"), &sink_plain);
+	for (size_t i = 0; sinks[i]; i++) {
+		const struct sink *sink = sinks[i];
+		bool is_text = !sink->help && !sink_is_file(sink);
+
+		assert_ptr_equal(sink_find(sink->name), sink);
+		assert_int_equal(!sink->help, !sink->manual);
+		assert_int_equal(sink_is_file(sink), !sink->report);
+		assert_true(is_text || sink->help);
+		assert_true(!is_text || (sink->oom && sink->no_oom && sink->doctor && sink->list));
+		assert_true(!sink->ask || sink->write);
+		has_any_terminal |= is_text && !sink->needs_terminal;
+	}
+	assert_true(has_any_terminal);
 	assert_null(sink_find("html"));
 }
 

@@ -470,7 +470,7 @@ static char *everything(const struct pipeline *pipeline)
 
 	out_init_mem(&out);
 	view_build(pipeline, NULL, &view);
-	sink_report(&sink_json, &out, &view, &(struct sink_opts){ 0 });
+	sink_report(sink_find("json"), &out, &view, &(struct sink_opts){ 0 });
 	view_free(&view);
 	return out_take(&out);
 }

@@ -42,6 +42,14 @@ static void drop(struct parsed *p)
 	free(p);
 }
 
+static const char *file_of(const struct parsed *p, const char *output)
+{
+	for (size_t i = 0; sinks[i]; i++)
+		if (!strcmp(sinks[i]->name, output))
+			return p->options.files[i];
+	return NULL;
+}
+
 static struct parsed *parse_ok(const char *line)
 {
 	struct parsed *p = parse(line);
@@ -82,22 +90,22 @@ static void test_stack_options(void **state)
 	assert_true(p->options.full_stacks);
 	assert_int_equal(p->options.owners.count, 2);
 	assert_string_equal(p->options.owners.texts[1], "b");
-	assert_string_equal(p->options.folded, "x");
+	assert_string_equal(file_of(p, "folded"), "x");
 	assert_int_equal(p->options.folded_by, VIEW_BY_GROWN);
 	drop(p);
 	p = parse_ok("-p 1 -o run.gmt -o x/run.pickle --window 1000");
 	assert_string_equal(p->options.output, "run.gmt");
-	assert_string_equal(p->options.snapshot, "x/run.pickle");
+	assert_string_equal(file_of(p, "snapshot"), "x/run.pickle");
 	assert_int_equal(p->options.window.events, 1000);
 	drop(p);
 	p = parse_ok("replay -o run.pickle r.gmt");
 	assert_null(p->options.output);
-	assert_string_equal(p->options.snapshot, "run.pickle");
+	assert_string_equal(file_of(p, "snapshot"), "run.pickle");
 	assert_int_equal(p->options.window.events, 200000);
 	drop(p);
 	p = parse_ok("-p 1 -o .pickle --snapshot a");
 	assert_string_equal(p->options.output, ".pickle");
-	assert_string_equal(p->options.snapshot, "a");
+	assert_string_equal(file_of(p, "snapshot"), "a");
 	drop(p);
 	p = parse_ok("-p 1 --stacks native --stack-depth 64 --stack-sample 2M");
 	assert_int_equal(p->options.stack_mode, GMT_STACKS_NATIVE);
@@ -111,7 +119,7 @@ static void test_stack_options(void **state)
 	assert_int_equal(p->options.top, 10);
 	assert_true(p->options.older_than_ns == 60000000000);
 	assert_int_equal(p->options.folded_by, VIEW_BY_LIVE);
-	assert_null(p->options.folded);
+	assert_null(file_of(p, "folded"));
 	drop(p);
 }
 
@@ -127,7 +135,7 @@ static void test_all_options(void **state)
 	assert_int_equal(p->options.duration_ns, 1500000000);
 	assert_int_equal(p->options.interval_ns, 250000000000);
 	assert_string_equal(p->options.output, "a.gmt");
-	assert_true(p->options.json && p->options.strict && p->options.no_children);
+	assert_true(p->options.format && p->options.strict && p->options.no_children);
 	assert_int_equal(p->options.ring_bytes, 8 << 20);
 	assert_int_equal(p->options.layers, GMT_LAYER_API | GMT_LAYER_NVML | GMT_LAYER_FRAMEWORK);
 	assert_string_equal(p->options.nvml.path, "/l/nvml.so");
@@ -157,7 +165,7 @@ static void test_command(void **state)
 	assert_string_equal(p->options.child[5], "x");
 	assert_null(p->options.child[6]);
 	assert_int_equal(p->options.pids.count, 0);
-	assert_false(p->options.json);
+	assert_false(p->options.format);
 	drop(p);
 	p = parse_ok("-- replay");
 	assert_int_equal(p->options.command, CLI_TRACE);
@@ -172,7 +180,7 @@ static void test_commands(void **state)
 	(void)state;
 	assert_int_equal(p->options.command, CLI_REPLAY);
 	assert_string_equal(p->options.input, "a.gmt");
-	assert_true(p->options.json && p->options.strict);
+	assert_true(p->options.format && p->options.strict);
 	drop(p);
 	p = parse_ok("replay --json -");
 	assert_string_equal(p->options.input, "-");

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/human.h"
+#include "sink/sink.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
@@ -116,3 +117,27 @@ void folded_print(struct out *out, const struct view *view, enum view_order orde
 	}
 	out_close(&f.line);
 }
+
+/* ---- the file ---- */
+
+static void ask_all_stacks(struct view_request *request, const struct sink_opts *opts)
+{
+	request->top = SIZE_MAX;
+	request->ages = opts->folded_by == VIEW_BY_OLD;
+}
+
+static void write_folded(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	folded_print(out, view, opts->folded_by);
+}
+
+const struct sink sink_folded = {
+	.name = "folded",
+	.help = "write folded stack traces for flame graphs; - is stdout",
+	.manual = "At the end, write all stack traces in folded form, which flamegraph.pl, inferno and speedscope read."
+		  " Each stack trace is a line: the process, the GPU and the frames from the outermost to the"
+		  " innermost, separated by semicolons, and then the bytes. gpumemtrace writes the whole file or no"
+		  " file. `-` is standard output; the report then goes to standard error.",
+	.ask = ask_all_stacks,
+	.write = write_folded,
+};

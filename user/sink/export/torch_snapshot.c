@@ -10,6 +10,7 @@
 #include "core/framework/category.h"
 #include "core/account/frames.h"
 #include "core/history/snapshot.h"
+#include "sink/sink.h"
 #include "sink/export/pickle.h"
 
 /* PyTorch takes segments of this size for requests of up to 1 MiB. */
@@ -285,3 +286,22 @@ void torch_snapshot_print(struct out *out, const struct snapshot *s, const struc
 	hash_fini(&w.stacks);
 	hash_fini(&w.symbols);
 }
+
+static void write_snapshot(struct out *out, const struct sink_history *history, const struct sink_opts *opts)
+{
+	(void)opts;
+	torch_snapshot_print(out, history->snapshot, history->frames, history->wall_ns);
+}
+
+const struct sink sink_snapshot = {
+	.name = "snapshot",
+	.suffix = ".pickle",
+	.help = "write a snapshot for PyTorch's memory viewers; - is stdout",
+	.manual = "At the end, write the history of device memory as a file for PyTorch's memory viewers; see"
+		  " `SNAPSHOTS`. While tracing, this option implies `--block-stacks` and `--requested-sizes`. The"
+		  " snapshot of a recording has stack traces of PyTorch's blocks only if the recording was made with"
+		  " one of `--snapshot` and `--block-stacks`. gpumemtrace writes the whole file or no file. `-` is"
+		  " standard output; the report then goes to standard error.",
+	.wants = SINK_WANTS_BLOCKS,
+	.write_history = write_snapshot,
+};

@@ -12,6 +12,8 @@
 
 #include "sink/json/json_stacks.h"
 #include "sink/json/json_training.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/report/report.h"
 #include "sink/sink.h"
 
 #define SCHEMA "gpumemtrace/1"
@@ -386,9 +388,14 @@ static void print_json_report(struct out *out, const struct view *view, const st
 	js_write(out, sink_json_view(view, opts, "report"), false);
 }
 
-const struct sink_ops sink_json = {
+const struct sink sink_json = {
 	.name = "json",
-	.help = "JSON lines: one object for each interval, one for the report",
+	.help = "print JSON: a line for each live view, a line for the report",
+	.manual = "Print JSON lines; see `JSON`.",
+	.is_data = true,
 	.live = print_json_live,
 	.report = print_json_report,
+	.oom = oom_print_json,
+	.doctor = doctor_print_json,
+	.list = list_print_json,
 };

@@ -203,3 +203,22 @@ void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts
 		print_details(out, v, &v->rows[i], opts, &numbers);
 	free(numbers.of_stack);
 }
+
+void oom_print_next(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
+{
+	if (opts->printed)
+		out_char(out, '\n');
+	if (v->rec.outcome != GMT_OOM_RETRY || opts->verbose) {
+		oom_print(out, v, opts);
+		return;
+	}
+	oom_text_head(out, v);
+	out_char(out, '\n');
+	oom_text(out, v, "  ");
+}
+
+void oom_print_none(struct out *out, const struct sink_opts *opts)
+{
+	(void)opts;
+	out_text(out, "no request failed for lack of memory\n");
+}

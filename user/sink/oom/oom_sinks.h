@@ -16,6 +16,9 @@ void oom_text_head(struct out *out, const struct oom_view *view);
 
 /* The sentences, then the tables. */
 void oom_print(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
+/* One of several: those that a retry met in short, unless all is asked for. */
+void oom_print_next(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
+void oom_print_none(struct out *out, const struct sink_opts *opts);
 /* One line of JSON, "type": "oom". */
 void oom_print_json(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 

@@ -7,6 +7,7 @@
 #include "base/js.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
@@ -68,10 +69,11 @@ void doctor_print(struct out *out, const struct feature *features, size_t count,
 		out_text(out, "\nTracing works, with all layers.\n");
 }
 
-void doctor_print_json(struct out *out, const struct feature *features, size_t count)
+void doctor_print_json(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts)
 {
 	json_t *o = js_object(), *list = js_array();
 
+	(void)opts;
 	for (size_t i = 0; i < count; i++) {
 		json_t *f = js_object();
 

@@ -6,6 +6,7 @@
 #include "base/js.h"
 #include "base/out.h"
 #include "core/terms/probes.h"
+#include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
@@ -61,10 +62,11 @@ static json_t *probe_to_json(unsigned id, const struct gmt_probe *p)
 	return o;
 }
 
-void list_print_json(struct out *out)
+void list_print_json(struct out *out, const struct sink_opts *opts)
 {
 	json_t *o = js_object(), *list = js_array();
 
+	(void)opts;
 	for (unsigned id = 0; id < GMT_API_MAX; id++)
 		if (gmt_probes[id].symbol)
 			js_append(list, probe_to_json(id, &gmt_probes[id]));

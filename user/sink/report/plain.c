@@ -10,6 +10,7 @@
 
 #include "base/human.h"
 #include "base/out.h"
+#include "sink/oom/oom_sinks.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
@@ -115,9 +116,12 @@ static void print_plain_live(struct out *out, const struct view *now, const stru
 		report_warnings(out, now, &wide, "\n");
 }
 
-const struct sink_ops sink_plain = {
+const struct sink sink_plain = {
 	.name = "plain",
-	.help = "a line for each process, GPU and interval, and a report",
 	.live = print_plain_live,
 	.report = report_print,
+	.oom = oom_print_next,
+	.no_oom = oom_print_none,
+	.doctor = doctor_print,
+	.list = list_print,
 };

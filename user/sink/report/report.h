@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report for people, and its parts that live views show too. */
+/* The report for people, its parts that live views show too, and what other commands print. */
 #ifndef GPUMEMTRACE_SINK_REPORT_REPORT_H
 #define GPUMEMTRACE_SINK_REPORT_REPORT_H
 
+#include "core/terms/feature.h"
 #include "core/view/view.h"
 
 struct out;
 struct sink_opts;
+
+/* `gpumemtrace doctor` and `gpumemtrace list`. */
+void doctor_print(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts);
+void doctor_print_json(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts);
+void list_print(struct out *out, const struct sink_opts *opts);
+void list_print_json(struct out *out, const struct sink_opts *opts);
 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts);
 

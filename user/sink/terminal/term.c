@@ -17,6 +17,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/terminal/columns.h"
+#include "sink/oom/oom_sinks.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/terminal/term.h"
@@ -269,11 +270,15 @@ static void leave_screen(struct out *out, const struct sink_opts *opts)
 	out_text(out, "\033[?7h\033[?25h\033[?1049l");
 }
 
-const struct sink_ops sink_term = {
+const struct sink sink_term = {
 	.name = "term",
-	.help = "a table that is refreshed in place, and a report",
+	.needs_terminal = true,
 	.start = enter_screen,
 	.live = draw_frame,
 	.stop = leave_screen,
 	.report = report_print,
+	.oom = oom_print_next,
+	.no_oom = oom_print_none,
+	.doctor = doctor_print,
+	.list = list_print,
 };

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See output_files.h. */
+#include "output_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "base/out_file.h"
+#include "base/xalloc.h"
+#include "cli.h"
+#include "core/history/history.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/process.h"
+#include "core/history/snapshot.h"
+#include "core/history/window.h"
+#include "core/pipeline/pipeline.h"
+#include "outputs.h"
+#include "sink/sink.h"
+#include "whole_file.h"
+
+/* What all of these are made of, and the one that is written. */
+struct files {
+	const struct options *options;
+	struct attribution *attribution;
+	const struct pipeline *pipeline;
+	const struct sink_opts *opts;
+	const struct sink *sink;
+	const char *name;        /* as it was asked for */
+};
+
+/* ---- of all processes ---- */
+
+static int print_view(const struct files *f, struct out *out)
+{
+	struct view_request request = outputs_request(f->options, f->attribution);
+	struct view view;
+
+	if (f->sink->ask)
+		f->sink->ask(&request, f->opts);
+	view_build(f->pipeline, &request, &view);
+	f->sink->write(out, &view, f->opts);
+	view_free(&view);
+	return out_close(out);
+}
+
+static int print_history(const struct files *f, struct out *out, const struct snapshot *snapshot)
+{
+	struct sink_history history = {
+		.snapshot = snapshot, .frames = ledger_frames(f->pipeline->ledger),
+		.wall_ns = ledger_wall_ns(f->pipeline->ledger),
+	};
+
+	f->sink->write_history(out, &history, f->opts);
+	return out_close(out);
+}
+
+/* snapshot: NULL where it is of all. */
+static int write_output(const struct files *f, const char *path, const struct snapshot *snapshot)
+{
+	struct whole_file file;
+	struct out out;
+	int err = whole_file_begin(&file, path);
+
+	if (!err) {
+		out_init_fd(&out, file.fd);
+		err = whole_file_end(&file, snapshot ? print_history(f, &out, snapshot) : print_view(f, &out));
+	}
+	if (err)
+		fprintf(stderr, "gpumemtrace: %s: %s\n", path, out_file_why(err));
+	return err;
+}
+
+/* ---- of each process ---- */
+
+/* "run.pickle" of process 4242 is "run.4242.pickle"; of another life of that pid "run.4242-2.pickle". */
+static void make_process_path(char *to, size_t size, const char *path, uint32_t pid, unsigned int life)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	int stem = dot && dot > (slash ? slash + 1 : path) ? (int)(dot - path) : (int)strlen(path);
+	char number[16] = "";
+
+	if (life > 1)
+		snprintf(number, sizeof(number), "-%u", life);
+	snprintf(to, size, "%.*s.%" PRIu32 "%s%s", stem, path, pid, number, path + stem);
+}
+
+static unsigned int life_of(const struct history *h, uint32_t process)
+{
+	unsigned int life = 1;
+
+	for (uint32_t i = 0; i < process; i++)
+		life += h->processes[i].of->tgid == h->processes[process].of->tgid;
+	return life;
+}
+
+/* Which processes there is something to say of: their number; any[i] for process i. */
+static unsigned int find_processes(const struct history *h, bool *any)
+{
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		struct window w;
+
+		history_window(h, i, &w);
+		any[i] = w.segments.count;
+		window_free(&w);
+	}
+	for (uint64_t n = h->first; n < h->next; n++) {
+		const struct history_event *e = history_event(h, n);
+
+		any[e->process] |= n >= h->processes[e->process].since;
+	}
+	for (uint32_t i = 0; i < h->process_count; i++)
+		count += any[i];
+	return count;
+}
+
+static int write_process(const struct files *f, uint32_t process, const char *path)
+{
+	struct snapshot snapshot;
+	int err;
+
+	snapshot_build(f->pipeline->history, process, &snapshot);
+	err = write_output(f, path, &snapshot);
+	if (!err && snapshot.dropped && !f->options->quiet)
+		fprintf(stderr, "gpumemtrace: %s lacks %" PRIu64 " older %s: give a larger --window to keep more\n",
+			path, snapshot.dropped, human_plural(snapshot.dropped, "event", "events"));
+	snapshot_free(&snapshot);
+	return err;
+}
+
+static int write_each(const struct files *f, const bool *any)
+{
+	const struct history *h = f->pipeline->history;
+	int err = 0;
+
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		char path[PATH_MAX];
+
+		if (!any[i])
+			continue;
+		make_process_path(path, sizeof(path), f->name, h->processes[i].of->tgid, life_of(h, i));
+		if (!f->options->quiet)
+			fprintf(stderr, "gpumemtrace: the %s of process %" PRIu32 " is %s\n", f->sink->name,
+				h->processes[i].of->tgid, path);
+		err = write_process(f, i, path) ?: err;
+	}
+	return err;
+}
+
+static int write_processes(const struct files *f)
+{
+	bool *any = xcalloc(f->pipeline->history->process_count + 1, sizeof(*any));
+	unsigned int count = find_processes(f->pipeline->history, any);
+	uint32_t only = 0;
+	int err = 0;
+
+	while (count && !any[only])
+		only++;
+	if (!count) {
+		fprintf(stderr, "gpumemtrace: %s was not written: no process allocated device memory, or --window"
+			" kept no events\n", f->name);
+	} else if (count == 1) {
+		err = write_process(f, only, f->name);
+	} else if (!strcmp(f->name, "-")) {
+		fprintf(stderr, "gpumemtrace: --%s - can write only one process, and %u processes have device"
+			" memory: name a file instead\n", f->sink->name, count);
+		err = -EINVAL;
+	} else {
+		err = write_each(f, any);
+	}
+	free(any);
+	return err;
+}
+
+int output_files_write(const struct options *options, struct attribution *attribution, const struct pipeline *pipeline,
+		       const struct sink_opts *opts)
+{
+	struct sink_opts plain = *opts;
+	struct files f = {
+		.options = options, .attribution = attribution, .pipeline = pipeline, .opts = &plain,
+	};
+	int err = 0;
+
+	plain.color = false;
+	plain.width = plain.height = 0;
+	for (size_t i = 0; sinks[i]; i++) {
+		f.sink = sinks[i];
+		f.name = options->files[i];
+		if (!f.name)
+			continue;
+		if (f.sink->write)
+			err = write_output(&f, f.name, NULL) ?: err;
+		if (f.sink->write_history && pipeline->history)
+			err = write_processes(&f) ?: err;
+	}
+	return err;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See outputs.h. */
+#include "outputs.h"
+
+#include <unistd.h>
+
+#include "attribution.h"
+#include "cli.h"
+
+const struct sink *outputs_format(const struct options *options, bool terminal)
+{
+	const struct sink *const *sink = sinks;
+
+	if (options->format)
+		return options->format;
+	while (sink[1] && ((*sink)->help || ((*sink)->needs_terminal && !terminal)))
+		sink++;
+	return *sink;
+}
+
+int outputs_fd(const struct options *options)
+{
+	bool is_data = options->format && options->format->is_data;
+	bool is_taken = cli_is_stdout(options->output) || (options->child && !is_data);
+
+	for (size_t i = 0; sinks[i]; i++)
+		is_taken |= cli_is_stdout(options->files[i]);
+	return is_taken ? STDERR_FILENO : STDOUT_FILENO;
+}
+
+bool outputs_want(const struct options *options, enum sink_want want)
+{
+	for (size_t i = 0; sinks[i]; i++)
+		if (options->files[i] && sinks[i]->wants & want)
+			return true;
+	return false;
+}
+
+bool outputs_want_history(const struct options *options)
+{
+	for (size_t i = 0; sinks[i]; i++)
+		if (options->files[i] && sinks[i]->write_history)
+			return true;
+	return false;
+}
+
+struct sink_opts outputs_opts(const struct options *options, int fd)
+{
+	return (struct sink_opts){
+		.color = cli_use_color(options, isatty(fd)),
+		.full_stacks = options->full_stacks,
+		.verbose = options->verbose > 0,
+		.folded_by = options->folded_by,
+	};
+}
+
+struct view_request outputs_request(const struct options *options, struct attribution *attribution)
+{
+	struct view_request request = {
+		.top = options->top, .ages = true, .older_than_ns = options->older_than_ns,
+	};
+
+	attribution_ask(attribution, &request);
+	return request;
+}

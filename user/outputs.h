@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which outputs (sink/registry.c) the options ask for, and what these are to show. */
+#ifndef GPUMEMTRACE_OUTPUTS_H
+#define GPUMEMTRACE_OUTPUTS_H
+
+#include <stdbool.h>
+
+#include "sink/sink.h"
+
+struct attribution;
+struct options;
+
+/* The format that was asked for, else the first that fits; terminal: where it goes is one. */
+const struct sink *outputs_format(const struct options *options, bool terminal);
+
+/* Where it goes: standard output, but standard error where a file or the traced command has that. */
+int outputs_fd(const struct options *options);
+
+/* Whether a file is to be written that wants this of tracing; of the history. */
+bool outputs_want(const struct options *options, enum sink_want want);
+bool outputs_want_history(const struct options *options);
+
+/* What the options say to sinks. */
+struct sink_opts outputs_opts(const struct options *options, int fd);
+
+/* What the report shows; attribution: NULL leaves owners out. */
+struct view_request outputs_request(const struct options *options, struct attribution *attribution);
+
+#endif
