@@ -261,12 +261,12 @@ CUDA_SRC  := $(wildcard tests/standin/libcuda/*.c) tests/standin/common/share.c
 NVML_SRC  := tests/standin/nvml/nvml.c tests/standin/common/share.c
 WL_SRC    := $(filter-out %/wl_common.c,$(wildcard tests/standin/workloads/*.c))
 WORKLOADS := $(WL_SRC:tests/standin/%.c=build/standin/%)
-STANDIN_H := $(wildcard tests/standin/*.h tests/standin/*/*.h)
+STANDIN_H := $(wildcard tests/standin/*.h tests/standin/*/*.h) include/gpumemtrace/api.h include/gpumemtrace/wire.h
 TEST_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE $(CFLAGS)
 # Entries begin as those of the real library do: a frame pointer first, nothing inlined or merged.
 CUDA_FLAGS := -fPIC -shared -fvisibility=hidden -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
               -fno-shrink-wrap -fno-optimize-sibling-calls -fno-ipa-icf -fno-partial-inlining \
-              -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic
+              -Iinclude -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic
 
 $(STANDIN)/usr/lib/libcuda.so.1:       CUDA_FLAGS += $(PLAIN_$(ARCH))
 $(STANDIN)/usr/lib-endbr/libcuda.so.1: CUDA_FLAGS += $(GUARDED_$(ARCH)) -DSTANDIN_OLD_EXPORTS

@@ -3,6 +3,7 @@
 """Driver releases: entries that begin with endbr64, structures and ways of asking that differ from 535 to 595."""
 import json
 import subprocess
+import sys
 
 import lib
 from lib import LIB, LIB_ENDBR, check, equal, trace
@@ -48,11 +49,22 @@ def behind_endbr64():
     equal((library["probes"], library["absent"], library["behind_endbr64"]), (probe_count(), 0, 0), "580")
 
 
+def entries_of_the_table():
+    """every row of api.h is an entry of the stand-in that does what its operation says"""
+    listed = subprocess.run([lib.TOOL, "list", "--json"], capture_output=True, text=True, check=True).stdout
+    code = f"import ctypes, sys; cuda = ctypes.CDLL('{LIB}'); cuda.standin_unplayed.restype = ctypes.c_char_p; " \
+           "print(*[w for w in sys.argv[1:] if not hasattr(cuda, w)], " \
+           "*[w.decode() for w in map(cuda.standin_unplayed, range(256)) if w])"
+    names = [probe["symbol"] for probe in json.loads(listed)["probes"]]
+    missing = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True).stdout
+    check(not missing.strip(), "missing in tests/standin/libcuda:", missing.strip())
+
+
 def unknown_driver():
     """a release newer than any known: the newest layout is taken, and it works"""
     one_driver("599.10", LIB, ("basic",))
 
 
 if __name__ == "__main__":
-    lib.main(behind_endbr64, driver_case("535", LIB_ENDBR), driver_case("550", LIB), driver_case("570", LIB),
+    lib.main(entries_of_the_table, behind_endbr64, driver_case("535", LIB_ENDBR), driver_case("550", LIB), driver_case("570", LIB),
              driver_case("580", LIB), driver_case("590", LIB), unknown_driver)

@@ -308,11 +308,6 @@ static CUresult ctx_push_checked(CUcontext handle)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxPushCurrent(CUcontext ctx)
-{
-	API(ctx_push_checked(ctx));
-}
-
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	API(ctx_push_checked(ctx));
@@ -326,11 +321,6 @@ static CUresult ctx_pop(CUcontext *pctx)
 	if (pctx)
 		*pctx = (CUcontext)stack.top[stack.depth];
 	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxPopCurrent(CUcontext *pctx)
-{
-	API(ctx_pop(pctx));
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)

@@ -101,17 +101,7 @@ CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytes, CUstream stream)
 	API(alloc_async(dptr, bytes, NULL, stream, false));
 }
 
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUstream stream)
-{
-	API(alloc_async(dptr, bytes, NULL, stream, false));
-}
-
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream)
-{
-	API(alloc_async(dptr, bytes, pool, stream, true));
-}
-
-CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
 	API(alloc_async(dptr, bytes, pool, stream, true));
 }
@@ -140,11 +130,6 @@ static CUresult free_async(CUdeviceptr dptr, CUstream stream)
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream stream)
-{
-	API(free_async(dptr, stream));
-}
-
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream)
 {
 	API(free_async(dptr, stream));
 }

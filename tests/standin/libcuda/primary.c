@@ -35,11 +35,6 @@ static CUresult release(CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-	API(release(dev));
-}
-
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
 	API(release(dev));
@@ -54,11 +49,6 @@ static CUresult reset(CUdevice dev)
 	if (device->primary && device->primary->alive)
 		ctx_take_down(device->primary);
 	return CUDA_SUCCESS;
-}
-
-CUresult cuDevicePrimaryCtxReset(CUdevice dev)
-{
-	API(reset(dev));
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "generic.h"
+#include "new_exports.h"
 #include "standin.h"
 
 #define PER_THREAD_DEFAULT_STREAM 2ULL
@@ -149,18 +151,6 @@ enum { SYMBOL_FOUND = 0, SYMBOL_NOT_FOUND = 1, SYMBOL_VERSION_NOT_SUFFICIENT = 2
 	S(cuLibraryUnload, 12000) \
 	S(cuLibraryGetModule, 12000)
 
-/* What 535 does not have. */
-#define PROCS_NEW(S, V, T) \
-	V(cuCtxCreate, 12050, cuCtxCreate_v4) \
-	S(cuGreenCtxCreate, 12040) \
-	S(cuGreenCtxDestroy, 12040) \
-	S(cuCtxFromGreenCtx, 12040) \
-	S(cuGreenCtxStreamCreate, 12050) \
-	S(cuMemGetDefaultMemPool, 13000) \
-	S(cuMemGetMemPool, 13000) \
-	S(cuMemSetMemPool, 13000) \
-	V(cuGraphAddNode, 12030, cuGraphAddNode_v2)
-
 struct proc {
 	const char *name;
 	int version;
@@ -191,10 +181,10 @@ static CUresult find(const char *name, void **pfn, int version, unsigned long lo
 		if (procs[i].version <= version && (!best || procs[i].version > best->version))
 			best = &procs[i];
 	}
-	*pfn = best ? (flags & PER_THREAD_DEFAULT_STREAM ? best->per_thread : best->plain) : NULL;
+	*pfn = best ? (flags & PER_THREAD_DEFAULT_STREAM ? best->per_thread : best->plain) : generic_entry(name);
 	if (status)
-		*status = best ? SYMBOL_FOUND : known ? SYMBOL_VERSION_NOT_SUFFICIENT : SYMBOL_NOT_FOUND;
-	return best || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+		*status = *pfn ? SYMBOL_FOUND : known ? SYMBOL_VERSION_NOT_SUFFICIENT : SYMBOL_NOT_FOUND;
+	return *pfn || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, unsigned long long flags)

@@ -69,11 +69,6 @@ CUresult cuStreamDestroy(CUstream stream)
 	API(destroy(stream));
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream)
-{
-	API(destroy(stream));
-}
-
 static CUresult synchronize(CUstream stream)
 {
 	CUresult why = CUDA_SUCCESS;
@@ -109,33 +104,13 @@ CUresult cuStreamBeginCapture(CUstream stream)
 	API(begin(stream, NULL));
 }
 
-CUresult cuStreamBeginCapture_ptsz(CUstream stream)
-{
-	API(begin(stream, NULL));
-}
-
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
 {
 	(void)mode;
 	API(begin(stream, NULL));
 }
 
-CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, int mode)
-{
-	(void)mode;
-	API(begin(stream, NULL));
-}
-
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *deps,
-		const CUgraphEdgeData *edges, size_t count, int mode)
-{
-	(void)deps, (void)edges, (void)count, (void)mode;
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
-	API(begin(stream, graph));
-}
-
-CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *deps,
 		const CUgraphEdgeData *edges, size_t count, int mode)
 {
 	(void)deps, (void)edges, (void)count, (void)mode;
@@ -156,11 +131,6 @@ static CUresult end(CUstream handle, CUgraph *graph)
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-	API(end(stream, graph));
-}
-
-CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
 	API(end(stream, graph));
 }

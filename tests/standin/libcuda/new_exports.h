@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What 535 does not have, in the form of PROCS (procaddr.c). */
+#ifndef STANDIN_NEW_EXPORTS_H
+#define STANDIN_NEW_EXPORTS_H
+
+#define PROCS_NEW(S, V, T) \
+	V(cuCtxCreate, 12050, cuCtxCreate_v4) \
+	S(cuGreenCtxCreate, 12040) \
+	S(cuGreenCtxDestroy, 12040) \
+	S(cuCtxFromGreenCtx, 12040) \
+	S(cuGreenCtxStreamCreate, 12050) \
+	S(cuMemGetDefaultMemPool, 13000) \
+	S(cuMemGetMemPool, 13000) \
+	S(cuMemSetMemPool, 13000) \
+	V(cuGraphAddNode, 12030, cuGraphAddNode_v2)
+
+#endif
