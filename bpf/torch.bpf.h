@@ -29,13 +29,13 @@ int torch_memory(struct pt_regs *ctx)
 	struct gmt_fw_mem rec = {};
 
 	KEEP_KERNEL_STACK(ctx);
-	if ((__u8)device != GMT_C10_CUDA || !is_target())
+	if ((__u8)device != GMT_FW_GPU || !is_target())
 		return 0;
 	rec.ptr = PT_REGS_PARM1(ctx);
 	rec.delta = PT_REGS_PARM2(ctx);
 	rec.total_allocated = PT_REGS_PARM3(ctx);
 	rec.total_reserved = PT_REGS_PARM4(ctx);
-	rec.device_type = GMT_C10_CUDA;
+	rec.device_type = GMT_FW_GPU;
 	rec.device_index = device >> 8;
 	fill_header(&rec.hdr, GMT_KIND_FW_MEM, sizeof(rec));
 	if (gmt.config.block_stacks && gmt.config.stack_mode && rec.delta > 0)
@@ -53,12 +53,12 @@ int torch_oom(struct pt_regs *ctx)
 	struct gmt_fw_oom rec = {};
 
 	KEEP_KERNEL_STACK(ctx);
-	if ((__u8)device != GMT_C10_CUDA || !is_target())
+	if ((__u8)device != GMT_FW_GPU || !is_target())
 		return 0;
 	rec.size = PT_REGS_PARM1(ctx);
 	rec.total_allocated = PT_REGS_PARM2(ctx);
 	rec.total_reserved = PT_REGS_PARM3(ctx);
-	rec.device_type = GMT_C10_CUDA;
+	rec.device_type = GMT_FW_GPU;
 	rec.device_index = device >> 8;
 	/* It happens seldom: always with a stack. */
 	if (gmt.config.stack_mode)

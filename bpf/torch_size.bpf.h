@@ -55,7 +55,7 @@ int torch_malloc(struct pt_regs *ctx)
 		count_loss(GMT_LOSS_UNREADABLE);
 		return 0;
 	}
-	rec.device_type = GMT_C10_CUDA;
+	rec.device_type = GMT_FW_GPU;
 	rec.device_index = device;
 	SEND(rec, FW_SIZE);
 	return 0;

@@ -18,6 +18,8 @@
 #include <linux/types.h>
 #endif
 
+#include <gpumemtrace/fw.h>
+
 #define GMT_UUID_BYTES 16
 #define GMT_CALL_VALS 8      /* most values one call record carries */
 #define GMT_COMM_BYTES 16    /* TASK_COMM_LEN, include/linux/sched.h */
@@ -231,7 +233,7 @@ struct gmt_stack {
 	__u64 words[];
 };
 
-/* A framework's own allocator gave out a block or took one back: entry of libc10's report function. Sent
+/* A framework's own allocator gave out a block or took one back: entry of the function that it reports blocks to. Sent
  * while the allocator holds its lock: the records of a device are in order, and their totals exact. */
 struct gmt_fw_mem {
 	struct gmt_hdr hdr;
@@ -239,15 +241,15 @@ struct gmt_fw_mem {
 	__s64 delta;            /* bytes of the block as the allocator rounds it; negative: taken back */
 	__u64 total_allocated;  /* of the device, after it */
 	__u64 total_reserved;   /* what the allocator holds of the driver's memory */
-	__u8 device_type;       /* c10::DeviceType; only GMT_C10_CUDA is sent */
+	__u8 device_type;       /* enum gmt_fw_device */
 	__u8 device_index;      /* CUDA ordinal in the process */
-	__u16 reserved;
+	__u8 framework;         /* enum gmt_fw; a reader passes over those that it does not know */
+	__u8 reserved;
 	__u32 stack_id;         /* 0: none */
 };
-#define GMT_C10_CUDA 1
 
-/* A framework is about to say that there is no memory, after all it has tried: entry of libc10's
- * function. It does so in its limits too, then without a call of the driver that failed. */
+/* A framework is about to say that there is no memory, after all it has tried. It does so in its limits too, then
+ * without a call of the driver that failed. */
 struct gmt_fw_oom {
 	struct gmt_hdr hdr;
 	__u64 size;             /* asked for, as the allocator rounds it */
@@ -255,36 +257,39 @@ struct gmt_fw_oom {
 	__u64 total_reserved;
 	__u8 device_type;       /* as in gmt_fw_mem */
 	__u8 device_index;
-	__u16 reserved;
+	__u8 framework;
+	__u8 reserved;
 	__u32 stack_id;         /* 0: none */
 };
 
 enum gmt_range_what {
 	GMT_RANGE_BEGIN = 0,    /* of a named range */
 	GMT_RANGE_END = 1,
-	GMT_RANGE_BACKWARD = 2, /* the thread runs autograd's engine; has no end of its own */
+	GMT_RANGE_BACKWARD = 2, /* the thread computes gradients; has no end of its own */
 };
 #define GMT_RANGE_NAME_BYTES 96
 
-/* What a framework's thread does from here on: entries of PyTorch's functions. Ranges are record_function's
- * and those that PyTorch makes itself ("Optimizer.step#SGD.step"), whether a profiler is on or not. */
+/* What a framework's thread does from here on. PyTorch's ranges are record_function's and those that it makes itself
+ * ("Optimizer.step#SGD.step"), whether a profiler is on or not. */
 struct gmt_fw_range {
 	struct gmt_hdr hdr;
 	__u64 object;           /* its begin's and its end's are the same; BACKWARD: 0 */
 	__u8 what;              /* enum gmt_range_what */
-	__u8 reserved[7];
+	__u8 framework;         /* as in gmt_fw_mem */
+	__u8 reserved[6];
 	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut; BEGIN only */
 };
 
-/* What the newest block at an address was asked for: PyTorch's own probe pytorch:malloc, after the block. */
+/* What the newest block at an address was asked for. Sent after the block. */
 struct gmt_fw_size {
 	struct gmt_hdr hdr;
 	__u64 ptr;
 	__u64 size;             /* asked for */
-	__u64 stream;           /* c10::StreamId; 0: the default stream */
+	__u64 stream;           /* the framework's number of it; 0: the default stream */
 	__u8 device_type;       /* as in gmt_fw_mem */
 	__u8 device_index;
-	__u16 reserved;
+	__u8 framework;
+	__u8 reserved;
 	__u32 reserved2;
 };
 
@@ -437,16 +442,17 @@ struct gmt_mark {
 };
 
 enum gmt_framework_flag {
-	GMT_FRAMEWORK_ASYNC = 1,    /* the environment asks for cudaMallocAsync ... */
+	GMT_FRAMEWORK_ASYNC = 1,    /* the environment asks for CUDA's own pools ... */
 	GMT_FRAMEWORK_UNCACHED = 2, /* ... for no caching */
 	GMT_FRAMEWORK_NO_HOOK = 4,  /* the function that it reports blocks with is not probed: it has none */
 };
 
-/* A process has PyTorch for CUDA mapped. May come again. */
+/* A process has a framework for CUDA mapped. May come again. */
 struct gmt_framework {
 	struct gmt_hdr hdr;
 	__u32 flags;            /* enum gmt_framework_flag, or-ed */
-	__u32 reserved;
+	__u8 framework;         /* as in gmt_fw_mem */
+	__u8 reserved[3];
 };
 
 #include <gpumemtrace/history_records.h>
@@ -466,6 +472,7 @@ _Static_assert(sizeof(struct gmt_symbol) == 48, "symbol layout");
 _Static_assert(sizeof(struct gmt_fw_oom) == 56, "framework OOM layout");
 _Static_assert(sizeof(struct gmt_fw_range) == 136, "framework range layout");
 _Static_assert(sizeof(struct gmt_fw_size) == 56, "framework size layout");
+_Static_assert(sizeof(struct gmt_framework) == 32, "framework layout");
 _Static_assert(sizeof(struct gmt_oom) == 152, "OOM layout");
 _Static_assert(sizeof(struct gmt_history_event) == 56, "history event layout");
 

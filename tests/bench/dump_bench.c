@@ -98,7 +98,7 @@ static void block(struct bench *b, uint64_t at, int64_t delta)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = at, .delta = delta, .total_allocated = b->allocated += delta, .total_reserved = b->reserved,
-		.device_type = GMT_C10_CUDA, .stack_id = 1 + below(b, STACKS),
+		.device_type = GMT_FW_GPU, .stack_id = 1 + below(b, STACKS),
 	};
 
 	put(b, &rec, GMT_KIND_FW_MEM, sizeof(rec));

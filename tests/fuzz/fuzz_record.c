@@ -224,7 +224,7 @@ static void build_rm(struct input *in, union record *rec)
 		rec->fw_mem.delta = byte(in) & 1 ? (int64_t)number(in) : -(int64_t)number(in);
 		rec->fw_mem.total_allocated = number(in);
 		rec->fw_mem.total_reserved = number(in);
-		rec->fw_mem.device_type = GMT_C10_CUDA;
+		rec->fw_mem.device_type = GMT_FW_GPU;
 		rec->fw_mem.device_index = byte(in) & 3;
 		break;
 	case GMT_KIND_FW_RANGE:
@@ -235,7 +235,7 @@ static void build_rm(struct input *in, union record *rec)
 		break;
 	case GMT_KIND_FW_OOM:
 		rec->fw_oom.size = number(in);
-		rec->fw_oom.device_type = GMT_C10_CUDA;
+		rec->fw_oom.device_type = GMT_FW_GPU;
 		rec->fw_oom.device_index = byte(in) & 3;
 		break;
 	case GMT_KIND_HISTORY:

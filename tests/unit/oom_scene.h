@@ -35,7 +35,7 @@ static inline void scene_block(struct records *r, uint64_t ptr, int64_t delta, u
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = allocated, .total_reserved = reserved,
-		.device_type = GMT_C10_CUDA, .stack_id = r->stack_id,
+		.device_type = GMT_FW_GPU, .stack_id = r->stack_id,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));

@@ -38,7 +38,7 @@ static void block_on(struct training *t, unsigned int device, uint32_t tid, uint
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr + device * 64 * GiB, .delta = delta, .total_allocated = t->allocated[device] += delta,
-		.total_reserved = 10 * GiB, .device_type = GMT_C10_CUDA, .device_index = device,
+		.total_reserved = 10 * GiB, .device_type = GMT_FW_GPU, .device_index = device,
 		.stack_id = t->r.stack_id,
 	};
 

@@ -25,7 +25,7 @@ static void report(struct allocator *a, uint64_t ptr, int64_t delta)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = a->allocated += delta,
-		.total_reserved = a->reserved, .device_type = GMT_C10_CUDA,
+		.total_reserved = a->reserved, .device_type = GMT_FW_GPU,
 	};
 
 	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
@@ -303,7 +303,7 @@ static void two_devices(void **state)
 	struct allocator *a = *state;
 	struct gmt_fw_mem rec = {
 		.ptr = BASE + GiB, .delta = 512, .total_allocated = 512, .total_reserved = 2 * MiB,
-		.device_type = GMT_C10_CUDA, .device_index = 1,
+		.device_type = GMT_FW_GPU, .device_index = 1,
 	};
 
 	segment(a, BASE, 20 * MiB);
@@ -355,13 +355,13 @@ static void another_program(void **state)
 static void malformed(void **state)
 {
 	static const struct gmt_fw_mem bad[] = {
-		{ .ptr = BASE, .delta = 0, .total_allocated = 512, .device_type = GMT_C10_CUDA },
-		{ .ptr = BASE, .delta = 1024, .total_allocated = 512, .device_type = GMT_C10_CUDA },
-		{ .ptr = BASE, .delta = INT64_MIN, .total_allocated = 512, .device_type = GMT_C10_CUDA },
-		{ .ptr = BASE, .delta = 512, .total_allocated = UINT64_MAX, .device_type = GMT_C10_CUDA },
+		{ .ptr = BASE, .delta = 0, .total_allocated = 512, .device_type = GMT_FW_GPU },
+		{ .ptr = BASE, .delta = 1024, .total_allocated = 512, .device_type = GMT_FW_GPU },
+		{ .ptr = BASE, .delta = INT64_MIN, .total_allocated = 512, .device_type = GMT_FW_GPU },
+		{ .ptr = BASE, .delta = 512, .total_allocated = UINT64_MAX, .device_type = GMT_FW_GPU },
 		{ .ptr = BASE, .delta = 512, .total_allocated = 512, .total_reserved = UINT64_MAX,
-		  .device_type = GMT_C10_CUDA },
-		{ .ptr = BASE, .delta = 512, .total_allocated = 512, .device_type = GMT_C10_CUDA,
+		  .device_type = GMT_FW_GPU },
+		{ .ptr = BASE, .delta = 512, .total_allocated = 512, .device_type = GMT_FW_GPU,
 		  .device_index = 255 },
 	};
 	struct gmt_fw_mem cpu = { .ptr = BASE, .delta = 512, .total_allocated = 512 };
@@ -382,6 +382,33 @@ static void malformed(void **state)
 	assert_int_equal(torch_of(a, GPU).blocks, 0);
 }
 
+/* Of a recording that a later version made: like a record of an unknown kind. */
+static void a_framework_that_nobody_knows(void **state)
+{
+	struct gmt_fw_mem block = {
+		.ptr = BASE, .delta = 512, .total_allocated = 512, .device_type = GMT_FW_GPU, .framework = GMT_FW_COUNT,
+	};
+	struct gmt_fw_oom oom = { .size = MiB, .device_type = GMT_FW_GPU, .framework = 255 };
+	struct gmt_fw_range range = { .what = GMT_RANGE_BACKWARD, .framework = GMT_FW_COUNT };
+	struct gmt_fw_size size = { .ptr = BASE, .size = 1, .device_type = GMT_FW_GPU, .framework = GMT_FW_COUNT };
+	struct gmt_framework loaded = { .flags = GMT_FRAMEWORK_ASYNC, .framework = GMT_FW_COUNT };
+	struct allocator *a = *state;
+	struct view_torch t;
+	struct view view;
+
+	records_apply(&a->r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	records_apply(&a->r, &oom, GMT_KIND_FW_OOM, sizeof(oom));
+	records_apply(&a->r, &range, GMT_KIND_FW_RANGE, sizeof(range));
+	records_apply(&a->r, &size, GMT_KIND_FW_SIZE, sizeof(size));
+	records_apply(&a->r, &loaded, GMT_KIND_FRAMEWORK, sizeof(loaded));
+	assert_int_equal(a->r.result, 0);
+	t = torch_of(a, GPU);
+	assert_false(t.seen);
+	view_build(a->r.ledger, NULL, &view);
+	assert_int_equal(view.records_unknown, 5);
+	view_free(&view);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -390,6 +417,7 @@ int main(void)
 		CASE(segments_given_back), CASE(reserved_that_does_not_agree), CASE(memory_taken_below_it),
 		CASE(memory_that_is_not_the_drivers), CASE(events_missed), CASE(an_event_that_comes_twice),
 		CASE(two_devices), CASE(the_end_of_a_process), CASE(another_program), CASE(malformed),
+		CASE(a_framework_that_nobody_knows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static enum gmt_torch_silence silence_of(const struct records *r)
 static void report_block(struct records *r)
 {
 	struct gmt_fw_mem rec = {
-		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = MiB, .device_type = GMT_C10_CUDA,
+		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = MiB, .device_type = GMT_FW_GPU,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));

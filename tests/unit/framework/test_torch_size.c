@@ -37,7 +37,7 @@ static void block(struct records *r, uint64_t ptr, int64_t delta)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = allocated += delta, .total_reserved = 20 * MiB,
-		.device_type = GMT_C10_CUDA,
+		.device_type = GMT_FW_GPU,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
@@ -46,7 +46,7 @@ static void block(struct records *r, uint64_t ptr, int64_t delta)
 static void told(struct records *r, uint64_t ptr, uint64_t size, uint8_t device)
 {
 	struct gmt_fw_size rec = {
-		.ptr = ptr, .size = size, .stream = 5, .device_type = GMT_C10_CUDA, .device_index = device,
+		.ptr = ptr, .size = size, .stream = 5, .device_type = GMT_FW_GPU, .device_index = device,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_SIZE, sizeof(rec));

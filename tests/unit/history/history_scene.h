@@ -24,7 +24,7 @@ static inline void block(struct scene *c, uint64_t ptr, int64_t delta)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = c->allocated += delta,
-		.total_reserved = c->reserved, .device_type = GMT_C10_CUDA, .stack_id = c->r.stack_id,
+		.total_reserved = c->reserved, .device_type = GMT_FW_GPU, .stack_id = c->r.stack_id,
 	};
 
 	records_apply(&c->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));

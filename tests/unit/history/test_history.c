@@ -309,7 +309,7 @@ static void pieces_that_come_before_the_failure_do_not_hide_it(void **state)
 
 static void pytorch_says_what_it_was_asked_for(void **state)
 {
-	struct gmt_fw_oom report = { .size = 30 * MiB, .device_type = GMT_C10_CUDA, .device_index = 1 };
+	struct gmt_fw_oom report = { .size = 30 * MiB, .device_type = GMT_FW_GPU, .device_index = 1 };
 	const struct snapshot *s;
 	struct scene c;
 
@@ -331,6 +331,25 @@ static void pytorch_says_what_it_was_asked_for(void **state)
 	report.size = 7 * MiB;
 	records_apply(&c.r, &report, GMT_KIND_FW_OOM, sizeof(report));
 	assert_string_equal(story(check(&c)), "SarfFOSaO");
+	teardown(&c);
+}
+
+/* Of a later version's recording. */
+static void nothing_of_a_framework_that_nobody_knows(void **state)
+{
+	struct gmt_fw_mem block = {
+		.delta = MiB, .total_reserved = 2 * MiB, .device_type = GMT_FW_GPU, .framework = GMT_FW_COUNT,
+	};
+	struct scene c;
+
+	(void)state;
+	setup(&c, 100);
+	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
+	for (block.ptr = BASE; block.ptr < BASE + 2 * MiB; block.ptr += MiB) {
+		block.total_allocated += MiB;
+		records_apply(&c.r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	}
+	assert_string_equal(story(check(&c)), "Sa");
 	teardown(&c);
 }
 
@@ -417,6 +436,7 @@ int main(void)
 		cmocka_unit_test(a_retry_that_fails_is_one_event),
 		cmocka_unit_test(pieces_that_come_before_the_failure_do_not_hide_it),
 		cmocka_unit_test(pytorch_says_what_it_was_asked_for),
+		cmocka_unit_test(nothing_of_a_framework_that_nobody_knows),
 		cmocka_unit_test(what_is_met_by_less_is_nothing),
 		cmocka_unit_test(what_changed_of_late),
 		cmocka_unit_test(nonsense),

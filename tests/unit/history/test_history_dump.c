@@ -127,7 +127,7 @@ static void assert_same_marks(const struct snapshot *a, const struct snapshot *b
 /* Segments, blocks, pieces, another allocation; more than is kept, when `most` is small. */
 static void life(struct scene *c)
 {
-	struct gmt_fw_size size = { .ptr = BASE + 4 * MiB, .size = 6 * MiB - 7, .device_type = GMT_C10_CUDA };
+	struct gmt_fw_size size = { .ptr = BASE + 4 * MiB, .size = 6 * MiB - 7, .device_type = GMT_FW_GPU };
 
 	c->reserved = 20 * MiB;
 	c->r.stack_id = 5;

@@ -47,7 +47,7 @@ static uint32_t get(struct records *r, uint64_t at, uint64_t size, uint64_t *all
 	CALL(r, cuMemAlloc_v2, at, size);
 	struct gmt_fw_mem rec = {
 		.ptr = at, .delta = size / 2, .total_allocated = *allocated += size / 2,
-		.total_reserved = 2 * *allocated, .device_type = GMT_C10_CUDA, .stack_id = r->stack_id,
+		.total_reserved = 2 * *allocated, .device_type = GMT_FW_GPU, .stack_id = r->stack_id,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
@@ -58,7 +58,7 @@ static void give(struct records *r, uint64_t at, uint64_t size, uint32_t object,
 {
 	struct gmt_fw_mem rec = {
 		.ptr = at, .delta = -(int64_t)(size / 2), .total_allocated = *allocated -= size / 2,
-		.total_reserved = 2 * *allocated + size, .device_type = GMT_C10_CUDA,
+		.total_reserved = 2 * *allocated + size, .device_type = GMT_FW_GPU,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));

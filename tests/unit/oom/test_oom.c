@@ -47,7 +47,7 @@ static void wait(struct records *r, uint64_t ns)
 
 static void raised(struct records *r, uint64_t size)
 {
-	struct gmt_fw_oom rec = { .size = size, .device_type = GMT_C10_CUDA };
+	struct gmt_fw_oom rec = { .size = size, .device_type = GMT_FW_GPU };
 
 	records_apply(r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
 }
@@ -56,7 +56,7 @@ static void block(struct records *r, uint64_t ptr, int64_t delta)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = delta, .total_reserved = delta,
-		.device_type = GMT_C10_CUDA,
+		.device_type = GMT_FW_GPU,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));

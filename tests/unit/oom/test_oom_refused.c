@@ -84,7 +84,7 @@ static void block(struct records *r, int64_t delta, uint64_t allocated)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = A, .delta = delta, .total_allocated = allocated, .total_reserved = 2 * MiB,
-		.device_type = GMT_C10_CUDA,
+		.device_type = GMT_FW_GPU,
 	};
 
 	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
@@ -423,7 +423,7 @@ static void then_a_call_fails(void **state)
 static void then_pytorch_reports(void **state)
 {
 	struct records *r = *state;
-	struct gmt_fw_oom report = { .size = GiB, .device_type = GMT_C10_CUDA };
+	struct gmt_fw_oom report = { .size = GiB, .device_type = GMT_FW_GPU };
 	struct gmt_oom rec;
 
 	refuse(r, 0, MiB);

@@ -156,7 +156,7 @@ static void test_another_limit(void **state)
 
 static void test_a_limit_of_pytorch(void **state)
 {
-	struct gmt_fw_oom rec = { .size = GiB, .device_type = GMT_C10_CUDA };
+	struct gmt_fw_oom rec = { .size = GiB, .device_type = GMT_FW_GPU };
 	struct records r;
 
 	(void)state;
@@ -270,7 +270,7 @@ static void video_memory(struct records *r, uint32_t status, uint64_t size)
 static void test_a_launch(void **state)
 {
 	struct gmt_fw_mem block = {
-		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = GiB, .device_type = GMT_C10_CUDA,
+		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = GiB, .device_type = GMT_FW_GPU,
 	};
 	struct records r;
 

@@ -13,7 +13,7 @@ int sizes_add(struct framework *f, const struct gmt_fw_size *rec)
 	struct framework_size *size;
 	bool is_new;
 
-	if (rec->device_type != GMT_C10_CUDA)
+	if (rec->device_type != GMT_FW_GPU)
 		return 0;
 	if (rec->size > ALLOC_SIZE_MAX)
 		return -EINVAL;

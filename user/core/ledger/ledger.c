@@ -16,6 +16,7 @@
 #include "core/ledger/dump_records.h"
 #include "core/ledger/ledger_state.h"
 #include "core/ledger/life.h"
+#include "core/terms/framework_ids.h"
 #include "core/terms/probes.h"
 
 static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
@@ -56,7 +57,7 @@ static int apply_fw_mem(struct ledger *l, struct process *p, const struct gmt_hd
 	const struct gmt_fw_mem *rec = (const void *)hdr;
 
 	(void)l;
-	if (rec->device_type != GMT_C10_CUDA)
+	if (rec->device_type != GMT_FW_GPU)
 		return 0;
 	if (!is_memory_event(rec))
 		return -EINVAL;
@@ -68,7 +69,7 @@ static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hd
 	const struct gmt_fw_oom *rec = (const void *)hdr;
 
 	(void)l;
-	if (rec->device_type != GMT_C10_CUDA)
+	if (rec->device_type != GMT_FW_GPU)
 		return 0;
 	return give_framework(p, hdr, process_row(p, 0, NULL, rec->device_index));
 }
@@ -388,6 +389,10 @@ static int apply_record(struct ledger *l, const struct gmt_hdr *hdr)
 	}
 	if (hdr->size < kind->size || (kind->subject != OF_SESSION && !hdr->tgid))
 		return -EINVAL;
+	if (framework_is_unknown(hdr)) {
+		l->records_unknown++;
+		return 0;
+	}
 	if (kind->subject == OF_LIFE || kind->subject == OF_KNOWN)
 		return apply_to_life(l, kind, hdr);
 	return kind->apply(l, NULL, hdr);
