@@ -75,10 +75,11 @@ SINK     := registry \
 LIVE     := stream \
             $(call in,bpf,array_map guard plan programs ring rodata) \
             $(call in,features,features features_driver features_kernel features_place features_programs) \
+            $(call in,framework,framework_rows library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler) \
-            $(call in,probe,attach hazard library library_kinds mmap_watch probed_files target tracepoint trial uprobe \
+            $(call in,probe,attach hazard library mmap_watch probed_files target tracepoint trial uprobe \
                             usdt_args usdt_notes) \
-            $(call in,process,launch procfs roster torch_env) \
+            $(call in,process,launch procfs roster settings) \
             $(call in,stacks,address_space bpf_tables map_publisher stack_names stack_thread stack_worker)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
@@ -107,7 +108,7 @@ UNIT      := $(call in,base,foreign_file hash human out out_file rangemap) \
              $(call in,symbol,ehframe pycode pystack rewalk table_cache unwind unwind_table) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
-UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs target torch_env trial usdt watch)
+UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs settings target trial usdt watch)
 UNIT_TOP  := $(call in,top,cli cli_doc dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
@@ -354,7 +355,8 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 	$(Q)$(CLANG) $(GMT_CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,$(FUZZ_SAN) -MMD -MP -c $< -o $@
 
 $(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o \
-             build/fuzz/user/live/probe/library.o build/fuzz/user/live/probe/library_kinds.o
+             build/fuzz/user/live/probe/library.o \
+             $(patsubst %,build/fuzz/user/live/framework/%.o,framework_rows library_kinds pytorch)
 	$(call msg,LINK,$@)
 	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -ljansson $(SYMBOL_LIBS) -o $@
 

@@ -18,17 +18,18 @@
 #define STACK_ARGS_OFFSET 0
 #endif
 
-static __always_inline void save_args(struct call_frame *frame, struct pt_regs *ctx)
+/* The first six. */
+static __always_inline void save_args(__u64 *args, struct pt_regs *ctx)
 {
-	frame->args[0] = PT_REGS_PARM1(ctx);
-	frame->args[1] = PT_REGS_PARM2(ctx);
-	frame->args[2] = PT_REGS_PARM3(ctx);
-	frame->args[3] = PT_REGS_PARM4(ctx);
-	frame->args[4] = PT_REGS_PARM5(ctx);
+	args[0] = PT_REGS_PARM1(ctx);
+	args[1] = PT_REGS_PARM2(ctx);
+	args[2] = PT_REGS_PARM3(ctx);
+	args[3] = PT_REGS_PARM4(ctx);
+	args[4] = PT_REGS_PARM5(ctx);
 #if defined(__TARGET_ARCH_x86)
-	frame->args[5] = ctx->r9;
+	args[5] = ctx->r9;
 #else
-	frame->args[5] = ((const struct user_pt_regs *)ctx)->regs[5];
+	args[5] = ((const struct user_pt_regs *)ctx)->regs[5];
 #endif
 }
 
@@ -241,7 +242,7 @@ int call_enter(struct pt_regs *ctx)
 	frame = push_frame(state, PT_REGS_SP(ctx), api, cookie >> 32);
 	if (!frame)
 		return 0;
-	save_args(frame, ctx);
+	save_args(frame->args, ctx);
 	if (spec->entry_reads)
 		read_at_entry(frame, spec);
 	if (spec->takes_stack && gmt.config.stack_mode && !frame->nested)

@@ -17,9 +17,9 @@
 #include "stack.bpf.h"
 #include "call.bpf.h"
 #include "ioctl.bpf.h"
-#include "torch.bpf.h"
-#include "torch_range.bpf.h"
-#include "torch_size.bpf.h"
+#include "usdt.bpf.h"
+#include "framework.bpf.h"
+#include "pytorch.bpf.h"
 #include "proc.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

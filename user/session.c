@@ -21,7 +21,7 @@
 #include "display.h"
 #include "dumping.h"
 #include "live/probe/attach.h"
-#include "live/probe/library_kinds.h"
+#include "live/framework/library_kinds.h"
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
@@ -71,7 +71,7 @@ static void guard_targets(struct session *session, bool at_once)
 
 static void code_mapped(const struct watch_mapping *mapping, void *arg)
 {
-	enum library_kind kind = library_kind_of(mapping->path, strlen(mapping->path));
+	const struct library_kind *kind = library_kind_of(mapping->path, strlen(mapping->path));
 	struct session *session = arg;
 	char cause[SESSION_CAUSE];
 	int err;
@@ -79,18 +79,18 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	/* Whoever maps a file runs into its probes, a target or not. */
 	if (probing_guard(session->probing, mapping, cause, sizeof(cause)))
 		tell_given_up(session, cause);
-	if (kind == LIBRARY_NONE && !stacking_is_sign(mapping->path) &&
+	if (!kind && !stacking_is_sign(mapping->path) &&
 	    !stacking_knows(session->stacking, mapping->pid))
 		return;
 	/* NVML maps a libcuda into ourselves. */
 	if ((pid_t)mapping->pid == getpid() ||
 	    (!session->options->all && !attach_is_target(session->attach, mapping->pid)))
 		return;
-	if (kind == LIBRARY_CUDA)
+	if (kind == &library_cuda)
 		stacking_process(session->stacking, mapping->pid);
 	else
 		stacking_mapped(session->stacking, mapping->pid);
-	if (kind == LIBRARY_NONE)
+	if (!kind)
 		return;
 	/* A process that is gone again needs no probes. */
 	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));

@@ -69,7 +69,7 @@ static int note_user(const struct target_library *library, void *arg)
 {
 	struct session *session = arg;
 
-	if (library->kind == LIBRARY_CUDA && !roster_is_live(session->roster, library->pid))
+	if (library->kind == &library_cuda && !roster_is_live(session->roster, library->pid))
 		roster_add(session->roster, library->pid,
 			   used_gpu(session, target_uses(library->pid, &session->driver)));
 	stacking_process(session->stacking, library->pid);

@@ -19,6 +19,22 @@ struct gmt_spec {
 	__u32 caps[GMT_CALL_VALS];
 };
 
+#define GMT_FW_ARG_BITS 3    /* of an argument's number */
+
+/* Which argument of a framework's function is what, by numbers from 1 to 6; 0: it is not passed. This is the cookie of
+ * the probe. */
+struct gmt_fw_layout {
+	__u64 framework : 8;                     /* enum gmt_fw */
+	__u64 ptr : GMT_FW_ARG_BITS;             /* the block's address */
+	__u64 bytes : GMT_FW_ARG_BITS;           /* of a block, negative where it is taken back; of a request */
+	__u64 total_allocated : GMT_FW_ARG_BITS; /* of the device, after it */
+	__u64 total_reserved : GMT_FW_ARG_BITS;
+	__u64 device : GMT_FW_ARG_BITS;          /* by value: its type in the lowest byte, its ordinal in the next */
+	__u64 gpu_type : 8;                      /* the type that is a GPU */
+	__u64 reserved : 33;
+};
+_Static_assert(sizeof(struct gmt_fw_layout) == sizeof(__u64), "a layout is a cookie");
+
 /* Offsets, in bytes, that differ between driver releases (compiled from NVIDIA/open-gpu-kernel-modules,
  * 535.54.03 to 595.45.04). */
 struct gmt_driver_layout {
@@ -39,7 +55,7 @@ struct gmt_config {
 	__u32 never;             /* 0: what is tested only to be there, see bpf/guard.bpf.h */
 	__u32 stack_mode;        /* enum gmt_stack_mode */
 	__u32 stack_depth;       /* native frames, at most GMT_UNWIND_FRAMES_MAX */
-	__u32 block_stacks;      /* also of PyTorch's blocks */
+	__u32 block_stacks;      /* also of frameworks' blocks */
 	__u32 ioctl_stacks;      /* also of memory that the driver takes by itself */
 	__u32 reserved;
 	__u32 stack_memos;       /* entries of the map of that name; the loader's */

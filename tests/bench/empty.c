@@ -5,7 +5,7 @@
  *
  *   empty BPF.O LIBCUDA                 on entry and return of cuMemAlloc_v2 and cuMemFree_v2
  *   empty BPF.O LIBCUDA cuMemAlloc_v2   on its entry only
- *   empty BPF.O LIBC10 torch_memory     on the entry of what this program of the collector's is for
+ *   empty BPF.O LIBC10 fw_block     on the entry of what this program of the collector's is for
  */
 #include <bpf/libbpf.h>
 #include <poll.h>
@@ -21,9 +21,9 @@
 
 static const char *name_of(const struct library *library, const struct library_probe *probe)
 {
-	const struct library_kind_info *info = library_kind_info(library->kind);
+	const struct library_kind *kind = library->kind;
 
-	return info->hook_count ? info->hooks[probe->id - 1].program : gmt_probes[probe->id].symbol;
+	return kind->framework ? kind->hooks[probe->id - 1].program : gmt_probes[probe->id].symbol;
 }
 
 /* How many probes there are of these functions. */

@@ -46,7 +46,7 @@ def nothing():
 def one_by_one():
     """a program that is refused costs what it is for, and no more"""
     whole, _ = train()
-    report, stacks = train({"GPUMEMTRACE_REFUSED": "torch_memory,ioctl_tracepoint"}, ("--block-stacks",))
+    report, stacks = train({"GPUMEMTRACE_REFUSED": "fw_block,ioctl_tracepoint"}, ("--block-stacks",))
     said(report, "blocks have no stack traces", "by itself has no stack traces")
     equal(totals(report), totals(whole), "allocations")
     equal(any(s.is_complete for s in stacks), lib.FULL_STACKS, "a stack is complete")
@@ -88,7 +88,7 @@ def without_helpers():
 def doctor():
     """doctor loads the real programs, and says what is left out of them"""
     whole = ("", "ok", "all were loaded") if lib.FULL_STACKS else ("", "warn", "frame pointers")
-    for refused, state, word in whole, ("torch_memory", "warn", "blocks have no stack traces"), \
+    for refused, state, word in whole, ("fw_block", "warn", "blocks have no stack traces"), \
             ("call_enter,call_enter", "warn", "no stack traces"):
         done = lib.run([lib.TOOL, "doctor", "--json"], env=lib.environment(GPUMEMTRACE_REFUSED=refused))
         found = [f for f in json.loads(done.stdout)["features"] if f["name"] == "BPF programs"][0]

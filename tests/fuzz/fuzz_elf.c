@@ -5,9 +5,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "live/framework/framework_rows.h"
 #include "live/probe/library.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_as(int fd, const struct library_kind *kind, struct library *library, size_t size)
+{
+	if (library_read(fd, kind, library) == 0)
+		for (uint32_t i = 0; i < library->probe_count; i++)
+			if (library->probes[i].offset >= size)
+				abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -16,11 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!library || fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	for (int kind = 0; kind < LIBRARY_KIND_COUNT; kind++)
-		if (library_read(fd, (enum library_kind)kind, library) == 0)
-			for (uint32_t i = 0; i < library->probe_count; i++)
-				if (library->probes[i].offset >= size)
-					abort();
+	read_as(fd, &library_cuda, library, size);
+	for (unsigned int id = 0; id < GMT_FW_COUNT; id++)
+		for (size_t i = 0; i < framework_of(id)->library_count; i++)
+			read_as(fd, &framework_of(id)->libraries[i], library, size);
 	close(fd);
 	free(library);
 	return 0;

@@ -63,7 +63,7 @@ class Empty:
     def __init__(self, pid):
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
             path = next(line.split(None, 5)[5].strip() for line in maps if line.rstrip().endswith("/libc10.so"))
-        self.proc = subprocess.Popen([f"{EMPTY}/empty", f"{EMPTY}/empty.bpf.o", path, "torch_memory"],
+        self.proc = subprocess.Popen([f"{EMPTY}/empty", f"{EMPTY}/empty.bpf.o", path, "fw_block"],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.proc.stdout.readline() != b"attached\n":
             raise lib.Failure("the empty probe could not be attached")

@@ -404,7 +404,7 @@ static void a_framework_that_nobody_knows(void **state)
 	assert_int_equal(a->r.result, 0);
 	t = torch_of(a, GPU);
 	assert_false(t.seen);
-	view_build(a->r.ledger, NULL, &view);
+	view_build(a->r.pipeline, NULL, &view);
 	assert_int_equal(view.records_unknown, 5);
 	view_free(&view);
 }

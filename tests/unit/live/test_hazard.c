@@ -157,7 +157,7 @@ static void processes(void **state)
 	compile_library(dir, "libcuda.so.535", SOURCE, "", other, sizeof(other));
 	compile_library(dir, "renamed.so", SOURCE, "", renamed, sizeof(renamed));
 	compile_library(dir, "libcuda.so.1", SOURCE, "", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &library), 0);
+	assert_int_equal(library_open(path, &library_cuda, &library), 0);
 	assert_int_equal(guard(&kills, &library, path, NOBODY, cause), 0);
 	assert_int_equal(guard(&kills, &library, path, MAIN, cause), -ECANCELED);
 	assert_non_null(strstr(cause, path));
@@ -172,7 +172,7 @@ static void processes(void **state)
 	assert_int_equal(guard(&kills, &library, other, MAIN, cause), 0);
 	assert_int_equal(guard(&kills, &library, NULL, MAIN, cause), 0);
 	/* one that --libcuda named */
-	assert_int_equal(library_open(renamed, LIBRARY_CUDA, &library), 0);
+	assert_int_equal(library_open(renamed, &library_cuda, &library), 0);
 	assert_int_equal(guard(&kills, &library, renamed, MAIN, cause), -ECANCELED);
 	assert_int_equal(guard(&kills, &library, path, MAIN, cause), 0);
 }
@@ -188,7 +188,7 @@ static void hidden(void **state)
 	if (geteuid())
 		skip();
 	compile_library(dir, "libcuda.so.1", SOURCE, "", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &library), 0);
+	assert_int_equal(library_open(path, &library_cuda, &library), 0);
 	for (enum who who = NOBODY; who <= MAIN; who++) {
 		child = child_with(path, who);
 		assert_int_equal(seteuid(65534), 0);

@@ -80,7 +80,7 @@ static void entries_with_and_without_endbr64(void **state)
 			FUNCTION("cuMemAlloc_v2", ENDBR, "0x101") FUNCTION("cuMemFree_v2", "", "0x102")
 				FUNCTION("cuInit", ENDBR, "0x103") FUNCTION("cuNothing", "", "0x104"),
 			"", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_true(lib.is_one);
 	assert_int_equal(lib.probe_count, 3);
 	assert_int_equal(lib.shifted, SHIFTS ? 2 : 0);
@@ -104,7 +104,7 @@ static void nothing_behind_the_endbr64(void **state)
 			"__asm__(\".globl cuInit\\n.type cuInit, @function\\ncuInit: " ENDBR "\\n"
 			".size cuInit, .-cuInit\\nret\");\n" FUNCTION("cuMemAlloc_v2", "", "1"),
 			"", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_int_equal(lib.shifted, 0);
 	assert_false(find(&lib, GMT_API_cuInit)->shifted);
 }
@@ -117,7 +117,7 @@ static void code_away_from_its_address(void **state)
 
 	compile_library(dir, "a.so", FUNCTION("cuMemAlloc_v2", "", "0x201"),
 			"-Wl,--section-start=.text=0x40000000", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_true(find(&lib, GMT_API_cuMemAlloc_v2)->offset < 0x100000);
 	assert_leads_to(path, &lib, GMT_API_cuMemAlloc_v2, 0x201, false);
 }
@@ -133,7 +133,7 @@ static void names_of_one_address_get_one_probe(void **state)
 			".globl cuMemAllocAsync_ptsz\\n.type cuMemAllocAsync_ptsz, @function\\n"
 			"cuMemAllocAsync_ptsz:\\n\");\n" FUNCTION("cuMemAlloc_v2", "", "0x301"),
 			"-fno-toplevel-reorder", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_int_equal(lib.probe_count, 1);
 	assert_int_equal(lib.aliased, 2);
 	assert_int_equal(lib.absent, table_rows() - 3);
@@ -158,7 +158,7 @@ static void only_defined_functions_count(void **state)
 		"__attribute__((visibility(\"hidden\"))) int cuMemUnmap(void) { return 8; }\n" FUNCTION(
 			"cuMemAlloc_v2", "", "0x401"),
 		"", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_int_equal(lib.probe_count, 1);
 	assert_non_null(find(&lib, GMT_API_cuMemAlloc_v2));
 }
@@ -171,10 +171,10 @@ static void stripped_libraries(void **state)
 
 	compile_library(dir, "a.so", FUNCTION("cuInit", "", "0x501") FUNCTION("cuMemCreate", "", "0x502"),
 			"-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &whole), 0);
+	assert_int_equal(library_open(path, &library_cuda, &whole), 0);
 	snprintf(command, sizeof(command), "strip %s", path);
 	assert_int_equal(run_shell(command), 0);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &stripped), 0);
+	assert_int_equal(library_open(path, &library_cuda, &stripped), 0);
 	assert_true(stripped.is_one);
 	assert_int_equal(stripped.probe_count, 2);
 	assert_leads_to(path, &stripped, GMT_API_cuMemCreate, 0x502, false);
@@ -202,13 +202,13 @@ static void the_report_functions_of_each_release(void **state)
 
 	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
 		compile_library(dir, "libc10.so", releases[i].code, "", path, sizeof(path));
-		assert_int_equal(library_open(path, LIBRARY_C10, &lib), 0);
+		assert_int_equal(library_open(path, library_kind_of("libc10.so", 9), &lib), 0);
 		assert_int_equal(lib.is_one, releases[i].hook != 0);
 		assert_int_equal(lib.probe_count, releases[i].hook != 0);
 		assert_int_equal(lib.absent, HOOKS - lib.probe_count);
 		if (releases[i].hook)
 			assert_leads_to(path, &lib, (int)releases[i].hook, 0x601, SHIFTS);
-		assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+		assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 		assert_int_equal(lib.probe_count, 0);
 	}
 }
@@ -221,10 +221,10 @@ static void libraries_of_another_kind(void **state)
 
 	compile_library(dir, "a.so", FUNCTION("cuInit", "", "1") "int cudaMalloc(void) { return 0; }", "",
 			path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_false(lib.is_one); /* cuInit alone is not enough */
 	compile_library(dir, "b.so", "int f(void) { return 0; }", "-Wl,--build-id=none", path, sizeof(path));
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_false(lib.is_one);
 	assert_int_equal(lib.probe_count, 0);
 	assert_string_equal(lib.build_id, "");
@@ -269,21 +269,21 @@ static void what_is_no_library_is_refused(void **state)
 	bytes = read_file(path, &size);
 	bytes[EI_CLASS] = ELFCLASS32;
 	write_file(path, bytes, size);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), -ENOEXEC);
+	assert_int_equal(library_open(path, &library_cuda, &lib), -ENOEXEC);
 	assert_non_null(strstr(lib.why, "32-bit"));
 	bytes[EI_CLASS] = ELFCLASS64;
 	((Elf64_Ehdr *)bytes)->e_machine = EM_S390;
 	write_file(path, bytes, size);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), -ENOEXEC);
+	assert_int_equal(library_open(path, &library_cuda, &lib), -ENOEXEC);
 	assert_non_null(strstr(lib.why, "machine"));
 	free(bytes);
 	write_file(path, "#!/bin/sh\n", 10);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), -ENOEXEC);
+	assert_int_equal(library_open(path, &library_cuda, &lib), -ENOEXEC);
 	write_file(path, "", 0);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), -ENOEXEC);
-	assert_int_equal(library_open(dir->path, LIBRARY_CUDA, &lib), -ENOEXEC);
-	assert_int_equal(library_open("/dev/zero", LIBRARY_CUDA, &lib), -ENOEXEC);
-	assert_int_equal(library_open("/nowhere/libcuda.so.1", LIBRARY_CUDA, &lib), -ENOENT);
+	assert_int_equal(library_open(path, &library_cuda, &lib), -ENOEXEC);
+	assert_int_equal(library_open(dir->path, &library_cuda, &lib), -ENOEXEC);
+	assert_int_equal(library_open("/dev/zero", &library_cuda, &lib), -ENOEXEC);
+	assert_int_equal(library_open("/nowhere/libcuda.so.1", &library_cuda, &lib), -ENOENT);
 	assert_string_not_equal(lib.why, "");
 }
 
@@ -299,12 +299,12 @@ static void cut_off_libraries_are_refused(void **state)
 	/* the section headers are at the very end: without them nothing is found */
 	for (size_t len = 0; len < size; len += len < 1024 ? 13 : 331) {
 		write_file(path, bytes, len);
-		assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), -ENOEXEC);
+		assert_int_equal(library_open(path, &library_cuda, &lib), -ENOEXEC);
 		assert_string_not_equal(lib.why, "");
 		assert_int_equal(lib.probe_count, 0);
 	}
 	write_file(path, bytes, size);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_int_equal(lib.probe_count, 3);
 	free(bytes);
 }
@@ -331,7 +331,7 @@ static void damaged_libraries_do_no_harm(void **state)
 			copy[at] = (char)(rng >> 40);
 		}
 		write_file(path, copy, size);
-		library_open(path, LIBRARY_CUDA, &lib);
+		library_open(path, &library_cuda, &lib);
 		for (uint32_t i = 0; i < lib.probe_count; i++)
 			assert_true(lib.probes[i].offset < size);
 	}
@@ -348,13 +348,13 @@ static void copies_and_links(void **state)
 	compile_library(dir, "a.so", PLAIN, "", path, sizeof(path));
 	snprintf(other, sizeof(other), "%s/b.so", dir->path);
 	assert_int_equal(link(path, other), 0);
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &original), 0);
-	assert_int_equal(library_open(other, LIBRARY_CUDA, &hard_link), 0);
+	assert_int_equal(library_open(path, &library_cuda, &original), 0);
+	assert_int_equal(library_open(other, &library_cuda, &hard_link), 0);
 	assert_true(library_same(&original, &hard_link));
 	snprintf(command, sizeof(command), "cp %s %s/c.so", path, dir->path);
 	assert_int_equal(run_shell(command), 0);
 	snprintf(other, sizeof(other), "%s/c.so", dir->path);
-	assert_int_equal(library_open(other, LIBRARY_CUDA, &copy), 0);
+	assert_int_equal(library_open(other, &library_cuda, &copy), 0);
 	assert_string_equal(copy.build_id, original.build_id);
 	assert_false(library_same(&original, &copy));
 	/* one inode number on two file systems is two files, except through overlayfs */
@@ -381,10 +381,10 @@ static int overlay_child(const char *dir)
 	if (mount("overlay", path, "overlay", 0, options))
 		return 77;
 	snprintf(path, sizeof(path), "%s/merged/a.so", dir);
-	if (library_open(path, LIBRARY_CUDA, &merged))
+	if (library_open(path, &library_cuda, &merged))
 		return 1;
 	snprintf(path, sizeof(path), "%s/lower/a.so", dir);
-	if (library_open(path, LIBRARY_CUDA, &lower))
+	if (library_open(path, &library_cuda, &lower))
 		return 2;
 	if (!merged.overlay || lower.overlay)
 		return 3;
@@ -422,7 +422,7 @@ static void the_machines_own_libcuda(void **state)
 	(void)state;
 	if (target_default_library(NULL, path, sizeof(path)))
 		skip();
-	assert_int_equal(library_open(path, LIBRARY_CUDA, &lib), 0);
+	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_true(lib.is_one);
 	assert_true(lib.probe_count > 80);
 	assert_int_equal(lib.probe_count + lib.absent + lib.aliased, table_rows());

@@ -31,12 +31,12 @@ static void blocks_lose_their_stacks_first(void **state)
 	struct plan plan = everything();
 
 	(void)state;
-	lower(&plan, "torch_memory", "blocks have no stack traces");
+	lower(&plan, "fw_block", "blocks have no stack traces");
 	assert_int_equal(plan.stack_mode, GMT_STACKS_FULL);
 	assert_false(plan.block_stacks);
-	assert_false(plan_leaves_out(&plan, "torch_memory"));
-	lower(&plan, "torch_memory", "blocks are not seen");
-	assert_true(plan_leaves_out(&plan, "torch_memory"));
+	assert_false(plan_leaves_out(&plan, "fw_block"));
+	lower(&plan, "fw_block", "blocks are not seen");
+	assert_true(plan_leaves_out(&plan, "fw_block"));
 	assert_int_equal(plan.stack_mode, GMT_STACKS_FULL);
 }
 

@@ -45,9 +45,9 @@ bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
 	bool has_stacks = plan->stack_mode != GMT_STACKS_OFF;
 
 	*limit = (struct gmt_limit){ 0 };
-	if (!strcmp(program, "torch_memory") && has_stacks && plan->block_stacks) {
+	if (!strcmp(program, "fw_block") && has_stacks && plan->block_stacks) {
 		plan->block_stacks = false;
-		tell_limit(limit, "PyTorch's blocks have no stack traces", UPGRADE);
+		tell_limit(limit, "frameworks' blocks have no stack traces", UPGRADE);
 		return true;
 	}
 	if (starts_with(program, "ioctl_") && has_stacks && plan->ioctl_stacks) {

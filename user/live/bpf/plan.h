@@ -15,13 +15,13 @@
 
 /* One list, in the order of the object. X(program, what goes without it; "" where nothing does) */
 #define PLAN_OPTIONAL(X)                                                                     \
-	X(torch_memory, "PyTorch's blocks are not seen")                                         \
-	X(torch_oom, "errors from memory limits of PyTorch's own are not seen")                  \
+	X(fw_block, "frameworks' blocks are not seen")                                           \
+	X(fw_oom, "errors from memory limits of frameworks' own are not seen")                   \
 	X(torch_range_begin, "the phases of a training are not seen")                            \
 	X(torch_range_begin_old, "the phases of a training are not seen")                        \
-	X(torch_range_end, "the phases of a training are not seen")                              \
-	X(torch_backward, "the backward phase of a training is not seen")                        \
-	X(torch_malloc, "the requested sizes of PyTorch's blocks are not seen")                     \
+	X(fw_range_end, "the phases of a training are not seen")                              \
+	X(fw_backward, "the backward phase of a training is not seen")                        \
+	X(fw_size, "the requested sizes of frameworks' blocks are not seen")                      \
 	X(ioctl_tracepoint, "")                                                                  \
 	X(ioctl_sys_exit, "")                                                                    \
 	X(proc_fork, "children of traced processes are not followed")                            \

@@ -80,7 +80,7 @@ void feature_check_libcuda(struct feature *feature, const struct features_where 
 		feature_say(feature, FEATURE_WARN,
 		    "programs that start here find no libcuda.so.1 (containers bring their own)");
 		feature_advise(feature, "Install the driver's user-space libraries, or set LD_LIBRARY_PATH");
-	} else if (library_open(path, LIBRARY_CUDA, &library) || !library.is_one) {
+	} else if (library_open(path, &library_cuda, &library) || !library.is_one) {
 		feature_say(feature, FEATURE_WARN, "%.90s: %s", path,
 		    library.why[0] ? library.why : "not a CUDA driver library");
 	} else {

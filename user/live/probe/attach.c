@@ -280,14 +280,17 @@ static int attach_one(struct attach *attach, const char *path, const char *progr
 	return 0;
 }
 
-int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
-		size_t cause_size)
+int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset,
+		struct gmt_fw_layout layout, char *cause, size_t cause_size)
 {
-	return attach_one(attach, path, program, offset, NULL, 0, cause, cause_size);
+	uint64_t cookie;
+
+	memcpy(&cookie, &layout, sizeof(cookie));
+	return attach_one(attach, path, program, offset, NULL, cookie, cause, cause_size);
 }
 
 int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
-		char *cause, size_t cause_size)
+		enum gmt_fw framework, char *cause, size_t cause_size)
 {
 	uint32_t number = attach->usdt_count;
 	int err = -ENOSPC;
@@ -297,8 +300,8 @@ int attach_usdt(struct attach *attach, const char *path, const char *program, co
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
 	attach->usdt_count++;
-	return attach_one(attach, path, program, place->offset, place->counter ? &place->counter : NULL, number,
-			  cause, cause_size);
+	return attach_one(attach, path, program, place->offset, place->counter ? &place->counter : NULL,
+			  number | (uint64_t)framework << 32, cause, cause_size);
 }
 
 int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,

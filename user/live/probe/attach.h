@@ -56,14 +56,15 @@ int attach_library(struct attach *attach, const char *path, uint32_t library, co
  * is lost. */
 void attach_drop_library(struct attach *attach, uint32_t library);
 
-/* The framework layer: the named program at the entry of one function of a file. -errno and a sentence. */
-int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset, char *cause,
-		size_t cause_size);
+/* The framework layer: the named program at the entry of one function of a file, whose arguments it finds by the
+ * layout. -errno and a sentence. */
+int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset,
+		struct gmt_fw_layout layout, char *cause, size_t cause_size);
 
 /* The same at a static probe; the program finds the arguments by its cookie. -ENOSPC: there are too many. */
 struct usdt_place;
 int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
-		char *cause, size_t cause_size);
+		enum gmt_fw framework, char *cause, size_t cause_size);
 
 /* With config.trace_all: every process is a target from now on. */
 void attach_arm(struct attach *attach);

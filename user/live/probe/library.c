@@ -48,7 +48,7 @@ struct reader {
 	uint64_t file_size;
 	struct segment code[SEGMENTS_MAX]; /* executable PT_LOADs */
 	size_t code_count;
-	const struct library_kind_info *info;
+	const struct library_kind *kind;
 	struct name names[GMT_API_MAX];    /* without hooks: sorted by symbol */
 	size_t name_count;
 	uint64_t offset[GMT_API_MAX];      /* by id; 0: not found (offset 0 is the ELF header) */
@@ -77,9 +77,9 @@ static int compare_key(const void *key, const void *name)
 
 static const char *wanted_symbol(const struct reader *r, uint16_t id)
 {
-	if (!r->info->hook_count)
+	if (!r->kind->framework)
 		return gmt_probes[id].symbol;
-	return id <= r->info->hook_count ? r->info->hooks[id - 1].pattern : NULL;
+	return id <= r->kind->hook_count ? r->kind->hooks[id - 1].pattern : NULL;
 }
 
 static void list_names(struct reader *r)
@@ -90,14 +90,14 @@ static void list_names(struct reader *r)
 		if (symbol)
 			r->names[r->name_count++] = (struct name){ symbol, strcspn(symbol, "*?[\\"), id };
 	}
-	if (!r->info->hook_count)
+	if (!r->kind->framework)
 		qsort(r->names, r->name_count, sizeof(r->names[0]), compare_names);
 }
 
 /* The row or hook that the symbol is, NULL. */
 static const struct name *find_name(const struct reader *r, const char *symbol)
 {
-	if (!r->info->hook_count)
+	if (!r->kind->framework)
 		return bsearch(symbol, r->names, r->name_count, sizeof(r->names[0]), compare_key);
 	for (size_t i = 0; i < r->name_count; i++) {
 		if (!strncmp(r->names[i].symbol, symbol, r->names[i].literal) &&
@@ -204,7 +204,7 @@ static bool has_hooks(const struct reader *r)
 {
 	for (size_t i = 0; i < r->name_count; i++)
 		if (r->offset[r->names[i].id])
-			return r->info->hook_count;
+			return r->kind->framework;
 	return false;
 }
 
@@ -256,7 +256,7 @@ static bool is_offset_seen(const struct reader *r, uint16_t id)
 
 static bool is_one(const struct reader *r)
 {
-	if (r->info->hook_count)
+	if (r->kind->framework)
 		return r->lib->probe_count;
 	return r->offset[GMT_API_cuMemAlloc_v2] ||
 	       (r->offset[GMT_API_cuInit] && r->offset[GMT_API_cuMemCreate]);
@@ -272,7 +272,7 @@ static void make_probes(struct reader *r)
 		if (!wanted_symbol(r, id))
 			continue;
 		if (!r->offset[id]) {
-			lib->absent += !r->info->hook_count || !r->info->hooks[id - 1].is_variant;
+			lib->absent += !r->kind->framework || !r->kind->hooks[id - 1].is_variant;
 		} else if (is_offset_seen(r, id)) {
 			lib->aliased++; /* one address, one probe: the first row has the newest signature */
 		} else {
@@ -311,9 +311,9 @@ static int read_library_elf(struct reader *r)
 	return err;
 }
 
-int library_read(int fd, enum library_kind kind, struct library *lib)
+int library_read(int fd, const struct library_kind *kind, struct library *lib)
 {
-	struct reader r = { .lib = lib, .fd = fd, .info = library_kind_info(kind) };
+	struct reader r = { .lib = lib, .fd = fd, .kind = kind };
 	struct statfs fs;
 	struct stat st;
 	int err;
@@ -340,7 +340,7 @@ int library_read(int fd, enum library_kind kind, struct library *lib)
 	return err;
 }
 
-int library_open(const char *path, enum library_kind kind, struct library *lib)
+int library_open(const char *path, const struct library_kind *kind, struct library *lib)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int err;

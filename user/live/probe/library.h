@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library file as uprobes need it: for each row of api.h that a libcuda exports, or each hook of another
- * kind (library_kinds.h), the offset in the file of the instruction to probe. Reads the symbol tables and the first
- * bytes of the functions, not the whole file; a damaged file is an error, never a crash.
+ * A library file as uprobes need it: for each row of api.h that a libcuda exports, or each hook of another kind
+ * (live/framework/library_kinds.h), the offset in the file of the instruction to probe. Reads the symbol tables and the
+ * first bytes of the functions, not the whole file; a damaged file is an error, never a crash.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_LIBRARY_H
 #define GPUMEMTRACE_LIVE_PROBE_LIBRARY_H
@@ -12,7 +12,7 @@
 
 #include <gpumemtrace/api.h>
 
-#include "live/probe/library_kinds.h"
+#include "live/framework/library_kinds.h"
 
 struct library_probe {
 	uint16_t id;             /* enum gmt_api, the uprobe's cookie; or the hook's number, from 1 on */
@@ -21,7 +21,7 @@ struct library_probe {
 };
 
 struct library {
-	enum library_kind kind;
+	const struct library_kind *kind;
 	uint64_t dev, ino;       /* st_dev and st_ino of the file */
 	uint64_t size, mtime_ns; /* bytes; since 1970: tell files of one st_ino apart where st_dev does not */
 	bool overlay;            /* it lies on overlayfs: st_dev is the mount's, not the file's */
@@ -40,8 +40,8 @@ struct library {
  * else -errno of open or stat. A file that is fine but not of the kind is 0 with is_one false. There is
  * nothing to close: the file is not kept open.
  */
-int library_open(const char *path, enum library_kind kind, struct library *lib);
-int library_read(int fd, enum library_kind kind, struct library *lib);
+int library_open(const char *path, const struct library_kind *kind, struct library *lib);
+int library_read(int fd, const struct library_kind *kind, struct library *lib);
 
 /* Whether two were made from the same file, as uprobes see it. Through overlayfs one file has several
  * st_dev, but keeps st_ino; a copy has its own inode, is probed on its own and is not the same. */

@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 
 #include "base/xalloc.h"
+#include "live/framework/framework_rows.h"
 #include "live/probe/attach.h"
 #include "live/probe/hazard.h"
 #include "live/probe/library.h"
 #include "live/bpf/plan.h"
 #include "live/stream.h"
 #include "live/probe/target.h"
-#include "live/process/torch_env.h"
+#include "live/process/settings.h"
 #include "live/probe/trial.h"
 #include "live/probe/usdt_notes.h"
 #include "live/probe/mmap_watch.h"
@@ -74,32 +75,34 @@ static void announce_library(struct probing *probing, const struct library *libr
 static int attach_hooks(struct probing *probing, const struct library *library, const char *path, char *cause,
 			size_t cause_size)
 {
-	const struct library_kind_info *info = library_kind_info(library->kind);
-
 	for (uint32_t i = 0; i < library->probe_count; i++) {
 		const struct library_probe *probe = &library->probes[i];
-		int err = attach_hook(probing->attach, path, info->hooks[probe->id - 1].program, probe->offset,
-				      cause, cause_size);
+		struct library_hook hook = library->kind->hooks[probe->id - 1];
+		int err;
 
+		hook.layout.framework = library->kind->framework->id;
+		err = attach_hook(probing->attach, path, hook.program, probe->offset, hook.layout, cause, cause_size);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-#define SIZE_PLACES 8        /* where PyTorch's allocator tells: one, unless it was inlined */
-#define SIZE_ARGS 4
+#define SIZE_PLACES 8        /* where an allocator tells: one, unless it was inlined */
 
-/* PyTorch's own probe. Where the library has none (other machines than x86-64, old releases) sizes are not known. */
+/* The allocator's own probe. Where the library has none (PyTorch on other machines than x86-64, its old releases) sizes
+ * are not known. */
 static int attach_sizes(struct probing *probing, struct library *library, const char *path, char *cause,
 			size_t cause_size)
 {
+	const struct library_point *point = library->kind->point;
 	struct usdt_place places[SIZE_PLACES];
-	int count = usdt_find(path, "pytorch", "malloc", SIZE_ARGS, places, SIZE_PLACES);
+	int count = usdt_find(path, point->provider, point->name, point->args, places, SIZE_PLACES);
 
 	library->absent = count <= 0;
 	for (int i = 0; i < count; i++) {
-		int err = attach_usdt(probing->attach, path, "torch_malloc", &places[i], cause, cause_size);
+		int err = attach_usdt(probing->attach, path, point->program, &places[i], library->kind->framework->id,
+				      cause, cause_size);
 
 		if (err)
 			return err;
@@ -108,15 +111,23 @@ static int attach_sizes(struct probing *probing, struct library *library, const 
 	return 0;
 }
 
+static int attach_framework(struct probing *probing, struct library *library, const char *path, char *cause,
+			    size_t cause_size)
+{
+	int err = attach_hooks(probing, library, path, cause, cause_size);
+
+	if (!err && library->kind->point && probing->with_sizes)
+		err = attach_sizes(probing, library, path, cause, cause_size);
+	return err;
+}
+
 static int attach_points(struct probing *probing, struct library *library, const char *path, char *cause,
 			 size_t cause_size)
 {
 	struct attach_point points[GMT_API_MAX];
 
-	if (library->kind == LIBRARY_C10_CUDA)
-		return attach_sizes(probing, library, path, cause, cause_size);
-	if (library->kind != LIBRARY_CUDA)
-		return attach_hooks(probing, library, path, cause, cause_size);
+	if (library->kind->framework)
+		return attach_framework(probing, library, path, cause, cause_size);
 	for (uint32_t i = 0; i < library->probe_count; i++)
 		points[i] = (struct attach_point){ library->probes[i].offset, library->probes[i].id };
 	return attach_library(probing->attach, path, probing->count + 1, points, library->probe_count, cause,
@@ -139,10 +150,10 @@ static int attach_guarded(struct probing *probing, struct library *library, cons
 	return err;
 }
 
-static bool is_kind_wanted(const struct probing *probing, enum library_kind kind)
+static bool is_kind_wanted(const struct probing *probing, const struct library_kind *kind)
 {
-	return (probing->layers & library_kind_info(kind)->layer) &&
-	       (library_is_probed(kind) || (kind == LIBRARY_C10_CUDA && probing->with_sizes));
+	return (probing->layers & library_layer(kind)) &&
+	       (!kind->framework || kind->hook_count || (kind->point && probing->with_sizes));
 }
 
 /* The very file, by its inode: nothing of it need be read. libtorch_cpu's symbols take 15 ms, and each process of
@@ -167,7 +178,7 @@ static const struct library *find_same(const struct probing *probing, const stru
 	return NULL;
 }
 
-static int probe_library(struct probing *probing, enum library_kind kind, const char *path, const char *shown,
+static int probe_library(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
 			 char *cause, size_t cause_size)
 {
 	uint64_t start_ns = stream_now_ns();
@@ -177,7 +188,7 @@ static int probe_library(struct probing *probing, enum library_kind kind, const 
 	if (!is_kind_wanted(probing, kind) || find_file(probing, path))
 		return 0;
 	err = library_open(path, kind, &library);
-	if (!err && !library.is_one && kind == LIBRARY_CUDA) {
+	if (!err && !library.is_one && kind == &library_cuda) {
 		err = -ENOEXEC;
 		snprintf(library.why, sizeof(library.why), "the library does not export the CUDA driver API");
 	}
@@ -188,11 +199,11 @@ static int probe_library(struct probing *probing, enum library_kind kind, const 
 	if (find_same(probing, &library))
 		return 0;
 	/* Entries alone hurt nobody. */
-	if (kind == LIBRARY_CUDA)
+	if (kind == &library_cuda)
 		err = attach_guarded(probing, &library, path, cause, cause_size);
 	else
 		err = attach_points(probing, &library, path, cause, cause_size);
-	if (err && kind == LIBRARY_CUDA)
+	if (err && kind == &library_cuda)
 		return err;
 	/* Without a framework's library the other layers are as good as ever. */
 	if (err)
@@ -205,7 +216,7 @@ static int probe_library(struct probing *probing, enum library_kind kind, const 
 
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
 {
-	return probe_library(probing, LIBRARY_CUDA, path, shown, cause, cause_size);
+	return probe_library(probing, &library_cuda, path, shown, cause, cause_size);
 }
 
 struct walk {
@@ -215,32 +226,56 @@ struct walk {
 	int added;
 	char *refusal;           /* NULL: a file that hazard.h refuses ends the walk; else the first such sentence */
 	bool refused;
-	pid_t pid;               /* of the newest file, and what of PyTorch the process has */
-	bool has_torch, has_hook;
+	pid_t pid;               /* of the newest file, and what the process has of each framework */
+	struct {
+		bool is_loaded, reports;
+	} has[GMT_FW_COUNT];
 };
 
-/* Whether the function that PyTorch reports its blocks with is probed in a file. */
-static bool reports_blocks(const struct probing *probing, const char *path)
+static bool is_for_blocks(const struct library_kind *kind, const struct library_probe *probe)
+{
+	return probe->id && !strcmp(kind->hooks[probe->id - 1].program, FRAMEWORK_BLOCKS);
+}
+
+/* Whether the function that a framework reports its blocks with is probed in a file. */
+static bool reports_blocks(const struct probing *probing, const struct library_kind *kind, const char *path)
 {
 	const struct library *known = find_file(probing, path);
 	struct library library;
 
-	if (!known && !library_open(path, LIBRARY_C10, &library))
+	if (plan_leaves_out(attach_plan(probing->attach), FRAMEWORK_BLOCKS))
+		return false;
+	if (!known && kind->hook_count && !library_open(path, kind, &library))
 		known = find_same(probing, &library);
-	return known && known->probe_count && known->probes[0].id == 1 &&
-	       !plan_leaves_out(attach_plan(probing->attach), "torch_memory");
+	for (uint32_t i = 0; known && kind->hook_count && i < known->probe_count; i++)
+		if (is_for_blocks(kind, &known->probes[i]))
+			return true;
+	return false;
+}
+
+static void note_framework(struct walk *walk, const struct target_library *found)
+{
+	const struct library_kind *kind = found->kind;
+
+	if (!kind->framework)
+		return;
+	walk->has[kind->framework->id].is_loaded |= kind->is_for_gpus;
+	walk->has[kind->framework->id].reports |= reports_blocks(walk->probing, kind, found->attach_path);
 }
 
 /* All files of a process have been met. */
-static void tell_framework(struct walk *walk)
+static void tell_frameworks(struct walk *walk)
 {
-	struct gmt_framework rec = { .flags = walk->has_hook ? 0 : GMT_FRAMEWORK_NO_HOOK };
+	for (unsigned int id = 0; id < GMT_FW_COUNT; id++) {
+		struct gmt_framework rec = { .framework = id };
 
-	if (walk->has_torch && walk->probing->layers & GMT_LAYER_FRAMEWORK) {
-		rec.flags |= torch_env_read(walk->pid);
+		if (!walk->has[id].is_loaded || !(walk->probing->layers & GMT_LAYER_FRAMEWORK))
+			continue;
+		rec.flags = settings_read(framework_of(id), walk->pid);
+		rec.flags |= walk->has[id].reports ? 0 : GMT_FRAMEWORK_NO_HOOK;
 		STREAM_PUT(walk->probing->stream, &rec, FRAMEWORK, walk->pid);
 	}
-	walk->has_torch = walk->has_hook = false;
+	memset(walk->has, 0, sizeof(walk->has));
 }
 
 static int add_found(const struct target_library *found, void *arg)
@@ -250,10 +285,9 @@ static int add_found(const struct target_library *found, void *arg)
 				walk->cause_size);
 
 	if (walk->pid != found->pid)
-		tell_framework(walk);
+		tell_frameworks(walk);
 	walk->pid = found->pid;
-	walk->has_torch |= found->kind == LIBRARY_C10_CUDA;
-	walk->has_hook |= found->kind == LIBRARY_C10 && reports_blocks(walk->probing, found->attach_path);
+	note_framework(walk, found);
 	if (ret == -ENOEXEC) /* named like one, but none */
 		return 0;
 	if (ret == -ECANCELED && walk->refusal) {
@@ -277,13 +311,13 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 	if (err < 0 && !*cause)
 		snprintf(cause, cause_size, "the libraries of process %d cannot be opened: %s", pid, strerror(-err));
 	if (!err)
-		tell_framework(&walk);
+		tell_frameworks(&walk);
 	return err ? err : walk.added;
 }
 
 static bool has_return_probes(const struct library *library)
 {
-	return library->kind == LIBRARY_CUDA && library->probe_count;
+	return library->kind == &library_cuda && library->probe_count;
 }
 
 static bool has_libcuda(const struct probing *probing)
@@ -307,7 +341,7 @@ int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 	else if (err < 0)
 		snprintf(cause, cause_size, "/proc cannot be read: %s", strerror(-err));
 	else
-		tell_framework(&walk);
+		tell_frameworks(&walk);
 	if (!err && walk.refused && !has_libcuda(probing))
 		err = -ECANCELED;
 	free(other);
@@ -324,7 +358,7 @@ static void give_up(struct probing *probing, size_t i)
 
 size_t probing_guard(struct probing *probing, const struct watch_mapping *mapping, char *cause, size_t cause_size)
 {
-	enum library_kind kind = library_kind_of(mapping->path, strlen(mapping->path));
+	const struct library_kind *kind = library_kind_of(mapping->path, strlen(mapping->path));
 	size_t given_up = 0;
 
 	if (!hazard_is_needed(&probing->trial))
@@ -365,6 +399,6 @@ size_t probing_count(const struct probing *probing)
 	size_t count = 0;
 
 	for (size_t i = 0; i < probing->count; i++)
-		count += probing->libraries[i].kind == LIBRARY_CUDA;
+		count += probing->libraries[i].kind == &library_cuda;
 	return count;
 }

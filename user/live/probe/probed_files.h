@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files that are probed (library_kinds.h), each once however many processes and paths lead to it. */
+/* The files that are probed (live/framework/library_kinds.h), each once however many processes and paths lead to it. */
 #ifndef GPUMEMTRACE_LIVE_PROBE_PROBED_FILES_H
 #define GPUMEMTRACE_LIVE_PROBE_PROBED_FILES_H
 
@@ -14,7 +14,7 @@ struct stream;
 struct trial;
 
 /* A kind whose layer (enum gmt_layer) is not in `layers` is never probed, and that is no error. with_sizes: also
- * what PyTorch's blocks were asked for, one more probe an allocation. trial: whom return probes kill; copied. */
+ * what frameworks' blocks were asked for, one more probe an allocation. trial: whom return probes kill; copied. */
 struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
 			    bool with_sizes);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */

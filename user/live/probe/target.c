@@ -127,7 +127,7 @@ static int visit_map(const struct maps_line *map, void *arg)
 	if (!map->executable || !map->ino)
 		return 0;
 	library.kind = library_kind_of(map->path, map->path_len);
-	if (library.kind == LIBRARY_NONE || is_file_seen(walk, map))
+	if (!library.kind || is_file_seen(walk, map))
 		return 0;
 	snprintf(path, sizeof(path), "%.*s", (int)map->path_len, map->path);
 	library.fd = foreign_open_mapped((uint32_t)walk->pid, &file);
@@ -193,7 +193,7 @@ int target_scan(target_library_cb cb, void *arg, size_t *hidden)
 static int find_libcuda(const struct maps_line *map, void *arg)
 {
 	(void)arg;
-	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == LIBRARY_CUDA;
+	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == &library_cuda;
 }
 
 /* "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia7" and a driver root's. The nodes may be renamed in

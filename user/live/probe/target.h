@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "live/nvidia/driver.h"
-#include "live/probe/library_kinds.h"
+#include "live/framework/library_kinds.h"
 
 /* ---- is this a process? ---- */
 
@@ -69,10 +69,10 @@ int target_uses(pid_t pid, const struct driver_info *driver);
 
 /* ---- its libraries ---- */
 
-/* A file of a kind that is probed (library_kinds.h), mapped by a process. */
+/* A file of a kind that is probed (live/framework/library_kinds.h), mapped by a process. */
 struct target_library {
 	pid_t pid;
-	enum library_kind kind;
+	const struct library_kind *kind;
 	const char *path;        /* as the process names it, in its own mount namespace */
 	bool deleted;            /* replaced on disk since (driver upgrade); fd is still the mapped one */
 	int fd;                  /* open for reading; closed after the callback: dup() to keep it */

@@ -12,7 +12,8 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "live/process/torch_env.h"
+#include "live/framework/framework_rows.h"
+#include "live/process/settings.h"
 
 static const struct {
 	const char *environ;     /* ended by two NULs */
@@ -55,9 +56,9 @@ static void environments(void **state)
 
 		memcpy(exact, cases[i].environ, size);
 		exact[size] = '\0';
-		assert_int_equal(torch_env_parse(exact, size), cases[i].flags);
+		assert_int_equal(settings_parse(&framework_pytorch, exact, size), cases[i].flags);
 		if (size)
-			assert_int_equal(torch_env_parse(exact, size - 1), cases[i].flags); /* its last NUL is cut off */
+			assert_int_equal(settings_parse(&framework_pytorch, exact, size - 1), cases[i].flags); /* its last NUL is cut off */
 		free(exact);
 	}
 }
@@ -65,8 +66,8 @@ static void environments(void **state)
 static void of_a_process(void **state)
 {
 	(void)state;
-	assert_int_equal(torch_env_read(getpid()), 0);
-	assert_int_equal(torch_env_read(0x7ffffff0), 0);
+	assert_int_equal(settings_read(&framework_pytorch, getpid()), 0);
+	assert_int_equal(settings_read(&framework_pytorch, 0x7ffffff0), 0);
 }
 
 int main(void)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The beginnings of PyTorch's ranges. Python's record_function, and what is made of it (optimizers, DDP, FSDP), calls
+ *
+ *   record_function_enter_new(name, args)            when a range begins, and, on the same thread,
+ *   IValue::toCustomClass<PythonRecordFunction>()    when it ends, for the object that stands for it
+ *
+ * whether a profiler is on or not. (The Python of 1.13 calls a function without a symbol instead: its ranges are
+ * not seen.) RecordFunction's own constructor and end() are not for this: each node of a backward makes one, some
+ * hundreds in a step, and end() begins with an instruction that the kernel has to single-step for a probe, which
+ * takes microseconds in a virtual machine.
+ */
+#ifndef GMT_PYTORCH_BPF_H
+#define GMT_PYTORCH_BPF_H
+
+#if defined(__TARGET_ARCH_x86)
+#define RANGE_NAME_ARG(ctx) PT_REGS_PARM2(ctx) /* the first one is where the result goes */
+#else
+#define RANGE_NAME_ARG(ctx) PT_REGS_PARM1(ctx) /* that is in x8 */
+#endif
+
+/* std::string since GCC 5: its text, its length. */
+SEC("uprobe")
+int torch_range_begin(struct pt_regs *ctx)
+{
+	__u64 string[2];
+
+	KEEP_KERNEL_STACK(ctx);
+	if (!is_target())
+		return 0;
+	if (bpf_probe_read_user(string, sizeof(string), (void *)RANGE_NAME_ARG(ctx))) {
+		count_loss(GMT_LOSS_UNREADABLE);
+		return 0;
+	}
+	return begin_range(GMT_FW_PYTORCH, string[0], string[1]);
+}
+
+/* ... and before it, as PyPI's PyTorch was built up to 2.6: its text, before which its length lies. */
+SEC("uprobe")
+int torch_range_begin_old(struct pt_regs *ctx)
+{
+	__u64 text, len;
+
+	KEEP_KERNEL_STACK(ctx);
+	if (!is_target())
+		return 0;
+	if (bpf_probe_read_user(&text, sizeof(text), (void *)RANGE_NAME_ARG(ctx)) ||
+	    bpf_probe_read_user(&len, sizeof(len), (void *)(text - 24))) {
+		count_loss(GMT_LOSS_UNREADABLE);
+		return 0;
+	}
+	return begin_range(GMT_FW_PYTORCH, text, len);
+}
+
+#endif
