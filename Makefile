@@ -96,7 +96,7 @@ BIN_SRC  := $(TOP:%=user/%)
 
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,foreign_file hash human out out_file rangemap) \
-             $(call in,terms,probes) \
+             $(call in,terms,probes terms) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc array_size context known_bugs known_bugs_others ledger mark pool vmm) \

@@ -13,6 +13,7 @@
 #include "base/out.h"
 #include "cli.h"
 #include "cli_values.h"
+#include "core/terms/names.h"
 
 /* Which commands take an option. */
 #define FOR_TRACE (1u << CLI_TRACE)

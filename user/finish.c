@@ -73,7 +73,7 @@ static void tell_left(void *arg, size_t left)
 /* The time is over, and the command is not: its end is still waited for. */
 static bool command_runs(const struct session *session)
 {
-	return session->options->child && session->command.pid > 0 && session->end == SESSION_TIME_OVER;
+	return session->options->child && session->command.pid > 0 && session->end == GMT_END_DURATION;
 }
 
 /* From here on a signal ends this process at once, and the kernel goes on with what is left of it; not while a command
@@ -140,7 +140,7 @@ int session_finish(struct session *session)
 	}
 	if (options->strict && (lost || note_count))
 		return GMT_EXIT_LOST;
-	if (err || session->output_error || session->end == SESSION_ERROR)
+	if (err || session->output_error || session->end == GMT_END_ERROR)
 		return GMT_EXIT_FAILURE;
 	if (options->pids.count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {
 		session_warn(session, "no traced process has used CUDA");

@@ -31,7 +31,7 @@
 #include "setup.h"
 #include "source/recorder.h"
 
-static void stop_session(struct session *session, enum session_end reason)
+static void stop_session(struct session *session, enum gmt_end_reason reason)
 {
 	if (session->running)
 		session->end = reason;
@@ -120,7 +120,7 @@ static void child_changed(struct session *session)
 		return;
 	session->command.pid = 0;
 	session->command_status = command_status(status);
-	stop_session(session, SESSION_TARGETS_GONE);
+	stop_session(session, GMT_END_TARGETS_GONE);
 }
 
 /* The command decides when it ends: the first signal is its own (the terminal has sent it there
@@ -134,7 +134,7 @@ static void asked_to_stop(struct session *session, const struct signalfd_siginfo
 		return;
 	}
 	session->command_status = 128 + info->ssi_signo;
-	stop_session(session, SESSION_ASKED);
+	stop_session(session, GMT_END_REQUESTED);
 }
 
 /* What came before is in the old window. */
@@ -174,7 +174,7 @@ static void show_live(struct session *session, uint64_t now_ns)
 	put_losses(session);
 	err = display_live(session->display, session->stream.pipeline);
 	if (err == -EPIPE)
-		stop_session(session, SESSION_ASKED);
+		stop_session(session, GMT_END_REQUESTED);
 	session->output_error = session->output_error ?: err;
 }
 
@@ -217,7 +217,7 @@ static void handle_tick(struct session *session)
 	if (now_ns >= session->next_show_ns)
 		show_live(session, now_ns);
 	if (session->deadline_ns && now_ns >= session->deadline_ns)
-		stop_session(session, SESSION_TIME_OVER);
+		stop_session(session, GMT_END_DURATION);
 }
 
 /* ---- the loop ---- */
@@ -281,7 +281,7 @@ static void run_loop(struct session *session)
 
 		if (n < 0 && errno != EINTR) {
 			session_warn(session, "waiting for events failed: %s", strerror(errno));
-			stop_session(session, SESSION_ERROR);
+			stop_session(session, GMT_END_ERROR);
 		}
 		ring_consume(session->ring);
 		for (int i = 0; i < n; i++)
@@ -290,7 +290,7 @@ static void run_loop(struct session *session)
 		take_stacks(session);
 		dumping_look(session->dumping, stream_now_ns());
 		if (targets_are_gone(session))
-			stop_session(session, SESSION_TARGETS_GONE);
+			stop_session(session, GMT_END_TARGETS_GONE);
 	}
 }
 

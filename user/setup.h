@@ -21,9 +21,6 @@
 #define SESSION_NAMES_NS 10000000000ULL         /* how long the end waits for the names of stacks */
 #define SESSION_TICK_NS 20000000                /* how often the ring is looked at */
 
-/* As in struct gmt_end. */
-enum session_end { SESSION_ASKED, SESSION_TARGETS_GONE, SESSION_TIME_OVER, SESSION_ERROR };
-
 /* Where an event comes from; for TARGET, with the process's pidfd beside it. */
 enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_TICK, SESSION_TARGET };
 #define SESSION_EVENT(source, fd) ((uint64_t)(source) << 32 | (uint32_t)(fd))
@@ -55,7 +52,7 @@ struct session {
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
 	uint32_t marks;                 /* put into the stream */
 	bool running, interrupted, recorder_warned;
-	enum session_end end;
+	enum gmt_end_reason end;
 	int output_error;               /* -errno of the first failed frame */
 	char told[SESSION_CAUSE];       /* of a file that is not probed, as last said */
 	char given_up[SESSION_NOTE];    /* likewise, of one that was probed: for the report; "" */

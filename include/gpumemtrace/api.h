@@ -58,26 +58,6 @@ enum gmt_api_flag {
 	GMT_API_CTX = 16,    /* changes the thread's current context: the next CHANGE row is sent */
 };
 
-/* ---- what the physical memory obtained inside a call is for ---- */
-/* X(NAME, json name, text) */
-#define GMT_PURPOSES(X)                                                           \
-	X(OTHER, "other", "outside a probed call (launch, sync, library-internal)") \
-	X(CONTEXT, "context", "CUDA context")                                     \
-	X(MODULE, "modules", "modules and kernels")                               \
-	X(ALLOC, "alloc", "cuMemAlloc and arrays")                                \
-	X(POOL, "pool", "memory pools")                                           \
-	X(VMM, "vmm", "cuMemCreate")                                              \
-	X(HOST, "host", "pinned host memory")                                     \
-	X(IMPORT, "import", "imported memory")                                    \
-	X(GRAPH, "graph", "graph memory")                                         \
-	X(STREAM, "stream", "streams and events")
-enum gmt_purpose {
-#define X(name, json, text) GMT_PURPOSE_##name,
-	GMT_PURPOSES(X)
-#undef X
-	GMT_PURPOSE_COUNT
-};
-
 /* ---- operations: X(NAME, purpose, fields in the order of vals[]) ---- */
 /* Sizes are bytes. "loc" is CUmemLocationType: 1 device, 2 host, 3/4 host NUMA; "alloc" is
  * CUmemAllocationType: 1 pinned, 2 managed. "dev" is the CUDA ordinal inside the process. */

@@ -7,13 +7,14 @@
 #ifndef GPUMEMTRACE_HISTORY_RECORDS_H
 #define GPUMEMTRACE_HISTORY_RECORDS_H
 
+/* Append-only, as the lists of terms.h. */
 enum gmt_history_kind {
-	GMT_HISTORY_NOTHING,         /* an event that turned out to be none */
-	GMT_HISTORY_BLOCK_ALLOC,     /* PyTorch's */
-	GMT_HISTORY_BLOCK_FREE,
-	GMT_HISTORY_SEGMENT_ALLOC,   /* the driver's */
-	GMT_HISTORY_SEGMENT_FREE,
-	GMT_HISTORY_OOM,             /* there was not as much */
+	GMT_HISTORY_NOTHING = 0,       /* an event that turned out to be none */
+	GMT_HISTORY_BLOCK_ALLOC = 1,   /* PyTorch's */
+	GMT_HISTORY_BLOCK_FREE = 2,
+	GMT_HISTORY_SEGMENT_ALLOC = 3, /* the driver's */
+	GMT_HISTORY_SEGMENT_FREE = 4,
+	GMT_HISTORY_OOM = 5,           /* there was not as much */
 	GMT_HISTORY_KIND_COUNT
 };
 
@@ -52,7 +53,7 @@ struct gmt_history_range {
 	__u8 is_block;
 	__u8 flags;             /* enum gmt_history_flag */
 	__u8 device;            /* GMT_HISTORY_DEVICE_UNKNOWN */
-	__u8 category;          /* of a block, as it looked then: enum gmt_category (category.h) + 1; 0: not known */
+	__u8 category;          /* of a block, as it looked then: enum gmt_category + 1; 0: not known */
 };
 
 struct gmt_history_event {

@@ -6,37 +6,6 @@
 #ifndef GPUMEMTRACE_OOM_RECORDS_H
 #define GPUMEMTRACE_OOM_RECORDS_H
 
-/* X(NAME, value, json name): what became of it. */
-#define GMT_OOM_OUTCOMES(X)                                                       \
-	X(OPEN, 0, "open")                                                        \
-	X(RETRY, 1, "retry")                                                      \
-	X(RAISED, 2, "raised")                                                    \
-	X(FATAL, 3, "fatal")                                                      \
-	X(NONE, 4, "none")
-enum gmt_oom_outcome {
-#define X(name, value, json) GMT_OOM_##name = value,
-	GMT_OOM_OUTCOMES(X)
-#undef X
-	GMT_OOM_OUTCOME_COUNT
-};
-
-/* X(NAME, value, json name): by what that was told. */
-#define GMT_OOM_SIGNS(X)                                                          \
-	X(NOTHING, 0, "nothing")                                                  \
-	X(GIVEN, 1, "given")                                                      \
-	X(SMALLER, 2, "smaller")                                                  \
-	X(REPORTED, 3, "reported")                                                \
-	X(WENT_ON, 4, "went_on")                                                  \
-	X(SILENCE, 5, "silence")                                                  \
-	X(EXIT, 6, "exit")                                                        \
-	X(RETURN, 7, "return")
-enum gmt_oom_sign {
-#define X(name, value, json) GMT_OOM_BY_##name = value,
-	GMT_OOM_SIGNS(X)
-#undef X
-	GMT_OOM_SIGN_COUNT
-};
-
 enum gmt_oom_flag {
 	GMT_OOM_HAS_FREE = 1,   /* free_bytes is known */
 	GMT_OOM_EXITED = 2,     /* exit_code and exit_ns are valid */

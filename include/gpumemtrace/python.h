@@ -77,18 +77,18 @@ struct gmt_py_frame {
 	__u32 check;                /* gmt_py_check(), never 0; 0: the code object could not be read */
 };
 
-/* Why a walk ended. X(NAME, value, text) */
+/* Why a walk ended. X(NAME, value, json name, text), append-only as the lists of terms.h. */
 #define GMT_PY_REASONS(X)                                                     \
-	X(NONE, 0, "not ended")                                               \
-	X(ROOT, 1, "the thread's outermost frame")                            \
-	X(NO_STATE, 2, "thread without Python state")                         \
-	X(STALE, 3, "thread state of another thread")                         \
-	X(FAULT, 4, "memory could not be read")                               \
-	X(BAD_POINTER, 5, "pointer that is no address")                       \
-	X(DEPTH, 6, "more frames than are taken")
+	X(NONE, 0, "none", "not ended") \
+	X(ROOT, 1, "root", "the thread's outermost frame") \
+	X(NO_STATE, 2, "no_state", "thread without Python state") \
+	X(STALE, 3, "stale", "thread state of another thread") \
+	X(FAULT, 4, "fault", "memory could not be read") \
+	X(BAD_POINTER, 5, "bad_pointer", "pointer that is no address") \
+	X(DEPTH, 6, "depth", "more frames than are taken")
 
 enum gmt_py_reason {
-#define X(name, value, text) GMT_PY_END_##name = value,
+#define X(name, value, ...) GMT_PY_END_##name = value,
 	GMT_PY_REASONS(X)
 #undef X
 	GMT_PY_REASON_COUNT

@@ -12,7 +12,8 @@
  * the header says which.
  *
  * Versions: a reader refuses another major and reads any minor: it takes as much of the header as
- * it knows, steps over blocks of types and records of kinds that it does not know.
+ * it knows, steps over blocks of types and records of kinds that it does not know. Each record kind and each term
+ * (terms.h) that is added raises the minor version; a reader takes a term that it does not know for "unknown".
  */
 #ifndef GPUMEMTRACE_RECFILE_H
 #define GPUMEMTRACE_RECFILE_H

@@ -95,29 +95,29 @@ struct gmt_unwind_mapping {
 };
 
 /*
- * Why unwinding ended. X(NAME, value, complete, text): one list, expanded into the enum, the texts and
+ * Why unwinding ended. X(NAME, value, complete, json name, text): one list, expanded into the enum, the texts and
  * the counters. NONE is what a walk has that is not over.
  */
 #define GMT_UNWIND_REASONS(X)                                                             \
-	X(NONE, 0, 0, "not ended")                                                        \
-	X(ROOT, 1, 1, "complete: the thread's first function")                            \
-	X(ZERO, 2, 1, "complete: return address 0")                                       \
-	X(DEPTH, 3, 0, "more frames than asked for")                                      \
-	X(NO_MAPPING, 4, 0, "return address in no known executable mapping")              \
-	X(NO_TABLE, 5, 0, "module without a table yet")                                   \
-	X(NO_ROW, 6, 0, "code without unwind information")                                \
-	X(UNSUPPORTED, 7, 0, "unwind rule not supported")                                 \
-	X(FP_LOST, 8, 0, "frame pointer needed, but not known")                           \
-	X(FAULT, 9, 0, "stack memory could not be read")                                  \
-	X(OUTSIDE, 10, 0, "frame outside of the thread's stack")                          \
-	X(MISALIGNED, 11, 0, "frame at an odd address")                                   \
-	X(NO_PROGRESS, 12, 0, "frame not above the one before")                           \
-	X(TRAMPOLINE, 13, 0, "return address taken by a return probe and not found")      \
-	X(BAD_TABLE, 14, 0, "table damaged")                                              \
-	X(NOT_WALKED, 15, 0, "not unwound: --stacks, the kernel, or arm64")
+	X(NONE, 0, 0, "none", "not ended") \
+	X(ROOT, 1, 1, "root", "complete: the thread's first function") \
+	X(ZERO, 2, 1, "zero", "complete: return address 0") \
+	X(DEPTH, 3, 0, "depth", "more frames than asked for") \
+	X(NO_MAPPING, 4, 0, "no_mapping", "return address in no known executable mapping") \
+	X(NO_TABLE, 5, 0, "no_table", "module without a table yet") \
+	X(NO_ROW, 6, 0, "no_row", "code without unwind information") \
+	X(UNSUPPORTED, 7, 0, "unsupported", "unwind rule not supported") \
+	X(FP_LOST, 8, 0, "fp_lost", "frame pointer needed, but not known") \
+	X(FAULT, 9, 0, "fault", "stack memory could not be read") \
+	X(OUTSIDE, 10, 0, "outside", "frame outside of the thread's stack") \
+	X(MISALIGNED, 11, 0, "misaligned", "frame at an odd address") \
+	X(NO_PROGRESS, 12, 0, "no_progress", "frame not above the one before") \
+	X(TRAMPOLINE, 13, 0, "trampoline", "return address taken by a return probe and not found") \
+	X(BAD_TABLE, 14, 0, "bad_table", "table damaged") \
+	X(NOT_WALKED, 15, 0, "not_walked", "not unwound: --stacks, the kernel, or arm64")
 
 enum gmt_unwind_reason {
-#define X(name, value, complete, text) GMT_UNWIND_END_##name = value,
+#define X(name, value, complete, ...) GMT_UNWIND_END_##name = value,
 	GMT_UNWIND_REASONS(X)
 #undef X
 	GMT_UNWIND_REASON_COUNT
@@ -125,7 +125,7 @@ enum gmt_unwind_reason {
 
 /* Bit r: a stack that ended for reason r has all its frames. */
 enum gmt_unwind_complete {
-#define X(name, value, complete, text) | (complete) << (value)
+#define X(name, value, complete, ...) | (complete) << (value)
 	GMT_UNWIND_COMPLETE = 0 GMT_UNWIND_REASONS(X),
 #undef X
 };

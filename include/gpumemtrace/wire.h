@@ -17,6 +17,7 @@
 #ifndef __bpf__
 #include <linux/types.h>
 #endif
+#include <gpumemtrace/terms.h>
 
 #include <gpumemtrace/fw.h>
 
@@ -309,13 +310,6 @@ struct gmt_stack_copy {
 
 /* ---- written by the collector ---- */
 
-enum gmt_layer {
-	GMT_LAYER_API = 1,      /* uprobes on libcuda */
-	GMT_LAYER_KERNEL = 2,   /* NVIDIA ioctls */
-	GMT_LAYER_NVML = 4,
-	GMT_LAYER_FRAMEWORK = 8, /* uprobes on frameworks' allocators */
-};
-
 struct gmt_session {
 	struct gmt_hdr hdr;
 	__u64 wall_ns;          /* CLOCK_REALTIME at hdr.ts_ns */
@@ -391,29 +385,10 @@ struct gmt_nvml {
 	__u32 reserved;
 };
 
-/* X(NAME, text behind a count of 1, text behind any other): what is missing from the stream, and why. Append-only. */
-#define GMT_LOSSES(X)                                                             \
-	X(RING_FULL, "record: ring buffer full", "records: ring buffer full")     \
-	X(UNREADABLE, "argument that could not be read", "arguments that could not be read") \
-	X(INFLIGHT_DEEP, "call that was nested too deep", "calls that were nested too deep") \
-	X(INFLIGHT_ORPHAN, "return of a call whose entry was not seen", "returns of calls whose entry was not seen") \
-	X(THREAD_STATE, "record: no room for a thread's state", "records: no room for a thread's state") \
-	X(TARGET_MAP_FULL, "process not followed: target map full", "processes not followed: target map full") \
-	X(IOCTL_UNREADABLE, "ioctl structure that could not be read", "ioctl structures that could not be read") \
-	X(RETURN_UNSEEN, "call whose return was not seen", "calls whose returns were not seen") \
-	X(PROGRAM_SKIPPED, "probe hit that the kernel skipped", "probe hits that the kernel skipped") \
-	X(STACK_LOST, "stack trace of an allocation", "stack traces of allocations")
-
-enum gmt_loss_cause {
-#define X(name, one, many) GMT_LOSS_##name,
-	GMT_LOSSES(X)
-#undef X
-	GMT_LOSS_COUNT
-};
-
 struct gmt_loss {
 	struct gmt_hdr hdr;
-	__u64 count[GMT_LOSS_COUNT]; /* since the start of the session; a reader takes as many as size holds */
+	__u64 count[GMT_LOSS_COUNT]; /* by enum gmt_loss_cause, since the start of the session; a reader takes as many
+	                              * as size holds */
 };
 
 struct gmt_library {
@@ -430,7 +405,7 @@ struct gmt_library {
 
 struct gmt_end {
 	struct gmt_hdr hdr;
-	__u32 reason;           /* 0 asked for, 1 targets gone, 2 duration over, 3 error */
+	__u32 reason;           /* enum gmt_end_reason */
 	__u32 reserved;
 };
 

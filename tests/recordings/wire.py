@@ -21,13 +21,15 @@ def _read(name):
 def _list(text, macro):
     """The argument lists of the X() rows of one X-macro list."""
     body = text[text.index("#define " + macro + "(X)"):]
-    rows = []
+    rows, row = [], ""
     for line in body.splitlines()[1:]:
         line = line.strip()
-        if line and not line.startswith("X("):
+        if line and not row and not line.startswith("X("):
             break
-        if line:
-            rows.append([a.strip().strip('"') for a in split_args(line[2:line.rindex(")")])])
+        row += line
+        if row and row.count("(") == row.count(")"):
+            rows.append([a.strip().strip('"') for a in split_args(row[2:row.rindex(")")])])
+            row = ""
     return rows
 
 

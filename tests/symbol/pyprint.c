@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/terms/names.h"
+
 void pyprint_find(pid_t pid, struct pyversion *python)
 {
 	int err = pyversion_find(pid, python);
@@ -36,11 +38,5 @@ void pyprint_frames(const struct pyversion *python, pid_t pid, const struct gmt_
 
 const char *pyprint_reason(unsigned int reason)
 {
-	static const char *const reasons[] = {
-#define X(name, value, text) [value] = text,
-		GMT_PY_REASONS(X)
-#undef X
-	};
-
-	return reason < GMT_PY_REASON_COUNT ? reasons[reason] : "?";
+	return gmt_py_reason_text(reason);
 }

@@ -323,7 +323,7 @@ static const char *purposes(const struct snapshot *s)
 		unsigned int category = s->events[i].category;
 
 		if (s->events[i].action == SNAPSHOT_ALLOC)
-			text[count++] = category ? gmt_category_name((enum gmt_category)(category - 1))[0] : '-';
+			text[count++] = category ? gmt_category_name(category - 1)[0] : '-';
 	}
 	text[count] = '\0';
 	return text;

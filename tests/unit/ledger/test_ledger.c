@@ -114,7 +114,7 @@ static void calls_with_too_many_values_or_a_wrong_phase_are_refused(void **state
 	} rec = { .call = { .api = GMT_API_cuMemFree_v2, .phase = 3 } };
 
 	records_apply(r, &rec, GMT_KIND_CALL, sizeof(rec));
-	assert_int_equal(r->result, -EINVAL);
+	assert_int_equal(r->result, 0);   /* a phase of a newer version */
 	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_DEVICE), 0);
 }
 

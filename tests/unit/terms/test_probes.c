@@ -122,9 +122,9 @@ static void names(void **state)
 	assert_string_equal(gmt_loss_name(GMT_LOSS_RING_FULL), "ring_full");
 	assert_string_equal(gmt_loss_name(GMT_LOSS_IOCTL_UNREADABLE), "ioctl_unreadable");
 	assert_string_equal(gmt_loss_text(GMT_LOSS_RING_FULL, 2), "records: ring buffer full");
-	assert_string_equal(gmt_class_name(GMT_CLASS_COUNT), "?");
-	assert_string_equal(gmt_loss_name(GMT_LOSS_COUNT), "?");
-	assert_string_equal(gmt_purpose_name(-1), "?");
+	assert_string_equal(gmt_class_name(GMT_CLASS_COUNT), "unknown");
+	assert_string_equal(gmt_loss_name(GMT_LOSS_COUNT), "unknown");
+	assert_string_equal(gmt_purpose_name(-1), "unknown");
 }
 
 int main(void)

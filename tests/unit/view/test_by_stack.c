@@ -153,18 +153,16 @@ static void malformed_names_are_refused(void **state)
 	stack.stack.count = 2;
 	EXPECT(stack, STACK, -EINVAL);
 	stack.stack.count = 1;
-	stack.stack.reason = GMT_UNWIND_REASON_COUNT;
-	EXPECT(stack, STACK, -EINVAL);
-	stack.stack.reason = 0;
+	stack.stack.reason = UINT8_MAX;        /* of a newer version: not known */
 	stack.stack.py_reason = GMT_PY_REASON_COUNT;
-	EXPECT(stack, STACK, -EINVAL);
-	stack.stack.py_reason = 0;
+	EXPECT(stack, STACK, 0);
+	stack.stack.reason = stack.stack.py_reason = 0;
 	stack.stack.id = 0;
 	EXPECT(stack, STACK, -EINVAL);
 #undef EXPECT
 	struct view view = look(r);
 
-	assert_int_equal(view.records_malformed, 12);
+	assert_int_equal(view.records_malformed, 10);
 	view_free(&view);
 }
 

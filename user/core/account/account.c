@@ -10,14 +10,14 @@ _Static_assert(GPUS_MAX + 1 <= ROW_NONE, "every GPU and the unknown one have a r
 
 /* Imports and planned graph memory are no memory of the process, but it is known on which GPU. */
 static const bool on_gpu[GMT_CLASS_COUNT] = {
-#define X(name, json, text, device) \
+#define X(name, number, json, text, device) \
 	[GMT_CLASS_##name] = device || GMT_CLASS_##name == GMT_CLASS_IMPORTED || GMT_CLASS_##name == GMT_CLASS_GRAPH,
 	GMT_CLASSES(X)
 #undef X
 };
 
 static const bool is_device[GMT_CLASS_COUNT] = {
-#define X(name, json, text, device) [GMT_CLASS_##name] = device,
+#define X(name, number, json, text, device) [GMT_CLASS_##name] = device,
 	GMT_CLASSES(X)
 #undef X
 };

@@ -9,37 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(NAME, json name, text): what a training does. All that is in no other phase is forward. */
-#define GMT_TRAINING_PHASES(X)                                                             \
-	X(FORWARD, "forward", "forward")                                          \
-	X(BACKWARD, "backward", "backward")                                       \
-	X(OPTIMIZER, "optimizer", "optimizer")                                    \
-	X(ZERO_GRAD, "zero_grad", "zero grad")
-enum gmt_training {
-#define X(name, json, text) GMT_TRAINING_##name,
-	GMT_TRAINING_PHASES(X)
-#undef X
-	GMT_TRAINING_COUNT
-};
+#include <gpumemtrace/terms.h>
 
-/* X(NAME, json name, text): as torch.profiler's memory profiler has them, but for the last two. */
-#define GMT_CATEGORIES(X)                                                         \
-	X(PARAMETER, "parameter", "parameters")                                   \
-	X(OPTIMIZER_STATE, "optimizer_state", "optimizer state")                  \
-	X(GRADIENT, "gradient", "gradients")                                      \
-	X(ACTIVATION, "activation", "activations")                                \
-	X(INPUT, "input", "inputs, outputs")                                      \
-	X(AUTOGRAD_DETAIL, "autograd_detail", "backward in progress")               \
-	X(TEMPORARY, "temporary", "temporary")                                    \
-	X(WORKSPACE, "workspace", "workspaces")                                   \
-	X(KEPT, "kept", "kept over iterations")                                   \
-	X(UNKNOWN, "unknown", "unclassified")
-enum gmt_category {
-#define X(name, json, text) GMT_CATEGORY_##name,
-	GMT_CATEGORIES(X)
-#undef X
-	GMT_CATEGORY_COUNT
-};
+/* As files have it: a category plus 1, 0 where none is told. One that is not known here is UNKNOWN. */
+static inline uint8_t category_read(uint32_t stored)
+{
+	return stored <= GMT_CATEGORY_COUNT ? stored : GMT_CATEGORY_UNKNOWN + 1;
+}
 
 /* What a device was doing at a moment. */
 struct training_moment {
@@ -53,10 +29,5 @@ struct training_moment {
  * its beginning, so what it made and keeps is the model. */
 enum gmt_category category_guess(struct training_moment birth, struct training_moment now, bool is_alive,
 				 bool is_first);
-
-const char *gmt_training_name(enum gmt_training phase);      /* json names */
-const char *gmt_training_text(enum gmt_training phase);
-const char *gmt_category_name(enum gmt_category category);
-const char *gmt_category_text(enum gmt_category category);
 
 #endif

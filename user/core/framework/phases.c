@@ -340,7 +340,7 @@ int phases_range(struct phases *p, const struct gmt_fw_range *rec)
 		begin_backward(p, rec->hdr.tid);
 		return 0;
 	}
-	return -EINVAL;
+	return -ENOENT;
 }
 
 /* ---- blocks ---- */

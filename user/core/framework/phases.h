@@ -55,7 +55,7 @@ struct phases {
 void phases_free(struct phases *p);           /* NULL is fine, here and below */
 uint64_t phases_bytes(const struct phases *p);
 
-/* 0 or -EINVAL. */
+/* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */
 int phases_range(struct phases *p, const struct gmt_fw_range *rec);
 
 /* A block of `delta` bytes came, or went (negative), and `total` are allocated now: what the device was doing. */

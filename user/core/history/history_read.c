@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A window that comes from a dump. See history_dump.h. Any bytes may come: the window's invariant holds. */
 #include "base/xalloc.h"
+#include "core/framework/category.h"
 #include "core/history/history.h"
 #include "core/history/history_dump.h"
 #include "core/history/window.h"
+#include "core/ledger/dump_records.h"
 
 #define SOME_TIME_NS 1    /* it was seen; when is found by its event (births.h) */
 
@@ -38,7 +40,7 @@ static void read_range(struct window *w, const struct gmt_history_range *rec)
 		.base = rec->base, .length = rec->length,
 		.offset = rec->born == GMT_HISTORY_UNSEEN ? 0 : SOME_TIME_NS, .value = rec->stack_id,
 		.gpu = rec->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)rec->device,
-		.aux = window_aux(rec->flags, rec->is_block ? rec->category : 0),
+		.aux = window_aux(rec->flags, rec->is_block ? category_read(rec->category) : 0),
 	};
 
 	if (!rec->is_block)
@@ -49,7 +51,7 @@ static void read_range(struct window *w, const struct gmt_history_range *rec)
 
 static void read_event(struct history *h, struct history_process *hp, const struct gmt_history_event *rec)
 {
-	struct history_event *e = history_add(h, hp, (enum gmt_history_kind)rec->kind, rec->hdr.ts_ns);
+	struct history_event *e = history_add(h, hp, dump_event_kind(rec), rec->hdr.ts_ns);
 
 	e->address = rec->address;
 	e->size = rec->size;
@@ -60,7 +62,7 @@ static void read_event(struct history *h, struct history_process *hp, const stru
 	else if (rec->kind == GMT_HISTORY_OOM)
 		e->born = rec->born;
 	e->stack_id = rec->stack_id;
-	e->category = rec->category;
+	e->category = category_read(rec->category);
 }
 
 void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record)

@@ -101,8 +101,7 @@ static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_pr
 {
 	bool is_release = probe->flags & GMT_API_RELEASE;
 
-	return count <= gmt_ops[probe->op].count && call->phase <= GMT_PHASE_UNDO &&
-	       (call->phase == GMT_PHASE_DONE) == !is_release;
+	return count <= gmt_ops[probe->op].count && (call->phase == GMT_PHASE_DONE) == !is_release;
 }
 
 /* A context takes memory, too, and nobody says how much: a request of no class and no size. */
@@ -153,7 +152,7 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 	const struct gmt_call *call = (const void *)hdr;
 	size_t count = (hdr->size - sizeof(*call)) / sizeof(call->vals[0]);
 
-	if (call->api >= GMT_API_MAX || !gmt_probes[call->api].symbol)
+	if (!gmt_api_symbol(call->api) || call->phase > GMT_PHASE_UNDO)
 		return -ENOENT;
 	const struct gmt_probe *probe = &gmt_probes[call->api];
 	const struct operation *operation = &operations[probe->op];

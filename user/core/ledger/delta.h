@@ -105,7 +105,7 @@ struct delta_driver {
 struct delta_framework {
 	const struct gmt_hdr *rec;
 	uint8_t row;             /* of its device; 0 not known */
-	int *error;              /* to be set to -EINVAL where it is malformed */
+	int *error;              /* to be set to -EINVAL where it is malformed, -ENOENT where newer */
 };
 
 struct delta_dump {

@@ -6,10 +6,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "core/framework/category.h"
 #include "core/ledger/alloc.h"
-#include "core/terms/probes.h"
-#include "core/view/view.h"
 
 #define AMOUNT_MAX (1ll << 44)    /* bytes: so many of so much can be added up */
 #define DEVICES_MAX 255
@@ -20,23 +17,15 @@ static bool is_amount(int64_t bytes)
 	return bytes >= -AMOUNT_MAX && bytes <= AMOUNT_MAX;
 }
 
-static bool is_request(const struct gmt_oom *rec)
-{
-	return rec->outcome < GMT_OOM_OUTCOME_COUNT && rec->sign < GMT_OOM_SIGN_COUNT && rec->api < GMT_API_MAX &&
-	       (!rec->api || gmt_probes[rec->api].symbol);
-}
-
 static bool is_row(const struct gmt_oom_row *rec)
 {
-	return rec->torch_backend < GMT_TORCH_BACKEND_COUNT && rec->phase < GMT_TRAINING_COUNT &&
-	       is_amount((int64_t)rec->physical) && is_amount(rec->context) && is_amount(rec->modules) &&
+	return is_amount((int64_t)rec->physical) && is_amount(rec->context) && is_amount(rec->modules) &&
 	       is_amount(rec->pool_reserve) && is_amount(rec->rounding) && is_amount(rec->other);
 }
 
 static bool is_stack(const struct gmt_oom_stack *rec)
 {
-	return is_amount((int64_t)rec->live) && is_amount(rec->grown) && is_amount(rec->recent) &&
-	       rec->purpose <= GMT_CATEGORY_COUNT;
+	return is_amount((int64_t)rec->live) && is_amount(rec->grown) && is_amount(rec->recent);
 }
 
 static bool is_unseen(const struct gmt_history_unseen *rec)
@@ -46,23 +35,20 @@ static bool is_unseen(const struct gmt_history_unseen *rec)
 
 static bool is_range(const struct gmt_history_range *rec)
 {
-	return alloc_is_place(rec->base, rec->length) && rec->asked <= rec->length &&
-	       rec->category <= GMT_CATEGORY_COUNT;
+	return alloc_is_place(rec->base, rec->length) && rec->asked <= rec->length;
 }
 
 static bool is_event(const struct gmt_history_event *rec)
 {
-	return rec->kind < GMT_HISTORY_KIND_COUNT && rec->category <= GMT_CATEGORY_COUNT &&
-	       rec->size <= ALLOC_SIZE_MAX &&
-	       (rec->kind == GMT_HISTORY_NOTHING || rec->kind == GMT_HISTORY_OOM ||
-		alloc_is_place(rec->address, rec->size));
+	enum gmt_history_kind kind = dump_event_kind(rec);
+
+	return rec->size <= ALLOC_SIZE_MAX && (kind == GMT_HISTORY_NOTHING || kind == GMT_HISTORY_OOM ||
+					       alloc_is_place(rec->address, rec->size));
 }
 
 static bool is_right(const struct gmt_hdr *record)
 {
 	switch (record->kind) {
-	case GMT_KIND_OOM:
-		return is_request((const void *)record);
 	case GMT_KIND_OOM_ROW:
 		return is_row((const void *)record);
 	case GMT_KIND_OOM_STACK:

@@ -19,14 +19,18 @@
 #include "core/terms/framework_ids.h"
 #include "core/terms/probes.h"
 
-static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+/* -ENOENT: the record has a term of a newer version. */
+static int count_unknown(struct ledger *l, int err)
 {
-	int err = calls_apply(p, hdr);
-
 	if (err != -ENOENT)
 		return err;
 	l->records_unknown++;
 	return 0;
+}
+
+static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	return count_unknown(l, calls_apply(p, hdr));
 }
 
 /* ---- frameworks ---- */
@@ -76,8 +80,7 @@ static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hd
 
 static int apply_framework(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
-	return give_framework(p, hdr, 0);
+	return count_unknown(l, give_framework(p, hdr, 0));
 }
 
 /* ---- processes ---- */
@@ -214,8 +217,7 @@ static int apply_stack(struct ledger *l, struct process *p, const struct gmt_hdr
 	const struct gmt_stack *rec = (const void *)hdr;
 	bool is_new;
 
-	if (!rec->id || rec->count > (hdr->size - sizeof(*rec)) / sizeof(rec->words[0]) ||
-	    rec->reason >= GMT_UNWIND_REASON_COUNT || rec->py_reason >= GMT_PY_REASON_COUNT)
+	if (!rec->id || rec->count > (hdr->size - sizeof(*rec)) / sizeof(rec->words[0]))
 		return -EINVAL;
 	p = process_get(&l->processes, hdr);
 	if (hash_count(&l->stack_ends) >= FRAMES_IDS_MAX)
@@ -224,7 +226,11 @@ static int apply_stack(struct ledger *l, struct process *p, const struct gmt_hdr
 
 	if (!is_new)
 		count_end(end, -1);
-	*end = (struct stack_end){ p, rec->reason, rec->py_reason };
+	*end = (struct stack_end){
+		.of = p,
+		.reason = rec->reason < GMT_UNWIND_REASON_COUNT ? rec->reason : GMT_UNWIND_END_NONE,
+		.py_reason = rec->py_reason < GMT_PY_REASON_COUNT ? rec->py_reason : GMT_PY_END_NONE,
+	};
 	count_end(end, 1);
 	return 0;
 }

@@ -277,7 +277,7 @@ struct oom *ooms_picture(const struct ooms *o)
 	return oom;
 }
 
-/* ---- from a dump ---- */
+/* ---- from a dump: terms may be those of a newer version ---- */
 
 static int read_request(struct ooms *o, const struct gmt_oom *rec)
 {
@@ -295,6 +295,8 @@ static int read_row(struct oom *oom, const struct gmt_oom_row *rec)
 		return -EINVAL;
 	oom->rows = xreallocarray(oom->rows, oom->row_count + 1, sizeof(*oom->rows));
 	oom->rows[oom->row_count] = *rec;
+	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT)
+		oom->rows[oom->row_count].torch_backend = GMT_TORCH_UNKNOWN;
 	oom->rows[oom->row_count++].stacks = 0;   /* those that do come */
 	return 0;
 }
@@ -309,7 +311,8 @@ static int read_stack(struct oom *oom, const struct gmt_oom_stack *rec)
 	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
 		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,
 					    sizeof(*oom->stacks));
-	oom->stacks[oom->stack_count++] = *rec;
+	oom->stacks[oom->stack_count] = *rec;
+	oom->stacks[oom->stack_count++].purpose = category_read(rec->purpose);
 	oom->rows[oom->row_count - 1].stacks++;
 	return 0;
 }

@@ -31,11 +31,14 @@ const struct gmt_op_info gmt_ops[GMT_OP_COUNT] = {
 #undef X
 };
 
+const char *gmt_api_symbol(unsigned int api)
+{
+	return api < GMT_API_MAX ? gmt_probes[api].symbol : NULL;
+}
+
 enum gmt_purpose gmt_purpose_of_api(unsigned int api)
 {
-	if (api >= GMT_API_MAX || !gmt_probes[api].symbol)
-		return GMT_PURPOSE_OTHER;
-	return gmt_ops[gmt_probes[api].op].purpose;
+	return gmt_api_symbol(api) ? gmt_ops[gmt_probes[api].op].purpose : GMT_PURPOSE_OTHER;
 }
 
 static const bool asks_for_memory[GMT_OP_COUNT] = {

@@ -29,6 +29,9 @@ struct gmt_op_info {
 };
 extern const struct gmt_op_info gmt_ops[GMT_OP_COUNT];
 
+/* The function; NULL for 0 and for one that only a newer version knows. */
+const char *gmt_api_symbol(unsigned int api);
+
 /* What memory obtained inside the call is for; OTHER outside any (api 0) or in an unknown one. */
 enum gmt_purpose gmt_purpose_of_api(unsigned int api);
 

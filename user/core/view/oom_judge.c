@@ -106,23 +106,3 @@ void oom_judge(struct oom_view *v)
 	if (f->has_free && !f->is_too_large && !f->was_room)
 		find_fit_without(v, f);
 }
-
-static const char *const outcomes[] = {
-#define X(name, value, json) [value] = json,
-	GMT_OOM_OUTCOMES(X)
-#undef X
-}, *const signs[] = {
-#define X(name, value, json) [value] = json,
-	GMT_OOM_SIGNS(X)
-#undef X
-};
-
-const char *gmt_oom_outcome_name(unsigned int outcome)
-{
-	return outcome < GMT_OOM_OUTCOME_COUNT ? outcomes[outcome] : "?";
-}
-
-const char *gmt_oom_sign_name(unsigned int sign)
-{
-	return sign < GMT_OOM_SIGN_COUNT ? signs[sign] : "?";
-}

@@ -102,8 +102,11 @@ static void read_row_torch(const struct gmt_oom_row *from, struct view_torch *to
 			.growth = from->growth, .growth_count = from->growth_count,
 		},
 	};
-	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
-		to->training.categories[c].live = from->category_bytes[c];
+	for (int c = 0; c < GMT_OOM_CATEGORIES; c++) {
+		int known = c < GMT_CATEGORY_COUNT ? c : GMT_CATEGORY_UNKNOWN;
+
+		to->training.categories[known].live += from->category_bytes[c];
+	}
 }
 
 static void fill_gpu_row(const struct maker *m, const struct gmt_oom_row *from, struct view_row *to)
@@ -127,7 +130,7 @@ static uint64_t held_of(const struct gmt_oom_row *r)
 	uint64_t nvml = r->flags & GMT_OOM_ROW_NVML ? r->nvml : 0, sum = 0;
 
 	if (r->flags & GMT_OOM_ROW_HOST) {
-		for (int c = 0; c < GMT_CLASS_COUNT; c++)
+		for (int c = 0; c < GMT_OOM_CLASSES; c++)
 			sum += r->class_bytes[c];
 		return sum;
 	}

@@ -83,7 +83,4 @@ void oom_view_free(struct oom_view *view);
 /* Fills in the facts; the rest is there. */
 void oom_judge(struct oom_view *view);
 
-const char *gmt_oom_outcome_name(unsigned int outcome);   /* json names */
-const char *gmt_oom_sign_name(unsigned int sign);
-
 #endif

@@ -22,55 +22,11 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/terms/limits.h"
+#include "core/terms/names.h"
 #include "core/view/view_stacks.h"
 #include "core/view/view_training.h"
 
 struct pipeline;
-
-/* X(NAME, json name, text, is device memory): what an allocation is. */
-#define GMT_CLASSES(X)                                                            \
-	X(DEVICE, "device", "cuMemAlloc", true)                                   \
-	X(POOL, "pool", "stream-ordered", true)                                   \
-	X(VMM, "vmm", "cuMemCreate", true)                                        \
-	X(ARRAY, "array", "arrays (estimated)", true)                             \
-	X(MANAGED, "managed", "managed", false)                                   \
-	X(PINNED, "pinned", "pinned host", false)                                 \
-	X(REGISTERED, "registered", "registered host", false)                     \
-	X(IMPORTED, "imported", "imported", false)                                \
-	X(GRAPH, "graph", "graph (planned)", false)
-enum gmt_class {
-#define X(name, json, text, device) GMT_CLASS_##name,
-	GMT_CLASSES(X)
-#undef X
-	GMT_CLASS_COUNT
-};
-
-/* X(NAME, json name, text behind a count of 1, text behind any other): what the ledger met that does not fit.
- * Counted, never hidden. */
-#define GMT_ANOMALIES(X)                                                          \
-	X(FREE_UNKNOWN, "free_unknown", "free of an address whose allocation was not seen", \
-	  "frees of addresses whose allocations were not seen")                   \
-	X(DOUBLE_ALLOC, "double_alloc", "allocation at a live address (the free was missed)", \
-	  "allocations at live addresses (the frees were missed)")                \
-	X(UNDO_UNKNOWN, "undo_unknown", "failed free that could not be undone",   \
-	  "failed frees that could not be undone")                                \
-	X(SIZE_UNKNOWN, "size_unknown", "allocation of unknown size", "allocations of unknown size") \
-	X(GPU_UNKNOWN, "gpu_unknown", "allocation on an unknown GPU", "allocations on an unknown GPU") \
-	X(RM_FREE_UNKNOWN, "rm_free_unknown", "free of a kernel object whose allocation was not seen", \
-	  "frees of kernel objects whose allocations were not seen")              \
-	X(RM_DOUBLE_ALLOC, "rm_double_alloc", "kernel object that was allocated twice", \
-	  "kernel objects that were allocated twice")                             \
-	X(AFTER_EXIT, "after_exit", "record of a process after its exit", "records of processes after their exits") \
-	X(TORCH_MISSED, "torch_missed", "PyTorch block whose allocation or free was not seen", \
-	  "PyTorch blocks whose allocations or frees were not seen")              \
-	X(TORCH_RESERVED, "torch_reserved", "time that PyTorch reserved other bytes than its segments have", \
-	  "times that PyTorch reserved other bytes than its segments have")
-enum gmt_anomaly {
-#define X(name, json, one, many) GMT_ANOMALY_##name,
-	GMT_ANOMALIES(X)
-#undef X
-	GMT_ANOMALY_COUNT
-};
 
 struct view_level {
 	uint64_t live;
@@ -98,34 +54,6 @@ struct view_gpu {
 	char uuid_text[48];      /* "GPU-ad5a9842-..." or "MIG-..." */
 	char name[96];
 	char pci[32];
-};
-
-/* X(NAME, json name, text): where PyTorch's caching allocator gets its segments. */
-#define GMT_TORCH_BACKENDS(X)                                                     \
-	X(UNKNOWN, NULL, "unknown")                                               \
-	X(NATIVE, "native", "cuMemAlloc")                                         \
-	X(EXPANDABLE, "expandable_segments", "expandable segments")               \
-	X(MIXED, "mixed", "cuMemAlloc and expandable segments")
-enum gmt_torch_backend {
-#define X(name, json, text) GMT_TORCH_##name,
-	GMT_TORCH_BACKENDS(X)
-#undef X
-	GMT_TORCH_BACKEND_COUNT
-};
-
-/* X(NAME, json name, text): why PyTorch reports no blocks, where it takes memory and does not. */
-#define GMT_TORCH_SILENCES(X)                                                     \
-	X(NOT_SILENT, NULL, "")                                                   \
-	X(ASYNC, "cuda_malloc_async", "backend cudaMallocAsync")                  \
-	X(UNCACHED, "uncached", "caching is off")                             \
-	X(PLUGGABLE, "pluggable", "a pluggable allocator")                        \
-	X(NO_HOOK, "not_probed", "PyTorch is older than 1.10, or libc10 cannot be probed") \
-	X(UNTOLD, "untold", "backend cudaMallocAsync, caching is off, or a pluggable allocator")
-enum gmt_torch_silence {
-#define X(name, json, text) GMT_TORCH_##name,
-	GMT_TORCH_SILENCES(X)
-#undef X
-	GMT_TORCH_SILENCE_COUNT
 };
 
 /* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
@@ -236,7 +164,7 @@ struct view {
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
 	uint32_t marks;             /* windows that were asked for */
 	uint64_t mark_ns;           /* when the newest one began; 0: none */
-	uint32_t end_reason;        /* gmt_end.reason; UINT32_MAX: the stream has no end record */
+	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
 };
 
 /* Computes a view; view_free() releases its arrays. Aborts when out of memory. Without a request no stacks
@@ -246,22 +174,5 @@ void view_free(struct view *view);
 
 /* Whether anything is missing or odd: sums of loss[] and of records_malformed. */
 uint64_t view_lost(const struct view *view);
-
-const char *gmt_class_name(enum gmt_class class);        /* json names */
-const char *gmt_class_text(enum gmt_class class);
-bool gmt_class_is_device(enum gmt_class class);
-const char *gmt_anomaly_name(enum gmt_anomaly anomaly);
-const char *gmt_anomaly_text(enum gmt_anomaly anomaly, uint64_t count); /* to follow the count */
-const char *gmt_purpose_name(enum gmt_purpose purpose);
-const char *gmt_purpose_text(enum gmt_purpose purpose);
-const char *gmt_torch_backend_name(enum gmt_torch_backend backend); /* json name; NULL unknown */
-const char *gmt_torch_backend_text(enum gmt_torch_backend backend);
-const char *gmt_torch_silence_name(enum gmt_torch_silence silence); /* likewise */
-const char *gmt_torch_silence_text(enum gmt_torch_silence silence);
-const char *gmt_loss_name(enum gmt_loss_cause cause);    /* lower case, for JSON */
-const char *gmt_loss_text(enum gmt_loss_cause cause, uint64_t count); /* to follow the count */
-const char *gmt_unwind_reason_name(enum gmt_unwind_reason reason); /* likewise */
-const char *gmt_unwind_reason_text(enum gmt_unwind_reason reason);
-const char *gmt_py_reason_name(enum gmt_py_reason reason);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/out.h"
-#include "core/framework/category.h"
+#include "core/terms/names.h"
 #include "core/account/frames.h"
 #include "core/history/snapshot.h"
 #include "sink/sink.h"

@@ -72,7 +72,7 @@ static json_t *classes_to_json(const struct view *view, const struct view_class 
 	json_t *o = js_object();
 
 	for (int c = 0; c < GMT_CLASS_COUNT; c++)
-		js_set(o, gmt_class_name((enum gmt_class)c), class_to_json(view, &by_class[c]));
+		js_set(o, gmt_class_name(c), class_to_json(view, &by_class[c]));
 	return o;
 }
 
@@ -81,7 +81,7 @@ static json_t *anomalies_to_json(const uint64_t *counts)
 	json_t *o = js_object();
 
 	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
-		js_set_u64(o, gmt_anomaly_name((enum gmt_anomaly)i), counts[i]);
+		js_set_u64(o, gmt_anomaly_name(i), counts[i]);
 	return o;
 }
 
@@ -105,7 +105,7 @@ static json_t *physical_to_json(const struct view *view, const struct view_row *
 	}
 	o = level_to_json(view, &row->physical);
 	for (int p = 0; p < GMT_PURPOSE_COUNT; p++)
-		js_set_u64(purposes, gmt_purpose_name((enum gmt_purpose)p), row->by_purpose[p]);
+		js_set_u64(purposes, gmt_purpose_name(p), row->by_purpose[p]);
 	js_set(o, "by_purpose_bytes", purposes);
 	set_named(o, row->context, row->modules, row->pool_reserve, row->rounding, row->other);
 	js_set_u64(o, "imported_bytes", row->imported_physical);
@@ -280,15 +280,13 @@ static json_t *limits_to_json(const struct view *view)
 
 static json_t *session_to_json(const struct gmt_session *s)
 {
-	static const struct { uint32_t layer; const char *name; } names[] = {
-		{ GMT_LAYER_API, "api" }, { GMT_LAYER_KERNEL, "kernel" }, { GMT_LAYER_NVML, "nvml" },
-		{ GMT_LAYER_FRAMEWORK, "framework" },
-	};
 	json_t *o = js_object(), *layers = js_array();
+	const char *name;
+	unsigned int bit;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (s->layers & names[i].layer)
-			js_append(layers, js_text(names[i].name, SIZE_MAX));
+	for (size_t i = 0; (name = gmt_layer_name(i, &bit)); i++)
+		if (s->layers & bit)
+			js_append(layers, js_text(name, SIZE_MAX));
 	SET_TEXT(o, "version", s->version);
 	SET_TEXT(o, "host", s->host);
 	SET_TEXT(o, "kernel", s->kernel);
@@ -319,16 +317,13 @@ static json_t *losses_to_json(const struct view *view)
 	json_t *o = js_object();
 
 	for (int i = 0; i < GMT_LOSS_COUNT; i++)
-		js_set_u64(o, gmt_loss_name((enum gmt_loss_cause)i), view->loss[i]);
+		js_set_u64(o, gmt_loss_name(i), view->loss[i]);
 	return o;
 }
 
 static json_t *end_reason(uint32_t reason)
 {
-	static const char *const reasons[] = { "requested", "targets_gone", "duration", "error" };
-
-	return reason < sizeof(reasons) / sizeof(reasons[0]) ? js_text(reasons[reason], SIZE_MAX)
-							     : json_null();
+	return reason < GMT_END_COUNT ? js_text(gmt_end_name(reason), SIZE_MAX) : json_null();
 }
 
 static void set_lists(json_t *o, const struct view *view, const struct sink_opts *opts)

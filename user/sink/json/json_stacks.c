@@ -42,7 +42,7 @@ static json_t *owners_to_json(const struct view *view, const struct view_stacks 
 
 static const char *purpose_name(const struct view_stack_row *row)
 {
-	return gmt_category_name((enum gmt_category)(row->purpose - 1));
+	return gmt_category_name(row->purpose - 1);
 }
 
 static json_t *top_to_json(const struct view *view, const struct view_top *t)
@@ -83,9 +83,9 @@ json_t *json_stacks_unwinding(const struct view_unwinding *u)
 	js_set_u64(o, "stacks", u->stacks);
 	js_set_u64(o, "complete", view_complete(u));
 	for (int i = 0; i < GMT_UNWIND_REASON_COUNT; i++)
-		js_set_u64(reasons, gmt_unwind_reason_name((enum gmt_unwind_reason)i), u->reasons[i]);
+		js_set_u64(reasons, gmt_unwind_reason_name(i), u->reasons[i]);
 	for (int i = 0; i < GMT_PY_REASON_COUNT; i++)
-		js_set_u64(python, gmt_py_reason_name((enum gmt_py_reason)i), u->py_reasons[i]);
+		js_set_u64(python, gmt_py_reason_name(i), u->py_reasons[i]);
 	js_set(o, "native", reasons);
 	js_set(o, "python", python);
 	return o;

@@ -15,7 +15,7 @@ static json_t *categories_to_json(const struct view_training *t)
 		if (!c->live && !c->at_peak)
 			continue;
 		o = js_object();
-		js_set_text(o, "category", gmt_category_name((enum gmt_category)i), SIZE_MAX);
+		js_set_text(o, "category", gmt_category_name(i), SIZE_MAX);
 		js_set_u64(o, "live_bytes", c->live);
 		js_set_u64(o, "live_count", c->count);
 		js_set_u64(o, "at_peak_bytes", c->at_peak);
@@ -48,7 +48,7 @@ static json_t *iterations_to_json(const struct view_training *t)
 				continue;
 			cell = js_object();
 			set_cell(cell, &it->cells[k]);
-			js_set(phases, gmt_training_name((enum gmt_training)k), cell);
+			js_set(phases, gmt_training_name(k), cell);
 		}
 		js_set_u64(o, "iteration", it->number);
 		js_set_bool(o, "complete", it->is_over && (it->number > 1 || t->first_is_whole));
@@ -80,7 +80,7 @@ static json_t *now_to_json(const struct view_training *t)
 		return json_null();
 	o = js_object();
 	js_set_u64(o, "iteration", t->iteration);
-	js_set_text(o, "phase", gmt_training_name((enum gmt_training)t->phase), SIZE_MAX);
+	js_set_text(o, "phase", gmt_training_name(t->phase), SIZE_MAX);
 	js_set_u64(o, "growth_bytes", t->growth);
 	js_set_u64(o, "growth_iterations", t->growth_count);
 	return o;

@@ -80,14 +80,14 @@ static void say_purposes(struct out *out, const struct oom_view *v, const char *
 	out_printf(out, "%sTensors of process %u by guessed use: ", indent,
 		   v->view.procs[r->proc].tgid);
 	for (int i = 0; i < PURPOSES_SHOWN && (c = next_category(t, taken)) < GMT_CATEGORY_COUNT; i++) {
-		out_printf(out, "%s%s %s", comma, gmt_category_text((enum gmt_category)c),
+		out_printf(out, "%s%s %s", comma, gmt_category_text(c),
 			   human_bytes(t->categories[c].live).s);
 		comma = ", ";
 	}
 	if (t->before)
 		out_printf(out, "%sallocated before the attach %s", comma, human_bytes(t->before).s);
 	out_printf(out, ". The process was in the %s phase of iteration %u.\n",
-		   gmt_training_text((enum gmt_training)t->phase), t->iteration);
+		   gmt_training_text(t->phase), t->iteration);
 	if (t->growth_count)
 		out_printf(out, "%sEach of the last %u iterations left more allocated than the one before, %s on"
 			   " average: possibly a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);

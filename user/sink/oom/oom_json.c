@@ -122,8 +122,8 @@ static json_t *request_to_json(const struct oom_view *v)
 	js_set_u64(o, "tid", rec->hdr.tid);
 	js_set(o, "gpu", v->gpu >= 0 ? json_integer(v->gpu) : json_null());
 	js_set(o, "class", rec->class_id < GMT_CLASS_COUNT ?
-			js_text(gmt_class_name((enum gmt_class)rec->class_id), SIZE_MAX) : json_null());
-	js_set(o, "call", rec->api ? js_text(gmt_probes[rec->api].symbol, SIZE_MAX) : json_null());
+			js_text(gmt_class_name(rec->class_id), SIZE_MAX) : json_null());
+	js_set(o, "call", gmt_api_symbol(rec->api) ? js_text(gmt_api_symbol(rec->api), SIZE_MAX) : json_null());
 	js_set_bool(o, "refused", rec->flags & GMT_OOM_REFUSED);
 	js_set(o, "stack", index_or_null(v->stack));
 	js_set_u64(o, "failures", rec->failures);

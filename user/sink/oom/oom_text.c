@@ -186,7 +186,7 @@ static void say_why(struct out *out, const struct oom_view *v)
 		out_text(out, "No request failed: this picture was asked for.");
 	} else if (!f->is_of_gpu) {
 		out_printf(out, "The host could not provide the %s of %s memory that ", human_bytes(f->asked).s,
-			   gmt_class_text((enum gmt_class)v->rec.class_id));
+			   gmt_class_text(v->rec.class_id));
 		say_asker(out, v, false);
 		out_text(out, " asked for");
 		if (!f->is_unseen)
@@ -234,13 +234,7 @@ static void say_outcome(struct out *out, const struct oom_view *v)
 {
 	const struct gmt_oom *rec = &v->rec;
 	bool is_killed = rec->exit_code != GMT_EXIT_CODE_UNKNOWN && WIFSIGNALED(rec->exit_code);
-	static const char *const signs[GMT_OOM_SIGN_COUNT] = {
-		[GMT_OOM_BY_WENT_ON] = "The program received the error and continued with something else",
-		[GMT_OOM_BY_SILENCE] = "The program received the error and did not ask again",
-		[GMT_OOM_BY_EXIT] = "The program received the error and later ended without an error",
-		[GMT_OOM_BY_REPORTED] = "PyTorch raised its out-of-memory error",
-		[GMT_OOM_BY_RETURN] = "The call that needed the memory failed",
-	};
+	const char *sign = rec->sign < GMT_OOM_SIGN_COUNT ? gmt_oom_sign_text(rec->sign) : "";
 
 	switch (rec->outcome) {
 	case GMT_OOM_RETRY:
@@ -252,7 +246,7 @@ static void say_outcome(struct out *out, const struct oom_view *v)
 			   human_duration(rec->decided_ns - rec->first_ns).s);
 		break;
 	case GMT_OOM_RAISED:
-		out_text(out, signs[rec->sign] ? signs[rec->sign] : "The program received the error");
+		out_text(out, *sign ? sign : "The program received the error");
 		say_tries(out, rec);
 		out_char(out, '.');
 		break;
@@ -267,8 +261,11 @@ static void say_outcome(struct out *out, const struct oom_view *v)
 			out_printf(out, ", with %s freed in between", human_bytes(rec->freed_bytes).s);
 		out_char(out, '.');
 		break;
-	default:
+	case GMT_OOM_OPEN:
 		out_text(out, "The outcome is not known: nothing more was recorded.");
+		break;
+	default:
+		out_text(out, "The outcome is one that only a newer version of gpumemtrace knows.");
 	}
 }
 
@@ -294,17 +291,13 @@ void oom_text(struct out *out, const struct oom_view *v, const char *indent)
 
 void oom_text_head(struct out *out, const struct oom_view *v)
 {
-	static const char *const words[GMT_OOM_OUTCOME_COUNT] = {
-		[GMT_OOM_OPEN] = "undecided", [GMT_OOM_RETRY] = "satisfied by a retry", [GMT_OOM_RAISED] = "raised",
-		[GMT_OOM_FATAL] = "fatal", [GMT_OOM_NONE] = "picture",
-	};
 	uint64_t at_ns = v->rec.first_ns ? v->rec.first_ns : v->view.now_ns;
 	struct human when = text_when(&v->view, at_ns), offset = text_offset(&v->view, at_ns);
 
 	if (v->rec.outcome == GMT_OOM_NONE)
 		out_text(out, "memory in use at");
 	else
-		out_printf(out, "out of memory #%u, %s:", v->rec.number, words[v->rec.outcome]);
+		out_printf(out, "out of memory #%u, %s:", v->rec.number, gmt_oom_outcome_text(v->rec.outcome));
 	out_printf(out, " %s", when.s);
 	if (strcmp(when.s, offset.s))
 		out_printf(out, " (%s)", offset.s);
@@ -314,9 +307,9 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 	say_asker(out, v, false);
 	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid,
 		   name_asked(v).s, v->facts.is_of_gpu ? name_gpu(v).s :
-		   gmt_class_text((enum gmt_class)v->rec.class_id));
+		   gmt_class_text(v->rec.class_id));
 	if (v->rec.api)
-		out_printf(out, ", %s", gmt_probes[v->rec.api].symbol);
+		out_printf(out, ", %s", gmt_api_symbol(v->rec.api) ? gmt_api_symbol(v->rec.api) : "unknown call");
 	else if (v->rec.flags & GMT_OOM_REFUSED)
 		out_text(out, name_place(v).s);
 }

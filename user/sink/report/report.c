@@ -16,13 +16,6 @@
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
-static const char *const end_reasons[] = {
-	"stopped on request",
-	"all traced processes have ended",
-	"the duration has passed",
-	"stopped by an error",
-};
-
 /* ---- head ---- */
 
 static void style_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
@@ -54,9 +47,7 @@ static void print_head(struct out *out, const struct view *view, const struct si
 	if (view->wall_start_ns)
 		out_printf(out, "%s UTC, ", human_date(view->wall_start_ns).s);
 	out_printf(out, "%s, %s\n", human_duration(view->now_ns - view->start_ns).s,
-		   view->end_reason < sizeof(end_reasons) / sizeof(end_reasons[0])
-			   ? end_reasons[view->end_reason]
-			   : "the recording has no end");
+		   view->end_reason == UINT32_MAX ? "the recording has no end" : gmt_end_text(view->end_reason));
 	out_printf(out, "layers: %s; %s %s\n", text_layers(s->layers).s, human_count(view->records).s,
 		   human_plural(view->records, "record", "records"));
 }
@@ -281,10 +272,10 @@ static void process_anomalies(struct out *out, const struct view_proc *proc)
 		if (text_is_expected(proc, (enum gmt_anomaly)i))
 			out_printf(out, "%s  %s %s: allocated before the attach\n", lead,
 				   human_count(proc->anomalies[i]).s,
-				   gmt_anomaly_text((enum gmt_anomaly)i, proc->anomalies[i]));
+				   gmt_anomaly_text(i, proc->anomalies[i]));
 		else
 			out_printf(out, "%s  odd: %s %s\n", lead, human_count(proc->anomalies[i]).s,
-				   gmt_anomaly_text((enum gmt_anomaly)i, proc->anomalies[i]));
+				   gmt_anomaly_text(i, proc->anomalies[i]));
 		lead = "";
 	}
 }

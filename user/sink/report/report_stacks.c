@@ -84,7 +84,7 @@ static void stack_line(struct lists *l, const struct view_stack_row *row, const 
 	human_text(clean, OWNER_COLUMNS, owner, strlen(owner));
 	out_printf(l->out, "    %10s  %s", value, clean);
 	if (row->purpose)
-		out_printf(l->out, ", %s", gmt_category_text((enum gmt_category)(row->purpose - 1)));
+		out_printf(l->out, ", %s", gmt_category_text(row->purpose - 1));
 	if (count)
 		out_printf(l->out, "  x%s", human_count(count).s);
 	out_printf(l->out, "  #%u  ", number);
@@ -190,7 +190,7 @@ void report_unwinding(struct out *out, const struct view_unwinding *u)
 		if (!u->reasons[i] || GMT_UNWIND_COMPLETE >> i & 1)
 			continue;
 		out_printf(out, "%s%s (%s)", lead, human_count(u->reasons[i]).s,
-			   gmt_unwind_reason_text((enum gmt_unwind_reason)i));
+			   gmt_unwind_reason_text(i));
 		lead = ", ";
 	}
 	out_char(out, '\n');

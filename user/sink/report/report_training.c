@@ -41,7 +41,7 @@ static void print_categories(struct out *out, const struct view_training *t, boo
 
 		if (!c->live && !c->at_peak)
 			continue;
-		out_printf(out, "    %-*s%9s", LABEL_COLUMNS, gmt_category_text((enum gmt_category)i),
+		out_printf(out, "    %-*s%9s", LABEL_COLUMNS, gmt_category_text(i),
 			   human_bytes(c->live).s);
 		out_printf(out, "%8s%9s\n", human_count(c->count).s, human_bytes(c->at_peak).s);
 	}

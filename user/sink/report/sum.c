@@ -75,7 +75,7 @@ static void class_parts(struct column *column, const uint64_t *by_class)
 	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
 		if (!by_class[c])
 			continue;
-		out_printf(column->out, "%s%s %s", separator, gmt_class_text((enum gmt_class)c),
+		out_printf(column->out, "%s%s %s", separator, gmt_class_text(c),
 			   human_mib(tenths_of((int64_t)by_class[c], column->decimals), column->decimals).s);
 		separator = ", ";
 	}

@@ -40,7 +40,7 @@ static void warn_losses(struct warnings *w, const struct view *view)
 	for (int i = 0; i < GMT_LOSS_COUNT; i++)
 		if (view->loss[i])
 			print_warning(w, TEXT_RED, "LOST    %s %s", human_count(view->loss[i]).s,
-				      gmt_loss_text((enum gmt_loss_cause)i, view->loss[i]));
+				      gmt_loss_text(i, view->loss[i]));
 	if (view->records_malformed)
 		print_warning(w, TEXT_RED, "LOST    %s malformed %s", human_count(view->records_malformed).s,
 			      human_plural(view->records_malformed, "record", "records"));
@@ -85,7 +85,7 @@ static void warn_anomalies(struct warnings *w, const struct view *view)
 
 		if (odd)
 			print_warning(w, TEXT_YELLOW, "odd     %s %s", human_count(odd).s,
-				      gmt_anomaly_text((enum gmt_anomaly)i, odd));
+				      gmt_anomaly_text(i, odd));
 	}
 }
 

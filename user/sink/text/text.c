@@ -204,14 +204,15 @@ uint64_t text_odd(const struct view *view, enum gmt_anomaly anomaly)
 
 struct human text_layers(uint32_t layers)
 {
-	struct human h;
+	struct human h = { "" };
+	const char *name;
+	unsigned int bit;
+	size_t used = 0;
 
-	snprintf(h.s, sizeof(h.s), "%s%s%s%s", layers & GMT_LAYER_API ? " api" : "",
-		 layers & GMT_LAYER_KERNEL ? " kernel" : "", layers & GMT_LAYER_NVML ? " nvml" : "",
-		 layers & GMT_LAYER_FRAMEWORK ? " framework" : "");
-	if (h.s[0])
-		memmove(h.s, h.s + 1, strlen(h.s));
-	else
+	for (size_t i = 0; (name = gmt_layer_name(i, &bit)); i++)
+		if (layers & bit && used < sizeof(h.s))
+			used += (size_t)snprintf(h.s + used, sizeof(h.s) - used, "%s%s", used ? " " : "", name);
+	if (!used)
 		snprintf(h.s, sizeof(h.s), "unknown");
 	return h;
 }

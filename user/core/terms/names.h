@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the numbers of terms.h, unwind.h and python.h are called: in JSON (_name), and for people (_text). A number may
+ * come from a file of a newer version: a number that is in no list is "unknown".
+ */
+#ifndef GPUMEMTRACE_CORE_TERMS_NAMES_H
+#define GPUMEMTRACE_CORE_TERMS_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+const char *gmt_class_name(unsigned int number);
+const char *gmt_class_text(unsigned int number);
+bool gmt_class_is_device(unsigned int number);
+const char *gmt_category_name(unsigned int number);
+const char *gmt_category_text(unsigned int number);
+const char *gmt_training_name(unsigned int number);
+const char *gmt_training_text(unsigned int number);
+const char *gmt_torch_backend_name(unsigned int number); /* NULL: JSON has null */
+const char *gmt_torch_backend_text(unsigned int number);
+const char *gmt_torch_silence_name(unsigned int number); /* likewise */
+const char *gmt_torch_silence_text(unsigned int number);
+const char *gmt_anomaly_name(unsigned int number);
+const char *gmt_anomaly_text(unsigned int number, uint64_t count); /* to follow the count */
+const char *gmt_loss_name(unsigned int number);
+const char *gmt_loss_text(unsigned int number, uint64_t count); /* likewise */
+const char *gmt_purpose_name(unsigned int number);
+const char *gmt_purpose_text(unsigned int number);
+const char *gmt_end_name(unsigned int number);
+const char *gmt_end_text(unsigned int number);
+const char *gmt_oom_outcome_name(unsigned int number);
+const char *gmt_oom_outcome_text(unsigned int number);
+const char *gmt_oom_sign_name(unsigned int number);
+const char *gmt_oom_sign_text(unsigned int number);
+const char *gmt_unwind_reason_name(unsigned int number);
+const char *gmt_unwind_reason_text(unsigned int number);
+const char *gmt_py_reason_name(unsigned int number);
+const char *gmt_py_reason_text(unsigned int number);
+
+/* The layers of enum gmt_layer in order, NULL-terminated by index: the JSON name, and the bit. */
+const char *gmt_layer_name(size_t index, unsigned int *bit);
+
+#endif
