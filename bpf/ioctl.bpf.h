@@ -2,41 +2,15 @@
 /*
  * The NVIDIA kernel driver's ioctls, read after they returned: what memory a process really got.
  *
- * Command numbers and structure offsets: NVIDIA/open-gpu-kernel-modules, compiled from the headers
- * of 23 releases from 535.54.03 to 595.45.04; they are the same in all of them but for those in
- * struct gmt_driver_layout. An ioctl returns 0 even when the driver refused: the status in the
+ * Command numbers are in nv.h. Structure offsets: NVIDIA/open-gpu-kernel-modules, compiled from the
+ * headers of 23 releases from 535.54.03 to 595.45.04; they are the same in all of them but for those
+ * in struct gmt_driver_layout. An ioctl returns 0 even when the driver refused: the status in the
  * structure decides.
  */
 #ifndef GMT_IOCTL_BPF_H
 #define GMT_IOCTL_BPF_H
 
-/* nv-ioctl-numbers.h, nv_escape.h: the number in _IOWR('F', number, structure) */
-#define NV_IOCTL_MAGIC 'F'
-#define NV_ESC_RM_ALLOC_MEMORY 0x27
-#define NV_ESC_RM_FREE 0x29
-#define NV_ESC_RM_ALLOC 0x2b
-#define NV_ESC_RM_DUP_OBJECT 0x34
-#define NV_ESC_RM_VID_HEAP_CONTROL 0x4a
-#define NV_ESC_IOCTL_XFER_CMD 0xd3
-#define NVOS64_SIZE 48 /* NV_ESC_RM_ALLOC comes as NVOS64 or as the shorter NVOS21 */
-
-/* uvm_ioctl.h: plain numbers without magic or size */
-#define UVM_REGISTER_GPU_VASPACE 25
-#define UVM_MAP_EXTERNAL_ALLOCATION 33
-#define UVM_FREE 34
-#define UVM_REGISTER_GPU 37
-#define UVM_UNMAP_EXTERNAL 66
-
-/* Classes, class/cl*.h */
-#define NV01_ROOT 0x0
-#define NV01_ROOT_NON_PRIV 0x1
-#define NV01_MEMORY_SYSTEM 0x3e
-#define NV01_MEMORY_LOCAL_USER 0x40
-#define NV01_ROOT_CLIENT 0x41
-#define NV01_DEVICE_0 0x80
-
-#define NVOS32_FUNCTION_ALLOC_SIZE 2
-#define NVOS32_FUNCTION_FREE 3
+#include <gpumemtrace/nv.h>
 
 #define MINOR_BITS 20 /* include/linux/kdev_t.h */
 
@@ -112,12 +86,6 @@ static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 	cause->stack_id = stack_take(&state->stacks, &start);
 }
 
-/* nvstatuscodes.h: NV_ERR_NO_MEMORY, NV_ERR_INSUFFICIENT_RESOURCES */
-static __always_inline int is_no_memory(__u32 status)
-{
-	return status == 0x51 || status == 0x1a;
-}
-
 static __noinline int rm_alloc(__u64 p, __u32 size)
 {
 	struct gmt_rm_alloc rec = {};
@@ -139,12 +107,12 @@ static __noinline int rm_alloc(__u64 p, __u32 size)
 		rec.size = USER64(params, 64);
 	} else if (rec.class_id == NV01_DEVICE_0 && params) {
 		rec.device_id = USER32(params, 0);
-	} else if (rec.class_id <= NV01_ROOT_NON_PRIV || rec.class_id == NV01_ROOT_CLIENT) {
+	} else if (nv_is_client(rec.class_id)) {
 		rec.client = rec.object;
 	}
 	if (is_unreadable(bad))
 		return 0;
-	if (rec.class_id == NV01_MEMORY_LOCAL_USER && (!rec.status || is_no_memory(rec.status)))
+	if (rec.class_id == NV01_MEMORY_LOCAL_USER && (!rec.status || nv_is_no_memory(rec.status)))
 		fill_cause_and_stack(&rec.cause);
 	else
 		fill_cause(&rec.cause);

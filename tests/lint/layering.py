@@ -235,6 +235,13 @@ def wrong_contracts():
                 yield f"{name}: includes {included}"
 
 
+def nvidias_numbers():
+    """The driver's constants that are defined elsewhere than in nv.h."""
+    for name in files("user", ends=(".c", ".h")) + files("bpf"):
+        for constant in re.findall(r"^\s*#\s*define\s+((?:NV|NVOS|UVM)\d*_\w+)", text(name), re.M):
+            yield f"{name}: {constant} belongs into include/gpumemtrace/nv.h"
+
+
 def nm(path):
     """(member, symbol) of all undefined symbols."""
     run = subprocess.run(["nm", "-A", "-u", path], capture_output=True, text=True, check=True)
@@ -281,6 +288,7 @@ tap.check("sinks see views and terms", shrinking(shown_to_sinks(), set(KNOWN_TO_
 tap.check(f"a folder has at most {FOLDER_SOURCES} .c files", full_folders())
 tap.check("one name, one file", same_names())
 tap.check("include/ and bpf/ stand alone", wrong_contracts())
+tap.check("NVIDIA's numbers stand once", nvidias_numbers())
 library = os.path.join(BUILD, "libgmt.a")
 if os.path.exists(library):
     CALLS = calls()

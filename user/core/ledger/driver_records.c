@@ -2,15 +2,11 @@
 /* See driver_records.h. */
 #include "core/ledger/driver_records.h"
 
+#include <gpumemtrace/nv.h>
+
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
 #include "core/terms/probes.h"
-
-/* nvstatuscodes.h of NVIDIA/open-gpu-kernel-modules, 535 to 595; nvos.h: 0 is video memory. */
-#define NV_ERR_INSUFFICIENT_RESOURCES 0x1a
-#define NV_ERR_NO_MEMORY 0x51
-#define NV01_MEMORY_LOCAL_USER 0x40   /* class/cl0040.h */
-#define NVOS32_ATTR_LOCATION(attr) ((attr) >> 25 & 3)
 
 /*
  * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has: then it is the
@@ -87,8 +83,7 @@ static bool is_video_memory(const struct gmt_rm_alloc *rec)
 /* There was no memory. */
 static bool is_refusal(const struct gmt_rm_alloc *rec)
 {
-	return (rec->status == NV_ERR_NO_MEMORY || rec->status == NV_ERR_INSUFFICIENT_RESOURCES) && rec->size &&
-	       rec->size <= ALLOC_SIZE_MAX && is_video_memory(rec);
+	return nv_is_no_memory(rec->status) && rec->size && rec->size <= ALLOC_SIZE_MAX && is_video_memory(rec);
 }
 
 static unsigned int row_of_refusal(struct process *p, const struct gmt_rm_alloc *rec)

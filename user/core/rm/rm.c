@@ -8,23 +8,13 @@
 
 #include <stdlib.h>
 
+#include <gpumemtrace/nv.h>
+
 #include "base/xalloc.h"
 #include "base/hash.h"
 #include "base/rangemap.h"
 #include "core/rm/rm_memory.h"
 #include "core/rm/rm_objects.h"
-
-/* Class numbers: sdk/nvidia/inc/class/cl*.h of NVIDIA/open-gpu-kernel-modules, 535 to 595. */
-#define NV01_ROOT                        0x00
-#define NV01_ROOT_NON_PRIV               0x01
-#define NV01_ROOT_CLIENT                 0x41
-#define NV01_DEVICE_0                    0x80
-#define NV01_MEMORY_SYSTEM               0x3e
-#define NV01_MEMORY_LOCAL_USER           0x40
-#define NV01_MEMORY_SYSTEM_OS_DESCRIPTOR 0x71
-/* NVOS32_ATTR_LOCATION is bits 26:25 of attr, 0 is VIDMEM; nvos.h of the same releases. */
-#define NVOS32_ATTR_LOCATION(attr)       ((attr) >> 25 & 3)
-#define NVOS32_ALLOC_FLAGS_VIRTUAL       (1u << 19)
 
 /* Threads whose last allocation is remembered; rm_gpu_of_call() asks at the return of the call. */
 #define RM_CALLS_MAX 4096
@@ -144,11 +134,6 @@ static void node_import(struct rm *rm, uint32_t node)
 
 /* ---- allocation ---- */
 
-static bool is_root_class(uint32_t class_id)
-{
-	return class_id == NV01_ROOT || class_id == NV01_ROOT_NON_PRIV || class_id == NV01_ROOT_CLIENT;
-}
-
 /* What memory an allocation gives, as NVML counts it. False: none, or only addresses. */
 static bool memory_kind(const struct gmt_rm_alloc *rec, enum rmmem_kind *kind)
 {
@@ -183,7 +168,7 @@ static void remember_call(struct rm *rm, const struct gmt_rm_alloc *rec, uint64_
  * an implied one that is no client may still be the same: its allocation was seen late. */
 static uint32_t alloc_node(struct rm *rm, const struct gmt_rm_alloc *rec, struct rm_change *change)
 {
-	bool root = is_root_class(rec->class_id);
+	bool root = nv_is_client(rec->class_id);
 	uint32_t client = root ? rec->object : rec->client;
 	uint32_t node = rmtree_find(&rm->tree, client, rec->object);
 
