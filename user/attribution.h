@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "core/view/view_stacks.h"
+#include "core/account/view_stacks.h"
 
 struct attribution;
 struct options;

@@ -13,7 +13,7 @@
 #include <gpumemtrace/stackmap.h>
 
 #include "cli_values.h"
-#include "core/view/view_stacks.h"
+#include "core/account/view_stacks.h"
 #include "exit_codes.h"
 #include "sink/sink.h"
 

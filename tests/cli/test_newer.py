@@ -83,11 +83,13 @@ def one(folder, number):
         snapshot = pickle.load(file)
     check(f"{number}: a snapshot", code == 0 and [e["action"] for t in snapshot["device_traces"] for e in t][:1] == ["alloc"],
           (code, err, snapshot["device_traces"]))
+    categories = {e["category"] for t in snapshot["device_traces"] for e in t if "category" in e}
+    check(f"{number}: a category of a newer version is unknown in the snapshot", categories <= {"unknown"}, categories)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for number in (16, 77, 203, 255, 65535, 0xffffffff):
+        for number in (16, 18, 77, 203, 255, 65535, 0xffffffff):
             one(folder, number)
     return done()
 

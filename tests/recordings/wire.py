@@ -55,6 +55,7 @@ class Wire:
         self.consts["GMT_LOSS_COUNT"] = len(self.losses)
         for name, value in re.findall(r"\b(GMT_\w+) = (0x[0-9a-fA-F]+|\d+)", text):
             self.consts[name] = int(value, 0)
+        self.consts.update({"GMT_LAYER_" + row[0]: int(row[1], 0) for row in _list(text, "GMT_LAYERS")})
         self.kinds = {row[0]: (int(row[1], 0), row[2]) for row in _list(text, "GMT_KINDS")}
         self.structs = {}
         for name, body in re.findall(r"struct (gmt_\w+) \{(.*?)\n\};", text, flags=re.S):

@@ -36,7 +36,7 @@ GMT_APIS(X)
 #ifdef STANDIN_OLD_EXPORTS
 #define V(name, version, symbol) __asm__(".hidden " #symbol);
 #define S(name, version) V(name, version, name)
-PROCS_NEW(S, V, )
+PROCS_NEW(S, V,)
 #undef V
 #undef S
 #endif

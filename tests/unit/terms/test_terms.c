@@ -17,7 +17,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/terms/names.h"
-#include "core/view/view_stacks.h"
+#include "core/account/view_stacks.h"
 
 typedef const char *name_fn(unsigned int number);
 

@@ -15,7 +15,7 @@
 #include "core/terms/gpus.h"
 #include "core/rm/rm.h"
 #include "core/account/stacks.h"
-#include "core/view/view.h"
+#include "core/account/view_levels.h"
 
 /* Of memory that lies on no GPU: managed, pinned, registered. */
 #define ROW_NONE 255

@@ -24,7 +24,7 @@
 #include "core/account/frames.h"
 #include "core/account/stacks.h"
 #include "core/framework/phases.h"
-#include "core/view/view.h"
+#include "core/framework/view_torch.h"
 
 struct deltas;
 struct process;

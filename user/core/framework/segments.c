@@ -4,6 +4,7 @@
 
 #include "core/framework/framework.h"
 #include "core/ledger/process.h"
+#include "core/terms/names.h"
 
 /* PyTorch's segments begin and end at multiples of it; so do the driver's larger allocations. */
 #define SEGMENT_UNIT (2ULL << 20)

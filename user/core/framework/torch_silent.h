@@ -8,7 +8,6 @@
 #define GPUMEMTRACE_CORE_FRAMEWORK_TORCH_SILENT_H
 
 #include "core/account/frames.h"
-#include "core/view/view.h"
 
 struct framework;
 struct process;

@@ -10,6 +10,7 @@
 #include "core/history/history_dump.h"
 #include "core/history/window.h"
 #include "core/ledger/ledger_state.h"
+#include "core/terms/names.h"
 
 /* A release that fails is taken back soon after. */
 #define UNDO_LOOKS 64

@@ -6,6 +6,7 @@
 #include "core/ledger/books.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
+#include "core/terms/names.h"
 
 void allocs_init(struct allocs *allocs)
 {

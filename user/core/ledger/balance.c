@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See balance.h. */
 #include "core/ledger/balance.h"
+#include "core/terms/names.h"
 
 void balance_physical(const struct process *p, const struct row *row, struct rm_physical *out)
 {

@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/process.h"
+#include "core/terms/names.h"
 
 /* Imports and plans of graphs are no memory of the process. */
 static bool is_own_memory(unsigned int row, unsigned int class)

@@ -14,73 +14,21 @@
 #include "core/ledger/calls.h"
 #include "core/ledger/driver_records.h"
 #include "core/ledger/dump_records.h"
+#include "core/ledger/framework_records.h"
 #include "core/ledger/ledger_state.h"
 #include "core/ledger/life.h"
 #include "core/terms/framework_ids.h"
 #include "core/terms/probes.h"
 
-/* -ENOENT: the record has a term of a newer version. */
-static int count_unknown(struct ledger *l, int err)
+static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
+	int err = calls_apply(p, hdr);
+
+	/* An entry point that this version does not know. */
 	if (err != -ENOENT)
 		return err;
 	l->records_unknown++;
 	return 0;
-}
-
-static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	return count_unknown(l, calls_apply(p, hdr));
-}
-
-/* ---- frameworks ---- */
-
-/* The row is that of the block's device, or of the device alone; 0: the record is of none. */
-static int give_framework(struct process *p, const struct gmt_hdr *hdr, unsigned int row)
-{
-	int err = 0;
-
-	deltas_give(p->out, &(struct delta){
-		.kind = DELTA_FRAMEWORK, .tid = hdr->tid, .p = p, .ts_ns = hdr->ts_ns,
-		.framework = { .rec = hdr, .row = row, .error = &err },
-	});
-	return err;
-}
-
-static bool is_memory_event(const struct gmt_fw_mem *rec)
-{
-	int64_t limit = ALLOC_SIZE_MAX;
-
-	return rec->device_index < ORDINAL_NONE && rec->delta && rec->delta <= limit && rec->delta >= -limit &&
-	       rec->total_allocated <= ALLOC_SIZE_MAX && rec->total_reserved <= ALLOC_SIZE_MAX &&
-	       rec->delta <= (int64_t)rec->total_allocated;
-}
-
-static int apply_fw_mem(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	const struct gmt_fw_mem *rec = (const void *)hdr;
-
-	(void)l;
-	if (rec->device_type != GMT_FW_GPU)
-		return 0;
-	if (!is_memory_event(rec))
-		return -EINVAL;
-	return give_framework(p, hdr, process_device_row(p, rec->device_index, rec->ptr));
-}
-
-static int apply_fw_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	const struct gmt_fw_oom *rec = (const void *)hdr;
-
-	(void)l;
-	if (rec->device_type != GMT_FW_GPU)
-		return 0;
-	return give_framework(p, hdr, process_row(p, 0, NULL, rec->device_index));
-}
-
-static int apply_framework(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
-{
-	return count_unknown(l, give_framework(p, hdr, 0));
 }
 
 /* ---- processes ---- */
@@ -325,10 +273,10 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[GMT_KIND_PROC_FORK] = { sizeof(struct gmt_proc_fork), OF_PROCESS, false, apply_fork },
 		[GMT_KIND_PROC_EXEC] = { sizeof(struct gmt_proc_exec), OF_LIFE, false, apply_exec },
 		[GMT_KIND_PROC_SEEN] = { sizeof(struct gmt_proc_exec), OF_PROCESS, false, apply_seen },
-		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, apply_fw_mem },
-		[GMT_KIND_FW_OOM] = { sizeof(struct gmt_fw_oom), OF_LIFE, true, apply_fw_oom },
-		[GMT_KIND_FW_RANGE] = { sizeof(struct gmt_fw_range), OF_LIFE, false, apply_framework },
-		[GMT_KIND_FW_SIZE] = { sizeof(struct gmt_fw_size), OF_LIFE, true, apply_framework },
+		[GMT_KIND_FW_MEM] = { sizeof(struct gmt_fw_mem), OF_LIFE, true, framework_record_memory },
+		[GMT_KIND_FW_OOM] = { sizeof(struct gmt_fw_oom), OF_LIFE, true, framework_record_oom },
+		[GMT_KIND_FW_RANGE] = { sizeof(struct gmt_fw_range), OF_LIFE, false, framework_record_other },
+		[GMT_KIND_FW_SIZE] = { sizeof(struct gmt_fw_size), OF_LIFE, true, framework_record_other },
 		[GMT_KIND_STACK] = { sizeof(struct gmt_stack), OF_PROCESS, false, apply_stack },
 		[GMT_KIND_STACK_COPY] = { sizeof(struct gmt_stack_copy), OF_PROCESS, false, apply_stack_copy },
 		[GMT_KIND_PROC_EXIT] = { sizeof(struct gmt_proc_exit), OF_KNOWN, false, apply_exit },
@@ -348,7 +296,7 @@ static const struct kind kinds[2][KIND_LIMIT] = {
 		[LOW(GMT_KIND_OOM)] = { sizeof(struct gmt_oom), OF_SESSION, false, apply_dump },
 		[LOW(GMT_KIND_OOM_ROW)] = { sizeof(struct gmt_oom_row), OF_PROCESS, false, apply_dump },
 		[LOW(GMT_KIND_OOM_STACK)] = { sizeof(struct gmt_oom_stack), OF_PROCESS, false, apply_dump },
-		[LOW(GMT_KIND_FRAMEWORK)] = { sizeof(struct gmt_framework), OF_LIFE, false, apply_framework },
+		[LOW(GMT_KIND_FRAMEWORK)] = { sizeof(struct gmt_framework), OF_LIFE, false, framework_record_other },
 		[LOW(GMT_KIND_MARK)] = { sizeof(struct gmt_mark), OF_SESSION, false, apply_mark },
 		[LOW(GMT_KIND_HISTORY)] = { sizeof(struct gmt_history), OF_PROCESS, false, apply_dump },
 		[LOW(GMT_KIND_HISTORY_UNSEEN)] = { sizeof(struct gmt_history_unseen), OF_PROCESS, false,

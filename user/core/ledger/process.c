@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/terms/names.h"
 
 /* ---- what it has ---- */
 

@@ -21,7 +21,7 @@
 #include "core/ledger/event.h"
 #include "core/ledger/held.h"
 #include "core/rm/rm.h"
-#include "core/view/view.h"
+#include "core/account/view_stacks.h"
 #include "core/ledger/vmm.h"
 
 struct process {

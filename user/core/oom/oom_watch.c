@@ -241,7 +241,6 @@ struct oom_counts ooms_counts(const struct ooms *o, const struct process *p)
 
 void ooms_finish(struct ooms *o)
 {
-
 	if (o->reading)
 		ooms_push(o, o->reading);
 	o->reading = NULL;

@@ -21,28 +21,13 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
+#include "core/account/view_levels.h"
+#include "core/account/view_stacks.h"
+#include "core/framework/view_torch.h"
 #include "core/terms/limits.h"
 #include "core/terms/names.h"
-#include "core/view/view_stacks.h"
-#include "core/view/view_training.h"
 
 struct pipeline;
-
-struct view_level {
-	uint64_t live;
-	uint64_t peak;
-	uint64_t peak_ts_ns;     /* when the peak was reached first */
-};
-
-struct view_class {
-	struct view_level bytes;
-	uint64_t live_count;
-	uint64_t allocs;         /* successful, since attach */
-	uint64_t frees;
-	uint64_t alloc_bytes;    /* total ever allocated since attach: rates are its differences */
-	uint64_t freed_bytes;
-	uint64_t failed;         /* allocations that returned an error */
-};
 
 struct view_gpu {
 	uint8_t uuid[GMT_UUID_BYTES];
@@ -56,33 +41,7 @@ struct view_gpu {
 	char pci[32];
 };
 
-/* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
-struct view_torch {
-	bool seen;
-	enum gmt_torch_backend backend;
-	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
-	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached ones */
-	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
-	uint64_t allocs, frees, alloc_bytes, freed_bytes;
-	uint64_t sized, sized_bytes;   /* of these, those of which it is known what was asked for */
-	uint64_t asked_bytes;          /* that */
-	uint64_t segments, segment_bytes; /* driver allocations in which its blocks were seen */
-	bool gap_known;                /* all blocks and segments are known */
-	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */
-	struct view_stacks stacks;     /* of the blocks; of those from before the attach nothing is known */
-	struct view_training training;
-};
-
 #define VIEW_GPU_UNKNOWN (-1)
-
-/* A row at one moment, as the members of a sum. Without the kernel layer the named ones are 0. */
-struct view_sum {
-	uint64_t attributed;
-	int64_t context, modules, pool_reserve, rounding, other;
-	uint64_t before_attach;
-	int64_t residual;
-	uint64_t by_class[GMT_CLASS_COUNT]; /* of attributed; 0 for classes that are no device memory */
-};
 
 struct view_row {
 	int gpu;                 /* index in view.gpus, VIEW_GPU_UNKNOWN */

@@ -9,8 +9,8 @@
  * Stacks that read alike are one. Without names a stack is no more than a number, so those are shown
  * as one, too: VIEW_STACK_NOT_NAMED; and so is what has none: VIEW_STACK_NONE.
  */
-#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_STACKS_H
-#define GPUMEMTRACE_CORE_VIEW_VIEW_STACKS_H
+#ifndef GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
+#define GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of a view (view.h) that says what PyTorch's memory is for, and what the program did with it. */
-#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_TRAINING_H
-#define GPUMEMTRACE_CORE_VIEW_VIEW_TRAINING_H
+#ifndef GPUMEMTRACE_CORE_FRAMEWORK_VIEW_TRAINING_H
+#define GPUMEMTRACE_CORE_FRAMEWORK_VIEW_TRAINING_H
 
 #include <stdbool.h>
 #include <stddef.h>

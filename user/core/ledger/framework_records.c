@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See framework_records.h. */
+#include "core/ledger/framework_records.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "core/ledger/ledger_state.h"
+#include "core/ledger/process.h"
+
+/* The row is that of the block's device, or of the device alone; 0: the record is of none. */
+static int give_framework(struct process *p, const struct gmt_hdr *hdr, unsigned int row)
+{
+	int err = 0;
+
+	deltas_give(p->out, &(struct delta){
+		.kind = DELTA_FRAMEWORK, .tid = hdr->tid, .p = p, .ts_ns = hdr->ts_ns,
+		.framework = { .rec = hdr, .row = row, .error = &err },
+	});
+	return err;
+}
+
+static bool is_memory_event(const struct gmt_fw_mem *rec)
+{
+	int64_t limit = ALLOC_SIZE_MAX;
+
+	return rec->device_index < ORDINAL_NONE && rec->delta && rec->delta <= limit && rec->delta >= -limit &&
+	       rec->total_allocated <= ALLOC_SIZE_MAX && rec->total_reserved <= ALLOC_SIZE_MAX &&
+	       rec->delta <= (int64_t)rec->total_allocated;
+}
+
+int framework_record_memory(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	const struct gmt_fw_mem *rec = (const void *)hdr;
+
+	(void)l;
+	if (rec->device_type != GMT_FW_GPU)
+		return 0;
+	if (!is_memory_event(rec))
+		return -EINVAL;
+	return give_framework(p, hdr, process_device_row(p, rec->device_index, rec->ptr));
+}
+
+int framework_record_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	const struct gmt_fw_oom *rec = (const void *)hdr;
+
+	(void)l;
+	if (rec->device_type != GMT_FW_GPU)
+		return 0;
+	return give_framework(p, hdr, process_row(p, 0, NULL, rec->device_index));
+}
+
+int framework_record_other(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+{
+	int err = give_framework(p, hdr, 0);
+
+	/* Of a number that this version does not know. */
+	if (err != -ENOENT)
+		return err;
+	l->records_unknown++;
+	return 0;
+}
