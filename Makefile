@@ -71,7 +71,8 @@ SINK     := registry \
             $(call in,oom,oom_contents oom_json oom_report oom_text) \
             $(call in,json,json json_stacks json_training) \
             $(call in,terminal,columns term term_stacks) \
-            $(call in,export,folded pickle torch_snapshot)
+            $(call in,export,folded pickle torch_snapshot) \
+            $(call in,records,record_fields record_rest record_text)
 LIVE     := stream \
             $(call in,bpf,array_map guard plan programs ring rodata) \
             $(call in,features,features features_driver features_kernel features_place features_programs) \
@@ -83,8 +84,8 @@ LIVE     := stream \
             $(call in,stacks,address_space bpf_tables map_publisher stack_names stack_thread stack_worker)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
-TOP      := attribution cli cli_options cli_values command_oom command_replay display dump_writer dumping finish main \
-            output_files outputs pipeline_for playback session setup targets whole_file
+TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
+            dumping finish main output_files outputs pipeline_for playback session setup targets whole_file
 
 # Makes parts of user/doc (`make man`), and is part of no program.
 DOC      := user/cli_doc

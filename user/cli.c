@@ -84,10 +84,11 @@ static int find_command(const char *word)
 	return -1;
 }
 
-/* A word that is no option: the recording of replay and oom. */
+/* A word that is no option: the recording of replay, oom and records. */
 static int take_word(struct options *options, const char *word, char **cause)
 {
-	bool takes_file = options->command == CLI_REPLAY || options->command == CLI_OOM;
+	bool takes_file = options->command == CLI_REPLAY || options->command == CLI_OOM ||
+			  options->command == CLI_RECORDS;
 
 	if (options->command == CLI_HELP || options->command == CLI_VERSION)
 		return 0;
@@ -212,6 +213,10 @@ static int check_options(struct options *options, char **cause)
 		if (!options->input)
 			return cli_wrong(cause, "the dump or recording is missing: gpumemtrace oom FILE.gmt");
 		return check_files(options, cause);
+	case CLI_RECORDS:
+		if (!options->input)
+			return cli_wrong(cause, "the recording or dump is missing: gpumemtrace records FILE.gmt");
+		return 0;
 	default:
 		return 0;
 	}

@@ -24,6 +24,7 @@ struct out;
 	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
 	X(REPLAY, "replay", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
 	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
+	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
 	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
 	X(LIST, "list", "", "print the probed functions of libcuda and what they mean")
 enum cli_command {
@@ -39,7 +40,7 @@ enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
 struct options {
 	enum cli_command command;
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
-	const char *input;        /* replay, oom: recording; "-": standard input */
+	const char *input;        /* replay, oom, records: recording; "-": standard input */
 #define OPTION(letter, name, argument, section, commands, kind, help, manual) FIELD_##kind
 #include "cli_rows.h"
 };

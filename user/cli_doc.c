@@ -197,8 +197,12 @@ static char *completion_of(const struct cli_option *option)
 	out_init_mem(&out);
 	if (option->words) {
 		out_text(&out, "COMPREPLY=($(compgen -W '");
-		for (size_t i = 0; option->words[i]; i++)
-			out_printf(&out, "%s%s", i ? " " : "", option->words[i]);
+		for (size_t i = 0; option->words[i]; i++) {
+			out_text(&out, i ? " " : "");
+			/* In wire.h kinds of records have capitals; `records` prints none. */
+			for (const char *p = option->words[i]; *p; p++)
+				out_char(&out, (char)tolower((unsigned char)*p));
+		}
 		/* Of a list the last one. */
 		out_text(&out, argument_has(option, "LIST") ? "' -P \"${cur%\"${cur##*,}\"}\" -- \"${cur##*,}\"))"
 							    : "' -- \"$cur\"))");

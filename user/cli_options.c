@@ -21,9 +21,11 @@
 #define FOR_DOCTOR (1u << CLI_DOCTOR)
 #define FOR_LIST (1u << CLI_LIST)
 #define FOR_OOM (1u << CLI_OOM)
-#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_DOCTOR | FOR_LIST)
+#define FOR_RECORDS (1u << CLI_RECORDS)
+#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_RECORDS | FOR_DOCTOR | FOR_LIST)
 #define FOR_REPORT (FOR_TRACE | FOR_REPLAY)
 #define FOR_STACKS (FOR_REPORT | FOR_OOM)
+#define FOR_FILES (FOR_STACKS | FOR_RECORDS)
 
 /* ---- limits ---- */
 
@@ -52,6 +54,12 @@ static const char *const stack_words[] = {
 static const char *const layer_words[] = { "api", "kernel", "nvml", "framework", NULL };
 _Static_assert(GMT_LAYER_API == 1 && GMT_LAYER_KERNEL == 2 && GMT_LAYER_NVML == 4 && GMT_LAYER_FRAMEWORK == 8,
 	       "bit i for the word i");
+static const char *const kind_words[] = {
+#define X(name, value, type, text) #name,
+	GMT_KINDS(X)
+#undef X
+	NULL
+};
 
 /* ---- outputs ---- */
 
@@ -59,7 +67,8 @@ _Static_assert(GMT_LAYER_API == 1 && GMT_LAYER_KERNEL == 2 && GMT_LAYER_NVML == 
 static unsigned commands_of(const struct sink *sink)
 {
 	return (sink->report || sink->write ? FOR_REPORT : 0) | (sink->write_history ? FOR_STACKS : 0) |
-	       (sink->oom ? FOR_OOM : 0) | (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0);
+	       (sink->oom ? FOR_OOM : 0) | (sink->record ? FOR_RECORDS : 0) |
+	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0);
 }
 
 static int take_format(const struct cli_option *option, struct options *options, const char *argument, char **cause)

@@ -16,6 +16,7 @@ struct out;
 	X(SHOWN, "What is shown")                                                 \
 	X(KEPT, "What is kept")                                                   \
 	X(OBSERVED, "How it is observed")                                         \
+	X(CHOSEN, "Which records")                                                \
 	X(OTHERS, "Others")
 enum cli_section {
 #define X(name, title) CLI_##name,

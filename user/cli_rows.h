@@ -17,9 +17,10 @@
  */
 
 /* ---- What is traced ---- */
-OPTION('p', "pid", "PID[,PID...]", TRACED, FOR_TRACE, PIDS(pids),
+OPTION('p', "pid", "PID[,PID...]", TRACED, FOR_TRACE | FOR_RECORDS, PIDS(pids),
        "trace these processes and their children; may be repeated",
-       "Trace these processes, and the children that they fork. May be given more than once.")
+       "Trace these processes, and the children that they fork. May be given more than once. With"
+       " `records` print only the records of these processes.")
 OPTION('a', "all", NULL, TRACED, FOR_TRACE, FLAG(all),
        "trace every process that uses CUDA, now or later",
        "Trace every process that has libcuda mapped, now or later.")
@@ -54,7 +55,7 @@ OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, LIST(owners),
        "read rules that decide who owns a stack trace's memory",
        "Read rules that decide who owns the memory of a stack trace; see `OWNERS AND STACKS`. May be given more than"
        " once. These rules come before the standard rules.")
-OPTION('q', "quiet", NULL, SHOWN, FOR_STACKS, FLAG(quiet),
+OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, FLAG(quiet),
        "print no live view, and no messages except errors",
        "Print no live view, and no messages except errors.")
 OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, TIMES(verbose),
@@ -94,7 +95,7 @@ OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, PLACE(oom_dir),
 OPTION(0, "oom-max", "N", KEPT, FOR_TRACE, NUMBER(oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
-OPTION(0, "strict", NULL, KEPT, FOR_STACKS, FLAG(strict),
+OPTION(0, "strict", NULL, KEPT, FOR_FILES, FLAG(strict),
        "exit with 5 if any data was lost",
        "Exit with status 5 if any data was lost or the recording is incomplete.")
 
@@ -151,6 +152,21 @@ OPTION(0, "driver-root", "DIR", OBSERVED, FOR_TRACE | FOR_DOCTOR, TEXT(driver_ro
        "look for the driver's files below DIR",
        "Look for the driver's files below this directory. A containerised driver needs this option"
        " (`/run/nvidia/driver`).")
+
+/* ---- Which records ---- */
+OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, KINDS(kinds, kind_words),
+       "print only records of these kinds: call,stack",
+       "Print only records of these kinds: a list such as `call,fw_mem`, separated by commas, of the names in"
+       " *include/gpumemtrace/wire.h*, in capitals or not. May be given more than once.")
+OPTION(0, "thread", "TID", CHOSEN, FOR_RECORDS, NUMBER(thread, .least = 1, .most = UINT32_MAX),
+       "print only records of this thread",
+       "Print only records of this thread. `--pid` does the same for processes.")
+OPTION(0, "from", "SECONDS", CHOSEN, FOR_RECORDS, MOMENT(from),
+       "print only records from this time on",
+       "Print only records from this time on, counted from the session's start.")
+OPTION(0, "to", "SECONDS", CHOSEN, FOR_RECORDS, MOMENT(to),
+       "print only records up to this time",
+       "Print only records up to this time, counted from the session's start.")
 
 /* ---- Others ---- */
 OPTION('h', "help", NULL, OTHERS, FOR_ALL, SET(command, CLI_HELP),

@@ -12,9 +12,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include <gpumemtrace/wire.h>
+
 #include "base/out.h"
 #include "base/xalloc.h"
 #include "core/history/history.h"
+#include "core/terms/names.h"
 #include "exit_codes.h"
 
 #define NS_PER_S 1e9
@@ -123,7 +126,7 @@ int cli_take_pids(const struct cli_option *option, struct options *options, cons
 
 /* ---- numbers ---- */
 
-int cli_take_time(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+static int parse_time(const struct cli_option *option, uint64_t *ns, const char *argument, char **cause)
 {
 	char *end;
 	double seconds = strtod(argument, &end);
@@ -136,13 +139,28 @@ int cli_take_time(const struct cli_option *option, struct options *options, cons
 		seconds *= 3600;
 	else if (*end && strcmp(end, "s"))
 		return cli_wrong(cause, "--%s takes a time in seconds (or 5m, 2h), not '%s'", option->name, argument);
-	if (seconds < (double)option->least / NS_PER_S || seconds <= 0)
+	if (seconds < (double)option->least / NS_PER_S)
 		return cli_wrong(cause, "--%s must be at least %g seconds, not '%s'", option->name,
 				 (double)option->least / NS_PER_S, argument);
 	if (seconds > SECONDS_MAX)
 		return cli_wrong(cause, "--%s must be at most a year, not '%s'", option->name, argument);
-	*(uint64_t *)field_of(option, options) = (uint64_t)(seconds * NS_PER_S);
+	*ns = (uint64_t)(seconds * NS_PER_S);
 	return 0;
+}
+
+int cli_take_time(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+{
+	return parse_time(option, field_of(option, options), argument, cause);
+}
+
+int cli_take_moment(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+{
+	struct cli_moment *moment = field_of(option, options);
+	uint64_t ns = 0;
+	int err = parse_time(option, &ns, argument, cause);
+
+	*moment = (struct cli_moment){ .ns = (int64_t)ns, .is_given = !err };
+	return err;
 }
 
 int cli_take_size(const struct cli_option *option, struct options *options, const char *argument, char **cause)
@@ -247,6 +265,39 @@ int cli_take_words(const struct cli_option *option, struct options *options, con
 	}
 	*bits = wanted;
 	return 0;
+}
+
+/* ---- record kinds ---- */
+
+/* The kinds of the kernel in the low half, those of the collector in the high one. */
+uint64_t cli_kind_bit(unsigned int kind)
+{
+	unsigned int low = kind & (GMT_KIND_USER_FIRST - 1);
+
+	return low < 32 ? 1ull << (low + (kind >= GMT_KIND_USER_FIRST ? 32 : 0)) : 0;
+}
+
+#define X(name, value, type, text) \
+	_Static_assert((value & (GMT_KIND_USER_FIRST - 1)) < 32, "each kind has a bit");
+GMT_KINDS(X)
+#undef X
+
+int cli_take_kinds(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+{
+	uint64_t *kinds = field_of(option, options);
+
+	for (const char *p = argument;; p++) {
+		size_t size = strcspn(p, ",");
+		unsigned int kind = gmt_kind_find(p, size);
+
+		if (!kind)
+			return cli_wrong(cause, "there is no record kind '%.*s':"
+					 " include/gpumemtrace/wire.h lists the kinds", (int)size, p);
+		*kinds |= cli_kind_bit(kind);
+		p += size;
+		if (!*p)
+			return 0;
+	}
 }
 
 /* ---- what --window takes: 200k (events), 60s, 16MiB (of memory), or some of these with commas between; off ---- */

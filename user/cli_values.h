@@ -34,6 +34,11 @@ struct cli_window {
 	uint64_t ns;             /* and from no longer ago; 0: whenever they were */
 };
 
+struct cli_moment {
+	int64_t ns;              /* since the session's start */
+	bool is_given;
+};
+
 /* A member that is set as an int: an enum. */
 #define CLI_INT(field) \
 	.offset = offsetof(struct options, field) + \
@@ -59,9 +64,12 @@ struct cli_window {
 #define ROW_LIST(field) .take = cli_take_list, .offset = offsetof(struct options, field)
 #define FIELD_PIDS(field) struct cli_pids field;
 #define ROW_PIDS(field) .take = cli_take_pids, .offset = offsetof(struct options, field)
-/* Nanoseconds, .least of them or more; bytes, .most at most; the same, the next power of two from .least on. */
+/* Nanoseconds, .least of them or more; a moment of the session; bytes, .most at most; the same, the next power of two
+ * from .least on. */
 #define FIELD_TIME(field, ...) uint64_t field;
 #define ROW_TIME(field, ...) .take = cli_take_time, .offset = offsetof(struct options, field), __VA_ARGS__
+#define FIELD_MOMENT(field) struct cli_moment field;
+#define ROW_MOMENT(field) .take = cli_take_moment, .offset = offsetof(struct options, field)
 #define FIELD_SIZE(field, ...) uint64_t field;
 #define ROW_SIZE(field, ...) .take = cli_take_size, .offset = offsetof(struct options, field), __VA_ARGS__
 #define FIELD_POWER(field, ...) uint64_t field;
@@ -75,6 +83,9 @@ struct cli_window {
 #define FIELD_WORDS(field, list, ...) uint32_t field;
 #define ROW_WORDS(field, list, ...) \
 	.take = cli_take_words, .offset = offsetof(struct options, field), .words = list, __VA_ARGS__
+/* cli_kind_bit() of each record kind in comma-separated lists; `list`: what completes them. */
+#define FIELD_KINDS(field, list) uint64_t field;
+#define ROW_KINDS(field, list) .take = cli_take_kinds, .offset = offsetof(struct options, field), .words = list
 /* Of -o: a recording. Of the outputs: the format that was asked for, or NULL; a file's path by index in sinks[], or
  * NULL. These three are read in cli_options.c. */
 #define FIELD_OUTPUT(field) const char *field;
@@ -85,7 +96,11 @@ struct cli_window {
 #define ROW_WINDOW(field, ...) .take = cli_take_window, .offset = offsetof(struct options, field), __VA_ARGS__
 
 cli_take_fn cli_take_flag, cli_take_times, cli_take_set, cli_take_text, cli_take_place, cli_take_list, cli_take_pids,
-	cli_take_time, cli_take_size, cli_take_power, cli_take_number, cli_take_word, cli_take_words, cli_take_window;
+	cli_take_time, cli_take_moment, cli_take_size, cli_take_power, cli_take_number, cli_take_word, cli_take_words,
+	cli_take_kinds, cli_take_window;
+
+/* The bit of a record kind (wire.h); 0: kinds that this version has no name for. */
+uint64_t cli_kind_bit(unsigned int kind);
 
 /* A sentence in *cause, to be freed; what was there is. GMT_EXIT_USAGE, always. */
 int cli_wrong(char **cause, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,7 @@
 #include "core/terms/feature.h"
 #include "live/features/features.h"
 #include "command_oom.h"
+#include "command_records.h"
 #include "command_replay.h"
 #include "outputs.h"
 #include "session.h"
@@ -70,6 +71,8 @@ static int run_command(const struct options *options, struct out *out)
 		return replay_run(options);
 	case CLI_OOM:
 		return oom_run(options);
+	case CLI_RECORDS:
+		return records_run(options);
 	case CLI_DOCTOR:
 		return run_doctor(options, out);
 	case CLI_LIST:

@@ -16,6 +16,7 @@
 #include "core/view/view.h"
 
 struct frames;
+struct gmt_hdr;
 struct oom_view;
 struct out;
 struct snapshot;
@@ -61,6 +62,8 @@ struct sink {
 	/* gpumemtrace oom: each request that could not be met; that there was none. */
 	void (*oom)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 	void (*no_oom)(struct out *out, const struct sink_opts *opts);
+	/* gpumemtrace records: each record (wire.h), which may hold any bytes; since the session's start. */
+	void (*record)(struct out *out, const struct gmt_hdr *record, int64_t offset_ns);
 	/* gpumemtrace doctor, gpumemtrace list. */
 	void (*doctor)(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts);
 	void (*list)(struct out *out, const struct sink_opts *opts);

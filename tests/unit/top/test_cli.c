@@ -185,6 +185,15 @@ static void test_commands(void **state)
 	p = parse_ok("replay --json -");
 	assert_string_equal(p->options.input, "-");
 	drop(p);
+	p = parse_ok("records a.gmt --kind call,FW_mem --kind oom --thread 7 -p 5 --from 0 --to 1.5");
+	assert_int_equal(p->options.command, CLI_RECORDS);
+	assert_int_equal(p->options.kinds, cli_kind_bit(GMT_KIND_CALL) | cli_kind_bit(GMT_KIND_FW_MEM) |
+					   cli_kind_bit(GMT_KIND_OOM));
+	assert_int_equal(p->options.thread, 7);
+	assert_int_equal(p->options.from.ns, 0);
+	assert_true(p->options.from.is_given);
+	assert_int_equal(p->options.to.ns, 1500000000);
+	drop(p);
 	p = parse_ok("doctor --json");
 	assert_int_equal(p->options.command, CLI_DOCTOR);
 	drop(p);
@@ -259,6 +268,13 @@ static void test_refused(void **state)
 		 "'python' is neither a command nor an option; to run it: gpumemtrace -- python" },
 		{ "-a replay x", "'replay' must be the first word: gpumemtrace replay ..." },
 		{ "replay", "the recording is missing: gpumemtrace replay FILE.gmt" },
+		{ "records", "the recording or dump is missing: gpumemtrace records FILE.gmt" },
+		{ "records a --kind calls",
+		  "there is no record kind 'calls': include/gpumemtrace/wire.h lists the kinds" },
+		{ "records a --kind call,", "there is no record kind '': include/gpumemtrace/wire.h lists the kinds" },
+		{ "records a --thread 0", "--thread takes a number from 1 to 4294967295, not '0'" },
+		{ "records a --from -1", "--from must be at least 0 seconds, not '-1'" },
+		{ "replay a --kind call", "--kind cannot be used with 'replay'" },
 		{ "replay a b", "'replay' takes one recording: 'b' is one too many" },
 		{ "replay a -- b", "'replay' runs no command" },
 		{ "replay a -p 1", "--pid cannot be used with 'replay'" },

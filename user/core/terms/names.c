@@ -2,9 +2,13 @@
 /* See names.h. */
 #include "core/terms/names.h"
 
+#include <string.h>
+#include <strings.h>
+
 #include <gpumemtrace/python.h>
 #include <gpumemtrace/terms.h>
 #include <gpumemtrace/unwind.h>
+#include <gpumemtrace/wire.h>
 
 #include "base/human.h"
 
@@ -63,6 +67,28 @@ bool gmt_class_is_device(unsigned int number)
 	};
 
 	return number < COUNT(is_device) && is_device[number];
+}
+
+static const struct { unsigned int kind; const char *name; } kinds[] = {
+#define X(NAME, value, ...) { value, #NAME },
+	GMT_KINDS(X)
+#undef X
+};
+
+const char *gmt_kind_name(unsigned int kind)
+{
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		if (kinds[i].kind == kind)
+			return kinds[i].name;
+	return NULL;
+}
+
+unsigned int gmt_kind_find(const char *name, size_t size)
+{
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		if (strlen(kinds[i].name) == size && !strncasecmp(kinds[i].name, name, size))
+			return kinds[i].kind;
+	return 0;
 }
 
 const char *gmt_layer_name(size_t index, unsigned int *bit)

@@ -38,6 +38,11 @@ const char *gmt_unwind_reason_text(unsigned int number);
 const char *gmt_py_reason_name(unsigned int number);
 const char *gmt_py_reason_text(unsigned int number);
 
+/* A record kind as GMT_KINDS (wire.h) has it: "FW_MEM"; NULL: not known. The other way round, in any case of letters;
+ * 0: no kind has this name. */
+const char *gmt_kind_name(unsigned int kind);
+unsigned int gmt_kind_find(const char *name, size_t size);
+
 /* The layers of enum gmt_layer in order, NULL-terminated by index: the JSON name, and the bit. */
 const char *gmt_layer_name(size_t index, unsigned int *bit);
 

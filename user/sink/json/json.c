@@ -13,6 +13,7 @@
 #include "sink/json/json_stacks.h"
 #include "sink/json/json_training.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/records/record_text.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 
@@ -385,12 +386,13 @@ static void print_json_report(struct out *out, const struct view *view, const st
 
 const struct sink sink_json = {
 	.name = "json",
-	.help = "print JSON: a line for each live view, a line for the report",
+	.help = "print JSON: a line for each live view, report or record",
 	.manual = "Print JSON lines; see `JSON`.",
 	.is_data = true,
 	.live = print_json_live,
 	.report = print_json_report,
 	.oom = oom_print_json,
+	.record = record_print_json,
 	.doctor = doctor_print_json,
 	.list = list_print_json,
 };

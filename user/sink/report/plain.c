@@ -11,6 +11,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/records/record_text.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/text/text.h"
@@ -122,6 +123,7 @@ const struct sink sink_plain = {
 	.report = report_print,
 	.oom = oom_print_next,
 	.no_oom = oom_print_none,
+	.record = record_print,
 	.doctor = doctor_print,
 	.list = list_print,
 };

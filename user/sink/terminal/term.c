@@ -18,6 +18,7 @@
 #include "base/out.h"
 #include "sink/terminal/columns.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/records/record_text.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sink/terminal/term.h"
@@ -279,6 +280,7 @@ const struct sink sink_term = {
 	.report = report_print,
 	.oom = oom_print_next,
 	.no_oom = oom_print_none,
+	.record = record_print,
 	.doctor = doctor_print,
 	.list = list_print,
 };
