@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frameworks whose allocators are watched (the list is in <gpumemtrace/framework.h>): each is a file of this folder
+ * The frameworks whose allocators are watched (the list is in <gpumemtrace/fw.h>): each is a file of this folder
  * that says which libraries it has, what is probed in them, and which settings of the environment matter.
  */
 #ifndef GPUMEMTRACE_LIVE_FRAMEWORK_FRAMEWORK_ROWS_H
