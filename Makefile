@@ -57,7 +57,8 @@ CORE     := $(call in,terms,framework_ids gpus limits names probes symbol_hint) 
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
             $(call in,oom,oom_ask oom_dump oom_picture oom_queue oom_refused oom_requests oom_watch) \
-            $(call in,history,births history history_dump history_marks history_read history_recent snapshot snapshot_replay window) \
+            $(call in,history,births history history_dump history_events history_marks history_read history_recent snapshot \
+                              snapshot_replay window) \
             $(call in,pipeline,pipeline) \
             $(call in,view,by_stack oom_judge oom_view view)
 SOURCE   := reader recorder

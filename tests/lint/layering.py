@@ -67,8 +67,6 @@ KNOWN_INCLUDES = """
 # Modules that are in a circle of includes, or of calls; a module is x.c and x.h.
 KNOWN_IN_CIRCLE = """
     cli cli_options cli_values setup targets
-    core/framework/framework core/framework/segments core/framework/sizes
-    core/history/births core/history/history core/history/history_dump core/history/history_read core/history/window
     core/ledger/alloc core/ledger/books core/ledger/context core/ledger/event core/ledger/held core/ledger/pool
     core/ledger/process core/ledger/vmm
     core/oom/oom_ask core/oom/oom_picture core/oom/oom_queue core/oom/oom_requests core/oom/oom_watch

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What PyTorch's blocks are for: their categories, now and when most was allocated. See framework.h. */
-#include "core/framework/framework.h"
+/* See categories.h. */
+#include "core/framework/categories.h"
 
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/process.h"
+#include "core/framework/categories.h"
 #include "core/framework/segments.h"
 #include "core/framework/sizes.h"
 

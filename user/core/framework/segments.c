@@ -2,7 +2,7 @@
 /* See segments.h. */
 #include "core/framework/segments.h"
 
-#include "core/framework/framework.h"
+#include "core/framework/categories.h"
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "core/framework/framework.h"
+#include "core/framework/framework_state.h"
 #include "core/ledger/alloc.h"
 
 int sizes_add(struct framework *f, const struct gmt_fw_size *rec)

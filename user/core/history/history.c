@@ -7,7 +7,7 @@
 #include "base/rangemap.h"
 #include "base/xalloc.h"
 #include "core/framework/frameworks.h"
-#include "core/history/history_dump.h"
+#include "core/history/history_read.h"
 #include "core/history/window.h"
 #include "core/ledger/ledger_state.h"
 #include "core/terms/names.h"
@@ -49,54 +49,12 @@ void history_free(struct history *h)
 	free(h);
 }
 
-struct history_process *history_process_of(struct history *h, const struct process *p)
-{
-	bool is_new;
-	uint32_t *index = hash_put(&h->by_process, (uintptr_t)p, &is_new);
-
-	if (is_new) {
-		*index = h->process_count++;
-		h->processes = xreallocarray(h->processes, h->process_count, sizeof(*h->processes));
-		h->processes[*index] = (struct history_process){ .of = p, .since = h->next };
-	}
-	return &h->processes[*index];
-}
-
-void history_window(const struct history *h, uint32_t process, struct window *out)
-{
-	const struct history_process *hp = &h->processes[process];
-
-	if (hp->kept)
-		window_copy(out, hp->kept);
-	else
-		window_now(out, hp->of, frameworks_of(h->frameworks, hp->of));
-}
-
 /* ---- events ---- */
 
 static void pass_time(struct history *h, uint64_t now_ns)
 {
 	while (h->span_ns && h->first < h->next && history_event(h, h->first)->ts_ns + h->span_ns < now_ns)
 		h->first++;
-}
-
-struct history_event *history_add(struct history *h, struct history_process *hp, enum gmt_history_kind kind,
-				  uint64_t ts_ns)
-{
-	struct history_event *e;
-
-	if (h->next - h->origin >= h->capacity && h->capacity < h->most) {
-		h->capacity = h->capacity ? h->capacity * 2 : 256;
-		if (h->capacity > h->most)
-			h->capacity = h->most;
-		h->events = xreallocarray(h->events, h->capacity, sizeof(*h->events));
-	}
-	e = history_slot(h, h->next);
-	*e = (struct history_event){ .ts_ns = ts_ns, .kind = kind, .process = hp - h->processes };
-	hp->last = h->next++;
-	if (h->next - h->first > h->most)
-		h->first = h->next - h->most;
-	return e;
 }
 
 static const enum gmt_history_kind kind_of[DELTA_COUNT] = {

@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 #include "core/history/births.h"
-#include "core/history/history.h"
+#include "core/history/history_events.h"
 #include "core/history/window.h"
 #include "core/ledger/ledger_state.h"
 
@@ -98,9 +98,13 @@ static void end_dump(struct dump *d)
 
 static void go_back(struct dump *d)
 {
-	for (uint64_t n = d->h->next; n-- > d->until;)
+	for (uint64_t n = d->h->next; n-- > d->until;) {
+		const struct history_event *e = history_event(d->h, n);
+		struct range r = history_range_of(e);
+
 		if (is_in_dump(d, n))
-			window_undo(&d->processes[history_event(d->h, n)->process].window, history_event(d->h, n));
+			window_undo(&d->processes[e->process].window, (enum gmt_history_kind)e->kind, &r);
+	}
 }
 
 /* ---- records ---- */

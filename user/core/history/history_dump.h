@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The events and what lived at their end as records (include/gpumemtrace/history_records.h): written and read. */
+/* The events and what lived at their end as records (include/gpumemtrace/history_records.h): written. */
 #ifndef GPUMEMTRACE_CORE_HISTORY_HISTORY_DUMP_H
 #define GPUMEMTRACE_CORE_HISTORY_HISTORY_DUMP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct gmt_hdr;
 struct gmt_oom;
 struct history;
-struct process;
 
 /* So many segments and blocks are in a dump at most. */
 #define HISTORY_DUMP_RANGES 500000
@@ -28,8 +26,5 @@ void history_subjects_free(struct history_subjects *subjects);
 /* Gives `put` each record of the window that ends before event `until`. */
 void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg, const void *record, size_t size),
 		  void *arg);
-
-/* Takes in a record of one, of a process: well-formed by itself. Any bytes may come. */
-void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record);
 
 #endif

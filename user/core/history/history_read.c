@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A window that comes from a dump. See history_dump.h. Any bytes may come: the window's invariant holds. */
+/* See history_read.h. Any bytes may come: the window's invariant holds. */
+#include "core/history/history_read.h"
+
 #include "base/xalloc.h"
 #include "core/framework/category.h"
-#include "core/history/history.h"
-#include "core/history/history_dump.h"
+#include "core/history/history_events.h"
 #include "core/history/window.h"
 #include "core/ledger/dump_records.h"
 

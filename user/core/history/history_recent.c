@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/history/history.h"
+#include "core/history/history_events.h"
 #include "core/ledger/process.h"
 
 static void count_event(struct history_changes *c, const struct history_event *e)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/history/history.h"
+#include "core/history/history_events.h"
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
 

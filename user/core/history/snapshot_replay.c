@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 #include "core/history/births.h"
-#include "core/history/history.h"
+#include "core/history/history_events.h"
 #include "core/history/snapshot.h"
 #include "core/history/window.h"
 
@@ -159,7 +159,7 @@ static bool is_block_held(const struct moment *m, const struct range *block)
 static void take_back_event(struct moment *m, const struct history *h, uint64_t number)
 {
 	const struct history_event *e = history_event(h, number);
-	struct range r = window_range_of(e);
+	struct range r = history_range_of(e);
 	const struct range *found;
 
 	r.offset = births_of_event(&m->births, number);

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "core/framework/framework.h"
+#include "core/framework/categories.h"
 #include "core/framework/segments.h"
 #include "core/framework/sizes.h"
-#include "core/history/history.h"
 #include "core/ledger/process.h"
-
-_Static_assert(GMT_CATEGORY_COUNT < 15, "a category fits into an event");
 
 void window_init(struct window *w)
 {
@@ -152,27 +149,15 @@ void window_now(struct window *w, const struct process *p, const struct framewor
 
 /* ---- what lived before ---- */
 
-struct range window_range_of(const struct history_event *e)
+void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r)
 {
-	bool is_alloc = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC;
-
-	return (struct range){
-		.base = e->address, .length = e->size, .offset = is_alloc ? e->ts_ns : e->born, .value = e->stack_id,
-		.gpu = e->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)e->device,
-		.aux = window_aux(e->flags, e->category),
-	};
-}
-
-void window_undo(struct window *w, const struct history_event *e)
-{
-	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
+	bool is_block = kind == GMT_HISTORY_BLOCK_ALLOC || kind == GMT_HISTORY_BLOCK_FREE;
 	struct rangemap *map = is_block ? &w->blocks : &w->segments;
-	struct range r = window_range_of(e);
 
-	if (e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC)
-		rangemap_remove(map, r.base, NULL);
-	else if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE)
-		rangemap_insert(map, &r);
+	if (kind == GMT_HISTORY_BLOCK_ALLOC || kind == GMT_HISTORY_SEGMENT_ALLOC)
+		rangemap_remove(map, r->base, NULL);
+	else if (kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE)
+		rangemap_insert(map, r);
 }
 
 /* ---- what lies where ---- */

@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <gpumemtrace/wire.h>
+
 #include "base/hash.h"
 #include "base/rangemap.h"
 
 struct framework;
-struct history_event;
 struct process;
 
 /* What PyTorch may take as a part of a larger segment; others are segments by themselves. */
@@ -51,11 +52,8 @@ void window_copy(struct window *to, const struct window *from);
 /* What lives now. f: NULL where there is no framework. */
 void window_now(struct window *w, const struct process *p, const struct framework *f);
 
-/* Back to the moment before an event. */
-void window_undo(struct window *w, const struct history_event *e);
-
-/* The event's segment or block. */
-struct range window_range_of(const struct history_event *e);
+/* Back to the moment before an event about the segment or block. */
+void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r);
 
 /* Whether there are segments below the block that may hold it; and that a framework has. */
 bool window_covers(const struct window *w, const struct range *block);

@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "base/hash.h"
+#include "core/framework/categories.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/balance.h"

@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "core/ledger/balance.h"
 #include "core/view/by_stack.h"
+#include "core/framework/categories.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
