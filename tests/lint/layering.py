@@ -69,7 +69,6 @@ KNOWN_IN_CIRCLE = """
     cli cli_options cli_values setup targets
     core/ledger/alloc core/ledger/books core/ledger/context core/ledger/event core/ledger/held core/ledger/pool
     core/ledger/process core/ledger/vmm
-    core/oom/oom_ask core/oom/oom_picture core/oom/oom_queue core/oom/oom_requests core/oom/oom_watch
     core/rm/rm core/rm/rm_memory
     core/view/by_stack core/view/view core/view/view_parts
     live/features/features live/features/features_checks live/features/features_driver

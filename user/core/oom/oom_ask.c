@@ -3,7 +3,7 @@
 #include "core/oom/oom_ask.h"
 
 #include "core/ledger/process.h"
-#include "core/oom/oom_requests.h"
+#include "core/oom/oom_state.h"
 #include "core/terms/probes.h"
 
 #define RUN_GAP_NS 100000000ULL    /* between two handles of one request there is less */

@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "core/history/history_dump.h"
 #include "core/ledger/ledger_state.h"
-#include "core/oom/oom_requests.h"
+#include "core/oom/oom_state.h"
 
 struct dump {
 	const struct ledger *ledger;

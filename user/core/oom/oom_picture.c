@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who held what at a moment: taken from the ledger, or read back from a dump's records. See oom_requests.h. */
-#include <errno.h>
+/* See oom_picture.h. */
+#include "core/oom/oom_picture.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,9 @@
 #include "core/framework/frameworks.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
-#include "core/oom/oom_requests.h"
 #include "core/terms/probes.h"
 
 #define STACKS_MAX 1000        /* of a row: those that hold the most; the rest is summed up */
-#define READ_MAX (1u << 18)    /* rows or stacks that are taken from a dump */
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
 _Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
@@ -276,58 +275,4 @@ struct oom *ooms_picture(const struct ooms *o)
 	};
 	oom_picture(oom, o, GPU_UNKNOWN);
 	return oom;
-}
-
-/* ---- from a dump: terms may be those of a newer version ---- */
-
-static int read_request(struct ooms *o, const struct gmt_oom *rec)
-{
-	ooms_finish(o);
-	o->reading = xcalloc(1, sizeof(struct oom));
-	o->reading->rec = *rec;
-	return 0;
-}
-
-static int read_row(struct oom *oom, const struct gmt_oom_row *rec)
-{
-	if (!oom)
-		return 0;
-	if (rec->number != oom->rec.number || oom->row_count == READ_MAX)
-		return -EINVAL;
-	oom->rows = xreallocarray(oom->rows, oom->row_count + 1, sizeof(*oom->rows));
-	oom->rows[oom->row_count] = *rec;
-	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT)
-		oom->rows[oom->row_count].torch_backend = GMT_TORCH_UNKNOWN;
-	oom->rows[oom->row_count++].stacks = 0;   /* those that do come */
-	return 0;
-}
-
-static int read_stack(struct oom *oom, const struct gmt_oom_stack *rec)
-{
-	if (!oom)
-		return 0;
-	if (!oom->row_count || rec->number != oom->rec.number || oom->stack_count == READ_MAX ||
-	    rec->hdr.tgid != oom->rows[oom->row_count - 1].hdr.tgid)
-		return -EINVAL;
-	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
-		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,
-					    sizeof(*oom->stacks));
-	oom->stacks[oom->stack_count] = *rec;
-	oom->stacks[oom->stack_count++].purpose = category_read(rec->purpose);
-	oom->rows[oom->row_count - 1].stacks++;
-	return 0;
-}
-
-int ooms_read(struct ooms *o, const struct gmt_hdr *rec)
-{
-	switch (rec->kind) {
-	case GMT_KIND_OOM:
-		return read_request(o, (const void *)rec);
-	case GMT_KIND_OOM_ROW:
-		return read_row(o->reading, (const void *)rec);
-	case GMT_KIND_OOM_STACK:
-		return read_stack(o->reading, (const void *)rec);
-	default:
-		return 0;
-	}
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests about which something is known, until somebody takes them. See oom_requests.h. */
-#include "core/oom/oom_requests.h"
+/* See oom_queue.h. */
+#include "core/oom/oom_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/oom/oom_picture.h"
 
 
 void oom_free(struct oom *oom)

@@ -6,6 +6,8 @@
  * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and by the same stack, and then
  * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
  */
+#include "core/oom/oom_refused.h"
+
 #include "core/ledger/process.h"
 #include "core/oom/oom_ask.h"
 #include "core/oom/oom_watch.h"

@@ -2,12 +2,64 @@
 /* See oom_requests.h. */
 #include "core/oom/oom_requests.h"
 
+#include <stdlib.h>
+
+#include "base/xalloc.h"
 #include "core/ledger/process.h"
 #include "core/oom/oom_ask.h"
+#include "core/oom/oom_read.h"
+#include "core/oom/oom_refused.h"
 #include "core/oom/oom_watch.h"
 #include "core/terms/probes.h"
 
 #define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success says that the process goes on */
+
+/* ---- all of it ---- */
+
+struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out)
+{
+	struct ooms *o = xcalloc(1, sizeof(*o));
+
+	o->ledger = ledger;
+	o->frameworks = frameworks;
+	o->out = out;
+	o->pictures = OOM_PICTURES;
+	hash_init(&o->threads, sizeof(struct oom_thread));
+	hash_init(&o->counts, sizeof(struct oom_counts));
+	return o;
+}
+
+struct oom_counts ooms_counts(const struct ooms *o, const struct process *p)
+{
+	const struct oom_counts *counts = o ? hash_get(&o->counts, p->index) : NULL;
+
+	return counts ? *counts : (struct oom_counts){ 0 };
+}
+
+void ooms_finish(struct ooms *o)
+{
+	if (o->reading)
+		ooms_push(o, o->reading);
+	o->reading = NULL;
+	while (o->count)
+		oom_watch_end(o, &o->watches[0]);
+	oom_set_due(o);
+}
+
+void ooms_free(struct ooms *o)
+{
+	if (!o)
+		return;
+	while (o->count)
+		oom_watch_forget(o, &o->watches[0]);
+	for (size_t i = 0; i < o->queued; i++)
+		oom_free(o->queue[i]);
+	oom_free(o->reading);
+	free(o->watches);
+	hash_fini(&o->threads);
+	hash_fini(&o->counts);
+	free(o);
+}
 
 /* ---- tries ---- */
 
@@ -259,6 +311,8 @@ static void watch_time(struct ooms *o, const struct delta *d)
 
 static void watch_dump(struct ooms *o, const struct delta *d)
 {
+	if (d->dump.rec->kind == GMT_KIND_OOM)
+		ooms_finish(o);
 	*d->dump.error = ooms_read(o, d->dump.rec);
 }
 

@@ -7,10 +7,10 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/ledger_state.h"
-#include "core/oom/oom_ask.h"
+#include "core/oom/oom_picture.h"
+#include "core/oom/oom_queue.h"
 
 #define WATCHES_MAX 256            /* threads; of more nothing is told */
-#define PICTURES 16                /* in a row, and after that one for each so long */
 #define PICTURE_EACH_NS 100000000ULL
 
 /* ---- which there are ---- */
@@ -72,7 +72,7 @@ static bool may_take(struct ooms *o, uint64_t now_ns)
 	uint64_t more = (now_ns - o->pictures_ns) / PICTURE_EACH_NS;
 
 	if (now_ns > o->pictures_ns && more) {
-		o->pictures = more > PICTURES - o->pictures ? PICTURES : o->pictures + (uint32_t)more;
+		o->pictures = more > OOM_PICTURES - o->pictures ? OOM_PICTURES : o->pictures + (uint32_t)more;
 		o->pictures_ns = now_ns;
 	}
 	if (!o->pictures)
@@ -217,52 +217,9 @@ struct oom_watch *oom_watch_try(struct ooms *o, bool is_next_try, const struct d
 	return add_watch(o, d, row);
 }
 
-/* ---- all of it ---- */
-
-struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out)
+void oom_watch_end(struct ooms *o, struct oom_watch *w)
 {
-	struct ooms *o = xcalloc(1, sizeof(*o));
-
-	o->ledger = ledger;
-	o->frameworks = frameworks;
-	o->out = out;
-	o->pictures = PICTURES;
-	hash_init(&o->threads, sizeof(struct oom_thread));
-	hash_init(&o->counts, sizeof(struct oom_counts));
-	return o;
-}
-
-struct oom_counts ooms_counts(const struct ooms *o, const struct process *p)
-{
-	const struct oom_counts *counts = o ? hash_get(&o->counts, p->index) : NULL;
-
-	return counts ? *counts : (struct oom_counts){ 0 };
-}
-
-void ooms_finish(struct ooms *o)
-{
-	if (o->reading)
-		ooms_push(o, o->reading);
-	o->reading = NULL;
-	while (o->count) {
-		if (!o->watches[0].oom->rec.decided_ns)
-			queue_oom(o, &o->watches[0]);
-		oom_watch_forget(o, &o->watches[0]);
-	}
-	oom_set_due(o);
-}
-
-void ooms_free(struct ooms *o)
-{
-	if (!o)
-		return;
-	while (o->count)
-		oom_watch_forget(o, &o->watches[0]);
-	for (size_t i = 0; i < o->queued; i++)
-		oom_free(o->queue[i]);
-	oom_free(o->reading);
-	free(o->watches);
-	hash_fini(&o->threads);
-	hash_fini(&o->counts);
-	free(o);
+	if (!w->oom->rec.decided_ns)
+		queue_oom(o, w);
+	oom_watch_forget(o, w);
 }

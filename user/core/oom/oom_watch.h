@@ -6,7 +6,8 @@
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_WATCH_H
 #define GPUMEMTRACE_CORE_OOM_OOM_WATCH_H
 
-#include "core/oom/oom_requests.h"
+#include "core/ledger/delta.h"
+#include "core/oom/oom_state.h"
 
 struct oom_watch {
 	struct oom *oom;           /* rec is good to the end, the picture goes with the first that is queued */
@@ -41,6 +42,9 @@ void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome 
 
 /* The thread has gone on with something else: tells that, if it is open, and forgets it. */
 void oom_watch_leave(struct ooms *o, struct oom_watch *w, uint64_t ts_ns);
+
+/* The stream is over: tells it, if it is open, and forgets it. */
+void oom_watch_end(struct ooms *o, struct oom_watch *w);
 
 /* When time tells something about it, if nothing else does. */
 uint64_t oom_watch_due(const struct oom_watch *w);
