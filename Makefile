@@ -53,7 +53,7 @@ CORE     := $(call in,terms,framework_ids gpus limits names probes symbol_hint) 
             $(call in,account,account frames stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc array_size balance books calls context driver_records dump_records event \
-                             framework_records graph held import ledger life pool process vmm) \
+                             framework_records graph held import ledger life pool process process_tables vmm) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
             $(call in,oom,oom_ask oom_dump oom_picture oom_queue oom_read oom_refused oom_requests oom_watch) \

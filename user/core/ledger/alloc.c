@@ -8,33 +8,6 @@
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 
-void allocs_init(struct allocs *allocs)
-{
-	hash_init(&allocs->by_address, sizeof(struct alloc));
-	hash_init(&allocs->arrays, sizeof(struct alloc));
-	hash_init(&allocs->externals, sizeof(struct alloc));
-	hash_init(&allocs->opens, sizeof(uint32_t));
-}
-
-void allocs_fini(struct allocs *allocs)
-{
-	hash_fini(&allocs->by_address);
-	hash_fini(&allocs->arrays);
-	hash_fini(&allocs->externals);
-	hash_fini(&allocs->opens);
-}
-
-uint64_t allocs_count(const struct allocs *allocs)
-{
-	return hash_count(&allocs->by_address) + hash_count(&allocs->arrays) + hash_count(&allocs->externals);
-}
-
-uint64_t allocs_bytes(const struct allocs *allocs)
-{
-	return hash_bytes(&allocs->by_address) + hash_bytes(&allocs->arrays) + hash_bytes(&allocs->externals) +
-	       hash_bytes(&allocs->opens);
-}
-
 /* ---- booking ---- */
 
 static inline void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address,

@@ -4,11 +4,15 @@
 
 #include <errno.h>
 
+#include "core/ledger/alloc.h"
+#include "core/ledger/context.h"
 #include "core/ledger/event.h"
 #include "core/ledger/graph.h"
 #include "core/ledger/import.h"
 #include "core/terms/probes.h"
+#include "core/ledger/pool.h"
 #include "core/ledger/process.h"
+#include "core/ledger/vmm.h"
 
 struct operation {
 	void (*apply)(struct event *e);

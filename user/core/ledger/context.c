@@ -6,89 +6,10 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/ledger/alloc.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
-
-#define CONTEXTS_MAX UINT16_MAX
-
-void contexts_init(struct contexts *contexts)
-{
-	*contexts = (struct contexts){ .list = xcalloc(1, sizeof(*contexts->list)), .count = 1 };
-	contexts->list[0].ordinal = ORDINAL_NONE;
-	hash_init(&contexts->by_handle, sizeof(uint16_t));
-	hash_init(&contexts->streams, sizeof(struct stream));
-}
-
-void contexts_fini(struct contexts *contexts)
-{
-	free(contexts->list);
-	free(contexts->devices);
-	hash_fini(&contexts->by_handle);
-	hash_fini(&contexts->streams);
-}
-
-uint64_t contexts_bytes(const struct contexts *contexts)
-{
-	return contexts->count * sizeof(*contexts->list) + contexts->device_count * sizeof(*contexts->devices) +
-	       hash_bytes(&contexts->by_handle) + hash_bytes(&contexts->streams);
-}
-
-/* ---- contexts by handle ---- */
-
-static unsigned int find_context(const struct contexts *contexts, uint64_t handle)
-{
-	const uint16_t *number = hash_get(&contexts->by_handle, handle);
-
-	return number ? *number : 0;
-}
-
-/* 0 for a null handle, and when there are more contexts than numbers. */
-static unsigned int get_context(struct contexts *contexts, uint64_t handle)
-{
-	unsigned int number = find_context(contexts, handle);
-
-	if (number || !handle || contexts->count > CONTEXTS_MAX)
-		return number;
-	contexts->list = xreallocarray(contexts->list, contexts->count + 1, sizeof(*contexts->list));
-	contexts->list[contexts->count] = (struct context){ .ordinal = ORDINAL_NONE };
-	*(uint16_t *)hash_put(&contexts->by_handle, handle, NULL) = contexts->count;
-	return contexts->count++;
-}
-
-unsigned int context_ordinal_of(uint64_t dev)
-{
-	return dev < ORDINAL_NONE ? dev : ORDINAL_NONE;
-}
-
-unsigned int context_ordinal(const struct contexts *contexts, unsigned int context)
-{
-	return contexts->list[context].ordinal;
-}
-
-int context_gpu(const struct contexts *contexts, unsigned int ordinal)
-{
-	return ordinal < contexts->device_count ? contexts->devices[ordinal].gpu : GPU_UNKNOWN;
-}
-
-struct device *context_device(struct contexts *contexts, unsigned int ordinal)
-{
-	if (ordinal >= ORDINAL_NONE)
-		return NULL;
-	if (ordinal >= contexts->device_count) {
-		contexts->devices = xreallocarray(contexts->devices, ordinal + 1, sizeof(*contexts->devices));
-		for (; contexts->device_count <= ordinal; contexts->device_count++)
-			contexts->devices[contexts->device_count] = (struct device){ .gpu = GPU_UNKNOWN };
-	}
-	return &contexts->devices[ordinal];
-}
-
-void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu)
-{
-	struct device *device = context_device(contexts, ordinal);
-
-	if (device && device->gpu == GPU_UNKNOWN)
-		device->gpu = gpu;
-}
+#include "core/ledger/vmm.h"
 
 /* Something was learned that allocations on the unknown GPU may have waited for. */
 static void resolve_unknown(struct event *e)
@@ -107,7 +28,7 @@ static void resolve_unknown(struct event *e)
 static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int ordinal, bool shared)
 {
 	struct contexts *contexts = &e->proc->contexts;
-	unsigned int number = get_context(contexts, handle);
+	unsigned int number = contexts_get(contexts, handle);
 
 	if (!number || ordinal == ORDINAL_NONE)
 		return number;
@@ -121,13 +42,6 @@ static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int
 }
 
 /* ---- each thread's current context ---- */
-
-unsigned int context_current(const struct event *e)
-{
-	const struct thread *t = e->thread;
-
-	return t->depth ? t->stack[t->depth - 1] : 0;
-}
 
 static void push_context(struct thread *t, unsigned int context)
 {
@@ -149,12 +63,12 @@ void context_set(struct event *e)
 
 	pop_context(t); /* it replaces the top; a null context only takes it off */
 	if (e->val[0])
-		push_context(t, get_context(&e->proc->contexts, e->val[0]));
+		push_context(t, contexts_get(&e->proc->contexts, e->val[0]));
 }
 
 void context_push(struct event *e)
 {
-	push_context(e->thread, get_context(&e->proc->contexts, e->val[0]));
+	push_context(e->thread, contexts_get(&e->proc->contexts, e->val[0]));
 }
 
 void context_pop(struct event *e)
@@ -169,13 +83,13 @@ void context_create(struct event *e)
 	struct contexts *contexts = &e->proc->contexts;
 
 	/* The handle's previous context must have gone. */
-	alloc_drop_owner(e->proc, find_context(contexts, e->val[0]), e->ts_ns);
+	alloc_drop_owner(e->proc, contexts_find(contexts, e->val[0]), e->ts_ns);
 	push_context(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
 }
 
 void context_destroy(struct event *e)
 {
-	unsigned int number = find_context(&e->proc->contexts, e->val[0]);
+	unsigned int number = contexts_find(&e->proc->contexts, e->val[0]);
 
 	if (!number)
 		return;
@@ -238,13 +152,13 @@ void context_green_destroy(struct event *e)
 {
 	const struct contexts *contexts = &e->proc->contexts;
 
-	release_primary(e, context_ordinal(contexts, find_context(contexts, e->val[0])));
+	release_primary(e, context_ordinal(contexts, contexts_find(contexts, e->val[0])));
 }
 
 void context_from_green(struct event *e)
 {
 	const struct contexts *contexts = &e->proc->contexts;
-	unsigned int green = find_context(contexts, e->val[1]);
+	unsigned int green = contexts_find(contexts, e->val[1]);
 
 	learn_context(e, e->val[0], context_ordinal(contexts, green), true);
 }
@@ -313,7 +227,7 @@ void context_stream_create(struct event *e)
 void context_green_stream(struct event *e)
 {
 	if (e->val[0])
-		set_stream(e, find_context(&e->proc->contexts, e->val[1]));
+		set_stream(e, contexts_find(&e->proc->contexts, e->val[1]));
 }
 
 static void set_capturing(struct event *e, bool capturing)

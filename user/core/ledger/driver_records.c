@@ -4,8 +4,10 @@
 
 #include <gpumemtrace/nv.h>
 
+#include "core/ledger/alloc.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
+#include "core/ledger/vmm.h"
 #include "core/terms/probes.h"
 
 /*

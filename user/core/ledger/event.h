@@ -12,11 +12,8 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
-#include "core/ledger/alloc.h"
-#include "core/ledger/context.h"
 #include "core/ledger/delta.h"
-#include "core/ledger/pool.h"
-#include "core/ledger/vmm.h"
+#include "core/ledger/process_tables.h"
 
 struct undo {
 	bool valid;          /* can still be taken back */
@@ -65,6 +62,14 @@ struct event {
 static inline bool event_unread(const struct event *e, unsigned int val)
 {
 	return e->call->unread & (1u << val);
+}
+
+/* The context current to the event's thread; 0 unknown. */
+static inline unsigned int context_current(const struct event *e)
+{
+	const struct thread *t = e->thread;
+
+	return t->depth ? t->stack[t->depth - 1] : 0;
 }
 
 /* Room for what the release takes. */

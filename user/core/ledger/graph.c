@@ -2,6 +2,7 @@
 /* See graph.h. */
 #include "core/ledger/graph.h"
 
+#include "core/ledger/alloc.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
 

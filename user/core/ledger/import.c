@@ -2,6 +2,7 @@
 /* See import.h. */
 #include "core/ledger/import.h"
 
+#include "core/ledger/alloc.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
 

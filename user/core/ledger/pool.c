@@ -2,21 +2,10 @@
 /* See pool.h. */
 #include "core/ledger/pool.h"
 
+#include "core/ledger/alloc.h"
+#include "core/ledger/context.h"
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
-
-/* CUmemLocationType and CUmemAllocationType of cuda.h. */
-#define LOCATION_DEVICE 1
-#define LOCATION_HOST 2
-#define LOCATION_HOST_NUMA_CURRENT 4
-#define TYPE_MANAGED 2
-
-unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned int device)
-{
-	if (location >= LOCATION_HOST && location <= LOCATION_HOST_NUMA_CURRENT)
-		return GMT_CLASS_PINNED;
-	return type == TYPE_MANAGED ? GMT_CLASS_MANAGED : device;
-}
 
 /* What was learned of a pool; a pool stays what it was created as. */
 static void learn_pool(struct event *e, uint64_t handle, const struct pool *is)

@@ -13,17 +13,6 @@
 struct event;
 struct undo;
 
-struct pool {
-	uint8_t ordinal;     /* ORDINAL_NONE */
-	uint8_t location;    /* CUmemLocationType: 0 unknown, 1 device, 2 host, 3 and 4 host NUMA */
-	uint8_t type;        /* CUmemAllocationType: 2 managed */
-	bool imported;
-};
-
-/* The class of memory asked for at a place (CUmemLocationType, CUmemAllocationType): `device` if it
- * lies on a GPU. */
-unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned int device);
-
 /* Operations (api.h). */
 void pool_create(struct event *e);
 void pool_of_device(struct event *e);

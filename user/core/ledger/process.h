@@ -16,13 +16,10 @@
 
 #include "base/hash.h"
 #include "core/account/account.h"
-#include "core/ledger/alloc.h"
-#include "core/ledger/context.h"
 #include "core/ledger/event.h"
-#include "core/ledger/held.h"
+#include "core/ledger/process_tables.h"
 #include "core/rm/rm.h"
 #include "core/account/view_stacks.h"
-#include "core/ledger/vmm.h"
 
 struct process {
 	uint32_t tgid;
@@ -60,6 +57,8 @@ struct process {
 	char cmdline[256];
 	char cgroup[128];
 };
+
+struct held;
 
 struct processes {
 	struct gpus *gpus;

@@ -7,26 +7,6 @@
 #include "core/ledger/event.h"
 #include "core/ledger/process.h"
 
-void vmm_init(struct vmm *vmm)
-{
-	hash_init(&vmm->handles, sizeof(uint64_t));
-	hash_init(&vmm->objects, sizeof(struct vmm_object));
-	hash_init(&vmm->mappings, sizeof(struct vmm_mapping));
-	vmm->last = 0;
-}
-
-void vmm_fini(struct vmm *vmm)
-{
-	hash_fini(&vmm->handles);
-	hash_fini(&vmm->objects);
-	hash_fini(&vmm->mappings);
-}
-
-uint64_t vmm_bytes(const struct vmm *vmm)
-{
-	return hash_bytes(&vmm->handles) + hash_bytes(&vmm->objects) + hash_bytes(&vmm->mappings);
-}
-
 static struct booking booking_of_object(const struct vmm_object *o, uint64_t ts_ns)
 {
 	return (struct booking){
@@ -181,9 +161,6 @@ void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns
 }
 
 /* ---- operations ---- */
-
-/* CUmemLocationType of cuda.h. */
-#define LOCATION_DEVICE 1
 
 void vmm_create(struct event *e)
 {

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is known of one process's memory, as tables: allocations, handles and mappings of virtual memory management,
+ * contexts, streams, devices and pools. Operations change them (alloc.h, vmm.h, context.h, pool.h).
+ */
+#ifndef GPUMEMTRACE_CORE_LEDGER_PROCESS_TABLES_H
+#define GPUMEMTRACE_CORE_LEDGER_PROCESS_TABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "core/account/account.h"
+
+/* ---- allocations ---- */
+
+enum alloc_flag {
+	ALLOC_BEFORE = 1,    /* learned of, from before attach: not booked */
+	ALLOC_UNPLANNED = 2, /* a graph's node whose memory was freed: not booked until it is made again */
+	ALLOC_DEFERRED = 4,  /* an array without memory of its own */
+};
+
+#define ALLOC_SIZE_MAX ((1ULL << 48) - 1) /* more than any address space of a GPU; larger ones are noise */
+/* No GPU has addresses from here on. */
+#define ALLOC_ADDRESS_END (1ULL << 50)
+#define ORDINAL_NONE 255                  /* CUDA ordinal not known */
+
+struct alloc {
+	uint64_t size : 48;
+	uint64_t row : 8;
+	uint64_t class : 4;  /* enum gmt_class, CLASS_NONE */
+	uint64_t flags : 4;  /* enum alloc_flag */
+	uint64_t ts_ns;
+	uint32_t stack_id;
+	uint16_t owner;      /* number of the context it was made in (context.h); 0 unknown or none */
+	uint8_t ordinal;
+	uint8_t reserved;
+};
+_Static_assert(sizeof(struct alloc) == 24, "with its key an allocation takes 32 bytes of a slot");
+_Static_assert(CLASS_NONE < 16, "class has 4 bits");
+
+static inline bool alloc_is_booked(const struct alloc *a)
+{
+	return !(a->flags & (ALLOC_BEFORE | ALLOC_UNPLANNED));
+}
+
+/* Whether memory may lie there: records may say anything. */
+static inline bool alloc_is_place(uint64_t base, uint64_t length)
+{
+	return length && length < ALLOC_ADDRESS_END / 8 && base < ALLOC_ADDRESS_END - length;
+}
+
+struct allocs {
+	struct hash by_address;  /* struct alloc */
+	struct hash arrays;      /* struct alloc, by handle */
+	struct hash externals;   /* struct alloc, by CUexternalMemory */
+	struct hash opens;       /* uint32_t: how often an IPC handle was opened at the address */
+};
+
+void allocs_init(struct allocs *allocs);
+void allocs_fini(struct allocs *allocs);
+uint64_t allocs_count(const struct allocs *allocs);
+uint64_t allocs_bytes(const struct allocs *allocs);
+
+/* ---- virtual memory management ---- */
+
+struct vmm_object {
+	uint64_t handle;
+	uint64_t size;
+	uint64_t ts_ns;
+	uint32_t stack_id;
+	uint32_t refs;
+	uint32_t maps;
+	uint8_t row;
+	uint8_t class;       /* enum gmt_class, CLASS_NONE */
+	uint8_t ordinal;
+	uint8_t reserved;
+};
+
+struct vmm_mapping {
+	uint64_t size;
+	uint64_t object;
+};
+
+/* A mapping that a cuMemUnmap in flight has taken away, and its object as it was before. */
+struct vmm_unmapped {
+	uint64_t address;
+	struct vmm_mapping mapping;
+	struct vmm_object before;
+};
+
+struct vmm {
+	struct hash handles;  /* uint64_t: number of the object */
+	struct hash objects;  /* struct vmm_object, by number */
+	struct hash mappings; /* struct vmm_mapping, by address */
+	uint64_t last;        /* number given out */
+};
+
+void vmm_init(struct vmm *vmm);
+void vmm_fini(struct vmm *vmm);
+uint64_t vmm_bytes(const struct vmm *vmm);
+
+/* ---- contexts, streams, devices ---- */
+
+struct context {
+	uint32_t live;       /* allocations made in it */
+	uint8_t ordinal;     /* ORDINAL_NONE */
+	bool shared;         /* primary, or green on top of it: they share their memory */
+};
+
+struct stream {
+	uint16_t context;    /* 0: unknown */
+	bool capturing;
+};
+
+/* A CUDA device as the process numbers it. */
+struct device {
+	int16_t gpu;         /* GPU_UNKNOWN */
+	uint8_t row;         /* of the process's account; 0: not known yet */
+	uint32_t refs;       /* of the primary context, since attach */
+};
+
+struct contexts {
+	struct context *list; /* list[0] stands for the unknown one */
+	uint32_t count;
+	struct hash by_handle; /* uint16_t; of green contexts also the CUgreenCtx */
+	struct hash streams;   /* struct stream */
+	struct device *devices;
+	uint32_t device_count;
+	uint32_t capturing;    /* streams that are capturing now */
+};
+
+void contexts_init(struct contexts *contexts);
+void contexts_fini(struct contexts *contexts);
+uint64_t contexts_bytes(const struct contexts *contexts);
+
+/* The number of a handle; 0: it has none. The other gives it one, but for a null handle, and when there are more
+ * contexts than numbers. */
+unsigned int contexts_find(const struct contexts *contexts, uint64_t handle);
+unsigned int contexts_get(struct contexts *contexts, uint64_t handle);
+
+/* CUDA ordinal of a context, ORDINAL_NONE; and the GPU of an ordinal, GPU_UNKNOWN. */
+unsigned int context_ordinal(const struct contexts *contexts, unsigned int context);
+int context_gpu(const struct contexts *contexts, unsigned int ordinal);
+/* Memory asked for on the ordinal lies on this GPU. Does nothing if its UUID was seen. */
+void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu);
+/* NULL for ORDINAL_NONE; good until the next is asked for. */
+struct device *context_device(struct contexts *contexts, unsigned int ordinal);
+/* An ordinal as it comes in a record. */
+unsigned int context_ordinal_of(uint64_t dev);
+
+/* ---- pools ---- */
+
+#define LOCATION_DEVICE 1   /* CUmemLocationType of cuda.h */
+
+struct pool {
+	uint8_t ordinal;     /* ORDINAL_NONE */
+	uint8_t location;    /* CUmemLocationType: 0 unknown, 1 device, 2 host, 3 and 4 host NUMA */
+	uint8_t type;        /* CUmemAllocationType: 2 managed */
+	bool imported;
+};
+
+/* The class of memory asked for at a place (CUmemLocationType, CUmemAllocationType): `device` if it
+ * lies on a GPU. */
+unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned int device);
+
+#endif
