@@ -67,7 +67,6 @@ static void begin_dump(struct dump *d, const struct history *h, uint64_t until)
 
 	*d = (struct dump){ .h = h, .until = until, .room = HISTORY_DUMP_RANGES };
 	d->processes = xcalloc(h->process_count + 1, sizeof(*d->processes));
-	births_init(&d->births, h, until);
 	/* What has happened since then says who lived then. */
 	for (uint64_t n = h->first; n < h->next; n++)
 		any[history_event(h, n)->process] = true;
@@ -90,7 +89,6 @@ static void end_dump(struct dump *d)
 {
 	for (uint32_t i = 0; i < d->h->process_count; i++)
 		window_free(&d->processes[i].window);
-	births_fini(&d->births);
 	free(d->processes);
 }
 
@@ -210,6 +208,7 @@ void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg
 	begin_dump(&d, h, until);
 	d.put = put;
 	d.arg = arg;
+	births_init(&d.births, h, until);
 	go_back(&d);
 	for (uint32_t i = 0; i < h->process_count; i++)
 		if (d.processes[i].is_in)
@@ -217,6 +216,7 @@ void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg
 	for (uint64_t n = h->first; n < until && d.some_tgid; n++)
 		put_event(&d, n);
 	put_marks(&d);
+	births_fini(&d.births);
 	end_dump(&d);
 }
 
