@@ -386,7 +386,7 @@ def compare(report, pid, books, clean=True, skip=()):
 
 def strange(report, process, skip=()):
     """What a faultless run does not have: losses, anomalies, memory nobody named, bytes on no known GPU. skip: "residual"
-    where NVML may have been asked while a call was on its way."""
+    where NVML may have been asked while a call was on its way, as it may of each process that has ended."""
     wrong = [f"lost {k}: {v}" for k, v in report["losses"].items() if v]
     wrong += [f"anomaly {k}: {v}" for k, v in process["anomalies"].items() if v]
     for row in process["gpus"]:
@@ -402,7 +402,8 @@ def strange(report, process, skip=()):
             wrong.append(f"NVML said nothing about {row['uuid']}")
         if nvml and sum(nvml["sum"].values()) != nvml["used_bytes"]:
             wrong.append(f"NVML's number is not the sum on {row['uuid']}: {nvml}")
-        if process["from_start"] and nvml and nvml["sum"]["residual_bytes"] and "residual" not in skip:
+        residual = nvml and nvml["sum"]["residual_bytes"]
+        if process["from_start"] and alive and residual and "residual" not in skip:
             wrong.append(f"residual on {row['uuid']}: {nvml}")
         if process["from_start"] and row["before_attach_bytes"]:
             wrong.append(f"memory from before attach on {row['uuid']}: {row['before_attach_bytes']}")
