@@ -9,9 +9,6 @@
 /* PyTorch's segments begin and end at multiples of it; so do the driver's larger allocations. */
 #define SEGMENT_UNIT (2ULL << 20)
 
-/* What a framework may take as a part of a larger segment; others are segments by themselves. */
-#define PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
-
 static void give_segment(const struct process *p, const struct deltas *out, enum delta_kind kind, const struct range *r,
 			 uint64_t ts_ns)
 {
@@ -25,6 +22,28 @@ static void give_lost_block(const struct framework *f, enum delta_kind kind, con
 	if (kind == DELTA_BLOCK_LOST)
 		delta.block.category = framework_category(f, block, false);
 	deltas_give(f->out, &delta);
+}
+
+/* ---- which segments hold a block ---- */
+
+/* Whether the block may lie there, in part: in one segment or in pieces, which are on one device. */
+static bool may_hold(const struct range *segment, const struct range *block)
+{
+	bool is_inside = segment->base <= block->base &&
+			 block->base + block->length <= segment->base + segment->length;
+
+	return (segment->aux & GMT_HISTORY_TORCH) && segment->gpu == block->gpu &&
+	       (is_inside || (segment->aux & SEGMENT_PIECE));
+}
+
+bool segments_hold(const struct rangemap *segments, const struct range *block)
+{
+	uint64_t at = block->base, end = block->base + block->length;
+	const struct range *segment;
+
+	while (at < end && (segment = rangemap_find(segments, at)) && may_hold(segment, block))
+		at = segment->base + segment->length;
+	return at >= end;
 }
 
 /* ---- a framework's ---- */
@@ -111,25 +130,6 @@ static void end_guesses(struct framework *f, uint64_t base, uint64_t length, uin
 	}
 }
 
-/* Whether the block may lie there, in part: in one segment or in pieces, which are on one device. */
-static bool fits_segment(const struct range *segment, const struct range *block)
-{
-	bool is_inside = segment->base <= block->base &&
-			 block->base + block->length <= segment->base + segment->length;
-
-	return segment->gpu == block->gpu && (is_inside || (segment->aux & PIECE));
-}
-
-static bool is_covered(const struct framework *f, const struct range *block)
-{
-	uint64_t at = block->base, end = block->base + block->length;
-	const struct range *segment;
-
-	while (at < end && (segment = rangemap_find(&f->segments, at)) && fits_segment(segment, block))
-		at = segment->base + segment->length;
-	return at >= end;
-}
-
 /* Blocks have their memory back, for a segment is there again. */
 static void find_blocks_again(struct framework *f, const struct range *segment, uint64_t ts_ns)
 {
@@ -140,7 +140,7 @@ static void find_blocks_again(struct framework *f, const struct range *segment, 
 		struct range block = *b;
 
 		at = block.base + block.length;
-		if (!(block.aux & BLOCK_LOST) || !is_covered(f, &block))
+		if (!(block.aux & BLOCK_LOST) || !segments_hold(&f->segments, &block))
 			continue;
 		mark_block(f, &block, false);
 		give_lost_block(f, DELTA_BLOCK_BACK, &block, ts_ns);
@@ -348,7 +348,7 @@ static void end_unfit(struct framework *f, const struct range *block, uint64_t t
 		struct range r = *found;
 
 		at = r.base + r.length;
-		if (fits_segment(&r, block))
+		if (may_hold(&r, block))
 			continue;
 		rangemap_remove(&f->segments, r.base, NULL);
 		end_segment(f, &r, ts_ns);

@@ -9,11 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <gpumemtrace/wire.h>
+
 struct delta;
 struct deltas;
 struct framework;
 struct process;
 struct range;
+struct rangemap;
+
+/* Of range.aux: what a framework may take as a part of a larger segment; others are segments by themselves. */
+#define SEGMENT_PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
 
 /* A delta of memory or of a place. f: NULL where the process has no framework. */
 void segments_see(struct framework *f, const struct deltas *out, const struct delta *delta);
@@ -21,6 +27,9 @@ void segments_see(struct framework *f, const struct deltas *out, const struct de
 /* There are segments below the block: those that the driver gave, others are made up. What is there and cannot hold
  * the block has ended unseen. False: some were made up. */
 bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_ns);
+
+/* Whether segments of a framework lie below all of the block: one of them, or pieces. */
+bool segments_hold(const struct rangemap *segments, const struct range *block);
 
 /* The live device memory of a process that no framework has claimed, and that is at an address. */
 typedef void (*segments_fn)(void *arg, const struct range *segment);

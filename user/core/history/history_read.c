@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "core/framework/category.h"
+#include "core/framework/segments.h"
 #include "core/history/history_events.h"
 #include "core/history/window.h"
 #include "core/ledger/dump_records.h"
@@ -46,7 +47,7 @@ static void read_range(struct window *w, const struct gmt_history_range *rec)
 
 	if (!rec->is_block)
 		rangemap_insert(&w->segments, &r);
-	else if (window_covers(w, &r) && rangemap_insert(&w->blocks, &r) && rec->asked)
+	else if (segments_hold(&w->segments, &r) && rangemap_insert(&w->blocks, &r) && rec->asked)
 		window_set_asked(w, &r, rec->asked);
 }
 

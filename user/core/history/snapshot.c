@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "core/framework/segments.h"
 #include "core/history/history_events.h"
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
@@ -54,8 +55,8 @@ static unsigned int device_of_range(const struct range *r)
 /* The pieces of an expandable segment are one, to PyTorch; those of a guess may be. */
 static bool is_joined(const struct range *a, const struct range *b)
 {
-	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & WINDOW_PIECE) &&
-	       (b->aux & WINDOW_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
+	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & SEGMENT_PIECE) &&
+	       (b->aux & SEGMENT_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
 }
 
 /* Where PyTorch has said what the block was asked for. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "core/framework/segments.h"
 #include "core/history/births.h"
 #include "core/history/history_events.h"
 #include "core/history/snapshot.h"
@@ -52,7 +53,7 @@ static bool is_plain(const struct range *segment)
 
 static bool is_piece(const struct range *segment)
 {
-	return !is_plain(segment) && (segment->aux & WINDOW_PIECE);
+	return !is_plain(segment) && (segment->aux & SEGMENT_PIECE);
 }
 
 /* Viewers join a piece that is put back with what it touches, whatever that is. */
@@ -136,7 +137,7 @@ static void after_segment(struct moment *m, struct range *segment)
 
 	clear_segments(m, segment->base, segment->length);
 	if ((segment->aux & GMT_HISTORY_GUESSED) || touches_a_whole(&m->segments, segment))
-		segment->aux &= ~WINDOW_PIECE;
+		segment->aux &= ~SEGMENT_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
 		return;
 	emit_event(m, is_piece(segment) ? SNAPSHOT_SEGMENT_UNMAP : SNAPSHOT_SEGMENT_FREE, segment, why);

@@ -81,7 +81,7 @@ static void add_live_block(struct window *w, const struct framework *f, const st
 
 	block.value = (uint32_t)live->value;
 	block.aux = window_aux(0, framework_category(f, live, true));
-	if (!window_covers(w, &block) || !rangemap_insert(&w->blocks, &block))
+	if (!segments_hold(&w->segments, &block) || !rangemap_insert(&w->blocks, &block))
 		return;
 	if (size && size->bytes <= block.length)
 		window_set_asked(w, &block, size->bytes);
@@ -158,25 +158,4 @@ void window_undo(struct window *w, enum gmt_history_kind kind, const struct rang
 		rangemap_remove(map, r->base, NULL);
 	else if (kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE)
 		rangemap_insert(map, r);
-}
-
-/* ---- what lies where ---- */
-
-static bool holds_block(const struct range *segment, const struct range *block)
-{
-	bool is_inside = segment->base <= block->base &&
-			 block->base + block->length <= segment->base + segment->length;
-
-	return (segment->aux & GMT_HISTORY_TORCH) && segment->gpu == block->gpu &&
-	       (is_inside || (segment->aux & WINDOW_PIECE));
-}
-
-bool window_covers(const struct window *w, const struct range *block)
-{
-	uint64_t at = block->base, end = block->base + block->length;
-	const struct range *segment;
-
-	while (at < end && (segment = rangemap_find(&w->segments, at)) && holds_block(segment, block))
-		at = segment->base + segment->length;
-	return at >= end;
 }

@@ -18,9 +18,6 @@
 struct framework;
 struct process;
 
-/* What PyTorch may take as a part of a larger segment; others are segments by themselves. */
-#define WINDOW_PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
-
 /* Of range.aux: the flags (enum gmt_history_flag), and above them a block's category (enum gmt_category + 1; 0: not
  * known). */
 #define WINDOW_FLAG_BITS 3
@@ -54,9 +51,6 @@ void window_now(struct window *w, const struct process *p, const struct framewor
 
 /* Back to the moment before an event about the segment or block. */
 void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r);
-
-/* Whether there are segments below the block that may hold it; and that a framework has. */
-bool window_covers(const struct window *w, const struct range *block);
 
 /* What the framework was asked for when it gave out a live block; 0 not known. */
 uint64_t window_asked(const struct window *w, const struct range *block);
