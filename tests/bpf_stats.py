@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long BPF programs run, as the kernel counts it."""
+"""Reads the kernel's count of how long BPF programs run."""
 import ctypes
 import os
 import platform

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Do all of Debian's clangs compile the BPF programs, and do kernels take what each of them makes? Compiles them in bare
-# Debians, links a binary with each object, build/clangs/gpumemtrace-SUITE-clang-N, and loads its programs on this
-# kernel. One row a clang, as TAP. Root. Not part of make test: every clang of a suite is fetched.
+# Do all of Debian's clangs compile the BPF programs, and do kernels accept the programs of each clang? Compiles the
+# programs in bare Debians, links a binary with each object, build/clangs/gpumemtrace-SUITE-clang-N, and loads the
+# programs on this kernel. One row for each clang, as TAP. Needs root. Not part of make test: every clang of a suite is
+# fetched.
 #
 #   make all standin && tests/clangs.sh [SUITE ...]          bookworm trixie if none is given
 #   TOOLS="$(ls build/clangs/gpumemtrace-*)" CHECKS=load tests/kernels.sh        the same on other kernels

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads what `make -n V=1` prints, and prints compile_commands.json: how each C source is compiled, for editors."""
+"""Prints compile_commands.json, which tells editors how each C source is compiled, from the output of `make -n V=1`."""
 import json
 import os
 import shlex

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Do the two binaries that are built here start and trace in other distributions' files, on this kernel? One row a
-# distribution and binary, as TAP. Root. Not part of make test: whole systems are fetched (150 MB each, once).
+# Do the two binaries that are built here start and trace beside other distributions' files, on this kernel? One row for
+# each distribution and binary, as TAP. Needs root. Not part of make test: whole systems are fetched (150 MB each,
+# once).
 #
 #   make all static standin && tests/distros.sh [NAME ...]     bullseye bookworm trixie alpine empty if none is given
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Does a bare system get from a clone to a demo with the README's two commands? Makes minimal Debians with
-# debootstrap (kept as tarballs, see below), clones the tree into each and runs them there. Root.
+# Do the README's two commands lead from a clone to a demo on a bare system? Makes minimal Debians with debootstrap
+# (kept as tarballs, see below), clones the tree into each of them and runs the commands there. Needs root.
 #
 #   tests/fresh.sh [TARGET ...]      make targets to run, demo and test if none is given
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Boots Debian's kernels under qemu's emulation (no KVM) and runs the tree's binaries in them: loading, totals, stacks,
-# late attach, what is left behind, and threads that preempt each other while they are traced. Prints TAP.
+# Boots Debian's kernels under qemu's emulation (no KVM) and runs the tree's binaries in them. Checks loading, totals,
+# stacks, late attach, what is left behind, and threads that preempt each other while they are traced. Prints TAP.
 #
 #   tests/kernels.sh [SUITE|SUITE-rt|newest|all|PACKAGE|arm64|arm64-16k ...]     bookworm trixie newest if none is given
 #

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long tests wait. What they wait for comes at once, or minutes later on a busy machine: this is for what never comes."""
+"""How long tests wait. The awaited event comes at once, or minutes later on a busy machine: the limit only ends a wait
+for an event that never comes."""
 import time
 
 PATIENCE = 300.0        # seconds

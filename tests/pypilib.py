@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Wheels of PyPI, fetched by pip, which knows the machine's index, proxies and certificates."""
+"""Fetches wheels from PyPI with pip, which knows the machine's index, proxies and certificates."""
 import os
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs what the build and the tests need and what is not there yet, on Debian 12 or 13 or Ubuntu 24.04.
-# Nothing is done when everything is there, so it may be called at any time, offline too.
+# Installs what the build and the tests need and the machine lacks, on Debian 12 or 13 or Ubuntu 24.04. Does nothing
+# when everything is there, so the script may be called at any time, also without a network.
 #
 #   tests/setup.sh [STAMP]     touches STAMP at the end, for make; WITH_BENCH=1 adds what `make bench` compares with,
 #                              WITH_KERNELS=1 what tests/kernels.sh boots kernels with,

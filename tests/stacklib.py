@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stacks in a recording: what was taken (words, reasons) and what it was named."""
+"""Reads the stacks of a recording: what was taken (words, reasons) and which names it was given."""
 import os
 import struct
 import sys

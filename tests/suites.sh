@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# What fresh.sh, distros.sh and clangs.sh share: bare Debian systems, each kept as a tarball in $fresh, and commands run in
-# one. $FRESH names the folder (default build/fresh), $MIRROR the archive (default: this machine's). From the top
-# directory, as root.
+# What fresh.sh, distros.sh and clangs.sh share: bare Debian systems, each kept as a tarball in $fresh, and commands run
+# in them. $FRESH names the folder (default build/fresh), $MIRROR the archive (default: this machine's). Run from the
+# top directory, as root.
 
 fresh=${FRESH:-$PWD/build/fresh}
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Snapshots as PyTorch's viewers take them: what they would choke on, what they would draw, and where to get them."""
+"""Checks snapshots as PyTorch's viewers read them: what the viewers would fail on, what they would draw, and where to
+get them."""
 import functools
 import html
 import http.server

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two binaries in turn on the same workloads: what the newer one costs of what the older one did. Run by
-`make bench AGAINST=BINARY`, as root. Exit status 1: the BPF programs of a pair or a stack run more than 3 % longer, by the
-median of the rounds and by the fastest one: each alone changed by up to 9 % from run to run of six.
+"""Compares what two binaries cost on the same workloads, in turns. Run by `make bench AGAINST=BINARY`, as root. Exit
+status 1: the newer binary's BPF programs take more than 3 % longer for a pair or a stack, both by the median and by the
+fastest of the rounds. Both are needed: in six runs of one binary, each figure alone varied by up to 9 %.
 
 BPF ns are the kernel's own count; wall time also has the probe itself, which is the same for both, and what else the
 machine does: its fastest round is shown beside.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tracing costs, beside empty probes and bpftrace doing the same job. Run by `make bench`, as root.
+"""Measures what tracing costs, side by side with empty probes and with bpftrace doing the same job. Run by `make
+bench`, as root.
 
 One process allocates and frees (pairs.c) on one core; tracers come and go around it, in turns, on the other
 cores. Machines are noisy: a round's time is that of its fastest batch, and a tracer's cost the median over rounds of

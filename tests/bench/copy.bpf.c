@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* What a tool does that unwinds in user space: 64 KiB of the thread's stack go into a ring buffer. */
+/* Does what a tool does that unwinds in user space: copies 64 KiB of the thread's stack into a ring buffer. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>

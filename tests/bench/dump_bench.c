@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How long it takes to write a dump with a window of so many events (100000, or as is said), and how large it is:
- * PyTorch's blocks that come and go, with stacks; a fifth of them lives at the end. Gathering the records holds up the
- * thread that traces, writing them is another's. Also what the history costs for each record, and what
- * `gpumemtrace oom -o` does later.
+ * Measures how long a dump takes to write, and how large the dump is, for a window of N events (default 100000). The
+ * events are PyTorch's blocks that come and go, with stacks; a fifth of the blocks live at the end. Gathering the
+ * records holds up the tracing thread; another thread writes them. Also measures what the history costs for each
+ * record, and how long `gpumemtrace oom -o` takes later.
  *
  *   dump_bench [EVENTS [FOLDER]]
  */

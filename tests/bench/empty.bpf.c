@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* A uprobe program that does nothing: what any uprobe tool pays at the least. */
+/* A uprobe program that does nothing: the least that any uprobe tool has to pay. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A program of its own on functions of a library, attached as the collector attaches its own. Prints "attached"
- * and stays until standard input is closed; what comes through a map named "ring" is thrown away.
+ * Attaches a given BPF program to functions of a library, in the way that the collector attaches its own programs.
+ * Prints "attached" and stays until standard input is closed; throws away what comes through a map named "ring".
  *
  *   empty BPF.O LIBCUDA                 on entry and return of cuMemAlloc_v2 and cuMemFree_v2
  *   empty BPF.O LIBCUDA cuMemAlloc_v2   on its entry only

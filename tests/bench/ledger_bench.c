@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How fast the ledger takes records in, and what it needs for an allocation: synthetic streams of
- * cuMemAlloc and cuMemFree records, made beforehand, applied from memory by one thread.
+ * Measures how fast the ledger applies records, and how much memory the ledger needs for an allocation. One thread
+ * applies synthetic streams of cuMemAlloc and cuMemFree records, prepared in memory.
  *
  * Prints one line a stream: name, records, records per second, allocations that live at the end, bytes
  * of the ledger's memory for each of them, and what a live frame and a report take to compute then. With

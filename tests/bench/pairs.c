@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The process that is measured: pairs of cuMemAlloc_v2 and cuMemFree_v2 of a libcuda, on demand.
+ * The measured process: makes pairs of cuMemAlloc_v2 and cuMemFree_v2 calls to a libcuda, on demand.
  *
  *   pairs LIBCUDA        then for each line N on standard input, runs N pairs and prints "NS PAIRS":
  *                        the time they took in all, and N

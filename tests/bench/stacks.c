@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The native process whose stacks are taken: pairs of cuMemAlloc_v2 and cuMemFree_v2 at the end of a deep
- * recursion.
+ * The native process whose stacks are measured: makes pairs of cuMemAlloc_v2 and cuMemFree_v2 calls at the end of a
+ * deep recursion.
  *
  *   stacks LIBCUDA       then for each line on standard input "same N": N pairs with one stack, "turns N":
  *                        with each of 16 in turn, or "new N": each with one that never was before; prints

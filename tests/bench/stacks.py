@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a stack adds to the probe of one cuMemAlloc, beside bpftrace's ustack and beside copying 64 KiB of it. Run by
-`make bench`, as root.
+"""Measures what a stack adds to the probe of one cuMemAlloc, beside bpftrace's ustack and beside a copy of 64 KiB of
+the stack. Run by `make bench`, as root.
 
 A process calls from one stack again and again (repeated), from 16 in turn (known), or from one that never was before
 (new). Two numbers tell the cost: how much longer the process runs, against the same tracer without stacks in the same

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the unwinding tables of files take: rows, memory, and the time to build them and to read them back
- * from the cache. The files' pages are in memory.
+ * Measures what unwinding tables need for given files: rows, memory, time to build them, time to read them from the
+ * cache. The files' pages are in memory.
  *
  *   tables CACHE FILE...     CACHE: a directory, made if need be
  */

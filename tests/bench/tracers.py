@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured, and the tracers that come and go around it."""
+"""The workloads that are measured, and the tracers that are attached to them."""
 import json
 import os
 import re

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""call_libcuda.py LIBRARY: for each symbol read from stdin calls the pointer that cuGetProcAddress gives.
+"""call_libcuda.py LIBRARY: calls, for each symbol name on standard input, the pointer that cuGetProcAddress returns for
+the name.
 
 Answers one line for each: the symbol, its result (every call fails where there is no GPU), whether the pointer
 is one that cuGetProcAddress gives, and its address. Six arguments that point to zeroed memory satisfy every

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the root tests share: TAP, workloads on the simulated driver, gpumemtrace beside them, and the comparison.
+"""What the tests with real probes share: TAP, workloads on the stand-in driver, gpumemtrace beside them, and
+comparisons.
 
 A workload (tests/standin/workloads) holds in a phase (Target.wait) while the tool's report is taken, so both
 speak of the same moment. Reports are the tool's --json; what they are compared with are the workload's own books,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stand-ins for libraries that a library is linked to and that are not there: enough for it to be loaded.
+"""Makes empty stand-ins for missing libraries, so that a library which is linked to them can be loaded.
 
 What of them is called all the same, while it is loaded or by a program that uses no GPU, gets an answer that does no
 harm: an error from C functions, and from those of C++ an address to read from and write to.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A return probe that another tracer has: perf_event_open(2), without tracefs and without a program."""
+"""Sets a return probe as another tracer would: by perf_event_open(2), without tracefs and without a BPF program."""
 import ctypes
 import os
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""PyPI's PyTorch, made to run on the CPU alone, below build/.
+"""Prepares PyPI's PyTorch below build/, so that PyTorch runs on the CPU alone.
 
 Its wheel for Linux (530 MB, once) is one for CUDA, which wants 3 GB of NVIDIA's libraries to be loaded. Trainings on
 the CPU use nothing of them: there are stand-ins for them, and for the part of PyTorch that is linked to most of them.

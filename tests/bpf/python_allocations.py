@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Allocates in many kinds of Python frames for test_stacks_python.py, and prints what its own traceback says of each.
+"""Allocates memory from many kinds of Python frames for test_stacks_python.py, and prints Python's own traceback of
+each call.
 
 python_allocations.py LIBCUDA LIBRARY: each allocation has a size of its own, by which it is found again. LIBRARY is
 tests/standin/libstacks/libstacks.c. Runs under Python 3.8 and later.

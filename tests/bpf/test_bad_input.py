@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bad input and bad circumstances: one clear sentence, the documented exit status, a clean end."""
+"""Bad input and bad circumstances end with one clear sentence, the documented exit status, and nothing left behind."""
 import os
 import subprocess
 

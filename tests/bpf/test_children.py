@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes come and go: fork, exec, exit, kill -9, many short ones."""
+"""Processes that come and go are traced right: fork, exec, exit, kill -9, many short processes."""
 import signal
 import time
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Targets in containers: another mount namespace, overlayfs, a pid namespace of their own, a root of their own."""
+"""Targets in containers are traced: with their own mount namespace, overlayfs, pid namespace and root directory."""
 import os
 import shutil
 

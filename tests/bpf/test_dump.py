@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Dumps as a flight recorder, with real probes: what had happened before, for PyTorch's viewers."""
+"""Dumps, with real probes, tell PyTorch's viewers what happened before the dump."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes under a seccomp filter: on a kernel where return probes kill them, none goes to a file that they map.
+"""Where return probes kill processes under a seccomp filter, no return probe goes to a file that such a process maps.
 
 The kernel that runs this is a good one, or the first case says so; the others are told to take it for a bad one. The
 stand-in puts every process that calls cuInit under a filter; one that only loads it stays without."""

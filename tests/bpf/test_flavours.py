@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Driver releases: entries that begin with endbr64, structures and ways of asking that differ from 535 to 595."""
+"""Driver releases 535 to 595 are all traced: entries with endbr64, and structures and queries that differ."""
 import json
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Memory of another process: the exporter has the bytes, the importer none, and both add up to NVML's numbers."""
+"""Imported memory counts for the exporter and not for the importer; both add up to NVML's numbers."""
 import lib
 from lib import GPU_B, MIB, Target, Tool, equal, process_of, row_of
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Attached in the middle of a run: what was there before, frees of it, and libraries loaded after attach."""
+"""A tracer that attaches in the middle of a run shows older memory, frees of older memory, and libraries that are
+loaded later."""
 import os
 
 import lib

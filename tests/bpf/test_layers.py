@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each layer alone: without the NVIDIA kernel driver, without NVML, with only some of them asked for."""
+"""Each layer works alone: without the NVIDIA kernel driver, without NVML, and with only some layers asked for."""
 import os
 import shutil
 

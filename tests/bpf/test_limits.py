@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a kernel refuses or lacks is left out and told; everything else is as it was."""
+"""What a kernel refuses or lacks is left out, and the output says so; everything else works as before."""
 import json
 import os
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nothing is lost silently: a ring that is too small is counted; one of the usual size loses nothing."""
+"""Nothing is lost silently: losses of a ring buffer that is too small are counted, and a ring of the usual size loses
+nothing."""
 import lib
 from lib import GPU_B, Target, Tool, check, equal, process_of, row_of
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks are remembered: what is remembered must be what a walk would find. Stacks that differ in their outermost
-frames only, found last, with all registers alike, are the ones to mistake for another."""
+"""A remembered stack equals the stack that a walk would find. Stacks that differ only in their outermost frames, while
+all registers are alike, are the easiest to confuse."""
 import os
 import shutil
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls inside calls: a loader stub in front of the driver, as WSL has one (both export the API, HAMi-core #326)."""
+"""Calls inside calls count once: WSL puts a loader stub in front of the driver, and both export the API (HAMi-core
+#326)."""
 import os
 import subprocess
 import sys

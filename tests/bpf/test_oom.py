@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Out of memory, with real probes: what programs do then, and the dumps that are written meanwhile."""
+"""When memory runs out, with real probes: the tool sees how programs react, and writes dumps meanwhile."""
 import json
 import os
 import signal

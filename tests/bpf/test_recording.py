@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Recordings: a replay gives the same report, without root; a full disk, a cut file, a killed recorder."""
+"""A replay needs no root and gives the report of the live session; recordings survive a full disk, a cut, a killed
+recorder."""
 import json
 import os
 import signal

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Snapshots for PyTorch's viewers, live: a workload with a stand-in libc10, whose own statistics are the truth."""
+"""Live snapshots for PyTorch's viewers agree with the statistics of a stand-in libc10."""
 import os
 import sys
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Native stacks: the return addresses in a recording are those that another unwinder, libgcc's, found in the program
-directly before it called. What it cannot know is 0 there (tests/standin/workloads/stacks.c)."""
+"""Native stacks in a recording have the return addresses that libgcc's unwinder found in the program just before the
+call. Where libgcc's unwinder cannot know an address, the program prints 0 (tests/standin/workloads/stacks.c)."""
 import os
 import shutil
 import sys

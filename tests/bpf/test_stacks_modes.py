@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How stacks are taken, --stacks and its relatives: totals are the same with all of them. Files in containers, deleted
-and replaced ones; a replay; tables that are kept on disk."""
+"""All ways to take stacks (--stacks and related options) give the same totals. Also: files in containers, deleted and
+replaced files, a replay, and tables that are kept on disk."""
 import json
 import os
 import shutil

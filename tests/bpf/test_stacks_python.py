@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks of Python programs: each frame of each allocation is what the program's own traceback says, name, file and
-line; and around them the native stack is whole. Each CPython 3.8 to 3.14 that is found is a target."""
+"""Python frames of each allocation have the names, files and lines of the program's own traceback. The native stack
+around the Python frames is complete. Every CPython 3.8 to 3.14 that is found is tested."""
 import json
 import os
 import sys

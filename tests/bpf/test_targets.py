@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which processes are traced: -p, -a, a command; what ends the session; the command's exit status."""
+"""-p, -a and a command select the right processes, a session ends when it should, and the command's exit status is
+passed on."""
 import os
 import signal
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""PyTorch's caching allocator by its reports: a workload with a stand-in libc10, whose own statistics are the truth."""
+"""PyTorch's caching allocator as its reports show it: the truth is the statistics of a stand-in libc10."""
 import json
 import os
 

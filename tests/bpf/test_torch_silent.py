@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""PyTorch that takes memory and reports no blocks: the output says so, and why; a replay says the same."""
+"""Where PyTorch holds memory and reports no blocks, the output says so and names the cause; a replay says the same."""
 import json
 import os
 import shutil

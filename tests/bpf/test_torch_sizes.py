@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tensors asked for, by PyTorch's static probe: a stand-in libc10_cuda that has it, arguments and counter and all."""
+"""PyTorch's static probe tells the sizes that tensors asked for: a stand-in libc10_cuda has the probe with its
+arguments and its counter."""
 import json
 import os
 import platform

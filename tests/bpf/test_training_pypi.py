@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 2400
-"""Trainings of PyPI's PyTorch, a newer one. At first it is fetched, which takes as long as the network does."""
+"""Trainings with PyPI's newer PyTorch. The first run fetches PyTorch, which takes as long as the network does."""
 import torchlib
 import training_cases
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the programs ask of the kernel. The verifier takes most of the time until tracing begins, and it gives up at a
-million instructions of a program, on other kernels sooner than on this one. Memory of maps is the machine's."""
+"""The BPF programs stay far below the limits of kernels. The verifier takes most of the time until tracing begins, and
+gives up after a million instructions of a program; other kernels get there sooner than this kernel. The memory of maps
+is taken from the machine."""
 import ctypes
 import os
 import platform

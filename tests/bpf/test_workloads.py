@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every workload traced from its start: the totals are its own, NVML's and the kernel's; its output is the same."""
+"""Each workload, traced from its start, has its own totals, NVML's and the kernel's; the tracer does not change its
+output."""
 import lib
 from lib import check, equal, trace
 

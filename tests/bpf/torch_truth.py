@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What torch_training.py's log says of a device: iterations and their phases, ranges, and what each block was.
+"""Reads from torch_training.py's log what happened on a device: iterations, phases, ranges, and the purpose of each
+block.
 
 The program knows what it does, so this is counting; the report's words have their meaning here (see user/core/framework/phases.h):
 forward is what is in no other phase, and begins with its first block. Backward lasts until the thread that asked for it

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A real PyTorch on the CPU for tests, its tensors blocks on pretended GPUs (tests/standin/libblocks), and its trainings.
+"""A real PyTorch on the CPU for tests: its tensors are blocks on simulated GPUs (tests/standin/libblocks); and its
+trainings.
 
 It is Debian's, whose packages are unpacked below build/ (30 MB, once), or PyPI's (pypi_torch.py). With $TORCH_PYTHON, a
 Python that has a torch, it is that one alone.

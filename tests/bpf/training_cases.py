@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Trainings of a real PyTorch, its tensors blocks on pretended GPUs: what the report says of their iterations, phases,
-ranges and categories is what the program counted, and its results are those without a tracer.
+"""Trainings of a real PyTorch whose tensors are blocks on simulated GPUs. The report has the iterations, phases, ranges
+and categories that the program counted. The program's results are those of a run without a tracer.
 
 test_training*.py run them, each with a PyTorch.
 """

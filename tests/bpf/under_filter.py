@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a command under a seccomp filter that kills it for the system calls that probes are made of.
+"""Runs a command under a seccomp filter that kills the command at the system calls of uprobes.
 
 As a module: filtered() puts the calling thread under it."""
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of the command share: where it is, and cases printed as TAP."""
+"""What the tests of the command line share: the path of the binary, and cases printed as TAP."""
 import os
 import sys
 

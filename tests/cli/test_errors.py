@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Wrong usage and bad input, each a sentence on standard error and its own exit status; no root, no GPU, no driver."""
+"""Each wrong usage and each bad input ends with a sentence on standard error and its exit status; needs no root, GPU or
+driver."""
 import glob
 import json
 import os

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What `make install` puts where, and that the binary needs nothing but libc, and no newer one than is promised.
+# `make install` puts each file in its place, and the binary needs only libc, of no newer version than promised.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 place=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Recordings and dumps of a newer version: a number that is in no list is "unknown", and the rest is read."""
+"""Recordings and dumps of a newer version can be read: unknown numbers become "unknown", and everything else is
+read."""
 import json
 import os
 import pickle

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""gpumemtrace oom on recordings of real programs: what is told, and how it is said."""
+"""`gpumemtrace oom` gives the right verdicts, in the right words, for recordings of real programs."""
 import json
 import os
 import subprocess

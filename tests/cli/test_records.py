@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""gpumemtrace records: each record of a file as a line, in text and in JSON; filters; hostile files."""
+"""`gpumemtrace records` prints each record of a file as a line, as text and as JSON, filtered, and stands hostile
+files."""
 import glob
 import json
 import os

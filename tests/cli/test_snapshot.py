@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Snapshots from recordings, and those who read them: PyTorch's _memory_viz.py and its viewer."""
+"""Snapshots made from recordings open in their consumers: PyTorch's _memory_viz.py and its viewer."""
 import glob
 import json
 import os

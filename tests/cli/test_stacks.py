@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Owners and stacks of a recording, as a person sees them: report, JSON, folded stacks, rules of one's own."""
+"""Owners and stacks of a recording appear in the report, in JSON and in folded stacks, also by a user's own rules."""
 import json
 import os
 import re

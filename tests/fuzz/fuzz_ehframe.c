@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Any bytes as a module: what is damaged is left out, and whatever table comes of it keeps the promises
- * that BPF relies on. The first byte says whether the rest is a file or an .eh_frame alone: a fuzzer
- * seldom gets through an ELF header.
+ * Any bytes as a module: damaged parts are left out, and every resulting table keeps the promises that BPF relies on.
+ * The first byte says whether the rest is a whole file or an .eh_frame alone: a fuzzer seldom gets past an ELF header.
  */
 #include <elf.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Any bytes as a library of each kind: what is damaged is an error, and no probe lies outside the file. */
+/* Any bytes as a library of each kind: a damaged library is an error, and no probe lies outside the file. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Any bytes as an ELF file with symbols: ranges are sorted and do not overlap, names end, call frame information
- * leads nowhere else, and whatever is called a name can be made readable. */
+/* Any bytes as an ELF file with symbols: ranges are sorted and do not overlap, names end, call frame information stays
+ * inside the file, and every name can be made readable. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

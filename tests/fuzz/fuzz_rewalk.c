@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A stack and the copy of its memory, anything in them: walking it again ends, writes only where there is room, and
- * hands out each Python frame once, in order.
+ * Any stack with any copy of its memory: a second walk ends, writes only where there is room, and gives each Python
+ * frame once, in order.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A few seconds of each fuzzer, from seeds and with a fixed random seed: the same inputs every time as far
-# as the seconds allow. `make fuzz` gives it more time. A finding stays in build/fuzz/.
+# Runs each fuzzer for a few seconds, from seeds and with a fixed random seed, so that the inputs are the same as far as
+# the seconds allow. `make fuzz` runs the fuzzers longer. A finding stays in build/fuzz/.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 fuzz=build/fuzz

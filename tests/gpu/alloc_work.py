@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What PyTorch's allocator can do beside giving and taking, one function each, with checkpoints.
+"""Exercises the corners of PyTorch's allocator, one function for each corner, with checkpoints.
 
     alloc_work.py NAME       churn, running, graph, mempool, sleep, record_stream, uncached, export, training
 """

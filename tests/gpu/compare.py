@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A scenario's comparisons: the tool's numbers beside torch's, NVML's and nvidia-smi's.
+"""Compares the tool's numbers in a scenario with those of torch, NVML and nvidia-smi.
 
 Invariant: a comparison that could not be made is a failed one; only info() never fails.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tracing costs a training: ResNet-50 steps traced in several ways, and with PyTorch's own recorder.
+"""Measures what tracing costs a training: ResNet-50 steps, traced in several ways and with PyTorch's own recorder.
 
     tests/gpu/cost.py [-c CYCLES] [-r ROUNDS] [-s STEPS] [--any-cpu] [MODE...]
 

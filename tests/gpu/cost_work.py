@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Repeats a piece of work as often as it is told to and says how long each repetition took.
+"""Repeats a piece of work as often as asked, and prints how long each repetition took.
 
     cost_work.py CPU [own]   on that CPU, or "any"; own: with copies of the libraries that are probed, for itself alone
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The part of the CUDA driver API that the tests use, by ctypes on libcuda.so.1.
+"""The part of the CUDA driver API that the tests use, through ctypes on libcuda.so.1.
 
 Invariant: every call goes through the exported, versioned symbol that it names; a failing call
 raises CudaError unless it is called with may_fail. Structure layouts: cuda.h of CUDA 13.0.

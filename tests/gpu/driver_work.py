@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A workload of plain driver API calls on the first GPU, no framework: every way to get memory, one
-after another, with a checkpoint after each. `live` is what the classes must show at that point.
+"""A workload of plain driver API calls on the first GPU, without a framework: every way to get memory, one after
+another, with a checkpoint after each. `live` is what the classes must show at the checkpoint.
 
     driver_work.py           all of it; exit status 0
     driver_work.py forever   some memory of each kind, then waits to be killed

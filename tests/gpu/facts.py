@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Looks up once what this machine's kernel, driver and libcuda do, and prints it; also to facts.json.
+"""Finds out how this machine's kernel, driver and libcuda behave, prints the facts, and writes them to facts.json.
 
     tests/gpu/facts.py
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""One call of each kind, named at a checkpoint before and after, so that a recording of it shows what
-libcuda does for it. `facts_work.py` once; with a second process for the import."""
+"""Makes one call of each kind, with a checkpoint before and after, so that a recording shows how libcuda carries out
+the call. `facts_work.py` once; with a second process for the import."""
 import ctypes
 import sys
 from ctypes import byref

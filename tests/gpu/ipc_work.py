@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""One process exports memory, another one imports it: cuIpc and cuMemCreate's file descriptor.
+"""One process exports memory and another process imports it, by cuIpc and by cuMemCreate's file descriptor.
 
     ipc_work.py export|import
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What NVIDIA's own tools say: NVML by ctypes (bytes) and nvidia-smi (MiB).
+"""The numbers of NVIDIA's own tools: NVML through ctypes (bytes) and nvidia-smi (MiB).
 
 Invariant: nothing here goes through gpumemtrace; this is the other side of every comparison.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs out of GPU memory, each time for another reason.
+"""Fills the GPU until memory runs out, in each case for another reason.
 
     oom_work.py NAME     caught: an error, a retry that is met and PyTorch's own limit, one after another; it goes on
                          launch: no room for what launches, handles and streams take; caught, and it goes on

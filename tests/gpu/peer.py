@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The workload's side: says its truth at a named checkpoint and waits until it may go on.
+"""The workload's side of a comparison: states its truth at a named checkpoint, then waits for leave to go on.
 
 Invariant: between a checkpoint and the answer to it the workload allocates and frees nothing.
 Without $GMT_TEST_SOCKET the checkpoints are printed and nothing waits.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs scenarios side by side on the machine's GPUs and prints what was compared.
+"""Runs scenarios side by side on the machine's GPUs and prints each comparison.
 
     tests/gpu/run.sh [-l] [-v] [-j N] [NAME...]      NAME: a scenario or a part of its name; -l lists them
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The scenarios. Each is a function of a compare.Scenario; its first line says what it shows.
+"""The scenarios. Each is a function of a compare.Scenario; the first line of its docstring is its description.
 
 Invariant: a scenario starts its own processes, and depends on no other scenario.
 """

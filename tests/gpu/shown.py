@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One JSON line of gpumemtrace (user/doc/json-schema.json) as the comparisons want it.
+"""Reads one JSON line of gpumemtrace (user/doc/json-schema.json) into the form that the comparisons need.
 
 Invariant: the only place that knows the JSON's members. UUIDs are without their prefix.
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks of a real training: how many are complete, whether each allocation names a line, and whose it is.
+"""Stacks of a real training: counts the complete stacks, and checks that each allocation names a line and the right
+owner.
 
     tests/gpu/stacks.py [NAME...]       of: start (traced from the start), late (attached), nccl (two GPUs)
 

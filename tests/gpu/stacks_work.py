@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What stacks are taken of.
+"""The training whose stacks stacks.py looks at.
 
     stacks_work.py resnet STEPS [SECONDS]   trains ResNet-50; SECONDS: sleeps so long first, with CUDA in use
     stacks_work.py nccl                     two processes, each a matmul and an all-reduce over NCCL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Scenarios: PyTorch's allocator and its corners, and snapshots of it, beside what torch says.
+"""Scenarios: PyTorch's allocator in its corners, and snapshots of the allocator, compared with torch's numbers.
 
 Invariant: where PyTorch and the driver differ on purpose both are compared, each with its own truth.
 """

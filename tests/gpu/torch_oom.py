@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Scenarios: GPU memory runs out. What gpumemtrace says of it, from its dumps and recordings, beside what torch says,
-and whether a dump's verdict names the cause that was planted.
+"""Scenarios: GPU memory runs out. gpumemtrace's dumps and recordings are compared with torch's numbers, and the verdict
+of a dump must name the planted cause.
 
 Invariant: a step that fills the GPU runs alone.
 """

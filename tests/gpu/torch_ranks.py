@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Scenarios: trainings on two GPUs, each rank beside what torch says in it.
+"""Scenarios: trainings on two GPUs, each rank compared with torch's numbers in that rank.
 
 Invariant: ranks are never summed; each is compared with its own torch.
 """

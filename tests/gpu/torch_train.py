@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Scenarios: trainings on one GPU, beside what torch says of them in the same process.
+"""Scenarios: trainings on one GPU, compared with torch's numbers in the same process.
 
 Invariant: each number that is compared is read by torch while nothing is allocated or freed.
 """

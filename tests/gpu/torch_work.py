@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A PyTorch workload: does the steps it is told to, in order, with a checkpoint after each.
+"""A PyTorch workload: takes the steps that its arguments name, in order, with a checkpoint after each step.
 
     torch_work.py STEP...
 

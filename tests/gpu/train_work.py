@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Trainings on one GPU, each with its truth: what torch says at checkpoints and in each phase.
+"""Trainings on one GPU, each with its truth: torch's numbers at checkpoints and in each phase.
 
     train_work.py NAME       a function below: mlp, checkpointed, leak, clean, exact, offload, ...
 

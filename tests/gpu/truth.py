@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What torch says of its own memory, in the process that uses it. The truth that is compared with.
+"""Torch's own numbers about its memory, taken in the process that uses the memory. The comparisons take these numbers
+for the truth.
 
 Invariant: nothing here allocates device memory, or frees any but that of garbage. Peaks of the whole run and of a
 window survive torch.cuda.reset_peak_memory_stats(), which each phase needs: call restart(), never it.

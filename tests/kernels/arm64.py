@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels of arm64 on a machine of x86-64: Debian's packages of that architecture are unpacked into a folder, of which the
-tree is cross-built and a guest is made. Nothing of it runs here but in the guest."""
+"""Prepares arm64 kernels on an x86-64 machine: unpacks Debian's arm64 packages into a folder, cross-builds the tree
+there, and makes a guest of the folder. Nothing of the folder runs on this machine outside the guest."""
 import glob
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a guest runs in: an initial RAM disk of a machine's Python, a few of its programs, and the built tree.
+"""Makes the initial RAM disk that a guest runs in: a machine's Python, a few of its programs, and the built tree.
 
 Nothing is downloaded or installed for it, and no kernel module is needed: the guest has no disk.
 """

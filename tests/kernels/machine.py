@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A kernel booted under qemu's emulation: no KVM, no disk, no network; what its checks say comes by a serial line."""
+"""Boots a kernel under qemu's emulation: no KVM, no disk, no network; the checks answer through a serial line."""
 import dataclasses
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian's kernels: which a suite has, and their files. Package lists are kept apart from the machine's own.
+"""Debian's kernels: the packages of a suite, and their files. Package lists are kept apart from the machine's own.
 
 A kernel is asked for as a suite (bookworm, trixie-backports, sid: the kernel that its metapackage names), a suite and a
 flavour (trixie-rt), `newest` (of all suites), `all` (the newest of each minor version, and trixie-rt), a package

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Boots kernels and says what they make of gpumemtrace: TAP, a row for each check of each kernel, and the runner's last
-line. tests/kernels.sh starts it. Results are kept as JSON, of which table.py makes the README's table."""
+"""Boots kernels and reports how gpumemtrace works on them: TAP, a row for each check of each kernel, and the runner's
+last line. Started by tests/kernels.sh. Results are kept as JSON, from which table.py makes the README's table."""
 import concurrent.futures
 import json
 import os

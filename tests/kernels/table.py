@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The README's table of kernels, made from what booted last: tests/kernels/table.py [RESULTS] (build/kernels/results.json)."""
+"""Makes the README's table of kernels from the newest results: tests/kernels/table.py [RESULTS]
+(build/kernels/results.json)."""
 import json
 import os
 import sys

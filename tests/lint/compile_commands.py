@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""compile_commands.json names every C source, with a command that a compiler takes."""
+"""compile_commands.json names every C source, with a command that a compiler accepts."""
 import json
 import os
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How C is laid out: the kernel's style, as far as a line or two can show it. Tables are laid out by hand."""
+"""The layout of C code is the kernel's style, as far as a line or two can show. Tables are laid out by hand."""
 import re
 
 from tap import Tap, files, text

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""tests/kernels.sh without a kernel: what it takes for a fault, that a guest which dies has failed, and which is newest."""
+"""tests/kernels.sh, tested without a kernel: which console lines are faults, that a guest which dies has failed, which
+kernel is newest."""
 import os
 import sys
 

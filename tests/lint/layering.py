@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows and rooms: who may include and call whom, no circles, and what a row must not use is not in its objects."""
+"""Rows and rooms: who may include and call whom, that there are no circles, and that a row's objects lack what the row
+must not use."""
 import collections
 import glob
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names of functions that one can grep for: two words or more, and one function of a name."""
+"""Functions have names that one can grep for: two words or more, and no two functions share a name."""
 import collections
 import os
 import re

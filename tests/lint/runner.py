@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The runner itself: tests/run must not take a crash, a hang or a short plan for success."""
+"""The test runner itself: tests/run must not take a crash, a hang or a short plan for success."""
 import importlib.machinery
 import importlib.util
 import os

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Shell scripts: shellcheck has nothing to say, where it is installed; else they parse. Python scripts compile.
+# Shell scripts pass shellcheck where shellcheck is installed, and parse elsewhere. Python scripts compile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 scripts=$(find . -name .git -prune -o -path ./build -prune -o -type f -print | while read -r file; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every source under user/ and every unit test is named in the Makefile: what is not built is not there.
+# The Makefile names every source under user/ and every unit test: a source that is not built does not exist.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 echo 1..1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sizes, licence lines, functions that are never called, and paths of somebody's own machine."""
+"""Sizes of files and functions, licence lines, functions that nobody calls, and paths of somebody's own machine."""
 import re
 
 from tap import Tap, files, text

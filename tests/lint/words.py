@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Words that people read, in documents, goldens and the strings of the program: no filler, and 1 takes a singular."""
+"""Words in documents, goldens and the program's strings: no filler words, and 1 takes a singular."""
 import re
 
 from tap import Tap, files, text

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The committed recordings are what the converter makes today, headers and all. Needs the sequences that
-# they were made from: in $GMT_SEQUENCES, or in a directory `data` beside the source tree; else it is skipped.
+# The converter still makes the committed recordings, headers and all. Needs the sequences that the recordings were made
+# from: in $GMT_SEQUENCES, or in a directory `data` beside the source tree; else the check is skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 sequences=${GMT_SEQUENCES:-}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes recordings of what no stand-in does: each number that a recording or a dump can hold occurs.
+"""Writes recordings with every number that a recording or a dump can hold, also those that no stand-in makes.
 
     synthetic.py OUT     OUT/synthetic.gmt, OUT/synthetic-dump.gmt
 

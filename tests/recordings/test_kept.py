@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Recordings and dumps of released versions read right for ever: tests/data/kept/NAME.gmt gives what NAME.json says, in
-the report, in `gpumemtrace oom` and in the snapshot. Numbers and names are compared, sentences for people are not.
+"""Recordings and dumps of released versions are read right for ever: tests/data/kept/NAME.gmt gives the numbers of
+NAME.json in the report, in `gpumemtrace oom` and in the snapshot. Numbers and names are compared, sentences for people
+are not.
 
     test_kept.py                  the test
     test_kept.py write BINARY     makes the NAME.json that are not there, with the binary that made the recordings

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What this kernel makes of gpumemtrace, one JSON line a check:
+"""Checks how gpumemtrace works on this kernel, and prints one JSON line for each check:
 
   check.py PLACE          asked.json beside the folder says what is compared with; lines go to PLACE, a serial line
   check.py reference      what guests are to be compared with, as this machine has it

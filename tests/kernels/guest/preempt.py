@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many threads allocate on few CPUs, so that one is preempted inside a BPF program while another runs the same one.
-What a program has in its registers and on its stack has to be its own: totals are then the threads' own. Whether the
-kernel had something to say is seen on its console (tests/kernels/judge.py)."""
+"""Many threads allocate on few CPUs, so that a thread is preempted inside a BPF program while another thread runs the
+same program. The registers and the stack of a program must stay its own: then the totals are the threads' own.
+tests/kernels/run.py reads the kernel's complaints on its console."""
 import time
 
 import lib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The demo's job traced with each kind of stacks, and what a report says that is the same on every machine. Used on the
-machine that asks as well as in its guests."""
+"""Traces the demo's job with each kind of stacks, and takes from the report what must be the same on every machine.
+Used on the machine that runs the tests as well as in its guests."""
 import json
 import os
 import sys
