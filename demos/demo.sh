@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# `make demo`: a job that uses GPU memory is traced from its start, recorded, and replayed. With a GPU it is the
-# real thing; without one the job runs on the stand-in driver, under real probes. Without root it asks sudo.
+# `make demo`: traces a job that uses GPU memory from its start, records the session, and replays the recording. With a
+# GPU the job is real; without a GPU the job runs on the stand-in driver, under real probes. Without root the script
+# asks sudo.
 #
 #   demos/demo.sh [SECONDS]
 set -eu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Uses GPU memory as a training job does, through the CUDA driver API alone, so that it runs on any
- * driver without CUDA being installed, the stand-in too. No kernel is launched.
+ * Uses GPU memory as a training job does. It calls the CUDA driver API alone, so that it runs on any driver without an
+ * installed CUDA, also on the stand-in. No kernel is launched.
  *
  *   train [SECONDS]
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the symbol modules say, for test_symbols.py to compare with what other tools say. Lines on stdin:
+ * Prints the answers of the symbol modules, which test_symbols.py compares with the answers of other tools. Lines on
+ * stdin:
  *
  *   names FILE [DEBUG]  addresses (hex) -> "NAME\tFILE:LINE\tFILE:LINE..." ('-' unknown; innermost place first)
  *   names -f FILE [DEBUG]  likewise -> "NAME"

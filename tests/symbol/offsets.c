@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Proves the row of user/symbol/python/pylayout.c that belongs to the Python whose headers this is compiled
- * with (test_offsets.sh): each offset against offsetof, and _Py_DebugOffsets against its reader.
+ * Proves the row of user/symbol/python/pylayout.c for the Python whose headers this file is compiled with
+ * (test_offsets.sh): each offset against offsetof, and _Py_DebugOffsets against its reader.
  */
 #define Py_BUILD_CORE 1
 #include <Python.h>

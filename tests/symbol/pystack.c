@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * pystack PID [TID]: prints the Python frames of a thread for test_python.py, which is stopped
- * meanwhile, and on stderr what was found out about the process.
+ * pystack PID [TID]: prints the Python frames of a thread for test_python.py, which stops the thread meanwhile; prints
+ * on stderr what was found out about the process.
  */
 #include <elf.h>
 #include <stdio.h>

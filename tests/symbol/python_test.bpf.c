@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* The Python frames of every thread of one process that calls read(), newest stack of each thread. */
+/* Takes the Python frames of one process's threads whenever a thread calls read(), and keeps the newest stack of each
+ * thread. */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What python_test.bpf.c hands to pystack_bpf.c. */
+/* The maps' values that python_test.bpf.c hands to pystack_bpf.c. */
 #ifndef TESTS_SYMBOL_PYTHON_TEST_H
 #define TESTS_SYMBOL_PYTHON_TEST_H
 

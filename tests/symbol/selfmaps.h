@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The unwinding tables of all modules of this very process, as a collector would keep them. */
+/* The unwinding tables of all modules of this very process, in the form that a collector keeps them. */
 #ifndef TESTS_SYMBOL_SELFMAPS_H
 #define TESTS_SYMBOL_SELFMAPS_H
 

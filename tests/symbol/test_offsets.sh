@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The table of CPython's offsets against the headers of every Python 3.8 to 3.14 that has them here:
-# pyenv's, the system's, and those named in $PYTHONS.
+# Checks the table of CPython's offsets against the headers of every Python 3.8 to 3.14 that is found: pyenv's, the
+# system's, and those named in $PYTHONS.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d) || exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Python frames against what the process's own traceback says: every function, file and line. They are taken
-from outside of it (pystack), and as root also in the kernel (pystack_bpf).
+"""Compares Python frames with the process's own traceback: every function, file and line. The frames are taken from
+outside of the process (pystack), and as root also in the kernel (pystack_bpf).
 
 Each CPython 3.8 to 3.14 that is found is a target: pyenv's, the system's, and those named in $PYTHONS.
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names, lines and demangling beside nm, readelf, addr2line and c++filt, for thousands of addresses of real files."""
+"""Compares names, lines and demangling with nm, readelf, addr2line and c++filt, for thousands of addresses of real
+files."""
 import bisect
 import os
 import random

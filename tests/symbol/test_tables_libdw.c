@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tables against libdw: at each place of a module's code where libdw's rules change, ours must be the
- * same. Prints what a table costs. Modules that are not there are skipped; more as arguments.
+ * Compares unwinding tables with libdw: at each place of a module's code where libdw's rules change, our table must
+ * have the same rules. Prints what a table costs. Skips missing modules; takes more modules as arguments.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

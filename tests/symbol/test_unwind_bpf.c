@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The unwinder in the kernel: probes on this program's own functions walk its own stacks, by tables
- * made here, and must find what libgcc's unwinder found before anything was probed. Needs root.
+ * Tests the unwinder in the kernel: probes on this program's own functions walk its own stacks, by tables made here,
+ * and must find what libgcc's unwinder found before anything was probed. Needs root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

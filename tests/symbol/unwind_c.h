@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The unwinder of bpf/ as ordinary C: whoever includes this defines the six functions it asks. */
+/* The unwinder of bpf/ as ordinary C: each file that includes this header defines the six functions that the unwinder
+ * calls. */
 #ifndef GMT_TESTS_SYMBOL_UNWIND_C_H
 #define GMT_TESTS_SYMBOL_UNWIND_C_H
 

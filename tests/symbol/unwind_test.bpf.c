@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The unwinder in BPF: a probe that leaves the stack it saw in results[]: the one its cookie
- * names, else its function's first argument.
+ * The unwinder in BPF: a probe leaves the stack that it saw in results[], at the index of its cookie, else of its
+ * function's first argument.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the processes that use the simulated GPUs know of each other: one file, <root>/run/clients,
- * mapped by every libcuda.so.1 and read by the simulated NVML.
+ * What the processes on the simulated GPUs know of each other: the file <root>/run/clients, which every libcuda.so.1
+ * maps and the simulated NVML reads.
  *
  * A process owns a slot as long as it holds the POSIX lock on the slot's bytes. The kernel drops
  * the lock when the process dies, however it dies, and tells the holder's pid in the reader's own

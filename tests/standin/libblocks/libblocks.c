@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded into a program with a real PyTorch on the CPU, it makes of each tensor's memory a block on a pretended
- * GPU: what libc10 takes and gives back (posix_memalign, free) is reported as the CUDA caching allocator reports it,
- * by the real c10::reportMemoryUsageToProfiler, at that moment and with totals. So are failures. Numbers of addresses,
- * sizes and segments are a GPU's; the bytes are the host's. On the CPU backward runs on the thread that called it:
- * while that thread says so, a thread named as autograd's are for GPUs makes its reports.
+ * Preloaded into a real PyTorch on the CPU, makes a block on a simulated GPU of each tensor's memory. Each
+ * posix_memalign and free of libc10 is reported as the CUDA caching allocator would report it: by the real
+ * c10::reportMemoryUsageToProfiler, at that moment, with totals. So are failures. Addresses, sizes and segments look
+ * like a GPU's; the bytes are the host's. On the CPU backward runs on the thread that called it: while that thread says
+ * so, a thread with the name of autograd's GPU threads makes its reports.
  *
  * It writes all of that down, with the marks of the program (blocks_mark), which is what tests compare with.
  */

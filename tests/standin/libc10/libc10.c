@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of PyTorch's libc10 a tracer sees: the functions that allocators report blocks to, and that there is no more.
- * REPORT and REPORT_OOM are their mangled names, in which the integers' types differ from release to release. */
+/* The functions of PyTorch's libc10 that a tracer probes: allocators report blocks, and failures, to them. REPORT and
+ * REPORT_OOM are their mangled names; the types of the integers in these differ from release to release. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of PyTorch's libc10_cuda a tracer sees: its allocator's calls of CUDA come from here, and it has a static
- * probe, pytorch:malloc, whose arguments lie as in PyTorch 2.11.
+ * The parts of PyTorch's libc10_cuda that a tracer sees: the allocator's calls to CUDA come from this library, and the
+ * library has a static probe, pytorch:malloc, with its arguments where PyTorch 2.11 has them.
  */
 #include <stdint.h>
 

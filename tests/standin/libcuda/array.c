@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arrays: opaque layouts, padded to whole tiles and to 2 MiB, so larger than width x height. */
+/* Arrays: opaque layouts, padded to whole tiles and to 2 MiB, so that an array takes more than width x height. */
 #include "standin.h"
 
 #define TILE_ROW_BYTES 64   /* a GOB is 64 bytes by 8 rows */

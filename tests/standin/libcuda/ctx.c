@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contexts: primary ones by reference count, others by create and destroy, a stack of current ones
- * for each thread. A context costs video memory that no allocation call shows, and takes what was
- * allocated in it along when it goes.
+ * Contexts: primary contexts are counted by reference, others are created and destroyed; each thread has a stack of
+ * current contexts. A context costs video memory that no allocation call shows. The end of a context frees what was
+ * allocated in it.
  *
  * Invariant: a struct ctx is never given back to malloc, so a stale handle is seen as destroyed.
  */

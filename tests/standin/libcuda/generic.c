@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An entry for each row of api.h. Those that have a function of their own elsewhere in the stand-in override the
- * weak ones here. The others do what a function of the same operation does, with the arguments moved to where that
- * one takes them: the values of both rows say where. So a new entry of a known operation is a row of api.h.
+ * Makes an entry for each row of api.h. An entry with a function of its own elsewhere in the stand-in overrides the
+ * weak one here. The other entries call the function of an entry with the same operation, with the arguments moved to
+ * the places that this function takes: the values of both rows say where. So a new entry of a known operation is a row
+ * of api.h.
  *
  * Prototypes are not included: here all entries take what six registers hold.
  */

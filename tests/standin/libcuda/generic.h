@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries that api.h alone knows. */
+/* The entries that no file of the stand-in has a function for: generic.c makes them from api.h. */
 #ifndef STANDIN_GENERIC_H
 #define STANDIN_GENERIC_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Graphs, as far as they hold memory: an allocation node reserves an address when it is made; the
- * memory comes at the first launch or upload and stays with the device, whatever happens to the
- * graph, until it is trimmed. What a graph allocates and does not free lives on after the launch.
+ * Graphs, as far as they hold memory. An allocation node reserves an address when the node is made. The memory comes
+ * with the first launch or upload, and stays with the device until the device is trimmed, whatever happens to the
+ * graph. Memory that a graph allocates and does not free lives on after the launch.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chunks of device memory and the heaps of contexts and pools: small requests share 2 MiB chunks by
- * power-of-two size class, large ones have a block of their own. The pair of a small allocation and
- * its free touches one chunk and no list walk: it is what the benchmark measures probes against.
+ * Chunks of device memory and the heaps of contexts and pools. Small requests share chunks of 2 MiB by power-of-two
+ * size class, large requests have a block of their own. A small allocation and its free touch one chunk and walk no
+ * list: the benchmark measures probes against this pair.
  *
  * Invariant: a slab is in its class's partial list exactly while it has both used and free slots, or
  * is the empty one that is kept.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of the host: pinned, registered and managed. It is real memory that the program can use;
- * none of it counts as video memory. Managed memory is freed with cuMemFree.
+ * Host memory: pinned, registered and managed. The program can really use the memory; none of it counts as video
+ * memory. Managed memory is freed with cuMemFree.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

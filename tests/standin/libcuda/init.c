@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Start of the driver and its devices. CUDA numbers the devices fastest first, here the reverse of
- * NVML's order, unless CUDA_DEVICE_ORDER=PCI_BUS_ID; CUDA_VISIBLE_DEVICES picks from that order and
- * ends at the first entry that names none.
+ * The start of the driver and its devices. CUDA numbers the devices fastest first, which is the reverse of NVML's order
+ * here, unless CUDA_DEVICE_ORDER=PCI_BUS_ID; CUDA_VISIBLE_DEVICES picks from that order and ends at the first entry
+ * that names no device.
  */
 #include <stdio.h>
 #include <stdlib.h>

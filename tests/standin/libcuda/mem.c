@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Device memory, synchronous: cuMemAlloc and what frees it. */
+/* Synchronous device memory: cuMemAlloc, its relatives, and the calls that free their memory. */
 #include "standin.h"
 
 #define PITCH_BYTES 512

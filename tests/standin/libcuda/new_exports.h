@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What 535 does not have, in the form of PROCS (procaddr.c). */
+/* The entries that driver 535 lacks, in the form of PROCS (procaddr.c). */
 #ifndef STANDIN_NEW_EXPORTS_H
 #define STANDIN_NEW_EXPORTS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names to pointers: cuGetProcAddress picks the newest variant that is not newer than the CUDA
- * version asked for, and the per-thread-stream variant where the flags say so. Its pointers are the
- * exported symbols, as with the real driver.
+ * Turns names into pointers: cuGetProcAddress picks the newest variant that is not newer than the requested CUDA
+ * version, and the per-thread-stream variant where the flags say so. The pointers are the exported symbols, as with the
+ * real driver.
  */
 #include <stdbool.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of other processes: IPC handles, shared pools and their pointers, external memory. An
- * importer duplicates the exporter's RM object and maps it: no video memory of its own. What names
- * the memory (a 64-byte handle, a file) says all that an importer needs.
+ * Memory of other processes: IPC handles, shared pools and their pointers, external memory. An importer duplicates the
+ * exporter's RM object and maps the object: the importer gets no video memory of its own. What names the memory (a
+ * 64-byte handle, a file) says all that an importer needs.
  */
 #include <stdlib.h>
 #include <string.h>

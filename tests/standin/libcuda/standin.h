@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the simulated libcuda.so.1. One state for the process, as a driver has, guarded by one
- * lock that every entry point takes (API()). Handles are objects of one arena, so a stale or made-up
- * handle is recognised instead of followed.
+ * The inside of the simulated libcuda.so.1. The process has one state, as with a real driver, guarded by one lock that
+ * every entry point takes (API()). Handles are objects of one arena, so that a stale or invented handle is recognised
+ * instead of followed.
  *
  * Invariant: the bytes in g.share's slot of this process are the sum of its live video memory
  * objects, exactly those that were shown to the kernel by ioctl.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams, their capture into graphs, and launches: work itself does nothing here. */
+/* Streams, their capture into graphs, and launches. Work itself does nothing here. */
 #include "standin.h"
 
 #define STREAMS_OF_CONTEXT 8       /* more of them take memory, each */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device addresses: a private range of the process, reserved so that nothing else lies there, in
- * pages of 2 MiB. A range given back is the next one given out for its size, as the real driver
- * does it: tools that see a free after its address was allocated again are caught.
+ * Device addresses: a private range of the process, in pages of 2 MiB, reserved so that nothing else lies there. A
+ * range that was given back is the next to be given out for its size, as with the real driver: a tool that sees a free
+ * after the address was allocated again is caught.
  *
  * Invariant: pages[] names the chunk of every page in use; a page without one is free or reserved.
  */

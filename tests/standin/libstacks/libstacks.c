@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library that calls CUDA, or is called back: from threads of its own, and with STACKS_LIBRARY in the environment
- * while it is being loaded (workloads/stacks.c says what it prints then).
+ * A library that calls CUDA, or is called back: from threads of its own, and, with STACKS_LIBRARY in the environment,
+ * while the library is being loaded (workloads/stacks.c says what the library prints then).
  */
 #include <dlfcn.h>
 #include <execinfo.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arrays: sizes as gpumemtrace estimates them (elements), which is less than what they take. */
+/* Allocates arrays: gpumemtrace's estimates (elements) are less than what the arrays take. */
 #include "wl_common.h"
 
 int main(void)

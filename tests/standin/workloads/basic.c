@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cuMemAlloc and its relatives on both GPUs: small and large, pitched, the 32-bit first versions,
- * and memory that is still held at the end.
+ * Calls cuMemAlloc and its relatives on both GPUs: small, large and pitched memory, the 32-bit first versions, and
+ * memory that is still held at the end.
  */
 #include "wl_common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contexts on two GPUs: nested ones, memory that goes with its context and memory that does not,
- * frees while another context is current, primary contexts retained, released and reset.
+ * Uses contexts on two GPUs: nested contexts, memory that goes with its context and memory that does not, frees while
+ * another context is current, primary contexts retained, released and reset.
  */
 #include "wl_common.h"
 

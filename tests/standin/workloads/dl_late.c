@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dl_late LIBCUDA: a program that is not linked to libcuda, opens it when it already runs (WL_HOLD
- * is not known here: it waits for a line on stdin first), uses it, and closes nothing.
+ * dl_late LIBCUDA: a program without a link to libcuda, which opens libcuda while running (WL_HOLD is not known here:
+ * the program first waits for a line on stdin), uses libcuda, and closes nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

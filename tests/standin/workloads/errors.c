@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that fail change nothing: bad arguments, double frees, foreign pointers, no context. */
+/* Makes calls that fail, and that must change nothing: bad arguments, double frees, foreign pointers, no context. */
 #include "wl_common.h"
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * forks fork|exec|both: children of a process. "fork": the parent has not touched CUDA, the child
- * uses it. "exec": the parent uses CUDA, its child cannot (and says so), a grandchild runs another
- * program. Parent and child hold different amounts.
+ * forks fork|exec|both: a process with children. "fork": the parent has not touched CUDA, the child uses CUDA. "exec":
+ * the parent uses CUDA, its child cannot (and says so), a grandchild runs another program. Parent and child hold
+ * different amounts.
  */
 #include <stdio.h>
 #include <stdlib.h>

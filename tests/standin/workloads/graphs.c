@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Graph memory: nodes only plan; memory comes with the first launch and stays with the GPU until it
- * is trimmed. Allocations of a stream in capture are nodes too. Nothing here is a device allocation.
+ * Uses graph memory: nodes only plan; the memory comes with the first launch and stays with the GPU until the GPU is
+ * trimmed. Allocations of a stream in capture are nodes, too. Nothing here is a device allocation.
  */
 #include "wl_common.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Green contexts, host and managed pools, the entry points that only drivers from 570 on have. */
+/* Uses green contexts, host and managed pools, and the entry points that only drivers from 570 on have. */
 #include "wl_common.h"
 
 static void pools_by_location(void)

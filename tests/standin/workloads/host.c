@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is the host's: pinned, registered and managed. None of it is a GPU's. */
+/* Allocates host memory: pinned, registered and managed. None of the memory is a GPU's. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of another process: an exporter starts an importer (itself, with another argument) that
- * opens its IPC handles, imports a VMM allocation, a pool's pointer and external memory. The
- * exporter has the bytes; the importer has none, only imported ones.
+ * Shares memory between two processes: an exporter starts an importer (itself, with another argument) that opens its
+ * IPC handles, imports a VMM allocation, a pool's pointer and external memory. The exporter has the bytes; the importer
+ * has none, only imported allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>

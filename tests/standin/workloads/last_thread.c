@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The main thread ends and another one goes on: to ps the process is a zombie by then, and it is not over. */
+/* The main thread ends and another thread goes on: ps then shows a zombie, although the process still runs. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

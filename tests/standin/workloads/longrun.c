@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For attaching late: allocates, waits (WL_HOLD=ready, SIGUSR1 goes on), frees half of what it
- * allocated before and allocates something new, waits again (WL_HOLD=changed). What it notes in its
- * books begins after the first wait. "longrun steps" also waits in the second phase;
- * "longrun forever" ticks until it is killed.
+ * A target for late attach: allocates, waits (WL_HOLD=ready, SIGUSR1 goes on), frees half of the older memory and
+ * allocates something new, waits again (WL_HOLD=changed). Its books begin after the first wait. "longrun steps" also
+ * waits in the second phase; "longrun forever" ticks until it is killed.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Video memory that no allocation asks for: modules, lazily loaded libraries, first launches, larger
- * stacks. Nothing is attributed; everything is in the physical bytes.
+ * Takes video memory without an allocation call: modules, lazily loaded libraries, first launches, larger stacks.
+ * Nothing is attributed; everything is in the physical bytes.
  */
 #include "wl_common.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffers as NCCL handles them: created, mapped for both GPUs, found again by address with a retain,
- * exported; freed by retain, release, release, unmap in an order that only counting gets right. One
- * buffer is leaked by a retain without its release.
+ * Handles buffers as NCCL does: creates them, maps them for both GPUs, finds them again by address with a retain,
+ * exports them; frees them by retain, release, release, unmap in an order that only counting gets right. One buffer
+ * leaks by a retain without its release.
  */
 #include <unistd.h>
 

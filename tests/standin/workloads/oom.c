@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A GPU filled up, the failure caught, something freed, and on it goes: as PyTorch does it. */
+/* Fills a GPU, catches the failure, frees something and goes on, as PyTorch does. */
 #include "wl_common.h"
 
 #define STEP (256 * MIB)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stream-ordered memory on both GPUs: default pools, own pools, a pool of another GPU than the
- * stream's, both flavours of each call, what stays reserved after a free, trims and thresholds.
+ * Uses stream-ordered memory on both GPUs: default pools, own pools, a pool of another GPU than the stream's, both
+ * flavours of each call, memory that stays reserved after a free, trims and thresholds.
  */
 #include "wl_common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way libcudart calls: every function through a pointer that cuGetProcAddress gave, for the
- * legacy and for the per-thread default stream, and through dlsym.
+ * Calls as libcudart does: each function through a pointer of cuGetProcAddress, for the legacy and the per-thread
+ * default stream, and through dlsym.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates in stacks of all kinds, and says which return addresses another unwinder (libgcc's) finds in each:
- * `NAME=size,exact,ADDRESS,ADDRESS...`, innermost first, 0 where it cannot know. Each allocation has a size of its
- * own, by which it is found in a recording.
+ * Allocates in stacks of all kinds, and prints the return addresses that another unwinder (libgcc's) finds in each
+ * stack: `NAME=size,exact,ADDRESS,ADDRESS...`, innermost first, 0 where libgcc's unwinder cannot know. Each allocation
+ * has a size of its own, by which a recording's reader finds it.
  *
  *   stacks            all of them; what is expected is found out in a first round, before phase=expected, so that
  *                     return probes may be placed then

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * storm SECONDS THREADS BYTES [async]: pairs of an allocation and its free as fast as they go, for
- * the benchmark and for loss tests. Prints pairs and nanoseconds a pair on stderr; with PAIRS in the
- * environment it makes so many pairs on each thread instead, and its stdout is reproducible.
+ * storm SECONDS THREADS BYTES [async]: makes pairs of an allocation and its free as fast as possible, for the benchmark
+ * and for loss tests. Prints pairs and nanoseconds a pair on stderr; with PAIRS in the environment each thread makes so
+ * many pairs instead, and stdout is reproducible.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch LIBC10 [STEPS]: a caching allocator like PyTorch's on both GPUs, which reports its blocks to
- * the libc10 that it opens when it already runs. Device 0 has segments of cuMemAlloc, device 1 an expandable
- * one. Says what torch.cuda.memory_stats() would, as torch.<UUID>.<what>=N lines, and since_half lines as if
- * reset_peak_memory_stats() had been called in the middle.
+ * torch LIBC10 [STEPS]: a caching allocator like PyTorch's on both GPUs, which opens a libc10 while running and reports
+ * its blocks to this library. Device 0 has segments of cuMemAlloc, device 1 has an expandable segment. Prints what
+ * torch.cuda.memory_stats() would, as torch.<UUID>.<what>=N lines, and since_half lines as if reset_peak_memory_stats()
+ * had been called in the middle.
  *
  * torch LIBC10 storm PAIRS: only reports, as fast as they go; nanoseconds for each go to stderr.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * train STEPS: looks like a training job from outside. Weights and optimizer state on both GPUs,
- * communication buffers shared between them, a caching allocator that grows in segments, a pool for
- * temporaries, pinned batches, a checkpoint that does not fit and is caught. A step takes 0.1 s.
+ * train STEPS: looks like a training job from outside. Has weights and optimizer state on both GPUs, communication
+ * buffers that both share, a caching allocator that grows in segments, a pool for temporaries, pinned batches, and a
+ * checkpoint that does not fit and is caught. A step takes 0.1 s.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vmm [oom]: expandable segments as PyTorch makes them: a large range reserved, 20 MiB handles
- * created and mapped one after the other, some unmapped then released, others released while mapped.
- * With "oom" also what PyTorch does when a request cannot be met: hundreds of creates, then as many
- * releases.
+ * vmm [oom]: makes expandable segments as PyTorch does: reserves a large range, creates and maps handles of 20 MiB one
+ * after the other, unmaps and then releases some, releases others while mapped. With "oom" also does what PyTorch does
+ * when a request cannot be met: hundreds of creates, then as many releases.
  */
 #include <string.h>
 
