@@ -7,7 +7,7 @@ struct gmt_hdr;
 struct ledger;
 struct process;
 
-/* 0, or -EINVAL: malformed. */
+/* 0; -EINVAL: malformed; -ENOENT: of a number that this version does not know. */
 int framework_record_memory(struct ledger *l, struct process *p, const struct gmt_hdr *hdr);
 int framework_record_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr);
 int framework_record_other(struct ledger *l, struct process *p, const struct gmt_hdr *hdr);

@@ -22,13 +22,8 @@
 
 static int apply_call(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
 {
-	int err = calls_apply(p, hdr);
-
-	/* An entry point that this version does not know. */
-	if (err != -ENOENT)
-		return err;
-	l->records_unknown++;
-	return 0;
+	(void)l;
+	return calls_apply(p, hdr);
 }
 
 /* ---- processes ---- */
@@ -332,24 +327,29 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 	return kind->apply(l, p, hdr);
 }
 
-static int apply_record(struct ledger *l, const struct gmt_hdr *hdr)
+/* -ENOENT: this version does not know the record's kind, or what the record is about. */
+static int apply_kind(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	unsigned int low = LOW(hdr->kind);
 	const struct kind *kind = &kinds[hdr->kind >= GMT_KIND_USER_FIRST][low < KIND_LIMIT ? low : 0];
 
-	if (low >= KIND_LIMIT || !kind->apply) {
-		l->records_unknown++;
-		return 0;
-	}
+	if (low >= KIND_LIMIT || !kind->apply)
+		return -ENOENT;
 	if (hdr->size < kind->size || (kind->subject != OF_SESSION && !hdr->tgid))
 		return -EINVAL;
-	if (framework_is_unknown(hdr)) {
-		l->records_unknown++;
-		return 0;
-	}
+	if (framework_is_unknown(hdr))
+		return -ENOENT;
 	if (kind->subject == OF_LIFE || kind->subject == OF_KNOWN)
 		return apply_to_life(l, kind, hdr);
 	return kind->apply(l, NULL, hdr);
+}
+
+static int apply_record(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	int err = apply_kind(l, hdr);
+
+	l->records_unknown += err == -ENOENT;
+	return err == -ENOENT ? 0 : err;
 }
 
 static void count_record(struct ledger *l, uint64_t ts_ns)
