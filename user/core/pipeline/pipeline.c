@@ -11,16 +11,20 @@
 #include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"
 
-/* In the order in which they see a delta. */
+/* In the order in which they see a delta. Kinds are DELTA_BIT, or-ed. */
 static const struct observer {
 	size_t place;            /* of its pointer in struct pipeline */
-	uint32_t kinds;          /* DELTA_BIT, or-ed */
+	uint32_t wanted;         /* from the start */
+	uint32_t wanted_later;   /* from when the observer, or another one, adds them to struct deltas */
 	void (*see)(void *observer, const struct delta *delta);
 } observers[] = {
-	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS | FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
-	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, ooms_see },
-	{ offsetof(struct pipeline, history), HISTORY_DELTAS, history_see },
+	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
+	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, 0, ooms_see },
+	{ offsetof(struct pipeline, history), HISTORY_DELTAS, 0, history_see },
 };
+/* Frameworks make these from FRAMEWORKS_MEMORY_DELTAS. */
+#define SEGMENT_DELTAS \
+	(DELTA_BIT(DELTA_SEGMENT_ALLOC) | DELTA_BIT(DELTA_SEGMENT_FREE) | DELTA_BIT(DELTA_SEGMENT_BACK))
 #define OBSERVERS (sizeof(observers) / sizeof(observers[0]))
 
 static void *observer_of(const struct pipeline *pl, size_t index)
@@ -33,7 +37,7 @@ static void show_delta(void *arg, const struct delta *delta)
 	for (size_t i = 0; i < OBSERVERS; i++) {
 		void *observer = observer_of(arg, i);
 
-		if (observer && observers[i].kinds & DELTA_BIT(delta->kind))
+		if (observer && (observers[i].wanted | observers[i].wanted_later) & DELTA_BIT(delta->kind))
 			observers[i].see(observer, delta);
 	}
 }
@@ -56,10 +60,9 @@ struct pipeline *pipeline_new(const struct pipeline_options *options)
 		pl->history->keeps_ended = options->keeps_ended;
 	}
 	for (size_t i = 0; i < OBSERVERS; i++)
-		out->wanted |= observer_of(pl, i) ? observers[i].kinds : 0;
-	/* Each allocation would go to those who have no use for it yet. */
-	if (!pl->history)
-		out->wanted &= ~FRAMEWORKS_MEMORY_DELTAS;
+		out->wanted |= observer_of(pl, i) ? observers[i].wanted : 0;
+	if (out->wanted & SEGMENT_DELTAS)
+		out->wanted |= FRAMEWORKS_MEMORY_DELTAS;
 	out->see = show_delta;
 	out->arg = pl;
 	return pl;
