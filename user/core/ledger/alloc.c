@@ -10,17 +10,24 @@
 
 /* ---- booking ---- */
 
+static inline struct delta_memory memory_of_alloc(const struct alloc *a, uint64_t address, uint64_t ts_ns)
+{
+	return (struct delta_memory){
+		.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
+			     .ts_ns = ts_ns },
+		.address = address,
+		.born_ns = a->ts_ns,
+		.ordinal = a->ordinal,
+	};
+}
+
 static inline void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address,
 			      uint64_t ts_ns)
 {
+	struct delta_memory memory = memory_of_alloc(a, address, ts_ns);
+
 	if (alloc_is_booked(a))
-		book_memory(p, kind, &(struct delta_memory){
-			.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
-				     .ts_ns = ts_ns },
-			.address = address,
-			.born_ns = a->ts_ns,
-			.ordinal = a->ordinal,
-		});
+		book_memory(p, kind, &memory);
 }
 
 static inline void book_in(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
@@ -142,12 +149,11 @@ void alloc_drop_owner(struct process *p, unsigned int owner, uint64_t ts_ns)
 
 static void move_alloc(struct process *p, struct alloc *a, unsigned int row, uint64_t ts_ns)
 {
+	struct delta_memory memory = memory_of_alloc(a, 0, ts_ns);
+
+	memory.to = row;
 	if (alloc_is_booked(a))
-		book_memory(p, DELTA_MOVE, &(struct delta_memory){
-			.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
-				     .ts_ns = ts_ns },
-			.to = row,
-		});
+		book_memory(p, DELTA_MOVE, &memory);
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= gmt_class_is_device(a->class);
 	a->row = row;
 }
@@ -299,11 +305,10 @@ void alloc_array_requirements(struct event *e)
 
 	if (!a || (a->flags & ALLOC_DEFERRED) || !size || size > ALLOC_SIZE_MAX)
 		return;
-	book_memory(e->proc, DELTA_RESIZE, &(struct delta_memory){
-		.booking = { .row = a->row, .class = a->class, .stack_id = a->stack_id, .bytes = a->size,
-			     .ts_ns = e->ts_ns },
-		.bytes = size,
-	});
+	struct delta_memory memory = memory_of_alloc(a, 0, e->ts_ns);
+
+	memory.bytes = size;
+	book_memory(e->proc, DELTA_RESIZE, &memory);
 	a->size = size;
 }
 
