@@ -187,7 +187,7 @@ static bool range_of_delta(const struct delta *d, struct range *r)
 	bool is_place = d->kind == DELTA_MAP || d->kind == DELTA_UNMAP || d->kind == DELTA_REMAP;
 	const struct booking *b = is_place ? &d->place.booking : &d->memory.booking;
 
-	if (b->class >= GMT_CLASS_COUNT || !gmt_class_is_device(b->class))
+	if (!gmt_class_is_device(b->class))
 		return false;
 	if (is_place) {
 		*r = range_of(d->p, b, d->place.address, d->place.length, d->place.ordinal, d->place.born_ns);
@@ -393,8 +393,8 @@ static void each_plain(const struct framework *f, const struct process *p, uint6
 	struct range r;
 	bool is_mapped;
 
-	if (!process_memory_at(p, address, &place, &is_mapped) || place.booking.class >= GMT_CLASS_COUNT ||
-	    !gmt_class_is_device(place.booking.class) || !alloc_is_place(address, place.length))
+	if (!process_memory_at(p, address, &place, &is_mapped) || !gmt_class_is_device(place.booking.class) ||
+	    !alloc_is_place(address, place.length))
 		return;
 	r = range_of(p, &place.booking, address, place.length, place.ordinal, place.born_ns);
 	r.aux = is_mapped ? GMT_HISTORY_MAPPED : 0;

@@ -161,7 +161,7 @@ static void record_request(struct history *h, const struct delta *d)
 	struct history_event *e;
 	uint64_t free_bytes;
 
-	if (!d->request.is_reported && (rec->class_id >= GMT_CLASS_COUNT || !gmt_class_is_device(rec->class_id)))
+	if (!d->request.is_reported && !gmt_class_is_device(rec->class_id))
 		return;
 	if (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id))
 		return;

@@ -302,11 +302,6 @@ unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_
 
 /* ---- what it holds ---- */
 
-static bool is_of_device(unsigned int class)
-{
-	return class < GMT_CLASS_COUNT && gmt_class_is_device(class);
-}
-
 bool process_memory_at(const struct process *p, uint64_t address, struct delta_place *place, bool *is_mapped)
 {
 	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, address);
@@ -321,7 +316,7 @@ bool process_memory_at(const struct process *p, uint64_t address, struct delta_p
 		place->booking = (struct booking){ .row = o->row, .class = o->class, .stack_id = o->stack_id };
 		place->born_ns = o->ts_ns;
 		place->ordinal = o->ordinal;
-	} else if (a && is_of_device(a->class)) {
+	} else if (a && gmt_class_is_device(a->class)) {
 		place->length = a->size;
 		place->booking = (struct booking){ .row = a->row, .class = a->class, .stack_id = a->stack_id };
 		place->born_ns = a->ts_ns;
