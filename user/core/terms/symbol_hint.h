@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "core/framework/category.h"
+#include <gpumemtrace/terms.h>
 
 #define SYMBOL_HINT_NONE GMT_CATEGORY_COUNT
 
