@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See balance.h. */
 #include "core/ledger/balance.h"
+
+#include "core/ledger/handlers.h"
 #include "core/terms/names.h"
 
 void balance_physical(const struct process *p, const struct row *row, struct rm_physical *out)
@@ -48,7 +50,7 @@ static void cover_missing(struct view_sum *sum, int64_t *member, bool from_start
 	sum->other -= missing;
 }
 
-void balance_sum(const struct process *p, const struct row *row, bool has_kernel, struct view_sum *sum)
+void balance_sum(const struct process *p, const struct row *row, struct view_sum *sum)
 {
 	struct rm_physical physical;
 	const uint64_t *by = physical.by_purpose;
@@ -57,7 +59,7 @@ void balance_sum(const struct process *p, const struct row *row, bool has_kernel
 	for (int class = 0; class < GMT_CLASS_COUNT; class++)
 		if (gmt_class_is_device(class))
 			sum->by_class[class] = row->by_class[class].bytes.live;
-	if (!has_kernel)
+	if (!process_has_kernel(p))
 		return;
 	balance_physical(p, row, &physical);
 	sum->context = by[GMT_PURPOSE_CONTEXT];
@@ -90,23 +92,29 @@ uint64_t balance_before_frees(const struct process *p, const struct row *row)
 }
 
 /* What may have lowered the memory from before attach, without telling by how much. */
-static uint64_t frees_of_unknown_size(const struct process *p, const struct row *row, bool has_kernel)
+static uint64_t frees_of_unknown_size(const struct process *p, const struct row *row)
 {
-	if (!has_kernel)
+	if (!process_has_kernel(p))
 		return p->anomalies[GMT_ANOMALY_FREE_UNKNOWN];
 	return unknown_frees(p, row->gpu) + unknown_frees(p, GPU_UNKNOWN);
 }
 
-void balance_nvml(struct process *p, bool has_kernel, const struct gmt_nvml *rec, int gpu)
+int balance_nvml(struct process *p, const struct gmt_hdr *hdr)
 {
+	const struct gmt_nvml *rec = (const void *)hdr;
+	int gpu = gpus_number(p->gpus, rec->uuid);
+	struct rm_physical physical;
+
+	process_named(p, gpu);
+	if (gpu == GPU_UNKNOWN)
+		return 0;
 	unsigned int number = account_row(&p->account, gpu); /* may move the rows */
 	struct row *row = &p->account.rows[number];
 	struct row_nvml *nvml = &row->nvml;
-	struct rm_physical physical;
 
 	balance_physical(p, row, &physical);
-	uint64_t tracked = has_kernel ? physical.total : row->attributed.live;
-	uint64_t frees = frees_of_unknown_size(p, row, has_kernel);
+	uint64_t tracked = process_has_kernel(p) ? physical.total : row->attributed.live;
+	uint64_t frees = frees_of_unknown_size(p, row);
 	uint64_t rest = rec->used_bytes > tracked ? rec->used_bytes - tracked : 0;
 
 	if (rec->when == GMT_NVML_BASELINE && !nvml->has_baseline && !p->from_start) {
@@ -120,7 +128,8 @@ void balance_nvml(struct process *p, bool has_kernel, const struct gmt_nvml *rec
 	nvml->has = true;
 	nvml->frees_seen = frees;
 	nvml->used = rec->used_bytes;
-	nvml->ts_ns = rec->hdr.ts_ns;
-	balance_sum(p, row, has_kernel, &nvml->sum);
+	nvml->ts_ns = hdr->ts_ns;
+	balance_sum(p, row, &nvml->sum);
 	nvml->sum.residual = rec->used_bytes - tracked - nvml->before;
+	return 0;
 }

@@ -7,22 +7,15 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_BALANCE_H
 #define GPUMEMTRACE_CORE_LEDGER_BALANCE_H
 
-#include <stdbool.h>
-
-#include <gpumemtrace/wire.h>
-
 #include "core/ledger/process.h"
 
 /* The kernel's bytes of a row; all zero without the kernel layer. */
 void balance_physical(const struct process *p, const struct row *row, struct rm_physical *out);
 
 /* The row as it is now, without a residual. */
-void balance_sum(const struct process *p, const struct row *row, bool has_kernel, struct view_sum *sum);
+void balance_sum(const struct process *p, const struct row *row, struct view_sum *sum);
 
 /* Kernel objects from before attach that were freed, if they may have been the row's. */
 uint64_t balance_before_frees(const struct process *p, const struct row *row);
-
-/* Takes NVML's number of the process on a GPU in. */
-void balance_nvml(struct process *p, bool has_kernel, const struct gmt_nvml *rec, int gpu);
 
 #endif

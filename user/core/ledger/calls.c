@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See calls.h. */
-#include "core/ledger/calls.h"
-
+/* Call records: which operation each one is, and who applies the operation. */
 #include <errno.h>
 
 #include "core/ledger/alloc.h"
 #include "core/ledger/context.h"
 #include "core/ledger/event.h"
 #include "core/ledger/graph.h"
+#include "core/ledger/handlers.h"
 #include "core/ledger/import.h"
-#include "core/terms/probes.h"
 #include "core/ledger/pool.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
+#include "core/terms/probes.h"
 
 struct operation {
 	void (*apply)(struct event *e);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See driver_records.h. */
-#include "core/ledger/driver_records.h"
-
+/* The kernel layer's records on their way into a process's RM objects, rows and stacks. */
 #include <gpumemtrace/nv.h>
 
 #include "core/ledger/alloc.h"
 #include "core/ledger/balance.h"
-#include "core/ledger/ledger_state.h"
+#include "core/ledger/handlers.h"
+#include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
 #include "core/terms/probes.h"
 
@@ -14,11 +13,11 @@
  * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has: then it is the
  * one instance that the process uses (CUDA uses no second one). Unknown until that is known.
  */
-static int gpu_of_uvm(struct ledger *l, const struct process *p, const uint8_t *uuid)
+static int gpu_of_uvm(const struct process *p, const uint8_t *uuid)
 {
-	int gpu = gpus_number(&l->gpus, uuid);
+	int gpu = gpus_number(p->gpus, uuid);
 
-	if (gpu == GPU_UNKNOWN || l->gpus.list[gpu].listed || !l->gpus.has_mig)
+	if (gpu == GPU_UNKNOWN || p->gpus->list[gpu].listed || !p->gpus->has_mig)
 		return gpu;
 	return p->mig;
 }
@@ -108,23 +107,21 @@ static void give_driver_alloc(struct process *p, const struct gmt_rm_alloc *rec)
 	});
 }
 
-int kernel_rm_alloc(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_rm_alloc(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_rm_alloc *rec = (const void *)hdr;
 	struct rm_change change = { .gpu = GPU_UNKNOWN };
 
-	(void)l;
 	give_driver_alloc(p, rec);
 	rm_alloc(rm_of(p), rec, gmt_purpose_of_api(rec->cause.api), &change);
 	count_change(p, &change, hdr->ts_ns);
 	return 0;
 }
 
-int kernel_rm_free(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_rm_free(struct process *p, const struct gmt_hdr *hdr)
 {
 	struct rm_change change = { .gpu = GPU_UNKNOWN };
 
-	(void)l;
 	rm_release(rm_of(p), (const void *)hdr, &change);
 	count_change(p, &change, hdr->ts_ns);
 	return 0;
@@ -147,27 +144,25 @@ static void follow_moves(struct process *p, uint64_t moves_before, int gpu, uint
 		*unknown = (struct view_level){ 0 };
 }
 
-int kernel_rm_dup(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_rm_dup(struct process *p, const struct gmt_hdr *hdr)
 {
 	uint64_t moves = rm_moves(rm_of(p));
 
-	(void)l;
 	rm_dup(p->rm, (const void *)hdr);
 	follow_moves(p, moves, GPU_UNKNOWN, hdr->ts_ns);
 	return 0;
 }
 
-int kernel_uvm_gpu(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_uvm_gpu(struct process *p, const struct gmt_hdr *hdr)
 {
-	process_named(p, gpu_of_uvm(l, p, ((const struct gmt_uvm_gpu *)hdr)->uuid));
+	process_named(p, gpu_of_uvm(p, ((const struct gmt_uvm_gpu *)hdr)->uuid));
 	return 0;
 }
 
-int kernel_uvm_vaspace(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_uvm_vaspace(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_uvm_vaspace *rec = (const void *)hdr;
-	int gpu = gpu_of_uvm(l, p, rec->uuid);
-
+	int gpu = gpu_of_uvm(p, rec->uuid);
 	uint64_t moves = rm_moves(rm_of(p));
 
 	process_named(p, gpu);
@@ -176,11 +171,10 @@ int kernel_uvm_vaspace(struct ledger *l, struct process *p, const struct gmt_hdr
 	return 0;
 }
 
-int kernel_uvm_map(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_uvm_map(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_uvm_map *rec = (const void *)hdr;
-	int gpu = gpu_of_uvm(l, p, rec->uuid);
-
+	int gpu = gpu_of_uvm(p, rec->uuid);
 	uint64_t moves = rm_moves(rm_of(p));
 
 	rm_map(p->rm, rec, gpu);
@@ -193,16 +187,14 @@ int kernel_uvm_map(struct ledger *l, struct process *p, const struct gmt_hdr *hd
 	return 0;
 }
 
-int kernel_uvm_unmap(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_uvm_unmap(struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
 	rm_unmap(rm_of(p), (const void *)hdr);
 	return 0;
 }
 
-int kernel_uvm_free(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int kernel_uvm_free(struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
 	rm_range_free(rm_of(p), (const void *)hdr);
 	return 0;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See framework_records.h. */
-#include "core/ledger/framework_records.h"
-
+/* Frameworks' records on their way to the observer that keeps frameworks' blocks (delta.h). */
 #include <errno.h>
 #include <stdbool.h>
 
-#include "core/ledger/ledger_state.h"
+#include "core/ledger/handlers.h"
 #include "core/ledger/process.h"
 
 /* The row is that of the block's device, or of the device alone; 0: the record is of none. */
@@ -29,11 +27,10 @@ static bool is_memory_event(const struct gmt_fw_mem *rec)
 	       rec->delta <= (int64_t)rec->total_allocated;
 }
 
-int framework_record_memory(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int framework_record_memory(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_fw_mem *rec = (const void *)hdr;
 
-	(void)l;
 	if (rec->device_type != GMT_FW_GPU)
 		return 0;
 	if (!is_memory_event(rec))
@@ -41,18 +38,16 @@ int framework_record_memory(struct ledger *l, struct process *p, const struct gm
 	return give_framework(p, hdr, process_device_row(p, rec->device_index, rec->ptr));
 }
 
-int framework_record_oom(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int framework_record_oom(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_fw_oom *rec = (const void *)hdr;
 
-	(void)l;
 	if (rec->device_type != GMT_FW_GPU)
 		return 0;
 	return give_framework(p, hdr, process_row(p, 0, NULL, rec->device_index));
 }
 
-int framework_record_other(struct ledger *l, struct process *p, const struct gmt_hdr *hdr)
+int framework_record_other(struct process *p, const struct gmt_hdr *hdr)
 {
-	(void)l;
 	return give_framework(p, hdr, 0);
 }

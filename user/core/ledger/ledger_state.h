@@ -19,8 +19,7 @@ struct ledger {
 	struct gpus gpus;
 	struct frames frames;
 	struct hash stack_ends;  /* stack id -> how its walk ended */
-	struct gmt_session session;
-	bool has_session;
+	struct gmt_session session; /* hdr.size 0: there was no session record */
 	struct gmt_library *libraries;
 	size_t library_count;
 	struct limits limits;
@@ -32,11 +31,5 @@ struct ledger {
 	uint64_t mark_ns;
 	struct deltas out;
 };
-
-/* Whether the kernel layer was active for a process. */
-static inline bool ledger_has_kernel(const struct ledger *l, const struct process *p)
-{
-	return l->has_session ? l->session.layers & GMT_LAYER_KERNEL : p->rm != NULL;
-}
 
 #endif

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See life.h. */
-#include "core/ledger/life.h"
-
+/* The lives of processes (process.h), by lifecycle records and the collector's facts. */
 #include <string.h>
 
 #include "core/ledger/balance.h"
+#include "core/ledger/handlers.h"
 #include "core/ledger/held.h"
-#include "core/ledger/process.h"
+#include "core/ledger/ledger_state.h"
 
 /* ---- the end ---- */
-
-/* Another program runs in it: what lived is gone. */
-static void drop_memory(struct process *p, uint64_t ts_ns)
-{
-	process_forget(p);
-	account_drop(&p->account);
-	deltas_give(p->out, &(struct delta){ .kind = DELTA_GONE, .p = p, .ts_ns = ts_ns, .gone.is_exec = true });
-}
 
 /* The sums stay as they were at its end: what a program held when it went is worth a report. */
 static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
@@ -61,20 +52,22 @@ static struct process *open_life(struct processes *all, const struct gmt_hdr *hd
 	return p;
 }
 
-void life_fork(struct processes *all, const struct gmt_proc_fork *rec)
+int life_fork(struct ledger *l, const struct gmt_hdr *hdr)
 {
-	struct process *parent = process_find(all, rec->parent_tgid);
-	struct process *child = open_life(all, &rec->hdr, rec->start_ns);
+	const struct gmt_proc_fork *rec = (const void *)hdr;
+	struct process *parent = process_find(&l->processes, rec->parent_tgid);
+	struct process *child = open_life(&l->processes, hdr, rec->start_ns);
 
 	child->start_ns = rec->start_ns;
 	child->from_start = true;
 	/* Until it runs another program the child looks like its parent. */
 	if (!parent || parent == child || child->comm[0])
-		return;
+		return 0;
 	child->uid = parent->uid;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	memcpy(child->cmdline, parent->cmdline, sizeof(child->cmdline));
 	memcpy(child->cgroup, parent->cgroup, sizeof(child->cgroup));
+	return 0;
 }
 
 /* Copies text that may lack its NUL. */
@@ -86,19 +79,28 @@ static void copy_record_text(char *to, size_t to_size, const __u8 *from, size_t 
 	to[size] = '\0';
 }
 
-void life_seen(struct processes *all, const struct gmt_proc_exec *rec)
+int life_seen(struct ledger *l, const struct gmt_hdr *hdr)
 {
-	struct process *p = open_life(all, &rec->hdr, rec->start_ns);
+	const struct gmt_proc_exec *rec = (const void *)hdr;
+	struct process *p = open_life(&l->processes, hdr, rec->start_ns);
 
 	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
 	if (!p->comm[0])
 		copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
+	return 0;
 }
 
-void life_exec(struct process *p, const struct gmt_proc_exec *rec)
+/* What lived is gone. */
+int life_exec(struct process *p, const struct gmt_hdr *hdr)
 {
-	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXEC, .p = p, .ts_ns = rec->hdr.ts_ns });
-	drop_memory(p, rec->hdr.ts_ns);
+	const struct gmt_proc_exec *rec = (const void *)hdr;
+
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXEC, .p = p, .ts_ns = hdr->ts_ns });
+	process_forget(p);
+	account_drop(&p->account);
+	deltas_give(p->out, &(struct delta){
+		.kind = DELTA_GONE, .p = p, .ts_ns = hdr->ts_ns, .gone.is_exec = true,
+	});
 	for (unsigned int i = 0; i < p->account.count; i++)
 		p->account.rows[i].nvml = (struct row_nvml){ 0 };
 	p->from_start = true;
@@ -106,34 +108,40 @@ void life_exec(struct process *p, const struct gmt_proc_exec *rec)
 		p->start_ns = rec->start_ns;
 	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
 	p->cmdline[0] = '\0';
+	return 0;
 }
 
-void life_exit(struct process *p, const struct gmt_proc_exit *rec)
+int life_exit(struct process *p, const struct gmt_hdr *hdr)
 {
-	end_life(p, rec->hdr.ts_ns, (struct delta_exit){ .is_seen = true, .code = rec->exit_code });
+	end_life(p, hdr->ts_ns, (struct delta_exit){
+		.is_seen = true, .code = ((const struct gmt_proc_exit *)hdr)->exit_code,
+	});
+	return 0;
 }
 
-struct process *life_facts(struct processes *all, const struct gmt_proc *rec)
+int life_facts(struct ledger *l, const struct gmt_hdr *hdr)
 {
-	struct process *p = open_life(all, &rec->hdr, rec->start_ns);
+	const struct gmt_proc *rec = (const void *)hdr;
+	struct process *p = open_life(&l->processes, hdr, rec->start_ns);
 
 	if (!rec->start_ns && !rec->comm[0])
-		return p; /* it was gone before it could be asked */
+		return 0; /* the process was gone before the collector could ask */
 	p->start_ns = rec->start_ns ? rec->start_ns : p->start_ns;
 	p->uid = rec->uid;
 	p->ns_pid = rec->ns_pid;
 	copy_record_text(p->comm, sizeof(p->comm), rec->comm, sizeof(rec->comm));
 	copy_record_text(p->cmdline, sizeof(p->cmdline), rec->cmdline, sizeof(rec->cmdline));
 	copy_record_text(p->cgroup, sizeof(p->cgroup), rec->cgroup, sizeof(rec->cgroup));
-	return p;
+	return 0;
 }
 
-void life_attach(struct process *p, const struct gmt_attach *rec)
+int life_attach(struct process *p, const struct gmt_hdr *hdr)
 {
-	process_begin_marks(p, rec->hdr.ts_ns);
-	if (!(rec->flags & GMT_ATTACH_FROM_START))
-		return;
+	process_begin_marks(p, hdr->ts_ns);
+	if (!(((const struct gmt_attach *)hdr)->flags & GMT_ATTACH_FROM_START))
+		return 0;
 	p->from_start = true;
 	for (unsigned int i = 0; i < p->account.count; i++)
 		p->account.rows[i].nvml.baseline = p->account.rows[i].nvml.before = 0;
+	return 0;
 }

@@ -176,6 +176,7 @@ struct process *process_new(struct processes *all, const struct gmt_hdr *hdr)
 	p->tgid = p->ns_pid = hdr->tgid;
 	p->index = all->count;
 	p->gpus = all->gpus;
+	p->session = all->session;
 	p->out = all->out;
 	process_begin_marks(p, hdr->ts_ns);
 	account_init(&p->account);
@@ -204,9 +205,10 @@ static void free_process(struct process *p)
 
 /* ---- all of them ---- */
 
-void processes_init(struct processes *all, struct gpus *gpus, const struct deltas *out)
+void processes_init(struct processes *all, struct gpus *gpus, const struct gmt_session *session,
+		    const struct deltas *out)
 {
-	*all = (struct processes){ .gpus = gpus, .out = out };
+	*all = (struct processes){ .gpus = gpus, .session = session, .out = out };
 	hash_init(&all->by_tgid, sizeof(uint32_t));
 }
 

@@ -36,7 +36,8 @@ struct process {
 	uint32_t last_tid;       /* the newest call's, and its thread */
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
-	struct gpus *gpus;       /* the ledger's, and the next */
+	struct gpus *gpus;       /* the ledger's, and the next two */
+	const struct gmt_session *session;
 	const struct deltas *out;
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
 	bool named_several;
@@ -62,6 +63,7 @@ struct held;
 
 struct processes {
 	struct gpus *gpus;
+	const struct gmt_session *session;
 	const struct deltas *out;
 	struct process **list;   /* in order of appearance */
 	size_t count;
@@ -69,7 +71,8 @@ struct processes {
 	struct process *last;    /* the newest record's */
 };
 
-void processes_init(struct processes *all, struct gpus *gpus, const struct deltas *out);
+void processes_init(struct processes *all, struct gpus *gpus, const struct gmt_session *session,
+		    const struct deltas *out);
 void processes_fini(struct processes *all);
 
 /* The newest life of a pid, NULL if it was never seen. */
@@ -108,6 +111,12 @@ unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint
 void process_window(struct process *p, uint64_t ts_ns);
 /* What the view counts growth from: the window, if somebody asked for one, or process_since(). */
 unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
+
+/* Whether the kernel layer was active for the process. */
+static inline bool process_has_kernel(const struct process *p)
+{
+	return p->session->hdr.size ? p->session->layers & GMT_LAYER_KERNEL : p->rm != NULL;
+}
 
 /* NVML or UVM says that the process uses the GPU. */
 void process_named(struct process *p, int gpu);

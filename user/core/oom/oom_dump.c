@@ -26,7 +26,7 @@ static void put_session(const struct dump *d)
 	struct gmt_session rec = d->ledger->session;
 	struct gmt_loss loss = { .hdr = { .size = sizeof(loss), .kind = GMT_KIND_LOSS } };
 
-	if (!d->ledger->has_session)
+	if (!rec.hdr.size)
 		return;
 	rec.hdr.size = sizeof(rec);
 	d->put(d->arg, &rec, sizeof(rec));

@@ -139,15 +139,14 @@ static bool fill_oom_row(const struct subject *s, unsigned int index, const stru
 {
 	const struct process *p = s->p;
 	const struct row *row = &p->account.rows[index];
-	bool has_kernel = ledger_has_kernel(s->ledger, p);
 	struct rm_physical physical;
 	struct view_sum sum;
 
 	balance_physical(p, row, &physical);
-	balance_sum(p, row, has_kernel, &sum);
+	balance_sum(p, row, &sum);
 	if (row->gpu != GPU_UNKNOWN)
 		memcpy(out->uuid, s->ledger->gpus.list[row->gpu].uuid, GMT_UUID_BYTES);
-	out->flags |= (has_kernel ? GMT_OOM_ROW_PHYSICAL : 0) | (row->nvml.has ? GMT_OOM_ROW_NVML : 0);
+	out->flags |= (process_has_kernel(p) ? GMT_OOM_ROW_PHYSICAL : 0) | (row->nvml.has ? GMT_OOM_ROW_NVML : 0);
 	for (int c = 0; c < GMT_CLASS_COUNT; c++)
 		out->class_bytes[c] = row->by_class[c].bytes.live;
 	out->attributed = row->attributed.live;

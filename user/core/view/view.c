@@ -124,17 +124,17 @@ static void fill_nvml(const struct row *row, struct view_row *out)
 	out->at_nvml = nvml->sum;
 }
 
-static void fill_view_row(const struct process *p, const struct row *row, bool has_kernel, struct view_row *out)
+static void fill_view_row(const struct process *p, const struct row *row, struct view_row *out)
 {
 	struct rm_physical physical;
 	struct view_sum sum;
 
 	balance_physical(p, row, &physical);
-	balance_sum(p, row, has_kernel, &sum);
+	balance_sum(p, row, &sum);
 	*out = (struct view_row){
 		.gpu = row->gpu,
 		.attributed = row->attributed,
-		.has_physical = has_kernel,
+		.has_physical = process_has_kernel(p),
 		.physical = row->physical,
 		.context = sum.context,
 		.modules = sum.modules,
@@ -194,7 +194,6 @@ static void fill_row_stacks(struct maker *m, const struct process *p, unsigned i
 static void fill_rows(struct maker *m, const struct process *p, const struct moment *moment, struct view_proc *out)
 {
 	const struct framework *f = frameworks_of(m->pipeline->frameworks, p);
-	bool has_kernel = ledger_has_kernel(m->ledger, p);
 
 	out->rows = xcalloc(p->account.count, sizeof(*out->rows));
 	for (unsigned int i = 0; i < p->account.count; i++) {
@@ -208,7 +207,7 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 			continue;
 		struct view_row *to = &out->rows[out->row_count++];
 
-		fill_view_row(p, row, has_kernel, to);
+		fill_view_row(p, row, to);
 		to->torch = torch;
 		framework_training(f, i, &m->ledger->frames, &to->torch.training);
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
@@ -300,7 +299,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		.mark_ns = l->mark_ns,
 		.end_reason = l->end_reason,
 	};
-	if (l->has_session)
+	if (l->session.hdr.size)
 		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
 	memcpy(view->loss, l->loss, sizeof(view->loss));
 	limits_copy(&view->limits, &l->limits);
