@@ -4,7 +4,7 @@
 
 #include "core/ledger/array_size.h"
 #include "core/ledger/books.h"
-#include "core/ledger/event.h"
+#include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 

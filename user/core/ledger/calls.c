@@ -2,90 +2,25 @@
 /* Call records: which operation each one is, and who applies the operation. */
 #include <errno.h>
 
-#include "core/ledger/alloc.h"
-#include "core/ledger/context.h"
-#include "core/ledger/event.h"
-#include "core/ledger/graph.h"
 #include "core/ledger/handlers.h"
-#include "core/ledger/import.h"
-#include "core/ledger/pool.h"
+#include "core/ledger/operations.h"
 #include "core/ledger/process.h"
-#include "core/ledger/vmm.h"
 #include "core/terms/probes.h"
 
 struct operation {
 	void (*apply)(struct event *e);
 	void (*undo)(struct event *e, struct undo *u);
-	bool counts_failures;    /* apply() is for calls that failed, too */
+	bool is_for_failures;    /* apply() is for calls that failed, too */
 };
 
-/* Those that are not here change nothing: they only name what runs inside them, or tell what the
- * kernel layer knows better (reserved bytes of pools and graphs). */
 static const struct operation operations[GMT_OP_COUNT] = {
-#define CALL(op, apply) [GMT_OP_##op] = { apply, NULL, false }
-#define ALLOC(op, apply) [GMT_OP_##op] = { apply, NULL, true }
-#define RELEASE(op, apply, undo) [GMT_OP_##op] = { apply, undo, false }
-	ALLOC(MEM_ALLOC, alloc_device),
-	ALLOC(MEM_ALLOC_PITCH, alloc_pitch),
-	ALLOC(MEM_ALLOC_MANAGED, alloc_managed),
-	RELEASE(MEM_FREE, alloc_free, alloc_free_undo),
-	CALL(MEM_RANGE, alloc_learn),
-	ALLOC(HOST_ALLOC, alloc_host),
-	RELEASE(HOST_FREE, alloc_free, alloc_free_undo),
-	ALLOC(HOST_REGISTER, alloc_register),
-	RELEASE(HOST_UNREGISTER, alloc_free, alloc_free_undo),
-	ALLOC(ASYNC_ALLOC, pool_alloc_async),
-	ALLOC(POOL_ALLOC, pool_alloc_from),
-	RELEASE(ASYNC_FREE, alloc_free, alloc_free_undo),
-	CALL(POOL_CREATE, pool_create),
-	RELEASE(POOL_DESTROY, pool_destroy, pool_destroy_undo),
-	CALL(POOL_OF_DEVICE, pool_of_device),
-	CALL(POOL_SET_DEVICE, pool_set_device),
-	CALL(POOL_OF_LOCATION, pool_of_location),
-	CALL(POOL_SET_LOCATION, pool_set_location),
-	CALL(POOL_IMPORT, pool_import),
-	CALL(POOL_IMPORT_PTR, pool_import_pointer),
-	ALLOC(VMM_CREATE, vmm_create),
-	RELEASE(VMM_RELEASE, vmm_release, vmm_release_undo),
-	CALL(VMM_RETAIN, vmm_retain),
-	CALL(VMM_MAP, vmm_map),
-	RELEASE(VMM_UNMAP, vmm_unmap, vmm_unmap_undo),
-	CALL(VMM_IMPORT, vmm_import),
-	CALL(VMM_PROPERTIES, vmm_properties),
-	CALL(MULTICAST_CREATE, vmm_multicast),
-	ALLOC(ARRAY_CREATE, alloc_array),
-	ALLOC(ARRAY3D_CREATE, alloc_array),
-	ALLOC(MIPMAP_CREATE, alloc_array),
-	RELEASE(ARRAY_DESTROY, alloc_array_destroy, alloc_release_undo),
-	CALL(ARRAY_REQUIREMENTS, alloc_array_requirements),
-	CALL(IPC_OPEN, import_ipc_open),
-	RELEASE(IPC_CLOSE, import_ipc_close, import_ipc_close_undo),
-	CALL(EXT_IMPORT, import_external),
-	CALL(EXT_MAP, import_external_map),
-	RELEASE(EXT_DESTROY, import_external_destroy, alloc_release_undo),
-	CALL(GRAPH_ALLOC_NODE, graph_alloc_node),
-	CALL(GRAPH_FREE_NODE, graph_free_node),
-	CALL(GRAPH_NODE, graph_node),
-	CALL(CAPTURE_BEGIN, context_capture_begin),
-	[GMT_OP_CAPTURE_END] = { context_capture_end, NULL, true }, /* over, even if it failed */
-	CALL(CTX_CREATE, context_create),
-	CALL(CTX_DESTROY, context_destroy),
-	CALL(CTX_SET, context_set),
-	CALL(CTX_PUSH, context_push),
-	CALL(CTX_POP, context_pop),
-	CALL(PRIMARY_RETAIN, context_primary_retain),
-	CALL(PRIMARY_RELEASE, context_primary_release),
-	CALL(PRIMARY_RESET, context_primary_reset),
-	CALL(GREEN_CREATE, context_green_create),
-	CALL(GREEN_DESTROY, context_green_destroy),
-	CALL(GREEN_CTX, context_from_green),
-	CALL(STREAM_CREATE, context_stream_create),
-	RELEASE(STREAM_DESTROY, context_stream_destroy, context_stream_destroy_undo),
-	CALL(GREEN_STREAM, context_green_stream),
-	CALL(DEVICE_UUID, context_device_uuid),
+#define DONE(op, apply) [GMT_OP_##op] = { apply, NULL, false },
+#define ANY(op, apply) [GMT_OP_##op] = { apply, NULL, true },
+#define RELEASE(op, apply, undo) [GMT_OP_##op] = { apply, undo, false },
+	OPERATIONS(DONE, ANY, RELEASE)
 #undef RELEASE
-#undef ALLOC
-#undef CALL
+#undef ANY
+#undef DONE
 };
 
 static void undo_operation(struct event *e, const struct operation *operation)
@@ -146,7 +81,7 @@ static void apply_operation(struct event *e, const struct operation *operation)
 	e->thread = process_thread(e->proc, e->call->hdr.tid);
 	if (e->call->phase == GMT_PHASE_UNDO)
 		undo_operation(e, operation);
-	else if (!e->call->rc || operation->counts_failures)
+	else if (!e->call->rc || operation->is_for_failures)
 		operation->apply(e);
 }
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See context.h. */
-#include "core/ledger/context.h"
-
-#include <stdlib.h>
+/*
+ * Contexts, streams, and the context that each thread has current: whose an allocation is, and which CUDA device it was
+ * asked for on. What was set before the attach is unknown (0), never guessed.
+ *
+ * A context has a number from 1 on. A handle that is given out again keeps its number, since all that lived in the old
+ * context went with it.
+ */
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
-#include "core/ledger/event.h"
+#include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
 
@@ -186,29 +189,6 @@ void context_device_uuid(struct event *e)
 }
 
 /* ---- streams ---- */
-
-/* cuda.h: CU_STREAM_LEGACY is 1, and null is one of the two. */
-#define STREAM_PER_THREAD 2
-
-unsigned int context_of_stream(const struct event *e, uint64_t stream)
-{
-	if (stream <= STREAM_PER_THREAD)
-		return context_current(e);
-	const struct stream *s = hash_get(&e->proc->contexts.streams, stream);
-
-	return s ? s->context : 0;
-}
-
-bool context_is_capturing(const struct event *e, uint64_t stream)
-{
-	if (!e->proc->contexts.capturing)
-		return false;
-	if (stream <= STREAM_PER_THREAD)
-		return e->thread->capturing;
-	const struct stream *s = hash_get(&e->proc->contexts.streams, stream);
-
-	return s && s->capturing;
-}
 
 static void set_stream(struct event *e, unsigned int context)
 {

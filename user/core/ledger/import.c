@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See import.h. */
-#include "core/ledger/import.h"
-
+/*
+ * Memory of other processes: IPC handles and external memory (Vulkan, OpenGL, dma-buf). Each import is counted with 0
+ * bytes: the bytes are the exporting process's. Imports of pools and of VMM handles are in pool.c and vmm.c.
+ */
 #include "core/ledger/alloc.h"
-#include "core/ledger/event.h"
+#include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
 void import_external(struct event *e)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See pool.h. */
-#include "core/ledger/pool.h"
-
+/*
+ * Memory pools and what is allocated from them in stream order. A pool says the class and the GPU of its allocations.
+ * These then live on their own: destroying the pool frees none of them (cuda.h, cuMemPoolDestroy).
+ */
 #include "core/ledger/alloc.h"
-#include "core/ledger/context.h"
-#include "core/ledger/event.h"
+#include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
 /* What was learned of a pool; a pool stays what it was created as. */
@@ -91,6 +91,26 @@ void pool_import_pointer(struct event *e)
 	});
 }
 
+/* The context of a stream; 0: unknown. */
+static unsigned int context_of_stream(const struct event *e, uint64_t stream)
+{
+	if (stream <= STREAM_PER_THREAD)
+		return context_current(e);
+	const struct stream *s = hash_get(&e->proc->contexts.streams, stream);
+
+	return s ? s->context : 0;
+}
+
+/* Whether what is put on the stream goes into a graph. */
+static bool is_capturing(const struct event *e, uint64_t stream)
+{
+	if (stream <= STREAM_PER_THREAD)
+		return e->thread->capturing;
+	const struct stream *s = hash_get(&e->proc->contexts.streams, stream);
+
+	return s && s->capturing;
+}
+
 /*
  * Whether an allocation on the stream only adds a node to a graph. Streams join a capture through
  * events, unseen: while anything is being captured, memory that the kernel did not map is none.
@@ -99,10 +119,10 @@ static bool goes_into_graph(const struct event *e, uint64_t stream)
 {
 	const struct process *p = e->proc;
 
-	if (context_is_capturing(e, stream))
-		return true;
-	return p->contexts.capturing && p->rm && !e->call->rc &&
-	       rm_gpu_of_address(p->rm, e->val[0]) == RM_GPU_UNKNOWN;
+	if (!p->contexts.capturing)
+		return false;
+	return is_capturing(e, stream) ||
+	       (p->rm && !e->call->rc && rm_gpu_of_address(p->rm, e->val[0]) == RM_GPU_UNKNOWN);
 }
 
 static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream, unsigned int owner,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What is known of one process's memory, as tables: allocations, handles and mappings of virtual memory management,
- * contexts, streams, devices and pools. Operations change them (alloc.h, vmm.h, context.h, pool.h).
+ * contexts, streams, devices and pools. Operations (operations.h) change them.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_PROCESS_TABLES_H
 #define GPUMEMTRACE_CORE_LEDGER_PROCESS_TABLES_H
@@ -32,7 +32,7 @@ struct alloc {
 	uint64_t flags : 4;  /* enum alloc_flag */
 	uint64_t ts_ns;
 	uint32_t stack_id;
-	uint16_t owner;      /* number of the context it was made in (context.h); 0 unknown or none */
+	uint16_t owner;      /* number of the context it was made in (context.c); 0 unknown or none */
 	uint8_t ordinal;
 	uint8_t reserved;
 };
@@ -112,6 +112,8 @@ struct stream {
 	uint16_t context;    /* 0: unknown */
 	bool capturing;
 };
+/* CU_STREAM_PER_THREAD of cuda.h; CU_STREAM_LEGACY is 1, and a null stream is one of the two. */
+#define STREAM_PER_THREAD 2
 
 /* A CUDA device as the process numbers it. */
 struct device {

@@ -4,7 +4,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/books.h"
-#include "core/ledger/event.h"
+#include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
 static struct booking booking_of_object(const struct vmm_object *o, uint64_t ts_ns)

@@ -12,23 +12,8 @@
 #include <stdint.h>
 
 struct process;
-struct event;
-struct undo;
 
 void vmm_resolve(struct process *p, uint64_t ts_ns);
 void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns);
-
-/* Operations (api.h). */
-void vmm_create(struct event *e);
-void vmm_import(struct event *e);
-void vmm_multicast(struct event *e);
-void vmm_retain(struct event *e);
-void vmm_map(struct event *e);
-void vmm_properties(struct event *e);
-
-void vmm_release(struct event *e);
-void vmm_release_undo(struct event *e, struct undo *u);
-void vmm_unmap(struct event *e);
-void vmm_unmap_undo(struct event *e, struct undo *u);
 
 #endif
