@@ -35,10 +35,10 @@ static void check_row(void *arg, uint64_t offset, const struct gmt_unwind_row *r
 static void check_entries(const uint8_t *data, size_t size)
 {
 	struct eh_bytes bytes = { data, size, EH_FRAME };
-	struct ehframe_hdr hdr;
+	struct eh_header hdr;
 	struct ehframe eh;
 
-	if (!ehframe_hdr_parse(&bytes, &hdr) && size < 5)   /* as uleb128 */
+	if (eh_header_read(&bytes, &hdr) && size < 5)   /* as uleb128 */
 		abort();
 	if (ehframe_parse(&eh, &bytes, EM_X86_64, size & 1))
 		abort();

@@ -78,7 +78,6 @@ KNOWN_IN_CIRCLE = """
     sink/oom/oom_contents sink/oom/oom_text
     sink/terminal/term sink/terminal/term_stacks
     symbol/python/pycode symbol/python/pytext
-    symbol/unwind/ehframe symbol/unwind/ehread
 """
 # Headers of the core that sinks get by way of others, and that are neither views nor terms.
 KNOWN_TO_SINKS = """

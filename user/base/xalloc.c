@@ -35,6 +35,14 @@ void *xreallocarray(void *ptr, size_t count, size_t size)
 	return need_memory(count && size ? reallocarray(ptr, count, size) : realloc(ptr, 1));
 }
 
+void *xgrow(void *items, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return items;
+	*capacity = *capacity ? 2 * *capacity : 16;
+	return xreallocarray(items, *capacity, size);
+}
+
 char *xstrdup(const char *text)
 {
 	return need_memory(strdup(text));

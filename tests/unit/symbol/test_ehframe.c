@@ -243,17 +243,18 @@ static void header(void **state)
 {
 	unsigned char data[] = { 1, 0x1b, 3, 0x3b, 0xf0, 0xff, 0xff, 0xff, 7, 0, 0, 0 };
 	struct eh_bytes bytes = { data, sizeof(data), CFI_VADDR };
-	struct ehframe_hdr hdr;
+	struct eh_header hdr;
 
 	(void)state;
-	assert_int_equal(ehframe_hdr_parse(&bytes, &hdr), 0);
+	assert_true(eh_header_read(&bytes, &hdr));
 	assert_int_equal(hdr.eh_frame, CFI_VADDR + 4 - 16);
-	assert_int_equal(hdr.fde_count, 7);
+	assert_int_equal(hdr.count, 7);
+	assert_int_equal(hdr.table, CFI_VADDR + 12);
 	for (bytes.size = 0; bytes.size < 8; bytes.size++)
-		assert_int_equal(ehframe_hdr_parse(&bytes, &hdr), -EINVAL);
+		assert_false(eh_header_read(&bytes, &hdr));
 	bytes.size = sizeof(data);
 	data[0] = 2;
-	assert_int_equal(ehframe_hdr_parse(&bytes, &hdr), -EINVAL);
+	assert_false(eh_header_read(&bytes, &hdr));
 }
 
 /* Cut at each byte, and with each byte replaced: whatever comes of it, in bounds and in order. The bytes

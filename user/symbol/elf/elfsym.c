@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/xalloc.h"
 #include "symbol/elf/image.h"
 
@@ -24,7 +25,6 @@ struct symbol {
 struct list {
 	struct symbol *items;
 	size_t count, room;
-	const char *names;          /* for compare_symbols() */
 };
 
 /* Appends a string table (it has a NUL behind it); false if the offsets would not fit any more. */
@@ -75,10 +75,7 @@ static void add_symbol(struct list *list, const struct image *file, const Elf64_
 		return;
 	code = image_code_at(file, sym->st_value);
 	room = code->size - (sym->st_value - code->vaddr);
-	if (list->count == list->room) {
-		list->room = list->room ? 2 * list->room : 1024;
-		list->items = xreallocarray(list->items, list->room, sizeof(*list->items));
-	}
+	list->items = xgrow(list->items, list->count, &list->room, sizeof(*list->items));
 	list->items[list->count++] = (struct symbol){
 		.start = sym->st_value,
 		.size = sym->st_size < room ? sym->st_size : room,
@@ -262,20 +259,11 @@ void elfsym_fini(struct elfsym *symbols)
 	*symbols = (struct elfsym){ 0 };
 }
 
-/* The last one at or below the address, or NULL. */
+/* The last range that starts at the address or below, or NULL. */
 static const struct elfsym_range *last_below(const struct elfsym_range *ranges, size_t count, uint64_t vaddr)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &ranges[low - 1] : NULL;
+	count = sorted_count(ranges, count, sizeof(*ranges), vaddr);
+	return count ? &ranges[count - 1] : NULL;
 }
 
 const char *elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr)

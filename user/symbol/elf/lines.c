@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sorted.h"
 #include "base/xalloc.h"
 
 struct unit_range {
@@ -67,10 +68,8 @@ static void read_units(struct lines *lines)
 		while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
 			if (end <= start)
 				continue;
-			if (lines->count == lines->room) {
-				lines->room = lines->room ? 2 * lines->room : 64;
-				lines->ranges = xreallocarray(lines->ranges, lines->room, sizeof(*lines->ranges));
-			}
+			lines->ranges = xgrow(lines->ranges, lines->count, &lines->room,
+					      sizeof(*lines->ranges));
 			lines->ranges[lines->count++] = (struct unit_range){ start, end, dwarf_dieoffset(&die) };
 		}
 	}
@@ -125,18 +124,10 @@ size_t lines_bytes(const struct lines *lines)
 
 static bool find_unit(const struct lines *lines, uint64_t vaddr, Dwarf_Die *unit)
 {
-	size_t low = 0, high = lines->count;
+	size_t count = sorted_count(lines->ranges, lines->count, sizeof(*lines->ranges), vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines->ranges[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && vaddr < lines->ranges[low - 1].end &&
-	       dwarf_offdie(lines->dwarf, lines->ranges[low - 1].die, unit);
+	return count && vaddr < lines->ranges[count - 1].end &&
+	       dwarf_offdie(lines->dwarf, lines->ranges[count - 1].die, unit);
 }
 
 static const char *function_of(Dwarf_Die *scope)

@@ -10,8 +10,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/xalloc.h"
 #include "base/maps.h"
+#include "base/sorted.h"
+#include "base/xalloc.h"
 
 #define READ_FIRST (64u << 10)
 #define READ_MAX (256u << 20)   /* 1.5 M mappings: more than vm.max_map_count ever is */
@@ -183,17 +184,9 @@ void modules_fini(struct modules *modules)
 
 struct module_map *modules_find(const struct modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->map_count;
+	size_t count = sorted_count(modules->maps, modules->map_count, sizeof(*modules->maps), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->maps[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < modules->maps[low - 1].end ? &modules->maps[low - 1] : NULL;
+	return count && address < modules->maps[count - 1].end ? &modules->maps[count - 1] : NULL;
 }
 
 void modules_set_image(struct modules *modules, uint32_t module, const struct image *image)

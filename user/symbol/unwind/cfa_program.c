@@ -8,8 +8,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "symbol/unwind/ehread.h"
-
 /* Register numbers, System V ABI for x86-64, figure 3.36. */
 #define REG_FP 6
 #define REG_SP 7
@@ -56,13 +54,13 @@ struct rules {
 	uint64_t reg;
 	int64_t offset;
 	struct place fp, ra;
+	struct place other; /* of any register that no row names: written, never read */
 };
 
 /* GCC nests them two deep at most; hand-written code has been seen with more. */
 #define REMEMBERED_MAX 16
 
 struct machine {
-	const struct ehframe *eh;
 	const struct eh_cie *cie;
 	struct rules now, initial;
 	struct rules remembered[REMEMBERED_MAX];
@@ -74,22 +72,14 @@ struct machine {
 	void *arg;
 };
 
-static uint8_t row_fp(const struct rules *rules)
+static uint8_t row_fp(const struct place *fp)
 {
-	int64_t offset = rules->fp.offset;
-
-	switch (rules->fp.saved) {
-	case SAVED_SAME:
+	if (fp->saved == SAVED_SAME)
 		return GMT_UNWIND_FP_SAME;
-	case SAVED_AT_FP:
+	if (fp->saved == SAVED_AT_FP)
 		return GMT_UNWIND_FP_AT_FP;
-	case SAVED_OFFSET:
-		if (offset < 0 && offset % 8 == 0 && offset / 8 >= -GMT_UNWIND_FP_MAX)
-			return (uint8_t)(-offset / 8);
-		break;
-	default:
-		break;
-	}
+	if (fp->saved == SAVED_OFFSET && fp->offset < 0 && fp->offset % 8 == 0 && fp->offset / 8 >= -GMT_UNWIND_FP_MAX)
+		return (uint8_t)(-fp->offset / 8);
 	return GMT_UNWIND_FP_LOST;
 }
 
@@ -109,7 +99,7 @@ static struct gmt_unwind_row row_of(const struct machine *m)
 		return row;
 	if (rules->cfa == CFA_IS_PLT)
 		return (struct gmt_unwind_row){ .rule = GMT_UNWIND_PLT, .cfa = (int16_t)rules->offset,
-						.fp = row_fp(rules) };
+						.fp = row_fp(&rules->fp) };
 	if (rules->offset % 8 || units < INT16_MIN || units > INT16_MAX)
 		return row;
 	if (rules->cfa == CFA_IS_DEREF)
@@ -121,7 +111,7 @@ static struct gmt_unwind_row row_of(const struct machine *m)
 	else
 		return row;
 	row.cfa = (int16_t)units;
-	row.fp = row_fp(rules);
+	row.fp = row_fp(&rules->fp);
 	return row;
 }
 
@@ -159,23 +149,17 @@ static void set_location(struct machine *m, uint64_t address)
 
 static struct place *place_of(struct rules *rules, uint64_t reg)
 {
-	return reg == REG_FP ? &rules->fp : reg == REG_RA ? &rules->ra : NULL;
+	return reg == REG_FP ? &rules->fp : reg == REG_RA ? &rules->ra : &rules->other;
 }
 
 static void put_rule(struct machine *m, uint64_t reg, enum saved saved, int64_t offset)
 {
-	struct place *place = place_of(&m->now, reg);
-
-	if (place)
-		*place = (struct place){ saved, offset };
+	*place_of(&m->now, reg) = (struct place){ saved, offset };
 }
 
 static void restore_rule(struct machine *m, uint64_t reg)
 {
-	struct place *place = place_of(&m->now, reg);
-
-	if (place)
-		*place = *place_of(&m->initial, reg);
+	*place_of(&m->now, reg) = *place_of(&m->initial, reg);
 }
 
 static int64_t scale_offset(const struct machine *m, int64_t factor)
@@ -301,7 +285,7 @@ static void run_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 	case CFA_NOP:
 		break;
 	case CFA_SET_LOC:
-		set_location(m, eh_code_address(m->eh, m->cie, c));
+		set_location(m, eh_pointer(c, m->cie->fde_encoding));
 		break;
 	case CFA_ADVANCE_LOC1:
 		advance_by(m, eh_u8(c));
@@ -371,13 +355,13 @@ static void run_program(struct machine *m, struct eh_cursor c)
 void ehframe_rows(const struct ehframe *eh, const struct eh_fde *fde, ehframe_emit emit, void *arg)
 {
 	const struct eh_cie *cie = &eh->cies[fde->cie];
-	struct machine m = { .eh = eh, .cie = cie, .size = fde->size, .start = fde->start, .arg = arg };
+	struct machine m = { .cie = cie, .size = fde->size, .start = fde->start, .arg = arg };
 
 	m.now.cfa = CFA_IS_UNKNOWN;
-	run_program(&m, eh_cursor(eh->bytes.data, eh->bytes.size, cie->program, cie->program_size));
+	run_program(&m, eh_cursor(&eh->bytes, cie->program, cie->program_size));
 	m.initial = m.now;
 	m.at = 0;
 	m.emit = emit;
-	run_program(&m, eh_cursor(eh->bytes.data, eh->bytes.size, fde->program, fde->program_size));
+	run_program(&m, eh_cursor(&eh->bytes, fde->program, fde->program_size));
 	emit_row(&m);
 }

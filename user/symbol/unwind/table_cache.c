@@ -253,10 +253,7 @@ static size_t list_entries(DIR *dir, struct entry **entries, uint64_t *total)
 		if (!is_ours(found->d_name) || fstatat(dirfd(dir), found->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode))
 			continue;
-		if (count == capacity) {
-			capacity = capacity ? capacity * 2 : 64;
-			*entries = xreallocarray(*entries, capacity, sizeof(**entries));
-		}
+		*entries = xgrow(*entries, count, &capacity, sizeof(**entries));
 		(*entries)[count] = (struct entry){ .bytes = (uint64_t)st.st_size, .used = st.st_atim };
 		snprintf((*entries)[count].name, sizeof((*entries)[count].name), "%s", found->d_name);
 		*total += (uint64_t)st.st_size;

@@ -15,7 +15,6 @@
 #define PAGE_BYTES (1u << GMT_UNWIND_PAGE_SHIFT)
 #define FUNCTION_ALIGN 16          /* GCC's and clang's -falign-functions on x86-64, and the least that
 				    * hand-written assembly uses */
-#define HDR_BYTES 12               /* .eh_frame_hdr up to the table, as linkers write it */
 
 struct builder {
 	struct unwind_table *table;
@@ -73,15 +72,15 @@ bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, u
 bool unwind_find_section(const struct image *image, struct unwind_section *section)
 {
 	const struct image_section *header = image_section(image, ".eh_frame", 0);
-	unsigned char data[HDR_BYTES];
+	unsigned char data[EH_HEADER_BYTES];
 	struct eh_bytes bytes = { data, sizeof(data), image->eh_frame_hdr };
-	struct ehframe_hdr hdr;
+	struct eh_header hdr;
 
 	*section = (struct unwind_section){ 0 };
 	if (header && header->type == SHT_NOBITS)   /* a separate debug file */
 		header = NULL;
 	if (image->eh_frame_hdr && image_read_at(image, image->eh_frame_hdr, data, sizeof(data)) &&
-	    !ehframe_hdr_parse(&bytes, &hdr))
+	    eh_header_read(&bytes, &hdr))
 		section->vaddr = hdr.eh_frame;
 	else if (header)
 		section->vaddr = header->vaddr;
