@@ -64,7 +64,7 @@ CORE     := $(call in,terms,framework_ids gpus limits names probes symbol_hint) 
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde image lines modules source) \
-            $(call in,python,pycode pyfile pylayout pylines pystack pytext pytls pyversion) \
+            $(call in,python,pycode pyfile pylayout pylines pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk table_cache unwind_table)
 SINK     := registry \
             $(call in,text,stack_text text) \

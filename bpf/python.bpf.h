@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Walks a thread's CPython frames, innermost first, from its thread pointer. Compiles as BPF and as
- * ordinary C (user/symbol/python/pystack.c): whoever includes it defines
+ * ordinary C (user/symbol/python/pyversion.c): whoever includes it defines
  *
  *	PY_READ(dst, size, addr)    0, or not 0 if the thread's memory could not be read
  *	PY_READ_AGAIN(dst, size, addr)  the same, where the value follows from others that are read, for the same

@@ -7,7 +7,7 @@
 #include "symbol/python/pycode.h"
 #include "symbol/python/pylayout.h"
 #include "symbol/python/pylines.h"
-#include "symbol/python/pystack.h"
+#include "../symbol/pywalk.h"
 
 /* The bytes lie at several addresses, so that small numbers in them are pointers that lead somewhere. */
 #define BASE 0x10000ULL
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Whose thread a state is of cannot be guessed by a fuzzer: ask only that it is read. */
 	put(memory, layout.tstate_thread + 0x100U, BASE);
 	put(memory, 16, BASE + 0x100);
-	count = pystack_walk(&config, BASE, read_memory, memory, frames, GMT_PY_FRAMES_MAX, NULL, &reason);
+	count = pywalk_frames(&config, BASE, read_memory, memory, frames, GMT_PY_FRAMES_MAX, NULL, &reason);
 	for (size_t i = 0; i < count && i < 8; i++)
 		resolve(codes, &frames[i], memory);
 	for (int format = PYLAYOUT_LNOTAB; format <= PYLAYOUT_LOCATIONS; format++)

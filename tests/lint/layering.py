@@ -77,7 +77,6 @@ KNOWN_IN_CIRCLE = """
     sink/json/json sink/json/json_stacks sink/oom/oom_json
     sink/oom/oom_contents sink/oom/oom_text
     sink/terminal/term sink/terminal/term_stacks
-    symbol/python/pycode symbol/python/pytext
 """
 # Headers of the core that sinks get by way of others, and that are neither views nor terms.
 KNOWN_TO_SINKS = """

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/terms/names.h"
+#include "symbol/python/pycode.h"
 
 void pyprint_find(pid_t pid, struct pyversion *python)
 {

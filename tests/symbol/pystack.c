@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "pyprint.h"
-#include "symbol/python/pystack.h"
+#include "pywalk.h"
 
 /* 0: it cannot be had. Leaves the thread stopped until we end. */
 static uint64_t thread_pointer(pid_t tid)
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 		perror("ptrace");
 		return 4;
 	}
-	count = pystack_walk(&python.config, tp, pyversion_read, &pid, frames, GMT_PY_FRAMES_MAX, &calls, &reason);
+	count = pywalk_frames(&python.config, tp, pyversion_read, &pid, frames, GMT_PY_FRAMES_MAX, &calls, &reason);
 	pyprint_frames(&python, pid, frames, count);
 	fprintf(stderr, "%zu frames in %zu calls: %s\n", count, calls, pyprint_reason(reason));
 	return reason == GMT_PY_END_ROOT ? 0 : 1;

@@ -16,9 +16,9 @@
 #include "symbol/elf/modules.h"
 #include "symbol/python/pyfile.h"
 #include "symbol/python/pylayout.h"
-#include "symbol/python/pystack.h"
 #include "symbol/python/pytls.h"
 #include "symbol/python/pyversion.h"
+#include "../../symbol/pywalk.h"
 
 #define BASE 0x10000000ULL
 #define TP BASE
@@ -88,7 +88,7 @@ static struct world *world_new(unsigned int minor)
 static size_t walk(struct world *world, struct gmt_py_frame *frames, size_t max, size_t *calls,
 		   enum gmt_py_reason *reason)
 {
-	return pystack_walk(&world->config, TP, read_world, world, frames, max, calls, reason);
+	return pywalk_frames(&world->config, TP, read_world, world, frames, max, calls, reason);
 }
 
 /* Six frames; where the version can say it, the first call of the eval function has the inner three. */

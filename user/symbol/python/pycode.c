@@ -99,7 +99,7 @@ static uint32_t check_of(const struct pylayout *layout, const unsigned char *hea
 }
 
 /* Only what there is of the object: it may end where its memory does. */
-static int read_head(struct pycode *codes, uint64_t code, pycode_read read, void *arg, unsigned char *head)
+static int read_head(struct pycode *codes, uint64_t code, py_read_fn read, void *arg, unsigned char *head)
 {
 	size_t size = codes->layout.code_size < HEAD_BYTES ? codes->layout.code_size : HEAD_BYTES;
 	int err = read(arg, code, head, size);
@@ -111,7 +111,7 @@ static int read_head(struct pycode *codes, uint64_t code, pycode_read read, void
 }
 
 /* A line table that cannot be read is no reason to do without the names. */
-static void read_lines(struct entry *entry, uint64_t addr, pycode_read read, void *arg)
+static void read_lines(struct entry *entry, uint64_t addr, py_read_fn read, void *arg)
 {
 	uint64_t size = 0;
 
@@ -126,7 +126,7 @@ static void read_lines(struct entry *entry, uint64_t addr, pycode_read read, voi
 	}
 }
 
-static int read_entry(struct pycode *codes, const unsigned char *head, pycode_read read, void *arg,
+static int read_entry(struct pycode *codes, const unsigned char *head, py_read_fn read, void *arg,
 		      struct entry **out)
 {
 	const struct pylayout *layout = &codes->layout;
@@ -179,7 +179,7 @@ static void keep_entry(struct pycode *codes, uint64_t code, struct entry *entry)
 	codes->bytes += entry->bytes;
 }
 
-static int load_entry(struct pycode *codes, const struct gmt_py_frame *frame, pycode_read read, void *arg,
+static int load_entry(struct pycode *codes, const struct gmt_py_frame *frame, py_read_fn read, void *arg,
 		      struct entry **out)
 {
 	unsigned char head[HEAD_BYTES], again[HEAD_BYTES];
@@ -209,7 +209,7 @@ static int load_entry(struct pycode *codes, const struct gmt_py_frame *frame, py
 	return err;
 }
 
-int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, pycode_read read, void *arg,
+int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, py_read_fn read, void *arg,
 		   struct pycode_where *where)
 {
 	const struct pylayout *layout = &codes->layout;

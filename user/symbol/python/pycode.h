@@ -22,9 +22,6 @@
 #define PYCODE_LINES_MAX (1u << 20)  /* bytes of a line table; larger ones give no lines */
 #define PYCODE_MEMORY_MAX (64u << 20) /* when there is more, all is forgotten */
 
-/* Reads all of [addr, addr + n): 0, or -errno. */
-typedef int (*pycode_read)(void *arg, uint64_t addr, void *dst, size_t n);
-
 /* Where a frame is. The texts stay until the next pycode_resolve(). */
 struct pycode_where {
 	const char *function;        /* qualified name (3.11 on), else the name */
@@ -44,7 +41,7 @@ void pycode_free(struct pycode *codes);
  * 0; -ESTALE: the object is gone, what lies there now is another one; -EINVAL: no code object;
  * else the -errno of `read`.
  */
-int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, pycode_read read, void *arg,
+int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, py_read_fn read, void *arg,
 		   struct pycode_where *where);
 
 #endif

@@ -78,4 +78,7 @@ int pylayout_debug(const void *runtime, struct pylayout *layout);
 /* What BPF is told of it; keys and eval ranges stay as they are. */
 void pylayout_config(const struct pylayout *layout, struct gmt_py_config *config);
 
+/* Reads all of [addr, addr + n) of a Python process: 0, or -errno. */
+typedef int (*py_read_fn)(void *arg, uint64_t addr, void *dst, size_t n);
+
 #endif

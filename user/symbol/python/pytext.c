@@ -24,26 +24,12 @@ static uint32_t char_at(const void *chars, size_t i, unsigned int kind)
 
 static size_t put_utf8(char *out, uint32_t value)
 {
-	if (value < 0x80) {
-		out[0] = (char)value;
-		return 1;
-	}
-	if (value < 0x800) {
-		out[0] = (char)(0xc0 | value >> 6);
-		out[1] = (char)(0x80 | (value & 0x3f));
-		return 2;
-	}
-	if (value < 0x10000) {
-		out[0] = (char)(0xe0 | value >> 12);
-		out[1] = (char)(0x80 | (value >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (value & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | value >> 18);
-	out[1] = (char)(0x80 | (value >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (value >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (value & 0x3f));
-	return 4;
+	unsigned int more = (value >= 0x80) + (value >= 0x800) + (value >= 0x10000);
+
+	for (unsigned int i = more; i; i--, value >>= 6)
+		out[i] = (char)(0x80 | (value & 0x3f));
+	out[0] = (char)(more ? 0xff00 >> (more + 1) | value : value); /* as many high bits as bytes */
+	return more + 1;
 }
 
 size_t pytext_utf8(const void *chars, size_t count, unsigned int kind, char *out)
@@ -56,7 +42,7 @@ size_t pytext_utf8(const void *chars, size_t count, unsigned int kind, char *out
 	return len;
 }
 
-int pytext_read(const struct pylayout *layout, uint64_t addr, size_t most, pycode_read read, void *arg,
+int pytext_read(const struct pylayout *layout, uint64_t addr, size_t most, py_read_fn read, void *arg,
 		char **text)
 {
 	unsigned char header[HEADER_BYTES];

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbol/python/pycode.h"
+#include "symbol/python/pylayout.h"
 
 /*
  * Up to `most` characters of the str at `addr`, as a string for free(); a longer one ends in "...". What
  * is no character (half a surrogate pair) becomes U+FFFD, a control character '?'. 0; -EINVAL: no str of
  * the compact kind that the compiler makes; else the -errno of `read`.
  */
-int pytext_read(const struct pylayout *layout, uint64_t addr, size_t most, pycode_read read, void *arg,
+int pytext_read(const struct pylayout *layout, uint64_t addr, size_t most, py_read_fn read, void *arg,
 		char **text);
 
 /* The same from characters of 1, 2 or 4 bytes each. `out` has room for 4 * count + 1 bytes. The length. */

@@ -15,7 +15,6 @@
 #include "base/xalloc.h"
 #include "symbol/elf/modules.h"
 #include "symbol/python/pyfile.h"
-#include "symbol/python/pystack.h"
 #include "symbol/python/pytls.h"
 #include "symbol/elf/source.h"
 
@@ -62,6 +61,24 @@ int pyversion_read(void *arg, uint64_t addr, void *dst, size_t n)
 	ssize_t got = process_vm_readv(*(pid_t *)arg, &local, 1, &remote, 1, 0);
 
 	return got < 0 ? -errno : (size_t)got == n ? 0 : -EFAULT;
+}
+
+/* The BPF walker's C code finds thread states here, too. Its `walk` is the first member of struct process_walk. */
+struct gmt_py_walk;
+static int read_walked(const struct gmt_py_walk *walk, uint64_t addr, void *dst, size_t size);
+#define PY_READ(dst, size, addr) read_walked(walk, addr, dst, size)
+#include "../../../bpf/python.bpf.h"
+
+struct process_walk {
+	struct gmt_py_walk walk;
+	pid_t pid;
+};
+
+static int read_walked(const struct gmt_py_walk *walk, uint64_t addr, void *dst, size_t size)
+{
+	pid_t pid = ((const struct process_walk *)walk)->pid;
+
+	return pyversion_read(&pid, addr, dst, size);
 }
 
 static bool read_word(struct finder *f, uint64_t addr, uint64_t *value)
@@ -188,10 +205,10 @@ static int find_layout(struct finder *f)
 static bool key_leads_to(struct finder *f, uint32_t key, uint64_t tstate, uint64_t thread)
 {
 	struct gmt_py_config config = f->python->config;
+	struct process_walk walk = { .pid = f->pid };
 
 	pytls_key(&f->tls, key, &config);
-	return pystack_tstate(&config, thread - (uint64_t)(int64_t)config.thread_self, pyversion_read,
-			      &f->pid) == tstate;
+	return gmt_py_tstate(&config, &walk.walk, thread - (uint64_t)(int64_t)config.thread_self) == tstate;
 }
 
 /* Where the version's table says. */

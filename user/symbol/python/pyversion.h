@@ -15,7 +15,6 @@
 
 #include <gpumemtrace/python.h>
 
-#include "symbol/python/pycode.h"
 #include "symbol/python/pylayout.h"
 
 struct pyversion {
@@ -35,7 +34,7 @@ struct pyversion {
  */
 int pyversion_find(pid_t pid, struct pyversion *python);
 
-/* A pycode_read of a process's memory; arg: pid_t *. */
+/* A py_read_fn of a process's memory; arg: pid_t *. */
 int pyversion_read(void *arg, uint64_t addr, void *dst, size_t n);
 
 #endif
