@@ -88,9 +88,6 @@ OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
             dumping finish main output_files outputs pipeline_for playback session setup targets whole_file
 
-# Makes parts of user/doc (`make man`), and is part of no program.
-DOC      := user/cli_doc
-
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
 LIVE_SRC := $(LIVE:%=user/live/%)
@@ -111,7 +108,7 @@ UNIT      := $(call in,base,foreign_file hash human out out_file rangemap) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
 UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs settings target trial usdt watch)
-UNIT_TOP  := $(call in,top,cli cli_doc dump_writer)
+UNIT_TOP  := $(call in,top,cli dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
@@ -254,6 +251,12 @@ $(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/top/test_%: $(O)/tests/unit/top/t
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
 
+# The table of options, for tests/cli/test_man.py.
+OPTIONS := $(O)/tests/cli/options
+$(OPTIONS): %: %.o $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
+
 $(call unit_path,$(UNIT_LIVE)): %: %.o $(UNIT_OBJ) $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) $(STATIC_LIBS) -ldl -o $@
@@ -370,7 +373,7 @@ fuzz-programs: $(SETUP)
 # ---- targets for people -----------------------------------------------------------------------------
 .PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup man install clean help print-sources \
         compile_commands.json print-compile-commands every-source map
-unit: $(UNIT_BIN)
+unit: $(UNIT_BIN) $(OPTIONS)
 
 static: $(O)/gpumemtrace-static
 
@@ -406,8 +409,8 @@ else
 endif
 
 # What user/doc says of the options, from their table.
-man: $(call unit_path,top/cli_doc)
-	$(Q)UPDATE_GOLDEN=1 $<
+man: $(OPTIONS)
+	$(Q)BUILD=$(O) tests/cli/test_man.py --write
 
 install: all
 	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace
@@ -433,7 +436,7 @@ map:
 
 # For tests/lint/sources.sh.
 print-sources:
-	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(DOC) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
+	@echo $(LIB_SRC) $(LIVE_SRC) $(BIN_SRC) $(OLD) $(NO_NVML) $(UNIT_BIN:$(O)/%=%) $(UNIT_OBJ:$(O)/%.o=%)
 
 help:
 	@echo 'make            build/gpumemtrace'

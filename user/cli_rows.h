@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The options, one row each. No include guard: who includes this file defines OPTION to take what it needs of a row.
- * The members of struct options (cli.h), the parser and --help (cli_options.c), the list of the manual page and the
- * completion (doc/cli_doc.c) come from these rows; `make man` writes the last two anew.
+ * The options, one row each. The members of struct options, the parser, --help, the list of the manual page and the
+ * completion come from these rows; `make man` writes the last two. The file has no include guard: each includer defines
+ * OPTION, and takes what it needs of a row.
  *
  * OPTION(letter, name, argument, section, commands, kind, help, manual)
  *   name      "": the options of the outputs (sink/registry.c) stand here, which have these texts themselves
