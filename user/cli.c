@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/out.h"
-#include "cli_options.h"
-#include "cli_values.h"
 
 #define LONG_ONLY 0x100   /* + index: what getopt returns for an option without a letter */
 
@@ -17,7 +15,12 @@ static const struct { const char *word, *arguments, *help; } commands[] = {
 	CLI_COMMANDS(X)
 #undef X
 };
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+/* What getopt returns for a row of the table. */
+static int getopt_value(const struct cli_table *table, size_t i)
+{
+	return table->rows[i].letter ? table->rows[i].letter : LONG_ONLY + (int)i;
+}
 
 static void fill_getopt(const struct cli_table *table, struct option *longs, char *shorts)
 {
@@ -30,7 +33,7 @@ static void fill_getopt(const struct cli_table *table, struct option *longs, cha
 		longs[i] = (struct option){
 			.name = table->rows[i].name,
 			.has_arg = table->rows[i].argument ? required_argument : no_argument,
-			.val = table->rows[i].letter ? table->rows[i].letter : LONG_ONLY + (int)i,
+			.val = getopt_value(table, i),
 		};
 		if (!table->rows[i].letter)
 			continue;
@@ -45,20 +48,27 @@ static void fill_getopt(const struct cli_table *table, struct option *longs, cha
 static const struct cli_option *option_of(const struct cli_table *table, int value)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (value == (table->rows[i].letter ? table->rows[i].letter : LONG_ONLY + (int)i))
+		if (value == getopt_value(table, i))
 			return &table->rows[i];
 	return NULL;
+}
+
+static int apply_value(const struct cli_option *option, struct options *options, const char *text, char **cause)
+{
+	struct cli_given given = {
+		.option = option, .text = text, .options = options, .member = (char *)options + option->offset,
+		.cause = cause,
+	};
+
+	return option->take(&given);
 }
 
 static int apply_option(const struct cli_table *table, struct options *options, int value, char **argv, char **cause)
 {
 	const struct cli_option *option = option_of(table, value == ':' || value == '?' ? optopt : value);
-	const char *word = commands[options->command < COMMAND_COUNT ? options->command : 0].word;
+	const char *word = commands[options->command < CLI_COMMAND_COUNT ? options->command : 0].word;
 
 	/* optopt: 0 for an unknown long name, else a value of the table or an unknown letter. */
-	if (value == ':')
-		return cli_wrong(cause, "--%s needs a value: --%s %s", option->name, option->name,
-			     option->argument);
 	if (value == '?' && option)
 		return cli_wrong(cause, "--%s takes no value", option->name);
 	if (value == '?' && !optopt)
@@ -66,37 +76,38 @@ static int apply_option(const struct cli_table *table, struct options *options, 
 				 argv[optind - 1]);
 	if (value == '?')
 		return cli_wrong(cause, "there is no option -%c; gpumemtrace --help lists the options", optopt);
-	if (options->command < COMMAND_COUNT && !(option->commands & 1u << options->command))
+	if (value != ':' && options->command < CLI_COMMAND_COUNT && !(option->commands & 1u << options->command))
 		return cli_wrong(cause, *word ? "--%s cannot be used with '%s'" : "--%s cannot be used for tracing",
-			     option->name, word);
+				 option->name, word);
 	/* A forgotten value would otherwise swallow the "--" before a command. */
-	if (option->argument && (!*optarg || !strcmp(optarg, "--")))
-		return cli_wrong(cause, "--%s needs a value: --%s %s", option->name, option->name,
-			     option->argument);
-	return option->take(option, options, optarg, cause);
+	if (value == ':' || (option->argument && (!*optarg || !strcmp(optarg, "--"))))
+		return cli_wrong(cause, "--%s needs a value: --%s %s", option->name, option->name, option->argument);
+	return apply_value(option, options, optarg, cause);
 }
 
 static int find_command(const char *word)
 {
-	for (size_t i = 1; i < COMMAND_COUNT; i++)
+	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		if (!strcmp(commands[i].word, word))
 			return (int)i;
 	return -1;
 }
 
-/* A word that is no option: the recording of replay, oom and records. */
+static bool takes_file(const struct options *options)
+{
+	return options->command == CLI_REPLAY || options->command == CLI_OOM || options->command == CLI_RECORDS;
+}
+
+/* Takes a word that is no option: the recording of replay, oom and records. */
 static int take_word(struct options *options, const char *word, char **cause)
 {
-	bool takes_file = options->command == CLI_REPLAY || options->command == CLI_OOM ||
-			  options->command == CLI_RECORDS;
-
-	if (options->command == CLI_HELP || options->command == CLI_VERSION)
+	if (options->command >= CLI_COMMAND_COUNT)
 		return 0;
-	if (takes_file && !options->input) {
+	if (takes_file(options) && !options->input) {
 		options->input = word;
 		return 0;
 	}
-	if (takes_file)
+	if (takes_file(options))
 		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many",
 				 commands[options->command].word, word);
 	if (options->command != CLI_TRACE)
@@ -105,8 +116,7 @@ static int take_word(struct options *options, const char *word, char **cause)
 		return cli_wrong(cause, "'%s' must be the first word: gpumemtrace %s ...", word, word);
 	if (strspn(word, "0123456789,") == strlen(word))
 		return cli_wrong(cause, "'%s' is not an option; to trace this process: gpumemtrace -p %s", word, word);
-	return cli_wrong(cause, "'%s' is neither a command nor an option; to run it: gpumemtrace -- %s", word,
-		     word);
+	return cli_wrong(cause, "'%s' is neither a command nor an option; to run it: gpumemtrace -- %s", word, word);
 }
 
 static int parse_words(const struct cli_table *table, struct options *options, int argc, char **argv, char **cause)
@@ -147,7 +157,7 @@ bool cli_is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
-/* At most one of them may go to standard output: `first` has it already. */
+/* At most one output may go to standard output; `first` names the one that does. */
 static int claim_stdout(char *first, size_t size, bool is_claimed, const char *name, char **cause)
 {
 	if (!is_claimed)
@@ -185,7 +195,7 @@ static int check_files(const struct options *options, char **cause)
 	return check_stdout(options, cause);
 }
 
-static int check_trace(const struct options *options, char **cause)
+static int check_targets(const struct options *options, char **cause)
 {
 	if (options->child && !options->child[0])
 		return cli_wrong(cause, "there is no command after --");
@@ -197,39 +207,31 @@ static int check_trace(const struct options *options, char **cause)
 		return cli_wrong(cause, "-a and -p cannot be combined: -a traces every process");
 	if (!options->child && !options->all && !options->pids.count)
 		return cli_wrong(cause, "nothing to trace: give -p PID, -a or -- COMMAND (see --help)");
-	return check_files(options, cause);
+	return 0;
 }
 
-static int check_options(struct options *options, char **cause)
+static int check_options(const struct options *options, char **cause)
 {
-	switch (options->command) {
-	case CLI_TRACE:
-		return check_trace(options, cause);
-	case CLI_REPLAY:
-		if (!options->input)
-			return cli_wrong(cause, "the recording is missing: gpumemtrace replay FILE.gmt");
-		return check_files(options, cause);
-	case CLI_OOM:
-		if (!options->input)
-			return cli_wrong(cause, "the dump or recording is missing: gpumemtrace oom FILE.gmt");
-		return check_files(options, cause);
-	case CLI_RECORDS:
-		if (!options->input)
-			return cli_wrong(cause, "the recording or dump is missing: gpumemtrace records FILE.gmt");
+	int err = 0;
+
+	if (options->command >= CLI_COMMAND_COUNT)
 		return 0;
-	default:
-		return 0;
-	}
+	if (options->command == CLI_TRACE)
+		err = check_targets(options, cause);
+	else if (takes_file(options) && !options->input)
+		err = cli_wrong(cause, "the recording or dump is missing: gpumemtrace %s FILE.gmt",
+				commands[options->command].word);
+	return err ? err : check_files(options, cause);
 }
 
-/* What holds without an option, which is read like its value. */
+/* An initial value is read as the option's own value is. */
 static int set_initial(const struct cli_table *table, struct options *options, char **cause)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < table->count; i++)
 		if (table->rows[i].initial)
-			err = table->rows[i].take(&table->rows[i], options, table->rows[i].initial, cause);
+			err = apply_value(&table->rows[i], options, table->rows[i].initial, cause);
 	return err;
 }
 
@@ -279,7 +281,11 @@ static void help_option(struct out *out, const struct cli_option *option)
 	out_text(out, left);
 	out_pad(out, 28 - n);
 	out_char(out, ' ');
-	cli_option_text(out, option, option->help);
+	for (const char *text = option->help; *text; text++)
+		if (*text == '@' && option->initial)
+			out_text(out, option->initial);
+		else
+			out_char(out, *text);
 	out_char(out, '\n');
 }
 
@@ -303,14 +309,14 @@ void cli_help(struct out *out)
 	struct cli_table table;
 
 	cli_table_fill(&table);
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
+	for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
 		out_printf(out, "%s gpumemtrace %s%s[OPTIONS]%s%s\n",
 			   i ? "      " : "usage:", commands[i].word, *commands[i].word ? " " : "",
 			   *commands[i].arguments ? " " : "", commands[i].arguments);
 	out_text(out, "\nShows who holds GPU memory, and why: the live and peak memory of CUDA processes,\n"
 		      "for each process and GPU, adding up to what nvidia-smi shows. The processes are\n"
 		      "neither restarted nor changed.\n\n");
-	for (size_t i = 1; i < COMMAND_COUNT; i++)
+	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		out_printf(out, "  %-8s %s\n", commands[i].word, commands[i].help);
 	help_options(out, &table);
 	out_text(out,
@@ -320,9 +326,4 @@ void cli_help(struct out *out)
 #define X(name, code, text) out_printf(out, "  %3d  %s\n", code, text);
 	GMT_EXITS(X)
 #undef X
-}
-
-void cli_version(struct out *out)
-{
-	out_text(out, "gpumemtrace " GMT_VERSION "\n");
 }

@@ -11,9 +11,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/out.h"
-#include "cli.h"
-#include "cli_values.h"
-#include "core/terms/names.h"
+#include "core/account/view_stacks.h"
 
 /* Which commands take an option. */
 #define FOR_TRACE (1u << CLI_TRACE)
@@ -51,9 +49,12 @@ static const char *const stack_words[] = {
 #undef X
 	[GMT_STACK_MODE_COUNT] = NULL
 };
-static const char *const layer_words[] = { "api", "kernel", "nvml", "framework", NULL };
-_Static_assert(GMT_LAYER_API == 1 && GMT_LAYER_KERNEL == 2 && GMT_LAYER_NVML == 4 && GMT_LAYER_FRAMEWORK == 8,
-	       "bit i for the word i");
+static const char *const layer_words[] = {
+#define X(name, bit, text) [__builtin_ctz(bit)] = text,
+	GMT_LAYERS(X)
+#undef X
+	[__builtin_popcount(GMT_LAYER_ALL)] = NULL
+};
 static const char *const kind_words[] = {
 #define X(name, value, type, text) #name,
 	GMT_KINDS(X)
@@ -71,22 +72,20 @@ static unsigned commands_of(const struct sink *sink)
 	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0);
 }
 
-static int take_format(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+static int take_format(const struct cli_given *given)
 {
-	const struct sink *format = sinks[option->value];
+	const struct sink *format = sinks[given->option->value], *other = given->options->format;
 
-	(void)argument;
-	if (options->format && options->format != format)
-		return cli_wrong(cause, "--%s and --%s cannot both go to standard output", options->format->name,
+	if (other && other != format)
+		return cli_wrong(given->cause, "--%s and --%s cannot both go to standard output", other->name,
 				 format->name);
-	options->format = format;
+	given->options->format = format;
 	return 0;
 }
 
-static int take_file(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+static int take_file(const struct cli_given *given)
 {
-	(void)cause;
-	options->files[option->value] = argument;
+	given->options->files[given->option->value] = given->text;
 	return 0;
 }
 
@@ -98,54 +97,59 @@ static bool has_suffix(const char *path, const char *suffix)
 }
 
 /* "'replay' writes no recording: give -o a FILE.pickle, not 'x.gmt'" */
-static int refuse_recording(const struct options *options, const char *argument, char **cause)
+static int refuse_recording(const struct cli_given *given)
 {
+	enum cli_command command = given->options->command;
 	struct out out;
 	char *list;
 	int err;
 
 	out_init_mem(&out);
 	for (size_t i = 0; sinks[i]; i++)
-		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << options->command)
+		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << command)
 			out_printf(&out, "%sFILE%s", out.size ? " or " : "", sinks[i]->suffix);
 	list = out_take(&out);
-	err = cli_wrong(cause, "'%s' writes no recording: give -o a %s, not '%s'",
-			options->command == CLI_REPLAY ? "replay" : "oom", list, argument);
+	err = cli_wrong(given->cause, "'%s' writes no recording: give -o a %s, not '%s'",
+			command == CLI_REPLAY ? "replay" : "oom", list, given->text);
 	free(list);
 	return err;
 }
 
-/* A recording; or what the suffix says. */
-static int take_output(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+/* A recording, or the output that the suffix names. */
+static int take_output(const struct cli_given *given)
 {
-	(void)option;
+	struct options *options = given->options;
+
 	for (size_t i = 0; sinks[i]; i++) {
-		if (!sinks[i]->suffix || !(commands_of(sinks[i]) & 1u << options->command) ||
-		    !has_suffix(argument, sinks[i]->suffix))
-			continue;
-		options->files[i] = argument;
-		return 0;
+		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << options->command &&
+		    has_suffix(given->text, sinks[i]->suffix)) {
+			options->files[i] = given->text;
+			return 0;
+		}
 	}
 	if (options->command != CLI_TRACE)
-		return refuse_recording(options, argument, cause);
-	options->output = argument;
+		return refuse_recording(given);
+	options->output = given->text;
 	return 0;
 }
 
 /* ---- the table ---- */
 
-#define ROW_OUTPUT(field) .take = take_output, .suffix = ".gmt"
-#define ROW_FORMATS(field) .take = take_format
-#define ROW_FILES(field) .take = take_file
+#define ROW_MEMBER(kind, name, ...) .take = cli_take_##kind, .offset = offsetof(struct options, name), __VA_ARGS__
+#define ROW_TAKES(function, ...) .take = function, __VA_ARGS__
+#define ROW_SETS(name, set)                                                                          \
+	.take = cli_take_set, .value = set,                                                          \
+	.offset = offsetof(struct options, name) +                                                   \
+		  0 * sizeof(char[sizeof(((struct options *)0)->name) == sizeof(cli_set) ? 1 : -1])
 static const struct cli_option rows[] = {
-#define OPTION(letter_, name_, argument_, section_, commands_, kind, help_, manual)                  \
+#define OPTION(letter_, name_, argument_, section_, commands_, value, help_, manual)                 \
 	{ .letter = letter_, .name = name_, .argument = argument_, .section = CLI_##section_,        \
-	  .commands = commands_, .help = help_, ROW_##kind },
+	  .commands = commands_, .help = help_, ROW_##value },
 #include "cli_rows.h"
 };
 _Static_assert(sizeof(rows) / sizeof(rows[0]) + SINKS_MAX <= CLI_OPTIONS_MAX, "room for all");
 
-/* A row for each format or file that has an option, made of that which stands for all of them. */
+/* Adds a row for each format or file that has an option, from the row that stands for all of them. */
 static void add_outputs(struct cli_table *table, const struct cli_option *row)
 {
 	for (int i = 0; sinks[i]; i++) {
@@ -171,15 +175,5 @@ void cli_table_fill(struct cli_table *table)
 			table->rows[table->count++] = rows[i];
 		else
 			add_outputs(table, &rows[i]);
-	}
-}
-
-void cli_option_text(struct out *out, const struct cli_option *option, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '@' && option->initial)
-			out_text(out, option->initial);
-		else
-			out_char(out, *text);
 	}
 }

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options, of cli_rows.h: what is parsed, what --help prints and what the shell completes. */
+/* The options: what the command line can say (cli_rows.h), and the structure that holds what it said. */
 #ifndef GPUMEMTRACE_CLI_OPTIONS_H
 #define GPUMEMTRACE_CLI_OPTIONS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-struct cli_option;
-struct options;
-struct out;
+#include "cli_values.h"
+#include "sink/sink.h"
+
+/* X(NAME, word, arguments, help): what gpumemtrace can be asked for. Without a word it traces. */
+#define CLI_COMMANDS(X)                                                           \
+	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
+	X(REPLAY, "replay", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
+	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
+	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
+	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
+	X(LIST, "list", "", "print the probed functions of libcuda and what they mean")
+enum cli_command {
+#define X(name, word, arguments, help) CLI_##name,
+	CLI_COMMANDS(X)
+#undef X
+	CLI_HELP,
+	CLI_VERSION,
+};
+#define CLI_COMMAND_COUNT ((size_t)CLI_HELP)   /* commands that have a word */
 
 /* X(NAME, title): how --help and the manual page group the options. */
 #define CLI_SECTIONS(X)                                                           \
@@ -25,23 +40,21 @@ enum cli_section {
 	CLI_SECTION_COUNT
 };
 
-/* Reads a value: 0, or GMT_EXIT_USAGE and a sentence in *cause, to be freed. */
-typedef int cli_take_fn(const struct cli_option *option, struct options *options, const char *argument, char **cause);
+enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
 
-struct cli_option {
-	int letter;               /* 0: has only the long name */
-	const char *name;
-	const char *argument;     /* NULL: takes none */
-	enum cli_section section;
-	unsigned commands;        /* bit c: of enum cli_command c, which take it */
-	const char *help;
-	cli_take_fn *take;
-	size_t offset;            /* of the member of struct options that it sets */
-	uint64_t least, most;     /* of a number */
-	const char *const *words; /* that the value can be; NULL ends them */
-	int value;                /* what an option without an argument sets; of an output: its index in sinks[] */
-	const char *suffix;       /* of the files it names; NULL: any */
-	const char *initial;      /* the value that holds without the option; NULL: 0 */
+struct options {
+	enum cli_command command;
+	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
+	const char *input;        /* replay, oom, records: recording; "-": standard input */
+	const char *output;       /* -o: recording; NULL: none */
+	const struct sink *format;    /* that was asked for; NULL: none */
+	const char *files[SINKS_MAX]; /* paths by index in sinks[]; NULL: none */
+	enum cli_when live;
+#define FIELD_MEMBER(kind, name, ...) cli_##kind name;
+#define FIELD_SETS(...)
+#define FIELD_TAKES(...)
+#define OPTION(letter, name, argument, section, commands, value, help, manual) FIELD_##value
+#include "cli_rows.h"
 };
 
 #define CLI_OPTIONS_MAX 64
@@ -52,8 +65,5 @@ struct cli_table {
 	struct cli_option rows[CLI_OPTIONS_MAX];
 };
 void cli_table_fill(struct cli_table *table);
-
-/* Text of a row, with the initial value in place of '@'. */
-void cli_option_text(struct out *out, const struct cli_option *option, const char *text);
 
 #endif

@@ -4,30 +4,32 @@
  * completion come from these rows; `make man` writes the last two. The file has no include guard: each includer defines
  * OPTION, and takes what it needs of a row.
  *
- * OPTION(letter, name, argument, section, commands, kind, help, manual)
- *   name      "": the options of the outputs (sink/registry.c) stand here, which have these texts themselves
+ * OPTION(letter, name, argument, section, commands, value, help, manual)
+ *   name      "": the options of the outputs (sink/registry.c) stand here; their texts are in the registry
  *   letter    0: the option has only the long name
- *   argument  what --help calls the value; NULL: the option takes none. In capitals what stands for something: FILE,
- *             DIR and PATH are completed as such, PID too; "off" stands for itself.
+ *   argument  what --help calls the value; NULL: the option takes none. Capitals stand for something: FILE, DIR, PATH
+ *             and PID are completed as such; "off" stands for itself.
  *   section   of --help and the manual page (CLI_SECTIONS)
  *   commands  which take the option (cli_options.c)
- *   kind      what the value is, the member of struct options that holds it, and what limits it (cli_values.h)
+ *   value     MEMBER(kind, name, limits): a member of struct options of a kind of CLI_VALUES
+ *             SETS(name, value): the option sets another member to this value
+ *             TAKES(function): the function of cli_options.c reads the value
  *   help      one line; "@" stands for the initial value, here as in the manual
- *   manual    `bold`, *italic*; an empty line begins a new paragraph, one that begins with "- " is an item
+ *   manual    `bold`, *italic*; an empty line begins a new paragraph, "- " begins an item
  */
 
 /* ---- What is traced ---- */
-OPTION('p', "pid", "PID[,PID...]", TRACED, FOR_TRACE | FOR_RECORDS, PIDS(pids),
+OPTION('p', "pid", "PID[,PID...]", TRACED, FOR_TRACE | FOR_RECORDS, MEMBER(pids, pids),
        "trace these processes and their children; may be repeated",
        "Trace these processes, and the children that they fork. May be given more than once. With"
        " `records` print only the records of these processes.")
-OPTION('a', "all", NULL, TRACED, FOR_TRACE, FLAG(all),
+OPTION('a', "all", NULL, TRACED, FOR_TRACE, MEMBER(flag, all),
        "trace every process that uses CUDA, now or later",
        "Trace every process that has libcuda mapped, now or later.")
-OPTION(0, "no-children", NULL, TRACED, FOR_TRACE, FLAG(no_children),
+OPTION(0, "no-children", NULL, TRACED, FOR_TRACE, MEMBER(flag, no_children),
        "do not trace children of traced processes",
        "Do not trace the children of traced processes.")
-OPTION('d', "duration", "SECONDS", TRACED, FOR_TRACE, TIME(duration_ns, .least = CLI_MS),
+OPTION('d', "duration", "SECONDS", TRACED, FOR_TRACE, MEMBER(time, duration_ns, .least = CLI_MS),
        "stop tracing after this many seconds (also 5m, 2h)",
        "Stop tracing after this time. `5m` and `2h` are accepted, too. With *COMMAND* tracing stops and the report is"
        " printed, but the command continues, and gpumemtrace exits when the command ends."
@@ -36,80 +38,81 @@ OPTION('d', "duration", "SECONDS", TRACED, FOR_TRACE, TIME(duration_ns, .least =
        " command running.")
 
 /* ---- What is shown ---- */
-OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, TIME(interval_ns, .least = 100 * CLI_MS, .initial = "1"),
+OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, MEMBER(time, interval_ns, .least = 100 * CLI_MS, .initial = "1"),
        "time between live views; default @",
        "Time between updates of the live view, 0.1 or more; the default is @.")
-OPTION(0, "", NULL, SHOWN, 0, FORMATS(format), "", "")
-OPTION(0, "top", "N", SHOWN, FOR_STACKS, NUMBER(top, .most = 100000, .initial = "10"),
+OPTION(0, "", NULL, SHOWN, 0, TAKES(take_format), "", "")
+OPTION(0, "top", "N", SHOWN, FOR_STACKS, MEMBER(number, top, .most = 100000, .initial = "10"),
        "stack traces in each list of the report; default @",
        "Number of stack traces in each list of the report and of the JSON; the default is @. 0 prints no stack"
        " traces, only the table by owner.")
-OPTION(0, "older-than", "SECONDS", SHOWN, FOR_REPORT, TIME(older_than_ns, .least = CLI_MS, .initial = "60"),
+OPTION(0, "older-than", "SECONDS", SHOWN, FOR_REPORT, MEMBER(time, older_than_ns, .least = CLI_MS, .initial = "60"),
        "list memory of this age as not freed; default @",
        "Report memory that is older than this as not freed; the default is @.")
-OPTION(0, "full-stacks", NULL, SHOWN, FOR_STACKS, FLAG(full_stacks),
+OPTION(0, "full-stacks", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full_stacks),
        "print all frames of a stack trace",
        "Print all frames of a stack trace. By default the report leaves out frames that do not help to identify the"
        " code: entry points of CUDA and the interpreter.")
-OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, LIST(owners),
+OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, MEMBER(list, owners),
        "read rules that decide who owns a stack trace's memory",
        "Read rules that decide who owns the memory of a stack trace; see `OWNERS AND STACKS`. May be given more than"
        " once. These rules come before the standard rules.")
-OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, FLAG(quiet),
+OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, MEMBER(flag, quiet),
        "print no live view, and no messages except errors",
        "Print no live view, and no messages except errors.")
-OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, TIMES(verbose),
+OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, MEMBER(times, verbose),
        "print more messages; may be repeated",
        "Print more messages. May be given more than once.")
-OPTION(0, "live", NULL, SHOWN, FOR_TRACE, WHEN(live, CLI_ALWAYS),
+OPTION(0, "live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_ALWAYS),
        "show the live view even if COMMAND uses the same terminal",
        "Show the live view even if *COMMAND* uses the same terminal. By default the live view is off in this case.")
-OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SET(live, CLI_NEVER),
+OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
        "print no live view, only the report",
        "Print no live view, only the report.")
-OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, WORD(enum cli_when, color, when_words, .initial = "auto"),
+OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, MEMBER(word, color, .words = when_words, .initial = "auto"),
        "auto, always or never; default @",
        "`auto` (the default: on a terminal, unless `NO_COLOR` is set), `always` or `never`.")
 
 /* ---- What is kept ---- */
-OPTION('o', "output", "FILE", KEPT, FOR_STACKS, OUTPUT(output),
+OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = ".gmt"),
        "write a recording (FILE.gmt, -) or snapshot (FILE.pickle)",
        "Write a recording to *FILE*; see `RECORDINGS`. `-` is standard output; the report then goes to standard error."
        " If the name ends in `.pickle`, the option means `--snapshot`, also with `replay` and `oom`. A recording and a"
        " snapshot can be written in one run.")
-OPTION(0, "", "FILE", KEPT, 0, FILES(files), "", "")
-OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, WORD(enum view_order, folded_by, order_words, .initial = "live"),
+OPTION(0, "", "FILE", KEPT, 0, TAKES(take_file), "", "")
+OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words = order_words, .initial = "live"),
        "live, peak, growth, old or allocated; default @",
        "Which bytes `--folded` writes: `live` (the default), `peak` (held at the peak of each GPU), `growth`, `old`"
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
-OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS, WINDOW(window, .initial = "200k"),
+OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS, MEMBER(window, window, .initial = "200k"),
        "newest events to keep for dumps and snapshots; default @",
        "How many events a snapshot or a dump contains: the newest events of all processes, limited by their number"
        " (`@`, the default), by their age (`60s`, `5min`, `2h`) or by the memory that they take (`16MiB`; 40 bytes"
        " each). Several limits may be given, separated by commas; all of them apply. With `off` dumps contain no"
        " events and show only one moment.")
-OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, PLACE(oom_dir),
+OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, MEMBER(place, oom_dir),
        "directory for dumps when memory runs out; default .",
        "The directory for the dumps that are written when a process runs out of memory; the default is the current"
        " directory. With `off` gpumemtrace writes only the dumps that are asked for with SIGUSR1; see `OUT OF MEMORY`.")
-OPTION(0, "oom-max", "N", KEPT, FOR_TRACE, NUMBER(oom_max, .least = 1, .most = 100000, .initial = "16"),
+OPTION(0, "oom-max", "N", KEPT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
-OPTION(0, "strict", NULL, KEPT, FOR_FILES, FLAG(strict),
+OPTION(0, "strict", NULL, KEPT, FOR_FILES, MEMBER(flag, strict),
        "exit with 5 if any data was lost",
        "Exit with status 5 if any data was lost or the recording is incomplete.")
 
 /* ---- How it is observed ---- */
-OPTION(0, "layers", "LIST", OBSERVED, FOR_TRACE, WORDS(layers, layer_words, .initial = "api,kernel,nvml,framework"),
+OPTION(0, "layers", "LIST", OBSERVED, FOR_TRACE,
+       MEMBER(words, layers, .words = layer_words, .initial = "api,kernel,nvml,framework"),
        "use only these layers: @",
        "Use only these layers: a list of `api`, `kernel`, `nvml` and `framework`, separated by commas.")
 OPTION(0, "ring-size", "SIZE", OBSERVED, FOR_TRACE,
-       POWER(ring_bytes, .least = CLI_RING_MIN, .most = CLI_RING_MAX, .initial = "16M"),
+       MEMBER(power, ring_bytes, .least = CLI_RING_MIN, .most = CLI_RING_MAX, .initial = "16M"),
        "size of the ring buffer, a power of two; default @",
        "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
        " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
 OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
-       WORD(enum gmt_stack_mode, stack_mode, stack_words, .initial = CLI_STACKS_INITIAL),
+       MEMBER(word, stack_mode, .words = stack_words, .initial = CLI_STACKS_INITIAL),
        "full, native, python, fp or off; default full (arm64: fp)",
        "How stack traces are taken:"
        "\n\n- `full` Native and Python frames in one stack trace; the default."
@@ -122,57 +125,58 @@ OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        "\n\nBefore Linux 5.17 every mode except `off` works as `fp`. On arm64 `fp` is the default, `full` and `native`"
        " work as `fp`, and a message says so.")
 OPTION(0, "stack-depth", "N", OBSERVED, FOR_TRACE,
-       NUMBER(stack_depth, .least = 1, .most = GMT_UNWIND_FRAMES_MAX, .initial = CLI_NUMBER(GMT_STACK_DEPTH_DEFAULT)),
+       MEMBER(number, stack_depth, .least = 1, .most = GMT_UNWIND_FRAMES_MAX,
+	      .initial = CLI_NUMBER(GMT_STACK_DEPTH_DEFAULT)),
        "native frames of a stack trace; default @",
        "Native frames of a stack trace, at most 1024; the default is @.")
-OPTION(0, "stack-sample", "SIZE", OBSERVED, FOR_TRACE, SIZE(stack_sample_bytes, .most = UINT64_MAX),
+OPTION(0, "stack-sample", "SIZE", OBSERVED, FOR_TRACE, MEMBER(size, stack_sample_bytes, .most = UINT64_MAX),
        "take a stack trace for each SIZE bytes that a thread allocates",
        "Take a stack trace only each time that a thread has asked for another *SIZE* bytes, such as `1G`. All sums stay"
        " exact. Memory that was allocated in between is reported as `(without a stack)`.")
-OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, FLAG(block_stacks),
+OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
        "also take stack traces of PyTorch's blocks (tensors)",
        "Also take stack traces of the blocks that PyTorch's allocator gives out. A block is a tensor's memory. There"
        " are many more blocks than allocations from the driver, so this option costs more (README.md gives numbers) and"
        " takes 6 MiB of the kernel's memory. The report then shows owners and stack traces of the blocks beside those"
        " of the driver's allocations.")
-OPTION(0, "requested-sizes", NULL, OBSERVED, FOR_TRACE, FLAG(requested_sizes),
+OPTION(0, "requested-sizes", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, requested_sizes),
        "also read each block's requested size",
        "On x86-64, also read the size that was requested for each block, from a static probe of PyTorch 2.1 and later"
        " (USDT pytorch:malloc in libc10_cuda). The report then shows the memory lost to rounding (`block rounding`)."
        " The price is one more probe for each block. While the probe is attached, the kernel keeps a counter in the"
        " library's data above 0; static probes are made to be used in this way. `--snapshot` implies this option,"
        " because a snapshot contains the requested sizes.")
-OPTION(0, "nvml", "PATH|off", OBSERVED, FOR_TRACE | FOR_DOCTOR, PLACE(nvml),
+OPTION(0, "nvml", "PATH|off", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(place, nvml),
        "load this NVML library, or none",
        "Load this NVML library instead of libnvidia-ml.so.1 from the usual places, or with `off` no NVML library.")
-OPTION(0, "libcuda", "PATH", OBSERVED, FOR_TRACE | FOR_DOCTOR, LIST(libcuda),
+OPTION(0, "libcuda", "PATH", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(list, libcuda),
        "also probe this library",
        "Also probe this library, for a libcuda that has another name. May be given more than once.")
-OPTION(0, "driver-root", "DIR", OBSERVED, FOR_TRACE | FOR_DOCTOR, TEXT(driver_root),
+OPTION(0, "driver-root", "DIR", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(text, driver_root),
        "look for the driver's files below DIR",
        "Look for the driver's files below this directory. A containerised driver needs this option"
        " (`/run/nvidia/driver`).")
 
 /* ---- Which records ---- */
-OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, KINDS(kinds, kind_words),
+OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, MEMBER(kinds, kinds, .words = kind_words),
        "print only records of these kinds: call,stack",
        "Print only records of these kinds: a list such as `call,fw_mem`, separated by commas, of the names in"
        " *include/gpumemtrace/wire.h*, in capitals or not. May be given more than once.")
-OPTION(0, "thread", "TID", CHOSEN, FOR_RECORDS, NUMBER(thread, .least = 1, .most = UINT32_MAX),
+OPTION(0, "thread", "TID", CHOSEN, FOR_RECORDS, MEMBER(number, thread, .least = 1, .most = UINT32_MAX),
        "print only records of this thread",
        "Print only records of this thread. `--pid` does the same for processes.")
-OPTION(0, "from", "SECONDS", CHOSEN, FOR_RECORDS, MOMENT(from),
+OPTION(0, "from", "SECONDS", CHOSEN, FOR_RECORDS, MEMBER(moment, from),
        "print only records from this time on",
        "Print only records from this time on, counted from the session's start.")
-OPTION(0, "to", "SECONDS", CHOSEN, FOR_RECORDS, MOMENT(to),
+OPTION(0, "to", "SECONDS", CHOSEN, FOR_RECORDS, MEMBER(moment, to),
        "print only records up to this time",
        "Print only records up to this time, counted from the session's start.")
 
 /* ---- Others ---- */
-OPTION('h', "help", NULL, OTHERS, FOR_ALL, SET(command, CLI_HELP),
+OPTION('h', "help", NULL, OTHERS, FOR_ALL, SETS(command, CLI_HELP),
        "print this help",
        "Print a summary.")
-OPTION('V', "version", NULL, OTHERS, FOR_ALL, SET(command, CLI_VERSION),
+OPTION('V', "version", NULL, OTHERS, FOR_ALL, SETS(command, CLI_VERSION),
        "print the version",
        "Print the version.")
 #undef OPTION

@@ -38,58 +38,48 @@ int cli_wrong(char **cause, const char *format, ...)
 	return GMT_EXIT_USAGE;
 }
 
-static void *field_of(const struct cli_option *option, struct options *options)
-{
-	return (char *)options + option->offset;
-}
+/* "--duration takes a time in seconds, not 'x'" */
+#define REFUSE_VALUE(given, format, ...)                                                             \
+	cli_wrong((given)->cause, "--%s " format ", not '%s'", (given)->option->name, ##__VA_ARGS__, (given)->text)
 
-int cli_take_flag(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_flag(const struct cli_given *given)
 {
-	(void)argument, (void)cause;
-	*(bool *)field_of(option, options) = true;
+	*(cli_flag *)given->member = true;
 	return 0;
 }
 
-int cli_take_times(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_times(const struct cli_given *given)
 {
-	unsigned int *times = field_of(option, options);
-
-	(void)argument, (void)cause;
-	++*times;
+	++*(cli_times *)given->member;
 	return 0;
 }
 
-int cli_take_set(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_set(const struct cli_given *given)
 {
-	(void)argument, (void)cause;
-	*(int *)field_of(option, options) = option->value;
+	*(cli_set *)given->member = given->option->value;
 	return 0;
 }
 
-int cli_take_text(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_text(const struct cli_given *given)
 {
-	(void)cause;
-	*(const char **)field_of(option, options) = argument;
+	*(cli_text *)given->member = given->text;
 	return 0;
 }
 
-int cli_take_place(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_place(const struct cli_given *given)
 {
-	struct cli_place *place = field_of(option, options);
+	bool is_off = !strcmp(given->text, "off");
 
-	(void)cause;
-	place->is_off = !strcmp(argument, "off");
-	place->path = place->is_off ? NULL : argument;
+	*(cli_place *)given->member = (cli_place){ .path = is_off ? NULL : given->text, .is_off = is_off };
 	return 0;
 }
 
-int cli_take_list(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_list(const struct cli_given *given)
 {
-	struct cli_list *list = field_of(option, options);
+	cli_list *list = given->member;
 
-	(void)cause;
-	list->texts = xreallocarray(list->texts, list->count + 1, sizeof(argument));
-	list->texts[list->count++] = argument;
+	list->texts = xreallocarray(list->texts, list->count + 1, sizeof(*list->texts));
+	list->texts[list->count++] = given->text;
 	return 0;
 }
 
@@ -104,66 +94,63 @@ static void add_pid_once(struct cli_pids *pids, pid_t pid)
 	pids->list[pids->count++] = pid;
 }
 
-int cli_take_pids(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_pids(const struct cli_given *given)
 {
-	const char *p = argument;
-
-	for (;;) {
+	for (const char *p = given->text;; p++) {
 		char *end;
 		long pid;
 
 		errno = 0;
 		pid = isdigit((unsigned char)*p) ? strtol(p, &end, 10) : 0;
 		if (pid <= 0 || errno || pid > INT_MAX || (*end && *end != ','))
-			return cli_wrong(cause, "'%s' is not a process id or a comma-separated list of them",
-				     argument);
-		add_pid_once(field_of(option, options), (pid_t)pid);
-		if (!*end)
+			return cli_wrong(given->cause, "'%s' is not a process id or a comma-separated list of them",
+					 given->text);
+		add_pid_once(given->member, (pid_t)pid);
+		p = end;
+		if (!*p)
 			return 0;
-		p = end + 1;
 	}
 }
 
 /* ---- numbers ---- */
 
-static int parse_time(const struct cli_option *option, uint64_t *ns, const char *argument, char **cause)
+static int parse_time(const struct cli_given *given, uint64_t *ns)
 {
+	double least = (double)given->option->least / NS_PER_S;
 	char *end;
-	double seconds = strtod(argument, &end);
+	double seconds = strtod(given->text, &end);
 
-	if (end == argument || !isfinite(seconds))
-		return cli_wrong(cause, "--%s takes a time in seconds, not '%s'", option->name, argument);
+	if (end == given->text || !isfinite(seconds))
+		return REFUSE_VALUE(given, "takes a time in seconds");
 	if (!strcmp(end, "m"))
 		seconds *= 60;
 	else if (!strcmp(end, "h"))
 		seconds *= 3600;
 	else if (*end && strcmp(end, "s"))
-		return cli_wrong(cause, "--%s takes a time in seconds (or 5m, 2h), not '%s'", option->name, argument);
-	if (seconds < (double)option->least / NS_PER_S)
-		return cli_wrong(cause, "--%s must be at least %g seconds, not '%s'", option->name,
-				 (double)option->least / NS_PER_S, argument);
+		return REFUSE_VALUE(given, "takes a time in seconds (or 5m, 2h)");
+	if (seconds < least)
+		return REFUSE_VALUE(given, "must be at least %g seconds", least);
 	if (seconds > SECONDS_MAX)
-		return cli_wrong(cause, "--%s must be at most a year, not '%s'", option->name, argument);
+		return REFUSE_VALUE(given, "must be at most a year");
 	*ns = (uint64_t)(seconds * NS_PER_S);
 	return 0;
 }
 
-int cli_take_time(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_time(const struct cli_given *given)
 {
-	return parse_time(option, field_of(option, options), argument, cause);
+	return parse_time(given, given->member);
 }
 
-int cli_take_moment(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_moment(const struct cli_given *given)
 {
-	struct cli_moment *moment = field_of(option, options);
 	uint64_t ns = 0;
-	int err = parse_time(option, &ns, argument, cause);
+	int err = parse_time(given, &ns);
 
-	*moment = (struct cli_moment){ .ns = (int64_t)ns, .is_given = !err };
+	*(cli_moment *)given->member = (cli_moment){ .ns = (int64_t)ns, .is_given = !err };
 	return err;
 }
 
-int cli_take_size(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_size(const struct cli_given *given)
 {
 	static const char units[] = "kmgt";
 	unsigned long long value;
@@ -171,9 +158,9 @@ int cli_take_size(const struct cli_option *option, struct options *options, cons
 	char *end;
 
 	errno = 0;
-	value = isdigit((unsigned char)*argument) ? strtoull(argument, &end, 10) : 0;
+	value = isdigit((unsigned char)*given->text) ? strtoull(given->text, &end, 10) : 0;
 	if (!value || errno)
-		return cli_wrong(cause, "--%s takes a size like 16M, not '%s'", option->name, argument);
+		return REFUSE_VALUE(given, "takes a size like 16M");
 	unit = *end ? strchr(units, tolower((unsigned char)*end)) : NULL;
 	if (unit) {
 		end++;
@@ -181,18 +168,17 @@ int cli_take_size(const struct cli_option *option, struct options *options, cons
 			value = ULLONG_MAX;
 	}
 	if (*end && strcasecmp(end, "b") && (!unit || strcasecmp(end, "ib")))
-		return cli_wrong(cause, "--%s takes a size like 16M, not '%s'", option->name, argument);
-	if (value > option->most)
-		return cli_wrong(cause, "--%s must be at most %lluG, not '%s'", option->name,
-				 (unsigned long long)option->most >> 30, argument);
-	*(uint64_t *)field_of(option, options) = value;
+		return REFUSE_VALUE(given, "takes a size like 16M");
+	if (value > given->option->most)
+		return REFUSE_VALUE(given, "must be at most %lluG", (unsigned long long)given->option->most >> 30);
+	*(cli_size *)given->member = value;
 	return 0;
 }
 
-int cli_take_power(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_power(const struct cli_given *given)
 {
-	uint64_t *bytes = field_of(option, options), power = option->least;
-	int err = cli_take_size(option, options, argument, cause);
+	cli_power *bytes = given->member, power = given->option->least;
+	int err = cli_take_size(given);
 
 	while (!err && power < *bytes)
 		power *= 2;
@@ -200,19 +186,19 @@ int cli_take_power(const struct cli_option *option, struct options *options, con
 	return err;
 }
 
-int cli_take_number(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_number(const struct cli_given *given)
 {
+	uint64_t least = given->option->least, most = given->option->most;
 	unsigned long value;
 	char *end = NULL;
 
 	errno = 0;
-	value = isdigit((unsigned char)*argument) ? strtoul(argument, &end, 10) : 0;
+	value = isdigit((unsigned char)*given->text) ? strtoul(given->text, &end, 10) : 0;
 	if (!end || *end || errno)
-		return cli_wrong(cause, "--%s takes a number, not '%s'", option->name, argument);
-	if (value < option->least || value > option->most)
-		return cli_wrong(cause, "--%s takes a number from %u to %u, not '%s'", option->name,
-				 (unsigned int)option->least, (unsigned int)option->most, argument);
-	*(uint32_t *)field_of(option, options) = (uint32_t)value;
+		return REFUSE_VALUE(given, "takes a number");
+	if (value < least || value > most)
+		return REFUSE_VALUE(given, "takes a number from %u to %u", (unsigned int)least, (unsigned int)most);
+	*(cli_number *)given->member = (cli_number)value;
 	return 0;
 }
 
@@ -227,43 +213,44 @@ static int find_word(const char *const *words, const char *text, size_t size)
 }
 
 /* "--color takes auto, always or never, not 'red'". */
-static int refuse_word(const struct cli_option *option, const char *last, const char *argument, char **cause)
+static int refuse_word(const struct cli_given *given, const char *last)
 {
+	const char *const *words = given->option->words;
 	struct out out;
 	char *list;
 	int err;
 
 	out_init_mem(&out);
-	for (size_t i = 0; option->words[i]; i++)
-		out_printf(&out, "%s%s", !i ? "" : option->words[i + 1] ? ", " : last, option->words[i]);
+	for (size_t i = 0; words[i]; i++)
+		out_printf(&out, "%s%s", !i ? "" : words[i + 1] ? ", " : last, words[i]);
 	list = out_take(&out);
-	err = cli_wrong(cause, "--%s takes %s, not '%s'", option->name, list, argument);
+	err = REFUSE_VALUE(given, "takes %s", list);
 	free(list);
 	return err;
 }
 
-int cli_take_word(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_word(const struct cli_given *given)
 {
-	int index = find_word(option->words, argument, strlen(argument));
+	int index = find_word(given->option->words, given->text, strlen(given->text));
 
 	if (index < 0)
-		return refuse_word(option, " or ", argument, cause);
-	*(int *)field_of(option, options) = index;
+		return refuse_word(given, " or ");
+	*(cli_word *)given->member = index;
 	return 0;
 }
 
-int cli_take_words(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_words(const struct cli_given *given)
 {
-	uint32_t *bits = field_of(option, options), wanted = 0;
+	cli_words wanted = 0;
 
-	for (const char *p = argument; *p; p += strcspn(p, ","), p += *p == ',') {
-		int index = find_word(option->words, p, strcspn(p, ","));
+	for (const char *p = given->text; *p; p += strcspn(p, ","), p += *p == ',') {
+		int index = find_word(given->option->words, p, strcspn(p, ","));
 
 		if (index < 0)
-			return refuse_word(option, " and ", argument, cause);
+			return refuse_word(given, " and ");
 		wanted |= 1u << index;
 	}
-	*bits = wanted;
+	*(cli_words *)given->member = wanted;
 	return 0;
 }
 
@@ -282,27 +269,25 @@ uint64_t cli_kind_bit(unsigned int kind)
 GMT_KINDS(X)
 #undef X
 
-int cli_take_kinds(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_kinds(const struct cli_given *given)
 {
-	uint64_t *kinds = field_of(option, options);
-
-	for (const char *p = argument;; p++) {
+	for (const char *p = given->text;; p++) {
 		size_t size = strcspn(p, ",");
 		unsigned int kind = gmt_kind_find(p, size);
 
 		if (!kind)
-			return cli_wrong(cause, "there is no record kind '%.*s':"
+			return cli_wrong(given->cause, "there is no record kind '%.*s':"
 					 " include/gpumemtrace/wire.h lists the kinds", (int)size, p);
-		*kinds |= cli_kind_bit(kind);
+		*(cli_kinds *)given->member |= cli_kind_bit(kind);
 		p += size;
 		if (!*p)
 			return 0;
 	}
 }
 
-/* ---- what --window takes: 200k (events), 60s, 16MiB (of memory), or some of these with commas between; off ---- */
+/* ---- --window: limits such as 200k (events), 60s or 16MiB (of memory), separated by commas; or off ---- */
 
-/* One of the list. */
+/* Reads one limit. */
 static bool parse_limit(const char *text, size_t size, struct cli_window *window)
 {
 	static const struct { const char *unit; double events, seconds; } units[] = {
@@ -331,20 +316,20 @@ static bool parse_limit(const char *text, size_t size, struct cli_window *window
 	return window->events && value * units[unit].events <= WINDOW_EVENTS_MAX;
 }
 
-int cli_take_window(const struct cli_option *option, struct options *options, const char *argument, char **cause)
+int cli_take_window(const struct cli_given *given)
 {
-	struct cli_window *window = field_of(option, options);
+	cli_window *window = given->member;
 
-	if (!strcmp(argument, "off")) {
+	if (!strcmp(given->text, "off")) {
 		window->events = 0;
 		return 0;
 	}
-	for (const char *p = argument;; p++) {
+	for (const char *p = given->text;; p++) {
 		size_t size = strcspn(p, ",");
 
 		if (!parse_limit(p, size, window))
-			return cli_wrong(cause, "--%s takes a number of events (200k), a time (60s, 5min), an amount of"
-					 " memory (16MiB), a list of these, or off, not '%s'", option->name, argument);
+			return REFUSE_VALUE(given, "takes a number of events (200k), a time (60s, 5min), an amount of"
+					    " memory (16MiB), a list of these, or off");
 		p += size;
 		if (!*p)
 			return 0;

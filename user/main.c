@@ -81,7 +81,7 @@ static int run_command(const struct options *options, struct out *out)
 		cli_help(out);
 		return GMT_EXIT_OK;
 	case CLI_VERSION:
-		cli_version(out);
+		out_text(out, "gpumemtrace " GMT_VERSION "\n");
 		return GMT_EXIT_OK;
 	}
 	return GMT_EXIT_FAILURE;

@@ -267,7 +267,7 @@ static void test_refused(void **state)
 		{ "python x.py",
 		 "'python' is neither a command nor an option; to run it: gpumemtrace -- python" },
 		{ "-a replay x", "'replay' must be the first word: gpumemtrace replay ..." },
-		{ "replay", "the recording is missing: gpumemtrace replay FILE.gmt" },
+		{ "replay", "the recording or dump is missing: gpumemtrace replay FILE.gmt" },
 		{ "records", "the recording or dump is missing: gpumemtrace records FILE.gmt" },
 		{ "records a --kind calls",
 		  "there is no record kind 'calls': include/gpumemtrace/wire.h lists the kinds" },
