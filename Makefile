@@ -86,7 +86,7 @@ LIVE     := stream \
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
-            dumping finish main output_files outputs pipeline_for playback session setup targets whole_file
+            dumping finish main output_files outputs pipeline_for playback session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
@@ -247,7 +247,7 @@ $(O)/tests/symbol/names: $(O)/tests/symbol/names.o $(O)/libgmt.a
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(SYMBOL_LIBS) -o $@
 
 $(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/top/test_%: $(O)/tests/unit/top/test_%.o $(UNIT_OBJ) $(O)/user/%.o \
-                               $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/user/whole_file.o $(O)/libgmt.a
+                               $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
 

@@ -11,10 +11,10 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "base/out_file.h"
 #include "base/xalloc.h"
 #include "source/reader.h"
 #include "source/recorder.h"
-#include "whole_file.h"
 
 struct dump_writer {
 	pthread_t thread;
@@ -104,12 +104,12 @@ static int write_job(const struct dump_job *job, int fd)
 
 static int do_job(const struct dump_job *job)
 {
-	struct whole_file whole;
-	int err = whole_file_begin_new(&whole, job->file->path);
+	struct out_file whole;
+	int err = out_file_begin(&whole, job->file->path, true);
 
 	if (err)
 		return err;
-	err = whole_file_settle(&whole, write_job(job, whole.fd));
+	err = out_file_settle(&whole, write_job(job, whole.fd));
 	if (err) {
 		close(whole.fd);
 		return err;

@@ -23,7 +23,6 @@
 #include "core/pipeline/pipeline.h"
 #include "outputs.h"
 #include "sink/sink.h"
-#include "whole_file.h"
 
 /* What all of these are made of, and the one that is written. */
 struct files {
@@ -64,13 +63,13 @@ static int print_history(const struct files *f, struct out *out, const struct sn
 /* snapshot: NULL where it is of all. */
 static int write_output(const struct files *f, const char *path, const struct snapshot *snapshot)
 {
-	struct whole_file file;
+	struct out_file file;
 	struct out out;
-	int err = whole_file_begin(&file, path);
+	int err = out_file_begin(&file, path, false);
 
 	if (!err) {
 		out_init_fd(&out, file.fd);
-		err = whole_file_end(&file, snapshot ? print_history(f, &out, snapshot) : print_view(f, &out));
+		err = out_file_end(&file, snapshot ? print_history(f, &out, snapshot) : print_view(f, &out));
 	}
 	if (err)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", path, out_file_why(err));

@@ -4,16 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 8      /* that lead from one to the next */
-#define TRIES_MAX 8      /* what is there may change while one looks */
+#define LINKS_MAX 8      /* links that lead from one to the next */
+#define TRIES_MAX 8      /* what is at the path may change meanwhile */
 #define LOOK_AGAIN (-EAGAIN)
 
 #define NEW_FILE (O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
@@ -25,7 +23,7 @@ static int open_new(const char *path, int access)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What a descriptor is at, again, for writing. */
+/* Opens what a descriptor is at for writing. */
 static int open_again(int at, int flags)
 {
 	char path[48];
@@ -36,7 +34,8 @@ static int open_again(int at, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* /dev/stdout leads to a link in /proc, which has no text that one could follow. -1: it is no descriptor of ours. */
+/* The number of our descriptor that a link in /proc stands for, as /dev/stdout does: such a link has no text to follow.
+ * -1: it is no descriptor of ours. */
 static int descriptor_of(const struct stat *link, const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -50,7 +49,7 @@ static int descriptor_of(const struct stat *link, const char *path)
 	return !lstat(own, &st) && st.st_dev == link->st_dev && st.st_ino == link->st_ino ? number : -1;
 }
 
-/* Replaces the path by what the link says. */
+/* Replaces the path by the link's text. */
 static int follow_link(int at, char path[PATH_MAX])
 {
 	char text[PATH_MAX], *name = strrchr(path, '/');
@@ -68,7 +67,7 @@ static int follow_link(int at, char path[PATH_MAX])
 	return LOOK_AGAIN;
 }
 
-/* Through another name of it somebody else's file would be overwritten. */
+/* A file with a second name may be somebody else's, too: it is replaced, not overwritten. */
 static int open_own_file(int at, const struct stat *st, const char *path)
 {
 	if (st->st_uid == geteuid() && st->st_nlink == 1)
@@ -83,7 +82,7 @@ static int open_link(int at, const struct stat *st, char path[PATH_MAX])
 	return number < 0 ? follow_link(at, path) : open_again(number, O_TRUNC);
 }
 
-/* A descriptor or -errno; LOOK_AGAIN: the path has changed, or what was there is gone. */
+/* A descriptor or -errno; LOOK_AGAIN: the path has changed, or the file is gone. */
 static int open_entry(int at, char path[PATH_MAX], bool only_special)
 {
 	struct stat st;
@@ -153,6 +152,38 @@ int out_file_create_beside(const char *path, char *name, size_t size)
 		fd = open_new(name, O_RDWR);
 	}
 	return fd;
+}
+
+int out_file_begin(struct out_file *file, const char *path, bool replaces)
+{
+	file->beside[0] = '\0';
+	if (snprintf(file->path, sizeof(file->path), "%s", path) >= (int)sizeof(file->path))
+		return -ENAMETOOLONG;
+	if (replaces)
+		file->fd = -ENOENT;
+	else
+		file->fd = strcmp(path, "-") ? out_file_open_special(path) : STDOUT_FILENO;
+	if (file->fd == -ENOENT)
+		file->fd = out_file_create_beside(path, file->beside, sizeof(file->beside));
+	return file->fd < 0 ? file->fd : 0;
+}
+
+int out_file_settle(struct out_file *file, int error)
+{
+	if (!file->beside[0])
+		return error;
+	if (!error && rename(file->beside, file->path))
+		error = -errno;
+	if (error)
+		unlink(file->beside);
+	return error;
+}
+
+int out_file_end(struct out_file *file, int error)
+{
+	if (file->fd != STDOUT_FILENO && close(file->fd) && !error)
+		error = -errno;
+	return out_file_settle(file, error);
 }
 
 const char *out_file_why(int error)

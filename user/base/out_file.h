@@ -1,36 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files that the user names to be written. They hold other people's command lines, and are written by root in
- * directories that others may write to, too: a new file is its owner's alone (0600), and what somebody else has
- * put there is not written to.
+ * Files that the user names to be written. The files hold other people's command lines, and root writes them in
+ * directories that others may write to, too: only the owner can read a new file (0600), and what somebody else has put
+ * at the path is not written to.
  */
 #ifndef GPUMEMTRACE_BASE_OUT_FILE_H
 #define GPUMEMTRACE_BASE_OUT_FILE_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define OUT_FILE_MODE 0600
-/* Instead of -errno: a link, pipe or device is there that is neither ours nor root's, or a block device. No file
- * system answers that. */
+/* Instead of -errno: at the path is a block device, or a link, pipe or device that is neither ours nor root's. No file
+ * system returns this error. */
 #define OUT_FILE_FOREIGN (-ENOTUNIQ)
 
 /*
- * For writing from its beginning: a new file; a regular one that is ours alone, cut to nothing, its mode kept;
- * another's is replaced. Links, pipes and devices of ours or of root's are followed and opened, which may wait for a
- * pipe's reader. A descriptor or -errno.
+ * Opens a file to write it from its beginning: a new file, or a regular file of ours that has no other name, which is
+ * emptied and keeps its mode. Another's file is replaced. Links, pipes and devices of ours or of root's are followed
+ * and opened, which may wait for a pipe's reader. A descriptor or -errno.
  */
 int out_file_open(const char *path);
 
-/* The same for what is no regular file; -ENOENT: that or nothing is there. */
+/* The same, but -ENOENT for a regular file or where nothing is. */
 int out_file_open_special(const char *path);
 
-/* A new file beside `path`, to be renamed to that: writes its name, which nobody can tell before. Readable, too. */
+/* A new file beside `path`, to be renamed to `path`. Its name, which nobody can guess, goes to `name`. Its descriptor
+ * can be read, too. */
 int out_file_create_beside(const char *path, char *name, size_t size);
 
-/* A number that nobody can tell before. 0 or -errno. */
+/* A file that is there as a whole or not at all: it is written under another name, and then renamed. */
+struct out_file {
+	int fd;                  /* to be written to, by the caller */
+	char path[PATH_MAX];
+	char beside[PATH_MAX];   /* its name until it is whole; "": the path itself is written to */
+};
+
+/* "-" is standard output; pipes and devices are written to as they are (out_file_open_special()), unless the file is to
+ * replace whatever is there. */
+int out_file_begin(struct out_file *file, const char *path, bool replaces);
+/* Gives the file its name; after an error, which is returned, removes the file. The descriptor stays the caller's. */
+int out_file_settle(struct out_file *file, int error);
+/* Likewise, and closes the file. */
+int out_file_end(struct out_file *file, int error);
+
+/* A number that nobody can guess. 0 or -errno. */
 int out_file_random(unsigned int *number);
 
-/* What an error of these says, for the user. */
+/* What an error of these functions says, for the user. */
 const char *out_file_why(int error);
 
 #endif
