@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * gpumemtrace oom. A recording is replayed, and what its requests came to is told from its records; a dump
- * has that in it. Names may come long after what they name: all is printed at the end.
+ * gpumemtrace oom. The outcome of a request follows from a recording's records; a dump holds the outcome. Names may
+ * come long after the stacks that they name, so everything is printed at the end.
  */
-#include "command_oom.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attribution.h"
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli.h"
+#include "commands.h"
 #include "core/history/history.h"
 #include "core/history/history_recent.h"
 #include "core/history/history_dump.h"
@@ -27,17 +25,18 @@
 #include "outputs.h"
 #include "playback.h"
 
-#define PICTURES_MAX 64   /* of a recording with more the first half and the newest are kept */
+#define PICTURES_MAX 64   /* a recording with more keeps the first half of these and the newest */
 
-/* One request, and what came and went before it: known when it is met, as the history goes on. */
-struct told {
+/* One request, and what changed before it: taken when the request is met, because the history goes on. */
+struct request {
 	struct oom *oom;
 	struct history_changes changes;
 };
 
 struct found {
 	struct playback pb;
-	struct told *list;       /* by number, in order of appearance */
+	struct attribution *attribution;
+	struct request *list;    /* in order of appearance */
 	size_t count, pictures;
 };
 
@@ -54,18 +53,18 @@ static void free_oldest_picture(struct found *f)
 	}
 }
 
-static void look_back(const struct found *f, struct told *told)
+static void look_back(const struct found *f, struct request *request)
 {
 	const struct history *history = f->pb.pipeline->history;
-	const struct gmt_oom *rec = &told->oom->rec;
+	const struct gmt_oom *rec = &request->oom->rec;
 
 	if (history)
 		history_changes(history, rec->number ? rec->hdr.tgid : 0, history_moment(history, rec), rec->hdr.ts_ns,
-				PROCESS_RECENT_NS, &told->changes);
+				PROCESS_RECENT_NS, &request->changes);
 }
 
-/* More is known about one that was there already. */
-static bool update_told(struct found *f, struct oom *oom)
+/* Takes in what has become known about a request of the list. False: the request is new. */
+static bool update_request(struct found *f, struct oom *oom)
 {
 	for (size_t i = f->count; i-- > 0;) {
 		struct oom *old = f->list[i].oom;
@@ -98,10 +97,10 @@ static void gather_ooms(struct found *f)
 		f->pictures += oom->row_count != 0;
 		if (f->pictures > PICTURES_MAX)
 			free_oldest_picture(f);
-		if (update_told(f, oom))
+		if (update_request(f, oom))
 			continue;
 		f->list = xreallocarray(f->list, f->count + 1, sizeof(*f->list));
-		f->list[f->count] = (struct told){ .oom = oom };
+		f->list[f->count] = (struct request){ .oom = oom };
 		look_back(f, &f->list[f->count++]);
 	}
 }
@@ -115,21 +114,21 @@ struct printer {
 	struct view_request request;
 };
 
-static void print_oom(struct printer *p, const struct found *f, const struct told *told)
+static void print_oom(struct printer *p, const struct found *f, const struct request *request)
 {
 	struct oom_view view;
 
-	oom_view_build(f->pb.pipeline, told->oom, &p->request, &view);
-	view.changes = told->changes;
+	oom_view_build(f->pb.pipeline, request->oom, &p->request, &view);
+	view.changes = request->changes;
 	p->format->oom(&p->out, &view, &p->opts);
 	p->opts.printed++;
 	oom_view_free(&view);
 }
 
 /* In the order in which they began. */
-static int compare_told(const void *left, const void *right)
+static int compare_requests(const void *left, const void *right)
 {
-	const struct oom *a = ((const struct told *)left)->oom, *b = ((const struct told *)right)->oom;
+	const struct oom *a = ((const struct request *)left)->oom, *b = ((const struct request *)right)->oom;
 
 	if (a->rec.number != b->rec.number)
 		return a->rec.number < b->rec.number ? -1 : 1;
@@ -139,20 +138,18 @@ static int compare_told(const void *left, const void *right)
 static int print_all(const struct found *f)
 {
 	const char *note = f->pb.note;
-	char why[PLAYBACK_SENTENCE];
-	struct attribution *attribution = attribution_new(f->pb.options, why, sizeof(why));
 	int fd = outputs_fd(f->pb.options), err;
 	struct printer p = {
 		.format = outputs_format(f->pb.options, isatty(fd)),
 		.opts = outputs_opts(f->pb.options, fd),
-		.request = outputs_request(f->pb.options, attribution),
+		.request = outputs_request(f->pb.options, f->attribution),
 	};
 
 	p.opts.notes = &note;
 	p.opts.note_count = *note != '\0';
 	out_init_fd(&p.out, fd);
 	if (f->count)
-		qsort(f->list, f->count, sizeof(*f->list), compare_told);
+		qsort(f->list, f->count, sizeof(*f->list), compare_requests);
 	for (size_t i = 0; i < f->count; i++)
 		print_oom(&p, f, &f->list[i]);
 	if (!f->count && p.format->no_oom)
@@ -160,33 +157,27 @@ static int print_all(const struct found *f)
 	err = out_close(&p.out);
 	if (err)
 		fprintf(stderr, "gpumemtrace: cannot write the output: %s\n", strerror(-err));
-	err = output_files_write(f->pb.options, attribution, f->pb.pipeline, &p.opts) ?: err;
-	attribution_free(attribution);
-	return err;
+	return output_files_write(f->pb.options, f->attribution, f->pb.pipeline, &p.opts) ?: err;
 }
 
 static int report_requests(struct found *f)
 {
-	const struct options *options = f->pb.options;
-	int err;
-
 	while (playback_next(&f->pb))
 		gather_ooms(f);
 	ooms_finish(f->pb.pipeline->ooms);
 	gather_ooms(f);
-	if (playback_failed(&f->pb))
+	if (f->pb.is_unread || print_all(f))
 		return GMT_EXIT_FAILURE;
-	if (f->pb.note[0] && !options->quiet)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, f->pb.note);
-	err = print_all(f);
-	return err ? GMT_EXIT_FAILURE : options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
+	return f->pb.options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }
 
-int oom_run(const struct options *options)
+int oom_run(const struct options *options, struct attribution *attribution)
 {
-	struct found found = { 0 };
-	int code = playback_open(&found.pb, options) ? report_requests(&found) : GMT_EXIT_FAILURE;
+	struct found found = { .attribution = attribution };
+	int code = GMT_EXIT_FAILURE;
 
+	if (playback_open(&found.pb, options, outputs_pipeline(options)))
+		code = report_requests(&found);
 	for (size_t i = 0; i < found.count; i++)
 		oom_free(found.list[i].oom);
 	free(found.list);

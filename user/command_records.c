@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See command_records.h. Records are printed as they are read, without a ledger: any size and any contents will do. */
-#include "command_records.h"
-
+/* gpumemtrace records. Records are printed as they are read, without a pipeline: any file of any size will do. */
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,10 +10,9 @@
 
 #include "base/out.h"
 #include "cli.h"
+#include "commands.h"
 #include "outputs.h"
-#include "source/reader.h"
-
-#define SENTENCE_MAX 512
+#include "playback.h"
 
 static bool is_wanted_record(const struct options *options, const struct gmt_hdr *record, int64_t offset_ns)
 {
@@ -28,24 +26,24 @@ static bool is_wanted_record(const struct options *options, const struct gmt_hdr
 	       (!options->to.is_given || offset_ns <= options->to.ns);
 }
 
-/* All records; the sticky error of the output. */
-static int print_records(const struct options *options, struct reader *reader)
+/* Prints all wanted records. The sticky error of the output. */
+static int print_records(struct playback *pb)
 {
-	const struct sink *format = outputs_format(options, isatty(STDOUT_FILENO));
+	const struct sink *format = outputs_format(pb->options, isatty(STDOUT_FILENO));
 	const struct gmt_hdr *record;
 	uint64_t start_ns = 0;
 	bool has_start = false;
 	struct out out;
 
 	out_init_fd(&out, STDOUT_FILENO);
-	while (!out.error && (record = reader_next(reader))) {
+	while (!out.error && (record = playback_next(pb))) {
 		int64_t offset_ns;
 
 		if (!has_start)
 			start_ns = record->ts_ns;
 		has_start = true;
 		offset_ns = (int64_t)(record->ts_ns - start_ns);
-		if (is_wanted_record(options, record, offset_ns))
+		if (is_wanted_record(pb->options, record, offset_ns))
 			format->record(&out, record, offset_ns);
 	}
 	return out_close(&out);
@@ -53,24 +51,16 @@ static int print_records(const struct options *options, struct reader *reader)
 
 int records_run(const struct options *options)
 {
-	struct reader *reader = NULL;
-	char sentence[SENTENCE_MAX];
-	const struct reader_status *status;
-	int err = reader_open(&reader, options->input), code = GMT_EXIT_FAILURE;
+	struct playback pb;
+	int err, code = GMT_EXIT_FAILURE;
 
-	if (err) {
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, strerror(-err));
-		return GMT_EXIT_FAILURE;
+	if (playback_open(&pb, options, NULL)) {
+		err = print_records(&pb);
+		if (err)
+			fprintf(stderr, "gpumemtrace: cannot write the records: %s\n", strerror(-err));
+		else if (!pb.is_unread)
+			code = options->strict && pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 	}
-	err = print_records(options, reader);
-	status = reader_status(reader);
-	reader_describe(status, sentence, sizeof(sentence));
-	if (err)
-		fprintf(stderr, "gpumemtrace: cannot write the records: %s\n", strerror(-err));
-	else if (sentence[0] && !options->quiet)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, sentence);
-	if (!err && !reader_refused(status) && (status->end != READER_IO_ERROR || status->records))
-		code = options->strict && sentence[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
-	reader_close(reader);
+	playback_close(&pb);
 	return code;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "attribution.h"
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli.h"
@@ -15,8 +14,6 @@
 #include "output_files.h"
 #include "outputs.h"
 #include "sink/sink.h"
-
-#define CAUSE_MAX 512
 
 struct display {
 	const struct options *options;
@@ -27,7 +24,7 @@ struct display {
 	int fd;
 	bool live;
 	bool started;
-	struct view previous;
+	struct view previous;    /* of the last frame, if there was one */
 	bool has_previous;
 };
 
@@ -38,19 +35,15 @@ static bool wants_live(const struct options *options)
 	return options->live == CLI_ALWAYS || !options->child;
 }
 
-struct display *display_new(const struct options *options)
+struct display *display_new(const struct options *options, struct attribution *attribution)
 {
 	struct display *display = xcalloc(1, sizeof(*display));
-	char why[CAUSE_MAX];
-	bool terminal;
 
 	display->options = options;
-	/* main() has seen that the files of rules are well-formed. */
-	display->attribution = attribution_new(options, why, sizeof(why));
+	display->attribution = attribution;
 	display->fd = outputs_fd(options);
-	terminal = isatty(display->fd);
 	display->live = wants_live(options);
-	display->format = outputs_format(options, terminal && display->live);
+	display->format = outputs_format(options, isatty(display->fd) && display->live);
 	display->opts = outputs_opts(options, display->fd);
 	out_init_fd(&display->out, display->fd);
 	return display;
@@ -70,7 +63,6 @@ void display_free(struct display *display)
 	if (display->started)
 		sink_stop(display->format, &display->out, &display->opts);
 	forget_previous(display);
-	attribution_free(display->attribution);
 	out_close(&display->out);
 	free(display);
 }

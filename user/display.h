@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct attribution;
 struct display;
-struct pipeline;
 struct options;
+struct pipeline;
 
-/* With a command the text goes to standard error: the command's output stays its own. */
-struct display *display_new(const struct options *options);
+/* With a command the text goes to standard error: standard output is the command's own. */
+struct display *display_new(const struct options *options, struct attribution *attribution);
 void display_free(struct display *display);
 
 /* One frame, if live output is on. 0 or -errno of the output, -EPIPE when nobody reads it. */

@@ -9,13 +9,10 @@
 #include "attribution.h"
 #include "base/out.h"
 #include "cli.h"
+#include "commands.h"
 #include "core/terms/feature.h"
 #include "live/features/features.h"
-#include "command_oom.h"
-#include "command_records.h"
-#include "command_replay.h"
 #include "outputs.h"
-#include "session.h"
 #include "setup.h"
 
 static int run_doctor(const struct options *options, struct out *out)
@@ -40,37 +37,34 @@ static int run_list(const struct options *options, struct out *out)
 	return GMT_EXIT_OK;
 }
 
-/* Before anything is traced: whether the rules for owners can be read. */
-static int check_rules(const struct options *options)
+/* The commands that say whose memory a stack is. A file of rules with an error ends the command before it begins. */
+static int run_with_owners(const struct options *options)
 {
 	char why[512];
 	struct attribution *attribution = attribution_new(options, why, sizeof(why));
+	int status;
 
 	if (!attribution) {
 		fprintf(stderr, "gpumemtrace: %s\n", why);
 		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
 	}
+	if (options->command == CLI_TRACE)
+		status = session_run(options, attribution);
+	else if (options->command == CLI_REPLAY)
+		status = replay_run(options, attribution);
+	else
+		status = oom_run(options, attribution);
 	attribution_free(attribution);
-	return 0;
+	return status;
 }
 
 static int run_command(const struct options *options, struct out *out)
 {
-	int status;
-
-	if (options->command == CLI_TRACE || options->command == CLI_REPLAY ||
-	    options->command == CLI_OOM) {
-		status = check_rules(options);
-		if (status)
-			return status;
-	}
 	switch (options->command) {
 	case CLI_TRACE:
-		return session_run(options);
 	case CLI_REPLAY:
-		return replay_run(options);
 	case CLI_OOM:
-		return oom_run(options);
+		return run_with_owners(options);
 	case CLI_RECORDS:
 		return records_run(options);
 	case CLI_DOCTOR:

@@ -6,6 +6,7 @@
 
 #include "attribution.h"
 #include "cli.h"
+#include "core/pipeline/pipeline.h"
 
 const struct sink *outputs_format(const struct options *options, bool terminal)
 {
@@ -36,12 +37,19 @@ bool outputs_want(const struct options *options, enum sink_want want)
 	return false;
 }
 
-bool outputs_want_history(const struct options *options)
+struct pipeline *outputs_pipeline(const struct options *options)
 {
+	bool has_dumps = options->command == CLI_TRACE || options->command == CLI_OOM;
+	struct pipeline_options wanted = {
+		.watches_requests = true,   /* the report counts them */
+		.history_ns = options->window.ns,
+	};
+
 	for (size_t i = 0; sinks[i]; i++)
-		if (options->files[i] && sinks[i]->write_history)
-			return true;
-	return false;
+		wanted.keeps_ended |= options->files[i] && sinks[i]->write_history;
+	if (wanted.keeps_ended || has_dumps)
+		wanted.history_events = options->window.events;
+	return pipeline_new(&wanted);
 }
 
 struct sink_opts outputs_opts(const struct options *options, int fd)

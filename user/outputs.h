@@ -9,6 +9,7 @@
 
 struct attribution;
 struct options;
+struct pipeline;
 
 /* The format that was asked for, else the first that fits; terminal: where it goes is one. */
 const struct sink *outputs_format(const struct options *options, bool terminal);
@@ -16,9 +17,11 @@ const struct sink *outputs_format(const struct options *options, bool terminal);
 /* Where it goes: standard output, but standard error where a file or the traced command has that. */
 int outputs_fd(const struct options *options);
 
-/* Whether a file is to be written that wants this of tracing; of the history. */
+/* Whether a file is to be written that wants this of tracing. */
 bool outputs_want(const struct options *options, enum sink_want want);
-bool outputs_want_history(const struct options *options);
+
+/* The pipeline that the outputs need: with a history for snapshots and dumps. pipeline_free() releases it. */
+struct pipeline *outputs_pipeline(const struct options *options);
 
 /* What the options say to sinks. */
 struct sink_opts outputs_opts(const struct options *options, int fd);

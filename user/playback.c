@@ -8,14 +8,13 @@
 
 #include "cli.h"
 #include "core/pipeline/pipeline.h"
-#include "pipeline_for.h"
 #include "source/reader.h"
 
-bool playback_open(struct playback *pb, const struct options *options)
+bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline)
 {
 	int err;
 
-	*pb = (struct playback){ .options = options, .pipeline = pipeline_for(options) };
+	*pb = (struct playback){ .options = options, .pipeline = pipeline };
 	err = reader_open(&pb->reader, options->input);
 	if (err)
 		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, strerror(-err));
@@ -28,25 +27,26 @@ void playback_close(struct playback *pb)
 	pipeline_free(pb->pipeline);
 }
 
-bool playback_next(struct playback *pb)
+static void end_playback(struct playback *pb)
+{
+	const struct reader_status *status = reader_status(pb->reader);
+
+	reader_describe(status, pb->note, sizeof(pb->note));
+	pb->is_unread = reader_refused(status) || (status->end == READER_IO_ERROR && !status->records);
+	if (pb->note[0] && (pb->is_unread || !pb->options->quiet))
+		fprintf(stderr, "gpumemtrace: %s: %s\n", pb->options->input, pb->note);
+}
+
+const struct gmt_hdr *playback_next(struct playback *pb)
 {
 	const struct gmt_hdr *record = reader_next(pb->reader);
 
 	if (!record) {
-		reader_describe(reader_status(pb->reader), pb->note, sizeof(pb->note));
-		return false;
+		end_playback(pb);
+		return NULL;
 	}
 	pb->is_dump |= record->kind == GMT_KIND_OOM;
-	pipeline_apply(pb->pipeline, record, record->size);
-	return true;
-}
-
-bool playback_failed(const struct playback *pb)
-{
-	const struct reader_status *status = reader_status(pb->reader);
-
-	if (!reader_refused(status) && (status->end != READER_IO_ERROR || status->records))
-		return false;
-	fprintf(stderr, "gpumemtrace: %s: %s\n", pb->options->input, pb->note);
-	return true;
+	if (pb->pipeline)
+		pipeline_apply(pb->pipeline, record, record->size);
+	return record;
 }

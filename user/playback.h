@@ -5,29 +5,27 @@
 
 #include <stdbool.h>
 
+struct gmt_hdr;
 struct options;
 struct pipeline;
 struct reader;
-
-#define PLAYBACK_SENTENCE 512
 
 struct playback {
 	const struct options *options;
 	struct pipeline *pipeline;
 	struct reader *reader;
 	bool is_dump;            /* so far */
-	char note[PLAYBACK_SENTENCE]; /* at the end: what the file lacks; "" */
+	bool is_unread;          /* at the end: nothing of the file could be read */
+	char note[512];          /* at the end: what the file lacks; "" */
 };
 
-/* Opens options->input. False, after a sentence on standard error. playback_close() in both cases. */
-bool playback_open(struct playback *pb, const struct options *options);
+/* Opens options->input. `pipeline` belongs to the playback from now on; NULL: records are only read. False, after a
+ * sentence on standard error. playback_close() in both cases. */
+bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline);
 void playback_close(struct playback *pb);
 
-/* Takes in the next record; what the ledger refuses it counts, and the report says so. False: that was all, and there
- * is a note. */
-bool playback_next(struct playback *pb);
-
-/* Nothing of the file could be read: says so. */
-bool playback_failed(const struct playback *pb);
+/* The next record, good until the next call, after the pipeline has taken it in. The ledger counts the records that it
+ * refuses, and the report gives their number. NULL: the end, after a sentence about what the file lacks. */
+const struct gmt_hdr *playback_next(struct playback *pb);
 
 #endif

@@ -5,8 +5,6 @@
  * The ring is looked at by a timer, because the BPF programs wake nobody for a single record; what
  * fills a quarter of it wakes the loop earlier.
  */
-#include "session.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "commands.h"
 #include "display.h"
 #include "dumping.h"
 #include "live/probe/attach.h"
@@ -30,6 +29,7 @@
 #include "live/probe/mmap_watch.h"
 #include "setup.h"
 #include "source/recorder.h"
+#include "targets.h"
 
 static void stop_session(struct session *session, enum gmt_end_reason reason)
 {
@@ -306,12 +306,13 @@ static void put_end(struct session *session)
 	dumping_finish(session->dumping, stream_now_ns());
 }
 
-int session_run(const struct options *options)
+int session_run(const struct options *options, struct attribution *attribution)
 {
 	struct session session;
-	int status;
+	int status = session_setup(&session, options, attribution);
 
-	status = session_setup(&session, options);
+	if (!status)
+		status = targets_add(&session);
 	if (!status) {
 		run_loop(&session);
 		put_end(&session);

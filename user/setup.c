@@ -33,9 +33,7 @@
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
 #include "outputs.h"
-#include "pipeline_for.h"
 #include "source/recorder.h"
-#include "targets.h"
 
 void session_warn(const struct session *session, const char *format, ...)
 {
@@ -346,14 +344,14 @@ static int open_events(struct session *session)
 	return 0;
 }
 
-int session_setup(struct session *session, const struct options *options)
+int session_setup(struct session *session, const struct options *options, struct attribution *attribution)
 {
 	int status;
 
 	*session = (struct session){
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
-	session->stream.pipeline = pipeline_for(options);
+	session->stream.pipeline = outputs_pipeline(options);
 	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
 	status = open_attach(session);
@@ -367,7 +365,7 @@ int session_setup(struct session *session, const struct options *options)
 	session->roster = roster_new(&session->stream);
 	session->probing = probing_new(session->attach, &session->stream, &session->trial, session->layers,
 				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS));
-	session->display = display_new(options);
+	session->display = display_new(options, attribution);
 	open_stacking(session);
 	open_nvml(session);
 	open_kernel_layer(session);
@@ -380,5 +378,5 @@ int session_setup(struct session *session, const struct options *options)
 	session->start_ns = session->next_sample_ns = session->next_show_ns = stream_now_ns();
 	if (options->duration_ns)
 		session->deadline_ns = session->start_ns + options->duration_ns;
-	return targets_add(session);
+	return 0;
 }

@@ -27,6 +27,8 @@ enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_TICK,
 #define SESSION_EVENT_SOURCE(event) ((enum session_source)((event)->data.u64 >> 32))
 #define SESSION_EVENT_FD(event) ((int)(uint32_t)(event)->data.u64)
 
+struct attribution;
+
 struct session {
 	const struct options *options;
 	struct driver_info driver;
@@ -60,8 +62,8 @@ struct session {
 	char why_no_kernel[128], why_no_nvml[128];
 };
 
-/* Everything up to the loop; 0, or the exit status after the sentence was said. */
-int session_setup(struct session *session, const struct options *options);
+/* Everything but the targets; 0, or the exit status after a sentence on standard error. */
+int session_setup(struct session *session, const struct options *options, struct attribution *attribution);
 
 /* After the loop: detaches, closes the recording, reports. The exit status. */
 int session_finish(struct session *session);

@@ -66,7 +66,6 @@ KNOWN_INCLUDES = """
 """
 # Modules that are in a circle of includes, or of calls; a module is x.c and x.h.
 KNOWN_IN_CIRCLE = """
-    setup targets
     core/rm/rm core/rm/rm_memory
     core/view/by_stack core/view/view core/view/view_parts
     live/features/features live/features/features_checks live/features/features_driver

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The commands that read records. Each prints to standard output, says on standard error what is wrong, and returns an
+ * exit code (exit_codes.h). The attribution serves one command.
+ */
+#ifndef GPUMEMTRACE_COMMANDS_H
+#define GPUMEMTRACE_COMMANDS_H
+
+struct attribution;
+struct options;
+
+/* Traces until the targets are gone, the time is over or a signal comes. With a command: its exit status. */
+int session_run(const struct options *options, struct attribution *attribution);
+/* gpumemtrace replay: the report of a recording, from the same pipeline and sinks as a live one. */
+int replay_run(const struct options *options, struct attribution *attribution);
+/* gpumemtrace oom: what a dump or a recording says about requests that could not be met. */
+int oom_run(const struct options *options, struct attribution *attribution);
+/* gpumemtrace records: the records of a recording or dump, a line each. */
+int records_run(const struct options *options);
+
+#endif
