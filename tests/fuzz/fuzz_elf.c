@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_as(int fd, const struct library_kind *kind, struct library *library, size_t size)
 {
-	if (library_read(fd, kind, library) == 0)
+	if (library_read(dup(fd), kind, library) == 0)
 		for (uint32_t i = 0; i < library->probe_count; i++)
 			if (library->probes[i].offset >= size)
 				abort();

@@ -42,7 +42,7 @@ ROOMS = {
     "live/framework": "base core/terms live live/bpf",
     "live/process": "base core/terms live live/bpf live/framework",
     "live/nvidia": "base core/terms live live/bpf live/process",
-    "live/probe": "base core/terms live live/bpf live/framework live/process live/nvidia",
+    "live/probe": "base core/terms symbol/elf live live/bpf live/framework live/process live/nvidia",
     "live/stacks": "base core/terms symbol symbol/* live live/bpf",
     "live/features": "base core/terms live live/bpf live/framework live/process live/nvidia live/probe",
     "top": "base core/* source symbol symbol/* sink sink/* live live/*",

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See library.h. Sections, not PT_DYNAMIC, lead to the symbols: every libcuda seen has them (they are
- * stripped of .symtab only). libelf checks that what it hands out lies inside the file. The file is
- * read, not mapped: it may belong to a container, whose owner could cut it off under us (SIGBUS).
+ * See library.h. Sections, not PT_DYNAMIC, lead to the symbols: every libcuda seen has sections, and lacks .symtab
+ * alone.
  */
 #include "live/probe/library.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,10 +19,9 @@
 #include <unistd.h>
 
 #include "core/terms/probes.h"
+#include "symbol/elf/image.h"
 
-#define SEGMENTS_MAX 32
-#define NOTES_MAX 65536        /* a note segment larger than this is not worth reading */
-#define TABLE_MAX (256u << 20) /* nor a symbol or string table: libcuda 580's are 17 KiB and 19 KiB */
+#define TABLE_MAX (256u << 20) /* of a symbol or string table: libcuda 580's are 17 KiB and 19 KiB */
 
 /* The first instruction of a function built with -fcf-protection. Kernels before 6.18 and this one
  * single-step it, which costs ten times a `push` in a VM; what follows it is cheaper to probe. */
@@ -36,18 +33,9 @@ struct name {
 	uint16_t id;
 };
 
-struct segment {
-	uint64_t address, offset, size;
-};
-
 struct reader {
 	struct library *lib;
-	int fd;
-	Elf *elf;
-	uint16_t machine;
-	uint64_t file_size;
-	struct segment code[SEGMENTS_MAX]; /* executable PT_LOADs */
-	size_t code_count;
+	struct image image;
 	const struct library_kind *kind;
 	struct name names[GMT_API_MAX];    /* without hooks: sorted by symbol */
 	size_t name_count;
@@ -94,7 +82,7 @@ static void list_names(struct reader *r)
 		qsort(r->names, r->name_count, sizeof(r->names[0]), compare_names);
 }
 
-/* The row or hook that the symbol is, NULL. */
+/* The row or hook for a symbol; NULL: there is none. */
 static const struct name *find_name(const struct reader *r, const char *symbol)
 {
 	if (!r->kind->framework)
@@ -107,96 +95,64 @@ static const struct name *find_name(const struct reader *r, const char *symbol)
 	return NULL;
 }
 
-/* NT_GNU_BUILD_ID out of the notes of one segment (elf(5), "Notes"). */
-static void read_build_id(struct reader *r, const GElf_Phdr *phdr)
+static int check_code(struct reader *r)
 {
-	Elf_Data *data;
-	GElf_Nhdr note;
-	size_t at = 0, next, name_at, desc_at;
+	bool has_code = false;
 
-	if (phdr->p_filesz > NOTES_MAX)
-		return;
-	data = elf_getdata_rawchunk(r->elf, (int64_t)phdr->p_offset, phdr->p_filesz,
-				    phdr->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-	while (data && (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0) {
-		const unsigned char *desc = (const unsigned char *)data->d_buf + desc_at;
+	for (uint32_t i = 0; i < r->image.segment_count; i++) {
+		const struct image_segment *segment = &r->image.segments[i];
 
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    !memcmp((const char *)data->d_buf + name_at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU))) {
-			for (size_t i = 0; i < note.n_descsz && 2 * i + 2 < sizeof(r->lib->build_id); i++)
-				snprintf(r->lib->build_id + 2 * i, 3, "%02x", desc[i]);
-			return;
-		}
-		at = next;
-	}
-}
-
-static int read_code_segments(struct reader *r)
-{
-	size_t count;
-
-	if (elf_getphdrnum(r->elf, &count))
-		return say_damaged(r, "no program headers: %s", elf_errmsg(-1));
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr phdr;
-
-		if (!gelf_getphdr(r->elf, (int)i, &phdr))
-			return say_damaged(r, "program header %zu: %s", i, elf_errmsg(-1));
-		if (phdr.p_type == PT_NOTE && !r->lib->build_id[0])
-			read_build_id(r, &phdr);
-		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X) || r->code_count == SEGMENTS_MAX)
-			continue;
-		if (phdr.p_offset > r->file_size || phdr.p_filesz > r->file_size - phdr.p_offset)
+		has_code |= segment->executable;
+		if (segment->executable && (segment->offset > r->image.size ||
+					    segment->file_size > r->image.size - segment->offset))
 			return say_damaged(r, "cut off: the code ends behind the end of the file");
-		r->code[r->code_count++] =
-			(struct segment){ phdr.p_vaddr, phdr.p_offset, phdr.p_filesz };
 	}
-	return r->code_count ? 0 : say_damaged(r, "no executable segment");
+	return has_code ? 0 : say_damaged(r, "no executable segment");
 }
 
-/* The file offset of a function, 0 if it is not in the file's code. */
-static uint64_t offset_of_function(const struct reader *r, uint64_t address)
+static bool is_exported_function(const Elf64_Sym *sym)
 {
-	for (size_t i = 0; i < r->code_count; i++) {
-		const struct segment *seg = &r->code[i];
-
-		if (address >= seg->address && address - seg->address < seg->size)
-			return seg->offset + (address - seg->address);
-	}
-	return 0;
-}
-
-static bool is_exported_function(const GElf_Sym *sym)
-{
-	unsigned char bind = GELF_ST_BIND(sym->st_info), type = GELF_ST_TYPE(sym->st_info);
+	unsigned char bind = ELF64_ST_BIND(sym->st_info), type = ELF64_ST_TYPE(sym->st_info);
 
 	/* STT_GNU_IFUNC is left out: its address is the resolver's, not the function's */
 	return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS && sym->st_value &&
 	       (bind == STB_GLOBAL || bind == STB_WEAK) && type == STT_FUNC;
 }
 
-static int read_library_symbols(struct reader *r, Elf_Scn *section, const GElf_Shdr *shdr)
+static void take_symbols(struct reader *r, const char *symbols, size_t size, const char *names, size_t names_size)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t entry = gelf_fsize(r->elf, ELF_T_SYM, 1, EV_CURRENT);
+	const struct name *name;
+	Elf64_Sym sym;
 
-	if (!data || !entry)
-		return say_damaged(r, "symbols: %s", elf_errmsg(-1));
-	for (size_t i = 0; i < data->d_size / entry; i++) {
-		const struct name *name;
-		const char *symbol;
-		GElf_Sym sym;
-
-		if (!gelf_getsym(data, (int)i, &sym) || !is_exported_function(&sym))
+	for (size_t at = 0; size - at >= sizeof(sym); at += sizeof(sym)) {
+		memcpy(&sym, symbols + at, sizeof(sym));
+		if (!is_exported_function(&sym) || sym.st_name >= names_size)
 			continue;
-		symbol = elf_strptr(r->elf, shdr->sh_link, sym.st_name);
-		name = symbol ? find_name(r, symbol) : NULL;
+		name = find_name(r, names + sym.st_name);
 		if (name && !r->offset[name->id]) {
-			r->offset[name->id] = offset_of_function(r, sym.st_value);
+			r->offset[name->id] = image_offset(&r->image, sym.st_value, true);
 			r->size[name->id] = sym.st_size;
 		}
 	}
-	return 0;
+}
+
+static int read_symbol_section(struct reader *r, const struct image_section *section)
+{
+	const struct image_section *strings = section->link < r->image.section_count ?
+					      &r->image.sections[section->link] : NULL;
+	char *symbols = NULL, *names = NULL;
+	bool is_read;
+
+	if (strings && section->size <= TABLE_MAX && strings->size <= TABLE_MAX) {
+		symbols = image_load(&r->image, section);
+		names = image_load(&r->image, strings);
+	}
+	is_read = symbols && names;
+	if (is_read)
+		take_symbols(r, symbols, section->size, names, strings->size);
+	free(symbols);
+	free(names);
+	return is_read ? 0 : say_damaged(r, "the symbol table is damaged, too large or has no names");
 }
 
 /* libtorch_cpu's table of local symbols is 100 MB: not read when that of the exported ones had them. */
@@ -210,37 +166,28 @@ static bool has_hooks(const struct reader *r)
 
 static int read_symbol_sections(struct reader *r)
 {
-	Elf_Scn *section = NULL;
 	bool any = false;
-	size_t count;
-	int err;
 
-	if (elf_getshdrnum(r->elf, &count))
-		return say_damaged(r, "no section headers: %s", elf_errmsg(-1));
-	while ((section = elf_nextscn(r->elf, section))) {
-		GElf_Shdr shdr, strings;
+	/* Their names are the last thing in most files: without them sections are missing, too. */
+	if (!r->image.section_names)
+		return say_damaged(r, "no section headers");
+	for (uint32_t i = 0; i < r->image.section_count; i++) {
+		const struct image_section *section = &r->image.sections[i];
 
-		if (!gelf_getshdr(section, &shdr))
-			return say_damaged(r, "section header: %s", elf_errmsg(-1));
-		if ((shdr.sh_type != SHT_DYNSYM && shdr.sh_type != SHT_SYMTAB) || has_hooks(r))
+		if ((section->type != SHT_DYNSYM && section->type != SHT_SYMTAB) || has_hooks(r))
 			continue;
-		if (!gelf_getshdr(elf_getscn(r->elf, shdr.sh_link), &strings) || shdr.sh_size > TABLE_MAX ||
-		    strings.sh_size > TABLE_MAX)
-			return say_damaged(r, "the symbol table is too large or has no names");
 		any = true;
-		err = read_library_symbols(r, section, &shdr);
-		if (err)
-			return err;
+		if (read_symbol_section(r, section))
+			return -ENOEXEC;
 	}
 	return any ? 0 : say_damaged(r, "no symbols");
 }
 
-static bool starts_with_endbr64(struct reader *r, uint64_t offset)
+static bool starts_with_endbr64(const struct reader *r, uint64_t offset)
 {
 	unsigned char first[sizeof(endbr64) + 1]; /* one more: there must be something to probe behind it */
 
-	return r->machine == EM_X86_64 &&
-	       pread(r->fd, first, sizeof(first), (off_t)offset) == (ssize_t)sizeof(first) &&
+	return r->image.machine == EM_X86_64 && image_read(&r->image, offset, first, sizeof(first)) &&
 	       !memcmp(first, endbr64, sizeof(endbr64));
 }
 
@@ -291,19 +238,12 @@ static void make_probes(struct reader *r)
 
 static int read_library_elf(struct reader *r)
 {
-	GElf_Ehdr ehdr;
 	int err;
 
-	if (elf_kind(r->elf) != ELF_K_ELF)
-		return say_damaged(r, "not an ELF file");
-	if (gelf_getclass(r->elf) != ELFCLASS64)
-		return say_damaged(r, "a 32-bit library: only 64-bit processes can be traced");
-	if (!gelf_getehdr(r->elf, &ehdr))
-		return say_damaged(r, "ELF header: %s", elf_errmsg(-1));
-	if (ehdr.e_machine != EM_X86_64 && ehdr.e_machine != EM_AARCH64)
-		return say_damaged(r, "built for an unknown machine (%u)", ehdr.e_machine);
-	r->machine = ehdr.e_machine;
-	err = read_code_segments(r);
+	if (r->image.machine != EM_X86_64 && r->image.machine != EM_AARCH64)
+		return say_damaged(r, "built for an unknown machine (%u)", r->image.machine);
+	memcpy(r->lib->build_id, r->image.build_id, sizeof(r->lib->build_id));
+	err = check_code(r);
 	if (!err)
 		err = read_symbol_sections(r);
 	if (!err)
@@ -313,47 +253,47 @@ static int read_library_elf(struct reader *r)
 
 int library_read(int fd, const struct library_kind *kind, struct library *lib)
 {
-	struct reader r = { .lib = lib, .fd = fd, .kind = kind };
+	struct reader r = { .lib = lib, .kind = kind };
+	unsigned char ident[EI_NIDENT];
+	bool is_32_bit;
 	struct statfs fs;
 	struct stat st;
 	int err;
 
 	memset(lib, 0, sizeof(*lib));
 	lib->kind = kind;
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
 		return say_damaged(&r, "not a regular file");
+	}
 	lib->dev = st.st_dev;
 	lib->ino = st.st_ino;
 	lib->size = (uint64_t)st.st_size;
 	lib->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
 	lib->overlay = !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
-	r.file_size = (uint64_t)st.st_size;
-	elf_version(EV_CURRENT);
-	r.elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!r.elf)
-		return say_damaged(&r, "not an ELF file: %s", elf_errmsg(-1));
+	is_32_bit = pread(fd, ident, sizeof(ident), 0) == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG) &&
+		    ident[EI_CLASS] == ELFCLASS32;
+	if (image_open(&r.image, fd))
+		return say_damaged(&r, is_32_bit ? "a 32-bit library: only 64-bit processes can be traced" :
+						   "not an ELF file, or its headers are damaged");
 	list_names(&r);
 	err = read_library_elf(&r);
-	elf_end(r.elf);
+	image_close(&r.image);
 	return err;
 }
 
 int library_open(const char *path, const struct library_kind *kind, struct library *lib)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int err;
 
 	if (fd < 0) {
-		err = -errno;
+		int err = -errno;
+
 		memset(lib, 0, sizeof(*lib));
 		snprintf(lib->why, sizeof(lib->why), "%s", strerror(-err));
 		return err;
 	}
-	err = library_read(fd, kind, lib);
-	close(fd);
-	return err;
+	return library_read(fd, kind, lib);
 }
 
 bool library_same(const struct library *a, const struct library *b)

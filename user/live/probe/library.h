@@ -37,8 +37,8 @@ struct library {
 
 /*
  * 0; -ENOEXEC: not a 64-bit ELF file for this machine's byte order, or damaged (lib->why says what);
- * else -errno of open or stat. A file that is fine but not of the kind is 0 with is_one false. There is
- * nothing to close: the file is not kept open.
+ * else -errno of open. A file that is fine but not of the kind is 0 with is_one false. The descriptor is closed: the
+ * file is not kept open.
  */
 int library_open(const char *path, const struct library_kind *kind, struct library *lib);
 int library_read(int fd, const struct library_kind *kind, struct library *lib);

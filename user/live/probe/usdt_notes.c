@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See usdt_notes.h. A note (SystemTap's sys/sdt.h, version 3) is: address of the place, of the section
- * .stapsdt.base as it was when the note was made, of the counter; then provider, name and arguments, each ended by
- * a NUL. Where prelink has moved the file, the base tells by how much.
+ * See usdt_notes.h. A note (SystemTap's sys/sdt.h, version 3) holds three addresses: of the place, of the section
+ * .stapsdt.base when the note was made, and of the counter. Provider, name and arguments follow, each ended by a NUL.
+ * The base shows by how much prelink has moved the file.
  */
 #include "live/probe/usdt_notes.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "symbol/elf/image.h"
 
 #define NOTE_TYPE 3
 #define NOTE_NAME "stapsdt"
 #define NOTES_MAX (4u << 20)
 
+#if defined(__x86_64__)
+#define OUR_MACHINE EM_X86_64
+#else
+#define OUR_MACHINE EM_AARCH64
+#endif
+
 struct reader {
-	Elf *elf;
+	struct image image;
 	uint64_t base;           /* of .stapsdt.base; 0: none */
 	const char *provider, *name;
 	int args;
@@ -32,25 +39,7 @@ struct note {
 	const char *provider, *name, *args;
 };
 
-/* The offset in the file of what is at an address; 0: nothing is. */
-static uint64_t offset_of_address(Elf *elf, uint64_t address, bool is_code)
-{
-	size_t count;
-
-	if (elf_getphdrnum(elf, &count))
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr p;
-
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || is_code != !!(p.p_flags & PF_X))
-			continue;
-		if (address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
-			return p.p_offset + (address - p.p_vaddr);
-	}
-	return 0;
-}
-
-/* A text that ends before `end`, and goes on behind it; NULL. */
+/* Takes a text, which ends with a NUL before `end`; NULL: there is none. */
 static const char *next_text(const char **at, const char *end)
 {
 	const char *text = *at, *stop = memchr(text, '\0', (size_t)(end - text));
@@ -77,76 +66,36 @@ static bool read_note(const char *bytes, size_t size, struct note *note)
 static void take_note(struct reader *r, const struct note *note)
 {
 	uint64_t moved = r->base && note->base ? r->base - note->base : 0;
-	struct usdt_place place = { .offset = offset_of_address(r->elf, note->location + moved, true) };
+	struct usdt_place place = { .offset = image_offset(&r->image, note->location + moved, true) };
 
 	if (strcmp(note->provider, r->provider) || strcmp(note->name, r->name) || r->count == r->most)
 		return;
 	if (note->counter)
-		place.counter = offset_of_address(r->elf, note->counter + moved, false);
+		place.counter = image_offset(&r->image, note->counter + moved, false);
 	if (!place.offset || (note->counter && !place.counter) ||
 	    usdt_parse_args(note->args, &place.usdt) < r->args)
 		return;
 	r->out[r->count++] = place;
 }
 
-static void read_probe_notes(struct reader *r, Elf_Scn *section, const GElf_Shdr *shdr)
-{
-	Elf_Data *data = shdr->sh_size <= NOTES_MAX ? elf_getdata(section, NULL) : NULL;
-	size_t at = 0, next, name_at, bytes_at;
-	GElf_Nhdr header;
-	struct note note;
-
-	while (data && (next = gelf_getnote(data, at, &header, &name_at, &bytes_at)) > 0) {
-		const char *bytes = (const char *)data->d_buf;
-
-		if (header.n_type == NOTE_TYPE && header.n_namesz == sizeof(NOTE_NAME) &&
-		    !memcmp(bytes + name_at, NOTE_NAME, sizeof(NOTE_NAME)) &&
-		    read_note(bytes + bytes_at, header.n_descsz, &note))
-			take_note(r, &note);
-		at = next;
-	}
-}
-
-static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *shdr)
-{
-	Elf_Scn *section = NULL;
-	size_t strings;
-
-	if (elf_getshdrstrndx(elf, &strings))
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, shdr) ? elf_strptr(elf, strings, shdr->sh_name) : NULL;
-
-		if (name && !strcmp(name, wanted))
-			return section;
-	}
-	return NULL;
-}
-
-static bool is_for_us(Elf *elf)
-{
-#if defined(__x86_64__)
-	const uint16_t machine = EM_X86_64;
-#else
-	const uint16_t machine = EM_AARCH64;
-#endif
-	GElf_Ehdr ehdr;
-
-	return elf_kind(elf) == ELF_K_ELF && gelf_getclass(elf) == ELFCLASS64 && gelf_getehdr(elf, &ehdr) &&
-	       ehdr.e_machine == machine && ehdr.e_ident[EI_DATA] == ELFDATA2LSB;
-}
-
 static int read_probes(struct reader *r)
 {
-	Elf_Scn *section;
-	GElf_Shdr shdr;
+	const struct image_section *base = image_section(&r->image, ".stapsdt.base", 0);
+	const struct image_section *section = image_section(&r->image, ".note.stapsdt", 0);
+	struct image_note found;
+	struct note note;
+	size_t at = 0;
+	char *notes;
 
-	if (!is_for_us(r->elf))
+	if (r->image.machine != OUR_MACHINE)
 		return -ENOEXEC;
-	r->base = find_section(r->elf, ".stapsdt.base", &shdr) ? shdr.sh_addr : 0;
-	section = find_section(r->elf, ".note.stapsdt", &shdr);
-	if (section && shdr.sh_type == SHT_NOTE)
-		read_probe_notes(r, section, &shdr);
+	r->base = base ? base->vaddr : 0;
+	notes = section && section->type == SHT_NOTE && section->size <= NOTES_MAX ? image_load(&r->image, section) :
+										     NULL;
+	while (notes && image_next_note(notes, section->size, &at, &found))
+		if (image_is_note(&found, NOTE_TYPE, NOTE_NAME) && read_note(found.desc, found.desc_size, &note))
+			take_note(r, &note);
+	free(notes);
 	return (int)r->count;
 }
 
@@ -158,10 +107,10 @@ int usdt_find(const char *path, const char *provider, const char *name, int args
 
 	if (fd < 0)
 		return -errno;
-	elf_version(EV_CURRENT);
-	r.elf = elf_begin(fd, ELF_C_READ, NULL);
-	count = r.elf ? read_probes(&r) : -ENOEXEC;
-	elf_end(r.elf);
-	close(fd);
+	count = image_open(&r.image, fd);
+	if (count)
+		return count;
+	count = read_probes(&r);
+	image_close(&r.image);
 	return count;
 }

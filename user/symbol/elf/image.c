@@ -51,34 +51,45 @@ bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t s
 	return false;
 }
 
-/* NT_GNU_BUILD_ID; names and descriptors are padded to 4 bytes (elf(5), "Notes"). */
+/* Names and descriptors are padded to 4 bytes (elf(5), "Notes"); the end of the last one may lack its padding. */
+bool image_next_note(const void *notes, size_t size, size_t *at, struct image_note *note)
+{
+	const char *bytes = (const char *)notes + *at;
+	size_t left = size - *at, name_room, desc_room;
+	Elf64_Nhdr header;
+
+	if (left < sizeof(header))
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	left -= sizeof(header);
+	name_room = ((size_t)header.n_namesz + 3) & ~(size_t)3;
+	if (name_room > left || header.n_descsz > left - name_room)
+		return false;
+	*note = (struct image_note){ header.n_type, header.n_namesz, header.n_descsz, bytes + sizeof(header),
+				     bytes + sizeof(header) + name_room };
+	left -= name_room;
+	desc_room = ((size_t)header.n_descsz + 3) & ~(size_t)3;
+	*at = size - (desc_room < left ? left - desc_room : 0);
+	return true;
+}
+
+bool image_is_note(const struct image_note *note, uint32_t type, const char *name)
+{
+	return note->type == type && note->name_size == strlen(name) + 1 && !memcmp(note->name, name, note->name_size);
+}
+
 static void read_notes(struct image *image, const Elf64_Phdr *phdr)
 {
 	size_t size = phdr->p_filesz <= NOTES_MAX ? phdr->p_filesz : 0, at = 0;
 	unsigned char *notes = xmalloc(size + 1);
+	struct image_note note;
 
 	if (!image_read(image, phdr->p_offset, notes, size))
 		size = 0;
-	while (size - at >= sizeof(Elf64_Nhdr)) {
-		size_t left = size - at - sizeof(Elf64_Nhdr), name_room, desc_room;
-		const unsigned char *name = notes + at + sizeof(Elf64_Nhdr);
-		Elf64_Nhdr note;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name_room = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-		desc_room = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-		if (name_room > left || note.n_descsz > left - name_room)
-			break;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    !memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU))) {
-			for (size_t i = 0; i < note.n_descsz && 2 * i + 2 < sizeof(image->build_id); i++)
-				snprintf(image->build_id + 2 * i, 3, "%02x", name[name_room + i]);
-			break;
-		}
-		if (desc_room > left - name_room)
-			break;
-		at += sizeof(note) + name_room + desc_room;
-	}
+	while (!image->build_id[0] && image_next_note(notes, size, &at, &note))
+		if (image_is_note(&note, NT_GNU_BUILD_ID, ELF_NOTE_GNU))
+			for (size_t i = 0; i < note.desc_size && 2 * i + 2 < sizeof(image->build_id); i++)
+				snprintf(image->build_id + 2 * i, 3, "%02x", (unsigned char)note.desc[i]);
 	free(notes);
 }
 
@@ -225,6 +236,18 @@ const struct image_segment *image_code_at(const struct image *image, uint64_t va
 			return segment;
 	}
 	return NULL;
+}
+
+uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code)
+{
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (segment->executable == is_code && vaddr >= segment->vaddr &&
+		    vaddr - segment->vaddr < segment->file_size)
+			return segment->offset + (vaddr - segment->vaddr);
+	}
+	return 0;
 }
 
 bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t *vaddr)

@@ -63,6 +63,19 @@ const struct image_section *image_section(const struct image *image, const char 
 /* Its bytes and one NUL behind them, to be free()d; NULL if it cannot be read or holds nothing. */
 char *image_load(const struct image *image, const struct image_section *section);
 
+/* One note (elf(5), "Notes") out of the bytes of a segment or section, which *at is 0 for at the start. False at the
+ * end, and where the notes are damaged. */
+struct image_note {
+	uint32_t type;
+	size_t name_size, desc_size;
+	const char *name, *desc;      /* into the bytes */
+};
+bool image_next_note(const void *notes, size_t size, size_t *at, struct image_note *note);
+bool image_is_note(const struct image_note *note, uint32_t type, const char *name);
+
+/* The offset in the file of an address in code, or in other segments; 0: it is in none of them. The offset may lie
+ * behind the end of a file that was cut off. */
+uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code);
 /* The segment whose code an address is in, or NULL. */
 const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr);
 /* Where a byte of the file is expected in memory, if it is code. Mappings begin at whole pages, so the
