@@ -76,8 +76,8 @@ SINK     := registry \
             $(call in,records,record_fields record_rest record_text)
 LIVE     := stream \
             $(call in,bpf,array_map guard plan programs ring rodata) \
-            $(call in,features,features features_driver features_kernel features_place features_programs) \
-            $(call in,framework,framework_rows library_kinds pytorch) \
+            $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
+            $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler) \
             $(call in,probe,attach hazard library mmap_watch probed_files target tracepoint trial uprobe \
                             usdt_args usdt_notes) \
@@ -361,7 +361,7 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 
 $(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o \
              build/fuzz/user/live/probe/library.o \
-             $(patsubst %,build/fuzz/user/live/framework/%.o,framework_rows library_kinds pytorch)
+             $(patsubst %,build/fuzz/user/live/framework/%.o,library_kinds pytorch)
 	$(call msg,LINK,$@)
 	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -ljansson $(SYMBOL_LIBS) -o $@
 

@@ -282,11 +282,17 @@ static void put_limits(struct session *session)
 
 static void put_inventory(struct session *session)
 {
+	size_t count = 0;
+	const struct gmt_gpu *known = session->nvml ? nvml_gpus(session->nvml, &count) : NULL;
 	struct gmt_gpu *gpus = NULL;
-	size_t count = inventory_read(session->nvml, driver_root(session), &gpus);
 
-	for (size_t i = 0; i < count; i++)
-		STREAM_PUT(&session->stream, &gpus[i], GPU, 0);
+	if (!count)
+		count = inventory_read(driver_root(session), &gpus);
+	for (size_t i = 0; i < count; i++) {
+		struct gmt_gpu rec = gpus ? gpus[i] : known[i];
+
+		STREAM_PUT(&session->stream, &rec, GPU, 0);
+	}
 	free(gpus);
 }
 

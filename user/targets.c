@@ -86,7 +86,7 @@ static int add_all(struct session *session)
 		session_tell(session, err < 0 ? err : -ECANCELED, cause);
 	if (err < 0 && err != -ESRCH)
 		return GMT_EXIT_DENIED;
-	target_scan(note_user, session, NULL);
+	target_scan(note_user, session);
 	attach_arm(session->attach);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "live/framework/framework_rows.h"
+#include "live/framework/library_kinds.h"
 #include "live/probe/library.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -68,11 +68,6 @@ KNOWN_INCLUDES = """
 KNOWN_IN_CIRCLE = """
     core/rm/rm core/rm/rm_memory
     core/view/by_stack core/view/view core/view/view_parts
-    live/features/features live/features/features_checks live/features/features_driver
-    live/features/features_kernel live/features/features_place live/features/features_programs
-    live/framework/framework_rows live/framework/library_kinds
-    live/nvidia/inventory live/nvidia/nvml
-    live/stacks/stack_thread live/stacks/stack_worker
     sink/json/json sink/json/json_stacks sink/oom/oom_json
     sink/oom/oom_contents sink/oom/oom_text
     sink/terminal/term sink/terminal/term_stacks

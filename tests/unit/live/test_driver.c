@@ -248,7 +248,7 @@ static void gpus_without_nvml(void **state)
 	put_file(root, "/proc/driver/nvidia/gpus/0000:41:00.0/information",
 		 INFORMATION("NVIDIA H200", "GPU-00000000-0000-0000-0000-000000000041", "0000:41:00.0", "2",
 			     "Yes"));
-	assert_int_equal(inventory_read(NULL, root->path, &gpus), 2); /* the excluded one has no number */
+	assert_int_equal(inventory_read(root->path, &gpus), 2); /* the excluded one has no number */
 	assert_string_equal((char *)gpus[0].pci, "00000000:0A:00.0");
 	assert_string_equal((char *)gpus[0].name, "NVIDIA H100 80GB HBM3");
 	assert_int_equal(gpus[0].index, 0);

@@ -187,7 +187,6 @@ static void status_in_nested_namespaces(void **state)
 	(void)state;
 	assert_int_equal(procfs_parse_status(text, strlen(text), &status), 0);
 	assert_int_equal(status.tgid, 4000);
-	assert_int_equal(status.parent, 3990);
 	assert_int_equal(status.uid, 1000);
 	assert_int_equal(status.ns_count, 3);
 	assert_int_equal(status.ns_pid[0], 4000);

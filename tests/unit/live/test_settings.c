@@ -12,7 +12,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "live/framework/framework_rows.h"
+#include "live/framework/library_kinds.h"
 #include "live/process/settings.h"
 
 static const struct {

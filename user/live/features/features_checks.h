@@ -1,12 +1,61 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One function a fact, for the table in features.c; and what they say it with. */
+/*
+ * The facts that are checked, one function each, and the means to check and state them. features.c runs the checks.
+ * They change nothing on the machine and print nothing.
+ */
 #ifndef GPUMEMTRACE_LIVE_FEATURES_FEATURES_CHECKS_H
 #define GPUMEMTRACE_LIVE_FEATURES_FEATURES_CHECKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "live/features/features.h"
+#include "core/terms/feature.h"
 
+struct trial;
+
+struct features_where {
+	const char *root;        /* driver root, "" the real system */
+	const char *nvml;        /* library to open, NULL the usual places */
+	const char *system;      /* before /proc and /sys, "" the real system: for tests */
+	const char *return_probes; /* what trial_assume() is told, NULL: return probes are tried */
+	bool no_uprobe_multi;    /* as of attach.h; likewise: */
+	const char *btf, *refused;
+};
+
+/* What answers the system calls. */
+enum features_kernel { FEATURES_LINUX, FEATURES_WSL, FEATURES_GVISOR };
+
+/* X(check, name, can_block): every check, in the order to show them. can_block: FEATURE_MISSING prevents tracing. The
+ * programs do not block: their check is for the case that they could not be loaded, and cannot say why. */
+#define FEATURE_CHECKS(X)                                         \
+	X(kernel, "kernel", true)                                 \
+	X(privileges, "privileges", true)                         \
+	X(btf, "BTF", true)                                       \
+	X(uprobes, "uprobes", true)                               \
+	X(lockdown, "lockdown", true)                             \
+	X(bpf, "BPF", true)                                       \
+	X(jit, "BPF JIT", true)                                   \
+	X(helpers, "BPF helpers", true)                           \
+	X(return_probes, "return probes", false)                  \
+	X(stacks, "stacks", false)                                \
+	X(programs, "BPF programs", false)                        \
+	X(watch, "mapping events", false)                         \
+	X(tracefs, "tracefs", false)                              \
+	X(sysctls, "sysctls", false)                              \
+	X(memlock, "memlock", false)                              \
+	X(pid_namespace, "pid namespace", false)                  \
+	X(container, "container", false)                          \
+	X(driver, "NVIDIA driver", false)                         \
+	X(uvm, "nvidia-uvm", false)                               \
+	X(nvml, "NVML", false)                                    \
+	X(libcuda, "libcuda", false)
+
+#define X(check, name, can_block) void feature_check_##check(struct feature *, const struct features_where *);
+FEATURE_CHECKS(X)
+#undef X
+
+/* These fill a fact: its state and detail, and its remedy. */
 void feature_say(struct feature *feature, enum feature_state state, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void feature_advise(struct feature *feature, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -23,26 +72,20 @@ bool feature_exists(const struct features_where *where, const char *path);
 
 enum features_kernel feature_kernel(const struct features_where *where);
 
-void feature_check_privileges(struct feature *feature, const struct features_where *where);
-void feature_check_kernel(struct feature *feature, const struct features_where *where);
-void feature_check_btf(struct feature *feature, const struct features_where *where);
-void feature_check_uprobes(struct feature *feature, const struct features_where *where);
-void feature_check_lockdown(struct feature *feature, const struct features_where *where);
-void feature_check_bpf(struct feature *feature, const struct features_where *where);
-void feature_check_helpers(struct feature *feature, const struct features_where *where);
-void feature_check_return_probes(struct feature *feature, const struct features_where *where);
-void feature_check_jit(struct feature *feature, const struct features_where *where);
-void feature_check_stacks(struct feature *feature, const struct features_where *where);
-void feature_check_programs(struct feature *feature, const struct features_where *where);
-void feature_check_watch(struct feature *feature, const struct features_where *where);
-void feature_check_tracefs(struct feature *feature, const struct features_where *where);
-void feature_check_sysctls(struct feature *feature, const struct features_where *where);
-void feature_check_memlock(struct feature *feature, const struct features_where *where);
-void feature_check_pid_namespace(struct feature *feature, const struct features_where *where);
-void feature_check_container(struct feature *feature, const struct features_where *where);
-void feature_check_driver(struct feature *feature, const struct features_where *where);
-void feature_check_uvm(struct feature *feature, const struct features_where *where);
-void feature_check_nvml(struct feature *feature, const struct features_where *where);
-void feature_check_libcuda(struct feature *feature, const struct features_where *where);
+/*
+ * What the checks conclude from text and numbers: pure, for tests. Each fills state, detail, remedy. Text that could
+ * not be read is NULL, an errno 0 where nothing failed. memlock: the limit in bytes; compiled: whether the kernel made
+ * machine code of a program, -1 unknown; reads_kernel: of the helper that is missing.
+ */
+void features_judge_kernel(struct feature *feature, const char *release, enum features_kernel kernel);
+enum features_kernel features_kernel_of(const char *proc_version, bool has_marker);
+void features_judge_capabilities(struct feature *feature, uint64_t effective, bool initial_user_ns, bool root);
+void features_judge_btf(struct feature *feature, int err, enum features_kernel kernel);
+void features_judge_uprobes(struct feature *feature, const char *type, bool multi);
+void features_judge_lockdown(struct feature *feature, const char *text);
+void features_judge_bpf(struct feature *feature, int err, uint64_t memlock);
+void features_judge_jit(struct feature *feature, const char *text, int compiled);
+void features_judge_helper(struct feature *feature, const char *missing, bool reads_kernel);
+void features_judge_return_probes(struct feature *feature, const struct trial *trial);
 
 #endif

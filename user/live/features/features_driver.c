@@ -15,11 +15,9 @@ void feature_check_driver(struct feature *feature, const struct features_where *
 	struct driver_info info;
 
 	driver_probe(where->root, &info);
-	if (!info.present && feature_kernel(where) == FEATURES_WSL) {
-		feature_say(feature, FEATURE_WARN, "WSL: the driver runs in Windows, so there are no ioctls to trace");
-		feature_advise(feature, "CUDA calls are traced all the same; physical memory is not");
-	} else if (!info.present) {
-		feature_say(feature, FEATURE_WARN, "%s", info.reason);
+	if (!info.present) {
+		feature_say(feature, FEATURE_WARN, "%s", feature_kernel(where) == FEATURES_WSL ?
+			    "WSL: the driver runs in Windows, so there are no ioctls to trace" : info.reason);
 		feature_advise(feature, "CUDA calls are traced all the same; physical memory is not");
 	} else if (!info.layout_verified) {
 		feature_say(feature, FEATURE_WARN,

@@ -3,15 +3,17 @@
 
 #include <string.h>
 
-#include <gpumemtrace/wire.h>
-
-#include "live/framework/framework_rows.h"
-
 const struct library_kind library_cuda = { .stem = "libcuda.so" };
 
-uint32_t library_layer(const struct library_kind *kind)
+static const struct framework *const frameworks[GMT_FW_COUNT] = {
+#define X(name, value, row, text) [GMT_FW_##name] = &framework_##row,
+	GMT_FRAMEWORKS(X)
+#undef X
+};
+
+const struct framework *framework_of(enum gmt_fw id)
 {
-	return kind->framework ? GMT_LAYER_FRAMEWORK : GMT_LAYER_API;
+	return frameworks[id];
 }
 
 /* The stem alone or with a version, not libcudart.so, libcudadebugger.so, libcuda_loader.so. */
@@ -22,24 +24,17 @@ static bool is_named(const char *base, size_t len, const char *stem)
 	return len >= stem_len && !memcmp(base, stem, stem_len) && (len == stem_len || base[stem_len] == '.');
 }
 
-static const struct library_kind *kind_in(const struct framework *framework, const char *base, size_t len)
-{
-	for (size_t i = 0; i < framework->library_count; i++)
-		if (is_named(base, len, framework->libraries[i].stem))
-			return &framework->libraries[i];
-	return NULL;
-}
-
 const struct library_kind *library_kind_of(const char *path, size_t len)
 {
 	const char *slash = memrchr(path, '/', len);
 	const char *base = slash ? slash + 1 : path;
-	const struct library_kind *kind = NULL;
 
 	len -= (size_t)(base - path);
 	if (is_named(base, len, library_cuda.stem))
 		return &library_cuda;
-	for (unsigned int id = 0; id < GMT_FW_COUNT && !kind; id++)
-		kind = kind_in(framework_of(id), base, len);
-	return kind;
+	for (unsigned int id = 0; id < GMT_FW_COUNT; id++)
+		for (size_t i = 0; i < frameworks[id]->library_count; i++)
+			if (is_named(base, len, frameworks[id]->libraries[i].stem))
+				return &frameworks[id]->libraries[i];
+	return NULL;
 }

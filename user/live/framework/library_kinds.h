@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kinds of libraries that are probed: what their files are called, what is probed in them and by which program.
- * libcuda is one, the others are rows of a framework (frameworks.h).
+ * The libraries that are probed: libcuda, and those of the frameworks (the list is in <gpumemtrace/fw.h>) whose
+ * allocators are watched. A framework is a file of this folder, which says how its libraries are called, what is probed
+ * in them by which program, and which settings of the environment matter.
  */
 #ifndef GPUMEMTRACE_LIVE_FRAMEWORK_LIBRARY_KINDS_H
 #define GPUMEMTRACE_LIVE_FRAMEWORK_LIBRARY_KINDS_H
@@ -11,8 +12,12 @@
 #include <stdint.h>
 
 #include <gpumemtrace/config.h>
+#include <gpumemtrace/wire.h>
 
 struct framework;
+
+/* The program for the function that an allocator reports its blocks to. */
+#define FRAMEWORK_BLOCKS "fw_block"
 
 /* A function that is probed at its entry alone. */
 struct library_hook {
@@ -32,18 +37,35 @@ struct library_point {
 struct library_kind {
 	const char *stem;        /* the file's name, up to the version: "libcuda.so" */
 	const struct framework *framework; /* NULL: the driver API, the functions of api.h, entry and return */
-	bool is_for_gpus;        /* who has it mapped may use a GPU through the framework */
+	bool is_for_gpus;        /* a process that maps the library may use a GPU through the framework */
 	size_t hook_count;
 	const struct library_hook *hooks;
 	const struct library_point *point; /* NULL: none */
 };
 
+/* A variable of the environment that says what a framework's allocator will do. */
+struct framework_setting {
+	const char *name;
+	const char *value;       /* an item of a list with commas, blanks apart; NULL: any value */
+	uint32_t flag;           /* enum gmt_framework_flag */
+};
+
+struct framework {
+	enum gmt_fw id;
+	size_t library_count;
+	const struct library_kind *libraries;
+	size_t setting_count;
+	const struct framework_setting *settings;
+};
+
 extern const struct library_kind library_cuda;
+#define X(name, value, row, text) extern const struct framework framework_##row;
+GMT_FRAMEWORKS(X)
+#undef X
 
-/* What a file of this name is; NULL: none of them. The path need not end with a NUL. */
+const struct framework *framework_of(enum gmt_fw id);   /* below GMT_FW_COUNT */
+
+/* The kind of a file of this name; NULL: the file is not probed. The path need not end with a NUL. */
 const struct library_kind *library_kind_of(const char *path, size_t len);
-
-/* enum gmt_layer: without it nothing of the library is probed. */
-uint32_t library_layer(const struct library_kind *kind);
 
 #endif

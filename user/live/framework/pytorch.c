@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* PyTorch: its libraries, what is probed in them, and its allocator's settings. */
-#include "live/framework/framework_rows.h"
+#include "live/framework/library_kinds.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define C10_CUDA 1 /* c10::DeviceType::CUDA, c10/core/DeviceType.h; c10::Device is that and the ordinal, a byte each */

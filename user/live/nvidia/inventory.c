@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "live/nvidia/nvml.h"
 #include "live/process/procfs.h"
 
 void inventory_init(struct gmt_gpu *gpu)
@@ -23,9 +22,7 @@ void inventory_init(struct gmt_gpu *gpu)
 
 static int hex_digit(char ch)
 {
-	return isdigit((unsigned char)ch)    ? ch - '0'
-	       : isxdigit((unsigned char)ch) ? tolower(ch) - 'a' + 10
-					     : -1;
+	return isdigit((unsigned char)ch) ? ch - '0' : tolower(ch) - 'a' + 10;
 }
 
 bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES])
@@ -37,22 +34,15 @@ bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES])
 	if (strncmp(text, "GPU-", 4) && strncmp(text, "MIG-", 4))
 		return false;
 	text += 4;
-	for (size_t i = 0; i < sizeof(shape) - 1; i++) {
-		int digit = hex_digit(text[i]);
-
-		if (shape[i] == '-' ? text[i] != '-' : digit < 0) {
-			/* the driver writes question marks for a GPU it has not started */
-			memset(uuid, 0, GMT_UUID_BYTES);
+	/* The driver writes question marks for a GPU that it has not started. */
+	for (size_t i = 0; i < sizeof(shape); i++)
+		if (shape[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != shape[i])
 			return false;
-		}
-		if (shape[i] != '-') {
-			uuid[nibbles / 2] = (uint8_t)(uuid[nibbles / 2] << 4 | digit);
-			nibbles++;
-		}
-	}
-	if (text[sizeof(shape) - 1]) {
-		memset(uuid, 0, GMT_UUID_BYTES);
-		return false;
+	for (; *text; text++) {
+		if (*text == '-')
+			continue;
+		uuid[nibbles / 2] = (uint8_t)(uuid[nibbles / 2] << 4 | hex_digit(*text));
+		nibbles++;
 	}
 	return true;
 }
@@ -69,23 +59,14 @@ bool inventory_format_pci(const char *text, char *pci, size_t size)
 	return true;
 }
 
-/* The value of the line "<key>:<blanks>value", copied. */
 static bool information_value(const char *text, const char *key, char *value, size_t size)
 {
-	size_t key_len = strlen(key);
+	struct scan found;
 
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		const char *at;
-
-		line += *line == '\n';
-		if (strncmp(line, key, key_len) || line[key_len] != ':')
-			continue;
-		at = line + key_len + 1;
-		at += strspn(at, " \t");
-		snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
-		return true;
-	}
-	return false;
+	if (!procfs_find_line(text, strlen(text), key, &found))
+		return false;
+	snprintf(value, size, "%.*s", (int)(found.end - found.at), found.at);
+	return true;
 }
 
 /* Written by nv_procfs_read_gpu_info, kernel-open/nvidia/nv-procfs.c. */
@@ -115,13 +96,15 @@ static int compare_pci(const void *a, const void *b)
 	return strcmp((const char *)left->pci, (const char *)right->pci);
 }
 
-static size_t read_procfs(const char *root, struct gmt_gpu **gpus)
+size_t inventory_read(const char *root, struct gmt_gpu **gpus)
 {
 	char path[PATH_MAX], text[4096];
 	struct dirent *entry;
 	size_t count = 0;
 	DIR *dir;
 
+	*gpus = NULL;
+	root = root && strcmp(root, "/") ? root : "";
 	snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
 	dir = opendir(path);
 	if (!dir && *root) {
@@ -146,20 +129,5 @@ static size_t read_procfs(const char *root, struct gmt_gpu **gpus)
 		qsort(*gpus, count, sizeof(**gpus), compare_pci);
 	for (size_t i = 0; i < count; i++)
 		(*gpus)[i].index = (uint32_t)i;
-	return count;
-}
-
-size_t inventory_read(const struct nvml *nvml, const char *root, struct gmt_gpu **gpus)
-{
-	const struct gmt_gpu *known = NULL;
-	size_t count = 0;
-
-	*gpus = NULL;
-	if (nvml)
-		known = nvml_gpus(nvml, &count);
-	if (!count)
-		return read_procfs(root && strcmp(root, "/") ? root : "", gpus);
-	*gpus = xreallocarray(NULL, count, sizeof(**gpus));
-	memcpy(*gpus, known, count * sizeof(**gpus));
 	return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The GPUs of this machine as GPU records, numbered as nvidia-smi numbers them: from NVML, else from
- * /proc/driver/nvidia (which knows neither sizes nor MIG instances).
+ * The GPUs of this machine as GPU records, numbered as nvidia-smi numbers them: from /proc/driver/nvidia, which shows
+ * neither sizes nor MIG instances. NVML (nvml.h), which shows both, makes its records by these functions, too.
  */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
 #define GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
@@ -12,13 +12,9 @@
 
 #include <gpumemtrace/wire.h>
 
-struct nvml;
-
-/*
- * *gpus is allocated, with hdr.ts_ns left 0; free() it. Its number; 0 if no GPU is found. `nvml` may be
- * NULL; `root` is a driver root, "" the real system.
- */
-size_t inventory_read(const struct nvml *nvml, const char *root, struct gmt_gpu **gpus);
+/* Returns the number of GPUs. *gpus is to be freed with free(); the records' hdr.ts_ns is 0. `root` is a driver root,
+ * "" the real system. */
+size_t inventory_read(const char *root, struct gmt_gpu **gpus);
 
 /* An empty GPU record: header, minor -1. */
 void inventory_init(struct gmt_gpu *gpu);

@@ -185,6 +185,7 @@ static bool find_nvml(struct nvml *nvml, const char *path, const char *root)
 
 static struct gmt_gpu *add_gpu(struct nvml *nvml, nvml_device handle)
 {
+	struct nvml_memory memory = { 0 };
 	struct gmt_gpu *gpu;
 	char uuid[UUID_TEXT] = "";
 
@@ -198,16 +199,9 @@ static struct gmt_gpu *add_gpu(struct nvml *nvml, nvml_device handle)
 	if (nvml->call.name)
 		nvml->call.name(handle, (char *)gpu->name, sizeof(gpu->name));
 	gpu->name[sizeof(gpu->name) - 1] = '\0';
+	if (nvml->call.memory && nvml->call.memory(handle, &memory) == NVML_SUCCESS)
+		gpu->total_bytes = memory.total;
 	return gpu;
-}
-
-static uint64_t total_bytes(const struct nvml *nvml, nvml_device handle)
-{
-	struct nvml_memory memory = { 0 };
-
-	if (!nvml->call.memory || nvml->call.memory(handle, &memory) != NVML_SUCCESS)
-		return 0;
-	return memory.total;
 }
 
 /* The number of MIG instances there can be; 0 if the GPU is not in MIG mode. */
@@ -223,45 +217,43 @@ static unsigned int mig_slots(const struct nvml *nvml, nvml_device handle, bool 
 	return count;
 }
 
-static void add_instances(struct nvml *nvml, nvml_device parent, unsigned int parent_index, unsigned int slots,
-			  const char *pci, int minor)
+/* Of the newest GPU. */
+static void add_instances(struct nvml *nvml, unsigned int slots)
 {
+	const struct gmt_gpu parent = nvml->gpus[nvml->gpu_count - 1]; /* a copy: gpus[] moves */
+	nvml_device device = nvml->handles[nvml->gpu_count - 1];
+
 	for (unsigned int slot = 0; slot < slots; slot++) {
 		nvml_device handle;
 		struct gmt_gpu *gpu;
 
-		if (nvml->call.mig_by_index(parent, slot, &handle) != NVML_SUCCESS)
+		if (nvml->call.mig_by_index(device, slot, &handle) != NVML_SUCCESS)
 			continue; /* an empty slot */
 		gpu = add_gpu(nvml, handle);
 		gpu->index = slot;
 		gpu->flags = GMT_GPU_MIG;
-		gpu->parent_index = parent_index;
-		gpu->minor = minor;
-		gpu->total_bytes = total_bytes(nvml, handle);
+		gpu->parent_index = parent.index;
+		gpu->minor = parent.minor;
 		if (nvml->call.gpu_instance)
 			nvml->call.gpu_instance(handle, &gpu->gpu_instance);
 		if (nvml->call.compute_instance)
 			nvml->call.compute_instance(handle, &gpu->compute_instance);
-		snprintf((char *)gpu->pci, sizeof(gpu->pci), "%s", pci);
+		memcpy(gpu->pci, parent.pci, sizeof(gpu->pci));
 	}
 }
 
 static void read_gpu(struct nvml *nvml, unsigned int index)
 {
-	struct nvml_pci pci;
+	struct nvml_pci pci = { 0 };
 	unsigned int minor, slots;
 	nvml_device handle;
 	struct gmt_gpu *gpu;
-	char pci_text[sizeof(gpu->pci)];
-	int minor_number;
 	bool mig;
 
 	if (nvml->call.by_index(index, &handle) != NVML_SUCCESS)
 		return; /* fallen off the bus, or not ours to see; the others keep their numbers */
 	gpu = add_gpu(nvml, handle);
 	gpu->index = index;
-	gpu->total_bytes = total_bytes(nvml, handle);
-	memset(&pci, 0, sizeof(pci));
 	if (nvml->call.pci && nvml->call.pci(handle, &pci) == NVML_SUCCESS) {
 		pci.bus_id[sizeof(pci.bus_id) - 1] = '\0';
 		inventory_format_pci(pci.bus_id, (char *)gpu->pci, sizeof(gpu->pci));
@@ -271,9 +263,7 @@ static void read_gpu(struct nvml *nvml, unsigned int index)
 	slots = mig_slots(nvml, handle, &mig);
 	if (mig)
 		gpu->flags |= GMT_GPU_MIG_PARENT;
-	memcpy(pci_text, gpu->pci, sizeof(pci_text)); /* gpu moves when instances are added */
-	minor_number = gpu->minor;
-	add_instances(nvml, handle, index, slots, pci_text, minor_number);
+	add_instances(nvml, slots);
 }
 
 /* ---- opening ---- */

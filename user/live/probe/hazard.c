@@ -168,7 +168,7 @@ int hazard_process(const struct trial *trial, const struct library *library, pid
 	return refuse_target(trial, found < 0 ? HAZARD_HIDDEN : verdict, &search, cause, cause_size);
 }
 
-struct scan {
+struct hazard_scan {
 	const struct trial *trial;
 	const struct library *library;
 	char *cause;
@@ -177,14 +177,14 @@ struct scan {
 
 static int scan_for_hazard(pid_t pid, void *arg)
 {
-	const struct scan *scan = arg;
+	const struct hazard_scan *scan = arg;
 
 	return hazard_process(scan->trial, scan->library, pid, scan->cause, scan->cause_size);
 }
 
 int hazard_library(const struct trial *trial, const struct library *library, char *cause, size_t cause_size)
 {
-	struct scan scan = { trial, library, cause, cause_size };
+	struct hazard_scan scan = { trial, library, cause, cause_size };
 	int err;
 
 	if (!hazard_is_needed(trial))

@@ -67,7 +67,7 @@ void watch_decode(const void *record, size_t size, watch_cb cb, void *arg, uint6
 	}
 }
 
-static enum bpf_perf_event_ret take_record(void *arg, int cpu, struct perf_event_header *record)
+static enum bpf_perf_event_ret take_perf_record(void *arg, int cpu, struct perf_event_header *record)
 {
 	struct watch *watch = arg;
 
@@ -94,7 +94,7 @@ int watch_open(struct watch **out)
 				       libbpf_num_possible_cpus(), NULL);
 	if (watch->map_fd >= 0)
 		watch->rings = perf_buffer__new_raw(watch->map_fd, RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), &attr,
-						    take_record, watch, NULL);
+						    take_perf_record, watch, NULL);
 	if (!watch->rings) {
 		err = -errno;
 		watch_close(watch);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/xalloc.h"
-#include "live/framework/framework_rows.h"
+#include "live/framework/library_kinds.h"
 #include "live/probe/attach.h"
 #include "live/probe/hazard.h"
 #include "live/probe/library.h"
@@ -152,7 +152,7 @@ static int attach_guarded(struct probing *probing, struct library *library, cons
 
 static bool is_kind_wanted(const struct probing *probing, const struct library_kind *kind)
 {
-	return (probing->layers & library_layer(kind)) &&
+	return (probing->layers & (kind->framework ? GMT_LAYER_FRAMEWORK : GMT_LAYER_API)) &&
 	       (!kind->framework || kind->hook_count || (kind->point && probing->with_sizes));
 }
 
@@ -335,7 +335,7 @@ int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 	int err;
 
 	*cause = '\0';
-	err = target_scan(add_found, &walk, NULL);
+	err = target_scan(add_found, &walk);
 	if (err && *other)
 		snprintf(cause, cause_size, "%s", other);
 	else if (err < 0)

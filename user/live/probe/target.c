@@ -44,9 +44,6 @@ void target_inspect(pid_t pid, struct target_info *info)
 		return;
 	}
 	info->tgid = status.tgid;
-	info->ns_pid = status.ns_pid[status.ns_count - 1];
-	info->nested = status.ns_count > 1;
-	info->start_ns = stat.start_ns;
 	memcpy(info->comm, stat.comm, sizeof(info->comm));
 	if (status.tgid != (uint32_t)pid)
 		info->kind = TARGET_THREAD; /* /proc/TID can be opened, but is not listed */
@@ -63,11 +60,6 @@ bool target_pids_are_initial(void)
 	struct stat st;
 
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INITIAL_PID_NS;
-}
-
-pid_t target_init_pid(pid_t pid)
-{
-	return target_pids_are_initial() ? pid : -ENOTSUP;
 }
 
 int target_each_process(int (*cb)(pid_t pid, void *arg), void *arg)
@@ -94,22 +86,18 @@ struct walk {
 	void *arg;
 	size_t count;
 	struct {
-		uint64_t ino;
-		uint32_t dev_major, dev_minor;
+		uint64_t ino, dev;
 	} seen[FILES_MAX];
 };
 
-static bool is_file_seen(struct walk *walk, const struct maps_line *map)
+static bool is_file_seen(struct walk *walk, uint64_t ino, uint64_t dev)
 {
-	for (size_t i = 0; i < walk->count; i++) {
-		if (walk->seen[i].ino == map->ino && walk->seen[i].dev_major == map->dev_major &&
-		    walk->seen[i].dev_minor == map->dev_minor)
+	for (size_t i = 0; i < walk->count; i++)
+		if (walk->seen[i].ino == ino && walk->seen[i].dev == dev)
 			return true;
-	}
 	if (walk->count < FILES_MAX) {
-		walk->seen[walk->count].ino = map->ino;
-		walk->seen[walk->count].dev_major = map->dev_major;
-		walk->seen[walk->count++].dev_minor = map->dev_minor;
+		walk->seen[walk->count].ino = ino;
+		walk->seen[walk->count++].dev = dev;
 	}
 	return false;
 }
@@ -117,29 +105,29 @@ static bool is_file_seen(struct walk *walk, const struct maps_line *map)
 static int visit_map(const struct maps_line *map, void *arg)
 {
 	struct walk *walk = arg;
-	struct target_library library = { .pid = walk->pid, .deleted = map->deleted };
+	struct target_library library = { .pid = walk->pid };
 	char path[PATH_MAX];
 	struct foreign_file file = {
 		map->start, map->end, path, makedev(map->dev_major, map->dev_minor), map->ino, map->deleted,
 	};
-	int answer;
+	int fd, answer;
 
 	if (!map->executable || !map->ino)
 		return 0;
 	library.kind = library_kind_of(map->path, map->path_len);
-	if (!library.kind || is_file_seen(walk, map))
+	if (!library.kind || is_file_seen(walk, file.ino, file.dev))
 		return 0;
 	snprintf(path, sizeof(path), "%.*s", (int)map->path_len, map->path);
-	library.fd = foreign_open_mapped((uint32_t)walk->pid, &file);
+	fd = foreign_open_mapped((uint32_t)walk->pid, &file);
 	/* Unmapped meanwhile; a device that is named like a library. */
-	if (library.fd == -ENOENT || library.fd == -ENOEXEC)
+	if (fd == -ENOENT || fd == -ENOEXEC)
 		return 0;
-	if (library.fd < 0)
-		return library.fd;
+	if (fd < 0)
+		return fd;
 	library.path = path;
-	snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", library.fd);
+	snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", fd);
 	answer = walk->cb(&library, walk->arg);
-	close(library.fd);
+	close(fd);
 	return answer;
 }
 
@@ -150,42 +138,34 @@ int target_libraries(pid_t pid, target_library_cb cb, void *arg)
 	return procfs_maps(pid, visit_map, &walk);
 }
 
-struct scan {
+struct every {
 	target_library_cb cb;
 	void *arg;
 	int answer; /* the callback's: told apart from our own errors */
-	size_t hidden;
 };
 
-static int scan_library(const struct target_library *library, void *arg)
+static int pass_library(const struct target_library *library, void *arg)
 {
-	struct scan *scan = arg;
+	struct every *every = arg;
 
-	scan->answer = scan->cb(library, scan->arg);
-	return scan->answer;
+	every->answer = every->cb(library, every->arg);
+	return every->answer;
 }
 
 static int scan_process(pid_t pid, void *arg)
 {
-	struct scan *scan = arg;
-	int err;
+	struct every *every = arg;
 
-	if (pid == getpid()) /* NVML loads libcuda into the collector (seen with 580.159.04) */
-		return 0;
-	err = target_libraries(pid, scan_library, scan);
-	if (err && !scan->answer && err != -ESRCH)
-		scan->hidden++;
-	return scan->answer;
+	if (pid != getpid()) /* NVML loads libcuda into the collector (seen with 580.159.04) */
+		target_libraries(pid, pass_library, every);
+	return every->answer;
 }
 
-int target_scan(target_library_cb cb, void *arg, size_t *hidden)
+int target_scan(target_library_cb cb, void *arg)
 {
-	struct scan scan = { .cb = cb, .arg = arg };
-	int err = target_each_process(scan_process, &scan);
+	struct every every = { .cb = cb, .arg = arg };
 
-	if (hidden)
-		*hidden = scan.hidden;
-	return err;
+	return target_each_process(scan_process, &every);
 }
 
 /* ---- use of CUDA ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes to trace and the files to probe that they have mapped. Every function looks at /proc afresh:
- * no state, and a process that goes away in between is -ESRCH, not a surprise.
+ * Processes to trace, and the files to probe that they have mapped. Every function reads /proc afresh and keeps no
+ * state; a process that goes away in between is -ESRCH.
  *
- * Pid namespaces: all pids here are those of the collector's namespace, and so of the /proc it sees.
- * BPF programs report pids of the initial namespace. Both are the same on a host and in a container
- * started with the host's pid namespace. In any other container /proc does not tell the initial pid
- * (NSpid begins at the namespace of the reader), so target_init_pid() answers -ENOTSUP there.
+ * Pid namespaces: all pids here are those of the collector's namespace, as in the /proc that the collector sees. BPF
+ * programs report pids of the initial namespace. Both are the same on a host and in a container started with the
+ * host's pid namespace. In other containers /proc does not show the initial pid (NSpid begins at the namespace of the
+ * reader): there target_pids_are_initial() is false.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_TARGET_H
 #define GPUMEMTRACE_LIVE_PROBE_TARGET_H
@@ -37,10 +37,7 @@ enum target_kind {
 
 struct target_info {
 	enum target_kind kind;
-	uint32_t tgid;           /* the process it belongs to; 0 for NONE */
-	uint32_t ns_pid;         /* what it calls itself: differs from tgid in a nested pid namespace */
-	bool nested;             /* it is in a pid namespace below the collector's */
-	uint64_t start_ns;       /* CLOCK_BOOTTIME, cut to clock ticks (10 ms) */
+	uint32_t tgid;           /* the process that the pid belongs to; 0 for NONE */
 	char comm[GMT_COMM_BYTES];
 };
 
@@ -49,9 +46,6 @@ const char *target_kind_text(enum target_kind kind);
 
 /* Whether the collector's pids are those of the initial pid namespace. */
 bool target_pids_are_initial(void);
-
-/* The pid as BPF sees it, or -ENOTSUP. */
-pid_t target_init_pid(pid_t pid);
 
 /* Calls back for the pid of each process that /proc shows; a non-zero answer stops and is returned. -errno of
  * opening /proc. */
@@ -74,21 +68,20 @@ struct target_library {
 	pid_t pid;
 	const struct library_kind *kind;
 	const char *path;        /* as the process names it, in its own mount namespace */
-	bool deleted;            /* replaced on disk since (driver upgrade); fd is still the mapped one */
-	int fd;                  /* open for reading; closed after the callback: dup() to keep it */
-	char attach_path[32];    /* "/proc/self/fd/N": names the same file as long as fd is open */
+	char attach_path[32];    /* "/proc/self/fd/N": the mapped file, also when another one has its path now (driver
+				  * upgrade). Valid during the callback. */
 };
 
 /* Non-zero stops the walk and is what it returns. */
 typedef int (*target_library_cb)(const struct target_library *library, void *arg);
 
-/* Each such file the process has mapped executable, once. 0, the callback's answer, or -errno:
- * -ESRCH gone, -EACCES not allowed to look. */
+/* Calls back once for each such file that the process has mapped as code. 0, the callback's answer, or -errno:
+ * -ESRCH: the process is gone; -EACCES: it may not be inspected. */
 int target_libraries(pid_t pid, target_library_cb cb, void *arg);
 
-/* The same over all processes but the caller's own (NVML loads libcuda into that). Those that vanish or
- * may not be looked at are passed over and, the latter, counted in *hidden (may be NULL). */
-int target_scan(target_library_cb cb, void *arg, size_t *hidden);
+/* The same over all processes except the caller's own, into which NVML loads libcuda. Processes that vanish or may not
+ * be inspected are skipped. */
+int target_scan(target_library_cb cb, void *arg);
 
 /* ---- a command that does not run yet ---- */
 

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scan.h"
-
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
 #define NS_PER_SECOND 1000000000ull
 
@@ -61,8 +59,7 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 	return 0;
 }
 
-/* The value of the line "<key>:\t...", without its blanks and newline. */
-static bool find_line(const char *text, size_t len, const char *key, struct scan *value)
+bool procfs_find_line(const char *text, size_t len, const char *key, struct scan *value)
 {
 	size_t key_len = strlen(key);
 	const char *at = text, *end = text + len;
@@ -85,29 +82,27 @@ static bool find_number(const char *text, size_t len, const char *key, unsigned 
 {
 	struct scan value;
 
-	return find_line(text, len, key, &value) && scan_number(&value, base, number);
+	return procfs_find_line(text, len, key, &value) && scan_number(&value, base, number);
 }
 
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status)
 {
 	struct scan value;
-	uint64_t tgid, parent, uid, pid, seccomp;
+	uint64_t tgid, uid, pid, seccomp;
 
 	memset(status, 0, sizeof(*status));
-	if (!find_number(text, len, "Tgid", 10, &tgid) || !find_number(text, len, "PPid", 10, &parent) ||
-	    !find_number(text, len, "Uid", 10, &uid))
+	if (!find_number(text, len, "Tgid", 10, &tgid) || !find_number(text, len, "Uid", 10, &uid))
 		return -EINVAL;
 	status->tgid = (uint32_t)tgid;
-	status->parent = (uint32_t)parent;
 	status->uid = (uint32_t)uid;
 	find_number(text, len, "CapEff", 16, &status->cap_effective);
 	if (find_number(text, len, "Seccomp", 10, &seccomp))
 		status->seccomp = (unsigned int)seccomp;
 	/* words such as "shstk wrss " (arch_proc_pid_thread_features(), arch/x86/kernel/cpu/proc.c) */
-	if (find_line(text, len, "x86_Thread_features", &value))
+	if (procfs_find_line(text, len, "x86_Thread_features", &value))
 		status->shadow_stack = memmem(value.at, (size_t)(value.end - value.at), "shstk", 5) != NULL;
 	/* NStgid is the same for all threads of the process, NSpid is the thread's own */
-	if (find_line(text, len, "NStgid", &value)) {
+	if (procfs_find_line(text, len, "NStgid", &value)) {
 		while (status->ns_count < PROCFS_NS_DEPTH && scan_number(&value, 10, &pid)) {
 			status->ns_pid[status->ns_count++] = (uint32_t)pid;
 			scan_blanks(&value);

@@ -17,6 +17,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/maps.h"
+#include "base/scan.h"
 
 struct procfs_stat {
 	int pid;
@@ -33,7 +34,6 @@ struct procfs_stat {
 
 struct procfs_status {
 	uint32_t tgid;
-	uint32_t parent;
 	uint32_t uid;             /* real */
 	unsigned int ns_count;    /* namespaces from /proc's own down to the process's: at least 1 */
 	uint32_t ns_pid[PROCFS_NS_DEPTH]; /* its pid in each; the last is what it calls itself */
@@ -41,6 +41,9 @@ struct procfs_status {
 	unsigned int seccomp;     /* the thread's own: 0 none, 1 strict, 2 a filter (seccomp(2)'s modes) */
 	bool shadow_stack;        /* likewise; x86-64, from Linux 6.6 on */
 };
+
+/* Finds the line "KEY:<blanks>VALUE"; *value is the value without its newline. */
+bool procfs_find_line(const char *text, size_t len, const char *key, struct scan *value);
 
 /* Each returns 0 or -EINVAL if the text is not what the kernel writes. */
 int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat);

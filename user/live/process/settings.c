@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "live/framework/framework_rows.h"
+#include "live/framework/library_kinds.h"
 #include "live/process/procfs.h"
 
 #define ENVIRON_MAX (256 * 1024)

@@ -15,17 +15,10 @@
 #include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
-#include "live/stacks/map_publisher.h"
+#include "live/stacks/stack_worker.h"
 
 struct stacking;
 struct stream;
-
-struct stacking_options {
-	enum gmt_stack_mode mode;
-	uint32_t depth;              /* native frames of a stack */
-	struct stack_maps maps;
-	const char *cache;           /* directory for unwinding tables, NULL: none */
-};
 
 /* NULL with mode OFF. The other functions may be called with NULL. Signals must be blocked. */
 struct stacking *stacking_new(const struct stacking_options *options);

@@ -14,12 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/stacks/stack_names.h"
-#include "live/stacks/record_list.h"
-#include "live/stacks/stack_thread.h"
 #include "live/stacks/bpf_tables.h"
+#include "live/stacks/map_publisher.h"
+#include "live/stacks/record_list.h"
+#include "live/stacks/stack_names.h"
 
 struct stackwork;
+
+struct stacking_options {
+	enum gmt_stack_mode mode;
+	uint32_t depth;              /* native frames of a stack */
+	struct stack_maps maps;
+	const char *cache;           /* directory for unwinding tables, NULL: none */
+};
 
 enum stackwork_due {
 	DUE_NOT,
