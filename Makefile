@@ -73,7 +73,7 @@ SINK     := registry \
             $(call in,json,json json_stacks json_training) \
             $(call in,terminal,columns term term_stacks) \
             $(call in,export,folded pickle torch_snapshot) \
-            $(call in,records,record_fields record_rest record_text)
+            $(call in,records,record_fields record_text)
 LIVE     := stream \
             $(call in,bpf,array_map guard plan programs ring rodata) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the fields of records (wire.h) are and what they are, for printing records: a table for each kind. A new record
- * kind is a row in the list of record_fields.c, and its fields.
+ * The fields of records (wire.h), for printing records: a table for each kind. A new record kind needs its FIELDS in
+ * record_fields.c.
  */
 #ifndef GPUMEMTRACE_SINK_RECORDS_RECORD_FIELDS_H
 #define GPUMEMTRACE_SINK_RECORDS_RECORD_FIELDS_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-#include <jansson.h>
-
-struct gmt_hdr;
 
 enum record_field_type {
 	RECORD_UNSIGNED,
@@ -20,24 +16,26 @@ enum record_field_type {
 	RECORD_TERM,             /* a number that has a name */
 	RECORD_TEXT,             /* bytes up to a NUL */
 	RECORD_UUID,
+	/* What follows the fixed part, to the end of the record: */
+	RECORD_VALUES,           /* a call's values, which its operation names */
+	RECORD_WORDS,            /* as many hexadecimal numbers as the record's `count` says */
+	RECORD_INDICES,          /* likewise, indices */
+	RECORD_NAMES,            /* the texts of a symbol */
 };
 
 struct record_field {
 	const char *name;        /* as in wire.h */
 	uint16_t offset;
 	uint8_t size;            /* bytes of one number: 1, 2, 4, 8 */
-	uint16_t count;          /* of an array; of TEXT and UUID bytes */
+	uint16_t count;          /* numbers of an array; bytes of TEXT and UUID; 0: to the end of the record */
 	enum record_field_type type;
-	/* TERM: the name of the number, an array's: of an element by its place. May give NULL. */
-	const char *(*term)(unsigned int number);
+	const char *(*term)(unsigned int number); /* the name of a TERM, or of an array's element; may return NULL */
 };
 
 struct record_kind {
 	uint16_t kind;           /* enum gmt_kind */
-	const struct record_field *fields;
 	size_t count;
-	/* What follows the fixed part, as members of `fields`; NULL: nothing. */
-	void (*rest)(const struct gmt_hdr *record, json_t *fields);
+	const struct record_field *fields;
 };
 
 /* NULL: this version does not know the kind. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See record_text.h. A record becomes a JSON object in both formats, so that they say the same. */
+/* See record_text.h. A record becomes a JSON object first, so that both formats show the same. */
 #include "sink/records/record_text.h"
 
 #include <ctype.h>
@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
 #include "base/human.h"
 #include "base/js.h"
 #include "base/out.h"
 #include "core/terms/names.h"
+#include "core/terms/probes.h"
 #include "sink/records/record_fields.h"
-#include "sink/records/record_rest.h"
 
 #define TEXT_COLUMNS 512   /* of one text; longer ones are cut */
 
@@ -40,6 +41,15 @@ static int64_t signed_at(const uint8_t *at, size_t size)
 	return (int64_t)(number_at(at, size) << shift) >> shift;
 }
 
+/* "0x7f00": for numbers that nobody reads as a count. */
+static json_t *hex_value(uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%#" PRIx64, number);
+	return js_text(text, sizeof(text));
+}
+
 static json_t *uuid_value(const uint8_t *bytes, size_t size)
 {
 	char text[2 * GMT_UUID_BYTES + 1] = "";
@@ -49,10 +59,10 @@ static json_t *uuid_value(const uint8_t *bytes, size_t size)
 	return js_text(text, sizeof(text));
 }
 
-/* jansson's integers end at 2^63 - 1: what is more is no count. */
+/* jansson's integers end at 2^63 - 1: a larger number is not a count. */
 static json_t *count_value(uint64_t number)
 {
-	return number <= INT64_MAX ? json_integer((json_int_t)number) : record_hex(number);
+	return number <= INT64_MAX ? json_integer((json_int_t)number) : hex_value(number);
 }
 
 static json_t *term_value(const struct record_field *f, uint64_t number)
@@ -63,7 +73,7 @@ static json_t *term_value(const struct record_field *f, uint64_t number)
 	return name && strcmp(name, "unknown") ? js_text(name, SIZE_MAX) : count_value(number);
 }
 
-/* An array by the names of its elements, those that are not 0. */
+/* The elements of an array that are not 0, by name. */
 static json_t *array_value(const struct record_field *f, const uint8_t *at, size_t length)
 {
 	json_t *o = js_object();
@@ -80,19 +90,85 @@ static json_t *array_value(const struct record_field *f, const uint8_t *at, size
 	return o;
 }
 
+static json_t *tail_value(const struct record_field *f, const uint8_t *at, size_t count)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number = number_at(at + i * f->size, f->size);
+
+		js_append(list, f->type == RECORD_WORDS ? hex_value(number) : count_value(number));
+	}
+	return list;
+}
+
+/* Of the values of a call, sizes are numbers; all others may be addresses. */
+static bool is_size(const char *name)
+{
+	static const char *const sizes[] = {
+		"size", "width", "height", "depth", "pitch", "levels", "free", "total", "offset",
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (!strcmp(name, sizes[i]))
+			return true;
+	return false;
+}
+
+static void set_values(json_t *o, const struct gmt_call *call, size_t count)
+{
+	const char *at = "";
+	json_t *values = js_object();
+
+	if (gmt_api_symbol(call->api)) {
+		const struct gmt_op_info *op = &gmt_ops[gmt_probes[call->api].op];
+
+		js_set_text(o, "op", op->name, SIZE_MAX);
+		at = op->fields;
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t n = strcspn(at, ",");
+		char name[24];
+
+		if (n)
+			snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		else
+			snprintf(name, sizeof(name), "%zu", i);
+		at += n + (at[n] == ',');
+		if (is_size(name))
+			js_set_u64(values, name, call->vals[i]);
+		else
+			js_set(values, name, hex_value(call->vals[i]));
+	}
+	js_set(o, "values", values);
+}
+
+static void set_names(json_t *o, const struct gmt_symbol *symbol, size_t room)
+{
+	const struct { const char *name; uint16_t size; } texts[] = {
+		{ "function", symbol->function_len }, { "module", symbol->module_len }, { "file", symbol->file_len },
+	};
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && at + texts[i].size < room; i++) {
+		js_set_text(o, texts[i].name, (const char *)symbol->text + at, texts[i].size);
+		at += texts[i].size + 1u;
+	}
+}
+
 static json_t *field_value(const struct record_field *f, const uint8_t *at, size_t room)
 {
-	if (f->type == RECORD_TEXT)
-		return js_text((const char *)at, f->count);
-	if (f->type == RECORD_UUID)
-		return uuid_value(at, f->count);
-	if (f->count > 1)
+	if (f->count > 1 && f->type == RECORD_UNSIGNED)
 		return array_value(f, at, room / f->size < f->count ? room / f->size : f->count);
 	switch (f->type) {
+	case RECORD_TEXT:
+		return js_text((const char *)at, f->count);
+	case RECORD_UUID:
+		return uuid_value(at, f->count);
 	case RECORD_SIGNED:
 		return json_integer(signed_at(at, f->size));
 	case RECORD_HEX:
-		return record_hex(number_at(at, f->size));
+		return hex_value(number_at(at, f->size));
 	case RECORD_TERM:
 		return term_value(f, number_at(at, f->size));
 	default:
@@ -100,24 +176,34 @@ static json_t *field_value(const struct record_field *f, const uint8_t *at, size
 	}
 }
 
-/* A record of an older or newer version may be shorter, or longer. A list has as many elements as there are. */
+static void set_field(json_t *o, const struct record_field *f, const struct gmt_hdr *record)
+{
+	const uint8_t *at = (const uint8_t *)record + f->offset;
+	size_t room = record->size - f->offset, count = f->count ? 0 : room / f->size;
+	size_t said = (size_t)json_integer_value(json_object_get(o, "count"));
+
+	if (f->type == RECORD_VALUES)
+		set_values(o, (const void *)record, count);
+	else if (f->type == RECORD_NAMES)
+		set_names(o, (const void *)record, room);
+	else if (!f->count)
+		js_set(o, f->name, tail_value(f, at, said < count ? said : count));
+	else
+		js_set(o, f->name, field_value(f, at, room));
+}
+
+/* A record of an older or newer version may be shorter or longer: fields that are not there are left out. */
 static json_t *fields_of(const struct gmt_hdr *record, const struct record_kind *kind)
 {
-	const uint8_t *bytes = (const void *)record;
 	json_t *o = js_object();
-	size_t end = sizeof(*record);
 
 	for (size_t i = 0; kind && i < kind->count; i++) {
 		const struct record_field *f = &kind->fields[i];
 		bool is_list = f->count > 1 && f->type == RECORD_UNSIGNED;
-		size_t least = is_list ? 0 : (size_t)f->size * f->count;
 
-		end = f->offset + least > end ? f->offset + least : end;
-		if (f->offset + least <= record->size)
-			js_set(o, f->name, field_value(f, bytes + f->offset, record->size - f->offset));
+		if (f->offset + (is_list ? 0u : (size_t)f->size * f->count) <= record->size)
+			set_field(o, f, record);
 	}
-	if (kind && kind->rest && end <= record->size)
-		kind->rest(record, o);
 	return o;
 }
 
@@ -150,7 +236,7 @@ static void print_members(struct out *out, const json_t *object, const char *sep
 	}
 }
 
-/* Texts are a program's: clean, and in quotation marks where they are not one word. */
+/* Texts come from programs. A text that is not one word stands in quotation marks. */
 static void print_string(struct out *out, const char *text)
 {
 	char clean[4 * TEXT_COLUMNS + 4];
