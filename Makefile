@@ -68,12 +68,12 @@ SYMBOL   := intern owners symbolizer \
             $(call in,unwind,cfa_program ehframe rewalk table_cache unwind_table)
 SINK     := registry \
             $(call in,text,stack_text text) \
-            $(call in,report,doctor list plain report report_stacks report_training sum warnings) \
+            $(call in,records,record_fields record_text) \
+            $(call in,json,json_stacks json_view) \
+            $(call in,report,doctor list report report_stacks report_training sum warnings) \
             $(call in,oom,oom_contents oom_json oom_report oom_text) \
-            $(call in,json,json json_stacks json_training) \
-            $(call in,terminal,columns term term_stacks) \
-            $(call in,export,folded pickle torch_snapshot) \
-            $(call in,records,record_fields record_text)
+            $(call in,formats,columns json plain term term_stacks) \
+            $(call in,export,folded pickle torch_snapshot)
 LIVE     := stream \
             $(call in,bpf,array_map guard plan programs ring rodata) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \

@@ -21,9 +21,9 @@ static const char *manual_of(const char *name)
 	return sink_find(name)->manual;
 }
 
-static void set_text(json_t *object, const char *key, const char *text)
+static json_t *text_of(const char *text)
 {
-	js_set_text(object, key, text ? text : "", text ? strlen(text) : 0);
+	return js_word(text ? text : "");
 }
 
 static json_t *option_json(const struct cli_option *option)
@@ -33,20 +33,15 @@ static json_t *option_json(const struct cli_option *option)
 		CLI_SECTIONS(X)
 #undef X
 	};
-	json_t *json = js_object(), *words = js_array();
+	json_t *words = js_array();
 
-	js_set_text(json, "letter", (const char[]){ (char)option->letter }, 1);
-	set_text(json, "name", option->name);
-	set_text(json, "argument", option->argument);
-	set_text(json, "section", titles[option->section]);
-	set_text(json, "initial", option->initial);
-	set_text(json, "suffix", option->suffix);
-	set_text(json, "manual", manual_of(option->name));
-	js_set_bool(json, "is_output", sink_find(option->name));
 	for (size_t i = 0; option->words && option->words[i]; i++)
-		js_append(words, js_text(option->words[i], strlen(option->words[i])));
-	js_set(json, "words", words);
-	return json;
+		js_append(words, js_word(option->words[i]));
+	return JS_OBJECT({ "letter", js_text((const char[]){ (char)option->letter }, 1) }, { "name", text_of(option->name) },
+			 { "argument", text_of(option->argument) }, { "section", text_of(titles[option->section]) },
+			 { "initial", text_of(option->initial) }, { "suffix", text_of(option->suffix) },
+			 { "manual", text_of(manual_of(option->name)) },
+			 { "is_output", json_boolean(sink_find(option->name)) }, { "words", words });
 }
 
 int main(void)
@@ -55,7 +50,7 @@ int main(void)
 	struct cli_table table;
 	struct out out;
 
-#define X(name, word, arguments, help) set_text(commands, word, arguments);
+#define X(name, word, arguments, help) js_set(commands, word, text_of(arguments));
 	CLI_COMMANDS(X)
 #undef X
 	cli_table_fill(&table);

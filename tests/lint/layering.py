@@ -32,11 +32,11 @@ ROOMS = {
     "sink": "base core/terms core/view",
     "sink/text": "base core/terms core/view sink",
     "sink/records": "base core/terms",
-    "sink/json": "base core/terms core/view sink sink/text sink/records",
-    "sink/report": "base core/terms core/view sink sink/text sink/records",
-    "sink/terminal": "base core/terms core/view sink sink/text sink/records sink/report",
-    "sink/export": "base core/terms core/view sink sink/text",
+    "sink/json": "base core/terms core/view sink",
+    "sink/report": "base core/terms core/view sink sink/text",
     "sink/oom": "base core/terms core/view sink sink/text sink/json sink/report",
+    "sink/formats": "base core/terms core/view sink sink/text sink/records sink/json sink/report sink/oom",
+    "sink/export": "base core/terms core/view sink sink/text",
     "live": "base core/terms core/pipeline source",
     "live/bpf": "base core/terms live",
     "live/framework": "base core/terms live live/bpf",
@@ -59,18 +59,13 @@ PROGRAMS = {"tests/standin/workloads"}  # where each is a program by itself
 KNOWN_INCLUDES = """
     sink/export/torch_snapshot.c   core/account/frames.h
     sink/export/torch_snapshot.c   core/history/snapshot.h
-    sink/json/json.c               sink/oom/oom_sinks.h
-    sink/json/json.c               sink/report/report.h
-    sink/report/plain.c            sink/oom/oom_sinks.h
-    sink/terminal/term.c           sink/oom/oom_sinks.h
 """
 # Modules that are in a circle of includes, or of calls; a module is x.c and x.h.
 KNOWN_IN_CIRCLE = """
     core/rm/rm core/rm/rm_memory
     core/view/by_stack core/view/view core/view/view_parts
-    sink/json/json sink/json/json_stacks sink/oom/oom_json
     sink/oom/oom_contents sink/oom/oom_text
-    sink/terminal/term sink/terminal/term_stacks
+    sink/formats/term sink/formats/term_stacks
 """
 # Headers of the core that sinks get by way of others, and that are neither views nor terms.
 KNOWN_TO_SINKS = """

@@ -34,24 +34,21 @@ void js_set(json_t *object, const char *key, json_t *value)
 		need_value(NULL);
 }
 
-void js_set_u64(json_t *object, const char *key, uint64_t value)
+json_t *js_add(json_t *object, const struct js_member *members)
 {
-	js_set(object, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+	for (; members->key; members++)
+		js_set(object, members->key, members->value);
+	return object;
 }
 
-void js_set_i64(json_t *object, const char *key, int64_t value)
+json_t *js_u64(uint64_t value)
 {
-	js_set(object, key, json_integer(value));
+	return need_value(json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
-void js_set_bool(json_t *object, const char *key, bool value)
+json_t *js_u64_if(bool is_known, uint64_t value)
 {
-	js_set(object, key, json_boolean(value));
-}
-
-void js_set_null(json_t *object, const char *key)
-{
-	js_set(object, key, json_null());
+	return is_known ? js_u64(value) : json_null();
 }
 
 json_t *js_text(const char *text, size_t size)
@@ -74,9 +71,14 @@ json_t *js_text(const char *text, size_t size)
 	return value;
 }
 
-void js_set_text(json_t *object, const char *key, const char *text, size_t size)
+json_t *js_word(const char *text)
 {
-	js_set(object, key, js_text(text, size));
+	return js_text(text, SIZE_MAX);
+}
+
+json_t *js_word_if(bool is_known, const char *text)
+{
+	return is_known ? js_word(text) : json_null();
 }
 
 void js_append(json_t *array, json_t *value)

@@ -17,17 +17,28 @@ struct out;
 json_t *js_object(void);
 json_t *js_array(void);
 
-/* Each sets a member and takes `value` over. */
-void js_set(json_t *object, const char *key, json_t *value);
 /* Exact up to 2^63 - 1, where jansson's integers end; more is a broken recording and is capped. */
-void js_set_u64(json_t *object, const char *key, uint64_t value);
-void js_set_i64(json_t *object, const char *key, int64_t value);
-void js_set_bool(json_t *object, const char *key, bool value);
-void js_set_null(json_t *object, const char *key);
-/* Text of at most `size` bytes; bytes that are not UTF-8 become U+FFFD. */
-void js_set_text(json_t *object, const char *key, const char *text, size_t size);
-void js_append(json_t *array, json_t *value);
+json_t *js_u64(uint64_t value);
+json_t *js_u64_if(bool is_known, uint64_t value); /* else null */
+/* Text of at most `size` bytes, or up to its end; bytes that are not UTF-8 become U+FFFD. */
 json_t *js_text(const char *text, size_t size);
+json_t *js_word(const char *text);
+json_t *js_word_if(bool is_known, const char *text); /* else null */
+#define JS_TEXT(array) js_text((const char *)(array), sizeof(array))
+
+/* Each takes `value` over. */
+void js_set(json_t *object, const char *key, json_t *value);
+void js_append(json_t *array, json_t *value);
+
+/* Sets members, whose values it takes over, in this order: JS_OBJECT({ "count", js_u64(3) }, { "name", js_word("a") }).
+ * Returns the object. */
+struct js_member {
+	const char *key;   /* NULL: the end */
+	json_t *value;
+};
+json_t *js_add(json_t *object, const struct js_member *members);
+#define JS_ADD(object, ...) js_add(object, (const struct js_member[]){ __VA_ARGS__, { 0 } })
+#define JS_OBJECT(...) JS_ADD(js_object(), __VA_ARGS__)
 
 /* Writes one line (or, indented, several) that ends in a newline, and frees the value. */
 void js_write(struct out *out, json_t *value, bool indented);

@@ -166,20 +166,17 @@ static char *json_of(json_t *value)
 
 static void test_json(void **state)
 {
-	json_t *object = js_object();
+	json_t *object = JS_OBJECT({ "bytes", js_u64(9007199254740993ull) }, /* 2^53 + 1: no double */
+				   { "broken", js_u64(UINT64_MAX) }, { "residual", json_integer(-1048576) },
+				   { "text", js_text("a\"\n\x1b\xff\xc3\xa9zz", 8) });
 	char *text;
 
 	(void)state;
-	js_set_u64(object, "bytes", 9007199254740993ull); /* 2^53 + 1: no double */
-	js_set_u64(object, "broken", UINT64_MAX);
-	js_set_i64(object, "residual", -1048576);
-	js_set_text(object, "text", "a\"\n\x1b\xff\xc3\xa9zz", 8);
-	js_set_null(object, "none");
-	js_set_bool(object, "yes", true);
+	JS_ADD(object, { "none", js_u64_if(false, 7) }, { "some", js_u64_if(true, 7) });
 	text = json_of(object);
 	assert_string_equal(text, "{\"bytes\":9007199254740993,\"broken\":9223372036854775807,"
 				  "\"residual\":-1048576,\"text\":\"a\\\"\\n\\u001B\xef\xbf\xbd\xc3\xa9z\","
-				  "\"none\":null,\"yes\":true}\n");
+				  "\"none\":null,\"some\":7}\n");
 	free(text);
 }
 

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The members of the JSON that are about owners and stacks. */
+/* Moments, owners and stack traces in JSON. */
 #ifndef GPUMEMTRACE_SINK_JSON_JSON_STACKS_H
 #define GPUMEMTRACE_SINK_JSON_JSON_STACKS_H
 
 #include "base/js.h"
 #include "core/view/view.h"
 
-struct sink_opts;
+/* Wall clock and offset of a moment; _if: null where it has not happened. */
+json_t *json_moment(const struct view *view, uint64_t ts_ns);
+json_t *json_moment_if(const struct view *view, bool happened, uint64_t ts_ns);
 
-/* Of one sum; `is_physical`: it is one that the kernel layer knows the whole of. */
+/* One sum. is_physical: the kernel layer knows all of it. */
 json_t *json_stacks_of(const struct view *view, const struct view_stacks *stacks, bool is_physical);
 json_t *json_stacks_unwinding(const struct view_unwinding *unwinding);
 
-/* What the indices in these lead to. */
+/* The stack traces and symbols to which the indices lead. */
 json_t *json_stacks_list(const struct view *view);
 json_t *json_stacks_symbols(const struct view *view);
-
-/* json.c: the whole; a moment; null if it never was. */
-json_t *sink_json_view(const struct view *view, const struct sink_opts *opts, const char *type);
-json_t *sink_json_moment(const struct view *view, uint64_t ts_ns);
-json_t *sink_json_moment_if(const struct view *view, bool happened, uint64_t ts_ns);
 
 #endif

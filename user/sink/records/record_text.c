@@ -70,7 +70,7 @@ static json_t *term_value(const struct record_field *f, uint64_t number)
 	const char *name = number <= UINT32_MAX ? f->term((unsigned int)number) : NULL;
 
 	/* A number without a name says more than "unknown". */
-	return name && strcmp(name, "unknown") ? js_text(name, SIZE_MAX) : count_value(number);
+	return name && strcmp(name, "unknown") ? js_word(name) : count_value(number);
 }
 
 /* The elements of an array that are not 0, by name. */
@@ -123,7 +123,7 @@ static void set_values(json_t *o, const struct gmt_call *call, size_t count)
 	if (gmt_api_symbol(call->api)) {
 		const struct gmt_op_info *op = &gmt_ops[gmt_probes[call->api].op];
 
-		js_set_text(o, "op", op->name, SIZE_MAX);
+		js_set(o, "op", js_word(op->name));
 		at = op->fields;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -135,10 +135,7 @@ static void set_values(json_t *o, const struct gmt_call *call, size_t count)
 		else
 			snprintf(name, sizeof(name), "%zu", i);
 		at += n + (at[n] == ',');
-		if (is_size(name))
-			js_set_u64(values, name, call->vals[i]);
-		else
-			js_set(values, name, hex_value(call->vals[i]));
+		js_set(values, name, is_size(name) ? js_u64(call->vals[i]) : hex_value(call->vals[i]));
 	}
 	js_set(o, "values", values);
 }
@@ -151,7 +148,7 @@ static void set_names(json_t *o, const struct gmt_symbol *symbol, size_t room)
 	size_t at = 0;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && at + texts[i].size < room; i++) {
-		js_set_text(o, texts[i].name, (const char *)symbol->text + at, texts[i].size);
+		js_set(o, texts[i].name, js_text((const char *)symbol->text + at, texts[i].size));
 		at += texts[i].size + 1u;
 	}
 }
@@ -292,16 +289,12 @@ void record_print(struct out *out, const struct gmt_hdr *record, int64_t offset_
 void record_print_json(struct out *out, const struct gmt_hdr *record, int64_t offset_ns)
 {
 	const struct record_kind *kind = record_kind(record->kind);
-	json_t *o = js_object();
 	char name[24];
 
 	lower_kind_name(record, name, sizeof(name));
-	js_set_i64(o, "offset_ns", offset_ns);
-	js_set(o, "kind", kind ? js_text(name, sizeof(name)) : json_integer(record->kind));
-	js_set_u64(o, "pid", record->tgid);
-	js_set_u64(o, "tid", record->tid);
-	js_set_u64(o, "cpu", record->cpu);
-	js_set_u64(o, "size", record->size);
-	js_set(o, "fields", fields_of(record, kind));
-	js_write(out, o, false);
+	js_write(out, JS_OBJECT({ "offset_ns", json_integer(offset_ns) },
+				{ "kind", kind ? js_word(name) : json_integer(record->kind) },
+				{ "pid", js_u64(record->tgid) }, { "tid", js_u64(record->tid) },
+				{ "cpu", js_u64(record->cpu) }, { "size", js_u64(record->size) },
+				{ "fields", fields_of(record, kind) }), false);
 }

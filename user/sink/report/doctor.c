@@ -71,21 +71,15 @@ void doctor_print(struct out *out, const struct feature *features, size_t count,
 
 void doctor_print_json(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts)
 {
-	json_t *o = js_object(), *list = js_array();
+	json_t *list = js_array();
 
 	(void)opts;
-	for (size_t i = 0; i < count; i++) {
-		json_t *f = js_object();
-
-		js_set_text(f, "name", features[i].name, SIZE_MAX);
-		js_set_text(f, "state", json_states[features[i].state], SIZE_MAX);
-		js_set_text(f, "detail", features[i].detail, sizeof(features[i].detail));
-		js_set_text(f, "remedy", features[i].remedy, sizeof(features[i].remedy));
-		js_append(list, f);
-	}
-	js_set_text(o, "schema", "gpumemtrace/1", SIZE_MAX);
-	js_set_text(o, "type", "doctor", SIZE_MAX);
-	js_set_bool(o, "works", !count_state(features, count, FEATURE_MISSING));
-	js_set(o, "features", list);
-	js_write(out, o, true);
+	for (size_t i = 0; i < count; i++)
+		js_append(list, JS_OBJECT({ "name", js_word(features[i].name) },
+					  { "state", js_word(json_states[features[i].state]) },
+					  { "detail", JS_TEXT(features[i].detail) },
+					  { "remedy", JS_TEXT(features[i].remedy) }));
+	js_write(out, JS_OBJECT({ "schema", js_word("gpumemtrace/1") }, { "type", js_word("doctor") },
+				{ "works", json_boolean(!count_state(features, count, FEATURE_MISSING)) },
+				{ "features", list }), true);
 }

@@ -41,37 +41,31 @@ void list_print(struct out *out, const struct sink_opts *opts)
 static json_t *probe_to_json(unsigned id, const struct gmt_probe *p)
 {
 	const struct gmt_op_info *op = &gmt_ops[p->op];
-	json_t *o = js_object(), *names = js_array(), *fields = js_array();
+	json_t *names = js_array(), *fields = js_array();
 	const char *f = op->fields;
 
 	for (size_t i = 0; i < FLAG_COUNT; i++)
 		if (p->flags & flags[i].flag)
-			js_append(names, js_text(flags[i].name, SIZE_MAX));
+			js_append(names, js_word(flags[i].name));
 	while (*f) {
 		size_t n = strcspn(f, ",");
 
 		js_append(fields, js_text(f, n));
 		f += n + (f[n] == ',');
 	}
-	js_set_u64(o, "id", id);
-	js_set_text(o, "symbol", p->symbol, SIZE_MAX);
-	js_set_text(o, "operation", op->name, SIZE_MAX);
-	js_set_text(o, "purpose", gmt_purpose_name(op->purpose), SIZE_MAX);
-	js_set(o, "flags", names);
-	js_set(o, "values", fields);
-	return o;
+	return JS_OBJECT({ "id", js_u64(id) }, { "symbol", js_word(p->symbol) }, { "operation", js_word(op->name) },
+			 { "purpose", js_word(gmt_purpose_name(op->purpose)) }, { "flags", names },
+			 { "values", fields });
 }
 
 void list_print_json(struct out *out, const struct sink_opts *opts)
 {
-	json_t *o = js_object(), *list = js_array();
+	json_t *list = js_array();
 
 	(void)opts;
 	for (unsigned id = 0; id < GMT_API_MAX; id++)
 		if (gmt_probes[id].symbol)
 			js_append(list, probe_to_json(id, &gmt_probes[id]));
-	js_set_text(o, "schema", "gpumemtrace/1", SIZE_MAX);
-	js_set_text(o, "type", "probes", SIZE_MAX);
-	js_set(o, "probes", list);
-	js_write(out, o, true);
+	js_write(out, JS_OBJECT({ "schema", js_word("gpumemtrace/1") }, { "type", js_word("probes") },
+				{ "probes", list }), true);
 }

@@ -17,7 +17,7 @@
 #include "base/out.h"
 #include "core/view/view.h"
 #include "sink/text/stack_text.h"
-#include "sink/terminal/term.h"
+#include "sink/formats/term.h"
 
 #define BLOCK_LEAST 4       /* an empty line, the head, two more: less is not worth the room */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The columns of the live table: what stands in them and which are shown at a width. */
-#ifndef GPUMEMTRACE_SINK_TERMINAL_COLUMNS_H
-#define GPUMEMTRACE_SINK_TERMINAL_COLUMNS_H
+#ifndef GPUMEMTRACE_SINK_FORMATS_COLUMNS_H
+#define GPUMEMTRACE_SINK_FORMATS_COLUMNS_H
 
 #include <stdbool.h>
 #include <stdint.h>

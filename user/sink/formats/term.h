@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines of the live table (term.c), and its part about owners and stacks (term_stacks.c). */
-#ifndef GPUMEMTRACE_SINK_TERMINAL_TERM_H
-#define GPUMEMTRACE_SINK_TERMINAL_TERM_H
+#ifndef GPUMEMTRACE_SINK_FORMATS_TERM_H
+#define GPUMEMTRACE_SINK_FORMATS_TERM_H
 
 #include "sink/sink.h"
 #include "sink/text/text.h"

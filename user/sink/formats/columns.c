@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sink/terminal/columns.h"
+#include "sink/formats/columns.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,12 +16,12 @@
 #include "base/xalloc.h"
 #include "base/human.h"
 #include "base/out.h"
-#include "sink/terminal/columns.h"
+#include "sink/formats/columns.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/records/record_text.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
-#include "sink/terminal/term.h"
+#include "sink/formats/term.h"
 #include "sink/text/text.h"
 
 #define TOTALS_MAX 8        /* lines of GPU totals: a machine with many MIG instances has more */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* JSON lines on standard output: an object for each live view, report, failed request or record. */
+#include "base/js.h"
+#include "sink/json/json_view.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/records/record_text.h"
+#include "sink/report/report.h"
+#include "sink/sink.h"
+
+static void print_json_live(struct out *out, const struct view *now, const struct view *previous,
+			    const struct sink_opts *opts)
+{
+	(void)previous;
+	js_write(out, json_view(now, opts, "live"), false);
+}
+
+static void print_json_report(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	js_write(out, json_view(view, opts, "report"), false);
+}
+
+const struct sink sink_json = {
+	.name = "json",
+	.help = "print JSON: a line for each live view, report or record",
+	.manual = "Print JSON lines; see `JSON`.",
+	.is_data = true,
+	.live = print_json_live,
+	.report = print_json_report,
+	.oom = oom_print_json,
+	.record = record_print_json,
+	.doctor = doctor_print_json,
+	.list = list_print_json,
+};

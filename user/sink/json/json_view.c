@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A view in JSON, with the same members in each kind of line. All sizes are integers of bytes, all times integers of
+ * nanoseconds. "schema" changes its number when a member is removed or changes its meaning; members may be added at any
+ * time.
+ */
+#include "sink/json/json_view.h"
+
+#include "sink/json/json_stacks.h"
+#include "sink/sink.h"
+
+#define SCHEMA "gpumemtrace/1"
+
+/* ---- what calls asked for, and what the kernel gave ---- */
+
+static json_t *level_to_json(const struct view *view, const struct view_level *l)
+{
+	return JS_OBJECT({ "live_bytes", js_u64(l->live) }, { "peak_bytes", js_u64(l->peak) },
+			 { "peak_at", json_moment_if(view, l->peak, l->peak_ts_ns) });
+}
+
+static json_t *classes_to_json(const struct view *view, const struct view_class *by_class)
+{
+	json_t *o = js_object();
+
+	for (int i = 0; i < GMT_CLASS_COUNT; i++) {
+		const struct view_class *c = &by_class[i];
+
+		js_set(o, gmt_class_name(i),
+		       JS_ADD(level_to_json(view, &c->bytes), { "live_count", js_u64(c->live_count) },
+			      { "allocs", js_u64(c->allocs) }, { "frees", js_u64(c->frees) },
+			      { "failed", js_u64(c->failed) }, { "alloc_bytes", js_u64(c->alloc_bytes) },
+			      { "freed_bytes", js_u64(c->freed_bytes) }));
+	}
+	return o;
+}
+
+static json_t *physical_to_json(const struct view *view, const struct view_row *row)
+{
+	json_t *purposes;
+
+	if (!row->has_physical)
+		return json_null();
+	purposes = js_object();
+	for (int p = 0; p < GMT_PURPOSE_COUNT; p++)
+		js_set(purposes, gmt_purpose_name(p), js_u64(row->by_purpose[p]));
+	return JS_ADD(level_to_json(view, &row->physical), { "by_purpose_bytes", purposes },
+		      { "context_bytes", json_integer(row->context) }, { "modules_bytes", json_integer(row->modules) },
+		      { "pool_reserve_bytes", json_integer(row->pool_reserve) },
+		      { "rounding_bytes", json_integer(row->rounding) }, { "other_bytes", json_integer(row->other) },
+		      { "imported_bytes", js_u64(row->imported_physical) });
+}
+
+/* The members of "sum" add up to "used_bytes". */
+static json_t *nvml_to_json(const struct view *view, const struct view_row *row)
+{
+	const struct view_sum *s = &row->at_nvml;
+	json_t *sum;
+
+	if (!row->has_nvml)
+		return json_null();
+	sum = JS_OBJECT({ "attributed_bytes", js_u64(s->attributed) }, { "context_bytes", json_integer(s->context) },
+			{ "modules_bytes", json_integer(s->modules) },
+			{ "pool_reserve_bytes", json_integer(s->pool_reserve) },
+			{ "rounding_bytes", json_integer(s->rounding) }, { "other_bytes", json_integer(s->other) },
+			{ "before_attach_bytes", js_u64(s->before_attach) },
+			{ "residual_bytes", json_integer(s->residual) });
+	return JS_OBJECT({ "used_bytes", js_u64(row->nvml) }, { "at", json_moment(view, row->nvml_ts_ns) },
+			 { "baseline_bytes", js_u64(row->nvml_baseline) }, { "sum", sum },
+			 { "before_attach_inferred", json_boolean(row->before_inferred) },
+			 { "before_attach_frees", js_u64(row->before_frees) });
+}
+
+/* ---- PyTorch ---- */
+
+static json_t *categories_to_json(const struct view_training *t)
+{
+	json_t *list = js_array();
+
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		const struct view_category *c = &t->categories[i];
+
+		if (c->live || c->at_peak)
+			js_append(list, JS_OBJECT({ "category", js_word(gmt_category_name(i)) },
+						  { "live_bytes", js_u64(c->live) }, { "live_count", js_u64(c->count) },
+						  { "at_peak_bytes", js_u64(c->at_peak) }));
+	}
+	return list;
+}
+
+static json_t *add_cell(json_t *o, const struct phase_cell *cell)
+{
+	return JS_ADD(o, { "times", js_u64(cell->times) }, { "begin_bytes", js_u64(cell->begin) },
+		      { "end_bytes", js_u64(cell->end) }, { "peak_bytes", js_u64(cell->peak) },
+		      { "alloc_bytes", js_u64(cell->alloc_bytes) });
+}
+
+static json_t *iterations_to_json(const struct view_training *t)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; t->is_training && i < t->iteration_count; i++) {
+		const struct phase_iteration *it = &t->iterations[i];
+		bool is_whole = it->is_over && (it->number > 1 || t->first_is_whole);
+		json_t *phases = js_object();
+
+		for (int k = 0; k < GMT_TRAINING_COUNT; k++)
+			if (it->cells[k].times)
+				js_set(phases, gmt_training_name(k), add_cell(js_object(), &it->cells[k]));
+		js_append(list, JS_OBJECT({ "iteration", js_u64(it->number) }, { "complete", json_boolean(is_whole) },
+					  { "phases", phases }));
+	}
+	return list;
+}
+
+static json_t *ranges_to_json(const struct view_training *t)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < t->range_count; i++)
+		js_append(list, add_cell(JS_OBJECT({ "name", JS_TEXT(t->ranges[i].name) }), &t->ranges[i].cell));
+	return list;
+}
+
+static json_t *training_to_json(const struct view_training *t)
+{
+	if (!t->is_training)
+		return json_null();
+	return JS_OBJECT({ "iteration", js_u64(t->iteration) }, { "phase", js_word(gmt_training_name(t->phase)) },
+			 { "growth_bytes", js_u64(t->growth) }, { "growth_iterations", js_u64(t->growth_count) });
+}
+
+/* Of the blocks whose requested size is known. */
+static json_t *requested_to_json(const struct view_torch *t)
+{
+	if (!t->sized)
+		return json_null();
+	return JS_OBJECT({ "live_count", js_u64(t->sized) }, { "live_bytes", js_u64(t->asked_bytes) },
+			 { "block_bytes", js_u64(t->sized_bytes) });
+}
+
+static json_t *torch_to_json(const struct view *view, const struct view_torch *t)
+{
+	json_t *blocks, *segments;
+
+	if (!t->seen)
+		return json_null();
+	blocks = JS_OBJECT({ "live_count", js_u64(t->blocks) }, { "live_bytes", js_u64(t->block_bytes) },
+			   { "allocs", js_u64(t->allocs) }, { "frees", js_u64(t->frees) },
+			   { "alloc_bytes", js_u64(t->alloc_bytes) }, { "freed_bytes", js_u64(t->freed_bytes) });
+	segments = JS_OBJECT({ "live_count", js_u64(t->segments) }, { "live_bytes", js_u64(t->segment_bytes) });
+	return JS_OBJECT({ "allocated", level_to_json(view, &t->allocated) },
+			 { "reserved", level_to_json(view, &t->reserved) }, { "blocks", blocks },
+			 { "segments", segments }, { "requested", requested_to_json(t) },
+			 { "largest_free_gap_bytes", js_u64_if(t->gap_known, t->largest_free_gap) },
+			 { "stacks", json_stacks_of(view, &t->stacks, false) },
+			 { "before_attach_bytes", js_u64(t->training.before) },
+			 { "categories", categories_to_json(&t->training) },
+			 { "training", training_to_json(&t->training) },
+			 { "iterations", iterations_to_json(&t->training) },
+			 { "ranges", ranges_to_json(&t->training) },
+			 { "backend", js_word_if(t->backend, gmt_torch_backend_name(t->backend)) });
+}
+
+/* ---- processes ---- */
+
+static json_t *row_to_json(const struct view *view, const struct view_row *r)
+{
+	const struct view_gpu *gpu = r->gpu >= 0 ? &view->gpus[r->gpu] : NULL;
+
+	return JS_OBJECT({ "gpu", js_u64_if(gpu, (uint64_t)r->gpu) },
+			 { "uuid", gpu ? JS_TEXT(gpu->uuid_text) : json_null() },
+			 { "attributed", level_to_json(view, &r->attributed) },
+			 { "classes", classes_to_json(view, r->by_class) },
+			 { "physical", physical_to_json(view, r) },
+			 { "before_attach_bytes", js_u64(r->before_attach) }, { "nvml", nvml_to_json(view, r) },
+			 { "torch", torch_to_json(view, &r->torch) },
+			 { "stacks", json_stacks_of(view, &r->stacks, r->has_physical) });
+}
+
+static json_t *anomalies_to_json(const uint64_t *counts)
+{
+	json_t *o = js_object();
+
+	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
+		js_set(o, gmt_anomaly_name(i), js_u64(counts[i]));
+	return o;
+}
+
+static json_t *process_to_json(const struct view *view, const struct view_proc *p)
+{
+	bool has_status = p->exited && p->exit_code != GMT_EXIT_CODE_UNKNOWN;
+	json_t *rows = js_array();
+
+	for (size_t i = 0; i < p->row_count; i++)
+		js_append(rows, row_to_json(view, &p->rows[i]));
+	return JS_OBJECT({ "pid", js_u64(p->tgid) }, { "ns_pid", js_u64(p->ns_pid) }, { "uid", js_u64(p->uid) },
+			 { "start_boottime_ns", js_u64(p->start_ns) }, { "comm", JS_TEXT(p->comm) },
+			 { "cmdline", JS_TEXT(p->cmdline) }, { "cgroup", JS_TEXT(p->cgroup) },
+			 { "attached_at", json_moment(view, p->attach_ts_ns) },
+			 { "window_start", json_moment(view, p->window_ns) },
+			 { "from_start", json_boolean(p->from_start) }, { "exited", json_boolean(p->exited) },
+			 { "exited_at", json_moment_if(view, p->exited, p->exit_ts_ns) },
+			 { "wait_status", has_status ? json_integer(p->exit_code) : json_null() },
+			 { "torch_silent", js_word_if(p->torch_silence, gmt_torch_silence_name(p->torch_silence)) },
+			 { "classes", classes_to_json(view, p->by_class) },
+			 { "anomalies", anomalies_to_json(p->anomalies) },
+			 { "out_of_memory", JS_OBJECT({ "retry", js_u64(p->ooms[GMT_OOM_RETRY]) },
+						      { "raised", js_u64(p->ooms[GMT_OOM_RAISED]) },
+						      { "fatal", js_u64(p->ooms[GMT_OOM_FATAL]) }) },
+			 { "unwinding", json_stacks_unwinding(&p->unwinding) },
+			 { "host_stacks", json_stacks_of(view, &p->host_stacks, false) }, { "gpus", rows });
+}
+
+/* ---- the session ---- */
+
+static json_t *gpu_to_json(const struct view_gpu *g)
+{
+	json_t *mig = json_null();
+
+	if (g->flags & GMT_GPU_MIG)
+		mig = JS_OBJECT({ "parent_index", js_u64(g->parent_index) },
+				{ "gpu_instance", js_u64(g->gpu_instance) },
+				{ "compute_instance", js_u64(g->compute_instance) });
+	return JS_OBJECT({ "index", js_u64_if(g->index != UINT32_MAX, g->index) }, { "uuid", JS_TEXT(g->uuid_text) },
+			 { "name", JS_TEXT(g->name) }, { "pci", JS_TEXT(g->pci) },
+			 { "total_bytes", js_u64_if(g->total_bytes, g->total_bytes) },
+			 { "mig_mode", json_boolean(g->flags & GMT_GPU_MIG_PARENT) }, { "mig", mig });
+}
+
+static json_t *session_to_json(const struct gmt_session *s)
+{
+	json_t *layers = js_array();
+	const char *name;
+	unsigned int bit;
+
+	for (size_t i = 0; (name = gmt_layer_name(i, &bit)); i++)
+		if (s->layers & bit)
+			js_append(layers, js_word(name));
+	return JS_OBJECT({ "version", JS_TEXT(s->version) }, { "host", JS_TEXT(s->host) },
+			 { "kernel", JS_TEXT(s->kernel) }, { "driver", JS_TEXT(s->driver) }, { "layers", layers },
+			 { "why_no_kernel_layer", JS_TEXT(s->why_no_kernel) },
+			 { "why_no_nvml", JS_TEXT(s->why_no_nvml) });
+}
+
+static json_t *library_to_json(const struct gmt_library *l)
+{
+	return JS_OBJECT({ "path", JS_TEXT(l->path) }, { "build_id", JS_TEXT(l->build_id) },
+			 { "device", js_u64(l->dev) }, { "inode", js_u64(l->ino) }, { "probes", js_u64(l->probes) },
+			 { "absent", js_u64(l->absent) }, { "behind_endbr64", js_u64(l->shifted) },
+			 { "attach_us", js_u64(l->attach_us) });
+}
+
+static json_t *limit_to_json(const struct gmt_limit *l)
+{
+	return JS_OBJECT({ "what", JS_TEXT(l->what) }, { "why", JS_TEXT(l->why) }, { "remedy", JS_TEXT(l->remedy) });
+}
+
+static json_t *losses_to_json(const struct view *view)
+{
+	json_t *o = js_object();
+
+	for (int i = 0; i < GMT_LOSS_COUNT; i++)
+		js_set(o, gmt_loss_name(i), js_u64(view->loss[i]));
+	return o;
+}
+
+static json_t *add_lists(json_t *o, const struct view *view, const struct sink_opts *opts)
+{
+	json_t *gpus = js_array(), *procs = js_array(), *limits = js_array(), *libraries = js_array();
+	json_t *notes = js_array();
+
+	for (size_t i = 0; i < view->gpu_count; i++)
+		js_append(gpus, gpu_to_json(&view->gpus[i]));
+	for (size_t i = 0; i < view->proc_count; i++)
+		js_append(procs, process_to_json(view, &view->procs[i]));
+	for (size_t i = 0; i < view->limits.count; i++)
+		js_append(limits, limit_to_json(&view->limits.list[i]));
+	for (size_t i = 0; i < view->library_count; i++)
+		js_append(libraries, library_to_json(&view->libraries[i]));
+	for (size_t i = 0; i < opts->note_count; i++)
+		js_append(notes, js_word(opts->notes[i]));
+	return JS_ADD(o, { "gpus", gpus }, { "processes", procs }, { "limits", limits }, { "libraries", libraries },
+		      { "stacks", json_stacks_list(view) }, { "symbols", json_stacks_symbols(view) },
+		      { "notes", notes });
+}
+
+json_t *json_view(const struct view *view, const struct sink_opts *opts, const char *type)
+{
+	bool has_end = view->end_reason < GMT_END_COUNT;
+	json_t *records = JS_OBJECT({ "total", js_u64(view->records) }, { "unknown", js_u64(view->records_unknown) },
+				    { "malformed", js_u64(view->records_malformed) },
+				    { "names_dropped", js_u64(view->names_dropped) });
+	json_t *o = JS_OBJECT({ "schema", js_word(SCHEMA) }, { "type", js_word(type) },
+			      { "at", json_moment(view, view->now_ns) },
+			      { "end_reason", js_word_if(has_end, gmt_end_name(view->end_reason)) },
+			      { "marks", js_u64(view->marks) },
+			      { "marked_at", json_moment_if(view, view->marks, view->mark_ns) },
+			      { "session", session_to_json(&view->session) }, { "lost", js_u64(view_lost(view)) },
+			      { "losses", losses_to_json(view) }, { "records", records },
+			      { "anomalies", anomalies_to_json(view->anomalies) });
+
+	return JS_ADD(add_lists(o, view, opts), { "oom", json_null() });
+}
