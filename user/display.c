@@ -112,8 +112,7 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 	if (display->started)
 		sink_stop(display->format, &display->out, &display->opts);
 	display->started = false;
-	if (out_terminal_size(display->fd, &display->opts.width, &display->opts.height))
-		display->opts.width = display->opts.height = 0;
+	display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
 	view_build(pipeline, &request, &view);

@@ -64,8 +64,6 @@ KNOWN_INCLUDES = """
 KNOWN_IN_CIRCLE = """
     core/rm/rm core/rm/rm_memory
     core/view/by_stack core/view/view core/view/view_parts
-    sink/oom/oom_contents sink/oom/oom_text
-    sink/formats/term sink/formats/term_stacks
 """
 # Headers of the core that sinks get by way of others, and that are neither views nor terms.
 KNOWN_TO_SINKS = """

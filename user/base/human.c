@@ -3,8 +3,12 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/out.h"
+#include "base/xalloc.h"
 
 #define NS_PER_S 1000000000ull
 
@@ -207,4 +211,14 @@ unsigned human_text(char *to, unsigned columns, const char *text, size_t size)
 	}
 	to[used] = '\0';
 	return column;
+}
+
+unsigned human_print(struct out *out, unsigned columns, const char *text, size_t size)
+{
+	char *clean = xmalloc(4 * (size_t)columns + 4);
+	unsigned used = human_text(clean, columns, text, size);
+
+	out_text(out, clean);
+	free(clean);
+	return used;
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct out;
+
 struct human {
 	char s[32];
 };
@@ -32,6 +34,8 @@ struct human human_mib(int64_t tenths, int decimals);
  * printed: control characters and broken UTF-8 become '?', and what is longer than `columns` is cut
  * and ends in "...". Returns the columns that it takes. `to` holds 4 bytes a column and a NUL. */
 unsigned human_text(char *to, unsigned columns, const char *text, size_t size);
+/* The same to a writer. */
+unsigned human_print(struct out *out, unsigned columns, const char *text, size_t size);
 
 /* The bytes of the UTF-8 character that starts at text; 0 if it is not one. */
 size_t human_utf8(const char *text, size_t size);

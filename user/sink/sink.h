@@ -24,7 +24,7 @@ struct snapshot;
 #define SINKS_MAX 16
 
 struct sink_opts {
-	unsigned width, height;     /* of the terminal; 0: there is none, nothing is cut */
+	unsigned width, height;     /* of the terminal that shows live views; 0: nothing is cut */
 	bool color;
 	bool full_stacks;           /* all frames, also those that say nothing */
 	bool verbose;

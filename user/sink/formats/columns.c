@@ -2,18 +2,19 @@
 #include "sink/formats/columns.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/xalloc.h"
 #include "base/out.h"
 
 #define COMMAND_MIN 11      /* columns: all that matters fits into 80 */
 
-static struct human blank_cell(void)
-{
-	return (struct human){ .s = "" };
-}
+/* ---- cells ---- */
+
+#define WORD(text) ((struct human){ .s = text })
+#define CELL(name, value) \
+	static struct human cell_##name(const struct entry *e) { return value; }
+#define ROW_CELL(name, value) CELL(name, e->row ? value : WORD(""))
+#define HOST_CELL(name, class) CELL(name, e->first ? human_bytes(e->proc->by_class[class].bytes.live) : WORD(""))
 
 static struct human cell_pid(const struct entry *e)
 {
@@ -23,137 +24,56 @@ static struct human cell_pid(const struct entry *e)
 	return h;
 }
 
-static struct human cell_gpu(const struct entry *e)
-{
-	return e->row ? text_gpu(e->view, e->row->gpu) : (struct human){ .s = "-" };
-}
-
-static struct human cell_live(const struct entry *e)
-{
-	return e->row ? human_bytes(e->row->attributed.live) : blank_cell();
-}
-
-static struct human cell_peak(const struct entry *e)
-{
-	return e->row ? human_bytes(e->row->attributed.peak) : blank_cell();
-}
-
-static struct human cell_peak_at(const struct entry *e)
-{
-	return e->row && e->row->attributed.peak ? text_when(e->view, e->row->attributed.peak_ts_ns)
-						 : blank_cell();
-}
-
-static struct human cell_physical(const struct entry *e)
-{
-	if (!e->row)
-		return blank_cell();
-	return e->row->has_physical ? human_bytes(e->row->physical.live) : (struct human){ .s = "?" };
-}
-
-static struct human cell_before(const struct entry *e)
-{
-	return e->row ? human_bytes(e->row->before_attach) : blank_cell();
-}
-
 static struct human cell_nvml(const struct entry *e)
 {
 	if (!e->row || e->proc->exited)
-		return blank_cell();
-	return e->row->has_nvml ? human_bytes(e->row->nvml) : (struct human){ .s = "?" };
+		return WORD("");
+	return e->row->has_nvml ? human_bytes(e->row->nvml) : WORD("?");
 }
 
-static struct human cell_torch(const struct entry *e)
-{
-	return e->row && e->row->torch.seen ? human_bytes(e->row->torch.allocated.live) : blank_cell();
-}
+CELL(gpu, e->row ? text_gpu(e->view, e->row->gpu) : WORD("-"))
+ROW_CELL(live, human_bytes(e->row->attributed.live))
+ROW_CELL(peak, human_bytes(e->row->attributed.peak))
+ROW_CELL(peak_at, e->row->attributed.peak ? text_when(e->view, e->row->attributed.peak_ts_ns) : WORD(""))
+ROW_CELL(physical, e->row->has_physical ? human_bytes(e->row->physical.live) : WORD("?"))
+ROW_CELL(before, human_bytes(e->row->before_attach))
+ROW_CELL(torch, e->row->torch.seen ? human_bytes(e->row->torch.allocated.live) : WORD(""))
+ROW_CELL(allocs, human_short((double)e->sum.allocs))
+ROW_CELL(frees, human_short((double)e->sum.frees))
+ROW_CELL(imported, human_bytes(e->row->by_class[GMT_CLASS_IMPORTED].bytes.live))
+CELL(rate, e->rate.valid ? human_rate(e->rate.bytes) : WORD(""))
+CELL(calls, e->rate.valid ? human_short(e->rate.calls) : WORD(""))
+HOST_CELL(pinned, GMT_CLASS_PINNED)
+HOST_CELL(managed, GMT_CLASS_MANAGED)
 
-static struct human cell_rate(const struct entry *e)
-{
-	return e->rate.valid ? human_rate(e->rate.bytes) : blank_cell();
-}
+/* ---- whether a process has a value there ---- */
 
-static struct human cell_calls(const struct entry *e)
-{
-	return e->rate.valid ? human_short(e->rate.calls) : blank_cell();
-}
+#define HAS(name, value) \
+	static bool has_##name(const struct view_proc *proc) { return value; }
+#define HAS_ROW(name, value)                                                      \
+	static bool has_##name(const struct view_proc *proc)                      \
+	{                                                                         \
+		for (size_t i = 0; i < proc->row_count; i++)                      \
+			if (proc->rows[i].value)                                  \
+				return true;                                      \
+		return false;                                                     \
+	}
+HAS(pinned, proc->by_class[GMT_CLASS_PINNED].bytes.peak)
+HAS(managed, proc->by_class[GMT_CLASS_MANAGED].bytes.peak)
+HAS(imported, proc->by_class[GMT_CLASS_IMPORTED].bytes.peak)
+HAS_ROW(before, before_attach)
+HAS_ROW(torch, torch.seen)
 
-static struct human cell_allocs(const struct entry *e)
-{
-	return e->row ? human_short((double)e->sum.allocs) : blank_cell();
-}
+/* ---- columns ---- */
 
-static struct human cell_frees(const struct entry *e)
-{
-	return e->row ? human_short((double)e->sum.frees) : blank_cell();
-}
-
-static struct human host_bytes(const struct entry *e, enum gmt_class class)
-{
-	return e->first ? human_bytes(e->proc->by_class[class].bytes.live) : blank_cell();
-}
-
-static struct human cell_pinned(const struct entry *e)
-{
-	return host_bytes(e, GMT_CLASS_PINNED);
-}
-
-static struct human cell_managed(const struct entry *e)
-{
-	return host_bytes(e, GMT_CLASS_MANAGED);
-}
-
-static struct human cell_imported(const struct entry *e)
-{
-	return e->row ? human_bytes(e->row->by_class[GMT_CLASS_IMPORTED].bytes.live) : blank_cell();
-}
-
-static uint64_t has_host(const struct view_proc *proc, enum gmt_class class)
-{
-	return proc->by_class[class].bytes.peak;
-}
-
-static uint64_t has_pinned(const struct view_proc *proc)
-{
-	return has_host(proc, GMT_CLASS_PINNED);
-}
-
-static uint64_t has_managed(const struct view_proc *proc)
-{
-	return has_host(proc, GMT_CLASS_MANAGED);
-}
-
-static uint64_t has_imported(const struct view_proc *proc)
-{
-	return has_host(proc, GMT_CLASS_IMPORTED);
-}
-
-static uint64_t has_before(const struct view_proc *proc)
-{
-	uint64_t any = 0;
-
-	for (size_t i = 0; i < proc->row_count; i++)
-		any |= proc->rows[i].before_attach;
-	return any;
-}
-
-static uint64_t has_torch(const struct view_proc *proc)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < proc->row_count; i++)
-		any |= proc->rows[i].torch.seen;
-	return any;
-}
-
-/* In the order they stand; where the width is short, those of the highest rank go first. Those with `has`
- * are shown if any process has something there. */
+/* From left to right. A narrow window drops the columns of the highest rank first. A column with `has` is shown only if
+ * some process has a value there. */
 static const struct column {
 	const char *title;
 	int width;
 	int rank;
 	struct human (*cell)(const struct entry *entry);
-	uint64_t (*has)(const struct view_proc *proc);
+	bool (*has)(const struct view_proc *proc);
 } columns[] = {
 	{ "PID", 7, 0, cell_pid, NULL },
 	{ "GPU", 4, 0, cell_gpu, NULL },
@@ -228,14 +148,10 @@ static const char *command_of_proc(const struct view_proc *proc)
 void columns_line(struct out *out, const struct layout *layout, const struct entry *e)
 {
 	const char *name = command_of_proc(e->proc);
-	char *text = xmalloc(4 * (size_t)layout->command + 4);
 
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		if (layout->shown & 1u << i)
 			out_printf(out, "%*s ", columns[i].width, columns[i].cell(e).s);
-	if (e->first) {
-		human_text(text, layout->command, name, strlen(name));
-		out_text(out, text);
-	}
-	free(text);
+	if (e->first)
+		human_print(out, layout->command, name, strlen(name));
 }

@@ -59,15 +59,14 @@ static void row_fields(struct out *out, const struct view *now, const struct vie
 static void print_plain_line(struct out *out, const struct view *now, const struct view_proc *proc,
 			     const struct view_row *row, const struct view *previous)
 {
-	char name[4 * 32 + 4];
-
 	out_printf(out, "%s pid=%u", text_when(now, now->now_ns).s, proc->tgid);
 	if (row)
 		row_fields(out, now, proc, row, previous);
 	print_field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
 	print_field(out, "managed", human_bytes(proc->by_class[GMT_CLASS_MANAGED].bytes.live));
-	human_text(name, 32, proc->comm, sizeof(proc->comm));
-	out_printf(out, " comm=%s\n", name);
+	out_text(out, " comm=");
+	human_print(out, 32, proc->comm, sizeof(proc->comm));
+	out_char(out, '\n');
 }
 
 static void exit_line(struct out *out, const struct view *now, const struct view_proc *proc)
@@ -96,9 +95,6 @@ static bool warnings_changed(const struct view *now, const struct view *previous
 static void print_plain_live(struct out *out, const struct view *now, const struct view *previous,
 			     const struct sink_opts *opts)
 {
-	struct sink_opts wide = *opts;
-
-	wide.width = 0;
 	for (size_t i = 0; i < now->proc_count; i++) {
 		const struct view_proc *proc = &now->procs[i];
 		const struct view_proc *old = text_find_proc(previous, proc);
@@ -114,7 +110,7 @@ static void print_plain_live(struct out *out, const struct view *now, const stru
 			print_plain_line(out, now, proc, NULL, previous);
 	}
 	if (warnings_changed(now, previous))
-		report_warnings(out, now, &wide, "\n");
+		report_warnings(out, now, opts);
 }
 
 const struct sink sink_plain = {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The live table. A frame is built whole and written at once: cursor home, each line over the old one,
- * the rest of the screen erased. So nothing flickers, and a resize is right in the next frame. Until
- * leave_screen() it is on the alternate screen, with wrapping off and the cursor hidden.
+ * The live table. A frame is built whole and written at once: cursor home, each line over the old one, and the rest of
+ * the screen erased. So nothing flickers, and the next frame after a resize is right. Between start and stop the table
+ * is on the alternate screen, with wrapping off and the cursor hidden.
  *
  *     PID  GPU     LIVE     PEAK  PEAK AT PHYSICAL     NVML       RATE COMMAND
  *    4242    0  1.8 GiB  1.9 GiB 10:16:12  2.3 GiB  2.3 GiB  1.5 GiB/s python train.py
  *
- * Below it, where there is room and stacks are taken, whose the memory is: term_stacks.c.
+ * Owners and stack traces stand below the table if there is room (term_stacks.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,39 +17,18 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/formats/columns.h"
+#include "sink/formats/term_stacks.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/records/record_text.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
-#include "sink/formats/term.h"
 #include "sink/text/text.h"
 
+#define DEFAULT_WIDTH 100
+#define DEFAULT_HEIGHT 24
 #define TOTALS_MAX 8        /* lines of GPU totals: a machine with many MIG instances has more */
 
-/* ---- lines ---- */
-
-#define LINE_END "\r\n"
-
-void term_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
-{
-	char *text = out_take(line);
-
-	text_line(out, opts, style, text);
-	out_text(out, LINE_END);
-	free(text);
-}
-
-void term_plain(struct out *out, const struct sink_opts *opts, const char *format, ...)
-{
-	struct out line;
-	va_list args;
-
-	out_init_mem(&line);
-	va_start(args, format);
-	out_vprintf(&line, format, args);
-	va_end(args);
-	term_line(out, opts, TEXT_PLAIN, &line);
-}
+/* ---- what stands above the table ---- */
 
 static void head_line(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
@@ -69,7 +48,7 @@ static void head_line(struct out *out, const struct view *view, const struct sin
 		out_printf(&line, "  driver %.64s", s->driver);
 	if (s->kernel[0])
 		out_printf(&line, "  Linux %.64s", s->kernel);
-	term_line(out, opts, TEXT_BOLD, &line);
+	text_line(out, opts, TEXT_BOLD, &line);
 }
 
 struct total {
@@ -114,29 +93,20 @@ static void total_line(struct out *out, const struct view *view, const struct si
 	out_printf(&line, " %u %s", total.processes, human_plural(total.processes, "process", "processes"));
 	if (g && g->name[0])
 		out_printf(&line, "  %.96s", g->name);
-	term_line(out, opts, TEXT_PLAIN, &line);
+	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
-/* Of the GPUs that traced processes use. Returns the lines. */
-static unsigned total_lines(struct out *out, const struct view *view, const struct sink_opts *opts)
+/* One for each GPU that traced processes use. */
+static void total_lines(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	unsigned lines = 0, left_out = 0;
+	unsigned used = 0;
 
-	for (int gpu = VIEW_GPU_UNKNOWN; gpu < (int)view->gpu_count; gpu++) {
-		if (!total_of(view, gpu).processes)
-			continue;
-		if (lines < TOTALS_MAX) {
+	for (int gpu = VIEW_GPU_UNKNOWN; gpu < (int)view->gpu_count; gpu++)
+		if (total_of(view, gpu).processes && used++ < TOTALS_MAX)
 			total_line(out, view, opts, gpu);
-			lines++;
-		} else {
-			left_out++;
-		}
-	}
-	if (left_out) {
-		term_plain(out, opts, "and %u more %s", left_out, human_plural(left_out, "GPU", "GPUs"));
-		lines++;
-	}
-	return lines;
+	if (used > TOTALS_MAX)
+		text_format(out, opts, TEXT_PLAIN, "and %u more %s", used - TOTALS_MAX,
+			    human_plural(used - TOTALS_MAX, "GPU", "GPUs"));
 }
 
 /* ---- the table ---- */
@@ -150,7 +120,7 @@ static uint64_t weigh_process(const struct view_proc *proc)
 	return sum;
 }
 
-/* Running processes first, in order of appearance: lines do not jump about. The view's array is in it. */
+/* Running processes first, in order of appearance, which is the order of the view's array: lines stay in place. */
 static int by_appearance(const void *a, const void *b)
 {
 	const struct view_proc *p = *(const struct view_proc *const *)a,
@@ -161,7 +131,7 @@ static int by_appearance(const void *a, const void *b)
 	return p < q ? -1 : p > q;
 }
 
-/* Where not all can be shown: the largest on top. */
+/* If not all fit: the largest on top. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct view_proc *p = *(const struct view_proc *const *)a,
@@ -202,7 +172,7 @@ static size_t collect_entries(const struct view *now, const struct view *previou
 	return used;
 }
 
-/* Returns the lines below its head. */
+/* Returns how many lines it has below its head. */
 static unsigned draw_table(struct out *out, const struct view *now, const struct view *previous,
 			   const struct sink_opts *opts, unsigned lines)
 {
@@ -214,16 +184,16 @@ static unsigned draw_table(struct out *out, const struct view *now, const struct
 
 	out_init_mem(&line);
 	columns_head(&line, &layout);
-	term_line(out, opts, TEXT_BOLD, &line);
+	text_line(out, opts, TEXT_BOLD, &line);
 	for (size_t i = 0; i < shown; i++) {
 		out_init_mem(&line);
 		columns_line(&line, &layout, &entries[i]);
-		term_line(out, opts, entries[i].proc->exited ? TEXT_DIM : TEXT_PLAIN, &line);
+		text_line(out, opts, entries[i].proc->exited ? TEXT_DIM : TEXT_PLAIN, &line);
 	}
 	if (shown < count && lines)
-		term_plain(out, opts, "%7s and %zu more", "...", count - shown);
+		text_format(out, opts, TEXT_PLAIN, "%7s and %zu more", "...", count - shown);
 	if (!count)
-		term_plain(out, opts, "      - no process has used CUDA yet");
+		text_format(out, opts, TEXT_PLAIN, "      - no process has used CUDA yet");
 	free(entries);
 	return (unsigned)shown + (shown < count || !count);
 }
@@ -232,27 +202,23 @@ static void draw_frame(struct out *out, const struct view *now, const struct vie
 		       const struct sink_opts *opts)
 {
 	struct sink_opts full = *opts;
-	struct out totals, warnings;
-	unsigned lines, used, total_count, warning_count;
+	struct out above;
+	unsigned lines, used = 2; /* the table's head; the last line stays empty, for a newline there would scroll */
 	char *text;
 
-	full.width = opts->width ? opts->width : TEXT_DEFAULT_WIDTH;
-	lines = opts->height ? opts->height : 24;
-	out_init_mem(&totals);
-	out_init_mem(&warnings);
-	total_count = total_lines(&totals, now, &full);
-	warning_count = report_warnings(&warnings, now, &full, LINE_END);
-	out_text(out, "\033[H");
-	head_line(out, now, &full);
-	text = out_take(&totals);
-	out_text(out, text);
+	full.width = opts->width ? opts->width : DEFAULT_WIDTH;
+	out_init_mem(&above);
+	head_line(&above, now, &full);
+	total_lines(&above, now, &full);
+	/* Losses stay visible in a small window: warnings come before the table. */
+	report_warnings(&above, now, &full);
+	text = out_take(&above);
+	for (const char *c = text; *c; c++)
+		used += *c == '\n';
+	out_printf(out, "\033[H%s", text);
 	free(text);
-	/* Losses stay visible however small the window is: they come before the table. */
-	text = out_take(&warnings);
-	out_text(out, text);
-	free(text);
-	/* The head, the table's head, and the last line, which stays empty: a newline there would scroll. */
-	lines = lines > total_count + warning_count + 3 ? lines - total_count - warning_count - 3 : 0;
+	lines = opts->height ? opts->height : DEFAULT_HEIGHT;
+	lines = lines > used ? lines - used : 0;
 	used = draw_table(out, now, previous, &full, lines);
 	term_stacks(out, now, &full, lines > used ? lines - used : 0);
 	out_text(out, "\033[J");

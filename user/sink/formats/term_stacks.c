@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Below the live table: whose the memory on GPUs is, over all processes that run, and the stacks that hold
- * the most of it. What was held at the peak is that of each process on each GPU, added up.
+ * Below the live table: the owners of GPU memory over all running processes, and the stack traces that hold the most.
+ * AT PEAK adds up what was held at the peak of each process on each GPU.
  *
  *      LIVE   COUNT  AT PEAK      GROWN  OWNER
  *   1.5 GiB      12  1.8 GiB     -3 MiB  PyTorch
@@ -9,19 +9,21 @@
  *      LIVE   COUNT  AT PEAK  STACK
  *   1.3 GiB      10  1.3 GiB  PyTorch: train.py:212 forward
  */
+#include "sink/formats/term_stacks.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "core/view/view.h"
+#include "sink/sink.h"
 #include "sink/text/stack_text.h"
-#include "sink/formats/term.h"
+#include "sink/text/text.h"
 
-#define BLOCK_LEAST 4       /* an empty line, the head, two more: less is not worth the room */
+#define BLOCK_LEAST 4       /* lines: an empty one, the head and two more; less is not worth the room */
 
-/* An owner, or a stack. */
+/* An owner, or a stack trace. */
 struct sum {
 	size_t index;           /* in view.owners, or view.stacks */
 	uint64_t live, count, at_peak;
@@ -61,7 +63,7 @@ static void add_top_stacks(struct sum *sums, const struct view_stacks *stacks)
 		add_to_sum(&sums[top->rows[i].stack], &top->rows[i].held);
 }
 
-/* Over the processes that run, sorted; to be freed. NULL: no stack was taken. */
+/* Over the running processes, the largest first; to be freed. NULL: no stack trace was taken. */
 static struct sum *sum_up_stacks(const struct view *view, size_t count, each_fn each)
 {
 	struct sum *sums = xcalloc(count + 1, sizeof(*sums));
@@ -93,47 +95,42 @@ static size_t count_shown(const struct sum *sums, size_t count, size_t most)
 
 static void draw_head(struct out *out, const struct sink_opts *opts, const char *text)
 {
-	struct out line;
-
-	term_plain(out, opts, "%s", "");
-	out_init_mem(&line);
-	out_printf(&line, "%9s%8s%9s%s", "LIVE", "COUNT", "AT PEAK", text);
-	term_line(out, opts, TEXT_BOLD, &line);
+	text_format(out, opts, TEXT_PLAIN, "%s", "");
+	text_format(out, opts, TEXT_BOLD, "%9s%8s%9s%s", "LIVE", "COUNT", "AT PEAK", text);
 }
 
 static void draw_numbers(struct out *line, const struct sum *sum)
 {
-	out_printf(line, "%9s%8s", human_bytes(sum->live).s, human_short(sum->count).s);
-	out_printf(line, "%9s", human_bytes(sum->at_peak).s);
+	out_init_mem(line);
+	out_printf(line, "%9s%8s%9s", human_bytes(sum->live).s, human_short(sum->count).s, human_bytes(sum->at_peak).s);
 }
 
 static void owner_lines(struct out *out, const struct view *view, const struct sink_opts *opts,
 			const struct sum *owners, size_t count)
 {
+	struct out line;
+
 	draw_head(out, opts, "      GROWN  OWNER");
 	for (size_t i = 0; i < count; i++) {
-		struct out line;
-
-		out_init_mem(&line);
 		draw_numbers(&line, &owners[i]);
 		out_printf(&line, "%11s  %s", human_signed_bytes(owners[i].grown).s, view->owners[owners[i].index]);
-		term_line(out, opts, TEXT_PLAIN, &line);
+		text_line(out, opts, TEXT_PLAIN, &line);
 	}
 }
 
 static void stack_lines(struct out *out, const struct view *view, const struct sink_opts *opts,
 			const struct sum *stacks, size_t count)
 {
+	struct out line;
+
 	draw_head(out, opts, "  STACK");
 	for (size_t i = 0; i < count; i++) {
 		const struct view_stack *stack = &view->stacks[stacks[i].index];
-		struct out line;
 
-		out_init_mem(&line);
 		draw_numbers(&line, &stacks[i]);
 		out_printf(&line, "  %s: ", view->owners[stack->owner]);
 		stack_text_head(&line, view, stack);
-		term_line(out, opts, TEXT_PLAIN, &line);
+		text_line(out, opts, TEXT_PLAIN, &line);
 	}
 }
 

@@ -14,10 +14,22 @@
 #define OWNERS_UNKNOWN "unknown"   /* owners.h, and views without owners */
 #define PURPOSES_SHOWN 4
 
-/* Whose most of the greatest row is. */
+void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
+{
+	const struct view_proc *p = &v->view.procs[index];
+	const char *name = p->cmdline[0] ? p->cmdline : p->comm;
+
+	out_printf(out, "process %u", p->tgid);
+	if (!name[0])
+		return;
+	out_text(out, " (");
+	human_print(out, NAME_COLUMNS, name, strlen(name));
+	out_char(out, ')');
+}
+
+/* The owner and the stack trace that hold the most of the largest row. */
 static void say_content(struct out *out, const struct oom_view *v, const char *indent)
 {
-	char clean[4 * NAME_COLUMNS + 4];
 	const struct oom_view_row *r;
 	const struct view_stacks *s;
 	const struct view_top *top;
@@ -38,9 +50,10 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 	owner = v->view.owners[s->owners[0].owner];
 	out_text(out, indent);
 	if (s->owners[0].owner > VIEW_OWNER_NOT_NAMED && strcmp(owner, OWNERS_UNKNOWN)) {
-		human_text(clean, NAME_COLUMNS, owner, strlen(owner));
-		out_printf(out, "Of the %s that process %u holds, %s belongs to %s. ", human_bytes(r->held).s,
-			   v->view.procs[r->proc].tgid, human_bytes(s->owners[0].held.live).s, clean);
+		out_printf(out, "Of the %s that process %u holds, %s belongs to ", human_bytes(r->held).s,
+			   v->view.procs[r->proc].tgid, human_bytes(s->owners[0].held.live).s);
+		human_print(out, NAME_COLUMNS, owner, strlen(owner));
+		out_text(out, ". ");
 	}
 	out_printf(out, "The largest stack trace holds %s: ", human_bytes(top->rows[0].held.live).s);
 	stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);

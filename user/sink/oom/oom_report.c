@@ -22,17 +22,6 @@
 #define LABEL_COLUMNS 30
 #define FRAME_INDENT 6
 
-static void print_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *from)
-{
-	struct sink_opts wide = *opts;
-	char *text = out_take(from);
-
-	wide.width = 0;
-	text_line(out, &wide, style, text);
-	out_char(out, '\n');
-	free(text);
-}
-
 /* ---- who asked ---- */
 
 static void asked_by(struct out *out, const struct oom_view *v, const struct sink_opts *opts,
@@ -55,13 +44,11 @@ static void asked_by(struct out *out, const struct oom_view *v, const struct sin
 
 static void row_label(struct out *out, const struct view_proc *p)
 {
-	char label[4 * LABEL_COLUMNS + 4], text[320];
-	unsigned width;
+	char text[320];
 
 	snprintf(text, sizeof(text), "%u %s", p->tgid, p->cmdline[0] ? p->cmdline : p->comm);
-	width = human_text(label, LABEL_COLUMNS, text, strlen(text));
-	out_printf(out, "    %s", label);
-	out_pad(out, LABEL_COLUMNS - (int)width);
+	out_text(out, "    ");
+	out_pad(out, LABEL_COLUMNS - (int)human_print(out, LABEL_COLUMNS, text, sizeof(text)));
 }
 
 static void row_line(struct out *out, const struct view_proc *p, const struct view_row *row, uint64_t held)
@@ -70,12 +57,11 @@ static void row_line(struct out *out, const struct view_proc *p, const struct vi
 	uint64_t calls = row->attributed.live;
 
 	row_label(out, p);
-	out_printf(out, "%10s%10s", human_bytes(held).s, human_bytes(calls).s);
-	out_printf(out, "%10s", human_signed_bytes((int64_t)(held - calls)).s + (held >= calls && held != calls));
-	if (t->seen) {
-		out_printf(out, "%10s%10s", human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s);
-		out_printf(out, "%13s", t->gap_known ? human_bytes(t->largest_free_gap).s : "?");
-	}
+	out_printf(out, "%10s%10s%10s", human_bytes(held).s, human_bytes(calls).s,
+		   human_signed_bytes((int64_t)(held - calls)).s + (held > calls));
+	if (t->seen)
+		out_printf(out, "%10s%10s%13s", human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s,
+			   t->gap_known ? human_bytes(t->largest_free_gap).s : "?");
 	out_char(out, '\n');
 }
 
@@ -101,7 +87,7 @@ static void print_holders(struct out *out, const struct oom_view *v, int gpu, co
 	out_init_mem(&head);
 	out_printf(&head, "  %-*s%10s%10s%10s%10s%10s%13s", LABEL_COLUMNS + 2, title, "HELD", "BY CALLS", "OTHER",
 		   "RESERVED", "IN USE", "LARGEST GAP");
-	print_line(out, opts, TEXT_BOLD, &head);
+	text_line(out, opts, TEXT_BOLD, &head);
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 		const struct view_proc *p = &v->view.procs[r->proc];
@@ -144,9 +130,9 @@ static void print_host(struct out *out, const struct oom_view *v)
 				   "HELD", "PINNED", "REGISTERED", "MANAGED");
 		any = true;
 		row_label(out, p);
-		out_printf(out, "%10s%10s", human_bytes(v->rows[i].held).s,
-			   human_bytes(p->by_class[GMT_CLASS_PINNED].bytes.live).s);
-		out_printf(out, "%12s%10s\n", human_bytes(p->by_class[GMT_CLASS_REGISTERED].bytes.live).s,
+		out_printf(out, "%10s%10s%12s%10s\n", human_bytes(v->rows[i].held).s,
+			   human_bytes(p->by_class[GMT_CLASS_PINNED].bytes.live).s,
+			   human_bytes(p->by_class[GMT_CLASS_REGISTERED].bytes.live).s,
 			   human_bytes(p->by_class[GMT_CLASS_MANAGED].bytes.live).s);
 	}
 }
@@ -171,7 +157,7 @@ static void print_details(struct out *out, const struct oom_view *v, const struc
 			   r->is_blocks ? ": PyTorch's blocks" : "");
 	else
 		out_printf(&head, "  process %u in host and managed memory", p->tgid);
-	print_line(out, opts, TEXT_BOLD, &head);
+	text_line(out, opts, TEXT_BOLD, &head);
 	report_stacks(out, &v->view, p, s, r->is_blocks ? NULL : row, opts, numbers);
 	/* Of a process that has just begun all is growth. */
 	if (r->recent_ns > p->attach_ts_ns) {
@@ -194,7 +180,7 @@ void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts
 
 	out_init_mem(&head);
 	oom_text_head(&head, v);
-	print_line(out, opts, TEXT_BOLD, &head);
+	text_line(out, opts, TEXT_BOLD, &head);
 	oom_text(out, v, "  ");
 	asked_by(out, v, opts, &numbers);
 	all_holders(out, v, opts);

@@ -12,23 +12,8 @@
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define NAME_COLUMNS 40
 #define MUCH_PART 4        /* of the GPU: with more than that left it is not full */
 #define UNTRACED_PART 64   /* of the GPU: less is not worth words */
-
-/* "process 4242 (python train.py)" */
-void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
-{
-	const struct view_proc *p = &v->view.procs[index];
-	const char *name = p->cmdline[0] ? p->cmdline : p->comm;
-	char clean[4 * NAME_COLUMNS + 4];
-
-	out_printf(out, "process %u", p->tgid);
-	if (!name[0])
-		return;
-	human_text(clean, NAME_COLUMNS, name, strlen(name));
-	out_printf(out, " (%s)", clean);
-}
 
 /* is_known: the sentence has named the process that holds the most. */
 static void say_asker(struct out *out, const struct oom_view *v, bool is_known)

@@ -236,11 +236,11 @@ static void print_members(struct out *out, const json_t *object, const char *sep
 /* Texts come from programs. A text that is not one word stands in quotation marks. */
 static void print_string(struct out *out, const char *text)
 {
-	char clean[4 * TEXT_COLUMNS + 4];
-	bool is_word = *text && !strpbrk(text, " \"=,");
+	const char *quote = *text && !strpbrk(text, " \"=,") ? "" : "\"";
 
-	human_text(clean, TEXT_COLUMNS, text, strlen(text));
-	out_printf(out, is_word ? "%s" : "\"%s\"", clean);
+	out_text(out, quote);
+	human_print(out, TEXT_COLUMNS, text, strlen(text));
+	out_text(out, quote);
 }
 
 static void print_value(struct out *out, const json_t *v)

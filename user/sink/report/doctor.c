@@ -32,20 +32,19 @@ static unsigned count_state(const struct feature *features, size_t count, enum f
 	return n;
 }
 
-static void print_feature(struct out *out, const struct feature *f, int name_width,
-			  const struct sink_opts *opts)
+static void print_feature(struct out *out, const struct feature *f, int name_width, const struct sink_opts *opts)
 {
-	struct sink_opts wide = { .color = opts->color };
-	char word[16], clean[4 * sizeof(f->remedy) + 4];
+	char word[16];
 
 	snprintf(word, sizeof(word), "%-8s", states[f->state].word);
-	text_line(out, &wide, states[f->state].style, word);
-	human_text(clean, sizeof(f->detail), f->detail, sizeof(f->detail));
-	out_printf(out, "%-*s  %s\n", name_width, f->name, clean);
-	if (!f->remedy[0])
-		return;
-	human_text(clean, sizeof(f->remedy), f->remedy, sizeof(f->remedy));
-	out_printf(out, "%*s-> %s\n", name_width + 10, "", clean);
+	text_styled(out, opts, states[f->state].style, word);
+	out_printf(out, "%-*s  ", name_width, f->name);
+	human_print(out, sizeof(f->detail), f->detail, sizeof(f->detail));
+	if (f->remedy[0]) {
+		out_printf(out, "\n%*s-> ", name_width + 10, "");
+		human_print(out, sizeof(f->remedy), f->remedy, sizeof(f->remedy));
+	}
+	out_char(out, '\n');
 }
 
 void doctor_print(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts)

@@ -18,13 +18,9 @@ static const struct { unsigned flag; const char *name; } flags[] = {
 
 void list_print(struct out *out, const struct sink_opts *opts)
 {
-	struct sink_opts wide = { .color = opts->color };
-	char head[96];
 	unsigned count = 0;
 
-	snprintf(head, sizeof(head), "%-38s %-20s %-8s %s", "FUNCTION", "OPERATION", "PURPOSE", "VALUES");
-	text_line(out, &wide, TEXT_BOLD, head);
-	out_char(out, '\n');
+	text_format(out, opts, TEXT_BOLD, "%-38s %-20s %-8s %s", "FUNCTION", "OPERATION", "PURPOSE", "VALUES");
 	for (unsigned id = 0; id < GMT_API_MAX; id++) {
 		const struct gmt_probe *p = &gmt_probes[id];
 		const struct gmt_op_info *op = &gmt_ops[p->op];

@@ -18,17 +18,6 @@
 
 /* ---- head ---- */
 
-static void style_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
-{
-	struct sink_opts wide = *opts;
-	char *text = out_take(line);
-
-	wide.width = 0;   /* a report is pasted: nothing is cut */
-	text_line(out, &wide, style, text);
-	out_char(out, '\n');
-	free(text);
-}
-
 static void print_head(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	const struct gmt_session *s = &view->session;
@@ -43,7 +32,7 @@ static void print_head(struct out *out, const struct view *view, const struct si
 		out_printf(&line, ", Linux %.64s", s->kernel);
 	if (s->driver[0])
 		out_printf(&line, ", NVIDIA driver %.64s", s->driver);
-	style_line(out, opts, TEXT_BOLD, &line);
+	text_line(out, opts, TEXT_BOLD, &line);
 	if (view->wall_start_ns)
 		out_printf(out, "%s UTC, ", human_date(view->wall_start_ns).s);
 	out_printf(out, "%s, %s\n", human_duration(view->now_ns - view->start_ns).s,
@@ -54,10 +43,9 @@ static void print_head(struct out *out, const struct view *view, const struct si
 
 static void print_library(struct out *out, const struct gmt_library *lib)
 {
-	char path[4 * sizeof(lib->path) + 4];
-
-	human_text(path, sizeof(lib->path), (const char *)lib->path, sizeof(lib->path));
-	out_printf(out, "library: %s, %u %s", path, lib->probes, human_plural(lib->probes, "probe", "probes"));
+	out_text(out, "library: ");
+	human_print(out, sizeof(lib->path), (const char *)lib->path, sizeof(lib->path));
+	out_printf(out, ", %u %s", lib->probes, human_plural(lib->probes, "probe", "probes"));
 	if (lib->absent)
 		out_printf(out, ", %u %s missing", lib->absent, human_plural(lib->absent, "function", "functions"));
 	if (lib->build_id[0])
@@ -71,12 +59,10 @@ static void process_head(struct out *out, const struct view *view, const struct 
 			 const struct sink_opts *opts)
 {
 	const char *name = proc->cmdline[0] ? proc->cmdline : proc->comm;
-	char cgroup[160], *clean;
+	char cgroup[160];
 	struct out line;
 
-	out_init_mem(&line);
-	out_printf(&line, "process %u  %s", proc->tgid, name[0] ? name : "(name unknown)");
-	style_line(out, opts, TEXT_BOLD, &line);
+	text_format(out, opts, TEXT_BOLD, "process %u  %s", proc->tgid, name[0] ? name : "(name unknown)");
 	out_init_mem(&line);
 	out_printf(&line, "  uid %u", proc->uid);
 	if (proc->ns_pid && proc->ns_pid != proc->tgid)
@@ -84,13 +70,11 @@ static void process_head(struct out *out, const struct view *view, const struct 
 	text_cgroup(proc->cgroup, cgroup, sizeof(cgroup));
 	if (cgroup[0])
 		out_printf(&line, ", %s", cgroup);
-	clean = out_take(&line);
-	text_line(out, &(struct sink_opts){ 0 }, TEXT_PLAIN, clean);
-	free(clean);
+	text_line(out, opts, TEXT_PLAIN, &line);
 	if (proc->from_start)
-		out_text(out, "\n  traced from its first use of a GPU");
+		out_text(out, "  traced from its first use of a GPU");
 	else
-		out_printf(out, "\n  attached at %s, while it was running",
+		out_printf(out, "  attached at %s, while it was running",
 			   text_when(view, proc->attach_ts_ns).s);
 	if (proc->exited)
 		out_printf(out, "; %s at %s (%s)", text_exit(proc->exit_code).s, text_when(view, proc->exit_ts_ns).s,
@@ -123,7 +107,7 @@ static void gpu_head(struct out *out, const struct view *view, const struct view
 		if (g->total_bytes)
 			out_printf(&line, "  %s", human_bytes(g->total_bytes).s);
 	}
-	style_line(out, opts, TEXT_BOLD, &line);
+	text_line(out, opts, TEXT_BOLD, &line);
 }
 
 /* ---- the table of classes: 80 columns ---- */
@@ -347,9 +331,7 @@ static void quiet_processes(struct out *out, const struct view *view)
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	struct report_numbers numbers = { .of_stack = xcalloc(view->stack_count, sizeof(*numbers.of_stack)) };
-	struct sink_opts wide = *opts;
 
-	wide.width = 0;
 	print_head(out, view, opts);
 	for (size_t i = 0; i < view->library_count; i++)
 		print_library(out, &view->libraries[i]);
@@ -361,7 +343,7 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 	if (view->proc_count > 1)
 		quiet_processes(out, view);
 	out_char(out, '\n');
-	report_warnings(out, view, &wide, "\n");
+	report_warnings(out, view, opts);
 	if (!view_lost(view) && !opts->note_count)
 		out_text(out, "nothing was lost\n");
 	free(numbers.of_stack);

@@ -17,10 +17,9 @@ void list_print_json(struct out *out, const struct sink_opts *opts);
 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts);
 
-/* What is missing or odd, a line each, nothing if nothing is: losses, malformed records, anomalies,
- * layers that were not active and why, notes. Returns the lines; each ends in `end`. */
-unsigned report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts,
-			 const char *end);
+/* A line for each thing that is missing or odd: losses, malformed records, notes, anomalies, limits, layers that were
+ * not active and why. */
+void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts);
 
 /* The column that adds up to NVML's number for one row. */
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,

@@ -32,13 +32,11 @@
 
 static void owner_line(struct out *out, const char *name, const struct view_held *h)
 {
-	char clean[4 * OWNER_COLUMNS + 4];
-
-	human_text(clean, OWNER_COLUMNS, name, strlen(name));
-	out_printf(out, "    %-*s%9s", LABEL_COLUMNS, clean, human_bytes(h->live).s);
-	out_printf(out, "%8s%9s", human_count(h->live_count).s, human_bytes(h->at_peak).s);
-	out_printf(out, "%11s%9s", human_signed_bytes(h->grown).s, human_count(h->allocs).s);
-	out_printf(out, "%9s\n", human_count(h->frees).s);
+	out_text(out, "    ");
+	out_pad(out, LABEL_COLUMNS - (int)human_print(out, OWNER_COLUMNS, name, strlen(name)));
+	out_printf(out, "%9s%8s%9s", human_bytes(h->live).s, human_count(h->live_count).s, human_bytes(h->at_peak).s);
+	out_printf(out, "%11s%9s%9s\n", human_signed_bytes(h->grown).s, human_count(h->allocs).s,
+		   human_count(h->frees).s);
 }
 
 /* What was rounded up is no memory that a stack asked for. Less than nothing: small allocations lie in blocks
@@ -79,10 +77,9 @@ static void stack_line(struct lists *l, const struct view_stack_row *row, const 
 {
 	const struct view_stack *stack = &l->view->stacks[row->stack];
 	const char *owner = l->view->owners[stack->owner];
-	char clean[4 * OWNER_COLUMNS + 4];
 
-	human_text(clean, OWNER_COLUMNS, owner, strlen(owner));
-	out_printf(l->out, "    %10s  %s", value, clean);
+	out_printf(l->out, "    %10s  ", value);
+	human_print(l->out, OWNER_COLUMNS, owner, strlen(owner));
 	if (row->purpose)
 		out_printf(l->out, ", %s", gmt_category_text(row->purpose - 1));
 	if (count)

@@ -41,9 +41,8 @@ static void print_categories(struct out *out, const struct view_training *t, boo
 
 		if (!c->live && !c->at_peak)
 			continue;
-		out_printf(out, "    %-*s%9s", LABEL_COLUMNS, gmt_category_text(i),
-			   human_bytes(c->live).s);
-		out_printf(out, "%8s%9s\n", human_count(c->count).s, human_bytes(c->at_peak).s);
+		out_printf(out, "    %-*s%9s%8s%9s\n", LABEL_COLUMNS, gmt_category_text(i), human_bytes(c->live).s,
+			   human_count(c->count).s, human_bytes(c->at_peak).s);
 	}
 	if (t->before)
 		out_printf(out, "    %-*s%9s\n", LABEL_COLUMNS, "before attach", human_bytes(t->before).s);
@@ -99,13 +98,11 @@ static void print_ranges(struct out *out, const struct view_training *t)
 	out_printf(out, "\n    %-*s%8s%9s%9s%9s\n", RANGE_COLUMNS, "ranges", "TIMES", "BEGIN", "END", "PEAK");
 	for (size_t i = 0; i < count; i++) {
 		const struct view_range *r = &t->ranges[i];
-		char name[4 * RANGE_COLUMNS + 4];
 
-		human_text(name, RANGE_COLUMNS, r->name, strnlen(r->name, sizeof(r->name)));
-		out_printf(out, "    %-*s%8s", RANGE_COLUMNS, name, human_count(r->cell.times).s);
-		out_printf(out, "%9s", human_bytes(r->cell.begin).s);
-		out_printf(out, "%9s", human_bytes(r->cell.end).s);
-		out_printf(out, "%9s\n", human_bytes(r->cell.peak).s);
+		out_text(out, "    ");
+		out_pad(out, RANGE_COLUMNS - (int)human_print(out, RANGE_COLUMNS, r->name, sizeof(r->name)));
+		out_printf(out, "%8s%9s%9s%9s\n", human_count(r->cell.times).s, human_bytes(r->cell.begin).s,
+			   human_bytes(r->cell.end).s, human_bytes(r->cell.peak).s);
 	}
 	if (t->range_count > count)
 		out_printf(out, "    and %zu more %s\n", t->range_count - count,

@@ -21,10 +21,7 @@
 
 static void print_foreign(struct out *out, const char *text)
 {
-	char clean[4 * TEXT_COLUMNS + 4];
-
-	human_text(clean, TEXT_COLUMNS, text, strlen(text));
-	out_text(out, clean);
+	human_print(out, TEXT_COLUMNS, text, strlen(text));
 }
 
 /* The file's name; of packages' "__init__.py" with the folder that tells them apart. */

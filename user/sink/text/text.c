@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/xalloc.h"
 #include "base/out.h"
 #include "sink/sink.h"
 
@@ -217,7 +216,7 @@ struct human text_layers(uint32_t layers)
 	return h;
 }
 
-void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text)
+void text_styled(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text)
 {
 	/* ECMA-48 SGR */
 	static const char *const styles[] = {
@@ -225,17 +224,34 @@ void text_line(struct out *out, const struct sink_opts *opts, enum text_style st
 		[TEXT_RED] = "\033[1;31m", [TEXT_YELLOW] = "\033[33m", [TEXT_GREEN] = "\033[32m",
 	};
 	size_t size = strlen(text);
-	unsigned columns = opts->width ? opts->width : (unsigned)size;
-	char *clean = xmalloc(4 * (size_t)columns + 4);
-	bool styled = opts->color && style != TEXT_PLAIN;
+	bool is_styled = opts->color && style != TEXT_PLAIN;
 	unsigned used;
 
-	used = human_text(clean, columns, text, size);
-	out_text(out, styled ? styles[style] : "");
-	out_text(out, clean);
-	out_text(out, styled ? "\033[0m" : "");
+	out_text(out, is_styled ? styles[style] : "");
+	used = human_print(out, opts->width ? opts->width : (unsigned)size, text, size);
+	out_text(out, is_styled ? "\033[0m" : "");
 	/* In a full line the cursor stands on the last character: it would be erased. */
 	if (used < opts->width)
 		out_text(out, "\033[K");
-	free(clean);
+}
+
+void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
+{
+	char *text = out_take(line);
+
+	text_styled(out, opts, style, text);
+	out_text(out, opts->width ? "\r\n" : "\n");
+	free(text);
+}
+
+void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const char *format, ...)
+{
+	struct out line;
+	va_list args;
+
+	out_init_mem(&line);
+	va_start(args, format);
+	out_vprintf(&line, format, args);
+	va_end(args);
+	text_line(out, opts, style, &line);
 }

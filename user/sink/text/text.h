@@ -9,8 +9,6 @@
 struct out;
 struct sink_opts;
 
-#define TEXT_DEFAULT_WIDTH 100   /* of a report that goes to no terminal */
-
 /* Device memory of one row over its classes, since attach. */
 struct text_sum {
 	uint64_t live_count, allocs, frees, alloc_bytes, freed_bytes, failed;
@@ -57,8 +55,12 @@ uint64_t text_odd(const struct view *view, enum gmt_anomaly anomaly);
 struct human text_layers(uint32_t layers);
 
 enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
-/* One line in a style, without its end. On a terminal (opts->width) it is cut to the width, and what stood
- * there before is erased up to the margin. `text` may come from anywhere. */
-void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text);
+/* Text in a style, which may come from anywhere. On a terminal (opts->width) it is one line without its end: cut to the
+ * width, and erased up to the margin. */
+void text_styled(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text);
+/* A whole line; takes the text out of `line`. */
+void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line);
+void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif
