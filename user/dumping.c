@@ -71,18 +71,19 @@ static void gather_record(void *arg, const void *record, size_t size)
 static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_first)
 {
 	struct dump_job *job = xcalloc(1, sizeof(*job));
+	struct history_dump *window = NULL;
 	struct out out;
 
 	if (is_new && d->history) {
 		history_subjects_free(&k->window);
-		history_subjects(d->history, &k->window);
+		window = history_dump_begin(d->history, history_moment(d->history, &k->oom->rec), &k->window);
 	}
 	out_init_mem(&out);
 	oom_dump(d->ledger, k->oom, &k->window, gather_record, &out);
 	if (!is_new)
 		job->window_at = out.size;
-	else if (d->history)
-		history_dump(d->history, history_moment(d->history, &k->oom->rec), gather_record, &out);
+	else if (window)
+		history_dump_put(window, gather_record, &out);
 	oom_dump_end(k->oom, gather_record, &out);
 	job->file = dump_file_get(k->file);
 	job->size = out.size;

@@ -176,6 +176,7 @@ int main(int argc, char **argv)
 	struct bench alone = { 0 }, b = { 0 };
 	double ns_alone, ns, start, gathered, written, read_ms, snapshot_ms;
 	struct history_subjects subjects;
+	struct history_dump *dump;
 	struct recorder *recorder;
 	struct oom *oom;
 	struct out out;
@@ -193,9 +194,9 @@ int main(int argc, char **argv)
 
 	start = now_ms();
 	out_init_mem(&out);
-	history_subjects(b.pipeline->history, &subjects);
+	dump = history_dump_begin(b.pipeline->history, b.pipeline->history->next, &subjects);
 	oom_dump(b.pipeline->ledger, oom, &subjects, gather, &out);
-	history_dump(b.pipeline->history, b.pipeline->history->next, gather, &out);
+	history_dump_put(dump, gather, &out);
 	oom_dump_end(oom, gather, &out);
 	gathered = now_ms() - start;
 

@@ -308,7 +308,7 @@ static void check_dump(const struct history *history, uint64_t until, uint64_t m
 {
 	struct dump d = { pipeline_new(&(struct pipeline_options){ .history_events = most }) };
 
-	history_dump(history, until, read_again, &d);
+	history_dump_put(history_dump_begin(history, until, NULL), read_again, &d);
 	check_snapshots(d.pipeline->history);
 	pipeline_free(d.pipeline);
 }

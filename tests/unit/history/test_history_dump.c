@@ -55,7 +55,7 @@ static const struct snapshot *again_of(struct other *o, const struct scene *c, u
 	const char *wrong;
 
 	begin(o, most);
-	history_dump(c->r.history, until, take, o);
+	history_dump_put(history_dump_begin(c->r.history, until, NULL), take, o);
 	assert_int_equal(o->refused, 0);
 	if (!o->history->process_count)
 		return &o->s;
@@ -358,9 +358,18 @@ static void what_blocks_are_for(void **state)
 	teardown(&c);
 }
 
+static void count_record(void *arg, const void *record, size_t size)
+{
+	(void)record;
+	(void)size;
+	++*(unsigned int *)arg;
+}
+
 static void subjects(void **state)
 {
 	struct history_subjects all;
+	struct history_dump *dump;
+	unsigned int records = 0;
 	struct scene c;
 
 	(void)state;
@@ -369,11 +378,13 @@ static void subjects(void **state)
 	c.r.tgid = 101;
 	records_seen(&c.r, 7);
 	CALL(&c.r, cuMemGetInfo_v2, 1, 2);
-	history_subjects(c.r.history, &all);
+	dump = history_dump_begin(c.r.history, c.r.history->next, &all);
 	assert_int_equal(all.tgid_count, 1);
 	assert_int_equal(all.tgids[0], 100);
 	assert_int_equal(all.stack_count, 2);
 	assert_int_equal(all.stacks[0] + all.stacks[1], 5 + 6);
+	history_dump_put(dump, count_record, &records);
+	assert_true(records);
 	history_subjects_free(&all);
 	teardown(&c);
 }

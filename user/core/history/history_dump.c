@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See history_dump.h. The moment that a window ends at is told by going back from the present to it. */
+/* See history_dump.h. A window of the past is the present one, with the events since then undone. */
 #include "core/history/history_dump.h"
 
 #include <stdbool.h>
@@ -14,18 +14,18 @@
 
 /* A process as it was at the moment. */
 struct past {
-	bool is_in;              /* it is the pid's newest life, and has something to say */
+	bool is_in;              /* the newest life of its pid, and not empty */
 	struct window window;
 };
 
-struct dump {
+struct history_dump {
 	const struct history *h;
 	uint64_t until;
 	struct past *processes;
 	struct births births;
 	uint64_t room;           /* for so many ranges */
-	uint32_t some_tgid;      /* of one that is in it; 0: none is */
-	void (*put)(void *arg, const void *record, size_t size);
+	uint32_t some_tgid;      /* of a process that is in the dump; 0: none is */
+	history_put_fn put;
 	void *arg;
 };
 
@@ -54,47 +54,107 @@ static bool is_newest_life(const struct history *h, const struct process *p)
 	return index && all->list[*index] == p;
 }
 
-static bool is_in_dump(const struct dump *d, uint64_t number)
+static bool is_in_dump(const struct history_dump *d, uint64_t number)
 {
 	uint32_t process = history_event(d->h, number)->process;
 
 	return d->processes[process].is_in && number >= d->h->processes[process].since;
 }
 
-static void begin_dump(struct dump *d, const struct history *h, uint64_t until)
+static void find_processes(struct history_dump *d)
 {
-	bool *any = xcalloc(h->process_count + 1, sizeof(*any));
+	const struct history *h = d->h;
 
-	*d = (struct dump){ .h = h, .until = until, .room = HISTORY_DUMP_RANGES };
 	d->processes = xcalloc(h->process_count + 1, sizeof(*d->processes));
 	/* What has happened since then says who lived then. */
 	for (uint64_t n = h->first; n < h->next; n++)
-		any[history_event(h, n)->process] = true;
+		d->processes[history_event(h, n)->process].is_in = true;
 	for (uint32_t i = 0; i < h->process_count; i++) {
 		struct past *past = &d->processes[i];
 
-		past->is_in = is_newest_life(h, h->processes[i].of);
-		if (past->is_in)
+		if (is_newest_life(h, h->processes[i].of)) {
 			history_window(h, i, &past->window);
-		else
-			window_init(&past->window);
-		past->is_in &= any[i] || past->window.segments.count;
+			past->is_in |= past->window.segments.count != 0;
+		} else {
+			past->is_in = false;
+		}
 		if (past->is_in)
 			d->some_tgid = h->processes[i].of->tgid;
 	}
-	free(any);
 }
 
-static void end_dump(struct dump *d)
+/* ---- stacks and processes that the dump speaks of ---- */
+
+static void add_stack(struct hash *seen, struct history_subjects *out, uint32_t stack_id)
 {
-	for (uint32_t i = 0; i < d->h->process_count; i++)
-		window_free(&d->processes[i].window);
-	free(d->processes);
+	bool is_new;
+
+	if (!stack_id)
+		return;
+	hash_put(seen, stack_id, &is_new);
+	if (!is_new)
+		return;
+	if (!(out->stack_count & (out->stack_count - 1))) /* grows at powers of two */
+		out->stacks = xreallocarray(out->stacks, out->stack_count ? 2 * out->stack_count : 1,
+					    sizeof(*out->stacks));
+	out->stacks[out->stack_count++] = stack_id;
+}
+
+static void add_range_stacks(struct hash *seen, struct history_subjects *out, const struct rangemap *map,
+			     uint64_t *room)
+{
+	struct rangemap_pos pos = { 0 };
+	const struct range *r;
+
+	for (; *room && (r = rangemap_next(map, &pos)); --*room)
+		add_stack(seen, out, (uint32_t)r->value);
+}
+
+static void find_subjects(const struct history_dump *d, struct history_subjects *out)
+{
+	const struct history *h = d->h;
+	uint64_t room = d->room;
+	struct hash seen;
+
+	*out = (struct history_subjects){ .tgids = xcalloc(h->process_count + 1, sizeof(*out->tgids)) };
+	hash_init(&seen, 1);
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		if (!d->processes[i].is_in)
+			continue;
+		out->tgids[out->tgid_count++] = h->processes[i].of->tgid;
+		add_range_stacks(&seen, out, &d->processes[i].window.segments, &room);
+		add_range_stacks(&seen, out, &d->processes[i].window.blocks, &room);
+	}
+	/* What has ended since then has its stack in the event of its end. */
+	for (uint64_t n = h->first; n < h->next; n++)
+		if (is_in_dump(d, n))
+			add_stack(&seen, out, history_event(h, n)->stack_id);
+	hash_fini(&seen);
+}
+
+void history_subjects_free(struct history_subjects *subjects)
+{
+	free(subjects->stacks);
+	free(subjects->tgids);
+	*subjects = (struct history_subjects){ 0 };
+}
+
+struct history_dump *history_dump_begin(const struct history *h, uint64_t until, struct history_subjects *subjects)
+{
+	struct history_dump *d = xcalloc(1, sizeof(*d));
+
+	d->h = h;
+	d->until = until;
+	d->room = HISTORY_DUMP_RANGES;
+	find_processes(d);
+	if (subjects)
+		find_subjects(d, subjects);
+	return d;
 }
 
 /* ---- back to the moment ---- */
 
-static void go_back(struct dump *d)
+static void go_back(struct history_dump *d)
 {
 	for (uint64_t n = d->h->next; n-- > d->until;) {
 		const struct history_event *e = history_event(d->h, n);
@@ -107,7 +167,7 @@ static void go_back(struct dump *d)
 
 /* ---- records ---- */
 
-static void put_ranges(struct dump *d, uint32_t process, bool is_block, const struct gmt_hdr *of)
+static void put_ranges(struct history_dump *d, uint32_t process, bool is_block, const struct gmt_hdr *of)
 {
 	const struct window *w = &d->processes[process].window;
 	struct gmt_history_range rec = { .hdr = *of, .is_block = is_block };
@@ -130,7 +190,7 @@ static void put_ranges(struct dump *d, uint32_t process, bool is_block, const st
 	}
 }
 
-static void put_unseen(const struct dump *d, const struct window *w, const struct gmt_hdr *of)
+static void put_unseen(const struct history_dump *d, const struct window *w, const struct gmt_hdr *of)
 {
 	for (unsigned int i = 0; i < w->unseen_count; i++) {
 		struct gmt_history_unseen rec = {
@@ -144,7 +204,7 @@ static void put_unseen(const struct dump *d, const struct window *w, const struc
 	}
 }
 
-static void put_window_process(struct dump *d, uint32_t process, uint64_t ts_ns)
+static void put_window_process(struct history_dump *d, uint32_t process, uint64_t ts_ns)
 {
 	const struct history_process *hp = &d->h->processes[process];
 	const struct window *w = &d->processes[process].window;
@@ -161,7 +221,7 @@ static void put_window_process(struct dump *d, uint32_t process, uint64_t ts_ns)
 }
 
 /* Numbers are told by the order: an event that is not in it is nothing, of anybody. */
-static void put_event(const struct dump *d, uint64_t number)
+static void put_event(const struct history_dump *d, uint64_t number)
 {
 	const struct history_event *e = history_event(d->h, number);
 	struct gmt_history_event rec = {
@@ -179,7 +239,7 @@ static void put_event(const struct dump *d, uint64_t number)
 	d->put(d->arg, &rec, sizeof(rec));
 }
 
-static void put_marks(const struct dump *d)
+static void put_marks(const struct history_dump *d)
 {
 	const struct history_marks *m = &d->h->marks;
 
@@ -200,80 +260,23 @@ static void put_marks(const struct dump *d)
 	}
 }
 
-void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg, const void *record, size_t size),
-		  void *arg)
+void history_dump_put(struct history_dump *d, history_put_fn put, void *arg)
 {
-	struct dump d;
+	const struct history *h = d->h;
 
-	begin_dump(&d, h, until);
-	d.put = put;
-	d.arg = arg;
-	births_init(&d.births, h, until);
-	go_back(&d);
+	d->put = put;
+	d->arg = arg;
+	births_init(&d->births, h, d->until);
+	go_back(d);
 	for (uint32_t i = 0; i < h->process_count; i++)
-		if (d.processes[i].is_in)
-			put_window_process(&d, i, until > h->first ? history_event(h, until - 1)->ts_ns : 0);
-	for (uint64_t n = h->first; n < until && d.some_tgid; n++)
-		put_event(&d, n);
-	put_marks(&d);
-	births_fini(&d.births);
-	end_dump(&d);
-}
-
-/* ---- what it speaks of ---- */
-
-static void add_stack(struct hash *seen, struct history_subjects *out, uint32_t stack_id)
-{
-	bool is_new;
-
-	if (!stack_id)
-		return;
-	hash_put(seen, stack_id, &is_new);
-	if (!is_new)
-		return;
-	if (!(out->stack_count & (out->stack_count - 1))) /* grows at powers of two */
-		out->stacks = xreallocarray(out->stacks, out->stack_count ? 2 * out->stack_count : 1,
-					    sizeof(*out->stacks));
-	out->stacks[out->stack_count++] = stack_id;
-}
-
-static void add_range_stacks(struct dump *d, struct hash *seen, struct history_subjects *out,
-			     const struct rangemap *map)
-{
-	struct rangemap_pos pos = { 0 };
-	const struct range *r;
-
-	for (; d->room && (r = rangemap_next(map, &pos)); d->room--)
-		add_stack(seen, out, (uint32_t)r->value);
-}
-
-void history_subjects(const struct history *h, struct history_subjects *out)
-{
-	struct hash seen;
-	struct dump d;
-
-	*out = (struct history_subjects){ 0 };
-	begin_dump(&d, h, h->next);
-	hash_init(&seen, 1);
-	out->tgids = xcalloc(h->process_count + 1, sizeof(*out->tgids));
-	for (uint32_t i = 0; i < h->process_count; i++) {
-		if (!d.processes[i].is_in)
-			continue;
-		out->tgids[out->tgid_count++] = h->processes[i].of->tgid;
-		add_range_stacks(&d, &seen, out, &d.processes[i].window.segments);
-		add_range_stacks(&d, &seen, out, &d.processes[i].window.blocks);
-	}
-	/* Of what has ended since then the stack is at its end. */
-	for (uint64_t n = h->first; n < h->next; n++)
-		if (is_in_dump(&d, n))
-			add_stack(&seen, out, history_event(h, n)->stack_id);
-	hash_fini(&seen);
-	end_dump(&d);
-}
-
-void history_subjects_free(struct history_subjects *subjects)
-{
-	free(subjects->stacks);
-	free(subjects->tgids);
-	*subjects = (struct history_subjects){ 0 };
+		if (d->processes[i].is_in)
+			put_window_process(d, i, d->until > h->first ? history_event(h, d->until - 1)->ts_ns : 0);
+	for (uint64_t n = h->first; n < d->until && d->some_tgid; n++)
+		put_event(d, n);
+	put_marks(d);
+	births_fini(&d->births);
+	for (uint32_t i = 0; i < h->process_count; i++)
+		window_free(&d->processes[i].window);
+	free(d->processes);
+	free(d);
 }

@@ -15,16 +15,17 @@ struct history;
 /* Number of the first event behind the request's newest failure; of no request, behind all. */
 uint64_t history_moment(const struct history *h, const struct gmt_oom *rec);
 
-/* What a window speaks of, whenever it ends: stacks, and processes. Each once, in no order. */
+/* The stacks and processes of a window, whatever moment it ends at: each once, in no order. */
 struct history_subjects {
 	uint32_t *stacks, *tgids;
 	size_t stack_count, tgid_count;
 };
-void history_subjects(const struct history *h, struct history_subjects *out);
 void history_subjects_free(struct history_subjects *subjects);
 
-/* Gives `put` each record of the window that ends before event `until`. */
-void history_dump(const struct history *h, uint64_t until, void (*put)(void *arg, const void *record, size_t size),
-		  void *arg);
+/* Takes the window that ends before event `until`; `subjects` may be NULL, else history_subjects_free() releases it.
+ * history_dump_put() gives each record to `put` and releases the dump; the history must not change before that. */
+typedef void (*history_put_fn)(void *arg, const void *record, size_t size);
+struct history_dump *history_dump_begin(const struct history *h, uint64_t until, struct history_subjects *subjects);
+void history_dump_put(struct history_dump *dump, history_put_fn put, void *arg);
 
 #endif
