@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/framework/category.h"
 #include "core/history/history_dump.h"
 #include "core/history/window.h"
 #include "core/ledger/process.h"

@@ -1,42 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See categories.h. */
-#include "core/framework/categories.h"
-
+/* The purposes of a framework's blocks: now, when most was allocated, and as a view shows them. */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/framework/birth.h"
+#include "core/account/frames.h"
+#include "core/framework/framework.h"
 
-/* ---- a block's birth, in its range ---- */
-
-void framework_set_birth(struct range *block, uint32_t stack_id, uint64_t ts_ns, struct training_moment birth)
-{
-	block->offset = ts_ns;
-	block->value = stack_id;
-	birth_put(block, BLOCK_OWN_BITS, birth);
-}
+/* ---- one block ---- */
 
 static enum gmt_category category_of_block(const struct framework *f, const struct range *block, bool is_alive)
 {
 	const struct phase_line *line = phases_line(f->phases, block->gpu);
 	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
 
-	return birth_category(block, BLOCK_OWN_BITS, now, is_alive, f->devices[block->gpu].is_first);
+	return category_guess(block, now, is_alive, f->devices[block->gpu].is_first);
 }
 
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive)
 {
-	return birth_iteration(block) ? category_of_block(f, block, is_alive) + 1 : 0;
+	return category_is_known(block) ? category_of_block(f, block, is_alive) + 1 : 0;
 }
 
-/* ---- those that have gone ---- */
-
-void framework_count_gone(struct framework *f, const struct range *block)
+unsigned int framework_count_gone(struct framework *f, const struct range *block)
 {
 	struct framework_device *d = &f->devices[block->gpu];
+	enum gmt_category category = category_of_block(f, block, false);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		d->gone_since_peak[category_of_block(f, block, false)] += block->length;
+		d->gone_since_peak[category] += block->length;
+	return category_is_known(block) ? category + 1 : 0;
 }
 
 /* ---- those that live ---- */

@@ -2,7 +2,24 @@
 /* See category.h. */
 #include "core/framework/category.h"
 
-/* What forward made: a backward needs it, or it is there for longer. */
+#include "base/rangemap.h"
+
+#define PHASE_BITS 3
+#define SPAN_SHIFT (CATEGORY_OTHER_BITS + PHASE_BITS)
+_Static_assert(GMT_TRAINING_COUNT <= 1 << PHASE_BITS, "a phase fits");
+
+void category_set_birth(struct range *block, struct training_moment birth)
+{
+	block->value |= (uint64_t)birth.iteration << 32;
+	block->aux |= birth.phase << CATEGORY_OTHER_BITS | birth.span << SPAN_SHIFT;
+}
+
+bool category_is_known(const struct range *block)
+{
+	return block->value >> 32;
+}
+
+/* A block of forward: a backward needs it, or it stays for longer. */
 static enum gmt_category made_forward(struct training_moment birth, struct training_moment now, bool is_alive,
 				      bool is_first)
 {
@@ -23,11 +40,17 @@ static enum gmt_category made_forward(struct training_moment birth, struct train
 	return age > 1 ? GMT_CATEGORY_KEPT : GMT_CATEGORY_INPUT;
 }
 
-enum gmt_category category_guess(struct training_moment birth, struct training_moment now, bool is_alive,
-				 bool is_first)
+enum gmt_category category_guess(const struct range *block, struct training_moment now, bool is_alive, bool is_first)
 {
-	bool in_same = now.span == birth.span;
+	struct training_moment birth = {
+		.phase = block->aux >> CATEGORY_OTHER_BITS & ((1 << PHASE_BITS) - 1),
+		.span = block->aux >> SPAN_SHIFT,
+		.iteration = block->value >> 32,
+	};
+	bool in_same;
 
+	now.span = now.span << SPAN_SHIFT >> SPAN_SHIFT;   /* as many bits as the birth has */
+	in_same = now.span == birth.span;
 	switch ((enum gmt_training)birth.phase) {
 	case GMT_TRAINING_BACKWARD:
 		if (in_same)

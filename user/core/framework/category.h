@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a block of PyTorch's is for: a guess, from what the program was doing when it was made, what it did
- * when it was freed (or does now), and how long that was. Nothing says it for certain from outside.
+ * The purpose of a PyTorch block: a guess from what the program was doing when it made the block, what it did when it
+ * freed the block (or does now), and how long the block lived. From outside nothing says the purpose for certain.
  */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_CATEGORY_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_CATEGORY_H
@@ -11,23 +11,27 @@
 
 #include <gpumemtrace/terms.h>
 
-/* As files have it: a category plus 1, 0 where none is told. One that is not known here is UNKNOWN. */
-static inline uint8_t category_read(uint32_t stored)
-{
-	return stored <= GMT_CATEGORY_COUNT ? stored : GMT_CATEGORY_UNKNOWN + 1;
-}
+struct range;
+
+/* The low bits of a block's range.aux that are not its birth's. */
+#define CATEGORY_OTHER_BITS 1
 
 /* What a device was doing at a moment. */
 struct training_moment {
 	uint8_t phase;           /* enum gmt_training */
-	bool is_training;        /* there was a backward by then */
-	uint32_t span;           /* number of this phase: two in a row of one kind are two */
+	bool is_training;        /* a backward had begun before */
+	uint32_t span;           /* number of this phase: two consecutive phases of one kind have two numbers */
 	uint32_t iteration;      /* from 1 on */
 };
 
-/* A block made at `birth` and freed at `now`; or alive then. `is_first`: the first iteration was seen from
- * its beginning, so what it made and keeps is the model. */
-enum gmt_category category_guess(struct training_moment birth, struct training_moment now, bool is_alive,
-				 bool is_first);
+/* Keeps the birth in a block's range: the iteration in the upper half of value, phase and span in aux, above
+ * CATEGORY_OTHER_BITS. Both are 0 there before. */
+void category_set_birth(struct range *block, struct training_moment birth);
+
+/* Of a block that is freed at `now`, or alive then. `is_first`: the first iteration was seen from its beginning, so
+ * the blocks that it made and keeps are the model. */
+enum gmt_category category_guess(const struct range *block, struct training_moment now, bool is_alive, bool is_first);
+/* False: the block was made before anything was known of its device. */
+bool category_is_known(const struct range *block);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/xalloc.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/process.h"
-#include "core/framework/categories.h"
 #include "core/framework/segments.h"
 #include "core/framework/sizes.h"
 
@@ -44,41 +43,33 @@ static struct framework_device *device_of_ordinal(struct framework *f, unsigned 
 
 /* ---- blocks ---- */
 
-static void give_block(const struct framework *f, enum delta_kind kind, const struct range *block,
-		       unsigned int category, const struct gmt_hdr *by)
-{
-	deltas_give(f->out, &(struct delta){
-		.kind = kind, .tid = by->tid, .p = f->p, .ts_ns = by->ts_ns,
-		.block = { .range = block, .category = category },
-	});
-}
-
 static void remove_block(struct framework *f, uint64_t base, const struct gmt_hdr *by)
 {
-	unsigned int category = 0;
 	struct range block;
+	unsigned int category;
 
 	if (!rangemap_remove(&f->blocks, base, &block))
 		return;
-	if (f->out->wanted & DELTA_BIT(DELTA_BLOCK_FREE))
-		category = framework_category(f, &block, false);
-	framework_count_gone(f, &block);
+	category = framework_count_gone(f, &block);
 	sizes_forget(f, &block);
 	f->devices[block.gpu].blocks--;
 	f->devices[block.gpu].block_bytes -= block.length;
 	stacks_remove(&f->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
 	/* What had lost its memory has been given out as gone. */
 	if (!(block.aux & BLOCK_LOST))
-		give_block(f, DELTA_BLOCK_FREE, &block, category, by);
+		segments_give_block(f, DELTA_BLOCK_FREE, &block, category, by->tid, by->ts_ns);
 }
 
 static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct training_moment now)
 {
 	struct framework_device *d = &f->devices[rec->device_index];
-	struct range block = { .base = rec->ptr, .length = rec->delta, .gpu = rec->device_index };
+	struct range block = {
+		.base = rec->ptr, .length = rec->delta, .gpu = rec->device_index, .offset = rec->hdr.ts_ns,
+		.value = rec->stack_id,
+	};
 	const struct range *old;
 
-	framework_set_birth(&block, rec->stack_id, rec->hdr.ts_ns, now);
+	category_set_birth(&block, now);
 	d->allocs++;
 	d->alloc_bytes += rec->delta;
 	/* Blocks do not overlap: the free of what is there was missed. */
@@ -92,7 +83,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 	d->block_bytes += block.length;
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
 	d->unchecked |= !segments_cover(f, &block, rec->hdr.ts_ns);
-	give_block(f, DELTA_BLOCK_ALLOC, &block, 0, &rec->hdr);
+	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
 }
 
 /* From before tracing began. */
@@ -106,7 +97,7 @@ static void free_unknown(struct framework *f, const struct gmt_fw_mem *rec)
 	if (!alloc_is_place(block.base, block.length))
 		return;
 	segments_cover(f, &block, rec->hdr.ts_ns);
-	give_block(f, DELTA_BLOCK_FREE, &block, 0, &rec->hdr);
+	segments_give_block(f, DELTA_BLOCK_FREE, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
 }
 
 static void free_block(struct framework *f, const struct gmt_fw_mem *rec)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one framework in one process says and is asked (framework_state.h). */
+/* One framework in one process: its events, and what is shown of it (framework_state.h). */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORK_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORK_H
 
@@ -10,24 +10,26 @@
 
 #include "core/framework/framework_state.h"
 
-/* ---- one framework in a process: for frameworks.c ---- */
+struct frames;
+
+/* ---- for frameworks.c ---- */
 
 struct framework *framework_new(const struct process *p, const struct deltas *out);
 void framework_free(struct framework *f);
 /* One event on a device in a row of the account (0: not known). */
 void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row);
-/* 0 or -EINVAL. */
+/* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */
 int framework_range(struct framework *f, const struct gmt_fw_range *rec);
 /* Another program runs in the process: nothing lives any longer. The process ends: sums stay. */
 void framework_drop(struct framework *f);
 void framework_end(struct framework *f);
 void framework_mark(struct framework *f, unsigned int mark);   /* stacks_mark() of all */
-/* All peaks begin anew at what is live, as after torch.cuda.reset_peak_memory_stats(). */
+/* All peaks begin anew at the live bytes, as after torch.cuda.reset_peak_memory_stats(). */
 void framework_restart(struct framework *f, uint64_t ts_ns);
 
-/* ---- what is known of it; f may be NULL: nothing is ---- */
+/* ---- what is shown; with f NULL nothing is known ---- */
 
-/* The blocks by stack of the device in a row of the account; NULL: there is none. */
+/* The blocks by stack of the device in a row of the account; NULL: no device is. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
 uint64_t framework_bytes(const struct framework *f);
 bool framework_has_reported(const struct framework *f);
@@ -37,5 +39,14 @@ struct framework_gaps framework_gaps(const struct framework *f, unsigned int ord
 
 /* What is shown in a row of the account; all zero where there is no framework. */
 void framework_view(const struct framework *f, unsigned int row, struct view_torch *out);
+
+/* Phases and categories of a row of the account; framework_training_free() releases the arrays. */
+void framework_training(const struct framework *f, unsigned int row, const struct frames *frames,
+			struct view_training *out);
+void framework_training_free(struct view_training *training);
+
+/* Why a PyTorch that takes device memory reports no blocks: the backend cudaMallocAsync, caching that is switched off,
+ * a pluggable allocator. GMT_TORCH_NOT_SILENT: it reports blocks, or nothing says that it takes memory. */
+enum gmt_torch_silence torch_silence(const struct framework *f, const struct process *p, const struct frames *frames);
 
 #endif

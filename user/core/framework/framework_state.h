@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A framework's caching allocator in one process, seen through its reports (gmt_fw_mem): the blocks that tensors live
- * in, beside the driver's allocations that they are cut from (segments).
+ * A framework's caching allocator in one process, as its reports (gmt_fw_mem) show it: the blocks that tensors live
+ * in, and the driver's allocations that blocks are cut from (segments).
  *
- * Totals are the framework's own words in each event, so they are exact from the first one on, however late
- * the attach. A segment is a driver allocation in which a block has been seen: a new one is found by
- * the block that it was made for, which begins where it does. It goes when the driver takes it back.
+ * Each event has the framework's own totals, so totals are exact from the first event on, however late the attach. A
+ * segment is a driver allocation in which a block has been seen: the first block of a new segment begins where the
+ * segment does. A segment goes when the driver takes it back.
  *
- * The one invariant: every block lies in segments, or is marked as one that has lost them (BLOCK_LOST). A segment that
- * was there before tracing began is made up for the blocks that are met in it (GMT_HISTORY_GUESSED): in the sums of a
- * device it has no part.
+ * The one invariant: every block lies in segments, or is marked as one that has lost them (BLOCK_LOST). A segment from
+ * before tracing began is made up for the blocks that are met in it (GMT_HISTORY_GUESSED): no sum of a device counts
+ * such a segment.
  */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORK_STATE_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORK_STATE_H
@@ -28,9 +28,9 @@
 struct deltas;
 struct process;
 
-/* Of a block's range.aux, the low bits; the others have its birth (birth.h). */
+/* Of a block's range.aux. */
 #define BLOCK_LOST 1u
-#define BLOCK_OWN_BITS 1
+_Static_assert(BLOCK_LOST < 1u << CATEGORY_OTHER_BITS, "a birth leaves the bit alone");
 
 /* Free pieces inside the segments. */
 struct framework_gaps {
@@ -38,7 +38,7 @@ struct framework_gaps {
 	uint64_t largest;
 };
 
-/* Live blocks by who asked for them and what they are for, as far as that can be seen without names. */
+/* Live blocks of one stack and one purpose, as far as that is known without names. */
 struct framework_kind {
 	uint32_t stack_id;
 	uint8_t category;        /* enum gmt_category */
@@ -63,16 +63,16 @@ struct framework_device {
 	uint64_t blocks, block_bytes;             /* live, of those seen allocated */
 	uint64_t segments, segment_bytes, mapped_bytes; /* mapped: of these by cuMemMap */
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
-	int64_t off;             /* what the framework says it holds, less its segments, when that was compared last */
+	int64_t off;             /* the framework's reserved bytes less its segments, at the last comparison */
 	struct framework_gaps at_end;
-	struct stacks stacks;    /* blocks, by who asked for them */
+	struct stacks stacks;    /* of blocks */
 	bool is_first;           /* seen from its first block on */
 	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak */
 	struct framework_kinds kinds_at_end;
-	uint64_t sized, sized_bytes, asked_bytes; /* live blocks of which it is known what was asked for */
+	uint64_t sized, sized_bytes, asked_bytes; /* live blocks whose requested size is known */
 };
 
-/* Segments that releases have taken: put back if those fail. */
+/* Segments that releases have taken: a failed release puts them back. */
 #define FRAMEWORK_TAKEN 8
 
 struct framework {
@@ -80,13 +80,14 @@ struct framework {
 	const struct deltas *out;
 	struct framework_device *devices;  /* by ordinal */
 	unsigned int count;
-	struct rangemap blocks;    /* offset: when it was made; value and aux: birth.h; gpu: ordinal */
+	struct rangemap blocks;    /* offset: when it was made; value: its stack id and birth; aux: its flags and birth
+				    * (category.h); gpu: ordinal */
 	struct rangemap segments;  /* as in struct delta_segment */
 	struct hash sizes;         /* struct framework_size, by the block's address */
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;
 	struct phases *phases;     /* NULL: nothing is known of any */
-	uint64_t report_ns;        /* of the newest report that it is out of memory, and what it says */
+	uint64_t report_ns;        /* of the newest report of an out-of-memory error, and the report's contents */
 	uint64_t report_bytes;
 	uint32_t report_tid;
 	bool ended;
@@ -94,5 +95,15 @@ struct framework {
 	uint32_t flags;            /* enum gmt_framework_flag */
 	uint64_t missed, reserved_off; /* GMT_ANOMALY_TORCH_MISSED, _RESERVED */
 };
+
+/* ---- the purposes of its blocks: categories.c ---- */
+
+/* Of a block that goes now, or is alive: enum gmt_category + 1; 0: not known. */
+unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive);
+/* The same of a block that goes, whose bytes of the peak are counted as gone. */
+unsigned int framework_count_gone(struct framework *f, const struct range *block);
+/* framework_kinds_free() releases the list. */
+void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out);
+void framework_kinds_free(struct framework_kinds *kinds);
 
 #endif

@@ -2,7 +2,7 @@
 /* See segments.h. */
 #include "core/framework/segments.h"
 
-#include "core/framework/categories.h"
+#include "core/framework/framework_state.h"
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 
@@ -15,13 +15,12 @@ static void give_segment(const struct process *p, const struct deltas *out, enum
 	deltas_give(out, &(struct delta){ .kind = kind, .p = p, .ts_ns = ts_ns, .segment.range = r });
 }
 
-static void give_lost_block(const struct framework *f, enum delta_kind kind, const struct range *block, uint64_t ts_ns)
+void segments_give_block(const struct framework *f, enum delta_kind kind, const struct range *block,
+			 unsigned int category, uint32_t tid, uint64_t ts_ns)
 {
-	struct delta delta = { .kind = kind, .p = f->p, .ts_ns = ts_ns, .block.range = block };
-
-	if (kind == DELTA_BLOCK_LOST)
-		delta.block.category = framework_category(f, block, false);
-	deltas_give(f->out, &delta);
+	deltas_give(f->out, &(struct delta){
+		.kind = kind, .tid = tid, .p = f->p, .ts_ns = ts_ns, .block = { .range = block, .category = category },
+	});
 }
 
 /* ---- which segments hold a block ---- */
@@ -86,7 +85,7 @@ static void lose_blocks(struct framework *f, const struct range *segment, uint64
 		if (block.aux & BLOCK_LOST)
 			continue;
 		mark_block(f, &block, true);
-		give_lost_block(f, DELTA_BLOCK_LOST, &block, ts_ns);
+		segments_give_block(f, DELTA_BLOCK_LOST, &block, framework_category(f, &block, false), 0, ts_ns);
 	}
 }
 
@@ -143,7 +142,7 @@ static void find_blocks_again(struct framework *f, const struct range *segment, 
 		if (!(block.aux & BLOCK_LOST) || !segments_hold(&f->segments, &block))
 			continue;
 		mark_block(f, &block, false);
-		give_lost_block(f, DELTA_BLOCK_BACK, &block, ts_ns);
+		segments_give_block(f, DELTA_BLOCK_BACK, &block, 0, 0, ts_ns);
 	}
 }
 

@@ -11,14 +11,12 @@
 
 #include <gpumemtrace/wire.h>
 
-struct delta;
-struct deltas;
+#include "core/ledger/delta.h"
+
 struct framework;
-struct process;
-struct range;
 struct rangemap;
 
-/* Of range.aux: what a framework may take as a part of a larger segment; others are segments by themselves. */
+/* The flags in range.aux of a segment that a framework may join with its neighbours. */
 #define SEGMENT_PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
 
 /* A delta of memory or of a place. f: NULL where the process has no framework. */
@@ -30,6 +28,10 @@ bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_
 
 /* Whether segments of a framework lie below all of the block: one of them, or pieces. */
 bool segments_hold(const struct rangemap *segments, const struct range *block);
+
+/* Gives out a delta of a block. tid: of the thread whose event it was; 0: none. */
+void segments_give_block(const struct framework *f, enum delta_kind kind, const struct range *block,
+			 unsigned int category, uint32_t tid, uint64_t ts_ns);
 
 /* The live device memory of a process that no framework has claimed, and that is at an address. */
 typedef void (*segments_fn)(void *arg, const struct range *segment);

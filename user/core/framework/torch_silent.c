@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See torch_silent.h. Two things tell: what the environment asked PyTorch for, beside the calls that go with
- * it; and stacks, where memory is got by PyTorch's own allocator. Other libraries in the process
- * allocate too (NCCL, cuBLAS, RMM): that somebody does is no sign.
+ * Processes whose PyTorch takes device memory and reports no blocks (framework.h); a PyTorch that is loaded and does
+ * nothing is not silent. There are two signs: what the environment asked PyTorch for, together with the calls that go
+ * with that; and stacks in which PyTorch's own allocator takes memory. That some library of the process allocates is
+ * no sign: NCCL, cuBLAS and RMM do, too.
  */
-#include "core/framework/torch_silent.h"
+#include "core/framework/framework.h"
 
 #include <string.h>
 
-#include "core/framework/framework.h"
+#include "core/account/frames.h"
 #include "core/ledger/process.h"
 
 /* PyTorch's own calls that make a sign: with the first one its report may be about to come. */

@@ -3,7 +3,6 @@
 #include "core/history/history_read.h"
 
 #include "base/xalloc.h"
-#include "core/framework/category.h"
 #include "core/framework/segments.h"
 #include "core/history/history_events.h"
 #include "core/history/window.h"
@@ -42,7 +41,7 @@ static void read_range(struct window *w, const struct gmt_history_range *rec)
 		.base = rec->base, .length = rec->length,
 		.offset = rec->born == GMT_HISTORY_UNSEEN ? 0 : SOME_TIME_NS, .value = rec->stack_id,
 		.gpu = rec->device == GMT_HISTORY_DEVICE_UNKNOWN ? -1 : (int)rec->device,
-		.aux = window_aux(rec->flags, rec->is_block ? category_read(rec->category) : 0),
+		.aux = window_aux(rec->flags, rec->is_block ? dump_category(rec->category) : 0),
 	};
 
 	if (!rec->is_block)
@@ -64,7 +63,7 @@ static void read_event(struct history *h, struct history_process *hp, const stru
 	else if (rec->kind == GMT_HISTORY_OOM)
 		e->born = rec->born;
 	e->stack_id = rec->stack_id;
-	e->category = category_read(rec->category);
+	e->category = dump_category(rec->category);
 }
 
 void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record)

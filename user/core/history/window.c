@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "core/framework/categories.h"
+#include "core/framework/framework_state.h"
 #include "core/framework/segments.h"
 #include "core/framework/sizes.h"
 #include "core/ledger/process.h"

@@ -7,7 +7,6 @@
 
 #include "base/xalloc.h"
 #include "base/hash.h"
-#include "core/framework/categories.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/balance.h"

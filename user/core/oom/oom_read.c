@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/xalloc.h"
-#include "core/framework/category.h"
+#include "core/ledger/dump_records.h"
 
 #define READ_MAX (1u << 18)    /* rows or stacks that are taken from a dump */
 
@@ -41,7 +41,7 @@ static int read_stack(struct oom *oom, const struct gmt_oom_stack *rec)
 		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,
 					    sizeof(*oom->stacks));
 	oom->stacks[oom->stack_count] = *rec;
-	oom->stacks[oom->stack_count++].purpose = category_read(rec->purpose);
+	oom->stacks[oom->stack_count++].purpose = dump_category(rec->purpose);
 	oom->rows[oom->row_count - 1].stacks++;
 	return 0;
 }

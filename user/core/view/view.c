@@ -8,13 +8,11 @@
 #include "base/xalloc.h"
 #include "core/ledger/balance.h"
 #include "core/view/by_stack.h"
-#include "core/framework/categories.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
-#include "core/framework/torch_silent.h"
 #include "core/view/view_parts.h"
 
 /* ---- GPUs ---- */
