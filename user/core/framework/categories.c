@@ -131,10 +131,10 @@ static void add_categories(const struct framework *f, unsigned int ordinal, cons
 
 static void add_iterations(const struct phase_line *line, struct view_training *out)
 {
-	uint32_t first = line->iteration >= PHASES_ITERATIONS ? line->iteration - PHASES_ITERATIONS + 1 : 1;
+	uint32_t last = line->now.iteration, first = last >= PHASES_ITERATIONS ? last - PHASES_ITERATIONS + 1 : 1;
 
-	out->iterations = xcalloc(line->iteration - first + 1, sizeof(*out->iterations));
-	for (uint32_t n = first; n <= line->iteration; n++) {
+	out->iterations = xcalloc(last - first + 1, sizeof(*out->iterations));
+	for (uint32_t n = first; n <= last; n++) {
 		const struct phase_iteration *it = phase_line_iteration(line, n);
 
 		if (it)
@@ -173,8 +173,8 @@ void framework_training(const struct framework *f, unsigned int row, const struc
 		out->before += d->before;
 		if (!line || out->iterations)
 			continue;
-		out->is_training = line->is_training;
-		out->iteration = line->iteration;
+		out->is_training = line->now.is_training;
+		out->iteration = line->now.iteration;
 		out->phase = line->now.phase;
 		out->growth = phase_line_growth(line, &out->growth_count);
 		out->first_is_whole = d->is_first;

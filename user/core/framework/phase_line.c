@@ -24,19 +24,21 @@ static struct phase_iteration *current_iteration(struct phase_line *line)
 
 	if (!line->iterations)
 		line->iterations = xcalloc(PHASES_ITERATIONS, sizeof(*line->iterations));
-	if (!line->iteration)
-		line->iteration = 1;
-	it = &line->iterations[line->iteration % PHASES_ITERATIONS];
-	if (it->number != line->iteration)
-		*it = (struct phase_iteration){ .number = line->iteration };
+	if (!line->now.iteration)
+		line->now.iteration = 1;
+	it = &line->iterations[line->now.iteration % PHASES_ITERATIONS];
+	if (it->number != line->now.iteration)
+		*it = (struct phase_iteration){ .number = line->now.iteration };
 	return it;
 }
 
-static struct phase_cell *range_cell(struct phase_line *line, unsigned int name)
+static struct phase_cell *cell_of(struct phase_line *line, unsigned int place)
 {
+	if (place < GMT_TRAINING_COUNT)
+		return &current_iteration(line)->cells[place];
 	if (!line->ranges)
 		line->ranges = xcalloc(PHASES_NAMES_MAX, sizeof(*line->ranges));
-	return &line->ranges[name];
+	return &line->ranges[place - GMT_TRAINING_COUNT];
 }
 
 static void update_cell(struct phase_cell *cell, uint64_t live, int64_t delta)
@@ -48,51 +50,33 @@ static void update_cell(struct phase_cell *cell, uint64_t live, int64_t delta)
 		cell->alloc_bytes += delta;
 }
 
-void phase_line_begin(struct phase_line *line, enum gmt_training phase)
+void phase_line_begin(struct phase_line *line, unsigned int place)
 {
-	struct phase_cell *cell = &current_iteration(line)->cells[phase];
+	struct phase_cell *cell = cell_of(line, place);
 
-	if (!cell->times++)
+	if (!cell->times++ || place >= GMT_TRAINING_COUNT)
 		cell->begin = line->live;
-	update_cell(cell, line->live, 0);
-}
-
-void phase_line_begin_range(struct phase_line *line, unsigned int name)
-{
-	struct phase_cell *cell = range_cell(line, name);
-
-	cell->times++;
-	cell->begin = line->live;
 	update_cell(cell, line->live, 0);
 }
 
 void phase_line_end_range(struct phase_line *line, unsigned int name)
 {
-	struct phase_cell *cell = range_cell(line, name);
+	struct phase_cell *cell = cell_of(line, PHASE_LINE_RANGE(name));
 
 	if (cell->times)
 		update_cell(cell, line->live, 0);
 }
 
-/* What began when nothing was known of the device has begun with its first block. */
-static void block_in(struct phase_cell *cell, uint64_t live, int64_t delta)
+void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta)
 {
+	struct phase_cell *cell = cell_of(line, place);
+
+	/* A place that began when nothing was known of the device has begun with its first block. */
 	if (!cell->times) {
 		cell->times = 1;
-		cell->begin = live - delta;
-		cell->peak = cell->begin;
+		cell->begin = cell->peak = line->live - delta;
 	}
-	update_cell(cell, live, delta);
-}
-
-void phase_line_block(struct phase_line *line, enum gmt_training phase, int64_t delta)
-{
-	block_in(&current_iteration(line)->cells[phase], line->live, delta);
-}
-
-void phase_line_block_range(struct phase_line *line, unsigned int name, int64_t delta)
-{
-	block_in(range_cell(line, name), line->live, delta);
+	update_cell(cell, line->live, delta);
 }
 
 void phase_line_next_iteration(struct phase_line *line)
@@ -101,7 +85,7 @@ void phase_line_next_iteration(struct phase_line *line)
 
 	it->is_over = true;
 	it->end = line->live;
-	line->now.iteration = ++line->iteration;
+	line->now.iteration++;
 	line->forward = 0;
 	line->had_backward = line->had_step = false;
 }
@@ -115,10 +99,10 @@ const struct phase_iteration *phase_line_iteration(const struct phase_line *line
 
 uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count)
 {
-	const struct phase_iteration *last = phase_line_iteration(line, line->iteration - 1), *it = last, *before;
+	const struct phase_iteration *last = phase_line_iteration(line, line->now.iteration - 1), *it = last, *before;
 
 	*count = 0;
-	/* The first one makes what stays: it is no measure. */
+	/* The first iteration makes the memory that stays: it is no measure. */
 	while (it && it->number > 2 && (before = phase_line_iteration(line, it->number - 1)) &&
 	       it->end > before->end) {
 		it = before;

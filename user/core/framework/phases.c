@@ -44,7 +44,7 @@ uint64_t phases_bytes(const struct phases *p)
 
 const struct phase_line *phases_line(const struct phases *p, unsigned int device)
 {
-	return p && device < p->line_count && p->lines[device].iteration ? &p->lines[device] : NULL;
+	return p && device < p->line_count && p->lines[device].now.iteration ? &p->lines[device] : NULL;
 }
 
 /* ---- threads ---- */
@@ -200,7 +200,7 @@ static void begin_on(struct phases *p, unsigned int device, struct phase_open *o
 
 	open->devices |= bit_of(device);
 	if (open->name < PHASES_NAMES_MAX)
-		phase_line_begin_range(line, open->name);
+		phase_line_begin(line, PHASE_LINE_RANGE(open->name));
 	if (open->phase == GMT_TRAINING_COUNT)
 		return;
 	line->forward = 0;
@@ -291,7 +291,7 @@ static void end_range(struct phases *p, const struct gmt_fw_range *rec)
 
 static void begin_training(struct phase_line *line)
 {
-	line->is_training = line->now.is_training = line->had_backward = true;
+	line->now.is_training = line->had_backward = true;
 }
 
 /* Who asks for a backward has a device: where the first thing seen of one was in the middle of a backward, that was
@@ -391,65 +391,58 @@ static void count_in_ranges(struct phase_line *line, const struct phase_thread *
 {
 	for (uint32_t i = 0; t && i < t->depth; i++)
 		if (t->open[i].name < PHASES_NAMES_MAX)
-			phase_line_block_range(line, t->open[i].name, delta);
+			phase_line_block(line, PHASE_LINE_RANGE(t->open[i].name), delta);
 }
 
-static enum gmt_training in_phase(struct phase_line *line, const struct phase_open *open,
-				  struct training_moment *moment)
+/* ---- each of these says in which phase a block is counted, and sets what the device is doing now ---- */
+
+static enum gmt_training in_phase(struct phase_line *line, const struct phase_open *open)
 {
 	if (is_backward(open))
 		begin_training(line);
 	line->forward = 0;
-	moment->span = open->span;
-	moment->phase = open->phase;
+	line->now.span = open->span;
+	line->now.phase = open->phase;
 	return open->phase;
 }
 
-static enum gmt_training in_forward(struct phases *p, struct phase_line *line, struct training_moment *moment)
+static enum gmt_training in_forward(struct phases *p, struct phase_line *line)
 {
 	if (!line->forward) {
 		line->forward = new_span(p);
 		phase_line_begin(line, GMT_TRAINING_FORWARD);
 	}
-	moment->span = line->forward;
-	moment->phase = GMT_TRAINING_FORWARD;
+	line->now.span = line->forward;
+	line->now.phase = GMT_TRAINING_FORWARD;
 	return GMT_TRAINING_FORWARD;
 }
 
-/* What is freed before something else begins is the backward's: its result, which the program held. */
-static enum gmt_training in_between(const struct phase_line *line, struct training_moment *moment)
-{
-	moment->span = line->now.span;
-	moment->phase = line->now.phase;
-	return GMT_TRAINING_BACKWARD;
-}
-
-/* The thread that waits for a backward allocates: the backward is over, or it was one of its nodes. It frees:
- * the backward is over, most likely, and the next phase has not begun. */
+/* The thread that waits for a backward allocates: the backward is over, or the allocation was by one of its nodes. The
+ * thread frees: the backward is over, most likely, and the next phase has not begun. */
 static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, struct phase_open *backward,
-				    int64_t delta, struct training_moment *moment)
+				    int64_t delta)
 {
 	if (delta > 0)
 		backward->is_doubted = true;
 	if (backward->is_doubted && line->had_step)
 		phase_line_next_iteration(line);
 	if (backward->is_doubted)
-		return in_forward(p, line, moment);
+		return in_forward(p, line);
 	set_between(line, backward->span);
-	return in_between(line, moment);
+	return GMT_TRAINING_BACKWARD;
 }
 
-/* By one of autograd's threads. What it frees when its backward seems to be over was that one's, late. */
+/* By a thread of autograd's. What it frees after its backward seems to be over was that backward's, late. */
 static enum gmt_training by_worker(struct phases *p, struct phase_line *line, struct phase_open *backward,
-				   int64_t delta, struct training_moment *moment)
+				   int64_t delta)
 {
 	if (delta > 0)
 		backward->is_doubted = false;
 	if (!backward->is_doubted)
-		return in_phase(line, backward, moment);
-	in_forward(p, line, moment);
-	moment->span = backward->span;
-	moment->phase = GMT_TRAINING_BACKWARD;
+		return in_phase(line, backward);
+	in_forward(p, line);
+	line->now.span = backward->span;
+	line->now.phase = GMT_TRAINING_BACKWARD;
 	return GMT_TRAINING_FORWARD;
 }
 
@@ -458,30 +451,26 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 	struct phase_line *line = ensure_line(p, device);
 	struct phase_thread *own = find_thread(p, tid), *doer = doer_of(p, line, own, tid);
 	struct phase_open *open = phase_of(own);
-	struct training_moment moment = { 0 };
 	enum gmt_training phase;
 
 	line->live = total - delta;
 	begin_what_is_open(p, device, own);
 	begin_what_is_open(p, device, doer);
-	if (open && !is_backward(open)) {
-		phase = in_phase(line, open, &moment);
-	} else if (doer && doer != own && backward_of(doer)) {
-		phase = by_worker(p, line, backward_of(doer), delta, &moment);
-	} else if (open) {
-		phase = by_waiting(p, line, open, delta, &moment);
-	} else if (delta < 0 && is_between(line)) {
-		phase = in_between(line, &moment);
-	} else {
-		phase = in_forward(p, line, &moment);
-	}
+	if (open && !is_backward(open))
+		phase = in_phase(line, open);
+	else if (doer && doer != own && backward_of(doer))
+		phase = by_worker(p, line, backward_of(doer), delta);
+	else if (open)
+		phase = by_waiting(p, line, open, delta);
+	else if (delta < 0 && is_between(line))
+		/* What is freed before something else begins is the backward's: its result, which the program held. */
+		phase = GMT_TRAINING_BACKWARD;
+	else
+		phase = in_forward(p, line);
 	line->live = total;
 	phase_line_block(line, phase, delta);
 	count_in_ranges(line, doer, delta);
 	if (own != doer)
 		count_in_ranges(line, own, delta);
-	moment.iteration = line->iteration;
-	moment.is_training = line->is_training;
-	line->now = moment;
-	return moment;
+	return line->now;
 }
