@@ -49,18 +49,17 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
 BASE     := foreign_file hash human js maps out out_file rangemap xalloc
-CORE     := $(call in,terms,framework_ids gpus limits names probes symbol_hint) \
-            $(call in,account,account frames stacks) \
+CORE     := $(call in,terms,frames framework_ids gpus limits names probes symbol_hint) \
+            $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc array_size balance books calls context driver_records dump_records event \
                              framework_records graph held import ledger life pool process process_tables vmm) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
             $(call in,oom,oom_ask oom_dump oom_picture oom_queue oom_read oom_refused oom_requests oom_watch) \
-            $(call in,history,births history history_dump history_events history_marks history_read history_recent snapshot \
-                              snapshot_replay window) \
+            $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack oom_judge oom_view view)
+            $(call in,view,by_stack changes oom_judge oom_view snapshot snapshot_replay view view_build)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde image lines modules source) \

@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 #include "cli.h"
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 #include "symbol/owners.h"
 
 #define FIRST_CAPACITY 256

@@ -15,7 +15,6 @@
 #include "cli.h"
 #include "commands.h"
 #include "core/history/history.h"
-#include "core/history/history_recent.h"
 #include "core/history/history_dump.h"
 #include "core/oom/oom_requests.h"
 #include "core/view/oom_view.h"

@@ -18,7 +18,7 @@
 #include "core/history/history.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/process.h"
-#include "core/history/snapshot.h"
+#include "core/view/snapshot.h"
 #include "core/history/window.h"
 #include "core/pipeline/pipeline.h"
 #include "outputs.h"

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 #include "core/oom/oom_requests.h"
 #include "core/view/oom_view.h"
 #include "records.h"

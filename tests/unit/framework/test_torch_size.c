@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "core/history/snapshot.h"
+#include "core/view/snapshot.h"
 #include "records.h"
 
 #define BASE 0x7f0000000000ull

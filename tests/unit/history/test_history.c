@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "core/history/history_recent.h"
+#include "core/view/oom_view.h"
 #include "history_scene.h"
 
 /* ---- what happens ---- */

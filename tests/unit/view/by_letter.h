@@ -7,7 +7,7 @@
 
 #include "records.h"
 
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 
 #define S 1000000000ull
 

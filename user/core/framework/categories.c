@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 #include "core/framework/framework.h"
 
 /* ---- one block ---- */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 #include "core/ledger/process.h"
 
 /* PyTorch's own calls that make a sign: with the first one its report may be about to come. */

@@ -8,7 +8,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 #include "core/terms/gpus.h"
 #include "core/terms/limits.h"
 #include "core/ledger/delta.h"

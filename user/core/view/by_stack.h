@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 #include "core/ledger/held.h"
 #include "core/account/stacks.h"
 #include "core/view/view.h"
@@ -43,9 +43,5 @@ void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_
 void by_stack_tell(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes, size_t count);
 /* The stack's index in view.stacks. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
-
-/* Frees what by_stack_fill() and by_stack_fill_rows() made. */
-void by_stack_free(struct view_stacks *stacks);
-void by_stack_free_view(struct view *view);
 
 #endif

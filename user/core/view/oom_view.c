@@ -10,7 +10,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
-#include "core/view/view_parts.h"
+#include "core/view/view_build.h"
 
 struct maker {
 	const struct pipeline *pipeline;
@@ -171,11 +171,11 @@ static void add_view_row(struct maker *m, const struct gmt_oom_row *from, const 
 		}
 		row->is_blocks = true;
 		all = &proc->rows[row->row].torch.stacks;
-		by_stack_free(all);
+		view_stacks_free(all);
 	} else if (from->flags & GMT_OOM_ROW_HOST) {
 		for (int c = 0; c < GMT_CLASS_COUNT; c++)
 			proc->by_class[c].bytes.live = from->class_bytes[c];
-		by_stack_free(&proc->host_stacks);
+		view_stacks_free(&proc->host_stacks);
 		all = &proc->host_stacks;
 	} else {
 		row->row = proc->row_count;
@@ -239,8 +239,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 void oom_view_free(struct oom_view *v)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
-		by_stack_free(&v->rows[i].recent);
-		by_stack_free(&v->rows[i].steady);
+		view_stacks_free(&v->rows[i].recent);
+		view_stacks_free(&v->rows[i].steady);
 	}
 	free(v->rows);
 	view_free(&v->view);

@@ -12,13 +12,24 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "core/history/history_recent.h"
 #include "core/view/view.h"
 
+struct history;
 struct oom;
 struct pipeline;
 
 #define OOM_VIEW_NONE SIZE_MAX
+
+/* What came and went in the last part of a history. */
+struct history_change {
+	uint64_t allocs, alloc_bytes, frees, freed_bytes;
+};
+struct history_changes {
+	uint64_t since_ns;       /* of the first event; 0: there was none, and all counts are 0 */
+	uint64_t until_ns;
+	struct history_change blocks;    /* PyTorch's */
+	struct history_change segments;  /* the driver's */
+};
 
 /* A process on a GPU, or its memory on none. */
 struct oom_view_row {
@@ -79,6 +90,11 @@ struct oom_view {
 void oom_view_build(const struct pipeline *pl, const struct oom *oom, const struct view_request *request,
 		    struct oom_view *out);
 void oom_view_free(struct oom_view *view);
+
+/* Counts the events of a process, or with tgid 0 of all processes, that have numbers below `end` and happened at most
+ * `span_ns` before `until_ns`. */
+void history_changes(const struct history *h, uint32_t tgid, uint64_t end, uint64_t until_ns, uint64_t span_ns,
+		     struct history_changes *out);
 
 /* Fills in the facts; the rest is there. */
 void oom_judge(struct oom_view *view);

@@ -130,6 +130,7 @@ struct view {
  * are shown and no owners told apart. */
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view);
 void view_free(struct view *view);
+void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being built */
 
 /* Whether anything is missing or odd: sums of loss[] and of records_malformed. */
 uint64_t view_lost(const struct view *view);

@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/out.h"
 #include "core/terms/names.h"
-#include "core/account/frames.h"
-#include "core/history/snapshot.h"
+#include "core/terms/frames.h"
+#include "core/view/snapshot.h"
 #include "sink/sink.h"
 #include "sink/export/pickle.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A snapshot (core/history/snapshot.h) in the words of torch.cuda.memory._snapshot(), pickled: PyTorch's memory_viz
+ * A snapshot (core/view/snapshot.h) in the words of torch.cuda.memory._snapshot(), pickled: PyTorch's memory_viz
  * and torch.cuda._memory_viz open it.
  */
 #ifndef GPUMEMTRACE_SINK_EXPORT_TORCH_SNAPSHOT_H

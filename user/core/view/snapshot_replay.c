@@ -10,7 +10,7 @@
 #include "core/framework/segments.h"
 #include "core/history/births.h"
 #include "core/history/history_events.h"
-#include "core/history/snapshot.h"
+#include "core/view/snapshot.h"
 #include "core/history/window.h"
 
 /* The moment that the replay has come back to. In ranges as in a window, but of those from events offset is a number

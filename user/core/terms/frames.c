@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See frames.h. */
-#include "core/account/frames.h"
+#include "core/terms/frames.h"
 
 #include <errno.h>
 #include <stdbool.h>

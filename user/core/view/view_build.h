@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of a view that are the same whatever else is in it. */
-#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_PARTS_H
-#define GPUMEMTRACE_CORE_VIEW_VIEW_PARTS_H
+#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_BUILD_H
+#define GPUMEMTRACE_CORE_VIEW_VIEW_BUILD_H
 
 #include "core/view/view.h"
 
 struct gpus;
+struct ledger;
 struct process;
 
 /* All that is about no GPU, process or stack; begins the view. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See snapshot.h: what there is at the end. The events are snapshot_replay.c's. */
-#include "core/history/snapshot.h"
+#include "core/view/snapshot.h"
 
 #include <stdlib.h>
 

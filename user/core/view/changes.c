@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See history_recent.h. */
-#include "core/history/history_recent.h"
-
-#include <stdbool.h>
-
+/* What came and went in the last part of a history: see oom_view.h. */
 #include "core/history/history_events.h"
 #include "core/ledger/process.h"
+#include "core/view/oom_view.h"
 
 static void count_event(struct history_changes *c, const struct history_event *e)
 {

@@ -8,8 +8,8 @@
  * one stack for people. The one invariant: two stacks with a number of their own differ in a symbol.
  * Numbers are given out in order and never change; a symbol is what it is from its record on.
  */
-#ifndef GPUMEMTRACE_CORE_ACCOUNT_FRAMES_H
-#define GPUMEMTRACE_CORE_ACCOUNT_FRAMES_H
+#ifndef GPUMEMTRACE_CORE_TERMS_FRAMES_H
+#define GPUMEMTRACE_CORE_TERMS_FRAMES_H
 
 #include <stddef.h>
 #include <stdint.h>

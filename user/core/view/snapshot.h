@@ -8,8 +8,8 @@
  * way: an event that ends something ends what is there at that moment; one that begins something begins it
  * where nothing is; a block that lives lies in a segment that lives; the blocks of a segment cover it.
  */
-#ifndef GPUMEMTRACE_CORE_HISTORY_SNAPSHOT_H
-#define GPUMEMTRACE_CORE_HISTORY_SNAPSHOT_H
+#ifndef GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
+#define GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>

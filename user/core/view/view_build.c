@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Builds a view (view.h) from the states of the core. */
+#include "core/view/view_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/ledger/balance.h"
+#include "core/view/by_stack.h"
+#include "core/framework/framework.h"
+#include "core/framework/frameworks.h"
+#include "core/ledger/ledger_state.h"
+#include "core/oom/oom_requests.h"
+#include "core/pipeline/pipeline.h"
+
+/* ---- GPUs ---- */
+
+static void format_uuid(const uint8_t *uuid, bool is_mig, char *text, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+
+	memcpy(text, is_mig ? "MIG-" : "GPU-", 4);
+	n = 4;
+	for (int i = 0; i < GMT_UUID_BYTES && n + 4 < size; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			text[n++] = '-';
+		text[n++] = digits[uuid[i] >> 4];
+		text[n++] = digits[uuid[i] & 15];
+	}
+	text[n] = '\0';
+}
+
+static void copy_view_text(char *to, size_t to_size, const uint8_t *from, size_t from_size)
+{
+	size_t size = strnlen((const char *)from, from_size);
+
+	if (size > to_size - 1)
+		size = to_size - 1;
+	memcpy(to, from, size);
+	to[size] = '\0';
+}
+
+static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
+{
+	const struct gmt_gpu *r = &gpu->record;
+	bool is_mig = gpu->listed && (r->flags & GMT_GPU_MIG);
+
+	*out = (struct view_gpu){ .index = UINT32_MAX };
+	memcpy(out->uuid, gpu->uuid, sizeof(out->uuid));
+	format_uuid(gpu->uuid, is_mig, out->uuid_text, sizeof(out->uuid_text));
+	if (!gpu->listed)
+		return;
+	out->index = r->index;
+	out->flags = r->flags;
+	out->parent_index = r->parent_index;
+	out->gpu_instance = r->gpu_instance;
+	out->compute_instance = r->compute_instance;
+	out->total_bytes = r->total_bytes;
+	copy_view_text(out->name, sizeof(out->name), r->name, sizeof(r->name));
+	copy_view_text(out->pci, sizeof(out->pci), r->pci, sizeof(r->pci));
+}
+
+/* As nvidia-smi lists them: by index, a GPU's MIG instances behind it; then those not listed, by UUID. */
+static int compare_gpus(const void *left, const void *right)
+{
+	const struct view_gpu *a = left, *b = right;
+	bool mig_a = a->flags & GMT_GPU_MIG, mig_b = b->flags & GMT_GPU_MIG;
+	uint64_t key_a = mig_a ? a->parent_index : a->index, key_b = mig_b ? b->parent_index : b->index;
+
+	if (key_a != key_b)
+		return key_a < key_b ? -1 : 1;
+	if (mig_a != mig_b)
+		return mig_a ? 1 : -1;
+	if (a->gpu_instance != b->gpu_instance)
+		return a->gpu_instance < b->gpu_instance ? -1 : 1;
+	if (a->compute_instance != b->compute_instance)
+		return a->compute_instance < b->compute_instance ? -1 : 1;
+	return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
+}
+
+void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order)
+{
+	view->gpu_count = gpus->count;
+	view->gpus = xcalloc(gpus->count, sizeof(*view->gpus));
+	for (int i = 0; i < gpus->count; i++)
+		fill_gpu(&gpus->list[i], &view->gpus[i]);
+	if (gpus->count)
+		qsort(view->gpus, gpus->count, sizeof(*view->gpus), compare_gpus);
+	for (int i = 0; i < gpus->count; i++)
+		for (int place = 0; place < gpus->count; place++)
+			if (memcmp(view->gpus[place].uuid, gpus->list[i].uuid, GMT_UUID_BYTES) == 0)
+				order[i] = place;
+}
+
+/* ---- rows ---- */
+
+static bool has_anything(const struct row *row, const struct rm_physical *physical, const struct view_torch *torch)
+{
+	for (int i = 0; i < GMT_CLASS_COUNT; i++) {
+		const struct view_class *class = &row->by_class[i];
+
+		if (class->allocs || class->failed || class->live_count)
+			return true;
+	}
+	return row->nvml.has || row->physical.peak || physical->total || physical->imported || torch->seen;
+}
+
+static void fill_nvml(const struct row *row, struct view_row *out)
+{
+	const struct row_nvml *nvml = &row->nvml;
+
+	out->has_nvml = nvml->has;
+	out->nvml = nvml->used;
+	out->nvml_ts_ns = nvml->ts_ns;
+	out->nvml_baseline = nvml->baseline;
+	out->before_attach = nvml->before;
+	out->before_inferred = nvml->inferred;
+	out->residual = nvml->sum.residual;
+	out->at_nvml = nvml->sum;
+}
+
+static void fill_view_row(const struct process *p, const struct row *row, struct view_row *out)
+{
+	struct rm_physical physical;
+	struct view_sum sum;
+
+	balance_physical(p, row, &physical);
+	balance_sum(p, row, &sum);
+	*out = (struct view_row){
+		.gpu = row->gpu,
+		.attributed = row->attributed,
+		.has_physical = process_has_kernel(p),
+		.physical = row->physical,
+		.context = sum.context,
+		.modules = sum.modules,
+		.pool_reserve = sum.pool_reserve,
+		.rounding = sum.rounding,
+		.other = sum.other,
+		.imported_physical = physical.imported,
+		.before_frees = balance_before_frees(p, row),
+	};
+	memcpy(out->by_class, row->by_class, sizeof(out->by_class));
+	memcpy(out->by_purpose, physical.by_purpose, sizeof(out->by_purpose));
+	out->physical.live = physical.total;
+	fill_nvml(row, out);
+}
+
+/* Known GPUs in the order of view->gpus, the unknown one last. */
+static int compare_gpu_rows(const void *left, const void *right)
+{
+	const struct view_row *a = left, *b = right;
+	unsigned int key_a = a->gpu, key_b = b->gpu;
+
+	return (key_a > key_b) - (key_a < key_b);
+}
+
+/* What all processes of a view are made with. */
+struct maker {
+	const struct ledger *ledger;
+	const struct pipeline *pipeline;
+	const struct view_request *request;
+	int order[GPUS_MAX];
+	struct by_stack by_stack;
+};
+
+/* What the stacks of a process are asked with. */
+struct moment {
+	unsigned int since;
+	uint64_t since_ns;
+	const struct held_ages *ages;   /* NULL */
+};
+
+static void fill_row_stacks(struct maker *m, const struct process *p, unsigned int row, const struct moment *moment,
+			    struct view_row *out)
+{
+	const struct stacks *blocks = framework_stacks(frameworks_of(m->pipeline->frameworks, p), row);
+
+	by_stack_fill(&m->by_stack, &p->account.rows[row].stacks, moment->ages, row, moment->since, &out->stacks);
+	out->stacks.since_ns = moment->since_ns;
+	if (blocks)
+		by_stack_fill(&m->by_stack, blocks, NULL, row, moment->since, &out->torch.stacks);
+	by_stack_tell(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
+		      out->torch.training.purpose_count);
+	out->torch.stacks.since_ns = moment->since_ns;
+	if (out->has_physical)
+		out->stacks.unexplained = (int64_t)(out->physical.live - out->stacks.live);
+}
+
+static void fill_rows(struct maker *m, const struct process *p, const struct moment *moment, struct view_proc *out)
+{
+	const struct framework *f = frameworks_of(m->pipeline->frameworks, p);
+
+	out->rows = xcalloc(p->account.count, sizeof(*out->rows));
+	for (unsigned int i = 0; i < p->account.count; i++) {
+		const struct row *row = &p->account.rows[i];
+		struct rm_physical physical;
+		struct view_torch torch;
+
+		balance_physical(p, row, &physical);
+		framework_view(f, i, &torch);
+		if (!has_anything(row, &physical, &torch))
+			continue;
+		struct view_row *to = &out->rows[out->row_count++];
+
+		fill_view_row(p, row, to);
+		to->torch = torch;
+		framework_training(f, i, &m->ledger->frames, &to->torch.training);
+		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
+		fill_row_stacks(m, p, i, moment, to);
+	}
+	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
+}
+
+/* ---- processes ---- */
+
+/* The rows and the host memory, as of now, or of the end of the process. */
+static void fill_memory(struct maker *m, const struct process *p, struct view_proc *out)
+{
+	uint64_t now_ns = p->exited ? p->exit_ts_ns : m->ledger->now_ns;
+	struct held_ages ages;
+	struct moment moment = { .ages = m->request->ages ? &ages : NULL };
+	uint64_t older_than_ns = m->request->older_than_ns;
+
+	moment.since = process_since_window(p, now_ns, &moment.since_ns);
+	if (moment.ages)
+		held_ages_init(&ages, p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
+	fill_rows(m, p, &moment, out);
+	by_stack_fill(&m->by_stack, &p->account.stacks, moment.ages, ROW_NONE, moment.since, &out->host_stacks);
+	out->host_stacks.since_ns = moment.since_ns;
+	if (moment.ages)
+		held_ages_fini(&ages);
+}
+
+/* What the ledger and a framework met that does not fit. */
+static uint64_t anomalies_of(const struct process *p, const struct framework *f, int kind)
+{
+	uint64_t count = p->anomalies[kind];
+
+	if (f && kind == GMT_ANOMALY_TORCH_MISSED)
+		count += f->missed;
+	if (f && kind == GMT_ANOMALY_TORCH_RESERVED)
+		count += f->reserved_off;
+	return count;
+}
+
+void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out)
+{
+	struct oom_counts ooms = ooms_counts(pl->ooms, p);
+
+	*out = (struct view_proc){
+		.tgid = p->tgid,
+		.ns_pid = p->ns_pid,
+		.uid = p->uid,
+		.start_ns = p->start_ns,
+		.attach_ts_ns = p->attach_ts_ns,
+		.window_ns = p->window_ns ? p->window_ns : p->attach_ts_ns,
+		.from_start = p->from_start,
+		.exited = p->exited,
+		.exit_code = p->exit_code,
+		.exit_ts_ns = p->exit_ts_ns,
+		.unwinding = p->unwinding,
+	};
+	memcpy(out->comm, p->comm, sizeof(out->comm));
+	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
+	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
+	for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+		out->anomalies[k] = anomalies_of(p, frameworks_of(pl->frameworks, p), k);
+	memcpy(out->ooms, ooms.of, sizeof(out->ooms));
+}
+
+static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
+{
+	view_fill_facts(m->pipeline, p, out);
+	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
+	out->torch_silence = torch_silence(frameworks_of(m->pipeline->frameworks, p), p, &m->ledger->frames);
+	fill_memory(m, p, out);
+}
+
+void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view)
+{
+	*view = (struct view){
+		.start_ns = l->start_ns,
+		.now_ns = l->now_ns,
+		.session = l->session,
+		.library_count = l->library_count,
+		.libraries = xcalloc(l->library_count, sizeof(*view->libraries)),
+		.names_dropped = l->frames.dropped,
+		.has_ages = request->ages,
+		.older_than_ns = request->older_than_ns,
+		.records = l->records,
+		.records_unknown = l->records_unknown,
+		.records_malformed = l->records_malformed,
+		.marks = l->marks,
+		.mark_ns = l->mark_ns,
+		.end_reason = l->end_reason,
+	};
+	if (l->session.hdr.size)
+		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
+	memcpy(view->loss, l->loss, sizeof(view->loss));
+	limits_copy(&view->limits, &l->limits);
+	if (l->library_count)
+		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
+}
+
+void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view)
+{
+	static const struct view_request nothing;
+	const struct ledger *l = pl->ledger;
+	struct maker m = { .ledger = l, .pipeline = pl, .request = request ? request : &nothing };
+
+	view_fill_session(l, m.request, view);
+	view_fill_gpus(&l->gpus, view, m.order);
+	by_stack_init(&m.by_stack, &l->frames, m.request, view);
+	view->procs = xcalloc(l->processes.count, sizeof(*view->procs));
+	for (size_t i = 0; i < l->processes.count; i++) {
+		const struct process *p = l->processes.list[i];
+
+		for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+			view->anomalies[k] += anomalies_of(p, frameworks_of(pl->frameworks, p), k);
+		if (p->touched)
+			fill_proc(&m, p, &view->procs[view->proc_count++]);
+	}
+	by_stack_fini(&m.by_stack);
+}
