@@ -104,20 +104,21 @@ static unsigned int find_processes(const struct history *h, bool *any)
 {
 	unsigned int count = 0;
 
-	for (uint32_t i = 0; i < h->process_count; i++) {
-		struct window w;
-
-		history_window(h, i, &w);
-		any[i] = w.segments.count;
-		window_free(&w);
-	}
 	for (uint64_t n = h->first; n < h->next; n++) {
 		const struct history_event *e = history_event(h, n);
 
 		any[e->process] |= n >= h->processes[e->process].since;
 	}
-	for (uint32_t i = 0; i < h->process_count; i++)
+	for (uint32_t i = 0; i < h->process_count; i++) {
+		struct window w;
+
+		if (!any[i]) {   /* only then: a window has all blocks of the process */
+			history_window(h, i, &w);
+			any[i] = w.segments.count;
+			window_free(&w);
+		}
 		count += any[i];
+	}
 	return count;
 }
 
