@@ -23,7 +23,7 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 	if (pb->note[0])
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
-		notes[note_count++] = "this is a dump of one moment; 'gpumemtrace oom' shows all of it";
+		notes[note_count++] = "the file is a dump of one moment; 'gpumemtrace oom' shows the whole dump";
 	err = display_report(display, pb->pipeline, notes, note_count, &lost);
 	if (err)
 		fprintf(stderr, "gpumemtrace: cannot write the report: %s\n", strerror(-err));

@@ -36,13 +36,13 @@ static int close_recording(struct session *session, char *note, size_t note_size
 	err = recorder_close(session->stream.recorder, &stats);
 	session->stream.recorder = NULL;
 	if (err && stats.lost_records)
-		snprintf(note, note_size, "the recording %s is incomplete (%s): it lacks %llu %s from +%.3f s on",
+		snprintf(note, note_size, "the recording %s is incomplete (%s): %llu %s from +%.3f s on",
 			 session->options->output, strerror(-err), (unsigned long long)stats.lost_records,
-			 human_plural(stats.lost_records, "record", "records"),
+			 human_plural(stats.lost_records, "record is missing", "records are missing"),
 			 (stats.lost_from_ns - session->start_ns) / 1e9);
 	else if (err)
-		snprintf(note, note_size, "the recording %s could not be closed (%s): all records are there, but"
-			 " the end is missing", session->options->output, strerror(-err));
+		snprintf(note, note_size, "the recording %s could not be closed (%s): the file has all records,"
+			 " but no mark of their end", session->options->output, strerror(-err));
 	return err;
 }
 

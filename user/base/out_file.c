@@ -189,7 +189,7 @@ int out_file_end(struct out_file *file, int error)
 const char *out_file_why(int error)
 {
 	return error == OUT_FILE_FOREIGN ?
-		       "the name belongs to a block device, or to another user's link, pipe or device: remove it,"
-		       " or name another file" :
+		       "the name belongs to a block device, or to another user's link, pipe or device: choose"
+		       " another name" :
 		       strerror(-error);
 }

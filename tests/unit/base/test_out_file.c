@@ -141,7 +141,7 @@ static void somebody_elses(void **state)
 	assert_int_equal(access("gone", F_OK), -1);
 	assert_written("file");                      /* is another file now: its owner does not see a word */
 	assert_holds("file", "new", 0600);
-	assert_non_null(strstr(out_file_why(OUT_FILE_FOREIGN), "remove"));
+	assert_non_null(strstr(out_file_why(OUT_FILE_FOREIGN), "choose"));
 	assert_string_equal(out_file_why(-ENOENT), strerror(ENOENT));
 }
 

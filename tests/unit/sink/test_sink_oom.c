@@ -149,8 +149,8 @@ static void test_another_limit(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
 	CALL(&r, cuMemGetInfo_v2, 40 * GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "is full", "GPU 1 was not full: 40 GiB was free when process 100 asked for 1 GiB. Another limit refused the"
-	     " request.",
+	SAYS(&r, "is full", "GPU 1 was not full: 40 GiB was free when process 100 asked for 1 GiB. A limit other than"
+	     " the GPU's memory refused the request.",
 	     "The process exited with 1");
 }
 
@@ -205,7 +205,7 @@ static void test_retry(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	RELEASE(&r, cuMemFree_v2, A);
 	CALL(&r, cuMemAlloc_v2, A, 2 * GiB);
-	SAYS(&r, "no traced process", "Who held the memory is not known",
+	SAYS(&r, "no traced process", "the holders of the memory are not known",
 	     "A retry succeeded (2 GiB), after 79 GiB was freed, 0 ms after the first failure: a slow step, not an error.");
 }
 
@@ -251,8 +251,8 @@ static void test_no_picture(void **state)
 	}
 	oom_free(ooms_take(r.ooms));
 	records_exit(&r, 256);
-	SAYS(&r, "was free", "Process 100 asked for 20 GiB of GPU 1, but not enough memory was left. Who held the memory is not"
-	     " known: there is no picture of that moment.", "exited with 1");
+	SAYS(&r, "was free", "Process 100 asked for 20 GiB of GPU 1, but not enough memory was left. There is no picture of that"
+	     " moment: the holders of the memory are not known.", "exited with 1");
 }
 
 /* What the kernel driver gives, or refuses, outside of all traced calls: of the GPU of the scene. */
@@ -281,7 +281,7 @@ static void test_a_launch(void **state)
 	video_memory(&r, 0x51, 2 * MiB);
 	records_exit(&r, 256);
 	SAYS(&r, "would have fit", "GPU 1 is full: process 100 holds 79 GiB of 80 GiB; less than 2 MiB was free when process"
-	     " 100 asked for 2 MiB (probably for a launch).", " that no tensor uses, and only tensors can use it");
+	     " 100 asked for 2 MiB (probably for a launch).", " that no tensor uses, and only tensors can use this memory");
 }
 
 /* How much less was free nobody knows: only who holds as much as was asked for can be said to be in the way. */
@@ -338,7 +338,7 @@ static void test_asked_for(void **state)
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
 	text = out_take(&out);
-	assert_non_null(strstr(text, "No request failed: this picture was asked for."));
+	assert_non_null(strstr(text, "No request failed: SIGUSR1 asked for this dump."));
 	assert_non_null(strstr(text, "100 "));
 	assert_null(strstr(text, "free"));
 	free(text);

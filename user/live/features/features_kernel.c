@@ -157,10 +157,10 @@ void features_judge_return_probes(struct feature *feature, const struct trial *t
 	if (trial->seccomp == TRIAL_KILLS || trial->shadow_stack == TRIAL_KILLS) {
 		say_kills(feature, trial);
 	} else if (trial_harms(trial->seccomp) || trial_harms(trial->shadow_stack)) {
-		feature_say(feature, FEATURE_WARN, "whether they kill processes under a seccomp filter or with a "
+		feature_say(feature, FEATURE_WARN, "their effect on processes under a seccomp filter or with a "
 			    "shadow stack could not be tried (%s)", trial->why);
-		feature_advise(feature, "Run gpumemtrace with sudo; until this is tried, a libcuda that such a process "
-			       "maps is not probed");
+		feature_advise(feature, "Run gpumemtrace with sudo. Without the trial gpumemtrace probes no libcuda "
+			       "that such a process maps");
 	} else {
 		feature_say(feature, FEATURE_OK, "tried: a child under a seccomp filter survived%s",
 			    trial->shadow_stack == TRIAL_ABSENT ? "; this machine has no shadow stacks" :
@@ -380,6 +380,6 @@ void feature_check_memlock(struct feature *feature, const struct features_where 
 	else if (limit.rlim_cur == RLIM_INFINITY)
 		feature_say(feature, FEATURE_OK, "unlimited");
 	else
-		feature_say(feature, FEATURE_OK, "%llu KiB (from Linux 5.11 on BPF maps do not count)",
+		feature_say(feature, FEATURE_OK, "%llu KiB (limits BPF maps only before Linux 5.11)",
 		    (unsigned long long)limit.rlim_cur / 1024);
 }

@@ -66,11 +66,11 @@ void feature_check_pid_namespace(struct feature *feature, const struct features_
 {
 	(void)where;
 	if (target_pids_are_initial()) {
-		feature_say(feature, FEATURE_OK, "the initial one");
+		feature_say(feature, FEATURE_OK, "the initial namespace");
 		return;
 	}
 	feature_say(feature, FEATURE_WARN,
-	    "a nested one: gpumemtrace cannot translate the kernel's pids, so -p does not work");
+	    "a nested namespace: gpumemtrace cannot translate the kernel's pids, so -p does not work");
 	feature_advise(feature,
 	       "Start the container with the host's pid namespace (docker run --pid=host, hostPID: true)");
 }

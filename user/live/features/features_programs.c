@@ -37,6 +37,6 @@ void feature_check_programs(struct feature *feature, const struct features_where
 	if (attach_limits(attach)->count)
 		tell_limits(feature, attach_limits(attach));
 	else
-		feature_say(feature, FEATURE_OK, "all were loaded, and all run on the kernel's stack");
+		feature_say(feature, FEATURE_OK, "all were loaded, and none has a private stack");
 	attach_close(attach);
 }

@@ -127,8 +127,8 @@ static void say_verdict(const struct trial *trial, enum hazard_verdict verdict, 
 			 "kill the process if the process maps %s; run gpumemtrace as root, or add CAP_SYS_PTRACE",
 			 (int)pid, name, file);
 	else if (result == TRIAL_UNKNOWN)
-		snprintf(cause, size, "%s is mapped by process %d (%s), which %s, and whether a return probe would "
-			 "kill the process could not be tried (%s); %s", file, (int)pid, name, words[verdict].state,
+		snprintf(cause, size, "%s is mapped by process %d (%s), which %s; the effect of a return probe on "
+			 "such a process could not be tried (%s); %s", file, (int)pid, name, words[verdict].state,
 			 trial->why, words[verdict].remedy);
 	else
 		snprintf(cause, size, "%s is mapped by process %d (%s), which %s: on this kernel a return probe would "

@@ -105,7 +105,7 @@ static int check_code(struct reader *r)
 		has_code |= segment->executable;
 		if (segment->executable && (segment->offset > r->image.size ||
 					    segment->file_size > r->image.size - segment->offset))
-			return say_damaged(r, "cut off: the code ends behind the end of the file");
+			return say_damaged(r, "cut off: the code extends beyond the end of the file");
 	}
 	return has_code ? 0 : say_damaged(r, "no executable segment");
 }

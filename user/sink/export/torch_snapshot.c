@@ -300,7 +300,7 @@ const struct sink sink_snapshot = {
 	.manual = "At the end, write the history of device memory as a file for PyTorch's memory viewers; see"
 		  " `SNAPSHOTS`. While tracing, this option implies `--block-stacks` and `--requested-sizes`. The"
 		  " snapshot of a recording has stack traces of PyTorch's blocks only if the recording was made with"
-		  " one of `--snapshot` and `--block-stacks`. gpumemtrace writes the whole file or no file. `-` is"
+		  " `--snapshot` or `--block-stacks`. gpumemtrace writes the whole file or no file. `-` is"
 		  " standard output; the report then goes to standard error.",
 	.wants = SINK_WANTS_BLOCKS,
 	.write_history = write_snapshot,

@@ -102,8 +102,8 @@ static void say_purposes(struct out *out, const struct oom_view *v, const char *
 	out_printf(out, ". The process was in the %s phase of iteration %u.\n",
 		   gmt_training_text(t->phase), t->iteration);
 	if (t->growth_count)
-		out_printf(out, "%sEach of the last %u iterations left more allocated than the one before, %s on"
-			   " average: possibly a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
+		out_printf(out, "%sEach of the last %u iterations left more memory allocated than the iteration before,"
+			   " %s on average: possibly a leak.\n", indent, t->growth_count, human_bytes(t->growth).s);
 }
 
 static void say_cached(struct out *out, const struct oom_view *v, const char *indent)
@@ -114,7 +114,8 @@ static void say_cached(struct out *out, const struct oom_view *v, const char *in
 		return;
 	out_printf(out, "%sPyTorch caches %s that no tensor uses", indent, human_bytes(f->cached).s);
 	if (v->rec.class_id == GMT_OOM_CLASS_NONE && !v->rec.framework_bytes && f->cached)
-		out_text(out, ", and only tensors can use it (torch.cuda.empty_cache() returns what it can)");
+		out_text(out, ", and only tensors can use this memory until torch.cuda.empty_cache() returns it to the"
+			 " driver");
 	else if (f->gap_known && f->cached)
 		out_printf(out, ", %s the largest gap is %s", f->gap < f->asked ? "but" : "and",
 			   human_bytes(f->gap).s);
@@ -123,8 +124,8 @@ static void say_cached(struct out *out, const struct oom_view *v, const char *in
 		out_printf(out, "%sWith expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) %s would"
 			   " have fit.\n", indent, human_bytes(f->asked).s);
 	else if (f->fits_in_one_piece)
-		out_printf(out, "%sIn one piece, the cached memory would have been enough for %s.\n", indent,
-			   human_bytes(f->asked).s);
+		out_printf(out, "%sThe cached memory would have been enough for %s if it were in one piece.\n",
+			   indent, human_bytes(f->asked).s);
 }
 
 static void say_others(struct out *out, const struct oom_view *v, const char *indent)

@@ -160,7 +160,7 @@ static void say_unseen(struct out *out, const struct oom_view *v)
 		   name_place(v).s);
 	if (f->has_free)
 		out_printf(out, ": %s was free", human_bytes(f->free).s);
-	out_text(out, ". Who held the memory is not known: there is no picture of that moment.");
+	out_text(out, ". There is no picture of that moment: the holders of the memory are not known.");
 }
 
 static void say_why(struct out *out, const struct oom_view *v)
@@ -168,7 +168,7 @@ static void say_why(struct out *out, const struct oom_view *v)
 	const struct oom_facts *f = &v->facts;
 
 	if (v->rec.outcome == GMT_OOM_NONE) {
-		out_text(out, "No request failed: this picture was asked for.");
+		out_text(out, "No request failed: SIGUSR1 asked for this dump.");
 	} else if (!f->is_of_gpu) {
 		out_printf(out, "The host could not provide the %s of %s memory that ", human_bytes(f->asked).s,
 			   gmt_class_text(v->rec.class_id));
@@ -189,8 +189,8 @@ static void say_why(struct out *out, const struct oom_view *v)
 	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
 		out_printf(out, "%s was not full: %s was free when ", name_gpu(v).s, human_bytes(f->free).s);
 		say_asker(out, v, false);
-		out_printf(out, " asked for %s%s. Another limit refused the request.", name_asked(v).s,
-			   name_place(v).s);
+		out_printf(out, " asked for %s%s. A limit other than the GPU's memory refused the request.",
+			   name_asked(v).s, name_place(v).s);
 	} else if (f->is_unseen) {
 		say_unseen(out, v);
 	} else if (f->was_room) {
@@ -250,7 +250,7 @@ static void say_outcome(struct out *out, const struct oom_view *v)
 		out_text(out, "The outcome is not known: nothing more was recorded.");
 		break;
 	default:
-		out_text(out, "The outcome is one that only a newer version of gpumemtrace knows.");
+		out_text(out, "This version of gpumemtrace does not know this outcome: use a newer version.");
 	}
 }
 

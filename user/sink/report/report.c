@@ -97,7 +97,7 @@ static void gpu_head(struct out *out, const struct view *view, const struct view
 		out_text(&line, "  GPU unknown  the GPU of these allocations could not be determined");
 	} else {
 		out_printf(&line, "  %s %s", g->flags & GMT_GPU_MIG ? "MIG" : "GPU",
-			   g->index == UINT32_MAX ? "not in the inventory" : text_gpu(view, row->gpu).s);
+			   g->index == UINT32_MAX ? "not listed by the driver" : text_gpu(view, row->gpu).s);
 		if (g->name[0])
 			out_printf(&line, "  %.96s", g->name);
 		if (g->uuid_text[0])

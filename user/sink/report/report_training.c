@@ -85,8 +85,8 @@ static void print_iterations(struct out *out, const struct view_training *t)
 	if (any_part)
 		out_text(out, "    * only part of this iteration was seen\n");
 	if (t->growth_count)
-		out_printf(out, "    each of the last %u iterations left more allocated than the one before, %s on"
-			   " average\n", t->growth_count, human_bytes(t->growth).s);
+		out_printf(out, "    each of the last %u iterations left more memory allocated than the iteration"
+			   " before, %s on average\n", t->growth_count, human_bytes(t->growth).s);
 }
 
 /* ---- ranges ---- */

@@ -127,7 +127,7 @@ static void before_attach(struct column *column, const struct view_row *row)
 	if (row->before_frees)
 		out_printf(column->out, "      %s %s freed since, %s", human_count(row->before_frees).s,
 			   human_plural(row->before_frees, "kernel object", "kernel objects"),
-			   row->before_inferred ? "lowered to NVML's number" : "sizes unknown");
+			   row->before_inferred ? "reduced to fit NVML's number" : "sizes unknown");
 	out_char(column->out, '\n');
 }
 
