@@ -47,8 +47,8 @@ OPTION(0, "top", "N", SHOWN, FOR_STACKS, MEMBER(number, top, .most = 100000, .in
        "Number of stack traces in each list of the report and of the JSON; the default is @. 0 prints no stack"
        " traces, only the table by owner.")
 OPTION(0, "older-than", "SECONDS", SHOWN, FOR_REPORT, MEMBER(time, older_than_ns, .least = CLI_MS, .initial = "60"),
-       "list memory of this age as not freed; default @",
-       "Report memory that is older than this as not freed; the default is @.")
+       "list memory that is not freed for this long; default @",
+       "List memory that has not been freed for longer than this time; the default is @.")
 OPTION(0, "full-stacks", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full_stacks),
        "print all frames of a stack trace",
        "Print all frames of a stack trace. By default the report leaves out frames that do not help to identify the"
@@ -70,8 +70,8 @@ OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
        "print no live view, only the report",
        "Print no live view, only the report.")
 OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, MEMBER(word, color, .words = when_words, .initial = "auto"),
-       "auto, always or never; default @",
-       "`auto` (the default: on a terminal, unless `NO_COLOR` is set), `always` or `never`.")
+       "use colours: auto, always or never; default @",
+       "When to use colours: `auto` (the default: on a terminal, unless `NO_COLOR` is set), `always` or `never`.")
 
 /* ---- What is kept ---- */
 OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = ".gmt"),
@@ -88,7 +88,7 @@ OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS, MEMBER(window, window, .initial
        "newest events to keep for dumps and snapshots; default @",
        "How many events a snapshot or a dump contains: the newest events of all processes, limited by their number"
        " (`@`, the default), by their age (`60s`, `5min`, `2h`) or by the memory that they take (`16MiB`; 40 bytes"
-       " each). Several limits may be given, separated by commas; all of them apply. With `off` dumps contain no"
+       " each). Several limits may be given, separated by commas; all limits apply. With `off` dumps contain no"
        " events and show only one moment.")
 OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, MEMBER(place, oom_dir),
        "directory for dumps when memory runs out; default .",
@@ -127,8 +127,8 @@ OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
 OPTION(0, "stack-depth", "N", OBSERVED, FOR_TRACE,
        MEMBER(number, stack_depth, .least = 1, .most = GMT_UNWIND_FRAMES_MAX,
 	      .initial = CLI_NUMBER(GMT_STACK_DEPTH_DEFAULT)),
-       "native frames of a stack trace; default @",
-       "Native frames of a stack trace, at most 1024; the default is @.")
+       "largest number of native frames; default @",
+       "Largest number of native frames in a stack trace, at most 1024; the default is @.")
 OPTION(0, "stack-sample", "SIZE", OBSERVED, FOR_TRACE, MEMBER(size, stack_sample_bytes, .most = UINT64_MAX),
        "take a stack trace for each SIZE bytes that a thread allocates",
        "Take a stack trace only each time that a thread has asked for another *SIZE* bytes, such as `1G`. All sums stay"
@@ -143,15 +143,16 @@ OPTION(0, "requested-sizes", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, requested_s
        "also read each block's requested size",
        "On x86-64, also read the size that was requested for each block, from a static probe of PyTorch 2.1 and later"
        " (USDT pytorch:malloc in libc10_cuda). The report then shows the memory lost to rounding (`block rounding`)."
-       " The price is one more probe for each block. While the probe is attached, the kernel keeps a counter in the"
-       " library's data above 0; static probes are made to be used in this way. `--snapshot` implies this option,"
+       " This option costs one more probe for each block. While the probe is attached, the kernel keeps a counter in"
+       " the library's data above 0; static probes are made to be used in this way. `--snapshot` implies this option,"
        " because a snapshot contains the requested sizes.")
 OPTION(0, "nvml", "PATH|off", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(place, nvml),
        "load this NVML library, or none",
-       "Load this NVML library instead of libnvidia-ml.so.1 from the usual places, or with `off` no NVML library.")
+       "Load this NVML library instead of libnvidia-ml.so.1 from the usual places. With `off` load no NVML"
+       " library.")
 OPTION(0, "libcuda", "PATH", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(list, libcuda),
        "also probe this library",
-       "Also probe this library, for a libcuda that has another name. May be given more than once.")
+       "Also probe this library, if libcuda has another name. May be given more than once.")
 OPTION(0, "driver-root", "DIR", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(text, driver_root),
        "look for the driver's files below DIR",
        "Look for the driver's files below this directory. A containerised driver needs this option"
@@ -160,8 +161,8 @@ OPTION(0, "driver-root", "DIR", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(text, d
 /* ---- Which records ---- */
 OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, MEMBER(kinds, kinds, .words = kind_words),
        "print only records of these kinds: call,stack",
-       "Print only records of these kinds: a list such as `call,fw_mem`, separated by commas, of the names in"
-       " *include/gpumemtrace/wire.h*, in capitals or not. May be given more than once.")
+       "Print only records of these kinds: names from *include/gpumemtrace/wire.h*, separated by commas, such as"
+       " `call,fw_mem`. Capitals do not matter. May be given more than once.")
 OPTION(0, "thread", "TID", CHOSEN, FOR_RECORDS, MEMBER(number, thread, .least = 1, .most = UINT32_MAX),
        "print only records of this thread",
        "Print only records of this thread. `--pid` does the same for processes.")
