@@ -114,8 +114,8 @@ static void say_cached(struct out *out, const struct oom_view *v, const char *in
 		return;
 	out_printf(out, "%sPyTorch caches %s that no tensor uses", indent, human_bytes(f->cached).s);
 	if (v->rec.class_id == GMT_OOM_CLASS_NONE && !v->rec.framework_bytes && f->cached)
-		out_text(out, ", and only tensors can use this memory until torch.cuda.empty_cache() returns it to the"
-			 " driver");
+		out_text(out, ", and only tensors can use this memory (torch.cuda.empty_cache() returns free segments"
+			 " to the driver)");
 	else if (f->gap_known && f->cached)
 		out_printf(out, ", %s the largest gap is %s", f->gap < f->asked ? "but" : "and",
 			   human_bytes(f->gap).s);
