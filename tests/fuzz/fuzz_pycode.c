@@ -82,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct gmt_py_frame frames[GMT_PY_FRAMES_MAX];
 	struct memory *memory = calloc(1, sizeof(*memory));
-	unsigned int minor = size ? PYLAYOUT_MINOR_MIN + data[0] % 7 : PYLAYOUT_MINOR_MIN;
+	unsigned int versions = pylayout_newest() - PYLAYOUT_MINOR_MIN + 1;
+	unsigned int minor = PYLAYOUT_MINOR_MIN + (size ? data[0] % versions : 0);
 	struct pylayout layout = *pylayout_of(minor);
 	struct gmt_py_config config = { .key_value = 16 };
 	struct gmt_py_frame first = { .code = BASE, .lasti = size > 1 ? data[1] * 2 : -1 };

@@ -151,7 +151,7 @@ static void strings(void **state)
 	char *text;
 
 	memory->size = sizeof(memory->bytes);
-	for (unsigned int minor = PYLAYOUT_MINOR_MIN; minor <= PYLAYOUT_MINOR_MAX; minor++) {
+	for (unsigned int minor = PYLAYOUT_MINOR_MIN; minor <= pylayout_newest(); minor++) {
 		const struct pylayout *layout = pylayout_of(minor);
 
 		put_str(memory, layout, 0, 0x64 | 3, 5, "inner", 5);

@@ -29,6 +29,9 @@
 	.owner_shim = 3, /* FRAME_OWNED_BY_CSTACK; 3.14: FRAME_OWNED_BY_INTERPRETER, _CSTACK */   \
 	.check_mask = 0xff, .code_firstline = 68, .unicode_ascii = 40, .unicode_compact = 56
 
+/* The columns of DEBUG_FIELDS below. */
+enum { DEBUG_3_13, DEBUG_3_14, DEBUG_COLUMNS };
+
 static const struct pylayout layouts[] = {
 	{ .minor = 8, FRAME_OBJECT, .lines = PYLAYOUT_LNOTAB, .instr_kind = GMT_PY_LASTI_BYTES,
 	  .frame_instr = 104, .runtime_key = 1396 },
@@ -52,14 +55,18 @@ static const struct pylayout layouts[] = {
 	  .cframe_frame = -1, .frame_stacktop = 64, .frame_owner = 70, .frame_bytes = 72, .code_size = 200,
 	  .code_start = 200, .code_traceable = 184 },
 	/* A tagged _PyStackRef holds the code object: Py_TAG_BITS is 3 (pycore_stackref.h). */
-	{ .minor = 14, FRAME_SHIM, .code_tag = 3, .runtime_interps = 808, .runtime_key = 2340,
+	{ .minor = 14, FRAME_SHIM, .debug = DEBUG_3_14, .code_tag = 3, .runtime_interps = 808, .runtime_key = 2340,
 	  .interp_next = 7272, .interp_threads = 7344, .tstate_frame = 72, .tstate_thread = 152,
 	  .tstate_native = 160, .cframe_frame = -1, .frame_owner = 74, .frame_bytes = 80,
 	  .code_size = 208, .code_start = 208, .code_traceable = 192 },
 };
 
 #define ROWS (sizeof(layouts) / sizeof(layouts[0]))
-_Static_assert(ROWS == PYLAYOUT_MINOR_MAX - PYLAYOUT_MINOR_MIN + 1, "a row for each version");
+
+unsigned int pylayout_newest(void)
+{
+	return PYLAYOUT_MINOR_MIN + ROWS - 1;
+}
 
 const struct pylayout *pylayout_of(unsigned int minor)
 {
@@ -70,7 +77,8 @@ const struct pylayout *pylayout_of(unsigned int minor)
 
 /*
  * _Py_DebugOffsets (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14): u64
- * fields in groups. X(target, index in 3.13, index in 3.14).
+ * fields in groups. X(target, index in 3.13, index in 3.14); a later version has the indices of the column that its row
+ * names.
  */
 #define DEBUG_FIELDS(X)                 \
 	X(runtime_interps, 5, 5)        \
@@ -118,18 +126,22 @@ bool pylayout_is_free_threaded(const void *runtime)
 	return debug_field(runtime, DEBUG_FREE_THREADED) != 0;
 }
 
+#define X(target, ...) _Static_assert(sizeof((uint8_t[]){ __VA_ARGS__ }) == DEBUG_COLUMNS, #target);
+DEBUG_FIELDS(X)
+#undef X
+
 int pylayout_debug(const void *runtime, struct pylayout *layout)
 {
-	bool is_new = layout->minor >= 14;
-
-#define X(target, old, new)                                                  \
-	if (debug_field(runtime, is_new ? (new) : (old)) > DEBUG_FIELD_MAX)  \
+#define INDEX(...) ((const uint8_t[]){ __VA_ARGS__ })[layout->debug]
+#define X(target, ...)                                                       \
+	if (debug_field(runtime, INDEX(__VA_ARGS__)) > DEBUG_FIELD_MAX)      \
 		return -EINVAL;
 	DEBUG_FIELDS(X)
 #undef X
-#define X(target, old, new) layout->target = (uint16_t)debug_field(runtime, is_new ? (new) : (old));
+#define X(target, ...) layout->target = (uint16_t)debug_field(runtime, INDEX(__VA_ARGS__));
 	DEBUG_FIELDS(X)
 #undef X
+#undef INDEX
 	/* PyCodeObject ends in int _co_firsttraceable, void *co_extra, then the code (cpython/code.h). */
 	layout->code_size = layout->code_start;
 	layout->code_traceable = layout->code_start - 16;

@@ -14,7 +14,6 @@
 #include <gpumemtrace/python.h>
 
 #define PYLAYOUT_MINOR_MIN 8
-#define PYLAYOUT_MINOR_MAX 14
 #define PYLAYOUT_DEBUG_BYTES 512   /* what pylayout_debug() needs of the start of _PyRuntime */
 
 /* How co_lnotab or co_linetable is written. */
@@ -29,6 +28,7 @@ struct pylayout {
 	uint8_t lines;             /* enum pylayout_lines */
 	uint8_t boundary;          /* enum gmt_py_boundary */
 	uint8_t instr_kind;        /* enum gmt_py_instr */
+	uint8_t debug;             /* which order _Py_DebugOffsets has; from 3.13 on */
 	uint8_t owner_shim;
 	uint8_t code_tag;
 	uint8_t check_mask;
@@ -61,6 +61,9 @@ struct pylayout {
 #define PYLAYOUT_TYPE_BASICSIZE 32  /* PyTypeObject.tp_basicsize */
 #define PYLAYOUT_UNICODE_LENGTH 16
 #define PYLAYOUT_UNICODE_STATE 32   /* bits: 2 interned, 3 kind, 1 compact, 1 ascii */
+
+/* The minor of the table's last row. */
+unsigned int pylayout_newest(void);
 
 /* The table's row, NULL if there is none. */
 const struct pylayout *pylayout_of(unsigned int minor);

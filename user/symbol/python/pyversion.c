@@ -169,8 +169,8 @@ static int find_version(struct finder *f, const char *exe)
 		version = 3u << 24 | old_minor(f, exe) << 16;
 	f->python->config.version = version;
 	if (version >> 24 != 3 || !pylayout_of(version >> 16 & 0xff))
-		return refuse_python(f, "Python %u.%u is not supported (3.%d to 3.%d are)", version >> 24,
-				     version >> 16 & 0xff, PYLAYOUT_MINOR_MIN, PYLAYOUT_MINOR_MAX);
+		return refuse_python(f, "Python %u.%u is not supported (3.%d to 3.%u are)", version >> 24,
+				     version >> 16 & 0xff, PYLAYOUT_MINOR_MIN, pylayout_newest());
 	if (version >= VERSION_3_11 && (version & 0xff) < RELEASE_CANDIDATE)
 		return refuse_python(f, "a pre-release of Python 3.%u is not supported", version >> 16 & 0xff);
 	if (version >= VERSION_3_13 && !has_debug)
