@@ -9,7 +9,7 @@ void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *ptr, size_t size);
 void *xreallocarray(void *ptr, size_t count, size_t size);
-/* Makes room for one more item behind `count` of them, by doubling *capacity. Returns the array, which may have moved. */
+/* Makes room for one more item behind `count`, by doubling *capacity. Returns the array, which may have moved. */
 void *xgrow(void *items, size_t count, size_t *capacity, size_t size);
 char *xstrdup(const char *text);
 

@@ -35,8 +35,8 @@ static inline struct eh_cursor eh_cursor(const struct eh_bytes *bytes, size_t st
 
 	start = start < bytes->size ? start : bytes->size;
 	size = size < bytes->size - start ? size : bytes->size - start;
-	if (!bytes->size)
-		return (struct eh_cursor){ base, base, base, bytes->vaddr, false }; /* base may be NULL: no arithmetic */
+	if (!bytes->size) /* base may be NULL: no arithmetic */
+		return (struct eh_cursor){ base, base, base, bytes->vaddr, false };
 	return (struct eh_cursor){ base, base + start, base + start + size, bytes->vaddr, false };
 }
 

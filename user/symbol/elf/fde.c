@@ -9,7 +9,7 @@
 #define ENTRY_BYTES 64  /* what is read of a CIE or an FDE: what is asked for ends long before */
 
 /* The beginning of an entry, from its length on. Extended lengths (0xffffffff) belong to sections of 4 GiB. */
-static bool read_entry(const struct image *image, uint64_t vaddr, unsigned char *to, struct eh_bytes *bytes)
+static bool read_entry_head(const struct image *image, uint64_t vaddr, unsigned char *to, struct eh_bytes *bytes)
 {
 	uint32_t length;
 
@@ -27,13 +27,13 @@ static bool fde_size(const struct image *image, uint64_t vaddr, uint64_t *size)
 	struct eh_cie cie;
 	uint32_t back;
 
-	if (!read_entry(image, vaddr, data, &bytes))
+	if (!read_entry_head(image, vaddr, data, &bytes))
 		return false;
 	memcpy(&back, data + 4, sizeof(back));
-	if (!back || !read_entry(image, vaddr + 4 - back, data, &bytes))
+	if (!back || !read_entry_head(image, vaddr + 4 - back, data, &bytes))
 		return false;
 	c = eh_cursor(&bytes, 8, bytes.size);
-	if (!eh_cie_read(&c, &cie) || !read_entry(image, vaddr, data, &bytes))
+	if (!eh_cie_read(&c, &cie) || !read_entry_head(image, vaddr, data, &bytes))
 		return false;
 	c = eh_cursor(&bytes, 8, bytes.size);
 	eh_pointer(&c, cie.fde_encoding);
