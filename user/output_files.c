@@ -100,7 +100,7 @@ static unsigned int life_of(const struct history *h, uint32_t process)
 }
 
 /* Which processes there is something to say of: their number; any[i] for process i. */
-static unsigned int find_processes(const struct history *h, bool *any)
+static unsigned int find_changed(const struct history *h, bool *any)
 {
 	unsigned int count = 0;
 
@@ -158,7 +158,7 @@ static int write_each(const struct files *f, const bool *any)
 static int write_processes(const struct files *f)
 {
 	bool *any = xcalloc(f->pipeline->history->process_count + 1, sizeof(*any));
-	unsigned int count = find_processes(f->pipeline->history, any);
+	unsigned int count = find_changed(f->pipeline->history, any);
 	uint32_t only = 0;
 	int err = 0;
 

@@ -73,8 +73,8 @@ static void check_table(const struct image *image)
 /* An image of one segment, whose code is zeros and whose .eh_frame is the input. */
 static void check_section(const uint8_t *data, size_t size)
 {
-	struct image_section section = { .name = 1, .type = SHT_PROGBITS, .vaddr = CODE + CODE_BYTES, .size = size,
-					 .offset = CODE_BYTES };
+	Elf64_Shdr section = { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_addr = CODE + CODE_BYTES, .sh_size = size,
+					 .sh_offset = CODE_BYTES };
 	char names[] = "\0.eh_frame";
 	struct image image = { .fd = -1, .machine = EM_X86_64, .size = CODE_BYTES + size, .segment_count = 2,
 			       .sections = &section, .section_count = 1, .section_names = names,
@@ -87,7 +87,7 @@ static void check_section(const uint8_t *data, size_t size)
 	image.bytes = file;
 	image.segments[0] = (struct image_segment){ .vaddr = CODE, .file_size = CODE_BYTES, .size = CODE_BYTES,
 						    .executable = true };
-	image.segments[1] = (struct image_segment){ .vaddr = section.vaddr, .offset = CODE_BYTES, .file_size = size,
+	image.segments[1] = (struct image_segment){ .vaddr = section.sh_addr, .offset = CODE_BYTES, .file_size = size,
 						    .size = size };
 	check_table(&image);
 	free(file);

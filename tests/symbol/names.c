@@ -7,7 +7,6 @@
  *   names -f FILE [DEBUG]  likewise -> "NAME"
  *   names -d            mangled names   -> readable ones, with parameters
  *   names -s WIDTH      mangled names   -> short ones
- *   names -m FILE       nothing         -> "SYMBOLS BYTES SOURCES"
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +33,7 @@ static void print_address(const struct elfsym *symbols, const struct image *imag
 	putchar('\n');
 }
 
-static int print_names(const char *path, const char *debug_path, char mode)
+static int print_names(const char *path, const char *debug_path, bool with_lines)
 {
 	struct image image, debug = { .fd = -1 };
 	struct elfsym symbols;
@@ -44,13 +43,9 @@ static int print_names(const char *path, const char *debug_path, char mode)
 	    (debug_path && image_open(&debug, open(debug_path, O_RDONLY))))
 		return 1;
 	elfsym_read(&symbols, &image, debug_path ? &debug : NULL);
-	if (mode == 'm') {
-		printf("%zu %zu %x\n", symbols.count + symbols.point_count, elfsym_bytes(&symbols), symbols.sources);
-		return 0;
-	}
-	if (mode != 'f')
+	if (with_lines)
 		lines = lines_open(&image);
-	if (mode != 'f' && !lines && debug_path)
+	if (with_lines && !lines && debug_path)
 		lines = lines_open(&debug);
 	while (fgets(line, sizeof(line), stdin))
 		print_address(&symbols, &image, lines, strtoull(line, NULL, 16));
@@ -65,10 +60,10 @@ int main(int argc, char **argv)
 {
 	size_t width = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 
-	if (argc > 2 && (!strcmp(argv[1], "-m") || !strcmp(argv[1], "-f")))
-		return print_names(argv[2], argv[3], argv[1][1]);
+	if (argc > 2 && !strcmp(argv[1], "-f"))
+		return print_names(argv[2], argv[3], false);
 	if (argc > 1 && argv[1][0] != '-')
-		return print_names(argv[1], argv[2], 0);
+		return print_names(argv[1], argv[2], true);
 	while (argc > 1 && fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strcmp(argv[1], "-d"))

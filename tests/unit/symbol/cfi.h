@@ -85,7 +85,7 @@ static inline void cfi_fde(struct cfi *cfi, uint64_t start, uint64_t size, const
 /* A module of one code segment and the section, as an image without a file. */
 struct cfi_image {
 	struct image image;
-	struct image_section section;
+	Elf64_Shdr section;
 	char names[16];
 	unsigned char *file;
 };
@@ -95,8 +95,8 @@ static inline void cfi_image(struct cfi_image *made, const struct cfi *cfi, uint
 	*made = (struct cfi_image){ .names = "\0.eh_frame" };
 	made->file = calloc(1, code_bytes + cfi->size);
 	memcpy(made->file + code_bytes, cfi->data, cfi->size);
-	made->section = (struct image_section){ .name = 1, .type = SHT_PROGBITS, .vaddr = CFI_VADDR, .offset = code_bytes,
-						.size = cfi->size };
+	made->section = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_addr = CFI_VADDR,
+				      .sh_offset = code_bytes, .sh_size = cfi->size };
 	made->image = (struct image){ .fd = -1, .bytes = made->file, .size = code_bytes + cfi->size, .machine = EM_X86_64,
 				      .segment_count = 2, .sections = &made->section, .section_count = 1,
 				      .section_names = made->names, .section_names_size = sizeof(made->names) };

@@ -194,9 +194,9 @@ static void without_eh_frame(void **state)
 	made.image.section_count = 1;
 	assert_int_equal(unwind_table_build(&made.image, &t), -ENOTSUP);
 	made.image.machine = EM_X86_64;
-	made.section.size = 1 << 20;   /* behind the end of the file */
+	made.section.sh_size = 1 << 20;   /* behind the end of the file */
 	assert_int_equal(unwind_table_build(&made.image, &t), -EIO);
-	made.section.size = 300ULL << 20;
+	made.section.sh_size = 300ULL << 20;
 	assert_int_equal(unwind_table_build(&made.image, &t), -E2BIG);
 	unwind_table_fini(&t);
 	free(made.file);

@@ -21,8 +21,6 @@
 #include "core/terms/probes.h"
 #include "symbol/elf/image.h"
 
-#define TABLE_MAX (256u << 20) /* of a symbol or string table: libcuda 580's are 17 KiB and 19 KiB */
-
 /* The first instruction of a function built with -fcf-protection. Kernels before 6.18 and this one
  * single-step it, which costs ten times a `push` in a VM; what follows it is cheaper to probe. */
 static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -119,39 +117,30 @@ static bool is_exported_function(const Elf64_Sym *sym)
 	       (bind == STB_GLOBAL || bind == STB_WEAK) && type == STT_FUNC;
 }
 
-static void take_symbols(struct reader *r, const char *symbols, size_t size, const char *names, size_t names_size)
+static void take_symbols(struct reader *r, const struct image_symbols *symbols)
 {
-	const struct name *name;
-	Elf64_Sym sym;
+	for (size_t i = 0; i < symbols->count; i++) {
+		const Elf64_Sym *symbol = &symbols->list[i];
+		const struct name *name;
 
-	for (size_t at = 0; size - at >= sizeof(sym); at += sizeof(sym)) {
-		memcpy(&sym, symbols + at, sizeof(sym));
-		if (!is_exported_function(&sym) || sym.st_name >= names_size)
+		if (!is_exported_function(symbol) || symbol->st_name >= symbols->names_size)
 			continue;
-		name = find_name(r, names + sym.st_name);
+		name = find_name(r, symbols->names + symbol->st_name);
 		if (name && !r->offset[name->id]) {
-			r->offset[name->id] = image_offset(&r->image, sym.st_value, true);
-			r->size[name->id] = sym.st_size;
+			r->offset[name->id] = image_offset(&r->image, symbol->st_value, true);
+			r->size[name->id] = symbol->st_size;
 		}
 	}
 }
 
-static int read_symbol_section(struct reader *r, const struct image_section *section)
+static int read_symbol_table(struct reader *r, uint32_t type)
 {
-	const struct image_section *strings = section->link < r->image.section_count ?
-					      &r->image.sections[section->link] : NULL;
-	char *symbols = NULL, *names = NULL;
-	bool is_read;
+	struct image_symbols symbols;
+	bool is_read = image_symbols(&r->image, type, &symbols);
 
-	if (strings && section->size <= TABLE_MAX && strings->size <= TABLE_MAX) {
-		symbols = image_load(&r->image, section);
-		names = image_load(&r->image, strings);
-	}
-	is_read = symbols && names;
 	if (is_read)
-		take_symbols(r, symbols, section->size, names, strings->size);
-	free(symbols);
-	free(names);
+		take_symbols(r, &symbols);
+	image_symbols_free(&symbols);
 	return is_read ? 0 : say_damaged(r, "the symbol table is damaged, too large or has no names");
 }
 
@@ -164,20 +153,19 @@ static bool has_hooks(const struct reader *r)
 	return false;
 }
 
-static int read_symbol_sections(struct reader *r)
+static int read_symbol_tables(struct reader *r)
 {
+	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 	bool any = false;
 
 	/* Their names are the last thing in most files: without them sections are missing, too. */
 	if (!r->image.section_names)
 		return say_damaged(r, "no section headers");
-	for (uint32_t i = 0; i < r->image.section_count; i++) {
-		const struct image_section *section = &r->image.sections[i];
-
-		if ((section->type != SHT_DYNSYM && section->type != SHT_SYMTAB) || has_hooks(r))
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (!image_section(&r->image, NULL, types[i]) || has_hooks(r))
 			continue;
 		any = true;
-		if (read_symbol_section(r, section))
+		if (read_symbol_table(r, types[i]))
 			return -ENOEXEC;
 	}
 	return any ? 0 : say_damaged(r, "no symbols");
@@ -245,7 +233,7 @@ static int read_library_elf(struct reader *r)
 	memcpy(r->lib->build_id, r->image.build_id, sizeof(r->lib->build_id));
 	err = check_code(r);
 	if (!err)
-		err = read_symbol_sections(r);
+		err = read_symbol_tables(r);
 	if (!err)
 		make_probes(r);
 	return err;

@@ -80,8 +80,8 @@ static void take_note(struct reader *r, const struct note *note)
 
 static int read_probes(struct reader *r)
 {
-	const struct image_section *base = image_section(&r->image, ".stapsdt.base", 0);
-	const struct image_section *section = image_section(&r->image, ".note.stapsdt", 0);
+	const Elf64_Shdr *base = image_section(&r->image, ".stapsdt.base", 0);
+	const Elf64_Shdr *section = image_section(&r->image, ".note.stapsdt", 0);
 	struct image_note found;
 	struct note note;
 	size_t at = 0;
@@ -89,10 +89,10 @@ static int read_probes(struct reader *r)
 
 	if (r->image.machine != OUR_MACHINE)
 		return -ENOEXEC;
-	r->base = base ? base->vaddr : 0;
-	notes = section && section->type == SHT_NOTE && section->size <= NOTES_MAX ? image_load(&r->image, section) :
-										     NULL;
-	while (notes && image_next_note(notes, section->size, &at, &found))
+	r->base = base ? base->sh_addr : 0;
+	notes = section && section->sh_type == SHT_NOTE && section->sh_size <= NOTES_MAX ?
+			image_load(&r->image, section) : NULL;
+	while (notes && image_next_note(notes, section->sh_size, &at, &found))
 		if (image_is_note(&found, NOTE_TYPE, NOTE_NAME) && read_note(found.desc, found.desc_size, &note))
 			take_note(r, &note);
 	free(notes);

@@ -2,7 +2,6 @@
 /* See elfsym.h. */
 #include "symbol/elf/elfsym.h"
 
-#include <elf.h>
 #include <lzma.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -88,61 +87,45 @@ static void add_symbol(struct list *list, const struct image *file, const Elf64_
 static bool add_table(struct elfsym *symbols, struct list *list, const struct image *file,
 		      const struct image *from, uint32_t type)
 {
-	const struct image_section *table = image_section(from, NULL, type), *strings;
 	size_t first = symbols->names_size;
-	char *entries = NULL, *text = NULL;
-	bool ok = false;
+	struct image_symbols table;
+	bool ok = image_symbols(from, type, &table) && add_names(symbols, table.names, table.names_size);
 
-	if (!table || table->link >= from->section_count)
-		return false;
-	strings = &from->sections[table->link];
-	entries = image_load(from, table);
-	text = image_load(from, strings);
-	if (!entries || !text || !add_names(symbols, text, strings->size))
-		goto out;
-	for (size_t i = 1; i < table->size / sizeof(Elf64_Sym); i++) {
-		Elf64_Sym sym;
+	for (size_t i = 1; ok && i < table.count; i++) {
+		const Elf64_Sym *sym = &table.list[i];
 
-		memcpy(&sym, entries + i * sizeof(sym), sizeof(sym));
-		if (sym.st_name < strings->size)
-			add_symbol(list, file, &sym, (uint32_t)(first + sym.st_name), text + sym.st_name);
+		if (sym->st_name < table.names_size)
+			add_symbol(list, file, sym, (uint32_t)(first + sym->st_name), table.names + sym->st_name);
 	}
-	ok = true;
-out:
-	free(entries);
-	free(text);
+	image_symbols_free(&table);
 	return ok;
 }
 
 /* .gnu_debugdata: an ELF file of the symbols that .dynsym lacks, packed with xz (GDB manual, "MiniDebugInfo"). */
-static bool add_mini(struct elfsym *symbols, struct list *list, const struct image *file)
+static void add_mini(struct elfsym *symbols, struct list *list, const struct image *file)
 {
-	const struct image_section *section = image_section(file, ".gnu_debugdata", 0);
+	const Elf64_Shdr *section = image_section(file, ".gnu_debugdata", 0);
 	char *packed = section ? image_load(file, section) : NULL;
 	size_t in_at = 0, out_at = 0, room = 64u << 10;
 	uint8_t *plain = NULL;
 	uint64_t memory = MINI_MEMORY_MAX;
 	lzma_ret ret = LZMA_BUF_ERROR;
 	struct image image;
-	bool ok = false;
 
 	while (packed && ret == LZMA_BUF_ERROR && room <= MINI_MAX) { /* no room: again, with more */
 		plain = xrealloc(plain, room);
 		in_at = out_at = 0;
-		ret = lzma_stream_buffer_decode(&memory, 0, NULL, (const uint8_t *)packed, &in_at, section->size,
+		ret = lzma_stream_buffer_decode(&memory, 0, NULL, (const uint8_t *)packed, &in_at, section->sh_size,
 						plain, &out_at, room);
 		room *= 4;
 	}
 	free(packed);
 	if (ret != LZMA_OK) {
 		free(plain);
-		return false;
-	}
-	if (!image_open_bytes(&image, plain, out_at, plain)) {
-		ok = add_table(symbols, list, file, &image, SHT_SYMTAB);
+	} else if (!image_open_bytes(&image, plain, out_at, plain)) {
+		add_table(symbols, list, file, &image, SHT_SYMTAB);
 		image_close(&image);
 	}
-	return ok;
 }
 
 static int compare_symbols(const void *left, const void *right, void *arg)
@@ -233,19 +216,13 @@ static void make_table(struct elfsym *symbols, struct list *list)
 void elfsym_read(struct elfsym *symbols, const struct image *file, const struct image *debug)
 {
 	struct list list = { 0 };
-	bool whole;
 
 	*symbols = (struct elfsym){ 0 };
-	/* .symtab holds what .dynsym does */
-	whole = add_table(symbols, &list, file, file, SHT_SYMTAB) && list.count;
-	symbols->sources |= (uint32_t)whole << ELFSYM_SYMTAB;
-	if (!whole && debug) {
-		whole = add_table(symbols, &list, file, debug, SHT_SYMTAB);
-		symbols->sources |= (uint32_t)whole << ELFSYM_DEBUG;
-	}
-	if (!whole) {
-		symbols->sources |= (uint32_t)add_table(symbols, &list, file, file, SHT_DYNSYM) << ELFSYM_DYNSYM;
-		symbols->sources |= (uint32_t)add_mini(symbols, &list, file) << ELFSYM_MINI;
+	/* .symtab has all that .dynsym has */
+	if (!(add_table(symbols, &list, file, file, SHT_SYMTAB) && list.count) &&
+	    !(debug && add_table(symbols, &list, file, debug, SHT_SYMTAB))) {
+		add_table(symbols, &list, file, file, SHT_DYNSYM);
+		add_mini(symbols, &list, file);
 	}
 	make_table(symbols, &list);
 	free(list.items);

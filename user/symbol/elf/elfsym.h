@@ -20,19 +20,6 @@ struct elfsym_range {
 	uint32_t name;          /* offset in names */
 };
 
-/* X(NAME, text): where the names are from, for `doctor` and tests. */
-#define ELFSYM_SOURCES(X)                                                         \
-	X(SYMTAB, ".symtab")                                                      \
-	X(DYNSYM, ".dynsym")                                                      \
-	X(MINI, ".gnu_debugdata")                                                 \
-	X(DEBUG, "debug file")
-enum elfsym_source {
-#define X(name, text) ELFSYM_##name,
-	ELFSYM_SOURCES(X)
-#undef X
-	ELFSYM_SOURCE_COUNT
-};
-
 struct elfsym {
 	struct elfsym_range *ranges;
 	size_t count;
@@ -40,7 +27,6 @@ struct elfsym {
 	size_t point_count;
 	char *names;            /* copies of the string tables, one behind the other */
 	size_t names_size;
-	uint32_t sources;       /* bits: 1 << enum elfsym_source */
 };
 
 /* Reads the symbols; `debug` is the file's separate debug file, or NULL. Always leaves a table that can

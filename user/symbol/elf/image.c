@@ -2,7 +2,6 @@
 /* See image.h. Layouts: elf(5). */
 #include "symbol/elf/image.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,16 +38,23 @@ bool image_read(const struct image *image, uint64_t offset, void *to, size_t siz
 	return true;
 }
 
-bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size)
+const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr)
 {
 	for (uint32_t i = 0; i < image->segment_count; i++) {
 		const struct image_segment *segment = &image->segments[i];
-		uint64_t into = vaddr - segment->vaddr;
 
-		if (vaddr >= segment->vaddr && into < segment->file_size && size <= segment->file_size - into)
-			return image_read(image, segment->offset + into, to, size);
+		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->file_size)
+			return segment;
 	}
-	return false;
+	return NULL;
+}
+
+bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size)
+{
+	const struct image_segment *segment = image_segment_at(image, vaddr);
+	uint64_t into = segment ? vaddr - segment->vaddr : 0;
+
+	return segment && size <= segment->file_size - into && image_read(image, segment->offset + into, to, size);
 }
 
 /* Names and descriptors are padded to 4 bytes (elf(5), "Notes"); the end of the last one may lack its padding. */
@@ -123,21 +129,16 @@ static void read_sections(struct image *image, const Elf64_Ehdr *ehdr)
 	if (ehdr->e_shentsize != sizeof(Elf64_Shdr) || ehdr->e_shnum > IMAGE_SECTIONS_MAX || !ehdr->e_shnum)
 		return;
 	image->sections = xcalloc(ehdr->e_shnum, sizeof(*image->sections));
-	for (uint32_t i = 0; i < ehdr->e_shnum; i++) {
-		Elf64_Shdr shdr;
-
-		if (!image_read(image, ehdr->e_shoff + (uint64_t)i * sizeof(shdr), &shdr, sizeof(shdr)))
+	for (uint32_t i = 0; i < ehdr->e_shnum; i++, image->section_count++) {
+		if (!image_read(image, ehdr->e_shoff + (uint64_t)i * sizeof(Elf64_Shdr), &image->sections[i],
+				sizeof(Elf64_Shdr)))
 			return;
-		image->sections[i] = (struct image_section){ shdr.sh_name, shdr.sh_type, shdr.sh_link,
-							     shdr.sh_flags, shdr.sh_addr, shdr.sh_offset,
-							     shdr.sh_size };
-		image->section_count++;
 	}
 	if (ehdr->e_shstrndx < image->section_count) {
-		const struct image_section *names = &image->sections[ehdr->e_shstrndx];
+		const Elf64_Shdr *names = &image->sections[ehdr->e_shstrndx];
 
 		image->section_names = image_load(image, names);
-		image->section_names_size = names->size;
+		image->section_names_size = names->sh_size;
 	}
 }
 
@@ -196,35 +197,54 @@ void image_close(struct image *image)
 	*image = (struct image){ .fd = -1 };
 }
 
-const struct image_section *image_section(const struct image *image, const char *name, uint32_t type)
+const Elf64_Shdr *image_section(const struct image *image, const char *name, uint32_t type)
 {
 	for (uint32_t i = 0; i < image->section_count; i++) {
-		const struct image_section *section = &image->sections[i];
+		const Elf64_Shdr *section = &image->sections[i];
 
-		if (!name ? section->type == type
-			  : image->section_names && section->name < image->section_names_size &&
-				    !strcmp(image->section_names + section->name, name))
+		if (!name ? section->sh_type == type
+			  : image->section_names && section->sh_name < image->section_names_size &&
+				    !strcmp(image->section_names + section->sh_name, name))
 			return section;
 	}
 	return NULL;
 }
 
-char *image_load(const struct image *image, const struct image_section *section)
+char *image_load(const struct image *image, const Elf64_Shdr *section)
 {
 	char *data;
 
 	/* SHF_COMPRESSED: only debug sections, which libdw reads, are packed */
-	if (section->type == SHT_NOBITS || !section->size || section->size > IMAGE_PART_MAX ||
-	    section->offset > image->size || section->size > image->size - section->offset ||
-	    (section->flags & SHF_COMPRESSED))
+	if (section->sh_type == SHT_NOBITS || !section->sh_size || section->sh_size > IMAGE_PART_MAX ||
+	    section->sh_offset > image->size || section->sh_size > image->size - section->sh_offset ||
+	    (section->sh_flags & SHF_COMPRESSED))
 		return NULL;
-	data = xmalloc(section->size + 1);
-	if (!image_read(image, section->offset, data, section->size)) {
+	data = xmalloc(section->sh_size + 1);
+	if (!image_read(image, section->sh_offset, data, section->sh_size)) {
 		free(data);
 		return NULL;
 	}
-	data[section->size] = '\0';
+	data[section->sh_size] = '\0';
 	return data;
+}
+
+bool image_symbols(const struct image *image, uint32_t type, struct image_symbols *symbols)
+{
+	const Elf64_Shdr *section = image_section(image, NULL, type), *names;
+
+	*symbols = (struct image_symbols){ 0 };
+	if (!section || section->sh_link >= image->section_count)
+		return false;
+	names = &image->sections[section->sh_link];
+	*symbols = (struct image_symbols){ (void *)image_load(image, section), section->sh_size / sizeof(Elf64_Sym),
+					   image_load(image, names), names->sh_size };
+	return symbols->list && symbols->names;
+}
+
+void image_symbols_free(struct image_symbols *symbols)
+{
+	free(symbols->list);
+	free(symbols->names);
 }
 
 const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr)

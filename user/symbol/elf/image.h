@@ -9,6 +9,7 @@
 #ifndef GPUMEMTRACE_SYMBOL_ELF_IMAGE_H
 #define GPUMEMTRACE_SYMBOL_ELF_IMAGE_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,12 +24,6 @@ struct image_segment {                /* PT_LOAD */
 	bool executable;
 };
 
-struct image_section {
-	uint32_t name;                /* in the section names */
-	uint32_t type, link;
-	uint64_t flags, vaddr, offset, size;
-};
-
 struct image {
 	int fd;                       /* -1: bytes */
 	const unsigned char *bytes;
@@ -40,7 +35,7 @@ struct image {
 	struct image_segment segments[IMAGE_SEGMENTS_MAX];
 	uint64_t eh_frame_hdr;        /* vaddr of PT_GNU_EH_FRAME; 0: none */
 	uint32_t section_count;
-	struct image_section *sections;
+	Elf64_Shdr *sections;
 	char *section_names;
 	uint64_t section_names_size;
 };
@@ -59,9 +54,9 @@ bool image_read(const struct image *image, uint64_t offset, void *to, size_t siz
 bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size);
 
 /* A section by name, or, with NULL, by type; NULL if there is none. */
-const struct image_section *image_section(const struct image *image, const char *name, uint32_t type);
+const Elf64_Shdr *image_section(const struct image *image, const char *name, uint32_t type);
 /* Its bytes and one NUL behind them, to be free()d; NULL if it cannot be read or holds nothing. */
-char *image_load(const struct image *image, const struct image_section *section);
+char *image_load(const struct image *image, const Elf64_Shdr *section);
 
 /* One note (elf(5), "Notes") out of the bytes of a segment or section, which *at is 0 for at the start. False at the
  * end, and where the notes are damaged. */
@@ -76,6 +71,21 @@ bool image_is_note(const struct image_note *note, uint32_t type, const char *nam
 /* The offset in the file of an address in code, or in other segments; 0: it is in none of them. The offset may lie
  * behind the end of a file that was cut off. */
 uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code);
+
+/* A symbol table and its strings; behind the last string is a NUL. */
+struct image_symbols {
+	Elf64_Sym *list;
+	size_t count;
+	char *names;
+	size_t names_size;
+};
+/* Loads the first table of a type (SHT_SYMTAB, SHT_DYNSYM). False: there is none. Finish with
+ * image_symbols_free(), also then. */
+bool image_symbols(const struct image *image, uint32_t type, struct image_symbols *symbols);
+void image_symbols_free(struct image_symbols *symbols);
+
+/* The segment that has a virtual address in the file, or NULL. */
+const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr);
 /* The segment whose code an address is in, or NULL. */
 const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr);
 /* Where a byte of the file is expected in memory, if it is code. Mappings begin at whole pages, so the

@@ -6,7 +6,6 @@
 #include "symbol/elf/lines.h"
 
 #include <dwarf.h>
-#include <elf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <libelf.h>
@@ -36,12 +35,12 @@ static uint64_t debug_bytes(const struct image *image)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < image->section_count && image->section_names; i++) {
-		const struct image_section *section = &image->sections[i];
+		const Elf64_Shdr *section = &image->sections[i];
 
-		if (section->name < image->section_names_size && section->type != SHT_NOBITS &&
-		    !strncmp(image->section_names + section->name, ".debug_", 7) &&
-		    section->size < UINT64_MAX - sum)
-			sum += section->size;
+		if (section->sh_name < image->section_names_size && section->sh_type != SHT_NOBITS &&
+		    !strncmp(image->section_names + section->sh_name, ".debug_", 7) &&
+		    section->sh_size < UINT64_MAX - sum)
+			sum += section->sh_size;
 	}
 	return sum;
 }

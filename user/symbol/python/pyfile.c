@@ -2,7 +2,6 @@
 /* See pyfile.h. */
 #include "symbol/python/pyfile.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,36 +14,8 @@
 #define FAR_PARTS 8
 #define FAR_JUMPS_MIN 2             /* into the middle of a part: a chance pattern does not repeat */
 
-struct table {
-	const Elf64_Sym *symbols;
-	size_t count;
-	const char *names;
-	size_t names_size;
-};
-
-/* False if there is none. The caller frees symbols and names. */
-static bool load_table(const struct image *image, uint32_t type, struct table *table)
-{
-	const struct image_section *section = image_section(image, NULL, type);
-
-	memset(table, 0, sizeof(*table));
-	if (!section || section->link >= image->section_count)
-		return false;
-	table->symbols = (void *)image_load(image, section);
-	table->count = section->size / sizeof(Elf64_Sym);
-	table->names = image_load(image, &image->sections[section->link]);
-	table->names_size = image->sections[section->link].size;
-	return table->symbols && table->names;
-}
-
-static void free_table(struct table *table)
-{
-	free((void *)table->symbols);
-	free((void *)table->names);
-}
-
-/* "" for what is no definition; image_load() ended the names with NUL. */
-static const char *name_of_symbol(const struct table *table, const Elf64_Sym *symbol)
+/* "" of a symbol that is not defined here. */
+static const char *name_of_symbol(const struct image_symbols *table, const Elf64_Sym *symbol)
 {
 	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || symbol->st_name >= table->names_size)
 		return "";
@@ -59,21 +30,21 @@ size_t pyfile_symbols(const struct image *image, struct pyfile_symbol *symbols, 
 	for (size_t i = 0; i < count; i++)
 		symbols[i].vaddr = symbols[i].size = 0;
 	for (size_t t = 0; t < 2 && found < count; t++) {
-		struct table table;
-		bool is_loaded = load_table(image, types[t], &table);
+		struct image_symbols table;
+		bool is_loaded = image_symbols(image, types[t], &table);
 
 		for (size_t s = 0; is_loaded && s < table.count; s++) {
-			const char *name = name_of_symbol(&table, &table.symbols[s]);
+			const char *name = name_of_symbol(&table, &table.list[s]);
 
 			for (size_t i = 0; name[0] && i < count; i++) {
 				if (symbols[i].vaddr || strcmp(symbols[i].name, name))
 					continue;
-				symbols[i].vaddr = table.symbols[s].st_value;
-				symbols[i].size = table.symbols[s].st_size;
+				symbols[i].vaddr = table.list[s].st_value;
+				symbols[i].size = table.list[s].st_size;
 				found++;
 			}
 		}
-		free_table(&table);
+		image_symbols_free(&table);
 	}
 	return found;
 }
@@ -99,16 +70,16 @@ static size_t add_eval_range(struct gmt_py_range *ranges, size_t count, uint64_t
 static size_t add_named(const struct image *image, struct gmt_py_range *ranges, size_t count, bool *has_names)
 {
 	size_t len = strlen(EVAL_NAME);
-	struct table table;
+	struct image_symbols table;
 
-	*has_names = load_table(image, SHT_SYMTAB, &table);
+	*has_names = image_symbols(image, SHT_SYMTAB, &table);
 	for (size_t s = 0; *has_names && s < table.count; s++) {
-		const char *name = name_of_symbol(&table, &table.symbols[s]);
+		const char *name = name_of_symbol(&table, &table.list[s]);
 
 		if (!strncmp(name, EVAL_NAME, len) && name[len] == '.')
-			count = add_eval_range(ranges, count, table.symbols[s].st_value, table.symbols[s].st_size);
+			count = add_eval_range(ranges, count, table.list[s].st_value, table.list[s].st_size);
 	}
-	free_table(&table);
+	image_symbols_free(&table);
 	return count;
 }
 

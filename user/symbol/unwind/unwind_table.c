@@ -2,7 +2,6 @@
 /* See unwind_table.h. */
 #include "symbol/unwind/unwind_table.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,31 +70,28 @@ bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, u
 
 bool unwind_find_section(const struct image *image, struct unwind_section *section)
 {
-	const struct image_section *header = image_section(image, ".eh_frame", 0);
+	const Elf64_Shdr *header = image_section(image, ".eh_frame", 0);
 	unsigned char data[EH_HEADER_BYTES];
 	struct eh_bytes bytes = { data, sizeof(data), image->eh_frame_hdr };
+	const struct image_segment *segment;
 	struct eh_header hdr;
 
 	*section = (struct unwind_section){ 0 };
-	if (header && header->type == SHT_NOBITS)   /* a separate debug file */
+	if (header && header->sh_type == SHT_NOBITS)   /* a separate debug file */
 		header = NULL;
 	if (image->eh_frame_hdr && image_read_at(image, image->eh_frame_hdr, data, sizeof(data)) &&
 	    eh_header_read(&bytes, &hdr))
 		section->vaddr = hdr.eh_frame;
 	else if (header)
-		section->vaddr = header->vaddr;
+		section->vaddr = header->sh_addr;
 	else
 		return false;
-	if (header && header->vaddr == section->vaddr) {
-		section->size = header->size;
-		return header->size > 0;
-	}
-	section->stop_at_zero = true;
-	for (uint32_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		if (section->vaddr - segment->vaddr < segment->file_size)
-			section->size = segment->file_size - (section->vaddr - segment->vaddr);
+	if (header && header->sh_addr == section->vaddr) {
+		section->size = header->sh_size;
+	} else {
+		section->stop_at_zero = true;
+		segment = image_segment_at(image, section->vaddr);
+		section->size = segment ? segment->file_size - (section->vaddr - segment->vaddr) : 0;
 	}
 	return section->size > 0;
 }
