@@ -23,7 +23,6 @@ uint64_t intern_hash(uint64_t seed, const void *bytes, size_t size)
 
 void intern_init(struct intern *in)
 {
-	in->bytes = 0;
 	hash_init(&in->chains, sizeof(struct intern_text *));
 }
 
@@ -59,6 +58,5 @@ const char *intern(struct intern *in, const char *text)
 	memcpy(item->text, text, len + 1);
 	item->next = *head;
 	*head = item;
-	in->bytes += sizeof(*item) + len + 1;
 	return item->text;
 }

@@ -7,7 +7,6 @@
 
 struct intern {
 	struct hash chains;     /* hash of the text -> struct intern_text * */
-	size_t bytes;
 };
 
 void intern_init(struct intern *in);

@@ -12,7 +12,9 @@
 #include "symbol/intern.h"
 #include "symbol/elf/lines.h"
 
-#define NAME_MAX_BYTES 1024
+#define NAME_BYTES 1024              /* while a name is made readable */
+#define NAME_WIDTH 160               /* of function names, see demangle_short() */
+#define OPEN_BYTES ((size_t)512 << 20) /* symbols and debug information of open files */
 
 /* A file, as all processes share it. */
 struct file {
@@ -20,7 +22,6 @@ struct file {
 	struct hash answers;        /* key_of_place() -> struct symbol_frames * */
 	bool was_open;              /* shape is known */
 	bool is_open;
-	bool counted_failed;
 	bool has_failed;            /* it could not be opened through this process: */
 	uint32_t failed_pid;
 	uint64_t used;              /* when, by the symbolizer's count */
@@ -33,29 +34,22 @@ struct file {
 
 struct symbolizer {
 	const struct symbol_source *source;
-	struct symbolizer_options options;
+	size_t files_max;
 	struct hash by_key;         /* what a file is -> index + 1 */
 	struct file **files;
 	size_t count;
 	struct intern texts;
 	struct hash nowhere;        /* address -> struct symbol_frames *, in no mapping */
-	struct symbolizer_stats stats;
-	size_t open_count;
+	uint64_t asked;             /* questions so far */
+	size_t open_count, open_bytes;
 };
 
-struct symbolizer *symbolizer_new(const struct symbol_source *source, const struct symbolizer_options *options)
+struct symbolizer *symbolizer_new(const struct symbol_source *source, size_t files_max)
 {
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
 	s->source = source;
-	if (options)
-		s->options = *options;
-	if (!s->options.width || s->options.width >= NAME_MAX_BYTES)
-		s->options.width = SYMBOLIZER_WIDTH;
-	if (!s->options.memory_max)
-		s->options.memory_max = SYMBOLIZER_MEMORY;
-	if (!s->options.files_max)
-		s->options.files_max = SYMBOLIZER_FILES;
+	s->files_max = files_max;
 	hash_init(&s->by_key, sizeof(uint32_t));
 	hash_init(&s->nowhere, sizeof(struct symbol_frames *));
 	intern_init(&s->texts);
@@ -81,7 +75,7 @@ static void close_file(struct symbolizer *s, struct file *file)
 	elfsym_fini(&file->symbols);
 	image_close(&file->image);
 	file->is_open = false;
-	s->stats.bytes -= file->bytes;
+	s->open_bytes -= file->bytes;
 	s->open_count--;
 }
 
@@ -122,14 +116,13 @@ static struct file *file_of(struct symbolizer *s, const struct module *module)
 		file->name = intern(&s->texts, module->name);
 		file->path = intern(&s->texts, module->path);
 		hash_init(&file->answers, sizeof(struct symbol_frames *));
-		s->stats.files++;
 	}
 	return s->files[*index];
 }
 
 static void close_oldest(struct symbolizer *s, const struct file *keep)
 {
-	while (s->open_count > 1 && (s->open_count > s->options.files_max || s->stats.bytes > s->options.memory_max)) {
+	while (s->open_count > 1 && (s->open_count > s->files_max || s->open_bytes > OPEN_BYTES)) {
 		struct file *oldest = NULL;
 
 		for (size_t i = 0; i < s->count; i++) {
@@ -139,7 +132,6 @@ static void close_oldest(struct symbolizer *s, const struct file *keep)
 				oldest = file;
 		}
 		close_file(s, oldest);
-		s->stats.closed++;
 	}
 }
 
@@ -148,16 +140,14 @@ static void read_symbols(struct symbolizer *s, struct file *file, const struct m
 {
 	struct image debug = { .fd = -1 };
 	bool has_debug = false;
-	bool wants_lines = !s->options.no_lines;
 	bool complete = image_section(&file->image, ".symtab", 0) &&
-			(!wants_lines || image_section(&file->image, ".debug_info", 0));
+			image_section(&file->image, ".debug_info", 0);
 
 	if (!complete && file->image.build_id[0])
 		has_debug = !s->source->open_debug(modules, file->image.build_id, &debug);
 	elfsym_read(&file->symbols, &file->image, has_debug ? &debug : NULL);
-	if (wants_lines)
-		file->lines = lines_open(&file->image);
-	if (wants_lines && !file->lines && has_debug)
+	file->lines = lines_open(&file->image);
+	if (!file->lines && has_debug)
 		file->lines = lines_open(&debug);
 	if (has_debug)
 		image_close(&debug);
@@ -173,16 +163,9 @@ static void open_file(struct symbolizer *s, struct file *file, const struct modu
 	if (s->source->open_module(modules, map, &file->image)) {
 		file->has_failed = true;
 		file->failed_pid = modules->pid;
-		s->stats.files_failed += !file->counted_failed && !file->was_open;
-		file->counted_failed = true;
 		return;
 	}
 	read_symbols(s, file, modules);
-	if (!file->was_open) {
-		s->stats.files_unnamed += !file->symbols.count;
-		s->stats.files_with_lines += !!file->lines;
-		s->stats.files_failed -= file->counted_failed;
-	}
 	file->shape = file->image;
 	file->shape.fd = -1;
 	file->shape.bytes = file->shape.owned = NULL;
@@ -191,8 +174,7 @@ static void open_file(struct symbolizer *s, struct file *file, const struct modu
 	file->shape.section_count = 0;
 	file->is_open = file->was_open = true;
 	s->open_count++;
-	s->stats.opened++;
-	s->stats.bytes += file->bytes;
+	s->open_bytes += file->bytes;
 	close_oldest(s, file);
 }
 
@@ -213,11 +195,11 @@ static struct symbol_frames *new_frames(size_t count)
 
 static const char *readable_name(struct symbolizer *s, const char *symbol)
 {
-	char name[NAME_MAX_BYTES];
+	char name[NAME_BYTES];
 
 	if (!symbol)
 		return NULL;
-	demangle_short(symbol, s->options.width, name, sizeof(name));
+	demangle_short(symbol, NAME_WIDTH, name, sizeof(name));
 	return intern(&s->texts, name);
 }
 
@@ -248,13 +230,6 @@ static struct symbol_frames *look_up_frames(struct symbolizer *s, struct file *f
 	return frames;
 }
 
-static void count_answer(struct symbolizer *s, const struct symbol_frames *frames)
-{
-	s->stats.answers++;
-	s->stats.named += frames->frames[frames->count - 1].function != NULL;
-	s->stats.with_lines += frames->frames[0].line != 0;
-}
-
 static const struct symbol_frames *find_nowhere(struct symbolizer *s, uint64_t address)
 {
 	struct symbol_frames **slot = hash_put(&s->nowhere, address, NULL);
@@ -262,7 +237,6 @@ static const struct symbol_frames *find_nowhere(struct symbolizer *s, uint64_t a
 	if (!*slot) {
 		*slot = new_frames(1);
 		(*slot)->frames[0].offset = address;
-		count_answer(s, *slot);
 	}
 	return *slot;
 }
@@ -272,18 +246,18 @@ const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules
 {
 	/* a return address behind the last instruction of a mapping belongs to it */
 	struct module_map *map = modules_find(modules, address - is_return);
-	struct symbol_frames **slot, *frames;
+	struct symbol_frames **slot;
 	struct module *module;
 	bool is_vaddr = true;
 	struct file *file;
 	uint64_t vaddr;
 
-	s->stats.asked++;
+	s->asked++;
 	if (!map)
 		return find_nowhere(s, address);
 	module = modules_of(modules, map);
 	file = file_of(s, module);
-	file->used = s->stats.asked;
+	file->used = s->asked;
 	if (!map->has_bias && module->kind <= MODULE_VDSO) {
 		if (!file->was_open)
 			open_file(s, file, modules, map);
@@ -297,15 +271,7 @@ const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules
 		return *slot;
 	open_file(s, file, modules, map);
 	slot = hash_put(&file->answers, key_of_place(vaddr, is_return, is_vaddr, file->is_open), NULL);
-	if (*slot)
-		return *slot;
-	frames = look_up_frames(s, file, vaddr, is_return, is_vaddr);
-	*slot = frames;
-	count_answer(s, frames);
-	return frames;
-}
-
-void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *stats)
-{
-	*stats = s->stats;
+	if (!*slot)
+		*slot = look_up_frames(s, file, vaddr, is_return, is_vaddr);
+	return *slot;
 }

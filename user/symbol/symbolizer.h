@@ -33,31 +33,12 @@ struct symbol_frames {
 	struct symbol_frame frames[];
 };
 
-struct symbolizer_options {
-	size_t width;           /* of function names, see demangle_short(); 0: SYMBOLIZER_WIDTH */
-	size_t memory_max;      /* for files kept open; 0: SYMBOLIZER_MEMORY */
-	size_t files_max;       /* kept open; 0: SYMBOLIZER_FILES */
-	bool no_lines;          /* functions only: libdw is not used */
-};
-
-#define SYMBOLIZER_WIDTH 160
-#define SYMBOLIZER_MEMORY ((size_t)512 << 20)
-#define SYMBOLIZER_FILES 64
-
-struct symbolizer_stats {
-	uint64_t asked, answers; /* questions, different addresses among them */
-	uint64_t named, with_lines; /* of the answers */
-	uint32_t files;         /* seen in stacks */
-	uint32_t files_failed;  /* could not be opened: module+offset */
-	uint32_t files_unnamed; /* have no symbols at all */
-	uint32_t files_with_lines;
-	uint32_t opened, closed; /* closed: by the limits */
-	size_t bytes;           /* of the files open now */
-};
+#define SYMBOLIZER_FILES 64      /* open at a time, for symbolizer_new() */
 
 struct symbolizer;
 
-struct symbolizer *symbolizer_new(const struct symbol_source *source, const struct symbolizer_options *options);
+/* At most `files_max` files are open at a time, and fewer when they take much memory. `source` must stay. */
+struct symbolizer *symbolizer_new(const struct symbol_source *source, size_t files_max);
 void symbolizer_free(struct symbolizer *s);
 
 /*
@@ -66,7 +47,5 @@ void symbolizer_free(struct symbolizer *s);
  */
 const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules *modules, uint64_t address,
 					    bool is_return);
-
-void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *stats);
 
 #endif

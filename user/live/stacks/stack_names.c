@@ -44,7 +44,7 @@ struct naming *naming_new(naming_put put, void *arg)
 
 	naming->put = put;
 	naming->arg = arg;
-	naming->symbolizer = symbolizer_new(&symbol_source_live, NULL);
+	naming->symbolizer = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
 	intern_init(&naming->texts);
 	hash_init(&naming->ids, sizeof(uint32_t));
 	return naming;
