@@ -3,32 +3,20 @@
 #include "symbol/owners.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/xalloc.h"
 
 #define FILE_MAX (1u << 20)
 #define WORD_MAX 256
 
-/* X(NAME, keyword): what a glob is compared with. */
-#define KEYS(X)                                                                   \
-	X(MODULE, "module")                                                       \
-	X(FUNCTION, "function")                                                   \
-	X(FILE, "file")
-enum key {
-#define X(name, keyword) KEY_##name,
-	KEYS(X)
-#undef X
-	KEY_COUNT
-};
+/* The text of a frame that a glob is compared with. */
+enum key { KEY_MODULE, KEY_FUNCTION, KEY_FILE, KEY_COUNT };
 
 struct glob {
 	enum key key;
@@ -140,11 +128,7 @@ static int next_word(struct parser *p, char *word, bool *quoted)
 
 static bool find_keyword(const char *word, enum key *key)
 {
-	static const char *const keywords[] = {
-#define X(name, keyword) keyword,
-		KEYS(X)
-#undef X
-	};
+	static const char *const keywords[KEY_COUNT] = { "module", "function", "file" };
 
 	for (size_t i = 0; i < KEY_COUNT; i++) {
 		if (!strcmp(word, keywords[i])) {
@@ -247,26 +231,17 @@ int owners_add(struct owners *owners, const char *name, const char *text, size_t
 
 int owners_add_file(struct owners *owners, const char *path, char *why, size_t why_size)
 {
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
 	size_t used = 0;
-	ssize_t got = 1;
-	char *text;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	int err = file ? 0 : -errno;
 
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, why_size, "%s: %s", path, strerror(-err));
-		return err;
+	if (file) {
+		text = xmalloc(FILE_MAX);
+		used = fread(text, 1, FILE_MAX, file);
+		err = ferror(file) ? -errno : used == FILE_MAX ? -EFBIG : 0;
+		fclose(file);
 	}
-	text = xmalloc(FILE_MAX);
-	while (got > 0 && used < FILE_MAX) {
-		got = read(fd, text + used, FILE_MAX - used);
-		used += got > 0 ? (size_t)got : 0;
-	}
-	if (got < 0)
-		err = -errno;
-	else if (used == FILE_MAX)
-		err = -EFBIG;
-	close(fd);
 	if (err)
 		snprintf(why, why_size, "%s: %s", path, strerror(-err));
 	else
@@ -303,18 +278,12 @@ int owners_add_standard(struct owners *owners, char *why, size_t why_size)
 
 static bool glob_matches(const struct glob *glob, const struct owners_frame *frame)
 {
-	const char *text = glob->key == KEY_MODULE ? frame->module
-			   : glob->key == KEY_FUNCTION ? frame->function
-						       : frame->file;
-	const char *slash;
+	const char *const texts[KEY_COUNT] = { frame->module, frame->function, frame->file };
+	const char *text = texts[glob->key];
 
-	if (!text)
-		return false;
-	if (glob->key == KEY_MODULE && !strchr(glob->pattern, '/')) {
-		slash = strrchr(text, '/');
-		text = slash ? slash + 1 : text;
-	}
-	return !fnmatch(glob->pattern, text, 0);
+	if (text && glob->key == KEY_MODULE && !strchr(glob->pattern, '/'))
+		text = basename(text);
+	return text && !fnmatch(glob->pattern, text, 0);
 }
 
 static bool rule_matches(const struct rule *rule, const struct owners_frame *frame)
@@ -346,11 +315,8 @@ struct owners_match owners_match(const struct owners *owners, const struct owner
 uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t *frame)
 {
 	uint16_t carrier = OWNER_UNKNOWN;
-	size_t decisive = count, ignored;
 
-	if (!frame)
-		frame = &ignored;
-
+	*frame = count;
 	for (size_t i = 0; i < count; i++) {
 		switch ((enum owners_verb)matches[i].verb) {
 		case OWNERS_OWNER:
@@ -358,29 +324,18 @@ uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t 
 			return matches[i].owner;
 		case OWNERS_CARRIER:
 			carrier = matches[i].owner;
-			decisive = i;
+			*frame = i;
 			break;
 		case OWNERS_NOTHING:
-			*frame = carrier ? decisive : i;
-			return carrier ? carrier : OWNER_APPLICATION;
+			if (carrier)
+				return carrier;
+			*frame = i;
+			return OWNER_APPLICATION;
 		case OWNERS_SKIP:
 			break;
 		}
 	}
-	*frame = decisive;
 	return carrier;
-}
-
-uint16_t owners_of(const struct owners *owners, const struct owners_frame *frames, size_t count)
-{
-	struct owners_match *matches = xcalloc(count + 1, sizeof(*matches));
-	uint16_t owner;
-
-	for (size_t i = 0; i < count; i++)
-		matches[i] = owners_match(owners, &frames[i]);
-	owner = owners_decide(matches, count, NULL);
-	free(matches);
-	return owner;
 }
 
 size_t owners_count(const struct owners *owners)

@@ -60,11 +60,9 @@ int owners_add_standard(struct owners *owners, char *why, size_t why_size);
 
 /* What the rules say of one frame: slow (hundreds of patterns), so ask once a frame. */
 struct owners_match owners_match(const struct owners *owners, const struct owners_frame *frame);
-/* Decides by the matches of a stack's frames, innermost first. Which frame it was goes to *frame (NULL: nobody
- * asks); count if none was. */
+/* Decides by the matches of a stack's frames, innermost first. *frame becomes the index of the frame that decided,
+ * `count` if none did. */
 uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t *frame);
-/* Both. */
-uint16_t owners_of(const struct owners *owners, const struct owners_frame *frames, size_t count);
 
 size_t owners_count(const struct owners *owners); /* with the two constant ones */
 const char *owners_name(const struct owners *owners, uint16_t owner);

@@ -100,6 +100,17 @@ static size_t frame_count(const struct owners_frame *frames)
 	return count;
 }
 
+static uint16_t owners_of(const struct owners *owners, const struct owners_frame *frames, size_t count)
+{
+	struct owners_match matches[16];
+	size_t frame;
+
+	assert_in_range(count, 0, 16);
+	for (size_t i = 0; i < count; i++)
+		matches[i] = owners_match(owners, &frames[i]);
+	return owners_decide(matches, count, &frame);
+}
+
 static struct owners *builtin(void)
 {
 	struct owners *owners = owners_new();
