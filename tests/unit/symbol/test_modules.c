@@ -132,25 +132,6 @@ static void bias_is_by_segment(void **state)
 	modules_fini(&m);
 }
 
-static void added_one_by_one(void **state)
-{
-	struct module module = { .kind = MODULE_FILE, .path = (char[]){ "/usr/lib/liba.so" }, .build_id = "ab" };
-	struct module_map map = { .start = 0x2000, .end = 0x3000, .bias = 0x1000, .has_bias = true };
-	struct modules m = { 0 };
-
-	(void)state;
-	assert_true(modules_add(&m, &module, &map));
-	map.start = 0x4000;
-	map.end = 0x5000;
-	assert_true(modules_add(&m, &module, &map));
-	assert_false(modules_add(&m, &module, &map)); /* not ascending */
-	assert_int_equal(m.count, 1);
-	assert_int_equal(m.map_count, 2);
-	assert_string_equal(m.list[0].name, "liba.so");
-	assert_true(modules_vaddr(modules_find(&m, 0x2010), 0x2010) == 0x1010);
-	modules_fini(&m);
-}
-
 static void this_process(void **state)
 {
 	struct modules m = { 0 };
@@ -175,7 +156,6 @@ int main(void)
 		cmocka_unit_test(damaged_lines_are_counted),
 		cmocka_unit_test(a_newline_in_a_path),
 		cmocka_unit_test(bias_is_by_segment),
-		cmocka_unit_test(added_one_by_one),
 		cmocka_unit_test(this_process),
 	};
 

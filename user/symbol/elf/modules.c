@@ -77,52 +77,46 @@ static const char *name_of_module(const struct module *module)
 	return module->path[0] ? module->path : kind_names[module->kind];
 }
 
-static bool is_same_mapping(const struct module *a, const struct module *b)
+static bool shows_same_file(const struct module *a, const struct module *b)
 {
 	return a->kind == b->kind && a->dev == b->dev && a->ino == b->ino && a->deleted == b->deleted &&
 	       !strcmp(a->path, b->path);
 }
 
-bool modules_add(struct modules *modules, const struct module *module, const struct module_map *map)
+/* The index of the module that a mapping shows; a new one if need be. */
+static uint32_t module_index(struct modules *modules, const struct maps_line *line)
 {
+	struct module module = { .kind = kind_of_mapping(line), .path = copy_path(line->path, line->path_len) };
 	size_t i = modules->count;
-
-	if (map->end <= map->start ||
-	    (modules->map_count && map->start < modules->maps[modules->map_count - 1].end))
-		return false;
-	while (i && !is_same_mapping(&modules->list[i - 1], module)) /* from the end: pieces of a file are neighbours */
-		i--;
-	if (!i) {
-		struct module *copy;
-
-		modules->list = xreallocarray(modules->list, modules->count + 1, sizeof(*modules->list));
-		copy = &modules->list[modules->count++];
-		*copy = *module;
-		copy->path = xstrdup(module->path);
-		copy->name = name_of_module(copy);
-		i = modules->count;
-	}
-	modules->maps = xreallocarray(modules->maps, modules->map_count + 1, sizeof(*modules->maps));
-	modules->maps[modules->map_count] = *map;
-	modules->maps[modules->map_count++].module = (uint32_t)(i - 1);
-	return true;
-}
-
-static bool add_line(struct modules *modules, const struct maps_line *line)
-{
-	struct module_map map = { .start = line->start, .end = line->end, .offset = line->offset };
-	struct module module = { .kind = kind_of_mapping(line) };
-	bool ok;
 
 	if (module.kind == MODULE_FILE) {
 		module.dev = makedev(line->dev_major, line->dev_minor);
 		module.ino = line->ino;
 		module.deleted = line->deleted;
 	}
-	module.path = copy_path(line->path, line->path_len);
-	ok = modules_add(modules, &module, &map);
-	free(module.path);
-	return ok;
+	while (i && !shows_same_file(&modules->list[i - 1], &module)) /* from the end: pieces of a file are neighbours */
+		i--;
+	if (i) {
+		free(module.path);
+		return (uint32_t)(i - 1);
+	}
+	module.name = name_of_module(&module);
+	modules->list = xreallocarray(modules->list, modules->count + 1, sizeof(*modules->list));
+	modules->list[modules->count] = module;
+	return (uint32_t)modules->count++;
+}
+
+/* False: the mapping is empty, or does not lie behind the others. */
+static bool add_line(struct modules *modules, const struct maps_line *line)
+{
+	if (line->end <= line->start ||
+	    (modules->map_count && line->start < modules->maps[modules->map_count - 1].end))
+		return false;
+	modules->maps = xreallocarray(modules->maps, modules->map_count + 1, sizeof(*modules->maps));
+	modules->maps[modules->map_count++] = (struct module_map){
+		.start = line->start, .end = line->end, .offset = line->offset, .module = module_index(modules, line),
+	};
+	return true;
 }
 
 size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len)

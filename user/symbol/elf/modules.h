@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What code a process has mapped, at one moment: from an address to a module and the place in it.
- * Built from the bytes of /proc/PID/maps (or of a recording) alone; the files are opened elsewhere.
+ * Built from the bytes of /proc/PID/maps alone; the files are opened elsewhere.
  *
  * The one invariant: mappings are sorted by start and do not overlap. A file mapped in several pieces,
  * or at several places (dlmopen()), is one module with several mappings.
@@ -15,16 +15,12 @@
 
 #include "symbol/elf/image.h"
 
-/* X(NAME, text): what an executable mapping belongs to. */
-#define MODULE_KINDS(X)                                                           \
-	X(FILE, "file")                                                           \
-	X(VDSO, "vdso")                                                           \
-	X(VSYSCALL, "vsyscall")                                                   \
-	X(ANONYMOUS, "anonymous")  /* written at run time (JIT), or not from a file one can open */
+/* What an executable mapping belongs to. */
 enum module_kind {
-#define X(name, text) MODULE_##name,
-	MODULE_KINDS(X)
-#undef X
+	MODULE_FILE,
+	MODULE_VDSO,
+	MODULE_VSYSCALL,
+	MODULE_ANONYMOUS,       /* written at run time (JIT), or not from a file that has a path */
 };
 
 struct module {
@@ -34,7 +30,7 @@ struct module {
 	uint64_t dev;           /* makedev() */
 	uint64_t ino;
 	bool deleted;
-	char build_id[IMAGE_BUILD_ID_CHARS]; /* "" until modules_set_image() or a recording says it */
+	char build_id[IMAGE_BUILD_ID_CHARS]; /* "" before modules_set_image() */
 };
 
 struct module_map {
@@ -46,7 +42,7 @@ struct module_map {
 };
 
 struct modules {
-	uint32_t pid;           /* 0: a recorded process */
+	uint32_t pid;
 	bool has_our_paths;     /* a path is the same file for it as for us: it is not needed to open one */
 	struct module *list;
 	size_t count;
@@ -59,10 +55,6 @@ size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, si
 /* Reads /proc/PID/maps; 0 or -errno. */
 int modules_read(struct modules *modules, uint32_t pid);
 void modules_fini(struct modules *modules);
-
-/* For recordings: adds a mapping of a module that a former call or this one describes. Mappings come by
- * ascending address; false if this one does not. */
-bool modules_add(struct modules *modules, const struct module *module, const struct module_map *map);
 
 /* The mapping an address is in, or NULL. */
 struct module_map *modules_find(const struct modules *modules, uint64_t address);
