@@ -9,14 +9,13 @@ static int copy_read(struct unwind_walk *walk, __u64 address, __u64 *val);
 static const __u64 *copied_word(struct unwind_walk *walk, __u32 slot);
 static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u32 i);
 static int take_walked_word(struct unwind_walk *walk, __u64 word);
-static int no_repair(struct unwind_walk *walk);
 
 /* BPF has put back what return probes took; other stacks are not in the copy. */
 #define UNWIND_READ64(walk, address, val) copy_read(walk, address, val)
 #define UNWIND_WORD(walk, slot) copied_word(walk, slot)
 #define UNWIND_MAPPING(walk, i) mapping_at(walk, i)
 #define UNWIND_FRAME(walk, word) take_walked_word(walk, word)
-#define UNWIND_REPAIR(walk, slot, pc) no_repair(walk)
+#define UNWIND_REPAIR(walk, slot, pc) 1
 #include "../../../bpf/unwind.bpf.h"
 
 struct copy_walk {
@@ -57,12 +56,6 @@ static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u
 	const struct rewalk *rewalk = ((struct copy_walk *)walk)->rewalk;
 
 	return i < rewalk->mapping_count ? &rewalk->mappings[i] : NULL;
-}
-
-static int no_repair(struct unwind_walk *walk)
-{
-	(void)walk;
-	return -1;
 }
 
 static bool push_word(struct gmt_stack *out, uint64_t word)

@@ -107,21 +107,10 @@ void table_cache_close(struct table_cache *cache)
 	cache->dir = -1;
 }
 
-static bool read_all(int fd, void *to, size_t size)
+/* A short read is a damaged table: the file is a regular one. */
+static bool read_whole(int fd, void *to, size_t size)
 {
-	char *p = to;
-
-	while (size) {
-		ssize_t n = read(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		size -= (size_t)n;
-	}
-	return true;
+	return read(fd, to, size) == (ssize_t)size;
 }
 
 static int read_table_file(int fd, const struct image *image, struct unwind_table *table)
@@ -130,7 +119,7 @@ static int read_table_file(int fd, const struct image *image, struct unwind_tabl
 	uint64_t base, end, words;
 	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_all(fd, &header, sizeof(header)))
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_whole(fd, &header, sizeof(header)))
 		return -EBADMSG;
 	if (memcmp(&header, &want, offsetof(struct file_header, base)))
 		return -EBADMSG;
@@ -141,7 +130,7 @@ static int read_table_file(int fd, const struct image *image, struct unwind_tabl
 	*table = (struct unwind_table){ .base = base, .pages = header.pages, .rows = header.rows, .fdes = header.fdes,
 					.unsupported = header.unsupported, .is_damaged = header.is_damaged };
 	table->words = xmalloc(unwind_table_bytes(table) + 1);
-	if (!read_all(fd, table->words, unwind_table_bytes(table)) || checksum_table(&header, table->words) !=
+	if (!read_whole(fd, table->words, unwind_table_bytes(table)) || checksum_table(&header, table->words) !=
 	    header.check || !unwind_table_check(table))
 		return -EBADMSG;
 	return 0;
