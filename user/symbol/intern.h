@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts kept once each. The same text has the same address, which is good until intern_fini(). */
+/* Keeps each text once: equal texts have one address, which is valid until intern_fini(). */
 #ifndef GPUMEMTRACE_SYMBOL_INTERN_H
 #define GPUMEMTRACE_SYMBOL_INTERN_H
 
@@ -13,7 +13,7 @@ void intern_init(struct intern *in);
 void intern_fini(struct intern *in);
 const char *intern(struct intern *in, const char *text); /* NULL stays NULL */
 
-/* FNV-1a, which is also what keys of files are made with. */
+/* FNV-1a; for keys of files, too. */
 uint64_t intern_hash(uint64_t seed, const void *bytes, size_t size);
 #define INTERN_SEED 0xcbf29ce484222325ULL
 

@@ -25,7 +25,7 @@ struct glob {
 
 struct rule {
 	struct owners_match says;
-	size_t glob_count;      /* those of one key stand together */
+	size_t glob_count;      /* globs of one key stand together */
 	struct glob *globs;
 };
 
@@ -36,7 +36,7 @@ struct owners {
 	size_t name_count;
 };
 
-/* Where the parser is, and where it says what is wrong. */
+/* The place of the parser, and the buffer for its error message. */
 struct parser {
 	const char *name;
 	unsigned int line;
@@ -268,7 +268,7 @@ int owners_add_standard(struct owners *owners, char *why, size_t why_size)
 	for (size_t i = 0; i < 2; i++) {
 		int err = paths[i][0] ? owners_add_file(owners, paths[i], why, why_size) : -ENOENT;
 
-		/* $HOME may be somebody else's: after sudo, in a service. */
+		/* $HOME may be another user's: after sudo, in a service. */
 		if (err && err != -ENOENT && err != -ENOTDIR && (i || err != -EACCES))
 			return err;
 	}
@@ -307,7 +307,7 @@ struct owners_match owners_match(const struct owners *owners, const struct owner
 		if (rule_matches(&owners->rules[i], frame))
 			return owners->rules[i].says;
 	}
-	/* an address in no mapping says nothing, not even that it is somebody's own code */
+	/* an address in no mapping says nothing, not even that the application has code there */
 	return (struct owners_match){ .verb = frame->module || frame->function || frame->file ? OWNERS_NOTHING
 											       : OWNERS_SKIP };
 }

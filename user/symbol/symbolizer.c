@@ -16,11 +16,11 @@
 #define NAME_WIDTH 160               /* of function names, see demangle_short() */
 #define OPEN_BYTES ((size_t)512 << 20) /* symbols and debug information of open files */
 
-/* A file, as all processes share it. */
+/* A file, which all processes share. */
 struct file {
 	const char *name, *path;
 	struct hash answers;        /* key_of_place() -> struct symbol_frames * */
-	bool was_open;              /* shape is known */
+	bool was_open;              /* `shape` is known */
 	bool is_open;
 	bool has_failed;            /* it could not be opened through this process: */
 	uint32_t failed_pid;
@@ -95,7 +95,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-/* The same file in every process: by device and inode; a recorded one by its path and build id too. */
+/* A module has the same file in every process: by device, inode and path; without an inode by its build id, too. */
 static struct file *file_of(struct symbolizer *s, const struct module *module)
 {
 	uint64_t identity[3] = { module->kind, module->dev, module->ino }, key;
@@ -135,7 +135,7 @@ static void close_oldest(struct symbolizer *s, const struct file *keep)
 	}
 }
 
-/* What is in the debug file is only read when the file itself lacks it. */
+/* Reads the debug file only for what the file itself lacks. */
 static void read_symbols(struct symbolizer *s, struct file *file, const struct modules *modules)
 {
 	struct image debug = { .fd = -1 };
@@ -178,8 +178,8 @@ static void open_file(struct symbolizer *s, struct file *file, const struct modu
 	close_oldest(s, file);
 }
 
-/* Without its file, a module's vaddrs are not known, only offsets in the file: never mixed up. Nor are answers
- * that a file gave and those for want of one: another process may show it. */
+/* Four kinds of answers are kept apart: those for vaddrs, and for offsets in the file while its headers are unknown;
+ * those from the open file, and without it: the file may open through another process. */
 static uint64_t key_of_place(uint64_t offset, bool is_return, bool is_vaddr, bool is_open)
 {
 	return offset << 1 | is_return | (uint64_t)!is_vaddr << 63 | (uint64_t)!is_open << 62;
@@ -244,7 +244,7 @@ static const struct symbol_frames *find_nowhere(struct symbolizer *s, uint64_t a
 const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules *modules, uint64_t address,
 					    bool is_return)
 {
-	/* a return address behind the last instruction of a mapping belongs to it */
+	/* a return address may lie just behind the mapping of its call */
 	struct module_map *map = modules_find(modules, address - is_return);
 	struct symbol_frames **slot;
 	struct module *module;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses into names: function, module, file and line. Each address of a file is looked up once,
- * whatever process it is asked for; files are kept open up to a limit, the one asked for longest ago
- * goes first. Looking up may read files for milliseconds: not for the thread that drains the ring.
+ * Turns addresses into names: function, module, file and line. Each address of a file is looked up once for all
+ * processes. Files stay open up to a limit; then the least recently used one is closed. A look-up may read files for
+ * milliseconds, so the thread that drains the ring must not do it.
  *
- * The one invariant: an answer, once given, never changes, and stays good until symbolizer_free().
- * Not for several threads at once.
+ * The one invariant: an answer never changes, and stays valid until symbolizer_free(). One thread at a time may
+ * use a symbolizer.
  */
 #ifndef GPUMEMTRACE_SYMBOL_SYMBOLIZER_H
 #define GPUMEMTRACE_SYMBOL_SYMBOLIZER_H
@@ -27,7 +27,7 @@ struct symbol_frame {
 	uint64_t offset;        /* vaddr in the module; without a module the address */
 };
 
-/* What one address stands for: inlined functions, innermost first, then the function itself. */
+/* The functions at one address: inlined ones, innermost first, then the function around them. */
 struct symbol_frames {
 	uint32_t count;         /* at least 1 */
 	struct symbol_frame frames[];
@@ -42,8 +42,8 @@ struct symbolizer *symbolizer_new(const struct symbol_source *source, size_t fil
 void symbolizer_free(struct symbolizer *s);
 
 /*
- * `is_return`: the address is a return address, so the call before it is meant (the frame at a probe
- * and a frame that a signal interrupted are none). Learns build ids and biases of `modules`.
+ * `is_return`: the address is a return address, and the answer is for the call before it (false for the frame at a
+ * probe and for a frame that a signal interrupted). Sets build ids and biases in `modules`.
  */
 const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules *modules, uint64_t address,
 					    bool is_return);

@@ -22,8 +22,8 @@ struct text {
 
 /*
  * A name of a few hundred bytes can stand for one of gigabytes (each substitution may double it), and
- * libiberty does not ask whether to go on: it is left when the text is full. What it holds then is on
- * its stack (alloca), but for the decoded letters of a Rust identifier in punycode, some bytes.
+ * libiberty cannot be stopped: longjmp() leaves it when the text is full. Its memory is on the stack
+ * (alloca) then, except the decoded letters of a Rust identifier in punycode: some bytes are lost.
  */
 static void take_part(const char *part, size_t len, void *arg)
 {
@@ -109,8 +109,7 @@ bool demangle(const char *symbol, bool params, char *out, size_t size)
 	return known;
 }
 
-/* The characters of an operator's name behind "operator": its '<', '>' and '(' open nothing. Longer ones
- * come first. */
+/* The length of an operator's symbol, whose '<', '>' and '(' are no brackets. Longer ones come first. */
 static size_t operator_len(const char *at)
 {
 	static const char *const names[] = {
@@ -142,7 +141,7 @@ static size_t operator_at(const char *name, size_t at)
 	return len + operator_len(name + at + len);
 }
 
-/* Whether the '<' at this place opens arguments: of Rust's "<T as Trait>::f" it is the name itself. */
+/* Whether the '<' at this place opens template arguments. In Rust's "<T as Trait>::f" it begins a name. */
 static bool opens_arguments(const char *name, size_t at, size_t operator_end)
 {
 	if (operator_end && (at == operator_end || (at == operator_end + 1 && name[at - 1] == ' ')))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names as the linker knows them into names as people write them: C++ (Itanium ABI) and Rust (legacy
- * and v0), by libiberty, as nm, gdb and perf do. What is no such name, is too long, or would become too
- * long comes back as it is (cut).
+ * Turns mangled names into readable ones: C++ (Itanium ABI) and Rust (legacy and v0), by libiberty, as nm, gdb and
+ * perf do. Any other text, and a name that is too long, comes back unchanged (cut to the room).
  */
 #ifndef GPUMEMTRACE_SYMBOL_ELF_DEMANGLE_H
 #define GPUMEMTRACE_SYMBOL_ELF_DEMANGLE_H
@@ -10,9 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DEMANGLE_INPUT_MAX 8192 /* longer names are not tried: torch's longest seen has 5 KiB */
+#define DEMANGLE_INPUT_MAX 8192 /* longer names stay mangled; the longest seen, of torch, has 5 KiB */
 
-/* Writes the name and NUL, at most `size` bytes; what does not fit is cut and ends in "...". With
+/* Writes the name and NUL, at most `size` bytes; a longer name is cut and ends in "...". With
  * `params` the parameters are kept ("f(int)"), else "f". Returns whether it was a mangled name. */
 bool demangle(const char *symbol, bool params, char *out, size_t size);
 

@@ -112,7 +112,7 @@ static void add_mini(struct elfsym *symbols, struct list *list, const struct ima
 	lzma_ret ret = LZMA_BUF_ERROR;
 	struct image image;
 
-	while (packed && ret == LZMA_BUF_ERROR && room <= MINI_MAX) { /* no room: again, with more */
+	while (packed && ret == LZMA_BUF_ERROR && room <= MINI_MAX) { /* too small: again, with more room */
 		plain = xrealloc(plain, room);
 		in_at = out_at = 0;
 		ret = lzma_stream_buffer_decode(&memory, 0, NULL, (const uint8_t *)packed, &in_at, section->sh_size,
@@ -156,7 +156,7 @@ static void add_range(struct elfsym *symbols, uint64_t start, uint64_t end, uint
 			(struct elfsym_range){ start, size < UINT32_MAX ? (uint32_t)size : UINT32_MAX, name };
 }
 
-/* Sweeps over sorted symbols; `open` holds those that are not over yet, the innermost last. */
+/* Sweeps over sorted symbols; `open` holds the symbols that have not ended, the innermost last. */
 static void make_ranges(struct elfsym *symbols, const struct list *list)
 {
 	uint32_t *open = xcalloc(list->count + 1, sizeof(*open));

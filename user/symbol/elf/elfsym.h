@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions of an ELF file by address: from .symtab, or else .dynsym and the packed rest of
+ * Finds the functions of an ELF file by address: from .symtab, or else .dynsym and the packed rest of
  * .symtab in .gnu_debugdata ("mini debug info"), and from a separate debug file.
  *
  * The one invariant: ranges are sorted and do not overlap. Where functions overlap in the file, the one
@@ -29,8 +29,8 @@ struct elfsym {
 	size_t names_size;
 };
 
-/* Reads the symbols; `debug` is the file's separate debug file, or NULL. Always leaves a table that can
- * be asked; it is empty when there is nothing, or nothing undamaged. */
+/* Reads the symbols; `debug` is the file's separate debug file, or NULL. Without a symbol that is undamaged, the
+ * table is empty. Finish with elfsym_fini(). */
 void elfsym_read(struct elfsym *symbols, const struct image *file, const struct image *debug);
 void elfsym_fini(struct elfsym *symbols);
 
@@ -39,7 +39,7 @@ void elfsym_fini(struct elfsym *symbols);
  * and covers the address; `file` may be NULL. Never the nearest name. */
 const char *elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr);
 
-/* Memory in use. */
+/* Bytes in use. */
 size_t elfsym_bytes(const struct elfsym *symbols);
 
 #endif

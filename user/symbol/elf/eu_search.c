@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What static libelf and libdw of elfutils 0.192 (Debian 13) want and no archive has: their build puts
- * libeu, which has these functions, into the shared libraries alone. Names, arguments and the place of
- * the root: lib/eu-search.h of elfutils 0.192. That version's lock, where one is built in, comes behind
- * the root and is left alone here: a handle is never used by two threads (lines.c, libbpf).
+ * Functions that static libelf and libdw of elfutils 0.192 (Debian 13) need and no archive has: the build puts
+ * libeu, which has them, into the shared libraries alone. Names, arguments and the place of the root:
+ * lib/eu-search.h of elfutils 0.192. A lock, where elfutils was built with one, comes behind the root; nothing here
+ * takes it, for no two threads use a handle (lines.c, libbpf).
  *
  * The linker takes this file only where libelf and libdw leave the names open: libgmt.a is searched again
- * behind the two (SYMBOL_LIBS in the Makefile). elfutils 0.188 (Debian 12) wants none of these.
+ * behind the two (SYMBOL_LIBS in the Makefile). elfutils 0.188 (Debian 12) needs none of these.
  */
 #include <search.h>
 #include <stddef.h>

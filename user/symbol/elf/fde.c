@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * image_fde(): which function an address is in, as the unwinder sees it. Only the bytes on the way are
- * read, so that a symbol without a size can be checked without loading the .eh_frame of its module.
+ * image_fde(): finds the function that an address is in, by call frame information. It reads only the bytes on
+ * the way, so that a symbol without a size can be checked without loading the .eh_frame of its module.
  */
 #include "symbol/elf/ehread.h"
 #include "symbol/elf/image.h"

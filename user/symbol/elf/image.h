@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A 64-bit little-endian ELF file as symbols need it: its headers, and parts of it on demand, from a
- * descriptor or from bytes (the vDSO, what was unpacked, a fuzzer's). Files are read, not mapped: one
- * may belong to a container, whose owner could cut it off under us (SIGBUS).
+ * Reads a 64-bit little-endian ELF file: its headers, and other parts on demand, from a descriptor or from bytes
+ * (the vDSO, unpacked data). Files are read, not mapped: the owner of a container could truncate a mapped file
+ * (SIGBUS).
  *
  * The one invariant: no offset of the file is believed before image_read() has checked it.
  */
@@ -41,14 +41,14 @@ struct image {
 };
 
 /*
- * 0; -ENOEXEC: no such file, or its headers are damaged; else -errno. The descriptor, and the bytes if
- * `owned` (to be free()d), are the image's from then on, also after an error.
+ * 0; -ENOEXEC: another kind of file, or damaged headers; else -errno. The descriptor and `owned` (NULL, or memory
+ * to be free()d) belong to the image, even after an error.
  */
 int image_open(struct image *image, int fd);
 int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned);
 void image_close(struct image *image);
 
-/* Copies a part of the file; false if it does not lie in it wholly. */
+/* Copies a part of the file; false if any of it lies outside. */
 bool image_read(const struct image *image, uint64_t offset, void *to, size_t size);
 /* Likewise by virtual address, out of one segment. */
 bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size);
@@ -86,13 +86,13 @@ void image_symbols_free(struct image_symbols *symbols);
 
 /* The segment that has a virtual address in the file, or NULL. */
 const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr);
-/* The segment whose code an address is in, or NULL. */
+/* The executable segment that an address is in, or NULL. */
 const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr);
-/* Where a byte of the file is expected in memory, if it is code. Mappings begin at whole pages, so the
+/* The virtual address of a byte of code in the file. False: it is no code. Mappings begin at whole pages, so the
  * first and last page of a segment may hold bytes of its neighbours. */
 bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t *vaddr);
 
-/* The function that an address is in, by its call frame information (.eh_frame_hdr's sorted table). */
+/* The function that an address is in, by the call frame information (.eh_frame_hdr's sorted table). */
 bool image_fde(const struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See lines.h. Which unit an address is in is read from the units' own ranges: .debug_aranges, which
- * dwarf_addrdie() of elfutils before 0.190 relies on, is not written by clang and rustc.
+ * See lines.h. The units' own ranges say which unit an address is in: clang and rustc do not write .debug_aranges,
+ * on which dwarf_addrdie() of elfutils before 0.190 relies.
  */
 #include "symbol/elf/lines.h"
 
@@ -170,8 +170,8 @@ size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *place
 	if (!line || dwarf_lineno(line, &number))
 		return 0;
 	places[count++] = (struct lines_place){ NULL, dwarf_linesrc(line, NULL, NULL), (uint32_t)number };
-	/* from an inlined function on, dwarf_getscopes() goes on where that was written, not where it was called:
-	 * only its innermost scope is good, and what is around that one in the tree */
+	/* Outside of an inlined function, dwarf_getscopes() goes on where that was written, not where it was called.
+	 * So only the innermost scope is taken from it, and the scopes around that from the tree. */
 	if (dwarf_getscopes(&unit, vaddr, &around) > 0) {
 		Dwarf_Die innermost = around[0];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Source lines, and functions that were inlined, by address: out of DWARF, through libdw. This is the
- * only file that knows libdw and libelf. A file without DWARF has no lines, which is no error.
+ * Finds source lines and inlined functions by address, in DWARF, through libdw. No other file uses libdw or libelf.
+ * A file without DWARF has no lines, which is no error.
  */
 #ifndef GPUMEMTRACE_SYMBOL_ELF_LINES_H
 #define GPUMEMTRACE_SYMBOL_ELF_LINES_H
@@ -11,13 +11,13 @@
 
 #include "symbol/elf/image.h"
 
-#define LINES_DEBUG_MAX (1ull << 30) /* libdw reads whole sections: a file with more debug information is left */
+#define LINES_DEBUG_MAX (1ull << 30) /* libdw reads whole sections: a file with more debug information has no lines */
 #define LINES_DEPTH 16               /* inlined functions at one address */
 
 struct lines;
 
 struct lines_place {
-	const char *function;   /* of an inlined one its mangled name, or its name; NULL: not inlined */
+	const char *function;   /* the mangled name, else the name, of an inlined one; NULL: not inlined */
 	const char *file;       /* as the compiler had it, with its directory; NULL unknown */
 	uint32_t line;          /* 0 unknown */
 };
@@ -27,8 +27,8 @@ struct lines *lines_open(const struct image *image);
 void lines_close(struct lines *lines);
 size_t lines_bytes(const struct lines *lines); /* of the sections that libdw may read; 0 for NULL */
 
-/* The innermost place comes first; all but the last are inlined ones. Their number, 0 if nothing is known. Texts
- * stay until lines_close(). */
+/* Fills in the places, the innermost first; all but the last are inlined. Returns their number, 0 if nothing is
+ * known. Texts are valid until lines_close(). */
 size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *places, size_t most);
 
 #endif

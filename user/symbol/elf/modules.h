@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What code a process has mapped, at one moment: from an address to a module and the place in it.
+ * The code that a process has mapped at one moment: finds the module of an address, and the place in it.
  * Built from the bytes of /proc/PID/maps alone; the files are opened elsewhere.
  *
  * The one invariant: mappings are sorted by start and do not overlap. A file mapped in several pieces,
@@ -43,14 +43,14 @@ struct module_map {
 
 struct modules {
 	uint32_t pid;
-	bool has_our_paths;     /* a path is the same file for it as for us: it is not needed to open one */
+	bool has_our_paths;     /* its paths lead to the same files as ours: they open after its end, too */
 	struct module *list;
 	size_t count;
 	struct module_map *maps;
 	size_t map_count;
 };
 
-/* Replaces what was there. Damaged lines are left out; returns how many. */
+/* Replaces all mappings. Leaves damaged lines out, and returns their number. */
 size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len);
 /* Reads /proc/PID/maps; 0 or -errno. */
 int modules_read(struct modules *modules, uint32_t pid);
@@ -63,7 +63,7 @@ static inline struct module *modules_of(const struct modules *modules, const str
 	return &modules->list[map->module];
 }
 
-/* Tells what the module's file says: its build id, and the bias of its mappings. */
+/* Takes the build id of a module and the bias of its mappings from its file. */
 void modules_set_image(struct modules *modules, uint32_t module, const struct image *image);
 
 /* The vaddr of an address in its module; without a known bias the offset in the file. */

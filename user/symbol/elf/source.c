@@ -49,7 +49,7 @@ static int live_module(const struct modules *modules, const struct module_map *m
 	file = (struct foreign_file){ map->start, map->end, module->path, module->dev, module->ino, module->deleted };
 	fd = foreign_open_mapped(modules->pid, &file);
 	if (fd < 0 && modules->has_our_paths)
-		fd = foreign_open_same(0, &file); /* it may have ended by now */
+		fd = foreign_open_same(0, &file); /* the process may have ended */
 	return fd < 0 ? fd : image_open(image, fd);
 }
 
@@ -70,7 +70,7 @@ static int open_debug_file(uint32_t pid, const char *build_id, struct image *ima
 	return err;
 }
 
-/* A container seldom has debug files; those of the host, for the same build, say the same. */
+/* A container seldom has debug files; the host's, of the same build id, say the same. */
 static int live_debug(const struct modules *modules, const char *build_id, struct image *image)
 {
 	int err;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Where a symbolizer has its files from: the running process, through its own root, so that a container's
- * files are found.
- */
+/* Opens files for a symbolizer: of a running process, through the process's root, so that a container's are found. */
 #ifndef GPUMEMTRACE_SYMBOL_ELF_SOURCE_H
 #define GPUMEMTRACE_SYMBOL_ELF_SOURCE_H
 

@@ -11,13 +11,13 @@
 #include "symbol/python/pylines.h"
 #include "symbol/python/pytext.h"
 
-#define HEAD_BYTES 256             /* of a code object; all that is needed of any version */
+#define HEAD_BYTES 256             /* of a code object; all needed fields of any version */
 
 struct entry {
 	struct entry *next;        /* of the same address */
 	uint32_t check;
 	int first_line;
-	int traceable;             /* units; what comes before is not shown in a traceback */
+	int traceable;             /* units; tracebacks leave a frame before this instruction out */
 	char *function;
 	char *file;
 	uint8_t *lines;
@@ -98,7 +98,7 @@ static uint32_t check_of(const struct pylayout *layout, const unsigned char *hea
 	return gmt_py_check(words, layout->check_mask);
 }
 
-/* Only what there is of the object: it may end where its memory does. */
+/* Reads no more than the object: its memory may end there. */
 static int read_head(struct pycode *codes, uint64_t code, py_read_fn read, void *arg, unsigned char *head)
 {
 	size_t size = codes->layout.code_size < HEAD_BYTES ? codes->layout.code_size : HEAD_BYTES;
@@ -110,7 +110,7 @@ static int read_head(struct pycode *codes, uint64_t code, py_read_fn read, void 
 	return codes->code_type && word_in_head(head, PYLAYOUT_OB_TYPE) != codes->code_type ? -EINVAL : 0;
 }
 
-/* A line table that cannot be read is no reason to do without the names. */
+/* Without its line table, a code object still has names. */
 static void read_lines(struct entry *entry, uint64_t addr, py_read_fn read, void *arg)
 {
 	uint64_t size = 0;

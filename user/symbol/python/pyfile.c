@@ -12,7 +12,7 @@
 #define SCAN_BYTES (1u << 16)
 #define SCAN_MAX (256u << 20)
 #define FAR_PARTS 8
-#define FAR_JUMPS_MIN 2             /* into the middle of a part: a chance pattern does not repeat */
+#define FAR_JUMPS_MIN 2             /* into the middle of a part: more than one by chance is unlikely */
 
 /* "" of a symbol that is not defined here. */
 static const char *name_of_symbol(const struct image_symbols *table, const Elf64_Sym *symbol)
@@ -106,8 +106,8 @@ static void count_jump(const struct image *image, struct far_part *parts, uint64
 	}
 }
 
-/* x86-64: 0f 80..8f rel32 is a conditional jump (Intel SDM, volume 2, Jcc). Any byte may start one:
- * what is none leads nowhere, or to the start of a function, or nowhere twice. */
+/* x86-64: 0f 80..8f rel32 is a conditional jump (Intel SDM, volume 2, Jcc). Each byte is
+ * tried: bytes that are no jump seldom lead into the middle of a function, let alone twice. */
 static size_t add_far(const struct image *image, struct gmt_py_range *ranges, size_t count)
 {
 	struct far_part parts[FAR_PARTS] = { 0 };
@@ -158,7 +158,7 @@ size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[
 	return count;
 }
 
-/* Digits up to something that is none; 0 if it is no minor version that can be meant. */
+/* The number at the start of a text; 0 if it cannot be a minor version. */
 static unsigned int minor_at(const char *text)
 {
 	char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where CPython keeps things: offsets of one minor version, as a constant table and, from 3.13 on, as
- * the interpreter itself says (_Py_DebugOffsets). What is the interpreter's word wins over the table.
+ * Offsets in CPython's structures, by minor version: a constant table and, from 3.13 on, the interpreter's own
+ * description (_Py_DebugOffsets), which overrides the table.
  * tests/symbol/offsets.c compiles the table against a release's own headers.
  */
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYLAYOUT_H
@@ -75,10 +75,10 @@ bool pylayout_has_debug(const void *runtime, size_t size);
 uint32_t pylayout_debug_version(const void *runtime);
 bool pylayout_is_free_threaded(const void *runtime);
 
-/* Overwrites what it says: 0, or -EINVAL if that cannot be. `runtime`: PYLAYOUT_DEBUG_BYTES. */
+/* Takes its offsets over: 0, or -EINVAL if they cannot be true. `runtime`: PYLAYOUT_DEBUG_BYTES. */
 int pylayout_debug(const void *runtime, struct pylayout *layout);
 
-/* What BPF is told of it; keys and eval ranges stay as they are. */
+/* Fills in the offsets that BPF needs; keys and eval ranges stay unchanged. */
 void pylayout_config(const struct pylayout *layout, struct gmt_py_config *config);
 
 /* Reads all of [addr, addr + n) of a Python process: 0, or -errno. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pylines.h. What each format is, with the document of CPython that says so: pylayout.h. */
+/* See pylines.h. pylayout.h names the formats, and the documents of CPython that describe them. */
 #include "symbol/python/pylines.h"
 
 #include <limits.h>
 
-#define NO_LINE (-128)           /* co_linetable of 3.10: these bytecodes are no source line */
+#define NO_LINE (-128)           /* co_linetable of 3.10: these bytecodes have no source line */
 
 static int as_line(int64_t line)
 {

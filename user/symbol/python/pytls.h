@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where glibc keeps the value of a pthread key, from what it tells debuggers (nptl_db): no release's
- * offsets are written down here.
+ * Finds where glibc keeps the value of a pthread key, by glibc's own descriptors for debuggers (nptl_db): no
+ * offset of a release is written down here.
  */
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
@@ -22,10 +22,10 @@ struct pytls {
 	int32_t thread_self;         /* pthread_self() - thread pointer */
 };
 
-/* 0; -ENOENT: this is not the library with threads; -ENOTSUP: it is, but says something odd. */
+/* 0; -ENOENT: not the library with threads; -ENOTSUP: its descriptors make no sense. */
 int pytls_read(const struct image *image, struct pytls *tls);
 
-/* The same from a process's modules; `why` says in words what is in the way (-ENOTSUP, -ENOENT). */
+/* Looks in a process's modules; `why` becomes the reason for an error, in words. */
 int pytls_find(struct modules *modules, struct pytls *tls, const char **why);
 
 /* Sets key_block, key_value and thread_self. */

@@ -20,8 +20,8 @@
 
 #define VERSION_3_11 0x030b0000
 #define VERSION_3_13 0x030d0000
-#define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL: from then on structures are settled */
-#define INTERPRETERS_MAX 16         /* that are looked through for a thread */
+#define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL: from it on, structures do not change */
+#define INTERPRETERS_MAX 16         /* that are searched for a thread */
 #define THREADS_MAX 256
 #define SEARCHED_MAX 4              /* threads for which the key is searched for */
 #define RUNTIME_BYTES_MAX (16u << 10) /* the key is in the first 2.5 KB of every version known */
@@ -100,7 +100,7 @@ static bool open_candidate(struct finder *f, const struct module_map *map)
 	return false;
 }
 
-/* Is this mapping of a file that may hold CPython: libpython, or the program itself? */
+/* Whether a module may hold CPython: libpython, or the program itself. */
 static bool is_candidate(const struct module *module, const char *exe, bool want_library)
 {
 	bool is_library = !strncmp(module->name, "libpython", 9);
@@ -109,8 +109,8 @@ static bool is_candidate(const struct module *module, const char *exe, bool want
 	       (is_library || !strncmp(module->name, "python", 6) || !strcmp(module->path, exe));
 }
 
-/* The mapping of CPython's code; its image is open then. A shared build's program is small and has
- * nothing: libraries come first. */
+/* The mapping of CPython's code; its image is open then. Libraries come first: the program of a shared build is
+ * small and has no interpreter. */
 static struct module_map *find_module(struct finder *f, const char *exe)
 {
 	for (int want_library = 1; want_library >= 0; want_library--) {
@@ -201,7 +201,7 @@ static int find_layout(struct finder *f)
 	return 0;
 }
 
-/* Does the key lead to this thread's state from its thread pointer? */
+/* Whether the key leads from the thread's pointer to its state. */
 static bool key_leads_to(struct finder *f, uint32_t key, uint64_t tstate, uint64_t thread)
 {
 	struct gmt_py_config config = f->python->config;
@@ -211,7 +211,7 @@ static bool key_leads_to(struct finder *f, uint32_t key, uint64_t tstate, uint64
 	return gmt_py_tstate(&config, &walk.walk, thread - (uint64_t)(int64_t)config.thread_self) == tstate;
 }
 
-/* Where the version's table says. */
+/* Takes the key from the place that the version's table names. */
 static bool read_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
 	const struct pyversion *python = f->python;
@@ -224,8 +224,8 @@ static bool read_key(struct finder *f, uint64_t tstate, uint64_t thread)
 	return true;
 }
 
-/* Should a point release have moved it: one of the pairs at the start of _PyRuntime that looks like a
- * key and leads to the thread state. */
+/* Searches for the key, in case a point release has moved it: a pair at the start of _PyRuntime that looks
+ * like a key and leads to the thread state. */
 static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
 	uint64_t size = f->symbols[RUNTIME].size;
@@ -246,7 +246,7 @@ static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
 	return is_found;
 }
 
-/* Does any thread's state lead there? Threads may end while they are looked at. */
+/* Whether `leads` is true of any thread's state. Threads may end meanwhile. */
 static bool try_threads(struct finder *f, bool (*leads)(struct finder *, uint64_t, uint64_t), unsigned int most,
 			unsigned int *threads)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CPython in a running process: which module it is in, which version, and everything that BPF and
- * user space must know to read its frames. Nothing is taken on trust: the table of the version has to
- * agree with the sizes that the interpreter's own type objects name, and the place of thread states
- * has to lead to a thread state that names its thread.
+ * Finds CPython in a running process: its module, its version, and all that BPF and user space need to
+ * read its frames. The table of the version has to agree with the sizes that the interpreter's own type
+ * objects name, and the place of thread states has to lead to a thread state that names its thread.
  *
- * What cannot be read surely is refused with a reason in words: stacks then have native frames only.
+ * An interpreter that does not pass is refused with a reason in words: stacks then have native frames only.
  */
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYVERSION_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYVERSION_H
@@ -25,12 +24,12 @@ struct pyversion {
 	uint64_t bias;               /* of its module: address - vaddr. Eval ranges are addresses */
 	uint64_t dev, ino;           /* of its module's file */
 	char path[256];              /* as the process sees it; cut if longer */
-	char why[160];               /* after an error but -ENOENT: what is in the way */
+	char why[160];               /* the reason for an error other than -ENOENT */
 };
 
 /*
- * 0; -ENOENT: no CPython in this process (now: a program may load it later); -EAGAIN: it is starting
- * up, ask again; -ENOTSUP: a CPython that is not supported; else -errno.
+ * 0; -ENOENT: no CPython in this process (a program may load it later); -EAGAIN: CPython is starting up,
+ * ask again; -ENOTSUP: a CPython that is not supported; else -errno.
  */
 int pyversion_find(pid_t pid, struct pyversion *python);
 

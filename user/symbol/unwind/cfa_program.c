@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24) of x86-64. Only what a
- * stack walk needs is followed: the CFA, rbp and the return address.
+ * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24) of x86-64. Only the rules
+ * that a stack walk needs are followed: those of the CFA, rbp and the return address.
  */
 #include "symbol/unwind/ehframe.h"
 
@@ -30,7 +30,7 @@ enum {
 };
 
 enum saved {
-	SAVED_SAME,      /* also: not mentioned */
+	SAVED_SAME,      /* also without a rule */
 	SAVED_OFFSET,    /* at CFA + offset */
 	SAVED_UNDEFINED,
 	SAVED_AT_FP,     /* at *rbp */
@@ -134,7 +134,7 @@ static void advance_by(struct machine *m, uint64_t delta)
 		m->at = UINT64_MAX;
 }
 
-/* To an absolute address, which may not lie behind. */
+/* Advances to an absolute address, which must not lie before the current one. */
 static void set_location(struct machine *m, uint64_t address)
 {
 	uint64_t at = address - m->start;

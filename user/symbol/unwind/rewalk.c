@@ -10,7 +10,7 @@ static const __u64 *copied_word(struct unwind_walk *walk, __u32 slot);
 static const struct gmt_unwind_mapping *mapping_at(struct unwind_walk *walk, __u32 i);
 static int take_walked_word(struct unwind_walk *walk, __u64 word);
 
-/* BPF has put back what return probes took; other stacks are not in the copy. */
+/* BPF has repaired the return addresses that probes took; other stacks are not in the copy. */
 #define UNWIND_READ64(walk, address, val) copy_read(walk, address, val)
 #define UNWIND_WORD(walk, slot) copied_word(walk, slot)
 #define UNWIND_MAPPING(walk, i) mapping_at(walk, i)
@@ -66,7 +66,7 @@ static bool push_word(struct gmt_stack *out, uint64_t word)
 	return true;
 }
 
-/* The next Python frame. True: it is there, and its eval call goes on. */
+/* Copies the next Python frame. True: there was one, and its call of the eval function has more. */
 static bool push_python(struct copy_walk *copy)
 {
 	const struct gmt_stack *stack = copy->stack;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Walks a stack a second time, from a copy of its memory: BPF took it when tables were missing that are
- * there now. The unwinder is BPF's own (bpf/unwind.bpf.h), so both find the same frames.
+ * Walks a stack a second time, in a copy of its memory, which BPF takes while tables are missing. The unwinder is
+ * BPF's own (bpf/unwind.bpf.h), so both find the same frames.
  */
 #ifndef GPUMEMTRACE_SYMBOL_UNWIND_REWALK_H
 #define GPUMEMTRACE_SYMBOL_UNWIND_REWALK_H
@@ -21,9 +21,9 @@ struct rewalk {
 };
 
 /*
- * Makes `out`, with room for GMT_STACK_WORDS words behind it, the stack that the pieces of a copy show (one at
- * least, by rising address): id, thread and Python frames are those of `stack`, which is what BPF sent of
- * it. All were checked: their words lie in their records.
+ * Writes the stack that the pieces of a copy show (at least one, by ascending address) to `out`, which has room for
+ * GMT_STACK_WORDS words. Id, thread and Python frames come from `stack`, the record that BPF sent. The caller has
+ * checked that all words lie in their records.
  */
 void rewalk_stack(const struct rewalk *rewalk, const struct gmt_stack *stack,
 		  const struct gmt_stack_copy *const *pieces, size_t count, struct gmt_stack *out);

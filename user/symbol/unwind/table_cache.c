@@ -18,7 +18,7 @@
 #include "symbol/unwind/unwind_table.h"
 
 #define MAGIC "GMTUNWND"
-#define FORMAT 1                   /* of the file, and of what rows mean: raised when either changes */
+#define FORMAT 1                   /* of the file and of its rows: raised when either changes */
 #define SUFFIX ".unwind"
 #define WORDS_MAX (64u << 20)      /* 512 MiB */
 #define NAME_BYTES 64              /* build id in hex, suffix; new files: a random number too */
@@ -26,13 +26,13 @@
 struct file_header {
 	char magic[8];
 	uint32_t format;
-	uint32_t machine;              /* also tells the byte order: it is below 65536 */
+	uint32_t machine;              /* below 65536, so it shows the byte order, too */
 	char build_id[IMAGE_BUILD_ID_CHARS + 7];
 	uint64_t file_size;            /* of the module */
 	uint64_t eh_frame, eh_frame_size;
 	uint64_t base;
 	uint32_t pages, rows, fdes, unsupported, is_damaged, reserved;
-	uint64_t check;                /* of the header with this field 0, and of the blob */
+	uint64_t check;                /* over the header with this field 0, and over the blob */
 };
 
 _Static_assert(sizeof(struct file_header) == 128, "no padding in what is checked and written");
@@ -61,7 +61,7 @@ static uint64_t checksum_table(const struct file_header *header, const union gmt
 			((size_t)header->pages + header->rows) * sizeof(*words));
 }
 
-/* What of the header the module alone decides. */
+/* The fields of the header that follow from the module alone. */
 static struct file_header header_of(const struct image *image)
 {
 	struct file_header header = { .format = FORMAT, .machine = image->machine, .file_size = image->size };
@@ -152,7 +152,7 @@ int table_cache_load(struct table_cache *cache, const struct image *image, struc
 	if (err)
 		unwind_table_fini(table);
 	else
-		futimens(fd, now);   /* file systems are mounted noatime: table_cache_trim() asks for it */
+		futimens(fd, now);   /* for table_cache_trim(): reading does not set the time with noatime */
 	close(fd);
 	return err;
 }
@@ -224,7 +224,7 @@ static int compare_entries(const void *a, const void *b)
 	return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
 }
 
-/* Ours: tables, and what a collector that was killed left half written. */
+/* Tables, and half-written ones of collectors that were killed. */
 static bool is_ours(const char *name)
 {
 	size_t length = strlen(name), suffix = strlen(SUFFIX);

@@ -168,9 +168,8 @@ static void prepare_fdes(struct ehframe *eh, const struct image *image, const st
 }
 
 /*
- * Where FDEs overlap, the one that begins later has the code. The bytes between the end of one and the
- * next alignment boundary, where the next one begins, can only be padding, which nothing executes: the
- * rule before goes on there, and no row is spent.
+ * Where FDEs overlap, the one that begins later has the code. Bytes between the end of an FDE and the next alignment
+ * boundary, if the next FDE begins there, are padding that nothing executes: the rule before goes on, without a row.
  */
 static void add_rows(struct builder *b, const struct ehframe *eh)
 {

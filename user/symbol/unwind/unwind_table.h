@@ -30,10 +30,10 @@ struct unwind_table {
 int unwind_table_build(const struct image *image, struct unwind_table *table);
 void unwind_table_fini(struct unwind_table *table);
 
-/* Whether a blob keeps the promises of unwind.h: what comes from a disk must, before BPF sees it. */
+/* Whether a blob keeps the promises of unwind.h: to be asked of a table from a disk before BPF sees it. */
 bool unwind_table_check(const struct unwind_table *table);
 
-/* The range of vaddrs that has code; the table's base. False: there is none. */
+/* The range of vaddrs that has code; its start is the table's base. False: there is no code. */
 bool unwind_code_range(const struct image *image, uint64_t *base, uint64_t *end);
 
 /* Where the .eh_frame is: .eh_frame_hdr leads to it, its section header says how long it is. Without
@@ -45,17 +45,17 @@ struct unwind_section {
 bool unwind_find_section(const struct image *image, struct unwind_section *section);
 
 /*
- * Fills start, end and base of a mapping from a line of /proc/PID/maps; slot, pages, module and flags
- * are the caller's. What counts is the vaddr that the program headers give the file offset: in libcuda
- * and others the two differ. False: the mapping shows none of the module's code.
+ * Fills in start, end and base of a mapping from a line of /proc/PID/maps; slot, pages, module and flags
+ * are the caller's. The program headers say which vaddr a file offset has: in libcuda and others the two
+ * differ. False: the mapping shows none of the module's code.
  */
 bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, uint64_t offset,
 		      struct gmt_unwind_mapping *mapping);
 
-/* Sets the EVAL flag of the rows in [start, end) (vaddrs), which are split where it begins and ends. */
+/* Sets the EVAL flag of the rows in [start, end) (vaddrs); rows are split at both ends. */
 void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end);
 
-/* Sets the RUNTIME flag of all rows but those of signals: what they interrupt may be anything. */
+/* Sets the RUNTIME flag of all rows but those of signals, which may interrupt any code. */
 void unwind_table_mark_runtime(struct unwind_table *table);
 
 /* The row that covers a vaddr; NULL outside of the module's code. */
