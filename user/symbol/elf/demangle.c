@@ -211,7 +211,7 @@ static void drop_scopes(char *name, size_t width)
 	}
 }
 
-void demangle_shorten(char *name, size_t width)
+static void shorten_name(char *name, size_t width)
 {
 	if (!width || width < 8)
 		return;
@@ -236,7 +236,7 @@ void demangle_short(const char *symbol, size_t width, char *out, size_t size)
 	demangle(symbol, false, name, room);
 	if (!width || width >= size)
 		width = size - 1;
-	demangle_shorten(name, width);
+	shorten_name(name, width);
 	copy_cut(name, out, size);
 	free(name);
 }

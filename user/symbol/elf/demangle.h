@@ -22,8 +22,4 @@ bool demangle(const char *symbol, bool params, char *out, size_t size);
  */
 void demangle_short(const char *symbol, size_t width, char *out, size_t size);
 
-/* The second half of demangle_short(): shortens a readable name in place. For names that are not from
- * a symbol table (Python's, recorded ones). */
-void demangle_shorten(char *name, size_t width);
-
 #endif
