@@ -199,22 +199,29 @@ static void add_rows(struct builder *b, const struct ehframe *eh)
 	push_row(b, end, &none);
 }
 
-static void build_index(struct unwind_table *t)
+/* The rows of a page, of which row `first` is the first. */
+static struct gmt_unwind_page rows_of_page(const struct unwind_table *t, uint32_t page, uint32_t first)
 {
 	const union gmt_unwind_word *rows = t->words + t->pages;
+	uint64_t page_end = ((uint64_t)page + 1) << GMT_UNWIND_PAGE_SHIFT;
+	struct gmt_unwind_page found = { first, first };
+
+	while (found.end < t->rows && rows[found.end].row.pc < page_end)
+		found.end++;
+	return found;
+}
+
+static void build_index(struct unwind_table *t)
+{
 	uint32_t row = 0;
 
 	for (uint32_t page = 0; page < t->pages; page++) {
-		uint64_t page_end = ((uint64_t)page + 1) << GMT_UNWIND_PAGE_SHIFT;
-
-		t->words[page].page.first = row;
-		while (row < t->rows && rows[row].row.pc < page_end)
-			row++;
-		t->words[page].page.end = row;
+		t->words[page].page = rows_of_page(t, page, row);
+		row = t->words[page].page.end;
 	}
 	t->unsupported = 0;
 	for (uint32_t i = 0; i < t->rows; i++)
-		t->unsupported += (rows[i].row.rule & GMT_UNWIND_RULE_MASK) == GMT_UNWIND_UNSUPPORTED;
+		t->unsupported += (unwind_table_row(t, i)->rule & GMT_UNWIND_RULE_MASK) == GMT_UNWIND_UNSUPPORTED;
 }
 
 static int build_rows(const struct image *image, struct unwind_table *table, const unsigned char *data,
@@ -288,14 +295,11 @@ bool unwind_table_check(const struct unwind_table *t)
 		if (rows[i].row.pc <= rows[i - 1].row.pc)
 			return false;
 	for (uint32_t page = 0; page < t->pages; page++) {
-		uint64_t page_end = ((uint64_t)page + 1) << GMT_UNWIND_PAGE_SHIFT;
+		struct gmt_unwind_page want = rows_of_page(t, page, row), is = t->words[page].page;
 
-		if (t->words[page].page.first != row)
+		if (is.first != want.first || is.end != want.end)
 			return false;
-		while (row < t->rows && rows[row].row.pc < page_end)
-			row++;
-		if (t->words[page].page.end != row)
-			return false;
+		row = want.end;
 	}
 	return row == t->rows;
 }
