@@ -35,12 +35,9 @@ void *xreallocarray(void *ptr, size_t count, size_t size)
 	return need_memory(count && size ? reallocarray(ptr, count, size) : realloc(ptr, 1));
 }
 
-void *xgrow(void *items, size_t count, size_t *capacity, size_t size)
+void *xgrow(void *list, size_t count, size_t item_size)
 {
-	if (count < *capacity)
-		return items;
-	*capacity = *capacity ? 2 * *capacity : 16;
-	return xreallocarray(items, *capacity, size);
+	return count & (count - 1) ? list : xreallocarray(list, count ? 2 * count : 1, item_size);
 }
 
 char *xstrdup(const char *text)

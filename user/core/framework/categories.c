@@ -41,7 +41,7 @@ static void add_kind(struct framework_kinds *kinds, struct hash *found, const st
 	struct framework_kind *kind;
 
 	if (!*index) {
-		kinds->list = xreallocarray(kinds->list, kinds->count + 1, sizeof(*kinds->list));
+		kinds->list = xgrow(kinds->list, kinds->count, sizeof(*kinds->list));
 		kinds->list[kinds->count++] = (struct framework_kind){ .stack_id = stack_id, .category = category };
 		*index = kinds->count;
 	}

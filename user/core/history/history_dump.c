@@ -94,9 +94,7 @@ static void add_stack(struct hash *seen, struct history_subjects *out, uint32_t 
 	hash_put(seen, stack_id, &is_new);
 	if (!is_new)
 		return;
-	if (!(out->stack_count & (out->stack_count - 1))) /* grows at powers of two */
-		out->stacks = xreallocarray(out->stacks, out->stack_count ? 2 * out->stack_count : 1,
-					    sizeof(*out->stacks));
+	out->stacks = xgrow(out->stacks, out->stack_count, sizeof(*out->stacks));
 	out->stacks[out->stack_count++] = stack_id;
 }
 

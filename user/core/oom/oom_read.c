@@ -22,7 +22,7 @@ static int read_row(struct oom *oom, const struct gmt_oom_row *rec)
 		return 0;
 	if (rec->number != oom->rec.number || oom->row_count == READ_MAX)
 		return -EINVAL;
-	oom->rows = xreallocarray(oom->rows, oom->row_count + 1, sizeof(*oom->rows));
+	oom->rows = xgrow(oom->rows, oom->row_count, sizeof(*oom->rows));
 	oom->rows[oom->row_count] = *rec;
 	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT)
 		oom->rows[oom->row_count].torch_backend = GMT_TORCH_UNKNOWN;
@@ -37,9 +37,7 @@ static int read_stack(struct oom *oom, const struct gmt_oom_stack *rec)
 	if (!oom->row_count || rec->number != oom->rec.number || oom->stack_count == READ_MAX ||
 	    rec->hdr.tgid != oom->rows[oom->row_count - 1].hdr.tgid)
 		return -EINVAL;
-	if (!(oom->stack_count & (oom->stack_count - 1))) /* grows at powers of two */
-		oom->stacks = xreallocarray(oom->stacks, oom->stack_count ? 2 * oom->stack_count : 1,
-					    sizeof(*oom->stacks));
+	oom->stacks = xgrow(oom->stacks, oom->stack_count, sizeof(*oom->stacks));
 	oom->stacks[oom->stack_count] = *rec;
 	oom->stacks[oom->stack_count++].purpose = dump_category(rec->purpose);
 	oom->rows[oom->row_count - 1].stacks++;

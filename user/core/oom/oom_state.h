@@ -36,7 +36,7 @@ struct ooms {
 	const struct frameworks *frameworks;
 	struct deltas *out;
 	struct oom_watch *watches;
-	size_t count, capacity;
+	size_t count;
 	struct oom *queue[OOM_QUEUE];/* decided, oldest first, until they are taken */
 	size_t queued;
 	struct oom *reading;         /* from records, not complete yet */

@@ -189,10 +189,7 @@ static struct oom_watch *add_watch(struct ooms *o, const struct delta *d, uint8_
 		o->dropped++;
 		return NULL;
 	}
-	if (o->count == o->capacity) {
-		o->capacity = o->capacity ? 2 * o->capacity : 4;
-		o->watches = xreallocarray(o->watches, o->capacity, sizeof(*o->watches));
-	}
+	o->watches = xgrow(o->watches, o->count, sizeof(*o->watches));
 	w = &o->watches[o->count++];
 	*w = (struct oom_watch){
 		.oom = xcalloc(1, sizeof(*w->oom)), .p = d->p, .tid = d->tid, .row = row, .ordinal = ORDINAL_NONE,

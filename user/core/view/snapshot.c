@@ -13,17 +13,9 @@
 /* Each device's far from the others'. */
 #define UNSEEN_ADDRESS(device) (ALLOC_ADDRESS_END + ((uint64_t)(device) << 48))
 
-static void *grow_list(void *list, size_t count, size_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return list;
-	*capacity = *capacity ? *capacity * 2 : 64;
-	return xreallocarray(list, *capacity, size);
-}
-
 static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address, unsigned int device)
 {
-	s->segments = grow_list(s->segments, s->segment_count, &s->segment_capacity, sizeof(*s->segments));
+	s->segments = xgrow(s->segments, s->segment_count, sizeof(*s->segments));
 	s->segments[s->segment_count] = (struct snapshot_segment){
 		.address = address, .first_block = s->block_count, .device = device,
 	};
@@ -37,7 +29,7 @@ static struct snapshot_block *append_block(struct snapshot *s, uint64_t address,
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 
-	s->blocks = grow_list(s->blocks, s->block_count, &s->block_capacity, sizeof(*s->blocks));
+	s->blocks = xgrow(s->blocks, s->block_count, sizeof(*s->blocks));
 	s->blocks[s->block_count] = (struct snapshot_block){
 		.address = address, .size = size, .asked = active ? size : 0, .active = active,
 	};

@@ -90,11 +90,11 @@ struct snapshot_segment {
 
 struct snapshot {
 	struct snapshot_event *events;   /* the oldest first */
-	size_t event_count, event_capacity;
+	size_t event_count;
 	struct snapshot_segment *segments; /* by address */
-	size_t segment_count, segment_capacity;
+	size_t segment_count;
 	struct snapshot_block *blocks;
-	size_t block_count, block_capacity;
+	size_t block_count;
 	struct snapshot_mark *marks;     /* the oldest first */
 	size_t mark_count;
 	unsigned int device_count;       /* all devices are below it */

@@ -31,10 +31,7 @@ static void emit_event(struct moment *m, enum snapshot_action action, const stru
 
 	if (!(uint32_t)r->value && (why == SNAPSHOT_WHY_NONE || why == SNAPSHOT_WHY_FREED))
 		why = SNAPSHOT_WHY_NO_STACK;
-	if (s->event_count == s->event_capacity) {
-		s->event_capacity = s->event_capacity ? s->event_capacity * 2 : 256;
-		s->events = xreallocarray(s->events, s->event_capacity, sizeof(*s->events));
-	}
+	s->events = xgrow(s->events, s->event_count, sizeof(*s->events));
 	s->events[s->event_count++] = (struct snapshot_event){
 		.ts_ns = m->ts_ns, .address = r->base, .size = r->length,
 		.stack_id = (uint32_t)r->value, .action = action, .why = why, .device = device,

@@ -23,7 +23,7 @@ struct symbol {
 
 struct list {
 	struct symbol *items;
-	size_t count, room;
+	size_t count;
 };
 
 /* Appends a string table (it has a NUL behind it); false if the offsets would not fit any more. */
@@ -74,7 +74,7 @@ static void add_symbol(struct list *list, const struct image *file, const Elf64_
 		return;
 	code = image_code_at(file, sym->st_value);
 	room = code->size - (sym->st_value - code->vaddr);
-	list->items = xgrow(list->items, list->count, &list->room, sizeof(*list->items));
+	list->items = xgrow(list->items, list->count, sizeof(*list->items));
 	list->items[list->count++] = (struct symbol){
 		.start = sym->st_value,
 		.size = sym->st_size < room ? sym->st_size : room,

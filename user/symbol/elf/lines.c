@@ -26,7 +26,7 @@ struct lines {
 	Elf *elf;
 	Dwarf *dwarf;
 	struct unit_range *ranges;    /* sorted by start */
-	size_t count, room;
+	size_t count;
 	size_t bytes;
 };
 
@@ -67,8 +67,7 @@ static void read_units(struct lines *lines)
 		while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
 			if (end <= start)
 				continue;
-			lines->ranges = xgrow(lines->ranges, lines->count, &lines->room,
-					      sizeof(*lines->ranges));
+			lines->ranges = xgrow(lines->ranges, lines->count, sizeof(*lines->ranges));
 			lines->ranges[lines->count++] = (struct unit_range){ start, end, dwarf_dieoffset(&die) };
 		}
 	}

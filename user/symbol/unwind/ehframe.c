@@ -16,7 +16,7 @@ static bool parse_cie(struct ehframe *eh, struct eh_cursor *c, size_t offset)
 {
 	struct eh_cie *cie;
 
-	eh->cies = xgrow(eh->cies, eh->cie_count, &eh->cie_capacity, sizeof(*eh->cies));
+	eh->cies = xgrow(eh->cies, eh->cie_count, sizeof(*eh->cies));
 	cie = &eh->cies[eh->cie_count];
 	if (!eh_cie_read(c, cie))
 		return false;
@@ -47,7 +47,7 @@ static bool parse_fde(struct ehframe *eh, struct eh_cursor *c, const struct eh_c
 		return false;
 	fde.program = eh_at(c);
 	fde.program_size = (uint32_t)(c->end - c->p);
-	eh->fdes = xgrow(eh->fdes, eh->fde_count, &eh->fde_capacity, sizeof(*eh->fdes));
+	eh->fdes = xgrow(eh->fdes, eh->fde_count, sizeof(*eh->fdes));
 	eh->fdes[eh->fde_count++] = fde;
 	return true;
 }

@@ -29,9 +29,9 @@ struct eh_fde {
 struct ehframe {
 	struct eh_bytes bytes;
 	struct eh_cie *cies;
-	size_t cie_count, cie_capacity;
+	size_t cie_count;
 	struct eh_fde *fdes;     /* in the order of the section */
-	size_t fde_count, fde_capacity;
+	size_t fde_count;
 	bool is_damaged;         /* parsing stopped before the end */
 };
 

@@ -234,7 +234,7 @@ static bool is_ours(const char *name)
 
 static size_t list_entries(DIR *dir, struct entry **entries, uint64_t *total)
 {
-	size_t count = 0, capacity = 0;
+	size_t count = 0;
 	struct dirent *found;
 	struct stat st;
 
@@ -242,7 +242,7 @@ static size_t list_entries(DIR *dir, struct entry **entries, uint64_t *total)
 		if (!is_ours(found->d_name) || fstatat(dirfd(dir), found->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode))
 			continue;
-		*entries = xgrow(*entries, count, &capacity, sizeof(**entries));
+		*entries = xgrow(*entries, count, sizeof(**entries));
 		(*entries)[count] = (struct entry){ .bytes = (uint64_t)st.st_size, .used = st.st_atim };
 		snprintf((*entries)[count].name, sizeof((*entries)[count].name), "%s", found->d_name);
 		*total += (uint64_t)st.st_size;
