@@ -553,6 +553,30 @@ static void what_the_code_says(void **state)
 	assert_int_equal(live(t, GMT_CATEGORY_UNKNOWN), 30);
 }
 
+/* However many stacks there are, and however few of them are shown. */
+static void purposes_of_many_stacks(void **state)
+{
+	const struct view_request request = { .top = 1 };
+	struct training *t = *state;
+	const struct view_proc *proc;
+	const struct view_top *top;
+	char name[16];
+
+	for (uint32_t id = 1; id <= 200; id++) {
+		snprintf(name, sizeof(name), "function%u", id);
+		records_symbol(&t->r, id, name, "", "train.py", id);
+		FRAMES(&t->r, id, id);
+		t->r.stack_id = id;
+		block(t, MAIN, PARAMETERS + id * GiB, id);
+	}
+	view_build(t->r.pipeline, &request, &t->view);
+	proc = &t->view.procs[t->view.proc_count - 1];
+	top = &proc->rows[proc->row_count - 1].torch.stacks.top[VIEW_BY_LIVE];
+	assert_int_equal(top->count, 1);
+	assert_int_equal(top->rows[0].held.live, 200 * MiB);
+	assert_int_equal(top->rows[0].purpose, 1 + GMT_CATEGORY_UNKNOWN);
+}
+
 /* At its end a process's categories stay; they add up to its blocks all the time. */
 static void at_the_end(void **state)
 {
@@ -592,6 +616,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(gradients_that_stay, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_outlives_iterations, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_the_code_says, setup, teardown),
+		cmocka_unit_test_setup_teardown(purposes_of_many_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(at_the_end, setup, teardown),
 	};
 

@@ -11,26 +11,38 @@
 #define OWNER_NOT_NAMED_TEXT "(not named)"
 #define OWNER_UNKNOWN_TEXT "unknown"
 
+static uint32_t owner_count(const struct view_request *request)
+{
+	return request->decide ? request->owner_count : 1;
+}
+
 void by_stack_init(struct by_stack *b, const struct frames *frames, const struct view_request *request,
 		   struct view *view)
 {
-	uint32_t owners = request->decide ? request->owner_count : 1;
+	uint32_t owners = owner_count(request) + 2;
 
 	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
-	b->sum_of = xcalloc(frames->stack_count, sizeof(*b->sum_of));
+	b->stacks.place = xcalloc(frames->stack_count, sizeof(uint32_t));
+	b->owners.place = xcalloc(owners, sizeof(uint32_t));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
 	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
-	view->owners = xcalloc(owners + 2, sizeof(*view->owners));
+	view->owners = xcalloc(owners, sizeof(*view->owners));
 	view->owners[VIEW_OWNER_NO_STACK] = xstrdup(OWNER_NONE_TEXT);
 	view->owners[VIEW_OWNER_NOT_NAMED] = xstrdup(OWNER_NOT_NAMED_TEXT);
 	view->owner_count = 2;
 }
 
+static void free_sums(struct by_stack_sums *sums)
+{
+	free(sums->place);
+	free(sums->list);
+}
+
 void by_stack_fini(struct by_stack *b)
 {
-	free(b->sum_of);
-	free(b->sums);
+	free_sums(&b->stacks);
+	free_sums(&b->owners);
 	free(b->stack_of);
 	free(b->symbol_of);
 	free(b->owner_of);
@@ -38,8 +50,16 @@ void by_stack_fini(struct by_stack *b)
 
 /* ---- sums ---- */
 
-static void add_held(struct view_held *sum, const struct view_held *held)
+static void add_held(struct by_stack_sums *sums, uint32_t number, const struct view_held *held)
 {
+	struct view_held *sum;
+
+	if (!sums->place[number]) {
+		sums->list = xgrow(sums->list, sums->count, sizeof(*sums->list));
+		sums->list[sums->count] = (struct by_stack_sum){ .number = number };
+		sums->place[number] = ++sums->count;
+	}
+	sum = &sums->list[sums->place[number] - 1].held;
 	sum->live += held->live;
 	sum->at_peak += held->at_peak;
 	sum->grown += held->grown;
@@ -53,29 +73,15 @@ static void add_held(struct view_held *sum, const struct view_held *held)
 		sum->oldest_ts_ns = held->oldest_ts_ns;
 }
 
-static struct view_held *sum_of_stack(struct by_stack *b, uint32_t stack)
+static void forget_sums(struct by_stack_sums *sums)
 {
-	if (!b->sum_of[stack]) {
-		if (b->sum_count == b->sum_capacity) {
-			b->sum_capacity = b->sum_capacity ? 2 * b->sum_capacity : 16;
-			b->sums = xreallocarray(b->sums, b->sum_capacity, sizeof(*b->sums));
-		}
-		b->sums[b->sum_count] = (struct by_stack_sum){ .stack = stack };
-		b->sum_of[stack] = ++b->sum_count;
-	}
-	return &b->sums[b->sum_of[stack] - 1].held;
-}
-
-static void forget_sums(struct by_stack *b)
-{
-	for (uint32_t i = 0; i < b->sum_count; i++)
-		b->sum_of[b->sums[i].stack] = 0;
-	b->sum_count = 0;
+	while (sums->count)
+		sums->place[sums->list[--sums->count].number] = 0;
 }
 
 /* ---- owners ---- */
 
-/* The index in view.owners, and the frame that decided. */
+/* The index in view.owners, and the frame that decided about the owner. */
 static struct view_verdict decide_owner(struct by_stack *b, uint32_t stack)
 {
 	struct view_verdict verdict = { .frame = VIEW_NO_FRAME };
@@ -110,77 +116,34 @@ static int compare_owners(const void *left, const void *right)
 	return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-/* Those of view.owners that are met become the sum's. */
-static void take_owners(const struct view_held *held, const bool *is_met, size_t count, struct view_stacks *out)
+static void take_owners(struct by_stack *b, struct view_stacks *out)
 {
-	for (size_t i = 0; i < count; i++)
-		out->owner_count += is_met[i];
+	out->owner_count = b->owners.count;
 	out->owners = xcalloc(out->owner_count, sizeof(*out->owners));
-	out->owner_count = 0;
-	for (size_t i = 0; i < count; i++)
-		if (is_met[i])
-			out->owners[out->owner_count++] = (struct view_owner){ (uint32_t)i, held[i] };
+	for (size_t i = 0; i < out->owner_count; i++)
+		out->owners[i] = (struct view_owner){ b->owners.list[i].number, b->owners.list[i].held };
 	if (out->owner_count)
 		qsort(out->owners, out->owner_count, sizeof(*out->owners), compare_owners);
+	forget_sums(&b->owners);
 }
 
-/* Sums that are being made: by owner, and of the ids that are one stack to people, unless nobody asks for stacks. */
-struct adding {
-	struct by_stack *b;
-	size_t owners;
-	struct view_held *held;
-	bool *is_met;
-};
-
-static struct adding begin_adding(struct by_stack *b)
+/* age: NULL where it is not known. */
+static void add_row(struct by_stack *b, const struct stacks_row *r, const struct held_age *age)
 {
-	size_t owners = (b->request->decide ? b->request->owner_count : 1) + 2;
-
-	return (struct adding){
-		.b = b, .owners = owners,
-		.held = xcalloc(owners, sizeof(struct view_held)), .is_met = xcalloc(owners, sizeof(bool)),
-	};
-}
-
-static void end_adding(struct adding *a, struct view_stacks *out)
-{
-	take_owners(a->held, a->is_met, a->owners, out);
-	free(a->held);
-	free(a->is_met);
-}
-
-static void add_stack_row(struct adding *a, const struct stacks_row *r, const struct held_age *age)
-{
-	uint32_t number = frames_of(a->b->frames, r->stack_id), owner = decide_owner(a->b, number).owner;
-	struct view_held one = {
+	uint32_t stack = frames_of(b->frames, r->stack_id);
+	struct view_held held = {
 		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
 		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
-		.oldest_ts_ns = age->oldest_ts_ns, .old_bytes = age->old_bytes, .old_count = age->old_count,
 	};
 
-	a->is_met[owner] = true;
-	add_held(&a->held[owner], &one);
-	if (a->b->request->top)
-		add_held(sum_of_stack(a->b, number), &one);
-}
-
-static void add_up(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
-		   unsigned int since, struct view_stacks *out)
-{
-	struct adding adding = begin_adding(b);
-
-	for (uint32_t i = 0; i < stacks->count; i++) {
-		struct held_age age = { 0 };
-		struct stacks_row r;
-
-		stacks_row(stacks, i, since, &r);
-		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all that was here has moved */
-			continue;
-		if (ages)
-			age = held_age(ages, row, r.stack_id);
-		add_stack_row(&adding, &r, &age);
+	if (age) {
+		held.oldest_ts_ns = age->oldest_ts_ns;
+		held.old_bytes = age->old_bytes;
+		held.old_count = age->old_count;
 	}
-	end_adding(&adding, out);
+	add_held(&b->owners, decide_owner(b, stack).owner, &held);
+	if (b->request->top)
+		add_held(&b->stacks, stack, &held);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -195,10 +158,7 @@ static uint32_t show_symbol(struct by_stack *b, uint32_t symbol)
 
 	if (b->symbol_of[symbol])
 		return b->symbol_of[symbol] - 1;
-	if (view->symbol_count == b->symbol_capacity) {
-		b->symbol_capacity = b->symbol_capacity ? 2 * b->symbol_capacity : 64;
-		view->symbols = xreallocarray(view->symbols, b->symbol_capacity, sizeof(*view->symbols));
-	}
+	view->symbols = xgrow(view->symbols, view->symbol_count, sizeof(*view->symbols));
 	text = xmalloc(function + module + file);
 	memcpy(text, from->function, function);
 	memcpy(text + function, from->module, module);
@@ -228,10 +188,7 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 
 	if (b->stack_of[stack])
 		return b->stack_of[stack] - 1;
-	if (view->stack_count == b->stack_capacity) {
-		b->stack_capacity = b->stack_capacity ? 2 * b->stack_capacity : 64;
-		view->stacks = xreallocarray(view->stacks, b->stack_capacity, sizeof(*view->stacks));
-	}
+	view->stacks = xgrow(view->stacks, view->stack_count, sizeof(*view->stacks));
 	to = &view->stacks[view->stack_count];
 	*to = (struct view_stack){
 		.state = stack == FRAMES_NO_STACK ? VIEW_STACK_NONE :
@@ -266,7 +223,7 @@ static int compare_picks(const void *left, const void *right)
 	return is_before(left, right) ? -1 : 1;   /* no two are equal */
 }
 
-/* picks[0] is the last of a heap of `count`: where the greatest are kept, the least is at hand. */
+/* A heap of `count` picks, the least first: the pick to replace by a greater one. */
 static void sift_down(struct pick *picks, size_t count, size_t at)
 {
 	for (;;) {
@@ -287,11 +244,12 @@ static void sift_down(struct pick *picks, size_t count, size_t at)
 
 static void fill_top(struct by_stack *b, enum view_order order, struct view_top *top)
 {
-	size_t most = b->request->top < b->sum_count ? b->request->top : b->sum_count, count = 0;
+	const struct by_stack_sums *sums = &b->stacks;
+	size_t most = b->request->top < sums->count ? b->request->top : sums->count, count = 0;
 	struct pick *picks = xcalloc(most, sizeof(*picks));
 
-	for (uint32_t i = 0; i < b->sum_count && most; i++) {
-		struct pick pick = { view_value(&b->sums[i].held, order), b->sums[i].stack, i };
+	for (uint32_t i = 0; i < sums->count && most; i++) {
+		struct pick pick = { view_value(&sums->list[i].held, order), sums->list[i].number, i };
 
 		if (pick.value <= 0)
 			continue;
@@ -310,47 +268,54 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 	top->count = count;
 	for (size_t i = 0; i < count; i++)
 		top->rows[i] = (struct view_stack_row){ .stack = show_stack(b, picks[i].stack),
-							.held = b->sums[picks[i].sum].held };
+							.held = sums->list[picks[i].sum].held };
 	free(picks);
 }
 
-static void fill_tops(struct by_stack *b, struct view_stacks *out)
+static void take_sums(struct by_stack *b, struct view_stacks *out)
 {
-	out->stack_count = b->sum_count;
+	take_owners(b, out);
+	out->stack_count = b->stacks.count;
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
 		fill_top(b, (enum view_order)order, &out->top[order]);
-	forget_sums(b);
+	forget_sums(&b->stacks);
 }
 
-/* ---- one of a process ---- */
+/* ---- one part of a view ---- */
 
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
 		   unsigned int since, struct view_stacks *out)
 {
 	*out = (struct view_stacks){ .live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns };
-	add_up(b, stacks, ages, row, since, out);
-	fill_tops(b, out);
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		struct held_age age;
+		struct stacks_row r;
+
+		stacks_row(stacks, i, since, &r);
+		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all of the stack's memory has moved */
+			continue;
+		if (ages)
+			age = held_age(ages, row, r.stack_id);
+		add_row(b, &r, ages ? &age : NULL);
+	}
+	take_sums(b, out);
 }
 
 void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out)
 {
-	static const struct held_age no_age;
-	struct adding adding = begin_adding(b);
-
 	*out = (struct view_stacks){ 0 };
 	for (size_t i = 0; i < count; i++) {
 		out->live += rows[i].live;
-		add_stack_row(&adding, &rows[i], &no_age);
+		add_row(b, &rows[i], NULL);
 	}
-	end_adding(&adding, out);
-	fill_tops(b, out);
+	take_sums(b, out);
 }
 
-void by_stack_tell(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
+void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t number = frames_of(b->frames, purposes[i].stack_id);
-		uint32_t shown = number < FRAMES_FIRST || number >= b->stack_capacity ? 0 : b->stack_of[number];
+		uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
 
 		for (int order = 0; shown && order < VIEW_ORDER_COUNT; order++)
 			for (size_t k = 0; k < s->top[order].count; k++)

@@ -5,42 +5,47 @@
 
 #include <stdint.h>
 
-#include "core/terms/frames.h"
-#include "core/ledger/held.h"
 #include "core/account/stacks.h"
+#include "core/ledger/held.h"
+#include "core/terms/frames.h"
 #include "core/view/view.h"
 
+/* Sums by a number: of a stack (frames.h), or of an owner (view.owners). */
 struct by_stack_sum {
-	uint32_t stack;          /* its number in frames.h */
+	uint32_t number;
 	struct view_held held;
 };
+struct by_stack_sums {
+	uint32_t *place;         /* number -> 1 + index in list; all 0 between two calls */
+	struct by_stack_sum *list;
+	uint32_t count;
+};
 
-/* Scratch of one view. The arrays by number are all 0 between two calls, but for what is in the view. */
+/* Scratch of one view. */
 struct by_stack {
 	const struct frames *frames;
 	const struct view_request *request;
 	struct view *view;
-	uint32_t *sum_of;        /* stack -> 1 + index in sums */
-	struct by_stack_sum *sums;
-	uint32_t sum_count, sum_capacity;
+	struct by_stack_sums stacks, owners;
 	uint32_t *stack_of;      /* stack -> 1 + index in view.stacks */
 	uint32_t *symbol_of;     /* symbol -> 1 + index in view.symbols */
 	uint32_t *owner_of;      /* the request's owner -> index in view.owners, 0: not there yet */
-	size_t stack_capacity, symbol_capacity;
 };
 
 void by_stack_init(struct by_stack *b, const struct frames *frames, const struct view_request *request,
 		   struct view *view);
 void by_stack_fini(struct by_stack *b);
 
-/* ages: NULL without. row: the process's, for ages. since: stacks_row()'s. */
+/* view_stacks_free() releases the arrays of `out`. ages: NULL without; row: the process's, for ages; since:
+ * stacks_row()'s. */
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
 		   unsigned int since, struct view_stacks *out);
 
 /* The same of rows that were kept; live is their sum. */
 void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out);
-/* What the stacks of a sum are for; of several that are shown as one the last counts. */
-void by_stack_tell(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes, size_t count);
+/* Sets the purposes of stacks. Several stacks that are shown as one have the last one's. */
+void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes,
+			   size_t count);
 /* The stack's index in view.stacks. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
 

@@ -84,7 +84,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
 
 		if (from[i].purpose)
-			by_stack_tell(&m->by_stack, to, &purpose, 1);
+			by_stack_set_purposes(&m->by_stack, to, &purpose, 1);
 	}
 }
 

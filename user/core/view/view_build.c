@@ -181,7 +181,7 @@ static void fill_row_stacks(struct maker *m, const struct process *p, unsigned i
 	out->stacks.since_ns = moment->since_ns;
 	if (blocks)
 		by_stack_fill(&m->by_stack, blocks, NULL, row, moment->since, &out->torch.stacks);
-	by_stack_tell(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
+	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
 		      out->torch.training.purpose_count);
 	out->torch.stacks.since_ns = moment->since_ns;
 	if (out->has_physical)
