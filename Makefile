@@ -56,7 +56,7 @@ CORE     := $(call in,terms,frames framework_ids gpus limits names probes symbol
                              framework_records graph held import ledger life pool process process_tables vmm) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
-            $(call in,oom,oom_ask oom_dump oom_picture oom_queue oom_read oom_refused oom_requests oom_watch) \
+            $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
             $(call in,view,by_stack changes oom_judge oom_view snapshot snapshot_replay view view_build)

@@ -16,6 +16,7 @@ struct dump {
 	oom_put_fn put;
 	void *arg;
 	bool *has_symbol;        /* by its number in frames.h */
+	struct hash processes;   /* those that are in it, by tgid */
 	struct hash named;       /* stack ids whose names are in it */
 };
 
@@ -65,35 +66,15 @@ static void put_process(const struct dump *d, const struct process *p)
 	d->put(d->arg, &attach, sizeof(attach));
 }
 
-static void put_tgid(const struct dump *d, uint32_t tgid)
+/* The newest process with the pid: once, for most pids are in several rows. */
+static void put_tgid(struct dump *d, uint32_t tgid)
 {
 	const uint32_t *newest = hash_get(&d->ledger->processes.by_tgid, tgid);
-
-	if (newest)
-		put_process(d, d->ledger->processes.list[*newest]);
-}
-
-/* Each once: most are in several rows. */
-static void put_processes(const struct dump *d, const struct oom *oom, const struct history_subjects *also)
-{
-	struct hash seen;
 	bool is_new;
 
-	hash_init(&seen, 1);
-	hash_put(&seen, oom->rec.hdr.tgid, &is_new);
-	if (oom->rec.hdr.tgid)
-		put_tgid(d, oom->rec.hdr.tgid);
-	for (size_t i = 0; i < oom->row_count; i++) {
-		hash_put(&seen, oom->rows[i].hdr.tgid, &is_new);
-		if (is_new)
-			put_tgid(d, oom->rows[i].hdr.tgid);
-	}
-	for (size_t i = 0; also && i < also->tgid_count; i++) {
-		hash_put(&seen, also->tgids[i], &is_new);
-		if (is_new)
-			put_tgid(d, also->tgids[i]);
-	}
-	hash_fini(&seen);
+	hash_put(&d->processes, tgid, &is_new);
+	if (is_new && newest)
+		put_process(d, d->ledger->processes.list[*newest]);
 }
 
 /* ---- names ---- */
@@ -162,13 +143,19 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 		.has_symbol = xcalloc(l->frames.symbol_count, sizeof(bool)),
 	};
 	const struct gmt_oom_stack *stack = oom->stacks;
-	uint32_t tgid = also && also->tgid_count ? also->tgids[0] : 0;
+	uint32_t tgid = also && also->tgid_count ? also->tgids[0] : 0;   /* that the names of the window are of */
 	struct gmt_hdr of_window = { .tgid = tgid, .ts_ns = oom->rec.hdr.ts_ns };
 
+	hash_init(&d.processes, 1);
 	hash_init(&d.named, 1);
 	put_session(&d);
 	put_gpus(&d);
-	put_processes(&d, oom, also);
+	if (oom->rec.hdr.tgid)
+		put_tgid(&d, oom->rec.hdr.tgid);
+	for (size_t i = 0; i < oom->row_count; i++)
+		put_tgid(&d, oom->rows[i].hdr.tgid);
+	for (size_t i = 0; also && i < also->tgid_count; i++)
+		put_tgid(&d, also->tgids[i]);
 	if (oom->rec.stack_id)
 		put_names(&d, oom->rec.stack_id, &oom->rec.hdr);
 	for (size_t i = 0; i < oom->stack_count; i++)
@@ -182,6 +169,7 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 			put(arg, stack, sizeof(*stack));
 	}
 	free(d.has_symbol);
+	hash_fini(&d.processes);
 	hash_fini(&d.named);
 }
 

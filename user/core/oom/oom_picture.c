@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_picture.h. */
-#include "core/oom/oom_picture.h"
+/* Pictures: who held what at a moment, as the ledger has it. See oom_state.h. */
+#include "core/oom/oom_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +17,6 @@
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
 _Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
-
-void oom_forget_picture(struct oom *oom)
-{
-	free(oom->rows);
-	free(oom->stacks);
-	oom->rec.flags |= GMT_OOM_UNSEEN;
-	oom->rows = NULL;
-	oom->stacks = NULL;
-	oom->row_count = oom->stack_count = 0;
-}
 
 /* ---- stacks ---- */
 

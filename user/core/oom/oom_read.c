@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See oom_read.h. Terms may be those of a newer version. */
-#include "core/oom/oom_read.h"
+/* Requests and their pictures, from the records of a dump. Terms may be those of a newer version. */
+#include "core/oom/oom_state.h"
 
 #include <errno.h>
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that the kernel driver refused outside of all calls that are probed: in a launch, above all, which loads its
- * kernel or needs local memory for it. What such a call returned nobody says; see oom_requests.h for how it is told.
+ * Memory that the kernel driver refused outside of all probed calls: above all in a launch, which loads its kernel or
+ * needs local memory. Nobody says what such a call returned; oom_requests.h has the signs.
  *
- * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and by the same stack, and then
+ * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and with the same stack, and then
  * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
  */
-#include "core/oom/oom_refused.h"
-
 #include "core/ledger/process.h"
 #include "core/oom/oom_ask.h"
 #include "core/oom/oom_watch.h"

@@ -7,8 +7,6 @@
 #include "base/xalloc.h"
 #include "core/ledger/process.h"
 #include "core/oom/oom_ask.h"
-#include "core/oom/oom_read.h"
-#include "core/oom/oom_refused.h"
 #include "core/oom/oom_watch.h"
 #include "core/terms/probes.h"
 

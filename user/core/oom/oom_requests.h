@@ -30,8 +30,6 @@
 #define GPUMEMTRACE_CORE_OOM_OOM_REQUESTS_H
 
 #include "core/ledger/delta.h"
-#include "core/oom/oom_picture.h"
-#include "core/oom/oom_queue.h"
 #include "core/oom/oom_state.h"
 
 struct process;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of requests that failed: one of them with its picture, and all of them. */
+/* The state of requests for memory that failed: each request with its picture, and all of them. */
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_STATE_H
 #define GPUMEMTRACE_CORE_OOM_OOM_STATE_H
 
@@ -15,9 +15,9 @@ struct frameworks;
 struct ledger;
 
 #define OOM_SILENCE_NS 5000000000ULL   /* PyTorch waits for the GPU between two tries */
-#define OOM_FATAL_NS 10000000000ULL    /* the end of a Python process takes its time */
+#define OOM_FATAL_NS 10000000000ULL    /* a Python process takes its time to end */
 
-/* One request, and the picture: rows[i].stacks stacks belong to row i, in order. */
+/* One request and its picture, which says who held what: rows[i].stacks stacks belong to row i, in order. */
 struct oom {
 	struct gmt_oom rec;
 	struct gmt_oom_row *rows;
@@ -25,11 +25,11 @@ struct oom {
 	size_t row_count, stack_count;
 };
 
-/* A thread whose request has failed, until all is told about it. */
+/* A thread whose request has failed, until all is known about the request. */
 struct oom_watch;
 
 #define OOM_QUEUE 32
-#define OOM_PICTURES 16              /* in a row, and after that one for each so long (oom_watch.c) */
+#define OOM_PICTURES 16              /* in a row; after these one in each period (oom_watch.c) */
 
 struct ooms {
 	const struct ledger *ledger;
@@ -43,13 +43,37 @@ struct ooms {
 	struct hash threads;         /* struct oom_thread (oom_ask.h), by tid */
 	struct hash counts;          /* struct oom_counts, by the number of the process */
 	uint32_t last_number;
-	uint32_t pictures;           /* that may still be taken, and since when that is known */
+	uint32_t pictures;           /* that may still be taken, as of pictures_ns */
 	uint64_t pictures_ns;
-	uint64_t dropped;            /* that nobody took */
+	uint64_t dropped;            /* too many: not watched, or not taken from the queue */
 };
 
 struct oom_counts {
-	uint64_t of[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, decided ones */
+	uint64_t of[GMT_OOM_OUTCOME_COUNT]; /* decided requests */
 };
+
+void oom_free(struct oom *oom);        /* NULL is fine */
+
+/* ---- the queue ---- */
+
+/* For ooms_take(): the queue owns the request now. */
+void ooms_push(struct ooms *o, struct oom *oom);
+/* The next request about which something is known, NULL: none. The caller owns the request. The same number may come
+ * again when more is known: with another outcome, and without a picture unless there is a newer one. */
+struct oom *ooms_take(struct ooms *o);
+
+/* ---- pictures: oom_picture.c ---- */
+
+/* Fills in rows and stacks, as everything is now: on one GPU, or with GPU_UNKNOWN on all. */
+void oom_picture(struct oom *oom, const struct ooms *o, int gpu);
+void oom_forget_picture(struct oom *oom);
+/* A picture of all GPUs that belongs to no request. The caller owns the picture. */
+struct oom *ooms_picture(const struct ooms *o);
+
+/* ---- requests of a dump: oom_read.c ---- */
+
+/* One record, well-formed by itself. 0; -EINVAL: the record does not fit the records before. A request replaces the
+ * request before, which is to be in the queue by then (ooms_finish). */
+int ooms_read(struct ooms *o, const struct gmt_hdr *rec);
 
 #endif

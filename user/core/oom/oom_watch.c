@@ -7,8 +7,6 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/ledger_state.h"
-#include "core/oom/oom_picture.h"
-#include "core/oom/oom_queue.h"
 
 #define WATCHES_MAX 256            /* threads; of more nothing is told */
 #define PICTURE_EACH_NS 100000000ULL

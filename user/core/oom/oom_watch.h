@@ -46,6 +46,15 @@ void oom_watch_leave(struct ooms *o, struct oom_watch *w, uint64_t ts_ns);
 /* The stream is over: tells it, if it is open, and forgets it. */
 void oom_watch_end(struct ooms *o, struct oom_watch *w);
 
+/* ---- refusals outside of all probed calls: oom_refused.c ---- */
+
+/* DELTA_DRIVER_ALLOC: the kernel driver refused memory to the process, or gave some. */
+void ooms_driver(struct ooms *o, const struct delta *d);
+/* The thread does something that shows that it is in no call without a probe. */
+void ooms_left(struct ooms *o, const struct process *p, uint32_t tid, uint64_t ts_ns);
+
+/* ---- time ---- */
+
 /* When time tells something about it, if nothing else does. */
 uint64_t oom_watch_due(const struct oom_watch *w);
 void oom_set_due(struct ooms *o);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_queue.h. */
-#include "core/oom/oom_queue.h"
+/* See oom_state.h. */
+#include "core/oom/oom_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/oom/oom_picture.h"
-
+void oom_forget_picture(struct oom *oom)
+{
+	free(oom->rows);
+	free(oom->stacks);
+	*oom = (struct oom){ .rec = oom->rec };
+	oom->rec.flags |= GMT_OOM_UNSEEN;
+}
 
 void oom_free(struct oom *oom)
 {
@@ -19,8 +24,7 @@ void oom_free(struct oom *oom)
 void ooms_push(struct ooms *o, struct oom *oom)
 {
 	if (o->queued == OOM_QUEUE) {
-		oom_free(o->queue[0]);
-		memmove(o->queue, o->queue + 1, --o->queued * sizeof(o->queue[0]));
+		oom_free(ooms_take(o));
 		o->dropped++;
 	}
 	o->queue[o->queued++] = oom;
