@@ -158,29 +158,22 @@ static void add_ranges(const struct phases *p, const struct phase_line *line, st
 	}
 }
 
-/* Several devices are in one row only where nobody knows which GPU they are: the phases are the first one's. */
-void framework_training(const struct framework *f, unsigned int row, const struct frames *frames,
-			struct view_training *out)
+void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
+			    struct view_training *out)
 {
-	*out = (struct view_training){ 0 };
-	for (unsigned int i = 0; f && i < f->count; i++) {
-		const struct framework_device *d = &f->devices[i];
-		const struct phase_line *line = phases_line(f->phases, i);
+	const struct phase_line *line = phases_line(f->phases, ordinal);
 
-		if (d->row != row || !(d->allocs | d->frees))
-			continue;
-		add_categories(f, i, frames, out);
-		out->before += d->before;
-		if (!line || out->iterations)
-			continue;
-		out->is_training = line->now.is_training;
-		out->iteration = line->now.iteration;
-		out->phase = line->now.phase;
-		out->growth = phase_line_growth(line, &out->growth_count);
-		out->first_is_whole = d->is_first;
-		add_iterations(line, out);
-		add_ranges(f->phases, line, out);
-	}
+	add_categories(f, ordinal, frames, out);
+	out->before += f->devices[ordinal].before;
+	if (!line || out->iterations)
+		return;
+	out->is_training = line->now.is_training;
+	out->iteration = line->now.iteration;
+	out->phase = line->now.phase;
+	out->growth = phase_line_growth(line, &out->growth_count);
+	out->first_is_whole = f->devices[ordinal].is_first;
+	add_iterations(line, out);
+	add_ranges(f->phases, line, out);
 }
 
 void framework_training_free(struct view_training *training)

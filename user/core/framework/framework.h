@@ -10,8 +10,6 @@
 
 #include "core/framework/framework_state.h"
 
-struct frames;
-
 /* ---- for frameworks.c ---- */
 
 struct framework *framework_new(const struct process *p, const struct deltas *out);
@@ -29,7 +27,7 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 
 /* ---- what is shown; with f NULL nothing is known ---- */
 
-/* The blocks by stack of the device in a row of the account; NULL: no device is. */
+/* The blocks by stack of the first device in a row of the account; NULL: no device is. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
 uint64_t framework_bytes(const struct framework *f);
 bool framework_has_reported(const struct framework *f);
@@ -37,12 +35,9 @@ bool framework_has_reported(const struct framework *f);
 /* The free pieces inside a device's segments. */
 struct framework_gaps framework_gaps(const struct framework *f, unsigned int ordinal);
 
-/* What is shown in a row of the account; all zero where there is no framework. */
-void framework_view(const struct framework *f, unsigned int row, struct view_torch *out);
-
-/* Phases and categories of a row of the account; framework_training_free() releases the arrays. */
-void framework_training(const struct framework *f, unsigned int row, const struct frames *frames,
-			struct view_training *out);
+/* What is shown in a row of the account, but for the stacks; all zero where there is no framework. Looks at each block.
+ * framework_training_free() releases the arrays in out->training. */
+void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out);
 void framework_training_free(struct view_training *training);
 
 /* Why a PyTorch that takes device memory reports no blocks: the backend cudaMallocAsync, caching that is switched off,

@@ -26,6 +26,7 @@
 #include "core/framework/view_torch.h"
 
 struct deltas;
+struct frames;
 struct process;
 
 /* Of a block's range.aux. */
@@ -102,6 +103,9 @@ struct framework {
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive);
 /* The same of a block that goes, whose bytes of the peak are counted as gone. */
 unsigned int framework_count_gone(struct framework *f, const struct range *block);
+/* Adds the phases and categories of a device to what is shown of a row: the phases of the first device. */
+void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
+			    struct view_training *out);
 /* framework_kinds_free() releases the list. */
 void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out);
 void framework_kinds_free(struct framework_kinds *kinds);

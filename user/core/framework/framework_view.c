@@ -68,11 +68,16 @@ static enum gmt_torch_backend judge_backend(uint64_t segment_bytes, uint64_t map
 	return mapped_bytes == segment_bytes ? GMT_TORCH_EXPANDABLE : GMT_TORCH_MIXED;
 }
 
-/* Several devices are in one row only where nobody knows which GPU they are: then it is the first one's. */
+/* Only devices on the unknown GPU can be several in one row. */
+static bool is_in_row(const struct framework_device *d, unsigned int row)
+{
+	return d->row == row && (d->allocs | d->frees);
+}
+
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row)
 {
 	for (unsigned int i = 0; f && i < f->count; i++)
-		if (f->devices[i].row == row && (f->devices[i].allocs | f->devices[i].frees))
+		if (is_in_row(&f->devices[i], row))
 			return &f->devices[i].stacks;
 	return NULL;
 }
@@ -85,8 +90,8 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 		sum->peak_ts_ns = level->peak_ts_ns;
 }
 
-/* Only devices on the unknown GPU can be several in one row: then a peak is the sum of theirs, at most. */
-void framework_view(const struct framework *f, unsigned int row, struct view_torch *out)
+/* Of several devices a peak is at most the sum of their peaks. */
+void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out)
 {
 	uint64_t mapped = 0;
 
@@ -95,7 +100,7 @@ void framework_view(const struct framework *f, unsigned int row, struct view_tor
 		const struct framework_device *d = &f->devices[i];
 		struct framework_gaps gaps;
 
-		if (d->row != row || !(d->allocs | d->frees))
+		if (!is_in_row(d, row))
 			continue;
 		gaps = framework_gaps(f, i);
 		out->seen = true;
@@ -116,6 +121,7 @@ void framework_view(const struct framework *f, unsigned int row, struct view_tor
 		if (gaps.largest > out->largest_free_gap)
 			out->largest_free_gap = gaps.largest;
 		mapped += d->mapped_bytes;
+		framework_add_training(f, i, frames, &out->training);
 	}
 	out->gap_known &= out->seen;
 	out->backend = judge_backend(out->segment_bytes, mapped);

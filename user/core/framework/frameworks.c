@@ -60,6 +60,14 @@ uint64_t frameworks_bytes(const struct frameworks *all)
 
 /* ---- records ---- */
 
+static void give_again(const struct framework *f, const struct delta *d, enum delta_kind kind)
+{
+	struct delta again = *d;
+
+	again.kind = kind;
+	deltas_give(f->out, &again);
+}
+
 /* The file is probed twice (through overlayfs, and below it): the same report once more. */
 static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oom *rec)
 {
@@ -70,32 +78,22 @@ static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oo
 static void take_framework_report(struct framework *f, const struct delta *d)
 {
 	const struct gmt_fw_oom *rec = (const void *)d->framework.rec;
-	struct delta report = *d;
 
 	if (is_repeated_report(f, rec))
 		return;
 	f->report_tid = rec->hdr.tid;
 	f->report_bytes = rec->size;
 	f->report_ns = rec->hdr.ts_ns;
-	report.kind = DELTA_REPORT;
-	deltas_give(f->out, &report);
+	give_again(f, d, DELTA_REPORT);
 }
 
 static int take_framework_range(struct framework *f, const struct delta *d)
 {
-	struct delta range = *d;
 	int err = framework_range(f, (const void *)d->framework.rec);
 
-	range.kind = DELTA_RANGE;
 	if (!err)
-		deltas_give(f->out, &range);
+		give_again(f, d, DELTA_RANGE);
 	return err;
-}
-
-static void take_framework_facts(struct framework *f, const struct gmt_framework *rec)
-{
-	f->is_loaded = true;
-	f->flags = rec->flags;
 }
 
 static int take_framework_record(struct framework *f, const struct delta *d)
@@ -114,25 +112,13 @@ static int take_framework_record(struct framework *f, const struct delta *d)
 		take_framework_report(f, d);
 		return 0;
 	default:
-		take_framework_facts(f, (const void *)rec);
+		f->is_loaded = true;
+		f->flags = ((const struct gmt_framework *)rec)->flags;
 		return 0;
 	}
 }
 
 /* ---- deltas ---- */
-
-/* What a process with a framework goes through. */
-static void follow_process(struct framework *f, const struct delta *d)
-{
-	if (d->kind == DELTA_MARK)
-		framework_mark(f, d->mark);
-	else if (d->kind == DELTA_WINDOW)
-		framework_restart(f, d->ts_ns);
-	else if (d->gone.is_exec)
-		framework_drop(f);
-	else
-		framework_end(f);
-}
 
 void frameworks_see(void *arg, const struct delta *d)
 {
@@ -144,10 +130,18 @@ void frameworks_see(void *arg, const struct delta *d)
 		*d->framework.error = take_framework_record(get_framework(all, d->p), d);
 		break;
 	case DELTA_MARK:
-	case DELTA_WINDOW:
-	case DELTA_GONE:
 		if (f)
-			follow_process(f, d);
+			framework_mark(f, d->mark);
+		break;
+	case DELTA_WINDOW:
+		if (f)
+			framework_restart(f, d->ts_ns);
+		break;
+	case DELTA_GONE:
+		if (f && d->gone.is_exec)
+			framework_drop(f);
+		else if (f)
+			framework_end(f);
 		break;
 	default:
 		segments_see(f, all->out, d);

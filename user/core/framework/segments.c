@@ -58,11 +58,25 @@ static void count_segment(struct framework *f, const struct range *s, int sign)
 	d->mapped_bytes += s->aux & GMT_HISTORY_MAPPED ? sign * s->length : 0;
 }
 
-static const struct range *first_block_in(const struct framework *f, const struct range *segment)
+/* The first range of the map, in part, inside the other range; NULL: none is. */
+static const struct range *first_in(const struct rangemap *map, const struct range *in)
 {
-	const struct range *block = rangemap_from(&f->blocks, segment->base);
+	const struct range *first = rangemap_from(map, in->base);
 
-	return block && block->base < segment->base + segment->length ? block : NULL;
+	return first && first->base < in->base + in->length ? first : NULL;
+}
+
+/* Copies the next range of the map that lies, in part, in [*at, end), and steps behind that: the map may change between
+ * two calls. False: none is left. */
+static bool next_in(const struct rangemap *map, uint64_t *at, uint64_t end, struct range *out)
+{
+	const struct range *next = *at < end ? rangemap_from(map, *at) : NULL;
+
+	if (!next || next->base >= end)
+		return false;
+	*out = *next;
+	*at = next->base + next->length;
+	return true;
 }
 
 static void mark_block(struct framework *f, struct range *block, bool is_lost)
@@ -75,13 +89,10 @@ static void mark_block(struct framework *f, struct range *block, bool is_lost)
 /* Blocks lose the memory below them. */
 static void lose_blocks(struct framework *f, const struct range *segment, uint64_t ts_ns)
 {
-	uint64_t at = segment->base, end = segment->base + segment->length;
-	const struct range *b;
+	uint64_t at = segment->base;
+	struct range block;
 
-	while ((b = rangemap_from(&f->blocks, at)) && b->base < end) {
-		struct range block = *b;
-
-		at = block.base + block.length;
+	while (next_in(&f->blocks, &at, segment->base + segment->length, &block)) {
 		if (block.aux & BLOCK_LOST)
 			continue;
 		mark_block(f, &block, true);
@@ -100,7 +111,7 @@ static void end_segment(struct framework *f, const struct range *s, uint64_t ts_
 	bool is_guess = s->aux & GMT_HISTORY_GUESSED;
 
 	count_segment(f, s, -1);
-	if (first_block_in(f, s))
+	if (first_in(&f->blocks, s))
 		d->unchecked = true;
 	else if (!is_guess && s->length <= d->reserved.live)
 		level_set(&d->reserved, d->reserved.live - s->length, ts_ns);
@@ -117,28 +128,21 @@ static void take_segment(struct framework *f, const struct range *s, uint64_t ts
 /* Of guesses just the part in [base, base + length). */
 static void end_guesses(struct framework *f, uint64_t base, uint64_t length, uint64_t ts_ns)
 {
-	uint64_t at = base;
-	const struct range *found;
+	uint64_t at = base, end = length < UINT64_MAX - base ? base + length : UINT64_MAX;
+	struct range r;
 
-	while ((found = rangemap_from(&f->segments, at)) && (found->base < base || found->base - base < length)) {
-		struct range r = *found;
-
-		at = r.base + r.length;
+	while (next_in(&f->segments, &at, end, &r))
 		if (r.aux & GMT_HISTORY_GUESSED && rangemap_cut(&f->segments, base, length, &r))
 			take_segment(f, &r, ts_ns);
-	}
 }
 
 /* Blocks have their memory back, for a segment is there again. */
 static void find_blocks_again(struct framework *f, const struct range *segment, uint64_t ts_ns)
 {
-	uint64_t at = segment->base, end = segment->base + segment->length;
-	const struct range *b;
+	uint64_t at = segment->base;
+	struct range block;
 
-	while ((b = rangemap_from(&f->blocks, at)) && b->base < end) {
-		struct range block = *b;
-
-		at = block.base + block.length;
+	while (next_in(&f->blocks, &at, segment->base + segment->length, &block)) {
 		if (!(block.aux & BLOCK_LOST) || !segments_hold(&f->segments, &block))
 			continue;
 		mark_block(f, &block, false);
@@ -202,7 +206,7 @@ static void begin_segment(struct framework *f, const struct deltas *out, const s
 {
 	const struct range *found;
 
-	while (f && (found = rangemap_from(&f->segments, r->base)) && found->base < r->base + r->length) {
+	while (f && (found = first_in(&f->segments, r))) {
 		struct range old = *found;
 
 		if (!(old.aux & GMT_HISTORY_GUESSED))
@@ -212,7 +216,7 @@ static void begin_segment(struct framework *f, const struct deltas *out, const s
 		end_segment(f, &old, d->ts_ns);
 	}
 	give_segment(d->p, out, DELTA_SEGMENT_ALLOC, r, d->ts_ns);
-	found = f ? first_block_in(f, r) : NULL;
+	found = f ? first_in(&f->blocks, r) : NULL;
 	if (found && claim_segment(f, r, found->gpu))
 		find_blocks_again(f, r, d->ts_ns);
 }
@@ -249,7 +253,7 @@ static void put_back(struct framework *f, struct range *s, uint64_t ts_ns)
 
 	if (!claim_segment(f, s, s->gpu))
 		return;
-	if (!first_block_in(f, s) && !(s->aux & GMT_HISTORY_GUESSED))
+	if (!first_in(&f->blocks, s) && !(s->aux & GMT_HISTORY_GUESSED))
 		level_set(&d->reserved, d->reserved.live + s->length, ts_ns);
 	give_segment(f->p, f->out, DELTA_SEGMENT_BACK, s, ts_ns);
 	find_blocks_again(f, s, ts_ns);
@@ -306,18 +310,28 @@ void segments_see(struct framework *f, const struct deltas *out, const struct de
 
 /* ---- what blocks lie in ---- */
 
-/* The driver's allocation that begins at the address. NULL: none does, or it is another's. */
-static const struct range *learn_segment(struct framework *f, int device, uint64_t address)
+/* The driver's allocation that begins at the address, of memory of any class. False: none does. */
+static bool memory_at(const struct process *p, uint64_t address, struct range *out, unsigned int *class)
 {
 	struct delta_place place;
-	struct range s;
 	bool is_mapped;
 
-	if (!process_memory_at(f->p, address, &place, &is_mapped) || !alloc_is_place(address, place.length))
-		return NULL;
-	s = range_of(f->p, &place.booking, address, place.length, place.ordinal, place.born_ns);
-	s.aux = is_mapped ? GMT_HISTORY_MAPPED : 0;
-	return claim_segment(f, &s, device) ? rangemap_at(&f->segments, address) : NULL;
+	if (!process_memory_at(p, address, &place, &is_mapped) || !alloc_is_place(address, place.length))
+		return false;
+	*out = range_of(p, &place.booking, address, place.length, place.ordinal, place.born_ns);
+	out->aux = is_mapped ? GMT_HISTORY_MAPPED : 0;
+	*class = place.booking.class;
+	return true;
+}
+
+/* The segment that begins at the address; NULL: none does, or it overlaps another. */
+static const struct range *learn_segment(struct framework *f, int device, uint64_t address)
+{
+	unsigned int class;
+	struct range s;
+
+	return memory_at(f->p, address, &s, &class) && claim_segment(f, &s, device) ?
+		       rangemap_at(&f->segments, address) : NULL;
 }
 
 /* Makes up a segment for what lies at `at`, and all of [at, end) that is in none. */
@@ -340,13 +354,10 @@ static const struct range *guess_segment(struct framework *f, uint64_t at, uint6
 
 static void end_unfit(struct framework *f, const struct range *block, uint64_t ts_ns)
 {
-	uint64_t at = block->base, end = block->base + block->length;
-	const struct range *found;
+	uint64_t at = block->base;
+	struct range r;
 
-	while (at < end && (found = rangemap_from(&f->segments, at)) && found->base < end) {
-		struct range r = *found;
-
-		at = r.base + r.length;
+	while (next_in(&f->segments, &at, block->base + block->length, &r)) {
 		if (may_hold(&r, block))
 			continue;
 		rangemap_remove(&f->segments, r.base, NULL);
@@ -379,25 +390,12 @@ bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_
 
 /* ---- the others ---- */
 
-static bool is_claimed(const struct framework *f, const struct range *r)
-{
-	const struct range *own = f ? rangemap_from(&f->segments, r->base) : NULL;
-
-	return own && own->base < r->base + r->length;
-}
-
 static void each_plain(const struct framework *f, const struct process *p, uint64_t address, segments_fn fn, void *arg)
 {
-	struct delta_place place;
+	unsigned int class;
 	struct range r;
-	bool is_mapped;
 
-	if (!process_memory_at(p, address, &place, &is_mapped) || !gmt_class_is_device(place.booking.class) ||
-	    !alloc_is_place(address, place.length))
-		return;
-	r = range_of(p, &place.booking, address, place.length, place.ordinal, place.born_ns);
-	r.aux = is_mapped ? GMT_HISTORY_MAPPED : 0;
-	if (!is_claimed(f, &r))
+	if (memory_at(p, address, &r, &class) && gmt_class_is_device(class) && !(f && first_in(&f->segments, &r)))
 		fn(arg, &r);
 }
 

@@ -106,24 +106,20 @@ static void fill_training(const struct view_training *training, struct gmt_oom_r
 	}
 }
 
-static void fill_row_torch(const struct framework *f, unsigned int index, const struct view_training *training,
-			   struct gmt_oom_row *out)
+static void fill_row_torch(const struct view_torch *torch, struct gmt_oom_row *out)
 {
-	struct view_torch torch;
-
-	framework_view(f, index, &torch);
-	if (!torch.seen)
+	if (!torch->seen)
 		return;
-	out->flags |= GMT_OOM_ROW_TORCH | (torch.gap_known ? GMT_OOM_ROW_GAP : 0);
-	out->torch_backend = torch.backend;
-	out->torch_allocated = torch.allocated.live;
-	out->torch_reserved = torch.reserved.live;
-	out->torch_gap = torch.largest_free_gap;
-	fill_training(training, out);
+	out->flags |= GMT_OOM_ROW_TORCH | (torch->gap_known ? GMT_OOM_ROW_GAP : 0);
+	out->torch_backend = torch->backend;
+	out->torch_allocated = torch->allocated.live;
+	out->torch_reserved = torch->reserved.live;
+	out->torch_gap = torch->largest_free_gap;
+	fill_training(&torch->training, out);
 }
 
-/* False: it holds nothing there. */
-static bool fill_oom_row(const struct subject *s, unsigned int index, const struct view_training *training,
+/* False: the process holds nothing there. */
+static bool fill_oom_row(const struct subject *s, unsigned int index, const struct view_torch *torch,
 			 struct gmt_oom_row *out)
 {
 	const struct process *p = s->p;
@@ -148,7 +144,7 @@ static bool fill_oom_row(const struct subject *s, unsigned int index, const stru
 	out->other = sum.other;
 	out->nvml = row->nvml.used;
 	out->nvml_ns = row->nvml.ts_ns;
-	fill_row_torch(s->f, index, training, out);
+	fill_row_torch(torch, out);
 	return out->attributed || out->physical || out->before_attach || out->nvml || out->flags & GMT_OOM_ROW_TORCH;
 }
 
@@ -202,17 +198,16 @@ static void add_blocks(struct oom *oom, const struct subject *s, unsigned int in
 static void add_gpu_row(struct oom *oom, const struct subject *s, unsigned int index)
 {
 	struct gmt_oom_row *row = new_row(oom, s->p);
-	struct view_training training;
+	struct view_torch torch;
 
-	/* It looks at each of the framework's blocks: once. */
-	framework_training(s->f, index, &s->ledger->frames, &training);
-	if (fill_oom_row(s, index, &training, row)) {
+	framework_view(s->f, index, &s->ledger->frames, &torch);
+	if (fill_oom_row(s, index, &torch, row)) {
 		add_row_stacks(oom, row, &s->p->account.rows[index].stacks, &s->moments);
-		add_blocks(oom, s, index, &training);
+		add_blocks(oom, s, index, &torch.training);
 	} else {
 		oom->row_count--;
 	}
-	framework_training_free(&training);
+	framework_training_free(&torch.training);
 }
 
 static void add_host_row(struct oom *oom, const struct subject *s)

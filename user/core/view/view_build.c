@@ -199,14 +199,13 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 		struct view_torch torch;
 
 		balance_physical(p, row, &physical);
-		framework_view(f, i, &torch);
+		framework_view(f, i, &m->ledger->frames, &torch);
 		if (!has_anything(row, &physical, &torch))
 			continue;
 		struct view_row *to = &out->rows[out->row_count++];
 
 		fill_view_row(p, row, to);
 		to->torch = torch;
-		framework_training(f, i, &m->ledger->frames, &to->torch.training);
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, p, i, moment, to);
 	}
