@@ -10,7 +10,7 @@
 
 static enum gmt_category category_of_block(const struct framework *f, const struct range *block, bool is_alive)
 {
-	const struct phase_line *line = phases_line(f->phases, block->gpu);
+	const struct phase_line *line = phases_line(&f->phases, block->gpu);
 	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
 
 	return category_guess(block, now, is_alive, f->devices[block->gpu].is_first);
@@ -161,7 +161,7 @@ static void add_ranges(const struct phases *p, const struct phase_line *line, st
 void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
 			    struct view_training *out)
 {
-	const struct phase_line *line = phases_line(f->phases, ordinal);
+	const struct phase_line *line = phases_line(&f->phases, ordinal);
 
 	add_categories(f, ordinal, frames, out);
 	out->before += f->devices[ordinal].before;
@@ -173,7 +173,7 @@ void framework_add_training(const struct framework *f, unsigned int ordinal, con
 	out->growth = phase_line_growth(line, &out->growth_count);
 	out->first_is_whole = f->devices[ordinal].is_first;
 	add_iterations(line, out);
-	add_ranges(f->phases, line, out);
+	add_ranges(&f->phases, line, out);
 }
 
 void framework_training_free(struct view_training *training)

@@ -22,13 +22,6 @@ struct framework *framework_new(const struct process *p, const struct deltas *ou
 	return f;
 }
 
-static struct phases *phases_of(struct framework *f)
-{
-	if (!f->phases)
-		f->phases = xcalloc(1, sizeof(*f->phases));
-	return f->phases;
-}
-
 static struct framework_device *device_of_ordinal(struct framework *f, unsigned int ordinal)
 {
 	if (ordinal >= f->count) {
@@ -167,7 +160,7 @@ void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigne
 	if (is_repeated_event(d, rec))
 		return;
 	take_totals(f, d, rec);
-	now = phases_block(phases_of(f), rec->device_index, rec->hdr.tid, rec->delta, rec->total_allocated);
+	now = phases_block(&f->phases, rec->device_index, rec->hdr.tid, rec->delta, rec->total_allocated);
 	if (rec->delta > 0)
 		add_block(f, rec, now);
 	else
@@ -179,7 +172,7 @@ void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigne
 
 int framework_range(struct framework *f, const struct gmt_fw_range *rec)
 {
-	return phases_range(phases_of(f), rec);
+	return phases_range(&f->phases, rec);
 }
 
 /* ---- the end ---- */
@@ -206,8 +199,7 @@ void framework_drop(struct framework *f)
 {
 	f->is_loaded = false;
 	forget_blocks(f);
-	phases_free(f->phases);
-	f->phases = NULL;
+	phases_fini(&f->phases);
 	hash_fini(&f->sizes);
 	for (unsigned int i = 0; i < f->count; i++) {
 		struct framework_device *d = &f->devices[i];
@@ -228,7 +220,7 @@ void framework_free(struct framework *f)
 	if (!f)
 		return;
 	forget_blocks(f);
-	phases_free(f->phases);
+	phases_fini(&f->phases);
 	hash_fini(&f->sizes);
 	for (unsigned int i = 0; i < f->count; i++) {
 		stacks_fini(&f->devices[i].stacks);
@@ -261,7 +253,7 @@ uint64_t framework_bytes(const struct framework *f)
 	if (!f)
 		return 0;
 	bytes = sizeof(*f) + f->count * sizeof(*f->devices) + rangemap_bytes(&f->blocks) +
-		rangemap_bytes(&f->segments) + hash_bytes(&f->sizes) + phases_bytes(f->phases);
+		rangemap_bytes(&f->segments) + hash_bytes(&f->sizes) + phases_bytes(&f->phases);
 	for (unsigned int i = 0; i < f->count; i++)
 		bytes += stacks_bytes(&f->devices[i].stacks);
 	return bytes;

@@ -87,7 +87,7 @@ struct framework {
 	struct hash sizes;         /* struct framework_size, by the block's address */
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;
-	struct phases *phases;     /* NULL: nothing is known of any */
+	struct phases phases;
 	uint64_t report_ns;        /* of the newest report of an out-of-memory error, and the report's contents */
 	uint64_t report_bytes;
 	uint32_t report_tid;

@@ -17,26 +17,21 @@ static const struct {
 	{ "Optimizer.zero_grad#", GMT_TRAINING_ZERO_GRAD },
 };
 
-void phases_free(struct phases *p)
+void phases_fini(struct phases *p)
 {
-	if (!p)
-		return;
 	for (unsigned int i = 0; i < p->line_count; i++)
 		phase_line_fini(&p->lines[i]);
 	free(p->lines);
 	free(p->threads);
 	free(p->names);
-	free(p);
+	*p = (struct phases){ 0 };
 }
 
 uint64_t phases_bytes(const struct phases *p)
 {
-	uint64_t bytes;
+	uint64_t bytes = p->line_count * sizeof(*p->lines) + p->thread_count * sizeof(*p->threads) +
+			 p->name_count * sizeof(*p->names);
 
-	if (!p)
-		return 0;
-	bytes = sizeof(*p) + p->line_count * sizeof(*p->lines) + p->thread_count * sizeof(*p->threads) +
-		p->name_count * sizeof(*p->names);
 	for (unsigned int i = 0; i < p->line_count; i++)
 		bytes += phase_line_bytes(&p->lines[i]);
 	return bytes;
@@ -44,7 +39,7 @@ uint64_t phases_bytes(const struct phases *p)
 
 const struct phase_line *phases_line(const struct phases *p, unsigned int device)
 {
-	return p && device < p->line_count && p->lines[device].now.iteration ? &p->lines[device] : NULL;
+	return device < p->line_count && p->lines[device].now.iteration ? &p->lines[device] : NULL;
 }
 
 /* ---- threads ---- */
@@ -355,8 +350,8 @@ static struct phase_line *ensure_line(struct phases *p, unsigned int device)
 	return &p->lines[device];
 }
 
-/* A device's first event, by a thread that has begun nothing, while another one waits for a backward: it is
- * one of autograd's, unless that other thread has a device of its own. */
+/* The owner of a device whose first event is by a thread that has begun nothing, while another thread waits for a
+ * backward: the first thread is autograd's, unless the other thread has a device of its own. */
 static struct phase_thread *first_owner(struct phases *p, uint32_t tid)
 {
 	struct phase_thread *waiting = any_backward(p, tid);

@@ -52,7 +52,7 @@ struct phases {
 	uint64_t names_dropped;     /* ranges of which nothing is kept: too many different ones */
 };
 
-void phases_free(struct phases *p);           /* NULL is fine, here and below */
+void phases_fini(struct phases *p);           /* all zero again, as at the beginning */
 uint64_t phases_bytes(const struct phases *p);
 
 /* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */

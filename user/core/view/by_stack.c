@@ -127,8 +127,7 @@ static void take_owners(struct by_stack *b, struct view_stacks *out)
 	forget_sums(&b->owners);
 }
 
-/* age: NULL where it is not known. */
-static void add_row(struct by_stack *b, const struct stacks_row *r, const struct held_age *age)
+void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct held_age *age)
 {
 	uint32_t stack = frames_of(b->frames, r->stack_id);
 	struct view_held held = {
@@ -272,7 +271,7 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 	free(picks);
 }
 
-static void take_sums(struct by_stack *b, struct view_stacks *out)
+void by_stack_take(struct by_stack *b, struct view_stacks *out)
 {
 	take_owners(b, out);
 	out->stack_count = b->stacks.count;
@@ -296,19 +295,9 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 			continue;
 		if (ages)
 			age = held_age(ages, row, r.stack_id);
-		add_row(b, &r, ages ? &age : NULL);
+		by_stack_add(b, &r, ages ? &age : NULL);
 	}
-	take_sums(b, out);
-}
-
-void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out)
-{
-	*out = (struct view_stacks){ 0 };
-	for (size_t i = 0; i < count; i++) {
-		out->live += rows[i].live;
-		add_row(b, &rows[i], NULL);
-	}
-	take_sums(b, out);
+	by_stack_take(b, out);
 }
 
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)

@@ -36,13 +36,14 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 		   struct view *view);
 void by_stack_fini(struct by_stack *b);
 
-/* view_stacks_free() releases the arrays of `out`. ages: NULL without; row: the process's, for ages; since:
- * stacks_row()'s. */
+/* Adds a stack to the sums; age: NULL where it is not known. by_stack_take() moves the sums to `out`, but for live and
+ * peak; view_stacks_free() releases the arrays of `out`. */
+void by_stack_add(struct by_stack *b, const struct stacks_row *row, const struct held_age *age);
+void by_stack_take(struct by_stack *b, struct view_stacks *out);
+
+/* Makes `out` of all stacks. ages: NULL without; row: the process's, for ages; since: stacks_row()'s. */
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
 		   unsigned int since, struct view_stacks *out);
-
-/* The same of rows that were kept; live is their sum. */
-void by_stack_fill_rows(struct by_stack *b, const struct stacks_row *rows, size_t count, struct view_stacks *out);
 /* Sets the purposes of stacks. Several stacks that are shown as one have the last one's. */
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes,
 			   size_t count);

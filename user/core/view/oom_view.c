@@ -17,7 +17,6 @@ struct maker {
 	const struct oom *oom;
 	struct oom_view *out;
 	struct by_stack by_stack;
-	struct stacks_row *scratch;
 };
 
 /* ---- who ---- */
@@ -66,19 +65,21 @@ enum which { ALL, RECENT, STEADY };
 static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_t count, enum which which,
 			struct view_stacks *to)
 {
-	size_t kept = 0;
-
+	*to = (struct view_stacks){ 0 };
 	for (size_t i = 0; i < count; i++) {
-		if (which == STEADY && !(from[i].flags & GMT_OOM_STACK_STEADY))
-			continue;
-		m->scratch[kept++] = (struct stacks_row){
+		struct stacks_row row = {
 			.stack_id = from[i].stack_id, .live = from[i].live, .count = from[i].count,
 			.at_peak = from[i].at_peak,
 			.grown = which == RECENT ? from[i].recent : from[i].grown,
 			.allocs = from[i].allocs, .frees = from[i].frees, .alloc_bytes = from[i].alloc_bytes,
 		};
+
+		if (which == STEADY && !(from[i].flags & GMT_OOM_STACK_STEADY))
+			continue;
+		to->live += row.live;
+		by_stack_add(&m->by_stack, &row, NULL);
 	}
-	by_stack_fill_rows(&m->by_stack, m->scratch, kept, to);
+	by_stack_take(&m->by_stack, to);
 	/* The greatest come first: of several that read alike the greatest has the last word. */
 	for (size_t i = count; i-- > 0;) {
 		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
@@ -221,7 +222,6 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	view_fill_gpus(&l->gpus, &out->view, order);
 	out->gpu = gpu_of(&out->view, oom->rec.uuid);
 	by_stack_init(&m.by_stack, &l->frames, request, &out->view);
-	m.scratch = xcalloc(oom->stack_count, sizeof(*m.scratch));
 	out->rows = xcalloc(oom->row_count, sizeof(*out->rows));
 	if (oom->rec.hdr.tgid)
 		out->proc = proc_of(&m, oom->rec.hdr.tgid);
@@ -232,7 +232,6 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
-	free(m.scratch);
 	oom_judge(out);
 }
 

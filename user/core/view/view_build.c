@@ -16,30 +16,19 @@
 
 /* ---- GPUs ---- */
 
-static void format_uuid(const uint8_t *uuid, bool is_mig, char *text, size_t size)
+static void format_uuid(const uint8_t *uuid, bool is_mig, char text[48])
 {
 	static const char digits[] = "0123456789abcdef";
-	size_t n = 0;
+	size_t n = 4;
 
-	memcpy(text, is_mig ? "MIG-" : "GPU-", 4);
-	n = 4;
-	for (int i = 0; i < GMT_UUID_BYTES && n + 4 < size; i++) {
+	memcpy(text, is_mig ? "MIG-" : "GPU-", n);
+	for (int i = 0; i < GMT_UUID_BYTES; i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			text[n++] = '-';
 		text[n++] = digits[uuid[i] >> 4];
 		text[n++] = digits[uuid[i] & 15];
 	}
 	text[n] = '\0';
-}
-
-static void copy_view_text(char *to, size_t to_size, const uint8_t *from, size_t from_size)
-{
-	size_t size = strnlen((const char *)from, from_size);
-
-	if (size > to_size - 1)
-		size = to_size - 1;
-	memcpy(to, from, size);
-	to[size] = '\0';
 }
 
 static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
@@ -49,7 +38,7 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 
 	*out = (struct view_gpu){ .index = UINT32_MAX };
 	memcpy(out->uuid, gpu->uuid, sizeof(out->uuid));
-	format_uuid(gpu->uuid, is_mig, out->uuid_text, sizeof(out->uuid_text));
+	format_uuid(gpu->uuid, is_mig, out->uuid_text);
 	if (!gpu->listed)
 		return;
 	out->index = r->index;
@@ -58,8 +47,9 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 	out->gpu_instance = r->gpu_instance;
 	out->compute_instance = r->compute_instance;
 	out->total_bytes = r->total_bytes;
-	copy_view_text(out->name, sizeof(out->name), r->name, sizeof(r->name));
-	copy_view_text(out->pci, sizeof(out->pci), r->pci, sizeof(r->pci));
+	/* A NUL stays at the end. */
+	memcpy(out->name, r->name, sizeof(out->name) - 1);
+	memcpy(out->pci, r->pci, sizeof(out->pci) - 1);
 }
 
 /* As nvidia-smi lists them: by index, a GPU's MIG instances behind it; then those not listed, by UUID. */
@@ -121,12 +111,11 @@ static void fill_nvml(const struct row *row, struct view_row *out)
 	out->at_nvml = nvml->sum;
 }
 
-static void fill_view_row(const struct process *p, const struct row *row, struct view_row *out)
+static void fill_view_row(const struct process *p, const struct row *row, const struct rm_physical *physical,
+			  struct view_row *out)
 {
-	struct rm_physical physical;
 	struct view_sum sum;
 
-	balance_physical(p, row, &physical);
 	balance_sum(p, row, &sum);
 	*out = (struct view_row){
 		.gpu = row->gpu,
@@ -138,12 +127,12 @@ static void fill_view_row(const struct process *p, const struct row *row, struct
 		.pool_reserve = sum.pool_reserve,
 		.rounding = sum.rounding,
 		.other = sum.other,
-		.imported_physical = physical.imported,
+		.imported_physical = physical->imported,
 		.before_frees = balance_before_frees(p, row),
 	};
 	memcpy(out->by_class, row->by_class, sizeof(out->by_class));
-	memcpy(out->by_purpose, physical.by_purpose, sizeof(out->by_purpose));
-	out->physical.live = physical.total;
+	memcpy(out->by_purpose, physical->by_purpose, sizeof(out->by_purpose));
+	out->physical.live = physical->total;
 	fill_nvml(row, out);
 }
 
@@ -204,7 +193,7 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 			continue;
 		struct view_row *to = &out->rows[out->row_count++];
 
-		fill_view_row(p, row, to);
+		fill_view_row(p, row, &physical, to);
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, p, i, moment, to);
