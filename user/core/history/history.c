@@ -7,13 +7,11 @@
 #include "base/rangemap.h"
 #include "base/xalloc.h"
 #include "core/framework/frameworks.h"
-#include "core/history/history_read.h"
 #include "core/history/window.h"
 #include "core/ledger/ledger_state.h"
 #include "core/terms/names.h"
 
-/* A release that fails is taken back soon after. */
-#define UNDO_LOOKS 64
+#define UNDO_LOOKS 64   /* events between a release and its failure */
 
 struct history *history_new(const struct ledger *ledger, const struct frameworks *frameworks, uint64_t most_events)
 {
@@ -96,7 +94,7 @@ static void record_segment(struct history *h, const struct delta *d)
 	e->flags = d->segment.range->aux & WINDOW_FLAGS;
 }
 
-/* The release failed: what it ended did not end. */
+/* The release failed: the segment did not end. */
 static void take_back_segment(struct history *h, const struct delta *d)
 {
 	const struct range *r = d->segment.range;
@@ -119,7 +117,7 @@ static void record_range(struct history *h, const struct delta *d)
 	history_marks_see(&h->marks, process, h->next, (const void *)d->framework.rec);
 }
 
-/* ---- requests that failed: one event each, at the newest failure; what was met in the end is none ---- */
+/* ---- requests that failed: one event each, at the newest failure, unless the request was met in the end ---- */
 
 static uint64_t free_on_gpu(const struct ledger *l, int gpu)
 {
@@ -137,9 +135,9 @@ static uint64_t free_on_gpu(const struct ledger *l, int gpu)
 	return used < total ? total - used : 0;
 }
 
-static uint64_t no_more_than(uint64_t bytes, uint64_t most)
+static uint64_t bounded(uint64_t bytes)
 {
-	return bytes < most ? bytes : most;
+	return bytes < ALLOC_SIZE_MAX ? bytes : ALLOC_SIZE_MAX;
 }
 
 static void forget_request(struct history *h, uint32_t number)
@@ -165,15 +163,15 @@ static void record_request(struct history *h, const struct delta *d)
 		return;
 	if (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id))
 		return;
-	/* An earlier try of the same. */
+	/* An earlier try of the same request. */
 	forget_request(h, rec->number);
 	pass_time(h, d->ts_ns);
 	h->requests[rec->number % HISTORY_REQUESTS] = (struct history_request){ rec->number, h->next };
 	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
 		     free_on_gpu(h->ledger, gpu != GPU_UNKNOWN ? gpu : gpus_only(&h->ledger->gpus));
 	e = history_add(h, history_process_of(h, d->p), GMT_HISTORY_OOM, d->ts_ns);
-	e->size = no_more_than(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes, ALLOC_SIZE_MAX);
-	e->address = no_more_than(free_bytes, ALLOC_SIZE_MAX);
+	e->size = bounded(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes);
+	e->address = bounded(free_bytes);
 	e->device = ordinal == ORDINAL_NONE ? GMT_HISTORY_DEVICE_UNKNOWN : ordinal;
 	e->stack_id = rec->stack_id;
 	e->born = rec->number;
@@ -189,11 +187,10 @@ static void drop_met(struct history *h, const struct delta *d)
 /* Another program: nothing of the one before is left. */
 static void record_exec(struct history *h, const struct delta *d)
 {
-	struct history_process *hp;
+	struct history_process *hp = history_find(h, d->p);
 
-	if (!hash_get(&h->by_process, (uintptr_t)d->p))
+	if (!hp)
 		return;
-	hp = history_process_of(h, d->p);
 	forget_window(hp);
 	hp->since = h->next;
 }
@@ -208,15 +205,12 @@ static void forget_ended(struct history *h)
 
 static void record_exit(struct history *h, const struct delta *d)
 {
-	struct history_process *hp;
+	struct history_process *hp = history_find(h, d->p);
 	struct window *w;
 
 	if (!h->keeps_ended)
 		forget_ended(h);
-	if (!hash_get(&h->by_process, (uintptr_t)d->p))
-		return;
-	hp = history_process_of(h, d->p);
-	if (hp->kept)
+	if (!hp || hp->kept)
 		return;
 	w = xmalloc(sizeof(*w));
 	history_window(h, hp - h->processes, w);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What has happened to device memory lately, event by event: an observer of deltas, for those who want to see how
- * memory came to be as it is. The ledger keeps sums only.
+ * The newest events of device memory: an observer of deltas that shows how memory came to be as it is, where the ledger
+ * keeps sums only.
  *
- * The newest events are kept, up to a number and a time, over all processes. What lives is the ledger's and the
- * frameworks' to say (window.h); a moment before now is found by going back from there (snapshot.h). Dumps have events
- * and window, too (history_dump.h).
+ * Events are kept up to a number and an age, over all processes. The ledger and the frameworks know the live memory
+ * (window.h); a moment of the past is the present with events undone. Dumps have events and window, too
+ * (history_dump.h).
  */
 #ifndef GPUMEMTRACE_CORE_HISTORY_HISTORY_H
 #define GPUMEMTRACE_CORE_HISTORY_HISTORY_H
@@ -22,7 +22,7 @@ struct history *history_new(const struct ledger *ledger, const struct frameworks
 			    uint64_t most_events);   /* at least 1 */
 void history_free(struct history *h);                /* NULL is fine */
 
-/* What history_see() is for. */
+/* The kinds that history_see() is for. */
 #define HISTORY_DELTAS                                                                                           \
 	(DELTA_BIT(DELTA_BLOCK_ALLOC) | DELTA_BIT(DELTA_BLOCK_FREE) | DELTA_BIT(DELTA_BLOCK_LOST) |              \
 	 DELTA_BIT(DELTA_BLOCK_BACK) | DELTA_BIT(DELTA_SEGMENT_ALLOC) | DELTA_BIT(DELTA_SEGMENT_FREE) |          \

@@ -38,13 +38,13 @@ uint64_t history_moment(const struct history *h, const struct gmt_oom *rec)
 		return n;
 	if (request->number == rec->number && request->event >= h->first)
 		return request->event + 1;
-	/* It was for no device memory, or so many have failed since. */
+	/* The request was for no device memory, or many others have failed since. */
 	while (n > h->first && history_event(h, n - 1)->ts_ns > rec->hdr.ts_ns)
 		n--;
 	return n > h->first ? n : h->next;
 }
 
-/* ---- who is in it ---- */
+/* ---- processes ---- */
 
 static bool is_newest_life(const struct history *h, const struct process *p)
 {
@@ -66,7 +66,7 @@ static void find_processes(struct history_dump *d)
 	const struct history *h = d->h;
 
 	d->processes = xcalloc(h->process_count + 1, sizeof(*d->processes));
-	/* What has happened since then says who lived then. */
+	/* A process that has an event since then lived then. */
 	for (uint64_t n = h->first; n < h->next; n++)
 		d->processes[history_event(h, n)->process].is_in = true;
 	for (uint32_t i = 0; i < h->process_count; i++) {
@@ -218,7 +218,7 @@ static void put_window_process(struct history_dump *d, uint32_t process, uint64_
 	put_ranges(d, process, true, &rec.hdr);
 }
 
-/* Numbers are told by the order: an event that is not in it is nothing, of anybody. */
+/* The order gives the numbers: an event that is not in the dump is a record of nothing, of some process. */
 static void put_event(const struct history_dump *d, uint64_t number)
 {
 	const struct history_event *e = history_event(d->h, number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The events and what lived at their end as records (include/gpumemtrace/history_records.h): written. */
+/* Writes a window as records (include/gpumemtrace/history_records.h): the events, and the memory at their end. */
 #ifndef GPUMEMTRACE_CORE_HISTORY_HISTORY_DUMP_H
 #define GPUMEMTRACE_CORE_HISTORY_HISTORY_DUMP_H
 
@@ -9,10 +9,9 @@
 struct gmt_oom;
 struct history;
 
-/* So many segments and blocks are in a dump at most. */
-#define HISTORY_DUMP_RANGES 500000
+#define HISTORY_DUMP_RANGES 500000   /* segments and blocks in a dump, at most */
 
-/* Number of the first event behind the request's newest failure; of no request, behind all. */
+/* The number of the first event after the request's newest failure; without a request, after all events. */
 uint64_t history_moment(const struct history *h, const struct gmt_oom *rec);
 
 /* The stacks and processes of a window, whatever moment it ends at: each once, in no order. */

@@ -8,6 +8,13 @@
 
 _Static_assert(GMT_CATEGORY_COUNT < 15, "a category fits into an event");
 
+struct history_process *history_find(const struct history *h, const struct process *p)
+{
+	const uint32_t *index = hash_get(&h->by_process, (uintptr_t)p);
+
+	return index ? &h->processes[*index] : NULL;
+}
+
 struct history_process *history_process_of(struct history *h, const struct process *p)
 {
 	bool is_new;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a history keeps: the newest events, and whom they are of. */
+/* The state of a history: the newest events, and their processes. */
 #ifndef GPUMEMTRACE_CORE_HISTORY_HISTORY_EVENTS_H
 #define GPUMEMTRACE_CORE_HISTORY_HISTORY_EVENTS_H
 
@@ -39,7 +39,7 @@ struct history_process {
 	const struct process *of;
 	uint64_t since;          /* number of the first event of the program that it runs now */
 	uint64_t last;           /* number of its newest event */
-	struct window *kept;     /* what lived at its end, or in a dump; NULL: what lives now is to be asked for */
+	struct window *kept;     /* its memory at its end, or in a dump; NULL: ask for the live memory */
 	bool is_read;            /* kept is from a dump */
 };
 
@@ -47,12 +47,12 @@ struct history {
 	const struct ledger *ledger;
 	const struct frameworks *frameworks;
 	struct history_event *events;
-	uint64_t most;           /* that are kept */
-	bool keeps_ended;        /* also what processes held that have ended, and have no event any longer */
-	uint64_t span_ns;        /* and no longer than that before the newest event; 0: as long as there are no more */
+	uint64_t most;           /* events that are kept */
+	bool keeps_ended;        /* keeps windows of processes that have ended and have no event any longer */
+	uint64_t span_ns;        /* an event is forgotten so long before the newest; 0: never for its age */
 	uint64_t capacity;
-	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next */
-	uint64_t origin;         /* number of the first event that there was: 0, or what a dump says */
+	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next event */
+	uint64_t origin;         /* number of the first event of all: 0, or the dump's */
 	struct history_process *processes;
 	uint32_t process_count;
 	struct hash by_process;  /* uint32_t: index; by the address of a struct process */
@@ -60,7 +60,8 @@ struct history {
 	struct history_marks marks;
 };
 
-/* Where an event is kept, or will be: the array grows with the events, so places are counted from the origin. */
+/* The place of an event that is kept, or that comes next. The array grows with the events: places count from the
+ * origin. */
 static inline struct history_event *history_slot(const struct history *h, uint64_t number)
 {
 	return &h->events[(number - h->origin) % h->most];
@@ -72,15 +73,20 @@ static inline const struct history_event *history_event(const struct history *h,
 	return history_slot(h, number);
 }
 
-/* The process, a new one if need be; and a new event of it, good until the next. */
+/* The process; NULL: the history has nothing of the process. Good until the next new process. */
+struct history_process *history_find(const struct history *h, const struct process *p);
+/* The process, a new one if need be; and a new event of the process, good until the next. */
 struct history_process *history_process_of(struct history *h, const struct process *p);
 struct history_event *history_add(struct history *h, struct history_process *hp, enum gmt_history_kind kind,
 				  uint64_t ts_ns);
 
-/* The segment or block that an event is about, as in a window. */
+/* Takes in a record of a dump, of a process: well-formed by itself (history_read.c). */
+void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record);
+
+/* The segment or block of an event, as in a window. */
 struct range history_range_of(const struct history_event *e);
 
-/* The memory that lived when the process ended, or in its dump, or that lives now: window_free() releases it. */
+/* The memory of the process: at its end, in its dump, or now. window_free() releases the window. */
 void history_window(const struct history *h, uint32_t process, struct window *out);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/xalloc.h"
 
-#define OPEN_MAX 65536   /* ends get lost: then all are forgotten */
+#define OPEN_MAX 65536   /* ends get lost: with so many open ranges all are forgotten */
 
 void history_marks_init(struct history_marks *m)
 {
@@ -37,7 +37,7 @@ static uint64_t hash_name(const char *text)
 	return hash;
 }
 
-/* False: there are too many, or two of one hash. */
+/* False: there are too many names, or another name has the same hash. */
 static bool number_name(struct history_marks *m, const uint8_t *name, uint32_t *number)
 {
 	char text[GMT_RANGE_NAME_BYTES];
@@ -67,7 +67,7 @@ static void add_mark(struct history_marks *m, struct history_mark mark)
 	m->list[m->next++ % HISTORY_MARKS] = mark;
 }
 
-/* Ends come twice, from the end of the range and of its object: the second finds nothing. */
+/* An end comes twice, from the end of the range and from that of its object: the second finds nothing. */
 void history_marks_see(struct history_marks *m, uint32_t process, uint64_t event, const struct gmt_fw_range *rec)
 {
 	uint64_t key = rec->object ^ (uint64_t)process << 48;

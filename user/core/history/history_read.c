@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See history_read.h. Any bytes may come: the window's invariant holds. */
-#include "core/history/history_read.h"
+/* A window from the records of a dump (include/gpumemtrace/history_records.h). Any bytes may come: the window's
+ * invariant holds. */
+#include "core/history/history_events.h"
 
 #include "base/xalloc.h"
 #include "core/framework/segments.h"
-#include "core/history/history_events.h"
 #include "core/history/window.h"
 #include "core/ledger/dump_records.h"
 
-#define SOME_TIME_NS 1    /* it was seen; when is found by its event (births.h) */
+#define SOME_TIME_NS 1    /* the allocation was seen; its event has the time (births.h) */
 
-/* The process's first record. A window has one for each, before all events; it is no continuation of anything. */
+/* The first record of a process. A window has one for each process, before all events, and continues nothing. */
 static void read_window_process(struct history *h, const struct process *p, const struct gmt_history *rec)
 {
 	struct history_process *hp = history_process_of(h, p);
@@ -72,11 +72,8 @@ void history_read(struct history *h, const struct process *p, const struct gmt_h
 
 	if (record->kind == GMT_KIND_HISTORY)
 		read_window_process(h, p, (const void *)record);
-	if (record->kind < GMT_KIND_HISTORY || record->kind > GMT_KIND_HISTORY_MARK ||
-	    !hash_get(&h->by_process, (uintptr_t)p))
-		return;
-	hp = history_process_of(h, p);
-	if (!hp->is_read)
+	hp = history_find(h, p);
+	if (!hp || !hp->is_read)
 		return;
 	switch (record->kind) {
 	case GMT_KIND_HISTORY_UNSEEN:

@@ -51,7 +51,7 @@ void window_copy(struct window *to, const struct window *from)
 		memcpy(to->unseen, from->unseen, from->unseen_count * sizeof(*to->unseen));
 }
 
-/* ---- what was asked for ---- */
+/* ---- requested bytes ---- */
 
 uint64_t window_asked(const struct window *w, const struct range *block)
 {
@@ -65,7 +65,7 @@ void window_set_asked(struct window *w, const struct range *block, uint64_t byte
 	*(struct window_asked *)hash_put(&w->asked, block->base, NULL) = (struct window_asked){ block->offset, bytes };
 }
 
-/* ---- what lives now ---- */
+/* ---- the present ---- */
 
 static void add_plain_segment(void *arg, const struct range *segment)
 {
@@ -114,10 +114,10 @@ static bool has_lost_blocks(const struct framework *f)
 	return false;
 }
 
-/* The framework's own totals, less the blocks and the segments that were met. */
+/* The framework's own totals, less the known blocks and segments. */
 static void fill_unseen(struct window *w, const struct framework *f)
 {
-	/* Memory that was taken away below blocks is reserved still, to PyTorch. */
+	/* PyTorch still counts memory as reserved that was taken away below its blocks. */
 	bool is_lost = has_lost_blocks(f);
 
 	w->unseen = xcalloc(f->count, sizeof(*w->unseen));
@@ -147,7 +147,7 @@ void window_now(struct window *w, const struct process *p, const struct framewor
 		fill_unseen(w, f);
 }
 
-/* ---- what lived before ---- */
+/* ---- the past ---- */
 
 void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process's device memory at one moment: the segments that there are, and a framework's blocks in them.
+ * The device memory of a process at one moment: the segments, and a framework's blocks in them.
  *
  * The one invariant: every block lies in one segment, or in pieces.
  */
@@ -23,12 +23,12 @@ struct process;
 #define WINDOW_FLAG_BITS 3
 #define WINDOW_FLAGS ((1u << WINDOW_FLAG_BITS) - 1)
 
-/* What a framework has held on a device since before tracing began, and has not been met. */
+/* Memory that a framework holds on a device since before tracing began, and that no event has shown. */
 struct window_unseen {
 	uint64_t allocated, reserved; /* bytes */
 };
 
-/* Of a block, that was made at `born_ns`. */
+/* Of a block that was made at `born_ns`. */
 struct window_asked {
 	uint64_t born_ns;
 	uint64_t bytes;
@@ -37,7 +37,7 @@ struct window_asked {
 /* In ranges: offset is when it was allocated (0: not seen), value its stack id, gpu its device (-1: not known). */
 struct window {
 	struct rangemap segments, blocks;
-	struct hash asked;       /* struct window_asked: what the framework was asked for, by the block's address */
+	struct hash asked;       /* struct window_asked: requested bytes, by the block's address */
 	struct window_unseen *unseen; /* by device */
 	unsigned int unseen_count;
 };
@@ -46,13 +46,13 @@ void window_init(struct window *w);
 void window_free(struct window *w);
 void window_copy(struct window *to, const struct window *from);
 
-/* What lives now. f: NULL where there is no framework. */
+/* The live memory. f: NULL where there is no framework. */
 void window_now(struct window *w, const struct process *p, const struct framework *f);
 
-/* Back to the moment before an event about the segment or block. */
+/* Undoes an event of the segment or block. */
 void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r);
 
-/* What the framework was asked for when it gave out a live block; 0 not known. */
+/* Bytes that a program asked the framework for when it got the live block; 0: not known. */
 uint64_t window_asked(const struct window *w, const struct range *block);
 void window_set_asked(struct window *w, const struct range *block, uint64_t bytes);
 
