@@ -75,7 +75,7 @@ void framework_kinds_free(struct framework_kinds *kinds)
 
 /* ---- what is shown ---- */
 
-/* What the code says that asked for it, where the guess does not. */
+/* The code that asked for the memory says what for, where the guess does not. */
 static enum gmt_category with_hint(const struct framework_kind *kind, const struct frames *frames)
 {
 	uint8_t hint = frames_hint(frames, kind->stack_id);
@@ -83,14 +83,6 @@ static enum gmt_category with_hint(const struct framework_kind *kind, const stru
 	if (hint == GMT_CATEGORY_WORKSPACE)
 		return hint;
 	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
-}
-
-static void add_purpose(struct view_training *out, const struct framework_kind *kind, enum gmt_category category)
-{
-	if (!kind->stack_id)
-		return;
-	out->purposes[out->purpose_count++] =
-		(struct view_purpose){ .stack_id = kind->stack_id, .category = category, .live = kind->live };
 }
 
 static int compare_purposes(const void *left, const void *right)
@@ -117,7 +109,10 @@ static void add_categories(const struct framework *f, unsigned int ordinal, cons
 		enum gmt_category category = with_hint(kind, frames);
 		struct view_category *c = &out->categories[category];
 
-		add_purpose(out, kind, category);
+		if (kind->stack_id)
+			out->purposes[out->purpose_count++] = (struct view_purpose){
+				.stack_id = kind->stack_id, .category = category, .live = kind->live,
+			};
 		c->live += kind->live;
 		c->count += kind->count;
 		c->at_peak += kind->at_peak;

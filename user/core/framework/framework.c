@@ -9,7 +9,6 @@
 #include "core/ledger/delta.h"
 #include "core/ledger/process.h"
 #include "core/framework/segments.h"
-#include "core/framework/sizes.h"
 
 /* ---- devices ---- */
 

@@ -97,7 +97,21 @@ struct framework {
 	uint64_t missed, reserved_off; /* GMT_ANOMALY_TORCH_MISSED, _RESERVED */
 };
 
-/* ---- the purposes of its blocks: categories.c ---- */
+/* ---- the sizes that were asked for: sizes.c ---- */
+
+struct framework_size {
+	uint64_t bytes;          /* that the program asked for */
+	uint64_t stream;         /* PyTorch's number; 0: the default stream */
+};
+
+/* One event: comes after the block's. 0; -EINVAL: malformed. */
+int sizes_add(struct framework *f, const struct gmt_fw_size *rec);
+/* The block goes. */
+void sizes_forget(struct framework *f, const struct range *block);
+/* Of the live block at an address; NULL: not known. */
+const struct framework_size *sizes_of(const struct framework *f, uint64_t address);
+
+/* ---- the purposes of blocks: categories.c ---- */
 
 /* Of a block that goes now, or is alive: enum gmt_category + 1; 0: not known. */
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive);

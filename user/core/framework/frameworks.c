@@ -8,7 +8,6 @@
 #include "base/xalloc.h"
 #include "core/framework/framework.h"
 #include "core/framework/segments.h"
-#include "core/framework/sizes.h"
 #include "core/ledger/process.h"
 
 #define REPEAT_NS 1000000   /* between a report and the same once more there is less */

@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 
-/* PyTorch names these itself, the class behind it: torch/optim/optimizer.py of 1.13 and 2.11. */
+/* PyTorch's own names, which the name of a class follows: torch/optim/optimizer.py of 1.13 and 2.11. */
 static const struct {
 	const char *prefix;
 	enum gmt_training phase;
@@ -52,15 +52,7 @@ static struct phase_thread *find_thread(struct phases *p, uint32_t tid)
 	return NULL;
 }
 
-/* One of those in whose ranges nothing goes on makes room. NULL: there is none. */
-static struct phase_thread *idle_thread(struct phases *p)
-{
-	for (unsigned int i = 0; i < p->thread_count; i++)
-		if (!p->threads[i].depth)
-			return &p->threads[i];
-	return NULL;
-}
-
+/* A new thread takes the place of a thread without open ranges when there are too many. NULL: all have some. */
 static struct phase_thread *get_thread(struct phases *p, uint32_t tid)
 {
 	struct phase_thread *t = find_thread(p, tid);
@@ -70,9 +62,10 @@ static struct phase_thread *get_thread(struct phases *p, uint32_t tid)
 	if (p->thread_count < PHASES_THREADS_MAX) {
 		p->threads = xreallocarray(p->threads, p->thread_count + 1, sizeof(*p->threads));
 		t = &p->threads[p->thread_count++];
-	} else {
-		t = idle_thread(p);
 	}
+	for (unsigned int i = 0; !t && i < p->thread_count; i++)
+		if (!p->threads[i].depth)
+			t = &p->threads[i];
 	if (t)
 		*t = (struct phase_thread){ .tid = tid };
 	return t;
@@ -110,7 +103,7 @@ static uint32_t new_span(struct phases *p)
 	return p->spans += 2;
 }
 
-/* The first thread with a backward under way, but for one. */
+/* The first thread other than `but_tid` that is in a backward. */
 static struct phase_thread *any_backward(struct phases *p, uint32_t but_tid)
 {
 	for (unsigned int i = 0; i < p->thread_count; i++)
@@ -129,7 +122,7 @@ static bool owns_any(const struct phases *p, uint32_t tid)
 	return false;
 }
 
-/* Nothing in particular goes on, and the forward that comes next has not begun. */
+/* The device is in no phase in particular, and the next forward has not begun. */
 static void set_between(struct phase_line *line, uint32_t span)
 {
 	line->now.phase = GMT_TRAINING_ZERO_GRAD;
@@ -207,7 +200,7 @@ static void begin_on(struct phases *p, unsigned int device, struct phase_open *o
 static void push_range(struct phases *p, struct phase_thread *t, struct phase_open open)
 {
 	if (t->depth == PHASES_OPEN_MAX)
-		return; /* its end will find nothing */
+		return; /* the range's end will find nothing */
 	open.span = new_span(p);
 	t->open[t->depth++] = open;
 	for (unsigned int i = 0; i < p->line_count; i++)
@@ -215,7 +208,7 @@ static void push_range(struct phases *p, struct phase_thread *t, struct phase_op
 			begin_on(p, i, top_of(t));
 }
 
-/* "ProfilerStep#12" is one name, whatever the number. */
+/* "ProfilerStep#12" is the same name with every number. */
 static void make_name(char name[GMT_RANGE_NAME_BYTES], const uint8_t text[GMT_RANGE_NAME_BYTES])
 {
 	char *number;
@@ -263,7 +256,7 @@ static struct phase_thread *find_object(struct phases *p, const struct gmt_fw_ra
 {
 	struct phase_thread *own = find_thread(p, rec->hdr.tid);
 
-	/* Ended on another thread than it began on: seldom. */
+	/* Seldom, a range ends on another thread than it began on. */
 	for (unsigned int i = 0; i <= p->thread_count; i++) {
 		struct phase_thread *t = i ? &p->threads[i - 1] : own;
 
@@ -279,7 +272,7 @@ static void end_range(struct phases *p, const struct gmt_fw_range *rec)
 	uint32_t depth;
 	struct phase_thread *t = find_object(p, rec, &depth);
 
-	/* What lies inside has ended, too. */
+	/* The ranges inside have ended, too. */
 	while (t && t->depth >= depth)
 		pop_range(p, t);
 }
@@ -289,8 +282,8 @@ static void begin_training(struct phase_line *line)
 	line->now.is_training = line->had_backward = true;
 }
 
-/* Who asks for a backward has a device: where the first thing seen of one was in the middle of a backward, that was
- * by a thread of autograd's. */
+/* A thread that asks for a backward has a device: a device that was seen first in the middle of a backward belongs to
+ * autograd's thread until then. */
 static void adopt_thread(struct phases *p, uint32_t tid)
 {
 	for (unsigned int i = 0; i < p->line_count && !owns_any(p, tid); i++)
@@ -302,14 +295,14 @@ static void begin_backward(struct phases *p, uint32_t tid)
 {
 	struct phase_thread *t;
 
-	/* A node of a backward asks for one itself: part of the whole. */
+	/* A node of a backward asks for a backward: part of the whole. */
 	if (!owns_any(p, tid) && any_backward(p, tid))
 		return;
 	adopt_thread(p, tid);
 	t = get_thread(p, tid);
 	if (!t)
 		return;
-	/* The same once more, or the file is probed twice: what PyTorch begins a backward with is an allocation. */
+	/* The same call again, or a file that is probed twice: PyTorch begins a backward with an allocation. */
 	if (is_backward(top_of(t)) && !top_of(t)->is_doubted)
 		return;
 	while (is_backward(top_of(t)))
@@ -350,22 +343,19 @@ static struct phase_line *ensure_line(struct phases *p, unsigned int device)
 	return &p->lines[device];
 }
 
-/* The owner of a device whose first event is by a thread that has begun nothing, while another thread waits for a
- * backward: the first thread is autograd's, unless the other thread has a device of its own. */
-static struct phase_thread *first_owner(struct phases *p, uint32_t tid)
-{
-	struct phase_thread *waiting = any_backward(p, tid);
-
-	return waiting && !owns_any(p, waiting->tid) ? waiting : NULL;
-}
-
-/* Whose doings an event of the thread belongs to; NULL: of one that has begun nothing. */
+/* The thread whose phase an event of the thread `tid` belongs to; NULL: of a thread that has begun nothing. */
 static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, struct phase_thread *own, uint32_t tid)
 {
 	struct phase_thread *owner = line->owner == tid ? own : find_thread(p, line->owner);
 
 	if (!line->owner) {
-		owner = own ? own : first_owner(p, tid);
+		struct phase_thread *waiting = any_backward(p, tid);
+
+		/* The first event of a device. A thread that has begun nothing, while another waits for a backward, is
+		 * autograd's, unless the other thread has a device of its own. */
+		owner = own;
+		if (!own && waiting && !owns_any(p, waiting->tid))
+			owner = waiting;
 		line->owner = owner ? owner->tid : tid;
 	} else if (own && own != owner && !backward_of(owner)) {
 		line->owner = tid;
@@ -374,7 +364,7 @@ static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, s
 	return owner != own && backward_of(owner) ? owner : own;
 }
 
-/* All that the thread has open on a device on which it had no block before. */
+/* Begins all that the thread has open, on a device on which the thread had no block before. */
 static void begin_what_is_open(struct phases *p, unsigned int device, struct phase_thread *t)
 {
 	for (uint32_t i = 0; t && i < t->depth; i++)

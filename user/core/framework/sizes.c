@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See sizes.h. */
-#include "core/framework/sizes.h"
+/*
+ * The sizes that tensors asked PyTorch's allocator for. The allocator rounds up to 512 bytes and more, and leaves
+ * pieces at the end of a block that are too small to be split off.
+ *
+ * The one invariant: sizes of live blocks only are kept, and a device's sums are their sums.
+ */
+#include "core/framework/framework_state.h"
 
 #include <errno.h>
 
-#include "core/framework/framework_state.h"
 #include "core/ledger/alloc.h"
 
 int sizes_add(struct framework *f, const struct gmt_fw_size *rec)
@@ -18,7 +22,7 @@ int sizes_add(struct framework *f, const struct gmt_fw_size *rec)
 	if (rec->size > ALLOC_SIZE_MAX)
 		return -EINVAL;
 	block = rangemap_at(&f->blocks, rec->ptr);
-	/* Other backends have the probe, too, and no blocks. PyTorch gives out what was asked for or more. */
+	/* Backends without blocks have the probe, too. A block has the requested size at least. */
 	if (!block || (uint64_t)block->gpu != rec->device_index || rec->size > block->length)
 		return 0;
 	if (!f->sizes.value_size)

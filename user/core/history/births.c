@@ -6,7 +6,7 @@
 
 #include "base/rangemap.h"
 #include "base/xalloc.h"
-#include "core/history/history_events.h"
+#include "core/history/history.h"
 
 static uint64_t place_key(uint32_t process, bool is_block, uint64_t address)
 {

@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 #include "core/history/births.h"
-#include "core/history/history_events.h"
+#include "core/history/history.h"
 #include "core/history/window.h"
 #include "core/ledger/ledger_state.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See history_events.h. */
-#include "core/history/history_events.h"
+/* The events and processes of a history, added and found. */
+#include "core/history/history.h"
 
 #include "base/xalloc.h"
 #include "core/framework/frameworks.h"

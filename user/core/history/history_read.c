@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A window from the records of a dump (include/gpumemtrace/history_records.h). Any bytes may come: the window's
  * invariant holds. */
-#include "core/history/history_events.h"
+#include "core/history/history.h"
 
 #include "base/xalloc.h"
 #include "core/framework/segments.h"

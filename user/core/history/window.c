@@ -8,7 +8,6 @@
 #include "base/xalloc.h"
 #include "core/framework/framework_state.h"
 #include "core/framework/segments.h"
-#include "core/framework/sizes.h"
 #include "core/ledger/process.h"
 
 void window_init(struct window *w)

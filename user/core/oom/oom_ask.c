@@ -6,13 +6,13 @@
 #include "core/oom/oom_state.h"
 #include "core/terms/probes.h"
 
-#define RUN_GAP_NS 100000000ULL    /* between two handles of one request there is less */
+#define RUN_GAP_NS 100000000ULL    /* more than between two handles of one request */
 
 struct oom_thread *oom_thread_of(struct ooms *o, const struct process *p, uint32_t tid)
 {
 	struct oom_thread *t = hash_put(&o->threads, tid, NULL);
 
-	/* The number of a thread that has ended is given out again. */
+	/* A new thread may have the number of a thread that has ended. */
 	if (t->p != p)
 		*t = (struct oom_thread){ .p = p };
 	return t;
@@ -38,7 +38,7 @@ struct delta_ask oom_ask_of_call(const struct oom_thread *t, const struct delta_
 	struct delta_ask ask = call->ask;
 
 	if (ask.class == GMT_OOM_CLASS_NONE && !gmt_op_makes_context(call->op) && oom_refused_in(t, call->rec))
-		ask = oom_ask_of_refusal(t);
+		ask = (struct delta_ask){ true, t->refused.row, GMT_OOM_CLASS_NONE, ORDINAL_NONE, t->refused.bytes };
 	if (ask.bytes > ALLOC_SIZE_MAX)
 		ask.bytes = ALLOC_SIZE_MAX;
 	if (ask.class == GMT_CLASS_VMM && t->created_count && ts_ns - t->created_ts_ns <= RUN_GAP_NS)
@@ -57,11 +57,6 @@ void oom_note_refusal(struct oom_thread *t, const struct delta_driver *driver)
 		.stack_id = rec->cause.stack_id,
 		.row = driver->row,
 	};
-}
-
-struct delta_ask oom_ask_of_refusal(const struct oom_thread *t)
-{
-	return (struct delta_ask){ true, t->refused.row, GMT_OOM_CLASS_NONE, ORDINAL_NONE, t->refused.bytes };
 }
 
 const struct oom_refusal *oom_refused_in(const struct oom_thread *t, const struct gmt_call *call)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much a call that failed had asked for: what its arguments say (delta.h); of a run of handles all of them; and
- * where they say nothing (contexts, modules, graphs, streams), what the kernel driver refused meanwhile on its thread.
- *
- * A refusal is no error by itself: libcuda may try again, or another way.
+ * How much memory a failed call had asked for. Its arguments say so (delta.h); a run of handles counts as a whole. For
+ * a call whose arguments say nothing (contexts, modules, graphs, streams), the size is what the kernel driver refused
+ * on the thread meanwhile. A refusal is no error by itself: libcuda may try again, or in another way.
  */
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_ASK_H
 #define GPUMEMTRACE_CORE_OOM_OOM_ASK_H
@@ -20,33 +19,32 @@ struct ooms;
 /* Memory that the kernel driver did not give. */
 struct oom_refusal {
 	uint64_t bytes;      /* 0: none so far */
-	uint32_t seq;        /* of the call that it was refused in, and which function that was; 0: in none */
+	uint32_t seq;        /* of the call that was refused the memory; 0: no call was */
 	uint32_t stack_id;
-	uint16_t api;
+	uint16_t api;        /* the call's function: enum gmt_api */
 	uint8_t row;
 };
 
 struct oom_thread {
 	const struct process *p;
-	uint32_t created_count; /* handles created in a run, and not mapped yet: the pieces of one request */
+	uint32_t created_count; /* handles of a run that are not mapped yet: the pieces of one request */
 	uint64_t created_bytes, created_each, created_ts_ns;
 	struct oom_refusal refused; /* the newest */
 };
 
-/* A thread of the process, a new one if need be. Good until the next is asked for. */
+/* A thread of the process, a new one if need be. Good until the next call. */
 struct oom_thread *oom_thread_of(struct ooms *o, const struct process *p, uint32_t tid);
 
-/* A handle was created: one of a run that is not mapped yet. A request is for all of the run. */
+/* A handle was created, and belongs to a run that is not mapped yet. A request is for the whole run. */
 void oom_handle_created(struct oom_thread *t, uint64_t bytes, uint64_t ts_ns);
 void oom_forget_run(struct oom_thread *t);
 
-/* What the failed call was for; in it the run and what the kernel driver refused. */
+/* The request of the failed call, with the run and with what the kernel driver refused. */
 struct delta_ask oom_ask_of_call(const struct oom_thread *t, const struct delta_call *call, uint64_t ts_ns);
-/* What was refused in it last; NULL: nothing. */
+/* The newest refusal in the call; NULL: none. */
 const struct oom_refusal *oom_refused_in(const struct oom_thread *t, const struct gmt_call *call);
 
-/* Keeps in mind what the kernel driver refused; and that as a request of no class. */
+/* Keeps in mind what the kernel driver refused. */
 void oom_note_refusal(struct oom_thread *t, const struct delta_driver *driver);
-struct delta_ask oom_ask_of_refusal(const struct oom_thread *t);
 
 #endif

@@ -13,7 +13,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/terms/probes.h"
 
-#define STACKS_MAX 1000        /* of a row: those that hold the most; the rest is summed up */
+#define STACKS_MAX 1000        /* of a row: the greatest; the rest is one sum */
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
 _Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
@@ -29,7 +29,7 @@ static int compare_stacks(const void *left, const void *right)
 	return (a->stack_id > b->stack_id) - (a->stack_id < b->stack_id);
 }
 
-/* Since when growth is told, for all stacks of a process. */
+/* The moments from which growth counts, for all stacks of a process. */
 struct moments {
 	unsigned int since, later, recent;
 	uint64_t since_ns, later_ns, recent_ns;
@@ -48,13 +48,13 @@ static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const s
 		.stack_id = now.stack_id, .live = now.live, .count = now.count,
 		.at_peak = now.at_peak, .grown = now.grown,
 		.recent = recent.grown, .allocs = now.allocs, .frees = now.frees, .alloc_bytes = now.alloc_bytes,
-		/* In both halves of the time; and it was there before that: no start-up. */
+		/* It grew in both halves of the time, and was there before: this is no start-up. */
 		.flags = before > 0 && later.grown > 0 && m->since < STACKS_MARKS && (int64_t)now.live > now.grown ?
 			 GMT_OOM_STACK_STEADY : 0,
 	};
 }
 
-/* Those that hold something, the greatest first, behind the others of the picture. */
+/* Adds the stacks that hold something to the picture's, the greatest first. */
 static void add_row_stacks(struct oom *oom, struct gmt_oom_row *row, const struct stacks *s, const struct moments *m)
 {
 	size_t first = oom->stack_count, count = first;
@@ -85,7 +85,7 @@ static void add_row_stacks(struct oom *oom, struct gmt_oom_row *row, const struc
 
 /* ---- rows ---- */
 
-/* Whose rows are being made. */
+/* The process whose rows are being made. */
 struct subject {
 	const struct ledger *ledger;
 	const struct process *p;
@@ -93,8 +93,17 @@ struct subject {
 	struct moments moments;
 };
 
-static void fill_training(const struct view_training *training, struct gmt_oom_row *out)
+static void fill_row_torch(const struct view_torch *torch, struct gmt_oom_row *out)
 {
+	const struct view_training *training = &torch->training;
+
+	if (!torch->seen)
+		return;
+	out->flags |= GMT_OOM_ROW_TORCH | (torch->gap_known ? GMT_OOM_ROW_GAP : 0);
+	out->torch_backend = torch->backend;
+	out->torch_allocated = torch->allocated.live;
+	out->torch_reserved = torch->reserved.live;
+	out->torch_gap = torch->largest_free_gap;
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
 		out->category_bytes[i] = training->categories[i].live;
 	out->torch_before = training->before;
@@ -104,18 +113,6 @@ static void fill_training(const struct view_training *training, struct gmt_oom_r
 		out->growth = training->growth;
 		out->growth_count = training->growth_count;
 	}
-}
-
-static void fill_row_torch(const struct view_torch *torch, struct gmt_oom_row *out)
-{
-	if (!torch->seen)
-		return;
-	out->flags |= GMT_OOM_ROW_TORCH | (torch->gap_known ? GMT_OOM_ROW_GAP : 0);
-	out->torch_backend = torch->backend;
-	out->torch_allocated = torch->allocated.live;
-	out->torch_reserved = torch->reserved.live;
-	out->torch_gap = torch->largest_free_gap;
-	fill_training(&torch->training, out);
 }
 
 /* False: the process holds nothing there. */
@@ -161,7 +158,7 @@ static struct gmt_oom_row *new_row(struct oom *oom, const struct process *p)
 	return row;
 }
 
-/* What the newest row's stacks are for. */
+/* Sets the purposes of the newest row's stacks. */
 static void add_purposes(struct oom *oom, const struct view_training *training)
 {
 	size_t first = oom->stack_count - oom->rows[oom->row_count - 1].stacks;
@@ -185,7 +182,7 @@ static void add_blocks(struct oom *oom, const struct subject *s, unsigned int in
 	const struct stacks *blocks = framework_stacks(s->f, index);
 	struct gmt_oom_row *row;
 
-	/* Without stacks of blocks all are of stack 0. */
+	/* Without stacks of blocks, all blocks have stack 0. */
 	if (!blocks || !blocks->count || (blocks->count == 1 && !blocks->list[0].id))
 		return;
 	row = new_row(oom, s->p);

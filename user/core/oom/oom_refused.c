@@ -10,14 +10,14 @@
 #include "core/oom/oom_ask.h"
 #include "core/oom/oom_watch.h"
 
-#define AGAIN_NS 2000000ULL        /* between the tries of one call there is less */
+#define AGAIN_NS 2000000ULL        /* more than between the tries of one call */
 
 static bool is_open(const struct oom_watch *w)
 {
 	return w && w->oom->rec.flags & GMT_OOM_REFUSED && w->oom->rec.outcome == GMT_OOM_OPEN;
 }
 
-/* By the same stack as the first, or so soon after the last that both are of one call. */
+/* With the same stack as the first, or so soon after the last that both are of one call. */
 static bool is_alike(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
 {
 	const struct gmt_oom *first = &w->oom->rec;
@@ -26,33 +26,30 @@ static bool is_alike(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
 	       rec->hdr.ts_ns - first->last_ns < AGAIN_NS;
 }
 
-static bool is_next_refusal(const struct oom_watch *w, const struct gmt_rm_alloc *rec, uint64_t bytes)
+static bool is_next_refusal(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
 {
-	return is_open(w) && bytes == w->oom->rec.failed_bytes && is_alike(w, rec);
+	return is_open(w) && rec->size == w->oom->rec.failed_bytes && is_alike(w, rec);
 }
 
 static void note_refused(struct ooms *o, const struct delta *d)
 {
 	const struct gmt_rm_alloc *rec = d->driver.rec;
-	struct oom_thread *t = oom_thread_of(o, d->p, d->tid);
-	struct delta_ask ask;
 	struct oom_watch *w;
 
-	oom_note_refusal(t, &d->driver);
-	/* Of one inside a call that is probed, that call says what came of it. */
+	oom_note_refusal(oom_thread_of(o, d->p, d->tid), &d->driver);
+	/* A probed call that was refused memory says itself what came of the refusal. */
 	if (rec->cause.api)
 		return;
-	ask = oom_ask_of_refusal(t);
 	w = oom_watch_find(o, d->p, d->tid);
-	w = oom_watch_try(o, is_next_refusal(w, rec, ask.bytes), d, ask.row);
+	w = oom_watch_try(o, is_next_refusal(w, rec), d, d->driver.row);
 	if (!w)
 		return;
 	if (!w->oom->rec.failures) {
 		w->oom->rec.flags |= GMT_OOM_REFUSED | GMT_OOM_NO_ROOM;
-		w->oom->rec.asked_bytes = ask.bytes;
+		w->oom->rec.asked_bytes = rec->size;
 		w->oom->rec.stack_id = rec->cause.stack_id;
 	}
-	oom_watch_failed(o, w, d, ask.bytes);
+	oom_watch_failed(o, w, d, rec->size);
 }
 
 static void note_given(struct ooms *o, const struct delta *d)
@@ -66,7 +63,7 @@ static void note_given(struct ooms *o, const struct delta *d)
 	is_enough = rec->size >= w->oom->rec.failed_bytes;
 	if (!(is_enough && d->driver.is_video) && !is_alike(w, rec))
 		return;
-	/* Of the host's memory a call takes some of many sizes, for itself. */
+	/* A call takes host memory of many sizes for itself. */
 	if (!is_enough && !d->driver.is_video)
 		return;
 	w->oom->rec.given_bytes = rec->size;

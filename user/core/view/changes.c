@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What came and went in the last part of a history: see oom_view.h. */
-#include "core/history/history_events.h"
+#include "core/history/history.h"
 #include "core/ledger/process.h"
 #include "core/view/oom_view.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/xalloc.h"
 #include "core/framework/segments.h"
-#include "core/history/history_events.h"
+#include "core/history/history.h"
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
 

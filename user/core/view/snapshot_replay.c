@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "core/framework/segments.h"
 #include "core/history/births.h"
-#include "core/history/history_events.h"
+#include "core/history/history.h"
 #include "core/view/snapshot.h"
 #include "core/history/window.h"
 
