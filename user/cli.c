@@ -313,9 +313,9 @@ void cli_help(struct out *out)
 		out_printf(out, "%s gpumemtrace %s%s[OPTIONS]%s%s\n",
 			   i ? "      " : "usage:", commands[i].word, *commands[i].word ? " " : "",
 			   *commands[i].arguments ? " " : "", commands[i].arguments);
-	out_text(out, "\nShows who holds GPU memory, and why: the live and peak memory of each CUDA process\n"
-		      "on each GPU. The numbers add up to the number that nvidia-smi shows. gpumemtrace\n"
-		      "neither restarts nor changes the processes.\n\n");
+	out_text(out, "\nShows who holds GPU memory, and why: the live and peak memory of CUDA processes,\n"
+		      "for each process and GPU. The numbers add up to the number that nvidia-smi\n"
+		      "shows. gpumemtrace neither restarts nor changes the processes.\n\n");
 	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		out_printf(out, "  %-8s %s\n", commands[i].word, commands[i].help);
 	help_options(out, &table);
