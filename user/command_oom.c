@@ -5,7 +5,6 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "output_files.h"
 #include "outputs.h"
 #include "playback.h"
+#include "say.h"
 
 #define PICTURES_MAX 64   /* a recording with more keeps the first half of these and the newest */
 
@@ -155,7 +155,7 @@ static int print_all(const struct found *f)
 		p.format->no_oom(&p.out, &p.opts);
 	err = out_close(&p.out);
 	if (err)
-		fprintf(stderr, "gpumemtrace: cannot write the output: %s\n", strerror(-err));
+		say("cannot write the output: %s", strerror(-err));
 	return output_files_write(f->pb.options, f->attribution, f->pb.pipeline, &p.opts) ?: err;
 }
 

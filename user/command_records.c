@@ -2,7 +2,6 @@
 /* gpumemtrace records. Records are printed as they are read, without a pipeline: any file of any size will do. */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "commands.h"
 #include "outputs.h"
 #include "playback.h"
+#include "say.h"
 
 static bool is_wanted_record(const struct options *options, const struct gmt_hdr *record, int64_t offset_ns)
 {
@@ -57,7 +57,7 @@ int records_run(const struct options *options)
 	if (playback_open(&pb, options, NULL)) {
 		err = print_records(&pb);
 		if (err)
-			fprintf(stderr, "gpumemtrace: cannot write the records: %s\n", strerror(-err));
+			say("cannot write the records: %s", strerror(-err));
 		else if (!pb.is_unread)
 			code = options->strict && pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 	}

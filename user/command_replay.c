@@ -2,7 +2,6 @@
 /* gpumemtrace replay. */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
@@ -10,6 +9,7 @@
 #include "display.h"
 #include "outputs.h"
 #include "playback.h"
+#include "say.h"
 
 /* Prints the report and writes files. An exit code. */
 static int report_playback(const struct playback *pb, struct attribution *attribution)
@@ -26,7 +26,7 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 		notes[note_count++] = "the file is a dump of one moment; 'gpumemtrace oom' shows the whole dump";
 	err = display_report(display, pb->pipeline, notes, note_count, &lost);
 	if (err)
-		fprintf(stderr, "gpumemtrace: cannot write the report: %s\n", strerror(-err));
+		say("cannot write the report: %s", strerror(-err));
 	err = display_files(display, pb->pipeline) ?: err;
 	display_free(display);
 	if (err)

@@ -19,6 +19,7 @@
 #include "core/oom/oom_dump.h"
 #include "core/pipeline/pipeline.h"
 #include "dump_writer.h"
+#include "say.h"
 
 #define NAMES_NS 10000000000ULL   /* names that have not come after so long do not come any more */
 #define LOOK_NS 100000000ULL      /* between two looks for names: a window has thousands of stacks */
@@ -45,20 +46,6 @@ struct dumping {
 	uint32_t asked;
 	bool has_said_enough, has_said_error;
 };
-
-__attribute__((format(printf, 2, 3)))
-static void say_line(const struct dumping *d, const char *format, ...)
-{
-	va_list args;
-
-	if (d->options->quiet)
-		return;
-	va_start(args, format);
-	fputs("gpumemtrace: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-}
 
 /* ---- writing ---- */
 
@@ -154,13 +141,13 @@ static void announce_oom(const struct dumping *d, const struct oom *oom)
 	};
 	uint64_t asked = oom->rec.framework_bytes ? oom->rec.framework_bytes : oom->rec.asked_bytes;
 
-	if (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose)
+	if (d->options->quiet || (oom->rec.outcome == GMT_OOM_RETRY && !d->options->verbose))
 		return;
 	if (asked)
-		say_line(d, "process %u %s; it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
-			 human_bytes(asked).s);
+		say("process %u %s; it asked for %s", oom->rec.hdr.tgid, words[oom->rec.outcome],
+		    human_bytes(asked).s);
 	else
-		say_line(d, "process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
+		say("process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
 }
 
 /* True: it is one of which there is a dump, and now that is up to date. */
@@ -194,9 +181,9 @@ static bool is_dump_wanted(struct dumping *d, const struct oom *oom)
 		return false;
 	if (d->written < d->options->oom_max)
 		return true;
-	if (!d->has_said_enough)
-		say_line(d, "%u %s written: no more dumps will follow (--oom-max)", d->written,
-			 human_plural(d->written, "dump was", "dumps were"));
+	if (!d->has_said_enough && !d->options->quiet)
+		say("%u %s written: no more dumps will follow (--oom-max)", d->written,
+		    human_plural(d->written, "dump was", "dumps were"));
 	d->has_said_enough = true;
 	return false;
 }
@@ -243,12 +230,11 @@ static void report_done(struct dumping *d)
 	struct dump_job *job;
 
 	while ((job = dump_writer_done(d->writer))) {
-		if (!job->error && job->is_first)
-			say_line(d, "wrote %s, which shows who held memory; to read it: gpumemtrace oom %s",
-				 job->file->path, job->file->path);
+		if (!job->error && job->is_first && !d->options->quiet)
+			say("wrote %s, which shows who held memory; to read it: gpumemtrace oom %s", job->file->path,
+			    job->file->path);
 		if (job->error && !d->has_said_error)
-			fprintf(stderr, "gpumemtrace: cannot write %s: %s\n", job->file->path,
-				out_file_why(job->error));
+			say("cannot write %s: %s", job->file->path, out_file_why(job->error));
 		d->has_said_error |= job->error != 0;
 		dump_job_free(job);
 	}

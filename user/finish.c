@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The end of a session: what was asked for is written, then the probes go, then all else. */
+#include "say.h"
 #include "setup.h"
 
 #include <errno.h>
@@ -51,9 +52,9 @@ static void tell_tables(struct session *session)
 	struct tables_stats stats;
 
 	stacking_stats(session->stacking, &stats);
-	session_warn(session, "unwinding tables: %u %s, %.1f MiB, %.0f ms (%u from the cache); %u without a table",
-		     stats.modules, human_plural(stats.modules, "library", "libraries"), stats.bytes / 1048576.0,
-		     stats.build_ns / 1e6, stats.cache_hits, stats.failed);
+	say("unwinding tables: %u %s, %.1f MiB, %.0f ms (%u from the cache); %u without a table", stats.modules,
+	    human_plural(stats.modules, "library", "libraries"), stats.bytes / 1048576.0, stats.build_ns / 1e6,
+	    stats.cache_hits, stats.failed);
 }
 
 #define TELL_EVERY_NS 2000000000ULL
@@ -66,8 +67,8 @@ static void tell_left(void *arg, size_t left)
 	if (!left || now_ns < session->next_show_ns)
 		return;
 	session->next_show_ns = now_ns + TELL_EVERY_NS;
-	session_warn(session, "%zu %s left to remove; this kernel removes probes one at a time", left,
-		     human_plural(left, "probe is", "probes are"));
+	say("%zu %s left to remove; this kernel removes probes one at a time", left,
+	    human_plural(left, "probe is", "probes are"));
 }
 
 /* The time is over, and the command is not: its end is still waited for. */
@@ -128,7 +129,7 @@ int session_finish(struct session *session)
 	err = display_report(session->display, session->stream.pipeline, notes, note_count, &lost) ?: err;
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])
-		session_warn(session, "cannot write the report: %s", strerror(-err));
+		say("cannot write the report: %s", strerror(-err));
 	err = display_files(session->display, session->stream.pipeline) ?: err;
 	detach_session(session);
 	if (options->child) {
@@ -143,7 +144,7 @@ int session_finish(struct session *session)
 	if (err || session->output_error || session->end == GMT_END_ERROR)
 		return GMT_EXIT_FAILURE;
 	if (options->pids.count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {
-		session_warn(session, "no traced process has used CUDA");
+		say("no traced process has used CUDA");
 		return GMT_EXIT_TARGET;
 	}
 	return 0;

@@ -2,7 +2,6 @@
 /* Composes: the command line chooses what runs. */
 #include <stdbool.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "core/terms/feature.h"
 #include "live/features/features.h"
 #include "outputs.h"
+#include "say.h"
 #include "setup.h"
 
 static int run_doctor(const struct options *options, struct out *out)
@@ -45,7 +45,7 @@ static int run_with_owners(const struct options *options)
 	int status;
 
 	if (!attribution) {
-		fprintf(stderr, "gpumemtrace: %s\n", why);
+		say("%s", why);
 		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
 	}
 	if (options->command == CLI_TRACE)
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	status = cli_parse(&options, argc, argv, &cause);
 	if (status) {
-		fprintf(stderr, "gpumemtrace: %s\n", cause);
+		say("%s", cause);
 		free(cause);
 	} else {
 		out_init_fd(&out, STDOUT_FILENO);

@@ -22,6 +22,7 @@
 #include "core/history/window.h"
 #include "core/pipeline/pipeline.h"
 #include "outputs.h"
+#include "say.h"
 #include "sink/sink.h"
 
 /* What all of these are made of, and the one that is written. */
@@ -72,7 +73,7 @@ static int write_output(const struct files *f, const char *path, const struct sn
 		err = out_file_end(&file, snapshot ? print_history(f, &out, snapshot) : print_view(f, &out));
 	}
 	if (err)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", path, out_file_why(err));
+		say("%s: %s", path, out_file_why(err));
 	return err;
 }
 
@@ -130,8 +131,8 @@ static int write_process(const struct files *f, uint32_t process, const char *pa
 	snapshot_build(f->pipeline->history, process, &snapshot);
 	err = write_output(f, path, &snapshot);
 	if (!err && snapshot.dropped && !f->options->quiet)
-		fprintf(stderr, "gpumemtrace: %s lacks %" PRIu64 " older %s: give a larger --window to keep more\n",
-			path, snapshot.dropped, human_plural(snapshot.dropped, "event", "events"));
+		say("%s lacks %" PRIu64 " older %s: give a larger --window to keep more", path, snapshot.dropped,
+		    human_plural(snapshot.dropped, "event", "events"));
 	snapshot_free(&snapshot);
 	return err;
 }
@@ -148,8 +149,7 @@ static int write_each(const struct files *f, const bool *any)
 			continue;
 		make_process_path(path, sizeof(path), f->name, h->processes[i].of->tgid, life_of(h, i));
 		if (!f->options->quiet)
-			fprintf(stderr, "gpumemtrace: the %s of process %" PRIu32 " is %s\n", f->sink->name,
-				h->processes[i].of->tgid, path);
+			say("the %s of process %" PRIu32 " is %s", f->sink->name, h->processes[i].of->tgid, path);
 		err = write_process(f, i, path) ?: err;
 	}
 	return err;
@@ -165,13 +165,12 @@ static int write_processes(const struct files *f)
 	while (count && !any[only])
 		only++;
 	if (!count) {
-		fprintf(stderr, "gpumemtrace: %s was not written: no process allocated device memory, or --window"
-			" kept no events\n", f->name);
+		say("%s was not written: no process allocated device memory, or --window kept no events", f->name);
 	} else if (count == 1) {
 		err = write_process(f, only, f->name);
 	} else if (!strcmp(f->name, "-")) {
-		fprintf(stderr, "gpumemtrace: --%s - can write only one process, and %u processes have device"
-			" memory: name a file instead\n", f->sink->name, count);
+		say("--%s - can write only one process, and %u processes have device memory: name a file instead",
+		    f->sink->name, count);
 		err = -EINVAL;
 	} else {
 		err = write_each(f, any);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "playback.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <gpumemtrace/wire.h>
 
 #include "cli.h"
 #include "core/pipeline/pipeline.h"
+#include "say.h"
 #include "source/reader.h"
 
 bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline)
@@ -17,7 +17,7 @@ bool playback_open(struct playback *pb, const struct options *options, struct pi
 	*pb = (struct playback){ .options = options, .pipeline = pipeline };
 	err = reader_open(&pb->reader, options->input);
 	if (err)
-		fprintf(stderr, "gpumemtrace: %s: %s\n", options->input, strerror(-err));
+		say("%s: %s", options->input, strerror(-err));
 	return !err;
 }
 
@@ -34,7 +34,7 @@ static void end_playback(struct playback *pb)
 	reader_describe(status, pb->note, sizeof(pb->note));
 	pb->is_unread = reader_refused(status) || (status->end == READER_IO_ERROR && !status->records);
 	if (pb->note[0] && (pb->is_unread || !pb->options->quiet))
-		fprintf(stderr, "gpumemtrace: %s: %s\n", pb->options->input, pb->note);
+		say("%s: %s", pb->options->input, pb->note);
 }
 
 const struct gmt_hdr *playback_next(struct playback *pb)

@@ -27,6 +27,7 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/mmap_watch.h"
+#include "say.h"
 #include "setup.h"
 #include "source/recorder.h"
 #include "targets.h"
@@ -55,7 +56,7 @@ static void tell_given_up(struct session *session, const char *cause)
 {
 	double at_s = (stream_now_ns() - session->start_ns) / 1e9;
 
-	session_warn(session, "the probes were removed: %s", cause);
+	say("the probes were removed: %s", cause);
 	if (!session->given_up[0])
 		snprintf(session->given_up, sizeof(session->given_up), "calls were not traced from +%.3f s on: %s",
 			 at_s, cause);
@@ -145,7 +146,7 @@ static void put_mark(struct session *session)
 	ring_consume(session->ring);
 	STREAM_PUT(&session->stream, &rec, MARK, 0);
 	if (!session->options->quiet)
-		session_warn(session, "mark %u: peaks and growth restart here", rec.number);
+		say("mark %u: peaks and growth restart here", rec.number);
 }
 
 static void read_signals(struct session *session)
@@ -187,8 +188,8 @@ static void check_recorder(struct session *session, uint64_t now_ns)
 	if (!session->stream.recorder_error || session->recorder_warned)
 		return;
 	session->recorder_warned = true;
-	session_warn(session, "%s: the recording ends here (%s); tracing continues", session->options->output,
-		     strerror(-session->stream.recorder_error));
+	say("%s: the recording ends here (%s); tracing continues", session->options->output,
+	    strerror(-session->stream.recorder_error));
 }
 
 /* NVML is asked for each frame, but neither all the time nor hardly ever. */
@@ -266,7 +267,7 @@ static void take_stacks(struct session *session)
 	stacking_collect(session->stacking, &session->stream);
 	while ((note = stacking_note(session->stacking))) {
 		if (!session->options->quiet)
-			session_warn(session, "%s", note);
+			say("%s", note);
 		free(note);
 	}
 }
@@ -280,7 +281,7 @@ static void run_loop(struct session *session)
 		int n = epoll_wait(session->epoll_fd, events, 16, -1);
 
 		if (n < 0 && errno != EINTR) {
-			session_warn(session, "waiting for events failed: %s", strerror(errno));
+			say("waiting for events failed: %s", strerror(errno));
 			stop_session(session, GMT_END_ERROR);
 		}
 		ring_consume(session->ring);

@@ -3,7 +3,6 @@
 #include "setup.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,19 +32,8 @@
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
 #include "outputs.h"
+#include "say.h"
 #include "source/recorder.h"
-
-void session_warn(const struct session *session, const char *format, ...)
-{
-	va_list args;
-
-	(void)session;
-	va_start(args, format);
-	fputs("gpumemtrace: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-}
 
 static const char *driver_root(const struct session *session)
 {
@@ -75,7 +63,7 @@ static bool tell_blocker(const struct session *session)
 	bool found = features_blocker(&where, &blocker);
 
 	if (found)
-		session_warn(session, "%s: %s; %s", blocker.name, blocker.detail, blocker.remedy);
+		say("%s: %s; %s", blocker.name, blocker.detail, blocker.remedy);
 	return found;
 }
 
@@ -85,7 +73,7 @@ void session_tell(struct session *session, int err, const char *cause)
 		return;
 	snprintf(session->told, sizeof(session->told), "%s", cause);
 	if (err == -ECANCELED || !tell_blocker(session))
-		session_warn(session, "%s", cause);
+		say("%s", cause);
 }
 
 /* With a command, its exit statuses take the low numbers: ours move up, as timeout(1)'s do. */
@@ -152,14 +140,13 @@ static void open_kernel_layer(struct session *session)
 	}
 	if (attach_ioctls(session->attach, cause, sizeof(cause))) {
 		snprintf(session->why_no_kernel, sizeof(session->why_no_kernel), "%.127s", cause);
-		session_warn(session, "the kernel layer is off: %s", cause);
+		say("the kernel layer is off: %s", cause);
 		return;
 	}
 	session->layers |= GMT_LAYER_KERNEL;
 	if (!session->driver.layout_verified)
-		session_warn(session, "NVIDIA driver %s is newer than the drivers that this gpumemtrace was"
-			     " verified with; if the numbers do not add up, use a newer gpumemtrace",
-			     session->driver.version);
+		say("NVIDIA driver %s is newer than the drivers that this gpumemtrace was verified with; if the"
+		    " numbers do not add up, use a newer gpumemtrace", session->driver.version);
 }
 
 /* Non-zero after the sentence was said. */
@@ -206,7 +193,7 @@ static int open_attach(struct session *session)
 	if (!err)
 		err = ring_open(&session->ring, attach_ring_fd(session->attach), take_record, session);
 	else if (!tell_blocker(session))
-		session_warn(session, "%s", cause);
+		say("%s", cause);
 	if (!err && options->layers & GMT_LAYER_API)
 		err = try_return_probes(session, &where);
 	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
@@ -275,7 +262,7 @@ static void put_limits(struct session *session)
 	for (size_t i = 0; i < limits->count; i++) {
 		struct gmt_limit rec = limits->list[i];
 
-		session_warn(session, "%s: %s. %s", rec.what, rec.why, rec.remedy);
+		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
 		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
 	}
 }
@@ -306,7 +293,7 @@ static int open_recording(struct session *session)
 	err = recorder_open(&session->stream.recorder, path);
 	if (!err)
 		return 0;
-	session_warn(session, "cannot write %s: %s", path, out_file_why(err));
+	say("cannot write %s: %s", path, out_file_why(err));
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
@@ -340,13 +327,13 @@ static int open_events(struct session *session)
 	    session_add_event(session, session->signal_fd, SESSION_SIGNAL) ||
 	    session_add_event(session, session->tick_fd, SESSION_TICK) ||
 	    session_add_event(session, ring_epoll_fd(session->ring), SESSION_RING)) {
-		session_warn(session, "cannot wait for events: %s", strerror(errno));
+		say("cannot wait for events: %s", strerror(errno));
 		return session_failure(session, GMT_EXIT_FAILURE);
 	}
 	/* Without it a libcuda that is mapped later, of a file that is not probed yet, is missed. */
 	if (watch_open(&session->watch) || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
-		session_warn(session, "libraries that are loaded later will not be noticed: perf events are not"
-			     " permitted; run gpumemtrace with sudo");
+		say("libraries that are loaded later will not be noticed: perf events are not permitted; run"
+		    " gpumemtrace with sudo");
 	return 0;
 }
 

@@ -78,8 +78,6 @@ struct features_where session_where(const struct options *options);
 int session_failure(const struct session *session, enum gmt_exit status);
 int session_add_event(struct session *session, int fd, enum session_source source);   /* 0 or -errno */
 
-void session_warn(const struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Says why a file is not probed (err, as of probed_files.h), once: what the machine lacks, if that is the reason. */
 void session_tell(struct session *session, int err, const char *cause);
 

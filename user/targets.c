@@ -19,6 +19,7 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/target.h"
+#include "say.h"
 #include "setup.h"
 
 /* Whether memory may be there that no record will tell of. A stand-in's devices are those of any
@@ -40,16 +41,15 @@ static int add_target(struct session *session, pid_t pid)
 	fd = syscall(SYS_pidfd_open, pid, 0);
 	if (info.kind != TARGET_PROCESS || fd < 0) {
 		if (info.kind == TARGET_THREAD)
-			session_warn(session, "pid %d is a thread of process %u: use -p %u", pid, info.tgid,
-				     info.tgid);
+			say("pid %d is a thread of process %u: use -p %u", pid, info.tgid, info.tgid);
 		else
-			session_warn(session, "pid %d %s", pid, info.kind == TARGET_PROCESS ?
-				     "has exited" : target_kind_text(info.kind));
+			say("pid %d %s", pid,
+			    info.kind == TARGET_PROCESS ? "has exited" : target_kind_text(info.kind));
 		return GMT_EXIT_TARGET;
 	}
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
-		session_warn(session, "process %d (%.15s) has not loaded libcuda yet: tracing begins when the"
-			     " process loads libcuda", pid, info.comm);
+		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process loads libcuda",
+		    pid, info.comm);
 	} else {
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 		if (err < 0 && !kill(pid, 0)) {
@@ -149,7 +149,7 @@ static int start_command(struct session *session)
 		stacking_process(session->stacking, session->command.pid);
 		return 0;
 	}
-	session_warn(session, "cannot run %s: %s", argv[0], strerror(-err));
+	say("cannot run %s: %s", argv[0], strerror(-err));
 	if (err == -ENOENT)
 		return GMT_EXIT_COMMAND_NOT_FOUND;
 	return err == -EACCES || err == -ENOEXEC ? GMT_EXIT_COMMAND_NOT_EXECUTABLE : GMT_EXIT_COMMAND_OURS;
@@ -168,8 +168,8 @@ int targets_add(struct session *session)
 	int status = 0;
 
 	if (!options->all && !target_pids_are_initial()) {
-		session_warn(session, "this container has a pid namespace of its own, and the kernel reports the"
-			     " host's pids: run gpumemtrace on the host, or in a container started with --pid=host");
+		say("this container has a pid namespace of its own, and the kernel reports the host's pids: run"
+		    " gpumemtrace on the host, or in a container started with --pid=host");
 		return session_failure(session, GMT_EXIT_DENIED);
 	}
 	add_likely_libraries(session);
