@@ -3,31 +3,19 @@
 #include "attribution.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/hash.h"
 #include "base/xalloc.h"
 #include "cli.h"
 #include "core/terms/frames.h"
 #include "symbol/owners.h"
 
-#define FIRST_CAPACITY 256
-
-struct known_symbol {
-	bool known;
-	struct owners_match match;
-};
-
-struct known_stack {
-	bool known;
-	struct view_verdict verdict;
-};
-
 struct attribution {
 	struct owners *owners;
-	struct known_symbol *symbols;
-	struct known_stack *stacks;
+	struct hash symbols;            /* number of a symbol -> struct owners_match */
+	struct hash stacks;             /* number of a stack -> struct view_verdict */
 	struct owners_match *matches;   /* of one stack */
-	uint32_t symbol_capacity, stack_capacity, match_capacity;
+	uint32_t match_capacity;
 };
 
 struct attribution *attribution_new(const struct options *options, char *why, size_t why_size)
@@ -36,6 +24,8 @@ struct attribution *attribution_new(const struct options *options, char *why, si
 	int err = 0;
 
 	a->owners = owners_new();
+	hash_init(&a->symbols, sizeof(struct owners_match));
+	hash_init(&a->stacks, sizeof(struct view_verdict));
 	for (size_t i = 0; i < options->owners.count && !err; i++)
 		err = owners_add_file(a->owners, options->owners.texts[i], why, why_size);
 	if (!err)
@@ -48,28 +38,11 @@ struct attribution *attribution_new(const struct options *options, char *why, si
 
 void attribution_free(struct attribution *a)
 {
-	if (!a)
-		return;
 	owners_free(a->owners);
-	free(a->symbols);
-	free(a->stacks);
+	hash_fini(&a->symbols);
+	hash_fini(&a->stacks);
 	free(a->matches);
 	free(a);
-}
-
-/* Room for item `index`; what is new is all zero. */
-static void *with_room(void *items, size_t size, uint32_t index, uint32_t *capacity)
-{
-	uint32_t old = *capacity;
-
-	if (index < old)
-		return items;
-	*capacity = old ? old : FIRST_CAPACITY;
-	while (*capacity <= index)
-		*capacity *= 2;
-	items = xreallocarray(items, *capacity, size);
-	memset((char *)items + old * size, 0, (*capacity - old) * size);
-	return items;
 }
 
 static const char *text_or_null(const char *text)
@@ -80,41 +53,39 @@ static const char *text_or_null(const char *text)
 static struct owners_match match_of(struct attribution *a, const struct frames *frames, uint32_t symbol)
 {
 	const struct frames_symbol *s = &frames->symbols[symbol];
-	struct known_symbol *known;
+	bool is_new;
+	struct owners_match *match = hash_put(&a->symbols, symbol, &is_new);
 
-	a->symbols = with_room(a->symbols, sizeof(*a->symbols), symbol, &a->symbol_capacity);
-	known = &a->symbols[symbol];
-	if (!known->known) {
-		known->known = true;
-		known->match = owners_match(a->owners, &(struct owners_frame){
+	if (is_new)
+		*match = owners_match(a->owners, &(struct owners_frame){
 			.module = text_or_null(s->module),
 			.function = text_or_null(s->function),
 			.file = text_or_null(s->file),
 		});
-	}
-	return known->match;
+	return *match;
 }
 
 static struct view_verdict judge_stack(void *arg, const struct frames *frames, uint32_t stack)
 {
 	struct attribution *a = arg;
-	struct known_stack *known;
-	uint32_t count;
+	bool is_new;
+	struct view_verdict *verdict = hash_put(&a->stacks, stack, &is_new);
 	const uint32_t *list;
+	uint32_t count;
 	size_t frame;
 
-	a->stacks = with_room(a->stacks, sizeof(*a->stacks), stack, &a->stack_capacity);
-	known = &a->stacks[stack];
-	if (known->known)
-		return known->verdict;
+	if (!is_new)
+		return *verdict;
 	list = frames_list(frames, stack, &count);
-	a->matches = with_room(a->matches, sizeof(*a->matches), count, &a->match_capacity);
+	if (count > a->match_capacity) {
+		a->match_capacity = count;
+		a->matches = xreallocarray(a->matches, count, sizeof(*a->matches));
+	}
 	for (uint32_t i = 0; i < count; i++)
 		a->matches[i] = match_of(a, frames, list[i]);
-	known->known = true;
-	known->verdict.owner = owners_decide(a->matches, count, &frame);
-	known->verdict.frame = frame < count ? (uint32_t)frame : VIEW_NO_FRAME;
-	return known->verdict;
+	verdict->owner = owners_decide(a->matches, count, &frame);
+	verdict->frame = frame < count ? (uint32_t)frame : VIEW_NO_FRAME;
+	return *verdict;
 }
 
 static bool is_skipped(void *arg, const struct frames *frames, uint32_t symbol)
@@ -131,8 +102,6 @@ static const char *owner_name(void *arg, uint32_t owner)
 
 void attribution_ask(struct attribution *a, struct view_request *request)
 {
-	if (!a)
-		return;
 	request->decide = judge_stack;
 	request->is_skipped = is_skipped;
 	request->owner_name = owner_name;

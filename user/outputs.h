@@ -26,7 +26,7 @@ struct pipeline *outputs_pipeline(const struct options *options);
 /* What the options say to sinks. */
 struct sink_opts outputs_opts(const struct options *options, int fd);
 
-/* What the report shows; attribution: NULL leaves owners out. */
+/* What the report shows. */
 struct view_request outputs_request(const struct options *options, struct attribution *attribution);
 
 #endif
