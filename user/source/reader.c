@@ -225,9 +225,6 @@ static bool take_records(struct reader *r, const struct gmt_rec_block *block)
 	r->size = block->raw_bytes;
 	r->status.blocks++;
 	r->status.records += block->records;
-	r->status.raw_bytes += block->raw_bytes;
-	if (block->last_ts_ns > r->status.last_ts_ns)
-		r->status.last_ts_ns = block->last_ts_ns;
 	return true;
 }
 

@@ -37,12 +37,10 @@ struct reader_status {
 	uint16_t major, minor;
 	uint64_t blocks;
 	uint64_t records;        /* handed out */
-	uint64_t raw_bytes;
 	uint64_t read_bytes;     /* of the file, used */
 	uint64_t dropped_bytes;  /* of the file, not used */
 	uint64_t lost_records;   /* WRITER_FAILED: that the recorder was given and could not store */
 	uint64_t lost_from_ns;   /* CLOCK_MONOTONIC of the recorder; 0 unknown */
-	uint64_t last_ts_ns;     /* newest record handed out */
 	int error;               /* IO_ERROR, WRITER_FAILED: -errno */
 };
 

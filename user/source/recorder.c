@@ -27,13 +27,12 @@ _Static_assert(BLOCK_RAW_BYTES >= UINT16_MAX && BLOCK_RAW_BYTES <= GMT_REC_RAW_M
 struct recorder {
 	int fd;
 	bool failed;
-	bool told;                    /* the failure was returned once */
+	bool has_told;                /* the failure was returned once */
 	off_t whole_bytes;            /* end of the last whole block */
 	uint32_t sequence;
-	uint32_t raw_used;
-	uint32_t raw_records;
-	uint64_t raw_last_ns;         /* newest in raw[] */
-	uint64_t raw_first_ns;        /* of the first record in raw[] */
+	uint32_t raw_used, raw_records;
+	uint64_t raw_last_ns;         /* of the newest record in raw[] */
+	uint64_t raw_first_ns;        /* of the first */
 	struct gmt_rec_trailer totals;
 	ZSTD_CCtx *zstd;
 	size_t frame_room;
@@ -67,13 +66,7 @@ int recorder_open_fd(struct recorder **recorder, int fd)
 	r->frame_room = sizeof(struct gmt_rec_block) + ZSTD_compressBound(BLOCK_RAW_BYTES);
 	r->frame = xmalloc(r->frame_room);
 	r->zstd = ZSTD_createCCtx();
-	err = r->zstd ? 0 : -ENOMEM;
-	if (err)
-		goto out;
-	ZSTD_CCtx_setParameter(r->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-	ZSTD_CCtx_setParameter(r->zstd, ZSTD_c_checksumFlag, 1);
-	err = write_header(r);
-out:
+	err = r->zstd ? write_header(r) : -ENOMEM;
 	if (err) {
 		ZSTD_freeCCtx(r->zstd);
 		free(r->frame);
@@ -81,6 +74,8 @@ out:
 		close(fd);
 		return err;
 	}
+	ZSTD_CCtx_setParameter(r->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	ZSTD_CCtx_setParameter(r->zstd, ZSTD_c_checksumFlag, 1);
 	*recorder = r;
 	return 0;
 }
@@ -162,24 +157,19 @@ static void flush_raw(struct recorder *r)
 
 static int tell_once(struct recorder *r)
 {
-	if (!r->failed || r->told)
+	if (!r->failed || r->has_told)
 		return 0;
-	r->told = true;
+	r->has_told = true;
 	return -(int)r->totals.error;
 }
 
 static void add_to_block(struct recorder *r, const struct gmt_hdr *hdr)
 {
+	if (r->raw_used + hdr->size > BLOCK_RAW_BYTES)
+		flush_raw(r);
 	if (r->failed) {
 		r->totals.lost_records++;
 		return;
-	}
-	if (r->raw_used + hdr->size > BLOCK_RAW_BYTES) {
-		flush_raw(r);
-		if (r->failed) {
-			r->totals.lost_records++;
-			return;
-		}
 	}
 	if (!r->raw_used) {
 		r->raw_first_ns = hdr->ts_ns;
@@ -215,18 +205,6 @@ int recorder_tick(struct recorder *r, uint64_t now_ns)
 	return tell_once(r);
 }
 
-void recorder_stats(const struct recorder *r, struct recorder_stats *stats)
-{
-	*stats = (struct recorder_stats){
-		.records = r->totals.records + r->raw_records,
-		.raw_bytes = r->totals.raw_bytes + r->raw_used,
-		.file_bytes = (uint64_t)r->whole_bytes,
-		.lost_records = r->totals.lost_records,
-		.lost_from_ns = r->totals.lost_from_ns,
-		.error = -(int)r->totals.error,
-	};
-}
-
 int recorder_close(struct recorder *r, struct recorder_stats *stats)
 {
 	int err;
@@ -242,7 +220,12 @@ int recorder_close(struct recorder *r, struct recorder_stats *stats)
 		r->totals.error = (uint32_t)-err;
 	err = -(int)r->totals.error;
 	if (stats)
-		recorder_stats(r, stats);
+		*stats = (struct recorder_stats){
+			.records = r->totals.records,
+			.file_bytes = (uint64_t)r->whole_bytes,
+			.lost_records = r->totals.lost_records,
+			.lost_from_ns = r->totals.lost_from_ns,
+		};
 	ZSTD_freeCCtx(r->zstd);
 	free(r->frame);
 	free(r);
