@@ -10,6 +10,7 @@
 #include <gpumemtrace/unwind.h>
 #include <gpumemtrace/wire.h>
 
+#include "base/count.h"
 #include "base/out.h"
 #include "core/account/view_stacks.h"
 
@@ -147,7 +148,7 @@ static const struct cli_option rows[] = {
 	  .commands = commands_, .help = help_, ROW_##value },
 #include "cli_rows.h"
 };
-_Static_assert(sizeof(rows) / sizeof(rows[0]) + SINKS_MAX <= CLI_OPTIONS_MAX, "room for all");
+_Static_assert(COUNT(rows) + SINKS_MAX <= CLI_OPTIONS_MAX, "room for all");
 
 /* Adds a row for each format or file that has an option, from the row that stands for all of them. */
 static void add_outputs(struct cli_table *table, const struct cli_option *row)
@@ -170,7 +171,7 @@ static void add_outputs(struct cli_table *table, const struct cli_option *row)
 void cli_table_fill(struct cli_table *table)
 {
 	table->count = 0;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		if (*rows[i].name)
 			table->rows[table->count++] = rows[i];
 		else

@@ -14,6 +14,7 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "base/count.h"
 #include "base/out.h"
 #include "base/xalloc.h"
 #include "core/history/history.h"
@@ -303,10 +304,10 @@ static bool parse_limit(const char *text, size_t size, struct cli_window *window
 	if (!isfinite(value) || value <= 0 || end > text + size)
 		return false;
 	left = (size_t)(text + size - end);
-	while (unit < sizeof(units) / sizeof(units[0]) &&
+	while (unit < COUNT(units) &&
 	       (strlen(units[unit].unit) != left || strncmp(units[unit].unit, end, left)))
 		unit++;
-	if (unit == sizeof(units) / sizeof(units[0]))
+	if (unit == COUNT(units))
 		return false;
 	if (units[unit].seconds) {
 		window->ns = (uint64_t)(value * units[unit].seconds * NS_PER_S);

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/human.h"
 #include "cli.h"
 #include "core/pipeline/pipeline.h"
@@ -152,6 +153,8 @@ int session_finish(struct session *session)
 
 void session_teardown(struct session *session)
 {
+	const int fds[] = { session->epoll_fd, session->signal_fd, session->tick_fd };
+
 	command_cancel(&session->command);
 	dumping_free(session->dumping);
 	display_free(session->display);
@@ -168,10 +171,7 @@ void session_teardown(struct session *session)
 	probing_free(session->probing);
 	roster_free(session->roster);
 	pipeline_free(session->stream.pipeline);
-	if (session->epoll_fd >= 0)
-		close(session->epoll_fd);
-	if (session->signal_fd >= 0)
-		close(session->signal_fd);
-	if (session->tick_fd >= 0)
-		close(session->tick_fd);
+	for (size_t i = 0; i < COUNT(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }

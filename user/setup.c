@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/out_file.h"
 #include "cli.h"
 #include "display.h"
@@ -309,15 +310,12 @@ int session_add_event(struct session *session, int fd, enum session_source sourc
 static int open_events(struct session *session)
 {
 	struct itimerspec period = { .it_interval.tv_nsec = SESSION_TICK_NS, .it_value.tv_nsec = SESSION_TICK_NS };
+	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2 };
 	sigset_t signals;
 
 	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGCHLD);
-	sigaddset(&signals, SIGUSR1);
-	sigaddset(&signals, SIGUSR2);
+	for (size_t i = 0; i < COUNT(wanted); i++)
+		sigaddset(&signals, wanted[i]);
 	sigprocmask(SIG_BLOCK, &signals, &session->old_mask);
 	session->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 	session->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

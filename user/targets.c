@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "cli.h"
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"
@@ -109,7 +110,7 @@ static void add_root_library(struct session *session)
 	};
 	char path[4096];
 
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+	for (size_t i = 0; i < COUNT(dirs); i++) {
 		snprintf(path, sizeof(path), "%s%s/libcuda.so.1", session->options->driver_root, dirs[i]);
 		if (!access(path, R_OK)) {
 			add_library(session, path);

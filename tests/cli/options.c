@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/js.h"
 #include "base/out.h"
 #include "cli.h"
@@ -15,7 +16,7 @@ static const struct { const char *name, *text; } manuals[] = {
 
 static const char *manual_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(manuals) / sizeof(manuals[0]); i++)
+	for (size_t i = 0; i < COUNT(manuals); i++)
 		if (!strcmp(manuals[i].name, name))
 			return manuals[i].text;
 	return sink_find(name)->manual;

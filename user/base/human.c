@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/count.h"
 #include "base/out.h"
 #include "base/xalloc.h"
 
@@ -21,7 +22,7 @@ static struct human scale_bytes(uint64_t bytes, const char *sign)
 	size_t i = 0;
 
 	/* 1023.5 KiB would print as "1024 KiB". */
-	while (i + 1 < sizeof(units) / sizeof(units[0]) && bytes >= unit * 1024 - unit / 2) {
+	while (i + 1 < COUNT(units) && bytes >= unit * 1024 - unit / 2) {
 		unit *= 1024;
 		i++;
 	}

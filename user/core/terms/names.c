@@ -10,13 +10,12 @@
 #include <gpumemtrace/unwind.h>
 #include <gpumemtrace/wire.h>
 
+#include "base/count.h"
 #include "base/human.h"
 
 struct term {
 	const char *name, *text, *many;
 };
-
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* The function of each list's JSON names, and that of its texts; ROW makes a struct term of one of its rows. */
 #define NAMES(stem, list, ROW)                                                    \

@@ -2,7 +2,8 @@
 /* PyTorch: its libraries, what is probed in them, and its allocator's settings. */
 #include "live/framework/library_kinds.h"
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+#include "base/count.h"
+
 #define C10_CUDA 1 /* c10::DeviceType::CUDA, c10/core/DeviceType.h; c10::Device is that and the ordinal, a byte each */
 
 /* PyTorch 1.10 to 2.x: its caching allocator reports each block, profiler or not. The letters of the integers differ

@@ -5,10 +5,9 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
+#include "base/count.h"
 #include "core/terms/names.h"
 #include "core/terms/probes.h"
-
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* ---- names of numbers ---- */
 
