@@ -74,7 +74,7 @@ SINK     := registry \
             $(call in,formats,columns json plain term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)
 LIVE     := stream \
-            $(call in,bpf,array_map guard plan programs ring rodata) \
+            $(call in,bpf,guard plan programs ring rodata) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler) \

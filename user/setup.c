@@ -85,17 +85,17 @@ int session_failure(const struct session *session, enum gmt_exit status)
 
 /* ---- records from the ring ---- */
 
-static void take_record(void *arg, const void *record, size_t size)
+static int take_record(void *arg, void *record, size_t size)
 {
 	struct session *session = arg;
 	const struct gmt_hdr *hdr = record;
 
 	if (size < sizeof(*hdr))
-		return;
+		return 0;
 	/* Memory of the target, which may hold secrets: for stacks only, never recorded. */
 	if (hdr->kind == GMT_KIND_STACK_COPY && hdr->size <= size) {
 		stacking_see(session->stacking, hdr);
-		return;
+		return 0;
 	}
 	roster_see(session->roster, hdr);
 	/* The ring keeps records at multiples of 8; what counts is the record's own size. */
@@ -103,6 +103,7 @@ static void take_record(void *arg, const void *record, size_t size)
 	roster_seen(session->roster, hdr);
 	if (hdr->size <= size)
 		stacking_see(session->stacking, hdr);
+	return 0;
 }
 
 static void drain_ring(void *arg)
@@ -192,7 +193,7 @@ static int open_attach(struct session *session)
 
 	err = attach_open(&session->attach, &attach, cause, sizeof(cause));
 	if (!err)
-		err = ring_open(&session->ring, attach_ring_fd(session->attach), take_record, session);
+		err = ring_open(&session->ring, attach_map_fd(session->attach, "ring"), take_record, session);
 	else if (!tell_blocker(session))
 		say("%s", cause);
 	if (!err && options->layers & GMT_LAYER_API)

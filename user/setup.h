@@ -35,7 +35,7 @@ struct session {
 	struct nvml *nvml;              /* NULL: none */
 	struct attach *attach;
 	struct trial trial;             /* whom return probes kill here */
-	struct ring *ring;
+	struct ring_buffer *ring;
 	struct stream stream;
 	struct roster *roster;
 	struct probing *probing;

@@ -61,6 +61,7 @@ int main(int argc, char **argv)
 	static const char *const both[] = { "cuMemAlloc_v2", "cuMemFree_v2", NULL };
 	const char *only[] = { argc == 4 ? argv[3] : NULL, NULL };
 	uint64_t offsets[PROBES_MAX] = { 0 }, cookies[PROBES_MAX] = { 0 };
+	struct uprobe_places places = { .path = argc > 2 ? argv[2] : NULL, .offsets = offsets, .cookies = cookies };
 	struct uprobe_set *entries = NULL, *returns = NULL;
 	bool multi = uprobe_has_multi(), is_both = argc == 3;
 	struct bpf_object *object = NULL;
@@ -83,9 +84,12 @@ int main(int argc, char **argv)
 	if (multi)
 		bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH_TYPE);
 	prog_fd = bpf_object__load(object) ? -1 : bpf_program__fd(program);
-	if (prog_fd < 0 ||
-	    (is_both && uprobe_attach(&returns, prog_fd, argv[2], offsets, NULL, cookies, count, true, multi)) ||
-	    uprobe_attach(&entries, prog_fd, argv[2], offsets, NULL, cookies, count, false, multi)) {
+	places.count = count;
+	places.at_return = true;
+	if (prog_fd >= 0 && is_both && uprobe_attach(&returns, prog_fd, &places, multi))
+		prog_fd = -1;
+	places.at_return = false;
+	if (prog_fd < 0 || uprobe_attach(&entries, prog_fd, &places, multi)) {
 		fprintf(stderr, "empty: the probes could not be attached\n");
 		goto out;
 	}

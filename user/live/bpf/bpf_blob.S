@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The compiled BPF programs inside the binary: see bpf_blob.h. */
+/* The compiled BPF programs inside the binary. programs.c opens them. */
 	.section .rodata
 	.balign 8
 	.globl bpf_blob

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/bpf/bpf_blob.h"
 #include "live/bpf/guard.h"
 #include "live/bpf/plan.h"
 #include "live/bpf/rodata.h"
@@ -21,6 +20,9 @@
  * the reason stands, of what does not fit. */
 #define LOG_BYTES (4u << 20)
 
+/* bpf_blob.S: the compiled BPF object, build/gmt.bpf.o. */
+extern const unsigned char bpf_blob[], bpf_blob_end[];
+
 struct attempt {
 	struct bpf_object *object;
 	const struct programs_options *options;
@@ -29,8 +31,7 @@ struct attempt {
 	char why[160];               /* the verifier's last line */
 };
 
-static int fail_load(int err, char *cause, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static int fail_load(int err, char *cause, size_t size, const char *format, ...)
+int programs_fail(int err, char *cause, size_t size, const char *format, ...)
 {
 	va_list args;
 
@@ -112,7 +113,7 @@ static int load_once(struct attempt *attempt, const struct plan *plan)
 	int err;
 
 	attempt->refused[0] = '\0';
-	attempt->object = bpf_object__open_mem(bpf_blob, BPF_BLOB_SIZE, &open);
+	attempt->object = bpf_object__open_mem(bpf_blob, (size_t)(bpf_blob_end - bpf_blob), &open);
 	if (!attempt->object)
 		return -errno;
 	err = prepare_programs(attempt, plan);
@@ -228,20 +229,20 @@ static bool has_private_stack(const struct attempt *attempt)
 static int explain_refusal(const struct attempt *attempt, int err, char *cause, size_t size)
 {
 	if (attempt->refused[0])
-		return fail_load(err, cause, size, "the kernel's verifier refuses the BPF program %s (%s): use a newer"
+		return programs_fail(err, cause, size, "the kernel's verifier refuses the BPF program %s (%s): use a newer"
 				 " gpumemtrace, or boot a newer kernel", attempt->refused, attempt->why);
 	if (err == -EPERM || err == -EACCES)
-		return fail_load(err, cause, size,
+		return programs_fail(err, cause, size,
 				 "the kernel refused the BPF programs (%s): run gpumemtrace as root, or"
 				 " with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
 	if (err == -ESRCH || err == -ENOENT)
-		return fail_load(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot a kernel with"
+		return programs_fail(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot a kernel with"
 				 " CONFIG_DEBUG_INFO_BTF=y");
 	if (err == -ENOMEM)
-		return fail_load(err, cause, size,
+		return programs_fail(err, cause, size,
 				 "there is not enough memory for the BPF maps: raise the memory limit, or"
 				 " choose a smaller --ring-size");
-	return fail_load(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed;"
+	return programs_fail(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed;"
 			 " `gpumemtrace doctor` shows what is missing", strerror(-err));
 }
 
@@ -260,7 +261,7 @@ int programs_load(struct bpf_object **out, const struct programs_options *option
 		return explain_refusal(&attempt, err, cause, cause_size);
 	if (has_private_stack(&attempt)) {
 		bpf_object__close(attempt.object);
-		return fail_load(-EOPNOTSUPP, cause, cause_size,
+		return programs_fail(-EOPNOTSUPP, cause, cause_size,
 				 "this kernel gives uprobe programs private stacks, or may do"
 				 " so, and tracing could crash the machine: nothing was attached. A newer gpumemtrace"
 				 " may support this kernel");

@@ -28,6 +28,9 @@ struct programs_options {
 int programs_load(struct bpf_object **out, const struct programs_options *options, struct plan *plan,
 		  struct plan_limits *limits, char *cause, size_t cause_size);
 
+/* Writes a sentence and returns `err`. */
+int programs_fail(int err, char *cause, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* Whether the program is one of uprobes, entry or return. */
 bool programs_is_uprobe(const struct bpf_program *program);
 

@@ -3,55 +3,24 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 
-#include "base/xalloc.h"
-
-struct ring {
-	struct ring_buffer *buffer;
-	ring_fn fn;
-	void *arg;
-};
-
-static int pass_record(void *arg, void *record, size_t size)
+int ring_open(struct ring_buffer **ring, int map_fd, ring_fn fn, void *arg)
 {
-	struct ring *ring = arg;
-
-	ring->fn(ring->arg, record, size);
-	return 0;
+	*ring = ring_buffer__new(map_fd, fn, arg, NULL);
+	return *ring ? 0 : -errno;
 }
 
-int ring_open(struct ring **out, int map_fd, ring_fn fn, void *arg)
+void ring_close(struct ring_buffer *ring)
 {
-	struct ring *ring = xcalloc(1, sizeof(*ring));
-
-	ring->fn = fn;
-	ring->arg = arg;
-	ring->buffer = ring_buffer__new(map_fd, pass_record, ring, NULL);
-	if (!ring->buffer) {
-		int err = -errno;
-
-		free(ring);
-		return err;
-	}
-	*out = ring;
-	return 0;
+	ring_buffer__free(ring);
 }
 
-void ring_close(struct ring *ring)
+int ring_epoll_fd(const struct ring_buffer *ring)
 {
-	if (!ring)
-		return;
-	ring_buffer__free(ring->buffer);
-	free(ring);
+	return ring_buffer__epoll_fd(ring);
 }
 
-int ring_epoll_fd(const struct ring *ring)
+int ring_consume(struct ring_buffer *ring)
 {
-	return ring_buffer__epoll_fd(ring->buffer);
-}
-
-int ring_consume(struct ring *ring)
-{
-	return ring_buffer__consume(ring->buffer);
+	return ring_buffer__consume(ring);
 }

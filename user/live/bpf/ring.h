@@ -5,19 +5,19 @@
 
 #include <stddef.h>
 
-struct ring;
+struct ring_buffer; /* libbpf's */
 
-/* One record; it is valid during the call only. */
-typedef void (*ring_fn)(void *arg, const void *record, size_t size);
+/* Takes one record, which is valid during the call, and returns 0. */
+typedef int (*ring_fn)(void *arg, void *record, size_t size);
 
-int ring_open(struct ring **out, int map_fd, ring_fn fn, void *arg);   /* -errno */
-void ring_close(struct ring *ring);
+int ring_open(struct ring_buffer **ring, int map_fd, ring_fn fn, void *arg);   /* 0 or -errno */
+void ring_close(struct ring_buffer *ring);   /* may be NULL */
 
-/* Readable when the ring fills up; at other times it has to be looked at by a timer, as the programs
- * do not wake the reader for each record. */
-int ring_epoll_fd(const struct ring *ring);
+/* Readable when the ring fills up. At other times a timer has to look at the ring, as the programs do not wake the
+ * reader for each record. */
+int ring_epoll_fd(const struct ring_buffer *ring);
 
-/* Takes all records that are there. How many; -errno. */
-int ring_consume(struct ring *ring);
+/* Takes all records that are there. Returns their number, or -errno. */
+int ring_consume(struct ring_buffer *ring);
 
 #endif

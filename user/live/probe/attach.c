@@ -16,6 +16,7 @@
 #include "live/bpf/array_map.h"
 #include "live/bpf/plan.h"
 #include "live/bpf/programs.h"
+#include "live/probe/library.h"
 #include "live/probe/tracepoint.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/usdt_notes.h"
@@ -29,13 +30,12 @@ struct attached_library {
 
 struct attach {
 	struct bpf_object *object;
-	struct bpf_program *enter, *leave;
 	struct bpf_link *process_links[3];
 	struct bpf_link *ioctl_link;
 	struct attached_library *libraries;
 	size_t library_count;
 	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
-	int targets_fd, ring_fd;
+	int targets_fd;
 	const volatile __u64 *loss;  /* the map's values */
 	struct gmt_runtime *runtime; /* BPF's, as is */
 	uint32_t *spaces_changed;
@@ -51,18 +51,6 @@ static const char *const process_programs[] = { "proc_fork", "proc_exec", "proc_
 static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
 {
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
-}
-
-static int fail_attach(int err, char *cause, size_t size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-static int fail_attach(int err, char *cause, size_t size, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(cause, size, format, args);
-	va_end(args);
-	return err;
 }
 
 static uint64_t round_ring(uint64_t bytes)
@@ -103,17 +91,14 @@ static int load_programs(struct attach *attach, const struct attach_options *opt
 
 	if (err)
 		return err;
-	attach->enter = bpf_object__find_program_by_name(attach->object, "call_enter");
-	attach->leave = bpf_object__find_program_by_name(attach->object, "call_return");
-	attach->targets_fd = bpf_object__find_map_fd_by_name(attach->object, "targets");
-	attach->ring_fd = bpf_object__find_map_fd_by_name(attach->object, "ring");
+	attach->targets_fd = attach_map_fd(attach, "targets");
 	attach->loss = mapped_open(attach_map_fd(attach, "loss"), LOSS_BYTES, false);
 	attach->runtime = mapped_open(attach_map_fd(attach, ".data.gmt"), sizeof(*attach->runtime), true);
 	attach->spaces_changed = mapped_open(attach_map_fd(attach, ".data.spaces"), sizeof(uint32_t), true);
 	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
-		return fail_attach(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
+		return programs_fail(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
 	err = attach_process_events(attach);
-	return err ? fail_attach(err, cause, cause_size, "forks and exits of processes cannot be traced (%s)",
+	return err ? programs_fail(err, cause, cause_size, "forks and exits of processes cannot be traced (%s)",
 				 strerror(-err)) : 0;
 }
 
@@ -213,31 +198,15 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
 		attach->ioctl_link = attach_tracepoint(attach);
 	if (!attach->ioctl_link && !bpf_program__autoload(program))
-		return fail_attach(-EACCES, cause, cause_size,
+		return programs_fail(-EACCES, cause, cause_size,
 				   "the kernel's verifier refuses the programs for the driver's"
 				   " system calls: a newer gpumemtrace may support this kernel");
 	if (!attach->ioctl_link)
 		attach->ioctl_link = bpf_program__attach(program);
 	if (!attach->ioctl_link)
-		return fail_attach(-errno, cause, cause_size, "system calls cannot be traced (%s): a kernel with"
+		return programs_fail(-errno, cause, cause_size, "system calls cannot be traced (%s): a kernel with"
 				   " CONFIG_HAVE_SYSCALL_TRACEPOINTS=y is needed", strerror(errno));
 	return 0;
-}
-
-static int attach_both(struct attach *attach, struct attached_library *out, const char *path,
-		       const uint64_t *offsets, const uint64_t *cookies, size_t count)
-{
-	int err;
-
-	err = uprobe_attach(&out->returns, bpf_program__fd(attach->leave), path, offsets, NULL, cookies, count, true,
-			    attach->multi);
-	if (err)
-		return err;
-	err = uprobe_attach(&out->entries, bpf_program__fd(attach->enter), path, offsets, NULL, cookies, count, false,
-			    attach->multi);
-	if (err)
-		uprobe_detach(out->returns);
-	return err;
 }
 
 void attach_arm(struct attach *attach)
@@ -251,15 +220,20 @@ static void next_generation(struct attach *attach)
 	__atomic_add_fetch(&attach->runtime->generation, 1, __ATOMIC_RELEASE);
 }
 
+static int program_fd(const struct attach *attach, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(attach->object, name));
+}
+
 static int cannot_probe(int err, const char *path, char *cause, size_t cause_size)
 {
-	return fail_attach(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
+	return programs_fail(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
 			   err == -EMFILE ? ": raise `ulimit -n`" : "");
 }
 
 static void keep_library(struct attach *attach, const struct attached_library *attached)
 {
-	attach->libraries = xrealloc(attach->libraries, (attach->library_count + 1) * sizeof(*attached));
+	attach->libraries = xreallocarray(attach->libraries, attach->library_count + 1, sizeof(*attached));
 	attach->libraries[attach->library_count++] = *attached;
 }
 
@@ -267,13 +241,15 @@ static int attach_one(struct attach *attach, const char *path, const char *progr
 		      const uint64_t *counter, uint64_t cookie, char *cause, size_t cause_size)
 {
 	const struct bpf_program *found = bpf_object__find_program_by_name(attach->object, program);
+	const struct uprobe_places places = {
+		.path = path, .offsets = &offset, .counters = counter, .cookies = &cookie, .count = 1,
+	};
 	struct attached_library attached = { 0 };
 	int err;
 
 	if (found && !bpf_program__autoload(found))
 		return 0; /* this is among the limits */
-	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), path, &offset, counter, &cookie, 1,
-				    false, attach->multi) : -ENOENT;
+	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), &places, attach->multi) : -ENOENT;
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
 	keep_library(attach, &attached);
@@ -304,34 +280,40 @@ int attach_usdt(struct attach *attach, const char *path, const char *program, co
 			  number | (uint64_t)framework << 32, cause, cause_size);
 }
 
-int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
-		   size_t count, char *cause, size_t cause_size)
+int attach_library(struct attach *attach, const char *path, uint32_t number, const struct library *library, char *cause,
+		   size_t cause_size)
 {
-	uint64_t *offsets = xcalloc(count, sizeof(*offsets)), *cookies = xcalloc(count, sizeof(*cookies));
-	struct attached_library attached = { .number = library };
+	uint64_t offsets[GMT_API_MAX], cookies[GMT_API_MAX];
+	struct uprobe_places places = {
+		.path = path, .offsets = offsets, .cookies = cookies, .count = library->probe_count, .at_return = true,
+	};
+	struct attached_library attached = { .number = number };
 	int err;
 
-	for (size_t i = 0; i < count; i++) {
-		offsets[i] = points[i].offset;
-		cookies[i] = points[i].api | (uint64_t)library << 32;
+	for (uint32_t i = 0; i < library->probe_count; i++) {
+		offsets[i] = library->probes[i].offset;
+		cookies[i] = library->probes[i].id | (uint64_t)number << 32;
 	}
 	next_generation(attach);
-	err = attach_both(attach, &attached, path, offsets, cookies, count);
+	err = uprobe_attach(&attached.returns, program_fd(attach, "call_return"), &places, attach->multi);
+	places.at_return = false;
+	if (!err)
+		err = uprobe_attach(&attached.entries, program_fd(attach, "call_enter"), &places, attach->multi);
+	if (err)
+		uprobe_detach(attached.returns);
 	next_generation(attach);
-	free(offsets);
-	free(cookies);
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
 	keep_library(attach, &attached);
 	return 0;
 }
 
-void attach_drop_library(struct attach *attach, uint32_t library)
+void attach_drop_library(struct attach *attach, uint32_t number)
 {
 	for (size_t i = 0; i < attach->library_count; i++) {
 		struct attached_library *attached = &attach->libraries[i];
 
-		if (attached->number != library)
+		if (attached->number != number)
 			continue;
 		uprobe_detach(attached->returns);
 		uprobe_detach(attached->entries);
@@ -384,11 +366,6 @@ uint32_t *attach_spaces_changed(const struct attach *attach)
 int attach_map_fd(const struct attach *attach, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(attach->object, name);
-}
-
-int attach_ring_fd(const struct attach *attach)
-{
-	return attach->ring_fd;
 }
 
 const struct plan *attach_plan(const struct attach *attach)

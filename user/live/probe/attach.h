@@ -25,12 +25,6 @@ struct attach_options {
 	const char *refused;
 };
 
-/* A place to probe: a file offset and the entry point that is there. */
-struct attach_point {
-	uint64_t offset;
-	uint16_t api;                /* enum gmt_api */
-};
-
 /* Loads the programs, or what of them the kernel takes: attach_limits(). 0 and *out; -errno and one sentence with the
  * remedy in cause. */
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
@@ -47,14 +41,14 @@ void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg);
 /* The kernel layer: NVIDIA's ioctls. -errno and a sentence. */
 int attach_ioctls(struct attach *attach, char *cause, size_t cause_size);
 
-/* The API layer: entry and return probes on one file. `library` tells this file's probes from those
- * of another one and is not 0. On failure nothing of it stays attached. */
-int attach_library(struct attach *attach, const char *path, uint32_t library, const struct attach_point *points,
-		   size_t count, char *cause, size_t cause_size);
+/* The API layer: entry and return probes on one file, a libcuda. `number` tells the file's probes from those of other
+ * files and is not 0. On failure none of them stays attached. */
+struct library;
+int attach_library(struct attach *attach, const char *path, uint32_t number, const struct library *library, char *cause,
+		   size_t cause_size);
 
-/* Takes that file's probes away again, the return probes first, as they are what may hurt; a call that is under way
- * is lost. */
-void attach_drop_library(struct attach *attach, uint32_t library);
+/* Removes the probes of that file: the return probes first, as they may do harm. A call that is under way is lost. */
+void attach_drop_library(struct attach *attach, uint32_t number);
 
 /* The framework layer: the named program at the entry of one function of a file, whose arguments it finds by the
  * layout. -errno and a sentence. */
@@ -87,7 +81,5 @@ struct plan;
 const struct plan *attach_plan(const struct attach *attach);
 struct plan_limits;
 const struct plan_limits *attach_limits(const struct attach *attach);
-
-int attach_ring_fd(const struct attach *attach);   /* the ring buffer's map */
 
 #endif

@@ -111,27 +111,17 @@ static int attach_sizes(struct probing *probing, struct library *library, const 
 	return 0;
 }
 
-static int attach_framework(struct probing *probing, struct library *library, const char *path, char *cause,
-			    size_t cause_size)
-{
-	int err = attach_hooks(probing, library, path, cause, cause_size);
-
-	if (!err && library->kind->point && probing->with_sizes)
-		err = attach_sizes(probing, library, path, cause, cause_size);
-	return err;
-}
-
 static int attach_points(struct probing *probing, struct library *library, const char *path, char *cause,
 			 size_t cause_size)
 {
-	struct attach_point points[GMT_API_MAX];
+	int err;
 
-	if (library->kind->framework)
-		return attach_framework(probing, library, path, cause, cause_size);
-	for (uint32_t i = 0; i < library->probe_count; i++)
-		points[i] = (struct attach_point){ library->probes[i].offset, library->probes[i].id };
-	return attach_library(probing->attach, path, probing->count + 1, points, library->probe_count, cause,
-			      cause_size);
+	if (!library->kind->framework)
+		return attach_library(probing->attach, path, probing->count + 1, library, cause, cause_size);
+	err = attach_hooks(probing, library, path, cause, cause_size);
+	if (!err && library->kind->point && probing->with_sizes)
+		err = attach_sizes(probing, library, path, cause, cause_size);
+	return err;
 }
 
 /* A process may have mapped the file while it was being probed. */

@@ -199,7 +199,10 @@ static int run_trial_child(enum place place, const struct probe *probe, int *sta
 	if (pid < 0)
 		err = -errno;
 	else if (probe)
-		err = uprobe_attach_return(&set, probe->program, SELF, probe->offset, pid, probe->multi);
+		err = uprobe_attach(&set, probe->program, &(struct uprobe_places){
+			.path = SELF, .offsets = &probe->offset, .cookies = &(uint64_t){ 0 }, .count = 1,
+			.at_return = true, .pid = pid,
+		}, probe->multi);
 	if (!err && write(go[1], "", 1) != 1)
 		err = -EPIPE;
 	close(go[1]);

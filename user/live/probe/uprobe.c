@@ -32,16 +32,7 @@ struct link_create_uprobe_multi {
 };
 #define UPROBE_MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
 
-/* What uprobe_attach() is asked for; pid 0: every process. */
-struct places {
-	const char *path;
-	const uint64_t *offsets, *counters, *cookies;
-	size_t count;
-	bool at_return;
-	pid_t pid;
-};
-
-static int link_multi(int prog_fd, const struct places *places)
+static int link_multi(int prog_fd, const struct uprobe_places *places)
 {
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = prog_fd,
@@ -67,7 +58,7 @@ bool uprobe_has_multi(void)
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = UPROBE_MULTI_ATTACH_TYPE);
 	/* A kernel that knows the type complains about the path: a directory is no file to probe. */
-	struct places root = { .path = "/", .offsets = &(uint64_t){ 0 }, .count = 1 };
+	struct uprobe_places root = { .path = "/", .offsets = &(uint64_t){ 0 }, .count = 1 };
 	int fd, err;
 
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", program, 2, &opts);
@@ -93,7 +84,7 @@ static int read_number(const char *path, const char *format)
 	return value;
 }
 
-static int open_event(const struct places *places, size_t i)
+static int open_event(const struct uprobe_places *places, size_t i)
 {
 	uint64_t counter = places->counters ? places->counters[i] : 0;
 	int type = read_number("/sys/bus/event_source/devices/uprobe/type", "%d");
@@ -116,7 +107,7 @@ static int open_event(const struct places *places, size_t i)
 	return fd < 0 ? -errno : fd;
 }
 
-static int link_events(struct uprobe_set *set, int prog_fd, const struct places *places)
+static int link_events(struct uprobe_set *set, int prog_fd, const struct uprobe_places *places)
 {
 	for (size_t i = 0; i < places->count; i++) {
 		LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = places->cookies[i]);
@@ -134,23 +125,17 @@ static int link_events(struct uprobe_set *set, int prog_fd, const struct places 
 	return 0;
 }
 
-static int attach_set(struct uprobe_set **out, int prog_fd, const struct places *places, bool multi)
+int uprobe_attach(struct uprobe_set **out, int prog_fd, const struct uprobe_places *places, bool multi)
 {
 	struct uprobe_set *set = xcalloc(1, sizeof(*set));
-	int err = 0;
+	int err;
 
 	set->fds = xcalloc(2 * places->count, sizeof(*set->fds));
 	set->is_events = !multi;
-	if (multi) {
-		err = link_multi(prog_fd, places);
-		if (err >= 0) {
-			set->fds[set->count++] = err;
-			err = 0;
-		}
-	} else {
-		err = link_events(set, prog_fd, places);
-	}
-	if (err) {
+	err = multi ? link_multi(prog_fd, places) : link_events(set, prog_fd, places);
+	if (multi && err >= 0)
+		set->fds[set->count++] = err;
+	if (err < 0) {
 		uprobe_detach(set);
 		return err;
 	}
@@ -168,23 +153,6 @@ size_t uprobe_detach_next(struct uprobe_set *set)
 	for (size_t i = 0; set && set->count && i < 1u + set->is_events; i++)
 		close(set->fds[--set->count]);
 	return uprobe_left(set);
-}
-
-int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
-		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi)
-{
-	struct places places = { path, offsets, counters, cookies, count, at_return, 0 };
-
-	return attach_set(out, prog_fd, &places, multi);
-}
-
-int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path, uint64_t offset, pid_t pid,
-			 bool multi)
-{
-	uint64_t cookie = 0;
-	struct places places = { path, &offset, NULL, &cookie, 1, true, pid };
-
-	return attach_set(out, prog_fd, &places, multi);
 }
 
 void uprobe_detach(struct uprobe_set *set)

@@ -19,18 +19,20 @@ bool uprobe_has_multi(void);
 /* The attach type BPF programs must be loaded with where uprobe_has_multi(). */
 #define UPROBE_MULTI_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI, include/uapi/linux/bpf.h of Linux 6.6 */
 
-/*
- * Attaches the loaded program `prog_fd` to `count` file offsets of `path`; cookies[i] goes with
- * offsets[i], and so does counters[i], the file offset of a two-byte counter that the kernel raises while
- * the probe is there (0: none; NULL: none at all). `multi`: how the program was loaded. 0 and *out (caller
- * closes); -errno, nothing attached: -ENOENT no such file, -EINVAL an offset the kernel refuses, -EMFILE, -EPERM.
- */
-int uprobe_attach(struct uprobe_set **out, int prog_fd, const char *path, const uint64_t *offsets,
-		  const uint64_t *counters, const uint64_t *cookies, size_t count, bool at_return, bool multi);
+/* Where probes go: `count` file offsets. cookies[i] belongs to offsets[i], and so does counters[i], the file offset of a
+ * two-byte counter that the kernel raises while the probe is there (0: none; `counters` NULL: none at all). */
+struct uprobe_places {
+	const char *path;
+	const uint64_t *offsets, *counters, *cookies;
+	size_t count;
+	bool at_return;
+	pid_t pid;               /* the only process that runs into the probes; 0: every process */
+};
 
-/* A return probe at one offset that only the process `pid` runs into; the rest as above. */
-int uprobe_attach_return(struct uprobe_set **out, int prog_fd, const char *path, uint64_t offset, pid_t pid,
-			 bool multi);
+/* Attaches the loaded program `prog_fd`. `multi`: how the program was loaded. 0 and *out, to be given to
+ * uprobe_detach(); -errno, nothing attached: -ENOENT no such file, -EINVAL an offset the kernel refuses, -EMFILE,
+ * -EPERM. */
+int uprobe_attach(struct uprobe_set **out, int prog_fd, const struct uprobe_places *places, bool multi);
 void uprobe_detach(struct uprobe_set *set);
 
 /* Removes one of the set's probes, or all of them where they are one link. How many are left. A single probe takes tens
