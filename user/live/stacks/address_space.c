@@ -244,9 +244,7 @@ int space_read(struct space *space, const struct tables *tables)
 	}
 	space->modules = now;
 	fill_lists(space, &before, tables);
-	modules_fini(&before.modules);
-	free(before.mappings);
-	free(before.is_pending);
+	drop_lists(&before);
 	space->is_listed = false;
 	return 1;
 }

@@ -7,16 +7,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <gpumemtrace/stackmap.h>
 
 #include "base/xalloc.h"
 #include "base/hash.h"
+#include "live/bpf/array_map.h"
 #include "live/stacks/map_publisher.h"
+#include "live/stream.h"
 #include "symbol/elf/image.h"
 #include "symbol/intern.h"
 #include "symbol/python/pyfile.h"
@@ -40,14 +40,6 @@ struct tables {
 	struct tables_stats stats;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 struct tables *tables_new(struct publisher *publisher, const char *cache)
 {
 	struct tables *tables = xcalloc(1, sizeof(*tables));
@@ -66,7 +58,7 @@ void tables_free(struct tables *tables)
 	if (!tables)
 		return;
 	for (size_t i = 0; i < GMT_SHARDS && tables->shards[i]; i++)
-		munmap(tables->shards[i], SHARD_BYTES);
+		mapped_close(tables->shards[i], SHARD_BYTES);
 	if (tables->cache.dir >= 0)
 		table_cache_trim(&tables->cache, CACHE_BYTES_MAX);
 	table_cache_close(&tables->cache);
@@ -103,7 +95,6 @@ bool tables_find(const struct tables *tables, const struct image *image, enum ta
 static int get_shard(struct tables *tables, uint32_t i)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	void *words;
 	int fd;
 
 	if (i >= GMT_SHARDS)
@@ -114,12 +105,11 @@ static int get_shard(struct tables *tables, uint32_t i)
 			    &options);
 	if (fd < 0)
 		return -errno;
-	words = mmap(NULL, SHARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (words == MAP_FAILED) {
+	tables->shards[i] = mapped_open(fd, SHARD_BYTES, true);
+	if (!tables->shards[i]) {
 		close(fd);
 		return -ENOMEM;
 	}
-	tables->shards[i] = words;
 	publisher_put_shard(tables->publisher, i, fd);
 	return 0;
 }
@@ -162,7 +152,7 @@ static void mark_ranges(enum table_kind kind, const struct image *image, struct 
 
 int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)
 {
-	uint64_t key = key_of_image(image, kind), start = now_ns();
+	uint64_t key = key_of_image(image, kind), start = stream_now_ns();
 	struct entry *known = hash_get(&tables->entries, key), entry = { 0 };
 	struct unwind_table blob = { 0 };
 
@@ -175,7 +165,7 @@ int tables_build(struct tables *tables, const struct image *image, enum table_ki
 		unwind_table_fini(&blob);
 		tables->stats.modules += !entry.error;
 		tables->stats.failed += entry.error != 0;
-		tables->stats.build_ns += now_ns() - start;
+		tables->stats.build_ns += stream_now_ns() - start;
 		known = hash_put(&tables->entries, key, NULL);
 		*known = entry;
 	}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
@@ -26,8 +27,8 @@ struct publisher {
 	pthread_cond_t work;
 	/* under the lock */
 	bool is_ending;
-	struct order *orders;         /* from `first` on */
-	size_t first, count, capacity;
+	struct order *orders;         /* the oldest first */
+	size_t count;
 	int64_t given, done;          /* orders, ever */
 	uint32_t slots[GMT_STACK_SPACES]; /* those in use are taken from the front, returned at the end: */
 	uint32_t first_free, free_count;  /* one is used again as late as can be, when no walk sees it */
@@ -64,8 +65,8 @@ static void *carry_out_orders(void *arg)
 			pthread_cond_wait(&publisher->work, &publisher->lock);
 		if (publisher->is_ending)
 			break;
-		order = publisher->orders[publisher->first++];
-		publisher->count--;
+		order = publisher->orders[0];
+		memmove(publisher->orders, publisher->orders + 1, --publisher->count * sizeof(order));
 		pthread_mutex_unlock(&publisher->lock);
 		carry_out(&order);
 		pthread_mutex_lock(&publisher->lock);
@@ -77,21 +78,6 @@ static void *carry_out_orders(void *arg)
 
 /* ---- the thread that calls ---- */
 
-static void add_order(struct publisher *publisher, const struct order *order)
-{
-	if (publisher->first && publisher->first + publisher->count == publisher->capacity) {
-		for (size_t i = 0; i < publisher->count; i++)
-			publisher->orders[i] = publisher->orders[publisher->first + i];
-		publisher->first = 0;
-	}
-	if (publisher->count == publisher->capacity) {
-		publisher->capacity = publisher->capacity ? publisher->capacity * 2 : 16;
-		publisher->orders = xreallocarray(publisher->orders, publisher->capacity, sizeof(*publisher->orders));
-	}
-	publisher->orders[publisher->first + publisher->count++] = *order;
-	pthread_cond_signal(&publisher->work);
-}
-
 static int64_t give_order(struct publisher *publisher, const struct order *order)
 {
 	int64_t number;
@@ -99,7 +85,9 @@ static int64_t give_order(struct publisher *publisher, const struct order *order
 	pthread_mutex_lock(&publisher->lock);
 	number = ++publisher->given;
 	if (publisher->has_thread) {
-		add_order(publisher, order);
+		publisher->orders = xreallocarray(publisher->orders, publisher->count + 1, sizeof(*order));
+		publisher->orders[publisher->count++] = *order;
+		pthread_cond_signal(&publisher->work);
 	} else {
 		carry_out(order);
 		finish_order(publisher, order);
@@ -200,8 +188,8 @@ void publisher_free(struct publisher *publisher)
 	if (publisher->has_thread)
 		pthread_join(publisher->thread, NULL);
 	for (size_t i = 0; i < publisher->count; i++)
-		if (publisher->orders[publisher->first + i].fd >= 0)
-			close(publisher->orders[publisher->first + i].fd);
+		if (publisher->orders[i].fd >= 0)
+			close(publisher->orders[i].fd);
 	pthread_mutex_destroy(&publisher->lock);
 	pthread_cond_destroy(&publisher->work);
 	free(publisher->orders);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records one behind the other, as they came. */
+/* A list of records, one behind the other in the order of their arrival. */
 #ifndef GPUMEMTRACE_LIVE_STACKS_RECORD_LIST_H
 #define GPUMEMTRACE_LIVE_STACKS_RECORD_LIST_H
 
 #include <stddef.h>
 #include <string.h>
+
+#include <gpumemtrace/wire.h>
 
 #include "base/xalloc.h"
 
@@ -21,6 +23,17 @@ static inline void records_add(struct records *records, const void *record, size
 	}
 	memcpy(records->bytes + records->used, record, size);
 	records->used += size;
+}
+
+/* Walks the records: *at is 0 at the start. NULL at the end. */
+static inline void *records_next(const struct records *records, size_t *at)
+{
+	struct gmt_hdr *hdr = (void *)(records->bytes + *at);
+
+	if (*at >= records->used)
+		return NULL;
+	*at += hdr->size;
+	return hdr;
 }
 
 #endif

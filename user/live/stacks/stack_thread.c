@@ -286,7 +286,9 @@ void stacking_stats(struct stacking *stacking, struct tables_stats *stats)
 
 void stacking_collect(struct stacking *stacking, struct stream *stream)
 {
+	const struct gmt_hdr *hdr;
 	struct records out;
+	size_t at = 0;
 
 	if (!stacking)
 		return;
@@ -294,12 +296,8 @@ void stacking_collect(struct stacking *stacking, struct stream *stream)
 	out = stacking->out;
 	stacking->out = (struct records){ 0 };
 	pthread_mutex_unlock(&stacking->lock);
-	for (size_t at = 0; at < out.used;) {
-		const struct gmt_hdr *hdr = (const void *)(out.bytes + at);
-
+	while ((hdr = records_next(&out, &at)))
 		stream_put(stream, hdr, hdr->size);
-		at += hdr->size;
-	}
 	free(out.bytes);
 }
 

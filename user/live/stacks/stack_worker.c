@@ -68,6 +68,13 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 	return worked;
 }
 
+static struct worked *next_worked(const struct stackwork *work, size_t *pos)
+{
+	void *value;
+
+	return hash_next(&work->processes, pos, NULL, &value) ? *(struct worked **)value : NULL;
+}
+
 /* Walks a stack again, with the tables that there are now; what comes out is to be named. */
 static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
 		       const struct gmt_stack_copy *const *pieces, size_t count)
@@ -91,55 +98,48 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 static size_t take_copy(struct records *waiting, uint32_t stack_id,
 			const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES])
 {
-	size_t count = 0;
+	struct gmt_stack_copy *copy;
+	size_t count = 0, at = 0;
 
-	for (size_t at = 0; at < waiting->used && count < GMT_STACK_COPY_PIECES;) {
-		struct gmt_stack_copy *copy = (void *)(waiting->bytes + at);
-
-		at += copy->hdr.size;
+	while (count < GMT_STACK_COPY_PIECES && (copy = records_next(waiting, &at)))
 		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack_id && copy->count) {
 			copy->stack_id = 0;
 			pieces[count++] = copy;
 		}
-	}
 	return count;
 }
 
 /* Copies whose stacks are still in the ring, or were lost there. */
 static void keep_early_copies(struct worked *worked, const struct records *waiting)
 {
+	const struct gmt_stack_copy *copy;
 	uint64_t now_ns = stream_now_ns();
+	size_t at = 0;
 
-	for (size_t at = 0; at < waiting->used;) {
-		const struct gmt_stack_copy *copy = (const void *)(waiting->bytes + at);
-
-		at += copy->hdr.size;
+	while ((copy = records_next(waiting, &at)))
 		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id &&
 		    now_ns - copy->hdr.ts_ns < COPY_KEPT_NS)
 			records_add(&worked->waiting, copy, copy->hdr.size);
-	}
 }
 
 /* Stacks that waited for tables wait for their names now. */
 static void end_waiting(struct stackwork *work, struct worked *worked)
 {
+	const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES];
 	struct records waiting = worked->waiting;
+	const struct gmt_stack *stack;
+	size_t at = 0, count;
 
 	worked->waiting = (struct records){ 0 };
 	worked->waiting_ns = 0;
-	for (size_t at = 0; at < waiting.used;) {
-		const struct gmt_hdr *hdr = (const void *)(waiting.bytes + at);
-		const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES];
-		size_t count;
-
-		at += hdr->size;
-		if (hdr->kind != GMT_KIND_STACK)
+	while ((stack = records_next(&waiting, &at))) {
+		if (stack->hdr.kind != GMT_KIND_STACK)
 			continue;
-		count = take_copy(&waiting, ((const struct gmt_stack *)hdr)->id, pieces);
+		count = take_copy(&waiting, stack->id, pieces);
 		if (count)
-			walk_again(work, worked, (const void *)hdr, pieces, count);
+			walk_again(work, worked, stack, pieces, count);
 		else
-			records_add(&worked->unnamed, hdr, hdr->size);
+			records_add(&worked->unnamed, stack, stack->hdr.size);
 	}
 	keep_early_copies(worked, &waiting);
 	free(waiting.bytes);
@@ -148,10 +148,7 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t until_ns)
 {
 	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
-		const struct gmt_stack *stack = (const void *)(worked->unnamed.bytes + worked->named);
-
-		naming_stack(work->naming, &worked->space, stack);
-		worked->named += stack->hdr.size;
+		naming_stack(work->naming, &worked->space, records_next(&worked->unnamed, &worked->named));
 		work->waiting--;
 	}
 	if (worked->named < worked->unnamed.used)
@@ -280,13 +277,6 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 		worked->due = DUE_SOON;
 }
 
-static void keep_copy(struct stackwork *work, const struct gmt_stack_copy *copy)
-{
-	struct worked *worked = process_of(work, copy->hdr.tgid, true);
-
-	records_add(&worked->waiting, copy, copy->hdr.size);
-}
-
 /* Another program, at other places; unless it was read since. */
 static void start_program(struct stackwork *work, const struct gmt_hdr *hdr)
 {
@@ -305,7 +295,7 @@ static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 		name_stack(work, (const void *)hdr);
 		break;
 	case GMT_KIND_STACK_COPY:
-		keep_copy(work, (const void *)hdr);
+		records_add(&process_of(work, hdr->tgid, true)->waiting, hdr, hdr->size);
 		break;
 	case GMT_KIND_PROC_EXIT:
 		end_process(work, hdr->tgid);
@@ -318,12 +308,11 @@ static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 
 void stackwork_take(struct stackwork *work, const struct records *records)
 {
-	for (size_t at = 0; at < records->used;) {
-		const struct gmt_hdr *hdr = (const void *)(records->bytes + at);
+	const struct gmt_hdr *hdr;
+	size_t at = 0;
 
+	while ((hdr = records_next(records, &at)))
 		work_on_record(work, hdr);
-		at += hdr->size;
-	}
 }
 
 /* Reads it if that is due. Returns for how long it is not. */
@@ -343,15 +332,13 @@ static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 static void build_and_tell(struct stackwork *work, struct worked *worked)
 {
 	struct space *space = &worked->space;
-	uint64_t now_ns;
 
 	if (space->pending) {
 		space_build_one(space, work->tables);
 		worked->is_stale = !space->is_gone;
 	}
-	now_ns = stream_now_ns();
 	if (worked->is_stale)
-		publish_worked(work, worked, now_ns);
+		publish_worked(work, worked, stream_now_ns());
 	if (worked->waiting_ns && !space->pending && (space->is_gone || worked->read_ns > worked->waiting_ns))
 		end_waiting(work, worked);
 }
@@ -360,13 +347,11 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 static bool name_some(struct stackwork *work)
 {
 	uint64_t until_ns = stream_now_ns() + NAMING_NS;
+	struct worked *worked;
 	bool is_left = false;
 	size_t pos = 0;
-	void *value;
 
-	while (hash_next(&work->processes, &pos, NULL, &value)) {
-		struct worked *worked = *(struct worked **)value;
-
+	while ((worked = next_worked(work, &pos))) {
 		if (!worked->unnamed.used)
 			continue;
 		name_stacks(work, worked, until_ns);
@@ -377,13 +362,11 @@ static bool name_some(struct stackwork *work)
 
 uint64_t stackwork_step(struct stackwork *work)
 {
-	struct worked *busy = NULL, *ended = NULL;
+	struct worked *busy = NULL, *ended = NULL, *worked;
 	uint64_t wait_ns = IDLE_NS;
 	size_t pos = 0;
-	void *value;
 
-	while (hash_next(&work->processes, &pos, NULL, &value)) {
-		struct worked *worked = *(struct worked **)value;
+	while ((worked = next_worked(work, &pos))) {
 		uint64_t idle_ns = read_if_due(work, worked);
 
 		if (idle_ns < wait_ns)
@@ -442,14 +425,12 @@ struct stackwork *stackwork_new(const struct stacking_options *options, naming_p
 
 void stackwork_free(struct stackwork *work)
 {
+	struct worked *worked;
 	size_t pos = 0;
-	void *value;
 
 	if (!work)
 		return;
-	while (hash_next(&work->processes, &pos, NULL, &value)) {
-		struct worked *worked = *(struct worked **)value;
-
+	while ((worked = next_worked(work, &pos))) {
 		space_fini(&worked->space, work->publisher);
 		free(worked->waiting.bytes);
 		free(worked->unnamed.bytes);
