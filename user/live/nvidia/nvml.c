@@ -43,48 +43,41 @@ struct nvml_memory {       /* nvmlMemory_t */
 	unsigned long long total, free, used;
 };
 
-typedef int (*process_list)(nvml_device device, unsigned int *count, void *infos);
+/* X(answer, member, name, required, arguments) */
+#define FUNCTIONS(X)                                                                                                \
+	X(int, init, "nvmlInit_v2", true, (void))                                                                   \
+	X(int, shutdown, "nvmlShutdown", true, (void))                                                              \
+	X(const char *, error, "nvmlErrorString", false, (int result))                                              \
+	X(int, count, "nvmlDeviceGetCount_v2", true, (unsigned int *count))                                         \
+	X(int, by_index, "nvmlDeviceGetHandleByIndex_v2", true, (unsigned int index, nvml_device *device))          \
+	X(int, uuid, "nvmlDeviceGetUUID", true, (nvml_device device, char *text, unsigned int size))                \
+	X(int, name, "nvmlDeviceGetName", false, (nvml_device device, char *text, unsigned int size))               \
+	X(int, pci, "nvmlDeviceGetPciInfo_v3", false, (nvml_device device, struct nvml_pci *pci))                   \
+	X(int, minor, "nvmlDeviceGetMinorNumber", false, (nvml_device device, unsigned int *minor))                 \
+	X(int, memory, "nvmlDeviceGetMemoryInfo", false, (nvml_device device, struct nvml_memory *memory))          \
+	X(int, mig_mode, "nvmlDeviceGetMigMode", false,                                                             \
+	  (nvml_device device, unsigned int *current, unsigned int *pending))                                       \
+	X(int, mig_count, "nvmlDeviceGetMaxMigDeviceCount", false, (nvml_device device, unsigned int *count))       \
+	X(int, mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", false,                                          \
+	  (nvml_device device, unsigned int index, nvml_device *mig))                                               \
+	X(int, gpu_instance, "nvmlDeviceGetGpuInstanceId", false, (nvml_device device, unsigned int *id))           \
+	X(int, compute_instance, "nvmlDeviceGetComputeInstanceId", false, (nvml_device device, unsigned int *id))
 
 struct functions {
-	int (*init)(void);
-	int (*shutdown)(void);
-	const char *(*error)(int result);
-	int (*count)(unsigned int *count);
-	int (*by_index)(unsigned int index, nvml_device *device);
-	int (*uuid)(nvml_device device, char *text, unsigned int size);
-	int (*name)(nvml_device device, char *text, unsigned int size);
-	int (*pci)(nvml_device device, struct nvml_pci *pci);
-	int (*minor)(nvml_device device, unsigned int *minor);
-	int (*memory)(nvml_device device, struct nvml_memory *memory);
-	int (*mig_mode)(nvml_device device, unsigned int *current, unsigned int *pending);
-	int (*mig_count)(nvml_device device, unsigned int *count);
-	int (*mig_by_index)(nvml_device device, unsigned int index, nvml_device *mig);
-	int (*gpu_instance)(nvml_device device, unsigned int *id);
-	int (*compute_instance)(nvml_device device, unsigned int *id);
-	process_list list[LISTS];
+#define X(answer, member, name, required, arguments) answer (*member) arguments;
+	FUNCTIONS(X)
+#undef X
+	int (*list[LISTS])(nvml_device device, unsigned int *count, void *infos);
 };
 
-#define MEMBER(name) offsetof(struct functions, name)
 static const struct symbol {
 	const char *name;
 	size_t member;
 	bool required;
 } symbols[] = {
-	{ "nvmlInit_v2", MEMBER(init), true },
-	{ "nvmlShutdown", MEMBER(shutdown), true },
-	{ "nvmlErrorString", MEMBER(error), false },
-	{ "nvmlDeviceGetCount_v2", MEMBER(count), true },
-	{ "nvmlDeviceGetHandleByIndex_v2", MEMBER(by_index), true },
-	{ "nvmlDeviceGetUUID", MEMBER(uuid), true },
-	{ "nvmlDeviceGetName", MEMBER(name), false },
-	{ "nvmlDeviceGetPciInfo_v3", MEMBER(pci), false },
-	{ "nvmlDeviceGetMinorNumber", MEMBER(minor), false },
-	{ "nvmlDeviceGetMemoryInfo", MEMBER(memory), false },
-	{ "nvmlDeviceGetMigMode", MEMBER(mig_mode), false },
-	{ "nvmlDeviceGetMaxMigDeviceCount", MEMBER(mig_count), false },
-	{ "nvmlDeviceGetMigDeviceHandleByIndex", MEMBER(mig_by_index), false },
-	{ "nvmlDeviceGetGpuInstanceId", MEMBER(gpu_instance), false },
-	{ "nvmlDeviceGetComputeInstanceId", MEMBER(compute_instance), false },
+#define X(answer, member, name, required, arguments) { name, offsetof(struct functions, member), required },
+	FUNCTIONS(X)
+#undef X
 };
 
 /* Newest first. A process in several lists has the same number in each. */

@@ -31,6 +31,9 @@ static const struct name names[] = {
 	REG(r12, "r12", "r12d", "r12w", "r12b"), REG(r13, "r13", "r13d", "r13w", "r13b"),
 	REG(r14, "r14", "r14d", "r14w", "r14b"), REG(r15, "r15", "r15d", "r15w", "r15b"),
 };
+#else
+static const struct name names[] = { { "", 0 } }; /* PyTorch has no such probes on other machines */
+#endif
 
 static bool find_register(const char *text, size_t len, uint16_t *offset)
 {
@@ -56,25 +59,6 @@ static bool find_memory(const char *text, size_t len, struct gmt_usdt_arg *arg)
 	arg->value = strtoll(text, &end, 0);
 	return end == open;
 }
-#else
-/* PyTorch has no such probes on other machines. */
-static bool find_register(const char *text, size_t len, uint16_t *offset)
-{
-	(void)text;
-	(void)len;
-	(void)offset;
-	return false;
-}
-
-static bool find_memory(const char *text, size_t len, struct gmt_usdt_arg *arg)
-{
-	(void)text;
-	(void)len;
-	(void)arg;
-	return false;
-}
-#endif
-
 static bool find_constant(const char *text, size_t len, int64_t *value)
 {
 	char *end;

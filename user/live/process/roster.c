@@ -180,17 +180,13 @@ bool roster_is_live(const struct roster *roster, pid_t tgid)
 	return member && member->live;
 }
 
-static void count_member(void *arg, pid_t tgid)
-{
-	(void)tgid;
-	++*(size_t *)arg;
-}
-
 size_t roster_live_count(const struct roster *roster)
 {
-	size_t n = 0;
+	size_t pos = 0, n = 0;
+	void *value;
 
-	roster_each_live(roster, count_member, &n);
+	while (hash_next(&roster->members, &pos, NULL, &value))
+		n += ((struct member *)value)->live;
 	return n;
 }
 
