@@ -14,25 +14,15 @@
 
 #define MINOR_BITS 20 /* include/linux/kdev_t.h */
 
-/* A word at an offset of the target's structure. */
-#define USER32(base, offset) user32((base) + (offset), &bad)
-#define USER64(base, offset) user64((base) + (offset), &bad)
-
-static __always_inline __u32 user32(__u64 address, int *bad)
-{
-	__u32 v = 0;
-
-	*bad |= bpf_probe_read_user(&v, sizeof(v), (void *)address) != 0;
-	return v;
-}
-
-static __always_inline __u64 user64(__u64 address, int *bad)
-{
-	__u64 v = 0;
-
-	*bad |= bpf_probe_read_user(&v, sizeof(v), (void *)address) != 0;
-	return v;
-}
+/* A word at an offset of the target's structure; `bad` becomes true where it cannot be read. */
+#define USER_WORD(type, base, offset)                                                                 \
+	({                                                                                            \
+		type word = 0;                                                                        \
+		bad |= bpf_probe_read_user(&word, sizeof(word), (void *)((base) + (offset))) != 0;    \
+		word;                                                                                 \
+	})
+#define USER32(base, offset) USER_WORD(__u32, base, offset)
+#define USER64(base, offset) USER_WORD(__u64, base, offset)
 
 static __always_inline int is_unreadable(int bad)
 {
@@ -142,16 +132,17 @@ static __noinline int rm_alloc_memory(__u64 p)
 	return 0;
 }
 
-static __noinline int rm_free(__u64 p)
+/* The offsets differ between NVOS00_PARAMETERS and NVOS32_PARAMETERS. */
+static __noinline int rm_free(__u64 p, __u32 object_offset, __u32 status_offset)
 {
 	struct gmt_rm_free rec = {};
 	int bad = 0;
 
-	if (USER32(p, 12))
+	if (USER32(p, status_offset))
 		return 0;
 	rec.client = USER32(p, 0);
 	rec.parent = USER32(p, 4);
-	rec.object = USER32(p, 8);
+	rec.object = USER32(p, object_offset);
 	if (is_unreadable(bad))
 		return 0;
 	fill_cause(&rec.cause);
@@ -178,25 +169,7 @@ static __noinline int rm_dup(__u64 p)
 	return 0;
 }
 
-/* NVOS32_PARAMETERS: the older way to allocate; sent as the objects of RM_ALLOC and RM_FREE. Two functions, for the
- * records of both would not fit on the stack with those of a walk. */
-static __noinline int rm_vid_heap_free(__u64 p)
-{
-	struct gmt_rm_free rec = {};
-	int bad = 0;
-
-	if (USER32(p, 20))
-		return 0;
-	rec.client = USER32(p, 0);
-	rec.parent = USER32(p, 4);
-	rec.object = USER32(p, 44);
-	if (is_unreadable(bad))
-		return 0;
-	fill_cause(&rec.cause);
-	SEND(rec, RM_FREE);
-	return 0;
-}
-
+/* NVOS32_PARAMETERS: the older way to allocate; sent as the objects of RM_ALLOC and RM_FREE. */
 static __noinline int rm_vid_heap_alloc(__u64 p)
 {
 	struct gmt_rm_alloc rec = {};
@@ -226,7 +199,7 @@ static __always_inline void rm_vid_heap(__u64 p)
 	if (is_unreadable(bad))
 		return;
 	if (function == NVOS32_FUNCTION_FREE)
-		rm_vid_heap_free(p);
+		rm_free(p, 44, 20);
 	if (function == NVOS32_FUNCTION_ALLOC_SIZE)
 		rm_vid_heap_alloc(p);
 }
@@ -241,7 +214,7 @@ static __always_inline void rm_command(__u32 number, __u32 size, __u64 p)
 		rm_alloc_memory(p);
 		break;
 	case NV_ESC_RM_FREE:
-		rm_free(p);
+		rm_free(p, 8, 12);
 		break;
 	case NV_ESC_RM_DUP_OBJECT:
 		rm_dup(p);

@@ -71,25 +71,17 @@ struct unwind_walk {
 UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __u64 fp, __u64 stack_end,
 				__u64 trampoline, __u32 mapping_count, __u32 max_frames)
 {
+	__builtin_memset(walk, 0, sizeof(*walk));
 	walk->pc = pc;
 	walk->sp = sp;
 	walk->fp = fp;
-	walk->fp_slot = 0;
 	walk->stack_low = sp;
 	walk->stack_end = stack_end;
 	walk->trampoline = trampoline;
 	walk->mapping_count = mapping_count;
 	walk->max_frames = max_frames;
-	walk->frames = 0;
-	walk->reason = GMT_UNWIND_END_NONE;
 	walk->is_exact = 1;
-	walk->is_guessed = 0;
-	walk->fp_lost = 0;
 	walk->fp_is_start = 1;
-	walk->start_fp_used = 0;
-	walk->in_runtime = 0;
-	walk->mapping.start = 0;
-	walk->mapping.end = 0;
 }
 
 /* The reason, for the frames that were asked for. */
