@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See plan.h. */
 #include "live/bpf/plan.h"
 
 #include <stdio.h>
@@ -17,15 +16,14 @@ _Static_assert(PLAN_OPTIONAL_COUNT <= 32, "plan.left_out has a bit for each");
 #define KERNELS_WALK "stack traces follow frame pointers, and most of them are incomplete"
 #define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; all other numbers stay exact"
 
-static void tell_limit(struct gmt_limit *limit, const char *what, const char *remedy)
+/* True. */
+static bool say_limit(struct gmt_limit *limit, const char *what, const char *remedy, const char *why)
 {
+	*limit = (struct gmt_limit){ 0 };
 	snprintf((char *)limit->what, sizeof(limit->what), "%s", what);
 	snprintf((char *)limit->remedy, sizeof(limit->remedy), "%s", *what ? remedy : "");
-}
-
-static bool starts_with(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
+	snprintf((char *)limit->why, sizeof(limit->why), "%s", why);
+	return true;
 }
 
 static bool leave_out(struct plan *plan, const char *program, struct gmt_limit *limit)
@@ -34,8 +32,7 @@ static bool leave_out(struct plan *plan, const char *program, struct gmt_limit *
 		if (strcmp(program, optional[i].name) || plan->left_out >> i & 1)
 			continue;
 		plan->left_out |= 1u << i;
-		tell_limit(limit, optional[i].without, UPGRADE);
-		return true;
+		return say_limit(limit, optional[i].without, UPGRADE, "");
 	}
 	return false;
 }
@@ -44,41 +41,35 @@ bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit)
 {
 	bool has_stacks = plan->stack_mode != GMT_STACKS_OFF;
 
-	*limit = (struct gmt_limit){ 0 };
 	if (!strcmp(program, "fw_block") && has_stacks && plan->block_stacks) {
 		plan->block_stacks = false;
-		tell_limit(limit, "frameworks' blocks have no stack traces", UPGRADE);
-		return true;
+		return say_limit(limit, "frameworks' blocks have no stack traces", UPGRADE, "");
 	}
-	if (starts_with(program, "ioctl_") && has_stacks && plan->ioctl_stacks) {
+	if (!strncmp(program, "ioctl_", 6) && has_stacks && plan->ioctl_stacks) {
 		plan->ioctl_stacks = false;
-		tell_limit(limit, "memory that the driver takes by itself has no stack traces", UPGRADE);
-		return true;
+		return say_limit(limit, "memory that the driver takes by itself has no stack traces", UPGRADE, "");
 	}
 	if (!strcmp(program, "call_enter") && has_stacks) {
 		bool has_own = plan->stack_mode != GMT_STACKS_POINTERS;
 
 		plan->stack_mode = has_own ? GMT_STACKS_POINTERS : GMT_STACKS_OFF;
-		tell_limit(limit, has_own ? KERNELS_WALK : "there are no stack traces", UPGRADE);
-		return true;
+		return say_limit(limit, has_own ? KERNELS_WALK : "there are no stack traces", UPGRADE, "");
 	}
 	return leave_out(plan, program, limit);
 }
 
 void plan_without_walk(struct plan *plan, struct gmt_limit *limit)
 {
-	*limit = (struct gmt_limit){ 0 };
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	tell_limit(limit, KERNELS_WALK, "Boot Linux 5.17 or newer, which has both, for complete stack traces");
-	snprintf((char *)limit->why, sizeof(limit->why), "the kernel lacks bpf_loop() or bpf_find_vma()");
+	say_limit(limit, KERNELS_WALK, "Boot Linux 5.17 or newer, which has both, for complete stack traces",
+		  "the kernel lacks bpf_loop() or bpf_find_vma()");
 }
 
 void plan_without_tables(struct plan *plan, struct gmt_limit *limit)
 {
-	*limit = (struct gmt_limit){ 0 };
 	plan->stack_mode = GMT_STACKS_POINTERS;
-	tell_limit(limit, KERNELS_WALK, "Use --stacks=python to get Python frames");
-	snprintf((char *)limit->why, sizeof(limit->why), "unwinding tables are read on x86-64 only");
+	say_limit(limit, KERNELS_WALK, "Use --stacks=python to get Python frames",
+		  "unwinding tables are read on x86-64 only");
 }
 
 bool plan_leaves_out(const struct plan *plan, const char *program)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of the BPF programs is loaded. A plan begins as all that is asked for; where this kernel's verifier refuses a
- * program, the plan gets smaller by what costs least, never the whole. What is left out is told as limits.
+ * Which parts of the BPF programs are loaded. A plan begins with everything that the user asks for. If the kernel's
+ * verifier refuses a program, the plan loses the part that costs least. Each loss is a limit that the user sees.
  */
 #ifndef GPUMEMTRACE_LIVE_BPF_PLAN_H
 #define GPUMEMTRACE_LIVE_BPF_PLAN_H
@@ -13,33 +13,29 @@
 #include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
-/* One list, in the order of the object. X(program, what goes without it; "" where nothing does) */
+/* X(program, what is lost without the program; "": nothing), in the order of the object */
 #define PLAN_OPTIONAL(X)                                                                     \
 	X(fw_block, "frameworks' blocks are not seen")                                           \
 	X(fw_oom, "errors from memory limits of frameworks' own are not seen")                   \
 	X(torch_range_begin, "the phases of a training are not seen")                            \
 	X(torch_range_begin_old, "the phases of a training are not seen")                        \
-	X(fw_range_end, "the phases of a training are not seen")                              \
-	X(fw_backward, "the backward phase of a training is not seen")                        \
+	X(fw_range_end, "the phases of a training are not seen")                                 \
+	X(fw_backward, "the backward phase of a training is not seen")                           \
 	X(fw_size, "the requested sizes of frameworks' blocks are not seen")                      \
 	X(ioctl_tracepoint, "")                                                                  \
 	X(ioctl_sys_exit, "")                                                                    \
 	X(proc_fork, "children of traced processes are not followed")                            \
 	X(proc_exec, "a traced process that runs another program is not followed")
 
-enum plan_optional {
-#define X(program, text) PLAN_##program,
-	PLAN_OPTIONAL(X)
+#define X(program, text) + 1
+enum { PLAN_OPTIONAL_COUNT = PLAN_OPTIONAL(X) };
 #undef X
-	PLAN_OPTIONAL_COUNT
-};
 
-/* What is loaded: begins as what is asked for, and gets smaller. */
 struct plan {
 	enum gmt_stack_mode stack_mode;
 	bool block_stacks;
 	bool ioctl_stacks;           /* of memory that the driver takes by itself */
-	uint32_t left_out;           /* bit i: enum plan_optional */
+	uint32_t left_out;           /* bit i: row i of PLAN_OPTIONAL */
 };
 
 #define PLAN_LIMITS_MAX 32
@@ -49,14 +45,14 @@ struct plan_limits {
 	struct gmt_limit list[PLAN_LIMITS_MAX];
 };
 
-/* Makes the plan smaller by what a program's refusal costs least, and says what is gone. False: the program is needed,
- * or is not one that takes part in the plan. Pure. */
+/* Takes the part from the plan that costs least when a program is refused, and fills the limit. False: the program is
+ * needed, or is not in the plan. Pure. */
 bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit);
 
-/* The same for what the kernel lacks for stacks with all their frames: bpf_loop() or bpf_find_vma(). */
+/* The same where the kernel lacks bpf_loop() or bpf_find_vma(), which walks of whole stacks need. */
 void plan_without_walk(struct plan *plan, struct gmt_limit *limit);
 
-/* The same where unwinding tables are not read: GMT_STACKS_DEFAULT is POINTERS. */
+/* The same on machines for which there are no unwinding tables: GMT_STACKS_DEFAULT is POINTERS. */
 void plan_without_tables(struct plan *plan, struct gmt_limit *limit);
 
 bool plan_leaves_out(const struct plan *plan, const char *program);

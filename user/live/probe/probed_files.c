@@ -9,16 +9,16 @@
 
 #include "base/xalloc.h"
 #include "live/framework/library_kinds.h"
+#include "live/bpf/plan.h"
 #include "live/probe/attach.h"
 #include "live/probe/hazard.h"
 #include "live/probe/library.h"
-#include "live/bpf/plan.h"
-#include "live/stream.h"
+#include "live/probe/mmap_watch.h"
 #include "live/probe/target.h"
-#include "live/process/settings.h"
 #include "live/probe/trial.h"
 #include "live/probe/usdt_notes.h"
-#include "live/probe/mmap_watch.h"
+#include "live/process/settings.h"
+#include "live/stream.h"
 
 #define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
 #define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without */
@@ -39,11 +39,9 @@ struct probing *probing_new(struct attach *attach, struct stream *stream, const 
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 
-	probing->attach = attach;
-	probing->stream = stream;
-	probing->trial = *trial;
-	probing->layers = layers;
-	probing->with_sizes = with_sizes;
+	*probing = (struct probing){
+		.attach = attach, .stream = stream, .trial = *trial, .layers = layers, .with_sizes = with_sizes,
+	};
 	return probing;
 }
 
@@ -88,10 +86,9 @@ static int attach_hooks(struct probing *probing, const struct library *library, 
 	return 0;
 }
 
-#define SIZE_PLACES 8        /* where an allocator tells: one, unless it was inlined */
+#define SIZE_PLACES 8        /* of an allocator's probe: one, unless its function was inlined */
 
-/* The allocator's own probe. Where the library has none (PyTorch on other machines than x86-64, its old releases) sizes
- * are not known. */
+/* Sizes come from the allocator's own probe. PyTorch has none in old releases, nor on other machines than x86-64. */
 static int attach_sizes(struct probing *probing, struct library *library, const char *path, char *cause,
 			size_t cause_size)
 {
@@ -146,8 +143,8 @@ static bool is_kind_wanted(const struct probing *probing, const struct library_k
 	       (!kind->framework || kind->hook_count || (kind->point && probing->with_sizes));
 }
 
-/* The very file, by its inode: nothing of it need be read. libtorch_cpu's symbols take 15 ms, and each process of
- * a job has it. NULL: it is not there, or under another st_dev (library_same()). */
+/* Finds a file by its inode, without reading it: libtorch_cpu's symbols take 15 ms, and each process of a job maps the
+ * file. NULL: the file is not there, or has another st_dev (library_same()). */
 static const struct library *find_file(const struct probing *probing, const char *path)
 {
 	struct stat st;
@@ -195,7 +192,7 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 		err = attach_points(probing, &library, path, cause, cause_size);
 	if (err && kind == &library_cuda)
 		return err;
-	/* Without a framework's library the other layers are as good as ever. */
+	/* The other layers do not need a framework's library. */
 	if (err)
 		library.probe_count = 0;
 	probing->libraries = xreallocarray(probing->libraries, probing->count + 1, sizeof(library));
@@ -253,7 +250,7 @@ static void note_framework(struct walk *walk, const struct target_library *found
 	walk->has[kind->framework->id].reports |= reports_blocks(walk->probing, kind, found->attach_path);
 }
 
-/* All files of a process have been met. */
+/* Called when all files of a process have been seen. */
 static void tell_frameworks(struct walk *walk)
 {
 	for (unsigned int id = 0; id < GMT_FW_COUNT; id++) {
@@ -278,7 +275,7 @@ static int add_found(const struct target_library *found, void *arg)
 		tell_frameworks(walk);
 	walk->pid = found->pid;
 	note_framework(walk, found);
-	if (ret == -ENOEXEC) /* named like one, but none */
+	if (ret == -ENOEXEC) /* only its name is that of a library */
 		return 0;
 	if (ret == -ECANCELED && walk->refusal) {
 		if (!walk->refused)
@@ -338,12 +335,16 @@ int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 	return err ? err : walk.added;
 }
 
-/* ---- whom probes would kill ---- */
+/* ---- processes that return probes would kill ---- */
 
-static void give_up(struct probing *probing, size_t i)
+/* Drops the probes of a file if hazard.h refuses the file; whether it does. */
+static bool give_up_refused(struct probing *probing, size_t i, int refusal)
 {
+	if (!refusal)
+		return false;
 	attach_drop_library(probing->attach, i + 1);
 	probing->libraries[i].probe_count = 0;
+	return true;
 }
 
 size_t probing_guard(struct probing *probing, const struct watch_mapping *mapping, char *cause, size_t cause_size)
@@ -356,11 +357,9 @@ size_t probing_guard(struct probing *probing, const struct watch_mapping *mappin
 	for (size_t i = 0; i < probing->count; i++) {
 		const struct library *library = &probing->libraries[i];
 
-		if (!has_return_probes(library) || (mapping->ino != library->ino && kind != library->kind) ||
-		    !hazard_process(&probing->trial, library, mapping->pid, cause, cause_size))
-			continue;
-		give_up(probing, i);
-		given_up++;
+		if (has_return_probes(library) && (mapping->ino == library->ino || kind == library->kind))
+			given_up += give_up_refused(probing, i, hazard_process(&probing->trial, library, mapping->pid,
+									       cause, cause_size));
 	}
 	return given_up;
 }
@@ -372,13 +371,10 @@ size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, siz
 
 	if (!hazard_is_needed(&probing->trial) || (!at_once && start_ns < probing->next_guard_ns))
 		return 0;
-	for (size_t i = 0; i < probing->count; i++) {
-		if (!has_return_probes(&probing->libraries[i]) ||
-		    !hazard_library(&probing->trial, &probing->libraries[i], cause, cause_size))
-			continue;
-		give_up(probing, i);
-		given_up++;
-	}
+	for (size_t i = 0; i < probing->count; i++)
+		if (has_return_probes(&probing->libraries[i]))
+			given_up += give_up_refused(probing, i, hazard_library(&probing->trial, &probing->libraries[i],
+									       cause, cause_size));
 	rest_ns = (stream_now_ns() - start_ns) * HAZARD_SHARE;
 	probing->next_guard_ns = stream_now_ns() + (rest_ns > HAZARD_PERIOD_NS ? rest_ns : HAZARD_PERIOD_NS);
 	return given_up;

@@ -13,31 +13,32 @@ struct probing;
 struct stream;
 struct trial;
 
-/* A kind whose layer (enum gmt_layer) is not in `layers` is never probed, and that is no error. with_sizes: also
- * what frameworks' blocks were asked for, one more probe an allocation. trial: whom return probes kill; copied. */
+/* Libraries whose layer (enum gmt_layer) is not in `layers` are never probed, which is no error. with_sizes: also trace
+ * the sizes that frameworks' blocks were requested with, one more probe for each allocation. trial: which processes
+ * return probes kill; copied. */
 struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
 			    bool with_sizes);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
-/* Probes a libcuda. `shown` is its name for people, `path` the one to open. 1: probed now; 0: it was
- * already; -ENOEXEC: no libcuda; -ECANCELED: a return probe in this file would kill a process (hazard.h); else
- * -errno. After an error the cause says it in a sentence. */
+/* Probes a libcuda. `path` is opened, `shown` is the name for people. 1: probed now; 0: probed before; -ENOEXEC: no
+ * libcuda; -ECANCELED: a return probe in this file would kill a process (hazard.h); else -errno. After an error the
+ * cause is a sentence. */
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size);
 
-/* Probes what a process, or every process, has mapped. The number of files that are new; -errno with
- * a sentence if a libcuda could not be probed. Of all processes, libcudas that hazard.h refuses are passed over while
- * there is another: then the cause says it, else it is "". Another library that cannot be is announced with no
- * probes and not tried again. */
+/* Probes the libraries that a process, or every process, has mapped. Returns the number of new files; -errno with a
+ * sentence if a libcuda could not be probed. probing_add_all() skips a libcuda that hazard.h refuses if another one is
+ * probed: then the cause says why, else the cause is "". A framework's library that cannot be probed is announced
+ * without probes and not tried again. */
 int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size);
 int probing_add_all(struct probing *probing, char *cause, size_t cause_size);
 
-/* A process has mapped a file as code. If a return probe would kill the process, the file's probes are taken away at
- * once: how many files lost them; the cause says why. */
+/* Call when a process has mapped a file as code. If a return probe would kill the process, the file's probes are removed
+ * at once. Returns the number of files that lost their probes; the cause says why. */
 struct watch_mapping;
 size_t probing_guard(struct probing *probing, const struct watch_mapping *mapping, char *cause, size_t cause_size);
 
-/* The same for all processes, as one may ask for a filter at any time: at once, or else so rarely that it takes a
- * twentieth of the time at most. */
+/* The same for all processes, as a process may ask for a filter at any time. Without `at_once` the check runs so rarely
+ * that it takes a twentieth of the time at most. */
 size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, size_t cause_size);
 
 size_t probing_count(const struct probing *probing);   /* of libcudas */
