@@ -53,14 +53,12 @@ static const char *asked_class(unsigned int number)
 	  RECORD_UNSIGNED, term },
 #define TEXT(type, member) { #member, AT(type, member), 1, SIZE(type, member), RECORD_TEXT, NULL },
 #define UUID(type, member) { #member, AT(type, member), 1, SIZE(type, member), RECORD_UUID, NULL },
-/* What follows the fixed part. */
-#define REST(type, member, how) { #member, sizeof(struct gmt_##type), SIZE(type, member[0]), 0, how, NULL },
 #define CAUSE(type) TERM(type, cause.api, gmt_api_symbol) U(type, cause.seq) U(type, cause.stack_id)
 #define OF(type) TERM(type, framework, framework_name)
 
 #define FIELDS(type, ...) static const struct record_field gmt_##type##_fields[] = { __VA_ARGS__ };
 FIELDS(call, TERM(call, api, gmt_api_symbol) TERM(call, phase, call_phase) I(call, rc) U(call, seq) U(call, stack_id)
-       H(call, unread) REST(call, vals, RECORD_VALUES))
+       H(call, unread))
 FIELDS(rm_alloc, CAUSE(rm_alloc) H(rm_alloc, client) H(rm_alloc, parent) H(rm_alloc, object) H(rm_alloc, class_id)
        H(rm_alloc, status) H(rm_alloc, flags) H(rm_alloc, attr) U(rm_alloc, device_id) U(rm_alloc, size))
 FIELDS(rm_free, CAUSE(rm_free) H(rm_free, client) H(rm_free, parent) H(rm_free, object))
@@ -76,7 +74,7 @@ FIELDS(proc_fork, U(proc_fork, parent_tgid) U(proc_fork, start_ns))
 FIELDS(proc_exec, U(proc_exec, start_ns) TEXT(proc_exec, comm))
 FIELDS(proc_exit, I(proc_exit, exit_code))
 FIELDS(stack, U(stack, id) U(stack, count) TERM(stack, reason, gmt_unwind_reason_name)
-       TERM(stack, py_reason, gmt_py_reason_name) REST(stack, words, RECORD_WORDS))
+       TERM(stack, py_reason, gmt_py_reason_name))
 FIELDS(fw_mem, H(fw_mem, ptr) I(fw_mem, delta) U(fw_mem, total_allocated) U(fw_mem, total_reserved)
        U(fw_mem, device_type) U(fw_mem, device_index) OF(fw_mem) U(fw_mem, stack_id))
 FIELDS(stack_copy, U(stack_copy, stack_id) U(stack_copy, count) H(stack_copy, pc) H(stack_copy, sp) H(stack_copy, fp)
@@ -98,9 +96,8 @@ FIELDS(loss, LIST(loss, count, gmt_loss_name))
 FIELDS(library, H(library, dev) U(library, ino) U(library, probes) U(library, absent) U(library, shifted)
        U(library, attach_us) TEXT(library, build_id) TEXT(library, path))
 FIELDS(end, TERM(end, reason, gmt_end_name))
-FIELDS(symbol, U(symbol, id) U(symbol, line) H(symbol, offset) TERM(symbol, kind, symbol_kind) H(symbol, flags)
-       REST(symbol, text, RECORD_NAMES))
-FIELDS(stack_frames, U(stack_frames, stack_id) U(stack_frames, count) REST(stack_frames, symbols, RECORD_INDICES))
+FIELDS(symbol, U(symbol, id) U(symbol, line) H(symbol, offset) TERM(symbol, kind, symbol_kind) H(symbol, flags))
+FIELDS(stack_frames, U(stack_frames, stack_id) U(stack_frames, count))
 FIELDS(oom, U(oom, number) TERM(oom, api, gmt_api_symbol) TERM(oom, outcome, gmt_oom_outcome_name)
        TERM(oom, sign, gmt_oom_sign_name) TERM(oom, class_id, asked_class) H(oom, flags) U(oom, failures)
        U(oom, stack_id) U(oom, pieces) U(oom, asked_bytes) U(oom, failed_bytes) U(oom, given_bytes)
@@ -133,7 +130,7 @@ FIELDS(limit, TEXT(limit, what) TEXT(limit, why) TEXT(limit, remedy))
 /* ---- kinds ---- */
 
 static const struct record_kind kinds[] = {
-#define X(name, value, type, text) { value, COUNT(type##_fields), type##_fields },
+#define X(name, value, type, text) { value, type##_fields, COUNT(type##_fields) },
 	GMT_KINDS(X)
 #undef X
 };

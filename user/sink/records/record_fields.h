@@ -16,26 +16,21 @@ enum record_field_type {
 	RECORD_TERM,             /* a number that has a name */
 	RECORD_TEXT,             /* bytes up to a NUL */
 	RECORD_UUID,
-	/* What follows the fixed part, to the end of the record: */
-	RECORD_VALUES,           /* a call's values, which its operation names */
-	RECORD_WORDS,            /* as many hexadecimal numbers as the record's `count` says */
-	RECORD_INDICES,          /* likewise, indices */
-	RECORD_NAMES,            /* the texts of a symbol */
 };
 
 struct record_field {
 	const char *name;        /* as in wire.h */
 	uint16_t offset;
 	uint8_t size;            /* bytes of one number: 1, 2, 4, 8 */
-	uint16_t count;          /* numbers of an array; bytes of TEXT and UUID; 0: to the end of the record */
+	uint16_t count;          /* numbers of an array; bytes of TEXT and UUID */
 	enum record_field_type type;
 	const char *(*term)(unsigned int number); /* the name of a TERM, or of an array's element; may return NULL */
 };
 
 struct record_kind {
 	uint16_t kind;           /* enum gmt_kind */
-	size_t count;
 	const struct record_field *fields;
+	size_t count;
 };
 
 /* NULL: this version does not know the kind. */

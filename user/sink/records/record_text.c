@@ -90,69 +90,6 @@ static json_t *array_value(const struct record_field *f, const uint8_t *at, size
 	return o;
 }
 
-static json_t *tail_value(const struct record_field *f, const uint8_t *at, size_t count)
-{
-	json_t *list = js_array();
-
-	for (size_t i = 0; i < count; i++) {
-		uint64_t number = number_at(at + i * f->size, f->size);
-
-		js_append(list, f->type == RECORD_WORDS ? hex_value(number) : count_value(number));
-	}
-	return list;
-}
-
-/* Of the values of a call, sizes are numbers; all others may be addresses. */
-static bool is_size(const char *name)
-{
-	static const char *const sizes[] = {
-		"size", "width", "height", "depth", "pitch", "levels", "free", "total", "offset",
-	};
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (!strcmp(name, sizes[i]))
-			return true;
-	return false;
-}
-
-static void set_values(json_t *o, const struct gmt_call *call, size_t count)
-{
-	const char *at = "";
-	json_t *values = js_object();
-
-	if (gmt_api_symbol(call->api)) {
-		const struct gmt_op_info *op = &gmt_ops[gmt_probes[call->api].op];
-
-		js_set(o, "op", js_word(op->name));
-		at = op->fields;
-	}
-	for (size_t i = 0; i < count; i++) {
-		size_t n = strcspn(at, ",");
-		char name[24];
-
-		if (n)
-			snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		else
-			snprintf(name, sizeof(name), "%zu", i);
-		at += n + (at[n] == ',');
-		js_set(values, name, is_size(name) ? js_u64(call->vals[i]) : hex_value(call->vals[i]));
-	}
-	js_set(o, "values", values);
-}
-
-static void set_names(json_t *o, const struct gmt_symbol *symbol, size_t room)
-{
-	const struct { const char *name; uint16_t size; } texts[] = {
-		{ "function", symbol->function_len }, { "module", symbol->module_len }, { "file", symbol->file_len },
-	};
-	size_t at = 0;
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && at + texts[i].size < room; i++) {
-		js_set(o, texts[i].name, js_text((const char *)symbol->text + at, texts[i].size));
-		at += texts[i].size + 1u;
-	}
-}
-
 static json_t *field_value(const struct record_field *f, const uint8_t *at, size_t room)
 {
 	if (f->count > 1 && f->type == RECORD_UNSIGNED)
@@ -173,34 +110,110 @@ static json_t *field_value(const struct record_field *f, const uint8_t *at, size
 	}
 }
 
-static void set_field(json_t *o, const struct record_field *f, const struct gmt_hdr *record)
-{
-	const uint8_t *at = (const uint8_t *)record + f->offset;
-	size_t room = record->size - f->offset, count = f->count ? 0 : room / f->size;
-	size_t said = (size_t)json_integer_value(json_object_get(o, "count"));
+/* ---- what follows the fixed part ---- */
 
-	if (f->type == RECORD_VALUES)
-		set_values(o, (const void *)record, count);
-	else if (f->type == RECORD_NAMES)
-		set_names(o, (const void *)record, room);
-	else if (!f->count)
-		js_set(o, f->name, tail_value(f, at, said < count ? said : count));
-	else
-		js_set(o, f->name, field_value(f, at, room));
+/* Of the values of a call, sizes are numbers; all others may be addresses. */
+static bool is_size(const char *name)
+{
+	static const char *const sizes[] = {
+		"size", "width", "height", "depth", "pitch", "levels", "free", "total", "offset",
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (!strcmp(name, sizes[i]))
+			return true;
+	return false;
+}
+
+static void set_values(json_t *o, const struct gmt_call *call)
+{
+	const char *at = "";
+	json_t *values = js_object();
+
+	if (gmt_api_symbol(call->api)) {
+		const struct gmt_op_info *op = &gmt_ops[gmt_probes[call->api].op];
+
+		js_set(o, "op", js_word(op->name));
+		at = op->fields;
+	}
+	for (size_t i = 0; sizeof(*call) + (i + 1) * sizeof(call->vals[0]) <= call->hdr.size; i++) {
+		size_t n = strcspn(at, ",");
+		char name[24];
+
+		if (n)
+			snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		else
+			snprintf(name, sizeof(name), "%zu", i);
+		at += n + (at[n] == ',');
+		js_set(values, name, is_size(name) ? js_u64(call->vals[i]) : hex_value(call->vals[i]));
+	}
+	js_set(o, "values", values);
+}
+
+static void set_names(json_t *o, const struct gmt_symbol *symbol)
+{
+	const struct { const char *name; uint16_t size; } texts[] = {
+		{ "function", symbol->function_len }, { "module", symbol->module_len }, { "file", symbol->file_len },
+	};
+	size_t at = sizeof(*symbol);
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && at + texts[i].size < symbol->hdr.size; i++) {
+		js_set(o, texts[i].name, js_text((const char *)symbol + at, texts[i].size));
+		at += texts[i].size + 1u;
+	}
+}
+
+/* At most `count` numbers that follow the fixed part. */
+static json_t *tail_value(const struct gmt_hdr *record, size_t fixed, size_t size, size_t count,
+			  json_t *value(uint64_t number))
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < count && fixed + (i + 1) * size <= record->size; i++)
+		js_append(list, value(number_at((const uint8_t *)record + fixed + i * size, size)));
+	return list;
+}
+
+static void set_rest(json_t *o, const struct gmt_hdr *record)
+{
+	const struct gmt_stack *stack = (const void *)record;
+	const struct gmt_stack_frames *frames = (const void *)record;
+
+	switch (record->kind) {
+	case GMT_KIND_CALL:
+		set_values(o, (const void *)record);
+		break;
+	case GMT_KIND_STACK:
+		js_set(o, "words", tail_value(record, sizeof(*stack), sizeof(stack->words[0]), stack->count,
+					      hex_value));
+		break;
+	case GMT_KIND_SYMBOL:
+		set_names(o, (const void *)record);
+		break;
+	case GMT_KIND_STACK_FRAMES:
+		js_set(o, "symbols", tail_value(record, sizeof(*frames), sizeof(frames->symbols[0]), frames->count,
+						count_value));
+	}
 }
 
 /* A record of an older or newer version may be shorter or longer: fields that are not there are left out. */
 static json_t *fields_of(const struct gmt_hdr *record, const struct record_kind *kind)
 {
+	const uint8_t *bytes = (const void *)record;
 	json_t *o = js_object();
+	size_t end = sizeof(*record);
 
 	for (size_t i = 0; kind && i < kind->count; i++) {
 		const struct record_field *f = &kind->fields[i];
 		bool is_list = f->count > 1 && f->type == RECORD_UNSIGNED;
+		size_t least = is_list ? 0 : (size_t)f->size * f->count;
 
-		if (f->offset + (is_list ? 0u : (size_t)f->size * f->count) <= record->size)
-			set_field(o, f, record);
+		end = f->offset + least > end ? f->offset + least : end;
+		if (f->offset + least <= record->size)
+			js_set(o, f->name, field_value(f, bytes + f->offset, record->size - f->offset));
 	}
+	if (kind && end <= record->size)
+		set_rest(o, record);
 	return o;
 }
 
