@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The outputs: one row each. */
+/* The list of outputs. */
 #include <string.h>
 
 #include "base/out.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See folded.h. flamegraph.pl and speedscope take the last blank of a line as the end of the frames
- * (/^(.*) (\d+(?:\.\d*)?)$/) and split these at ';': blanks in names are fine. flamegraph.pl takes a
- * "_[k]" at the end of a name as a colour; names here do not end so.
+ * Lines of folded stack traces. For flamegraph.pl and speedscope the frames end at the last blank of a line
+ * (/^(.*) (\d+(?:\.\d*)?)$/), so that names may contain blanks. flamegraph.pl takes "_[k]" at the end of a name as a
+ * colour; names here do not end so.
  */
 #include "sink/export/folded.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pickle.h. The opcodes are those of Python's pickletools module. */
+/* Writes opcodes of Python's pickletools module. */
 #include "sink/export/pickle.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum opcode {
 };
 
 #define PROTOCOL 4
-#define BATCH 1000            /* items: what Python's own writer takes */
+#define BATCH 1000            /* items, as in Python's own writer */
 #define FLUSH_BYTES (64 << 10)
 
 static void put_opcode(struct pickle *p, enum opcode op)
@@ -75,7 +75,7 @@ void pickle_int(struct pickle *p, int64_t value)
 		put_opcode(p, BININT);
 		put_bytes(p, value, 4);
 	} else {
-		/* As few bytes of two's complement as hold it. */
+		/* As few bytes of two's complement as possible. */
 		while (bytes < 8 && value >> (8 * bytes - 1) != 0 && value >> (8 * bytes - 1) != -1)
 			bytes++;
 		put_opcode(p, LONG1);
@@ -88,7 +88,7 @@ void pickle_text(struct pickle *p, const char *text)
 {
 	size_t size = strlen(text);
 
-	/* A broken character is one '?' a byte: the size stays. */
+	/* Each byte of a broken character becomes one '?': the size stays. */
 	put_opcode(p, size <= UINT8_MAX ? SHORT_BINUNICODE : BINUNICODE);
 	put_bytes(p, size, size <= UINT8_MAX ? 1 : 4);
 	for (const char *at = text; *at;) {

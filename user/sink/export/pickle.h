@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Python's pickle format, protocol 4, as a stream: what is written is gone from memory. Only the opcodes
- * that PyTorch's viewer knows are used, which are few.
+ * Python's pickle format, protocol 4, as a stream: written values leave memory. The writer uses the few opcodes that
+ * PyTorch's viewer knows.
  *
- * A value may be kept when it is written, and be written again as a reference to it: the reader then has
- * one object in both places.
+ * A written value may be kept and written again as a reference: the reader then has one object in both places.
  */
 #ifndef GPUMEMTRACE_SINK_EXPORT_PICKLE_H
 #define GPUMEMTRACE_SINK_EXPORT_PICKLE_H
@@ -18,39 +17,39 @@ struct out;
 
 struct pickle {
 	struct out *out;
-	uint32_t kept;           /* values so far */
-	struct hash words;       /* uint32_t: number of a kept string; by its address */
+	uint32_t kept;           /* number of kept values */
+	struct hash words;       /* uint32_t: the number of a kept string, by the string's address */
 };
 
-/* Begins: one value is to follow, then pickle_end(). The writer is flushed now and then. */
+/* One value follows, then pickle_end(). Long lists flush `out`. */
 void pickle_begin(struct pickle *p, struct out *out);
 void pickle_end(struct pickle *p);
 
-/* Keeps the value that was written last, and nothing since: its number. */
+/* Keeps the value that was just written. Returns its number, which pickle_again() takes. */
 uint32_t pickle_keep(struct pickle *p);
 void pickle_again(struct pickle *p, uint32_t number);
 
 void pickle_bool(struct pickle *p, bool value);
 void pickle_int(struct pickle *p, int64_t value);
-/* Any bytes: what is no UTF-8 becomes '?'. */
+/* Any bytes: broken UTF-8 becomes '?'. */
 void pickle_text(struct pickle *p, const char *text);
-/* A string that stays as it is and where it is until the end: written out once. */
+/* Writes a string once and refers to it later. Its memory must not change or move until the end. */
 void pickle_word(struct pickle *p, const char *word);
 
-/* { begin, then word and value by turns, end }. */
+/* Begin, then a word and a value for each member, then end. */
 void pickle_dict_begin(struct pickle *p);
 void pickle_dict_end(struct pickle *p);
 
-/* { begin, then next and value by turns, end }. Items go into the list by the thousand: readers hold no more at
- * a time. Number of items so far. */
+/* Begin, then next and a value for each item, then end. Items join the list in batches of a thousand, so that readers
+ * hold no more at a time. */
 struct pickle_list {
-	uint64_t count;
+	uint64_t count;          /* items so far */
 };
 void pickle_list_begin(struct pickle *p, struct pickle_list *list);
 void pickle_list_next(struct pickle *p, struct pickle_list *list);
 void pickle_list_end(struct pickle *p, struct pickle_list *list);
 
-/* Makes a tuple of the two values that were written last. */
+/* Makes a tuple of the last two values. */
 void pickle_pair(struct pickle *p);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/out.h"
 
-#define COMMAND_MIN 11      /* columns: all that matters fits into 80 */
+#define COMMAND_MIN 11      /* columns: the most important columns fit into 80 */
 
 /* ---- cells ---- */
 
@@ -134,7 +134,7 @@ void columns_head(struct out *out, const struct layout *layout)
 	out_text(out, "COMMAND");
 }
 
-/* The command line without the program's directory; the name where there is none. */
+/* The command line without the program's directory, or the name if there is no command line. */
 static const char *command_of_proc(const struct view_proc *proc)
 {
 	size_t word = strcspn(proc->cmdline, " ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The columns of the live table: what stands in them and which are shown at a width. */
+/* The columns of the live table: their cells, and the choice of columns for a width. */
 #ifndef GPUMEMTRACE_SINK_FORMATS_COLUMNS_H
 #define GPUMEMTRACE_SINK_FORMATS_COLUMNS_H
 
@@ -15,20 +15,20 @@ struct out;
 struct entry {
 	const struct view *view;
 	const struct view_proc *proc;
-	const struct view_row *row;   /* NULL: the process has touched no GPU yet */
-	bool first;                   /* of its process: its host memory and command are shown here */
+	const struct view_row *row;   /* NULL: the process has used no GPU yet */
+	bool first;                   /* of its process: this line shows host memory and command */
 	struct text_rate rate;
 	struct text_sum sum;
 };
 
-/* What is shown: bit i for the column i; the rest of the width is the command's. */
+/* Bit i of `shown` is for column i. The command gets the rest of the width. */
 struct layout {
 	uint32_t shown;
 	unsigned command;
 };
 struct layout columns_layout(const struct view *view, unsigned width);
 
-/* The titles, and one line, without its end. */
+/* The titles, and one line; both without the end of the line. */
 void columns_head(struct out *out, const struct layout *layout);
 void columns_line(struct out *out, const struct layout *layout, const struct entry *entry);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where standard output is no terminal: a line for each process and GPU and interval, for eyes and
- * grep. Sizes have units (programs read --json). Losses get a line whenever they have grown.
+ * The live format without a terminal: in each interval a line for each process and GPU, for eyes and grep. Sizes have
+ * units, for programs read --json. Warnings are printed again whenever losses have grown.
  *
  *   10:16:12 pid=4242 gpu=0 live=1.8GiB peak=1.9GiB physical=2.3GiB nvml=2.3GiB allocs=84 frees=42 ...
  */
@@ -75,7 +75,7 @@ static void exit_line(struct out *out, const struct view *now, const struct view
 		   text_exit(proc->exit_code).s);
 }
 
-/* Losses whenever they grow; an anomaly when it is met first, for after a late attach some grow for long. */
+/* Losses whenever they grow; an anomaly only the first time, for some grow long after a late attach. */
 static bool warnings_changed(const struct view *now, const struct view *previous)
 {
 	if (!previous || view_lost(now) != view_lost(previous))

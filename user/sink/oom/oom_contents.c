@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a GPU held when a request failed, in sentences. See oom_sinks.h. */
+/* Sentences about the memory in use when a request failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "sink/text/text.h"
 
 #define NAME_COLUMNS 40
-#define OWNERS_UNKNOWN "unknown"   /* owners.h, and views without owners */
+#define OWNERS_UNKNOWN "unknown"   /* as in owners.h, and in views without owners */
 #define PURPOSES_SHOWN 4
 
 void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
@@ -40,7 +40,7 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 		return;
 	r = &v->rows[v->facts.largest];
 	s = r->row == OOM_VIEW_NONE ? &v->view.procs[r->proc].host_stacks : &v->view.procs[r->proc].rows[r->row].stacks;
-	/* Tensors say more than the segments that they are in. */
+	/* Tensors say more than their segments. */
 	if (r->row != OOM_VIEW_NONE && view_has_stacks(&v->view.procs[r->proc].rows[r->row].torch.stacks))
 		s = &v->view.procs[r->proc].rows[r->row].torch.stacks;
 	top = &s->top[VIEW_BY_LIVE];
@@ -60,7 +60,7 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 	out_text(out, ".\n");
 }
 
-/* The greatest category that has not been taken; GMT_CATEGORY_COUNT: none. */
+/* The largest category that is not in taken[]; GMT_CATEGORY_COUNT: there is none. */
 static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_COUNT])
 {
 	int found = GMT_CATEGORY_COUNT;
@@ -76,7 +76,7 @@ static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_
 	return found;
 }
 
-/* What the tensors of the process that asked are for. */
+/* The use of the tensors in the process that asked. */
 static void say_purposes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
@@ -154,7 +154,7 @@ static void say_growth(struct out *out, const struct oom_view *v, const char *in
 		const struct oom_view_row *r = &v->rows[i];
 		const struct view_top *top = &r->steady.top[VIEW_BY_GROWN];
 
-		/* Tensors that stay are the reason, segments that stay what follows. */
+		/* Tensors that stay are the cause; segments that stay are the effect. */
 		if (!r->is_blocks && has_blocks(v, r))
 			continue;
 		if (r->proc != v->proc || !top->count || v->view.stacks[top->rows[0].stack].state != VIEW_STACK_NAMED)
@@ -175,7 +175,7 @@ static void say_change(struct out *out, const struct history_change *c, const ch
 		   human_plural(c->frees, "free", "frees"));
 }
 
-/* PyTorch's blocks first: what it gets of the driver follows from them. */
+/* PyTorch's blocks come first, for its driver allocations follow from them. */
 static void say_changes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct history_changes *c = &v->changes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A request that could not be met, for people: the sentences, who asked, who held the GPU's memory, then for
- * each of these by owner and by stack, what grew of late and what has grown all along, and host memory.
+ * A failed request for people: the sentences, the stack trace of the request, the processes that held the GPU's memory,
+ * then for each process its memory by owner and by stack trace, with recent and steady growth.
  *
  *     GPU 0  NVIDIA H100 80GB HBM3       HELD  BY CALLS     OTHER  RESERVED    IN USE  LARGEST GAP
  *     4242 python train.py           70.1 GiB  69.5 GiB   600 MiB    69 GiB    58 GiB      1.9 GiB
@@ -22,7 +22,7 @@
 #define LABEL_COLUMNS 30
 #define FRAME_INDENT 6
 
-/* ---- who asked ---- */
+/* ---- the request ---- */
 
 static void asked_by(struct out *out, const struct oom_view *v, const struct sink_opts *opts,
 		     struct report_numbers *numbers)
@@ -40,7 +40,7 @@ static void asked_by(struct out *out, const struct oom_view *v, const struct sin
 		stack_text_frames(out, &v->view, stack, opts->full_stacks, FRAME_INDENT);
 }
 
-/* ---- who held what ---- */
+/* ---- the processes that held memory ---- */
 
 static void row_label(struct out *out, const struct view_proc *p)
 {
@@ -70,7 +70,7 @@ static void plain_line(struct out *out, const char *label, uint64_t bytes)
 	out_printf(out, "    %-*s%10s\n", LABEL_COLUMNS, label, human_bytes(bytes).s);
 }
 
-/* One GPU: those of the picture on it. */
+/* The processes of the picture on one GPU. */
 static void print_holders(struct out *out, const struct oom_view *v, int gpu, const struct sink_opts *opts)
 {
 	static const char *const frees[] = {
@@ -159,7 +159,7 @@ static void print_details(struct out *out, const struct oom_view *v, const struc
 		out_printf(&head, "  process %u in host and managed memory", p->tgid);
 	text_line(out, opts, TEXT_BOLD, &head);
 	report_stacks(out, &v->view, p, s, r->is_blocks ? NULL : row, opts, numbers);
-	/* Of a process that has just begun all is growth. */
+	/* In a process that has just begun, everything is growth. */
 	if (r->recent_ns > p->attach_ts_ns) {
 		snprintf(title, sizeof(title), "stack traces by recent growth, since %s",
 			 text_offset(&v->view, r->recent_ns).s);

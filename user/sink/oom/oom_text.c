@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See oom_sinks.h. The sentences about a request that could not be met. */
+/* Sentences about a failed request: why the request failed, and the outcome. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define MUCH_PART 4        /* of the GPU: with more than that left it is not full */
-#define UNTRACED_PART 64   /* of the GPU: less is not worth words */
+#define MUCH_PART 4        /* a GPU with more than a fourth of its memory free is not full */
+#define UNTRACED_PART 64   /* untraced memory below this part of the GPU is not mentioned */
 
-/* is_known: the sentence has named the process that holds the most. */
+/* is_known: the sentence has already named the process that holds the most. */
 static void say_asker(struct out *out, const struct oom_view *v, bool is_known)
 {
 	if (is_known && v->facts.largest != OOM_VIEW_NONE && v->rows[v->facts.largest].proc == v->proc)
@@ -37,7 +37,7 @@ static struct human name_gpu(const struct oom_view *v)
 	return h;
 }
 
-/* What was asked for: bytes, where anybody knows. */
+/* The requested bytes, or the purpose of the memory if the size is not known. */
 static struct human name_asked(const struct oom_view *v)
 {
 	static const char *const things[GMT_PURPOSE_COUNT] = {
@@ -53,7 +53,7 @@ static struct human name_asked(const struct oom_view *v)
 	return h;
 }
 
-/* cuLaunchKernel, say: the call that is not traced and was refused memory, where its stack tells; else NULL. */
+/* The untraced call that was refused memory (cuLaunchKernel, for example), if the stack trace shows it; else NULL. */
 static const char *refused_call(const struct oom_view *v)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -69,7 +69,7 @@ static const char *refused_call(const struct oom_view *v)
 	return NULL;
 }
 
-/* Where it was asked for, when that is not a call that only gets memory. */
+/* The place of a request, unless the call only allocates memory. */
 static struct human name_place(const struct oom_view *v)
 {
 	static const char *const places[GMT_PURPOSE_COUNT] = {
@@ -91,7 +91,7 @@ static struct human name_place(const struct oom_view *v)
 
 /* ---- why ---- */
 
-/* Those of the picture but one. */
+/* The sum and the number of all rows on the GPU but one. */
 static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *count)
 {
 	uint64_t bytes = 0;
@@ -109,7 +109,7 @@ static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *c
 	return bytes;
 }
 
-/* How the sentence begins. */
+/* The beginning of the sentence about a GPU without memory. */
 static const char *name_lack(const struct oom_facts *f)
 {
 	if (!f->total || !f->asked)
@@ -139,7 +139,7 @@ static void say_full(struct out *out, const struct oom_view *v)
 	if (count)
 		out_printf(out, ", %u other %s %s", count, human_plural(count, "process holds", "processes hold"),
 			   human_bytes(others).s);
-	/* The driver's own is some of each GPU. */
+	/* The driver itself takes some of each GPU. */
 	if (f->untraced > f->total / UNTRACED_PART)
 		out_printf(out, ", the driver and processes that were not traced hold %s",
 			   human_bytes(f->untraced).s);
@@ -150,7 +150,7 @@ static void say_full(struct out *out, const struct oom_view *v)
 	out_printf(out, " asked for %s%s.", name_asked(v).s, name_place(v).s);
 }
 
-/* Without a picture. */
+/* Without a picture of the moment. */
 static void say_unseen(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;
@@ -204,7 +204,7 @@ static void say_why(struct out *out, const struct oom_view *v)
 	}
 }
 
-/* ---- what became of it ---- */
+/* ---- the outcome ---- */
 
 static void say_tries(struct out *out, const struct gmt_oom *rec)
 {

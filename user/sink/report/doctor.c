@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `gpumemtrace doctor` found: a line a feature, its remedy below it, and a verdict. */
+/* `gpumemtrace doctor`: a line for each feature with its remedy, and a verdict. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

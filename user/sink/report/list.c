@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `gpumemtrace list`: the table of probe points (api.h), as it is compiled in. */
+/* `gpumemtrace list`: the compiled-in table of probe points (api.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The report at the end, the text that goes into tickets. For each process who it is, for each of its
- * GPUs the column that adds up (sum.c) and a table of what was allocated, then host memory; at the
- * end what is missing or odd. What is not known is said to be unknown.
+ * The report at the end, the text that goes into tickets: for each process its facts, for each of its GPUs the column
+ * that adds up (sum.c) and a table of allocations, then host memory; at the end everything that is missing or odd. The
+ * report says what is not known.
  */
 #include "sink/report/report.h"
 
@@ -121,7 +121,7 @@ static void table_head(struct out *out, const struct view_proc *proc)
 		   "COUNT", "PEAK", TABLE_WHEN, "PEAK AT", "ALLOCS", "FREES");
 }
 
-/* The first half of a line; returns the columns that the peak's time takes. */
+/* The first half of a line. Returns the width of the peak's time. */
 static int print_level(struct out *out, const struct view *view, const char *label, const struct view_level *bytes,
 		       const char *count)
 {
@@ -168,7 +168,7 @@ static void class_line(struct out *out, const struct view *view, enum gmt_class 
 	print_counts(out, when, c->allocs, c->frees, c->failed);
 }
 
-/* What PyTorch's allocator makes of its part of the above. */
+/* How PyTorch's allocator uses its part of the memory above. */
 static void torch_lines(struct out *out, const struct view *view, const struct view_torch *t)
 {
 	uint64_t cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
@@ -225,7 +225,7 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 			   "imported physical", human_bytes(row->imported_physical).s);
 }
 
-/* Classes that belong to no GPU: what the process has of them and no row shows. */
+/* Classes of memory that belong to no GPU, so that no row shows them. */
 static void host_table(struct out *out, const struct view *view, const struct view_proc *proc)
 {
 	bool any = false;
@@ -264,7 +264,7 @@ static void process_anomalies(struct out *out, const struct view_proc *proc)
 	}
 }
 
-/* How often memory ran out, and what became of it. */
+/* How often memory ran out, by outcome. */
 static void process_ooms(struct out *out, const struct view_proc *proc)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report for people, its parts that live views show too, and what other commands print. */
+/* The report for people, the parts that other outputs share, and the texts of `doctor` and `list`. */
 #ifndef GPUMEMTRACE_SINK_REPORT_REPORT_H
 #define GPUMEMTRACE_SINK_REPORT_REPORT_H
 
@@ -21,29 +21,28 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
  * not active and why. */
 void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts);
 
-/* The column that adds up to NVML's number for one row. */
+/* The column of numbers that adds up to NVML's number for a row. */
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
 		const struct view_row *row);
 
-/* The numbers by which a report calls stacks that it has printed: of_stack[] by index in view.stacks, 0: it has
- * not; the last one given out. */
+/* A report numbers the stack traces that it prints. */
 struct report_numbers {
-	uint32_t *of_stack;
+	uint32_t *of_stack;   /* by index in view.stacks; 0: not printed yet */
 	uint32_t last;
 };
 
-/* Who holds the memory of a sum, by owner and by stack; nothing if no stacks were taken. row: whose sum it is,
- * NULL for host memory. */
+/* The memory of a sum by owner and by stack trace; nothing if no stack traces were taken. row: the row of the sum, NULL
+ * for host memory. */
 void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
 		   const struct view_stacks *stacks, const struct view_row *row, const struct sink_opts *opts,
 		   struct report_numbers *numbers);
-/* One of the lists alone, under a title, if there is anything in it. */
+/* One of the lists, under a title, unless the list is empty. */
 void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *stacks,
 		       enum view_order order, const char *title, const struct sink_opts *opts,
 		       struct report_numbers *numbers);
-/* What PyTorch's memory is for, phase by phase; nothing if that was not seen. */
+/* The use of PyTorch's memory by category and phase; nothing if no training was seen. */
 void report_training(struct out *out, const struct view_training *training, bool has_exited);
-/* How complete the stacks of a process are. */
+/* How complete the stack traces of a process are. */
 void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Who holds memory, in the report: a table by owner that sums to the row, then the stacks that hold, held at
- * the peak, have gained, and keep the most. A stack's frames are printed where it is met first; after that
- * its number stands for them.
+ * Owners and stack traces in the report: a table by owner that adds up to the row, then the stack traces with the most
+ * live memory, memory at the peak, growth, and old memory. The frames of a stack trace are printed once; its number
+ * stands for them in later lists.
  *
  *     by owner                 LIVE   COUNT  AT PEAK      GROWN   ALLOCS    FREES
  *     PyTorch               1.5 GiB      12  1.8 GiB   +100 MiB       84       72
@@ -39,8 +39,8 @@ static void owner_line(struct out *out, const char *name, const struct view_held
 		   human_count(h->frees).s);
 }
 
-/* What was rounded up is no memory that a stack asked for. Less than nothing: small allocations lie in blocks
- * that the driver got for something else. */
+/* No stack trace asked for the memory that rounding adds. A negative number: small allocations lie in blocks that the
+ * driver got for something else. */
 static void unexplained_line(struct out *out, const struct view_row *row)
 {
 	int64_t bytes = row->stacks.unexplained;
@@ -110,7 +110,7 @@ static void list_stacks(struct lists *l, enum view_order order)
 	}
 }
 
-/* Whether it would be the list by live memory once more. */
+/* Whether the list would repeat the list by live memory. */
 static bool is_as_live(const struct view_stacks *s, enum view_order order)
 {
 	const struct view_top *live = &s->top[VIEW_BY_LIVE], *top = &s->top[order];
@@ -154,7 +154,7 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 						"stack traces by live memory");
 	print_section(&l, VIEW_BY_PEAK, "stack traces at the peak, %s at %s %s", human_bytes(s->peak).s,
 		      text_when(view, s->peak_ts_ns).s, text_offset(view, s->peak_ts_ns).s);
-	/* In the first two seconds all is growth. */
+	/* In the first two seconds everything is growth. */
 	if (s->since_ns > proc->attach_ts_ns)
 		print_section(&l, VIEW_BY_GROWN, "stack traces by growth since %s %s", text_when(view, s->since_ns).s,
 			      text_offset(view, s->since_ns).s);
@@ -173,7 +173,7 @@ void report_stack_list(struct out *out, const struct view *view, const struct vi
 	list_stacks(&l, order);
 }
 
-/* ---- how good the stacks are ---- */
+/* ---- how complete the stack traces are ---- */
 
 void report_unwinding(struct out *out, const struct view_unwinding *u)
 {

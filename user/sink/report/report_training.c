@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What PyTorch's memory is for, and how much was allocated phase by phase, in the report.
+ * Training in the report: the use of PyTorch's memory by category, and its allocated memory by phase.
  *
  *     tensor use, guessed    LIVE   COUNT  AT PEAK
  *     parameters          102 MiB     161  102 MiB
@@ -23,7 +23,7 @@
 
 /* ---- categories ---- */
 
-/* Without a backward nearly nothing can be told apart. */
+/* Without a backward pass there are nearly no categories to tell apart. */
 static bool has_categories(const struct view_training *t)
 {
 	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)

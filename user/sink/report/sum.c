@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The column that adds up. All of its numbers are of the moment NVML was asked last (view_sum), so
- * that it closes; each is rounded so that the printed ones add up too.
+ * The column of numbers that adds up to NVML's number. All numbers are of the moment when NVML was asked last
+ * (view_sum), so that their sum is exact. The rounded numbers add up, too.
  *
  *     nvidia-smi (NVML)               2,345 MiB  at 10:17:23, 5.0 s before the end
  *       allocated by calls            1,800      cuMemAlloc 1,200, cuMemCreate 600
@@ -22,9 +22,9 @@
 #define LABEL_COLUMNS 28   /* with NUMBER_COLUMNS and the time, 80 in all */
 #define NUMBER_COLUMNS 9
 #define MIB_SHIFT 20
-#define STALE_NS 2000000000ull   /* a moment that is this far from the view's is named */
+#define STALE_NS 2000000000ull   /* the report shows the time of an NVML number that is older than this */
 
-/* Rounds running totals instead of terms: what is printed adds up to the printed total. */
+/* Rounds running totals instead of terms: the printed terms add up to the printed total. */
 struct column {
 	struct out *out;
 	int64_t sum_bytes;
@@ -48,7 +48,7 @@ static void print_sum_cell(struct out *out, int indent, const char *label, int64
 		   human_mib(tenths, decimals).s, unit);
 }
 
-/* Prints a term without ending its line. */
+/* Without the end of the line. */
 static void print_term(struct column *column, const char *label, int64_t bytes)
 {
 	int64_t before = column->sum_tenths;
@@ -58,7 +58,7 @@ static void print_term(struct column *column, const char *label, int64_t bytes)
 	print_sum_cell(column->out, 2, label, column->sum_tenths - before, column->decimals, "");
 }
 
-/* A line only if there is something to say. */
+/* No line for 0. */
 static void print_term_line(struct column *column, const char *label, int64_t bytes)
 {
 	if (!bytes)
@@ -67,7 +67,7 @@ static void print_term_line(struct column *column, const char *label, int64_t by
 	out_char(column->out, '\n');
 }
 
-/* "      cuMemAlloc 1,200, cuMemCreate 600": the device classes that hold memory. */
+/* The device classes that hold memory: "      cuMemAlloc 1,200, cuMemCreate 600". */
 static void class_parts(struct column *column, const uint64_t *by_class)
 {
 	const char *separator = "      ";
@@ -94,13 +94,13 @@ static int decimals_of(uint64_t total, const struct view_sum *s)
 	return (any & ((1u << MIB_SHIFT) - 1)) != 0;
 }
 
-/* Whether calls were not seen: then nothing the kernel gave can be told apart. */
+/* Without traced calls, the kernel driver's memory cannot be broken down. */
 static bool calls_unseen(const struct view *view)
 {
 	return view->session.hdr.size && !(view->session.layers & GMT_LAYER_API);
 }
 
-/* What the kernel gave: calls, and the named rest. */
+/* The kernel driver's memory: allocations by calls, and the rest by name. */
 static void physical_terms(struct column *column, const struct view *view, const struct view_sum *s)
 {
 	if (calls_unseen(view)) {
@@ -162,7 +162,7 @@ static void with_nvml(struct out *out, const struct view *view, const struct vie
 	out_char(out, '\n');
 }
 
-/* Without NVML: what the kernel gave, and what of it calls asked for, now. */
+/* Without NVML: the kernel driver's memory now, broken down. */
 static void with_kernel(struct out *out, const struct view *view, const struct view_row *row)
 {
 	struct view_sum s = {

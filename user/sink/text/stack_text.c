@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See stack_text.h. */
+/* Lines of stack traces. */
 #include "sink/text/stack_text.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "base/human.h"
 #include "base/out.h"
 
-/* Frames of a stack that is not shown in full. With Python in it that is the better half; and of that the
- * program's own, for libraries' are many. */
+/* Frames of a stack trace that is not shown in full. Python frames say more than native frames, and the program's own
+ * Python frames say more than those of libraries, which are many. */
 #define NATIVE_FRAMES 8
 #define NATIVE_FRAMES_BEFORE_PYTHON 3
 #define OWN_FRAMES 5
@@ -24,7 +24,7 @@ static void print_foreign(struct out *out, const char *text)
 	human_print(out, TEXT_COLUMNS, text, strlen(text));
 }
 
-/* The file's name; of packages' "__init__.py" with the folder that tells them apart. */
+/* The name of the file. "__init__.py" and the like keep their folder, which tells packages apart. */
 static const char *short_file_name(const char *path)
 {
 	const char *name = basename(path), *at = name;
@@ -85,7 +85,7 @@ static void print_frame(struct out *out, const struct view_symbol *s)
 
 /* ---- the line that says most ---- */
 
-/* Where installed Python packages and Python's own modules are; the latter may have no file. */
+/* The places of installed packages and of Python's own modules, which may have no file. */
 static bool is_library_frame(const struct view_symbol *s)
 {
 	return strstr(s->file, "/site-packages/") || strstr(s->file, "/dist-packages/") ||
@@ -113,7 +113,7 @@ static const struct view_symbol *best_python(const struct view *view, const stru
 	return innermost;
 }
 
-/* The frame that its first line shows; VIEW_NO_FRAME: it is Python's, which is worth its place among the others. */
+/* The frame in the first line. VIEW_NO_FRAME: a Python frame, which is shown again among the frames. */
 static uint32_t head_frame(const struct view *view, const struct view_stack *stack)
 {
 	if (best_python(view, stack) || !stack->frame_count)
@@ -141,13 +141,13 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 	}
 }
 
-/* ---- its frames ---- */
+/* ---- the frames ---- */
 
-/* Which are shown: their number; shown[i] for frame i. */
+/* Sets shown[i] for each frame i that is shown. Returns their number. */
 static uint32_t choose_frames(const struct view *view, const struct view_stack *stack, bool all, bool *shown)
 {
 	uint32_t native = NATIVE_FRAMES, own = OWN_FRAMES, library = LIBRARY_FRAMES, count = 0;
-	uint32_t last = UINT32_MAX;   /* the symbol that was shown last: recursion shows once */
+	uint32_t last = UINT32_MAX;   /* the last symbol: recursion is shown once */
 
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
 		const struct view_symbol *s = symbol_at(view, stack, i);
@@ -181,7 +181,7 @@ void stack_text_frames(struct out *out, const struct view *view, const struct vi
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
 		if (!shown[i])
 			continue;
-		/* Right below the line that shows it a frame says nothing new. */
+		/* Right below the first line, the frame of that line says nothing new. */
 		if (all || i != head || !is_first) {
 			out_pad(out, indent);
 			print_frame(out, symbol_at(view, stack, i));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks as people read them. Texts come from programs: they are clean of control characters and whole
- * UTF-8 when they leave here.
+ * Stack traces for people. Names come from traced programs: control characters and broken UTF-8 in them become '?'.
  */
 #ifndef GPUMEMTRACE_SINK_TEXT_STACK_TEXT_H
 #define GPUMEMTRACE_SINK_TEXT_STACK_TEXT_H
@@ -13,12 +12,12 @@ struct out;
 /* A frame in a flame graph: "at::empty_cuda", "forward (train.py:212)", "libfoo.so+0x1f", "0x7f12". */
 void stack_text_name(struct out *out, const struct view_symbol *symbol);
 
-/* The line that says most: the innermost Python line that is no library's ("train.py:212 forward"); without
- * Python the frame that decided about the owner. For what is no stack, why not. */
+/* The line that says most: the innermost Python line outside libraries ("train.py:212 forward"), or without Python the
+ * frame that decided about the owner. Without a stack trace, the reason. */
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack);
 
-/* Its frames, innermost first, a line each, indented. Not all: of native ones those nearest to the
- * allocation that say something, of Python's the program's own; the number of the rest. */
+/* The frames, innermost first, one indented line each. Unless all: the native frames nearest to the allocation that say
+ * something about the owner, the program's own Python frames, and the number of the others. */
 void stack_text_frames(struct out *out, const struct view *view, const struct view_stack *stack, bool all,
 		       int indent);
 

@@ -35,7 +35,7 @@ const struct view_proc *text_find_proc(const struct view *view, const struct vie
 	for (size_t i = 0; view && i < view->proc_count; i++) {
 		const struct view_proc *other = &view->procs[i];
 
-		/* attach_ts_ns tells a reused pid apart also where the start time is not known. */
+		/* attach_ts_ns tells a reused pid apart even if the start time is not known. */
 		if (other->tgid == proc->tgid && other->attach_ts_ns == proc->attach_ts_ns)
 			return other;
 	}
@@ -118,7 +118,7 @@ struct human text_when(const struct view *view, uint64_t ts_ns)
 
 /* ---- cgroups ---- */
 
-/* The last run of at least 32 hex digits: a container's id, in the cgroup of every runtime. */
+/* The last run of at least 32 hex digits: every runtime puts the container's id into the cgroup. */
 static const char *container_id(const char *cgroup)
 {
 	const char *found = NULL, *start = cgroup;
@@ -136,7 +136,7 @@ static const char *container_id(const char *cgroup)
 
 void text_cgroup(const char *cgroup, char *text, size_t size)
 {
-	/* How runtimes name a container's cgroup; the outer name first, for Kubernetes runs the others. */
+	/* Parts of cgroups by runtime. Kubernetes runs the others: the outer name comes first. */
 	static const struct { const char *part, *name;
 	} runtimes[] = {
 		{ "kubepods", "kubernetes"}, {"docker", "docker"},	  {"libpod", "podman" },
@@ -154,7 +154,7 @@ void text_cgroup(const char *cgroup, char *text, size_t size)
 	snprintf(text, size, "%s %.12s", name, id);
 }
 
-/* sigabbrev_np() says the same from glibc 2.32 on. NULL: a real-time signal, or none. */
+/* As sigabbrev_np(), which glibc has from 2.32 on. NULL: a real-time signal, or no signal. */
 static const char *signal_name(int number)
 {
 #define NAME(name) [SIG##name] = #name
@@ -230,7 +230,7 @@ void text_styled(struct out *out, const struct sink_opts *opts, enum text_style 
 	out_text(out, is_styled ? styles[style] : "");
 	used = human_print(out, opts->width ? opts->width : (unsigned)size, text, size);
 	out_text(out, is_styled ? "\033[0m" : "");
-	/* In a full line the cursor stands on the last character: it would be erased. */
+	/* In a full line the cursor stands on the last character, which would be erased. */
 	if (used < opts->width)
 		out_text(out, "\033[K");
 }
