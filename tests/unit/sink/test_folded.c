@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Folded stacks, read back as flame graph tools do. */
+/* Folded stack traces, read back as flame graph tools read them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void empty_stacks_are_dropped(void **state)
 	free(text);
 }
 
-/* Any bytes as names: each line is "FRAMES BYTES", and has as many frames, none of them empty. */
+/* Names of any bytes: each line is "FRAMES BYTES" and has as many frames as names, none of them empty. */
 static void any_names_stay_one_line(void **state)
 {
 	regex_t strict;

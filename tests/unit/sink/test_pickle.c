@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The bytes of a pickle, as Python's pickletools takes them apart. */
+/* The bytes of a pickle, as Python's pickletools disassembles them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -146,7 +146,7 @@ static int take(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* What is written does not stay in memory. */
+/* Written values do not stay in memory. */
 static void it_streams(void **state)
 {
 	struct pickle_list list;

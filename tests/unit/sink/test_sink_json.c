@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON: exact numbers, and the schema in user/doc describes what is written: no member more, none less. */
+/* JSON: exact numbers, and the members that the schema in user/doc describes: no more and no less. */
 #include "golden.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 static struct fixture now;
 
-/* ---- as much of JSON Schema 2020-12 as the schema uses ---- */
+/* ---- the part of JSON Schema 2020-12 that the schema uses ---- */
 
 struct checker {
 	json_t *schema;
@@ -91,7 +91,7 @@ static bool one_of(json_t *list, json_t *value)
 	return false;
 }
 
-/* Fails the test if `strict`, else says whether it fits. */
+/* Whether the value fits; if `strict`, a value that does not fit fails the test. */
 static bool valid(struct checker *c, json_t *schema, json_t *value, bool strict)
 {
 	json_t *option, *constant, *least;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is said about requests that could not be met: the whole text of one, and the sentences of the others. */
+/* Texts about failed requests: the whole text of one request, and the sentences of others. */
 #include "golden.h"
 
 #include "base/out.h"
@@ -54,7 +54,7 @@ static void without(char *text, const char *first, const char *behind)
 	memmove(from, to, strlen(to) + 1);
 }
 
-/* The counts of records, and that it has ended, are the stream's own. */
+/* The counts of records and the end of the session differ between stream and dump. */
 static void without_stream(char *text)
 {
 	without(text, "\"end_reason\":", "\"session\":");
@@ -107,7 +107,7 @@ static void begin(struct records *r)
 	begin_with(r, API_LAYER);
 }
 
-/* The sentences have all of these in them, and none of the second. */
+/* The sentences contain all texts, but not the second argument. */
 static void says(struct records *r, const char *const *wanted, const char *unwanted)
 {
 	struct oom_view view;
@@ -237,7 +237,7 @@ static void test_no_room_for_a_context(void **state)
 	     " 200 asked for a context.", "exited with 1");
 }
 
-/* Too many for pictures: nothing is made up. */
+/* Too many failures for pictures: the text invents nothing. */
 static void test_no_picture(void **state)
 {
 	struct records r;
@@ -255,7 +255,7 @@ static void test_no_picture(void **state)
 	     " moment: the holders of the memory are not known.", "exited with 1");
 }
 
-/* What the kernel driver gives, or refuses, outside of all traced calls: of the GPU of the scene. */
+/* Memory of the scene's GPU that the kernel driver gives or refuses outside all traced calls. */
 static void video_memory(struct records *r, uint32_t status, uint64_t size)
 {
 	struct gmt_rm_alloc rec = {
@@ -266,7 +266,7 @@ static void video_memory(struct records *r, uint32_t status, uint64_t size)
 	records_apply(r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
 }
 
-/* The kernel driver has kept the rest for itself, and says that there is no more. PyTorch's cache is no help. */
+/* The kernel driver has kept the rest for itself and refuses more. PyTorch's cache does not help. */
 static void test_a_launch(void **state)
 {
 	struct gmt_fw_mem block = {
@@ -284,7 +284,7 @@ static void test_a_launch(void **state)
 	     " 100 asked for 2 MiB (probably for a launch).", " that no tensor uses, and only tensors can use this memory");
 }
 
-/* How much less was free nobody knows: only who holds as much as was asked for can be said to be in the way. */
+/* The free memory is not known: only a process that holds as much as was requested is certainly in the way. */
 static void test_in_the_way(void **state)
 {
 	(void)state;
@@ -306,8 +306,8 @@ static void test_in_the_way(void **state)
 	}
 }
 
-/* The driver needs some for itself, such as page tables. Measured on an H100, driver 580.159.04: of 2.19 MiB that
- * were free it gave no 2. */
+/* The driver needs memory for itself, such as page tables. Measured on an H100, driver 580.159.04: with 2.19 MiB free,
+ * the driver refused 2 MiB. */
 static void test_the_last_of_it(void **state)
 {
 	struct records r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report, the lines where there is no terminal, doctor and list: whole texts, and the one promise
- * that every printed column adds up. */
+/* The report, the lines without a terminal, doctor and list: whole texts, and the promise that every printed column
+ * adds up. */
 #include "golden.h"
 
 #include <ctype.h>
@@ -45,7 +45,7 @@ static void test_stacks(void **state)
 	free(full);
 }
 
-/* A training with two iterations that are whole and one that goes on. */
+/* A training with two whole iterations and one that still runs. */
 static void add_training(struct view_training *t)
 {
 	static struct phase_iteration iterations[3];
@@ -88,7 +88,7 @@ static void test_training(void **state)
 	typical(&now);
 }
 
-/* Without a single stack there is nothing to tell: the report is as it would be without all of this. */
+/* Without a single stack trace, the report says nothing about owners and stack traces. */
 static void test_no_stacks(void **state)
 {
 	(void)state;
@@ -128,11 +128,11 @@ static void test_color(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "\033[1;31mLOST"));
-	assert_null(strstr(text, "\033[2J"));      /* the process's own name for itself */
+	assert_null(strstr(text, "\033[2J"));      /* from the name that the process gave itself */
 	free(text);
 }
 
-/* No NVML: the column begins at what the kernel gave; no kernel layer either: unknown, not zero. */
+/* Without NVML, the column begins with the memory of the kernel driver; without that, with "unknown", not with 0. */
 static void test_without_nvml(void **state)
 {
 	char *text;
@@ -166,7 +166,7 @@ static int64_t number_at(const char *text)
 	return negative ? -n : n;
 }
 
-/* Adds up each column of the report as a reader would. Returns how many there were. */
+/* Adds up each column of the report as a reader would. Returns the number of columns. */
 static int check_columns(char *text)
 {
 	int64_t total = 0, sum = 0;
@@ -247,7 +247,7 @@ static void test_plain(void **state)
 	golden_check(live_of(troubled(&now), NULL), "plain-troubled.txt");
 }
 
-/* Warnings and ends are said when they come, not in every interval. */
+/* Warnings and ends are printed once, not in every interval. */
 static void test_plain_says_changes_once(void **state)
 {
 	char *text;

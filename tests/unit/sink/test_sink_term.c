@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The live table: whole frames at several widths, and what must hold for any window. */
+/* The live table: whole frames at several widths, and properties that hold for any window. */
 #include "golden.h"
 
 #include "views.h"
@@ -21,7 +21,7 @@ static char *frame_of(const struct fixture *f, const struct fixture *previous, u
 	return out_take(&out);
 }
 
-/* The frame as it looks: without "home" before, "erase" after, and "erase to the end" in each line. */
+/* The visible frame: without "home" before, "erase" after, and "erase to the end" in each line. */
 static char *seen(char *frame)
 {
 	char *to = frame;
@@ -66,7 +66,7 @@ static void test_troubled(void **state)
 	golden_check(seen(frame_of(troubled(&now), NULL, 120, 30)), "term-troubled.txt");
 }
 
-/* Owners stand below the table where there is room, and take none from it. */
+/* Owners stand below the table if there is room, and take no room from the table. */
 static void test_owners(void **state)
 {
 	(void)state;
@@ -84,7 +84,7 @@ static void test_nothing_yet(void **state)
 	golden_check(seen(frame_of(&now, NULL, 80, 24)), "term-nothing.txt");
 }
 
-/* Many processes: those that hold most come first, ended ones last. */
+/* Many processes: the largest come first, ended processes last. */
 static void many(unsigned count)
 {
 	typical(&now);
@@ -151,7 +151,7 @@ static void test_any_window(void **state)
 	}
 }
 
-/* Losses are never scrolled away by rows. */
+/* Rows never scroll losses away. */
 static void test_losses_are_always_seen(void **state)
 {
 	char *frame;
@@ -209,7 +209,7 @@ static void test_stop_undoes_start(void **state)
 	free(text);
 }
 
-/* An output is a format or a file, and can be asked for by an option or is what people get. */
+/* A sink is a format or a file, and has an option or is a default. */
 static void test_registry(void **state)
 {
 	bool has_any_terminal = false;
