@@ -21,7 +21,7 @@ struct writer {
 	const struct frames *frames;
 	int64_t wall_ns;
 	bool has_categories;
-	const struct snapshot_event *unknown; /* is of no category, whatever is told of it; NULL: none has to */
+	const struct snapshot_event *unknown; /* shown without its category; NULL: no event has to be */
 	struct hash stacks;      /* uint32_t: number of the kept list; by stack and why */
 	struct hash symbols;     /* uint32_t: number of the kept dictionary */
 };
@@ -177,8 +177,8 @@ static const char *const actions[] = {
 #undef X
 };
 
-/* The viewers colour by it, and need something that is "unknown": whatever is no block of PyTorch's. Where there is
- * nothing else, the oldest block is. */
+/* The viewers colour events by category and need an "unknown" event: an event of other memory than PyTorch's blocks. If
+ * there is none, the oldest event is shown as unknown. */
 static enum gmt_category category_of_event(const struct writer *w, const struct snapshot_event *e)
 {
 	uint8_t hint = frames_hint(w->frames, e->stack_id);
@@ -190,7 +190,7 @@ static enum gmt_category category_of_event(const struct writer *w, const struct 
 	return e == w->unknown ? GMT_CATEGORY_UNKNOWN : (enum gmt_category)category;
 }
 
-/* Without a training there is nothing to tell apart, and colours by stack say more. */
+/* Without a training there are no categories to tell apart, and colours by stack trace say more. */
 static void find_categories(struct writer *w, const struct snapshot *s)
 {
 	unsigned int seen = 0;
@@ -237,7 +237,7 @@ static void write_traces(struct writer *w, const struct snapshot *s)
 	pickle_list_end(&w->p, &devices);
 }
 
-/* What the program set is not known, but for what its memory shows. */
+/* The program's settings are not known, except what its memory shows. */
 static void write_settings(struct writer *w, const struct snapshot *s)
 {
 	pickle_word(&w->p, "allocator_settings");
@@ -247,7 +247,7 @@ static void write_settings(struct writer *w, const struct snapshot *s)
 	pickle_dict_end(&w->p);
 }
 
-/* Of each device of the program's: a range is not of one. */
+/* A range belongs to no device: each device gets a copy. */
 static void write_annotations(struct writer *w, const struct snapshot *s)
 {
 	struct pickle_list list;
