@@ -27,6 +27,8 @@ static char *seen(char *frame)
 	char *to = frame;
 
 	for (const char *from = frame; *from;) {
+		/* A line ends at the left margin of a terminal in raw mode, too. */
+		assert_true(*from != '\n' || (from > frame && from[-1] == '\r'));
 		if (*from == '\033')
 			from += strcspn(from, "HJK") + 1;
 		else if (*from == '\r')
