@@ -8,6 +8,7 @@
  * --json the same as JSON.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +150,17 @@ static double view_ms(const struct pipeline *pipeline, const struct view_request
 	return (now() - start) * 1e3;
 }
 
+/* Bytes in use of what malloc() and its like gave out. */
+static size_t memory_used(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
 static void run(const char *name, struct stream *s, bool json, bool last)
 {
+	size_t before = memory_used();
 	struct pipeline *pipeline = pipeline_new(NULL);
 	double start = now();
 
@@ -164,8 +174,8 @@ static void run(const char *name, struct stream *s, bool json, bool last)
 		pos += hdr->size;
 	}
 	double seconds = now() - start, rate = s->records / seconds;
-	uint64_t live = ledger_live_allocs(pipeline->ledger), bytes = pipeline_memory(pipeline);
-	double each = live ? (double)bytes / live : 0, frame_ms, report_ms;
+	uint64_t live = ledger_live_allocs(pipeline->ledger);
+	double each = live ? (double)(memory_used() - before) / live : 0, frame_ms, report_ms;
 
 	name_stacks(pipeline, s->stacks);
 	frame_ms = view_ms(pipeline, &(struct view_request){ 0 });

@@ -284,12 +284,3 @@ void account_restart(struct account *account, uint64_t ts_ns)
 		stacks_restart(&row->stacks, ts_ns);
 	}
 }
-
-uint64_t account_bytes(const struct account *account)
-{
-	uint64_t bytes = stacks_bytes(&account->stacks);
-
-	for (unsigned int i = 0; i < account->count; i++)
-		bytes += stacks_bytes(&account->rows[i].stacks);
-	return bytes;
-}

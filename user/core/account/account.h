@@ -90,8 +90,6 @@ void account_mark(struct account *account, unsigned int mark);  /* stacks_mark()
 /* All peaks begin anew at what is live. */
 void account_restart(struct account *account, uint64_t ts_ns);
 
-uint64_t account_bytes(const struct account *account);
-
 void level_set(struct view_level *level, uint64_t live, uint64_t ts_ns);
 void level_restart(struct view_level *level, uint64_t ts_ns);
 

@@ -21,11 +21,6 @@ void stacks_fini(struct stacks *s)
 	*s = (struct stacks){ 0 };
 }
 
-uint64_t stacks_bytes(const struct stacks *s)
-{
-	return hash_bytes(&s->by_id) + s->capacity * sizeof(*s->list);
-}
-
 static uint32_t put_stack(struct stacks *s, uint32_t id)
 {
 	bool is_new;

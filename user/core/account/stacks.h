@@ -60,7 +60,6 @@ struct stacks_row {
 
 void stacks_init(struct stacks *s);     /* allocates nothing */
 void stacks_fini(struct stacks *s);
-uint64_t stacks_bytes(const struct stacks *s);
 
 void stacks_add(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
 void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes);

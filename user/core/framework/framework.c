@@ -245,19 +245,6 @@ void framework_restart(struct framework *f, uint64_t ts_ns)
 	}
 }
 
-uint64_t framework_bytes(const struct framework *f)
-{
-	uint64_t bytes;
-
-	if (!f)
-		return 0;
-	bytes = sizeof(*f) + f->count * sizeof(*f->devices) + rangemap_bytes(&f->blocks) +
-		rangemap_bytes(&f->segments) + hash_bytes(&f->sizes) + phases_bytes(&f->phases);
-	for (unsigned int i = 0; i < f->count; i++)
-		bytes += stacks_bytes(&f->devices[i].stacks);
-	return bytes;
-}
-
 bool framework_has_reported(const struct framework *f)
 {
 	for (unsigned int i = 0; f && i < f->count; i++)

@@ -29,7 +29,6 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 
 /* The blocks by stack of the first device in a row of the account; NULL: no device is. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
-uint64_t framework_bytes(const struct framework *f);
 bool framework_has_reported(const struct framework *f);
 
 /* The free pieces inside a device's segments. */

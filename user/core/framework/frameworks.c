@@ -48,15 +48,6 @@ static struct framework *get_framework(struct frameworks *all, const struct proc
 	return all->list[p->index];
 }
 
-uint64_t frameworks_bytes(const struct frameworks *all)
-{
-	uint64_t bytes = all->count * sizeof(*all->list);
-
-	for (size_t i = 0; i < all->count; i++)
-		bytes += framework_bytes(all->list[i]);
-	return bytes;
-}
-
 /* ---- records ---- */
 
 static void give_again(const struct framework *f, const struct delta *d, enum delta_kind kind)

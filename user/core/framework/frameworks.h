@@ -31,6 +31,5 @@ void frameworks_see(void *all, const struct delta *delta);
 
 /* NULL: none was seen in the process. */
 struct framework *frameworks_of(const struct frameworks *all, const struct process *p);
-uint64_t frameworks_bytes(const struct frameworks *all);
 
 #endif

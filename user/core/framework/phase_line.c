@@ -12,12 +12,6 @@ void phase_line_fini(struct phase_line *line)
 	free(line->ranges);
 }
 
-uint64_t phase_line_bytes(const struct phase_line *line)
-{
-	return (line->iterations ? PHASES_ITERATIONS * sizeof(*line->iterations) : 0) +
-	       (line->ranges ? PHASES_NAMES_MAX * sizeof(*line->ranges) : 0);
-}
-
 static struct phase_iteration *current_iteration(struct phase_line *line)
 {
 	struct phase_iteration *it;

@@ -21,7 +21,6 @@ struct phase_line {
 };
 
 void phase_line_fini(struct phase_line *line);
-uint64_t phase_line_bytes(const struct phase_line *line);
 
 /* Where bytes are counted: a phase (enum gmt_training) of the current iteration, or a range by its name's number. */
 #define PHASE_LINE_RANGE(name) (GMT_TRAINING_COUNT + (name))

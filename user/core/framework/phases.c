@@ -27,16 +27,6 @@ void phases_fini(struct phases *p)
 	*p = (struct phases){ 0 };
 }
 
-uint64_t phases_bytes(const struct phases *p)
-{
-	uint64_t bytes = p->line_count * sizeof(*p->lines) + p->thread_count * sizeof(*p->threads) +
-			 p->name_count * sizeof(*p->names);
-
-	for (unsigned int i = 0; i < p->line_count; i++)
-		bytes += phase_line_bytes(&p->lines[i]);
-	return bytes;
-}
-
 const struct phase_line *phases_line(const struct phases *p, unsigned int device)
 {
 	return device < p->line_count && p->lines[device].now.iteration ? &p->lines[device] : NULL;

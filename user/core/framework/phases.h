@@ -54,7 +54,6 @@ struct phases {
 };
 
 void phases_fini(struct phases *p);           /* all zero again, as at the beginning */
-uint64_t phases_bytes(const struct phases *p);
 
 /* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */
 int phases_range(struct phases *p, const struct gmt_fw_range *rec);

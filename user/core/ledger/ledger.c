@@ -371,12 +371,3 @@ uint64_t ledger_live_allocs(const struct ledger *l)
 		count += process_live_allocs(l->processes.list[i]);
 	return count;
 }
-
-uint64_t ledger_memory(const struct ledger *l)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < l->processes.count; i++)
-		bytes += process_bytes(l->processes.list[i]);
-	return bytes;
-}

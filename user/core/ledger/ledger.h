@@ -29,9 +29,7 @@ const struct frames *ledger_frames(const struct ledger *ledger);
 /* CLOCK_REALTIME at CLOCK_MONOTONIC 0; 0 without a session record. */
 int64_t ledger_wall_ns(const struct ledger *ledger);
 
-/* Live allocations (API layer) over all processes, and the bytes of memory the ledger uses for
- * them: for the benchmark. */
+/* Live allocations of all processes, by their calls: for the benchmark and tests. */
 uint64_t ledger_live_allocs(const struct ledger *ledger);
-uint64_t ledger_memory(const struct ledger *ledger);
 
 #endif

@@ -10,13 +10,28 @@
 
 /* ---- what it has ---- */
 
+/* X(table, type of its values) */
+#define TABLES(X)                                                                 \
+	X(allocs.by_address, struct alloc)                                        \
+	X(allocs.arrays, struct alloc)                                            \
+	X(allocs.externals, struct alloc)                                         \
+	X(allocs.opens, uint32_t)                                                 \
+	X(vmm.handles, uint64_t)                                                  \
+	X(vmm.objects, struct vmm_object)                                         \
+	X(vmm.mappings, struct vmm_mapping)                                       \
+	X(contexts.by_handle, uint16_t)                                           \
+	X(contexts.streams, struct stream)                                        \
+	X(pools, struct pool)                                                     \
+	X(threads, struct thread *)
+
 static void init_state(struct process *p)
 {
-	allocs_init(&p->allocs);
-	vmm_init(&p->vmm);
-	contexts_init(&p->contexts);
-	hash_init(&p->pools, sizeof(struct pool));
-	hash_init(&p->threads, sizeof(struct thread *));
+	p->contexts = (struct contexts){ .list = xcalloc(1, sizeof(*p->contexts.list)), .count = 1 };
+	p->contexts.list[0].ordinal = ORDINAL_NONE;
+#define X(table, type) hash_init(&p->table, sizeof(type));
+	TABLES(X)
+#undef X
+	p->vmm.last = 0;
 	p->named = p->mig = GPU_UNKNOWN;
 	p->named_several = false;
 }
@@ -36,14 +51,13 @@ static void fini_state(struct process *p)
 
 	while (hash_next(&p->threads, &pos, NULL, &value))
 		free_thread(*(struct thread **)value);
-	hash_fini(&p->threads);
 	p->last_thread = NULL;
-	hash_fini(&p->pools);
-	contexts_fini(&p->contexts);
-	vmm_fini(&p->vmm);
-	allocs_fini(&p->allocs);
-	if (p->rm)
-		rm_free(p->rm);
+#define X(table, type) hash_fini(&p->table);
+	TABLES(X)
+#undef X
+	free(p->contexts.list);
+	free(p->contexts.devices);
+	rm_free(p->rm);
 	p->rm = NULL;
 }
 
@@ -327,16 +341,8 @@ bool process_memory_at(const struct process *p, uint64_t address, struct delta_p
 	return place->length != 0;
 }
 
-/* ---- sizes ---- */
-
 uint64_t process_live_allocs(const struct process *p)
 {
-	return allocs_count(&p->allocs) + hash_count(&p->vmm.objects);
-}
-
-uint64_t process_bytes(const struct process *p)
-{
-	return allocs_bytes(&p->allocs) + vmm_bytes(&p->vmm) + contexts_bytes(&p->contexts) + hash_bytes(&p->pools) +
-	       account_bytes(&p->account) + hash_bytes(&p->threads) +
-	       hash_count(&p->threads) * sizeof(struct thread);
+	return hash_count(&p->allocs.by_address) + hash_count(&p->allocs.arrays) + hash_count(&p->allocs.externals) +
+	       hash_count(&p->vmm.objects);
 }

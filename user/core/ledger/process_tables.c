@@ -6,82 +6,9 @@
 
 #include "base/xalloc.h"
 
-/* ---- allocations ---- */
-
-void allocs_init(struct allocs *allocs)
-{
-	hash_init(&allocs->by_address, sizeof(struct alloc));
-	hash_init(&allocs->arrays, sizeof(struct alloc));
-	hash_init(&allocs->externals, sizeof(struct alloc));
-	hash_init(&allocs->opens, sizeof(uint32_t));
-}
-
-void allocs_fini(struct allocs *allocs)
-{
-	hash_fini(&allocs->by_address);
-	hash_fini(&allocs->arrays);
-	hash_fini(&allocs->externals);
-	hash_fini(&allocs->opens);
-}
-
-uint64_t allocs_count(const struct allocs *allocs)
-{
-	return hash_count(&allocs->by_address) + hash_count(&allocs->arrays) + hash_count(&allocs->externals);
-}
-
-uint64_t allocs_bytes(const struct allocs *allocs)
-{
-	return hash_bytes(&allocs->by_address) + hash_bytes(&allocs->arrays) + hash_bytes(&allocs->externals) +
-	       hash_bytes(&allocs->opens);
-}
-
-/* ---- virtual memory management ---- */
-
-void vmm_init(struct vmm *vmm)
-{
-	hash_init(&vmm->handles, sizeof(uint64_t));
-	hash_init(&vmm->objects, sizeof(struct vmm_object));
-	hash_init(&vmm->mappings, sizeof(struct vmm_mapping));
-	vmm->last = 0;
-}
-
-void vmm_fini(struct vmm *vmm)
-{
-	hash_fini(&vmm->handles);
-	hash_fini(&vmm->objects);
-	hash_fini(&vmm->mappings);
-}
-
-uint64_t vmm_bytes(const struct vmm *vmm)
-{
-	return hash_bytes(&vmm->handles) + hash_bytes(&vmm->objects) + hash_bytes(&vmm->mappings);
-}
-
-/* ---- contexts, streams, devices ---- */
+/* ---- contexts, devices ---- */
 
 #define CONTEXTS_MAX UINT16_MAX
-
-void contexts_init(struct contexts *contexts)
-{
-	*contexts = (struct contexts){ .list = xcalloc(1, sizeof(*contexts->list)), .count = 1 };
-	contexts->list[0].ordinal = ORDINAL_NONE;
-	hash_init(&contexts->by_handle, sizeof(uint16_t));
-	hash_init(&contexts->streams, sizeof(struct stream));
-}
-
-void contexts_fini(struct contexts *contexts)
-{
-	free(contexts->list);
-	free(contexts->devices);
-	hash_fini(&contexts->by_handle);
-	hash_fini(&contexts->streams);
-}
-
-uint64_t contexts_bytes(const struct contexts *contexts)
-{
-	return contexts->count * sizeof(*contexts->list) + contexts->device_count * sizeof(*contexts->devices) +
-	       hash_bytes(&contexts->by_handle) + hash_bytes(&contexts->streams);
-}
 
 unsigned int contexts_find(const struct contexts *contexts, uint64_t handle)
 {

@@ -57,11 +57,6 @@ struct allocs {
 	struct hash opens;       /* uint32_t: how often an IPC handle was opened at the address */
 };
 
-void allocs_init(struct allocs *allocs);
-void allocs_fini(struct allocs *allocs);
-uint64_t allocs_count(const struct allocs *allocs);
-uint64_t allocs_bytes(const struct allocs *allocs);
-
 /* ---- virtual memory management ---- */
 
 struct vmm_object {
@@ -96,10 +91,6 @@ struct vmm {
 	uint64_t last;        /* number given out */
 };
 
-void vmm_init(struct vmm *vmm);
-void vmm_fini(struct vmm *vmm);
-uint64_t vmm_bytes(const struct vmm *vmm);
-
 /* ---- contexts, streams, devices ---- */
 
 struct context {
@@ -131,10 +122,6 @@ struct contexts {
 	uint32_t device_count;
 	uint32_t capturing;    /* streams that are capturing now */
 };
-
-void contexts_init(struct contexts *contexts);
-void contexts_fini(struct contexts *contexts);
-uint64_t contexts_bytes(const struct contexts *contexts);
 
 /* The number of a handle; 0: it has none. The other gives it one, but for a null handle, and when there are more
  * contexts than numbers. */

@@ -83,8 +83,3 @@ int pipeline_apply(struct pipeline *pl, const void *record, size_t size)
 {
 	return ledger_apply(pl->ledger, record, size);
 }
-
-uint64_t pipeline_memory(const struct pipeline *pl)
-{
-	return ledger_memory(pl->ledger) + frameworks_bytes(pl->frameworks);
-}

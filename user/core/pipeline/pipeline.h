@@ -36,7 +36,4 @@ void pipeline_free(struct pipeline *pl);   /* NULL is fine */
 /* Takes in one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
 int pipeline_apply(struct pipeline *pl, const void *record, size_t size);
 
-/* Bytes of memory that ledger and frameworks use: for the benchmark. */
-uint64_t pipeline_memory(const struct pipeline *pl);
-
 #endif
