@@ -5,26 +5,14 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "core/terms/names.h"
 
 _Static_assert(GPUS_MAX + 1 <= ROW_NONE, "every GPU and the unknown one have a row, ROW_NONE is none");
 
-/* Imports and planned graph memory are no memory of the process, but it is known on which GPU. */
-static const bool on_gpu[GMT_CLASS_COUNT] = {
-#define X(name, number, json, text, device) \
-	[GMT_CLASS_##name] = device || GMT_CLASS_##name == GMT_CLASS_IMPORTED || GMT_CLASS_##name == GMT_CLASS_GRAPH,
-	GMT_CLASSES(X)
-#undef X
-};
-
-static const bool is_device[GMT_CLASS_COUNT] = {
-#define X(name, number, json, text, device) [GMT_CLASS_##name] = device,
-	GMT_CLASSES(X)
-#undef X
-};
-
 bool account_has_row(unsigned int class)
 {
-	return class < GMT_CLASS_COUNT && on_gpu[class];
+	/* Imports and planned graph memory are no memory of the process, but their GPU is known. */
+	return gmt_class_is_device(class) || class == GMT_CLASS_IMPORTED || class == GMT_CLASS_GRAPH;
 }
 
 void account_init(struct account *account)
@@ -83,93 +71,104 @@ static inline struct stacks *stacks_of(struct account *account, const struct boo
 {
 	if (b->row == ROW_NONE)
 		return &account->stacks;
-	return is_device[b->class] ? &account->rows[b->row].stacks : NULL;
+	return gmt_class_is_device(b->class) ? &account->rows[b->row].stacks : NULL;
 }
 
-static inline void raise_class(struct view_class *class, uint64_t bytes, uint64_t ts_ns)
+static inline void raise_class(struct view_class *class, const struct booking *b)
 {
-	level_set(&class->bytes, class->bytes.live + bytes, ts_ns);
+	level_set(&class->bytes, class->bytes.live + b->bytes, b->ts_ns);
 	class->live_count++;
 }
 
-static inline void lower_class(struct view_class *class, uint64_t bytes)
+static inline void lower_class(struct view_class *class, const struct booking *b)
 {
-	class->bytes.live -= bytes;
+	class->bytes.live -= b->bytes;
 	class->live_count--;
 }
 
-static inline void raise_row(struct row *row, const struct booking *b)
+static inline void add_to_class(struct view_class *class, const struct booking *b)
 {
-	raise_class(&row->by_class[b->class], b->bytes, b->ts_ns);
-	if (is_device[b->class])
-		level_set(&row->attributed, row->attributed.live + b->bytes, b->ts_ns);
+	raise_class(class, b);
+	class->allocs++;
+	class->alloc_bytes += b->bytes;
 }
 
-static inline void lower_row(struct row *row, const struct booking *b)
+static inline void remove_from_class(struct view_class *class, const struct booking *b)
 {
-	lower_class(&row->by_class[b->class], b->bytes);
-	if (is_device[b->class])
-		row->attributed.live -= b->bytes;
+	lower_class(class, b);
+	class->frees++;
+	class->freed_bytes += b->bytes;
+}
+
+static void restore_to_class(struct view_class *class, const struct booking *b)
+{
+	raise_class(class, b);
+	class->frees--;
+	class->freed_bytes -= b->bytes;
+}
+
+/* As if the allocation had never been there. */
+static void take_from_class(struct view_class *class, const struct booking *b)
+{
+	lower_class(class, b);
+	class->allocs--;
+	class->alloc_bytes -= b->bytes;
+}
+
+static void resize_in_class(struct view_class *class, const struct booking *b, uint64_t bytes)
+{
+	level_set(&class->bytes, class->bytes.live - b->bytes + bytes, b->ts_ns);
+	class->alloc_bytes += bytes - b->bytes;
+}
+
+/* `bytes` more of device memory, modulo 2^64: less where they are a negative number. */
+static inline void change_attributed(struct row *row, const struct booking *b, uint64_t bytes)
+{
+	if (gmt_class_is_device(b->class))
+		level_set(&row->attributed, row->attributed.live + bytes, b->ts_ns);
 }
 
 void account_add(struct account *account, const struct booking *b)
 {
-	if (b->class >= GMT_CLASS_COUNT)
-		return;
 	struct stacks *stacks = stacks_of(account, b);
 
 	if (stacks)
 		stacks_add(stacks, b->stack_id, b->bytes, b->ts_ns);
-	raise_class(&account->by_class[b->class], b->bytes, b->ts_ns);
-	account->by_class[b->class].allocs++;
-	account->by_class[b->class].alloc_bytes += b->bytes;
+	add_to_class(&account->by_class[b->class], b);
 	if (b->row == ROW_NONE)
 		return;
-	raise_row(&account->rows[b->row], b);
-	account->rows[b->row].by_class[b->class].allocs++;
-	account->rows[b->row].by_class[b->class].alloc_bytes += b->bytes;
+	add_to_class(&account->rows[b->row].by_class[b->class], b);
+	change_attributed(&account->rows[b->row], b, b->bytes);
 }
 
 void account_remove(struct account *account, const struct booking *b)
 {
-	if (b->class >= GMT_CLASS_COUNT)
-		return;
 	struct stacks *stacks = stacks_of(account, b);
 
 	if (stacks)
 		stacks_remove(stacks, b->stack_id, b->bytes);
-	lower_class(&account->by_class[b->class], b->bytes);
-	account->by_class[b->class].frees++;
-	account->by_class[b->class].freed_bytes += b->bytes;
+	remove_from_class(&account->by_class[b->class], b);
 	if (b->row == ROW_NONE)
 		return;
-	lower_row(&account->rows[b->row], b);
-	account->rows[b->row].by_class[b->class].frees++;
-	account->rows[b->row].by_class[b->class].freed_bytes += b->bytes;
+	remove_from_class(&account->rows[b->row].by_class[b->class], b);
+	change_attributed(&account->rows[b->row], b, -b->bytes);
 }
 
 void account_restore(struct account *account, const struct booking *b)
 {
-	if (b->class >= GMT_CLASS_COUNT)
-		return;
 	struct stacks *stacks = stacks_of(account, b);
 
 	if (stacks)
 		stacks_restore(stacks, b->stack_id, b->bytes, b->ts_ns);
-	raise_class(&account->by_class[b->class], b->bytes, b->ts_ns);
-	account->by_class[b->class].frees--;
-	account->by_class[b->class].freed_bytes -= b->bytes;
+	restore_to_class(&account->by_class[b->class], b);
 	if (b->row == ROW_NONE)
 		return;
-	raise_row(&account->rows[b->row], b);
-	account->rows[b->row].by_class[b->class].frees--;
-	account->rows[b->row].by_class[b->class].freed_bytes -= b->bytes;
+	restore_to_class(&account->rows[b->row].by_class[b->class], b);
+	change_attributed(&account->rows[b->row], b, b->bytes);
 }
 
 void account_fail(struct account *account, const struct booking *b)
 {
-	if (b->class >= GMT_CLASS_COUNT)
-		return;
 	account->by_class[b->class].failed++;
 	if (b->row != ROW_NONE)
 		account->rows[b->row].by_class[b->class].failed++;
@@ -184,50 +183,37 @@ static void forget_peaks(struct row *row, unsigned int class)
 	if (!row->by_class[class].allocs)
 		row->by_class[class].bytes = (struct view_level){ 0 };
 	for (unsigned int i = 0; i < GMT_CLASS_COUNT; i++)
-		allocs += is_device[i] ? row->by_class[i].allocs : 0;
+		allocs += gmt_class_is_device(i) ? row->by_class[i].allocs : 0;
 	if (!allocs)
 		row->attributed = (struct view_level){ 0 };
 }
 
 void account_move(struct account *account, const struct booking *b, unsigned int to)
 {
-	if (b->class >= GMT_CLASS_COUNT || b->row == ROW_NONE)
+	if (b->row == ROW_NONE)
 		return;
 	struct row *from_row = &account->rows[b->row], *to_row = &account->rows[to];
 
-	lower_row(from_row, b);
-	from_row->by_class[b->class].allocs--;
-	from_row->by_class[b->class].alloc_bytes -= b->bytes;
+	take_from_class(&from_row->by_class[b->class], b);
+	change_attributed(from_row, b, -b->bytes);
 	forget_peaks(from_row, b->class);
-	raise_row(to_row, b);
-	to_row->by_class[b->class].allocs++;
-	to_row->by_class[b->class].alloc_bytes += b->bytes;
-	if (is_device[b->class])
+	add_to_class(&to_row->by_class[b->class], b);
+	change_attributed(to_row, b, b->bytes);
+	if (gmt_class_is_device(b->class))
 		stacks_move(&from_row->stacks, &to_row->stacks, b->stack_id, b->bytes, b->ts_ns);
-}
-
-static void resize_class(struct view_class *class, uint64_t old, uint64_t bytes, uint64_t ts_ns)
-{
-	level_set(&class->bytes, class->bytes.live - old + bytes, ts_ns);
-	class->alloc_bytes += bytes - old;
 }
 
 void account_resize(struct account *account, const struct booking *b, uint64_t bytes)
 {
-	if (b->class >= GMT_CLASS_COUNT)
-		return;
 	struct stacks *stacks = stacks_of(account, b);
 
 	if (stacks)
 		stacks_resize(stacks, b->stack_id, b->bytes, bytes, b->ts_ns);
-	resize_class(&account->by_class[b->class], b->bytes, bytes, b->ts_ns);
+	resize_in_class(&account->by_class[b->class], b, bytes);
 	if (b->row == ROW_NONE)
 		return;
-	struct row *row = &account->rows[b->row];
-
-	resize_class(&row->by_class[b->class], b->bytes, bytes, b->ts_ns);
-	if (is_device[b->class])
-		level_set(&row->attributed, row->attributed.live - b->bytes + bytes, b->ts_ns);
+	resize_in_class(&account->rows[b->row].by_class[b->class], b, bytes);
+	change_attributed(&account->rows[b->row], b, bytes - b->bytes);
 }
 
 static void drop_classes(struct view_class *classes)

@@ -72,6 +72,7 @@ unsigned int account_find_row(const struct account *account, int gpu);
 /* Whether memory of the class lies on a GPU, so that it has a row. */
 bool account_has_row(unsigned int class);
 
+/* What book_memory() (ledger/books.h) calls; the class is below GMT_CLASS_COUNT. */
 void account_add(struct account *account, const struct booking *booking);
 void account_remove(struct account *account, const struct booking *booking);
 /* Takes account_remove() back. */

@@ -57,17 +57,6 @@ TERMS(oom_sign, GMT_OOM_SIGNS, TERM)
 TERMS(unwind_reason, GMT_UNWIND_REASONS, REASON)
 TERMS(py_reason, GMT_PY_REASONS, TERM)
 
-bool gmt_class_is_device(unsigned int number)
-{
-	static const bool is_device[] = {
-#define X(NAME, number, json, text, device) [number] = device,
-		GMT_CLASSES(X)
-#undef X
-	};
-
-	return number < COUNT(is_device) && is_device[number];
-}
-
 static const struct { unsigned int kind; const char *name; } kinds[] = {
 #define X(NAME, value, ...) { value, #NAME },
 	GMT_KINDS(X)

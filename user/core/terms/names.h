@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <gpumemtrace/terms.h>
+
 const char *gmt_class_name(unsigned int number);
 const char *gmt_class_text(unsigned int number);
-bool gmt_class_is_device(unsigned int number);
 const char *gmt_category_name(unsigned int number);
 const char *gmt_category_text(unsigned int number);
 const char *gmt_training_name(unsigned int number);
@@ -37,6 +38,14 @@ const char *gmt_unwind_reason_name(unsigned int number);
 const char *gmt_unwind_reason_text(unsigned int number);
 const char *gmt_py_reason_name(unsigned int number);
 const char *gmt_py_reason_text(unsigned int number);
+
+/* Whether memory of the class is a GPU's, and the process's own. */
+static inline bool gmt_class_is_device(unsigned int number)
+{
+#define X(NAME, number, json, text, device) | (device) << (number)
+	return number < GMT_CLASS_COUNT && (0u GMT_CLASSES(X)) >> number & 1;
+#undef X
+}
 
 /* A record kind as GMT_KINDS (wire.h) has it: "FW_MEM"; NULL: not known. The other way round, in any case of letters;
  * 0: no kind has this name. */
