@@ -60,7 +60,6 @@ KNOWN_INCLUDES = """
 """
 # Modules that are in a circle of includes, or of calls; a module is x.c and x.h.
 KNOWN_IN_CIRCLE = """
-    core/rm/rm core/rm/rm_memory
 """
 
 LINES = "user/symbol/elf/lines"  # the one user of libdw, which is made of libelf

@@ -159,7 +159,7 @@ static void counts_video_memory_only(void **state)
 	alloc_full(rm, &rec);
 	assert_int_equal(last.bytes, 0);
 	assert_int_equal(total(rm, 0), 2 * MIB);
-	assert_int_equal(total(rm, 1) + total(rm, RM_GPU_UNKNOWN), 0);
+	assert_int_equal(total(rm, 1) + total(rm, GPU_UNKNOWN), 0);
 	assert_int_equal(rm_object_count(rm), 5 + 8);
 	rm_free(rm);
 	rm_free(NULL);
@@ -193,13 +193,13 @@ static void learns_the_gpu_late(void **state)
 	struct rm *rm = two_devices();
 
 	memory(rm, CLIENT, DEV_B, 0x100, 3 * MIB);
-	assert_int_equal(last.gpu, RM_GPU_UNKNOWN);
+	assert_int_equal(last.gpu, GPU_UNKNOWN);
 	assert_int_equal(last.bytes, 3 * MIB);
-	assert_int_equal(total(rm, RM_GPU_UNKNOWN), 3 * MIB);
+	assert_int_equal(total(rm, GPU_UNKNOWN), 3 * MIB);
 	assert_int_equal(rm_moves(rm), 0);
 	vaspace(rm, CLIENT, VAS_B, 1);
 	assert_int_equal(rm_moves(rm), 1);
-	assert_int_equal(total(rm, RM_GPU_UNKNOWN), 0);
+	assert_int_equal(total(rm, GPU_UNKNOWN), 0);
 	assert_int_equal(total(rm, 1), 3 * MIB);
 	release(rm, CLIENT, DEV_B, 0x100);
 	assert_int_equal(last.gpu, 1);
@@ -235,7 +235,7 @@ static void learns_the_gpu_from_another_client(void **state)
 	memory(rm, 0xc1d00009, 0xa55a0020, 0x100, MIB);
 	memory(rm, 0xc1d00009, 0xa55a0040, 0x101, 2 * MIB);
 	assert_int_equal(total(rm, 0), MIB);
-	assert_int_equal(total(rm, RM_GPU_UNKNOWN), 2 * MIB);
+	assert_int_equal(total(rm, GPU_UNKNOWN), 2 * MIB);
 	vaspace(rm, CLIENT, VAS_B, 1);
 	assert_int_equal(total(rm, 1), 2 * MIB);
 	rm_free(rm);
@@ -329,7 +329,7 @@ static void imported_memory_is_not_ours(void **state)
 	map(rm, 0x7f3000000000, MIB, 0xc1d00088, 0x301, 0);             /* an unknown client: who knows */
 	dup_object(rm, CLIENT, DEV_A, 0x302, CLIENT, 0x999);            /* its own, from before tracing */
 	map(rm, 0x7f4000000000, MIB, CLIENT, 0x302, 0);
-	assert_int_equal(imported(rm, 0) + imported(rm, RM_GPU_UNKNOWN), 0);
+	assert_int_equal(imported(rm, 0) + imported(rm, GPU_UNKNOWN), 0);
 	rm_free(rm);
 }
 
@@ -343,10 +343,10 @@ static void unknown_frees_are_told_apart(void **state)
 	release(rm, 0xc1d00005, 0x5c000001, 0x5c000077);     /* from before tracing */
 	assert_true(last.unknown_free);
 	assert_int_equal(last.bytes, 0);
-	assert_int_equal(unknown_frees(rm, RM_GPU_UNKNOWN), 1);
+	assert_int_equal(unknown_frees(rm, GPU_UNKNOWN), 1);
 	memory(rm, 0xc1d00005, 0x5c000001, 0x5c000078, MIB); /* tells where that device lies: both move */
 	map(rm, 0x7f0000000000, MIB, 0xc1d00005, 0x5c000078, 2);
-	assert_int_equal(unknown_frees(rm, RM_GPU_UNKNOWN), 0);
+	assert_int_equal(unknown_frees(rm, GPU_UNKNOWN), 0);
 	assert_int_equal(unknown_frees(rm, 2), 1);
 	assert_int_equal(total(rm, 2), MIB);
 	object(rm, 0xc1d00005, 0x5c000001, 0x5c000080, 0xa06c);
@@ -357,7 +357,7 @@ static void unknown_frees_are_told_apart(void **state)
 	assert_int_equal(last.bytes, -(int64_t)MIB);
 	assert_int_equal(total(rm, 2), 0);
 	assert_int_equal(unknown_frees(rm, 2), 1);
-	assert_int_equal(unknown_frees(rm, RM_GPU_UNKNOWN), 1);
+	assert_int_equal(unknown_frees(rm, GPU_UNKNOWN), 1);
 	release(rm, 0xc1d00005, 0xc1d00005, 0xc1d00005);
 	assert_true(last.unknown_free);
 	rm_free(rm);
@@ -388,7 +388,7 @@ static void tracing_began_late(void **state)
 
 	memory(rm, CLIENT, DEV_A, 0x100, MIB);               /* neither client nor device were seen */
 	memory(rm, CLIENT, DEV_A, 0x101, MIB);
-	assert_int_equal(total(rm, RM_GPU_UNKNOWN), 2 * MIB);
+	assert_int_equal(total(rm, GPU_UNKNOWN), 2 * MIB);
 	assert_int_equal(rm_object_count(rm), 2);
 	vaspace(rm, CLIENT, VAS_A, 3);                       /* before its object: tied when that comes */
 	assert_int_equal(total(rm, 3), 0);
@@ -426,21 +426,21 @@ static void addresses_tell_the_gpu(void **state)
 	map(rm, 0x1000000000, 4 * MIB, CLIENT, 0x100, 0);
 	map(rm, 0x2000000000, 4 * MIB, CLIENT, 0x101, 0);   /* B's memory, mapped on A first */
 	map(rm, 0x3000000000, 4 * MIB, 0, 0, 1);            /* memory unknown: the first GPU's */
-	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 - 1), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 - 1), GPU_UNKNOWN);
 	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), 0);
 	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 + 4 * MIB - 1), 0);
-	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 + 4 * MIB), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 + 4 * MIB), GPU_UNKNOWN);
 	assert_int_equal(rm_gpu_of_address(rm, 0x2000000000), 1);
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000), 1);
 	rm_range_free(rm, &(struct gmt_uvm_free){ .base = 0x1000000000 });
-	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), GPU_UNKNOWN);
 	rm_range_free(rm, &(struct gmt_uvm_free){ .base = 0x1000000000 });
 	map(rm, 0x3000000000 + MIB, 2 * MIB, CLIENT, 0x100, 0);   /* its unmapping was missed */
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000), 1);
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000 + MIB), 0);
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000 + 3 * MIB), 1);
 	map(rm, UINT64_MAX - MIB, 4 * MIB, CLIENT, 0x100, 0);     /* broken */
-	assert_int_equal(rm_gpu_of_address(rm, UINT64_MAX), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, UINT64_MAX), GPU_UNKNOWN);
 	rm_free(rm);
 }
 
@@ -461,10 +461,10 @@ static void the_first_of_peers_owns(void **state)
 	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), 0);
 	unmap(rm, 0x1000000000 + MIB, MIB, 0);
 	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), 0);
-	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 + MIB), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 + MIB), GPU_UNKNOWN);
 	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000 + 2 * MIB), 0);
 	unmap(rm, 0x1000000000, 4 * MIB, 0);
-	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), GPU_UNKNOWN);
 	memory(rm, CLIENT, DEV_B, 0x102, 4 * MIB);
 	map(rm, 0x5000000000, 4 * MIB, CLIENT, 0x100, 0);
 	map(rm, 0x5000000000, 4 * MIB, CLIENT, 0x102, 1);   /* other memory: the first one is gone */
@@ -482,7 +482,7 @@ static void host_memory_lies_on_no_gpu(void **state)
 
 	object(rm, CLIENT, DEV_A, 0x100, 0x3e);
 	map(rm, 0x1000000000, 4 * MIB, CLIENT, 0x100, 0);
-	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), GPU_UNKNOWN);
 	unmap(rm, 0x1000000000, 4 * MIB, 0);
 	map(rm, 0x1000000000, 4 * MIB, 0, 0, 1);
 	assert_int_equal(rm_gpu_of_address(rm, 0x1000000000), 1);
@@ -496,11 +496,11 @@ static void a_call_tells_the_gpu(void **state)
 	struct gmt_rm_alloc rec = { .hdr.tid = 55, .cause = { .api = 1, .seq = 9 }, .client = CLIENT,
 		.parent = DEV_A, .object = 0x100, .class_id = 0x40, .size = MIB };
 
-	assert_int_equal(rm_gpu_of_call(rm, 55, 9), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 55, 9), GPU_UNKNOWN);
 	alloc_full(rm, &rec);
 	assert_int_equal(rm_gpu_of_call(rm, 55, 9), 0);
-	assert_int_equal(rm_gpu_of_call(rm, 55, 8), RM_GPU_UNKNOWN);
-	assert_int_equal(rm_gpu_of_call(rm, 54, 9), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 55, 8), GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 54, 9), GPU_UNKNOWN);
 	vaspace(rm, CLIENT, VAS_B, 1);
 	rec.object++, rec.class_id = 0x3e, rec.parent = DEV_B;
 	alloc_full(rm, &rec);                                /* host memory does not say */
@@ -509,14 +509,14 @@ static void a_call_tells_the_gpu(void **state)
 	object(rm, CLIENT, 0x5c000021, 0x5c000022, 0x90f1);
 	rec.object++, rec.class_id = 0x40, rec.parent = 0x5c000021;
 	alloc_full(rm, &rec);                                /* the newest does; learned when asked */
-	assert_int_equal(rm_gpu_of_call(rm, 55, 9), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 55, 9), GPU_UNKNOWN);
 	vaspace(rm, CLIENT, 0x5c000022, 2);
 	assert_int_equal(rm_gpu_of_call(rm, 55, 9), 2);
 	release(rm, CLIENT, 0x5c000021, rec.object);
-	assert_int_equal(rm_gpu_of_call(rm, 55, 9), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 55, 9), GPU_UNKNOWN);
 	memory(rm, CLIENT, DEV_A, rec.object, MIB);          /* same handle, other memory, outside a call */
-	assert_int_equal(rm_gpu_of_call(rm, 55, 9), RM_GPU_UNKNOWN);
-	assert_int_equal(rm_gpu_of_call(rm, 0, 0), RM_GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 55, 9), GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_call(rm, 0, 0), GPU_UNKNOWN);
 	for (rec.hdr.tid = 1000; rec.hdr.tid < 20000; rec.hdr.tid++)
 		alloc_full(rm, &rec);                        /* more threads than are remembered */
 	assert_int_equal(rm_gpu_of_call(rm, 19999, 9), 2);
@@ -552,7 +552,7 @@ static void survives_nonsense(void **state)
 		release(rm, CLIENT, 0, i);
 	release(rm, CLIENT, CLIENT, CLIENT);
 	release(rm, 0, 0, 0x53);
-	for (int gpu = RM_GPU_UNKNOWN; gpu < 2; gpu++)
+	for (int gpu = GPU_UNKNOWN; gpu < 2; gpu++)
 		assert_int_equal(total(rm, gpu), 0);
 	assert_int_equal(rm_object_count(rm), 0);
 	rm_free(rm);

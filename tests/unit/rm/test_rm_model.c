@@ -94,7 +94,7 @@ static int new_device(void)
 	int device = ++m.device_count;
 
 	assert_true(device < DEVICES);
-	m.devices[device] = (struct device){ .gpu = RM_GPU_UNKNOWN, .instance = -1 };
+	m.devices[device] = (struct device){ .gpu = GPU_UNKNOWN, .instance = -1 };
 	m.unknown_here[device] = 0;
 	return device;
 }
@@ -210,7 +210,7 @@ static void model_sums(int gpu, struct rm_physical *out)
 		}
 	}
 	for (int d = 0; d <= m.device_count; d++)
-		if ((d ? m.devices[d].gpu : RM_GPU_UNKNOWN) == gpu)
+		if ((d ? m.devices[d].gpu : GPU_UNKNOWN) == gpu)
 			out->unknown_frees += m.unknown_here[d];
 }
 
@@ -221,7 +221,7 @@ static void compare(void)
 	struct rm_physical want, got;
 	uint64_t objects = 0;
 
-	for (int gpu = RM_GPU_UNKNOWN; gpu < GPUS; gpu++) {
+	for (int gpu = GPU_UNKNOWN; gpu < GPUS; gpu++) {
 		model_sums(gpu, &want);
 		rm_physical(rm, gpu, &got);
 		assert_memory_equal(&want, &got, sizeof(want));
@@ -233,7 +233,7 @@ static void compare(void)
 	}
 	assert_int_equal(rm_object_count(rm), objects);
 	for (int i = 0; i < SLOTS; i++) {
-		int gpu = m.slots[i].there ? m.slots[i].gpu : RM_GPU_UNKNOWN;
+		int gpu = m.slots[i].there ? m.slots[i].gpu : GPU_UNKNOWN;
 
 		assert_int_equal(rm_gpu_of_address(rm, (uint64_t)i * SLOT_BYTES), gpu);
 		assert_int_equal(rm_gpu_of_address(rm, (uint64_t)(i + 1) * SLOT_BYTES - 1), gpu);
@@ -245,7 +245,7 @@ static void sums_of_all(uint64_t *bytes)
 {
 	struct rm_physical sums;
 
-	for (int gpu = RM_GPU_UNKNOWN; gpu < GPUS; gpu++) {
+	for (int gpu = GPU_UNKNOWN; gpu < GPUS; gpu++) {
 		rm_physical(rm, gpu, &sums);
 		bytes[gpu + 1] = sums.total;
 	}
@@ -258,7 +258,7 @@ static void check_change(const uint64_t *before, const struct rm_change *change)
 	int touched = 0;
 
 	sums_of_all(after);
-	for (int gpu = RM_GPU_UNKNOWN; gpu < GPUS; gpu++) {
+	for (int gpu = GPU_UNKNOWN; gpu < GPUS; gpu++) {
 		int64_t diff = (int64_t)(after[gpu + 1] - before[gpu + 1]);
 
 		sum += diff;
@@ -450,8 +450,8 @@ static void step_map(int client, int object, int slot, int gpu)
 		if (body->kind == 2 && body->size < SLOT_BYTES)
 			body->size = SLOT_BYTES;
 		if (body->kind == 1)
-			lies = RM_GPU_UNKNOWN;
-		else if (m.devices[body->device].gpu != RM_GPU_UNKNOWN)
+			lies = GPU_UNKNOWN;
+		else if (m.devices[body->device].gpu != GPU_UNKNOWN)
 			lies = m.devices[body->device].gpu;
 	}
 	if (s->there && (s->body == shown || !s->body || !shown))

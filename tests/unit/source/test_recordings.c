@@ -70,7 +70,7 @@ static int gpu_of_uuid(const struct replay *r, const uint8_t *uuid)
 	for (int i = 0; i < r->gpu_count; i++)
 		if (memcmp(r->uuids[i], uuid, GMT_UUID_BYTES) == 0)
 			return i;
-	return RM_GPU_UNKNOWN;
+	return GPU_UNKNOWN;
 }
 
 static void apply_to_rm(struct replay *r, const struct gmt_hdr *hdr)

@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/terms/gpus.h"
-#include "core/rm/rm.h"
+#include "core/rm/rm_sums.h"
 #include "core/account/stacks.h"
 #include "core/account/view_levels.h"
 

@@ -122,7 +122,7 @@ static bool goes_into_graph(const struct event *e, uint64_t stream)
 	if (!p->contexts.capturing)
 		return false;
 	return is_capturing(e, stream) ||
-	       (p->rm && !e->call->rc && rm_gpu_of_address(p->rm, e->val[0]) == RM_GPU_UNKNOWN);
+	       (p->rm && !e->call->rc && rm_gpu_of_address(p->rm, e->val[0]) == GPU_UNKNOWN);
 }
 
 static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream, unsigned int owner,

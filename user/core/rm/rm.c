@@ -186,7 +186,7 @@ void rm_alloc(struct rm *rm, const struct gmt_rm_alloc *rec, enum gmt_purpose pu
 	uint32_t node, body;
 	enum rmmem_kind kind;
 
-	*change = (struct rm_change){ .gpu = RM_GPU_UNKNOWN };
+	*change = (struct rm_change){ .gpu = GPU_UNKNOWN };
 	if (rec->status || !rec->object)
 		return;
 	node = alloc_node(rm, rec, change);
@@ -258,7 +258,7 @@ void rm_release(struct rm *rm, const struct gmt_rm_free *rec, struct rm_change *
 {
 	uint32_t node = rmtree_find(&rm->tree, rec->client, rec->object);
 
-	*change = (struct rm_change){ .gpu = RM_GPU_UNKNOWN };
+	*change = (struct rm_change){ .gpu = GPU_UNKNOWN };
 	if (!node_at(rm, node)->seen)
 		change->unknown_free = may_be_memory(rm, rec);
 	if (change->unknown_free)
@@ -306,8 +306,8 @@ static int body_gpu(const struct rm *rm, const struct rmbody *body, int mapped_o
 	int gpu = rmmem_device_gpu(&rm->mem, body->device);
 
 	if (body->kind == RMMEM_SYSMEM)
-		return RM_GPU_UNKNOWN;
-	return gpu == RM_GPU_UNKNOWN ? mapped_on : gpu;
+		return GPU_UNKNOWN;
+	return gpu == GPU_UNKNOWN ? mapped_on : gpu;
 }
 
 void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu)
@@ -368,7 +368,7 @@ int rm_gpu_of_address(const struct rm *rm, uint64_t address)
 {
 	const struct range *range = rangemap_find(&rm->mapped, address);
 
-	return range ? range->gpu : RM_GPU_UNKNOWN;
+	return range ? range->gpu : GPU_UNKNOWN;
 }
 
 int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq)
@@ -377,9 +377,9 @@ int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq)
 	const struct rmbody *body;
 
 	if (!last || last->seq != seq)
-		return RM_GPU_UNKNOWN;
+		return GPU_UNKNOWN;
 	body = rmmem_body(&rm->mem, node_at(rm, rmtree_find(&rm->tree, last->client, last->object))->body);
-	return body->serial == last->serial ? rmmem_device_gpu(&rm->mem, body->device) : RM_GPU_UNKNOWN;
+	return body->serial == last->serial ? rmmem_device_gpu(&rm->mem, body->device) : GPU_UNKNOWN;
 }
 
 int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object)
@@ -388,7 +388,7 @@ int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object)
 
 	while (node && !node_at(rm, node)->device)
 		node = node_at(rm, node)->parent;
-	return node ? rmmem_device_gpu(&rm->mem, node_at(rm, node)->device) : RM_GPU_UNKNOWN;
+	return node ? rmmem_device_gpu(&rm->mem, node_at(rm, node)->device) : GPU_UNKNOWN;
 }
 
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out)
@@ -412,7 +412,7 @@ bool rm_next_booking(const struct rm *rm, uint32_t *pos, struct rm_booking *book
 			continue;
 		*booking = (struct rm_booking){
 			.gpu = rmmem_device_gpu(&rm->mem, body->device),
-			.to = RM_GPU_UNKNOWN,
+			.to = GPU_UNKNOWN,
 			.stack_id = body->stack_id,
 			.bytes = body->size,
 			.ts_ns = body->ts_ns,

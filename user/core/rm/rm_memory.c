@@ -15,10 +15,6 @@ void rmmem_fini(struct rmmem *mem)
 	slab_fini(&mem->devices);
 	free(mem->gpus);
 	free(mem->bookings);
-	mem->gpus = NULL;
-	mem->gpu_count = 0;
-	mem->bookings = NULL;
-	mem->booking_count = mem->booking_capacity = 0;
 }
 
 /* ---- GPUs ---- */
@@ -57,7 +53,7 @@ int rmmem_gpu_named(const struct rmmem *mem, const uint8_t *uuid)
 	for (size_t i = 1; i < mem->gpu_count; i++)
 		if (mem->gpus[i].has_uuid && !memcmp(mem->gpus[i].uuid, uuid, GMT_UUID_BYTES))
 			return (int)i - 1;
-	return RM_GPU_UNKNOWN;
+	return GPU_UNKNOWN;
 }
 
 void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out)
@@ -106,7 +102,7 @@ uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner)
 {
 	uint32_t device = slab_new(&mem->devices);
 
-	*rmmem_device(mem, device) = (struct rmdevice){ .gpu = RM_GPU_UNKNOWN, .owner = owner, .live = true };
+	*rmmem_device(mem, device) = (struct rmdevice){ .gpu = GPU_UNKNOWN, .owner = owner, .live = true };
 	return device;
 }
 
@@ -264,7 +260,7 @@ void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_
 		return;
 	body_charge(mem, b, (int64_t)(size - b->size), change);
 	b->size = size;
-	book_body(mem, RM_BOOKING_ADD, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
+	book_body(mem, RM_BOOKING_ADD, b, rmmem_device_gpu(mem, b->device), GPU_UNKNOWN);
 }
 
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
@@ -273,7 +269,7 @@ void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
 
 	if (--b->refs)
 		return;
-	book_body(mem, RM_BOOKING_REMOVE, b, rmmem_device_gpu(mem, b->device), RM_GPU_UNKNOWN);
+	book_body(mem, RM_BOOKING_REMOVE, b, rmmem_device_gpu(mem, b->device), GPU_UNKNOWN);
 	body_charge(mem, b, -(int64_t)b->size, change);
 	if (b->device) {
 		rmmem_device(mem, b->device)->bodies--;

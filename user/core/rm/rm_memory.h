@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/slab.h"
-#include "core/rm/rm.h"
+#include "core/rm/rm_sums.h"
 
 /* No GPU has more; a larger size is a broken record, and sums stay far from overflow. */
 #define RMMEM_SIZE_MAX (1ULL << 48)
@@ -64,7 +64,7 @@ struct rmgpu {
 struct rmmem {
 	struct slab bodies;
 	struct slab devices;
-	struct rmgpu *gpus;     /* [gpu + 1], so that RM_GPU_UNKNOWN is the first */
+	struct rmgpu *gpus;     /* [gpu + 1], so that GPU_UNKNOWN is the first */
 	size_t gpu_count;
 	uint64_t serial;
 	uint64_t moves;         /* rm_moves() */
@@ -76,7 +76,7 @@ void rmmem_init(struct rmmem *mem);
 void rmmem_fini(struct rmmem *mem);
 
 void rmmem_gpu_name(struct rmmem *mem, int gpu, const uint8_t *uuid);
-int rmmem_gpu_named(const struct rmmem *mem, const uint8_t *uuid);   /* RM_GPU_UNKNOWN: none */
+int rmmem_gpu_named(const struct rmmem *mem, const uint8_t *uuid);   /* GPU_UNKNOWN: none */
 void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out);
 
 static inline struct rmdevice *rmmem_device(const struct rmmem *mem, uint32_t device)
@@ -86,7 +86,7 @@ static inline struct rmdevice *rmmem_device(const struct rmmem *mem, uint32_t de
 
 static inline int rmmem_device_gpu(const struct rmmem *mem, uint32_t device)
 {
-	return device ? rmmem_device(mem, device)->gpu : RM_GPU_UNKNOWN;
+	return device ? rmmem_device(mem, device)->gpu : GPU_UNKNOWN;
 }
 
 uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner);
@@ -95,7 +95,7 @@ uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner);
 void rmmem_device_disown(struct rmmem *mem, uint32_t device);
 
 /* The device lies on the GPU; and so do those of the same instance number in other clients.
- * Nothing happens for device 0, for RM_GPU_UNKNOWN, or if it is known from as sure a source. */
+ * Nothing happens for device 0, for GPU_UNKNOWN, or if it is known from as sure a source. */
 void rmmem_device_learn(struct rmmem *mem, uint32_t device, int gpu, enum rmmem_source source);
 void rmmem_device_set_instance(struct rmmem *mem, uint32_t device, uint32_t instance);
 void rmmem_unknown_free(struct rmmem *mem, uint32_t device);

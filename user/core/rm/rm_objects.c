@@ -22,7 +22,6 @@ void rmtree_fini(struct rmtree *tree)
 {
 	slab_fini(&tree->nodes);
 	hash_fini(&tree->index);
-	tree->seen = 0;
 }
 
 uint32_t rmtree_find(const struct rmtree *tree, uint32_t client, uint32_t handle)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the physical memory of a process adds up to, and how one record changes the sums. GPUs are those of gpus.h. */
+#ifndef GPUMEMTRACE_CORE_RM_RM_SUMS_H
+#define GPUMEMTRACE_CORE_RM_RM_SUMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <gpumemtrace/api.h>
+
+#include "core/terms/gpus.h"
+
+/* Live physical bytes on `gpu` (or GPU_UNKNOWN) by purpose, and of objects duplicated from
+ * another client whose memory is not this process's. */
+struct rm_physical {
+	uint64_t by_purpose[GMT_PURPOSE_COUNT];
+	uint64_t total;
+	uint64_t imported;
+	uint64_t unknown_frees; /* ever, of objects from before attach; under GPU_UNKNOWN if their GPU
+				 * is not known */
+};
+
+/* What one record did to the physical memory. Bytes of the GPU `gpu`. Only an allocation adds bytes,
+ * and on one GPU. Where the totals of more than one changed (a release that took memory of several,
+ * an allocation that told which GPU earlier ones lie on), `several` is set and `bytes` is the sum. */
+struct rm_change {
+	int gpu;
+	bool several;
+	int64_t bytes;
+	bool unknown_free;     /* an object that was not seen allocated was freed */
+	bool double_alloc;     /* an object that was live was allocated again; the old one was dropped */
+};
+
+/* Memory that no call of the API layer explains (contexts, modules, streams, graphs, what is obtained
+ * outside of a call): to be booked by its own stack. */
+enum rm_booking_kind { RM_BOOKING_ADD, RM_BOOKING_REMOVE, RM_BOOKING_MOVE };
+struct rm_booking {
+	enum rm_booking_kind kind;
+	int gpu, to;             /* MOVE: from one to the other; else to is GPU_UNKNOWN */
+	uint32_t stack_id;       /* 0: none */
+	uint64_t bytes;
+	uint64_t ts_ns;          /* of its allocation */
+};
+
+#endif
