@@ -67,7 +67,6 @@ static void vaspace(struct rm *rm, uint32_t client, uint32_t handle, int gpu)
 {
 	struct gmt_uvm_vaspace rec = { .client = client, .vaspace = handle };
 
-	memset(rec.uuid, 0xa0 + gpu, sizeof(rec.uuid));
 	rm_vaspace(rm, &rec, gpu);
 }
 
@@ -75,7 +74,6 @@ static void map(struct rm *rm, uint64_t base, uint64_t length, uint32_t client, 
 {
 	struct gmt_uvm_map rec = { .base = base, .length = length, .client = client, .memory = handle, .gpu_count = 1 };
 
-	memset(rec.uuid, 0xa0 + gpu, sizeof(rec.uuid));
 	rm_map(rm, &rec, gpu);
 }
 
@@ -83,8 +81,7 @@ static void unmap(struct rm *rm, uint64_t base, uint64_t length, int gpu)
 {
 	struct gmt_uvm_unmap rec = { .base = base, .length = length };
 
-	memset(rec.uuid, 0xa0 + gpu, sizeof(rec.uuid));
-	rm_unmap(rm, &rec);
+	rm_unmap(rm, &rec, gpu);
 }
 
 static uint64_t total(const struct rm *rm, int gpu)
@@ -439,6 +436,10 @@ static void addresses_tell_the_gpu(void **state)
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000), 1);
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000 + MIB), 0);
 	assert_int_equal(rm_gpu_of_address(rm, 0x3000000000 + 3 * MIB), 1);
+	map(rm, 0x7000000000, 4 * MIB, CLIENT, 0x100, GPU_UNKNOWN);
+	assert_int_equal(rm_gpu_of_address(rm, 0x7000000000), 0);
+	unmap(rm, 0x7000000000, 4 * MIB, 0);                      /* by now its GPU has a number */
+	assert_int_equal(rm_gpu_of_address(rm, 0x7000000000), GPU_UNKNOWN);
 	map(rm, UINT64_MAX - MIB, 4 * MIB, CLIENT, 0x100, 0);     /* broken */
 	assert_int_equal(rm_gpu_of_address(rm, UINT64_MAX), GPU_UNKNOWN);
 	rm_free(rm);

@@ -82,11 +82,6 @@ static uint32_t object_handle(int client, int object)
 	return object < 0 ? client_handle(client) : 0x5c000001u + (uint32_t)object;
 }
 
-static void set_uuid(uint8_t *uuid, int gpu)
-{
-	memset(uuid, 0x70 + gpu, GMT_UUID_BYTES);
-}
-
 /* ---- the model ---- */
 
 static int new_device(void)
@@ -420,7 +415,6 @@ static void step_vaspace(int client, int object, int gpu)
 
 	if (!m.objects[client][object].there)
 		return;
-	set_uuid(rec.uuid, gpu);
 	rm_vaspace(rm, &rec, gpu);
 	learn(device_above(client, object), gpu, 3);
 }
@@ -436,7 +430,6 @@ static void step_map(int client, int object, int slot, int gpu)
 		.client = client_handle(client), .memory = object_handle(client, object),
 	};
 
-	set_uuid(rec.uuid, gpu);
 	rm_map(rm, &rec, gpu);
 	if (!o->there && m.known[client]) {
 		add(client, -1, object, 0);
@@ -463,8 +456,7 @@ static void step_unmap(int slot, int gpu)
 {
 	struct gmt_uvm_unmap rec = { .base = (uint64_t)slot * SLOT_BYTES, .length = SLOT_BYTES };
 
-	set_uuid(rec.uuid, gpu);
-	rm_unmap(rm, &rec);
+	rm_unmap(rm, &rec, gpu);
 	if (m.slots[slot].mapper == gpu)
 		m.slots[slot].there = false;
 }

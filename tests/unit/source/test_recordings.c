@@ -99,7 +99,7 @@ static void apply_to_rm(struct replay *r, const struct gmt_hdr *hdr)
 		rm_map(r->rm, rec, gpu_of_uuid(r, ((const struct gmt_uvm_map *)rec)->uuid));
 		break;
 	case GMT_KIND_UVM_UNMAP:
-		rm_unmap(r->rm, rec);
+		rm_unmap(r->rm, rec, gpu_of_uuid(r, ((const struct gmt_uvm_unmap *)rec)->uuid));
 		break;
 	case GMT_KIND_UVM_FREE:
 		rm_range_free(r->rm, rec);

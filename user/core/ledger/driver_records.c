@@ -189,7 +189,9 @@ int kernel_uvm_map(struct process *p, const struct gmt_hdr *hdr)
 
 int kernel_uvm_unmap(struct process *p, const struct gmt_hdr *hdr)
 {
-	rm_unmap(rm_of(p), (const void *)hdr);
+	const struct gmt_uvm_unmap *rec = (const void *)hdr;
+
+	rm_unmap(rm_of(p), rec, gpu_of_uvm(p, rec->uuid));
 	return 0;
 }
 

@@ -273,7 +273,6 @@ void rm_vaspace(struct rm *rm, const struct gmt_uvm_vaspace *rec, int gpu)
 {
 	uint32_t node = rmtree_imply(&rm->tree, rec->client, rec->vaspace);
 
-	rmmem_gpu_name(&rm->mem, gpu, rec->uuid);
 	rmmem_device_learn(&rm->mem, device_of_node(rm, node), gpu, RMMEM_SOURCE_VASPACE);
 }
 
@@ -318,7 +317,6 @@ void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu)
 	if (!rec->length || rec->base + (rec->length - 1) < rec->base)
 		return;
 	range.aux = (uint32_t)gpu;
-	rmmem_gpu_name(&rm->mem, gpu, rec->uuid);
 	node = map_node(rm, rec);
 	if (node)
 		rmmem_device_learn(&rm->mem, device_of_node(rm, node), gpu, RMMEM_SOURCE_MAP);
@@ -336,10 +334,9 @@ void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu)
 	rangemap_insert(&rm->mapped, &range);
 }
 
-/* Unmapping a peer leaves the first GPU's mapping. */
-void rm_unmap(struct rm *rm, const struct gmt_uvm_unmap *rec)
+/* Unmapping a peer leaves the first GPU's mapping. A mapping whose GPU was not known may have been that of any GPU. */
+void rm_unmap(struct rm *rm, const struct gmt_uvm_unmap *rec, int gpu)
 {
-	int gpu = rmmem_gpu_named(&rm->mem, rec->uuid);
 	uint64_t at = rec->base, last = rec->base + (rec->length - 1), end;
 	const struct range *range;
 
@@ -349,7 +346,7 @@ void rm_unmap(struct rm *rm, const struct gmt_uvm_unmap *rec)
 		at = range->base > at ? range->base : at;
 		end = range->base + (range->length - 1);
 		end = end < last ? end : last;
-		if ((int32_t)range->aux == gpu)
+		if ((int32_t)range->aux == gpu || (int32_t)range->aux == GPU_UNKNOWN)
 			rangemap_cut(&rm->mapped, at, end - at + 1, NULL);
 		if (end == last)
 			break;

@@ -35,7 +35,7 @@ void rm_dup(struct rm *rm, const struct gmt_rm_dup *rec);
  * becomes that GPU's: the totals move, see rm_physical(). */
 void rm_vaspace(struct rm *rm, const struct gmt_uvm_vaspace *rec, int gpu);
 void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu);
-void rm_unmap(struct rm *rm, const struct gmt_uvm_unmap *rec);
+void rm_unmap(struct rm *rm, const struct gmt_uvm_unmap *rec, int gpu);
 void rm_range_free(struct rm *rm, const struct gmt_uvm_free *rec);
 
 /* The GPU whose memory is mapped at the device address; GPU_UNKNOWN if nothing is. */

@@ -25,7 +25,7 @@ static size_t gpu_slot(int gpu)
 }
 
 /* Good until a GPU with a larger number is asked for. */
-static struct rmgpu *gpu_at(struct rmmem *mem, int gpu)
+static struct rm_physical *sums_at(struct rmmem *mem, int gpu)
 {
 	size_t i = gpu_slot(gpu);
 
@@ -37,28 +37,9 @@ static struct rmgpu *gpu_at(struct rmmem *mem, int gpu)
 	return &mem->gpus[i];
 }
 
-void rmmem_gpu_name(struct rmmem *mem, int gpu, const uint8_t *uuid)
-{
-	struct rmgpu *named;
-
-	if (gpu < 0)
-		return;
-	named = gpu_at(mem, gpu);
-	memcpy(named->uuid, uuid, GMT_UUID_BYTES);
-	named->has_uuid = true;
-}
-
-int rmmem_gpu_named(const struct rmmem *mem, const uint8_t *uuid)
-{
-	for (size_t i = 1; i < mem->gpu_count; i++)
-		if (mem->gpus[i].has_uuid && !memcmp(mem->gpus[i].uuid, uuid, GMT_UUID_BYTES))
-			return (int)i - 1;
-	return GPU_UNKNOWN;
-}
-
 void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out)
 {
-	*out = gpu_slot(gpu) < mem->gpu_count ? mem->gpus[gpu_slot(gpu)].sums : (struct rm_physical){ 0 };
+	*out = gpu_slot(gpu) < mem->gpu_count ? mem->gpus[gpu_slot(gpu)] : (struct rm_physical){ 0 };
 }
 
 /* ---- what is booked by stack ---- */
@@ -159,8 +140,8 @@ static bool device_set_gpu(struct rmmem *mem, struct rmdevice *dev, int gpu, enu
 		return false;
 	dev->source = source;
 	if (gpu != dev->gpu) {
-		gpu_at(mem, gpu > dev->gpu ? gpu : dev->gpu);   /* grows before two pointers are taken */
-		sums_move(&gpu_at(mem, dev->gpu)->sums, &gpu_at(mem, gpu)->sums, &dev->sums);
+		sums_at(mem, gpu > dev->gpu ? gpu : dev->gpu);   /* grows before two pointers are taken */
+		sums_move(sums_at(mem, dev->gpu), sums_at(mem, gpu), &dev->sums);
 		book_move(mem, dev, gpu);
 		mem->moves += dev->sums.total || dev->sums.imported || dev->sums.unknown_frees;
 		dev->gpu = gpu;
@@ -201,7 +182,7 @@ void rmmem_unknown_free(struct rmmem *mem, uint32_t device)
 {
 	if (device)
 		rmmem_device(mem, device)->sums.unknown_frees++;
-	gpu_at(mem, rmmem_device_gpu(mem, device))->sums.unknown_frees++;
+	sums_at(mem, rmmem_device_gpu(mem, device))->unknown_frees++;
 }
 
 /* ---- bodies ---- */
@@ -223,7 +204,7 @@ static void body_charge(struct rmmem *mem, const struct rmbody *body, int64_t by
 
 	if (body->device)
 		sums_add(&rmmem_device(mem, body->device)->sums, body, bytes);
-	sums_add(&gpu_at(mem, gpu)->sums, body, bytes);
+	sums_add(sums_at(mem, gpu), body, bytes);
 	if (!change)
 		mem->moves++;
 	if (!change || body->kind != RMMEM_VIDMEM || !bytes)

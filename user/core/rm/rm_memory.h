@@ -55,16 +55,10 @@ struct rmdevice {
 	struct rm_physical sums;
 };
 
-struct rmgpu {
-	struct rm_physical sums;
-	uint8_t uuid[GMT_UUID_BYTES];
-	bool has_uuid;
-};
-
 struct rmmem {
 	struct slab bodies;
 	struct slab devices;
-	struct rmgpu *gpus;     /* [gpu + 1], so that GPU_UNKNOWN is the first */
+	struct rm_physical *gpus; /* [gpu + 1], so that GPU_UNKNOWN is the first */
 	size_t gpu_count;
 	uint64_t serial;
 	uint64_t moves;         /* rm_moves() */
@@ -75,8 +69,6 @@ struct rmmem {
 void rmmem_init(struct rmmem *mem);
 void rmmem_fini(struct rmmem *mem);
 
-void rmmem_gpu_name(struct rmmem *mem, int gpu, const uint8_t *uuid);
-int rmmem_gpu_named(const struct rmmem *mem, const uint8_t *uuid);   /* GPU_UNKNOWN: none */
 void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out);
 
 static inline struct rmdevice *rmmem_device(const struct rmmem *mem, uint32_t device)
