@@ -21,31 +21,15 @@ static inline struct delta_memory memory_of_alloc(const struct alloc *a, uint64_
 	};
 }
 
+/* Whether it is booked or not, the allocation lives in its context from now on; after DELTA_FREE no longer. */
 static inline void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address,
 			      uint64_t ts_ns)
 {
 	struct delta_memory memory = memory_of_alloc(a, address, ts_ns);
 
+	p->contexts.list[a->owner].live += kind == DELTA_FREE ? -1 : 1;
 	if (alloc_is_booked(a))
 		book_memory(p, kind, &memory);
-}
-
-static inline void book_in(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
-{
-	p->contexts.list[a->owner].live++;
-	book_alloc(p, DELTA_ALLOC, a, address, ts_ns);
-}
-
-static inline void book_out(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
-{
-	p->contexts.list[a->owner].live--;
-	book_alloc(p, DELTA_FREE, a, address, ts_ns);
-}
-
-static void book_back(struct process *p, const struct alloc *a, uint64_t address, uint64_t ts_ns)
-{
-	p->contexts.list[a->owner].live++;
-	book_alloc(p, DELTA_RESTORE, a, address, ts_ns);
 }
 
 static void count_new(struct process *p, const struct alloc_request *r, unsigned int row)
@@ -60,7 +44,7 @@ static void displace_alloc(struct process *p, const struct alloc *old, uint64_t 
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-	book_out(p, old, address, ts_ns);
+	book_alloc(p, DELTA_FREE, old, address, ts_ns);
 }
 
 void alloc_add(struct event *e, const struct alloc_request *r)
@@ -99,7 +83,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 		.owner = r->owner,
 		.ordinal = r->ordinal,
 	};
-	book_in(p, a, r->address, e->ts_ns);
+	book_alloc(p, DELTA_ALLOC, a, r->address, e->ts_ns);
 }
 
 /* ---- what a context takes along ---- */
@@ -129,7 +113,7 @@ static void drop_owned(struct process *p, struct hash *table, unsigned int owner
 		struct alloc a;
 
 		hash_take(table, key, &a);
-		book_out(p, &a, has_address ? key : 0, ts_ns);
+		book_alloc(p, DELTA_FREE, &a, has_address ? key : 0, ts_ns);
 		if (has_address)
 			hash_erase(&p->allocs.opens, key);
 	}
@@ -210,9 +194,16 @@ void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool
 	});
 }
 
-void alloc_device(struct event *e)
+void alloc_sized(struct event *e)
 {
-	alloc_in_context(e, GMT_CLASS_DEVICE, e->val[1], event_unread(e, 1));
+	static const uint8_t classes[GMT_OP_COUNT] = {
+		[GMT_OP_MEM_ALLOC] = GMT_CLASS_DEVICE,
+		[GMT_OP_MEM_ALLOC_MANAGED] = GMT_CLASS_MANAGED,
+		[GMT_OP_HOST_ALLOC] = GMT_CLASS_PINNED,
+		[GMT_OP_HOST_REGISTER] = GMT_CLASS_REGISTERED,
+	};
+
+	alloc_in_context(e, classes[e->op], e->val[1], event_unread(e, 1));
 }
 
 void alloc_pitch(struct event *e)
@@ -228,21 +219,6 @@ void alloc_pitch(struct event *e)
 		unread = false;
 	}
 	alloc_in_context(e, GMT_CLASS_DEVICE, size, unread);
-}
-
-void alloc_managed(struct event *e)
-{
-	alloc_in_context(e, GMT_CLASS_MANAGED, e->val[1], event_unread(e, 1));
-}
-
-void alloc_host(struct event *e)
-{
-	alloc_in_context(e, GMT_CLASS_PINNED, e->val[1], event_unread(e, 1));
-}
-
-void alloc_register(struct event *e)
-{
-	alloc_in_context(e, GMT_CLASS_REGISTERED, e->val[1], event_unread(e, 1));
 }
 
 /* cuMemGetAddressRange tells the size of an allocation made before attach. */
@@ -266,7 +242,7 @@ void alloc_learn(struct event *e)
 		.ts_ns = e->ts_ns,
 		.ordinal = ORDINAL_NONE,
 	};
-	book_in(p, a, base, e->ts_ns);
+	book_alloc(p, DELTA_ALLOC, a, base, e->ts_ns);
 }
 
 /* ---- operations: arrays ---- */
@@ -320,7 +296,7 @@ void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns)
 
 	if (!a || a->class != GMT_CLASS_GRAPH || !alloc_is_booked(a))
 		return;
-	book_out(p, a, address, ts_ns);
+	book_alloc(p, DELTA_FREE, a, address, ts_ns);
 	p->contexts.list[a->owner].live++;
 	a->flags |= ALLOC_UNPLANNED;
 }
@@ -367,7 +343,7 @@ void alloc_release(struct event *e, struct hash *table)
 	if (u->alloc.flags & ALLOC_BEFORE)
 		lower_before(p, &u->alloc);
 	hash_erase_slot(table, slot);
-	book_out(p, &u->alloc, table == &p->allocs.by_address ? key : 0, e->ts_ns);
+	book_alloc(p, DELTA_FREE, &u->alloc, table == &p->allocs.by_address ? key : 0, e->ts_ns);
 }
 
 void alloc_free(struct event *e)
@@ -395,7 +371,7 @@ void alloc_release_undo(struct event *e, struct undo *u)
 	if (is_new || (a->flags & ALLOC_UNPLANNED)) {
 		p->contexts.list[u->alloc.owner].live -= !is_new;
 		*a = u->alloc;
-		book_back(p, a, u->table == &p->allocs.by_address ? u->key : 0, e->ts_ns);
+		book_alloc(p, DELTA_RESTORE, a, u->table == &p->allocs.by_address ? u->key : 0, e->ts_ns);
 		if (a->flags & ALLOC_BEFORE)
 			raise_before(p, a);
 	} else if (a->class != GMT_CLASS_GRAPH) {

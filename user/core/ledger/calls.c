@@ -23,16 +23,19 @@ static const struct operation operations[GMT_OP_COUNT] = {
 #undef DONE
 };
 
+/* Of a release that was not seen, or was too long ago, nothing can be taken back. */
 static void undo_operation(struct event *e, const struct operation *operation)
 {
-	struct undo *u = undo_find(e);
+	for (unsigned int i = 0; i < THREAD_UNDOS; i++) {
+		struct undo *u = &e->thread->undos[i];
 
-	if (!u) {
-		e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
-		return;
+		if (u->valid && u->seq == e->call->seq && u->op == e->op) {
+			u->valid = false;
+			operation->undo(e, u);
+			return;
+		}
 	}
-	u->valid = false;
-	operation->undo(e, u);
+	e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
 }
 
 static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_probe *probe, size_t count)

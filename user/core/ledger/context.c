@@ -124,6 +124,7 @@ static void release_primary(struct event *e, unsigned int ordinal)
 		drop_primary(e, ordinal);
 }
 
+/* Also for a green context, which holds the primary context of its device (cuda.h, cuGreenCtxDestroy). */
 void context_primary_retain(struct event *e)
 {
 	unsigned int ordinal = context_ordinal_of(e->val[1]);
@@ -143,12 +144,6 @@ void context_primary_release(struct event *e)
 void context_primary_reset(struct event *e)
 {
 	drop_primary(e, context_ordinal_of(e->val[0]));
-}
-
-/* A green context holds the primary context of its device (cuda.h, cuGreenCtxDestroy). */
-void context_green_create(struct event *e)
-{
-	context_primary_retain(e);
 }
 
 void context_green_destroy(struct event *e)
@@ -210,29 +205,19 @@ void context_green_stream(struct event *e)
 		set_stream(e, contexts_find(&e->proc->contexts, e->val[1]));
 }
 
-static void set_capturing(struct event *e, bool capturing)
+/* A capture begins or ends. */
+void context_capture(struct event *e)
 {
 	struct contexts *contexts = &e->proc->contexts;
-	bool *state = &e->thread->capturing;
+	bool begins = e->op == GMT_OP_CAPTURE_BEGIN, *state = &e->thread->capturing;
 
 	if (e->val[0] > STREAM_PER_THREAD) {
-		if (!capturing && !hash_get(&contexts->streams, e->val[0]))
+		if (!begins && !hash_get(&contexts->streams, e->val[0]))
 			return;
 		state = &((struct stream *)hash_put(&contexts->streams, e->val[0], NULL))->capturing;
 	}
-	contexts->capturing += capturing - *state;
-	*state = capturing;
-}
-
-void context_capture_begin(struct event *e)
-{
-	set_capturing(e, true);
-}
-
-/* Also a capture that fails has ended. */
-void context_capture_end(struct event *e)
-{
-	set_capturing(e, false);
+	contexts->capturing += begins - *state;
+	*state = begins;
 }
 
 void context_stream_destroy(struct event *e)

@@ -73,8 +73,17 @@ static inline unsigned int context_current(const struct event *e)
 }
 
 /* Room for what the release takes. */
-struct undo *undo_push(struct event *e, uint64_t key);
-/* That of the release that failed; NULL if it is not known any longer. */
-struct undo *undo_find(const struct event *e);
+static inline struct undo *undo_push(struct event *e, uint64_t key)
+{
+	struct undo *u = &e->thread->undos[e->thread->next_undo++ % THREAD_UNDOS];
+
+	u->valid = true;
+	u->found = false;
+	u->op = e->op;
+	u->seq = e->call->seq;
+	u->key = key;
+	u->opens = 0;
+	return u;
+}
 
 #endif

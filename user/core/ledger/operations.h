@@ -11,14 +11,14 @@
 /* DONE(operation, apply): a call that succeeded. ANY(operation, apply): also a call that failed.
  * RELEASE(operation, apply, back): a release, applied when it begins, and taken back when it has failed. */
 #define OPERATIONS(DONE, ANY, RELEASE)                                                   \
-	ANY(MEM_ALLOC, alloc_device)                                                     \
+	ANY(MEM_ALLOC, alloc_sized)                                                      \
 	ANY(MEM_ALLOC_PITCH, alloc_pitch)                                                \
-	ANY(MEM_ALLOC_MANAGED, alloc_managed)                                            \
+	ANY(MEM_ALLOC_MANAGED, alloc_sized)                                              \
 	RELEASE(MEM_FREE, alloc_free, alloc_free_undo)                                   \
 	DONE(MEM_RANGE, alloc_learn)                                                     \
-	ANY(HOST_ALLOC, alloc_host)                                                      \
+	ANY(HOST_ALLOC, alloc_sized)                                                     \
 	RELEASE(HOST_FREE, alloc_free, alloc_free_undo)                                  \
-	ANY(HOST_REGISTER, alloc_register)                                               \
+	ANY(HOST_REGISTER, alloc_sized)                                                  \
 	RELEASE(HOST_UNREGISTER, alloc_free, alloc_free_undo)                            \
 	ANY(ASYNC_ALLOC, pool_alloc_async)                                               \
 	ANY(POOL_ALLOC, pool_alloc_from)                                                 \
@@ -52,8 +52,8 @@
 	DONE(GRAPH_ALLOC_NODE, graph_alloc_node)                                         \
 	DONE(GRAPH_FREE_NODE, graph_free_node)                                           \
 	DONE(GRAPH_NODE, graph_node)                                                     \
-	DONE(CAPTURE_BEGIN, context_capture_begin)                                       \
-	ANY(CAPTURE_END, context_capture_end) /* over, even if it failed */              \
+	DONE(CAPTURE_BEGIN, context_capture)                                             \
+	ANY(CAPTURE_END, context_capture) /* a capture that fails has ended, too */      \
 	DONE(CTX_CREATE, context_create)                                                 \
 	DONE(CTX_DESTROY, context_destroy)                                               \
 	DONE(CTX_SET, context_set)                                                       \
@@ -62,7 +62,7 @@
 	DONE(PRIMARY_RETAIN, context_primary_retain)                                     \
 	DONE(PRIMARY_RELEASE, context_primary_release)                                   \
 	DONE(PRIMARY_RESET, context_primary_reset)                                       \
-	DONE(GREEN_CREATE, context_green_create)                                         \
+	DONE(GREEN_CREATE, context_primary_retain)                                       \
 	DONE(GREEN_DESTROY, context_green_destroy)                                       \
 	DONE(GREEN_CTX, context_from_green)                                              \
 	DONE(STREAM_CREATE, context_stream_create)                                       \

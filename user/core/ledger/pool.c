@@ -8,7 +8,7 @@
 #include "core/ledger/process.h"
 
 /* What was learned of a pool; a pool stays what it was created as. */
-static void learn_pool(struct event *e, uint64_t handle, const struct pool *is)
+static void learn_pool(struct event *e, uint64_t handle, struct pool is)
 {
 	bool is_new;
 
@@ -17,13 +17,17 @@ static void learn_pool(struct event *e, uint64_t handle, const struct pool *is)
 	struct pool *pool = hash_put(&e->proc->pools, handle, &is_new);
 
 	if (is_new)
-		*pool = *is;
+		*pool = is;
 	else if (pool->ordinal == ORDINAL_NONE)
-		pool->ordinal = is->ordinal;
+		pool->ordinal = is.ordinal;
 }
 
-static struct pool pool_at(uint64_t location, uint64_t id, uint64_t type)
+/* A pool by its place, whose three values begin at `first`: CUmemLocationType, id, CUmemAllocationType. */
+static struct pool pool_by_place(const struct event *e, unsigned int first)
 {
+	uint64_t location = e->val[first], type = e->val[first + 2];
+	uint64_t id = event_unread(e, first + 1) ? ORDINAL_NONE : e->val[first + 1];
+
 	return (struct pool){
 		.location = location < 256 ? location : 0,
 		.type = type < 256 ? type : 0,
@@ -31,42 +35,36 @@ static struct pool pool_at(uint64_t location, uint64_t id, uint64_t type)
 	};
 }
 
+static struct pool pool_by_device(uint64_t dev)
+{
+	return (struct pool){ .location = LOCATION_DEVICE, .ordinal = context_ordinal_of(dev) };
+}
+
 void pool_create(struct event *e)
 {
-	struct pool pool = pool_at(e->val[1], event_unread(e, 2) ? ORDINAL_NONE : e->val[2], e->val[3]);
-
-	if (!e->val[0])
-		return;
 	/* A handle given out again: the old pool was destroyed. */
-	*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool;
+	if (e->val[0])
+		*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool_by_place(e, 1);
 }
 
 void pool_of_device(struct event *e)
 {
-	struct pool pool = pool_at(LOCATION_DEVICE, e->val[1], 0);
-
-	learn_pool(e, e->val[0], &pool);
+	learn_pool(e, e->val[0], pool_by_device(e->val[1]));
 }
 
 void pool_set_device(struct event *e)
 {
-	struct pool pool = pool_at(LOCATION_DEVICE, e->val[0], 0);
-
-	learn_pool(e, e->val[1], &pool);
+	learn_pool(e, e->val[1], pool_by_device(e->val[0]));
 }
 
 void pool_of_location(struct event *e)
 {
-	struct pool pool = pool_at(e->val[1], event_unread(e, 2) ? ORDINAL_NONE : e->val[2], e->val[3]);
-
-	learn_pool(e, e->val[0], &pool);
+	learn_pool(e, e->val[0], pool_by_place(e, 1));
 }
 
 void pool_set_location(struct event *e)
 {
-	struct pool pool = pool_at(e->val[0], event_unread(e, 1) ? ORDINAL_NONE : e->val[1], e->val[2]);
-
-	learn_pool(e, e->val[3], &pool);
+	learn_pool(e, e->val[3], pool_by_place(e, 0));
 }
 
 void pool_import(struct event *e)
