@@ -58,29 +58,27 @@ void held_each(const struct process *p, held_fn fn, void *arg)
 	each_of_kernel(p, fn, arg);
 }
 
-static void count_one(void *arg, const struct held *held)
-{
-	(void)held;
-	++*(size_t *)arg;
-}
+struct held_list {
+	struct held *list;
+	size_t count;
+};
 
 static void keep_one(void *arg, const struct held *held)
 {
-	struct process *p = arg;
+	struct held_list *to = arg;
 
-	p->held[p->held_count++] = *held;
+	if (!(to->count & (to->count - 1))) /* grows at powers of two */
+		to->list = xreallocarray(to->list, to->count ? 2 * to->count : 1, sizeof(*to->list));
+	to->list[to->count++] = *held;
 }
 
 void held_keep(struct process *p)
 {
-	struct held *list;
-	size_t count = 0;
+	struct held_list kept = { 0 };
 
-	held_each(p, count_one, &count);
-	list = xcalloc(count, sizeof(*list));
-	p->held_count = 0;
-	p->held = list;
-	held_each(p, keep_one, p);
+	held_each(p, keep_one, &kept);
+	p->held = kept.list;
+	p->held_count = kept.count;
 }
 
 static void age_one(void *arg, const struct held *held)
