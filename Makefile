@@ -49,7 +49,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
 BASE     := foreign_file hash human js maps out out_file rangemap xalloc
-CORE     := $(call in,terms,frames framework_ids gpus limits names probes symbol_hint) \
+CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc array_size balance books calls context driver_records dump_records \

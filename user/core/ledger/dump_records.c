@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "core/ledger/dump_records.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
-#include <gpumemtrace/wire.h>
-
-#include "core/ledger/alloc.h"
+#include "core/ledger/process_tables.h"
 
 #define AMOUNT_MAX (1ll << 44)    /* bytes: so many of so much can be added up */
 #define DEVICES_MAX 255
@@ -46,7 +41,7 @@ static bool is_event(const struct gmt_history_event *rec)
 					       alloc_is_place(rec->address, rec->size));
 }
 
-static bool is_right(const struct gmt_hdr *record)
+bool dump_record_is_valid(const struct gmt_hdr *record)
 {
 	switch (record->kind) {
 	case GMT_KIND_OOM_ROW:
@@ -64,9 +59,4 @@ static bool is_right(const struct gmt_hdr *record)
 	default:
 		return true;
 	}
-}
-
-int dump_record_check(const struct gmt_hdr *record)
-{
-	return is_right(record) ? 0 : -EINVAL;
 }

@@ -3,14 +3,15 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_DUMP_RECORDS_H
 #define GPUMEMTRACE_CORE_LEDGER_DUMP_RECORDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>
 
-/* 0 or -EINVAL. The record has the size of its kind's structure at least; its terms may be those of a newer version. */
-int dump_record_check(const struct gmt_hdr *record);
+/* The record has the size of its kind's structure at least. Its terms may be those of a newer version. */
+bool dump_record_is_valid(const struct gmt_hdr *record);
 
-/* What a newer version may have is none. It keeps its number, by which later events may be named. */
+/* An event of a kind that only a newer version knows is none, but keeps its number: later events may name it. */
 static inline enum gmt_history_kind dump_event_kind(const struct gmt_history_event *rec)
 {
 	return rec->kind < GMT_HISTORY_KIND_COUNT ? (enum gmt_history_kind)rec->kind : GMT_HISTORY_NOTHING;

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Frameworks' records on their way to the observer that keeps frameworks' blocks (delta.h). */
 #include <errno.h>
-#include <stdbool.h>
 
 #include "core/ledger/handlers.h"
 #include "core/ledger/process.h"
+
+bool framework_record_is_unknown(const struct gmt_hdr *record)
+{
+	switch (record->kind) {
+#define X(kind, type)                                                             \
+	case GMT_KIND_##kind:                                                     \
+		return ((const struct type *)record)->framework >= GMT_FW_COUNT;
+	X(FW_MEM, gmt_fw_mem)
+	X(FW_OOM, gmt_fw_oom)
+	X(FW_RANGE, gmt_fw_range)
+	X(FW_SIZE, gmt_fw_size)
+	X(FRAMEWORK, gmt_framework)
+#undef X
+	}
+	return false;
+}
 
 /* The row is that of the block's device, or of the device alone; 0: the record is of none. */
 static int give_framework(struct process *p, const struct gmt_hdr *hdr, unsigned int row)

@@ -7,6 +7,8 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_HANDLERS_H
 #define GPUMEMTRACE_CORE_LEDGER_HANDLERS_H
 
+#include <stdbool.h>
+
 struct gmt_hdr;
 struct ledger;
 struct process;
@@ -41,5 +43,7 @@ int balance_nvml(struct process *p, const struct gmt_hdr *hdr);
 int framework_record_memory(struct process *p, const struct gmt_hdr *hdr);
 int framework_record_oom(struct process *p, const struct gmt_hdr *hdr);
 int framework_record_other(struct process *p, const struct gmt_hdr *hdr);
+/* Whether a record is of a framework that this version does not know. The record has the size of its kind. */
+bool framework_record_is_unknown(const struct gmt_hdr *record);
 
 #endif

@@ -13,7 +13,6 @@
 #include "core/ledger/dump_records.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/ledger_state.h"
-#include "core/terms/framework_ids.h"
 
 /* ---- the session ---- */
 
@@ -107,8 +106,10 @@ static int apply_stack(struct ledger *l, const struct gmt_hdr *hdr)
 
 	if (!rec->id || rec->count > (hdr->size - sizeof(*rec)) / sizeof(rec->words[0]))
 		return -EINVAL;
-	struct process *p = process_get(&l->processes, hdr);
+	struct process *p = process_find(&l->processes, hdr->tgid);
 
+	if (!p)
+		p = process_new(&l->processes, hdr);
 	if (hash_count(&l->stack_ends) >= FRAMES_IDS_MAX)
 		return 0;
 	struct stack_end *end = hash_put(&l->stack_ends, rec->id, &is_new);
@@ -147,7 +148,7 @@ static int apply_stack_frames(struct ledger *l, const struct gmt_hdr *hdr)
 /* The ledger has its own sums: observers read those of a dump. */
 static int apply_dump(struct ledger *l, const struct gmt_hdr *hdr)
 {
-	int err = dump_record_check(hdr);
+	int err = dump_record_is_valid(hdr) ? 0 : -EINVAL;
 
 	if (!err)
 		deltas_give(&l->out, &(struct delta){
@@ -269,7 +270,7 @@ static int apply_kind(struct ledger *l, const struct gmt_hdr *hdr)
 		return -ENOENT;
 	if (hdr->size < kind->size || (kind->has_process && !hdr->tgid))
 		return -EINVAL;
-	if (framework_is_unknown(hdr))
+	if (framework_record_is_unknown(hdr))
 		return -ENOENT;
 	return kind->apply ? kind->apply(l, hdr) : apply_to_life(l, kind, hdr);
 }

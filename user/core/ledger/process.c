@@ -64,111 +64,113 @@ static void fini_state(struct process *p)
 /* ---- growth ---- */
 
 #define MARK_UNIT_NS 1000000000ULL
-#define MARK_MAX 33      /* centuries; 2^64 ns are not far */
+#define MARK_MAX 34      /* centuries; 2^64 ns are not far */
 
 void process_begin_marks(struct process *p, uint64_t ts_ns)
 {
 	p->attach_ts_ns = ts_ns;
-	p->mark = -1;
-	p->recent = 0;
+	p->growth = p->recent = 0;
 	p->next_mark_ns = ts_ns + MARK_UNIT_NS;
 	p->window_ns = 0;
 }
 
-/* The newest mark at a time; -1: none. */
-static int mark_at(const struct process *p, uint64_t ts_ns)
+/* The two kinds of marks take turns, each in its own two places; behind them is the window's. */
+enum { GROWTH_FIRST = 0, PLACES = 2, RECENT_FIRST = PLACES, WINDOW_PLACE = 2 * PLACES };
+_Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
+
+static uint64_t traced_ns(const struct process *p, uint64_t ts_ns)
 {
-	uint64_t units = ts_ns > p->attach_ts_ns ? (ts_ns - p->attach_ts_ns) / MARK_UNIT_NS : 0;
-	int mark = units ? 63 - __builtin_clzll(units) : -1;
+	return ts_ns > p->attach_ts_ns ? ts_ns - p->attach_ts_ns : 0;
+}
+
+/* The newest mark of each kind at a time; 0: none. */
+static uint32_t growth_at(const struct process *p, uint64_t ts_ns)
+{
+	uint64_t units = traced_ns(p, ts_ns) / MARK_UNIT_NS;
+	uint32_t mark = units ? 64 - __builtin_clzll(units) : 0;
 
 	return mark < MARK_MAX ? mark : MARK_MAX;
 }
 
-static void mark_all(struct process *p, unsigned int mark)
-{
-	account_mark(&p->account, mark);
-	deltas_give(p->out, &(struct delta){ .kind = DELTA_MARK, .p = p, .mark = mark });
-}
-
-/* The two kinds of marks take turns, each in its own two places; behind them is the window's. */
-#define PLACES 2
-#define GROWTH_PLACE(mark) ((unsigned int)(mark) % PLACES)
-#define RECENT_PLACE(mark) (PLACES + (mark) % PLACES)
-#define WINDOW_PLACE (2 * PLACES)
-_Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
-
 static uint32_t recent_at(const struct process *p, uint64_t ts_ns)
 {
-	return ts_ns > p->attach_ts_ns ? (uint32_t)((ts_ns - p->attach_ts_ns) / PROCESS_RECENT_NS) : 0;
+	return traced_ns(p, ts_ns) / PROCESS_RECENT_NS;
 }
 
-static void mark_growth(struct process *p, uint64_t ts_ns)
+/* When a mark is set, in ns from the attach on. */
+static uint64_t growth_ns(uint32_t mark)
 {
-	int mark = mark_at(p, ts_ns);
-
-	/* Of several that have passed without a record in between the last two are asked for. */
-	if (mark - 1 > p->mark)
-		mark_all(p, GROWTH_PLACE(mark - 1));
-	if (mark > p->mark)
-		mark_all(p, GROWTH_PLACE(mark));
-	p->mark = mark;
+	return mark ? MARK_UNIT_NS << (mark - 1) : 0;
 }
 
-static void mark_recent(struct process *p, uint64_t ts_ns)
+static void set_mark(struct process *p, unsigned int place)
 {
-	uint32_t mark = recent_at(p, ts_ns);
+	account_mark(&p->account, place);
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_MARK, .p = p, .mark = place });
+}
 
-	if (mark > p->recent + 1)
-		mark_all(p, RECENT_PLACE(mark - 1));
-	if (mark > p->recent)
-		mark_all(p, RECENT_PLACE(mark));
-	p->recent = mark;
+/* Sets the marks behind `*newest`. Of several that have passed without a record in between, only the last two count. */
+static void set_marks(struct process *p, unsigned int first, uint32_t *newest, uint32_t mark)
+{
+	if (mark > *newest + 1)
+		set_mark(p, first + (mark - 1) % PLACES);
+	if (mark > *newest)
+		set_mark(p, first + mark % PLACES);
+	*newest = mark;
 }
 
 void process_mark(struct process *p, uint64_t ts_ns)
 {
-	uint64_t growth_ns, recent_ns;
+	uint64_t next_growth = UINT64_MAX, next_recent;
 
-	mark_growth(p, ts_ns);
-	mark_recent(p, ts_ns);
-	growth_ns = p->mark < MARK_MAX ? p->attach_ts_ns + (MARK_UNIT_NS << (p->mark + 1)) : UINT64_MAX;
-	recent_ns = p->attach_ts_ns + (p->recent + 1ULL) * PROCESS_RECENT_NS;
-	p->next_mark_ns = growth_ns < recent_ns ? growth_ns : recent_ns;
+	set_marks(p, GROWTH_FIRST, &p->growth, growth_at(p, ts_ns));
+	set_marks(p, RECENT_FIRST, &p->recent, recent_at(p, ts_ns));
+	if (p->growth < MARK_MAX)
+		next_growth = p->attach_ts_ns + growth_ns(p->growth + 1);
+	next_recent = p->attach_ts_ns + (p->recent + 1ULL) * PROCESS_RECENT_NS;
+	p->next_mark_ns = next_growth < next_recent ? next_growth : next_recent;
 }
 
-static unsigned int since_mark(const struct process *p, int mark, uint64_t *since_ns)
+/* What stacks_row() is to be asked for about the time since `mark`. */
+static unsigned int since_mark(unsigned int first, uint32_t newest, uint32_t mark)
 {
-	*since_ns = p->attach_ts_ns + (mark < 0 ? 0 : MARK_UNIT_NS << mark);
-	if (mark < 0)
+	if (!mark)
 		return STACKS_SINCE_START;
-	return mark > p->mark ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + GROWTH_PLACE(mark);
+	return mark > newest ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + first + mark % PLACES;
+}
+
+static unsigned int since_growth(const struct process *p, uint32_t mark, uint64_t *since_ns)
+{
+	*since_ns = p->attach_ts_ns + growth_ns(mark);
+	return since_mark(GROWTH_FIRST, p->growth, mark);
 }
 
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
 {
-	return since_mark(p, mark_at(p, now_ns) - 1, since_ns);
+	uint32_t mark = growth_at(p, now_ns);
+
+	return since_growth(p, mark ? mark - 1 : 0, since_ns);
 }
 
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
 {
-	return since_mark(p, mark_at(p, now_ns), since_ns);
+	return since_growth(p, growth_at(p, now_ns), since_ns);
 }
 
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
 {
 	uint32_t mark = recent_at(p, now_ns);
 
-	*since_ns = p->attach_ts_ns + (mark ? mark - 1 : 0) * PROCESS_RECENT_NS;
-	if (mark < 2)
-		return STACKS_SINCE_START;
-	return mark - 1 > p->recent ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + RECENT_PLACE(mark - 1);
+	mark -= mark > 0;
+	*since_ns = p->attach_ts_ns + mark * PROCESS_RECENT_NS;
+	return since_mark(RECENT_FIRST, p->recent, mark);
 }
 
 void process_window(struct process *p, uint64_t ts_ns)
 {
 	account_restart(&p->account, ts_ns);
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_WINDOW, .p = p, .ts_ns = ts_ns });
-	mark_all(p, WINDOW_PLACE);
+	set_mark(p, WINDOW_PLACE);
 	p->window_ns = ts_ns;
 }
 
@@ -244,13 +246,6 @@ struct process *process_find(struct processes *all, uint32_t tgid)
 		return NULL;
 	all->last = all->list[*index];
 	return all->last;
-}
-
-struct process *process_get(struct processes *all, const struct gmt_hdr *hdr)
-{
-	struct process *p = process_find(all, hdr->tgid);
-
-	return p ? p : process_new(all, hdr);
 }
 
 struct thread *process_thread_slow(struct process *p, uint32_t tid)

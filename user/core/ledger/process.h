@@ -43,8 +43,8 @@ struct process {
 	bool named_several;
 	int mig;                 /* the MIG instance it uses, GPU_UNKNOWN */
 	struct view_unwinding unwinding;
-	int mark;                /* the newest that growth may be counted from, process_mark(); -1 */
-	uint32_t recent;         /* the newest of those that lie a fixed time apart; 0: none */
+	uint32_t growth;         /* the newest mark that growth may be counted from, process_mark(); 0: none */
+	uint32_t recent;         /* the newest of the marks that lie a fixed time apart; 0: none */
 	uint64_t next_mark_ns;
 	uint64_t window_ns;      /* peaks count from here, since somebody asked for it; 0: since the attach */
 	struct held *held;       /* of one that has ended */
@@ -77,8 +77,6 @@ void processes_fini(struct processes *all);
 
 /* The newest life of a pid, NULL if it was never seen. */
 struct process *process_find(struct processes *all, uint32_t tgid);
-/* The same, begun now if need be. */
-struct process *process_get(struct processes *all, const struct gmt_hdr *hdr);
 /* A new life of the pid. */
 struct process *process_new(struct processes *all, const struct gmt_hdr *hdr);
 /* All memory of it is gone, the sums stay (account.h). */
