@@ -64,34 +64,24 @@ static const enum gmt_history_kind kind_of[DELTA_COUNT] = {
 	[DELTA_SEGMENT_FREE] = GMT_HISTORY_SEGMENT_FREE,
 };
 
-static struct history_event *add_range_event(struct history *h, const struct delta *d, const struct range *r)
+static void record_memory(struct history *h, const struct delta *d)
 {
+	enum gmt_history_kind kind = kind_of[d->kind];
+	bool is_block = kind == GMT_HISTORY_BLOCK_ALLOC || kind == GMT_HISTORY_BLOCK_FREE;
+	const struct range *r = is_block ? d->block.range : d->segment.range;
 	struct history_process *hp = history_process_of(h, d->p);
 	struct history_event *e;
 
 	pass_time(h, d->ts_ns);
-	e = history_add(h, hp, kind_of[d->kind], d->ts_ns);
+	e = history_add(h, hp, kind, d->ts_ns);
 	e->address = r->base;
 	e->size = r->length;
 	e->device = r->gpu < 0 ? GMT_HISTORY_DEVICE_UNKNOWN : r->gpu;
 	e->stack_id = (uint32_t)r->value;
-	if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE)
+	e->flags = is_block ? 0 : r->aux & WINDOW_FLAGS;
+	e->category = is_block ? d->block.category : 0;
+	if (kind == GMT_HISTORY_BLOCK_FREE || kind == GMT_HISTORY_SEGMENT_FREE)
 		e->born = r->offset;
-	return e;
-}
-
-static void record_block(struct history *h, const struct delta *d)
-{
-	struct history_event *e = add_range_event(h, d, d->block.range);
-
-	e->category = d->block.category;
-}
-
-static void record_segment(struct history *h, const struct delta *d)
-{
-	struct history_event *e = add_range_event(h, d, d->segment.range);
-
-	e->flags = d->segment.range->aux & WINDOW_FLAGS;
 }
 
 /* The release failed: the segment did not end. */
@@ -226,12 +216,12 @@ static void record_dump(struct history *h, const struct delta *d)
 /* ---- deltas ---- */
 
 static void (*const recorders[DELTA_COUNT])(struct history *h, const struct delta *d) = {
-	[DELTA_BLOCK_ALLOC] = record_block,
-	[DELTA_BLOCK_FREE] = record_block,
-	[DELTA_BLOCK_LOST] = record_block,
-	[DELTA_BLOCK_BACK] = record_block,
-	[DELTA_SEGMENT_ALLOC] = record_segment,
-	[DELTA_SEGMENT_FREE] = record_segment,
+	[DELTA_BLOCK_ALLOC] = record_memory,
+	[DELTA_BLOCK_FREE] = record_memory,
+	[DELTA_BLOCK_LOST] = record_memory,
+	[DELTA_BLOCK_BACK] = record_memory,
+	[DELTA_SEGMENT_ALLOC] = record_memory,
+	[DELTA_SEGMENT_FREE] = record_memory,
 	[DELTA_SEGMENT_BACK] = take_back_segment,
 	[DELTA_RANGE] = record_range,
 	[DELTA_REQUEST_FAILED] = record_request,

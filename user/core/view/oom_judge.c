@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What follows from the numbers of a request that could not be met. See oom_view.h. */
+/* Conclusions from the numbers of a failed request. See oom_view.h. */
 #include "core/view/oom_view.h"
 
-/* Bytes of a GPU that its driver keeps to itself, for page tables and the like: so little more than was asked for is
- * no room. Measured: of 2.19 MiB that were free no 2 MiB were given (H100, driver 580.159.04). */
+/* Bytes of a GPU that its driver keeps for page tables and the like: a request fits only if so much more is free.
+ * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */
 #define ROOM_SLACK (16ull << 20)
 
 static void sum_rows(struct oom_view *v, struct oom_facts *f)
@@ -12,7 +12,7 @@ static void sum_rows(struct oom_view *v, struct oom_facts *f)
 		const struct oom_view_row *r = &v->rows[i];
 		bool is_host = r->row == OOM_VIEW_NONE;
 
-		/* A picture of all GPUs has rows of others. */
+		/* A picture of all GPUs has rows of other GPUs. */
 		if (r->is_blocks || is_host == f->is_of_gpu ||
 		    (!is_host && v->view.procs[r->proc].rows[r->row].gpu != v->gpu))
 			continue;
@@ -44,7 +44,7 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	}
 }
 
-/* What can be counted on: where the kernel driver refused as much as free says, nothing. */
+/* Nothing, where the kernel driver refused as much as `free` says. */
 static uint64_t surely_free(const struct oom_facts *f)
 {
 	return f->has_free == OOM_FREE_REFUSED ? 0 : f->free;
@@ -59,16 +59,16 @@ static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 	f->cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 	f->gap_known = t->gap_known;
 	f->gap = t->largest_free_gap;
-	/* What a launch or a module takes does not come from there. */
+	/* A launch or a module does not take PyTorch's memory. */
 	if (!t->seen || f->is_too_large || f->was_room || v->rec.class_id == GMT_OOM_CLASS_NONE)
 		return;
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
-	/* Expandable ones have given back what they can: the pieces between blocks. */
+	/* Expandable segments have given back all that they can: the pieces between blocks. */
 	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && f->has_free &&
 			     f->cached + surely_free(f) >= f->asked && f->cached;
 }
 
-/* The smallest that would do. */
+/* The smallest row that would be enough. */
 static void find_fit_without(const struct oom_view *v, struct oom_facts *f)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
@@ -97,7 +97,7 @@ void oom_judge(struct oom_view *v)
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;
 	free_memory(v, f);
-	if (!f->asked)             /* a context: nobody says how much it takes */
+	if (!f->asked)             /* a context: its size is not known */
 		return;
 	f->is_too_large = f->total && f->asked > f->total;
 	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;

@@ -19,9 +19,9 @@ struct maker {
 	struct by_stack by_stack;
 };
 
-/* ---- who ---- */
+/* ---- processes ---- */
 
-/* The process as it is shown; a new one if need be. */
+/* The index in view.procs, of a new entry if need be. */
 static size_t proc_of(struct maker *m, uint32_t tgid)
 {
 	struct view *view = &m->out->view;
@@ -41,8 +41,9 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 		view_fill_facts(m->pipeline, p, to);
 	else
 		*to = (struct view_proc){ .tgid = tgid, .ns_pid = tgid };
-	to->exited = false;      /* it was not then */
-	memset(to->ooms, 0, sizeof(to->ooms));   /* nor is how often it happened known of then */
+	/* As at that moment, when failures were not counted yet. */
+	to->exited = false;
+	memset(to->ooms, 0, sizeof(to->ooms));
 	return view->proc_count++;
 }
 
@@ -80,7 +81,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		by_stack_add(&m->by_stack, &row, NULL);
 	}
 	by_stack_take(&m->by_stack, to);
-	/* The greatest come first: of several that read alike the greatest has the last word. */
+	/* The greatest come first, and of stacks that read alike the greatest is to have the last word. */
 	for (size_t i = count; i-- > 0;) {
 		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
 
@@ -140,7 +141,7 @@ static uint64_t held_of(const struct gmt_oom_row *r)
 	return nvml > r->attributed ? nvml : r->attributed;
 }
 
-/* The row that the blocks are in; OOM_VIEW_NONE: it did not come. */
+/* The row of the blocks; OOM_VIEW_NONE: it did not come. */
 static size_t row_of_blocks(struct maker *m, const struct gmt_oom_row *from, const struct view_proc *proc)
 {
 	int gpu = gpu_of(&m->out->view, from->uuid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A request that could not be met as sinks see it: the request, a view of that moment (live bytes only: the
- * picture keeps no history), what has changed before it, and what follows from all that.
+ * A view of a request that failed: the request, a view of that moment (live bytes only, for a picture has no peaks),
+ * the changes shortly before, and what follows from these numbers.
  */
 #ifndef GPUMEMTRACE_CORE_VIEW_OOM_VIEW_H
 #define GPUMEMTRACE_CORE_VIEW_OOM_VIEW_H
@@ -31,46 +31,45 @@ struct history_changes {
 	struct history_change segments;  /* the driver's */
 };
 
-/* A process on a GPU, or its memory on none. */
+/* A process on a GPU, or a process's host memory. */
 struct oom_view_row {
 	size_t proc;             /* in view.procs */
 	size_t row;              /* in its rows; OOM_VIEW_NONE: its host memory */
-	bool is_blocks;          /* no more than the stacks of PyTorch's blocks in it: they hold nothing besides */
-	uint64_t held;           /* bytes, as near as is known: what the kernel gave, or NVML's word, or calls */
+	bool is_blocks;          /* just the stacks of PyTorch's blocks in that row, which has their bytes already */
+	uint64_t held;           /* bytes by the best source: the kernel, else NVML, else calls */
 	bool has_nvml;
 	uint64_t nvml, nvml_ts_ns;
-	uint64_t rest_bytes;     /* of stacks that the picture does not have */
+	uint64_t rest_bytes;     /* of stacks that are not in the picture */
 	uint32_t rest;
 	uint64_t recent_ns;
 	struct view_stacks recent; /* .grown: since recent_ns */
-	struct view_stacks steady; /* those that have grown all along: leaks, maybe */
+	struct view_stacks steady; /* stacks that have grown all along: maybe leaks */
 };
 
-/* Who says what was free: CUDA; the GPU's memory less what is held, the most that it can be; the kernel driver, which
- * refused that much: it was less. */
+/* The source of the free bytes: CUDA; the GPU's memory less the held bytes, which is the most that can be free; or the
+ * kernel driver, which refused so much: less was free. */
 enum oom_free { OOM_FREE_UNKNOWN, OOM_FREE_TOLD, OOM_FREE_COMPUTED, OOM_FREE_REFUSED };
 
-/* What the numbers say. A request on no GPU has but asked and held. */
+/* Conclusions. A request on no GPU has only asked and held. */
 struct oom_facts {
 	bool is_of_gpu;
-	bool is_unseen;          /* there is no picture: what was held and by whom is not known */
-	uint64_t asked;          /* bytes: of PyTorch, else of CUDA */
+	bool is_unseen;          /* there is no picture: nobody knows who held what */
+	uint64_t asked;          /* bytes that PyTorch, else CUDA was asked for */
 	uint64_t total;          /* of the GPU; 0 unknown */
 	uint64_t held;           /* by the processes of the picture */
 	enum oom_free has_free;
 	uint64_t free;
 	bool has_untraced;
-	uint64_t untraced;       /* neither free nor held: others, and the driver itself */
-	size_t asker;            /* its row, and the one that holds the most; OOM_VIEW_NONE */
-	size_t largest;
+	uint64_t untraced;       /* neither free nor held: of others, and of the driver itself */
+	size_t asker, largest;   /* row of the process that asked, and greatest row; OOM_VIEW_NONE */
 	bool has_torch;          /* of the asker, as the next four */
-	uint64_t cached;         /* reserved, and in no block */
+	uint64_t cached;         /* reserved but in no block */
 	bool gap_known;
 	uint64_t gap;
 	bool is_too_large;       /* more than the GPU has */
-	bool was_room;           /* so much was free: it was another limit */
-	bool fits_in_one_piece;  /* it would, if what is cached were one piece */
-	bool fits_expandable;    /* it would, if pieces of segments could be given back: expandable segments */
+	bool was_room;           /* so much was free: there was another limit */
+	bool fits_in_one_piece;  /* the request would fit if the cached memory were one piece */
+	bool fits_expandable;    /* it would fit with expandable segments, whose pieces can be given back */
 	size_t fits_without;     /* row of another process whose memory would be enough; OOM_VIEW_NONE */
 };
 
@@ -78,15 +77,15 @@ struct oom_view {
 	struct gmt_oom rec;
 	struct view view;        /* now_ns: the moment of the picture */
 	int gpu;                 /* in view.gpus, VIEW_GPU_UNKNOWN */
-	size_t proc;             /* who asked, in view.procs; OOM_VIEW_NONE: nobody, or it is not known */
-	struct history_changes changes; /* of who asked, or of all, shortly before; the caller's to fill in */
-	size_t stack;            /* by which stack, in view.stacks; OOM_VIEW_NONE */
+	size_t proc;             /* that asked, in view.procs; OOM_VIEW_NONE: none, or it is not known */
+	struct history_changes changes; /* shortly before, of that process or of all; the caller fills them in */
+	size_t stack;            /* of the request, in view.stacks; OOM_VIEW_NONE */
 	size_t row_count;
 	struct oom_view_row *rows; /* greatest first */
 	struct oom_facts facts;
 };
 
-/* Whose names the ledger has. oom_view_free() releases its arrays. */
+/* Names are the ledger's. oom_view_free() releases the arrays. */
 void oom_view_build(const struct pipeline *pl, const struct oom *oom, const struct view_request *request,
 		    struct oom_view *out);
 void oom_view_free(struct oom_view *view);
@@ -96,7 +95,7 @@ void oom_view_free(struct oom_view *view);
 void history_changes(const struct history *h, uint32_t tgid, uint64_t end, uint64_t until_ns, uint64_t span_ns,
 		     struct history_changes *out);
 
-/* Fills in the facts; the rest is there. */
+/* Fills in the facts from the rest. */
 void oom_judge(struct oom_view *view);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See snapshot.h: what there is at the end. The events are snapshot_replay.c's. */
+/* See snapshot.h: the memory at the end. The events are snapshot_replay.c's. */
 #include "core/view/snapshot.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
 
-/* Each device's far from the others'. */
+/* The devices' addresses are far apart. */
 #define UNSEEN_ADDRESS(device) (ALLOC_ADDRESS_END + ((uint64_t)(device) << 48))
 
 static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address, unsigned int device)
@@ -44,23 +44,14 @@ static unsigned int device_of_range(const struct range *r)
 	return r->gpu < 0 ? 0 : r->gpu;
 }
 
-/* The pieces of an expandable segment are one, to PyTorch; those of a guess may be. */
+/* To PyTorch the pieces of an expandable segment are one segment; guessed pieces may be. */
 static bool is_joined(const struct range *a, const struct range *b)
 {
 	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & SEGMENT_PIECE) &&
 	       (b->aux & SEGMENT_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
 }
 
-/* Where PyTorch has said what the block was asked for. */
-static void take_asked(struct snapshot_segment *segment, struct snapshot_block *block, uint64_t asked)
-{
-	if (!asked || asked > block->size)
-		return;
-	segment->asked -= block->size - asked;
-	block->asked = asked;
-}
-
-/* The newest segment is whole: PyTorch's blocks and what is free between them. */
+/* The newest segment has its size: adds PyTorch's blocks and the free pieces between them. */
 static void fill_segment(struct snapshot *s, const struct window *w)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
@@ -68,7 +59,7 @@ static void fill_segment(struct snapshot *s, const struct window *w)
 	const struct range *b;
 
 	while (at < end && (b = rangemap_from(&w->blocks, at)) && b->base < end) {
-		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length;
+		uint64_t base = b->base < at ? at : b->base, stop = b->base + b->length, asked = window_asked(w, b);
 		struct snapshot_block *block;
 
 		if (base > at)
@@ -77,7 +68,10 @@ static void fill_segment(struct snapshot *s, const struct window *w)
 		block = append_block(s, base, at - base, true);
 		block->stack_id = b->value;
 		block->why = snapshot_why_of(b->value);
-		take_asked(segment, block, window_asked(w, b));
+		if (asked && asked <= block->size) {
+			segment->asked -= block->size - asked;
+			block->asked = asked;
+		}
 	}
 	if (at < end)
 		append_block(s, at, end - at, false);

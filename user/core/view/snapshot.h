@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process's device memory as PyTorch's memory snapshots have it: the segments that there are, the blocks
- * in them, and the events that led there. What PyTorch does not manage stands beside it: each of the
- * driver's allocations is a segment with one block.
+ * A process's device memory in the form of PyTorch's memory snapshots: the segments, their blocks, and the events that
+ * led there. An allocation of the driver's that PyTorch does not manage is a segment with one block.
  *
- * The viewers go back from the end, and take events at their word. So these hold, whatever was lost on the
- * way: an event that ends something ends what is there at that moment; one that begins something begins it
- * where nothing is; a block that lives lies in a segment that lives; the blocks of a segment cover it.
+ * Viewers go back from the end and trust each event. So whatever was lost, an event that ends something ends what is
+ * there at that moment; an event that begins something begins it where nothing is; a live block lies in a live segment;
+ * and the blocks of a segment cover the segment.
  */
 #ifndef GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
 #define GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
@@ -16,7 +15,6 @@
 #include <stdint.h>
 
 struct history;
-struct ledger;
 struct window;
 
 /* X(NAME, name): PyTorch's words. */
@@ -35,7 +33,7 @@ enum snapshot_action {
 #undef X
 };
 
-/* X(NAME, text): what there is to say beside a stack, or instead of it. */
+/* X(NAME, text): a remark beside a stack, or in place of a stack. */
 #define SNAPSHOT_WHYS(X)                                                          \
 	X(NONE, "")                                                               \
 	X(NO_STACK, "gpumemtrace: no stack trace was taken")                      \
@@ -63,7 +61,7 @@ struct snapshot_event {
 	uint8_t category;        /* of PyTorch's blocks: enum gmt_category + 1; 0: not known */
 };
 
-/* A range that the program has named begins or ends. */
+/* A named range of the program begins or ends. */
 struct snapshot_mark {
 	uint64_t ts_ns;
 	const char *name;        /* the history's */
@@ -72,7 +70,7 @@ struct snapshot_mark {
 
 struct snapshot_block {
 	uint64_t address, size;
-	uint64_t asked;          /* by the program, of an active one; size where it is not known */
+	uint64_t asked;          /* of an active block: requested bytes, or size where they are not known */
 	uint32_t stack_id;
 	uint8_t why;
 	bool active;
@@ -80,12 +78,11 @@ struct snapshot_block {
 
 struct snapshot_segment {
 	uint64_t address, size;
-	uint64_t active;         /* bytes of its blocks that are */
-	uint64_t asked;          /* what those were asked for */
+	uint64_t active, asked;  /* sums over its active blocks */
 	size_t first_block, block_count; /* by address */
 	uint32_t stack_id;
 	uint8_t why, device;
-	bool is_expandable;      /* made of pieces that cuMemMap made */
+	bool is_expandable;      /* made of pieces by cuMemMap */
 };
 
 struct snapshot {
@@ -97,9 +94,9 @@ struct snapshot {
 	size_t block_count;
 	struct snapshot_mark *marks;     /* the oldest first */
 	size_t mark_count;
-	unsigned int device_count;       /* all devices are below it */
-	bool is_expandable;              /* PyTorch's segments are, some at least */
-	uint64_t dropped;                /* older events, of any process, that were not kept */
+	unsigned int device_count;       /* greater than every device number */
+	bool is_expandable;              /* at least one of PyTorch's segments is */
+	uint64_t dropped;                /* older events of all processes that were not kept */
 };
 
 /* Of h->processes[process]; snapshot_free() releases its arrays. */
@@ -111,7 +108,7 @@ static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
 	return stack_id ? SNAPSHOT_WHY_NONE : SNAPSHOT_WHY_NO_STACK;
 }
 
-/* For snapshot_build(): the events, from what there is at their end. */
+/* For snapshot_build(): makes the events, from the memory at their end. */
 void snapshot_replay(const struct history *h, uint32_t process, const struct window *end, struct snapshot *out);
 
 #endif

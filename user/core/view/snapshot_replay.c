@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See snapshot.h. Goes back from what there is at the end: an event that ended something puts it back, one
- * that began something takes it away. Whatever cannot be told so is left out; what is in the way of it is
- * said to have been allocated just then.
+ * See snapshot.h. Goes back from the memory at the end: an event that ended a block or segment puts it back, an event
+ * that began one takes it away. An event that does not fit is left out. Memory that is in the way was allocated just
+ * then, as far as the snapshot says.
  */
 #include <stdlib.h>
 
@@ -13,9 +13,8 @@
 #include "core/view/snapshot.h"
 #include "core/history/window.h"
 
-/* The moment that the replay has come back to. In ranges as in a window, but of those from events offset is a number
- * (births.h); blocks of segments that are not PyTorch's
- * are among the blocks. */
+/* The moment to which the replay has come back. Ranges are as in a window, but offset is a number (births.h) in ranges
+ * from events, and segments that are not PyTorch's have a block, too. */
 struct moment {
 	struct snapshot *out;
 	struct rangemap blocks, segments;
@@ -53,7 +52,7 @@ static bool is_piece(const struct range *segment)
 	return !is_plain(segment) && (segment->aux & SEGMENT_PIECE);
 }
 
-/* Viewers join a piece that is put back with what it touches, whatever that is. */
+/* Viewers join a piece that is put back with any segment that it touches. */
 static bool touches_a_whole(const struct rangemap *segments, const struct range *piece)
 {
 	const struct range *before = rangemap_find(segments, piece->base - 1);
@@ -62,7 +61,7 @@ static bool touches_a_whole(const struct rangemap *segments, const struct range 
 	return (before && !is_piece(before)) || (behind && !is_piece(behind));
 }
 
-/* Nobody says where something is freed: its allocation's stack stands for it. */
+/* A free has no stack: the stack of the allocation stands in its place. */
 static enum snapshot_why why_of_end(const struct moment *m, const struct range *r)
 {
 	if (r->aux & GMT_HISTORY_GUESSED)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What sinks see: plain numbers computed from the ledger at one moment. All sizes are bytes, all
- * times CLOCK_MONOTONIC nanoseconds. A view owns its arrays and strings; sinks never change it.
+ * A view: plain numbers for sinks, computed from the ledger at one moment. All sizes are bytes, all times
+ * CLOCK_MONOTONIC nanoseconds. A view owns its arrays and strings; sinks never change a view.
  *
- * How the numbers of a row (one process on one GPU) add up when the kernel layer was active:
+ * The sums of a row (one process on one GPU) when the kernel layer was active:
  *
  *   physical          = sum of by_purpose[]          memory obtained since attach, as the kernel gave it
  *   named             = physical - attributed        context, modules, pool reserve, rounding ...
  *   nvml              = attributed + named + before_attach + residual
  *
- * without it: nvml = attributed + before_attach + residual, and the residual holds contexts.
+ * Without the kernel layer: nvml = attributed + before_attach + residual, and the residual contains contexts.
  */
 #ifndef GPUMEMTRACE_CORE_VIEW_VIEW_H
 #define GPUMEMTRACE_CORE_VIEW_VIEW_H
@@ -51,18 +51,18 @@ struct view_row {
 	struct view_level physical;    /* bytes the kernel gave since attach and did not take back */
 	uint64_t by_purpose[GMT_PURPOSE_COUNT]; /* sums to physical.live */
 	/* physical - attributed, split (sums to physical.live - attributed.live exactly): */
-	int64_t context;         /* purpose CONTEXT, less what small allocations got out of it */
+	int64_t context;         /* purpose CONTEXT, less small allocations from its blocks */
 	int64_t modules;
 	int64_t pool_reserve;    /* pool memory the process holds but no allocation uses */
 	int64_t rounding;        /* granularity of cuMemAlloc and cuMemCreate */
 	int64_t other;           /* graph, streams, outside a probed call */
-	uint64_t imported_physical;    /* objects duplicated from another process: not this one's memory */
+	uint64_t imported_physical;    /* objects duplicated from another process, whose memory they are */
 	bool has_nvml;
 	uint64_t nvml;           /* at nvml_ts_ns */
 	uint64_t nvml_ts_ns;
 	uint64_t nvml_baseline;  /* at attach; 0 if attached from the start */
 	uint64_t before_attach;  /* of the baseline, still there */
-	bool before_inferred;    /* before_attach was lowered by NVML's word after frees of unknown size */
+	bool before_inferred;    /* after frees of unknown size, NVML's numbers lowered before_attach */
 	uint64_t before_frees;   /* kernel objects from before attach that were freed */
 	int64_t residual;        /* nvml - attributed - (physical - attributed) - before_attach, taken at
 	                          * nvml_ts_ns: never mixes two moments */
@@ -80,7 +80,7 @@ struct view_proc {
 	uint64_t attach_ts_ns;   /* first seen */
 	uint64_t window_ns;      /* peaks count from here: the attach, or a mark after it */
 	bool from_start;
-	bool exited;             /* then live means: at its end */
+	bool exited;             /* then "live" is at its end */
 	int exit_code;           /* wait status */
 	uint64_t exit_ts_ns;
 	char comm[GMT_COMM_BYTES + 1];
@@ -89,11 +89,11 @@ struct view_proc {
 	struct view_class by_class[GMT_CLASS_COUNT]; /* over all GPUs; managed, pinned, registered live here only */
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
 	enum gmt_torch_silence torch_silence;
-	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* requests that could not be met, by what became of them */
+	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* failed requests by their outcome */
 	struct view_unwinding unwinding;
 	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
 	size_t row_count;
-	struct view_row *rows;   /* known GPUs by index, then the unknown one if it has anything */
+	struct view_row *rows;   /* known GPUs by index, then the unknown GPU if anything is on it */
 };
 
 struct view {
@@ -103,36 +103,36 @@ struct view {
 	size_t gpu_count;
 	struct view_gpu *gpus;
 	size_t proc_count;
-	struct view_proc *procs;    /* in order of appearance; a reused pid is a second one */
-	struct limits limits;       /* what the session went without */
+	struct view_proc *procs;    /* in order of appearance; a reused pid is a second process */
+	struct limits limits;       /* of the session */
 	size_t library_count;
 	struct gmt_library *libraries;
 	size_t owner_count;
-	char **owners;              /* names of those that are met below */
+	char **owners;              /* names of the owners in this view */
 	size_t stack_count;
 	struct view_stack *stacks;  /* those that are shown */
 	size_t symbol_count;
 	struct view_symbol *symbols; /* of their frames */
 	uint64_t names_dropped;     /* records of names that were too many to keep */
-	bool has_ages;              /* they were asked for, and what is old */
+	bool has_ages;              /* the request was for ages */
 	uint64_t older_than_ns;
 	uint64_t records;
 	uint64_t records_unknown;   /* of a kind this version does not know */
 	uint64_t records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
-	uint32_t marks;             /* windows that were asked for */
+	uint32_t marks;             /* requested windows */
 	uint64_t mark_ns;           /* when the newest one began; 0: none */
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
 };
 
-/* Computes a view; view_free() releases its arrays. Aborts when out of memory. Without a request no stacks
- * are shown and no owners told apart. */
+/* Computes a view; view_free() releases its arrays. Aborts when out of memory. Without a request the view shows no
+ * stacks and has one owner. */
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view);
 void view_free(struct view *view);
 void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being built */
 
-/* Whether anything is missing or odd: sums of loss[] and of records_malformed. */
+/* Lost records: the sum of loss[] and records_malformed. */
 uint64_t view_lost(const struct view *view);
 
 #endif

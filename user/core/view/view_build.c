@@ -52,7 +52,7 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 	memcpy(out->pci, r->pci, sizeof(out->pci) - 1);
 }
 
-/* As nvidia-smi lists them: by index, a GPU's MIG instances behind it; then those not listed, by UUID. */
+/* In nvidia-smi's order: by index, a GPU before its MIG instances; then GPUs without an index, by UUID. */
 static int compare_gpus(const void *left, const void *right)
 {
 	const struct view_gpu *a = left, *b = right;
@@ -136,7 +136,7 @@ static void fill_view_row(const struct process *p, const struct row *row, const 
 	fill_nvml(row, out);
 }
 
-/* Known GPUs in the order of view->gpus, the unknown one last. */
+/* Known GPUs in the order of view->gpus, the unknown GPU last. */
 static int compare_gpu_rows(const void *left, const void *right)
 {
 	const struct view_row *a = left, *b = right;
@@ -145,7 +145,7 @@ static int compare_gpu_rows(const void *left, const void *right)
 	return (key_a > key_b) - (key_a < key_b);
 }
 
-/* What all processes of a view are made with. */
+/* Shared by all processes of a view. */
 struct maker {
 	const struct ledger *ledger;
 	const struct pipeline *pipeline;
@@ -154,7 +154,7 @@ struct maker {
 	struct by_stack by_stack;
 };
 
-/* What the stacks of a process are asked with. */
+/* Shared by all stacks of a process. */
 struct moment {
 	unsigned int since;
 	uint64_t since_ns;
@@ -203,7 +203,7 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 
 /* ---- processes ---- */
 
-/* The rows and the host memory, as of now, or of the end of the process. */
+/* The rows and the host memory, as of now or of the end of the process. */
 static void fill_memory(struct maker *m, const struct process *p, struct view_proc *out)
 {
 	uint64_t now_ns = p->exited ? p->exit_ts_ns : m->ledger->now_ns;
@@ -221,7 +221,7 @@ static void fill_memory(struct maker *m, const struct process *p, struct view_pr
 		held_ages_fini(&ages);
 }
 
-/* What the ledger and a framework met that does not fit. */
+/* Anomalies that the ledger and a framework found. */
 static uint64_t anomalies_of(const struct process *p, const struct framework *f, int kind)
 {
 	uint64_t count = p->anomalies[kind];

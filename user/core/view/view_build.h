@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of a view that are the same whatever else is in it. */
+/* The parts that all views have in common. */
 #ifndef GPUMEMTRACE_CORE_VIEW_VIEW_BUILD_H
 #define GPUMEMTRACE_CORE_VIEW_VIEW_BUILD_H
 
@@ -9,11 +9,11 @@ struct gpus;
 struct ledger;
 struct process;
 
-/* All that is about no GPU, process or stack; begins the view. */
+/* Begins the view with all that is about no GPU, process or stack. */
 void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view);
 /* order[number] is the place in view->gpus of the ledger's GPU of that number. */
 void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order);
-/* Who a process is; the rest is zero. */
+/* The identity of a process; the rest is zero. */
 void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out);
 
 #endif
