@@ -31,7 +31,7 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 	return category_is_known(block) ? category + 1 : 0;
 }
 
-/* ---- those that live ---- */
+/* ---- live blocks ---- */
 
 static void add_kind(struct framework_kinds *kinds, struct hash *found, const struct framework_device *d,
 		     const struct range *block, enum gmt_category category)
@@ -73,7 +73,7 @@ void framework_kinds_free(struct framework_kinds *kinds)
 	*kinds = (struct framework_kinds){ 0 };
 }
 
-/* ---- what is shown ---- */
+/* ---- the view ---- */
 
 /* The code that asked for the memory says what for, where the guess does not. */
 static enum gmt_category with_hint(const struct framework_kind *kind, const struct frames *frames)

@@ -12,15 +12,6 @@
 
 /* ---- devices ---- */
 
-struct framework *framework_new(const struct process *p, const struct deltas *out)
-{
-	struct framework *f = xcalloc(1, sizeof(*f));
-
-	f->p = p;
-	f->out = out;
-	return f;
-}
-
 static struct framework_device *device_of_ordinal(struct framework *f, unsigned int ordinal)
 {
 	if (ordinal >= f->count) {
@@ -47,7 +38,7 @@ static void remove_block(struct framework *f, uint64_t base, const struct gmt_hd
 	f->devices[block.gpu].blocks--;
 	f->devices[block.gpu].block_bytes -= block.length;
 	stacks_remove(&f->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
-	/* What had lost its memory has been given out as gone. */
+	/* Observers know that a lost block is gone. */
 	if (!(block.aux & BLOCK_LOST))
 		segments_give_block(f, DELTA_BLOCK_FREE, &block, category, by->tid, by->ts_ns);
 }
@@ -64,7 +55,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 	category_set_birth(&block, now);
 	d->allocs++;
 	d->alloc_bytes += rec->delta;
-	/* Blocks do not overlap: the free of what is there was missed. */
+	/* Blocks do not overlap: the free of an older block there was missed. */
 	while ((old = rangemap_from(&f->blocks, block.base)) && old->base < block.base + block.length) {
 		f->missed++;
 		remove_block(f, old->base, &rec->hdr);
@@ -78,7 +69,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
 }
 
-/* From before tracing began. */
+/* The block is from before tracing began. */
 static void free_unknown(struct framework *f, const struct gmt_fw_mem *rec)
 {
 	struct framework_device *d = &f->devices[rec->device_index];
@@ -106,8 +97,8 @@ static void free_block(struct framework *f, const struct gmt_fw_mem *rec)
 
 /* ---- events ---- */
 
-/* The file is probed twice (through overlayfs, and below it): the same event once more. A new one never
- * leaves the total as it was. */
+/* The file is probed twice (through overlayfs, and below it): the same event comes again. A new event always changes
+ * the total. */
 static bool is_repeated_event(const struct framework_device *d, const struct gmt_fw_mem *rec)
 {
 	return d->seen && d->tid == rec->hdr.tid && d->ptr == rec->ptr && d->delta == rec->delta &&
@@ -136,12 +127,12 @@ static void take_totals(struct framework *f, struct framework_device *d, const s
 		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
 }
 
-/* Counted each time that it begins to differ, or differs by another amount. */
+/* Counts each time that the difference begins or changes. */
 static void compare_reserved(struct framework *f, struct framework_device *d, bool is_first)
 {
 	int64_t off = (int64_t)(d->reserved.live - d->segment_bytes);
 
-	/* Then it held memory before the probe was in place. */
+	/* The framework held memory before the probe was in place. */
 	if (is_first && off)
 		d->unchecked = true;
 	if (d->unchecked)
@@ -167,11 +158,6 @@ void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigne
 	compare_reserved(f, d, is_first);
 	if (!d->row)
 		d->row = row;
-}
-
-int framework_range(struct framework *f, const struct gmt_fw_range *rec)
-{
-	return phases_range(&f->phases, rec);
 }
 
 /* ---- the end ---- */

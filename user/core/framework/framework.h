@@ -12,12 +12,9 @@
 
 /* ---- for frameworks.c ---- */
 
-struct framework *framework_new(const struct process *p, const struct deltas *out);
-void framework_free(struct framework *f);
+void framework_free(struct framework *f);   /* NULL is fine */
 /* One event on a device in a row of the account (0: not known). */
 void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row);
-/* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */
-int framework_range(struct framework *f, const struct gmt_fw_range *rec);
 /* Another program runs in the process: nothing lives any longer. The process ends: sums stay. */
 void framework_drop(struct framework *f);
 void framework_end(struct framework *f);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of PyTorch's memory is shown. See framework.h. */
+/* The part of a view about PyTorch's memory. See framework.h. */
 #include "core/framework/framework.h"
 
 /* A walk along the segments of one device. */
 struct walk {
-	uint64_t free_from;      /* nothing is known to be used from here to where the walk is */
+	uint64_t free_from;      /* from here to the current place all is free */
 	uint64_t end;            /* of the segment before */
-	bool mapped;             /* so is that */
+	bool mapped;             /* the segment before is */
 	uint64_t largest;
 };
 
@@ -16,7 +16,7 @@ static void used_from(struct walk *w, uint64_t base)
 		w->largest = base - w->free_from;
 }
 
-/* The pieces of an expandable segment are one to PyTorch; what cuMemAlloc gave is never joined. */
+/* To PyTorch the pieces of an expandable segment are one segment; it never joins segments from cuMemAlloc. */
 static void walk_segment(struct walk *w, const struct range *s)
 {
 	if (w->end != s->base || !w->mapped || !(s->aux & GMT_HISTORY_MAPPED)) {
@@ -90,6 +90,10 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 		sum->peak_ts_ns = level->peak_ts_ns;
 }
 
+#define SUMS(X)                                                                                                  \
+	X(blocks) X(block_bytes) X(sized) X(sized_bytes) X(asked_bytes) X(allocs) X(frees) X(alloc_bytes)        \
+	X(freed_bytes) X(segments) X(segment_bytes)
+
 /* Of several devices a peak is at most the sum of their peaks. */
 void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out)
 {
@@ -106,17 +110,9 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 		out->seen = true;
 		add_level(&out->allocated, &d->allocated);
 		add_level(&out->reserved, &d->reserved);
-		out->blocks += d->blocks;
-		out->block_bytes += d->block_bytes;
-		out->sized += d->sized;
-		out->sized_bytes += d->sized_bytes;
-		out->asked_bytes += d->asked_bytes;
-		out->allocs += d->allocs;
-		out->frees += d->frees;
-		out->alloc_bytes += d->alloc_bytes;
-		out->freed_bytes += d->freed_bytes;
-		out->segments += d->segments;
-		out->segment_bytes += d->segment_bytes;
+#define ADD(member) out->member += d->member;
+		SUMS(ADD)
+#undef ADD
 		out->gap_known &= gaps.known;
 		if (gaps.largest > out->largest_free_gap)
 			out->largest_free_gap = gaps.largest;

@@ -10,7 +10,7 @@
 #include "core/framework/segments.h"
 #include "core/ledger/process.h"
 
-#define REPEAT_NS 1000000   /* between a report and the same once more there is less */
+#define REPEAT_NS 1000000   /* more than between a report and its repetition */
 
 struct frameworks *frameworks_new(struct deltas *out)
 {
@@ -42,8 +42,10 @@ static struct framework *get_framework(struct frameworks *all, const struct proc
 		while (all->count <= p->index)
 			all->list[all->count++] = NULL;
 	}
-	if (!all->list[p->index])
-		all->list[p->index] = framework_new(p, all->out);
+	if (!all->list[p->index]) {
+		all->list[p->index] = xcalloc(1, sizeof(struct framework));
+		*all->list[p->index] = (struct framework){ .p = p, .out = all->out };
+	}
 	all->out->wanted |= FRAMEWORKS_MEMORY_DELTAS;
 	return all->list[p->index];
 }
@@ -58,7 +60,7 @@ static void give_again(const struct framework *f, const struct delta *d, enum de
 	deltas_give(f->out, &again);
 }
 
-/* The file is probed twice (through overlayfs, and below it): the same report once more. */
+/* The file is probed twice (through overlayfs, and below it): the same report comes again. */
 static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oom *rec)
 {
 	return f->report_tid == rec->hdr.tid && f->report_bytes == rec->size && f->report_ns &&
@@ -79,7 +81,7 @@ static void take_framework_report(struct framework *f, const struct delta *d)
 
 static int take_framework_range(struct framework *f, const struct delta *d)
 {
-	int err = framework_range(f, (const void *)d->framework.rec);
+	int err = phases_range(&f->phases, (const void *)d->framework.rec);
 
 	if (!err)
 		give_again(f, d, DELTA_RANGE);

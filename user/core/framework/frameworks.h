@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The frameworks of all processes: an observer of the ledger's deltas, which gives out those of blocks and segments. */
+/* The frameworks of all processes: an observer of the ledger's deltas that gives out deltas of blocks and segments. */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORKS_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORKS_H
 
@@ -12,15 +12,15 @@ struct framework;
 
 struct frameworks {
 	struct deltas *out;
-	struct framework **list; /* by the number of its process; NULL: none was seen in it */
+	struct framework **list; /* by the number of the process; NULL: the process has none */
 	size_t count;
 };
 
 struct frameworks *frameworks_new(struct deltas *out);
 void frameworks_free(struct frameworks *all);
 
-/* What frameworks_see() is for: at first, and where memory becomes segments, because a process has a framework or an
- * observer wants all of them. */
+/* The kinds that frameworks_see() is for: at first; and when a process has a framework, or an observer wants all
+ * segments, the kinds of memory, which becomes segments. */
 #define FRAMEWORKS_DELTAS                                                                                        \
 	(DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE))
 #define FRAMEWORKS_MEMORY_DELTAS                                                                                 \
@@ -29,7 +29,7 @@ void frameworks_free(struct frameworks *all);
 	 DELTA_BIT(DELTA_RELEASE_FAILED))
 void frameworks_see(void *all, const struct delta *delta);
 
-/* NULL: none was seen in the process. */
+/* NULL: the process has none. */
 struct framework *frameworks_of(const struct frameworks *all, const struct process *p);
 
 #endif

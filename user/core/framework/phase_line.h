@@ -4,7 +4,7 @@
 #define GPUMEMTRACE_CORE_FRAMEWORK_PHASE_LINE_H
 
 #include "core/framework/category.h"
-#include "core/framework/view_training.h"
+#include "core/framework/view_torch.h"
 
 #define PHASES_NAMES_MAX 64      /* different names of ranges that are kept of a process */
 #define PHASES_ITERATIONS 32     /* the newest that are kept of a device */

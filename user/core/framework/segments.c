@@ -6,7 +6,7 @@
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 
-/* PyTorch's segments begin and end at multiples of it; so do the driver's larger allocations. */
+/* PyTorch's segments and the driver's larger allocations begin and end at multiples of this size. */
 #define SEGMENT_UNIT (2ULL << 20)
 
 static void give_segment(const struct process *p, const struct deltas *out, enum delta_kind kind, const struct range *r,
@@ -25,7 +25,7 @@ void segments_give_block(const struct framework *f, enum delta_kind kind, const 
 
 /* ---- which segments hold a block ---- */
 
-/* Whether the block may lie there, in part: in one segment or in pieces, which are on one device. */
+/* Whether a part of the block may lie in the segment: blocks lie in one segment, or in pieces, on one device. */
 static bool may_hold(const struct range *segment, const struct range *block)
 {
 	bool is_inside = segment->base <= block->base &&
@@ -45,7 +45,7 @@ bool segments_hold(const struct rangemap *segments, const struct range *block)
 	return at >= end;
 }
 
-/* ---- a framework's ---- */
+/* ---- a framework's segments ---- */
 
 static void count_segment(struct framework *f, const struct range *s, int sign)
 {
@@ -101,9 +101,9 @@ static void lose_blocks(struct framework *f, const struct range *segment, uint64
 }
 
 /*
- * It is out of the map already. PyTorch gives back segments without blocks only, and says nothing then: what it holds
- * is less from now on. If blocks are in it somebody else has taken the memory away below them (vLLM's sleep mode,
- * a custom allocator): to PyTorch nothing has changed.
+ * The segment is out of the map already. PyTorch gives back only segments without blocks, and sends no event then: its
+ * reserved bytes fall now. If the segment has blocks, somebody else has taken the memory away below them (vLLM's sleep
+ * mode, a custom allocator): to PyTorch nothing has changed.
  */
 static void end_segment(struct framework *f, const struct range *s, uint64_t ts_ns)
 {
@@ -125,7 +125,7 @@ static void take_segment(struct framework *f, const struct range *s, uint64_t ts
 	end_segment(f, s, ts_ns);
 }
 
-/* Of guesses just the part in [base, base + length). */
+/* Ends the parts of guessed segments in [base, base + length). */
 static void end_guesses(struct framework *f, uint64_t base, uint64_t length, uint64_t ts_ns)
 {
 	uint64_t at = base, end = length < UINT64_MAX - base ? base + length : UINT64_MAX;
@@ -136,7 +136,7 @@ static void end_guesses(struct framework *f, uint64_t base, uint64_t length, uin
 			take_segment(f, &r, ts_ns);
 }
 
-/* Blocks have their memory back, for a segment is there again. */
+/* A segment is there again, and blocks have their memory back. */
 static void find_blocks_again(struct framework *f, const struct range *segment, uint64_t ts_ns)
 {
 	uint64_t at = segment->base;
@@ -160,9 +160,9 @@ static bool claim_segment(struct framework *f, struct range *segment, int device
 	return true;
 }
 
-/* ---- what the driver gives and takes ---- */
+/* ---- the driver's memory ---- */
 
-/* The ordinal that the memory was asked for on, else the one that its GPU has. -1: not known. */
+/* The ordinal that the memory was asked for on, else its GPU's ordinal. -1: not known. */
 static int device_of_memory(const struct process *p, unsigned int ordinal, unsigned int row)
 {
 	int gpu = row < p->account.count ? p->account.rows[row].gpu : GPU_UNKNOWN;
@@ -184,7 +184,7 @@ static struct range range_of(const struct process *p, const struct booking *b, u
 	};
 }
 
-/* False: it is no device memory at an address. */
+/* False: the delta is not of device memory at an address. */
 static bool range_of_delta(const struct delta *d, struct range *r)
 {
 	bool is_place = d->kind == DELTA_MAP || d->kind == DELTA_UNMAP || d->kind == DELTA_REMAP;
@@ -201,7 +201,7 @@ static bool range_of_delta(const struct delta *d, struct range *r)
 	return r->base && alloc_is_place(r->base, r->length);
 }
 
-/* What was there has ended unseen. Memory that comes below blocks which have lost theirs is the framework's. */
+/* Older segments there have ended unseen. New memory below blocks that have lost theirs is the framework's. */
 static void begin_segment(struct framework *f, const struct deltas *out, const struct delta *d, struct range *r)
 {
 	const struct range *found;
@@ -234,7 +234,7 @@ static void release_segment(struct framework *f, const struct deltas *out, const
 	give_segment(d->p, out, DELTA_SEGMENT_FREE, r, d->ts_ns);
 }
 
-/* That of those taken which begins there; false: none does. */
+/* Takes the segment that begins at `base` out of f->taken; false: none does. */
 static bool find_taken(struct framework *f, uint64_t base, struct range *r)
 {
 	for (unsigned int i = 0; f && i < FRAMEWORK_TAKEN; i++) {
@@ -291,7 +291,7 @@ void segments_see(struct framework *f, const struct deltas *out, const struct de
 
 		if (f && d->kind == DELTA_RELEASE_FAILED)
 			restore_guesses(f, d);
-		/* A free says where: all of the guess from there on goes. */
+		/* A free gives an address only: all of the guess from there on goes. */
 		else if (guess && length == 1)
 			end_guesses(f, d->place.address, guess->base + guess->length - d->place.address, d->ts_ns);
 		else if (f)
@@ -308,7 +308,7 @@ void segments_see(struct framework *f, const struct deltas *out, const struct de
 		restore_segment(f, out, d, &r);
 }
 
-/* ---- what blocks lie in ---- */
+/* ---- segments below blocks ---- */
 
 /* The driver's allocation that begins at the address, of memory of any class. False: none does. */
 static bool memory_at(const struct process *p, uint64_t address, struct range *out, unsigned int *class)
@@ -334,7 +334,7 @@ static const struct range *learn_segment(struct framework *f, int device, uint64
 		       rangemap_at(&f->segments, address) : NULL;
 }
 
-/* Makes up a segment for what lies at `at`, and all of [at, end) that is in none. */
+/* Makes up a segment at `at` that covers [at, end) up to the next segment. */
 static const struct range *guess_segment(struct framework *f, uint64_t at, uint64_t end, int device)
 {
 	struct range guess = {
@@ -388,7 +388,7 @@ bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_
 	return is_known;
 }
 
-/* ---- the others ---- */
+/* ---- memory without a framework ---- */
 
 static void each_plain(const struct framework *f, const struct process *p, uint64_t address, segments_fn fn, void *arg)
 {

@@ -12,9 +12,9 @@
 #include "core/terms/frames.h"
 #include "core/ledger/process.h"
 
-/* PyTorch's own calls that make a sign: with the first one its report may be about to come. */
+/* Calls by PyTorch that are a sign: after a single call the report may be about to come. */
 #define CALLS_ENOUGH 2
-/* Where no stacks are taken any calls are all there is to go by: as many as a library alone hardly makes. */
+/* The same where no stacks are taken: more calls than a library alone makes. */
 #define CALLS_MANY 16
 #define FRAMES_MOST 24   /* a pluggable allocator's own come before PyTorch's */
 
@@ -23,7 +23,7 @@ static bool begins_with(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* What a stack says: who of PyTorch took the memory. */
+/* The allocator of PyTorch's that took the memory, by a stack. */
 static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t stack)
 {
 	enum gmt_torch_silence by_call = GMT_TORCH_NOT_SILENT;
@@ -41,7 +41,7 @@ static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t
 		else if (by_call == GMT_TORCH_NOT_SILENT &&
 			 (begins_with(s->function, "cuMemAlloc") || begins_with(s->function, "cudaMalloc")))
 			by_call = GMT_TORCH_UNCACHED;
-		/* Anything else that CUDA got memory for: a context, a module. */
+		/* CUDA took the memory for something else: a context, a module. */
 		if (by_call == GMT_TORCH_NOT_SILENT)
 			return GMT_TORCH_NOT_SILENT;
 		if (strstr(s->function, "CUDAPluggableAllocator"))

@@ -1,29 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of a view (view.h) that says what a framework's caching allocator holds. */
+/* The part of a view (view.h) about a framework's caching allocator. */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_VIEW_TORCH_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_VIEW_TORCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include <gpumemtrace/wire.h>
 
 #include "core/account/view_levels.h"
 #include "core/account/view_stacks.h"
-#include "core/framework/view_training.h"
+
+/* ---- the purposes of its memory, and what the program did meanwhile ---- */
+
+/* Allocated bytes. A phase's cell in an iteration: `begin` is of the phase's first time, `end` of its last. A range's
+ * cell: both are of the range's newest time. The peak is of all times. */
+struct phase_cell {
+	uint32_t times;          /* that it began; 0: never */
+	uint64_t begin, end, peak;
+	uint64_t alloc_bytes;
+};
+
+struct phase_iteration {
+	uint32_t number;         /* from 1 on; 0: none */
+	bool is_over;
+	uint64_t end;            /* bytes allocated when it was over */
+	struct phase_cell cells[GMT_TRAINING_COUNT];
+};
+
+struct view_category {
+	uint64_t live, count;    /* blocks */
+	uint64_t at_peak;        /* when most was allocated */
+};
+
+struct view_range {
+	char name[GMT_RANGE_NAME_BYTES];
+	struct phase_cell cell;
+};
+
+struct view_purpose {
+	uint32_t stack_id;
+	uint8_t category;        /* enum gmt_category */
+	uint64_t live;
+};
+
+/* Categories sum exactly to the blocks that were seen allocated; a block's category is a guess (category.h). */
+struct view_training {
+	struct view_category categories[GMT_CATEGORY_COUNT];
+	uint64_t before;         /* bytes of blocks from before the attach, whose purpose is not known */
+	bool is_training;        /* a backward was seen */
+	uint32_t iteration;      /* the current one */
+	uint8_t phase;           /* its current phase: enum gmt_training */
+	bool first_is_whole;     /* the first iteration was seen from its beginning */
+	uint64_t growth;         /* bytes that each of the newest growth_count iterations left behind: maybe a leak */
+	uint32_t growth_count;   /* 0: the newest iteration left nothing */
+	size_t iteration_count;
+	struct phase_iteration *iterations; /* the newest, by number */
+	size_t purpose_count;
+	struct view_purpose *purposes;      /* of stacks of blocks, the least live bytes first */
+	size_t range_count;
+	struct view_range *ranges;          /* in order of appearance */
+};
+
+/* ---- all of it ---- */
 
 /* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
 struct view_torch {
 	bool seen;
 	enum gmt_torch_backend backend;
 	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
-	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached ones */
+	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached blocks */
 	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
-	uint64_t sized, sized_bytes;   /* of these, those of which it is known what was asked for */
-	uint64_t asked_bytes;          /* that */
+	uint64_t sized, sized_bytes;   /* live blocks whose requested size is known */
+	uint64_t asked_bytes;          /* the sum of these requested sizes */
 	uint64_t segments, segment_bytes; /* driver allocations in which its blocks were seen */
 	bool gap_known;                /* all blocks and segments are known */
 	uint64_t largest_free_gap;     /* bytes in one piece, inside a segment, that no block uses */
-	struct view_stacks stacks;     /* of the blocks; of those from before the attach nothing is known */
+	struct view_stacks stacks;     /* of the blocks, but for blocks from before the attach */
 	struct view_training training;
 };
 

@@ -20,7 +20,7 @@ struct dump {
 	struct hash named;       /* stack ids whose names are in it */
 };
 
-/* ---- the machine and the processes ---- */
+/* ---- machine and processes ---- */
 
 static void put_session(const struct dump *d)
 {
@@ -47,7 +47,7 @@ static void put_gpus(const struct dump *d)
 	}
 }
 
-/* Texts fit: they came from such a record, but for the NULs that end them. */
+/* The texts fit: they came from such a record, and a NUL ends each of them. */
 static void put_process(const struct dump *d, const struct process *p)
 {
 	struct gmt_proc facts = {
@@ -103,7 +103,7 @@ static void put_symbol(const struct dump *d, uint32_t number, uint64_t ts_ns)
 	free(rec);
 }
 
-/* Several ids may be one stack: each has its record. */
+/* Several ids may be one stack: each id has a record. */
 static void put_names(struct dump *d, uint32_t stack_id, const struct gmt_hdr *of)
 {
 	uint32_t number = frames_of(&d->ledger->frames, stack_id), count;
@@ -133,7 +133,7 @@ static void put_names(struct dump *d, uint32_t stack_id, const struct gmt_hdr *o
 	free(rec);
 }
 
-/* ---- all of it ---- */
+/* ---- the dump ---- */
 
 void oom_dump(const struct ledger *l, const struct oom *oom, const struct history_subjects *also, oom_put_fn put,
 	      void *arg)

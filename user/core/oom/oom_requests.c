@@ -10,9 +10,7 @@
 #include "core/oom/oom_watch.h"
 #include "core/terms/probes.h"
 
-#define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success says that the process goes on */
-
-/* ---- all of it ---- */
+#define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success is a sign that the process goes on */
 
 struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out)
 {
@@ -61,7 +59,7 @@ void ooms_free(struct ooms *o)
 
 /* ---- tries ---- */
 
-/* Of a call that does not say what it takes: what the thread gets later is for something else. */
+/* Of a call without a size: memory that the thread gets later is for something else. */
 static bool is_unsaid(const struct gmt_oom *rec)
 {
 	return rec->class_id == GMT_OOM_CLASS_NONE && rec->api && !gmt_op_makes_context(gmt_probes[rec->api].op);
@@ -73,8 +71,8 @@ static bool is_same_place(const struct oom_watch *w, const struct delta_ask *ask
 	return w->oom->rec.class_id == ask->class && (w->row == ask->row || !w->row || !ask->row);
 }
 
-/* The next try of the same request: of pieces it may have got more this time. cuFFT loads four modules before it gives
- * up, from as many places: of calls that do not say how much they take it must be the same one. */
+/* The next try of the same request, which of pieces may have got more this time. Of calls without a size the function
+ * must be the same: cuFFT loads four modules, from as many places, before it gives up. */
 static bool is_next_try(const struct oom_watch *w, const struct delta_ask *ask, const struct gmt_call *call)
 {
 	if (!oom_watch_is_open(w) || !is_same_place(w, ask) ||
@@ -135,21 +133,20 @@ static void note_memory(struct ooms *o, struct oom_watch *w, const struct delta_
 	if (w->live_at_first > live && w->live_at_first - live > rec->freed_bytes)
 		rec->freed_bytes = w->live_at_first - live;
 	/* XLA takes a tenth off each time, cuDNN's search halves. */
-	if (ask->bytes >= rec->failed_bytes) {
-		bool is_all = ask->bytes >= rec->asked_bytes;
+	if (ask->bytes >= rec->failed_bytes || ask->bytes / 17 >= rec->failed_bytes / 20 ||
+	    (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
+		bool is_all = ask->bytes >= rec->asked_bytes;   /* no less than failed_bytes */
 
 		oom_watch_decide(o, w, GMT_OOM_RETRY, is_all ? GMT_OOM_BY_GIVEN : GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
-	} else if (ask->bytes / 17 >= rec->failed_bytes / 20 || (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
-		oom_watch_decide(o, w, GMT_OOM_RETRY, GMT_OOM_BY_SMALLER, call->hdr.ts_ns);
 	} else {
 		rec->given_bytes = 0;
 		oom_watch_leave(o, w, call->hdr.ts_ns);
 	}
 }
 
-/* ---- what the ledger sees ---- */
+/* ---- deltas ---- */
 
-/* Others of the process that have raised an error do not end it, if it goes on for so long. */
+/* Errors that were raised elsewhere in a process do not end the process, if it goes on for so long. */
 static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 {
 	for (size_t i = 0; i < o->count; i++) {
@@ -164,7 +161,7 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 	}
 }
 
-/* Handles alone are nothing: they have been given when they are mapped. */
+/* A handle alone is no memory: the request has succeeded when the run is mapped. */
 static struct delta_ask ask_of_success(struct ooms *o, const struct delta *d)
 {
 	struct delta_ask ask = d->call.ask;
@@ -218,7 +215,7 @@ static void watch_call(struct ooms *o, const struct delta *d)
 		note_success(o, d);
 }
 
-/* Whether the process survives the error is all that is left to be told. */
+/* All that is still unknown is whether the process survives the error. */
 static bool is_told(const struct oom_watch *w)
 {
 	return w->oom->rec.sign == GMT_OOM_BY_REPORTED || w->oom->rec.sign == GMT_OOM_BY_RETURN;
@@ -235,7 +232,7 @@ static void watch_block(struct ooms *o, const struct delta *d)
 		return;
 	goes_on(o, d->p, d->ts_ns);
 	w = oom_watch_find(o, d->p, d->tid);
-	/* A block of what is cached says nothing about an allocation that is under way. */
+	/* A block of cached memory is no sign for an allocation that is under way. */
 	if (w && (is_told(w) || is_unsaid(&w->oom->rec)))
 		oom_watch_leave(o, w, d->ts_ns);
 	oom_set_due(o);
@@ -264,7 +261,7 @@ static void watch_report(struct ooms *o, const struct delta *d)
 	oom_watch_reported(o, w, d->ts_ns);
 }
 
-/* Another program in the process is the end of the one that asked. */
+/* An exec ends the program that asked, too. */
 static void watch_end(struct ooms *o, const struct delta *d)
 {
 	int exit_code = d->kind == DELTA_EXIT ? d->exit.code : 0;

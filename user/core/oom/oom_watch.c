@@ -8,10 +8,8 @@
 #include "base/xalloc.h"
 #include "core/ledger/ledger_state.h"
 
-#define WATCHES_MAX 256            /* threads; of more nothing is told */
+#define WATCHES_MAX 256            /* threads; requests of further threads are only counted */
 #define PICTURE_EACH_NS 100000000ULL
-
-/* ---- which there are ---- */
 
 struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid)
 {
@@ -47,8 +45,6 @@ uint64_t oom_row_live(const struct process *p, uint8_t row)
 	return row == ROW_NONE ? p->account.stacks.live : p->account.rows[row].attributed.live;
 }
 
-/* ---- what others hear of it ---- */
-
 static void give_request(const struct ooms *o, const struct oom_watch *w, enum delta_kind kind, bool is_reported,
 			 uint64_t ts_ns)
 {
@@ -79,7 +75,7 @@ static bool may_take(struct ooms *o, uint64_t now_ns)
 	return true;
 }
 
-/* Of the next try a moment later there is nothing new to see, unless something was freed for it. */
+/* A picture of the next try, a moment later, would show nothing new, unless memory was freed for the try. */
 static bool is_another(const struct oom_watch *w, uint64_t now_ns)
 {
 	return !w->oom->row_count || oom_row_live(w->p, w->row) != w->live_at_picture ||
@@ -99,12 +95,12 @@ void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *
 	if (!may)
 		return;
 	oom_forget_picture(oom);
-	/* Of pinned memory the host is short; who has what of it is in every picture. */
+	/* Pinned memory is the host's, and every picture has the rows of host memory. */
 	oom_picture(oom, o, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
 	w->live_at_picture = oom_row_live(w->p, w->row);
 }
 
-/* ---- what is told ---- */
+/* ---- outcomes ---- */
 
 void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d, uint64_t bytes)
 {
@@ -122,7 +118,7 @@ void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d
 	give_request(o, w, DELTA_REQUEST_FAILED, false, d->ts_ns);
 }
 
-/* Queues what is known of it now, with the picture. */
+/* Queues what is known now, with the picture. */
 static void queue_oom(struct ooms *o, struct oom_watch *w)
 {
 	struct oom *oom = xmalloc(sizeof(*oom));
@@ -150,7 +146,7 @@ void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome 
 		oom_forget_picture(w->oom);
 	}
 	queue_oom(o, w);
-	/* Of an error that was raised, whether the process survives it is still to be told. */
+	/* Whether the process survives an error that was raised is not known yet. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
 		oom_watch_forget(o, w);
 	oom_set_due(o);
@@ -169,7 +165,7 @@ bool oom_watch_is_open(const struct oom_watch *w)
 	return w->oom->rec.outcome == GMT_OOM_OPEN || w->oom->rec.sign == GMT_OOM_BY_SILENCE;
 }
 
-/* ---- new ones ---- */
+/* ---- new watches ---- */
 
 static void set_gpu(const struct ledger *l, struct oom_watch *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of oom_requests.h's work that all signs share: a thread whose request has failed is watched until all is
- * told about it. Each change of a watch's times wants an oom_set_due() after it.
+ * The steps that all signs (oom_requests.h) share: a thread whose request has failed is watched until everything is
+ * known about the request. oom_set_due() must follow each change of a watch's times.
  */
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_WATCH_H
 #define GPUMEMTRACE_CORE_OOM_OOM_WATCH_H
@@ -10,40 +10,40 @@
 #include "core/oom/oom_state.h"
 
 struct oom_watch {
-	struct oom *oom;           /* rec is good to the end, the picture goes with the first that is queued */
+	struct oom *oom;           /* the picture goes to the queue first, rec stays to the end */
 	const struct process *p;
 	uint32_t tid;
 	uint8_t row;               /* ROW_NONE */
 	uint8_t ordinal;           /* ORDINAL_NONE */
-	uint8_t told;              /* outcome that the process's count has */
-	uint64_t active_ns;        /* it last asked or freed */
+	uint8_t told;              /* the outcome under which the request is counted */
+	uint64_t active_ns;        /* when the thread last asked or freed */
 	uint64_t live_at_first, live_at_picture;
 };
 
 /* NULL: none. */
 struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid);
-/* What the delta's thread asks for now. is_next_try: that which it asked for last, which is watched; else that is
- * over, and a new one is watched from now on, without failures and undecided. NULL: too many are watched. */
+/* The watch of what the delta's thread asks for now. is_next_try: the thread's watch; else that request is over, and a
+ * new watch begins, without failures and undecided. NULL: there are too many watches. */
 struct oom_watch *oom_watch_try(struct ooms *o, bool is_next_try, const struct delta *d, uint8_t row);
-/* Puts the last one in its place. */
+/* The last watch takes the place of the forgotten one. */
 void oom_watch_forget(struct ooms *o, struct oom_watch *w);
 
-/* More failures or a success can still belong to it: silence may have been waiting for the GPU. */
+/* More failures or a success can still belong to the request: a silent thread may have waited for the GPU. */
 bool oom_watch_is_open(const struct oom_watch *w);
-/* One more try of `bytes` has failed: it is open again. */
+/* One more try of `bytes` has failed: the request is open again. */
 void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d, uint64_t bytes);
-/* A framework has reported it. */
+/* A framework has reported the failure. */
 void oom_watch_reported(const struct ooms *o, const struct oom_watch *w, uint64_t ts_ns);
-/* Takes a picture for it, unless there were too many of late. */
+/* Takes a picture, unless there were too many of late. */
 void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *d);
-/* Tells it, and forgets it if nothing more can come of it. */
+/* Queues the request with its outcome, and forgets the watch if nothing more can become known. */
 void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
 		      uint64_t ts_ns);
 
-/* The thread has gone on with something else: tells that, if it is open, and forgets it. */
+/* The thread has gone on with something else: decides an open request, and forgets the watch. */
 void oom_watch_leave(struct ooms *o, struct oom_watch *w, uint64_t ts_ns);
 
-/* The stream is over: tells it, if it is open, and forgets it. */
+/* The stream is over: queues an open request, and forgets the watch. */
 void oom_watch_end(struct ooms *o, struct oom_watch *w);
 
 /* ---- refusals outside of all probed calls: oom_refused.c ---- */
@@ -55,10 +55,10 @@ void ooms_left(struct ooms *o, const struct process *p, uint32_t tid, uint64_t t
 
 /* ---- time ---- */
 
-/* When time tells something about it, if nothing else does. */
+/* When time alone decides about the request. */
 uint64_t oom_watch_due(const struct oom_watch *w);
 void oom_set_due(struct ooms *o);
-/* Bytes that the process has of the row's memory; ROW_NONE: of the host's. */
+/* Bytes of the row's memory that the process has; ROW_NONE: of host memory. */
 uint64_t oom_row_live(const struct process *p, uint8_t row);
 
 #endif

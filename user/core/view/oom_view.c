@@ -7,6 +7,7 @@
 
 #include "base/xalloc.h"
 #include "core/view/by_stack.h"
+#include "core/history/history.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
@@ -49,12 +50,8 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 
 static int gpu_of(const struct view *view, const uint8_t *uuid)
 {
-	static const uint8_t unknown[GMT_UUID_BYTES];
-
-	if (!memcmp(uuid, unknown, sizeof(unknown)))
-		return VIEW_GPU_UNKNOWN;
 	for (size_t i = 0; i < view->gpu_count; i++)
-		if (!memcmp(view->gpus[i].uuid, uuid, sizeof(unknown)))
+		if (!memcmp(view->gpus[i].uuid, uuid, GMT_UUID_BYTES))
 			return (int)i;
 	return VIEW_GPU_UNKNOWN;
 }
@@ -244,4 +241,37 @@ void oom_view_free(struct oom_view *v)
 	}
 	free(v->rows);
 	view_free(&v->view);
+}
+
+/* ---- changes ---- */
+
+static void count_event(struct history_changes *c, const struct history_event *e)
+{
+	bool is_block = e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_BLOCK_FREE;
+	struct history_change *change = is_block ? &c->blocks : &c->segments;
+
+	if (e->kind == GMT_HISTORY_BLOCK_ALLOC || e->kind == GMT_HISTORY_SEGMENT_ALLOC) {
+		change->allocs++;
+		change->alloc_bytes += e->size;
+	} else if (e->kind == GMT_HISTORY_BLOCK_FREE || e->kind == GMT_HISTORY_SEGMENT_FREE) {
+		change->frees++;
+		change->freed_bytes += e->size;
+	}
+}
+
+void history_changes(const struct history *h, uint32_t tgid, uint64_t end, uint64_t until_ns, uint64_t span_ns,
+		     struct history_changes *out)
+{
+	*out = (struct history_changes){ .until_ns = until_ns };
+	for (uint64_t n = end; n-- > h->first;) {
+		const struct history_event *e = history_event(h, n);
+		const struct history_process *hp = &h->processes[e->process];
+
+		if (e->ts_ns + span_ns < until_ns)
+			break;
+		if (n < hp->since || (tgid && hp->of->tgid != tgid))
+			continue;
+		out->since_ns = e->ts_ns;
+		count_event(out, e);
+	}
 }
