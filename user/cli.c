@@ -8,7 +8,7 @@
 
 #include "base/out.h"
 
-#define LONG_ONLY 0x100   /* + index: what getopt returns for an option without a letter */
+#define LONG_ONLY 0x100   /* + index: the value of an option without a letter */
 
 static const struct { const char *word, *arguments, *help; } commands[] = {
 #define X(name, word, arguments, help) { word, arguments, help },
@@ -26,7 +26,7 @@ static void fill_getopt(const struct cli_table *table, struct option *longs, cha
 {
 	size_t used = 0;
 
-	/* '+': stop at the first word that is no option. ':': tell a missing argument apart. */
+	/* '+': stop at the first word that is no option. ':': report a missing argument as ':'. */
 	shorts[used++] = '+';
 	shorts[used++] = ':';
 	for (size_t i = 0; i < table->count; i++) {
@@ -127,7 +127,7 @@ static int parse_words(const struct cli_table *table, struct options *options, i
 
 	fill_getopt(table, longs, shorts);
 	opterr = 0;
-	optind = 0;   /* glibc: also forgets where an earlier parse stood */
+	optind = 0;   /* glibc: also forgets the place of an earlier parse */
 	while (!err) {
 		value = getopt_long(argc, argv, shorts, longs, NULL);
 		if (value != -1) {
@@ -141,7 +141,7 @@ static int parse_words(const struct cli_table *table, struct options *options, i
 		if (optind >= argc)
 			break;
 		err = take_word(options, argv[optind], cause);
-		/* Options may follow a word: skip it and go on. */
+		/* Options may follow the word: go on behind it. */
 		argv[optind] = argv[0];
 		argc -= optind;
 		argv += optind;
@@ -150,7 +150,7 @@ static int parse_words(const struct cli_table *table, struct options *options, i
 	return err;
 }
 
-/* ---- what fits together ---- */
+/* ---- checks of the whole ---- */
 
 bool cli_is_stdout(const char *path)
 {

@@ -257,7 +257,7 @@ int cli_take_words(const struct cli_given *given)
 
 /* ---- record kinds ---- */
 
-/* The kinds of the kernel in the low half, those of the collector in the high one. */
+/* The low half has the kernel's kinds, the high half the collector's. */
 uint64_t cli_kind_bit(unsigned int kind)
 {
 	unsigned int low = kind & (GMT_KIND_USER_FIRST - 1);

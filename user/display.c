@@ -67,9 +67,10 @@ void display_free(struct display *display)
 	free(display);
 }
 
-#define LIVE_TOP 5          /* stacks of a process on a GPU that a terminal shows */
+#define LIVE_TOP 5          /* stacks that a terminal shows of each process on a GPU */
 
-/* Live frames for people show a few stacks; the ages, which cost a look at each allocation, only programs read. */
+/* Live frames for people show a few stacks, and no ages: these cost a look at each allocation, and only programs read
+ * them. */
 static struct view_request live_request(const struct display *display)
 {
 	struct view_request request = outputs_request(display->options, display->attribution);

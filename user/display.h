@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows a ledger by the outputs that the options ask for: live frames, then the report, then files. */
+/* Shows a pipeline by the outputs that the options ask for: live frames, then the report, then files. */
 #ifndef GPUMEMTRACE_DISPLAY_H
 #define GPUMEMTRACE_DISPLAY_H
 
@@ -15,14 +15,14 @@ struct pipeline;
 struct display *display_new(const struct options *options, struct attribution *attribution);
 void display_free(struct display *display);
 
-/* One frame, if live output is on. 0 or -errno of the output, -EPIPE when nobody reads it. */
+/* Shows one frame, if live output is on. 0 or -errno of the output; -EPIPE: nobody reads it. */
 int display_live(struct display *display, const struct pipeline *pipeline);
 
-/* The final report with sentences that belong to it. 0 or -errno. *lost: what view_lost() counts. */
+/* Shows the final report, with the sentences that belong to it. 0 or -errno. *lost: the count of view_lost(). */
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
 		   size_t note_count, uint64_t *lost);
 
-/* After the report, whose notes are still there: the files; output_files.h. 0 or -errno, after a sentence. */
+/* Writes the files (output_files.h) after the report, whose notes must still exist. 0, or -errno after a sentence. */
 int display_files(const struct display *display, const struct pipeline *pipeline);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See dump_writer.h. The thread is there while there is something to write. */
+/* See dump_writer.h. The thread runs while there are jobs. */
 #include "dump_writer.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 struct dump_writer {
 	pthread_t thread;
-	bool has_thread, is_running;  /* running: it will look once more for jobs */
+	bool has_thread, is_running;  /* running: the thread will look for jobs once more */
 	pthread_mutex_t lock;
 	struct dump_job *waiting, *done;
 };
@@ -56,7 +56,8 @@ void dump_job_free(struct dump_job *job)
 
 /* ---- the thread ---- */
 
-/* What happened has happened: of a file that is written again it stays, and nobody has to keep it meanwhile. */
+/* The past does not change: a new version of a file takes the window from the version before, so nobody has to keep the
+ * window in memory. */
 static int copy_window(struct recorder *recorder, int from)
 {
 	const struct gmt_hdr *record;
@@ -96,7 +97,7 @@ static int write_job(const struct dump_job *job, int fd)
 		return err;
 	err = write_records(job, recorder);
 	err = recorder_close(recorder, NULL) ?: err;
-	/* The name is to lead to the contents, also after the machine went down. */
+	/* The name must lead to the contents, even after a crash of the machine. */
 	if (!err && fsync(fd) && errno != EINVAL)
 		err = -errno;
 	return err;
@@ -146,7 +147,7 @@ static void *write_jobs(void *arg)
 	return NULL;
 }
 
-/* ---- for others ---- */
+/* ---- the writer ---- */
 
 struct dump_writer *dump_writer_new(void)
 {
@@ -156,7 +157,7 @@ struct dump_writer *dump_writer_new(void)
 	return w;
 }
 
-/* Signals are the main thread's. False: there can be none. */
+/* The main thread gets all signals. False: no thread can be started. */
 static bool start_writer(struct dump_writer *w)
 {
 	sigset_t all, old;

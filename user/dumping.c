@@ -21,17 +21,17 @@
 #include "dump_writer.h"
 #include "say.h"
 
-#define NAMES_NS 10000000000ULL   /* names that have not come after so long do not come any more */
+#define NAMES_NS 10000000000ULL   /* names that take longer will not come */
 #define LOOK_NS 100000000ULL      /* between two looks for names: a window has thousands of stacks */
 #define KEPT_MAX 64               /* dumps that may be written again */
 
-/* A dump that was written, and may be again. */
+/* A dump that was written, and may be written again. */
 struct kept {
 	struct oom *oom;
 	struct dump_file *file;
-	struct history_subjects window; /* whom and what its window speaks of */
-	uint64_t until_ns, look_ns;     /* names are looked for then */
-	size_t unnamed;          /* when it was written last */
+	struct history_subjects window; /* the processes and stacks that its window names */
+	uint64_t until_ns, look_ns;     /* the last and the next look for names */
+	size_t unnamed;          /* stacks without a name in the last version */
 };
 
 struct dumping {
@@ -42,7 +42,7 @@ struct dumping {
 	struct dump_writer *writer;
 	struct kept kept[KEPT_MAX];
 	size_t kept_count;
-	uint32_t written;        /* different ones */
+	uint32_t written;        /* dumps, each counted once */
 	uint32_t asked;
 	bool has_said_enough, has_said_error;
 };
@@ -88,8 +88,8 @@ static void release_kept(struct dumping *d, size_t index)
 	d->kept[index] = d->kept[--d->kept_count];
 }
 
-/* "DIR/gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt": when, who, which of the session's, and what nobody can
- * tell before. */
+/* "DIR/gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt": the time, the process, the number in the session, and a
+ * number that nobody can guess. */
 static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 {
 	const char *dir = d->options->oom_dir.path ? d->options->oom_dir.path : ".";
@@ -100,7 +100,7 @@ static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 	struct tm tm;
 	char *path;
 
-	out_file_random(&number);    /* without it the name can be told: what is put there is replaced */
+	out_file_random(&number);    /* if this fails, the name can be guessed; a foreign file there is replaced */
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof(day), "%Y%m%d-%H%M%S", &tm);
 	if (oom->rec.number)
@@ -129,7 +129,7 @@ static void keep_and_write(struct dumping *d, struct oom *oom, uint64_t now_ns)
 	write_dump(d, k, true, true);
 }
 
-/* ---- what the ledger has decided ---- */
+/* ---- verdicts ---- */
 
 static void announce_oom(const struct dumping *d, const struct oom *oom)
 {
@@ -150,7 +150,7 @@ static void announce_oom(const struct dumping *d, const struct oom *oom)
 		say("process %u %s", oom->rec.hdr.tgid, words[oom->rec.outcome]);
 }
 
-/* True: it is one of which there is a dump, and now that is up to date. */
+/* Brings the dump of a failure up to date. False: there is no such dump. */
 static bool update_kept(struct dumping *d, struct oom *oom)
 {
 	for (size_t i = 0; i < d->kept_count; i++) {
@@ -203,7 +203,7 @@ static void take_ooms(struct dumping *d, uint64_t now_ns)
 	}
 }
 
-/* ---- what comes later ---- */
+/* ---- names, and dumps that are done ---- */
 
 static void look_for_names(struct dumping *d, uint64_t now_ns, bool is_last)
 {
@@ -250,9 +250,9 @@ void dumping_look(struct dumping *d, uint64_t now_ns)
 void dumping_ask(struct dumping *d, uint64_t now_ns)
 {
 	d->asked++;
-	d->has_said_error = false;   /* who asks is told each time */
+	d->has_said_error = false;   /* each request gets an answer */
 	keep_and_write(d, ooms_picture(d->ooms), now_ns);
-	d->written--;                /* it is no OOM's */
+	d->written--;                /* --oom-max does not count this dump */
 }
 
 void dumping_finish(struct dumping *d, uint64_t now_ns)

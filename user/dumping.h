@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes dumps while tracing goes on: when a process has run out of memory, and when one is asked for. A dump
- * is written at once, as a file that is there as a whole or not at all; again under its name when more is known
- * (that the process died of it, names of stacks). A thread of its own writes: records are not held up.
+ * Writes dumps while tracing goes on: when a process runs out of memory, and when the user asks for one. A dump is
+ * written at once, as a whole file or not at all. It is written again under its name when more is known: that the
+ * process died of the failure, or names of stacks. A thread of its own writes, so that records are not held up.
  */
 #ifndef GPUMEMTRACE_DUMPING_H
 #define GPUMEMTRACE_DUMPING_H
@@ -13,14 +13,14 @@ struct dumping;
 struct options;
 struct pipeline;
 
-/* Of a pipeline that watches requests; what has happened of late is in each dump, if it has a history. */
+/* The pipeline watches requests. If it has a history, each dump contains the latest events. */
 struct dumping *dumping_new(const struct options *options, struct pipeline *pipeline);
 
-/* Looks what the ledger has decided; to be called often. Messages go to standard error. */
+/* Takes in the pipeline's verdicts; to be called often. Messages go to standard error. */
 void dumping_look(struct dumping *dumping, uint64_t now_ns);
-/* A picture of everything as it is now. */
+/* Dumps a picture of everything as it is now. */
 void dumping_ask(struct dumping *dumping, uint64_t now_ns);
-/* The stream is over. Waits for what is being written. */
+/* The stream is over. Waits until all dumps are written. */
 void dumping_finish(struct dumping *dumping, uint64_t now_ns);
 
 void dumping_free(struct dumping *dumping);   /* NULL is fine */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The end of a session: what was asked for is written, then the probes go, then all else. */
+/* The end of a session: writes the outputs, removes the probes, frees everything. */
 #include "say.h"
 #include "setup.h"
 
@@ -72,14 +72,14 @@ static void tell_left(void *arg, size_t left)
 	    human_plural(left, "probe is", "probes are"));
 }
 
-/* The time is over, and the command is not: its end is still waited for. */
+/* --duration is over, but the command still runs: gpumemtrace waits for its end. */
 static bool command_runs(const struct session *session)
 {
 	return session->options->child && session->command.pid > 0 && session->end == GMT_END_DURATION;
 }
 
-/* From here on a signal ends this process at once, and the kernel goes on with what is left of it; not while a command
- * runs, whose status is ours. What came before is done with. */
+/* From here on a signal ends this process at once, and the kernel removes the probes; earlier signals are dropped. Not
+ * while a command runs, whose status is ours. */
 static void let_signals_end_this(struct session *session)
 {
 	struct signalfd_siginfo info;
@@ -118,7 +118,7 @@ int session_finish(struct session *session)
 
 	if (options->verbose)
 		tell_tables(session);
-	/* A report may wait for its reader. Where probes go one at a time, the reader would wait for them instead. */
+	/* A report may have to wait for its reader. Where probes go one at a time, the reader would have to wait. */
 	if (attach_goes_at_once(session->attach))
 		detach_session(session);
 	let_signals_end_this(session);

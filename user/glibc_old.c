@@ -25,7 +25,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The oldest version of an architecture, and those that only x86-64 is old enough to have. */
+/* The oldest version of an architecture, and versions that only x86-64 is old enough to have. */
 #if defined(__x86_64__)
 #define BASE "GLIBC_2.2.5"
 #define SINCE(version) "GLIBC_" version
@@ -66,7 +66,7 @@ FORWARD(__isoc23_strtoull, strtoull, BASE);
 FORWARD(__isoc23_sscanf, __isoc99_sscanf, SINCE("2.7"));
 FORWARD(__isoc23_fscanf, __isoc99_fscanf, SINCE("2.7"));
 
-/* Before 2.33 these were inline functions. On 64-bit machines the C library's structure is the kernel's. */
+/* Before 2.33 these were inline functions. On 64-bit machines the C library and the kernel have the same structure. */
 #define SAME(member) (offsetof(struct stat, member) == offsetof(struct kernel_stat, member))
 _Static_assert(sizeof(struct stat) == sizeof(struct kernel_stat) && SAME(st_dev) && SAME(st_ino) &&
 	       SAME(st_mode) && SAME(st_nlink) && SAME(st_uid) && SAME(st_gid) && SAME(st_rdev) && SAME(st_size) &&
@@ -94,8 +94,8 @@ HIDDEN int fstat(int fd, struct stat *status)
 }
 
 /*
- * Start-up code for 2.34 or newer leaves the constructors to libc; an older libc calls what it is given.
- * A newer one, which is asked for its older function here, does the same. Destructors are ld.so's.
+ * Start-up code for 2.34 or newer leaves the constructors to libc; an older libc calls the function that it gets. A
+ * newer libc does the same in its older function, which is called here. Destructors are ld.so's.
  */
 typedef int main_fn(int argc, char **argv, char **environment);
 typedef void init_fn(int argc, char **argv, char **environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Composes: the command line chooses what runs. */
+/* The program: the command line chooses the command that runs. */
 #include <stdbool.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 	struct out out;
 	int status;
 
-	/* A reader that has gone is an error of the write, not our end. */
+	/* A reader that has gone makes a write fail; the signal would end the program. */
 	signal(SIGPIPE, SIG_IGN);
 	status = cli_parse(&options, argc, argv, &cause);
 	if (status) {

@@ -25,17 +25,17 @@
 #include "say.h"
 #include "sink/sink.h"
 
-/* What all of these are made of, and the one that is written. */
+/* What the files are made of, and the file that is being written. */
 struct files {
 	const struct options *options;
 	struct attribution *attribution;
 	const struct pipeline *pipeline;
 	const struct sink_opts *opts;
 	const struct sink *sink;
-	const char *name;        /* as it was asked for */
+	const char *name;        /* as given */
 };
 
-/* ---- of all processes ---- */
+/* ---- files about all processes ---- */
 
 static int print_view(const struct files *f, struct out *out)
 {
@@ -61,7 +61,7 @@ static int print_history(const struct files *f, struct out *out, const struct sn
 	return out_close(out);
 }
 
-/* snapshot: NULL where it is of all. */
+/* snapshot: NULL for a file about all processes. */
 static int write_output(const struct files *f, const char *path, const struct snapshot *snapshot)
 {
 	struct out_file file;
@@ -77,9 +77,9 @@ static int write_output(const struct files *f, const char *path, const struct sn
 	return err;
 }
 
-/* ---- of each process ---- */
+/* ---- files about one process each ---- */
 
-/* "run.pickle" of process 4242 is "run.4242.pickle"; of another life of that pid "run.4242-2.pickle". */
+/* "run.pickle" of process 4242 is "run.4242.pickle", and of the next process of that pid "run.4242-2.pickle". */
 static void make_process_path(char *to, size_t size, const char *path, uint32_t pid, unsigned int life)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which outputs (sink/registry.c) the options ask for, and what these are to show. */
+/* The outputs (sink/registry.c) that the options ask for, and what they show. */
 #ifndef GPUMEMTRACE_OUTPUTS_H
 #define GPUMEMTRACE_OUTPUTS_H
 
@@ -11,10 +11,10 @@ struct attribution;
 struct options;
 struct pipeline;
 
-/* The format that was asked for, else the first that fits; terminal: where it goes is one. */
+/* The format that was asked for, else the first that fits. terminal: the output goes to one. */
 const struct sink *outputs_format(const struct options *options, bool terminal);
 
-/* Where it goes: standard output, but standard error where a file or the traced command has that. */
+/* Where the format goes: standard output, or standard error if a file or the traced command has standard output. */
 int outputs_fd(const struct options *options);
 
 /* Whether a file is to be written that wants this of tracing. */
@@ -23,7 +23,7 @@ bool outputs_want(const struct options *options, enum sink_want want);
 /* The pipeline that the outputs need: with a history for snapshots and dumps. pipeline_free() releases it. */
 struct pipeline *outputs_pipeline(const struct options *options);
 
-/* What the options say to sinks. */
+/* The options, as sinks take them. */
 struct sink_opts outputs_opts(const struct options *options, int fd);
 
 /* What the report shows. */

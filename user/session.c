@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One session: the loop and what each event means. Setting up is in setup.c, the end in finish.c.
+ * One session: the loop, and what each event means. setup.c has the beginning, finish.c the end.
  *
- * The ring is looked at by a timer, because the BPF programs wake nobody for a single record; what
- * fills a quarter of it wakes the loop earlier.
+ * A timer reads the ring, because the BPF programs wake nobody for a single record. A ring that is a quarter full wakes
+ * the loop earlier.
  */
 #include <errno.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ static void put_losses(struct session *session)
 	STREAM_PUT(&session->stream, &rec, LOSS, 0);
 }
 
-/* ---- libraries that are mapped while we run ---- */
+/* ---- libraries that processes map during the session ---- */
 
 static void tell_given_up(struct session *session, const char *cause)
 {
@@ -77,13 +77,13 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	char cause[SESSION_CAUSE];
 	int err;
 
-	/* Whoever maps a file runs into its probes, a target or not. */
+	/* A process that maps a probed file runs into the probes, target or not. */
 	if (probing_guard(session->probing, mapping, cause, sizeof(cause)))
 		tell_given_up(session, cause);
 	if (!kind && !stacking_is_sign(mapping->path) &&
 	    !stacking_knows(session->stacking, mapping->pid))
 		return;
-	/* NVML maps a libcuda into ourselves. */
+	/* NVML maps a libcuda into this process. */
 	if ((pid_t)mapping->pid == getpid() ||
 	    (!session->options->all && !attach_is_target(session->attach, mapping->pid)))
 		return;
@@ -93,7 +93,7 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 		stacking_mapped(session->stacking, mapping->pid);
 	if (!kind)
 		return;
-	/* A process that is gone again needs no probes. */
+	/* A process that has ended needs no probes. */
 	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));
 	if (err < 0 && !kill(mapping->pid, 0))
 		session_tell(session, err, cause);
@@ -124,8 +124,8 @@ static void child_changed(struct session *session)
 	stop_session(session, GMT_END_TARGETS_GONE);
 }
 
-/* The command decides when it ends: the first signal is its own (the terminal has sent it there
- * already), the second one ends the tracing. */
+/* The command decides when it ends: the first signal is the command's (the terminal has sent the signal to both), the
+ * second signal ends the tracing. */
 static void asked_to_stop(struct session *session, const struct signalfd_siginfo *info)
 {
 	if (session->command.pid > 0 && !session->interrupted) {
@@ -138,7 +138,7 @@ static void asked_to_stop(struct session *session, const struct signalfd_siginfo
 	stop_session(session, GMT_END_REQUESTED);
 }
 
-/* What came before is in the old window. */
+/* Records that were sent before the mark belong to the old window: they are taken first. */
 static void put_mark(struct session *session)
 {
 	struct gmt_mark rec = { .number = ++session->marks };
@@ -192,7 +192,7 @@ static void check_recorder(struct session *session, uint64_t now_ns)
 	    strerror(-session->stream.recorder_error));
 }
 
-/* NVML is asked for each frame, but neither all the time nor hardly ever. */
+/* NVML is asked once a frame, within limits. */
 static uint64_t sample_period(const struct options *options)
 {
 	if (options->interval_ns < SESSION_SAMPLE_MIN_NS)
@@ -228,7 +228,7 @@ static void target_gone(struct session *session, int fd)
 	epoll_ctl(session->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	close(fd);
 	session->targets_left--;
-	/* The record of its exit is there by now, unless it was lost. */
+	/* By now the record of its exit is in the ring, unless the record was lost. */
 	for (int i = 0; i < ROSTER_REAPS; i++) {
 		ring_consume(session->ring);
 		roster_reap(session->roster);
@@ -239,7 +239,7 @@ static void dispatch_event(struct session *session, const struct epoll_event *ev
 {
 	switch (SESSION_EVENT_SOURCE(event)) {
 	case SESSION_RING:
-		break; /* taken at each turn */
+		break; /* run_loop() reads the ring in each turn */
 	case SESSION_WATCH:
 		read_watch(session);
 		break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The parts of a session, from what they read of the machine to the first record. Their end is in finish.c. */
+/* The beginning of a session: from a look at the machine to the first records. finish.c has the end. */
 #include "setup.h"
 
 #include <errno.h>
@@ -47,12 +47,12 @@ struct features_where session_where(const struct options *options)
 		.root = options->driver_root ?: "",
 		.nvml = options->nvml.path,
 		.system = "",
-		/* For tests, and for those who meet a kernel whose newer way is broken. */
+		/* For tests, and for kernels whose newer interface is broken. */
 		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
-		/* For tests: what other kernels do. */
+		/* For tests: these play other kernels. */
 		.return_probes = getenv("GPUMEMTRACE_RETURN_PROBES_KILL"),
 		.refused = getenv("GPUMEMTRACE_REFUSED"),
-		/* For kernels whose types lie elsewhere, or nowhere. */
+		/* For kernels whose types are in another file, or missing. */
 		.btf = getenv("GPUMEMTRACE_BTF"),
 	};
 }
@@ -70,14 +70,14 @@ static bool tell_blocker(const struct session *session)
 
 void session_tell(struct session *session, int err, const char *cause)
 {
-	if (!strcmp(cause, session->told))
+	if (!strcmp(cause, session->last_cause))
 		return;
-	snprintf(session->told, sizeof(session->told), "%s", cause);
+	snprintf(session->last_cause, sizeof(session->last_cause), "%s", cause);
 	if (err == -ECANCELED || !tell_blocker(session))
 		say("%s", cause);
 }
 
-/* With a command, its exit statuses take the low numbers: ours move up, as timeout(1)'s do. */
+/* With a command the low numbers are its own exit statuses: ours are higher, as timeout(1)'s are. */
 int session_failure(const struct session *session, enum gmt_exit status)
 {
 	return session->options->child ? GMT_EXIT_COMMAND_OURS : (int)status;
@@ -98,7 +98,7 @@ static int take_record(void *arg, void *record, size_t size)
 		return 0;
 	}
 	roster_see(session->roster, hdr);
-	/* The ring keeps records at multiples of 8; what counts is the record's own size. */
+	/* The ring rounds sizes up to a multiple of 8; the record's own size counts. */
 	stream_put(&session->stream, record, hdr->size <= size ? hdr->size : size);
 	roster_seen(session->roster, hdr);
 	if (hdr->size <= size)
@@ -151,14 +151,14 @@ static void open_kernel_layer(struct session *session)
 		    " numbers do not add up, use a newer gpumemtrace", session->driver.version);
 }
 
-/* Non-zero after the sentence was said. */
+/* Non-zero after a sentence on standard error. */
 static int try_return_probes(struct session *session, const struct features_where *where)
 {
 	if (where->return_probes)
 		trial_assume(&session->trial, where->return_probes);
 	else
 		trial_run(&session->trial, !where->no_uprobe_multi && uprobe_has_multi());
-	/* Where nothing can be probed, not even our child could be. */
+	/* A machine that can probe nothing could not probe our child either. */
 	return session->trial.why[0] && tell_blocker(session) ? -ENOTSUP : 0;
 }
 
@@ -201,7 +201,7 @@ static int open_attach(struct session *session)
 	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
 }
 
-/* Where unwinding tables are kept: as the system's daemons do, or in the user's own cache. */
+/* Where unwinding tables are kept: root's where daemons keep their caches, a user's in the user's own cache. */
 static void cache_directory(char *path, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -236,7 +236,7 @@ static void open_stacking(struct session *session)
 	session->stacking = stacking_new(&options);
 }
 
-/* ---- what the stream begins with ---- */
+/* ---- the first records ---- */
 
 static void announce_session(struct session *session)
 {
@@ -256,7 +256,7 @@ static void announce_session(struct session *session)
 	STREAM_PUT(&session->stream, &rec, SESSION, 0);
 }
 
-/* Said at once, and kept in the recording. */
+/* Limits are said at once, and kept in the recording. */
 static void put_limits(struct session *session)
 {
 	const struct plan_limits *limits = attach_limits(session->attach);
@@ -329,7 +329,7 @@ static int open_events(struct session *session)
 		say("cannot wait for events: %s", strerror(errno));
 		return session_failure(session, GMT_EXIT_FAILURE);
 	}
-	/* Without it a libcuda that is mapped later, of a file that is not probed yet, is missed. */
+	/* Without the watch a libcuda is missed that a process maps later, from a file that is not probed yet. */
 	if (watch_open(&session->watch) || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
 		say("libraries that are loaded later will not be noticed: perf events are not permitted; run"
 		    " gpumemtrace with sudo");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Order matters: both layers are in place before a process becomes a target, so that they begin at one
- * moment, and only then the baseline is taken: nothing falls between "before attach" and "since attach".
+ * See targets.h. The order matters: both layers are in place before a process becomes a target, so that they begin at
+ * one moment. The baseline is taken last, so that no memory falls between "before attach" and "since attach".
  */
 #include "targets.h"
 
@@ -23,8 +23,8 @@
 #include "say.h"
 #include "setup.h"
 
-/* Whether memory may be there that no record will tell of. A stand-in's devices are those of any
- * process, so there the library has to do as a sign. */
+/* Whether the process may have memory that no record will show. Any process may have a stand-in's devices open, so
+ * there the library is the sign. */
 static bool used_gpu(const struct session *session, int uses)
 {
 	int sign = session->driver.ctl_rdev ? TARGET_USES_LIBCUDA : TARGET_USES_DEVICE;
@@ -102,7 +102,7 @@ static void add_library(struct session *session, const char *path)
 		session_tell(session, err, cause);
 }
 
-/* Where a driver root keeps libcuda, in the order of the NVIDIA container toolkit's searches. */
+/* Where a driver root may keep libcuda, in the order in which the NVIDIA container toolkit searches. */
 static void add_root_library(struct session *session)
 {
 	static const char *const dirs[] = {
@@ -119,7 +119,7 @@ static void add_root_library(struct session *session)
 	}
 }
 
-/* The library that most programs will load, so that nothing is missed while they do. */
+/* Probes the library that most programs will load, so that their first calls are not missed. */
 static void add_likely_libraries(struct session *session)
 {
 	const struct options *options = session->options;
@@ -182,7 +182,7 @@ int targets_add(struct session *session)
 		status = add_target(session, options->pids.list[i]);
 	if (!status)
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
-	/* Also those that do nothing from now on: their exit is to be told. */
+	/* Also processes that do nothing from now on: their exits must be seen. */
 	roster_each_live(session->roster, attach_pid, session);
 	return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The table of probe points: every libcuda entry point that is probed, what it means, and where
- * its values are found. Adding an entry point is adding a row here.
+ * The table of probe points: every probed entry point of libcuda, its meaning, and the places of its values. To add an
+ * entry point, add a row.
  *
  * Prototypes: cuda.h of CUDA 13.0, structure offsets likewise (x86-64 and aarch64 agree on them).
  * Symbols a driver lacks are skipped at attach: 535 has no cuCtxCreate_v4, cuGraphAddNode_v2,
@@ -53,7 +53,7 @@ enum gmt_cap_kind {
 enum gmt_api_flag {
 	GMT_API_RELEASE = 1, /* sent at entry; a failing return sends UNDO */
 	GMT_API_SCOPE = 2,   /* names the ioctls that run inside it; sent only where there was no memory */
-	GMT_API_CHANGE = 4,  /* sent only if vals[0] is not the one the thread sent last for such a row */
+	GMT_API_CHANGE = 4,  /* sent only if vals[0] differs from the last one that the thread sent for such a row */
 	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing and is sent only where there was no memory */
 	GMT_API_CTX = 16,    /* changes the thread's current context: the next CHANGE row is sent */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the collector tells the BPF programs before they are loaded (read-only data). */
+/* The settings that the collector gives to the BPF programs before they are loaded (read-only data). */
 #ifndef GPUMEMTRACE_CONFIG_H
 #define GPUMEMTRACE_CONFIG_H
 
@@ -13,16 +13,16 @@
 struct gmt_spec {
 	__u16 flags;             /* enum gmt_api_flag */
 	__u8 count;              /* values */
-	__u8 takes_stack;        /* it asks for memory */
+	__u8 takes_stack;        /* the call asks for memory */
 	__u32 entry_reads;       /* bit i: caps[i] has to be read at entry */
-	__u32 size_cap;          /* where the bytes are that it asks for; GMT_CAP_NONE: not known at entry */
+	__u32 size_cap;          /* where the number of requested bytes is; GMT_CAP_NONE: unknown at entry */
 	__u32 caps[GMT_CALL_VALS];
 };
 
 #define GMT_FW_ARG_BITS 3    /* of an argument's number */
 
-/* Which argument of a framework's function is what, by numbers from 1 to 6; 0: it is not passed. This is the cookie of
- * the probe. */
+/* The numbers of the arguments of a framework's function, from 1 to 6; 0: not passed. This is the cookie of the
+ * probe. */
 struct gmt_fw_layout {
 	__u64 framework : 8;                     /* enum gmt_fw */
 	__u64 ptr : GMT_FW_ARG_BITS;             /* the block's address */
@@ -49,27 +49,27 @@ struct gmt_config {
 	__u32 follow_children;   /* children of targets become targets */
 	__u32 nvidia_major;      /* character device major of /dev/nvidiactl and /dev/nvidiaN (195) */
 	__u32 uvm_major;         /* of /dev/nvidia-uvm, from /proc/devices; 0: none */
-	__u32 ctl_rdev;          /* if not 0: the one device that stands for nvidiactl (kernel's dev_t) */
+	__u32 ctl_rdev;          /* if not 0: the device that stands for nvidiactl (the kernel's dev_t) */
 	__u32 uvm_rdev;          /* if not 0: likewise for nvidia-uvm */
 	__u32 self_tgid;         /* never a target: NVML makes ioctls of its own in the collector; 0: unknown */
-	__u32 never;             /* 0: what is tested only to be there, see bpf/guard.bpf.h */
+	__u32 never;             /* 0; see bpf/guard.bpf.h, which tests it */
 	__u32 stack_mode;        /* enum gmt_stack_mode */
 	__u32 stack_depth;       /* native frames, at most GMT_UNWIND_FRAMES_MAX */
-	__u32 block_stacks;      /* also of frameworks' blocks */
-	__u32 ioctl_stacks;      /* also of memory that the driver takes by itself */
+	__u32 block_stacks;      /* stacks also for frameworks' blocks */
+	__u32 ioctl_stacks;      /* also for memory that the driver takes by itself */
 	__u32 reserved;
-	__u32 stack_memos;       /* entries of the map of that name; the loader's */
-	__u32 stack_walks;       /* likewise; never 0 */
-	__u32 cpus;              /* that the machine can have */
-	__u64 stack_sample_bytes; /* a stack for every so many bytes that a thread asks for; 0: for each call */
+	__u32 stack_memos;       /* entries of the map of this name; set by the loader */
+	__u32 stack_walks;       /* likewise, and never 0 */
+	__u32 cpus;              /* the most that the machine can have */
+	__u64 stack_sample_bytes; /* bytes that a thread asks for between two stacks; 0: each call has a stack */
 	__u64 wake_bytes;        /* wake the reader when this many bytes wait in the ring */
 	struct gmt_driver_layout layout;
 };
 
-/* What the collector changes while the programs run: the section .data.gmt. */
+/* Values that the collector changes while the programs run: the section .data.gmt. */
 struct gmt_runtime {
-	__u32 generation;        /* raised before and after a library is probed: odd while its probes come */
-	__u32 armed;             /* trace_all holds from now on: so all layers begin at one moment */
+	__u32 generation;        /* raised before and after a library is probed: odd while probes are added */
+	__u32 armed;             /* trace_all holds from now on: all layers begin at one moment */
 };
 
 /* The read-only section .rodata.gmt. */

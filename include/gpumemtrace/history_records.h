@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The part of wire.h, which includes it, that a dump's window is made of: what happened to device memory until
- * the dump's moment, and what lived then. For each process a gmt_history, then what lived, segments before the
- * blocks in them; then the events of all processes, in their order, and the ranges that these have named.
+ * The part of wire.h, which includes it, about a dump's window: the events of device memory until the dump's moment,
+ * and the memory that was live then. Each process has a gmt_history, then its live memory, segments before the blocks
+ * in them. The events of all processes follow in their order, with the ranges that programs have named.
  */
 #ifndef GPUMEMTRACE_HISTORY_RECORDS_H
 #define GPUMEMTRACE_HISTORY_RECORDS_H
@@ -19,9 +19,9 @@ enum gmt_history_kind {
 };
 
 enum gmt_history_flag {
-	GMT_HISTORY_TORCH = 1,       /* a segment that PyTorch's blocks lie in; without it, it is a block itself */
+	GMT_HISTORY_TORCH = 1,       /* a segment with PyTorch's blocks; a segment without the flag is a block itself */
 	GMT_HISTORY_MAPPED = 2,      /* by cuMemMap */
-	GMT_HISTORY_GUESSED = 4,     /* from before tracing began: where it begins and ends is a guess */
+	GMT_HISTORY_GUESSED = 4,     /* from before tracing began: base and length are a guess */
 };
 
 #define GMT_HISTORY_UNSEEN (~0ULL)   /* number of an event that was not seen */
@@ -32,10 +32,10 @@ struct gmt_history {
 	struct gmt_hdr hdr;     /* tgid: the process's */
 	__u64 since;            /* number of the first event of the program that it ran */
 	__u64 first;            /* number of the first event that follows, of any process */
-	__u64 left_out;         /* segments and blocks that lived, and do not follow: there were too many */
+	__u64 left_out;         /* live segments and blocks that do not follow, because there were too many */
 };
 
-/* What PyTorch held on a device since before tracing began, and has not been met. */
+/* Memory that PyTorch has held on a device since before tracing began, and that no event has shown. */
 struct gmt_history_unseen {
 	struct gmt_hdr hdr;
 	__u64 allocated, reserved; /* bytes */
@@ -43,7 +43,7 @@ struct gmt_history_unseen {
 	__u32 reserved2;
 };
 
-/* A segment that lived at the end, or a block. */
+/* A segment or a block that was live at the end. */
 struct gmt_history_range {
 	struct gmt_hdr hdr;
 	__u64 base, length;
@@ -53,7 +53,7 @@ struct gmt_history_range {
 	__u8 is_block;
 	__u8 flags;             /* enum gmt_history_flag */
 	__u8 device;            /* GMT_HISTORY_DEVICE_UNKNOWN */
-	__u8 category;          /* of a block, as it looked then: enum gmt_category + 1; 0: not known */
+	__u8 category;          /* of a block, a guess of that moment: enum gmt_category + 1; 0: not known */
 };
 
 struct gmt_history_event {
@@ -71,7 +71,7 @@ struct gmt_history_event {
 /* A range that the program has named begins or ends. */
 struct gmt_history_mark {
 	struct gmt_hdr hdr;     /* ts_ns: when */
-	__u64 event;            /* number of the event that came then */
+	__u64 event;            /* number of the next event */
 	__u8 is_end;
 	__u8 reserved[7];
 	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut */

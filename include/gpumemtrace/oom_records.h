@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The part of wire.h, which includes it, that dumps are made of: a request for memory that could not be met,
- * and who held what then. A dump is a recording (recfile.h) of these instead of what led to them.
+ * The part of wire.h, which includes it, about dumps: a request for memory that could not be met, and the memory that
+ * each process held then. A dump is a recording (recfile.h) of these records in place of those that led to them.
  */
 #ifndef GPUMEMTRACE_OOM_RECORDS_H
 #define GPUMEMTRACE_OOM_RECORDS_H
@@ -10,8 +10,8 @@ enum gmt_oom_flag {
 	GMT_OOM_HAS_FREE = 1,   /* free_bytes is known */
 	GMT_OOM_EXITED = 2,     /* exit_code and exit_ns are valid */
 	GMT_OOM_REFUSED = 4,    /* no call is known: the kernel driver refused it, in a launch maybe */
-	GMT_OOM_UNSEEN = 8,     /* no picture was taken or kept: who held what is not known */
-	GMT_OOM_NO_ROOM = 16,   /* the kernel driver refused it: so much was not free */
+	GMT_OOM_UNSEEN = 8,     /* no picture was taken or kept: the holders of memory are not known */
+	GMT_OOM_NO_ROOM = 16,   /* the kernel driver refused the request, because less was free */
 };
 
 #define GMT_OOM_CLASS_NONE 255
@@ -27,13 +27,13 @@ struct gmt_oom {
 	__u16 reserved;
 	__u32 failures;         /* calls */
 	__u32 stack_id;         /* of the first; 0: none */
-	__u32 pieces;           /* handles that it had got when a call failed: part of asked_bytes */
+	__u32 pieces;           /* handles that were given before a call failed: part of asked_bytes */
 	__u64 asked_bytes;      /* the most of all tries */
 	__u64 failed_bytes;     /* of the newest failure; as asked_bytes */
-	__u64 given_bytes;      /* RETRY: that it got in the end */
+	__u64 given_bytes;      /* RETRY: that were given in the end */
 	__u64 framework_bytes;  /* that PyTorch was asked for; 0 unknown */
-	__u64 freed_bytes;      /* by which the process held less before its last try */
-	__u64 free_bytes;       /* of the GPU, as CUDA told the thread after it had failed */
+	__u64 freed_bytes;      /* that the process had freed before its last try */
+	__u64 free_bytes;       /* of the GPU, as CUDA told the thread after the failure */
 	__u64 first_ns, last_ns;/* failures */
 	__u64 decided_ns;       /* 0: not yet */
 	__u64 exit_ns;
@@ -43,12 +43,12 @@ struct gmt_oom {
 };
 
 enum gmt_oom_row_flag {
-	GMT_OOM_ROW_HOST = 1,     /* what a process has on no GPU */
+	GMT_OOM_ROW_HOST = 1,     /* memory of a process on no GPU */
 	GMT_OOM_ROW_PHYSICAL = 2, /* the kernel layer was active */
 	GMT_OOM_ROW_NVML = 4,
 	GMT_OOM_ROW_TORCH = 8,
 	GMT_OOM_ROW_GAP = 16,     /* torch_gap is known */
-	GMT_OOM_ROW_BLOCKS = 32,  /* nothing but the stacks of PyTorch's blocks in the row before it */
+	GMT_OOM_ROW_BLOCKS = 32,  /* only the stacks of PyTorch's blocks in the row before */
 };
 
 #define GMT_OOM_CLASSES 16
@@ -76,13 +76,13 @@ struct gmt_oom_row {
 	__u64 torch_before;     /* of torch_allocated: blocks from before the attach */
 	__u64 growth;           /* bytes that each of the newest growth_count iterations left behind */
 	__u32 growth_count;
-	__u32 iteration;        /* of a training; 0: none was seen */
-	__u8 phase;             /* enum gmt_training: what it was doing */
+	__u32 iteration;        /* of a training; 0: no training was seen */
+	__u8 phase;             /* enum gmt_training: of the training */
 	__u8 reserved2[7];
 };
 
 enum gmt_oom_stack_flag {
-	GMT_OOM_STACK_STEADY = 1, /* it held more at each of the moments that were looked at */
+	GMT_OOM_STACK_STEADY = 1, /* its memory grew from each sample to the next */
 };
 
 struct gmt_oom_stack {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * CPython's frames: what user space tells BPF of a process's interpreter, and the record of one frame.
+ * CPython's frames: the layout of a process's interpreter, which user space gives to BPF, and the record of one frame.
  *
- * A frame is three facts that BPF can read: which code object, how far in it, and a check word over
- * fields of the code object that never change. Names and lines are read later, in user space, which
- * compares the check word: a code object can be freed and its memory used for another one.
+ * A frame is three facts that BPF can read: the code object, the place in it, and a check word over fields of the code
+ * object that never change. User space reads names and lines later, and compares the check word, because another code
+ * object may have taken the memory.
  */
 #ifndef GPUMEMTRACE_PYTHON_H
 #define GPUMEMTRACE_PYTHON_H
@@ -13,13 +13,13 @@
 #include <linux/types.h>
 #endif
 
-#define GMT_PY_FRAMES_MAX 1024      /* of one thread; recursion deeper than this is cut off */
-#define GMT_PY_FRAME_BYTES 128      /* room for the part of a frame that is read; a power of two */
-#define GMT_PY_EVAL_RANGES 4        /* the eval function, its cold part, one more of each for BOLT */
+#define GMT_PY_FRAMES_MAX 1024      /* of one thread; deeper recursion is cut off */
+#define GMT_PY_FRAME_BYTES 128      /* room for the part of a frame that BPF reads; a power of two */
+#define GMT_PY_EVAL_RANGES 4        /* the eval function and its cold part; BOLT makes two of each */
 #define GMT_PY_CHECK_WORDS 8        /* of 4 bytes, read from gmt_py_config.check on */
 #define GMT_PY_LASTI_UNKNOWN (-2)   /* the instruction does not lie in the code object */
 
-/* How the frames of one call of the eval function are told from those of the call before. */
+/* How the frames of one call of the eval function are separated from those of the call before. */
 enum gmt_py_boundary {
 	GMT_PY_NO_PYTHON = 0,       /* an unused configuration */
 	GMT_PY_EACH = 1,            /* 3.8 to 3.10: every frame has its own call */
@@ -27,7 +27,7 @@ enum gmt_py_boundary {
 	GMT_PY_SHIM = 3,            /* 3.12 on: a frame without Python code lies below them (owner) */
 };
 
-/* What a frame says of the instruction it is at. */
+/* How a frame stores its instruction. */
 enum gmt_py_instr {
 	GMT_PY_LASTI_BYTES = 0,     /* int, bytes: 3.8, 3.9 */
 	GMT_PY_LASTI_UNITS = 1,     /* int, units of two bytes: 3.10 */
@@ -39,7 +39,7 @@ struct gmt_py_range {
 	__u64 end;
 };
 
-/* One process. Offsets are in bytes; user/symbol/python/pylayout.c says where they are from. */
+/* One process. Offsets are in bytes; user/symbol/python/pylayout.c names their sources. */
 struct gmt_py_config {
 	/* Thread state: pthread_getspecific(autoTSSkey), which holds it whether or not the thread has
 	 * the GIL. glibc keeps 32 keys in struct pthread, more behind pointers. */
@@ -56,11 +56,11 @@ struct gmt_py_config {
 	__u8 frame_previous;
 	__u8 frame_instr;
 	__u8 frame_owner;           /* one byte: is_entry or owner */
-	/* 3.12, 3.13: int, -1 while the frame itself runs or waits for C, not for Python code in the same eval call.
-	 * In the owner's word; 0: it says no such thing. */
+	/* 3.12, 3.13: an int in the owner's word: -1 while the frame itself runs or waits for C, and not for Python
+	 * code in the same eval call. 0: there is no such field. */
 	__u8 frame_stacktop;
-	__u8 owner_shim;            /* SHIM: the smallest owner that means no Python code */
-	__u8 code_tag;              /* low bits of the code pointer that are no address (3.14) */
+	__u8 owner_shim;            /* SHIM: the smallest owner of a frame without Python code */
+	__u8 code_tag;              /* low bits of the code pointer that do not belong to the address (3.14) */
 	__u8 check_mask;            /* bit i: word i of the check never changes */
 	__u8 reserved[7];
 	__u16 code_check;           /* code object: where the check words begin */
@@ -70,10 +70,10 @@ struct gmt_py_config {
 	struct gmt_py_range eval[GMT_PY_EVAL_RANGES]; /* addresses of the eval function in the process */
 };
 
-/* One Python frame, innermost first. All that is in it goes into the stack's hash. */
+/* One Python frame, innermost first. The stack's hash covers all of it. */
 struct gmt_py_frame {
 	__u64 code;                 /* address of the code object */
-	__s32 lasti;                /* bytes from the first instruction; negative: none was run yet */
+	__s32 lasti;                /* bytes from the first instruction; negative: none has run */
 	__u32 check;                /* gmt_py_check(), never 0; 0: the code object could not be read */
 };
 

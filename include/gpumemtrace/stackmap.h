@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the collector tells BPF so that it can take stacks: per process its mappings and its Python, for
- * the whole machine the words of all unwinding tables.
+ * What BPF needs from the collector to take stacks: the mappings and the Python of each process, and the words of all
+ * unwinding tables of the machine.
  */
 #ifndef GPUMEMTRACE_STACKMAP_H
 #define GPUMEMTRACE_STACKMAP_H
@@ -16,16 +16,16 @@
 #define GMT_STACK_SPACES 4096          /* lists of mappings at a time: two for each process */
 #define GMT_STACK_WORDS 1024           /* of one stack: a native frame takes one, a Python frame two */
 #define GMT_STACK_DEPTH_DEFAULT 512    /* native frames */
-#define GMT_STACKS_KNOWN 65536         /* stacks whose id BPF remembers; one that it forgets is sent again */
+#define GMT_STACKS_KNOWN 65536         /* stacks whose id BPF remembers; a forgotten stack is sent again */
 
-/* Stacks that are remembered with the words that they were found by, of all threads together: 1.6 KiB each. A step
- * of a training takes some hundreds of PyTorch's blocks, its calls of the driver are few. */
+/* Stacks of all threads that are remembered with the words that lead to them: 1.6 KiB each. A step of a training takes
+ * some hundreds of PyTorch's blocks, but makes few calls of the driver. */
 #define GMT_STACK_MEMOS 256
 #define GMT_STACK_MEMOS_BLOCKS 4096
 
-/* Walks that go on at one time, 28 KiB each: one for each CPU, and more for programs that were preempted in the
- * middle of one. A CPU tries some of them; where all of these are taken, the stack is counted as lost: with 16 tries
- * that was seen of 32 threads on two CPUs (6.12-rt, full preemption), with 64 it was not. */
+/* Walks at the same time, 28 KiB each: one for each CPU, and more for programs that are preempted in the middle of a
+ * walk. A CPU tries some of them; if all of these are taken, the stack is counted as lost. That happened with 16 tries
+ * to 32 threads on two CPUs (6.12-rt, full preemption), and not with 64. */
 #define GMT_STACK_WALKS_PER_CPU 4
 #define GMT_STACK_WALKS_MIN 64
 #define GMT_STACK_WALKS_TRIED 64
@@ -52,20 +52,20 @@ enum gmt_stack_mode {
 	GMT_STACK_MODE_COUNT
 };
 
-/* FULL and NATIVE need unwinding tables, which are read of x86-64's files alone (user/symbol/unwind/cfa_program.c). */
+/* FULL and NATIVE need unwinding tables, which exist for x86-64 alone (user/symbol/unwind/cfa_program.c). */
 #if defined(__x86_64__)
 #define GMT_STACKS_DEFAULT GMT_STACKS_FULL
 #else
 #define GMT_STACKS_DEFAULT GMT_STACKS_POINTERS
 #endif
 
-/* A process. A change gets a new generation, never given twice: what was kept for an old one is void. */
+/* A process. Each change gets a new generation, which is never given twice; entries of an old generation are void. */
 struct gmt_stack_space {
 	__u32 generation;        /* never 0 */
 	__u32 slot;              /* of its list of mappings */
 	__u32 mapping_count;
 	__u32 reserved;
-	struct gmt_py_config python; /* boundary GMT_PY_NO_PYTHON: none, or one that cannot be read */
+	struct gmt_py_config python; /* boundary GMT_PY_NO_PYTHON: no Python, or an unknown one */
 };
 
 #endif

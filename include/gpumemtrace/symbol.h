@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Records that say in words what stacks are; wire.h includes this. */
+/* The part of wire.h, which includes it, about names: stacks in words. */
 #ifndef GPUMEMTRACE_SYMBOL_H
 #define GPUMEMTRACE_SYMBOL_H
 
@@ -9,7 +9,7 @@ enum gmt_symbol_kind {
 };
 
 enum gmt_symbol_flag {
-	GMT_SYMBOL_INLINED = 1,  /* into the frame behind it */
+	GMT_SYMBOL_INLINED = 1,  /* into the next frame outwards */
 	GMT_SYMBOL_GUESSED = 2,  /* found by its frame pointer, without unwind information */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The terms that recordings, dumps and JSON speak in: numbers that are stored, and the names that JSON has for them.
+ * The terms of recordings, dumps and JSON: numbers that are stored, and their names in JSON.
  *
  * A file or a line of JSON that somebody has keeps its meaning, so a list here is append-only: a number or a JSON name
  * is never changed, never removed and never given to something else. The lists of wire.h (record kinds), unwind.h and
@@ -33,8 +33,8 @@
 	X(IMPORTED, 7, "imported", "imported", false)                             \
 	X(GRAPH, 8, "graph", "graph (planned)", false)
 
-/* What a block of PyTorch's is for: as torch.profiler's memory profiler has them, but for the last two. Stored plus 1,
- * with 0 for "not told"; and the order of gmt_oom_row.category_bytes. */
+/* What a block of PyTorch's is for: the categories of torch.profiler's memory profiler, and the last two. Stored plus
+ * 1; 0 means "unknown". Also the order of gmt_oom_row.category_bytes. */
 #define GMT_CATEGORIES(X)                                                         \
 	X(PARAMETER, 0, "parameter", "parameters")                                \
 	X(OPTIMIZER_STATE, 1, "optimizer_state", "optimizer state")               \
@@ -47,7 +47,7 @@
 	X(KEPT, 8, "kept", "kept over iterations")                                \
 	X(UNKNOWN, 9, "unknown", "unclassified")
 
-/* What a training does. All that is in no other phase is forward. In gmt_oom_row.phase. */
+/* The phases of a training. Everything outside the other phases is forward. In gmt_oom_row.phase. */
 #define GMT_TRAINING_PHASES(X)                                                    \
 	X(FORWARD, 0, "forward", "forward")                                       \
 	X(BACKWARD, 1, "backward", "backward")                                    \
@@ -61,7 +61,7 @@
 	X(EXPANDABLE, 2, "expandable_segments", "expandable segments")            \
 	X(MIXED, 3, "mixed", "cuMemAlloc and expandable segments")
 
-/* Why PyTorch reports no blocks, where it takes memory. JSON alone; null for the first. */
+/* Why PyTorch takes memory but reports no blocks. JSON alone; null for the first. */
 #define GMT_TORCH_SILENCES(X)                                                     \
 	X(NOT_SILENT, 0, NULL, "")                                                \
 	X(ASYNC, 1, "cuda_malloc_async", "backend cudaMallocAsync")               \
@@ -70,7 +70,7 @@
 	X(NO_HOOK, 4, "not_probed", "PyTorch is older than 1.10, or libc10 cannot be probed") \
 	X(UNTOLD, 5, "untold", "backend cudaMallocAsync, caching is off, or a pluggable allocator")
 
-/* What the ledger met that does not fit: the text behind a count of 1, and behind any other. Counted, never hidden.
+/* Records that contradict the ledger: the text behind a count of 1, and behind any other count. Counted, never hidden.
  * JSON alone. */
 #define GMT_ANOMALIES(X)                                                          \
 	X(FREE_UNKNOWN, 0, "free_unknown", "free of an address whose allocation was not seen", \
@@ -91,7 +91,7 @@
 	X(TORCH_RESERVED, 9, "torch_reserved", "time that PyTorch reserved other bytes than its segments have", \
 	  "times that PyTorch reserved other bytes than its segments have")
 
-/* What is missing from the stream, and why: the text behind a count of 1, and behind any other. The order of
+/* What is missing from the stream, and why: the text behind a count of 1, and behind any other count. The order of
  * gmt_loss.count. */
 #define GMT_LOSSES(X)                                                             \
 	X(RING_FULL, 0, "ring_full", "record: ring buffer full", "records: ring buffer full") \
@@ -110,7 +110,7 @@
 	  "probe hits that the kernel skipped")                                   \
 	X(STACK_LOST, 9, "stack_lost", "stack trace of an allocation", "stack traces of allocations")
 
-/* What the physical memory obtained inside a call is for. JSON alone. */
+/* The purpose of physical memory that was obtained inside a call. JSON alone. */
 #define GMT_PURPOSES(X)                                                           \
 	X(OTHER, 0, "other", "outside a probed call (launch, sync, library-internal)") \
 	X(CONTEXT, 1, "context", "CUDA context")                                  \
@@ -130,7 +130,7 @@
 	X(DURATION, 2, "duration", "the duration has passed")                        \
 	X(ERROR, 3, "error", "stopped by an error")
 
-/* What became of a request that could not be met. In gmt_oom.outcome. */
+/* The outcome of a request that could not be met. In gmt_oom.outcome. */
 #define GMT_OOM_OUTCOMES(X)                                                       \
 	X(OPEN, 0, "open", "undecided")                                           \
 	X(RETRY, 1, "retry", "satisfied by a retry")                                    \
@@ -138,7 +138,7 @@
 	X(FATAL, 3, "fatal", "fatal")                                             \
 	X(NONE, 4, "none", "picture")
 
-/* By what that was told; "" has no sentence of its own. In gmt_oom.sign. */
+/* The sign of that outcome; "": it has no sentence of its own. In gmt_oom.sign. */
 #define GMT_OOM_SIGNS(X)                                                          \
 	X(NOTHING, 0, "nothing", "")                                              \
 	X(GIVEN, 1, "given", "")                                                  \
@@ -191,7 +191,7 @@ enum gmt_oom_sign { GMT_OOM_SIGNS(X) GMT_OOM_SIGN_COUNT };
 enum gmt_layer { GMT_LAYERS(X) GMT_LAYER_ALL = 15 };
 #undef X
 
-/* A list has no hole: its last number is that of its rows, less one. */
+/* A list has no hole: its last number is the number of its rows, less one. */
 #define GMT_TERM_ONE(...) +1
 #define GMT_TERMS_CHECK(list, count)                                              \
 	_Static_assert((0 list(GMT_TERM_ONE)) == (int)(count), #list " has a hole or a number twice")

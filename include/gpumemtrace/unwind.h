@@ -5,7 +5,7 @@
  * A module (a file with code, or the vDSO) is a blob of 8-byte words: an index of its 64 KiB pages,
  * then its rows, sorted by pc. Nothing in a blob is an address: it serves every process that maps the
  * file, at any place, and can be kept on disk. Blobs lie one behind the other in a space of words that
- * is addressed by a 32-bit slot; whoever holds the words decides how they are split into maps.
+ * 32-bit slots address; the holder of the words decides how they are split into maps.
  *
  * Invariants of a blob, which unwind_table_check() proves before BPF gets it: pcs rise strictly, the
  * first row has pc 0, index[p].first is the first row at or above p << 16, index[p].end the first one
@@ -22,7 +22,7 @@
 #define GMT_UNWIND_PAGE_STEPS 17    /* halvings that find one of 65536 rows of a page */
 #define GMT_UNWIND_MAPPING_STEPS 14 /* and one of the mappings of a process */
 #define GMT_UNWIND_MAPPINGS_MAX 8192
-#define GMT_UNWIND_FRAMES_MAX 1024  /* what a caller may ask for */
+#define GMT_UNWIND_FRAMES_MAX 1024  /* the most that a caller may ask for */
 
 /*
  * How the caller's frame is found. X(NAME, value): values are stored on disk, append only.
@@ -49,12 +49,12 @@ enum gmt_unwind_rule {
 #define GMT_UNWIND_EVAL 0x80        /* the row lies in CPython's eval loop: its frames are merged here */
 #define GMT_UNWIND_RUNTIME 0x40     /* ... in CPython's own file or the C library, and is no signal's */
 
-/* Where the caller's frame pointer (rbp, x29) is. Other values n: at CFA - 8 * n. */
+/* Where the caller's frame pointer (rbp, x29) is. Any other value n: at CFA - 8 * n. */
 enum gmt_unwind_fp {
 	GMT_UNWIND_FP_SAME = 0,     /* in its register; aarch64: and the return address in x30 */
 	GMT_UNWIND_FP_MAX = 0xfd,
 	GMT_UNWIND_FP_AT_FP = 0xfe, /* at *fp: DW_CFA_expression breg6+0, GCC, stack realigned */
-	GMT_UNWIND_FP_LOST = 0xff,  /* nowhere this table can say */
+	GMT_UNWIND_FP_LOST = 0xff,  /* nowhere that this table can describe */
 };
 
 /* From pc on, to the next row's pc. */
@@ -77,7 +77,7 @@ union gmt_unwind_word {
 	__u64 raw;           /* what a map holds */
 };
 
-/* What a mapping without a table is. */
+/* What is known of a mapping. */
 enum gmt_unwind_mapping_flag {
 	GMT_UNWIND_MAP_TABLE = 1 << 0, /* slot and pages are valid */
 	GMT_UNWIND_MAP_JIT = 1 << 1,   /* code without a file: has no FDE, may keep frame pointers */
@@ -96,7 +96,7 @@ struct gmt_unwind_mapping {
 
 /*
  * Why unwinding ended. X(NAME, value, complete, json name, text): one list, expanded into the enum, the texts and
- * the counters. NONE is what a walk has that is not over.
+ * the counters. A walk that is not over has NONE.
  */
 #define GMT_UNWIND_REASONS(X)                                                             \
 	X(NONE, 0, 0, "none", "not ended") \
@@ -135,8 +135,8 @@ enum gmt_unwind_complete {
 	(1u << GMT_UNWIND_END_NO_MAPPING | 1u << GMT_UNWIND_END_NO_TABLE | 1u << GMT_UNWIND_END_NOT_WALKED)
 
 /*
- * A frame as one word: its pc and, in bits no user address has (bit 56 up: 5-level paging ends at 56),
- * what is known of it.
+ * A frame as one word: its pc and flags. The flags are bits that no user address has (from bit 56 on: 5-level paging
+ * ends there).
  */
 #define GMT_FRAME_EXACT (1ULL << 63)   /* pc is the next instruction, else it is a return address */
 #define GMT_FRAME_EVAL (1ULL << 62)    /* CPython's eval loop */

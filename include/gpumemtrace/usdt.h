@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Where the arguments of a static probe lie: the collector reads it out of the library's notes, and tells BPF
- * for each place that is probed. The uprobe's cookie is the place's number | enum gmt_fw << 32.
+ * Where the arguments of a static probe lie. The collector reads the places from the library's notes and gives them to
+ * BPF for each probe. The uprobe's cookie is the place's number | enum gmt_fw << 32.
  */
 #ifndef GPUMEMTRACE_USDT_H
 #define GPUMEMTRACE_USDT_H

@@ -189,9 +189,9 @@ struct gmt_uvm_free {
 	__u64 base;   /* the whole range that begins here goes */
 };
 
-/* Start times are CLOCK_BOOTTIME, cut to what /proc/PID/stat tells (USER_HZ is 100 on x86 and arm64), so
- * that the kernel's and the collector's are the same number. Two lives of a pid may have the same: a
- * PROC_FORK or PROC_SEEN that follows a PROC_EXIT begins the next one. */
+/* Start times are CLOCK_BOOTTIME, cut to the precision of /proc/PID/stat (USER_HZ is 100 on x86 and arm64), so that the
+ * kernel and the collector have the same number. Two lives of a pid may have the same start time: a PROC_FORK or
+ * PROC_SEEN that follows a PROC_EXIT begins the next life. */
 #define GMT_START_UNIT_NS 10000000
 
 struct gmt_proc_fork {
@@ -295,9 +295,9 @@ struct gmt_fw_size {
 };
 
 /*
- * What a stack's memory was when it was taken without tables for all of its code, sent before it, a large
- * one in pieces by rising address: the collector walks it when it has them, and sends the stack once
- * more, under its id. Never recorded.
+ * The memory of a stack that was taken without tables for all of its code. Sent before the stack; large memory comes in
+ * pieces by rising address. When the collector has the tables, it walks the memory and sends the stack once more, under
+ * its id. Never recorded.
  */
 struct gmt_stack_copy {
 	struct gmt_hdr hdr;
@@ -313,7 +313,7 @@ struct gmt_stack_copy {
 struct gmt_session {
 	struct gmt_hdr hdr;
 	__u64 wall_ns;          /* CLOCK_REALTIME at hdr.ts_ns */
-	__u32 layers;           /* enum gmt_layer, or-ed: what was active */
+	__u32 layers;           /* enum gmt_layer, or-ed: the active ones */
 	__u32 reserved;
 	__u8 version[32];       /* gpumemtrace's, NUL-terminated like all strings here */
 	__u8 kernel[64];
@@ -323,10 +323,10 @@ struct gmt_session {
 	__u8 why_no_nvml[128];
 };
 
-/* Something that was asked for and that this machine's kernel does not give: sentences without a full stop. */
+/* Something that the user asked for and this machine's kernel cannot do: sentences without a full stop. */
 struct gmt_limit {
 	struct gmt_hdr hdr;
-	__u8 what[96];          /* is not there: "PyTorch's blocks have no stacks" */
+	__u8 what[96];          /* is missing: "PyTorch's blocks have no stacks" */
 	__u8 why[192];
 	__u8 remedy[160];
 };
@@ -352,7 +352,7 @@ struct gmt_gpu {
 
 struct gmt_proc {
 	struct gmt_hdr hdr;
-	__u64 start_ns;         /* since boot, CLOCK_BOOTTIME; of another life of the pid mostly another */
+	__u64 start_ns;         /* since boot, CLOCK_BOOTTIME; another life of the pid mostly has another */
 	__u32 uid;
 	__u32 ns_pid;           /* pid in its own namespace; = tgid where it has none */
 	__u32 parent_tgid;
@@ -409,7 +409,7 @@ struct gmt_end {
 	__u32 reserved;
 };
 
-/* Somebody asked for a new window: peaks begin at what is live now, and growth counts from it. */
+/* The user asked for a new window: peaks begin at the live memory of this moment, and growth counts from it. */
 struct gmt_mark {
 	struct gmt_hdr hdr;
 	__u32 number;           /* in the session, from 1 on */

@@ -12,8 +12,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Opens what an O_PATH descriptor is at, if that is a regular file: to open a device, or a FIFO, may do something.
- * Closes the descriptor. */
+/* Opens the regular file that an O_PATH descriptor stands for. To open a device or a FIFO can have effects. Closes the
+ * descriptor. */
 static int open_regular(int path_fd)
 {
 	char path[48];
@@ -24,7 +24,7 @@ static int open_regular(int path_fd)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	if (!fstat(path_fd, &st) && S_ISREG(st.st_mode)) {
-		/* Who holds a lease would make us wait for 45 s. */
+		/* O_NONBLOCK: the holder of a lease could make us wait for 45 s. */
 		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (fd < 0)
 			fd = -errno;
@@ -33,7 +33,7 @@ static int open_regular(int path_fd)
 	return fd;
 }
 
-/* As the process would: a link of a container, absolute or with "..", stays inside its root (openat2(), Linux 5.6). */
+/* A link of a container, absolute or with "..", stays inside its root, as for the process (openat2(), Linux 5.6). */
 int foreign_open_path(uint32_t pid, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -51,9 +51,9 @@ int foreign_open_path(uint32_t pid, const char *path)
 }
 
 /*
- * Whether that is the file that is mapped. These two tell stat() of another device than the maps: overlayfs of one
- * for each mount or layer, btrfs of one for each subvolume. There the inode's number has to do. A file of this number
- * in the process's root is the most that somebody can have opened in place of another.
+ * Whether the open file is the mapped file. Two file systems give stat() another device than the maps: overlayfs has a
+ * device for each mount or layer, btrfs for each subvolume. There the inode's number alone is compared. The worst that
+ * an attacker can have opened is another file of this number in the process's root.
  */
 static bool is_same_file(int fd, const struct foreign_file *file)
 {

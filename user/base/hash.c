@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of the hash map is not hot: see hash.h. */
+/* The functions of the hash map that are not hot: see hash.h. */
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -53,8 +53,8 @@ void hash_grow(struct hash *h)
 	free(old.values);
 }
 
-/* Moves back what follows the gap in its run, wherever the gap lies between an entry's home and the
- * entry: otherwise a probe for it would stop at the gap. */
+/* Moves entries of the run behind the gap into the gap, if their home is not behind the gap: otherwise a probe for
+ * them would stop at the gap. */
 void hash_close_gap(struct hash *h, size_t gap)
 {
 	size_t mask = h->capacity - 1, i = gap;

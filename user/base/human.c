@@ -13,7 +13,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* Eight columns at most: "1.5 GiB", "12 MiB", "1023 KiB"; a value that is whole has no decimal. */
+/* At most eight columns: "1.5 GiB", "12 MiB", "1023 KiB"; a whole value has no decimal. */
 static struct human scale_bytes(uint64_t bytes, const char *sign)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
@@ -173,7 +173,7 @@ size_t human_utf8(const char *text, size_t size)
 			return 0;
 		code = code << 6 | (p[i] & 0x3f);
 	}
-	/* Overlong forms, surrogates, and what is beyond Unicode (RFC 3629). */
+	/* Overlong forms, surrogates, and numbers beyond Unicode (RFC 3629). */
 	if (code < smallest[n] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
 		return 0;
 	return n;

@@ -30,14 +30,14 @@ const char *human_plural(uint64_t count, const char *one, const char *many);
 /* Mebibytes with thousands separators and `decimals` places; `tenths` is in tenths of a MiB. */
 struct human human_mib(int64_t tenths, int decimals);
 
-/* Copies text of at most `size` bytes from elsewhere (command lines, names) so that it may be
- * printed: control characters and broken UTF-8 become '?', and what is longer than `columns` is cut
- * and ends in "...". Returns the columns that it takes. `to` holds 4 bytes a column and a NUL. */
+/* Copies foreign text (command lines, names) of at most `size` bytes so that it can be printed: control characters and
+ * broken UTF-8 become '?'; text longer than `columns` is cut and ends in "...". Returns the columns of the copy. `to`
+ * holds 4 bytes a column and a NUL. */
 unsigned human_text(char *to, unsigned columns, const char *text, size_t size);
 /* The same to a writer. */
 unsigned human_print(struct out *out, unsigned columns, const char *text, size_t size);
 
-/* The bytes of the UTF-8 character that starts at text; 0 if it is not one. */
+/* The bytes of the UTF-8 character at the start of the text; 0: there is none. */
 size_t human_utf8(const char *text, size_t size);
 
 #endif

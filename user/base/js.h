@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What jansson leaves to do: values that are always there (out of memory aborts), texts that need
- * not be UTF-8, and writing to a struct out. The prefix is js_, for jansson owns json_.
+ * What jansson lacks: functions that abort when memory runs out, texts that need not be UTF-8, and writing to a struct
+ * out. The prefix is js_, because jansson has json_.
  */
 #ifndef GPUMEMTRACE_BASE_JS_H
 #define GPUMEMTRACE_BASE_JS_H

@@ -9,7 +9,7 @@
 
 /* `path` points into the line. */
 struct maps_line {
-	uint64_t start, end;      /* the range's text names its link in /proc/PID/map_files */
+	uint64_t start, end;      /* which also name the link in /proc/PID/map_files */
 	uint64_t offset;
 	uint64_t ino;             /* 0: not a file */
 	uint32_t dev_major, dev_minor;

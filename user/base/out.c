@@ -12,7 +12,7 @@
 
 #include "base/xalloc.h"
 
-/* A writer that gathers more than this is flushed: a report is one write, a long JSON a few. */
+/* A writer with more bytes than this is flushed: a report is one write, a long JSON a few. */
 #define OUT_GATHER_BYTES (64 << 10)
 
 int out_write_fd(int fd, const void *data, size_t size)
@@ -156,7 +156,7 @@ int out_terminal_size(int fd, unsigned *width, unsigned *height)
 
 	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size))
 		return -ENOTTY;
-	/* A serial console does not know its size. */
+	/* A serial console has no size. */
 	*width = size.ws_col ? size.ws_col : 80;
 	*height = size.ws_row ? size.ws_row : 24;
 	return 0;

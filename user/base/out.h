@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where text goes: a function that takes bytes, or memory. Bytes are gathered and handed over by
- * out_flush(), in one piece; the first error sticks, what follows it is dropped, and out_flush() and
- * out_close() return it. So a writer checks once, at the end.
+ * Where text goes: a function that takes bytes, or memory. Bytes are gathered, and out_flush() hands them over in one
+ * piece. The first error sticks: later bytes are dropped, and out_flush() and out_close() return the error. So a writer
+ * checks once, at the end.
  */
 #ifndef GPUMEMTRACE_BASE_OUT_H
 #define GPUMEMTRACE_BASE_OUT_H
@@ -38,7 +38,7 @@ void out_vprintf(struct out *out, const char *format, va_list args) __attribute_
 /* Writes all bytes to a descriptor, through signals, short writes and full pipes. 0 or -errno. */
 int out_write_fd(int fd, const void *data, size_t size);
 
-/* Columns and lines of the terminal behind the descriptor; -ENOTTY if it is none. */
+/* Columns and lines of the terminal behind the descriptor; -ENOTTY: there is no terminal. */
 int out_terminal_size(int fd, unsigned *width, unsigned *height);
 
 #endif

@@ -12,7 +12,7 @@ struct rangemap_chunk {
 	struct range ranges[RANGEMAP_CHUNK];
 };
 
-/* Where a range lies. */
+/* The place of a range. */
 struct place {
 	size_t chunk;
 	size_t slot;

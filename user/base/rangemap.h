@@ -16,8 +16,8 @@
 
 #define RANGEMAP_CHUNK 64
 
-/* [base, base + length) shows what `value` names from `offset` on. value, gpu and aux are the
- * caller's; of a range that is cut, the right piece gets a larger offset. */
+/* [base, base + length) shows the thing that `value` names, from `offset` on. value, gpu and aux are the caller's. When
+ * a range is cut, the right piece gets a larger offset. */
 struct range {
 	uint64_t base;
 	uint64_t length;
@@ -42,18 +42,18 @@ struct rangemap {
 void rangemap_init(struct rangemap *map);
 void rangemap_fini(struct rangemap *map);
 
-/* False, and nothing happens: the range is empty, passes the end of the address space, or overlaps
- * one that is there (rangemap_cut() makes room). */
+/* False, and nothing changes: the range is empty, passes the end of the address space, or overlaps another
+ * (rangemap_cut() makes room). */
 bool rangemap_insert(struct rangemap *map, const struct range *range);
 
-/* The range that holds the address, the one that begins at it, and the first one that ends behind
- * it; NULL without one. Good until the next change. */
+/* The range that holds the address, the range that begins at it, and the first range that ends behind it; NULL: there
+ * is none. Good until the next change. */
 const struct range *rangemap_find(const struct rangemap *map, uint64_t address);
 const struct range *rangemap_at(const struct rangemap *map, uint64_t base);
 const struct range *rangemap_from(const struct rangemap *map, uint64_t address);
 
-/* Walks all ranges by address: the next one behind `pos`, which is {0} at the start. NULL at the end.
- * Nothing may be changed during the walk. */
+/* Walks all ranges by address: the next range behind `pos`, which is {0} at the start. NULL at the end. Nothing may be
+ * changed during the walk. */
 struct rangemap_pos {
 	size_t chunk, slot;
 };
@@ -62,9 +62,9 @@ const struct range *rangemap_next(const struct rangemap *map, struct rangemap_po
 /* Removes the range that begins at base. `out` may be NULL. */
 bool rangemap_remove(struct rangemap *map, uint64_t base, struct range *out);
 
-/* Takes the first piece of a range out of [base, base + length); what of the range lies outside
- * stays. False when nothing is left there: call it until then. `piece` may be NULL. A window that
- * passes the end of the address space ends there. */
+/* Takes the first piece of a range out of [base, base + length); the parts of the range outside stay. False: nothing is
+ * left there; callers repeat the call until then. `piece` may be NULL. A window that passes the end of the address
+ * space ends there. */
 bool rangemap_cut(struct rangemap *map, uint64_t base, uint64_t length, struct range *piece);
 
 size_t rangemap_bytes(const struct rangemap *map);

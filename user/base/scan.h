@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading text that ends at a pointer, not at a NUL: what /proc gives. No read passes the end. */
+/* Reads text that ends at a pointer, not at a NUL, such as that of /proc. No read passes the end. */
 #ifndef GPUMEMTRACE_BASE_SCAN_H
 #define GPUMEMTRACE_BASE_SCAN_H
 
@@ -11,7 +11,7 @@ struct scan {
 	const char *at, *end;
 };
 
-/* Digits of a base up to 16; false if there is none, or if they are more than 64 bits. */
+/* Reads digits of a base up to 16. False: there is none, or the number has more than 64 bits. */
 static inline bool scan_number(struct scan *s, unsigned int base, uint64_t *value)
 {
 	uint64_t sum = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A growing array of items of one size that are named by a u32, with a list of free ones: links
- * that stay good when the array moves. Item 0 is never given out and all zero: 0 means none, and
- * may be read.
+ * A growing array of items of one size, named by numbers that stay good when the array moves, with a list of free
+ * items. Item 0 is never given out and all zero: 0 means none, and may be read.
  *
  * A new item is all zero. A pointer to an item is good until the next slab_new().
  */
@@ -19,7 +18,7 @@
 struct slab {
 	unsigned char *items;
 	size_t size;         /* of an item, at least 4 */
-	uint32_t count;      /* given out so far, with item 0; those behind it were never used */
+	uint32_t count;      /* given out so far, with item 0; later items were never used */
 	uint32_t capacity;
 	uint32_t free;       /* the first free one; its first 4 bytes name the next */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is always there: each of these aborts with a message when there is none left. */
+/* Memory that is always there: each function aborts with a message when memory runs out. */
 #ifndef GPUMEMTRACE_BASE_XALLOC_H
 #define GPUMEMTRACE_BASE_XALLOC_H
 

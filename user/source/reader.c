@@ -56,7 +56,7 @@ static ssize_t read_input(struct reader *r, void *to, size_t size)
 	return got;
 }
 
-/* Ends the reading and counts what is left in the input. `pending` was read and is not used. */
+/* Ends the reading, and counts the bytes that are left. `pending` bytes were read and are not used. */
 static void end_reading(struct reader *r, enum reader_end how, uint64_t pending)
 {
 	ssize_t n;
@@ -127,7 +127,7 @@ static void read_header(struct reader *r)
 		end_reading(r, verdict, n);
 		return;
 	}
-	/* What a newer minor has added to the header. */
+	/* Skips fields that a newer minor version has added. */
 	if (take_all(r, r->raw, header.header_bytes - sizeof(header), n))
 		r->status.read_bytes = header.header_bytes;
 }
@@ -279,7 +279,7 @@ static void next_block(struct reader *r)
 			ok = take_records(r, &block);
 		else if (block.type == GMT_REC_TRAILER)
 			ok = take_trailer(r, &block);
-		/* Other types are a newer minor's. */
+		/* Other types belong to a newer minor version. */
 		if (!ok) {
 			end_reading(r, READER_CORRUPT, bytes);
 			return;

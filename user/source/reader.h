@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads a recording (recfile.h) from a file, a pipe or memory. A block is handed out only after all
- * of it was checked, so every record that comes from here is whole, of a size that is a multiple of
- * 8 and at least a header; what its kind demands, the ledger checks. At the first damage reading
- * ends: the rest is counted as dropped. No input makes it crash or take more than a few MiB.
+ * Reads a recording (recfile.h) from a file, a pipe or memory. The whole block is checked before its first record is
+ * handed out: every record is whole, at least a header, and its size is a multiple of 8. The ledger checks what a kind
+ * demands. Reading ends at the first damage: the rest is counted as dropped. No input makes the reader crash or take
+ * more than a few MiB.
  */
 #ifndef GPUMEMTRACE_SOURCE_READER_H
 #define GPUMEMTRACE_SOURCE_READER_H
@@ -14,7 +14,7 @@
 struct reader;
 struct gmt_hdr;
 
-/* X(NAME, text): how a recording ended. Those up to REFUSED gave nothing at all. */
+/* X(NAME, text): how a recording ended. The rows between COMPLETE and REFUSED gave no record at all. */
 #define READER_ENDS(X)                                                            \
 	X(COMPLETE, "complete")                                                   \
 	X(NOT_RECORDING, "not a gpumemtrace recording")                           \
@@ -39,19 +39,19 @@ struct reader_status {
 	uint64_t records;        /* handed out */
 	uint64_t read_bytes;     /* of the file, used */
 	uint64_t dropped_bytes;  /* of the file, not used */
-	uint64_t lost_records;   /* WRITER_FAILED: that the recorder was given and could not store */
+	uint64_t lost_records;   /* WRITER_FAILED: that the recorder could not store */
 	uint64_t lost_from_ns;   /* CLOCK_MONOTONIC of the recorder; 0 unknown */
 	int error;               /* IO_ERROR, WRITER_FAILED: -errno */
 };
 
-/* "-" is standard input. 0 or -errno; what is wrong with the contents is in the status. */
+/* "-" is standard input. 0 or -errno; the status says what is wrong with the contents. */
 int reader_open(struct reader **reader, const char *path);
 int reader_open_fd(struct reader **reader, int fd);   /* the descriptor is the reader's from now on */
 /* The bytes stay the caller's and must outlive the reader. */
 int reader_open_mem(struct reader **reader, const void *data, size_t size);
 void reader_close(struct reader *reader);
 
-/* The next record, valid until the next call; NULL at the end, whatever it is: see the status. */
+/* The next record, good until the next call; NULL at any end: see the status. */
 const struct gmt_hdr *reader_next(struct reader *reader);
 
 const struct reader_status *reader_status(const struct reader *reader);
@@ -59,7 +59,7 @@ const struct reader_status *reader_status(const struct reader *reader);
 /* True if the recording gave no records because it is no recording that this version reads. */
 int reader_refused(const struct reader_status *status);
 
-/* One sentence about what is missing, with numbers; "" if nothing is. At most `size` bytes. */
+/* One sentence about the missing part, with numbers; "" if nothing is missing. At most `size` bytes. */
 void reader_describe(const struct reader_status *status, char *text, size_t size);
 
 #endif

@@ -132,8 +132,8 @@ static void fail_recording(struct recorder *r, int err)
 	r->totals.lost_records = r->raw_records;
 	r->totals.lost_from_ns = r->raw_first_ns;
 	forget_raw(r);
-	/* Gives a full disk back the part of a block that fitted, so that the trailer may fit. On a pipe
-	 * neither works, and the reader sees a truncated file, which is the truth. */
+	/* Frees the part of a block that fitted on a full disk, so that the trailer may fit. On a pipe neither call
+	 * works, and the reader rightly sees a truncated file. */
 	if (!ftruncate(r->fd, r->whole_bytes))
 		lseek(r->fd, r->whole_bytes, SEEK_SET);
 }
@@ -213,7 +213,7 @@ int recorder_close(struct recorder *r, struct recorder_stats *stats)
 		return 0;
 	flush_raw(r);
 	err = write_block(r, GMT_REC_TRAILER, &r->totals, sizeof(r->totals));
-	/* Network file systems and quotas may speak up as late as here. */
+	/* Network file systems and quotas may report an error as late as here. */
 	if (close(r->fd) && !err)
 		err = -errno;
 	if (!r->totals.error && err)
