@@ -137,6 +137,10 @@ def hostile():
     check("a recording that was cut: its records, and a sentence", code == 0 and len(out.splitlines()) > 500 and "cut.gmt" in err,
           err)
     check("... with --strict an error", run("--strict", os.path.join(DATA, "kept", "cut.gmt"))[0] == 5)
+    code, out, err = run("-q", os.path.join(DATA, "kept", "cut.gmt"))
+    check("... with -q no sentence", code == 0 and out and not err, err)
+    code, out, err = run("-q", BIN)
+    check("no recording: an error, which -q does not hide", code == 1 and "not a gpumemtrace recording" in err, err)
     check("no recording", run(BIN)[0] == 1 and run("/nonexistent")[0] == 1 and run()[0] == 2)
 
 
