@@ -79,7 +79,7 @@ LIVE     := stream \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler) \
             $(call in,probe,attach hazard library mmap_watch probed_files target tracepoint trial uprobe \
-                            usdt_args usdt_notes) \
+                            usdt_notes) \
             $(call in,process,launch procfs roster settings) \
             $(call in,stacks,address_space bpf_tables map_publisher stack_names stack_thread stack_worker)
 NO_NVML  := user/live/nvidia/nvml_none

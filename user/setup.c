@@ -167,7 +167,7 @@ static int open_attach(struct session *session)
 	const struct options *options = session->options;
 	const struct features_where where = session_where(options);
 	struct attach_options attach = {
-		.config = {
+		.programs.config = {
 			.trace_all = options->all,
 			.self_tgid = target_pids_are_initial() ? getpid() : 0,
 			.follow_children = !options->no_children,
@@ -181,12 +181,12 @@ static int open_attach(struct session *session)
 			.stack_sample_bytes = options->stack_sample_bytes,
 			.block_stacks = options->block_stacks || outputs_want(options, SINK_WANTS_BLOCKS),
 		},
-		.ring_bytes = options->ring_bytes,
-		.verbose = options->verbose > 0,
+		.programs.ring_bytes = options->ring_bytes,
+		.programs.verbose = options->verbose > 0,
 		.no_uprobe_multi = where.no_uprobe_multi,
 		.no_tracepoint = getenv("GPUMEMTRACE_NO_TRACEPOINT") != NULL,
-		.refused = where.refused,
-		.btf = where.btf,
+		.programs.refused = where.refused,
+		.programs.btf = where.btf,
 	};
 	char cause[SESSION_CAUSE];
 	int err;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See guard.h. */
 #include "live/bpf/guard.h"
 
 #include <bpf/bpf.h>
@@ -15,7 +14,7 @@
 
 #define CODE_BYTES_MAX (4u << 20) /* ours take 100 KiB; a wrong number from the kernel must not cost memory */
 
-/* ---- what the kernel does ---- */
+/* ---- trials ---- */
 
 #define INSN(...) ((struct bpf_insn){ __VA_ARGS__ })
 #define INSN_SET(reg, value) INSN(.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (reg), .imm = (value))
@@ -66,7 +65,7 @@ enum guard_answer guard_judge(bool small, bool large, bool large_with_tail_call)
 {
 	if (!small)
 		return GUARD_UNKNOWN;
-	/* What differs is the size of the frames alone: they share one stack. */
+	/* The programs differ in the size of their frames alone: the frames share one stack. */
 	if (!large || !large_with_tail_call)
 		return GUARD_SAFE;
 	return GUARD_PRIVATE;
@@ -92,10 +91,10 @@ enum guard_answer guard_try(int attach_type)
 	return guard_judge(small, large, with_tail_call);
 }
 
-/* ---- what the programs became ---- */
+/* ---- machine code ---- */
 
-/* arch/x86/net/bpf_jit_comp.c of Linux 6.13, emit_priv_frame_ptr(): add r9, gs:[this_cpu_off]. No register of BPF's
- * lives in r9: nothing else there makes this instruction. */
+/* arch/x86/net/bpf_jit_comp.c of Linux 6.13, emit_priv_frame_ptr(): add r9, gs:[this_cpu_off]. BPF has no register in
+ * r9, so no other code makes this instruction. */
 static const uint8_t x86_add_cpu_offset[] = { 0x65, 0x4c, 0x03, 0x0c, 0x25 };
 
 /* arch/arm64/net/bpf_jit_comp.c of Linux 6.18, emit_percpu_ptr(): mrs x10, tpidr_el1 (or, where the kernel runs as a

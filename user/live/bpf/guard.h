@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether this kernel keeps our uprobe programs on the kernel stack (bpf/guard.bpf.h says why that must be). No
- * version is asked: small programs are loaded, and the machine code of the real programs is looked at where the
+ * Whether this kernel keeps our uprobe programs on the kernel stack, which bpf/guard.bpf.h explains. The answer does
+ * not depend on versions: small programs are loaded, and the machine code of the real programs is checked where the
  * kernel shows the code.
  */
 #ifndef GPUMEMTRACE_LIVE_BPF_GUARD_H
@@ -16,19 +16,19 @@ enum guard_answer {
 	GUARD_UNKNOWN,           /* the kernel loads not even the smallest program */
 };
 
-/* What the kernel does with programs like ours. `attach_type`: what the programs are loaded with. A millisecond. */
+/* Tries what the kernel does with programs that are loaded for `attach_type`. Takes a millisecond. */
 enum guard_answer guard_try(int attach_type);
 
-/* From which of three programs were loaded: one with small frames, one whose frames share more than 512 bytes, and
- * that one with a tail call that is never reached. Pure. */
+/* The answer from three trials, true if the program was loaded: small frames; frames that share more than 512 bytes;
+ * such frames with a tail call that is never reached. Pure. */
 enum guard_answer guard_judge(bool small, bool large, bool large_with_tail_call);
 
 /* Whether a loaded program's machine code shows a private stack. False also if the kernel does not show the code
  * (kernel.kptr_restrict, no CAP_SYSLOG). */
 bool guard_program_is_private(int prog_fd);
 
-/* The same of machine code, of x86-64 or arm64: the instructions that make the stack's address from the CPU's
- * offset. Pure. */
+/* The same for bytes of machine code of x86-64 or arm64: looks for the instructions that make the stack's address from
+ * the CPU's offset. Pure. */
 bool guard_code_is_private(const void *code, size_t size);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See programs.h. */
 #include "live/bpf/programs.h"
 
 #include <bpf/btf.h>
@@ -14,10 +13,10 @@
 #include "live/bpf/plan.h"
 #include "live/bpf/rodata.h"
 
-#define TRIES_MAX (PLAN_OPTIONAL_COUNT + 6) /* each makes the plan smaller by one of these */
+#define TRIES_MAX (PLAN_OPTIONAL_COUNT + 6) /* each takes one part from the plan */
 #define PROGRAMS_MAX 32
-/* What the verifier says of a program that it refuses; written only then. Before 6.4 the kernel cuts off the end, where
- * the reason stands, of what does not fit. */
+/* Room for the verifier's log of a program that it refuses. Before 6.4 the kernel cuts off the end of a log that does
+ * not fit, where the reason stands. */
 #define LOG_BYTES (4u << 20)
 
 /* bpf_blob.S: the compiled BPF object, build/gmt.bpf.o. */
@@ -27,7 +26,7 @@ struct attempt {
 	struct bpf_object *object;
 	const struct programs_options *options;
 	char *logs;                  /* LOG_BYTES of each program */
-	char refused[64];            /* the program that was refused; "": none, it was something else */
+	char refused[64];            /* the program that was refused; "": loading failed for another reason */
 	char why[160];               /* the verifier's last line */
 };
 
@@ -76,7 +75,7 @@ static int prepare_programs(struct attempt *attempt, const struct plan *plan)
 	return rodata_set(attempt->object, &config, attempt->options->ring_bytes);
 }
 
-/* The line before the verifier's sums: what it did not like. */
+/* Copies the line before the verifier's totals: the reason. */
 static void find_reason(const char *log, char *why, size_t size)
 {
 	const char *end = log + strlen(log), *line = log;
@@ -88,7 +87,7 @@ static void find_reason(const char *log, char *why, size_t size)
 	snprintf(why, size, "%.*s", (int)(end - line), line);
 }
 
-/* Loading ends with the first program that is refused: the only one that the verifier has said something of. */
+/* Loading ends with the first program that is refused, so the log of that program alone is not empty. */
 static void find_refused(struct attempt *attempt)
 {
 	struct bpf_program *program;
@@ -127,7 +126,7 @@ static int load_once(struct attempt *attempt, const struct plan *plan)
 	return err;
 }
 
-/* ---- until the kernel takes what is left ---- */
+/* ---- attempts until the kernel accepts the rest ---- */
 
 static void add_limit(struct plan_limits *limits, const struct gmt_limit *limit, const char *program, const char *why)
 {
@@ -139,14 +138,14 @@ static void add_limit(struct plan_limits *limits, const struct gmt_limit *limit,
 	if (program)
 		snprintf((char *)added->why, sizeof(added->why), "the kernel's verifier refuses %.40s: %.100s",
 			 program, *why ? why : "the kernel gave no reason");
-	/* Some programs are of one use. */
+	/* Several programs may serve one purpose. */
 	for (size_t i = 0; i < limits->count; i++)
 		if (!strcmp((char *)limits->list[i].what, (char *)limit->what))
 			return;
 	limits->count++;
 }
 
-/* As often as a program is named. */
+/* One refusal for each mention of a program. */
 static void refuse_for_test(const struct programs_options *options, struct plan *plan, struct plan_limits *limits)
 {
 	char name[64];
@@ -160,7 +159,7 @@ static void refuse_for_test(const struct programs_options *options, struct plan 
 	}
 }
 
-/* Whether the types that the programs are fitted to have what a walk needs: bpf/stack.bpf.h asks the same. */
+/* Whether the kernel's types have the helpers that a walk needs. bpf/stack.bpf.h asks the same. */
 static bool can_walk(const char *path)
 {
 	struct btf *btf = path ? btf__parse(path, NULL) : btf__load_vmlinux_btf();
@@ -212,7 +211,7 @@ static int load_what_can_be(struct attempt *attempt, struct plan *plan, struct p
 	return err;
 }
 
-/* Two tasks would write into one stack, which crashes the kernel sooner or later: see bpf/guard.bpf.h. */
+/* With private stacks two tasks would write into one stack and crash the kernel: see bpf/guard.bpf.h. */
 static bool has_private_stack(const struct attempt *attempt)
 {
 	struct bpf_program *program;
@@ -229,21 +228,19 @@ static bool has_private_stack(const struct attempt *attempt)
 static int explain_refusal(const struct attempt *attempt, int err, char *cause, size_t size)
 {
 	if (attempt->refused[0])
-		return programs_fail(err, cause, size, "the kernel's verifier refuses the BPF program %s (%s): use a newer"
-				 " gpumemtrace, or boot a newer kernel", attempt->refused, attempt->why);
+		return programs_fail(err, cause, size, "the kernel's verifier refuses the BPF program %s (%s): use a"
+				     " newer gpumemtrace, or boot a newer kernel", attempt->refused, attempt->why);
 	if (err == -EPERM || err == -EACCES)
-		return programs_fail(err, cause, size,
-				 "the kernel refused the BPF programs (%s): run gpumemtrace as root, or"
-				 " with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
+		return programs_fail(err, cause, size, "the kernel refused the BPF programs (%s): run gpumemtrace as"
+				     " root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", strerror(-err));
 	if (err == -ESRCH || err == -ENOENT)
-		return programs_fail(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot a kernel with"
-				 " CONFIG_DEBUG_INFO_BTF=y");
+		return programs_fail(err, cause, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux): boot a kernel"
+				     " with CONFIG_DEBUG_INFO_BTF=y");
 	if (err == -ENOMEM)
-		return programs_fail(err, cause, size,
-				 "there is not enough memory for the BPF maps: raise the memory limit, or"
-				 " choose a smaller --ring-size");
-	return programs_fail(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is needed;"
-			 " `gpumemtrace doctor` shows what is missing", strerror(-err));
+		return programs_fail(err, cause, size, "there is not enough memory for the BPF maps: raise the memory"
+				     " limit, or choose a smaller --ring-size");
+	return programs_fail(err, cause, size, "the BPF programs could not be loaded (%s): Linux 5.15 or newer is"
+			     " needed; `gpumemtrace doctor` shows what is missing", strerror(-err));
 }
 
 int programs_load(struct bpf_object **out, const struct programs_options *options, struct plan *plan,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BPF programs as one object: set up for what is asked, loaded by a plan that this kernel takes, and checked. */
+/* The BPF programs as one object: configured, loaded by a plan that this kernel accepts, and checked. */
 #ifndef GPUMEMTRACE_LIVE_BPF_PROGRAMS_H
 #define GPUMEMTRACE_LIVE_BPF_PROGRAMS_H
 
@@ -15,16 +15,16 @@ struct plan;
 struct plan_limits;
 
 struct programs_options {
-	struct gmt_config config;    /* as BPF gets it, but for what the plan and the loader set */
+	struct gmt_config config;    /* as BPF gets it, except the members that the plan and the loader set */
 	uint64_t ring_bytes;         /* a power of two and pages */
 	int attach_type;             /* of uprobe programs */
-	bool verbose;                /* the verifier's words go to stderr */
+	bool verbose;                /* messages of libbpf and of the verifier go to stderr */
 	const char *btf;             /* a file to use instead of the kernel's own types; NULL: none */
-	const char *refused;         /* for tests: names of programs, with commas between, that count as refused once */
+	const char *refused;         /* for tests: programs that count as refused once for each mention, with commas */
 };
 
 /* 0, *out (the caller closes the object), *plan as it was loaded, and *limits; -errno and one sentence with the remedy
- * in cause. Up to a second, for each program that is refused as much again. */
+ * in cause. Takes up to a second, and as long again for each program that the kernel refuses. */
 int programs_load(struct bpf_object **out, const struct programs_options *options, struct plan *plan,
 		  struct plan_limits *limits, char *cause, size_t cause_size);
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See rodata.h. */
 #include "live/bpf/rodata.h"
 
 #include <bpf/libbpf.h>
@@ -10,7 +9,7 @@
 #include "base/xalloc.h"
 #include "core/terms/probes.h"
 
-/* What has to be read at entry: memory that the callee reads, as it may change before the return. */
+/* The values to read at entry: memory that the callee reads may change before the return. */
 static uint32_t entry_reads(const struct gmt_probe *probe)
 {
 	uint32_t mask = 0;
@@ -25,7 +24,7 @@ static uint32_t entry_reads(const struct gmt_probe *probe)
 	return mask;
 }
 
-/* Where the bytes are that a call asks for, if they can be read at entry. */
+/* Where a call passes the number of bytes that it requests, if that can be read at entry. */
 static uint32_t size_cap(const struct gmt_probe *probe)
 {
 	int field = gmt_op_field(probe->op, "size");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the BPF programs are told before they are loaded: configuration, the table of probes, the sizes of maps. */
+/* Constants of the BPF programs, set before loading: configuration, the table of probes, the sizes of maps. */
 #ifndef GPUMEMTRACE_LIVE_BPF_RODATA_H
 #define GPUMEMTRACE_LIVE_BPF_RODATA_H
 
@@ -9,7 +9,7 @@
 
 struct bpf_object;
 
-/* `ring_bytes`: a power of two and pages. The members of *config from wake_bytes on that are the loader's are set here.
+/* `ring_bytes`: a power of two, and whole pages. Sets the loader's members of the configuration, from wake_bytes on.
  * 0 or -errno. */
 int rodata_set(struct bpf_object *object, const struct gmt_config *config, uint64_t ring_bytes);
 

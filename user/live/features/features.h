@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of kernel, privileges, driver and libraries is there, as facts with a remedy each: for
- * `gpumemtrace doctor`, and for the sentence that is printed when tracing cannot start.
+ * The state of kernel, privileges, driver and libraries, as facts with a remedy each: for `gpumemtrace doctor`, and for
+ * the sentence that is printed when tracing cannot start.
  */
 #ifndef GPUMEMTRACE_LIVE_FEATURES_FEATURES_H
 #define GPUMEMTRACE_LIVE_FEATURES_FEATURES_H
@@ -10,12 +10,12 @@
 
 #define FEATURES_MAX 24
 
-/* Everything, in the order to show it. How many of out[] were filled. May take a second: it opens NVML
- * and a libcuda. */
+/* Runs every check, in the order to show the facts. Returns the number of facts. May take a second: it opens NVML and
+ * a libcuda. */
 size_t features_probe(const struct features_where *where, struct feature out[FEATURES_MAX]);
 
-/* The first thing without which tracing cannot work; false if there is none. A few milliseconds: asks
- * only what can be missing, not the driver and libraries. */
+/* Finds the first fact that prevents tracing; false if there is none. Takes a few milliseconds: driver and libraries
+ * are not checked. */
 bool features_blocker(const struct features_where *where, struct feature *out);
 
 #endif

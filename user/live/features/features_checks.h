@@ -18,12 +18,12 @@ struct features_where {
 	const char *root;        /* driver root, "" the real system */
 	const char *nvml;        /* library to open, NULL the usual places */
 	const char *system;      /* before /proc and /sys, "" the real system: for tests */
-	const char *return_probes; /* what trial_assume() is told, NULL: return probes are tried */
-	bool no_uprobe_multi;    /* as of attach.h; likewise: */
+	const char *return_probes; /* for trial_assume(); NULL: return probes are tried */
+	bool no_uprobe_multi;    /* as in attach.h; the next ones as in programs.h */
 	const char *btf, *refused;
 };
 
-/* What answers the system calls. */
+/* The kernel behind the system calls. */
 enum features_kernel { FEATURES_LINUX, FEATURES_WSL, FEATURES_GVISOR };
 
 /* X(check, name, can_block): every check, in the order to show them. can_block: FEATURE_MISSING prevents tracing. The

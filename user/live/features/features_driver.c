@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See features.h. NVIDIA's driver and libraries. */
+/* Checks of NVIDIA's driver and libraries. */
 #include <errno.h>
 #include <limits.h>
 

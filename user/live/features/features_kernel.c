@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See features.h. What the kernel has and lets be used. Kernels get features and fixes under many versions, so each
- * is tried or looked for; the version is shown and decides nothing.
+ * The features of the kernel, and permission to use them. Distributions add features and fixes to kernels of any
+ * version, so each feature is tried or looked up; the version is shown and decides nothing.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,8 +24,8 @@
 /* ---- which kernel ---- */
 
 /*
- * WSL: uname -r of Microsoft's kernels ends in microsoft-standard-WSL2. gVisor: the file is there where runsc is told
- * to show it (pkg/gvisordetect), and its version names this day in every release (pkg/sentry/syscalls/linux).
+ * WSL: uname -r of Microsoft's kernels ends in microsoft-standard-WSL2. gVisor: the marker is a file that runsc shows
+ * on request (pkg/gvisordetect), and its version names this day in every release (pkg/sentry/syscalls/linux).
  */
 enum features_kernel features_kernel_of(const char *proc_version, bool has_marker)
 {
@@ -244,7 +244,7 @@ void features_judge_jit(struct feature *feature, const char *text, int compiled)
 	}
 }
 
-/* Whether the kernel makes machine code of a program; -1: it does not load one. */
+/* 1 if the kernel compiles a program to machine code, else 0; -1: the kernel loads no program. */
 static int try_compiler(void)
 {
 	const struct bpf_insn code[] = {
@@ -273,7 +273,7 @@ void feature_check_jit(struct feature *feature, const struct features_where *whe
 			   where->system[0] ? -1 : try_compiler());
 }
 
-/* What the programs call whatever they are to trace. */
+/* The helpers that the programs always call. */
 static const struct {
 	enum bpf_func_id id;
 	const char *name;
@@ -312,7 +312,7 @@ void feature_check_helpers(struct feature *feature, const struct features_where 
 	features_judge_helper(feature, NULL, false);
 }
 
-/* bpf_loop() walks a stack, bpf_find_vma() says where it ends: both are of Linux 5.17. */
+/* bpf_loop() walks a stack, bpf_find_vma() finds its end: both came with Linux 5.17. */
 void feature_check_stacks(struct feature *feature, const struct features_where *where)
 {
 	(void)where;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See features.h. Where this process runs, and what it may do there. */
+/* Checks of the place in which this process runs, and of its privileges there. */
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the kernel makes of the real BPF programs: all of them are loaded, none is attached to anything that runs. */
+/* Whether the kernel accepts the real BPF programs: all of them are loaded, and no probe is placed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,10 +21,10 @@ static void tell_limits(struct feature *feature, const struct plan_limits *limit
 void feature_check_programs(struct feature *feature, const struct features_where *where)
 {
 	struct attach_options options = {
-		.config = { .stack_mode = GMT_STACKS_FULL, .block_stacks = 1 },
+		.programs.config = { .stack_mode = GMT_STACKS_FULL, .block_stacks = 1 },
+		.programs.btf = where->btf,
+		.programs.refused = where->refused,
 		.no_uprobe_multi = where->no_uprobe_multi,
-		.btf = where->btf,
-		.refused = where->refused,
 	};
 	char cause[sizeof(feature->detail)];
 	struct attach *attach;

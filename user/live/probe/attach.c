@@ -15,13 +15,12 @@
 #include "core/terms/probes.h"
 #include "live/bpf/array_map.h"
 #include "live/bpf/plan.h"
-#include "live/bpf/programs.h"
 #include "live/probe/library.h"
 #include "live/probe/tracepoint.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/usdt_notes.h"
 
-/* A library's probes, or a hook (entries alone). The return probes come first and go last: a call that is
+/* A library's probes, or a hook (entries alone). Return probes are placed first and removed last: a call that is
  * entered in between must not leave a frame behind that never returns. */
 struct attached_library {
 	uint32_t number;             /* attach_library()'s; 0: hooks */
@@ -30,8 +29,8 @@ struct attached_library {
 
 struct attach {
 	struct bpf_object *object;
-	struct bpf_link *process_links[3];
-	struct bpf_link *ioctl_link;
+	struct bpf_link *links[4];   /* of processes' events and of ioctls */
+	size_t link_count;
 	struct attached_library *libraries;
 	size_t library_count;
 	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
@@ -45,8 +44,6 @@ struct attach {
 };
 
 #define LOSS_BYTES (GMT_LOSS_COUNT * sizeof(__u64))
-
-static const char *const process_programs[] = { "proc_fork", "proc_exec", "proc_exit" };
 
 static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -64,31 +61,30 @@ static uint64_t round_ring(uint64_t bytes)
 
 static int attach_process_events(struct attach *attach)
 {
-	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++) {
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(attach->object, process_programs[i]);
+	static const char *const names[] = { "proc_fork", "proc_exec", "proc_exit" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct bpf_program *program = bpf_object__find_program_by_name(attach->object, names[i]);
+		struct bpf_link *link;
 
 		if (!bpf_program__autoload(program))
 			continue;
-		attach->process_links[i] = bpf_program__attach(program);
-		if (!attach->process_links[i])
+		link = bpf_program__attach(program);
+		if (!link)
 			return -errno;
+		attach->links[attach->link_count++] = link;
 	}
 	return 0;
 }
 
 static int load_programs(struct attach *attach, const struct attach_options *options, char *cause, size_t cause_size)
 {
-	const struct programs_options programs = {
-		.config = options->config,
-		.ring_bytes = round_ring(options->ring_bytes),
-		.attach_type = attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0,
-		.verbose = options->verbose,
-		.btf = options->btf,
-		.refused = options->refused,
-	};
-	int err = programs_load(&attach->object, &programs, &attach->plan, &attach->limits, cause, cause_size);
+	struct programs_options programs = options->programs;
+	int err;
 
+	programs.ring_bytes = round_ring(programs.ring_bytes);
+	programs.attach_type = attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0;
+	err = programs_load(&attach->object, &programs, &attach->plan, &attach->limits, cause, cause_size);
 	if (err)
 		return err;
 	attach->targets_fd = attach_map_fd(attach, "targets");
@@ -96,7 +92,8 @@ static int load_programs(struct attach *attach, const struct attach_options *opt
 	attach->runtime = mapped_open(attach_map_fd(attach, ".data.gmt"), sizeof(*attach->runtime), true);
 	attach->spaces_changed = mapped_open(attach_map_fd(attach, ".data.spaces"), sizeof(uint32_t), true);
 	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
-		return programs_fail(-ENOMEM, cause, cause_size, "the BPF maps cannot be mapped: raise the memory limit");
+		return programs_fail(-ENOMEM, cause, cause_size,
+				     "the BPF maps cannot be mapped: raise the memory limit");
 	err = attach_process_events(attach);
 	return err ? programs_fail(err, cause, cause_size, "forks and exits of processes cannot be traced (%s)",
 				 strerror(-err)) : 0;
@@ -108,10 +105,10 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	struct attach *attach = xcalloc(1, sizeof(*attach));
 	int err;
 
-	/* Before 5.11 BPF memory counts against it; where that is over, a refusal does no harm. */
+	/* BPF's memory counted against the limit before 5.11; on newer kernels a refusal does no harm. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(options->verbose ? print_verbose : NULL);
+	libbpf_set_print(options->programs.verbose ? print_verbose : NULL);
 	attach->multi = !options->no_uprobe_multi && uprobe_has_multi();
 	attach->no_tracepoint = options->no_tracepoint;
 	err = load_programs(attach, options, cause, cause_size);
@@ -152,12 +149,8 @@ void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg)
 		detach_set(attach, attach->libraries[i].entries, tell, arg);
 	for (size_t i = 0; i < attach->library_count; i++)
 		detach_set(attach, attach->libraries[i].returns, tell, arg);
-	bpf_link__destroy(attach->ioctl_link);
-	attach->ioctl_link = NULL;
-	for (size_t i = 0; i < sizeof(process_programs) / sizeof(*process_programs); i++) {
-		bpf_link__destroy(attach->process_links[i]);
-		attach->process_links[i] = NULL;
-	}
+	while (attach->link_count)
+		bpf_link__destroy(attach->links[--attach->link_count]);
 }
 
 void attach_close(struct attach *attach)
@@ -194,18 +187,20 @@ static struct bpf_link *attach_tracepoint(struct attach *attach)
 int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_sys_exit");
+	struct bpf_link *link = NULL;
 
 	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
-		attach->ioctl_link = attach_tracepoint(attach);
-	if (!attach->ioctl_link && !bpf_program__autoload(program))
+		link = attach_tracepoint(attach);
+	if (!link && !bpf_program__autoload(program))
 		return programs_fail(-EACCES, cause, cause_size,
 				   "the kernel's verifier refuses the programs for the driver's"
 				   " system calls: a newer gpumemtrace may support this kernel");
-	if (!attach->ioctl_link)
-		attach->ioctl_link = bpf_program__attach(program);
-	if (!attach->ioctl_link)
+	if (!link)
+		link = bpf_program__attach(program);
+	if (!link)
 		return programs_fail(-errno, cause, cause_size, "system calls cannot be traced (%s): a kernel with"
-				   " CONFIG_HAVE_SYSCALL_TRACEPOINTS=y is needed", strerror(errno));
+				     " CONFIG_HAVE_SYSCALL_TRACEPOINTS=y is needed", strerror(errno));
+	attach->links[attach->link_count++] = link;
 	return 0;
 }
 
@@ -214,7 +209,7 @@ void attach_arm(struct attach *attach)
 	__atomic_store_n(&attach->runtime->armed, 1, __ATOMIC_RELEASE);
 }
 
-/* Odd while probes of a library come. */
+/* The generation is odd while probes of a library are placed. */
 static void next_generation(struct attach *attach)
 {
 	__atomic_add_fetch(&attach->runtime->generation, 1, __ATOMIC_RELEASE);
@@ -248,7 +243,7 @@ static int attach_one(struct attach *attach, const char *path, const char *progr
 	int err;
 
 	if (found && !bpf_program__autoload(found))
-		return 0; /* this is among the limits */
+		return 0; /* attach_limits() has the program */
 	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), &places, attach->multi) : -ENOENT;
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
@@ -335,7 +330,7 @@ bool attach_is_target(const struct attach *attach, pid_t tgid)
 	return !bpf_map_lookup_elem(attach->targets_fd, &key, &value);
 }
 
-/* How often the kernel did not run a program because it was running on that CPU already. */
+/* How often the kernel skipped a program that was already running on the CPU. */
 static uint64_t skipped_runs(const struct attach *attach)
 {
 	struct bpf_program *program;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See hazard.h. */
 #include "live/probe/hazard.h"
 
 #include <ctype.h>
@@ -18,7 +17,7 @@
 #include "live/probe/target.h"
 #include "live/probe/trial.h"
 
-#define THREADS_MAX 4096 /* of one process; one with more is refused */
+#define THREADS_MAX 4096 /* of a process; one with more counts as hidden */
 
 bool hazard_is_needed(const struct trial *trial)
 {
@@ -34,7 +33,7 @@ enum hazard_verdict hazard_judge(const struct trial *trial, const struct procfs_
 	return HAZARD_FREE;
 }
 
-/* Threads may differ: a filter is of the thread that asked for it and of those that it starts later. */
+/* Threads may differ: a filter belongs to the thread that asked for it and to the threads that it starts later. */
 static enum hazard_verdict judge_threads(const struct trial *trial, pid_t pid)
 {
 	enum hazard_verdict verdict = HAZARD_FREE;
@@ -72,9 +71,9 @@ struct search {
 };
 
 /*
- * The mapped file's number may be that of the file below an overlay, and its device is not st_dev on overlayfs or
- * btrfs (library_same()). What is behind the link in map_files has all that stat() tells. Where that may not be
- * asked, the number has to do.
+ * The inode in maps may be that of the file below an overlay, and the device differs from st_dev on overlayfs and btrfs
+ * (library_same()). stat() of the link in map_files gives the right numbers. Without permission for that, the inode has
+ * to suffice.
  */
 static bool is_library_mapping(const struct search *search, const struct maps_line *map)
 {

@@ -27,7 +27,7 @@ static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct name {
 	const char *symbol;      /* a hook's: a pattern */
-	size_t literal;          /* its first bytes that are not for fnmatch(3) to see: most names differ in them */
+	size_t literal;          /* bytes before the pattern's first special character: most names differ in them */
 	uint16_t id;
 };
 
@@ -144,7 +144,7 @@ static int read_symbol_table(struct reader *r, uint32_t type)
 	return is_read ? 0 : say_damaged(r, "the symbol table is damaged, too large or has no names");
 }
 
-/* libtorch_cpu's table of local symbols is 100 MB: not read when that of the exported ones had them. */
+/* libtorch_cpu's table of local symbols has 100 MB: it is not read if the table of exported ones had the hooks. */
 static bool has_hooks(const struct reader *r)
 {
 	for (size_t i = 0; i < r->name_count; i++)

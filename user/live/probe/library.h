@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library file as uprobes need it: for each row of api.h that a libcuda exports, or each hook of another kind
- * (live/framework/library_kinds.h), the offset in the file of the instruction to probe. Reads the symbol tables and the
- * first bytes of the functions, not the whole file; a damaged file is an error, never a crash.
+ * The places in a library file where uprobes go: for each row of api.h that a libcuda exports, or each hook of another
+ * kind (live/framework/library_kinds.h), the offset of the instruction to probe. Reads the symbol tables and the first
+ * bytes of the functions, not the whole file; a damaged file is an error, never a crash.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_LIBRARY_H
 #define GPUMEMTRACE_LIVE_PROBE_LIBRARY_H
@@ -43,8 +43,8 @@ struct library {
 int library_open(const char *path, const struct library_kind *kind, struct library *lib);
 int library_read(int fd, const struct library_kind *kind, struct library *lib);
 
-/* Whether two were made from the same file, as uprobes see it. Through overlayfs one file has several
- * st_dev, but keeps st_ino; a copy has its own inode, is probed on its own and is not the same. */
+/* Whether both were made from one file, as uprobes see files. Through overlayfs a file has several st_dev and one
+ * st_ino; a copy has an inode of its own and is another file. */
 bool library_same(const struct library *a, const struct library *b);
 
 #endif

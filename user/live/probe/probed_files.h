@@ -32,8 +32,8 @@ int probing_add(struct probing *probing, const char *path, const char *shown, ch
 int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size);
 int probing_add_all(struct probing *probing, char *cause, size_t cause_size);
 
-/* Call when a process has mapped a file as code. If a return probe would kill the process, the file's probes are removed
- * at once. Returns the number of files that lost their probes; the cause says why. */
+/* Call when a process has mapped a file as code. If a return probe would kill the process, the file's probes are
+ * removed at once. Returns the number of files that lost their probes; the cause says why. */
 struct watch_mapping;
 size_t probing_guard(struct probing *probing, const struct watch_mapping *mapping, char *cause, size_t cause_size);
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See target.h. */
 #include "live/probe/target.h"
 
 #include <ctype.h>
@@ -176,8 +175,8 @@ static int find_libcuda(const struct maps_line *map, void *arg)
 	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == &library_cuda;
 }
 
-/* "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia7" and a driver root's. The nodes may be renamed in
- * a container, so the number counts first; a stand-in's nodes have ordinary numbers, but these names. */
+/* "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia7", also below a driver root. A container may rename the nodes, so
+ * the number counts first; the nodes of a stand-in have ordinary numbers and these names. */
 static bool is_nvidia_name(const char *path)
 {
 	const char *base = basename(path);
@@ -203,7 +202,7 @@ static int uses_device(pid_t pid, const struct driver_info *driver)
 
 		len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
 		link[len > 0 ? len : 0] = '\0';
-		/* nothing else is looked at: stat of a file on a dead network mount does not come back */
+		/* Other files are left alone: stat() on a dead network mount does not return. */
 		if (!strstr(link, "/dev/") || fstatat(dirfd(dir), entry->d_name, &st, 0) ||
 		    !S_ISCHR(st.st_mode))
 			continue;
@@ -251,7 +250,7 @@ static uint32_t cache_u32(const char *at)
 	return value;
 }
 
-/* The loader passes over files of the other class, so does this. */
+/* The loader skips files of the other class. */
 static bool is_elf64(const char *path)
 {
 	static const char wanted[5] = { 0x7f, 'E', 'L', 'F', 2 /* ELFCLASS64 */ };

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A tracefs that no path leads to. */
+/* Mounts a tracefs on no directory. */
 static int mount_detached(void)
 {
 	int fs, mnt = -1;

@@ -4,10 +4,9 @@
 #define GPUMEMTRACE_LIVE_PROBE_TRACEPOINT_H
 
 /*
- * Opens a perf event on tracepoint "category/name" for a BPF program. The number of the tracepoint is
- * read from a tracefs of our own that is attached to no directory (fsmount(2), Linux 5.2): nothing of
- * the system changes. A file descriptor; -errno: -ENOSYS and -EPERM no such mount, -ENOENT no such
- * tracepoint.
+ * Opens a perf event on tracepoint "category/name" for a BPF program. The number of the tracepoint comes from a tracefs
+ * that is mounted on no directory (fsmount(2), Linux 5.2), so nothing of the system changes. A file descriptor; -ENOSYS
+ * or -EPERM: the mount is not possible; -ENOENT: no such tracepoint; else -errno.
  */
 int tracepoint_open(const char *category, const char *name);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See trial.h. The parent attaches a return probe to a function of this program, for the child alone; the child
- * puts itself under a filter or a shadow stack and calls that function. */
+/* The parent attaches a return probe to a function of this program, for the child alone. The child puts itself under a
+ * filter or a shadow stack and calls that function. */
 #include "live/probe/trial.h"
 
 #include <bpf/bpf.h>
@@ -28,7 +28,7 @@
 /* The child's other exit statuses. */
 enum { CHILD_CANNOT = TRIAL_CHILD_LIVED + 1, CHILD_CANCELLED };
 
-/* What is probed: its first instruction is one that every kernel emulates, and it needs no stack. */
+/* The probed function. Every kernel emulates its first instruction, and it needs no stack. */
 void trial_probed(void);
 __asm__(".text\n"
 	".globl trial_probed\n"
@@ -41,7 +41,7 @@ __asm__(".text\n"
 
 /* ---- the child ---- */
 
-/* Everything but the end is refused, in the hardest way there is. */
+/* The filter kills the process for every system call except exit_group. */
 static int enter_filter(void)
 {
 	struct sock_filter code[] = {
@@ -57,7 +57,7 @@ static int enter_filter(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
-/* Inlined, as the new shadow stack is empty: whoever called us must not be returned to. */
+/* Inlined, as the new shadow stack is empty: there is no way to return to a caller. */
 static inline __attribute__((always_inline)) int enter_shadow_stack(void)
 {
 #ifdef __x86_64__
@@ -107,7 +107,7 @@ static int reap_child(pid_t pid)
 		close(end.fd);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return SIGKILL; /* nothing is known of its end: as if we had killed it */
+			return SIGKILL; /* its end is unknown: counts as if we had killed it */
 	return status;
 }
 
@@ -129,7 +129,7 @@ static int find_offset(const struct maps_line *map, void *arg)
 	return 1;
 }
 
-/* A program that counts its runs: without one the child has tried nothing. */
+/* Loads a program that counts its runs: if it did not run, the child has tried nothing. */
 static int load_counter(int map, bool multi)
 {
 	const struct bpf_insn code[] = {
@@ -167,7 +167,7 @@ static void close_probe(struct probe *probe)
 		close(probe->map);
 }
 
-/* How often the child ran into it, and zero again. */
+/* How often the child ran into the probe; sets the counter back to 0. */
 static uint64_t take_runs(const struct probe *probe)
 {
 	uint64_t runs = 0, none = 0;
@@ -181,7 +181,7 @@ static uint64_t take_runs(const struct probe *probe)
 
 /* ---- the trial ---- */
 
-/* A child at a place, with the probe (NULL: without). 0 and its status; -errno: it was not let go. */
+/* Runs a child at a place, with the probe unless that is NULL. 0 and its status; -errno: the child was not started. */
 static int run_trial_child(enum place place, const struct probe *probe, int *status)
 {
 	struct uprobe_set *set = NULL;
@@ -243,7 +243,7 @@ static enum trial_result try_place(enum place place, const struct probe *probe, 
 	return trial_judge(err, status, err ? 0 : take_runs(probe), trial->why, sizeof(trial->why));
 }
 
-/* Only a child that was told that there are none knows. */
+/* Only a child whose request was refused shows this. */
 static bool has_no_shadow_stacks(void)
 {
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uprobes on many offsets of one file: one uprobe_multi link (Linux 6.6), or one perf event for each
- * on older kernels. The probes are system-wide: the BPF programs tell targets from others.
+ * Uprobes on many offsets of one file: one uprobe_multi link (Linux 6.6), or one perf event for each offset on older
+ * kernels. The probes are system-wide: the BPF programs distinguish targets from other processes.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_UPROBE_H
 #define GPUMEMTRACE_LIVE_PROBE_UPROBE_H
@@ -19,8 +19,8 @@ bool uprobe_has_multi(void);
 /* The attach type BPF programs must be loaded with where uprobe_has_multi(). */
 #define UPROBE_MULTI_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI, include/uapi/linux/bpf.h of Linux 6.6 */
 
-/* Where probes go: `count` file offsets. cookies[i] belongs to offsets[i], and so does counters[i], the file offset of a
- * two-byte counter that the kernel raises while the probe is there (0: none; `counters` NULL: none at all). */
+/* Where probes go: `count` file offsets. cookies[i] belongs to offsets[i], and so does counters[i], the file offset of
+ * a two-byte counter that the kernel raises while the probe is there (0: none; `counters` NULL: none at all). */
 struct uprobe_places {
 	const char *path;
 	const uint64_t *offsets, *counters, *cookies;
@@ -35,8 +35,8 @@ struct uprobe_places {
 int uprobe_attach(struct uprobe_set **out, int prog_fd, const struct uprobe_places *places, bool multi);
 void uprobe_detach(struct uprobe_set *set);
 
-/* Removes one of the set's probes, or all of them where they are one link. How many are left. A single probe takes tens
- * of milliseconds: the kernel waits until no CPU is inside of it. */
+/* Removes one of the set's probes, or all of them if they are one link. Returns the number of probes that are left. A
+ * single probe takes tens of milliseconds: the kernel waits until no CPU is inside the probe. */
 size_t uprobe_detach_next(struct uprobe_set *set);
 size_t uprobe_left(const struct uprobe_set *set);
 
