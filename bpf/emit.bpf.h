@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Sending records and counting what could not be sent. */
+/* Sends records, and counts those that could not be sent. */
 #ifndef GMT_EMIT_BPF_H
 #define GMT_EMIT_BPF_H
 
@@ -49,7 +49,7 @@ static __always_inline __u64 cut_start(__u64 start_ns)
 	return start_ns - start_ns % GMT_START_UNIT_NS;
 }
 
-/* Says which life of its pid this is, and its name: /proc may tell of the next one by the time it is asked. */
+/* Sends the start and the name of the current process: by the time /proc is read, its pid may be another's. */
 static __noinline int announce(void)
 {
 	struct gmt_proc_exec rec = {};
@@ -61,7 +61,7 @@ static __noinline int announce(void)
 	return 0;
 }
 
-/* Whether it is among the targets. Who is here is not gone: target_gone() comes when its last thread has ended. */
+/* Whether a process is a target. The current one is not gone: target_gone() is called when its last thread ends. */
 static __always_inline int target_known(__u32 tgid)
 {
 	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What frameworks say of the blocks that their allocators give out, and of what they are doing: one program for each
- * kind of event. A probe's cookie says of which framework it is and which argument is what (struct gmt_fw_layout).
+ * Events of frameworks: the blocks that their allocators give out, and the phases of their work. There is one program
+ * for each kind of event. A probe's cookie has the framework and the meaning of each argument (struct gmt_fw_layout).
  *
- * Entries only: C++ exceptions may cross the functions, and a return probe would end the process then. An allocator
- * reports up to 200,000 blocks a second inside its lock, so nothing is done that need not be: stacks only where they
- * are asked for, and of blocks that are given out.
+ * Only entries are probed: C++ exceptions may cross the functions, and a return probe would then end the process. An
+ * allocator reports up to 200,000 blocks a second inside its lock, so the programs do the least that is possible: they
+ * take stacks only on request, and only of blocks that are given out.
  */
 #ifndef GMT_FRAMEWORK_BPF_H
 #define GMT_FRAMEWORK_BPF_H
@@ -84,7 +84,7 @@ int fw_block(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The allocator has given up, and says so when this has returned. */
+/* The allocator has given up, and reports the error after this function. */
 SEC("uprobe")
 int fw_oom(struct pt_regs *ctx)
 {
@@ -145,13 +145,13 @@ static __always_inline void send_range(__u8 framework, __u64 object, __u8 what, 
 	SEND(rec, FW_RANGE);
 }
 
-/* Of all threads' ranges. */
+/* A range's number among those of all threads. */
 static __always_inline __u64 range_object(__u32 open)
 {
 	return bpf_get_current_pid_tgid() << 32 | open;
 }
 
-/* How a range's name is passed is its framework's matter: the programs for beginnings are there. */
+/* Frameworks pass a range's name in their own ways: the programs for beginnings are in their files. */
 static __always_inline int begin_range(__u8 framework, __u64 text, __u64 len)
 {
 	struct thread_state *state = thread_make();

@@ -23,11 +23,12 @@ struct {
 	__type(value, __u32);
 } targets SEC(".maps");
 
-/* Some of them, by tgid % TARGETS_NEAR: where one is here, nothing has to be hashed. */
+/* Some of the targets, by tgid % TARGETS_NEAR: a target that is here needs no look-up in the hash. */
 #define TARGETS_NEAR 64
 volatile __u32 targets_near[TARGETS_NEAR] SEC(".data.targets") = {};
 
-/* One for the machine: a program that is preempted while it counts must not take back what another one counted. */
+/* One array for all CPUs, with atomic additions: a program that is preempted while it counts must not undo the counts
+ * of another one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

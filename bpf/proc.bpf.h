@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Targets being forked, replacing their program, and going away. */
+/* Forks, execs and exits of targets. */
 #ifndef GMT_PROC_BPF_H
 #define GMT_PROC_BPF_H
 

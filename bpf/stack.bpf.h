@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Taking a stack: native frames by the unwinding tables, Python frames merged in at each frame of
- * CPython's eval loop, all into words that are hashed on the way. A stack is sent once; what is
- * returned, and later sent with each event, is its id. Who takes the same stacks again and again does
- * not even walk them: stack_memo.bpf.h.
+ * Takes a stack: native frames by the unwinding tables, and Python frames at each frame of CPython's eval loop, as
+ * words that are hashed on the way. A stack is sent once; its id is returned and sent with each event. Stacks that
+ * a thread has again and again are not even walked: stack_memo.bpf.h.
  */
 #ifndef GMT_STACK_BPF_H
 #define GMT_STACK_BPF_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The memory of a stack that could not be walked for want of a table, for the collector to walk. */
+/* Copies the memory of a stack that could not be walked because a table was missing, for the collector to walk. */
 #ifndef GMT_STACK_COPY_BPF_H
 #define GMT_STACK_COPY_BPF_H
 
 #define STACK_COPY_PAGES (GMT_STACK_COPY_PIECE / STACK_PAGE + 1)
 
-/* Whether the walk ended for want of a table that may come yet. A stack that is cut off there is not the
- * same as another one cut off there: none of them gets the other's id. */
+/* Whether the walk ended because a table is missing that may still come. Stacks that are cut off at one place may
+ * differ, so none of them gets the id of another one. */
 static __always_inline int stack_wants_copy(struct stack_thread *thread, __u32 reason)
 {
 	if (!(GMT_UNWIND_CUT >> (reason & 31) & 1))

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks that threads had before. A walk is a function of the registers it begins with, of the process's
- * mappings and of the words that it reads: where all of these are as they were, the stack is the same
- * one, and its id is known. To compare words costs a tenth of finding them; most of it are the calls that read
- * memory, some 30 ns each for a word and 100 for a page, and the lines of the cache that these take from the target.
- * Not compared is what others imply: stack_is_implied(), stack_waits_for_c().
+ * Stacks that threads had before. A walk depends on the registers at its beginning, on the process's mappings and
+ * on the words that it reads: if all of these are the same, the stack is the same, and its id is known. Comparing
+ * the words costs a tenth of finding them. Most of that are the calls that read memory, some 30 ns each for a word
+ * and 100 for a page, and the cache lines that they take from the target. Words that follow from others are not
+ * compared: stack_is_implied(), stack_waits_for_c().
  *
- * Which one to compare with is told by order: programs that allocate do so in loops, and a training's next
- * step has the stacks of this one, one after the other. So each remembers those that came after it.
+ * The order of stacks shows which one to compare with: programs allocate in loops, and the next step of a training
+ * has the stacks of this step in the same order. So each stack remembers those that came after it.
  *
- * Slots are given out in turn, to whatever thread, and a program may be preempted in the middle of writing or
- * comparing one. Who writes makes the version odd, which only one can do, and even when the slot is whole; what was
- * compared counts if the version is still the one that it was.
+ * Slots are given out in turn, to any thread, and a program may be preempted while it writes or compares a slot.
+ * The writer makes the version odd, which only one program can do, and even when the slot is complete. A comparison
+ * counts if the version has not changed since its beginning.
  */
 #ifndef GMT_STACK_MEMO_BPF_H
 #define GMT_STACK_MEMO_BPF_H
 
 #define MEMO_STRIDE 8            /* words compared by one step of the loop */
 
-/* Code objects are known by their address alone: one that is gone may have left it to another. Whose frame
- * was there again and again, all the time, is taken for the same. */
+/* Code objects are identified by their address alone, which a new object may take over. An object whose frames were
+ * seen again within this time counts as the same. */
 #define MEMO_AGE_MAX_NS 5000000000ULL
 
 /* What is read before is read before, what comes after after: x86 keeps the order by itself. */

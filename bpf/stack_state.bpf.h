@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What taking a stack works on: the state of one walk, the maps that the collector fills, and how the two
+ * The data behind stacks: the state of one walk, the maps that the collector fills, and the functions by which the two
  * walkers (unwind.bpf.h, python.bpf.h) read memory and tables and hand out frames.
  */
 #ifndef GMT_STACK_STATE_BPF_H

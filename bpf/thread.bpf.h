@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What BPF keeps of a thread between its calls: the calls it is inside of, the ranges it has begun, and what a walk of
- * its stack need not ask again. It lies in the task's storage, where no other task can overwrite it, whatever the
- * kernel's preemption model. What only one walk needs is not here: stack_state.bpf.h.
+ * The state of a thread between its calls: the calls that have not returned, the ranges that have begun, and data for
+ * the next walk of its stack. The state lies in the task's storage, where no other task can overwrite it, whatever the
+ * kernel's preemption model. The state of a single walk is in stack_state.bpf.h.
  */
 #ifndef GMT_THREAD_BPF_H
 #define GMT_THREAD_BPF_H
@@ -106,14 +106,14 @@ static __always_inline void thread_unmark(__u32 tid)
 		__sync_fetch_and_and(word, ~(1ULL << (tid & 63)));
 }
 
-/* The current thread's; null: none, or see count_hidden_thread(). */
+/* The current thread's state; null: none, or see count_hidden_thread(). */
 static __always_inline struct thread_state *thread_get(void)
 {
 	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 }
 
-/* A thread's, made if it is not there. Null: while another task of the CPU was preempted inside of the helper, nothing
- * can be made (seen up to 6.19). A thread that has just been made has its first call to try again. */
+/* A thread's state, made if it is missing. Null: the helper makes nothing while another task of the CPU is preempted
+ * inside it (seen up to 6.19). For a new thread its first call tries again. */
 static __always_inline struct thread_state *thread_prepare(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -125,7 +125,7 @@ static __always_inline struct thread_state *thread_prepare(struct task_struct *t
 	return state;
 }
 
-/* The current thread's, made if it is not there. Null: it could not be made, and is counted. */
+/* The current thread's state, made if it is missing. Null: it could not be made, which is counted. */
 static __always_inline struct thread_state *thread_make(void)
 {
 	struct thread_state *state = thread_prepare(bpf_get_current_task_btf());

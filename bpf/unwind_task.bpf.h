@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the unwinder (unwind.bpf.h) has to ask the kernel about the current thread: where its stack
- * ends, and which return addresses return probes took from it. Include vmlinux.h and libbpf's headers
- * before.
+ * The kernel's facts about the current thread for the unwinder (unwind.bpf.h): the end of its stack, and the return
+ * addresses that return probes took from it. Include vmlinux.h and libbpf's headers before.
  */
 #ifndef GMT_UNWIND_TASK_BPF_H
 #define GMT_UNWIND_TASK_BPF_H

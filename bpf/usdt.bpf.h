@@ -21,7 +21,7 @@ static __always_inline int usdt_read(struct pt_regs *ctx, const struct gmt_usdt_
 		value = arg->value;
 	else if (bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + arg->reg))
 		return -1;
-	/* As many bytes as it has: it may end a page. */
+	/* No more bytes than the argument has: it may end a page. */
 	if (arg->kind == GMT_USDT_MEMORY) {
 		__u64 at = value + arg->value;
 		__u32 bytes = arg->bytes;

@@ -14,7 +14,7 @@ void stream_put(struct stream *stream, const void *record, size_t size)
 		if (err && !stream->recorder_error)
 			stream->recorder_error = err;
 	}
-	/* What is malformed the ledger counts itself. */
+	/* The ledger counts malformed records. */
 	pipeline_apply(stream->pipeline, record, size);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where every record goes, the kernel's and the collector's own: into the recording, then into the
- * pipeline. Both see the same records in the same order, so a replay gives the same report.
+ * Takes every record, the kernel's and the collector's own, into the recording and then into the pipeline. Both see the
+ * same records in the same order, so a replay gives the same report.
  */
 #ifndef GPUMEMTRACE_LIVE_STREAM_H
 #define GPUMEMTRACE_LIVE_STREAM_H
@@ -22,7 +22,7 @@ struct stream {
 
 void stream_put(struct stream *stream, const void *record, size_t size);
 
-/* Fills the header of a record of the collector's own and puts it. */
+/* Puts a record of the collector's own, with this header. */
 void stream_put_own(struct stream *stream, struct gmt_hdr *hdr, const struct gmt_hdr *filled);
 #define STREAM_PUT_AT(stream, record, KIND, subject, when)                        \
 	stream_put_own(stream, &(record)->hdr, &(struct gmt_hdr){                 \

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See driver.h. */
 #include "live/nvidia/driver.h"
 
 #include <ctype.h>
@@ -100,7 +99,7 @@ static ssize_t read_under(const char *root, const char *path, char *buf, size_t 
 
 	snprintf(full, sizeof(full), "%s%s", root, path);
 	got = procfs_read(full, buf, size);
-	/* A driver root without its own /proc is served by the kernel we run on. */
+	/* A driver root without a /proc of its own uses that of this kernel. */
 	return got < 0 && *root ? procfs_read(path, buf, size) : got;
 }
 
@@ -119,7 +118,7 @@ static uint32_t device_major(const char *root, const char *name)
 	return found;
 }
 
-/* Device nodes of a driver root that are not the driver's own devices stand for them. */
+/* Nodes of a driver root with another major number than the driver's are those of a stand-in. */
 static uint32_t stand_in(const char *root, const char *path, uint32_t usual_major)
 {
 	char full[PATH_MAX];
@@ -177,7 +176,7 @@ int driver_probe(const char *root, struct driver_info *info)
 	} else {
 		explain_absence(info);
 	}
-	/* an unreadable version is taken for the newest: most machines are nearer to it */
+	/* An unreadable version counts as the newest, which most machines are closest to. */
 	info->layout_verified = driver_layout(info->major ? info->major : INT_MAX, &info->layout);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which NVIDIA kernel driver is there, and how its ioctl structures are laid out. Reads files only;
- * never opens a device. A driver root is a directory that stands for "/": the GPU operator's
- * /run/nvidia/driver, or the test stand-in's.
+ * The version of the NVIDIA kernel driver, and the layout of its ioctl structures. Reads files only; never opens a
+ * device. A driver root is a directory that stands for "/": the GPU operator's /run/nvidia/driver, or the root of the
+ * tests' stand-in.
  */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
 #define GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
@@ -38,8 +38,8 @@ bool driver_parse_version(const char *text, char *version, size_t size);
 /* The major number of a character device in /proc/devices' text; 0 if it is not in there. */
 uint32_t driver_parse_devices(const char *text, const char *name);
 
-/* Whether a device is one of the NVIDIA driver's own, by its major number. A stand-in's nodes (ctl_rdev,
- * uvm_rdev) are not: they are devices that every process may have open. */
+/* Whether a device belongs to the NVIDIA driver, by its major number. The nodes of a stand-in (ctl_rdev, uvm_rdev) do
+ * not: any process may have these devices open. */
 bool driver_owns(const struct driver_info *info, dev_t rdev);
 
 #endif

@@ -244,7 +244,7 @@ static void read_gpu(struct nvml *nvml, unsigned int index)
 	bool mig;
 
 	if (nvml->call.by_index(index, &handle) != NVML_SUCCESS)
-		return; /* fallen off the bus, or not ours to see; the others keep their numbers */
+		return; /* lost, or not visible to us; the other GPUs keep their numbers */
 	gpu = add_gpu(nvml, handle);
 	gpu->index = index;
 	if (nvml->call.pci && nvml->call.pci(handle, &pci) == NVML_SUCCESS) {
@@ -378,7 +378,7 @@ static int read_list(struct nvml *nvml, nvml_device device, size_t list, unsigne
 		memset(nvml->entries, UNWRITTEN, (size_t)nvml->capacity * PROCESS_MAX);
 		*count = nvml->capacity;
 		result = nvml->call.list[list](device, count, nvml->entries);
-		if (*count > 1u << 20) /* not believable; asked again at the size there is */
+		if (*count > 1u << 20) /* not plausible: try again with the same room */
 			*count = nvml->capacity;
 	}
 	if (result == NVML_SUCCESS && *count > nvml->capacity)
@@ -386,7 +386,7 @@ static int read_list(struct nvml *nvml, nvml_device device, size_t list, unsigne
 	return result;
 }
 
-/* A process that is in several lists of one GPU is one: the larger number holds. */
+/* A process may be in several lists of one GPU: the largest number counts. */
 static void merge_usage(struct nvml *nvml, const struct gmt_gpu *gpu, size_t first, uint32_t pid, uint64_t used)
 {
 	struct nvml_usage *usage;
@@ -439,7 +439,7 @@ int nvml_processes(struct nvml *nvml, nvml_usage_cb cb, void *arg)
 
 	nvml->usage_count = 0;
 	for (size_t gpu = 0; gpu < nvml->gpu_count; gpu++) {
-		/* what runs on its instances is asked of them */
+		/* MIG instances list their own processes. */
 		int gpu_err = nvml->gpus[gpu].flags & GMT_GPU_MIG_PARENT ? 0 : read_processes(nvml, gpu);
 
 		if (gpu_err)

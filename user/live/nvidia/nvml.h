@@ -19,9 +19,9 @@ struct nvml;
 
 /* What one process uses of one GPU, or MIG instance. */
 struct nvml_usage {
-	uint32_t pid;            /* in the collector's pid namespace; others' are left out by the driver */
+	uint32_t pid;            /* in the collector's pid namespace; the driver leaves other processes out */
 	const struct gmt_gpu *gpu;
-	uint64_t used_bytes;     /* NVML_USED_UNKNOWN: listed, but not told (WSL) */
+	uint64_t used_bytes;     /* NVML_USED_UNKNOWN: NVML lists the process without a number (WSL) */
 };
 #define NVML_USED_UNKNOWN UINT64_MAX
 
@@ -42,8 +42,8 @@ const char *nvml_path(const struct nvml *nvml);
  * nvml_close(). Read once, by nvml_open(). */
 const struct gmt_gpu *nvml_gpus(const struct nvml *nvml, size_t *count);
 
-/* Calls back once for each (process, GPU), compute, graphics and MPS clients alike. 0, or -errno if
- * a GPU did not answer; the others are asked all the same. */
+/* Calls back once for each pair of process and GPU, for compute, graphics and MPS clients alike. 0, or -errno if a GPU
+ * did not answer; the other GPUs are asked all the same. */
 int nvml_processes(struct nvml *nvml, nvml_usage_cb cb, void *arg);
 
 #endif

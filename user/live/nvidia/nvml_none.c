@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Instead of nvml.c in the static build. NVML is a shared library, and brings the machine's libc in, beside the
- * program's own: "requires at runtime the shared libraries from the glibc version used for linking", as the
- * linker says of dlopen() in static programs.
+ * Replaces nvml.c in the static build. NVML is a shared library and would load the machine's libc beside the program's
+ * own. The linker warns of dlopen() in static programs: it "requires at runtime the shared libraries from the glibc
+ * version used for linking".
  */
 #include "live/nvidia/nvml.h"
 
@@ -18,7 +18,7 @@ int nvml_open(const char *path, const char *root, struct nvml **nvml, char *why,
 	return -ENOTSUP;
 }
 
-/* Nobody has a handle to call these with. */
+/* Never called: there is no handle to pass. */
 void nvml_close(struct nvml *nvml)
 {
 	(void)nvml;

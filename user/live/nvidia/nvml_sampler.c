@@ -71,7 +71,7 @@ static void note_usage(const struct nvml_usage *usage, void *arg)
 	meter->usages[i].reported = true;
 }
 
-/* Whether NVML was asked at a moment in which no memory moved. */
+/* True: no memory changed while NVML was asked. */
 static bool ask_nvml(struct meter *meter)
 {
 	uint64_t before;
@@ -106,8 +106,7 @@ static void put_samples(struct meter *meter, enum gmt_nvml_when when)
 	}
 }
 
-/* A process that has left its GPUs is told of once; then it is forgotten, so that a reused pid
- * begins anew. */
+/* A process that has left its GPUs is reported once more and then forgotten, as its pid may be used again. */
 static void forget_gone(struct meter *meter)
 {
 	for (size_t i = 0; i < meter->count;) {

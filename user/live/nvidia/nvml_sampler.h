@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What NVML says each traced process uses, put into the stream as NVML records. */
+/* Puts the memory that NVML reports for each traced process into the stream, as NVML records. */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_NVML_SAMPLER_H
 #define GPUMEMTRACE_LIVE_NVIDIA_NVML_SAMPLER_H
 
@@ -12,19 +12,19 @@ struct nvml;
 struct roster;
 struct stream;
 
-/* Brings the stream up to now: takes what waits in the ring. */
+/* Takes the records that wait in the ring, so that the stream is up to date. */
 typedef void (*meter_drain_fn)(void *arg);
 
-/* `adopt`: a baseline takes every process that NVML names into the roster, those without libcuda too. */
+/* `adopt`: a baseline adds every process that NVML lists to the roster, also those without libcuda. */
 struct meter *meter_new(struct nvml *nvml, struct roster *roster, struct stream *stream, bool adopt,
 			meter_drain_fn drain, void *arg);
 void meter_free(struct meter *meter);
 
 /*
- * Asks NVML and puts one record for each live process and GPU; 0 bytes for a GPU that the process
- * has left. NVML's number and the records must tell of the same moment: if memory moved while NVML
- * was asked it is asked again, and a sample is left out rather than mixed, unless the process never
- * rests. `last`: there will be no other, so nothing is left out.
+ * Asks NVML and puts one record for each live process and GPU, with 0 bytes for a GPU that the process has left. NVML's
+ * number and the records must belong to the same moment: if memory changed during the question, NVML is asked again. A
+ * sample without a quiet moment is left out, but not too many in a row. `last`: the final sample, which is never left
+ * out.
  */
 void meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A command that is started, but runs only once the probes are in place. */
+/* A command that is started at once and runs as soon as the probes are in place. */
 #ifndef GPUMEMTRACE_LIVE_PROCESS_LAUNCH_H
 #define GPUMEMTRACE_LIVE_PROCESS_LAUNCH_H
 
@@ -12,17 +12,17 @@ struct command {
 	int error_fd;    /* the child's errno if exec failed; -1 */
 };
 
-/* Forks. The child waits; it will run with the signal mask `mask`. 0 or -errno. */
+/* Forks a child, which waits and will run with the signal mask `mask`. 0 or -errno. */
 int command_start(struct command *command, char *const argv[], const sigset_t *mask);
 
-/* Lets it run. 0, or -errno of exec: the child is gone then. */
+/* Lets the command run. 0, or -errno of exec: then the child is gone. */
 int command_go(struct command *command);
 
-/* Waits for its end: its status as the shell gives it, 128 + signal if one ended it; -errno. */
+/* Waits for the command's end. Returns the status as a shell does, 128 + the number of a fatal signal; -errno. */
 int command_wait(struct command *command);
-int command_status(int wait_status);   /* likewise, from wait(2)'s */
+int command_status(int wait_status);   /* the same from a status of wait(2) */
 
-/* Ends a command that has not been let go; one that runs is left alone. */
+/* Ends a command that still waits; a running command goes on. */
 void command_cancel(struct command *command);
 
 #endif

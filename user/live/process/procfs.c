@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See procfs.h. Formats: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), cgroups(7). */
+/* Formats: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), cgroups(7). */
 #include "live/process/procfs.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 	stat->pid = (int)pid;
 	stat->parent = (int)parent;
 	stat->kernel_thread = flags & KERNEL_THREAD;
-	/* The state is the main thread's. One that ends first is a zombie until the others have ended. */
+	/* The state is the main thread's: if it ends first, it is a zombie until the other threads have ended. */
 	stat->ended = (stat->state == 'Z' || stat->state == 'X') && threads <= 1;
 	stat->start_ns = (uint64_t)((unsigned __int128)stat->start_ticks * NS_PER_SECOND /
 				    (unsigned long)ticks_per_second);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What /proc says about a process. The parsers work on bytes alone (so they can be tested and
- * fuzzed); the readers around them open the files. Nothing here keeps state.
+ * The facts about a process in /proc. The parsers work on bytes alone, for tests and fuzzers; the readers around them
+ * open the files. Nothing here keeps state.
  *
- * Ids are those of the pid namespace that /proc was mounted in: the collector's. See target.h for
- * what that means inside a container.
+ * Ids belong to the pid namespace that /proc was mounted in: the collector's. target.h says what that means inside a
+ * container.
  */
 #ifndef GPUMEMTRACE_LIVE_PROCESS_PROCFS_H
 #define GPUMEMTRACE_LIVE_PROCESS_PROCFS_H
@@ -24,7 +24,7 @@ struct procfs_stat {
 	int parent;
 	char comm[GMT_COMM_BYTES];
 	char state;               /* of the main thread: 'Z' zombie, 'X' dead, ... */
-	bool ended;               /* no thread of it runs any more */
+	bool ended;               /* all its threads have ended */
 	bool kernel_thread;
 	uint64_t start_ticks;     /* since boot, in clock ticks */
 	uint64_t start_ns;        /* the same in nanoseconds: cut to whole ticks (10 ms) by the kernel */
@@ -36,7 +36,7 @@ struct procfs_status {
 	uint32_t tgid;
 	uint32_t uid;             /* real */
 	unsigned int ns_count;    /* namespaces from /proc's own down to the process's: at least 1 */
-	uint32_t ns_pid[PROCFS_NS_DEPTH]; /* its pid in each; the last is what it calls itself */
+	uint32_t ns_pid[PROCFS_NS_DEPTH]; /* its pid in each; the last one is its own view */
 	uint64_t cap_effective;
 	unsigned int seccomp;     /* the thread's own: 0 none, 1 strict, 2 a filter (seccomp(2)'s modes) */
 	bool shadow_stack;        /* likewise; x86-64, from Linux 6.6 on */
@@ -49,8 +49,8 @@ bool procfs_find_line(const char *text, size_t len, const char *key, struct scan
 int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat);
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status);
 
-/* The cgroup that says most about who the process belongs to: the v2 one, or on a host that mixes
- * versions, the longest path. "" if there is none. */
+/* The cgroup that says most about the owner of the process: that of v2, or the longest path on a host that mixes
+ * versions. "" if there is none. */
 void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size);
 
 /* NUL-separated arguments, joined by spaces; control characters become '?'. */
@@ -68,7 +68,7 @@ int procfs_status(pid_t pid, struct procfs_status *status);
 typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg);
 
-/* Fills the record, all but hdr.ts_ns; 0 or -errno. What could not be read is left empty. */
+/* Fills the record except hdr.ts_ns; 0 or -errno. Parts that cannot be read stay empty. */
 int procfs_proc(pid_t pid, struct gmt_proc *proc);
 
 #endif

@@ -12,8 +12,8 @@
 
 struct member {
 	bool live;                /* introduced, and not exited */
-	bool missing;             /* was not there when it was looked for last */
-	bool has_facts;           /* read when it was known to run: it may be gone when it is introduced */
+	bool missing;             /* could not be found the last time */
+	bool has_facts;           /* read while the process ran: it may be gone when it is introduced */
 	struct gmt_proc facts;
 };
 
@@ -42,8 +42,8 @@ void roster_free(struct roster *roster)
 	free(roster);
 }
 
-/* `start_ns`: when the process meant was started, 0 unknown. The pid may be another's by now: then the
- * name that the kernel gave (NULL: none) is all there is to know. */
+/* `start_ns`: the start of the process, 0 unknown. The pid may belong to another process by now: then only the kernel's
+ * name for the process (NULL: none) is known. */
 static void read_facts(struct member *member, pid_t tgid, uint64_t start_ns, const __u8 *comm)
 {
 	member->has_facts = !procfs_proc(tgid, &member->facts) &&
@@ -61,7 +61,7 @@ void roster_expect(struct roster *roster, pid_t tgid)
 	read_facts(hash_put(&roster->members, tgid, NULL), tgid, 0, NULL);
 }
 
-/* The kernel says which process it is. */
+/* Expects the process that a record of the kernel names. */
 static void expect_told(struct roster *roster, const struct gmt_hdr *record)
 {
 	struct member *member = hash_put(&roster->members, record->tgid, NULL);
@@ -86,7 +86,7 @@ static void introduce_process(struct roster *roster, pid_t tgid, bool used_gpu, 
 	member->live = true;
 	member->missing = false;
 	member->has_facts = false;
-	/* One that is gone already still gets its records, without a name. */
+	/* A process that is gone gets its records, too, without a name. */
 	STREAM_PUT_AT(roster->stream, &member->facts, PROC, tgid, ts_ns);
 	STREAM_PUT_AT(roster->stream, &attach, ATTACH, tgid, ts_ns);
 }
@@ -112,7 +112,7 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record)
 		return;
 	roster->saw_cuda = true;
 	member = hash_get(&roster->members, record->tgid);
-	/* What had a GPU before the session was added at its start: this one begins now. */
+	/* Processes with a GPU from before the session were added at its start: this one begins now. */
 	if (!member || !member->live)
 		introduce_process(roster, record->tgid, false, record->ts_ns);
 	roster->last_live = record->tgid;
@@ -124,14 +124,14 @@ void roster_seen(struct roster *roster, const struct gmt_hdr *record)
 
 	switch (record->kind) {
 	case GMT_KIND_PROC_SEEN:
-		/* One that was added before it did anything is known already. */
+		/* A process that was added before its first call is known. */
 		if (member && member->live &&
 		    member->facts.start_ns == ((const struct gmt_proc_exec *)record)->start_ns)
 			return;
 		/* fallthrough */
 	case GMT_KIND_PROC_FORK:
 	case GMT_KIND_PROC_EXEC:
-		/* What runs after an exec is another program, which is introduced when it uses a GPU. */
+		/* After an exec another program runs, which is introduced when it uses a GPU. */
 		expect_told(roster, record);
 		break;
 	case GMT_KIND_PROC_EXIT:
@@ -164,7 +164,7 @@ void roster_reap(struct roster *roster)
 		bool missed = member->missing;
 
 		member->missing = member->live && is_gone(tgid);
-		/* It may have ended a moment ago: its record is taken before it is looked for again. */
+		/* A process that has just ended may have its record in the ring, which is read before the next look. */
 		if (!member->missing || !missed)
 			continue;
 		STREAM_PUT(roster->stream, &exit, PROC_EXIT, tgid);

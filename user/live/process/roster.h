@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of a session: each is introduced to the stream (facts from /proc, where tracing
- * began) before its first record.
+ * The processes of a session. Each is introduced to the stream before its first record: with facts from /proc, and with
+ * the moment when tracing began.
  */
 #ifndef GPUMEMTRACE_LIVE_PROCESS_ROSTER_H
 #define GPUMEMTRACE_LIVE_PROCESS_ROSTER_H
@@ -19,20 +19,19 @@ struct stream;
 struct roster *roster_new(struct stream *stream);
 void roster_free(struct roster *roster);
 
-/* A process that runs already. `used_gpu`: it had a GPU before now, so its memory is not known. */
+/* Adds a running process. `used_gpu`: it used a GPU before now, so a part of its memory is unknown. */
 void roster_add(struct roster *roster, pid_t tgid, bool used_gpu);
 
-/* A process that may use a GPU: reads its facts while it is there, and introduces it when it does. */
+/* Expects that a process will use a GPU: reads its facts now, and introduces it when it uses one. */
 void roster_expect(struct roster *roster, pid_t tgid);
 
-/* A record from the kernel is about to go into the stream: introduces its process if that is new,
- * begins a new one after an exec, notes an exit. */
+/* Call before a record of the kernel goes into the stream: introduces a new process. */
 void roster_see(struct roster *roster, const struct gmt_hdr *record);
-/* The same record has gone into the stream. */
+/* Call after the record went into the stream: notes forks, execs and exits. */
 void roster_seen(struct roster *roster, const struct gmt_hdr *record);
 
-/* Ends those that are gone without a record of it: it was lost. Zombies have ended, too. It takes
- * ROSTER_REAPS calls, between which the ring has to be emptied. */
+/* Ends processes that are gone, or are zombies, and whose exit records were lost. That takes ROSTER_REAPS calls,
+ * between which the ring has to be emptied. */
 #define ROSTER_REAPS 2
 void roster_reap(struct roster *roster);
 
@@ -42,7 +41,7 @@ size_t roster_live_count(const struct roster *roster);
 /* Whether any process has used CUDA, then or before it was added. */
 bool roster_saw_cuda(const struct roster *roster);
 
-/* Number of kernel-layer records of all processes so far: whether memory moved between two moments. */
+/* The number of kernel-layer records so far, of all processes: a change shows that memory was moved. */
 uint64_t roster_kernel_records(const struct roster *roster);
 
 typedef void (*roster_fn)(void *arg, pid_t tgid);

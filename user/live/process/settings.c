@@ -11,7 +11,7 @@
 
 #define ENVIRON_MAX (256 * 1024)
 
-/* One of those that are separated by commas; blanks are passed over. */
+/* Whether a list with commas has an item. Blanks do not count. */
 static bool has_value(const char *value, const char *end, const char *one)
 {
 	while (value < end) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the environment of a process asks a framework's allocator for. Only the answer is kept. */
+/* The settings of a framework's allocator in the environment of a process. Only the flags are kept. */
 #ifndef GPUMEMTRACE_LIVE_PROCESS_SETTINGS_H
 #define GPUMEMTRACE_LIVE_PROCESS_SETTINGS_H
 
@@ -9,9 +9,9 @@
 
 struct framework;
 
-/* enum gmt_framework_flag: of an environment as /proc/PID/environ has it. */
+/* Flags (enum gmt_framework_flag) from the bytes of /proc/PID/environ. */
 uint32_t settings_parse(const struct framework *framework, const char *bytes, size_t size);
-/* Of a process, as it was when it began; 0 where it may not be read. */
+/* Flags of a process, from its environment at the start; 0 if that may not be read. */
 uint32_t settings_read(const struct framework *framework, pid_t pid);
 
 #endif

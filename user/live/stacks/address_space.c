@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See address_space.h. */
 #include "live/stacks/address_space.h"
 
 #include <bpf/bpf.h>
@@ -21,7 +20,7 @@
 
 #define REFUSALS_MAX 60          /* with the periods of reading, a second or two */
 
-/* Whether a path of the process is the same file for us. */
+/* Whether a path names the same file for the process and for us. */
 static bool shares_mounts(uint32_t tgid)
 {
 	struct stat mine, its;
@@ -89,7 +88,7 @@ static bool is_python_module(const struct space *space, const struct module *mod
 	       module->ino == space->python.ino;
 }
 
-/* The interpreter is in a file named so, or in the program itself, if it is anywhere. */
+/* The interpreter is in a file with "python" in its name, or in the program itself. */
 static enum table_kind kind_of_table(const struct space *space, const struct module *module)
 {
 	if (is_python_module(space, module) || (space->with_python && strstr(module->name, "python")))
@@ -97,7 +96,7 @@ static enum table_kind kind_of_table(const struct space *space, const struct mod
 	return strncmp(module->name, "libc.so.", 8) ? TABLE_PLAIN : TABLE_LIBC;
 }
 
-/* Fills in what a module's file says of its mappings. */
+/* Completes the mappings of a module from its file. */
 static void place_module(struct space *space, uint32_t module, const struct image *image, const struct table *table)
 {
 	for (size_t i = 0; i < space->modules.map_count; i++) {
@@ -131,7 +130,7 @@ bool space_is_lost(struct space *space)
 	return space->is_gone;
 }
 
-/* The first mapping of a module: what its file is opened by. */
+/* The first mapping of a module, which opens its file. */
 static const struct module_map *map_of(const struct space *space, uint32_t module)
 {
 	for (size_t i = 0; i < space->modules.map_count; i++)
@@ -146,7 +145,7 @@ static bool open_module(struct space *space, uint32_t module, struct image *imag
 
 	if (map && !symbol_source_live.open_module(&space->modules, map, image))
 		return true;
-	/* It may have ended since its mappings were read. */
+	/* The process may have ended since its mappings were read. */
 	return map && !space->is_gone && space_is_lost(space) &&
 	       !symbol_source_live.open_module(&space->modules, map, image);
 }
@@ -169,7 +168,7 @@ static void look_up_module(struct space *space, uint32_t i, const struct tables 
 	image_close(&image);
 }
 
-/* Fills the lists for what is mapped now, from those of before where nothing has changed. */
+/* Fills the lists for the new mappings. Unchanged ones are copied from the former lists. */
 static void fill_lists(struct space *space, const struct space *before, const struct tables *tables)
 {
 	bool is_python_new = before->python_state != space->python_state;
@@ -202,7 +201,7 @@ static void fill_lists(struct space *space, const struct space *before, const st
 	free(is_new);
 }
 
-/* Another program than before: its Python, if it has one, is another one too. */
+/* Looks for the process's Python, unless the answer is final. */
 static void ask_python(struct space *space)
 {
 	int err;
@@ -215,7 +214,7 @@ static void ask_python(struct space *space)
 		space->python_state = SPACE_PYTHON_FOUND;
 		space->codes = pycode_new(&space->python.layout, space->python.code_type);
 	} else if (err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) {
-		/* One that is starting up can look as if it were an odd one. */
+		/* A Python that is starting up can look like an unknown version. */
 		space->python_state = SPACE_PYTHON_REFUSED;
 	} else {
 		space->python_state = err == -ENOENT ? SPACE_PYTHON_NONE : SPACE_PYTHON_UNKNOWN;
@@ -237,7 +236,7 @@ int space_read(struct space *space, const struct tables *tables)
 	is_same = is_unchanged(space, &now);
 	if (!is_same || space->python_state == SPACE_PYTHON_UNKNOWN)
 		ask_python(space);
-	/* The table of a Python that was found just now needs marks. */
+	/* The table of a Python that has just been found needs marks. */
 	if (is_same && (space->python_state != SPACE_PYTHON_FOUND || before.python_state == SPACE_PYTHON_FOUND)) {
 		modules_fini(&now);
 		return 0;
@@ -270,7 +269,7 @@ void space_build_one(struct space *space, struct tables *tables)
 	}
 }
 
-/* ---- what BPF is told ---- */
+/* ---- what BPF gets ---- */
 
 static int tell_space(struct space *space, struct publisher *publisher)
 {
@@ -318,7 +317,7 @@ static int give_list(struct space *space, struct publisher *publisher)
 	return -EAGAIN;
 }
 
-/* The list that was given is there: from now on BPF uses it. */
+/* The new list is in place: from now on BPF uses it. */
 static int use_list(struct space *space, struct publisher *publisher)
 {
 	uint32_t old = space->slot;

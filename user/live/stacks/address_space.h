@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The code of one traced process: its modules as /proc/PID/maps has them, and what BPF is told of
- * them: a sorted list of mappings, each with its table, and the process's Python. Of one thread only.
+ * The code of one traced process: its modules from /proc/PID/maps, and BPF's share of them: a sorted list of mappings,
+ * each with its table, and the process's Python. For one thread only.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_ADDRESS_SPACE_H
 #define GPUMEMTRACE_LIVE_STACKS_ADDRESS_SPACE_H
@@ -31,18 +31,18 @@ struct space {
 	bool is_told;                 /* BPF knows it */
 	bool is_python_told;          /* ... and its Python */
 	bool is_listed;               /* the newest list was given */
-	bool is_gone;                 /* the process has ended: what is known of it is kept for names */
-	bool shares_mounts;           /* its files are ours: they can be opened when it is gone */
+	bool is_gone;                 /* the process has ended: its modules are kept for names */
+	bool shares_mounts;           /* its paths are ours: files can be opened when it is gone */
 	bool with_python;             /* Python is looked for */
 	uint32_t slot, mapping_count; /* the list that BPF has; 0 of them: none */
-	uint32_t next_slot, next_count; /* ... and that it will have when this is done, 0: */
-	int64_t next;
+	uint32_t next_slot, next_count; /* the list that BPF gets next */
+	int64_t next;                 /* publisher_is_done()'s number of that list; 0: there is none */
 	struct modules modules;
 	struct gmt_unwind_mapping *mappings; /* of modules.maps */
 	bool *is_pending;             /* of modules.list: its table is not built yet */
 	size_t pending;
 	enum space_python python_state;
-	unsigned int refusals;        /* how often it was a Python that cannot be read */
+	unsigned int refusals;        /* how often its Python could not be read */
 	struct pyversion python;
 	struct pycode *codes;
 };
@@ -50,25 +50,25 @@ struct space {
 void space_init(struct space *space, uint32_t tgid, bool with_python);
 void space_fini(struct space *space, struct publisher *publisher);
 
-/* Reads what is mapped now. 1: it has changed since; 0: it has not; -ESRCH: the process is gone; else
- * -errno. Tables that BPF has are used, the others become pending. */
+/* Reads the mappings. 1: they have changed; 0: they have not; -ESRCH: the process is gone; else -errno. Tables that BPF
+ * has are used, the others become pending. */
 int space_read(struct space *space, const struct tables *tables);
 
 /* Builds the table of one pending module: milliseconds, for the largest a second. */
 void space_build_one(struct space *space, struct tables *tables);
 
 /*
- * Tells BPF: of Python at once, of what is mapped before long. `may_list`: a new list may be given now.
- * 0: it knows everything; -EAGAIN: call it again; else -errno; -ENOSPC: too many processes.
+ * Gives BPF the process's Python at once, and its mappings before long. `may_list`: a new list may be given now.
+ * 0: BPF has everything; -EAGAIN: call again; -ENOSPC: too many processes; else -errno.
  */
 int space_publish(struct space *space, struct publisher *publisher, bool may_list);
 
-/* The process has ended: its files are opened by their paths from now on, where these are the same for us. */
+/* The process has ended: from now on its files are opened by their paths, if the paths are the same for us. */
 void space_lose(struct space *space);
-/* The same, if it has; whether it has. */
+/* The same if the process has ended; whether it has. */
 bool space_is_lost(struct space *space);
 
-/* The process has ended, or runs another program: BPF forgets it. */
+/* Makes BPF forget the process, which has ended or runs another program. */
 void space_withdraw(struct space *space, struct publisher *publisher);
 
 #endif

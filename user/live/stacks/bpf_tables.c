@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See bpf_tables.h. */
 #include "live/stacks/bpf_tables.h"
 
 #include <bpf/bpf.h>
@@ -47,7 +46,7 @@ struct tables *tables_new(struct publisher *publisher, const char *cache)
 	tables->publisher = publisher;
 	hash_init(&tables->entries, sizeof(struct entry));
 	tables->cache.dir = -1;
-	/* Without one every table is built: slower, not worse. */
+	/* Without a cache every table is built, which is slower and not worse. */
 	if (cache)
 		table_cache_open(&tables->cache, cache);
 	return tables;
@@ -66,7 +65,7 @@ void tables_free(struct tables *tables)
 	free(tables);
 }
 
-/* A file is known by its build id; one without by its inode and size. */
+/* A file is identified by its build id, or else by its inode and time of modification. */
 static uint64_t key_of_image(const struct image *image, enum table_kind kind)
 {
 	uint64_t key = intern_hash(INTERN_SEED, &kind, sizeof(kind));
@@ -91,7 +90,7 @@ bool tables_find(const struct tables *tables, const struct image *image, enum ta
 	return true;
 }
 
-/* The shard that a word lies in, made if need be. */
+/* Makes a shard unless it exists. */
 static int get_shard(struct tables *tables, uint32_t i)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);

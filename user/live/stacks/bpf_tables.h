@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The unwinding tables that BPF has: each module's once, however many processes map it, one behind the
- * other in maps of 8 MiB that are made as they are needed. Tables are never taken back: a machine has
- * so many libraries, and no more. Of one thread only.
+ * The unwinding tables that BPF has: one for each module, however many processes map it. They lie one behind the other
+ * in maps of 8 MiB that are made as needed, and are never removed: a machine has a limited number of libraries. For one
+ * thread only.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_BPF_TABLES_H
 #define GPUMEMTRACE_LIVE_STACKS_BPF_TABLES_H
@@ -21,7 +21,7 @@ struct table {
 	uint32_t slot, pages;
 };
 
-/* What is marked in a module's table. */
+/* The marks in a module's table. */
 enum table_kind {
 	TABLE_PLAIN,                  /* nothing */
 	TABLE_PYTHON,                 /* CPython's eval function and CPython, if it has them */
@@ -42,8 +42,8 @@ void tables_free(struct tables *tables);
 /* The module's table of this kind, if BPF has it. */
 bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
 
-/* Makes one: up to a second for a large library that is not in the cache. 0; -ENOSPC: no more room;
- * else as unwind_table_build(). After an error the module is not tried again: the answer is the same. */
+/* Makes a table, which takes up to a second for a large library that is not in the cache. 0; -ENOSPC: no more room;
+ * else as unwind_table_build(). After an error the module is not tried again: the answer stays. */
 int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
 
 /* A word of the tables, as BPF sees it; NULL: there is none. */

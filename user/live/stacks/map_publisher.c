@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See map_publisher.h. */
 #include "live/stacks/map_publisher.h"
 
 #include <bpf/bpf.h>
@@ -15,7 +14,7 @@
 struct order {
 	int map;
 	uint32_t key;
-	int fd;                       /* -1: the key goes, and is a slot that is free then */
+	int fd;                       /* -1: the key is removed, and its slot is free then */
 };
 
 struct publisher {
@@ -30,11 +29,11 @@ struct publisher {
 	struct order *orders;         /* the oldest first */
 	size_t count;
 	int64_t given, done;          /* orders, ever */
-	uint32_t slots[GMT_STACK_SPACES]; /* those in use are taken from the front, returned at the end: */
-	uint32_t first_free, free_count;  /* one is used again as late as can be, when no walk sees it */
+	uint32_t slots[GMT_STACK_SPACES]; /* free ones: taken from the front, returned at the end. So a slot */
+	uint32_t first_free, free_count;  /* ... is used again as late as possible, when no walk sees it. */
 };
 
-/* ---- what waits for the kernel ---- */
+/* ---- the thread that waits for the kernel ---- */
 
 static void carry_out(const struct order *order)
 {
@@ -131,7 +130,7 @@ void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd)
 	give_order(publisher, &(struct order){ publisher->maps.shards, i, fd });
 }
 
-/* Threads look at what is known of their process when this has changed. */
+/* Traced threads read the entry of their process again when the counter has changed. */
 static void say_changed(struct publisher *publisher)
 {
 	if (publisher->maps.spaces_changed)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What BPF is told of processes: who they are at once, what they have mapped and where tables lie on a
- * thread of its own. The kernel lets each change of a map of maps wait for all programs that might still
- * see the old one, tens of milliseconds: a process that lives no longer would be gone before it is read if
- * its reader waited along.
+ * Gives BPF its knowledge of processes: their entries at once, lists of mappings and tables on a thread of its own. The
+ * kernel delays each change of a map of maps until no program can see the old map, tens of milliseconds: if the reader
+ * of processes waited for that, short processes would be gone before they are read.
  *
- * What is put is there after all that was put before, and once it is done. One thread calls this.
+ * Orders are carried out one after the other. One thread calls these functions.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_MAP_PUBLISHER_H
 #define GPUMEMTRACE_LIVE_STACKS_MAP_PUBLISHER_H
@@ -19,30 +18,30 @@
 
 struct publisher;
 
-/* BPF's maps (file descriptors), which outlive who has them. */
+/* BPF's maps (file descriptors), which outlive the publisher. */
 struct stack_maps {
 	int spaces;
-	uint32_t *spaces_changed;     /* the counter, in BPF's memory; NULL: nobody looks */
+	uint32_t *spaces_changed;     /* the counter, in BPF's memory; NULL: there is none */
 	int mappings, shards;
 };
 
-/* Never NULL: where no thread can be had, who puts something waits. */
+/* Never NULL: if no thread can be made, the caller of the functions below waits. */
 struct publisher *publisher_new(const struct stack_maps *maps);
-/* What is not done is dropped: the maps go with it. */
+/* Drops the orders that are left. */
 void publisher_free(struct publisher *publisher);
 
-/* A list of mappings, a map that is closed here. Gives it a slot. Returns a number for publisher_is_done(),
+/* Puts a list of mappings, a map, into a slot and closes the descriptor. Returns a number for publisher_is_done(),
  * above 0; -ENOSPC: there are too many lists. */
 int64_t publisher_put_list(struct publisher *publisher, int fd, uint32_t *slot);
-/* No space that BPF knows has it any more. NO_SLOT is ignored. */
+/* Removes a list that no entry names any more. NO_SLOT is ignored. */
 void publisher_drop_list(struct publisher *publisher, uint32_t slot);
 
-/* A map of words, which is closed here, and its place. */
+/* Puts a map of words in its place and closes the descriptor. */
 void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd);
 
 bool publisher_is_done(struct publisher *publisher, int64_t number);
 
-/* Done at once: what BPF knows of a process, under a new generation. 0 or -errno. */
+/* Sets the entry of a process at once, with a new generation. 0 or -errno. */
 int publisher_tell(struct publisher *publisher, uint32_t tgid, struct gmt_stack_space *space);
 void publisher_forget(struct publisher *publisher, uint32_t tgid);
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See stack_names.h. */
 #include "live/stacks/stack_names.h"
 
 #include <stdbool.h>
@@ -19,7 +18,7 @@
 #define TEXT_MAX 4096            /* of one text of a symbol */
 #define FRAMES_MAX (4 * GMT_STACK_WORDS) /* inlined functions are frames, too */
 
-/* What a symbol is made of; texts are interned, so equal ones have one address. */
+/* The parts of a symbol. Texts are interned, so equal ones have one address. */
 struct symbol {
 	const char *function, *module, *file;
 	uint64_t offset;
@@ -161,8 +160,8 @@ static void add_python(struct naming *naming, struct space *space, uint64_t code
 	add_frame(naming, &symbol);
 }
 
-/* A frame of the eval loop whose Python frames follow says nothing that they do not say better. */
-static bool is_told_by_python(const struct gmt_stack *stack, uint32_t i)
+/* A frame of the eval loop is left out if its Python frames follow, which say more. */
+static bool is_shown_by_python(const struct gmt_stack *stack, uint32_t i)
 {
 	return (stack->words[i] & GMT_FRAME_EVAL) && !(stack->words[i] & GMT_FRAME_PYTHON) &&
 	       i + 1 < stack->count && (stack->words[i + 1] & GMT_FRAME_PYTHON);
@@ -202,7 +201,7 @@ void naming_stack(struct naming *naming, struct space *space, const struct gmt_s
 	naming->frame_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!(stack->words[i] & GMT_FRAME_PYTHON)) {
-			if (!is_told_by_python(stack, i))
+			if (!is_shown_by_python(stack, i))
 				add_native(naming, space, stack->words[i]);
 		} else if (i + 1 < count) {
 			add_python(naming, space, stack->words[i], stack->words[i + 1]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks into words: takes the kernel's STACK records, gives SYMBOL and STACK_FRAMES records. A symbol is
- * given out once: what looks the same is the same. Slow (files are opened, the process's memory is read)
- * and of one thread only.
+ * Names the frames of stacks: takes the kernel's STACK records, gives SYMBOL and STACK_FRAMES records. Equal symbols
+ * are given once. Slow, as files are opened and the process's memory is read, and for one thread only.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_STACK_NAMES_H
 #define GPUMEMTRACE_LIVE_STACKS_STACK_NAMES_H
@@ -21,10 +20,10 @@ typedef void (*naming_put)(void *arg, const void *record, size_t size);
 struct naming *naming_new(naming_put put, void *arg);
 void naming_free(struct naming *naming);
 
-/* Names a stack of the space's process; its words lie in its record. */
+/* Names a stack of the space's process. */
 void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack);
 
-/* Reads only what may soon be gone: the names of Python's frames, for when the stack is named. */
+/* Reads the names of Python's frames in advance, as they may soon be gone. */
 void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See stack_thread.h. One lock guards what both threads touch: the two buffers of records and the set of
- * processes. The worker takes all that came at once, and works without the lock.
+ * One lock guards the data of both threads: the two lists of records and the set of processes. The worker takes all
+ * records at once, and works without the lock.
  */
 #include "live/stacks/stack_thread.h"
 
@@ -62,8 +62,8 @@ struct mark {
 	enum stackwork_due due;
 };
 
-/* Takes the marks of the other thread: an array, to be freed, which ends with a tgid 0. They are acted on
- * without the lock, as that may put records out. */
+/* Takes the marks of the other thread: an array, to be freed, which ends with a tgid 0. The worker acts on them without
+ * the lock, as it may put records out. */
 static struct mark *take_marks(struct stacking *stacking)
 {
 	struct mark *marks = xcalloc(hash_count(&stacking->known) + 1, sizeof(*marks));
@@ -229,7 +229,7 @@ bool stacking_is_sign(const char *path)
 	return false;
 }
 
-/* Checked here, once: what the worker gets has the words that it says it has. */
+/* Checks records once: a stack that the worker gets has as many words as its count says. */
 static bool is_stack_wanted(const struct gmt_hdr *hdr)
 {
 	const struct gmt_stack_copy *copy = (const void *)hdr;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything about stacks that takes time, on a thread of its own: reading what processes have mapped,
- * building unwinding tables, finding Python, naming the stacks that BPF sends. The thread that empties
- * the ring only hands over and takes back.
+ * The thread for all slow work on stacks: reading the mappings of processes, building unwinding tables, finding Python,
+ * naming the stacks that BPF sends. The thread that empties the ring only hands records over and collects the results.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_STACK_THREAD_H
 #define GPUMEMTRACE_LIVE_STACKS_STACK_THREAD_H
@@ -24,30 +23,30 @@ struct stream;
 struct stacking *stacking_new(const struct stacking_options *options);
 void stacking_free(struct stacking *stacking);
 
-/* A process whose stacks are wanted: is looked at as soon as can be. */
+/* Reads a process, whose stacks are wanted, as soon as possible. */
 void stacking_process(struct stacking *stacking, pid_t tgid);
-/* One that has mapped something since: before long. */
+/* Reads a process that has mapped a file, before long. */
 void stacking_mapped(struct stacking *stacking, pid_t tgid);
-/* Whether it was named so before, and has not ended. */
+/* Whether one of these was called for the process, which has not ended since. */
 bool stacking_knows(struct stacking *stacking, pid_t tgid);
-/* Whether a file that a process maps says that it will use a GPU. */
+/* Whether a process that maps this file will probably use a GPU. */
 bool stacking_is_sign(const char *path);
 
-/* A record from the kernel: stacks, and processes that change. */
+/* Takes a record of the kernel: stacks, execs and exits matter here. */
 void stacking_see(struct stacking *stacking, const struct gmt_hdr *record);
 
-/* Puts the names that were found since into the stream. */
+/* Puts the names that were found since the last call into the stream. */
 void stacking_collect(struct stacking *stacking, struct stream *stream);
 
-/* The next thing a person is to know: a sentence, to be freed; NULL: there is none. */
+/* The next message for the user: a sentence, to be freed; NULL: there is none. */
 char *stacking_note(struct stacking *stacking);
 
-/* What the unwinding tables took, after stacking_finish() or at any other quiet moment. */
+/* The cost of the unwinding tables. Call after stacking_finish() or at another quiet moment. */
 struct tables_stats;
 void stacking_stats(struct stacking *stacking, struct tables_stats *stats);
 
-/* Waits until all stacks are named, but not longer than this; what is still missing is left out. Until then
- * the processes should be there: Python's names are read from them. */
+/* Waits until all stacks are named, up to the timeout; other stacks stay without names. The processes should exist
+ * until then: Python's names are read from their memory. */
 void stacking_finish(struct stacking *stacking, struct stream *stream, uint64_t timeout_ns);
 
 #endif

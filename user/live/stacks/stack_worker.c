@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See stack_worker.h. */
 #include "live/stacks/stack_worker.h"
 
 #include <errno.h>
@@ -13,12 +12,12 @@
 #include "live/stacks/bpf_tables.h"
 #include "symbol/unwind/rewalk.h"
 
-/* How often a process that maps one library after the other is read: often while it is young. */
+/* How often a process that maps one library after the other is read: more often while it is young. */
 #define READ_PERIOD_NS 50000000ULL
 #define READ_PERIOD_YOUNG_NS 1000000ULL
-#define LIST_PERIOD_NS 200000000ULL     /* and BPF told so often while tables are built */
+#define LIST_PERIOD_NS 200000000ULL     /* between lists for BPF while tables are built */
 #define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
-#define PUBLISHING_NS 2000000ULL        /* how soon it is asked whether BPF was told */
+#define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
 #define IDLE_NS 1000000000ULL
 
@@ -28,8 +27,8 @@ struct worked {
 	uint64_t first_ns;           /* when it was read first */
 	uint64_t read_ns;            /* ... and last */
 	uint64_t listed_ns;          /* when BPF got a list of mappings last */
-	bool is_stale;               /* BPF does not know all tables that there are */
-	bool has_ended;              /* it is kept for the stacks that wait */
+	bool is_stale;               /* BPF does not have all tables that exist */
+	bool has_ended;              /* kept for the stacks that wait */
 	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
 	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
 	struct records unnamed;      /* STACK, from `named` on */
@@ -75,7 +74,7 @@ static struct worked *next_worked(const struct stackwork *work, size_t *pos)
 	return hash_next(&work->processes, pos, NULL, &value) ? *(struct worked **)value : NULL;
 }
 
-/* Walks a stack again, with the tables that there are now; what comes out is to be named. */
+/* Walks a stack again with the present tables, and queues the result for its names. */
 static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
 		       const struct gmt_stack_copy *const *pieces, size_t count)
 {
@@ -94,7 +93,8 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 	records_add(&worked->unnamed, walked, walked->hdr.size);
 }
 
-/* The pieces of a copy of a stack's memory, which have come before it. How many; each is given out once. */
+/* Finds the pieces of the copy of a stack's memory, which come before the stack. Returns their number; each piece is
+ * taken once. */
 static size_t take_copy(struct records *waiting, uint32_t stack_id,
 			const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES])
 {
@@ -122,7 +122,7 @@ static void keep_early_copies(struct worked *worked, const struct records *waiti
 			records_add(&worked->waiting, copy, copy->hdr.size);
 }
 
-/* Stacks that waited for tables wait for their names now. */
+/* Moves the stacks that waited for tables to those that wait for names. */
 static void end_waiting(struct stackwork *work, struct worked *worked)
 {
 	const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES];
@@ -164,7 +164,7 @@ static void forget_worked(struct stackwork *work, uint32_t tgid)
 
 	if (!hash_take(&work->processes, tgid, &worked))
 		return;
-	/* Tables that are still missing can be made where its files are ours as well. */
+	/* Missing tables can still be made if the process's files are ours, too. */
 	while (worked->waiting_ns && worked->space.pending)
 		space_build_one(&worked->space, work->tables);
 	end_waiting(work, worked);
@@ -173,7 +173,7 @@ static void forget_worked(struct stackwork *work, uint32_t tgid)
 	free(worked);
 }
 
-/* Tells BPF what there is to tell; lists not too often while tables are built. */
+/* Gives BPF the news of a process, but new lists not too often while tables are built. */
 static void publish_worked(struct stackwork *work, struct worked *worked, uint64_t now_ns)
 {
 	bool may_list = !worked->space.pending || now_ns - worked->listed_ns >= LIST_PERIOD_NS;
@@ -223,7 +223,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	worked->read_ns = now_ns;
 	if (!worked->first_ns)
 		worked->first_ns = worked->listed_ns = now_ns;
-	/* Python that is starting up is asked again, at the period of reading. */
+	/* A Python that is starting up is read again, after the period of reading. */
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
 		      worked->space.with_python ? DUE_SOON : DUE_NOT;
 	if (worked->space.python_state == SPACE_PYTHON_REFUSED && !was_refused)
@@ -234,14 +234,14 @@ static void read_process(struct stackwork *work, struct worked *worked)
 		publish_worked(work, worked, now_ns);
 }
 
-/* BPF did not get to the end for want of a table or a mapping: there may be one soon. */
+/* Whether BPF's walk ended because a table or a mapping was missing, which may come soon. */
 static bool wants_tables(const struct stackwork *work, const struct gmt_stack *stack)
 {
 	return (work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_NATIVE) &&
 	       stack->reason < GMT_UNWIND_REASON_COUNT && GMT_UNWIND_CUT >> stack->reason & 1;
 }
 
-/* Whether a frame lies in code that was mapped since. */
+/* Whether a frame lies in code that was mapped after the last reading. */
 static bool is_beyond(const struct space *space, const struct gmt_stack *stack)
 {
 	for (uint32_t i = 0; i < stack->count; i++) {
@@ -277,7 +277,7 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 		worked->due = DUE_SOON;
 }
 
-/* Another program, at other places; unless it was read since. */
+/* After an exec all mappings are new, unless they were read since. */
 static void start_program(struct stackwork *work, const struct gmt_hdr *hdr)
 {
 	struct worked *worked = process_of(work, hdr->tgid, false);
@@ -315,7 +315,7 @@ void stackwork_take(struct stackwork *work, const struct records *records)
 		work_on_record(work, hdr);
 }
 
-/* Reads it if that is due. Returns for how long it is not. */
+/* Reads a process if that is due. Returns how long no reading is due. */
 static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 {
 	uint64_t now_ns = stream_now_ns(), due_ns = worked->read_ns + read_period(worked);
@@ -328,7 +328,7 @@ static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 	return worked->due ? read_period(worked) : IDLE_NS;
 }
 
-/* Builds a table, tells BPF, walks again what has waited for it. */
+/* Builds a table, gives BPF the news, and walks the waiting stacks again. */
 static void build_and_tell(struct stackwork *work, struct worked *worked)
 {
 	struct space *space = &worked->space;
@@ -343,7 +343,7 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 		end_waiting(work, worked);
 }
 
-/* Names stacks for a while. True: some are left, or a process waits to be forgotten. */
+/* Names stacks for a while. True: stacks are left, or a process waits to be forgotten. */
 static bool name_some(struct stackwork *work)
 {
 	uint64_t until_ns = stream_now_ns() + NAMING_NS;
@@ -411,11 +411,9 @@ struct stackwork *stackwork_new(const struct stacking_options *options, naming_p
 {
 	struct stackwork *work = xcalloc(1, sizeof(*work));
 
-	work->mode = options->mode;
-	work->depth = options->depth;
-	work->put = put;
-	work->say = say;
-	work->arg = arg;
+	*work = (struct stackwork){
+		.mode = options->mode, .depth = options->depth, .put = put, .say = say, .arg = arg,
+	};
 	hash_init(&work->processes, sizeof(struct worked *));
 	work->publisher = publisher_new(&options->maps);
 	work->tables = tables_new(work->publisher, options->cache);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The work behind stacks: what traced processes have mapped, the tables for it, and the names of the
- * stacks that came. All of one thread; stack_thread.h has that thread.
+ * The work of the stack thread (stack_thread.h): the mappings of traced processes, their unwinding tables, and the
+ * names of the stacks that came.
  *
- * Order: Python's names first, as a process may end and take its objects along; then what processes have
- * mapped; then tables, one at a time; last the names of native frames, which can be found when the process
- * is gone, too. A stack that was cut off for want of a table waits until it is there, and is walked again
- * from the copy of its memory.
+ * Order: Python's names come first, as they are gone when the process ends. Then mappings are read, and tables built,
+ * one at a time. The names of native frames come last, as they can be found after the end of the process. A stack that
+ * was cut off because a table was missing waits for the table, and is walked again from the copy of its memory.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_STACK_WORKER_H
 #define GPUMEMTRACE_LIVE_STACKS_STACK_WORKER_H
@@ -30,22 +29,22 @@ struct stacking_options {
 
 enum stackwork_due {
 	DUE_NOT,
-	DUE_SOON,                    /* it has mapped something: before long */
+	DUE_SOON,                    /* before long: the process has mapped a file */
 	DUE_NOW,
 };
 
-/* `put` gets records for the stream, `say` what a person is to know of a process, once. */
+/* `put` gets records for the stream, `say` gets messages about a process for the user, each once. */
 typedef void (*stackwork_say)(void *arg, uint32_t tgid, const char *text);
 struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg);
 void stackwork_free(struct stackwork *work);
 
-/* A process, known so far or not, is to be looked at. */
+/* Asks to read a process, which need not be known. */
 void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due due);
 
 /* Records of the kernel that stacking_see() let through. */
 void stackwork_take(struct stackwork *work, const struct records *records);
 
-/* Does a part of what is due, up to one table. Returns for how long nothing is, in nanoseconds. */
+/* Does a part of the work, up to one table. Returns how long no more is due, in nanoseconds. */
 uint64_t stackwork_step(struct stackwork *work);
 
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
