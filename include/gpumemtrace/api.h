@@ -58,84 +58,84 @@ enum gmt_api_flag {
 	GMT_API_CTX = 16,    /* changes the thread's current context: the next CHANGE row is sent */
 };
 
-/* ---- operations: X(NAME, purpose, fields in the order of vals[]) ---- */
+/* ---- operations: X(NAME, purpose, whether somebody will want to know the stack, fields in the order of vals[]) ---- */
 /* Sizes are bytes. "loc" is CUmemLocationType: 1 device, 2 host, 3/4 host NUMA; "alloc" is
  * CUmemAllocationType: 1 pinned, 2 managed. "dev" is the CUDA ordinal inside the process. */
 #define GMT_OPS(X)                                                                \
-	X(SCOPE_CONTEXT, CONTEXT, "")                                             \
-	X(SCOPE_MODULE, MODULE, "")                                               \
-	X(SCOPE_GRAPH, GRAPH, "")                                                 \
-	X(SCOPE_STREAM, STREAM, "")                                               \
-	X(MEM_ALLOC, ALLOC, "ptr,size")                                           \
-	X(MEM_ALLOC_PITCH, ALLOC, "ptr,pitch,width,height")                       \
-	X(MEM_ALLOC_MANAGED, ALLOC, "ptr,size,flags")                             \
-	X(MEM_FREE, ALLOC, "ptr")                                                 \
-	X(MEM_RANGE, OTHER, "base,size,ptr")                                      \
-	X(MEM_INFO, OTHER, "free,total")                                          \
-	X(HOST_ALLOC, HOST, "ptr,size,flags")                                     \
-	X(HOST_FREE, HOST, "ptr")                                                 \
-	X(HOST_REGISTER, HOST, "ptr,size,flags")                                  \
-	X(HOST_UNREGISTER, HOST, "ptr")                                           \
-	X(ASYNC_ALLOC, POOL, "ptr,size,stream")                                   \
-	X(POOL_ALLOC, POOL, "ptr,size,pool,stream")                               \
-	X(ASYNC_FREE, POOL, "ptr,stream")                                         \
-	X(POOL_CREATE, POOL, "pool,loc,locid,alloc")                              \
-	X(POOL_DESTROY, POOL, "pool")                                             \
-	X(POOL_TRIM, POOL, "pool,keep")                                           \
-	X(POOL_OF_DEVICE, POOL, "pool,dev")                                       \
-	X(POOL_SET_DEVICE, POOL, "dev,pool")                                      \
-	X(POOL_OF_LOCATION, POOL, "pool,loc,locid,alloc")                         \
-	X(POOL_SET_LOCATION, POOL, "loc,locid,alloc,pool")                        \
-	X(POOL_SET_ATTRIBUTE, POOL, "pool,attr,value")                            \
-	X(POOL_GET_ATTRIBUTE, POOL, "pool,attr,value")                            \
-	X(POOL_EXPORT, POOL, "pool")                                              \
-	X(POOL_IMPORT, IMPORT, "pool")                                            \
-	X(POOL_IMPORT_PTR, IMPORT, "ptr,pool")                                    \
-	X(VMM_CREATE, VMM, "handle,size,loc,locid,alloc")                         \
-	X(VMM_RELEASE, VMM, "handle")                                             \
-	X(VMM_RETAIN, VMM, "handle,addr")                                         \
-	X(VMM_MAP, VMM, "ptr,size,offset,handle")                                 \
-	X(VMM_UNMAP, VMM, "ptr,size")                                             \
-	X(VMM_EXPORT, VMM, "handle,type")                                         \
-	X(VMM_IMPORT, IMPORT, "handle,type")                                      \
-	X(VMM_PROPERTIES, OTHER, "handle,location")                               \
-	X(MULTICAST_CREATE, VMM, "handle,size")                                   \
-	X(ARRAY_CREATE, ALLOC, "array,width,height,format,channels")              \
-	X(ARRAY3D_CREATE, ALLOC, "array,width,height,format,channels,depth,flags") \
-	X(MIPMAP_CREATE, ALLOC, "array,width,height,format,channels,depth,flags,levels") \
-	X(ARRAY_DESTROY, ALLOC, "array")                                          \
-	X(ARRAY_REQUIREMENTS, OTHER, "array,size")                                \
-	X(IPC_EXPORT, OTHER, "ptr,key")                                           \
-	X(IPC_OPEN, IMPORT, "ptr,key,flags")                                      \
-	X(IPC_CLOSE, IMPORT, "ptr")                                               \
-	X(EXT_IMPORT, IMPORT, "ext,size,type")                                    \
-	X(EXT_MAP, IMPORT, "ptr,ext,size")                                        \
-	X(EXT_DESTROY, IMPORT, "ext")                                             \
-	X(GRAPH_ALLOC_NODE, GRAPH, "ptr,size,dev")                                \
-	X(GRAPH_FREE_NODE, GRAPH, "ptr")                                          \
-	X(GRAPH_NODE, GRAPH, "type,allocptr,allocsize,allocdev,freeptr")          \
-	X(GRAPH_TRIM, GRAPH, "dev")                                               \
-	X(GRAPH_ATTRIBUTE, OTHER, "dev,attr,value")                               \
-	X(CAPTURE_BEGIN, OTHER, "stream")                                         \
-	X(CAPTURE_END, OTHER, "stream")                                           \
-	X(CTX_CREATE, CONTEXT, "ctx,dev")                                         \
-	X(CTX_DESTROY, CONTEXT, "ctx")                                            \
-	X(CTX_SET, CONTEXT, "ctx")                                                \
-	X(CTX_PUSH, CONTEXT, "ctx")                                               \
-	X(CTX_POP, CONTEXT, "ctx")                                                \
-	X(PRIMARY_RETAIN, CONTEXT, "ctx,dev")                                     \
-	X(PRIMARY_RELEASE, CONTEXT, "dev")                                        \
-	X(PRIMARY_RESET, CONTEXT, "dev")                                          \
-	X(GREEN_CREATE, CONTEXT, "ctx,dev")                                       \
-	X(GREEN_DESTROY, CONTEXT, "ctx")                                          \
-	X(GREEN_CTX, CONTEXT, "ctx,green")                                        \
-	X(STREAM_CREATE, STREAM, "stream")                                        \
-	X(STREAM_DESTROY, STREAM, "stream")                                       \
-	X(GREEN_STREAM, STREAM, "stream,green")                                   \
-	X(DEVICE_GET, OTHER, "dev,ordinal")                                       \
-	X(DEVICE_UUID, OTHER, "uuid_lo,uuid_hi,dev")
+	X(SCOPE_CONTEXT, CONTEXT, false, "")                                      \
+	X(SCOPE_MODULE, MODULE, false, "")                                        \
+	X(SCOPE_GRAPH, GRAPH, false, "")                                          \
+	X(SCOPE_STREAM, STREAM, false, "")                                        \
+	X(MEM_ALLOC, ALLOC, true, "ptr,size")                                     \
+	X(MEM_ALLOC_PITCH, ALLOC, true, "ptr,pitch,width,height")                 \
+	X(MEM_ALLOC_MANAGED, ALLOC, true, "ptr,size,flags")                       \
+	X(MEM_FREE, ALLOC, false, "ptr")                                          \
+	X(MEM_RANGE, OTHER, false, "base,size,ptr")                               \
+	X(MEM_INFO, OTHER, false, "free,total")                                   \
+	X(HOST_ALLOC, HOST, true, "ptr,size,flags")                               \
+	X(HOST_FREE, HOST, false, "ptr")                                          \
+	X(HOST_REGISTER, HOST, true, "ptr,size,flags")                            \
+	X(HOST_UNREGISTER, HOST, false, "ptr")                                    \
+	X(ASYNC_ALLOC, POOL, true, "ptr,size,stream")                             \
+	X(POOL_ALLOC, POOL, true, "ptr,size,pool,stream")                         \
+	X(ASYNC_FREE, POOL, false, "ptr,stream")                                  \
+	X(POOL_CREATE, POOL, false, "pool,loc,locid,alloc")                       \
+	X(POOL_DESTROY, POOL, false, "pool")                                      \
+	X(POOL_TRIM, POOL, false, "pool,keep")                                    \
+	X(POOL_OF_DEVICE, POOL, false, "pool,dev")                                \
+	X(POOL_SET_DEVICE, POOL, false, "dev,pool")                               \
+	X(POOL_OF_LOCATION, POOL, false, "pool,loc,locid,alloc")                  \
+	X(POOL_SET_LOCATION, POOL, false, "loc,locid,alloc,pool")                 \
+	X(POOL_SET_ATTRIBUTE, POOL, false, "pool,attr,value")                     \
+	X(POOL_GET_ATTRIBUTE, POOL, false, "pool,attr,value")                     \
+	X(POOL_EXPORT, POOL, false, "pool")                                       \
+	X(POOL_IMPORT, IMPORT, false, "pool")                                     \
+	X(POOL_IMPORT_PTR, IMPORT, true, "ptr,pool")                              \
+	X(VMM_CREATE, VMM, true, "handle,size,loc,locid,alloc")                   \
+	X(VMM_RELEASE, VMM, false, "handle")                                      \
+	X(VMM_RETAIN, VMM, false, "handle,addr")                                  \
+	X(VMM_MAP, VMM, false, "ptr,size,offset,handle")                          \
+	X(VMM_UNMAP, VMM, false, "ptr,size")                                      \
+	X(VMM_EXPORT, VMM, false, "handle,type")                                  \
+	X(VMM_IMPORT, IMPORT, true, "handle,type")                                \
+	X(VMM_PROPERTIES, OTHER, false, "handle,location")                        \
+	X(MULTICAST_CREATE, VMM, true, "handle,size")                             \
+	X(ARRAY_CREATE, ALLOC, true, "array,width,height,format,channels")        \
+	X(ARRAY3D_CREATE, ALLOC, true, "array,width,height,format,channels,depth,flags") \
+	X(MIPMAP_CREATE, ALLOC, true, "array,width,height,format,channels,depth,flags,levels") \
+	X(ARRAY_DESTROY, ALLOC, false, "array")                                   \
+	X(ARRAY_REQUIREMENTS, OTHER, false, "array,size")                         \
+	X(IPC_EXPORT, OTHER, false, "ptr,key")                                    \
+	X(IPC_OPEN, IMPORT, true, "ptr,key,flags")                                \
+	X(IPC_CLOSE, IMPORT, false, "ptr")                                        \
+	X(EXT_IMPORT, IMPORT, false, "ext,size,type")                             \
+	X(EXT_MAP, IMPORT, true, "ptr,ext,size")                                  \
+	X(EXT_DESTROY, IMPORT, false, "ext")                                      \
+	X(GRAPH_ALLOC_NODE, GRAPH, true, "ptr,size,dev")                          \
+	X(GRAPH_FREE_NODE, GRAPH, false, "ptr")                                   \
+	X(GRAPH_NODE, GRAPH, true, "type,allocptr,allocsize,allocdev,freeptr")    \
+	X(GRAPH_TRIM, GRAPH, false, "dev")                                        \
+	X(GRAPH_ATTRIBUTE, OTHER, false, "dev,attr,value")                        \
+	X(CAPTURE_BEGIN, OTHER, false, "stream")                                  \
+	X(CAPTURE_END, OTHER, false, "stream")                                    \
+	X(CTX_CREATE, CONTEXT, false, "ctx,dev")                                  \
+	X(CTX_DESTROY, CONTEXT, false, "ctx")                                     \
+	X(CTX_SET, CONTEXT, false, "ctx")                                         \
+	X(CTX_PUSH, CONTEXT, false, "ctx")                                        \
+	X(CTX_POP, CONTEXT, false, "ctx")                                         \
+	X(PRIMARY_RETAIN, CONTEXT, false, "ctx,dev")                              \
+	X(PRIMARY_RELEASE, CONTEXT, false, "dev")                                 \
+	X(PRIMARY_RESET, CONTEXT, false, "dev")                                   \
+	X(GREEN_CREATE, CONTEXT, false, "ctx,dev")                                \
+	X(GREEN_DESTROY, CONTEXT, false, "ctx")                                   \
+	X(GREEN_CTX, CONTEXT, false, "ctx,green")                                 \
+	X(STREAM_CREATE, STREAM, false, "stream")                                 \
+	X(STREAM_DESTROY, STREAM, false, "stream")                                \
+	X(GREEN_STREAM, STREAM, false, "stream,green")                            \
+	X(DEVICE_GET, OTHER, false, "dev,ordinal")                                \
+	X(DEVICE_UUID, OTHER, false, "uuid_lo,uuid_hi,dev")
 enum gmt_op {
-#define X(name, purpose, fields) GMT_OP_##name,
+#define X(name, ...) GMT_OP_##name,
 	GMT_OPS(X)
 #undef X
 	GMT_OP_COUNT

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/ledger/operations.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull
@@ -79,6 +80,24 @@ static void every_kind_is_refused_when_it_is_too_short(void **state)
 	assert_int_equal(view.records_malformed, sizeof(all_kinds) / sizeof(all_kinds[0]));
 	assert_int_equal(view_lost(&view), view.records_malformed);
 	view_free(&view);
+}
+
+static void an_operation_is_in_one_table(void **state)
+{
+	static const struct operation *const tables[] = {
+#define X(table) table,
+		OPERATION_TABLES(X)
+#undef X
+	};
+
+	(void)state;
+	for (unsigned int op = 0; op < GMT_OP_COUNT; op++) {
+		unsigned int found = 0;
+
+		for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+			found += tables[i][op].apply != NULL;
+		assert_in_range(found, 0, 1);
+	}
 }
 
 static void sizes_that_lie_are_refused(void **state)
@@ -433,6 +452,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_kind_is_refused_when_it_is_too_short),
+		TEST(an_operation_is_in_one_table),
 		TEST(sizes_that_lie_are_refused),
 		TEST(calls_with_too_many_values_or_a_wrong_phase_are_refused),
 		TEST(records_about_nobody_are_refused),

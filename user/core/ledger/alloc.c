@@ -194,7 +194,7 @@ void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool
 	});
 }
 
-void alloc_sized(struct event *e)
+static void alloc_sized(struct event *e)
 {
 	static const uint8_t classes[GMT_OP_COUNT] = {
 		[GMT_OP_MEM_ALLOC] = GMT_CLASS_DEVICE,
@@ -206,7 +206,7 @@ void alloc_sized(struct event *e)
 	alloc_in_context(e, classes[e->op], e->val[1], event_unread(e, 1));
 }
 
-void alloc_pitch(struct event *e)
+static void alloc_pitch(struct event *e)
 {
 	uint64_t pitch = e->val[1], width = e->val[2], height = e->val[3], size;
 	bool unread = event_unread(e, 1);
@@ -222,7 +222,7 @@ void alloc_pitch(struct event *e)
 }
 
 /* cuMemGetAddressRange tells the size of an allocation made before attach. */
-void alloc_learn(struct event *e)
+static void alloc_learn(struct event *e)
 {
 	uint64_t base = e->val[0], size = e->val[1];
 	struct process *p = e->proc;
@@ -247,7 +247,7 @@ void alloc_learn(struct event *e)
 
 /* ---- operations: arrays ---- */
 
-void alloc_array(struct event *e)
+static void alloc_array(struct event *e)
 {
 	unsigned int owner = context_current(e);
 	struct array_shape shape = {
@@ -274,7 +274,7 @@ void alloc_array(struct event *e)
 }
 
 /* The exact size. An array that gets its memory mapped later still has none of its own. */
-void alloc_array_requirements(struct event *e)
+static void alloc_array_requirements(struct event *e)
 {
 	struct alloc *a = hash_get(&e->proc->allocs.arrays, e->val[0]);
 	uint64_t size = e->val[1];
@@ -346,13 +346,13 @@ void alloc_release(struct event *e, struct hash *table)
 	book_alloc(p, DELTA_FREE, &u->alloc, table == &p->allocs.by_address ? key : 0, e->ts_ns);
 }
 
-void alloc_free(struct event *e)
+static void alloc_free(struct event *e)
 {
 	alloc_release(e, &e->proc->allocs.by_address);
 	book_release(e, e->val[0], 1);
 }
 
-void alloc_array_destroy(struct event *e)
+static void alloc_array_destroy(struct event *e)
 {
 	alloc_release(e, &e->proc->allocs.arrays);
 }
@@ -380,8 +380,26 @@ void alloc_release_undo(struct event *e, struct undo *u)
 	}
 }
 
-void alloc_free_undo(struct event *e, struct undo *u)
+static void alloc_free_undo(struct event *e, struct undo *u)
 {
 	alloc_release_undo(e, u);
 	book_release(e, e->val[0], 1);
 }
+
+const struct operation alloc_operations[GMT_OP_COUNT] = {
+	[GMT_OP_MEM_ALLOC] = OPERATION_REQUEST(alloc_sized),
+	[GMT_OP_MEM_ALLOC_PITCH] = OPERATION_REQUEST(alloc_pitch),
+	[GMT_OP_MEM_ALLOC_MANAGED] = OPERATION_REQUEST(alloc_sized),
+	[GMT_OP_MEM_FREE] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
+	[GMT_OP_MEM_RANGE] = OPERATION_CALL(alloc_learn),
+	[GMT_OP_HOST_ALLOC] = OPERATION_REQUEST(alloc_sized),
+	[GMT_OP_HOST_FREE] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
+	[GMT_OP_HOST_REGISTER] = OPERATION_REQUEST(alloc_sized),
+	[GMT_OP_HOST_UNREGISTER] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
+	[GMT_OP_ASYNC_FREE] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
+	[GMT_OP_ARRAY_CREATE] = OPERATION_REQUEST(alloc_array),
+	[GMT_OP_ARRAY3D_CREATE] = OPERATION_REQUEST(alloc_array),
+	[GMT_OP_MIPMAP_CREATE] = OPERATION_REQUEST(alloc_array),
+	[GMT_OP_ARRAY_DESTROY] = OPERATION_RELEASE(alloc_array_destroy, alloc_release_undo),
+	[GMT_OP_ARRAY_REQUIREMENTS] = OPERATION_CALL(alloc_array_requirements),
+};

@@ -16,6 +16,7 @@
 
 struct process;
 struct event;
+struct undo;
 
 /* What a call asks for. Made the same for a call that failed: then it is counted as such. */
 struct alloc_request {
@@ -40,8 +41,9 @@ void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_
 /* The same for memory at an address, the first value, made in the thread's current context. */
 void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool size_unread);
 
-/* The release of the first value; alloc_release_undo() (operations.h) takes the release back. */
+/* The release of the first value, and a release that failed taken back. */
 void alloc_release(struct event *e, struct hash *table);
+void alloc_release_undo(struct event *e, struct undo *u);
 
 /* A graph's node at the address no longer leaves memory behind. */
 void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns);

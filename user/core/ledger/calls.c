@@ -2,26 +2,27 @@
 /* Call records: which operation each one is, and who applies the operation. */
 #include <errno.h>
 
+#include "base/count.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/terms/probes.h"
 
-struct operation {
-	void (*apply)(struct event *e);
-	void (*undo)(struct event *e, struct undo *u);
-	bool is_for_failures;    /* apply() is for calls that failed, too */
+static const struct operation *const tables[] = {
+#define X(table) table,
+	OPERATION_TABLES(X)
+#undef X
 };
 
-static const struct operation operations[GMT_OP_COUNT] = {
-#define DONE(op, apply) [GMT_OP_##op] = { apply, NULL, false },
-#define ANY(op, apply) [GMT_OP_##op] = { apply, NULL, true },
-#define RELEASE(op, apply, undo) [GMT_OP_##op] = { apply, undo, false },
-	OPERATIONS(DONE, ANY, RELEASE)
-#undef RELEASE
-#undef ANY
-#undef DONE
-};
+/* NULL: the operation changes nothing. Such a call only names what runs inside it, or says what the kernel layer knows
+ * better (reserved bytes of pools and graphs). */
+static const struct operation *operation_of(enum gmt_op op)
+{
+	for (size_t i = 0; i < COUNT(tables); i++)
+		if (tables[i][op].apply)
+			return &tables[i][op];
+	return NULL;
+}
 
 /* Of a release that was not seen, or was too long ago, nothing can be taken back. */
 static void undo_operation(struct event *e, const struct operation *operation)
@@ -96,7 +97,7 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 	if (!gmt_api_symbol(call->api) || call->phase > GMT_PHASE_UNDO)
 		return -ENOENT;
 	const struct gmt_probe *probe = &gmt_probes[call->api];
-	const struct operation *operation = &operations[probe->op];
+	const struct operation *operation = operation_of(probe->op);
 
 	if (!is_call_well_formed(call, probe, count))
 		return -EINVAL;
@@ -104,7 +105,7 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 
 	for (size_t i = 0; i < count; i++)
 		e.val[i] = call->vals[i];
-	if (operation->apply)
+	if (operation)
 		apply_operation(&e, operation);
 	give_call(&e);
 	return 0;

@@ -60,7 +60,7 @@ static void pop_context(struct thread *t)
 	t->depth -= t->depth > 0;
 }
 
-void context_set(struct event *e)
+static void context_set(struct event *e)
 {
 	struct thread *t = e->thread;
 
@@ -69,19 +69,19 @@ void context_set(struct event *e)
 		push_context(t, contexts_get(&e->proc->contexts, e->val[0]));
 }
 
-void context_push(struct event *e)
+static void context_push(struct event *e)
 {
 	push_context(e->thread, contexts_get(&e->proc->contexts, e->val[0]));
 }
 
-void context_pop(struct event *e)
+static void context_pop(struct event *e)
 {
 	pop_context(e->thread);
 }
 
 /* ---- lifetimes ---- */
 
-void context_create(struct event *e)
+static void context_create(struct event *e)
 {
 	struct contexts *contexts = &e->proc->contexts;
 
@@ -90,7 +90,7 @@ void context_create(struct event *e)
 	push_context(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
 }
 
-void context_destroy(struct event *e)
+static void context_destroy(struct event *e)
 {
 	unsigned int number = contexts_find(&e->proc->contexts, e->val[0]);
 
@@ -125,7 +125,7 @@ static void release_primary(struct event *e, unsigned int ordinal)
 }
 
 /* Also for a green context, which holds the primary context of its device (cuda.h, cuGreenCtxDestroy). */
-void context_primary_retain(struct event *e)
+static void context_primary_retain(struct event *e)
 {
 	unsigned int ordinal = context_ordinal_of(e->val[1]);
 	struct device *device = context_device(&e->proc->contexts, ordinal);
@@ -135,25 +135,25 @@ void context_primary_retain(struct event *e)
 	learn_context(e, e->val[0], ordinal, true);
 }
 
-void context_primary_release(struct event *e)
+static void context_primary_release(struct event *e)
 {
 	release_primary(e, context_ordinal_of(e->val[0]));
 }
 
 /* "Resetting the primary context does not release it" (cuda.h). */
-void context_primary_reset(struct event *e)
+static void context_primary_reset(struct event *e)
 {
 	drop_primary(e, context_ordinal_of(e->val[0]));
 }
 
-void context_green_destroy(struct event *e)
+static void context_green_destroy(struct event *e)
 {
 	const struct contexts *contexts = &e->proc->contexts;
 
 	release_primary(e, context_ordinal(contexts, contexts_find(contexts, e->val[0])));
 }
 
-void context_from_green(struct event *e)
+static void context_from_green(struct event *e)
 {
 	const struct contexts *contexts = &e->proc->contexts;
 	unsigned int green = contexts_find(contexts, e->val[1]);
@@ -161,7 +161,7 @@ void context_from_green(struct event *e)
 	learn_context(e, e->val[0], context_ordinal(contexts, green), true);
 }
 
-void context_device_uuid(struct event *e)
+static void context_device_uuid(struct event *e)
 {
 	struct process *p = e->proc;
 	unsigned int ordinal = context_ordinal_of(e->val[2]);
@@ -193,20 +193,20 @@ static void set_stream(struct event *e, unsigned int context)
 	*s = (struct stream){ .context = context };
 }
 
-void context_stream_create(struct event *e)
+static void context_stream_create(struct event *e)
 {
 	if (e->val[0])
 		set_stream(e, context_current(e));
 }
 
-void context_green_stream(struct event *e)
+static void context_green_stream(struct event *e)
 {
 	if (e->val[0])
 		set_stream(e, contexts_find(&e->proc->contexts, e->val[1]));
 }
 
 /* A capture begins or ends. */
-void context_capture(struct event *e)
+static void context_capture(struct event *e)
 {
 	struct contexts *contexts = &e->proc->contexts;
 	bool begins = e->op == GMT_OP_CAPTURE_BEGIN, *state = &e->thread->capturing;
@@ -220,7 +220,7 @@ void context_capture(struct event *e)
 	*state = begins;
 }
 
-void context_stream_destroy(struct event *e)
+static void context_stream_destroy(struct event *e)
 {
 	struct undo *u = undo_push(e, e->val[0]);
 
@@ -229,10 +229,30 @@ void context_stream_destroy(struct event *e)
 		e->proc->contexts.capturing -= u->stream.capturing;
 }
 
-void context_stream_destroy_undo(struct event *e, struct undo *u)
+static void context_stream_destroy_undo(struct event *e, struct undo *u)
 {
 	if (!u->found)
 		return;
 	*(struct stream *)hash_put(&e->proc->contexts.streams, u->key, NULL) = u->stream;
 	e->proc->contexts.capturing += u->stream.capturing;
 }
+
+const struct operation context_operations[GMT_OP_COUNT] = {
+	[GMT_OP_CAPTURE_BEGIN] = OPERATION_CALL(context_capture),
+	[GMT_OP_CAPTURE_END] = OPERATION_REQUEST(context_capture), /* a capture that fails has ended, too */
+	[GMT_OP_CTX_CREATE] = OPERATION_CALL(context_create),
+	[GMT_OP_CTX_DESTROY] = OPERATION_CALL(context_destroy),
+	[GMT_OP_CTX_SET] = OPERATION_CALL(context_set),
+	[GMT_OP_CTX_PUSH] = OPERATION_CALL(context_push),
+	[GMT_OP_CTX_POP] = OPERATION_CALL(context_pop),
+	[GMT_OP_PRIMARY_RETAIN] = OPERATION_CALL(context_primary_retain),
+	[GMT_OP_PRIMARY_RELEASE] = OPERATION_CALL(context_primary_release),
+	[GMT_OP_PRIMARY_RESET] = OPERATION_CALL(context_primary_reset),
+	[GMT_OP_GREEN_CREATE] = OPERATION_CALL(context_primary_retain),
+	[GMT_OP_GREEN_DESTROY] = OPERATION_CALL(context_green_destroy),
+	[GMT_OP_GREEN_CTX] = OPERATION_CALL(context_from_green),
+	[GMT_OP_STREAM_CREATE] = OPERATION_CALL(context_stream_create),
+	[GMT_OP_STREAM_DESTROY] = OPERATION_RELEASE(context_stream_destroy, context_stream_destroy_undo),
+	[GMT_OP_GREEN_STREAM] = OPERATION_CALL(context_green_stream),
+	[GMT_OP_DEVICE_UUID] = OPERATION_CALL(context_device_uuid),
+};

@@ -25,17 +25,17 @@ static void plan_alloc(struct event *e, uint64_t address, uint64_t size, unsigne
 	});
 }
 
-void graph_alloc_node(struct event *e)
+static void graph_alloc_node(struct event *e)
 {
 	plan_alloc(e, e->val[0], e->val[1], 1u << 1, event_unread(e, 2) ? ORDINAL_NONE : e->val[2]);
 }
 
-void graph_free_node(struct event *e)
+static void graph_free_node(struct event *e)
 {
 	alloc_unplan(e->proc, e->val[0], e->ts_ns);
 }
 
-void graph_node(struct event *e)
+static void graph_node(struct event *e)
 {
 	if (event_unread(e, 0))
 		return;
@@ -44,3 +44,9 @@ void graph_node(struct event *e)
 	else if (e->val[0] == NODE_MEM_FREE)
 		alloc_unplan(e->proc, e->val[4], e->ts_ns);
 }
+
+const struct operation graph_operations[GMT_OP_COUNT] = {
+	[GMT_OP_GRAPH_ALLOC_NODE] = OPERATION_CALL(graph_alloc_node),
+	[GMT_OP_GRAPH_FREE_NODE] = OPERATION_CALL(graph_free_node),
+	[GMT_OP_GRAPH_NODE] = OPERATION_CALL(graph_node),
+};

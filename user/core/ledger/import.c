@@ -7,7 +7,7 @@
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
-void import_external(struct event *e)
+static void import_external(struct event *e)
 {
 	unsigned int owner = context_current(e);
 
@@ -21,12 +21,12 @@ void import_external(struct event *e)
 }
 
 /* An address for what import_external() counted; remembered because cuMemFree will get it. */
-void import_external_map(struct event *e)
+static void import_external_map(struct event *e)
 {
 	alloc_in_context(e, CLASS_NONE, 0, false);
 }
 
-void import_ipc_open(struct event *e)
+static void import_ipc_open(struct event *e)
 {
 	struct process *p = e->proc;
 	bool is_new;
@@ -41,12 +41,12 @@ void import_ipc_open(struct event *e)
 		alloc_in_context(e, GMT_CLASS_IMPORTED, 0, false);
 }
 
-void import_external_destroy(struct event *e)
+static void import_external_destroy(struct event *e)
 {
 	alloc_release(e, &e->proc->allocs.externals);
 }
 
-void import_ipc_close(struct event *e)
+static void import_ipc_close(struct event *e)
 {
 	struct process *p = e->proc;
 	uint32_t *opens = hash_get(&p->allocs.opens, e->val[0]);
@@ -60,10 +60,18 @@ void import_ipc_close(struct event *e)
 	--*opens;
 }
 
-void import_ipc_close_undo(struct event *e, struct undo *u)
+static void import_ipc_close_undo(struct event *e, struct undo *u)
 {
 	if (u->opens < 2)
 		alloc_release_undo(e, u);
 	if (u->found || u->opens >= 2)
 		++*(uint32_t *)hash_put(&e->proc->allocs.opens, u->key, NULL);
 }
+
+const struct operation import_operations[GMT_OP_COUNT] = {
+	[GMT_OP_IPC_OPEN] = OPERATION_CALL(import_ipc_open),
+	[GMT_OP_IPC_CLOSE] = OPERATION_RELEASE(import_ipc_close, import_ipc_close_undo),
+	[GMT_OP_EXT_IMPORT] = OPERATION_CALL(import_external),
+	[GMT_OP_EXT_MAP] = OPERATION_CALL(import_external_map),
+	[GMT_OP_EXT_DESTROY] = OPERATION_RELEASE(import_external_destroy, alloc_release_undo),
+};

@@ -40,34 +40,34 @@ static struct pool pool_by_device(uint64_t dev)
 	return (struct pool){ .location = LOCATION_DEVICE, .ordinal = context_ordinal_of(dev) };
 }
 
-void pool_create(struct event *e)
+static void pool_create(struct event *e)
 {
 	/* A handle given out again: the old pool was destroyed. */
 	if (e->val[0])
 		*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool_by_place(e, 1);
 }
 
-void pool_of_device(struct event *e)
+static void pool_of_device(struct event *e)
 {
 	learn_pool(e, e->val[0], pool_by_device(e->val[1]));
 }
 
-void pool_set_device(struct event *e)
+static void pool_set_device(struct event *e)
 {
 	learn_pool(e, e->val[1], pool_by_device(e->val[0]));
 }
 
-void pool_of_location(struct event *e)
+static void pool_of_location(struct event *e)
 {
 	learn_pool(e, e->val[0], pool_by_place(e, 1));
 }
 
-void pool_set_location(struct event *e)
+static void pool_set_location(struct event *e)
 {
 	learn_pool(e, e->val[3], pool_by_place(e, 0));
 }
 
-void pool_import(struct event *e)
+static void pool_import(struct event *e)
 {
 	struct pool pool = { .ordinal = ORDINAL_NONE, .imported = true };
 
@@ -76,7 +76,7 @@ void pool_import(struct event *e)
 }
 
 /* An allocation of the exporting process: it is charged. */
-void pool_import_pointer(struct event *e)
+static void pool_import_pointer(struct event *e)
 {
 	const struct pool *pool = hash_get(&e->proc->pools, e->val[1]);
 
@@ -139,7 +139,7 @@ static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream,
 }
 
 /* From the pool current to the stream's device. */
-void pool_alloc_async(struct event *e)
+static void pool_alloc_async(struct event *e)
 {
 	unsigned int owner = event_unread(e, 2) ? 0 : context_of_stream(e, e->val[2]);
 
@@ -147,7 +147,7 @@ void pool_alloc_async(struct event *e)
 }
 
 /* On the pool's device, which may be another than the stream's. */
-void pool_alloc_from(struct event *e)
+static void pool_alloc_from(struct event *e)
 {
 	const struct pool *pool = hash_get(&e->proc->pools, e->val[2]);
 	unsigned int class = GMT_CLASS_POOL;
@@ -157,15 +157,28 @@ void pool_alloc_from(struct event *e)
 	add_pool_alloc(e, class, e->val[3], 0, pool ? pool->ordinal : ORDINAL_NONE);
 }
 
-void pool_destroy(struct event *e)
+static void pool_destroy(struct event *e)
 {
 	struct undo *u = undo_push(e, e->val[0]);
 
 	u->found = hash_take(&e->proc->pools, e->val[0], &u->pool);
 }
 
-void pool_destroy_undo(struct event *e, struct undo *u)
+static void pool_destroy_undo(struct event *e, struct undo *u)
 {
 	if (u->found)
 		*(struct pool *)hash_put(&e->proc->pools, u->key, NULL) = u->pool;
 }
+
+const struct operation pool_operations[GMT_OP_COUNT] = {
+	[GMT_OP_ASYNC_ALLOC] = OPERATION_REQUEST(pool_alloc_async),
+	[GMT_OP_POOL_ALLOC] = OPERATION_REQUEST(pool_alloc_from),
+	[GMT_OP_POOL_CREATE] = OPERATION_CALL(pool_create),
+	[GMT_OP_POOL_DESTROY] = OPERATION_RELEASE(pool_destroy, pool_destroy_undo),
+	[GMT_OP_POOL_OF_DEVICE] = OPERATION_CALL(pool_of_device),
+	[GMT_OP_POOL_SET_DEVICE] = OPERATION_CALL(pool_set_device),
+	[GMT_OP_POOL_OF_LOCATION] = OPERATION_CALL(pool_of_location),
+	[GMT_OP_POOL_SET_LOCATION] = OPERATION_CALL(pool_set_location),
+	[GMT_OP_POOL_IMPORT] = OPERATION_CALL(pool_import),
+	[GMT_OP_POOL_IMPORT_PTR] = OPERATION_CALL(pool_import_pointer),
+};

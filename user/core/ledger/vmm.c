@@ -162,7 +162,7 @@ void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns
 
 /* ---- operations ---- */
 
-void vmm_create(struct event *e)
+static void vmm_create(struct event *e)
 {
 	struct process *p = e->proc;
 	uint64_t size = e->val[1], location = e->val[2], id = e->val[3];
@@ -183,7 +183,7 @@ void vmm_create(struct event *e)
 }
 
 /* Importing what the process has itself may give the handle it has: a reference more. */
-void vmm_import(struct event *e)
+static void vmm_import(struct event *e)
 {
 	struct vmm_object *o = object_of_handle(&e->proc->vmm, e->val[0], NULL);
 
@@ -196,14 +196,14 @@ void vmm_import(struct event *e)
 }
 
 /* A multicast object is an address in the switch, no memory. */
-void vmm_multicast(struct event *e)
+static void vmm_multicast(struct event *e)
 {
 	if (!event_unread(e, 0))
 		add_object(e, 0, CLASS_NONE, ORDINAL_NONE);
 }
 
 /* Gives "the same handle value used to map the memory" (cuda.h). */
-void vmm_retain(struct event *e)
+static void vmm_retain(struct event *e)
 {
 	struct vmm *vmm = &e->proc->vmm;
 	const struct vmm_mapping *m = hash_get(&vmm->mappings, e->val[1]);
@@ -234,7 +234,7 @@ static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapp
 		drop_object(p, m->object, ts_ns);
 }
 
-void vmm_map(struct event *e)
+static void vmm_map(struct event *e)
 {
 	struct process *p = e->proc;
 	uint64_t address = e->val[0], size = e->val[1], number;
@@ -261,7 +261,7 @@ void vmm_map(struct event *e)
 }
 
 /* cuMemGetAllocationPropertiesFromHandle tells the device: CUmemLocation, type below id. */
-void vmm_properties(struct event *e)
+static void vmm_properties(struct event *e)
 {
 	struct process *p = e->proc;
 	struct vmm_object *o = object_of_handle(&p->vmm, e->val[0], NULL);
@@ -275,7 +275,7 @@ void vmm_properties(struct event *e)
 		move_object(p, o, account_row(&p->account, gpu), e->ts_ns);
 }
 
-void vmm_release(struct event *e)
+static void vmm_release(struct event *e)
 {
 	struct process *p = e->proc;
 	struct undo *u = undo_push(e, e->val[0]);
@@ -291,7 +291,7 @@ void vmm_release(struct event *e)
 	drop_if_unused(p, u->number, e->ts_ns);
 }
 
-void vmm_release_undo(struct event *e, struct undo *u)
+static void vmm_release_undo(struct event *e, struct undo *u)
 {
 	struct process *p = e->proc;
 
@@ -341,7 +341,7 @@ static void unmap_scattered(struct event *e, struct undo *u, uint64_t start, uin
 }
 
 /* One call may cover several mappings: "the entire contiguous address range" (cuda.h). */
-void vmm_unmap(struct event *e)
+static void vmm_unmap(struct event *e)
 {
 	uint64_t address = e->val[0], end = address + e->val[1];
 	struct undo *u = undo_push(e, address);
@@ -363,7 +363,7 @@ void vmm_unmap(struct event *e)
 	book_release(e, e->val[0], e->val[1]);
 }
 
-void vmm_unmap_undo(struct event *e, struct undo *u)
+static void vmm_unmap_undo(struct event *e, struct undo *u)
 {
 	struct process *p = e->proc;
 
@@ -391,3 +391,14 @@ void vmm_unmap_undo(struct event *e, struct undo *u)
 	}
 	book_release(e, e->val[0], e->val[1]);
 }
+
+const struct operation vmm_operations[GMT_OP_COUNT] = {
+	[GMT_OP_VMM_CREATE] = OPERATION_REQUEST(vmm_create),
+	[GMT_OP_VMM_RELEASE] = OPERATION_RELEASE(vmm_release, vmm_release_undo),
+	[GMT_OP_VMM_RETAIN] = OPERATION_CALL(vmm_retain),
+	[GMT_OP_VMM_MAP] = OPERATION_CALL(vmm_map),
+	[GMT_OP_VMM_UNMAP] = OPERATION_RELEASE(vmm_unmap, vmm_unmap_undo),
+	[GMT_OP_VMM_IMPORT] = OPERATION_CALL(vmm_import),
+	[GMT_OP_VMM_PROPERTIES] = OPERATION_CALL(vmm_properties),
+	[GMT_OP_MULTICAST_CREATE] = OPERATION_CALL(vmm_multicast),
+};

@@ -24,6 +24,7 @@ extern const struct gmt_probe gmt_probes[GMT_API_MAX];
 struct gmt_op_info {
 	const char *name;
 	enum gmt_purpose purpose;
+	bool takes_stack;            /* somebody will want to know where it was called */
 	const char *fields;          /* "ptr,size" */
 	unsigned int count;          /* of them */
 };
@@ -34,9 +35,6 @@ const char *gmt_api_symbol(unsigned int api);
 
 /* What memory obtained inside the call is for; OTHER outside any (api 0) or in an unknown one. */
 enum gmt_purpose gmt_purpose_of_api(unsigned int api);
-
-/* Whether the operation is one that somebody will want to know the stack of. */
-bool gmt_op_asks_for_memory(enum gmt_op op);
 
 /* Which of the operation's fields has this name; -1: none. */
 int gmt_op_field(enum gmt_op op, const char *name);

@@ -64,7 +64,7 @@ static int set_rodata(struct bpf_object *object, const struct gmt_config *config
 		spec->flags = probe->flags;
 		spec->count = probe->count;
 		spec->entry_reads = entry_reads(probe);
-		spec->takes_stack = gmt_op_asks_for_memory(probe->op);
+		spec->takes_stack = gmt_ops[probe->op].takes_stack;
 		spec->size_cap = size_cap(probe);
 		memcpy(spec->caps, probe->caps, sizeof(spec->caps));
 	}
