@@ -14,7 +14,7 @@
 
 #include "core/rm/rm_sums.h"
 #include "core/account/stacks.h"
-#include "core/account/view_levels.h"
+#include "core/terms/view_levels.h"
 
 /* Of memory that lies on no GPU: managed, pinned, registered. */
 #define ROW_NONE 255

@@ -9,8 +9,8 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "core/account/view_levels.h"
 #include "core/account/view_stacks.h"
+#include "core/terms/view_levels.h"
 
 /* ---- the purposes of its memory, and what the program did meanwhile ---- */
 

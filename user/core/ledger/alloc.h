@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocations that are known by an address or a handle: what cuMemAlloc and its like, pinned and
- * registered host memory, pools, arrays, imports and graph nodes gave out.
+ * Allocations that have an address or a handle: of cuMemAlloc and its like, pinned and registered host memory, pools,
+ * arrays, imports and graph nodes.
  *
- * A table maps the address to 24 bytes. The one invariant: every entry is booked in the process's
- * account, at the row and with the size it has here.
+ * A table maps the address to 24 bytes. The one invariant: every entry is booked in the process's account, with the row
+ * and the size of the entry.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_ALLOC_H
 #define GPUMEMTRACE_CORE_LEDGER_ALLOC_H
@@ -18,11 +18,11 @@ struct process;
 struct event;
 struct undo;
 
-/* What a call asks for. Made the same for a call that failed: then it is counted as such. */
+/* What a call asks for. A call that failed makes a request, too, which is counted as failed. */
 struct alloc_request {
 	struct hash *table;
 	uint64_t key;
-	uint64_t address;    /* 0: the key is none */
+	uint64_t address;    /* 0: the key is no address */
 	uint64_t size;
 	bool size_unread;
 	enum gmt_class class;
@@ -30,15 +30,15 @@ struct alloc_request {
 };
 void alloc_add(struct event *e, const struct alloc_request *request);
 
-/* Frees all that lived in context `owner`, and goes with it. */
+/* Frees all allocations that go with context `owner`. */
 void alloc_drop_owner(struct process *p, unsigned int owner, uint64_t ts_ns);
 
-/* Something was learned: allocations on the unknown GPU move to theirs. All of them after an ordinal
- * or a context was learned, the one at `address` after a mapping. */
+/* Moves allocations from the unknown GPU to their own: all of them when the GPU of an ordinal or a context became
+ * known, and the allocation at `address` when a mapping has shown the GPU. */
 void alloc_resolve(struct process *p, uint64_t ts_ns);
 void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns);
 
-/* The same for memory at an address, the first value, made in the thread's current context. */
+/* Adds an allocation whose address is the first value, made in the thread's current context. */
 void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool size_unread);
 
 /* The release of the first value, and a release that failed taken back. */

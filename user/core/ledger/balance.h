@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a row adds up: physical bytes split by what they are for, against what calls asked for, and
- * against NVML's word. The one invariant: the members of a view_sum, all but the residual, sum to
- * what the row is known to hold; with the residual, to NVML's number of the same moment.
+ * How a row adds up: physical bytes by purpose, beside the bytes that calls asked for, and beside NVML's number. The
+ * one invariant: the members of a view_sum without the residual sum to what the row is known to hold, and with the
+ * residual to NVML's number of the same moment.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_BALANCE_H
 #define GPUMEMTRACE_CORE_LEDGER_BALANCE_H
@@ -15,7 +15,7 @@ void balance_physical(const struct process *p, const struct row *row, struct rm_
 /* The row as it is now, without a residual. */
 void balance_sum(const struct process *p, const struct row *row, struct view_sum *sum);
 
-/* Kernel objects from before attach that were freed, if they may have been the row's. */
+/* Freed kernel objects from before the attach that may have been the row's. */
 uint64_t balance_before_frees(const struct process *p, const struct row *row);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What changes in a process's memory is booked in its account and given out (delta.h), both by one call. */
+/* Books a change of a process's memory in the account, and gives the change out as a delta (delta.h), by one call. */
 #ifndef GPUMEMTRACE_CORE_LEDGER_BOOKS_H
 #define GPUMEMTRACE_CORE_LEDGER_BOOKS_H
 
@@ -10,8 +10,8 @@ struct event;
 
 void books_give_memory(const struct process *p, enum delta_kind kind, const struct delta_memory *memory);
 
-/* ALLOC to FAIL. Of no class (CLASS_NONE) nothing is booked. The booking's time is that of the change. Inline, for the
- * kind is known where this is called, and each allocation comes here. */
+/* Kinds ALLOC to FAIL. The booking's time is the time of the change; with CLASS_NONE nothing is booked. Inline, since
+ * each caller knows the kind, and each allocation passes here. */
 static inline void book_memory(struct process *p, enum delta_kind kind, const struct delta_memory *memory)
 {
 	const struct booking *b = &memory->booking;
@@ -34,10 +34,10 @@ static inline void book_memory(struct process *p, enum delta_kind kind, const st
 		books_give_memory(p, kind, memory);
 }
 
-/* MAP, UNMAP, REMAP; of the same memory several may follow. */
+/* Kinds MAP, UNMAP, REMAP. The same memory may be mapped several times. */
 void book_place(const struct process *p, enum delta_kind kind, const struct delta_place *place);
 
-/* The event is a release of [address, address + length), or takes one back. */
+/* The event releases [address, address + length), or takes the release back. */
 void book_release(const struct event *e, uint64_t address, uint64_t length);
 
 #endif

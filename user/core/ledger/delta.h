@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a record has changed. The ledger decodes a record once and gives out deltas; whoever wants to know what
- * happens (frameworks, requests that failed, the history) sees deltas, and no records.
+ * What a record has changed. The ledger decodes a record once and gives out deltas; observers (frameworks, the watch
+ * for requests that failed, the history) see deltas, not records.
  *
- * A delta is given out when the ledger has changed already, but for the two that announce an end: at DELTA_EXEC and
- * DELTA_EXIT all that the process holds is still there, at DELTA_GONE nothing is. Observers may give out deltas of
- * their own, which arrive before the one that caused them goes on to the next observer.
+ * The ledger changes first, then gives out the delta, with two exceptions: at DELTA_EXEC and DELTA_EXIT the process
+ * still holds all its memory, and at DELTA_GONE none. An observer may give out deltas of its own: other observers see
+ * these before the delta that caused them.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_DELTA_H
 #define GPUMEMTRACE_CORE_LEDGER_DELTA_H
@@ -22,22 +22,22 @@ struct process;
 struct range;
 
 enum delta_kind {
-	/* memory: what a call asked for and got, or did not get */
+	/* memory: a call asked for it, and got it or not */
 	DELTA_ALLOC,
 	DELTA_FREE,
 	DELTA_RESTORE,          /* the free failed: the memory is there again */
-	DELTA_MOVE,             /* it turns out to lie on another GPU */
-	DELTA_RESIZE,           /* it turns out to have another size */
+	DELTA_MOVE,             /* the memory turns out to lie on another GPU */
+	DELTA_RESIZE,           /* the memory turns out to have another size */
 	DELTA_FAIL,
 	/* place: memory of a handle is at an address */
 	DELTA_MAP,
 	DELTA_UNMAP,
 	DELTA_REMAP,            /* the unmapping failed */
-	DELTA_RELEASE,          /* a call has released all that lies there; after the deltas of what is known of it */
+	DELTA_RELEASE,          /* a call has released all that lies there; after the deltas of the known memory */
 	DELTA_RELEASE_FAILED,
-	DELTA_CALL,             /* call: it is over, or for a release it has begun; after all that it changed */
+	DELTA_CALL,             /* call: has ended, or for a release has begun; after all that the call changed */
 	DELTA_DRIVER_ALLOC,     /* driver: the kernel driver was asked for memory */
-	DELTA_FRAMEWORK,        /* framework: a framework's record, as it came */
+	DELTA_FRAMEWORK,        /* framework: a framework's record */
 	DELTA_DUMP,             /* dump: a dump's record, well-formed */
 	/* the process */
 	DELTA_MARK,             /* mark: growth counts from here */
@@ -49,13 +49,13 @@ enum delta_kind {
 	/* by frameworks: block and segment */
 	DELTA_BLOCK_ALLOC,
 	DELTA_BLOCK_FREE,
-	DELTA_BLOCK_LOST,       /* its segment was taken away below it */
+	DELTA_BLOCK_LOST,       /* the segment below the block is gone */
 	DELTA_BLOCK_BACK,
 	DELTA_SEGMENT_ALLOC,    /* device memory at an address, a framework's or not */
 	DELTA_SEGMENT_FREE,
 	DELTA_SEGMENT_BACK,     /* the free failed */
 	DELTA_RANGE,            /* framework: a range begins or ends */
-	DELTA_REPORT,           /* framework: it is about to raise its error */
+	DELTA_REPORT,           /* framework: is about to raise an error */
 	/* by the watch for requests that failed: request */
 	DELTA_REQUEST_FAILED,
 	DELTA_REQUEST_MET,
@@ -67,7 +67,7 @@ _Static_assert(DELTA_COUNT <= 32, "a bit for each");
 struct delta_memory {
 	struct booking booking;
 	uint64_t address;        /* 0: none */
-	uint64_t born_ns;        /* when it was allocated; 0: by the record */
+	uint64_t born_ns;        /* when the memory was allocated; 0: by the record */
 	unsigned int to;         /* MOVE: row */
 	uint64_t bytes;          /* RESIZE: the new size */
 	uint8_t ordinal;         /* ORDINAL_NONE */
@@ -75,12 +75,12 @@ struct delta_memory {
 
 struct delta_place {
 	uint64_t address, length;
-	uint64_t born_ns;        /* when it was mapped; 0: by the record */
-	struct booking booking;  /* of the memory below; class CLASS_NONE: not known */
+	uint64_t born_ns;        /* when the memory was mapped; 0: by the record */
+	struct booking booking;  /* of the memory that is mapped; class CLASS_NONE: not known */
 	uint8_t ordinal;         /* ORDINAL_NONE */
 };
 
-/* What a call asked for, whether it got it or not. */
+/* The memory that a call asked for, successful or not. */
 struct delta_ask {
 	bool made;
 	uint8_t row;             /* ROW_NONE */
@@ -97,7 +97,7 @@ struct delta_call {
 
 struct delta_driver {
 	const struct gmt_rm_alloc *rec;
-	bool is_refused;         /* video memory, for want of it */
+	bool is_refused;         /* there was not enough video memory */
 	bool is_video;
 	uint8_t row;             /* of the GPU that refused */
 };
@@ -105,25 +105,25 @@ struct delta_driver {
 struct delta_framework {
 	const struct gmt_hdr *rec;
 	uint8_t row;             /* of its device; 0 not known */
-	int *error;              /* to be set to -EINVAL where it is malformed, -ENOENT where newer */
+	int *error;              /* the observer sets -EINVAL: malformed, or -ENOENT: of a newer version */
 };
 
 struct delta_dump {
 	const struct gmt_hdr *rec;
-	int *error;              /* likewise, beside what came before it */
+	int *error;              /* the observer sets -EINVAL: the record does not fit those before */
 };
 
 struct delta_exit {
-	bool is_seen;            /* else only that another process has its pid now */
+	bool is_seen;            /* false: the exit shows only in another process with the same pid */
 	int code;
 };
 
 struct delta_gone {
-	bool is_exec;            /* another program runs in it */
+	bool is_exec;            /* the process lives on, with another program */
 };
 
-/* In ranges: offset is when it was allocated (0: not seen), value its stack id, gpu its device (-1 unknown), aux its
- * enum gmt_history_flag. */
+/* In a block's or segment's range, offset is the time of the allocation (0: not seen), value the stack id, gpu the
+ * device (-1 unknown), and aux the enum gmt_history_flag. */
 struct delta_block {
 	const struct range *range;
 	unsigned int category;   /* FREE, LOST: enum gmt_category + 1; 0: not known */
@@ -160,10 +160,10 @@ struct delta {
 	};
 };
 
-/* Who sees them. */
+/* Who sees the deltas. */
 struct deltas {
 	uint32_t wanted;         /* DELTA_BIT, or-ed */
-	uint64_t due_ns;         /* from this time on DELTA_TIME is wanted before the next record; UINT64_MAX: never */
+	uint64_t due_ns;         /* before the first record from this time on, DELTA_TIME is given; UINT64_MAX: never */
 	void (*see)(void *arg, const struct delta *delta);
 	void *arg;
 };

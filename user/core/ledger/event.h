@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One call record on its way through the ledger, and what its thread remembers: its context stack
- * and the releases that may still fail.
+ * One call record on its way through the ledger, and what the ledger keeps of each thread: the stack of current
+ * contexts and the releases that may still fail.
  *
- * A release is applied when it is entered, because its address may be given out again before it
- * returns. What it took is kept in the thread, to be put back if the release fails (GMT_PHASE_UNDO).
+ * A release is applied when the call begins, because the driver may give out the address again before the call returns.
+ * The thread keeps what was released, to be put back if the release fails (GMT_PHASE_UNDO).
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_EVENT_H
 #define GPUMEMTRACE_CORE_LEDGER_EVENT_H
@@ -17,7 +17,7 @@
 
 struct undo {
 	bool valid;          /* can still be taken back */
-	bool found;          /* there was something to release; else it was counted as an anomaly */
+	bool found;          /* there was something to release; else the release counted as an anomaly */
 	uint8_t op;          /* enum gmt_op */
 	uint32_t seq;
 	uint64_t key;
@@ -34,7 +34,7 @@ struct undo {
 		struct pool pool;
 		struct stream stream;
 	};
-	struct vmm_unmapped *unmapped; /* grows as needed, kept for the next */
+	struct vmm_unmapped *unmapped; /* grows as needed; the next release uses the memory again */
 	uint32_t unmapped_count, unmapped_capacity;
 };
 
@@ -44,7 +44,7 @@ struct undo {
 struct thread {
 	uint16_t *stack;     /* current contexts, the newest last */
 	uint32_t depth, capacity;
-	bool capturing;      /* its per-thread default stream is */
+	bool capturing;      /* the thread's per-thread default stream is capturing */
 	uint8_t next_undo;
 	struct undo undos[THREAD_UNDOS];
 };
@@ -56,7 +56,7 @@ struct event {
 	enum gmt_op op;
 	uint64_t ts_ns;
 	uint64_t val[GMT_CALL_VALS];  /* missing ones are 0 */
-	struct delta_ask ask;         /* filled in by what asks for memory */
+	struct delta_ask ask;         /* operations that ask for memory fill it in */
 };
 
 static inline bool event_unread(const struct event *e, unsigned int val)
@@ -72,7 +72,7 @@ static inline unsigned int context_current(const struct event *e)
 	return t->depth ? t->stack[t->depth - 1] : 0;
 }
 
-/* Room for what the release takes. */
+/* Room to keep what the event releases. */
 static inline struct undo *undo_push(struct event *e, uint64_t key)
 {
 	struct undo *u = &e->thread->undos[e->thread->next_undo++ % THREAD_UNDOS];

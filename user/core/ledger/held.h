@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process holds, allocation by allocation: just what is booked by stack (stacks.h). For questions
- * that sums cannot answer, as how old it is. Of a process that has ended, what it held at its end.
+ * What a process holds, allocation by allocation: the same memory that is booked by stack (stacks.h). For questions
+ * that sums cannot answer, such as the age of memory. A process that has ended holds what it held at its end.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_HELD_H
 #define GPUMEMTRACE_CORE_LEDGER_HELD_H
@@ -22,7 +22,7 @@ struct held {
 typedef void (*held_fn)(void *arg, const struct held *held);
 void held_each(const struct process *p, held_fn fn, void *arg);
 
-/* Keeps it for when the process has ended. */
+/* Keeps the list, since the process is about to end. */
 void held_keep(struct process *p);
 
 /* By row and stack id: when the oldest was allocated, and how much is from before a moment. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ledger: live and peak memory per process and GPU, a pure function of the records applied to
- * it. No I/O, no clock, no /proc: time comes from the records alone, so a recording gives the same
- * state on any machine. What does not fit is counted (view.h), never hidden, never negative.
+ * The ledger: live and peak memory per process and GPU, a pure function of the records. No I/O, no clock, no /proc:
+ * time comes from the records alone, so a recording gives the same state on any machine. Records that contradict each
+ * other are counted (view.h); no sum hides them or becomes negative.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_H
 #define GPUMEMTRACE_CORE_LEDGER_LEDGER_H
@@ -20,7 +20,7 @@ void ledger_free(struct ledger *ledger);
 /* Applies one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
 int ledger_apply(struct ledger *ledger, const void *record, size_t size);
 
-/* Who sees its deltas (delta.h): nobody at first. */
+/* Who sees the ledger's deltas (delta.h): nobody at first. */
 struct deltas *ledger_deltas(struct ledger *ledger);
 
 /* The stacks in words, for as long as the ledger lives. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a ledger holds: written in this room, read by observers and views, nobody else's business. */
+/* What a ledger holds. Only this room writes it; observers and views read it. */
 #ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 #define GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 
@@ -27,8 +27,8 @@ struct ledger {
 	uint64_t records, records_unknown, records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
 	uint32_t end_reason;
-	uint32_t marks;          /* windows that were asked for, and the newest */
-	uint64_t mark_ns;
+	uint32_t marks;          /* windows that somebody asked for */
+	uint64_t mark_ns;        /* when the newest one began */
 	struct deltas out;
 };
 

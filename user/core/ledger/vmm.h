@@ -2,9 +2,9 @@
 /*
  * Virtual memory management: physical memory by handle, and where it is mapped.
  *
- * cuda.h (cuMemRelease, cuMemUnmap): the memory goes when its handle has no reference left AND no
- * mapping. A handle's value may be given out again while the old memory is still mapped, so objects
- * have numbers of their own, never used twice; mappings and undo refer to these.
+ * cuda.h (cuMemRelease, cuMemUnmap): the memory is freed when its handle has no reference left AND no mapping. The
+ * driver may give out a handle's value again while the old memory is still mapped. So each object has a number, never
+ * used twice, and mappings and undos refer to the number.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_VMM_H
 #define GPUMEMTRACE_CORE_LEDGER_VMM_H
@@ -13,6 +13,7 @@
 
 struct process;
 
+/* As alloc_resolve() and alloc_resolve_at() (alloc.h). */
 void vmm_resolve(struct process *p, uint64_t ts_ns);
 void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns);
 

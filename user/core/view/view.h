@@ -21,7 +21,7 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
-#include "core/account/view_levels.h"
+#include "core/terms/view_levels.h"
 #include "core/account/view_stacks.h"
 #include "core/framework/view_torch.h"
 #include "core/terms/limits.h"

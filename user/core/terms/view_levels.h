@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of a view (view.h) that are counted while records come: what lives, and its peak. All sizes are bytes. */
-#ifndef GPUMEMTRACE_CORE_ACCOUNT_VIEW_LEVELS_H
-#define GPUMEMTRACE_CORE_ACCOUNT_VIEW_LEVELS_H
+#ifndef GPUMEMTRACE_CORE_TERMS_VIEW_LEVELS_H
+#define GPUMEMTRACE_CORE_TERMS_VIEW_LEVELS_H
 
 #include <stdint.h>
 
