@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sums of one process: per class, and per class in each row (one row a GPU). Invariants:
- * a class's sum is the sum of its rows', for every class that has rows; a row's `attributed` is the
- * sum of its device-memory classes, and its stacks hold just that, and the kernel's memory that no
- * allocation explains; row 0 is the unknown GPU's and always there.
+ * The sums of one process: per class, and per class in each row (one row a GPU). Invariants: the sum of a class that
+ * has rows is the sum over the rows. A row's `attributed` is the sum of its device-memory classes. A row's stacks hold
+ * its attributed bytes, and the kernel's memory that no allocation explains. Row 0, the unknown GPU's, is always there.
  */
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_ACCOUNT_H
 #define GPUMEMTRACE_CORE_ACCOUNT_ACCOUNT_H
@@ -18,16 +17,16 @@
 
 /* Of memory that lies on no GPU: managed, pinned, registered. */
 #define ROW_NONE 255
-/* Remembered, but not accounted for: a multicast handle, memory from before attach. */
+/* Remembered, but not booked: a multicast handle, memory from before the attach. */
 #define CLASS_NONE GMT_CLASS_COUNT
 
-/* NVML's word, and the row as it was then. */
+/* NVML's newest number, and the row as it was then. */
 struct row_nvml {
 	bool has;
 	bool has_baseline;
 	bool inferred;
 	uint64_t baseline;
-	uint64_t before;         /* of the baseline, still there */
+	uint64_t before;         /* bytes of the baseline that are still there */
 	uint64_t frees_seen;     /* unknown frees at the newest sample */
 	uint64_t used;
 	uint64_t ts_ns;
@@ -63,9 +62,9 @@ struct booking {
 void account_init(struct account *account);
 void account_fini(struct account *account);
 
-/* The row of a GPU, a new one if need be. At most GPUS_MAX + 1 there are: fits ROW_NONE. */
+/* The row of a GPU, a new one if need be: one of at most GPUS_MAX + 1. */
 unsigned int account_row(struct account *account, int gpu);
-/* The same, but GPU_UNKNOWN's row if there is none. */
+/* The row of a GPU; the row of GPU_UNKNOWN if the GPU has none. */
 unsigned int account_find_row(const struct account *account, int gpu);
 
 /* Whether memory of the class lies on a GPU, so that it has a row. */
@@ -79,9 +78,9 @@ void account_restore(struct account *account, const struct booking *booking);
 void account_fail(struct account *account, const struct booking *booking);
 /* Moves a live allocation, history and all, to another row. */
 void account_move(struct account *account, const struct booking *booking, unsigned int to);
-/* Its size turns out to be another. */
+/* A live allocation turns out to have another size. */
 void account_resize(struct account *account, const struct booking *booking, uint64_t bytes);
-/* Nothing lives any longer: another program runs. Frees that nobody called are not counted. */
+/* Nothing lives any longer, since another program runs. No frees are counted, as nobody called any. */
 void account_drop(struct account *account);
 
 /* Kernel memory that no allocation explains: it has no class, only a stack. */

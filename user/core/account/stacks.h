@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory by stack: what each stack id holds now, held when the sum of all was highest, and held at the
- * marks that growth is counted from. One of these stands for one sum: a process on one GPU, or what a
- * process has on none.
+ * Memory by stack: what each stack id holds now, held when the sum of all was highest, and held at the marks that
+ * growth is counted from. One struct stacks is one sum: a process on one GPU, or the memory of a process that lies on
+ * none.
  *
- * Every change takes the same few steps however many stacks there are: what a stack held at the peak,
- * or at a mark, is only written down when it changes for the first time after that.
+ * Every change takes the same few steps however many stacks there are: what a stack held at the peak, or at a mark, is
+ * only written down when the stack changes for the first time after that.
  *
  * The one invariant: over all stacks, live sums to the total's live, and at_peak to its peak, exactly.
  */
@@ -25,15 +25,15 @@ struct stack {
 	uint32_t count;          /* live allocations */
 	uint64_t live;
 	uint64_t changed;        /* the last change of this stack: struct stacks.changes then */
-	uint64_t at_peak;        /* good if it changed after the peak, else it is live */
-	uint64_t at_mark[STACKS_MARKS]; /* likewise */
+	uint64_t at_peak;        /* good if the stack changed after the peak; else it held what is live */
+	uint64_t at_mark[STACKS_MARKS]; /* good if the stack changed after the mark; else as above */
 	uint64_t allocs, frees, alloc_bytes;
 };
 
 struct stacks {
 	struct stack *list;
 	uint32_t count, capacity;
-	uint32_t last;           /* the one that changed last: most changes come in runs */
+	uint32_t last;           /* the stack that changed last: most changes come in runs */
 	struct hash by_id;       /* uint32_t: index in list */
 	uint64_t live, peak, peak_ts_ns;
 	uint64_t allocs;         /* over all stacks */
@@ -65,14 +65,14 @@ void stacks_add(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
 void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes);
 /* Takes stacks_remove() back. */
 void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
-/* Moves a live allocation, history and all. Where nothing ever was then, no peak stays behind. */
+/* Moves a live allocation, history and all. Stacks that lose their only allocation ever lose their peak, too. */
 void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t bytes, uint64_t ts_ns);
-/* Its size turns out to be another. */
+/* A live allocation turns out to have another size. */
 void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t bytes, uint64_t ts_ns);
-/* Nothing lives any longer; frees that nobody called are not counted. */
+/* Nothing lives any longer. No frees are counted. */
 void stacks_drop(struct stacks *s);
 
-/* Growth counts from here, for those who ask since this mark (below STACKS_MARKS). */
+/* Growth since `mark` (below STACKS_MARKS) counts from here. */
 void stacks_mark(struct stacks *s, unsigned int mark);
 /* The peak begins anew at what is live. */
 void stacks_restart(struct stacks *s, uint64_t ts_ns);

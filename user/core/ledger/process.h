@@ -2,9 +2,9 @@
 /*
  * Processes: who they are, from when to when they were seen, and all that is known of their memory.
  *
- * A process is one life of a pid. At its end (exit, or another start time) its sums stay as they
- * were; another program in it begins at zero, with the peaks and counts that were. A child of fork
- * begins with nothing: CUDA memory cannot be used in it.
+ * A process is one life of a pid. When a process ends (exit, or another start time), its sums stay as they are. When it
+ * runs another program, live memory begins at zero, while peaks and counts stay. A child of fork begins with nothing,
+ * since it cannot use CUDA memory of its parent.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_PROCESS_H
 #define GPUMEMTRACE_CORE_LEDGER_PROCESS_H
@@ -25,8 +25,8 @@ struct process {
 	uint32_t tgid;
 	uint32_t index;          /* in processes.list */
 	bool exited;
-	bool from_start;         /* of its GPU use nothing was missed */
-	bool touched;            /* it did more than being born: the view shows it */
+	bool from_start;         /* all its GPU use was seen */
+	bool touched;            /* it has used a GPU: the view shows it */
 	struct account account;
 	struct allocs allocs;
 	struct vmm vmm;
@@ -46,8 +46,8 @@ struct process {
 	uint32_t growth;         /* the newest mark that growth may be counted from, process_mark(); 0: none */
 	uint32_t recent;         /* the newest of the marks that lie a fixed time apart; 0: none */
 	uint64_t next_mark_ns;
-	uint64_t window_ns;      /* peaks count from here, since somebody asked for it; 0: since the attach */
-	struct held *held;       /* of one that has ended */
+	uint64_t window_ns;      /* somebody asked that peaks count from here; 0: from the attach on */
+	struct held *held;       /* what it held at its end */
 	size_t held_count;
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
 	/* facts */
@@ -79,9 +79,9 @@ void processes_fini(struct processes *all);
 struct process *process_find(struct processes *all, uint32_t tgid);
 /* A new life of the pid. */
 struct process *process_new(struct processes *all, const struct gmt_hdr *hdr);
-/* All memory of it is gone, the sums stay (account.h). */
+/* Its memory is gone, its sums stay (account.h). */
 void process_forget(struct process *p);
-/* Growth is counted anew: it is traced from now on. */
+/* The process is traced from now on: growth counts from here. */
 void process_begin_marks(struct process *p, uint64_t ts_ns);
 
 struct thread *process_thread_slow(struct process *p, uint32_t tid);
@@ -93,21 +93,21 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
 }
 
 /*
- * Growth is counted from a moment that lies between a quarter and a half of the time that the process has
- * been traced: late enough that it has settled, early enough that a slow leak shows. There are marks at 1,
- * 2, 4, 8 ... seconds; it is the last but one. Records come here when the next mark is due.
+ * Growth is counted from a moment between a quarter and a half of the time that the process has been traced: late
+ * enough that the process has settled, early enough that a slow leak shows. There are marks at 1, 2, 4, 8 ... seconds,
+ * and growth counts from the last but one. To be called with the first record from next_mark_ns on.
  */
 void process_mark(struct process *p, uint64_t ts_ns);
-/* Since when, at `now_ns`: its time, and what stacks_row() is to be asked for. */
+/* Since when growth counts at `now_ns`: sets the time, and returns what stacks_row() takes. */
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
-/* The same for the mark after that one; and for what has happened of late: one to two RECENT_NS ago. */
+/* The same for the mark after that, and for a mark one to two PROCESS_RECENT_NS ago. */
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 #define PROCESS_RECENT_NS 10000000000ULL
 
-/* Somebody asks for a new window: peaks and growth count from here. */
+/* Peaks and growth count from here, since somebody asks for a new window. */
 void process_window(struct process *p, uint64_t ts_ns);
-/* What the view counts growth from: the window, if somebody asked for one, or process_since(). */
+/* The same for what the view counts growth from: the window, if somebody asked for one, else process_since(). */
 unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 
 /* Whether the kernel layer was active for the process. */
@@ -120,17 +120,17 @@ static inline bool process_has_kernel(const struct process *p)
 void process_named(struct process *p, int gpu);
 
 /*
- * The GPU that an allocation is on, by the best that is known: where the kernel mapped its address
- * (0: it has none), where memory obtained inside the call lies (call may be NULL), its CUDA ordinal,
- * the only GPU there is. Else GPU_UNKNOWN. And the row that it belongs to.
+ * The GPU of an allocation, and its row, by the first of these that is known: where the kernel mapped the address (0:
+ * none), where memory obtained inside the call lies (call may be NULL), the CUDA ordinal, the only GPU of the machine
+ * or of the process. Else GPU_UNKNOWN.
  */
 int process_gpu(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 
-/* The row of a framework's device, by its block at an address: once known it stays. */
+/* The row of a framework's device, by a block at an address. A row that is known stays. */
 unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_t address);
 
-/* Live device memory that begins at an address. False: there is none, or it is not known. */
+/* Live device memory that begins at an address. False: none is known. */
 bool process_memory_at(const struct process *p, uint64_t address, struct delta_place *place, bool *is_mapped);
 
 /* Their number, by the calls that made them. */

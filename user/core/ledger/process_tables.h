@@ -15,12 +15,12 @@
 /* ---- allocations ---- */
 
 enum alloc_flag {
-	ALLOC_BEFORE = 1,    /* learned of, from before attach: not booked */
-	ALLOC_UNPLANNED = 2, /* a graph's node whose memory was freed: not booked until it is made again */
+	ALLOC_BEFORE = 1,    /* made before the attach, learned of later: not booked */
+	ALLOC_UNPLANNED = 2, /* a graph's node whose memory was freed: not booked until the node is made again */
 	ALLOC_DEFERRED = 4,  /* an array without memory of its own */
 };
 
-#define ALLOC_SIZE_MAX ((1ULL << 48) - 1) /* more than any address space of a GPU; larger ones are noise */
+#define ALLOC_SIZE_MAX ((1ULL << 48) - 1) /* no GPU has so large an address space: a larger size is noise */
 /* No GPU has addresses from here on. */
 #define ALLOC_ADDRESS_END (1ULL << 50)
 #define ORDINAL_NONE 255                  /* CUDA ordinal not known */
@@ -44,7 +44,7 @@ static inline bool alloc_is_booked(const struct alloc *a)
 	return !(a->flags & (ALLOC_BEFORE | ALLOC_UNPLANNED));
 }
 
-/* Whether memory may lie there: records may say anything. */
+/* Whether memory may lie there; a record may say anything. */
 static inline bool alloc_is_place(uint64_t base, uint64_t length)
 {
 	return length && length < ALLOC_ADDRESS_END / 8 && base < ALLOC_ADDRESS_END - length;
@@ -77,7 +77,7 @@ struct vmm_mapping {
 	uint64_t object;
 };
 
-/* A mapping that a cuMemUnmap in flight has taken away, and its object as it was before. */
+/* A mapping that an unfinished cuMemUnmap has removed, and its object as it was before. */
 struct vmm_unmapped {
 	uint64_t address;
 	struct vmm_mapping mapping;
@@ -123,19 +123,19 @@ struct contexts {
 	uint32_t capturing;    /* streams that are capturing now */
 };
 
-/* The number of a handle; 0: it has none. The other gives it one, but for a null handle, and when there are more
- * contexts than numbers. */
+/* The number of a handle; 0: none. contexts_get() gives a new handle a number, unless the handle is null or all numbers
+ * are taken. */
 unsigned int contexts_find(const struct contexts *contexts, uint64_t handle);
 unsigned int contexts_get(struct contexts *contexts, uint64_t handle);
 
 /* CUDA ordinal of a context, ORDINAL_NONE; and the GPU of an ordinal, GPU_UNKNOWN. */
 unsigned int context_ordinal(const struct contexts *contexts, unsigned int context);
 int context_gpu(const struct contexts *contexts, unsigned int ordinal);
-/* Memory asked for on the ordinal lies on this GPU. Does nothing if its UUID was seen. */
+/* Memory asked for on the ordinal lies on this GPU. Does nothing if the GPU of the ordinal is known. */
 void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu);
-/* NULL for ORDINAL_NONE; good until the next is asked for. */
+/* NULL for ORDINAL_NONE. Good until the next call. */
 struct device *context_device(struct contexts *contexts, unsigned int ordinal);
-/* An ordinal as it comes in a record. */
+/* The ordinal of a record's CUdevice; ORDINAL_NONE: out of range. */
 unsigned int context_ordinal_of(uint64_t dev);
 
 /* ---- pools ---- */
@@ -149,8 +149,7 @@ struct pool {
 	bool imported;
 };
 
-/* The class of memory asked for at a place (CUmemLocationType, CUmemAllocationType): `device` if it
- * lies on a GPU. */
+/* The class of memory asked for at a place (CUmemLocationType, CUmemAllocationType): `device` for memory on a GPU. */
 unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned int device);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What records go through, live, in a replay and for a dump: the ledger, which decodes them, and the observers of what
- * it changes (delta.h), a row each in pipeline.c's table.
+ * The way of records, live, in a replay and for a dump: the ledger decodes them, and observers see what the ledger
+ * changes (delta.h). Each observer is a row of pipeline.c's table.
  */
 #ifndef GPUMEMTRACE_CORE_PIPELINE_PIPELINE_H
 #define GPUMEMTRACE_CORE_PIPELINE_PIPELINE_H
@@ -18,15 +18,15 @@ struct ooms;
 struct pipeline {
 	struct ledger *ledger;
 	struct frameworks *frameworks;
-	struct ooms *ooms;           /* NULL: nobody watches requests that fail */
+	struct ooms *ooms;           /* NULL: requests that fail are not watched */
 	struct history *history;     /* NULL: none is kept */
 };
 
 struct pipeline_options {
 	bool watches_requests;       /* that fail: oom_requests.h */
-	uint64_t history_events;     /* so many are kept (history.h); 0: there is no history */
-	uint64_t history_ns;         /* no longer than so; 0: any time */
-	bool keeps_ended;            /* also what processes held that have ended */
+	uint64_t history_events;     /* the most that are kept (history.h); 0: there is no history */
+	uint64_t history_ns;         /* how long events are kept; 0: any time */
+	bool keeps_ended;            /* keeps also what ended processes held */
 };
 
 /* NULL: none of these. */

@@ -91,8 +91,7 @@ static uint32_t device_of_node(struct rm *rm, uint32_t node)
 	return device;
 }
 
-/* An implied node that was told its GPU and now turns out to lie below a device tells that one, and
- * the other way round. */
+/* An implied node that turns out to lie below a device shares the GPU that either of the two is known to lie on. */
 static void share_gpu(struct rm *rm, uint32_t node)
 {
 	const struct rmdevice *dev;
@@ -164,8 +163,8 @@ static void remember_call(struct rm *rm, const struct gmt_rm_alloc *rec, uint64_
 	};
 }
 
-/* The node of a new object. One of that name that is there was freed unseen, and all below it. Only
- * an implied one that is no client may still be the same: its allocation was seen late. */
+/* The node of a new object. An older object of that name was freed unseen, with all below. Only an implied one that is
+ * no client may be the same object, whose allocation was seen late. */
 static uint32_t alloc_node(struct rm *rm, const struct gmt_rm_alloc *rec, struct rm_change *change)
 {
 	bool root = nv_is_client(rec->class_id);
@@ -276,8 +275,8 @@ void rm_vaspace(struct rm *rm, const struct gmt_uvm_vaspace *rec, int gpu)
 	rmmem_device_learn(&rm->mem, device_of_node(rm, node), gpu, RMMEM_SOURCE_VASPACE);
 }
 
-/* The node a mapping shows. One that a known client never allocated came in through a file
- * descriptor (cuMemImportFromShareableHandle: an RM control, not traced): it is imported. */
+/* The node that a mapping shows. An object that a known client never allocated is imported: the client got the object
+ * through a file descriptor (cuMemImportFromShareableHandle: an RM control, which is not traced). */
 static uint32_t map_node(struct rm *rm, const struct gmt_uvm_map *rec)
 {
 	uint32_t node = rmtree_find(&rm->tree, rec->client, rec->memory);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory behind a process's RM objects: bodies (which several objects may show after RM_DUP,
- * and which live as long as one of them), devices (which GPU the memory below a device handle lies
- * on, learned late or never) and the sums over both. The one invariant: the sums of a GPU are those
- * of its devices and of bodies without one, and a device's those of its bodies. So learning where a
- * device lies moves its sums, and reading a GPU's is one copy.
+ * The memory behind a process's RM objects: bodies, devices, and the sums over both. After RM_DUP several objects may
+ * show one body, which lives as long as any of them. A device says on which GPU the memory below a device handle lies,
+ * which is learned late or never. The one invariant: a device's sums are those of its bodies, and a GPU's are those of
+ * its devices and of the bodies without a device. So learning the GPU of a device moves its sums, and reading the sums
+ * of a GPU is one copy.
  */
 #ifndef GPUMEMTRACE_CORE_RM_RM_MEMORY_H
 #define GPUMEMTRACE_CORE_RM_RM_MEMORY_H
@@ -21,14 +21,14 @@
 enum rmmem_kind {
 	RMMEM_VIDMEM,   /* counts */
 	RMMEM_SYSMEM,
-	RMMEM_IMPORTED, /* another process's: its size is what is mapped of it */
+	RMMEM_IMPORTED, /* another process's: the size is the bytes mapped here */
 };
 
 struct rmbody {
 	uint64_t size;
 	uint64_t serial;    /* never given twice, unlike the body's number; 0: none */
 	uint64_t ts_ns;     /* of its allocation */
-	uint32_t stack_id;  /* likewise; 0: none */
+	uint32_t stack_id;  /* of its allocation; 0: none */
 	uint32_t device;    /* 0: none */
 	uint32_t refs;      /* objects */
 	uint8_t kind;       /* enum rmmem_kind */
@@ -38,12 +38,12 @@ struct rmbody {
 /* How sure it is that a device lies on its GPU; the surer one wins. */
 enum rmmem_source {
 	RMMEM_SOURCE_NONE,
-	RMMEM_SOURCE_INSTANCE, /* another client's device of the same instance number does */
+	RMMEM_SOURCE_INSTANCE, /* another client's device of the same instance number lies there */
 	RMMEM_SOURCE_MAP,      /* its memory was mapped on that GPU first */
-	RMMEM_SOURCE_VASPACE,  /* UVM was told so */
+	RMMEM_SOURCE_VASPACE,  /* its VA space was registered with UVM for that GPU */
 };
 
-/* A device handle; or, where the device was allocated before tracing, what stands in its place. */
+/* A device handle; or the object that stands in for a device allocated before tracing. */
 struct rmdevice {
 	int gpu;
 	uint32_t owner;     /* node; 0: freed, but memory dup'd from below it is still there */
@@ -83,11 +83,11 @@ static inline int rmmem_device_gpu(const struct rmmem *mem, uint32_t device)
 
 uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner);
 
-/* Its owner is gone: the device goes too, or with its last body. */
+/* The owner of the device is gone: the device goes, too, now or with its last body. */
 void rmmem_device_disown(struct rmmem *mem, uint32_t device);
 
-/* The device lies on the GPU; and so do those of the same instance number in other clients.
- * Nothing happens for device 0, for GPU_UNKNOWN, or if it is known from as sure a source. */
+/* The device lies on the GPU, and so do the devices of the same instance number in other clients. Nothing happens for
+ * device 0, for GPU_UNKNOWN, or if the device's GPU is known from as sure a source. */
 void rmmem_device_learn(struct rmmem *mem, uint32_t device, int gpu, enum rmmem_source source);
 void rmmem_device_set_instance(struct rmmem *mem, uint32_t device, uint32_t instance);
 void rmmem_unknown_free(struct rmmem *mem, uint32_t device);
@@ -100,7 +100,7 @@ static inline struct rmbody *rmmem_body(const struct rmmem *mem, uint32_t body)
 /* Whether a live body is memory that no call of the API layer explains. */
 bool rmmem_is_unexplained(const struct rmbody *body);
 
-/* A body of size 0 with one reference. Each may report to `change`, or NULL. */
+/* A body of size 0 with one reference. `change` takes what changed; NULL: rm_moves() counts. */
 uint32_t rmmem_body_new(struct rmmem *mem, uint32_t device, enum rmmem_kind kind, enum gmt_purpose purpose);
 void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_change *change);
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change);

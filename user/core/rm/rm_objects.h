@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RM objects of a process as a tree: clients at the top, each object below its parent, because
- * freeing an object frees all below it.
+ * The RM objects of a process as a tree: clients at the top, each object below its parent, because freeing an object
+ * frees all objects below.
  *
- * An object that is only referred to (tracing began after its allocation) is implied: it stands
- * below its client, unseen, so that its children are found when it is freed. The one invariant:
- * every node but a client has a parent in the same client, and there are no cycles.
+ * An object that is only referred to (tracing began after its allocation) is implied: its node stands below the client,
+ * unseen, so that the object's children are found when the object is freed. The one invariant: every node but a client
+ * has a parent in the same client, and there are no cycles.
  */
 #ifndef GPUMEMTRACE_CORE_RM_RM_OBJECTS_H
 #define GPUMEMTRACE_CORE_RM_RM_OBJECTS_H
@@ -44,7 +44,7 @@ static inline struct rmnode *rmtree_node(const struct rmtree *tree, uint32_t nod
 /* The node of an object; a client is (client, client). 0: there is none. */
 uint32_t rmtree_find(const struct rmtree *tree, uint32_t client, uint32_t handle);
 
-/* Likewise, but one that is not there is implied. */
+/* The node of an object, which is implied if there is none. */
 uint32_t rmtree_imply(struct rmtree *tree, uint32_t client, uint32_t handle);
 
 /* Adds an object whose allocation was seen; an implied node of that name becomes it and keeps its

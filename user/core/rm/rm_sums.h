@@ -10,19 +10,17 @@
 
 #include "core/terms/gpus.h"
 
-/* Live physical bytes on `gpu` (or GPU_UNKNOWN) by purpose, and of objects duplicated from
- * another client whose memory is not this process's. */
+/* Live physical bytes on one GPU, or on GPU_UNKNOWN. */
 struct rm_physical {
 	uint64_t by_purpose[GMT_PURPOSE_COUNT];
 	uint64_t total;
-	uint64_t imported;
-	uint64_t unknown_frees; /* ever, of objects from before attach; under GPU_UNKNOWN if their GPU
-				 * is not known */
+	uint64_t imported;      /* of objects that show another process's memory; not in total */
+	uint64_t unknown_frees; /* number of freed objects from before the attach; GPU_UNKNOWN's if not known */
 };
 
-/* What one record did to the physical memory. Bytes of the GPU `gpu`. Only an allocation adds bytes,
- * and on one GPU. Where the totals of more than one changed (a release that took memory of several,
- * an allocation that told which GPU earlier ones lie on), `several` is set and `bytes` is the sum. */
+/* What one record did to the physical memory. Only an allocation adds bytes, and on one GPU. Where the totals of
+ * several GPUs changed (a release of memory on several; an allocation that shows the GPU of earlier memory), `several`
+ * is set and `bytes` is the sum. */
 struct rm_change {
 	int gpu;
 	bool several;
@@ -31,12 +29,12 @@ struct rm_change {
 	bool double_alloc;     /* an object that was live was allocated again; the old one was dropped */
 };
 
-/* Memory that no call of the API layer explains (contexts, modules, streams, graphs, what is obtained
- * outside of a call): to be booked by its own stack. */
+/* Memory that no call of the API layer explains (contexts, modules, streams, graphs, memory obtained outside of a
+ * call), to be booked by its own stack. */
 enum rm_booking_kind { RM_BOOKING_ADD, RM_BOOKING_REMOVE, RM_BOOKING_MOVE };
 struct rm_booking {
 	enum rm_booking_kind kind;
-	int gpu, to;             /* MOVE: from one to the other; else to is GPU_UNKNOWN */
+	int gpu, to;             /* MOVE: from `gpu` to `to`; else `to` is GPU_UNKNOWN */
 	uint32_t stack_id;       /* 0: none */
 	uint64_t bytes;
 	uint64_t ts_ns;          /* of its allocation */

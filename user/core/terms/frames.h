@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks in words: the symbols of frames, and which of them make up a stack, as the collector has put
- * them into the stream. Names may come long after the allocations, or never: a stack id without names
- * is FRAMES_NOT_NAMED until then.
+ * Stacks in words: the symbols of frames, and the symbols that make up each stack, from the collector's records. Names
+ * may come long after the allocations, or never: a stack id is FRAMES_NOT_NAMED until then.
  *
- * Several stack ids may have the same names (code mapped elsewhere, a loop's other iteration): they are
- * one stack for people. The one invariant: two stacks with a number of their own differ in a symbol.
- * Numbers are given out in order and never change; a symbol is what it is from its record on.
+ * Several stack ids may have the same names (code mapped elsewhere, another iteration of a loop): people see one stack.
+ * The one invariant: two stacks with different numbers differ in a symbol. Numbers are given out in order; a number and
+ * a symbol never change.
  */
 #ifndef GPUMEMTRACE_CORE_TERMS_FRAMES_H
 #define GPUMEMTRACE_CORE_TERMS_FRAMES_H
@@ -24,7 +23,7 @@
 #define FRAMES_NOT_NAMED 1
 #define FRAMES_FIRST 2
 
-/* Far more than programs have: what is beyond is not kept, and counted. */
+/* Far more than programs have. Records beyond are counted and not kept. */
 #define FRAMES_SYMBOLS_MAX (1u << 20)
 #define FRAMES_STACKS_MAX (1u << 20)
 #define FRAMES_IDS_MAX (1u << 22)    /* stack ids; several may be one stack */
@@ -47,7 +46,7 @@ struct frames_stack {
 
 struct frames {
 	struct hash symbol_ids;  /* uint32_t: index in symbols */
-	struct frames_symbol *symbols; /* [0] is that of a frame whose symbol was not kept */
+	struct frames_symbol *symbols; /* [0]: of frames whose symbol was not kept */
 	uint32_t symbol_count, symbol_capacity;
 	struct hash stack_ids;   /* uint32_t: number of the stack */
 	struct hash by_list;     /* hash of the list -> uint32_t: number of the first stack */
@@ -61,7 +60,7 @@ struct frames {
 void frames_init(struct frames *frames);
 void frames_fini(struct frames *frames);
 
-/* Each takes a record in, of at least its struct's size. 0 or -EINVAL: malformed, nothing has changed. */
+/* Take in a record of at least its structure's size. 0; -EINVAL: malformed, nothing has changed. */
 int frames_add_symbol(struct frames *frames, const struct gmt_symbol *rec);
 int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
 
@@ -71,7 +70,7 @@ uint32_t frames_of(const struct frames *frames, uint32_t stack_id);
 /* What the code says that a stack's memory is for: enum gmt_category, SYMBOL_HINT_NONE. */
 uint8_t frames_hint(const struct frames *frames, uint32_t stack_id);
 
-/* Frames of a numbered stack, innermost first; none of one without names. */
+/* Frames of a numbered stack, innermost first. A stack without names has none. */
 static inline const uint32_t *frames_list(const struct frames *frames, uint32_t stack, uint32_t *count)
 {
 	*count = frames->stacks[stack].count;

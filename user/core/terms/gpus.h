@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The GPUs that records have named: a small number for each UUID, in order of appearance. A number
- * is never given up. There are at most GPUS_MAX; a UUID beyond has no number.
+ * The GPUs that records have named: a small number for each UUID, in order of appearance. A GPU keeps its number. At
+ * most GPUS_MAX GPUs have one.
  */
 #ifndef GPUMEMTRACE_CORE_TERMS_GPUS_H
 #define GPUMEMTRACE_CORE_TERMS_GPUS_H
@@ -23,7 +23,7 @@ struct gpu {
 struct gpus {
 	struct gpu *list;
 	int count;
-	int usable;              /* listed, and not a GPU in MIG mode: only its instances can be used */
+	int usable;              /* number of listed ones, without GPUs in MIG mode, whose instances are used instead */
 	bool has_mig;            /* MIG instances are listed */
 };
 

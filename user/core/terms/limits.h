@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session goes without, as its records tell. */
+/* What a session goes without, by its records. */
 #ifndef GPUMEMTRACE_CORE_TERMS_LIMITS_H
 #define GPUMEMTRACE_CORE_TERMS_LIMITS_H
 
@@ -7,7 +7,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#define LIMITS_MAX 64 /* a recording may have as many as it likes: more are left out */
+#define LIMITS_MAX 64 /* a recording may have any number: the rest is left out */
 
 struct limits {
 	size_t count;

@@ -9,7 +9,7 @@
 
 #define SYMBOL_HINT_NONE GMT_CATEGORY_COUNT
 
-/* What memory is for that is allocated below the function: enum gmt_category, SYMBOL_HINT_NONE. */
+/* The purpose of memory that is allocated below the function: enum gmt_category, SYMBOL_HINT_NONE. */
 uint8_t symbol_hint(const char *function, const char *file);
 
 #endif
