@@ -66,7 +66,7 @@ void level_restart(struct view_level *level, uint64_t ts_ns)
 	level->peak_ts_ns = ts_ns;
 }
 
-/* Where memory of the class is booked by stack; NULL: it is none of the process's. */
+/* Where memory of the class is booked by stack; NULL: the process does not own such memory. */
 static inline struct stacks *stacks_of(struct account *account, const struct booking *b)
 {
 	if (b->row == ROW_NONE)
@@ -174,8 +174,7 @@ void account_fail(struct account *account, const struct booking *b)
 		account->rows[b->row].by_class[b->class].failed++;
 }
 
-/* The unknown row shows what is unknown now: when all of a class has found its GPU, nothing is left
- * that the peak could be the peak of. */
+/* The unknown row shows what is unknown now: when the GPU of all memory of a class is known, the peak goes, too. */
 static void forget_peaks(struct row *row, unsigned int class)
 {
 	uint64_t allocs = 0;

@@ -38,8 +38,8 @@ static void count_new(struct process *p, const struct alloc_request *r, unsigned
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && gmt_class_is_device(r->class);
 }
 
-/* The address is taken: the old allocation's free was missed, unless it was only planned in a graph
- * (graphs are destroyed unseen) or learned of. */
+/* The address is given out again: the free of the old allocation was missed, unless that one was only planned in a
+ * graph (graphs are destroyed unseen) or is from before the attach. */
 static void displace_alloc(struct process *p, const struct alloc *old, uint64_t address, uint64_t ts_ns)
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
@@ -64,7 +64,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 		return;
 	}
 	if (!r->key) {
-		/* Unreadable; or null, which is what an allocation of 0 bytes gives. */
+		/* Unreadable; or null, which an allocation of 0 bytes gives. */
 		p->anomalies[GMT_ANOMALY_SIZE_UNKNOWN] += event_unread(e, 0);
 		return;
 	}
@@ -211,7 +211,7 @@ static void alloc_pitch(struct event *e)
 	uint64_t pitch = e->val[1], width = e->val[2], height = e->val[3], size;
 	bool unread = event_unread(e, 1);
 
-	/* Of a call that failed, and where the pitch is unreadable, the width is all there is. */
+	/* A call that failed has no pitch, nor has one whose pitch is unreadable: the width stands in. */
 	if (__builtin_mul_overflow(pitch ? pitch : width, height, &size))
 		size = UINT64_MAX;
 	if (unread && size <= ALLOC_SIZE_MAX) {
@@ -273,7 +273,7 @@ static void alloc_array(struct event *e)
 	});
 }
 
-/* The exact size. An array that gets its memory mapped later still has none of its own. */
+/* The exact size. An array whose memory is mapped later still has none of its own. */
 static void alloc_array_requirements(struct event *e)
 {
 	struct alloc *a = hash_get(&e->proc->allocs.arrays, e->val[0]);
@@ -301,7 +301,7 @@ void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns)
 	a->flags |= ALLOC_UNPLANNED;
 }
 
-/* Without the kernel layer nothing else tells what is left of the memory from before attach. */
+/* Without the kernel layer nothing else says what is left of the memory from before the attach. */
 static void lower_before(struct process *p, const struct alloc *a)
 {
 	uint64_t *before = &p->account.rows[a->row].nvml.before;
@@ -375,7 +375,7 @@ void alloc_release_undo(struct event *e, struct undo *u)
 		if (a->flags & ALLOC_BEFORE)
 			raise_before(p, a);
 	} else if (a->class != GMT_CLASS_GRAPH) {
-		/* Somebody got the address meanwhile: then it was freed after all. */
+		/* The address was given out again meanwhile: so the memory was freed after all. */
 		p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An estimate of the memory of a CUDA array from its descriptor: texels times bytes. The driver pads
- * (rows to a GOB of 64 x 8 bytes, the whole to 64 KiB or 2 MiB pages), so it is a lower bound.
+ * An estimate of the memory of a CUDA array from its descriptor: texels times bytes. The driver pads (rows to a GOB of
+ * 64 x 8 bytes, the whole to 64 KiB or 2 MiB pages), so the estimate is a lower bound.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_ARRAY_SIZE_H
 #define GPUMEMTRACE_CORE_LEDGER_ARRAY_SIZE_H
@@ -17,7 +17,7 @@ struct array_shape {
 	uint32_t levels;               /* of a mipmap; 0 and 1: one */
 };
 
-/* Whether the array has memory of its own: not if it is sparse or gets it mapped later. */
+/* Whether the array has memory of its own: not if it is sparse or its memory is mapped later. */
 bool array_has_memory(uint32_t flags);
 
 /* Bytes; 0 without memory of its own. UINT64_MAX: the format is not known or the shape makes no sense. */

@@ -19,7 +19,7 @@ static int64_t live_of_class(const struct row *row, enum gmt_class class)
 	return row->by_class[class].bytes.live;
 }
 
-/* Takes up to `wanted` bytes out of a member that has some; how many. */
+/* Takes up to `wanted` bytes out of a member that has some, and returns how many. */
 static int64_t take_bytes(int64_t *member, int64_t wanted)
 {
 	int64_t taken = *member < wanted ? *member : wanted;
@@ -31,9 +31,9 @@ static int64_t take_bytes(int64_t *member, int64_t wanted)
 }
 
 /*
- * Small allocations are carved out of blocks that the driver got earlier: while it made the context,
- * or before attach. Where they outweigh what was obtained for them, the block they lie in is
- * counted elsewhere, and gives them up there.
+ * The driver carves small allocations out of blocks that it got earlier: while it made the context, or before the
+ * attach. Where allocations outweigh the bytes obtained for them, the block below them is counted under another member,
+ * which gives up the difference.
  */
 static void cover_missing(struct view_sum *sum, int64_t *member, bool from_start)
 {
@@ -85,13 +85,13 @@ uint64_t balance_before_frees(const struct process *p, const struct row *row)
 {
 	uint64_t frees = unknown_frees(p, row->gpu);
 
-	/* Of which GPU an object was is rarely known: with one GPU there is no question. */
+	/* The GPU of such an object is rarely known: with one GPU there is no question. */
 	if (row->gpu != GPU_UNKNOWN && p->account.count == 2)
 		frees += unknown_frees(p, GPU_UNKNOWN);
 	return frees;
 }
 
-/* What may have lowered the memory from before attach, without telling by how much. */
+/* Frees that may have lowered the memory from before the attach, by an unknown size. */
 static uint64_t frees_of_unknown_size(const struct process *p, const struct row *row)
 {
 	if (!process_has_kernel(p))

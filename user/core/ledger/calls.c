@@ -46,19 +46,19 @@ static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_pr
 	return count <= gmt_ops[probe->op].count && (call->phase == GMT_PHASE_DONE) == !is_release;
 }
 
-/* A context takes memory, too, and nobody says how much: a request of no class and no size. */
+/* A context takes memory, too, and no argument says how much: a request of no class and no size. */
 static struct delta_ask ask_for_context(const struct event *e)
 {
 	bool has_device = e->call->hdr.size >= sizeof(*e->call) + 2 * sizeof(e->call->vals[0]);
 	unsigned int ordinal = has_device ? context_ordinal_of(e->val[1]) : ORDINAL_NONE;
 	int gpu = process_gpu(e->proc, 0, NULL, ordinal);
-	/* A row of a GPU on which nothing was asked for in vain is nothing to show. */
+	/* A GPU without a failed request gets no row. */
 	unsigned int row = e->call->rc ? account_row(&e->proc->account, gpu) : account_find_row(&e->proc->account, gpu);
 
 	return (struct delta_ask){ true, row, GMT_OOM_CLASS_NONE, ordinal, 0 };
 }
 
-/* What the call asked for, if its arguments have not said so. */
+/* Completes what the call asked for, where its arguments do not say it. */
 static void complete_ask(struct event *e)
 {
 	if (gmt_op_makes_context(e->op))

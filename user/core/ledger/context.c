@@ -14,7 +14,7 @@
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
 
-/* Something was learned that allocations on the unknown GPU may have waited for. */
+/* Looks again at allocations on the unknown GPU, since a GPU became known. */
 static void resolve_unknown(struct event *e)
 {
 	const struct row *unknown = &e->proc->account.rows[0];
@@ -64,7 +64,7 @@ static void context_set(struct event *e)
 {
 	struct thread *t = e->thread;
 
-	pop_context(t); /* it replaces the top; a null context only takes it off */
+	pop_context(t); /* the call replaces the top; a null context only removes the top */
 	if (e->val[0])
 		push_context(t, contexts_get(&e->proc->contexts, e->val[0]));
 }
@@ -97,12 +97,12 @@ static void context_destroy(struct event *e)
 	if (!number)
 		return;
 	alloc_drop_owner(e->proc, number, e->ts_ns);
-	/* Only the calling thread's stack loses it; to others it stays current, and unusable. */
+	/* Only the calling thread's stack loses the context; in other threads it stays current, and unusable. */
 	if (context_current(e) == number)
 		pop_context(e->thread);
 }
 
-/* All that lives in the primary context of a device: green contexts' memory is in it, too. */
+/* Drops all that lives in the primary context of a device, with the memory of green contexts. */
 static void drop_primary(struct event *e, unsigned int ordinal)
 {
 	const struct contexts *contexts = &e->proc->contexts;
@@ -119,7 +119,7 @@ static void release_primary(struct event *e, unsigned int ordinal)
 	if (!device || !device->refs)
 		return;
 	device->refs--;
-	/* Attached late, nobody knows how often it had been retained before. */
+	/* After a late attach nobody knows how often the context had been retained before. */
 	if (!device->refs && e->proc->from_start)
 		drop_primary(e, ordinal);
 }

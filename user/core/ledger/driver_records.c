@@ -10,8 +10,8 @@
 #include "core/terms/probes.h"
 
 /*
- * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has: then it is the
- * one instance that the process uses (CUDA uses no second one). Unknown until that is known.
+ * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has. So the instance is the one that the
+ * process uses, if that is known: CUDA uses only one in a process.
  */
 static int gpu_of_uvm(const struct process *p, const uint8_t *uuid)
 {
@@ -39,7 +39,7 @@ static void follow_physical(struct process *p, uint64_t ts_ns)
 	}
 }
 
-/* What the kernel gave that no call explains is booked where its calls are. */
+/* Books the kernel's memory that no call explains beside the memory of calls. */
 static void follow_bookings(struct process *p, uint64_t ts_ns)
 {
 	size_t count;
@@ -81,7 +81,7 @@ static bool is_video_memory(const struct gmt_rm_alloc *rec)
 	return rec->class_id == NV01_MEMORY_LOCAL_USER && !NVOS32_ATTR_LOCATION(rec->attr);
 }
 
-/* There was no memory. */
+/* Whether there was no memory left. */
 static bool is_refusal(const struct gmt_rm_alloc *rec)
 {
 	return nv_is_no_memory(rec->status) && rec->size && rec->size <= ALLOC_SIZE_MAX && is_video_memory(rec);
@@ -127,7 +127,7 @@ int kernel_rm_free(struct process *p, const struct gmt_hdr *hdr)
 	return 0;
 }
 
-/* Bytes went from one GPU, or the unknown one, to another, with no rm_change that says so. */
+/* Follows bytes that went from one GPU, or the unknown one, to another, without an rm_change. */
 static void follow_moves(struct process *p, uint64_t moves_before, int gpu, uint64_t ts_ns)
 {
 	struct view_level *unknown;
@@ -139,7 +139,7 @@ static void follow_moves(struct process *p, uint64_t moves_before, int gpu, uint
 		account_row(&p->account, gpu);
 	follow_physical(p, ts_ns);
 	unknown = &p->account.rows[0].physical;
-	/* What was never there in truth leaves no peak behind. */
+	/* Bytes that were never on the unknown GPU in truth leave no peak there. */
 	if (!unknown->live)
 		*unknown = (struct view_level){ 0 };
 }

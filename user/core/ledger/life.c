@@ -9,7 +9,7 @@
 
 /* ---- the end ---- */
 
-/* The sums stay as they were at its end: what a program held when it went is worth a report. */
+/* The sums stay as they were at the end: what a program held then is worth a report. */
 static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 {
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXIT, .p = p, .ts_ns = ts_ns, .exit = how });
@@ -26,10 +26,10 @@ static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 /* ---- from its beginning on ---- */
 
 /*
- * Whether a record is about the newest life of its pid. A start time is cut to GMT_START_UNIT_NS, which a
- * short process and the next of its pid may share, so it is not all there is to go by: the kernel speaks
- * of a process before its end only. The collector's facts may come after it: of the dead only their own
- * start time speaks, without one it is the next of its pid.
+ * Whether a record is about the newest life of its pid. The start time alone does not say so: it is cut to
+ * GMT_START_UNIT_NS, and a short process may share the time with the next process of its pid. But the kernel's records
+ * of a process come before its end. The collector's facts may come later: they are about a dead process if they have
+ * its start time, else about the next process of the pid.
  */
 static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64_t start_ns)
 {

@@ -7,7 +7,7 @@
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
-/* What was learned of a pool; a pool stays what it was created as. */
+/* Keeps what was learned of a pool. A pool stays what it was created as. */
 static void learn_pool(struct event *e, uint64_t handle, struct pool is)
 {
 	bool is_new;
@@ -75,7 +75,7 @@ static void pool_import(struct event *e)
 		*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool;
 }
 
-/* An allocation of the exporting process: it is charged. */
+/* An allocation of the exporting process, whose bytes are counted there. */
 static void pool_import_pointer(struct event *e)
 {
 	const struct pool *pool = hash_get(&e->proc->pools, e->val[1]);
@@ -110,8 +110,8 @@ static bool is_capturing(const struct event *e, uint64_t stream)
 }
 
 /*
- * Whether an allocation on the stream only adds a node to a graph. Streams join a capture through
- * events, unseen: while anything is being captured, memory that the kernel did not map is none.
+ * Whether an allocation on the stream only adds a node to a graph. Streams join a capture through events, unseen:
+ * during any capture, an address that the kernel did not map is such a node.
  */
 static bool goes_into_graph(const struct event *e, uint64_t stream)
 {

@@ -25,7 +25,7 @@ static void book_object(struct process *p, enum delta_kind kind, const struct vm
 	});
 }
 
-/* Nothing is known of the object: NULL. */
+/* `o`: NULL if nothing is known of the object. */
 static void book_mapping(const struct process *p, enum delta_kind kind, uint64_t address, uint64_t size,
 			 const struct vmm_object *o, uint64_t ts_ns)
 {
@@ -79,7 +79,7 @@ static void drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns)
 		drop_object(p, number, ts_ns);
 }
 
-/* Makes an object dropped by a release that failed live again. */
+/* Makes an object live again that was dropped by a release that failed. */
 static struct vmm_object *revive_object(struct event *e, uint64_t number, const struct vmm_object *before)
 {
 	struct vmm_object *o = hash_put(&e->proc->vmm.objects, number, NULL);
@@ -170,7 +170,7 @@ static void vmm_create(struct event *e)
 					   GMT_CLASS_VMM);
 	unsigned int ordinal = ORDINAL_NONE;
 
-	/* The place is in the call: no context matters. */
+	/* The call says the place: no context matters. */
 	if (location == LOCATION_DEVICE && !event_unread(e, 3))
 		ordinal = context_ordinal_of(id);
 	if (!e->call->rc && (event_unread(e, 0) || event_unread(e, 1) || size > ALLOC_SIZE_MAX)) {
@@ -182,7 +182,7 @@ static void vmm_create(struct event *e)
 	add_object(e, size, class, ordinal);
 }
 
-/* Importing what the process has itself may give the handle it has: a reference more. */
+/* Importing memory that the process has itself may give the same handle: a reference more. */
 static void vmm_import(struct event *e)
 {
 	struct vmm_object *o = object_of_handle(&e->proc->vmm, e->val[0], NULL);
@@ -195,7 +195,7 @@ static void vmm_import(struct event *e)
 		add_object(e, 0, GMT_CLASS_IMPORTED, ORDINAL_NONE);
 }
 
-/* A multicast object is an address in the switch, no memory. */
+/* A multicast object is an address in the switch, not memory. */
 static void vmm_multicast(struct event *e)
 {
 	if (!event_unread(e, 0))
@@ -323,8 +323,7 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 	unmap_one(e->proc, address, &gone, e->ts_ns);
 }
 
-/* What is mapped inside [start, end) and was not found one after another: between mappings from
- * before attach. */
+/* Unmaps what is left inside [start, end): mappings between those from before the attach. */
 static void unmap_scattered(struct event *e, struct undo *u, uint64_t start, uint64_t end)
 {
 	struct hash inside;
@@ -380,7 +379,7 @@ static void vmm_unmap_undo(struct event *e, struct undo *u)
 		}
 		*m = saved->mapping;
 		if (!saved->before.maps) {
-			/* Of an object that was dropped before: nothing is known of it. */
+			/* Nothing is known of the object, which was dropped before. */
 			book_mapping(p, DELTA_REMAP, saved->address, saved->mapping.size, NULL, e->ts_ns);
 			continue;
 		}
