@@ -13,33 +13,6 @@ enum {
 	PE_OMIT = 0xff,
 };
 
-static uint64_t read_leb(struct eh_cursor *c, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = eh_u8(c);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift = shift < 64 ? shift + 7 : shift;
-	} while (byte & 0x80);
-	if (is_signed && (byte & 0x40) && shift < 64)
-		value |= ~0ULL << shift;
-	return value;
-}
-
-uint64_t eh_uleb(struct eh_cursor *c)
-{
-	return read_leb(c, false);
-}
-
-int64_t eh_sleb(struct eh_cursor *c)
-{
-	return (int64_t)read_leb(c, true);
-}
-
 static uint64_t read_format(struct eh_cursor *c, uint8_t format)
 {
 	switch (format) {

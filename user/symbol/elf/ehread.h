@@ -82,8 +82,32 @@ EH_READ(eh_u64, uint64_t)
 #undef EH_READ
 
 /* DWARF 5, 7.6; bits beyond 64 are dropped. */
-uint64_t eh_uleb(struct eh_cursor *c);
-int64_t eh_sleb(struct eh_cursor *c);
+static inline uint64_t eh_leb(struct eh_cursor *c, bool is_signed)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = eh_u8(c);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift = shift < 64 ? shift + 7 : shift;
+	} while (byte & 0x80);
+	if (is_signed && (byte & 0x40) && shift < 64)
+		value |= ~0ULL << shift;
+	return value;
+}
+
+static inline uint64_t eh_uleb(struct eh_cursor *c)
+{
+	return eh_leb(c, false);
+}
+
+static inline int64_t eh_sleb(struct eh_cursor *c)
+{
+	return (int64_t)eh_leb(c, true);
+}
 
 #define EH_FORMAT 0x0f /* the part of a pointer's encoding that says how its number is written */
 

@@ -94,7 +94,7 @@ static uint32_t module_index(struct modules *modules, const struct maps_line *li
 		module.ino = line->ino;
 		module.deleted = line->deleted;
 	}
-	while (i && !shows_same_file(&modules->list[i - 1], &module)) /* from the end: pieces of a file are neighbours */
+	while (i && !shows_same_file(&modules->list[i - 1], &module)) /* pieces of a file are neighbours */
 		i--;
 	if (i) {
 		free(module.path);
