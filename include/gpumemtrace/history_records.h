@@ -34,6 +34,8 @@ struct gmt_history {
 	__u64 first;            /* number of the first event that follows, of any process */
 	__u64 left_out;         /* live segments and blocks that do not follow, because there were too many */
 };
+#define GMT_FIELDS_gmt_history(X, T)                                              \
+	X(T, UNSIGNED, since) X(T, UNSIGNED, first) X(T, UNSIGNED, left_out)
 
 /* Memory that PyTorch has held on a device since before tracing began, and that no event has shown. */
 struct gmt_history_unseen {
@@ -42,6 +44,8 @@ struct gmt_history_unseen {
 	__u32 device;           /* CUDA ordinal in the process, as in the next two */
 	__u32 reserved2;
 };
+#define GMT_FIELDS_gmt_history_unseen(X, T)                                       \
+	X(T, UNSIGNED, allocated) X(T, UNSIGNED, reserved) X(T, UNSIGNED, device)
 
 /* A segment or a block that was live at the end. */
 struct gmt_history_range {
@@ -55,6 +59,10 @@ struct gmt_history_range {
 	__u8 device;            /* GMT_HISTORY_DEVICE_UNKNOWN */
 	__u8 category;          /* of a block, a guess of that moment: enum gmt_category + 1; 0: not known */
 };
+#define GMT_FIELDS_gmt_history_range(X, T)                                        \
+	X(T, HEX, base) X(T, UNSIGNED, length) X(T, HEX, born) X(T, UNSIGNED, asked) \
+	X(T, UNSIGNED, stack_id) X(T, UNSIGNED, is_block) X(T, HEX, flags) X(T, UNSIGNED, device) \
+	X(T, STORED_CATEGORY, category)
 
 struct gmt_history_event {
 	struct gmt_hdr hdr;     /* ts_ns: when */
@@ -67,6 +75,9 @@ struct gmt_history_event {
 	__u8 device;
 	__u8 category;          /* BLOCK_FREE: likewise */
 };
+#define GMT_FIELDS_gmt_history_event(X, T)                                        \
+	X(T, HEX, address) X(T, UNSIGNED, size) X(T, HEX, born) X(T, UNSIGNED, stack_id) \
+	X(T, HISTORY_KIND, kind) X(T, HEX, flags) X(T, UNSIGNED, device) X(T, STORED_CATEGORY, category)
 
 /* A range that the program has named begins or ends. */
 struct gmt_history_mark {
@@ -76,5 +87,7 @@ struct gmt_history_mark {
 	__u8 reserved[7];
 	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut */
 };
+#define GMT_FIELDS_gmt_history_mark(X, T)                                         \
+	X(T, UNSIGNED, event) X(T, UNSIGNED, is_end) X(T, TEXT, name)
 
 #endif

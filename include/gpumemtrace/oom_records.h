@@ -41,6 +41,13 @@ struct gmt_oom {
 	__u32 reserved2;
 	__u8 uuid[GMT_UUID_BYTES]; /* of the GPU; 0: unknown, or of none */
 };
+#define GMT_FIELDS_gmt_oom(X, T)                                                  \
+	X(T, UNSIGNED, number) X(T, API, api) X(T, OOM_OUTCOME, outcome) X(T, OOM_SIGN, sign) \
+	X(T, ASKED_CLASS, class_id) X(T, HEX, flags) X(T, UNSIGNED, failures) X(T, UNSIGNED, stack_id) \
+	X(T, UNSIGNED, pieces) X(T, UNSIGNED, asked_bytes) X(T, UNSIGNED, failed_bytes) \
+	X(T, UNSIGNED, given_bytes) X(T, UNSIGNED, framework_bytes) X(T, UNSIGNED, freed_bytes) \
+	X(T, UNSIGNED, free_bytes) X(T, UNSIGNED, first_ns) X(T, UNSIGNED, last_ns) \
+	X(T, UNSIGNED, decided_ns) X(T, UNSIGNED, exit_ns) X(T, SIGNED, exit_code) X(T, UUID, uuid)
 
 enum gmt_oom_row_flag {
 	GMT_OOM_ROW_HOST = 1,     /* memory of a process on no GPU */
@@ -80,6 +87,17 @@ struct gmt_oom_row {
 	__u8 phase;             /* enum gmt_training: of the training */
 	__u8 reserved2[7];
 };
+#define GMT_FIELDS_gmt_oom_row(X, T)                                              \
+	X(T, UNSIGNED, number) X(T, HEX, flags) X(T, TORCH_BACKEND, torch_backend) X(T, UUID, uuid) \
+	X(T, CLASSES, class_bytes) X(T, UNSIGNED, attributed) X(T, UNSIGNED, physical) \
+	X(T, UNSIGNED, before_attach) X(T, SIGNED, context) X(T, SIGNED, modules) \
+	X(T, SIGNED, pool_reserve) X(T, SIGNED, rounding) X(T, SIGNED, other) X(T, UNSIGNED, nvml) \
+	X(T, UNSIGNED, nvml_ns) X(T, UNSIGNED, torch_allocated) X(T, UNSIGNED, torch_reserved) \
+	X(T, UNSIGNED, torch_gap) X(T, UNSIGNED, stacks_live) X(T, UNSIGNED, stacks_peak) \
+	X(T, UNSIGNED, stacks_peak_ns) X(T, UNSIGNED, rest_bytes) X(T, UNSIGNED, stacks) \
+	X(T, UNSIGNED, rest) X(T, UNSIGNED, since_ns) X(T, UNSIGNED, recent_ns)   \
+	X(T, CATEGORIES, category_bytes) X(T, UNSIGNED, torch_before) X(T, UNSIGNED, growth) \
+	X(T, UNSIGNED, growth_count) X(T, UNSIGNED, iteration) X(T, TRAINING, phase)
 
 enum gmt_oom_stack_flag {
 	GMT_OOM_STACK_STEADY = 1, /* its memory grew from each sample to the next */
@@ -96,5 +114,10 @@ struct gmt_oom_stack {
 	__u32 flags;            /* enum gmt_oom_stack_flag */
 	__u32 purpose;          /* PyTorch's blocks: 1 + enum gmt_category, of most of live; 0: not told */
 };
+#define GMT_FIELDS_gmt_oom_stack(X, T)                                            \
+	X(T, UNSIGNED, number) X(T, UNSIGNED, stack_id) X(T, UNSIGNED, live) X(T, UNSIGNED, count) \
+	X(T, UNSIGNED, at_peak) X(T, SIGNED, grown) X(T, SIGNED, recent) X(T, UNSIGNED, allocs) \
+	X(T, UNSIGNED, frees) X(T, UNSIGNED, alloc_bytes) X(T, HEX, flags)        \
+	X(T, STORED_CATEGORY, purpose)
 
 #endif

@@ -12,20 +12,29 @@
  * the header says which.
  *
  * Versions: a reader refuses another major and reads any minor: it takes as much of the header as
- * it knows, steps over blocks of types and records of kinds that it does not know. Each record kind and each term
- * (terms.h) that is added raises the minor version; a reader takes a term that it does not know for "unknown".
+ * it knows, steps over blocks of types and records of kinds that it does not know, and takes a term (terms.h) that it
+ * does not know for "unknown". Each row that one of the lists gets raises the minor version by itself.
  */
 #ifndef GPUMEMTRACE_RECFILE_H
 #define GPUMEMTRACE_RECFILE_H
 
 #include <linux/types.h>
 
+#include <gpumemtrace/python.h>
+#include <gpumemtrace/unwind.h>
+#include <gpumemtrace/wire.h>
+
 /* As PNG's: a byte beyond ASCII, and both line ends, which a transfer as text would damage. */
 #define GMT_REC_MAGIC "\211GMT\r\n\032\n"
 #define GMT_REC_MAGIC_BYTES 8
 #define GMT_REC_BYTE_ORDER 0x01020304u
 #define GMT_REC_MAJOR 1
-#define GMT_REC_MINOR 0
+#define GMT_REC_ROWS                                                              \
+	((0 GMT_KINDS(GMT_TERM_ONE)) + (int)GMT_FW_COUNT + GMT_TERM_COUNT + (int)GMT_UNWIND_REASON_COUNT + \
+	 (int)GMT_PY_REASON_COUNT + (int)GMT_HISTORY_KIND_COUNT)
+#define GMT_REC_ROWS_FIRST 150          /* in version 1.0 */
+#define GMT_REC_FLAGS_ADDED 0           /* since then: flags and fields are in no list */
+#define GMT_REC_MINOR (GMT_REC_ROWS - GMT_REC_ROWS_FIRST + GMT_REC_FLAGS_ADDED)
 
 #define GMT_REC_BLOCK_MAGIC 0x4b4c4247u /* "GBLK" on a little-endian machine */
 #define GMT_REC_RAW_MAX (1u << 20)      /* most bytes of records in a block; a reader refuses more */

@@ -27,6 +27,9 @@ struct gmt_symbol {
 	__u16 file_len;
 	__u8 text[];
 };
+#define GMT_FIELDS_gmt_symbol(X, T)                                               \
+	X(T, UNSIGNED, id) X(T, UNSIGNED, line) X(T, HEX, offset) X(T, SYMBOL_KIND, kind) \
+	X(T, HEX, flags)
 
 /* A stack in words: the ids of its frames' symbols, which were sent before it, innermost first. */
 struct gmt_stack_frames {
@@ -35,5 +38,7 @@ struct gmt_stack_frames {
 	__u32 count;             /* an odd one is followed by 4 bytes of padding */
 	__u32 symbols[];
 };
+#define GMT_FIELDS_gmt_stack_frames(X, T)                                         \
+	X(T, UNSIGNED, stack_id) X(T, UNSIGNED, count)
 
 #endif

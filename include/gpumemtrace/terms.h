@@ -10,7 +10,6 @@
  * To add a term:
  *  - append a row, with the next number;
  *  - append the same row to tests/unit/terms/test_terms.c, which fails to compile until then;
- *  - raise GMT_REC_MINOR (recfile.h), by which a reader knows that a file may hold terms that are new to the reader;
  *  - add the JSON name to user/doc/json-schema.json;
  *  - keep a recording that has it: tests/data/README.md.
  * A reader takes a number beyond the end of a list for "unknown": the file comes from a newer version.
@@ -206,5 +205,10 @@ GMT_TERMS_CHECK(GMT_PURPOSES, GMT_PURPOSE_COUNT);
 GMT_TERMS_CHECK(GMT_ENDS, GMT_END_COUNT);
 GMT_TERMS_CHECK(GMT_OOM_OUTCOMES, GMT_OOM_OUTCOME_COUNT);
 GMT_TERMS_CHECK(GMT_OOM_SIGNS, GMT_OOM_SIGN_COUNT);
+
+#define GMT_TERM_COUNT                                                            \
+	((int)GMT_CLASS_COUNT + (int)GMT_CATEGORY_COUNT + (int)GMT_TRAINING_COUNT + (int)GMT_TORCH_BACKEND_COUNT + \
+	 (int)GMT_TORCH_SILENCE_COUNT + (int)GMT_ANOMALY_COUNT + (int)GMT_LOSS_COUNT + (int)GMT_PURPOSE_COUNT + \
+	 (int)GMT_END_COUNT + (int)GMT_OOM_OUTCOME_COUNT + (int)GMT_OOM_SIGN_COUNT)
 
 #endif

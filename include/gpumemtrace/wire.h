@@ -10,6 +10,9 @@
  * Records below GMT_KIND_USER_FIRST come from the kernel, in ring-buffer order. Those from it on
  * are written by the collector into the same stream, for what the kernel does not send: replaying
  * the stream gives the same report on any machine.
+ *
+ * GMT_FIELDS_ and a structure's name is the list of what `gpumemtrace records` prints of it: X(T, how, member) for each
+ * member; user/sink/records/record_fields.c has a macro for each `how`.
  */
 #ifndef GPUMEMTRACE_WIRE_H
 #define GPUMEMTRACE_WIRE_H
@@ -18,8 +21,6 @@
 #include <linux/types.h>
 #endif
 #include <gpumemtrace/terms.h>
-
-#include <gpumemtrace/fw.h>
 
 #define GMT_UUID_BYTES 16
 #define GMT_CALL_VALS 8      /* most values one call record carries */
@@ -104,6 +105,9 @@ struct gmt_call {
 	__u32 stack_id;  /* 0: none */
 	__u64 vals[];
 };
+#define GMT_FIELDS_gmt_call(X, T)                                                 \
+	X(T, API, api) X(T, CALL_PHASE, phase) X(T, SIGNED, rc) X(T, UNSIGNED, seq) \
+	X(T, UNSIGNED, stack_id) X(T, HEX, unread)
 
 /* The call that was running on the thread when an ioctl returned. */
 struct gmt_cause {
@@ -128,6 +132,10 @@ struct gmt_rm_alloc {
 	__u32 device_id; /* NV0080_ALLOC_PARAMETERS.deviceId, class 0x80; not the CUDA ordinal */
 	__u64 size;      /* bytes, rounded up by RM; 0 for classes without memory */
 };
+#define GMT_FIELDS_gmt_rm_alloc(X, T)                                             \
+	X(T, CAUSE, cause) X(T, HEX, client) X(T, HEX, parent) X(T, HEX, object) X(T, HEX, class_id) \
+	X(T, HEX, status) X(T, HEX, flags) X(T, HEX, attr) X(T, UNSIGNED, device_id) \
+	X(T, UNSIGNED, size)
 
 /* NV_ESC_RM_FREE and NV_ESC_RM_VID_HEAP_CONTROL(FREE), after a successful return. Children go too. */
 struct gmt_rm_free {
@@ -138,6 +146,8 @@ struct gmt_rm_free {
 	__u32 object;
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_rm_free(X, T)                                              \
+	X(T, CAUSE, cause) X(T, HEX, client) X(T, HEX, parent) X(T, HEX, object)
 
 struct gmt_rm_dup {
 	struct gmt_hdr hdr;
@@ -149,11 +159,16 @@ struct gmt_rm_dup {
 	__u32 object_src;
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_rm_dup(X, T)                                               \
+	X(T, CAUSE, cause) X(T, HEX, client) X(T, HEX, parent) X(T, HEX, object) X(T, HEX, client_src) \
+	X(T, HEX, object_src)
 
 struct gmt_uvm_gpu {
 	struct gmt_hdr hdr;
 	__u8 uuid[GMT_UUID_BYTES];
 };
+#define GMT_FIELDS_gmt_uvm_gpu(X, T)                                              \
+	X(T, UUID, uuid)
 
 /* UVM_REGISTER_GPU_VASPACE: ties the VA space object, and so its parent device, to a GPU. */
 struct gmt_uvm_vaspace {
@@ -162,6 +177,8 @@ struct gmt_uvm_vaspace {
 	__u32 client;
 	__u32 vaspace;
 };
+#define GMT_FIELDS_gmt_uvm_vaspace(X, T)                                          \
+	X(T, UUID, uuid) X(T, HEX, client) X(T, HEX, vaspace)
 
 /* UVM_MAP_EXTERNAL_ALLOCATION: [base, base + length) shows memory (client, memory) from offset on. */
 struct gmt_uvm_map {
@@ -176,6 +193,9 @@ struct gmt_uvm_map {
 	__u32 reserved;
 	__u8 uuid[GMT_UUID_BYTES]; /* the first */
 };
+#define GMT_FIELDS_gmt_uvm_map(X, T)                                              \
+	X(T, CAUSE, cause) X(T, HEX, base) X(T, UNSIGNED, length) X(T, UNSIGNED, offset) \
+	X(T, HEX, client) X(T, HEX, memory) X(T, UNSIGNED, gpu_count) X(T, UUID, uuid)
 
 struct gmt_uvm_unmap {
 	struct gmt_hdr hdr;
@@ -183,11 +203,15 @@ struct gmt_uvm_unmap {
 	__u64 length;
 	__u8 uuid[GMT_UUID_BYTES];
 };
+#define GMT_FIELDS_gmt_uvm_unmap(X, T)                                            \
+	X(T, HEX, base) X(T, UNSIGNED, length) X(T, UUID, uuid)
 
 struct gmt_uvm_free {
 	struct gmt_hdr hdr;
 	__u64 base;   /* the whole range that begins here goes */
 };
+#define GMT_FIELDS_gmt_uvm_free(X, T)                                             \
+	X(T, HEX, base)
 
 /* Start times are CLOCK_BOOTTIME, cut to the precision of /proc/PID/stat (USER_HZ is 100 on x86 and arm64), so that the
  * kernel and the collector have the same number. Two lives of a pid may have the same start time: a PROC_FORK or
@@ -200,6 +224,8 @@ struct gmt_proc_fork {
 	__u32 reserved;
 	__u64 start_ns;         /* the child's */
 };
+#define GMT_FIELDS_gmt_proc_fork(X, T)                                            \
+	X(T, UNSIGNED, parent_tgid) X(T, UNSIGNED, start_ns)
 
 /* PROC_EXEC; and PROC_SEEN, with the name the process has then. */
 struct gmt_proc_exec {
@@ -207,6 +233,8 @@ struct gmt_proc_exec {
 	__u64 start_ns;
 	__u8 comm[GMT_COMM_BYTES];
 };
+#define GMT_FIELDS_gmt_proc_exec(X, T)                                            \
+	X(T, UNSIGNED, start_ns) X(T, TEXT, comm)
 
 #define GMT_EXIT_CODE_UNKNOWN (-1) /* the kernel's record was lost; the process is gone */
 
@@ -215,6 +243,8 @@ struct gmt_proc_exit {
 	__s32 exit_code;        /* as wait(2) would give it: status << 8 | signal; or unknown */
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_proc_exit(X, T)                                            \
+	X(T, SIGNED, exit_code)
 
 /*
  * The call stack of a thread, sent once: records before and after it name it by its id. Ids are given out
@@ -233,66 +263,8 @@ struct gmt_stack {
 	__u8 py_reason;         /* enum gmt_py_reason */
 	__u64 words[];
 };
-
-/* A framework's own allocator gave out a block or took one back: entry of the function that it reports blocks to. Sent
- * while the allocator holds its lock: the records of a device are in order, and their totals exact. */
-struct gmt_fw_mem {
-	struct gmt_hdr hdr;
-	__u64 ptr;
-	__s64 delta;            /* bytes of the block as the allocator rounds it; negative: taken back */
-	__u64 total_allocated;  /* of the device, after it */
-	__u64 total_reserved;   /* what the allocator holds of the driver's memory */
-	__u8 device_type;       /* enum gmt_fw_device */
-	__u8 device_index;      /* CUDA ordinal in the process */
-	__u8 framework;         /* enum gmt_fw; a reader passes over those that it does not know */
-	__u8 reserved;
-	__u32 stack_id;         /* 0: none */
-};
-
-/* A framework is about to say that there is no memory, after all it has tried. It does so in its limits too, then
- * without a call of the driver that failed. */
-struct gmt_fw_oom {
-	struct gmt_hdr hdr;
-	__u64 size;             /* asked for, as the allocator rounds it */
-	__u64 total_allocated;
-	__u64 total_reserved;
-	__u8 device_type;       /* as in gmt_fw_mem */
-	__u8 device_index;
-	__u8 framework;
-	__u8 reserved;
-	__u32 stack_id;         /* 0: none */
-};
-
-enum gmt_range_what {
-	GMT_RANGE_BEGIN = 0,    /* of a named range */
-	GMT_RANGE_END = 1,
-	GMT_RANGE_BACKWARD = 2, /* the thread computes gradients; has no end of its own */
-};
-#define GMT_RANGE_NAME_BYTES 96
-
-/* What a framework's thread does from here on. PyTorch's ranges are record_function's and those that it makes itself
- * ("Optimizer.step#SGD.step"), whether a profiler is on or not. */
-struct gmt_fw_range {
-	struct gmt_hdr hdr;
-	__u64 object;           /* its begin's and its end's are the same; BACKWARD: 0 */
-	__u8 what;              /* enum gmt_range_what */
-	__u8 framework;         /* as in gmt_fw_mem */
-	__u8 reserved[6];
-	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut; BEGIN only */
-};
-
-/* What the newest block at an address was asked for. Sent after the block. */
-struct gmt_fw_size {
-	struct gmt_hdr hdr;
-	__u64 ptr;
-	__u64 size;             /* asked for */
-	__u64 stream;           /* the framework's number of it; 0: the default stream */
-	__u8 device_type;       /* as in gmt_fw_mem */
-	__u8 device_index;
-	__u8 framework;
-	__u8 reserved;
-	__u32 reserved2;
-};
+#define GMT_FIELDS_gmt_stack(X, T)                                                \
+	X(T, UNSIGNED, id) X(T, UNSIGNED, count) X(T, UNWIND_REASON, reason) X(T, PY_REASON, py_reason)
 
 /*
  * The memory of a stack that was taken without tables for all of its code. Sent before the stack; large memory comes in
@@ -307,6 +279,9 @@ struct gmt_stack_copy {
 	__u64 base;             /* address of the first word: sp, or where the piece before ended */
 	__u64 words[];
 };
+#define GMT_FIELDS_gmt_stack_copy(X, T)                                           \
+	X(T, UNSIGNED, stack_id) X(T, UNSIGNED, count) X(T, HEX, pc) X(T, HEX, sp) X(T, HEX, fp) \
+	X(T, HEX, base)
 
 /* ---- written by the collector ---- */
 
@@ -322,6 +297,9 @@ struct gmt_session {
 	__u8 why_no_kernel[128];/* why the kernel layer is not active; "" if it is */
 	__u8 why_no_nvml[128];
 };
+#define GMT_FIELDS_gmt_session(X, T)                                              \
+	X(T, UNSIGNED, wall_ns) X(T, HEX, layers) X(T, TEXT, version) X(T, TEXT, kernel) \
+	X(T, TEXT, host) X(T, TEXT, driver) X(T, TEXT, why_no_kernel) X(T, TEXT, why_no_nvml)
 
 /* Something that the user asked for and this machine's kernel cannot do: sentences without a full stop. */
 struct gmt_limit {
@@ -330,6 +308,8 @@ struct gmt_limit {
 	__u8 why[192];
 	__u8 remedy[160];
 };
+#define GMT_FIELDS_gmt_limit(X, T)                                                \
+	X(T, TEXT, what) X(T, TEXT, why) X(T, TEXT, remedy)
 
 enum gmt_gpu_flag {
 	GMT_GPU_MIG = 1,        /* a MIG instance; parent_index says of which GPU */
@@ -349,6 +329,10 @@ struct gmt_gpu {
 	__u8 name[96];
 	__u8 pci[32];           /* "00000000:3B:00.0" */
 };
+#define GMT_FIELDS_gmt_gpu(X, T)                                                  \
+	X(T, UNSIGNED, index) X(T, SIGNED, minor) X(T, HEX, flags) X(T, UNSIGNED, parent_index) \
+	X(T, UNSIGNED, total_bytes) X(T, UUID, uuid) X(T, UNSIGNED, gpu_instance) \
+	X(T, UNSIGNED, compute_instance) X(T, TEXT, name) X(T, TEXT, pci)
 
 struct gmt_proc {
 	struct gmt_hdr hdr;
@@ -361,6 +345,9 @@ struct gmt_proc {
 	__u8 cgroup[128];
 	__u8 cmdline[256];      /* arguments joined by a space, cut */
 };
+#define GMT_FIELDS_gmt_proc(X, T)                                                 \
+	X(T, UNSIGNED, start_ns) X(T, UNSIGNED, uid) X(T, UNSIGNED, ns_pid) X(T, UNSIGNED, parent_tgid) \
+	X(T, TEXT, comm) X(T, TEXT, cgroup) X(T, TEXT, cmdline)
 
 enum gmt_attach_flag {
 	GMT_ATTACH_FROM_START = 1, /* the process had not used a GPU before */
@@ -371,6 +358,8 @@ struct gmt_attach {
 	__u32 flags;
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_attach(X, T)                                               \
+	X(T, HEX, flags)
 
 enum gmt_nvml_when {
 	GMT_NVML_BASELINE = 0,  /* at attach: what was there before */
@@ -384,12 +373,16 @@ struct gmt_nvml {
 	__u32 when;             /* enum gmt_nvml_when */
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_nvml(X, T)                                                 \
+	X(T, UNSIGNED, used_bytes) X(T, UUID, uuid) X(T, NVML_WHEN, when)
 
 struct gmt_loss {
 	struct gmt_hdr hdr;
 	__u64 count[GMT_LOSS_COUNT]; /* by enum gmt_loss_cause, since the start of the session; a reader takes as many
 	                              * as size holds */
 };
+#define GMT_FIELDS_gmt_loss(X, T)                                                 \
+	X(T, LOSSES, count)
 
 struct gmt_library {
 	struct gmt_hdr hdr;
@@ -402,12 +395,17 @@ struct gmt_library {
 	__u8 build_id[40];      /* hex, cut */
 	__u8 path[256];
 };
+#define GMT_FIELDS_gmt_library(X, T)                                              \
+	X(T, HEX, dev) X(T, UNSIGNED, ino) X(T, UNSIGNED, probes) X(T, UNSIGNED, absent) \
+	X(T, UNSIGNED, shifted) X(T, UNSIGNED, attach_us) X(T, TEXT, build_id) X(T, TEXT, path)
 
 struct gmt_end {
 	struct gmt_hdr hdr;
 	__u32 reason;           /* enum gmt_end_reason */
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_end(X, T)                                                  \
+	X(T, END, reason)
 
 /* The user asked for a new window: peaks begin at the live memory of this moment, and growth counts from it. */
 struct gmt_mark {
@@ -415,21 +413,10 @@ struct gmt_mark {
 	__u32 number;           /* in the session, from 1 on */
 	__u32 reserved;
 };
+#define GMT_FIELDS_gmt_mark(X, T)                                                 \
+	X(T, UNSIGNED, number)
 
-enum gmt_framework_flag {
-	GMT_FRAMEWORK_ASYNC = 1,    /* the environment asks for CUDA's own pools ... */
-	GMT_FRAMEWORK_UNCACHED = 2, /* ... for no caching */
-	GMT_FRAMEWORK_NO_HOOK = 4,  /* the function that it reports blocks with is not probed: it has none */
-};
-
-/* A process has a framework for CUDA mapped. May come again. */
-struct gmt_framework {
-	struct gmt_hdr hdr;
-	__u32 flags;            /* enum gmt_framework_flag, or-ed */
-	__u8 framework;         /* as in gmt_fw_mem */
-	__u8 reserved[3];
-};
-
+#include <gpumemtrace/fw.h>
 #include <gpumemtrace/history_records.h>
 #include <gpumemtrace/oom_records.h>
 #include <gpumemtrace/symbol.h>

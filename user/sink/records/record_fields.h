@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fields of records (wire.h), for printing records: a table for each kind. A new record kind needs its FIELDS in
- * record_fields.c.
+ * The fields of each kind of record (wire.h), for printing records: name, place, size, meaning. They come from the lists
+ * beside the structures. A list that needs a new way of printing gets an AS_ in record_fields.c.
  */
 #ifndef GPUMEMTRACE_SINK_RECORDS_RECORD_FIELDS_H
 #define GPUMEMTRACE_SINK_RECORDS_RECORD_FIELDS_H
@@ -22,9 +22,10 @@ struct record_field {
 	const char *name;        /* as in wire.h */
 	uint16_t offset;
 	uint8_t size;            /* bytes of one number: 1, 2, 4, 8 */
-	uint16_t count;          /* numbers of an array; bytes of TEXT and UUID */
+	uint16_t count;          /* of an array; of TEXT and UUID bytes */
 	enum record_field_type type;
-	const char *(*term)(unsigned int number); /* the name of a TERM, or of an array's element; may return NULL */
+	/* TERM: the name of the number, an array's: of an element by its place. May give NULL. */
+	const char *(*term)(unsigned int number);
 };
 
 struct record_kind {
