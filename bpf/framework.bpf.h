@@ -35,10 +35,22 @@ static __always_inline void fw_read(struct fw_args *args, struct pt_regs *ctx)
 }
 
 /* A device is passed by value, its type in the lowest byte and its ordinal in the next one; what is above them in the
- * register is anything. */
+ * register is anything. What has none has the type 0 in its layout, too. */
 static __always_inline int fw_is_on_gpu(const struct fw_args *args)
 {
 	return (__u8)args->list[args->at.device] == args->at.gpu_type;
+}
+
+static __always_inline __u8 fw_device(const struct fw_args *args)
+{
+	return args->at.device ? GMT_FW_GPU : GMT_FW_BY_ADDRESS;
+}
+
+static __always_inline __s64 fw_delta(const struct fw_args *args)
+{
+	__s64 bytes = args->list[args->at.bytes];
+
+	return args->at.release && (__u8)args->list[args->at.release] == args->at.release_value ? -bytes : bytes;
 }
 
 static __always_inline __u8 fw_ordinal(const struct fw_args *args)
@@ -71,12 +83,13 @@ int fw_block(struct pt_regs *ctx)
 	if (!fw_is_on_gpu(&args) || !is_target())
 		return 0;
 	rec.ptr = args.list[args.at.ptr];
-	rec.delta = args.list[args.at.bytes];
+	rec.delta = fw_delta(&args);
 	rec.total_allocated = args.list[args.at.total_allocated];
 	rec.total_reserved = args.list[args.at.total_reserved];
-	rec.device_type = GMT_FW_GPU;
+	rec.device_type = fw_device(&args);
 	rec.device_index = fw_ordinal(&args);
 	rec.framework = args.at.framework;
+	rec.flags = args.at.total_allocated ? 0 : GMT_FW_NO_TOTALS;
 	fill_header(&rec.hdr, GMT_KIND_FW_MEM, sizeof(rec));
 	if (gmt.config.block_stacks && gmt.config.stack_mode && rec.delta > 0)
 		rec.stack_id = fw_stack(ctx, rec.delta, rec.hdr.ts_ns);
@@ -98,7 +111,7 @@ int fw_oom(struct pt_regs *ctx)
 	rec.size = args.list[args.at.bytes];
 	rec.total_allocated = args.list[args.at.total_allocated];
 	rec.total_reserved = args.list[args.at.total_reserved];
-	rec.device_type = GMT_FW_GPU;
+	rec.device_type = fw_device(&args);
 	rec.device_index = fw_ordinal(&args);
 	rec.framework = args.at.framework;
 	/* It happens seldom: always with a stack. */

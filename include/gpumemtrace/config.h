@@ -27,11 +27,14 @@ struct gmt_fw_layout {
 	__u64 framework : 8;                     /* enum gmt_fw */
 	__u64 ptr : GMT_FW_ARG_BITS;             /* the block's address */
 	__u64 bytes : GMT_FW_ARG_BITS;           /* of a block, negative where it is taken back; of a request */
+	__u64 release : GMT_FW_ARG_BITS;         /* ... or never negative: the block is taken back where this one ... */
+	__u64 release_value : 8;                 /* ... has this value in its lowest byte */
 	__u64 total_allocated : GMT_FW_ARG_BITS; /* of the device, after it */
 	__u64 total_reserved : GMT_FW_ARG_BITS;
-	__u64 device : GMT_FW_ARG_BITS;          /* by value: its type in the lowest byte, its ordinal in the next */
+	__u64 device : GMT_FW_ARG_BITS;          /* by value: its type in the lowest byte, its ordinal in the next; 0:
+						    the block's address says where it is */
 	__u64 gpu_type : 8;                      /* the type that is a GPU */
-	__u64 reserved : 33;
+	__u64 reserved : 22;
 };
 _Static_assert(sizeof(struct gmt_fw_layout) == sizeof(__u64), "a layout is a cookie");
 

@@ -24,6 +24,11 @@ enum gmt_fw {
 enum gmt_fw_device {
 	GMT_FW_HOST = 0,        /* or another device that is no GPU of CUDA's: not sent */
 	GMT_FW_GPU = 1,
+	GMT_FW_BY_ADDRESS = 2,  /* the framework does not say: a GPU of the process, or the host; the ordinal is 0 */
+};
+
+enum gmt_fw_mem_flag {
+	GMT_FW_NO_TOTALS = 1,   /* the framework does not say them: both are 0 */
 };
 
 /* A framework's own allocator gave out a block or took one back: entry of the function that it reports blocks to. Sent
@@ -37,13 +42,13 @@ struct gmt_fw_mem {
 	__u8 device_type;       /* enum gmt_fw_device */
 	__u8 device_index;      /* CUDA ordinal in the process */
 	__u8 framework;         /* enum gmt_fw; a reader passes over those that it does not know */
-	__u8 reserved;
+	__u8 flags;             /* enum gmt_fw_mem_flag */
 	__u32 stack_id;         /* 0: none */
 };
 #define GMT_FIELDS_gmt_fw_mem(X, T)                                               \
 	X(T, HEX, ptr) X(T, SIGNED, delta) X(T, UNSIGNED, total_allocated)        \
 	X(T, UNSIGNED, total_reserved) X(T, UNSIGNED, device_type) X(T, UNSIGNED, device_index) \
-	X(T, FRAMEWORK, framework) X(T, UNSIGNED, stack_id)
+	X(T, FRAMEWORK, framework) X(T, HEX, flags) X(T, UNSIGNED, stack_id)
 
 /* A framework is about to say that there is no memory, after all it has tried. It does so in its limits too, then
  * without a call of the driver that failed. */

@@ -50,6 +50,17 @@ static struct view_torch torch_of(const struct allocator *a, int gpu)
 	return records_row(&a->r, gpu, &row) ? row.torch : (struct view_torch){ 0 };
 }
 
+/* An allocator that says what it gives out and takes back, and neither on which device nor how much that makes. */
+static void report_bare(struct allocator *a, uint64_t ptr, int64_t delta)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = ptr, .delta = delta, .device_type = GMT_FW_BY_ADDRESS, .flags = GMT_FW_NO_TOTALS,
+	};
+
+	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	assert_int_equal(a->r.result, 0);
+}
+
 static int setup(void **state)
 {
 	static struct allocator a;
@@ -382,6 +393,37 @@ static void malformed(void **state)
 	assert_int_equal(torch_of(a, GPU).blocks, 0);
 }
 
+static void device_by_address_and_totals_by_sums(void **state)
+{
+	struct allocator *a = *state;
+	struct view_torch t;
+
+	CALL(&a->r, cuDevicePrimaryCtxRetain, 0x77, 0);
+	CALL(&a->r, cuCtxSetCurrent, 0x77);
+	segment(a, BASE, 16 * MiB);
+	CALL(&a->r, cuMemHostAlloc, 0x5000000, MiB, 0);
+	report_bare(a, BASE, 3 * MiB);
+	report_bare(a, BASE + 3 * MiB, 2 * MiB);
+	report_bare(a, 0x5000000, 512);                 /* host memory has blocks, too */
+	report_bare(a, BASE, -3 * (int64_t)MiB);
+	report_bare(a, BASE, -3 * (int64_t)MiB);        /* the file is probed twice */
+	t = torch_of(a, GPU);
+	assert_true(t.seen);
+	assert_int_equal(t.allocated.live, 2 * MiB);
+	assert_int_equal(t.allocated.peak, 5 * MiB);
+	assert_int_equal(t.blocks, 1);
+	assert_int_equal(t.reserved.live, 16 * MiB);
+	assert_int_equal(t.segments, 1);
+	assert_true(t.gap_known);
+	assert_int_equal(t.largest_free_gap, 11 * MiB);
+	report_bare(a, BASE + 3 * MiB, -2 * (int64_t)MiB);
+	release(a, BASE, 16 * MiB);
+	t = torch_of(a, GPU);
+	assert_int_equal(t.allocated.live, 0);
+	assert_int_equal(t.reserved.live, 0);
+	assert_int_equal(odd(a), 0);
+}
+
 /* Of a recording that a later version made: like a record of an unknown kind. */
 static void a_framework_that_nobody_knows(void **state)
 {
@@ -417,7 +459,7 @@ int main(void)
 		CASE(segments_given_back), CASE(reserved_that_does_not_agree), CASE(memory_taken_below_it),
 		CASE(memory_that_is_not_the_drivers), CASE(events_missed), CASE(an_event_that_comes_twice),
 		CASE(two_devices), CASE(the_end_of_a_process), CASE(another_program), CASE(malformed),
-		CASE(a_framework_that_nobody_knows),
+		CASE(device_by_address_and_totals_by_sums), CASE(a_framework_that_nobody_knows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

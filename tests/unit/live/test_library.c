@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "compile.h"
+#include "live/framework/library_kinds.h"
 #include "live/probe/library.h"
 #include "live/probe/target.h"
 
@@ -161,6 +162,30 @@ static void only_defined_functions_count(void **state)
 	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_int_equal(lib.probe_count, 1);
 	assert_non_null(find(&lib, GMT_API_cuMemAlloc_v2));
+}
+
+/* A plugin exports one function, and has the rest under the names of the source. */
+static void local_functions_of_a_framework(void **state)
+{
+	static const struct library_hook hooks[] = {
+		{ .pattern = "report", .program = FRAMEWORK_BLOCKS },
+		{ .pattern = "refuse*", .program = "fw_oom" }, /* a part of a function may have such a name */
+	};
+	static const struct library_kind kind = {
+		.stem = "plugin.so", .framework = &framework_pytorch, .hook_count = 2, .hooks = hooks,
+	};
+	struct workdir *dir = *state;
+	struct library lib;
+	char path[128];
+
+	compile_library(dir, "plugin.so",
+			"#define LOCAL static __attribute__((noinline, used)) int\n"
+			"LOCAL report(void) { return 7; } LOCAL refuse_cold(void) { return 8; }\n"
+			"int exported(void) { return report() + refuse_cold(); }\n", "", path, sizeof(path));
+	assert_int_equal(library_open(path, &kind, &lib), 0);
+	assert_int_equal(lib.probe_count, 1);
+	assert_int_equal(lib.probes[0].id, 1);
+	assert_int_equal(lib.absent, 1);
 }
 
 static void stripped_libraries(void **state)
@@ -440,6 +465,7 @@ int main(void)
 		TEST(code_away_from_its_address),
 		TEST(names_of_one_address_get_one_probe),
 		TEST(only_defined_functions_count),
+		TEST(local_functions_of_a_framework),
 		TEST(stripped_libraries),
 		TEST(the_report_functions_of_each_release),
 		TEST(libraries_of_another_kind),

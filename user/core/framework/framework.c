@@ -102,7 +102,7 @@ static void free_block(struct framework *f, const struct gmt_fw_mem *rec)
 static bool is_repeated_event(const struct framework_device *d, const struct gmt_fw_mem *rec)
 {
 	return d->seen && d->tid == rec->hdr.tid && d->ptr == rec->ptr && d->delta == rec->delta &&
-	       d->allocated.live == rec->total_allocated;
+	       (d->allocated.live == rec->total_allocated || rec->flags & GMT_FW_NO_TOTALS);
 }
 
 static void take_totals(struct framework *f, struct framework_device *d, const struct gmt_fw_mem *rec)
@@ -141,23 +141,61 @@ static void compare_reserved(struct framework *f, struct framework_device *d, bo
 	d->off = off;
 }
 
-void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row)
+/* Where the framework does not say the totals they are sums of what it says. */
+static void sum_totals(const struct framework_device *d, struct gmt_fw_mem *rec)
 {
-	struct framework_device *d = device_of_ordinal(f, rec->device_index);
+	uint64_t live = d->allocated.live;
+
+	if (!(rec->flags & GMT_FW_NO_TOTALS))
+		return;
+	rec->total_allocated = rec->delta < 0 && live < (uint64_t)-rec->delta ? 0 : live + (uint64_t)rec->delta;
+	rec->total_reserved = d->segment_bytes;
+}
+
+static void check_reserved(struct framework *f, struct framework_device *d, const struct gmt_fw_mem *rec, bool is_first)
+{
+	if (rec->flags & GMT_FW_NO_TOTALS)
+		level_set(&d->reserved, d->segment_bytes, rec->hdr.ts_ns);
+	else
+		compare_reserved(f, d, is_first);
+}
+
+/* An event of which all is known. */
+static void take_event(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row)
+{
+	struct framework_device *d = &f->devices[rec->device_index];
 	bool is_first = !d->seen;
 	struct training_moment now;
 
-	if (is_repeated_event(d, rec))
-		return;
 	take_totals(f, d, rec);
 	now = phases_block(&f->phases, rec->device_index, rec->hdr.tid, rec->delta, rec->total_allocated);
 	if (rec->delta > 0)
 		add_block(f, rec, now);
 	else
 		free_block(f, rec);
-	compare_reserved(f, d, is_first);
+	check_reserved(f, d, rec, is_first);
 	if (!d->row)
 		d->row = row;
+}
+
+void framework_memory(struct framework *f, const struct gmt_fw_mem *said, unsigned int row)
+{
+	struct gmt_fw_mem rec = *said;
+	struct framework_device *d;
+
+	if (rec.device_type == GMT_FW_BY_ADDRESS) {
+		int device = segments_device(f, rec.ptr, &row);
+
+		/* Host memory, or a GPU's from before the attach. */
+		if (device < 0 || device >= ORDINAL_NONE)
+			return;
+		rec.device_index = (__u8)device;
+	}
+	d = device_of_ordinal(f, rec.device_index);
+	if (is_repeated_event(d, &rec))
+		return;
+	sum_totals(d, &rec);
+	take_event(f, &rec, row);
 }
 
 /* ---- the end ---- */
@@ -182,7 +220,7 @@ void framework_end(struct framework *f)
 
 void framework_drop(struct framework *f)
 {
-	f->is_loaded = false;
+	memset(f->is_loaded, 0, sizeof(f->is_loaded));
 	forget_blocks(f);
 	phases_fini(&f->phases);
 	hash_fini(&f->sizes);

@@ -92,8 +92,9 @@ struct framework {
 	uint64_t report_bytes;
 	uint32_t report_tid;
 	bool ended;
-	bool is_loaded;            /* its library for CUDA is mapped */
-	uint32_t flags;            /* enum gmt_framework_flag */
+	enum gmt_fw id;            /* whose blocks: of the framework that reported first */
+	bool is_loaded[GMT_FW_COUNT]; /* a framework's library for CUDA is mapped */
+	uint32_t flags[GMT_FW_COUNT]; /* enum gmt_framework_flag */
 	uint64_t missed, reserved_off; /* GMT_ANOMALY_TORCH_MISSED, _RESERVED */
 };
 

@@ -108,6 +108,7 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 			continue;
 		gaps = framework_gaps(f, i);
 		out->seen = true;
+		out->framework = f->id;
 		add_level(&out->allocated, &d->allocated);
 		add_level(&out->reserved, &d->reserved);
 #define ADD(member) out->member += d->member;

@@ -88,10 +88,27 @@ static int take_framework_range(struct framework *f, const struct delta *d)
 	return err;
 }
 
+/* Only one framework's blocks are followed in a process: the blocks of a second one would be in the same sums. */
+static bool is_of_another(struct framework *f, const struct delta_framework *said)
+{
+	const struct gmt_hdr *rec = said->rec;
+
+	if (rec->kind == GMT_KIND_FRAMEWORK || said->id == f->id)
+		return false;
+	if (!framework_has_reported(f)) {
+		f->id = said->id;
+		return false;
+	}
+	f->missed += rec->kind == GMT_KIND_FW_MEM;
+	return true;
+}
+
 static int take_framework_record(struct framework *f, const struct delta *d)
 {
 	const struct gmt_hdr *rec = d->framework.rec;
 
+	if (is_of_another(f, &d->framework))
+		return 0;
 	switch (rec->kind) {
 	case GMT_KIND_FW_MEM:
 		framework_memory(f, (const void *)rec, d->framework.row);
@@ -104,8 +121,8 @@ static int take_framework_record(struct framework *f, const struct delta *d)
 		take_framework_report(f, d);
 		return 0;
 	default:
-		f->is_loaded = true;
-		f->flags = ((const struct gmt_framework *)rec)->flags;
+		f->is_loaded[d->framework.id] = true;
+		f->flags[d->framework.id] = ((const struct gmt_framework *)rec)->flags;
 		return 0;
 	}
 }

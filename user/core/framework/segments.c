@@ -352,6 +352,21 @@ static const struct range *guess_segment(struct framework *f, uint64_t at, uint6
 	return rangemap_find(&f->segments, at);
 }
 
+int segments_device(const struct framework *f, uint64_t address, unsigned int *row)
+{
+	const struct range *segment = rangemap_find(&f->segments, address);
+	struct delta_place place;
+	bool is_mapped;
+
+	*row = 0;
+	if (segment)
+		return segment->gpu;
+	if (!process_memory_at(f->p, address, &place, &is_mapped) || !gmt_class_is_device(place.booking.class))
+		return -1;
+	*row = place.booking.row;
+	return device_of_memory(f->p, place.ordinal, place.booking.row);
+}
+
 static void end_unfit(struct framework *f, const struct range *block, uint64_t ts_ns)
 {
 	uint64_t at = block->base;

@@ -33,6 +33,10 @@ bool segments_hold(const struct rangemap *segments, const struct range *block);
 void segments_give_block(const struct framework *f, enum delta_kind kind, const struct range *block,
 			 unsigned int category, uint32_t tid, uint64_t ts_ns);
 
+/* The device that has the memory at an address, and the device's row of the account (0: not known). -1: no memory of a
+ * GPU is known there. */
+int segments_device(const struct framework *f, uint64_t address, unsigned int *row);
+
 /* Calls `fn` for the process's live device memory at addresses that no framework has claimed. */
 typedef void (*segments_fn)(void *arg, const struct range *segment);
 void segments_each_plain(const struct framework *f, const struct process *p, segments_fn fn, void *arg);

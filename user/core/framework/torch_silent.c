@@ -83,13 +83,13 @@ enum gmt_torch_silence torch_silence(const struct framework *f, const struct pro
 	uint64_t device = p->account.by_class[GMT_CLASS_DEVICE].allocs;
 	uint64_t pool = p->account.by_class[GMT_CLASS_POOL].allocs;
 
-	if (!f || !f->is_loaded || framework_has_reported(f) || !(device + pool))
+	if (!f || !f->is_loaded[GMT_FW_PYTORCH] || framework_has_reported(f) || !(device + pool))
 		return GMT_TORCH_NOT_SILENT;
-	if (f->flags & GMT_FRAMEWORK_NO_HOOK)
+	if (f->flags[GMT_FW_PYTORCH] & GMT_FRAMEWORK_NO_HOOK)
 		return GMT_TORCH_NO_HOOK;
-	if (f->flags & GMT_FRAMEWORK_ASYNC && pool)
+	if (f->flags[GMT_FW_PYTORCH] & GMT_FRAMEWORK_ASYNC && pool)
 		return GMT_TORCH_ASYNC;
-	if (f->flags & GMT_FRAMEWORK_UNCACHED && device)
+	if (f->flags[GMT_FW_PYTORCH] & GMT_FRAMEWORK_UNCACHED && device)
 		return GMT_TORCH_UNCACHED;
 	return p->unwinding.stacks ? by_stacks(p, frames) : by_calls(device, pool);
 }

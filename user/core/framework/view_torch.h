@@ -65,9 +65,11 @@ struct view_training {
 
 /* ---- all of it ---- */
 
-/* PyTorch's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. */
+/* A framework's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. The names are
+ * PyTorch's. */
 struct view_torch {
 	bool seen;
+	enum gmt_fw framework;         /* whose allocator it is */
 	enum gmt_torch_backend backend;
 	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
 	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached blocks */

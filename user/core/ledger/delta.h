@@ -104,6 +104,7 @@ struct delta_driver {
 
 struct delta_framework {
 	const struct gmt_hdr *rec;
+	enum gmt_fw id;
 	uint8_t row;             /* of its device; 0 not known */
 	int *error;              /* the observer sets -EINVAL: malformed, or -ENOENT: of a newer version */
 };

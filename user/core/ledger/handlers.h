@@ -7,8 +7,6 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_HANDLERS_H
 #define GPUMEMTRACE_CORE_LEDGER_HANDLERS_H
 
-#include <stdbool.h>
-
 struct gmt_hdr;
 struct ledger;
 struct process;
@@ -43,7 +41,8 @@ int balance_nvml(struct process *p, const struct gmt_hdr *hdr);
 int framework_record_memory(struct process *p, const struct gmt_hdr *hdr);
 int framework_record_oom(struct process *p, const struct gmt_hdr *hdr);
 int framework_record_other(struct process *p, const struct gmt_hdr *hdr);
-/* Whether a record is of a framework that this version does not know. The record has the size of its kind. */
-bool framework_record_is_unknown(const struct gmt_hdr *record);
+/* The number of the record's framework, maybe a newer version's; -1: the record is of no framework. The record has the
+ * size of its kind. */
+int framework_of_record(const struct gmt_hdr *record);
 
 #endif

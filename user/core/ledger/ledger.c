@@ -270,7 +270,7 @@ static int apply_kind(struct ledger *l, const struct gmt_hdr *hdr)
 		return -ENOENT;
 	if (hdr->size < kind->size || (kind->has_process && !hdr->tgid))
 		return -EINVAL;
-	if (framework_record_is_unknown(hdr))
+	if (framework_of_record(hdr) >= GMT_FW_COUNT)
 		return -ENOENT;
 	return kind->apply ? kind->apply(l, hdr) : apply_to_life(l, kind, hdr);
 }

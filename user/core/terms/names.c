@@ -42,7 +42,9 @@ struct term {
 #define TERM(NAME, number, json, words, ...) [number] = { .name = json, .text = words },
 #define COUNTED_TERM(NAME, number, json, one, many) [number] = { json, one, many },
 #define REASON(NAME, number, complete, json, words) [number] = { .name = json, .text = words },
+#define FRAMEWORK(NAME, number, row, words) [number] = { .name = #row, .text = words },
 
+TERMS(framework, GMT_FRAMEWORKS, FRAMEWORK)
 TERMS(class, GMT_CLASSES, TERM)
 TERMS(category, GMT_CATEGORIES, TERM)
 TERMS(training, GMT_TRAINING_PHASES, TERM)

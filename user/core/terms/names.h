@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the numbers of terms.h, unwind.h and python.h are called: in JSON (_name), and for people (_text). A number may
- * come from a file of a newer version: a number that is in no list is "unknown".
+ * What the numbers of terms.h, fw.h, unwind.h and python.h are called: in JSON (_name), and for people (_text). A
+ * number may come from a file of a newer version: a number that is in no list is "unknown".
  */
 #ifndef GPUMEMTRACE_CORE_TERMS_NAMES_H
 #define GPUMEMTRACE_CORE_TERMS_NAMES_H
@@ -12,6 +12,8 @@
 
 #include <gpumemtrace/terms.h>
 
+const char *gmt_framework_name(unsigned int number);
+const char *gmt_framework_text(unsigned int number);
 const char *gmt_class_name(unsigned int number);
 const char *gmt_class_text(unsigned int number);
 const char *gmt_category_name(unsigned int number);

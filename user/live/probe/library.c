@@ -108,13 +108,21 @@ static int check_code(struct reader *r)
 	return has_code ? 0 : say_damaged(r, "no executable segment");
 }
 
-static bool is_exported_function(const Elf64_Sym *sym)
+static bool is_defined_function(const Elf64_Sym *sym)
 {
-	unsigned char bind = ELF64_ST_BIND(sym->st_info), type = ELF64_ST_TYPE(sym->st_info);
-
 	/* STT_GNU_IFUNC is left out: its address is the resolver's, not the function's */
 	return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS && sym->st_value &&
-	       (bind == STB_GLOBAL || bind == STB_WEAK) && type == STT_FUNC;
+	       ELF64_ST_TYPE(sym->st_info) == STT_FUNC;
+}
+
+/* A library that exports next to nothing has local functions. Parts of a function are local, too, with longer names
+ * that a pattern may match: a local function must have the exact name. */
+static bool is_bound(const struct reader *r, const Elf64_Sym *sym, const struct name *name)
+{
+	unsigned char bind = ELF64_ST_BIND(sym->st_info);
+
+	return bind == STB_GLOBAL || bind == STB_WEAK ||
+	       (bind == STB_LOCAL && r->kind->framework && !name->symbol[name->literal]);
 }
 
 static void take_symbols(struct reader *r, const struct image_symbols *symbols)
@@ -123,10 +131,10 @@ static void take_symbols(struct reader *r, const struct image_symbols *symbols)
 		const Elf64_Sym *symbol = &symbols->list[i];
 		const struct name *name;
 
-		if (!is_exported_function(symbol) || symbol->st_name >= symbols->names_size)
+		if (!is_defined_function(symbol) || symbol->st_name >= symbols->names_size)
 			continue;
 		name = find_name(r, symbols->names + symbol->st_name);
-		if (name && !r->offset[name->id]) {
+		if (name && is_bound(r, symbol, name) && !r->offset[name->id]) {
 			r->offset[name->id] = image_offset(&r->image, symbol->st_value, true);
 			r->size[name->id] = symbol->st_size;
 		}

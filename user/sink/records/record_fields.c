@@ -25,10 +25,6 @@ WORDS(history_kind, [GMT_HISTORY_NOTHING] = "nothing", [GMT_HISTORY_BLOCK_ALLOC]
       [GMT_HISTORY_BLOCK_FREE] = "block_free", [GMT_HISTORY_SEGMENT_ALLOC] = "segment_alloc",
       [GMT_HISTORY_SEGMENT_FREE] = "segment_free", [GMT_HISTORY_OOM] = "oom")
 
-#define X(name, value, row, text) [value] = #row,
-WORDS(framework_name, GMT_FRAMEWORKS(X))
-#undef X
-
 /* Dumps store a category plus 1. */
 static const char *stored_category(unsigned int number)
 {
@@ -63,7 +59,7 @@ static const char *asked_class(unsigned int number)
 #define AS_UNWIND_REASON(type, member) TERM(type, member, gmt_unwind_reason_name)
 #define AS_PY_REASON(type, member) TERM(type, member, gmt_py_reason_name)
 #define AS_RANGE_WHAT(type, member) TERM(type, member, range_what)
-#define AS_FRAMEWORK(type, member) TERM(type, member, framework_name)
+#define AS_FRAMEWORK(type, member) TERM(type, member, gmt_framework_name)
 #define AS_NVML_WHEN(type, member) TERM(type, member, nvml_when)
 #define AS_END(type, member) TERM(type, member, gmt_end_name)
 #define AS_SYMBOL_KIND(type, member) TERM(type, member, symbol_kind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fields of each kind of record (wire.h), for printing records: name, place, size, meaning. They come from the lists
- * beside the structures. A list that needs a new way of printing gets an AS_ in record_fields.c.
+ * The fields of each kind of record (wire.h), for printing records: name, place, size, meaning. They come from the
+ * lists beside the structures. A list that needs a new way of printing gets an AS_ in record_fields.c.
  */
 #ifndef GPUMEMTRACE_SINK_RECORDS_RECORD_FIELDS_H
 #define GPUMEMTRACE_SINK_RECORDS_RECORD_FIELDS_H

@@ -168,17 +168,26 @@ static void class_line(struct out *out, const struct view *view, enum gmt_class 
 	print_counts(out, when, c->allocs, c->frees, c->failed);
 }
 
-/* How PyTorch's allocator uses its part of the memory above. */
+static int framework_level(struct out *out, const struct view *view, const struct view_torch *t, const char *what,
+			   const struct view_level *level, const char *count)
+{
+	char label[32];
+
+	snprintf(label, sizeof(label), "%s %s", gmt_framework_text(t->framework), what);
+	return print_level(out, view, label, level, count);
+}
+
+/* How a framework's allocator uses its part of the memory above. */
 static void torch_lines(struct out *out, const struct view *view, const struct view_torch *t)
 {
 	uint64_t cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 	int when;
 
-	print_level(out, view, "PyTorch reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
+	framework_level(out, view, t, "reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");
 	if (t->backend)
 		out_printf(out, "  from %s", gmt_torch_backend_text(t->backend));
 	out_char(out, '\n');
-	when = print_level(out, view, "PyTorch allocated", &t->allocated, human_count(t->blocks).s);
+	when = framework_level(out, view, t, "allocated", &t->allocated, human_count(t->blocks).s);
 	print_counts(out, when, t->allocs, t->frees, 0);
 	out_printf(out, "      %-*s%9s", TABLE_LABEL - 2, "cached, free", human_bytes(cached).s);
 	if (cached && t->gap_known)
@@ -305,7 +314,7 @@ static void print_process(struct out *out, const struct view *view, const struct
 		report_stacks(out, view, proc, &proc->rows[r].stacks, &proc->rows[r], opts, numbers);
 		report_training(out, &proc->rows[r].torch.training, proc->exited);
 		if (view_has_stacks(&proc->rows[r].torch.stacks))
-			out_text(out, "\n    PyTorch's blocks");
+			out_printf(out, "\n    %s's blocks", gmt_framework_text(proc->rows[r].torch.framework));
 		report_stacks(out, view, proc, &proc->rows[r].torch.stacks, NULL, opts, numbers);
 	}
 	host_table(out, view, proc);
