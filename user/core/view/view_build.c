@@ -145,58 +145,54 @@ static int compare_gpu_rows(const void *left, const void *right)
 	return (key_a > key_b) - (key_a < key_b);
 }
 
-/* Shared by all processes of a view. */
 struct maker {
 	const struct ledger *ledger;
 	const struct pipeline *pipeline;
 	const struct view_request *request;
 	int order[GPUS_MAX];
 	struct by_stack by_stack;
-};
-
-/* Shared by all stacks of a process. */
-struct moment {
+	/* of the current process */
+	const struct process *p;
+	const struct framework *f;      /* NULL: none */
+	const struct held_ages *ages;   /* NULL: not asked for */
 	unsigned int since;
 	uint64_t since_ns;
-	const struct held_ages *ages;   /* NULL */
 };
 
-static void fill_row_stacks(struct maker *m, const struct process *p, unsigned int row, const struct moment *moment,
-			    struct view_row *out)
+static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *out)
 {
-	const struct stacks *blocks = framework_stacks(frameworks_of(m->pipeline->frameworks, p), row);
+	const struct stacks *blocks = framework_stacks(m->f, row);
 
-	by_stack_fill(&m->by_stack, &p->account.rows[row].stacks, moment->ages, row, moment->since, &out->stacks);
-	out->stacks.since_ns = moment->since_ns;
+	by_stack_fill(&m->by_stack, &m->p->account.rows[row].stacks, m->ages, row, m->since, &out->stacks);
 	if (blocks)
-		by_stack_fill(&m->by_stack, blocks, NULL, row, moment->since, &out->torch.stacks);
+		by_stack_fill(&m->by_stack, blocks, NULL, row, m->since, &out->torch.stacks);
 	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
-		      out->torch.training.purpose_count);
-	out->torch.stacks.since_ns = moment->since_ns;
+			      out->torch.training.purpose_count);
+	out->stacks.since_ns = out->torch.stacks.since_ns = m->since_ns;
 	if (out->has_physical)
 		out->stacks.unexplained = (int64_t)(out->physical.live - out->stacks.live);
 }
 
-static void fill_rows(struct maker *m, const struct process *p, const struct moment *moment, struct view_proc *out)
+static void fill_rows(struct maker *m, struct view_proc *out)
 {
-	const struct framework *f = frameworks_of(m->pipeline->frameworks, p);
+	const struct account *account = &m->p->account;
 
-	out->rows = xcalloc(p->account.count, sizeof(*out->rows));
-	for (unsigned int i = 0; i < p->account.count; i++) {
-		const struct row *row = &p->account.rows[i];
+	out->rows = xcalloc(account->count, sizeof(*out->rows));
+	for (unsigned int i = 0; i < account->count; i++) {
+		const struct row *row = &account->rows[i];
+		struct view_row *to = &out->rows[out->row_count];
 		struct rm_physical physical;
 		struct view_torch torch;
 
-		balance_physical(p, row, &physical);
-		framework_view(f, i, &m->ledger->frames, &torch);
+		balance_physical(m->p, row, &physical);
+		framework_view(m->f, i, &m->ledger->frames, &torch);
 		if (!has_anything(row, &physical, &torch))
 			continue;
-		struct view_row *to = &out->rows[out->row_count++];
-
-		fill_view_row(p, row, &physical, to);
+		out->row_count++;
+		fill_view_row(m->p, row, &physical, to);
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
-		fill_row_stacks(m, p, i, moment, to);
+		fill_row_stacks(m, i, to);
 	}
 	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
 }
@@ -204,21 +200,22 @@ static void fill_rows(struct maker *m, const struct process *p, const struct mom
 /* ---- processes ---- */
 
 /* The rows and the host memory, as of now or of the end of the process. */
-static void fill_memory(struct maker *m, const struct process *p, struct view_proc *out)
+static void fill_memory(struct maker *m, struct view_proc *out)
 {
-	uint64_t now_ns = p->exited ? p->exit_ts_ns : m->ledger->now_ns;
-	struct held_ages ages;
-	struct moment moment = { .ages = m->request->ages ? &ages : NULL };
+	uint64_t now_ns = m->p->exited ? m->p->exit_ts_ns : m->ledger->now_ns;
 	uint64_t older_than_ns = m->request->older_than_ns;
+	struct held_ages ages;
 
-	moment.since = process_since_window(p, now_ns, &moment.since_ns);
-	if (moment.ages)
-		held_ages_init(&ages, p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
-	fill_rows(m, p, &moment, out);
-	by_stack_fill(&m->by_stack, &p->account.stacks, moment.ages, ROW_NONE, moment.since, &out->host_stacks);
-	out->host_stacks.since_ns = moment.since_ns;
-	if (moment.ages)
+	m->since = process_since_window(m->p, now_ns, &m->since_ns);
+	m->ages = m->request->ages ? &ages : NULL;
+	if (m->ages)
+		held_ages_init(&ages, m->p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
+	fill_rows(m, out);
+	by_stack_fill(&m->by_stack, &m->p->account.stacks, m->ages, ROW_NONE, m->since, &out->host_stacks);
+	out->host_stacks.since_ns = m->since_ns;
+	if (m->ages)
 		held_ages_fini(&ages);
+	m->ages = NULL;
 }
 
 /* Anomalies that the ledger and a framework found. */
@@ -260,10 +257,12 @@ void view_fill_facts(const struct pipeline *pl, const struct process *p, struct 
 
 static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
 {
+	m->p = p;
+	m->f = frameworks_of(m->pipeline->frameworks, p);
 	view_fill_facts(m->pipeline, p, out);
 	memcpy(out->by_class, p->account.by_class, sizeof(out->by_class));
-	out->torch_silence = torch_silence(frameworks_of(m->pipeline->frameworks, p), p, &m->ledger->frames);
-	fill_memory(m, p, out);
+	out->torch_silence = torch_silence(m->f, p, &m->ledger->frames);
+	fill_memory(m, out);
 }
 
 void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view)
