@@ -3,11 +3,6 @@
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORK_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <gpumemtrace/wire.h>
-
 #include "core/framework/framework_state.h"
 
 /* ---- for frameworks.c ---- */

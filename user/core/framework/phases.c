@@ -119,11 +119,6 @@ static void set_between(struct phase_line *line, uint32_t span)
 	line->now.span = span + 1;
 }
 
-static bool is_between(const struct phase_line *line)
-{
-	return line->had_backward && line->now.span % 2;
-}
-
 static void end_backward(struct phases *p, struct phase_thread *t)
 {
 	uint32_t span = t->open[--t->depth].span;
@@ -437,8 +432,8 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 		phase = by_worker(p, line, backward_of(doer), delta);
 	else if (open)
 		phase = by_waiting(p, line, open, delta);
-	else if (delta < 0 && is_between(line))
-		/* What is freed before something else begins is the backward's: its result, which the program held. */
+	else if (delta < 0 && line->had_backward && line->now.span % 2) /* set_between() */
+		/* A free before anything else begins is the backward's: of its result, which the program held. */
 		phase = GMT_TRAINING_BACKWARD;
 	else
 		phase = in_forward(p, line);

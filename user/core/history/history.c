@@ -125,7 +125,7 @@ static uint64_t free_on_gpu(const struct ledger *l, int gpu)
 	return used < total ? total - used : 0;
 }
 
-static uint64_t bounded_by(uint64_t bytes)
+static uint64_t bounded_size(uint64_t bytes)
 {
 	return bytes < ALLOC_SIZE_MAX ? bytes : ALLOC_SIZE_MAX;
 }
@@ -160,8 +160,8 @@ static void record_request(struct history *h, const struct delta *d)
 	free_bytes = rec->flags & GMT_OOM_HAS_FREE ? rec->free_bytes :
 		     free_on_gpu(h->ledger, gpu != GPU_UNKNOWN ? gpu : gpus_only(&h->ledger->gpus));
 	e = history_add(h, history_process_of(h, d->p), GMT_HISTORY_OOM, d->ts_ns);
-	e->size = bounded_by(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes);
-	e->address = bounded_by(free_bytes);
+	e->size = bounded_size(rec->framework_bytes ? rec->framework_bytes : rec->asked_bytes);
+	e->address = bounded_size(free_bytes);
 	e->device = ordinal == ORDINAL_NONE ? GMT_HISTORY_DEVICE_UNKNOWN : ordinal;
 	e->stack_id = rec->stack_id;
 	e->born = rec->number;

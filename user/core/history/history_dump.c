@@ -46,14 +46,6 @@ uint64_t history_moment(const struct history *h, const struct gmt_oom *rec)
 
 /* ---- processes ---- */
 
-static bool is_newest_life(const struct history *h, const struct process *p)
-{
-	const struct processes *all = &h->ledger->processes;
-	const uint32_t *index = hash_get(&all->by_tgid, p->tgid);
-
-	return index && all->list[*index] == p;
-}
-
 static bool is_in_dump(const struct history_dump *d, uint64_t number)
 {
 	uint32_t process = history_event(d->h, number)->process;
@@ -61,7 +53,7 @@ static bool is_in_dump(const struct history_dump *d, uint64_t number)
 	return d->processes[process].is_in && number >= d->h->processes[process].since;
 }
 
-static void find_processes(struct history_dump *d)
+static void take_windows(struct history_dump *d)
 {
 	const struct history *h = d->h;
 
@@ -70,16 +62,17 @@ static void find_processes(struct history_dump *d)
 	for (uint64_t n = h->first; n < h->next; n++)
 		d->processes[history_event(h, n)->process].is_in = true;
 	for (uint32_t i = 0; i < h->process_count; i++) {
+		const struct process *p = h->processes[i].of;
 		struct past *past = &d->processes[i];
 
-		if (is_newest_life(h, h->processes[i].of)) {
+		if (process_newest(&h->ledger->processes, p->tgid) == p) {
 			history_window(h, i, &past->window);
 			past->is_in |= past->window.segments.count != 0;
 		} else {
 			past->is_in = false;
 		}
 		if (past->is_in)
-			d->some_tgid = h->processes[i].of->tgid;
+			d->some_tgid = p->tgid;
 	}
 }
 
@@ -144,7 +137,7 @@ struct history_dump *history_dump_begin(const struct history *h, uint64_t until,
 	d->h = h;
 	d->until = until;
 	d->room = HISTORY_DUMP_RANGES;
-	find_processes(d);
+	take_windows(d);
 	if (subjects)
 		find_subjects(d, subjects);
 	return d;

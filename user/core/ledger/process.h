@@ -77,6 +77,12 @@ void processes_fini(struct processes *all);
 
 /* The newest life of a pid, NULL if it was never seen. */
 struct process *process_find(struct processes *all, uint32_t tgid);
+static inline const struct process *process_newest(const struct processes *all, uint32_t tgid)
+{
+	const uint32_t *index = hash_get(&all->by_tgid, tgid);
+
+	return index ? all->list[*index] : NULL;
+}
 /* A new life of the pid. */
 struct process *process_new(struct processes *all, const struct gmt_hdr *hdr);
 /* Its memory is gone, its sums stay (account.h). */

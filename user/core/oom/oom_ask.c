@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See oom_ask.h. */
-#include "core/oom/oom_ask.h"
+/*
+ * How much memory a failed call had asked for. Its arguments say so (delta.h); a run of handles counts as a whole. For
+ * a call whose arguments say nothing (contexts, modules, graphs, streams), the size is what the kernel driver refused
+ * on the thread meanwhile. A refusal is no error by itself: libcuda may try again, or in another way.
+ */
+#include "core/oom/oom_watch.h"
 
 #include "core/ledger/process.h"
-#include "core/oom/oom_state.h"
 #include "core/terms/probes.h"
 
 #define RUN_GAP_NS 100000000ULL    /* more than between two handles of one request */

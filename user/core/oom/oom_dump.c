@@ -69,12 +69,12 @@ static void put_process(const struct dump *d, const struct process *p)
 /* The newest process with the pid: once, for most pids are in several rows. */
 static void put_tgid(struct dump *d, uint32_t tgid)
 {
-	const uint32_t *newest = hash_get(&d->ledger->processes.by_tgid, tgid);
+	const struct process *p = process_newest(&d->ledger->processes, tgid);
 	bool is_new;
 
 	hash_put(&d->processes, tgid, &is_new);
-	if (is_new && newest)
-		put_process(d, d->ledger->processes.list[*newest]);
+	if (is_new && p)
+		put_process(d, p);
 }
 
 /* ---- names ---- */

@@ -11,7 +11,6 @@
 #include "core/framework/frameworks.h"
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
-#include "core/terms/probes.h"
 
 #define STACKS_MAX 1000        /* of a row: the greatest; the rest is one sum */
 

@@ -7,7 +7,6 @@
  * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
  */
 #include "core/ledger/process.h"
-#include "core/oom/oom_ask.h"
 #include "core/oom/oom_watch.h"
 
 #define AGAIN_NS 2000000ULL        /* more than between the tries of one call */

@@ -6,7 +6,6 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/process.h"
-#include "core/oom/oom_ask.h"
 #include "core/oom/oom_watch.h"
 #include "core/terms/probes.h"
 
@@ -215,12 +214,6 @@ static void watch_call(struct ooms *o, const struct delta *d)
 		note_success(o, d);
 }
 
-/* All that is still unknown is whether the process survives the error. */
-static bool is_told(const struct oom_watch *w)
-{
-	return w->oom->rec.sign == GMT_OOM_BY_REPORTED || w->oom->rec.sign == GMT_OOM_BY_RETURN;
-}
-
 static void watch_block(struct ooms *o, const struct delta *d)
 {
 	struct oom_watch *w;
@@ -233,7 +226,8 @@ static void watch_block(struct ooms *o, const struct delta *d)
 	goes_on(o, d->p, d->ts_ns);
 	w = oom_watch_find(o, d->p, d->tid);
 	/* A block of cached memory is no sign for an allocation that is under way. */
-	if (w && (is_told(w) || is_unsaid(&w->oom->rec)))
+	if (w && (w->oom->rec.sign == GMT_OOM_BY_REPORTED || w->oom->rec.sign == GMT_OOM_BY_RETURN ||
+		  is_unsaid(&w->oom->rec)))
 		oom_watch_leave(o, w, d->ts_ns);
 	oom_set_due(o);
 }

@@ -40,7 +40,7 @@ struct ooms {
 	struct oom *queue[OOM_QUEUE];/* decided, oldest first, until they are taken */
 	size_t queued;
 	struct oom *reading;         /* from records, not complete yet */
-	struct hash threads;         /* struct oom_thread (oom_ask.h), by tid */
+	struct hash threads;         /* struct oom_thread (oom_watch.h), by tid */
 	struct hash counts;          /* struct oom_counts, by the number of the process */
 	uint32_t last_number;
 	uint32_t pictures;           /* that may still be taken, as of pictures_ns */

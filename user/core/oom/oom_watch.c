@@ -167,16 +167,9 @@ bool oom_watch_is_open(const struct oom_watch *w)
 
 /* ---- new watches ---- */
 
-static void set_gpu(const struct ledger *l, struct oom_watch *w)
-{
-	int gpu = w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu;
-
-	if (gpu != GPU_UNKNOWN)
-		memcpy(w->oom->rec.uuid, l->gpus.list[gpu].uuid, GMT_UUID_BYTES);
-}
-
 static struct oom_watch *add_watch(struct ooms *o, const struct delta *d, uint8_t row)
 {
+	int gpu = row == ROW_NONE ? GPU_UNKNOWN : d->p->account.rows[row].gpu;
 	struct oom_watch *w;
 
 	if (o->count == WATCHES_MAX) {
@@ -193,7 +186,8 @@ static struct oom_watch *add_watch(struct ooms *o, const struct delta *d, uint8_
 	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
 	w->oom->rec.flags = GMT_OOM_UNSEEN;
 	w->oom->rec.first_ns = w->oom->rec.last_ns = d->ts_ns;
-	set_gpu(o->ledger, w);
+	if (gpu != GPU_UNKNOWN)
+		memcpy(w->oom->rec.uuid, o->ledger->gpus.list[gpu].uuid, GMT_UUID_BYTES);
 	return w;
 }
 

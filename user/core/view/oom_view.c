@@ -26,16 +26,12 @@ struct maker {
 static size_t proc_of(struct maker *m, uint32_t tgid)
 {
 	struct view *view = &m->out->view;
-	const struct process *p = NULL;
+	const struct process *p = process_newest(&m->pipeline->ledger->processes, tgid);
 	struct view_proc *to;
-	const uint32_t *newest;
 
 	for (size_t i = 0; i < view->proc_count; i++)
 		if (view->procs[i].tgid == tgid)
 			return i;
-	newest = hash_get(&m->pipeline->ledger->processes.by_tgid, tgid);
-	if (newest)
-		p = m->pipeline->ledger->processes.list[*newest];
 	view->procs = xreallocarray(view->procs, view->proc_count + 1, sizeof(*view->procs));
 	to = &view->procs[view->proc_count];
 	if (p)

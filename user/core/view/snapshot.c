@@ -25,13 +25,15 @@ static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address
 }
 
 /* To the newest segment. */
-static struct snapshot_block *append_block(struct snapshot *s, uint64_t address, uint64_t size, bool active)
+static struct snapshot_block *append_block(struct snapshot *s, uint64_t address, uint64_t size, bool active,
+					   uint32_t stack_id)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];
 
 	s->blocks = xgrow(s->blocks, s->block_count, sizeof(*s->blocks));
 	s->blocks[s->block_count] = (struct snapshot_block){
-		.address = address, .size = size, .asked = active ? size : 0, .active = active,
+		.address = address, .size = size, .asked = active ? size : 0, .active = active, .stack_id = stack_id,
+		.why = active ? snapshot_why_of(stack_id) : SNAPSHOT_WHY_NONE,
 	};
 	segment->block_count++;
 	segment->active += active ? size : 0;
@@ -63,31 +65,26 @@ static void fill_segment(struct snapshot *s, const struct window *w)
 		struct snapshot_block *block;
 
 		if (base > at)
-			append_block(s, at, base - at, false);
+			append_block(s, at, base - at, false, 0);
 		at = stop < end ? stop : end;
-		block = append_block(s, base, at - base, true);
-		block->stack_id = b->value;
-		block->why = snapshot_why_of(b->value);
+		block = append_block(s, base, at - base, true, b->value);
 		if (asked && asked <= block->size) {
 			segment->asked -= block->size - asked;
 			block->asked = asked;
 		}
 	}
 	if (at < end)
-		append_block(s, at, end - at, false);
+		append_block(s, at, end - at, false, 0);
 }
 
 static void add_plain(struct snapshot *s, const struct range *r)
 {
 	struct snapshot_segment *segment = add_segment(s, r->base, device_of_range(r));
-	struct snapshot_block *block;
 
 	segment->size = r->length;
 	segment->stack_id = r->value;
 	segment->why = snapshot_why_of(r->value);
-	block = append_block(s, r->base, r->length, true);
-	block->stack_id = r->value;
-	block->why = snapshot_why_of(r->value);
+	append_block(s, r->base, r->length, true, r->value);
 }
 
 static void add_segments(struct snapshot *s, const struct window *w)
@@ -122,19 +119,16 @@ static void add_unseen(struct snapshot *s, const struct window *w, unsigned int 
 {
 	struct window_unseen unseen = w->unseen[device];
 	struct snapshot_segment *segment;
-	struct snapshot_block *block;
 
 	if (!unseen.allocated && !unseen.reserved)
 		return;
 	segment = add_segment(s, UNSEEN_ADDRESS(device), device);
 	segment->why = SNAPSHOT_WHY_UNSEEN;
 	segment->size = unseen.reserved > unseen.allocated ? unseen.reserved : unseen.allocated;
-	if (unseen.allocated) {
-		block = append_block(s, segment->address, unseen.allocated, true);
-		block->why = SNAPSHOT_WHY_UNSEEN;
-	}
+	if (unseen.allocated)
+		append_block(s, segment->address, unseen.allocated, true, 0)->why = SNAPSHOT_WHY_UNSEEN;
 	if (unseen.reserved > unseen.allocated)
-		append_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false);
+		append_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false, 0);
 }
 
 static void add_marks(struct snapshot *s, const struct history *h, uint32_t process)
