@@ -224,7 +224,8 @@ static void build_rm(struct input *in, union record *rec)
 		rec->fw_mem.delta = byte(in) & 1 ? (int64_t)number(in) : -(int64_t)number(in);
 		rec->fw_mem.total_allocated = number(in);
 		rec->fw_mem.total_reserved = number(in);
-		rec->fw_mem.device_type = GMT_FW_GPU;
+		rec->fw_mem.flags = byte(in) & GMT_FW_NO_TOTALS;
+		rec->fw_mem.device_type = byte(in) & 1 ? GMT_FW_GPU : GMT_FW_BY_ADDRESS;
 		rec->fw_mem.device_index = byte(in) & 3;
 		break;
 	case GMT_KIND_FW_RANGE:
