@@ -125,7 +125,7 @@ def no_filtered_process():
     started, elsewhere = loaded(), target(lib=lib.LIB_ENDBR)
     tool = Tool("-a", env=BAD).ready()
     tool.probes(lib.LIB)
-    check(f"process {elsewhere.pid} " in tool.stderr(), "the other file:", tool.stderr())
+    tool.wait_line(lambda: f"process {elsewhere.pid} " in tool.stderr(), "a word about the other file")
     check(not any(l["inode"] == os.stat(lib.LIB_ENDBR).st_ino for l in tool.stop()["libraries"]), "it was probed")
     ends(started)
     survives(elsewhere)
