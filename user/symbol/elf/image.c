@@ -38,15 +38,36 @@ bool image_read(const struct image *image, uint64_t offset, void *to, size_t siz
 	return true;
 }
 
-const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr)
+enum kind { CODE = 1, DATA = 2 };
+
+/* The first segment of the kinds that has a virtual address, in the file or also in memory alone. */
+static const struct image_segment *find_segment(const struct image *image, uint64_t vaddr, int kinds, bool in_memory)
 {
 	for (uint32_t i = 0; i < image->segment_count; i++) {
 		const struct image_segment *segment = &image->segments[i];
 
-		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->file_size)
+		if (kinds & (segment->executable ? CODE : DATA) && vaddr >= segment->vaddr &&
+		    vaddr - segment->vaddr < (in_memory ? segment->size : segment->file_size))
 			return segment;
 	}
 	return NULL;
+}
+
+const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr)
+{
+	return find_segment(image, vaddr, CODE | DATA, false);
+}
+
+const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr)
+{
+	return find_segment(image, vaddr, CODE, true);
+}
+
+uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code)
+{
+	const struct image_segment *segment = find_segment(image, vaddr, is_code ? CODE : DATA, false);
+
+	return segment ? segment->offset + (vaddr - segment->vaddr) : 0;
 }
 
 bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size)
@@ -157,34 +178,28 @@ static int read_headers(struct image *image)
 	return err;
 }
 
-int image_open(struct image *image, int fd)
+/* Reads the headers unless there is an error, after which the image is closed. */
+static int finish_open(struct image *image, int err)
 {
-	struct stat st;
-	int err = 0;
-
-	*image = (struct image){ .fd = fd };
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -ENOEXEC;
-	if (!err) {
-		image->size = (uint64_t)st.st_size;
-		err = read_headers(image);
-	}
+	err = err ? err : read_headers(image);
 	if (err)
 		image_close(image);
 	return err;
 }
 
+int image_open(struct image *image, int fd)
+{
+	struct stat st;
+	int err = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -ENOEXEC;
+
+	*image = (struct image){ .fd = fd, .size = err ? 0 : (uint64_t)st.st_size };
+	return finish_open(image, err);
+}
+
 int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned)
 {
-	int err;
-
 	*image = (struct image){ .fd = -1, .bytes = bytes, .owned = owned, .size = size };
-	err = read_headers(image);
-	if (err)
-		image_close(image);
-	return err;
+	return finish_open(image, 0);
 }
 
 void image_close(struct image *image)
@@ -245,29 +260,6 @@ void image_symbols_free(struct image_symbols *symbols)
 {
 	free(symbols->list);
 	free(symbols->names);
-}
-
-const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr)
-{
-	for (uint32_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		if (segment->executable && vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->size)
-			return segment;
-	}
-	return NULL;
-}
-
-uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code)
-{
-	for (uint32_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		if (segment->executable == is_code && vaddr >= segment->vaddr &&
-		    vaddr - segment->vaddr < segment->file_size)
-			return segment->offset + (vaddr - segment->vaddr);
-	}
-	return 0;
 }
 
 bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t *vaddr)
