@@ -40,31 +40,39 @@ struct gmt_py_range {
 };
 
 /* One process. Offsets are in bytes; user/symbol/python/pylayout.c names their sources. */
+/* What a version's layout says to BPF, too. X(type in the map, type in user space, name): offsets are checked in user
+ * space while they have 16 bits. */
+#define GMT_PY_OFFSETS(X)                                                     \
+	X(__u16, __u16, tstate_frame)   /* thread state: frame, current_frame, or in 3.11 and 3.12 the _PyCFrame */ \
+	X(__u16, __u16, tstate_thread)  /* thread state: pthread_self() of its thread */ \
+	X(__s16, __s16, cframe_frame)   /* _PyCFrame: current frame; -1: there is none */ \
+	X(__u16, __u16, code_check)     /* code object: where the check words begin */ \
+	X(__u16, __u16, code_start)     /* co_code_adaptive (INSTR_POINTER); 0: the code is a bytes object */ \
+	X(__u8, __u8, boundary)         /* enum gmt_py_boundary */ \
+	X(__u8, __u8, instr_kind)       /* enum gmt_py_instr */ \
+	X(__u8, __u16, frame_bytes)     /* of a frame to be read, below GMT_PY_FRAME_BYTES */ \
+	X(__u8, __u16, frame_code)      /* these four: multiples of 8 */ \
+	X(__u8, __u16, frame_previous) \
+	X(__u8, __u16, frame_instr) \
+	X(__u8, __u16, frame_owner)     /* one byte: is_entry or owner */ \
+	/* 3.12, 3.13: an int in the owner's word. _PyFrame_GetStackPointer() sets it to -1, _PyFrame_SetStackPointer() \
+	 * before another frame is pushed in the same eval call sets it (pycore_frame.h): -1 while the frame itself runs \
+	 * or waits for C. 0: there is no such field; 3.14 sets it before calls of C, too. */ \
+	X(__u8, __u16, frame_stacktop) \
+	X(__u8, __u8, owner_shim)       /* SHIM: the smallest owner of a frame without Python code */ \
+	X(__u8, __u8, code_tag)         /* low bits of the code pointer that do not belong to the address (3.14) */ \
+	X(__u8, __u8, check_mask)       /* bit i: word i of the check never changes */
+
 struct gmt_py_config {
 	/* Thread state: pthread_getspecific(autoTSSkey), which holds it whether or not the thread has
 	 * the GIL. glibc keeps 32 keys in struct pthread, more behind pointers. */
 	__s32 key_block;            /* of the pointer to the key's block from the thread pointer; 0: none */
 	__s32 key_value;            /* of the value, from the block, or without one from the thread pointer */
-	__u16 tstate_frame;         /* thread state: frame, or in 3.11 and 3.12 the _PyCFrame */
-	__u16 tstate_thread;        /* thread state: pthread_self() of its thread */
 	__s32 thread_self;          /* pthread_self() - thread pointer: 0 on x86-64 */
-	__s16 cframe_frame;         /* _PyCFrame: current frame; -1: there is none */
-	__u8 boundary;              /* enum gmt_py_boundary */
-	__u8 instr_kind;            /* enum gmt_py_instr */
-	__u8 frame_bytes;           /* of a frame to be read, below GMT_PY_FRAME_BYTES */
-	__u8 frame_code;            /* these four: multiples of 8 */
-	__u8 frame_previous;
-	__u8 frame_instr;
-	__u8 frame_owner;           /* one byte: is_entry or owner */
-	/* 3.12, 3.13: an int in the owner's word: -1 while the frame itself runs or waits for C, and not for Python
-	 * code in the same eval call. 0: there is no such field. */
-	__u8 frame_stacktop;
-	__u8 owner_shim;            /* SHIM: the smallest owner of a frame without Python code */
-	__u8 code_tag;              /* low bits of the code pointer that do not belong to the address (3.14) */
-	__u8 check_mask;            /* bit i: word i of the check never changes */
+#define X(type, user_type, name) type name;
+	GMT_PY_OFFSETS(X)
+#undef X
 	__u8 reserved[7];
-	__u16 code_check;           /* code object: where the check words begin */
-	__u16 code_start;           /* code object: where its instructions begin (INSTR_POINTER) */
 	__u32 version;              /* PY_VERSION_HEX; patch level 0 if unknown */
 	__u32 eval_count;
 	struct gmt_py_range eval[GMT_PY_EVAL_RANGES]; /* addresses of the eval function in the process */

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/count.h"
+
 /* Common to frames of 3.8 to 3.10 (PyFrameObject) and of 3.12 on (_PyInterpreterFrame). */
 #define FRAME_OBJECT                                                                              \
 	.boundary = GMT_PY_EACH, .runtime_interps = 32, .interp_next = 0, .interp_threads = 8,    \
@@ -61,18 +63,16 @@ static const struct pylayout layouts[] = {
 	  .code_size = 208, .code_start = 208, .code_traceable = 192 },
 };
 
-#define ROWS (sizeof(layouts) / sizeof(layouts[0]))
-
 unsigned int pylayout_newest(void)
 {
-	return PYLAYOUT_MINOR_MIN + ROWS - 1;
+	return PYLAYOUT_MINOR_MIN + COUNT(layouts) - 1;
 }
 
 const struct pylayout *pylayout_of(unsigned int minor)
 {
 	size_t row = minor - PYLAYOUT_MINOR_MIN;
 
-	return minor >= PYLAYOUT_MINOR_MIN && row < ROWS ? &layouts[row] : NULL;
+	return minor >= PYLAYOUT_MINOR_MIN && row < COUNT(layouts) ? &layouts[row] : NULL;
 }
 
 /*
@@ -132,16 +132,15 @@ DEBUG_FIELDS(X)
 
 int pylayout_debug(const void *runtime, struct pylayout *layout)
 {
-#define INDEX(...) ((const uint8_t[]){ __VA_ARGS__ })[layout->debug]
-#define X(target, ...)                                                       \
-	if (debug_field(runtime, INDEX(__VA_ARGS__)) > DEBUG_FIELD_MAX)      \
-		return -EINVAL;
+	uint64_t value;
+
+#define X(target, ...)                                                               \
+	value = debug_field(runtime, ((const uint8_t[]){ __VA_ARGS__ })[layout->debug]); \
+	if (value > DEBUG_FIELD_MAX)                                                 \
+		return -EINVAL;                                                      \
+	layout->target = (uint16_t)value;
 	DEBUG_FIELDS(X)
 #undef X
-#define X(target, ...) layout->target = (uint16_t)debug_field(runtime, INDEX(__VA_ARGS__));
-	DEBUG_FIELDS(X)
-#undef X
-#undef INDEX
 	/* PyCodeObject ends in int _co_firsttraceable, void *co_extra, then the code (cpython/code.h). */
 	layout->code_size = layout->code_start;
 	layout->code_traceable = layout->code_start - 16;
@@ -159,22 +158,7 @@ int pylayout_debug(const void *runtime, struct pylayout *layout)
 
 void pylayout_config(const struct pylayout *layout, struct gmt_py_config *config)
 {
-	config->tstate_frame = layout->tstate_frame;
-	config->tstate_thread = layout->tstate_thread;
-	config->cframe_frame = layout->cframe_frame;
-	config->boundary = layout->boundary;
-	config->instr_kind = layout->instr_kind;
-	config->frame_bytes = (__u8)layout->frame_bytes;
-	config->frame_code = (__u8)layout->frame_code;
-	config->frame_previous = (__u8)layout->frame_previous;
-	config->frame_instr = (__u8)layout->frame_instr;
-	config->frame_owner = (__u8)layout->frame_owner;
-	/* pycore_frame.h of 3.12, 3.13: _PyFrame_GetStackPointer() sets it to -1, _PyFrame_SetStackPointer() before
-	 * another frame is pushed in the same eval call sets it. 3.14 sets it before calls of C, too. */
-	config->frame_stacktop = (__u8)layout->frame_stacktop;
-	config->owner_shim = layout->owner_shim;
-	config->code_tag = layout->code_tag;
-	config->check_mask = layout->check_mask;
-	config->code_check = layout->code_check;
-	config->code_start = layout->code_start;
+#define X(type, user_type, name) config->name = (type)layout->name;
+	GMT_PY_OFFSETS(X)
+#undef X
 }

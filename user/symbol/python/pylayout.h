@@ -26,29 +26,20 @@ enum pylayout_lines {
 struct pylayout {
 	uint8_t minor;             /* 3.minor */
 	uint8_t lines;             /* enum pylayout_lines */
-	uint8_t boundary;          /* enum gmt_py_boundary */
-	uint8_t instr_kind;        /* enum gmt_py_instr */
 	uint8_t debug;             /* which order _Py_DebugOffsets has; from 3.13 on */
-	uint8_t owner_shim;
-	uint8_t code_tag;
-	uint8_t check_mask;
 	uint32_t runtime_interps;  /* _PyRuntime: interpreters.head */
 	uint32_t runtime_key;      /* _PyRuntime: autoTSSkey._key; an int _is_initialized is before it */
 	uint32_t interp_next;
 	uint32_t interp_threads;   /* threads.head, tstate_head */
 	uint16_t tstate_next;
-	uint16_t tstate_frame;     /* frame, cframe or current_frame */
-	uint16_t tstate_thread;    /* thread_id: pthread_self() */
 	uint16_t tstate_native;    /* native_thread_id: gettid(); 0: there is none */
-	int16_t cframe_frame;      /* _PyCFrame: current_frame; -1: there is no _PyCFrame */
-	uint16_t frame_code, frame_previous, frame_instr, frame_owner, frame_bytes;
-	uint16_t frame_stacktop;   /* 0: there is none, or it says nothing of who is waited for */
+#define X(type, user_type, name) user_type name;
+	GMT_PY_OFFSETS(X)
+#undef X
 	uint16_t code_size;        /* PyCode_Type.tp_basicsize */
-	uint16_t code_check;
 	uint16_t code_firstline, code_filename, code_name;
 	uint16_t code_qualname;    /* 0: there is none */
 	uint16_t code_lines;       /* co_lnotab, co_linetable */
-	uint16_t code_start;       /* co_code_adaptive; 0: the code is a bytes object */
 	uint16_t code_traceable;   /* _co_firsttraceable; 0: there is none */
 	uint16_t unicode_ascii;    /* sizeof(PyASCIIObject): where ASCII text begins */
 	uint16_t unicode_compact;  /* sizeof(PyCompactUnicodeObject): where other text begins */
