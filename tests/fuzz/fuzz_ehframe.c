@@ -10,7 +10,7 @@
 
 #include "symbol/unwind/ehframe.h"
 #include "symbol/elf/image.h"
-#include "symbol/unwind/unwind_table.h"
+#include "../symbol/table_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,7 +64,7 @@ static void check_table(const struct image *image)
 		if (!unwind_table_check(&table))
 			abort();
 		for (uint64_t at = 0; at < (uint64_t)table.pages << 16 && at < 1 << 20; at += 4093)
-			if (!unwind_table_find(&table, table.base + at))
+			if (!table_row_at(&table, table.base + at))
 				abort();
 	}
 	unwind_table_fini(&table);

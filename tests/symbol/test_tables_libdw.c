@@ -19,7 +19,7 @@
 #include "stacks.h"
 #include "symbol/elf/image.h"
 #include "symbol/unwind/table_cache.h"
-#include "symbol/unwind/unwind_table.h"
+#include "table_rows.h"
 
 #define REG_FP 6
 #define REG_SP 7
@@ -116,7 +116,7 @@ static struct gmt_unwind_row want_row(Dwarf_Frame *frame, bool is_signal)
 
 static void show(const struct comparison *c, uint64_t at, const struct gmt_unwind_row *want)
 {
-	const struct gmt_unwind_row *row = unwind_table_find(c->table, at);
+	const struct gmt_unwind_row *row = table_row_at(c->table, at);
 
 	if (c->wrong < 10)
 		printf("# %" PRIx64 ": rule %d cfa %d fp %d, libdw: rule %d cfa %d fp %d\n", at, row->rule, row->cfa, row->fp,
@@ -126,7 +126,7 @@ static void show(const struct comparison *c, uint64_t at, const struct gmt_unwin
 /* One place; returns how far libdw's rules hold. */
 static uint64_t compare_at(struct comparison *c, uint64_t at, uint64_t end)
 {
-	const struct gmt_unwind_row *row = unwind_table_find(c->table, at);
+	const struct gmt_unwind_row *row = table_row_at(c->table, at);
 	struct gmt_unwind_row want = { .rule = GMT_UNWIND_NONE };
 	Dwarf_Frame *frame = NULL;
 	Dwarf_Addr from = at, to = end;

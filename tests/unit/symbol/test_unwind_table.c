@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "cfi.h"
-#include "symbol/unwind/unwind_table.h"
+#include "../../symbol/table_rows.h"
 
 #define CODE 0x401000ULL
 #define BASE 0x400000ULL
@@ -41,7 +41,7 @@ static struct cfi begin(void)
 
 static void expect(const struct unwind_table *t, uint64_t vaddr, int rule, int cfa)
 {
-	const struct gmt_unwind_row *row = unwind_table_find(t, vaddr);
+	const struct gmt_unwind_row *row = table_row_at(t, vaddr);
 
 	assert_non_null(row);
 	assert_int_equal(row->rule, rule);
@@ -69,8 +69,8 @@ static void rows_are_sorted_and_merged(void **state)
 	expect(&t, CODE + 0x40, GMT_UNWIND_SP, 1);
 	expect(&t, CODE + 0x5f, GMT_UNWIND_SP, 2);
 	expect(&t, CODE + 0x60, GMT_UNWIND_NONE, 0);
-	assert_null(unwind_table_find(&t, BASE - 1));
-	assert_null(unwind_table_find(&t, BASE + 0x40000));
+	assert_null(table_row_at(&t, BASE - 1));
+	assert_null(table_row_at(&t, BASE + 0x40000));
 	unwind_table_fini(&t);
 }
 

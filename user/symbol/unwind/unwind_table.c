@@ -304,39 +304,14 @@ bool unwind_table_check(const struct unwind_table *t)
 	return row == t->rows;
 }
 
-/* The row that covers a pc: the last one at or below it. */
-static uint32_t row_at(const struct unwind_table *t, uint32_t pc)
-{
-	const union gmt_unwind_word *rows = t->words + t->pages;
-	struct gmt_unwind_page page = t->words[pc >> GMT_UNWIND_PAGE_SHIFT].page;
-	uint32_t low = page.first, high = page.end;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rows[middle].row.pc <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;   /* row 0 has pc 0 */
-}
-
-const struct gmt_unwind_row *unwind_table_find(const struct unwind_table *table, uint64_t vaddr)
-{
-	uint64_t pc = vaddr - table->base;
-
-	if (!table->words || pc >> GMT_UNWIND_PAGE_SHIFT >= table->pages)
-		return NULL;
-	return unwind_table_row(table, row_at(table, (uint32_t)pc));
-}
-
 /* Makes a row begin at a pc; returns its number. */
 static uint32_t split_row(struct unwind_table *t, uint32_t pc)
 {
-	uint32_t row = row_at(t, pc);
+	uint32_t row = t->rows - 1;
 	union gmt_unwind_word *at;
 
+	while (unwind_table_row(t, row)->pc > pc) /* row 0 has pc 0 */
+		row--;
 	if (unwind_table_row(t, row)->pc == pc)
 		return row;
 	t->words = xreallocarray(t->words, (size_t)t->pages + t->rows + 1, sizeof(*t->words));

@@ -58,9 +58,6 @@ void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t
 /* Sets the RUNTIME flag of all rows but those of signals, which may interrupt any code. */
 void unwind_table_mark_runtime(struct unwind_table *table);
 
-/* The row that covers a vaddr; NULL outside of the module's code. */
-const struct gmt_unwind_row *unwind_table_find(const struct unwind_table *table, uint64_t vaddr);
-
 static inline const struct gmt_unwind_row *unwind_table_row(const struct unwind_table *table, uint32_t i)
 {
 	return &table->words[(size_t)table->pages + i].row;
