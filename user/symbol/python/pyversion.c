@@ -18,8 +18,8 @@
 #include "symbol/python/pytls.h"
 #include "symbol/elf/source.h"
 
-#define VERSION_3_11 0x030b0000
-#define VERSION_3_13 0x030d0000
+#define MINOR_VERSION 11            /* from it on there is Py_Version */
+#define MINOR_DEBUG 13              /* from it on there is _Py_DebugOffsets */
 #define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL: from it on, structures do not change */
 #define INTERPRETERS_MAX 16         /* that are searched for a thread */
 #define THREADS_MAX 256
@@ -161,6 +161,7 @@ static int find_version(struct finder *f, const char *exe)
 	bool has_debug = pylayout_has_debug(f->head, sizeof(f->head));
 	uint64_t symbol = 0;
 	uint32_t version;
+	unsigned int minor;
 
 	if (f->symbols[VERSION].vaddr)
 		image_read_at(&f->image, f->symbols[VERSION].vaddr, &symbol, sizeof(symbol));
@@ -168,60 +169,60 @@ static int find_version(struct finder *f, const char *exe)
 	if (!version)
 		version = 3u << 24 | old_minor(f, exe) << 16;
 	f->python->config.version = version;
-	if (version >> 24 != 3 || !pylayout_of(version >> 16 & 0xff))
-		return refuse_python(f, "Python %u.%u is not supported (3.%d to 3.%u are)", version >> 24,
-				     version >> 16 & 0xff, PYLAYOUT_MINOR_MIN, pylayout_newest());
-	if (version >= VERSION_3_11 && (version & 0xff) < RELEASE_CANDIDATE)
-		return refuse_python(f, "a pre-release of Python 3.%u is not supported", version >> 16 & 0xff);
-	if (version >= VERSION_3_13 && !has_debug)
-		return refuse_python(f, "this build of Python 3.%u does not export its memory layout",
-				     version >> 16 & 0xff);
+	minor = version >> 16 & 0xff;
+	if (version >> 24 != 3 || !pylayout_of(minor))
+		return refuse_python(f, "Python %u.%u is not supported (3.%d to 3.%u are)", version >> 24, minor,
+				     PYLAYOUT_MINOR_MIN, pylayout_newest());
+	f->python->layout = *pylayout_of(minor);
+	if (minor >= MINOR_VERSION && (version & 0xff) < RELEASE_CANDIDATE)
+		return refuse_python(f, "a pre-release of Python 3.%u is not supported", minor);
+	if (minor >= MINOR_DEBUG && !has_debug)
+		return refuse_python(f, "this build of Python 3.%u does not export its memory layout", minor);
 	if (has_debug && pylayout_is_free_threaded(f->head))
-		return refuse_python(f, "a free-threaded build of Python 3.%u is not supported", version >> 16 & 0xff);
+		return refuse_python(f, "a free-threaded build of Python 3.%u is not supported", minor);
 	return 0;
 }
 
 /* A debug build, a fork, a version that only looks like a known one: the sizes differ. */
 static int find_layout(struct finder *f)
 {
-	struct pyversion *python = f->python;
-	uint32_t version = python->config.version;
+	struct pylayout *layout = &f->python->layout;
 	uint64_t basic_size = 0;
 
-	python->layout = *pylayout_of(version >> 16 & 0xff);
-	if (version >= VERSION_3_13 && pylayout_debug(f->head, &python->layout))
-		return refuse_python(f, "Python 3.%u describes its memory layout in an unknown format",
-				     version >> 16 & 0xff);
-	if (!read_word(f, python->code_type + PYLAYOUT_TYPE_BASICSIZE, &basic_size))
+	if (layout->minor >= MINOR_DEBUG && pylayout_debug(f->head, layout))
+		return refuse_python(f, "Python 3.%u describes its memory layout in an unknown format", layout->minor);
+	if (!read_word(f, f->python->code_type + PYLAYOUT_TYPE_BASICSIZE, &basic_size))
 		return say_starting(f, "its memory cannot be read");
-	if (basic_size != python->layout.code_size)
+	if (basic_size != layout->code_size)
 		return refuse_python(f, "an unknown build of Python 3.%u: a code object has %llu bytes, not %u",
-				     version >> 16 & 0xff, (unsigned long long)basic_size, python->layout.code_size);
-	pylayout_config(&python->layout, &python->config);
+				     layout->minor, (unsigned long long)basic_size, layout->code_size);
+	pylayout_config(layout, &f->python->config);
 	return 0;
 }
 
-/* Whether the key leads from the thread's pointer to its state. */
-static bool key_leads_to(struct finder *f, uint32_t key, uint64_t tstate, uint64_t thread)
+/* Takes a Py_tss_t (_is_initialized, _key), if the key leads from the thread's pointer to its state. */
+static bool take_key(struct finder *f, const uint32_t *pair, uint64_t tstate, uint64_t thread)
 {
 	struct gmt_py_config config = f->python->config;
 	struct process_walk walk = { .pid = f->pid };
 
-	pytls_key(&f->tls, key, &config);
-	return gmt_py_tstate(&config, &walk.walk, thread - (uint64_t)(int64_t)config.thread_self) == tstate;
+	if (pair[0] != 1 || pair[1] >= KEYS_MAX)
+		return false;
+	pytls_key(&f->tls, pair[1], &config);
+	if (gmt_py_tstate(&config, &walk.walk, thread - (uint64_t)(int64_t)config.thread_self) != tstate)
+		return false;
+	f->python->config = config;
+	return true;
 }
 
 /* Takes the key from the place that the version's table names. */
 static bool read_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
 	const struct pyversion *python = f->python;
-	uint32_t pair[2];           /* Py_tss_t: _is_initialized, _key */
+	uint32_t pair[2];
 
-	if (pyversion_read(&f->pid, python->runtime + python->layout.runtime_key - 4, pair, sizeof(pair)) ||
-	    pair[0] != 1 || pair[1] >= KEYS_MAX || !key_leads_to(f, pair[1], tstate, thread))
-		return false;
-	pytls_key(&f->tls, pair[1], &f->python->config);
-	return true;
+	return !pyversion_read(&f->pid, python->runtime + python->layout.runtime_key - 4, pair, sizeof(pair)) &&
+	       take_key(f, pair, tstate, thread);
 }
 
 /* Searches for the key, in case a point release has moved it: a pair at the start of _PyRuntime that looks
@@ -236,12 +237,8 @@ static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
 	words = xmalloc(size);
 	if (pyversion_read(&f->pid, f->python->runtime, words, size))
 		size = 0;
-	for (uint64_t i = 0; i + 1 < size / 4 && !is_found; i++) {
-		is_found = words[i] == 1 && words[i + 1] < KEYS_MAX &&
-			   key_leads_to(f, words[i + 1], tstate, thread);
-		if (is_found)
-			pytls_key(&f->tls, words[i + 1], &f->python->config);
-	}
+	for (uint64_t i = 0; i + 1 < size / 4 && !is_found; i++)
+		is_found = take_key(f, &words[i], tstate, thread);
 	free(words);
 	return is_found;
 }
@@ -285,7 +282,7 @@ static int prove_layout(struct finder *f)
 	if (!threads || !pair)
 		return say_starting(f, "no thread yet");
 	return refuse_python(f, "the thread state of Python 3.%u was not found where it should be",
-			     f->python->config.version >> 16 & 0xff);
+			     f->python->layout.minor);
 }
 
 static int find_eval(struct finder *f)
