@@ -51,7 +51,7 @@ static uint32_t rank_of(const Elf64_Sym *sym, const char *name)
 	return (bind == STB_LOCAL) << 5 | (type != STT_FUNC) << 4 | underscores;
 }
 
-static bool is_function(const struct image *file, const Elf64_Sym *sym, const char *name)
+static bool is_function(const Elf64_Sym *sym, const char *name)
 {
 	unsigned char type = ELF64_ST_TYPE(sym->st_info);
 
@@ -60,19 +60,17 @@ static bool is_function(const struct image *file, const Elf64_Sym *sym, const ch
 	/* labels of assembly code have no type and no size; '$' begins aarch64's mapping symbols */
 	if (type == STT_NOTYPE && (sym->st_size || name[0] == '$' || name[0] == '.'))
 		return false;
-	return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
-	       image_code_at(file, sym->st_value);
+	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
 }
 
 static void add_symbol(struct list *list, const struct image *file, const Elf64_Sym *sym, uint32_t name,
 		       const char *text)
 {
-	const struct image_segment *code;
+	const struct image_segment *code = is_function(sym, text) ? image_code_at(file, sym->st_value) : NULL;
 	uint64_t room;
 
-	if (!is_function(file, sym, text))
+	if (!code)
 		return;
-	code = image_code_at(file, sym->st_value);
 	room = code->size - (sym->st_value - code->vaddr);
 	list->items = xgrow(list->items, list->count, sizeof(*list->items));
 	list->items[list->count++] = (struct symbol){
