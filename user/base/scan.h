@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct scan {
 	const char *at, *end;
@@ -47,6 +48,19 @@ static inline void scan_blanks(struct scan *s)
 {
 	while (s->at < s->end && (*s->at == ' ' || *s->at == '\t'))
 		s->at++;
+}
+
+/* Takes the next line, without its newline, which the last line may lack. False at the end. */
+static inline bool scan_line(struct scan *s, struct scan *line)
+{
+	const char *newline;
+
+	if (s->at >= s->end)
+		return false;
+	newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
+	*line = (struct scan){ s->at, newline ? newline : s->end };
+	s->at = newline ? newline + 1 : s->end;
+	return true;
 }
 
 #endif

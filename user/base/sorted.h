@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Binary search in an array of structs that begin with a 64-bit number, sorted by these. */
+/* Arrays of structs that begin with a 64-bit number, sorted by these: their order for qsort(), and a binary search. */
 #ifndef GPUMEMTRACE_BASE_SORTED_H
 #define GPUMEMTRACE_BASE_SORTED_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+static inline int sorted_compare(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
 
 /* How many items of `size` bytes begin with `value` or less: the last of them is the one before that number. */
 static inline size_t sorted_count(const void *items, size_t count, size_t size, uint64_t value)

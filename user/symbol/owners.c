@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
+#include "base/scan.h"
 #include "base/xalloc.h"
 
 #define FILE_MAX (1u << 20)
@@ -40,7 +42,7 @@ struct owners {
 struct parser {
 	const char *name;
 	unsigned int line;
-	const char *at, *end;   /* of the line */
+	struct scan rest;       /* of the line */
 	char *why;
 	size_t why_size;
 };
@@ -97,30 +99,32 @@ __attribute__((format(printf, 2, 3))) static int say_wrong(struct parser *p, con
 	return -EINVAL;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The next word: up to a blank, or between quotation marks. 1, 0 at the end of the line, or -EINVAL. */
 static int next_word(struct parser *p, char *word, bool *quoted)
 {
+	struct scan *s = &p->rest;
 	size_t len = 0;
-	char stop;
 
-	while (p->at < p->end && (*p->at == ' ' || *p->at == '\t' || *p->at == '\r'))
-		p->at++;
-	if (p->at == p->end || *p->at == '#')
+	while (s->at < s->end && is_blank(*s->at))
+		s->at++;
+	if (s->at == s->end || *s->at == '#')
 		return 0;
-	stop = *p->at == '"' ? '"' : ' ';
-	*quoted = stop == '"';
-	p->at += *quoted;
-	for (; p->at < p->end && *p->at != stop && (*quoted || (*p->at != '\t' && *p->at != '\r')); p->at++) {
+	*quoted = scan_char(s, '"');
+	for (; s->at < s->end && !(*quoted ? *s->at == '"' : is_blank(*s->at)); s->at++) {
 		if (len == WORD_MAX - 1)
 			return say_wrong(p, "a word of more than %d characters", WORD_MAX - 1);
-		if (!*p->at)
+		if (!*s->at)
 			return say_wrong(p, "a NUL character");
-		word[len++] = *p->at;
+		word[len++] = *s->at;
 	}
 	word[len] = '\0';
-	if (*quoted && p->at == p->end)
+	if (*quoted && !scan_char(s, '"'))
 		return say_wrong(p, "no closing quotation mark");
-	p->at += *quoted;
 	if (!len)
 		return say_wrong(p, "an empty word");
 	return 1;
@@ -183,7 +187,7 @@ static int parse_rule(struct owners *owners, struct parser *p)
 
 	if (got <= 0)
 		return got;
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (size_t i = 0; i < COUNT(verbs); i++) {
 		if (!strcmp(word, verbs[i].word))
 			rule.says.verb = verbs[i].verb;
 	}
@@ -212,21 +216,12 @@ static int parse_rule(struct owners *owners, struct parser *p)
 int owners_add(struct owners *owners, const char *name, const char *text, size_t len, char *why, size_t why_size)
 {
 	struct parser p = { .name = name, .why = why, .why_size = why_size };
-	const char *at = text, *end = text + len;
+	struct scan all = { text, text + len };
+	int err = 0;
 
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		int err;
-
-		p.line++;
-		p.at = at;
-		p.end = newline ? newline : end;
+	for (p.line = 1; !err && scan_line(&all, &p.rest); p.line++)
 		err = parse_rule(owners, &p);
-		if (err)
-			return err;
-		at = p.end + 1;
-	}
-	return 0;
+	return err;
 }
 
 int owners_add_file(struct owners *owners, const char *path, char *why, size_t why_size)

@@ -62,18 +62,15 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 bool procfs_find_line(const char *text, size_t len, const char *key, struct scan *value)
 {
 	size_t key_len = strlen(key);
-	const char *at = text, *end = text + len;
+	struct scan all = { text, text + len };
 
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *stop = newline ? newline : end;
-
-		if ((size_t)(stop - at) > key_len && !memcmp(at, key, key_len) && at[key_len] == ':') {
-			*value = (struct scan){ at + key_len + 1, stop };
+	while (scan_line(&all, value)) {
+		if ((size_t)(value->end - value->at) > key_len && !memcmp(value->at, key, key_len) &&
+		    value->at[key_len] == ':') {
+			value->at += key_len + 1;
 			scan_blanks(value);
 			return true;
 		}
-		at = stop + 1;
 	}
 	return false;
 }
@@ -115,22 +112,20 @@ int procfs_parse_status(const char *text, size_t len, struct procfs_status *stat
 
 void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size)
 {
-	const char *at = text, *end = text + len, *best = NULL;
+	struct scan all = { text, text + len }, line;
+	const char *best = "";
 	size_t best_len = 0;
 
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *stop = newline ? newline : end;
-		const char *path = memchr(at, ':', (size_t)(stop - at));
+	while (scan_line(&all, &line)) {
+		const char *path = memchr(line.at, ':', (size_t)(line.end - line.at));
 
-		path = path ? memchr(path + 1, ':', (size_t)(stop - path - 1)) : NULL;
-		if (path && (size_t)(stop - path - 1) > best_len) {
+		path = path ? memchr(path + 1, ':', (size_t)(line.end - path - 1)) : NULL;
+		if (path && (size_t)(line.end - path - 1) > best_len) {
 			best = path + 1;
-			best_len = (size_t)(stop - best);
+			best_len = (size_t)(line.end - best);
 		}
-		at = stop + 1;
 	}
-	snprintf(out, size, "%.*s", (int)best_len, best ? best : "");
+	snprintf(out, size, "%.*s", (int)best_len, best);
 }
 
 void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/sorted.h"
 #include "base/xalloc.h"
 
@@ -45,13 +46,6 @@ static uint64_t debug_bytes(const struct image *image)
 	return sum;
 }
 
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct unit_range *a = left, *b = right;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static void read_units(struct lines *lines)
 {
 	Dwarf_CU *unit = NULL;
@@ -72,7 +66,7 @@ static void read_units(struct lines *lines)
 		}
 	}
 	if (lines->count)
-		qsort(lines->ranges, lines->count, sizeof(*lines->ranges), compare_ranges);
+		qsort(lines->ranges, lines->count, sizeof(*lines->ranges), sorted_compare);
 }
 
 struct lines *lines_open(const struct image *image)
@@ -133,7 +127,7 @@ static const char *function_of(Dwarf_Die *scope)
 	static const unsigned int names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
 	Dwarf_Attribute attr;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		if (dwarf_attr_integrate(scope, names[i], &attr))
 			return dwarf_formstring(&attr);
 	}

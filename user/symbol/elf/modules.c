@@ -10,7 +10,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/maps.h"
+#include "base/scan.h"
 #include "base/sorted.h"
 #include "base/xalloc.h"
 
@@ -41,7 +43,7 @@ static enum module_kind kind_of_mapping(const struct maps_line *line)
 		{ "/SYSV", MODULE_ANONYMOUS },
 	};
 
-	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
+	for (size_t i = 0; i < COUNT(special); i++) {
 		size_t len = strlen(special[i].start);
 
 		if (line->path_len >= len && !memcmp(line->path, special[i].start, len))
@@ -101,7 +103,7 @@ static uint32_t module_index(struct modules *modules, const struct maps_line *li
 		return (uint32_t)(i - 1);
 	}
 	module.name = name_of_module(&module);
-	modules->list = xreallocarray(modules->list, modules->count + 1, sizeof(*modules->list));
+	modules->list = xgrow(modules->list, modules->count, sizeof(*modules->list));
 	modules->list[modules->count] = module;
 	return (uint32_t)modules->count++;
 }
@@ -112,7 +114,7 @@ static bool add_line(struct modules *modules, const struct maps_line *line)
 	if (line->end <= line->start ||
 	    (modules->map_count && line->start < modules->maps[modules->map_count - 1].end))
 		return false;
-	modules->maps = xreallocarray(modules->maps, modules->map_count + 1, sizeof(*modules->maps));
+	modules->maps = xgrow(modules->maps, modules->map_count, sizeof(*modules->maps));
 	modules->maps[modules->map_count++] = (struct module_map){
 		.start = line->start, .end = line->end, .offset = line->offset, .module = module_index(modules, line),
 	};
@@ -121,21 +123,17 @@ static bool add_line(struct modules *modules, const struct maps_line *line)
 
 size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len)
 {
-	const char *at = text, *end = text + len;
+	struct scan all = { text, text + len }, row;
+	struct maps_line line;
 	size_t bad = 0;
 
 	modules_fini(modules);
 	modules->pid = pid;
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *stop = newline ? newline : end;
-		struct maps_line line;
-
-		if (maps_parse_line(at, (size_t)(stop - at), &line))
+	while (scan_line(&all, &row)) {
+		if (maps_parse_line(row.at, (size_t)(row.end - row.at), &line))
 			bad++;
 		else if (line.executable)
 			bad += !add_line(modules, &line);
-		at = stop + 1;
 	}
 	return bad;
 }

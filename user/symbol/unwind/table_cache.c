@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/xalloc.h"
 #include "base/out.h"
+#include "base/sorted.h"
+#include "base/xalloc.h"
 #include "symbol/elf/image.h"
 #include "symbol/unwind/unwind_table.h"
 
@@ -210,19 +211,10 @@ int table_cache_get(struct table_cache *cache, const struct image *image, struct
 /* ---- trimming -------------------------------------------------------------------------------------- */
 
 struct entry {
-	char name[256];
+	uint64_t used_ns;
 	uint64_t bytes;
-	struct timespec used;
+	char name[256];
 };
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->used.tv_sec != y->used.tv_sec)
-		return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
-	return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
-}
 
 /* Tables, and half-written ones of collectors that were killed. */
 static bool is_ours(const char *name)
@@ -243,7 +235,10 @@ static size_t list_entries(DIR *dir, struct entry **entries, uint64_t *total)
 		    !S_ISREG(st.st_mode))
 			continue;
 		*entries = xgrow(*entries, count, sizeof(**entries));
-		(*entries)[count] = (struct entry){ .bytes = (uint64_t)st.st_size, .used = st.st_atim };
+		(*entries)[count] = (struct entry){
+			.used_ns = (uint64_t)st.st_atim.tv_sec * 1000000000 + (uint64_t)st.st_atim.tv_nsec,
+			.bytes = (uint64_t)st.st_size,
+		};
 		snprintf((*entries)[count].name, sizeof((*entries)[count].name), "%s", found->d_name);
 		*total += (uint64_t)st.st_size;
 		count++;
@@ -266,7 +261,7 @@ int table_cache_trim(struct table_cache *cache, uint64_t bytes)
 	}
 	count = list_entries(dir, &entries, &total);
 	if (count)
-		qsort(entries, count, sizeof(*entries), compare_entries);
+		qsort(entries, count, sizeof(*entries), sorted_compare);
 	for (size_t i = 0; i < count && total > bytes; i++)
 		if (!unlinkat(cache->dir, entries[i].name, 0))
 			total -= entries[i].bytes;
