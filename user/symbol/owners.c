@@ -53,7 +53,7 @@ static uint16_t owner_named(struct owners *owners, const char *name)
 		if (!strcmp(owners->names[i], name))
 			return (uint16_t)i;
 	}
-	owners->names = xreallocarray(owners->names, owners->name_count + 1, sizeof(char *));
+	owners->names = xgrow(owners->names, owners->name_count, sizeof(char *));
 	owners->names[owners->name_count] = xstrdup(name);
 	return (uint16_t)owners->name_count++;
 }
@@ -130,17 +130,21 @@ static int next_word(struct parser *p, char *word, bool *quoted)
 	return 1;
 }
 
-static bool find_keyword(const char *word, enum key *key)
+/* The index of a word, the number of words if it is none of them. */
+static unsigned int find_word(const char *const *words, unsigned int count, const char *word)
 {
-	static const char *const keywords[KEY_COUNT] = { "module", "function", "file" };
+	unsigned int i = 0;
 
-	for (size_t i = 0; i < KEY_COUNT; i++) {
-		if (!strcmp(word, keywords[i])) {
-			*key = (enum key)i;
-			return true;
-		}
-	}
-	return false;
+	while (i < count && strcmp(word, words[i]))
+		i++;
+	return i;
+}
+
+static enum key find_keyword(const char *word)
+{
+	static const char *const keywords[] = { "module", "function", "file" };
+
+	return find_word(keywords, KEY_COUNT, word);
 }
 
 /* "module GLOB ... function GLOB ..." to the end of the line. */
@@ -149,11 +153,13 @@ static int parse_globs(struct parser *p, struct rule *rule)
 	bool quoted, has_key = false, used[KEY_COUNT] = { false };
 	char word[WORD_MAX];
 	size_t before = 0;
-	enum key key = KEY_MODULE, next;
+	enum key key = KEY_MODULE;
 	int got;
 
 	while ((got = next_word(p, word, &quoted)) > 0) {
-		if (!quoted && find_keyword(word, &next)) {
+		enum key next = quoted ? KEY_COUNT : find_keyword(word);
+
+		if (next != KEY_COUNT) {
 			if (has_key && rule->glob_count == before)
 				return say_wrong(p, "a pattern is missing before \"%s\"", word);
 			if (used[next])
@@ -165,7 +171,7 @@ static int parse_globs(struct parser *p, struct rule *rule)
 		}
 		if (!has_key)
 			return say_wrong(p, "\"module\", \"function\" or \"file\" is expected, not \"%s\"", word);
-		rule->globs = xreallocarray(rule->globs, rule->glob_count + 1, sizeof(*rule->globs));
+		rule->globs = xgrow(rule->globs, rule->glob_count, sizeof(*rule->globs));
 		rule->globs[rule->glob_count++] = (struct glob){ key, xstrdup(word) };
 	}
 	if (!got && (!has_key || rule->glob_count == before))
@@ -175,29 +181,22 @@ static int parse_globs(struct parser *p, struct rule *rule)
 
 static int parse_rule(struct owners *owners, struct parser *p)
 {
-	static const struct {
-		const char *word;
-		enum owners_verb verb;
-	} verbs[] = { { "owner", OWNERS_OWNER }, { "carrier", OWNERS_CARRIER }, { "skip", OWNERS_SKIP } };
+	static const char *const verbs[] = { "skip", "carrier", "owner" }; /* from OWNERS_SKIP on */
 	struct rule rule = { 0 };
 	char word[WORD_MAX];
-	enum key key;
 	bool quoted;
 	int got = next_word(p, word, &quoted);
 
 	if (got <= 0)
 		return got;
-	for (size_t i = 0; i < COUNT(verbs); i++) {
-		if (!strcmp(word, verbs[i].word))
-			rule.says.verb = verbs[i].verb;
-	}
-	if (!rule.says.verb)
+	rule.says.verb = (uint16_t)(OWNERS_SKIP + find_word(verbs, COUNT(verbs), word));
+	if (rule.says.verb > OWNERS_OWNER)
 		return say_wrong(p, "\"owner\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
 	if (rule.says.verb != OWNERS_SKIP) {
 		got = next_word(p, word, &quoted);
 		if (got < 0)
 			return got;
-		if (!got || (!quoted && find_keyword(word, &key)))
+		if (!got || (!quoted && find_keyword(word) != KEY_COUNT))
 			return say_wrong(p, "the owner's name is missing");
 		if (owners->name_count == OWNERS_MAX)
 			return say_wrong(p, "too many owners");
@@ -208,7 +207,7 @@ static int parse_rule(struct owners *owners, struct parser *p)
 		free_globs(&rule);
 		return got;
 	}
-	owners->rules = xreallocarray(owners->rules, owners->rule_count + 1, sizeof(*owners->rules));
+	owners->rules = xgrow(owners->rules, owners->rule_count, sizeof(*owners->rules));
 	owners->rules[owners->rule_count++] = rule;
 	return 0;
 }
