@@ -149,9 +149,11 @@ static void add_range(struct elfsym *symbols, uint64_t start, uint64_t end, uint
 {
 	uint64_t size = end - start;
 
-	if (end > start)
-		symbols->ranges[symbols->count++] =
-			(struct elfsym_range){ start, size < UINT32_MAX ? (uint32_t)size : UINT32_MAX, name };
+	if (end <= start)
+		return;
+	symbols->ranges = xgrow(symbols->ranges, symbols->count, sizeof(*symbols->ranges));
+	symbols->ranges[symbols->count++] =
+		(struct elfsym_range){ start, size < UINT32_MAX ? (uint32_t)size : UINT32_MAX, name };
 }
 
 /* Sweeps over sorted symbols; `open` holds the symbols that have not ended, the innermost last. */
@@ -189,25 +191,19 @@ static void make_ranges(struct elfsym *symbols, const struct list *list)
 
 static void make_table(struct elfsym *symbols, struct list *list)
 {
-	size_t points = 0;
-
 	if (!list->count)
 		return;
 	qsort_r(list->items, list->count, sizeof(*list->items), compare_symbols, symbols->names);
-	for (size_t i = 0; i < list->count; i++)
-		points += !list->items[i].size;
-	/* each symbol starts a range, and its end may let the one around it go on */
-	symbols->ranges = xcalloc(2 * (list->count - points) + 1, sizeof(*symbols->ranges));
-	symbols->points = xcalloc(points + 1, sizeof(*symbols->points));
 	make_ranges(symbols, list);
 	symbols->ranges = xreallocarray(symbols->ranges, symbols->count + 1, sizeof(*symbols->ranges));
 	for (size_t i = 0; i < list->count; i++) {
 		const struct symbol *symbol = &list->items[i];
 		size_t n = symbols->point_count;
 
-		if (!symbol->size && (!n || symbols->points[n - 1].start != symbol->start))
-			symbols->points[symbols->point_count++] =
-				(struct elfsym_range){ symbol->start, 0, symbol->name };
+		if (symbol->size || (n && symbols->points[n - 1].start == symbol->start))
+			continue;
+		symbols->points = xgrow(symbols->points, n, sizeof(*symbols->points));
+		symbols->points[symbols->point_count++] = (struct elfsym_range){ symbol->start, 0, symbol->name };
 	}
 }
 

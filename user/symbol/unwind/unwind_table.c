@@ -12,12 +12,12 @@
 
 #define EH_FRAME_MAX (256u << 20)  /* libtorch_cpu's has 10 MiB */
 #define PAGE_BYTES (1u << GMT_UNWIND_PAGE_SHIFT)
+#define ROWS_MAX (UINT32_MAX / 2)
 #define FUNCTION_ALIGN 16          /* GCC's and clang's -falign-functions on x86-64, and the least that
 				    * hand-written assembly uses */
 
 struct builder {
 	struct unwind_table *table;
-	uint32_t capacity;         /* rows */
 	uint64_t start, end;       /* vaddrs of the FDE whose rows come */
 	bool full;
 };
@@ -114,14 +114,11 @@ static void push_row(struct builder *b, uint64_t vaddr, const struct gmt_unwind_
 	}
 	if (t->rows && same_rule(&last->row, &new))
 		return;
-	if (t->rows == b->capacity) {
-		b->capacity = b->capacity > UINT32_MAX / 4 ? UINT32_MAX / 2 : b->capacity * 2;
-		if (t->rows >= b->capacity) {
-			b->full = true;
-			return;
-		}
-		t->words = xreallocarray(t->words, (size_t)t->pages + b->capacity, sizeof(*t->words));
+	if (t->rows == ROWS_MAX) {
+		b->full = true;
+		return;
 	}
+	t->words = xgrow(t->words, (size_t)t->pages + t->rows, sizeof(*t->words));
 	t->words[(size_t)t->pages + t->rows++].row = new;
 }
 
@@ -234,18 +231,16 @@ static int build_rows(const struct image *image, struct unwind_table *table, con
 
 	err = ehframe_parse(&eh, &bytes, image->machine, section->stop_at_zero);
 	if (err)
-		goto out;
+		return err;
 	prepare_fdes(&eh, image, table);
-	/* 5 to 11 rows an FDE have been seen; most of the padding between them costs none. */
-	b.capacity = eh.fde_count < UINT32_MAX / 16 ? (uint32_t)eh.fde_count * 6 + 64 : UINT32_MAX / 4;
-	table->words = xcalloc((size_t)table->pages + b.capacity, sizeof(*table->words));
+	for (uint32_t page = 0; page < table->pages; page++) /* filled in by build_index() */
+		table->words = xgrow(table->words, page, sizeof(*table->words));
 	add_rows(&b, &eh);
 	table->is_damaged = eh.is_damaged || b.full;
 	table->words = xreallocarray(table->words, (size_t)table->pages + table->rows, sizeof(*table->words));
 	build_index(table);
-out:
 	ehframe_fini(&eh);
-	return err;
+	return 0;
 }
 
 int unwind_table_build(const struct image *image, struct unwind_table *table)
