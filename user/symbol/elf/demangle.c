@@ -10,6 +10,7 @@
 
 #include <libiberty/demangle.h>
 
+#include "base/count.h"
 #include "base/xalloc.h"
 
 #define CXX_OPTIONS (DMGL_ANSI | DMGL_RET_DROP)
@@ -57,14 +58,9 @@ static void copy_cut(const char *from, char *out, size_t size)
 
 	if (!len)
 		len = strlen(from);
-	if (len < size) {
-		memcpy(out, from, len);
-		out[len] = '\0';
-	} else {
-		memcpy(out, from, size - 1);
-		out[size - 1] = '\0';
+	snprintf(out, size, "%.*s", (int)(len < size ? len : size - 1), from);
+	if (len >= size)
 		end_with_dots(out, size - 1, size);
-	}
 }
 
 static bool starts_mangled(const char *symbol)
@@ -75,22 +71,19 @@ static bool starts_mangled(const char *symbol)
 bool demangle(const char *symbol, bool params, char *out, size_t size)
 {
 	struct text text = { .out = out, .size = size };
-	char *plain = NULL;
-	size_t len;
-	bool known = false;
+	char *plain;
+	bool known;
 	/* changed between setjmp() and longjmp() only through the pointer in take_part() */
 	struct text *volatile kept = &text;
 
 	if (!size)
 		return false;
-	len = strnlen(symbol, DEMANGLE_INPUT_MAX + 1);
-	if (!starts_mangled(symbol) || len > DEMANGLE_INPUT_MAX) {
+	if (!starts_mangled(symbol) || strnlen(symbol, DEMANGLE_INPUT_MAX + 1) > DEMANGLE_INPUT_MAX) {
 		copy_cut(symbol, out, size);
 		return false;
 	}
-	plain = strndup(symbol, strcspn(symbol, "@"));
-	if (!plain)
-		abort();
+	plain = xstrdup(symbol);
+	plain[strcspn(plain, "@")] = '\0';
 	if (setjmp(text.full)) {
 		end_with_dots(kept->out, kept->used, kept->size);
 		free(plain);
@@ -118,7 +111,7 @@ static size_t operator_len(const char *at)
 		"^",   "&",   "|",   "~",   "!",  "=",	",",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		if (!strncmp(at, names[i], strlen(names[i])))
 			return strlen(names[i]);
 	}
@@ -213,7 +206,7 @@ static void drop_scopes(char *name, size_t width)
 
 static void shorten_name(char *name, size_t width)
 {
-	if (!width || width < 8)
+	if (width < 8)
 		return;
 	for (unsigned int level = 4; level && strlen(name) > width; level--)
 		empty_arguments(name, level);
