@@ -152,4 +152,16 @@ static inline bool hash_erase(struct hash *h, uint64_t key)
 	return hash_take(h, key, NULL);
 }
 
+/* FNV-1a, for keys made of texts and of several fields: `hash` is HASH_SEED, or the result for the bytes before. */
+#define HASH_SEED 0xcbf29ce484222325ULL
+
+static inline uint64_t hash_of_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+
+	while (size--)
+		hash = (hash ^ *at++) * 0x100000001b3ULL;
+	return hash;
+}
+
 #endif

@@ -12,15 +12,6 @@ struct intern_text {
 	char text[];
 };
 
-uint64_t intern_hash(uint64_t seed, const void *bytes, size_t size)
-{
-	const unsigned char *at = bytes;
-
-	while (size--)
-		seed = (seed ^ *at++) * 0x100000001b3ULL;
-	return seed;
-}
-
 void intern_init(struct intern *in)
 {
 	hash_init(&in->chains, sizeof(struct intern_text *));
@@ -49,7 +40,7 @@ const char *intern(struct intern *in, const char *text)
 	if (!text)
 		return NULL;
 	len = strlen(text);
-	head = hash_put(&in->chains, intern_hash(INTERN_SEED, text, len), NULL);
+	head = hash_put(&in->chains, hash_of_bytes(HASH_SEED, text, len), NULL);
 	for (item = *head; item; item = item->next) {
 		if (!strcmp(item->text, text))
 			return item->text;

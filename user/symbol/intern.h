@@ -13,8 +13,4 @@ void intern_init(struct intern *in);
 void intern_fini(struct intern *in);
 const char *intern(struct intern *in, const char *text); /* NULL stays NULL */
 
-/* FNV-1a; for keys of files, too. */
-uint64_t intern_hash(uint64_t seed, const void *bytes, size_t size);
-#define INTERN_SEED 0xcbf29ce484222325ULL
-
 #endif

@@ -102,10 +102,10 @@ static struct file *file_of(struct symbolizer *s, const struct module *module)
 	uint32_t *index;
 	bool is_new;
 
-	key = intern_hash(INTERN_SEED, identity, sizeof(identity));
-	key = intern_hash(key, module->path, strlen(module->path));
+	key = hash_of_bytes(HASH_SEED, identity, sizeof(identity));
+	key = hash_of_bytes(key, module->path, strlen(module->path));
 	if (!module->ino)
-		key = intern_hash(key, module->build_id, strlen(module->build_id));
+		key = hash_of_bytes(key, module->build_id, strlen(module->build_id));
 	index = hash_put(&s->by_key, key, &is_new);
 	if (is_new) {
 		struct file *file = xcalloc(1, sizeof(*file));

@@ -28,15 +28,6 @@ void history_marks_fini(struct history_marks *m)
 	hash_fini(&m->open);
 }
 
-static uint64_t hash_name(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;   /* FNV-1a */
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
-	return hash;
-}
-
 /* False: there are too many names, or another name has the same hash. */
 static bool number_name(struct history_marks *m, const uint8_t *name, uint32_t *number)
 {
@@ -46,7 +37,7 @@ static bool number_name(struct history_marks *m, const uint8_t *name, uint32_t *
 
 	memcpy(text, name, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	hash = hash_name(text);
+	hash = hash_of_bytes(HASH_SEED, text, strlen(text));
 	known = hash_get(&m->by_name, hash);
 	if (!known) {
 		if (m->name_count == HISTORY_MARK_NAMES)

@@ -17,7 +17,6 @@
 #include "live/stacks/map_publisher.h"
 #include "live/stream.h"
 #include "symbol/elf/image.h"
-#include "symbol/intern.h"
 #include "symbol/python/pyfile.h"
 #include "symbol/unwind/table_cache.h"
 #include "symbol/unwind/unwind_table.h"
@@ -68,16 +67,16 @@ void tables_free(struct tables *tables)
 /* A file is identified by its build id, or else by its inode and time of modification. */
 static uint64_t key_of_image(const struct image *image, enum table_kind kind)
 {
-	uint64_t key = intern_hash(INTERN_SEED, &kind, sizeof(kind));
+	uint64_t key = hash_of_bytes(HASH_SEED, &kind, sizeof(kind));
 	struct stat st;
 
 	if (image->build_id[0])
-		return intern_hash(key, image->build_id, strlen(image->build_id));
+		return hash_of_bytes(key, image->build_id, strlen(image->build_id));
 	if (image->fd < 0 || fstat(image->fd, &st))
-		return intern_hash(key, image->bytes, image->fd < 0 ? image->size : 0);
-	key = intern_hash(key, &st.st_dev, sizeof(st.st_dev));
-	key = intern_hash(key, &st.st_ino, sizeof(st.st_ino));
-	return intern_hash(key, &st.st_mtim, sizeof(st.st_mtim));
+		return hash_of_bytes(key, image->bytes, image->fd < 0 ? image->size : 0);
+	key = hash_of_bytes(key, &st.st_dev, sizeof(st.st_dev));
+	key = hash_of_bytes(key, &st.st_ino, sizeof(st.st_ino));
+	return hash_of_bytes(key, &st.st_mtim, sizeof(st.st_mtim));
 }
 
 bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)

@@ -98,7 +98,7 @@ static uint64_t hash_symbol(const struct symbol *symbol)
 		symbol->line, (uint64_t)symbol->kind << 8 | symbol->flags,
 	};
 
-	return intern_hash(INTERN_SEED, parts, sizeof(parts));
+	return hash_of_bytes(HASH_SEED, parts, sizeof(parts));
 }
 
 static void add_frame(struct naming *naming, const struct symbol *symbol)

@@ -8,37 +8,38 @@
 
 #define ENTRY_BYTES 64  /* what is read of a CIE or an FDE: what is asked for ends long before */
 
-/* The beginning of an entry, from its length on. Extended lengths (0xffffffff) belong to sections of 4 GiB. */
-static bool read_entry_head(const struct image *image, uint64_t vaddr, unsigned char *to, struct eh_bytes *bytes)
+/* The beginning of an entry behind its length. Extended lengths (0xffffffff) belong to sections of 4 GiB. */
+static bool read_entry_head(const struct image *image, uint64_t vaddr, unsigned char *to, struct eh_cursor *c)
 {
+	struct eh_bytes bytes = { to, ENTRY_BYTES, vaddr };
 	uint32_t length;
 
 	if (!image_read_at(image, vaddr, &length, sizeof(length)) || length < 8 || length == UINT32_MAX)
 		return false;
-	*bytes = (struct eh_bytes){ to, length < ENTRY_BYTES - 4 ? length + 4 : ENTRY_BYTES, vaddr };
-	return image_read_at(image, vaddr, to, bytes->size);
+	if (length < ENTRY_BYTES - 4)
+		bytes.size = length + 4;
+	*c = eh_cursor(&bytes, 4, bytes.size);
+	return image_read_at(image, vaddr, to, bytes.size);
 }
 
 static bool fde_size(const struct image *image, uint64_t vaddr, uint64_t *size)
 {
-	unsigned char data[ENTRY_BYTES];
-	struct eh_bytes bytes;
-	struct eh_cursor c;
+	unsigned char fde_data[ENTRY_BYTES], cie_data[ENTRY_BYTES];
+	struct eh_cursor fde, c;
 	struct eh_cie cie;
 	uint32_t back;
 
-	if (!read_entry_head(image, vaddr, data, &bytes))
+	if (!read_entry_head(image, vaddr, fde_data, &fde))
 		return false;
-	memcpy(&back, data + 4, sizeof(back));
-	if (!back || !read_entry_head(image, vaddr + 4 - back, data, &bytes))
+	back = eh_u32(&fde);
+	if (!back || !read_entry_head(image, vaddr + 4 - back, cie_data, &c))
 		return false;
-	c = eh_cursor(&bytes, 8, bytes.size);
-	if (!eh_cie_read(&c, &cie) || !read_entry_head(image, vaddr, data, &bytes))
+	eh_u32(&c);
+	if (!eh_cie_read(&c, &cie))
 		return false;
-	c = eh_cursor(&bytes, 8, bytes.size);
-	eh_pointer(&c, cie.fde_encoding);
-	*size = eh_pointer(&c, cie.fde_encoding & EH_FORMAT);
-	return !c.is_bad;
+	eh_pointer(&fde, cie.fde_encoding);
+	*size = eh_pointer(&fde, cie.fde_encoding & EH_FORMAT);
+	return !fde.is_bad;
 }
 
 bool image_fde(const struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size)
