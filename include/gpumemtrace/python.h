@@ -39,9 +39,8 @@ struct gmt_py_range {
 	__u64 end;
 };
 
-/* One process. Offsets are in bytes; user/symbol/python/pylayout.c names their sources. */
-/* What a version's layout says to BPF, too. X(type in the map, type in user space, name): offsets are checked in user
- * space while they have 16 bits. */
+/* What BPF needs of a version's layout, too. X(type in the map, type in user space, name): user space checks offsets
+ * before it narrows them. Offsets are in bytes; user/symbol/python/pylayout.c names their sources. */
 #define GMT_PY_OFFSETS(X)                                                     \
 	X(__u16, __u16, tstate_frame)   /* thread state: frame, current_frame, or in 3.11 and 3.12 the _PyCFrame */ \
 	X(__u16, __u16, tstate_thread)  /* thread state: pthread_self() of its thread */ \
@@ -55,14 +54,16 @@ struct gmt_py_range {
 	X(__u8, __u16, frame_previous) \
 	X(__u8, __u16, frame_instr) \
 	X(__u8, __u16, frame_owner)     /* one byte: is_entry or owner */ \
-	/* 3.12, 3.13: an int in the owner's word. _PyFrame_GetStackPointer() sets it to -1, _PyFrame_SetStackPointer() \
-	 * before another frame is pushed in the same eval call sets it (pycore_frame.h): -1 while the frame itself runs \
-	 * or waits for C. 0: there is no such field; 3.14 sets it before calls of C, too. */ \
+	/* 3.12, 3.13: an int in the owner's word. _PyFrame_GetStackPointer() sets it to -1, and \
+	 * _PyFrame_SetStackPointer() before another frame is pushed in the same eval call sets it \
+	 * (pycore_frame.h): it is -1 while the frame itself runs or waits for C. 0: no such field; 3.14 sets \
+	 * it before calls of C, too. */ \
 	X(__u8, __u16, frame_stacktop) \
 	X(__u8, __u8, owner_shim)       /* SHIM: the smallest owner of a frame without Python code */ \
 	X(__u8, __u8, code_tag)         /* low bits of the code pointer that do not belong to the address (3.14) */ \
 	X(__u8, __u8, check_mask)       /* bit i: word i of the check never changes */
 
+/* One process. */
 struct gmt_py_config {
 	/* Thread state: pthread_getspecific(autoTSSkey), which holds it whether or not the thread has
 	 * the GIL. glibc keeps 32 keys in struct pthread, more behind pointers. */

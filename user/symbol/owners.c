@@ -131,7 +131,7 @@ static int next_word(struct parser *p, char *word, bool *quoted)
 }
 
 /* The index of a word, the number of words if it is none of them. */
-static unsigned int find_word(const char *const *words, unsigned int count, const char *word)
+static unsigned int rule_word(const char *const *words, unsigned int count, const char *word)
 {
 	unsigned int i = 0;
 
@@ -144,7 +144,7 @@ static enum key find_keyword(const char *word)
 {
 	static const char *const keywords[] = { "module", "function", "file" };
 
-	return find_word(keywords, KEY_COUNT, word);
+	return rule_word(keywords, KEY_COUNT, word);
 }
 
 /* "module GLOB ... function GLOB ..." to the end of the line. */
@@ -189,7 +189,7 @@ static int parse_rule(struct owners *owners, struct parser *p)
 
 	if (got <= 0)
 		return got;
-	rule.says.verb = (uint16_t)(OWNERS_SKIP + find_word(verbs, COUNT(verbs), word));
+	rule.says.verb = (uint16_t)(OWNERS_SKIP + rule_word(verbs, COUNT(verbs), word));
 	if (rule.says.verb > OWNERS_OWNER)
 		return say_wrong(p, "\"owner\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
 	if (rule.says.verb != OWNERS_SKIP) {
