@@ -8,7 +8,6 @@
 #define GPUMEMTRACE_CORE_ACCOUNT_ACCOUNT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/rm/rm_sums.h"

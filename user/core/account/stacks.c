@@ -6,8 +6,6 @@
 
 #include "base/xalloc.h"
 
-#define STACKS_FIRST 8
-
 void stacks_init(struct stacks *s)
 {
 	*s = (struct stacks){ 0 };
@@ -28,10 +26,7 @@ static uint32_t put_stack(struct stacks *s, uint32_t id)
 
 	if (!is_new)
 		return *index;
-	if (s->count == s->capacity) {
-		s->capacity = s->capacity ? 2 * s->capacity : STACKS_FIRST;
-		s->list = xreallocarray(s->list, s->capacity, sizeof(*s->list));
-	}
+	s->list = xgrow(s->list, s->count, sizeof(*s->list));
 	s->list[s->count] = (struct stack){ .id = id };
 	*index = s->count++;
 	return *index;

@@ -12,8 +12,6 @@
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
 #define GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -32,7 +30,7 @@ struct stack {
 
 struct stacks {
 	struct stack *list;
-	uint32_t count, capacity;
+	uint32_t count;
 	uint32_t last;           /* the stack that changed last: most changes come in runs */
 	struct hash by_id;       /* uint32_t: index in list */
 	uint64_t live, peak, peak_ts_ns;

@@ -2,7 +2,6 @@
 /* See frameworks.h. */
 #include "core/framework/frameworks.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/xalloc.h"

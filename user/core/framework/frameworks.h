@@ -4,7 +4,6 @@
 #define GPUMEMTRACE_CORE_FRAMEWORK_FRAMEWORKS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/ledger/delta.h"
 

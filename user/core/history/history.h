@@ -11,7 +11,6 @@
 #define GPUMEMTRACE_CORE_HISTORY_HISTORY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>

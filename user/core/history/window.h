@@ -7,7 +7,6 @@
 #ifndef GPUMEMTRACE_CORE_HISTORY_WINDOW_H
 #define GPUMEMTRACE_CORE_HISTORY_WINDOW_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>

@@ -48,10 +48,7 @@ static unsigned int learn_context(struct event *e, uint64_t handle, unsigned int
 
 static void push_context(struct thread *t, unsigned int context)
 {
-	if (t->depth == t->capacity) {
-		t->capacity = t->capacity ? 2 * t->capacity : 4;
-		t->stack = xreallocarray(t->stack, t->capacity, sizeof(*t->stack));
-	}
+	t->stack = xgrow(t->stack, t->depth, sizeof(*t->stack));
 	t->stack[t->depth++] = context;
 }
 

@@ -35,7 +35,7 @@ struct undo {
 		struct stream stream;
 	};
 	struct vmm_unmapped *unmapped; /* grows as needed; the next release uses the memory again */
-	uint32_t unmapped_count, unmapped_capacity;
+	uint32_t unmapped_count;
 };
 
 /* Calls nest, so several releases of one thread can be in flight. */
@@ -43,7 +43,7 @@ struct undo {
 
 struct thread {
 	uint16_t *stack;     /* current contexts, the newest last */
-	uint32_t depth, capacity;
+	uint32_t depth;
 	bool capturing;      /* the thread's per-thread default stream is capturing */
 	uint8_t next_undo;
 	struct undo undos[THREAD_UNDOS];

@@ -6,6 +6,8 @@
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
 
+typedef void (*held_fn)(void *arg, const struct held *held);
+
 /* Imports and plans of graphs are no memory of the process. */
 static bool is_own_memory(unsigned int row, unsigned int class)
 {
@@ -47,7 +49,7 @@ static void each_of_kernel(const struct process *p, held_fn fn, void *arg)
 		fn(arg, &(struct held){ b.bytes, b.ts_ns, b.stack_id, account_find_row(&p->account, b.gpu) });
 }
 
-void held_each(const struct process *p, held_fn fn, void *arg)
+static void held_each(const struct process *p, held_fn fn, void *arg)
 {
 	for (size_t i = 0; i < p->held_count; i++)
 		fn(arg, &p->held[i]);
@@ -67,8 +69,7 @@ static void keep_one(void *arg, const struct held *held)
 {
 	struct held_list *to = arg;
 
-	if (!(to->count & (to->count - 1))) /* grows at powers of two */
-		to->list = xreallocarray(to->list, to->count ? 2 * to->count : 1, sizeof(*to->list));
+	to->list = xgrow(to->list, to->count, sizeof(*to->list));
 	to->list[to->count++] = *held;
 }
 

@@ -19,9 +19,6 @@ struct held {
 	uint32_t row;        /* of the process's account; ROW_NONE */
 };
 
-typedef void (*held_fn)(void *arg, const struct held *held);
-void held_each(const struct process *p, held_fn fn, void *arg);
-
 /* Keeps the list, since the process is about to end. */
 void held_keep(struct process *p);
 

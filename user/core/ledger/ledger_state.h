@@ -3,7 +3,6 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 #define GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>

@@ -197,8 +197,7 @@ struct process *process_new(struct processes *all, const struct gmt_hdr *hdr)
 	process_begin_marks(p, hdr->ts_ns);
 	account_init(&p->account);
 	init_state(p);
-	if (!(all->count & (all->count - 1))) /* grows at powers of two */
-		all->list = xreallocarray(all->list, all->count ? 2 * all->count : 1, sizeof(*all->list));
+	all->list = xgrow(all->list, all->count, sizeof(*all->list));
 	*(uint32_t *)hash_put(&all->by_tgid, hdr->tgid, &is_new) = all->count;
 	all->list[all->count++] = p;
 	all->last = p;

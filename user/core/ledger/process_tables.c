@@ -2,8 +2,6 @@
 /* See process_tables.h. */
 #include "core/ledger/process_tables.h"
 
-#include <stdlib.h>
-
 #include "base/xalloc.h"
 
 /* ---- contexts, devices ---- */

@@ -311,10 +311,7 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 	struct vmm_mapping gone = *m;
 	const struct vmm_object *o = hash_get(&e->proc->vmm.objects, gone.object);
 
-	if (u->unmapped_count == u->unmapped_capacity) {
-		u->unmapped_capacity = u->unmapped_capacity ? 2 * u->unmapped_capacity : 4;
-		u->unmapped = xreallocarray(u->unmapped, u->unmapped_capacity, sizeof(*u->unmapped));
-	}
+	u->unmapped = xgrow(u->unmapped, u->unmapped_count, sizeof(*u->unmapped));
 	struct vmm_unmapped *saved = &u->unmapped[u->unmapped_count++];
 
 	*saved = (struct vmm_unmapped){ .address = address, .mapping = gone };

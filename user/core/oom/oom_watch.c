@@ -2,7 +2,6 @@
 /* See oom_watch.h. */
 #include "core/oom/oom_watch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"

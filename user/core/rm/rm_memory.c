@@ -63,10 +63,7 @@ static void book_body(struct rmmem *mem, enum rm_booking_kind kind, const struct
 {
 	if (body->kind != RMMEM_VIDMEM || !body->size || !is_unexplained[body->purpose])
 		return;
-	if (mem->booking_count == mem->booking_capacity) {
-		mem->booking_capacity = mem->booking_capacity ? 2 * mem->booking_capacity : 8;
-		mem->bookings = xreallocarray(mem->bookings, mem->booking_capacity, sizeof(*mem->bookings));
-	}
+	mem->bookings = xgrow(mem->bookings, mem->booking_count, sizeof(*mem->bookings));
 	mem->bookings[mem->booking_count++] = (struct rm_booking){
 		.kind = kind,
 		.gpu = gpu,

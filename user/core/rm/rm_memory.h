@@ -63,7 +63,7 @@ struct rmmem {
 	uint64_t serial;
 	uint64_t moves;         /* rm_moves() */
 	struct rm_booking *bookings; /* rm_bookings() */
-	size_t booking_count, booking_capacity;
+	size_t booking_count;
 };
 
 void rmmem_init(struct rmmem *mem);

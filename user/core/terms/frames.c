@@ -9,28 +9,32 @@
 
 #include "base/xalloc.h"
 
-#define FIRST_CAPACITY 64
+#define LIST_FIRST 64
 
-static const struct frames_symbol nameless = { .function = "", .module = "", .file = "" };
+static uint32_t add_symbol(struct frames *f, struct frames_symbol symbol)
+{
+	f->symbols = xgrow(f->symbols, f->symbol_count, sizeof(*f->symbols));
+	f->symbols[f->symbol_count] = symbol;
+	return f->symbol_count++;
+}
+
+static uint32_t add_stack(struct frames *f, struct frames_stack stack)
+{
+	f->stacks = xgrow(f->stacks, f->stack_count, sizeof(*f->stacks));
+	f->stacks[f->stack_count] = stack;
+	return f->stack_count++;
+}
 
 void frames_init(struct frames *f)
 {
-	*f = (struct frames){
-		.symbol_count = 1,
-		.symbol_capacity = FIRST_CAPACITY,
-		.stack_count = FRAMES_FIRST,
-		.stack_capacity = FIRST_CAPACITY,
-		.list_capacity = FIRST_CAPACITY,
-	};
+	*f = (struct frames){ .list_capacity = LIST_FIRST };
 	hash_init(&f->symbol_ids, sizeof(uint32_t));
 	hash_init(&f->stack_ids, sizeof(uint32_t));
 	hash_init(&f->by_list, sizeof(uint32_t));
-	f->symbols = xcalloc(f->symbol_capacity, sizeof(*f->symbols));
-	f->stacks = xcalloc(f->stack_capacity, sizeof(*f->stacks));
 	f->lists = xcalloc(f->list_capacity, sizeof(*f->lists));
-	f->symbols[0] = nameless;
-	for (uint32_t i = 0; i < FRAMES_FIRST; i++)
-		f->stacks[i].hint = SYMBOL_HINT_NONE;
+	add_symbol(f, (struct frames_symbol){ .function = "", .module = "", .file = "" });
+	while (f->stack_count < FRAMES_FIRST)
+		add_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
 }
 
 void frames_fini(struct frames *f)
@@ -44,15 +48,6 @@ void frames_fini(struct frames *f)
 	hash_fini(&f->stack_ids);
 	hash_fini(&f->by_list);
 	*f = (struct frames){ 0 };
-}
-
-/* Room for one item more. */
-static void *grow_items(void *items, uint32_t count, uint32_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return items;
-	*capacity *= 2;
-	return xreallocarray(items, *capacity, size);
 }
 
 /* ---- symbols ---- */
@@ -71,7 +66,7 @@ static bool is_valid_symbol(const struct gmt_symbol *rec)
 int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 {
 	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
-	bool is_new;
+	char *text;
 
 	if (!is_valid_symbol(rec) || hash_get(&f->symbol_ids, rec->id))
 		return -EINVAL;
@@ -79,11 +74,9 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 		f->dropped++;
 		return 0;
 	}
-	char *text = xmalloc(file + rec->file_len + 1);
-
+	text = xmalloc(file + rec->file_len + 1);
 	memcpy(text, rec->text, file + rec->file_len + 1);
-	f->symbols = grow_items(f->symbols, f->symbol_count, &f->symbol_capacity, sizeof(*f->symbols));
-	f->symbols[f->symbol_count] = (struct frames_symbol){
+	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, NULL) = add_symbol(f, (struct frames_symbol){
 		.function = text,
 		.module = text + module,
 		.file = text + file,
@@ -92,8 +85,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 		.kind = rec->kind,
 		.flags = rec->flags,
 		.hint = symbol_hint(text, text + file),
-	};
-	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, &is_new) = f->symbol_count++;
+	});
 	return 0;
 }
 
@@ -134,9 +126,7 @@ static uint32_t number_stack(struct frames *f, uint32_t count)
 		f->dropped++;
 		return FRAMES_NOT_NAMED;
 	}
-	f->stacks = grow_items(f->stacks, f->stack_count, &f->stack_capacity, sizeof(*f->stacks));
-	f->stacks[f->stack_count] = (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) };
-	*head = f->stack_count++;
+	*head = add_stack(f, (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) });
 	f->list_count += count;
 	return *head;
 }

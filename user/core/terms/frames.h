@@ -10,7 +10,6 @@
 #ifndef GPUMEMTRACE_CORE_TERMS_FRAMES_H
 #define GPUMEMTRACE_CORE_TERMS_FRAMES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>
@@ -47,11 +46,11 @@ struct frames_stack {
 struct frames {
 	struct hash symbol_ids;  /* uint32_t: index in symbols */
 	struct frames_symbol *symbols; /* [0]: of frames whose symbol was not kept */
-	uint32_t symbol_count, symbol_capacity;
+	uint32_t symbol_count;
 	struct hash stack_ids;   /* uint32_t: number of the stack */
 	struct hash by_list;     /* hash of the list -> uint32_t: number of the first stack */
 	struct frames_stack *stacks;
-	uint32_t stack_count, stack_capacity;
+	uint32_t stack_count;
 	uint32_t *lists;         /* indices in symbols, innermost first */
 	uint32_t list_count, list_capacity;
 	uint64_t dropped;        /* records that were not kept */

@@ -4,7 +4,6 @@
  * that began one takes it away. An event that does not fit is left out. Memory that is in the way was allocated just
  * then, as far as the snapshot says.
  */
-#include <stdlib.h>
 
 #include "base/xalloc.h"
 #include "core/framework/segments.h"
