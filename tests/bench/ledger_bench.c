@@ -18,6 +18,7 @@
 #include <gpumemtrace/api.h>
 #include <gpumemtrace/wire.h>
 
+#include "../unit/live_allocs.h"
 #include "core/ledger/ledger.h"
 #include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
@@ -174,7 +175,7 @@ static void run(const char *name, struct stream *s, bool json, bool last)
 		pos += hdr->size;
 	}
 	double seconds = now() - start, rate = s->records / seconds;
-	uint64_t live = ledger_live_allocs(pipeline->ledger);
+	uint64_t live = live_allocs(pipeline->ledger);
 	double each = live ? (double)(memory_used() - before) / live : 0, frame_ms, report_ms;
 
 	name_stacks(pipeline, s->stacks);

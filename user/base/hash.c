@@ -85,10 +85,3 @@ bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value)
 	++*pos;
 	return true;
 }
-
-size_t hash_bytes(const struct hash *h)
-{
-	if (!h->capacity)
-		return 0;
-	return h->capacity * sizeof(*h->keys) + (h->capacity + 1) * h->value_size;
-}

@@ -41,9 +41,6 @@ void hash_close_gap(struct hash *h, size_t slot);   /* for hash_erase_slot */
  * `value` may be NULL. Nothing may be put or erased during the walk. */
 bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value);
 
-/* Memory in use, in bytes. */
-size_t hash_bytes(const struct hash *h);
-
 static inline size_t hash_count(const struct hash *h)
 {
 	return h->used + h->has_zero;

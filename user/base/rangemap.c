@@ -252,8 +252,3 @@ const struct range *rangemap_next(const struct rangemap *map, struct rangemap_po
 		*pos = (struct rangemap_pos){ pos->chunk + 1, 0 };
 	return pos->chunk < map->chunks ? &map->index[pos->chunk].chunk->ranges[pos->slot++] : NULL;
 }
-
-size_t rangemap_bytes(const struct rangemap *map)
-{
-	return map->capacity * sizeof(*map->index) + map->chunks * sizeof(struct rangemap_chunk);
-}

@@ -67,6 +67,4 @@ bool rangemap_remove(struct rangemap *map, uint64_t base, struct range *out);
  * space ends there. */
 bool rangemap_cut(struct rangemap *map, uint64_t base, uint64_t length, struct range *piece);
 
-size_t rangemap_bytes(const struct rangemap *map);
-
 #endif

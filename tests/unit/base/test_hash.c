@@ -32,7 +32,7 @@ static void empty(void **state)
 
 	hash_init(&h, sizeof(struct value));
 	assert_int_equal(hash_count(&h), 0);
-	assert_int_equal(hash_bytes(&h), 0);
+	assert_int_equal(h.capacity, 0);
 	assert_null(hash_get(&h, 0));
 	assert_null(hash_get(&h, 1));
 	assert_false(hash_erase(&h, 0));
@@ -154,18 +154,18 @@ static void churn_does_not_grow(void **state)
 {
 	(void)state;
 	struct hash h;
-	size_t bytes;
+	size_t capacity;
 
 	hash_init(&h, sizeof(struct value));
 	for (uint64_t i = 0; i < 1000; i++)
 		hash_put(&h, i << 9, NULL);
-	bytes = hash_bytes(&h);
+	capacity = h.capacity;
 	for (uint64_t i = 1000; i < 200000; i++) {
 		assert_true(hash_erase(&h, (i - 1000) << 9));
 		hash_put(&h, i << 9, NULL);
 	}
 	assert_int_equal(hash_count(&h), 1000);
-	assert_int_equal(hash_bytes(&h), bytes);
+	assert_int_equal(h.capacity, capacity);
 	hash_fini(&h);
 }
 

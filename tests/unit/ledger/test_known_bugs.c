@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "live_allocs.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull
@@ -70,7 +71,7 @@ static void test_hami_306_a_failed_allocation_leaks_nothing(void **state)
 		FAIL(r, cuMemCreate, 2, 0, GiB, 1, 0, 1);
 	}
 	assert_int_equal(records_attributed(r), 0);
-	assert_int_equal(ledger_live_allocs(r->ledger), 0);
+	assert_int_equal(live_allocs(r->ledger), 0);
 	assert_int_equal(records_class(r, 1, GMT_CLASS_DEVICE).failed, 1000);
 }
 

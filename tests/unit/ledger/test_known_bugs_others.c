@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/terms/probes.h"
+#include "live_allocs.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull
@@ -149,7 +150,7 @@ static void test_nvshare_23_managed_memory_of_a_killed_process_is_gone(void **st
 
 	CALL(r, cuMemAllocManaged, A, GiB, 1);
 	records_exit(r, 9);
-	assert_int_equal(ledger_live_allocs(r->ledger), 0);
+	assert_int_equal(live_allocs(r->ledger), 0);
 	/* The pid's next life begins with nothing of it. */
 	records_proc(r, 77, "next");
 	CALL(r, cuMemAlloc_v2, A, MiB);
@@ -240,7 +241,7 @@ static void test_bcc_memleak_a_free_that_fails_frees_nothing(void **state)
 	}
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
 	records_exit(r, 1);
-	assert_int_equal(ledger_live_allocs(r->ledger), 0);
+	assert_int_equal(live_allocs(r->ledger), 0);
 }
 
 static void test_obi_3482_an_address_given_out_again_before_the_free_returns(void **state)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/ledger/operations.h"
+#include "live_allocs.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull
@@ -256,14 +257,14 @@ static void exit_frees_everything_and_keeps_what_was(void **state)
 	assert_true(p->exited);
 	assert_int_equal(p->exit_code, 9);
 	/* Nobody freed them: that is what a leak looks like, so the report can tell. */
-	assert_int_equal(ledger_live_allocs(r->ledger), 0);
+	assert_int_equal(live_allocs(r->ledger), 0);
 	assert_int_equal(p->rows[0].attributed.live, 2 * MiB);
 	assert_int_equal(p->rows[0].attributed.peak, 2 * MiB);
 	assert_int_equal(p->by_class[GMT_CLASS_PINNED].bytes.live, MiB);
 	assert_int_equal(p->by_class[GMT_CLASS_DEVICE].frees, 0);
 	assert_int_equal(p->by_class[GMT_CLASS_DEVICE].live_count, 1);
 	view_free(&view);
-	assert_int_equal(ledger_live_allocs(r->ledger), 0);
+	assert_int_equal(live_allocs(r->ledger), 0);
 }
 
 static void what_comes_after_the_exit_is_counted(void **state)
@@ -443,7 +444,7 @@ static void many_processes(void **state)
 		r->tgid = 1000 + i;
 		assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_DEVICE), 3 * KiB);
 	}
-	assert_int_equal(ledger_live_allocs(r->ledger), 3000);
+	assert_int_equal(live_allocs(r->ledger), 3000);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)

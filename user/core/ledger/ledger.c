@@ -363,12 +363,3 @@ int64_t ledger_wall_ns(const struct ledger *l)
 {
 	return l->session.hdr.size ? (int64_t)(l->session.wall_ns - l->session.hdr.ts_ns) : 0;
 }
-
-uint64_t ledger_live_allocs(const struct ledger *l)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < l->processes.count; i++)
-		count += process_live_allocs(l->processes.list[i]);
-	return count;
-}

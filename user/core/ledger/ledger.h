@@ -29,7 +29,4 @@ const struct frames *ledger_frames(const struct ledger *ledger);
 /* CLOCK_REALTIME at CLOCK_MONOTONIC 0; 0 without a session record. */
 int64_t ledger_wall_ns(const struct ledger *ledger);
 
-/* Live allocations of all processes, by their calls: for the benchmark and tests. */
-uint64_t ledger_live_allocs(const struct ledger *ledger);
-
 #endif

@@ -334,9 +334,3 @@ bool process_memory_at(const struct process *p, uint64_t address, struct delta_p
 	}
 	return place->length != 0;
 }
-
-uint64_t process_live_allocs(const struct process *p)
-{
-	return hash_count(&p->allocs.by_address) + hash_count(&p->allocs.arrays) + hash_count(&p->allocs.externals) +
-	       hash_count(&p->vmm.objects);
-}

@@ -139,7 +139,4 @@ unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_
 /* Live device memory that begins at an address. False: none is known. */
 bool process_memory_at(const struct process *p, uint64_t address, struct delta_place *place, bool *is_mapped);
 
-/* Their number, by the calls that made them. */
-uint64_t process_live_allocs(const struct process *p);
-
 #endif
