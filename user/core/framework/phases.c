@@ -210,10 +210,8 @@ static uint8_t number_range(struct phases *p, const char *name)
 	for (unsigned int i = 0; i < p->name_count; i++)
 		if (!strcmp(p->names[i], name))
 			return i;
-	if (p->name_count == PHASES_NAMES_MAX) {
-		p->names_dropped++;
+	if (p->name_count == PHASES_NAMES_MAX)
 		return PHASES_NAMES_MAX;
-	}
 	p->names = xreallocarray(p->names, p->name_count + 1, sizeof(*p->names));
 	memcpy(p->names[p->name_count], name, GMT_RANGE_NAME_BYTES);
 	return p->name_count++;

@@ -50,7 +50,6 @@ struct phases {
 	uint32_t spans;             /* the newest number of a span; spans have even numbers */
 	char (*names)[GMT_RANGE_NAME_BYTES];
 	unsigned int name_count;
-	uint64_t names_dropped;     /* ranges that are not kept, for there are too many names */
 };
 
 void phases_fini(struct phases *p);           /* all zero again, as at the beginning */
