@@ -3,7 +3,6 @@
 #include "core/view/by_stack.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 
@@ -150,22 +149,15 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct h
 static uint32_t show_symbol(struct by_stack *b, uint32_t symbol)
 {
 	const struct frames_symbol *from = &b->frames->symbols[symbol];
-	size_t function = strlen(from->function) + 1, module = strlen(from->module) + 1;
-	size_t file = strlen(from->file) + 1;
 	struct view *view = b->view;
-	char *text;
 
 	if (b->symbol_of[symbol])
 		return b->symbol_of[symbol] - 1;
 	view->symbols = xgrow(view->symbols, view->symbol_count, sizeof(*view->symbols));
-	text = xmalloc(function + module + file);
-	memcpy(text, from->function, function);
-	memcpy(text + function, from->module, module);
-	memcpy(text + function + module, from->file, file);
 	view->symbols[view->symbol_count] = (struct view_symbol){
-		.function = text,
-		.module = text + function,
-		.file = text + function + module,
+		.function = from->function,
+		.module = from->module,
+		.file = from->file,
 		.offset = from->offset,
 		.line = from->line,
 		.is_python = from->kind == GMT_SYMBOL_PYTHON,

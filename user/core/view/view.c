@@ -26,8 +26,6 @@ void view_free(struct view *view)
 	}
 	for (size_t i = 0; i < view->stack_count; i++)
 		free(view->stacks[i].frames);
-	for (size_t i = 0; i < view->symbol_count; i++)
-		free((char *)view->symbols[i].function); /* all three texts are one block */
 	for (size_t i = 0; i < view->owner_count; i++)
 		free(view->owners[i]);
 	free(view->stacks);
