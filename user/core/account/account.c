@@ -128,17 +128,24 @@ static inline void change_attributed(struct row *row, const struct booking *b, u
 		level_set(&row->attributed, row->attributed.live + bytes, b->ts_ns);
 }
 
+/* Changes the sums of the booking's class, and those of its row by `bytes`. Inline, since each allocation passes here. */
+static inline __attribute__((always_inline)) void change_sums(struct account *account, const struct booking *b,
+		uint64_t bytes, void (*change)(struct view_class *class, const struct booking *b))
+{
+	change(&account->by_class[b->class], b);
+	if (b->row == ROW_NONE)
+		return;
+	change(&account->rows[b->row].by_class[b->class], b);
+	change_attributed(&account->rows[b->row], b, bytes);
+}
+
 void account_add(struct account *account, const struct booking *b)
 {
 	struct stacks *stacks = stacks_of(account, b);
 
 	if (stacks)
 		stacks_add(stacks, b->stack_id, b->bytes, b->ts_ns);
-	add_to_class(&account->by_class[b->class], b);
-	if (b->row == ROW_NONE)
-		return;
-	add_to_class(&account->rows[b->row].by_class[b->class], b);
-	change_attributed(&account->rows[b->row], b, b->bytes);
+	change_sums(account, b, b->bytes, add_to_class);
 }
 
 void account_remove(struct account *account, const struct booking *b)
@@ -147,11 +154,7 @@ void account_remove(struct account *account, const struct booking *b)
 
 	if (stacks)
 		stacks_remove(stacks, b->stack_id, b->bytes);
-	remove_from_class(&account->by_class[b->class], b);
-	if (b->row == ROW_NONE)
-		return;
-	remove_from_class(&account->rows[b->row].by_class[b->class], b);
-	change_attributed(&account->rows[b->row], b, -b->bytes);
+	change_sums(account, b, -b->bytes, remove_from_class);
 }
 
 void account_restore(struct account *account, const struct booking *b)
@@ -160,11 +163,7 @@ void account_restore(struct account *account, const struct booking *b)
 
 	if (stacks)
 		stacks_restore(stacks, b->stack_id, b->bytes, b->ts_ns);
-	restore_to_class(&account->by_class[b->class], b);
-	if (b->row == ROW_NONE)
-		return;
-	restore_to_class(&account->rows[b->row].by_class[b->class], b);
-	change_attributed(&account->rows[b->row], b, b->bytes);
+	change_sums(account, b, b->bytes, restore_to_class);
 }
 
 void account_fail(struct account *account, const struct booking *b)
