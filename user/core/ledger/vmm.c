@@ -130,8 +130,14 @@ static void add_object(struct event *e, uint64_t size, unsigned int class, unsig
 
 /* ---- GPUs that become known later ---- */
 
-static void move_object(struct process *p, struct vmm_object *o, unsigned int row, uint64_t ts_ns)
+/* The object's memory lies on this GPU; GPU_UNKNOWN: nothing was learned. */
+static void place_object(struct process *p, struct vmm_object *o, int gpu, uint64_t ts_ns)
 {
+	unsigned int row;
+
+	if (o->row || gpu == GPU_UNKNOWN)
+		return;
+	row = account_row(&p->account, gpu);
 	book_memory(p, DELTA_MOVE, &(struct delta_memory){ .booking = booking_of_object(o, ts_ns), .to = row });
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= o->class == GMT_CLASS_VMM;
 	o->row = row;
@@ -144,10 +150,8 @@ void vmm_resolve(struct process *p, uint64_t ts_ns)
 
 	while (hash_next(&p->vmm.objects, &pos, NULL, &value)) {
 		struct vmm_object *o = value;
-		int gpu = context_gpu(&p->contexts, o->ordinal);
 
-		if (o->row == 0 && gpu != GPU_UNKNOWN)
-			move_object(p, o, account_row(&p->account, gpu), ts_ns);
+		place_object(p, o, context_gpu(&p->contexts, o->ordinal), ts_ns);
 	}
 }
 
@@ -156,8 +160,8 @@ void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns
 	const struct vmm_mapping *m = hash_get(&p->vmm.mappings, address);
 	struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
 
-	if (o && o->row == 0)
-		move_object(p, o, account_row(&p->account, gpu), ts_ns);
+	if (o)
+		place_object(p, o, gpu, ts_ns);
 }
 
 /* ---- operations ---- */
@@ -230,8 +234,7 @@ static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapp
 	if (!o)
 		return;
 	o->maps--;
-	if (!o->maps && !o->refs)
-		drop_object(p, m->object, ts_ns);
+	drop_if_unused(p, m->object, ts_ns);
 }
 
 static void vmm_map(struct event *e)
@@ -253,10 +256,8 @@ static void vmm_map(struct event *e)
 		unmap_one(p, address, &missed, e->ts_ns);
 	}
 	*(struct vmm_mapping *)hash_put(&p->vmm.mappings, address, NULL) = m;
-	int gpu = p->rm ? rm_gpu_of_address(p->rm, address) : GPU_UNKNOWN;
-
-	if (gpu != GPU_UNKNOWN)
-		vmm_resolve_at(p, address, gpu, e->ts_ns);
+	if (p->rm)
+		vmm_resolve_at(p, address, rm_gpu_of_address(p->rm, address), e->ts_ns);
 	book_mapping(p, DELTA_MAP, address, size, hash_get(&p->vmm.objects, number), e->ts_ns);
 }
 
@@ -269,10 +270,7 @@ static void vmm_properties(struct event *e)
 	if (!o || event_unread(e, 1) || (uint32_t)e->val[1] != LOCATION_DEVICE || o->ordinal != ORDINAL_NONE)
 		return;
 	o->ordinal = context_ordinal_of(e->val[1] >> 32);
-	int gpu = context_gpu(&p->contexts, o->ordinal);
-
-	if (o->row == 0 && gpu != GPU_UNKNOWN)
-		move_object(p, o, account_row(&p->account, gpu), e->ts_ns);
+	place_object(p, o, context_gpu(&p->contexts, o->ordinal), e->ts_ns);
 }
 
 static void vmm_release(struct event *e)
