@@ -98,12 +98,15 @@ static void after_block(struct moment *m, const struct range *block)
 	rangemap_insert(&m->blocks, block);
 }
 
-static void clear_blocks(struct moment *m, uint64_t base, uint64_t length)
+/* Takes all away that is in the way of a block or a segment. */
+static void clear_place(struct moment *m, const struct rangemap *map, const struct range *place,
+			void (*take_away)(struct moment *m, const struct range *r, enum snapshot_why why))
 {
-	const struct range *b;
+	const struct range *r;
 
-	while ((b = rangemap_from(&m->blocks, base)) && (b->base < base || b->base - base < length))
-		before_block(m, b, SNAPSHOT_WHY_MISSED);
+	while ((r = rangemap_from(map, place->base)) &&
+	       (r->base < place->base || r->base - place->base < place->length))
+		take_away(m, r, SNAPSHOT_WHY_MISSED);
 }
 
 static void before_segment(struct moment *m, const struct range *segment, enum snapshot_why why)
@@ -113,24 +116,16 @@ static void before_segment(struct moment *m, const struct range *segment, enum s
 
 	if (is_plain(&gone) && block)
 		before_block(m, block, why);
-	clear_blocks(m, gone.base, gone.length);
+	clear_place(m, &m->blocks, &gone, before_block);
 	rangemap_remove(&m->segments, gone.base, NULL);
 	emit_event(m, is_piece(&gone) ? SNAPSHOT_SEGMENT_MAP : SNAPSHOT_SEGMENT_ALLOC, &gone, why);
-}
-
-static void clear_segments(struct moment *m, uint64_t base, uint64_t length)
-{
-	const struct range *s;
-
-	while ((s = rangemap_from(&m->segments, base)) && (s->base < base || s->base - base < length))
-		before_segment(m, s, SNAPSHOT_WHY_MISSED);
 }
 
 static void after_segment(struct moment *m, struct range *segment)
 {
 	enum snapshot_why why = why_of_end(m, segment);
 
-	clear_segments(m, segment->base, segment->length);
+	clear_place(m, &m->segments, segment, before_segment);
 	if ((segment->aux & GMT_HISTORY_GUESSED) || touches_a_whole(&m->segments, segment))
 		segment->aux &= ~SEGMENT_PIECE;
 	if (!rangemap_insert(&m->segments, segment))
@@ -164,7 +159,7 @@ static void take_back_event(struct moment *m, const struct history *h, uint64_t 
 	case GMT_HISTORY_BLOCK_FREE:
 		if (!is_block_held(m, &r))
 			break;
-		clear_blocks(m, r.base, r.length);
+		clear_place(m, &m->blocks, &r, before_block);
 		after_block(m, &r);
 		break;
 	case GMT_HISTORY_BLOCK_ALLOC:
