@@ -128,7 +128,7 @@ static inline void change_attributed(struct row *row, const struct booking *b, u
 		level_set(&row->attributed, row->attributed.live + bytes, b->ts_ns);
 }
 
-/* Changes the sums of the booking's class, and those of its row by `bytes`. Inline, since each allocation passes here. */
+/* Changes the sums of the booking's class, and those of its row by `bytes`. Inline: each allocation passes here. */
 static inline __attribute__((always_inline)) void change_sums(struct account *account, const struct booking *b,
 		uint64_t bytes, void (*change)(struct view_class *class, const struct booking *b))
 {

@@ -11,14 +11,14 @@
 
 #define LIST_FIRST 64
 
-static uint32_t add_symbol(struct frames *f, struct frames_symbol symbol)
+static uint32_t keep_symbol(struct frames *f, struct frames_symbol symbol)
 {
 	f->symbols = xgrow(f->symbols, f->symbol_count, sizeof(*f->symbols));
 	f->symbols[f->symbol_count] = symbol;
 	return f->symbol_count++;
 }
 
-static uint32_t add_stack(struct frames *f, struct frames_stack stack)
+static uint32_t keep_stack(struct frames *f, struct frames_stack stack)
 {
 	f->stacks = xgrow(f->stacks, f->stack_count, sizeof(*f->stacks));
 	f->stacks[f->stack_count] = stack;
@@ -32,9 +32,9 @@ void frames_init(struct frames *f)
 	hash_init(&f->stack_ids, sizeof(uint32_t));
 	hash_init(&f->by_list, sizeof(uint32_t));
 	f->lists = xcalloc(f->list_capacity, sizeof(*f->lists));
-	add_symbol(f, (struct frames_symbol){ .function = "", .module = "", .file = "" });
+	keep_symbol(f, (struct frames_symbol){ .function = "", .module = "", .file = "" });
 	while (f->stack_count < FRAMES_FIRST)
-		add_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
+		keep_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
 }
 
 void frames_fini(struct frames *f)
@@ -76,7 +76,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 	}
 	text = xmalloc(file + rec->file_len + 1);
 	memcpy(text, rec->text, file + rec->file_len + 1);
-	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, NULL) = add_symbol(f, (struct frames_symbol){
+	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, NULL) = keep_symbol(f, (struct frames_symbol){
 		.function = text,
 		.module = text + module,
 		.file = text + file,
@@ -126,7 +126,7 @@ static uint32_t number_stack(struct frames *f, uint32_t count)
 		f->dropped++;
 		return FRAMES_NOT_NAMED;
 	}
-	*head = add_stack(f, (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) });
+	*head = keep_stack(f, (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) });
 	f->list_count += count;
 	return *head;
 }
