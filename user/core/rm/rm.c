@@ -404,16 +404,8 @@ bool rm_next_booking(const struct rm *rm, uint32_t *pos, struct rm_booking *book
 	while (++*pos < rm->mem.bodies.count) {
 		const struct rmbody *body = rmmem_body(&rm->mem, *pos);
 
-		if (!rmmem_is_unexplained(body))
-			continue;
-		*booking = (struct rm_booking){
-			.gpu = rmmem_device_gpu(&rm->mem, body->device),
-			.to = GPU_UNKNOWN,
-			.stack_id = body->stack_id,
-			.bytes = body->size,
-			.ts_ns = body->ts_ns,
-		};
-		return true;
+		if (body->refs && rmmem_booking(&rm->mem, body, booking))
+			return true;
 	}
 	return false;
 }

@@ -54,24 +54,30 @@ static const bool is_unexplained[GMT_PURPOSE_COUNT] = {
 	[GMT_PURPOSE_STREAM] = true,
 };
 
-bool rmmem_is_unexplained(const struct rmbody *body)
-{
-	return body->refs && body->size && body->kind == RMMEM_VIDMEM && is_unexplained[body->purpose];
-}
-
-static void book_body(struct rmmem *mem, enum rm_booking_kind kind, const struct rmbody *body, int gpu, int to)
+bool rmmem_booking(const struct rmmem *mem, const struct rmbody *body, struct rm_booking *booking)
 {
 	if (body->kind != RMMEM_VIDMEM || !body->size || !is_unexplained[body->purpose])
-		return;
-	mem->bookings = xgrow(mem->bookings, mem->booking_count, sizeof(*mem->bookings));
-	mem->bookings[mem->booking_count++] = (struct rm_booking){
-		.kind = kind,
-		.gpu = gpu,
-		.to = to,
+		return false;
+	*booking = (struct rm_booking){
+		.gpu = rmmem_device_gpu(mem, body->device),
+		.to = GPU_UNKNOWN,
 		.stack_id = body->stack_id,
 		.bytes = body->size,
 		.ts_ns = body->ts_ns,
 	};
+	return true;
+}
+
+static void book_body(struct rmmem *mem, enum rm_booking_kind kind, const struct rmbody *body, int to)
+{
+	struct rm_booking booking;
+
+	if (!rmmem_booking(mem, body, &booking))
+		return;
+	booking.kind = kind;
+	booking.to = to;
+	mem->bookings = xgrow(mem->bookings, mem->booking_count, sizeof(*mem->bookings));
+	mem->bookings[mem->booking_count++] = booking;
 }
 
 /* ---- devices ---- */
@@ -124,7 +130,7 @@ static void book_move(struct rmmem *mem, const struct rmdevice *dev, int to)
 		if (!body->refs || !body->device || rmmem_device(mem, body->device) != dev)
 			continue;
 		bodies--;
-		book_body(mem, RM_BOOKING_MOVE, body, dev->gpu, to);
+		book_body(mem, RM_BOOKING_MOVE, body, to);
 	}
 }
 
@@ -238,7 +244,7 @@ void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_
 		return;
 	body_charge(mem, b, (int64_t)(size - b->size), change);
 	b->size = size;
-	book_body(mem, RM_BOOKING_ADD, b, rmmem_device_gpu(mem, b->device), GPU_UNKNOWN);
+	book_body(mem, RM_BOOKING_ADD, b, GPU_UNKNOWN);
 }
 
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
@@ -247,7 +253,7 @@ void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
 
 	if (--b->refs)
 		return;
-	book_body(mem, RM_BOOKING_REMOVE, b, rmmem_device_gpu(mem, b->device), GPU_UNKNOWN);
+	book_body(mem, RM_BOOKING_REMOVE, b, GPU_UNKNOWN);
 	body_charge(mem, b, -(int64_t)b->size, change);
 	if (b->device) {
 		rmmem_device(mem, b->device)->bodies--;

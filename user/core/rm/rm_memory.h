@@ -97,8 +97,8 @@ static inline struct rmbody *rmmem_body(const struct rmmem *mem, uint32_t body)
 	return slab_at(&mem->bodies, body);
 }
 
-/* Whether a live body is memory that no call of the API layer explains. */
-bool rmmem_is_unexplained(const struct rmbody *body);
+/* A body that no call of the API layer explains, as it is booked. False: a call explains the body. */
+bool rmmem_booking(const struct rmmem *mem, const struct rmbody *body, struct rm_booking *booking);
 
 /* A body of size 0 with one reference. `change` takes what changed; NULL: rm_moves() counts. */
 uint32_t rmmem_body_new(struct rmmem *mem, uint32_t device, enum rmmem_kind kind, enum gmt_purpose purpose);
