@@ -40,7 +40,7 @@ static void note_refused(struct ooms *o, const struct delta *d)
 	if (rec->cause.api)
 		return;
 	w = oom_watch_find(o, d->p, d->tid);
-	w = oom_watch_try(o, is_next_refusal(w, rec), d, d->driver.row);
+	w = oom_watch_try(o, w, is_next_refusal(w, rec), d, d->driver.row);
 	if (!w)
 		return;
 	if (!w->oom->rec.failures) {

@@ -89,7 +89,7 @@ static void note_failure(struct ooms *o, const struct delta *d)
 	const struct oom_refusal *refused = oom_refused_in(t, call);
 	struct gmt_oom *rec;
 
-	w = oom_watch_try(o, w && is_next_try(w, &ask, call), d, ask.row);
+	w = oom_watch_try(o, w, w && is_next_try(w, &ask, call), d, ask.row);
 	if (!w)
 		return;
 	rec = &w->oom->rec;
@@ -198,7 +198,6 @@ static void note_success(struct ooms *o, const struct delta *d)
 	w->active_ns = d->ts_ns;
 	if (ask.made)
 		note_memory(o, w, &ask, call);
-	oom_set_due(o);
 }
 
 static void watch_call(struct ooms *o, const struct delta *d)
@@ -229,7 +228,6 @@ static void watch_block(struct ooms *o, const struct delta *d)
 	if (w && (w->oom->rec.sign == GMT_OOM_BY_REPORTED || w->oom->rec.sign == GMT_OOM_BY_RETURN ||
 		  is_unsaid(&w->oom->rec)))
 		oom_watch_leave(o, w, d->ts_ns);
-	oom_set_due(o);
 }
 
 static void watch_report(struct ooms *o, const struct delta *d)
@@ -239,7 +237,7 @@ static void watch_report(struct ooms *o, const struct delta *d)
 
 	ooms_left(o, d->p, d->tid, d->ts_ns);
 	w = oom_watch_find(o, d->p, d->tid);
-	w = oom_watch_try(o, w && oom_watch_is_open(w), d, d->framework.row);
+	w = oom_watch_try(o, w, w && oom_watch_is_open(w), d, d->framework.row);
 	if (!w)
 		return;
 	if (!w->oom->rec.failures) {
@@ -280,7 +278,6 @@ static void watch_end(struct ooms *o, const struct delta *d)
 		else
 			oom_watch_forget(o, w);
 	}
-	oom_set_due(o);
 }
 
 static void watch_time(struct ooms *o, const struct delta *d)
@@ -295,7 +292,6 @@ static void watch_time(struct ooms *o, const struct delta *d)
 		else
 			oom_watch_decide(o, w, GMT_OOM_RAISED, GMT_OOM_BY_SILENCE, d->ts_ns);
 	}
-	oom_set_due(o);
 }
 
 static void watch_dump(struct ooms *o, const struct delta *d)
@@ -319,5 +315,10 @@ static void (*const watchers[DELTA_COUNT])(struct ooms *o, const struct delta *d
 
 void ooms_see(void *ooms, const struct delta *d)
 {
-	watchers[d->kind](ooms, d);
+	struct ooms *o = ooms;
+	bool was_watching = o->count;
+
+	watchers[d->kind](o, d);
+	if (was_watching || o->count)
+		oom_set_due(o);
 }

@@ -113,7 +113,6 @@ void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d
 	rec->last_ns = w->active_ns = d->ts_ns;
 	rec->freed_bytes = w->live_at_first > live ? w->live_at_first - live : 0;
 	oom_watch_picture(o, w, d);
-	oom_set_due(o);
 	give_request(o, w, DELTA_REQUEST_FAILED, false, d->ts_ns);
 }
 
@@ -148,7 +147,6 @@ void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome 
 	/* Whether the process survives an error that was raised is not known yet. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
 		oom_watch_forget(o, w);
-	oom_set_due(o);
 }
 
 void oom_watch_leave(struct ooms *o, struct oom_watch *w, uint64_t ts_ns)
@@ -190,10 +188,9 @@ static struct oom_watch *add_watch(struct ooms *o, const struct delta *d, uint8_
 	return w;
 }
 
-struct oom_watch *oom_watch_try(struct ooms *o, bool is_next_try, const struct delta *d, uint8_t row)
+struct oom_watch *oom_watch_try(struct ooms *o, struct oom_watch *newest, bool is_next_try, const struct delta *d,
+				uint8_t row)
 {
-	struct oom_watch *newest = oom_watch_find(o, d->p, d->tid);
-
 	if (is_next_try)
 		return newest;
 	if (newest)

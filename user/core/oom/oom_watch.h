@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The steps that all signs (oom_requests.h) share: a thread whose request has failed is watched until everything is
- * known about the request. oom_set_due() must follow each change of a watch's times.
+ * known about the request.
  */
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_WATCH_H
 #define GPUMEMTRACE_CORE_OOM_OOM_WATCH_H
@@ -22,9 +22,10 @@ struct oom_watch {
 
 /* NULL: none. */
 struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid);
-/* The watch of what the delta's thread asks for now. is_next_try: the thread's watch; else that request is over, and a
- * new watch begins, without failures and undecided. NULL: there are too many watches. */
-struct oom_watch *oom_watch_try(struct ooms *o, bool is_next_try, const struct delta *d, uint8_t row);
+/* The watch of what the delta's thread asks for now. is_next_try: `newest`, the thread's watch (NULL: none); else that
+ * request is over, and a new watch begins, without failures and undecided. NULL: there are too many watches. */
+struct oom_watch *oom_watch_try(struct ooms *o, struct oom_watch *newest, bool is_next_try, const struct delta *d,
+				uint8_t row);
 /* The last watch takes the place of the forgotten one. */
 void oom_watch_forget(struct ooms *o, struct oom_watch *w);
 
@@ -90,6 +91,7 @@ void ooms_left(struct ooms *o, const struct process *p, uint32_t tid, uint64_t t
 
 /* When time alone decides about the request. */
 uint64_t oom_watch_due(const struct oom_watch *w);
+/* To be called when watches may have changed. */
 void oom_set_due(struct ooms *o);
 /* Bytes of the row's memory that the process has; ROW_NONE: of host memory. */
 uint64_t oom_row_live(const struct process *p, uint8_t row);
