@@ -25,7 +25,7 @@
 
 #define MAX_SIZE (sizeof(struct gmt_call) + 2 * sizeof(uint64_t))
 
-struct stream {
+struct records {
 	unsigned char *data;
 	size_t size, records;
 	uint64_t seed;
@@ -33,7 +33,7 @@ struct stream {
 	uint32_t seq;
 };
 
-static uint64_t random_of(struct stream *s)   /* xorshift64 */
+static uint64_t random_of(struct records *s)   /* xorshift64 */
 {
 	s->seed ^= s->seed << 13;
 	s->seed ^= s->seed >> 7;
@@ -41,16 +41,16 @@ static uint64_t random_of(struct stream *s)   /* xorshift64 */
 	return s->seed;
 }
 
-static void stream_init(struct stream *s, size_t max_records)
+static void stream_init(struct records *s, size_t max_records)
 {
-	*s = (struct stream){ .data = malloc(max_records * MAX_SIZE), .seed = 0x9e3779b97f4a7c15 };
+	*s = (struct records){ .data = malloc(max_records * MAX_SIZE), .seed = 0x9e3779b97f4a7c15 };
 	if (!s->data) {
 		fputs("ledger_bench: out of memory\n", stderr);
 		exit(1);
 	}
 }
 
-static void append(struct stream *s, enum gmt_api api, unsigned int threads, unsigned int count, uint64_t first,
+static void append(struct records *s, enum gmt_api api, unsigned int threads, unsigned int count, uint64_t first,
 		   uint64_t second)
 {
 	struct {
@@ -87,7 +87,7 @@ static uint64_t address_of(uint64_t number)
  * `live` allocations, then `pairs` times one is freed and one made. In order the freed one is the
  * newest (a loop that allocates and frees); else any of them.
  */
-static void make(struct stream *s, size_t live, size_t pairs, bool in_order, unsigned int threads, uint32_t stacks)
+static void make(struct records *s, size_t live, size_t pairs, bool in_order, unsigned int threads, uint32_t stacks)
 {
 	uint64_t *at = malloc((live + 1) * sizeof(*at)), next = 0;
 
@@ -159,7 +159,7 @@ static size_t memory_used(void)
 	return info.uordblks + info.hblkhd;
 }
 
-static void run(const char *name, struct stream *s, bool json, bool last)
+static void run(const char *name, struct records *s, bool json, bool last)
 {
 	size_t before = memory_used();
 	struct pipeline *pipeline = pipeline_new(NULL);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 	if (json)
 		puts("[");
 	for (size_t i = 0; i < count; i++) {
-		struct stream s;
+		struct records s;
 
 		make(&s, cases[i].live, cases[i].pairs, cases[i].in_order, cases[i].threads,
 		     cases[i].stacks);
