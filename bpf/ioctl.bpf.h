@@ -204,26 +204,13 @@ static __always_inline void rm_vid_heap(__u64 p)
 		rm_vid_heap_alloc(p);
 }
 
-static __always_inline void rm_command(__u32 number, __u32 size, __u64 p)
-{
-	switch (number) {
-	case NV_ESC_RM_ALLOC:
-		rm_alloc(p, size);
-		break;
-	case NV_ESC_RM_ALLOC_MEMORY:
-		rm_alloc_memory(p);
-		break;
-	case NV_ESC_RM_FREE:
-		rm_free(p, 8, 12);
-		break;
-	case NV_ESC_RM_DUP_OBJECT:
-		rm_dup(p);
-		break;
-	case NV_ESC_RM_VID_HEAP_CONTROL:
-		rm_vid_heap(p);
-		break;
-	}
-}
+/* X(number, call with the parameters' address p and their size) */
+#define RM_COMMANDS(X)                                            \
+	X(NV_ESC_RM_ALLOC, rm_alloc(p, size))                     \
+	X(NV_ESC_RM_ALLOC_MEMORY, rm_alloc_memory(p))             \
+	X(NV_ESC_RM_FREE, rm_free(p, 8, 12))                      \
+	X(NV_ESC_RM_DUP_OBJECT, rm_dup(p))                        \
+	X(NV_ESC_RM_VID_HEAP_CONTROL, rm_vid_heap(p))
 
 static __noinline int uvm_register_gpu(__u64 p)
 {
@@ -303,26 +290,28 @@ static __noinline int uvm_free(__u64 p)
 	return 0;
 }
 
+#define UVM_COMMANDS(X)                                           \
+	X(UVM_REGISTER_GPU, uvm_register_gpu(p))                  \
+	X(UVM_REGISTER_GPU_VASPACE, uvm_register_vaspace(p))      \
+	X(UVM_MAP_EXTERNAL_ALLOCATION, uvm_map(p))                \
+	X(UVM_UNMAP_EXTERNAL, uvm_unmap(p))                       \
+	X(UVM_FREE, uvm_free(p))
+
+#define CALL_IF(number, call) case number: call; break;
+static __always_inline void rm_command(__u32 number, __u32 size, __u64 p)
+{
+	switch (number) {
+		RM_COMMANDS(CALL_IF)
+	}
+}
+
 static __always_inline void uvm_command(__u32 command, __u64 p)
 {
 	switch (command) {
-	case UVM_REGISTER_GPU:
-		uvm_register_gpu(p);
-		break;
-	case UVM_REGISTER_GPU_VASPACE:
-		uvm_register_vaspace(p);
-		break;
-	case UVM_MAP_EXTERNAL_ALLOCATION:
-		uvm_map(p);
-		break;
-	case UVM_UNMAP_EXTERNAL:
-		uvm_unmap(p);
-		break;
-	case UVM_FREE:
-		uvm_free(p);
-		break;
+		UVM_COMMANDS(CALL_IF)
 	}
 }
+#undef CALL_IF
 
 /* Device number of an open file of the current process; 0: none. */
 static __always_inline __u32 rdev_of_fd(__u32 fd)
@@ -338,18 +327,17 @@ static __always_inline __u32 rdev_of_fd(__u32 fd)
 	return BPF_CORE_READ(file, f_inode, i_rdev);
 }
 
+#define IS_ONE(one, call) number == (one) ||
 static __always_inline int is_rm_number(__u32 number)
 {
-	return number == NV_ESC_RM_ALLOC || number == NV_ESC_RM_FREE || number == NV_ESC_RM_ALLOC_MEMORY ||
-	       number == NV_ESC_RM_DUP_OBJECT || number == NV_ESC_RM_VID_HEAP_CONTROL ||
-	       number == NV_ESC_IOCTL_XFER_CMD;
+	return RM_COMMANDS(IS_ONE) number == NV_ESC_IOCTL_XFER_CMD;
 }
 
-static __always_inline int is_uvm_command(__u32 command)
+static __always_inline int is_uvm_command(__u32 number)
 {
-	return command == UVM_REGISTER_GPU || command == UVM_REGISTER_GPU_VASPACE ||
-	       command == UVM_MAP_EXTERNAL_ALLOCATION || command == UVM_UNMAP_EXTERNAL || command == UVM_FREE;
+	return UVM_COMMANDS(IS_ONE) 0;
 }
+#undef IS_ONE
 
 /* Cheapest tests first: NV_ESC_RM_CONTROL and other devices' ioctls leave at once. */
 static __always_inline int handle_ioctl(__u32 fd, __u32 command, __u64 p)
