@@ -53,16 +53,8 @@ void watch_decode(const void *record, size_t size, watch_cb cb, void *arg, uint6
 		return;
 	len = strnlen(map->filename, size - sizeof(*map));
 	if (len < size - sizeof(*map) && map->filename[0] == '/' && map->filename[1] != '/') { /* "//anon" */
-		struct watch_mapping mapping = {
-			.pid = map->pid,
-			.tid = map->tid,
-			.dev_major = map->maj,
-			.dev_minor = map->min,
-			.ino = map->ino,
-			.start = map->addr,
-			.length = map->len,
-			.path = map->filename,
-		};
+		struct watch_mapping mapping = { .pid = map->pid, .ino = map->ino, .path = map->filename };
+
 		cb(&mapping, arg);
 	}
 }

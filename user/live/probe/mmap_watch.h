@@ -16,10 +16,8 @@
 struct watch;
 
 struct watch_mapping {
-	uint32_t pid, tid;       /* in the collector's pid namespace */
-	uint32_t dev_major, dev_minor;
+	uint32_t pid;            /* in the collector's pid namespace */
 	uint64_t ino;
-	uint64_t start, length;
 	const char *path;        /* as the process sees it */
 };
 
