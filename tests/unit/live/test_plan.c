@@ -99,7 +99,7 @@ static void a_kernel_without_the_helpers(void **state)
 	struct gmt_limit limit;
 
 	(void)state;
-	plan_without_walk(&plan, &limit);
+	plan_without_walk(&plan, true, &limit);
 	assert_int_equal(plan.stack_mode, GMT_STACKS_POINTERS);
 	assert_true(limit.what[0] && limit.why[0] && limit.remedy[0]);
 }
@@ -110,7 +110,7 @@ static void a_machine_without_tables(void **state)
 	struct gmt_limit limit;
 
 	(void)state;
-	plan_without_tables(&plan, &limit);
+	plan_without_walk(&plan, false, &limit);
 	assert_int_equal(plan.stack_mode, GMT_STACKS_POINTERS);
 	assert_true(limit.what[0] && limit.why[0] && limit.remedy[0]);
 }

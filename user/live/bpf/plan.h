@@ -49,11 +49,9 @@ struct plan_limits {
  * needed, or is not in the plan. Pure. */
 bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit);
 
-/* The same where the kernel lacks bpf_loop() or bpf_find_vma(), which walks of whole stacks need. */
-void plan_without_walk(struct plan *plan, struct gmt_limit *limit);
-
-/* The same on machines for which there are no unwinding tables: GMT_STACKS_DEFAULT is POINTERS. */
-void plan_without_tables(struct plan *plan, struct gmt_limit *limit);
+/* The same where the kernel lacks bpf_loop() or bpf_find_vma(), which walks of whole stacks need; without `has_tables`,
+ * on machines for which there are no unwinding tables: GMT_STACKS_DEFAULT is POINTERS. */
+void plan_without_walk(struct plan *plan, bool has_tables, struct gmt_limit *limit);
 
 bool plan_leaves_out(const struct plan *plan, const char *program);
 
