@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
 #include <linux/bpf.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Whether the kernel accepts the real BPF programs: all of them are loaded, and no probe is placed. */
 #include <stdio.h>
-#include <string.h>
 
 #include "live/probe/attach.h"
 #include "live/features/features_checks.h"

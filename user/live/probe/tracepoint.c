@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/perf_event.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

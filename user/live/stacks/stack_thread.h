@@ -7,11 +7,9 @@
 #define GPUMEMTRACE_LIVE_STACKS_STACK_THREAD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
 #include "live/stacks/stack_worker.h"
