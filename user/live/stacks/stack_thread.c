@@ -89,14 +89,17 @@ static void act_on_marks(struct stacking *stacking, struct mark *marks)
 	free(marks);
 }
 
+static struct timespec time_after(uint64_t wait_ns)
+{
+	uint64_t until_ns = stream_now_ns() + wait_ns;
+
+	return (struct timespec){ (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
+}
+
 static void wait_for_work(struct stacking *stacking, uint64_t wait_ns)
 {
-	struct timespec until;
+	struct timespec until = time_after(wait_ns);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (long)(wait_ns % 1000000000);
-	until.tv_sec += (time_t)(wait_ns / 1000000000) + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	pthread_cond_timedwait(&stacking->work, &stacking->lock, &until);
 }
 
@@ -303,9 +306,7 @@ void stacking_collect(struct stacking *stacking, struct stream *stream)
 
 void stacking_finish(struct stacking *stacking, struct stream *stream, uint64_t timeout_ns)
 {
-	uint64_t until_ns = stream_now_ns() + timeout_ns;
-	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
-				  .tv_nsec = (long)(until_ns % 1000000000) };
+	struct timespec until = time_after(timeout_ns);
 
 	if (!stacking)
 		return;
