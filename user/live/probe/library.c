@@ -56,11 +56,6 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(((const struct name *)a)->symbol, ((const struct name *)b)->symbol);
 }
 
-static int compare_key(const void *key, const void *name)
-{
-	return strcmp(key, ((const struct name *)name)->symbol);
-}
-
 static const char *wanted_symbol(const struct reader *r, uint16_t id)
 {
 	if (!r->kind->framework)
@@ -84,7 +79,8 @@ static void list_names(struct reader *r)
 static const struct name *find_name(const struct reader *r, const char *symbol)
 {
 	if (!r->kind->framework)
-		return bsearch(symbol, r->names, r->name_count, sizeof(r->names[0]), compare_key);
+		return bsearch(&(struct name){ .symbol = symbol }, r->names, r->name_count, sizeof(r->names[0]),
+			       compare_names);
 	for (size_t i = 0; i < r->name_count; i++) {
 		if (!strncmp(r->names[i].symbol, symbol, r->names[i].literal) &&
 		    !fnmatch(r->names[i].symbol, symbol, 0))
