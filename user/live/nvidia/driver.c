@@ -106,16 +106,11 @@ static ssize_t read_under(const char *root, const char *path, char *buf, size_t 
 static uint32_t device_major(const char *root, const char *name)
 {
 	char full[PATH_MAX], text[8192];
-	ssize_t got;
-	uint32_t found = 0;
+	uint32_t found;
 
 	snprintf(full, sizeof(full), "%s/proc/devices", root);
-	got = procfs_read(full, text, sizeof(text));
-	if (got > 0)
-		found = driver_parse_devices(text, name);
-	if (!found && *root && procfs_read("/proc/devices", text, sizeof(text)) > 0)
-		found = driver_parse_devices(text, name);
-	return found;
+	found = procfs_read(full, text, sizeof(text)) > 0 ? driver_parse_devices(text, name) : 0;
+	return found || !*root ? found : device_major("", name);
 }
 
 /* Nodes of a driver root with another major number than the driver's are those of a stand-in. */

@@ -20,15 +20,9 @@ void inventory_init(struct gmt_gpu *gpu)
 	gpu->minor = -1;
 }
 
-static int hex_digit(char ch)
-{
-	return isdigit((unsigned char)ch) ? ch - '0' : tolower(ch) - 'a' + 10;
-}
-
 bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES])
 {
 	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-	size_t nibbles = 0;
 
 	memset(uuid, 0, GMT_UUID_BYTES);
 	if (strncmp(text, "GPU-", 4) && strncmp(text, "MIG-", 4))
@@ -38,11 +32,9 @@ bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES])
 	for (size_t i = 0; i < sizeof(shape); i++)
 		if (shape[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != shape[i])
 			return false;
-	for (; *text; text++) {
-		if (*text == '-')
-			continue;
-		uuid[nibbles / 2] = (uint8_t)(uuid[nibbles / 2] << 4 | hex_digit(*text));
-		nibbles++;
+	for (size_t i = 0; i < GMT_UUID_BYTES; i++, text += 2) {
+		text += *text == '-';
+		sscanf(text, "%2hhx", &uuid[i]);
 	}
 	return true;
 }
