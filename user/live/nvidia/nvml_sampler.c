@@ -14,9 +14,7 @@
 #define SKIPS_MAX 5    /* samples left out in a row */
 
 struct usage {
-	uint32_t pid;
-	uint8_t uuid[GMT_UUID_BYTES];
-	uint64_t used_bytes;
+	struct nvml_usage now;
 	bool reported;     /* in the newest answer of NVML */
 };
 
@@ -59,16 +57,11 @@ static void note_usage(const struct nvml_usage *usage, void *arg)
 	if (usage->used_bytes == NVML_USED_UNKNOWN)
 		return;
 	for (i = 0; i < meter->count; i++)
-		if (meter->usages[i].pid == usage->pid &&
-		    !memcmp(meter->usages[i].uuid, usage->gpu->uuid, GMT_UUID_BYTES))
+		if (meter->usages[i].now.pid == usage->pid && meter->usages[i].now.gpu == usage->gpu)
 			break;
-	if (i == meter->count) {
-		meter->usages = xreallocarray(meter->usages, ++meter->count, sizeof(*meter->usages));
-		meter->usages[i].pid = usage->pid;
-		memcpy(meter->usages[i].uuid, usage->gpu->uuid, GMT_UUID_BYTES);
-	}
-	meter->usages[i].used_bytes = usage->used_bytes;
-	meter->usages[i].reported = true;
+	if (i == meter->count)
+		meter->usages = xgrow(meter->usages, meter->count++, sizeof(*meter->usages));
+	meter->usages[i] = (struct usage){ *usage, true };
 }
 
 /* True: no memory changed while NVML was asked. */
@@ -81,7 +74,7 @@ static bool ask_nvml(struct meter *meter)
 		before = roster_kernel_records(meter->roster);
 		for (size_t u = 0; u < meter->count; u++) {
 			meter->usages[u].reported = false;
-			meter->usages[u].used_bytes = 0;
+			meter->usages[u].now.used_bytes = 0;
 		}
 		nvml_processes(meter->nvml, note_usage, meter);
 		meter->drain(meter->arg);
@@ -94,15 +87,16 @@ static bool ask_nvml(struct meter *meter)
 static void put_samples(struct meter *meter, enum gmt_nvml_when when)
 {
 	for (size_t i = 0; i < meter->count; i++) {
-		struct gmt_nvml rec = { .used_bytes = meter->usages[i].used_bytes, .when = when };
+		const struct nvml_usage *usage = &meter->usages[i].now;
+		struct gmt_nvml rec = { .used_bytes = usage->used_bytes, .when = when };
 
-		if (!roster_is_live(meter->roster, meter->usages[i].pid)) {
+		if (!roster_is_live(meter->roster, usage->pid)) {
 			if (!meter->adopt || when != GMT_NVML_BASELINE)
 				continue;
-			roster_add(meter->roster, meter->usages[i].pid, true);
+			roster_add(meter->roster, usage->pid, true);
 		}
-		memcpy(rec.uuid, meter->usages[i].uuid, GMT_UUID_BYTES);
-		STREAM_PUT(meter->stream, &rec, NVML, meter->usages[i].pid);
+		memcpy(rec.uuid, usage->gpu->uuid, GMT_UUID_BYTES);
+		STREAM_PUT(meter->stream, &rec, NVML, usage->pid);
 	}
 }
 
