@@ -40,7 +40,8 @@ int programs_fail(int err, char *cause, size_t size, const char *format, ...)
 	return err;
 }
 
-bool programs_is_uprobe(const struct bpf_program *program)
+/* Entry or return. */
+static bool is_uprobe(const struct bpf_program *program)
 {
 	const char *section = bpf_program__section_name(program);
 
@@ -69,7 +70,7 @@ static int prepare_programs(struct attempt *attempt, const struct plan *plan)
 		*log_of(attempt, i) = '\0';
 		bpf_program__set_log_buf(program, log_of(attempt, i++), LOG_BYTES);
 		bpf_program__set_autoload(program, !plan_leaves_out(plan, bpf_program__name(program)));
-		if (programs_is_uprobe(program))
+		if (is_uprobe(program))
 			bpf_program__set_expected_attach_type(program, attempt->options->attach_type);
 	}
 	return rodata_set(attempt->object, &config, attempt->options->ring_bytes);
@@ -217,7 +218,7 @@ static bool has_private_stack(const struct attempt *attempt)
 	if (guard_try(attempt->options->attach_type) != GUARD_SAFE)
 		return true;
 	bpf_object__for_each_program(program, attempt->object) {
-		if (programs_is_uprobe(program) && guard_program_is_private(bpf_program__fd(program)))
+		if (is_uprobe(program) && guard_program_is_private(bpf_program__fd(program)))
 			return true;
 	}
 	return false;

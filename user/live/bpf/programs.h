@@ -10,7 +10,6 @@
 #include <gpumemtrace/config.h>
 
 struct bpf_object;
-struct bpf_program;
 struct plan;
 struct plan_limits;
 
@@ -30,8 +29,5 @@ int programs_load(struct bpf_object **out, const struct programs_options *option
 
 /* Writes a sentence and returns `err`. */
 int programs_fail(int err, char *cause, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Whether the program is one of uprobes, entry or return. */
-bool programs_is_uprobe(const struct bpf_program *program);
 
 #endif

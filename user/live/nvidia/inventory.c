@@ -61,8 +61,9 @@ static bool information_value(const char *text, const char *key, char *value, si
 	return true;
 }
 
-/* Written by nv_procfs_read_gpu_info, kernel-open/nvidia/nv-procfs.c. */
-bool inventory_parse_information(const char *text, struct gmt_gpu *gpu)
+/* The text is written by nv_procfs_read_gpu_info, kernel-open/nvidia/nv-procfs.c. False: the GPU is excluded (NVML does
+ * not count it either), or the text is something else. */
+static bool parse_information(const char *text, struct gmt_gpu *gpu)
 {
 	char value[128];
 
@@ -110,7 +111,7 @@ size_t inventory_read(const char *root, struct gmt_gpu **gpus)
 			continue;
 		snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus/%s/information", root,
 			 entry->d_name);
-		if (procfs_read(path, text, sizeof(text)) <= 0 || !inventory_parse_information(text, &gpu))
+		if (procfs_read(path, text, sizeof(text)) <= 0 || !parse_information(text, &gpu))
 			continue;
 		*gpus = xreallocarray(*gpus, count + 1, sizeof(gpu));
 		(*gpus)[count++] = gpu;

@@ -25,8 +25,4 @@ bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES]);
 /* "0000:3b:00.0" as nvidia-smi prints it: "00000000:3B:00.0". False and "" if it is no address. */
 bool inventory_format_pci(const char *text, char *pci, size_t size);
 
-/* One GPU out of the text of /proc/driver/nvidia/gpus/<address>/information; false if it is excluded
- * (NVML does not count it either) or the text is something else. The index is left 0. */
-bool inventory_parse_information(const char *text, struct gmt_gpu *gpu);
-
 #endif
