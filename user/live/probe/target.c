@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/foreign_file.h"
+#include "base/xalloc.h"
 #include "live/process/procfs.h"
 
 #define INITIAL_PID_NS 4026531836u /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -254,15 +254,10 @@ static uint32_t cache_u32(const char *at)
 static bool is_elf64(const char *path)
 {
 	static const char wanted[5] = { 0x7f, 'E', 'L', 'F', 2 /* ELFCLASS64 */ };
-	char head[sizeof(wanted)];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool same;
+	char head[sizeof(wanted) + 1];
 
-	if (fd < 0)
-		return false;
-	same = read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) && !memcmp(head, wanted, sizeof(wanted));
-	close(fd);
-	return same;
+	return procfs_read(path, head, sizeof(head)) == (ssize_t)sizeof(wanted) &&
+	       !memcmp(head, wanted, sizeof(wanted));
 }
 
 bool target_search_cache(const void *cache, size_t len, const char *name, char *path, size_t size)
@@ -291,18 +286,18 @@ bool target_search_cache(const void *cache, size_t len, const char *name, char *
 
 static bool search_ld_cache(char *path, size_t size)
 {
+	static const char cache[] = "/etc/ld.so.cache";
 	struct stat st;
-	bool found = false;
-	char *bytes = NULL;
-	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+	bool found;
+	char *bytes;
 
-	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0 && st.st_size < 64 << 20)
-		bytes = malloc((size_t)st.st_size);
-	if (bytes && read(fd, bytes, (size_t)st.st_size) == st.st_size)
-		found = target_search_cache(bytes, (size_t)st.st_size, SONAME, path, size);
+	if (stat(cache, &st) || st.st_size <= 0 || st.st_size >= 64 << 20)
+		return false;
+	bytes = xmalloc((size_t)st.st_size + 1);
+	len = procfs_read(cache, bytes, (size_t)st.st_size + 1);
+	found = len > 0 && target_search_cache(bytes, (size_t)len, SONAME, path, size);
 	free(bytes);
-	if (fd >= 0)
-		close(fd);
 	return found;
 }
 

@@ -148,7 +148,7 @@ ssize_t procfs_read(const char *path, char *buf, size_t size)
 	size_t used = 0;
 	ssize_t got = 0;
 	int err = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;
