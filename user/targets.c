@@ -129,7 +129,7 @@ static void add_likely_libraries(struct session *session)
 		add_library(session, options->libcuda.texts[i]);
 	if (options->pids.count)
 		return;
-	if (!target_default_library(NULL, path, sizeof(path)))
+	if (!target_default_library(path, sizeof(path)))
 		add_library(session, path);
 	if (options->driver_root)
 		add_root_library(session);

@@ -445,7 +445,7 @@ static void the_machines_own_libcuda(void **state)
 	char path[4096];
 
 	(void)state;
-	if (target_default_library(NULL, path, sizeof(path)))
+	if (target_default_library(path, sizeof(path)))
 		skip();
 	assert_int_equal(library_open(path, &library_cuda, &lib), 0);
 	assert_true(lib.is_one);

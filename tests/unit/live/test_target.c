@@ -452,26 +452,28 @@ static void library_by_search_path(void **state)
 {
 	struct workdir *dir = *state;
 	char path[128], found[4096], item[256], wrong[128];
-	char *env[] = { "A=b", item, NULL };
 
 	compile_library(dir, "libcuda.so.1", SOURCE, "", path, sizeof(path));
-	snprintf(item, sizeof(item), "LD_LIBRARY_PATH=/nowhere:%s;/usr/lib", dir->path);
-	assert_int_equal(target_default_library(env, found, sizeof(found)), 0);
+	snprintf(item, sizeof(item), "/nowhere:%s;/usr/lib", dir->path);
+	setenv("LD_LIBRARY_PATH", item, 1);
+	assert_int_equal(target_default_library(found, sizeof(found)), 0);
 	assert_string_equal(found, path);
 	/* a file that is no 64-bit library is passed over, as ld.so does */
 	snprintf(wrong, sizeof(wrong), "%s/32", dir->path);
 	assert_int_equal(mkdir(wrong, 0755), 0);
 	snprintf(wrong, sizeof(wrong), "%s/32/libcuda.so.1", dir->path);
 	fclose(fopen(wrong, "w"));
-	snprintf(item, sizeof(item), "LD_LIBRARY_PATH=%s/32:%s", dir->path, dir->path);
-	assert_int_equal(target_default_library(env, found, sizeof(found)), 0);
+	snprintf(item, sizeof(item), "%s/32:%s", dir->path, dir->path);
+	setenv("LD_LIBRARY_PATH", item, 1);
+	assert_int_equal(target_default_library(found, sizeof(found)), 0);
 	assert_string_equal(found, path);
 	/* an empty item is the current directory */
 	assert_int_equal(chdir(dir->path), 0);
-	snprintf(item, sizeof(item), "LD_LIBRARY_PATH=:/nowhere");
-	assert_int_equal(target_default_library(env, found, sizeof(found)), 0);
+	setenv("LD_LIBRARY_PATH", ":/nowhere", 1);
+	assert_int_equal(target_default_library(found, sizeof(found)), 0);
 	assert_string_equal(found, "./libcuda.so.1");
 	assert_int_equal(chdir("/"), 0);
+	unsetenv("LD_LIBRARY_PATH");
 }
 
 #if defined(__x86_64__)

@@ -74,7 +74,7 @@ void feature_check_libcuda(struct feature *feature, const struct features_where 
 	char path[PATH_MAX];
 
 	(void)where;
-	if (target_default_library(NULL, path, sizeof(path))) {
+	if (target_default_library(path, sizeof(path))) {
 		feature_say(feature, FEATURE_WARN,
 		    "programs that start here find no libcuda.so.1 (containers bring their own)");
 		feature_advise(feature, "Install the driver's user-space libraries, or set LD_LIBRARY_PATH");

@@ -309,24 +309,13 @@ static bool search_dir(const char *dir, size_t len, char *path, size_t size)
 	return written > 0 && (size_t)written < size && is_elf64(path);
 }
 
-static const char *env_value(char *const envp[], const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; envp && *envp; envp++) {
-		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
-			return *envp + len + 1;
-	}
-	return NULL;
-}
-
-int target_default_library(char *const envp[], char *path, size_t size)
+int target_default_library(char *path, size_t size)
 {
 	static const char *const dirs[] = {
 		"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64",		  "/usr/lib64",
 		"/lib",		 "/usr/lib",	      "/usr/lib/wsl/lib",
 	};
-	const char *list = env_value(envp ? envp : environ, "LD_LIBRARY_PATH");
+	const char *list = getenv("LD_LIBRARY_PATH");
 
 	while (list && *list) {
 		size_t len = strcspn(list, ":;"); /* ld.so(8): either separates */

@@ -86,11 +86,11 @@ int target_scan(target_library_cb cb, void *arg);
 /* ---- a command that does not run yet ---- */
 
 /*
- * The libcuda that a command with this environment (NULL: ours) would load by dlopen("libcuda.so.1"):
+ * The libcuda that a command with our environment would load by dlopen("libcuda.so.1"):
  * LD_LIBRARY_PATH, the cache of ldconfig, the default directories, WSL's. A guess: RPATH and a
  * program's own dlopen() of a full path are not known before it runs. 0 or -ENOENT.
  */
-int target_default_library(char *const envp[], char *path, size_t size);
+int target_default_library(char *path, size_t size);
 
 /* Looks `name` up in the bytes of /etc/ld.so.cache: the first 64-bit entry that exists. */
 bool target_search_cache(const void *cache, size_t len, const char *name, char *path, size_t size);
