@@ -113,7 +113,7 @@ size_t inventory_read(const char *root, struct gmt_gpu **gpus)
 			 entry->d_name);
 		if (procfs_read(path, text, sizeof(text)) <= 0 || !parse_information(text, &gpu))
 			continue;
-		*gpus = xreallocarray(*gpus, count + 1, sizeof(gpu));
+		*gpus = xgrow(*gpus, count, sizeof(gpu));
 		(*gpus)[count++] = gpu;
 	}
 	if (dir)

@@ -181,8 +181,8 @@ static struct gmt_gpu *add_gpu(struct nvml *nvml, nvml_device handle)
 	struct gmt_gpu *gpu;
 	char uuid[UUID_TEXT] = "";
 
-	nvml->gpus = xreallocarray(nvml->gpus, nvml->gpu_count + 1, sizeof(*gpu));
-	nvml->handles = xreallocarray(nvml->handles, nvml->gpu_count + 1, sizeof(handle));
+	nvml->gpus = xgrow(nvml->gpus, nvml->gpu_count, sizeof(*gpu));
+	nvml->handles = xgrow(nvml->handles, nvml->gpu_count, sizeof(handle));
 	gpu = &nvml->gpus[nvml->gpu_count];
 	nvml->handles[nvml->gpu_count++] = handle;
 	inventory_init(gpu);
@@ -399,7 +399,7 @@ static void merge_usage(struct nvml *nvml, const struct gmt_gpu *gpu, size_t fir
 			usage->used_bytes = used;
 		return;
 	}
-	nvml->usages = xreallocarray(nvml->usages, nvml->usage_count + 1, sizeof(*usage));
+	nvml->usages = xgrow(nvml->usages, nvml->usage_count, sizeof(*usage));
 	nvml->usages[nvml->usage_count++] = (struct nvml_usage){ .pid = pid, .gpu = gpu, .used_bytes = used };
 }
 

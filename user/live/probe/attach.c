@@ -228,7 +228,7 @@ static int cannot_probe(int err, const char *path, char *cause, size_t cause_siz
 
 static void keep_library(struct attach *attach, const struct attached_library *attached)
 {
-	attach->libraries = xreallocarray(attach->libraries, attach->library_count + 1, sizeof(*attached));
+	attach->libraries = xgrow(attach->libraries, attach->library_count, sizeof(*attached));
 	attach->libraries[attach->library_count++] = *attached;
 }
 

@@ -195,7 +195,7 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 	/* The other layers do not need a framework's library. */
 	if (err)
 		library.probe_count = 0;
-	probing->libraries = xreallocarray(probing->libraries, probing->count + 1, sizeof(library));
+	probing->libraries = xgrow(probing->libraries, probing->count, sizeof(library));
 	probing->libraries[probing->count++] = library;
 	announce_library(probing, &library, shown, stream_now_ns() - start_ns);
 	return 1;

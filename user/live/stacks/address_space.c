@@ -43,7 +43,6 @@ static void drop_lists(struct space *space)
 	modules_fini(&space->modules);
 	free(space->mappings);
 	free(space->is_pending);
-	space->modules = (struct modules){ 0 };
 	space->mappings = NULL;
 	space->is_pending = NULL;
 	space->pending = 0;
@@ -53,8 +52,7 @@ void space_fini(struct space *space, struct publisher *publisher)
 {
 	space_withdraw(space, publisher);
 	drop_lists(space);
-	if (space->codes)
-		pycode_free(space->codes);
+	pycode_free(space->codes);
 	space->codes = NULL;
 }
 

@@ -84,7 +84,7 @@ static int64_t give_order(struct publisher *publisher, const struct order *order
 	pthread_mutex_lock(&publisher->lock);
 	number = ++publisher->given;
 	if (publisher->has_thread) {
-		publisher->orders = xreallocarray(publisher->orders, publisher->count + 1, sizeof(*order));
+		publisher->orders = xgrow(publisher->orders, publisher->count, sizeof(*order));
 		publisher->orders[publisher->count++] = *order;
 		pthread_cond_signal(&publisher->work);
 	} else {

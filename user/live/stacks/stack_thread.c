@@ -52,7 +52,7 @@ static void note_refusal(void *arg, uint32_t tgid, const char *why)
 
 	snprintf(text, NOTE_BYTES, "stack traces of process %u have no Python frames: %s", tgid, why);
 	pthread_mutex_lock(&stacking->lock);
-	stacking->notes = xreallocarray(stacking->notes, stacking->note_count + 1, sizeof(*stacking->notes));
+	stacking->notes = xgrow(stacking->notes, stacking->note_count, sizeof(*stacking->notes));
 	stacking->notes[stacking->note_count++] = text;
 	pthread_mutex_unlock(&stacking->lock);
 }
