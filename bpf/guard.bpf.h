@@ -26,12 +26,7 @@
 #ifndef GMT_GUARD_BPF_H
 #define GMT_GUARD_BPF_H
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} no_programs SEC(".maps");
+MAP(no_programs, PROG_ARRAY, 1, __u32, __u32, 0);
 
 /* In every uprobe program. The macro can be emptied to see that the tests notice. */
 #ifdef GMT_WITH_PRIVATE_STACKS

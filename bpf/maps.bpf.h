@@ -7,6 +7,16 @@
 /* Set by the collector before loading. A section of its own, so that it is found by name. */
 const volatile struct gmt_rodata gmt SEC(".rodata.gmt");
 
+/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. */
+#define MAP(name, kind, entries, key_type, value_type, flags)     \
+	struct {                                                  \
+		__uint(type, BPF_MAP_TYPE_##kind);                \
+		__uint(max_entries, entries);                     \
+		__uint(map_flags, flags);                         \
+		__type(key, key_type);                            \
+		__type(value, value_type);                        \
+	} name SEC(".maps")
+
 volatile struct gmt_runtime runtime SEC(".data.gmt") = {};
 
 struct {
@@ -15,13 +25,7 @@ struct {
 } ring SEC(".maps");
 
 /* Traced processes by tgid (initial pid namespace). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u32);
-} targets SEC(".maps");
+MAP(targets, HASH, 65536, __u32, __u32, BPF_F_NO_PREALLOC);
 
 /* Some of the targets, by tgid % TARGETS_NEAR: a target that is here needs no look-up in the hash. */
 #define TARGETS_NEAR 64
@@ -29,12 +33,6 @@ volatile __u32 targets_near[TARGETS_NEAR] SEC(".data.targets") = {};
 
 /* One array for all CPUs, with atomic additions: a program that is preempted while it counts must not undo the counts
  * of another one. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, GMT_LOSS_COUNT);
-	__type(key, __u32);
-	__type(value, __u64);
-} loss SEC(".maps");
+MAP(loss, ARRAY, GMT_LOSS_COUNT, __u32, __u64, BPF_F_MMAPABLE);
 
 #endif

@@ -12,12 +12,7 @@ struct stack_row {
 	__u64 raw;               /* union gmt_unwind_word */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << STACK_ROWS_BITS);
-	__type(key, __u32);
-	__type(value, struct stack_row);
-} stack_rows SEC(".maps");
+MAP(stack_rows, ARRAY, 1 << STACK_ROWS_BITS, __u32, struct stack_row, 0);
 
 /* A generation is that of one process's mappings, and never comes again. */
 static __always_inline __u64 stack_row_key(const struct stack_state *s, __u64 pc)

@@ -133,12 +133,8 @@ struct stack_state {
 	};
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);  /* the collector sets the real number: gmt.config.stack_walks */
-	__type(key, __u32);
-	__type(value, struct stack_state);
-} stack_walks SEC(".maps");
+/* The collector sets the real number: gmt.config.stack_walks. */
+MAP(stack_walks, ARRAY, 1, __u32, struct stack_state, 0);
 
 /* One that nobody uses; null: none of those that the CPU may take. The first one is the CPU's own, and still in its
  * cache; the next ones are for programs that preempt each other. */
@@ -167,13 +163,7 @@ static __always_inline void stack_end(struct stack_state *s)
 }
 
 /* By tgid. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, GMT_STACK_SPACES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct gmt_stack_space);
-} stack_spaces SEC(".maps");
+MAP(stack_spaces, HASH, GMT_STACK_SPACES, __u32, struct gmt_stack_space, BPF_F_NO_PREALLOC);
 
 /* Counts what the collector has changed of them. */
 volatile __u32 spaces_changed SEC(".data.spaces") = 0;
@@ -208,31 +198,16 @@ struct {
 	__array(values, struct stack_shard);
 } stack_shards SEC(".maps");
 
-/* Slot 0 is none. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GMT_STACK_MEMOS); /* the collector sets the real number */
-	__type(key, __u32);
-	__type(value, struct stack_memo_slot);
-} stack_memos SEC(".maps");
+/* Slot 0 is none. The collector sets the real number. */
+MAP(stack_memos, ARRAY, GMT_STACK_MEMOS, __u32, struct stack_memo_slot, 0);
 
 /* From a key to the slot that had it last. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, GMT_STACK_MEMOS);
-	__type(key, __u64);
-	__type(value, __u32);
-} stack_memo_keys SEC(".maps");
+MAP(stack_memo_keys, LRU_HASH, GMT_STACK_MEMOS, __u64, __u32, 0);
 
 __u32 memos_taken SEC(".data.stacks") = 0;
 
 /* From a stack's hash to its id. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, GMT_STACKS_KNOWN);
-	__type(key, __u64);
-	__type(value, __u32);
-} stack_ids SEC(".maps");
+MAP(stack_ids, LRU_HASH, GMT_STACKS_KNOWN, __u64, __u32, 0);
 
 __u32 stacks_sent SEC(".data.stacks") = 0;
 

@@ -69,12 +69,7 @@ struct {
 } threads SEC(".maps");
 
 /* Which threads have state: a bit for each number that a thread can have (PID_MAX_LIMIT, include/linux/threads.h). */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 4194304 / 64 + 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} thread_marks SEC(".maps");
+MAP(thread_marks, ARRAY, 4194304 / 64 + 1, __u32, __u64, 0);
 
 static __always_inline __u64 *thread_mark_word(__u32 tid)
 {

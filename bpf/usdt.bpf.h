@@ -5,12 +5,7 @@
 
 #include <gpumemtrace/usdt.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GMT_USDT_PLACES);
-	__type(key, __u32);
-	__type(value, struct gmt_usdt);
-} usdt_places SEC(".maps");
+MAP(usdt_places, ARRAY, GMT_USDT_PLACES, __u32, struct gmt_usdt, 0);
 
 static __always_inline int usdt_read(struct pt_regs *ctx, const struct gmt_usdt_arg *arg, __u64 *out)
 {
