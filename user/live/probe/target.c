@@ -83,6 +83,7 @@ struct walk {
 	pid_t pid;
 	target_library_cb cb;
 	void *arg;
+	int answer; /* the callback's: told apart from our own errors */
 	size_t count;
 	struct {
 		uint64_t ino, dev;
@@ -109,7 +110,7 @@ static int visit_map(const struct maps_line *map, void *arg)
 	struct foreign_file file = {
 		map->start, map->end, path, makedev(map->dev_major, map->dev_minor), map->ino, map->deleted,
 	};
-	int fd, answer;
+	int fd;
 
 	if (!map->executable || !map->ino)
 		return 0;
@@ -125,9 +126,9 @@ static int visit_map(const struct maps_line *map, void *arg)
 		return fd;
 	library.path = path;
 	snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", fd);
-	answer = walk->cb(&library, walk->arg);
+	walk->answer = walk->cb(&library, walk->arg);
 	close(fd);
-	return answer;
+	return walk->answer;
 }
 
 int target_libraries(pid_t pid, target_library_cb cb, void *arg)
@@ -137,34 +138,22 @@ int target_libraries(pid_t pid, target_library_cb cb, void *arg)
 	return procfs_maps(pid, visit_map, &walk);
 }
 
-struct every {
-	target_library_cb cb;
-	void *arg;
-	int answer; /* the callback's: told apart from our own errors */
-};
-
-static int pass_library(const struct target_library *library, void *arg)
-{
-	struct every *every = arg;
-
-	every->answer = every->cb(library, every->arg);
-	return every->answer;
-}
-
 static int scan_process(pid_t pid, void *arg)
 {
-	struct every *every = arg;
+	struct walk *walk = arg;
 
+	walk->pid = pid;
+	walk->count = 0;
 	if (pid != getpid()) /* NVML loads libcuda into the collector (seen with 580.159.04) */
-		target_libraries(pid, pass_library, every);
-	return every->answer;
+		procfs_maps(pid, visit_map, walk);
+	return walk->answer;
 }
 
 int target_scan(target_library_cb cb, void *arg)
 {
-	struct every every = { .cb = cb, .arg = arg };
+	struct walk walk = { .cb = cb, .arg = arg };
 
-	return target_each_process(scan_process, &every);
+	return target_each_process(scan_process, &walk);
 }
 
 /* ---- use of CUDA ---- */
