@@ -7,15 +7,17 @@
 /* Set by the collector before loading. A section of its own, so that it is found by name. */
 const volatile struct gmt_rodata gmt SEC(".rodata.gmt");
 
-/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. */
-#define MAP(name, kind, entries, key_type, value_type, flags)     \
-	struct {                                                  \
+/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. The first one is a type, for maps
+ * inside of maps. */
+#define INNER_MAP(tag, kind, entries, key_type, value_type, flags) \
+	struct tag {                                              \
 		__uint(type, BPF_MAP_TYPE_##kind);                \
 		__uint(max_entries, entries);                     \
 		__uint(map_flags, flags);                         \
 		__type(key, key_type);                            \
 		__type(value, value_type);                        \
-	} name SEC(".maps")
+	}
+#define MAP(name, ...) INNER_MAP(, __VA_ARGS__) name SEC(".maps")
 
 volatile struct gmt_runtime runtime SEC(".data.gmt") = {};
 

@@ -168,13 +168,8 @@ MAP(stack_spaces, HASH, GMT_STACK_SPACES, __u32, struct gmt_stack_space, BPF_F_N
 /* Counts what the collector has changed of them. */
 volatile __u32 spaces_changed SEC(".data.spaces") = 0;
 
-struct stack_mappings {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE); /* each as long as its process needs */
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gmt_unwind_mapping);
-};
+/* Each as long as its process needs. */
+INNER_MAP(stack_mappings, ARRAY, 1, __u32, struct gmt_unwind_mapping, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -183,13 +178,7 @@ struct {
 	__array(values, struct stack_mappings);
 } stack_mappings SEC(".maps");
 
-struct stack_shard {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, GMT_SHARD_WORDS);
-	__type(key, __u32);
-	__type(value, __u64);
-};
+INNER_MAP(stack_shard, ARRAY, GMT_SHARD_WORDS, __u32, __u64, BPF_F_MMAPABLE);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

@@ -61,12 +61,7 @@ struct thread_state {
  * were the most): more gives ENOMEM. */
 _Static_assert(sizeof(struct thread_state) <= 7680, "all that is kept of a thread");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_state);
-} threads SEC(".maps");
+MAP(threads, TASK_STORAGE, 0, int, struct thread_state, BPF_F_NO_PREALLOC);
 
 /* Which threads have state: a bit for each number that a thread can have (PID_MAX_LIMIT, include/linux/threads.h). */
 MAP(thread_marks, ARRAY, 4194304 / 64 + 1, __u32, __u64, 0);
