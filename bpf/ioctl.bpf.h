@@ -205,7 +205,7 @@ static __always_inline void rm_vid_heap(__u64 p)
 }
 
 /* X(number, call with the parameters' address p and their size) */
-#define RM_COMMANDS(X)                                            \
+#define COMMANDS_OF_RM(X)                                            \
 	X(NV_ESC_RM_ALLOC, rm_alloc(p, size))                     \
 	X(NV_ESC_RM_ALLOC_MEMORY, rm_alloc_memory(p))             \
 	X(NV_ESC_RM_FREE, rm_free(p, 8, 12))                      \
@@ -290,7 +290,7 @@ static __noinline int uvm_free(__u64 p)
 	return 0;
 }
 
-#define UVM_COMMANDS(X)                                           \
+#define COMMANDS_OF_UVM(X)                                           \
 	X(UVM_REGISTER_GPU, uvm_register_gpu(p))                  \
 	X(UVM_REGISTER_GPU_VASPACE, uvm_register_vaspace(p))      \
 	X(UVM_MAP_EXTERNAL_ALLOCATION, uvm_map(p))                \
@@ -301,14 +301,14 @@ static __noinline int uvm_free(__u64 p)
 static __always_inline void rm_command(__u32 number, __u32 size, __u64 p)
 {
 	switch (number) {
-		RM_COMMANDS(CALL_IF)
+		COMMANDS_OF_RM(CALL_IF)
 	}
 }
 
 static __always_inline void uvm_command(__u32 command, __u64 p)
 {
 	switch (command) {
-		UVM_COMMANDS(CALL_IF)
+		COMMANDS_OF_UVM(CALL_IF)
 	}
 }
 #undef CALL_IF
@@ -330,12 +330,12 @@ static __always_inline __u32 rdev_of_fd(__u32 fd)
 #define IS_ONE(one, call) number == (one) ||
 static __always_inline int is_rm_number(__u32 number)
 {
-	return RM_COMMANDS(IS_ONE) number == NV_ESC_IOCTL_XFER_CMD;
+	return COMMANDS_OF_RM(IS_ONE) number == NV_ESC_IOCTL_XFER_CMD;
 }
 
 static __always_inline int is_uvm_command(__u32 number)
 {
-	return UVM_COMMANDS(IS_ONE) 0;
+	return COMMANDS_OF_UVM(IS_ONE) 0;
 }
 #undef IS_ONE
 
