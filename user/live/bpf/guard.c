@@ -72,7 +72,8 @@ enum guard_answer guard_judge(bool small, bool large, bool large_with_tail_call)
 
 enum guard_answer guard_try(int attach_type)
 {
-	bool small, large, with_tail_call;
+	enum guard_answer answer = GUARD_UNKNOWN;
+	bool small, large;
 	int map_fd;
 
 	small = loads_program(attach_type, DEPTH_SMALL, -1);
@@ -80,14 +81,12 @@ enum guard_answer guard_try(int attach_type)
 	if (!small || !large)
 		return guard_judge(small, large, large);
 	map_fd = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "gmt_guard", sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
-	if (map_fd < 0 || !loads_program(attach_type, DEPTH_SMALL, map_fd)) {
-		if (map_fd >= 0)
-			close(map_fd);
+	if (map_fd < 0)
 		return GUARD_UNKNOWN;
-	}
-	with_tail_call = loads_program(attach_type, DEPTH_LARGE, map_fd);
+	if (loads_program(attach_type, DEPTH_SMALL, map_fd))
+		answer = guard_judge(small, large, loads_program(attach_type, DEPTH_LARGE, map_fd));
 	close(map_fd);
-	return guard_judge(small, large, with_tail_call);
+	return answer;
 }
 
 /* ---- machine code ---- */

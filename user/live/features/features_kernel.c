@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -210,18 +209,14 @@ void features_judge_bpf(struct feature *feature, int err, uint64_t memlock)
 void feature_check_bpf(struct feature *feature, const struct features_where *where)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY }, limit = unlimited;
-	union bpf_attr attr;
 	int fd;
 
 	(void)where;
 	/* As attach_open() does: only a limit that cannot be raised is in the way. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_RINGBUF;
-	attr.max_entries = (unsigned int)sysconf(_SC_PAGESIZE);
-	fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
-	features_judge_bpf(feature, fd < 0 ? errno : 0, limit.rlim_cur);
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, (unsigned int)sysconf(_SC_PAGESIZE), NULL);
+	features_judge_bpf(feature, fd < 0 ? -fd : 0, limit.rlim_cur);
 	if (fd >= 0)
 		close(fd);
 }
@@ -232,15 +227,12 @@ void features_judge_jit(struct feature *feature, const char *text, int compiled)
 
 	if (compiled > 0 || (compiled < 0 && !off)) {
 		feature_say(feature, FEATURE_OK, compiled > 0 ? "on" : "could not be tried");
-	} else if (off) {
-		feature_say(feature, FEATURE_MISSING,
-			    "off: the BPF programs use callbacks and shared code, which need the JIT");
-		feature_advise(feature, "sysctl net.core.bpf_jit_enable=1");
 	} else {
 		feature_say(feature, FEATURE_MISSING,
-			    "none: the BPF programs use callbacks and shared code, which need the JIT");
-		feature_advise(feature, "sysctl net.core.bpf_jit_enable=1 on the host, or boot a kernel built with "
-			       "CONFIG_BPF_JIT=y");
+			    "%s: the BPF programs use callbacks and shared code, which need the JIT",
+			    off ? "off" : "none");
+		feature_advise(feature, "sysctl net.core.bpf_jit_enable=1%s",
+			       off ? "" : " on the host, or boot a kernel built with CONFIG_BPF_JIT=y");
 	}
 }
 

@@ -85,10 +85,7 @@ static _Noreturn void enter_child(enum place place, int go)
 		syscall(SYS_close_range, STDIN_FILENO + 1, ~0u, 0);
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		syscall(SYS_exit_group, CHILD_CANCELLED);
-	if (place == UNDER_FILTER)
-		err = enter_filter();
-	else
-		err = enter_shadow_stack();
+	err = place == UNDER_FILTER ? enter_filter() : enter_shadow_stack();
 	if (!err)
 		trial_probed();
 	for (;;)
