@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gpumemtrace replay. */
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "display.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli.h"
-#include "core/ledger/ledger.h"
 #include "core/view/view.h"
 #include "output_files.h"
 #include "outputs.h"

@@ -9,7 +9,6 @@
  *
  * Owners and stack traces stand below the table if there is room (term_stacks.c).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

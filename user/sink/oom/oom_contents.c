@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Sentences about the memory in use when a request failed. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `gpumemtrace doctor`: a line for each feature with its remedy, and a verdict. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/js.h"

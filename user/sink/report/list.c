@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `gpumemtrace list`: the compiled-in table of probe points (api.h). */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/js.h"

@@ -14,7 +14,6 @@
  *           at::empty_cuda (libtorch_cuda.so)
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"

@@ -10,13 +10,10 @@
  *       before attach                    35      3 kernel objects freed since, sizes unknown
  *       residual                          0
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/report/report.h"
-#include "sink/sink.h"
 #include "sink/text/text.h"
 
 #define LABEL_COLUMNS 28   /* with NUMBER_COLUMNS and the time, 80 in all */
