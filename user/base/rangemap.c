@@ -105,25 +105,18 @@ bool rangemap_insert(struct rangemap *map, const struct range *range)
 		return false;
 	if (next && (next->base <= range->base || next->base - range->base < range->length))
 		return false;
-	if (!map->chunks) {
-		chunk = xmalloc(sizeof(*chunk));
-		chunk->count = 1;
-		chunk->ranges[0] = *range;
-		index_insert(map, 0, chunk);
-		map->count = 1;
-		return true;
-	}
 	if (locate_range(map, range->base, &place))
 		place.slot++;
-	if (map->index[place.chunk].chunk->count == RANGEMAP_CHUNK) {
+	if (!map->chunks)
+		index_insert(map, 0, xcalloc(1, sizeof(*chunk)));
+	chunk = map->index[place.chunk].chunk;
+	if (chunk->count == RANGEMAP_CHUNK) {
 		chunk_split(map, place.chunk);
-		chunk = map->index[place.chunk].chunk;
 		if (place.slot > chunk->count) {
 			place.slot -= chunk->count;
-			place.chunk++;
+			chunk = map->index[++place.chunk].chunk;
 		}
 	}
-	chunk = map->index[place.chunk].chunk;
 	memmove(&chunk->ranges[place.slot + 1], &chunk->ranges[place.slot],
 		(chunk->count - place.slot) * sizeof(*chunk->ranges));
 	chunk->ranges[place.slot] = *range;
