@@ -54,12 +54,19 @@ static void forget_previous(struct display *display)
 	display->has_previous = false;
 }
 
+static void stop_live(struct display *display)
+{
+	if (display->started && display->format->stop)
+		display->format->stop(&display->out, &display->opts);
+	out_flush(&display->out);
+	display->started = false;
+}
+
 void display_free(struct display *display)
 {
 	if (!display)
 		return;
-	if (display->started)
-		sink_stop(display->format, &display->out, &display->opts);
+	stop_live(display);
 	forget_previous(display);
 	out_close(&display->out);
 	free(display);
@@ -83,22 +90,20 @@ int display_live(struct display *display, const struct pipeline *pipeline)
 {
 	struct view_request request = live_request(display);
 	struct view now;
-	int err;
 
 	if (!display->live)
 		return 0;
 	if (out_terminal_size(display->fd, &display->opts.width, &display->opts.height))
 		display->opts.width = display->opts.height = 0;
-	if (!display->started)
-		sink_start(display->format, &display->out, &display->opts);
+	if (!display->started && display->format->start)
+		display->format->start(&display->out, &display->opts);
 	display->started = true;
 	view_build(pipeline, &request, &now);
-	err = sink_live(display->format, &display->out, &now, display->has_previous ? &display->previous : NULL,
-			&display->opts);
+	display->format->live(&display->out, &now, display->has_previous ? &display->previous : NULL, &display->opts);
 	forget_previous(display);
 	display->previous = now;
 	display->has_previous = true;
-	return err;
+	return out_flush(&display->out);
 }
 
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
@@ -106,19 +111,16 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 {
 	struct view_request request = outputs_request(display->options, display->attribution);
 	struct view view;
-	int err;
 
-	if (display->started)
-		sink_stop(display->format, &display->out, &display->opts);
-	display->started = false;
+	stop_live(display);
 	display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
 	view_build(pipeline, &request, &view);
 	*lost = view_lost(&view);
-	err = sink_report(display->format, &display->out, &view, &display->opts);
+	display->format->report(&display->out, &view, &display->opts);
 	view_free(&view);
-	return err;
+	return out_flush(&display->out);
 }
 
 int display_files(const struct display *display, const struct pipeline *pipeline)

@@ -25,7 +25,7 @@
 #include "core/oom/oom_dump.h"
 #include "core/pipeline/pipeline.h"
 #include "core/view/snapshot.h"
-#include "sink/export/torch_snapshot.h"
+#include "sink/sink.h"
 #include "source/reader.h"
 #include "source/recorder.h"
 
@@ -151,6 +151,7 @@ static void read_back(const char *path, double *read_ms, double *snapshot_ms, si
 	const struct gmt_hdr *record;
 	struct reader *reader;
 	struct snapshot snapshot;
+	struct sink_history history = { .snapshot = &snapshot };
 	struct out out;
 	double start = now_ms();
 
@@ -162,8 +163,11 @@ static void read_back(const char *path, double *read_ms, double *snapshot_ms, si
 	*read_ms = now_ms() - start;
 	start = now_ms();
 	snapshot_build(pipeline->history, 0, &snapshot);
+	history.frames = ledger_frames(pipeline->ledger);
 	out_init_mem(&out);
-	torch_snapshot_print(&out, &snapshot, ledger_frames(pipeline->ledger), 0);
+	for (size_t i = 0; sinks[i]; i++)
+		if (sinks[i]->write_history)
+			sinks[i]->write_history(&out, &history, &(struct sink_opts){ 0 });
 	*size = out.size;
 	*snapshot_ms = now_ms() - start;
 	free(out_take(&out));

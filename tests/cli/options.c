@@ -8,6 +8,7 @@
 #include "base/out.h"
 #include "cli.h"
 #include "cli_options.h"
+#include "../unit/sinks.h"
 
 static const struct { const char *name, *text; } manuals[] = {
 #define OPTION(letter, name, argument, section, commands, kind, help, manual) { name, manual },

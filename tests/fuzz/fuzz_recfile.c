@@ -15,6 +15,7 @@
 #include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
 #include "source/reader.h"
+#include "../unit/memory_fd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +27,7 @@ static void replay(const void *data, size_t size)
 	struct view view;
 	char text[200];
 
-	if (reader_open_mem(&reader, data, size) == 0) {
+	if (reader_open_fd(&reader, memory_fd(data, size)) == 0) {
 		while ((hdr = reader_next(reader))) {
 			if (hdr->size < sizeof(*hdr) || hdr->size % 8)
 				abort(); /* the reader promises whole records */

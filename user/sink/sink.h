@@ -80,19 +80,10 @@ struct sink {
 
 /* NULL-terminated. */
 extern const struct sink *const sinks[];
-const struct sink *sink_find(const char *name);
 
 static inline bool sink_is_file(const struct sink *sink)
 {
 	return sink->write || sink->write_history;
 }
-
-/* Each calls the function, if the sink has it, and flushes: one write. Returns the sticky error of `out`. */
-int sink_start(const struct sink *sink, struct out *out, const struct sink_opts *opts);
-int sink_live(const struct sink *sink, struct out *out, const struct view *now,
-	      const struct view *previous, const struct sink_opts *opts);
-int sink_stop(const struct sink *sink, struct out *out, const struct sink_opts *opts);
-int sink_report(const struct sink *sink, struct out *out, const struct view *view,
-		const struct sink_opts *opts);
 
 #endif

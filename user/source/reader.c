@@ -17,9 +17,7 @@
 #include "base/human.h"
 
 struct reader {
-	int fd;                    /* -1: memory */
-	const uint8_t *mem;
-	size_t mem_left;
+	int fd;
 	bool ended;
 	struct reader_status status;
 	uint32_t sequence;
@@ -34,14 +32,6 @@ static ssize_t read_input(struct reader *r, void *to, size_t size)
 {
 	size_t got = 0;
 
-	if (r->fd < 0) {
-		got = size < r->mem_left ? size : r->mem_left;
-		if (got)
-			memcpy(to, r->mem, got);
-		r->mem += got;
-		r->mem_left -= got;
-		return got;
-	}
 	while (got < size) {
 		ssize_t n = read(r->fd, (uint8_t *)to + got, size - got);
 
@@ -132,13 +122,11 @@ static void read_header(struct reader *r)
 		r->status.read_bytes = header.header_bytes;
 }
 
-static int open_common(struct reader **reader, int fd, const void *data, size_t size)
+int reader_open_fd(struct reader **reader, int fd)
 {
 	struct reader *r = xcalloc(1, sizeof(*r));
 
 	r->fd = fd;
-	r->mem = data;
-	r->mem_left = size;
 	r->data = xmalloc(GMT_REC_DATA_MAX);
 	r->raw = xmalloc(GMT_REC_RAW_MAX);
 	r->zstd = ZSTD_createDCtx();
@@ -149,16 +137,6 @@ static int open_common(struct reader **reader, int fd, const void *data, size_t 
 	read_header(r);
 	*reader = r;
 	return 0;
-}
-
-int reader_open_fd(struct reader **reader, int fd)
-{
-	return open_common(reader, fd, NULL, 0);
-}
-
-int reader_open_mem(struct reader **reader, const void *data, size_t size)
-{
-	return open_common(reader, -1, data, size);
 }
 
 int reader_open(struct reader **reader, const char *path)
@@ -175,8 +153,7 @@ void reader_close(struct reader *r)
 {
 	if (!r)
 		return;
-	if (r->fd >= 0)
-		close(r->fd);
+	close(r->fd);
 	ZSTD_freeDCtx(r->zstd);
 	free(r->data);
 	free(r->raw);

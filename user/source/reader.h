@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads a recording (recfile.h) from a file, a pipe or memory. The whole block is checked before its first record is
+ * Reads a recording (recfile.h) from a file or a pipe. The whole block is checked before its first record is
  * handed out: every record is whole, at least a header, and its size is a multiple of 8. The ledger checks what a kind
  * demands. Reading ends at the first damage: the rest is counted as dropped. No input makes the reader crash or take
  * more than a few MiB.
@@ -47,8 +47,6 @@ struct reader_status {
 /* "-" is standard input. 0 or -errno; the status says what is wrong with the contents. */
 int reader_open(struct reader **reader, const char *path);
 int reader_open_fd(struct reader **reader, int fd);   /* the descriptor is the reader's from now on */
-/* The bytes stay the caller's and must outlive the reader. */
-int reader_open_mem(struct reader **reader, const void *data, size_t size);
 void reader_close(struct reader *reader);
 
 /* The next record, good until the next call; NULL at any end: see the status. */

@@ -7,6 +7,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/sink.h"
+#include "sinks.h"
 
 static struct fixture now, before;
 
@@ -17,7 +18,7 @@ static char *frame_of(const struct fixture *f, const struct fixture *previous, u
 	struct out out;
 
 	out_init_mem(&out);
-	assert_int_equal(sink_live(sink_find("term"), &out, &f->view, previous ? &previous->view : NULL, &opts), 0);
+	sink_find("term")->live(&out, &f->view, previous ? &previous->view : NULL, &opts);
 	return out_take(&out);
 }
 
@@ -190,8 +191,10 @@ static void test_one_write_a_frame(void **state)
 	(void)state;
 	out_init(&out, count_write, &writes);
 	many(12);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(sink_live(sink_find("term"), &out, &now.view, NULL, &opts), 0);
+	for (int i = 0; i < 10; i++) {
+		sink_find("term")->live(&out, &now.view, NULL, &opts);
+		assert_int_equal(out_flush(&out), 0);
+	}
 	assert_int_equal(writes.count, 10);
 	out_close(&out);
 }
@@ -204,8 +207,8 @@ static void test_stop_undoes_start(void **state)
 
 	(void)state;
 	out_init_mem(&out);
-	sink_start(sink_find("term"), &out, &opts);
-	sink_stop(sink_find("term"), &out, &opts);
+	sink_find("term")->start(&out, &opts);
+	sink_find("term")->stop(&out, &opts);
 	text = out_take(&out);
 	assert_string_equal(text, "\033[?1049h\033[?25l\033[?7l" "\033[?7h\033[?25h\033[?1049l");
 	free(text);
@@ -225,6 +228,7 @@ static void test_registry(void **state)
 		assert_int_equal(!sink->help, !sink->manual);
 		assert_int_equal(sink_is_file(sink), !sink->report);
 		assert_true(is_text || sink->help);
+		assert_true(!sink->report == !sink->live);
 		assert_true(!is_text || (sink->oom && sink->no_oom && sink->doctor && sink->list));
 		assert_true(!sink->ask || sink->write);
 		has_any_terminal |= is_text && !sink->needs_terminal;

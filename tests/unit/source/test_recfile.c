@@ -19,6 +19,8 @@
 #include "core/pipeline/pipeline.h"
 #include "core/view/view.h"
 #include "sink/sink.h"
+#include "memory_fd.h"
+#include "sinks.h"
 #include "source/reader.h"
 #include "source/recorder.h"
 
@@ -84,7 +86,7 @@ static struct reader_status read_all(const void *data, size_t size)
 	struct reader *reader;
 	uint64_t words[16], count = 0;
 
-	assert_int_equal(reader_open_mem(&reader, data, size), 0);
+	assert_int_equal(reader_open_fd(&reader, memory_fd(data, size)), 0);
 	while ((hdr = reader_next(reader))) {
 		assert_int_equal(hdr->size, make_record(words, count++));
 		assert_memory_equal(hdr, words, hdr->size);
@@ -314,7 +316,7 @@ static void test_random_blocks(void **state)
 		block->magic = GMT_REC_BLOCK_MAGIC;
 		block->sequence = 0;
 		block->check = gmt_rec_check(block);
-		assert_int_equal(reader_open_mem(&reader, image.data, image.size), 0);
+		assert_int_equal(reader_open_fd(&reader, memory_fd(image.data, image.size)), 0);
 		for (const struct gmt_hdr *hdr; (hdr = reader_next(reader));)
 			assert_true(hdr->size >= sizeof(*hdr) && hdr->size % 8 == 0);
 		reader_close(reader);
@@ -469,7 +471,7 @@ static char *everything(const struct pipeline *pipeline)
 
 	out_init_mem(&out);
 	view_build(pipeline, NULL, &view);
-	sink_report(sink_find("json"), &out, &view, &(struct sink_opts){ 0 });
+	sink_find("json")->report(&out, &view, &(struct sink_opts){ 0 });
 	view_free(&view);
 	return out_take(&out);
 }

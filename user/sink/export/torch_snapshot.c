@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See torch_snapshot.h. */
-#include "sink/export/torch_snapshot.h"
-
+/*
+ * A snapshot (core/view/snapshot.h) in the words of torch.cuda.memory._snapshot(), pickled: PyTorch's memory_viz
+ * and torch.cuda._memory_viz open it.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -268,10 +269,12 @@ static void write_annotations(struct writer *w, const struct snapshot *s)
 	pickle_list_end(&w->p, &list);
 }
 
-void torch_snapshot_print(struct out *out, const struct snapshot *s, const struct frames *frames, int64_t wall_ns)
+static void write_snapshot(struct out *out, const struct sink_history *history, const struct sink_opts *opts)
 {
-	struct writer w = { .frames = frames, .wall_ns = wall_ns };
+	struct writer w = { .frames = history->frames, .wall_ns = history->wall_ns };
+	const struct snapshot *s = history->snapshot;
 
+	(void)opts;
 	hash_init(&w.stacks, sizeof(uint32_t));
 	hash_init(&w.symbols, sizeof(uint32_t));
 	find_categories(&w, s);
@@ -285,12 +288,6 @@ void torch_snapshot_print(struct out *out, const struct snapshot *s, const struc
 	pickle_end(&w.p);
 	hash_fini(&w.stacks);
 	hash_fini(&w.symbols);
-}
-
-static void write_snapshot(struct out *out, const struct sink_history *history, const struct sink_opts *opts)
-{
-	(void)opts;
-	torch_snapshot_print(out, history->snapshot, history->frames, history->wall_ns);
 }
 
 const struct sink sink_snapshot = {
