@@ -1,61 +1,45 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lines of folded stack traces. For flamegraph.pl and speedscope the frames end at the last blank of a line
+ * Folded stack traces, which flame graph tools read (flamegraph.pl, speedscope, inferno): a line is
+ * "root;caller;leaf BYTES". So that tools split a line right, a frame is not empty and holds no ';' and no control
+ * character. For flamegraph.pl and speedscope the frames end at the last blank of a line
  * (/^(.*) (\d+(?:\.\d*)?)$/), so that names may contain blanks. flamegraph.pl takes "_[k]" at the end of a name as a
  * colour; names here do not end so.
  */
-#include "sink/export/folded.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/human.h"
+#include "base/out.h"
 #include "sink/sink.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
-
-void folded_frame(struct out *line, const char *name)
-{
-	size_t start = line->size;
-
-	if (line->size)
-		out_char(line, ';');
-	start = line->size;
-	for (const char *at = name ? name : ""; *at;) {
-		size_t len = human_utf8(at, 4);
-
-		if (!len || (len == 1 && ((unsigned char)*at < ' ' || *at == 0x7f))) {
-			out_char(line, *at == '\n' || *at == '\t' ? ' ' : '?');
-			at++;
-		} else if (*at == ';') {
-			out_char(line, ':');
-			at++;
-		} else {
-			out_bytes(line, at, len);
-			at += len;
-		}
-	}
-	if (line->size == start)
-		out_text(line, "[unknown]");
-}
-
-void folded_end(struct out *out, struct out *line, uint64_t bytes)
-{
-	if (line->size && bytes) {
-		out_bytes(out, line->data, line->size);
-		out_printf(out, " %" PRIu64 "\n", bytes);
-	}
-	line->size = 0;
-}
-
-/* ---- a view ---- */
 
 struct folder {
 	struct out *out, line;
 	const struct view *view;
 	enum view_order order;
 };
+
+/* Appends a frame to the line, the root first. The name holds no control character. */
+static void add_frame(struct out *line, const char *name)
+{
+	if (line->size)
+		out_char(line, ';');
+	for (; *name; name++)
+		out_char(line, *name == ';' ? ':' : *name);
+}
+
+/* Writes the line, unless it is about 0 bytes, and begins the next. */
+static void end_line(struct folder *f, uint64_t bytes)
+{
+	if (bytes) {
+		out_bytes(f->out, f->line.data, f->line.size);
+		out_printf(f->out, " %" PRIu64 "\n", bytes);
+	}
+	f->line.size = 0;
+}
 
 static void fold_frames(struct folder *f, const struct view_stack *stack)
 {
@@ -64,7 +48,7 @@ static void fold_frames(struct folder *f, const struct view_stack *stack)
 	};
 
 	if (stack->state != VIEW_STACK_NAMED) {
-		folded_frame(&f->line, nameless[stack->state]);
+		add_frame(&f->line, nameless[stack->state]);
 		return;
 	}
 	for (uint32_t i = stack->frame_count; i-- > 0;) {
@@ -74,7 +58,7 @@ static void fold_frames(struct folder *f, const struct view_stack *stack)
 		out_init_mem(&name);
 		stack_text_name(&name, &f->view->symbols[stack->frames[i]]);
 		text = out_take(&name);
-		folded_frame(&f->line, text);
+		add_frame(&f->line, text);
 		free(text);
 	}
 }
@@ -83,26 +67,30 @@ static void fold_stacks(struct folder *f, const struct view_proc *proc, const ch
 			const struct view_stacks *stacks)
 {
 	const struct view_top *top = &stacks->top[f->order];
-	char name[64];
+	char comm[4 * sizeof(proc->comm)], name[96];
 
-	snprintf(name, sizeof(name), "%s (%u)", proc->comm[0] ? proc->comm : "process", proc->tgid);
+	human_text(comm, sizeof(proc->comm) - 1, proc->comm, sizeof(proc->comm));
+	snprintf(name, sizeof(name), "%s (%u)", comm[0] ? comm : "process", proc->tgid);
 	for (size_t i = 0; i < top->count; i++) {
-		folded_frame(&f->line, name);
-		folded_frame(&f->line, where);
+		add_frame(&f->line, name);
+		add_frame(&f->line, where);
 		fold_frames(f, &f->view->stacks[top->rows[i].stack]);
-		folded_end(f->out, &f->line, (uint64_t)view_value(&top->rows[i].held, f->order));
+		end_line(f, (uint64_t)view_value(&top->rows[i].held, f->order));
 	}
 	if (f->order != VIEW_BY_LIVE || stacks->unexplained <= 0)
 		return;
-	folded_frame(&f->line, name);
-	folded_frame(&f->line, where);
-	folded_frame(&f->line, "[rounding, pool reserve]");
-	folded_end(f->out, &f->line, (uint64_t)stacks->unexplained);
+	add_frame(&f->line, name);
+	add_frame(&f->line, where);
+	add_frame(&f->line, "[rounding, pool reserve]");
+	end_line(f, (uint64_t)stacks->unexplained);
 }
 
-void folded_print(struct out *out, const struct view *view, enum view_order order)
+/* Lines for all stack traces: the process, "GPU 0" or "host memory", then the frames, and the number that the order is
+ * about. Memory without a stack trace stands in brackets, so that the sum is complete. Stack traces that shrank are left
+ * out. */
+static void write_folded(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	struct folder f = { .out = out, .view = view, .order = order };
+	struct folder f = { .out = out, .view = view, .order = opts->folded_by };
 
 	out_init_mem(&f.line);
 	for (size_t p = 0; p < view->proc_count; p++) {
@@ -118,17 +106,10 @@ void folded_print(struct out *out, const struct view *view, enum view_order orde
 	out_close(&f.line);
 }
 
-/* ---- the file ---- */
-
 static void ask_all_stacks(struct view_request *request, const struct sink_opts *opts)
 {
 	request->top = SIZE_MAX;
 	request->ages = opts->folded_by == VIEW_BY_OLD;
-}
-
-static void write_folded(struct out *out, const struct view *view, const struct sink_opts *opts)
-{
-	folded_print(out, view, opts->folded_by);
 }
 
 const struct sink sink_folded = {
