@@ -106,24 +106,6 @@ static void gather_ooms(struct found *f)
 
 /* ---- printing ---- */
 
-struct printer {
-	const struct sink *format;
-	struct out out;
-	struct sink_opts opts;
-	struct view_request request;
-};
-
-static void print_oom(struct printer *p, const struct found *f, const struct request *request)
-{
-	struct oom_view view;
-
-	oom_view_build(f->pb.pipeline, request->oom, &p->request, &view);
-	view.changes = request->changes;
-	p->format->oom(&p->out, &view, &p->opts);
-	p->opts.printed++;
-	oom_view_free(&view);
-}
-
 /* In the order in which they began. */
 static int compare_requests(const void *left, const void *right)
 {
@@ -138,25 +120,30 @@ static int print_all(const struct found *f)
 {
 	const char *note = f->pb.note;
 	int fd = outputs_fd(f->pb.options), err;
-	struct printer p = {
-		.format = outputs_format(f->pb.options, isatty(fd)),
-		.opts = outputs_opts(f->pb.options, fd),
-		.request = outputs_request(f->pb.options, f->attribution),
-	};
+	const struct sink *format = outputs_format(f->pb.options, isatty(fd));
+	struct sink_opts opts = outputs_opts(f->pb.options, fd);
+	struct view_request request = outputs_request(f->pb.options, f->attribution);
+	struct out out;
 
-	p.opts.notes = &note;
-	p.opts.note_count = *note != '\0';
-	out_init_fd(&p.out, fd);
+	opts.notes = &note;
+	opts.note_count = *note != '\0';
+	out_init_fd(&out, fd);
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_requests);
-	for (size_t i = 0; i < f->count; i++)
-		print_oom(&p, f, &f->list[i]);
-	if (!f->count && p.format->no_oom)
-		p.format->no_oom(&p.out, &p.opts);
-	err = out_close(&p.out);
+	for (size_t i = 0; i < f->count; i++, opts.printed++) {
+		struct oom_view view;
+
+		oom_view_build(f->pb.pipeline, f->list[i].oom, &request, &view);
+		view.changes = f->list[i].changes;
+		format->oom(&out, &view, &opts);
+		oom_view_free(&view);
+	}
+	if (!f->count && format->no_oom)
+		format->no_oom(&out, &opts);
+	err = out_close(&out);
 	if (err)
 		say("cannot write the output: %s", strerror(-err));
-	return output_files_write(f->pb.options, f->attribution, f->pb.pipeline, &p.opts) ?: err;
+	return output_files_write(f->pb.options, f->attribution, f->pb.pipeline, &opts) ?: err;
 }
 
 static int report_requests(struct found *f)

@@ -116,7 +116,7 @@ struct human human_duration(uint64_t ns)
 }
 
 /* UTC: a recording gives the same text on any machine. */
-static struct human format_wall(uint64_t wall_ns, const char *format)
+struct human human_wall(uint64_t wall_ns, const char *format)
 {
 	struct human h;
 	time_t t = (time_t)(wall_ns / NS_PER_S);
@@ -125,16 +125,6 @@ static struct human format_wall(uint64_t wall_ns, const char *format)
 	if (!gmtime_r(&t, &tm) || !strftime(h.s, sizeof(h.s), format, &tm))
 		snprintf(h.s, sizeof(h.s), "?");
 	return h;
-}
-
-struct human human_clock(uint64_t wall_ns)
-{
-	return format_wall(wall_ns, "%H:%M:%S");
-}
-
-struct human human_date(uint64_t wall_ns)
-{
-	return format_wall(wall_ns, "%Y-%m-%d %H:%M:%S");
 }
 
 struct human human_mib(int64_t tenths, int decimals)

@@ -21,8 +21,7 @@ struct human human_rate(double bytes_per_second);/* "1.5 GiB/s" */
 struct human human_count(uint64_t count);        /* "1,234,567" */
 struct human human_short(double count);          /* "999" "12.3k" "4.0M": at most 5 columns */
 struct human human_duration(uint64_t ns);        /* "850 ms" "12.3 s" "2m 05s" "3h 07m" "2d 04h" */
-struct human human_clock(uint64_t wall_ns);      /* "10:16:12", UTC */
-struct human human_date(uint64_t wall_ns);       /* "2026-02-03 10:16:12", UTC */
+struct human human_wall(uint64_t wall_ns, const char *format);   /* UTC, as strftime() formats it */
 
 /* The word that follows a count: `one` behind 1, else `many`. */
 const char *human_plural(uint64_t count, const char *one, const char *many);

@@ -98,7 +98,7 @@ static int open_entry(int at, char path[PATH_MAX], bool only_special)
 	return S_ISLNK(st.st_mode) ? open_link(at, &st, path) : open_again(at, 0);
 }
 
-static int open_named(const char *name, bool only_special)
+int out_file_open(const char *name, bool only_special)
 {
 	char path[PATH_MAX];
 	int fd = LOOK_AGAIN;
@@ -120,16 +120,6 @@ static int open_named(const char *name, bool only_special)
 			fd = LOOK_AGAIN;
 	}
 	return fd == LOOK_AGAIN ? -ELOOP : fd;
-}
-
-int out_file_open(const char *path)
-{
-	return open_named(path, false);
-}
-
-int out_file_open_special(const char *path)
-{
-	return open_named(path, true);
 }
 
 int out_file_random(unsigned int *number)
@@ -162,7 +152,7 @@ int out_file_begin(struct out_file *file, const char *path, bool replaces)
 	if (replaces)
 		file->fd = -ENOENT;
 	else
-		file->fd = strcmp(path, "-") ? out_file_open_special(path) : STDOUT_FILENO;
+		file->fd = strcmp(path, "-") ? out_file_open(path, true) : STDOUT_FILENO;
 	if (file->fd == -ENOENT)
 		file->fd = out_file_create_beside(path, file->beside, sizeof(file->beside));
 	return file->fd < 0 ? file->fd : 0;

@@ -20,11 +20,9 @@
  * Opens a file to write it from its beginning: a new file, or a regular file of ours that has no other name, which is
  * emptied and keeps its mode. Another's file is replaced. Links, pipes and devices of ours or of root's are followed
  * and opened, which may wait for a pipe's reader. A descriptor or -errno.
+ * only_special: -ENOENT for a regular file or where nothing is.
  */
-int out_file_open(const char *path);
-
-/* The same, but -ENOENT for a regular file or where nothing is. */
-int out_file_open_special(const char *path);
+int out_file_open(const char *path, bool only_special);
 
 /* A new file beside `path`, to be renamed to `path`. Its name, which nobody can guess, goes to `name`. Its descriptor
  * can be read, too. */
@@ -37,7 +35,7 @@ struct out_file {
 	char beside[PATH_MAX];   /* its name until it is whole; "": the path itself is written to */
 };
 
-/* "-" is standard output; pipes and devices are written to as they are (out_file_open_special()), unless the file is to
+/* "-" is standard output; pipes and devices are written to as they are (only_special), unless the file is to
  * replace whatever is there. */
 int out_file_begin(struct out_file *file, const char *path, bool replaces);
 /* Gives the file its name; after an error, which is returned, removes the file. The descriptor stays the caller's. */

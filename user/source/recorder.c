@@ -85,7 +85,7 @@ int recorder_open(struct recorder **recorder, const char *path)
 	int fd;
 
 	if (strcmp(path, "-"))
-		fd = out_file_open(path);
+		fd = out_file_open(path, false);
 	else if ((fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) < 0)
 		fd = -errno;
 	return fd < 0 ? fd : recorder_open_fd(recorder, fd);
@@ -222,7 +222,6 @@ int recorder_close(struct recorder *r, struct recorder_stats *stats)
 	if (stats)
 		*stats = (struct recorder_stats){
 			.records = r->totals.records,
-			.file_bytes = (uint64_t)r->whole_bytes,
 			.lost_records = r->totals.lost_records,
 			.lost_from_ns = r->totals.lost_from_ns,
 		};

@@ -14,7 +14,6 @@ struct recorder;
 
 struct recorder_stats {
 	uint64_t records;         /* stored */
-	uint64_t file_bytes;      /* written */
 	uint64_t lost_records;
 	uint64_t lost_from_ns;    /* ts_ns of the first record that is not in the file */
 };

@@ -42,7 +42,7 @@ static void shell(const char *script)
 /* Writes "new" there. */
 static void assert_written(const char *path)
 {
-	int fd = out_file_open(path);
+	int fd = out_file_open(path, false);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "new", 3), 3);
@@ -75,8 +75,8 @@ static void new_and_ours(void **state)
 	assert_written("one");
 	assert_holds("one", "new", 0600);
 	assert_holds("other", "old\n", 0666);
-	assert_int_equal(out_file_open("."), -EISDIR);
-	assert_int_equal(out_file_open("none/file"), -ENOENT);
+	assert_int_equal(out_file_open(".", false), -EISDIR);
+	assert_int_equal(out_file_open("none/file", false), -ENOENT);
 }
 
 static void links_of_ours(void **state)
@@ -92,8 +92,8 @@ static void links_of_ours(void **state)
 	assert_written(text);
 	assert_holds("a/new", "new", 0600);
 	assert_int_equal(readlink("twice", text, sizeof(text)), 6);
-	assert_int_equal(out_file_open("loop"), -ELOOP);
-	assert_int_equal(out_file_open_special("twice"), -ENOENT);
+	assert_int_equal(out_file_open("loop", false), -ELOOP);
+	assert_int_equal(out_file_open("twice", true), -ENOENT);
 }
 
 /* Written to as they are; /dev/stdout and a shell's >(...) are links in /proc. */
@@ -114,7 +114,7 @@ static void pipes_and_devices(void **state)
 	other[0] = open("fifo", O_RDONLY | O_NONBLOCK);
 	assert_written("link");
 	assert_int_equal(read(other[0], got, 3), 3);
-	other[1] = out_file_open_special("null");
+	other[1] = out_file_open("null", true);
 	assert_true(other[1] >= 0);
 	close(other[0]);
 	close(other[1]);
@@ -134,8 +134,8 @@ static void somebody_elses(void **state)
 	shell("echo precious >precious && ln -s precious link && ln -s gone dangling && mkfifo fifo && echo old >file &&"
 	      " chown -h 65534 link dangling fifo file && mknod disk b 1 0 && ln -s disk to-disk");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		assert_int_equal(out_file_open(names[i]), OUT_FILE_FOREIGN);
-		assert_int_equal(out_file_open_special(names[i]), OUT_FILE_FOREIGN);
+		assert_int_equal(out_file_open(names[i], false), OUT_FILE_FOREIGN);
+		assert_int_equal(out_file_open(names[i], true), OUT_FILE_FOREIGN);
 	}
 	assert_holds("precious", "precious\n", 0666);
 	assert_int_equal(access("gone", F_OK), -1);

@@ -23,7 +23,7 @@ struct folder {
 };
 
 /* Appends a frame to the line, the root first. The name holds no control character. */
-static void add_frame(struct out *line, const char *name)
+static void fold_frame(struct out *line, const char *name)
 {
 	if (line->size)
 		out_char(line, ';');
@@ -41,14 +41,14 @@ static void end_line(struct folder *f, uint64_t bytes)
 	f->line.size = 0;
 }
 
-static void fold_frames(struct folder *f, const struct view_stack *stack)
+static void fold_stack(struct folder *f, const struct view_stack *stack)
 {
 	static const char *const nameless[] = {
 		[VIEW_STACK_NONE] = "[without a stack]", [VIEW_STACK_NOT_NAMED] = "[not named]",
 	};
 
 	if (stack->state != VIEW_STACK_NAMED) {
-		add_frame(&f->line, nameless[stack->state]);
+		fold_frame(&f->line, nameless[stack->state]);
 		return;
 	}
 	for (uint32_t i = stack->frame_count; i-- > 0;) {
@@ -58,7 +58,7 @@ static void fold_frames(struct folder *f, const struct view_stack *stack)
 		out_init_mem(&name);
 		stack_text_name(&name, &f->view->symbols[stack->frames[i]]);
 		text = out_take(&name);
-		add_frame(&f->line, text);
+		fold_frame(&f->line, text);
 		free(text);
 	}
 }
@@ -72,22 +72,22 @@ static void fold_stacks(struct folder *f, const struct view_proc *proc, const ch
 	human_text(comm, sizeof(proc->comm) - 1, proc->comm, sizeof(proc->comm));
 	snprintf(name, sizeof(name), "%s (%u)", comm[0] ? comm : "process", proc->tgid);
 	for (size_t i = 0; i < top->count; i++) {
-		add_frame(&f->line, name);
-		add_frame(&f->line, where);
-		fold_frames(f, &f->view->stacks[top->rows[i].stack]);
+		fold_frame(&f->line, name);
+		fold_frame(&f->line, where);
+		fold_stack(f, &f->view->stacks[top->rows[i].stack]);
 		end_line(f, (uint64_t)view_value(&top->rows[i].held, f->order));
 	}
 	if (f->order != VIEW_BY_LIVE || stacks->unexplained <= 0)
 		return;
-	add_frame(&f->line, name);
-	add_frame(&f->line, where);
-	add_frame(&f->line, "[rounding, pool reserve]");
+	fold_frame(&f->line, name);
+	fold_frame(&f->line, where);
+	fold_frame(&f->line, "[rounding, pool reserve]");
 	end_line(f, (uint64_t)stacks->unexplained);
 }
 
 /* Lines for all stack traces: the process, "GPU 0" or "host memory", then the frames, and the number that the order is
- * about. Memory without a stack trace stands in brackets, so that the sum is complete. Stack traces that shrank are left
- * out. */
+ * about. Memory without a stack trace stands in brackets, so that the sum is complete. Stack traces that shrank are
+ * left out. */
 static void write_folded(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	struct folder f = { .out = out, .view = view, .order = opts->folded_by };

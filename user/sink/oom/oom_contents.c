@@ -29,6 +29,7 @@ void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
 static void say_content(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r;
+	const struct view_row *row;
 	const struct view_stacks *s;
 	const struct view_top *top;
 	const char *owner;
@@ -37,10 +38,11 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 	if (v->facts.largest == OOM_VIEW_NONE)
 		return;
 	r = &v->rows[v->facts.largest];
-	s = r->row == OOM_VIEW_NONE ? &v->view.procs[r->proc].host_stacks : &v->view.procs[r->proc].rows[r->row].stacks;
+	row = oom_gpu_row(v, r);
+	s = row ? &row->stacks : &v->view.procs[r->proc].host_stacks;
 	/* Tensors say more than their segments. */
-	if (r->row != OOM_VIEW_NONE && view_has_stacks(&v->view.procs[r->proc].rows[r->row].torch.stacks))
-		s = &v->view.procs[r->proc].rows[r->row].torch.stacks;
+	if (row && view_has_stacks(&row->torch.stacks))
+		s = &row->torch.stacks;
 	top = &s->top[VIEW_BY_LIVE];
 	has_name = top->count && v->view.stacks[top->rows[0].stack].state == VIEW_STACK_NAMED;
 	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !has_name)
@@ -78,16 +80,15 @@ static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_
 static void say_purposes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
+	const struct view_row *row = r ? oom_gpu_row(v, r) : NULL;
 	bool taken[GMT_CATEGORY_COUNT] = { false };
 	const struct view_training *t;
 	const char *comma = "";
 	int c;
 
-	if (!r || r->row == OOM_VIEW_NONE)
+	if (!row || !row->torch.training.is_training)
 		return;
-	t = &v->view.procs[r->proc].rows[r->row].torch.training;
-	if (!t->is_training)
-		return;
+	t = &row->torch.training;
 	out_printf(out, "%sTensors of process %u by guessed use: ", indent,
 		   v->view.procs[r->proc].tgid);
 	for (int i = 0; i < PURPOSES_SHOWN && (c = next_category(t, taken)) < GMT_CATEGORY_COUNT; i++) {

@@ -90,10 +90,10 @@ static void print_holders(struct out *out, const struct oom_view *v, int gpu, co
 	text_line(out, opts, TEXT_BOLD, &head);
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
-		const struct view_proc *p = &v->view.procs[r->proc];
+		const struct view_row *row = oom_gpu_row(v, r);
 
-		if (!r->is_blocks && r->row != OOM_VIEW_NONE && p->rows[r->row].gpu == gpu)
-			row_line(out, p, &p->rows[r->row], r->held);
+		if (!r->is_blocks && row && row->gpu == gpu)
+			row_line(out, &v->view.procs[r->proc], row, r->held);
 	}
 	if (is_asked && f->has_untraced)
 		plain_line(out, "driver and untraced", f->untraced);
@@ -108,9 +108,11 @@ static void all_holders(struct out *out, const struct oom_view *v, const struct 
 	for (int gpu = VIEW_GPU_UNKNOWN; gpu < (int)v->view.gpu_count; gpu++) {
 		bool any = false;
 
-		for (size_t i = 0; i < v->row_count && !any; i++)
-			any = v->rows[i].row != OOM_VIEW_NONE &&
-			      v->view.procs[v->rows[i].proc].rows[v->rows[i].row].gpu == gpu;
+		for (size_t i = 0; i < v->row_count && !any; i++) {
+			const struct view_row *row = oom_gpu_row(v, &v->rows[i]);
+
+			any = row && row->gpu == gpu;
+		}
 		if (any)
 			print_holders(out, v, gpu, opts);
 	}
@@ -143,7 +145,7 @@ static void print_details(struct out *out, const struct oom_view *v, const struc
 			  const struct sink_opts *opts, struct report_numbers *numbers)
 {
 	const struct view_proc *p = &v->view.procs[r->proc];
-	const struct view_row *row = r->row == OOM_VIEW_NONE ? NULL : &p->rows[r->row];
+	const struct view_row *row = oom_gpu_row(v, r);
 	const struct view_stacks *s = !row ? &p->host_stacks : r->is_blocks ? &row->torch.stacks : &row->stacks;
 	struct out head;
 	char title[96];

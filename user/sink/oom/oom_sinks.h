@@ -26,4 +26,10 @@ void oom_print_json(struct out *out, const struct oom_view *view, const struct s
 void oom_text_contents(struct out *out, const struct oom_view *v, const char *indent);
 void oom_text_process(struct out *out, const struct oom_view *v, size_t index);
 
+/* The memory on a GPU that a row is about; NULL: host memory. */
+static inline const struct view_row *oom_gpu_row(const struct oom_view *v, const struct oom_view_row *r)
+{
+	return r->row == OOM_VIEW_NONE ? NULL : &v->view.procs[r->proc].rows[r->row];
+}
+
 #endif

@@ -37,14 +37,21 @@ static struct human name_gpu(const struct oom_view *v)
 	return h;
 }
 
-/* The requested bytes, or the purpose of the memory if the size is not known. */
-static struct human name_asked(const struct oom_view *v)
+/* What a call makes that takes memory beside it; NULL: the call only allocates memory. */
+static const char *name_thing(const struct oom_view *v)
 {
 	static const char *const things[GMT_PURPOSE_COUNT] = {
 		[GMT_PURPOSE_CONTEXT] = "a context", [GMT_PURPOSE_MODULE] = "a module", [GMT_PURPOSE_GRAPH] = "a graph",
 		[GMT_PURPOSE_STREAM] = "a stream",
 	};
-	const char *thing = things[gmt_purpose_of_api(v->rec.api)];
+
+	return things[gmt_purpose_of_api(v->rec.api)];
+}
+
+/* The requested bytes, or the purpose of the memory if the size is not known. */
+static struct human name_asked(const struct oom_view *v)
+{
+	const char *thing = name_thing(v);
 	struct human h;
 
 	if (v->facts.asked)
@@ -72,11 +79,7 @@ static const char *refused_call(const struct oom_view *v)
 /* The place of a request, unless the call only allocates memory. */
 static struct human name_place(const struct oom_view *v)
 {
-	static const char *const places[GMT_PURPOSE_COUNT] = {
-		[GMT_PURPOSE_CONTEXT] = " for a context", [GMT_PURPOSE_MODULE] = " for a module",
-		[GMT_PURPOSE_GRAPH] = " for a graph", [GMT_PURPOSE_STREAM] = " for a stream",
-	};
-	const char *found = places[gmt_purpose_of_api(v->rec.api)];
+	const char *thing = name_thing(v);
 	const char *call = v->rec.flags & GMT_OOM_REFUSED ? refused_call(v) : NULL;
 	struct human h = { "" };
 
@@ -84,8 +87,8 @@ static struct human name_place(const struct oom_view *v)
 		snprintf(h.s, sizeof(h.s), " in %s", call);
 	else if (v->rec.flags & GMT_OOM_REFUSED)
 		snprintf(h.s, sizeof(h.s), " (probably for a launch)");
-	else if (found && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE)
-		snprintf(h.s, sizeof(h.s), "%s", found);
+	else if (thing && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE)
+		snprintf(h.s, sizeof(h.s), " for %s", thing);
 	return h;
 }
 
@@ -98,12 +101,11 @@ static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *c
 
 	*count = 0;
 	for (size_t i = 0; i < v->row_count; i++) {
-		const struct oom_view_row *r = &v->rows[i];
+		const struct view_row *row = oom_gpu_row(v, &v->rows[i]);
 
-		if (i == but || r->is_blocks || r->row == OOM_VIEW_NONE ||
-		    v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+		if (i == but || v->rows[i].is_blocks || !row || row->gpu != v->gpu)
 			continue;
-		bytes += r->held;
+		bytes += v->rows[i].held;
 		++*count;
 	}
 	return bytes;

@@ -2,6 +2,7 @@
 /* `gpumemtrace list`: the compiled-in table of probe points (api.h). */
 #include <string.h>
 
+#include "base/count.h"
 #include "base/js.h"
 #include "base/out.h"
 #include "core/terms/probes.h"
@@ -13,7 +14,6 @@ static const struct { unsigned flag; const char *name; } flags[] = {
 	{ GMT_API_RELEASE, "release" }, { GMT_API_SCOPE, "scope" }, { GMT_API_CHANGE, "change" },
 	{ GMT_API_QUIET_ERROR, "quiet_error" },
 };
-#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
 void list_print(struct out *out, const struct sink_opts *opts)
 {
@@ -39,7 +39,7 @@ static json_t *probe_to_json(unsigned id, const struct gmt_probe *p)
 	json_t *names = js_array(), *fields = js_array();
 	const char *f = op->fields;
 
-	for (size_t i = 0; i < FLAG_COUNT; i++)
+	for (size_t i = 0; i < COUNT(flags); i++)
 		if (p->flags & flags[i].flag)
 			js_append(names, js_word(flags[i].name));
 	while (*f) {

@@ -34,7 +34,7 @@ static void print_head(struct out *out, const struct view *view, const struct si
 		out_printf(&line, ", NVIDIA driver %.64s", s->driver);
 	text_line(out, opts, TEXT_BOLD, &line);
 	if (view->wall_start_ns)
-		out_printf(out, "%s UTC, ", human_date(view->wall_start_ns).s);
+		out_printf(out, "%s UTC, ", human_wall(view->wall_start_ns, "%Y-%m-%d %H:%M:%S").s);
 	out_printf(out, "%s, %s\n", human_duration(view->now_ns - view->start_ns).s,
 		   view->end_reason == UINT32_MAX ? "the recording has no end" : gmt_end_text(view->end_reason));
 	out_printf(out, "layers: %s; %s %s\n", text_layers(s->layers).s, human_count(view->records).s,

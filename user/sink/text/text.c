@@ -42,8 +42,9 @@ const struct view_proc *text_find_proc(const struct view *view, const struct vie
 	return NULL;
 }
 
-const struct view_row *text_find_row(const struct view *view, const struct view_proc *proc,
-				     const struct view *other, const struct view_row *row)
+/* The same GPU of the process, or NULL: `row` is of the view `other`. */
+static const struct view_row *find_row(const struct view *view, const struct view_proc *proc, const struct view *other,
+				       const struct view_row *row)
 {
 	for (size_t i = 0; proc && i < proc->row_count; i++) {
 		const struct view_row *candidate = &proc->rows[i];
@@ -62,7 +63,7 @@ const struct view_row *text_find_row(const struct view *view, const struct view_
 struct text_rate text_rate(const struct view *now, const struct view_proc *proc, const struct view_row *row,
 			   const struct view *previous)
 {
-	const struct view_row *old = text_find_row(previous, text_find_proc(previous, proc), now, row);
+	const struct view_row *old = find_row(previous, text_find_proc(previous, proc), now, row);
 	struct text_sum sum, before = { 0 };
 	struct text_rate rate = { 0 };
 	double seconds;
@@ -113,7 +114,7 @@ struct human text_when(const struct view *view, uint64_t ts_ns)
 {
 	if (!view->wall_start_ns)
 		return text_offset(view, ts_ns);
-	return human_clock(view->wall_start_ns + (ts_ns - view->start_ns));
+	return human_wall(view->wall_start_ns + (ts_ns - view->start_ns), "%H:%M:%S");
 }
 
 /* ---- cgroups ---- */

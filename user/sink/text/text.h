@@ -23,10 +23,8 @@ struct text_rate {
 struct text_rate text_rate(const struct view *now, const struct view_proc *proc, const struct view_row *row,
 			   const struct view *previous);
 
-/* The same process in another view, or NULL. Likewise the same GPU of the process: `row` is of the view `other`. */
+/* The same process in another view, or NULL. */
 const struct view_proc *text_find_proc(const struct view *view, const struct view_proc *proc);
-const struct view_row *text_find_row(const struct view *view, const struct view_proc *proc,
-				     const struct view *other, const struct view_row *row);
 
 /* "0", "0:1" (MIG instance 1 of GPU 0), "?" (unknown), "ad5a" (not in the inventory: the start of the UUID). */
 struct human text_gpu(const struct view *view, int gpu);
