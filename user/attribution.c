@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See attribution.h. */
 #include "attribution.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See cli_options.h. */
 #include "cli_options.h"
 
 #include <stdbool.h>

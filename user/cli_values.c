@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See cli_values.h. */
 #include "cli_values.h"
 
 #include <ctype.h>

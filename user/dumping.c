@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See dumping.h. */
 #include "dumping.h"
 
 #include <stdbool.h>

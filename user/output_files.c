@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See output_files.h. */
 #include "output_files.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See outputs.h. */
 #include "outputs.h"
 
 #include <unistd.h>

@@ -28,7 +28,6 @@
 #include "live/bpf/ring.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
-#include "live/stacks/bpf_tables.h"
 #include "live/probe/target.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"

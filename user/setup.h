@@ -10,7 +10,6 @@
 #include "exit_codes.h"
 #include "live/process/launch.h"
 #include "live/nvidia/driver.h"
-#include "live/features/features.h"
 #include "live/stream.h"
 #include "live/probe/trial.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See foreign_file.h. */
 #include "base/foreign_file.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See maps.h. */
 #include "base/maps.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See rangemap.h. */
 #include "base/rangemap.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See intern.h. */
 #include "symbol/intern.h"
 
 #include <stdlib.h>

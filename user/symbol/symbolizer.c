@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See symbolizer.h. */
 #include "symbol/symbolizer.h"
 
 #include <stdlib.h>

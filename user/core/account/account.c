@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See account.h. */
 #include "core/account/account.h"
 
 #include <stdlib.h>

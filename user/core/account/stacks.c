@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See stacks.h. */
 #include "core/account/stacks.h"
 
 #include <stdlib.h>

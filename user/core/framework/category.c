@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See category.h. */
 #include "core/framework/category.h"
 
 #include "base/rangemap.h"

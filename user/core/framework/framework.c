@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See framework.h. */
 #include "core/framework/framework.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See frameworks.h. */
 #include "core/framework/frameworks.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See phase_line.h. */
 #include "core/framework/phase_line.h"
 
 #include <stdlib.h>

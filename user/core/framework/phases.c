@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See phases.h. */
 #include "core/framework/phases.h"
 
 #include <errno.h>

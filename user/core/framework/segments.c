@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See segments.h. */
 #include "core/framework/segments.h"
 
 #include "core/framework/framework_state.h"

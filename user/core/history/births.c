@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See births.h. */
 #include "core/history/births.h"
 
 #include <stdlib.h>

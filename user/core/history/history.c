@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See history.h. */
 #include "core/history/history.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See history_marks.h. */
 #include "core/history/history_marks.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See window.h. */
 #include "core/history/window.h"
 
 #include <stdlib.h>

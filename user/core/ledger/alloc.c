@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See alloc.h. */
 #include "core/ledger/alloc.h"
 
 #include "core/ledger/array_size.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See balance.h. */
 #include "core/ledger/balance.h"
 
 #include "core/ledger/handlers.h"

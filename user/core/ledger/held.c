@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See held.h. */
 #include "core/ledger/held.h"
 
 #include "base/xalloc.h"

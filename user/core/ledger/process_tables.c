@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See process_tables.h. */
 #include "core/ledger/process_tables.h"
 
 #include "base/xalloc.h"

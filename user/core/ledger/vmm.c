@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See vmm.h. */
 #include "core/ledger/vmm.h"
 
 #include "base/xalloc.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_dump.h. */
 #include "core/oom/oom_dump.h"
 
 #include <stdbool.h>

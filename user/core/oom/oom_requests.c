@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_requests.h. */
 #include "core/oom/oom_requests.h"
 
 #include <stdlib.h>

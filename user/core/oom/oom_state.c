@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_state.h. */
 #include "core/oom/oom_state.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_watch.h. */
 #include "core/oom/oom_watch.h"
 
 #include <string.h>

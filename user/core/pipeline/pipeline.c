@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pipeline.h. */
 #include "core/pipeline/pipeline.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See rm_memory.h. */
 #include "core/rm/rm_memory.h"
 
 void rmmem_init(struct rmmem *mem)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See rm_objects.h. */
 #include "core/rm/rm_objects.h"
 
 /* How far up a cycle is looked for when an implied node gets its real parent. RM's own objects nest

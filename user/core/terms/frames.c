@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See frames.h. */
 #include "core/terms/frames.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See gpus.h. */
 #include "core/terms/gpus.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See names.h. */
 #include "core/terms/names.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See probes.h. */
 #include "core/terms/probes.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See symbol_hint.h. */
 #include "core/terms/symbol_hint.h"
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See by_stack.h. */
 #include "core/view/by_stack.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See oom_view.h. */
 #include "core/view/oom_view.h"
 
 #include <stdlib.h>

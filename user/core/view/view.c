@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See view.h. */
 #include "core/view/view.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See inventory.h. */
 #include "live/nvidia/inventory.h"
 
 #include <ctype.h>

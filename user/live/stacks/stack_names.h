@@ -7,7 +7,6 @@
 #define GPUMEMTRACE_LIVE_STACKS_STACK_NAMES_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include <gpumemtrace/wire.h>
 

@@ -5,7 +5,6 @@
  *
  *   10:16:12 pid=4242 gpu=0 live=1.8GiB peak=1.9GiB physical=2.3GiB nvml=2.3GiB allocs=84 frees=42 ...
  */
-#include <string.h>
 
 #include "base/human.h"
 #include "base/out.h"

@@ -10,7 +10,6 @@
  * Owners and stack traces stand below the table if there is room (term_stacks.c).
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "base/human.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See record_fields.h. */
 #include "sink/records/record_fields.h"
 
 #include <gpumemtrace/api.h>

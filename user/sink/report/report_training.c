@@ -9,7 +9,6 @@
  *     iteration          END     PEAK      END     PEAK      END     PEAK      END
  *             7      2.1 GiB  2.1 GiB  204 MiB  2.3 GiB  204 MiB  306 MiB  204 MiB
  */
-#include <string.h>
 
 #include "base/human.h"
 #include "base/out.h"

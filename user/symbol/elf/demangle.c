@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See demangle.h. */
 #include "symbol/elf/demangle.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See ehread.h. */
 #include "symbol/elf/ehread.h"
 
 /* A CIE's program runs for each of its FDEs. Real ones have 5 to 20 bytes. */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See elfsym.h. */
 #include "symbol/elf/elfsym.h"
 
 #include <lzma.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See source.h. */
 #include "symbol/elf/source.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #ifndef GPUMEMTRACE_SYMBOL_ELF_SOURCE_H
 #define GPUMEMTRACE_SYMBOL_ELF_SOURCE_H
 
-#include <stdint.h>
 
 #include "symbol/elf/modules.h"
 

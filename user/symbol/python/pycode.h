@@ -10,7 +10,6 @@
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYCODE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <gpumemtrace/python.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pyfile.h. */
 #include "symbol/python/pyfile.h"
 
 #include <stdlib.h>

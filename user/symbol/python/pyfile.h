@@ -3,7 +3,6 @@
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYFILE_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYFILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pytext.h. */
 #include "symbol/python/pytext.h"
 
 #include <errno.h>

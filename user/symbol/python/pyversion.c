@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pyversion.h. */
 #include "symbol/python/pyversion.h"
 
 #include <errno.h>

@@ -5,7 +5,6 @@
  */
 #include "symbol/unwind/ehframe.h"
 
-#include <limits.h>
 #include <string.h>
 
 /* Register numbers, System V ABI for x86-64, figure 3.36. */

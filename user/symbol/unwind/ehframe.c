@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See ehframe.h. */
 #include "symbol/unwind/ehframe.h"
 
 #include <elf.h>

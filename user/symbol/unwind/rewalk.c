@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See rewalk.h. */
 #include "symbol/unwind/rewalk.h"
 
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #ifndef GPUMEMTRACE_SYMBOL_UNWIND_TABLE_CACHE_H
 #define GPUMEMTRACE_SYMBOL_UNWIND_TABLE_CACHE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct image;

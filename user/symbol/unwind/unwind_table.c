@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See unwind_table.h. */
 #include "symbol/unwind/unwind_table.h"
 
 #include <errno.h>
