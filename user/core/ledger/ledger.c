@@ -167,6 +167,7 @@ struct kind {
 	bool has_process;        /* the record names a process */
 	bool is_use;             /* the process does something with a GPU: the view shows the process */
 	bool begins_life;        /* a process that was never seen begins with the record; else the record is ignored */
+	bool has_framework;      /* the record names a framework */
 	int (*apply)(struct ledger *l, const struct gmt_hdr *hdr);
 	int (*apply_life)(struct process *p, const struct gmt_hdr *hdr);
 };
@@ -184,12 +185,14 @@ enum {
 
 static const struct kind kinds[2 * KIND_LIMIT] = {
 /* A record of no process; of a process whose life the handler finds or begins; and of what a living process does: use
- * of a GPU, another event, and an event that says nothing about a process that was never seen. */
-#define SESSION(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, false, false, false, f, NULL }
-#define PROCESS(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, false, f, NULL }
-#define USE(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, true, true, NULL, f }
-#define EVENT(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, true, NULL, f }
-#define OF_KNOWN(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, false, NULL, f }
+ * of a GPU, another event, an event of a framework, and an event that says nothing about a process that was never
+ * seen. */
+#define SESSION(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, false, false, false, false, f, NULL }
+#define PROCESS(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, false, false, f, NULL }
+#define USE(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, true, true, false, NULL, f }
+#define EVENT(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, true, false, NULL, f }
+#define FRAMEWORK(kind, is_use, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, is_use, true, true, NULL, f }
+#define OF_KNOWN(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, false, false, NULL, f }
 	USE(CALL, calls_apply),
 	USE(RM_ALLOC, kernel_rm_alloc),
 	USE(RM_FREE, kernel_rm_free),
@@ -202,10 +205,10 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	PROCESS(PROC_FORK, life_fork),
 	EVENT(PROC_EXEC, life_exec),
 	PROCESS(PROC_SEEN, life_seen),
-	USE(FW_MEM, framework_record_memory),
-	USE(FW_OOM, framework_record_oom),
-	EVENT(FW_RANGE, framework_record_other),
-	USE(FW_SIZE, framework_record_other),
+	FRAMEWORK(FW_MEM, true, framework_record_memory),
+	FRAMEWORK(FW_OOM, true, framework_record_oom),
+	FRAMEWORK(FW_RANGE, false, framework_record_other),
+	FRAMEWORK(FW_SIZE, true, framework_record_other),
 	PROCESS(STACK, apply_stack),
 	PROCESS(STACK_COPY, apply_stack_copy),
 	OF_KNOWN(PROC_EXIT, life_exit),
@@ -214,7 +217,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	PROCESS(PROC, life_facts),
 	USE(ATTACH, life_attach),
 	USE(NVML, balance_nvml),
-	[PLACE(GMT_KIND_LOSS)] = { sizeof(struct gmt_hdr), false, false, false, apply_loss, NULL },
+	[PLACE(GMT_KIND_LOSS)] = { sizeof(struct gmt_hdr), false, false, false, false, apply_loss, NULL },
 	SESSION(LIBRARY, apply_library),
 	SESSION(LIMIT, apply_limit),
 	SESSION(SYMBOL, apply_symbol),
@@ -222,7 +225,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	SESSION(OOM, apply_dump),
 	PROCESS(OOM_ROW, apply_dump),
 	PROCESS(OOM_STACK, apply_dump),
-	EVENT(FRAMEWORK, framework_record_other),
+	FRAMEWORK(FRAMEWORK, false, framework_record_other),
 	SESSION(MARK, apply_mark),
 	PROCESS(HISTORY, apply_dump),
 	PROCESS(HISTORY_UNSEEN, apply_dump),
@@ -231,6 +234,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	PROCESS(HISTORY_MARK, apply_dump),
 	SESSION(END, apply_end),
 #undef OF_KNOWN
+#undef FRAMEWORK
 #undef EVENT
 #undef USE
 #undef PROCESS
@@ -270,7 +274,7 @@ static int apply_kind(struct ledger *l, const struct gmt_hdr *hdr)
 		return -ENOENT;
 	if (hdr->size < kind->size || (kind->has_process && !hdr->tgid))
 		return -EINVAL;
-	if (framework_of_record(hdr) >= GMT_FW_COUNT)
+	if (kind->has_framework && framework_of_record(hdr) >= GMT_FW_COUNT)
 		return -ENOENT;
 	return kind->apply ? kind->apply(l, hdr) : apply_to_life(l, kind, hdr);
 }
