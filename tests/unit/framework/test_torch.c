@@ -425,6 +425,26 @@ static void device_by_address_and_totals_by_sums(void **state)
 }
 
 /* Of a recording that a later version made: like a record of an unknown kind. */
+/* The memory below a block goes first: the block still says where its free counts. */
+static void device_of_a_lost_block(void **state)
+{
+	struct allocator *a = *state;
+	struct view_torch t;
+
+	CALL(&a->r, cuDevicePrimaryCtxRetain, 0x77, 0);
+	CALL(&a->r, cuCtxSetCurrent, 0x77);
+	segment(a, BASE, 16 * MiB);
+	report_bare(a, BASE, 3 * MiB);
+	release(a, BASE, 16 * MiB);
+	report_bare(a, BASE, -3 * (int64_t)MiB);
+	segment(a, BASE, 16 * MiB);
+	t = torch_of(a, GPU);
+	assert_int_equal(t.allocated.live, 0);
+	assert_int_equal(t.blocks, 0);
+	assert_int_equal(t.frees, 1);
+	assert_int_equal(t.segments, 0);
+}
+
 static void a_framework_that_nobody_knows(void **state)
 {
 	struct gmt_fw_mem block = {
@@ -459,7 +479,7 @@ int main(void)
 		CASE(segments_given_back), CASE(reserved_that_does_not_agree), CASE(memory_taken_below_it),
 		CASE(memory_that_is_not_the_drivers), CASE(events_missed), CASE(an_event_that_comes_twice),
 		CASE(two_devices), CASE(the_end_of_a_process), CASE(another_program), CASE(malformed),
-		CASE(device_by_address_and_totals_by_sums), CASE(a_framework_that_nobody_knows),
+		CASE(device_by_address_and_totals_by_sums), CASE(device_of_a_lost_block), CASE(a_framework_that_nobody_knows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,10 +144,11 @@ static void compare_reserved(struct framework *f, struct framework_device *d, bo
 static void sum_totals(const struct framework_device *d, struct gmt_fw_mem *rec)
 {
 	uint64_t live = d->allocated.live;
+	uint64_t sum = rec->delta < 0 && live < (uint64_t)-rec->delta ? 0 : live + (uint64_t)rec->delta;
 
 	if (!(rec->flags & GMT_FW_NO_TOTALS))
 		return;
-	rec->total_allocated = rec->delta < 0 && live < (uint64_t)-rec->delta ? 0 : live + (uint64_t)rec->delta;
+	rec->total_allocated = sum < ALLOC_SIZE_MAX ? sum : ALLOC_SIZE_MAX;
 	rec->total_reserved = d->segment_bytes;
 }
 
@@ -183,7 +184,9 @@ void framework_memory(struct framework *f, const struct gmt_fw_mem *said, unsign
 	struct framework_device *d;
 
 	if (rec.device_type == GMT_FW_BY_ADDRESS) {
-		int device = segments_device(f, rec.ptr, &row);
+		/* The memory below a block may be gone before the block. */
+		const struct range *block = rec.delta < 0 ? rangemap_at(&f->blocks, rec.ptr) : NULL;
+		int device = block ? block->gpu : segments_device(f, rec.ptr, &row);
 
 		/* Host memory, or a GPU's from before the attach. */
 		if (device < 0 || device >= ORDINAL_NONE)

@@ -17,13 +17,14 @@ int sizes_add(struct framework *f, const struct gmt_fw_size *rec)
 	struct framework_size *size;
 	bool is_new;
 
-	if (rec->device_type != GMT_FW_GPU)
+	if (rec->device_type == GMT_FW_HOST)
 		return 0;
 	if (rec->size > ALLOC_SIZE_MAX)
 		return -EINVAL;
 	block = rangemap_at(&f->blocks, rec->ptr);
 	/* Backends without blocks have the probe, too. A block has the requested size at least. */
-	if (!block || (uint64_t)block->gpu != rec->device_index || rec->size > block->length)
+	if (!block || (rec->device_type == GMT_FW_GPU && (uint64_t)block->gpu != rec->device_index) ||
+	    rec->size > block->length)
 		return 0;
 	if (!f->sizes.value_size)
 		hash_init(&f->sizes, sizeof(struct framework_size));

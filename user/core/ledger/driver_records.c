@@ -13,10 +13,8 @@
  * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has. So the instance is the one that the
  * process uses, if that is known: CUDA uses only one in a process.
  */
-static int gpu_of_uvm(const struct process *p, const uint8_t *uuid)
+static int gpu_of_uvm(const struct process *p, int gpu)
 {
-	int gpu = gpus_number(p->gpus, uuid);
-
 	if (gpu == GPU_UNKNOWN || p->gpus->list[gpu].listed || !p->gpus->has_mig)
 		return gpu;
 	return p->mig;
@@ -155,14 +153,14 @@ int kernel_rm_dup(struct process *p, const struct gmt_hdr *hdr)
 
 int kernel_uvm_gpu(struct process *p, const struct gmt_hdr *hdr)
 {
-	process_named(p, gpu_of_uvm(p, ((const struct gmt_uvm_gpu *)hdr)->uuid));
+	process_named(p, gpu_of_uvm(p, gpus_number(p->gpus, ((const struct gmt_uvm_gpu *)hdr)->uuid)));
 	return 0;
 }
 
 int kernel_uvm_vaspace(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_uvm_vaspace *rec = (const void *)hdr;
-	int gpu = gpu_of_uvm(p, rec->uuid);
+	int gpu = gpu_of_uvm(p, gpus_number(p->gpus, rec->uuid));
 	uint64_t moves = rm_moves(rm_of(p));
 
 	process_named(p, gpu);
@@ -174,7 +172,7 @@ int kernel_uvm_vaspace(struct process *p, const struct gmt_hdr *hdr)
 int kernel_uvm_map(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_uvm_map *rec = (const void *)hdr;
-	int gpu = gpu_of_uvm(p, rec->uuid);
+	int gpu = gpu_of_uvm(p, gpus_number(p->gpus, rec->uuid));
 	uint64_t moves = rm_moves(rm_of(p));
 
 	rm_map(p->rm, rec, gpu);
@@ -191,7 +189,7 @@ int kernel_uvm_unmap(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_uvm_unmap *rec = (const void *)hdr;
 
-	rm_unmap(rm_of(p), rec, gpu_of_uvm(p, rec->uuid));
+	rm_unmap(rm_of(p), rec, gpu_of_uvm(p, gpus_find(p->gpus, rec->uuid)));
 	return 0;
 }
 

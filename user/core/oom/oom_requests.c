@@ -247,7 +247,7 @@ static void watch_report(struct ooms *o, const struct delta *d)
 	w->oom->rec.framework_bytes = rec->size;
 	if (!w->oom->rec.stack_id)
 		w->oom->rec.stack_id = rec->stack_id;
-	w->ordinal = rec->device_index;
+	w->ordinal = rec->device_type == GMT_FW_GPU ? rec->device_index : ORDINAL_NONE;
 	oom_watch_decide(o, w, GMT_OOM_RAISED, GMT_OOM_BY_REPORTED, d->ts_ns);
 	oom_watch_reported(o, w, d->ts_ns);
 }

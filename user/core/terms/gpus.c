@@ -12,15 +12,21 @@ void gpus_fini(struct gpus *gpus)
 	*gpus = (struct gpus){ 0 };
 }
 
-int gpus_number(struct gpus *gpus, const uint8_t *uuid)
+int gpus_find(const struct gpus *gpus, const uint8_t *uuid)
 {
-	static const uint8_t none[GMT_UUID_BYTES];
-
 	for (int i = 0; i < gpus->count; i++)
 		if (memcmp(gpus->list[i].uuid, uuid, GMT_UUID_BYTES) == 0)
 			return i;
-	if (gpus->count == GPUS_MAX || memcmp(uuid, none, GMT_UUID_BYTES) == 0)
-		return GPU_UNKNOWN;
+	return GPU_UNKNOWN;
+}
+
+int gpus_number(struct gpus *gpus, const uint8_t *uuid)
+{
+	static const uint8_t none[GMT_UUID_BYTES];
+	int number = gpus_find(gpus, uuid);
+
+	if (number != GPU_UNKNOWN || gpus->count == GPUS_MAX || memcmp(uuid, none, GMT_UUID_BYTES) == 0)
+		return number;
 	gpus->list = xreallocarray(gpus->list, gpus->count + 1, sizeof(*gpus->list));
 	gpus->list[gpus->count] = (struct gpu){ 0 };
 	memcpy(gpus->list[gpus->count].uuid, uuid, GMT_UUID_BYTES);
