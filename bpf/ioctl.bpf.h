@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The NVIDIA kernel driver's ioctls, read after they returned: what memory a process really got.
+ * Reads the NVIDIA kernel driver's ioctls after they return, and so sees what memory a process really got.
  *
- * Command numbers are in nv.h. Structure offsets: NVIDIA/open-gpu-kernel-modules, compiled from the
- * headers of 23 releases from 535.54.03 to 595.45.04; they are the same in all of them but for those
- * in struct gmt_driver_layout. An ioctl returns 0 even when the driver refused: the status in the
- * structure decides.
+ * Command numbers are in nv.h. The offsets in structures come from NVIDIA/open-gpu-kernel-modules: they were compiled
+ * from the headers of 23 releases from 535.54.03 to 595.45.04. All these releases have the same offsets, except for
+ * the offsets in struct gmt_driver_layout. An ioctl returns 0 even if the driver refused the request: the status in
+ * the structure tells.
  */
 #ifndef GMT_IOCTL_BPF_H
 #define GMT_IOCTL_BPF_H
@@ -14,7 +14,7 @@
 
 #define MINOR_BITS 20 /* include/linux/kdev_t.h */
 
-/* A word at an offset of the target's structure; `bad` becomes true where it cannot be read. */
+/* A word at an offset of the target's structure. Sets `bad` if the word cannot be read. */
 #define USER_WORD(type, base, offset)                                                                 \
 	({                                                                                            \
 		type word = 0;                                                                        \
@@ -31,7 +31,7 @@ static __always_inline int is_unreadable(int bad)
 	return bad;
 }
 
-/* The outermost running call of a thread that has state. True if it brings its stack. */
+/* Fills in the thread's outermost running call. True: the call has its own stack. */
 static __always_inline int fill_outermost(struct gmt_cause *cause, const struct thread_state *state)
 {
 	if (!state->depth)
@@ -42,7 +42,7 @@ static __always_inline int fill_outermost(struct gmt_cause *cause, const struct 
 	return state->frames[0].has_stack;
 }
 
-/* What this thread is in the middle of. */
+/* Fills in the call that the current thread runs. */
 static __always_inline void fill_cause(struct gmt_cause *cause)
 {
 	const struct thread_state *state = thread_get();
@@ -53,8 +53,8 @@ static __always_inline void fill_cause(struct gmt_cause *cause)
 		count_hidden_thread();
 }
 
-/* The same. For memory that the driver gets by itself (a context, a module, a pool that grows): the stack from
- * the system call on. */
+/* The same, with a stack from the system call on where the call has none: the driver takes memory by itself for a
+ * context, a module or a pool that grows. */
 static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 {
 	struct thread_state *state = thread_get();
@@ -91,7 +91,7 @@ static __noinline int rm_alloc(__u64 p, __u32 size)
 	rec.object = USER32(p, 8);
 	params = USER64(p, 16);
 	if (rec.class_id == NV01_MEMORY_LOCAL_USER || rec.class_id == NV01_MEMORY_SYSTEM) {
-		/* NV_MEMORY_ALLOCATION_PARAMS; size is the rounded one now */
+		/* NV_MEMORY_ALLOCATION_PARAMS; the driver has rounded the size */
 		rec.flags = USER32(params, 8);
 		rec.attr = USER32(params, 24);
 		rec.size = USER64(params, 64);
@@ -110,7 +110,7 @@ static __noinline int rm_alloc(__u64 p, __u32 size)
 	return 0;
 }
 
-/* NVOS02_PARAMETERS: system memory and memory the process owns already. */
+/* NVOS02_PARAMETERS: allocates system memory, or registers memory that the process owns already. */
 static __noinline int rm_alloc_memory(__u64 p)
 {
 	struct gmt_rm_alloc rec = {};
@@ -123,8 +123,8 @@ static __noinline int rm_alloc_memory(__u64 p)
 	rec.object = USER32(p, 8);
 	rec.class_id = USER32(p, 12);
 	rec.size = USER64(p, 32) + 1;
-	/* The flags are NVOS02's, not those of NV_MEMORY_ALLOCATION_PARAMS: left out. No memory of
-	 * class 0x40 comes this way. */
+	/* The record has no flags, because NVOS02's flags differ from those of NV_MEMORY_ALLOCATION_PARAMS. No memory
+	 * of class 0x40 comes this way. */
 	if (is_unreadable(bad))
 		return 0;
 	fill_cause(&rec.cause);
@@ -169,7 +169,7 @@ static __noinline int rm_dup(__u64 p)
 	return 0;
 }
 
-/* NVOS32_PARAMETERS: the older way to allocate; sent as the objects of RM_ALLOC and RM_FREE. */
+/* NVOS32_PARAMETERS: the older way to allocate and free. Its objects are sent as RM_ALLOC and RM_FREE. */
 static __noinline int rm_vid_heap_alloc(__u64 p)
 {
 	struct gmt_rm_alloc rec = {};
@@ -204,7 +204,7 @@ static __always_inline void rm_vid_heap(__u64 p)
 		rm_vid_heap_alloc(p);
 }
 
-/* X(number, call with the parameters' address p and their size) */
+/* X(number of the command, the function that reads the command's parameters): p is their address, size their size */
 #define COMMANDS_OF_RM(X)                                            \
 	X(NV_ESC_RM_ALLOC, rm_alloc(p, size))                     \
 	X(NV_ESC_RM_ALLOC_MEMORY, rm_alloc_memory(p))             \
@@ -313,7 +313,7 @@ static __always_inline void uvm_command(__u32 command, __u64 p)
 }
 #undef CALL_IF
 
-/* Device number of an open file of the current process; 0: none. */
+/* The device number behind a file descriptor of the current process; 0: none. */
 static __always_inline __u32 rdev_of_fd(__u32 fd)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -339,7 +339,7 @@ static __always_inline int is_uvm_command(__u32 number)
 }
 #undef IS_ONE
 
-/* Cheapest tests first: NV_ESC_RM_CONTROL and other devices' ioctls leave at once. */
+/* The cheapest tests come first, so that NV_ESC_RM_CONTROL and the ioctls of other devices leave at once. */
 static __always_inline int handle_ioctl(__u32 fd, __u32 command, __u64 p)
 {
 	int rm = (command >> 8 & 0xff) == NV_IOCTL_MAGIC && is_rm_number(command & 0xff);
@@ -392,8 +392,8 @@ static __always_inline int ioctl_returned(struct pt_regs *regs)
 	return handle_ioctl((__u32)SYSCALL_ARG1(regs), (__u32)SYSCALL_ARG2(regs), SYSCALL_ARG3(regs));
 }
 
-/* Costs the other system calls of the machine a fourth of what the next one does, but wants the
- * tracepoint's number from tracefs, and 5.15's bpf_task_pt_regs(). */
+/* The preferred program: it costs the machine's other system calls a fourth of what the next program costs them. It
+ * needs the tracepoint's number from tracefs, and bpf_task_pt_regs() of Linux 5.15. */
 SEC("tp/syscalls/sys_exit_ioctl")
 int ioctl_tracepoint(struct trace_event_raw_sys_exit *ctx)
 {
@@ -402,7 +402,7 @@ int ioctl_tracepoint(struct trace_event_raw_sys_exit *ctx)
 	return ioctl_returned((struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
 }
 
-/* Needs nothing but BTF; runs at the end of each system call. */
+/* The other program: it needs only BTF, but runs at the end of each system call. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(ioctl_sys_exit, struct pt_regs *regs, long ret)
 {

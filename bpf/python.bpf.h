@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Walks a thread's CPython frames, innermost first, from its thread pointer. Compiles as BPF and as
- * ordinary C (user/symbol/python/pyversion.c): whoever includes it defines
+ * Walks a thread's CPython frames from the thread pointer, innermost first. This file compiles as BPF and as ordinary
+ * C (user/symbol/python/pyversion.c). A file that includes this one first defines two macros:
  *
- *	PY_READ(dst, size, addr)    0, or not 0 if the thread's memory could not be read
- *	PY_READ_AGAIN(dst, size, addr)  the same, where the value follows from others that are read, for the same
- *	                                thread. Optional.
+ *	PY_READ(dst, size, addr)        reads the thread's memory; 0, or not 0 if the memory could not be read
+ *	PY_READ_AGAIN(dst, size, addr)  the same, for a value that follows from other values of the same thread.
+ *	                                Optional.
  *
- * which may use the variable `walk`. struct gmt_py_walk has to lie in map memory, not on the BPF
- * stack: fields of a frame are found by offsets that the verifier knows only the bounds of.
+ * Both may use the variable `walk`. struct gmt_py_walk has to lie in map memory, not on the BPF stack: the verifier
+ * knows only the bounds of the offsets at which the fields of a frame are found.
  *
- * The native unwinder calls gmt_py_start() once, and at each frame inside CPython's eval function
- * gmt_py_step() until the answer is not GMT_PY_MORE: these are the Python frames that this one native
- * frame runs. Then it goes on natively. Without native frames: step until GMT_PY_OVER.
+ * The native unwinder calls gmt_py_start() once. At each frame inside CPython's eval function the unwinder calls
+ * gmt_py_step() until the answer is not GMT_PY_MORE: these are the Python frames that this one native frame runs.
+ * Then the unwinder goes on natively. A caller without native frames calls gmt_py_step() until GMT_PY_OVER.
  *
- * Invariant: memory is read only at the thread state, at frames that the chain from it leads to, and
- * at the head of their code objects; at most GMT_PY_FRAMES_MAX frames, so a chain in a circle ends.
+ * Invariant: the walk reads only the thread state, the frames in the thread state's chain, and the heads of their code
+ * objects. The walk reads at most GMT_PY_FRAMES_MAX frames, so a walk in a circle ends.
  */
 #ifndef GMT_PYTHON_BPF_H
 #define GMT_PYTHON_BPF_H
@@ -30,22 +30,22 @@
 #endif
 
 enum gmt_py_step {
-	GMT_PY_MORE = 0,     /* *frame is one; the eval call goes on */
-	GMT_PY_LAST = 1,     /* *frame is one, the outermost of its eval call */
+	GMT_PY_MORE = 0,     /* *frame is a frame; its eval call has more */
+	GMT_PY_LAST = 1,     /* *frame is the outermost frame of its eval call */
 	GMT_PY_NOTHING = 2,  /* no frame; the eval call ends here */
 	GMT_PY_OVER = 3,     /* no frame; the walk is over: walk->reason */
 };
 
 struct gmt_py_walk {
-	__u64 next;          /* address of the frame to be read */
+	__u64 next;          /* address of the next frame to read */
 	__u32 count;         /* frames read, shims included */
 	__u32 reason;        /* enum gmt_py_reason */
 	__u64 raw[GMT_PY_FRAME_BYTES / 8];
 	__u32 head[GMT_PY_CHECK_WORDS];
 };
 
-/* CPython's objects are aligned to 8 at least and lie in user space. 47 bits are what x86-64 gives
- * unless a process asks for more; CPython does not. arm64: 52 (CONFIG_ARM64_VA_BITS). */
+/* CPython's objects are aligned to at least 8 bytes and lie in user space. On x86-64 an address has at most 47 bits
+ * unless a process asks for more, and CPython does not ask. On arm64: 52 bits (CONFIG_ARM64_VA_BITS). */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #define GMT_PY_ADDRESS_MAX (1ULL << 47)
 #else
@@ -90,7 +90,7 @@ PY_INLINE __u64 gmt_py_tstate(const struct gmt_py_config *py, struct gmt_py_walk
 	walk->reason = GMT_PY_END_FAULT;
 	if (PY_READ_AGAIN(&self, sizeof(self), tstate + py->tstate_thread))
 		return 0;
-	/* glibc reuses key slots; and after fork() a thread state may not be this thread's. */
+	/* glibc reuses key slots, and after fork() a thread state may belong to another thread. */
 	walk->reason = GMT_PY_END_STALE;
 	return self == tp + py->thread_self ? tstate : 0;
 }
@@ -152,12 +152,12 @@ PY_INLINE void gmt_py_fill(const struct gmt_py_config *py, struct gmt_py_walk *w
 	frame->code = code;
 	frame->lasti = gmt_py_lasti(py, code, gmt_py_word(walk, py->frame_instr));
 	frame->check = 0;
-	/* A frame whose code object is not resident is still a frame. */
+	/* A frame counts even if its code object is not resident. */
 	if (!PY_READ(walk->head, sizeof(walk->head), code + py->code_check))
 		frame->check = gmt_py_check(walk->head, py->check_mask);
 }
 
-/* Reads one frame and goes on to the one outside it. enum gmt_py_step. */
+/* Reads one frame and goes on to its caller. Returns enum gmt_py_step. */
 PY_INLINE int gmt_py_step(const struct gmt_py_config *py, struct gmt_py_walk *walk,
 			  struct gmt_py_frame *frame)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Takes a stack: native frames by the unwinding tables, and Python frames at each frame of CPython's eval loop, as
- * words that are hashed on the way. A stack is sent once; its id is returned and sent with each event. Stacks that
- * a thread has again and again are not even walked: stack_memo.bpf.h.
+ * Takes a stack: native frames by the unwinding tables, and Python frames at each frame of CPython's eval loop. The
+ * frames are words that are hashed during the walk. A stack is sent once, and its id is sent with each event. Stacks
+ * that a thread has again and again are not even walked: stack_memo.bpf.h.
  */
 #ifndef GMT_STACK_BPF_H
 #define GMT_STACK_BPF_H
@@ -12,10 +12,10 @@
 
 /* ---- the walk ---- */
 
-/* Whether the frame, one among its callees', waits for C code. Then the shim of the eval call that it waits for follows
- * from it, and need not be read: it lies on the thread's stack, which would have to be copied up to the outermost one.
- * Where a frame waits for Python code that may be a generator, whose own frame is elsewhere: it leaves no gap to tell
- * by. This word of the frame is compared, so that it goes on to wait for C code. */
+/* Whether a frame that called others waits for C code. Then the shim of the eval call inside this C code follows from
+ * the frame, and need not be compared. (The shim lies on the thread's stack, which would have to be read up to the
+ * outermost shim.) A frame that waits for Python code may wait for a generator, whose frame lies elsewhere and leaves
+ * no gap. The word with stacktop is compared, so a remembered frame waits for C code still. */
 static __always_inline int stack_waits_for_c(const struct gmt_py_config *py, const struct gmt_py_walk *walk)
 {
 	__u32 top = py->frame_stacktop;
@@ -28,7 +28,7 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at, i
 	struct stack_memo *memo = &s->memo;
 	const struct gmt_py_config *py = &s->space.python;
 
-	/* Since 3.11 frames lie in one block, the newest one highest. */
+	/* Since 3.11 all frames lie in one block, and the newest frame has the highest address. */
 	if (!memo->py_base)
 		memo->py_base = at + GMT_PY_FRAME_BYTES - STACK_PY_WORDS * sizeof(__u64);
 	if (is_shim || !stack_waits_for_c(py, &s->py))
@@ -39,7 +39,7 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at, i
 		s->shim_val = gmt_py_word(&s->py, py->frame_previous);
 		return;
 	}
-	/* Where the instruction is known by its address, it is one of this code object's. */
+	/* If the frame stores the instruction's address, that word tells the code object, too. */
 	if (py->instr_kind != GMT_PY_INSTR_POINTER)
 		memo_word(s, at + (py->frame_code & ~7u), gmt_py_word(&s->py, py->frame_code));
 	memo_word(s, at + (py->frame_previous & ~7u), gmt_py_word(&s->py, py->frame_previous));
@@ -48,20 +48,20 @@ static __always_inline void stack_keep_python(struct stack_state *s, __u64 at, i
 		memo_word(s, at + (py->frame_owner & ~7u), gmt_py_word(&s->py, py->frame_owner));
 }
 
-/* The newest Python frame is its eval call's outermost. */
+/* Marks the newest Python frame as the outermost frame of its eval call. */
 static __always_inline void stack_mark_last(struct stack_state *s)
 {
 	__u32 at = s->last_python;
 
 	if (!at)
 		return;
-	/* Else clang makes one comparison of at - 1 of the two, and the verifier does not know at's bound. */
+	/* Without the barrier, clang makes one comparison of at - 1, and the verifier does not know the bound of at. */
 	asm volatile("" : "+r"(at));
 	if (at < GMT_STACK_WORDS)
 		s->record[STACK_HEAD + at] |= GMT_FRAME_LAST;
 }
 
-/* One Python frame. True: the walk is over. */
+/* Walks one Python frame. True: the walk is over. */
 __noinline int stack_python(struct stack_state *s)
 {
 	struct gmt_py_frame frame = {};
@@ -86,10 +86,10 @@ __noinline int stack_python(struct stack_state *s)
 	return 0;
 }
 
-/* One native frame. The reason why the walk ends, or none. */
+/* Walks one native frame. Returns the reason why the walk ends, or GMT_UNWIND_END_NONE. */
 __noinline int stack_native(struct stack_state *s)
 {
-	/* The verifier looks at it wherever it is called: also where the helpers do not exist. */
+	/* The verifier checks this function by itself, even on kernels without the helpers. */
 	if (!s || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
 		return GMT_UNWIND_END_NOT_WALKED;
 	return unwind_one(&s->walk);
@@ -102,14 +102,14 @@ static long stack_step(__u32 i, void *ctx)
 	if (s->state != STACK_NATIVE) {
 		int over = stack_python(s);
 
-		asm volatile("" : "+r"(over)); /* clang 17 knows that it is 0 or 1, the verifier does not */
+		asm volatile("" : "+r"(over)); /* clang 17 knows that `over` is 0 or 1, the verifier does not */
 		return over != 0;
 	}
 	if (!s->walk.reason)
 		s->walk.reason = stack_native(s);
 	if (!s->walk.reason || s->state == STACK_PYTHON)
 		return 0;
-	/* Where the native walk broke off, Python's frames go on to the last one. */
+	/* If the native walk broke off, all Python frames that are left are taken. */
 	if (!s->py.next)
 		return 1;
 	s->state = STACK_DRAIN;
@@ -152,9 +152,9 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	}
 }
 
-/* Who called the function that has just been entered; 0: not known. On aarch64 a signature may lie in the address,
- * above the bits that addresses of processes have: mm->task_size is the power of two that the kernel makes its mask of
- * (ptrauth_user_pac_mask(), arch/arm64/include/asm/pointer_auth.h). */
+/* The address in the caller of the function that has just been entered; 0: unknown. On aarch64 the address may contain
+ * a signature, above the bits that user addresses have. The kernel's mask for the signature comes from the same power
+ * of two, mm->task_size (ptrauth_user_pac_mask(), arch/arm64/include/asm/pointer_auth.h). */
 static __always_inline __u64 stack_caller(const struct stack_start *start)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -168,10 +168,10 @@ static __always_inline __u64 stack_caller(const struct stack_start *start)
 #endif
 }
 
-/* The kernel's own walk, in the order and with the flags of ours: its frames are return addresses. A function that has
- * just been entered has no frame of its own yet, so the walk misses its caller (newer kernels of x86 find it, by
- * what the first instruction is), and all callers would have one stack: the caller is put in. The kernel's frames are
- * read one place behind, which makes room for it. */
+/* Takes the frames of the kernel's own walk, with the order and the flags of our frames. The kernel's frames are return
+ * addresses. A function that has just been entered has no frame of its own yet, so the kernel misses its caller (newer
+ * kernels of x86 find the caller by the first instruction). Then all callers would have the same stack, so the caller
+ * is put in. The kernel's frames are read one place further behind, which makes room for the caller. */
 static __always_inline void stack_walk_pointers(struct stack_state *s, const struct stack_start *start)
 {
 	__u64 *words = s->record + STACK_HEAD + 1, caller = stack_caller(start);
@@ -235,7 +235,7 @@ static __always_inline __u32 stack_id(struct stack_state *s)
 
 #include "stack_copy.bpf.h"
 
-/* Makes thread->space the process's as it is now. False: nothing is known of it. */
+/* Copies the process's current space to thread->space. False: the process has no space. */
 static __always_inline int stack_find_space(struct stack_thread *thread)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, changed = spaces_changed;
@@ -254,7 +254,7 @@ static __always_inline int stack_find_space(struct stack_thread *thread)
 	return 1;
 }
 
-/* Whether this call's stack is one of those that are taken. */
+/* Whether the sampling takes the stack of this call. */
 static __always_inline int stack_is_sampled(struct stack_thread *thread, __u64 bytes)
 {
 	__u64 period = gmt.config.stack_sample_bytes;
@@ -274,7 +274,7 @@ static __always_inline __u32 stack_find(struct stack_state *s, struct stack_thre
 	__u32 id;
 
 	s->space.generation = 0;
-	/* Known when the program is loaded: what follows is not there for kernels that lack it. */
+	/* The verifier knows this condition at load, and drops the code below on kernels without bpf_loop(). */
 	if (gmt.config.stack_mode == GMT_STACKS_POINTERS ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
 		stack_walk_pointers(s, start);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Copies the memory of a stack that could not be walked because a table was missing, for the collector to walk. */
+/* Copies the memory of a stack that could not be walked because a table was missing. The collector walks the copy. */
 #ifndef GMT_STACK_COPY_BPF_H
 #define GMT_STACK_COPY_BPF_H
 
 #define STACK_COPY_PAGES (GMT_STACK_COPY_PIECE / STACK_PAGE + 1)
 
-/* Whether the walk ended because a table is missing that may still come. Stacks that are cut off at one place may
- * differ, so none of them gets the id of another one. */
+/* Whether the walk ended because of a missing table that may still come. Two stacks that are cut off at the same place
+ * may differ, so each of them gets an id of its own. */
 static __always_inline int stack_wants_copy(struct stack_thread *thread, __u32 reason)
 {
 	if (!(GMT_UNWIND_CUT >> (reason & 31) & 1))
@@ -19,11 +19,11 @@ static __always_inline int stack_wants_copy(struct stack_thread *thread, __u32 r
 	}
 	if (thread->copies >= GMT_STACK_COPIES)
 		return 0;
-	/* What the ring has room for is first of all the records: threads that begin at once fill it with copies. */
+	/* The ring's room is for records first: threads that begin at the same time would fill the ring with copies. */
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * gmt.config.wake_bytes;
 }
 
-/* Puts the return addresses back that return probes have taken. */
+/* Puts the return addresses that return probes have taken back into the copy. */
 static __always_inline void stack_copy_returns(struct gmt_stack_copy *copy, __u32 room)
 {
 	struct return_instance *instance = (void *)unwind_returns(bpf_get_current_task_btf());
@@ -40,8 +40,8 @@ static __always_inline void stack_copy_returns(struct gmt_stack_copy *copy, __u3
 	}
 }
 
-/* Sends one piece, from base on; `room` is a constant: what is not used of it is sent as well. The bytes that
- * are in it. */
+/* Sends one piece, from base on. Returns the number of bytes that were copied. `room` is a constant, and unused room is
+ * sent as well. */
 static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 id, __u64 base, __u64 size, __u32 room)
 {
 	struct gmt_stack_copy *copy = bpf_ringbuf_reserve(&ring, sizeof(*copy) + room, 0);
@@ -57,8 +57,8 @@ static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 i
 	copy->base = base;
 	if (size > room)
 		size = room;
-	/* Page by page: one that was never used (an array in a frame, the gap below a main thread's arguments)
-	 * cannot be read; its words are 0. */
+	/* Page by page, because a page that was never used (an array in a frame, the gap below a main thread's
+	 * arguments) cannot be read. The words of such a page are 0. */
 	for (int page = 0; page < STACK_COPY_PAGES; page++) {
 		__u64 part = STACK_PAGE - ((base + at) & (STACK_PAGE - 1));
 
@@ -71,13 +71,13 @@ static __always_inline __u64 stack_copy(const struct stack_start *start, __u32 i
 		at = size;
 	copy->count = at / 8;
 	stack_copy_returns(copy, room);
-	/* Now: a process that has only begun may end soon, and what it maps is not known yet. */
+	/* The reader is woken at once: a process that has just begun may end soon, before its mappings are known. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
 	return at;
 }
 
-/* Checked by themselves, once, not on each way that leads to them: their loops are most of what the verifier has to
- * do. */
+/* The next two are global functions, which the verifier checks once, not on each path that leads to them. Their loops
+ * are most of the verifier's work. */
 __noinline __u64 stack_copy_piece(struct stack_start *start, __u32 id, __u64 base, __u64 size)
 {
 	return start ? stack_copy(start, id, base, size, GMT_STACK_COPY_PIECE) : 0;
@@ -96,7 +96,7 @@ __noinline __u32 stack_send_with_copy(struct stack_state *s, struct stack_thread
 		stack_copy(start, id, start->sp, size, GMT_STACK_COPY_SMALL);
 		return stack_send(s, id);
 	}
-	if (size >= 1ULL << 40) /* its end is not known */
+	if (size >= 1ULL << 40) /* the end of the stack is not known */
 		return stack_send(s, id);
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < GMT_STACK_COPY_PIECES && done < size; i++) {

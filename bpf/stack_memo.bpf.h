@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Stacks that threads had before. A walk depends on the registers at its beginning, on the process's mappings and
- * on the words that it reads: if all of these are the same, the stack is the same, and its id is known. Comparing
- * the words costs a tenth of finding them. Most of that are the calls that read memory, some 30 ns each for a word
- * and 100 for a page, and the cache lines that they take from the target. Words that follow from others are not
- * compared: stack_is_implied(), stack_waits_for_c().
+ * Remembers stacks, so that a thread that has a stack again need not walk it. A walk depends on the registers at its
+ * beginning, on the process's mappings and on the words that it reads. If all of these are the same, the stack is the
+ * same, and its id is known. Comparing the words costs a tenth of a walk, most of it for the calls that read memory:
+ * some 30 ns for a word, 100 ns for a page, and the cache lines that these calls take from the target. Words that
+ * follow from other words are not compared: stack_is_implied(), stack_waits_for_c().
  *
- * The order of stacks shows which one to compare with: programs allocate in loops, and the next step of a training
- * has the stacks of this step in the same order. So each stack remembers those that came after it.
+ * A stack is compared with those that followed the thread's last stack before: programs allocate in loops, and the next
+ * step of a training has the stacks of this step in the same order. So each stack remembers the stacks after it.
  *
- * Slots are given out in turn, to any thread, and a program may be preempted while it writes or compares a slot.
- * The writer makes the version odd, which only one program can do, and even when the slot is complete. A comparison
- * counts if the version has not changed since its beginning.
+ * Any thread gets the next slot in turn, and a program may be preempted while it writes or compares a slot. The writer
+ * makes the version odd, which only one program at a time can do, and makes it even again when the slot is complete.
+ * A comparison is valid if the version has not changed since the comparison began.
  */
 #ifndef GMT_STACK_MEMO_BPF_H
 #define GMT_STACK_MEMO_BPF_H
 
 #define MEMO_STRIDE 8            /* words compared by one step of the loop */
 
-/* Code objects are identified by their address alone, which a new object may take over. An object whose frames were
- * seen again within this time counts as the same. */
+/* A code object is known by its address alone, and a new object may get the address of an old one. An object whose
+ * frames were seen again within this time counts as the same object. */
 #define MEMO_AGE_MAX_NS 5000000000ULL
 
-/* What is read before is read before, what comes after after: x86 keeps the order by itself. */
+/* Reads the version, in order with all other reads and writes. x86 keeps the order of reads by itself. */
 #if defined(__TARGET_ARCH_x86)
 static __always_inline __u32 memo_version(struct stack_memo_slot *slot)
 {
@@ -40,7 +40,7 @@ static __always_inline __u32 memo_version(struct stack_memo_slot *slot)
 }
 #endif
 
-/* True: the slot is the caller's until memo_unlock(). Not waited for: who has it may have been preempted. */
+/* True: the caller owns the slot until memo_unlock(). This does not wait, because the owner may have been preempted. */
 static __always_inline int memo_lock(struct stack_memo_slot *slot)
 {
 	__u32 version = memo_version(slot);
@@ -50,7 +50,7 @@ static __always_inline int memo_lock(struct stack_memo_slot *slot)
 
 static __always_inline void memo_unlock(struct stack_memo_slot *slot)
 {
-	/* Not an addition whose result nobody wants: arm64 orders nothing by that. */
+	/* An exchange, because an addition whose result is not used keeps no order on arm64. */
 	__sync_lock_test_and_set(&slot->version, slot->version + 1);
 }
 
@@ -58,10 +58,11 @@ struct memo_check {
 	struct stack_state *s;
 	const struct stack_memo *memo;
 	__u64 sum;
-	__u32 chunk;             /* which is there; STACK_CHUNKS: none */
+	__u32 chunk;             /* number of the chunk in s->chunk; STACK_CHUNKS: none */
 };
 
-/* The sum with a stride of words more: what memo_word() makes of them one by one, but no product waits for another. */
+/* Adds a stride of words to the sum. The result is that of memo_word() for each word, but no product waits for the
+ * product before. */
 static __always_inline __u64 memo_sum(__u64 sum, const __u64 words[MEMO_STRIDE])
 {
 	__u64 power = 1, added = 0;
@@ -74,8 +75,8 @@ static __always_inline __u64 memo_sum(__u64 sum, const __u64 words[MEMO_STRIDE])
 	return sum * power + added;
 }
 
-/* A word of the windows. Up to 6.1 the verifier forgets the bound of an index that lies on the stack when it is tested:
- * the barriers keep test and use together, in one register. */
+/* Reads a word of the windows. Up to 6.1 the verifier forgets the tested bound of an index that lies on the stack. The
+ * barriers keep the index in one register from its test to its use. */
 static __always_inline int memo_window_word(const struct stack_state *s, __u16 at, __u64 *word)
 {
 	__u64 i = at;
@@ -97,7 +98,7 @@ static long memo_add_inside(__u32 step, void *ctx)
 
 	if (step >= STACK_MEMO_INSIDE / MEMO_STRIDE)
 		return 1;
-	/* One pointer and constants: the verifier loses what it knows of an index. */
+	/* One pointer with constant offsets, because the verifier forgets the bounds of an index. */
 	at = &check->memo->inside_at[step * MEMO_STRIDE];
 	left = (__s64)check->memo->inside - step * MEMO_STRIDE;
 	if (left < MEMO_STRIDE) {
@@ -121,14 +122,14 @@ static long memo_add_inside(__u32 step, void *ctx)
 static __always_inline int memo_read_chunk(struct memo_check *check, __u32 chunk)
 {
 	check->chunk = chunk;
-	asm volatile("" : "+r"(chunk)); /* the verifier wants its bound, not that of the word it is from */
+	asm volatile("" : "+r"(chunk)); /* the verifier needs the bound of `chunk` itself */
 	if (chunk >= STACK_CHUNKS)
 		return -1;
 	return bpf_probe_read_user(check->s->chunk, STACK_CHUNK, (void *)check->memo->chunk_at[chunk]) != 0;
 }
 
-/* They lie one after the other, more or less: a frame's in the same chunk as the frame's before. To read a chunk takes
- * as long as to read three words, one by one. */
+/* Most words lie in the same chunk as the word before, because frames lie side by side. Reading a chunk takes as long
+ * as reading three words one by one. */
 static long memo_add_outside(__u32 step, void *ctx)
 {
 	struct memo_check *check = ctx;
@@ -154,7 +155,7 @@ static long memo_add_outside(__u32 step, void *ctx)
 	return 0;
 }
 
-/* Whether all words are as they were. */
+/* Whether all words of the target still have their old values. */
 static __always_inline int memo_holds(struct stack_state *s, const struct stack_memo *memo)
 {
 	struct memo_check check = { .s = s, .memo = memo, .chunk = STACK_CHUNKS };
@@ -177,8 +178,8 @@ static __always_inline int memo_holds(struct stack_state *s, const struct stack_
 	return check.sum == memo->outside_sum;
 }
 
-/* Reads what the words inside the windows lie between: Python's first, for the verifier does not see that
- * it ends where the stack's begins. */
+/* Reads the used parts of both windows. Python's window comes first, because the verifier does not see that Python's
+ * window ends where the stack's window begins. */
 static __always_inline int memo_look(struct stack_state *s, const struct stack_memo *memo)
 {
 	__u32 low = memo->py_low, end = memo->end;
@@ -198,7 +199,7 @@ static __always_inline __u64 memo_now(const struct stack_start *start)
 	return start->now_ns ? start->now_ns : bpf_ktime_get_ns();
 }
 
-/* What tells most stacks apart without looking at them. */
+/* A hash of the registers. It tells most stacks apart before any word is read. */
 static __always_inline __u32 memo_tag(const struct stack_start *start)
 {
 	return ((start->pc ^ start->sp) * STACK_MIX) >> 32 & ~((1u << STACK_MEMO_BITS) - 1);
@@ -209,7 +210,7 @@ static __always_inline struct stack_memo_slot *memo_slot(__u32 i)
 	return i ? bpf_map_lookup_elem(&stack_memos, &i) : NULL;
 }
 
-/* The id of the slot's stack, if it is the one that the thread has now; 0: no. */
+/* The id of the slot's stack, if the thread has that stack now; else 0. */
 __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __u32 generation, __u32 i)
 {
 	struct stack_memo_slot *slot = memo_slot(i);
@@ -234,7 +235,7 @@ __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __
 	return id;
 }
 
-/* The id of the thread's stack, if it is one that came after its newest before; 0: no. */
+/* The id of the thread's stack, if that stack has followed the thread's newest stack before; else 0. */
 static __always_inline __u32 memo_find(struct stack_state *s, struct stack_thread *thread, struct stack_start *start)
 {
 	const struct stack_memo_slot *newest = memo_slot(thread->slot);
@@ -270,7 +271,7 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->py_low = STACK_PY_WORDS;
 }
 
-/* The slot that the key has, or the next one in turn. */
+/* The slot that belongs to the key, or the next slot in turn. */
 static __always_inline __u32 memo_slot_for(__u64 key)
 {
 	__u32 *known = bpf_map_lookup_elem(&stack_memo_keys, &key), i = known ? *known : 0;
@@ -281,7 +282,7 @@ static __always_inline __u32 memo_slot_for(__u64 key)
 	return 1 + __sync_fetch_and_add(&memos_taken, 1) % (gmt.config.stack_memos - 1);
 }
 
-/* Makes a slot that is the caller's the key's. */
+/* Gives a slot, which the caller has locked, to the key. */
 static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u64 key)
 {
 	if (slot->key == key)
@@ -291,7 +292,7 @@ static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u
 	bpf_map_update_elem(&stack_memo_keys, &key, &i, BPF_ANY);
 }
 
-/* The stack that is `next` came after that of the slot. */
+/* Remembers that the stack `next` came after the slot's stack. */
 static __always_inline void memo_follow(__u32 i, __u32 next)
 {
 	struct stack_memo_slot *slot = memo_slot(i);
@@ -304,7 +305,7 @@ static __always_inline void memo_follow(__u32 i, __u32 next)
 	slot->next[0] = next;
 }
 
-/* A walk that broke off at unreadable memory may go further the next time. */
+/* Remembers the stack, unless the walk broke off at unreadable memory: such a walk may go further the next time. */
 static __always_inline void memo_end(struct stack_state *s, struct stack_thread *thread,
 				     const struct stack_start *start, __u32 id)
 {

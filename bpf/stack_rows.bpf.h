@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Rows of the unwinding tables that were found for an address, so that they are not searched for again. */
+/* Remembers which row of the unwinding tables was found for an address, so that the row is not searched for again. */
 #ifndef GMT_STACK_ROWS_BPF_H
 #define GMT_STACK_ROWS_BPF_H
 
-#define STACK_ROWS_BITS 14       /* rows that all threads remember: 256 KiB */
+#define STACK_ROWS_BITS 14       /* 16,384 rows for all threads: 256 KiB */
 
-/* Rows of the tables by address, of all processes. An entry is written and read without a lock, by anyone at any
- * time: `check` tells whether it is that of the address, and whole. */
+/* Rows of the tables by address, for all processes. Any program reads and writes an entry at any time, without a lock:
+ * `check` tells whether the entry belongs to the address and is complete. */
 struct stack_row {
 	__u64 check;             /* stack_row_key() ^ stack_row_seal() */
 	__u64 raw;               /* union gmt_unwind_word */
@@ -14,7 +14,7 @@ struct stack_row {
 
 MAP(stack_rows, ARRAY, 1 << STACK_ROWS_BITS, __u32, struct stack_row, 0);
 
-/* A generation is that of one process's mappings, and never comes again. */
+/* A generation belongs to the mappings of one process, and is never used again. */
 static __always_inline __u64 stack_row_key(const struct stack_state *s, __u64 pc)
 {
 	return (pc ^ (__u64)s->space.generation << 40) * STACK_MIX;

@@ -38,16 +38,17 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define PY_READ_AGAIN(dst, size, addr) bpf_probe_read_user(dst, size, (void *)(addr))
 #include "python.bpf.h"
 
-#define STACK_MEMO_INSIDE 384    /* words that were read on the way, in the windows and outside of them, and ... */
+/* The most words of a remembered stack: in the windows, outside of the windows, and on the way to Python's frames. */
+#define STACK_MEMO_INSIDE 384
 #define STACK_MEMO_OUTSIDE 256
-#define STACK_MEMO_FAR 8         /* ... to find Python's frames: of more a stack is not remembered */
-/* Words of Python's frames and of the thread's stack that are read at once: PyTorch's operators take 3 to 12 KiB. */
+#define STACK_MEMO_FAR 8
+/* The windows: words of Python frames and of the stack, read at once. PyTorch's operators take 3 to 12 KiB. */
 #define STACK_PY_WORDS 1024
 #define STACK_WINDOW_WORDS 2048
 #define STACK_WINDOWS (STACK_PY_WORDS + STACK_WINDOW_WORDS)
-/* What lies outside the windows is read in chunks: of deep stacks, deep Python and Python's frames up to 3.10, which
- * are anywhere. */
-#define STACK_CHUNK 2048         /* bytes: a page, or less */
+/* Words outside of the windows are read in chunks: they belong to deep stacks, to deep Python code, and to the frames
+ * of Python up to 3.10, which lie anywhere. */
+#define STACK_CHUNK 2048         /* bytes; at most a page */
 #define STACK_CHUNK_WORDS (STACK_CHUNK / sizeof(__u64))
 #define STACK_CHUNKS 32
 #define STACK_POINTERS_MAX 128   /* frames of the kernel's own walk: kernel.perf_event_max_stack is 127 */
@@ -55,25 +56,25 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 #define STACK_MIX 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define STACK_HEAD (sizeof(struct gmt_stack) / sizeof(__u64))
 
-/* Where to begin: the thread's registers. */
+/* Where a walk begins: the thread's registers. */
 struct stack_start {
 	__u64 pc, sp, fp;
-	__u64 ret;               /* PT_REGS_RET() at a function's entry, where no frame has its caller; else 0 */
-	__u64 bytes;             /* asked for; 0: unknown */
-	__u64 now_ns;            /* bpf_ktime_get_ns(), where it has been asked; or 0 */
+	__u64 ret;               /* at a function's entry, which has no frame yet: PT_REGS_RET(); else 0 */
+	__u64 bytes;             /* bytes that the call asks for; 0: unknown */
+	__u64 now_ns;            /* bpf_ktime_get_ns(), if the clock has been read; else 0 */
 };
 
-/* What a stack was found by: where the words of the target's memory are, and one sum of what they were. There are
- * hundreds of these in a training, so their size decides what they cost: they come from afar each time. */
+/* The memory that led to a stack: where its words lie in the target, and sums of their values. A training has hundreds
+ * of these. They are seldom in the CPU's cache, so their size decides what they cost. */
 struct stack_memo {
 	__u64 pc, sp, fp;
-	__u64 py_base;           /* Python's window begins here, the stack's at sp; 0: no frame was seen */
+	__u64 py_base;           /* beginning of Python's window (the stack's begins at sp); 0: no Python frame */
 	__u64 inside_sum, outside_sum;
-	__u32 py_low;            /* what of them was used: words [py_low, STACK_PY_WORDS) of Python's, */
-	__u32 end;               /* ... [0, end) of the stack's */
+	__u32 py_low;            /* used part of Python's window: words [py_low, STACK_PY_WORDS) */
+	__u32 end;               /* used part of the stack's window: words [0, end) */
 	__u32 generation;
 	__u32 needs_fp;
-	__u32 inside, outside, far; /* words */
+	__u32 inside, outside, far; /* numbers of words */
 	__u32 chunks;
 	struct {
 		__u64 at, val;
@@ -89,46 +90,46 @@ _Static_assert(GMT_STACK_MEMOS_BLOCKS <= 1 << STACK_MEMO_BITS, "slots are number
 
 /* A stack that is remembered, see stack_memo.bpf.h. */
 struct stack_memo_slot {
-	__u64 key;               /* whose it is: of the stack and the thread */
+	__u64 key;               /* names the stack and the thread that had it */
 	__u64 used_ns;
-	/* The stacks that the thread had after it, the newest first: their slots, and above STACK_MEMO_BITS what
-	 * memo_tag() says of their registers; 0: none. */
+	/* The stacks that the thread had after this stack, the newest first. Each is the stack's slot, with the
+	 * memo_tag() of its registers in the bits from STACK_MEMO_BITS on; 0: none. */
 	__u32 next[STACK_MEMO_NEXT];
 	__u32 id;                /* 0: none yet */
-	__u32 version;           /* odd: it is being written, by who made it odd */
+	__u32 version;           /* odd: the program that made the version odd is writing the slot */
 	struct stack_memo memo;
 };
 
 enum stack_walk_state {
 	STACK_NATIVE,            /* the next step is a native frame */
-	STACK_PYTHON,            /* Python frames of the native frame before; then natively on */
-	STACK_DRAIN,             /* the native walk is over: all Python frames that are left */
+	STACK_PYTHON,            /* the next step is a Python frame that the last native frame runs */
+	STACK_DRAIN,             /* the native walk is over: the next step is a Python frame that is left */
 };
 
-/* One walk. It takes 28 KiB and is over when its program ends: so there are as many as programs can be preempted in the
- * middle of, not one for each thread. */
+/* The state of one walk, 28 KiB. A walk ends with its program, so there are as many states as programs can be preempted
+ * in the middle of a walk, not one for each thread. */
 struct stack_state {
 	struct unwind_walk walk;
-	__u32 is_taken;          /* by a program that runs, or was preempted */
+	__u32 is_taken;          /* a program that runs or was preempted uses this state */
 	__u32 reserved;
-	__u64 returns;           /* see unwind_repair() */
-	struct unwind_stack other; /* as struct stack_thread has it, which the walk does not see */
+	__u64 returns;           /* the cursor of unwind_repair() */
+	struct unwind_stack other; /* a copy of struct stack_thread's, because the walk does not see that structure */
 	struct gmt_py_walk py;
 	struct gmt_stack_space space; /* likewise */
 	__u64 hash;
-	__u32 count;             /* of words */
+	__u32 count;             /* words of the record */
 	__u32 state;             /* enum stack_walk_state */
-	__u32 may_keep;          /* nothing was read that it cannot remember */
-	__u32 in_python;         /* Python's newest frame has been met */
-	/* The newest return address and where it lies; 0: it is remembered, or need not be. */
+	__u32 may_keep;          /* the memo holds everything that the walk has read */
+	__u32 in_python;         /* the walk has met Python's newest frame */
+	/* The newest return address and where it lies; return_at 0: the address is in the memo or need not be. */
 	__u64 return_at, return_val;
-	/* What the newest shim says of the frame outside it, and where; 0: that is compared, or follows. */
+	/* The newest shim's pointer to its caller, and where it lies; shim_val 0: likewise. */
 	__u64 shim_at, shim_val;
 	__u32 last_python;       /* index of the newest Python frame's first word; 0: none */
-	struct stack_memo memo;  /* of the walk that goes on */
+	struct stack_memo memo;  /* the memo of this walk */
 	__u64 chunk[STACK_CHUNK_WORDS]; /* while memos are compared */
 	union {
-		__u64 window[STACK_WINDOWS];                /* while memos are compared: Python's first */
+		__u64 window[STACK_WINDOWS];                /* while memos are compared: Python's, the stack's */
 		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
 	};
 };
@@ -136,8 +137,8 @@ struct stack_state {
 /* The collector sets the real number: gmt.config.stack_walks. */
 MAP(stack_walks, ARRAY, 1, __u32, struct stack_state, 0);
 
-/* One that nobody uses; null: none of those that the CPU may take. The first one is the CPU's own, and still in its
- * cache; the next ones are for programs that preempt each other. */
+/* Takes a free state. Null: all states that the CPU may take are in use. The first state is the CPU's own, and is still
+ * in its cache. The next states are for programs that preempt each other. */
 static __always_inline struct stack_state *stack_begin(void)
 {
 	__u32 at = bpf_get_smp_processor_id();
@@ -151,24 +152,24 @@ static __always_inline struct stack_state *stack_begin(void)
 			return s;
 		at += gmt.config.cpus;
 		if (at >= gmt.config.stack_walks)
-			at -= gmt.config.stack_walks - 1; /* those of the next CPU */
+			at -= gmt.config.stack_walks - 1; /* the states of the next CPU */
 	}
 	return NULL;
 }
 
-/* An atomic, for what was written must be seen before the walk is free. */
+/* Frees a state. The exchange is atomic, because all writes must be visible before the state is free. */
 static __always_inline void stack_end(struct stack_state *s)
 {
 	__sync_lock_test_and_set(&s->is_taken, 0);
 }
 
-/* By tgid. */
+/* The spaces by tgid. */
 MAP(stack_spaces, HASH, GMT_STACK_SPACES, __u32, struct gmt_stack_space, BPF_F_NO_PREALLOC);
 
-/* Counts what the collector has changed of them. */
+/* Counts the collector's changes of the spaces. */
 volatile __u32 spaces_changed SEC(".data.spaces") = 0;
 
-/* Each as long as its process needs. */
+/* A list of mappings. Each list has the length that its process needs. */
 INNER_MAP(stack_mappings, ARRAY, 1, __u32, struct gmt_unwind_mapping, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 
 struct {
@@ -187,15 +188,15 @@ struct {
 	__array(values, struct stack_shard);
 } stack_shards SEC(".maps");
 
-/* Slot 0 is none. The collector sets the real number. */
+/* Slot 0 is not used. The collector sets the real number of slots. */
 MAP(stack_memos, ARRAY, GMT_STACK_MEMOS, __u32, struct stack_memo_slot, 0);
 
-/* From a key to the slot that had it last. */
+/* The slot that a key had last. */
 MAP(stack_memo_keys, LRU_HASH, GMT_STACK_MEMOS, __u64, __u32, 0);
 
 __u32 memos_taken SEC(".data.stacks") = 0;
 
-/* From a stack's hash to its id. */
+/* A stack's id by the stack's hash. */
 MAP(stack_ids, LRU_HASH, GMT_STACKS_KNOWN, __u64, __u32, 0);
 
 __u32 stacks_sent SEC(".data.stacks") = 0;
@@ -209,7 +210,7 @@ static __always_inline struct stack_state *stack_of_python(struct gmt_py_walk *w
 	return (void *)((char *)walk - __builtin_offsetof(struct stack_state, py));
 }
 
-/* Its number, which it has or gets now; STACK_CHUNKS: there are too many. */
+/* The number of the address's chunk. A new chunk gets a number here. STACK_CHUNKS: there are too many chunks. */
 static __always_inline __u32 memo_chunk(struct stack_memo *memo, __u64 address)
 {
 	__u64 at = address & ~(STACK_CHUNK - 1ULL);
@@ -228,7 +229,7 @@ static __always_inline __u32 memo_chunk(struct stack_memo *memo, __u64 address)
 	return i;
 }
 
-/* A global function, which the verifier checks by itself: once, not at each of its calls. */
+/* Adds a word to the memo. The verifier checks a global function once, not at each call. */
 __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 {
 	__u64 on_stack, of_python;
@@ -240,7 +241,7 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 	memo = &s->memo;
 	on_stack = (address - memo->sp) / 8;
 	of_python = (address - memo->py_base) / 8;
-	/* At odd addresses the windows have other words. */
+	/* The words at unaligned addresses are not in the windows. */
 	if ((address | memo->sp) & 7)
 		on_stack = ~0ULL;
 	if (on_stack < STACK_WINDOW_WORDS || of_python < STACK_PY_WORDS) {
@@ -265,7 +266,7 @@ __noinline int memo_word(struct stack_state *s, __u64 address, __u64 val)
 			goto too_many;
 		memo->outside_at[i] = chunk * STACK_CHUNK_WORDS + address / sizeof(__u64) % STACK_CHUNK_WORDS;
 		memo->outside_sum = memo->outside_sum * STACK_MIX + val;
-	} else { /* what leads to Python's frames: a word by itself */
+	} else { /* a single word, which leads to Python's frames */
 		i = memo->far++;
 		if (i >= STACK_MEMO_FAR)
 			goto too_many;
@@ -278,9 +279,9 @@ too_many:
 	return 0;
 }
 
-/* Whether nothing of the frame has to be remembered. What CPython's own functions, and the C library's, have on the
- * stack between Python's frames and where the thread began follows from Python's frames, which are all compared: where
- * they lie, their code and their instruction. That is most of a deep stack. */
+/* Whether the current frame needs no word in the memo. Outside of the newest Python frame, the frames of CPython and of
+ * the C library follow from the Python frames. Of each Python frame, the place, the code and the instruction are
+ * compared. Most of a deep stack follows in this way. */
 static __always_inline int stack_is_implied(const struct stack_state *s)
 {
 	return s->in_python && s->walk.in_runtime;
@@ -295,7 +296,7 @@ static __always_inline int stack_read64(struct stack_state *s, __u64 address, __
 	return 0;
 }
 
-/* Whose return address it is, is known when it has been looked up. */
+/* Keeps the return address aside: only the next look-up tells which code it belongs to. */
 static __always_inline int stack_read_return(struct stack_state *s, __u64 address, __u64 *val)
 {
 	if (bpf_probe_read_user(val, sizeof(*val), (void *)address))
@@ -319,8 +320,8 @@ static __always_inline void stack_keep_shim(struct stack_state *s)
 	s->shim_val = 0;
 }
 
-/* Words by themselves are remembered here, a frame's below, a code object's never: it cannot change
- * while a frame at the same place runs it. */
+/* Adds single words to the memo. stack_keep_python() adds the words of frames. Words of a code object are never added:
+ * a code object cannot change while a frame at the same place runs it. */
 static __always_inline int stack_read_python(struct stack_state *s, void *to, __u32 size, __u64 address)
 {
 	if (bpf_probe_read_user(to, size, (void *)address))
@@ -340,7 +341,7 @@ static __always_inline const __u64 *stack_table_word(__u32 slot)
 
 static __always_inline const struct gmt_unwind_mapping *stack_mapping(struct stack_state *s, __u32 i)
 {
-	__u32 slot = s->space.slot; /* on the stack: up to 6.1 a key must not lie in a map's value */
+	__u32 slot = s->space.slot; /* a copy on the stack: up to 6.1 a key must not lie in a map's value */
 	void *list = bpf_map_lookup_elem(&stack_mappings, &slot);
 
 	return list ? bpf_map_lookup_elem(list, &i) : NULL;
@@ -395,13 +396,13 @@ static __always_inline int stack_frame(struct stack_state *s, __u64 word)
 
 static __always_inline int stack_repair(struct stack_state *s, __u64 slot, __u64 *pc)
 {
-	s->may_keep = 0; /* the word in the slot says nothing */
+	s->may_keep = 0; /* the slot has the same word for every caller */
 	return unwind_repair(&s->returns, slot, pc);
 }
 
 static __always_inline __u64 stack_other(struct stack_state *s, __u64 sp)
 {
-	s->may_keep = 0; /* words of two stacks */
+	s->may_keep = 0; /* the words lie on two stacks */
 	return unwind_stack_end(bpf_get_current_task_btf(), &s->other, sp);
 }
 

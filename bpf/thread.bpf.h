@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The state of a thread between its calls: the calls that have not returned, the ranges that have begun, and data for
- * the next walk of its stack. The state lies in the task's storage, where no other task can overwrite it, whatever the
- * kernel's preemption model. The state of a single walk is in stack_state.bpf.h.
+ * The state of a thread: calls that have not returned, ranges that have begun, and data for the next walk of its stack.
+ * The state lies in the task's storage, so no other task can overwrite the state, whatever the kernel's preemption
+ * model is. The state of a single walk is in stack_state.bpf.h.
  */
 #ifndef GMT_THREAD_BPF_H
 #define GMT_THREAD_BPF_H
@@ -11,59 +11,59 @@
 
 /* One call of a probed function that has not returned yet. */
 struct call_frame {
-	__u64 sp;                        /* user stack pointer at entry: matches entry and return */
-	__u64 args[8];                   /* 6 are used; a power of two bounds the index */
-	__u64 entry_vals[GMT_CALL_VALS]; /* what had to be read at entry */
+	__u64 sp;                        /* user stack pointer at entry: finds the entry of a return */
+	__u64 args[8];                   /* 6 are used; 8 is a power of two, which bounds the index */
+	__u64 entry_vals[GMT_CALL_VALS]; /* values that had to be read at entry */
 	__u32 seq;
 	__u16 api;
 	__u8 entry_read;                 /* bit i: entry_vals[i] is valid */
-	__u8 duplicates;                 /* further probes on this very call (one file, two names) */
+	__u8 duplicates;                 /* further probes that this call has hit (one file with two names) */
 	__u32 library;
-	__u8 nested;                     /* inside a call that is sent itself: not sent */
-	__u8 has_stack;                  /* one was taken, or left out on purpose: stack_id */
+	__u8 nested;                     /* not sent, because the call runs inside a call that is sent */
+	__u8 has_stack;                  /* stack_id is valid: a stack was taken, or left out on purpose (0) */
 	__u8 reserved[2];
 	__u32 stack_id;
 	__u32 reserved2;
 };
 
-/* What the thread's stacks have in common. */
+/* Data that all stacks of the thread share. */
 struct stack_thread {
-	struct gmt_stack_space space; /* the process's, a copy; generation 0: nothing is known of it */
-	__u32 space_changed;     /* spaces_changed, before it was copied */
-	__u32 slot;              /* of the newest stack that was remembered; 0: none */
-	__u32 copies;            /* made of this generation */
+	struct gmt_stack_space space; /* a copy of the process's space; generation 0: the process has none */
+	__u32 space_changed;     /* value of spaces_changed just before the copy was made */
+	__u32 slot;              /* slot of the newest stack that was remembered; 0: none */
+	__u32 copies;            /* copies of stacks that were made in copies_generation */
 	__u32 copies_generation;
 	__u64 sampled_bytes;
 	struct unwind_stack stack, other;
 };
 
-/* Open ranges end in the opposite order. */
+/* The thread's open ranges. The range that began last ends first. */
 struct range_thread {
 	__u32 open;
 	__u32 reserved;
-	__u8 name[GMT_RANGE_NAME_BYTES]; /* while it is sent */
+	__u8 name[GMT_RANGE_NAME_BYTES]; /* valid while a range is sent */
 };
 
 struct thread_state {
 	__u32 depth;
 	__u32 seq;
-	__u64 sent_ctx;   /* the context the thread's newest GMT_API_CHANGE record named */
+	__u64 sent_ctx;   /* the context in the newest GMT_API_CHANGE record of the thread */
 	__u16 has_sent_ctx;
-	__u16 is_marked;  /* in thread_marks */
-	__u32 generation; /* runtime.generation at the newest entry */
+	__u16 is_marked;  /* the thread's bit in thread_marks is set */
+	__u32 generation; /* runtime.generation at the newest entry of a call */
 	struct call_frame frames[GMT_INFLIGHT_DEPTH];
 	__u64 out[sizeof(struct gmt_call) / 8 + GMT_CALL_VALS]; /* a struct gmt_call under construction */
 	struct stack_thread stacks;
 	struct range_thread ranges;
 };
 
-/* Since 7.0 the kernel takes a storage's memory from slabs, which end at 8 KiB (seen on 6.19.14, too: 8,100 bytes
- * were the most): more gives ENOMEM. */
+/* Since 7.0 the kernel takes a task's storage from slabs of at most 8 KiB; a larger storage gives ENOMEM. 6.19.14 gave
+ * 8,100 bytes at most, too. */
 _Static_assert(sizeof(struct thread_state) <= 7680, "all that is kept of a thread");
 
 MAP(threads, TASK_STORAGE, 0, int, struct thread_state, BPF_F_NO_PREALLOC);
 
-/* Which threads have state: a bit for each number that a thread can have (PID_MAX_LIMIT, include/linux/threads.h). */
+/* One bit for each possible thread number (PID_MAX_LIMIT, include/linux/threads.h): set if the thread has state. */
 MAP(thread_marks, ARRAY, 4194304 / 64 + 1, __u32, __u64, 0);
 
 static __always_inline __u64 *thread_mark_word(__u32 tid)
@@ -96,14 +96,14 @@ static __always_inline void thread_unmark(__u32 tid)
 		__sync_fetch_and_and(word, ~(1ULL << (tid & 63)));
 }
 
-/* The current thread's state; null: none, or see count_hidden_thread(). */
+/* The current thread's state. Null: the thread has no state, or the state is hidden (count_hidden_thread()). */
 static __always_inline struct thread_state *thread_get(void)
 {
 	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 }
 
-/* A thread's state, made if it is missing. Null: the helper makes nothing while another task of the CPU is preempted
- * inside it (seen up to 6.19). For a new thread its first call tries again. */
+/* Gets a thread's state, and makes the state if the thread has none. Null: the helper makes no state while another task
+ * of the CPU is preempted inside the helper (seen up to 6.19). The first call of a new thread tries again. */
 static __always_inline struct thread_state *thread_prepare(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -115,7 +115,7 @@ static __always_inline struct thread_state *thread_prepare(struct task_struct *t
 	return state;
 }
 
-/* The current thread's state, made if it is missing. Null: it could not be made, which is counted. */
+/* The same for the current thread. Null: the state could not be made, which is counted as a loss. */
 static __always_inline struct thread_state *thread_make(void)
 {
 	struct thread_state *state = thread_prepare(bpf_get_current_task_btf());
@@ -126,9 +126,9 @@ static __always_inline struct thread_state *thread_make(void)
 }
 
 /*
- * Where thread_get() found nothing: whether the thread does have state, which is counted as lost. Up to 6.1
- * bpf_task_storage_get() finds nothing while another task of the CPU was preempted inside of it
- * (bpf_task_storage_trylock(), kernel/bpf/bpf_task_storage.c); since 6.2 it finds what exists.
+ * Call this where thread_get() returned null. True: the thread has state that thread_get() could not find, which is
+ * counted as a loss. Up to 6.1 bpf_task_storage_get() finds nothing while another task of the CPU is preempted inside
+ * it (bpf_task_storage_trylock(), kernel/bpf/bpf_task_storage.c). Since 6.2 it finds every state that exists.
  */
 static __always_inline int count_hidden_thread(void)
 {

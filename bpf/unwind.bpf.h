@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The unwinder: walks the native stack of a thread by the tables of include/gpumemtrace/unwind.h. It
- * compiles as BPF and as ordinary C, and knows neither maps nor helpers: before including this, define
+ * The unwinder walks the native stack of a thread by the tables of include/gpumemtrace/unwind.h. It compiles as BPF
+ * and as ordinary C, and uses neither maps nor helpers. A file that includes this one first defines:
  *
- *   UNWIND_READ64(walk, address, &val)  a word of the thread's stack, __u64; 0 or an error
- *   UNWIND_READ_RETURN(walk, address, &val)  the same, where val is a return address. Optional.
+ *   UNWIND_READ64(walk, address, &val)  reads a word of the thread's stack, __u64; returns 0 or an error
+ *   UNWIND_READ_RETURN(walk, address, &val)  does the same for a return address. Optional.
  *   UNWIND_WORD(walk, slot)             the word of the tables at a slot: const __u64 *, or NULL
  *   UNWIND_MAPPING(walk, i)             mapping i of the process: const struct gmt_unwind_mapping *, or NULL
- *   UNWIND_FRAME(walk, word)            takes a frame (GMT_FRAME_*), the innermost first; nonzero: no more
- *   UNWIND_REPAIR(walk, slot, &pc)      the return address that a return probe took from the stack slot; 0 or
- *                                       an error
- *   UNWIND_OTHER_STACK(walk, sp)        the end of the stack that a signal interrupted when its handler runs
- *                                       on another one; 0: unknown. Optional.
- *   UNWIND_KNOWN(walk, pc, row)         nonzero: the row that was found for the address before is in *row
- *   UNWIND_KEEP(walk, pc, row)          remembers it. Optional, both: rows are searched for each time without.
+ *   UNWIND_FRAME(walk, word)            takes a frame (GMT_FRAME_*), the innermost first; nonzero: the walk ends
+ *   UNWIND_REPAIR(walk, slot, &pc)      finds the return address that a return probe took from the stack slot;
+ *                                       returns 0 or an error
+ *   UNWIND_OTHER_STACK(walk, sp)        the end of the stack that a signal interrupted, if the signal's handler
+ *                                       runs on another stack; 0: unknown. Optional.
+ *   UNWIND_KNOWN(walk, pc, row)         nonzero: *row is the row that was kept for this address
+ *   UNWIND_KEEP(walk, pc, row)          keeps a row. Both are optional: without them, each row is searched for.
  *
- * struct unwind_walk may be the first member of the caller's own. Fill it with unwind_start(); run
- * unwind_step(i, &walk), where walk is a pointer, until it returns 1: in BPF by
- * bpf_loop(frames + 1, unwind_step, &walk, 0). Then unwind_end() tells why it ended.
+ * struct unwind_walk may be the first member of the caller's own structure. Fill it with unwind_start(). Run
+ * unwind_step(i, &walk), where walk is a pointer, until unwind_step() returns 1: in BPF by
+ * bpf_loop(frames + 1, unwind_step, &walk, 0). Then unwind_end() tells why the walk ended.
  *
- * Invariants, whatever the tables and the memory hold: only aligned words in [sp at the start, end of
- * the stack) are read (a device mapping cannot be touched), and each frame lies above the one before
- * (there is no endless loop).
+ * Two invariants hold, whatever the tables and the memory contain. The walk reads only aligned words in [sp at the
+ * start, end of the stack), so it never touches a device mapping. Each frame lies above the frame before, so the walk
+ * ends.
  */
 #ifndef GMT_UNWIND_BPF_H
 #define GMT_UNWIND_BPF_H
@@ -41,8 +41,8 @@
 #define UNWIND_KEEP(walk, pc, row) do { } while (0)
 #endif
 
-/* Offsets from the stack pointer in rt_sigreturn's stub: struct ucontext, whose uc_mcontext begins at
- * 40 (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h sigcontext_64). */
+/* Offsets from the stack pointer in rt_sigreturn's stub, where struct ucontext lies. Its uc_mcontext begins at 40
+ * (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h sigcontext_64). */
 #define UNWIND_SIGNAL_FP 120
 #define UNWIND_SIGNAL_SP 160
 #define UNWIND_SIGNAL_PC 168
@@ -50,24 +50,24 @@
 struct unwind_walk {
 	__u64 pc, sp;
 	__u64 fp;            /* valid when fp_slot is 0 */
-	__u64 fp_slot;       /* where it is saved: most frames never need it, so it is not read before */
+	__u64 fp_slot;       /* where fp is saved; read only when a frame needs fp, which most frames do not */
 	__u64 stack_low;     /* the stack pointer at the start */
 	__u64 stack_end;
-	__u64 trampoline;    /* what a return probe leaves as return address ([uprobes]); 0: none */
+	__u64 trampoline;    /* the return address that a return probe puts on the stack ([uprobes]); 0: none */
 	__u32 mapping_count;
 	__u32 max_frames;
 	__u32 frames;        /* taken so far */
 	__u8 reason;         /* enum gmt_unwind_reason */
-	__u8 is_exact;       /* pc is no return address */
+	__u8 is_exact;       /* pc is not a return address */
 	__u8 is_guessed;     /* pc was found by the frame pointer alone */
 	__u8 fp_lost;
-	__u8 fp_is_start;    /* fp is still the register's, */
-	__u8 start_fp_used;  /* ... and a frame was found by it: else any other would have done */
-	__u8 in_runtime;     /* the frame that is looked at is CPython's own code or the C library's */
-	struct gmt_unwind_mapping mapping; /* the newest one: the next frame is often in it too */
+	__u8 fp_is_start;    /* fp still has the value that the register had at the start */
+	__u8 start_fp_used;  /* a frame was found by that value: the stack depends on it */
+	__u8 in_runtime;     /* the current frame runs code of CPython itself or of the C library */
+	struct gmt_unwind_mapping mapping; /* the mapping of the newest frame: the next frame is often in it too */
 };
 
-/* Registers as the kernel saved them. stack_end: the end of the mapping that sp is in. */
+/* Begins a walk at the registers that the kernel saved. stack_end: the end of the mapping that sp is in. */
 UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __u64 fp, __u64 stack_end,
 				__u64 trampoline, __u32 mapping_count, __u32 max_frames)
 {
@@ -84,13 +84,13 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *walk, __u64 pc, __u64 sp, __
 	walk->fp_is_start = 1;
 }
 
-/* The reason, for the frames that were asked for. */
+/* Why the walk ended. A walk that was stopped after the frames that were asked for has reached its depth. */
 UNWIND_INLINE __u32 unwind_end(const struct unwind_walk *walk)
 {
 	return walk->reason == GMT_UNWIND_END_NONE ? GMT_UNWIND_END_DEPTH : walk->reason;
 }
 
-/* These return a reason: GMT_UNWIND_END_NONE (0) to go on. */
+/* The next functions return the reason why the walk ends, or GMT_UNWIND_END_NONE (0): the walk goes on. */
 
 UNWIND_INLINE __u32 unwind_may_read(const struct unwind_walk *walk, __u64 address)
 {
@@ -115,7 +115,7 @@ UNWIND_INLINE __u32 unwind_read_return(struct unwind_walk *walk, __u64 address, 
 	return !reason && UNWIND_READ_RETURN(walk, address, val) ? GMT_UNWIND_END_FAULT : reason;
 }
 
-/* Makes walk->mapping the one that holds an address. */
+/* Sets walk->mapping to the mapping that holds an address. */
 UNWIND_INLINE __u32 unwind_find_mapping(struct unwind_walk *walk, __u64 pc)
 {
 	__u32 low = 0, high = walk->mapping_count;
@@ -143,7 +143,7 @@ UNWIND_INLINE __u32 unwind_find_mapping(struct unwind_walk *walk, __u64 pc)
 	return GMT_UNWIND_END_NO_MAPPING;
 }
 
-/* The last row at or below an address in walk->mapping. */
+/* Finds the last row at or below an address in walk->mapping. */
 UNWIND_INLINE __u32 unwind_find_row(struct unwind_walk *walk, __u64 pc, struct gmt_unwind_row *row)
 {
 	__u32 rows = walk->mapping.slot + walk->mapping.pages, low, high;
@@ -181,7 +181,7 @@ UNWIND_INLINE __u32 unwind_find_row(struct unwind_walk *walk, __u64 pc, struct g
 	return GMT_UNWIND_END_NONE;
 }
 
-/* The frame pointer of the frame that is looked at. */
+/* Sets walk->fp to the frame pointer of the current frame. */
 UNWIND_INLINE __u32 unwind_get_fp(struct unwind_walk *walk)
 {
 	__u64 val = 0;
@@ -200,8 +200,8 @@ UNWIND_INLINE __u32 unwind_get_fp(struct unwind_walk *walk)
 	return reason;
 }
 
-/* Code that nothing describes: JIT text often keeps frame pointers. Whether it did shows in whether
- * the return address is code and the frame lies above. */
+/* For code without a table: JIT code often keeps frame pointers. The guess was right if the return address is code and
+ * the caller's frame lies above this frame. */
 UNWIND_INLINE void unwind_guess(struct unwind_walk *walk, struct gmt_unwind_row *row)
 {
 	row->rule = GMT_UNWIND_FP;
@@ -234,7 +234,7 @@ UNWIND_INLINE __u32 unwind_cfa(struct unwind_walk *walk, const struct gmt_unwind
 	return rule == GMT_UNWIND_FP ? GMT_UNWIND_END_NONE : unwind_read(walk, *cfa, cfa);
 }
 
-/* To the code that a signal interrupted: its registers lie in the signal frame. */
+/* Goes to the code that a signal interrupted. The registers of that code lie in the signal frame. */
 UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
 {
 	__u64 pc = 0, sp = 0, end;
@@ -248,7 +248,7 @@ UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
 	walk->fp_slot = walk->sp + UNWIND_SIGNAL_FP;
 	walk->fp_lost = 0;
 	if (sp <= walk->sp || sp >= walk->stack_end) {
-		/* The handler has a stack of its own (sigaltstack), which its frames end. */
+		/* The handler ran on a stack of its own (sigaltstack), which ends with this frame. */
 		reason = unwind_get_fp(walk);
 		end = UNWIND_OTHER_STACK(walk, sp);
 		if (reason || end <= sp)
@@ -263,7 +263,7 @@ UNWIND_INLINE __u32 unwind_signal(struct unwind_walk *walk)
 	return GMT_UNWIND_END_NONE;
 }
 
-/* To the caller. */
+/* Goes to the caller. */
 UNWIND_INLINE __u32 unwind_apply(struct unwind_walk *walk, const struct gmt_unwind_row *row)
 {
 	__u64 cfa = 0, pc = 0;
@@ -313,7 +313,7 @@ UNWIND_INLINE __u32 unwind_take(struct unwind_walk *walk, __u8 rule)
 	return GMT_UNWIND_END_NONE;
 }
 
-/* The row of an address, and whether it may be used: JIT code has none, and does without. */
+/* Finds the row of an address. JIT code has no row and needs none. */
 UNWIND_INLINE __u32 unwind_look_up(struct unwind_walk *walk, __u64 at, struct gmt_unwind_row *row)
 {
 	__u32 reason = unwind_find_mapping(walk, at);
@@ -328,10 +328,10 @@ UNWIND_INLINE __u32 unwind_look_up(struct unwind_walk *walk, __u64 at, struct gm
 	return reason;
 }
 
-/* One frame: finds its row, hands it out, and goes to its caller. */
+/* Walks one frame: finds the frame's row, hands the frame out, and goes to its caller. */
 UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
 {
-	/* A return address may lie behind its function, when the call was the last thing in it. */
+	/* If a call is the last instruction of its function, the return address lies behind the function. */
 	__u64 at = walk->is_exact ? walk->pc : walk->pc - 1;
 	struct gmt_unwind_row row = { 0 };
 	__u32 found = GMT_UNWIND_END_NONE, reason;
@@ -355,8 +355,8 @@ UNWIND_INLINE __u32 unwind_one(struct unwind_walk *walk)
 	return reason && walk->is_guessed ? GMT_UNWIND_END_NO_ROW : reason;
 }
 
-/* As bpf_loop() calls it: ctx is the address of a pointer to the walk, as the verifier wants a context
- * that lies on the stack. 1: it is over. */
+/* The callback for bpf_loop(). The verifier wants a context that lies on the stack, so ctx is the address of a pointer
+ * to the walk. Returns 1 when the walk is over. */
 static __attribute__((unused)) long unwind_step(__u32 i, void *ctx)
 {
 	struct unwind_walk *walk = *(struct unwind_walk **)ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The kernel's facts about the current thread for the unwinder (unwind.bpf.h): the end of its stack, and the return
- * addresses that return probes took from it. Include vmlinux.h and libbpf's headers before.
+ * Tells the unwinder (unwind.bpf.h) what the kernel knows of the current thread: the end of the thread's stack, and the
+ * return addresses that return probes took from the stack. Include vmlinux.h and libbpf's headers first.
  */
 #ifndef GMT_UNWIND_TASK_BPF_H
 #define GMT_UNWIND_TASK_BPF_H
@@ -12,8 +12,8 @@
 #define UNWIND_VM_PFNMAP 0x400
 #define UNWIND_VM_WRITE 0x2
 
-/* A stack's mapping. Keep one a thread (task storage): bpf_find_vma() cannot look while another thread
- * changes the process's mappings. */
+/* A stack's mapping. Keep one for each thread (task storage), because bpf_find_vma() fails while another thread changes
+ * the process's mappings. */
 struct unwind_stack {
 	__u64 start, end;
 };
@@ -23,7 +23,7 @@ static long unwind_see_vma(struct task_struct *task, struct vm_area_struct *vma,
 	struct unwind_stack *stack = ctx;
 	unsigned long flags = vma->vm_flags;
 
-	/* Device memory is no stack: a stack pointer that leads there is not followed. */
+	/* Device memory is not a stack: the walk does not follow a stack pointer that leads there. */
 	if ((flags & UNWIND_VM_WRITE) && !(flags & (UNWIND_VM_IO | UNWIND_VM_PFNMAP))) {
 		stack->start = vma->vm_start;
 		stack->end = vma->vm_end;
@@ -31,7 +31,7 @@ static long unwind_see_vma(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
-/* The end of the mapping that a stack pointer is in, 0 if that is not known. Linux 5.17. */
+/* The end of the mapping that a stack pointer is in; 0: unknown. Needs Linux 5.17. */
 static __always_inline __u64 unwind_stack_end(struct task_struct *task, struct unwind_stack *stack, __u64 sp)
 {
 	struct unwind_stack found = { 0 };
@@ -44,8 +44,8 @@ static __always_inline __u64 unwind_stack_end(struct task_struct *task, struct u
 	return found.end;
 }
 
-/* The address that every return probe leaves in its slot: where the process's [uprobes] page begins
- * (kernel/events/uprobes.c, uprobe_get_trampoline_vaddr). 0: no probe was ever hit. */
+/* The address that every return probe puts in place of the return address: the beginning of the process's [uprobes]
+ * page (kernel/events/uprobes.c, uprobe_get_trampoline_vaddr). 0: the process never hit a probe. */
 static __always_inline __u64 unwind_trampoline(struct task_struct *task)
 {
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
@@ -53,7 +53,7 @@ static __always_inline __u64 unwind_trampoline(struct task_struct *task)
 	return area ? BPF_CORE_READ(area, vaddr) : 0;
 }
 
-/* The thread's outstanding return probes, the newest first: the cursor for unwind_repair(). */
+/* The thread's return probes that have not been hit yet, the newest first: the cursor for unwind_repair(). */
 static __always_inline __u64 unwind_returns(struct task_struct *task)
 {
 	struct uprobe_task *utask = BPF_CORE_READ(task, utask);
@@ -62,10 +62,10 @@ static __always_inline __u64 unwind_returns(struct task_struct *task)
 }
 
 /*
- * The return address that was in a stack slot. return_instance.stack is the stack pointer at the
- * probed function's entry: the slot's address on x86-64 (prepare_uretprobe). Older instances lie
- * higher, as frames do, so the cursor only moves on. An instance below the slot belongs to a call that
- * was left by longjmp; of several for one slot each has the true address.
+ * Finds the return address that was in a stack slot. return_instance.stack is the stack pointer at the probed
+ * function's entry, which on x86-64 is the slot's address (prepare_uretprobe). Older instances have higher addresses,
+ * as older frames do, so the cursor never goes back. An instance below the slot belongs to a call that was left by
+ * longjmp. If several instances have the same slot, each of them has the true address.
  */
 static __always_inline int unwind_repair(__u64 *cursor, __u64 slot, __u64 *pc)
 {
