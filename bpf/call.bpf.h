@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Driver API calls: one program for every entry and one for every return. The uprobe's cookie is
- * api | library << 32; what to read is in gmt.specs[api].
+ * Sends driver API calls: one program serves all entries, another program all returns. The uprobe's cookie is
+ * api | library << 32. gmt.specs[api] says which values are read.
  *
- * Invariant: a thread's frames lie on its stack one inside the other, so their stack pointers fall.
- * A frame that does not fit was left without a return (longjmp, a return probe the kernel missed)
- * and is dropped.
+ * Invariant: the frames of a thread's calls lie one inside the other, so a later frame has a lower stack pointer.
+ * A frame that does not fit was left without a return (by longjmp, or the kernel missed the return probe) and is
+ * dropped.
  */
 #ifndef GMT_CALL_BPF_H
 #define GMT_CALL_BPF_H
@@ -18,7 +18,7 @@
 #define STACK_ARGS_OFFSET 0
 #endif
 
-/* The first six. */
+/* Saves the first six arguments. */
 static __always_inline void save_args(__u64 *args, struct pt_regs *ctx)
 {
 	args[0] = PT_REGS_PARM1(ctx);
@@ -33,7 +33,7 @@ static __always_inline void save_args(__u64 *args, struct pt_regs *ctx)
 #endif
 }
 
-/* Identity of a 64-byte handle. */
+/* Hashes a 64-byte handle. The hash identifies the handle. */
 static __always_inline int hash64(__u64 address, __u64 *val)
 {
 	__u64 words[8], h = 0xcbf29ce484222325ULL; /* FNV-1a's offset basis and prime */
@@ -57,7 +57,7 @@ static __always_inline int read32(__u64 address, __u64 *val)
 	return 0;
 }
 
-/* One value of a call. 0; -1: memory could not be read. */
+/* Reads one value of a call. Returns 0, or -1 if memory could not be read. */
 static __always_inline int read_cap(const struct call_frame *frame, __u32 cap, __u64 *val)
 {
 	__u64 arg = frame->args[cap >> 16 & 7];
@@ -120,7 +120,7 @@ static __always_inline void send_record(struct thread_state *state, __u32 count)
 		send(state->out, size);
 }
 
-/* Is the value written by the callee only? Then a failed call has none. */
+/* Whether the callee writes the value. A failed call has no such value. */
 static __always_inline int is_out(__u32 cap)
 {
 	__u32 kind = cap >> 24;
@@ -147,7 +147,7 @@ static __always_inline void read_vals(struct thread_state *state, const struct c
 		} else if (read_cap(frame, cap, &val)) {
 			val = 0;
 			call->unread |= 1 << i;
-			/* A null pointer is the caller's choice (cuCtxPopCurrent), no loss. */
+			/* A null pointer is no loss: the caller chose it (cuCtxPopCurrent). */
 			if (frame->args[cap >> 16 & 7])
 				count_loss(GMT_LOSS_UNREADABLE);
 		}
@@ -160,7 +160,7 @@ static __always_inline void read_at_entry(struct call_frame *frame, const volati
 	for (__u32 i = 0; i < GMT_CALL_VALS; i++) {
 		if (!(spec->entry_reads & (1 << i)))
 			continue;
-		/* What is not resident now will be when the callee has read it. */
+		/* If the memory is not resident now, the return reads it: the callee has read it by then. */
 		if (!read_cap(frame, spec->caps[i], &frame->entry_vals[i]))
 			frame->entry_read |= 1 << i;
 	}
@@ -189,7 +189,7 @@ static __always_inline struct call_frame *push_frame(struct thread_state *state,
 	frame->nested = 0;
 	if (depth) {
 		outer = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
-		/* The driver calling its own exports: the outer call says it all. */
+		/* The driver calls its own exports. The record of the outer call is enough. */
 		frame->nested = outer->nested ||
 				!(gmt.specs[outer->api % GMT_API_MAX].flags & GMT_API_SCOPE);
 	}
@@ -206,7 +206,7 @@ static __always_inline struct call_frame *push_frame(struct thread_state *state,
 	return frame;
 }
 
-/* At entry, when its own return address is still on the stack: the return probe takes it away. */
+/* Takes the stack at entry, while the return address is still on the stack. The return probe replaces that address. */
 static __always_inline void take_stack(struct thread_state *state, struct call_frame *frame,
 				       const volatile struct gmt_spec *spec, struct pt_regs *ctx)
 {
@@ -255,8 +255,8 @@ int call_enter(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The frame of the call that returns now, taken off the stack; null: none, or one more return of it
- * is to come. */
+/* Takes the frame of the call that returns now off the list. Null: no frame matches, or a further probe will report
+ * the same return. */
 static __always_inline struct call_frame *pop_frame(struct thread_state *state, __u64 sp, __u32 api)
 {
 	struct call_frame *frame;
@@ -281,14 +281,14 @@ static __always_inline struct call_frame *pop_frame(struct thread_state *state, 
 		state->depth = depth - 1;
 		count_loss(GMT_LOSS_RETURN_UNSEEN);
 	}
-	/* A thread that was inside the call when the probes came has no entry and has lost nothing: as
-	 * they come one by one, that can be told only from what it enters when they are all there. */
+	/* A thread that was inside the call when the probes were added has no entry, and nothing was lost. Probes are
+	 * added one by one, so a loss is certain only if the thread has entered a call after the last one was added. */
 	if (state->generation == runtime.generation && !(state->generation & 1))
 		count_loss(GMT_LOSS_INFLIGHT_ORPHAN);
 	return 0;
 }
 
-/* Whether the record says what the thread's newest one of its kind said already. */
+/* Whether the thread's newest record of this kind had the same value. */
 static __always_inline int is_unchanged(struct thread_state *state, __u16 flags)
 {
 	__u64 ctx = ((struct gmt_call *)state->out)->vals[0];
@@ -322,7 +322,7 @@ int call_return(struct pt_regs *ctx)
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);
 	if (!frame || frame->nested)
 		return 0;
-	/* That there was no memory is worth a record; of scopes in each other the outermost has the last word. */
+	/* A scope is sent only if there was no memory. Of nested scopes only the outermost scope is sent. */
 	if ((flags & GMT_API_SCOPE) && (rc != GMT_CUDA_OUT_OF_MEMORY || state->depth))
 		return 0;
 	if (flags & GMT_API_RELEASE) {

@@ -11,7 +11,7 @@ static __always_inline void count_loss(__u32 cause)
 		__sync_fetch_and_add(n, 1);
 }
 
-/* No wakeup for each record: that costs ten times the record itself. The reader looks every few
+/* A record does not wake the reader, because a wakeup costs ten times the record itself. The reader looks every few
  * milliseconds, and is woken early when the ring fills up. */
 static __always_inline __u64 wake_flags(void)
 {
@@ -49,7 +49,7 @@ static __always_inline __u64 cut_start(__u64 start_ns)
 	return start_ns - start_ns % GMT_START_UNIT_NS;
 }
 
-/* Sends the start and the name of the current process: by the time /proc is read, its pid may be another's. */
+/* Sends the start and the name of the current process: before the collector reads /proc, the pid may get reused. */
 static __noinline int announce(void)
 {
 	struct gmt_proc_exec rec = {};
@@ -61,7 +61,7 @@ static __noinline int announce(void)
 	return 0;
 }
 
-/* Whether a process is a target. The current one is not gone: target_gone() is called when its last thread ends. */
+/* Whether a process is a target. The current process is not gone, because target_gone() runs in its last thread. */
 static __always_inline int target_known(__u32 tgid)
 {
 	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
@@ -84,8 +84,8 @@ static __always_inline void target_gone(__u32 tgid)
 		*near = 0;
 }
 
-/* Whether the current process is traced. With trace_all a process becomes a target by its first
- * CUDA call or NVIDIA ioctl. */
+/* Whether the current process is traced. With trace_all, the first CUDA call or NVIDIA ioctl of a process makes the
+ * process a target. */
 static __always_inline int is_target(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, one = 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Events of frameworks: the blocks that their allocators give out, and the phases of their work. There is one program
- * for each kind of event. A probe's cookie has the framework and the meaning of each argument (struct gmt_fw_layout).
+ * Sends events of frameworks: the blocks that their allocators give out, and the phases of their work. There is one
+ * program for each kind of event. A probe's cookie has the framework and the arguments' meaning (struct gmt_fw_layout).
  *
  * Only entries are probed: C++ exceptions may cross the functions, and a return probe would then end the process. An
- * allocator reports up to 200,000 blocks a second inside its lock, so the programs do the least that is possible: they
- * take stacks only on request, and only of blocks that are given out.
+ * allocator reports up to 200,000 blocks a second while it holds its lock, so the programs do as little as possible:
+ * they take stacks only on request, and only of blocks that are given out.
  */
 #ifndef GMT_FRAMEWORK_BPF_H
 #define GMT_FRAMEWORK_BPF_H
@@ -14,7 +14,7 @@
 
 struct fw_args {
 	struct gmt_fw_layout at;
-	__u64 list[1 << GMT_FW_ARG_BITS]; /* by number: no layout leads out of it; what is not passed is 0 */
+	__u64 list[1 << GMT_FW_ARG_BITS]; /* by number, which is always in bounds; an argument not passed is 0 */
 };
 
 static __always_inline struct gmt_fw_layout fw_layout(struct pt_regs *ctx)
@@ -34,8 +34,8 @@ static __always_inline void fw_read(struct fw_args *args, struct pt_regs *ctx)
 	save_args(args->list + 1, ctx);
 }
 
-/* A device is passed by value, its type in the lowest byte and its ordinal in the next one; what is above them in the
- * register is anything. What has none has the type 0 in its layout, too. */
+/* A device is passed by value: its type is the lowest byte, its ordinal is the next byte, and the rest of the register
+ * is undefined. A function without a device argument has type 0 here and in its layout. */
 static __always_inline int fw_is_on_gpu(const struct fw_args *args)
 {
 	return (__u8)args->list[args->at.device] == args->at.gpu_type;
@@ -114,15 +114,15 @@ int fw_oom(struct pt_regs *ctx)
 	rec.device_type = fw_device(&args);
 	rec.device_index = fw_ordinal(&args);
 	rec.framework = args.at.framework;
-	/* It happens seldom: always with a stack. */
+	/* This happens seldom, so the stack is always taken. */
 	if (gmt.config.stack_mode)
 		rec.stack_id = fw_stack(ctx, ~0ULL, 0);
 	SEND(rec, FW_OOM);
 	return 0;
 }
 
-/* What the block that was given out last was asked for: a static probe, whose arguments are the block's address, its
- * device's ordinal, the size and the stream. */
+/* Sends the size that the program asked for when it got its newest block. The arguments of this static probe are the
+ * block's address, its device's ordinal, the size and the stream. */
 SEC("uprobe")
 int fw_size(struct pt_regs *ctx)
 {
@@ -158,13 +158,13 @@ static __always_inline void send_range(__u8 framework, __u64 object, __u8 what, 
 	SEND(rec, FW_RANGE);
 }
 
-/* A range's number among those of all threads. */
+/* The number of a range, unique among the open ranges of all threads. */
 static __always_inline __u64 range_object(__u32 open)
 {
 	return bpf_get_current_pid_tgid() << 32 | open;
 }
 
-/* Frameworks pass a range's name in their own ways: the programs for beginnings are in their files. */
+/* A range begins. Each framework passes the name in its own way, so each has its own program, which calls this. */
 static __always_inline int begin_range(__u8 framework, __u64 text, __u64 len)
 {
 	struct thread_state *state = thread_make();
@@ -191,7 +191,7 @@ int fw_range_end(struct pt_regs *ctx)
 	KEEP_KERNEL_STACK(ctx);
 	if (!state)
 		count_hidden_thread();
-	/* One that began before the attach is of no use. */
+	/* A range that began before the attach is not reported. */
 	if (state && state->ranges.open)
 		send_range(fw_layout(ctx).framework, range_object(state->ranges.open--), GMT_RANGE_END, 0);
 	return 0;

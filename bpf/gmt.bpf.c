@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The BPF side, as one translation unit: maps, sending records, and the sources of records.
- * It keeps no totals: everything behind the ring buffer can be replayed from a recording.
+ * The BPF side is one translation unit: the maps, the code that sends records, and the sources of records.
+ * The BPF side keeps no totals, so everything behind the ring buffer can be replayed from a recording.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

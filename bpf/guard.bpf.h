@@ -6,20 +6,20 @@
  * program of type KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT and most of TRACING a private stack: memory of one
  * CPU, for each function whose frame takes 64 bytes or more. The kernel relies on a guard that skips a program
  * which runs on the CPU already. Uprobe programs have no such guard, and since 6.0 (8c7dcb84e3b7, 88bf18581375) they
- * can be preempted: two tasks on one CPU would write into one stack. The values are wrong then, and the pointers
- * among them crash the kernel.
+ * can be preempted: two tasks on one CPU would write into one stack. Then values are wrong, and wrong pointers crash
+ * the kernel.
  *
- * A program that holds a tail call, in whatever function and even if it is never reached, gets no private stack:
+ * A program with a tail call in any function gets no private stack, even if the call is never reached:
  * check_max_stack_depth() of kernel/bpf/verifier.c looks at bpf_subprog_info.has_tail_call, which check_subprogs()
- * sets from the instructions as they were loaded. Then all frames of a call chain share the 512 bytes that they had to
- * share before 6.13, too. The verifier knows that the branch is never taken and drops it: it costs nothing.
+ * sets from the instructions as they were loaded. Then all frames of a call chain share 512 bytes, as they did before
+ * 6.13. The verifier knows that the branch to the tail call is never taken and drops the branch, so it costs nothing.
  *
- * What was not chosen: bpf_preempt_disable() (6.10) may not be held over calls of global functions, and would delay
- * other tasks while a deep stack is walked; frames below 64 bytes are too small for this work; sleepable programs
- * could be interrupted for longer.
+ * Three other ways were not chosen. bpf_preempt_disable() (6.10) may not be held over calls of global functions, and
+ * would delay other tasks while a deep stack is walked. Frames below 64 bytes are too small for this work. Sleepable
+ * programs could be interrupted for longer.
  *
  * The other programs here need no tail call. Raw tracepoints (__bpf_trace_run(), kernel/trace/bpf_trace.c) and
- * tracepoints (trace_call_bpf()) have the guard: a run that it skips is counted (attach.c, skipped_runs()).
+ * tracepoints (trace_call_bpf()) have the guard: the runs that the guard skips are counted (attach.c, skipped_runs()).
  *
  * user/live/bpf/guard.c checks before each start that the kernel at hand behaves like this.
  */
@@ -28,7 +28,7 @@
 
 MAP(no_programs, PROG_ARRAY, 1, __u32, __u32, 0);
 
-/* In every uprobe program. The macro can be emptied to see that the tests notice. */
+/* Every uprobe program calls this macro. An empty macro shows that the tests notice a private stack. */
 #ifdef GMT_WITH_PRIVATE_STACKS
 #define KEEP_KERNEL_STACK(ctx) (void)(ctx)
 #else

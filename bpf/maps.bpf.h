@@ -4,11 +4,11 @@
 #ifndef GMT_MAPS_BPF_H
 #define GMT_MAPS_BPF_H
 
-/* Set by the collector before loading. A section of its own, so that it is found by name. */
+/* The collector sets this before loading, and finds it by the name of its section. */
 const volatile struct gmt_rodata gmt SEC(".rodata.gmt");
 
-/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. The first one is a type, for maps
- * inside of maps. */
+/* A map: its type, the most entries, the types of keys and values, and BPF_F_* flags. INNER_MAP only defines the type
+ * of a map, for maps inside of maps. */
 #define INNER_MAP(tag, kind, entries, key_type, value_type, flags) \
 	struct tag {                                              \
 		__uint(type, BPF_MAP_TYPE_##kind);                \
@@ -29,12 +29,12 @@ struct {
 /* Traced processes by tgid (initial pid namespace). */
 MAP(targets, HASH, 65536, __u32, __u32, BPF_F_NO_PREALLOC);
 
-/* Some of the targets, by tgid % TARGETS_NEAR: a target that is here needs no look-up in the hash. */
+/* Some of the targets, by tgid % TARGETS_NEAR. These targets need no look-up in the hash. */
 #define TARGETS_NEAR 64
 volatile __u32 targets_near[TARGETS_NEAR] SEC(".data.targets") = {};
 
-/* One array for all CPUs, with atomic additions: a program that is preempted while it counts must not undo the counts
- * of another one. */
+/* One array for all CPUs. Additions are atomic, because a program that is preempted while it counts must not undo the
+ * counts of another program. */
 MAP(loss, ARRAY, GMT_LOSS_COUNT, __u32, __u64, BPF_F_MMAPABLE);
 
 #endif

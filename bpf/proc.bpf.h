@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Forks, execs and exits of targets. */
+/* Sends the forks, execs and exits of targets. */
 #ifndef GMT_PROC_BPF_H
 #define GMT_PROC_BPF_H
 
@@ -36,7 +36,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid)
 	struct gmt_proc_exec rec = {};
 	__u32 tgid = task->tgid;
 
-	/* A thread that is not the first one takes the first one's number. */
+	/* If another thread than the first one calls exec, that thread takes the first thread's number. */
 	if (old_pid != task->pid)
 		thread_unmark(old_pid);
 	if (state) {
@@ -61,14 +61,14 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	__u32 tgid = task->tgid;
 
 	thread_unmark(task->pid);
-	/* The last thread: do_exit() has counted it off signal->live before this tracepoint. */
+	/* 0 in the last thread, because do_exit() lowers signal->live before this tracepoint. */
 	if (task->signal->live.counter)
 		return 0;
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
 	target_gone(tgid);
-	/* A signal that killed the group is in group_exit_code; exit_group() has put its status there
-	 * too; a single thread's exit() only in its own. */
+	/* group_exit_code has the signal that killed the group, or the status of exit_group(). A single thread's
+	 * exit() sets only the task's own exit_code. */
 	rec.exit_code = task->signal->group_exit_code ?: task->exit_code;
 	SEND(rec, PROC_EXIT);
 	return 0;

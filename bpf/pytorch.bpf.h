@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The beginnings of PyTorch's ranges. Python's record_function, and what is made of it (optimizers, DDP, FSDP), calls
+ * Sends the beginnings of PyTorch's ranges. Python's record_function, which optimizers, DDP and FSDP use too, calls
  *
  *   record_function_enter_new(name, args)            when a range begins, and, on the same thread,
- *   IValue::toCustomClass<PythonRecordFunction>()    when it ends, for the object that stands for it
+ *   IValue::toCustomClass<PythonRecordFunction>()    when the range ends, for the object that stands for the range
  *
- * whether a profiler is on or not. (The Python of 1.13 calls a function without a symbol instead: its ranges are
- * not seen.) RecordFunction's own constructor and end() are not for this: each node of a backward makes one, some
- * hundreds in a step, and end() begins with an instruction that the kernel has to single-step for a probe, which
+ * whether a profiler is on or not. (The Python code of 1.13 calls a function without a symbol instead, so its ranges
+ * are not seen.) RecordFunction's own constructor and end() are not probed: each node of a backward makes an object,
+ * some hundreds in a step. end() begins with an instruction that the kernel has to single-step for a probe, which
  * takes microseconds in a virtual machine.
  */
 #ifndef GMT_PYTORCH_BPF_H
 #define GMT_PYTORCH_BPF_H
 
 #if defined(__TARGET_ARCH_x86)
-#define RANGE_NAME_ARG(ctx) PT_REGS_PARM2(ctx) /* the first one is where the result goes */
+#define RANGE_NAME_ARG(ctx) PT_REGS_PARM2(ctx) /* the first argument is the result's address */
 #else
-#define RANGE_NAME_ARG(ctx) PT_REGS_PARM1(ctx) /* that is in x8 */
+#define RANGE_NAME_ARG(ctx) PT_REGS_PARM1(ctx) /* the result's address is in x8 */
 #endif
 
-/* std::string since GCC 5: its text, its length. */
+/* The name is a std::string. Since GCC 5 this is a pointer to the text, then the length. */
 SEC("uprobe")
 int torch_range_begin(struct pt_regs *ctx)
 {
@@ -35,7 +35,7 @@ int torch_range_begin(struct pt_regs *ctx)
 	return begin_range(GMT_FW_PYTORCH, string[0], string[1]);
 }
 
-/* ... and before it, as PyPI's PyTorch was built up to 2.6: its text, before which its length lies. */
+/* Before GCC 5, and in PyPI's PyTorch up to 2.6, this is a pointer to the text; the length lies before the text. */
 SEC("uprobe")
 int torch_range_begin_old(struct pt_regs *ctx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The arguments of static probes: the probe's cookie has the place's number in usdt_places. */
+/* Reads the arguments of static probes. The probe's cookie contains the place's number in usdt_places. */
 #ifndef GMT_USDT_BPF_H
 #define GMT_USDT_BPF_H
 
@@ -16,7 +16,7 @@ static __always_inline int usdt_read(struct pt_regs *ctx, const struct gmt_usdt_
 		value = arg->value;
 	else if (bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + arg->reg))
 		return -1;
-	/* No more bytes than the argument has: it may end a page. */
+	/* Only the bytes of the argument are read, because the argument may end a page. */
 	if (arg->kind == GMT_USDT_MEMORY) {
 		__u64 at = value + arg->value;
 		__u32 bytes = arg->bytes;
