@@ -3,13 +3,13 @@
  * The table of probe points: every probed entry point of libcuda, its meaning, and the places of its values. To add an
  * entry point, add a row.
  *
- * Prototypes: cuda.h of CUDA 13.0, structure offsets likewise (x86-64 and aarch64 agree on them).
- * Symbols a driver lacks are skipped at attach: 535 has no cuCtxCreate_v4, cuGraphAddNode_v2,
- * cuMem{Get,Set}MemPool, cuGreenCtx*.
+ * Prototypes and structure offsets come from cuda.h of CUDA 13.0; x86-64 and aarch64 have the same offsets. Symbols
+ * that a driver lacks are skipped at attach: 535 has no cuCtxCreate_v4, cuGraphAddNode_v2, cuMem{Get,Set}MemPool,
+ * cuGreenCtx*.
  *
- * Never a row: cuCtxGetCurrent, cuCtxGetDevice, cuDevicePrimaryCtxGetState, cuLaunchKernel*,
- * cuGraphLaunch*, cuPointerGetAttribute*, cu*Synchronize, cuMemcpy*: frameworks call them many
- * times for each kernel, and a probe there slows the target down.
+ * Do not add cuCtxGetCurrent, cuCtxGetDevice, cuDevicePrimaryCtxGetState, cuLaunchKernel*, cuGraphLaunch*,
+ * cuPointerGetAttribute*, cu*Synchronize or cuMemcpy*: frameworks call them many times for each kernel, and a probe
+ * there slows the target down.
  */
 #ifndef GPUMEMTRACE_API_H
 #define GPUMEMTRACE_API_H
@@ -21,9 +21,9 @@
 /* ---- where a value is found: kind << 24 | argument (0-based) << 16 | byte offset ---- */
 enum gmt_cap_kind {
 	GMT_CAP_NONE = 0,
-	GMT_CAP_ARG64,   /* argument */
+	GMT_CAP_ARG64,   /* the argument itself */
 	GMT_CAP_ARG32,   /* low 32 bits of the argument, zero-extended: int, CUdevice, v1's CUdeviceptr */
-	GMT_CAP_IN64,    /* memory at argument + offset, read at entry; if absent then, again at return */
+	GMT_CAP_IN64,    /* memory at argument + offset, read at entry; if not resident at entry, read at return */
 	GMT_CAP_IN32,
 	GMT_CAP_OUT64,   /* memory at argument + offset, read at return of a successful call */
 	GMT_CAP_OUT32,
@@ -40,8 +40,8 @@ enum gmt_cap_kind {
 #define OUTAT(n, off) GMT_CAP(GMT_CAP_OUT64, n, off)
 #define OUT32(n) GMT_CAP(GMT_CAP_OUT32, n, 0)
 #define OUTHASH(n) GMT_CAP(GMT_CAP_OUTHASH, n, 0)
-/* A 64-byte structure by value: on the stack on x86-64 (SysV ABI: class MEMORY), by reference in
- * the argument's register on aarch64 (AAPCS64, composite larger than 16 bytes). */
+/* A 64-byte structure that is passed by value lies on the stack on x86-64 (SysV ABI: class MEMORY). On aarch64 the
+ * argument's register has its address (AAPCS64, composite larger than 16 bytes). */
 #ifdef __aarch64__
 #define BYVAL64_HASH(n) GMT_CAP(GMT_CAP_INHASH, n, 0)
 #define AFTER_BYVAL64(n) ARG32(n)
@@ -51,14 +51,14 @@ enum gmt_cap_kind {
 #endif
 
 enum gmt_api_flag {
-	GMT_API_RELEASE = 1, /* sent at entry; a failing return sends UNDO */
-	GMT_API_SCOPE = 2,   /* names the ioctls that run inside it; sent only where there was no memory */
-	GMT_API_CHANGE = 4,  /* sent only if vals[0] differs from the last one that the thread sent for such a row */
-	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing and is sent only where there was no memory */
-	GMT_API_CTX = 16,    /* changes the thread's current context: the next CHANGE row is sent */
+	GMT_API_RELEASE = 1, /* sent at entry; if the call fails, UNDO is sent at return */
+	GMT_API_SCOPE = 2,   /* is the cause of the ioctls inside the call; sent only if there was no memory */
+	GMT_API_CHANGE = 4,  /* sent only if vals[0] differs from that of the thread's last CHANGE record */
+	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing, and is sent only if there was no memory */
+	GMT_API_CTX = 16,    /* changes the thread's current context, so the thread's next CHANGE call is sent */
 };
 
-/* ---- operations: X(NAME, purpose, whether somebody will want to know the stack, fields in the order of vals[]) ---- */
+/* ---- operations: X(NAME, purpose, whether the call's stack is taken, fields in the order of vals[]) ---- */
 /* Sizes are bytes. "loc" is CUmemLocationType: 1 device, 2 host, 3/4 host NUMA; "alloc" is
  * CUmemAllocationType: 1 pinned, 2 managed. "dev" is the CUDA ordinal inside the process. */
 #define GMT_OPS(X)                                                                \
@@ -142,7 +142,7 @@ enum gmt_op {
 };
 
 /* ---- entry points: X(id, symbol, operation, flags, values...) ----
- * Ids are stored in recordings: append-only, written out, never reused. */
+ * Recordings store the ids, so the list is append-only: each id is written out and never used again. */
 #define REL GMT_API_RELEASE
 #define QE GMT_API_QUIET_ERROR
 #define GMT_APIS(X)                                                               \

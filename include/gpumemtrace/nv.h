@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Numbers of the NVIDIA kernel driver: ioctls, classes of objects, states. Read from the headers of 23 releases of
- * NVIDIA/open-gpu-kernel-modules, 535.54.03 to 595.45.04: the same in all of them. The header that a group comes from
- * stands above the group. Offsets in structures are in bpf/ioctl.bpf.h, their only reader, and in struct
- * gmt_driver_layout (config.h) where releases differ.
+ * Numbers of the NVIDIA kernel driver: ioctls, classes of objects, states. They were read from the headers of 23
+ * releases of NVIDIA/open-gpu-kernel-modules, 535.54.03 to 595.45.04, and are the same in all of these. The header
+ * that a group comes from stands above the group. Offsets in structures are in bpf/ioctl.bpf.h, their only reader. If
+ * releases differ, the offsets are in struct gmt_driver_layout (config.h).
  */
 #ifndef GPUMEMTRACE_NV_H
 #define GPUMEMTRACE_NV_H

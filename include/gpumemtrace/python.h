@@ -13,10 +13,10 @@
 #include <linux/types.h>
 #endif
 
-#define GMT_PY_FRAMES_MAX 1024      /* of one thread; deeper recursion is cut off */
+#define GMT_PY_FRAMES_MAX 1024      /* most frames of one thread; deeper recursion is cut off */
 #define GMT_PY_FRAME_BYTES 128      /* room for the part of a frame that BPF reads; a power of two */
 #define GMT_PY_EVAL_RANGES 4        /* the eval function and its cold part; BOLT makes two of each */
-#define GMT_PY_CHECK_WORDS 8        /* of 4 bytes, read from gmt_py_config.check on */
+#define GMT_PY_CHECK_WORDS 8        /* words of 4 bytes, read from gmt_py_config.code_check on */
 #define GMT_PY_LASTI_UNKNOWN (-2)   /* the instruction does not lie in the code object */
 
 /* How the frames of one call of the eval function are separated from those of the call before. */
@@ -39,8 +39,8 @@ struct gmt_py_range {
 	__u64 end;
 };
 
-/* What BPF needs of a version's layout, too. X(type in the map, type in user space, name): user space checks offsets
- * before it narrows them. Offsets are in bytes; user/symbol/python/pylayout.c names their sources. */
+/* The part of a version's layout that BPF needs. X(type in the map, type in user space, name): user space checks the
+ * offsets before it narrows them. Offsets are in bytes; user/symbol/python/pylayout.c names their sources. */
 #define GMT_PY_OFFSETS(X)                                                     \
 	X(__u16, __u16, tstate_frame)   /* thread state: frame, current_frame, or in 3.11 and 3.12 the _PyCFrame */ \
 	X(__u16, __u16, tstate_thread)  /* thread state: pthread_self() of its thread */ \
@@ -65,10 +65,10 @@ struct gmt_py_range {
 
 /* One process. */
 struct gmt_py_config {
-	/* Thread state: pthread_getspecific(autoTSSkey), which holds it whether or not the thread has
-	 * the GIL. glibc keeps 32 keys in struct pthread, more behind pointers. */
-	__s32 key_block;            /* of the pointer to the key's block from the thread pointer; 0: none */
-	__s32 key_value;            /* of the value, from the block, or without one from the thread pointer */
+	/* The thread state is pthread_getspecific(autoTSSkey), whether or not the thread has the GIL. glibc keeps 32
+	 * keys in struct pthread, and further keys in blocks behind pointers. */
+	__s32 key_block;            /* offset of the pointer to the key's block from the thread pointer; 0: no block */
+	__s32 key_value;            /* offset of the value from the block; without a block, from the thread pointer */
 	__s32 thread_self;          /* pthread_self() - thread pointer: 0 on x86-64 */
 #define X(type, user_type, name) type name;
 	GMT_PY_OFFSETS(X)

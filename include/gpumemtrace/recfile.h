@@ -24,7 +24,7 @@
 #include <gpumemtrace/unwind.h>
 #include <gpumemtrace/wire.h>
 
-/* As PNG's: a byte beyond ASCII, and both line ends, which a transfer as text would damage. */
+/* Like PNG's magic: a byte beyond ASCII and both kinds of line ends show damage by a transfer as text. */
 #define GMT_REC_MAGIC "\211GMT\r\n\032\n"
 #define GMT_REC_MAGIC_BYTES 8
 #define GMT_REC_BYTE_ORDER 0x01020304u
@@ -33,7 +33,7 @@
 	((0 GMT_KINDS(GMT_TERM_ONE)) + (int)GMT_FW_COUNT + GMT_TERM_COUNT + (int)GMT_UNWIND_REASON_COUNT + \
 	 (int)GMT_PY_REASON_COUNT + (int)GMT_HISTORY_KIND_COUNT)
 #define GMT_REC_ROWS_FIRST 150          /* in version 1.0 */
-#define GMT_REC_FLAGS_ADDED 0           /* since then: flags and fields are in no list */
+#define GMT_REC_FLAGS_ADDED 0           /* flags and fields added since 1.0, which are in no list */
 #define GMT_REC_MINOR (GMT_REC_ROWS - GMT_REC_ROWS_FIRST + GMT_REC_FLAGS_ADDED)
 
 #define GMT_REC_BLOCK_MAGIC 0x4b4c4247u /* "GBLK" on a little-endian machine */

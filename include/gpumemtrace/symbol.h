@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The part of wire.h, which includes it, about names: stacks in words. */
+/* The part of wire.h about names: the frames of stacks as text. */
 #ifndef GPUMEMTRACE_SYMBOL_H
 #define GPUMEMTRACE_SYMBOL_H
 
@@ -9,7 +9,7 @@ enum gmt_symbol_kind {
 };
 
 enum gmt_symbol_flag {
-	GMT_SYMBOL_INLINED = 1,  /* into the next frame outwards */
+	GMT_SYMBOL_INLINED = 1,  /* inlined into the next frame outwards */
 	GMT_SYMBOL_GUESSED = 2,  /* found by its frame pointer, without unwind information */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Native unwinding tables, as user space builds them and BPF reads them.
+ * Native unwinding tables, which user space builds and BPF reads.
  *
- * A module (a file with code, or the vDSO) is a blob of 8-byte words: an index of its 64 KiB pages,
- * then its rows, sorted by pc. Nothing in a blob is an address: it serves every process that maps the
- * file, at any place, and can be kept on disk. Blobs lie one behind the other in a space of words that
- * 32-bit slots address; the holder of the words decides how they are split into maps.
+ * A module (a file with code, or the vDSO) is a blob of 8-byte words: an index of the module's 64 KiB pages, then rows
+ * that are sorted by pc. A blob contains no addresses, so it serves every process that maps the file at any place, and
+ * can be kept on disk. Blobs lie one behind the other in a space of words, and a 32-bit slot is the number of a word.
+ * The holder of the words decides how they are split into maps.
  *
  * Invariants of a blob, which unwind_table_check() proves before BPF gets it: pcs rise strictly, the
  * first row has pc 0, index[p].first is the first row at or above p << 16, index[p].end the first one
@@ -19,13 +19,13 @@
 #endif
 
 #define GMT_UNWIND_PAGE_SHIFT 16
-#define GMT_UNWIND_PAGE_STEPS 17    /* halvings that find one of 65536 rows of a page */
-#define GMT_UNWIND_MAPPING_STEPS 14 /* and one of the mappings of a process */
+#define GMT_UNWIND_PAGE_STEPS 17    /* halvings that find one of the 65536 rows of a page */
+#define GMT_UNWIND_MAPPING_STEPS 14 /* halvings that find one of the mappings of a process */
 #define GMT_UNWIND_MAPPINGS_MAX 8192
 #define GMT_UNWIND_FRAMES_MAX 1024  /* the most that a caller may ask for */
 
 /*
- * How the caller's frame is found. X(NAME, value): values are stored on disk, append only.
+ * How the caller's frame is found. X(NAME, value): values are stored on disk, so the list is append-only.
  * CFA is DWARF's canonical frame address; on x86-64 the return address lies at CFA-8, on aarch64
  * behind the saved frame pointer (enum gmt_unwind_fp).
  */
@@ -46,8 +46,8 @@ enum gmt_unwind_rule {
 };
 
 #define GMT_UNWIND_RULE_MASK 0x0f
-#define GMT_UNWIND_EVAL 0x80        /* the row lies in CPython's eval loop: its frames are merged here */
-#define GMT_UNWIND_RUNTIME 0x40     /* ... in CPython's own file or the C library, and is no signal's */
+#define GMT_UNWIND_EVAL 0x80        /* the row lies in CPython's eval loop: Python frames are merged here */
+#define GMT_UNWIND_RUNTIME 0x40     /* the row lies in CPython's own file or the C library, and is no signal's */
 
 /* Where the caller's frame pointer (rbp, x29) is. Any other value n: at CFA - 8 * n. */
 enum gmt_unwind_fp {
@@ -57,15 +57,15 @@ enum gmt_unwind_fp {
 	GMT_UNWIND_FP_LOST = 0xff,  /* nowhere that this table can describe */
 };
 
-/* From pc on, to the next row's pc. */
+/* A row holds from its pc to the next row's pc. */
 struct gmt_unwind_row {
 	__u32 pc;            /* vaddr of the code - the module's base */
-	__s16 cfa;           /* in units of 8 bytes; PLT: see there */
+	__s16 cfa;           /* in units of 8 bytes; see GMT_UNWIND_PLT for its other meaning */
 	__u8 rule;           /* enum gmt_unwind_rule | GMT_UNWIND_EVAL | GMT_UNWIND_RUNTIME */
 	__u8 fp;             /* enum gmt_unwind_fp */
 };
 
-/* The rows of one 64 KiB page: those of [first, end), and the one before. */
+/* The rows of one 64 KiB page: rows [first, end), and the row before them. */
 struct gmt_unwind_page {
 	__u32 first;
 	__u32 end;
@@ -88,9 +88,9 @@ struct gmt_unwind_mapping {
 	__u64 start;
 	__u64 end;
 	__u64 base;          /* address where the module's pc 0 lies */
-	__u32 slot;          /* first word of the module's blob: its index, the rows are behind it */
+	__u32 slot;          /* first word of the module's blob: the index, with the rows behind it */
 	__u32 pages;         /* entries of the index */
-	__u32 module;        /* the collector's number of the module, for BPF just a number */
+	__u32 module;        /* the collector's number of the module; BPF does not use it */
 	__u32 flags;         /* enum gmt_unwind_mapping_flag */
 };
 
@@ -135,13 +135,12 @@ enum gmt_unwind_complete {
 	(1u << GMT_UNWIND_END_NO_MAPPING | 1u << GMT_UNWIND_END_NO_TABLE | 1u << GMT_UNWIND_END_NOT_WALKED)
 
 /*
- * A frame as one word: its pc and flags. The flags are bits that no user address has (from bit 56 on: 5-level paging
- * ends there).
+ * A frame as one word: its pc and flags. The flags are bits that no user address has: 5-level paging ends below bit 56.
  */
-#define GMT_FRAME_EXACT (1ULL << 63)   /* pc is the next instruction, else it is a return address */
+#define GMT_FRAME_EXACT (1ULL << 63)   /* pc is the next instruction; without the flag pc is a return address */
 #define GMT_FRAME_EVAL (1ULL << 62)    /* CPython's eval loop */
 #define GMT_FRAME_GUESSED (1ULL << 61) /* found by its frame pointer, without unwind information */
-#define GMT_FRAME_PYTHON (1ULL << 60)  /* no pc: a CPython code object, struct gmt_stack says what follows */
+#define GMT_FRAME_PYTHON (1ULL << 60)  /* the word is a CPython code object, not a pc (struct gmt_stack) */
 #define GMT_FRAME_LAST (1ULL << 59)    /* with PYTHON: the outermost frame of its call of the eval loop */
 #define GMT_FRAME_PC_MASK ((1ULL << 56) - 1)
 

@@ -10,8 +10,8 @@
 #include <linux/types.h>
 #endif
 
-#define GMT_USDT_ARGS 4      /* most that are read */
-#define GMT_USDT_PLACES 64   /* of all libraries */
+#define GMT_USDT_ARGS 4      /* most arguments that are read */
+#define GMT_USDT_PLACES 64   /* most places in all libraries */
 
 enum gmt_usdt_kind {
 	GMT_USDT_CONSTANT,   /* value */

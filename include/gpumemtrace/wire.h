@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Wire records: the one contract between the BPF programs, the recording file and the ledger.
+ * Wire records are the one contract between the BPF programs, the recording file and the ledger.
  *
- * Every record starts with struct gmt_hdr. Only fixed-width integers and byte arrays, explicit
- * padding, host byte order (recordings carry the byte order in their file header), sizes a
- * multiple of 8. Kinds are append-only and their values are written out: a retired kind leaves a
- * hole. A reader skips and counts kinds it does not know. Times are CLOCK_MONOTONIC nanoseconds.
+ * Every record starts with struct gmt_hdr. A record has only fixed-width integers and byte arrays, in host byte order
+ * (a recording's file header tells the byte order). Padding is explicit, and sizes are multiples of 8. Kinds are
+ * append-only and their values are written out: a retired kind leaves a hole. A reader skips and counts kinds that it
+ * does not know. Times are CLOCK_MONOTONIC nanoseconds.
  *
- * Records below GMT_KIND_USER_FIRST come from the kernel, in ring-buffer order. Those from it on
- * are written by the collector into the same stream, for what the kernel does not send: replaying
- * the stream gives the same report on any machine.
+ * Records below GMT_KIND_USER_FIRST come from the kernel, in ring-buffer order. The collector writes the other records
+ * into the same stream, for facts that the kernel does not send: replaying the stream gives the same report anywhere.
  *
- * GMT_FIELDS_ and a structure's name is the list of what `gpumemtrace records` prints of it: X(T, how, member) for each
- * member; user/sink/records/record_fields.c has a macro for each `how`.
+ * The list GMT_FIELDS_ + a structure's name says what `gpumemtrace records` prints of the structure: X(T, how, member)
+ * for each member. user/sink/records/record_fields.c has a macro for each `how`.
  */
 #ifndef GPUMEMTRACE_WIRE_H
 #define GPUMEMTRACE_WIRE_H
@@ -88,9 +87,9 @@ struct gmt_hdr {
 
 /* When a call record was sent. */
 enum gmt_phase {
-	GMT_PHASE_DONE = 0,   /* at return, with its result: every call that is not a release */
-	GMT_PHASE_ENTER = 1,  /* a release, at entry: its address may be given out again before it returns */
-	GMT_PHASE_UNDO = 2,   /* a release that returned an error: take the ENTER with the same tid and seq back */
+	GMT_PHASE_DONE = 0,   /* at return, with the result: every call that is not a release */
+	GMT_PHASE_ENTER = 1,  /* at entry of a release, because its address may be given out again before it returns */
+	GMT_PHASE_UNDO = 2,   /* a release returned an error: take the ENTER with the same tid and seq back */
 };
 
 /* One call of a probed function. vals[] holds (hdr.size - sizeof) / 8 values, in the order of the
@@ -137,7 +136,7 @@ struct gmt_rm_alloc {
 	X(T, HEX, status) X(T, HEX, flags) X(T, HEX, attr) X(T, UNSIGNED, device_id) \
 	X(T, UNSIGNED, size)
 
-/* NV_ESC_RM_FREE and NV_ESC_RM_VID_HEAP_CONTROL(FREE), after a successful return. Children go too. */
+/* NV_ESC_RM_FREE and NV_ESC_RM_VID_HEAP_CONTROL(FREE), after a successful return. The object's children go, too. */
 struct gmt_rm_free {
 	struct gmt_hdr hdr;
 	struct gmt_cause cause;
@@ -189,9 +188,9 @@ struct gmt_uvm_map {
 	__u64 offset;
 	__u32 client;
 	__u32 memory;
-	__u32 gpu_count;           /* GPUs it was mapped on; the first one owns the memory */
+	__u32 gpu_count;           /* number of GPUs that map the memory; the first GPU owns the memory */
 	__u32 reserved;
-	__u8 uuid[GMT_UUID_BYTES]; /* the first */
+	__u8 uuid[GMT_UUID_BYTES]; /* the first GPU */
 };
 #define GMT_FIELDS_gmt_uvm_map(X, T)                                              \
 	X(T, CAUSE, cause) X(T, HEX, base) X(T, UNSIGNED, length) X(T, UNSIGNED, offset) \
@@ -208,7 +207,7 @@ struct gmt_uvm_unmap {
 
 struct gmt_uvm_free {
 	struct gmt_hdr hdr;
-	__u64 base;   /* the whole range that begins here goes */
+	__u64 base;   /* the whole range that begins here is freed */
 };
 #define GMT_FIELDS_gmt_uvm_free(X, T)                                             \
 	X(T, HEX, base)
@@ -227,7 +226,7 @@ struct gmt_proc_fork {
 #define GMT_FIELDS_gmt_proc_fork(X, T)                                            \
 	X(T, UNSIGNED, parent_tgid) X(T, UNSIGNED, start_ns)
 
-/* PROC_EXEC; and PROC_SEEN, with the name the process has then. */
+/* PROC_EXEC and PROC_SEEN. comm is the process's name at that moment. */
 struct gmt_proc_exec {
 	struct gmt_hdr hdr;
 	__u64 start_ns;
@@ -247,13 +246,13 @@ struct gmt_proc_exit {
 	X(T, SIGNED, exit_code)
 
 /*
- * The call stack of a thread, sent once: records before and after it name it by its id. Ids are given out
- * once in a session, but one stack may get several (it was forgotten in between, or other code was mapped).
+ * The call stack of a thread. A stack is sent once, and records before and after it name the stack by its id. An id is
+ * given out once in a session, but one stack may get several ids (BPF forgot the stack, or other code was mapped).
  *
- * words[] are frames, innermost first: GMT_FRAME_* (unwind.h). One with GMT_FRAME_PYTHON is a code
- * object, and the word after it lasti | check << 32 (struct gmt_py_frame, python.h); such frames follow
- * the native frame of the eval loop that runs them, and the last of them has GMT_FRAME_LAST. Where the
- * native walk broke off, all that are left follow.
+ * words[] are frames, innermost first: GMT_FRAME_* (unwind.h). A word with GMT_FRAME_PYTHON is a code object, and the
+ * next word is lasti | check << 32 (struct gmt_py_frame, python.h). Python frames follow the native frame of the eval
+ * loop that runs them, and the last of them has GMT_FRAME_LAST. If the native walk broke off, all Python frames that
+ * are left follow.
  */
 struct gmt_stack {
 	struct gmt_hdr hdr;     /* tid: the thread that had it first */
@@ -301,10 +300,10 @@ struct gmt_session {
 	X(T, UNSIGNED, wall_ns) X(T, HEX, layers) X(T, TEXT, version) X(T, TEXT, kernel) \
 	X(T, TEXT, host) X(T, TEXT, driver) X(T, TEXT, why_no_kernel) X(T, TEXT, why_no_nvml)
 
-/* Something that the user asked for and this machine's kernel cannot do: sentences without a full stop. */
+/* Something that the user asked for and this machine's kernel cannot do. Texts are sentences without a full stop. */
 struct gmt_limit {
 	struct gmt_hdr hdr;
-	__u8 what[96];          /* is missing: "PyTorch's blocks have no stacks" */
+	__u8 what[96];          /* what is missing: "PyTorch's blocks have no stacks" */
 	__u8 why[192];
 	__u8 remedy[160];
 };
@@ -312,7 +311,7 @@ struct gmt_limit {
 	X(T, TEXT, what) X(T, TEXT, why) X(T, TEXT, remedy)
 
 enum gmt_gpu_flag {
-	GMT_GPU_MIG = 1,        /* a MIG instance; parent_index says of which GPU */
+	GMT_GPU_MIG = 1,        /* a MIG instance; parent_index is its GPU's index */
 	GMT_GPU_MIG_PARENT = 2, /* a GPU in MIG mode */
 };
 
@@ -336,9 +335,9 @@ struct gmt_gpu {
 
 struct gmt_proc {
 	struct gmt_hdr hdr;
-	__u64 start_ns;         /* since boot, CLOCK_BOOTTIME; another life of the pid mostly has another */
+	__u64 start_ns;         /* CLOCK_BOOTTIME; another life of the pid mostly has another start time */
 	__u32 uid;
-	__u32 ns_pid;           /* pid in its own namespace; = tgid where it has none */
+	__u32 ns_pid;           /* pid in the process's own namespace; the tgid if the process has no such namespace */
 	__u32 parent_tgid;
 	__u32 reserved;
 	__u8 comm[GMT_COMM_BYTES];
@@ -362,7 +361,7 @@ struct gmt_attach {
 	X(T, HEX, flags)
 
 enum gmt_nvml_when {
-	GMT_NVML_BASELINE = 0,  /* at attach: what was there before */
+	GMT_NVML_BASELINE = 0,  /* at attach: memory from before the attach */
 	GMT_NVML_SAMPLE = 1,
 };
 
@@ -388,9 +387,9 @@ struct gmt_library {
 	struct gmt_hdr hdr;
 	__u64 dev;
 	__u64 ino;
-	__u32 probes;           /* attached */
-	__u32 absent;           /* rows of the table this library does not export */
-	__u32 shifted;          /* placed behind endbr64 */
+	__u32 probes;           /* probes that were attached */
+	__u32 absent;           /* rows of the table that this library does not export */
+	__u32 shifted;          /* probes that were placed behind endbr64 */
 	__u32 attach_us;
 	__u8 build_id[40];      /* hex, cut */
 	__u8 path[256];
