@@ -75,7 +75,7 @@ void framework_kinds_free(struct framework_kinds *kinds)
 
 /* ---- the view ---- */
 
-/* The code that asked for the memory says what for, where the guess does not. */
+/* Where the guess does not say the purpose, the code that asked for the memory may say it. */
 static enum gmt_category with_hint(const struct framework_kind *kind, const struct frames *frames)
 {
 	uint8_t hint = frames_hint(frames, kind->stack_id);

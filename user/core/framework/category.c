@@ -18,7 +18,7 @@ bool category_is_known(const struct range *block)
 	return block->value >> 32;
 }
 
-/* A block of forward: a backward needs it, or it stays for longer. */
+/* For a block that forward made: a backward needs the block, or the block stays for longer. */
 static enum gmt_category made_forward(struct training_moment birth, struct training_moment now, bool is_alive,
 				      bool is_first)
 {
@@ -48,7 +48,7 @@ enum gmt_category category_guess(const struct range *block, struct training_mome
 	};
 	bool in_same;
 
-	now.span = now.span << SPAN_SHIFT >> SPAN_SHIFT;   /* as many bits as the birth has */
+	now.span = now.span << SPAN_SHIFT >> SPAN_SHIFT;   /* keeps as many bits as the birth has */
 	in_same = now.span == birth.span;
 	switch ((enum gmt_training)birth.phase) {
 	case GMT_TRAINING_BACKWARD:

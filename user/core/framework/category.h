@@ -13,7 +13,7 @@
 
 struct range;
 
-/* The low bits of a block's range.aux that are not its birth's. */
+/* The number of low bits of a block's range.aux that do not belong to its birth. */
 #define CATEGORY_OTHER_BITS 1
 
 /* What a device was doing at a moment. */
@@ -24,12 +24,12 @@ struct training_moment {
 	uint32_t iteration;      /* from 1 on */
 };
 
-/* Keeps the birth in a block's range: the iteration in the upper half of value, phase and span in aux, above
- * CATEGORY_OTHER_BITS. Both are 0 there before. */
+/* Writes the birth into a block's range: the iteration into the upper half of value, phase and span into aux, above
+ * CATEGORY_OTHER_BITS. These bits must be 0 before. */
 void category_set_birth(struct range *block, struct training_moment birth);
 
-/* Of a block that is freed at `now`, or alive then. `is_first`: the first iteration was seen from its beginning, so
- * the blocks that it made and keeps are the model. */
+/* Guesses the purpose of a block that is freed at `now`, or alive then. `is_first`: the first iteration was seen from
+ * its beginning, so the blocks that this iteration made and keeps are the model. */
 enum gmt_category category_guess(const struct range *block, struct training_moment now, bool is_alive, bool is_first);
 /* False: the block was made before anything was known of its device. */
 bool category_is_known(const struct range *block);

@@ -37,7 +37,7 @@ static void remove_block(struct framework *f, uint64_t base, const struct gmt_hd
 	f->devices[block.gpu].blocks--;
 	f->devices[block.gpu].block_bytes -= block.length;
 	stacks_remove(&f->devices[block.gpu].stacks, (uint32_t)block.value, block.length);
-	/* Observers know that a lost block is gone. */
+	/* Observers were told before that a lost block is gone. */
 	if (!(block.aux & BLOCK_LOST))
 		segments_give_block(f, DELTA_BLOCK_FREE, &block, category, by->tid, by->ts_ns);
 }
@@ -96,8 +96,8 @@ static void free_block(struct framework *f, const struct gmt_fw_mem *rec)
 
 /* ---- events ---- */
 
-/* The file is probed twice (through overlayfs, and below it): the same event comes again. A new event always changes
- * the total. */
+/* A file may be probed twice (through overlayfs, and below it): then the same event comes again. A new event always
+ * changes the total. */
 static bool is_repeated_event(const struct framework_device *d, const struct gmt_fw_mem *rec)
 {
 	return d->seen && d->tid == rec->hdr.tid && d->ptr == rec->ptr && d->delta == rec->delta &&
@@ -140,7 +140,7 @@ static void compare_reserved(struct framework *f, struct framework_device *d, bo
 	d->off = off;
 }
 
-/* Where the framework does not say the totals they are sums of what it says. */
+/* Where the framework does not say the totals, computes the totals from the framework's events. */
 static void sum_totals(const struct framework_device *d, struct gmt_fw_mem *rec)
 {
 	uint64_t live = d->allocated.live;
@@ -160,7 +160,7 @@ static void check_reserved(struct framework *f, struct framework_device *d, cons
 		compare_reserved(f, d, is_first);
 }
 
-/* An event of which all is known. */
+/* Takes in an event whose device and totals are known. */
 static void take_event(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row)
 {
 	struct framework_device *d = &f->devices[rec->device_index];
@@ -188,7 +188,7 @@ void framework_memory(struct framework *f, const struct gmt_fw_mem *said, unsign
 		const struct range *block = rec.delta < 0 ? rangemap_at(&f->blocks, rec.ptr) : NULL;
 		int device = block ? block->gpu : segments_device(f, rec.ptr, &row);
 
-		/* Host memory, or a GPU's from before the attach. */
+		/* The block is host memory, or GPU memory from before the attach. */
 		if (device < 0 || device >= ORDINAL_NONE)
 			return;
 		rec.device_index = (__u8)device;

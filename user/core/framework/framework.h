@@ -8,9 +8,9 @@
 /* ---- for frameworks.c ---- */
 
 void framework_free(struct framework *f);   /* NULL is fine */
-/* One event on a device in a row of the account (0: not known). */
+/* Takes in one event on a device that has this row of the account (0: not known). */
 void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigned int row);
-/* Another program runs in the process: nothing lives any longer. The process ends: sums stay. */
+/* framework_drop(): the process runs another program, and its memory is gone. framework_end(): the sums stay. */
 void framework_drop(struct framework *f);
 void framework_end(struct framework *f);
 void framework_mark(struct framework *f, unsigned int mark);   /* stacks_mark() of all */
@@ -19,20 +19,20 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 
 /* ---- what is shown; with f NULL nothing is known ---- */
 
-/* The blocks by stack of the first device in a row of the account; NULL: no device is. */
+/* The blocks by stack of the first device that has this row of the account; NULL: no device has. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
 bool framework_has_reported(const struct framework *f);
 
 /* The free pieces inside a device's segments. */
 struct framework_gaps framework_gaps(const struct framework *f, unsigned int ordinal);
 
-/* What is shown in a row of the account, but for the stacks; all zero where there is no framework. Looks at each block.
+/* Fills in what a row of the account shows, without the stacks: zeros where there is no framework. Visits each block.
  * framework_training_free() releases the arrays in out->training. */
 void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out);
 void framework_training_free(struct view_training *training);
 
 /* Why a PyTorch that takes device memory reports no blocks: the backend cudaMallocAsync, caching that is switched off,
- * a pluggable allocator. GMT_TORCH_NOT_SILENT: it reports blocks, or nothing says that it takes memory. */
+ * a pluggable allocator. GMT_TORCH_NOT_SILENT: PyTorch reports blocks, or nothing says that PyTorch takes memory. */
 enum gmt_torch_silence torch_silence(const struct framework *f, const struct process *p, const struct frames *frames);
 
 #endif

@@ -29,7 +29,7 @@ struct deltas;
 struct frames;
 struct process;
 
-/* Of a block's range.aux. */
+/* A flag in a block's range.aux: the memory below the block is gone. */
 #define BLOCK_LOST 1u
 _Static_assert(BLOCK_LOST < 1u << CATEGORY_OTHER_BITS, "a birth leaves the bit alone");
 
@@ -54,26 +54,26 @@ struct framework_kinds {
 /* One device, as the process numbers it. */
 struct framework_device {
 	bool seen;
-	bool unchecked;          /* not all its segments are known, or some were taken away below it */
-	uint32_t tid;            /* of the newest event, and its block */
+	bool unchecked;          /* some segments are not known, or were taken away below blocks */
+	uint32_t tid;            /* of the newest event, like the next two */
 	uint64_t ptr;
 	int64_t delta;
 	unsigned int row;        /* of the process's account; 0: not known yet */
 	struct view_level allocated, reserved;
-	uint64_t before;         /* of allocated, from before the first event */
-	uint64_t blocks, block_bytes;             /* live, of those seen allocated */
+	uint64_t before;         /* the part of `allocated` from before the first event */
+	uint64_t blocks, block_bytes;             /* live blocks that were seen allocated */
 	uint64_t segments, segment_bytes, mapped_bytes; /* mapped: of these by cuMemMap */
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
 	int64_t off;             /* the framework's reserved bytes less its segments, at the last comparison */
 	struct framework_gaps at_end;
 	struct stacks stacks;    /* of blocks */
-	bool is_first;           /* seen from its first block on */
-	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak */
+	bool is_first;           /* the device was seen from its first block on */
+	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak that are gone now */
 	struct framework_kinds kinds_at_end;
 	uint64_t sized, sized_bytes, asked_bytes; /* live blocks whose requested size is known */
 };
 
-/* Segments that releases have taken: a failed release puts them back. */
+/* So many released segments are kept, because a failed release puts its segment back. */
 #define FRAMEWORK_TAKEN 8
 
 struct framework {
@@ -88,11 +88,11 @@ struct framework {
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;
 	struct phases phases;
-	uint64_t report_ns;        /* of the newest report of an out-of-memory error, and the report's contents */
+	uint64_t report_ns;        /* of the newest report of an out-of-memory error, like the next two */
 	uint64_t report_bytes;
 	uint32_t report_tid;
 	bool ended;
-	enum gmt_fw id;            /* whose blocks: of the framework that reported first */
+	enum gmt_fw id;            /* the framework whose blocks these are: the first that reported */
 	bool is_loaded[GMT_FW_COUNT]; /* a framework's library for CUDA is mapped */
 	uint32_t flags[GMT_FW_COUNT]; /* enum gmt_framework_flag */
 	uint64_t missed, reserved_off; /* GMT_ANOMALY_TORCH_MISSED, _RESERVED */
@@ -105,20 +105,20 @@ struct framework_size {
 	uint64_t stream;         /* PyTorch's number; 0: the default stream */
 };
 
-/* One event: comes after the block's. 0; -EINVAL: malformed. */
+/* Takes in one event, which comes after its block's event. Returns 0; -EINVAL: malformed. */
 int sizes_add(struct framework *f, const struct gmt_fw_size *rec);
-/* The block goes. */
+/* Drops the size of a block that goes. */
 void sizes_forget(struct framework *f, const struct range *block);
-/* Of the live block at an address; NULL: not known. */
+/* The sizes of the live block at an address; NULL: not known. */
 const struct framework_size *sizes_of(const struct framework *f, uint64_t address);
 
 /* ---- the purposes of blocks: categories.c ---- */
 
-/* Of a block that goes now, or is alive: enum gmt_category + 1; 0: not known. */
+/* The purpose of a block that goes now, or is alive: enum gmt_category + 1; 0: not known. */
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive);
-/* The same of a block that goes, whose bytes of the peak are counted as gone. */
+/* The same for a block that goes; its bytes of the peak are counted as gone. */
 unsigned int framework_count_gone(struct framework *f, const struct range *block);
-/* Adds the phases and categories of a device to what is shown of a row: the phases of the first device. */
+/* Adds a device's categories to what is shown of a row, and the first device's phases. */
 void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
 			    struct view_training *out);
 /* framework_kinds_free() releases the list. */

@@ -4,9 +4,9 @@
 
 /* A walk along the segments of one device. */
 struct walk {
-	uint64_t free_from;      /* from here to the current place all is free */
-	uint64_t end;            /* of the segment before */
-	bool mapped;             /* the segment before is */
+	uint64_t free_from;      /* all is free from here to the current place */
+	uint64_t end;            /* end of the segment before */
+	bool mapped;             /* the segment before is mapped */
 	uint64_t largest;
 };
 
@@ -68,7 +68,7 @@ static enum gmt_torch_backend judge_backend(uint64_t segment_bytes, uint64_t map
 	return mapped_bytes == segment_bytes ? GMT_TORCH_EXPANDABLE : GMT_TORCH_MIXED;
 }
 
-/* Only devices on the unknown GPU can be several in one row. */
+/* Only the unknown GPU's row can have several devices. */
 static bool is_in_row(const struct framework_device *d, unsigned int row)
 {
 	return d->row == row && (d->allocs | d->frees);
@@ -94,7 +94,7 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 	X(blocks) X(block_bytes) X(sized) X(sized_bytes) X(asked_bytes) X(allocs) X(frees) X(alloc_bytes)        \
 	X(freed_bytes) X(segments) X(segment_bytes)
 
-/* Of several devices a peak is at most the sum of their peaks. */
+/* The peak of several devices together is at most the sum of their peaks. */
 void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out)
 {
 	uint64_t mapped = 0;

@@ -8,7 +8,7 @@
 #include "core/framework/segments.h"
 #include "core/ledger/process.h"
 
-#define REPEAT_NS 1000000   /* more than between a report and its repetition */
+#define REPEAT_NS 1000000   /* longer than the time between a report and its repetition */
 
 struct frameworks *frameworks_new(struct deltas *out)
 {
@@ -58,7 +58,7 @@ static void give_again(const struct framework *f, const struct delta *d, enum de
 	deltas_give(f->out, &again);
 }
 
-/* The file is probed twice (through overlayfs, and below it): the same report comes again. */
+/* A file may be probed twice (through overlayfs, and below it): then the same report comes again. */
 static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oom *rec)
 {
 	return f->report_tid == rec->hdr.tid && f->report_bytes == rec->size && f->report_ns &&
@@ -86,7 +86,7 @@ static int take_framework_range(struct framework *f, const struct delta *d)
 	return err;
 }
 
-/* Only one framework's blocks are followed in a process: the blocks of a second one would be in the same sums. */
+/* A process's blocks are those of one framework: the blocks of a second framework would be in the same sums. */
 static bool is_of_another(struct framework *f, const struct delta_framework *said)
 {
 	const struct gmt_hdr *rec = said->rec;

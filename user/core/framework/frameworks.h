@@ -18,8 +18,8 @@ struct frameworks {
 struct frameworks *frameworks_new(struct deltas *out);
 void frameworks_free(struct frameworks *all);
 
-/* The kinds that frameworks_see() is for: at first; and when a process has a framework, or an observer wants all
- * segments, the kinds of memory, which becomes segments. */
+/* The kinds that frameworks_see() is for: the first list always; the second list, of memory that becomes segments, once
+ * a process has a framework or an observer wants all segments. */
 #define FRAMEWORKS_DELTAS                                                                                        \
 	(DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE))
 #define FRAMEWORKS_MEMORY_DELTAS                                                                                 \

@@ -64,7 +64,7 @@ void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta
 {
 	struct phase_cell *cell = cell_of(line, place);
 
-	/* A place that began when nothing was known of the device has begun with its first block. */
+	/* A place that began before the device was known begins with its first block. */
 	if (!cell->times) {
 		cell->times = 1;
 		cell->begin = cell->peak = line->live - delta;
@@ -95,7 +95,7 @@ uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count)
 	const struct phase_iteration *last = phase_line_iteration(line, line->now.iteration - 1), *it = last, *before;
 
 	*count = 0;
-	/* The first iteration makes the memory that stays: it is no measure. */
+	/* The first iteration makes the memory that stays, so growth is not measured from there. */
 	while (it && it->number > 2 && (before = phase_line_iteration(line, it->number - 1)) &&
 	       it->end > before->end) {
 		it = before;

@@ -6,14 +6,14 @@
 #include "core/framework/category.h"
 #include "core/framework/view_torch.h"
 
-#define PHASES_NAMES_MAX 64      /* different names of ranges that are kept of a process */
-#define PHASES_ITERATIONS 32     /* the newest that are kept of a device */
+#define PHASES_NAMES_MAX 64      /* different names of ranges that are kept for a process */
+#define PHASES_ITERATIONS 32     /* the newest iterations that are kept for a device */
 
 struct phase_line {
 	uint32_t owner;          /* thread; 0: none yet */
 	uint32_t forward;        /* span of the current forward; 0: none */
-	bool had_backward;       /* in this iteration */
-	bool had_step;           /* inside a backward */
+	bool had_backward;       /* this iteration has had a backward */
+	bool had_step;           /* a step has ended inside the backward */
 	uint64_t live;           /* bytes allocated, by the newest event */
 	struct training_moment now;         /* of that event; iteration 0: nothing has happened yet */
 	struct phase_iteration *iterations; /* ring by number; NULL without any */
@@ -26,17 +26,17 @@ void phase_line_fini(struct phase_line *line);
 #define PHASE_LINE_RANGE(name) (GMT_TRAINING_COUNT + (name))
 void phase_line_begin(struct phase_line *line, unsigned int place);
 void phase_line_end_range(struct phase_line *line, unsigned int name);
-/* A block of `delta` bytes came, or went (negative); line->live is the sum after that. */
+/* Counts a block of `delta` bytes that came, or went (negative); line->live is the sum after the block. */
 void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta);
 
 void phase_line_next_iteration(struct phase_line *line);
 
-/* How many bytes more each of the newest iterations has left behind than the iteration before, on average; `count` is
- * the number of such iterations in a row. 0: the last iteration left no more, or there are too few. */
+/* How many more bytes, on average, each of the newest iterations has left behind than the iteration before. `count` is
+ * the number of such iterations in a row. 0: the last iteration left no more, or there are too few iterations. */
 #define PHASES_GROWTH_MIN 3
 uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count);
 
-/* One of the newest PHASES_ITERATIONS; NULL: it is not there. */
+/* One of the newest PHASES_ITERATIONS; NULL: the iteration is not kept. */
 const struct phase_iteration *phase_line_iteration(const struct phase_line *line, uint32_t number);
 
 #endif

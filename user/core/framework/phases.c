@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 
-/* PyTorch's own names, which the name of a class follows: torch/optim/optimizer.py of 1.13 and 2.11. */
+/* PyTorch appends the name of a class to each of these names (torch/optim/optimizer.py of 1.13 and 2.11). */
 static const struct {
 	const char *prefix;
 	enum gmt_training phase;
@@ -41,7 +41,7 @@ static struct phase_thread *find_thread(struct phases *p, uint32_t tid)
 	return NULL;
 }
 
-/* A new thread takes the place of a thread without open ranges when there are too many. NULL: all have some. */
+/* In a full table, a new thread replaces a thread without open ranges. NULL: all threads have open ranges. */
 static struct phase_thread *get_thread(struct phases *p, uint32_t tid)
 {
 	struct phase_thread *t = find_thread(p, tid);
@@ -184,7 +184,7 @@ static void begin_on(struct phases *p, unsigned int device, struct phase_open *o
 static void push_range(struct phases *p, struct phase_thread *t, struct phase_open open)
 {
 	if (t->depth == PHASES_OPEN_MAX)
-		return; /* the range's end will find nothing */
+		return; /* end_range() will not find this range */
 	open.span = new_span(p);
 	t->open[t->depth++] = open;
 	for (unsigned int i = 0; i < p->line_count; i++)
@@ -192,7 +192,7 @@ static void push_range(struct phases *p, struct phase_thread *t, struct phase_op
 			begin_on(p, i, top_of(t));
 }
 
-/* "ProfilerStep#12" is the same name with every number. */
+/* Cuts the number off a name such as "ProfilerStep#12", so that all steps have one name. */
 static void make_name(char name[GMT_RANGE_NAME_BYTES], const uint8_t text[GMT_RANGE_NAME_BYTES])
 {
 	char *number;
@@ -238,7 +238,7 @@ static struct phase_thread *find_object(struct phases *p, const struct gmt_fw_ra
 {
 	struct phase_thread *own = find_thread(p, rec->hdr.tid);
 
-	/* Seldom, a range ends on another thread than it began on. */
+	/* A range may end on another thread than it began on, but rarely does. */
 	for (unsigned int i = 0; i <= p->thread_count; i++) {
 		struct phase_thread *t = i ? &p->threads[i - 1] : own;
 
@@ -254,7 +254,7 @@ static void end_range(struct phases *p, const struct gmt_fw_range *rec)
 	uint32_t depth;
 	struct phase_thread *t = find_object(p, rec, &depth);
 
-	/* The ranges inside have ended, too. */
+	/* The ranges inside this range have ended, too. */
 	while (t && t->depth >= depth)
 		pop_range(p, t);
 }
@@ -264,8 +264,8 @@ static void begin_training(struct phase_line *line)
 	line->now.is_training = line->had_backward = true;
 }
 
-/* A thread that asks for a backward has a device: a device that was seen first in the middle of a backward belongs to
- * autograd's thread until then. */
+/* Gives a device to a thread that asks for a backward and owns none. If a device was first seen in the middle of a
+ * backward, the device belongs to autograd's thread until then. */
 static void adopt_thread(struct phases *p, uint32_t tid)
 {
 	for (unsigned int i = 0; i < p->line_count && !owns_any(p, tid); i++)
@@ -277,14 +277,14 @@ static void begin_backward(struct phases *p, uint32_t tid)
 {
 	struct phase_thread *t;
 
-	/* A node of a backward asks for a backward: part of the whole. */
+	/* A node of a backward asks for this backward, which is a part of the outer backward. */
 	if (!owns_any(p, tid) && any_backward(p, tid))
 		return;
 	adopt_thread(p, tid);
 	t = get_thread(p, tid);
 	if (!t)
 		return;
-	/* The same call again, or a file that is probed twice: PyTorch begins a backward with an allocation. */
+	/* The same call reports again, or a file is probed twice: a new backward would begin with an allocation. */
 	if (is_backward(top_of(t)) && !top_of(t)->is_doubted)
 		return;
 	while (is_backward(top_of(t)))
@@ -325,7 +325,7 @@ static struct phase_line *ensure_line(struct phases *p, unsigned int device)
 	return &p->lines[device];
 }
 
-/* The thread whose phase an event of the thread `tid` belongs to; NULL: of a thread that has begun nothing. */
+/* The thread whose phase an event of the thread `tid` belongs to; NULL: that thread has begun nothing. */
 static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, struct phase_thread *own, uint32_t tid)
 {
 	struct phase_thread *owner = line->owner == tid ? own : find_thread(p, line->owner);
@@ -333,8 +333,8 @@ static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, s
 	if (!line->owner) {
 		struct phase_thread *waiting = any_backward(p, tid);
 
-		/* The first event of a device. A thread that has begun nothing, while another waits for a backward, is
-		 * autograd's, unless the other thread has a device of its own. */
+		/* This is the device's first event. If the thread has begun nothing while another waits for a backward,
+		 * the thread is autograd's, unless the waiting thread has a device of its own. */
 		owner = own;
 		if (!own && waiting && !owns_any(p, waiting->tid))
 			owner = waiting;
@@ -346,7 +346,7 @@ static struct phase_thread *doer_of(struct phases *p, struct phase_line *line, s
 	return owner != own && backward_of(owner) ? owner : own;
 }
 
-/* Begins all that the thread has open, on a device on which the thread had no block before. */
+/* Begins the thread's open ranges on a device where the thread had no block before. */
 static void begin_what_is_open(struct phases *p, unsigned int device, struct phase_thread *t)
 {
 	for (uint32_t i = 0; t && i < t->depth; i++)
@@ -361,7 +361,7 @@ static void count_in_ranges(struct phase_line *line, const struct phase_thread *
 			phase_line_block(line, PHASE_LINE_RANGE(t->open[i].name), delta);
 }
 
-/* ---- each of these says in which phase a block is counted, and sets what the device is doing now ---- */
+/* ---- each function returns the phase in which a block is counted, and sets what the device is doing now ---- */
 
 static enum gmt_training in_phase(struct phase_line *line, const struct phase_open *open)
 {
@@ -384,8 +384,8 @@ static enum gmt_training in_forward(struct phases *p, struct phase_line *line)
 	return GMT_TRAINING_FORWARD;
 }
 
-/* The thread that waits for a backward allocates: the backward is over, or the allocation was by one of its nodes. The
- * thread frees: the backward is over, most likely, and the next phase has not begun. */
+/* For the thread that waits for a backward. If the thread allocates, the backward is over, or one of its nodes has
+ * allocated. If the thread frees, the backward is most likely over, and the next phase has not begun. */
 static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, struct phase_open *backward,
 				    int64_t delta)
 {
@@ -399,7 +399,7 @@ static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, s
 	return GMT_TRAINING_BACKWARD;
 }
 
-/* By a thread of autograd's. What it frees after its backward seems to be over was that backward's, late. */
+/* For a thread of autograd's. What the thread frees after its backward seems to be over belonged to that backward. */
 static enum gmt_training by_worker(struct phases *p, struct phase_line *line, struct phase_open *backward,
 				   int64_t delta)
 {
@@ -430,7 +430,7 @@ struct training_moment phases_block(struct phases *p, unsigned int device, uint3
 	else if (open)
 		phase = by_waiting(p, line, open, delta);
 	else if (delta < 0 && line->had_backward && line->now.span % 2) /* set_between() */
-		/* A free before anything else begins is the backward's: of its result, which the program held. */
+		/* Nothing has begun since the backward: the program frees the backward's result, which it held. */
 		phase = GMT_TRAINING_BACKWARD;
 	else
 		phase = in_forward(p, line);

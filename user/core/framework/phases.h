@@ -3,14 +3,14 @@
  * The phases of a PyTorch program, found from ranges and from calls of autograd's engine (gmt_fw_range), and what each
  * of its devices had allocated in a phase.
  *
- * Each thread has its own ranges. A backward belongs to the thread that asked for it and waits; autograd's threads do
- * its work: an event of another thread on a device, during the backward of the device's owner, is a part of that
- * backward. Nothing reports its end: the backward is over when its thread begins or ends a range, or allocates. (A node
- * on the CPU's queue may make that allocation inside the backward: when autograd's threads go on after it, so did the
- * backward.) Frees until then, or until the next phase, count to the backward.
+ * Each thread has its own ranges. A backward belongs to the thread that asked for the backward and waits. Autograd's
+ * threads do the work: an event of another thread on a device, during the backward of the device's owner, is a part of
+ * that backward. Nothing reports the end of a backward: the backward is over when its thread begins or ends a range, or
+ * allocates. (A node on the CPU's queue may make that allocation inside the backward. If autograd's threads go on after
+ * the allocation, the backward goes on, too.) Frees until then, or until the next phase, count to the backward.
  *
- * An iteration of a device ends with the first optimizer step after a backward, or, where steps are inside the
- * backward, with the backward.
+ * An iteration of a device ends with the first optimizer step after a backward. Where steps are inside the backward,
+ * the iteration ends with the backward.
  */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_PHASES_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_PHASES_H
@@ -30,10 +30,10 @@ struct phase_open {
 	uint64_t object;         /* 0: a backward */
 	uint32_t span;
 	uint8_t phase;           /* enum gmt_training; GMT_TRAINING_COUNT: a range of the user's */
-	uint8_t name;            /* number; PHASES_NAMES_MAX: none */
-	bool is_doubted;         /* a backward whose thread has allocated since */
-	uint64_t devices;        /* bits of devices on which it has begun: on the thread's own at once, on others with a
-				  * block */
+	uint8_t name;            /* number of the name; PHASES_NAMES_MAX: none */
+	bool is_doubted;         /* of a backward: its thread has allocated since */
+	uint64_t devices;        /* one bit for each device on which the range has begun: at once on the thread's own
+				  * devices, on another device with the first block */
 };
 
 struct phase_thread {
@@ -57,7 +57,7 @@ void phases_fini(struct phases *p);           /* all zero again, as at the begin
 /* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */
 int phases_range(struct phases *p, const struct gmt_fw_range *rec);
 
-/* A block of `delta` bytes came, or went (negative), and `total` bytes are allocated now. What the device was doing. */
+/* A block of `delta` bytes came, or went (negative); `total` bytes are allocated now. Returns what the device did. */
 struct training_moment phases_block(struct phases *p, unsigned int device, uint32_t tid, int64_t delta, uint64_t total);
 
 /* NULL: nothing is known of the device. */

@@ -57,7 +57,7 @@ static void count_segment(struct framework *f, const struct range *s, int sign)
 	d->mapped_bytes += s->aux & GMT_HISTORY_MAPPED ? sign * s->length : 0;
 }
 
-/* The first range of the map, in part, inside the other range; NULL: none is. */
+/* The first range of the map that lies, at least in part, inside the other range; NULL: none does. */
 static const struct range *first_in(const struct rangemap *map, const struct range *in)
 {
 	const struct range *first = rangemap_from(map, in->base);
@@ -65,8 +65,8 @@ static const struct range *first_in(const struct rangemap *map, const struct ran
 	return first && first->base < in->base + in->length ? first : NULL;
 }
 
-/* Copies the next range of the map that lies, in part, in [*at, end), and steps behind that: the map may change between
- * two calls. False: none is left. */
+/* Copies the next range of the map that lies, at least in part, in [*at, end), and moves *at behind the range. The map
+ * may change between two calls. False: no range is left. */
 static bool next_in(const struct rangemap *map, uint64_t *at, uint64_t end, struct range *out)
 {
 	const struct range *next = *at < end ? rangemap_from(map, *at) : NULL;
@@ -85,7 +85,7 @@ static void mark_block(struct framework *f, struct range *block, bool is_lost)
 	rangemap_insert(&f->blocks, block);
 }
 
-/* Blocks lose the memory below them. */
+/* Marks the blocks in the segment: the memory below them is gone. */
 static void lose_blocks(struct framework *f, const struct range *segment, uint64_t ts_ns)
 {
 	uint64_t at = segment->base;
@@ -100,9 +100,9 @@ static void lose_blocks(struct framework *f, const struct range *segment, uint64
 }
 
 /*
- * The segment is out of the map already. PyTorch gives back only segments without blocks, and sends no event then: its
- * reserved bytes fall now. If the segment has blocks, somebody else has taken the memory away below them (vLLM's sleep
- * mode, a custom allocator): to PyTorch nothing has changed.
+ * The segment is out of the map already. PyTorch gives back only segments without blocks, and sends no event then. So
+ * PyTorch's reserved bytes fall here. If the segment has blocks, somebody else has taken the memory away below them
+ * (vLLM's sleep mode, a custom allocator), and for PyTorch nothing has changed.
  */
 static void end_segment(struct framework *f, const struct range *s, uint64_t ts_ns)
 {
@@ -135,7 +135,7 @@ static void end_guesses(struct framework *f, uint64_t base, uint64_t length, uin
 			take_segment(f, &r, ts_ns);
 }
 
-/* A segment is there again, and blocks have their memory back. */
+/* The segment is there again: its blocks have their memory back. */
 static void find_blocks_again(struct framework *f, const struct range *segment, uint64_t ts_ns)
 {
 	uint64_t at = segment->base;
@@ -200,7 +200,7 @@ static bool range_of_delta(const struct delta *d, struct range *r)
 	return r->base && alloc_is_place(r->base, r->length);
 }
 
-/* Older segments there have ended unseen. New memory below blocks that have lost theirs is the framework's. */
+/* An older segment at this place has ended unseen. New memory below lost blocks is the framework's. */
 static void begin_segment(struct framework *f, const struct deltas *out, const struct delta *d, struct range *r)
 {
 	const struct range *found;
@@ -233,7 +233,7 @@ static void release_segment(struct framework *f, const struct deltas *out, const
 	give_segment(d->p, out, DELTA_SEGMENT_FREE, r, d->ts_ns);
 }
 
-/* Takes the segment that begins at `base` out of f->taken; false: none does. */
+/* Takes the segment that begins at `base` out of f->taken. False: no segment begins there. */
 static bool find_taken(struct framework *f, uint64_t base, struct range *r)
 {
 	for (unsigned int i = 0; f && i < FRAMEWORK_TAKEN; i++) {
@@ -290,7 +290,7 @@ void segments_see(struct framework *f, const struct deltas *out, const struct de
 
 		if (f && d->kind == DELTA_RELEASE_FAILED)
 			restore_guesses(f, d);
-		/* A free gives an address only: all of the guess from there on goes. */
+		/* A free gives only an address: the guessed segment goes from that address on. */
 		else if (guess && length == 1)
 			end_guesses(f, d->place.address, guess->base + guess->length - d->place.address, d->ts_ns);
 		else if (f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Device memory as segments (delta.h): the driver's allocations and mappings at addresses, with a framework's blocks in
- * them or without. A framework's segments are kept, others are only given out.
+ * them or without. A framework's segments are kept; other segments are only given out as deltas.
  */
 #ifndef GPUMEMTRACE_CORE_FRAMEWORK_SEGMENTS_H
 #define GPUMEMTRACE_CORE_FRAMEWORK_SEGMENTS_H
@@ -19,17 +19,17 @@ struct rangemap;
 /* The flags in range.aux of a segment that a framework may join with its neighbours. */
 #define SEGMENT_PIECE (GMT_HISTORY_MAPPED | GMT_HISTORY_GUESSED)
 
-/* A delta of memory or of a place. f: NULL where the process has no framework. */
+/* Takes in a delta of memory or of a place. f: NULL where the process has no framework. */
 void segments_see(struct framework *f, const struct deltas *out, const struct delta *delta);
 
-/* Puts segments below the block: from the driver's allocations, or else made up. A segment there that cannot hold the
- * block has ended unseen. False: some were made up. */
+/* Puts segments below the block, from the driver's allocations or else made up. An older segment at this place that
+ * cannot hold the block has ended unseen. False: some segments were made up. */
 bool segments_cover(struct framework *f, const struct range *block, uint64_t ts_ns);
 
-/* Whether a framework's segment, or several pieces, lie below all of the block. */
+/* Whether one segment of a framework, or several pieces, lie below the whole block. */
 bool segments_hold(const struct rangemap *segments, const struct range *block);
 
-/* Gives out a delta of a block. tid: of the thread whose event it was; 0: none. */
+/* Gives out a delta of a block. tid: the thread that caused the delta; 0: none. */
 void segments_give_block(const struct framework *f, enum delta_kind kind, const struct range *block,
 			 unsigned int category, uint32_t tid, uint64_t ts_ns);
 

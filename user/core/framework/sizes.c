@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The sizes that tensors asked PyTorch's allocator for. The allocator rounds up to 512 bytes and more, and leaves
- * pieces at the end of a block that are too small to be split off.
+ * The sizes that tensors asked PyTorch's allocator for. The allocator rounds a size up to 512 bytes or more, and a
+ * block keeps a piece at its end that is too small to be split off.
  *
- * The one invariant: sizes of live blocks only are kept, and a device's sums are their sums.
+ * The one invariant: only sizes of live blocks are kept, and a device's sums are the sums of these sizes.
  */
 #include "core/framework/framework_state.h"
 
@@ -22,7 +22,7 @@ int sizes_add(struct framework *f, const struct gmt_fw_size *rec)
 	if (rec->size > ALLOC_SIZE_MAX)
 		return -EINVAL;
 	block = rangemap_at(&f->blocks, rec->ptr);
-	/* Backends without blocks have the probe, too. A block has the requested size at least. */
+	/* The probe is in backends without blocks, too. A block is at least as large as its requested size. */
 	if (!block || (rec->device_type == GMT_FW_GPU && (uint64_t)block->gpu != rec->device_index) ||
 	    rec->size > block->length)
 		return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Processes whose PyTorch takes device memory and reports no blocks (framework.h); a PyTorch that is loaded and does
- * nothing is not silent. There are two signs: what the environment asked PyTorch for, together with the calls that go
- * with that; and stacks in which PyTorch's own allocator takes memory. That some library of the process allocates is
- * no sign: NCCL, cuBLAS and RMM do, too.
+ * Finds processes whose PyTorch takes device memory and reports no blocks (framework.h). A PyTorch that is loaded and
+ * does nothing is not silent. There are two signs. First, the environment has settings for PyTorch, and the process
+ * makes the calls that go with these settings. Second, there are stacks in which PyTorch's own allocator takes memory.
+ * An allocation by just any library of the process is no sign: NCCL, cuBLAS and RMM allocate, too.
  */
 #include "core/framework/framework.h"
 
@@ -12,22 +12,22 @@
 #include "core/terms/frames.h"
 #include "core/ledger/process.h"
 
-/* Calls by PyTorch that are a sign: after a single call the report may be about to come. */
+/* So many calls by PyTorch are a sign. After a single call, the report may be about to come. */
 #define CALLS_ENOUGH 2
-/* The same where no stacks are taken: more calls than a library alone makes. */
+/* So many calls are a sign where no stacks are taken: a library alone makes fewer. */
 #define CALLS_MANY 16
-#define FRAMES_MOST 24   /* a pluggable allocator's own come before PyTorch's */
+#define FRAMES_MOST 24   /* a pluggable allocator's own frames come before PyTorch's */
 
 static bool begins_with(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
 }
 
-/* The allocator of PyTorch's that took the memory, by a stack. */
+/* The allocator of PyTorch that took the memory, as the stack shows. */
 static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t stack)
 {
 	enum gmt_torch_silence by_call = GMT_TORCH_NOT_SILENT;
-	bool is_inside = true;   /* of CUDA */
+	bool is_inside = true;   /* the frame is CUDA's */
 	uint32_t count;
 	const uint32_t *list = frames_list(frames, stack, &count);
 
@@ -41,7 +41,7 @@ static enum gmt_torch_silence allocator_of(const struct frames *frames, uint32_t
 		else if (by_call == GMT_TORCH_NOT_SILENT &&
 			 (begins_with(s->function, "cuMemAlloc") || begins_with(s->function, "cudaMalloc")))
 			by_call = GMT_TORCH_UNCACHED;
-		/* CUDA took the memory for something else: a context, a module. */
+		/* CUDA took the memory for something else, such as a context or a module. */
 		if (by_call == GMT_TORCH_NOT_SILENT)
 			return GMT_TORCH_NOT_SILENT;
 		if (strstr(s->function, "CUDAPluggableAllocator"))

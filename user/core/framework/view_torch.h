@@ -12,12 +12,12 @@
 #include "core/account/view_stacks.h"
 #include "core/terms/view_levels.h"
 
-/* ---- the purposes of its memory, and what the program did meanwhile ---- */
+/* ---- the purposes of the framework's memory, and what the program did meanwhile ---- */
 
-/* Allocated bytes. A phase's cell in an iteration: `begin` is of the phase's first time, `end` of its last. A range's
- * cell: both are of the range's newest time. The peak is of all times. */
+/* Allocated bytes in a phase of an iteration, or in a range. A phase has `begin` from its first time and `end` from its
+ * last time; a range has both from its newest time. The peak is the highest of all times. */
 struct phase_cell {
-	uint32_t times;          /* that it began; 0: never */
+	uint32_t times;          /* how often the phase or range began */
 	uint64_t begin, end, peak;
 	uint64_t alloc_bytes;
 };
@@ -25,7 +25,7 @@ struct phase_cell {
 struct phase_iteration {
 	uint32_t number;         /* from 1 on; 0: none */
 	bool is_over;
-	uint64_t end;            /* bytes allocated when it was over */
+	uint64_t end;            /* bytes allocated when the iteration was over */
 	struct phase_cell cells[GMT_TRAINING_COUNT];
 };
 
@@ -65,8 +65,8 @@ struct view_training {
 
 /* ---- all of it ---- */
 
-/* A framework's caching allocator on one GPU. Not part of any sum: its segments are what calls asked for. The names are
- * PyTorch's. */
+/* A framework's caching allocator on one GPU. No sum includes these bytes: the segments are memory that calls asked
+ * for, and is counted there. The names are PyTorch's. */
 struct view_torch {
 	bool seen;
 	enum gmt_fw framework;         /* whose allocator it is */
