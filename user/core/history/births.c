@@ -12,7 +12,7 @@ static uint64_t place_key(uint32_t process, bool is_block, uint64_t address)
 	return address ^ (uint64_t)process << 51 ^ (uint64_t)is_block << 50;
 }
 
-/* Of an allocation without an event that is kept; born_ns 0: the allocation was not seen at all. */
+/* The number for an allocation whose event is not kept; born_ns 0: the allocation was not seen at all. */
 static uint64_t number_before(const struct history *h, uint64_t born_ns)
 {
 	return born_ns && h->first ? h->first - 1 : GMT_HISTORY_UNSEEN;

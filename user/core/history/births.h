@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For each event, the number of the event that allocated its memory: found in one pass over the events. */
+/* Finds, for each event, the number of the event that allocated its memory, in one pass over the events. */
 #ifndef GPUMEMTRACE_CORE_HISTORY_BIRTHS_H
 #define GPUMEMTRACE_CORE_HISTORY_BIRTHS_H
 
@@ -14,17 +14,17 @@ struct range;
 struct births {
 	const struct history *h;
 	uint64_t *of;            /* by the event's number, from h->first on */
-	struct hash alive;       /* uint64_t: of the memory that lives after the last event */
+	struct hash alive;       /* uint64_t: number for memory that lives after the last event */
 };
 
-/* Of the events before number `until`. */
+/* Takes in the events before number `until`. */
 void births_init(struct births *b, const struct history *h, uint64_t until);
 void births_fini(struct births *b);
 
-/* GMT_HISTORY_UNSEEN: the allocation was not seen; below h->first: its event is not kept. An allocation has its own
- * number. */
+/* The number of the allocation; an allocation has its own number. GMT_HISTORY_UNSEEN: the allocation was not seen.
+ * Below h->first: the event of the allocation is not kept. */
 uint64_t births_of_event(const struct births *b, uint64_t number);
-/* The same of a block or a segment of the process that lives after the last event. */
+/* The same for a block or a segment of the process that lives after the last event. */
 uint64_t births_of_range(const struct births *b, uint32_t process, bool is_block, const struct range *r);
 
 #endif

@@ -10,7 +10,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/terms/names.h"
 
-#define UNDO_LOOKS 64   /* events between a release and its failure */
+#define UNDO_LOOKS 64   /* so many events may lie between a release and its failure */
 
 struct history *history_new(const struct ledger *ledger, const struct frameworks *frameworks, uint64_t most_events)
 {
@@ -152,7 +152,7 @@ static void record_request(struct history *h, const struct delta *d)
 		return;
 	if (rec->class_id < GMT_CLASS_COUNT && !gmt_class_is_device(rec->class_id))
 		return;
-	/* An earlier try of the same request. */
+	/* The history may have an earlier try of the same request. */
 	forget_request(h, rec->number);
 	pass_time(h, d->ts_ns);
 	h->requests[rec->number % HISTORY_REQUESTS] = (struct history_request){ rec->number, h->next };
@@ -173,7 +173,7 @@ static void drop_met(struct history *h, const struct delta *d)
 
 /* ---- processes ---- */
 
-/* Another program: nothing of the one before is left. */
+/* The process runs another program, and no memory of the old program is left. */
 static void record_exec(struct history *h, const struct delta *d)
 {
 	struct history_process *hp = history_find(h, d->p);
@@ -184,7 +184,7 @@ static void record_exec(struct history *h, const struct delta *d)
 	hp->since = h->next;
 }
 
-/* Tracing may go on for months. */
+/* Tracing may go on for months, so processes without an event do not keep their windows. */
 static void forget_ended(struct history *h)
 {
 	for (uint32_t i = 0; i < h->process_count; i++)

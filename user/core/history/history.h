@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The newest events of device memory: an observer of deltas that shows how memory came to be as it is, where the ledger
- * keeps sums only.
+ * The newest events of device memory. The history observes deltas and shows how memory came to be as it is; the ledger
+ * keeps only sums.
  *
  * Events are kept up to a number and an age, over all processes. The ledger and the frameworks know the live memory
  * (window.h); a moment of the past is the present with events undone. Dumps have events and window, too
@@ -35,7 +35,7 @@ struct history_event {
 	uint32_t category : 4;   /* BLOCK_FREE: enum gmt_category + 1; 0: not known */
 };
 
-/* A request for memory that failed of late, and its event. */
+/* A request for memory that failed recently, and its event. */
 #define HISTORY_REQUESTS 16
 struct history_request {
 	uint32_t number;         /* gmt_oom.number; 0: none */
@@ -56,7 +56,7 @@ struct history {
 	struct history_event *events;
 	uint64_t most;           /* events that are kept */
 	bool keeps_ended;        /* keeps windows of processes that have ended and have no event any longer */
-	uint64_t span_ns;        /* an event is forgotten so long before the newest; 0: never for its age */
+	uint64_t span_ns;        /* an event that is so much older than the newest is forgotten; 0: no age is too old */
 	uint64_t capacity;
 	uint64_t first, next;    /* numbers of the oldest event that is kept, and of the next event */
 	uint64_t origin;         /* number of the first event of all: 0, or the dump's */
@@ -96,15 +96,15 @@ void history_see(void *history, const struct delta *delta);
 
 /* The process; NULL: the history has nothing of the process. Good until the next new process. */
 struct history_process *history_find(const struct history *h, const struct process *p);
-/* The process, a new one if need be; and a new event of the process, good until the next. */
+/* The process, which is added if need be; and a new event of the process, good until the next new event. */
 struct history_process *history_process_of(struct history *h, const struct process *p);
 struct history_event *history_add(struct history *h, struct history_process *hp, enum gmt_history_kind kind,
 				  uint64_t ts_ns);
 
-/* Takes in a record of a dump, of a process: well-formed by itself (history_read.c). */
+/* Takes in a dump's record of a process. The record is well-formed by itself (history_read.c). */
 void history_read(struct history *h, const struct process *p, const struct gmt_hdr *record);
 
-/* The segment or block of an event, as in a window. */
+/* The segment or block of an event, in the form that windows have (window.h). */
 struct range history_range_of(const struct history_event *e);
 
 /* The memory of the process: at its end, in its dump, or now. window_free() releases the window. */

@@ -23,7 +23,7 @@ struct history_dump {
 	uint64_t until;
 	struct past *processes;
 	struct births births;
-	uint64_t room;           /* for so many ranges */
+	uint64_t room;           /* so many more ranges fit into the dump */
 	uint32_t some_tgid;      /* of a process that is in the dump; 0: none is */
 	history_put_fn put;
 	void *arg;
@@ -58,7 +58,7 @@ static void take_windows(struct history_dump *d)
 	const struct history *h = d->h;
 
 	d->processes = xcalloc(h->process_count + 1, sizeof(*d->processes));
-	/* A process that has an event since then lived then. */
+	/* A process that has an event since the moment lived at the moment. */
 	for (uint64_t n = h->first; n < h->next; n++)
 		d->processes[history_event(h, n)->process].is_in = true;
 	for (uint32_t i = 0; i < h->process_count; i++) {
@@ -116,7 +116,7 @@ static void find_subjects(const struct history_dump *d, struct history_subjects 
 		add_range_stacks(&seen, out, &d->processes[i].window.segments, &room);
 		add_range_stacks(&seen, out, &d->processes[i].window.blocks, &room);
 	}
-	/* What has ended since then has its stack in the event of its end. */
+	/* Memory that has ended since the moment has its stack in the event of its end. */
 	for (uint64_t n = h->first; n < h->next; n++)
 		if (is_in_dump(d, n))
 			add_stack(&seen, out, history_event(h, n)->stack_id);
@@ -211,7 +211,7 @@ static void put_window_process(struct history_dump *d, uint32_t process, uint64_
 	put_ranges(d, process, true, &rec.hdr);
 }
 
-/* The order gives the numbers: an event that is not in the dump is a record of nothing, of some process. */
+/* Events have no number but their order. So an event that is not in the dump becomes an empty record of any process. */
 static void put_event(const struct history_dump *d, uint64_t number)
 {
 	const struct history_event *e = history_event(d->h, number);

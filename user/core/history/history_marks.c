@@ -8,7 +8,7 @@
 
 #include "base/xalloc.h"
 
-#define OPEN_MAX 65536   /* ends get lost: with so many open ranges all are forgotten */
+#define OPEN_MAX 65536   /* all open ranges are forgotten when there are so many: ends get lost */
 
 void history_marks_init(struct history_marks *m)
 {
@@ -57,7 +57,7 @@ static void add_mark(struct history_marks *m, struct history_mark mark)
 	m->list[m->next++ % HISTORY_MARKS] = mark;
 }
 
-/* An end comes twice, from the end of the range and from that of its object: the second finds nothing. */
+/* An end comes twice, from the end of the range and from the end of its object. The second end finds no range. */
 void history_marks_see(struct history_marks *m, uint32_t process, uint64_t event, const struct gmt_fw_range *rec)
 {
 	uint64_t key = rec->object ^ (uint64_t)process << 48;

@@ -10,7 +10,7 @@
 
 #define SOME_TIME_NS 1    /* the allocation was seen; its event has the time (births.h) */
 
-/* The first record of a process. A window has one for each process, before all events, and continues nothing. */
+/* Takes in the record that begins a process. A window has one for each process, before all events. */
 static void read_window_process(struct history *h, const struct process *p, const struct gmt_history *rec)
 {
 	struct history_process *hp = history_process_of(h, p);

@@ -112,10 +112,10 @@ static bool has_lost_blocks(const struct framework *f)
 	return false;
 }
 
-/* The framework's own totals, less the known blocks and segments. */
+/* What is unseen: the framework's own totals, less the known blocks and segments. */
 static void fill_unseen(struct window *w, const struct framework *f)
 {
-	/* PyTorch still counts memory as reserved that was taken away below its blocks. */
+	/* Where memory was taken away below PyTorch's blocks, PyTorch still counts the memory as reserved. */
 	bool is_lost = has_lost_blocks(f);
 
 	w->unseen = xcalloc(f->count, sizeof(*w->unseen));

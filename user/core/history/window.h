@@ -17,8 +17,8 @@
 struct framework;
 struct process;
 
-/* Of range.aux: the flags (enum gmt_history_flag), and above them a block's category (enum gmt_category + 1; 0: not
- * known). */
+/* range.aux has the flags (enum gmt_history_flag), and above the flags a block's category (enum gmt_category + 1; 0:
+ * not known). */
 #define WINDOW_FLAG_BITS 3
 #define WINDOW_FLAGS ((1u << WINDOW_FLAG_BITS) - 1)
 
@@ -27,13 +27,13 @@ struct window_unseen {
 	uint64_t allocated, reserved; /* bytes */
 };
 
-/* Of a block that was made at `born_ns`. */
+/* The requested bytes of a block that was made at `born_ns`. */
 struct window_asked {
 	uint64_t born_ns;
 	uint64_t bytes;
 };
 
-/* In ranges: offset is when it was allocated (0: not seen), value its stack id, gpu its device (-1: not known). */
+/* In ranges, offset is the time of the allocation (0: not seen), value the stack id, gpu the device (-1: not known). */
 struct window {
 	struct rangemap segments, blocks;
 	struct hash asked;       /* struct window_asked: requested bytes, by the block's address */
@@ -45,10 +45,10 @@ void window_init(struct window *w);
 void window_free(struct window *w);
 void window_copy(struct window *to, const struct window *from);
 
-/* The live memory. f: NULL where there is no framework. */
+/* Fills in the live memory. f: NULL where there is no framework. */
 void window_now(struct window *w, const struct process *p, const struct framework *f);
 
-/* Undoes an event of the segment or block. */
+/* Undoes an event, of this kind, of the segment or block. */
 void window_undo(struct window *w, enum gmt_history_kind kind, const struct range *r);
 
 /* Bytes that a program asked the framework for when it got the live block; 0: not known. */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How much memory a failed call had asked for. Its arguments say so (delta.h); a run of handles counts as a whole. For
- * a call whose arguments say nothing (contexts, modules, graphs, streams), the size is what the kernel driver refused
- * on the thread meanwhile. A refusal is no error by itself: libcuda may try again, or in another way.
+ * How much memory a failed call had asked for. The call's arguments say the size (delta.h); a run of handles counts as
+ * a whole. For a call whose arguments do not say a size (contexts, modules, graphs, streams), the size is what the
+ * kernel driver refused to the thread meanwhile. A refusal is no error by itself: libcuda may try again, or otherwise.
  */
 #include "core/oom/oom_watch.h"
 
 #include "core/ledger/process.h"
 #include "core/terms/probes.h"
 
-#define RUN_GAP_NS 100000000ULL    /* more than between two handles of one request */
+#define RUN_GAP_NS 100000000ULL    /* longer than the time between two handles of one request */
 
 struct oom_thread *oom_thread_of(struct ooms *o, const struct process *p, uint32_t tid)
 {

@@ -14,9 +14,9 @@ struct dump {
 	const struct ledger *ledger;
 	oom_put_fn put;
 	void *arg;
-	bool *has_symbol;        /* by its number in frames.h */
-	struct hash processes;   /* those that are in it, by tgid */
-	struct hash named;       /* stack ids whose names are in it */
+	bool *has_symbol;        /* by the symbol's number in frames.h */
+	struct hash processes;   /* processes that are in the dump, by tgid */
+	struct hash named;       /* stack ids whose names are in the dump */
 };
 
 /* ---- machine and processes ---- */
@@ -46,7 +46,7 @@ static void put_gpus(const struct dump *d)
 	}
 }
 
-/* The texts fit: they came from such a record, and a NUL ends each of them. */
+/* The texts fit, because they came from such a record. A NUL ends each text. */
 static void put_process(const struct dump *d, const struct process *p)
 {
 	struct gmt_proc facts = {
@@ -65,7 +65,7 @@ static void put_process(const struct dump *d, const struct process *p)
 	d->put(d->arg, &attach, sizeof(attach));
 }
 
-/* The newest process with the pid: once, for most pids are in several rows. */
+/* Puts the newest process with the pid, but only once: most pids are in several rows. */
 static void put_tgid(struct dump *d, uint32_t tgid)
 {
 	const struct process *p = process_newest(&d->ledger->processes, tgid);
@@ -102,7 +102,7 @@ static void put_symbol(const struct dump *d, uint32_t number, uint64_t ts_ns)
 	free(rec);
 }
 
-/* Several ids may be one stack: each id has a record. */
+/* Each stack id has a record, also where several ids are one stack. */
 static void put_names(struct dump *d, uint32_t stack_id, const struct gmt_hdr *of)
 {
 	uint32_t number = frames_of(&d->ledger->frames, stack_id), count;
@@ -142,7 +142,7 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 		.has_symbol = xcalloc(l->frames.symbol_count, sizeof(bool)),
 	};
 	const struct gmt_oom_stack *stack = oom->stacks;
-	uint32_t tgid = also && also->tgid_count ? also->tgids[0] : 0;   /* that the names of the window are of */
+	uint32_t tgid = also && also->tgid_count ? also->tgids[0] : 0;   /* the pid in the records of names */
 	struct gmt_hdr of_window = { .tgid = tgid, .ts_ns = oom->rec.hdr.ts_ns };
 
 	hash_init(&d.processes, 1);

@@ -10,7 +10,7 @@ struct ledger;
 struct oom;
 
 /* Gives `put` each record: session, GPUs, processes, the names that are known by now, and the picture. `also` has the
- * processes and stacks of a window, whose records the caller puts next (history_dump.h); NULL: no window comes.
+ * processes and stacks of a window, whose records the caller puts next (history_dump.h); NULL: no window follows.
  * oom_dump_end() puts the last record. */
 typedef void (*oom_put_fn)(void *arg, const void *record, size_t size);
 void oom_dump(const struct ledger *l, const struct oom *oom, const struct history_subjects *also, oom_put_fn put,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pictures: who held what at a moment, as the ledger has it. See oom_state.h. */
+/* Makes pictures: who holds what at this moment, by the ledger's sums. See oom_state.h. */
 #include "core/oom/oom_state.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "core/ledger/balance.h"
 #include "core/ledger/ledger_state.h"
 
-#define STACKS_MAX 1000        /* of a row: the greatest; the rest is one sum */
+#define STACKS_MAX 1000        /* the greatest stacks of a row; the rest is one sum */
 
 _Static_assert((int)GMT_CLASS_COUNT <= (int)GMT_OOM_CLASSES, "a place for each class");
 _Static_assert((int)GMT_CATEGORY_COUNT <= GMT_OOM_CATEGORIES, "a place for each category");
@@ -47,7 +47,7 @@ static struct gmt_oom_stack stack_of(const struct stacks *s, uint32_t i, const s
 		.stack_id = now.stack_id, .live = now.live, .count = now.count,
 		.at_peak = now.at_peak, .grown = now.grown,
 		.recent = recent.grown, .allocs = now.allocs, .frees = now.frees, .alloc_bytes = now.alloc_bytes,
-		/* It grew in both halves of the time, and was there before: this is no start-up. */
+		/* The stack grew in both halves of the time, and held memory before: this is no start-up. */
 		.flags = before > 0 && later.grown > 0 && m->since < STACKS_MARKS && (int64_t)now.live > now.grown ?
 			 GMT_OOM_STACK_STEADY : 0,
 	};
@@ -114,7 +114,7 @@ static void fill_row_torch(const struct view_torch *torch, struct gmt_oom_row *o
 	}
 }
 
-/* False: the process holds nothing there. */
+/* False: the process holds nothing in the row. */
 static bool fill_oom_row(const struct subject *s, unsigned int index, const struct view_torch *torch,
 			 struct gmt_oom_row *out)
 {
@@ -181,7 +181,7 @@ static void add_blocks(struct oom *oom, const struct subject *s, unsigned int in
 	const struct stacks *blocks = framework_stacks(s->f, index);
 	struct gmt_oom_row *row;
 
-	/* Without stacks of blocks, all blocks have stack 0. */
+	/* Where blocks have no stacks, all blocks are under stack 0. */
 	if (!blocks || !blocks->count || (blocks->count == 1 && !blocks->list[0].id))
 		return;
 	row = new_row(oom, s->p);

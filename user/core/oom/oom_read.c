@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Requests and their pictures, from the records of a dump. Terms may be those of a newer version. */
+/* Reads requests and their pictures from the records of a dump. Terms may be those of a newer version. */
 #include "core/oom/oom_state.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static int read_row(struct oom *oom, const struct gmt_oom_row *rec)
 	oom->rows[oom->row_count] = *rec;
 	if (rec->torch_backend >= GMT_TORCH_BACKEND_COUNT)
 		oom->rows[oom->row_count].torch_backend = GMT_TORCH_UNKNOWN;
-	oom->rows[oom->row_count++].stacks = 0;   /* those that do come */
+	oom->rows[oom->row_count++].stacks = 0;   /* counts the records that follow */
 	return 0;
 }
 

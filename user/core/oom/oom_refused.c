@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that the kernel driver refused outside of all probed calls: above all in a launch, which loads its kernel or
- * needs local memory. Nobody says what such a call returned; oom_requests.h has the signs.
+ * Memory that the kernel driver refused outside of all probed calls, above all in a launch that loads its kernel or
+ * needs local memory. No record says what such a call returned; oom_requests.h has the signs.
  *
  * Measured on an H100, driver 580.159.04: libcuda asks twice, 35 to 160 us apart and with the same stack, and then
  * returns CUDA_ERROR_OUT_OF_MEMORY. No launch that was refused memory succeeded (tests/gpu/run.sh oom-launch).
@@ -9,14 +9,14 @@
 #include "core/ledger/process.h"
 #include "core/oom/oom_watch.h"
 
-#define AGAIN_NS 2000000ULL        /* more than between the tries of one call */
+#define AGAIN_NS 2000000ULL        /* longer than the time between the tries of one call */
 
 static bool is_open(const struct oom_watch *w)
 {
 	return w && w->oom->rec.flags & GMT_OOM_REFUSED && w->oom->rec.outcome == GMT_OOM_OPEN;
 }
 
-/* With the same stack as the first, or so soon after the last that both are of one call. */
+/* The refusal has the stack of the first refusal, or comes so soon after the last that one call made both. */
 static bool is_alike(const struct oom_watch *w, const struct gmt_rm_alloc *rec)
 {
 	const struct gmt_oom *first = &w->oom->rec;
@@ -36,7 +36,7 @@ static void note_refused(struct ooms *o, const struct delta *d)
 	struct oom_watch *w;
 
 	oom_note_refusal(oom_thread_of(o, d->p, d->tid), &d->driver);
-	/* A probed call that was refused memory says itself what came of the refusal. */
+	/* The record of a probed call says what came of the refusal. */
 	if (rec->cause.api)
 		return;
 	w = oom_watch_find(o, d->p, d->tid);
@@ -62,7 +62,7 @@ static void note_given(struct ooms *o, const struct delta *d)
 	is_enough = rec->size >= w->oom->rec.failed_bytes;
 	if (!(is_enough && d->driver.is_video) && !is_alike(w, rec))
 		return;
-	/* A call takes host memory of many sizes for itself. */
+	/* Less host memory is no sign: a call takes host memory of many sizes for itself. */
 	if (!is_enough && !d->driver.is_video)
 		return;
 	w->oom->rec.given_bytes = rec->size;

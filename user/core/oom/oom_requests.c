@@ -8,7 +8,7 @@
 #include "core/oom/oom_watch.h"
 #include "core/terms/probes.h"
 
-#define FATAL_DOUBT_NS 1000000000ULL /* after that, another thread's success is a sign that the process goes on */
+#define FATAL_DOUBT_NS 1000000000ULL /* after so long, another thread's success shows that the process goes on */
 
 struct ooms *ooms_new(const struct ledger *ledger, const struct frameworks *frameworks, struct deltas *out)
 {
@@ -57,7 +57,7 @@ void ooms_free(struct ooms *o)
 
 /* ---- tries ---- */
 
-/* Of a call without a size: memory that the thread gets later is for something else. */
+/* The request is a call without a size: memory that the thread gets later is for something else. */
 static bool is_unsaid(const struct gmt_oom *rec)
 {
 	return rec->class_id == GMT_OOM_CLASS_NONE && rec->api && !gmt_op_makes_context(gmt_probes[rec->api].op);
@@ -69,8 +69,8 @@ static bool is_same_place(const struct oom_watch *w, const struct delta_ask *ask
 	return w->oom->rec.class_id == ask->class && (w->row == ask->row || !w->row || !ask->row);
 }
 
-/* The next try of the same request, which of pieces may have got more this time. Of calls without a size the function
- * must be the same: cuFFT loads four modules, from as many places, before it gives up. */
+/* The call is the next try of the same request. A request of pieces may have got more this time. Calls without a size
+ * must be the same function: cuFFT loads four modules, from four places, before it gives up. */
 static bool is_next_try(const struct oom_watch *w, const struct delta_ask *ask, const struct gmt_call *call)
 {
 	if (!oom_watch_is_open(w) || !is_same_place(w, ask) ||
@@ -130,7 +130,7 @@ static void note_memory(struct ooms *o, struct oom_watch *w, const struct delta_
 	live = live > ask->bytes ? live - ask->bytes : 0;
 	if (w->live_at_first > live && w->live_at_first - live > rec->freed_bytes)
 		rec->freed_bytes = w->live_at_first - live;
-	/* XLA takes a tenth off each time, cuDNN's search halves. */
+	/* XLA takes a tenth off at each try; cuDNN's search halves the size. */
 	if (ask->bytes >= rec->failed_bytes || ask->bytes / 17 >= rec->failed_bytes / 20 ||
 	    (is_alike && ask->bytes >= rec->failed_bytes / 2)) {
 		bool is_all = ask->bytes >= rec->asked_bytes;   /* no less than failed_bytes */
@@ -144,7 +144,7 @@ static void note_memory(struct ooms *o, struct oom_watch *w, const struct delta_
 
 /* ---- deltas ---- */
 
-/* Errors that were raised elsewhere in a process do not end the process, if it goes on for so long. */
+/* If the process goes on for so long, the errors that other threads raised do not end the process. */
 static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 {
 	for (size_t i = 0; i < o->count; i++) {
@@ -159,7 +159,7 @@ static void goes_on(struct ooms *o, const struct process *p, uint64_t now_ns)
 	}
 }
 
-/* A handle alone is no memory: the request has succeeded when the run is mapped. */
+/* Creating a handle is no success yet: the request has succeeded when the run of handles is mapped. */
 static struct delta_ask ask_of_success(struct ooms *o, const struct delta *d)
 {
 	struct delta_ask ask = d->call.ask;
@@ -223,7 +223,7 @@ static void watch_block(struct ooms *o, const struct delta *d)
 		return;
 	goes_on(o, d->p, d->ts_ns);
 	w = oom_watch_find(o, d->p, d->tid);
-	/* A block of cached memory is no sign for an allocation that is under way. */
+	/* While the driver's call is under way, a block of cached memory is no sign. */
 	if (w && (w->oom->rec.sign == GMT_OOM_BY_REPORTED || w->oom->rec.sign == GMT_OOM_BY_RETURN ||
 		  is_unsaid(&w->oom->rec)))
 		oom_watch_leave(o, w, d->ts_ns);

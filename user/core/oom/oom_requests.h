@@ -19,10 +19,10 @@
  * Calls that take memory without a size (contexts, modules, graphs, streams) are requests of no class; the size is what
  * the kernel driver refused in them. A refusal outside of all probed calls, such as in a launch, is a request, too:
  *
- *   retry   given            the driver gave as much in the end; or, smaller, less in the same call
- *   raised  return           the thread makes another call, or PyTorch makes a block of the thread: the call is over
+ *   retry   given            the driver gave as much in the end; smaller: the driver gave less in the same call
+ *   raised  return           the thread makes another call, or PyTorch makes a block on the thread: the call is over
  *
- * Each failure has a picture of who held what, and the newest is kept; of very many failures some have none.
+ * Each failure gets a picture of who held what, and the newest picture is kept. Of very many failures, some get none.
  */
 #ifndef GPUMEMTRACE_CORE_OOM_OOM_REQUESTS_H
 #define GPUMEMTRACE_CORE_OOM_OOM_REQUESTS_H

@@ -17,7 +17,7 @@ struct ledger;
 #define OOM_SILENCE_NS 5000000000ULL   /* PyTorch waits for the GPU between two tries */
 #define OOM_FATAL_NS 10000000000ULL    /* a Python process takes its time to end */
 
-/* One request and its picture, which says who held what: rows[i].stacks stacks belong to row i, in order. */
+/* One request and its picture, which says who held what. Each row owns the next rows[i].stacks stacks of the list. */
 struct oom {
 	struct gmt_oom rec;
 	struct gmt_oom_row *rows;
@@ -29,7 +29,7 @@ struct oom {
 struct oom_watch;
 
 #define OOM_QUEUE 32
-#define OOM_PICTURES 16              /* in a row; after these one in each period (oom_watch.c) */
+#define OOM_PICTURES 16              /* one after the other; then one in each period (oom_watch.c) */
 
 struct ooms {
 	const struct ledger *ledger;
@@ -39,13 +39,13 @@ struct ooms {
 	size_t count;
 	struct oom *queue[OOM_QUEUE];/* decided, oldest first, until they are taken */
 	size_t queued;
-	struct oom *reading;         /* from records, not complete yet */
+	struct oom *reading;         /* is read from records, and not complete yet */
 	struct hash threads;         /* struct oom_thread (oom_watch.h), by tid */
 	struct hash counts;          /* struct oom_counts, by the number of the process */
 	uint32_t last_number;
-	uint32_t pictures;           /* that may still be taken, as of pictures_ns */
+	uint32_t pictures;           /* how many may still be taken, as of pictures_ns */
 	uint64_t pictures_ns;
-	uint64_t dropped;            /* too many: not watched, or not taken from the queue */
+	uint64_t dropped;            /* requests that were too many to watch, or to queue */
 };
 
 struct oom_counts {
@@ -58,13 +58,13 @@ void oom_free(struct oom *oom);        /* NULL is fine */
 
 /* For ooms_take(): the queue owns the request now. */
 void ooms_push(struct ooms *o, struct oom *oom);
-/* The next request about which something is known, NULL: none. The caller owns the request. The same number may come
- * again when more is known: with another outcome, and without a picture unless there is a newer one. */
+/* The next request about which something is known; NULL: none. The caller owns the request. When more is known, the
+ * same number may come again, with another outcome, and with a picture only if there is a newer one. */
 struct oom *ooms_take(struct ooms *o);
 
 /* ---- pictures: oom_picture.c ---- */
 
-/* Fills in rows and stacks, as everything is now: on one GPU, or with GPU_UNKNOWN on all. */
+/* Fills in the rows and stacks of this moment, on one GPU; GPU_UNKNOWN: on all GPUs. */
 void oom_picture(struct oom *oom, const struct ooms *o, int gpu);
 void oom_forget_picture(struct oom *oom);
 /* A picture of all GPUs that belongs to no request. The caller owns the picture. */
@@ -72,8 +72,8 @@ struct oom *ooms_picture(const struct ooms *o);
 
 /* ---- requests of a dump: oom_read.c ---- */
 
-/* One record, well-formed by itself. 0; -EINVAL: the record does not fit the records before. A request replaces the
- * request before, which is to be in the queue by then (ooms_finish). */
+/* Takes in one record, well-formed by itself. 0; -EINVAL: the record does not fit the records before. A request takes
+ * the place of the request before, which must be in the queue by then (ooms_finish). */
 int ooms_read(struct ooms *o, const struct gmt_hdr *rec);
 
 #endif

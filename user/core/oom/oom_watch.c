@@ -73,7 +73,7 @@ static bool may_take(struct ooms *o, uint64_t now_ns)
 	return true;
 }
 
-/* A picture of the next try, a moment later, would show nothing new, unless memory was freed for the try. */
+/* The next try comes a moment later: a new picture shows something new only if memory was freed for that try. */
 static bool is_another(const struct oom_watch *w, uint64_t now_ns)
 {
 	return !w->oom->row_count || oom_row_live(w->p, w->row) != w->live_at_picture ||
@@ -93,7 +93,7 @@ void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *
 	if (!may)
 		return;
 	oom_forget_picture(oom);
-	/* Pinned memory is the host's, and every picture has the rows of host memory. */
+	/* A request for pinned memory is on no GPU; every picture has the rows of host memory. */
 	oom_picture(oom, o, w->row == ROW_NONE ? GPU_UNKNOWN : w->p->account.rows[w->row].gpu);
 	w->live_at_picture = oom_row_live(w->p, w->row);
 }
@@ -115,7 +115,7 @@ void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d
 	give_request(o, w, DELTA_REQUEST_FAILED, false, d->ts_ns);
 }
 
-/* Queues what is known now, with the picture. */
+/* Queues what is known of the request now, with its picture. */
 static void queue_oom(struct ooms *o, struct oom_watch *w)
 {
 	struct oom *oom = xmalloc(sizeof(*oom));
@@ -143,7 +143,7 @@ void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome 
 		oom_forget_picture(w->oom);
 	}
 	queue_oom(o, w);
-	/* Whether the process survives an error that was raised is not known yet. */
+	/* After an error was raised, nobody knows yet whether the process survives. */
 	if (outcome != GMT_OOM_RAISED || sign == GMT_OOM_BY_WENT_ON || sign == GMT_OOM_BY_EXIT)
 		oom_watch_forget(o, w);
 }

@@ -10,7 +10,7 @@
 #include "core/oom/oom_state.h"
 
 struct oom_watch {
-	struct oom *oom;           /* the picture goes to the queue first, rec stays to the end */
+	struct oom *oom;           /* the queue takes its picture; its rec stays to the end */
 	const struct process *p;
 	uint32_t tid;
 	uint8_t row;               /* ROW_NONE */
@@ -22,8 +22,8 @@ struct oom_watch {
 
 /* NULL: none. */
 struct oom_watch *oom_watch_find(const struct ooms *o, const struct process *p, uint32_t tid);
-/* The watch of what the delta's thread asks for now. is_next_try: `newest`, the thread's watch (NULL: none); else that
- * request is over, and a new watch begins, without failures and undecided. NULL: there are too many watches. */
+/* The watch of what the delta's thread asks for now. is_next_try: this is `newest`, the thread's watch (NULL: none).
+ * Else that request is over, and a new watch begins, undecided and without failures. NULL: too many watches. */
 struct oom_watch *oom_watch_try(struct ooms *o, struct oom_watch *newest, bool is_next_try, const struct delta *d,
 				uint8_t row);
 /* The last watch takes the place of the forgotten one. */
@@ -35,7 +35,7 @@ bool oom_watch_is_open(const struct oom_watch *w);
 void oom_watch_failed(struct ooms *o, struct oom_watch *w, const struct delta *d, uint64_t bytes);
 /* A framework has reported the failure. */
 void oom_watch_reported(const struct ooms *o, const struct oom_watch *w, uint64_t ts_ns);
-/* Takes a picture, unless there were too many of late. */
+/* Takes a picture, unless there were too many pictures recently. */
 void oom_watch_picture(struct ooms *o, struct oom_watch *w, const struct delta *d);
 /* Queues the request with its outcome, and forgets the watch if nothing more can become known. */
 void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,
@@ -52,7 +52,7 @@ void oom_watch_end(struct ooms *o, struct oom_watch *w);
 /* Memory that the kernel driver did not give. */
 struct oom_refusal {
 	uint64_t bytes;      /* 0: none so far */
-	uint32_t seq;        /* of the call that was refused the memory; 0: no call was */
+	uint32_t seq;        /* number of the refused call; 0: the refusal was in no call */
 	uint32_t stack_id;
 	uint16_t api;        /* the call's function: enum gmt_api */
 	uint8_t row;
@@ -65,10 +65,10 @@ struct oom_thread {
 	struct oom_refusal refused; /* the newest */
 };
 
-/* A thread of the process, a new one if need be. Good until the next call. */
+/* A thread of the process, which is added if need be. Good until the next call. */
 struct oom_thread *oom_thread_of(struct ooms *o, const struct process *p, uint32_t tid);
 
-/* A handle was created, and belongs to a run that is not mapped yet. A request is for the whole run. */
+/* Adds a created handle to the thread's run of handles that are not mapped yet. A request is for the whole run. */
 void oom_handle_created(struct oom_thread *t, uint64_t bytes, uint64_t ts_ns);
 void oom_forget_run(struct oom_thread *t);
 
@@ -93,7 +93,7 @@ void ooms_left(struct ooms *o, const struct process *p, uint32_t tid, uint64_t t
 uint64_t oom_watch_due(const struct oom_watch *w);
 /* To be called when watches may have changed. */
 void oom_set_due(struct ooms *o);
-/* Bytes of the row's memory that the process has; ROW_NONE: of host memory. */
+/* Bytes that the process has in the row; ROW_NONE: in host memory. */
 uint64_t oom_row_live(const struct process *p, uint8_t row);
 
 #endif

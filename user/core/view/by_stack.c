@@ -198,7 +198,7 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 
 struct pick {
 	int64_t value;
-	uint32_t stack;          /* its number: breaks ties */
+	uint32_t stack;          /* the stack's number, which breaks ties */
 	uint32_t sum;
 };
 
@@ -210,10 +210,10 @@ static bool is_before(const struct pick *a, const struct pick *b)
 
 static int compare_picks(const void *left, const void *right)
 {
-	return is_before(left, right) ? -1 : 1;   /* no two are equal */
+	return is_before(left, right) ? -1 : 1;   /* no two picks are equal */
 }
 
-/* A heap of `count` picks, the least first: the pick to replace by a greater one. */
+/* Moves picks[at] down in a heap of `count` picks. The first pick is the least, which a greater pick replaces. */
 static void sift_down(struct pick *picks, size_t count, size_t at)
 {
 	for (;;) {
@@ -282,7 +282,7 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 		struct stacks_row r;
 
 		stacks_row(stacks, i, since, &r);
-		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* all of the stack's memory has moved */
+		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* the stack's memory has moved to other rows */
 			continue;
 		if (ages)
 			age = held_age(ages, row, r.stack_id);

@@ -10,7 +10,7 @@
 #include "core/terms/frames.h"
 #include "core/view/view.h"
 
-/* Sums by a number: of a stack (frames.h), or of an owner (view.owners). */
+/* Sums by number: the number of a stack (frames.h), or of an owner (view.owners). */
 struct by_stack_sum {
 	uint32_t number;
 	struct view_held held;
@@ -36,18 +36,18 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 		   struct view *view);
 void by_stack_fini(struct by_stack *b);
 
-/* Adds a stack to the sums; age: NULL where it is not known. by_stack_take() moves the sums to `out`, but for live and
- * peak; view_stacks_free() releases the arrays of `out`. */
+/* Adds a stack to the sums; age: NULL where the age is not known. by_stack_take() moves the sums to `out`, except live
+ * and peak; view_stacks_free() releases the arrays of `out`. */
 void by_stack_add(struct by_stack *b, const struct stacks_row *row, const struct held_age *age);
 void by_stack_take(struct by_stack *b, struct view_stacks *out);
 
-/* Makes `out` of all stacks. ages: NULL without; row: the process's, for ages; since: stacks_row()'s. */
+/* Makes `out` of all stacks. ages: may be NULL; row: the row of the ages; since: as for stacks_row(). */
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
 		   unsigned int since, struct view_stacks *out);
-/* Sets the purposes of stacks. Several stacks that are shown as one have the last one's. */
+/* Sets the purposes of stacks. Of several stacks that are shown as one, the last stack gives the purpose. */
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes,
 			   size_t count);
-/* The stack's index in view.stacks. */
+/* Adds the stack to view.stacks if need be, and returns its index there. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
 
 #endif

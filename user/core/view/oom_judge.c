@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conclusions from the numbers of a failed request. See oom_view.h. */
+/* Draws conclusions from the numbers of a failed request. See oom_view.h. */
 #include "core/view/oom_view.h"
 
-/* Bytes of a GPU that its driver keeps for page tables and the like: a request fits only if so much more is free.
+/* Bytes of a GPU that its driver keeps for page tables and the like. A request fits only if so much more is free.
  * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */
 #define ROOM_SLACK (16ull << 20)
 
@@ -44,7 +44,7 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	}
 }
 
-/* Nothing, where the kernel driver refused as much as `free` says. */
+/* The free bytes that are certain: none where `free` is what the kernel driver refused. */
 static uint64_t surely_free(const struct oom_facts *f)
 {
 	return f->has_free == OOM_FREE_REFUSED ? 0 : f->free;
@@ -59,11 +59,11 @@ static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 	f->cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 	f->gap_known = t->gap_known;
 	f->gap = t->largest_free_gap;
-	/* A launch or a module does not take PyTorch's memory. */
+	/* A launch or a module takes no memory from PyTorch's cache. */
 	if (!t->seen || f->is_too_large || f->was_room || v->rec.class_id == GMT_OOM_CLASS_NONE)
 		return;
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
-	/* Expandable segments have given back all that they can: the pieces between blocks. */
+	/* Where segments are expandable, they have given back all that they can: the pieces between blocks. */
 	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && f->has_free &&
 			     f->cached + surely_free(f) >= f->asked && f->cached;
 }
@@ -97,7 +97,7 @@ void oom_judge(struct oom_view *v)
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;
 	free_memory(v, f);
-	if (!f->asked)             /* a context: its size is not known */
+	if (!f->asked)             /* such as a context, whose size is not known */
 		return;
 	f->is_too_large = f->total && f->asked > f->total;
 	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;

@@ -21,7 +21,7 @@ struct maker {
 
 /* ---- processes ---- */
 
-/* The index in view.procs, of a new entry if need be. */
+/* The index in view.procs; the process is added if need be. */
 static size_t proc_of(struct maker *m, uint32_t tgid)
 {
 	struct view *view = &m->out->view;
@@ -37,7 +37,7 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 		view_fill_facts(m->pipeline, p, to);
 	else
 		*to = (struct view_proc){ .tgid = tgid, .ns_pid = tgid };
-	/* As at that moment, when failures were not counted yet. */
+	/* At the moment of the picture the process lived, and failures were not counted yet. */
 	to->exited = false;
 	memset(to->ooms, 0, sizeof(to->ooms));
 	return view->proc_count++;
@@ -73,7 +73,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		by_stack_add(&m->by_stack, &row, NULL);
 	}
 	by_stack_take(&m->by_stack, to);
-	/* The greatest come first, and of stacks that read alike the greatest is to have the last word. */
+	/* The greatest stack comes first, but is set last: of stacks that read alike, its purpose is to stay. */
 	for (size_t i = count; i-- > 0;) {
 		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
 
@@ -133,7 +133,7 @@ static uint64_t held_of(const struct gmt_oom_row *r)
 	return nvml > r->attributed ? nvml : r->attributed;
 }
 
-/* The row of the blocks; OOM_VIEW_NONE: it did not come. */
+/* The row that has the blocks; OOM_VIEW_NONE: the dump does not have the row. */
 static size_t row_of_blocks(struct maker *m, const struct gmt_oom_row *from, const struct view_proc *proc)
 {
 	int gpu = gpu_of(&m->out->view, from->uuid);

@@ -35,41 +35,41 @@ struct history_changes {
 struct oom_view_row {
 	size_t proc;             /* in view.procs */
 	size_t row;              /* in its rows; OOM_VIEW_NONE: its host memory */
-	bool is_blocks;          /* just the stacks of PyTorch's blocks in that row, which has their bytes already */
+	bool is_blocks;          /* only the stacks of PyTorch's blocks in `row`, which has the bytes already */
 	uint64_t held;           /* bytes by the best source: the kernel, else NVML, else calls */
 	bool has_nvml;
 	uint64_t nvml, nvml_ts_ns;
-	uint64_t rest_bytes;     /* of stacks that are not in the picture */
+	uint64_t rest_bytes;     /* bytes of stacks that are not in the picture */
 	uint32_t rest;
 	uint64_t recent_ns;
 	struct view_stacks recent; /* .grown: since recent_ns */
 	struct view_stacks steady; /* stacks that have grown all along: maybe leaks */
 };
 
-/* The source of the free bytes: CUDA; the GPU's memory less the held bytes, which is the most that can be free; or the
- * kernel driver, which refused so much: less was free. */
+/* The source of the free bytes. TOLD: CUDA. COMPUTED: the GPU's memory less the held bytes, which is the most that can
+ * be free. REFUSED: the kernel driver refused so many bytes, so less was free. */
 enum oom_free { OOM_FREE_UNKNOWN, OOM_FREE_TOLD, OOM_FREE_COMPUTED, OOM_FREE_REFUSED };
 
-/* Conclusions. A request on no GPU has only asked and held. */
+/* Conclusions. A request that is on no GPU has only `asked` and `held`. */
 struct oom_facts {
 	bool is_of_gpu;
 	bool is_unseen;          /* there is no picture: nobody knows who held what */
-	uint64_t asked;          /* bytes that PyTorch, else CUDA was asked for */
+	uint64_t asked;          /* bytes that the program asked PyTorch for, or else CUDA */
 	uint64_t total;          /* of the GPU; 0 unknown */
 	uint64_t held;           /* by the processes of the picture */
 	enum oom_free has_free;
 	uint64_t free;
 	bool has_untraced;
-	uint64_t untraced;       /* neither free nor held: of others, and of the driver itself */
+	uint64_t untraced;       /* neither free nor held: other programs' and the driver's */
 	size_t asker, largest;   /* row of the process that asked, and greatest row; OOM_VIEW_NONE */
-	bool has_torch;          /* of the asker, as the next four */
+	bool has_torch;          /* of the asker, like the next four */
 	uint64_t cached;         /* reserved but in no block */
 	bool gap_known;
 	uint64_t gap;
 	bool is_too_large;       /* more than the GPU has */
-	bool was_room;           /* so much was free: there was another limit */
-	bool fits_in_one_piece;  /* the request would fit if the cached memory were one piece */
-	bool fits_expandable;    /* it would fit with expandable segments, whose pieces can be given back */
+	bool was_room;           /* enough was free: there was another limit */
+	bool fits_in_one_piece;  /* the request fits if the cached memory is one piece */
+	bool fits_expandable;    /* the request fits with expandable segments, which can give back pieces */
 	size_t fits_without;     /* row of another process whose memory would be enough; OOM_VIEW_NONE */
 };
 
@@ -95,7 +95,7 @@ void oom_view_free(struct oom_view *view);
 void history_changes(const struct history *h, uint32_t tgid, uint64_t end, uint64_t until_ns, uint64_t span_ns,
 		     struct history_changes *out);
 
-/* Fills in the facts from the rest. */
+/* Fills in the facts from the rest of the view. */
 void oom_judge(struct oom_view *view);
 
 #endif

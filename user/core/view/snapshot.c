@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See snapshot.h: the memory at the end. The events are snapshot_replay.c's. */
+/* Makes the memory at the end of a snapshot (snapshot.h). snapshot_replay.c makes the events. */
 #include "core/view/snapshot.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
 
-/* The devices' addresses are far apart. */
+/* Made-up addresses: those of two devices are far apart. */
 #define UNSEEN_ADDRESS(device) (ALLOC_ADDRESS_END + ((uint64_t)(device) << 48))
 
 static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address, unsigned int device)
@@ -24,7 +24,7 @@ static struct snapshot_segment *add_segment(struct snapshot *s, uint64_t address
 	return &s->segments[s->segment_count++];
 }
 
-/* To the newest segment. */
+/* Appends a block to the newest segment. */
 static struct snapshot_block *append_block(struct snapshot *s, uint64_t address, uint64_t size, bool active,
 					   uint32_t stack_id)
 {
@@ -46,14 +46,14 @@ static unsigned int device_of_range(const struct range *r)
 	return r->gpu < 0 ? 0 : r->gpu;
 }
 
-/* To PyTorch the pieces of an expandable segment are one segment; guessed pieces may be. */
+/* For PyTorch, the pieces of an expandable segment are one segment; guessed pieces may be one, too. */
 static bool is_joined(const struct range *a, const struct range *b)
 {
 	return (a->aux & GMT_HISTORY_TORCH) && (b->aux & GMT_HISTORY_TORCH) && (a->aux & SEGMENT_PIECE) &&
 	       (b->aux & SEGMENT_PIECE) && a->gpu == b->gpu && a->base + a->length == b->base;
 }
 
-/* The newest segment has its size: adds PyTorch's blocks and the free pieces between them. */
+/* Adds PyTorch's blocks, and the free pieces between them, to the newest segment, whose size is set. */
 static void fill_segment(struct snapshot *s, const struct window *w)
 {
 	struct snapshot_segment *segment = &s->segments[s->segment_count - 1];

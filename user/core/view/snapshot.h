@@ -3,9 +3,9 @@
  * A process's device memory in the form of PyTorch's memory snapshots: the segments, their blocks, and the events that
  * led there. An allocation of the driver's that PyTorch does not manage is a segment with one block.
  *
- * Viewers go back from the end and trust each event. So whatever was lost, an event that ends something ends what is
- * there at that moment; an event that begins something begins it where nothing is; a live block lies in a live segment;
- * and the blocks of a segment cover the segment.
+ * Viewers go back from the end and trust each event. So, whatever was lost, four rules hold. An event that ends memory
+ * ends memory that is there at that moment. An event that begins memory begins it where no memory is. A live block lies
+ * in a live segment. The blocks of a segment cover the segment.
  */
 #ifndef GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
 #define GPUMEMTRACE_CORE_VIEW_SNAPSHOT_H
@@ -96,10 +96,10 @@ struct snapshot {
 	size_t mark_count;
 	unsigned int device_count;       /* greater than every device number */
 	bool is_expandable;              /* at least one of PyTorch's segments is */
-	uint64_t dropped;                /* older events of all processes that were not kept */
+	uint64_t dropped;                /* older events that were not kept, of all processes */
 };
 
-/* Of h->processes[process]; snapshot_free() releases its arrays. */
+/* Makes the snapshot of h->processes[process]; snapshot_free() releases its arrays. */
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out);
 void snapshot_free(struct snapshot *snapshot);
 
@@ -108,7 +108,7 @@ static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
 	return stack_id ? SNAPSHOT_WHY_NONE : SNAPSHOT_WHY_NO_STACK;
 }
 
-/* For snapshot_build(): makes the events, from the memory at their end. */
+/* For snapshot_build(): makes the events, going back from the memory at the end. */
 void snapshot_replay(const struct history *h, uint32_t process, const struct window *end, struct snapshot *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See snapshot.h. Goes back from the memory at the end: an event that ended a block or segment puts it back, an event
- * that began one takes it away. An event that does not fit is left out. Memory that is in the way was allocated just
- * then, as far as the snapshot says.
+ * Makes the events of a snapshot (snapshot.h), going back from the memory at the end. The end of a block or segment
+ * puts the memory back; the beginning takes the memory away. An event that does not fit is left out. For memory that is
+ * in the way, the snapshot says that the memory was allocated at that moment.
  */
 
 #include "base/xalloc.h"
@@ -12,8 +12,8 @@
 #include "core/view/snapshot.h"
 #include "core/history/window.h"
 
-/* The moment to which the replay has come back. Ranges are as in a window, but offset is a number (births.h) in ranges
- * from events, and segments that are not PyTorch's have a block, too. */
+/* The moment to which the replay has come back. Ranges are as in a window, with two differences: in ranges from events,
+ * offset is a number (births.h), and segments that are not PyTorch's have a block, too. */
 struct moment {
 	struct snapshot *out;
 	struct rangemap blocks, segments;
@@ -51,7 +51,7 @@ static bool is_piece(const struct range *segment)
 	return !is_plain(segment) && (segment->aux & SEGMENT_PIECE);
 }
 
-/* Viewers join a piece that is put back with any segment that it touches. */
+/* Viewers join a piece that is put back with every segment that the piece touches. */
 static bool touches_a_whole(const struct rangemap *segments, const struct range *piece)
 {
 	const struct range *before = rangemap_find(segments, piece->base - 1);
@@ -60,7 +60,7 @@ static bool touches_a_whole(const struct rangemap *segments, const struct range 
 	return (before && !is_piece(before)) || (behind && !is_piece(behind));
 }
 
-/* A free has no stack: the stack of the allocation stands in its place. */
+/* A free has no stack of its own: the snapshot shows the stack of the allocation. */
 static enum snapshot_why why_of_end(const struct moment *m, const struct range *r)
 {
 	if (r->aux & GMT_HISTORY_GUESSED)
@@ -70,7 +70,7 @@ static enum snapshot_why why_of_end(const struct moment *m, const struct range *
 	return r->offset < m->first ? SNAPSHOT_WHY_EARLIER : SNAPSHOT_WHY_FREED;
 }
 
-/* On the device of its segment. */
+/* Emits an event of a block, on the device of the block's segment. */
 static void emit_block(struct moment *m, enum snapshot_action action, const struct range *block, enum snapshot_why why)
 {
 	const struct range *segment = rangemap_find(&m->segments, block->base);
@@ -98,7 +98,7 @@ static void after_block(struct moment *m, const struct range *block)
 	rangemap_insert(&m->blocks, block);
 }
 
-/* Takes all away that is in the way of a block or a segment. */
+/* Takes away everything that is in the way of a block or a segment. */
 static void clear_place(struct moment *m, const struct rangemap *map, const struct range *place,
 			void (*take_away)(struct moment *m, const struct range *r, enum snapshot_why why))
 {

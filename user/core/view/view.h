@@ -31,7 +31,7 @@ struct pipeline;
 
 struct view_gpu {
 	uint8_t uuid[GMT_UUID_BYTES];
-	uint32_t index;          /* as nvidia-smi numbers it; UINT32_MAX: not in the inventory */
+	uint32_t index;          /* nvidia-smi's number of the GPU; UINT32_MAX: not in the inventory */
 	uint32_t flags;          /* enum gmt_gpu_flag */
 	uint32_t parent_index;
 	uint32_t gpu_instance, compute_instance;
@@ -51,17 +51,17 @@ struct view_row {
 	struct view_level physical;    /* bytes the kernel gave since attach and did not take back */
 	uint64_t by_purpose[GMT_PURPOSE_COUNT]; /* sums to physical.live */
 	/* physical - attributed, split (sums to physical.live - attributed.live exactly): */
-	int64_t context;         /* purpose CONTEXT, less small allocations from its blocks */
+	int64_t context;         /* purpose CONTEXT, less the small allocations in its blocks */
 	int64_t modules;
 	int64_t pool_reserve;    /* pool memory the process holds but no allocation uses */
 	int64_t rounding;        /* granularity of cuMemAlloc and cuMemCreate */
 	int64_t other;           /* graph, streams, outside a probed call */
-	uint64_t imported_physical;    /* objects duplicated from another process, whose memory they are */
+	uint64_t imported_physical;    /* objects that were duplicated from another process, and show its memory */
 	bool has_nvml;
 	uint64_t nvml;           /* at nvml_ts_ns */
 	uint64_t nvml_ts_ns;
 	uint64_t nvml_baseline;  /* at attach; 0 if attached from the start */
-	uint64_t before_attach;  /* of the baseline, still there */
+	uint64_t before_attach;  /* the part of the baseline that is still there */
 	bool before_inferred;    /* after frees of unknown size, NVML's numbers lowered before_attach */
 	uint64_t before_frees;   /* kernel objects from before attach that were freed */
 	int64_t residual;        /* nvml - attributed - (physical - attributed) - before_attach, taken at
@@ -69,7 +69,7 @@ struct view_row {
 	struct view_torch torch;
 	struct view_sum at_nvml; /* the row as it was at nvml_ts_ns: the members sum to nvml exactly, also
 	                          * after the process has ended */
-	struct view_stacks stacks; /* of physical, or without the kernel layer of attributed */
+	struct view_stacks stacks; /* of physical; without the kernel layer, of attributed */
 };
 
 struct view_proc {
@@ -80,7 +80,7 @@ struct view_proc {
 	uint64_t attach_ts_ns;   /* first seen */
 	uint64_t window_ns;      /* peaks count from here: the attach, or a mark after it */
 	bool from_start;
-	bool exited;             /* then "live" is at its end */
+	bool exited;             /* if so, "live" is at the process's end */
 	int exit_code;           /* wait status */
 	uint64_t exit_ts_ns;
 	char comm[GMT_COMM_BYTES + 1];
@@ -117,7 +117,7 @@ struct view {
 	bool has_ages;              /* the request was for ages */
 	uint64_t older_than_ns;
 	uint64_t records;
-	uint64_t records_unknown;   /* of a kind this version does not know */
+	uint64_t records_unknown;   /* of a kind that this version does not know */
 	uint64_t records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
 	uint64_t anomalies[GMT_ANOMALY_COUNT];

@@ -47,12 +47,12 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 	out->gpu_instance = r->gpu_instance;
 	out->compute_instance = r->compute_instance;
 	out->total_bytes = r->total_bytes;
-	/* A NUL stays at the end. */
+	/* The last byte stays a NUL. */
 	memcpy(out->name, r->name, sizeof(out->name) - 1);
 	memcpy(out->pci, r->pci, sizeof(out->pci) - 1);
 }
 
-/* In nvidia-smi's order: by index, a GPU before its MIG instances; then GPUs without an index, by UUID. */
+/* The order is nvidia-smi's: by index, with a GPU before its MIG instances; then GPUs without an index, by UUID. */
 static int compare_gpus(const void *left, const void *right)
 {
 	const struct view_gpu *a = left, *b = right;
@@ -199,7 +199,7 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 
 /* ---- processes ---- */
 
-/* The rows and the host memory, as of now or of the end of the process. */
+/* Fills in the rows and the host memory, of this moment or of the process's end. */
 static void fill_memory(struct maker *m, struct view_proc *out)
 {
 	uint64_t now_ns = m->p->exited ? m->p->exit_ts_ns : m->ledger->now_ns;

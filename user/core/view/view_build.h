@@ -9,11 +9,11 @@ struct gpus;
 struct ledger;
 struct process;
 
-/* Begins the view with all that is about no GPU, process or stack. */
+/* Begins the view: fills in everything that is about no GPU, process or stack. */
 void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view);
-/* order[number] is the place in view->gpus of the ledger's GPU of that number. */
+/* Sets order[number] to the place that the ledger's GPU `number` has in view->gpus. */
 void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order);
-/* The identity of a process; the rest is zero. */
+/* Fills in the identity of a process; the rest is zero. */
 void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out);
 
 #endif
