@@ -106,7 +106,7 @@ static void restore_to_class(struct view_class *class, const struct booking *b)
 	class->freed_bytes -= b->bytes;
 }
 
-/* As if the allocation had never been there. */
+/* Changes the class as if the allocation had never been there. */
 static void take_from_class(struct view_class *class, const struct booking *b)
 {
 	lower_class(class, b);
@@ -120,7 +120,7 @@ static void resize_in_class(struct view_class *class, const struct booking *b, u
 	class->alloc_bytes += bytes - b->bytes;
 }
 
-/* `bytes` more of device memory, modulo 2^64: less where they are a negative number. */
+/* Adds `bytes` of device memory, modulo 2^64: a negative number takes bytes away. */
 static inline void change_attributed(struct row *row, const struct booking *b, uint64_t bytes)
 {
 	if (gmt_class_is_device(b->class))
@@ -172,7 +172,7 @@ void account_fail(struct account *account, const struct booking *b)
 		account->rows[b->row].by_class[b->class].failed++;
 }
 
-/* The unknown row shows what is unknown now: when the GPU of all memory of a class is known, the peak goes, too. */
+/* The unknown row shows what is unknown now. If the GPU of all memory of a class is known, the peak goes, too. */
 static void forget_peaks(struct row *row, unsigned int class)
 {
 	uint64_t allocs = 0;

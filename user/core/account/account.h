@@ -14,9 +14,9 @@
 #include "core/account/stacks.h"
 #include "core/terms/view_levels.h"
 
-/* Of memory that lies on no GPU: managed, pinned, registered. */
+/* The row of memory that lies on no GPU: managed, pinned, registered. */
 #define ROW_NONE 255
-/* Remembered, but not booked: a multicast handle, memory from before the attach. */
+/* The class of what is remembered, but not booked: a multicast handle, memory from before the attach. */
 #define CLASS_NONE GMT_CLASS_COUNT
 
 /* NVML's newest number, and the row as it was then. */
@@ -46,10 +46,10 @@ struct account {
 	struct row *rows;
 	unsigned int count;
 	struct view_class by_class[GMT_CLASS_COUNT];
-	struct stacks stacks;        /* managed, pinned, registered: of no row */
+	struct stacks stacks;        /* of managed, pinned and registered memory, which is in no row */
 };
 
-/* What is booked where. */
+/* What is booked, and where. */
 struct booking {
 	unsigned int row;        /* ROW_NONE */
 	unsigned int class;      /* enum gmt_class, CLASS_NONE */
@@ -61,7 +61,7 @@ struct booking {
 void account_init(struct account *account);
 void account_fini(struct account *account);
 
-/* The row of a GPU, a new one if need be: one of at most GPUS_MAX + 1. */
+/* The row of a GPU, which is added if need be. There are at most GPUS_MAX + 1 rows. */
 unsigned int account_row(struct account *account, int gpu);
 /* The row of a GPU; the row of GPU_UNKNOWN if the GPU has none. */
 unsigned int account_find_row(const struct account *account, int gpu);
@@ -69,17 +69,17 @@ unsigned int account_find_row(const struct account *account, int gpu);
 /* Whether memory of the class lies on a GPU, so that it has a row. */
 bool account_has_row(unsigned int class);
 
-/* What book_memory() (ledger/books.h) calls; the class is below GMT_CLASS_COUNT. */
+/* These are for book_memory() (ledger/books.h); the class is below GMT_CLASS_COUNT. */
 void account_add(struct account *account, const struct booking *booking);
 void account_remove(struct account *account, const struct booking *booking);
 /* Takes account_remove() back. */
 void account_restore(struct account *account, const struct booking *booking);
 void account_fail(struct account *account, const struct booking *booking);
-/* Moves a live allocation, history and all, to another row. */
+/* Moves a live allocation to another row, as if the allocation had always been there. */
 void account_move(struct account *account, const struct booking *booking, unsigned int to);
 /* A live allocation turns out to have another size. */
 void account_resize(struct account *account, const struct booking *booking, uint64_t bytes);
-/* Nothing lives any longer, since another program runs. No frees are counted, as nobody called any. */
+/* Another program runs, so no memory lives any longer. No frees are counted, because nobody called a free. */
 void account_drop(struct account *account);
 
 /* Kernel memory that no allocation explains: it has no class, only a stack. */

@@ -36,7 +36,7 @@ static inline void before_change(struct stacks *s, struct stack *stack)
 {
 	if (stack->changed <= s->peak_change)
 		stack->at_peak = stack->live;
-	/* Mostly it has: one look does for all marks. */
+	/* Most stacks have changed since the newest mark: then one look is enough for all marks. */
 	for (unsigned int i = 0; i < STACKS_MARKS && stack->changed <= s->newest_mark; i++)
 		if (stack->changed <= s->mark_change[i])
 			stack->at_mark[i] = stack->live;
@@ -98,7 +98,7 @@ void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_n
 	raise_live(s, stack, bytes, ts_ns);
 }
 
-/* As if the allocation had never been there. */
+/* Changes the stack as if the allocation had never been there. */
 static void undo_add(struct stacks *s, uint32_t id, uint64_t bytes)
 {
 	struct stack *stack = change_stack(s, id);

@@ -24,7 +24,7 @@ struct stack {
 	uint64_t live;
 	uint64_t changed;        /* the last change of this stack: struct stacks.changes then */
 	uint64_t at_peak;        /* good if the stack changed after the peak; else it held what is live */
-	uint64_t at_mark[STACKS_MARKS]; /* good if the stack changed after the mark; else as above */
+	uint64_t at_mark[STACKS_MARKS]; /* good if the stack changed after the mark; else it held what is live */
 	uint64_t allocs, frees, alloc_bytes;
 };
 
@@ -63,7 +63,7 @@ void stacks_add(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
 void stacks_remove(struct stacks *s, uint32_t id, uint64_t bytes);
 /* Takes stacks_remove() back. */
 void stacks_restore(struct stacks *s, uint32_t id, uint64_t bytes, uint64_t ts_ns);
-/* Moves a live allocation, history and all. Stacks that lose their only allocation ever lose their peak, too. */
+/* Moves a live allocation with its past. A stack that loses the only allocation it ever had loses its peak, too. */
 void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t bytes, uint64_t ts_ns);
 /* A live allocation turns out to have another size. */
 void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t bytes, uint64_t ts_ns);

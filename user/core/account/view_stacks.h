@@ -2,12 +2,12 @@
 /*
  * The part of a view (view.h) that says who asked for memory: by owner and by call stack.
  *
- * It is of one process on one GPU (device memory that calls asked for, and what the kernel gave that no
- * allocation explains: context, modules, streams, graphs), or of one process's host and managed memory.
- * Owners sum to its bytes exactly, live and at the peak; with `unexplained` live sums to the row's physical.
+ * The part is of one process on one GPU (device memory that calls asked for, and memory that the kernel gave and no
+ * allocation explains: context, modules, streams, graphs), or of one process's host and managed memory. Owners sum to
+ * these bytes exactly, live and at the peak. Live bytes with `unexplained` sum to the row's physical bytes.
  *
- * Stacks that read alike are one. Without names a stack is no more than a number, so those are shown
- * as one, too: VIEW_STACK_NOT_NAMED; and so is what has none: VIEW_STACK_NONE.
+ * Stacks that read alike are shown as one. A stack without names is only a number: all stacks without names are shown
+ * as one, VIEW_STACK_NOT_NAMED. Memory without a stack is VIEW_STACK_NONE.
  */
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
 #define GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
@@ -21,7 +21,7 @@
 
 struct frames;
 
-/* X(NAME, member, name): what stacks are sorted by, greatest first; who has nothing is left out. */
+/* X(NAME, member, name): the member that stacks are sorted by, greatest first; stacks with 0 are left out. */
 #define VIEW_ORDERS(X)                                                            \
 	X(LIVE, live, "live")                                                     \
 	X(PEAK, at_peak, "peak")                                                  \
@@ -43,7 +43,7 @@ struct view_held {
 	uint64_t allocs, frees;  /* ever */
 	uint64_t alloc_bytes;
 	uint64_t oldest_ts_ns;   /* of what is live; 0: nothing is, or ages were not asked for */
-	uint64_t old_bytes, old_count; /* live, and allocated longer ago than asked for; likewise */
+	uint64_t old_bytes, old_count; /* live, and older than the request's age; likewise */
 };
 
 struct view_owner {
@@ -104,14 +104,14 @@ struct view_unwinding {
 	uint64_t py_reasons[GMT_PY_REASON_COUNT];
 };
 
-/* What a view is to hold about stacks. */
+/* What view_request.decide() says of a stack: the owner, and the frame that decided. */
 struct view_verdict {
 	uint32_t owner;          /* below owner_count */
 	uint32_t frame;          /* VIEW_NO_FRAME */
 };
 struct view_request {
-	/* Whose memory a stack (frames.h, from FRAMES_FIRST on) is, and whether a symbol says nothing about
-	 * it. NULL: nobody knows. Asked often: keep the answers. */
+	/* Who owns the memory of a stack (frames.h, from FRAMES_FIRST on), and whether a symbol says nothing about
+	 * the owner. NULL: nobody knows. These are called often, so they should keep their answers. */
 	struct view_verdict (*decide)(void *arg, const struct frames *frames, uint32_t stack);
 	bool (*is_skipped)(void *arg, const struct frames *frames, uint32_t symbol);
 	const char *(*owner_name)(void *arg, uint32_t owner);

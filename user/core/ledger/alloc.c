@@ -20,7 +20,7 @@ static inline struct delta_memory memory_of_alloc(const struct alloc *a, uint64_
 	};
 }
 
-/* Whether it is booked or not, the allocation lives in its context from now on; after DELTA_FREE no longer. */
+/* The allocation lives in its context from now on, or with DELTA_FREE no longer, whether it is booked or not. */
 static inline void book_alloc(struct process *p, enum delta_kind kind, const struct alloc *a, uint64_t address,
 			      uint64_t ts_ns)
 {
@@ -37,8 +37,8 @@ static void count_new(struct process *p, const struct alloc_request *r, unsigned
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && gmt_class_is_device(r->class);
 }
 
-/* The address is given out again: the free of the old allocation was missed, unless that one was only planned in a
- * graph (graphs are destroyed unseen) or is from before the attach. */
+/* The address is given out again. So the free of the old allocation was missed, unless the old allocation was only
+ * planned in a graph (graphs are destroyed unseen) or is from before the attach. */
 static void displace_alloc(struct process *p, const struct alloc *old, uint64_t address, uint64_t ts_ns)
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
@@ -63,7 +63,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 		return;
 	}
 	if (!r->key) {
-		/* Unreadable; or null, which an allocation of 0 bytes gives. */
+		/* The address was unreadable, or is the null of an allocation of 0 bytes. */
 		p->anomalies[GMT_ANOMALY_SIZE_UNKNOWN] += event_unread(e, 0);
 		return;
 	}
@@ -87,7 +87,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 
 /* ---- what a context takes along ---- */
 
-/* cuda.h, cuCtxDestroy; registered memory is the program's own, pools and VMM belong to no context. */
+/* By cuda.h, cuCtxDestroy. Registered memory is the program's own; pools and VMM belong to no context. */
 static bool goes_with_context(const struct alloc *a)
 {
 	return a->class != GMT_CLASS_POOL && a->class != GMT_CLASS_REGISTERED && a->class != GMT_CLASS_GRAPH;
@@ -210,7 +210,7 @@ static void alloc_pitch(struct event *e)
 	uint64_t pitch = e->val[1], width = e->val[2], height = e->val[3], size;
 	bool unread = event_unread(e, 1);
 
-	/* A call that failed has no pitch, nor has one whose pitch is unreadable: the width stands in. */
+	/* A failed call has no pitch, and a pitch may be unreadable: then the width takes its place. */
 	if (__builtin_mul_overflow(pitch ? pitch : width, height, &size))
 		size = UINT64_MAX;
 	if (unread && size <= ALLOC_SIZE_MAX) {
@@ -272,7 +272,7 @@ static void alloc_array(struct event *e)
 	});
 }
 
-/* The exact size. An array whose memory is mapped later still has none of its own. */
+/* Sets an array's exact size. An array whose memory is mapped later still has no memory of its own. */
 static void alloc_array_requirements(struct event *e)
 {
 	struct alloc *a = hash_get(&e->proc->allocs.arrays, e->val[0]);
@@ -300,7 +300,7 @@ void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns)
 	a->flags |= ALLOC_UNPLANNED;
 }
 
-/* Without the kernel layer nothing else says what is left of the memory from before the attach. */
+/* Without the kernel layer, only frees say how much of the memory from before the attach is left. */
 static void lower_before(struct process *p, const struct alloc *a)
 {
 	uint64_t *before = &p->account.rows[a->row].nvml.before;
@@ -322,7 +322,7 @@ void alloc_release(struct event *e, struct hash *table)
 	struct process *p = e->proc;
 	uint64_t key = e->val[0];
 
-	if (!key) /* a no-op that succeeds; unreadable is counted by the sender */
+	if (!key) /* the call did nothing; the sender counts unreadable values */
 		return;
 	struct undo *u = undo_push(e, key);
 	size_t slot = hash_slot(table, key);

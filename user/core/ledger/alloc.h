@@ -41,11 +41,11 @@ void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_
 /* Adds an allocation whose address is the first value, made in the thread's current context. */
 void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool size_unread);
 
-/* The release of the first value, and a release that failed taken back. */
+/* Releases the allocation at the first value; the other takes back a release that failed. */
 void alloc_release(struct event *e, struct hash *table);
 void alloc_release_undo(struct event *e, struct undo *u);
 
-/* A graph's node at the address no longer leaves memory behind. */
+/* From now on, the graph's node at the address leaves no memory behind. */
 void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns);
 
 #endif

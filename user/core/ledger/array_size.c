@@ -109,13 +109,13 @@ uint64_t array_size(const struct array_shape *shape)
 		return ARRAY_SIZE_UNKNOWN;
 	uint64_t bits = format->per_channel ? format->bits * at_least_1(shape->channels) : format->bits;
 
-	/* More levels than 1 + log2(longest side) cannot be: cuMipmappedArrayCreate clamps. */
+	/* There are at most 1 + log2(longest side) levels: cuMipmappedArrayCreate clamps the number. */
 	for (; levels; levels--) {
 		uint64_t size = level_size(format, width, height, depth, bits);
 
 		if (size == UINT64_MAX || __builtin_add_overflow(total, size, &total))
 			return ARRAY_SIZE_UNKNOWN;
-		/* Layers, and with them the six faces of a cubemap (depth 6k), do not get fewer. */
+		/* Each level has as many layers as the first; the six faces of a cubemap (depth 6k) are layers. */
 		bool layers_stay = shape->flags & (FLAG_LAYERED | FLAG_CUBEMAP);
 		if (width == 1 && height == 1 && (depth == 1 || layers_stay))
 			break;

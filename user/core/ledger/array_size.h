@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 struct array_shape {
-	uint64_t width, height, depth; /* in texels; height 0: 1D, depth 0: 2D */
+	uint64_t width, height, depth; /* in texels; height 0: one dimension, depth 0: two */
 	uint32_t format;               /* CUarray_format */
 	uint32_t channels;
 	uint32_t flags;                /* CUDA_ARRAY3D_* */
-	uint32_t levels;               /* of a mipmap; 0 and 1: one */
+	uint32_t levels;               /* levels of a mipmap; 0 and 1: one level */
 };
 
-/* Whether the array has memory of its own: not if it is sparse or its memory is mapped later. */
+/* Whether the array has memory of its own. It has none if it is sparse, or if its memory is mapped later. */
 bool array_has_memory(uint32_t flags);
 
 /* Bytes; 0 without memory of its own. UINT64_MAX: the format is not known or the shape makes no sense. */

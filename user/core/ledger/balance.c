@@ -84,7 +84,7 @@ uint64_t balance_before_frees(const struct process *p, const struct row *row)
 {
 	uint64_t frees = unknown_frees(p, row->gpu);
 
-	/* The GPU of such an object is rarely known: with one GPU there is no question. */
+	/* The GPU of such an object is rarely known. In a process with one GPU, the object was that GPU's. */
 	if (row->gpu != GPU_UNKNOWN && p->account.count == 2)
 		frees += unknown_frees(p, GPU_UNKNOWN);
 	return frees;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a row adds up: physical bytes by purpose, beside the bytes that calls asked for, and beside NVML's number. The
- * one invariant: the members of a view_sum without the residual sum to what the row is known to hold, and with the
- * residual to NVML's number of the same moment.
+ * one invariant: without the residual, the members of a view_sum sum to what the row is known to hold; with the
+ * residual, the members sum to NVML's number of the same moment.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_BALANCE_H
 #define GPUMEMTRACE_CORE_LEDGER_BALANCE_H

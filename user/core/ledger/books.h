@@ -10,8 +10,8 @@ struct event;
 
 void books_give_memory(const struct process *p, enum delta_kind kind, const struct delta_memory *memory);
 
-/* Kinds ALLOC to FAIL. The booking's time is the time of the change; with CLASS_NONE nothing is booked. Inline, since
- * each caller knows the kind, and each allocation passes here. */
+/* For the kinds ALLOC to FAIL. The booking's time is the time of the change. CLASS_NONE: nothing is booked. Inline,
+ * because each caller knows the kind, and each allocation passes here. */
 static inline void book_memory(struct process *p, enum delta_kind kind, const struct delta_memory *memory)
 {
 	const struct booking *b = &memory->booking;
@@ -34,7 +34,7 @@ static inline void book_memory(struct process *p, enum delta_kind kind, const st
 		books_give_memory(p, kind, memory);
 }
 
-/* Kinds MAP, UNMAP, REMAP. The same memory may be mapped several times. */
+/* For the kinds MAP, UNMAP and REMAP. The same memory may be mapped several times. */
 void book_place(const struct process *p, enum delta_kind kind, const struct delta_place *place);
 
 /* The event releases [address, address + length), or takes the release back. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Call records: which operation each one is, and who applies the operation. */
+/* Applies records of calls: finds the operation of each call, and the function that applies the operation. */
 #include <errno.h>
 
 #include "base/count.h"
@@ -14,8 +14,8 @@ static const struct operation *const tables[] = {
 #undef X
 };
 
-/* NULL: the operation changes nothing. Such a call only names what runs inside it, or says what the kernel layer knows
- * better (reserved bytes of pools and graphs). */
+/* NULL: the operation changes nothing. Such a call only names what runs inside the call, or says what the kernel layer
+ * knows better (reserved bytes of pools and graphs). */
 static const struct operation *operation_of(enum gmt_op op)
 {
 	for (size_t i = 0; i < COUNT(tables); i++)
@@ -24,7 +24,7 @@ static const struct operation *operation_of(enum gmt_op op)
 	return NULL;
 }
 
-/* Of a release that was not seen, or was too long ago, nothing can be taken back. */
+/* A release that was not seen, or that was too long ago, cannot be taken back. */
 static void undo_operation(struct event *e, const struct operation *operation)
 {
 	for (unsigned int i = 0; i < THREAD_UNDOS; i++) {
@@ -46,7 +46,7 @@ static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_pr
 	return count <= gmt_ops[probe->op].count && (call->phase == GMT_PHASE_DONE) == !is_release;
 }
 
-/* A context takes memory, too, and no argument says how much: a request of no class and no size. */
+/* A context takes memory, too, but no argument says how much. So the request has no class and no size. */
 static struct delta_ask ask_for_context(const struct event *e)
 {
 	bool has_device = e->call->hdr.size >= sizeof(*e->call) + 2 * sizeof(e->call->vals[0]);
@@ -58,7 +58,7 @@ static struct delta_ask ask_for_context(const struct event *e)
 	return (struct delta_ask){ true, row, GMT_OOM_CLASS_NONE, ordinal, 0 };
 }
 
-/* Completes what the call asked for, where its arguments do not say it. */
+/* Completes the call's request where the arguments do not say what the call asked for. */
 static void complete_ask(struct event *e)
 {
 	if (gmt_op_makes_context(e->op))

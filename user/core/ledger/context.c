@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contexts, streams, and the context that each thread has current: whose an allocation is, and which CUDA device it was
- * asked for on. What was set before the attach is unknown (0), never guessed.
+ * Contexts, streams, and the current context of each thread: these say in which context, and on which CUDA device, an
+ * allocation was asked for. What was set before the attach is unknown (0), never guessed.
  *
- * A context has a number from 1 on. A handle that is given out again keeps its number, since all that lived in the old
- * context went with it.
+ * A context has a number from 1 on. A handle that is given out again keeps its number, because all memory of the old
+ * context went with the context.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
 
-/* Looks again at allocations on the unknown GPU, since a GPU became known. */
+/* Looks again at the allocations on the unknown GPU, because a GPU has become known. */
 static void resolve_unknown(struct event *e)
 {
 	const struct row *unknown = &e->proc->account.rows[0];
@@ -82,7 +82,7 @@ static void context_create(struct event *e)
 {
 	struct contexts *contexts = &e->proc->contexts;
 
-	/* The handle's previous context must have gone. */
+	/* The context that had this handle before must have gone. */
 	alloc_drop_owner(e->proc, contexts_find(contexts, e->val[0]), e->ts_ns);
 	push_context(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
 }
@@ -121,7 +121,7 @@ static void release_primary(struct event *e, unsigned int ordinal)
 		drop_primary(e, ordinal);
 }
 
-/* Also for a green context, which holds the primary context of its device (cuda.h, cuGreenCtxDestroy). */
+/* Applies to a green context, too, which holds its device's primary context (cuda.h, cuGreenCtxDestroy). */
 static void context_primary_retain(struct event *e)
 {
 	unsigned int ordinal = context_ordinal_of(e->val[1]);

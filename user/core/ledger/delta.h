@@ -22,7 +22,7 @@ struct process;
 struct range;
 
 enum delta_kind {
-	/* memory: a call asked for it, and got it or not */
+	/* memory: a call asked for memory, and got the memory or not */
 	DELTA_ALLOC,
 	DELTA_FREE,
 	DELTA_RESTORE,          /* the free failed: the memory is there again */
@@ -33,9 +33,9 @@ enum delta_kind {
 	DELTA_MAP,
 	DELTA_UNMAP,
 	DELTA_REMAP,            /* the unmapping failed */
-	DELTA_RELEASE,          /* a call has released all that lies there; after the deltas of the known memory */
+	DELTA_RELEASE,          /* a call has released all memory there; comes after the deltas of known memory */
 	DELTA_RELEASE_FAILED,
-	DELTA_CALL,             /* call: has ended, or for a release has begun; after all that the call changed */
+	DELTA_CALL,             /* call: has ended, or a release has begun; comes after all that the call changed */
 	DELTA_DRIVER_ALLOC,     /* driver: the kernel driver was asked for memory */
 	DELTA_FRAMEWORK,        /* framework: a framework's record */
 	DELTA_DUMP,             /* dump: a dump's record, well-formed */
@@ -76,7 +76,7 @@ struct delta_memory {
 struct delta_place {
 	uint64_t address, length;
 	uint64_t born_ns;        /* when the memory was mapped; 0: by the record */
-	struct booking booking;  /* of the memory that is mapped; class CLASS_NONE: not known */
+	struct booking booking;  /* of the mapped memory; class CLASS_NONE: the memory is not known */
 	uint8_t ordinal;         /* ORDINAL_NONE */
 };
 
@@ -84,7 +84,7 @@ struct delta_place {
 struct delta_ask {
 	bool made;
 	uint8_t row;             /* ROW_NONE */
-	uint8_t class;           /* enum gmt_class, CLASS_NONE; GMT_OOM_CLASS_NONE where arguments do not say */
+	uint8_t class;           /* enum gmt_class, CLASS_NONE; GMT_OOM_CLASS_NONE: arguments do not say the class */
 	uint8_t ordinal;         /* ORDINAL_NONE */
 	uint64_t bytes;
 };
@@ -164,7 +164,7 @@ struct delta {
 /* Who sees the deltas. */
 struct deltas {
 	uint32_t wanted;         /* DELTA_BIT, or-ed */
-	uint64_t due_ns;         /* before the first record from this time on, DELTA_TIME is given; UINT64_MAX: never */
+	uint64_t due_ns;         /* DELTA_TIME comes before the first record from this time on; UINT64_MAX: never */
 	void (*see)(void *arg, const struct delta *delta);
 	void *arg;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The kernel layer's records on their way into a process's RM objects, rows and stacks. */
+/* Applies the kernel layer's records to a process's RM objects, rows and stacks. */
 #include <gpumemtrace/nv.h>
 
 #include "core/ledger/alloc.h"
@@ -10,8 +10,8 @@
 #include "core/terms/probes.h"
 
 /*
- * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has. So the instance is the one that the
- * process uses, if that is known: CUDA uses only one in a process.
+ * UVM names a MIG instance by the UUID of its GPU instance, which no inventory has. CUDA uses only one MIG instance in
+ * a process. So the record is about the instance that the process uses, if that instance is known.
  */
 static int gpu_of_uvm(const struct process *p, int gpu)
 {
@@ -37,7 +37,7 @@ static void follow_physical(struct process *p, uint64_t ts_ns)
 	}
 }
 
-/* Books the kernel's memory that no call explains beside the memory of calls. */
+/* Books the kernel's memory that no call explains, in the same stacks as the memory of calls. */
 static void follow_bookings(struct process *p, uint64_t ts_ns)
 {
 	size_t count;
@@ -137,7 +137,7 @@ static void follow_moves(struct process *p, uint64_t moves_before, int gpu, uint
 		account_row(&p->account, gpu);
 	follow_physical(p, ts_ns);
 	unknown = &p->account.rows[0].physical;
-	/* Bytes that were never on the unknown GPU in truth leave no peak there. */
+	/* The bytes were never on the unknown GPU in truth, so they leave no peak there. */
 	if (!unknown->live)
 		*unknown = (struct view_level){ 0 };
 }

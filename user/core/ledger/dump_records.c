@@ -3,9 +3,9 @@
 
 #include "core/ledger/process_tables.h"
 
-#define AMOUNT_MAX (1ll << 44)    /* bytes: so many of so much can be added up */
+#define AMOUNT_MAX (1ll << 44)    /* bytes: sums of many such amounts fit 64 bits */
 #define DEVICES_MAX 255
-#define NUMBER_MAX (1ULL << 62)   /* of an event: no session gets there */
+#define NUMBER_MAX (1ULL << 62)   /* numbers of events: no session has so many */
 
 static bool is_amount(int64_t bytes)
 {

@@ -11,7 +11,7 @@
 /* The record has the size of its kind's structure at least. Its terms may be those of a newer version. */
 bool dump_record_is_valid(const struct gmt_hdr *record);
 
-/* An event of a kind that only a newer version knows is none, but keeps its number: later events may name it. */
+/* An event of a kind that only a newer version knows counts as none, but keeps its number: later events may name it. */
 static inline enum gmt_history_kind dump_event_kind(const struct gmt_history_event *rec)
 {
 	return rec->kind < GMT_HISTORY_KIND_COUNT ? (enum gmt_history_kind)rec->kind : GMT_HISTORY_NOTHING;

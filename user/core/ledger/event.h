@@ -16,8 +16,8 @@
 #include "core/ledger/process_tables.h"
 
 struct undo {
-	bool valid;          /* can still be taken back */
-	bool found;          /* there was something to release; else the release counted as an anomaly */
+	bool valid;          /* the release can still be taken back */
+	bool found;          /* there was memory to release; else the release counted as an anomaly */
 	uint8_t op;          /* enum gmt_op */
 	uint32_t seq;
 	uint64_t key;

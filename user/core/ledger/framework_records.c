@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Frameworks' records on their way to the observer that keeps frameworks' blocks (delta.h). */
+/* Hands frameworks' records to the observer that keeps frameworks' blocks (delta.h). */
 #include <errno.h>
 
 #include "core/ledger/handlers.h"
@@ -21,7 +21,7 @@ int framework_of_record(const struct gmt_hdr *record)
 	return -1;
 }
 
-/* The row is that of the block's device, or of the device alone; 0: the record is of none. */
+/* `row` is the row of the record's device; 0: the record is of no device, or the row is not known. */
 static int give_framework(struct process *p, const struct gmt_hdr *hdr, unsigned int row)
 {
 	int err = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory nodes of graphs: a plan. A node has an address from its creation on. The driver obtains the memory, unseen,
- * when the graph is uploaded or launched, and keeps it for the next launch: only the kernel layer has these bytes. A
- * captured stream-ordered allocation is such a node, too (pool.c).
+ * Memory nodes of graphs, which are only planned memory. A node has an address from its creation on. The driver obtains
+ * the memory, unseen, when the graph is uploaded or launched, and keeps the memory for the next launch: only the kernel
+ * layer has these bytes. A captured stream-ordered allocation is such a node, too (pool.c).
  */
 #include "core/ledger/alloc.h"
 #include "core/ledger/operations.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process holds, allocation by allocation: the same memory that is booked by stack (stacks.h). For questions
- * that sums cannot answer, such as the age of memory. A process that has ended holds what it held at its end.
+ * What a process holds, allocation by allocation: the same memory that is booked by stack (stacks.h). The list answers
+ * what sums cannot, such as the age of memory. A process that has ended holds what it held at its end.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_HELD_H
 #define GPUMEMTRACE_CORE_LEDGER_HELD_H
@@ -19,10 +19,10 @@ struct held {
 	uint32_t row;        /* of the process's account; ROW_NONE */
 };
 
-/* Keeps the list, since the process is about to end. */
+/* Keeps the list, because the process is about to end. */
 void held_keep(struct process *p);
 
-/* By row and stack id: when the oldest was allocated, and how much is from before a moment. */
+/* For a row and a stack id: when the oldest memory was allocated, and how much is from before a moment. */
 struct held_age {
 	uint64_t oldest_ts_ns;
 	uint64_t old_bytes, old_count;

@@ -20,7 +20,7 @@ static void import_external(struct event *e)
 	});
 }
 
-/* An address of memory that import_external() counted; remembered because cuMemFree will release the address. */
+/* Remembers an address of memory that import_external() counted, because cuMemFree will release the address. */
 static void import_external_map(struct event *e)
 {
 	alloc_in_context(e, CLASS_NONE, 0, false);
@@ -36,7 +36,7 @@ static void import_ipc_open(struct event *e)
 	uint32_t *opens = hash_put(&p->allocs.opens, e->val[0], &is_new);
 
 	(*opens)++;
-	/* Another open of the handle gives the same address: one import, two closes. */
+	/* Opening the handle again gives the same address: the import is one, but needs two closes. */
 	if (is_new)
 		alloc_in_context(e, GMT_CLASS_IMPORTED, 0, false);
 }

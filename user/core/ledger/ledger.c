@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Takes records in: checks each against what its kind and its operation demand, and hands it to the
- * part that it concerns, by two tables. Any bytes may come; what is malformed is counted.
+ * Takes in records: checks that each record is what its kind and its operation demand, and hands the record to the part
+ * that the record concerns, by two tables. Any bytes may come; malformed records are counted.
  */
 #include "core/ledger/ledger.h"
 
@@ -33,7 +33,7 @@ static int apply_gpu(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
-/* Counts since the start of the session; an older record has fewer causes. */
+/* The record has counts since the start of the session; an older record has fewer causes. */
 static int apply_loss(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	const struct gmt_loss *rec = (const void *)hdr;
@@ -63,7 +63,7 @@ static int apply_limit(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
-/* Processes that have ended stay as they were. */
+/* Begins a new window. Processes that have ended stay as they were. */
 static int apply_mark(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	l->marks++;
@@ -97,8 +97,8 @@ static void count_end(const struct stack_end *end, int by)
 	unwinding->py_reasons[end->py_reason] += by;
 }
 
-/* The collector reads the raw frames; the ledger counts how complete they are. A stack that was cut off for want of a
- * table comes again, with the same id. */
+/* The collector reads the raw frames; the ledger counts how complete the stacks are. A stack that was cut off because a
+ * table was missing comes again, with the same id. */
 static int apply_stack(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	const struct gmt_stack *rec = (const void *)hdr;
@@ -145,7 +145,7 @@ static int apply_stack_frames(struct ledger *l, const struct gmt_hdr *hdr)
 
 /* ---- dumps ---- */
 
-/* The ledger has its own sums: observers read those of a dump. */
+/* The ledger has its own sums. Observers read the sums of a dump. */
 static int apply_dump(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	int err = dump_record_is_valid(hdr) ? 0 : -EINVAL;
@@ -163,7 +163,7 @@ static int apply_dump(struct ledger *l, const struct gmt_hdr *hdr)
 
 /* One of the two handlers (handlers.h) is set. */
 struct kind {
-	uint16_t size;           /* the least; a newer version may append */
+	uint16_t size;           /* the least size; a newer version may append */
 	bool has_process;        /* the record names a process */
 	bool is_use;             /* the process does something with a GPU: the view shows the process */
 	bool begins_life;        /* a process that was never seen begins with the record; else the record is ignored */
@@ -172,7 +172,7 @@ struct kind {
 	int (*apply_life)(struct process *p, const struct gmt_hdr *hdr);
 };
 
-/* Place of a kind in the table: the kernel's, and behind them the collector's. */
+/* The place of a kind in the table: the kernel's kinds, and behind these the collector's. */
 #define LOW(kind) ((kind) & (GMT_KIND_USER_FIRST - 1))
 #define KIND_LIMIT 32
 #define PLACE(kind) (LOW(kind) + ((kind) >= GMT_KIND_USER_FIRST ? KIND_LIMIT : 0))
@@ -184,9 +184,9 @@ enum {
 };
 
 static const struct kind kinds[2 * KIND_LIMIT] = {
-/* A record of no process; of a process whose life the handler finds or begins; and of what a living process does: use
- * of a GPU, another event, an event of a framework, and an event that says nothing about a process that was never
- * seen. */
+/* SESSION: the record is of no process. PROCESS: the handler finds or begins the process's life. The others say what a
+ * living process does. USE: the process uses a GPU. EVENT: another event. FRAMEWORK: an event of a framework.
+ * OF_KNOWN: an event that says nothing about a process that was never seen. */
 #define SESSION(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, false, false, false, false, f, NULL }
 #define PROCESS(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, false, false, false, f, NULL }
 #define USE(kind, f) [PLACE(GMT_KIND_##kind)] = { SIZE_##kind, true, true, true, false, NULL, f }
@@ -245,7 +245,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 GMT_KINDS(X)
 #undef X
 
-/* A record about the process as it lives now. */
+/* Applies a record to the process that lives now. */
 static int apply_to_life(struct ledger *l, const struct kind *kind, const struct gmt_hdr *hdr)
 {
 	struct process *p = process_find(&l->processes, hdr->tgid);
@@ -255,7 +255,7 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 	if (!p)
 		p = process_new(&l->processes, hdr);
 	if (p->exited) {
-		/* The collector asks and writes a moment later: a record of its own about the dead is no anomaly. */
+		/* The collector writes its records a moment later: such a record about a dead process is no anomaly. */
 		p->anomalies[GMT_ANOMALY_AFTER_EXIT] += hdr->kind < GMT_KIND_USER_FIRST;
 		return 0;
 	}
@@ -312,7 +312,7 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 		memcpy(aligned, record, size);
 		hdr = aligned;
 	}
-	/* What time decides is decided before what comes then. */
+	/* What is due by now is decided before the record is applied. */
 	if (hdr->ts_ns >= l->out.due_ns)
 		deltas_give(&l->out, &(struct delta){ .kind = DELTA_TIME, .ts_ns = hdr->ts_ns });
 	err = apply_record(l, hdr);

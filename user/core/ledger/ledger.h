@@ -20,7 +20,7 @@ void ledger_free(struct ledger *ledger);
 /* Applies one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */
 int ledger_apply(struct ledger *ledger, const void *record, size_t size);
 
-/* Who sees the ledger's deltas (delta.h): nobody at first. */
+/* The observers of the ledger's deltas (delta.h): none at first. */
 struct deltas *ledger_deltas(struct ledger *ledger);
 
 /* The stacks in words, for as long as the ledger lives. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a ledger holds. Only this room writes it; observers and views read it. */
+/* What a ledger holds. Only the files beside this one write these members; observers and views read them. */
 #ifndef GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 #define GPUMEMTRACE_CORE_LEDGER_LEDGER_STATE_H
 

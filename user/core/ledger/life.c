@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lives of processes (process.h), by lifecycle records and the collector's facts. */
+/* Begins and ends the lives of processes (process.h), by lifecycle records and the collector's facts. */
 #include <string.h>
 
 #include "core/ledger/balance.h"
@@ -9,7 +9,7 @@
 
 /* ---- the end ---- */
 
-/* The sums stay as they were at the end: what a program held then is worth a report. */
+/* The sums stay as they were at the end, because a report shows what a program held then. */
 static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 {
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXIT, .p = p, .ts_ns = ts_ns, .exit = how });
@@ -26,10 +26,10 @@ static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 /* ---- from its beginning on ---- */
 
 /*
- * Whether a record is about the newest life of its pid. The start time alone does not say so: it is cut to
+ * Whether a record is about the newest life of its pid. The start time alone does not say so: the time is cut to
  * GMT_START_UNIT_NS, and a short process may share the time with the next process of its pid. But the kernel's records
- * of a process come before its end. The collector's facts may come later: they are about a dead process if they have
- * its start time, else about the next process of the pid.
+ * of a process come before its end. The collector's facts may come later. Facts with the start time of a dead process
+ * are about the dead process; other facts are about the next process of the pid.
  */
 static bool is_newest(const struct process *p, const struct gmt_hdr *hdr, uint64_t start_ns)
 {
@@ -60,7 +60,7 @@ int life_fork(struct ledger *l, const struct gmt_hdr *hdr)
 
 	child->start_ns = rec->start_ns;
 	child->from_start = true;
-	/* Until it runs another program the child looks like its parent. */
+	/* Until the child runs another program, the child looks like its parent. */
 	if (!parent || parent == child || child->comm[0])
 		return 0;
 	child->uid = parent->uid;
@@ -90,7 +90,7 @@ int life_seen(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
-/* What lived is gone. */
+/* The process runs another program: all memory of the old program is gone. */
 int life_exec(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_proc_exec *rec = (const void *)hdr;

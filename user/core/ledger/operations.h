@@ -14,8 +14,8 @@ struct operation {
 	bool is_for_failures;    /* apply() is for calls that failed, too */
 };
 
-/* A call that succeeded; a request, also if it failed; a release, which is applied when it begins, and is taken back if
- * it fails. */
+/* CALL: calls that succeeded. REQUEST: calls that succeeded or failed. RELEASE: a release is applied when the call
+ * begins, and is taken back if the call fails. */
 #define OPERATION_CALL(apply) { apply, NULL, false }
 #define OPERATION_REQUEST(apply) { apply, NULL, true }
 #define OPERATION_RELEASE(apply, undo) { apply, undo, false }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory pools and what is allocated from them in stream order. A pool says the class and the GPU of its allocations.
- * These then live on their own: destroying the pool frees none of them (cuda.h, cuMemPoolDestroy).
+ * Memory pools, and the memory that is allocated from pools in stream order. A pool says the class and the GPU of its
+ * allocations. But allocations live on their own: destroying the pool frees none (cuda.h, cuMemPoolDestroy).
  */
 #include "core/ledger/alloc.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
-/* Keeps what was learned of a pool. A pool stays what it was created as. */
+/* Keeps what was learned of a pool. The location and type of a known pool never change. */
 static void learn_pool(struct event *e, uint64_t handle, struct pool is)
 {
 	bool is_new;
@@ -42,7 +42,7 @@ static struct pool pool_by_device(uint64_t dev)
 
 static void pool_create(struct event *e)
 {
-	/* A handle given out again: the old pool was destroyed. */
+	/* A known handle is given out again after the old pool was destroyed. */
 	if (e->val[0])
 		*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool_by_place(e, 1);
 }
@@ -75,7 +75,7 @@ static void pool_import(struct event *e)
 		*(struct pool *)hash_put(&e->proc->pools, e->val[0], NULL) = pool;
 }
 
-/* An allocation of the exporting process, whose bytes are counted there. */
+/* The allocation is the exporting process's, and the bytes are counted there. */
 static void pool_import_pointer(struct event *e)
 {
 	const struct pool *pool = hash_get(&e->proc->pools, e->val[1]);
@@ -110,8 +110,8 @@ static bool is_capturing(const struct event *e, uint64_t stream)
 }
 
 /*
- * Whether an allocation on the stream only adds a node to a graph. Streams join a capture through events, unseen:
- * during any capture, an address that the kernel did not map is such a node.
+ * Whether an allocation on the stream only adds a node to a graph. A stream may join a capture through an event, which
+ * is not seen. So during any capture, an address that the kernel did not map is such a node.
  */
 static bool goes_into_graph(const struct event *e, uint64_t stream)
 {
@@ -138,7 +138,7 @@ static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream,
 	});
 }
 
-/* From the pool current to the stream's device. */
+/* Allocates from the pool that is current on the stream's device. */
 static void pool_alloc_async(struct event *e)
 {
 	unsigned int owner = event_unread(e, 2) ? 0 : context_of_stream(e, e->val[2]);
@@ -146,7 +146,7 @@ static void pool_alloc_async(struct event *e)
 	add_pool_alloc(e, GMT_CLASS_POOL, e->val[2], owner, context_ordinal(&e->proc->contexts, owner));
 }
 
-/* On the pool's device, which may be another than the stream's. */
+/* Allocates on the pool's device, which may differ from the stream's device. */
 static void pool_alloc_from(struct event *e)
 {
 	const struct pool *pool = hash_get(&e->proc->pools, e->val[2]);

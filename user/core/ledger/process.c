@@ -62,7 +62,7 @@ static void fini_state(struct process *p)
 /* ---- growth ---- */
 
 #define MARK_UNIT_NS 1000000000ULL
-#define MARK_MAX 34      /* centuries; 2^64 ns are not far */
+#define MARK_MAX 34      /* after centuries; 2^64 ns come soon after */
 
 void process_begin_marks(struct process *p, uint64_t ts_ns)
 {
@@ -72,7 +72,7 @@ void process_begin_marks(struct process *p, uint64_t ts_ns)
 	p->window_ns = 0;
 }
 
-/* The two kinds of marks take turns, each in its own two places; behind them is the window's. */
+/* Each of the two kinds of marks has two places, which its marks use in turn. The last place is the window's. */
 enum { GROWTH_FIRST = 0, PLACES = 2, RECENT_FIRST = PLACES, WINDOW_PLACE = 2 * PLACES };
 _Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
 
@@ -81,7 +81,7 @@ static uint64_t traced_ns(const struct process *p, uint64_t ts_ns)
 	return ts_ns > p->attach_ts_ns ? ts_ns - p->attach_ts_ns : 0;
 }
 
-/* The newest mark of each kind at a time; 0: none. */
+/* The newest mark of each kind at the time `ts_ns`; 0: none. */
 static uint32_t growth_at(const struct process *p, uint64_t ts_ns)
 {
 	uint64_t units = traced_ns(p, ts_ns) / MARK_UNIT_NS;
@@ -129,7 +129,7 @@ void process_mark(struct process *p, uint64_t ts_ns)
 	p->next_mark_ns = next_growth < next_recent ? next_growth : next_recent;
 }
 
-/* What stacks_row() is to be asked for about the time since `mark`. */
+/* The `since` that stacks_row() takes for the time since `mark`. */
 static unsigned int since_mark(unsigned int first, uint32_t newest, uint32_t mark)
 {
 	if (!mark)
@@ -275,8 +275,8 @@ int process_gpu(struct process *p, uint64_t address, const struct gmt_call *call
 
 	if (p->rm && address)
 		gpu = rm_gpu_of_address(p->rm, address);
-	/* A device's memory, and that of the pools it may have current, is local to it: so the next call
-	 * on it is placed even if it fails or nothing new is mapped for it. */
+	/* A device's memory, and the memory of its current pools, is local to the device. So the GPU is known for
+	 * the next call on the device, even if that call fails or nothing new is mapped for the call. */
 	if (gpu != GPU_UNKNOWN)
 		context_learn_gpu(&p->contexts, ordinal, gpu);
 	if (gpu == GPU_UNKNOWN && p->rm && call)

@@ -25,7 +25,7 @@ struct process {
 	uint32_t tgid;
 	uint32_t index;          /* in processes.list */
 	bool exited;
-	bool from_start;         /* all its GPU use was seen */
+	bool from_start;         /* all GPU use of the process was seen */
 	bool touched;            /* it has used a GPU: the view shows it */
 	struct account account;
 	struct allocs allocs;
@@ -33,10 +33,10 @@ struct process {
 	struct contexts contexts;
 	struct hash pools;       /* struct pool, by handle */
 	struct hash threads;     /* struct thread *, by tid */
-	uint32_t last_tid;       /* the newest call's, and its thread */
+	uint32_t last_tid;       /* thread of the newest call, like the next */
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
-	struct gpus *gpus;       /* the ledger's, and the next two */
+	struct gpus *gpus;       /* the ledger's, like the next two */
 	const struct gmt_session *session;
 	const struct deltas *out;
 	int named;               /* the only GPU that NVML and UVM have named for it, GPU_UNKNOWN */
@@ -46,7 +46,7 @@ struct process {
 	uint32_t growth;         /* the newest mark that growth may be counted from, process_mark(); 0: none */
 	uint32_t recent;         /* the newest of the marks that lie a fixed time apart; 0: none */
 	uint64_t next_mark_ns;
-	uint64_t window_ns;      /* somebody asked that peaks count from here; 0: from the attach on */
+	uint64_t window_ns;      /* peaks count from here because somebody asked; 0: from the attach on */
 	struct held *held;       /* what it held at its end */
 	size_t held_count;
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
@@ -83,9 +83,9 @@ static inline const struct process *process_newest(const struct processes *all, 
 
 	return index ? all->list[*index] : NULL;
 }
-/* A new life of the pid. */
+/* Begins a new life of the pid. */
 struct process *process_new(struct processes *all, const struct gmt_hdr *hdr);
-/* Its memory is gone, its sums stay (account.h). */
+/* Forgets the process's memory, which is gone; the sums stay (account.h). */
 void process_forget(struct process *p);
 /* The process is traced from now on: growth counts from here. */
 void process_begin_marks(struct process *p, uint64_t ts_ns);
@@ -101,19 +101,19 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
 /*
  * Growth is counted from a moment between a quarter and a half of the time that the process has been traced: late
  * enough that the process has settled, early enough that a slow leak shows. There are marks at 1, 2, 4, 8 ... seconds,
- * and growth counts from the last but one. To be called with the first record from next_mark_ns on.
+ * and growth counts from the last mark but one. Call the function with the first record from next_mark_ns on.
  */
 void process_mark(struct process *p, uint64_t ts_ns);
-/* Since when growth counts at `now_ns`: sets the time, and returns what stacks_row() takes. */
+/* Sets the time from which growth counts at `now_ns`, and returns the `since` for stacks_row(). */
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 /* The same for the mark after that, and for a mark one to two PROCESS_RECENT_NS ago. */
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 #define PROCESS_RECENT_NS 10000000000ULL
 
-/* Peaks and growth count from here, since somebody asks for a new window. */
+/* Peaks and growth count from here, because somebody asks for a new window. */
 void process_window(struct process *p, uint64_t ts_ns);
-/* The same for what the view counts growth from: the window, if somebody asked for one, else process_since(). */
+/* The same for the growth that a view shows: since the window, if somebody asked for one, else as process_since(). */
 unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 
 /* Whether the kernel layer was active for the process. */
@@ -126,14 +126,14 @@ static inline bool process_has_kernel(const struct process *p)
 void process_named(struct process *p, int gpu);
 
 /*
- * The GPU of an allocation, and its row, by the first of these that is known: where the kernel mapped the address (0:
- * none), where memory obtained inside the call lies (call may be NULL), the CUDA ordinal, the only GPU of the machine
- * or of the process. Else GPU_UNKNOWN.
+ * The GPU of an allocation, or the GPU's row. The first known source says the GPU: where the kernel mapped the address
+ * (0: none); where memory lies that was obtained inside the call (call may be NULL); the CUDA ordinal; the only GPU of
+ * the machine or of the process. Otherwise the GPU is GPU_UNKNOWN.
  */
 int process_gpu(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 
-/* The row of a framework's device, by a block at an address. A row that is known stays. */
+/* The row of a framework's device, by the address of one of its blocks. A known row does not change. */
 unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_t address);
 
 /* Live device memory that begins at an address. False: none is known. */

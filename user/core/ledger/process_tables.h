@@ -15,7 +15,7 @@
 /* ---- allocations ---- */
 
 enum alloc_flag {
-	ALLOC_BEFORE = 1,    /* made before the attach, learned of later: not booked */
+	ALLOC_BEFORE = 1,    /* made before the attach and learned of later: not booked */
 	ALLOC_UNPLANNED = 2, /* a graph's node whose memory was freed: not booked until the node is made again */
 	ALLOC_DEFERRED = 4,  /* an array without memory of its own */
 };
@@ -44,7 +44,7 @@ static inline bool alloc_is_booked(const struct alloc *a)
 	return !(a->flags & (ALLOC_BEFORE | ALLOC_UNPLANNED));
 }
 
-/* Whether memory may lie there; a record may say anything. */
+/* Whether memory may lie in [base, base + length); a record may say anything. */
 static inline bool alloc_is_place(uint64_t base, uint64_t length)
 {
 	return length && length < ALLOC_ADDRESS_END / 8 && base < ALLOC_ADDRESS_END - length;
@@ -96,7 +96,7 @@ struct vmm {
 struct context {
 	uint32_t live;       /* allocations made in it */
 	uint8_t ordinal;     /* ORDINAL_NONE */
-	bool shared;         /* primary, or green on top of it: they share their memory */
+	bool shared;         /* primary, or green: a green context shares the primary's memory */
 };
 
 struct stream {
@@ -114,9 +114,9 @@ struct device {
 };
 
 struct contexts {
-	struct context *list; /* list[0] stands for the unknown one */
+	struct context *list; /* list[0] stands for the unknown context */
 	uint32_t count;
-	struct hash by_handle; /* uint16_t; of green contexts also the CUgreenCtx */
+	struct hash by_handle; /* uint16_t; a green context has its CUgreenCtx here, too */
 	struct hash streams;   /* struct stream */
 	struct device *devices;
 	uint32_t device_count;
@@ -131,7 +131,7 @@ unsigned int contexts_get(struct contexts *contexts, uint64_t handle);
 /* CUDA ordinal of a context, ORDINAL_NONE; and the GPU of an ordinal, GPU_UNKNOWN. */
 unsigned int context_ordinal(const struct contexts *contexts, unsigned int context);
 int context_gpu(const struct contexts *contexts, unsigned int ordinal);
-/* Memory asked for on the ordinal lies on this GPU. Does nothing if the GPU of the ordinal is known. */
+/* Memory that was asked for on the ordinal lies on this GPU. Nothing happens if the ordinal's GPU is known. */
 void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu);
 /* NULL for ORDINAL_NONE. Good until the next call. */
 struct device *context_device(struct contexts *contexts, unsigned int ordinal);
@@ -149,7 +149,7 @@ struct pool {
 	bool imported;
 };
 
-/* The class of memory asked for at a place (CUmemLocationType, CUmemAllocationType): `device` for memory on a GPU. */
+/* The class of memory at a place (CUmemLocationType, CUmemAllocationType). Memory on a GPU has the class `device`. */
 unsigned int pool_class_at(unsigned int location, unsigned int type, unsigned int device);
 
 #endif

@@ -78,7 +78,7 @@ static void drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns)
 		drop_object(p, number, ts_ns);
 }
 
-/* Makes an object live again that was dropped by a release that failed. */
+/* Makes an object live again, which a release dropped before the release failed. */
 static struct vmm_object *revive_object(struct event *e, uint64_t number, const struct vmm_object *before)
 {
 	struct vmm_object *o = hash_put(&e->proc->vmm.objects, number, NULL);
@@ -91,7 +91,7 @@ static struct vmm_object *revive_object(struct event *e, uint64_t number, const 
 	return o;
 }
 
-/* A new handle with one reference. */
+/* Adds an object that has a new handle with one reference. */
 static void add_object(struct event *e, uint64_t size, unsigned int class, unsigned int ordinal)
 {
 	struct process *p = e->proc;
@@ -129,7 +129,7 @@ static void add_object(struct event *e, uint64_t size, unsigned int class, unsig
 
 /* ---- GPUs that become known later ---- */
 
-/* The object's memory lies on this GPU; GPU_UNKNOWN: nothing was learned. */
+/* Notes that the object's memory lies on this GPU; GPU_UNKNOWN: nothing was learned. */
 static void place_object(struct process *p, struct vmm_object *o, int gpu, uint64_t ts_ns)
 {
 	unsigned int row;
@@ -173,7 +173,7 @@ static void vmm_create(struct event *e)
 					   GMT_CLASS_VMM);
 	unsigned int ordinal = ORDINAL_NONE;
 
-	/* The call says the place: no context matters. */
+	/* The call itself says the place, whatever context is current. */
 	if (location == LOCATION_DEVICE && !event_unread(e, 3))
 		ordinal = context_ordinal_of(id);
 	if (!e->call->rc && (event_unread(e, 0) || event_unread(e, 1) || size > ALLOC_SIZE_MAX)) {
@@ -185,7 +185,7 @@ static void vmm_create(struct event *e)
 	add_object(e, size, class, ordinal);
 }
 
-/* Importing memory that the process has itself may give the same handle: a reference more. */
+/* An import of memory that the process has itself may give the same handle, which gets one more reference. */
 static void vmm_import(struct event *e)
 {
 	struct vmm_object *o = object_of_handle(&e->proc->vmm, e->val[0], NULL);
@@ -260,7 +260,7 @@ static void vmm_map(struct event *e)
 	book_mapping(p, DELTA_MAP, address, size, hash_get(&p->vmm.objects, number), e->ts_ns);
 }
 
-/* cuMemGetAllocationPropertiesFromHandle tells the device: CUmemLocation, type below id. */
+/* cuMemGetAllocationPropertiesFromHandle tells the device as a CUmemLocation, the type below the id. */
 static void vmm_properties(struct event *e)
 {
 	struct process *p = e->proc;

@@ -13,7 +13,7 @@
 
 struct process;
 
-/* As alloc_resolve() and alloc_resolve_at() (alloc.h). */
+/* These do for VMM objects what alloc_resolve() and alloc_resolve_at() (alloc.h) do for allocations. */
 void vmm_resolve(struct process *p, uint64_t ts_ns);
 void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns);
 

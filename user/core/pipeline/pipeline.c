@@ -10,18 +10,18 @@
 #include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"
 
-/* In the order in which they see a delta. Kinds are DELTA_BIT, or-ed. */
+/* The observers, in the order in which they see a delta. Kinds are DELTA_BIT, or-ed. */
 static const struct observer {
 	size_t place;            /* of its pointer in struct pipeline */
 	uint32_t wanted;         /* from the start */
-	uint32_t wanted_later;   /* from when the observer, or another one, adds them to struct deltas */
+	uint32_t wanted_later;   /* from when this or another observer adds the kinds to struct deltas */
 	void (*see)(void *observer, const struct delta *delta);
 } observers[] = {
 	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, FRAMEWORKS_MEMORY_DELTAS, frameworks_see },
 	{ offsetof(struct pipeline, ooms), OOMS_DELTAS, 0, ooms_see },
 	{ offsetof(struct pipeline, history), HISTORY_DELTAS, 0, history_see },
 };
-/* Frameworks make these from FRAMEWORKS_MEMORY_DELTAS. */
+/* Frameworks make these deltas from FRAMEWORKS_MEMORY_DELTAS. */
 #define SEGMENT_DELTAS \
 	(DELTA_BIT(DELTA_SEGMENT_ALLOC) | DELTA_BIT(DELTA_SEGMENT_FREE) | DELTA_BIT(DELTA_SEGMENT_BACK))
 #define OBSERVERS (sizeof(observers) / sizeof(observers[0]))

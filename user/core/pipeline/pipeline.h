@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way of records, live, in a replay and for a dump: the ledger decodes them, and observers see what the ledger
+ * The way of records, live, in a replay and for a dump: the ledger decodes records, and observers see what the ledger
  * changes (delta.h). Each observer is a row of pipeline.c's table.
  */
 #ifndef GPUMEMTRACE_CORE_PIPELINE_PIPELINE_H
@@ -23,13 +23,13 @@ struct pipeline {
 };
 
 struct pipeline_options {
-	bool watches_requests;       /* that fail: oom_requests.h */
+	bool watches_requests;       /* watches requests that fail (oom_requests.h) */
 	uint64_t history_events;     /* the most that are kept (history.h); 0: there is no history */
 	uint64_t history_ns;         /* how long events are kept; 0: any time */
 	bool keeps_ended;            /* keeps also what ended processes held */
 };
 
-/* NULL: none of these. */
+/* options: NULL for none of the options. */
 struct pipeline *pipeline_new(const struct pipeline_options *options);
 void pipeline_free(struct pipeline *pl);   /* NULL is fine */
 

@@ -16,7 +16,7 @@
 #include "core/rm/rm_memory.h"
 #include "core/rm/rm_objects.h"
 
-/* Threads whose last allocation is remembered; rm_gpu_of_call() asks at the return of the call. */
+/* So many threads' last allocations are remembered; rm_gpu_of_call() asks for one when the call returns. */
 #define RM_CALLS_MAX 4096
 
 struct last_call {
@@ -68,8 +68,8 @@ static bool owns_device(const struct rm *rm, uint32_t node)
 	return device && rmmem_device(&rm->mem, device)->owner == node;
 }
 
-/* The device that memory below the node lies on: the nearest one above; where tracing began later,
- * whatever stands right below the client takes its place. 0 for a client. */
+/* The device that memory below the node lies on: the nearest device above the node. If the device is from before
+ * tracing, the object right below the client takes the device's place. 0 for a client. */
 static uint32_t device_of_node(struct rm *rm, uint32_t node)
 {
 	struct rmnode *n = node_at(rm, node);
@@ -84,7 +84,7 @@ static uint32_t device_of_node(struct rm *rm, uint32_t node)
 	if (!n->device)
 		n->device = rmmem_device_new(&rm->mem, top);
 	device = n->device;
-	for (; node != top; node = n->parent) {   /* the next search ends sooner */
+	for (; node != top; node = n->parent) {   /* shortens the next search */
 		n = node_at(rm, node);
 		n->device = device;
 	}
@@ -133,7 +133,7 @@ static void node_import(struct rm *rm, uint32_t node)
 
 /* ---- allocation ---- */
 
-/* What memory an allocation gives, as NVML counts it. False: none, or only addresses. */
+/* What kind of memory an allocation gives, as NVML counts memory. False: no memory, or only addresses. */
 static bool memory_kind(const struct gmt_rm_alloc *rec, enum rmmem_kind *kind)
 {
 	switch (rec->class_id) {
@@ -163,8 +163,8 @@ static void remember_call(struct rm *rm, const struct gmt_rm_alloc *rec, uint64_
 	};
 }
 
-/* The node of a new object. An older object of that name was freed unseen, with all below. Only an implied one that is
- * no client may be the same object, whose allocation was seen late. */
+/* The node of a new object. An older object of that name was freed unseen, with all objects below. Only an implied
+ * object that is no client may be the same object, whose allocation was seen late. */
 static uint32_t alloc_node(struct rm *rm, const struct gmt_rm_alloc *rec, struct rm_change *change)
 {
 	bool root = nv_is_client(rec->class_id);
@@ -208,8 +208,8 @@ void rm_alloc(struct rm *rm, const struct gmt_rm_alloc *rec, enum gmt_purpose pu
 		remember_call(rm, rec, rmmem_body(&rm->mem, body)->serial);
 }
 
-/* A dup shows the same body. Memory of a client that is none of this process's is imported; what is
- * unknown in a client of its own is from before tracing. */
+/* A dup shows the same body. Memory from another process's client is imported. An unknown object in one of the
+ * process's own clients is from before tracing. */
 void rm_dup(struct rm *rm, const struct gmt_rm_dup *rec)
 {
 	uint32_t src = rmtree_find(&rm->tree, rec->client_src, rec->object_src);
@@ -218,7 +218,7 @@ void rm_dup(struct rm *rm, const struct gmt_rm_dup *rec)
 
 	if (!rec->object || rec->object == rec->client)
 		return;
-	if (body)   /* before the object of that name goes: it may be the last to show it */
+	if (body)   /* before the old object of that name goes, which may be the last of the body */
 		rmmem_body(&rm->mem, body)->refs++;
 	node = rmtree_find(&rm->tree, rec->client, rec->object);
 	if (node && node_at(rm, node)->seen)
@@ -233,8 +233,8 @@ void rm_dup(struct rm *rm, const struct gmt_rm_dup *rec)
 
 /* ---- release ---- */
 
-/* Whether the object, not seen allocated, may have been memory from before tracing or had some below
- * it. Not if its client was seen created: libcuda frees handles that it never allocated. */
+/* Whether an object that was not seen allocated may have been memory from before tracing, or had such memory below.
+ * It was none if its client was seen created: libcuda frees handles that were never allocated. */
 static bool may_be_memory(const struct rm *rm, const struct gmt_rm_free *rec)
 {
 	const struct rmnode *parent = node_at(rm, rmtree_find(&rm->tree, rec->client, rec->parent));
@@ -288,7 +288,7 @@ static uint32_t map_node(struct rm *rm, const struct gmt_uvm_map *rec)
 	return node;
 }
 
-/* Whether the mapping only adds a GPU to one that is there. */
+/* Whether the mapping only adds a GPU to a mapping that is there. */
 static bool is_peer(const struct rm *rm, const struct gmt_uvm_map *rec, uint64_t serial)
 {
 	const struct range *range = rangemap_find(&rm->mapped, rec->base);
@@ -298,7 +298,7 @@ static bool is_peer(const struct rm *rm, const struct gmt_uvm_map *rec, uint64_t
 	return range->value && serial ? range->value == serial : range->base == rec->base;
 }
 
-/* The GPU whose memory the body is: it may be mapped on another one only. */
+/* The GPU whose memory the body is. The body may be mapped on another GPU only. */
 static int body_gpu(const struct rm *rm, const struct rmbody *body, int mapped_on)
 {
 	int gpu = rmmem_device_gpu(&rm->mem, body->device);
@@ -329,7 +329,7 @@ void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu)
 	if (is_peer(rm, rec, range.value))
 		return;
 	while (rangemap_cut(&rm->mapped, rec->base, rec->length, NULL))
-		;   /* what an unmapping that was missed left there */
+		;   /* cuts what a missed unmapping left there */
 	rangemap_insert(&rm->mapped, &range);
 }
 

@@ -26,12 +26,12 @@ struct rm;
 struct rm *rm_new(void);
 void rm_free(struct rm *rm);
 
-/* Each applies one record. `purpose` is what the memory is for; `gpu` is the caller's number for the record's UUID. */
+/* Each function applies one record. `purpose`: of the memory; `gpu`: the caller's number for the record's UUID. */
 void rm_alloc(struct rm *rm, const struct gmt_rm_alloc *rec, enum gmt_purpose purpose,
 	      struct rm_change *change);
 void rm_release(struct rm *rm, const struct gmt_rm_free *rec, struct rm_change *change);
 void rm_dup(struct rm *rm, const struct gmt_rm_dup *rec);
-/* Memory of a device that had no GPU so far becomes that GPU's: the totals move, see rm_moves(). */
+/* The memory of a device whose GPU was not known becomes this GPU's. The totals move, see rm_moves(). */
 void rm_vaspace(struct rm *rm, const struct gmt_uvm_vaspace *rec, int gpu);
 void rm_map(struct rm *rm, const struct gmt_uvm_map *rec, int gpu);
 void rm_unmap(struct rm *rm, const struct gmt_uvm_unmap *rec, int gpu);
@@ -50,13 +50,13 @@ int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object);
 /* The sums of `gpu`, or of GPU_UNKNOWN. */
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out);
 
-/* The bookings since the last call, in order. Good until the next rm_ call that is not const. */
+/* The bookings since the last rm_bookings(), in order. Good until the next rm_ call that is not const. */
 const struct rm_booking *rm_bookings(struct rm *rm, size_t *count);
-/* Walks what is live now. *pos is 0 at the start. False at the end. */
+/* Walks the bookings of memory that is live now. *pos is 0 at the start. False at the end. */
 bool rm_next_booking(const struct rm *rm, uint32_t *pos, struct rm_booking *booking);
 
-/* How often bytes went from one GPU (or GPU_UNKNOWN) to another, or went without an rm_change:
- * if it differs after rm_dup(), rm_vaspace() or rm_map(), rm_physical() of any GPU may. */
+/* How often bytes went from one GPU (or GPU_UNKNOWN) to another, or went without an rm_change. If rm_dup(),
+ * rm_vaspace() or rm_map() has changed this number, rm_physical() of any GPU may have changed. */
 uint64_t rm_moves(const struct rm *rm);
 
 uint64_t rm_object_count(const struct rm *rm);

@@ -43,7 +43,7 @@ void rmmem_gpu_sums(const struct rmmem *mem, int gpu, struct rm_physical *out)
 
 /* ---- what is booked by stack ---- */
 
-/* Allocations, pools, cuMemCreate and imports are calls, which are booked themselves. */
+/* Allocations, pools, cuMemCreate and imports are calls, which have bookings of their own. */
 static const bool is_unexplained[GMT_PURPOSE_COUNT] = {
 	[GMT_PURPOSE_OTHER] = true,
 	[GMT_PURPOSE_CONTEXT] = true,
@@ -133,7 +133,7 @@ static void book_move(struct rmmem *mem, const struct rmdevice *dev, int to)
 	}
 }
 
-/* False: nothing new. A guess by instance number may change, when what it was guessed from did. */
+/* False: nothing is new. A guess by instance number may change when the device that it was guessed from has changed. */
 static bool device_set_gpu(struct rmmem *mem, struct rmdevice *dev, int gpu, enum rmmem_source source)
 {
 	if (gpu < 0 || source < dev->source)
@@ -142,7 +142,7 @@ static bool device_set_gpu(struct rmmem *mem, struct rmdevice *dev, int gpu, enu
 		return false;
 	dev->source = source;
 	if (gpu != dev->gpu) {
-		sums_at(mem, gpu > dev->gpu ? gpu : dev->gpu);   /* grows before two pointers are taken */
+		sums_at(mem, gpu > dev->gpu ? gpu : dev->gpu);   /* lets the array grow before two pointers are taken */
 		sums_move(sums_at(mem, dev->gpu), sums_at(mem, gpu), &dev->sums);
 		book_move(mem, dev, gpu);
 		mem->moves += dev->sums.total || dev->sums.imported || dev->sums.unknown_frees;
@@ -189,7 +189,7 @@ void rmmem_unknown_free(struct rmmem *mem, uint32_t device)
 
 /* ---- bodies ---- */
 
-/* Modulo 2^64: a negative number takes back what was added. */
+/* Adds modulo 2^64: a negative number takes back what was added. */
 static void sums_add(struct rm_physical *sums, const struct rmbody *body, int64_t bytes)
 {
 	if (body->kind == RMMEM_VIDMEM) {

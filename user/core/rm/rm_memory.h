@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory behind a process's RM objects: bodies, devices, and the sums over both. After RM_DUP several objects may
- * show one body, which lives as long as any of them. A device says on which GPU the memory below a device handle lies,
- * which is learned late or never. The one invariant: a device's sums are those of its bodies, and a GPU's are those of
- * its devices and of the bodies without a device. So learning the GPU of a device moves its sums, and reading the sums
- * of a GPU is one copy.
+ * show one body, which lives as long as any of these objects. A device says on which GPU the memory below a device
+ * handle lies; the GPU is learned late or never. The one invariant: a device's sums are the sums of its bodies, and a
+ * GPU's sums are those of its devices and of the bodies without a device. So learning a device's GPU moves the device's
+ * sums, and reading the sums of a GPU is one copy.
  */
 #ifndef GPUMEMTRACE_CORE_RM_RM_MEMORY_H
 #define GPUMEMTRACE_CORE_RM_RM_MEMORY_H
@@ -21,7 +21,7 @@
 enum rmmem_kind {
 	RMMEM_VIDMEM,   /* counts */
 	RMMEM_SYSMEM,
-	RMMEM_IMPORTED, /* another process's: the size is the bytes mapped here */
+	RMMEM_IMPORTED, /* another process's memory: the size is the bytes mapped here */
 };
 
 struct rmbody {
@@ -35,7 +35,7 @@ struct rmbody {
 	uint8_t purpose;    /* enum gmt_purpose */
 };
 
-/* How sure it is that a device lies on its GPU; the surer one wins. */
+/* How sure it is that a device lies on its GPU; the surer source wins. */
 enum rmmem_source {
 	RMMEM_SOURCE_NONE,
 	RMMEM_SOURCE_INSTANCE, /* another client's device of the same instance number lies there */
@@ -83,11 +83,11 @@ static inline int rmmem_device_gpu(const struct rmmem *mem, uint32_t device)
 
 uint32_t rmmem_device_new(struct rmmem *mem, uint32_t owner);
 
-/* The owner of the device is gone: the device goes, too, now or with its last body. */
+/* The owner of the device is gone. The device goes, too: now, or with its last body. */
 void rmmem_device_disown(struct rmmem *mem, uint32_t device);
 
-/* The device lies on the GPU, and so do the devices of the same instance number in other clients. Nothing happens for
- * device 0, for GPU_UNKNOWN, or if the device's GPU is known from as sure a source. */
+/* Notes that the device lies on the GPU, like the devices of the same instance number in other clients. Nothing happens
+ * for device 0, for GPU_UNKNOWN, or if an equally sure source has said the device's GPU. */
 void rmmem_device_learn(struct rmmem *mem, uint32_t device, int gpu, enum rmmem_source source);
 void rmmem_device_set_instance(struct rmmem *mem, uint32_t device, uint32_t instance);
 void rmmem_unknown_free(struct rmmem *mem, uint32_t device);
@@ -97,10 +97,10 @@ static inline struct rmbody *rmmem_body(const struct rmmem *mem, uint32_t body)
 	return slab_at(&mem->bodies, body);
 }
 
-/* A body that no call of the API layer explains, as it is booked. False: a call explains the body. */
+/* The booking of a body that no call of the API layer explains. False: a call explains the body. */
 bool rmmem_booking(const struct rmmem *mem, const struct rmbody *body, struct rm_booking *booking);
 
-/* A body of size 0 with one reference. `change` takes what changed; NULL: rm_moves() counts. */
+/* Makes a body of size 0 with one reference. `change` takes what changed; NULL: rm_moves() counts the change. */
 uint32_t rmmem_body_new(struct rmmem *mem, uint32_t device, enum rmmem_kind kind, enum gmt_purpose purpose);
 void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_change *change);
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/rm/rm_objects.h"
 
-/* How far up a cycle is looked for when an implied node gets its real parent. RM's own objects nest
- * a handful deep (client, device, channel group, channel, engine). */
+/* When an implied node gets its real parent, a cycle is looked for so many nodes up. RM's own objects nest a
+ * handful deep (client, device, channel group, channel, engine). */
 #define RMTREE_DEPTH 32
 
 static uint64_t make_key(uint32_t client, uint32_t handle)

@@ -47,17 +47,17 @@ uint32_t rmtree_find(const struct rmtree *tree, uint32_t client, uint32_t handle
 /* The node of an object, which is implied if there is none. */
 uint32_t rmtree_imply(struct rmtree *tree, uint32_t client, uint32_t handle);
 
-/* Adds an object whose allocation was seen; an implied node of that name becomes it and keeps its
- * children. The object must not be there as seen. A parent that is not there is implied. */
+/* Adds an object whose allocation was seen. An implied node of that name becomes the object and keeps its
+ * children; a node that was seen must not be there. A parent without a node is implied. */
 uint32_t rmtree_add(struct rmtree *tree, uint32_t client, uint32_t parent, uint32_t handle,
 		    uint32_t class_id);
 
-/* To free a subtree without recursion: take rmtree_leaf() of the top, remove it, go on from its
- * parent, until it was the top itself. */
+/* A leaf below the top. To free a subtree without recursion, remove the leaf and go on from the leaf's parent,
+ * until the leaf was the top itself. */
 uint32_t rmtree_leaf(const struct rmtree *tree, uint32_t top);
 void rmtree_remove(struct rmtree *tree, uint32_t leaf);
 
-/* Whether the client was seen created: then all its objects are known. */
+/* Whether the client was seen created. If so, all objects of the client are known. */
 bool rmtree_client_known(const struct rmtree *tree, uint32_t client);
 
 #endif

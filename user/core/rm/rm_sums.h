@@ -15,12 +15,12 @@ struct rm_physical {
 	uint64_t by_purpose[GMT_PURPOSE_COUNT];
 	uint64_t total;
 	uint64_t imported;      /* of objects that show another process's memory; not in total */
-	uint64_t unknown_frees; /* number of freed objects from before the attach; GPU_UNKNOWN's if not known */
+	uint64_t unknown_frees; /* freed objects from before the attach; without a known GPU in GPU_UNKNOWN's */
 };
 
-/* What one record did to the physical memory. Only an allocation adds bytes, and on one GPU. Where the totals of
- * several GPUs changed (a release of memory on several; an allocation that shows the GPU of earlier memory), `several`
- * is set and `bytes` is the sum. */
+/* What one record did to the physical memory. Only an allocation adds bytes, and only on one GPU. If the totals of
+ * several GPUs changed (a release of memory on several GPUs, or an allocation that shows the GPU of earlier memory),
+ * `several` is set and `bytes` is the sum. */
 struct rm_change {
 	int gpu;
 	bool several;

@@ -6,8 +6,8 @@
 /* X(NAME, json name) */
 #define FEATURE_STATES(X)                                                         \
 	X(OK, "ok")                                                               \
-	X(WARN, "warn")       /* works, with less: the detail says what */        \
-	X(MISSING, "missing") /* tracing cannot work without */
+	X(WARN, "warn")       /* tracing works with less: see the detail */       \
+	X(MISSING, "missing") /* tracing cannot work without the thing */
 enum feature_state {
 #define X(name, json) FEATURE_##name,
 	FEATURE_STATES(X)

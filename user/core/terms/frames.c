@@ -51,7 +51,7 @@ void frames_fini(struct frames *f)
 
 /* ---- symbols ---- */
 
-/* Three texts that fit the record and end where they should. */
+/* Whether the three texts fit the record and end where they should. */
 static bool is_valid_symbol(const struct gmt_symbol *rec)
 {
 	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
@@ -90,7 +90,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 
 /* ---- stacks ---- */
 
-/* FNV-1a over words, with its 64-bit basis and prime. */
+/* FNV-1a over words, with the basis and the prime for 64 bits. */
 static uint64_t hash_list(const uint32_t *list, uint32_t count)
 {
 	uint64_t sum = 0xcbf29ce484222325ULL;
@@ -109,7 +109,7 @@ static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t co
 	return hint;
 }
 
-/* The stack with the list that stands behind the last one in lists, which becomes its own if it is new. */
+/* The number of the stack with the list that stands behind all lists in f->lists. A new stack takes this list over. */
 static uint32_t number_stack(struct frames *f, uint32_t count)
 {
 	const uint32_t *list = f->lists + f->list_count;

@@ -17,12 +17,12 @@
 #include "base/hash.h"
 #include "core/terms/symbol_hint.h"
 
-/* Stacks that have no names. Those that have are numbered from FRAMES_FIRST. */
+/* Stacks that have no names. Stacks with names are numbered from FRAMES_FIRST. */
 #define FRAMES_NO_STACK 0
 #define FRAMES_NOT_NAMED 1
 #define FRAMES_FIRST 2
 
-/* Far more than programs have. Records beyond are counted and not kept. */
+/* Far more symbols than programs have. Further records are counted and not kept. */
 #define FRAMES_SYMBOLS_MAX (1u << 20)
 #define FRAMES_STACKS_MAX (1u << 20)
 #define FRAMES_IDS_MAX (1u << 22)    /* stack ids; several may be one stack */
@@ -40,7 +40,7 @@ struct frames_symbol {
 struct frames_stack {
 	uint32_t first, count;   /* in frames.lists */
 	uint32_t next;           /* of the same hash; 0: none */
-	uint8_t hint;            /* the innermost frame's that has one */
+	uint8_t hint;            /* of the innermost frame that has a hint */
 };
 
 struct frames {
@@ -66,7 +66,7 @@ int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
 /* The number of a stack id. */
 uint32_t frames_of(const struct frames *frames, uint32_t stack_id);
 
-/* What the code says that a stack's memory is for: enum gmt_category, SYMBOL_HINT_NONE. */
+/* The purpose of a stack's memory, as the code tells: enum gmt_category, SYMBOL_HINT_NONE. */
 uint8_t frames_hint(const struct frames *frames, uint32_t stack_id);
 
 /* Frames of a numbered stack, innermost first. A stack without names has none. */

@@ -29,7 +29,7 @@ struct gpus {
 
 void gpus_fini(struct gpus *gpus);
 
-/* The number of a UUID, a new one if need be; GPU_UNKNOWN for one of all zeros (unreadable). */
+/* The number of a UUID, a new number if need be; GPU_UNKNOWN for a UUID of all zeros (unreadable). */
 int gpus_number(struct gpus *gpus, const uint8_t *uuid);
 /* The number that a UUID has; GPU_UNKNOWN: none. */
 int gpus_find(const struct gpus *gpus, const uint8_t *uuid);

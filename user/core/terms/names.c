@@ -16,7 +16,7 @@ struct term {
 	const char *name, *text, *many;
 };
 
-/* The function of each list's JSON names, and that of its texts; ROW makes a struct term of one of its rows. */
+/* For each list, the function of its JSON names and the function of its texts; ROW makes a struct term of a row. */
 #define NAMES(stem, list, ROW)                                                    \
 	static const struct term stem##_terms[] = { list(ROW) };                  \
 	const char *gmt_##stem##_name(unsigned int number)                        \

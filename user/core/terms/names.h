@@ -41,7 +41,7 @@ const char *gmt_unwind_reason_text(unsigned int number);
 const char *gmt_py_reason_name(unsigned int number);
 const char *gmt_py_reason_text(unsigned int number);
 
-/* Whether memory of the class is a GPU's, and the process's own. */
+/* Whether memory of the class is a GPU's memory and the process's own. */
 static inline bool gmt_class_is_device(unsigned int number)
 {
 #define X(NAME, number, json, text, device) | (device) << (number)
@@ -49,8 +49,8 @@ static inline bool gmt_class_is_device(unsigned int number)
 #undef X
 }
 
-/* A record kind as GMT_KINDS (wire.h) has it: "FW_MEM"; NULL: not known. The other way round, in any case of letters;
- * 0: no kind has this name. */
+/* The name of a record kind in GMT_KINDS (wire.h), such as "FW_MEM"; NULL: not known. And the kind of a name, in upper
+ * or lower case; 0: no kind has this name. */
 const char *gmt_kind_name(unsigned int kind);
 unsigned int gmt_kind_find(const char *name, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of probe points (gpumemtrace/api.h) as data. The index of gmt_probes is the api id, that
- * of gmt_ops the operation.
+ * The table of probe points (gpumemtrace/api.h) as data. The index of gmt_probes is the api id; the index of
+ * gmt_ops is the operation.
  */
 #ifndef GPUMEMTRACE_CORE_TERMS_PROBES_H
 #define GPUMEMTRACE_CORE_TERMS_PROBES_H
@@ -24,22 +24,22 @@ extern const struct gmt_probe gmt_probes[GMT_API_MAX];
 struct gmt_op_info {
 	const char *name;
 	enum gmt_purpose purpose;
-	bool takes_stack;            /* somebody will want to know where it was called */
+	bool takes_stack;            /* people want to know where the operation was called */
 	const char *fields;          /* "ptr,size" */
 	unsigned int count;          /* of them */
 };
 extern const struct gmt_op_info gmt_ops[GMT_OP_COUNT];
 
-/* The function; NULL for 0 and for one that only a newer version knows. */
+/* The name of the function; NULL for 0 and for a function that only a newer version knows. */
 const char *gmt_api_symbol(unsigned int api);
 
-/* What memory obtained inside the call is for; OTHER outside any (api 0) or in an unknown one. */
+/* The purpose of memory that is obtained inside the call; OTHER outside all calls (api 0) or in an unknown call. */
 enum gmt_purpose gmt_purpose_of_api(unsigned int api);
 
 /* Which of the operation's fields has this name; -1: none. */
 int gmt_op_field(enum gmt_op op, const char *name);
 
-/* Whether the operation makes a context: that takes memory, and no argument says how much. */
+/* Whether the operation makes a context, which takes memory, and no argument says how much. */
 static inline bool gmt_op_makes_context(enum gmt_op op)
 {
 	return op == GMT_OP_CTX_CREATE || op == GMT_OP_PRIMARY_RETAIN;

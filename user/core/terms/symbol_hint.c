@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Read in PyTorch 1.13 and 2.11. A function's name may be qualified; NULL is any. */
+/* Source: the code of PyTorch 1.13 and 2.11. A function's name may be qualified; NULL matches any name. */
 static const struct {
 	const char *function;    /* the end of its name, or a part of it if `is_part` */
 	const char *file;        /* a part of its path */

@@ -23,7 +23,7 @@ struct view_class {
 	uint64_t failed;         /* allocations that returned an error */
 };
 
-/* A row at one moment, as the members of a sum. Without the kernel layer the named ones are 0. */
+/* A row at one moment, as the members of a sum. Without the kernel layer, `context` to `other` are 0. */
 struct view_sum {
 	uint64_t attributed;
 	int64_t context, modules, pool_reserve, rounding, other;
