@@ -11,8 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Opens the regular file that an O_PATH descriptor stands for. To open a device or a FIFO can have effects. Closes the
- * descriptor. */
+/* Opens the file that an O_PATH descriptor stands for, and closes the descriptor. Opens only a regular file, because to
+ * open a device or a FIFO can have effects. */
 static int open_regular(int path_fd)
 {
 	char path[48];
@@ -32,7 +32,7 @@ static int open_regular(int path_fd)
 	return fd;
 }
 
-/* A link of a container, absolute or with "..", stays inside its root, as for the process (openat2(), Linux 5.6). */
+/* A container's link, absolute or with "..", stays in its root, as for the process itself (openat2(), Linux 5.6). */
 int foreign_open_path(uint32_t pid, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -50,9 +50,9 @@ int foreign_open_path(uint32_t pid, const char *path)
 }
 
 /*
- * Whether the open file is the mapped file. Two file systems give stat() another device than the maps: overlayfs has a
- * device for each mount or layer, btrfs for each subvolume. There the inode's number alone is compared. The worst that
- * an attacker can have opened is another file of this number in the process's root.
+ * Whether the open file is the mapped file. On two file systems, stat() shows another device than the maps: overlayfs
+ * has a device for each mount or layer, btrfs for each subvolume. For these, only the inode's number is compared. At
+ * worst, an attacker makes us open another file with this number in the process's root.
  */
 static bool is_same_file(int fd, const struct foreign_file *file)
 {

@@ -3,8 +3,8 @@
  * A hash map from u64 to values of one fixed size, stored inline: no allocation per entry.
  *
  * Open addressing with linear probing. Keys and values are two arrays, so that a probe reads eight
- * keys from a cache line whatever the size of a value. Erasing shifts the entries behind it back:
- * there are no tombstones, a table that is filled and emptied for days stays as fast as a new one.
+ * keys from a cache line whatever the size of a value. Erasing an entry shifts the entries behind it
+ * back. So there are no tombstones: a table that is filled and emptied for days stays as fast as new.
  * The one invariant: between the home slot of a key and the slot it lies in, no slot is empty.
  *
  * An empty slot has key 0; the key 0 itself is kept behind the last slot, at index capacity. The
@@ -24,13 +24,13 @@ struct hash {
 	unsigned char *values;  /* capacity + 1 of them: the last is key 0's */
 	size_t capacity;        /* slots, a power of two; 0 until the first put */
 	size_t used;            /* slots in use, without key 0 */
-	size_t limit;           /* used may not pass it */
+	size_t limit;           /* the most that `used` may be */
 	size_t value_size;      /* a sizeof, so that every value is aligned */
 	uint8_t shift;          /* 64 - log2(capacity) */
 	bool has_zero;
 };
 
-/* Allocates nothing. */
+/* Makes an empty table. Allocates nothing. */
 void hash_init(struct hash *h, size_t value_size);
 void hash_fini(struct hash *h);   /* leaves an empty table of the same value size */
 void hash_clear(struct hash *h);  /* drops all entries, keeps the memory */
@@ -47,9 +47,9 @@ static inline size_t hash_count(const struct hash *h)
 }
 
 /*
- * The home slot: its number is the top bits. Keys are addresses (low bits 0, strides of powers of
- * two) or pairs of small numbers: one multiplication would let strides cluster, so the well-mixed
- * upper half is folded into the lower one and multiplied again. The constant is 2^64 / golden ratio.
+ * The home slot of a key. The slot's number is the top bits of the hash. Keys are addresses (low bits 0,
+ * strides of powers of two) or pairs of small numbers. After one multiplication strides would cluster, so
+ * the well-mixed upper half is folded into the lower half and multiplied again. The constant is 2^64 / golden ratio.
  */
 static inline size_t hash_home(const struct hash *h, uint64_t key)
 {
@@ -61,7 +61,7 @@ static inline size_t hash_home(const struct hash *h, uint64_t key)
 
 #define HASH_NONE SIZE_MAX
 
-/* The slot of a key, HASH_NONE without one. */
+/* The slot of a key; HASH_NONE: the key is not there. */
 static inline size_t hash_slot(const struct hash *h, uint64_t key)
 {
 	if (!key)
@@ -95,7 +95,7 @@ static inline void hash_erase_slot(struct hash *h, size_t slot)
 		h->keys[slot] = 0;
 }
 
-/* The value of a key, NULL without one. */
+/* The value of a key; NULL: the key is not there. */
 static inline void *hash_get(const struct hash *h, uint64_t key)
 {
 	size_t slot = hash_slot(h, key);
@@ -131,7 +131,7 @@ static inline void *hash_put(struct hash *h, uint64_t key, bool *is_new)
 	return hash_value(h, i);
 }
 
-/* Copies the value out (unless `out` is NULL) and erases it. False if there is none. */
+/* Copies the value of a key out (unless `out` is NULL) and erases the entry. False: the key is not there. */
 static inline bool hash_take(struct hash *h, uint64_t key, void *out)
 {
 	size_t slot = hash_slot(h, key);

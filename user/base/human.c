@@ -13,7 +13,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* At most eight columns: "1.5 GiB", "12 MiB", "1023 KiB"; a whole value has no decimal. */
+/* The text has at most eight columns: "1.5 GiB", "12 MiB", "1023 KiB". A whole value has no decimal. */
 static struct human scale_bytes(uint64_t bytes, const char *sign)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
@@ -115,7 +115,7 @@ struct human human_duration(uint64_t ns)
 	return h;
 }
 
-/* UTC: a recording gives the same text on any machine. */
+/* The time is in UTC, so a recording gives the same text on any machine. */
 struct human human_wall(uint64_t wall_ns, const char *format)
 {
 	struct human h;
@@ -163,13 +163,13 @@ size_t human_utf8(const char *text, size_t size)
 			return 0;
 		code = code << 6 | (p[i] & 0x3f);
 	}
-	/* Overlong forms, surrogates, and numbers beyond Unicode (RFC 3629). */
+	/* Overlong forms, surrogates and numbers beyond Unicode are not UTF-8 (RFC 3629). */
 	if (code < smallest[n] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
 		return 0;
 	return n;
 }
 
-/* C0 and DEL, and C1 (U+0080 to U+009F): a terminal may obey them. */
+/* C0, DEL and C1 (U+0080 to U+009F): a terminal may obey these characters. */
 static bool is_control(const char *p, size_t n)
 {
 	unsigned char c = (unsigned char)p[0];

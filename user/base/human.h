@@ -33,7 +33,7 @@ struct human human_mib(int64_t tenths, int decimals);
  * broken UTF-8 become '?'; text longer than `columns` is cut and ends in "...". Returns the columns of the copy. `to`
  * holds 4 bytes a column and a NUL. */
 unsigned human_text(char *to, unsigned columns, const char *text, size_t size);
-/* The same to a writer. */
+/* The same, but writes the copy to a writer. */
 unsigned human_print(struct out *out, unsigned columns, const char *text, size_t size);
 
 /* The bytes of the UTF-8 character at the start of the text; 0: there is none. */

@@ -8,7 +8,7 @@
 #include "base/human.h"
 #include "base/out.h"
 
-/* jansson returns NULL only for lack of memory here: texts are checked before they come to it. */
+/* Here, jansson returns NULL only for lack of memory: texts are checked before jansson gets them. */
 static json_t *need_value(json_t *value)
 {
 	if (!value) {

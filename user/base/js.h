@@ -17,7 +17,7 @@ struct out;
 json_t *js_object(void);
 json_t *js_array(void);
 
-/* Exact up to 2^63 - 1, where jansson's integers end; more is a broken recording and is capped. */
+/* Exact up to 2^63 - 1, where jansson's integers end. A larger value means a broken recording, and is capped. */
 json_t *js_u64(uint64_t value);
 json_t *js_u64_if(bool is_known, uint64_t value); /* else null */
 /* Text of at most `size` bytes, or up to its end; bytes that are not UTF-8 become U+FFFD. */
@@ -26,12 +26,12 @@ json_t *js_word(const char *text);
 json_t *js_word_if(bool is_known, const char *text); /* else null */
 #define JS_TEXT(array) js_text((const char *)(array), sizeof(array))
 
-/* Each takes `value` over. */
+/* Each function takes `value` over. */
 void js_set(json_t *object, const char *key, json_t *value);
 void js_append(json_t *array, json_t *value);
 
-/* Sets members, whose values it takes over, in this order: JS_OBJECT({ "count", js_u64(3) }, { "name", js_word("a") }).
- * Returns the object. */
+/* Adds members to an object, in this order, takes their values over, and returns the object:
+ * JS_OBJECT({ "count", js_u64(3) }, { "name", js_word("a") }). */
 struct js_member {
 	const char *key;   /* NULL: the end */
 	json_t *value;

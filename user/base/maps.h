@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One line of /proc/PID/maps (proc_pid_maps(5)), from bytes. */
+/* Parses one line of /proc/PID/maps (proc_pid_maps(5)). */
 #ifndef GPUMEMTRACE_BASE_MAPS_H
 #define GPUMEMTRACE_BASE_MAPS_H
 
@@ -9,7 +9,7 @@
 
 /* `path` points into the line. */
 struct maps_line {
-	uint64_t start, end;      /* which also name the link in /proc/PID/map_files */
+	uint64_t start, end;      /* also the link's name in /proc/PID/map_files */
 	uint64_t offset;
 	uint64_t ino;             /* 0: not a file */
 	uint32_t dev_major, dev_minor;
@@ -19,7 +19,7 @@ struct maps_line {
 	size_t path_len;          /* 0: anonymous */
 };
 
-/* 0 or -EINVAL if the text is not what the kernel writes. */
+/* Returns 0; -EINVAL: the text is not what the kernel writes. */
 int maps_parse_line(const char *line, size_t len, struct maps_line *map);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where text goes: a function that takes bytes, or memory. Bytes are gathered, and out_flush() hands them over in one
- * piece. The first error sticks: later bytes are dropped, and out_flush() and out_close() return the error. So a writer
- * checks once, at the end.
+ * Where text goes: to a function that takes bytes, or to memory. Bytes are gathered, and out_flush() hands the bytes
+ * over in one piece. The first error sticks: later bytes are dropped, and out_flush() and out_close() return the error.
+ * So whoever writes checks for errors only once, at the end.
  */
 #ifndef GPUMEMTRACE_BASE_OUT_H
 #define GPUMEMTRACE_BASE_OUT_H
@@ -26,7 +26,7 @@ void out_init_fd(struct out *out, int fd); /* the descriptor stays the caller's 
 void out_init_mem(struct out *out);
 int out_flush(struct out *out);
 int out_close(struct out *out);            /* flushes and frees; returns the sticky error */
-char *out_take(struct out *out);           /* closes a memory writer: its text, to be freed by the caller */
+char *out_take(struct out *out);           /* closes a memory writer; the caller frees the text */
 
 void out_bytes(struct out *out, const void *data, size_t size);
 void out_text(struct out *out, const char *text);
@@ -35,7 +35,7 @@ void out_pad(struct out *out, int columns); /* spaces; none if negative */
 void out_printf(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void out_vprintf(struct out *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Writes all bytes to a descriptor, through signals, short writes and full pipes. 0 or -errno. */
+/* Writes all bytes to a descriptor, whatever signals, short writes and full pipes come between. 0 or -errno. */
 int out_write_fd(int fd, const void *data, size_t size);
 
 /* Columns and lines of the terminal behind the descriptor; -ENOTTY: there is no terminal. */

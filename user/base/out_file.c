@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 8      /* links that lead from one to the next */
-#define TRIES_MAX 8      /* what is at the path may change meanwhile */
+#define LINKS_MAX 8      /* links in a row that are followed */
+#define TRIES_MAX 8      /* looks at the path, which may change meanwhile */
 #define LOOK_AGAIN (-EAGAIN)
 
 #define NEW_FILE (O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
@@ -23,7 +23,7 @@ static int open_new(const char *path, int access)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Opens what a descriptor is at for writing. */
+/* Opens, for writing, the file that an O_PATH descriptor stands for. */
 static int open_again(int at, int flags)
 {
 	char path[48];
@@ -34,8 +34,8 @@ static int open_again(int at, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The number of our descriptor that a link in /proc stands for, as /dev/stdout does: such a link has no text to follow.
- * -1: it is no descriptor of ours. */
+/* The number of our descriptor that a link in /proc stands for, such as /dev/stdout: this link has no text to follow.
+ * -1: the link stands for no descriptor of ours. */
 static int descriptor_of(const struct stat *link, const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -67,7 +67,7 @@ static int follow_link(int at, char path[PATH_MAX])
 	return LOOK_AGAIN;
 }
 
-/* A file with a second name may be somebody else's, too: it is replaced, not overwritten. */
+/* A file with a second name may be somebody else's, too. Such a file is replaced, not overwritten. */
 static int open_own_file(int at, const struct stat *st, const char *path)
 {
 	if (st->st_uid == geteuid() && st->st_nlink == 1)
@@ -82,7 +82,7 @@ static int open_link(int at, const struct stat *st, char path[PATH_MAX])
 	return number < 0 ? follow_link(at, path) : open_again(number, O_TRUNC);
 }
 
-/* A descriptor or -errno; LOOK_AGAIN: the path has changed, or the file is gone. */
+/* Returns a descriptor or -errno; LOOK_AGAIN: the path has changed, or the file is gone. */
 static int open_entry(int at, char path[PATH_MAX], bool only_special)
 {
 	struct stat st;

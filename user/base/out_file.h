@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files that the user names to be written. The files hold other people's command lines, and root writes them in
- * directories that others may write to, too: only the owner can read a new file (0600), and what somebody else has put
- * at the path is not written to.
+ * Opens files that the user names for writing. The files hold other people's command lines, and root writes them in
+ * directories that others may write to, too. So only the owner can read a new file (0600), and a file that somebody
+ * else has put at the path is not written to.
  */
 #ifndef GPUMEMTRACE_BASE_OUT_FILE_H
 #define GPUMEMTRACE_BASE_OUT_FILE_H
@@ -18,17 +18,17 @@
 
 /*
  * Opens a file to write it from its beginning: a new file, or a regular file of ours that has no other name, which is
- * emptied and keeps its mode. Another's file is replaced. Links, pipes and devices of ours or of root's are followed
- * and opened, which may wait for a pipe's reader. A descriptor or -errno.
- * only_special: -ENOENT for a regular file or where nothing is.
+ * emptied and keeps its mode. A file of somebody else is replaced. Links of ours or of root's are followed; our and
+ * root's pipes and devices are opened, which may wait for a pipe's reader. Returns a descriptor or -errno.
+ * only_special: returns -ENOENT for a regular file, or if nothing is at the path.
  */
 int out_file_open(const char *path, bool only_special);
 
-/* A new file beside `path`, to be renamed to `path`. Its name, which nobody can guess, goes to `name`. Its descriptor
- * can be read, too. */
+/* Creates a file beside `path`, which the caller renames to `path`. The file's name, which nobody can guess, goes to
+ * `name`. The descriptor is for reading, too. */
 int out_file_create_beside(const char *path, char *name, size_t size);
 
-/* A file that is there as a whole or not at all: it is written under another name, and then renamed. */
+/* A file that is there as a whole or not at all. The file is written under another name, and then renamed. */
 struct out_file {
 	int fd;                  /* to be written to, by the caller */
 	char path[PATH_MAX];
@@ -40,7 +40,7 @@ struct out_file {
 int out_file_begin(struct out_file *file, const char *path, bool replaces);
 /* Gives the file its name; after an error, which is returned, removes the file. The descriptor stays the caller's. */
 int out_file_settle(struct out_file *file, int error);
-/* Likewise, and closes the file. */
+/* The same as out_file_settle(), and closes the file. */
 int out_file_end(struct out_file *file, int error);
 
 /* A number that nobody can guess. 0 or -errno. */

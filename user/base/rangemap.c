@@ -30,8 +30,8 @@ void rangemap_fini(struct rangemap *map)
 	rangemap_init(map);
 }
 
-/* The last range whose base is at or below the address. False: there is none. The searches halve
- * without a branch on the data: which half is random, and a wrong guess costs more than the step. */
+/* The last range whose base is at or below the address. False: there is none. The searches halve without a
+ * branch on the data: the right half is random, and a wrong guess of the CPU costs more than the step. */
 static bool locate_range(const struct rangemap *map, uint64_t address, struct place *place)
 {
 	const struct rangemap_chunk *chunk;
@@ -81,8 +81,8 @@ static void index_remove(struct rangemap *map, size_t i)
 	memmove(&map->index[i], &map->index[i + 1], (map->chunks - i) * sizeof(*map->index));
 }
 
-/* Splits a full chunk. At the end of the map only the last range goes over: ranges that come in
- * ascending order fill their chunks. */
+/* Splits a full chunk. At the end of the map, only the last range goes to the new chunk. So ranges that come
+ * in ascending order fill their chunks. */
 static void chunk_split(struct rangemap *map, size_t i)
 {
 	struct rangemap_chunk *old = map->index[i].chunk, *chunk = xmalloc(sizeof(*chunk));

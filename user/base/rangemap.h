@@ -42,12 +42,12 @@ struct rangemap {
 void rangemap_init(struct rangemap *map);
 void rangemap_fini(struct rangemap *map);
 
-/* False, and nothing changes: the range is empty, passes the end of the address space, or overlaps another
- * (rangemap_cut() makes room). */
+/* Adds a range. False: nothing has changed, because the range is empty, passes the end of the address space, or
+ * overlaps another range (rangemap_cut() makes room). */
 bool rangemap_insert(struct rangemap *map, const struct range *range);
 
-/* The range that holds the address, the range that begins at it, and the first range that ends behind it; NULL: there
- * is none. Good until the next change. */
+/* The range that holds the address; the range that begins at the address; the first range that ends behind the address.
+ * NULL: there is none. Good until the next change. */
 const struct range *rangemap_find(const struct rangemap *map, uint64_t address);
 const struct range *rangemap_at(const struct rangemap *map, uint64_t base);
 const struct range *rangemap_from(const struct rangemap *map, uint64_t address);
@@ -63,8 +63,8 @@ const struct range *rangemap_next(const struct rangemap *map, struct rangemap_po
 bool rangemap_remove(struct rangemap *map, uint64_t base, struct range *out);
 
 /* Takes the first piece of a range out of [base, base + length); the parts of the range outside stay. False: nothing is
- * left there; callers repeat the call until then. `piece` may be NULL. A window that passes the end of the address
- * space ends there. */
+ * left there. Callers repeat the call until it returns false. `piece` may be NULL. A window that passes the end of the
+ * address space is cut at that end. */
 bool rangemap_cut(struct rangemap *map, uint64_t base, uint64_t length, struct range *piece);
 
 #endif

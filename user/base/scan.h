@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads text that ends at a pointer, not at a NUL, such as that of /proc. No read passes the end. */
+/* Reads text that ends at a pointer, not at a NUL, such as text from /proc. No read passes the end. */
 #ifndef GPUMEMTRACE_BASE_SCAN_H
 #define GPUMEMTRACE_BASE_SCAN_H
 
@@ -12,7 +12,7 @@ struct scan {
 	const char *at, *end;
 };
 
-/* Reads digits of a base up to 16. False: there is none, or the number has more than 64 bits. */
+/* Reads digits of a base up to 16. False: there is no digit, or the number has more than 64 bits. */
 static inline bool scan_number(struct scan *s, unsigned int base, uint64_t *value)
 {
 	uint64_t sum = 0;

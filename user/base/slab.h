@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A growing array of items of one size, named by numbers that stay good when the array moves, with a list of free
- * items. Item 0 is never given out and all zero: 0 means none, and may be read.
+ * A growing array of items of one size, with a list of free items. Items have numbers, which stay good when the array
+ * moves. Item 0 is never given out and is all zero: the number 0 means no item, and may be read.
  *
  * A new item is all zero. A pointer to an item is good until the next slab_new().
  */

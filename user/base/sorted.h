@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arrays of structs that begin with a 64-bit number, sorted by these: their order for qsort(), and a binary search. */
+/* Sorts and searches arrays of structs by the 64-bit number that each struct begins with. */
 #ifndef GPUMEMTRACE_BASE_SORTED_H
 #define GPUMEMTRACE_BASE_SORTED_H
 
@@ -13,7 +13,7 @@ static inline int sorted_compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* How many items of `size` bytes begin with `value` or less: the last of them is the one before that number. */
+/* How many items of `size` bytes begin with `value` or less. The last of these items has the index result - 1. */
 static inline size_t sorted_count(const void *items, size_t count, size_t size, uint64_t value)
 {
 	size_t low = 0, high = count;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A size of 0 asks for 1 byte, so that NULL means out of memory and nothing else. */
+/* A size of 0 asks for 1 byte, so NULL means only that memory has run out. */
 static void *need_memory(void *ptr)
 {
 	if (!ptr) {

@@ -9,8 +9,8 @@ void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *ptr, size_t size);
 void *xreallocarray(void *ptr, size_t count, size_t size);
-/* Makes room for one more item behind `count` of them. Returns the list, which may have moved. Only this function may
- * have given the list its room, which doubles at powers of two. */
+/* Makes room for one more item behind `count` items. Returns the list, which may have moved. The list's room must come
+ * from this function alone: the room doubles at powers of two. */
 void *xgrow(void *list, size_t count, size_t item_size);
 char *xstrdup(const char *text);
 

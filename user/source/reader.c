@@ -21,13 +21,13 @@ struct reader {
 	bool ended;
 	struct reader_status status;
 	uint32_t sequence;
-	uint32_t used, size;       /* of raw: handed out, there */
+	uint32_t used, size;       /* bytes of raw[]: handed out, and all */
 	ZSTD_DCtx *zstd;
 	uint8_t *data;             /* GMT_REC_DATA_MAX, compressed */
 	uint8_t *raw;              /* GMT_REC_RAW_MAX, records */
 };
 
-/* Reads up to `size` bytes, less only at the end of the input; -errno. */
+/* Reads `size` bytes, or fewer at the end of the input. Returns their number, or -errno. */
 static ssize_t read_input(struct reader *r, void *to, size_t size)
 {
 	size_t got = 0;
@@ -46,7 +46,7 @@ static ssize_t read_input(struct reader *r, void *to, size_t size)
 	return got;
 }
 
-/* Ends the reading, and counts the bytes that are left. `pending` bytes were read and are not used. */
+/* Ends the reading, and counts the bytes that are left as dropped, with `pending` bytes that were read but not used. */
 static void end_reading(struct reader *r, enum reader_end how, uint64_t pending)
 {
 	ssize_t n;
@@ -66,7 +66,7 @@ static void end_io(struct reader *r, ssize_t err)
 	end_reading(r, READER_IO_ERROR, 0);
 }
 
-/* True if all bytes came; otherwise the reading has ended. */
+/* True: all bytes came. False: the reading has ended. */
 static bool take_all(struct reader *r, void *to, size_t size, uint64_t pending)
 {
 	ssize_t n = read_input(r, to, size);
@@ -167,7 +167,7 @@ static bool block_header_ok(const struct reader *r, const struct gmt_rec_block *
 	       block->raw_bytes <= GMT_REC_RAW_MAX;
 }
 
-/* Decompresses data[] into raw[]; false unless it gives exactly the bytes the header promised. */
+/* Decompresses data[] into raw[]. False: the bytes are not exactly as many as the header promised. */
 static bool unpack_block(struct reader *r, const struct gmt_rec_block *block)
 {
 	size_t n = ZSTD_decompressDCtx(r->zstd, r->raw, block->raw_bytes, r->data, block->data_bytes);
@@ -175,7 +175,7 @@ static bool unpack_block(struct reader *r, const struct gmt_rec_block *block)
 	return !ZSTD_isError(n) && n == block->raw_bytes;
 }
 
-/* Whether raw[] is whole records, as many as promised. */
+/* Whether raw[] has only whole records, as many as the header promised. */
 static bool records_ok(const struct reader *r, const struct gmt_rec_block *block)
 {
 	uint32_t at = 0, count = 0;
@@ -227,7 +227,7 @@ static bool take_trailer(struct reader *r, const struct gmt_rec_block *block)
 	return true;
 }
 
-/* Reads blocks until one has records, or the end. */
+/* Reads blocks until a block has records, or until the end. */
 static void next_block(struct reader *r)
 {
 	r->used = r->size = 0;
@@ -256,7 +256,7 @@ static void next_block(struct reader *r)
 			ok = take_records(r, &block);
 		else if (block.type == GMT_REC_TRAILER)
 			ok = take_trailer(r, &block);
-		/* Other types belong to a newer minor version. */
+		/* A block of another type is from a newer minor version. */
 		if (!ok) {
 			end_reading(r, READER_CORRUPT, bytes);
 			return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads a recording (recfile.h) from a file or a pipe. The whole block is checked before its first record is
- * handed out: every record is whole, at least a header, and its size is a multiple of 8. The ledger checks what a kind
- * demands. Reading ends at the first damage: the rest is counted as dropped. No input makes the reader crash or take
- * more than a few MiB.
+ * handed out: every record is whole and has at least a header, and its size is a multiple of 8. The ledger checks what
+ * each kind of record demands. Reading ends at the first damage, and the rest is counted as dropped. No input makes the
+ * reader crash or take more than a few MiB.
  */
 #ifndef GPUMEMTRACE_SOURCE_READER_H
 #define GPUMEMTRACE_SOURCE_READER_H
@@ -39,17 +39,17 @@ struct reader_status {
 	uint64_t records;        /* handed out */
 	uint64_t read_bytes;     /* of the file, used */
 	uint64_t dropped_bytes;  /* of the file, not used */
-	uint64_t lost_records;   /* WRITER_FAILED: that the recorder could not store */
+	uint64_t lost_records;   /* WRITER_FAILED: records that the recorder could not store */
 	uint64_t lost_from_ns;   /* CLOCK_MONOTONIC of the recorder; 0 unknown */
 	int error;               /* IO_ERROR, WRITER_FAILED: -errno */
 };
 
-/* "-" is standard input. 0 or -errno; the status says what is wrong with the contents. */
+/* Opens a file; "-" is standard input. 0 or -errno. The status says what is wrong with the contents. */
 int reader_open(struct reader **reader, const char *path);
 int reader_open_fd(struct reader **reader, int fd);   /* the descriptor is the reader's from now on */
 void reader_close(struct reader *reader);
 
-/* The next record, good until the next call; NULL at any end: see the status. */
+/* The next record, good until the next call. NULL: the reading has ended, and the status says how. */
 const struct gmt_hdr *reader_next(struct reader *reader);
 
 const struct reader_status *reader_status(const struct reader *reader);

@@ -31,8 +31,8 @@ struct recorder {
 	off_t whole_bytes;            /* end of the last whole block */
 	uint32_t sequence;
 	uint32_t raw_used, raw_records;
-	uint64_t raw_last_ns;         /* of the newest record in raw[] */
-	uint64_t raw_first_ns;        /* of the first */
+	uint64_t raw_last_ns;         /* time of the newest record in raw[] */
+	uint64_t raw_first_ns;        /* time of the first record in raw[] */
 	struct gmt_rec_trailer totals;
 	ZSTD_CCtx *zstd;
 	size_t frame_room;
@@ -132,8 +132,8 @@ static void fail_recording(struct recorder *r, int err)
 	r->totals.lost_records = r->raw_records;
 	r->totals.lost_from_ns = r->raw_first_ns;
 	forget_raw(r);
-	/* Frees the part of a block that fitted on a full disk, so that the trailer may fit. On a pipe neither call
-	 * works, and the reader rightly sees a truncated file. */
+	/* Cuts off the part of a block that still fitted on a full disk, so that the trailer may fit. On a pipe,
+	 * neither call works, and the reader rightly sees a truncated file. */
 	if (!ftruncate(r->fd, r->whole_bytes))
 		lseek(r->fd, r->whole_bytes, SEEK_SET);
 }

@@ -18,18 +18,18 @@ struct recorder_stats {
 	uint64_t lost_from_ns;    /* ts_ns of the first record that is not in the file */
 };
 
-/* "-" is standard output; other paths are opened by out_file_open(). 0 or an error for out_file_why(). */
+/* Opens a file; "-" is standard output, and out_file_open() opens other paths. 0 or an error for out_file_why(). */
 int recorder_open(struct recorder **recorder, const char *path);
 int recorder_open_fd(struct recorder **recorder, int fd);   /* the descriptor is the recorder's from now on */
 
-/* Adds whole records. 0; -errno once, when the recording fails; 0 again after that (see stats). */
+/* Adds whole records. Returns 0; -errno once, when the recording fails; then 0 again (see the statistics). */
 int recorder_add(struct recorder *recorder, const void *records, size_t size);
 
 /* Writes records that have waited longer than a second, so that a crash loses no more. Call it about once a second;
  * `now_ns` is CLOCK_MONOTONIC. Returns the same as recorder_add(). */
 int recorder_tick(struct recorder *recorder, uint64_t now_ns);
 
-/* Writes the rest and the trailer and frees. `stats` may be NULL. The first error of all, or 0. */
+/* Writes the rest and the trailer, and frees the recorder. `stats` may be NULL. Returns 0, or the first error. */
 int recorder_close(struct recorder *recorder, struct recorder_stats *stats);
 
 #endif
