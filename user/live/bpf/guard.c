@@ -11,7 +11,7 @@
 
 #include "base/xalloc.h"
 
-#define CODE_BYTES_MAX (4u << 20) /* ours take 100 KiB; a wrong number from the kernel must not cost memory */
+#define CODE_BYTES_MAX (4u << 20) /* our programs take 100 KiB; a wrong number from the kernel must not cost memory */
 
 /* ---- trials ---- */
 
@@ -20,8 +20,8 @@
 #define INSN_STORE(depth) INSN(.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -(depth))
 #define INSN_EXIT INSN(.code = BPF_JMP | BPF_EXIT)
 
-/* Two functions, one calling the other, whose frames take `depth` bytes each. With `map_fd` the first one begins
- * with a tail call that is jumped over. */
+/* Writes two functions, of which the first calls the second. Each frame takes `depth` bytes. With `map_fd` the first
+ * function begins with a tail call that is jumped over. */
 static size_t write_program(struct bpf_insn *out, int16_t depth, int map_fd)
 {
 	size_t n = 0;
@@ -58,13 +58,13 @@ static bool loads_program(int attach_type, int16_t depth, int map_fd)
 }
 
 #define DEPTH_SMALL 96
-#define DEPTH_LARGE 320 /* two take more than 512 bytes (MAX_BPF_STACK, include/linux/filter.h), one takes less */
+#define DEPTH_LARGE 320 /* two frames exceed 512 bytes (MAX_BPF_STACK, include/linux/filter.h), one does not */
 
 enum guard_answer guard_judge(bool small, bool large, bool large_with_tail_call)
 {
 	if (!small)
 		return GUARD_UNKNOWN;
-	/* The programs differ in the size of their frames alone: the frames share one stack. */
+	/* The programs differ only in the size of their frames. A refusal means that the frames share one stack. */
 	if (!large || !large_with_tail_call)
 		return GUARD_SAFE;
 	return GUARD_PRIVATE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether this kernel keeps our uprobe programs on the kernel stack, which bpf/guard.bpf.h explains. The answer does
- * not depend on versions: small programs are loaded, and the machine code of the real programs is checked where the
- * kernel shows the code.
+ * Finds out whether this kernel keeps our uprobe programs on the kernel stack, which bpf/guard.bpf.h explains. The
+ * answer does not depend on versions: the functions load small programs, and check the machine code of the real
+ * programs where the kernel shows the code.
  */
 #ifndef GPUMEMTRACE_LIVE_BPF_GUARD_H
 #define GPUMEMTRACE_LIVE_BPF_GUARD_H
@@ -16,7 +16,7 @@ enum guard_answer {
 	GUARD_UNKNOWN,           /* the kernel loads not even the smallest program */
 };
 
-/* Tries what the kernel does with programs that are loaded for `attach_type`. Takes a millisecond. */
+/* Finds out how the kernel treats programs that are loaded for `attach_type`. Takes a millisecond. */
 enum guard_answer guard_try(int attach_type);
 
 /* The answer from three trials, true if the program was loaded: small frames; frames that share more than 512 bytes;
@@ -27,8 +27,8 @@ enum guard_answer guard_judge(bool small, bool large, bool large_with_tail_call)
  * (kernel.kptr_restrict, no CAP_SYSLOG). */
 bool guard_program_is_private(int prog_fd);
 
-/* The same for bytes of machine code of x86-64 or arm64: looks for the instructions that make the stack's address from
- * the CPU's offset. Pure. */
+/* Whether machine code of x86-64 or arm64 shows a private stack: looks for the instructions that compute the stack's
+ * address from the CPU's offset. Pure. */
 bool guard_code_is_private(const void *code, size_t size);
 
 #endif

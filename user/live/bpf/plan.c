@@ -16,7 +16,7 @@ _Static_assert(PLAN_OPTIONAL_COUNT <= 32, "plan.left_out has a bit for each");
 #define KERNELS_WALK "stack traces follow frame pointers, and most of them are incomplete"
 #define UPGRADE "A newer kernel or a newer gpumemtrace may accept the program; all other numbers stay exact"
 
-/* True. */
+/* Fills the limit and returns true. */
 static bool say_limit(struct gmt_limit *limit, const char *what, const char *remedy, const char *why)
 {
 	*limit = (struct gmt_limit){ 0 };

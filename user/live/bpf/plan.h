@@ -45,12 +45,13 @@ struct plan_limits {
 	struct gmt_limit list[PLAN_LIMITS_MAX];
 };
 
-/* Takes the part from the plan that costs least when a program is refused, and fills the limit. False: the program is
- * needed, or is not in the plan. Pure. */
+/* For a program that the kernel refused: removes the part that costs least from the plan, and fills the limit.
+ * False: the program is needed, or is not in the plan. Pure. */
 bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit);
 
-/* The same where the kernel lacks bpf_loop() or bpf_find_vma(), which walks of whole stacks need; without `has_tables`,
- * on machines for which there are no unwinding tables: GMT_STACKS_DEFAULT is POINTERS. */
+/* Sets the plan to frame pointers, and fills the limit. With has_tables the kernel lacks bpf_loop() or
+ * bpf_find_vma(), which walks of whole stacks need. Otherwise the machine has no unwinding tables:
+ * GMT_STACKS_DEFAULT is POINTERS. */
 void plan_without_walk(struct plan *plan, bool has_tables, struct gmt_limit *limit);
 
 bool plan_leaves_out(const struct plan *plan, const char *program);

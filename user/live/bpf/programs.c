@@ -15,8 +15,8 @@
 
 #define TRIES_MAX (PLAN_OPTIONAL_COUNT + 6) /* each takes one part from the plan */
 #define PROGRAMS_MAX 32
-/* Room for the verifier's log of a program that it refuses. Before 6.4 the kernel cuts off the end of a log that does
- * not fit, where the reason stands. */
+/* Room for the verifier's log of a program that it refuses. The reason stands at the end, which kernels before 6.4
+ * cut off if the log does not fit. */
 #define LOG_BYTES (4u << 20)
 
 /* bpf_blob.S: the compiled BPF object, build/gmt.bpf.o. */
@@ -40,7 +40,7 @@ int programs_fail(int err, char *cause, size_t size, const char *format, ...)
 	return err;
 }
 
-/* Entry or return. */
+/* Whether the program is for entry probes or return probes. */
 static bool is_uprobe(const struct bpf_program *program)
 {
 	const char *section = bpf_program__section_name(program);
@@ -76,7 +76,7 @@ static int prepare_programs(struct attempt *attempt, const struct plan *plan)
 	return rodata_set(attempt->object, &config, attempt->options->ring_bytes);
 }
 
-/* Copies the line before the verifier's totals: the reason. */
+/* Copies the reason, which is the line before the verifier's totals. */
 static void find_reason(const char *log, char *why, size_t size)
 {
 	const char *end = log + strlen(log), *line = log;
@@ -146,7 +146,7 @@ static void add_limit(struct plan_limits *limits, const struct gmt_limit *limit,
 	limits->count++;
 }
 
-/* One refusal for each mention of a program. */
+/* Refuses a program once for each mention of its name. */
 static void refuse_for_test(const struct programs_options *options, struct plan *plan, struct plan_limits *limits)
 {
 	char name[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading the BPF ring buffer. */
+/* Reads the BPF ring buffer. */
 #ifndef GPUMEMTRACE_LIVE_BPF_RING_H
 #define GPUMEMTRACE_LIVE_BPF_RING_H
 
@@ -13,8 +13,8 @@ typedef int (*ring_fn)(void *arg, void *record, size_t size);
 int ring_open(struct ring_buffer **ring, int map_fd, ring_fn fn, void *arg);   /* 0 or -errno */
 void ring_close(struct ring_buffer *ring);   /* may be NULL */
 
-/* Readable when the ring fills up. At other times a timer has to look at the ring, as the programs do not wake the
- * reader for each record. */
+/* The descriptor is readable when the ring fills up. At other times a timer has to look at the ring, because the
+ * programs do not wake the reader for each record. */
 int ring_epoll_fd(const struct ring_buffer *ring);
 
 /* Takes all records that are there. Returns their number, or -errno. */

@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "core/terms/probes.h"
 
-/* The values to read at entry: memory that the callee reads may change before the return. */
+/* Returns the values to read at entry, because memory that the callee reads may change before the return. */
 static uint32_t entry_reads(const struct gmt_probe *probe)
 {
 	uint32_t mask = 0;
@@ -24,7 +24,7 @@ static uint32_t entry_reads(const struct gmt_probe *probe)
 	return mask;
 }
 
-/* Where a call passes the number of bytes that it requests, if that can be read at entry. */
+/* Returns where a call passes the requested number of bytes, if the number can be read at entry. */
 static uint32_t size_cap(const struct gmt_probe *probe)
 {
 	int field = gmt_op_field(probe->op, "size");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Constants of the BPF programs, set before loading: configuration, the table of probes, the sizes of maps. */
+/* Sets the constants of the BPF programs before loading: configuration, the table of probes, the sizes of maps. */
 #ifndef GPUMEMTRACE_LIVE_BPF_RODATA_H
 #define GPUMEMTRACE_LIVE_BPF_RODATA_H
 

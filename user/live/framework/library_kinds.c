@@ -16,7 +16,7 @@ const struct framework *framework_of(enum gmt_fw id)
 	return frameworks[id];
 }
 
-/* The stem alone or with a version, not libcudart.so, libcudadebugger.so, libcuda_loader.so. */
+/* Whether the name is the stem, alone or with a version. libcudart.so, for example, is no libcuda.so. */
 static bool is_named(const char *base, size_t len, const char *stem)
 {
 	size_t stem_len = strlen(stem);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The libraries that are probed: libcuda, and those of the frameworks (the list is in <gpumemtrace/fw.h>) whose
- * allocators are watched. A framework is a file of this folder, which says how its libraries are called, what is probed
- * in them by which program, and which settings of the environment matter.
+ * The libraries that are probed: libcuda, and the libraries of frameworks whose allocators are watched
+ * (<gpumemtrace/fw.h> lists the frameworks). Each framework has a file in this folder. The file names the libraries,
+ * the functions to probe with their programs, and the settings of the environment that matter.
  */
 #ifndef GPUMEMTRACE_LIVE_FRAMEWORK_LIBRARY_KINDS_H
 #define GPUMEMTRACE_LIVE_FRAMEWORK_LIBRARY_KINDS_H
@@ -23,11 +23,11 @@ struct framework;
 struct library_hook {
 	const char *pattern;     /* of its mangled name, for fnmatch(3) */
 	const char *program;     /* the BPF program's name */
-	bool is_variant;         /* builds have this one or another: nothing is missing without it */
-	struct gmt_fw_layout layout; /* what its arguments are; the framework's number need not be there */
+	bool is_variant;         /* a build has one of several variants: the others are not missed */
+	struct gmt_fw_layout layout; /* what its arguments are; may lack the framework's number */
 };
 
-/* A static probe (usdt_notes.h) that says what blocks were asked for: placed only where that is wanted. */
+/* A static probe (usdt_notes.h) that reports the requested sizes of blocks. It is placed only if they are wanted. */
 struct library_point {
 	const char *provider, *name;
 	const char *program;
@@ -46,7 +46,7 @@ struct library_kind {
 /* A variable of the environment that says what a framework's allocator will do. */
 struct framework_setting {
 	const char *name;
-	const char *value;       /* an item of a list with commas, blanks apart; NULL: any value */
+	const char *value;       /* an item of a list with commas; blanks do not count; NULL: any value */
 	uint32_t flag;           /* enum gmt_framework_flag */
 };
 

@@ -4,10 +4,10 @@
 
 #include "base/count.h"
 
-#define C10_CUDA 1 /* c10::DeviceType::CUDA, c10/core/DeviceType.h; c10::Device is that and the ordinal, a byte each */
+#define C10_CUDA 1 /* c10::DeviceType::CUDA, c10/core/DeviceType.h; c10::Device: type and ordinal, a byte each */
 
-/* PyTorch 1.10 to 2.x: its caching allocator reports each block, profiler or not. The letters of the integers differ
- * from release to release, the registers do not. 1.9 and older pass no totals. */
+/* In PyTorch 1.10 to 2.x the caching allocator reports each block, with or without a profiler. The letters of
+ * integers in the names differ between releases, the registers do not. PyTorch 1.9 and older pass no totals. */
 static const struct library_hook c10_hooks[] = {
 	/* (void *ptr, int64_t size, size_t total_allocated, size_t total_reserved, Device) */
 	{ "_ZN3c1027reportMemoryUsageToProfilerEPv[lx][lmxy][lmxy]NS_6DeviceE", FRAMEWORK_BLOCKS, .layout = {
@@ -19,11 +19,11 @@ static const struct library_hook c10_hooks[] = {
 	} },
 };
 
-/* What ends a range takes its object out of an IValue. Both libraries have this function; whichever the process
- * loads first is called by both. */
+/* The end of a range takes the range's object out of an IValue by this function. Both libraries have a copy of the
+ * function; both call the copy that the process loads first. */
 #define RANGE_END "_ZNO3c106IValue13toCustomClassIN5torch8autograd8profiler20PythonRecordFunctionEEE*"
 
-/* PyTorch 1.10 to 2.11; libraries of either ABI of libstdc++'s strings (Ss is the old one). */
+/* PyTorch 1.10 to 2.11, built with either ABI of libstdc++'s strings (Ss marks the old ABI). */
 static const struct library_hook torch_cpu_hooks[] = {
 	{ "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_string*", "torch_range_begin",
 	  .is_variant = true },

@@ -45,7 +45,7 @@ bool driver_layout(int major, struct gmt_driver_layout *layout)
 /*
  * "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023" or
  * "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (user@host)":
- * the first word of that line made of digits and at least one dot.
+ * the version is the first word of that line that consists of digits and at least one dot.
  */
 bool driver_parse_version(const char *text, char *version, size_t size)
 {
@@ -99,7 +99,7 @@ static ssize_t read_under(const char *root, const char *path, char *buf, size_t 
 
 	snprintf(full, sizeof(full), "%s%s", root, path);
 	got = procfs_read(full, buf, size);
-	/* A driver root without a /proc of its own uses that of this kernel. */
+	/* A driver root without its own /proc uses the /proc of this kernel. */
 	return got < 0 && *root ? procfs_read(path, buf, size) : got;
 }
 
@@ -113,7 +113,7 @@ static uint32_t device_major(const char *root, const char *name)
 	return found || !*root ? found : device_major("", name);
 }
 
-/* Nodes of a driver root with another major number than the driver's are those of a stand-in. */
+/* A node of a driver root that lacks the driver's major number belongs to a stand-in. */
 static uint32_t stand_in(const char *root, const char *path, uint32_t usual_major)
 {
 	char full[PATH_MAX];
@@ -171,7 +171,7 @@ int driver_probe(const char *root, struct driver_info *info)
 	} else {
 		explain_absence(info);
 	}
-	/* An unreadable version counts as the newest, which most machines are closest to. */
+	/* An unreadable version counts as the newest: most machines have a driver close to the newest. */
 	info->layout_verified = driver_layout(info->major ? info->major : INT_MAX, &info->layout);
 	return 0;
 }

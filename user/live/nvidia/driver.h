@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The version of the NVIDIA kernel driver, and the layout of its ioctl structures. Reads files only; never opens a
- * device. A driver root is a directory that stands for "/": the GPU operator's /run/nvidia/driver, or the root of the
- * tests' stand-in.
+ * Finds the version of the NVIDIA kernel driver, and the layout of its ioctl structures. The functions read files only
+ * and never open a device. A driver root is a directory that stands for "/": the GPU operator's /run/nvidia/driver, or
+ * the root of the tests' stand-in.
  */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
 #define GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
@@ -15,7 +15,7 @@
 
 struct driver_info {
 	bool present;            /* its ioctls can be seen: the kernel layer can work */
-	bool layout_verified;    /* its structures were compiled and compared; else the nearest known is used */
+	bool layout_verified;    /* its structures were compiled and compared; else the nearest known layout is used */
 	int major;               /* 580 of "580.159.04"; 0 unknown */
 	char version[64];        /* "" unknown */
 	char reason[128];        /* why it is not present; "" if it is */
@@ -26,16 +26,16 @@ struct driver_info {
 	struct gmt_driver_layout layout;
 };
 
-/* `root` "" (or NULL, or "/") is the real system. 0 whether or not there is a driver; -ENAMETOOLONG. */
+/* A `root` of "", NULL or "/" is the real system. Returns 0 with and without a driver, or -ENAMETOOLONG. */
 int driver_probe(const char *root, struct driver_info *info);
 
-/* The layout for a driver of this major version; whether it is one that was verified. */
+/* Gives the layout for a driver of this major version. Returns whether the layout was verified for the version. */
 bool driver_layout(int major, struct gmt_driver_layout *layout);
 
-/* "580.159.04" out of /proc/driver/nvidia/version's text; false if it is not in there. */
+/* Finds "580.159.04" in the text of /proc/driver/nvidia/version; false if the text has no version. */
 bool driver_parse_version(const char *text, char *version, size_t size);
 
-/* The major number of a character device in /proc/devices' text; 0 if it is not in there. */
+/* The major number of a character device in the text of /proc/devices; 0 if the text lacks the device. */
 uint32_t driver_parse_devices(const char *text, const char *name);
 
 /* Whether a device belongs to the NVIDIA driver, by its major number. The nodes of a stand-in (ctl_rdev, uvm_rdev) do

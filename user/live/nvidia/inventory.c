@@ -60,8 +60,8 @@ static bool information_value(const char *text, const char *key, char *value, si
 	return true;
 }
 
-/* The text is written by nv_procfs_read_gpu_info, kernel-open/nvidia/nv-procfs.c. False: the GPU is excluded (NVML does
- * not count it either), or the text is something else. */
+/* The text is written by nv_procfs_read_gpu_info, kernel-open/nvidia/nv-procfs.c. False: the GPU is excluded (NVML
+ * does not count such a GPU either), or the text has another form. */
 static bool parse_information(const char *text, struct gmt_gpu *gpu)
 {
 	char value[128];
@@ -80,7 +80,7 @@ static bool parse_information(const char *text, struct gmt_gpu *gpu)
 	return true;
 }
 
-/* Fixed-width hexadecimal: the order of the text is the order of the bus, which is nvidia-smi's. */
+/* The hexadecimal numbers have a fixed width, so the texts sort by bus, as in nvidia-smi. */
 static int compare_pci(const void *a, const void *b)
 {
 	const struct gmt_gpu *left = a, *right = b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The GPUs of this machine as GPU records, numbered as nvidia-smi numbers them: from /proc/driver/nvidia, which shows
- * neither sizes nor MIG instances. NVML (nvml.h), which shows both, makes its records by these functions, too.
+ * Makes GPU records of the GPUs of this machine from /proc/driver/nvidia, numbered as nvidia-smi numbers them.
+ * /proc/driver/nvidia shows neither sizes nor MIG instances. NVML shows both, and nvml.c makes its records by these
+ * functions, too.
  */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
 #define GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
@@ -19,10 +20,10 @@ size_t inventory_read(const char *root, struct gmt_gpu **gpus);
 /* An empty GPU record: header, minor -1. */
 void inventory_init(struct gmt_gpu *gpu);
 
-/* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" or "MIG-..."; false and zeros if it is neither. */
+/* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" or "MIG-..."; false and zeros if the text is neither. */
 bool inventory_parse_uuid(const char *text, uint8_t uuid[GMT_UUID_BYTES]);
 
-/* "0000:3b:00.0" as nvidia-smi prints it: "00000000:3B:00.0". False and "" if it is no address. */
+/* "0000:3b:00.0" as nvidia-smi prints it: "00000000:3B:00.0". False and "" if the text is no address. */
 bool inventory_format_pci(const char *text, char *pci, size_t size);
 
 #endif

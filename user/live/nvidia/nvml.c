@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See nvml.h. Prototypes, structures and values: NVML API Reference Guide, vR535 to vR590
- * (docs.nvidia.com/deploy/nvml-api); the library keeps them for good under versioned names. Only
- * what is used is declared here, so that no header of NVIDIA's is needed to build.
+ * See nvml.h. Prototypes, structures and values come from the NVML API Reference Guide, vR535 to vR590
+ * (docs.nvidia.com/deploy/nvml-api). The library keeps them for good under versioned names. This file declares only
+ * what it uses, so that the build needs no header of NVIDIA's.
  */
 #include "live/nvidia/nvml.h"
 
@@ -79,7 +79,7 @@ static const struct symbol {
 #undef X
 };
 
-/* Newest first. A process in several lists has the same number in each. */
+/* The newest version comes first. A process in several lists has the same number in each list. */
 static const char *const list_names[LISTS][3] = {
 	{ "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
 	  "nvmlDeviceGetComputeRunningProcesses" },
@@ -90,14 +90,14 @@ static const char *const list_names[LISTS][3] = {
 };
 
 /*
- * nvmlProcessInfo_t: pid at 0, usedGpuMemory at 8; then gpuInstanceId and computeInstanceId (_v2, _v3).
- * 535.43 to 535.86 appended 8 bytes more under the name _v3, and took them back in 535.98; so how far
- * apart the entries are is read off what the library wrote (process_stride).
+ * nvmlProcessInfo_t: pid at 0, usedGpuMemory at 8; then gpuInstanceId and computeInstanceId (_v2, _v3). Drivers 535.43
+ * to 535.86 appended 8 more bytes under the name _v3; driver 535.98 dropped these bytes. So process_stride() measures
+ * the entries that the library wrote.
  */
 #define PROCESS_V1 16
 #define PROCESS_V2 24
 #define PROCESS_MAX 32
-#define UNWRITTEN 0xa5 /* in no last byte of an entry: those are high bytes of sizes or instance ids */
+#define UNWRITTEN 0xa5 /* no entry's last byte, which is a high byte of a size or an instance id */
 
 struct nvml {
 	void *library;
@@ -196,7 +196,7 @@ static struct gmt_gpu *add_gpu(struct nvml *nvml, nvml_device handle)
 	return gpu;
 }
 
-/* The number of MIG instances there can be; 0 if the GPU is not in MIG mode. */
+/* The largest possible number of MIG instances; 0 if the GPU is not in MIG mode. */
 static unsigned int mig_slots(const struct nvml *nvml, nvml_device handle, bool *enabled)
 {
 	unsigned int current = 0, pending, count = 0;
@@ -209,7 +209,7 @@ static unsigned int mig_slots(const struct nvml *nvml, nvml_device handle, bool 
 	return count;
 }
 
-/* Of the newest GPU. */
+/* Adds the MIG instances of the newest GPU. */
 static void add_instances(struct nvml *nvml, unsigned int slots)
 {
 	const struct gmt_gpu parent = nvml->gpus[nvml->gpu_count - 1]; /* a copy: gpus[] moves */
@@ -368,7 +368,7 @@ static int read_list(struct nvml *nvml, nvml_device device, size_t list, unsigne
 		return NVML_ERROR_NOT_SUPPORTED;
 	*count = 64;
 	for (int attempt = 0; attempt < 8 && result == NVML_ERROR_INSUFFICIENT_SIZE; attempt++) {
-		unsigned int wanted = *count + 16; /* some may start between two calls */
+		unsigned int wanted = *count + 16; /* processes may start between two calls */
 
 		if (wanted > nvml->capacity) {
 			nvml->capacity = wanted;

@@ -15,7 +15,7 @@ struct stream;
 /* Takes the records that wait in the ring, so that the stream is up to date. */
 typedef void (*meter_drain_fn)(void *arg);
 
-/* `adopt`: a baseline adds every process that NVML lists to the roster, also those without libcuda. */
+/* `adopt`: a baseline adds every process that NVML lists to the roster, also processes without libcuda. */
 struct meter *meter_new(struct nvml *nvml, struct roster *roster, struct stream *stream, bool adopt,
 			meter_drain_fn drain, void *arg);
 void meter_free(struct meter *meter);

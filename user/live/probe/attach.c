@@ -20,10 +20,10 @@
 #include "live/probe/uprobe.h"
 #include "live/probe/usdt_notes.h"
 
-/* A library's probes, or a hook (entries alone). Return probes are placed first and removed last: a call that is
- * entered in between must not leave a frame behind that never returns. */
+/* The probes of a library, or a hook, which has an entry probe only. Return probes are placed first and removed
+ * last: a call that is entered in between must not leave a frame behind that never returns. */
 struct attached_library {
-	uint32_t number;             /* attach_library()'s; 0: hooks */
+	uint32_t number;             /* as given to attach_library(); 0: hooks */
 	struct uprobe_set *entries, *returns;
 };
 
@@ -36,7 +36,7 @@ struct attach {
 	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
 	int targets_fd;
 	const volatile __u64 *loss;  /* the map's values */
-	struct gmt_runtime *runtime; /* BPF's, as is */
+	struct gmt_runtime *runtime; /* in BPF's memory, too */
 	uint32_t *spaces_changed;
 	bool multi, no_tracepoint;
 	struct plan plan;            /* as it was loaded */
@@ -105,7 +105,7 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	struct attach *attach = xcalloc(1, sizeof(*attach));
 	int err;
 
-	/* BPF's memory counted against the limit before 5.11; on newer kernels a refusal does no harm. */
+	/* Before 5.11 BPF's memory counted against the limit. On newer kernels a refusal does no harm. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(options->programs.verbose ? print_verbose : NULL);
@@ -243,7 +243,7 @@ static int attach_one(struct attach *attach, const char *path, const char *progr
 	int err;
 
 	if (found && !bpf_program__autoload(found))
-		return 0; /* attach_limits() has the program */
+		return 0; /* attach_limits() names the program */
 	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), &places, attach->multi) : -ENOENT;
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);

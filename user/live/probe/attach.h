@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The BPF programs in the kernel: loads them, attaches them to their sources, names targets and detaches. File
- * descriptors hold everything: when this process ends, in whatever way, the kernel removes every probe.
+ * Loads the BPF programs into the kernel, attaches them to their sources, names targets and detaches. File descriptors
+ * hold everything: when this process ends, in whatever way, the kernel removes every probe.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_ATTACH_H
 #define GPUMEMTRACE_LIVE_PROBE_ATTACH_H
@@ -20,11 +20,11 @@ struct attach;
 struct attach_options {
 	struct programs_options programs; /* attach_type is set here, ring_bytes rounded up */
 	bool no_uprobe_multi;        /* one perf event for each probe, as on kernels before 6.6 */
-	bool no_tracepoint;          /* the raw tracepoint, as where there is no tracefs */
+	bool no_tracepoint;          /* use the raw tracepoint, as on machines without tracefs */
 };
 
-/* Loads the programs that the kernel accepts; attach_limits() has the others. 0 and *out; -errno and one sentence with
- * the remedy in cause. */
+/* Loads the programs that the kernel accepts; attach_limits() lists the others. Returns 0 and *out; or -errno, and
+ * one sentence with the remedy in cause. */
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
 void attach_close(struct attach *attach);   /* detaches everything */
 
@@ -32,15 +32,15 @@ void attach_close(struct attach *attach);   /* detaches everything */
 bool attach_goes_at_once(const struct attach *attach);
 
 /* Removes every probe. Before 6.6 the kernel removes one probe at a time, which takes seconds: `tell` (may be NULL)
- * gets the number of those that are left. */
+ * gets the number of probes that are left. */
 typedef void attach_left_fn(void *arg, size_t left);
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg);
 
 /* The kernel layer: NVIDIA's ioctls. 0; -errno and a sentence. */
 int attach_ioctls(struct attach *attach, char *cause, size_t cause_size);
 
-/* The API layer: entry and return probes on one file, a libcuda. `number` tells the file's probes from those of other
- * files and is not 0. On failure none of them stays attached. */
+/* The API layer: entry and return probes on one file, a libcuda. `number` is not 0, and tells the file's probes from
+ * the probes of other files. On failure no probe stays attached. */
 struct library;
 int attach_library(struct attach *attach, const char *path, uint32_t number, const struct library *library, char *cause,
 		   size_t cause_size);
@@ -48,12 +48,13 @@ int attach_library(struct attach *attach, const char *path, uint32_t number, con
 /* Removes the probes of that file: the return probes first, as they may do harm. A call that is under way is lost. */
 void attach_drop_library(struct attach *attach, uint32_t number);
 
-/* The framework layer: the named program at the entry of one function of a file, whose arguments the layout describes.
- * 0; -errno and a sentence. */
+/* The framework layer: attaches the named program to the entry of one function of a file. The layout describes the
+ * function's arguments. 0; -errno and a sentence. */
 int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset,
 		struct gmt_fw_layout layout, char *cause, size_t cause_size);
 
-/* The same at a static probe, whose place describes the arguments. -ENOSPC: there are too many places. */
+/* Attaches the named program to a static probe, whose place describes the arguments. -ENOSPC: there are too many
+ * places. */
 struct usdt_place;
 int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
 		enum gmt_fw framework, char *cause, size_t cause_size);
@@ -74,7 +75,7 @@ int attach_map_fd(const struct attach *attach, const char *name);
 /* The counter of the collector's changes to stack_spaces; BPF's memory, valid until attach_close(). */
 uint32_t *attach_spaces_changed(const struct attach *attach);
 
-/* The parts that were loaded, and those that the session has to do without. Valid until attach_close(). */
+/* The parts that were loaded, and the parts that the session has to do without. Valid until attach_close(). */
 struct plan;
 const struct plan *attach_plan(const struct attach *attach);
 struct plan_limits;

@@ -16,7 +16,7 @@
 #include "live/probe/target.h"
 #include "live/probe/trial.h"
 
-#define THREADS_MAX 4096 /* of a process; one with more counts as hidden */
+#define THREADS_MAX 4096 /* of a process; a process with more counts as hidden */
 
 bool hazard_is_needed(const struct trial *trial)
 {
@@ -71,8 +71,8 @@ struct search {
 
 /*
  * The inode in maps may be that of the file below an overlay, and the device differs from st_dev on overlayfs and btrfs
- * (library_same()). stat() of the link in map_files gives the right numbers. Without permission for that, the inode has
- * to suffice.
+ * (library_same()). stat() of the link in map_files gives the right numbers. Without permission for this stat(), the
+ * inode has to suffice.
  */
 static bool is_library_mapping(const struct search *search, const struct maps_line *map)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that a return probe would kill (trial.h): no return probe goes to a file that such a process maps, as
- * probes belong to files, not to targets. If the trial found no danger, these functions answer at once.
+ * Finds the processes that a return probe would kill (trial.h). A file that such a process maps gets no return probe,
+ * because probes belong to files, not to targets. If the trial found no danger, these functions answer at once.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_HAZARD_H
 #define GPUMEMTRACE_LIVE_PROBE_HAZARD_H
@@ -27,8 +27,8 @@ bool hazard_is_needed(const struct trial *trial);
 /* What a return probe would do to a thread. Pure. */
 enum hazard_verdict hazard_judge(const struct trial *trial, const struct procfs_status *thread);
 
-/* 0: none of the processes that map the file would be hurt. -ECANCELED: one would or might be; the cause says which,
- * why, and the remedy. Reads the mappings of every process: some milliseconds for a hundred. */
+/* 0: a return probe hurts no process that maps the file. -ECANCELED: it hurts or might hurt a process; the cause
+ * names the process, the reason and the remedy. Reading the mappings of a hundred processes takes some milliseconds. */
 int hazard_library(const struct trial *trial, const struct library *library, char *cause, size_t cause_size);
 
 /* The same for one process. */

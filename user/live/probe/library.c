@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See library.h. Sections, not PT_DYNAMIC, lead to the symbols: every libcuda seen has sections, and lacks .symtab
- * alone.
+ * See library.h. The symbols are found through sections, not PT_DYNAMIC: every libcuda seen has sections, and lacks
+ * only .symtab.
  */
 #include "live/probe/library.h"
 
@@ -21,13 +21,13 @@
 #include "core/terms/probes.h"
 #include "symbol/elf/image.h"
 
-/* The first instruction of a function built with -fcf-protection. Kernels before 6.18 and this one
- * single-step it, which costs ten times a `push` in a VM; what follows it is cheaper to probe. */
+/* The first instruction of a function built with -fcf-protection. Linux 6.18 and older kernels single-step an
+ * endbr64. In a VM that costs ten times as much as a `push`. The next instruction is cheaper to probe. */
 static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct name {
 	const char *symbol;      /* a hook's: a pattern */
-	size_t literal;          /* bytes before the pattern's first special character: most names differ in them */
+	size_t literal;          /* bytes before the pattern's first special character: where most names differ */
 	uint16_t id;
 };
 
@@ -148,7 +148,7 @@ static int read_symbol_table(struct reader *r, uint32_t type)
 	return is_read ? 0 : say_damaged(r, "the symbol table is damaged, too large or has no names");
 }
 
-/* libtorch_cpu's table of local symbols has 100 MB: it is not read if the table of exported ones had the hooks. */
+/* The table of local symbols in libtorch_cpu has 100 MB. It is not read if the exported symbols had the hooks. */
 static bool has_hooks(const struct reader *r)
 {
 	for (size_t i = 0; i < r->name_count; i++)
@@ -162,7 +162,7 @@ static int read_symbol_tables(struct reader *r)
 	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 	bool any = false;
 
-	/* Their names are the last thing in most files: without them sections are missing, too. */
+	/* Most files end with the names of sections: without the names, sections are missing, too. */
 	if (!r->image.section_names)
 		return say_damaged(r, "no section headers");
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -177,7 +177,7 @@ static int read_symbol_tables(struct reader *r)
 
 static bool starts_with_endbr64(const struct reader *r, uint64_t offset)
 {
-	unsigned char first[sizeof(endbr64) + 1]; /* one more: there must be something to probe behind it */
+	unsigned char first[sizeof(endbr64) + 1]; /* one more byte: an instruction must follow */
 
 	return r->image.machine == EM_X86_64 && image_read(&r->image, offset, first, sizeof(first)) &&
 	       !memcmp(first, endbr64, sizeof(endbr64));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The places in a library file where uprobes go: for each row of api.h that a libcuda exports, or each hook of another
- * kind (live/framework/library_kinds.h), the offset of the instruction to probe. Reads the symbol tables and the first
- * bytes of the functions, not the whole file; a damaged file is an error, never a crash.
+ * Finds the places in a library file where uprobes go. The place of a row of api.h that a libcuda exports, or of a hook
+ * of another kind (live/framework/library_kinds.h), is the offset of the instruction to probe. Reads the symbol tables
+ * and the first bytes of the functions, not the whole file; a damaged file is an error, never a crash.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_LIBRARY_H
 #define GPUMEMTRACE_LIVE_PROBE_LIBRARY_H
@@ -36,9 +36,8 @@ struct library {
 };
 
 /*
- * 0; -ENOEXEC: not a 64-bit ELF file for this machine's byte order, or damaged (lib->why says what);
- * else -errno of open. A file that is fine but not of the kind is 0 with is_one false. The descriptor is closed: the
- * file is not kept open.
+ * 0; -ENOEXEC: not a 64-bit ELF file for this machine's byte order, or damaged (lib->why says what); else -errno of
+ * open. A sound file of another kind gives 0 with is_one false. The file is not kept open.
  */
 int library_open(const char *path, const struct library_kind *kind, struct library *lib);
 int library_read(int fd, const struct library_kind *kind, struct library *lib);

@@ -5,7 +5,7 @@
  * tracefs nor kprobes. The kernel cannot filter them: every executable mapping of the machine passes through the
  * rings, and the callback has to say no cheaply.
  *
- * Uprobes belong to files: a process that maps a file with probes is traced without this.
+ * Uprobes belong to files: a process that maps a file with probes is traced without such a report.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_MMAP_WATCH_H
 #define GPUMEMTRACE_LIVE_PROBE_MMAP_WATCH_H

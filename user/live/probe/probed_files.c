@@ -21,7 +21,7 @@
 #include "live/stream.h"
 
 #define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
-#define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without */
+#define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
 
 struct probing {
 	struct attach *attach;
@@ -88,7 +88,8 @@ static int attach_hooks(struct probing *probing, const struct library *library, 
 
 #define SIZE_PLACES 8        /* of an allocator's probe: one, unless its function was inlined */
 
-/* Sizes come from the allocator's own probe. PyTorch has none in old releases, nor on other machines than x86-64. */
+/* Sizes come from the allocator's own probe. Old releases of PyTorch lack the probe, and so does PyTorch on machines
+ * other than x86-64. */
 static int attach_sizes(struct probing *probing, struct library *library, const char *path, char *cause,
 			size_t cause_size)
 {
@@ -185,7 +186,7 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 	}
 	if (find_same(probing, &library))
 		return 0;
-	/* Entries alone hurt nobody. */
+	/* Entry probes hurt no process. */
 	if (kind == &library_cuda)
 		err = attach_guarded(probing, &library, path, cause, cause_size);
 	else
@@ -224,7 +225,7 @@ static bool is_for_blocks(const struct library_kind *kind, const struct library_
 	return probe->id && !strcmp(kind->hooks[probe->id - 1].program, FRAMEWORK_BLOCKS);
 }
 
-/* Whether the function that a framework reports its blocks with is probed in a file. */
+/* Whether a file has a probe on the function to which a framework reports its blocks. */
 static bool reports_blocks(const struct probing *probing, const struct library_kind *kind, const char *path)
 {
 	const struct library *known = find_file(probing, path);
@@ -337,7 +338,7 @@ int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 
 /* ---- processes that return probes would kill ---- */
 
-/* Drops the probes of a file if hazard.h refuses the file; whether it does. */
+/* Drops the probes of a file if hazard.h refuses the file. Returns whether it does. */
 static bool give_up_refused(struct probing *probing, size_t i, int refusal)
 {
 	if (!refusal)

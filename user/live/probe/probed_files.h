@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files that are probed (live/framework/library_kinds.h), each once however many processes and paths lead to it. */
+/* Probes files (live/framework/library_kinds.h), each file once, however many processes and paths lead to it. */
 #ifndef GPUMEMTRACE_LIVE_PROBE_PROBED_FILES_H
 #define GPUMEMTRACE_LIVE_PROBE_PROBED_FILES_H
 
@@ -13,9 +13,9 @@ struct probing;
 struct stream;
 struct trial;
 
-/* Libraries whose layer (enum gmt_layer) is not in `layers` are never probed, which is no error. with_sizes: also trace
- * the sizes that frameworks' blocks were requested with, one more probe for each allocation. trial: which processes
- * return probes kill; copied. */
+/* Libraries whose layer (enum gmt_layer) is not in `layers` are never probed, which is no error. with_sizes: also
+ * trace the sizes that frameworks' blocks were requested with, one more probe for each allocation. trial: says which
+ * processes return probes kill; it is copied. */
 struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
 			    bool with_sizes);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */

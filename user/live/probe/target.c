@@ -119,7 +119,7 @@ static int visit_map(const struct maps_line *map, void *arg)
 		return 0;
 	snprintf(path, sizeof(path), "%.*s", (int)map->path_len, map->path);
 	fd = foreign_open_mapped((uint32_t)walk->pid, &file);
-	/* Unmapped meanwhile; a device that is named like a library. */
+	/* The file was unmapped meanwhile, or is a device that is named like a library. */
 	if (fd == -ENOENT || fd == -ENOEXEC)
 		return 0;
 	if (fd < 0)
@@ -216,9 +216,9 @@ int target_uses(pid_t pid, const struct driver_info *driver)
 #define SONAME "libcuda.so.1"
 
 /*
- * /etc/ld.so.cache, the format of glibc 2.2 and newer (sysdeps/generic/dl-cache.h: struct
- * cache_file_new, struct file_entry_new). Up to glibc 2.31 ldconfig put one of the old format before
- * it, so the magic is searched for. String offsets count from the magic.
+ * /etc/ld.so.cache, the format of glibc 2.2 and newer (sysdeps/generic/dl-cache.h: struct cache_file_new, struct
+ * file_entry_new). Up to glibc 2.31 ldconfig put a cache of the old format first, so the code searches for the magic.
+ * String offsets count from the magic.
  */
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
 #define CACHE_HEADER 48
@@ -239,7 +239,7 @@ static uint32_t cache_u32(const char *at)
 	return value;
 }
 
-/* The loader skips files of the other class. */
+/* The loader skips 32-bit files. */
 static bool is_elf64(const char *path)
 {
 	static const char wanted[5] = { 0x7f, 'E', 'L', 'F', 2 /* ELFCLASS64 */ };

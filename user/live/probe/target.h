@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes to trace, and the files to probe that they have mapped. Every function reads /proc afresh and keeps no
- * state; a process that goes away in between is -ESRCH.
+ * Finds processes to trace, and the files to probe that these processes have mapped. Every function reads /proc anew
+ * and keeps no state. -ESRCH: the process went away meanwhile.
  *
  * Pid namespaces: all pids here are those of the collector's namespace, as in the /proc that the collector sees. BPF
  * programs report pids of the initial namespace. Both are the same on a host and in a container started with the
@@ -47,8 +47,8 @@ const char *target_kind_text(enum target_kind kind);
 /* Whether the collector's pids are those of the initial pid namespace. */
 bool target_pids_are_initial(void);
 
-/* Calls back for the pid of each process that /proc shows; a non-zero answer stops and is returned. -errno of
- * opening /proc. */
+/* Calls back for the pid of each process that /proc shows; a non-zero answer stops the walk and is returned. -errno:
+ * /proc cannot be opened. */
 int target_each_process(int (*cb)(pid_t pid, void *arg), void *arg);
 
 /* ---- does it use CUDA? ---- */
@@ -58,7 +58,7 @@ enum target_use {
 	TARGET_USES_DEVICE = 2,  /* holds a device of the NVIDIA driver open: cuInit has run */
 };
 
-/* enum target_use, or-ed; 0 for neither; -errno. `driver` may be NULL: names are compared then. */
+/* Returns bits of enum target_use, 0 for neither, or -errno. `driver` may be NULL: names are compared then. */
 int target_uses(pid_t pid, const struct driver_info *driver);
 
 /* ---- its libraries ---- */
@@ -68,27 +68,27 @@ struct target_library {
 	pid_t pid;
 	const struct library_kind *kind;
 	const char *path;        /* as the process names it, in its own mount namespace */
-	char attach_path[32];    /* "/proc/self/fd/N": the mapped file, also when another one has its path now (driver
+	char attach_path[32];    /* "/proc/self/fd/N": the mapped file, even if another file has its path now (driver
 				  * upgrade). Valid during the callback. */
 };
 
-/* Non-zero stops the walk and is what it returns. */
+/* A non-zero answer stops the walk, which returns the answer. */
 typedef int (*target_library_cb)(const struct target_library *library, void *arg);
 
 /* Calls back once for each such file that the process has mapped as code. 0, the callback's answer, or -errno:
  * -ESRCH: the process is gone; -EACCES: it may not be inspected. */
 int target_libraries(pid_t pid, target_library_cb cb, void *arg);
 
-/* The same over all processes except the caller's own, into which NVML loads libcuda. Processes that vanish or may not
- * be inspected are skipped. */
+/* Walks the libraries of all processes except the caller's own, into which NVML loads libcuda. Processes that vanish
+ * or may not be inspected are skipped. */
 int target_scan(target_library_cb cb, void *arg);
 
 /* ---- a command that does not run yet ---- */
 
 /*
- * The libcuda that a command with our environment would load by dlopen("libcuda.so.1"):
- * LD_LIBRARY_PATH, the cache of ldconfig, the default directories, WSL's. A guess: RPATH and a
- * program's own dlopen() of a full path are not known before it runs. 0 or -ENOENT.
+ * The libcuda that a command with our environment would load by dlopen("libcuda.so.1"): LD_LIBRARY_PATH, the cache of
+ * ldconfig, the default directories, WSL's. This is a guess: RPATH and a program's own dlopen() of a full path are not
+ * known before the program runs. Returns 0 or -ENOENT.
  */
 int target_default_library(char *path, size_t size);
 

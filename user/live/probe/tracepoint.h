@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel tracepoints by name, without tracefs being mounted anywhere. */
+/* Opens kernel tracepoints by name, without a mounted tracefs. */
 #ifndef GPUMEMTRACE_LIVE_PROBE_TRACEPOINT_H
 #define GPUMEMTRACE_LIVE_PROBE_TRACEPOINT_H
 

@@ -28,7 +28,7 @@
 /* The child's other exit statuses. */
 enum { CHILD_CANNOT = TRIAL_CHILD_LIVED + 1, CHILD_CANCELLED };
 
-/* The probed function. Every kernel emulates its first instruction, and it needs no stack. */
+/* The probed function. Every kernel emulates its first instruction, which needs no stack. */
 void trial_probed(void);
 __asm__(".text\n"
 	".globl trial_probed\n"
@@ -92,7 +92,7 @@ static _Noreturn void enter_child(enum place place, int go)
 		syscall(SYS_exit_group, err ? CHILD_CANNOT : TRIAL_CHILD_LIVED);
 }
 
-/* Its status as wait(2) has it. */
+/* Returns the child's status as wait(2) has it. */
 static int reap_child(pid_t pid)
 {
 	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a return probe kills the process that runs into the probe, tried on a child before anything else is probed.
+ * Tries on a child, before anything else is probed, whether a return probe kills the process that runs into the probe.
  *
  * A return probe replaces the return address by that of a trampoline. On x86-64 the trampoline is a system call
  * from Linux 6.11 on (uretprobe, ff474a78cef5), which a seccomp filter may refuse until cf6cb56ef244 lets it pass;
@@ -30,7 +30,7 @@ struct trial {
  * probe or program is left behind. */
 void trial_run(struct trial *trial, bool multi);
 
-/* The result that a test asks for: with "seccomp" or "shstk" that place kills; other words mean unknown. */
+/* Gives the result that a test asks for: "seccomp" or "shstk" names the place that kills; other words mean unknown. */
 void trial_assume(struct trial *trial, const char *wanted);
 
 /* The result of one child: `err` of starting it (0 or -errno), its wait(2) status, how often the probe ran. `why` gets

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Uprobe links made with bpf(2) itself: libbpf 1.1, which Debian 12 has, knows no uprobe_multi.
+ * Makes uprobe links with bpf(2) itself, because libbpf 1.1, which Debian 12 has, knows no uprobe_multi.
  */
 #include "live/probe/uprobe.h"
 
@@ -100,7 +100,7 @@ static int open_event(const struct uprobe_places *places, size_t i)
 		return -ENOTSUP;
 	attr.type = type;
 	attr.config = (places->at_return ? 1ULL << bit : 0) | counter << counter_bit;
-	/* All processes: pid -1 wants a cpu, and a BPF program runs on whichever CPU hits it. */
+	/* With pid -1 (all processes) a CPU must be named, but the BPF program runs on any CPU that hits the probe. */
 	fd = syscall(__NR_perf_event_open, &attr, places->pid ?: -1, places->pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

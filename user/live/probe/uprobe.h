@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uprobes on many offsets of one file: one uprobe_multi link (Linux 6.6), or one perf event for each offset on older
- * kernels. The probes are system-wide: the BPF programs distinguish targets from other processes.
+ * Attaches uprobes to many offsets of one file: one uprobe_multi link (Linux 6.6), or one perf event for each offset on
+ * older kernels. The probes are system-wide: the BPF programs distinguish targets from other processes.
  */
 #ifndef GPUMEMTRACE_LIVE_PROBE_UPROBE_H
 #define GPUMEMTRACE_LIVE_PROBE_UPROBE_H

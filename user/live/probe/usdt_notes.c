@@ -29,8 +29,8 @@
 /* ---- arguments ---- */
 
 /*
- * In the assembler's words: [-]BYTES@WHERE, separated by blanks. A minus marks a signed value. WHERE is a constant
- * ($N), a register, or memory at a register and a number.
+ * Arguments have the assembler's form: [-]BYTES@WHERE, separated by blanks. A minus marks a signed value. WHERE is a
+ * constant ($N), a register, or memory at a register and a number.
  */
 struct name {
 	const char *name;
@@ -41,7 +41,7 @@ struct name {
 #define REG(member, a, b, c, d)                                                   \
 	{ a, offsetof(struct pt_regs, member) }, { b, offsetof(struct pt_regs, member) }, \
 	{ c, offsetof(struct pt_regs, member) }, { d, offsetof(struct pt_regs, member) }
-/* As a program of BPF sees them: the order is user space's, too. */
+/* The registers as a BPF program sees them; user space has the same order. */
 static const struct name names[] = {
 	REG(rax, "rax", "eax", "ax", "al"), REG(rbx, "rbx", "ebx", "bx", "bl"),
 	REG(rcx, "rcx", "ecx", "cx", "cl"), REG(rdx, "rdx", "edx", "dx", "dl"),
@@ -69,7 +69,7 @@ static bool find_register(const char *text, size_t len, uint16_t *offset)
 	return false;
 }
 
-/* N(REGISTER) */
+/* Parses N(REGISTER). */
 static bool find_memory(const char *text, size_t len, struct gmt_usdt_arg *arg)
 {
 	const char *open = memchr(text, '(', len);

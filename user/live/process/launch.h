@@ -8,8 +8,8 @@
 
 struct command {
 	pid_t pid;       /* 0: none */
-	int go_fd;       /* closed: go; -1 */
-	int error_fd;    /* the child's errno if exec failed; -1 */
+	int go_fd;       /* closing it starts the command; -1: none */
+	int error_fd;    /* gives the child's errno if exec failed; -1: none */
 };
 
 /* Forks a child, which waits and will run with the signal mask `mask`. 0 or -errno. */

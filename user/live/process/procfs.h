@@ -49,14 +49,15 @@ bool procfs_find_line(const char *text, size_t len, const char *key, struct scan
 int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struct procfs_stat *stat);
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status);
 
-/* The cgroup that says most about the owner of the process: that of v2, or the longest path on a host that mixes
- * versions. "" if there is none. */
+/* The cgroup that says most about the owner of the process: the cgroup of v2, or the longest path on a host that
+ * mixes versions. "" if there is none. */
 void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size);
 
 /* NUL-separated arguments, joined by spaces; control characters become '?'. */
 void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size);
 
-/* Reads up to size - 1 bytes of a file and ends them with NUL; does not wait for a FIFO. Their number, or -errno. */
+/* Reads up to size - 1 bytes of a file and ends them with NUL; does not wait for a FIFO. Returns their number, or
+ * -errno. */
 ssize_t procfs_read(const char *path, char *buf, size_t size);
 ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size);
 
@@ -64,7 +65,7 @@ ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size);
 int procfs_stat(pid_t pid, struct procfs_stat *stat);
 int procfs_status(pid_t pid, struct procfs_status *status);
 
-/* Calls back for each mapping of the process; a non-zero answer stops and is returned. */
+/* Calls back for each mapping of the process; a non-zero answer stops the walk and is returned. */
 typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg);
 

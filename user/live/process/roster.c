@@ -112,7 +112,7 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record)
 		return;
 	roster->saw_cuda = true;
 	member = hash_get(&roster->members, record->tgid);
-	/* Processes with a GPU from before the session were added at its start: this one begins now. */
+	/* Processes that used a GPU before the session were added at its start: a new process begins now. */
 	if (!member || !member->live)
 		introduce_process(roster, record->tgid, false, record->ts_ns);
 	roster->last_live = record->tgid;

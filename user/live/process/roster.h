@@ -30,8 +30,8 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record);
 /* Call after the record went into the stream: notes forks, execs and exits. */
 void roster_seen(struct roster *roster, const struct gmt_hdr *record);
 
-/* Ends processes that are gone, or are zombies, and whose exit records were lost. That takes ROSTER_REAPS calls,
- * between which the ring has to be emptied. */
+/* Ends processes that are gone, or are zombies, and whose exit records were lost. This takes ROSTER_REAPS calls; the
+ * ring has to be emptied between the calls. */
 #define ROSTER_REAPS 2
 void roster_reap(struct roster *roster);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The code of one traced process: its modules from /proc/PID/maps, and BPF's share of them: a sorted list of mappings,
- * each with its table, and the process's Python. For one thread only.
+ * The code of one traced process: its modules from /proc/PID/maps, the sorted list of mappings for BPF, each with its
+ * table, and the process's Python. For one thread only.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_ADDRESS_SPACE_H
 #define GPUMEMTRACE_LIVE_STACKS_ADDRESS_SPACE_H
@@ -21,7 +21,7 @@ struct tables;
 
 enum space_python {
 	SPACE_PYTHON_UNKNOWN,         /* ask (again) */
-	SPACE_PYTHON_NONE,            /* not now: a module that comes may bring it */
+	SPACE_PYTHON_NONE,            /* none now: a later module may bring one */
 	SPACE_PYTHON_FOUND,
 	SPACE_PYTHON_REFUSED,         /* python.why says why */
 };
@@ -54,7 +54,7 @@ void space_fini(struct space *space, struct publisher *publisher);
  * has are used, the others become pending. */
 int space_read(struct space *space, const struct tables *tables);
 
-/* Builds the table of one pending module: milliseconds, for the largest a second. */
+/* Builds the table of one pending module, which takes milliseconds, and a second for the largest module. */
 void space_build_one(struct space *space, struct tables *tables);
 
 /*
@@ -65,7 +65,7 @@ int space_publish(struct space *space, struct publisher *publisher, bool may_lis
 
 /* The process has ended: from now on its files are opened by their paths, if the paths are the same for us. */
 void space_lose(struct space *space);
-/* The same if the process has ended; whether it has. */
+/* Calls space_lose() if the process has ended. Returns whether it has ended. */
 bool space_is_lost(struct space *space);
 
 /* Makes BPF forget the process, which has ended or runs another program. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The unwinding tables that BPF has: one for each module, however many processes map it. They lie one behind the other
- * in maps of 8 MiB that are made as needed, and are never removed: a machine has a limited number of libraries. For one
- * thread only.
+ * The unwinding tables that BPF has: one for each module, however many processes map the module. Tables lie one behind
+ * the other in maps of 8 MiB that are made as needed, and are never removed: a machine has a limited number of
+ * libraries. For one thread only.
  */
 #ifndef GPUMEMTRACE_LIVE_STACKS_BPF_TABLES_H
 #define GPUMEMTRACE_LIVE_STACKS_BPF_TABLES_H

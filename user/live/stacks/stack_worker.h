@@ -44,7 +44,7 @@ void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due du
 /* Records of the kernel that stacking_see() let through. */
 void stackwork_take(struct stackwork *work, const struct records *records);
 
-/* Does a part of the work, up to one table. Returns how long no more is due, in nanoseconds. */
+/* Does a part of the work, up to one table. Returns how long no more work is due, in nanoseconds. */
 uint64_t stackwork_step(struct stackwork *work);
 
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
