@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state of kernel, privileges, driver and libraries, as facts with a remedy each: for `gpumemtrace doctor`, and for
- * the sentence that is printed when tracing cannot start.
+ * Checks kernel, privileges, driver and libraries, and states each result as a fact with a remedy. `gpumemtrace doctor`
+ * prints the facts. The sentence that is printed when tracing cannot start comes from them, too.
  */
 #ifndef GPUMEMTRACE_LIVE_FEATURES_FEATURES_H
 #define GPUMEMTRACE_LIVE_FEATURES_FEATURES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The facts that are checked, one function each, and the means to check and state them. features.c runs the checks.
- * They change nothing on the machine and print nothing.
+ * Declares the checks, one function for each fact, and helpers to check and state facts. features.c runs the checks.
+ * The checks change nothing on the machine and print nothing.
  */
 #ifndef GPUMEMTRACE_LIVE_FEATURES_FEATURES_CHECKS_H
 #define GPUMEMTRACE_LIVE_FEATURES_FEATURES_CHECKS_H
@@ -19,15 +19,15 @@ struct features_where {
 	const char *nvml;        /* library to open, NULL the usual places */
 	const char *system;      /* before /proc and /sys, "" the real system: for tests */
 	const char *return_probes; /* for trial_assume(); NULL: return probes are tried */
-	bool no_uprobe_multi;    /* as in attach.h; the next ones as in programs.h */
+	bool no_uprobe_multi;    /* as in attach.h; the next members as in programs.h */
 	const char *btf, *refused;
 };
 
 /* The kernel behind the system calls. */
 enum features_kernel { FEATURES_LINUX, FEATURES_WSL, FEATURES_GVISOR };
 
-/* X(check, name, can_block): every check, in the order to show them. can_block: FEATURE_MISSING prevents tracing. The
- * programs do not block: their check is for the case that they could not be loaded, and cannot say why. */
+/* X(check, name, can_block): every check, in the order to show them. can_block: FEATURE_MISSING prevents tracing.
+ * The check of the programs does not block: when the programs could not be loaded, this check cannot say why. */
 #define FEATURE_CHECKS(X)                                         \
 	X(kernel, "kernel", true)                                 \
 	X(privileges, "privileges", true)                         \
@@ -73,9 +73,9 @@ bool feature_exists(const struct features_where *where, const char *path);
 enum features_kernel feature_kernel(const struct features_where *where);
 
 /*
- * What the checks conclude from text and numbers: pure, for tests. Each fills state, detail, remedy. Text that could
- * not be read is NULL, an errno 0 where nothing failed. memlock: the limit in bytes; compiled: whether the kernel made
- * machine code of a program, -1 unknown; reads_kernel: of the helper that is missing.
+ * These functions judge text and numbers. They are pure, for tests. Each fills state, detail and remedy. NULL stands
+ * for text that could not be read, errno 0 for success. memlock: the limit in bytes; compiled: whether the kernel
+ * compiled a program to machine code, -1 unknown; reads_kernel: whether the missing helper reads kernel memory.
  */
 void features_judge_kernel(struct feature *feature, const char *release, enum features_kernel kernel);
 enum features_kernel features_kernel_of(const char *proc_version, bool has_marker);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Checks of NVIDIA's driver and libraries. */
+/* Checks NVIDIA's driver and libraries. */
 #include <errno.h>
 #include <limits.h>
 
@@ -18,7 +18,7 @@ void feature_check_driver(struct feature *feature, const struct features_where *
 	if (!info.present) {
 		feature_say(feature, FEATURE_WARN, "%s", feature_kernel(where) == FEATURES_WSL ?
 			    "WSL: the driver runs in Windows, so there are no ioctls to trace" : info.reason);
-		feature_advise(feature, "CUDA calls are traced all the same; physical memory is not");
+		feature_advise(feature, "CUDA calls are still traced, but physical memory is not");
 	} else if (!info.layout_verified) {
 		feature_say(feature, FEATURE_WARN,
 		    "%s: the layout of its ioctl structures was not verified; the nearest known layout is used",
@@ -42,7 +42,7 @@ void feature_check_uvm(struct feature *feature, const struct features_where *whe
 	}
 	feature_say(feature, FEATURE_WARN, "not loaded%s", info.present ? " (the first CUDA program loads it)" : "");
 	if (info.present)
-		feature_advise(feature, "modprobe nvidia-uvm, before tracing starts");
+		feature_advise(feature, "Run `modprobe nvidia-uvm` before tracing starts");
 }
 
 void feature_check_nvml(struct feature *feature, const struct features_where *where)

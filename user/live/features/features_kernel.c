@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The features of the kernel, and permission to use them. Distributions add features and fixes to kernels of any
- * version, so each feature is tried or looked up; the version is shown and decides nothing.
+ * Checks the features of the kernel, and the permission to use them. Distributions add features and fixes to kernels of
+ * any version, so each feature is tried or looked up; the version is only shown.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,7 +24,7 @@
 
 /*
  * WSL: uname -r of Microsoft's kernels ends in microsoft-standard-WSL2. gVisor: the marker is a file that runsc shows
- * on request (pkg/gvisordetect), and its version names this day in every release (pkg/sentry/syscalls/linux).
+ * on request (pkg/gvisordetect), and every release of gVisor names this day in its version (pkg/sentry/syscalls/linux).
  */
 enum features_kernel features_kernel_of(const char *proc_version, bool has_marker)
 {
@@ -60,7 +60,7 @@ void feature_check_kernel(struct feature *feature, const struct features_where *
 	struct utsname name;
 
 	if (uname(&name))
-		feature_say(feature, FEATURE_WARN, "uname: %s", strerror(errno));
+		feature_say(feature, FEATURE_WARN, "uname() failed: %s", strerror(errno));
 	else
 		features_judge_kernel(feature, name.release, feature_kernel(where));
 }
@@ -71,7 +71,7 @@ void features_judge_btf(struct feature *feature, int err, enum features_kernel k
 		feature_say(feature, FEATURE_OK, "/sys/kernel/btf/vmlinux");
 		return;
 	}
-	feature_say(feature, FEATURE_MISSING, "/sys/kernel/btf/vmlinux: %s", strerror(err));
+	feature_say(feature, FEATURE_MISSING, "/sys/kernel/btf/vmlinux cannot be read: %s", strerror(err));
 	if (err != ENOENT)
 		feature_advise(feature, "Run gpumemtrace with sudo");
 	else if (kernel == FEATURES_WSL)
@@ -142,7 +142,7 @@ static void say_kills(struct feature *feature, const struct trial *trial)
 	bool filter = trial->seccomp == TRIAL_KILLS;
 
 	feature_say(feature, FEATURE_WARN,
-		    "they kill processes %s%s%s: a libcuda that such a process maps is not probed",
+		    "return probes kill processes %s%s%s: a libcuda that such a process maps is not probed",
 		    filter ? "under a seccomp filter" : "",
 		    filter && trial->shadow_stack == TRIAL_KILLS ? " and " : "",
 		    trial->shadow_stack == TRIAL_KILLS ? "with a shadow stack" : "");
@@ -156,12 +156,12 @@ void features_judge_return_probes(struct feature *feature, const struct trial *t
 	if (trial->seccomp == TRIAL_KILLS || trial->shadow_stack == TRIAL_KILLS) {
 		say_kills(feature, trial);
 	} else if (trial_harms(trial->seccomp) || trial_harms(trial->shadow_stack)) {
-		feature_say(feature, FEATURE_WARN, "their effect on processes under a seccomp filter or with a "
+		feature_say(feature, FEATURE_WARN, "the effect on processes under a seccomp filter or with a "
 			    "shadow stack could not be tried (%s)", trial->why);
 		feature_advise(feature, "Run gpumemtrace with sudo. Without the trial gpumemtrace probes no libcuda "
 			       "that such a process maps");
 	} else {
-		feature_say(feature, FEATURE_OK, "tried: a child under a seccomp filter survived%s",
+		feature_say(feature, FEATURE_OK, "a child under a seccomp filter survived a return probe%s",
 			    trial->shadow_stack == TRIAL_ABSENT ? "; this machine has no shadow stacks" :
 			    ", and a child with a shadow stack, too");
 	}
@@ -212,7 +212,7 @@ void feature_check_bpf(struct feature *feature, const struct features_where *whe
 	int fd;
 
 	(void)where;
-	/* As attach_open() does: only a limit that cannot be raised is in the way. */
+	/* attach_open() raises the limit, too: only a limit that cannot be raised is in the way. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, (unsigned int)sysconf(_SC_PAGESIZE), NULL);
@@ -229,9 +229,9 @@ void features_judge_jit(struct feature *feature, const char *text, int compiled)
 		feature_say(feature, FEATURE_OK, compiled > 0 ? "on" : "could not be tried");
 	} else {
 		feature_say(feature, FEATURE_MISSING,
-			    "%s: the BPF programs use callbacks and shared code, which need the JIT",
+			    "%s, but the BPF programs use callbacks and shared code, which need the JIT",
 			    off ? "off" : "none");
-		feature_advise(feature, "sysctl net.core.bpf_jit_enable=1%s",
+		feature_advise(feature, "Run `sysctl net.core.bpf_jit_enable=1`%s",
 			       off ? "" : " on the host, or boot a kernel built with CONFIG_BPF_JIT=y");
 	}
 }
@@ -256,7 +256,7 @@ static int try_compiler(void)
 	return result;
 }
 
-/* The switch is not seen from a network namespace other than the first. */
+/* Only the first network namespace shows the switch. */
 void feature_check_jit(struct feature *feature, const struct features_where *where)
 {
 	char text[32];
@@ -287,7 +287,7 @@ void features_judge_helper(struct feature *feature, const char *missing, bool re
 		return;
 	}
 	feature_say(feature, FEATURE_MISSING, "the kernel has no %s() for uprobes%s", missing,
-		    reads_kernel ? ", or locks the function" : "");
+		    reads_kernel ? ", or lockdown forbids the function" : "");
 	feature_advise(feature, "Boot Linux 5.15 or newer, which has all functions that gpumemtrace uses%s",
 		       reads_kernel ? ", and boot without lockdown=confidentiality" : "");
 }
@@ -310,7 +310,7 @@ void feature_check_stacks(struct feature *feature, const struct features_where *
 	(void)where;
 	if (GMT_STACKS_DEFAULT == GMT_STACKS_POINTERS) {
 		feature_say(feature, FEATURE_WARN,
-			    "native frames along frame pointers; Python frames only with --stacks=python");
+			    "native stack traces follow frame pointers; Python frames need --stacks=python");
 		feature_advise(feature, "Use x86-64 for complete native stack traces");
 		return;
 	}
@@ -368,7 +368,7 @@ void feature_check_memlock(struct feature *feature, const struct features_where 
 
 	(void)where;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
-		feature_say(feature, FEATURE_WARN, "%s", strerror(errno));
+		feature_say(feature, FEATURE_WARN, "the limit cannot be read: %s", strerror(errno));
 	else if (limit.rlim_cur == RLIM_INFINITY)
 		feature_say(feature, FEATURE_OK, "unlimited");
 	else

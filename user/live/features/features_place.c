@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Checks of the place in which this process runs, and of its privileges there. */
+/* Checks the place in which this process runs, and its privileges there. */
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 
 void feature_check_privileges(struct feature *feature, const struct features_where *where)
 {
-	char text[16384], map[64]; /* as procfs_status() */
+	char text[16384], map[64]; /* sized as in procfs_status() */
 	unsigned long inside, outside, count;
 	struct procfs_status status;
 	bool initial;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whether the kernel accepts the real BPF programs: all of them are loaded, and no probe is placed. */
+/* Checks whether the kernel accepts the real BPF programs: loads all of them, and places no probe. */
 #include <stdio.h>
 
 #include "live/probe/attach.h"
