@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells a view whose memory a stack is, by the rules of owners (symbol/owners.h). Each symbol and each stack is judged
- * once: the numbers of a ledger keep their meaning, so an attribution serves one ledger.
+ * Tells a view who owns the memory of a stack, by the rules of symbol/owners.h. Each symbol and each stack is judged
+ * once. The numbers of symbols and stacks belong to one ledger, so an attribution serves one ledger.
  */
 #ifndef GPUMEMTRACE_ATTRIBUTION_H
 #define GPUMEMTRACE_ATTRIBUTION_H

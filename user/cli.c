@@ -8,7 +8,7 @@
 
 #include "base/out.h"
 
-#define LONG_ONLY 0x100   /* + index: the value of an option without a letter */
+#define LONG_ONLY 0x100   /* plus the index: the value of an option without a letter */
 
 static const struct { const char *word, *arguments, *help; } commands[] = {
 #define X(name, word, arguments, help) { word, arguments, help },
@@ -16,7 +16,7 @@ static const struct { const char *word, *arguments, *help; } commands[] = {
 #undef X
 };
 
-/* What getopt returns for a row of the table. */
+/* The value that getopt returns for a row of the table. */
 static int getopt_value(const struct cli_table *table, size_t i)
 {
 	return table->rows[i].letter ? table->rows[i].letter : LONG_ONLY + (int)i;
@@ -141,7 +141,7 @@ static int parse_words(const struct cli_table *table, struct options *options, i
 		if (optind >= argc)
 			break;
 		err = take_word(options, argv[optind], cause);
-		/* Options may follow the word: go on behind it. */
+		/* Options may follow the word: go on behind the word. */
 		argv[optind] = argv[0];
 		argc -= optind;
 		argv += optind;

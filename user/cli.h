@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command line as a value. Parsing touches nothing but its arguments, prints nothing, and names
- * the error in one sentence.
+ * Parses the command line into a value. The parser touches only its arguments and prints nothing. One sentence names an
+ * error.
  */
 #ifndef GPUMEMTRACE_CLI_H
 #define GPUMEMTRACE_CLI_H
@@ -13,7 +13,7 @@
 
 struct out;
 
-/* 0 or GMT_EXIT_USAGE with a sentence in *cause, to be freed. `options` is to be freed either way. */
+/* Returns 0, or GMT_EXIT_USAGE with a sentence in *cause, to be freed. Free `options` in both cases. */
 int cli_parse(struct options *options, int argc, char **argv, char **cause);
 void options_free(struct options *options);
 
@@ -22,7 +22,7 @@ void cli_help(struct out *out);
 /* Whether a file's path is standard output; NULL is no file. */
 bool cli_is_stdout(const char *path);
 
-/* Whether to colour: as asked for, else on a terminal unless NO_COLOR is set (no-color.org). */
+/* Whether to use colour: as the option says, or else on a terminal unless NO_COLOR is set (no-color.org). */
 bool cli_use_color(const struct options *options, bool terminal);
 
 #endif

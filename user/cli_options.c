@@ -64,7 +64,7 @@ static const char *const kind_words[] = {
 
 /* ---- outputs ---- */
 
-/* An output is for the commands that it has functions for. */
+/* An output serves the commands for which it has functions. */
 static unsigned commands_of(const struct sink *sink)
 {
 	return (sink->report || sink->write ? FOR_REPORT : 0) | (sink->write_history ? FOR_STACKS : 0) |

@@ -47,7 +47,7 @@ struct options {
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
 	const char *input;        /* replay, oom, records: recording; "-": standard input */
 	const char *output;       /* -o: recording; NULL: none */
-	const struct sink *format;    /* that was asked for; NULL: none */
+	const struct sink *format;    /* the requested format; NULL: none */
 	const char *files[SINKS_MAX]; /* paths by index in sinks[]; NULL: none */
 	enum cli_when live;
 #define FIELD_MEMBER(kind, name, ...) cli_##kind name;
@@ -59,7 +59,7 @@ struct options {
 
 #define CLI_OPTIONS_MAX 64
 
-/* All options, those of the outputs among them, by section. */
+/* All options by section, including the options of the outputs. */
 struct cli_table {
 	size_t count;
 	struct cli_option rows[CLI_OPTIONS_MAX];

@@ -10,7 +10,7 @@
  *   argument  what --help calls the value; NULL: the option takes none. Capitals stand for something: FILE, DIR, PATH
  *             and PID are completed as such; "off" stands for itself.
  *   section   of --help and the manual page (CLI_SECTIONS)
- *   commands  which take the option (cli_options.c)
+ *   commands  the commands that take the option (cli_options.c)
  *   value     MEMBER(kind, name, limits): a member of struct options of a kind of CLI_VALUES
  *             SETS(name, value): the option sets another member to this value
  *             TAKES(function): the function of cli_options.c reads the value

@@ -256,7 +256,7 @@ int cli_take_words(const struct cli_given *given)
 
 /* ---- record kinds ---- */
 
-/* The low half has the kernel's kinds, the high half the collector's. */
+/* The low half has the kernel's kinds, the high half has the collector's kinds. */
 uint64_t cli_kind_bit(unsigned int kind)
 {
 	unsigned int low = kind & (GMT_KIND_USER_FIRST - 1);

@@ -28,7 +28,7 @@ struct cli_place {
 
 struct cli_window {
 	uint64_t events;         /* the newest that are kept; 0: none */
-	uint64_t ns;             /* and no older than this; 0: of any age */
+	uint64_t ns;             /* events are no older than this; 0: any age */
 };
 
 struct cli_moment {
@@ -48,7 +48,7 @@ struct cli_moment {
 	X(time, uint64_t)             /* nanoseconds, at least .least */          \
 	X(moment, struct cli_moment)  /* a time of the session */                 \
 	X(size, uint64_t)             /* bytes, at most .most */                  \
-	X(power, uint64_t)            /* likewise, rounded up to .least times a power of two */ \
+	X(power, uint64_t)            /* bytes, at most .most, rounded up to .least times a power of two */ \
 	X(number, uint32_t)           /* from .least to .most */                  \
 	X(word, int)                  /* an index in .words */                    \
 	X(words, uint32_t)            /* of a comma-separated list; bit i: words[i] */ \
@@ -86,7 +86,7 @@ struct cli_option {
 	cli_take_fn *take;
 	size_t offset;            /* of the member of struct options */
 	uint64_t least, most;     /* of a number */
-	const char *const *words; /* that the value can be; NULL ends them */
+	const char *const *words; /* the words that the value can be; NULL ends the list */
 	int value;                /* what an option without an argument sets; of an output: its index in sinks[] */
 	const char *suffix;       /* of the files that the option names; NULL: any */
 	const char *initial;      /* the value that holds without the option; NULL: 0 */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * gpumemtrace oom. The outcome of a request follows from a recording's records; a dump holds the outcome. Names may
- * come long after the stacks that they name, so everything is printed at the end.
+ * gpumemtrace oom. A dump holds the outcome of a request; in a recording the outcome follows from the records. Names
+ * may come long after the stacks that they name, so everything is printed at the end.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,9 +24,10 @@
 #include "playback.h"
 #include "say.h"
 
-#define PICTURES_MAX 64   /* a recording with more keeps the first half of these and the newest */
+#define PICTURES_MAX 64   /* if a recording has more, the first half of these and the newest stay */
 
-/* One request, and what changed before it: taken when the request is met, because the history goes on. */
+/* One request, and the changes before the request. The changes are taken when the request is met, because the
+ * history goes on. */
 struct request {
 	struct oom *oom;
 	struct history_changes changes;
@@ -62,7 +63,7 @@ static void look_back(const struct found *f, struct request *request)
 				PROCESS_RECENT_NS, &request->changes);
 }
 
-/* Takes in what has become known about a request of the list. False: the request is new. */
+/* Updates a request of the list with new facts. False: the request is new. */
 static bool update_request(struct found *f, struct oom *oom)
 {
 	for (size_t i = f->count; i-- > 0;) {
@@ -106,7 +107,7 @@ static void gather_ooms(struct found *f)
 
 /* ---- printing ---- */
 
-/* In the order in which they began. */
+/* Sorts requests by the time when they began. */
 static int compare_requests(const void *left, const void *right)
 {
 	const struct oom *a = ((const struct request *)left)->oom, *b = ((const struct request *)right)->oom;

@@ -26,7 +26,7 @@ static bool is_wanted_record(const struct options *options, const struct gmt_hdr
 	       (!options->to.is_given || offset_ns <= options->to.ns);
 }
 
-/* Prints all wanted records. The sticky error of the output. */
+/* Prints all wanted records. Returns the sticky error of the output. */
 static int print_records(struct playback *pb)
 {
 	const struct sink *format = outputs_format(pb->options, isatty(STDOUT_FILENO));

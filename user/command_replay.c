@@ -10,7 +10,7 @@
 #include "playback.h"
 #include "say.h"
 
-/* Prints the report and writes files. An exit code. */
+/* Prints the report and writes files. Returns an exit code. */
 static int report_playback(const struct playback *pb, struct attribution *attribution)
 {
 	struct display *display = display_new(pb->options, attribution);

@@ -74,8 +74,8 @@ void display_free(struct display *display)
 
 #define LIVE_TOP 5          /* stacks that a terminal shows of each process on a GPU */
 
-/* Live frames for people show a few stacks, and no ages: these cost a look at each allocation, and only programs read
- * them. */
+/* Live frames for people show a few stacks, and no ages. Ages cost a look at each allocation; only programs read
+ * ages. */
 static struct view_request live_request(const struct display *display)
 {
 	struct view_request request = outputs_request(display->options, display->attribution);

@@ -11,7 +11,7 @@ struct display;
 struct options;
 struct pipeline;
 
-/* With a command the text goes to standard error: standard output is the command's own. */
+/* With a command the text goes to standard error, because standard output belongs to the command. */
 struct display *display_new(const struct options *options, struct attribution *attribution);
 void display_free(struct display *display);
 

@@ -56,8 +56,8 @@ void dump_job_free(struct dump_job *job)
 
 /* ---- the thread ---- */
 
-/* The past does not change: a new version of a file takes the window from the version before, so nobody has to keep the
- * window in memory. */
+/* The past does not change. So a new version of a file takes the window from the version before, and the window need
+ * not stay in memory. */
 static int copy_window(struct recorder *recorder, int from)
 {
 	const struct gmt_hdr *record;

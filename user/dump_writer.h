@@ -8,8 +8,8 @@
 
 struct dump_writer;
 
-/* A file that may be written again. Others who may write to its folder can put anything at its path meanwhile: the
- * contents are read through the descriptor that wrote them. */
+/* A file that may be written again. Other users who may write to its folder can put anything at its path meanwhile.
+ * So the contents are read through the descriptor that wrote them. */
 struct dump_file {
 	char *path;
 	int fd;                  /* the thread's; -1: not yet written */
@@ -26,17 +26,17 @@ struct dump_job {
 	int error;               /* when the job is done: 0, or an error for out_file_why() */
 };
 
-/* Takes `path` over, which is on the heap. The caller and each job hold a reference, and put it. */
+/* Takes over `path`, which is on the heap. The caller and each job hold a reference, and release it. */
 struct dump_file *dump_file_new(char *path);
 struct dump_file *dump_file_get(struct dump_file *file);
 void dump_file_put(struct dump_file *file);
 
 struct dump_writer *dump_writer_new(void);
-/* The job and what it points to are the writer's until it is done. */
+/* The job and all that it points to belong to the writer until the job is done. */
 void dump_writer_put(struct dump_writer *writer, struct dump_job *job);
-/* A job that is done, the caller's again; NULL: none is. */
+/* Returns a job that is done and belongs to the caller again; NULL: no job is done. */
 struct dump_job *dump_writer_done(struct dump_writer *writer);
-/* Waits until all are done. */
+/* Waits until all jobs are done. */
 void dump_writer_finish(struct dump_writer *writer);
 void dump_writer_free(struct dump_writer *writer);   /* NULL is fine */
 void dump_job_free(struct dump_job *job);

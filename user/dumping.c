@@ -53,7 +53,7 @@ static void gather_record(void *arg, const void *record, size_t size)
 	out_bytes(arg, record, size);
 }
 
-/* The picture is new, and so is the window: else the one that was written stays. */
+/* is_new: the picture and the window are new; else the window that was written stays. */
 static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_first)
 {
 	struct dump_job *job = xcalloc(1, sizeof(*job));
@@ -99,7 +99,7 @@ static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 	struct tm tm;
 	char *path;
 
-	out_file_random(&number);    /* if this fails, the name can be guessed; a foreign file there is replaced */
+	out_file_random(&number);    /* after an error the name can be guessed; a foreign file there is replaced */
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof(day), "%Y%m%d-%H%M%S", &tm);
 	if (oom->rec.number)

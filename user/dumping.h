@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes dumps while tracing goes on: when a process runs out of memory, and when the user asks for one. A dump is
- * written at once, as a whole file or not at all. It is written again under its name when more is known: that the
- * process died of the failure, or names of stacks. A thread of its own writes, so that records are not held up.
+ * written at once, as a whole file or not at all. It is written again under its name when more is known: the process
+ * died of the failure, or stacks got names. A thread of its own writes, so that records are not held up.
  */
 #ifndef GPUMEMTRACE_DUMPING_H
 #define GPUMEMTRACE_DUMPING_H
@@ -18,7 +18,7 @@ struct dumping *dumping_new(const struct options *options, struct pipeline *pipe
 
 /* Takes in the pipeline's verdicts; to be called often. Messages go to standard error. */
 void dumping_look(struct dumping *dumping, uint64_t now_ns);
-/* Dumps a picture of everything as it is now. */
+/* Dumps a picture of the present state. */
 void dumping_ask(struct dumping *dumping, uint64_t now_ns);
 /* The stream is over. Waits until all dumps are written. */
 void dumping_finish(struct dumping *dumping, uint64_t now_ns);

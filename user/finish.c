@@ -76,8 +76,8 @@ static bool command_runs(const struct session *session)
 	return session->options->child && session->command.pid > 0 && session->end == GMT_END_DURATION;
 }
 
-/* From here on a signal ends this process at once, and the kernel removes the probes; earlier signals are dropped. Not
- * while a command runs, whose status is ours. */
+/* From here on a signal ends this process at once, and the kernel removes the probes; earlier signals are dropped.
+ * While a command runs nothing changes, because gpumemtrace returns the command's status. */
 static void let_signals_end_this(struct session *session)
 {
 	struct signalfd_siginfo info;
@@ -116,7 +116,7 @@ int session_finish(struct session *session)
 
 	if (options->verbose)
 		tell_tables(session);
-	/* A report may have to wait for its reader. Where probes go one at a time, the reader would have to wait. */
+	/* A report may have to wait for its reader. If probes go one at a time, the reader would have to wait. */
 	if (attach_goes_at_once(session->attach))
 		detach_session(session);
 	let_signals_end_this(session);

@@ -5,11 +5,11 @@
  * `dlopen` to GLIBC_2.34, for example. Each name that would need more than 2.28 is defined here instead,
  * by the older function that glibc keeps for old programs, or by a system call.
  *
- * As definitions, and not as .symver lines in a header, they hold for libelf, libdw, libbpf and the
- * start-up code, too, which come compiled. All are hidden: libraries that are opened do not see them.
- * Before 2.34 dlopen() and the threads were in libraries of their own, so that the binary also names
- * these (OLD_LIBC in the Makefile); since then the two are empty. The static and the sanitized build go
- * without this file. tests/cli/test_install.sh fails for a name that is missing here.
+ * Definitions, unlike .symver lines in a header, also hold for libelf, libdw, libbpf and the start-up code, which come
+ * compiled. All definitions are hidden: libraries that are opened do not see them. Before 2.34 dlopen() and the threads
+ * were in libraries of their own, so the binary also names these two (OLD_LIBC in the Makefile). From 2.34 on the two
+ * are empty. The static and the sanitized build go without this file. tests/cli/test_install.sh fails for a name that
+ * is missing here.
  *
  * Versions: the symbol tables of glibc 2.36 and 2.41 (objdump -T libc.so.6).
  */
@@ -58,7 +58,7 @@ FORWARD(pthread_rwlock_rdlock, pthread_rwlock_rdlock, BASE);
 FORWARD(pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock, BASE);
 FORWARD(pthread_rwlock_wrlock, pthread_rwlock_wrlock, BASE);
 FORWARD(pthread_rwlock_unlock, pthread_rwlock_unlock, BASE);
-/* From 2.38 on these names mean the functions that take 0b101, too, where the base is 0 or 2. */
+/* From 2.38 on these names mean functions that also take 0b101 if the base is 0 or 2. */
 FORWARD(__isoc23_strtol, strtol, BASE);
 FORWARD(__isoc23_strtoll, strtoll, BASE);
 FORWARD(__isoc23_strtoul, strtoul, BASE);

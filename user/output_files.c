@@ -24,7 +24,7 @@
 #include "say.h"
 #include "sink/sink.h"
 
-/* What the files are made of, and the file that is being written. */
+/* The sources of the files, and the file that is being written. */
 struct files {
 	const struct options *options;
 	struct attribution *attribution;
@@ -99,7 +99,7 @@ static unsigned int life_of(const struct history *h, uint32_t process)
 	return life;
 }
 
-/* Which processes there is something to say of: their number; any[i] for process i. */
+/* Finds the processes that have something to show. Returns their number; any[i] is for process i. */
 static unsigned int find_changed(const struct history *h, bool *any)
 {
 	unsigned int count = 0;
@@ -112,7 +112,7 @@ static unsigned int find_changed(const struct history *h, bool *any)
 	for (uint32_t i = 0; i < h->process_count; i++) {
 		struct window w;
 
-		if (!any[i]) {   /* only then: a window has all blocks of the process */
+		if (!any[i]) {   /* only if needed: a window has all blocks of the process */
 			history_window(h, i, &w);
 			any[i] = w.segments.count;
 			window_free(&w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files that are written at the end: from the same views as the report, and from the history of device memory. */
+/* Writes the files at the end, from the same views as the report and from the history of device memory. */
 #ifndef GPUMEMTRACE_OUTPUT_FILES_H
 #define GPUMEMTRACE_OUTPUT_FILES_H
 

@@ -11,13 +11,13 @@ struct attribution;
 struct options;
 struct pipeline;
 
-/* The format that was asked for, else the first that fits. terminal: the output goes to one. */
+/* The requested format, or else the first that fits. terminal: the output goes to a terminal. */
 const struct sink *outputs_format(const struct options *options, bool terminal);
 
 /* Where the format goes: standard output, or standard error if a file or the traced command has standard output. */
 int outputs_fd(const struct options *options);
 
-/* Whether a file is to be written that wants this of tracing. */
+/* Whether any requested file needs this from tracing. */
 bool outputs_want(const struct options *options, enum sink_want want);
 
 /* The pipeline that the outputs need: with a history for snapshots and dumps. pipeline_free() releases it. */

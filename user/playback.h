@@ -20,12 +20,13 @@ struct playback {
 };
 
 /* Opens options->input. `pipeline` belongs to the playback from now on; NULL: records are only read. False, after a
- * sentence on standard error. playback_close() in both cases. */
+ * sentence on standard error. Call playback_close() in both cases. */
 bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline);
 void playback_close(struct playback *pb);
 
-/* The next record, good until the next call, after the pipeline has taken it in. The ledger counts the records that it
- * refuses, and the report gives their number. NULL: the end, after a sentence about what the file lacks. */
+/* Returns the next record, after the pipeline has taken it in. The record is valid until the next call. The ledger
+ * counts the records that it refuses, and the report gives their number. NULL: the end, after a sentence about what
+ * the file lacks. */
 const struct gmt_hdr *playback_next(struct playback *pb);
 
 #endif

@@ -124,8 +124,8 @@ static void child_changed(struct session *session)
 	stop_session(session, GMT_END_TARGETS_GONE);
 }
 
-/* The command decides when it ends: the first signal is the command's (the terminal has sent the signal to both), the
- * second signal ends the tracing. */
+/* The command decides when it ends. The first signal is for the command (the terminal has sent the signal to both),
+ * and the second signal ends the tracing. */
 static void asked_to_stop(struct session *session, const struct signalfd_siginfo *info)
 {
 	if (session->command.pid > 0 && !session->interrupted) {
@@ -228,7 +228,7 @@ static void target_gone(struct session *session, int fd)
 	epoll_ctl(session->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	close(fd);
 	session->targets_left--;
-	/* By now the record of its exit is in the ring, unless the record was lost. */
+	/* By now the record of the process's exit is in the ring, unless the record was lost. */
 	for (int i = 0; i < ROSTER_REAPS; i++) {
 		ring_consume(session->ring);
 		roster_reap(session->roster);

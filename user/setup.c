@@ -48,7 +48,7 @@ struct features_where session_where(const struct options *options)
 		.system = "",
 		/* For tests, and for kernels whose newer interface is broken. */
 		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
-		/* For tests: these play other kernels. */
+		/* For tests: these variables imitate other kernels. */
 		.return_probes = getenv("GPUMEMTRACE_RETURN_PROBES_KILL"),
 		.refused = getenv("GPUMEMTRACE_REFUSED"),
 		/* For kernels whose types are in another file, or missing. */
@@ -76,7 +76,7 @@ void session_tell(struct session *session, int err, const char *cause)
 		say("%s", cause);
 }
 
-/* With a command the low numbers are its own exit statuses: ours are higher, as timeout(1)'s are. */
+/* With a command the low exit statuses are the command's own. Ours are higher, as in timeout(1). */
 int session_failure(const struct session *session, enum gmt_exit status)
 {
 	return session->options->child ? GMT_EXIT_COMMAND_OURS : (int)status;
@@ -91,7 +91,7 @@ static int take_record(void *arg, void *record, size_t size)
 
 	if (size < sizeof(*hdr))
 		return 0;
-	/* Memory of the target, which may hold secrets: for stacks only, never recorded. */
+	/* The copy is the target's memory, which may hold secrets: it serves stacks only and is never recorded. */
 	if (hdr->kind == GMT_KIND_STACK_COPY && hdr->size <= size) {
 		stacking_see(session->stacking, hdr);
 		return 0;
@@ -200,7 +200,7 @@ static int open_attach(struct session *session)
 	return err ? session_failure(session, GMT_EXIT_DENIED) : 0;
 }
 
-/* Where unwinding tables are kept: root's where daemons keep their caches, a user's in the user's own cache. */
+/* Unwinding tables of root are kept where daemons keep their caches, a user's tables in the user's own cache. */
 static void cache_directory(char *path, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -255,7 +255,7 @@ static void announce_session(struct session *session)
 	STREAM_PUT(&session->stream, &rec, SESSION, 0);
 }
 
-/* Limits are said at once, and kept in the recording. */
+/* Limits are printed at once, and kept in the recording. */
 static void put_limits(struct session *session)
 {
 	const struct plan_limits *limits = attach_limits(session->attach);
@@ -328,7 +328,7 @@ static int open_events(struct session *session)
 		say("cannot wait for events: %s", strerror(errno));
 		return session_failure(session, GMT_EXIT_FAILURE);
 	}
-	/* Without the watch a libcuda is missed that a process maps later, from a file that is not probed yet. */
+	/* Without the watch a libcuda is missed if a process maps it later from a file that is not probed yet. */
 	if (watch_open(&session->watch) || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
 		say("libraries that are loaded later will not be noticed: perf events are not permitted; run"
 		    " gpumemtrace with sudo");

@@ -20,7 +20,7 @@
 #define SESSION_NAMES_NS 10000000000ULL         /* the longest wait for names of stacks at the end */
 #define SESSION_TICK_NS 20000000                /* between two looks at the ring */
 
-/* Where an event comes from. Beside TARGET stands the process's pidfd. */
+/* Where an event comes from. An event of TARGET also has the process's pidfd. */
 enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_TICK, SESSION_TARGET };
 #define SESSION_EVENT(source, fd) ((uint64_t)(source) << 32 | (uint32_t)(fd))
 #define SESSION_EVENT_SOURCE(event) ((enum session_source)((event)->data.u64 >> 32))
@@ -51,7 +51,7 @@ struct session {
 	uint64_t start_ns, deadline_ns; /* deadline 0: none */
 	uint64_t next_sample_ns, next_show_ns;
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
-	uint32_t marks;                 /* that were put into the stream */
+	uint32_t marks;                 /* how many were put into the stream */
 	bool running, interrupted, recorder_warned;
 	enum gmt_end_reason end;
 	int output_error;               /* -errno of the first failed frame */
@@ -61,10 +61,10 @@ struct session {
 	char why_no_kernel[128], why_no_nvml[128];
 };
 
-/* Everything but the targets; 0, or the exit status after a sentence on standard error. */
+/* Sets up everything but the targets. Returns 0, or the exit status after a sentence on standard error. */
 int session_setup(struct session *session, const struct options *options, struct attribution *attribution);
 
-/* After the loop: detaches, closes the recording, reports. The exit status. */
+/* After the loop: detaches, closes the recording, reports. Returns the exit status. */
 int session_finish(struct session *session);
 
 /* Frees the parts that there are. */

@@ -24,7 +24,7 @@
 #include "setup.h"
 
 /* Whether the process may have memory that no record will show. Any process may have a stand-in's devices open, so
- * there the library is the sign. */
+ * with a stand-in the library is the sign. */
 static bool used_gpu(const struct session *session, int uses)
 {
 	int sign = session->driver.ctl_rdev ? TARGET_USES_LIBCUDA : TARGET_USES_DEVICE;
@@ -182,7 +182,7 @@ int targets_add(struct session *session)
 		status = add_target(session, options->pids.list[i]);
 	if (!status)
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
-	/* Also processes that do nothing from now on: their exits must be seen. */
+	/* Attach to idle processes, too: their exits must be seen. */
 	roster_each_live(session->roster, attach_pid, session);
 	return status;
 }

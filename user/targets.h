@@ -5,8 +5,8 @@
 
 struct session;
 
-/* Probes their libraries, starts the command, makes them targets, takes NVML's baseline. 0, or the exit status after a
- * sentence on standard error. */
+/* Probes the libraries of these processes, starts the command, makes the processes targets, takes NVML's baseline.
+ * Returns 0, or the exit status after a sentence on standard error. */
 int targets_add(struct session *session);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An output (sink) turns views into text: a format shows them on standard output, a file is written at the end. A sink
- * is a const table of functions in a file of its own, and a row of the registry; a function that it does not need is
- * NULL. The options and the commands that take them follow from the table. Sinks keep no state: a live frame depends on
- * the view, the previous view and the options alone.
+ * is a const table of functions in a file of its own, and a row of the registry; a function that the sink does not need
+ * is NULL. The options and the commands that take them follow from the table. Sinks keep no state: a live frame depends
+ * on the view, the previous view and the options alone.
  */
 #ifndef GPUMEMTRACE_SINK_SINK_H
 #define GPUMEMTRACE_SINK_SINK_H
@@ -50,7 +50,7 @@ struct sink {
 	const char *name;           /* of the sink and its option: --NAME, or --NAME FILE */
 	const char *help, *manual;  /* of the option, as in cli_rows.h; NULL: there is no option */
 
-	/* A format. The default is the first that fits and has no option. */
+	/* A format. The default is the first format that fits and has no option. */
 	bool needs_terminal;
 	bool is_data;               /* for programs: on standard output even if a traced command writes there */
 	void (*start)(struct out *out, const struct sink_opts *opts);
@@ -59,7 +59,7 @@ struct sink {
 		     const struct sink_opts *opts);
 	void (*stop)(struct out *out, const struct sink_opts *opts);  /* undoes start(), before report() */
 	void (*report)(struct out *out, const struct view *view, const struct sink_opts *opts);
-	/* gpumemtrace oom: a failed request; the line if there was none. */
+	/* gpumemtrace oom: a failed request; the line if no request failed. */
 	void (*oom)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 	void (*no_oom)(struct out *out, const struct sink_opts *opts);
 	/* gpumemtrace records: a record (wire.h), which may hold any bytes, and its time since the session's start. */
@@ -71,7 +71,7 @@ struct sink {
 	/* A file has one of the write functions. */
 	const char *suffix;         /* "-o FILE.SUFFIX" means the same as "--NAME FILE.SUFFIX"; NULL: no suffix does */
 	unsigned wants;             /* enum sink_want, or-ed */
-	/* One file for all processes. ask() changes the request for the view, which else is the report's. */
+	/* One file for all processes. ask() changes the request for the view; else the report's request is used. */
 	void (*ask)(struct view_request *request, const struct sink_opts *opts);
 	void (*write)(struct out *out, const struct view *view, const struct sink_opts *opts);
 	/* One file for each process, from the events that --window keeps. */

@@ -130,7 +130,7 @@ static int next_word(struct parser *p, char *word, bool *quoted)
 	return 1;
 }
 
-/* The index of a word, the number of words if it is none of them. */
+/* The index of a word, or the number of words if the word is not in the list. */
 static unsigned int rule_word(const char *const *words, unsigned int count, const char *word)
 {
 	unsigned int i = 0;
@@ -301,7 +301,7 @@ struct owners_match owners_match(const struct owners *owners, const struct owner
 		if (rule_matches(&owners->rules[i], frame))
 			return owners->rules[i].says;
 	}
-	/* an address in no mapping says nothing, not even that the application has code there */
+	/* an address outside of all mappings says nothing, not even that the application has code */
 	return (struct owners_match){ .verb = frame->module || frame->function || frame->file ? OWNERS_NOTHING
 											       : OWNERS_SKIP };
 }

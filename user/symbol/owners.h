@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OWNER_UNKNOWN 0      /* nothing is known of the stack */
+#define OWNER_UNKNOWN 0      /* nothing is known about the stack */
 #define OWNER_APPLICATION 1  /* code that no rule knows */
 #define OWNER_FIRST 2        /* the owners of the rules, in order of appearance */
 #define OWNERS_MAX 65535
@@ -24,9 +24,9 @@ struct owners;
 
 /* The texts of a frame that rules look at; each may be NULL. */
 struct owners_frame {
-	const char *module;  /* path of the ELF file; a glob without '/' sees its last part */
+	const char *module;  /* path of the ELF file; a glob without '/' is compared with the last part */
 	const char *function;
-	const char *file;    /* of the source; of native code only where lines are known */
+	const char *file;    /* of the source; for native code only if lines are known */
 };
 
 /* What the rules say about a frame. Small, so that the caller can keep it with the frame. */
@@ -53,18 +53,18 @@ int owners_add(struct owners *owners, const char *name, const char *text, size_t
 /* A file; -errno if it cannot be read. */
 int owners_add_file(struct owners *owners, const char *path, char *why, size_t why_size);
 int owners_add_builtin(struct owners *owners, char *why, size_t why_size);
-/* Adds the rules of every start, by descending precedence: the user's own file ($XDG_CONFIG_HOME or ~/.config,
- * /gpumemtrace/owners.conf), /etc/gpumemtrace/owners.conf, the built-in rules. A missing file is no error, nor is
- * a home directory that cannot be searched. */
+/* Adds the standard rules, by descending precedence: the user's own file ($XDG_CONFIG_HOME or ~/.config,
+ * /gpumemtrace/owners.conf), /etc/gpumemtrace/owners.conf, the built-in rules. A missing file is no error, nor is a
+ * home directory that cannot be searched. */
 int owners_add_standard(struct owners *owners, char *why, size_t why_size);
 
-/* Asks the rules about one frame: slow (hundreds of patterns), so ask once a frame. */
+/* Asks the rules about one frame: this is slow (hundreds of patterns), so ask once for each frame. */
 struct owners_match owners_match(const struct owners *owners, const struct owners_frame *frame);
 /* Decides by the matches of a stack's frames, innermost first. *frame becomes the index of the frame that decided,
- * `count` if none did. */
+ * or `count` if no frame did. */
 uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t *frame);
 
-size_t owners_count(const struct owners *owners); /* with the two constant ones */
+size_t owners_count(const struct owners *owners); /* includes the two constant owners */
 const char *owners_name(const struct owners *owners, uint16_t owner);
 
 /* The built-in rules (owners.conf). */

@@ -23,9 +23,9 @@ struct file {
 	bool is_open;
 	bool has_failed;            /* it could not be opened through this process: */
 	uint32_t failed_pid;
-	uint64_t used;              /* when, by the symbolizer's count */
+	uint64_t used;              /* the symbolizer's count at the last use */
 	size_t bytes;
-	struct image shape;         /* headers of the file, good when it is closed too */
+	struct image shape;         /* headers of the file, also good when the file is closed */
 	struct image image;
 	struct elfsym symbols;
 	struct lines *lines;
@@ -34,11 +34,11 @@ struct file {
 struct symbolizer {
 	const struct symbol_source *source;
 	size_t files_max;
-	struct hash by_key;         /* what a file is -> index + 1 */
+	struct hash by_key;         /* identity of a file -> index + 1 */
 	struct file **files;
 	size_t count;
 	struct intern texts;
-	struct hash nowhere;        /* address -> struct symbol_frames *, in no mapping */
+	struct hash nowhere;        /* address in no mapping -> struct symbol_frames * */
 	uint64_t asked;             /* questions so far */
 	size_t open_count, open_bytes;
 };
@@ -177,8 +177,8 @@ static void open_file(struct symbolizer *s, struct file *file, const struct modu
 	close_oldest(s, file);
 }
 
-/* Four kinds of answers are kept apart: those for vaddrs, and for offsets in the file while its headers are unknown;
- * those from the open file, and without it: the file may open through another process. */
+/* Four kinds of answers are kept apart. Some are for vaddrs, others for file offsets while the headers are unknown.
+ * Some come from the open file, others do not: the file may open later through another process. */
 static uint64_t key_of_place(uint64_t offset, bool is_return, bool is_vaddr, bool is_open)
 {
 	return offset << 1 | is_return | (uint64_t)!is_vaddr << 63 | (uint64_t)!is_open << 62;

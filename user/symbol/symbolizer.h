@@ -2,7 +2,7 @@
 /*
  * Turns addresses into names: function, module, file and line. Each address of a file is looked up once for all
  * processes. Files stay open up to a limit; then the least recently used one is closed. A look-up may read files for
- * milliseconds, so the thread that drains the ring must not do it.
+ * milliseconds, so the thread that drains the ring must not look up names.
  *
  * The one invariant: an answer never changes, and stays valid until symbolizer_free(). One thread at a time may
  * use a symbolizer.
@@ -19,8 +19,8 @@
 
 struct symbol_frame {
 	const char *function;   /* readable; NULL: no symbol covers the address */
-	const char *module;     /* the file's last part, "[vdso]", "[anon]"; NULL: in no mapping, or no native frame */
-	const char *path;       /* of the module; NULL likewise */
+	const char *module;     /* the file's last part, "[vdso]", "[anon]"; NULL: no mapping, or not a native frame */
+	const char *path;       /* of the module; NULL in the same cases */
 	const char *file;       /* of the source; NULL unknown */
 	uint32_t line;          /* 0 unknown */
 	bool inlined;           /* into the frame behind it */

@@ -50,8 +50,7 @@ struct plan_limits {
 bool plan_lower(struct plan *plan, const char *program, struct gmt_limit *limit);
 
 /* Sets the plan to frame pointers, and fills the limit. With has_tables the kernel lacks bpf_loop() or
- * bpf_find_vma(), which walks of whole stacks need. Otherwise the machine has no unwinding tables:
- * GMT_STACKS_DEFAULT is POINTERS. */
+ * bpf_find_vma(), which walks of whole stacks need. Without has_tables the machine has no unwinding tables. */
 void plan_without_walk(struct plan *plan, bool has_tables, struct gmt_limit *limit);
 
 bool plan_leaves_out(const struct plan *plan, const char *program);

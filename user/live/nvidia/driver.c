@@ -16,11 +16,10 @@
 #define NVIDIA_MAJOR 195 /* NV_MAJOR_DEVICE_NUMBER, kernel-open/nvidia/nv.c; "nvidia" in /proc/devices */
 
 /*
- * Offsets that differ between releases, from NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-uvm/
- * uvm_ioctl.h, compiled for 535.54.03, .104.05, .183.01, .261.03, .288.01; 545.23.06; 550.54.14, .90.07,
- * .163.01; 560.35.03; 565.57.01; 570.86.15, .124.06, .172.08, .211.01; 575.64.05; 580.65.06, .82.07,
- * .95.05, .126.20, .142; 590.48.01; 595.45.04. UVM_MAX_GPUS went from 32 to 256 in 550, and
- * UVM_FREE_PARAMS lost its `length` in 590.
+ * Offsets that differ between releases, from NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_ioctl.h,
+ * compiled for 535.54.03, .104.05, .183.01, .261.03, .288.01; 545.23.06; 550.54.14, .90.07, .163.01; 560.35.03;
+ * 565.57.01; 570.86.15, .124.06, .172.08, .211.01; 575.64.05; 580.65.06, .82.07, .95.05, .126.20, .142; 590.48.01;
+ * 595.45.04. UVM_MAX_GPUS went from 32 to 256 in 550, and UVM_FREE_PARAMS lost its `length` in 590.
  */
 static const struct layout_row {
 	int first; /* in force from this major version on */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds the version of the NVIDIA kernel driver, and the layout of its ioctl structures. The functions read files only
- * and never open a device. A driver root is a directory that stands for "/": the GPU operator's /run/nvidia/driver, or
- * the root of the tests' stand-in.
+ * and never open a device. A driver root is a directory that stands for "/": /run/nvidia/driver of the GPU operator, or
+ * the root of a stand-in.
  */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H
 #define GPUMEMTRACE_LIVE_NVIDIA_DRIVER_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes GPU records of the GPUs of this machine from /proc/driver/nvidia, numbered as nvidia-smi numbers them.
- * /proc/driver/nvidia shows neither sizes nor MIG instances. NVML shows both, and nvml.c makes its records by these
- * functions, too.
+ * Makes GPU records of the GPUs of this machine from /proc/driver/nvidia, numbered as nvidia-smi numbers them. This
+ * folder shows neither sizes nor MIG instances. NVML shows both; nvml.c uses these functions, too.
  */
 #ifndef GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H
 #define GPUMEMTRACE_LIVE_NVIDIA_INVENTORY_H

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * See library.h. The symbols are found through sections, not PT_DYNAMIC: every libcuda seen has sections, and lacks
- * only .symtab.
- */
+/* See library.h. Symbols are found through sections, not PT_DYNAMIC: every libcuda seen has sections but no .symtab. */
 #include "live/probe/library.h"
 
 #include <elf.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Makes uprobe links with bpf(2) itself, because libbpf 1.1, which Debian 12 has, knows no uprobe_multi.
- */
+/* Makes uprobe links with bpf(2) itself, because libbpf 1.1, which Debian 12 has, knows no uprobe_multi. */
 #include "live/probe/uprobe.h"
 
 #include <bpf/bpf.h>

@@ -56,7 +56,7 @@ void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size);
 /* NUL-separated arguments, joined by spaces; control characters become '?'. */
 void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size);
 
-/* Reads up to size - 1 bytes of a file and ends them with NUL; does not wait for a FIFO. Returns their number, or
+/* Reads up to size - 1 bytes of a file and ends them with NUL; does not wait for a FIFO. Returns the count, or
  * -errno. */
 ssize_t procfs_read(const char *path, char *buf, size_t size);
 ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Folded stack traces, which flame graph tools read (flamegraph.pl, speedscope, inferno): a line is
- * "root;caller;leaf BYTES". So that tools split a line right, a frame is not empty and holds no ';' and no control
- * character. For flamegraph.pl and speedscope the frames end at the last blank of a line
- * (/^(.*) (\d+(?:\.\d*)?)$/), so that names may contain blanks. flamegraph.pl takes "_[k]" at the end of a name as a
- * colour; names here do not end so.
+ * Writes folded stack traces, which flame graph tools read (flamegraph.pl, speedscope, inferno). A line is
+ * "root;caller;leaf BYTES". A frame is not empty and holds no ';' and no control character, so that tools split the
+ * line right. For flamegraph.pl and speedscope the frames end at the last blank of a line (/^(.*) (\d+(?:\.\d*)?)$/),
+ * so that names may contain blanks. flamegraph.pl takes "_[k]" at the end of a name as a colour; no name here has this
+ * end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void fold_frame(struct out *line, const char *name)
 		out_char(line, *name == ';' ? ':' : *name);
 }
 
-/* Writes the line, unless it is about 0 bytes, and begins the next. */
+/* Writes the line, unless its number of bytes is 0, and begins the next line. */
 static void end_line(struct folder *f, uint64_t bytes)
 {
 	if (bytes) {
@@ -85,9 +85,9 @@ static void fold_stacks(struct folder *f, const struct view_proc *proc, const ch
 	end_line(f, (uint64_t)stacks->unexplained);
 }
 
-/* Lines for all stack traces: the process, "GPU 0" or "host memory", then the frames, and the number that the order is
- * about. Memory without a stack trace stands in brackets, so that the sum is complete. Stack traces that shrank are
- * left out. */
+/* Writes a line for each stack trace: the process, "GPU 0" or "host memory", the frames, and the number that the
+ * order is about. Memory without a stack trace stands in brackets, so that the sum is complete. Stack traces that
+ * shrank are left out. */
 static void write_folded(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	struct folder f = { .out = out, .view = view, .order = opts->folded_by };

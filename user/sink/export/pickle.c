@@ -75,7 +75,7 @@ void pickle_int(struct pickle *p, int64_t value)
 		put_opcode(p, BININT);
 		put_bytes(p, value, 4);
 	} else {
-		/* As few bytes of two's complement as possible. */
+		/* Use as few bytes of two's complement as possible. */
 		while (bytes < 8 && value >> (8 * bytes - 1) != 0 && value >> (8 * bytes - 1) != -1)
 			bytes++;
 		put_opcode(p, LONG1);
@@ -88,7 +88,7 @@ void pickle_text(struct pickle *p, const char *text)
 {
 	size_t size = strlen(text);
 
-	/* Each byte of a broken character becomes one '?': the size stays. */
+	/* Each byte of a broken character becomes one '?', so the size stays the same. */
 	put_opcode(p, size <= UINT8_MAX ? SHORT_BINUNICODE : BINUNICODE);
 	put_bytes(p, size, size <= UINT8_MAX ? 1 : 4);
 	for (const char *at = text; *at;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A snapshot (core/view/snapshot.h) in the words of torch.cuda.memory._snapshot(), pickled: PyTorch's memory_viz
- * and torch.cuda._memory_viz open it.
+ * Pickles a snapshot (core/view/snapshot.h) in the form of torch.cuda.memory._snapshot(), which PyTorch's memory_viz
+ * and torch.cuda._memory_viz open.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct writer {
 	const struct frames *frames;
 	int64_t wall_ns;
 	bool has_categories;
-	const struct snapshot_event *unknown; /* shown without its category; NULL: no event has to be */
+	const struct snapshot_event *unknown; /* shown without its category; NULL: no such event is needed */
 	struct hash stacks;      /* uint32_t: number of the kept list; by stack and why */
 	struct hash symbols;     /* uint32_t: number of the kept dictionary */
 };
@@ -84,7 +84,7 @@ static void write_remark(struct writer *w, enum snapshot_why why)
 	pickle_dict_end(&w->p);
 }
 
-/* The innermost first. */
+/* Writes the frames, the innermost first. */
 static void write_stack(struct writer *w, uint32_t stack_id, enum snapshot_why why)
 {
 	uint32_t stack = frames_of(w->frames, stack_id), count, *number;
@@ -178,8 +178,8 @@ static const char *const actions[] = {
 #undef X
 };
 
-/* The viewers colour events by category and need an "unknown" event: an event of other memory than PyTorch's blocks. If
- * there is none, the oldest event is shown as unknown. */
+/* The viewers colour events by category and need an "unknown" event, which is of other memory than PyTorch's blocks.
+ * If there is no such event, the oldest event is shown as unknown. */
 static enum gmt_category category_of_event(const struct writer *w, const struct snapshot_event *e)
 {
 	uint8_t hint = frames_hint(w->frames, e->stack_id);
@@ -248,7 +248,7 @@ static void write_settings(struct writer *w, const struct snapshot *s)
 	pickle_dict_end(&w->p);
 }
 
-/* A range belongs to no device: each device gets a copy. */
+/* A range belongs to no device, so each device gets a copy of the range. */
 static void write_annotations(struct writer *w, const struct snapshot *s)
 {
 	struct pickle_list list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The columns of the live table: their cells, and the choice of columns for a width. */
+/* Writes the cells of the live table, and chooses the columns for a width. */
 #ifndef GPUMEMTRACE_SINK_FORMATS_COLUMNS_H
 #define GPUMEMTRACE_SINK_FORMATS_COLUMNS_H
 
@@ -28,7 +28,7 @@ struct layout {
 };
 struct layout columns_layout(const struct view *view, unsigned width);
 
-/* The titles, and one line; both without the end of the line. */
+/* Writes the titles, or one line; both without the end of the line. */
 void columns_head(struct out *out, const struct layout *layout);
 void columns_line(struct out *out, const struct layout *layout, const struct entry *entry);
 

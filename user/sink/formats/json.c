@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON lines on standard output: an object for each live view, report, failed request or record. */
+/* Writes JSON lines to standard output: an object for each live view, report, failed request or record. */
 #include "base/js.h"
 #include "sink/json/json_view.h"
 #include "sink/oom/oom_sinks.h"

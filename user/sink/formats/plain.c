@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The live format without a terminal: in each interval a line for each process and GPU, for eyes and grep. Sizes have
- * units, for programs read --json. Warnings are printed again whenever losses have grown.
+ * units, because programs read --json instead. Warnings are printed again whenever losses have grown.
  *
  *   10:16:12 pid=4242 gpu=0 live=1.8GiB peak=1.9GiB physical=2.3GiB nvml=2.3GiB allocs=84 frees=42 ...
  */
@@ -73,7 +73,8 @@ static void exit_line(struct out *out, const struct view *now, const struct view
 		   text_exit(proc->exit_code).s);
 }
 
-/* Losses whenever they grow; an anomaly only the first time, for some grow long after a late attach. */
+/* Losses count whenever they grow; an anomaly counts only the first time, because some anomalies grow long after a
+ * late attach. */
 static bool warnings_changed(const struct view *now, const struct view *previous)
 {
 	if (!previous || view_lost(now) != view_lost(previous))

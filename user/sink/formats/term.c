@@ -94,7 +94,7 @@ static void total_line(struct out *out, const struct view *view, const struct si
 	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
-/* One for each GPU that traced processes use. */
+/* Prints a line for each GPU that traced processes use. */
 static void total_lines(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	unsigned used = 0;
@@ -118,7 +118,7 @@ static uint64_t weigh_process(const struct view_proc *proc)
 	return sum;
 }
 
-/* Running processes first, in order of appearance, which is the order of the view's array: lines stay in place. */
+/* Running processes come first, in order of appearance (the order of the view's array), so that lines stay in place. */
 static int by_appearance(const void *a, const void *b)
 {
 	const struct view_proc *p = *(const struct view_proc *const *)a,
@@ -129,7 +129,7 @@ static int by_appearance(const void *a, const void *b)
 	return p < q ? -1 : p > q;
 }
 
-/* If not all fit: the largest on top. */
+/* The order if not all lines fit: the largest on top. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct view_proc *p = *(const struct view_proc *const *)a,
@@ -170,7 +170,7 @@ static size_t collect_entries(const struct view *now, const struct view *previou
 	return used;
 }
 
-/* Returns how many lines it has below its head. */
+/* Returns how many lines the table has below its head. */
 static unsigned draw_table(struct out *out, const struct view *now, const struct view *previous,
 			   const struct sink_opts *opts, unsigned lines)
 {
@@ -201,7 +201,7 @@ static void draw_frame(struct out *out, const struct view *now, const struct vie
 {
 	struct sink_opts full = *opts;
 	struct out above;
-	unsigned lines, used = 2; /* the table's head; the last line stays empty, for a newline there would scroll */
+	unsigned lines, used = 2; /* the table's head; and an empty last line, where a newline would scroll */
 	char *text;
 
 	full.width = opts->width ? opts->width : DEFAULT_WIDTH;

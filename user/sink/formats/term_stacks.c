@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Below the live table: the owners of GPU memory over all running processes, and the stack traces that hold the most.
- * AT PEAK adds up what was held at the peak of each process on each GPU.
+ * Draws below the live table the owners of GPU memory over all running processes, and the stack traces that hold the
+ * most. AT PEAK is the sum of the memory held at the peak of each process on each GPU.
  *
  *      LIVE   COUNT  AT PEAK      GROWN  OWNER
  *   1.5 GiB      12  1.8 GiB     -3 MiB  PyTorch
@@ -21,7 +21,7 @@
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define BLOCK_LEAST 4       /* lines: an empty one, the head and two more; less is not worth the room */
+#define BLOCK_LEAST 4       /* lines: an empty line, the head and two more; less is not worth the room */
 
 /* An owner, or a stack trace. */
 struct sum {
@@ -63,7 +63,7 @@ static void add_top_stacks(struct sum *sums, const struct view_stacks *stacks)
 		add_to_sum(&sums[top->rows[i].stack], &top->rows[i].held);
 }
 
-/* Over the running processes, the largest first; to be freed. NULL: no stack trace was taken. */
+/* Adds up over the running processes, the largest sum first; to be freed. NULL: no stack trace was taken. */
 static struct sum *sum_up_stacks(const struct view *view, size_t count, each_fn each)
 {
 	struct sum *sums = xcalloc(count + 1, sizeof(*sums));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Owners and stack traces in JSON. The view has one list of stack traces and one of symbols: processes refer to both by
- * index, so that a live line stays small.
+ * Writes owners and stack traces in JSON. The view has one list of stack traces and one of symbols: processes refer to
+ * both by index, so that a live line stays small.
  */
 #include "sink/json/json_stacks.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A view in JSON, with the same members in each kind of line. All sizes are integers of bytes, all times integers of
- * nanoseconds. "schema" changes its number when a member is removed or changes its meaning; members may be added at any
- * time.
+ * Makes JSON of a view, with the same members in each kind of line. All sizes are integers of bytes, all times integers
+ * of nanoseconds. "schema" changes its number when a member is removed or changes its meaning; members may be added at
+ * any time.
  */
 #include "sink/json/json_view.h"
 
@@ -130,7 +130,7 @@ static json_t *training_to_json(const struct view_training *t)
 			 { "growth_bytes", js_u64(t->growth) }, { "growth_iterations", js_u64(t->growth_count) });
 }
 
-/* Of the blocks whose requested size is known. */
+/* Counts only the blocks whose requested size is known. */
 static json_t *requested_to_json(const struct view_torch *t)
 {
 	if (!t->sized)

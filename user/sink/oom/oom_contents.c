@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sentences about the memory in use when a request failed. */
+/* Writes the sentences about the memory in use when a request failed. */
 #include <string.h>
 
 #include "base/human.h"
@@ -25,7 +25,7 @@ void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
 	out_char(out, ')');
 }
 
-/* The owner and the stack trace that hold the most of the largest row. */
+/* Names the owner and the stack trace that hold the most of the largest row. */
 static void say_content(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r;
@@ -76,7 +76,7 @@ static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_
 	return found;
 }
 
-/* The use of the tensors in the process that asked. */
+/* Says what the tensors are used for in the process that asked. */
 static void say_purposes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
@@ -174,7 +174,7 @@ static void say_change(struct out *out, const struct history_change *c, const ch
 		   human_plural(c->frees, "free", "frees"));
 }
 
-/* PyTorch's blocks come first, for its driver allocations follow from them. */
+/* PyTorch's blocks come first, because its driver allocations follow from the blocks. */
 static void say_changes(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct history_changes *c = &v->changes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A request that failed in JSON: the members of a view (json_view.c), and "oom". */
+/* Makes JSON of a failed request: the members of a view (json_view.c), and "oom". */
 #include <stdlib.h>
 #include <string.h>
 

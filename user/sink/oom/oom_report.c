@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A failed request for people: the sentences, the stack trace of the request, the processes that held the GPU's memory,
- * then for each process its memory by owner and by stack trace, with recent and steady growth.
+ * Prints a failed request for people: sentences, the stack trace of the request, the processes that held the GPU's
+ * memory. Then it prints for each process the memory by owner and by stack trace, with recent and steady growth.
  *
  *     GPU 0  NVIDIA H100 80GB HBM3       HELD  BY CALLS     OTHER  RESERVED    IN USE  LARGEST GAP
  *     4242 python train.py           70.1 GiB  69.5 GiB   600 MiB    69 GiB    58 GiB      1.9 GiB

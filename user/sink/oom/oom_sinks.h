@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A request for memory that failed, for people and in JSON. */
+/* Writes a failed request for memory, for people and in JSON. */
 #ifndef GPUMEMTRACE_SINK_OOM_OOM_SINKS_H
 #define GPUMEMTRACE_SINK_OOM_OOM_SINKS_H
 
@@ -8,18 +8,18 @@
 struct out;
 struct sink_opts;
 
-/* Sentences about what happened and why, one line each, which begins with `indent`. The sentences follow from the
- * numbers alone. */
+/* Writes sentences about what happened and why. Each sentence is a line that begins with `indent`. The sentences
+ * follow from the numbers alone. */
 void oom_text(struct out *out, const struct oom_view *view, const char *indent);
-/* One line: the time, the process, the size and the outcome. */
+/* Writes one line: the time, the process, the size and the outcome. */
 void oom_text_head(struct out *out, const struct oom_view *view);
 
-/* The sentences, then the tables. */
+/* Prints the sentences, then the tables. */
 void oom_print(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
-/* One of several requests: in short if a retry succeeded, unless opts->verbose. */
+/* Prints one of several requests, in short if a retry succeeded, unless opts->verbose. */
 void oom_print_next(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 void oom_print_none(struct out *out, const struct sink_opts *opts);
-/* One line of JSON, "type": "oom". */
+/* Prints one line of JSON, "type": "oom". */
 void oom_print_json(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 
 /* Parts of oom_text(): the sentences about the memory in use; "process 4242 (python train.py)". */

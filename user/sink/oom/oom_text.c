@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sentences about a failed request: why the request failed, and the outcome. */
+/* Writes sentences about a failed request: why the request failed, and the outcome. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static struct human name_gpu(const struct oom_view *v)
 	return h;
 }
 
-/* What a call makes that takes memory beside it; NULL: the call only allocates memory. */
+/* Names the thing that a call makes and that takes memory; NULL: the call only allocates memory. */
 static const char *name_thing(const struct oom_view *v)
 {
 	static const char *const things[GMT_PURPOSE_COUNT] = {
@@ -152,7 +152,7 @@ static void say_full(struct out *out, const struct oom_view *v)
 	out_printf(out, " asked for %s%s.", name_asked(v).s, name_place(v).s);
 }
 
-/* Without a picture of the moment. */
+/* Says that there is no picture of the moment. */
 static void say_unseen(struct out *out, const struct oom_view *v)
 {
 	const struct oom_facts *f = &v->facts;

@@ -24,7 +24,7 @@ struct record_field {
 	uint8_t size;            /* bytes of one number: 1, 2, 4, 8 */
 	uint16_t count;          /* of an array; of TEXT and UUID bytes */
 	enum record_field_type type;
-	/* TERM: the name of the number, an array's: of an element by its place. May give NULL. */
+	/* TERM: names a number, or in an array an element by its place. May give NULL. */
 	const char *(*term)(unsigned int number);
 };
 

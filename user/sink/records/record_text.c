@@ -17,7 +17,7 @@
 #include "core/terms/probes.h"
 #include "sink/records/record_fields.h"
 
-#define TEXT_COLUMNS 512   /* of one text; longer ones are cut */
+#define TEXT_COLUMNS 512   /* of one text; longer texts are cut */
 
 /* ---- a record as an object ---- */
 
@@ -112,7 +112,7 @@ static json_t *field_value(const struct record_field *f, const uint8_t *at, size
 
 /* ---- what follows the fixed part ---- */
 
-/* Of the values of a call, sizes are numbers; all others may be addresses. */
+/* Sizes among the values of a call are numbers; all other values may be addresses. */
 static bool is_size(const char *name)
 {
 	static const char *const sizes[] = {
@@ -196,7 +196,7 @@ static void set_rest(json_t *o, const struct gmt_hdr *record)
 	}
 }
 
-/* A record of an older or newer version may be shorter or longer: fields that are not there are left out. */
+/* A record of an older or newer version may be shorter or longer: missing fields are left out. */
 static json_t *fields_of(const struct gmt_hdr *record, const struct record_kind *kind)
 {
 	const uint8_t *bytes = (const void *)record;

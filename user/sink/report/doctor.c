@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `gpumemtrace doctor`: a line for each feature with its remedy, and a verdict. */
+/* Prints `gpumemtrace doctor`: a line for each feature with its remedy, and a verdict. */
 #include <stdio.h>
 #include <string.h>
 

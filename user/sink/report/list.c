@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `gpumemtrace list`: the compiled-in table of probe points (api.h). */
+/* Prints `gpumemtrace list`: the compiled-in table of probe points (api.h). */
 #include <string.h>
 
 #include "base/count.h"

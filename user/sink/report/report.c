@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The report at the end, the text that goes into tickets: for each process its facts, for each of its GPUs the column
- * that adds up (sum.c) and a table of allocations, then host memory; at the end everything that is missing or odd. The
- * report says what is not known.
+ * Prints the report at the end, the text that goes into tickets. Each process has its facts, for each of its GPUs the
+ * column that adds up (sum.c) and a table of allocations, then host memory. Everything that is missing or odd comes
+ * last. The report says what is not known.
  */
 #include "sink/report/report.h"
 
@@ -234,7 +234,7 @@ static void row_table(struct out *out, const struct view *view, const struct vie
 			   "imported physical", human_bytes(row->imported_physical).s);
 }
 
-/* Classes of memory that belong to no GPU, so that no row shows them. */
+/* Prints the classes of memory that belong to no GPU, so that no row shows these classes. */
 static void host_table(struct out *out, const struct view *view, const struct view_proc *proc)
 {
 	bool any = false;

@@ -17,11 +17,11 @@ void list_print_json(struct out *out, const struct sink_opts *opts);
 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts);
 
-/* A line for each thing that is missing or odd: losses, malformed records, notes, anomalies, limits, layers that were
- * not active and why. */
+/* Prints a line for each thing that is missing or odd: losses, malformed records, notes, anomalies, limits, layers
+ * that were not active and why. */
 void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts);
 
-/* The column of numbers that adds up to NVML's number for a row. */
+/* Prints the column of numbers that adds up to NVML's number for a row. */
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
 		const struct view_row *row);
 
@@ -31,18 +31,18 @@ struct report_numbers {
 	uint32_t last;
 };
 
-/* The memory of a sum by owner and by stack trace; nothing if no stack traces were taken. row: the row of the sum, NULL
- * for host memory. */
+/* Prints the memory of a sum by owner and by stack trace; nothing if no stack traces were taken. row: the row of the
+ * sum, NULL for host memory. */
 void report_stacks(struct out *out, const struct view *view, const struct view_proc *proc,
 		   const struct view_stacks *stacks, const struct view_row *row, const struct sink_opts *opts,
 		   struct report_numbers *numbers);
-/* One of the lists, under a title, unless the list is empty. */
+/* Prints one of the lists under a title, unless the list is empty. */
 void report_stack_list(struct out *out, const struct view *view, const struct view_stacks *stacks,
 		       enum view_order order, const char *title, const struct sink_opts *opts,
 		       struct report_numbers *numbers);
-/* The use of PyTorch's memory by category and phase; nothing if no training was seen. */
+/* Prints the use of PyTorch's memory by category and phase; nothing if no training was seen. */
 void report_training(struct out *out, const struct view_training *training, bool has_exited);
-/* How complete the stack traces of a process are. */
+/* Prints how complete the stack traces of a process are. */
 void report_unwinding(struct out *out, const struct view_unwinding *unwinding);
 
 #endif

@@ -38,8 +38,8 @@ static void owner_line(struct out *out, const char *name, const struct view_held
 		   human_count(h->frees).s);
 }
 
-/* No stack trace asked for the memory that rounding adds. A negative number: small allocations lie in blocks that the
- * driver got for something else. */
+/* No stack trace asked for the memory that rounding adds. If the number is negative, small allocations lie in blocks
+ * that the driver got for other memory. */
 static void unexplained_line(struct out *out, const struct view_row *row)
 {
 	int64_t bytes = row->stacks.unexplained;

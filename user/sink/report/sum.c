@@ -45,7 +45,7 @@ static void print_sum_cell(struct out *out, int indent, const char *label, int64
 		   human_mib(tenths, decimals).s, unit);
 }
 
-/* Without the end of the line. */
+/* Prints a term without the end of the line. */
 static void print_term(struct column *column, const char *label, int64_t bytes)
 {
 	int64_t before = column->sum_tenths;
@@ -55,7 +55,7 @@ static void print_term(struct column *column, const char *label, int64_t bytes)
 	print_sum_cell(column->out, 2, label, column->sum_tenths - before, column->decimals, "");
 }
 
-/* No line for 0. */
+/* Prints no line for 0. */
 static void print_term_line(struct column *column, const char *label, int64_t bytes)
 {
 	if (!bytes)
@@ -64,7 +64,7 @@ static void print_term_line(struct column *column, const char *label, int64_t by
 	out_char(column->out, '\n');
 }
 
-/* The device classes that hold memory: "      cuMemAlloc 1,200, cuMemCreate 600". */
+/* Prints the device classes that hold memory: "      cuMemAlloc 1,200, cuMemCreate 600". */
 static void class_parts(struct column *column, const uint64_t *by_class)
 {
 	const char *separator = "      ";
@@ -79,7 +79,7 @@ static void class_parts(struct column *column, const uint64_t *by_class)
 	out_char(column->out, '\n');
 }
 
-/* Whole MiB, or one decimal if any number needs it. */
+/* Numbers are whole MiB, or have one decimal if any number needs a decimal. */
 static int decimals_of(uint64_t total, const struct view_sum *s)
 {
 	uint64_t any = total | s->attributed | (uint64_t)s->context | (uint64_t)s->modules |
@@ -97,7 +97,7 @@ static bool calls_unseen(const struct view *view)
 	return view->session.hdr.size && !(view->session.layers & GMT_LAYER_API);
 }
 
-/* The kernel driver's memory: allocations by calls, and the rest by name. */
+/* Prints the kernel driver's memory: allocations by calls, and the rest by name. */
 static void physical_terms(struct column *column, const struct view *view, const struct view_sum *s)
 {
 	if (calls_unseen(view)) {
@@ -159,7 +159,7 @@ static void with_nvml(struct out *out, const struct view *view, const struct vie
 	out_char(out, '\n');
 }
 
-/* Without NVML: the kernel driver's memory now, broken down. */
+/* Without NVML: prints the present memory of the kernel driver, broken down. */
 static void with_kernel(struct out *out, const struct view *view, const struct view_row *row)
 {
 	struct view_sum s = {

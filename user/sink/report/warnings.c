@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a reader must know before trusting the numbers: one line for each fact. */
+/* Prints what a reader must know before trusting the numbers: one line for each fact. */
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/report/report.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines of stack traces. */
+/* Prints lines of stack traces. */
 #include "sink/text/stack_text.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "base/human.h"
 #include "base/out.h"
 
-/* Frames of a stack trace that is not shown in full. Python frames say more than native frames, and the program's own
- * Python frames say more than those of libraries, which are many. */
+/* Frames of a stack trace that is not shown in full. Python frames say more than native frames, and the program's
+ * own Python frames say more than the many frames of libraries. */
 #define NATIVE_FRAMES 8
 #define NATIVE_FRAMES_BEFORE_PYTHON 3
 #define OWN_FRAMES 5

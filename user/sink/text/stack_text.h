@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Stack traces for people. Names come from traced programs: control characters and broken UTF-8 in them become '?'.
- */
+/* Prints stack traces for people. Names come from traced programs: control characters and broken UTF-8 become '?'. */
 #ifndef GPUMEMTRACE_SINK_TEXT_STACK_TEXT_H
 #define GPUMEMTRACE_SINK_TEXT_STACK_TEXT_H
 
@@ -16,8 +14,8 @@ void stack_text_name(struct out *out, const struct view_symbol *symbol);
  * frame that decided about the owner. Without a stack trace, the reason. */
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack);
 
-/* The frames, innermost first, one indented line each. Unless all: the native frames nearest to the allocation that say
- * something about the owner, the program's own Python frames, and the number of the others. */
+/* The frames, innermost first, one indented line each. Unless all: the native frames nearest to the allocation that
+ * say something about the owner, the program's own Python frames, and the number of the other frames. */
 void stack_text_frames(struct out *out, const struct view *view, const struct view_stack *stack, bool all,
 		       int indent);
 

@@ -137,7 +137,7 @@ static const char *container_id(const char *cgroup)
 
 void text_cgroup(const char *cgroup, char *text, size_t size)
 {
-	/* Parts of cgroups by runtime. Kubernetes runs the others: the outer name comes first. */
+	/* Parts of cgroups by runtime. Kubernetes runs the other runtimes, so its outer name comes first. */
 	static const struct { const char *part, *name;
 	} runtimes[] = {
 		{ "kubepods", "kubernetes"}, {"docker", "docker"},	  {"libpod", "podman" },
@@ -155,7 +155,7 @@ void text_cgroup(const char *cgroup, char *text, size_t size)
 	snprintf(text, size, "%s %.12s", name, id);
 }
 
-/* As sigabbrev_np(), which glibc has from 2.32 on. NULL: a real-time signal, or no signal. */
+/* Does the same as sigabbrev_np(), which glibc has from 2.32 on. NULL: a real-time signal, or no signal. */
 static const char *signal_name(int number)
 {
 #define NAME(name) [SIG##name] = #name

@@ -21,9 +21,9 @@ struct text {
 };
 
 /*
- * A name of a few hundred bytes can stand for one of gigabytes (each substitution may double it), and
- * libiberty cannot be stopped: longjmp() leaves it when the text is full. Its memory is on the stack
- * (alloca) then, except the decoded letters of a Rust identifier in punycode: some bytes are lost.
+ * A name of a few hundred bytes can stand for a name of gigabytes (each substitution may double the name), and
+ * libiberty cannot be stopped. So longjmp() leaves libiberty when the text is full. The memory of libiberty is on the
+ * stack (alloca) then, except the decoded letters of a Rust identifier in punycode: these few bytes are lost.
  */
 static void take_part(const char *part, size_t len, void *arg)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "symbol/elf/ehread.h"
 
-/* A CIE's program runs for each of its FDEs. Real ones have 5 to 20 bytes. */
+/* A CIE's program runs for each of the CIE's FDEs. Real programs have 5 to 20 bytes. */
 #define CIE_PROGRAM_MAX 1024
 
-/* Pointer encodings, LSB 5, 10.5.1: format in the low half, what the pointer is relative to above. */
+/* Pointer encodings, LSB 5, 10.5.1: the low half is the format, the high half says what the pointer is relative to. */
 enum {
 	PE_ABSPTR = 0x00, PE_ULEB128 = 0x01, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
 	PE_SLEB128 = 0x09, PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,

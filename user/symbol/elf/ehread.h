@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading call frame information out of untrusted bytes: numbers, encoded pointers, CIEs and the header.
+ * Reads call frame information out of untrusted bytes: numbers, encoded pointers, CIEs and the header.
  *
- * A read that would leave the bytes gives 0, moves to the end and marks the cursor bad, for good: a sequence of
- * reads needs one check. Sources: DWARF 5 section 6.4 and 7.6, Linux Standard Base 5 chapter 10 (.eh_frame,
- * .eh_frame_hdr and their pointer encodings).
+ * A read beyond the bytes gives 0, moves to the end and marks the cursor bad for good. So one check after a sequence of
+ * reads is enough. Sources: DWARF 5 section 6.4 and 7.6, Linux Standard Base 5 chapter 10 (.eh_frame, .eh_frame_hdr and
+ * their pointer encodings).
  */
 #ifndef GPUMEMTRACE_SYMBOL_ELF_EHREAD_H
 #define GPUMEMTRACE_SYMBOL_ELF_EHREAD_H
@@ -123,7 +123,7 @@ struct eh_cie {
 	uint8_t fde_encoding;
 	bool has_augmentation;   /* 'z': FDEs carry a length of their augmentation */
 	bool is_signal;          /* 'S' */
-	bool is_usable;          /* nothing in it is unknown */
+	bool is_usable;          /* all its parts are known */
 };
 
 /* Reads a CIE from its version on, up to the end of the cursor. False: it is cut off. */
@@ -132,15 +132,15 @@ bool eh_cie_read(struct eh_cursor *c, struct eh_cie *cie);
 /* The header of the call frame information: .eh_frame_hdr, PT_GNU_EH_FRAME. */
 struct eh_header {
 	uint64_t eh_frame;       /* vaddr of the section */
-	uint64_t count;          /* entries of the table; 0: there is none */
-	uint64_t table;          /* its vaddr; 0: not of the kind that linkers write, struct eh_table_entry */
+	uint64_t count;          /* entries of the table; 0: there is no table */
+	uint64_t table;          /* its vaddr; 0: its entries are not struct eh_table_entry, which linkers write */
 };
 struct eh_table_entry {
 	int32_t start, fde;      /* relative to the header's address; sorted by start */
 };
 #define EH_HEADER_BYTES 12       /* up to the table, as linkers write it */
 
-/* False: damaged or of an unknown kind. */
+/* False: the header is damaged or of an unknown kind. */
 bool eh_header_read(const struct eh_bytes *bytes, struct eh_header *header);
 
 #endif

@@ -17,7 +17,7 @@
 struct symbol {
 	uint64_t start, size;
 	uint32_t name;
-	uint32_t rank;              /* of several names for the same bytes the lowest is kept */
+	uint32_t rank;              /* of several names for the same bytes, the name of the lowest rank is kept */
 };
 
 struct list {
@@ -25,7 +25,7 @@ struct list {
 	size_t count;
 };
 
-/* Appends a string table (it has a NUL behind it); false if the offsets would not fit any more. */
+/* Appends a string table, which has a NUL behind it; false if the offsets would not fit any more. */
 static bool add_names(struct elfsym *symbols, const char *strings, size_t size)
 {
 	if (size >= NAMES_MAX - symbols->names_size - 1)
@@ -36,8 +36,8 @@ static bool add_names(struct elfsym *symbols, const char *strings, size_t size)
 	return true;
 }
 
-/* Public before local, and `malloc` before `__libc_malloc`: fewer leading underscores, unless they
- * begin a mangled name. */
+/* Public names come before local names, and `malloc` before `__libc_malloc`: fewer leading underscores win, unless
+ * they begin a mangled name. */
 static uint32_t rank_of(const Elf64_Sym *sym, const char *name)
 {
 	unsigned char bind = ELF64_ST_BIND(sym->st_info), type = ELF64_ST_TYPE(sym->st_info);
@@ -80,7 +80,7 @@ static void add_symbol(struct list *list, const struct image *file, const Elf64_
 	};
 }
 
-/* `file` has the segments: a debug file's own say nothing about its size in the file. */
+/* `file` has the segments: the segments of a debug file do not say how large they are in the file. */
 static bool add_table(struct elfsym *symbols, struct list *list, const struct image *file,
 		      const struct image *from, uint32_t type)
 {
@@ -109,7 +109,7 @@ static void add_mini(struct elfsym *symbols, struct list *list, const struct ima
 	lzma_ret ret = LZMA_BUF_ERROR;
 	struct image image;
 
-	while (packed && ret == LZMA_BUF_ERROR && room <= MINI_MAX) { /* too small: again, with more room */
+	while (packed && ret == LZMA_BUF_ERROR && room <= MINI_MAX) { /* the room was too small: try again with more */
 		plain = xrealloc(plain, room);
 		in_at = out_at = 0;
 		ret = lzma_stream_buffer_decode(&memory, 0, NULL, (const uint8_t *)packed, &in_at, section->sh_size,
@@ -134,7 +134,7 @@ static int compare_symbols(const void *left, const void *right, void *arg)
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1; /* the larger one is around the smaller one */
+		return a->size > b->size ? -1 : 1; /* the larger symbol is around the smaller symbol */
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
 	a_len = strlen(names + a->name);

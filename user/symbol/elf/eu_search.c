@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Functions that static libelf and libdw of elfutils 0.192 (Debian 13) need and no archive has: the build puts
- * libeu, which has them, into the shared libraries alone. Names, arguments and the place of the root:
- * lib/eu-search.h of elfutils 0.192. A lock, where elfutils was built with one, comes behind the root; nothing here
- * takes it, for no two threads use a handle (lines.c, libbpf).
+ * Functions that static libelf and libdw of elfutils 0.192 (Debian 13) need and no archive has. They are in libeu,
+ * which the build puts only into the shared libraries. Names, arguments and the place of the root come from
+ * lib/eu-search.h of elfutils 0.192. If elfutils was built with a lock, the lock comes behind the root. Nothing here
+ * takes the lock, because no two threads use a handle (lines.c, libbpf).
  *
- * The linker takes this file only where libelf and libdw leave the names open: libgmt.a is searched again
- * behind the two (SYMBOL_LIBS in the Makefile). elfutils 0.188 (Debian 12) needs none of these.
+ * The linker takes this file only where libelf and libdw leave the names open: libgmt.a is searched again behind the
+ * two (SYMBOL_LIBS in the Makefile). elfutils 0.188 (Debian 12) needs none of these functions.
  */
 #include <search.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * image_fde(): finds the function that an address is in, by call frame information. It reads only the bytes on
- * the way, so that a symbol without a size can be checked without loading the .eh_frame of its module.
+ * image_fde(): finds the function that an address is in, by call frame information. The search reads only the bytes
+ * that it passes, so that a symbol without a size can be checked without loading the .eh_frame of its module.
  */
 #include "symbol/elf/ehread.h"
 #include "symbol/elf/image.h"
 
-#define ENTRY_BYTES 64  /* what is read of a CIE or an FDE: what is asked for ends long before */
+#define ENTRY_BYTES 64  /* read of a CIE or an FDE; the fields that are needed end long before */
 
-/* The beginning of an entry behind its length. Extended lengths (0xffffffff) belong to sections of 4 GiB. */
+/* Reads the beginning of an entry behind its length. Extended lengths (0xffffffff) belong to sections of 4 GiB. */
 static bool read_entry_head(const struct image *image, uint64_t vaddr, unsigned char *to, struct eh_cursor *c)
 {
 	struct eh_bytes bytes = { to, ENTRY_BYTES, vaddr };

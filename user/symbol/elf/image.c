@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 
 #define NOTES_MAX 65536
-#define PAGE_MAX 65536u   /* the largest page of any machine: a mapping's offset is rounded down to one */
+#define PAGE_MAX 65536u   /* the largest page of any machine: a mapping's offset is rounded down to a page */
 
 bool image_read(const struct image *image, uint64_t offset, void *to, size_t size)
 {
@@ -40,7 +40,7 @@ bool image_read(const struct image *image, uint64_t offset, void *to, size_t siz
 
 enum kind { CODE = 1, DATA = 2 };
 
-/* The first segment of the kinds that has a virtual address, in the file or also in memory alone. */
+/* The first segment of the given kinds that contains a virtual address, in the file or in memory only. */
 static const struct image_segment *find_segment(const struct image *image, uint64_t vaddr, int kinds, bool in_memory)
 {
 	for (uint32_t i = 0; i < image->segment_count; i++) {

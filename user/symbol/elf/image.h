@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads a 64-bit little-endian ELF file: its headers, and other parts on demand, from a descriptor or from bytes
- * (the vDSO, unpacked data). Files are read, not mapped: the owner of a container could truncate a mapped file
- * (SIGBUS).
+ * Reads a 64-bit little-endian ELF file: its headers, and other parts on demand, from a descriptor or from bytes (the
+ * vDSO, unpacked data). Files are read, not mapped: the owner of a container could truncate a mapped file (SIGBUS).
  *
  * The one invariant: no offset of the file is believed before image_read() has checked it.
  */
@@ -17,7 +16,7 @@
 #define IMAGE_SEGMENTS_MAX 32
 #define IMAGE_SECTIONS_MAX 4096
 #define IMAGE_PART_MAX (512u << 20)   /* a section larger than this is not read */
-#define IMAGE_BUILD_ID_CHARS 41       /* SHA-1 in hex and NUL; longer ones are cut */
+#define IMAGE_BUILD_ID_CHARS 41       /* SHA-1 in hex and NUL; longer ids are cut */
 
 struct image_segment {                /* PT_LOAD */
 	uint64_t vaddr, offset, file_size, size;
@@ -41,8 +40,8 @@ struct image {
 };
 
 /*
- * 0; -ENOEXEC: another kind of file, or damaged headers; else -errno. The descriptor and `owned` (NULL, or memory
- * to be free()d) belong to the image, even after an error.
+ * Returns 0; -ENOEXEC: another kind of file, or damaged headers; else -errno. The descriptor and `owned` (NULL, or
+ * memory to be free()d) belong to the image, even after an error.
  */
 int image_open(struct image *image, int fd);
 int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned);
@@ -50,16 +49,16 @@ void image_close(struct image *image);
 
 /* Copies a part of the file; false if any of it lies outside. */
 bool image_read(const struct image *image, uint64_t offset, void *to, size_t size);
-/* Likewise by virtual address, out of one segment. */
+/* Copies a part by virtual address, out of one segment. */
 bool image_read_at(const struct image *image, uint64_t vaddr, void *to, size_t size);
 
 /* A section by name, or, with NULL, by type; NULL if there is none. */
 const Elf64_Shdr *image_section(const struct image *image, const char *name, uint32_t type);
-/* Its bytes and one NUL behind them, to be free()d; NULL if it cannot be read or holds nothing. */
+/* The section's bytes and one NUL behind them, to be free()d; NULL if the section cannot be read or is empty. */
 char *image_load(const struct image *image, const Elf64_Shdr *section);
 
-/* One note (elf(5), "Notes") out of the bytes of a segment or section, which *at is 0 for at the start. False at the
- * end, and where the notes are damaged. */
+/* Takes the next note (elf(5), "Notes") out of the bytes of a segment or section. *at is 0 at the start. False: the
+ * notes end or are damaged. */
 struct image_note {
 	uint32_t type;
 	size_t name_size, desc_size;
@@ -68,8 +67,8 @@ struct image_note {
 bool image_next_note(const void *notes, size_t size, size_t *at, struct image_note *note);
 bool image_is_note(const struct image_note *note, uint32_t type, const char *name);
 
-/* The offset in the file of an address in code, or in other segments; 0: it is in none of them. The offset may lie
- * behind the end of a file that was cut off. */
+/* The file offset of an address in code, or in other segments; 0: no such segment has the address. The offset may
+ * lie behind the end of a file that was cut off. */
 uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code);
 
 /* A symbol table and its strings; behind the last string is a NUL. */
@@ -79,8 +78,7 @@ struct image_symbols {
 	char *names;
 	size_t names_size;
 };
-/* Loads the first table of a type (SHT_SYMTAB, SHT_DYNSYM). False: there is none. Finish with
- * image_symbols_free(), also then. */
+/* Loads the first table of a type (SHT_SYMTAB, SHT_DYNSYM). False: there is none. Always call image_symbols_free(). */
 bool image_symbols(const struct image *image, uint32_t type, struct image_symbols *symbols);
 void image_symbols_free(struct image_symbols *symbols);
 
@@ -88,8 +86,8 @@ void image_symbols_free(struct image_symbols *symbols);
 const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr);
 /* The executable segment that an address is in, or NULL. */
 const struct image_segment *image_code_at(const struct image *image, uint64_t vaddr);
-/* The virtual address of a byte of code in the file. False: it is no code. Mappings begin at whole pages, so the
- * first and last page of a segment may hold bytes of its neighbours. */
+/* The virtual address of a byte of code in the file. False: the byte is no code. Mappings begin at whole pages, so
+ * the first and last page of a segment may hold bytes of its neighbours. */
 bool image_code_vaddr(const struct image *image, uint64_t file_offset, uint64_t *vaddr);
 
 /* The function that an address is in, by the call frame information (.eh_frame_hdr's sorted table). */

@@ -134,7 +134,7 @@ static const char *function_of(Dwarf_Die *scope)
 	return NULL;
 }
 
-/* Where an inlined function was called. */
+/* Fills in where an inlined function was called. */
 static void call_of(Dwarf_Die *unit, Dwarf_Die *scope, struct lines_place *place)
 {
 	Dwarf_Attribute attr;
@@ -163,8 +163,8 @@ size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *place
 	if (!line || dwarf_lineno(line, &number))
 		return 0;
 	places[count++] = (struct lines_place){ NULL, dwarf_linesrc(line, NULL, NULL), (uint32_t)number };
-	/* Outside of an inlined function, dwarf_getscopes() goes on where that was written, not where it was called.
-	 * So only the innermost scope is taken from it, and the scopes around that from the tree. */
+	/* Outside of an inlined function, dwarf_getscopes() goes on where the function was written, not where it was
+	 * called. So only the innermost scope comes from dwarf_getscopes(), and its parents come from the tree. */
 	if (dwarf_getscopes(&unit, vaddr, &around) > 0) {
 		Dwarf_Die innermost = around[0];
 

@@ -17,18 +17,18 @@
 struct lines;
 
 struct lines_place {
-	const char *function;   /* the mangled name, else the name, of an inlined one; NULL: not inlined */
+	const char *function;   /* the inlined function's mangled name, or else its name; NULL: not inlined */
 	const char *file;       /* as the compiler had it, with its directory; NULL unknown */
 	uint32_t line;          /* 0 unknown */
 };
 
-/* NULL: no DWARF, too much of it, or damaged. The image may be closed afterwards; bytes must stay. */
+/* NULL: the DWARF is missing, too large or damaged. The image may be closed afterwards, but its bytes must stay. */
 struct lines *lines_open(const struct image *image);
 void lines_close(struct lines *lines);
 size_t lines_bytes(const struct lines *lines); /* of the sections that libdw may read; 0 for NULL */
 
-/* Fills in the places, the innermost first; all but the last are inlined. Returns their number, 0 if nothing is
- * known. Texts are valid until lines_close(). */
+/* Fills in the places, the innermost first; all places but the last are inlined. Returns the number of places, 0 if
+ * nothing is known. Texts are valid until lines_close(). */
 size_t lines_find(struct lines *lines, uint64_t vaddr, struct lines_place *places, size_t most);
 
 #endif

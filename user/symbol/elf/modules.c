@@ -17,7 +17,7 @@
 #include "base/xalloc.h"
 
 #define READ_FIRST (64u << 10)
-#define READ_MAX (256u << 20)   /* 1.5 M mappings: more than vm.max_map_count ever is */
+#define READ_MAX (256u << 20)   /* enough for 1.5 M mappings; vm.max_map_count is never as high */
 
 static const char *const kind_names[] = {
 	[MODULE_FILE] = "[file]",
@@ -26,7 +26,7 @@ static const char *const kind_names[] = {
 	[MODULE_ANONYMOUS] = "[anon]",
 };
 
-/* Files that no path leads to: their bytes are what the process writes. */
+/* No path leads to the files of these mappings, and the process writes their bytes. */
 static enum module_kind kind_of_mapping(const struct maps_line *line)
 {
 	static const struct {
@@ -52,7 +52,7 @@ static enum module_kind kind_of_mapping(const struct maps_line *line)
 	return line->path_len && line->ino ? MODULE_FILE : MODULE_ANONYMOUS;
 }
 
-/* Newlines come as \012 (seq_path); a backslash comes as it is, so only this one is undone. */
+/* The kernel writes a newline as \012 (seq_path), but a backslash as it is. So only \012 is undone. */
 static char *copy_path(const char *text, size_t len)
 {
 	char *path = xmalloc(len + 1);
@@ -85,7 +85,7 @@ static bool shows_same_file(const struct module *a, const struct module *b)
 	       !strcmp(a->path, b->path);
 }
 
-/* The index of the module that a mapping shows; a new one if need be. */
+/* The index of the module that a mapping shows; adds the module if it is new. */
 static uint32_t module_index(struct modules *modules, const struct maps_line *line)
 {
 	struct module module = { .kind = kind_of_mapping(line), .path = copy_path(line->path, line->path_len) };

@@ -25,8 +25,8 @@ enum module_kind {
 
 struct module {
 	enum module_kind kind;
-	char *path;             /* as the process sees it: a container's path is from its own root; "" */
-	const char *name;       /* its last part, or "[vdso]", "[anon]" ...: into path or constant */
+	char *path;             /* as the process sees it: in a container from the container's root; "" */
+	const char *name;       /* the path's last part, or "[vdso]", "[anon]" ...; points into path or to a constant */
 	uint64_t dev;           /* makedev() */
 	uint64_t ino;
 	bool deleted;
@@ -43,7 +43,7 @@ struct module_map {
 
 struct modules {
 	uint32_t pid;
-	bool has_our_paths;     /* its paths lead to the same files as ours: they open after its end, too */
+	bool has_our_paths;     /* its paths name the same files for us, even after its end */
 	struct module *list;
 	size_t count;
 	struct module_map *maps;
@@ -56,7 +56,7 @@ size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, si
 int modules_read(struct modules *modules, uint32_t pid);
 void modules_fini(struct modules *modules);
 
-/* The mapping an address is in, or NULL. */
+/* The mapping that contains an address, or NULL. */
 struct module_map *modules_find(const struct modules *modules, uint64_t address);
 static inline struct module *modules_of(const struct modules *modules, const struct module_map *map)
 {
@@ -66,7 +66,7 @@ static inline struct module *modules_of(const struct modules *modules, const str
 /* Takes the build id of a module and the bias of its mappings from its file. */
 void modules_set_image(struct modules *modules, uint32_t module, const struct image *image);
 
-/* The vaddr of an address in its module; without a known bias the offset in the file. */
+/* The vaddr of an address in its module; if the bias is unknown, the offset in the file. */
 uint64_t modules_vaddr(const struct module_map *map, uint64_t address);
 
 #endif

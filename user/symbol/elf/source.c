@@ -13,7 +13,7 @@
 
 #define VDSO_MAX (1u << 20)     /* two pages on every kernel seen */
 
-/* The vDSO is a whole ELF file in memory, and only there. */
+/* The vDSO is a whole ELF file that is only in memory. */
 static int open_vdso(uint32_t pid, const struct module_map *map, struct image *image)
 {
 	size_t size = map->end - map->start;
@@ -69,7 +69,7 @@ static int open_debug_file(uint32_t pid, const char *build_id, struct image *ima
 	return err;
 }
 
-/* A container seldom has debug files; the host's, of the same build id, say the same. */
+/* A container seldom has debug files; the host's debug files of the same build id say the same. */
 static int live_debug(const struct modules *modules, const char *build_id, struct image *image)
 {
 	int err;

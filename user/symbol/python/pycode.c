@@ -17,7 +17,7 @@ struct entry {
 	struct entry *next;        /* of the same address */
 	uint32_t check;
 	int first_line;
-	int traceable;             /* units; tracebacks leave a frame before this instruction out */
+	int traceable;             /* units; tracebacks omit a frame that is before this instruction */
 	char *function;
 	char *file;
 	uint8_t *lines;
@@ -195,7 +195,7 @@ static int load_entry(struct pycode *codes, const struct gmt_py_frame *frame, py
 	if (*out)
 		return 0;
 	err = read_entry(codes, head, read, arg, out);
-	/* The object could go while its names were read. */
+	/* The object may have gone while its names were read. */
 	if (!err && (read_head(codes, frame->code, read, arg, again) ||
 		     word_in_head(again, codes->layout.code_filename) !=
 		     word_in_head(head, codes->layout.code_filename) ||

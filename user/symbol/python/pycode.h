@@ -2,9 +2,9 @@
 /*
  * Names and lines of Python frames: reads code objects out of a process and keeps their names and line tables.
  *
- * Address and check word (struct gmt_py_frame) identify a code object: another object may have its address
- * later. Kept names stay true when the object is gone. All that is read may be hostile: sizes are bounded, names
- * become valid UTF-8 without control characters.
+ * Address and check word (struct gmt_py_frame) identify a code object: another object may have its address later. Kept
+ * names stay true when the object is gone. The bytes that are read may be hostile: sizes are bounded, and names become
+ * valid UTF-8 without control characters.
  */
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYCODE_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYCODE_H
@@ -36,10 +36,7 @@ struct pycode;
 struct pycode *pycode_new(const struct pylayout *layout, uint64_t code_type);
 void pycode_free(struct pycode *codes);
 
-/*
- * 0; -ESTALE: another object has the address now; -EINVAL: no code object;
- * else the -errno of `read`.
- */
+/* 0; -ESTALE: another object has the address now; -EINVAL: no code object; else the -errno of `read`. */
 int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, py_read_fn read, void *arg,
 		   struct pycode_where *where);
 

@@ -11,9 +11,9 @@
 #define SCAN_BYTES (1u << 16)
 #define SCAN_MAX (256u << 20)
 #define FAR_PARTS 8
-#define FAR_JUMPS_MIN 2             /* into the middle of a part: more than one by chance is unlikely */
+#define FAR_JUMPS_MIN 2             /* into the middle of a part: two are unlikely to be chance */
 
-/* "" of a symbol that is not defined here. */
+/* The name of a symbol; "" if the symbol is not defined here. */
 static const char *name_of_symbol(const struct image_symbols *table, const Elf64_Sym *symbol)
 {
 	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || symbol->st_name >= table->names_size)
@@ -65,7 +65,7 @@ static size_t add_eval_range(struct gmt_py_range *ranges, size_t count, uint64_t
 	return count + 1;
 }
 
-/* Parts that have names of their own: .cold of GCC, .cold.0 and .org.0 of BOLT, .lto_priv.0 of ld. */
+/* Adds the parts that have names of their own: .cold of GCC, .cold.0 and .org.0 of BOLT, .lto_priv.0 of ld. */
 static size_t add_named(const struct image *image, struct gmt_py_range *ranges, size_t count, bool *has_names)
 {
 	size_t len = strlen(EVAL_NAME);
@@ -105,8 +105,8 @@ static void count_jump(const struct image *image, struct far_part *parts, uint64
 	}
 }
 
-/* x86-64: 0f 80..8f rel32 is a conditional jump (Intel SDM, volume 2, Jcc). Each byte is
- * tried: bytes that are no jump seldom lead into the middle of a function, let alone twice. */
+/* x86-64: 0f 80..8f rel32 is a conditional jump (Intel SDM, volume 2, Jcc). Each byte is tried as a jump: other
+ * bytes seldom lead into the middle of a function, let alone twice. */
 static size_t add_far(const struct image *image, struct gmt_py_range *ranges, size_t count)
 {
 	struct far_part parts[FAR_PARTS] = { 0 };
@@ -176,7 +176,7 @@ unsigned int pyfile_minor_of_path(const char *path)
 }
 
 /* "lib/python3.8" or "python3.9", with which getpath.c looks for the library, or the DT_SONAME
- * "libpython3.10.so.1.0". From 3.11 on there is Py_Version. */
+ * "libpython3.10.so.1.0". 3.11 and newer have Py_Version. */
 static unsigned int minor_in(const char *bytes, size_t size)
 {
 	static const char sign[] = "python3.";

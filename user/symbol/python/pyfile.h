@@ -20,9 +20,9 @@ struct pyfile_symbol {
 size_t pyfile_symbols(const struct image *image, struct pyfile_symbol *symbols, size_t count);
 
 /*
- * Finds the eval function in vaddrs, with all parts that the compiler or BOLT put elsewhere. Returns how many ranges,
- * 0 if the function is not in this file. Without .symtab, conditional jumps lead to the other parts: into the middle
- * of what is another function by the call frame information.
+ * Finds the eval function in vaddrs, with all parts that the compiler or BOLT put elsewhere. Returns how many ranges, 0
+ * if the function is not in this file. Without .symtab the other parts are found by conditional jumps into the middle
+ * of what the call frame information calls another function.
  */
 size_t pyfile_eval_ranges(const struct image *image, struct gmt_py_range ranges[GMT_PY_EVAL_RANGES]);
 

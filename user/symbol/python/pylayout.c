@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See pylayout.h. The rows are what gcc makes of the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1,
- * 3.13.0 and 3.14.10 on 64-bit Linux (tests/symbol/offsets.c); from 3.13 on _Py_DebugOffsets of the
- * process overrides them. Structures are not expected to change between patch levels of a version;
- * _PyRuntime may, so its key is looked for (pyversion.c).
+ * See pylayout.h. The rows are what gcc computes from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0
+ * and 3.14.10 on 64-bit Linux (tests/symbol/offsets.c); from 3.13 on _Py_DebugOffsets of the process overrides the
+ * rows. Structures are not expected to change between patch levels of a version; _PyRuntime may change, so pyversion.c
+ * searches for its key.
  */
 #include "symbol/python/pylayout.h"
 
@@ -45,7 +45,7 @@ static const struct pylayout layouts[] = {
 	  .interp_next = 0, .interp_threads = 16, .tstate_frame = 56, .tstate_thread = 152,
 	  .tstate_native = 160, .cframe_frame = 8, .frame_code = 32, .frame_previous = 48,
 	  .frame_owner = 68, .frame_bytes = 72, .code_size = 184,
-	  .check_mask = 0xfd, /* not co_warmup and _co_linearray_entry_size, the second word */
+	  .check_mask = 0xfd, /* without co_warmup and _co_linearray_entry_size, the second word */
 	  .code_firstline = 72, .code_start = 184, .code_traceable = 168,
 	  .unicode_ascii = 48, .unicode_compact = 72 },
 	{ .minor = 12, FRAME_SHIM, .runtime_interps = 40, .runtime_key = 1548, .interp_next = 0,
@@ -76,9 +76,8 @@ const struct pylayout *pylayout_of(unsigned int minor)
 }
 
 /*
- * _Py_DebugOffsets (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14): u64
- * fields in groups. X(target, index in 3.13, index in 3.14); a later version has the indices of the column that its row
- * names.
+ * _Py_DebugOffsets (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14): u64 fields in groups.
+ * X(target, index in 3.13, index in 3.14); the row of a later version names the column that has its indices.
  */
 #define DEBUG_FIELDS(X)                 \
 	X(runtime_interps, 5, 5)        \
@@ -150,7 +149,7 @@ int pylayout_debug(const void *runtime, struct pylayout *layout)
 	    layout->frame_instr >= layout->frame_owner)
 		return -EINVAL;
 	layout->frame_bytes = (layout->frame_owner | 7) + 1;
-	/* int stacktop; uint16_t return_offset; char owner: the debug offsets do not name it. */
+	/* int stacktop; uint16_t return_offset; char owner: the debug offsets do not name `owner`. */
 	if (layout->frame_stacktop)
 		layout->frame_stacktop = (layout->frame_owner & 7) == 6 ? layout->frame_owner & ~7 : 0;
 	return 0;

@@ -59,14 +59,15 @@ unsigned int pylayout_newest(void);
 /* The table's row, NULL if there is none. */
 const struct pylayout *pylayout_of(unsigned int minor);
 
-/* Is there a _Py_DebugOffsets at the start of these bytes of _PyRuntime? */
+/* Whether these bytes of _PyRuntime begin with a _Py_DebugOffsets. */
 bool pylayout_has_debug(const void *runtime, size_t size);
 
 /* Its version, and whether the build is free-threaded. */
 uint32_t pylayout_debug_version(const void *runtime);
 bool pylayout_is_free_threaded(const void *runtime);
 
-/* Takes its offsets over: 0, or -EINVAL if they cannot be true. `runtime`: PYLAYOUT_DEBUG_BYTES. */
+/* Takes over the offsets of _Py_DebugOffsets. Returns 0, or -EINVAL if the offsets cannot be true. `runtime`:
+ * PYLAYOUT_DEBUG_BYTES. */
 int pylayout_debug(const void *runtime, struct pylayout *layout);
 
 /* Fills in the offsets that BPF needs; keys and eval ranges stay unchanged. */

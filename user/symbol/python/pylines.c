@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See pylines.h. pylayout.h names the formats, and the documents of CPython that describe them. */
+/* See pylines.h. pylayout.h names the formats and the documents of CPython that describe the formats. */
 #include "symbol/python/pylines.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@ static int as_line(int64_t line)
 	return line > 0 && line <= INT_MAX ? (int)line : 0;
 }
 
-/* 3.8, 3.9: pairs (bytes of code, signed lines), each says where the next line begins. */
+/* 3.8 and 3.9 have pairs (bytes of code, signed lines). A pair says where the next line begins. */
 static int find_lnotab(const uint8_t *table, size_t size, int first, int lasti)
 {
 	int64_t line = first, addr = 0;
@@ -25,7 +25,7 @@ static int find_lnotab(const uint8_t *table, size_t size, int first, int lasti)
 	return as_line(line);
 }
 
-/* 3.10: pairs (bytes of code, signed lines), the lines come first. */
+/* 3.10 has pairs (bytes of code, signed lines). The lines are added first. */
 static int find_linetable(const uint8_t *table, size_t size, int first, int lasti)
 {
 	int64_t line = first, end = 0;
@@ -42,7 +42,7 @@ static int find_linetable(const uint8_t *table, size_t size, int first, int last
 	return 0;
 }
 
-/* Six bits a byte, the lowest first; bit 6: more follow. Lowest bit of the number: its sign. */
+/* Each byte has six bits, the lowest first; bit 6 says that more follow. The lowest bit of the number is its sign. */
 static int64_t signed_varint(const uint8_t *table, size_t size, size_t at)
 {
 	uint64_t value = 0;
@@ -63,7 +63,7 @@ enum location_code {             /* bits 3 to 6 of an entry's first byte; lower 
 	NONE = 15,
 };
 
-/* 3.11 on: entries begin with a byte that has bit 7 set; its low three bits are units of code - 1. */
+/* From 3.11 on entries begin with a byte that has bit 7 set. Its low three bits are the units of code minus 1. */
 static int find_location(const uint8_t *table, size_t size, int first, int lasti)
 {
 	int64_t line = first, end = 0;

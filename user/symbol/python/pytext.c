@@ -27,7 +27,7 @@ static size_t put_utf8(char *out, uint32_t value)
 
 	for (unsigned int i = more; i; i--, value >>= 6)
 		out[i] = (char)(0x80 | (value & 0x3f));
-	out[0] = (char)(more ? 0xff00 >> (more + 1) | value : value); /* as many high bits as bytes */
+	out[0] = (char)(more ? 0xff00 >> (more + 1) | value : value); /* the high bits count the bytes */
 	return more + 1;
 }
 

@@ -9,9 +9,9 @@
 #include "symbol/python/pylayout.h"
 
 /*
- * Reads up to `most` characters of the str at `addr` into a string for free(); a longer str ends in "...". A code
- * point that is no character (half a surrogate pair) becomes U+FFFD, a control character '?'. 0; -EINVAL: no str
- * of the compact kind that the compiler makes; else the -errno of `read`.
+ * Reads up to `most` characters of the str at `addr` into a string for free(); a longer str ends in "...". A code point
+ * that is no character (half a surrogate pair) becomes U+FFFD, a control character '?'. 0; -EINVAL: not a str of the
+ * compact kind that the compiler makes; else the -errno of `read`.
  */
 int pytext_read(const struct pylayout *layout, uint64_t addr, size_t most, py_read_fn read, void *arg,
 		char **text);

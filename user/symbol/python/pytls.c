@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See pytls.h. glibc exports descriptors to its thread debugging library (nptl_db/db_info.c,
- * structs.def): u32 { bits of an element, elements, offset } for a field, u32 for a size. In 2.34 and
- * later they are in libc.so.6, in older versions in libpthread.so.0, perhaps in .symtab only.
+ * See pytls.h. glibc exports descriptors to its thread debugging library (nptl_db/db_info.c, structs.def): u32 { bits
+ * of an element, elements, offset } for a field, u32 for a size. From 2.34 on libc.so.6 has the descriptors. In older
+ * versions libpthread.so.0 has them, perhaps in .symtab only.
  *
  * struct pthread (nptl/descr.h) has specific_1stblock, the keys of the first block, right before
  * specific[], whose first pointer leads to it in every thread that has used a key.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds where glibc keeps the value of a pthread key, by glibc's own descriptors for debuggers (nptl_db): no
- * offset of a release is written down here.
+ * Finds where glibc keeps the value of a pthread key, by glibc's own descriptors for debuggers (nptl_db). So this code
+ * has no offset of any release.
  */
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
@@ -22,10 +22,10 @@ struct pytls {
 	int32_t thread_self;         /* pthread_self() - thread pointer */
 };
 
-/* 0; -ENOENT: not the library with threads; -ENOTSUP: its descriptors make no sense. */
+/* 0; -ENOENT: the image is not the library with threads; -ENOTSUP: its descriptors make no sense. */
 int pytls_read(const struct image *image, struct pytls *tls);
 
-/* Looks in a process's modules; `why` becomes the reason for an error, in words. */
+/* Searches a process's modules. After an error `why` is the reason in words. */
 int pytls_find(struct modules *modules, struct pytls *tls, const char **why);
 
 /* Sets key_block, key_value and thread_self. */

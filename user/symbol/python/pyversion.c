@@ -17,9 +17,9 @@
 #include "symbol/python/pytls.h"
 #include "symbol/elf/source.h"
 
-#define MINOR_VERSION 11            /* from it on there is Py_Version */
-#define MINOR_DEBUG 13              /* from it on there is _Py_DebugOffsets */
-#define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL: from it on, structures do not change */
+#define MINOR_VERSION 11            /* the first with Py_Version */
+#define MINOR_DEBUG 13              /* the first with _Py_DebugOffsets */
+#define RELEASE_CANDIDATE 0xc0      /* PY_RELEASE_LEVEL; from release candidates on, structures do not change */
 #define INTERPRETERS_MAX 16         /* that are searched for a thread */
 #define THREADS_MAX 256
 #define SEARCHED_MAX 4              /* threads for which the key is searched for */
@@ -108,8 +108,8 @@ static bool is_candidate(const struct module *module, const char *exe, bool want
 	       (is_library || !strncmp(module->name, "python", 6) || !strcmp(module->path, exe));
 }
 
-/* The mapping of CPython's code; its image is open then. Libraries come first: the program of a shared build is
- * small and has no interpreter. */
+/* Returns the mapping of CPython's code, and leaves its image open. Libraries come first: the program of a shared
+ * build is small and has no interpreter. */
 static struct module_map *find_module(struct finder *f, const char *exe)
 {
 	for (int want_library = 1; want_library >= 0; want_library--) {
@@ -182,7 +182,7 @@ static int find_version(struct finder *f, const char *exe)
 	return 0;
 }
 
-/* A debug build, a fork, a version that only looks like a known one: the sizes differ. */
+/* The sizes differ in a debug build, in a fork, and in a version that only looks like a known version. */
 static int find_layout(struct finder *f)
 {
 	struct pylayout *layout = &f->python->layout;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds CPython in a running process: its module, its version, and all that BPF and user space need to
- * read its frames. The table of the version has to agree with the sizes that the interpreter's own type
- * objects name, and the place of thread states has to lead to a thread state that names its thread.
+ * Finds CPython in a running process: its module, its version, and all that BPF and user space need to read its frames.
+ * The version's table has to agree with the sizes in the interpreter's own type objects. The place of thread states has
+ * to lead to a thread state that names its thread.
  *
- * An interpreter that does not pass is refused with a reason in words: stacks then have native frames only.
+ * An interpreter that fails these checks is refused with a reason in words. Stacks then have native frames only.
  */
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYVERSION_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYVERSION_H

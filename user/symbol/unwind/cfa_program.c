@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24) of x86-64. Only the rules
- * that a stack walk needs are followed: those of the CFA, rbp and the return address.
+ * ehframe_rows(): runs call frame instructions (DWARF 5, 6.4.2; numbers 7.24) of x86-64. It follows only the rules that
+ * a stack walk needs: the rules for the CFA, rbp and the return address.
  */
 #include "symbol/unwind/ehframe.h"
 
@@ -53,10 +53,10 @@ struct rules {
 	uint64_t reg;
 	int64_t offset;
 	struct place fp, ra;
-	struct place other; /* of any register that no row names: written, never read */
+	struct place other; /* for registers that no row names: written, never read */
 };
 
-/* GCC nests them two deep at most; hand-written code has been seen with more. */
+/* GCC nests remembered states two deep at most; hand-written code has been seen with more. */
 #define REMEMBERED_MAX 16
 
 struct machine {
@@ -165,14 +165,14 @@ static int64_t scale_offset(const struct machine *m, int64_t factor)
 {
 	int64_t value;
 
-	/* Not a multiple of 8: no row can say it. */
+	/* A row can only hold multiples of 8. */
 	return __builtin_mul_overflow(factor, m->cie->data_align, &value) ? 1 : value;
 }
 
 /*
- * The expressions that compilers and linkers use, by their bytes. ld writes one for all of .plt
- * (binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_plt): rsp + 8 + ((rip & 15) >= 11) * 8, 10 or 9 in
- * the variants for IBT. GCC finds the CFA of a realigned stack in a slot below rbp.
+ * Recognises the expressions that compilers and linkers use by their bytes. ld writes one expression for all of .plt
+ * (binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_plt): rsp + 8 + ((rip & 15) >= 11) * 8, 10 or 9 in the variants for
+ * IBT. GCC finds the CFA of a realigned stack in a slot below rbp.
  */
 static void cfa_expression(struct rules *rules, struct eh_cursor expression)
 {
@@ -226,7 +226,7 @@ static void define_cfa(struct machine *m, uint64_t reg, int64_t offset)
 	m->now.offset = offset;
 }
 
-/* 6.4.2.2: only valid while the CFA is a register and an offset. */
+/* 6.4.2.2: valid only while the CFA is a register and an offset. */
 static void define_offset(struct machine *m, int64_t offset)
 {
 	if (m->now.cfa != CFA_IS_REGISTER)
@@ -234,7 +234,7 @@ static void define_offset(struct machine *m, int64_t offset)
 	m->now.offset = offset;
 }
 
-/* Instructions about one register. */
+/* Runs the instructions about one register. */
 static void reg_instruction(struct machine *m, uint8_t op, struct eh_cursor *c)
 {
 	uint64_t reg = eh_uleb(c);

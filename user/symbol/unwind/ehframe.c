@@ -24,7 +24,7 @@ static bool parse_cie(struct ehframe *eh, struct eh_cursor *c, size_t offset)
 	return true;
 }
 
-/* The CIE at an offset: nearly always the newest one. */
+/* The CIE at an offset, which is nearly always the newest CIE. */
 static const struct eh_cie *find_cie(const struct ehframe *eh, size_t offset)
 {
 	size_t i = eh->cie_count;
@@ -51,8 +51,8 @@ static bool parse_fde(struct ehframe *eh, struct eh_cursor *c, const struct eh_c
 	return true;
 }
 
-/* One entry behind its length. An entry that makes no sense ends the parsing: the next length would
- * be as wrong. */
+/* Parses one entry behind its length. An entry that makes no sense ends the parsing, because the next length would
+ * be wrong, too. */
 static bool parse_entry(struct ehframe *eh, struct eh_cursor *c, size_t offset)
 {
 	size_t id_at = eh_at(c);

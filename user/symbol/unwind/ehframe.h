@@ -3,8 +3,8 @@
  * The call frame information of a module (.eh_frame): finds CIEs and FDEs and turns their programs into rows
  * (unwind.h).
  *
- * Bytes are untrusted: a length that leads out of them is an error, never a read. Entries of a damaged
- * section that come before the damage are used.
+ * Bytes are untrusted: a length that leads out of the bytes is an error, and nothing is read there. Entries before the
+ * damage in a section are used.
  */
 #ifndef GPUMEMTRACE_SYMBOL_UNWIND_EHFRAME_H
 #define GPUMEMTRACE_SYMBOL_UNWIND_EHFRAME_H

@@ -18,7 +18,7 @@ static int take_walked_word(struct unwind_walk *walk, __u64 word);
 #include "../../../bpf/unwind.bpf.h"
 
 struct copy_walk {
-	struct unwind_walk walk;     /* the first: what the unwinder hands back */
+	struct unwind_walk walk;     /* must be first: the unwinder hands back its address */
 	const struct rewalk *rewalk;
 	const struct gmt_stack *stack;
 	const struct gmt_stack_copy *const *pieces;
@@ -65,7 +65,7 @@ static bool push_word(struct gmt_stack *out, uint64_t word)
 	return true;
 }
 
-/* Copies the next Python frame. True: there was one, and its call of the eval function has more. */
+/* Copies the next Python frame. True: there was a frame, and its call of the eval function has more frames. */
 static bool push_python(struct copy_walk *copy)
 {
 	const struct gmt_stack *stack = copy->stack;

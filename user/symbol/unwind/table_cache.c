@@ -19,7 +19,7 @@
 #include "symbol/unwind/unwind_table.h"
 
 #define MAGIC "GMTUNWND"
-#define FORMAT 1                   /* of the file and of its rows: raised when either changes */
+#define FORMAT 1                   /* of the file and of its rows; raised when one of them changes */
 #define SUFFIX ".unwind"
 #define WORDS_MAX (64u << 20)      /* 512 MiB */
 #define NAME_BYTES 64              /* build id in hex, suffix; new files: a random number too */
@@ -62,7 +62,7 @@ static uint64_t checksum_table(const struct file_header *header, const union gmt
 			((size_t)header->pages + header->rows) * sizeof(*words));
 }
 
-/* The fields of the header that follow from the module alone. */
+/* Makes the fields of the header that depend on the module alone. */
 static struct file_header header_of(const struct image *image)
 {
 	struct file_header header = { .format = FORMAT, .machine = image->machine, .file_size = image->size };

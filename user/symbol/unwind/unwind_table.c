@@ -60,7 +60,7 @@ bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, u
 			continue;
 		mapping->start = start;
 		mapping->end = end;
-		/* May be below 0 as long as the code is not: arithmetic is modulo 2^64. */
+		/* The base may be below 0 if the code is not, because arithmetic is modulo 2^64. */
 		mapping->base = start - offset + segment->offset - segment->vaddr + base;
 		return true;
 	}
@@ -138,7 +138,7 @@ static int compare_fdes(const void *a, const void *b)
 	return x->size > y->size ? -1 : x->size < y->size;
 }
 
-/* Drops FDEs that describe no code, cuts the others to it, and sorts them. */
+/* Drops FDEs that describe no code, cuts the other FDEs to the code, and sorts them. */
 static void prepare_fdes(struct ehframe *eh, const struct image *image, const struct unwind_table *table)
 {
 	uint64_t limit = (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT;
@@ -165,7 +165,8 @@ static void prepare_fdes(struct ehframe *eh, const struct image *image, const st
 
 /*
  * Where FDEs overlap, the one that begins later has the code. Bytes between the end of an FDE and the next alignment
- * boundary, if the next FDE begins there, are padding that nothing executes: the rule before goes on, without a row.
+ * boundary, if the next FDE begins there, are padding that nothing executes: the rule before the padding goes on, and
+ * the padding gets no row.
  */
 static void add_rows(struct builder *b, const struct ehframe *eh)
 {

@@ -24,20 +24,20 @@ struct unwind_table {
 	union gmt_unwind_word *words; /* the blob: pages, then rows; NULL: no table */
 };
 
-/* Builds the table. A module without .eh_frame gets one of a single NONE row. 0; -ENOTSUP: not for this
- * machine; -ENOEXEC: no code; -E2BIG: 4 GiB of code or more, or over 256 MiB of .eh_frame; -EIO: the
- * file cannot be read. Finish with unwind_table_fini(), also after an error. */
+/* Builds the table. A module without .eh_frame gets a table of a single NONE row. 0; -ENOTSUP: not for this machine;
+ * -ENOEXEC: no code; -E2BIG: 4 GiB of code or more, or over 256 MiB of .eh_frame; -EIO: the file cannot be read.
+ * Finish with unwind_table_fini(), also after an error. */
 int unwind_table_build(const struct image *image, struct unwind_table *table);
 void unwind_table_fini(struct unwind_table *table);
 
-/* Whether a blob keeps the promises of unwind.h: to be asked of a table from a disk before BPF sees it. */
+/* Whether a blob keeps the promises of unwind.h: ask this of a table from a disk before BPF sees the table. */
 bool unwind_table_check(const struct unwind_table *table);
 
 /* The range of vaddrs that has code; its start is the table's base. False: there is no code. */
 bool unwind_code_range(const struct image *image, uint64_t *base, uint64_t *end);
 
-/* Where the .eh_frame is: .eh_frame_hdr leads to it, its section header says how long it is. Without
- * one it ends at a zero terminator. False: there is none. */
+/* Finds the .eh_frame: .eh_frame_hdr leads to the section, and the section header gives its length. Without a
+ * section header the .eh_frame ends at a zero terminator. False: there is no .eh_frame. */
 struct unwind_section {
 	uint64_t vaddr, size;
 	bool stop_at_zero;
@@ -45,9 +45,9 @@ struct unwind_section {
 bool unwind_find_section(const struct image *image, struct unwind_section *section);
 
 /*
- * Fills in start, end and base of a mapping from a line of /proc/PID/maps; slot, pages, module and flags
- * are the caller's. The program headers say which vaddr a file offset has: in libcuda and others the two
- * differ. False: the mapping shows none of the module's code.
+ * Fills in start, end and base of a mapping from a line of /proc/PID/maps; slot, pages, module and flags are the
+ * caller's. The program headers say which vaddr a file offset has: in libcuda and other libraries the two differ.
+ * False: the mapping shows none of the module's code.
  */
 bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, uint64_t offset,
 		      struct gmt_unwind_mapping *mapping);
