@@ -312,6 +312,7 @@ static int open_events(struct session *session)
 	struct itimerspec period = { .it_interval.tv_nsec = SESSION_TICK_NS, .it_value.tv_nsec = SESSION_TICK_NS };
 	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2 };
 	sigset_t signals;
+	int err;
 
 	sigemptyset(&signals);
 	for (size_t i = 0; i < COUNT(wanted); i++)
@@ -329,9 +330,10 @@ static int open_events(struct session *session)
 		return session_failure(session, GMT_EXIT_FAILURE);
 	}
 	/* Without the watch a libcuda is missed if a process maps it later from a file that is not probed yet. */
-	if (watch_open(&session->watch) || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
-		say("libraries that are loaded later will not be noticed: perf events are not permitted; run"
-		    " gpumemtrace with sudo");
+	err = watch_open(&session->watch);
+	if (err || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
+		say("libraries that are loaded later will not be noticed: perf events: %s; run gpumemtrace with sudo",
+		    strerror(err ? -err : errno));
 	return 0;
 }
 

@@ -163,10 +163,12 @@ static int read_symbol_tables(struct reader *r)
 	if (!r->image.section_names)
 		return say_damaged(r, "no section headers");
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (!image_section(&r->image, NULL, types[i]) || has_hooks(r))
+		const Elf64_Shdr *table = image_section(&r->image, NULL, types[i]);
+
+		if (!table || has_hooks(r))
 			continue;
 		any = true;
-		if (read_symbol_table(r, types[i]))
+		if (table->sh_size && read_symbol_table(r, types[i]))
 			return -ENOEXEC;
 	}
 	return any ? 0 : say_damaged(r, "no symbols");

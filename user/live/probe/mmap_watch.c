@@ -12,6 +12,7 @@
 
 #include "base/xalloc.h"
 
+#define TRIES 3
 #define RING_BYTES 65536    /* a power of two of pages of any size; hold about 500 mappings, some 60 execs */
 
 struct watch {
@@ -84,7 +85,8 @@ int watch_open(struct watch **out)
 
 	watch->map_fd = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, NULL, sizeof(int), sizeof(int),
 				       libbpf_num_possible_cpus(), NULL);
-	if (watch->map_fd >= 0)
+	/* A CPU may go offline before its ring is opened. */
+	for (int i = 0; i < TRIES && watch->map_fd >= 0 && !watch->rings && (!i || errno == ENODEV); i++)
 		watch->rings = perf_buffer__new_raw(watch->map_fd, RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), &attr,
 						    take_perf_record, watch, NULL);
 	if (!watch->rings) {

@@ -158,7 +158,7 @@ static void read_sections(struct image *image, const Elf64_Ehdr *ehdr)
 	if (ehdr->e_shstrndx < image->section_count) {
 		const Elf64_Shdr *names = &image->sections[ehdr->e_shstrndx];
 
-		image->section_names = image_load(image, names);
+		image->section_names = names->sh_size <= IMAGE_NAMES_MAX ? image_load(image, names) : NULL;
 		image->section_names_size = names->sh_size;
 	}
 }
@@ -234,8 +234,8 @@ char *image_load(const struct image *image, const Elf64_Shdr *section)
 	    section->sh_offset > image->size || section->sh_size > image->size - section->sh_offset ||
 	    (section->sh_flags & SHF_COMPRESSED))
 		return NULL;
-	data = xmalloc(section->sh_size + 1);
-	if (!image_read(image, section->sh_offset, data, section->sh_size)) {
+	data = malloc(section->sh_size + 1);
+	if (!data || !image_read(image, section->sh_offset, data, section->sh_size)) {
 		free(data);
 		return NULL;
 	}

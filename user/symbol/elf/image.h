@@ -15,7 +15,8 @@
 
 #define IMAGE_SEGMENTS_MAX 32
 #define IMAGE_SECTIONS_MAX 4096
-#define IMAGE_PART_MAX (512u << 20)   /* a section larger than this is not read */
+#define IMAGE_PART_MAX (256u << 20)   /* a section larger than this is not read */
+#define IMAGE_NAMES_MAX (1u << 20)    /* nor are the names of sections */
 #define IMAGE_BUILD_ID_CHARS 41       /* SHA-1 in hex and NUL; longer ids are cut */
 
 struct image_segment {                /* PT_LOAD */
