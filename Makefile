@@ -48,7 +48,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
-BASE     := foreign_file hash human js maps out out_file rangemap xalloc
+BASE     := confine foreign_file hash human js maps out out_file rangemap xalloc
 CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
@@ -93,7 +93,7 @@ LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
-UNIT      := $(call in,base,foreign_file hash human out out_file rangemap) \
+UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,terms,probes terms) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
