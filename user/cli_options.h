@@ -3,6 +3,7 @@
 #ifndef GPUMEMTRACE_CLI_OPTIONS_H
 #define GPUMEMTRACE_CLI_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cli_values.h"
@@ -45,6 +46,7 @@ enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
 struct options {
 	enum cli_command command;
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
+	bool pipe_ignored;        /* SIGPIPE was ignored when this process was started */
 	const char *input;        /* replay, oom, records: recording; "-": standard input */
 	const char *output;       /* -o: recording; NULL: none */
 	const struct sink *format;    /* the requested format; NULL: none */

@@ -86,11 +86,13 @@ int main(int argc, char **argv)
 	struct options options;
 	char *cause = NULL;
 	struct out out;
+	bool pipe_ignored;
 	int status;
 
 	/* A reader that has gone makes a write fail; the signal would end the program. */
-	signal(SIGPIPE, SIG_IGN);
+	pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
 	status = cli_parse(&options, argc, argv, &cause);
+	options.pipe_ignored = pipe_ignored;
 	if (status) {
 		say("%s", cause);
 		free(cause);

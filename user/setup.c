@@ -337,6 +337,17 @@ static int open_events(struct session *session)
 	return 0;
 }
 
+/* The command waits from now on, with all that this process was given and nothing that this process does to itself. */
+static int start_command(struct session *session)
+{
+	int err = command_start(&session->command, session->options->child, session->options->pipe_ignored);
+
+	if (!err)
+		return 0;
+	say("cannot start a process for %s: %s", session->options->child[0], strerror(-err));
+	return GMT_EXIT_COMMAND_OURS;
+}
+
 int session_setup(struct session *session, const struct options *options, struct attribution *attribution)
 {
 	int status;
@@ -347,7 +358,9 @@ int session_setup(struct session *session, const struct options *options, struct
 	session->stream.pipeline = outputs_pipeline(options);
 	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
-	status = open_attach(session);
+	status = options->child ? start_command(session) : 0;
+	if (!status)
+		status = open_attach(session);
 	if (!status)
 		status = open_recording(session);
 	if (!status)

@@ -135,16 +135,13 @@ static void add_likely_libraries(struct session *session)
 		add_root_library(session);
 }
 
-static int start_command(struct session *session)
+static int let_command_go(struct session *session)
 {
 	char *const *argv = session->options->child;
 	int err;
 
-	err = command_start(&session->command, argv, &session->old_mask);
-	if (!err) {
-		attach_target(session->attach, session->command.pid);
-		err = command_go(&session->command);
-	}
+	attach_target(session->attach, session->command.pid);
+	err = command_go(&session->command);
 	if (!err) {
 		roster_expect(session->roster, session->command.pid);
 		stacking_process(session->stacking, session->command.pid);
@@ -175,7 +172,7 @@ int targets_add(struct session *session)
 	}
 	add_likely_libraries(session);
 	if (options->child)
-		return start_command(session);
+		return let_command_go(session);
 	if (options->all)
 		status = add_all(session);
 	for (size_t i = 0; !status && i < options->pids.count; i++)

@@ -89,6 +89,31 @@ def command():
     check("child_status=0\n" in tool.out, "the command's own output is missing")
 
 
+# What a program inherits beside its environment: limits, privileges, signals, descriptors. cat changes no signal.
+INHERITED = ("cat", "/proc/self/status", "/proc/self/limits", "/proc/self/oom_score_adj", "/proc/self/cgroup")
+DESCRIPTORS = (sys.executable, "-S", "-c", """if 1:
+    import os
+    print([fd for fd in range(1024) if os.path.exists(f"/proc/self/fd/{fd}")], os.getcwd(), os.umask(0), os.nice(0))
+    """)
+OWN = ("Pid", "Tgid", "Ngid", "NSpid", "NStgid", "NSpgid", "NSsid", "PPid", "FDSize", "Vm", "Rss", "Hugetlb", "SigQ",
+       "voluntary", "nonvoluntary", "Cpus_allowed", "Mems_allowed", "Threads", "x86_Thread")
+
+
+def inheritance():
+    """a command inherits what gpumemtrace was given, and nothing of what gpumemtrace does to itself"""
+    limits = "ulimit -S -n 100; ulimit -S -l 32; ulimit -S -c 0; umask 027; "
+    tool = (lib.TOOL, "--driver-root", lib.ROOT, "--json", "--no-live", "--oom-dir", "off", "--")
+    for argv in INHERITED, DESCRIPTORS:
+        for prefix in "", limits, limits + "trap '' PIPE HUP; exec 7</dev/null; ":
+            start = ["/bin/sh", "-c", prefix + 'exec "$@"', "sh"]
+            plain, traced = lib.run([*start, *argv]), lib.run([*start, *tool, *argv])
+            equal(traced.returncode, 0, "exit status " + traced.stderr)
+            got, wanted = ([line for line in done.stdout.splitlines() if not line.startswith(("{",) + OWN)]
+                           for done in (traced, plain))
+            check(wanted, "nothing was printed", plain.stderr)
+            equal(sorted(set(got) - set(wanted)), sorted(set(wanted) - set(got)), "inherited after " + repr(prefix))
+
+
 def exit_status():
     """the command's exit status is passed through, 128 + signal if it was killed"""
     for script, wanted in (("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
@@ -154,5 +179,5 @@ def outlived():
 
 
 if __name__ == "__main__":
-    lib.main(outlived, one_pid, several_pids, everything, duration, command, exit_status, command_fails, signals,
-             command_interrupted, closed_pipe)
+    lib.main(outlived, one_pid, several_pids, everything, duration, command, inheritance, exit_status, command_fails,
+             signals, command_interrupted, closed_pipe)

@@ -7,16 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void become_command(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
+static void become_command(char *const argv[], bool pipe_ignored, int go_fd, int error_fd)
 {
 	char byte;
 	int err;
 
+	signal(SIGPIPE, pipe_ignored ? SIG_IGN : SIG_DFL);
 	/* End of file without a byte: the parent has gone or given up. */
-	signal(SIGPIPE, SIG_DFL);
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(127);
-	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(error_fd, &err, sizeof(err)) < 0)
@@ -24,7 +23,7 @@ static void become_command(char *const argv[], const sigset_t *mask, int go_fd, 
 	_exit(127);
 }
 
-int command_start(struct command *command, char *const argv[], const sigset_t *mask)
+int command_start(struct command *command, char *const argv[], bool pipe_ignored)
 {
 	int go[2], error[2];
 
@@ -41,7 +40,7 @@ int command_start(struct command *command, char *const argv[], const sigset_t *m
 	if (!command->pid) {
 		close(go[1]);
 		close(error[0]);
-		become_command(argv, mask, go[0], error[1]);
+		become_command(argv, pipe_ignored, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -3,7 +3,7 @@
 #ifndef GPUMEMTRACE_LIVE_PROCESS_LAUNCH_H
 #define GPUMEMTRACE_LIVE_PROCESS_LAUNCH_H
 
-#include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct command {
@@ -12,8 +12,9 @@ struct command {
 	int error_fd;    /* gives the child's errno if exec failed; -1: none */
 };
 
-/* Forks a child, which waits and will run with the signal mask `mask`. 0 or -errno. */
-int command_start(struct command *command, char *const argv[], const sigset_t *mask);
+/* Forks a child, which waits. Call before this process changes what a child inherits: the signal mask, limits,
+ * capabilities, filters. pipe_ignored: whether this process ignored SIGPIPE when it was started. 0 or -errno. */
+int command_start(struct command *command, char *const argv[], bool pipe_ignored);
 
 /* Lets the command run. 0, or -errno of exec: then the child is gone. */
 int command_go(struct command *command);
