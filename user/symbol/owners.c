@@ -16,9 +16,10 @@
 
 #define FILE_MAX (1u << 20)
 #define WORD_MAX 256
+#define PACKAGE_MAX 128 /* a longer name is cut */
 
 /* The text of a frame that a glob is compared with. */
-enum key { KEY_MODULE, KEY_FUNCTION, KEY_FILE, KEY_COUNT };
+enum key { KEY_MODULE, KEY_FUNCTION, KEY_FILE, KEY_PACKAGE, KEY_COUNT };
 
 struct glob {
 	enum key key;
@@ -142,7 +143,7 @@ static unsigned int rule_word(const char *const *words, unsigned int count, cons
 
 static enum key find_keyword(const char *word)
 {
-	static const char *const keywords[] = { "module", "function", "file" };
+	static const char *const keywords[] = { "module", "function", "file", "package" };
 
 	return rule_word(keywords, KEY_COUNT, word);
 }
@@ -170,7 +171,8 @@ static int parse_globs(struct parser *p, struct rule *rule)
 			continue;
 		}
 		if (!has_key)
-			return say_wrong(p, "\"module\", \"function\" or \"file\" is expected, not \"%s\"", word);
+			return say_wrong(p, "\"module\", \"function\", \"file\" or \"package\" is expected, not \"%s\"",
+					 word);
 		rule->globs = xgrow(rule->globs, rule->glob_count, sizeof(*rule->globs));
 		rule->globs[rule->glob_count++] = (struct glob){ key, xstrdup(word) };
 	}
@@ -270,9 +272,34 @@ int owners_add_standard(struct owners *owners, char *why, size_t why_size)
 	return owners_add_builtin(owners, why, why_size);
 }
 
-static bool glob_matches(const struct glob *glob, const struct owners_frame *frame)
+/*
+ * The Python package of a path: what follows the last folder that installers put packages into (PEP 370 and Debian's
+ * Python policy name the two). Only the last one counts, because an environment may lie anywhere. "-": none.
+ */
+static const char *find_package(const char *path, char *name, size_t size)
 {
-	const char *const texts[KEY_COUNT] = { frame->module, frame->function, frame->file };
+	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
+	const char *package = NULL;
+
+	for (size_t i = 0; path && i < COUNT(folders); i++)
+		for (const char *at = path; (at = strstr(at, folders[i])); at++)
+			if (!package || at + strlen(folders[i]) > package)
+				package = at + strlen(folders[i]);
+	if (!package)
+		return "-";
+	snprintf(name, size, "%.*s", (int)strcspn(package, "/."), package);
+	return name;
+}
+
+/* A module says the package better than its source, which lay on another machine. */
+static const char *package_of(const struct owners_frame *frame, char *name, size_t size)
+{
+	return find_package(frame->module ? frame->module : frame->file, name, size);
+}
+
+static bool glob_matches(const struct glob *glob, const struct owners_frame *frame, const char *package)
+{
+	const char *const texts[KEY_COUNT] = { frame->module, frame->function, frame->file, package };
 	const char *text = texts[glob->key];
 
 	if (text && glob->key == KEY_MODULE && !strchr(glob->pattern, '/'))
@@ -280,7 +307,7 @@ static bool glob_matches(const struct glob *glob, const struct owners_frame *fra
 	return text && !fnmatch(glob->pattern, text, 0);
 }
 
-static bool rule_matches(const struct rule *rule, const struct owners_frame *frame)
+static bool rule_matches(const struct rule *rule, const struct owners_frame *frame, const char *package)
 {
 	bool any = false;
 
@@ -290,15 +317,18 @@ static bool rule_matches(const struct rule *rule, const struct owners_frame *fra
 				return false;
 			any = false;
 		}
-		any = any || glob_matches(&rule->globs[i], frame);
+		any = any || glob_matches(&rule->globs[i], frame, package);
 	}
 	return any;
 }
 
 struct owners_match owners_match(const struct owners *owners, const struct owners_frame *frame)
 {
+	char name[PACKAGE_MAX];
+	const char *package = package_of(frame, name, sizeof(name));
+
 	for (size_t i = 0; i < owners->rule_count; i++) {
-		if (rule_matches(&owners->rules[i], frame))
+		if (rule_matches(&owners->rules[i], frame, package))
 			return owners->rules[i].says;
 	}
 	/* an address outside of all mappings says nothing, not even that the application has code */

@@ -89,6 +89,29 @@ static const struct {
 	{ "application", { LIBCUDA, PYTHON, PYFRAME("/home/me/vllm-experiments/torch.py"), LIBC } },
 	{ "unknown", { LIBCUDA, CUDART, LIBC } },
 	{ "unknown", { LIBCUDA } },
+	/* nor does the folder that an environment lies in: only the package that the file was installed with */
+#define BELOW(folder) "/home/me/" folder "/env/lib/python3.12/site-packages/"
+	{ "application", { LIBCUDA, LIB(BELOW("torch") "mylib/_ext.cpython-312-x86_64-linux-gnu.so"), PYTHON, TRAIN_PY } },
+	{ "application", { LIBCUDA, LIB("/home/me/torch/plain.so"), APP, LIBC } },
+	{ "application", { LIBCUDA, LIB("/home/me/cupy/jaxlib/vllm/plain.so"), APP, LIBC } },
+	{ "JAX/XLA", { LIBCUDA, LIB(BELOW("torch") "jaxlib/_jax.so"), PYFRAME(BELOW("torch") "jax/_src/api.py"), TRAIN_PY } },
+	{ "JAX/XLA", { LIBCUDA, LIB(BELOW("torch") "jax_plugins/xla_cuda12/plugin.so"), PYTHON, TRAIN_PY } },
+	{ "CuPy", { LIBCUDA, CUDART, LIB(BELOW("torch") "cupy/cuda/memory.cpython-312-x86_64-linux-gnu.so"), TRAIN_PY } },
+	{ "CuPy", { LIBCUDA, CUDART, LIB(BELOW("vllm/vllm") "cupy/cuda/memory.so"),
+		    PYFRAME(BELOW("vllm/vllm") "cupy/_creation/basic.py"), TRAIN_PY } },
+	{ "PyTorch", { LIBCUDA, CUDART, LIB(BELOW("cupy") "torch/_C.cpython-312.so"), PYFRAME(BELOW("rmm") "torch/nn/x.py"),
+		       TRAIN_PY } },
+	{ "PyTorch", { LIBCUDA, LIB("/usr/lib/python3/dist-packages/torchvision/_C.so"), APP } },
+	{ "application", { LIBCUDA, PYTHON, PYFRAME(BELOW("torch") "mine/model.py") } },
+	{ "application", { LIBCUDA, PYTHON, PYFRAME(BELOW("pytorch/torch") "mine/threading.py") } },
+	{ "application", { LIBCUDA, PYTHON, PYFRAME(BELOW("DeepSpeed/deepspeed") "mine/model.py") } },
+	{ "application", { LIBCUDA, PYTHON, PYFRAME("/srv/flash_attn/faiss/xformers/cuml/train.py") } },
+	{ "application", { LIBCUDA, PYTHON, PYFRAME("/usr/lib/python3.12/site-packages/jobs/queue.py") } },
+	/* a tree of sources that was not installed */
+	{ "vLLM", { LIBCUDA, CUDART, PYFRAME("/src/vllm/vllm/worker.py") } },
+	{ "vLLM", { LIBCUDA, LIB("/src/vllm/vllm/_C.abi3.so"), APP } },
+	{ "PyTorch", { LIBCUDA, LIB("/tmp/torchinductor_me/ab/cdef.so"), TRAIN_PY } },
+	{ "FlashAttention", { LIBCUDA, CUDART, PYFRAME(SITE "flash_attn_interface.py") } },
 };
 
 static size_t frame_count(const struct owners_frame *frames)
@@ -191,6 +214,34 @@ static void all_keywords_must_match(void **state)
 	owners_free(owners);
 }
 
+static void the_package_is_behind_the_last_folder_of_packages(void **state)
+{
+	static const struct {
+		struct owners_frame frame;
+		const char *owner;
+	} cases[] = {
+		{ LIB("/e/site-packages/one/lib/x.so"), "One" },
+		{ LIB("/e/dist-packages/one.cpython-312.so"), "One" },
+		{ PYFRAME("/e/site-packages/two/site-packages/one/x.py"), "One" },
+		{ PYFRAME("/e/site-packages/two/dist-packages/one/x.py"), "One" },
+		{ { "/e/site-packages/one/x.so", "f", "/build/site-packages/two/x.c" }, "One" },
+		{ PYFRAME("/e/site-packages/one_more/x.py"), "unknown" },
+		{ PYFRAME("/e/site-packages/"), "unknown" },
+		{ PYFRAME("/e/my-site-packages/one/x.py"), "None" },
+		{ PYFRAME("site-packages/one/x.py"), "None" },
+		{ LIB("/e/one/x.so"), "None" },
+	};
+	struct owners *owners = owners_new();
+	char why[256] = "";
+
+	(void)state;
+	assert_int_equal(add(owners, "owner Two package two\nowner One package one\nowner None package -\n", why,
+			     sizeof(why)), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(owners_name(owners, owners_match(owners, &cases[i].frame).owner), cases[i].owner);
+	owners_free(owners);
+}
+
 static void wrong_files_are_refused_with_the_line(void **state)
 {
 	static const struct {
@@ -204,8 +255,8 @@ static void wrong_files_are_refused_with_the_line(void **state)
 		{ "owner A module # a\n", "my.conf:1: the rule has no pattern" },
 		{ "owner A module function f\n", "my.conf:1: a pattern is missing before \"function\"" },
 		{ "owner A module a module b\n", "my.conf:1: \"module\" twice in a rule" },
-		{ "owner A b module a\n", "my.conf:1: \"module\", \"function\" or \"file\" is expected, not \"b\"" },
-		{ "# x\nskip \"module\" a\n", "my.conf:2: \"module\", \"function\" or \"file\" is expected, not \"module\"" },
+		{ "owner A b module a\n", "my.conf:1: \"module\", \"function\", \"file\" or \"package\" is expected, not \"b\"" },
+		{ "# x\nskip \"module\" a\n", "my.conf:2: \"module\", \"function\", \"file\" or \"package\" is expected, not \"module\"" },
 		{ "owner \"A module a\n", "my.conf:1: no closing quotation mark" },
 		{ "owner A module \"\"\n", "my.conf:1: an empty word" },
 	};
@@ -312,6 +363,7 @@ int main(void)
 		cmocka_unit_test(unknown_frames_say_nothing),
 		cmocka_unit_test(users_rules_come_first),
 		cmocka_unit_test(all_keywords_must_match),
+		cmocka_unit_test(the_package_is_behind_the_last_folder_of_packages),
 		cmocka_unit_test(wrong_files_are_refused_with_the_line),
 		cmocka_unit_test(quoted_keywords_are_patterns),
 		cmocka_unit_test(any_text),
