@@ -64,7 +64,7 @@ SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde image lines modules source) \
             $(call in,python,pycode pyfile pylayout pylines pytext pytls pyversion) \
-            $(call in,unwind,cfa_program ehframe rewalk table_cache unwind_table)
+            $(call in,unwind,cfa_program ehframe rewalk switchers table_cache unwind_table)
 SINK     := registry \
             $(call in,text,stack_text text) \
             $(call in,records,record_fields record_text) \
@@ -103,7 +103,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,history,history history_dump) \
              $(call in,view,by_stack by_stack_model view) \
              $(call in,source,recfile recordings) \
-             $(call in,symbol,ehframe pycode pystack rewalk table_cache unwind unwind_table) \
+             $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
 UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs settings target trial usdt watch)

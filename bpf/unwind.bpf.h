@@ -225,6 +225,8 @@ UNWIND_INLINE __u32 unwind_cfa(struct unwind_walk *walk, const struct gmt_unwind
 	}
 	if (rule == GMT_UNWIND_STOP)
 		return GMT_UNWIND_END_ROOT;
+	if (rule == GMT_UNWIND_SWITCH)
+		return GMT_UNWIND_END_SWITCHED;
 	if (rule != GMT_UNWIND_FP && rule != GMT_UNWIND_DEREF)
 		return GMT_UNWIND_END_UNSUPPORTED;
 	reason = unwind_get_fp(walk);

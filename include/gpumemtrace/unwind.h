@@ -37,7 +37,8 @@
 	X(DEREF, 4)       /* CFA = *(fp + 8 * cfa): GCC, stack realigned */                  \
 	X(SIGNAL, 5)      /* the kernel's signal frame lies at sp */                         \
 	X(STOP, 6)        /* undefined return address: nobody called this */                 \
-	X(UNSUPPORTED, 7) /* described, but not by one of these rules */
+	X(UNSUPPORTED, 7) /* described, but not by one of these rules */                     \
+	X(SWITCH, 8)      /* the code moves stacks: what lies above may be another stack's */
 
 enum gmt_unwind_rule {
 #define X(name, value) GMT_UNWIND_##name = value,
@@ -100,7 +101,7 @@ struct gmt_unwind_mapping {
  */
 #define GMT_UNWIND_REASONS(X)                                                             \
 	X(NONE, 0, 0, "none", "not ended") \
-	X(ROOT, 1, 1, "root", "complete: the thread's first function") \
+	X(ROOT, 1, 1, "root", "complete: the first function of a thread or a greenlet") \
 	X(ZERO, 2, 1, "zero", "complete: return address 0") \
 	X(DEPTH, 3, 0, "depth", "more frames than asked for") \
 	X(NO_MAPPING, 4, 0, "no_mapping", "return address in no known executable mapping") \
@@ -114,7 +115,8 @@ struct gmt_unwind_mapping {
 	X(NO_PROGRESS, 12, 0, "no_progress", "frame not above the one before") \
 	X(TRAMPOLINE, 13, 0, "trampoline", "return address taken by a return probe and not found") \
 	X(BAD_TABLE, 14, 0, "bad_table", "table damaged") \
-	X(NOT_WALKED, 15, 0, "not_walked", "not unwound: --stacks, the kernel, or arm64")
+	X(NOT_WALKED, 15, 0, "not_walked", "not unwound: --stacks, the kernel, or arm64") \
+	X(SWITCHED, 16, 0, "switched", "library without symbols that switches stacks (greenlet)")
 
 enum gmt_unwind_reason {
 #define X(name, value, complete, ...) GMT_UNWIND_END_##name = value,
@@ -150,7 +152,7 @@ _Static_assert(sizeof(union gmt_unwind_word) == 8, "word layout");
 _Static_assert(sizeof(struct gmt_unwind_mapping) == 40, "mapping layout");
 _Static_assert((1 << GMT_UNWIND_PAGE_SHIFT) < (1 << GMT_UNWIND_PAGE_STEPS), "a page is searched to its end");
 _Static_assert(GMT_UNWIND_MAPPINGS_MAX < 1 << GMT_UNWIND_MAPPING_STEPS, "mappings are searched to their end");
-_Static_assert(GMT_UNWIND_UNSUPPORTED <= GMT_UNWIND_RULE_MASK, "rules fit their mask");
+_Static_assert(GMT_UNWIND_SWITCH <= GMT_UNWIND_RULE_MASK, "rules fit their mask");
 _Static_assert(GMT_UNWIND_REASON_COUNT <= 32, "reasons fit the mask of complete ones");
 
 #endif

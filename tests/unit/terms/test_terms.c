@@ -126,6 +126,7 @@ struct pin {
 	X(gmt_unwind_reason_name, GMT_UNWIND_END_TRAMPOLINE, 13, "trampoline", 0) \
 	X(gmt_unwind_reason_name, GMT_UNWIND_END_BAD_TABLE, 14, "bad_table", 0)   \
 	X(gmt_unwind_reason_name, GMT_UNWIND_END_NOT_WALKED, 15, "not_walked", 0) \
+	X(gmt_unwind_reason_name, GMT_UNWIND_END_SWITCHED, 16, "switched", 0)     \
 	X(gmt_py_reason_name, GMT_PY_END_NONE, 0, "none", 0)                      \
 	X(gmt_py_reason_name, GMT_PY_END_ROOT, 1, "root", 0)                      \
 	X(gmt_py_reason_name, GMT_PY_END_NO_STATE, 2, "no_state", 0)              \
@@ -185,7 +186,7 @@ SIZE(GMT_PURPOSE_COUNT, 10);
 SIZE(GMT_END_COUNT, 4);
 SIZE(GMT_OOM_OUTCOME_COUNT, 5);
 SIZE(GMT_OOM_SIGN_COUNT, 8);
-SIZE(GMT_UNWIND_REASON_COUNT, 16);
+SIZE(GMT_UNWIND_REASON_COUNT, 17);
 SIZE(GMT_PY_REASON_COUNT, 7);
 SIZE(GMT_HISTORY_KIND_COUNT, 6);
 

@@ -16,6 +16,7 @@
 #include "live/stacks/bpf_tables.h"
 #include "symbol/python/pycode.h"
 #include "symbol/elf/source.h"
+#include "symbol/unwind/switchers.h"
 #include "symbol/unwind/unwind_table.h"
 
 #define REFUSALS_MAX 60          /* with the periods of reading, a second or two */
@@ -89,6 +90,8 @@ static bool is_python_module(const struct space *space, const struct module *mod
 /* The interpreter is in a file with "python" in its name, or in the program itself. */
 static enum table_kind kind_of_table(const struct space *space, const struct module *module)
 {
+	if (switchers_has(module->name)) /* the names of Python's extensions contain "python", too */
+		return TABLE_SWITCHER;
 	if (is_python_module(space, module) || (space->with_python && strstr(module->name, "python")))
 		return TABLE_PYTHON;
 	return strncmp(module->name, "libc.so.", 8) ? TABLE_PLAIN : TABLE_LIBC;

@@ -18,6 +18,7 @@
 #include "live/stream.h"
 #include "symbol/elf/image.h"
 #include "symbol/python/pyfile.h"
+#include "symbol/unwind/switchers.h"
 #include "symbol/unwind/table_cache.h"
 #include "symbol/unwind/unwind_table.h"
 
@@ -146,6 +147,8 @@ static void mark_ranges(enum table_kind kind, const struct image *image, struct 
 		unwind_table_mark_eval(blob, ranges[i].start, ranges[i].end);
 	if (count || kind == TABLE_LIBC)
 		unwind_table_mark_runtime(blob);
+	if (kind == TABLE_SWITCHER)
+		switchers_mark(image, blob);
 }
 
 int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table)

@@ -26,6 +26,7 @@ enum table_kind {
 	TABLE_PLAIN,                  /* nothing */
 	TABLE_PYTHON,                 /* CPython's eval function and CPython, if it has them */
 	TABLE_LIBC,                   /* all of it is the C library */
+	TABLE_SWITCHER,               /* the roots of stacks that the library switches */
 };
 
 struct tables_stats {

@@ -318,17 +318,32 @@ static uint32_t split_row(struct unwind_table *t, uint32_t pc)
 	return row + 1;
 }
 
-void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end)
+/* Gives the rows in [start, end) other rules: what remains of a rule is the mask. */
+static void change_rules(struct unwind_table *table, uint64_t start, uint64_t end, uint8_t mask, uint8_t rule)
 {
 	uint64_t limit = (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT;
 	uint32_t row, last;
 
-	if (!table->words || start < table->base || end <= start || end - table->base >= limit)
+	if (!table->words || start < table->base || end <= start || start - table->base >= limit)
 		return;
 	row = split_row(table, (uint32_t)(start - table->base));
-	last = split_row(table, (uint32_t)(end - table->base));
-	for (; row < last; row++)
-		table->words[(size_t)table->pages + row].row.rule |= GMT_UNWIND_EVAL;
+	last = end - table->base < limit ? split_row(table, (uint32_t)(end - table->base)) : table->rows;
+	for (; row < last; row++) {
+		union gmt_unwind_word *word = &table->words[(size_t)table->pages + row];
+
+		word->row.rule = (word->row.rule & mask) | rule;
+	}
+}
+
+void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end)
+{
+	if (end - table->base < (uint64_t)table->pages << GMT_UNWIND_PAGE_SHIFT)
+		change_rules(table, start, end, 0xff, GMT_UNWIND_EVAL);
+}
+
+void unwind_table_set_rule(struct unwind_table *table, uint64_t start, uint64_t end, enum gmt_unwind_rule rule)
+{
+	change_rules(table, start, end, (uint8_t)~GMT_UNWIND_RULE_MASK, (uint8_t)rule);
 }
 
 void unwind_table_mark_runtime(struct unwind_table *table)

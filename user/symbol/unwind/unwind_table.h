@@ -55,6 +55,9 @@ bool unwind_table_map(const struct image *image, uint64_t start, uint64_t end, u
 /* Sets the EVAL flag of the rows in [start, end) (vaddrs); rows are split at both ends. */
 void unwind_table_mark_eval(struct unwind_table *table, uint64_t start, uint64_t end);
 
+/* Gives the code in [start, end) (vaddrs) another rule. */
+void unwind_table_set_rule(struct unwind_table *table, uint64_t start, uint64_t end, enum gmt_unwind_rule rule);
+
 /* Sets the RUNTIME flag of all rows but those of signals, which may interrupt any code. */
 void unwind_table_mark_runtime(struct unwind_table *table);
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Allocates memory where stacks are not as usual, for test_stacks_odd.py, and prints Python's own traceback of each
+call.
+
+odd_stacks.py LIBCUDA CASE: each allocation has a size of its own, unless the case counts stacks. Waits for a line before
+the case and after it. Runs under Python 3.8 and later.
+"""
+import ctypes
+import json
+import os
+import random
+import sys
+import traceback
+
+RELEASED, HOLDING = ctypes.CDLL(sys.argv[1]), ctypes.PyDLL(sys.argv[1])     # the GIL, while it is called
+ADDRESS = ctypes.c_uint64()
+ALWAYS = 4096                       # the size of allocations that are counted
+said = 0
+
+
+def size_of(name, frame):
+    global said
+    said += 1
+    frames = [[f.f_code.co_name if sys.version_info < (3, 11) else f.f_code.co_qualname, f.f_code.co_filename, line or 0]
+              for f, line in traceback.walk_stack(frame)]
+    print(json.dumps({"name": name, "size": ALWAYS + 512 * said, "frames": frames}), flush=True)
+    return ctypes.c_size_t(ALWAYS + 512 * said)
+
+
+def allocate(name):
+    RELEASED.cuMemAlloc_v2(ctypes.byref(ADDRESS), size_of(name + ", released", sys._getframe()))
+    HOLDING.cuMemAlloc_v2(ctypes.byref(ADDRESS), size_of(name + ", held", sys._getframe()))
+
+
+def through_c(depth, function, *args):
+    """Calls a function below as many frames of C and of Python."""
+    if depth:
+        return max([1], key=lambda _: through_c(depth - 1, function, *args) or 0)
+    function(*args)
+    return 1
+
+
+def greenlets():
+    from greenlet import getcurrent, greenlet
+    main, made, chance = getcurrent(), [], random.Random(1)
+
+    def worker(name):
+        allocate(name + " begins")
+        main.switch()
+        allocate(name + " goes on")
+        main.switch()
+        while True:
+            RELEASED.cuMemAlloc_v2(ctypes.byref(ADDRESS), ctypes.c_size_t(ALWAYS))
+            main.switch()
+
+    def start(name):
+        made.append(greenlet(worker))
+        made[-1].switch(name)
+
+    def nested():
+        list(allocate("generator") for _ in range(1))
+        greenlet(lambda: allocate("inner")).switch()
+        allocate("after the inner")
+
+    for depth in range(6):
+        through_c(depth, start, f"from {depth}")
+    for depth, one in enumerate(made):
+        through_c(5 - depth, one.switch)
+    allocate("main")
+    greenlet(nested).switch()
+    for _ in range(300):
+        through_c(chance.randrange(8), chance.choice(made).switch)
+
+
+def main():
+    context = ctypes.c_void_p()
+    RELEASED.cuInit(0)
+    RELEASED.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    RELEASED.cuCtxSetCurrent(context)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    globals()[sys.argv[2]]()
+    print("done", flush=True)
+    sys.stdin.readline()
+
+
+if __name__ == "__main__":
+    main()

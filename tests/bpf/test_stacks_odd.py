@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stacks that are not as usual are right, or say what they lack: stacks of greenlets."""
+import json
+import os
+import sys
+import tempfile
+import zipfile
+
+import lib
+from lib import Skip, Target, Tool, check, equal
+
+sys.path[1:1] = [os.path.join(lib.TOP, "tests"), os.path.join(lib.TOP, "tests/symbol")]
+import pypilib  # noqa: E402
+import stacklib  # noqa: E402
+import test_python  # noqa: E402
+
+PROGRAM = os.path.join(lib.TOP, "tests/bpf/odd_stacks.py")
+ALWAYS = 4096           # odd_stacks.py's
+
+
+def pythons():
+    """{version: program}"""
+    found = {version: path for path, version in sorted(test_python.pythons().items())
+             if (3, 8) <= version <= (3, 14)}
+    check(found, "no CPython was found")
+    return found
+
+
+def traced(python, case, env=None):
+    """What the program said of its allocations, and the recording."""
+    path = lib.folder() + "/run.gmt"
+    program = Target(python, PROGRAM, lib.LIB, case, env=env)
+    program.wait_line(lambda: "ready\n" in program.out, "ready")
+    tool = Tool("-p", str(program.pid), "-o", path, "--stack-depth", "1024").ready()
+    tool.idle()
+    program.line()
+    program.wait_line(lambda: "done\n" in program.out, "done")
+    tool.stop()
+    program.line()
+    equal(program.finish()[0], 0, "exit status " + program.stderr())
+    return [json.loads(line) for line in program.out if line.startswith("{")], stacklib.Stacks(path)
+
+
+def stacks_by_name(said, recording):
+    """{name: (frames that the program said, stack)}"""
+    by_size = {vals[1]: stack_id for _, stack_id, vals in recording.calls if len(vals) > 1}
+    found = {line["name"]: (line["frames"], recording.stacks.get(by_size.get(line["size"]))) for line in said}
+    lacking = [name for name, (_, stack) in found.items() if not stack or stack.frames is None]
+    check(not lacking, "no stack of", lacking)
+    return found
+
+
+def python_frames(stack):
+    return [[f.function, f.file, f.line] for f in stack.frames if f.is_python]
+
+
+# ---- greenlets ----
+
+def greenlet_for(version):
+    """A folder with greenlet for a version of Python."""
+    folder = os.path.join(lib.BUILD, "pypi-greenlet-%d.%d" % version)
+    if os.path.exists(folder):
+        return folder
+    with tempfile.TemporaryDirectory(dir=lib.BUILD, prefix="pypi-greenlet-") as scratch:
+        try:
+            wheels = pypilib.download(scratch, ["greenlet"], "--python-version", "%d.%d" % version)
+        except pypilib.Unavailable as why:
+            raise Skip(str(why)) from None
+        new = os.path.join(scratch, "new")
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(new)
+        os.rename(new, folder)
+    return folder
+
+
+def wrong_of_greenlets(said, recording):
+    for name, (frames, stack) in stacks_by_name(said, recording).items():
+        if not stack.is_complete:
+            yield f"{name}: {stack.reason}"
+        yield from filter(None, [test_python.difference(frames, python_frames(stack))])
+        last = stack.frames[-1].function.split("(")[0]
+        if not last.endswith("_start" if name.startswith("main") else "inner_bootstrap"):
+            yield f"{name}: ends with {last}"
+    again = {recording.stacks[stack_id].words for _, stack_id, vals in recording.calls
+             if len(vals) > 1 and vals[1] == ALWAYS}
+    if len(again) > 2:              # the loop of 3.13 makes its first call from another place in itself
+        yield f"{len(again)} stacks of one line in 6 greenlets"
+
+
+def greenlets():
+    """a greenlet's stack ends where the greenlet begins, wherever it was started and goes on: each CPython that is found"""
+    lib.needs_full_stacks()
+    wrong, skipped = [], []
+    for version, python in pythons().items():
+        try:
+            folder = greenlet_for(version)
+        except Skip as why:
+            skipped.append(why)
+            continue
+        found = traced(python, "greenlets", {"PYTHONPATH": folder})
+        wrong += ["%d.%d: %s" % (*version, line) for line in wrong_of_greenlets(*found)]
+    check(not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40]))
+    if skipped:
+        raise Skip(str(skipped[0]))
+
+
+if __name__ == "__main__":
+    lib.main(greenlets)
