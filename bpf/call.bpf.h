@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Sends driver API calls: one program serves all entries, another program all returns. The uprobe's cookie is
- * api | library << 32. gmt.specs[api] says which values are read.
- *
- * Invariant: the frames of a thread's calls lie one inside the other, so a later frame has a lower stack pointer.
- * A frame that does not fit was left without a return (by longjmp, or the kernel missed the return probe) and is
- * dropped.
+ * api | library << 32. gmt.specs[api] says which values are read. frames.bpf.h has the calls that have not returned.
  */
 #ifndef GMT_CALL_BPF_H
 #define GMT_CALL_BPF_H
 
+#include "frames.bpf.h"
+
 #if defined(__TARGET_ARCH_x86)
-#define RETURN_SP_SHIFT 8    /* the return address has been popped */
 #define STACK_ARGS_OFFSET 8  /* above the return address */
 #else
-#define RETURN_SP_SHIFT 0
 #define STACK_ARGS_OFFSET 0
 #endif
 
@@ -85,19 +81,6 @@ static __always_inline int read_cap(const struct call_frame *frame, __u32 cap, _
 	return -1;
 }
 
-/* Drops frames that cannot enclose a call whose stack pointer is `sp`. */
-static __always_inline void drop_stale(struct thread_state *state, __u64 sp)
-{
-	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
-		__u32 depth = state->depth;
-
-		if (!depth || state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH].sp > sp)
-			return;
-		state->depth = depth - 1;
-		count_loss(GMT_LOSS_RETURN_UNSEEN);
-	}
-}
-
 static __always_inline void begin_record(struct thread_state *state, const struct call_frame *frame,
 					 __u32 count, __u8 phase, __s32 rc)
 {
@@ -106,18 +89,46 @@ static __always_inline void begin_record(struct thread_state *state, const struc
 	fill_header(&call->hdr, GMT_KIND_CALL, sizeof(*call) + count * sizeof(__u64));
 	call->api = frame->api;
 	call->phase = phase;
-	call->unread = 0;
+	call->unread = state->lost_context ? GMT_CALL_CONTEXT_LOST : 0;
 	call->rc = rc;
 	call->seq = frame->seq;
 	call->stack_id = frame->stack_id;
 }
 
-static __always_inline void send_record(struct thread_state *state, __u32 count)
+/* Keeps what the collector knows of the thread's context after a record was sent, or lost. */
+static __always_inline void keep_context(struct thread_state *state, __u16 flags, int is_lost)
 {
-	__u32 size = sizeof(struct gmt_call) + count * sizeof(__u64);
+	const struct gmt_call *call = (void *)state->out;
 
-	if (size <= sizeof(state->out))
-		send(state->out, size);
+	if (!is_lost)
+		state->lost_context = 0;
+	/* A failed call changes nothing. An UNDO takes a change back. */
+	if (!(flags & (GMT_API_CTX | GMT_API_CHANGE)) || (call->rc && call->phase != GMT_PHASE_UNDO))
+		return;
+	state->has_sent_ctx = 0;
+	if (is_lost) {
+		state->lost_context = 1;
+	} else if (flags & GMT_API_CHANGE) {
+		state->has_sent_ctx = 1;
+		state->sent_ctx = call->vals[0];
+	}
+}
+
+/* Whether the collector knows already that the thread has this context. */
+static __always_inline int is_unchanged(const struct thread_state *state, __u16 flags)
+{
+	const struct gmt_call *call = (void *)state->out;
+
+	return (flags & GMT_API_CHANGE) && !call->rc && state->has_sent_ctx && state->sent_ctx == call->vals[0];
+}
+
+static __always_inline void send_record(struct thread_state *state, const volatile struct gmt_spec *spec)
+{
+	__u32 size = sizeof(struct gmt_call) + spec->count * sizeof(__u64);
+	__u16 flags = spec->flags;
+
+	if (size <= sizeof(state->out) && !is_unchanged(state, flags))
+		keep_context(state, flags, send(state->out, size));
 }
 
 /* Whether the callee writes the value. A failed call has no such value. */
@@ -166,46 +177,6 @@ static __always_inline void read_at_entry(struct call_frame *frame, const volati
 	}
 }
 
-static __always_inline struct call_frame *push_frame(struct thread_state *state, __u64 sp, __u32 api,
-						     __u32 library)
-{
-	struct call_frame *frame, *outer;
-	__u32 depth = state->depth;
-
-	if (depth) {
-		outer = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
-		if (outer->sp == sp && outer->api == api && outer->library != library) {
-			outer->duplicates++;
-			return 0;
-		}
-		drop_stale(state, sp);
-		depth = state->depth;
-	}
-	if (depth >= GMT_INFLIGHT_DEPTH) {
-		count_loss(GMT_LOSS_INFLIGHT_DEEP);
-		return 0;
-	}
-	frame = &state->frames[depth % GMT_INFLIGHT_DEPTH];
-	frame->nested = 0;
-	if (depth) {
-		outer = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
-		/* The driver calls its own exports. The record of the outer call is enough. */
-		frame->nested = outer->nested ||
-				!(gmt.specs[outer->api % GMT_API_MAX].flags & GMT_API_SCOPE);
-	}
-	state->depth = depth + 1;
-	frame->sp = sp;
-	frame->api = api;
-	frame->library = library;
-	frame->seq = ++state->seq;
-	state->generation = runtime.generation;
-	frame->entry_read = 0;
-	frame->duplicates = 0;
-	frame->has_stack = 0;
-	frame->stack_id = 0;
-	return frame;
-}
-
 /* Takes the stack at entry, while the return address is still on the stack. The return probe replaces that address. */
 static __always_inline void take_stack(struct thread_state *state, struct call_frame *frame,
 				       const volatile struct gmt_spec *spec, struct pt_regs *ctx)
@@ -239,7 +210,7 @@ int call_enter(struct pt_regs *ctx)
 		if (!state)
 			return 0;
 	}
-	frame = push_frame(state, PT_REGS_SP(ctx), api, cookie >> 32);
+	frame = push_frame(state, ctx, api, cookie >> 32);
 	if (!frame)
 		return 0;
 	save_args(frame->args, ctx);
@@ -250,57 +221,8 @@ int call_enter(struct pt_regs *ctx)
 	if ((spec->flags & GMT_API_RELEASE) && !frame->nested) {
 		begin_record(state, frame, spec->count, GMT_PHASE_ENTER, 0);
 		read_vals(state, frame, spec, 0);
-		send_record(state, spec->count);
+		send_record(state, spec);
 	}
-	return 0;
-}
-
-/* Takes the frame of the call that returns now off the list. Null: no frame matches, or a further probe will report
- * the same return. */
-static __always_inline struct call_frame *pop_frame(struct thread_state *state, __u64 sp, __u32 api)
-{
-	struct call_frame *frame;
-
-	sp -= RETURN_SP_SHIFT;
-	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
-		__u32 depth = state->depth;
-
-		if (!depth)
-			break;
-		frame = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
-		if (frame->sp > sp)
-			break;
-		if (frame->sp == sp && frame->api == api) {
-			if (frame->duplicates) {
-				frame->duplicates--;
-				return 0;
-			}
-			state->depth = depth - 1;
-			return frame;
-		}
-		state->depth = depth - 1;
-		count_loss(GMT_LOSS_RETURN_UNSEEN);
-	}
-	/* A thread that was inside the call when the probes were added has no entry, and nothing was lost. Probes are
-	 * added one by one, so a loss is certain only if the thread has entered a call after the last one was added. */
-	if (state->generation == runtime.generation && !(state->generation & 1))
-		count_loss(GMT_LOSS_INFLIGHT_ORPHAN);
-	return 0;
-}
-
-/* Whether the thread's newest record of this kind had the same value. */
-static __always_inline int is_unchanged(struct thread_state *state, __u16 flags)
-{
-	__u64 ctx = ((struct gmt_call *)state->out)->vals[0];
-
-	if (flags & GMT_API_CTX)
-		state->has_sent_ctx = 0;
-	if (!(flags & GMT_API_CHANGE))
-		return 0;
-	if (state->has_sent_ctx && state->sent_ctx == ctx)
-		return 1;
-	state->has_sent_ctx = 1;
-	state->sent_ctx = ctx;
 	return 0;
 }
 
@@ -323,7 +245,7 @@ int call_return(struct pt_regs *ctx)
 	if (!frame || frame->nested)
 		return 0;
 	/* A scope is sent only if there was no memory. Of nested scopes only the outermost scope is sent. */
-	if ((flags & GMT_API_SCOPE) && (rc != GMT_CUDA_OUT_OF_MEMORY || state->depth))
+	if ((flags & GMT_API_SCOPE) && (rc != GMT_CUDA_OUT_OF_MEMORY || frame->root != state->depth))
 		return 0;
 	if (flags & GMT_API_RELEASE) {
 		if (!rc)
@@ -335,8 +257,7 @@ int call_return(struct pt_regs *ctx)
 		begin_record(state, frame, spec->count, GMT_PHASE_DONE, rc);
 	}
 	read_vals(state, frame, spec, rc != 0);
-	if (!is_unchanged(state, flags))
-		send_record(state, spec->count);
+	send_record(state, spec);
 	return 0;
 }
 

@@ -3,12 +3,17 @@
 #ifndef GMT_EMIT_BPF_H
 #define GMT_EMIT_BPF_H
 
-static __always_inline void count_loss(__u32 cause)
+static __always_inline void count_losses(__u32 cause, __u32 count)
 {
 	__u64 *n = bpf_map_lookup_elem(&loss, &cause);
 
 	if (n)
-		__sync_fetch_and_add(n, 1);
+		__sync_fetch_and_add(n, count);
+}
+
+static __always_inline void count_loss(__u32 cause)
+{
+	count_losses(cause, 1);
 }
 
 /* A record does not wake the reader, because a wakeup costs ten times the record itself. The reader looks every few
@@ -32,10 +37,13 @@ static __always_inline void fill_header(struct gmt_hdr *hdr, __u16 kind, __u16 s
 	hdr->ts_ns = bpf_ktime_get_ns();
 }
 
-static __always_inline void send(void *record, __u32 size)
+/* Returns whether the record was lost. */
+static __always_inline int send(void *record, __u32 size)
 {
-	if (bpf_ringbuf_output(&ring, record, size, wake_flags()))
-		count_loss(GMT_LOSS_RING_FULL);
+	if (!bpf_ringbuf_output(&ring, record, size, wake_flags()))
+		return 0;
+	count_loss(GMT_LOSS_RING_FULL);
+	return 1;
 }
 
 #define SEND(record, KIND)                                                        \

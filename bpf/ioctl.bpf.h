@@ -31,15 +31,17 @@ static __always_inline int is_unreadable(int bad)
 	return bad;
 }
 
-/* Fills in the thread's outermost running call. True: the call has its own stack. */
-static __always_inline int fill_outermost(struct gmt_cause *cause, const struct thread_state *state)
+/* Fills in the call that the current thread runs. True: the call has its own stack. */
+static __always_inline int fill_running(struct gmt_cause *cause, const struct thread_state *state)
 {
-	if (!state->depth)
+	const struct call_frame *frame = running_call(state, user_sp());
+
+	if (!frame)
 		return 0;
-	cause->api = state->frames[0].api;
-	cause->seq = state->frames[0].seq;
-	cause->stack_id = state->frames[0].stack_id;
-	return state->frames[0].has_stack;
+	cause->api = frame->api;
+	cause->seq = frame->seq;
+	cause->stack_id = frame->stack_id;
+	return frame->has_stack;
 }
 
 /* Fills in the call that the current thread runs. */
@@ -48,7 +50,7 @@ static __always_inline void fill_cause(struct gmt_cause *cause)
 	const struct thread_state *state = thread_get();
 
 	if (state)
-		fill_outermost(cause, state);
+		fill_running(cause, state);
 	else
 		count_hidden_thread();
 }
@@ -61,7 +63,7 @@ static __always_inline void fill_cause_and_stack(struct gmt_cause *cause)
 	struct stack_start start = {};
 	struct pt_regs *regs;
 
-	if (state ? fill_outermost(cause, state) : count_hidden_thread())
+	if (state ? fill_running(cause, state) : count_hidden_thread())
 		return;
 	if (!gmt.config.stack_mode || !gmt.config.ioctl_stacks)
 		return;

@@ -3,6 +3,8 @@
 #ifndef GMT_PROC_BPF_H
 #define GMT_PROC_BPF_H
 
+#define SIGNAL_GROUP_EXIT 4 /* include/linux/sched/signal.h */
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -40,8 +42,8 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid)
 	if (old_pid != task->pid)
 		thread_unmark(old_pid);
 	if (state) {
-		state->depth = 0;
-		state->has_sent_ctx = 0;
+		drop_frames(state);
+		lose_context(state);
 		thread_mark(task->pid);
 	} else {
 		count_hidden_thread();
@@ -54,13 +56,28 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid)
 	return 0;
 }
 
+/* Counts the calls that the thread left. If others ended the thread, calls that it was inside have ended, too. */
+static __always_inline void leave_thread(struct task_struct *task)
+{
+	struct thread_state *state = thread_get();
+	int is_ended = (task->signal->flags & SIGNAL_GROUP_EXIT) || (task->exit_code & 0x7f);
+
+	if (!state || !state->depth)
+		return;
+	drop_left(state, is_ended ? user_sp() : ~0ULL);
+	end_frames(state);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(proc_exit, struct task_struct *task)
 {
 	struct gmt_proc_exit rec = {};
 	__u32 tgid = task->tgid;
 
-	thread_unmark(task->pid);
+	if (thread_is_marked(task->pid)) {
+		leave_thread(task);
+		thread_unmark(task->pid);
+	}
 	/* 0 in the last thread, because do_exit() lowers signal->live before this tracepoint. */
 	if (task->signal->live.counter)
 		return 0;

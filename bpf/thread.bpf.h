@@ -12,6 +12,7 @@
 /* One call of a probed function that has not returned yet. */
 struct call_frame {
 	__u64 sp;                        /* user stack pointer at entry: finds the entry of a return */
+	__u64 pc;                        /* the function's first instruction */
 	__u64 args[8];                   /* 6 are used; 8 is a power of two, which bounds the index */
 	__u64 entry_vals[GMT_CALL_VALS]; /* values that had to be read at entry */
 	__u32 seq;
@@ -21,9 +22,10 @@ struct call_frame {
 	__u32 library;
 	__u8 nested;                     /* not sent, because the call runs inside a call that is sent */
 	__u8 has_stack;                  /* stack_id is valid: a stack was taken, or left out on purpose (0) */
-	__u8 reserved[2];
+	__u8 root;                       /* index of the outermost call that this call is a part of; often its own */
+	__u8 is_doubted;                 /* others than the driver made calls since: a callback, or the call was left */
 	__u32 stack_id;
-	__u32 reserved2;
+	__u32 inside;                    /* calls that were not sent because they run inside this call */
 };
 
 /* Data that all stacks of the thread share. */
@@ -47,8 +49,9 @@ struct range_thread {
 struct thread_state {
 	__u32 depth;
 	__u32 seq;
-	__u64 sent_ctx;   /* the context in the newest GMT_API_CHANGE record of the thread */
-	__u16 has_sent_ctx;
+	__u64 sent_ctx;   /* the context in the newest GMT_API_CHANGE record that was sent of the thread */
+	__u8 has_sent_ctx;
+	__u8 lost_context; /* the collector does not know the thread's contexts: the next record says so */
 	__u16 is_marked;  /* the thread's bit in thread_marks is set */
 	__u32 generation; /* runtime.generation at the newest entry of a call */
 	struct call_frame frames[GMT_INFLIGHT_DEPTH];
@@ -111,6 +114,8 @@ static __always_inline struct thread_state *thread_prepare(struct task_struct *t
 	if (state && !state->is_marked) {
 		thread_mark(task->pid);
 		state->is_marked = 1;
+		/* The collector may remember an older thread that had the same number. */
+		state->lost_context = 1;
 	}
 	return state;
 }

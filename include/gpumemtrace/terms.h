@@ -104,7 +104,8 @@
 	  "processes not followed: target map full")                              \
 	X(IOCTL_UNREADABLE, 6, "ioctl_unreadable", "ioctl structure that could not be read", \
 	  "ioctl structures that could not be read")                              \
-	X(RETURN_UNSEEN, 7, "return_unseen", "call whose return was not seen", "calls whose returns were not seen") \
+	X(RETURN_UNSEEN, 7, "return_unseen", "call that was left without a return, or ran inside such a call", \
+	  "calls that were left without a return, or ran inside such calls")      \
 	X(PROGRAM_SKIPPED, 8, "program_skipped", "probe hit that the kernel skipped", \
 	  "probe hits that the kernel skipped")                                   \
 	X(STACK_LOST, 9, "stack_lost", "stack trace of an allocation", "stack traces of allocations")

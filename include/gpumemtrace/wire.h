@@ -98,12 +98,15 @@ struct gmt_call {
 	struct gmt_hdr hdr;
 	__u16 api;       /* enum gmt_api */
 	__u8 phase;      /* enum gmt_phase */
-	__u8 unread;     /* bit i: vals[i] could not be read from the target and is 0 */
+	__u8 unread;     /* bit i: vals[i] could not be read from the target and is 0; and GMT_CALL_CONTEXT_LOST */
 	__s32 rc;        /* CUresult; 0 at ENTER */
 	__u32 seq;       /* number of the call in its thread; ties ENTER to UNDO and ioctls to calls */
 	__u32 stack_id;  /* 0: none */
 	__u64 vals[];
 };
+/* In gmt_call.unread: before this call, records of the thread's contexts were lost, or the thread is new. Forget the
+ * contexts of the thread. No operation reads vals[7] from memory, so the bit has no other meaning. */
+#define GMT_CALL_CONTEXT_LOST 0x80
 #define GMT_FIELDS_gmt_call(X, T)                                                 \
 	X(T, API, api) X(T, CALL_PHASE, phase) X(T, SIGNED, rc) X(T, UNSIGNED, seq) \
 	X(T, UNSIGNED, stack_id) X(T, HEX, unread)

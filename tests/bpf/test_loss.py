@@ -2,10 +2,41 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Nothing is lost silently: losses of a ring buffer that is too small are counted, and a ring of the usual size loses
 nothing."""
+import sys
+
 import lib
-from lib import GPU_B, Target, Tool, check, equal, process_of, row_of
+from lib import GPU_A, GPU_B, MIB, Process, Target, Tool, check, equal, process_of, row_of
 
 PAIRS = 150000
+
+# Two contexts, the first of which is current. CHANGE makes the other one current while records are lost.
+CONTEXTS = r"""
+import ctypes, sys
+cuda, u64 = ctypes.CDLL(sys.argv[1]), ctypes.c_uint64
+ptr, contexts, uuid = u64(), [u64(), u64()], ctypes.create_string_buffer(16)
+def call(name, *arguments):
+    assert getattr(cuda, name)(*arguments) == 0, name
+def hold(word):
+    print(word, flush=True)
+    sys.stdin.readline()
+call("cuInit", 0)
+for i, context in enumerate(contexts):
+    call("cuDeviceGetUuid", uuid, i)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), i)
+call("cuCtxSetCurrent", contexts[0])
+call("cuMemAlloc_v2", ctypes.byref(ptr), u64(1 << 20))
+hold("ready")
+for i in range(5000):
+    call("cuMemAlloc_v2", ctypes.byref(ptr), u64(1 << 10))
+    call("cuMemFree_v2", ptr)
+call(sys.argv[2], contexts[1])
+hold("changed")
+for i in range(10):
+    if sys.argv[2] == "cuCtxSetCurrent":
+        call(sys.argv[2], contexts[1])
+    call("cuMemAlloc_v2", ctypes.byref(ptr), u64(4 << 20))
+hold("done")
+"""
 
 
 def storm(*options, threads=1, env=None):
@@ -63,6 +94,37 @@ def tiny_ring():
     equal(report["exit_status"], 0, "exit status without --strict")
 
 
+def lost_context(call):
+    """10 allocations of 4 MiB after a call whose record was lost changed the context: live MiB by GPU."""
+    tool = Tool("-a", "--ring-size", "4096", "--layers", "api", "--nvml", "off").ready()
+    work = Process([sys.executable, "-c", CONTEXTS, lib.LIB, call], env=lib.environment())
+    work.wait_line(lambda: "ready\n" in work.out, "two contexts")
+    tool.idle()
+    tool.send(lib.signal.SIGSTOP)
+    work.line()
+    work.wait_line(lambda: "changed\n" in work.out, "the other context")
+    tool.send(lib.signal.SIGCONT)
+    tool.idle()
+    work.line()
+    work.wait_line(lambda: "done\n" in work.out, "the allocations")
+    report = lib.settled(tool, work.pid)
+    check(report["losses"]["ring_full"] > 100, "lost", report["losses"])
+    rows = process_of(report, work.pid)["gpus"]
+    return {row["uuid"]: row["classes"]["device"]["live_bytes"] // MIB for row in rows}
+
+
+def lost_set():
+    """a lost cuCtxSetCurrent is sent again with the next one"""
+    equal(lost_context("cuCtxSetCurrent"), {GPU_B: 1, GPU_A: 40}, "MiB by GPU")
+
+
+def lost_push():
+    """after a lost cuCtxPushCurrent the context is unknown, and no GPU is charged"""
+    live = lost_context("cuCtxPushCurrent_v2")
+    equal((live.pop(GPU_B), sum(live.values())), (1, 40), "MiB on the old context's GPU and on no GPU")
+    check(not live.get(GPU_A), "MiB by GPU", live)
+
+
 def strict():
     """--strict makes a loss an error (5), and its absence none"""
     tool, _ = flood("--strict")
@@ -88,4 +150,4 @@ def lost_exit():
 
 
 if __name__ == "__main__":
-    lib.main(no_loss, threads, tiny_ring, strict, said_in_text, lost_exit)
+    lib.main(no_loss, threads, tiny_ring, lost_set, lost_push, strict, said_in_text, lost_exit)

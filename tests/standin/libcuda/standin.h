@@ -233,10 +233,13 @@ struct standin {
 extern struct standin g __attribute__((visibility("hidden")));
 #pragma GCC visibility push(hidden)
 
-/* An entry point: everything happens under the lock, after cuInit only. */
+void callback_run(void);
+
+/* An entry point: everything but the program's callback happens under the lock, after cuInit only. */
 #define API(call)                                                                 \
 	do {                                                                      \
 		CUresult rc_;                                                     \
+		callback_run();                                                   \
 		pthread_mutex_lock(&g.lock);                                      \
 		rc_ = g.up ? (call) : CUDA_ERROR_NOT_INITIALIZED;                 \
 		pthread_mutex_unlock(&g.lock);                                    \

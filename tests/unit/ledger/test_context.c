@@ -70,6 +70,30 @@ static void each_thread_has_a_stack(void **state)
 	assert_int_equal(gpu_now(r), 0);
 }
 
+static void a_lost_context_is_forgotten(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX1, 1);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuCtxPushCurrent_v2, CTX1);
+	assert_int_equal(gpu_now(r), 0);
+	r->unread = GMT_CALL_CONTEXT_LOST;
+	assert_int_equal(gpu_now(r), NO_GPU);  /* of this call, and of the calls after it */
+	assert_int_equal(gpu_now(r), NO_GPU);
+	CALL(r, cuCtxPushCurrent_v2, CTX0);
+	assert_int_equal(gpu_now(r), 1);
+	CALL(r, cuCtxPopCurrent_v2, CTX0);
+	assert_int_equal(gpu_now(r), NO_GPU);  /* what is below is not known */
+	r->unread = GMT_CALL_CONTEXT_LOST;
+	CALL(r, cuCtxSetCurrent, CTX1);        /* forgets first */
+	assert_int_equal(gpu_now(r), 0);
+	r->unread = GMT_CALL_CONTEXT_LOST;     /* no value of an array counts as unread */
+	CALL(r, cuArrayCreate_v2, 0xa, 4, 4, 0x20, 1);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_SIZE_UNKNOWN), 0);
+}
+
 static void a_new_context_is_current(void **state)
 {
 	struct records *r = *state;
@@ -374,6 +398,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_thread_has_a_stack),
+		TEST(a_lost_context_is_forgotten),
 		TEST(a_new_context_is_current),
 		TEST(destroying_a_context_frees_what_is_tied_to_it),
 		TEST(a_context_handle_given_out_again_owns_nothing_old),

@@ -45,6 +45,9 @@ static void every_row_sends_its_operations_fields(void **state)
 		assert_in_range(probe->count, 0, GMT_CALL_VALS);
 		for (unsigned int i = 0; i < probe->count; i++)
 			assert_in_range(probe->caps[i] >> 24, GMT_CAP_ARG64, GMT_CAP_OUTHASH);
+		/* This value's bit in gmt_call.unread is GMT_CALL_CONTEXT_LOST. */
+		if (probe->count == GMT_CALL_VALS)
+			assert_in_range(probe->caps[GMT_CALL_VALS - 1] >> 24, GMT_CAP_ARG64, GMT_CAP_ARG32);
 	}
 	assert_in_range(rows, 120, GMT_API_MAX);
 }

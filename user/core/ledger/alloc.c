@@ -264,7 +264,7 @@ static void alloc_array(struct event *e)
 		.table = &e->proc->allocs.arrays,
 		.key = e->val[0],
 		.size = size,
-		.size_unread = size == ARRAY_SIZE_UNKNOWN || (e->call->unread & ~1u),
+		.size_unread = size == ARRAY_SIZE_UNKNOWN || (e->unread & ~1u),
 		.class = GMT_CLASS_ARRAY,
 		.owner = owner,
 		.ordinal = context_ordinal(&e->proc->contexts, owner),

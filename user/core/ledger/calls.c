@@ -101,8 +101,11 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 
 	if (!is_call_well_formed(call, probe, count))
 		return -EINVAL;
-	struct event e = { .proc = p, .call = call, .op = probe->op, .ts_ns = hdr->ts_ns };
+	struct event e = { .proc = p, .call = call, .op = probe->op, .ts_ns = hdr->ts_ns,
+			   .unread = call->unread & ~GMT_CALL_CONTEXT_LOST };
 
+	if (call->unread & GMT_CALL_CONTEXT_LOST)
+		process_thread(p, hdr->tid)->depth = 0; /* unknown is better than wrong */
 	for (size_t i = 0; i < count; i++)
 		e.val[i] = call->vals[i];
 	if (operation)

@@ -56,12 +56,13 @@ struct event {
 	enum gmt_op op;
 	uint64_t ts_ns;
 	uint64_t val[GMT_CALL_VALS];  /* missing ones are 0 */
+	uint8_t unread;               /* bit i: val[i] could not be read */
 	struct delta_ask ask;         /* operations that ask for memory fill it in */
 };
 
 static inline bool event_unread(const struct event *e, unsigned int val)
 {
-	return e->call->unread & (1u << val);
+	return e->unread & (1u << val);
 }
 
 /* The context current to the event's thread; 0 unknown. */

@@ -19,7 +19,7 @@ static void plan_alloc(struct event *e, uint64_t address, uint64_t size, unsigne
 		.key = address,
 		.address = address,
 		.size = size,
-		.size_unread = e->call->unread & unread_bits,
+		.size_unread = e->unread & unread_bits,
 		.class = GMT_CLASS_GRAPH,
 		.ordinal = context_ordinal_of(dev),
 	});

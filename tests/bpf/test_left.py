@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls that are left without a return hide no other call, and are counted; calls made in the middle of a call count as
+their own."""
+import lib
+from lib import compare, equal
+
+
+def left(case, unseen):
+    """The workload's own books are the tracer's, and so many calls were left."""
+    tool = lib.Tool("-a").ready()
+    target = lib.Target("left", case, hold="end")
+    target.wait("end")
+    report = lib.settled(tool, target.pid)
+    target.go()
+    compare(report, target.pid, target.books(), clean=False)
+    equal({k: v for k, v in report["losses"].items() if v}, {"return_unseen": unseen} if unseen else {}, "losses")
+    anomalies = lib.process_of(report, target.pid)["anomalies"]
+    equal({k: v for k, v in anomalies.items() if v}, {}, "anomalies")
+
+
+def jump():
+    """longjmp: calls deeper on the stack are seen, also where nothing has overwritten the call's return address"""
+    left("jump", 1)
+
+
+def many():
+    """more calls are left than the tracer can keep"""
+    left("many", 20)
+
+
+def handler():
+    """signal handlers on a stack of their own that make calls, return or jump"""
+    left("signal", 10)
+
+
+def callback():
+    """callbacks that make calls inside a call"""
+    left("callback", 0)
+
+
+def fiber():
+    """stacks that the program itself switches"""
+    left("fiber", 0)
+
+
+def thread():
+    """threads that end inside a call"""
+    left("thread", 10)
+
+
+if __name__ == "__main__":
+    lib.main(jump, many, handler, callback, fiber, thread)
