@@ -12,6 +12,9 @@ TABLE = "include/gpumemtrace/api.h"  # a row is a line, however long
 # Each has a bounded twin: snprintf, strtoul with its end pointer, strtok_r, memcpy with a length.
 BANNED = re.compile(r"\b(sprintf|vsprintf|strcpy|stpcpy|strcat|strncpy|strncat|strtok|gets|atoi|atol|atoll|atof|alloca"
                     r"|tmpnam|mktemp|system|popen|rand|localtime|gmtime|ctime|asctime)\s*\(")
+# say() makes foreign text printable. These files print to the terminal themselves: constants, and the kernel's texts.
+STDERR = re.compile(r"\b(stderr|perror)\b")
+STDERR_FILES = ["user/say.c", "user/base/js.c", "user/base/xalloc.c", "user/live/probe/attach.c", "user/live/bpf/programs.c"]
 # A place that exists on one machine only.
 OWN_PATH = re.compile(r"(?<![\w.%}*\"])/(?:home|work|farm|root|mnt)/\w|\.\./shared\b")
 NO_SPDX = re.compile(r"\.(md|json|txt|gmt|rec|expect|tsv|case|zst|bin)$|(^|/)\.git(ignore|attributes)$|^LICENSES?(/|$)"
@@ -30,6 +33,13 @@ def banned():
         for number, line in enumerate(code_of(name).splitlines(), 1):
             for word in BANNED.findall(line):
                 yield f"{name}:{number}: {word}"
+
+
+def own_messages():
+    for name in CODE:
+        for number, line in enumerate(code_of(name).splitlines(), 1):
+            if STDERR.search(line) and name not in STDERR_FILES:
+                yield f"{name}:{number}: use say()"
 
 
 def long_files():
@@ -90,6 +100,7 @@ def readme():
 
 tap = Tap()
 tap.check("no unbounded or unsafe function is called", banned())
+tap.check("messages go through say()", own_messages())
 tap.check(f"files have less than {FILE_LINES} lines", long_files())
 tap.check(f"functions have at most {FUNCTION_LINES} lines", long_functions())
 tap.check(f"lines have at most {LINE_COLUMNS} columns and no blanks at the end", long_lines())

@@ -169,12 +169,13 @@ size_t human_utf8(const char *text, size_t size)
 	return n;
 }
 
-/* C0, DEL and C1 (U+0080 to U+009F): a terminal may obey these characters. */
-static bool is_control(const char *p, size_t n)
+size_t human_is_control(const char *text, size_t size)
 {
-	unsigned char c = (unsigned char)p[0];
+	unsigned char c = (unsigned char)text[0], next = size > 1 ? (unsigned char)text[1] : 0;
 
-	return c < 0x20 || c == 0x7f || (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+	if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+		return 2;
+	return c < 0x20 || c == 0x7f;
 }
 
 unsigned human_text(char *to, unsigned columns, const char *text, size_t size)
@@ -192,7 +193,7 @@ unsigned human_text(char *to, unsigned columns, const char *text, size_t size)
 			to[cut + dots] = '\0';
 			return columns;
 		}
-		if (!n || is_control(text + i, n)) {
+		if (!n || human_is_control(text + i, n)) {
 			to[used++] = '?';
 		} else {
 			memcpy(to + used, text + i, n);

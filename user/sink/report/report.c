@@ -41,6 +41,8 @@ static void print_head(struct out *out, const struct view *view, const struct si
 		   human_plural(view->records, "record", "records"));
 }
 
+#define BUILD_ID_COLUMNS 16
+
 static void print_library(struct out *out, const struct gmt_library *lib)
 {
 	out_text(out, "library: ");
@@ -48,8 +50,10 @@ static void print_library(struct out *out, const struct gmt_library *lib)
 	out_printf(out, ", %u %s", lib->probes, human_plural(lib->probes, "probe", "probes"));
 	if (lib->absent)
 		out_printf(out, ", %u %s missing", lib->absent, human_plural(lib->absent, "function", "functions"));
-	if (lib->build_id[0])
-		out_printf(out, ", build id %.16s", lib->build_id);
+	if (lib->build_id[0]) {
+		out_text(out, ", build id ");
+		human_print(out, BUILD_ID_COLUMNS, (const char *)lib->build_id, BUILD_ID_COLUMNS);
+	}
 	out_char(out, '\n');
 }
 

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Foreign text does nothing to a terminal: names in recordings and on the command line that hold escapes, newlines and
+broken UTF-8 come out as printable text, in every format."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from cases import BIN, PATIENCE, TOP, check, done
+
+sys.path.insert(1, os.path.join(TOP, "tests", "recordings"))
+import recfile  # noqa: E402
+from foreign import HOSTILE, first_bad  # noqa: E402
+
+HDR_BYTES = 32
+TEXT = re.compile(rb"[ -~]{4,}\0")
+KEPT = sorted(glob.glob(os.path.join(TOP, "tests/data/kept/*.gmt")))
+
+
+def spoil(record):
+    """A record whose texts are hostile."""
+    def replace(found):
+        size = len(found.group()) - 1
+        return (HOSTILE * (size // len(HOSTILE) + 1))[:size] + b"\0"
+    return record[:HDR_BYTES] + TEXT.sub(replace, record[HDR_BYTES:])
+
+
+def spoiled(folder, path):
+    records = [spoil(r) for r in recfile.read(path)]
+    to = os.path.join(folder, os.path.basename(path))
+    kept, size = [], 0
+    for record in records:
+        size += len(record)
+        if size > recfile.RAW_MAX:
+            break
+        kept.append(record)
+    recfile.write(to, kept)
+    return to, b"\x1b]0;x" in b"".join(kept)
+
+
+def run(*words, **more):
+    said = subprocess.run([BIN, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=dict(os.environ, LC_ALL="C"), timeout=PATIENCE, check=False, **more)
+    return said.returncode, said.stdout, said.stderr
+
+
+COMMANDS = (("replay",), ("replay", "--full-stacks", "--top", "50"), ("replay", "--json"), ("oom",), ("oom", "--json"),
+            ("records",), ("records", "--json"), ("replay", "-q", "--folded", "-"))
+
+
+def recordings(folder):
+    bad = {words: [] for words in COMMANDS}
+    hostile = 0
+    for path in KEPT:
+        copy, is_hostile = spoiled(folder, path)
+        hostile += is_hostile
+        for words in COMMANDS:
+            code, out, err = run(*words, copy)
+            if code not in (0, 1) or first_bad(out) or first_bad(err):
+                bad[words].append((path, code, first_bad(out), first_bad(err)))
+    check("the recordings' names are hostile now", hostile == len(KEPT) and len(KEPT) > 10, hostile)
+    for words, list_ in bad.items():
+        check(f"hostile names in a recording: {' '.join(words)}", not list_, list_[:1])
+
+
+def command_lines(folder):
+    name = HOSTILE.replace(b"/", b"")
+    path = os.path.join(os.fsencode(folder), name)
+    with open(path, "wb") as file:
+        file.write(b"rule \x1b[31m\xff\x07\n")
+    lines = (("replay", path), ("oom", path), ("records", path), ("replay", "--owners", path, KEPT[0]), (name,),
+             ("--" + "\x1b[1m",), ("replay", "--folded", path + b"/none", KEPT[0]), ("-p", name), ("--layers", name),
+             ("replay", "--" + "json=\x1b[1m", path), ("replay", "-o", path, path))
+    for words in lines:
+        code, out, err = run(*words)
+        check(f"hostile words: {words[:2]!r}"[:60], code and err.count(b"\n") == 1 and not first_bad(out + err), err)
+
+
+def self_test():
+    """The eye of this test."""
+    check("printable text is told from other text", not first_bad("Größe 1\n".encode()) and
+          all(map(first_bad, (b"\x1b", b"\r", b"\t", b"\xff", b"\x7f", "\x9b".encode()))))
+    check("a record is spoiled", spoil(b"\0" * HDR_BYTES + b"name\0\1") == b"\0" * HDR_BYTES + HOSTILE[:4] + b"\0\1")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        self_test()
+        recordings(folder)
+        command_lines(folder)
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
