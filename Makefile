@@ -336,6 +336,13 @@ build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $< -ldl
 
+# ---- what makes calls of the binary fail: preloaded, so never into one with sanitizers -----------------------
+FAULTS := $(if $(SAN),,$(O)/tests/faults/fail_calls.so)
+$(O)/tests/faults/fail_calls.so: tests/faults/fail_calls.c Makefile | $(SETUP)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $< -ldl
+
 # ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
 BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench dump_bench tables)
 
@@ -377,7 +384,7 @@ unit: $(UNIT_BIN) $(OPTIONS)
 static: $(O)/gpumemtrace-static
 
 test-programs: all $(if $(SAN),,static) unit $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) $(PYTHON_TESTS) standin \
-               build/demos/train build/arm64/gmt.bpf.o $(if $(CROSS),,fuzz-programs)
+               build/demos/train build/arm64/gmt.bpf.o $(FAULTS) $(if $(CROSS),,fuzz-programs)
 
 test: $(SETUP) test-programs
 	$(Q)BUILD=$(O) tests/run $(T)
@@ -427,7 +434,7 @@ compile_commands.json:
 print-compile-commands:
 	$(Q)$(MAKE) -Bn V=1 SAN=$(SAN) --no-print-directory every-source | tests/compile_commands.py
 
-every-source: all unit standin build/demos/train $(O)/$(NO_NVML).o $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) \
+every-source: all unit standin build/demos/train $(FAULTS) $(O)/$(NO_NVML).o $(BENCH) $(O)/tests/symbol/names $(UNWIND_TESTS) \
               $(PYTHON_TESTS) $(FUZZ:%=build/fuzz/tests/fuzz/%.o)
 
 map:

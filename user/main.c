@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "attribution.h"
@@ -81,13 +82,19 @@ static int run_command(const struct options *options, struct out *out)
 	return GMT_EXIT_FAILURE;
 }
 
+/* When memory runs out: the low exit statuses are the command's own. */
+static void fail_beside_command(void)
+{
+	_exit(GMT_EXIT_COMMAND_OURS);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	char *cause = NULL;
 	struct out out;
 	bool pipe_ignored;
-	int status;
+	int status, err;
 
 	/* A reader that has gone makes a write fail; the signal would end the program. */
 	pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
@@ -97,10 +104,15 @@ int main(int argc, char **argv)
 		say("%s", cause);
 		free(cause);
 	} else {
+		if (options.child)
+			at_quick_exit(fail_beside_command);
 		out_init_fd(&out, STDOUT_FILENO);
 		status = run_command(&options, &out);
-		if (out_close(&out) && !status)
-			status = GMT_EXIT_FAILURE;
+		err = out_close(&out);
+		if (err) {
+			say("cannot write the output: %s", strerror(-err));
+			status = status ?: GMT_EXIT_FAILURE;
+		}
 	}
 	options_free(&options);
 	return status;

@@ -3,28 +3,23 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"
-#include "base/xalloc.h"
+
+/* Longer texts are cut: two paths fit. A message needs no memory, as it may speak of the lack of memory. */
+#define SAY_BYTES 9216
 
 void say(const char *format, ...)
 {
-	char *text, *clean;
+	char text[SAY_BYTES], clean[4 * SAY_BYTES];
 	va_list args;
-	size_t size;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) >= 0) {
-		/* Names of processes, paths and symbols are foreign text: a terminal could obey it. */
-		size = strlen(text);
-		clean = xmalloc(4 * size + 4);
-		human_text(clean, (unsigned)size, text, size);
-		/* One write, so that the line stays whole beside other output. */
-		fprintf(stderr, "gpumemtrace: %s\n", clean);
-		free(clean);
-		free(text);
-	}
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	/* Names of processes, paths and symbols are foreign text: a terminal could obey it. */
+	human_text(clean, SAY_BYTES, text, strlen(text));
+	/* One write, so that the line stays whole beside other output. */
+	fprintf(stderr, "gpumemtrace: %s\n", clean);
 }

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/js.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"
 #include "base/out.h"
+#include "base/xalloc.h"
 
 /* Here, jansson returns NULL only for lack of memory: texts are checked before jansson gets them. */
 static json_t *need_value(json_t *value)
 {
-	if (!value) {
-		fputs("gpumemtrace: out of memory\n", stderr);
-		abort();
-	}
+	if (!value)
+		xalloc_failed();
 	return value;
 }
 

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/xalloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* One write, which needs neither memory nor a lock that another thread may hold. */
+void xalloc_failed(void)
+{
+	static const char text[] =
+		"gpumemtrace: out of memory, so gpumemtrace ends here; a recording that was being written can be read"
+		" up to its last second. Allow gpumemtrace more memory, or trace fewer processes.\n";
+
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	quick_exit(EXIT_FAILURE);
+}
 
 /* A size of 0 asks for 1 byte, so NULL means only that memory has run out. */
 static void *need_memory(void *ptr)
 {
-	if (!ptr) {
-		fputs("gpumemtrace: out of memory\n", stderr);
-		abort();
-	}
+	if (!ptr)
+		xalloc_failed();
 	return ptr;
 }
 

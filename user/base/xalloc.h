@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is always there: each function aborts with a message when memory runs out. */
+/* Memory that is always there: when memory runs out, each function ends the program with a sentence and exit status 1.
+ * quick_exit() runs what the program has given to at_quick_exit(), which may choose another status. */
 #ifndef GPUMEMTRACE_BASE_XALLOC_H
 #define GPUMEMTRACE_BASE_XALLOC_H
 
 #include <stddef.h>
+
+/* Prints the sentence and ends the program, on any thread. Needs no memory. */
+void xalloc_failed(void) __attribute__((noreturn));
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);

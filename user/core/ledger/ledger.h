@@ -14,7 +14,7 @@ struct deltas;
 struct frames;
 struct ledger;
 
-struct ledger *ledger_new(void);      /* aborts when out of memory, like every _new here */
+struct ledger *ledger_new(void);      /* ends the program when memory runs out (xalloc.h), as all _new do */
 void ledger_free(struct ledger *ledger);
 
 /* Applies one record of `size` bytes. 0; -EINVAL: malformed, counted and otherwise ignored. */

@@ -126,8 +126,8 @@ struct view {
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
 };
 
-/* Computes a view; view_free() releases its arrays. The texts of symbols are the ledger's. Aborts when out of memory.
- * Without a request the view shows no stacks and has one owner. */
+/* Computes a view; view_free() releases its arrays. The texts of symbols are the ledger's. Without
+ * memory, the program ends. Without a request the view shows no stacks and has one owner. */
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view);
 void view_free(struct view *view);
 void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being built */
