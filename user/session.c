@@ -95,7 +95,7 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 		return;
 	/* A process that has ended needs no probes. */
 	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));
-	if (err < 0 && !kill(mapping->pid, 0))
+	if (err < 0 && process_is_there(mapping->pid))
 		session_tell(session, err, cause);
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "base/count.h"
 #include "base/out_file.h"
 #include "cli.h"
@@ -32,6 +33,7 @@
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
 #include "outputs.h"
+#include "privileges.h"
 #include "say.h"
 #include "source/recorder.h"
 
@@ -256,16 +258,23 @@ static void announce_session(struct session *session)
 }
 
 /* Limits are printed at once, and kept in the recording. */
-static void put_limits(struct session *session)
+static void put_limits(struct session *session, const struct gmt_limit *list, size_t count)
 {
-	const struct plan_limits *limits = attach_limits(session->attach);
-
-	for (size_t i = 0; i < limits->count; i++) {
-		struct gmt_limit rec = limits->list[i];
+	for (size_t i = 0; i < count; i++) {
+		struct gmt_limit rec = list[i];
 
 		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
 		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
 	}
+}
+
+static void put_all_limits(struct session *session)
+{
+	const struct plan_limits *programs = attach_limits(session->attach);
+	struct gmt_limit lacks[FEATURES_LIMITS_MAX];
+
+	put_limits(session, programs->list, programs->count);
+	put_limits(session, lacks, features_limits(confine_effective(), lacks));
 }
 
 static void put_inventory(struct session *session)
@@ -360,6 +369,8 @@ int session_setup(struct session *session, const struct options *options, struct
 	driver_probe(driver_root(session), &session->driver);
 	status = options->child ? start_command(session) : 0;
 	if (!status)
+		privileges_drop(options);
+	if (!status)
 		status = open_attach(session);
 	if (!status)
 		status = open_recording(session);
@@ -375,11 +386,12 @@ int session_setup(struct session *session, const struct options *options, struct
 	open_stacking(session);
 	open_nvml(session);
 	open_kernel_layer(session);
+	privileges_close();
 	if (session->nvml)
 		session->meter = meter_new(session->nvml, session->roster, &session->stream, options->all,
 					   drain_ring, session);
 	announce_session(session);
-	put_limits(session);
+	put_all_limits(session);
 	put_inventory(session);
 	session->start_ns = session->next_sample_ns = session->next_show_ns = stream_now_ns();
 	if (options->duration_ns)

@@ -53,7 +53,7 @@ static int add_target(struct session *session, pid_t pid)
 		    pid, info.comm);
 	} else {
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
-		if (err < 0 && !kill(pid, 0)) {
+		if (err < 0 && process_is_there(pid)) {
 			session_tell(session, err, cause);
 			return GMT_EXIT_DENIED;
 		}

@@ -71,6 +71,19 @@ uint64_t confine_effective(void)
 	return read_capabilities(sets) ? 0 : sets[0].effective | (uint64_t)sets[1].effective << 32;
 }
 
+int confine_set_effective(uint64_t capabilities)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2];
+	int err = read_capabilities(sets);
+
+	if (err)
+		return err;
+	for (int i = 0; i < 2; i++)
+		sets[i].effective = sets[i].permitted & (uint32_t)(capabilities >> 32 * i);
+	return syscall(SYS_capset, &header, sets) ? -errno : 0;
+}
+
 /* ---- what an execve() may give, and who may look ---- */
 
 int confine_no_new_privileges(void)

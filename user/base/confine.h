@@ -34,6 +34,10 @@ int confine_capabilities(uint64_t keep);
 /* The capabilities that the calling thread may use now. */
 uint64_t confine_effective(void);
 
+/* Changes only what the calling thread may use now, for a trial: of the named capabilities, those that the process
+ * has. 0 or -errno. */
+int confine_set_effective(uint64_t capabilities);
+
 /* ---- what an execve() may give, and who may look ---- */
 
 /* No execve() gives privileges from now on. 0 or -errno. */

@@ -84,13 +84,21 @@ static void privileges(void **state)
 	capabilities(0x1ffffffffff, true, FEATURE_OK);
 	capabilities(0x1ffffffffff, false, FEATURE_MISSING);
 	capabilities(0, true, FEATURE_MISSING);
-	capabilities(CAP(SYS_ADMIN) | CAP(SYS_PTRACE), true, FEATURE_OK);
+	capabilities(CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH), true, FEATURE_OK);
+	capabilities(CAP(SYS_ADMIN) | CAP(SYS_PTRACE), true, FEATURE_WARN);
 	capabilities(CAP(SYS_ADMIN), true, FEATURE_WARN);
 	capabilities(CAP(BPF) | CAP(SYS_PTRACE), true, FEATURE_MISSING);
 	capabilities(CAP(PERFMON) | CAP(SYS_PTRACE), true, FEATURE_MISSING);
 	capabilities(CAP(BPF) | CAP(PERFMON), true, FEATURE_WARN);
 	capabilities(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE), true, FEATURE_WARN);
-	capabilities(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE), true, FEATURE_OK);
+	capabilities(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE), true, FEATURE_WARN);
+	capabilities(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) | CAP(DAC_READ_SEARCH), true,
+		     FEATURE_OK);
+	/* each that is missing is named, with the remedy */
+	features_judge_capabilities(&feature, CAP(BPF) | CAP(PERFMON), true, false);
+	is(&feature, FEATURE_WARN, "no CAP_SYS_PTRACE: processes of other users cannot be inspected; no CAP_CHECKPOINT_RESTORE",
+	   "add CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH");
+	assert_non_null(strstr(feature.detail, "; no CAP_DAC_READ_SEARCH: files below other users' private directories cannot"));
 	/* root cannot become more by sudo */
 	features_judge_capabilities(&feature, 0xa80425fb /* Docker's */, true, true);
 	is(&feature, FEATURE_MISSING, "root, but", "--privileged");

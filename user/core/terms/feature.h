@@ -17,7 +17,7 @@ enum feature_state {
 struct feature {
 	const char *name;     /* "BTF", "capabilities": stable, scripts look for it */
 	enum feature_state state;
-	char detail[192];     /* what was found */
+	char detail[320];     /* what was found */
 	char remedy[256];     /* what to do about it; "" if nothing is to be done */
 };
 

@@ -6,6 +6,8 @@
 #ifndef GPUMEMTRACE_LIVE_FEATURES_FEATURES_H
 #define GPUMEMTRACE_LIVE_FEATURES_FEATURES_H
 
+#include <gpumemtrace/wire.h>
+
 #include "live/features/features_checks.h"
 
 #define FEATURES_MAX 24
@@ -17,5 +19,10 @@ size_t features_probe(const struct features_where *where, struct feature out[FEA
 /* Finds the first fact that prevents tracing; false if there is none. Takes a few milliseconds: driver and libraries
  * are not checked. */
 bool features_blocker(const struct features_where *where, struct feature *out);
+
+#define FEATURES_LIMITS_MAX 4
+
+/* What a session lacks that has these capabilities, and no more: sentences for the output. Returns the number. Pure. */
+size_t features_limits(uint64_t effective, struct gmt_limit limits[FEATURES_LIMITS_MAX]);
 
 #endif

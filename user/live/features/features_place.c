@@ -5,11 +5,51 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live/features/features_checks.h"
+#include "base/count.h"
+#include "live/features/features.h"
 #include "live/process/procfs.h"
 #include "live/probe/target.h"
 
 #define HAS(caps, cap) ((caps) >> (cap) & 1)
+
+/* Tracing works without these capabilities, but sees less. */
+static const struct capability {
+	int number;
+	bool by_admin;           /* CAP_SYS_ADMIN is as good */
+	const char *name, *lost; /* a sentence */
+} capabilities[] = {
+	{ CAP_SYS_PTRACE, false, "CAP_SYS_PTRACE", "processes of other users cannot be inspected" },
+	{ CAP_CHECKPOINT_RESTORE, true, "CAP_CHECKPOINT_RESTORE",
+	  "a library whose file was replaced cannot be opened" },
+	{ CAP_DAC_READ_SEARCH, false, "CAP_DAC_READ_SEARCH",
+	  "files below other users' private directories cannot be opened" },
+};
+
+static bool is_missing(const struct capability *capability, uint64_t effective)
+{
+	return !HAS(effective, capability->number) && !(capability->by_admin && HAS(effective, CAP_SYS_ADMIN));
+}
+
+static bool say_missing(struct feature *feature, uint64_t effective)
+{
+	char text[sizeof(feature->detail)], names[128];
+	size_t used = 0, named = 0;
+
+	for (size_t i = 0; i < COUNT(capabilities); i++) {
+		const struct capability *c = &capabilities[i];
+
+		if (!is_missing(c, effective))
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%sno %s: %s", used ? "; " : "", c->name,
+					 c->lost);
+		named += (size_t)snprintf(names + named, sizeof(names) - named, "%s%s", named ? ", " : "", c->name);
+	}
+	if (!used)
+		return false;
+	feature_say(feature, FEATURE_WARN, "%s", text);
+	feature_advise(feature, "Run gpumemtrace with sudo, or add %s", names);
+	return true;
+}
 
 void features_judge_capabilities(struct feature *feature, uint64_t effective, bool initial_user_ns, bool root)
 {
@@ -25,21 +65,33 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 			    : root ? "no capabilities" : "none: not root");
 		if (root)
 			feature_advise(feature, "Start the container with --privileged, or with --cap-add for each of "
-				       "BPF, PERFMON, SYS_PTRACE and CHECKPOINT_RESTORE");
+				       "BPF, PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH");
 		else
 			feature_advise(feature, "Run gpumemtrace with sudo, or with CAP_BPF, CAP_PERFMON, "
-				       "CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE");
-	} else if (!HAS(effective, CAP_SYS_PTRACE)) {
-		feature_say(feature, FEATURE_WARN, "no CAP_SYS_PTRACE: processes of other users cannot be inspected");
-		feature_advise(feature, "Run gpumemtrace with sudo, or add CAP_SYS_PTRACE");
-	} else if (!admin && !HAS(effective, CAP_CHECKPOINT_RESTORE)) {
-		feature_say(feature, FEATURE_WARN,
-		    "no CAP_CHECKPOINT_RESTORE: a library whose file was replaced cannot be opened");
-		feature_advise(feature, "Run gpumemtrace with sudo, or add CAP_CHECKPOINT_RESTORE");
-	} else {
+				       "CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH");
+	} else if (!say_missing(feature, effective)) {
 		feature_say(feature, FEATURE_OK, "%s",
-		    admin ? "CAP_SYS_ADMIN" : "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE");
+			    admin ? "CAP_SYS_ADMIN" : "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE");
 	}
+}
+
+size_t features_limits(uint64_t effective, struct gmt_limit limits[FEATURES_LIMITS_MAX])
+{
+	_Static_assert(COUNT(capabilities) <= FEATURES_LIMITS_MAX, "callers' arrays hold every limit");
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT(capabilities); i++) {
+		const struct capability *c = &capabilities[i];
+
+		if (!is_missing(c, effective))
+			continue;
+		limits[count] = (struct gmt_limit){ 0 };
+		snprintf((char *)limits[count].what, sizeof(limits->what), "%s", c->lost);
+		snprintf((char *)limits[count].why, sizeof(limits->why), "gpumemtrace has no %s", c->name);
+		snprintf((char *)limits[count++].remedy, sizeof(limits->remedy), "Run gpumemtrace with sudo, or add %s",
+			 c->name);
+	}
+	return count;
 }
 
 void feature_check_privileges(struct feature *feature, const struct features_where *where)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,6 +88,11 @@ int command_wait(struct command *command)
 int command_status(int wait_status)
 {
 	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+bool process_is_there(pid_t pid)
+{
+	return !kill(pid, 0) || errno == EPERM;
 }
 
 void command_cancel(struct command *command)

@@ -23,6 +23,9 @@ int command_go(struct command *command);
 int command_wait(struct command *command);
 int command_status(int wait_status);   /* the same from a status of wait(2) */
 
+/* Whether there is such a process, of any user. */
+bool process_is_there(pid_t pid);
+
 /* Ends a command that still waits; a running command goes on. */
 void command_cancel(struct command *command);
 

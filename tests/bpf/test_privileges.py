@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""gpumemtrace keeps only the privileges that tracing needs, and a user who is not root can trace with them; with less
+it says what is lost."""
+import json
+import os
+import shutil
+import signal
+
+import lib
+from lib import Process, Skip, Target, Tool, check, equal, process_of
+
+NUMBERS = {"dac_override": 1, "dac_read_search": 2, "fowner": 3, "kill": 5, "setgid": 6, "setuid": 7, "setpcap": 8,
+           "sys_ptrace": 19, "sys_admin": 21, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
+LEAST = ("bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search")
+USER = 1000             # has no name on some machines, and needs none
+
+
+def mask(names):
+    return sum(1 << NUMBERS[name] for name in names)
+
+
+def threads(pid):
+    """Of each thread, what its status says."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="ascii", errors="replace") as file:
+            yield dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def has_now():
+    return int(next(threads(os.getpid()))["CapEff"], 16)
+
+
+def is_confined(tool, kept):
+    seen = list(threads(tool.pid))
+    check(len(seen) > 1, "one thread only")
+    for status in seen:
+        for name in "CapPrm", "CapEff", "CapBnd":
+            equal(int(status[name], 16), mask(kept) & has_now(), f"{name} of {status['Name']}")
+        for name in "CapInh", "CapAmb":
+            equal(int(status[name], 16), 0, name)
+        equal((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"), f"no_new_privs, seccomp of {status['Name']}")
+
+
+def own_folder():
+    path = lib.folder()
+    os.chmod(path, 0o755)
+    return path
+
+
+def least():
+    """while it traces it has the least capabilities, no_new_privs and a filter, in every thread"""
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    tool = Tool("-p", str(target.pid), dumps=own_folder()).ready()
+    tool.idle()
+    is_confined(tool, LEAST)
+    tool.stop()
+
+
+def with_command():
+    """with a command it can also signal a command that became another user"""
+    command = ("setpriv", f"--reuid={USER}", "--clear-groups", "sleep", "1000")
+    tool = Tool("--", *command, dumps=own_folder(), options=("--live",))
+    tool.ready()
+    tool.wait_line(lambda: any(l["comm"] == "sleep" for v in tool.views() for l in v["processes"]) or
+                   any(is_sleep(pid) for pid in lib.descendants(tool.pid)), "the command")
+    is_confined(tool, LEAST + ("kill",))
+    tool.send(signal.SIGTERM)
+    status, _ = tool.finish()
+    equal(status, 128 + signal.SIGTERM, "the command's status " + tool.stderr())
+
+
+def is_sleep(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+            return file.read() == "sleep\n"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def outputs_of_others():
+    """it keeps what writing takes, if the files go to another user's directory"""
+    path = lib.folder()
+    os.chown(path, USER, USER)
+    os.chmod(path, 0o700)
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    snapshot = os.path.join(path, "run.folded")
+    tool = Tool("-p", str(target.pid), "--folded", snapshot, dumps=path).ready()
+    tool.idle()
+    is_confined(tool, LEAST + ("dac_override",))
+    tool.send(signal.SIGUSR1)
+    tool.wait_line(lambda: any(name.endswith(".gmt") for name in os.listdir(path)), "the dump")
+    tool.stop()
+    check(os.path.getsize(snapshot), "nothing was written")
+    equal({os.stat(os.path.join(path, name)).st_mode & 0o777 for name in os.listdir(path)}, {0o600}, "modes")
+
+
+# ---- a user who is not root ----
+
+def as_user(*names, uid=USER):
+    """The prefix that runs a program as a user with these capabilities alone."""
+    caps = ",".join(["-all"] + ["+" + name for name in names])
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps", caps, "--ambient-caps", caps]
+
+
+class UserTool(Tool):
+    """gpumemtrace run by a user, with a cache that the user may write to."""
+
+    def __init__(self, *arguments, names=LEAST, binary=None, **more):
+        self.place = lib.folder()
+        os.chown(self.place, USER, USER)
+        os.chmod(lib.ROOT, 0o755)
+        self.binary = binary or shutil.copy(lib.TOOL, lib.folder(dir="/tmp"))
+        os.chmod(os.path.dirname(self.binary), 0o755)
+        argv = as_user(*names) + [self.binary, "--driver-root", lib.ROOT, "--oom-dir", self.place, "--json", "--interval", "0.1",
+                                  *arguments]
+        Process.__init__(self, argv, env=lib.environment(GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, HOME=self.place), **more)
+        self.read, self.parsed = 0, []
+
+
+def needs_capabilities(names):
+    if has_now() & mask(names) != mask(names):
+        raise Skip("this place does not have the capabilities")
+
+
+def plain_user():
+    """a user with the five capabilities traces root's processes as root does, early and late"""
+    needs_capabilities(LEAST)
+    early = Target("longrun", "forever")
+    early.wait("ready")
+    tool = UserTool("-a").ready()
+    is_confined_user(tool)
+    late = Target("basic", hold="end")
+    late.wait("end")
+    report = lib.settled(tool, late.pid)
+    late.go()
+    lib.compare(report, late.pid, late.books())
+    check(process_of(report, early.pid)["gpus"], "nothing of the process that ran already")
+    check(not tool.err, tool.stderr())
+
+
+def is_confined_user(tool):
+    for status in threads(tool.pid):
+        equal(int(status["CapEff"], 16), mask(LEAST), "CapEff of " + status["Name"])
+        equal((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"), "no_new_privs, seccomp of " + status["Name"])
+
+
+def with_less():
+    """without one of them it traces, and names what is lost and the remedy: said, recorded, in doctor"""
+    needs_capabilities(LEAST)
+    for missing in [("sys_ptrace",), ("checkpoint_restore",), ("dac_read_search",), LEAST[2:]]:
+        names = [n for n in LEAST if n not in missing]
+        tool = UserTool("-a", names=names).ready()
+        late = Target("basic", hold="end")
+        late.wait("end")
+        report = lib.settled(tool, late.pid)
+        late.go()
+        equal(report["exit_status"], 0, "exit status")
+        wanted = [f"CAP_{name.upper()}" for name in missing]
+        equal([limit["why"].split()[-1] for limit in report["limits"]], wanted, "limits")
+        check(all(name in limit["remedy"] for name, limit in zip(wanted, report["limits"])), report["limits"])
+        check(all(any(name in line for line in tool.err) for name in wanted), tool.stderr())
+        if "sys_ptrace" in missing:
+            check(any("cannot be opened" in line or "could not be read" in line for line in tool.err), tool.stderr())
+        doctor = lib.run(as_user(*names) + [tool.binary, "doctor", "--json"])
+        found = [f for f in json.loads(doctor.stdout)["features"] if f["name"] == "privileges"][0]
+        check(found["state"] == "warn" and all(n in found["detail"] and n in found["remedy"] for n in wanted), found)
+
+
+def without():
+    """without CAP_BPF or CAP_PERFMON nothing can be traced: one sentence, exit status 4"""
+    for missing in "bpf", "perfmon":
+        tool = UserTool("-a", names=[n for n in LEAST if n != missing])
+        status, _ = tool.finish()
+        equal(status, 4, "exit status")
+        check(len(tool.err) == 1 and "CAP_BPF" in tool.err[0] and "sudo" in tool.err[0], tool.stderr())
+
+
+def file_capabilities():
+    """capabilities on the file are as good as an ambient set"""
+    needs_capabilities(LEAST)
+    place = lib.folder(dir="/var/tmp")
+    os.chmod(place, 0o755)
+    binary = shutil.copy(lib.TOOL, place)
+    done = lib.run(["setcap", ",".join("cap_" + n for n in LEAST) + "+ep", binary])
+    if done.returncode:
+        raise Skip(done.stderr.strip())
+    early = Target("longrun", "forever")
+    early.wait("ready")
+    tool = UserTool("-a", names=(), binary=binary).ready()
+    is_confined_user(tool)
+    late = Target("basic", hold="end")
+    late.wait("end")
+    report = lib.settled(tool, late.pid)
+    late.go()
+    lib.compare(report, late.pid, late.books())
+    check(process_of(report, early.pid)["gpus"], "nothing of the process that ran already")
+
+
+if __name__ == "__main__":
+    lib.main(least, with_command, outputs_of_others, plain_user, with_less, without, file_capabilities)
