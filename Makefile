@@ -78,14 +78,14 @@ LIVE     := stream \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler) \
-            $(call in,probe,attach hazard library mmap_watch permission probed_files target tracepoint trial uprobe \
+            $(call in,probe,attach hazard library mmap_watch permission probed_files quota target tracepoint trial uprobe \
                             usdt_notes) \
             $(call in,process,launch procfs refused_calls roster settings) \
             $(call in,stacks,address_space bpf_tables map_publisher stack_names stack_thread stack_worker)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
-            dumping finish main output_files outputs playback privileges say session setup targets
+            dumping finish main output_files outputs playback privileges rescan say session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
@@ -106,7 +106,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
-UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs refused_calls settings target trial usdt watch)
+UNIT_LIVE := $(call in,live,driver features guard hazard library nvml plan procfs quota refused_calls settings target trial usdt watch)
 UNIT_TOP  := $(call in,top,cli dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))

@@ -56,6 +56,24 @@ static void tell_tables(struct session *session)
 	    stats.cache_hits, stats.failed);
 }
 
+static bool note_quota(const struct session *session, char *note, size_t size)
+{
+	uint64_t refused = probing_refused(session->probing);
+
+	snprintf(note, size, "%llu %s of a library were not probed: the quota of a user, or of all, was used up",
+		 (unsigned long long)refused, human_plural(refused, "mapping", "mappings"));
+	return refused;
+}
+
+static bool note_late(const struct session *session, char *note, size_t size)
+{
+	uint64_t lost = session->rescan.lost;
+
+	snprintf(note, size, "%llu mapping %s lost: a library that was loaded then was probed late, and calls until"
+		 " then were not traced", (unsigned long long)lost, human_plural(lost, "event was", "events were"));
+	return lost;
+}
+
 #define TELL_EVERY_NS 2000000000ULL
 
 static void tell_left(void *arg, size_t left)
@@ -108,7 +126,8 @@ static void detach_session(struct session *session)
 int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
-	const char *notes[2];
+	char not_probed[SESSION_CAUSE], not_seen[SESSION_CAUSE];
+	const char *notes[4];
 	size_t note_count = 0;
 	char note[SESSION_CAUSE] = "";
 	uint64_t lost = 0;
@@ -125,6 +144,10 @@ int session_finish(struct session *session)
 		notes[note_count++] = note;
 	if (session->given_up[0])
 		notes[note_count++] = session->given_up;
+	if (note_quota(session, not_probed, sizeof(not_probed)))
+		notes[note_count++] = not_probed;
+	if (note_late(session, not_seen, sizeof(not_seen)))
+		notes[note_count++] = not_seen;
 	err = display_report(session->display, session->stream.pipeline, notes, note_count, &lost) ?: err;
 	session->output_error = session->output_error ?: err;
 	if (err && !note[0])

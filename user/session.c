@@ -27,6 +27,7 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/mmap_watch.h"
+#include "rescan.h"
 #include "say.h"
 #include "setup.h"
 #include "source/recorder.h"
@@ -52,34 +53,17 @@ static void put_losses(struct session *session)
 
 /* ---- libraries that processes map during the session ---- */
 
-static void tell_given_up(struct session *session, const char *cause)
-{
-	double at_s = (stream_now_ns() - session->start_ns) / 1e9;
-
-	say("the probes were removed: %s", cause);
-	if (!session->given_up[0])
-		snprintf(session->given_up, sizeof(session->given_up), "calls were not traced from +%.3f s on: %s",
-			 at_s, cause);
-}
-
-static void guard_targets(struct session *session, bool at_once)
-{
-	char cause[SESSION_CAUSE];
-
-	if (probing_guard_all(session->probing, at_once, cause, sizeof(cause)))
-		tell_given_up(session, cause);
-}
-
 static void code_mapped(const struct watch_mapping *mapping, void *arg)
 {
 	const struct library_kind *kind = library_kind_of(mapping->path, strlen(mapping->path));
 	struct session *session = arg;
 	char cause[SESSION_CAUSE];
+	uint64_t start_ns;
 	int err;
 
 	/* A process that maps a probed file runs into the probes, target or not. */
 	if (probing_guard(session->probing, mapping, cause, sizeof(cause)))
-		tell_given_up(session, cause);
+		rescan_give_up(session, cause);
 	if (!kind && !stacking_is_sign(mapping->path) &&
 	    !stacking_knows(session->stacking, mapping->pid))
 		return;
@@ -91,24 +75,35 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 		stacking_process(session->stacking, mapping->pid);
 	else
 		stacking_mapped(session->stacking, mapping->pid);
-	if (!kind)
+	if (!kind || !rescan_may_look(session, (pid_t)mapping->pid))
 		return;
+	start_ns = stream_now_ns();
 	/* A process that has ended needs no probes. */
 	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));
 	if (err < 0 && process_is_there(mapping->pid))
 		session_tell(session, err, cause);
+	rescan_looked(session, (pid_t)mapping->pid, start_ns);
+}
+
+/* Says once for each user that files of the user are not probed. */
+static void tell_quotas(struct session *session)
+{
+	struct gmt_limit rec;
+
+	while (probing_next_limit(session->probing, &rec)) {
+		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
+		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
+	}
 }
 
 static void read_watch(struct session *session)
 {
 	uint64_t lost = 0;
-	char cause[SESSION_CAUSE];
 
 	watch_read(session->watch, code_mapped, session, &lost);
-	if (!lost)
-		return;
-	guard_targets(session, true);
-	probing_add_all(session->probing, cause, sizeof(cause));
+	if (lost)
+		rescan_ask(session, lost);
+	tell_quotas(session);
 }
 
 /* ---- signals ---- */
@@ -213,7 +208,9 @@ static void handle_tick(struct session *session)
 		ring_consume(session->ring);
 		roster_reap(session->roster);
 	}
-	guard_targets(session, false);
+	rescan_guard(session, false);
+	rescan_look(session);
+	tell_quotas(session);
 	check_recorder(session, now_ns);
 	if (now_ns >= session->next_show_ns)
 		show_live(session, now_ns);

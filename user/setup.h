@@ -28,6 +28,20 @@ enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_TICK,
 
 struct attribution;
 
+#define RESCAN_PROCESSES 64                     /* that are remembered, of those that were looked at lately */
+
+/* Looks at processes that have mapped code (rescan.h). */
+struct rescan {
+	bool is_due;
+	uint64_t next_ns;
+	uint64_t lost;                 /* mapping events */
+	struct {
+		pid_t pid;
+		uint64_t next_ns;
+	} recent[RESCAN_PROCESSES];
+	size_t newest;
+};
+
 struct session {
 	const struct options *options;
 	struct driver_info driver;
@@ -41,6 +55,7 @@ struct session {
 	struct stacking *stacking;      /* NULL: no stacks */
 	struct meter *meter;            /* NULL without NVML */
 	struct watch *watch;            /* NULL: not permitted */
+	struct rescan rescan;
 	struct display *display;
 	struct dumping *dumping;
 	struct command command;

@@ -43,6 +43,7 @@ struct attach {
 	struct plan_limits limits;
 };
 
+#define TARGETS_MAX 65536 /* entries of the map, bpf/maps.bpf.h */
 #define LOSS_BYTES (GMT_LOSS_COUNT * sizeof(__u64))
 
 static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
@@ -328,6 +329,27 @@ bool attach_is_target(const struct attach *attach, pid_t tgid)
 	uint32_t key = tgid, value;
 
 	return !bpf_map_lookup_elem(attach->targets_fd, &key, &value);
+}
+
+/* The kernel begins again with the first key if the key is gone: a bound ends that. */
+void attach_each_target(const struct attach *attach, void (*fn)(void *arg, pid_t tgid), void *arg)
+{
+	uint32_t key = 0, *before = NULL;
+
+	for (size_t i = 0; i < TARGETS_MAX && !bpf_map_get_next_key(attach->targets_fd, before, &key); i++) {
+		fn(arg, (pid_t)key);
+		before = &key;
+	}
+}
+
+size_t attach_descriptors(const struct attach *attach)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < attach->library_count; i++)
+		count += uprobe_descriptors(attach->libraries[i].entries) +
+			 uprobe_descriptors(attach->libraries[i].returns);
+	return count;
 }
 
 /* How often the kernel skipped a program that was already running on the CPU. */

@@ -64,6 +64,10 @@ void attach_arm(struct attach *attach);
 
 /* Makes a process (pid of the initial namespace) a target, until it exits. */
 int attach_target(struct attach *attach, pid_t tgid);
+/* Calls back for each target: at most 65536. */
+void attach_each_target(const struct attach *attach, void (*fn)(void *arg, pid_t tgid), void *arg);
+/* How many descriptors the probes take. */
+size_t attach_descriptors(const struct attach *attach);
 bool attach_is_target(const struct attach *attach, pid_t tgid);
 
 /* Losses counted in the kernel since the start. */

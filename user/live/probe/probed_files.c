@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/xalloc.h"
@@ -14,9 +15,11 @@
 #include "live/probe/hazard.h"
 #include "live/probe/library.h"
 #include "live/probe/mmap_watch.h"
+#include "live/probe/quota.h"
 #include "live/probe/target.h"
 #include "live/probe/trial.h"
 #include "live/probe/usdt_notes.h"
+#include "live/process/procfs.h"
 #include "live/process/settings.h"
 #include "live/stream.h"
 
@@ -28,6 +31,7 @@ struct probing {
 	struct stream *stream;
 	struct trial trial;
 	uint64_t next_guard_ns;
+	struct quota *quota;
 	struct library *libraries;   /* number i + 1 for attach.h; without probes: refused, or given up */
 	size_t count;
 	uint32_t layers;
@@ -38,10 +42,13 @@ struct probing *probing_new(struct attach *attach, struct stream *stream, const 
 			    bool with_sizes)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
+	struct rlimit descriptors = { 0 };
 
 	*probing = (struct probing){
 		.attach = attach, .stream = stream, .trial = *trial, .layers = layers, .with_sizes = with_sizes,
 	};
+	getrlimit(RLIMIT_NOFILE, &descriptors);
+	probing->quota = quota_new(descriptors.rlim_cur);
 	return probing;
 }
 
@@ -49,6 +56,7 @@ void probing_free(struct probing *probing)
 {
 	if (!probing)
 		return;
+	quota_free(probing->quota);
 	free(probing->libraries);
 	free(probing);
 }
@@ -266,11 +274,29 @@ static void tell_frameworks(struct walk *walk)
 	memset(walk->has, 0, sizeof(walk->has));
 }
 
+/* Probes a file that is new on account of the process's user. */
+static int probe_for_user(struct walk *walk, const struct target_library *found)
+{
+	struct probing *probing = walk->probing;
+	struct procfs_status status;
+	size_t before;
+	int ret;
+
+	if (!is_kind_wanted(probing, found->kind) || find_file(probing, found->attach_path))
+		return 0;
+	if (procfs_status(found->pid, &status) || !quota_permits(probing->quota, status.uid))
+		return 0;
+	before = attach_descriptors(probing->attach);
+	ret = probe_library(probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
+	if (ret > 0)
+		quota_take(probing->quota, status.uid, attach_descriptors(probing->attach) - before);
+	return ret;
+}
+
 static int add_found(const struct target_library *found, void *arg)
 {
 	struct walk *walk = arg;
-	int ret = probe_library(walk->probing, found->kind, found->attach_path, found->path, walk->cause,
-				walk->cause_size);
+	int ret = probe_for_user(walk, found);
 
 	if (walk->pid != found->pid)
 		tell_frameworks(walk);
@@ -379,6 +405,27 @@ size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, siz
 	rest_ns = (stream_now_ns() - start_ns) * HAZARD_SHARE;
 	probing->next_guard_ns = stream_now_ns() + (rest_ns > HAZARD_PERIOD_NS ? rest_ns : HAZARD_PERIOD_NS);
 	return given_up;
+}
+
+bool probing_next_limit(struct probing *probing, struct gmt_limit *limit)
+{
+	uint32_t uid;
+
+	if (!quota_next_told(probing->quota, &uid))
+		return false;
+	*limit = (struct gmt_limit){ 0 };
+	snprintf((char *)limit->what, sizeof(limit->what), "some libraries of user %u are not probed", uid);
+	snprintf((char *)limit->why, sizeof(limit->why),
+		 "a user may have %d different files probed, and a quarter of gpumemtrace's descriptors",
+		 QUOTA_FILES);
+	snprintf((char *)limit->remedy, sizeof(limit->remedy), "Look for a process of user %u that maps many copies"
+		 " of libcuda, or raise `ulimit -n`", uid);
+	return true;
+}
+
+uint64_t probing_refused(const struct probing *probing)
+{
+	return quota_refused(probing->quota);
 }
 
 size_t probing_count(const struct probing *probing)

@@ -41,6 +41,13 @@ size_t probing_guard(struct probing *probing, const struct watch_mapping *mappin
  * that it takes a twentieth of the time at most. */
 size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, size_t cause_size);
 
+/* The next user of whom a file was not probed because of a quota (quota.h), as a limit for the output. Each user comes
+ * once. */
+struct gmt_limit;
+bool probing_next_limit(struct probing *probing, struct gmt_limit *limit);
+/* How many mappings of files were not probed because of quotas. */
+uint64_t probing_refused(const struct probing *probing);
+
 size_t probing_count(const struct probing *probing);   /* of libcudas */
 
 #endif

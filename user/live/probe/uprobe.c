@@ -144,6 +144,11 @@ size_t uprobe_left(const struct uprobe_set *set)
 	return set ? (set->count + set->is_events) / (1 + set->is_events) : 0;
 }
 
+size_t uprobe_descriptors(const struct uprobe_set *set)
+{
+	return set ? set->count : 0;
+}
+
 size_t uprobe_detach_next(struct uprobe_set *set)
 {
 	for (size_t i = 0; set && set->count && i < 1u + set->is_events; i++)

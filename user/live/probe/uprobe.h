@@ -39,5 +39,6 @@ void uprobe_detach(struct uprobe_set *set);
  * single probe takes tens of milliseconds: the kernel waits until no CPU is inside the probe. */
 size_t uprobe_detach_next(struct uprobe_set *set);
 size_t uprobe_left(const struct uprobe_set *set);
+size_t uprobe_descriptors(const struct uprobe_set *set); /* that the set holds open */
 
 #endif

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""One user's processes take nothing from the others' jobs: copies of libcuda beyond a quota are not probed, and a flood
+of mappings leads to no look at processes that are not targets. Both are said and counted."""
+import os
+import shutil
+import signal
+import sys
+
+import lib
+from lib import Process, Target, Tool, check, equal, process_of
+
+USER = 1000
+COPIES = 70
+DESCRIPTORS = 400       # a user gets a quarter of them, and a libcuda takes two: less than COPIES
+MAPPINGS = 2000         # more than the rings of mapping events hold
+# Maps the files of its arguments as code, then any number of times the last one. A line on standard input lets it go on.
+MAPPER = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+def map_code(path):
+    fd = os.open(path, os.O_RDONLY)
+    address = libc.mmap(None, 8192, 5, 2, fd, 0)
+    os.close(fd)
+    return address
+for path in sys.argv[2:]:
+    map_code(path)
+print("mapped", flush=True)
+sys.stdin.readline()
+for _ in range(int(sys.argv[1])):
+    libc.munmap(map_code(sys.argv[-1]), 8192)
+print("flooded", flush=True)
+sys.stdin.readline()
+"""
+
+
+def mapper(times, *paths, user=False):
+    argv = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if user else []
+    process = Process(argv + [sys.executable, "-S", "-c", MAPPER, str(times), *paths])
+    process.wait_line(lambda: "mapped\n" in process.out, "the mappings")
+    return process
+
+
+def copies(count):
+    place = lib.folder()
+    os.chmod(place, 0o755)
+    found = []
+    for i in range(count):
+        os.mkdir(f"{place}/{i}")
+        found.append(shutil.copy(lib.LIB, f"{place}/{i}/libcuda.so.1"))
+    return found
+
+
+def one_user():
+    """a user's copies of libcuda beyond the quota are not probed; another user's job is traced on"""
+    paths = copies(COPIES + 1)
+    hoarder = mapper(0, *paths[1:], user=True)
+    limited = lib.folder() + "/limited"
+    with open(limited, "w", encoding="ascii") as file:
+        file.write(f'#!/bin/sh\nulimit -n {DESCRIPTORS}\nexec "{lib.TOOL}" "$@"\n')
+    os.chmod(limited, 0o755)
+    tool = Tool("-a", "--layers", "api", binary=limited).ready()
+    target = Target("longrun", "steps", hold="start", lib=paths[0])
+    target.wait("start")
+    tool.probes(paths[0])
+    target.go()
+    target.wait("changed")
+    report = lib.settled(tool, target.pid)
+    target.go()
+    equal(report["exit_status"], 0, "exit status " + tool.stderr())
+    equal(process_of(report, target.pid)["gpus"] != [], True, "the job is traced")
+    inodes = {library["inode"] for library in report["libraries"]}
+    probed = sum(os.stat(path).st_ino in inodes for path in paths[1:])
+    check(0 < probed <= DESCRIPTORS // 4 // 2, f"{probed} copies were probed")
+    equal([f"user {USER} are not probed" in limit["what"] for limit in report["limits"]], [True], report["limits"])
+    check(any("quota" in note for note in report["notes"]), report["notes"])
+    equal(sum(f"user {USER}" in line for line in tool.err), 1, "said once: " + tool.stderr())
+    hoarder.line()
+
+
+def flood():
+    """a process that is no target floods the mapping events of a -p tracer: no look at it, and the target's library is
+    still found"""
+    foreign, late = copies(1)[0], copies(1)[0]
+    target, other = mapper(0), mapper(MAPPINGS, foreign)
+    tool = Tool("-p", str(target.pid), "--layers", "api").ready()
+    tool.send(signal.SIGSTOP)           # it reads no event
+    other.line()
+    other.wait_line(lambda: "flooded\n" in other.out, "the flood")
+    loader = mapper(0, late)            # no target: its library must not be probed, either
+    tool.send(signal.SIGCONT)
+    tool.wait_line(lambda: any("probed late" in line for line in tool.err), "the sentence about lost events")
+    tool.more_views()
+    tool.send(signal.SIGINT)
+    report = tool.report()              # 3: no target has used CUDA
+    inodes = {library["inode"] for library in report["libraries"]}
+    check(not inodes & {os.stat(path).st_ino for path in (foreign, late)}, "a file of no target was probed")
+    check(any("mapping event" in note for note in report["notes"]), report["notes"])
+    for process in other, target, loader:
+        process.line()
+
+
+def found_late():
+    """a library that a target maps while events are lost is probed by the look that follows"""
+    paths = copies(2)
+    target = Target(sys.executable, "-S", "-c", MAPPER.replace("for _", "map_code(sys.argv[2])\nfor _").replace(
+        "for path in sys.argv[2:]", "for path in []"), str(MAPPINGS), paths[0], paths[1])
+    target.wait_line(lambda: "mapped\n" in target.out, "the start")
+    tool = Tool("-p", str(target.pid), "--layers", "api").ready()
+    tool.send(signal.SIGSTOP)
+    other = mapper(MAPPINGS, paths[1])
+    other.line()
+    other.wait_line(lambda: "flooded\n" in other.out, "the flood")
+    target.line()
+    target.wait_line(lambda: "flooded\n" in target.out, "the target's flood")
+    tool.send(signal.SIGCONT)
+    tool.probes(paths[0])
+    tool.stop()
+    for process in other, target:
+        process.line()
+
+
+if __name__ == "__main__":
+    lib.main(one_user, flood, found_late)

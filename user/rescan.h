@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Looks for libraries that processes have mapped, when the mapping events do not say it all: events were lost, or one
+ * process has so many that each cannot have its own look. Any process of the machine can send as many events as it
+ * likes. So looks at all targets are rare enough to take a small share of the time.
+ */
+#ifndef GPUMEMTRACE_RESCAN_H
+#define GPUMEMTRACE_RESCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct session;
+
+#define RESCAN_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
+#define RESCAN_PERIOD_NS 100000000ull  /* at least, between looks at all targets */
+
+/* Removes probes that would kill a process (probed_files.h), and says so. */
+void rescan_guard(struct session *session, bool at_once);
+/* Says that probes were removed, now and in the report. */
+void rescan_give_up(struct session *session, const char *cause);
+
+/* Whether a process may be looked at now. If not, a look at all targets becomes due. */
+bool rescan_may_look(struct session *session, pid_t pid);
+/* A look at the process has begun at that time, and ends now. */
+void rescan_looked(struct session *session, pid_t pid, uint64_t start_ns);
+
+/* Events were lost: a look at all targets becomes due. */
+void rescan_ask(struct session *session, uint64_t lost);
+/* Looks at all targets, if that is due and the time has come. */
+void rescan_look(struct session *session);
+
+#endif
