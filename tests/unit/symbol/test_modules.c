@@ -7,11 +7,14 @@
 #include <cmocka.h>
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "symbol/elf/modules.h"
 
 static const char typical[] =
@@ -149,6 +152,47 @@ static void this_process(void **state)
 	modules_fini(&m);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The CPU time for so many mappings of different files, each mapped twice. */
+static uint64_t time_to_parse(size_t files)
+{
+	size_t room = files * 2 * 80, used = 0;
+	char *text = xmalloc(room);
+	struct modules m = { 0 };
+	uint64_t best = UINT64_MAX;
+
+	for (size_t i = 0; i < 2 * files; i++)
+		used += (size_t)snprintf(text + used, room - used, "%zx000-%zx000 r-xp 00000000 fe:00 %zu /tmp/file%zu.so\n",
+					 0x10000 + i, 0x10001 + i, i % files + 1, i % files);
+	for (int i = 0; i < 3; i++) {
+		uint64_t start_ns = cpu_ns(), ns;
+
+		assert_int_equal(modules_parse(&m, 1, text, used), 0);
+		ns = cpu_ns() - start_ns;
+		best = ns < best ? ns : best;
+	}
+	assert_int_equal(m.count, files);
+	assert_int_equal(m.map_count, 2 * files);
+	assert_int_equal(m.maps[2 * files - 1].module, files - 1);
+	modules_fini(&m);
+	free(text);
+	return best;
+}
+
+/* 16 times as many files take 16 times as long, not 256 times. */
+static void many_files(void **state)
+{
+	(void)state;
+	assert_true(time_to_parse(32000) < 100 * time_to_parse(2000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +201,7 @@ int main(void)
 		cmocka_unit_test(a_newline_in_a_path),
 		cmocka_unit_test(bias_is_by_segment),
 		cmocka_unit_test(this_process),
+		cmocka_unit_test(many_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

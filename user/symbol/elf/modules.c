@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
+#include "base/hash.h"
 #include "base/maps.h"
 #include "base/scan.h"
 #include "base/sorted.h"
@@ -85,38 +86,67 @@ static bool shows_same_file(const struct module *a, const struct module *b)
 	       !strcmp(a->path, b->path);
 }
 
+/* ---- a parse ---- */
+
+/* A process may map tens of thousands of files: each line finds its module by a hash. */
+struct parse {
+	struct modules *modules;
+	struct hash known;      /* key_of_module() and a few numbers behind it: the index, uint32_t */
+};
+
+#define SAME_KEY_MAX 8          /* modules; a process that forges more gets its modules several times */
+
+static uint64_t key_of_module(const struct module *module)
+{
+	uint64_t key = module->ino ^ module->dev << 40 ^ (uint64_t)module->kind << 60 ^ (uint64_t)module->deleted << 59;
+
+	for (const char *c = module->path; *c; c++)
+		key = (key ^ (unsigned char)*c) * 0x100000001b3ull; /* FNV-1a, 64 bits */
+	return key;
+}
+
 /* The index of the module that a mapping shows; adds the module if it is new. */
-static uint32_t module_index(struct modules *modules, const struct maps_line *line)
+static uint32_t module_index(struct parse *parse, const struct maps_line *line)
 {
 	struct module module = { .kind = kind_of_mapping(line), .path = copy_path(line->path, line->path_len) };
-	size_t i = modules->count;
+	struct modules *modules = parse->modules;
+	uint32_t *index = NULL;
+	uint64_t key;
 
 	if (module.kind == MODULE_FILE) {
 		module.dev = makedev(line->dev_major, line->dev_minor);
 		module.ino = line->ino;
 		module.deleted = line->deleted;
 	}
-	while (i && !shows_same_file(&modules->list[i - 1], &module)) /* pieces of a file are neighbours */
-		i--;
-	if (i) {
+	key = key_of_module(&module);
+	for (unsigned int i = 0; i < SAME_KEY_MAX; i++, key++) {
+		index = hash_get(&parse->known, key);
+		if (!index || shows_same_file(&modules->list[*index], &module))
+			break;
+	}
+	if (index && shows_same_file(&modules->list[*index], &module)) {
 		free(module.path);
-		return (uint32_t)(i - 1);
+		return *index;
 	}
 	module.name = name_of_module(&module);
 	modules->list = xgrow(modules->list, modules->count, sizeof(*modules->list));
 	modules->list[modules->count] = module;
+	if (!index)
+		*(uint32_t *)hash_put(&parse->known, key, NULL) = (uint32_t)modules->count;
 	return (uint32_t)modules->count++;
 }
 
 /* False: the mapping is empty, or does not lie behind the others. */
-static bool add_line(struct modules *modules, const struct maps_line *line)
+static bool add_line(struct parse *parse, const struct maps_line *line)
 {
+	struct modules *modules = parse->modules;
+
 	if (line->end <= line->start ||
 	    (modules->map_count && line->start < modules->maps[modules->map_count - 1].end))
 		return false;
 	modules->maps = xgrow(modules->maps, modules->map_count, sizeof(*modules->maps));
 	modules->maps[modules->map_count++] = (struct module_map){
-		.start = line->start, .end = line->end, .offset = line->offset, .module = module_index(modules, line),
+		.start = line->start, .end = line->end, .offset = line->offset, .module = module_index(parse, line),
 	};
 	return true;
 }
@@ -124,17 +154,20 @@ static bool add_line(struct modules *modules, const struct maps_line *line)
 size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, size_t len)
 {
 	struct scan all = { text, text + len }, row;
+	struct parse parse = { .modules = modules };
 	struct maps_line line;
 	size_t bad = 0;
 
 	modules_fini(modules);
 	modules->pid = pid;
+	hash_init(&parse.known, sizeof(uint32_t));
 	while (scan_line(&all, &row)) {
 		if (maps_parse_line(row.at, (size_t)(row.end - row.at), &line))
 			bad++;
 		else if (line.executable)
-			bad += !add_line(modules, &line);
+			bad += !add_line(&parse, &line);
 	}
+	hash_fini(&parse.known);
 	return bad;
 }
 
