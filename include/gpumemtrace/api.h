@@ -3,13 +3,13 @@
  * The table of probe points: every probed entry point of libcuda, its meaning, and the places of its values. To add an
  * entry point, add a row.
  *
- * Prototypes and structure offsets come from cuda.h of CUDA 13.0; x86-64 and aarch64 have the same offsets. Symbols
- * that a driver lacks are skipped at attach: 535 has no cuCtxCreate_v4, cuGraphAddNode_v2, cuMem{Get,Set}MemPool,
- * cuGreenCtx*.
+ * Prototypes and structure offsets come from cuda.h, cudaGL.h and cudaVDPAU.h of CUDA 13.5; x86-64 and aarch64 have the
+ * same offsets. Symbols that a driver lacks are skipped at attach: 535 has no cuCtxCreate_v4, cuGraphAddNode_v2,
+ * cuMem{Get,Set}MemPool, cuGreenCtx*.
  *
  * Do not add cuCtxGetCurrent, cuCtxGetDevice, cuDevicePrimaryCtxGetState, cuLaunchKernel*, cuGraphLaunch*,
  * cuPointerGetAttribute*, cu*Synchronize or cuMemcpy*: frameworks call them many times for each kernel, and a probe
- * there slows the target down.
+ * there slows the target down. The memory that a launch takes has its stack, which the kernel layer takes at the ioctl.
  */
 #ifndef GPUMEMTRACE_API_H
 #define GPUMEMTRACE_API_H
@@ -66,6 +66,7 @@ enum gmt_api_flag {
 	X(SCOPE_MODULE, MODULE, false, "")                                        \
 	X(SCOPE_GRAPH, GRAPH, false, "")                                          \
 	X(SCOPE_STREAM, STREAM, false, "")                                        \
+	X(SCOPE_OTHER, OTHER, false, "")                                          \
 	X(MEM_ALLOC, ALLOC, true, "ptr,size")                                     \
 	X(MEM_ALLOC_PITCH, ALLOC, true, "ptr,pitch,width,height")                 \
 	X(MEM_ALLOC_MANAGED, ALLOC, true, "ptr,size,flags")                       \
@@ -110,7 +111,9 @@ enum gmt_api_flag {
 	X(IPC_CLOSE, IMPORT, false, "ptr")                                        \
 	X(EXT_IMPORT, IMPORT, false, "ext,size,type")                             \
 	X(EXT_MAP, IMPORT, true, "ptr,ext,size")                                  \
+	X(EXT_MAP_ARRAY, IMPORT, false, "array,ext")                              \
 	X(EXT_DESTROY, IMPORT, false, "ext")                                      \
+	X(RANGE_EXPORT, OTHER, false, "ptr,size,type")                            \
 	X(GRAPH_ALLOC_NODE, GRAPH, true, "ptr,size,dev")                          \
 	X(GRAPH_FREE_NODE, GRAPH, false, "ptr")                                   \
 	X(GRAPH_NODE, GRAPH, true, "type,allocptr,allocsize,allocdev,freeptr")    \
@@ -120,6 +123,8 @@ enum gmt_api_flag {
 	X(CAPTURE_END, OTHER, false, "stream")                                    \
 	X(CTX_CREATE, CONTEXT, false, "ctx,dev")                                  \
 	X(CTX_DESTROY, CONTEXT, false, "ctx")                                     \
+	X(CTX_ATTACH, CONTEXT, false, "ctx")                                      \
+	X(CTX_DETACH, CONTEXT, false, "ctx")                                      \
 	X(CTX_SET, CONTEXT, false, "ctx")                                         \
 	X(CTX_PUSH, CONTEXT, false, "ctx")                                        \
 	X(CTX_POP, CONTEXT, false, "ctx")                                         \
@@ -133,7 +138,12 @@ enum gmt_api_flag {
 	X(STREAM_DESTROY, STREAM, false, "stream")                                \
 	X(GREEN_STREAM, STREAM, false, "stream,green")                            \
 	X(DEVICE_GET, OTHER, false, "dev,ordinal")                                \
-	X(DEVICE_UUID, OTHER, false, "uuid_lo,uuid_hi,dev")
+	X(DEVICE_UUID, OTHER, false, "uuid_lo,uuid_hi,dev")                       \
+	/* of the process with this pid, which is mostly another one than the caller */ \
+	X(CHECKPOINT_LOCK, OTHER, false, "process")                               \
+	X(CHECKPOINT_SAVE, OTHER, false, "process")                               \
+	X(CHECKPOINT_RESTORE, OTHER, false, "process")                            \
+	X(CHECKPOINT_UNLOCK, OTHER, false, "process")
 enum gmt_op {
 #define X(name, ...) GMT_OP_##name,
 	GMT_OPS(X)
@@ -195,6 +205,7 @@ enum gmt_op {
 	X(86, cuMemImportFromShareableHandle, VMM_IMPORT, QE, OUT(0), ARG32(2))   \
 	X(87, cuMemGetAllocationPropertiesFromHandle, VMM_PROPERTIES, QE, ARG(1), OUTAT(0, 8)) \
 	X(88, cuMulticastCreate, MULTICAST_CREATE, QE, OUT(0), IN(1, 8))          \
+	X(89, cuMemGetHandleForAddressRange, RANGE_EXPORT, QE, ARG(1), ARG(2), ARG32(3)) \
 	/* arrays */                                                              \
 	X(100, cuArrayCreate_v2, ARRAY_CREATE, 0, OUT(0), IN(1, 0), IN(1, 8), IN32(1, 16), IN32(1, 20)) \
 	X(101, cuArrayCreate, ARRAY_CREATE, 0, OUT(0), IN32(1, 0), IN32(1, 4), IN32(1, 8), IN32(1, 12)) \
@@ -213,6 +224,7 @@ enum gmt_op {
 	X(124, cuImportExternalMemory, EXT_IMPORT, QE, OUT(0), IN(1, 24), IN32(1, 0)) \
 	X(125, cuExternalMemoryGetMappedBuffer, EXT_MAP, QE, OUT(0), ARG(1), IN(2, 8)) \
 	X(126, cuDestroyExternalMemory, EXT_DESTROY, REL, ARG(0))                 \
+	X(127, cuExternalMemoryGetMappedMipmappedArray, EXT_MAP_ARRAY, QE, OUT(0), ARG(1)) \
 	/* graph memory */                                                        \
 	X(140, cuGraphAddMemAllocNode, GRAPH_ALLOC_NODE, QE, OUTAT(4, 112), IN(4, 104), IN32(4, 12)) \
 	X(141, cuGraphAddMemFreeNode, GRAPH_FREE_NODE, QE, ARG(4))                \
@@ -235,6 +247,10 @@ enum gmt_op {
 	X(158, cuGraphExecDestroy, SCOPE_GRAPH, GMT_API_SCOPE)                    \
 	X(159, cuStreamBeginCapture, CAPTURE_BEGIN, QE, ARG(0))                   \
 	X(160, cuStreamBeginCapture_ptsz, CAPTURE_BEGIN, QE, ARG(0))              \
+	X(161, cuGraphAddNode_v3, GRAPH_NODE, QE, IN32(5, 0), OUTAT(5, 128), IN(5, 120), IN32(5, 28), IN(5, 16)) \
+	X(162, cuStreamBeginRecaptureToGraph, CAPTURE_BEGIN, QE, ARG(0))          \
+	X(163, cuStreamBeginRecaptureToGraph_ptsz, CAPTURE_BEGIN, QE, ARG(0))     \
+	X(164, cuGraphInstantiate, SCOPE_GRAPH, GMT_API_SCOPE)                    \
 	/* contexts */                                                            \
 	X(180, cuInit, SCOPE_CONTEXT, GMT_API_SCOPE)                              \
 	X(181, cuCtxCreate_v4, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(3))                  \
@@ -243,7 +259,7 @@ enum gmt_op {
 	X(184, cuCtxCreate, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))                     \
 	X(185, cuCtxDestroy_v2, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                          \
 	X(186, cuCtxDestroy, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                             \
-	X(187, cuCtxDetach, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                              \
+	X(187, cuCtxDetach, CTX_DETACH, QE | GMT_API_CTX, ARG(0))                               \
 	X(188, cuCtxSetCurrent, CTX_SET, QE | GMT_API_CHANGE, ARG(0))             \
 	X(189, cuCtxPushCurrent_v2, CTX_PUSH, QE | GMT_API_CTX, ARG(0))                         \
 	X(190, cuCtxPushCurrent, CTX_PUSH, QE | GMT_API_CTX, ARG(0))                            \
@@ -259,6 +275,15 @@ enum gmt_op {
 	X(200, cuCtxFromGreenCtx, GREEN_CTX, QE, OUT(0), ARG(1))                  \
 	X(201, cuCtxSetLimit, SCOPE_CONTEXT, GMT_API_SCOPE)                       \
 	X(202, cuCtxEnablePeerAccess, SCOPE_CONTEXT, GMT_API_SCOPE)               \
+	X(203, cuCtxAttach, CTX_ATTACH, QE, OUT(0))                               \
+	X(204, cuGLCtxCreate_v2, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))       \
+	X(205, cuGLCtxCreate, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))          \
+	X(206, cuVDPAUCtxCreate_v2, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))    \
+	X(207, cuVDPAUCtxCreate, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))       \
+	X(208, cuCheckpointProcessLock, CHECKPOINT_LOCK, QE, ARG32(0))            \
+	X(209, cuCheckpointProcessCheckpoint, CHECKPOINT_SAVE, QE, ARG32(0))      \
+	X(210, cuCheckpointProcessRestore, CHECKPOINT_RESTORE, QE, ARG32(0))      \
+	X(211, cuCheckpointProcessUnlock, CHECKPOINT_UNLOCK, QE, ARG32(0))        \
 	/* streams, devices */                                                    \
 	X(220, cuStreamCreate, STREAM_CREATE, QE, OUT(0))                         \
 	X(221, cuStreamCreateWithPriority, STREAM_CREATE, QE, OUT(0))             \
@@ -268,6 +293,9 @@ enum gmt_op {
 	X(225, cuDeviceGet, DEVICE_GET, QE, OUT32(0), ARG32(1))                   \
 	X(226, cuDeviceGetUuid_v2, DEVICE_UUID, QE, OUT(0), OUTAT(0, 8), ARG32(1)) \
 	X(227, cuDeviceGetUuid, DEVICE_UUID, QE, OUT(0), OUTAT(0, 8), ARG32(1))   \
+	X(228, cuEventCreate, SCOPE_STREAM, GMT_API_SCOPE)                        \
+	X(229, cuMemBatchDecompressAsync, SCOPE_OTHER, GMT_API_SCOPE)             \
+	X(230, cuMemBatchDecompressAsync_ptsz, SCOPE_OTHER, GMT_API_SCOPE)        \
 	/* modules */                                                             \
 	X(240, cuModuleLoad, SCOPE_MODULE, GMT_API_SCOPE)                         \
 	X(241, cuModuleLoadData, SCOPE_MODULE, GMT_API_SCOPE)                     \
@@ -279,7 +307,12 @@ enum gmt_op {
 	X(247, cuLibraryUnload, SCOPE_MODULE, GMT_API_SCOPE)                      \
 	X(248, cuLibraryGetModule, SCOPE_MODULE, GMT_API_SCOPE)                   \
 	X(249, cuFuncLoad, SCOPE_MODULE, GMT_API_SCOPE)                           \
-	X(250, cuModuleGetFunction, SCOPE_MODULE, GMT_API_SCOPE)
+	X(250, cuModuleGetFunction, SCOPE_MODULE, GMT_API_SCOPE)                  \
+	X(251, cuModuleGetGlobal_v2, SCOPE_MODULE, GMT_API_SCOPE)                 \
+	X(252, cuModuleGetGlobal, SCOPE_MODULE, GMT_API_SCOPE)                    \
+	X(253, cuLibraryGetGlobal, SCOPE_MODULE, GMT_API_SCOPE)                   \
+	X(254, cuLibraryGetManaged, SCOPE_MODULE, GMT_API_SCOPE)                  \
+	X(255, cuKernelGetFunction, SCOPE_MODULE, GMT_API_SCOPE)
 
 #define GMT_API_MAX 256 /* ids are below it */
 

@@ -30,7 +30,9 @@ CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, void *params, int count, unsig
 CUDA_API CUresult cuCtxCreate_v4(CUcontext *pctx, void *params, unsigned int flags, CUdevice dev);
 CUDA_API CUresult cuCtxDestroy(CUcontext ctx);
 CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx);
+CUDA_API CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags);
 CUDA_API CUresult cuCtxDetach(CUcontext ctx);
+CUDA_API CUresult cuGLCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev);
 CUDA_API CUresult cuCtxSetCurrent(CUcontext ctx);
 CUDA_API CUresult cuCtxGetCurrent(CUcontext *pctx);
 CUDA_API CUresult cuCtxGetDevice(CUdevice *dev);
@@ -148,7 +150,17 @@ CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr);
 CUDA_API CUresult cuImportExternalMemory(CUexternalMemory *ext, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc);
 CUDA_API CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *dptr, CUexternalMemory ext, const
 		CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc);
+CUDA_API CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *array, CUexternalMemory ext,
+		const void *desc);
+CUDA_API CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, int type,
+		unsigned long long flags);
 CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory ext);
+
+/* checkpoints */
+CUDA_API CUresult cuCheckpointProcessLock(int pid, void *args);
+CUDA_API CUresult cuCheckpointProcessCheckpoint(int pid, void *args);
+CUDA_API CUresult cuCheckpointProcessRestore(int pid, void *args);
+CUDA_API CUresult cuCheckpointProcessUnlock(int pid, void *args);
 
 /* graphs */
 CUDA_API CUresult cuGraphCreate(CUgraph *graph, unsigned int flags);

@@ -125,6 +125,8 @@ static CUresult destroy(const void *handle, bool mipmapped)
 {
 	struct array *array = object_get(handle, OBJECT_ARRAY);
 
+	if (mipmapped && ext_array_destroy(handle))
+		return CUDA_SUCCESS;
 	if (!array || array->mipmapped != mipmapped)
 		return CUDA_ERROR_INVALID_HANDLE;
 	array_delete(array);

@@ -255,9 +255,38 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 	API(ctx_destroy(ctx));
 }
 
+static CUresult ctx_attach(CUcontext *pctx, unsigned int flags)
+{
+	CUresult why = CUDA_SUCCESS;
+	struct ctx *ctx = ctx_current(&why);
+
+	if (!ctx)
+		return why;
+	if (!pctx || flags || ctx->primary)
+		return CUDA_ERROR_INVALID_VALUE;
+	ctx->attached++;
+	*pctx = (CUcontext)ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	API(ctx_attach(pctx, flags));
+}
+
+static CUresult ctx_detach(CUcontext handle)
+{
+	struct ctx *ctx = ctx_get(handle);
+
+	if (!ctx || !ctx->attached)
+		return ctx_destroy(handle);
+	ctx->attached--;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuCtxDetach(CUcontext ctx)
 {
-	API(ctx_destroy(ctx));
+	API(ctx_detach(ctx));
 }
 
 static CUresult ctx_set(CUcontext handle)

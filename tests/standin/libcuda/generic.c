@@ -37,7 +37,10 @@ GMT_APIS(X)
 #ifdef STANDIN_OLD_EXPORTS
 #define V(name, version, symbol) __asm__(".hidden " #symbol);
 #define S(name, version) V(name, version, name)
+#define HIDE(symbol) V(,, symbol)
 PROCS_NEW(S, V,)
+GENERIC_NEW(HIDE)
+#undef HIDE
 #undef V
 #undef S
 #endif

@@ -12,6 +12,18 @@
 	S(cuMemGetDefaultMemPool, 13000) \
 	S(cuMemGetMemPool, 13000) \
 	S(cuMemSetMemPool, 13000) \
-	V(cuGraphAddNode, 12030, cuGraphAddNode_v2)
+	V(cuGraphAddNode, 12030, cuGraphAddNode_v2) \
+	S(cuCheckpointProcessLock, 12080) \
+	S(cuCheckpointProcessCheckpoint, 12080) \
+	S(cuCheckpointProcessRestore, 12080) \
+	S(cuCheckpointProcessUnlock, 12080)
+
+/* The same for entries that generic.c makes. */
+#define GENERIC_NEW(X) \
+	X(cuGraphAddNode_v3) \
+	X(cuStreamBeginRecaptureToGraph) \
+	X(cuStreamBeginRecaptureToGraph_ptsz) \
+	X(cuMemBatchDecompressAsync) \
+	X(cuMemBatchDecompressAsync_ptsz)
 
 #endif

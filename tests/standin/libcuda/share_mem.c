@@ -313,6 +313,50 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *dptr, CUexternalMemory ext
 	API(ext_map(dptr, ext, desc));
 }
 
+static CUresult ext_map_array(CUmipmappedArray *out, CUexternalMemory handle, const void *desc)
+{
+	struct ext *ext = object_get(handle, OBJECT_EXT);
+	struct ext_array *array;
+
+	if (!ext || !out || !desc)
+		return CUDA_ERROR_INVALID_VALUE;
+	array = object_new(OBJECT_EXT_ARRAY);
+	array->ext = ext;
+	*out = (CUmipmappedArray)array;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *array, CUexternalMemory ext, const void *desc)
+{
+	API(ext_map_array(array, ext, desc));
+}
+
+bool ext_array_destroy(const void *handle)
+{
+	struct ext_array *array = object_get(handle, OBJECT_EXT_ARRAY);
+
+	if (array)
+		object_delete(array);
+	return array;
+}
+
+/* The file has the memory's name only: it does not keep the memory alive. */
+static CUresult range_export(int *fd, CUdeviceptr dptr, size_t size, int type)
+{
+	struct chunk *chunk = va_chunk(dptr);
+
+	if (!fd || !size || type != 1 || !chunk || !chunk->rm)
+		return CUDA_ERROR_INVALID_VALUE;
+	*fd = handoff_new(chunk->rm, chunk->device, size);
+	return *fd < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, int type, unsigned long long flags)
+{
+	(void)flags;
+	API(range_export(handle, dptr, size, type));
+}
+
 static CUresult ext_destroy(CUexternalMemory handle)
 {
 	struct ext *ext = object_get(handle, OBJECT_EXT);

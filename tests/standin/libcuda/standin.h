@@ -80,6 +80,7 @@ enum object_type {
 	OBJECT_STREAM,
 	OBJECT_ARRAY,
 	OBJECT_EXT,
+	OBJECT_EXT_ARRAY,
 	OBJECT_MODULE,
 	OBJECT_FUNCTION,
 	OBJECT_GRAPH,
@@ -99,6 +100,7 @@ struct ctx {
 	uint32_t sysmem[8];
 	unsigned int sysmem_count;
 	unsigned int streams;
+	unsigned int attached;  /* uses besides that of its creation */
 	struct ctx *next;
 };
 
@@ -131,6 +133,10 @@ struct array {
 	struct ctx *ctx;
 	uint64_t bytes;
 	bool mipmapped;
+};
+
+struct ext_array {
+	struct ext *ext;
 };
 
 struct ext {
@@ -183,6 +189,7 @@ struct object {
 		struct stream stream;
 		struct array array;
 		struct ext ext;
+		struct ext_array ext_array;
 		struct module module;
 		struct function function;
 		struct graph graph;
@@ -337,6 +344,7 @@ void host_take_down(struct ctx *ctx);
 void array_take_down(struct ctx *ctx);
 void module_take_down(struct ctx *ctx);
 void ext_take_down(struct ctx *ctx);
+bool ext_array_destroy(const void *handle);
 void stream_take_down(struct ctx *ctx);
 
 /* others */

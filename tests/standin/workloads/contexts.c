@@ -33,6 +33,23 @@ static void nested(void)
 	CU_FAILS(cuMemAlloc_v2(&from_other_gpu, 1), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+/* A context that is used twice ends with the second detach. */
+static void attached(void)
+{
+	CUcontext ctx, same;
+
+	CU(cuGLCtxCreate_v2(&ctx, 0, 1));
+	wl_mem(1, 12 * MIB);
+	CU(cuCtxAttach(&same, 0));
+	wl_mix(ctx == same);
+	CU(cuCtxDetach(same));
+	wl_mem(1, 13 * MIB);
+	CU(cuCtxDetach(ctx));
+	wl_free(1, WL_DEVICE, 12 * MIB);
+	wl_free(1, WL_DEVICE, 13 * MIB);
+	CU_FAILS(cuCtxDetach(ctx), CUDA_ERROR_INVALID_CONTEXT);
+}
+
 /* Not of the context: made in it, alive after it. */
 static void outlives(void)
 {
@@ -82,6 +99,7 @@ int main(void)
 
 	wl_start();
 	nested();
+	attached();
 	outlives();
 	primary();
 	CU(cuDevicePrimaryCtxRetain(&ctx, 1));

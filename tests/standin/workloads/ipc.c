@@ -113,6 +113,7 @@ static void import_others(const struct parcel *parcel)
 	CUmemPoolPtrExportData pointer = parcel->pointer;
 	CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = { .type = 1, .size = 8 * MIB };
 	CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer = { .offset = 0, .size = 4 * MIB };
+	CUmipmappedArray array;
 	CUexternalMemory ext;
 	CUmemoryPool pool;
 	CUdeviceptr p;
@@ -124,6 +125,8 @@ static void import_others(const struct parcel *parcel)
 	CU(cuImportExternalMemory(&ext, &desc));
 	CU(cuExternalMemoryGetMappedBuffer(&p, ext, &buffer));
 	CU(cuMemFree_v2(p));
+	CU(cuExternalMemoryGetMappedMipmappedArray(&array, ext, &buffer));
+	CU(cuMipmappedArrayDestroy(array));
 	CU(cuDestroyExternalMemory(ext));
 }
 

@@ -328,6 +328,22 @@ static void a_failed_ipc_close_is_taken_back(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 1);
 }
 
+static void an_array_in_external_memory_costs_nothing(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuImportExternalMemory, 0xe1, GiB, 1);
+	CALL(r, cuExternalMemoryGetMappedMipmappedArray, 0xa1, 0xe1);
+	CALL(r, cuMipmappedArrayGetMemoryRequirements, 0xa1, GiB);
+	assert_int_equal(records_attributed(r), 0);
+	RELEASE(r, cuMipmappedArrayDestroy, 0xa1);
+	RELEASE(r, cuDestroyExternalMemory, 0xe1);
+	assert_int_equal(records_attributed(r), 0);
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_IMPORTED), 0);
+	for (int anomaly = 0; anomaly < GMT_ANOMALY_COUNT; anomaly++)
+		assert_int_equal(records_anomalies(r, anomaly), 0);
+}
+
 static void graph_nodes_are_a_plan(void **state)
 {
 	struct records *r = *state;
@@ -441,6 +457,7 @@ int main(void)
 		TEST(an_array_handle_is_no_address),
 		TEST(external_memory_is_imported_and_costs_nothing),
 		TEST(a_failed_ipc_close_is_taken_back),
+		TEST(an_array_in_external_memory_costs_nothing),
 		TEST(graph_nodes_are_a_plan),
 		TEST(what_a_graph_left_may_be_freed_after_every_launch),
 		TEST(a_failed_free_of_graph_memory_is_taken_back),

@@ -391,6 +391,35 @@ static void ordinals_out_of_range_are_unknown(void **state)
 	assert_int_equal(gpu_now(r), NO_GPU);
 }
 
+static void a_context_lives_until_its_last_detach(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuGLCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuCtxAttach, CTX0);
+	CALL(r, cuCtxAttach, CTX0);
+	CALL(r, cuCtxDetach, CTX0);
+	CALL(r, cuCtxDetach, CTX0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+	assert_int_equal(gpu_now(r), 1);
+	CALL(r, cuCtxDetach, CTX0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(gpu_now(r), NO_GPU);
+	CALL(r, cuCtxDetach, CTX1);           /* never seen */
+	/* The handle is given out again: the new context has no use of the old one's. */
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	CALL(r, cuCtxAttach, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuCtxDestroy_v2, CTX0);       /* whatever the count of uses is */
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	CALL(r, cuVDPAUCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuCtxDetach, CTX0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_DOUBLE_ALLOC), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
 #define BARE(f) cmocka_unit_test_setup_teardown(f, ledger_only, no_scene)
 
@@ -402,6 +431,7 @@ int main(void)
 		TEST(a_new_context_is_current),
 		TEST(destroying_a_context_frees_what_is_tied_to_it),
 		TEST(a_context_handle_given_out_again_owns_nothing_old),
+		TEST(a_context_lives_until_its_last_detach),
 		TEST(the_last_release_of_the_primary_context_frees),
 		TEST(reset_frees_but_does_not_release),
 		TEST(other_contexts_on_the_device_are_not_the_primary_one),

@@ -84,7 +84,10 @@ static void context_create(struct event *e)
 
 	/* The context that had this handle before must have gone. */
 	alloc_drop_owner(e->proc, contexts_find(contexts, e->val[0]), e->ts_ns);
-	push_context(e->thread, learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false));
+	unsigned int number = learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false);
+
+	contexts->list[number].attached = 0;
+	push_context(e->thread, number);
 }
 
 static void context_destroy(struct event *e)
@@ -97,6 +100,27 @@ static void context_destroy(struct event *e)
 	/* Only the calling thread's stack loses the context; in other threads it stays current, and unusable. */
 	if (context_current(e) == number)
 		pop_context(e->thread);
+}
+
+static void context_attach(struct event *e)
+{
+	struct contexts *contexts = &e->proc->contexts;
+	unsigned int number = contexts_get(contexts, e->val[0]);
+
+	if (number && contexts->list[number].attached < UINT16_MAX)
+		contexts->list[number].attached++;
+}
+
+/* "Destroys the context if the usage count goes to 0" (cuda.h, cuCtxDetach). Its creation is a use, seen or not. */
+static void context_detach(struct event *e)
+{
+	struct contexts *contexts = &e->proc->contexts;
+	unsigned int number = contexts_find(contexts, e->val[0]);
+
+	if (contexts->list[number].attached)
+		contexts->list[number].attached--;
+	else
+		context_destroy(e);
 }
 
 /* Drops all that lives in the primary context of a device, with the memory of green contexts. */
@@ -239,6 +263,8 @@ const struct operation context_operations[GMT_OP_COUNT] = {
 	[GMT_OP_CAPTURE_END] = OPERATION_REQUEST(context_capture), /* a capture that fails has ended, too */
 	[GMT_OP_CTX_CREATE] = OPERATION_CALL(context_create),
 	[GMT_OP_CTX_DESTROY] = OPERATION_CALL(context_destroy),
+	[GMT_OP_CTX_ATTACH] = OPERATION_CALL(context_attach),
+	[GMT_OP_CTX_DETACH] = OPERATION_CALL(context_detach),
 	[GMT_OP_CTX_SET] = OPERATION_CALL(context_set),
 	[GMT_OP_CTX_PUSH] = OPERATION_CALL(context_push),
 	[GMT_OP_CTX_POP] = OPERATION_CALL(context_pop),

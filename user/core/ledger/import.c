@@ -26,6 +26,19 @@ static void import_external_map(struct event *e)
 	alloc_in_context(e, CLASS_NONE, 0, false);
 }
 
+/* Remembers an array in memory that import_external() counted, because cuMipmappedArrayDestroy will end the array. */
+static void import_external_map_array(struct event *e)
+{
+	alloc_add(e, &(struct alloc_request){
+		.table = &e->proc->allocs.arrays,
+		.key = e->val[0],
+		.class = CLASS_NONE,
+		.flags = ALLOC_DEFERRED,
+		.owner = context_current(e),
+		.ordinal = ORDINAL_NONE,
+	});
+}
+
 static void import_ipc_open(struct event *e)
 {
 	struct process *p = e->proc;
@@ -73,5 +86,6 @@ const struct operation import_operations[GMT_OP_COUNT] = {
 	[GMT_OP_IPC_CLOSE] = OPERATION_RELEASE(import_ipc_close, import_ipc_close_undo),
 	[GMT_OP_EXT_IMPORT] = OPERATION_CALL(import_external),
 	[GMT_OP_EXT_MAP] = OPERATION_CALL(import_external_map),
+	[GMT_OP_EXT_MAP_ARRAY] = OPERATION_CALL(import_external_map_array),
 	[GMT_OP_EXT_DESTROY] = OPERATION_RELEASE(import_external_destroy, alloc_release_undo),
 };

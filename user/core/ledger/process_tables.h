@@ -97,6 +97,7 @@ struct context {
 	uint32_t live;       /* allocations made in it */
 	uint8_t ordinal;     /* ORDINAL_NONE */
 	bool shared;         /* primary, or green: a green context shares the primary's memory */
+	uint16_t attached;   /* uses by cuCtxAttach, besides that of its creation */
 };
 
 struct stream {
