@@ -97,7 +97,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,terms,probes terms) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
-             $(call in,ledger,alloc array_size context known_bugs known_bugs_others ledger mark pool vmm) \
+             $(call in,ledger,alloc array_size context graph known_bugs known_bugs_others ledger mark pool vmm) \
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \

@@ -244,8 +244,8 @@ int call_return(struct pt_regs *ctx)
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);
 	if (!frame || frame->nested)
 		return 0;
-	/* A scope is sent only if there was no memory. Of nested scopes only the outermost scope is sent. */
-	if ((flags & GMT_API_SCOPE) && (rc != GMT_CUDA_OUT_OF_MEMORY || frame->root != state->depth))
+	/* A scope without values is sent only if there was no memory. Of nested ones only the outermost is sent. */
+	if ((flags & GMT_API_SCOPE) && !spec->count && (rc != GMT_CUDA_OUT_OF_MEMORY || frame->root != state->depth))
 		return 0;
 	if (flags & GMT_API_RELEASE) {
 		if (!rc)

@@ -52,7 +52,7 @@ enum gmt_cap_kind {
 
 enum gmt_api_flag {
 	GMT_API_RELEASE = 1, /* sent at entry; if the call fails, UNDO is sent at return */
-	GMT_API_SCOPE = 2,   /* is the cause of the ioctls inside the call; sent only if there was no memory */
+	GMT_API_SCOPE = 2,   /* calls inside the call are sent, too; without values, sent only if there was no memory */
 	GMT_API_CHANGE = 4,  /* sent only if vals[0] differs from that of the thread's last CHANGE record */
 	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing, and is sent only if there was no memory */
 	GMT_API_CTX = 16,    /* changes the thread's current context, so the thread's next CHANGE call is sent */
@@ -114,13 +114,17 @@ enum gmt_api_flag {
 	X(EXT_MAP_ARRAY, IMPORT, false, "array,ext")                              \
 	X(EXT_DESTROY, IMPORT, false, "ext")                                      \
 	X(RANGE_EXPORT, OTHER, false, "ptr,size,type")                            \
-	X(GRAPH_ALLOC_NODE, GRAPH, true, "ptr,size,dev")                          \
+	X(GRAPH_ALLOC_NODE, GRAPH, true, "ptr,size,dev,graph")                    \
 	X(GRAPH_FREE_NODE, GRAPH, false, "ptr")                                   \
-	X(GRAPH_NODE, GRAPH, true, "type,allocptr,allocsize,allocdev,freeptr")    \
+	/* a node of type 4 has its child graph in the place of freeptr; ownership 1: the child moves to the parent */ \
+	X(GRAPH_NODE, GRAPH, true, "type,allocptr,allocsize,allocdev,freeptr,graph,ownership") \
+	X(GRAPH_INSTANTIATE, GRAPH, false, "exec,graph")                          \
+	X(GRAPH_DESTROY, GRAPH, false, "graph") /* a CUgraph or a CUgraphExec */  \
 	X(GRAPH_TRIM, GRAPH, false, "dev")                                        \
 	X(GRAPH_ATTRIBUTE, OTHER, false, "dev,attr,value")                        \
 	X(CAPTURE_BEGIN, OTHER, false, "stream")                                  \
-	X(CAPTURE_END, OTHER, false, "stream")                                    \
+	X(CAPTURE_INTO, OTHER, false, "stream,graph")                             \
+	X(CAPTURE_END, OTHER, false, "stream,graph")                              \
 	X(CTX_CREATE, CONTEXT, false, "ctx,dev")                                  \
 	X(CTX_DESTROY, CONTEXT, false, "ctx")                                     \
 	X(CTX_ATTACH, CONTEXT, false, "ctx")                                      \
@@ -226,31 +230,32 @@ enum gmt_op {
 	X(126, cuDestroyExternalMemory, EXT_DESTROY, REL, ARG(0))                 \
 	X(127, cuExternalMemoryGetMappedMipmappedArray, EXT_MAP_ARRAY, QE, OUT(0), ARG(1)) \
 	/* graph memory */                                                        \
-	X(140, cuGraphAddMemAllocNode, GRAPH_ALLOC_NODE, QE, OUTAT(4, 112), IN(4, 104), IN32(4, 12)) \
+	X(140, cuGraphAddMemAllocNode, GRAPH_ALLOC_NODE, QE, OUTAT(4, 112), IN(4, 104), IN32(4, 12), ARG(1)) \
 	X(141, cuGraphAddMemFreeNode, GRAPH_FREE_NODE, QE, ARG(4))                \
-	X(142, cuGraphAddNode, GRAPH_NODE, QE, IN32(4, 0), OUTAT(4, 128), IN(4, 120), IN32(4, 28), IN(4, 16)) \
-	X(143, cuGraphAddNode_v2, GRAPH_NODE, QE, IN32(5, 0), OUTAT(5, 128), IN(5, 120), IN32(5, 28), IN(5, 16)) \
+	X(142, cuGraphAddNode, GRAPH_NODE, QE, IN32(4, 0), OUTAT(4, 128), IN(4, 120), IN32(4, 28), IN(4, 16), ARG(1), IN32(4, 24)) \
+	X(143, cuGraphAddNode_v2, GRAPH_NODE, QE, IN32(5, 0), OUTAT(5, 128), IN(5, 120), IN32(5, 28), IN(5, 16), ARG(1), IN32(5, 24)) \
 	X(144, cuDeviceGraphMemTrim, GRAPH_TRIM, QE, ARG32(0))                    \
 	X(145, cuDeviceGetGraphMemAttribute, GRAPH_ATTRIBUTE, QE, ARG32(0), ARG32(1), OUT(2)) \
 	X(146, cuStreamBeginCapture_v2, CAPTURE_BEGIN, QE, ARG(0))                \
 	X(147, cuStreamBeginCapture_v2_ptsz, CAPTURE_BEGIN, QE, ARG(0))           \
-	X(148, cuStreamBeginCaptureToGraph, CAPTURE_BEGIN, QE, ARG(0))            \
-	X(149, cuStreamBeginCaptureToGraph_ptsz, CAPTURE_BEGIN, QE, ARG(0))       \
-	X(150, cuStreamEndCapture, CAPTURE_END, 0, ARG(0))                        \
-	X(151, cuStreamEndCapture_ptsz, CAPTURE_END, 0, ARG(0))                   \
-	X(152, cuGraphInstantiate_v2, SCOPE_GRAPH, GMT_API_SCOPE)                 \
-	X(153, cuGraphInstantiateWithFlags, SCOPE_GRAPH, GMT_API_SCOPE)           \
-	X(154, cuGraphInstantiateWithParams, SCOPE_GRAPH, GMT_API_SCOPE)          \
-	X(155, cuGraphInstantiateWithParams_ptsz, SCOPE_GRAPH, GMT_API_SCOPE)     \
+	X(148, cuStreamBeginCaptureToGraph, CAPTURE_INTO, QE, ARG(0), ARG(1))     \
+	X(149, cuStreamBeginCaptureToGraph_ptsz, CAPTURE_INTO, QE, ARG(0), ARG(1)) \
+	X(150, cuStreamEndCapture, CAPTURE_END, 0, ARG(0), OUT(1))                \
+	X(151, cuStreamEndCapture_ptsz, CAPTURE_END, 0, ARG(0), OUT(1))           \
+	X(152, cuGraphInstantiate_v2, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
+	X(153, cuGraphInstantiateWithFlags, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
+	X(154, cuGraphInstantiateWithParams, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
+	X(155, cuGraphInstantiateWithParams_ptsz, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
 	X(156, cuGraphUpload, SCOPE_GRAPH, GMT_API_SCOPE)                         \
 	X(157, cuGraphUpload_ptsz, SCOPE_GRAPH, GMT_API_SCOPE)                    \
-	X(158, cuGraphExecDestroy, SCOPE_GRAPH, GMT_API_SCOPE)                    \
+	X(158, cuGraphExecDestroy, GRAPH_DESTROY, REL | GMT_API_SCOPE, ARG(0))    \
 	X(159, cuStreamBeginCapture, CAPTURE_BEGIN, QE, ARG(0))                   \
 	X(160, cuStreamBeginCapture_ptsz, CAPTURE_BEGIN, QE, ARG(0))              \
-	X(161, cuGraphAddNode_v3, GRAPH_NODE, QE, IN32(5, 0), OUTAT(5, 128), IN(5, 120), IN32(5, 28), IN(5, 16)) \
-	X(162, cuStreamBeginRecaptureToGraph, CAPTURE_BEGIN, QE, ARG(0))          \
-	X(163, cuStreamBeginRecaptureToGraph_ptsz, CAPTURE_BEGIN, QE, ARG(0))     \
-	X(164, cuGraphInstantiate, SCOPE_GRAPH, GMT_API_SCOPE)                    \
+	X(161, cuGraphAddNode_v3, GRAPH_NODE, QE, IN32(5, 0), OUTAT(5, 128), IN(5, 120), IN32(5, 28), IN(5, 16), ARG(1), IN32(5, 24)) \
+	X(162, cuStreamBeginRecaptureToGraph, CAPTURE_INTO, QE, ARG(0), ARG(2))   \
+	X(163, cuStreamBeginRecaptureToGraph_ptsz, CAPTURE_INTO, QE, ARG(0), ARG(2)) \
+	X(164, cuGraphInstantiate, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
+	X(165, cuGraphDestroy, GRAPH_DESTROY, REL | GMT_API_SCOPE, ARG(0))        \
 	/* contexts */                                                            \
 	X(180, cuInit, SCOPE_CONTEXT, GMT_API_SCOPE)                              \
 	X(181, cuCtxCreate_v4, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(3))                  \

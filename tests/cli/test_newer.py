@@ -23,12 +23,12 @@ def run(*words):
 
 
 def dump(path, number):
-    """A dump whose every term is `number`, cut to its field."""
-    byte = min(number, 255)
+    """A dump whose every term is `number`, cut to its field; the ids of functions are beyond the table."""
+    byte, api = min(number, 255), min(number | 256, 65535)
     s = synthetic.Story("9.9.9")
     s.process(1001)
     s.frames(50)
-    s.put("OOM", number=1, api=min(number, 65535), outcome=byte, sign=byte, class_id=min(byte, 254), flags=2, failures=1,
+    s.put("OOM", number=1, api=api, outcome=byte, sign=byte, class_id=min(byte, 254), flags=2, failures=1,
           asked_bytes=1 << 30, failed_bytes=1 << 30, first_ns=s.now, last_ns=s.now, decided_ns=s.now, exit_ns=s.now,
           uuid=synthetic.UUIDS[0])
     s.put("OOM_ROW", number=1, uuid=synthetic.UUIDS[0], flags=8, torch_backend=byte, phase=byte, iteration=3,
@@ -49,9 +49,9 @@ def dump(path, number):
     s.put("FW_RANGE", object=1, what=byte, name="new")
     s.call("cuMemAlloc_v2", base, MIB)
     s.put("CALL", api=1, phase=byte, seq=99)
-    s.put("CALL", api=min(number, 65535), seq=100)
+    s.put("CALL", api=api, seq=100)
     s.put("FRAMEWORK", flags=0xffffffff)
-    s.put("RM_ALLOC", client=1, parent=1, object=2, class_id=0x40, size=MIB, cause__api=min(number, 65535))
+    s.put("RM_ALLOC", client=1, parent=1, object=2, class_id=0x40, size=MIB, cause__api=api)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     s.write(os.path.dirname(path), os.path.basename(path)[:-4], reason=number)
 

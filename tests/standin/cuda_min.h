@@ -68,7 +68,8 @@ enum {
 	CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
 };
 enum { CU_LIMIT_STACK_SIZE = 0, CU_LIMIT_PRINTF_FIFO_SIZE = 1, CU_LIMIT_MALLOC_HEAP_SIZE = 2 };
-enum { CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10, CU_GRAPH_NODE_TYPE_MEM_FREE = 11 };
+enum { CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10, CU_GRAPH_NODE_TYPE_MEM_FREE = 11 };
+enum { CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1 };
 enum { CU_AD_FORMAT_UNSIGNED_INT8 = 1, CU_AD_FORMAT_FLOAT = 0x20 };
 enum { CUDA_ARRAY3D_SPARSE = 0x40, CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80 };
 enum { CU_STREAM_LEGACY = 1, CU_STREAM_PER_THREAD = 2 }; /* values of a CUstream */
@@ -135,6 +136,7 @@ typedef struct {
 	CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 typedef struct { CUdeviceptr dptr; } CUDA_MEM_FREE_NODE_PARAMS;
+typedef struct { CUgraph graph; int ownership; } CUDA_CHILD_GRAPH_NODE_PARAMS;
 typedef struct {
 	int type;
 	int reserved0[3];
@@ -142,6 +144,7 @@ typedef struct {
 		long long reserved1[29];
 		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
 		CUDA_MEM_FREE_NODE_PARAMS free;
+		CUDA_CHILD_GRAPH_NODE_PARAMS graph;
 	};
 	long long reserved2;
 } CUgraphNodeParams;

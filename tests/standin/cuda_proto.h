@@ -173,6 +173,10 @@ CUDA_API CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraph
 		CUgraphNodeParams *params);
 CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const
 		CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params);
+CUDA_API CUresult cuGraphAddNode_v3(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const
+		CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params);
+CUDA_API CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error, char *log,
+		size_t size);
 CUDA_API CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error, char *log,
 		size_t size);
 CUDA_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
@@ -195,6 +199,8 @@ CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, co
 		CUgraphEdgeData *edges, size_t count, int mode);
 CUDA_API CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *deps,
 		const CUgraphEdgeData *edges, size_t count, int mode);
+CUDA_API CUresult cuStreamBeginRecaptureToGraph(CUstream stream, int mode, CUgraph graph, void *callback, void
+		*data);
 CUDA_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUDA_API CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph);
 

@@ -136,7 +136,7 @@ static int call_generic(unsigned int id, const uint64_t args[ARGUMENTS])
 	uint64_t to[ARGUMENTS];
 
 	/* A scope in which nothing happens. */
-	if (row->flags & GMT_API_SCOPE)
+	if (row->flags & GMT_API_SCOPE && !row->count)
 		return 0;
 	if (!model || !move_values(row, model, args, to))
 		return NOT_SUPPORTED;
@@ -157,7 +157,7 @@ const char *standin_unplayed(unsigned int id)
 	const struct row *row = &rows[id % GMT_API_MAX], *model = row->symbol ? model_of(row) : NULL;
 	uint64_t moved[ARGUMENTS];
 
-	if (!row->symbol || !is_generic(row) || row->flags & GMT_API_SCOPE)
+	if (!row->symbol || !is_generic(row) || (row->flags & GMT_API_SCOPE && !row->count))
 		return NULL;
 	return model && move_values(row, model, none, moved) ? NULL : row->symbol;
 }

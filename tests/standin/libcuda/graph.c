@@ -126,10 +126,30 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNo
 	API(free_node(node, graph, dptr));
 }
 
+/* The child's nodes become the parent's, and its handle is the parent's, too. */
+static CUresult move_child(CUgraphNode *out, CUgraph parent_handle, const CUDA_CHILD_GRAPH_NODE_PARAMS *params)
+{
+	struct graph *parent = graph_get(parent_handle, false), *child = graph_get(params->graph, false);
+	struct node **end;
+
+	if (!out || !parent || !child || parent == child)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params->ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+		return child->nodes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	for (end = &parent->nodes; *end; end = &(*end)->next)
+		;
+	*end = child->nodes;
+	object_delete(child);
+	*out = (CUgraphNode)object_new(OBJECT_NODE);
+	return CUDA_SUCCESS;
+}
+
 static CUresult add_node(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *params)
 {
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return move_child(node, graph, &params->graph);
 	if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 		return alloc_node(node, graph, &params->alloc);
 	if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
@@ -331,10 +351,33 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, int attr, void *value)
 }
 
 /* ---- stream capture ---- */
+
+/* A recapture must make the nodes that the graph has, in the order in which they were made. */
+static CUresult recapture(struct stream *stream, CUdeviceptr *dptr, uint64_t size)
+{
+	unsigned int count = 0, from_newest;
+	struct node *node;
+
+	for (node = stream->capture->nodes; node; node = node->next)
+		count++;
+	if (stream->recaptured >= count)
+		return CUDA_ERROR_INVALID_VALUE;
+	from_newest = count - ++stream->recaptured;
+	for (node = stream->capture->nodes; from_newest; from_newest--)
+		node = node->next;
+	if (node->request != size)
+		return CUDA_ERROR_INVALID_VALUE;
+	*dptr = node->address;
+	return CUDA_SUCCESS;
+}
+
 CUresult graph_capture_alloc(struct stream *stream, CUdeviceptr *dptr, uint64_t size)
 {
-	struct node *node = add_alloc(stream->capture, stream->ctx->device, size);
+	struct node *node;
 
+	if (stream->recaptures)
+		return recapture(stream, dptr, size);
+	node = add_alloc(stream->capture, stream->ctx->device, size);
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*dptr = node->address;

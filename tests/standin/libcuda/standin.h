@@ -126,6 +126,8 @@ struct stream {
 	struct ctx *ctx;
 	uint32_t rm;            /* video memory of its own; 0: the context had some for it */
 	struct graph *capture;
+	unsigned int recaptured; /* nodes of the graph that were captured again; 0 also outside a recapture */
+	bool recaptures;
 };
 
 struct array {

@@ -119,6 +119,24 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgra
 	API(begin(stream, graph));
 }
 
+static CUresult begin_again(CUstream handle, CUgraph into)
+{
+	CUresult rc = into ? begin(handle, into) : CUDA_ERROR_INVALID_VALUE;
+	struct stream *stream = stream_get(handle);
+
+	if (!rc) {
+		stream->recaptures = true;
+		stream->recaptured = 0;
+	}
+	return rc;
+}
+
+CUresult cuStreamBeginRecaptureToGraph(CUstream stream, int mode, CUgraph graph, void *callback, void *data)
+{
+	(void)mode, (void)callback, (void)data;
+	API(begin_again(stream, graph));
+}
+
 static CUresult end(CUstream handle, CUgraph *graph)
 {
 	struct stream *stream = stream_get(handle);
@@ -127,6 +145,7 @@ static CUresult end(CUstream handle, CUgraph *graph)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	*graph = (CUgraph)stream->capture;
 	stream->capture = NULL;
+	stream->recaptures = false;
 	return CUDA_SUCCESS;
 }
 

@@ -40,6 +40,7 @@ static struct {
 
 static const char *const class_names[WL_CLASSES] = {
 	[WL_DEVICE] = "device", [WL_POOL] = "pool", [WL_VMM] = "vmm", [WL_ARRAY] = "array",
+	[WL_GRAPH] = "graph",
 	[WL_MANAGED] = "managed", [WL_PINNED] = "pinned", [WL_REGISTERED] = "registered",
 };
 

@@ -38,7 +38,7 @@ static void count_new(struct process *p, const struct alloc_request *r, unsigned
 }
 
 /* The address is given out again. So the free of the old allocation was missed, unless the old allocation was only
- * planned in a graph (graphs are destroyed unseen) or is from before the attach. */
+ * planned in a graph (which may have been captured again) or is from before the attach. */
 static void displace_alloc(struct process *p, const struct alloc *old, uint64_t address, uint64_t ts_ns)
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
@@ -298,6 +298,24 @@ void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns)
 	book_alloc(p, DELTA_FREE, a, address, ts_ns);
 	p->contexts.list[a->owner].live++;
 	a->flags |= ALLOC_UNPLANNED;
+}
+
+void alloc_drop_plan(struct process *p, uint64_t address, uint64_t ts_ns)
+{
+	struct alloc *a = hash_get(&p->allocs.by_address, address);
+
+	if (!a || a->class != GMT_CLASS_GRAPH)
+		return;
+	if (alloc_is_booked(a)) {
+		if (p->rm && rm_gpu_of_address(p->rm, address) != GPU_UNKNOWN)
+			return;
+		alloc_unplan(p, address, ts_ns);
+		/* Nobody knows whether the graph was launched. If it was, the program will free the memory. */
+		if (!p->rm)
+			return;
+	}
+	p->contexts.list[a->owner].live--;
+	hash_erase(&p->allocs.by_address, address);
 }
 
 /* Without the kernel layer, only frees say how much of the memory from before the attach is left. */

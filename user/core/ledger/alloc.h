@@ -47,5 +47,7 @@ void alloc_release_undo(struct event *e, struct undo *u);
 
 /* From now on, the graph's node at the address leaves no memory behind. */
 void alloc_unplan(struct process *p, uint64_t address, uint64_t ts_ns);
+/* The graph's node at the address is gone. Memory that a launch has brought, and that nothing has freed, stays. */
+void alloc_drop_plan(struct process *p, uint64_t address, uint64_t ts_ns);
 
 #endif

@@ -226,21 +226,6 @@ static void context_green_stream(struct event *e)
 		set_stream(e, contexts_find(&e->proc->contexts, e->val[1]));
 }
 
-/* A capture begins or ends. */
-static void context_capture(struct event *e)
-{
-	struct contexts *contexts = &e->proc->contexts;
-	bool begins = e->op == GMT_OP_CAPTURE_BEGIN, *state = &e->thread->capturing;
-
-	if (e->val[0] > STREAM_PER_THREAD) {
-		if (!begins && !hash_get(&contexts->streams, e->val[0]))
-			return;
-		state = &((struct stream *)hash_put(&contexts->streams, e->val[0], NULL))->capturing;
-	}
-	contexts->capturing += begins - *state;
-	*state = begins;
-}
-
 static void context_stream_destroy(struct event *e)
 {
 	struct undo *u = undo_push(e, e->val[0]);
@@ -259,8 +244,6 @@ static void context_stream_destroy_undo(struct event *e, struct undo *u)
 }
 
 const struct operation context_operations[GMT_OP_COUNT] = {
-	[GMT_OP_CAPTURE_BEGIN] = OPERATION_CALL(context_capture),
-	[GMT_OP_CAPTURE_END] = OPERATION_REQUEST(context_capture), /* a capture that fails has ended, too */
 	[GMT_OP_CTX_CREATE] = OPERATION_CALL(context_create),
 	[GMT_OP_CTX_DESTROY] = OPERATION_CALL(context_destroy),
 	[GMT_OP_CTX_ATTACH] = OPERATION_CALL(context_attach),

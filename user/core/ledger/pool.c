@@ -4,6 +4,7 @@
  * allocations. But allocations live on their own: destroying the pool frees none (cuda.h, cuMemPoolDestroy).
  */
 #include "core/ledger/alloc.h"
+#include "core/ledger/graph.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
@@ -126,16 +127,20 @@ static bool goes_into_graph(const struct event *e, uint64_t stream)
 static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream, unsigned int owner,
 			   unsigned int ordinal)
 {
+	bool is_node = goes_into_graph(e, stream);
+
 	alloc_add(e, &(struct alloc_request){
 		.table = &e->proc->allocs.by_address,
 		.key = e->val[0],
 		.address = e->val[0],
 		.size = e->val[1],
 		.size_unread = event_unread(e, 1),
-		.class = goes_into_graph(e, stream) ? GMT_CLASS_GRAPH : class,
+		.class = is_node ? GMT_CLASS_GRAPH : class,
 		.owner = owner,
 		.ordinal = ordinal,
 	});
+	if (is_node)
+		graph_add_captured(e, stream);
 }
 
 /* Allocates from the pool that is current on the stream's device. */

@@ -20,6 +20,10 @@
 	X(contexts.by_handle, uint16_t)                                           \
 	X(contexts.streams, struct stream)                                        \
 	X(pools, struct pool)                                                     \
+	X(graphs.by_handle, uint64_t)                                             \
+	X(graphs.by_number, struct graph)                                         \
+	X(graphs.nodes, struct graph_node)                                        \
+	X(graphs.captures, struct capture)                                        \
 	X(threads, struct thread *)
 
 static void init_state(struct process *p)
@@ -29,7 +33,7 @@ static void init_state(struct process *p)
 #define X(table, type) hash_init(&p->table, sizeof(type));
 	TABLES(X)
 #undef X
-	p->vmm.last = 0;
+	p->vmm.last = p->graphs.last = 0;
 	p->named = p->mig = GPU_UNKNOWN;
 	p->named_several = false;
 }

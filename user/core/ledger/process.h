@@ -32,6 +32,7 @@ struct process {
 	struct vmm vmm;
 	struct contexts contexts;
 	struct hash pools;       /* struct pool, by handle */
+	struct graphs graphs;
 	struct hash threads;     /* struct thread *, by tid */
 	uint32_t last_tid;       /* thread of the newest call, like the next */
 	struct thread *last_thread;

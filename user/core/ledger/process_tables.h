@@ -139,6 +139,33 @@ struct device *context_device(struct contexts *contexts, unsigned int ordinal);
 /* The ordinal of a record's CUdevice; ORDINAL_NONE: out of range. */
 unsigned int context_ordinal_of(uint64_t dev);
 
+/* ---- graphs that allocate memory ---- */
+
+/* One life of a graph: all that has its nodes. */
+struct graph {
+	uint64_t first;      /* address of a node, 0: none */
+	uint32_t holders;    /* the CUgraph, or the capture that makes it; and its CUgraphExecs */
+};
+
+/* A node that allocates. The nodes of a graph are a list by address. */
+struct graph_node {
+	uint64_t graph;      /* its number */
+	uint64_t prev, next; /* 0: none */
+};
+
+struct capture {
+	uint64_t graph;      /* its number; 0: it has no node that allocates so far */
+	bool is_into;        /* the graph was there before */
+};
+
+struct graphs {
+	struct hash by_handle; /* uint64_t: number, by CUgraph and CUgraphExec; of a graph that may be gone */
+	struct hash by_number; /* struct graph */
+	struct hash nodes;     /* struct graph_node, by address */
+	struct hash captures;  /* struct capture, by stream or thread */
+	uint64_t last;         /* number given out */
+};
+
 /* ---- pools ---- */
 
 #define LOCATION_DEVICE 1   /* CUmemLocationType of cuda.h */

@@ -28,7 +28,7 @@ void list_print(struct out *out, const struct sink_opts *opts)
 			continue;
 		count++;
 		out_printf(out, "%-38s %-20s %-8s %s\n", p->symbol, op->name, gmt_purpose_name(op->purpose),
-			   p->flags & GMT_API_SCOPE ? "-" : op->fields);
+			   op->count ? op->fields : "-");
 	}
 	out_printf(out, "%u functions; gpumemtrace skips functions that a libcuda does not export.\n", count);
 }

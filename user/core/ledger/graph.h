@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Graphs that allocate memory: which nodes a graph has, and what holds the graph. What the nodes planned goes when the
+ * CUgraph and each CUgraphExec that was made of it are destroyed.
+ */
+#ifndef GPUMEMTRACE_CORE_LEDGER_GRAPH_H
+#define GPUMEMTRACE_CORE_LEDGER_GRAPH_H
+
+#include <stdint.h>
+
+struct event;
+
+/* The event allocates on a stream that is being captured, or has joined a capture: its first value is the address. */
+void graph_add_captured(struct event *e, uint64_t stream);
+
+#endif
