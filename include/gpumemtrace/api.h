@@ -100,7 +100,15 @@ enum gmt_api_flag {
 	X(VMM_EXPORT, VMM, false, "handle,type")                                  \
 	X(VMM_IMPORT, IMPORT, true, "handle,type")                                \
 	X(VMM_PROPERTIES, OTHER, false, "handle,location")                        \
+	X(VMM_MAP_ARRAY, VMM, false, "operation,array,handle,count") /* of the first element of the list */ \
 	X(MULTICAST_CREATE, VMM, true, "handle,size")                             \
+	X(MULTICAST_BIND, VMM, false, "multicast,offset,size,handle,dev")         \
+	X(MULTICAST_BIND_ADDR, VMM, false, "multicast,offset,size,ptr,dev")       \
+	X(MULTICAST_UNBIND, VMM, false, "multicast,offset,size,dev")              \
+	X(ENDPOINT_BIND, VMM, false, "endpoint,offset,size,handle,dev")           \
+	X(ENDPOINT_BIND_ADDR, VMM, false, "endpoint,offset,size,ptr,dev")         \
+	X(ENDPOINT_UNBIND, VMM, false, "endpoint,offset,size,dev")                \
+	X(ENDPOINT_DESTROY, VMM, false, "endpoint")                               \
 	X(ARRAY_CREATE, ALLOC, true, "array,width,height,format,channels")        \
 	X(ARRAY3D_CREATE, ALLOC, true, "array,width,height,format,channels,depth,flags") \
 	X(MIPMAP_CREATE, ALLOC, true, "array,width,height,format,channels,depth,flags,levels") \
@@ -210,6 +218,17 @@ enum gmt_op {
 	X(87, cuMemGetAllocationPropertiesFromHandle, VMM_PROPERTIES, QE, ARG(1), OUTAT(0, 8)) \
 	X(88, cuMulticastCreate, MULTICAST_CREATE, QE, OUT(0), IN(1, 8))          \
 	X(89, cuMemGetHandleForAddressRange, RANGE_EXPORT, QE, ARG(1), ARG(2), ARG32(3)) \
+	X(90, cuMemMapArrayAsync, VMM_MAP_ARRAY, QE, IN32(0, 56), IN(0, 8), IN(0, 64), ARG32(1)) \
+	X(91, cuMemMapArrayAsync_ptsz, VMM_MAP_ARRAY, QE, IN32(0, 56), IN(0, 8), IN(0, 64), ARG32(1)) \
+	X(92, cuMulticastBindMem, MULTICAST_BIND, QE, ARG(0), ARG(1), ARG(4), ARG(2)) \
+	X(93, cuMulticastBindMem_v2, MULTICAST_BIND, QE, ARG(0), ARG(2), ARG(5), ARG(3), ARG32(1)) \
+	X(94, cuMulticastBindAddr, MULTICAST_BIND_ADDR, QE, ARG(0), ARG(1), ARG(3), ARG(2)) \
+	X(95, cuMulticastBindAddr_v2, MULTICAST_BIND_ADDR, QE, ARG(0), ARG(2), ARG(4), ARG(3), ARG32(1)) \
+	X(96, cuMulticastUnbind, MULTICAST_UNBIND, QE, ARG(0), ARG(2), ARG(3), ARG32(1)) \
+	X(97, cuLogicalEndpointBindMem, ENDPOINT_BIND, QE, ARG32(0), ARG(2), ARG(5), ARG(3), ARG32(1)) \
+	X(98, cuLogicalEndpointBindAddr, ENDPOINT_BIND_ADDR, QE, ARG32(0), ARG(2), ARG(4), ARG(3), ARG32(1)) \
+	X(99, cuLogicalEndpointUnbind, ENDPOINT_UNBIND, QE, ARG32(0), ARG(2), ARG(3), ARG32(1)) \
+	X(79, cuLogicalEndpointDestroy, ENDPOINT_DESTROY, QE, ARG32(0))           \
 	/* arrays */                                                              \
 	X(100, cuArrayCreate_v2, ARRAY_CREATE, 0, OUT(0), IN(1, 0), IN(1, 8), IN32(1, 16), IN32(1, 20)) \
 	X(101, cuArrayCreate, ARRAY_CREATE, 0, OUT(0), IN32(1, 0), IN32(1, 4), IN32(1, 8), IN32(1, 12)) \

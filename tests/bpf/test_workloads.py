@@ -6,7 +6,7 @@ import lib
 from lib import check, equal, trace
 
 WORKLOADS = [
-    ("basic",), ("threads", "8", "3000"), ("contexts",), ("pools",), ("vmm",), ("vmm", "oom"), ("nccl",), ("host",),
+    ("basic",), ("threads", "8", "3000"), ("contexts",), ("pools",), ("vmm",), ("vmm", "oom"), ("bound",), ("nccl",), ("host",),
     ("oom",), ("arrays",), ("modules",), ("graphs",), ("errors",), ("procaddr",), ("green",), ("ipc",), ("train", "4"),
     ("last_thread",),
 ]

@@ -72,6 +72,7 @@ enum { CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10, CU_GRAPH
 enum { CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1 };
 enum { CU_AD_FORMAT_UNSIGNED_INT8 = 1, CU_AD_FORMAT_FLOAT = 0x20 };
 enum { CUDA_ARRAY3D_SPARSE = 0x40, CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80 };
+enum { CU_MEM_OPERATION_TYPE_MAP = 1, CU_MEM_OPERATION_TYPE_UNMAP = 2 };
 enum { CU_STREAM_LEGACY = 1, CU_STREAM_PER_THREAD = 2 }; /* values of a CUstream */
 
 typedef struct { int type; int id; } CUmemLocation;
@@ -111,6 +112,17 @@ typedef struct {
 	unsigned int NumChannels, Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v1;
 typedef struct { size_t size, alignment; unsigned int reserved[4]; } CUDA_ARRAY_MEMORY_REQUIREMENTS;
+typedef struct {
+	int resourceType;
+	union { CUmipmappedArray mipmap; CUarray array; } resource;
+	int subresourceType;
+	unsigned long long subresource[4];
+	int memOperationType, memHandleType;
+	CUmemGenericAllocationHandle memHandle;
+	unsigned long long offset;
+	unsigned int deviceBitMask, flags, reserved[2];
+} CUarrayMapInfo;
+typedef unsigned int CUlogicalEndpointId;
 
 typedef struct {
 	int type;
@@ -161,6 +173,9 @@ CUDA_ABI(CUmemAllocationProp, location, 8);
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
 CUDA_ABI(CUmulticastObjectProp, size, 8);
+CUDA_ABI(CUarrayMapInfo, memOperationType, 56);
+CUDA_ABI(CUarrayMapInfo, memHandle, 64);
+_Static_assert(sizeof(CUarrayMapInfo) == 96, "CUarrayMapInfo");
 _Static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24, "CUDA_ARRAY_DESCRIPTOR");
 _Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "CUDA_ARRAY3D_DESCRIPTOR");
 CUDA_ABI(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, size, 24);

@@ -127,8 +127,26 @@ CUDA_API CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocation
 CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os_handle, int
 		type);
 CUDA_API CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle, const CUmulticastObjectProp *prop);
+CUDA_API CUresult cuMulticastBindMem(CUmemGenericAllocationHandle multicast, size_t offset,
+		CUmemGenericAllocationHandle handle, size_t at, size_t size, unsigned long long flags);
+CUDA_API CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle multicast, CUdevice dev, size_t offset,
+		CUmemGenericAllocationHandle handle, size_t at, size_t size, unsigned long long flags);
+CUDA_API CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle multicast, size_t offset, CUdeviceptr ptr, size_t
+		size, unsigned long long flags);
+CUDA_API CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle multicast, CUdevice dev, size_t offset,
+		CUdeviceptr ptr, size_t size, unsigned long long flags);
+CUDA_API CUresult cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice dev, size_t offset, size_t
+		size);
+CUDA_API CUresult cuLogicalEndpointBindMem(CUlogicalEndpointId endpoint, CUdevice dev, uint64_t offset,
+		CUmemGenericAllocationHandle handle, uint64_t at, uint64_t size, unsigned long long flags);
+CUDA_API CUresult cuLogicalEndpointBindAddr(CUlogicalEndpointId endpoint, CUdevice dev, uint64_t offset, void *ptr,
+		uint64_t size, unsigned long long flags);
+CUDA_API CUresult cuLogicalEndpointUnbind(CUlogicalEndpointId endpoint, CUdevice dev, uint64_t offset, uint64_t
+		size);
+CUDA_API CUresult cuLogicalEndpointDestroy(CUlogicalEndpointId endpoint);
 
 /* arrays */
+CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream);
 CUDA_API CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *desc);
 CUDA_API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc);
 CUDA_API CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *desc);

@@ -114,6 +114,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 
 static void array_delete(struct array *array)
 {
+	bind_drop(BOUND_ARRAY, (uintptr_t)array);
 	if (array->address) {
 		va_chunk(array->address)->is_array = false;
 		heap_release(va_chunk(array->address), array->address);

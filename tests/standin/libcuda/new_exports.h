@@ -18,8 +18,14 @@
 	S(cuCheckpointProcessRestore, 12080) \
 	S(cuCheckpointProcessUnlock, 12080)
 
-/* The same for entries that generic.c makes. */
+/* The same for entries without a row in PROCS: cuGetProcAddress finds them by their names alone. */
 #define GENERIC_NEW(X) \
+	X(cuMulticastBindMem_v2) \
+	X(cuMulticastBindAddr_v2) \
+	X(cuLogicalEndpointBindMem) \
+	X(cuLogicalEndpointBindAddr) \
+	X(cuLogicalEndpointUnbind) \
+	X(cuLogicalEndpointDestroy) \
 	X(cuGraphAddNode_v3) \
 	X(cuStreamBeginRecaptureToGraph) \
 	X(cuStreamBeginRecaptureToGraph_ptsz) \

@@ -81,6 +81,7 @@ enum object_type {
 	OBJECT_ARRAY,
 	OBJECT_EXT,
 	OBJECT_EXT_ARRAY,
+	OBJECT_BINDING,
 	OBJECT_MODULE,
 	OBJECT_FUNCTION,
 	OBJECT_GRAPH,
@@ -111,6 +112,14 @@ struct vmm {
 	uint32_t refs, maps;
 	CUmemAllocationProp prop;
 	bool imported, multicast;
+};
+
+/* Memory bound to a multicast object, an endpoint or an array, which keeps the memory alive. */
+struct binding {
+	enum { BOUND_MULTICAST, BOUND_ENDPOINT, BOUND_ARRAY } kind;
+	uint64_t holder, offset;
+	int dev;
+	struct vmm *vmm;
 };
 
 struct pool {
@@ -192,6 +201,7 @@ struct object {
 		struct array array;
 		struct ext ext;
 		struct ext_array ext_array;
+		struct binding binding;
 		struct module module;
 		struct function function;
 		struct graph graph;
@@ -360,6 +370,9 @@ struct stream *stream_get(CUstream handle);
 void pool_sync(struct device *device);
 struct pool *pool_default(struct device *device);
 struct pool *pool_imported(struct device *device);
+struct vmm *vmm_get(CUmemGenericAllocationHandle handle);
+void vmm_let_go(struct vmm *vmm);
+void bind_drop(int kind, uint64_t holder);
 CUresult pool_release(struct chunk *chunk, CUdeviceptr address);
 void foreign_unmap(struct chunk *chunk);
 /* A file that names memory of this process for another one. */

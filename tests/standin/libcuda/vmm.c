@@ -10,7 +10,7 @@
 
 #include "standin.h"
 
-static struct vmm *vmm_get(CUmemGenericAllocationHandle handle)
+struct vmm *vmm_get(CUmemGenericAllocationHandle handle)
 {
 	return object_get((const void *)(uintptr_t)handle, OBJECT_VMM);
 }
@@ -23,7 +23,15 @@ static void vmm_drop_if_unused(struct vmm *vmm)
 		rm_free(vmm->device->rm_device, vmm->rm);
 	else if (vmm->rm)
 		rm_free_vidmem(vmm->device, vmm->rm, vmm->size);
+	if (vmm->multicast)
+		bind_drop(BOUND_MULTICAST, (uintptr_t)vmm);
 	object_delete(vmm);
+}
+
+void vmm_let_go(struct vmm *vmm)
+{
+	vmm->maps--;
+	vmm_drop_if_unused(vmm);
 }
 
 static CUresult reserve(CUdeviceptr *ptr, size_t size, size_t alignment)

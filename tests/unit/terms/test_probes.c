@@ -18,6 +18,8 @@ static const struct {
 } shorter[] = {
 	{ GMT_API_cuMemAllocHost_v2, 1 }, /* flags */
 	{ GMT_API_cuMemAllocHost, 1 },
+	{ GMT_API_cuMulticastBindMem, 1 }, /* dev */
+	{ GMT_API_cuMulticastBindAddr, 1 },
 };
 
 static unsigned int missing_of(unsigned int api)

@@ -5,6 +5,7 @@
 #include "core/ledger/books.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
+#include "core/ledger/vmm_object.h"
 #include "core/terms/names.h"
 
 /* ---- booking ---- */
@@ -115,6 +116,8 @@ static void drop_owned(struct process *p, struct hash *table, unsigned int owner
 		book_alloc(p, DELTA_FREE, &a, has_address ? key : 0, ts_ns);
 		if (has_address)
 			hash_erase(&p->allocs.opens, key);
+		else if (table == &p->allocs.arrays)
+			binding_end_all(p, BINDING_ARRAY, key, ts_ns);
 	}
 	hash_fini(&doomed);
 }
@@ -372,6 +375,7 @@ static void alloc_free(struct event *e)
 static void alloc_array_destroy(struct event *e)
 {
 	alloc_release(e, &e->proc->allocs.arrays);
+	binding_end_all(e->proc, BINDING_ARRAY, e->val[0], e->ts_ns);
 }
 
 void alloc_release_undo(struct event *e, struct undo *u)

@@ -24,6 +24,7 @@ struct operation {
 	X(alloc_operations)                                                       \
 	X(pool_operations)                                                        \
 	X(vmm_operations)                                                         \
+	X(bind_operations)                                                        \
 	X(import_operations)                                                      \
 	X(graph_operations)                                                       \
 	X(context_operations)

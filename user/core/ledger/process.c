@@ -17,6 +17,8 @@
 	X(vmm.handles, uint64_t)                                                  \
 	X(vmm.objects, struct vmm_object)                                         \
 	X(vmm.mappings, struct vmm_mapping)                                       \
+	X(vmm.bindings, struct binding)                                           \
+	X(vmm.tiles, uint64_t)                                                    \
 	X(contexts.by_handle, uint16_t)                                           \
 	X(contexts.streams, struct stream)                                        \
 	X(pools, struct pool)                                                     \

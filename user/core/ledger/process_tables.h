@@ -84,10 +84,23 @@ struct vmm_unmapped {
 	struct vmm_object before;
 };
 
+/* What holds an object's memory besides its handle and its mappings. */
+enum binding_kind { BINDING_MULTICAST, BINDING_ENDPOINT, BINDING_ARRAY };
+
+struct binding {
+	uint64_t holder;     /* multicast object's number, endpoint's id, array's handle */
+	uint64_t offset, size; /* in the holder */
+	uint64_t object;     /* number */
+	uint8_t kind;        /* enum binding_kind */
+	uint8_t ordinal;     /* ORDINAL_NONE */
+};
+
 struct vmm {
 	struct hash handles;  /* uint64_t: number of the object */
 	struct hash objects;  /* struct vmm_object, by number */
 	struct hash mappings; /* struct vmm_mapping, by address */
+	struct hash bindings; /* struct binding, by its place in the holder (bind.c) */
+	struct hash tiles;    /* uint64_t: how many tiles of a sparse array have memory, by array */
 	uint64_t last;        /* number given out */
 };
 

@@ -5,24 +5,7 @@
 #include "core/ledger/books.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
-
-static struct booking booking_of_object(const struct vmm_object *o, uint64_t ts_ns)
-{
-	return (struct booking){
-		.row = o->row,
-		.class = o->class,
-		.stack_id = o->stack_id,
-		.bytes = o->size,
-		.ts_ns = ts_ns,
-	};
-}
-
-static void book_object(struct process *p, enum delta_kind kind, const struct vmm_object *o, uint64_t ts_ns)
-{
-	book_memory(p, kind, &(struct delta_memory){
-		.booking = booking_of_object(o, ts_ns), .born_ns = o->ts_ns, .ordinal = o->ordinal,
-	});
-}
+#include "core/ledger/vmm_object.h"
 
 /* `o`: NULL if nothing is known of the object. */
 static void book_mapping(const struct process *p, enum delta_kind kind, uint64_t address, uint64_t size,
@@ -32,115 +15,14 @@ static void book_mapping(const struct process *p, enum delta_kind kind, uint64_t
 
 	place.booking = (struct booking){ .class = CLASS_NONE, .ts_ns = ts_ns };
 	if (o) {
-		place.booking = booking_of_object(o, ts_ns);
+		place.booking = vmm_booking(o, ts_ns);
 		place.born_ns = o->ts_ns;
 		place.ordinal = o->ordinal;
 	}
 	book_place(p, kind, &place);
 }
 
-/* ---- objects ---- */
-
-static struct vmm_object *object_of_handle(struct vmm *vmm, uint64_t handle, uint64_t *number)
-{
-	const uint64_t *found = hash_get(&vmm->handles, handle);
-
-	if (!found)
-		return NULL;
-	if (number)
-		*number = *found;
-	return hash_get(&vmm->objects, *found);
-}
-
-static void name_object(struct vmm *vmm, uint64_t handle, uint64_t number)
-{
-	*(uint64_t *)hash_put(&vmm->handles, handle, NULL) = number;
-}
-
-static void drop_object(struct process *p, uint64_t number, uint64_t ts_ns)
-{
-	struct vmm_object o;
-
-	if (!hash_take(&p->vmm.objects, number, &o))
-		return;
-	const uint64_t *named = hash_get(&p->vmm.handles, o.handle);
-
-	if (named && *named == number)
-		hash_erase(&p->vmm.handles, o.handle);
-	book_object(p, DELTA_FREE, &o, ts_ns);
-}
-
-static void drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns)
-{
-	const struct vmm_object *o = hash_get(&p->vmm.objects, number);
-
-	if (o && !o->refs && !o->maps)
-		drop_object(p, number, ts_ns);
-}
-
-/* Makes an object live again, which a release dropped before the release failed. */
-static struct vmm_object *revive_object(struct event *e, uint64_t number, const struct vmm_object *before)
-{
-	struct vmm_object *o = hash_put(&e->proc->vmm.objects, number, NULL);
-
-	*o = *before;
-	o->refs = o->maps = 0;
-	if (!hash_get(&e->proc->vmm.handles, o->handle))
-		name_object(&e->proc->vmm, o->handle, number);
-	book_object(e->proc, DELTA_RESTORE, o, e->ts_ns);
-	return o;
-}
-
-/* Adds an object that has a new handle with one reference. */
-static void add_object(struct event *e, uint64_t size, unsigned int class, unsigned int ordinal)
-{
-	struct process *p = e->proc;
-	uint64_t handle = e->val[0], old = 0;
-	const struct vmm_object *same = object_of_handle(&p->vmm, handle, &old);
-	unsigned int row = account_has_row(class) ? process_row(p, 0, e->call, ordinal) : ROW_NONE;
-
-	e->ask = (struct delta_ask){ true, row, class, ordinal, size };
-	if (e->call->rc) {
-		book_memory(p, DELTA_FAIL, &(struct delta_memory){
-			.booking = { .row = row, .class = class, .bytes = size, .ts_ns = e->ts_ns }, .ordinal = ordinal,
-		});
-		return;
-	}
-	if (same && same->refs) {
-		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-		drop_object(p, old, e->ts_ns);
-	}
-	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && class == GMT_CLASS_VMM;
-	struct vmm_object *o = hash_put(&p->vmm.objects, ++p->vmm.last, NULL);
-
-	*o = (struct vmm_object){
-		.handle = handle,
-		.size = size,
-		.ts_ns = e->ts_ns,
-		.stack_id = e->call->stack_id,
-		.refs = 1,
-		.row = row,
-		.class = class,
-		.ordinal = ordinal,
-	};
-	book_object(p, DELTA_ALLOC, o, e->ts_ns);
-	name_object(&p->vmm, handle, p->vmm.last);
-}
-
 /* ---- GPUs that become known later ---- */
-
-/* Notes that the object's memory lies on this GPU; GPU_UNKNOWN: nothing was learned. */
-static void place_object(struct process *p, struct vmm_object *o, int gpu, uint64_t ts_ns)
-{
-	unsigned int row;
-
-	if (o->row || gpu == GPU_UNKNOWN)
-		return;
-	row = account_row(&p->account, gpu);
-	book_memory(p, DELTA_MOVE, &(struct delta_memory){ .booking = booking_of_object(o, ts_ns), .to = row });
-	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] -= o->class == GMT_CLASS_VMM;
-	o->row = row;
-}
 
 void vmm_resolve(struct process *p, uint64_t ts_ns)
 {
@@ -150,7 +32,7 @@ void vmm_resolve(struct process *p, uint64_t ts_ns)
 	while (hash_next(&p->vmm.objects, &pos, NULL, &value)) {
 		struct vmm_object *o = value;
 
-		place_object(p, o, context_gpu(&p->contexts, o->ordinal), ts_ns);
+		vmm_place(p, o, context_gpu(&p->contexts, o->ordinal), ts_ns);
 	}
 }
 
@@ -160,7 +42,7 @@ void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns
 	struct vmm_object *o = m ? hash_get(&p->vmm.objects, m->object) : NULL;
 
 	if (o)
-		place_object(p, o, gpu, ts_ns);
+		vmm_place(p, o, gpu, ts_ns);
 }
 
 /* ---- operations ---- */
@@ -182,27 +64,27 @@ static void vmm_create(struct event *e)
 		if (event_unread(e, 0))
 			return;
 	}
-	add_object(e, size, class, ordinal);
+	vmm_add(e, size, class, ordinal);
 }
 
 /* An import of memory that the process has itself may give the same handle, which gets one more reference. */
 static void vmm_import(struct event *e)
 {
-	struct vmm_object *o = object_of_handle(&e->proc->vmm, e->val[0], NULL);
+	struct vmm_object *o = vmm_find(&e->proc->vmm, e->val[0], NULL);
 
 	if (event_unread(e, 0))
 		return;
 	if (o && o->refs)
 		o->refs++;
 	else
-		add_object(e, 0, GMT_CLASS_IMPORTED, ORDINAL_NONE);
+		vmm_add(e, 0, GMT_CLASS_IMPORTED, ORDINAL_NONE);
 }
 
 /* A multicast object is an address in the switch, not memory. */
 static void vmm_multicast(struct event *e)
 {
 	if (!event_unread(e, 0))
-		add_object(e, 0, CLASS_NONE, ORDINAL_NONE);
+		vmm_add(e, 0, CLASS_NONE, ORDINAL_NONE);
 }
 
 /* Gives "the same handle value used to map the memory" (cuda.h). */
@@ -215,13 +97,13 @@ static void vmm_retain(struct event *e)
 	if (event_unread(e, 0))
 		return;
 	if (!o)
-		o = object_of_handle(vmm, e->val[0], NULL);
-	else if (!object_of_handle(vmm, e->val[0], NULL))
-		name_object(vmm, e->val[0], m->object);
+		o = vmm_find(vmm, e->val[0], NULL);
+	else if (!vmm_find(vmm, e->val[0], NULL))
+		vmm_name(vmm, e->val[0], m->object);
 	if (o)
 		o->refs++;
 	else
-		add_object(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
+		vmm_add(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
 }
 
 static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapping *m, uint64_t ts_ns)
@@ -233,14 +115,14 @@ static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapp
 	if (!o)
 		return;
 	o->maps--;
-	drop_if_unused(p, m->object, ts_ns);
+	vmm_drop_if_unused(p, m->object, ts_ns);
 }
 
 static void vmm_map(struct event *e)
 {
 	struct process *p = e->proc;
 	uint64_t address = e->val[0], size = e->val[1], number;
-	struct vmm_object *o = object_of_handle(&p->vmm, e->val[3], &number);
+	struct vmm_object *o = vmm_find(&p->vmm, e->val[3], &number);
 	const struct vmm_mapping *old = hash_get(&p->vmm.mappings, address);
 	struct vmm_mapping m = { .size = size };
 
@@ -264,19 +146,19 @@ static void vmm_map(struct event *e)
 static void vmm_properties(struct event *e)
 {
 	struct process *p = e->proc;
-	struct vmm_object *o = object_of_handle(&p->vmm, e->val[0], NULL);
+	struct vmm_object *o = vmm_find(&p->vmm, e->val[0], NULL);
 
 	if (!o || event_unread(e, 1) || (uint32_t)e->val[1] != LOCATION_DEVICE || o->ordinal != ORDINAL_NONE)
 		return;
 	o->ordinal = context_ordinal_of(e->val[1] >> 32);
-	place_object(p, o, context_gpu(&p->contexts, o->ordinal), e->ts_ns);
+	vmm_place(p, o, context_gpu(&p->contexts, o->ordinal), e->ts_ns);
 }
 
 static void vmm_release(struct event *e)
 {
 	struct process *p = e->proc;
 	struct undo *u = undo_push(e, e->val[0]);
-	struct vmm_object *o = object_of_handle(&p->vmm, e->val[0], &u->number);
+	struct vmm_object *o = vmm_find(&p->vmm, e->val[0], &u->number);
 
 	if (!o || !o->refs) {
 		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]++;
@@ -285,7 +167,7 @@ static void vmm_release(struct event *e)
 	u->found = true;
 	u->object = *o;
 	o->refs--;
-	drop_if_unused(p, u->number, e->ts_ns);
+	vmm_drop_if_unused(p, u->number, e->ts_ns);
 }
 
 static void vmm_release_undo(struct event *e, struct undo *u)
@@ -299,7 +181,7 @@ static void vmm_release_undo(struct event *e, struct undo *u)
 	struct vmm_object *o = hash_get(&p->vmm.objects, u->number);
 
 	if (!o)
-		o = revive_object(e, u->number, &u->object);
+		o = vmm_revive(e, u->number, &u->object);
 	o->refs++;
 }
 
@@ -378,7 +260,7 @@ static void vmm_unmap_undo(struct event *e, struct undo *u)
 			continue;
 		}
 		if (!o)
-			o = revive_object(e, saved->mapping.object, &saved->before);
+			o = vmm_revive(e, saved->mapping.object, &saved->before);
 		o->maps++;
 		book_mapping(p, DELTA_REMAP, saved->address, saved->mapping.size, o, e->ts_ns);
 	}

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Virtual memory management: physical memory by handle, and where it is mapped.
- *
- * cuda.h (cuMemRelease, cuMemUnmap): the memory is freed when its handle has no reference left AND no mapping. The
- * driver may give out a handle's value again while the old memory is still mapped. So each object has a number, never
- * used twice, and mappings and undos refer to the number.
+ * Virtual memory management: where the physical memory of handles (vmm_object.h) is mapped.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_VMM_H
 #define GPUMEMTRACE_CORE_LEDGER_VMM_H
