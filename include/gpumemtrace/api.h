@@ -59,8 +59,9 @@ enum gmt_api_flag {
 };
 
 /* ---- operations: X(NAME, purpose, whether the call's stack is taken, fields in the order of vals[]) ---- */
-/* Sizes are bytes. "loc" is CUmemLocationType: 1 device, 2 host, 3/4 host NUMA; "alloc" is
- * CUmemAllocationType: 1 pinned, 2 managed. "dev" is the CUDA ordinal inside the process. */
+/* Sizes are bytes. "loc" is CUmemLocationType: 1 device, 2 host, 3/4 host NUMA, 6 locality domain of a device, whose
+ * ordinal is the low byte of "locid"; "alloc" is CUmemAllocationType: 1 pinned, 2 managed. "dev" is the CUDA ordinal
+ * inside the process. */
 #define GMT_OPS(X)                                                                \
 	X(SCOPE_CONTEXT, CONTEXT, false, "")                                      \
 	X(SCOPE_MODULE, MODULE, false, "")                                        \

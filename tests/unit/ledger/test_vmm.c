@@ -297,6 +297,23 @@ static void one_unmap_over_mappings_from_before_attach(void **state)
 	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_VMM), 0);
 }
 
+/* CUDA 13.5: location type 6, the device in the low byte, the domain above. */
+static void a_locality_domain_is_a_part_of_its_device(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuMemCreate, 0x51, 2 * MiB, 6, 0x0001, 1);
+	CALL(r, cuMemCreate, 0x52, 4 * MiB, 6, 0x0300, 1);
+	CALL(r, cuMemPoolCreate, 0x900, 6, 0x0101, 1);
+	CALL(r, cuMemAllocFromPoolAsync, 0x7f0000000000, 8 * MiB, 0x900, 0);
+	CALL(r, cuGraphAddMemAllocNode, 0x7f1000000000, 16 * MiB, 0x0201, 0x990);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_VMM), 2 * MiB);      /* ordinal 1 */
+	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), 4 * MiB);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_POOL), 8 * MiB);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_GRAPH), 16 * MiB);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_GPU_UNKNOWN), 0);
+}
+
 static void the_properties_of_a_handle_tell_its_gpu(void **state)
 {
 	struct records *r = *state;
@@ -382,6 +399,7 @@ int main(void)
 		TEST(a_multicast_object_costs_nothing),
 		TEST(handles_from_before_attach),
 		TEST(one_unmap_over_mappings_from_before_attach),
+		TEST(a_locality_domain_is_a_part_of_its_device),
 		TEST(the_properties_of_a_handle_tell_its_gpu),
 		TEST(the_kernel_says_where_it_lies),
 		TEST(the_kernel_knows_better_than_the_call),

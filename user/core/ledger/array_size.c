@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See array_size.h. Formats and flags: cuda.h of CUDA 13.0, CUarray_format_enum and CUDA_ARRAY3D_*. */
+/* See array_size.h. Formats and flags: cuda.h of CUDA 13.5, CUarray_format_enum and CUDA_ARRAY3D_*. */
 #include "core/ledger/array_size.h"
 
 #include <stddef.h>
@@ -30,6 +30,20 @@ static const struct format formats[] = {
 	{ 0x10, 0x10, 16, true, false },   /* HALF */
 	{ 0x20, 0x20, 32, true, false },   /* FLOAT */
 	{ 0x50, 0x50, 32, false, false },  /* UNORM_INT_101010_2 */
+	{ 0x51, 0x51, 16, false, false },  /* UINT8_PACKED_422: 4:2:2 has two texels in one of 4 channels */
+	{ 0x52, 0x52, 32, false, false },  /* UINT8_PACKED_444 */
+	{ 0x53, 0x53, 12, false, false },  /* UINT8, UINT16_SEMIPLANAR_420: chroma has half of luma's bytes */
+	{ 0x54, 0x54, 24, false, false },
+	{ 0x55, 0x55, 16, false, false },  /* UINT8, UINT16_SEMIPLANAR_422: as many */
+	{ 0x56, 0x56, 32, false, false },
+	{ 0x57, 0x57, 24, false, false },  /* UINT8, UINT16_SEMIPLANAR_444: twice as many */
+	{ 0x58, 0x58, 48, false, false },
+	{ 0x59, 0x59, 12, false, false },  /* UINT8, UINT16_PLANAR_420, _422, _444: as semi-planar */
+	{ 0x5a, 0x5a, 24, false, false },
+	{ 0x5b, 0x5b, 16, false, false },
+	{ 0x5c, 0x5c, 32, false, false },
+	{ 0x5d, 0x5d, 24, false, false },
+	{ 0x5e, 0x5e, 48, false, false },
 	{ 0x91, 0x92, 4, false, true },    /* BC1: 8 bytes a block */
 	{ 0x93, 0x96, 8, false, true },    /* BC2, BC3: 16 bytes a block */
 	{ 0x97, 0x98, 4, false, true },    /* BC4 */

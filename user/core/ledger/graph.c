@@ -130,6 +130,12 @@ static void move_graph(struct graphs *graphs, uint64_t child, uint64_t parent)
 
 /* ---- operations: nodes ---- */
 
+/* The record lacks the type of the place. An ordinal has a byte at most, so more bytes are a locality domain's. */
+static unsigned int node_ordinal(uint64_t id)
+{
+	return context_ordinal_at(id > UINT8_MAX ? LOCATION_DEVICE_DOMAIN : LOCATION_DEVICE, id);
+}
+
 static void plan_alloc(struct event *e, uint64_t address, uint64_t size, unsigned int unread_bits, uint64_t dev)
 {
 	alloc_add(e, &(struct alloc_request){
@@ -139,7 +145,7 @@ static void plan_alloc(struct event *e, uint64_t address, uint64_t size, unsigne
 		.size = size,
 		.size_unread = e->unread & unread_bits,
 		.class = GMT_CLASS_GRAPH,
-		.ordinal = context_ordinal_of(dev),
+		.ordinal = node_ordinal(dev),
 	});
 }
 

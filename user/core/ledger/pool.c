@@ -27,12 +27,11 @@ static void learn_pool(struct event *e, uint64_t handle, struct pool is)
 static struct pool pool_by_place(const struct event *e, unsigned int first)
 {
 	uint64_t location = e->val[first], type = e->val[first + 2];
-	uint64_t id = event_unread(e, first + 1) ? ORDINAL_NONE : e->val[first + 1];
 
 	return (struct pool){
 		.location = location < 256 ? location : 0,
 		.type = type < 256 ? type : 0,
-		.ordinal = location == LOCATION_DEVICE ? context_ordinal_of(id) : ORDINAL_NONE,
+		.ordinal = event_unread(e, first + 1) ? ORDINAL_NONE : context_ordinal_at(location, e->val[first + 1]),
 	};
 }
 

@@ -31,6 +31,13 @@ unsigned int context_ordinal_of(uint64_t dev)
 	return dev < ORDINAL_NONE ? dev : ORDINAL_NONE;
 }
 
+unsigned int context_ordinal_at(uint64_t location, uint64_t id)
+{
+	if (location == LOCATION_DEVICE)
+		return context_ordinal_of(id);
+	return location == LOCATION_DEVICE_DOMAIN ? context_ordinal_of(id & 0xff) : ORDINAL_NONE;
+}
+
 unsigned int context_ordinal(const struct contexts *contexts, unsigned int context)
 {
 	return contexts->list[context].ordinal;

@@ -151,6 +151,8 @@ void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu)
 struct device *context_device(struct contexts *contexts, unsigned int ordinal);
 /* The ordinal of a record's CUdevice; ORDINAL_NONE: out of range. */
 unsigned int context_ordinal_of(uint64_t dev);
+/* The ordinal of a CUmemLocation; ORDINAL_NONE: not on a device. */
+unsigned int context_ordinal_at(uint64_t location, uint64_t id);
 
 /* ---- graphs that allocate memory ---- */
 
@@ -181,11 +183,13 @@ struct graphs {
 
 /* ---- pools ---- */
 
-#define LOCATION_DEVICE 1   /* CUmemLocationType of cuda.h */
+/* CUmemLocationType of cuda.h. A locality domain is a part of a device, whose ordinal is the low byte of the id. */
+#define LOCATION_DEVICE 1
+#define LOCATION_DEVICE_DOMAIN 6
 
 struct pool {
 	uint8_t ordinal;     /* ORDINAL_NONE */
-	uint8_t location;    /* CUmemLocationType: 0 unknown, 1 device, 2 host, 3 and 4 host NUMA */
+	uint8_t location;    /* CUmemLocationType: 0 unknown, 1 device, 2 host, 3 and 4 host NUMA, 6 part of a device */
 	uint8_t type;        /* CUmemAllocationType: 2 managed */
 	bool imported;
 };

@@ -50,14 +50,12 @@ void vmm_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_ns
 static void vmm_create(struct event *e)
 {
 	struct process *p = e->proc;
-	uint64_t size = e->val[1], location = e->val[2], id = e->val[3];
+	uint64_t size = e->val[1], location = e->val[2];
 	unsigned int class = pool_class_at(location < 256 ? location : 0, e->val[4] < 256 ? e->val[4] : 0,
 					   GMT_CLASS_VMM);
-	unsigned int ordinal = ORDINAL_NONE;
-
 	/* The call itself says the place, whatever context is current. */
-	if (location == LOCATION_DEVICE && !event_unread(e, 3))
-		ordinal = context_ordinal_of(id);
+	unsigned int ordinal = event_unread(e, 3) ? ORDINAL_NONE : context_ordinal_at(location, e->val[3]);
+
 	if (!e->call->rc && (event_unread(e, 0) || event_unread(e, 1) || size > ALLOC_SIZE_MAX)) {
 		p->anomalies[GMT_ANOMALY_SIZE_UNKNOWN]++;
 		size = 0;
@@ -148,9 +146,9 @@ static void vmm_properties(struct event *e)
 	struct process *p = e->proc;
 	struct vmm_object *o = vmm_find(&p->vmm, e->val[0], NULL);
 
-	if (!o || event_unread(e, 1) || (uint32_t)e->val[1] != LOCATION_DEVICE || o->ordinal != ORDINAL_NONE)
+	if (!o || event_unread(e, 1) || o->ordinal != ORDINAL_NONE)
 		return;
-	o->ordinal = context_ordinal_of(e->val[1] >> 32);
+	o->ordinal = context_ordinal_at((uint32_t)e->val[1], e->val[1] >> 32);
 	vmm_place(p, o, context_gpu(&p->contexts, o->ordinal), e->ts_ns);
 }
 
