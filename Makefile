@@ -52,7 +52,7 @@ BASE     := confine foreign_file hash human js maps out out_file rangemap xalloc
 CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
-            $(call in,ledger,alloc array_size balance bind books calls context driver_records dump_records \
+            $(call in,ledger,alloc array_size balance bind books calls context driver_records dump_records ending \
                              framework_records graph held import ledger life pool process process_tables vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \

@@ -282,21 +282,21 @@ enum gmt_op {
 	X(182, cuCtxCreate_v3, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(4))                  \
 	X(183, cuCtxCreate_v2, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))                  \
 	X(184, cuCtxCreate, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(2))                     \
-	X(185, cuCtxDestroy_v2, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                          \
-	X(186, cuCtxDestroy, CTX_DESTROY, QE | GMT_API_CTX, ARG(0))                             \
-	X(187, cuCtxDetach, CTX_DETACH, QE | GMT_API_CTX, ARG(0))                               \
+	X(185, cuCtxDestroy_v2, CTX_DESTROY, REL | GMT_API_CTX, ARG(0))                          \
+	X(186, cuCtxDestroy, CTX_DESTROY, REL | GMT_API_CTX, ARG(0))                             \
+	X(187, cuCtxDetach, CTX_DETACH, REL | GMT_API_CTX, ARG(0))                               \
 	X(188, cuCtxSetCurrent, CTX_SET, QE | GMT_API_CHANGE, ARG(0))             \
 	X(189, cuCtxPushCurrent_v2, CTX_PUSH, QE | GMT_API_CTX, ARG(0))                         \
 	X(190, cuCtxPushCurrent, CTX_PUSH, QE | GMT_API_CTX, ARG(0))                            \
 	X(191, cuCtxPopCurrent_v2, CTX_POP, QE | GMT_API_CTX, OUT(0))                           \
 	X(192, cuCtxPopCurrent, CTX_POP, QE | GMT_API_CTX, OUT(0))                              \
 	X(193, cuDevicePrimaryCtxRetain, PRIMARY_RETAIN, 0, OUT(0), ARG32(1))    \
-	X(194, cuDevicePrimaryCtxRelease_v2, PRIMARY_RELEASE, QE, ARG32(0))       \
-	X(195, cuDevicePrimaryCtxRelease, PRIMARY_RELEASE, QE, ARG32(0))          \
-	X(196, cuDevicePrimaryCtxReset_v2, PRIMARY_RESET, QE, ARG32(0))           \
-	X(197, cuDevicePrimaryCtxReset, PRIMARY_RESET, QE, ARG32(0))              \
+	X(194, cuDevicePrimaryCtxRelease_v2, PRIMARY_RELEASE, REL, ARG32(0))       \
+	X(195, cuDevicePrimaryCtxRelease, PRIMARY_RELEASE, REL, ARG32(0))          \
+	X(196, cuDevicePrimaryCtxReset_v2, PRIMARY_RESET, REL, ARG32(0))           \
+	X(197, cuDevicePrimaryCtxReset, PRIMARY_RESET, REL, ARG32(0))              \
 	X(198, cuGreenCtxCreate, GREEN_CREATE, QE, OUT(0), ARG32(2))              \
-	X(199, cuGreenCtxDestroy, GREEN_DESTROY, QE, ARG(0))                      \
+	X(199, cuGreenCtxDestroy, GREEN_DESTROY, REL, ARG(0))                      \
 	X(200, cuCtxFromGreenCtx, GREEN_CTX, QE, OUT(0), ARG(1))                  \
 	X(201, cuCtxSetLimit, SCOPE_CONTEXT, GMT_API_SCOPE)                       \
 	X(202, cuCtxEnablePeerAccess, SCOPE_CONTEXT, GMT_API_SCOPE)               \

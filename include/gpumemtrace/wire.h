@@ -87,7 +87,8 @@ struct gmt_hdr {
 
 /* When a call record was sent. */
 enum gmt_phase {
-	GMT_PHASE_DONE = 0,   /* at return, with the result: every call that is not a release */
+	GMT_PHASE_DONE = 0,   /* at return, with the result: every call that is not a release. Older recordings have
+	                       * the ends of contexts so, too */
 	GMT_PHASE_ENTER = 1,  /* at entry of a release, because its address may be given out again before it returns */
 	GMT_PHASE_UNDO = 2,   /* a release returned an error: take the ENTER with the same tid and seq back */
 };

@@ -202,6 +202,7 @@ static CUresult ctx_create(CUcontext *pctx, CUdevice dev)
 	rc = ctx_new(device_of(dev), false, &ctx);
 	if (rc)
 		return rc;
+	ctx->made = true;
 	ctx_push(ctx);
 	*pctx = (CUcontext)ctx;
 	return CUDA_SUCCESS;

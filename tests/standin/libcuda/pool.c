@@ -60,6 +60,19 @@ static struct pool *pool_current(struct device *device)
 	return device->current_pool ? device->current_pool : pool_default(device);
 }
 
+void pool_take_down(struct device *device)
+{
+	for (struct pool *pool = pools.first, *next; pool; pool = next) {
+		next = pool->next;
+		if (pool->heap.device != device)
+			continue;
+		if (pool->destroyed)
+			pool_delete(pool);
+		else
+			heap_fini(&pool->heap);
+	}
+}
+
 void pool_sync(struct device *device)
 {
 	for (struct pool *pool = pools.first; pool; pool = pool->next)

@@ -22,6 +22,16 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	API(retain(pctx, dev));
 }
 
+/* The memory of the device's pools goes, too, unless another context is there. */
+static void primary_take_down(struct device *device)
+{
+	ctx_take_down(device->primary);
+	for (const struct ctx *ctx = g.contexts; ctx; ctx = ctx->next)
+		if (ctx->made && ctx->alive && ctx->device == device)
+			return;
+	pool_take_down(device);
+}
+
 static CUresult release(CUdevice dev)
 {
 	struct device *device = device_of(dev);
@@ -31,7 +41,7 @@ static CUresult release(CUdevice dev)
 	if (!device->primary_refs)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!--device->primary_refs && device->primary->alive)
-		ctx_take_down(device->primary);
+		primary_take_down(device);
 	return CUDA_SUCCESS;
 }
 
@@ -47,7 +57,7 @@ static CUresult reset(CUdevice dev)
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (device->primary && device->primary->alive)
-		ctx_take_down(device->primary);
+		primary_take_down(device);
 	return CUDA_SUCCESS;
 }
 

@@ -93,6 +93,7 @@ enum object_type {
 struct ctx {
 	struct device *device;
 	bool primary, alive;
+	bool made;              /* by cuCtxCreate */
 	struct heap heap;
 	uint32_t rm[32];        /* video memory of the context itself */
 	uint64_t rm_base[32], rm_size[32];
@@ -368,6 +369,7 @@ CUresult graph_capture_alloc(struct stream *stream, CUdeviceptr *dptr, uint64_t 
 bool graph_capture_free(struct stream *stream, CUdeviceptr dptr);
 struct stream *stream_get(CUstream handle);
 void pool_sync(struct device *device);
+void pool_take_down(struct device *device);
 struct pool *pool_default(struct device *device);
 struct pool *pool_imported(struct device *device);
 struct vmm *vmm_get(CUmemGenericAllocationHandle handle);

@@ -68,7 +68,9 @@ static void outlives(void)
 
 static void primary(void)
 {
+	static char registered[2 * MIB] __attribute__((aligned(4096)));
 	CUcontext ctx, again;
+	CUdeviceptr pooled;
 
 	CU(cuDevicePrimaryCtxRetain(&ctx, 1));
 	CU(cuDevicePrimaryCtxRetain(&again, 1));
@@ -77,10 +79,16 @@ static void primary(void)
 	wl_mem(1, 7 * MIB);
 	CU(cuDevicePrimaryCtxRelease_v2(1)); /* one holder left: nothing happens */
 	wl_mem(1, 8 * MIB);
+	CU(cuMemAllocAsync(&pooled, 64 * MIB, NULL));
+	wl_alloc(1, WL_POOL, 64 * MIB);
+	CU(cuMemHostRegister_v2(registered, sizeof(registered), 0));
+	wl_alloc(1, WL_REGISTERED, sizeof(registered));
 	wl_phase("primary");
 	CU(cuDevicePrimaryCtxReset_v2(1));
 	wl_free(1, WL_DEVICE, 7 * MIB);
 	wl_free(1, WL_DEVICE, 8 * MIB);
+	wl_free(1, WL_POOL, 64 * MIB);
+	wl_free(1, WL_REGISTERED, sizeof(registered));
 	CU(cuDevicePrimaryCtxRelease_v2(1));
 	CU(cuCtxSetCurrent(NULL));
 	CU(cuDevicePrimaryCtxRetain(&ctx, 0));
@@ -88,6 +96,7 @@ static void primary(void)
 	wl_mem(0, 9 * MIB);
 	CU(cuDevicePrimaryCtxRelease_v2(0)); /* the last one */
 	wl_free(0, WL_DEVICE, 9 * MIB);
+	wl_free(0, WL_POOL, 3 * MIB); /* of outlives(): no context of the pool's device is left */
 	CU_FAILS(cuMemAlloc_v2(&from_other_gpu, 1), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	wl_failed(0, WL_DEVICE); /* of its context's GPU all the same */
 	CU(cuCtxPopCurrent_v2(NULL));

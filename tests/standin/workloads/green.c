@@ -41,6 +41,8 @@ int main(void)
 	pools_by_location();
 	CU(cuGreenCtxDestroy(green));
 	wl_free(1, WL_DEVICE, 9 * MIB);
+	wl_free(1, WL_POOL, 5 * MIB); /* the pools go with the GPU's last context */
+	wl_free(1, WL_POOL, 6 * MIB);
 	wl_phase("end");
 	wl_report();
 	return 0;

@@ -144,6 +144,22 @@ static void a_failed_free_of_an_unknown_address_is_no_anomaly(void **state)
 	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 0);
 }
 
+static void a_failed_free_of_nothing_is_no_anomaly(void **state)
+{
+	struct records *r = *state;
+	uint32_t seq = RELEASE(r, cuMemFree_v2, 0);
+
+	UNDO(r, cuMemFree_v2, seq, 700, 0);        /* a sticky error: every call fails from now on */
+	seq = RELEASE(r, cuIpcCloseMemHandle, 0);
+	UNDO(r, cuIpcCloseMemHandle, seq, 700, 0);
+	seq = RELEASE(r, cuArrayDestroy, 0);
+	UNDO(r, cuArrayDestroy, seq, 700, 0);
+	seq = RELEASE(r, cuDestroyExternalMemory, 0);
+	UNDO(r, cuDestroyExternalMemory, seq, 700, 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_FREE_UNKNOWN), 0);
+}
+
 static void undo_finds_its_release_by_thread_and_number(void **state)
 {
 	struct records *r = *state;
@@ -445,6 +461,7 @@ int main(void)
 		TEST(managed_pinned_and_registered_are_on_no_gpu),
 		TEST(a_failed_free_is_taken_back),
 		TEST(a_failed_free_of_an_unknown_address_is_no_anomaly),
+		TEST(a_failed_free_of_nothing_is_no_anomaly),
 		TEST(undo_finds_its_release_by_thread_and_number),
 		TEST(undo_after_the_address_was_given_out_again_changes_nothing),
 		TEST(an_allocation_at_a_live_address_replaces_it_and_is_counted),

@@ -102,7 +102,7 @@ static void a_new_context_is_current(void **state)
 	assert_int_equal(gpu_now(r), 0);
 	CALL(r, cuCtxCreate_v4, CTX0, 0);
 	assert_int_equal(gpu_now(r), 1);
-	CALL(r, cuCtxDestroy_v2, CTX0);       /* and its end takes it off */
+	RELEASE(r, cuCtxDestroy_v2, CTX0);       /* and its end takes it off */
 	assert_int_equal(gpu_now(r), 0);
 }
 
@@ -123,7 +123,7 @@ static void destroying_a_context_frees_what_is_tied_to_it(void **state)
 	CALL(r, cuMemCreate, 0x10, MiB, 1, 0, 1);
 	CALL(r, cuCtxCreate_v2, CTX1, 1);
 	CALL(r, cuMemAlloc_v2, C, MiB);
-	CALL(r, cuCtxDestroy_v2, CTX0);
+	RELEASE(r, cuCtxDestroy_v2, CTX0);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
 	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_MANAGED), 0);
 	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_PINNED), 0);
@@ -148,7 +148,7 @@ static void a_context_handle_given_out_again_owns_nothing_old(void **state)
 
 	CALL(r, cuCtxCreate_v2, CTX0, 0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
-	CALL(r, cuCtxDestroy_v2, CTX0);
+	RELEASE(r, cuCtxDestroy_v2, CTX0);
 	CALL(r, cuCtxCreate_v2, CTX0, 1);
 	CALL(r, cuMemAlloc_v2, A, 2 * MiB);
 	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), 2 * MiB);
@@ -165,13 +165,13 @@ static void the_last_release_of_the_primary_context_frees(void **state)
 	CALL(r, cuDevicePrimaryCtxRetain, CTX1, 1);
 	CALL(r, cuCtxSetCurrent, CTX0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 1); /* another device's */
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 1); /* another device's */
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0); /* one too many */
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0); /* one too many */
 	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
@@ -185,12 +185,101 @@ static void reset_frees_but_does_not_release(void **state)
 	CALL(r, cuCtxSetCurrent, CTX0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
 	CALL(r, cuMemAllocAsync, B, MiB, 0);
-	CALL(r, cuDevicePrimaryCtxReset_v2, 0);
-	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
-	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);
+	RELEASE(r, cuDevicePrimaryCtxReset_v2, 0);
+	assert_int_equal(records_attributed(r), 0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_attributed(r), 0);
+}
+
+static void reset_takes_pools_and_registrations_along(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuDevicePrimaryCtxRetain, CTX1, 1);
+	CALL(r, cuDeviceGetDefaultMemPool, 0x9000, 0);
+	CALL(r, cuDeviceGetDefaultMemPool, 0x9001, 1);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAllocAsync, A, MiB, 0);
+	CALL(r, cuMemAllocFromPoolAsync, B, MiB, 0x9000, 0);
+	CALL(r, cuMemAllocFromPoolAsync, C, MiB, 0x9001, 0);       /* the other device's pool */
+	CALL(r, cuMemHostRegister_v2, A + MiB, MiB, 0);
+	CALL(r, cuMemCreate, 0x10, MiB, 1, 0, 1);                  /* of no context */
+	CALL(r, cuCtxSetCurrent, CTX1);
+	CALL(r, cuMemHostRegister_v2, B + MiB, MiB, 0);
+	RELEASE(r, cuDevicePrimaryCtxReset_v2, 0);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), 0);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_POOL), MiB);
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_REGISTERED), MiB);
+	assert_int_equal(records_live(r, 1, GMT_CLASS_VMM), MiB);
+}
+
+/* Between the work of a call that ends a context and the call's return, other threads go on. */
+static void what_is_new_when_an_end_returns_stays(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, KiB);
+	RELEASE(r, cuCtxDestroy_v2, CTX0);
+	r->tid = 101;
+	CALL(r, cuCtxCreate_v2, CTX0, 1);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	r->tid = 100;
+	CALL(r, cuMemAlloc_v2, B, MiB);
+	assert_int_equal(records_live(r, 0, GMT_CLASS_DEVICE), MiB);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_DOUBLE_ALLOC), 0);
+}
+
+static void a_failed_end_is_taken_back(void **state)
+{
+	struct records *r = *state;
+	uint32_t seq;
+
+	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
+	CALL(r, cuCtxSetCurrent, CTX0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	CALL(r, cuArrayCreate_v2, 0xa1, 1000, 0, 1, 1);
+	CALL(r, cuIpcOpenMemHandle_v2, B, 0x1234, 1);
+	CALL(r, cuIpcOpenMemHandle_v2, B, 0x1234, 1);
+	for (int i = 0; i < 3; i++) {
+		seq = RELEASE(r, cuDevicePrimaryCtxReset_v2, 0);
+		assert_int_equal(records_attributed(r), 0);
+		UNDO(r, cuDevicePrimaryCtxReset_v2, seq, 700, 0);
+		seq = RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
+		assert_int_equal(records_attributed(r), 0);
+		UNDO(r, cuDevicePrimaryCtxRelease_v2, seq, 700, 0);
+		assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
+		assert_int_equal(records_live(r, 1, GMT_CLASS_ARRAY), 1000);
+	}
+	RELEASE(r, cuIpcCloseMemHandle, B);
+	assert_int_equal(records_class(r, 1, GMT_CLASS_IMPORTED).live_count, 1); /* opened twice */
+	CALL(r, cuCtxCreate_v2, CTX1, 1);
+	seq = RELEASE(r, cuCtxDestroy_v2, CTX1);
+	UNDO(r, cuCtxDestroy_v2, seq, 700, CTX1);
+	assert_int_equal(gpu_now(r), 0);                           /* the context is still current */
+	seq = RELEASE(r, cuDevicePrimaryCtxReset_v2, 0);
+	r->tid = 101;
+	CALL(r, cuMemAlloc_v2, A, MiB);                            /* so the reset has done its work */
+	r->tid = 100;
+	UNDO(r, cuDevicePrimaryCtxReset_v2, seq, 700, 0);
+	assert_int_equal(records_anomalies(r, GMT_ANOMALY_UNDO_UNKNOWN), 1);
+}
+
+static void older_recordings_have_ends_at_their_return(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuCtxCreate_v2, CTX0, 0);
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	FAIL(r, cuCtxDestroy_v2, 2, CTX0);
+	assert_int_equal(records_attributed(r), MiB);
+	CALL(r, cuCtxDestroy_v2, CTX0);
+	assert_int_equal(r->result, 0);
+	assert_int_equal(records_attributed(r), 0);
+	assert_int_equal(gpu_now(r), NO_GPU);
 }
 
 static void other_contexts_on_the_device_are_not_the_primary_one(void **state)
@@ -200,7 +289,7 @@ static void other_contexts_on_the_device_are_not_the_primary_one(void **state)
 	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
 	CALL(r, cuCtxCreate_v2, CTX1, 0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
-	CALL(r, cuDevicePrimaryCtxReset_v2, 0);
+	RELEASE(r, cuDevicePrimaryCtxReset_v2, 0);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
 }
 
@@ -213,9 +302,9 @@ static void attached_late_nobody_knows_which_release_is_the_last(void **state)
 	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0);
 	CALL(r, cuCtxSetCurrent, CTX0);
 	CALL(r, cuMemAlloc_v2, A, MiB);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
 	assert_int_equal(records_attributed(r), MiB);
-	CALL(r, cuDevicePrimaryCtxReset_v2, 0);
+	RELEASE(r, cuDevicePrimaryCtxReset_v2, 0);
 	assert_int_equal(records_attributed(r), 0);
 }
 
@@ -234,11 +323,10 @@ static void green_contexts_share_the_primary_contexts_memory(void **state)
 	r->tid = 100;
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);
-	CALL(r, cuGreenCtxDestroy, GREEN);
+	RELEASE(r, cuGreenCtxDestroy, GREEN);
 	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), MiB);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0);
-	assert_int_equal(records_live(r, 1, GMT_CLASS_DEVICE), 0);
-	assert_int_equal(records_live(r, 1, GMT_CLASS_POOL), MiB);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0);
+	assert_int_equal(records_attributed(r), 0);
 }
 
 static void a_late_attach_learns_the_device_of_a_context(void **state)
@@ -384,8 +472,8 @@ static void ordinals_out_of_range_are_unknown(void **state)
 	struct records *r = *state;
 
 	CALL(r, cuDevicePrimaryCtxRetain, CTX0, 0xffffffff);
-	CALL(r, cuDevicePrimaryCtxRelease_v2, 0xffffffff);
-	CALL(r, cuDevicePrimaryCtxReset_v2, 300);
+	RELEASE(r, cuDevicePrimaryCtxRelease_v2, 0xffffffff);
+	RELEASE(r, cuDevicePrimaryCtxReset_v2, 300);
 	CALL(r, cuDeviceGetUuid_v2, 1, 2, 255);
 	CALL(r, cuCtxSetCurrent, CTX0);
 	assert_int_equal(gpu_now(r), NO_GPU);
@@ -434,6 +522,10 @@ int main(void)
 		TEST(a_context_lives_until_its_last_detach),
 		TEST(the_last_release_of_the_primary_context_frees),
 		TEST(reset_frees_but_does_not_release),
+		TEST(reset_takes_pools_and_registrations_along),
+		TEST(what_is_new_when_an_end_returns_stays),
+		TEST(a_failed_end_is_taken_back),
+		TEST(older_recordings_have_ends_at_their_return),
 		TEST(other_contexts_on_the_device_are_not_the_primary_one),
 		TEST(attached_late_nobody_knows_which_release_is_the_last),
 		TEST(green_contexts_share_the_primary_contexts_memory),

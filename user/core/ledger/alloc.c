@@ -86,49 +86,26 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 	book_alloc(p, DELTA_ALLOC, a, r->address, e->ts_ns);
 }
 
-/* ---- what a context takes along ---- */
+/* ---- what an end takes along (ending.c) ---- */
 
-/* By cuda.h, cuCtxDestroy. Registered memory is the program's own; pools and VMM belong to no context. */
-static bool goes_with_context(const struct alloc *a)
+bool alloc_take(struct process *p, struct hash *table, uint64_t key, struct alloc *a, uint64_t ts_ns)
 {
-	return a->class != GMT_CLASS_POOL && a->class != GMT_CLASS_REGISTERED && a->class != GMT_CLASS_GRAPH;
+	if (!hash_take(table, key, a))
+		return false;
+	book_alloc(p, DELTA_FREE, a, table == &p->allocs.by_address ? key : 0, ts_ns);
+	return true;
 }
 
-static void drop_owned(struct process *p, struct hash *table, unsigned int owner, uint64_t ts_ns)
+bool alloc_put_back(struct process *p, struct hash *table, uint64_t key, const struct alloc *a, uint64_t ts_ns)
 {
-	struct hash doomed;
-	size_t pos = 0;
-	uint64_t key;
-	void *value;
+	bool is_new;
+	struct alloc *to = hash_put(table, key, &is_new);
 
-	hash_init(&doomed, sizeof(uint8_t));
-	while (hash_next(table, &pos, &key, &value)) {
-		const struct alloc *a = value;
-
-		if (a->owner == owner && goes_with_context(a))
-			hash_put(&doomed, key, NULL);
-	}
-	for (pos = 0; hash_next(&doomed, &pos, &key, NULL);) {
-		bool has_address = table == &p->allocs.by_address;
-		struct alloc a;
-
-		hash_take(table, key, &a);
-		book_alloc(p, DELTA_FREE, &a, has_address ? key : 0, ts_ns);
-		if (has_address)
-			hash_erase(&p->allocs.opens, key);
-		else if (table == &p->allocs.arrays)
-			binding_end_all(p, BINDING_ARRAY, key, ts_ns);
-	}
-	hash_fini(&doomed);
-}
-
-void alloc_drop_owner(struct process *p, unsigned int owner, uint64_t ts_ns)
-{
-	if (!owner || !p->contexts.list[owner].live)
-		return;
-	drop_owned(p, &p->allocs.by_address, owner, ts_ns);
-	drop_owned(p, &p->allocs.arrays, owner, ts_ns);
-	drop_owned(p, &p->allocs.externals, owner, ts_ns);
+	if (!is_new)
+		return false;
+	*to = *a;
+	book_alloc(p, DELTA_RESTORE, to, table == &p->allocs.by_address ? key : 0, ts_ns);
+	return true;
 }
 
 /* ---- GPUs that become known later ---- */
@@ -343,9 +320,10 @@ void alloc_release(struct event *e, struct hash *table)
 	struct process *p = e->proc;
 	uint64_t key = e->val[0];
 
+	struct undo *u = undo_push(e, key);
+
 	if (!key) /* the call did nothing; the sender counts unreadable values */
 		return;
-	struct undo *u = undo_push(e, key);
 	size_t slot = hash_slot(table, key);
 
 	u->table = table;
@@ -383,6 +361,8 @@ void alloc_release_undo(struct event *e, struct undo *u)
 	struct process *p = e->proc;
 	bool is_new;
 
+	if (!u->key)
+		return;
 	if (!u->found) {
 		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]--;
 		return;

@@ -30,8 +30,10 @@ struct alloc_request {
 };
 void alloc_add(struct event *e, const struct alloc_request *request);
 
-/* Frees all allocations that go with context `owner`. */
-void alloc_drop_owner(struct process *p, unsigned int owner, uint64_t ts_ns);
+/* Takes an allocation out of its table, because it is gone. False: there is none. alloc_put_back() takes this
+ * back; false: the key was given out again. */
+bool alloc_take(struct process *p, struct hash *table, uint64_t key, struct alloc *a, uint64_t ts_ns);
+bool alloc_put_back(struct process *p, struct hash *table, uint64_t key, const struct alloc *a, uint64_t ts_ns);
 
 /* Moves allocations from the unknown GPU to their own: all of them when the GPU of an ordinal or a context became
  * known, and the allocation at `address` when a mapping has shown the GPU. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/count.h"
+#include "core/ledger/ending.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
@@ -39,11 +40,14 @@ static void undo_operation(struct event *e, const struct operation *operation)
 	e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
 }
 
-static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_probe *probe, size_t count)
+static bool is_call_well_formed(const struct gmt_call *call, const struct gmt_probe *probe,
+				const struct operation *operation, size_t count)
 {
-	bool is_release = probe->flags & GMT_API_RELEASE;
+	bool is_release = probe->flags & GMT_API_RELEASE, is_done = call->phase == GMT_PHASE_DONE;
 
-	return count <= gmt_ops[probe->op].count && (call->phase == GMT_PHASE_DONE) == !is_release;
+	if (count > gmt_ops[probe->op].count)
+		return false;
+	return is_done == !is_release || (is_done && operation && operation->was_call);
 }
 
 /* A context takes memory, too, but no argument says how much. So the request has no class and no size. */
@@ -83,6 +87,8 @@ static void give_call(struct event *e)
 static void apply_operation(struct event *e, const struct operation *operation)
 {
 	e->thread = process_thread(e->proc, e->call->hdr.tid);
+	if (e->thread->ending)
+		ending_settle(e);
 	if (e->call->phase == GMT_PHASE_UNDO)
 		undo_operation(e, operation);
 	else if (!e->call->rc || operation->is_for_failures)
@@ -99,7 +105,7 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 	const struct gmt_probe *probe = &gmt_probes[call->api];
 	const struct operation *operation = operation_of(probe->op);
 
-	if (!is_call_well_formed(call, probe, count))
+	if (!is_call_well_formed(call, probe, operation, count))
 		return -EINVAL;
 	struct event e = { .proc = p, .call = call, .op = probe->op, .ts_ns = hdr->ts_ns,
 			   .unread = call->unread & ~GMT_CALL_CONTEXT_LOST };

@@ -10,6 +10,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
+#include "core/ledger/ending.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
@@ -83,23 +84,39 @@ static void context_create(struct event *e)
 	struct contexts *contexts = &e->proc->contexts;
 
 	/* The context that had this handle before must have gone. */
-	alloc_drop_owner(e->proc, contexts_find(contexts, e->val[0]), e->ts_ns);
+	ending_context(e, contexts_find(contexts, e->val[0]), NULL);
 	unsigned int number = learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false);
 
+	contexts->list[number].made = number != 0;
 	contexts->list[number].attached = 0;
 	push_context(e->thread, number);
+}
+
+/* Room to keep what goes with a context. */
+static struct undo *push_end(struct event *e)
+{
+	struct undo *u = undo_push(e, e->val[0]);
+
+	u->popped = u->unmade = u->detached = 0;
+	u->released = ORDINAL_NONE;
+	return u;
 }
 
 static void context_destroy(struct event *e)
 {
 	unsigned int number = contexts_find(&e->proc->contexts, e->val[0]);
+	struct undo *u = push_end(e);
 
 	if (!number)
 		return;
-	alloc_drop_owner(e->proc, number, e->ts_ns);
+	ending_context(e, number, u);
+	u->unmade = e->proc->contexts.list[number].made ? number : 0;
+	e->proc->contexts.list[number].made = false;
 	/* Only the calling thread's stack loses the context; in other threads it stays current, and unusable. */
-	if (context_current(e) == number)
-		pop_context(e->thread);
+	if (context_current(e) != number)
+		return;
+	pop_context(e->thread);
+	u->popped = number;
 }
 
 static void context_attach(struct event *e)
@@ -117,32 +134,41 @@ static void context_detach(struct event *e)
 	struct contexts *contexts = &e->proc->contexts;
 	unsigned int number = contexts_find(contexts, e->val[0]);
 
-	if (contexts->list[number].attached)
-		contexts->list[number].attached--;
-	else
+	if (!contexts->list[number].attached) {
 		context_destroy(e);
-}
-
-/* Drops all that lives in the primary context of a device, with the memory of green contexts. */
-static void drop_primary(struct event *e, unsigned int ordinal)
-{
-	const struct contexts *contexts = &e->proc->contexts;
-
-	for (uint32_t i = 1; i < contexts->count; i++)
-		if (contexts->list[i].shared && contexts->list[i].ordinal == ordinal)
-			alloc_drop_owner(e->proc, i, e->ts_ns);
+		return;
+	}
+	contexts->list[number].attached--;
+	push_end(e)->detached = number;
 }
 
 static void release_primary(struct event *e, unsigned int ordinal)
 {
 	struct device *device = context_device(&e->proc->contexts, ordinal);
+	struct undo *u = push_end(e);
 
 	if (!device || !device->refs)
 		return;
 	device->refs--;
+	u->released = ordinal;
 	/* After a late attach nobody knows how often the context had been retained before. */
 	if (!device->refs && e->proc->from_start)
-		drop_primary(e, ordinal);
+		ending_primary(e, ordinal, u);
+}
+
+static void context_end_undo(struct event *e, struct undo *u)
+{
+	struct device *device = context_device(&e->proc->contexts, u->released);
+
+	if (device)
+		device->refs++;
+	if (u->popped)
+		push_context(e->thread, u->popped);
+	if (u->detached)
+		e->proc->contexts.list[u->detached].attached++;
+	if (u->unmade)
+		e->proc->contexts.list[u->unmade].made = true;
+	ending_undo(e, u);
 }
 
 /* Applies to a green context, too, which holds its device's primary context (cuda.h, cuGreenCtxDestroy). */
@@ -164,7 +190,7 @@ static void context_primary_release(struct event *e)
 /* "Resetting the primary context does not release it" (cuda.h). */
 static void context_primary_reset(struct event *e)
 {
-	drop_primary(e, context_ordinal_of(e->val[0]));
+	ending_primary(e, context_ordinal_of(e->val[0]), push_end(e));
 }
 
 static void context_green_destroy(struct event *e)
@@ -245,17 +271,17 @@ static void context_stream_destroy_undo(struct event *e, struct undo *u)
 
 const struct operation context_operations[GMT_OP_COUNT] = {
 	[GMT_OP_CTX_CREATE] = OPERATION_CALL(context_create),
-	[GMT_OP_CTX_DESTROY] = OPERATION_CALL(context_destroy),
+	[GMT_OP_CTX_DESTROY] = OPERATION_END(context_destroy, context_end_undo),
 	[GMT_OP_CTX_ATTACH] = OPERATION_CALL(context_attach),
-	[GMT_OP_CTX_DETACH] = OPERATION_CALL(context_detach),
+	[GMT_OP_CTX_DETACH] = OPERATION_END(context_detach, context_end_undo),
 	[GMT_OP_CTX_SET] = OPERATION_CALL(context_set),
 	[GMT_OP_CTX_PUSH] = OPERATION_CALL(context_push),
 	[GMT_OP_CTX_POP] = OPERATION_CALL(context_pop),
 	[GMT_OP_PRIMARY_RETAIN] = OPERATION_CALL(context_primary_retain),
-	[GMT_OP_PRIMARY_RELEASE] = OPERATION_CALL(context_primary_release),
-	[GMT_OP_PRIMARY_RESET] = OPERATION_CALL(context_primary_reset),
+	[GMT_OP_PRIMARY_RELEASE] = OPERATION_END(context_primary_release, context_end_undo),
+	[GMT_OP_PRIMARY_RESET] = OPERATION_END(context_primary_reset, context_end_undo),
 	[GMT_OP_GREEN_CREATE] = OPERATION_CALL(context_primary_retain),
-	[GMT_OP_GREEN_DESTROY] = OPERATION_CALL(context_green_destroy),
+	[GMT_OP_GREEN_DESTROY] = OPERATION_END(context_green_destroy, context_end_undo),
 	[GMT_OP_GREEN_CTX] = OPERATION_CALL(context_from_green),
 	[GMT_OP_STREAM_CREATE] = OPERATION_CALL(context_stream_create),
 	[GMT_OP_STREAM_DESTROY] = OPERATION_RELEASE(context_stream_destroy, context_stream_destroy_undo),

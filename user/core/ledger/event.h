@@ -33,9 +33,17 @@ struct undo {
 		};
 		struct pool pool;
 		struct stream stream;
+		struct {
+			uint16_t popped;     /* the context that the call took off the thread's stack; 0: none */
+			uint16_t unmade;     /* the context that is destroyed; 0: none */
+			uint16_t detached;   /* the context that lost a use of cuCtxAttach; 0: none */
+			uint8_t released;    /* ordinal of the primary context that lost a reference; ORDINAL_NONE */
+		};
 	};
 	struct vmm_unmapped *unmapped; /* grows as needed; the next release uses the memory again */
 	uint32_t unmapped_count;
+	struct ended *ended;           /* what went with a context (ending.h) */
+	uint32_t ended_count;
 };
 
 /* Calls nest, so several releases of one thread can be in flight. */
@@ -46,6 +54,7 @@ struct thread {
 	uint32_t depth;
 	bool capturing;      /* the thread's per-thread default stream is capturing */
 	uint8_t next_undo;
+	struct undo *ending; /* the newest undo that keeps what went with a context; NULL: none */
 	struct undo undos[THREAD_UNDOS];
 };
 

@@ -12,13 +12,15 @@ struct operation {
 	void (*apply)(struct event *e);
 	void (*undo)(struct event *e, struct undo *u);
 	bool is_for_failures;    /* apply() is for calls that failed, too */
+	bool was_call;           /* older recordings have the release at its return only */
 };
 
 /* CALL: calls that succeeded. REQUEST: calls that succeeded or failed. RELEASE: a release is applied when the call
- * begins, and is taken back if the call fails. */
-#define OPERATION_CALL(apply) { apply, NULL, false }
-#define OPERATION_REQUEST(apply) { apply, NULL, true }
-#define OPERATION_RELEASE(apply, undo) { apply, undo, false }
+ * begins, and is taken back if the call fails. END: a release that ends a context. */
+#define OPERATION_CALL(apply) { apply, NULL, false, false }
+#define OPERATION_REQUEST(apply) { apply, NULL, true, false }
+#define OPERATION_RELEASE(apply, undo) { apply, undo, false, false }
+#define OPERATION_END(apply, undo) { apply, undo, false, true }
 
 #define OPERATION_TABLES(X)                                                       \
 	X(alloc_operations)                                                       \

@@ -42,8 +42,10 @@ static void init_state(struct process *p)
 
 static void free_thread(struct thread *t)
 {
-	for (unsigned int i = 0; i < THREAD_UNDOS; i++)
+	for (unsigned int i = 0; i < THREAD_UNDOS; i++) {
 		free(t->undos[i].unmapped);
+		free(t->undos[i].ended);
+	}
 	free(t->stack);
 	free(t);
 }

@@ -111,6 +111,7 @@ struct context {
 	uint8_t ordinal;     /* ORDINAL_NONE */
 	bool shared;         /* primary, or green: a green context shares the primary's memory */
 	uint16_t attached;   /* uses by cuCtxAttach, besides that of its creation */
+	bool made;           /* by cuCtxCreate, and not yet destroyed */
 };
 
 struct stream {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What goes with a context. A call that ends a context is applied when the call begins, like every release (event.h):
+ * the driver may give out the context's handle and its addresses again before the call returns. The thread keeps what
+ * went, to be put back if the call fails.
+ */
+#ifndef GPUMEMTRACE_CORE_LEDGER_ENDING_H
+#define GPUMEMTRACE_CORE_LEDGER_ENDING_H
+
+#include <stdint.h>
+
+struct event;
+struct undo;
+
+/* Frees all allocations that go with the context of this number; 0: none. `u` keeps them; NULL: the end is certain. */
+void ending_context(struct event *e, unsigned int number, struct undo *u);
+
+/* The same for the primary context of a device, with the memory of green contexts, the device's pools, and the
+ * registrations of host memory. */
+void ending_primary(struct event *e, unsigned int ordinal, struct undo *u);
+
+/* The end has failed: puts back what went. */
+void ending_undo(struct event *e, struct undo *u);
+
+/* The thread makes another call, so its newest end did not fail, unless the event says that the end failed. */
+void ending_settle(struct event *e);
+
+#endif
