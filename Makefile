@@ -95,6 +95,7 @@ BIN_SRC  := $(TOP:%=user/%)
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,terms,probes terms) \
+             $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc array_size bind context graph known_bugs known_bugs_others ledger mark pool vmm) \
@@ -356,7 +357,8 @@ $(O)/tests/bench/%.bpf.o: tests/bench/%.bpf.c Makefile | $(SETUP)
 	$(Q)$(call bpf_compile,$(ARCH))
 
 # ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
-FUZZ     := fuzz_record fuzz_recfile fuzz_ehframe fuzz_elf fuzz_elfsym fuzz_pycode fuzz_pyfile fuzz_unwind fuzz_rewalk
+FUZZ     := fuzz_record fuzz_recfile fuzz_ehframe fuzz_elf fuzz_elfsym fuzz_pycode fuzz_pyfile fuzz_unwind fuzz_rewalk \
+            fuzz_pairing
 FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
 FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
 

@@ -114,12 +114,14 @@ static __always_inline void keep_context(struct thread_state *state, __u16 flags
 	}
 }
 
-/* Whether the collector knows already that the thread has this context. */
+/* Whether the collector knows already that the thread has this context. A null context is none: each such call takes
+ * one more context off the thread's stack (cuda.h, cuCtxSetCurrent). */
 static __always_inline int is_unchanged(const struct thread_state *state, __u16 flags)
 {
 	const struct gmt_call *call = (void *)state->out;
 
-	return (flags & GMT_API_CHANGE) && !call->rc && state->has_sent_ctx && state->sent_ctx == call->vals[0];
+	return (flags & GMT_API_CHANGE) && !call->rc && call->vals[0] && state->has_sent_ctx &&
+	       state->sent_ctx == call->vals[0];
 }
 
 static __always_inline void send_record(struct thread_state *state, const volatile struct gmt_spec *spec)
@@ -235,6 +237,7 @@ int call_return(struct pt_regs *ctx)
 	__s32 rc = (__s32)PT_REGS_RC(ctx);
 	struct call_frame *frame;
 	__u16 flags = spec->flags;
+	int is_silent = (flags & GMT_API_SCOPE) && !spec->count;
 
 	KEEP_KERNEL_STACK(ctx);
 	if (!state) {
@@ -244,9 +247,13 @@ int call_return(struct pt_regs *ctx)
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);
 	if (!frame || frame->nested)
 		return 0;
-	/* A scope without values is sent only if there was no memory. Of nested ones only the outermost is sent. */
-	if ((flags & GMT_API_SCOPE) && !spec->count && (rc != GMT_CUDA_OUT_OF_MEMORY || frame->root != state->depth))
+	/* A scope without values is sent only if there was no memory. Of nested scopes only the outermost scope is sent. */
+	if (is_silent && rc != GMT_CUDA_OUT_OF_MEMORY)
 		return 0;
+	if (is_silent && frame->root != state->depth) {
+		state->frames[frame->root % GMT_INFLIGHT_DEPTH].inside++;
+		return 0;
+	}
 	if (flags & GMT_API_RELEASE) {
 		if (!rc)
 			return 0;
@@ -258,6 +265,9 @@ int call_return(struct pt_regs *ctx)
 	}
 	read_vals(state, frame, spec, rc != 0);
 	send_record(state, spec);
+	/* A callback may have changed the context after this call did. */
+	if (frame->is_doubted)
+		miss_context(state, api);
 	return 0;
 }
 

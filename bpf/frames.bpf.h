@@ -45,6 +45,21 @@ static __always_inline void miss_context(struct thread_state *state, __u32 api)
 		lose_context(state);
 }
 
+/* The same, for a call with its parts, which may not be its parts. */
+static __always_inline void miss_contexts(struct thread_state *state, const struct call_frame *frame)
+{
+	if (frame->inside)
+		lose_context(state);
+	miss_context(state, frame->api);
+}
+
+/* The parts of a part are parts of the outer call, whose number of frames is `depth`. */
+static __always_inline void give_inside(struct thread_state *state, const struct call_frame *part, __u32 depth)
+{
+	if (depth)
+		state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH].inside += part->inside;
+}
+
 /* Drops the innermost frame, because its return will not be seen. */
 static __always_inline void drop_top(struct thread_state *state)
 {
@@ -52,9 +67,9 @@ static __always_inline void drop_top(struct thread_state *state)
 	struct call_frame *frame = &state->frames[depth % GMT_INFLIGHT_DEPTH];
 
 	state->depth = depth;
-	miss_context(state, frame->api);
-	if (frame->nested && depth)
-		state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH].inside += frame->inside;
+	miss_contexts(state, frame);
+	if (frame->nested)
+		give_inside(state, frame, depth);
 	else
 		count_losses(GMT_LOSS_RETURN_UNSEEN, 1 + frame->inside);
 }
@@ -90,13 +105,19 @@ static __always_inline void end_frames(struct thread_state *state)
 	}
 }
 
-/* The program has made a call of its own where the frame would run: the frame was left, or runs a callback. */
 static __always_inline void doubt_frame(struct thread_state *state, struct call_frame *frame)
 {
-	if (frame->is_doubted)
-		return;
+	if (!frame->is_doubted)
+		miss_contexts(state, frame);
 	frame->is_doubted = 1;
-	miss_context(state, frame->api);
+}
+
+/* The program has made a call of its own where the innermost call would run: that call, with the call that it is a part
+ * of, was left or runs a callback. */
+static __always_inline void doubt_running(struct thread_state *state, struct call_frame *innermost)
+{
+	doubt_frame(state, innermost);
+	doubt_frame(state, &state->frames[innermost->root % GMT_INFLIGHT_DEPTH]);
 }
 
 /* ---- what the target's memory says ---- */
@@ -207,9 +228,10 @@ static __noinline int find_place(struct thread_state *state, struct pt_regs *ctx
 	is_jump = outer->sp == PT_REGS_SP(ctx);
 	if (is_jump && outer->api == api && outer->library != library)
 		return CALL_AGAIN;
-	if (is_jump || is_library_call(caller, PT_REGS_IP(ctx), outer->pc))
+	/* A call that has no frame may have jumped here, too. */
+	if (is_jump || caller == trampoline || is_library_call(caller, PT_REGS_IP(ctx), outer->pc))
 		return CALL_PART;
-	doubt_frame(state, outer);
+	doubt_running(state, outer);
 	/* So many calls are not inside each other: most were left. */
 	if (state->depth >= GMT_INFLIGHT_DEPTH)
 		drop_frames(state);
@@ -263,6 +285,13 @@ static __always_inline struct call_frame *push_frame(struct thread_state *state,
 
 /* ---- return ---- */
 
+static __always_inline void end_part(struct thread_state *state, const struct call_frame *part)
+{
+	give_inside(state, part, state->depth);
+	if (state->frames[part->root % GMT_INFLIGHT_DEPTH].is_doubted)
+		miss_context(state, part->api);
+}
+
 /* Takes the frame of the call that returns now off the list. Null: no frame matches, or a further probe will report
  * the same return. */
 static __always_inline struct call_frame *pop_frame(struct thread_state *state, __u64 sp, __u32 api)
@@ -284,6 +313,8 @@ static __always_inline struct call_frame *pop_frame(struct thread_state *state, 
 				return 0;
 			}
 			state->depth = depth - 1;
+			if (frame->nested)
+				end_part(state, frame);
 			return frame;
 		}
 		drop_top(state);

@@ -62,6 +62,8 @@ static __always_inline void leave_thread(struct task_struct *task)
 	struct thread_state *state = thread_get();
 	int is_ended = (task->signal->flags & SIGNAL_GROUP_EXIT) || (task->exit_code & 0x7f);
 
+	if (!state)
+		count_hidden_thread();
 	if (!state || !state->depth)
 		return;
 	drop_left(state, is_ended ? user_sp() : ~0ULL);

@@ -10,7 +10,7 @@ if [ ! -x $fuzz/fuzz_record ]; then
 	echo '1..0 # SKIP clang has no fuzzer runtime (libclang-rt-dev)'
 	exit 0
 fi
-names='record recfile elf ehframe pycode pyfile elfsym unwind rewalk'
+names='record recfile elf ehframe pycode pyfile elfsym unwind rewalk pairing'
 for name in $names; do mkdir -p "$fuzz/seed_$name" "$fuzz/corpus_$name"; done
 
 # Seeds: what the harnesses make of real things. A recording goes behind a zero byte (fuzz_recfile.c).
