@@ -14,8 +14,8 @@
  * gmt_py_step() until the answer is not GMT_PY_MORE: these are the Python frames that this one native frame runs.
  * Then the unwinder goes on natively. A caller without native frames calls gmt_py_step() until GMT_PY_OVER.
  *
- * Invariant: the walk reads only the thread state, the frames in the thread state's chain, and the heads of their code
- * objects. The walk reads at most GMT_PY_FRAMES_MAX frames, so a walk in a circle ends.
+ * Invariant: the walk reads only the thread state, the frames in the thread state's chain, the heads of their code
+ * objects, and names of these. The walk reads at most GMT_PY_FRAMES_MAX frames, so a walk in a circle ends.
  */
 #ifndef GMT_PYTHON_BPF_H
 #define GMT_PYTHON_BPF_H
@@ -41,7 +41,11 @@ struct gmt_py_walk {
 	__u32 count;         /* frames read, shims included */
 	__u32 reason;        /* enum gmt_py_reason */
 	__u64 raw[GMT_PY_FRAME_BYTES / 8];
-	__u32 head[GMT_PY_CHECK_WORDS];
+	union {
+		__u64 head[GMT_PY_HEAD_WORDS];
+		__u32 check[GMT_PY_CHECK_WORDS]; /* the same bytes */
+	};
+	__u64 text[GMT_PY_TEXT_WORDS];
 };
 
 /* CPython's objects are aligned to at least 8 bytes and lie in user space. On x86-64 an address has at most 47 bits
@@ -51,6 +55,8 @@ struct gmt_py_walk {
 #else
 #define GMT_PY_ADDRESS_MAX (1ULL << 52)
 #endif
+
+#define GMT_PY_PAGE 4096ULL /* the smallest page */
 
 PY_INLINE int gmt_py_is_object(__u64 addr)
 {
@@ -146,15 +152,49 @@ PY_INLINE __s32 gmt_py_lasti(const struct gmt_py_config *py, __u64 code, __u64 i
 	return distance < 1 << 30 ? (__s32)distance : GMT_PY_LASTI_UNKNOWN;
 }
 
+/* Reads the words of a str into walk->text. A short str may end before them, at the end of a page behind which nothing
+ * was ever used. */
+PY_INLINE int gmt_py_read_text(struct gmt_py_walk *walk, __u64 text)
+{
+	__u64 part = GMT_PY_PAGE - ((text + GMT_PY_TEXT_AT) & (GMT_PY_PAGE - 1));
+
+	if (!gmt_py_is_object(text))
+		return -1;
+	if (!PY_READ(walk->text, sizeof(walk->text), text + GMT_PY_TEXT_AT))
+		return 0;
+	if (part >= sizeof(walk->text))
+		return -1;
+	__builtin_memset(walk->text, 0, sizeof(walk->text));
+	return PY_READ(walk->text, part & (sizeof(walk->text) - 1), text + GMT_PY_TEXT_AT);
+}
+
+/* The check word of a code object; 0: an object could not be read. */
+PY_INLINE __u32 gmt_py_check_code(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 code)
+{
+	__u64 text;
+	__u32 sum;
+
+	if (!py->code_text) {
+		if (PY_READ(walk->check, sizeof(walk->check), code + py->code_check))
+			return 0;
+		return gmt_py_check(walk->check, py->check_mask);
+	}
+	if (PY_READ(walk->head, sizeof(walk->head), code + py->code_check))
+		return 0;
+	sum = gmt_py_check(walk->check, py->check_mask);
+	text = walk->head[py->code_text % GMT_PY_HEAD_WORDS];
+	if (gmt_py_read_text(walk, text))
+		return 0;
+	return gmt_py_check_names(sum, walk->head, py->code_text, walk->text, 1);
+}
+
 PY_INLINE void gmt_py_fill(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 code,
 			   struct gmt_py_frame *frame)
 {
 	frame->code = code;
 	frame->lasti = gmt_py_lasti(py, code, gmt_py_word(walk, py->frame_instr));
-	frame->check = 0;
 	/* A frame counts even if its code object is not resident. */
-	if (!PY_READ(walk->head, sizeof(walk->head), code + py->code_check))
-		frame->check = gmt_py_check(walk->head, py->check_mask);
+	frame->check = gmt_py_check_code(py, walk, code);
 }
 
 /* Reads one frame and goes on to its caller. Returns enum gmt_py_step. */

@@ -18,9 +18,17 @@
 
 #define MEMO_STRIDE 8            /* words compared by one step of the loop */
 
-/* A code object is known by its address alone, and a new object may get the address of an old one. An object whose
- * frames were seen again within this time counts as the same object. */
-#define MEMO_AGE_MAX_NS 5000000000ULL
+#define MEMO_AGE_MAX_NS 5000000000ULL /* a stack that was not seen for so long is walked */
+
+/*
+ * Code objects of Python are compared by their addresses alone, and a new object may get the address of an old one. To
+ * read each object's check word (python.h) would take longer than all other comparisons. So a stack with Python frames
+ * is walked, which reads the check words, when a part of the stack's age has passed since the walk before. Code that is
+ * made, called and dropped in a loop is always walked. Code that was called for long and is replaced at its address is
+ * taken for the old code for an eighth of that time at most, and for 2 s at most.
+ */
+#define MEMO_WALK_PART 8
+#define MEMO_WALK_MAX_NS 2000000000ULL
 
 /* Reads the version, in order with all other reads and writes. x86 keeps the order of reads by itself. */
 #if defined(__TARGET_ARCH_x86)
@@ -210,7 +218,16 @@ static __always_inline struct stack_memo_slot *memo_slot(__u32 i)
 	return i ? bpf_map_lookup_elem(&stack_memos, &i) : NULL;
 }
 
-/* The id of the slot's stack, if the thread has that stack now; else 0. */
+static __always_inline int memo_is_due(const struct stack_memo_slot *slot, __u64 now)
+{
+	__u64 since = now - slot->walked_ns;
+
+	return slot->memo.py_base &&
+	       (since > MEMO_WALK_MAX_NS || since > (now - slot->first_ns) / MEMO_WALK_PART);
+}
+
+/* The id of the slot's stack, if the thread has that stack now; else 0. If the stack is due to be walked: 0, and s->due
+ * is the slot. */
 __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __u32 generation, __u32 i)
 {
 	struct stack_memo_slot *slot = memo_slot(i);
@@ -231,6 +248,10 @@ __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __
 		return 0;
 	if (memo_version(slot) != version)
 		return 0;
+	if (memo_is_due(slot, now)) {
+		s->due = i;
+		return 0;
+	}
 	slot->used_ns = now;
 	return id;
 }
@@ -241,6 +262,7 @@ static __always_inline __u32 memo_find(struct stack_state *s, struct stack_threa
 	const struct stack_memo_slot *newest = memo_slot(thread->slot);
 	__u32 tag = memo_tag(start), id, i;
 
+	s->due = 0;
 	if (!newest)
 		return 0;
 	start->now_ns = memo_now(start);
@@ -252,6 +274,8 @@ static __always_inline __u32 memo_find(struct stack_state *s, struct stack_threa
 			thread->slot = i;
 			return id;
 		}
+		if (s->due)
+			return 0;
 	}
 	return 0;
 }
@@ -283,11 +307,12 @@ static __always_inline __u32 memo_slot_for(__u64 key)
 }
 
 /* Gives a slot, which the caller has locked, to the key. */
-static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u64 key)
+static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u64 key, __u64 now)
 {
 	if (slot->key == key)
 		return;
 	slot->key = key;
+	slot->first_ns = now;
 	__builtin_memset(slot->next, 0, sizeof(slot->next));
 	bpf_map_update_elem(&stack_memo_keys, &key, &i, BPF_ANY);
 }
@@ -305,12 +330,22 @@ static __always_inline void memo_follow(__u32 i, __u32 next)
 	slot->next[0] = next;
 }
 
+/* Two stacks have the same words and are not the same: the one that was due is young again, as its code may return. */
+static __always_inline void memo_doubt(__u32 due, __u32 found, __u64 now)
+{
+	struct stack_memo_slot *slot = due != found ? memo_slot(due) : NULL;
+
+	if (slot)
+		slot->first_ns = now;
+}
+
 /* Remembers the stack, unless the walk broke off at unreadable memory: such a walk may go further the next time. */
 static __always_inline void memo_end(struct stack_state *s, struct stack_thread *thread,
 				     const struct stack_start *start, __u32 id)
 {
 	__u64 key = (s->hash ^ start->sp) * STACK_MIX ^ (__u32)bpf_get_current_pid_tgid();
 	struct stack_memo_slot *slot;
+	__u64 now;
 	__u32 i;
 
 	stack_keep_return(s);
@@ -323,9 +358,11 @@ static __always_inline void memo_end(struct stack_state *s, struct stack_thread 
 	slot = memo_slot(i);
 	if (!slot || !memo_lock(slot))
 		return;
-	memo_take(slot, i, key);
+	now = memo_now(start);
+	memo_doubt(s->due, i, now);
+	memo_take(slot, i, key, now);
 	bpf_probe_read_kernel(&slot->memo, sizeof(slot->memo), &s->memo);
-	slot->used_ns = memo_now(start);
+	slot->used_ns = slot->walked_ns = now;
 	slot->id = id;
 	memo_unlock(slot);
 	memo_follow(thread->slot, i | memo_tag(start));

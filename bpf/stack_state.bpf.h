@@ -92,6 +92,8 @@ _Static_assert(GMT_STACK_MEMOS_BLOCKS <= 1 << STACK_MEMO_BITS, "slots are number
 struct stack_memo_slot {
 	__u64 key;               /* names the stack and the thread that had it */
 	__u64 used_ns;
+	__u64 first_ns;          /* when the stack was walked first, or became doubtful */
+	__u64 walked_ns;         /* ... and last */
 	/* The stacks that the thread had after this stack, the newest first. Each is the stack's slot, with the
 	 * memo_tag() of its registers in the bits from STACK_MEMO_BITS on; 0: none. */
 	__u32 next[STACK_MEMO_NEXT];
@@ -121,6 +123,8 @@ struct stack_state {
 	__u32 state;             /* enum stack_walk_state */
 	__u32 may_keep;          /* the memo holds everything that the walk has read */
 	__u32 in_python;         /* the walk has met Python's newest frame */
+	__u32 due;               /* the slot that has the stack's words, but is due to be walked; 0: none */
+	__u32 reserved2;
 	/* The newest return address and where it lies; return_at 0: the address is in the memo or need not be. */
 	__u64 return_at, return_val;
 	/* The newest shim's pointer to its caller, and where it lies; shim_val 0: likewise. */

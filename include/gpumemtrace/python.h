@@ -2,9 +2,11 @@
 /*
  * CPython's frames: the layout of a process's interpreter, which user space gives to BPF, and the record of one frame.
  *
- * A frame is three facts that BPF can read: the code object, the place in it, and a check word over fields of the code
- * object that never change. User space reads names and lines later, and compares the check word, because another code
- * object may have taken the memory.
+ * A frame is three facts that BPF can read: the code object, the place in it, and a check word over what never changes
+ * of the code object. User space reads names and lines later, and compares the check word, because another code object
+ * may have taken the memory. From 3.12 on no two code objects have the same co_version, which is in the check. Before
+ * that the check is over the addresses of names, and over the length and the hash of the name that is shown. If CPython
+ * has not computed the hash, as for some qualified names of 3.11, the first 32 characters count if all are ASCII.
  */
 #ifndef GPUMEMTRACE_PYTHON_H
 #define GPUMEMTRACE_PYTHON_H
@@ -17,6 +19,9 @@
 #define GMT_PY_FRAME_BYTES 128      /* room for the part of a frame that BPF reads; a power of two */
 #define GMT_PY_EVAL_RANGES 4        /* the eval function and its cold part; BOLT makes two of each */
 #define GMT_PY_CHECK_WORDS 8        /* words of 4 bytes, read from gmt_py_config.code_check on */
+#define GMT_PY_HEAD_WORDS 16        /* words of 8 bytes, from there on, that also hold the addresses of the names */
+#define GMT_PY_TEXT_WORDS 8         /* words of 8 bytes of a str, read from GMT_PY_TEXT_AT on */
+#define GMT_PY_TEXT_AT 16           /* PyASCIIObject.length; hash and state follow (cpython/unicodeobject.h) */
 #define GMT_PY_LASTI_UNKNOWN (-2)   /* the instruction does not lie in the code object */
 
 /* How the frames of one call of the eval function are separated from those of the call before. */
@@ -61,7 +66,10 @@ struct gmt_py_range {
 	X(__u8, __u16, frame_stacktop) \
 	X(__u8, __u8, owner_shim)       /* SHIM: the smallest owner of a frame without Python code */ \
 	X(__u8, __u8, code_tag)         /* low bits of the code pointer that do not belong to the address (3.14) */ \
-	X(__u8, __u8, check_mask)       /* bit i: word i of the check never changes */
+	X(__u8, __u8, check_mask)       /* bit i: word i of the check never changes */ \
+	/* Up to 3.11: the index, in the head's words of 8 bytes, of the name that is shown. It and the two words \
+	 * before it count. 0: the check has co_version. */ \
+	X(__u8, __u8, code_text)
 
 /* One process. */
 struct gmt_py_config {
@@ -73,7 +81,7 @@ struct gmt_py_config {
 #define X(type, user_type, name) type name;
 	GMT_PY_OFFSETS(X)
 #undef X
-	__u8 reserved[7];
+	__u8 reserved[6];
 	__u32 version;              /* PY_VERSION_HEX; patch level 0 if unknown */
 	__u32 eval_count;
 	struct gmt_py_range eval[GMT_PY_EVAL_RANGES]; /* addresses of the eval function in the process */
@@ -111,6 +119,42 @@ static inline __attribute__((always_inline)) __u32 gmt_py_check(const __u32 *wor
 #pragma GCC unroll 8
 	for (int i = 0; i < GMT_PY_CHECK_WORDS; i++)
 		sum = (sum ^ (mask >> i & 1 ? words[i] : 0)) * 0x01000193;
+	return sum ? sum : 1;
+}
+
+static inline __attribute__((always_inline)) __u32 gmt_py_mix(__u32 sum, __u64 word)
+{
+	sum = (sum ^ (__u32)word) * 0x01000193;
+	return (sum ^ (__u32)(word >> 32)) * 0x01000193;
+}
+
+/* The first characters of an ASCII text, 8 of them: those behind its end are 0. */
+static inline __attribute__((always_inline)) __u64 gmt_py_chars(const __u64 text[GMT_PY_TEXT_WORDS], __u32 i)
+{
+	__u64 begin = 8 * (__u64)i, left = text[0] > begin ? text[0] - begin : 0;
+
+	if (left >= 8)
+		return text[4 + i];
+	return left ? text[4 + i] & ((1ULL << 8 * left) - 1) : 0;
+}
+
+/* Adds the names to a check: `head` and `text` are the words of the code object and of the str that is shown. A hash of
+ * -1 is not computed yet; without `with_hash`, none is. */
+static inline __attribute__((always_inline)) __u32 gmt_py_check_names(__u32 sum, const __u64 *head, __u8 at,
+								      const __u64 text[GMT_PY_TEXT_WORDS],
+								      int with_hash)
+{
+#pragma GCC unroll 3
+	for (__u32 i = 0; i < 3; i++)
+		sum = gmt_py_mix(sum, head[(at - i) % GMT_PY_HEAD_WORDS]);
+	sum = gmt_py_mix(sum, text[0]);
+	if (with_hash && text[1] != ~0ULL) {
+		sum = gmt_py_mix(sum, text[1]);
+	} else if (text[2] >> 6 & 1) { /* state.ascii */
+#pragma GCC unroll 4
+		for (__u32 i = 0; i < 4; i++)
+			sum = gmt_py_mix(sum, gmt_py_chars(text, i));
+	}
 	return sum ? sum : 1;
 }
 

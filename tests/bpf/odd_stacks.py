@@ -72,6 +72,28 @@ def greenlets():
         through_c(chance.randrange(8), chance.choice(made).switch)
 
 
+MADE = """
+def function_%02d(name):
+    RELEASED.cuMemAlloc_v2(ctypes.byref(ADDRESS), size_of(name, sys._getframe()))
+
+class Class_%02d:
+    def method(self, name):
+        RELEASED.cuMemAlloc_v2(ctypes.byref(ADDRESS), size_of(name, sys._getframe()))
+"""
+
+
+def reuse():
+    """Code is made, called and dropped: the next code lies where the code before was, and only names differ."""
+    for i in range(40):
+        scope = dict(globals())
+        exec(compile(MADE % (i, i), "made", "exec"), scope)
+        for turn in range(3):
+            RELEASED.cuMemAlloc_v2(ctypes.byref(ADDRESS), ctypes.c_size_t(ALWAYS)) # after it the function is expected
+            scope["function_%02d" % i](f"function {i}, {turn}")
+            scope["Class_%02d" % i]().method(f"method {i}, {turn}")
+        scope.clear()
+
+
 def main():
     context = ctypes.c_void_p()
     RELEASED.cuInit(0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks that are not as usual are right, or say what they lack: stacks of greenlets."""
+"""Stacks that are not as usual are right, or say what they lack: stacks of greenlets, and of
+Python code that takes the place of other code."""
 import json
 import os
 import sys
@@ -106,5 +107,27 @@ def greenlets():
         raise Skip(str(skipped[0]))
 
 
+# ---- code objects ----
+
+def wrong_of_reuse(said, recording):
+    named = 0
+    for name, (frames, stack) in stacks_by_name(said, recording).items():
+        found = python_frames(stack)
+        unnamed = [i for i, frame in enumerate(found) if not frame[0]]  # the code had gone before its name was read
+        named += not unnamed
+        frames = [found[i] if i in unnamed else frame for i, frame in enumerate(frames)]
+        yield from (f"{name}: {line}" for line in filter(None, [test_python.difference(frames, found)]))
+    if not named:
+        yield "no stack has names"
+
+
+def reuse():
+    """code that takes the place of other code has its own name, if only the names differ: each CPython that is found"""
+    wrong = []
+    for version, python in pythons().items():
+        wrong += ["%d.%d: %s" % (*version, line) for line in wrong_of_reuse(*traced(python, "reuse"))]
+    check(not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40]))
+
+
 if __name__ == "__main__":
-    lib.main(greenlets)
+    lib.main(greenlets, reuse)

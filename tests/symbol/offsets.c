@@ -117,9 +117,20 @@ static void compare_code(const struct pylayout *row)
 	SAME(code_qualname, PyCodeObject, co_qualname);
 	SAME(code_start, PyCodeObject, co_code_adaptive);
 	SAME(code_traceable, PyCodeObject, _co_firsttraceable);
-	SAME(code_check, PyCodeObject, co_flags);
 #else
 	SAME(code_check, PyCodeObject, co_argcount);
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
+	SAME(code_check, PyCodeObject, co_stacksize);
+	compare("co_version, the last word", row->code_check + 28u, offsetof(PyCodeObject, co_version));
+#elif PY_VERSION_HEX >= 0x030b0000
+	SAME(code_check, PyCodeObject, co_flags);
+	compare("code_text", row->code_check + 8u * row->code_text, offsetof(PyCodeObject, co_qualname));
+#else
+	compare("code_text", row->code_check + 8u * row->code_text, offsetof(PyCodeObject, co_name));
+#endif
+#if PY_VERSION_HEX < 0x030c0000
+	compare("the head is in the object", row->code_check + 8u * GMT_PY_HEAD_WORDS <= row->code_size, 1);
 #endif
 }
 
@@ -127,6 +138,11 @@ static void compare_objects(const struct pylayout *row)
 {
 	compare("unicode_ascii", row->unicode_ascii, sizeof(PyASCIIObject));
 	compare("unicode_compact", row->unicode_compact, sizeof(PyCompactUnicodeObject));
+	compare("GMT_PY_TEXT_AT", GMT_PY_TEXT_AT, offsetof(PyASCIIObject, length));
+	compare("the hash in the text's words", GMT_PY_TEXT_AT + 8, offsetof(PyASCIIObject, hash));
+#if PY_VERSION_HEX < 0x030c0000
+	compare("the text's characters", GMT_PY_TEXT_AT + 4 * 8, sizeof(PyASCIIObject));
+#endif
 	compare("UNICODE_LENGTH", PYLAYOUT_UNICODE_LENGTH, offsetof(PyASCIIObject, length));
 	compare("UNICODE_STATE", PYLAYOUT_UNICODE_STATE, offsetof(PyASCIIObject, state));
 	compare("BYTES_DATA", PYLAYOUT_BYTES_DATA, offsetof(PyBytesObject, ob_sval));

@@ -26,6 +26,7 @@
 #define CFRAME (BASE + 0x1800)
 #define FRAME(i) (BASE + 0x2000 + 0x80 * (uint64_t)(i))
 #define CODE(i) (BASE + 0x8000 + 0x200 * (uint64_t)(i))
+#define NAME (BASE + 0xf000)
 #define KEY_VALUE 800
 
 struct world {
@@ -65,6 +66,9 @@ static void put_frame(struct world *world, unsigned int i, unsigned int owner, b
 	if (layout->frame_owner)
 		put(world, FRAME(i) + layout->frame_owner, owner, 1);
 	put(world, CODE(i) + layout->code_firstline, 100 + i, 4);
+	put(world, CODE(i) + layout->code_name, NAME, 8);
+	if (layout->code_qualname)
+		put(world, CODE(i) + layout->code_qualname, NAME, 8);
 }
 
 static struct world *world_new(unsigned int minor)

@@ -11,6 +11,7 @@
 #include "symbol/python/pylines.h"
 #include "symbol/python/pytext.h"
 
+#define PAGE_BYTES 4096            /* the smallest page */
 #define HEAD_BYTES 256             /* of a code object; all needed fields of any version */
 
 struct entry {
@@ -88,14 +89,59 @@ static uint64_t word_in_head(const unsigned char *head, uint16_t offset)
 	return value;
 }
 
-static uint32_t check_of(const struct pylayout *layout, const unsigned char *head)
+/* The check word as BPF makes it. BPF may have seen the code object before CPython computed the hash of its name: then
+ * the check is the one without the hash. 0: the name cannot be read. */
+static uint32_t check_of(const struct pylayout *layout, const unsigned char *head, const __u64 *text, bool with_hash)
 {
-	uint32_t words[GMT_PY_CHECK_WORDS];
+	__u32 check[GMT_PY_CHECK_WORDS], sum;
+	__u64 words[GMT_PY_HEAD_WORDS];
 
 	if (layout->code_check > HEAD_BYTES - sizeof(words))
 		return 0;
+	memcpy(check, head + layout->code_check, sizeof(check));
 	memcpy(words, head + layout->code_check, sizeof(words));
-	return gmt_py_check(words, layout->check_mask);
+	sum = gmt_py_check(check, layout->check_mask);
+	if (!layout->code_text)
+		return sum;
+	return text ? gmt_py_check_names(sum, words, layout->code_text, text, with_hash) : 0;
+}
+
+/* As gmt_py_read_text(): a short str may end before the words, at the end of a page that is the last one. */
+static int read_text(uint64_t addr, py_read_fn read, void *arg, __u64 text[GMT_PY_TEXT_WORDS])
+{
+	size_t size = GMT_PY_TEXT_WORDS * sizeof(*text), part = PAGE_BYTES - (addr & (PAGE_BYTES - 1));
+	int err = read(arg, addr, text, size);
+
+	if (!err || part >= size)
+		return err;
+	memset(text, 0, size);
+	return read(arg, addr, text, part);
+}
+
+/* Reads the check word, and chooses the form that BPF made, if it is one of the two. */
+static uint32_t read_check(const struct pylayout *layout, const unsigned char *head, uint32_t want, py_read_fn read,
+			   void *arg)
+{
+	uint16_t shown = (uint16_t)(layout->code_check + 8 * layout->code_text);
+	__u64 text[GMT_PY_TEXT_WORDS];
+	const __u64 *known = NULL;
+	uint32_t check;
+
+	if (layout->code_text && !read_text(word_in_head(head, shown) + GMT_PY_TEXT_AT, read, arg, text))
+		known = text;
+	check = check_of(layout, head, known, true);
+	if (check != want && check_of(layout, head, known, false) == want)
+		return want;
+	return check;
+}
+
+/* A freed object keeps most of its bytes for a while, but CPython's allocator and the C library put an address into its
+ * first word, or leave the count at 0. A live object has its count there; from 3.14 on, flags in the last two bytes. */
+static bool is_alive(const unsigned char *head)
+{
+	uint64_t count = word_in_head(head, 0);
+
+	return (uint32_t)count && !(count >> 32 & 0xffff);
 }
 
 /* Reads no more than the object: its memory may end there. */
@@ -107,7 +153,9 @@ static int read_head(struct pycode *codes, uint64_t code, py_read_fn read, void 
 	if (err)
 		return err;
 	memset(head + size, 0, HEAD_BYTES - size);
-	return codes->code_type && word_in_head(head, PYLAYOUT_OB_TYPE) != codes->code_type ? -EINVAL : 0;
+	if (codes->code_type && word_in_head(head, PYLAYOUT_OB_TYPE) != codes->code_type)
+		return -EINVAL;
+	return is_alive(head) ? 0 : -ESTALE;
 }
 
 /* Without its line table, a code object still has names. */
@@ -126,7 +174,7 @@ static void read_lines(struct entry *entry, uint64_t addr, py_read_fn read, void
 	}
 }
 
-static int read_entry(struct pycode *codes, const unsigned char *head, py_read_fn read, void *arg,
+static int read_entry(struct pycode *codes, const unsigned char *head, uint32_t check, py_read_fn read, void *arg,
 		      struct entry **out)
 {
 	const struct pylayout *layout = &codes->layout;
@@ -150,7 +198,7 @@ static int read_entry(struct pycode *codes, const unsigned char *head, py_read_f
 	if (layout->code_traceable)
 		entry->traceable = (int)(uint32_t)word_in_head(head, layout->code_traceable);
 	read_lines(entry, word_in_head(head, layout->code_lines), read, arg);
-	entry->check = check_of(layout, head);
+	entry->check = check;
 	entry->bytes = sizeof(*entry) + entry->lines_size + strlen(entry->function) + strlen(entry->file) + 2;
 	*out = entry;
 	return 0;
@@ -188,19 +236,19 @@ static int load_entry(struct pycode *codes, const struct gmt_py_frame *frame, py
 
 	if (err)
 		return err;
-	check = check_of(&codes->layout, head);
+	check = read_check(&codes->layout, head, frame->check, read, arg);
 	if (frame->check && frame->check != check)
 		return -ESTALE;
 	*out = find_entry(codes, frame->code, check);
 	if (*out)
 		return 0;
-	err = read_entry(codes, head, read, arg, out);
+	err = read_entry(codes, head, check, read, arg, out);
 	/* The object may have gone while its names were read. */
 	if (!err && (read_head(codes, frame->code, read, arg, again) ||
 		     word_in_head(again, codes->layout.code_filename) !=
 		     word_in_head(head, codes->layout.code_filename) ||
 		     word_in_head(again, codes->layout.code_name) != word_in_head(head, codes->layout.code_name) ||
-		     check_of(&codes->layout, again) != check)) {
+		     read_check(&codes->layout, again, check, read, arg) != check)) {
 		entry_free(*out);
 		return -ESTALE;
 	}

@@ -36,7 +36,7 @@ struct pycode;
 struct pycode *pycode_new(const struct pylayout *layout, uint64_t code_type);
 void pycode_free(struct pycode *codes);
 
-/* 0; -ESTALE: another object has the address now; -EINVAL: no code object; else the -errno of `read`. */
+/* 0; -ESTALE: the object is gone, or another has its address; -EINVAL: no code object; else the -errno of `read`. */
 int pycode_resolve(struct pycode *codes, const struct gmt_py_frame *frame, py_read_fn read, void *arg,
 		   struct pycode_where *where);
 

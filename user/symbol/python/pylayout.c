@@ -18,18 +18,20 @@
 	.tstate_next = 8, .tstate_frame = 24, .tstate_thread = 176, .cframe_frame = -1,           \
 	.frame_code = 32, .frame_previous = 24, .frame_bytes = 112, .code_size = 176,             \
 	.code_check = 16, .check_mask = 0x7f, /* argcount to firstlineno; the rest is padding */  \
+	.code_text = 12, /* co_name */                                                            \
 	.code_firstline = 40, .code_filename = 104, .code_name = 112, .code_lines = 120,          \
 	.unicode_ascii = 48, .unicode_compact = 72
 
 #define CODE_OBJECT                                                                               \
 	.lines = PYLAYOUT_LOCATIONS, .instr_kind = GMT_PY_INSTR_POINTER, .tstate_next = 8,        \
-	.frame_instr = 56, .code_check = 48, .code_filename = 112, .code_name = 120,              \
+	.frame_instr = 56, .code_filename = 112, .code_name = 120,                                \
 	.code_qualname = 128, .code_lines = 136
 
 #define FRAME_SHIM                                                                                \
 	CODE_OBJECT, .boundary = GMT_PY_SHIM, .frame_code = 0, .frame_previous = 8,               \
 	.owner_shim = 3, /* FRAME_OWNED_BY_CSTACK; 3.14: FRAME_OWNED_BY_INTERPRETER, _CSTACK */   \
-	.check_mask = 0xff, .code_firstline = 68, .unicode_ascii = 40, .unicode_compact = 56
+	.code_check = 64, .check_mask = 0xff, /* co_stacksize to co_version */                    \
+	.code_firstline = 68, .unicode_ascii = 40, .unicode_compact = 56
 
 /* The columns of DEBUG_FIELDS below. */
 enum { DEBUG_3_13, DEBUG_3_14, DEBUG_COLUMNS };
@@ -45,6 +47,7 @@ static const struct pylayout layouts[] = {
 	  .interp_next = 0, .interp_threads = 16, .tstate_frame = 56, .tstate_thread = 152,
 	  .tstate_native = 160, .cframe_frame = 8, .frame_code = 32, .frame_previous = 48,
 	  .frame_owner = 68, .frame_bytes = 72, .code_size = 184,
+	  .code_check = 48, .code_text = 10, /* co_flags; co_qualname */
 	  .check_mask = 0xfd, /* without co_warmup and _co_linearray_entry_size, the second word */
 	  .code_firstline = 72, .code_start = 184, .code_traceable = 168,
 	  .unicode_ascii = 48, .unicode_compact = 72 },
