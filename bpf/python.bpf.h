@@ -101,6 +101,27 @@ PY_INLINE __u64 gmt_py_tstate(const struct gmt_py_config *py, struct gmt_py_walk
 	return self == tp + py->thread_self ? tstate : 0;
 }
 
+/* If there are several interpreters, the state that the thread runs: known if the thread has the GIL. The result is as
+ * gmt_py_tstate()'s. */
+PY_INLINE __u64 gmt_py_interpreter(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 tp, __u64 tstate)
+{
+	__u64 newest = 0, current = 0, self = 0;
+
+	if (!py->interps)
+		return tstate;
+	walk->reason = GMT_PY_END_FAULT;
+	if (PY_READ(&newest, sizeof(newest), py->interps))
+		return 0;
+	if (newest == py->main_interp)
+		return tstate;
+	if (PY_READ(&current, sizeof(current), py->current))
+		return 0;
+	walk->reason = GMT_PY_END_INTERPRETERS;
+	if (!gmt_py_is_object(current) || PY_READ(&self, sizeof(self), current + py->tstate_thread))
+		return 0;
+	return self == tp + py->thread_self ? current : 0;
+}
+
 /* Finds the innermost frame of the thread whose thread pointer is `tp`. 0, or GMT_PY_OVER. */
 PY_INLINE int gmt_py_start(const struct gmt_py_config *py, struct gmt_py_walk *walk, __u64 tp)
 {
@@ -109,6 +130,8 @@ PY_INLINE int gmt_py_start(const struct gmt_py_config *py, struct gmt_py_walk *w
 	walk->next = 0;
 	walk->count = 0;
 	tstate = gmt_py_tstate(py, walk, tp);
+	if (tstate)
+		tstate = gmt_py_interpreter(py, walk, tp, tstate);
 	if (!tstate)
 		return GMT_PY_OVER;
 	if (PY_READ(&frame, sizeof(frame), tstate + py->tstate_frame))

@@ -85,6 +85,11 @@ struct gmt_py_config {
 	__u32 version;              /* PY_VERSION_HEX; patch level 0 if unknown */
 	__u32 eval_count;
 	struct gmt_py_range eval[GMT_PY_EVAL_RANGES]; /* addresses of the eval function in the process */
+	/* Up to 3.11 the key leads to the thread's first state, whichever interpreter the thread runs. `interps`: the
+	 * address of _PyRuntime.interpreters.head, which is `main_interp` unless there are several interpreters.
+	 * `current`: the address of gilstate.tstate_current, the state of the thread that has the GIL. interps 0: from
+	 * 3.12 on the key leads to the right state. */
+	__u64 interps, main_interp, current;
 };
 
 /* One Python frame, innermost first. The stack's hash covers all of it. */
@@ -102,7 +107,8 @@ struct gmt_py_frame {
 	X(STALE, 3, "stale", "thread state of another thread") \
 	X(FAULT, 4, "fault", "memory could not be read") \
 	X(BAD_POINTER, 5, "bad_pointer", "pointer that is no address") \
-	X(DEPTH, 6, "depth", "more frames than are taken")
+	X(DEPTH, 6, "depth", "more frames than are taken") \
+	X(INTERPRETERS, 7, "interpreters", "one of several interpreters of Python up to 3.11, without the GIL")
 
 enum gmt_py_reason {
 #define X(name, value, ...) GMT_PY_END_##name = value,
@@ -110,6 +116,11 @@ enum gmt_py_reason {
 #undef X
 	GMT_PY_REASON_COUNT
 };
+
+/* Bit r: a stack that ended for reason r lacks Python frames. */
+#define GMT_PY_CUT                                                                        \
+	(1u << GMT_PY_END_FAULT | 1u << GMT_PY_END_BAD_POINTER | 1u << GMT_PY_END_DEPTH | \
+	 1u << GMT_PY_END_INTERPRETERS)
 
 /* FNV-1a over words, with its 32-bit basis and prime; never 0. */
 static inline __attribute__((always_inline)) __u32 gmt_py_check(const __u32 *words, __u8 mask)
@@ -159,7 +170,7 @@ static inline __attribute__((always_inline)) __u32 gmt_py_check_names(__u32 sum,
 }
 
 _Static_assert(sizeof(struct gmt_py_frame) == 16, "a hash runs over it");
-_Static_assert(sizeof(struct gmt_py_config) == 112, "a map's value, no padding");
+_Static_assert(sizeof(struct gmt_py_config) == 136, "a map's value, no padding");
 _Static_assert(!(GMT_PY_FRAME_BYTES & (GMT_PY_FRAME_BYTES - 1)), "offsets are masked with it");
 
 #endif

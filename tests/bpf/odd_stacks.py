@@ -94,6 +94,36 @@ def reuse():
         scope.clear()
 
 
+INSIDE = """
+import ctypes, json, sys
+RELEASED, HOLDING = ctypes.CDLL(%r), ctypes.PyDLL(%r)
+ADDRESS = ctypes.c_uint64()
+
+def inner(library, name, size):
+    names = [f.f_code.co_name for f in (sys._getframe(), sys._getframe(1), sys._getframe(2))]
+    print(json.dumps({"name": name, "size": size, "names": names}), flush=True)
+    library.cuMemAlloc_v2(ctypes.byref(ADDRESS), ctypes.c_size_t(size))
+
+def outer():
+    inner(HOLDING, "inside, held", 77 * 512)
+    inner(RELEASED, "inside, released", 78 * 512)
+"""
+
+
+def interpreters():
+    """A second interpreter, and the main one while there is a second one."""
+    try:
+        import _xxsubinterpreters as made
+        options = {} if sys.version_info < (3, 9) else {"isolated": False}
+        second = made.create(**options)
+    except ImportError:
+        import _interpreters as made
+        second = made.create("legacy")
+    made.run_string(second, INSIDE % (sys.argv[1], sys.argv[1]))
+    made.run_string(second, "outer()")
+    allocate("main")
+
+
 def main():
     context = ctypes.c_void_p()
     RELEASED.cuInit(0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks that are not as usual are right, or say what they lack: stacks of greenlets, and of
-Python code that takes the place of other code."""
+"""Stacks that are not as usual are right, or say what they lack: stacks of greenlets, of Python code
+that takes the place of other code, and of several interpreters in a process."""
 import json
 import os
 import sys
@@ -18,6 +18,7 @@ import test_python  # noqa: E402
 
 PROGRAM = os.path.join(lib.TOP, "tests/bpf/odd_stacks.py")
 ALWAYS = 4096           # odd_stacks.py's
+INTERPRETERS = 7        # GMT_PY_END_INTERPRETERS
 
 
 def pythons():
@@ -129,5 +130,30 @@ def reuse():
     check(not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40]))
 
 
+# ---- interpreters ----
+
+def wrong_of_interpreters(said, recording, version):
+    by_size = {vals[1]: stack_id for _, stack_id, vals in recording.calls if len(vals) > 1}
+    for line in said:
+        stack = recording.stacks[by_size[line["size"]]]
+        names = line["names"] if "names" in line else [frame[0] for frame in line["frames"]]
+        found = [frame.function.split(".")[-1] for frame in stack.frames if frame.is_python]
+        # Without the GIL, up to 3.11, nothing tells which interpreter the thread runs.
+        if version < (3, 12) and "released" in line["name"]:
+            if found or stack.py_reason != INTERPRETERS:
+                yield f"{line['name']}: has {found}, reason {stack.py_reason}"
+        elif [name or names[i] for i, name in enumerate(found[:len(names)])] != names: # code that has gone has no name
+            yield f"{line['name']}: has {found}, not {names}"
+
+
+def interpreters():
+    """with several interpreters Python frames are the right ones, or missing, and the stack says so"""
+    wrong = []
+    for version, python in pythons().items():
+        found = traced(python, "interpreters")
+        wrong += ["%d.%d: %s" % (*version, line) for line in wrong_of_interpreters(*found, version)]
+    check(not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40]))
+
+
 if __name__ == "__main__":
-    lib.main(greenlets, reuse)
+    lib.main(greenlets, reuse, interpreters)

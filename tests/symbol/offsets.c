@@ -85,6 +85,8 @@ static void compare_state(const struct pylayout *row)
 	SAME(runtime_key, _PyRuntimeState, autoTSSkey._key);
 #else
 	SAME(runtime_key, _PyRuntimeState, gilstate.autoTSSkey._key);
+	SAME(runtime_current, _PyRuntimeState, gilstate.tstate_current);
+	compare("interpreters.main", row->runtime_interps + 8u, offsetof(_PyRuntimeState, interpreters.main));
 #endif
 #if PY_VERSION_HEX >= 0x030b0000
 	SAME(interp_threads, PyInterpreterState, threads.head);

@@ -134,6 +134,7 @@ struct pin {
 	X(gmt_py_reason_name, GMT_PY_END_FAULT, 4, "fault", 0)                    \
 	X(gmt_py_reason_name, GMT_PY_END_BAD_POINTER, 5, "bad_pointer", 0)        \
 	X(gmt_py_reason_name, GMT_PY_END_DEPTH, 6, "depth", 0)                    \
+	X(gmt_py_reason_name, GMT_PY_END_INTERPRETERS, 7, "interpreters", 0)                    \
 	X(NULL, GMT_HISTORY_NOTHING, 0, NULL, 0)                                  \
 	X(NULL, GMT_HISTORY_BLOCK_ALLOC, 1, NULL, 0)                              \
 	X(NULL, GMT_HISTORY_BLOCK_FREE, 2, NULL, 0)                               \
@@ -187,7 +188,7 @@ SIZE(GMT_END_COUNT, 4);
 SIZE(GMT_OOM_OUTCOME_COUNT, 5);
 SIZE(GMT_OOM_SIGN_COUNT, 8);
 SIZE(GMT_UNWIND_REASON_COUNT, 17);
-SIZE(GMT_PY_REASON_COUNT, 7);
+SIZE(GMT_PY_REASON_COUNT, 8);
 SIZE(GMT_HISTORY_KIND_COUNT, 6);
 
 /* Record kinds, and their sizes as version 0.1.0 wrote them. A structure that grows needs a reader that takes the old size,

@@ -189,5 +189,12 @@ void report_unwinding(struct out *out, const struct view_unwinding *u)
 			   gmt_unwind_reason_text(i));
 		lead = ", ";
 	}
+	lead = "; Python frames missing: ";
+	for (int i = 0; i < GMT_PY_REASON_COUNT; i++) {
+		if (!u->py_reasons[i] || !(GMT_PY_CUT >> i & 1))
+			continue;
+		out_printf(out, "%s%s (%s)", lead, human_count(u->py_reasons[i]).s, gmt_py_reason_text(i));
+		lead = ", ";
+	}
 	out_char(out, '\n');
 }

@@ -38,12 +38,12 @@ enum { DEBUG_3_13, DEBUG_3_14, DEBUG_COLUMNS };
 
 static const struct pylayout layouts[] = {
 	{ .minor = 8, FRAME_OBJECT, .lines = PYLAYOUT_LNOTAB, .instr_kind = GMT_PY_LASTI_BYTES,
-	  .frame_instr = 104, .runtime_key = 1396 },
+	  .frame_instr = 104, .runtime_key = 1396, .runtime_current = 1368 },
 	{ .minor = 9, FRAME_OBJECT, .lines = PYLAYOUT_LNOTAB, .instr_kind = GMT_PY_LASTI_BYTES,
-	  .frame_instr = 104, .runtime_key = 588 },
+	  .frame_instr = 104, .runtime_key = 588, .runtime_current = 568 },
 	{ .minor = 10, FRAME_OBJECT, .lines = PYLAYOUT_LINETABLE, .instr_kind = GMT_PY_LASTI_UNITS,
-	  .frame_instr = 96, .runtime_key = 588 },
-	{ .minor = 11, CODE_OBJECT, .boundary = GMT_PY_ENTRY, .runtime_interps = 40, .runtime_key = 596,
+	  .frame_instr = 96, .runtime_key = 588, .runtime_current = 568 },
+	{ .minor = 11, CODE_OBJECT, .boundary = GMT_PY_ENTRY, .runtime_interps = 40, .runtime_key = 596, .runtime_current = 576,
 	  .interp_next = 0, .interp_threads = 16, .tstate_frame = 56, .tstate_thread = 152,
 	  .tstate_native = 160, .cframe_frame = 8, .frame_code = 32, .frame_previous = 48,
 	  .frame_owner = 68, .frame_bytes = 72, .code_size = 184,

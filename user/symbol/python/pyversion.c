@@ -182,6 +182,23 @@ static int find_version(struct finder *f, const char *exe)
 	return 0;
 }
 
+/* What tells whether a thread runs another interpreter than the main one. */
+static int find_interpreters(struct finder *f)
+{
+	const struct pylayout *layout = &f->python->layout;
+	struct gmt_py_config *config = &f->python->config;
+	uint64_t main_interp = 0;
+
+	if (!layout->runtime_current)
+		return 0;
+	config->interps = f->python->runtime + layout->runtime_interps;
+	config->current = f->python->runtime + layout->runtime_current;
+	if (!read_word(f, config->interps + 8, &main_interp) || !main_interp)
+		return say_starting(f, "no interpreter yet");
+	config->main_interp = main_interp;
+	return 0;
+}
+
 /* The sizes differ in a debug build, in a fork, and in a version that only looks like a known version. */
 static int find_layout(struct finder *f)
 {
@@ -196,7 +213,7 @@ static int find_layout(struct finder *f)
 		return refuse_python(f, "an unknown build of Python 3.%u: a code object has %llu bytes, not %u",
 				     layout->minor, (unsigned long long)basic_size, layout->code_size);
 	pylayout_config(layout, &f->python->config);
-	return 0;
+	return find_interpreters(f);
 }
 
 /* Takes a Py_tss_t (_is_initialized, _key), if the key leads from the thread's pointer to its state. */
