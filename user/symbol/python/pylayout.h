@@ -29,7 +29,7 @@ struct pylayout {
 	uint8_t debug;             /* which order _Py_DebugOffsets has; from 3.13 on */
 	uint32_t runtime_interps;  /* _PyRuntime: interpreters.head */
 	uint32_t runtime_key;      /* _PyRuntime: autoTSSkey._key; an int _is_initialized is before it */
-	uint32_t runtime_current;  /* _PyRuntime: gilstate.tstate_current, up to 3.11; interpreters.main is behind head */
+	uint32_t runtime_current;  /* _PyRuntime: gilstate.tstate_current, up to 3.11 */
 	uint32_t interp_next;
 	uint32_t interp_threads;   /* threads.head, tstate_head */
 	uint16_t tstate_next;
