@@ -26,6 +26,12 @@
 #include "live/probe/mmap_watch.h"
 #include "source/recorder.h"
 
+/* Records from before the session's start count from the start. */
+static double offset_s(const struct session *session, uint64_t ts_ns)
+{
+	return ts_ns > session->start_ns ? (double)(ts_ns - session->start_ns) / 1e9 : 0;
+}
+
 static int close_recording(struct session *session, char *note, size_t note_size)
 {
 	struct recorder_stats stats;
@@ -39,7 +45,7 @@ static int close_recording(struct session *session, char *note, size_t note_size
 		snprintf(note, note_size, "the recording %s is incomplete (%s): %llu %s from +%.3f s on",
 			 session->options->output, strerror(-err), (unsigned long long)stats.lost_records,
 			 human_plural(stats.lost_records, "record is missing", "records are missing"),
-			 (stats.lost_from_ns - session->start_ns) / 1e9);
+			 offset_s(session, stats.lost_from_ns));
 	else if (err)
 		snprintf(note, note_size, "the recording %s could not be closed (%s): the file has all records,"
 			 " but no mark of their end", session->options->output, strerror(-err));
@@ -159,10 +165,13 @@ int session_finish(struct session *session)
 			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
 			session->command_status = command_wait(&session->command);
 		}
-		return session->command_status;
+		if (session->command_status)
+			return session->command_status;
 	}
 	if (options->strict && (lost || note_count))
 		return GMT_EXIT_LOST;
+	if (options->child)
+		return 0;
 	if (err || session->output_error || session->end == GMT_END_ERROR)
 		return GMT_EXIT_FAILURE;
 	if (options->pids.count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {

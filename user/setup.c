@@ -163,6 +163,16 @@ static int try_return_probes(struct session *session, const struct features_wher
 	return session->trial.why[0] && tell_blocker(session) ? -ENOTSUP : 0;
 }
 
+static int open_ring(struct session *session)
+{
+	int err = ring_open(&session->ring, attach_map_fd(session->attach, "ring"), take_record, session);
+
+	if (err)
+		say("the ring buffer cannot be mapped (%s): raise the memory limit, or use a smaller --ring-size",
+		    strerror(-err));
+	return err;
+}
+
 static int open_attach(struct session *session)
 {
 	const struct options *options = session->options;
@@ -194,7 +204,7 @@ static int open_attach(struct session *session)
 
 	err = attach_open(&session->attach, &attach, cause, sizeof(cause));
 	if (!err)
-		err = ring_open(&session->ring, attach_map_fd(session->attach, "ring"), take_record, session);
+		err = open_ring(session);
 	else if (!tell_blocker(session))
 		say("%s", cause);
 	if (!err && options->layers & GMT_LAYER_API)

@@ -148,7 +148,25 @@ def no_nvml():
     check(report["session"]["why_no_nvml"], "no reason given")
 
 
+def no_memory_for_the_ring():
+    """a ring buffer that cannot be mapped: a sentence, with a command, too"""
+    prefix = ("/bin/sh", "-c", 'ulimit -v 300000 && exec "$@"', "sh")
+    says(["-a", "-d", "1", "--ring-size", "256M"], 4, "ring", "--ring-size", prefix=prefix)
+    says(["--ring-size", "256M", "--", "true"], 125, "ring", "--ring-size", prefix=prefix)
+
+
+def full_from_the_start():
+    """a recording that cannot be written at all: the report says since when, and --strict holds for a command, too"""
+    for options, command, wanted in (((), "true", 0), (("--strict",), "true", 5), (("--strict",), "exit 3", 3)):
+        path = os.path.join(lib.folder(), "x.gmt")
+        prefix = ("/bin/sh", "-c", "trap '' XFSZ; exec prlimit --fsize=100 \"$@\"", "sh")
+        status, out, err = run(*options, "-q", "--no-live", "-o", path, "--", "/bin/sh", "-c", command, prefix=prefix)
+        equal(status, wanted, f"{options} {command}: exit status ({err})")
+        check(f"the recording {path} is incomplete" in out + err and "from +0.0" in out + err, out + err)
+
+
 if __name__ == "__main__":
     lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root,
              root_without_capabilities, no_uprobes, no_btf,
-             usage, unwritable, foreign_library, no_nvml)
+             usage, unwritable, foreign_library, no_nvml,
+             no_memory_for_the_ring, full_from_the_start)
