@@ -137,7 +137,7 @@ int session_finish(struct session *session)
 	size_t note_count = 0;
 	char note[SESSION_CAUSE] = "";
 	uint64_t lost = 0;
-	int err;
+	int err, shown;
 
 	if (options->verbose)
 		tell_tables(session);
@@ -154,10 +154,14 @@ int session_finish(struct session *session)
 		notes[note_count++] = not_probed;
 	if (note_late(session, not_seen, sizeof(not_seen)))
 		notes[note_count++] = not_seen;
-	err = display_report(session->display, session->stream.pipeline, notes, note_count, &lost) ?: err;
+	shown = display_report(session->display, session->stream.pipeline, notes, note_count, &lost);
+	err = shown ?: err;
 	session->output_error = session->output_error ?: err;
-	if (err && !note[0])
-		say("cannot write the report: %s", strerror(-err));
+	/* A report that could not be written did not say the notes either. */
+	for (size_t i = 0; shown && i < note_count; i++)
+		say("%s", notes[i]);
+	if (shown)
+		say("cannot write the report: %s", strerror(-shown));
 	err = display_files(session->display, session->stream.pipeline) ?: err;
 	detach_session(session);
 	if (options->child) {
@@ -165,6 +169,8 @@ int session_finish(struct session *session)
 			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
 			session->command_status = command_wait(&session->command);
 		}
+		if (session->end == GMT_END_ERROR)
+			return GMT_EXIT_COMMAND_OURS;
 		if (session->command_status)
 			return session->command_status;
 	}

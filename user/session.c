@@ -144,11 +144,21 @@ static void put_mark(struct session *session)
 		say("mark %u: peaks and growth restart here", rec.number);
 }
 
+/* An event that cannot be read comes again at once, for ever: the session ends. */
+static void cannot_read(struct session *session, const char *what)
+{
+	if (errno == EAGAIN || errno == EINTR)
+		return;
+	say("cannot read %s: %s; tracing ends here", what, strerror(errno));
+	stop_session(session, GMT_END_ERROR);
+}
+
 static void read_signals(struct session *session)
 {
 	struct signalfd_siginfo info;
+	ssize_t size;
 
-	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+	while ((size = read(session->signal_fd, &info, sizeof(info))) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			child_changed(session);
 		else if (info.ssi_signo == SIGUSR1)
@@ -158,6 +168,8 @@ static void read_signals(struct session *session)
 		else
 			asked_to_stop(session, &info);
 	}
+	if (size < 0)
+		cannot_read(session, "signals");
 }
 
 /* ---- time ---- */
@@ -199,8 +211,10 @@ static void handle_tick(struct session *session)
 {
 	uint64_t now_ns, expirations;
 
-	if (read(session->tick_fd, &expirations, sizeof(expirations)) < 0)
+	if (read(session->tick_fd, &expirations, sizeof(expirations)) < 0) {
+		cannot_read(session, "the timer");
 		return;
+	}
 	now_ns = stream_now_ns();
 	if (now_ns >= session->next_sample_ns) {
 		session->next_sample_ns = now_ns + sample_period(session->options);
