@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # gpumemtrace. `make help` lists the targets, `make V=1` prints the commands, `make SAN=1 ...` builds
-# with the address and undefined-behaviour sanitizers into build/san. Sources are listed, not
-# globbed: tests/lint/sources.sh fails when one is not.
+# with the address and undefined-behaviour sanitizers into build/san, `make SAN=thread ...` with the one for threads
+# into build/tsan. Sources are listed, not globbed: tests/lint/sources.sh fails when one is not.
 
 VERSION := 0.1.0
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-O    := build$(if $(SAN),/san)
+O    := build$(if $(SAN),/$(if $(filter thread,$(SAN)),tsan,san))
 # For another machine: make CROSS=aarch64-linux-gnu SYSROOT=DIR test-programs build/demos/train, in a tree of its own,
 # for build/ holds one machine's programs. DIR is the root of a Debian of that machine with the packages of
 # tests/setup.sh from libc6-dev to libcmocka-dev. `tests/run` and demos/demo.sh then run there, without make.
@@ -21,7 +21,9 @@ AR         := $(if $(filter default,$(origin AR)),$(CROSS:%=%-)ar,$(AR))
 CFLAGS     ?= -O2 -g
 
 comma   := ,
-SANITIZE := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+SANITIZE_thread := -fsanitize=thread -fno-omit-frame-pointer
+SANITIZE := $(or $(SANITIZE_$(SAN)),$(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined \
+                                                -fno-omit-frame-pointer))
 GMT_CPPFLAGS := -D_GNU_SOURCE -DGMT_VERSION='"$(VERSION)"' -Iinclude -Iuser $(CPPFLAGS)
 GMT_CFLAGS   := -std=gnu17 -Wall -Wextra -Werror -Wmissing-prototypes -Wvla $(CFLAGS) $(SANITIZE)
 GMT_LDFLAGS  := $(LDFLAGS) $(SANITIZE)
@@ -357,8 +359,7 @@ $(O)/tests/bench/%.bpf.o: tests/bench/%.bpf.c Makefile | $(SETUP)
 	$(Q)$(call bpf_compile,$(ARCH))
 
 # ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
-FUZZ     := fuzz_record fuzz_recfile fuzz_ehframe fuzz_elf fuzz_elfsym fuzz_pycode fuzz_pyfile fuzz_unwind fuzz_rewalk \
-            fuzz_pairing
+FUZZ     := $(addprefix fuzz_,record recfile outputs ehframe table elf elfsym pycode pyfile unwind rewalk pairing text cli)
 FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
 FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
 
@@ -367,20 +368,38 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(GMT_CPPFLAGS) -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,$(FUZZ_SAN) -MMD -MP -c $< -o $@
 
-$(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o \
-             build/fuzz/user/live/probe/library.o \
-             $(patsubst %,build/fuzz/user/live/framework/%.o,library_kinds pytorch)
+# Of the rows above the library, what reads foreign bytes.
+FUZZ_LIVE := $(addprefix build/fuzz/user/live/,probe/library.o probe/usdt_notes.o probe/mmap_watch.o process/procfs.o \
+               process/settings.o nvidia/driver.o nvidia/inventory.o framework/library_kinds.o framework/pytorch.o) \
+             $(addprefix build/fuzz/user/,cli.o cli_options.o cli_values.o)
+build/fuzz/libgmt.a: $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o $(FUZZ_LIVE)
+	$(call msg,AR,$@)
+	$(Q)rm -f $@.new
+	$(Q)$(AR) qcs $@.new $^
+	$(Q)mv $@.new $@
+
+$(FUZZ_BIN): build/fuzz/%: build/fuzz/tests/fuzz/%.o build/fuzz/libgmt.a
 	$(call msg,LINK,$@)
-	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ -ljansson $(SYMBOL_LIBS) -o $@
+	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ $(STATIC_LIBS) -ldl -o $@
+
+# A mistake that was made once, planted again: the number of a window's first event as a place in memory. A fuzzer that
+# no longer finds it has gone blind.
+build/fuzz/planted/history_read.c: user/core/history/history_read.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's/h->origin = h->first = h->next = rec->first/h->first = h->next = rec->first/' $< >$@
+	$(Q)! cmp -s $< $@
+build/fuzz/planted/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/build/fuzz/planted/history_read.o build/fuzz/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SAN) $^ $(STATIC_LIBS) -ldl -o $@
 
 fuzz-programs: $(SETUP)
 	$(Q)if echo 'int LLVMFuzzerTestOneInput(void){return 0;}' | \
 		$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null; then \
-		$(MAKE) --no-print-directory $(FUZZ_BIN); fi
+		$(MAKE) --no-print-directory $(FUZZ_BIN) $(addprefix build/fuzz/planted/fuzz_,record outputs); fi
 
 # ---- targets for people -----------------------------------------------------------------------------
-.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs setup man install clean help print-sources \
-        compile_commands.json print-compile-commands every-source map
+.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs fuzz-corpus setup man install \
+        clean help print-sources compile_commands.json print-compile-commands every-source map
 unit: $(UNIT_BIN) $(OPTIONS)
 
 static: $(O)/gpumemtrace-static
@@ -401,7 +420,10 @@ kernels:
 setup: $(SETUP)
 
 fuzz: fuzz-programs
-	$(Q)FUZZ_SECONDS=$(or $(SECONDS),60) tests/fuzz/test_fuzz.sh
+	$(Q)FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_RUNS=$(RUNS) FUZZERS="$(F)" tests/fuzz/test_fuzz.sh
+
+fuzz-corpus: fuzz-programs
+	$(Q)tests/fuzz/corpus.sh
 
 demo: $(SETUP) all standin build/demos/train
 	$(Q)demos/demo.sh
@@ -453,7 +475,8 @@ help:
 	@echo 'make kernels    what other kernels make of it, emulated; K="trixie sid" for some of them'
 	@echo 'make demo       a traced workload: on the GPU if there is one, else on a stand-in driver'
 	@echo 'make bench      the cost for the target, beside empty probes and bpftrace'
-	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60)'
+	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60, RUNS=10000000, F="record text")'
+	@echo 'make fuzz-corpus  adds to tests/fuzz/corpus what fuzzing has found'
 	@echo 'make setup      install what the build needs (Debian, Ubuntu); test, demo and bench do it too'
 	@echo 'make compile_commands.json  how each source is compiled, for editors'
 	@echo 'make map        MAP.md, a line for each file'

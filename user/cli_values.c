@@ -308,12 +308,15 @@ static bool parse_limit(const char *text, size_t size, struct cli_window *window
 		unit++;
 	if (unit == COUNT(units))
 		return false;
+	/* One of the two is 0. A number that is too large for an integer must not become one. */
+	if (value * units[unit].seconds > SECONDS_MAX || value * units[unit].events > WINDOW_EVENTS_MAX)
+		return false;
 	if (units[unit].seconds) {
 		window->ns = (uint64_t)(value * units[unit].seconds * NS_PER_S);
-		return window->ns && value * units[unit].seconds <= SECONDS_MAX;
+		return window->ns;
 	}
 	window->events = (uint64_t)(value * units[unit].events);
-	return window->events && value * units[unit].events <= WINDOW_EVENTS_MAX;
+	return window->events;
 }
 
 int cli_take_window(const struct cli_given *given)

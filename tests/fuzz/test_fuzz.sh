@@ -1,51 +1,52 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs each fuzzer for a few seconds, from seeds and with a fixed random seed, so that the inputs are the same as far as
-# the seconds allow. `make fuzz` runs the fuzzers longer. A finding stays in build/fuzz/.
+# Runs each fuzzer on its corpus and for a few seconds from there, with a fixed random seed, so that the inputs are the same
+# as far as the seconds allow; and a mistake that was planted again has to be found. `make fuzz` runs the fuzzers longer. A
+# finding stays in build/fuzz/.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-fuzz=build/fuzz
-seconds=${FUZZ_SECONDS:-5}
+. tests/fuzz/fuzzers.sh
+seconds=${FUZZ_SECONDS:-4}
+planted='record outputs'
 if [ ! -x $fuzz/fuzz_record ]; then
 	echo '1..0 # SKIP clang has no fuzzer runtime (libclang-rt-dev)'
 	exit 0
 fi
-names='record recfile elf ehframe pycode pyfile elfsym unwind rewalk pairing'
-for name in $names; do mkdir -p "$fuzz/seed_$name" "$fuzz/corpus_$name"; done
-
-# Seeds: what the harnesses make of real things. A recording goes behind a zero byte (fuzz_recfile.c).
-for file in tests/golden/*.gmt tests/golden/*/*.gmt tests/data/*.gmt; do
-	[ -f "$file" ] && { printf '\0'; head -c 65536 "$file"; } >"$fuzz/seed_recfile/$(echo "$file" | tr / _)"
-done
-# A recording's compressed bytes are as good as random: the first byte asks for windows (fuzz_record.c).
-for file in tests/data/*.gmt; do
-	for n in 1 2 3 4; do
-		{ printf '\037'; tail -c $((n * 512)) "$file" | head -c 512; } >"$fuzz/seed_record/$(basename "$file").$n"
-	done
-done
-for file in build/standin/root/usr/lib/libcuda.so.1 build/standin/libcuda.so.1 "$(command -v true)"; do
-	[ -f "$file" ] || continue
-	cp "$file" "$fuzz/seed_elf/$(basename "$file")"
-	cp "$file" "$fuzz/seed_pyfile/$(basename "$file")"
-	cp "$file" "$fuzz/seed_elfsym/$(basename "$file")"
-	# fuzz_ehframe.c: a file goes behind a zero byte, a section alone behind a one.
-	{ printf '\0'; cat "$file"; } >"$fuzz/seed_ehframe/$(basename "$file")"
-	objcopy -O binary --only-section=.eh_frame "$file" "$fuzz/section" &&
-		{ printf '\1'; cat "$fuzz/section"; } >"$fuzz/seed_ehframe/$(basename "$file").section"
-done
-echo "1..$(echo "$names" | wc -w)"
+make_seeds
 n=0
 bad=0
+
+# result NAME MORE: of the last command.
+result() {
+	if [ "$ok" -eq 0 ]; then echo "ok $n - $1: $2"; else echo "not ok $n - $1: $2"; bad=1; fi
+}
+
+# options NAME SECONDS
+options() {
+	echo "-seed=1 -entropic=0 -max_total_time=$2 -timeout=100 -rss_limit_mb=2048 -max_len=$(max_len "$1") ${FUZZ_RUNS:+-runs=$FUZZ_RUNS}"
+}
+
+echo "1..$(echo "$names" "$planted" | wc -w)"
 for name in $names; do
 	n=$((n + 1))
-	case $name in elf | ehframe | elfsym | pyfile) max=131072 ;; recfile) max=65536 ;; *) max=8192 ;; esac
-	if $fuzz/fuzz_$name -seed=1 -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -max_len=$max \
-		-artifact_prefix="$fuzz/$name-" $fuzz/corpus_$name $fuzz/seed_$name >"$fuzz/$name.log" 2>&1; then
-		echo "ok $n - fuzz_$name: $(sed -n 's/^Done \([0-9]*\) runs.*/\1 runs/p' "$fuzz/$name.log")"
-	else
-		echo "not ok $n - fuzz_$name"
-		grep -v '^#[0-9]' "$fuzz/$name.log" | tail -n 40 | sed 's/^/# /'
-		bad=1
-	fi
+	# shellcheck disable=SC2046
+	$fuzz/fuzz_$name $(options "$name" "$seconds") -print_final_stats=1 -artifact_prefix="$fuzz/$name-" $fuzz/corpus_$name \
+		tests/fuzz/corpus/$name $fuzz/seed_$name >"$fuzz/$name.log" 2>&1
+	ok=$?
+	result "fuzz_$name" "$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 runs in \2 s/p' "$fuzz/$name.log"), $(
+		sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$fuzz/$name.log" | tail -n 1) edges"
+	[ $ok -eq 0 ] || grep -v '^#[0-9]' "$fuzz/$name.log" | tail -n 40 | sed 's/^/# /'
+done
+for name in $planted; do
+	n=$((n + 1))
+	started=$(date +%s)
+	mkdir -p $fuzz/planted/corpus_$name
+	# shellcheck disable=SC2046
+	$fuzz/planted/fuzz_$name $(options "$name" 60) -artifact_prefix="$fuzz/planted/$name-" $fuzz/planted/corpus_$name \
+		$fuzz/seed_$name >"$fuzz/planted/$name.log" 2>&1
+	ok=1
+	grep -q 'AddressSanitizer' "$fuzz/planted/$name.log" && ok=0
+	result "fuzz_$name finds the planted mistake" "$(($(date +%s) - started)) s"
+	rm -rf $fuzz/planted/corpus_$name $fuzz/planted/"$name"-*
 done
 exit $bad

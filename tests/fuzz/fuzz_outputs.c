@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Any records through every output: the report in each format, the requests that failed, snapshots, folded stacks and
+ * the records themselves. JSON is JSON, text holds no control characters, a snapshot is a whole pickle.
+ *
+ * The input is a byte of options, and a list of records (make_records.h). One input goes through a part of the outputs, as
+ * JSON takes ten times as long as the ledger.
+ */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/out.h"
+#include "core/history/history.h"
+#include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
+#include "core/pipeline/pipeline.h"
+#include "core/view/oom_view.h"
+#include "core/view/snapshot.h"
+#include "core/view/view.h"
+#include "make_records.h"
+#include "sink/sink.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	ALL_WINDOW = 1, ALL_LARGE = 2, ALL_FULL = 4, ALL_VERBOSE = 8, ALL_NARROW = 16, ALL_COLOR = 32,
+	ALL_PART_SHIFT = 6, PARTS = 4, /* which outputs */
+	SOME_EVENTS = 30, MANY_EVENTS = 200000,
+};
+
+struct session {
+	struct pipeline *pipeline;
+	struct sink_opts opts;
+	unsigned int part;
+	struct view previous;
+	bool has_previous;
+	uint64_t first_ns;
+};
+
+static void must(bool holds, const char *what)
+{
+	if (!holds) {
+		fprintf(stderr, "does not hold: %s\n", what);
+		abort();
+	}
+}
+
+static void check_json(const char *text)
+{
+	while (*text) {
+		json_error_t error;
+		json_t *value = json_loads(text, JSON_DISABLE_EOF_CHECK, &error);
+
+		must(value, "JSON is JSON");
+		json_decref(value);
+		text += error.position;
+		must(*text == '\n', "a line for each object");
+		text++;
+	}
+}
+
+/* Where colours or lines of a terminal are asked for, escape sequences may be ours. */
+static void check_text(const struct sink *sink, const struct sink_opts *opts, const char *text)
+{
+	bool is_terminal = sink->needs_terminal || opts->color || opts->width;
+
+	for (; *text; text++)
+		must((unsigned char)*text >= ' ' || *text == '\n' || (is_terminal && (*text == '\033' || *text == '\r')),
+		     "no control character of a record");
+}
+
+static void check_output(const struct sink *sink, const struct sink_opts *opts, struct out *out)
+{
+	char *text = out_take(out);
+
+	if (sink->is_data)
+		check_json(text);
+	else
+		check_text(sink, opts, text);
+	free(text);
+}
+
+/* ---- what is printed ---- */
+
+static size_t sink_count(void)
+{
+	size_t count = 0;
+
+	while (sinks[count])
+		count++;
+	return count;
+}
+
+static void print_views(struct session *s)
+{
+	struct view_request request = { .top = 4, .ages = true };
+	struct view now;
+
+	for (size_t i = s->part; i < sink_count(); i += PARTS) {
+		struct view_request asked = request;
+		struct out out;
+
+		if (!sinks[i]->report && !sinks[i]->write)
+			continue;
+		if (sinks[i]->ask)
+			sinks[i]->ask(&asked, &s->opts);
+		view_build(s->pipeline, &asked, &now);
+		out_init_mem(&out);
+		if (sinks[i]->write)
+			sinks[i]->write(&out, &now, &s->opts);
+		if (sinks[i]->live)
+			sinks[i]->live(&out, &now, s->has_previous ? &s->previous : NULL, &s->opts);
+		if (sinks[i]->report)
+			sinks[i]->report(&out, &now, &s->opts);
+		check_output(sinks[i], &s->opts, &out);
+		view_free(&now);
+	}
+	view_build(s->pipeline, &request, &now);
+	if (s->has_previous)
+		view_free(&s->previous);
+	s->previous = now;
+	s->has_previous = true;
+}
+
+static void print_history(const struct session *s, const struct sink *sink, uint32_t process)
+{
+	struct snapshot snapshot;
+	struct sink_history history = {
+		.snapshot = &snapshot, .frames = ledger_frames(s->pipeline->ledger),
+		.wall_ns = ledger_wall_ns(s->pipeline->ledger),
+	};
+	struct out out;
+
+	snapshot_build(s->pipeline->history, process, &snapshot);
+	out_init_mem(&out);
+	sink->write_history(&out, &history, &s->opts);
+	must(out.size > 2 && out.data[out.size - 1] == '.', "a pickle ends with STOP");
+	out_close(&out);
+	snapshot_free(&snapshot);
+}
+
+static void print_histories(const struct session *s)
+{
+	for (size_t i = s->part; i < sink_count(); i += PARTS)
+		for (uint32_t p = 0; sinks[i]->write_history && p < s->pipeline->history->process_count; p++)
+			print_history(s, sinks[i], p);
+}
+
+static void print_ooms(struct session *s)
+{
+	struct view_request request = { .top = 3 };
+	struct oom *oom;
+
+	while ((oom = ooms_take(s->pipeline->ooms))) {
+		struct oom_view view;
+
+		oom_view_build(s->pipeline, oom, &request, &view);
+		history_changes(s->pipeline->history, oom->rec.hdr.tgid, s->pipeline->history->next, oom->rec.hdr.ts_ns,
+				10000000000ULL, &view.changes);
+		for (size_t i = s->part; i < sink_count(); i += PARTS) {
+			struct out out;
+
+			if (!sinks[i]->oom)
+				continue;
+			out_init_mem(&out);
+			sinks[i]->oom(&out, &view, &s->opts);
+			check_output(sinks[i], &s->opts, &out);
+		}
+		s->opts.printed++;
+		oom_view_free(&view);
+		oom_free(oom);
+	}
+}
+
+static void print_record(struct session *s, const struct gmt_hdr *record)
+{
+	for (size_t i = s->part; i < sink_count(); i += PARTS) {
+		struct out out;
+
+		if (!sinks[i]->record)
+			continue;
+		out_init_mem(&out);
+		sinks[i]->record(&out, record, (int64_t)(record->ts_ns - s->first_ns));
+		check_output(sinks[i], &s->opts, &out);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	uint8_t all = byte(&in);
+	struct pipeline_options options = {
+		.watches_requests = true, .keeps_ended = true,
+		.history_events = all & ALL_LARGE ? MANY_EVENTS : SOME_EVENTS,
+	};
+	struct session s = {
+		.pipeline = pipeline_new(&options), .part = all >> ALL_PART_SHIFT,
+		.opts = {
+			.width = all & ALL_NARROW ? 40 : 0, .height = all & ALL_NARROW ? 12 : 0, .color = all & ALL_COLOR,
+			.full_stacks = all & ALL_FULL, .verbose = all & ALL_VERBOSE,
+		},
+	};
+	uint64_t ts_ns = 1000;
+	unsigned int mode;
+	union record rec;
+
+	while ((size = make_record(&in, all & ALL_WINDOW, &rec, &ts_ns, &mode))) {
+		/* The reader gives out whole records. */
+		if (rec.hdr.size >= sizeof(rec.hdr) && rec.hdr.size <= size && mode & MODE_VIEW)
+			print_record(&s, &rec.hdr);
+		pipeline_apply(s.pipeline, &rec, size);
+	}
+	print_ooms(&s);
+	print_views(&s);
+	ooms_finish(s.pipeline->ooms);
+	print_ooms(&s);
+	print_histories(&s);
+	view_free(&s.previous);
+	pipeline_free(s.pipeline);
+	return 0;
+}
