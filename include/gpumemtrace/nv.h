@@ -17,7 +17,14 @@
 #define NV_ESC_RM_VID_HEAP_CONTROL 0x4a
 #define NV_ESC_IOCTL_XFER_CMD 0xd3
 
-/* uvm_ioctl.h: plain numbers without magic or size */
+/*
+ * uvm_ioctl.h: plain numbers without magic or size.
+ *
+ * No number of UVM tells where managed memory lies. UVM_MIGRATE (51: base, length, UUID of the destination) is a
+ * prefetch, and UVM_SET_PREFERRED_LOCATION (42) an advice: what they ask for need not come, and faults, access counters
+ * and evictions move pages without an ioctl. Migrations are events of UVM's tools (UVM_TOOLS_INIT_EVENT_TRACKER, 56),
+ * but the tracker needs the target's own descriptor of nvidia-uvm, and changes what UVM does for the target.
+ */
 #define UVM_REGISTER_GPU_VASPACE 25
 #define UVM_MAP_EXTERNAL_ALLOCATION 33
 #define UVM_FREE 34

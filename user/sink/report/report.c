@@ -256,6 +256,10 @@ static void host_table(struct out *out, const struct view *view, const struct vi
 		}
 		any = true;
 		class_line(out, view, (enum gmt_class)c, &proc->by_class[c]);
+		/* UVM moves managed memory by itself: gpumemtrace/nv.h says why nobody sees where it lies. */
+		if (c == GMT_CLASS_MANAGED)
+			out_printf(out, "      how much of it lies on a GPU is unknown; %s\n",
+				   "the GPU's lines and NVML leave it out");
 	}
 }
 
