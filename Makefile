@@ -79,7 +79,7 @@ LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
-            $(call in,nvidia,driver inventory nvml nvml_sampler) \
+            $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
             $(call in,probe,attach hazard library mmap_watch permission probed_files quota target tracepoint trial uprobe \
                             usdt_notes) \
             $(call in,process,launch procfs refused_calls roster settings) \
@@ -87,7 +87,7 @@ LIVE     := stream \
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
-            dumping finish main output_files outputs playback privileges rescan say session setup targets
+            dumping ending finish main output_files outputs playback privileges rescan say session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <gpumemtrace/wire.h>
@@ -20,6 +21,7 @@ struct dump_writer {
 	pthread_t thread;
 	bool has_thread, is_running;  /* running: the thread will look for jobs once more */
 	pthread_mutex_t lock;
+	pthread_cond_t idle;          /* the thread has no more jobs */
 	struct dump_job *waiting, *done;
 };
 
@@ -134,6 +136,7 @@ static void *write_jobs(void *arg)
 	struct dump_writer *w = arg;
 	struct dump_job *job;
 
+	pthread_setname_np(pthread_self(), "gmt-dumps");
 	pthread_mutex_lock(&w->lock);
 	while ((job = w->waiting)) {
 		w->waiting = job->next;
@@ -143,6 +146,7 @@ static void *write_jobs(void *arg)
 		append_job(&w->done, job);
 	}
 	w->is_running = false;
+	pthread_cond_broadcast(&w->idle);
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
@@ -152,8 +156,13 @@ static void *write_jobs(void *arg)
 struct dump_writer *dump_writer_new(void)
 {
 	struct dump_writer *w = xcalloc(1, sizeof(*w));
+	pthread_condattr_t clock;
 
 	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->idle, &clock);
+	pthread_condattr_destroy(&clock);
 	return w;
 }
 
@@ -198,22 +207,40 @@ struct dump_job *dump_writer_done(struct dump_writer *w)
 	return job;
 }
 
-void dump_writer_finish(struct dump_writer *w)
+bool dump_writer_finish(struct dump_writer *w, uint64_t wait_ns)
 {
-	if (w->has_thread)
+	struct timespec until;
+	bool is_busy;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)(wait_ns % 1000000000);
+	until.tv_sec += (time_t)(wait_ns / 1000000000) + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&w->lock);
+	while (w->is_running)
+		if (pthread_cond_timedwait(&w->idle, &w->lock, &until))
+			break;
+	is_busy = w->is_running;
+	pthread_mutex_unlock(&w->lock);
+	if (!is_busy && w->has_thread) {
 		pthread_join(w->thread, NULL);
-	w->has_thread = false;
+		w->has_thread = false;
+	}
+	return !is_busy;
 }
 
-void dump_writer_free(struct dump_writer *w)
+bool dump_writer_free(struct dump_writer *w)
 {
 	struct dump_job *job;
 
 	if (!w)
-		return;
-	dump_writer_finish(w);
+		return true;
+	if (!dump_writer_finish(w, 0))
+		return false;
 	while ((job = dump_writer_done(w)))
 		dump_job_free(job);
+	pthread_cond_destroy(&w->idle);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
+	return true;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct dump_writer;
 
@@ -36,9 +37,10 @@ struct dump_writer *dump_writer_new(void);
 void dump_writer_put(struct dump_writer *writer, struct dump_job *job);
 /* Returns a job that is done and belongs to the caller again; NULL: no job is done. */
 struct dump_job *dump_writer_done(struct dump_writer *writer);
-/* Waits until all jobs are done. */
-void dump_writer_finish(struct dump_writer *writer);
-void dump_writer_free(struct dump_writer *writer);   /* NULL is fine */
+/* Waits until all jobs are done. False: the thread was busy for all of `wait_ns`. */
+bool dump_writer_finish(struct dump_writer *writer, uint64_t wait_ns);
+/* Frees everything, also jobs that are done. False: the thread is busy, and everything stays. NULL is fine. */
+bool dump_writer_free(struct dump_writer *writer);
 void dump_job_free(struct dump_job *job);
 
 #endif

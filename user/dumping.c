@@ -87,11 +87,16 @@ static void release_kept(struct dumping *d, size_t index)
 	d->kept[index] = d->kept[--d->kept_count];
 }
 
+static const char *dump_folder(const struct dumping *d)
+{
+	return d->options->oom_dir.path ? d->options->oom_dir.path : ".";
+}
+
 /* "DIR/gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt": the time, the process, the number in the session, and a
  * number that nobody can guess. */
 static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 {
-	const char *dir = d->options->oom_dir.path ? d->options->oom_dir.path : ".";
+	const char *dir = dump_folder(d);
 	char name[128], day[32];
 	unsigned int number = 0;
 	size_t size;
@@ -254,12 +259,19 @@ void dumping_ask(struct dumping *d, uint64_t now_ns)
 	d->written--;                /* --oom-max does not count this dump */
 }
 
-void dumping_finish(struct dumping *d, uint64_t now_ns)
+void dumping_finish(struct dumping *d, uint64_t now_ns, uint64_t wait_ns)
 {
 	ooms_finish(d->ooms);
 	take_ooms(d, now_ns);
 	look_for_names(d, now_ns, true);
-	dump_writer_finish(d->writer);
+	dump_writer_finish(d->writer, wait_ns);
+	report_done(d);
+}
+
+void dumping_wait(struct dumping *d, uint64_t wait_ns)
+{
+	if (!dump_writer_finish(d->writer, wait_ns))
+		say("a dump is missing: writing to %s takes too long", dump_folder(d));
 	report_done(d);
 }
 
@@ -275,12 +287,14 @@ struct dumping *dumping_new(const struct options *options, struct pipeline *pipe
 	return d;
 }
 
-void dumping_free(struct dumping *d)
+bool dumping_free(struct dumping *d)
 {
 	if (!d)
-		return;
+		return true;
+	if (!dump_writer_free(d->writer))
+		return false;
 	while (d->kept_count)
 		release_kept(d, 0);
-	dump_writer_free(d->writer);
 	free(d);
+	return true;
 }

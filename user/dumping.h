@@ -7,6 +7,7 @@
 #ifndef GPUMEMTRACE_DUMPING_H
 #define GPUMEMTRACE_DUMPING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dumping;
@@ -20,9 +21,12 @@ struct dumping *dumping_new(const struct options *options, struct pipeline *pipe
 void dumping_look(struct dumping *dumping, uint64_t now_ns);
 /* Dumps a picture of the present state. */
 void dumping_ask(struct dumping *dumping, uint64_t now_ns);
-/* The stream is over. Waits until all dumps are written. */
-void dumping_finish(struct dumping *dumping, uint64_t now_ns);
+/* The stream is over. Waits until all dumps are written, but not longer than `wait_ns`. */
+void dumping_finish(struct dumping *dumping, uint64_t now_ns, uint64_t wait_ns);
+/* Waits once more, and says it if a dump is still missing. */
+void dumping_wait(struct dumping *dumping, uint64_t wait_ns);
 
-void dumping_free(struct dumping *dumping);   /* NULL is fine */
+/* False: a dump is still being written, and everything stays. NULL is fine. */
+bool dumping_free(struct dumping *dumping);
 
 #endif

@@ -3,10 +3,9 @@
 #include "say.h"
 #include "setup.h"
 
-#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/count.h"
@@ -15,6 +14,7 @@
 #include "core/pipeline/pipeline.h"
 #include "display.h"
 #include "dumping.h"
+#include "ending.h"
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"
 #include "live/nvidia/nvml.h"
@@ -39,8 +39,7 @@ static int close_recording(struct session *session, char *note, size_t note_size
 
 	if (!session->stream.recorder)
 		return 0;
-	err = recorder_close(session->stream.recorder, &stats);
-	session->stream.recorder = NULL;
+	err = stream_end_recording(&session->stream, &stats, UINT64_MAX);
 	if (err && stats.lost_records)
 		snprintf(note, note_size, "the recording %s is incomplete (%s): %llu %s from +%.3f s on",
 			 session->options->output, strerror(-err), (unsigned long long)stats.lost_records,
@@ -100,33 +99,10 @@ static bool command_runs(const struct session *session)
 	return session->options->child && session->command.pid > 0 && session->end == GMT_END_DURATION;
 }
 
-/* From here on a signal ends this process at once, and the kernel removes the probes; earlier signals are dropped.
- * While a command runs nothing changes, because gpumemtrace returns the command's status. */
-static void let_signals_end_this(struct session *session)
+static void remove_probes(struct session *session)
 {
-	struct signalfd_siginfo info;
-	sigset_t ends;
-
-	if (command_runs(session))
-		return;
-	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info))
-		;
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_UNBLOCK, &ends, NULL);
-}
-
-static void detach_session(struct session *session)
-{
-	if (!session->attach)
-		return;
 	session->next_show_ns = stream_now_ns() + TELL_EVERY_NS;
 	attach_detach(session->attach, tell_left, session);
-	stacking_free(session->stacking);
-	session->stacking = NULL;
-	attach_close(session->attach);
-	session->attach = NULL;
 }
 
 int session_finish(struct session *session)
@@ -139,13 +115,17 @@ int session_finish(struct session *session)
 	uint64_t lost = 0;
 	int err, shown;
 
+	ending_step(session->ending, "closes the recording", 0);
+	err = close_recording(session, note, sizeof(note));
 	if (options->verbose)
 		tell_tables(session);
 	/* A report may have to wait for its reader. If probes go one at a time, the reader would have to wait. */
+	ending_step(session->ending, "removes the probes", 0);
 	if (attach_goes_at_once(session->attach))
-		detach_session(session);
-	let_signals_end_this(session);
-	err = close_recording(session, note, sizeof(note));
+		remove_probes(session);
+	/* From here on a signal ends this process at once, and the kernel removes what is left of the probes. */
+	ending_let_go(session->ending);
+	dumping_finish(session->dumping, stream_now_ns(), SESSION_DUMPS_NS);
 	if (note[0])
 		notes[note_count++] = note;
 	if (session->given_up[0])
@@ -163,12 +143,11 @@ int session_finish(struct session *session)
 	if (shown)
 		say("cannot write the report: %s", strerror(-shown));
 	err = display_files(session->display, session->stream.pipeline) ?: err;
-	detach_session(session);
+	remove_probes(session);
+	dumping_wait(session->dumping, SESSION_DUMPS_MOST_NS);
 	if (options->child) {
-		if (command_runs(session)) {
-			sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
+		if (command_runs(session))
 			session->command_status = command_wait(&session->command);
-		}
 		if (session->end == GMT_END_ERROR)
 			return GMT_EXIT_COMMAND_OURS;
 		if (session->command_status)
@@ -187,21 +166,21 @@ int session_finish(struct session *session)
 	return 0;
 }
 
-void session_teardown(struct session *session)
+bool session_teardown(struct session *session)
 {
 	const int fds[] = { session->epoll_fd, session->signal_fd, session->tick_fd };
 
 	command_cancel(&session->command);
-	dumping_free(session->dumping);
 	display_free(session->display);
-	meter_free(session->meter);
+	if (!dumping_free(session->dumping) || !meter_free(session->meter) ||
+	    !stacking_free(session->stacking, SESSION_THREADS_NS))
+		return false;
 	if (session->watch)
 		watch_close(session->watch);
 	ring_close(session->ring);
-	stacking_free(session->stacking);
 	attach_close(session->attach);
-	if (session->stream.recorder)
-		recorder_close(session->stream.recorder, NULL);
+	stream_end_recording(&session->stream, NULL, UINT64_MAX);
+	ending_close(session->ending);
 	if (session->nvml)
 		nvml_close(session->nvml);
 	probing_free(session->probing);
@@ -210,4 +189,5 @@ void session_teardown(struct session *session)
 	for (size_t i = 0; i < COUNT(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	return true;
 }

@@ -15,10 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "cli.h"
 #include "commands.h"
 #include "display.h"
 #include "dumping.h"
+#include "ending.h"
 #include "live/probe/attach.h"
 #include "live/framework/library_kinds.h"
 #include "live/nvidia/nvml_sampler.h"
@@ -138,7 +140,7 @@ static void put_mark(struct session *session)
 {
 	struct gmt_mark rec = { .number = ++session->marks };
 
-	ring_consume(session->ring);
+	session_take_records(session);
 	STREAM_PUT(&session->stream, &rec, MARK, 0);
 	if (!session->options->quiet)
 		say("mark %u: peaks and growth restart here", rec.number);
@@ -163,13 +165,19 @@ static void read_signals(struct session *session)
 			child_changed(session);
 		else if (info.ssi_signo == SIGUSR1)
 			dumping_ask(session->dumping, stream_now_ns());
-		else if (info.ssi_signo == SIGUSR2)
-			put_mark(session);
 		else
-			asked_to_stop(session, &info);
+			put_mark(session);
 	}
 	if (size < 0)
 		cannot_read(session, "signals");
+}
+
+static void read_endings(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (ending_take(session->ending, &info))
+		asked_to_stop(session, &info);
 }
 
 /* ---- time ---- */
@@ -188,15 +196,34 @@ static void show_live(struct session *session, uint64_t now_ns)
 
 static void check_recorder(struct session *session, uint64_t now_ns)
 {
-	if (!session->stream.recorder)
-		return;
-	if (!session->stream.recorder_error)
-		session->stream.recorder_error = recorder_tick(session->stream.recorder, now_ns);
+	stream_tick(&session->stream, now_ns);
 	if (!session->stream.recorder_error || session->recorder_warned)
 		return;
 	session->recorder_warned = true;
 	say("%s: the recording ends here (%s); tracing continues", session->options->output,
 	    strerror(-session->stream.recorder_error));
+}
+
+/* Says a limit that shows during the session, and keeps the limit in the recording. */
+static void put_limit(struct session *session, struct gmt_limit *rec)
+{
+	if (!session->options->quiet)
+		say("%s: %s. %s", rec->what, rec->why, rec->remedy);
+	STREAM_PUT(&session->stream, rec, LIMIT, 0);
+}
+
+static void sample_nvml(struct session *session, bool is_last)
+{
+	struct gmt_limit rec = {
+		.what = "NVML's numbers", .remedy = "Look for errors of the GPUs in the kernel's log (dmesg)",
+	};
+
+	if (meter_sample(session->meter, GMT_NVML_SAMPLE, is_last) || session->nvml_warned)
+		return;
+	session->nvml_warned = true;
+	snprintf((char *)rec.why, sizeof(rec.why), "NVML has not answered since +%.3f s",
+		 (stream_now_ns() - session->start_ns) / 1e9);
+	put_limit(session, &rec);
 }
 
 /* NVML is asked once a frame, within limits. */
@@ -218,8 +245,8 @@ static void handle_tick(struct session *session)
 	now_ns = stream_now_ns();
 	if (now_ns >= session->next_sample_ns) {
 		session->next_sample_ns = now_ns + sample_period(session->options);
-		meter_sample(session->meter, GMT_NVML_SAMPLE, false);
-		ring_consume(session->ring);
+		sample_nvml(session, false);
+		session_take_records(session);
 		roster_reap(session->roster);
 	}
 	rescan_guard(session, false);
@@ -241,7 +268,7 @@ static void target_gone(struct session *session, int fd)
 	session->targets_left--;
 	/* By now the record of the process's exit is in the ring, unless the record was lost. */
 	for (int i = 0; i < ROSTER_REAPS; i++) {
-		ring_consume(session->ring);
+		session_take_records(session);
 		roster_reap(session->roster);
 	}
 }
@@ -251,6 +278,9 @@ static void dispatch_event(struct session *session, const struct epoll_event *ev
 	switch (SESSION_EVENT_SOURCE(event)) {
 	case SESSION_RING:
 		break; /* run_loop() reads the ring in each turn */
+	case SESSION_ENDING:
+		read_endings(session);
+		break;
 	case SESSION_WATCH:
 		read_watch(session);
 		break;
@@ -286,19 +316,20 @@ static void take_stacks(struct session *session)
 static void run_loop(struct session *session)
 {
 	struct epoll_event events[16];
+	bool is_drained = true;
 
 	session->running = true;
 	while (session->running) {
-		int n = epoll_wait(session->epoll_fd, events, 16, -1);
+		int n = epoll_wait(session->epoll_fd, events, 16, is_drained ? -1 : 0);
 
 		if (n < 0 && errno != EINTR) {
 			say("waiting for events failed: %s", strerror(errno));
 			stop_session(session, GMT_END_ERROR);
 		}
-		ring_consume(session->ring);
+		session_take_records(session);
 		for (int i = 0; i < n; i++)
 			dispatch_event(session, &events[i]);
-		ring_consume(session->ring);
+		is_drained = session_take_records(session);
 		take_stacks(session);
 		dumping_look(session->dumping, stream_now_ns());
 		if (targets_are_gone(session))
@@ -306,16 +337,60 @@ static void run_loop(struct session *session)
 	}
 }
 
+/* ---- the end ---- */
+
+/* Targets that send records faster than this process takes them would keep the session for ever. */
+static void take_last_records(struct session *session)
+{
+	uint64_t until_ns = stream_now_ns() + SESSION_LAST_RECORDS_NS;
+
+	while (!session_take_records(session))
+		if (stream_now_ns() >= until_ns)
+			break;
+}
+
+static bool is_hurried(void *arg)
+{
+	struct session *session = arg;
+
+	return ending_hurries(session->ending);
+}
+
+/* Names that take longer than this are not waited for: the stack traces stay without names. */
+static void take_last_names(struct session *session)
+{
+	bool has_time = session->end == GMT_END_TARGETS_GONE && !session->interrupted;
+	struct stacking_wait wait = {
+		.most_ns = has_time ? SESSION_NAMES_UNHURRIED_NS : SESSION_NAMES_NS,
+		.is_over = has_time ? is_hurried : NULL,
+		.arg = session,
+	};
+	struct gmt_limit rec = {
+		.what = "names of stack traces", .remedy = "Trace for longer: the names are found meanwhile",
+	};
+	size_t left;
+
+	ending_step(session->ending, "looks for names of stack traces", wait.most_ns);
+	left = stacking_finish(session->stacking, &session->stream, &wait);
+	if (!left)
+		return;
+	snprintf((char *)rec.why, sizeof(rec.why), "%zu %s not named when the session ended", left,
+		 human_plural(left, "stack trace was", "stack traces were"));
+	put_limit(session, &rec);
+}
+
 static void put_end(struct session *session)
 {
 	struct gmt_end rec = { .reason = session->end };
 
-	ring_consume(session->ring);
-	meter_sample(session->meter, GMT_NVML_SAMPLE, true);
-	stacking_finish(session->stacking, &session->stream, SESSION_NAMES_NS);
+	ending_step(session->ending, "takes the last records", 0);
+	take_last_records(session);
+	ending_step(session->ending, "asks NVML", 0);
+	sample_nvml(session, true);
+	take_last_names(session);
+	ending_step(session->ending, "counts losses", 0);
 	put_losses(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);
-	dumping_finish(session->dumping, stream_now_ns());
 }
 
 int session_run(const struct options *options, struct attribution *attribution)
@@ -330,6 +405,7 @@ int session_run(const struct options *options, struct attribution *attribution)
 		put_end(&session);
 		status = session_finish(&session);
 	}
-	session_teardown(&session);
+	if (!session_teardown(&session))
+		_exit(status);
 	return status;
 }

@@ -19,6 +19,7 @@
 #include "cli.h"
 #include "display.h"
 #include "dumping.h"
+#include "ending.h"
 #include "live/probe/attach.h"
 #include "live/features/features.h"
 #include "live/nvidia/inventory.h"
@@ -91,12 +92,14 @@ static int take_record(void *arg, void *record, size_t size)
 	struct session *session = arg;
 	const struct gmt_hdr *hdr = record;
 
+	int next = ++session->ring_taken < SESSION_RECORDS ? 0 : -EAGAIN;
+
 	if (size < sizeof(*hdr))
-		return 0;
+		return next;
 	/* The copy is the target's memory, which may hold secrets: it serves stacks only and is never recorded. */
 	if (hdr->kind == GMT_KIND_STACK_COPY && hdr->size <= size) {
 		stacking_see(session->stacking, hdr);
-		return 0;
+		return next;
 	}
 	roster_see(session->roster, hdr);
 	/* The ring rounds sizes up to a multiple of 8; the record's own size counts. */
@@ -104,14 +107,18 @@ static int take_record(void *arg, void *record, size_t size)
 	roster_seen(session->roster, hdr);
 	if (hdr->size <= size)
 		stacking_see(session->stacking, hdr);
-	return 0;
+	return next;
+}
+
+bool session_take_records(struct session *session)
+{
+	session->ring_taken = 0;
+	return ring_consume(session->ring) != -EAGAIN;
 }
 
 static void drain_ring(void *arg)
 {
-	struct session *session = arg;
-
-	ring_consume(session->ring);
+	session_take_records(arg);
 }
 
 /* ---- the machine ---- */
@@ -326,23 +333,58 @@ int session_add_event(struct session *session, int fd, enum session_source sourc
 	return epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* On the thread of ending.h. */
+static void tell_stuck(void *arg, const char *step)
+{
+	struct session *session = arg;
+	const char *path = session->options->output;
+	int err = stream_end_recording(&session->stream, NULL, SESSION_THREADS_NS);
+
+	if (!path)
+		say("the end takes too long: gpumemtrace hangs while it %s; there is no report", step);
+	else if (err == -ETIMEDOUT)
+		say("the end takes too long: %s takes no more data; the recording can be read up to there, and there"
+		    " is no report", path);
+	else
+		say("the end takes too long: gpumemtrace hangs while it %s; there is no report, but the recording %s"
+		    " has all records up to now", step, path);
+}
+
+/* With a command, the command gets the first signal. */
+static int open_ending(struct session *session)
+{
+	struct ending_options options = {
+		.signals = session->options->child ? 2 : 1,
+		.stuck_status = session_failure(session, GMT_EXIT_FAILURE),
+		.stuck = tell_stuck,
+		.arg = session,
+	};
+	int err = ending_open(&session->ending, &options, &session->old_mask);
+
+	if (!err)
+		return 0;
+	say("cannot wait for signals: %s", strerror(-err));
+	return session_failure(session, GMT_EXIT_FAILURE);
+}
+
 static int open_events(struct session *session)
 {
 	struct itimerspec period = { .it_interval.tv_nsec = SESSION_TICK_NS, .it_value.tv_nsec = SESSION_TICK_NS };
-	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2 };
+	static const int wanted[] = { SIGCHLD, SIGUSR1, SIGUSR2 };
 	sigset_t signals;
 	int err;
 
 	sigemptyset(&signals);
 	for (size_t i = 0; i < COUNT(wanted); i++)
 		sigaddset(&signals, wanted[i]);
-	sigprocmask(SIG_BLOCK, &signals, &session->old_mask);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	session->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 	session->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (session->signal_fd < 0 || session->tick_fd < 0 || session->epoll_fd < 0 ||
 	    timerfd_settime(session->tick_fd, 0, &period, NULL) ||
 	    session_add_event(session, session->signal_fd, SESSION_SIGNAL) ||
+	    session_add_event(session, ending_fd(session->ending), SESSION_ENDING) ||
 	    session_add_event(session, session->tick_fd, SESSION_TICK) ||
 	    session_add_event(session, ring_epoll_fd(session->ring), SESSION_RING)) {
 		say("cannot wait for events: %s", strerror(errno));
@@ -374,7 +416,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	*session = (struct session){
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
-	session->stream.pipeline = outputs_pipeline(options);
+	stream_init(&session->stream, outputs_pipeline(options));
 	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
 	status = options->child ? start_command(session) : 0;
@@ -384,6 +426,8 @@ int session_setup(struct session *session, const struct options *options, struct
 		status = open_attach(session);
 	if (!status)
 		status = open_recording(session);
+	if (!status)
+		status = open_ending(session);
 	if (!status)
 		status = open_events(session);
 	if (status)

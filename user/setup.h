@@ -17,16 +17,26 @@
 #define SESSION_NOTE (SESSION_CAUSE + 128)      /* bytes: a cause with its time */
 #define SESSION_SAMPLE_MIN_NS 100000000ULL      /* limits of the time between two questions to NVML */
 #define SESSION_SAMPLE_MAX_NS 1000000000ULL
-#define SESSION_NAMES_NS 10000000000ULL         /* the longest wait for names of stacks at the end */
 #define SESSION_TICK_NS 20000000                /* between two looks at the ring */
+#define SESSION_RECORDS 16384                   /* that are taken in one go: signals and the time come in between */
+
+/* The end of a session takes less than 2 s: these are the longest waits on the way there. A session whose targets have
+ * gone waits longer for names, until a signal comes. */
+#define SESSION_LAST_RECORDS_NS 300000000ULL
+#define SESSION_NAMES_NS 700000000ULL
+#define SESSION_NAMES_UNHURRIED_NS 10000000000ULL
+#define SESSION_DUMPS_NS 300000000ULL           /* before the report, and after the report: */
+#define SESSION_DUMPS_MOST_NS 10000000000ULL
+#define SESSION_THREADS_NS 100000000ULL
 
 /* Where an event comes from. An event of TARGET also has the process's pidfd. */
-enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_TICK, SESSION_TARGET };
+enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_ENDING, SESSION_TICK, SESSION_TARGET };
 #define SESSION_EVENT(source, fd) ((uint64_t)(source) << 32 | (uint32_t)(fd))
 #define SESSION_EVENT_SOURCE(event) ((enum session_source)((event)->data.u64 >> 32))
 #define SESSION_EVENT_FD(event) ((int)(uint32_t)(event)->data.u64)
 
 struct attribution;
+struct ending;
 
 #define RESCAN_PROCESSES 64                     /* that are remembered, of those that were looked at lately */
 
@@ -60,14 +70,16 @@ struct session {
 	struct dumping *dumping;
 	struct command command;
 	int command_status;             /* its exit status, as the shell gives it */
-	int epoll_fd, signal_fd, tick_fd;
+	struct ending *ending;          /* the signals that end the session; NULL: not open yet */
+	int epoll_fd, signal_fd, tick_fd; /* signal_fd: all other signals */
 	sigset_t old_mask;
 	size_t targets_left;            /* processes named by -p that still run */
 	uint64_t start_ns, deadline_ns; /* deadline 0: none */
 	uint64_t next_sample_ns, next_show_ns;
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
 	uint32_t marks;                 /* how many were put into the stream */
-	bool running, interrupted, recorder_warned;
+	size_t ring_taken;              /* records in this go */
+	bool running, interrupted, recorder_warned, nvml_warned;
 	enum gmt_end_reason end;
 	int output_error;               /* -errno of the first failed frame */
 	char last_cause[SESSION_CAUSE]; /* why a file is not probed, as last said */
@@ -82,8 +94,11 @@ int session_setup(struct session *session, const struct options *options, struct
 /* After the loop: detaches, closes the recording, reports. Returns the exit status. */
 int session_finish(struct session *session);
 
-/* Frees the parts that there are. */
-void session_teardown(struct session *session);
+/* Frees the parts that there are. False: a thread is still busy with them, so the process must end by _exit(). */
+bool session_teardown(struct session *session);
+
+/* Takes the records that are in the ring, at most SESSION_RECORDS of them. False: there are more. */
+bool session_take_records(struct session *session);
 
 /* What the options and the environment tell the checks of features.h. */
 struct features_where session_where(const struct options *options);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../common/gpus.h"
 #include "../common/share.h"
@@ -223,6 +224,16 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, un
 	return check(device, current) ?: NVML_ERROR_NOT_SUPPORTED;
 }
 
+/* A driver that does not answer: while the file <root>/run/nvml-hangs is there. */
+static void hang(void)
+{
+	char path[sizeof(nvml.root) + 32];
+
+	snprintf(path, sizeof(path), "%s/run/nvml-hangs", nvml.root);
+	while (!access(path, F_OK))
+		usleep(20000);
+}
+
 /* A process may hold two slots: one for each libcuda it has loaded. */
 static unsigned int list(int gpu, nvmlProcessInfo_t *infos, unsigned int room)
 {
@@ -259,6 +270,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 
 	if (rc)
 		return rc;
+	hang();
 	room = infos ? *count : 0;
 	found = list(index_of(device), infos, room);
 	*count = found;

@@ -43,7 +43,7 @@ static void write_dump(const struct scene *c, bool window)
 	job->records = records;
 	job->file = dump_file_get(c->file);
 	dump_writer_put(c->writer, job);
-	dump_writer_finish(c->writer);
+	assert_true(dump_writer_finish(c->writer, UINT64_MAX));
 	done = dump_writer_done(c->writer);
 	assert_ptr_equal(done, job);
 	assert_int_equal(done->error, 0);

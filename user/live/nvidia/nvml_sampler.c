@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/nvidia/nvml_sampler.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "live/nvidia/nvml.h"
+#include "live/nvidia/nvml_thread.h"
 #include "live/process/roster.h"
 #include "live/stream.h"
 
@@ -19,7 +20,7 @@ struct usage {
 };
 
 struct meter {
-	struct nvml *nvml;
+	struct nvml_thread *nvml;
 	struct roster *roster;
 	struct stream *stream;
 	bool adopt;
@@ -36,17 +37,24 @@ struct meter *meter_new(struct nvml *nvml, struct roster *roster, struct stream 
 	struct meter *meter = xcalloc(1, sizeof(*meter));
 
 	*meter = (struct meter){
-		.nvml = nvml, .roster = roster, .stream = stream, .adopt = adopt, .drain = drain, .arg = arg,
+		.nvml = nvml_thread_new(nvml), .roster = roster, .stream = stream, .adopt = adopt, .drain = drain,
+		.arg = arg,
 	};
-	return meter;
+	if (meter->nvml)
+		return meter;
+	free(meter);
+	return NULL;
 }
 
-void meter_free(struct meter *meter)
+bool meter_free(struct meter *meter)
 {
 	if (!meter)
-		return;
+		return true;
+	if (!nvml_thread_free(meter->nvml))
+		return false;
 	free(meter->usages);
 	free(meter);
+	return true;
 }
 
 static void note_usage(const struct nvml_usage *usage, void *arg)
@@ -64,8 +72,8 @@ static void note_usage(const struct nvml_usage *usage, void *arg)
 	meter->usages[i] = (struct usage){ *usage, true };
 }
 
-/* True: no memory changed while NVML was asked. */
-static bool ask_nvml(struct meter *meter)
+/* 1: no memory changed while NVML was asked. 0: memory changed. -EAGAIN: NVML does not answer. */
+static int ask_nvml(struct meter *meter, uint64_t wait_ns)
 {
 	uint64_t before;
 
@@ -76,12 +84,13 @@ static bool ask_nvml(struct meter *meter)
 			meter->usages[u].reported = false;
 			meter->usages[u].now.used_bytes = 0;
 		}
-		nvml_processes(meter->nvml, note_usage, meter);
+		if (nvml_thread_ask(meter->nvml, note_usage, meter, wait_ns) == -EAGAIN)
+			return -EAGAIN;
 		meter->drain(meter->arg);
 		if (roster_kernel_records(meter->roster) == before)
-			return true;
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 static void put_samples(struct meter *meter, enum gmt_nvml_when when)
@@ -111,13 +120,16 @@ static void forget_gone(struct meter *meter)
 	}
 }
 
-void meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
+bool meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
 {
-	if (!meter)
-		return;
-	if (!ask_nvml(meter) && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX)
-		return;
+	int is_quiet = meter ? ask_nvml(meter, last ? METER_LAST_NS : METER_WAIT_NS) : 0;
+
+	if (is_quiet < 0)
+		return false;
+	if (!meter || (!is_quiet && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX))
+		return true;
 	meter->skipped = 0;
 	put_samples(meter, when);
 	forget_gone(meter);
+	return true;
 }

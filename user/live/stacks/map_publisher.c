@@ -56,6 +56,7 @@ static void *carry_out_orders(void *arg)
 {
 	struct publisher *publisher = arg;
 
+	pthread_setname_np(pthread_self(), "gmt-maps");
 	pthread_mutex_lock(&publisher->lock);
 	for (;;) {
 		struct order order;

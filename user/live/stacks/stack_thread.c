@@ -18,6 +18,7 @@
 #include "live/stream.h"
 
 #define NOTE_BYTES 256
+#define LOOK_NS 20000000ULL          /* between two looks whether a wait is over */
 
 struct stacking {
 	pthread_t thread;
@@ -29,7 +30,8 @@ struct stacking {
 	char **notes;                /* sentences */
 	size_t note_count;
 	struct hash known;           /* tgid -> enum stackwork_due */
-	bool is_busy, is_ending;
+	uint64_t seen;               /* stacks, ever */
+	bool is_busy, is_ending, has_ended;
 	/* the worker's */
 	struct stackwork *stackwork;
 };
@@ -108,6 +110,7 @@ static void *work_on_stacks(void *arg)
 	struct stacking *stacking = arg;
 	uint64_t wait_ns = 0;
 
+	pthread_setname_np(pthread_self(), "gmt-stacks");
 	pthread_mutex_lock(&stacking->lock);
 	while (!stacking->is_ending) {
 		struct records taken = stacking->in;
@@ -131,6 +134,7 @@ static void *work_on_stacks(void *arg)
 		pthread_mutex_lock(&stacking->lock);
 	}
 	stacking->is_busy = false;
+	stacking->has_ended = true;
 	pthread_cond_broadcast(&stacking->done);
 	pthread_mutex_unlock(&stacking->lock);
 	return NULL;
@@ -156,20 +160,35 @@ struct stacking *stacking_new(const struct stacking_options *options)
 	pthread_condattr_destroy(&clock);
 	stacking->has_thread = !pthread_create(&stacking->thread, NULL, work_on_stacks, stacking);
 	if (!stacking->has_thread) {
-		stacking_free(stacking);
+		stacking_free(stacking, 0);
 		return NULL;
 	}
 	return stacking;
 }
 
-void stacking_free(struct stacking *stacking)
+/* False: the thread is still busy with a part of its work. */
+static bool end_thread(struct stacking *stacking, uint64_t wait_ns)
 {
-	if (!stacking)
-		return;
+	struct timespec until = time_after(wait_ns);
+	bool has_ended;
+
 	pthread_mutex_lock(&stacking->lock);
 	stacking->is_ending = true;
 	pthread_cond_signal(&stacking->work);
+	while (stacking->has_thread && !stacking->has_ended)
+		if (pthread_cond_timedwait(&stacking->done, &stacking->lock, &until))
+			break;
+	has_ended = !stacking->has_thread || stacking->has_ended;
 	pthread_mutex_unlock(&stacking->lock);
+	return has_ended;
+}
+
+bool stacking_free(struct stacking *stacking, uint64_t wait_ns)
+{
+	if (!stacking)
+		return true;
+	if (!end_thread(stacking, wait_ns))
+		return false;
 	if (stacking->has_thread)
 		pthread_join(stacking->thread, NULL);
 	stackwork_free(stacking->stackwork);
@@ -183,6 +202,7 @@ void stacking_free(struct stacking *stacking)
 	free(stacking->in.bytes);
 	free(stacking->out.bytes);
 	free(stacking);
+	return true;
 }
 
 static void mark_due(struct stacking *stacking, pid_t tgid, enum stackwork_due due)
@@ -256,6 +276,7 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 	pthread_mutex_lock(&stacking->lock);
 	if (record->kind == GMT_KIND_PROC_EXIT)
 		hash_erase(&stacking->known, record->tgid);
+	stacking->seen += record->kind == GMT_KIND_STACK;
 	records_add(&stacking->in, record, record->size);
 	pthread_cond_signal(&stacking->work);
 	pthread_mutex_unlock(&stacking->lock);
@@ -304,17 +325,22 @@ void stacking_collect(struct stacking *stacking, struct stream *stream)
 	free(out.bytes);
 }
 
-void stacking_finish(struct stacking *stacking, struct stream *stream, uint64_t timeout_ns)
+size_t stacking_finish(struct stacking *stacking, struct stream *stream, const struct stacking_wait *wait)
 {
-	struct timespec until = time_after(timeout_ns);
+	uint64_t until_ns = stream_now_ns() + wait->most_ns;
 
 	if (!stacking)
-		return;
+		return 0;
 	pthread_mutex_lock(&stacking->lock);
 	pthread_cond_signal(&stacking->work);
-	while (stacking->in.used || stacking->is_busy)
-		if (pthread_cond_timedwait(&stacking->done, &stacking->lock, &until))
+	while (stacking->in.used || stacking->is_busy) {
+		struct timespec look = time_after(LOOK_NS);
+
+		if (stream_now_ns() >= until_ns || (wait->is_over && wait->is_over(wait->arg)))
 			break;
+		pthread_cond_timedwait(&stacking->done, &stacking->lock, &look);
+	}
 	pthread_mutex_unlock(&stacking->lock);
 	stacking_collect(stacking, stream);
+	return stacking->seen - stackwork_named(stacking->stackwork);
 }

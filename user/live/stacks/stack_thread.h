@@ -19,7 +19,9 @@ struct stream;
 
 /* NULL with mode OFF. The other functions may be called with NULL. Signals must be blocked. */
 struct stacking *stacking_new(const struct stacking_options *options);
-void stacking_free(struct stacking *stacking);
+/* Ends the thread, and frees everything. False: the thread was busy for all of `wait_ns`; the thread and its memory
+ * stay, and the descriptors in the options must stay open. */
+bool stacking_free(struct stacking *stacking, uint64_t wait_ns);
 
 /* Reads a process, whose stacks are wanted, as soon as possible. */
 void stacking_process(struct stacking *stacking, pid_t tgid);
@@ -39,12 +41,20 @@ void stacking_collect(struct stacking *stacking, struct stream *stream);
 /* The next message for the user: a sentence, to be freed; NULL: there is none. */
 char *stacking_note(struct stacking *stacking);
 
-/* The cost of the unwinding tables. Call after stacking_finish() or at another quiet moment. */
+/* The cost of the unwinding tables. Call after stacking_finish() or at another quiet moment; zeros while the thread is
+ * busy. */
 struct tables_stats;
 void stacking_stats(struct stacking *stacking, struct tables_stats *stats);
 
-/* Waits until all stacks are named, up to the timeout; other stacks stay without names. The processes should exist
+/* How long to wait for names: until `is_over` says so, and at most `most_ns`. */
+struct stacking_wait {
+	uint64_t most_ns;
+	bool (*is_over)(void *arg);  /* NULL: never */
+	void *arg;
+};
+
+/* Waits until all stacks are named; other stacks stay without names. Returns their number. The processes should exist
  * until then: Python's names are read from their memory. */
-void stacking_finish(struct stacking *stacking, struct stream *stream, uint64_t timeout_ns);
+size_t stacking_finish(struct stacking *stacking, struct stream *stream, const struct stacking_wait *wait);
 
 #endif

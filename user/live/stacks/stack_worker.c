@@ -46,6 +46,7 @@ struct stackwork {
 	struct tables *tables;
 	struct naming *naming;
 	size_t waiting;              /* stacks without a name */
+	uint64_t named;              /* stacks with one; other threads read this */
 };
 
 static void forget_worked(struct stackwork *work, uint32_t tgid);
@@ -150,6 +151,7 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
 		naming_stack(work->naming, &worked->space, records_next(&worked->unnamed, &worked->named));
 		work->waiting--;
+		__atomic_add_fetch(&work->named, 1, __ATOMIC_RELAXED);
 	}
 	if (worked->named < worked->unnamed.used)
 		return;
@@ -405,6 +407,11 @@ void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 size_t stackwork_waiting(const struct stackwork *work)
 {
 	return work->waiting;
+}
+
+uint64_t stackwork_named(const struct stackwork *work)
+{
+	return __atomic_load_n(&work->named, __ATOMIC_RELAXED);
 }
 
 struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg)

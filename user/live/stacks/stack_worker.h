@@ -51,5 +51,7 @@ void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
 
 /* How many stacks wait for tables or names. */
 size_t stackwork_waiting(const struct stackwork *work);
+/* How many stacks have got names so far. Any thread may ask. */
+uint64_t stackwork_named(const struct stackwork *work);
 
 #endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asks NVML (nvml.h) on a thread of its own: a call waits for the kernel driver, and the driver of a broken GPU may
+ * never answer. Then the session goes on without NVML's numbers, and ends without waiting for the thread.
+ */
+#ifndef GPUMEMTRACE_LIVE_NVIDIA_NVML_THREAD_H
+#define GPUMEMTRACE_LIVE_NVIDIA_NVML_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/nvidia/nvml.h"
+
+struct nvml_thread;
+
+/* NULL: no thread can be started. Signals must be blocked. */
+struct nvml_thread *nvml_thread_new(struct nvml *nvml);
+/* False: the thread waits for the driver; everything stays, and NVML must stay open. NULL is fine. */
+bool nvml_thread_free(struct nvml_thread *thread);
+
+/*
+ * Calls back as nvml_processes() does. 0, or -errno; -EAGAIN: no answer came within `wait_ns`, or an earlier question
+ * still waits for its answer. A late answer is dropped.
+ */
+int nvml_thread_ask(struct nvml_thread *thread, nvml_usage_cb cb, void *arg, uint64_t wait_ns);
+
+#endif
