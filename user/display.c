@@ -20,6 +20,8 @@ struct display {
 	struct out out;
 	struct sink_opts opts;
 	int fd;
+	struct out waiting;      /* the part of a frame that the reader has not taken */
+	bool may_wait;           /* for the reader, however long the reader takes */
 	bool live;
 	bool started;
 	struct view previous;    /* of the last frame, if there was one */
@@ -33,6 +35,39 @@ static bool wants_live(const struct options *options)
 	return options->live == CLI_ALWAYS || !options->child;
 }
 
+/* The reader of a frame may be slower than this, but then frames are left out. */
+#define IDLE_MS 20
+#define MOST_MS 200
+
+int display_push(struct display *display)
+{
+	struct out *waiting = &display->waiting;
+	ssize_t done;
+
+	if (!waiting->size)
+		return 0;
+	done = out_write_some(display->fd, waiting->data, waiting->size, IDLE_MS, MOST_MS);
+	if (done < 0)
+		return (int)done;
+	out_drop(waiting, (size_t)done);
+	return 0;
+}
+
+/* The bytes go behind those that wait. */
+static int write_text(void *arg, const void *data, size_t size)
+{
+	struct display *display = arg;
+	bool is_held_up = display->waiting.size;
+	int err;
+
+	out_bytes(&display->waiting, data, size);
+	if (!display->may_wait)
+		return is_held_up ? 0 : display_push(display);
+	err = out_write_fd(display->fd, display->waiting.data, display->waiting.size);
+	out_drop(&display->waiting, display->waiting.size);
+	return err;
+}
+
 struct display *display_new(const struct options *options, struct attribution *attribution)
 {
 	struct display *display = xcalloc(1, sizeof(*display));
@@ -43,7 +78,8 @@ struct display *display_new(const struct options *options, struct attribution *a
 	display->live = wants_live(options);
 	display->format = outputs_format(options, isatty(display->fd) && display->live);
 	display->opts = outputs_opts(options, display->fd);
-	out_init_fd(&display->out, display->fd);
+	out_init(&display->out, write_text, display);
+	out_init_mem(&display->waiting);
 	return display;
 }
 
@@ -69,6 +105,7 @@ void display_free(struct display *display)
 	stop_live(display);
 	forget_previous(display);
 	out_close(&display->out);
+	out_close(&display->waiting);
 	free(display);
 }
 
@@ -90,9 +127,10 @@ int display_live(struct display *display, const struct pipeline *pipeline)
 {
 	struct view_request request = live_request(display);
 	struct view now;
+	int err = display_push(display);
 
-	if (!display->live)
-		return 0;
+	if (!display->live || display->waiting.size || err)
+		return err;
 	if (out_terminal_size(display->fd, &display->opts.width, &display->opts.height))
 		display->opts.width = display->opts.height = 0;
 	if (!display->started && display->format->start)
@@ -112,6 +150,7 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 	struct view_request request = outputs_request(display->options, display->attribution);
 	struct view view;
 
+	display->may_wait = true;
 	stop_live(display);
 	display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;

@@ -15,8 +15,11 @@ struct pipeline;
 struct display *display_new(const struct options *options, struct attribution *attribution);
 void display_free(struct display *display);
 
-/* Shows one frame, if live output is on. 0 or -errno of the output; -EPIPE: nobody reads it. */
+/* Shows one frame, if live output is on. 0 or -errno of the output; -EPIPE: nobody reads it. A frame that its reader
+ * does not take waits in memory, and frames are left out meanwhile: a slow reader must not hold up records. */
 int display_live(struct display *display, const struct pipeline *pipeline);
+/* Writes more of a frame that waits. 0 or -errno. */
+int display_push(struct display *display);
 
 /* Shows the final report, with the sentences that belong to it. 0 or -errno. *lost: the count of view_lost(). */
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,

@@ -182,16 +182,24 @@ static void read_endings(struct session *session)
 
 /* ---- time ---- */
 
-static void show_live(struct session *session, uint64_t now_ns)
+static void note_output(struct session *session, int err)
 {
-	int err;
-
-	session->next_show_ns = now_ns + session->options->interval_ns;
-	put_losses(session);
-	err = display_live(session->display, session->stream.pipeline);
 	if (err == -EPIPE)
 		stop_session(session, GMT_END_REQUESTED);
 	session->output_error = session->output_error ?: err;
+}
+
+static void show_live(struct session *session, uint64_t now_ns)
+{
+	session->next_show_ns = now_ns + session->options->interval_ns;
+	put_losses(session);
+	note_output(session, display_live(session->display, session->stream.pipeline));
+}
+
+/* A reader that takes its time. */
+static void push_live(struct session *session)
+{
+	note_output(session, display_push(session->display));
 }
 
 static void check_recorder(struct session *session, uint64_t now_ns)
@@ -255,6 +263,8 @@ static void handle_tick(struct session *session)
 	check_recorder(session, now_ns);
 	if (now_ns >= session->next_show_ns)
 		show_live(session, now_ns);
+	else
+		push_live(session);
 	if (session->deadline_ns && now_ns >= session->deadline_ns)
 		stop_session(session, GMT_END_DURATION);
 }

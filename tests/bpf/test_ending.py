@@ -5,10 +5,13 @@
 A thread of the tool is made to hang by ptrace: it is stopped until the process ends."""
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import sys
+import termios
 import time
 
 import lib
@@ -154,5 +157,57 @@ def hung_session():
         check(until(lambda: not os.path.exists(f"/proc/{tool.pid}")), "it is still there")
 
 
+def slow_reader():
+    """a reader that takes nothing: nothing is lost, the recording is closed, and the report waits; a signal ends it"""
+    for signals in 1, 2:
+        path = lib.folder() + "/run.gmt"
+        target = Target("storm", "0", "1", "1024", hold="ready", env={"PAIRS": "200000"})
+        target.wait("ready")
+        argv = [lib.TOOL, "--driver-root", lib.ROOT, "--oom-dir", "off", "--json", "-i", "0.1", "-o", path, "-p",
+                str(target.pid)]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=lib.environment(),
+                              text=True) as tool:
+            first = tool.stdout.readline()
+            pipe_is_full(tool.stdout)
+            target.go()
+            equal(target.finish()[0], 0, "the target's exit status")
+            check(until(lambda: replayed(path)["end_reason"]), "the recording is not closed")
+            if signals == 1:
+                equal(replayed(path)["end_reason"], "targets_gone", "end reason")
+                lines = [json.loads(line) for line in [first] + list(tool.stdout)]
+                equal(lines[-1]["type"], "report", "the last line")
+                equal((lines[-1]["lost"], tool.wait()), (0, 0), "lost, exit status")
+            else:
+                for _ in range(signals):            # the first one may come before the report
+                    tool.send_signal(signal.SIGTERM)
+                    time.sleep(lib.LOOK)
+                equal(tool.wait(lib.PATIENCE), 128 + signal.SIGTERM, "exit status")
+
+
+def pipe_is_full(file):
+    """Until no more comes into a pipe that nobody reads. A page of it may have room that no writer uses."""
+    least = fcntl.fcntl(file, fcntl.F_GETPIPE_SZ) // 4
+    seen = []
+
+    def is_full():
+        seen.append(int.from_bytes(fcntl.ioctl(file, termios.FIONREAD, bytes(4)), sys.byteorder))
+        return seen[-1] > least and len(set(seen[-100:])) == 1 and len(seen) > 100
+    check(until(is_full), "the pipe does not fill up:", seen[-1])
+
+
+def deaf_recording():
+    """a recording that takes no data (a pipe that nobody reads, as a disk that hangs): a sentence, and the end"""
+    target = Target("storm", "3600", "1", "1024")
+    target.wait("ready")
+    with subprocess.Popen([lib.TOOL, "--driver-root", lib.ROOT, "-q", "-o", "-", "-p", str(target.pid)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=lib.environment()) as tool:
+        pipe_is_full(tool.stdout)
+        tool.send_signal(signal.SIGINT)
+        equal(tool.wait(lib.PATIENCE), 1, "exit status")
+        check(b"takes no more data" in tool.stderr.read(), "no word of it")
+        done = lib.run([lib.TOOL, "replay", "--json", "-"], input=tool.stdout.read(), text=False)
+        equal(done.returncode, 0, done.stderr)
+
+
 if __name__ == "__main__":
-    lib.main(hung_stacks, target_gone, hung_nvml, hung_session)
+    lib.main(hung_stacks, target_gone, hung_nvml, hung_session, slow_reader, deaf_recording)

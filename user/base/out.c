@@ -2,12 +2,14 @@
 #include "base/out.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
@@ -36,6 +38,37 @@ int out_write_fd(int fd, const void *data, size_t size)
 			return -errno;
 	}
 	return 0;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* A pipe that is ready takes PIPE_BUF bytes at once (pipe(7)). */
+ssize_t out_write_some(int fd, const void *data, size_t size, int idle_ms, int most_ms)
+{
+	int64_t until_ms = now_ms() + most_ms;
+	size_t done = 0;
+
+	while (done < size && now_ms() <= until_ms) {
+		struct pollfd ready = { .fd = fd, .events = POLLOUT };
+		ssize_t n;
+
+		if (poll(&ready, 1, idle_ms) <= 0)
+			break;
+		n = write(fd, (const char *)data + done, size - done < PIPE_BUF ? size - done : PIPE_BUF);
+
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)done;
 }
 
 static int write_to_fd(void *arg, const void *data, size_t size)
@@ -85,6 +118,12 @@ char *out_take(struct out *out)
 	text = out->data;
 	*out = (struct out){ 0 };
 	return text;
+}
+
+void out_drop(struct out *out, size_t size)
+{
+	out->size -= size;
+	memmove(out->data, out->data + size, out->size);
 }
 
 static void reserve_room(struct out *out, size_t size)
