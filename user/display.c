@@ -118,6 +118,9 @@ static struct view_request live_request(const struct display *display)
 	struct view_request request = outputs_request(display->options, display->attribution);
 
 	request.ages = display->format->is_data;
+	/* For programs each end is in one frame; then the process is in the sums. */
+	if (display->format->is_data && display->has_previous)
+		request.ended_ns = display->previous.now_ns;
 	if (!request.ages && request.top > LIVE_TOP)
 		request.top = LIVE_TOP;
 	return request;

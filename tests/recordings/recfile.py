@@ -79,15 +79,21 @@ def block(kind, sequence, raw, records, last_ts_ns):
 
 
 def write(path, records):
-    """records: wire records, each bytes. All of them must fit in one block."""
-    raw = b"".join(records)
-    if len(raw) > RAW_MAX:
-        raise ValueError(f"{len(raw)} bytes of records do not fit in one block")
-    last = max(struct.unpack_from("<Q", r, 16)[0] for r in records)
+    """records: wire records, each bytes."""
+    blocks, used = [[]], 0
+    for record in records:
+        if used + len(record) > RAW_MAX:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(record)
+        used += len(record)
     with open(path, "wb") as f:
         f.write(HEADER.pack(MAGIC, BYTE_ORDER, 1, 0, HEADER.size, 0))
-        f.write(block(RECORDS, 0, raw, len(records), last))
-        f.write(block(2, 1, TRAILER.pack(1, len(records), len(raw), 0, 0, 0, 0), 0, 0))
+        for number, part in enumerate(blocks):
+            last = max(struct.unpack_from("<Q", r, 16)[0] for r in part)
+            f.write(block(RECORDS, number, b"".join(part), len(part), last))
+        size = sum(map(len, records))
+        f.write(block(2, len(blocks), TRAILER.pack(len(blocks), len(records), size, 0, 0, 0, 0), 0, 0))
 
 
 def read(path):

@@ -112,3 +112,42 @@ void js_write(struct out *out, json_t *value, bool indented)
 	out_char(out, '\n');
 	json_decref(value);
 }
+
+/* ---- piece by piece ---- */
+
+static void write_compact(struct out *out, json_t *value, size_t flags)
+{
+	if (json_dump_callback(value, write_piece, out, JSON_COMPACT | flags))
+		need_value(NULL);
+	json_decref(value);
+}
+
+void js_open(struct out *out, json_t *object)
+{
+	out_char(out, '{');
+	write_compact(out, object, JSON_EMBED);
+}
+
+void js_list(struct out *out, const char *key)
+{
+	out_printf(out, ",\"%s\":[", key);
+}
+
+void js_item(struct out *out, json_t *value, bool is_first)
+{
+	if (!is_first)
+		out_char(out, ',');
+	write_compact(out, value, JSON_ENCODE_ANY);
+}
+
+void js_list_end(struct out *out)
+{
+	out_char(out, ']');
+}
+
+void js_close(struct out *out, json_t *object)
+{
+	out_char(out, ',');
+	write_compact(out, object, JSON_EMBED);
+	out_text(out, "}\n");
+}

@@ -43,4 +43,15 @@ json_t *js_add(json_t *object, const struct js_member *members);
 /* Writes one line (or, indented, several) that ends in a newline, and frees the value. */
 void js_write(struct out *out, json_t *value, bool indented);
 
+/*
+ * A line with a long list is written piece by piece, since a tree of the whole list needs many times the memory of what
+ * the tree is made from: js_open(), then js_list(), js_item() for each item, js_list_end(), and js_close(). Each
+ * function writes its value and frees it. js_open() and js_close() write members: at least one each.
+ */
+void js_open(struct out *out, json_t *object);
+void js_list(struct out *out, const char *key);
+void js_item(struct out *out, json_t *value, bool is_first);
+void js_list_end(struct out *out);
+void js_close(struct out *out, json_t *object);
+
 #endif

@@ -127,6 +127,14 @@ static int take_framework_record(struct framework *f, const struct delta *d)
 
 /* ---- deltas ---- */
 
+static void forget_framework(struct frameworks *all, struct framework *f, const struct delta *d)
+{
+	d->forget.sum->anomalies[GMT_ANOMALY_TORCH_MISSED] += f->missed;
+	d->forget.sum->anomalies[GMT_ANOMALY_TORCH_RESERVED] += f->reserved_off;
+	framework_free(f);
+	all->list[d->p->index] = NULL;
+}
+
 void frameworks_see(void *arg, const struct delta *d)
 {
 	struct frameworks *all = arg;
@@ -149,6 +157,10 @@ void frameworks_see(void *arg, const struct delta *d)
 			framework_drop(f);
 		else if (f)
 			framework_end(f);
+		break;
+	case DELTA_FORGET:
+		if (f && d->forget.sum)
+			forget_framework(all, f, d);
 		break;
 	default:
 		segments_see(f, all->out, d);

@@ -21,7 +21,8 @@ void frameworks_free(struct frameworks *all);
 /* The kinds that frameworks_see() is for: the first list always; the second list, of memory that becomes segments, once
  * a process has a framework or an observer wants all segments. */
 #define FRAMEWORKS_DELTAS                                                                                        \
-	(DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE))
+	(DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE) | \
+	 DELTA_BIT(DELTA_FORGET))
 #define FRAMEWORKS_MEMORY_DELTAS                                                                                 \
 	(DELTA_BIT(DELTA_ALLOC) | DELTA_BIT(DELTA_FREE) | DELTA_BIT(DELTA_RESTORE) | DELTA_BIT(DELTA_MAP) |      \
 	 DELTA_BIT(DELTA_UNMAP) | DELTA_BIT(DELTA_REMAP) | DELTA_BIT(DELTA_RELEASE) |                            \

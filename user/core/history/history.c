@@ -115,10 +115,13 @@ static uint64_t free_on_gpu(const struct ledger *l, int gpu)
 
 	for (size_t i = 0; total && i < l->processes.count; i++) {
 		const struct process *p = l->processes.list[i];
+
+		if (!p || p->exited)
+			continue;
 		const struct row *row = &p->account.rows[account_find_row(&p->account, gpu)];
 		uint64_t known = row->attributed.live > row->physical.live ? row->attributed.live : row->physical.live;
 
-		if (!p->exited && row->gpu == gpu)
+		if (row->gpu == gpu)
 			used += row->nvml.used > known ? row->nvml.used : known;
 	}
 	return used < total ? total - used : 0;
@@ -206,6 +209,29 @@ static void record_exit(struct history *h, const struct delta *d)
 	hp->kept = w;
 }
 
+/* Somebody may ask for the events of the process, and for its memory at its end. */
+static bool is_process_needed(const struct history *h, const struct history_process *hp)
+{
+	return h->keeps_ended || hp->last >= h->first;
+}
+
+/* The place of the process stays, so that the numbers of other processes stay. */
+static void forget_process(struct history *h, const struct delta *d)
+{
+	static const struct process none = { .exited = true };
+	struct history_process *hp = history_find(h, d->p);
+
+	if (!hp)
+		return;
+	if (!d->forget.sum) {
+		*d->forget.is_needed |= is_process_needed(h, hp);
+		return;
+	}
+	forget_window(hp);
+	hash_erase(&h->by_process, (uintptr_t)d->p);
+	hp->of = &none;
+}
+
 static void record_dump(struct history *h, const struct delta *d)
 {
 	if (d->p)
@@ -227,6 +253,7 @@ static void (*const recorders[DELTA_COUNT])(struct history *h, const struct delt
 	[DELTA_REQUEST_MET] = drop_met,
 	[DELTA_EXEC] = record_exec,
 	[DELTA_EXIT] = record_exit,
+	[DELTA_FORGET] = forget_process,
 	[DELTA_DUMP] = record_dump,
 };
 

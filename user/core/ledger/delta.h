@@ -45,6 +45,7 @@ enum delta_kind {
 	DELTA_EXEC,
 	DELTA_EXIT,             /* exit */
 	DELTA_GONE,             /* gone */
+	DELTA_FORGET,           /* forget: the process ended long ago, and shall be freed */
 	DELTA_TIME,             /* of no process: struct deltas.due_ns has come */
 	/* by frameworks: block and segment */
 	DELTA_BLOCK_ALLOC,
@@ -61,8 +62,8 @@ enum delta_kind {
 	DELTA_REQUEST_MET,
 	DELTA_COUNT
 };
-_Static_assert(DELTA_COUNT <= 32, "a bit for each");
-#define DELTA_BIT(kind) (1u << (kind))
+_Static_assert(DELTA_COUNT <= 64, "a bit for each");
+#define DELTA_BIT(kind) (1ULL << (kind))
 
 struct delta_memory {
 	struct booking booking;
@@ -123,6 +124,11 @@ struct delta_gone {
 	bool is_exec;            /* the process lives on, with another program */
 };
 
+struct delta_forget {
+	bool *is_needed;         /* a question: an observer that needs the process sets this */
+	struct view_ended *sum;  /* not NULL: no question; the observer adds what it has counted, and lets go */
+};
+
 /* In a block's or segment's range, offset is the time of the allocation (0: not seen), value the stack id, gpu the
  * device (-1 unknown), and aux the enum gmt_history_flag. */
 struct delta_block {
@@ -155,6 +161,7 @@ struct delta {
 		unsigned int mark;   /* its place (stacks.h) */
 		struct delta_exit exit;
 		struct delta_gone gone;
+		struct delta_forget forget;
 		struct delta_block block;
 		struct delta_segment segment;
 		struct delta_request request;
@@ -163,7 +170,7 @@ struct delta {
 
 /* Who sees the deltas. */
 struct deltas {
-	uint32_t wanted;         /* DELTA_BIT, or-ed */
+	uint64_t wanted;         /* DELTA_BIT, or-ed */
 	uint64_t due_ns;         /* DELTA_TIME comes before the first record from this time on; UINT64_MAX: never */
 	void (*see)(void *arg, const struct delta *delta);
 	void *arg;

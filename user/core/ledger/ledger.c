@@ -69,7 +69,7 @@ static int apply_mark(struct ledger *l, const struct gmt_hdr *hdr)
 	l->marks++;
 	l->mark_ns = hdr->ts_ns;
 	for (size_t i = 0; i < l->processes.count; i++)
-		if (!l->processes.list[i]->exited)
+		if (l->processes.list[i] && !l->processes.list[i]->exited)
 			process_window(l->processes.list[i], hdr->ts_ns);
 	return 0;
 }
@@ -84,14 +84,17 @@ static int apply_end(struct ledger *l, const struct gmt_hdr *hdr)
 
 /* How the walk over a stack ended, for when the stack is sent once more. */
 struct stack_end {
-	struct process *of;
+	uint32_t process;        /* its index */
 	uint8_t reason, py_reason;
 };
 
-static void count_end(const struct stack_end *end, int by)
+static void count_end(const struct ledger *l, const struct stack_end *end, int by)
 {
-	struct view_unwinding *unwinding = &end->of->unwinding;
+	struct process *p = l->processes.list[end->process];
+	struct view_unwinding *unwinding = p ? &p->unwinding : NULL;
 
+	if (!unwinding)
+		return;
 	unwinding->stacks += by;
 	unwinding->reasons[end->reason] += by;
 	unwinding->py_reasons[end->py_reason] += by;
@@ -115,13 +118,13 @@ static int apply_stack(struct ledger *l, const struct gmt_hdr *hdr)
 	struct stack_end *end = hash_put(&l->stack_ends, rec->id, &is_new);
 
 	if (!is_new)
-		count_end(end, -1);
+		count_end(l, end, -1);
 	*end = (struct stack_end){
-		.of = p,
+		.process = p->index,
 		.reason = rec->reason < GMT_UNWIND_REASON_COUNT ? rec->reason : GMT_UNWIND_END_NONE,
 		.py_reason = rec->py_reason < GMT_PY_REASON_COUNT ? rec->py_reason : GMT_PY_END_NONE,
 	};
-	count_end(end, 1);
+	count_end(l, end, 1);
 	return 0;
 }
 
@@ -316,6 +319,7 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 	if (hdr->ts_ns >= l->out.due_ns)
 		deltas_give(&l->out, &(struct delta){ .kind = DELTA_TIME, .ts_ns = hdr->ts_ns });
 	err = apply_record(l, hdr);
+	processes_fold(&l->processes);
 	if (!err)
 		count_record(l, hdr->ts_ns);
 	free(aligned);

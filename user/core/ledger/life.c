@@ -21,6 +21,7 @@ static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 	p->exit_ts_ns = ts_ns;
 	p->exit_code = how.code;
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_GONE, .p = p, .ts_ns = ts_ns });
+	process_keep_ended(p);
 }
 
 /* ---- from its beginning on ---- */

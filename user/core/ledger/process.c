@@ -2,8 +2,10 @@
 #include "core/ledger/process.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/xalloc.h"
+#include "core/ledger/delta.h"
 #include "core/terms/names.h"
 
 /* ---- what it has ---- */
@@ -197,6 +199,7 @@ struct process *process_new(struct processes *all, const struct gmt_hdr *hdr)
 
 	p->tgid = p->ns_pid = hdr->tgid;
 	p->index = all->count;
+	p->all = all;
 	p->gpus = all->gpus;
 	p->session = all->session;
 	p->out = all->out;
@@ -236,9 +239,86 @@ void processes_init(struct processes *all, struct gpus *gpus, const struct gmt_s
 void processes_fini(struct processes *all)
 {
 	for (size_t i = 0; i < all->count; i++)
-		free_process(all->list[i]);
+		if (all->list[i])
+			free_process(all->list[i]);
+	free(all->ended);
 	free(all->list);
 	hash_fini(&all->by_tgid);
+}
+
+/* ---- those that have ended ---- */
+
+#define FOLD_TRIES 8     /* so many of the oldest are asked for, when one has ended */
+
+void process_keep_ended(struct process *p)
+{
+	struct processes *all = p->all;
+
+	all->ended = xgrow(all->ended, all->ended_count, sizeof(*all->ended));
+	all->ended[all->ended_count++] = p->index;
+	all->has_ended = true;
+}
+
+static void add_class(struct view_class *sum, const struct view_class *class)
+{
+	sum->bytes.live += class->bytes.live;
+	level_set(&sum->bytes, sum->bytes.live, 0);
+	sum->live_count += class->live_count;
+	sum->allocs += class->allocs;
+	sum->frees += class->frees;
+	sum->alloc_bytes += class->alloc_bytes;
+	sum->freed_bytes += class->freed_bytes;
+	sum->failed += class->failed;
+}
+
+void process_sum(const struct process *p, struct view_ended *sum)
+{
+	sum->count += p->touched;
+	for (int i = 0; i < GMT_CLASS_COUNT; i++)
+		add_class(&sum->by_class[i], &p->account.by_class[i]);
+	for (int i = 0; i < GMT_ANOMALY_COUNT; i++)
+		sum->anomalies[i] += p->anomalies[i];
+}
+
+static bool is_needed(const struct process *p)
+{
+	bool answer = false;
+
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_FORGET, .p = p, .forget.is_needed = &answer });
+	return answer;
+}
+
+static void drop_process(struct processes *all, struct process *p)
+{
+	const uint32_t *newest = hash_get(&all->by_tgid, p->tgid);
+
+	process_sum(p, &all->folded);
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_FORGET, .p = p, .forget.sum = &all->folded });
+	if (newest && *newest == p->index)
+		hash_erase(&all->by_tgid, p->tgid);
+	if (all->last == p)
+		all->last = NULL;
+	all->list[p->index] = NULL;
+	free_process(p);
+}
+
+void processes_fold(struct processes *all)
+{
+	size_t tries = FOLD_TRIES, left = 0, at = 0;
+
+	if (!all->has_ended || all->ended_count <= PROCESSES_ENDED)
+		return;
+	all->has_ended = false;
+	for (; at < all->ended_count && tries-- && all->ended_count - at + left > PROCESSES_ENDED; at++) {
+		struct process *p = all->list[all->ended[at]];
+
+		if (is_needed(p))
+			all->ended[left++] = p->index;
+		else
+			drop_process(all, p);
+	}
+	memmove(all->ended + left, all->ended + at, (all->ended_count - at) * sizeof(*all->ended));
+	all->ended_count -= at - left;
 }
 
 struct process *process_find(struct processes *all, uint32_t tgid)

@@ -5,6 +5,9 @@
  * A process is one life of a pid. When a process ends (exit, or another start time), its sums stay as they are. When it
  * runs another program, live memory begins at zero, while peaks and counts stay. A child of fork begins with nothing,
  * since it cannot use CUDA memory of its parent.
+ *
+ * Tracing may go on for months: of the processes that have ended, the newest PROCESSES_ENDED are kept one by one. Of
+ * older ones only sums are kept (view_ended), unless an observer still has something of the process.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_PROCESS_H
 #define GPUMEMTRACE_CORE_LEDGER_PROCESS_H
@@ -37,6 +40,7 @@ struct process {
 	uint32_t last_tid;       /* thread of the newest call, like the next */
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
+	struct processes *all;
 	struct gpus *gpus;       /* the ledger's, like the next two */
 	const struct gmt_session *session;
 	const struct deltas *out;
@@ -66,8 +70,12 @@ struct processes {
 	struct gpus *gpus;
 	const struct gmt_session *session;
 	const struct deltas *out;
-	struct process **list;   /* in order of appearance */
+	struct process **list;   /* in order of appearance; NULL: is only in the sums */
 	size_t count;
+	uint32_t *ended;         /* indices, in the order in which they ended */
+	size_t ended_count;
+	bool has_ended;          /* one has, since processes_fold() */
+	struct view_ended folded;/* the sums of those that are not kept */
 	struct hash by_tgid;     /* uint32_t: index of its newest life */
 	struct process *last;    /* the newest record's */
 };
@@ -75,6 +83,15 @@ struct processes {
 void processes_init(struct processes *all, struct gpus *gpus, const struct gmt_session *session,
 		    const struct deltas *out);
 void processes_fini(struct processes *all);
+
+#define PROCESSES_ENDED 1000
+
+/* Keeps a process that has just ended. */
+void process_keep_ended(struct process *p);
+/* Adds the oldest of the processes that have ended to the sums, and frees them, while there are too many. */
+void processes_fold(struct processes *all);
+/* Adds what the ledger has counted of a process to the sums. */
+void process_sum(const struct process *p, struct view_ended *sum);
 
 /* The newest life of a pid, NULL if it was never seen. */
 struct process *process_find(struct processes *all, uint32_t tgid);

@@ -240,7 +240,7 @@ void oom_picture(struct oom *oom, const struct ooms *o, int gpu)
 
 	oom->rec.flags &= (__u8)~GMT_OOM_UNSEEN;
 	for (size_t i = 0; i < all->count; i++)
-		if (all->list[i]->touched && !all->list[i]->exited)
+		if (all->list[i] && all->list[i]->touched && !all->list[i]->exited)
 			add_process(oom, o, all->list[i], gpu);
 }
 

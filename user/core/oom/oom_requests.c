@@ -293,6 +293,43 @@ static void watch_time(struct ooms *o, const struct delta *d)
 	}
 }
 
+static bool is_watched(const struct ooms *o, const struct process *p)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->watches[i].p == p)
+			return true;
+	return false;
+}
+
+/* Forgets one of the process's threads. False: no thread is left. */
+static bool forget_thread(struct ooms *o, const struct process *p)
+{
+	size_t pos = 0;
+	uint64_t tid;
+	void *value;
+
+	while (hash_next(&o->threads, &pos, &tid, &value))
+		if (((struct oom_thread *)value)->p == p)
+			return hash_erase(&o->threads, tid);
+	return false;
+}
+
+static void drop_threads_of(struct ooms *o, const struct delta *d)
+{
+	struct oom_counts counts;
+
+	if (!d->forget.sum) {
+		*d->forget.is_needed |= is_watched(o, d->p);
+		return;
+	}
+	while (forget_thread(o, d->p))
+		;
+	if (!hash_take(&o->counts, d->p->index, &counts))
+		return;
+	for (int i = 0; i < GMT_OOM_OUTCOME_COUNT; i++)
+		d->forget.sum->ooms[i] += counts.of[i];
+}
+
 static void watch_dump(struct ooms *o, const struct delta *d)
 {
 	if (d->dump.rec->kind == GMT_KIND_OOM)
@@ -308,6 +345,7 @@ static void (*const watchers[DELTA_COUNT])(struct ooms *o, const struct delta *d
 	[DELTA_BLOCK_FREE] = watch_block,
 	[DELTA_EXEC] = watch_end,
 	[DELTA_EXIT] = watch_end,
+	[DELTA_FORGET] = drop_threads_of,
 	[DELTA_TIME] = watch_time,
 	[DELTA_DUMP] = watch_dump,
 };

@@ -39,7 +39,7 @@ void ooms_free(struct ooms *o);        /* NULL is fine */
 #define OOMS_DELTAS                                                                                              \
 	(DELTA_BIT(DELTA_CALL) | DELTA_BIT(DELTA_DRIVER_ALLOC) | DELTA_BIT(DELTA_REPORT) |                       \
 	 DELTA_BIT(DELTA_BLOCK_ALLOC) | DELTA_BIT(DELTA_BLOCK_FREE) | DELTA_BIT(DELTA_EXEC) |                    \
-	 DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_TIME) | DELTA_BIT(DELTA_DUMP))
+	 DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_FORGET) | DELTA_BIT(DELTA_TIME) | DELTA_BIT(DELTA_DUMP))
 void ooms_see(void *ooms, const struct delta *delta);
 
 /* The stream is over: no request stays undecided. */

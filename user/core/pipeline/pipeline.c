@@ -13,8 +13,8 @@
 /* The observers, in the order in which they see a delta. Kinds are DELTA_BIT, or-ed. */
 static const struct observer {
 	size_t place;            /* of its pointer in struct pipeline */
-	uint32_t wanted;         /* from the start */
-	uint32_t wanted_later;   /* from when this or another observer adds the kinds to struct deltas */
+	uint64_t wanted;         /* from the start */
+	uint64_t wanted_later;   /* from when this or another observer adds the kinds to struct deltas */
 	void (*see)(void *observer, const struct delta *delta);
 } observers[] = {
 	{ offsetof(struct pipeline, frameworks), FRAMEWORKS_DELTAS, FRAMEWORKS_MEMORY_DELTAS, frameworks_see },

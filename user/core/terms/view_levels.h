@@ -23,6 +23,14 @@ struct view_class {
 	uint64_t failed;         /* allocations that returned an error */
 };
 
+/* Many processes that have ended, as one. */
+struct view_ended {
+	uint64_t count;
+	struct view_class by_class[GMT_CLASS_COUNT]; /* live: sums at their ends; peak: the greatest of one process */
+	uint64_t anomalies[GMT_ANOMALY_COUNT];
+	uint64_t ooms[GMT_OOM_OUTCOME_COUNT];        /* failed requests by their outcome */
+};
+
 /* A row at one moment, as the members of a sum. Without the kernel layer, `context` to `other` are 0. */
 struct view_sum {
 	uint64_t attributed;

@@ -104,6 +104,7 @@ struct view {
 	struct view_gpu *gpus;
 	size_t proc_count;
 	struct view_proc *procs;    /* in order of appearance; a reused pid is a second process */
+	struct view_ended ended;    /* processes that are not in procs, as they ended long ago */
 	struct limits limits;       /* of the session */
 	size_t library_count;
 	struct gmt_library *libraries;

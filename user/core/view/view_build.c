@@ -291,6 +291,32 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
 }
 
+static void add_ended(const struct maker *m, const struct process *p, struct view_ended *sum)
+{
+	struct framework *f = frameworks_of(m->pipeline->frameworks, p);
+	struct oom_counts ooms = ooms_counts(m->pipeline->ooms, p);
+
+	process_sum(p, sum);
+	for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+		sum->anomalies[k] += anomalies_of(p, f, k) - p->anomalies[k];
+	for (int k = 0; k < GMT_OOM_OUTCOME_COUNT; k++)
+		sum->ooms[k] += ooms.of[k];
+}
+
+static void fill_process(struct maker *m, const struct process *p, struct view *view)
+{
+	for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+		view->anomalies[k] += anomalies_of(p, frameworks_of(m->pipeline->frameworks, p), k);
+	if (!p->touched)
+		return;
+	if (p->exited && p->exit_ts_ns <= m->request->ended_ns) {
+		add_ended(m, p, &view->ended);
+		return;
+	}
+	view->procs = xgrow(view->procs, view->proc_count, sizeof(*view->procs));
+	fill_proc(m, p, &view->procs[view->proc_count++]);
+}
+
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view)
 {
 	static const struct view_request nothing;
@@ -300,14 +326,10 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	view_fill_session(l, m.request, view);
 	view_fill_gpus(&l->gpus, view, m.order);
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
-	view->procs = xcalloc(l->processes.count, sizeof(*view->procs));
-	for (size_t i = 0; i < l->processes.count; i++) {
-		const struct process *p = l->processes.list[i];
-
-		for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
-			view->anomalies[k] += anomalies_of(p, frameworks_of(pl->frameworks, p), k);
-		if (p->touched)
-			fill_proc(&m, p, &view->procs[view->proc_count++]);
-	}
+	view->ended = l->processes.folded;
+	memcpy(view->anomalies, view->ended.anomalies, sizeof(view->anomalies));
+	for (size_t i = 0; i < l->processes.count; i++)
+		if (l->processes.list[i])
+			fill_process(&m, l->processes.list[i], view);
 	by_stack_fini(&m.by_stack);
 }

@@ -11,12 +11,12 @@ static void print_json_live(struct out *out, const struct view *now, const struc
 			    const struct sink_opts *opts)
 {
 	(void)previous;
-	js_write(out, json_view(now, opts, "live"), false);
+	json_view_write(out, now, opts, "live", json_null());
 }
 
 static void print_json_report(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	js_write(out, json_view(view, opts, "report"), false);
+	json_view_write(out, view, opts, "report", json_null());
 }
 
 const struct sink sink_json = {

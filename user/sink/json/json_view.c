@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes JSON of a view, with the same members in each kind of line. All sizes are integers of bytes, all times integers
- * of nanoseconds. "schema" changes its number when a member is removed or changes its meaning; members may be added at
- * any time.
+ * Writes JSON of a view, with the same members in each kind of line. All sizes are integers of bytes, all times
+ * integers of nanoseconds. "schema" changes its number when a member is removed or changes its meaning; members may be
+ * added at any time.
  */
 #include "sink/json/json_view.h"
 
@@ -187,6 +187,12 @@ static json_t *anomalies_to_json(const uint64_t *counts)
 	return o;
 }
 
+static json_t *ooms_to_json(const uint64_t *counts)
+{
+	return JS_OBJECT({ "retry", js_u64(counts[GMT_OOM_RETRY]) }, { "raised", js_u64(counts[GMT_OOM_RAISED]) },
+			 { "fatal", js_u64(counts[GMT_OOM_FATAL]) });
+}
+
 static json_t *process_to_json(const struct view *view, const struct view_proc *p)
 {
 	bool has_status = p->exited && p->exit_code != GMT_EXIT_CODE_UNKNOWN;
@@ -205,9 +211,7 @@ static json_t *process_to_json(const struct view *view, const struct view_proc *
 			 { "torch_silent", js_word_if(p->torch_silence, gmt_torch_silence_name(p->torch_silence)) },
 			 { "classes", classes_to_json(view, p->by_class) },
 			 { "anomalies", anomalies_to_json(p->anomalies) },
-			 { "out_of_memory", JS_OBJECT({ "retry", js_u64(p->ooms[GMT_OOM_RETRY]) },
-						      { "raised", js_u64(p->ooms[GMT_OOM_RAISED]) },
-						      { "fatal", js_u64(p->ooms[GMT_OOM_FATAL]) }) },
+			 { "out_of_memory", ooms_to_json(p->ooms) },
 			 { "unwinding", json_stacks_unwinding(&p->unwinding) },
 			 { "host_stacks", json_stacks_of(view, &p->host_stacks, false) }, { "gpus", rows });
 }
@@ -265,40 +269,64 @@ static json_t *losses_to_json(const struct view *view)
 	return o;
 }
 
-static json_t *add_lists(json_t *o, const struct view *view, const struct sink_opts *opts)
+static json_t *gpus_to_json(const struct view *view)
 {
-	json_t *gpus = js_array(), *procs = js_array(), *limits = js_array(), *libraries = js_array();
-	json_t *notes = js_array();
+	json_t *gpus = js_array();
 
 	for (size_t i = 0; i < view->gpu_count; i++)
 		js_append(gpus, gpu_to_json(&view->gpus[i]));
-	for (size_t i = 0; i < view->proc_count; i++)
-		js_append(procs, process_to_json(view, &view->procs[i]));
+	return gpus;
+}
+
+static json_t *ended_to_json(const struct view *view)
+{
+	const struct view_ended *e = &view->ended;
+
+	return JS_OBJECT({ "count", js_u64(e->count) }, { "classes", classes_to_json(view, e->by_class) },
+			 { "anomalies", anomalies_to_json(e->anomalies) },
+			 { "out_of_memory", ooms_to_json(e->ooms) });
+}
+
+static json_t *lists_to_json(const struct view *view, const struct sink_opts *opts)
+{
+	json_t *limits = js_array(), *libraries = js_array(), *notes = js_array();
+
 	for (size_t i = 0; i < view->limits.count; i++)
 		js_append(limits, limit_to_json(&view->limits.list[i]));
 	for (size_t i = 0; i < view->library_count; i++)
 		js_append(libraries, library_to_json(&view->libraries[i]));
 	for (size_t i = 0; i < opts->note_count; i++)
 		js_append(notes, js_word(opts->notes[i]));
-	return JS_ADD(o, { "gpus", gpus }, { "processes", procs }, { "limits", limits }, { "libraries", libraries },
-		      { "stacks", json_stacks_list(view) }, { "symbols", json_stacks_symbols(view) },
-		      { "notes", notes });
+	return JS_OBJECT({ "ended_processes", ended_to_json(view) }, { "limits", limits }, { "libraries", libraries },
+			 { "stacks", json_stacks_list(view) }, { "symbols", json_stacks_symbols(view) },
+			 { "notes", notes });
 }
 
-json_t *json_view(const struct view *view, const struct sink_opts *opts, const char *type)
+static json_t *head_to_json(const struct view *view, const char *type)
 {
 	bool has_end = view->end_reason < GMT_END_COUNT;
 	json_t *records = JS_OBJECT({ "total", js_u64(view->records) }, { "unknown", js_u64(view->records_unknown) },
 				    { "malformed", js_u64(view->records_malformed) },
 				    { "names_dropped", js_u64(view->names_dropped) });
-	json_t *o = JS_OBJECT({ "schema", js_word(SCHEMA) }, { "type", js_word(type) },
-			      { "at", json_moment(view, view->now_ns) },
-			      { "end_reason", js_word_if(has_end, gmt_end_name(view->end_reason)) },
-			      { "marks", js_u64(view->marks) },
-			      { "marked_at", json_moment_if(view, view->marks, view->mark_ns) },
-			      { "session", session_to_json(&view->session) }, { "lost", js_u64(view_lost(view)) },
-			      { "losses", losses_to_json(view) }, { "records", records },
-			      { "anomalies", anomalies_to_json(view->anomalies) });
 
-	return JS_ADD(add_lists(o, view, opts), { "oom", json_null() });
+	return JS_OBJECT({ "schema", js_word(SCHEMA) }, { "type", js_word(type) },
+			 { "at", json_moment(view, view->now_ns) },
+			 { "end_reason", js_word_if(has_end, gmt_end_name(view->end_reason)) },
+			 { "marks", js_u64(view->marks) },
+			 { "marked_at", json_moment_if(view, view->marks, view->mark_ns) },
+			 { "session", session_to_json(&view->session) }, { "lost", js_u64(view_lost(view)) },
+			 { "losses", losses_to_json(view) }, { "records", records },
+			 { "anomalies", anomalies_to_json(view->anomalies) }, { "gpus", gpus_to_json(view) });
+}
+
+/* There may be tens of thousands of processes. */
+void json_view_write(struct out *out, const struct view *view, const struct sink_opts *opts, const char *type,
+		     json_t *oom)
+{
+	js_open(out, head_to_json(view, type));
+	js_list(out, "processes");
+	for (size_t i = 0; i < view->proc_count; i++)
+		js_item(out, process_to_json(view, &view->procs[i]), !i);
+	js_list_end(out);
+	js_close(out, JS_ADD(lists_to_json(view, opts), { "oom", oom }));
 }

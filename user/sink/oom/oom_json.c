@@ -108,5 +108,5 @@ static json_t *request_to_json(const struct oom_view *v)
 
 void oom_print_json(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
 {
-	js_write(out, JS_ADD(json_view(&v->view, opts, "oom"), { "oom", request_to_json(v) }), false);
+	json_view_write(out, &v->view, opts, "oom", request_to_json(v));
 }

@@ -307,6 +307,27 @@ static void process_ooms(struct out *out, const struct view_proc *proc)
 		out_text(out, " ('gpumemtrace oom' explains them, from a recording or a dump)\n");
 }
 
+/* Processes that ended long ago. */
+static void print_ended(struct out *out, const struct view *view)
+{
+	static const struct view_proc ended = { .exited = true };
+	const struct view_ended *e = &view->ended;
+	bool any = false;
+
+	if (!e->count)
+		return;
+	out_printf(out, "\n%s more %s earlier; only sums are kept of %s\n", human_count(e->count).s,
+		   human_plural(e->count, "process ended", "processes ended"), human_plural(e->count, "it", "them"));
+	for (int c = 0; c < GMT_CLASS_COUNT; c++) {
+		if (!class_used(&e->by_class[c]))
+			continue;
+		if (!any)
+			table_head(out, &ended);
+		any = true;
+		class_line(out, view, (enum gmt_class)c, &e->by_class[c]);
+	}
+}
+
 static void print_process(struct out *out, const struct view *view, const struct view_proc *proc,
 			  const struct sink_opts *opts, struct report_numbers *numbers)
 {
@@ -359,6 +380,7 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 			print_process(out, view, &view->procs[i], opts, &numbers);
 	if (view->proc_count > 1)
 		quiet_processes(out, view);
+	print_ended(out, view);
 	out_char(out, '\n');
 	report_warnings(out, view, opts);
 	if (!view_lost(view) && !opts->note_count)
