@@ -247,7 +247,7 @@ int call_return(struct pt_regs *ctx)
 	frame = pop_frame(state, PT_REGS_SP(ctx), api);
 	if (!frame || frame->nested)
 		return 0;
-	/* A scope without values is sent only if there was no memory. Of nested scopes only the outermost scope is sent. */
+	/* A scope without values is sent only if there was no memory; of nested scopes, only the outermost scope. */
 	if (is_silent && rc != GMT_CUDA_OUT_OF_MEMORY)
 		return 0;
 	if (is_silent && frame->root != state->depth) {

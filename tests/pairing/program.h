@@ -79,12 +79,23 @@ static __u64 top_of(const struct context_stack *s)
 	return s->depth ? s->list[s->depth - 1] : 0;
 }
 
-/* Each call passes its number. */
+/* The newest call of the thread with the record's number. */
+static __u64 find_by_seq(const struct gmt_call *rec)
+{
+	int i = machine.call_count;
+
+	while (i-- > 0 && (machine.calls[i].tid != (int)rec->hdr.tid || machine.calls[i].seq != rec->seq))
+		;
+	return (__u64)i;
+}
+
+/* Each call passes its number, which a record without values does not have. */
 static struct call *find_call(const struct gmt_call *rec)
 {
-	struct call *call = &machine.calls[rec->vals[1] % CALLS];
+	__u64 number = gmt.specs[rec->api % GMT_API_MAX].count ? rec->vals[1] : find_by_seq(rec);
+	struct call *call = &machine.calls[number % CALLS];
 
-	if (rec->vals[1] >= (__u64)machine.call_count || call->api != rec->api || call->tid != (int)rec->hdr.tid ||
+	if (number >= (__u64)machine.call_count || call->api != rec->api || call->tid != (int)rec->hdr.tid ||
 	    call->tgid != (int)rec->hdr.tgid)
 		WRONG("a record of no call: api %u seq %u tid %u", rec->api, rec->seq, rec->hdr.tid);
 	return call;
@@ -191,7 +202,7 @@ static void set_specs(void)
 		struct gmt_spec *spec = &gmt.specs[rows[i].api];
 
 		spec->flags = rows[i].flags;
-		spec->count = 2;
+		spec->count = rows[i].flags & GMT_API_SCOPE ? 0 : 2;
 		spec->caps[0] = rows[i].is_out ? OUT(0) : ARG(0);
 		spec->caps[1] = ARG(1);
 	}
