@@ -21,5 +21,6 @@
 #include "framework.bpf.h"
 #include "pytorch.bpf.h"
 #include "proc.bpf.h"
+#include "mapped.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

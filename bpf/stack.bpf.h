@@ -116,6 +116,12 @@ static long stack_step(__u32 i, void *ctx)
 	return 0;
 }
 
+/* The same addresses are other code in other mappings. */
+static __always_inline __u64 stack_first_hash(const struct stack_state *s, __u32 mode)
+{
+	return ((__u64)s->space.generation << 32 | mode) ^ s->mapped * STACK_MIX;
+}
+
 static __always_inline __u64 stack_thread_pointer(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -136,7 +142,7 @@ static __always_inline void stack_walk_start(struct stack_state *s, struct stack
 	s->in_python = 0;
 	s->return_at = 0;
 	s->shim_val = 0;
-	s->hash = (__u64)s->space.generation << 32 | mode;
+	s->hash = stack_first_hash(s, mode);
 	s->state = STACK_NATIVE;
 	s->may_keep = 1;
 	s->returns = unwind_returns(task);
@@ -180,7 +186,7 @@ static __always_inline void stack_walk_pointers(struct stack_state *s, const str
 	__u32 count = bytes > 0 ? (__u64)bytes / 8 : 0;
 
 	s->count = 0;
-	s->hash = s->space.generation;
+	s->hash = stack_first_hash(s, 0);
 	s->may_keep = 0;
 	s->walk.reason = GMT_UNWIND_END_NOT_WALKED;
 	s->py.reason = GMT_PY_END_NONE;
@@ -203,11 +209,12 @@ static __always_inline __u32 stack_new_id(void)
 static __always_inline __u32 stack_send(struct stack_state *s, __u32 id)
 {
 	__u32 count = s->count;
-	__u32 size = sizeof(struct gmt_stack) + count * sizeof(__u64);
+	__u32 size = sizeof(struct gmt_stack) + (count + 1) * sizeof(__u64);
 	struct gmt_stack *stack = (void *)s->record;
 
 	if (count > GMT_STACK_WORDS)
 		return 0;
+	s->record[STACK_HEAD + count] = (__u64)(s->space.generation ? s->space.number : 0) << 32 | s->mapped;
 	fill_header(&stack->hdr, GMT_KIND_STACK, size);
 	stack->id = id;
 	stack->count = count;
@@ -235,6 +242,19 @@ static __always_inline __u32 stack_id(struct stack_state *s)
 
 #include "stack_copy.bpf.h"
 
+/* The number of the process's newest executable mapping. From the first stack on, mappings are numbered. 0: there are
+ * too many processes. */
+static __always_inline __u32 stack_newest_mapped(__u32 tgid)
+{
+	__u32 *number = bpf_map_lookup_elem(&stack_mapped, &tgid), first = 1;
+
+	if (number)
+		return *number;
+	bpf_map_update_elem(&stack_mapped, &tgid, &first, BPF_NOEXIST);
+	number = bpf_map_lookup_elem(&stack_mapped, &tgid);
+	return number ? *number : 0;
+}
+
 /* Copies the process's current space to thread->space. False: the process has no space. */
 static __always_inline int stack_find_space(struct stack_thread *thread)
 {
@@ -244,6 +264,7 @@ static __always_inline int stack_find_space(struct stack_thread *thread)
 	if (thread->space.generation && thread->space_changed == changed)
 		return 1;
 	thread->space_changed = changed;
+	thread->mapped = stack_newest_mapped(tgid);
 	space = bpf_map_lookup_elem(&stack_spaces, &tgid);
 	if (!space) {
 		thread->space.generation = 0;
@@ -273,14 +294,17 @@ static __always_inline __u32 stack_find(struct stack_state *s, struct stack_thre
 {
 	__u32 id;
 
+	int has_space = stack_find_space(thread);
+
 	s->space.generation = 0;
+	s->mapped = thread->mapped;
 	/* The verifier knows this condition at load, and drops the code below on kernels without bpf_loop(). */
 	if (gmt.config.stack_mode == GMT_STACKS_POINTERS ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
 		stack_walk_pointers(s, start);
 		return stack_id(s);
 	}
-	if (!stack_find_space(thread)) {
+	if (!has_space) {
 		stack_walk_pointers(s, start);
 		return stack_wants_copy(thread, GMT_UNWIND_END_NOT_WALKED) ? stack_send_with_copy(s, thread, start) :
 									     stack_id(s);

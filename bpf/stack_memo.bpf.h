@@ -23,10 +23,12 @@
 /*
  * Code objects of Python are compared by their addresses alone, and a new object may get the address of an old one. To
  * read each object's check word (python.h) would take longer than all other comparisons. So a stack with Python frames
- * is walked, which reads the check words, when a part of the stack's age has passed since the walk before. Code that is
- * made, called and dropped in a loop is always walked. Code that was called for long and is replaced at its address is
- * taken for the old code for an eighth of that time at most, and for 2 s at most.
+ * is walked, which reads the check words: each of the first times that it comes, again when an eighth of its times has
+ * passed since the walk before, and after 2 s. Code that is made, called a few times and dropped is always walked.
+ * Code that was called often and is replaced at its address is taken for the old code for an eighth of those calls at
+ * most, and for 2 s at most.
  */
+#define MEMO_WALKS_FIRST 16
 #define MEMO_WALK_PART 8
 #define MEMO_WALK_MAX_NS 2000000000ULL
 
@@ -220,10 +222,9 @@ static __always_inline struct stack_memo_slot *memo_slot(__u32 i)
 
 static __always_inline int memo_is_due(const struct stack_memo_slot *slot, __u64 now)
 {
-	__u64 since = now - slot->walked_ns;
-
 	return slot->memo.py_base &&
-	       (since > MEMO_WALK_MAX_NS || since > (now - slot->first_ns) / MEMO_WALK_PART);
+	       (slot->hits < MEMO_WALKS_FIRST || slot->hits - slot->walked_hits > slot->hits / MEMO_WALK_PART ||
+		now - slot->walked_ns > MEMO_WALK_MAX_NS);
 }
 
 /* The id of the slot's stack, if the thread has that stack now; else 0. If the stack is due to be walked: 0, and s->due
@@ -242,6 +243,7 @@ __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __
 	version = memo_version(slot);
 	id = slot->id;
 	if (version & 1 || !id || now - slot->used_ns > MEMO_AGE_MAX_NS || memo->generation != generation ||
+	    memo->mapped != s->mapped ||
 	    memo->sp != start->sp || memo->pc != start->pc || (memo->needs_fp && memo->fp != start->fp))
 		return 0;
 	if (memo_look(s, memo) || !memo_holds(s, memo))
@@ -253,6 +255,7 @@ __noinline __u32 memo_check(struct stack_state *s, struct stack_start *start, __
 		return 0;
 	}
 	slot->used_ns = now;
+	slot->hits++;
 	return id;
 }
 
@@ -288,6 +291,7 @@ static __always_inline void memo_begin(struct stack_state *s, const struct stack
 	memo->sp = start->sp;
 	memo->fp = start->fp;
 	memo->generation = s->space.generation;
+	memo->mapped = s->mapped;
 	memo->inside = memo->outside = memo->far = memo->chunks = 0;
 	memo->inside_sum = memo->outside_sum = 0;
 	memo->end = 0;
@@ -307,12 +311,12 @@ static __always_inline __u32 memo_slot_for(__u64 key)
 }
 
 /* Gives a slot, which the caller has locked, to the key. */
-static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u64 key, __u64 now)
+static __always_inline void memo_take(struct stack_memo_slot *slot, __u32 i, __u64 key)
 {
 	if (slot->key == key)
 		return;
 	slot->key = key;
-	slot->first_ns = now;
+	slot->hits = 0;
 	__builtin_memset(slot->next, 0, sizeof(slot->next));
 	bpf_map_update_elem(&stack_memo_keys, &key, &i, BPF_ANY);
 }
@@ -331,12 +335,12 @@ static __always_inline void memo_follow(__u32 i, __u32 next)
 }
 
 /* Two stacks have the same words and are not the same: the one that was due is young again, as its code may return. */
-static __always_inline void memo_doubt(__u32 due, __u32 found, __u64 now)
+static __always_inline void memo_doubt(__u32 due, __u32 found)
 {
 	struct stack_memo_slot *slot = due != found ? memo_slot(due) : NULL;
 
 	if (slot)
-		slot->first_ns = now;
+		slot->hits = slot->walked_hits = 0;
 }
 
 /* Remembers the stack, unless the walk broke off at unreadable memory: such a walk may go further the next time. */
@@ -359,10 +363,11 @@ static __always_inline void memo_end(struct stack_state *s, struct stack_thread 
 	if (!slot || !memo_lock(slot))
 		return;
 	now = memo_now(start);
-	memo_doubt(s->due, i, now);
-	memo_take(slot, i, key, now);
+	memo_doubt(s->due, i);
+	memo_take(slot, i, key);
 	bpf_probe_read_kernel(&slot->memo, sizeof(slot->memo), &s->memo);
 	slot->used_ns = slot->walked_ns = now;
+	slot->walked_hits = ++slot->hits;
 	slot->id = id;
 	memo_unlock(slot);
 	memo_follow(thread->slot, i | memo_tag(start));

@@ -73,7 +73,9 @@ struct stack_memo {
 	__u32 py_low;            /* used part of Python's window: words [py_low, STACK_PY_WORDS) */
 	__u32 end;               /* used part of the stack's window: words [0, end) */
 	__u32 generation;
+	__u32 mapped;            /* number of the process's newest executable mapping */
 	__u32 needs_fp;
+	__u32 reserved;
 	__u32 inside, outside, far; /* numbers of words */
 	__u32 chunks;
 	struct {
@@ -92,8 +94,8 @@ _Static_assert(GMT_STACK_MEMOS_BLOCKS <= 1 << STACK_MEMO_BITS, "slots are number
 struct stack_memo_slot {
 	__u64 key;               /* names the stack and the thread that had it */
 	__u64 used_ns;
-	__u64 first_ns;          /* when the stack was walked first, or became doubtful */
-	__u64 walked_ns;         /* ... and last */
+	__u64 walked_ns;         /* when the stack was walked last */
+	__u32 hits, walked_hits; /* how often the stack came, and had come at its last walk */
 	/* The stacks that the thread had after this stack, the newest first. Each is the stack's slot, with the
 	 * memo_tag() of its registers in the bits from STACK_MEMO_BITS on; 0: none. */
 	__u32 next[STACK_MEMO_NEXT];
@@ -123,8 +125,8 @@ struct stack_state {
 	__u32 state;             /* enum stack_walk_state */
 	__u32 may_keep;          /* the memo holds everything that the walk has read */
 	__u32 in_python;         /* the walk has met Python's newest frame */
+	__u32 mapped;            /* a copy of struct stack_thread's */
 	__u32 due;               /* the slot that has the stack's words, but is due to be walked; 0: none */
-	__u32 reserved2;
 	/* The newest return address and where it lies; return_at 0: the address is in the memo or need not be. */
 	__u64 return_at, return_val;
 	/* The newest shim's pointer to its caller, and where it lies; shim_val 0: likewise. */
@@ -134,7 +136,7 @@ struct stack_state {
 	__u64 chunk[STACK_CHUNK_WORDS]; /* while memos are compared */
 	union {
 		__u64 window[STACK_WINDOWS];                /* while memos are compared: Python's, the stack's */
-		__u64 record[STACK_HEAD + GMT_STACK_WORDS]; /* a struct gmt_stack under construction */
+		__u64 record[STACK_HEAD + GMT_STACK_WORDS + 1]; /* a struct gmt_stack under construction */
 	};
 };
 
@@ -170,7 +172,10 @@ static __always_inline void stack_end(struct stack_state *s)
 /* The spaces by tgid. */
 MAP(stack_spaces, HASH, GMT_STACK_SPACES, __u32, struct gmt_stack_space, BPF_F_NO_PREALLOC);
 
-/* Counts the collector's changes of the spaces. */
+/* The number of a process's newest executable mapping, from 1 on: mapped.bpf.h. */
+MAP(stack_mapped, HASH, GMT_STACK_SPACES, __u32, __u32, BPF_F_NO_PREALLOC);
+
+/* Counts the changes of the spaces, by the collector, and of mappings. */
 volatile __u32 spaces_changed SEC(".data.spaces") = 0;
 
 /* A list of mappings. Each list has the length that its process needs. */

@@ -32,6 +32,8 @@ struct call_frame {
 struct stack_thread {
 	struct gmt_stack_space space; /* a copy of the process's space; generation 0: the process has none */
 	__u32 space_changed;     /* value of spaces_changed just before the copy was made */
+	__u32 mapped;            /* number of the process's newest executable mapping then; 0: not numbered */
+	__u32 reserved;
 	__u32 slot;              /* slot of the newest stack that was remembered; 0: none */
 	__u32 copies;            /* copies of stacks that were made in copies_generation */
 	__u32 copies_generation;

@@ -10,7 +10,8 @@ import recfile  # noqa: E402
 CALL, RM_ALLOC, STACK, SYMBOL, STACK_FRAMES = 1, 2, 14, 0x8008, 0x8009
 EVAL, PYTHON = 1 << 62, 1 << 60
 REASONS = ("not ended", "root", "zero", "depth", "no mapping", "no table", "no row", "unsupported", "fp lost",
-           "fault", "outside", "misaligned", "no progress", "trampoline", "bad table", "not walked", "switched")
+           "fault", "outside", "misaligned", "no progress", "trampoline", "bad table", "not walked", "switched",
+           "remapped")
 COMPLETE = {"root", "zero"}
 
 

@@ -97,7 +97,7 @@ static int take_record(void *arg, void *record, size_t size)
 	if (size < sizeof(*hdr))
 		return next;
 	/* The copy is the target's memory, which may hold secrets: it serves stacks only and is never recorded. */
-	if (hdr->kind == GMT_KIND_STACK_COPY && hdr->size <= size) {
+	if ((hdr->kind == GMT_KIND_STACK_COPY || hdr->kind == GMT_KIND_CODE_MAPPED) && hdr->size <= size) {
 		stacking_see(session->stacking, hdr);
 		return next;
 	}
@@ -244,6 +244,7 @@ static void open_stacking(struct session *session)
 		.maps = {
 			.spaces = attach_map_fd(session->attach, "stack_spaces"),
 			.spaces_changed = attach_spaces_changed(session->attach),
+			.mapped = attach_map_fd(session->attach, "stack_mapped"),
 			.mappings = attach_map_fd(session->attach, "stack_mappings"),
 			.shards = attach_map_fd(session->attach, "stack_shards"),
 		},
@@ -437,6 +438,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	session->probing = probing_new(session->attach, &session->stream, &session->trial, session->layers,
 				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS));
 	session->display = display_new(options, attribution);
+	attach_mappings(session->attach);
 	open_stacking(session);
 	open_nvml(session);
 	open_kernel_layer(session);

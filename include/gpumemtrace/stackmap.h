@@ -64,7 +64,7 @@ struct gmt_stack_space {
 	__u32 generation;        /* never 0 */
 	__u32 slot;              /* of its list of mappings */
 	__u32 mapping_count;
-	__u32 reserved;
+	__u32 number;            /* of the newest mapping that the list knows: struct gmt_code_mapped */
 	struct gmt_py_config python; /* boundary GMT_PY_NO_PYTHON: no Python, or an unknown one */
 };
 

@@ -116,7 +116,8 @@ struct gmt_unwind_mapping {
 	X(TRAMPOLINE, 13, 0, "trampoline", "return address taken by a return probe and not found") \
 	X(BAD_TABLE, 14, 0, "bad_table", "table damaged") \
 	X(NOT_WALKED, 15, 0, "not_walked", "not unwound: --stacks, the kernel, or arm64") \
-	X(SWITCHED, 16, 0, "switched", "library without symbols that switches stacks (greenlet)")
+	X(SWITCHED, 16, 0, "switched", "library without symbols that switches stacks (greenlet)") \
+	X(REMAPPED, 17, 0, "remapped", "other code was mapped in the place of a frame's")
 
 enum gmt_unwind_reason {
 #define X(name, value, complete, ...) GMT_UNWIND_END_##name = value,

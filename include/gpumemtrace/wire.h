@@ -48,6 +48,7 @@
 	X(FW_OOM, 17, gmt_fw_oom, "framework: out of memory")                     \
 	X(FW_RANGE, 18, gmt_fw_range, "framework: what the program is doing")     \
 	X(FW_SIZE, 19, gmt_fw_size, "framework: what a block was asked for")      \
+	X(CODE_MAPPED, 20, gmt_code_mapped, "code was mapped")                    \
 	X(SESSION, 0x8000, gmt_session, "session")                                \
 	X(GPU, 0x8001, gmt_gpu, "GPU inventory")                                  \
 	X(PROC, 0x8002, gmt_proc, "process facts")                                \
@@ -257,6 +258,9 @@ struct gmt_proc_exit {
  * next word is lasti | check << 32 (struct gmt_py_frame, python.h). Python frames follow the native frame of the eval
  * loop that runs them, and the last of them has GMT_FRAME_LAST. If the native walk broke off, all Python frames that
  * are left follow.
+ *
+ * BPF sends one word more, for the collector: the number of the process's newest executable mapping (gmt_code_mapped),
+ * and above it, from bit 32 on, that of the newest mapping that the list of the walk knew; 0: no list.
  */
 struct gmt_stack {
 	struct gmt_hdr hdr;     /* tid: the thread that had it first */
@@ -285,6 +289,16 @@ struct gmt_stack_copy {
 #define GMT_FIELDS_gmt_stack_copy(X, T)                                           \
 	X(T, UNSIGNED, stack_id) X(T, UNSIGNED, count) X(T, HEX, pc) X(T, HEX, sp) X(T, HEX, fp) \
 	X(T, HEX, base)
+
+/* An executable mapping of a process whose stacks are taken. Never recorded. */
+struct gmt_code_mapped {
+	struct gmt_hdr hdr;
+	__u64 start, end;
+	__u32 number;           /* of the process's mappings: 2 is the first one that is sent */
+	__u32 has_file;
+};
+#define GMT_FIELDS_gmt_code_mapped(X, T)                                          \
+	X(T, HEX, start) X(T, HEX, end) X(T, UNSIGNED, number) X(T, UNSIGNED, has_file)
 
 /* ---- written by the collector ---- */
 

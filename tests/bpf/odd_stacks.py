@@ -2,7 +2,7 @@
 """Allocates memory where stacks are not as usual, for test_stacks_odd.py, and prints Python's own traceback of each
 call.
 
-odd_stacks.py LIBCUDA CASE: each allocation has a size of its own, unless the case counts stacks. Waits for a line before
+odd_stacks.py LIBCUDA CASE [FOLDER]: each allocation has a size of its own, unless the case counts stacks. Waits for a line before
 the case and after it. Runs under Python 3.8 and later.
 """
 import ctypes
@@ -122,6 +122,51 @@ def interpreters():
     made.run_string(second, INSIDE % (sys.argv[1], sys.argv[1]))
     made.run_string(second, "outer()")
     allocate("main")
+
+
+class Library:
+    """One of two libraries that have all in common but the name of a function."""
+    def __init__(self, name):
+        import _ctypes
+        self.name, self.close = name, lambda: _ctypes.dlclose(self.handle)
+        self.handle = _ctypes.dlopen(os.path.join(sys.argv[3], f"lib{name}.so"), os.RTLD_NOW)
+        self.address = _ctypes.dlsym(self.handle, "go")
+
+    def allocate(self, name):
+        call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(self.address)
+        size = size_of(name, sys._getframe()).value
+        print(json.dumps({"size": size, "library": self.name, "at": self.address}), flush=True)
+        call(ctypes.cast(RELEASED.cuMemAlloc_v2, ctypes.c_void_p).value, ctypes.addressof(ADDRESS), size)
+
+
+def wait_for_tool():
+    """... which has read what is mapped."""
+    print("waits", flush=True)
+    sys.stdin.readline()
+
+
+def replaced():
+    left = Library("left")                  # there for a moment
+    left.allocate("first")
+    left.close()
+    right = Library("right")
+    wait_for_tool()
+    right.close()
+    left = Library("left")
+    wait_for_tool()
+    left.allocate("known")                  # replaced at once
+    left.close()
+    right = Library("right")
+    right.allocate("in its place")
+    wait_for_tool()
+    right.close()
+    left = Library("left")
+    left.allocate("new")                    # stays
+    wait_for_tool()
+    left.close()
+    right = Library("right")
+    right.allocate("gone at once")
+    right.close()
 
 
 def main():

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Stacks that are not as usual are right, or say what they lack: stacks of greenlets, of Python code
-that takes the place of other code, and of several interpreters in a process."""
+that takes the place of other code, of several interpreters in a
+process, and of libraries that take the addresses of others."""
 import json
 import os
 import sys
@@ -29,14 +30,19 @@ def pythons():
     return found
 
 
-def traced(python, case, env=None):
-    """What the program said of its allocations, and the recording."""
+def traced(python, case, *arguments, env=None, waits=0):
+    """What the program said of its allocations, and the recording. The program `waits` so often for the tool."""
     path = lib.folder() + "/run.gmt"
-    program = Target(python, PROGRAM, lib.LIB, case, env=env)
+    program = Target(python, PROGRAM, lib.LIB, case, *arguments, env=env)
     program.wait_line(lambda: "ready\n" in program.out, "ready")
     tool = Tool("-p", str(program.pid), "-o", path, "--stack-depth", "1024").ready()
     tool.idle()
     program.line()
+    for number in range(waits):
+        program.wait_line(lambda: program.out.count("waits\n") > number, f"wait {number}")
+        tool.more_views(1)
+        tool.idle()
+        program.line()
     program.wait_line(lambda: "done\n" in program.out, "done")
     tool.stop()
     program.line()
@@ -101,7 +107,7 @@ def greenlets():
         except Skip as why:
             skipped.append(why)
             continue
-        found = traced(python, "greenlets", {"PYTHONPATH": folder})
+        found = traced(python, "greenlets", env={"PYTHONPATH": folder})
         wrong += ["%d.%d: %s" % (*version, line) for line in wrong_of_greenlets(*found)]
     check(not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40]))
     if skipped:
@@ -155,5 +161,44 @@ def interpreters():
     check(not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40]))
 
 
+# ---- libraries ----
+
+SOURCE = """
+typedef int alloc_fn(void *, unsigned long);
+static volatile int pad;
+__attribute__((noinline)) int inner_%s(alloc_fn *alloc, void *p, unsigned long n) { int r = alloc(p, n); pad = 1; return r; }
+int go(alloc_fn *alloc, void *p, unsigned long n) { int r = inner_%s(alloc, p, n); pad = 2; return r; }
+"""
+
+
+def two_libraries():
+    folder = lib.folder()
+    for name in "left", "right":
+        with open(f"{folder}/{name}.c", "w", encoding="ascii") as file:
+            file.write(SOURCE % (name, name))
+        equal(lib.run(["cc", "-O1", "-fPIC", "-shared", "-o", f"{folder}/lib{name}.so", f"{folder}/{name}.c"]).returncode, 0,
+              "cc")
+    return folder
+
+
+def replaced():
+    """a library that takes another one's addresses: a frame has the name of the right one, or none, and the stack says so"""
+    lib.needs_full_stacks()
+    said, recording = traced(sys.executable, "replaced", two_libraries(), waits=4)
+    by_size = {vals[1]: stack_id for _, stack_id, vals in recording.calls if len(vals) > 1}
+    names = {line["size"]: line["name"] for line in said if "name" in line}
+    found = {}
+    for line in (line for line in said if "library" in line):
+        stack = recording.stacks[by_size[line["size"]]]
+        inner = {f.function[6:] for f in stack.frames if f.function.startswith("inner_")}
+        found[names[line["size"]]] = stack.is_complete
+        check(inner <= {line["library"]}, names[line["size"]], "is named", inner)
+        check(inner or not stack.is_complete, names[line["size"]], "has no name and is", stack.reason)
+    if len({line["at"] for line in said if "library" in line}) > 1:
+        raise Skip("the libraries have addresses of their own")
+    equal(found["known"], True, "known long before")
+    equal(len(found), 5, "allocations")
+
+
 if __name__ == "__main__":
-    lib.main(greenlets, reuse, interpreters)
+    lib.main(greenlets, reuse, interpreters, replaced)

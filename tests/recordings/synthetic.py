@@ -171,6 +171,7 @@ def stacks(s):
         s.call("cuMemAlloc_v2", ALLOC + number * MIB, 4096, stack=100 + number)
     for number in range(7):
         s.put("STACK", id=200 + number, count=0, reason=1, py_reason=number)
+    s.put("CODE_MAPPED", start=0x400000, end=0x401000, number=2, has_file=1)
     s.put("STACK_COPY", stack_id=100, count=1, pc=1, sp=2, fp=3, base=2, tail=bytes(8))
 
 

@@ -87,8 +87,11 @@ int foreign_open_mapped(uint32_t pid, const struct foreign_file *file)
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)file->start,
 		 (unsigned long long)file->end);
 	path_fd = open(path, O_PATH | O_CLOEXEC);
-	if (path_fd >= 0)
+	/* Another file may be mapped at these addresses by now. */
+	if (path_fd >= 0 && is_same_file(path_fd, file))
 		return open_regular(path_fd);
-	err = -errno;
+	err = path_fd < 0 ? -errno : -ESTALE;
+	if (path_fd >= 0)
+		close(path_fd);
 	return file->deleted ? err : foreign_open_same(pid, file);
 }

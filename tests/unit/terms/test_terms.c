@@ -127,6 +127,7 @@ struct pin {
 	X(gmt_unwind_reason_name, GMT_UNWIND_END_BAD_TABLE, 14, "bad_table", 0)   \
 	X(gmt_unwind_reason_name, GMT_UNWIND_END_NOT_WALKED, 15, "not_walked", 0) \
 	X(gmt_unwind_reason_name, GMT_UNWIND_END_SWITCHED, 16, "switched", 0)     \
+	X(gmt_unwind_reason_name, GMT_UNWIND_END_REMAPPED, 17, "remapped", 0)     \
 	X(gmt_py_reason_name, GMT_PY_END_NONE, 0, "none", 0)                      \
 	X(gmt_py_reason_name, GMT_PY_END_ROOT, 1, "root", 0)                      \
 	X(gmt_py_reason_name, GMT_PY_END_NO_STATE, 2, "no_state", 0)              \
@@ -187,7 +188,7 @@ SIZE(GMT_PURPOSE_COUNT, 10);
 SIZE(GMT_END_COUNT, 4);
 SIZE(GMT_OOM_OUTCOME_COUNT, 5);
 SIZE(GMT_OOM_SIGN_COUNT, 8);
-SIZE(GMT_UNWIND_REASON_COUNT, 17);
+SIZE(GMT_UNWIND_REASON_COUNT, 18);
 SIZE(GMT_PY_REASON_COUNT, 8);
 SIZE(GMT_HISTORY_KIND_COUNT, 6);
 
@@ -198,7 +199,7 @@ SIZE(GMT_HISTORY_KIND_COUNT, 6);
 	X(UVM_GPU, 5, 40) X(UVM_VASPACE, 6, 48) X(UVM_MAP, 7, 96) X(UVM_UNMAP, 8, 56) \
 	X(UVM_FREE, 9, 32) X(PROC_FORK, 10, 40) X(PROC_EXEC, 11, 48) X(PROC_EXIT, 12, 32) \
 	X(PROC_SEEN, 13, 48) X(STACK, 14, 32) X(FW_MEM, 15, 64) X(STACK_COPY, 16, 64) \
-	X(FW_OOM, 17, 56) X(FW_RANGE, 18, 136) X(FW_SIZE, 19, 56) X(SESSION, 0x8000, 520) \
+	X(FW_OOM, 17, 56) X(FW_RANGE, 18, 136) X(FW_SIZE, 19, 56) X(CODE_MAPPED, 20, 48) X(SESSION, 0x8000, 520) \
 	X(GPU, 0x8001, 200) X(PROC, 0x8002, 448) X(ATTACH, 0x8003, 32) X(NVML, 0x8004, 56) \
 	X(LOSS, 0x8005, 104) X(LIBRARY, 0x8006, 352) X(END, 0x8007, 32) X(SYMBOL, 0x8008, 48) \
 	X(STACK_FRAMES, 0x8009, 32) X(OOM, 0x800a, 152) X(OOM_ROW, 0x800b, 496) \

@@ -128,8 +128,8 @@ static int apply_stack(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
-/* Only the collector has the tables that a copied stack is read with. */
-static int apply_stack_copy(struct ledger *l, const struct gmt_hdr *hdr)
+/* Only the collector has the tables that a copied stack is read with, and the lists of mapped code. */
+static int apply_for_collector(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	(void)l;
 	(void)hdr;
@@ -213,7 +213,8 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	FRAMEWORK(FW_RANGE, false, framework_record_other),
 	FRAMEWORK(FW_SIZE, true, framework_record_other),
 	PROCESS(STACK, apply_stack),
-	PROCESS(STACK_COPY, apply_stack_copy),
+	PROCESS(STACK_COPY, apply_for_collector),
+	PROCESS(CODE_MAPPED, apply_for_collector),
 	OF_KNOWN(PROC_EXIT, life_exit),
 	SESSION(SESSION, apply_session),
 	SESSION(GPU, apply_gpu),

@@ -13,6 +13,8 @@
 #include <gpumemtrace/stackmap.h>
 #include <gpumemtrace/wire.h>
 
+#define GMT_UNNOTICED "stack traces do not notice code that takes the place of other code"
+
 /* X(program, what is lost without the program; "": nothing), in the order of the object */
 #define PLAN_OPTIONAL(X)                                                                     \
 	X(fw_block, "frameworks' blocks are not seen")                                           \
@@ -25,7 +27,9 @@
 	X(ioctl_tracepoint, "")                                                                  \
 	X(ioctl_sys_exit, "")                                                                    \
 	X(proc_fork, "children of traced processes are not followed")                            \
-	X(proc_exec, "a traced process that runs another program is not followed")
+	X(proc_exec, "a traced process that runs another program is not followed")               \
+	X(code_mapped, GMT_UNNOTICED)                                                            \
+	X(code_protected, GMT_UNNOTICED)
 
 #define X(program, text) + 1
 enum { PLAN_OPTIONAL_COUNT = PLAN_OPTIONAL(X) };

@@ -29,7 +29,7 @@ struct attached_library {
 
 struct attach {
 	struct bpf_object *object;
-	struct bpf_link *links[4];   /* of processes' events and of ioctls */
+	struct bpf_link *links[6];   /* of processes' events and of ioctls */
 	size_t link_count;
 	struct attached_library *libraries;
 	size_t library_count;
@@ -171,11 +171,11 @@ void attach_close(struct attach *attach)
 	free(attach);
 }
 
-static struct bpf_link *attach_tracepoint(struct attach *attach)
+static struct bpf_link *attach_tracepoint(struct attach *attach, const char *name, const char *tracepoint)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_tracepoint");
+	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, name);
 	struct bpf_link *link;
-	int event = tracepoint_open("syscalls", "sys_exit_ioctl");
+	int event = tracepoint_open("syscalls", tracepoint);
 
 	if (event < 0)
 		return NULL;
@@ -185,13 +185,51 @@ static struct bpf_link *attach_tracepoint(struct attach *attach)
 	return link;
 }
 
+/* Tells that stacks do without the tracepoint of a system call. */
+static void limit_mappings(struct plan_limits *limits)
+{
+	struct gmt_limit *limit = &limits->list[limits->count];
+
+	if (limits->count == PLAN_LIMITS_MAX)
+		return;
+	memset(limit, 0, sizeof(*limit));
+	snprintf((char *)limit->what, sizeof(limit->what), "%s", GMT_UNNOTICED);
+	snprintf((char *)limit->why, sizeof(limit->why), "the tracepoints of system calls cannot be opened: a kernel"
+		 " with CONFIG_FTRACE_SYSCALLS=y and the right to mount tracefs are needed");
+	limits->count++;
+}
+
+void attach_mappings(struct attach *attach)
+{
+	static const char *const programs[][2] = {
+		{ "code_mapped", "sys_exit_mmap" }, { "code_protected", "sys_exit_mprotect" },
+	};
+	size_t missing = 0;
+
+	if (attach->plan.stack_mode == GMT_STACKS_OFF)
+		return;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		struct bpf_link *link = NULL;
+
+		if (plan_leaves_out(&attach->plan, programs[i][0]))
+			continue; /* which was told */
+		if (!attach->no_tracepoint)
+			link = attach_tracepoint(attach, programs[i][0], programs[i][1]);
+		if (link)
+			attach->links[attach->link_count++] = link;
+		missing += !link;
+	}
+	if (missing)
+		limit_mappings(&attach->limits);
+}
+
 int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_sys_exit");
 	struct bpf_link *link = NULL;
 
 	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
-		link = attach_tracepoint(attach);
+		link = attach_tracepoint(attach, "ioctl_tracepoint", "sys_exit_ioctl");
 	if (!link && !bpf_program__autoload(program))
 		return programs_fail(-EACCES, cause, cause_size,
 				   "the kernel's verifier refuses the programs for the driver's"

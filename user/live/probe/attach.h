@@ -36,6 +36,9 @@ bool attach_goes_at_once(const struct attach *attach);
 typedef void attach_left_fn(void *arg, size_t left);
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg);
 
+/* Lets stacks notice code that takes the place of other code. If that is not possible, it becomes a limit. */
+void attach_mappings(struct attach *attach);
+
 /* The kernel layer: NVIDIA's ioctls. 0; -errno and a sentence. */
 int attach_ioctls(struct attach *attach, char *cause, size_t cause_size);
 

@@ -19,6 +19,7 @@
 #include "symbol/unwind/switchers.h"
 #include "symbol/unwind/unwind_table.h"
 
+#define READS_MAX 3              /* of a process that maps code meanwhile */
 #define REFUSALS_MAX 60          /* with the periods of reading, a second or two */
 
 /* Whether a path names the same file for the process and for us. */
@@ -53,6 +54,9 @@ void space_fini(struct space *space, struct publisher *publisher)
 {
 	space_withdraw(space, publisher);
 	drop_lists(space);
+	for (size_t i = 0; i < SPACE_OLD_LISTS; i++)
+		modules_fini(&space->old[i].modules);
+	code_events_fini(&space->events);
 	pycode_free(space->codes);
 	space->codes = NULL;
 }
@@ -222,16 +226,72 @@ static void ask_python(struct space *space)
 	}
 }
 
-int space_read(struct space *space, const struct tables *tables)
+/* Whether a mapping of the former list is not in the new list. */
+static bool has_lost_code(const struct space *before, const struct modules *now)
+{
+	for (size_t i = 0; i < before->modules.map_count; i++) {
+		const struct module_map *old = &before->modules.maps[i], *map = modules_find(now, old->start);
+
+		if (!map || !is_same_map(before, old, now, map))
+			return true;
+	}
+	return false;
+}
+
+/* Keeps the former list for stacks of its time, or drops it if the new list has all of its code. */
+static void keep_old_list(struct space *space, struct space *before)
+{
+	if (has_lost_code(before, &space->modules)) {
+		modules_fini(&space->old[SPACE_OLD_LISTS - 1].modules);
+		memmove(space->old + 1, space->old, (SPACE_OLD_LISTS - 1) * sizeof(*space->old));
+		space->old[0] = (struct code_list){ before->modules, before->first, before->last };
+		before->modules = (struct modules){ 0 };
+	}
+	drop_lists(before);
+}
+
+/* Reads the mappings at a moment, if the process leaves time for that. */
+static int read_at_moment(struct space *space, struct modules *now, struct publisher *publisher)
+{
+	int err = 0;
+
+	for (int i = 0; i < READS_MAX; i++) {
+		uint32_t first = publisher_mapped(publisher, space->tgid);
+
+		err = modules_read(now, space->tgid);
+		if (err)
+			return err;
+		space->first = first;
+		space->last = publisher_mapped(publisher, space->tgid);
+		if (space->first == space->last)
+			break;
+	}
+	return err;
+}
+
+/* The list is true for a later moment, too. */
+static void renew_moment(struct space *space)
+{
+	if (space->next)
+		space->next_moment = space->first;
+	if (!space->next && space->is_listed && space->slot_moment != space->first) {
+		space->slot_moment = space->first;
+		space->is_told = false;
+	}
+}
+
+int space_read(struct space *space, const struct tables *tables, struct publisher *publisher)
 {
 	struct space before = *space;
 	struct modules now = { 0 };
-	int err = modules_read(&now, space->tgid);
+	int err = read_at_moment(space, &now, publisher);
 	bool is_same;
 
 	now.has_our_paths = space->shares_mounts;
 	if (err || !now.map_count) {
 		modules_fini(&now);
+		space->first = before.first;
+		space->last = before.last;
 		return err ?: -ESRCH; /* a zombie has no mappings */
 	}
 	is_same = is_unchanged(space, &now);
@@ -240,11 +300,12 @@ int space_read(struct space *space, const struct tables *tables)
 	/* The table of a Python that has just been found needs marks. */
 	if (is_same && (space->python_state != SPACE_PYTHON_FOUND || before.python_state == SPACE_PYTHON_FOUND)) {
 		modules_fini(&now);
+		renew_moment(space);
 		return 0;
 	}
 	space->modules = now;
 	fill_lists(space, &before, tables);
-	drop_lists(&before);
+	keep_old_list(space, &before);
 	space->is_listed = false;
 	return 1;
 }
@@ -270,11 +331,49 @@ void space_build_one(struct space *space, struct tables *tables)
 	}
 }
 
+/* ---- what was mapped ---- */
+
+static bool has_changed(const struct space *space, const struct modules *modules, uint32_t first, uint32_t last,
+			uint32_t moment, uint64_t address)
+{
+	const struct module_map *map = modules_find(modules, address);
+	bool has_file = map && modules_of(modules, map)->kind != MODULE_ANONYMOUS;
+
+	return code_events_changed(&space->events, moment < first ? moment : first, moment > last ? moment : last,
+				   address, has_file);
+}
+
+bool space_has_changed(const struct space *space, uint32_t moment, uint64_t address)
+{
+	return has_changed(space, &space->modules, space->first, space->last, moment, address);
+}
+
+struct modules *space_code_at(struct space *space, uint32_t moment, uint64_t address)
+{
+	if (modules_find(&space->modules, address) && !space_has_changed(space, moment, address))
+		return &space->modules;
+	for (size_t i = 0; i < SPACE_OLD_LISTS; i++) {
+		struct code_list *old = &space->old[i];
+
+		if (modules_find(&old->modules, address) &&
+		    !has_changed(space, &old->modules, old->first, old->last, moment, address))
+			return &old->modules;
+	}
+	return NULL;
+}
+
+bool space_is_told_all(const struct space *space)
+{
+	return code_events_reach(&space->events, space->last);
+}
+
 /* ---- what BPF gets ---- */
 
 static int tell_space(struct space *space, struct publisher *publisher)
 {
-	struct gmt_stack_space value = { .slot = space->slot, .mapping_count = space->mapping_count };
+	struct gmt_stack_space value = {
+		.slot = space->slot, .mapping_count = space->mapping_count, .number = space->slot_moment,
+	};
 	bool has_python = space->python_state == SPACE_PYTHON_FOUND;
 	int err;
 
@@ -314,6 +413,7 @@ static int give_list(struct space *space, struct publisher *publisher)
 		return (int)number;
 	space->next = number;
 	space->next_count = count;
+	space->next_moment = space->first;
 	space->is_listed = true;
 	return -EAGAIN;
 }
@@ -326,6 +426,7 @@ static int use_list(struct space *space, struct publisher *publisher)
 
 	space->slot = space->next_slot;
 	space->mapping_count = space->next_count;
+	space->slot_moment = space->next_moment;
 	space->next_slot = PUBLISHER_NO_SLOT;
 	space->next = 0;
 	err = tell_space(space, publisher);

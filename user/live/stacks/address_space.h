@@ -12,6 +12,7 @@
 
 #include <gpumemtrace/stackmap.h>
 
+#include "live/stacks/code_events.h"
 #include "symbol/elf/modules.h"
 #include "symbol/python/pyversion.h"
 
@@ -26,6 +27,14 @@ enum space_python {
 	SPACE_PYTHON_REFUSED,         /* python.why says why */
 };
 
+#define SPACE_OLD_LISTS 4         /* former lists of mappings that are kept */
+
+/* The mappings between two moments (code_events.h): those of `first` are in the list, those up to `last` may be. */
+struct code_list {
+	struct modules modules;
+	uint32_t first, last;
+};
+
 struct space {
 	uint32_t tgid;
 	bool is_told;                 /* BPF knows it */
@@ -35,9 +44,13 @@ struct space {
 	bool shares_mounts;           /* its paths are ours: files can be opened when it is gone */
 	bool with_python;             /* Python is looked for */
 	uint32_t slot, mapping_count; /* the list that BPF has; 0 of them: none */
-	uint32_t next_slot, next_count; /* the list that BPF gets next */
+	uint32_t slot_moment;         /* ... and its code_list.first */
+	uint32_t next_slot, next_count, next_moment; /* the list that BPF gets next */
 	int64_t next;                 /* publisher_is_done()'s number of that list; 0: there is none */
 	struct modules modules;
+	uint32_t first, last;         /* the moments of `modules`: code_list's */
+	struct code_list old[SPACE_OLD_LISTS]; /* former lists whose mappings went, the newest first */
+	struct code_events events;
 	struct gmt_unwind_mapping *mappings; /* of modules.maps */
 	bool *is_pending;             /* of modules.list: its table is not built yet */
 	size_t pending;
@@ -52,7 +65,16 @@ void space_fini(struct space *space, struct publisher *publisher);
 
 /* Reads the mappings. 1: they have changed; 0: they have not; -ESRCH: the process is gone; else -errno. Tables that BPF
  * has are used, the others become pending. */
-int space_read(struct space *space, const struct tables *tables);
+int space_read(struct space *space, const struct tables *tables, struct publisher *publisher);
+
+/* The list that tells which code an address was at a moment; NULL: that is not known, or there was none. */
+struct modules *space_code_at(struct space *space, uint32_t moment, uint64_t address);
+
+/* Whether the list that is used now may have other code at an address than there was at a moment. */
+bool space_has_changed(const struct space *space, uint32_t moment, uint64_t address);
+
+/* Whether all that was mapped before the last reading has been told. */
+bool space_is_told_all(const struct space *space);
 
 /* Builds the table of one pending module, which takes milliseconds, and a second for the largest module. */
 void space_build_one(struct space *space, struct tables *tables);

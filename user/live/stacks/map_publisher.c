@@ -138,6 +138,14 @@ static void say_changed(struct publisher *publisher)
 		__atomic_add_fetch(publisher->maps.spaces_changed, 1, __ATOMIC_RELEASE);
 }
 
+uint32_t publisher_mapped(struct publisher *publisher, uint32_t tgid)
+{
+	uint32_t number = 1;
+
+	bpf_map_update_elem(publisher->maps.mapped, &tgid, &number, BPF_NOEXIST);
+	return bpf_map_lookup_elem(publisher->maps.mapped, &tgid, &number) ? 0 : number;
+}
+
 int publisher_tell(struct publisher *publisher, uint32_t tgid, struct gmt_stack_space *space)
 {
 	space->generation = ++publisher->generation;
@@ -151,6 +159,11 @@ void publisher_forget(struct publisher *publisher, uint32_t tgid)
 {
 	bpf_map_delete_elem(publisher->maps.spaces, &tgid);
 	say_changed(publisher);
+}
+
+void publisher_ended(struct publisher *publisher, uint32_t tgid)
+{
+	bpf_map_delete_elem(publisher->maps.mapped, &tgid);
 }
 
 bool publisher_is_done(struct publisher *publisher, int64_t number)

@@ -22,6 +22,7 @@ struct publisher;
 struct stack_maps {
 	int spaces;
 	uint32_t *spaces_changed;     /* the counter, in BPF's memory; NULL: there is none */
+	int mapped;                   /* the numbers of processes' newest executable mappings */
 	int mappings, shards;
 };
 
@@ -41,8 +42,15 @@ void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd);
 
 bool publisher_is_done(struct publisher *publisher, int64_t number);
 
+/* The number of the process's newest executable mapping (struct gmt_code_mapped). From the first call on, and from the
+ * process's first stack on, mappings are numbered. 0: there are too many processes. */
+uint32_t publisher_mapped(struct publisher *publisher, uint32_t tgid);
+
 /* Sets the entry of a process at once, with a new generation. 0 or -errno. */
 int publisher_tell(struct publisher *publisher, uint32_t tgid, struct gmt_stack_space *space);
 void publisher_forget(struct publisher *publisher, uint32_t tgid);
+
+/* The process has ended: its mappings are no longer numbered. */
+void publisher_ended(struct publisher *publisher, uint32_t tgid);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "base/hash.h"
 #include "live/stacks/address_space.h"
+#include "live/stacks/walk_check.h"
 #include "live/stream.h"
 #include "symbol/intern.h"
 #include "symbol/python/pycode.h"
@@ -118,10 +119,13 @@ static void add_frame(struct naming *naming, const struct symbol *symbol)
 
 /* ---- frames ---- */
 
-static void add_native(struct naming *naming, struct space *space, uint64_t word)
+static void add_native(struct naming *naming, struct space *space, uint32_t moment, uint64_t word)
 {
-	const struct symbol_frames *found = symbolizer_find(naming->symbolizer, &space->modules,
-							    word & GMT_FRAME_PC_MASK, !(word & GMT_FRAME_EXACT));
+	uint64_t address = word & GMT_FRAME_PC_MASK;
+	bool is_return = !(word & GMT_FRAME_EXACT);
+	struct modules *modules = space_code_at(space, moment, address - is_return), none = { 0 };
+	const struct symbol_frames *found = symbolizer_find(naming->symbolizer, modules ? modules : &none, address,
+							    is_return);
 
 	for (uint32_t i = 0; i < found->count; i++) {
 		const struct symbol_frame *frame = &found->frames[i];
@@ -196,13 +200,13 @@ void naming_python(struct naming *naming, struct space *space, const struct gmt_
 
 void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack)
 {
-	uint32_t count = stack->count;
+	uint32_t count = stack->count, moment = walk_moment(stack);
 
 	naming->frame_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!(stack->words[i] & GMT_FRAME_PYTHON)) {
 			if (!is_shown_by_python(stack, i))
-				add_native(naming, space, stack->words[i]);
+				add_native(naming, space, moment, stack->words[i]);
 		} else if (i + 1 < count) {
 			add_python(naming, space, stack->words[i], stack->words[i + 1]);
 			i++;

@@ -19,7 +19,7 @@ typedef void (*naming_put)(void *arg, const void *record, size_t size);
 struct naming *naming_new(naming_put put, void *arg);
 void naming_free(struct naming *naming);
 
-/* Names a stack of the space's process. */
+/* Names a stack of the space's process. What may have been other code than the lists of mappings say has no name. */
 void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack);
 
 /* Reads the names of Python's frames in advance, as they may soon be gone. */

@@ -266,6 +266,8 @@ static bool is_stack_wanted(const struct gmt_hdr *hdr)
 		return hdr->size >= sizeof(*copy) &&
 		       copy->count <= (hdr->size - sizeof(*copy)) / sizeof(__u64);
 	}
+	if (hdr->kind == GMT_KIND_CODE_MAPPED)
+		return hdr->size >= sizeof(struct gmt_code_mapped);
 	return hdr->kind == GMT_KIND_PROC_EXIT || hdr->kind == GMT_KIND_PROC_EXEC;
 }
 

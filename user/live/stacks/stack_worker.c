@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/address_space.h"
+#include "live/stacks/walk_check.h"
 #include "live/stream.h"
 #include "live/stacks/bpf_tables.h"
 #include "symbol/unwind/rewalk.h"
@@ -16,6 +17,7 @@
 #define READ_PERIOD_NS 50000000ULL
 #define READ_PERIOD_YOUNG_NS 1000000ULL
 #define LIST_PERIOD_NS 200000000ULL     /* between lists for BPF while tables are built */
+#define EVENTS_KEPT_NS 1000000000ULL    /* how long a record of mapped code is waited for */
 #define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
@@ -79,7 +81,7 @@ static struct worked *next_worked(const struct stackwork *work, size_t *pos)
 static void walk_again(struct stackwork *work, struct worked *worked, const struct gmt_stack *stack,
 		       const struct gmt_stack_copy *const *pieces, size_t count)
 {
-	_Alignas(struct gmt_stack) unsigned char bytes[sizeof(*stack) + GMT_STACK_WORDS * sizeof(__u64)];
+	_Alignas(struct gmt_stack) unsigned char bytes[sizeof(*stack) + (GMT_STACK_WORDS + 1) * sizeof(__u64)];
 	struct gmt_stack *walked = (void *)bytes;
 	struct rewalk rewalk = {
 		.mappings = worked->space.mappings,
@@ -90,6 +92,9 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 	};
 
 	rewalk_stack(&rewalk, stack, pieces, count, walked);
+	walked->words[walked->count] = walk_moment(stack);
+	walked->hdr.size = (uint16_t)(walked->hdr.size + sizeof(__u64));
+	walk_check(&worked->space, walked, true);
 	work->put(work->arg, walked, walked->hdr.size);
 	records_add(&worked->unnamed, walked, walked->hdr.size);
 }
@@ -149,7 +154,11 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t until_ns)
 {
 	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
-		naming_stack(work->naming, &worked->space, records_next(&worked->unnamed, &worked->named));
+		struct gmt_stack *stack = records_next(&worked->unnamed, &worked->named);
+
+		if (walk_check(&worked->space, stack, false))
+			work->put(work->arg, stack, stack->hdr.size);
+		naming_stack(work->naming, &worked->space, stack);
 		work->waiting--;
 		__atomic_add_fetch(&work->named, 1, __ATOMIC_RELAXED);
 	}
@@ -220,7 +229,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 {
 	bool was_refused = worked->space.python_state == SPACE_PYTHON_REFUSED;
 	uint64_t now_ns = stream_now_ns();
-	int changed = space_read(&worked->space, work->tables);
+	int changed = space_read(&worked->space, work->tables, work->publisher);
 
 	worked->read_ns = now_ns;
 	if (!worked->first_ns)
@@ -290,6 +299,22 @@ static void start_program(struct stackwork *work, const struct gmt_hdr *hdr)
 	process_of(work, hdr->tgid, true);
 }
 
+/* Code without a file in the place of code without a file needs no reading: programs that compile at run time map such
+ * code all the time. */
+static void see_mapped(struct stackwork *work, const struct gmt_code_mapped *mapped)
+{
+	struct worked *worked = process_of(work, mapped->hdr.tgid, false);
+	struct module_map *map;
+
+	if (!worked)
+		return;
+	code_events_add(&worked->space.events, mapped);
+	map = modules_find(&worked->space.modules, mapped->start);
+	if (worked->due == DUE_NOT && !worked->space.is_gone && (mapped->has_file ||
+	    (map && modules_of(&worked->space.modules, map)->kind != MODULE_ANONYMOUS)))
+		worked->due = DUE_SOON;
+}
+
 static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 {
 	switch (hdr->kind) {
@@ -299,7 +324,11 @@ static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 	case GMT_KIND_STACK_COPY:
 		records_add(&process_of(work, hdr->tgid, true)->waiting, hdr, hdr->size);
 		break;
+	case GMT_KIND_CODE_MAPPED:
+		see_mapped(work, (const void *)hdr);
+		break;
 	case GMT_KIND_PROC_EXIT:
+		publisher_ended(work->publisher, hdr->tgid);
 		end_process(work, hdr->tgid);
 		break;
 	case GMT_KIND_PROC_EXEC:
@@ -330,6 +359,12 @@ static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 	return worked->due ? read_period(worked) : IDLE_NS;
 }
 
+/* Whether BPF may still tell of code that was mapped before the last reading: its record is in the ring, or lost. */
+static bool awaits_events(const struct worked *worked)
+{
+	return !space_is_told_all(&worked->space) && stream_now_ns() - worked->read_ns < EVENTS_KEPT_NS;
+}
+
 /* Builds a table, gives BPF the news, and walks the waiting stacks again. */
 static void build_and_tell(struct stackwork *work, struct worked *worked)
 {
@@ -341,7 +376,8 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 	}
 	if (worked->is_stale)
 		publish_worked(work, worked, stream_now_ns());
-	if (worked->waiting_ns && !space->pending && (space->is_gone || worked->read_ns > worked->waiting_ns))
+	if (worked->waiting_ns && !space->pending && !awaits_events(worked) &&
+	    (space->is_gone || worked->read_ns > worked->waiting_ns))
 		end_waiting(work, worked);
 }
 
@@ -354,7 +390,7 @@ static bool name_some(struct stackwork *work)
 	size_t pos = 0;
 
 	while ((worked = next_worked(work, &pos))) {
-		if (!worked->unnamed.used)
+		if (!worked->unnamed.used || awaits_events(worked))
 			continue;
 		name_stacks(work, worked, until_ns);
 		is_left |= worked->unnamed.used || worked->has_ended;
@@ -377,7 +413,7 @@ uint64_t stackwork_step(struct stackwork *work)
 			busy = busy ? busy : worked; /* one table at a time */
 		else
 			build_and_tell(work, worked);
-		if (worked->is_stale && wait_ns > PUBLISHING_NS)
+		if ((worked->is_stale || awaits_events(worked)) && wait_ns > PUBLISHING_NS)
 			wait_ns = PUBLISHING_NS;
 		if (worked->has_ended && !worked->waiting_ns && !worked->unnamed.used)
 			ended = worked;
