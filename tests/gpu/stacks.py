@@ -3,12 +3,14 @@
 """Stacks of a real training: counts the complete stacks, and checks that each allocation names a line and the right
 owner.
 
-    tests/gpu/stacks.py [NAME...]       of: start (traced from the start), late (attached), nccl (two GPUs)
+    tests/gpu/stacks.py [NAME...]       of: start (traced from the start), late (attached), nccl (two GPUs),
+                                        greenlets (if there is the package greenlet)
 
 Results go to $OUT, or build/gpu-results: stacks-NAME.txt (each stack), .json (the report), .folded.
 Exit status: 0 all holds, 1 something does not, 2 nothing could be run.
 """
 import collections
+import importlib.util
 import json
 import os
 import subprocess
@@ -116,6 +118,16 @@ def check_stacks(name, check):
     return found
 
 
+def check_greenlets(found, check):
+    """All that greenlets allocate, at one line, has the stack of a greenlet, which does not show who switched to it."""
+    stacks = [s for s in found.stacks.values() if any(f.function.endswith("in_greenlet") for f in s.frames or ())]
+    ends = collections.Counter(s.frames[-1].function.split("(")[0] for s in stacks)
+    shown = {tuple(map(str, s.frames)) for s in stacks}
+    check(stacks and all(end.endswith("inner_bootstrap") for end in ends), f"greenlets: stacks end with {dict(ends)}")
+    # The first call of a thread's loop, and the first tensor of all, come from places of their own.
+    check(len(shown) <= 4, f"greenlets: one line has {len(shown)} stacks")
+
+
 def check_report(name, check, wanted):
     report = report_of(name)
     owners = owners_of(report)
@@ -139,14 +151,18 @@ def main():
     except OSError as e:
         print(f"no NVIDIA GPU here: {e}", file=sys.stderr)
         return 2
-    names = sys.argv[1:] or ["start", "late"] + (["nccl"] if gpus > 1 else [])
+    extra = (["nccl"] if gpus > 1 else []) + (["greenlets"] if importlib.util.find_spec("greenlet") else [])
+    names = sys.argv[1:] or ["start", "late"] + extra
     check = Check()
     for name in names:
         begun = time.monotonic()
         status = {"start": lambda: from_start("start", "resnet", "8"), "late": lambda: late("late"),
-                  "nccl": lambda: from_start("nccl", "nccl")}[name]()
+                  "nccl": lambda: from_start("nccl", "nccl"),
+                  "greenlets": lambda: from_start("greenlets", "greenlets")}[name]()
         check(status == 0, f"{name}: exit status {status}, {time.monotonic() - begun:.0f} s")
-        check_stacks(name, check)
+        found = check_stacks(name, check)
+        if name == "greenlets":
+            check_greenlets(found, check)
         check_report(name, check, {"nccl": ["NCCL", "cuBLAS", "CUDA context"]}.get(name, ["PyTorch"]))
     print(f"{check.failed} failed")
     return 1 if check.failed else 0

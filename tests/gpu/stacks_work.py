@@ -3,6 +3,7 @@
 """The training whose stacks stacks.py looks at.
 
     stacks_work.py resnet STEPS [SECONDS]   trains ResNet-50; SECONDS: sleeps so long first, with CUDA in use
+    stacks_work.py greenlets                tensors in greenlets that take turns (needs the package greenlet)
     stacks_work.py nccl                     two processes, each a matmul and an all-reduce over NCCL
 """
 import os
@@ -30,6 +31,29 @@ def train(steps, seconds):
     print(f"reserved={torch.cuda.memory_reserved()}", flush=True)
 
 
+def in_greenlet(main, held):
+    import torch
+    while True:
+        held.append(torch.empty(40 << 20, dtype=torch.uint8, device="cuda"))    # too large for a segment that is there
+        main.switch()
+
+
+def switch_below(depth, one):
+    if depth:
+        return max([1], key=lambda _: switch_below(depth - 1, one) or 0)
+    one.switch()
+    return 1
+
+
+def greenlets():
+    import greenlet
+    main, held = greenlet.getcurrent(), []
+    made = [greenlet.greenlet(lambda: in_greenlet(main, held)) for _ in range(4)]
+    for turn in range(5):
+        for number, one in enumerate(made):
+            switch_below((turn * 3 + number) % 7, one)
+
+
 def rank_main(rank, port):
     import torch
     import torch.distributed as dist
@@ -50,6 +74,9 @@ def rank_main(rank, port):
 def main():
     if sys.argv[1] == "resnet":
         train(int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0)
+        return
+    if sys.argv[1] == "greenlets":
+        greenlets()
         return
     import torch.multiprocessing as mp
     mp.spawn(rank_main, args=(29500 + os.getpid() % 1000,), nprocs=2)
