@@ -50,7 +50,8 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
-BASE     := confine foreign_file hash human js maps out out_file rangemap xalloc
+BASE     := blake2 confine foreign_file hash human js maps out out_file rangemap xalloc
+PARSE    := channel client keeper parser worker
 CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
@@ -64,9 +65,9 @@ CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,view,by_stack oom_judge oom_view snapshot snapshot_replay view view_build)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
-            $(call in,elf,demangle ehread elfsym eu_search fde image lines modules source) \
-            $(call in,python,pycode pyfile pylayout pylines pytext pytls pyversion) \
-            $(call in,unwind,cfa_program ehframe rewalk switchers table_cache unwind_table)
+            $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile) \
+            $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
+            $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
             $(call in,text,stack_text text) \
             $(call in,records,record_fields record_text) \
@@ -80,23 +81,25 @@ LIVE     := stream \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
-            $(call in,probe,attach hazard library mmap_watch permission probed_files quota target tracepoint trial uprobe \
-                            usdt_notes) \
+            $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota target tracepoint \
+                            trial uprobe usdt_notes) \
             $(call in,process,launch procfs refused_calls roster settings) \
             $(call in,stacks,address_space bpf_tables code_events map_publisher stack_names stack_thread stack_worker \
                             walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
-            dumping ending finish main output_files outputs playback privileges rescan say session setup targets
+            dumping ending finish main output_files outputs parsing playback privileges rescan say session setup targets
 
-LIB_SRC  := $(BASE:%=user/base/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) $(SYMBOL:%=user/symbol/%) \
+LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
+            $(SYMBOL:%=user/symbol/%) \
             $(SINK:%=user/sink/%)
 LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
+             $(call in,parse,parse) \
              $(call in,terms,probes terms) \
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \

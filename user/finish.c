@@ -24,6 +24,7 @@
 #include "live/stacks/stack_thread.h"
 #include "live/stacks/bpf_tables.h"
 #include "live/probe/mmap_watch.h"
+#include "parse/parser.h"
 #include "source/recorder.h"
 
 /* Records from before the session's start count from the start. */
@@ -171,6 +172,7 @@ bool session_teardown(struct session *session)
 	const int fds[] = { session->epoll_fd, session->signal_fd, session->tick_fd };
 
 	command_cancel(&session->command);
+	parser_cancel(session->parser);
 	display_free(session->display);
 	if (!dumping_free(session->dumping) || !meter_free(session->meter) ||
 	    !stacking_free(session->stacking, SESSION_THREADS_NS))
@@ -184,6 +186,7 @@ bool session_teardown(struct session *session)
 	if (session->nvml)
 		nvml_close(session->nvml);
 	probing_free(session->probing);
+	parser_free(session->parser);
 	roster_free(session->roster);
 	pipeline_free(session->stream.pipeline);
 	for (size_t i = 0; i < COUNT(fds); i++)

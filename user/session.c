@@ -29,6 +29,7 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/mmap_watch.h"
+#include "parse/parser.h"
 #include "rescan.h"
 #include "say.h"
 #include "setup.h"
@@ -47,6 +48,7 @@ static void put_losses(struct session *session)
 	struct gmt_loss rec = { 0 };
 
 	attach_losses(session->attach, rec.count);
+	rec.count[GMT_LOSS_FILE_REFUSED] = probing_unread(session->probing) + stacking_refused(session->stacking);
 	if (!memcmp(rec.count, session->losses, sizeof(rec.count)))
 		return;
 	memcpy(session->losses, rec.count, sizeof(rec.count));
@@ -316,7 +318,7 @@ static void take_stacks(struct session *session)
 	char *note;
 
 	stacking_collect(session->stacking, &session->stream);
-	while ((note = stacking_note(session->stacking))) {
+	while ((note = probing_note(session->probing)) || (note = stacking_note(session->stacking))) {
 		if (!session->options->quiet)
 			say("%s", note);
 		free(note);
@@ -382,6 +384,7 @@ static void take_last_names(struct session *session)
 
 	ending_step(session->ending, "looks for names of stack traces", wait.most_ns);
 	left = stacking_finish(session->stacking, &session->stream, &wait);
+	parser_cancel(session->parser);
 	if (!left)
 		return;
 	snprintf((char *)rec.why, sizeof(rec.why), "%zu %s not named when the session ended", left,

@@ -34,6 +34,8 @@
 #include "live/probe/uprobe.h"
 #include "live/probe/mmap_watch.h"
 #include "outputs.h"
+#include "parse/parser.h"
+#include "parsing.h"
 #include "privileges.h"
 #include "say.h"
 #include "source/recorder.h"
@@ -249,6 +251,7 @@ static void open_stacking(struct session *session)
 			.shards = attach_map_fd(session->attach, "stack_shards"),
 		},
 		.cache = cache,
+		.parser = session->parser,
 	};
 
 	cache_directory(cache, sizeof(cache));
@@ -410,6 +413,17 @@ static int start_command(struct session *session)
 	return GMT_EXIT_COMMAND_OURS;
 }
 
+/* First of all: the child has a copy of all that this process knows. */
+static int start_parser(struct session *session)
+{
+	int err = parser_start(&session->parser, &parsing_table);
+
+	if (!err)
+		return 0;
+	say("the process that reads foreign files cannot be started: %s", strerror(-err));
+	return session_failure(session, GMT_EXIT_FAILURE);
+}
+
 int session_setup(struct session *session, const struct options *options, struct attribution *attribution)
 {
 	int status;
@@ -417,6 +431,9 @@ int session_setup(struct session *session, const struct options *options, struct
 	*session = (struct session){
 		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
 	};
+	status = start_parser(session);
+	if (status)
+		return status;
 	stream_init(&session->stream, outputs_pipeline(options));
 	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
@@ -435,7 +452,8 @@ int session_setup(struct session *session, const struct options *options, struct
 		return status;
 	session->layers = options->layers & (GMT_LAYER_API | GMT_LAYER_FRAMEWORK);
 	session->roster = roster_new(&session->stream);
-	session->probing = probing_new(session->attach, &session->stream, &session->trial, session->layers,
+	session->probing = probing_new(session->attach, &session->stream, session->parser, &session->trial,
+				       session->layers,
 				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS));
 	session->display = display_new(options, attribution);
 	attach_mappings(session->attach);

@@ -56,6 +56,7 @@ struct session {
 	const struct options *options;
 	struct driver_info driver;
 	struct nvml *nvml;              /* NULL: none */
+	struct parser *parser;          /* reads files of targets */
 	struct attach *attach;
 	struct trial trial;             /* which processes return probes kill here */
 	struct ring_buffer *ring;

@@ -108,7 +108,9 @@
 	  "calls that were left without a return, or ran inside such calls")      \
 	X(PROGRAM_SKIPPED, 8, "program_skipped", "probe hit that the kernel skipped", \
 	  "probe hits that the kernel skipped")                                   \
-	X(STACK_LOST, 9, "stack_lost", "stack trace of an allocation", "stack traces of allocations")
+	X(STACK_LOST, 9, "stack_lost", "stack trace of an allocation", "stack traces of allocations") \
+	X(FILE_REFUSED, 10, "file_refused", "file of a process that could not be read", \
+	  "files of processes that could not be read")
 
 /* The purpose of physical memory that was obtained inside a call. JSON alone. */
 #define GMT_PURPOSES(X)                                                           \

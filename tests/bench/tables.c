@@ -40,12 +40,14 @@ static double build(const struct image *image, struct unwind_table *table)
 	return unwind_table_build(image, table) ? -1 : now_ms() - start;
 }
 
+/* The key is made anew each time, as in a session. */
 static double load(struct table_cache *cache, const struct image *image)
 {
 	struct unwind_table table = { 0 };
 	double start = now_ms(), took;
+	struct table_key key;
 
-	took = table_cache_load(cache, image, &table) ? 0 : now_ms() - start;
+	took = table_key_of(image, 0, &key) || table_cache_load(cache, &key, &table) ? 0 : now_ms() - start;
 	unwind_table_fini(&table);
 	return took;
 }
@@ -53,6 +55,7 @@ static double load(struct table_cache *cache, const struct image *image)
 /* The quicker of two each: what else runs on the machine only ever adds. */
 static int measure(struct table_cache *cache, const char *path, struct line *line)
 {
+	struct table_key key;
 	struct image image;
 	double again;
 	int err = image_open(&image, open(path, O_RDONLY | O_CLOEXEC));
@@ -68,8 +71,8 @@ static int measure(struct table_cache *cache, const char *path, struct line *lin
 			line->build_ms = took;
 		line->rows = table.rows;
 		line->mib = (double)unwind_table_bytes(&table) / (1 << 20);
-		if (!i && !err)
-			table_cache_store(cache, &image, &table);
+		if (!i && !err && !table_key_of(&image, 0, &key))
+			table_cache_store(cache, &key, &table);
 		unwind_table_fini(&table);
 	}
 	line->load_ms = load(cache, &image);

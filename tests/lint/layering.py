@@ -15,6 +15,7 @@ from tap import BUILD, TOP, Tap, files, text
 # the only user of libbpf. "x/*" stands for all rooms of a row.
 ROOMS = {
     "base": "",
+    "parse": "base",
     "core/terms": "base",
     "core/rm": "base core/terms",
     "core/account": "base core/terms core/rm",
@@ -25,10 +26,10 @@ ROOMS = {
     "core/pipeline": "base core/terms core/ledger core/framework core/history core/oom",
     "core/view": "base core/*",
     "source": "base core/terms",
-    "symbol/elf": "base core/terms",
-    "symbol/python": "base core/terms symbol/elf",
-    "symbol/unwind": "base core/terms symbol/elf",
-    "symbol": "base core/terms symbol/*",
+    "symbol/elf": "base parse core/terms",
+    "symbol/python": "base parse core/terms symbol/elf",
+    "symbol/unwind": "base parse core/terms symbol/elf",
+    "symbol": "base parse core/terms symbol/*",
     "sink": "base core/terms core/view",
     "sink/text": "base core/terms core/view sink",
     "sink/records": "base core/terms",
@@ -42,10 +43,10 @@ ROOMS = {
     "live/framework": "base core/terms live live/bpf",
     "live/process": "base core/terms live live/bpf live/framework",
     "live/nvidia": "base core/terms live live/bpf live/process",
-    "live/probe": "base core/terms symbol/elf live live/bpf live/framework live/process live/nvidia",
-    "live/stacks": "base core/terms symbol symbol/* live live/bpf",
-    "live/features": "base core/terms live live/bpf live/framework live/process live/nvidia live/probe",
-    "top": "base core/* source symbol symbol/* sink sink/* live live/*",
+    "live/probe": "base parse core/terms symbol/elf live live/bpf live/framework live/process live/nvidia",
+    "live/stacks": "base parse core/terms symbol symbol/* live live/bpf",
+    "live/features": "base parse core/terms live live/bpf live/framework live/process live/nvidia live/probe",
+    "top": "base parse core/* source symbol symbol/* sink sink/* live live/*",
 }
 # A header of few rooms.
 PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view"}}

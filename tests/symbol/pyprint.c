@@ -7,12 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/parse_child.h"
 #include "core/terms/names.h"
 #include "symbol/python/pycode.h"
+#include "symbol/python/pyparse.h"
+
+static const struct parse_table table = {
+	.serve = { [PARSE_PYTHON] = pyparse_serve_python, [PARSE_THREADS] = pyparse_serve_threads },
+};
 
 void pyprint_find(pid_t pid, struct pyversion *python)
 {
-	int err = pyversion_find(pid, python);
+	struct parse_child child = parse_child_start(&table);
+	int err = pyversion_find(pid, child.client, python);
+
+	parse_child_end(&child);
 
 	if (err) {
 		fprintf(stderr, "%s: %s\n", err == -ENOENT ? "no CPython" : "refused",

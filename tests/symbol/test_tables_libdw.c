@@ -169,14 +169,15 @@ static void cached(const struct image *image, const struct unwind_table *table, 
 {
 	struct unwind_table again = { 0 };
 	struct table_cache cache;
+	struct table_key key;
 	double start;
 	int err;
 
-	if (!image->build_id[0] || table_cache_open(&cache, dir))
+	if (!image->build_id[0] || table_key_of(image, 0, &key) || table_cache_open(&cache, dir))
 		return;
-	err = table_cache_store(&cache, image, table);
+	err = table_cache_store(&cache, &key, table);
 	start = milliseconds();
-	if (!err && !table_cache_load(&cache, image, &again))
+	if (!err && !table_cache_load(&cache, &key, &again))
 		printf("# from the cache: %.2f ms\n", milliseconds() - start);
 	unwind_table_fini(&again);
 	table_cache_trim(&cache, 0);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "symbol/symbolizer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "base/hash.h"
-#include "symbol/elf/demangle.h"
-#include "symbol/elf/elfsym.h"
+#include "symbol/elf/file_names.h"
 #include "symbol/intern.h"
-#include "symbol/elf/lines.h"
 
-#define NAME_BYTES 1024              /* while a name is made readable */
-#define NAME_WIDTH 160               /* of function names, see demangle_short() */
-#define OPEN_BYTES ((size_t)512 << 20) /* symbols and debug information of open files */
+/* Symbols and debug information of open files. A worker with as much is far below its limit (PARSE_MEMORY), so that
+ * there is room for the next file. */
+#define OPEN_BYTES (PARSE_MEMORY / 4)
 
 /* A file, which all processes share. */
 struct file {
@@ -21,18 +20,18 @@ struct file {
 	struct hash answers;        /* key_of_place() -> struct symbol_frames * */
 	bool was_open;              /* `shape` is known */
 	bool is_open;
+	bool is_refused;            /* it could not be read */
 	bool has_failed;            /* it could not be opened through this process: */
 	uint32_t failed_pid;
 	uint64_t used;              /* the symbolizer's count at the last use */
-	size_t bytes;
 	struct image shape;         /* headers of the file, also good when the file is closed */
-	struct image image;
-	struct elfsym symbols;
-	struct lines *lines;
+	struct file_names names;
 };
 
 struct symbolizer {
-	const struct symbol_source *source;
+	struct parse_client *client;
+	symbolizer_refused refused;
+	void *arg;
 	size_t files_max;
 	struct hash by_key;         /* identity of a file -> index + 1 */
 	struct file **files;
@@ -41,13 +40,16 @@ struct symbolizer {
 	struct hash nowhere;        /* address in no mapping -> struct symbol_frames * */
 	uint64_t asked;             /* questions so far */
 	size_t open_count, open_bytes;
+	uint32_t opened;            /* files, each time that they were opened */
 };
 
-struct symbolizer *symbolizer_new(const struct symbol_source *source, size_t files_max)
+struct symbolizer *symbolizer_new(struct parse_client *client, size_t files_max, symbolizer_refused refused, void *arg)
 {
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
-	s->source = source;
+	s->client = client;
+	s->refused = refused;
+	s->arg = arg;
 	s->files_max = files_max;
 	hash_init(&s->by_key, sizeof(uint32_t));
 	hash_init(&s->nowhere, sizeof(struct symbol_frames *));
@@ -69,12 +71,9 @@ static void close_file(struct symbolizer *s, struct file *file)
 {
 	if (!file->is_open)
 		return;
-	lines_close(file->lines); /* before the bytes that it reads */
-	file->lines = NULL;
-	elfsym_fini(&file->symbols);
-	image_close(&file->image);
+	file_names_close(s->client, &file->names);
 	file->is_open = false;
-	s->open_bytes -= file->bytes;
+	s->open_bytes -= file->names.bytes;
 	s->open_count--;
 }
 
@@ -134,47 +133,43 @@ static void close_oldest(struct symbolizer *s, const struct file *keep)
 	}
 }
 
-/* Reads the debug file only for what the file itself lacks. */
-static void read_symbols(struct symbolizer *s, struct file *file, const struct modules *modules)
+/* Files share a worker: what ended it may have been the memory of the others, or somebody from outside. */
+static bool may_be_others_fault(int err)
 {
-	struct image debug = { .fd = -1 };
-	bool has_debug = false;
-	bool complete = image_section(&file->image, ".symtab", 0) &&
-			image_section(&file->image, ".debug_info", 0);
+	return err == -ESTALE || err == -EFAULT || err == -ENOMEM;
+}
 
-	if (!complete && file->image.build_id[0])
-		has_debug = !s->source->open_debug(modules, file->image.build_id, &debug);
-	elfsym_read(&file->symbols, &file->image, has_debug ? &debug : NULL);
-	file->lines = lines_open(&file->image);
-	if (!file->lines && has_debug)
-		file->lines = lines_open(&debug);
-	if (has_debug)
-		image_close(&debug);
-	file->bytes = elfsym_bytes(&file->symbols) + lines_bytes(file->lines);
+/* A file that cannot be read has no names from now on, or for now if its owner has to wait. */
+static void refuse_file(struct symbolizer *s, struct file *file, int err)
+{
+	close_file(s, file);
+	file->is_refused = err != -EDQUOT;
+	if (s->refused)
+		s->refused(s->arg, file->path, err);
 }
 
 static void open_file(struct symbolizer *s, struct file *file, const struct modules *modules,
 		      const struct module_map *map)
 {
-	if (file->is_open || (file->has_failed && file->failed_pid == modules->pid) ||
+	int err;
+
+	if (file->is_open || file->is_refused || (file->has_failed && file->failed_pid == modules->pid) ||
 	    modules_of(modules, map)->kind > MODULE_VDSO)
 		return;
-	if (s->source->open_module(modules, map, &file->image)) {
+	err = file_names_open(s->client, ++s->opened, modules, map, &file->names, &file->shape);
+	if (may_be_others_fault(err)) /* another file of the worker's */
+		err = file_names_open(s->client, ++s->opened, modules, map, &file->names, &file->shape);
+	if (parse_gave_up(err)) {
+		refuse_file(s, file, err);
+	} else if (err) {
 		file->has_failed = true;
 		file->failed_pid = modules->pid;
-		return;
+	} else {
+		file->is_open = file->was_open = true;
+		s->open_count++;
+		s->open_bytes += file->names.bytes;
+		close_oldest(s, file);
 	}
-	read_symbols(s, file, modules);
-	file->shape = file->image;
-	file->shape.fd = -1;
-	file->shape.bytes = file->shape.owned = NULL;
-	file->shape.sections = NULL;
-	file->shape.section_names = NULL;
-	file->shape.section_count = 0;
-	file->is_open = file->was_open = true;
-	s->open_count++;
-	s->open_bytes += file->bytes;
-	close_oldest(s, file);
 }
 
 /* Four kinds of answers are kept apart. Some are for vaddrs, others for file offsets while the headers are unknown.
@@ -192,37 +187,48 @@ static struct symbol_frames *new_frames(size_t count)
 	return frames;
 }
 
-static const char *readable_name(struct symbolizer *s, const char *symbol)
+/* Asks the file's worker. If the worker was replaced since the file was opened, the file is opened again. */
+static void find_in_file(struct symbolizer *s, struct file *file, const struct modules *modules,
+			 const struct module_map *map, uint64_t vaddr, struct symfile_frames *found)
 {
-	char name[NAME_BYTES];
+	int err = file_names_find(s->client, &file->names, vaddr, found);
 
-	if (!symbol)
-		return NULL;
-	demangle_short(symbol, NAME_WIDTH, name, sizeof(name));
-	return intern(&s->texts, name);
+	if (may_be_others_fault(err)) {
+		close_file(s, file);
+		open_file(s, file, modules, map);
+		if (file->is_open)
+			err = file_names_find(s->client, &file->names, vaddr, found);
+	}
+	if (file->is_open && parse_gave_up(err))
+		refuse_file(s, file, err);
+	if (err)
+		found->count = 0;
 }
 
-static struct symbol_frames *look_up_frames(struct symbolizer *s, struct file *file, uint64_t vaddr, bool is_return,
-					    bool is_vaddr)
+/* `asked`: a call may be the last instruction of its function. */
+static struct symbol_frames *look_up_frames(struct symbolizer *s, struct file *file, const struct modules *modules,
+					    const struct module_map *map, uint64_t vaddr, uint64_t asked)
 {
-	struct lines_place places[LINES_DEPTH] = { { 0 } };
-	uint64_t asked = vaddr - is_return; /* a call may be the last instruction of its function */
-	size_t count = is_vaddr && file->lines ? lines_find(file->lines, asked, places, LINES_DEPTH) : 0;
-	struct symbol_frames *frames = new_frames(count ? count : 1);
-	const char *symbol = NULL;
+	struct symfile_frames found;
+	struct symbol_frames *frames;
 
-	if (is_vaddr && file->is_open)
-		symbol = elfsym_find(&file->symbols, &file->image, asked);
-	for (size_t i = 0; i < frames->count; i++) {
-		bool inlined = i + 1 < frames->count;
+	found.count = 0;
+	if (file->is_open && map->has_bias)
+		find_in_file(s, file, modules, map, asked, &found);
+	frames = new_frames(found.count ? found.count : 1);
+	frames->frames[0].module = file->name;
+	frames->frames[0].path = file->path;
+	frames->frames[0].offset = vaddr;
+	for (size_t i = 0; i < found.count; i++) {
+		const struct symfile_frame *from = &found.frames[i];
 
 		frames->frames[i] = (struct symbol_frame){
-			.function = readable_name(s, inlined ? places[i].function : symbol),
+			.function = intern(&s->texts, from->function[0] ? from->function : NULL),
 			.module = file->name,
 			.path = file->path,
-			.file = intern(&s->texts, places[i].file),
-			.line = places[i].line,
-			.inlined = inlined,
+			.file = intern(&s->texts, from->file),
+			.line = from->line,
+			.inlined = i + 1 < frames->count,
 			.offset = vaddr,
 		};
 	}
@@ -271,6 +277,6 @@ const struct symbol_frames *symbolizer_find(struct symbolizer *s, struct modules
 	open_file(s, file, modules, map);
 	slot = hash_put(&file->answers, key_of_place(vaddr, is_return, is_vaddr, file->is_open), NULL);
 	if (!*slot)
-		*slot = look_up_frames(s, file, vaddr, is_return, is_vaddr);
+		*slot = look_up_frames(s, file, modules, map, vaddr, vaddr - is_return);
 	return *slot;
 }

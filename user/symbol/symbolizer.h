@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parse/client.h"
 #include "symbol/elf/modules.h"
-#include "symbol/elf/source.h"
 
 struct symbol_frame {
 	const char *function;   /* readable; NULL: no symbol covers the address */
@@ -37,8 +37,12 @@ struct symbol_frames {
 
 struct symbolizer;
 
-/* At most `files_max` files are open at a time, and fewer when they take much memory. `source` must stay. */
-struct symbolizer *symbolizer_new(const struct symbol_source *source, size_t files_max);
+/* Hears of a file that could not be read, once, and why (parse_why()). Its frames have no functions. */
+typedef void (*symbolizer_refused)(void *arg, const char *path, int err);
+
+/* At most `files_max` files are open at a time, and fewer when they take much memory. `client` must stay. `refused` may
+ * be NULL. */
+struct symbolizer *symbolizer_new(struct parse_client *client, size_t files_max, symbolizer_refused refused, void *arg);
 void symbolizer_free(struct symbolizer *s);
 
 /*

@@ -89,7 +89,9 @@ static int keep_one(void)
 
 static int take_limits(void)
 {
-	static const struct confine_limit limits[] = { { RLIMIT_AS, 64 << 20 }, { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, 8 } };
+	static const struct confine_limit limits[] = {
+		{ RLIMIT_AS, 64 << 20 }, { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, 8 },
+	};
 	struct rlimit limit;
 
 	if (confine_limits(limits, 3) || getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_max != 8)

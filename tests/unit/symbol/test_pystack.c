@@ -16,6 +16,8 @@
 #include "symbol/elf/modules.h"
 #include "symbol/python/pyfile.h"
 #include "symbol/python/pylayout.h"
+#include "parse_child.h"
+#include "symbol/python/pyparse.h"
 #include "symbol/python/pytls.h"
 #include "symbol/python/pyversion.h"
 #include "../../symbol/pywalk.h"
@@ -249,6 +251,10 @@ static void debug_offsets(void **state)
 	assert_null(pylayout_of(pylayout_newest() + 1));
 }
 
+static const struct parse_table table = {
+	.serve = { [PARSE_PYTHON] = pyparse_serve_python, [PARSE_THREADS] = pyparse_serve_threads },
+};
+
 #define KEYS 70
 
 /* glibc's own word for where its keys are, tried on this thread: keys in struct pthread and behind it. */
@@ -260,11 +266,13 @@ static void keys(void **state)
 	struct gmt_py_config config;
 	pthread_key_t made[KEYS];
 	struct pytls tls;
+	struct parse_child child = parse_child_start(&table);
 	const char *why;
 	pid_t pid = getpid();
 
 	assert_int_equal(modules_read(&modules, (uint32_t)pid), 0);
-	assert_int_equal(pytls_find(&modules, &tls, &why), 0);
+	assert_int_equal(pyparse_threads(child.client, &modules, &tls, &why), 0);
+	parse_child_end(&child);
 	memset(&config, 0, sizeof(config));
 	for (int i = 0; i < KEYS; i++) {
 		uint64_t block = pthread_self(), value = 0;
@@ -303,9 +311,11 @@ static void names(void **state)
 static void not_python(void **state)
 {
 	(void)state;
+	struct parse_child child = parse_child_start(&table);
 	struct pyversion python;
 
-	assert_int_equal(pyversion_find(getpid(), &python), -2);
+	assert_int_equal(pyversion_find(getpid(), child.client, &python), -2);
+	parse_child_end(&child);
 	assert_int_equal(python.runtime, 0);
 }
 

@@ -46,6 +46,7 @@ static unsigned int rule_at(const struct unwind_table *table, uint64_t vaddr)
 static void mark(const struct workdir *dir, const char *source, const char *flags, const char *const names[3],
 		 unsigned int rules[3])
 {
+	struct switchers_range ranges[SWITCHERS_MAX];
 	struct unwind_table table;
 	struct image image;
 	char path[128];
@@ -53,7 +54,7 @@ static void mark(const struct workdir *dir, const char *source, const char *flag
 	compile_library(dir, "greenlet.so", source, flags, path, sizeof(path));
 	assert_int_equal(image_open(&image, open(path, O_RDONLY | O_CLOEXEC)), 0);
 	assert_int_equal(unwind_table_build(&image, &table), 0);
-	switchers_mark(&image, &table);
+	switchers_mark(&table, ranges, switchers_find(&image, ranges));
 	assert_true(unwind_table_check(&table));
 	for (int i = 0; i < 3; i++)
 		rules[i] = rule_at(&table, vaddr_of(&image, names[i]) + 1);

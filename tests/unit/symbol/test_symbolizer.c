@@ -13,10 +13,18 @@
 #include <sys/prctl.h>
 
 #include "compile.h"
+#include "parse_child.h"
+#include "symbol/elf/file_names.h"
 #include "symbol/symbolizer.h"
 
 #define LIBRARY "__attribute__((noinline)) int lib_inner(int x)\n{\n\treturn x * 3;\n}\n" \
 		"int lib_outer(int x)\n{\n\treturn lib_inner(x) + 1;\n}\n"
+
+static const struct parse_table table = {
+	.serve = { [PARSE_OPEN] = file_names_serve_open, [PARSE_READ] = file_names_serve_read,
+		   [PARSE_NAME] = file_names_serve_find, [PARSE_CLOSE] = file_names_serve_close },
+};
+static struct parse_child child;
 
 static void snapshot(struct modules *m)
 {
@@ -39,7 +47,7 @@ __attribute__((noinline)) static const void *own_address(void)
 
 static void own_function_and_line(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	struct modules m = { 0 };
 	const struct symbol_frame *frame;
 	const void *address;
@@ -61,7 +69,7 @@ static void own_function_and_line(void **state)
 
 static void library_function(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	struct modules m = { 0 };
 
 	(void)state;
@@ -75,7 +83,7 @@ static void library_function(void **state)
 /* The start of a function as a return address belongs to the one before it: never its own name. */
 static void return_addresses_belong_to_the_call(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	struct modules m = { 0 };
 	const char *name;
 
@@ -100,7 +108,7 @@ static void *load(const struct workdir *dir, const char *flags, char *path, size
 
 static void a_deleted_file_is_still_read(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	struct modules m = { 0 };
 	const struct symbol_frame *frame;
 	void *handle;
@@ -125,11 +133,10 @@ static void a_deleted_file_is_still_read(void **state)
 /* What lies at the path now is another file: its names would be wrong. */
 static void a_replaced_file_gives_no_names(void **state)
 {
-	static const struct symbol_source *const live = &symbol_source_live;
 	const struct workdir *dir = *state;
 	struct modules m = { 0 };
+	struct source_file file;
 	struct module_map *map;
-	struct image image;
 	char path[128], other[128];
 	void *handle = load(dir, "", path, sizeof(path)), *inner = dlsym(handle, "lib_inner");
 
@@ -139,11 +146,11 @@ static void a_replaced_file_gives_no_names(void **state)
 			sizeof(other));
 	assert_int_equal(rename(other, path), 0);
 	map->end++; /* so that the name in map_files is not there, as without the capability */
-	assert_true(live->open_module(&m, map, &image) < 0);
+	assert_true(source_open_module(&m, map, &file) < 0);
 	map->end--;
 	if (!geteuid()) {
-		assert_int_equal(live->open_module(&m, map, &image), 0);
-		image_close(&image);
+		assert_int_equal(source_open_module(&m, map, &file), 0);
+		assert_int_equal(close(file.fd), 0);
 	}
 	dlclose(handle);
 	modules_fini(&m);
@@ -174,9 +181,9 @@ static pid_t start_in_root(const char *root)
  * is there in place of a file is not opened. */
 static void debug_files_of_a_container(void **state)
 {
-	static const struct symbol_source *const live = &symbol_source_live;
 	const struct workdir *dir = *state;
 	char path[128], command[1024];
+	struct source_file file;
 	struct modules m = { 0 };
 	struct image image;
 
@@ -190,20 +197,20 @@ static void debug_files_of_a_container(void **state)
 		 dir->path);
 	assert_int_equal(run_shell(command), 0);
 	m.pid = (uint32_t)start_in_root(dir->path);
-	assert_int_equal(live->open_debug(&m, "abcdef0123", &image), 0);
+	assert_int_equal(source_open_debug(&m, "abcdef0123", &file), 0);
+	assert_int_equal(image_open(&image, file.fd), 0);
 	assert_string_equal(image.build_id, "abcdef0123");
 	assert_non_null(image_section(&image, ".debug_info", 0));
 	image_close(&image);
-	assert_true(live->open_debug(&m, "abcdef9999", &image) < 0); /* of another build */
-	assert_true(live->open_debug(&m, "ffff", &image) < 0);       /* does not wait for a writer */
-	assert_true(live->open_debug(&m, "", &image) < 0);
+	assert_true(source_open_debug(&m, "ffff", &file) < 0); /* does not wait for a writer */
+	assert_true(source_open_debug(&m, "", &file) < 0);
 	kill((pid_t)m.pid, SIGKILL);
 	assert_int_equal(waitpid((pid_t)m.pid, NULL, 0), (int)m.pid);
 }
 
 static void no_file_no_name(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	struct modules m = { 0 };
 	const struct symbol_frame *frame;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -225,7 +232,7 @@ static void no_file_no_name(void **state)
 /* A process that has ended: its files cannot be opened through it, but by their paths, if these are ours. */
 static void a_process_that_has_ended(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	struct modules m = { 0 };
 	uint32_t pid;
 
@@ -238,12 +245,12 @@ static void a_process_that_has_ended(void **state)
 	m.pid = pid;
 	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
 	symbolizer_free(s);
-	s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	m.pid = INT32_MAX;
 	m.has_our_paths = true;
 	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
 	symbolizer_free(s);
-	s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	m.pid = 0;
 	m.has_our_paths = false;
 	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
@@ -253,7 +260,7 @@ static void a_process_that_has_ended(void **state)
 
 static void the_vdso_is_read_from_memory(void **state)
 {
-	struct symbolizer *s = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
 	const char *vdso = (const char *)getauxval(AT_SYSINFO_EHDR);
 	struct modules m = { 0 };
 	size_t named = 0;
@@ -275,32 +282,16 @@ static void the_vdso_is_read_from_memory(void **state)
 	modules_fini(&m);
 }
 
-static unsigned int opened_files;
-
-static int open_counted(const struct modules *modules, const struct module_map *map, struct image *image)
-{
-	opened_files++;
-	return symbol_source_live.open_module(modules, map, image);
-}
-
-static int open_no_debug(const struct modules *modules, const char *build_id, struct image *image)
-{
-	(void)modules;
-	(void)build_id;
-	(void)image;
-	return -1;
-}
-
-/* Descriptors of this process that lead to a file of this name. */
-static unsigned int open_descriptors(const char *name)
+/* Descriptors of a process that lead to a file of this name. */
+static unsigned int open_descriptors(int pid, const char *name)
 {
 	unsigned int count = 0;
 
 	for (int fd = 0; fd < 1024; fd++) {
-		char link[32], path[4096];
+		char link[48], path[4096];
 		ssize_t len;
 
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
 		len = readlink(link, path, sizeof(path) - 1);
 		path[len > 0 ? len : 0] = '\0';
 		count += strstr(path, name) != NULL;
@@ -310,31 +301,46 @@ static unsigned int open_descriptors(const char *name)
 
 static void open_files_are_limited(void **state)
 {
-	static const struct symbol_source counted = { open_counted, open_no_debug };
-	struct symbolizer *s = symbolizer_new(&counted, 1);
+	struct symbolizer *s = symbolizer_new(child.client, 1, NULL, NULL);
+	struct parse_status worker;
 	struct modules m = { 0 };
 	const struct symbol_frame *kept;
 	const char *libc = dlsym(RTLD_DEFAULT, "lsearch");
 
 	(void)state;
+	assert_int_equal(parse_status(child.client, &worker), 0); /* the worker for root's files */
 	snapshot(&m);
 	kept = find(s, &m, library_function, false);
 	for (int i = 0; i < 4; i++) {
 		assert_string_equal(find(s, &m, libc + i, false)->function, "lsearch");
 		assert_string_equal(find(s, &m, (const char *)own_function_and_line + i, false)->function,
 				    "own_function_and_line");
-		assert_int_equal(open_descriptors("/libc.so"), 0); /* closed for the other file */
+		assert_int_equal(open_descriptors(worker.pid, "/libc.so"), 0); /* closed for the other file */
+		assert_int_equal(open_descriptors(worker.pid, "/test_symbolizer") != 0, !geteuid());
 	}
 	assert_string_equal(kept->function, "library_function"); /* answers stay */
-	assert_int_equal(opened_files, 9);
 	find(s, &m, libc, false);
-	assert_int_equal(opened_files, 9); /* known: nothing is opened */
+	assert_int_equal(open_descriptors(worker.pid, "/libc.so"), 0); /* known: nothing is opened */
 	symbolizer_free(s);
 	modules_fini(&m);
 }
 
 #define TEST(name) cmocka_unit_test(name)
 #define TEST_DIR(name) cmocka_unit_test_setup_teardown(name, workdir_make, workdir_remove)
+
+static int start_child(void **state)
+{
+	(void)state;
+	child = parse_child_start(&table);
+	return 0;
+}
+
+static int end_child(void **state)
+{
+	(void)state;
+	parse_child_end(&child);
+	return 0;
+}
 
 int main(void)
 {
@@ -351,5 +357,5 @@ int main(void)
 		TEST(open_files_are_limited),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, start_child, end_child);
 }

@@ -2,6 +2,7 @@
 /* The cache of unwinding tables: what is damaged, of another module, or in a directory open to others is not believed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@ struct fixture {
 	struct cfi cfi;
 	struct cfi_image made;
 	struct table_cache cache;
+	uint32_t owner;
 	char dir[96], file[192];
 };
 
@@ -34,7 +36,6 @@ static void fixture_init(struct fixture *f, const struct workdir *work)
 	cfi_image(&f->made, &f->cfi, 0x401000, 0x1000);
 	snprintf(f->made.image.build_id, sizeof(f->made.image.build_id), BUILD_ID);
 	snprintf(f->dir, sizeof(f->dir), "%s/cache", work->path);
-	snprintf(f->file, sizeof(f->file), "%s/" BUILD_ID ".unwind", f->dir);
 	assert_int_equal(table_cache_open(&f->cache, f->dir), 0);
 }
 
@@ -48,11 +49,38 @@ static void fixture_fini(struct fixture *f)
 	assert_int_equal(run_shell(command), 0);
 }
 
+/* The one table that is stored. */
+static void find_file(struct fixture *f)
+{
+	char pattern[160];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/" BUILD_ID "-*.unwind", f->dir);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	assert_int_equal(found.gl_pathc, 1);
+	snprintf(f->file, sizeof(f->file), "%s", found.gl_pathv[0]);
+	globfree(&found);
+}
+
+/* Takes the table from the cache, or builds and stores it. */
+static int get_table(struct fixture *f, struct unwind_table *table)
+{
+	struct table_key key;
+	int err = table_key_of(&f->made.image, f->owner, &key);
+
+	if (err || !table_cache_load(&f->cache, &key, table))
+		return err;
+	err = unwind_table_build(&f->made.image, table);
+	if (!err)
+		table_cache_store(&f->cache, &key, table);
+	return err;
+}
+
 static void get(struct fixture *f, uint32_t hits, uint32_t misses, uint32_t damaged)
 {
 	struct unwind_table table;
 
-	assert_int_equal(table_cache_get(&f->cache, &f->made.image, &table), 0);
+	assert_int_equal(get_table(f, &table), 0);
 	assert_true(unwind_table_check(&table));
 	assert_int_equal(table.rows, 4);
 	assert_int_equal(table.fdes, 1);
@@ -71,6 +99,7 @@ static void stored_and_found(void **state)
 	get(&f, 0, 1, 0);
 	assert_int_equal(f.cache.written, 1);
 	get(&f, 1, 1, 0);
+	find_file(&f);
 	assert_int_equal(stat(f.file, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(stat(f.dir, &st), 0);
@@ -90,6 +119,7 @@ static void damage_is_rebuilt(void **state)
 
 	fixture_init(&f, *state);
 	get(&f, 0, 1, 0);
+	find_file(&f);
 	assert_int_equal(stat(f.file, &st), 0);
 	for (off_t i = 0; i < st.st_size + 2; i++) {
 		int fd = open(f.file, O_RDWR);
@@ -121,10 +151,46 @@ static void another_module(void **state)
 	fixture_init(&f, *state);
 	get(&f, 0, 1, 0);
 	f.made.image.size++;   /* same build id, other file */
-	get(&f, 0, 2, 1);
+	get(&f, 0, 2, 0);
 	f.made.image.size--;
-	get(&f, 0, 3, 2);
-	get(&f, 1, 3, 2);
+	get(&f, 1, 2, 0);
+	f.owner++;             /* another user's file */
+	get(&f, 1, 3, 0);
+	f.owner--;
+	f.made.image.segments[0].size++;
+	get(&f, 1, 4, 0);
+	f.made.image.segments[0].size--;
+	get(&f, 2, 4, 0);
+	fixture_fini(&f);
+}
+
+/* A file that pretends to be another file: build id, sizes and addresses are the same, but not the frames. */
+static void another_eh_frame(void **state)
+{
+	struct unwind_table honest, hostile;
+	struct unwind_section section;
+	struct fixture f;
+	unsigned char *frames;
+
+	fixture_init(&f, *state);
+	assert_int_equal(get_table(&f, &honest), 0);
+	assert_true(unwind_find_section(&f.made.image, &section));
+	frames = f.made.file + image_offset(&f.made.image, section.vaddr, false);
+	for (uint64_t i = 0; i + 1 < section.size; i++)
+		if (frames[i] == 0x0e && frames[i + 1] == 16)
+			frames[i + 1] = 32;
+	assert_int_equal(get_table(&f, &hostile), 0);
+	assert_int_equal(f.cache.misses, 2);
+	assert_memory_not_equal(honest.words, hostile.words, unwind_table_bytes(&honest));
+	unwind_table_fini(&hostile);
+	for (uint64_t i = 0; i + 1 < section.size; i++)
+		if (frames[i] == 0x0e && frames[i + 1] == 32)
+			frames[i + 1] = 16;
+	assert_int_equal(get_table(&f, &hostile), 0);
+	assert_int_equal(f.cache.hits, 1);
+	assert_memory_equal(honest.words, hostile.words, unwind_table_bytes(&honest));
+	unwind_table_fini(&hostile);
+	unwind_table_fini(&honest);
 	fixture_fini(&f);
 }
 
@@ -159,6 +225,7 @@ static void links_are_not_followed(void **state)
 
 	fixture_init(&f, *state);
 	get(&f, 0, 1, 0);
+	find_file(&f);
 	snprintf(other, sizeof(other), "%s-moved", f.file);
 	assert_int_equal(rename(f.file, other), 0);
 	assert_int_equal(symlink(other, f.file), 0);
@@ -175,6 +242,7 @@ static void trimmed(void **state)
 
 	fixture_init(&f, *state);
 	get(&f, 0, 1, 0);
+	find_file(&f);
 	assert_int_equal(stat(f.file, &st), 0);
 	f.made.image.build_id[0] = 'f';
 	get(&f, 0, 2, 0);
@@ -198,6 +266,7 @@ int main(void)
 		cmocka_unit_test(stored_and_found),
 		cmocka_unit_test(damage_is_rebuilt),
 		cmocka_unit_test(another_module),
+		cmocka_unit_test(another_eh_frame),
 		cmocka_unit_test(only_private_directories),
 		cmocka_unit_test(links_are_not_followed),
 		cmocka_unit_test(trimmed),

@@ -57,7 +57,7 @@ static const char *wanted_symbol(const struct reader *r, uint16_t id)
 {
 	if (!r->kind->framework)
 		return gmt_probes[id].symbol;
-	return id <= r->kind->hook_count ? r->kind->hooks[id - 1].pattern : NULL;
+	return id && id <= r->kind->hook_count ? r->kind->hooks[id - 1].pattern : NULL;
 }
 
 static void list_names(struct reader *r)
@@ -242,26 +242,57 @@ static int read_library_elf(struct reader *r)
 	return err;
 }
 
-int library_read(int fd, const struct library_kind *kind, struct library *lib)
+/* Fills in what the file system says of the file. */
+static int describe_file(int fd, struct library *lib)
 {
-	struct reader r = { .lib = lib, .kind = kind };
-	unsigned char ident[EI_NIDENT];
-	bool is_32_bit;
 	struct statfs fs;
 	struct stat st;
-	int err;
 
-	memset(lib, 0, sizeof(*lib));
-	lib->kind = kind;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return say_damaged(&r, "not a regular file");
+		snprintf(lib->why, sizeof(lib->why), "not a regular file");
+		return -ENOEXEC;
 	}
 	lib->dev = st.st_dev;
 	lib->ino = st.st_ino;
 	lib->size = (uint64_t)st.st_size;
 	lib->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
+	lib->owner = st.st_uid;
 	lib->overlay = !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+	return 0;
+}
+
+int library_open_file(const char *path, const struct library_kind *kind, struct library *lib)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+
+	memset(lib, 0, sizeof(*lib));
+	lib->kind = kind;
+	if (fd < 0) {
+		err = -errno;
+		snprintf(lib->why, sizeof(lib->why), "%s", strerror(-err));
+		return err;
+	}
+	err = describe_file(fd, lib);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int library_read(int fd, const struct library_kind *kind, struct library *lib)
+{
+	struct reader r = { .lib = lib, .kind = kind };
+	unsigned char ident[EI_NIDENT];
+	bool is_32_bit;
+	int err;
+
+	memset(lib, 0, sizeof(*lib));
+	lib->kind = kind;
+	err = describe_file(fd, lib);
+	if (err) {
+		close(fd);
+		return err;
+	}
 	is_32_bit = pread(fd, ident, sizeof(ident), 0) == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG) &&
 		    ident[EI_CLASS] == ELFCLASS32;
 	if (image_open(&r.image, fd))
@@ -275,16 +306,51 @@ int library_read(int fd, const struct library_kind *kind, struct library *lib)
 
 int library_open(const char *path, const struct library_kind *kind, struct library *lib)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = library_open_file(path, kind, lib);
 
-	if (fd < 0) {
-		int err = -errno;
+	return fd < 0 ? fd : library_read(fd, kind, lib);
+}
 
-		memset(lib, 0, sizeof(*lib));
-		snprintf(lib->why, sizeof(lib->why), "%s", strerror(-err));
-		return err;
+static bool is_flag(const bool *flag)
+{
+	unsigned char byte;
+
+	memcpy(&byte, flag, sizeof(byte)); /* any other value is no bool */
+	return byte <= 1;
+}
+
+static bool is_sound(const struct reader *r, const struct library *found)
+{
+	if (found->probe_count > GMT_API_MAX || found->why[sizeof(found->why) - 1] || !is_flag(&found->is_one) ||
+	    found->build_id[sizeof(found->build_id) - 1] ||
+	    strspn(found->build_id, "0123456789abcdef") != strlen(found->build_id))
+		return false;
+	for (uint32_t i = 0; i < found->probe_count; i++) {
+		const struct library_probe *probe = &found->probes[i];
+
+		if (!probe->id || probe->id >= GMT_API_MAX || (i && probe->id <= probe[-1].id) ||
+		    !wanted_symbol(r, probe->id) || !is_flag(&probe->shifted) || probe->offset >= r->lib->size)
+			return false;
 	}
-	return library_read(fd, kind, lib);
+	return true;
+}
+
+bool library_take(struct library *lib, const struct library *found)
+{
+	const struct reader r = { .lib = lib, .kind = lib->kind };
+	struct library file = *lib;
+
+	if (!is_sound(&r, found))
+		return false;
+	*lib = *found;
+	lib->kind = file.kind;
+	lib->dev = file.dev;
+	lib->ino = file.ino;
+	lib->size = file.size;
+	lib->mtime_ns = file.mtime_ns;
+	lib->owner = file.owner;
+	lib->overlay = file.overlay;
+	return true;
 }
 
 bool library_same(const struct library *a, const struct library *b)

@@ -24,6 +24,7 @@ struct library {
 	const struct library_kind *kind;
 	uint64_t dev, ino;       /* st_dev and st_ino of the file */
 	uint64_t size, mtime_ns; /* bytes; since 1970: tell files of one st_ino apart where st_dev does not */
+	uint32_t owner;          /* its uid */
 	bool overlay;            /* it lies on overlayfs: st_dev is the mount's, not the file's */
 	char build_id[41];       /* hex; "" if it has none */
 	bool is_one;             /* of its kind. A libcuda exports cuMemAlloc_v2, or cuInit and cuMemCreate */
@@ -41,6 +42,12 @@ struct library {
  */
 int library_open(const char *path, const struct library_kind *kind, struct library *lib);
 int library_read(int fd, const struct library_kind *kind, struct library *lib);
+
+/* Opens the file, and fills in what the file system says of it. A descriptor, or an error as above. */
+int library_open_file(const char *path, const struct library_kind *kind, struct library *lib);
+
+/* Takes what another process found in the file of `lib`, if it makes sense. */
+bool library_take(struct library *lib, const struct library *found);
 
 /* Whether both were made from one file, as uprobes see files. Through overlayfs a file has several st_dev and one
  * st_ino; a copy has an inode of its own and is another file. */

@@ -14,11 +14,11 @@
 #include "live/probe/attach.h"
 #include "live/probe/hazard.h"
 #include "live/probe/library.h"
+#include "live/probe/library_parse.h"
 #include "live/probe/mmap_watch.h"
 #include "live/probe/quota.h"
 #include "live/probe/target.h"
 #include "live/probe/trial.h"
-#include "live/probe/usdt_notes.h"
 #include "live/process/procfs.h"
 #include "live/process/settings.h"
 #include "live/stream.h"
@@ -26,26 +26,36 @@
 #define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
 #define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
 
+/* A file that cannot be read, as it was then. */
+struct refused {
+	uint64_t dev, ino, mtime_ns;
+};
+
 struct probing {
 	struct attach *attach;
 	struct stream *stream;
 	struct trial trial;
 	uint64_t next_guard_ns;
 	struct quota *quota;
+	struct parse_client *client;
+	struct refused *refused;
+	size_t refused_count;
+	char *note;                  /* the newest sentence, if nobody has taken it */
 	struct library *libraries;   /* number i + 1 for attach.h; without probes: refused, or given up */
 	size_t count;
 	uint32_t layers;
 	bool with_sizes;
 };
 
-struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
-			    bool with_sizes)
+struct probing *probing_new(struct attach *attach, struct stream *stream, struct parser *parser,
+			    const struct trial *trial, uint32_t layers, bool with_sizes)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 	struct rlimit descriptors = { 0 };
 
 	*probing = (struct probing){
 		.attach = attach, .stream = stream, .trial = *trial, .layers = layers, .with_sizes = with_sizes,
+		.client = parse_client_new(parser),
 	};
 	getrlimit(RLIMIT_NOFILE, &descriptors);
 	probing->quota = quota_new(descriptors.rlim_cur);
@@ -57,6 +67,9 @@ void probing_free(struct probing *probing)
 	if (!probing)
 		return;
 	quota_free(probing->quota);
+	parse_client_free(probing->client);
+	free(probing->refused);
+	free(probing->note);
 	free(probing->libraries);
 	free(probing);
 }
@@ -94,16 +107,14 @@ static int attach_hooks(struct probing *probing, const struct library *library, 
 	return 0;
 }
 
-#define SIZE_PLACES 8        /* of an allocator's probe: one, unless its function was inlined */
-
 /* Sizes come from the allocator's own probe. Old releases of PyTorch lack the probe, and so does PyTorch on machines
  * other than x86-64. */
 static int attach_sizes(struct probing *probing, struct library *library, const char *path, char *cause,
 			size_t cause_size)
 {
 	const struct library_point *point = library->kind->point;
-	struct usdt_place places[SIZE_PLACES];
-	int count = usdt_find(path, point->provider, point->name, point->args, places, SIZE_PLACES);
+	struct usdt_place places[LIBRARY_POINTS];
+	int count = library_ask_points(probing->client, path, point, places);
 
 	library->absent = count <= 0;
 	for (int i = 0; i < count; i++) {
@@ -174,6 +185,51 @@ static const struct library *find_same(const struct probing *probing, const stru
 	return NULL;
 }
 
+/* ---- files that cannot be read ---- */
+
+/* Whether a file that could not be read is still the same. */
+static bool was_refused(const struct probing *probing, const char *path)
+{
+	struct stat st;
+
+	if (!probing->refused_count || stat(path, &st))
+		return false;
+	for (size_t i = 0; i < probing->refused_count; i++) {
+		const struct refused *refused = &probing->refused[i];
+
+		if (refused->ino == st.st_ino && refused->dev == st.st_dev &&
+		    refused->mtime_ns == (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec)
+			return true;
+	}
+	return false;
+}
+
+static void refuse_library(struct probing *probing, const struct library *library, int err, const char *cause)
+{
+	if (err == -EDQUOT) /* it is read later */
+		return;
+	probing->refused = xgrow(probing->refused, probing->refused_count, sizeof(*probing->refused));
+	probing->refused[probing->refused_count++] =
+		(struct refused){ library->dev, library->ino, library->mtime_ns };
+	free(probing->note);
+	probing->note = xstrdup(cause);
+}
+
+size_t probing_unread(const struct probing *probing)
+{
+	return probing->refused_count;
+}
+
+char *probing_note(struct probing *probing)
+{
+	char *note = probing->note;
+
+	probing->note = NULL;
+	return note;
+}
+
+/* ---- a file ---- */
+
 static int probe_library(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
 			 char *cause, size_t cause_size)
 {
@@ -183,13 +239,17 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 
 	if (!is_kind_wanted(probing, kind) || find_file(probing, path))
 		return 0;
-	err = library_open(path, kind, &library);
+	if (was_refused(probing, path))
+		return -ENOEXEC;
+	err = library_ask(probing->client, path, kind, &library);
 	if (!err && !library.is_one && kind == &library_cuda) {
 		err = -ENOEXEC;
 		snprintf(library.why, sizeof(library.why), "the library does not export the CUDA driver API");
 	}
 	if (err) {
 		snprintf(cause, cause_size, "%s: %s", shown, library.why[0] ? library.why : strerror(-err));
+		if (parse_gave_up(err))
+			refuse_library(probing, &library, err, cause);
 		return err;
 	}
 	if (find_same(probing, &library))
@@ -234,14 +294,15 @@ static bool is_for_blocks(const struct library_kind *kind, const struct library_
 }
 
 /* Whether a file has a probe on the function to which a framework reports its blocks. */
-static bool reports_blocks(const struct probing *probing, const struct library_kind *kind, const char *path)
+static bool reports_blocks(struct probing *probing, const struct library_kind *kind, const char *path)
 {
 	const struct library *known = find_file(probing, path);
 	struct library library;
 
 	if (plan_leaves_out(attach_plan(probing->attach), FRAMEWORK_BLOCKS))
 		return false;
-	if (!known && kind->hook_count && !library_open(path, kind, &library))
+	if (!known && kind->hook_count && !was_refused(probing, path) &&
+	    !library_ask(probing->client, path, kind, &library))
 		known = find_same(probing, &library);
 	for (uint32_t i = 0; known && kind->hook_count && i < known->probe_count; i++)
 		if (is_for_blocks(kind, &known->probes[i]))
@@ -302,7 +363,7 @@ static int add_found(const struct target_library *found, void *arg)
 		tell_frameworks(walk);
 	walk->pid = found->pid;
 	note_framework(walk, found);
-	if (ret == -ENOEXEC) /* only its name is that of a library */
+	if (ret == -ENOEXEC || parse_gave_up(ret)) /* only its name is that of a library; or it cannot be read */
 		return 0;
 	if (ret == -ECANCELED && walk->refusal) {
 		if (!walk->refused)

@@ -9,15 +9,16 @@
 #include <sys/types.h>
 
 struct attach;
+struct parser;
 struct probing;
 struct stream;
 struct trial;
 
-/* Libraries whose layer (enum gmt_layer) is not in `layers` are never probed, which is no error. with_sizes: also
- * trace the sizes that frameworks' blocks were requested with, one more probe for each allocation. trial: says which
- * processes return probes kill; it is copied. */
-struct probing *probing_new(struct attach *attach, struct stream *stream, const struct trial *trial, uint32_t layers,
-			    bool with_sizes);
+/* Files are read by `parser`, which must stay. Libraries whose layer (enum gmt_layer) is not in `layers` are never
+ * probed, which is no error. with_sizes: also trace the sizes that frameworks' blocks were requested with, one more
+ * probe for each allocation. trial: says which processes return probes kill; it is copied. */
+struct probing *probing_new(struct attach *attach, struct stream *stream, struct parser *parser,
+			    const struct trial *trial, uint32_t layers, bool with_sizes);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
 /* Probes a libcuda. `path` is opened, `shown` is the name for people. 1: probed now; 0: probed before; -ENOEXEC: no
@@ -49,5 +50,9 @@ bool probing_next_limit(struct probing *probing, struct gmt_limit *limit);
 uint64_t probing_refused(const struct probing *probing);
 
 size_t probing_count(const struct probing *probing);   /* of libcudas */
+
+/* Files that could not be read (parse_gave_up()), and the next sentence about one, to be freed; NULL: there is none. */
+size_t probing_unread(const struct probing *probing);
+char *probing_note(struct probing *probing);
 
 #endif

@@ -130,6 +130,26 @@ int usdt_parse_args(const char *text, struct gmt_usdt *out)
 	return count;
 }
 
+static bool is_sound_arg(const struct gmt_usdt_arg *arg)
+{
+	bool is_size = arg->bytes == 1 || arg->bytes == 2 || arg->bytes == 4 || arg->bytes == 8;
+
+	if (!arg->bytes && !arg->kind) /* behind the last argument */
+		return true;
+	return is_size && arg->kind <= GMT_USDT_MEMORY && arg->is_signed <= 1 &&
+	       arg->reg <= sizeof(struct pt_regs) - sizeof(uint64_t);
+}
+
+bool usdt_is_sound(const struct usdt_place *place, uint64_t file_size)
+{
+	if (!place->offset || place->offset >= file_size || place->counter >= file_size)
+		return false;
+	for (size_t i = 0; i < GMT_USDT_ARGS; i++)
+		if (!is_sound_arg(&place->usdt.args[i]))
+			return false;
+	return true;
+}
+
 /* ---- notes ---- */
 
 struct reader {
@@ -179,8 +199,8 @@ static void take_note(struct reader *r, const struct note *note)
 		return;
 	if (note->counter)
 		place.counter = image_offset(&r->image, note->counter + moved, false);
-	if (!place.offset || (note->counter && !place.counter) ||
-	    usdt_parse_args(note->args, &place.usdt) < r->args)
+	if ((note->counter && !place.counter) || usdt_parse_args(note->args, &place.usdt) < r->args ||
+	    !usdt_is_sound(&place, r->image.size))
 		return;
 	r->out[r->count++] = place;
 }
@@ -206,15 +226,11 @@ static int read_probes(struct reader *r)
 	return (int)r->count;
 }
 
-int usdt_find(const char *path, const char *provider, const char *name, int args, struct usdt_place *out,
-	      size_t most)
+int usdt_find(int fd, const char *provider, const char *name, int args, struct usdt_place *out, size_t most)
 {
 	struct reader r = { .provider = provider, .name = name, .args = args, .out = out, .most = most };
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), count;
+	int count = image_open(&r.image, fd);
 
-	if (fd < 0)
-		return -errno;
-	count = image_open(&r.image, fd);
 	if (count)
 		return count;
 	count = read_probes(&r);

@@ -7,6 +7,7 @@
 #ifndef GPUMEMTRACE_LIVE_PROBE_USDT_NOTES_H
 #define GPUMEMTRACE_LIVE_PROBE_USDT_NOTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,10 @@ struct usdt_place {
 int usdt_parse_args(const char *text, struct gmt_usdt *out);
 
 /* Finds the places of one probe with at least `args` arguments, at most `most`. Places whose arguments cannot be read
- * are left out. Returns the number of places; -errno; -ENOEXEC: no library for this machine. */
-int usdt_find(const char *path, const char *provider, const char *name, int args, struct usdt_place *out,
-	      size_t most);
+ * are left out. Returns the number of places; -errno; -ENOEXEC: no library for this machine. Closes the descriptor. */
+int usdt_find(int fd, const char *provider, const char *name, int args, struct usdt_place *out, size_t most);
+
+/* Whether a place can be one of a file of this size: for places that another process found. */
+bool usdt_is_sound(const struct usdt_place *place, uint64_t file_size);
 
 #endif

@@ -14,6 +14,7 @@
 #include "live/bpf/array_map.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/bpf_tables.h"
+#include "parse/client.h"
 #include "symbol/python/pycode.h"
 #include "symbol/elf/source.h"
 #include "symbol/unwind/switchers.h"
@@ -33,9 +34,9 @@ static bool shares_mounts(uint32_t tgid)
 	       its.st_dev == mine.st_dev;
 }
 
-void space_init(struct space *space, uint32_t tgid, bool with_python)
+void space_init(struct space *space, uint32_t tgid, struct parse_client *client, bool with_python)
 {
-	*space = (struct space){ .tgid = tgid, .slot = PUBLISHER_NO_SLOT,
+	*space = (struct space){ .tgid = tgid, .client = client, .slot = PUBLISHER_NO_SLOT,
 				 .next_slot = PUBLISHER_NO_SLOT, .with_python = with_python,
 				 .shares_mounts = shares_mounts(tgid) };
 }
@@ -144,33 +145,35 @@ static const struct module_map *map_of(const struct space *space, uint32_t modul
 	return NULL;
 }
 
-static bool open_module(struct space *space, uint32_t module, struct image *image)
+static bool open_module(struct space *space, uint32_t module, struct source_file *file)
 {
 	const struct module_map *map = map_of(space, module);
 
-	if (map && !symbol_source_live.open_module(&space->modules, map, image))
+	if (map && !source_open_module(&space->modules, map, file))
 		return true;
 	/* The process may have ended since its mappings were read. */
-	return map && !space->is_gone && space_is_lost(space) &&
-	       !symbol_source_live.open_module(&space->modules, map, image);
+	return map && !space->is_gone && space_is_lost(space) && !source_open_module(&space->modules, map, file);
 }
 
 static void look_up_module(struct space *space, uint32_t i, const struct tables *tables)
 {
 	const struct module *module = &space->modules.list[i];
+	struct source_file file;
 	struct table table;
-	struct image image;
+	struct image shape;
+	int err;
 
-	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &image))
+	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &file))
 		return;
-	modules_set_image(&space->modules, i, &image);
-	if (tables_find(tables, &image, kind_of_table(space, module), &table)) {
-		place_module(space, i, &image, &table);
-	} else {
+	err = tables_find(tables, &file, kind_of_table(space, module), &shape, &table);
+	close(file.fd);
+	if (!err) {
+		modules_set_image(&space->modules, i, &shape);
+		place_module(space, i, &shape, &table);
+	} else if (err == -ENOENT) {
 		space->is_pending[i] = true;
 		space->pending++;
 	}
-	image_close(&image);
 }
 
 /* Fills the lists for the new mappings. Unchanged ones are copied from the former lists. */
@@ -214,11 +217,11 @@ static void ask_python(struct space *space)
 	if (!space->with_python || space->python_state == SPACE_PYTHON_FOUND ||
 	    space->python_state == SPACE_PYTHON_REFUSED)
 		return;
-	err = pyversion_find((pid_t)space->tgid, &space->python);
+	err = pyversion_find((pid_t)space->tgid, space->client, &space->python);
 	if (!err) {
 		space->python_state = SPACE_PYTHON_FOUND;
 		space->codes = pycode_new(&space->python.layout, space->python.code_type);
-	} else if (err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) {
+	} else if ((err == -ENOTSUP && ++space->refusals >= REFUSALS_MAX) || (parse_gave_up(err) && err != -EDQUOT)) {
 		/* A Python that is starting up can look like an unknown version. */
 		space->python_state = SPACE_PYTHON_REFUSED;
 	} else {
@@ -310,25 +313,31 @@ int space_read(struct space *space, const struct tables *tables, struct publishe
 	return 1;
 }
 
-void space_build_one(struct space *space, struct tables *tables)
+int space_build_one(struct space *space, struct tables *tables, const char **path)
 {
+	struct source_file file;
 	struct table table;
-	struct image image;
+	struct image shape;
+	int err;
 
 	for (uint32_t i = 0; i < space->modules.count && space->pending; i++) {
 		if (!space->is_pending[i])
 			continue;
 		space->is_pending[i] = false;
 		space->pending--;
-		if (!open_module(space, i, &image))
+		if (!open_module(space, i, &file))
 			continue;
-		if (!tables_build(tables, &image, kind_of_table(space, &space->modules.list[i]), &table)) {
-			place_module(space, i, &image, &table);
+		*path = space->modules.list[i].path;
+		err = tables_build(tables, &file, kind_of_table(space, &space->modules.list[i]), &shape, &table);
+		close(file.fd);
+		if (!err) {
+			modules_set_image(&space->modules, i, &shape);
+			place_module(space, i, &shape, &table);
 			space->is_listed = false;
 		}
-		image_close(&image);
-		return;
+		return err;
 	}
+	return 0;
 }
 
 /* ---- what was mapped ---- */

@@ -16,6 +16,7 @@
 #include "symbol/elf/modules.h"
 #include "symbol/python/pyversion.h"
 
+struct parse_client;
 struct publisher;
 struct pycode;
 struct tables;
@@ -37,6 +38,7 @@ struct code_list {
 
 struct space {
 	uint32_t tgid;
+	struct parse_client *client;
 	bool is_told;                 /* BPF knows it */
 	bool is_python_told;          /* ... and its Python */
 	bool is_listed;               /* the newest list was given */
@@ -60,7 +62,8 @@ struct space {
 	struct pycode *codes;
 };
 
-void space_init(struct space *space, uint32_t tgid, bool with_python);
+/* `client` reads the process's files, and must stay. */
+void space_init(struct space *space, uint32_t tgid, struct parse_client *client, bool with_python);
 void space_fini(struct space *space, struct publisher *publisher);
 
 /* Reads the mappings. 1: they have changed; 0: they have not; -ESRCH: the process is gone; else -errno. Tables that BPF
@@ -76,8 +79,9 @@ bool space_has_changed(const struct space *space, uint32_t moment, uint64_t addr
 /* Whether all that was mapped before the last reading has been told. */
 bool space_is_told_all(const struct space *space);
 
-/* Builds the table of one pending module, which takes milliseconds, and a second for the largest module. */
-void space_build_one(struct space *space, struct tables *tables);
+/* Builds the table of one pending module, which takes milliseconds, and a second for the largest module. 0; else the
+ * error of tables_build(), and the path of the module. */
+int space_build_one(struct space *space, struct tables *tables, const char **path);
 
 /*
  * Gives BPF the process's Python at once, and its mappings before long. `may_list`: a new list may be given now.

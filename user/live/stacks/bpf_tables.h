@@ -13,7 +13,9 @@
 #include <linux/types.h>
 
 struct image;
+struct parse_client;
 struct publisher;
+struct source_file;
 struct tables;
 
 /* Where a module's table lies: gmt_unwind_mapping.slot and .pages. */
@@ -36,16 +38,20 @@ struct tables_stats {
 	uint32_t cache_hits, cache_misses;
 };
 
-/* `publisher`: outlives it. `cache`: a directory for tables, NULL for none. */
-struct tables *tables_new(struct publisher *publisher, const char *cache);
+/* `publisher` and `client`, which reads the files, outlive it. `cache`: a directory for tables, NULL for none. */
+struct tables *tables_new(struct publisher *publisher, struct parse_client *client, const char *cache);
 void tables_free(struct tables *tables);
 
-/* The module's table of this kind, if BPF has it. */
-bool tables_find(const struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
+/* The file's table of this kind, and what its headers say, if the file was read before. 0; -ENOENT: it was not; else
+ * the error of the reading. */
+int tables_find(const struct tables *tables, const struct source_file *file, enum table_kind kind,
+		struct image *shape, struct table *table);
 
-/* Makes a table, which takes up to a second for a large library that is not in the cache. 0; -ENOSPC: no more room;
- * else as unwind_table_build(). After an error the module is not tried again: the answer stays. */
-int tables_build(struct tables *tables, const struct image *image, enum table_kind kind, struct table *table);
+/* Reads the file, and makes a table, which takes up to a second for a large library that is not in the cache. 0;
+ * -ENOSPC: no more room; else as table_ask_facts() and table_ask_table(). After an error the file is not tried again,
+ * but for -EDQUOT and -ECANCELED: the answer stays. */
+int tables_build(struct tables *tables, const struct source_file *file, enum table_kind kind, struct image *shape,
+		 struct table *table);
 
 /* A word of the tables, as BPF sees it; NULL: there is none. */
 const __u64 *tables_word(void *tables, uint32_t slot);

@@ -14,7 +14,6 @@
 #include "live/stream.h"
 #include "symbol/intern.h"
 #include "symbol/python/pycode.h"
-#include "symbol/symbolizer.h"
 
 #define TEXT_MAX 4096            /* of one text of a symbol */
 #define FRAMES_MAX (4 * GMT_STACK_WORDS) /* inlined functions are frames, too */
@@ -38,13 +37,13 @@ struct naming {
 	uint32_t frames[FRAMES_MAX + 1]; /* and one that pads */
 };
 
-struct naming *naming_new(naming_put put, void *arg)
+struct naming *naming_new(struct parse_client *client, naming_put put, symbolizer_refused refused, void *arg)
 {
 	struct naming *naming = xcalloc(1, sizeof(*naming));
 
 	naming->put = put;
 	naming->arg = arg;
-	naming->symbolizer = symbolizer_new(&symbol_source_live, SYMBOLIZER_FILES);
+	naming->symbolizer = symbolizer_new(client, SYMBOLIZER_FILES, refused, arg);
 	intern_init(&naming->texts);
 	hash_init(&naming->ids, sizeof(uint32_t));
 	return naming;

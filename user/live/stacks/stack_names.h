@@ -10,13 +10,15 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "symbol/symbolizer.h"
+
 struct naming;
 struct space;
 
 typedef void (*naming_put)(void *arg, const void *record, size_t size);
 
-/* `put` gets the records. */
-struct naming *naming_new(naming_put put, void *arg);
+/* `put` gets the records. `client`, which must stay, reads files; `refused` hears of those that it cannot read. */
+struct naming *naming_new(struct parse_client *client, naming_put put, symbolizer_refused refused, void *arg);
 void naming_free(struct naming *naming);
 
 /* Names a stack of the space's process. What may have been other code than the lists of mappings say has no name. */

@@ -11,14 +11,18 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/xalloc.h"
 #include "base/hash.h"
+#include "base/human.h"
+#include "base/xalloc.h"
 #include "live/stacks/record_list.h"
 #include "live/stacks/stack_worker.h"
 #include "live/stream.h"
+#include "parse/client.h"
 
-#define NOTE_BYTES 256
+#define NOTE_BYTES 512
 #define LOOK_NS 20000000ULL          /* between two looks whether a wait is over */
+#define NOTE_COLUMNS 80              /* of a path in a note */
+#define FILE_NOTES_MAX 16            /* a user may have any number of files that cannot be read: they are counted */
 
 struct stacking {
 	pthread_t thread;
@@ -29,6 +33,7 @@ struct stacking {
 	struct records in, out;
 	char **notes;                /* sentences */
 	size_t note_count;
+	uint64_t refused;            /* files that could not be read */
 	struct hash known;           /* tgid -> enum stackwork_due */
 	uint64_t seen;               /* stacks, ever */
 	bool is_busy, is_ending, has_ended;
@@ -47,6 +52,12 @@ static void put_out(void *arg, const void *record, size_t size)
 	pthread_mutex_unlock(&stacking->lock);
 }
 
+static void add_note(struct stacking *stacking, char *text)
+{
+	stacking->notes = xgrow(stacking->notes, stacking->note_count, sizeof(*stacking->notes));
+	stacking->notes[stacking->note_count++] = text;
+}
+
 static void note_refusal(void *arg, uint32_t tgid, const char *why)
 {
 	struct stacking *stacking = arg;
@@ -54,8 +65,23 @@ static void note_refusal(void *arg, uint32_t tgid, const char *why)
 
 	snprintf(text, NOTE_BYTES, "stack traces of process %u have no Python frames: %s", tgid, why);
 	pthread_mutex_lock(&stacking->lock);
-	stacking->notes = xgrow(stacking->notes, stacking->note_count, sizeof(*stacking->notes));
-	stacking->notes[stacking->note_count++] = text;
+	add_note(stacking, text);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+static void note_file(void *arg, const char *path, const char *missing, int err)
+{
+	char shown[4 * NOTE_COLUMNS + 1], *text = xmalloc(NOTE_BYTES);
+	struct stacking *stacking = arg;
+
+	human_text(shown, NOTE_COLUMNS, path, strlen(path));
+	pthread_mutex_lock(&stacking->lock);
+	snprintf(text, NOTE_BYTES, "%s: %s, because it %s%s", shown, missing, parse_why(err),
+		 stacking->refused + 1 == FILE_NOTES_MAX ? "; more such files are counted, not named" : "");
+	if (stacking->refused++ < FILE_NOTES_MAX)
+		add_note(stacking, text);
+	else
+		free(text);
 	pthread_mutex_unlock(&stacking->lock);
 }
 
@@ -144,6 +170,7 @@ static void *work_on_stacks(void *arg)
 
 struct stacking *stacking_new(const struct stacking_options *options)
 {
+	struct stackwork_calls calls = { .put = put_out, .say = note_refusal, .refused = note_file };
 	struct stacking *stacking;
 	pthread_condattr_t clock;
 
@@ -151,7 +178,8 @@ struct stacking *stacking_new(const struct stacking_options *options)
 		return NULL;
 	stacking = xcalloc(1, sizeof(*stacking));
 	hash_init(&stacking->known, sizeof(enum stackwork_due));
-	stacking->stackwork = stackwork_new(options, put_out, note_refusal, stacking);
+	calls.arg = stacking;
+	stacking->stackwork = stackwork_new(options, &calls);
 	pthread_mutex_init(&stacking->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -297,6 +325,18 @@ char *stacking_note(struct stacking *stacking)
 	}
 	pthread_mutex_unlock(&stacking->lock);
 	return text;
+}
+
+uint64_t stacking_refused(struct stacking *stacking)
+{
+	uint64_t refused;
+
+	if (!stacking)
+		return 0;
+	pthread_mutex_lock(&stacking->lock);
+	refused = stacking->refused;
+	pthread_mutex_unlock(&stacking->lock);
+	return refused;
 }
 
 void stacking_stats(struct stacking *stacking, struct tables_stats *stats)

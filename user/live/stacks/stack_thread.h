@@ -41,6 +41,9 @@ void stacking_collect(struct stacking *stacking, struct stream *stream);
 /* The next message for the user: a sentence, to be freed; NULL: there is none. */
 char *stacking_note(struct stacking *stacking);
 
+/* Files that could not be read for names or tables (parse_gave_up()). */
+uint64_t stacking_refused(struct stacking *stacking);
+
 /* The cost of the unwinding tables. Call after stacking_finish() or at another quiet moment; zeros while the thread is
  * busy. */
 struct tables_stats;

@@ -40,9 +40,8 @@ struct worked {
 struct stackwork {
 	enum gmt_stack_mode mode;
 	uint32_t depth;
-	naming_put put;
-	stackwork_say say;
-	void *arg;
+	struct stackwork_calls calls;
+	struct parse_client *client;
 	struct hash processes;       /* tgid -> struct worked * */
 	struct publisher *publisher;
 	struct tables *tables;
@@ -64,7 +63,8 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 	if (slot) /* its pid was given out again */
 		forget_worked(work, tgid);
 	worked = xcalloc(1, sizeof(*worked));
-	space_init(&worked->space, tgid, work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
+	space_init(&worked->space, tgid, work->client,
+		   work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
 	worked->due = DUE_NOW;
 	*(struct worked **)hash_put(&work->processes, tgid, NULL) = worked;
 	return worked;
@@ -95,7 +95,7 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 	walked->words[walked->count] = walk_moment(stack);
 	walked->hdr.size = (uint16_t)(walked->hdr.size + sizeof(__u64));
 	walk_check(&worked->space, walked, true);
-	work->put(work->arg, walked, walked->hdr.size);
+	work->calls.put(work->calls.arg, walked, walked->hdr.size);
 	records_add(&worked->unnamed, walked, walked->hdr.size);
 }
 
@@ -169,6 +169,15 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 	worked->named = 0;
 }
 
+static void build_one(struct stackwork *work, struct space *space)
+{
+	const char *path;
+	int err = space_build_one(space, work->tables, &path);
+
+	if (parse_gave_up(err))
+		work->calls.refused(work->calls.arg, path, "stack traces end in this file", err);
+}
+
 static void forget_worked(struct stackwork *work, uint32_t tgid)
 {
 	struct worked *worked;
@@ -177,7 +186,7 @@ static void forget_worked(struct stackwork *work, uint32_t tgid)
 		return;
 	/* Missing tables can still be made if the process's files are ours, too. */
 	while (worked->waiting_ns && worked->space.pending)
-		space_build_one(&worked->space, work->tables);
+		build_one(work, &worked->space);
 	end_waiting(work, worked);
 	name_stacks(work, worked, UINT64_MAX);
 	space_fini(&worked->space, work->publisher);
@@ -238,7 +247,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
 		      worked->space.with_python ? DUE_SOON : DUE_NOT;
 	if (worked->space.python_state == SPACE_PYTHON_REFUSED && !was_refused)
-		work->say(work->arg, worked->space.tgid, worked->space.python.why);
+		work->calls.say(work->calls.arg, worked->space.tgid, worked->space.python.why);
 	if (changed < 0)
 		lose_process(worked);
 	else if (changed || !worked->space.is_told)
@@ -371,7 +380,7 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 	struct space *space = &worked->space;
 
 	if (space->pending) {
-		space_build_one(space, work->tables);
+		build_one(work, space);
 		worked->is_stale = !space->is_gone;
 	}
 	if (worked->is_stale)
@@ -450,17 +459,30 @@ uint64_t stackwork_named(const struct stackwork *work)
 	return __atomic_load_n(&work->named, __ATOMIC_RELAXED);
 }
 
-struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg)
+static void pass_names(void *arg, const void *record, size_t size)
+{
+	const struct stackwork *work = arg;
+
+	work->calls.put(work->calls.arg, record, size);
+}
+
+static void refuse_names(void *arg, const char *path, int err)
+{
+	const struct stackwork *work = arg;
+
+	work->calls.refused(work->calls.arg, path, "frames in this file have no names", err);
+}
+
+struct stackwork *stackwork_new(const struct stacking_options *options, const struct stackwork_calls *calls)
 {
 	struct stackwork *work = xcalloc(1, sizeof(*work));
 
-	*work = (struct stackwork){
-		.mode = options->mode, .depth = options->depth, .put = put, .say = say, .arg = arg,
-	};
+	*work = (struct stackwork){ .mode = options->mode, .depth = options->depth, .calls = *calls };
 	hash_init(&work->processes, sizeof(struct worked *));
+	work->client = parse_client_new(options->parser);
 	work->publisher = publisher_new(&options->maps);
-	work->tables = tables_new(work->publisher, options->cache);
-	work->naming = naming_new(put, arg);
+	work->tables = tables_new(work->publisher, work->client, options->cache);
+	work->naming = naming_new(work->client, pass_names, refuse_names, work);
 	return work;
 }
 
@@ -480,6 +502,7 @@ void stackwork_free(struct stackwork *work)
 	publisher_free(work->publisher);
 	naming_free(work->naming);
 	tables_free(work->tables);
+	parse_client_free(work->client);
 	hash_fini(&work->processes);
 	free(work);
 }

@@ -18,6 +18,7 @@
 #include "live/stacks/record_list.h"
 #include "live/stacks/stack_names.h"
 
+struct parser;
 struct stackwork;
 
 struct stacking_options {
@@ -25,6 +26,7 @@ struct stacking_options {
 	uint32_t depth;              /* native frames of a stack */
 	struct stack_maps maps;
 	const char *cache;           /* directory for unwinding tables, NULL: none */
+	struct parser *parser;       /* reads the processes' files; must stay */
 };
 
 enum stackwork_due {
@@ -33,9 +35,15 @@ enum stackwork_due {
 	DUE_NOW,
 };
 
-/* `put` gets records for the stream, `say` gets messages about a process for the user, each once. */
-typedef void (*stackwork_say)(void *arg, uint32_t tgid, const char *text);
-struct stackwork *stackwork_new(const struct stacking_options *options, naming_put put, stackwork_say say, void *arg);
+struct stackwork_calls {
+	naming_put put;              /* gets records for the stream */
+	/* Gets a message about a process for the user, each once. */
+	void (*say)(void *arg, uint32_t tgid, const char *text);
+	/* Hears of a file that cannot be read (parse_gave_up()), and what is missing for that. */
+	void (*refused)(void *arg, const char *path, const char *missing, int err);
+	void *arg;
+};
+struct stackwork *stackwork_new(const struct stacking_options *options, const struct stackwork_calls *calls);
 void stackwork_free(struct stackwork *work);
 
 /* Asks to read a process, which need not be known. */

@@ -212,6 +212,33 @@ void image_close(struct image *image)
 	*image = (struct image){ .fd = -1 };
 }
 
+void image_shape(const struct image *image, struct image_shape *shape)
+{
+	*shape = (struct image_shape){ .size = image->size, .machine = image->machine,
+				       .segment_count = image->segment_count };
+	memcpy(shape->build_id, image->build_id, sizeof(shape->build_id));
+	memcpy(shape->segments, image->segments, sizeof(shape->segments));
+}
+
+bool image_of_shape(struct image *image, const struct image_shape *shape)
+{
+	*image = (struct image){ .fd = -1, .size = shape->size, .machine = shape->machine };
+	if (!shape->segment_count || shape->segment_count > IMAGE_SEGMENTS_MAX ||
+	    shape->build_id[sizeof(shape->build_id) - 1] ||
+	    strspn(shape->build_id, "0123456789abcdef") != strlen(shape->build_id))
+		return false;
+	for (uint32_t i = 0; i < shape->segment_count; i++) {
+		const struct image_segment *segment = &shape->segments[i];
+
+		if (segment->vaddr > UINT64_MAX - segment->size || segment->offset > UINT64_MAX - segment->file_size)
+			return false;
+		image->segments[i] = *segment;
+	}
+	image->segment_count = shape->segment_count;
+	memcpy(image->build_id, shape->build_id, sizeof(image->build_id));
+	return true;
+}
+
 const Elf64_Shdr *image_section(const struct image *image, const char *name, uint32_t type)
 {
 	for (uint32_t i = 0; i < image->section_count; i++) {

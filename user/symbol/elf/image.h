@@ -21,7 +21,7 @@
 
 struct image_segment {                /* PT_LOAD */
 	uint64_t vaddr, offset, file_size, size;
-	bool executable;
+	uint64_t executable;          /* 1 or 0; no padding: segments are hashed */
 };
 
 struct image {
@@ -47,6 +47,18 @@ struct image {
 int image_open(struct image *image, int fd);
 int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned);
 void image_close(struct image *image);
+
+/* What the headers say, apart from the open file: small, and without pointers. */
+struct image_shape {
+	uint64_t size;
+	uint16_t machine;
+	char build_id[IMAGE_BUILD_ID_CHARS];
+	uint32_t segment_count;
+	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+};
+void image_shape(const struct image *image, struct image_shape *shape);
+/* Makes an image that has the shape and no bytes. False: no image could have such a shape. */
+bool image_of_shape(struct image *image, const struct image_shape *shape);
 
 /* Copies a part of the file; false if any of it lies outside. */
 bool image_read(const struct image *image, uint64_t offset, void *to, size_t size);

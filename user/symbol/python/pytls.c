@@ -14,13 +14,19 @@
 #include <string.h>
 
 #include "symbol/python/pyfile.h"
-#include "symbol/elf/source.h"
 
 enum { PTHREAD, SPECIFIC, KEY, KEY_DATA, SYMBOLS };
 
 struct field {
 	uint32_t bits, count, offset;
 };
+
+bool pytls_is_sound(const struct pytls *tls)
+{
+	return tls->block_keys == 32 && tls->key_bytes == 16 && tls->key_data == 8 && tls->pthread_bytes <= 65536 &&
+	       tls->specific < tls->pthread_bytes && tls->specific >= tls->block_keys * tls->key_bytes &&
+	       (!tls->thread_self || tls->thread_self == -(int32_t)tls->pthread_bytes);
+}
 
 int pytls_read(const struct image *image, struct pytls *tls)
 {
@@ -43,46 +49,9 @@ int pytls_read(const struct image *image, struct pytls *tls)
 	/* PTHREAD_KEY_1STLEVEL_SIZE pointers, and PTHREAD_KEY_2NDLEVEL_SIZE, keys of a block, is the same: 32 */
 	tls->block_keys = specific.bits / 64 * specific.count;
 	tls->key_data = data.offset;
-	if (tls->block_keys != 32 || tls->key_bytes != 16 || tls->key_data != 8 ||
-	    tls->pthread_bytes > 65536 || tls->specific >= tls->pthread_bytes ||
-	    tls->specific < tls->block_keys * tls->key_bytes)
-		return -ENOTSUP;
 	/* arm64 has struct pthread below the thread pointer (TLS_DTV_AT_TP), x86-64 at it. */
 	tls->thread_self = image->machine == EM_AARCH64 ? -(int32_t)tls->pthread_bytes : 0;
-	return 0;
-}
-
-static int read_module(struct modules *modules, const struct module_map *map, struct pytls *tls)
-{
-	struct image image;
-	int err = symbol_source_live.open_module(modules, map, &image);
-
-	if (err)
-		return err;
-	err = pytls_read(&image, tls);
-	image_close(&image);
-	return err;
-}
-
-int pytls_find(struct modules *modules, struct pytls *tls, const char **why)
-{
-	int err = -ENOENT;
-
-	*why = "no glibc in the process";
-	for (size_t i = 0; i < modules->map_count && err == -ENOENT; i++) {
-		const char *name = modules_of(modules, &modules->maps[i])->name;
-
-		if (!strncmp(name, "ld-musl", 7)) {
-			*why = "musl is not supported";
-			return -ENOTSUP;
-		}
-		if (!strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7) ||
-		    !strncmp(name, "libpthread", 10)) {
-			*why = "glibc does not say where it keeps thread-specific data";
-			err = read_module(modules, &modules->maps[i], tls);
-		}
-	}
-	return err;
+	return pytls_is_sound(tls) ? 0 : -ENOTSUP;
 }
 
 void pytls_key(const struct pytls *tls, uint32_t key, struct gmt_py_config *config)

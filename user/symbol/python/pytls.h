@@ -6,12 +6,12 @@
 #ifndef GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
 #define GPUMEMTRACE_SYMBOL_PYTHON_PYTLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <gpumemtrace/python.h>
 
 #include "symbol/elf/image.h"
-#include "symbol/elf/modules.h"
 
 struct pytls {
 	uint32_t pthread_bytes;      /* sizeof(struct pthread) */
@@ -22,11 +22,11 @@ struct pytls {
 	int32_t thread_self;         /* pthread_self() - thread pointer */
 };
 
+/* Whether the numbers are possible. */
+bool pytls_is_sound(const struct pytls *tls);
+
 /* 0; -ENOENT: the image is not the library with threads; -ENOTSUP: its descriptors make no sense. */
 int pytls_read(const struct image *image, struct pytls *tls);
-
-/* Searches a process's modules. After an error `why` is the reason in words. */
-int pytls_find(struct modules *modules, struct pytls *tls, const char **why);
 
 /* Sets key_block, key_value and thread_self. */
 void pytls_key(const struct pytls *tls, uint32_t key, struct gmt_py_config *config);

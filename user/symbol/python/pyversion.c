@@ -11,9 +11,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "base/xalloc.h"
 #include "symbol/elf/modules.h"
 #include "symbol/python/pyfile.h"
+#include "symbol/python/pyparse.h"
 #include "symbol/python/pytls.h"
 #include "symbol/elf/source.h"
 
@@ -26,14 +28,15 @@
 #define RUNTIME_BYTES_MAX (16u << 10) /* the key is in the first 2.5 KB of every version known */
 #define KEYS_MAX 1024               /* PTHREAD_KEYS_MAX, glibc */
 
-enum { RUNTIME, VERSION, CODE_TYPE, SYMBOLS };
+#define SHOWN_COLUMNS 80            /* of a path or a name in a sentence */
 
 struct finder {
 	struct pyversion *python;
+	struct parse_client *client;
 	pid_t pid;
 	struct modules modules;
-	struct image image;
-	struct pyfile_symbol symbols[SYMBOLS];
+	struct image shape;
+	struct pyparse_facts facts;
 	struct pytls tls;
 	unsigned char head[PYLAYOUT_DEBUG_BYTES]; /* of _PyRuntime */
 };
@@ -46,6 +49,18 @@ __attribute__((format(printf, 2, 3))) static int refuse_python(struct finder *f,
 	vsnprintf(f->python->why, sizeof(f->python->why), format, args);
 	va_end(args);
 	return -ENOTSUP;
+}
+
+/* Foreign text as it may be printed. */
+struct shown {
+	char text[4 * SHOWN_COLUMNS + 1];
+};
+static struct shown show_text(const char *text)
+{
+	struct shown shown;
+
+	human_text(shown.text, SHOWN_COLUMNS, text, strlen(text));
+	return shown;
 }
 
 static int say_starting(struct finder *f, const char *what)
@@ -85,18 +100,21 @@ static bool read_word(struct finder *f, uint64_t addr, uint64_t *value)
 	return !pyversion_read(&f->pid, addr, value, sizeof(*value));
 }
 
-static bool open_candidate(struct finder *f, const struct module_map *map)
+/* 0: it is CPython; -ENOENT: it is not; else it could not be read, and the reason is said. */
+static int ask_candidate(struct finder *f, const struct module_map *map)
 {
-	if (symbol_source_live.open_module(&f->modules, map, &f->image))
-		return false;
-	f->symbols[RUNTIME].name = "_PyRuntime";
-	f->symbols[VERSION].name = "Py_Version";
-	f->symbols[CODE_TYPE].name = "PyCode_Type";
-	pyfile_symbols(&f->image, f->symbols, SYMBOLS);
-	if (f->symbols[RUNTIME].vaddr && f->symbols[CODE_TYPE].vaddr)
-		return true;
-	image_close(&f->image);
-	return false;
+	struct source_file file;
+	int err = source_open_module(&f->modules, map, &file);
+
+	if (err)
+		return -ENOENT;
+	err = pyparse_python(f->client, &file, &f->shape, &f->facts);
+	close(file.fd);
+	if (err && !parse_gave_up(err))
+		return -ENOENT;
+	if (err)
+		refuse_python(f, "%s %s", show_text(modules_of(&f->modules, map)->path).text, parse_why(err));
+	return err;
 }
 
 /* Whether a module may hold CPython: libpython, or the program itself. */
@@ -108,10 +126,12 @@ static bool is_candidate(const struct module *module, const char *exe, bool want
 	       (is_library || !strncmp(module->name, "python", 6) || !strcmp(module->path, exe));
 }
 
-/* Returns the mapping of CPython's code, and leaves its image open. Libraries come first: the program of a shared
- * build is small and has no interpreter. */
-static struct module_map *find_module(struct finder *f, const char *exe)
+/* Finds the mapping of CPython's code, and what its file says. Libraries come first: the program of a shared build is
+ * small and has no interpreter. 0; -ENOENT; else an error with a reason. */
+static int find_module(struct finder *f, const char *exe, struct module_map **found)
 {
+	int err = -ENOENT;
+
 	for (int want_library = 1; want_library >= 0; want_library--) {
 		uint32_t tried = UINT32_MAX;
 
@@ -122,11 +142,13 @@ static struct module_map *find_module(struct finder *f, const char *exe)
 			    !is_candidate(modules_of(&f->modules, map), exe, want_library))
 				continue;
 			tried = map->module;
-			if (open_candidate(f, map))
-				return map;
+			*found = map;
+			err = ask_candidate(f, map);
+			if (err != -ENOENT)
+				return err;
 		}
 	}
-	return NULL;
+	return err;
 }
 
 static int set_module(struct finder *f, struct module_map *map)
@@ -134,15 +156,15 @@ static int set_module(struct finder *f, struct module_map *map)
 	struct pyversion *python = f->python;
 	const struct module *module = modules_of(&f->modules, map);
 
-	modules_set_image(&f->modules, map->module, &f->image);
+	modules_set_image(&f->modules, map->module, &f->shape);
 	if (!map->has_bias)
-		return refuse_python(f, "%.80s is not mapped as its headers say", module->name);
+		return refuse_python(f, "%s is not mapped as its headers say", show_text(module->name).text);
 	python->bias = map->bias;
 	python->dev = module->dev;
 	python->ino = module->ino;
 	snprintf(python->path, sizeof(python->path), "%s", module->path);
-	python->runtime = map->bias + f->symbols[RUNTIME].vaddr;
-	python->code_type = map->bias + f->symbols[CODE_TYPE].vaddr;
+	python->runtime = map->bias + f->facts.runtime;
+	python->code_type = map->bias + f->facts.code_type;
 	return 0;
 }
 
@@ -152,19 +174,15 @@ static unsigned int old_minor(struct finder *f, const char *exe)
 
 	if (!minor)
 		minor = pyfile_minor_of_path(exe);
-	return minor ? minor : pyfile_minor(&f->image);
+	return minor ? minor : f->facts.minor;
 }
 
 static int find_version(struct finder *f, const char *exe)
 {
 	bool has_debug = pylayout_has_debug(f->head, sizeof(f->head));
-	uint64_t symbol = 0;
-	uint32_t version;
+	uint32_t version = has_debug ? pylayout_debug_version(f->head) : (uint32_t)f->facts.version;
 	unsigned int minor;
 
-	if (f->symbols[VERSION].vaddr)
-		image_read_at(&f->image, f->symbols[VERSION].vaddr, &symbol, sizeof(symbol));
-	version = has_debug ? pylayout_debug_version(f->head) : (uint32_t)symbol;
 	if (!version)
 		version = 3u << 24 | old_minor(f, exe) << 16;
 	f->python->config.version = version;
@@ -245,7 +263,7 @@ static bool read_key(struct finder *f, uint64_t tstate, uint64_t thread)
  * like a key and leads to the thread state. */
 static bool search_key(struct finder *f, uint64_t tstate, uint64_t thread)
 {
-	uint64_t size = f->symbols[RUNTIME].size;
+	uint64_t size = f->facts.runtime_bytes;
 	bool is_found = false;
 	uint32_t *words;
 
@@ -305,9 +323,10 @@ static int find_eval(struct finder *f)
 {
 	struct gmt_py_config *config = &f->python->config;
 
-	config->eval_count = (uint32_t)pyfile_eval_ranges(&f->image, config->eval);
+	config->eval_count = f->facts.eval_count;
+	memcpy(config->eval, f->facts.eval, sizeof(config->eval));
 	if (!config->eval_count)
-		return refuse_python(f, "the eval function is not in %.100s", f->python->path);
+		return refuse_python(f, "the eval function is not in %s", show_text(f->python->path).text);
 	for (uint32_t i = 0; i < config->eval_count; i++) {
 		config->eval[i].start += f->python->bias;
 		config->eval[i].end += f->python->bias;
@@ -318,7 +337,7 @@ static int find_eval(struct finder *f)
 static int find_in_module(struct finder *f, struct module_map *map, const char *exe)
 {
 	const char *why;
-	int err = set_module(f, map);
+	int err = set_module(f, map), failed;
 
 	if (!err && pyversion_read(&f->pid, f->python->runtime, f->head, sizeof(f->head)))
 		err = say_starting(f, "its memory cannot be read");
@@ -328,9 +347,13 @@ static int find_in_module(struct finder *f, struct module_map *map, const char *
 		err = find_layout(f);
 	if (!err)
 		err = find_eval(f);
-	if (!err && pytls_find(&f->modules, &f->tls, &why))
-		err = refuse_python(f, "%s", why);
-	return err ? err : prove_layout(f);
+	if (err)
+		return err;
+	failed = pyparse_threads(f->client, &f->modules, &f->tls, &why);
+	if (!failed)
+		return prove_layout(f);
+	err = refuse_python(f, "%s%s", parse_gave_up(failed) ? "glibc's file " : "", why);
+	return parse_gave_up(failed) ? failed : err;
 }
 
 static void exe_of(pid_t pid, char *exe, size_t size)
@@ -345,7 +368,7 @@ static void exe_of(pid_t pid, char *exe, size_t size)
 		exe[len - 10] = '\0';
 }
 
-int pyversion_find(pid_t pid, struct pyversion *python)
+int pyversion_find(pid_t pid, struct parse_client *client, struct pyversion *python)
 {
 	struct finder *f = xcalloc(1, sizeof(*f));
 	struct module_map *map;
@@ -354,15 +377,15 @@ int pyversion_find(pid_t pid, struct pyversion *python)
 
 	memset(python, 0, sizeof(*python));
 	f->python = python;
+	f->client = client;
 	f->pid = pid;
 	err = modules_read(&f->modules, (uint32_t)pid);
 	if (err)
 		goto out;
 	exe_of(pid, exe, sizeof(exe));
-	map = find_module(f, exe);
-	err = map ? find_in_module(f, map, exe) : -ENOENT;
-	if (map)
-		image_close(&f->image);
+	err = find_module(f, exe, &map);
+	if (!err)
+		err = find_in_module(f, map, exe);
 out:
 	modules_fini(&f->modules);
 	free(f);

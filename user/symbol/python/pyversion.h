@@ -16,6 +16,8 @@
 
 #include "symbol/python/pylayout.h"
 
+struct parse_client;
+
 struct pyversion {
 	struct gmt_py_config config; /* for BPF */
 	struct pylayout layout;      /* for pycode_new() */
@@ -24,14 +26,14 @@ struct pyversion {
 	uint64_t bias;               /* of its module: address - vaddr. Eval ranges are addresses */
 	uint64_t dev, ino;           /* of its module's file */
 	char path[256];              /* as the process sees it; cut if longer */
-	char why[160];               /* the reason for an error other than -ENOENT */
+	char why[160];               /* the reason for an error other than -ENOENT; can be printed */
 };
 
 /*
  * 0; -ENOENT: no CPython in this process (a program may load it later); -EAGAIN: CPython is starting up,
- * ask again; -ENOTSUP: a CPython that is not supported; else -errno.
+ * ask again; -ENOTSUP: a CPython that is not supported; parse_gave_up(): its file cannot be read; else -errno.
  */
-int pyversion_find(pid_t pid, struct pyversion *python);
+int pyversion_find(pid_t pid, struct parse_client *client, struct pyversion *python);
 
 /* A py_read_fn of a process's memory; arg: pid_t *. */
 int pyversion_read(void *arg, uint64_t addr, void *dst, size_t n);

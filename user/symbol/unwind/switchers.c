@@ -13,8 +13,6 @@
 #include "symbol/elf/image.h"
 #include "symbol/unwind/unwind_table.h"
 
-#define FUNCTIONS_MAX 8            /* of one name: the function and its cold part. More are no greenlet. */
-
 /* The better name comes first: later names count if the file has none of the names before. */
 static const char *const first_functions[] = { "inner_bootstrap", "g_initialstub" };
 
@@ -34,32 +32,41 @@ static bool has_word(const struct image_symbols *symbols, const Elf64_Sym *symbo
 	       symbol->st_name < symbols->names_size && strstr(symbols->names + symbol->st_name, word);
 }
 
-/* Marks the functions with a word in their names, which are mangled, and to which compilers add (".cold",
- * ".constprop.0"). Returns whether there are any. */
-static bool mark_functions(const struct image *image, uint32_t symbols_type, const char *word,
-			   struct unwind_table *table)
+/* Finds the functions with a word in their names, which are mangled, and to which compilers add (".cold",
+ * ".constprop.0"). Returns how many. */
+static size_t find_functions(const struct image *image, uint32_t symbols_type, const char *word,
+			     struct switchers_range ranges[SWITCHERS_MAX])
 {
 	struct image_symbols symbols;
 	bool has_symbols = image_symbols(image, symbols_type, &symbols);
-	unsigned int marked = 0;
+	size_t count = 0;
 
-	for (size_t i = 0; has_symbols && i < symbols.count && marked < FUNCTIONS_MAX; i++) {
+	for (size_t i = 0; has_symbols && i < symbols.count && count < SWITCHERS_MAX; i++) {
 		const Elf64_Sym *symbol = &symbols.list[i];
 
-		if (!has_word(&symbols, symbol, word))
-			continue;
-		unwind_table_set_rule(table, symbol->st_value, symbol->st_value + symbol->st_size, GMT_UNWIND_STOP);
-		marked++;
+		if (has_word(&symbols, symbol, word))
+			ranges[count++] = (struct switchers_range){ symbol->st_value,
+								    symbol->st_value + symbol->st_size };
 	}
 	image_symbols_free(&symbols);
-	return marked > 0;
+	return count;
 }
 
-void switchers_mark(const struct image *image, struct unwind_table *table)
+size_t switchers_find(const struct image *image, struct switchers_range ranges[SWITCHERS_MAX])
 {
-	for (size_t i = 0; i < COUNT(first_functions); i++)
-		if (mark_functions(image, SHT_SYMTAB, first_functions[i], table) ||
-		    mark_functions(image, SHT_DYNSYM, first_functions[i], table))
-			return;
-	unwind_table_set_rule(table, table->base, UINT64_MAX, GMT_UNWIND_SWITCH);
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT(first_functions) && !count; i++)
+		for (size_t t = 0; t < COUNT(types) && !count; t++)
+			count = find_functions(image, types[t], first_functions[i], ranges);
+	return count;
+}
+
+void switchers_mark(struct unwind_table *table, const struct switchers_range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		unwind_table_set_rule(table, ranges[i].start, ranges[i].end, GMT_UNWIND_STOP);
+	if (!count)
+		unwind_table_set_rule(table, table->base, UINT64_MAX, GMT_UNWIND_SWITCH);
 }

@@ -7,6 +7,8 @@
 #define GPUMEMTRACE_SYMBOL_UNWIND_SWITCHERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct image;
 struct unwind_table;
@@ -14,8 +16,17 @@ struct unwind_table;
 /* Whether the file's name, without folders, is that of such a library. */
 bool switchers_has(const char *name);
 
-/* Makes the first functions of pieces roots. If the file names none of them, all its code ends a walk, with the reason
+/* The first functions of pieces, as vaddrs. */
+struct switchers_range {
+	uint64_t start, end;
+};
+#define SWITCHERS_MAX 8            /* a function and its cold part have one name; more are no greenlet */
+
+/* Returns how many functions there are in such a library. */
+size_t switchers_find(const struct image *image, struct switchers_range ranges[SWITCHERS_MAX]);
+
+/* Makes the first functions of pieces roots. If there are none, all code ends a walk, with the reason
  * GMT_UNWIND_END_SWITCHED. */
-void switchers_mark(const struct image *image, struct unwind_table *table);
+void switchers_mark(struct unwind_table *table, const struct switchers_range *ranges, size_t count);
 
 #endif

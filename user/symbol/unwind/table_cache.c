@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/blake2.h"
 #include "base/out.h"
 #include "base/sorted.h"
 #include "base/xalloc.h"
@@ -19,24 +20,20 @@
 #include "symbol/unwind/unwind_table.h"
 
 #define MAGIC "GMTUNWND"
-#define FORMAT 1                   /* of the file and of its rows; raised when one of them changes */
+#define FORMAT 2                   /* of the file and of its rows; raised when one of them changes */
 #define SUFFIX ".unwind"
-#define WORDS_MAX (64u << 20)      /* 512 MiB */
-#define NAME_BYTES 64              /* build id in hex, suffix; new files: a random number too */
+#define NAME_BYTES 80              /* build id in hex, hash of the key, suffix; new files: a random number */
 
 struct file_header {
 	char magic[8];
-	uint32_t format;
-	uint32_t machine;              /* below 65536, so it shows the byte order, too */
-	char build_id[IMAGE_BUILD_ID_CHARS + 7];
-	uint64_t file_size;            /* of the module */
-	uint64_t eh_frame, eh_frame_size;
-	uint64_t base;
-	uint32_t pages, rows, fdes, unsupported, is_damaged, reserved;
+	uint32_t format, reserved;
+	struct table_key key;
+	uint32_t pages, rows, fdes, unsupported, is_damaged, reserved_too;
 	uint64_t check;                /* over the header with this field 0, and over the blob */
 };
 
-_Static_assert(sizeof(struct file_header) == 128, "no padding in what is checked and written");
+_Static_assert(sizeof(struct table_key) == 160 && sizeof(struct file_header) == 208,
+	       "no padding in what is checked and written");
 
 /* 64 bits at a time; multiplication by an odd number loses nothing, the shift brings high bits down. */
 static uint64_t mix_hash(uint64_t hash, const void *data, size_t size)
@@ -62,24 +59,51 @@ static uint64_t checksum_table(const struct file_header *header, const union gmt
 			((size_t)header->pages + header->rows) * sizeof(*words));
 }
 
-/* Makes the fields of the header that depend on the module alone. */
-static struct file_header header_of(const struct image *image)
+static struct file_header header_of(const struct table_key *key)
 {
-	struct file_header header = { .format = FORMAT, .machine = image->machine, .file_size = image->size };
-	struct unwind_section section;
+	struct file_header header = { .format = FORMAT, .key = *key };
 
 	memcpy(header.magic, MAGIC, sizeof(header.magic));
-	memcpy(header.build_id, image->build_id, sizeof(image->build_id));
-	if (unwind_find_section(image, &section)) {
-		header.eh_frame = section.vaddr;
-		header.eh_frame_size = section.size;
-	}
 	return header;
 }
 
-static bool cache_file_name(const struct image *image, char *name)
+/* Keys of one build id have files of their own, so that they cannot push each other's out. */
+static bool cache_file_name(const struct table_key *key, char *name)
 {
-	return image->build_id[0] && snprintf(name, NAME_BYTES, "%s" SUFFIX, image->build_id) < NAME_BYTES;
+	uint64_t hash;
+
+	blake2b(&hash, sizeof(hash), key, sizeof(*key));
+	return key->build_id[0] && snprintf(name, NAME_BYTES, "%s-%016llx" SUFFIX, key->build_id,
+					    (unsigned long long)hash) < NAME_BYTES;
+}
+
+static int hash_section(const struct image *image, const struct unwind_section *section, uint8_t *hash)
+{
+	unsigned char *data = malloc(section->size);
+	int err = !data ? -ENOMEM : image_read_at(image, section->vaddr, data, section->size) ? 0 : -EIO;
+
+	if (!err)
+		blake2b(hash, TABLE_KEY_HASH, data, section->size);
+	free(data);
+	return err;
+}
+
+int table_key_of(const struct image *image, uint32_t owner, struct table_key *key)
+{
+	struct unwind_section section;
+	int err;
+
+	*key = (struct table_key){ .file_size = image->size, .machine = image->machine, .owner = owner };
+	memcpy(key->build_id, image->build_id, sizeof(image->build_id));
+	if (!unwind_code_range(image, &key->base, &key->end))
+		return -ENOEXEC;
+	blake2b(key->shape, sizeof(key->shape), image->segments, image->segment_count * sizeof(image->segments[0]));
+	err = unwind_section_to_read(image, &section);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	key->eh_frame = section.vaddr;
+	key->eh_frame_size = section.size;
+	return hash_section(image, &section, key->hash);
 }
 
 int table_cache_open(struct table_cache *cache, const char *path)
@@ -114,22 +138,23 @@ static bool read_whole(int fd, void *to, size_t size)
 	return read(fd, to, size) == (ssize_t)size;
 }
 
-static int read_table_file(int fd, const struct image *image, struct unwind_table *table)
+static int read_table_file(int fd, const struct table_key *key, struct unwind_table *table)
 {
-	struct file_header header, want = header_of(image);
-	uint64_t base, end, words;
+	struct file_header header, want = header_of(key);
 	struct stat st;
+	uint64_t words;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !read_whole(fd, &header, sizeof(header)))
 		return -EBADMSG;
-	if (memcmp(&header, &want, offsetof(struct file_header, base)))
+	if (memcmp(&header, &want, offsetof(struct file_header, pages)))
 		return -EBADMSG;
 	words = (uint64_t)header.pages + header.rows;
-	if (words > WORDS_MAX || (uint64_t)st.st_size != sizeof(header) + words * sizeof(union gmt_unwind_word) ||
-	    !unwind_code_range(image, &base, &end) || header.base != base)
+	if (words > UNWIND_TABLE_WORDS_MAX ||
+	    (uint64_t)st.st_size != sizeof(header) + words * sizeof(union gmt_unwind_word))
 		return -EBADMSG;
-	*table = (struct unwind_table){ .base = base, .pages = header.pages, .rows = header.rows, .fdes = header.fdes,
-					.unsupported = header.unsupported, .is_damaged = header.is_damaged };
+	*table = (struct unwind_table){ .base = key->base, .pages = header.pages, .rows = header.rows,
+					.fdes = header.fdes, .unsupported = header.unsupported,
+					.is_damaged = header.is_damaged };
 	table->words = xmalloc(unwind_table_bytes(table) + 1);
 	if (!read_whole(fd, table->words, unwind_table_bytes(table)) || checksum_table(&header, table->words) !=
 	    header.check || !unwind_table_check(table))
@@ -137,19 +162,19 @@ static int read_table_file(int fd, const struct image *image, struct unwind_tabl
 	return 0;
 }
 
-int table_cache_load(struct table_cache *cache, const struct image *image, struct unwind_table *table)
+static int load_table(struct table_cache *cache, const struct table_key *key, struct unwind_table *table)
 {
 	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
 	char name[NAME_BYTES];
 	int fd, err;
 
 	*table = (struct unwind_table){ 0 };
-	if (cache->dir < 0 || !cache_file_name(image, name))
+	if (cache->dir < 0 || !cache_file_name(key, name))
 		return -ENOENT;
 	fd = openat(cache->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT : -EBADMSG;
-	err = read_table_file(fd, image, table);
+	err = read_table_file(fd, key, table);
 	if (err)
 		unwind_table_fini(table);
 	else
@@ -158,16 +183,36 @@ int table_cache_load(struct table_cache *cache, const struct image *image, struc
 	return err;
 }
 
-int table_cache_store(struct table_cache *cache, const struct image *image, const struct unwind_table *table)
+int table_cache_load(struct table_cache *cache, const struct table_key *key, struct unwind_table *table)
 {
-	struct file_header header = header_of(image);
+	int err = load_table(cache, key, table);
+
+	cache->hits += !err;
+	cache->misses += err != 0;
+	cache->damaged += err == -EBADMSG;
+	return err;
+}
+
+static int write_table(int fd, const struct file_header *header, const struct unwind_table *table)
+{
+	/* No fsync: after a crash of the machine the checksum finds what is missing. */
+	int err = out_write_fd(fd, header, sizeof(*header)) ?:
+		  out_write_fd(fd, table->words, unwind_table_bytes(table));
+
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+int table_cache_store(struct table_cache *cache, const struct table_key *key, const struct unwind_table *table)
+{
+	struct file_header header = header_of(key);
 	char name[NAME_BYTES], new_name[NAME_BYTES];
 	uint64_t number;
-	int fd, err = 0;
+	int fd, err;
 
-	if (cache->dir < 0 || !table->words || !cache_file_name(image, name))
+	if (cache->dir < 0 || !table->words || !cache_file_name(key, name))
 		return -ENOENT;
-	header.base = table->base;
 	header.pages = table->pages;
 	header.rows = table->rows;
 	header.fdes = table->fdes;
@@ -180,31 +225,12 @@ int table_cache_store(struct table_cache *cache, const struct image *image, cons
 	fd = openat(cache->dir, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* No fsync: after a crash of the machine the checksum finds what is missing. */
-	err = out_write_fd(fd, &header, sizeof(header)) ?:
-	      out_write_fd(fd, table->words, unwind_table_bytes(table));
-	if (close(fd) && !err)
-		err = -errno;
+	err = write_table(fd, &header, table);
 	if (!err && renameat(cache->dir, new_name, cache->dir, name))
 		err = -errno;
 	if (err)
 		unlinkat(cache->dir, new_name, 0);
-	return err;
-}
-
-int table_cache_get(struct table_cache *cache, const struct image *image, struct unwind_table *table)
-{
-	int err = table_cache_load(cache, image, table);
-
-	if (!err) {
-		cache->hits++;
-		return 0;
-	}
-	cache->misses++;
-	cache->damaged += err == -EBADMSG;
-	err = unwind_table_build(image, table);
-	if (!err && !table_cache_store(cache, image, table))
-		cache->written++;
+	cache->written += !err;
 	return err;
 }
 

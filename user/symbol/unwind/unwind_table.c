@@ -95,6 +95,17 @@ bool unwind_find_section(const struct image *image, struct unwind_section *secti
 	return section->size > 0;
 }
 
+int unwind_section_to_read(const struct image *image, struct unwind_section *section)
+{
+	if (!unwind_find_section(image, section))
+		return -ENOENT;
+	if (section->size > EH_FRAME_MAX && !section->stop_at_zero)
+		return -E2BIG;
+	if (section->size > EH_FRAME_MAX)
+		section->size = EH_FRAME_MAX;
+	return 0;
+}
+
 static bool same_rule(const struct gmt_unwind_row *a, const struct gmt_unwind_row *b)
 {
 	return a->rule == b->rule && a->cfa == b->cfa && a->fp == b->fp;
@@ -248,7 +259,7 @@ int unwind_table_build(const struct image *image, struct unwind_table *table)
 	struct unwind_section section;
 	unsigned char *data = NULL;
 	uint64_t end;
-	int err = -EIO;
+	int err;
 
 	*table = (struct unwind_table){ 0 };
 	if (!unwind_code_range(image, &table->base, &end))
@@ -256,19 +267,18 @@ int unwind_table_build(const struct image *image, struct unwind_table *table)
 	if (end - table->base > UINT32_MAX)
 		return -E2BIG;
 	table->pages = (uint32_t)((end - table->base + PAGE_BYTES - 1) >> GMT_UNWIND_PAGE_SHIFT);
-	if (unwind_find_section(image, &section)) {
-		if (section.size > EH_FRAME_MAX && !section.stop_at_zero)
-			return -E2BIG;
-		if (section.size > EH_FRAME_MAX)
-			section.size = EH_FRAME_MAX;
-		data = malloc(section.size);
-		if (!data)
-			return -ENOMEM;
-		if (!image_read_at(image, section.vaddr, data, section.size))
-			goto out;
-	}
-	err = build_rows(image, table, data, &section);
-out:
+	err = unwind_section_to_read(image, &section);
+	if (err == -ENOENT)
+		section.size = 0;
+	else if (err)
+		return err;
+	data = malloc(section.size + 1);
+	if (!data)
+		return -ENOMEM;
+	if (section.size && !image_read_at(image, section.vaddr, data, section.size))
+		err = -EIO;
+	else
+		err = build_rows(image, table, data, &section);
 	free(data);
 	return err;
 }

@@ -24,6 +24,9 @@ struct unwind_table {
 	union gmt_unwind_word *words; /* the blob: pages, then rows; NULL: no table */
 };
 
+/* Words of the largest table that is used, 128 MiB. libtorch_cpu's has 1.5 million (tests/bench/tables.c). */
+#define UNWIND_TABLE_WORDS_MAX (16u << 20)
+
 /* Builds the table. A module without .eh_frame gets a table of a single NONE row. 0; -ENOTSUP: not for this machine;
  * -ENOEXEC: no code; -E2BIG: 4 GiB of code or more, or over 256 MiB of .eh_frame; -EIO: the file cannot be read.
  * Finish with unwind_table_fini(), also after an error. */
@@ -43,6 +46,8 @@ struct unwind_section {
 	bool stop_at_zero;
 };
 bool unwind_find_section(const struct image *image, struct unwind_section *section);
+/* The same, cut to what is read of it. 0; -ENOENT: there is none; -E2BIG: over 256 MiB. */
+int unwind_section_to_read(const struct image *image, struct unwind_section *section);
 
 /*
  * Fills in start, end and base of a mapping from a line of /proc/PID/maps; slot, pages, module and flags are the

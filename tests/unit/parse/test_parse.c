@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Workers that misbehave in every way that a hostile file can bring about, and what is left of them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "parse_child.h"
+#include "patience.h"
+
+#define SHORT_NS 300000000ULL
+#define LONG_NS (PATIENCE * 1000000000ULL)
+#define BYTES 100000
+
+/* ---- what workers do here: the kinds stand for behaviours ---- */
+
+#define ECHO PARSE_LIBRARY
+#define CRASH PARSE_POINTS
+#define HANG PARSE_FACTS
+#define HOG PARSE_TABLE
+#define COUNT PARSE_EVAL
+#define MANY PARSE_OPEN
+#define ESCAPE PARSE_NAME
+#define READ PARSE_READ
+#define NONE PARSE_CLOSE
+
+static int serve_echo(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	answer->data = xmalloc(task->size);
+	answer->size = task->size;
+	memcpy(answer->data, task->data, task->size);
+	return 7;
+}
+
+static int serve_crash(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	(void)task;
+	(void)answer;
+	signal(SIGSEGV, SIG_DFL);
+	return raise(SIGSEGV);
+}
+
+static int serve_hang(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	(void)answer;
+	while (task->size)
+		__asm__ volatile("" ::: "memory");
+	return 0;
+}
+
+static int serve_hog(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	(void)task;
+	(void)answer;
+	for (size_t i = 0; i < 2 * PARSE_MEMORY >> 24; i++)
+		*(volatile char *)xmalloc(1 << 24) = 1;
+	return 0;
+}
+
+/* How often this worker was asked. */
+static int serve_count(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)task;
+	(void)answer;
+	*state = (char *)*state + 1;
+	return (int)(intptr_t)*state;
+}
+
+static int serve_many(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	(void)task;
+	answer->data = xcalloc(1, BYTES);
+	answer->size = BYTES;
+	memset(answer->data, 'x', BYTES);
+	return 0;
+}
+
+/* The number of the first thing that a worker can do and should not. */
+static int serve_escape(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	struct stat st;
+	int pair[2];
+
+	(void)state;
+	(void)task;
+	(void)answer;
+	if (open("/proc/self/status", O_RDONLY) >= 0)
+		return 1;
+	if (!stat("/etc/passwd", &st))
+		return 2;
+	if (fork() >= 0)
+		return 3;
+	if (!kill(getppid() > 1 ? getppid() : getpid(), 0))
+		return 4;
+	if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0 || !socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return 5;
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		return 6;
+	if (write(1, "x", 1) == 1 || write(2, "x", 1) == 1)
+		return 7;
+	if (!execl("/bin/true", "true", NULL))
+		return 8;
+	return getenv("PATH") ? 9 : 0;
+}
+
+static int serve_read(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	(void)state;
+	answer->data = xcalloc(1, 8);
+	answer->size = 8;
+	return pread(task->fds[0], answer->data, 8, 0) == 8 ? task->fds[1] : -EIO;
+}
+
+static const struct parse_table table = {
+	.serve = { [ECHO] = serve_echo, [CRASH] = serve_crash, [HANG] = serve_hang, [HOG] = serve_hog,
+		   [COUNT] = serve_count, [MANY] = serve_many, [ESCAPE] = serve_escape, [READ] = serve_read },
+};
+
+/* ---- asking ---- */
+
+static int ask_owner(struct parse_client *client, enum parse_kind kind, uint32_t owner, uint64_t budget_ns)
+{
+	struct parse_question question = {
+		.kind = kind, .owner = owner, .budget_ns = budget_ns, .most = BYTES,
+		.data = "question", .size = 8,
+	};
+	struct parse_answer answer;
+	int err = parse_ask(client, &question, &answer);
+
+	if (kind == ECHO && err == 7)
+		assert_true(answer.size == 8 && !memcmp(answer.data, "question", 8));
+	if (kind == MANY && !err)
+		assert_true(answer.size == BYTES && ((char *)answer.data)[BYTES - 1] == 'x');
+	free(answer.data);
+	return err;
+}
+
+static int ask(struct parse_client *client, enum parse_kind kind)
+{
+	return ask_owner(client, kind, 0, LONG_NS);
+}
+
+/* A field of a process's status as a number. */
+static uint64_t status_field(int pid, const char *name, int base)
+{
+	uint64_t value = UINT64_MAX;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
+			value = strtoull(line + strlen(name) + 1, NULL, base);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* ---- tests ---- */
+
+static void answers(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(ask(child.client, ECHO), 7);
+	assert_int_equal(ask(child.client, MANY), 0);
+	assert_int_equal(ask(child.client, NONE), -ENOSYS);
+	assert_int_equal(ask(child.client, ECHO), 7);
+	parse_child_end(&child);
+}
+
+static void descriptors(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_question question = { .kind = READ, .budget_ns = LONG_NS, .most = 8 };
+	struct parse_answer answer;
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(write(fd, "contents", 8), 8);
+	question.fds[0] = fd;
+	for (int i = 0; i < 2000; i++) { /* the worker closes them: it may have 512 */
+		assert_int_equal(parse_ask(child.client, &question, &answer), -1);
+		assert_memory_equal(answer.data, "contents", 8);
+		free(answer.data);
+	}
+	close(fd);
+	parse_child_end(&child);
+}
+
+static void nothing_is_permitted(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_status status;
+
+	(void)state;
+	assert_int_equal(ask(child.client, ESCAPE), 0);
+	assert_int_equal(parse_status(child.client, &status), 0);
+	assert_true(status.no_new_privileges && status.has_filter && !status.capabilities);
+	assert_int_equal(status.uid, geteuid() ? geteuid() : 65534);
+	/* As others see the worker. */
+	assert_int_equal(status_field(status.pid, "CapEff", 16), 0);
+	assert_int_equal(status_field(status.pid, "CapPrm", 16), 0);
+	assert_int_equal(status_field(status.pid, "NoNewPrivs", 10), 1);
+	assert_int_equal(status_field(status.pid, "Seccomp", 10), 2);
+	assert_int_equal(status_field(status.pid, "Uid", 10), status.uid);
+	parse_child_end(&child);
+}
+
+/* What ends a worker is told, and the next worker goes on. */
+static void workers_end(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+
+	(void)state;
+	assert_int_equal(ask(child.client, CRASH), -EFAULT);
+	assert_int_equal(ask(child.client, ECHO), 7);
+	assert_int_equal(ask_owner(child.client, HANG, 0, SHORT_NS), -ETIMEDOUT);
+	assert_int_equal(ask(child.client, ECHO), 7);
+	parse_client_rest(child.client);
+#if !defined(__SANITIZE_ADDRESS__) /* it has an address space of its own */
+	assert_int_equal(ask(child.client, HOG), -ENOMEM);
+#endif
+	assert_int_equal(ask(child.client, ECHO), 7);
+	assert_true(parse_gave_up(-EFAULT) && parse_gave_up(-ENOMEM) && !parse_gave_up(-ENOENT));
+	parse_child_end(&child);
+}
+
+/* An answer that is longer than asked for. */
+static void answers_are_bounded(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_question question = { .kind = MANY, .budget_ns = LONG_NS, .most = BYTES - 1 };
+	struct parse_answer answer;
+
+	(void)state;
+	assert_int_equal(parse_ask(child.client, &question, &answer), -EBADMSG);
+	assert_null(answer.data);
+	assert_int_equal(ask(child.client, ECHO), 7);
+	parse_child_end(&child);
+}
+
+/* A worker that somebody else ends is replaced, and nobody is blamed. */
+static void killed_from_outside(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_status status;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(parse_status(child.client, &status), 0);
+		assert_int_equal(kill(status.pid, i % 2 ? SIGSEGV : SIGKILL), 0);
+		while (status_field(status.pid, "Threads", 10) != UINT64_MAX && status_field(status.pid, "VmSize", 10) !=
+		       UINT64_MAX)
+			usleep(1000);
+		assert_int_equal(ask(child.client, ECHO), 7);
+	}
+	parse_child_end(&child);
+}
+
+/* State belongs to a worker, and a worker to an owner. */
+static void owners_have_workers(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_question question = { .kind = COUNT, .budget_ns = LONG_NS, .about_state = true };
+	struct parse_answer answer;
+
+	(void)state;
+	assert_int_equal(parse_ask(child.client, &question, &answer), -ESTALE);
+	assert_int_equal(ask_owner(child.client, COUNT, 1, LONG_NS), 1);
+	assert_int_equal(ask_owner(child.client, COUNT, 2, LONG_NS), 1);
+	assert_int_equal(ask_owner(child.client, COUNT, 1, LONG_NS), 2);
+	question.owner = 2;
+	assert_int_equal(parse_ask(child.client, &question, &answer), 2);
+	for (uint32_t owner = 10; owner < 60; owner++)
+		assert_int_equal(ask_owner(child.client, COUNT, owner, LONG_NS), 1);
+	assert_int_equal(ask_owner(child.client, COUNT, 1, LONG_NS), 1); /* replaced meanwhile */
+	parse_child_end(&child);
+}
+
+/* The files of one owner can cost so much and no more; those of others are read. */
+static void owners_have_bounds(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	int crashes = 0;
+
+	(void)state;
+	while (ask_owner(child.client, CRASH, 5, LONG_NS) == -EFAULT)
+		crashes++;
+	assert_in_range(crashes, 2, 20);
+	assert_int_equal(ask_owner(child.client, ECHO, 5, LONG_NS), -EDQUOT);
+	assert_int_equal(ask_owner(child.client, ECHO, 6, LONG_NS), 7);
+	parse_child_end(&child);
+}
+
+static void *cancel_soon(void *parser)
+{
+	usleep(100000);
+	parser_cancel(parser);
+	return NULL;
+}
+
+static void waiting_can_be_ended(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(ask(child.client, ECHO), 7);
+	pthread_create(&thread, NULL, cancel_soon, child.parser);
+	assert_int_equal(ask(child.client, HANG), -ECANCELED);
+	pthread_join(thread, NULL);
+	assert_int_equal(ask_owner(child.client, HANG, 1, LONG_NS), -ECANCELED);
+	parse_child_end(&child);
+}
+
+/* The pids of the keeper and of a worker that never ends its work. */
+struct family {
+	int keeper, worker;
+};
+
+static _Noreturn void be_killed(int out)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_status status;
+	struct family family = { 0 };
+
+	if (!parse_status(child.client, &status))
+		family = (struct family){ (int)status_field(status.pid, "PPid", 10), status.pid };
+	if (write(out, &family, sizeof(family)) == sizeof(family))
+		ask(child.client, HANG);
+	_exit(0);
+}
+
+static void nobody_is_left(void **state)
+{
+	struct family family;
+	int ends[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid)
+		be_killed(ends[1]);
+	assert_int_equal(read(ends[0], &family, sizeof(family)), sizeof(family));
+	assert_true(family.keeper > 1 && family.worker > 1);
+	usleep(50000);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* Both get SIGKILL from the kernel, and init may take its time to reap them. */
+	while (status_field(family.keeper, "VmSize", 10) != UINT64_MAX ||
+	       status_field(family.worker, "VmSize", 10) != UINT64_MAX)
+		usleep(1000);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void no_keeper(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct parse_status status;
+	int keeper;
+
+	(void)state;
+	assert_int_equal(parse_status(child.client, &status), 0);
+	keeper = (int)status_field(status.pid, "PPid", 10);
+	assert_int_equal(kill(keeper, SIGKILL), 0);
+	while (status_field(status.pid, "VmSize", 10) != UINT64_MAX)
+		usleep(1000);
+	assert_int_equal(ask(child.client, ECHO), -ECHILD);
+	parse_child_end(&child);
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(answers),
+		TEST(descriptors),
+		TEST(nothing_is_permitted),
+		TEST(workers_end),
+		TEST(answers_are_bounded),
+		TEST(killed_from_outside),
+		TEST(owners_have_workers),
+		TEST(owners_have_bounds),
+		TEST(waiting_can_be_ended),
+		TEST(nobody_is_left),
+		TEST(no_keeper),
+	};
+
+	alarm(PATIENCE);
+	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
+}

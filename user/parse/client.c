@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "parse/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/xalloc.h"
+#include "parse/channel.h"
+#include "parse/parser.h"
+
+#define CLIENT_WORKERS 4                 /* at a time; each may have files open and memory in use */
+#define PERIOD_NS 60000000000ULL         /* within which an owner has: */
+#define OWNER_NS 20000000000ULL          /* ... this much time of workers. A machine's libraries need 2 s (README) */
+#define OWNER_DEATHS 8                   /* ... and this many workers that had to be replaced */
+
+struct link {
+	bool is_up;
+	uint32_t owner, number;
+	int socket;
+	uint64_t answers;        /* how many it has given */
+	uint64_t used;           /* the client's count at the last use */
+};
+
+/* What an owner's files have cost in this period. */
+struct use {
+	uint64_t since_ns, ns;
+	uint32_t deaths;
+};
+
+struct parse_client {
+	struct parser *parser;
+	struct link links[CLIENT_WORKERS];
+	struct hash uses;        /* owner -> struct use */
+	uint64_t asked;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct parse_client *parse_client_new(struct parser *parser)
+{
+	struct parse_client *client = xcalloc(1, sizeof(*client));
+
+	client->parser = parser;
+	hash_init(&client->uses, sizeof(struct use));
+	return client;
+}
+
+/* A worker that waits for a request ends with its socket. One that works on must be killed. */
+static void end_link(struct parse_client *client, struct link *link)
+{
+	if (!link->is_up)
+		return;
+	close(link->socket);
+	parser_kill_worker(client->parser, link->number);
+	*link = (struct link){ 0 };
+}
+
+void parse_client_rest(struct parse_client *client)
+{
+	for (size_t i = 0; i < CLIENT_WORKERS; i++)
+		end_link(client, &client->links[i]);
+}
+
+void parse_client_free(struct parse_client *client)
+{
+	if (!client)
+		return;
+	parse_client_rest(client);
+	hash_fini(&client->uses);
+	free(client);
+}
+
+static struct use *use_of(struct parse_client *client, uint32_t owner)
+{
+	struct use *use = hash_put(&client->uses, owner, NULL);
+	uint64_t now = now_ns();
+
+	if (!use->since_ns || now - use->since_ns > PERIOD_NS)
+		*use = (struct use){ .since_ns = now };
+	return use;
+}
+
+static struct link *find_link(struct parse_client *client, uint32_t owner)
+{
+	for (size_t i = 0; i < CLIENT_WORKERS; i++)
+		if (client->links[i].is_up && client->links[i].owner == owner)
+			return &client->links[i];
+	return NULL;
+}
+
+/* The owner's worker, or a new one in the place of the one that was asked the longest time ago. */
+static int get_link(struct parse_client *client, uint32_t owner, struct link **found)
+{
+	struct link *link = find_link(client, owner);
+	int err = 0;
+
+	if (!link) {
+		link = &client->links[0];
+		for (size_t i = 1; i < CLIENT_WORKERS; i++)
+			if (client->links[i].used < link->used) /* 0: there is none */
+				link = &client->links[i];
+		end_link(client, link);
+		err = parser_start_worker(client->parser, &link->number, &link->socket);
+		link->is_up = !err;
+		link->owner = owner;
+	}
+	link->used = ++client->asked;
+	*found = link;
+	return err;
+}
+
+/* Waits until bytes can be received. */
+static int wait_for_bytes(const struct parse_client *client, const struct link *link, uint64_t until_ns)
+{
+	struct pollfd fds[2] = {
+		{ .fd = link->socket, .events = POLLIN },
+		{ .fd = parser_cancelled(client->parser), .events = POLLIN },
+	};
+	uint64_t now = now_ns();
+	struct timespec left;
+
+	if (now >= until_ns)
+		return -ETIMEDOUT;
+	left = (struct timespec){ (time_t)((until_ns - now) / 1000000000), (long)((until_ns - now) % 1000000000) };
+	if (ppoll(fds, 2, &left, NULL) < 0 && errno != EINTR)
+		return -errno;
+	return fds[1].revents ? -ECANCELED : 0;
+}
+
+static int receive_bytes(const struct parse_client *client, const struct link *link, void *to, size_t size,
+			 uint64_t until_ns)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t got = recv(link->socket, (char *)to + done, size - done, MSG_DONTWAIT);
+		int err = 0;
+
+		if (got > 0)
+			done += (size_t)got;
+		else if (!got)
+			return -EFAULT;
+		else if (errno == EAGAIN)
+			err = wait_for_bytes(client, link, until_ns);
+		else if (errno != EINTR)
+			return -EFAULT;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* 0: the worker has answered. The status is the worker's; -ENOMEM can be its last word. */
+static int exchange_messages(const struct parse_client *client, const struct link *link,
+			     const struct parse_question *question, struct parse_answer *answer, int *status)
+{
+	struct channel_request request = { .kind = question->kind, .size = (uint32_t)question->size };
+	struct iovec parts[2] = { { &request, sizeof(request) },
+				  { (void *)(uintptr_t)question->data, question->size } };
+	uint64_t until_ns = now_ns() + question->budget_ns;
+	int fds[PARSE_FDS], err;
+	struct channel_reply reply;
+
+	for (size_t i = 0; i < PARSE_FDS; i++)
+		fds[i] = question->fds[i] > 0 ? question->fds[i] : -1;
+	if (channel_send(link->socket, parts, question->size ? 2 : 1, fds))
+		return -ESTALE; /* it ended before it saw this question */
+	err = receive_bytes(client, link, &reply, sizeof(reply), until_ns);
+	if (err)
+		return err;
+	if (reply.size > question->most || reply.status < -4095)
+		return -EBADMSG;
+	if (reply.size) {
+		answer->data = malloc(reply.size);
+		answer->size = reply.size;
+		if (!answer->data)
+			return -EBADMSG;
+		err = receive_bytes(client, link, answer->data, reply.size, until_ns);
+	}
+	*status = reply.status;
+	return err ?: reply.status == -ENOMEM ? -ENOMEM : 0;
+}
+
+static void drop_answer(struct parse_answer *answer)
+{
+	free(answer->data);
+	*answer = (struct parse_answer){ 0 };
+}
+
+static int ask_once(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer,
+		    int *status, bool *was_fresh)
+{
+	struct link *link;
+	int err;
+
+	if (question->about_state && !find_link(client, question->owner))
+		return -ESTALE;
+	err = get_link(client, question->owner, &link);
+	if (err)
+		return err;
+	*was_fresh = !link->answers++;
+	err = exchange_messages(client, link, question, answer, status);
+	if (!err)
+		return 0;
+	end_link(client, link);
+	drop_answer(answer);
+	return err;
+}
+
+/* A worker that has files open may be at its limit, or somebody may have ended it. That is not the fault of the file in
+ * question, which a new worker tries once more. */
+static bool may_try_again(const struct parse_question *question, int err, bool was_fresh)
+{
+	return (err == -EFAULT || err == -ENOMEM || err == -ESTALE) && !was_fresh && !question->about_state;
+}
+
+int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer)
+{
+	struct use *use = use_of(client, question->owner);
+	uint64_t start = now_ns();
+	bool was_fresh = false;
+	int status = 0, err;
+
+	*answer = (struct parse_answer){ 0 };
+	if (question->size > PARSE_REQUEST_MAX)
+		return -EINVAL;
+	do {
+		if (use->ns >= OWNER_NS || use->deaths >= OWNER_DEATHS)
+			return -EDQUOT;
+		err = ask_once(client, question, answer, &status, &was_fresh);
+		use->deaths += parse_gave_up(err);
+	} while (may_try_again(question, err, was_fresh));
+	use->ns += now_ns() - start;
+	return err ?: status;
+}
+
+int parse_refuse(struct parse_client *client, uint32_t owner)
+{
+	struct link *link = find_link(client, owner);
+
+	if (link)
+		end_link(client, link);
+	use_of(client, owner)->deaths++;
+	return -EBADMSG;
+}
+
+bool parse_gave_up(int err)
+{
+	return err == -ETIMEDOUT || err == -ENOMEM || err == -EFAULT || err == -EBADMSG || err == -EDQUOT;
+}
+
+const char *parse_why(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+		return "takes too long to read";
+	case -ENOMEM:
+		return "needs more than 1 GiB of memory to be read";
+	case -EDQUOT:
+		return "has to wait, because other files of its owner could not be read";
+	case -EBADMSG:
+		return "overpowered the process that read it";
+	default:
+		return "crashed the process that read it";
+	}
+}
+
+int parse_status(struct parse_client *client, struct parse_status *status)
+{
+	struct parse_question question = {
+		.kind = PARSE_STATUS, .budget_ns = 5000000000, .most = sizeof(*status),
+	};
+	struct parse_answer answer;
+	int err = parse_ask(client, &question, &answer);
+
+	if (!err && answer.size != sizeof(*status))
+		err = parse_refuse(client, 0);
+	if (!err)
+		memcpy(status, answer.data, sizeof(*status));
+	free(answer.data);
+	return err;
+}

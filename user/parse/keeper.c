@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "parse/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+#include "parse/channel.h"
+#include "parse/kinds.h"
+#include "parse/worker.h"
+
+#define WORKERS_MAX 32
+#define KEEPER_NAME "gmt-parser"
+
+struct child {
+	uint32_t number;
+	pid_t pid;               /* 0: none */
+};
+
+/* The environment may hold secrets. Nothing here reads it. */
+static void forget_environment(void)
+{
+	for (char **variable = environ; variable && *variable; variable++)
+		memset(*variable, 0, strlen(*variable));
+	clearenv();
+}
+
+/* Standard streams lead nowhere, the socket becomes CHANNEL_FD, and no other descriptor stays open. */
+static void keep_socket(int control)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	/* Above the numbers that are about to be replaced. */
+	control = fcntl(control, F_DUPFD, CHANNEL_FD + 1);
+	for (int fd = 0; fd < CHANNEL_FD && null >= 0; fd++)
+		dup2(null, fd);
+	dup2(control, CHANNEL_FD);
+	if (confine_close_from(CHANNEL_FD + 1))
+		for (int fd = CHANNEL_FD + 1; fd < 4096; fd++)
+			close(fd);
+}
+
+static void lose_privileges(pid_t parent)
+{
+	static const struct confine_limit limits[] = {
+		{ RLIMIT_AS, PARSE_MEMORY }, { RLIMIT_CORE, 0 }, { RLIMIT_FSIZE, 0 }, { RLIMIT_NOFILE, 512 },
+	};
+
+	/* What is not permitted, is left: parse_status() says what a worker still has. */
+	confine_capabilities(CONFINE_FOR_USER);
+	if (confine_effective() & CONFINE_FOR_USER)
+		confine_user(CONFINE_NOBODY, CONFINE_NOBODY);
+	confine_capabilities(0);
+	confine_no_new_privileges();
+	confine_no_dump();
+	confine_limits(limits, sizeof(limits) / sizeof(*limits));
+	if (confine_die_with(parent) == -ESRCH)
+		_exit(0);
+}
+
+static struct child *find_child(struct child *children, uint32_t number)
+{
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (children[i].pid && children[i].number == number)
+			return &children[i];
+	return NULL;
+}
+
+static void reap_children(struct child *children)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		for (size_t i = 0; i < WORKERS_MAX; i++)
+			if (children[i].pid == pid)
+				children[i].pid = 0;
+}
+
+/* Without room or without memory there is no worker: the asker sees the end of its socket. */
+static void start_child(struct child *children, uint32_t number, int fd, const struct parse_table *table)
+{
+	pid_t keeper = getpid(), pid;
+
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		if (children[i].pid)
+			continue;
+		pid = fork();
+		if (!pid) {
+			if (dup2(fd, CHANNEL_FD) < 0 || confine_die_with(keeper))
+				_exit(1);
+			close(fd);
+			worker_run(table);
+		}
+		children[i] = (struct child){ number, pid > 0 ? pid : 0 };
+		return;
+	}
+}
+
+_Noreturn void keeper_run(int control, pid_t parent, const struct parse_table *table)
+{
+	struct child children[WORKERS_MAX] = { 0 }, *child;
+	struct channel_command command;
+	int fds[PARSE_FDS];
+
+	setsid(); /* a terminal's signals are for the tracer */
+	prctl(PR_SET_NAME, KEEPER_NAME);
+	forget_environment();
+	keep_socket(control);
+	lose_privileges(parent);
+	while (!channel_receive(CHANNEL_FD, &command, sizeof(command), fds)) {
+		reap_children(children);
+		child = find_child(children, command.number);
+		if (command.order == CHANNEL_START && fds[0] >= 0)
+			start_child(children, command.number, fds[0], table);
+		else if (command.order == CHANNEL_KILL && child)
+			kill(child->pid, SIGKILL);
+		for (size_t i = 0; i < PARSE_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+	}
+	_exit(0);
+}

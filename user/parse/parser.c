@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tracer's side of the keeper. */
+#include "parse/parser.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "parse/channel.h"
+#include "parse/keeper.h"
+
+struct parser {
+	pid_t pid;
+	int control;             /* packets: each is sent whole, by any thread */
+	int cancelled;           /* an eventfd, which can be read once all waiting has ended */
+	atomic_uint numbers;     /* given to workers */
+};
+
+int parser_start(struct parser **parser, const struct parse_table *table)
+{
+	int ends[2], cancelled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pid_t self = getpid(), pid;
+
+	*parser = NULL;
+	if (cancelled < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		int err = -errno;
+
+		close(cancelled);
+		return err;
+	}
+	pid = fork();
+	if (!pid)
+		keeper_run(ends[1], self, table);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		close(cancelled);
+		return -EAGAIN;
+	}
+	*parser = xcalloc(1, sizeof(**parser));
+	**parser = (struct parser){ .pid = pid, .control = ends[0], .cancelled = cancelled };
+	return 0;
+}
+
+void parser_free(struct parser *parser)
+{
+	if (!parser)
+		return;
+	close(parser->control);
+	kill(parser->pid, SIGKILL);
+	waitpid(parser->pid, NULL, 0);
+	close(parser->cancelled);
+	free(parser);
+}
+
+void parser_cancel(struct parser *parser)
+{
+	if (parser)
+		eventfd_write(parser->cancelled, 1);
+}
+
+int parser_cancelled(const struct parser *parser)
+{
+	return parser->cancelled;
+}
+
+int parser_start_worker(struct parser *parser, uint32_t *number, int *socket)
+{
+	int ends[2], err;
+	struct channel_command command = { .order = CHANNEL_START, .number = atomic_fetch_add(&parser->numbers, 1) };
+	struct iovec part = { &command, sizeof(command) };
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	err = channel_send(parser->control, &part, 1, (const int[PARSE_FDS]){ ends[1], -1 });
+	close(ends[1]);
+	if (err) {
+		close(ends[0]);
+		return -ECHILD;
+	}
+	*number = command.number;
+	*socket = ends[0];
+	return 0;
+}
+
+void parser_kill_worker(struct parser *parser, uint32_t number)
+{
+	struct channel_command command = { .order = CHANNEL_KILL, .number = number };
+	struct iovec part = { &command, sizeof(command) };
+
+	channel_send(parser->control, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See worker.h. The filter below is the list of system calls that the
+ * parsers, libdw and malloc were seen to use, and of those that other versions of the C library use in their place. Any
+ * other call fails with EPERM. No file can be opened, nothing can be executed, and no process can be reached.
+ */
+#include "parse/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+#include "base/count.h"
+#include "parse/channel.h"
+#include "parse/kinds.h"
+
+#define WORKER_NAME "gmt-parse"
+#define TRIM_BYTES ((size_t)1 << 20)     /* an answer this long took memory that the next may not need */
+
+/* Rules that match a call always, or by one argument. */
+#define ANY(name) { .number = __NR_##name }
+#define WITH(name, position, bits, bits_value) \
+	{ .number = __NR_##name, .arg = (position), .mask = (bits), .value = (uint32_t)(bits_value) }
+#define IS(name, position, whole) WITH(name, position, UINT32_MAX, whole)
+
+static int refuse_other_calls(void)
+{
+	const struct confine_call calls[] = {
+		ANY(read), ANY(pread64), ANY(lseek), ANY(close), ANY(fstat),
+		IS(recvmsg, 0, CHANNEL_FD), IS(sendmsg, 0, CHANNEL_FD),
+		/* fstat() of glibc from 2.33 on: the mark for a call without a path must be set */
+		WITH(newfstatat, 3, AT_EMPTY_PATH, AT_EMPTY_PATH),
+		/* libelf reads through a descriptor of its own */
+		IS(fcntl, 1, F_DUPFD_CLOEXEC), IS(fcntl, 1, F_GETFL),
+		ANY(brk), ANY(munmap), ANY(mremap), ANY(madvise),
+		WITH(mmap, 2, PROT_EXEC, 0), WITH(mprotect, 2, PROT_EXEC, 0),
+		ANY(futex), ANY(clock_gettime), ANY(getrandom),
+		ANY(sysinfo), /* qsort() asks how much memory there is */
+		ANY(restart_syscall), ANY(exit), ANY(exit_group),
+		/* abort(), when memory runs out */
+		ANY(rt_sigprocmask), ANY(rt_sigaction), ANY(rt_sigreturn), ANY(getpid), ANY(gettid),
+		IS(tgkill, 0, getpid()),
+		/* PARSE_STATUS */
+		ANY(getuid), ANY(capget), IS(prctl, 0, PR_GET_NO_NEW_PRIVS), IS(prctl, 0, PR_GET_SECCOMP),
+	};
+	const struct confine_filter filter = { calls, COUNT(calls), CONFINE_ALLOW, CONFINE_REFUSE };
+
+	return confine_calls(&filter, false);
+}
+
+/* Memory has run out: base/xalloc.h aborts. No answer was begun, because answers are sent without asking for memory. */
+static void say_last_words(int signal)
+{
+	struct channel_reply reply = { .status = -ENOMEM };
+	struct iovec part = { &reply, sizeof(reply) };
+
+	(void)signal;
+	channel_send(CHANNEL_FD, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
+	_exit(1);
+}
+
+static int serve_status(struct parse_answer *answer)
+{
+	struct parse_status *status = calloc(1, sizeof(*status));
+
+	if (!status)
+		return -ENOMEM;
+	*status = (struct parse_status){
+		.pid = getpid(),
+		.uid = getuid(),
+		.capabilities = confine_effective(),
+		.no_new_privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+		.has_filter = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2,
+	};
+	*answer = (struct parse_answer){ status, sizeof(*status) };
+	return 0;
+}
+
+static int serve_one(const struct parse_table *table, void **state, const struct channel_request *request,
+		     struct parse_task *task, struct parse_answer *answer)
+{
+	if (request->kind == PARSE_STATUS)
+		return serve_status(answer);
+	if (request->kind >= PARSE_KINDS || !table->serve[request->kind])
+		return -ENOSYS;
+	return table->serve[request->kind](state, task, answer);
+}
+
+static bool serve_next(const struct parse_table *table, void **state)
+{
+	const int none[PARSE_FDS] = { -1, -1 };
+	unsigned char bytes[PARSE_REQUEST_MAX];
+	struct parse_task task = { .data = bytes };
+	struct parse_answer answer = { 0 };
+	struct channel_request request;
+	struct channel_reply reply = { 0 };
+	struct iovec parts[2] = { { &reply, sizeof(reply) }, { 0 } };
+	int rest[PARSE_FDS];
+
+	if (channel_receive(CHANNEL_FD, &request, sizeof(request), task.fds) || request.size > sizeof(bytes) ||
+	    channel_receive(CHANNEL_FD, bytes, request.size, rest))
+		return false;
+	task.size = request.size;
+	reply.status = serve_one(table, state, &request, &task, &answer);
+	for (size_t i = 0; i < PARSE_FDS; i++)
+		if (task.fds[i] >= 0)
+			close(task.fds[i]);
+	reply.size = answer.size;
+	parts[1] = (struct iovec){ answer.data, answer.size };
+	if (channel_send(CHANNEL_FD, parts, answer.size ? 2 : 1, none))
+		return false;
+	free(answer.data);
+	if (answer.size >= TRIM_BYTES)
+		malloc_trim(0);
+	return true;
+}
+
+_Noreturn void worker_run(const struct parse_table *table)
+{
+	void *state = NULL;
+
+	prctl(PR_SET_NAME, WORKER_NAME);
+	signal(SIGABRT, say_last_words);
+	refuse_other_calls();
+	while (serve_next(table, &state))
+		;
+	_exit(0);
+}
