@@ -313,16 +313,21 @@ static bool targets_are_gone(const struct session *session)
 	return session->options->pids.count && !session->targets_left && !roster_live_count(session->roster);
 }
 
-static void take_stacks(struct session *session)
+static void tell_notes(struct session *session)
 {
 	char *note;
 
-	stacking_collect(session->stacking, &session->stream);
 	while ((note = probing_note(session->probing)) || (note = stacking_note(session->stacking))) {
 		if (!session->options->quiet)
 			say("%s", note);
 		free(note);
 	}
+}
+
+static void take_stacks(struct session *session)
+{
+	stacking_collect(session->stacking, &session->stream);
+	tell_notes(session);
 }
 
 static void run_loop(struct session *session)
@@ -401,6 +406,7 @@ static void put_end(struct session *session)
 	ending_step(session->ending, "asks NVML", 0);
 	sample_nvml(session, true);
 	take_last_names(session);
+	tell_notes(session);
 	ending_step(session->ending, "counts losses", 0);
 	put_losses(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes recordings with every number that a recording or a dump can hold, also those that no stand-in makes.
 
-    synthetic.py OUT     OUT/synthetic.gmt, OUT/synthetic-dump.gmt
+    synthetic.py OUT     OUT/synthetic.gmt, OUT/synthetic-files.gmt, OUT/synthetic-dump.gmt
 
 tests/data/kept has what it wrote with the headers of version 0.1.0. A new list of numbers, or a new number in one, gets
 a file of its own there: a file that is kept never changes.
@@ -247,6 +247,14 @@ def recording(folder):
     s.write(folder, "synthetic")
 
 
+def refused_files(folder):
+    """The loss that was added: files of processes that could not be read."""
+    s = Story("0.1.0")
+    s.process(1001)
+    s.put("LOSS", tgid=0, count=[0] * 10 + [3])
+    s.write(folder, "synthetic-files")
+
+
 # ---- a dump ----
 
 def picture(s, number, outcome, sign, backend, phase, class_id):
@@ -322,4 +330,5 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     recording(sys.argv[1])
+    refused_files(sys.argv[1])
     dump(sys.argv[1])

@@ -21,6 +21,7 @@ struct channel_command {
 struct channel_request {
 	uint32_t kind;
 	uint32_t size;
+	uint64_t budget_ns;      /* of the worker's CPU time */
 };
 
 /* From a worker; `size` bytes follow. */

@@ -162,14 +162,14 @@ static int receive_bytes(const struct parse_client *client, const struct link *l
 	return 0;
 }
 
-/* 0: the worker has answered. The status is the worker's; -ENOMEM can be its last word. */
+/* 0: the worker has answered, and lives. */
 static int exchange_messages(const struct parse_client *client, const struct link *link,
 			     const struct parse_question *question, struct parse_answer *answer, int *status)
 {
-	struct channel_request request = { .kind = question->kind, .size = (uint32_t)question->size };
+	struct channel_request request = { question->kind, (uint32_t)question->size, question->budget_ns };
 	struct iovec parts[2] = { { &request, sizeof(request) },
 				  { (void *)(uintptr_t)question->data, question->size } };
-	uint64_t until_ns = now_ns() + question->budget_ns;
+	uint64_t until_ns = now_ns() + question->budget_ns * PARSE_WAIT;
 	int fds[PARSE_FDS], err;
 	struct channel_reply reply;
 
@@ -190,7 +190,9 @@ static int exchange_messages(const struct parse_client *client, const struct lin
 		err = receive_bytes(client, link, answer->data, reply.size, until_ns);
 	}
 	*status = reply.status;
-	return err ?: reply.status == -ENOMEM ? -ENOMEM : 0;
+	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT))
+		err = reply.status; /* its last word */
+	return err;
 }
 
 static void drop_answer(struct parse_answer *answer)

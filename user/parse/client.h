@@ -19,13 +19,15 @@ void parse_client_free(struct parse_client *client);
 /* Ends the client's workers, and gives back their memory. The next question starts a new one. */
 void parse_client_rest(struct parse_client *client);
 
+#define PARSE_WAIT 4             /* a busy machine needs longer for the same work */
+
 struct parse_question {
 	enum parse_kind kind;
 	uint32_t owner;          /* whoever can write the bytes: the file's uid */
 	const void *data;        /* at most PARSE_REQUEST_MAX bytes */
 	size_t size;
 	int fds[PARSE_FDS];      /* stay the caller's. 0: none, for no question is about standard input */
-	uint64_t budget_ns;      /* the longest wait */
+	uint64_t budget_ns;      /* the worker's CPU time, at most. The wait is PARSE_WAIT times as long, at most */
 	size_t most;             /* bytes of the answer, at most */
 	bool about_state;        /* about what the owner's worker keeps: asks no new worker, see -ESTALE */
 };

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/confine.h"
@@ -49,6 +50,7 @@ static int refuse_other_calls(void)
 		/* abort(), when memory runs out */
 		ANY(rt_sigprocmask), ANY(rt_sigaction), ANY(rt_sigreturn), ANY(getpid), ANY(gettid),
 		IS(tgkill, 0, getpid()),
+		ANY(setitimer),
 		/* PARSE_STATUS */
 		ANY(getuid), ANY(capget), IS(prctl, 0, PR_GET_NO_NEW_PRIVS), IS(prctl, 0, PR_GET_SECCOMP),
 	};
@@ -57,15 +59,23 @@ static int refuse_other_calls(void)
 	return confine_calls(&filter, false);
 }
 
-/* Memory has run out: base/xalloc.h aborts. No answer was begun, because answers are sent without asking for memory. */
+/* Memory has run out (base/xalloc.h aborts), or time. No answer was begun: an answer is sent without asking for memory,
+ * and the clock is stopped before. */
 static void say_last_words(int signal)
 {
-	struct channel_reply reply = { .status = -ENOMEM };
+	struct channel_reply reply = { .status = signal == SIGABRT ? -ENOMEM : -ETIMEDOUT };
 	struct iovec part = { &reply, sizeof(reply) };
 
-	(void)signal;
 	channel_send(CHANNEL_FD, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
 	_exit(1);
+}
+
+/* SIGPROF comes when the process has used so much CPU time; 0 stops the clock. */
+static void set_clock(uint64_t ns)
+{
+	struct itimerval clock = { .it_value = { (time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000) } };
+
+	setitimer(ITIMER_PROF, &clock, NULL);
 }
 
 static int serve_status(struct parse_answer *answer)
@@ -110,7 +120,9 @@ static bool serve_next(const struct parse_table *table, void **state)
 	    channel_receive(CHANNEL_FD, bytes, request.size, rest))
 		return false;
 	task.size = request.size;
+	set_clock(request.budget_ns);
 	reply.status = serve_one(table, state, &request, &task, &answer);
+	set_clock(0);
 	for (size_t i = 0; i < PARSE_FDS; i++)
 		if (task.fds[i] >= 0)
 			close(task.fds[i]);
@@ -130,6 +142,7 @@ _Noreturn void worker_run(const struct parse_table *table)
 
 	prctl(PR_SET_NAME, WORKER_NAME);
 	signal(SIGABRT, say_last_words);
+	signal(SIGPROF, say_last_words);
 	refuse_other_calls();
 	while (serve_next(table, &state))
 		;

@@ -20,10 +20,11 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "parse/channel.h"
 #include "parse_child.h"
 #include "patience.h"
 
-#define SHORT_NS 300000000ULL
+#define SHORT_NS 100000000ULL
 #define LONG_NS (PATIENCE * 1000000000ULL)
 #define BYTES 100000
 
@@ -38,6 +39,7 @@
 #define ESCAPE PARSE_NAME
 #define READ PARSE_READ
 #define NONE PARSE_CLOSE
+#define SLEEP PARSE_PYTHON
 
 static int serve_echo(void **state, struct parse_task *task, struct parse_answer *answer)
 {
@@ -63,6 +65,18 @@ static int serve_hang(void **state, struct parse_task *task, struct parse_answer
 	(void)answer;
 	while (task->size)
 		__asm__ volatile("" ::: "memory");
+	return 0;
+}
+
+static int serve_sleep(void **state, struct parse_task *task, struct parse_answer *answer)
+{
+	char byte;
+
+	(void)state;
+	(void)task;
+	(void)answer;
+	while (read(CHANNEL_FD, &byte, 1) != 0) /* nobody writes */
+		;
 	return 0;
 }
 
@@ -132,7 +146,7 @@ static int serve_read(void **state, struct parse_task *task, struct parse_answer
 }
 
 static const struct parse_table table = {
-	.serve = { [ECHO] = serve_echo, [CRASH] = serve_crash, [HANG] = serve_hang, [HOG] = serve_hog,
+	.serve = { [ECHO] = serve_echo, [CRASH] = serve_crash, [HANG] = serve_hang, [HOG] = serve_hog, [SLEEP] = serve_sleep,
 		   [COUNT] = serve_count, [MANY] = serve_many, [ESCAPE] = serve_escape, [READ] = serve_read },
 };
 
@@ -239,6 +253,7 @@ static void workers_end(void **state)
 	assert_int_equal(ask(child.client, CRASH), -EFAULT);
 	assert_int_equal(ask(child.client, ECHO), 7);
 	assert_int_equal(ask_owner(child.client, HANG, 0, SHORT_NS), -ETIMEDOUT);
+	assert_int_equal(ask_owner(child.client, SLEEP, 0, SHORT_NS), -ETIMEDOUT);
 	assert_int_equal(ask(child.client, ECHO), 7);
 	parse_client_rest(child.client);
 #if !defined(__SANITIZE_ADDRESS__) /* it has an address space of its own */

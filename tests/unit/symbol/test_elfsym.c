@@ -192,6 +192,23 @@ static void a_label_inside_of_a_function_is_no_name(void **state)
 }
 #endif
 
+/* A hostile file's names overlap, and each is as long as the whole table. */
+static void an_endless_name_is_no_name(void **state)
+{
+	char path[128], source[10240], name[9001];
+	struct loaded l;
+
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(source, sizeof(source), "int %s(int x) { return x + 1; }\nint shorter(int x) { return x + 2; }\n", name);
+	compile_library(*state, "a.so", source, "-O0", path, sizeof(path));
+	load(path, &l);
+	assert_true(l.symbols.count > 0);
+	for (size_t i = 0; i < l.symbols.count; i++)
+		assert_true(strlen(l.symbols.names + l.symbols.ranges[i].name) < 9000);
+	unload(&l);
+}
+
 static void a_stripped_file_has_what_it_exports(void **state)
 {
 	const struct workdir *dir = *state;
@@ -332,6 +349,7 @@ int main(void)
 		TEST(a_nameless_function_stays_nameless),
 		TEST(a_label_inside_of_a_function_is_no_name),
 #endif
+		TEST(an_endless_name_is_no_name),
 		TEST(a_stripped_file_has_what_it_exports),
 		TEST(a_debug_file_adds_names),
 		TEST(offsets_lead_to_vaddrs),

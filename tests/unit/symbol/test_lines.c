@@ -126,6 +126,66 @@ static void no_dwarf_no_lines(void **state)
 	image_close(&image);
 }
 
+/* Enough of it that packing makes it smaller. */
+#define SOURCE_MORE                                                                                                      \
+	"struct some_long_name_of_a_structure { int first_member, second_member, third_member, fourth_member; };\n" \
+	"int other_function(struct some_long_name_of_a_structure *s) { return s->first_member + s->third_member; }\n" \
+	"int third_function(struct some_long_name_of_a_structure *s) { return s->second_member + s->fourth_member; }\n"
+
+/* The place in the file of the header of a packed section. */
+static uint64_t packed_header(const char *path)
+{
+	const Elf64_Shdr *section;
+	uint64_t offset;
+	struct image image;
+
+	assert_int_equal(image_open(&image, open(path, O_RDONLY)), 0);
+	section = image_section(&image, ".debug_info", 0);
+	assert_true(section && section->sh_flags & SHF_COMPRESSED);
+	offset = section->sh_offset;
+	image_close(&image);
+	return offset;
+}
+
+/* 0: the file has no lines. */
+static size_t bytes_of_lines(const char *path)
+{
+	struct image image;
+	struct lines *lines;
+	size_t bytes;
+
+	assert_int_equal(image_open(&image, open(path, O_RDONLY)), 0);
+	lines = lines_open(&image);
+	bytes = lines_bytes(lines);
+	lines_close(lines);
+	image_close(&image);
+	return bytes;
+}
+
+/* What counts is the size that libdw would unpack, and the older kind of packing does not say it. */
+static void packed_dwarf_is_bounded(void **state)
+{
+	uint64_t much = LINES_DEBUG_MAX + 1;
+	char path[128], command[512];
+	size_t plain;
+	int fd;
+
+	compile_library(*state, "a.so", SOURCE SOURCE_MORE, "-g", path, sizeof(path));
+	plain = bytes_of_lines(path);
+	assert_true(plain > 100);
+	snprintf(command, sizeof(command), "objcopy --compress-debug-sections=zlib-gnu %s %s.z && "
+		 "objcopy --compress-debug-sections=zlib %s", path, path, path);
+	assert_int_equal(run_shell(command), 0);
+	assert_int_equal(bytes_of_lines(path), plain);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pwrite(fd, &much, sizeof(much), (off_t)(packed_header(path) + offsetof(Elf64_Chdr, ch_size))),
+			 sizeof(much));
+	close(fd);
+	assert_int_equal(bytes_of_lines(path), 0);
+	strcat(path, ".z");
+	assert_int_equal(bytes_of_lines(path), 0);
+}
+
 static void lines_outlive_the_image(void **state)
 {
 	struct lines_place places[4];
@@ -192,7 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_version_of_dwarf), TEST(without_aranges),	      TEST(no_dwarf_no_lines),
-		TEST(lines_outlive_the_image), TEST(damaged_dwarf_does_no_harm),
+		TEST(packed_dwarf_is_bounded), TEST(lines_outlive_the_image), TEST(damaged_dwarf_does_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,7 +157,7 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 		struct gmt_stack *stack = records_next(&worked->unnamed, &worked->named);
 
 		if (walk_check(&worked->space, stack, false))
-			work->put(work->arg, stack, stack->hdr.size);
+			work->calls.put(work->calls.arg, stack, stack->hdr.size);
 		naming_stack(work->naming, &worked->space, stack);
 		work->waiting--;
 		__atomic_add_fetch(&work->named, 1, __ATOMIC_RELAXED);

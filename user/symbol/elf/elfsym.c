@@ -8,11 +8,13 @@
 
 #include "base/sorted.h"
 #include "base/xalloc.h"
+#include "symbol/elf/demangle.h"
 #include "symbol/elf/image.h"
 
 #define MINI_MAX (64u << 20)        /* .gnu_debugdata is unpacked up to this size */
 #define MINI_MEMORY_MAX (128u << 20) /* what liblzma may take for its dictionary */
 #define NAMES_MAX UINT32_MAX
+#define NAME_MAX_BYTES (DEMANGLE_INPUT_MAX + 1) /* a function with a longer name has no name */
 
 struct symbol {
 	uint64_t start, size;
@@ -54,6 +56,9 @@ static bool is_function(const Elf64_Sym *sym, const char *name)
 {
 	unsigned char type = ELF64_ST_TYPE(sym->st_info);
 
+	/* Names may overlap, and each be as long as the table: their lengths are read again and again. */
+	if (strnlen(name, NAME_MAX_BYTES) == NAME_MAX_BYTES)
+		return false;
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON || !name[0])
 		return false;
 	/* labels of assembly code have no type and no size; '$' begins aarch64's mapping symbols */

@@ -31,17 +31,37 @@ struct lines {
 	size_t bytes;
 };
 
+/* The bytes of a section when libdw has unpacked it. */
+static uint64_t unpacked_bytes(const struct image *image, const Elf64_Shdr *section)
+{
+	Elf64_Chdr header;
+
+	if (!(section->sh_flags & SHF_COMPRESSED))
+		return section->sh_size;
+	return image_read(image, section->sh_offset, &header, sizeof(header)) ? header.ch_size : UINT64_MAX;
+}
+
+/* What libdw may read. A file with sections of the older kind of packing, .zdebug_, is left out: what they unpack to is
+ * not known. UINT64_MAX: too much, or not known. */
 static uint64_t debug_bytes(const struct image *image)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < image->section_count && image->section_names; i++) {
 		const Elf64_Shdr *section = &image->sections[i];
+		const char *name = image->section_names + section->sh_name;
+		uint64_t bytes;
 
-		if (section->sh_name < image->section_names_size && section->sh_type != SHT_NOBITS &&
-		    !strncmp(image->section_names + section->sh_name, ".debug_", 7) &&
-		    section->sh_size < UINT64_MAX - sum)
-			sum += section->sh_size;
+		if (section->sh_name >= image->section_names_size || section->sh_type == SHT_NOBITS)
+			continue;
+		if (!strncmp(name, ".zdebug_", 8))
+			return UINT64_MAX;
+		if (strncmp(name, ".debug_", 7))
+			continue;
+		bytes = unpacked_bytes(image, section);
+		if (bytes >= UINT64_MAX - sum)
+			return UINT64_MAX;
+		sum += bytes;
 	}
 	return sum;
 }

@@ -11,7 +11,7 @@
 
 #include "symbol/elf/image.h"
 
-#define LINES_DEBUG_MAX (1ull << 30) /* libdw reads whole sections: a file with more debug information has no lines */
+#define LINES_DEBUG_MAX (512ull << 20) /* unpacked; libdw reads whole sections. A file with more has no lines */
 #define LINES_DEPTH 16               /* inlined functions at one address */
 
 struct lines;

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Libraries that are made to use up or crash their reader: totals stay right, other files are named, memory is bounded,
+and the session ends in time. The readers have no privileges and leave nobody behind."""
+import os
+import re
+import shutil
+import signal
+import struct
+import sys
+import time
+import zlib
+
+import lib
+from lib import LOOK, MIB, Target, Tool, check, equal, until
+
+sys.path[1:1] = [os.path.join(lib.TOP, "tests"), os.path.join(lib.TOP, "tests/recordings")]
+import recfile  # noqa: E402
+import stacklib  # noqa: E402
+
+LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
+ENDS_WITHIN = 30            # seconds: it takes less than one on an idle machine
+TRACER_MIB = 200
+END = 0x8007
+
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SYMBOL = struct.Struct("<IBBHQQ")
+PROGBITS, SYMTAB, STRTAB, COMPRESSED = 1, 2, 3, 0x800
+
+
+# ---- hostile files: libstacks.so, whose segments stay, with other sections ----
+
+def section(kind=0, name=0, flags=0, offset=0, size=0, link=0, entry=0):
+    return SECTION.pack(name, kind, flags, 0, offset, size, link, 0, 8, entry)
+
+
+def make_hostile(sections, contents, size=0, count=None, names=0):
+    """contents: {offset behind the library's own bytes: bytes}; sections(base): the table. Sparse up to `size`."""
+    path = os.path.join(lib.folder(), "libhostile.so")
+    with open(LIBRARY, "rb") as file:
+        own = bytearray(file.read())
+    base = (len(own) + 4095) & -4096
+    table = b"".join(sections(base + 4096))
+    head = list(HEADER.unpack_from(own))
+    head[6], head[12], head[13] = base, len(table) // SECTION.size if count is None else count, names
+    own[:HEADER.size] = HEADER.pack(*head)
+    check(len(table) <= 65536)
+    with open(path, "wb") as file:
+        file.write(own)
+        file.seek(base)
+        file.write(table)
+        for offset, data in contents.items():
+            file.seek(base + 4096 + offset)
+            file.write(data)
+        file.truncate(max(size, file.tell()))
+    return path
+
+
+def symbols(count, step):
+    """Functions whose names begin every `step` bytes."""
+    return b"".join(SYMBOL.pack(1 + i * step, 0x12, 0, 1, 0x1000 + i % 64, 16) for i in range(count))
+
+
+def long_names():
+    """60,000 symbols with names of megabytes"""
+    data, names = symbols(60000, 1), b"\0" + b"a" * (8 * MIB) + b"\0"
+    return make_hostile(lambda at: [section(), section(SYMTAB, offset=at, size=len(data), link=2, entry=24),
+                                    section(STRTAB, offset=at + len(data), size=len(names))],
+                        {0: data, len(data): names}, names=2)
+
+
+def many_symbols():
+    """more symbols than a reader has memory for"""
+    data = symbols(60000, 2) * 140
+    return make_hostile(lambda at: [section(), section(SYMTAB, offset=at, size=len(data), link=2, entry=24),
+                                    section(STRTAB, offset=at + len(data), size=250 * MIB)],
+                        {0: data, len(data): b"\0" + b"b\0" * 60000}, size=800 * MIB, names=2)
+
+
+def many_tables():
+    """40 overlapping symbol tables of 255 MiB"""
+    table = 255 * MIB // 24 * 24
+    return make_hostile(lambda at: [section()] + [section(SYMTAB, offset=at, size=table, link=41, entry=24)] * 40 +
+                        [section(STRTAB, offset=at, size=16)], {}, size=400 * MIB, names=41)
+
+
+def many_sections():
+    """100 million sections"""
+    return make_hostile(lambda at: [section(size=100_000_000)], {}, size=6500 * MIB, count=0)
+
+
+def bombs():
+    """15 debug sections that unpack to 1 GiB each"""
+    names = [b".debug_" + name for name in b"info abbrev line str aranges ranges rnglists loc loclists line_str addr "
+             b"str_offsets types frame macro".split()]
+    packer, text = zlib.compressobj(9), b"\0"
+    packed = b"".join([struct.pack("<IIQQ", 1, 0, 1 << 30, 1)] + [packer.compress(bytes(16 * MIB)) for _ in range(64)] +
+                      [packer.flush()])
+    places = []
+    for name in names:
+        places.append(len(text))
+        text += name + b"\0"
+    return make_hostile(lambda at: [section()] + [section(PROGBITS, place, COMPRESSED, at, len(packed)) for place in places]
+                        + [section(STRTAB, offset=at + len(packed), size=len(text))],
+                        {0: packed, len(packed): text}, names=len(names) + 1)
+
+
+# ---- sessions ----
+
+def peak_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) / 1024
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def end_in_time(tracer):
+    """SIGTERM ends the session, whatever its readers do. Returns (the report, the tracer's peak of memory)."""
+    peak, start = peak_mib(tracer.pid), time.monotonic()
+    report = tracer.stop(signal.SIGTERM)
+    check(time.monotonic() - start < ENDS_WITHIN, f"it took {time.monotonic() - start:.1f} s to end")
+    return report, peak
+
+
+def start(library, *tool):
+    """A program whose stacks pass through the library, and a tracer that has seen them."""
+    path = lib.folder() + "/run.gmt"
+    tracer = Tool("-a", "-o", path, *tool, env={"GPUMEMTRACE_CACHE": lib.folder()}).ready()
+    target = Target("stacks", hold="expected", env={"STACKS_STAYS": "1", "STACKS_LIBRARY": library})
+    target.wait("expected")
+    return tracer, target, path
+
+
+def go_on(target):
+    os.kill(int([line for line in target.err if line.startswith("pid=")][-1][4:]), signal.SIGUSR1)
+    target.wait("end")
+
+
+def finish(target):
+    target.line()
+    equal(target.finish()[0], 0, "exit status " + target.stderr())
+
+
+def allocated(report, pid):
+    return sum(row["classes"]["device"]["allocs"] for row in lib.process_of(report, pid)["gpus"])
+
+
+def traced(library, *tool):
+    tracer, target, path = start(library, *tool)
+    pid = int([line for line in target.err if line.startswith("pid=")][-1][4:])
+    go_on(target)
+    tracer.idle()
+    report, peak = end_in_time(tracer)
+    finish(target)
+    records = list(recfile.read(path))
+    equal(struct.unpack_from("<H", records[-1], 2)[0], END, "the last record")
+    check(peak < TRACER_MIB, f"the tracer took {peak:.0f} MiB")
+    return report, allocated(report, pid), stacklib.Stacks(path), tracer.stderr()
+
+
+def functions(recording):
+    return {frame.function for stack in recording.stacks.values() for frame in stack.frames or ()}
+
+
+def hostile_libraries():
+    """names of megabytes, 40 tables, 100 million sections, bombs: totals, other names, memory, time to end"""
+    lib.needs_full_stacks()
+    _, wanted, _, _ = traced(LIBRARY)
+    for make in (long_names, many_tables, many_sections, bombs, many_symbols):
+        _, allocs, recording, _ = traced(make())
+        equal(allocs, wanted, f"{make.__doc__}: allocations")
+        check({"cuMemAlloc_v2", "stacks_allocate", "_start"} <= functions(recording), f"{make.__doc__}: names are missing")
+
+
+def refused_files_are_told():
+    """a file that cannot be read: one sentence, one count, and its frames without names"""
+    lib.needs_full_stacks()
+    library = many_symbols()
+    report, _, recording, said = traced(library)
+    lines = [line for line in said.splitlines() if library in line]
+    check(len(lines) == 1 and re.search("needs more than 1 GiB of memory|takes too long", lines[0]), said)
+    equal(report["losses"]["file_refused"], 1, "files that could not be read")
+    frames = [f for s in recording.stacks.values() for f in s.frames or () if f.module == library]
+    check(frames and not any(frame.function for frame in frames), "frames of the file:", *frames)
+
+
+# ---- the readers themselves ----
+
+def readers_of(tracer):
+    """(the keeper, its workers)"""
+    keepers = [pid for pid in lib.descendants(tracer.pid) if status(pid, "PPid") == str(tracer.pid)
+               and status(pid, "Name") == "gmt-parser"]
+    equal(len(keepers), 1, "keepers of " + str(tracer.pid))
+    return keepers[0], [pid for pid in lib.descendants(keepers[0]) if status(pid, "Name") == "gmt-parse"]
+
+
+def status(pid, field):
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            return re.search(rf"^{field}:\s*(\S+)", file.read(), re.M).group(1)
+    except (FileNotFoundError, ProcessLookupError, AttributeError):
+        return None
+
+
+def readers_have_nothing():
+    """no user, no capabilities, no new privileges, a filter, and no open files but a socket and the files that are read"""
+    tracer, target, _ = start(LIBRARY)
+    tracer.idle()
+    _, workers = readers_of(tracer)
+    check(workers, "no worker")
+    for pid in filter(is_alive, workers):       # one that reads a library for its probes is gone soon
+        wanted = {"CapEff": "0" * 16, "CapPrm": "0" * 16, "CapInh": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2",
+                  "Uid": "65534", "Gid": "65534"}
+        equal({field: status(pid, field) for field in wanted}, wanted, "a worker's status")
+        opened = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        strange = [o for o in opened if re.match(r"pipe:|anon_inode:|/proc/|/dev/(?!null)|.*\.gmt", o)]
+        strange += [o for o in opened if o.startswith("socket:")][1:]
+        check(not strange, "a worker has open:", *strange)
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            check(not file.read().strip(b"\0"), "a worker has an environment")
+    go_on(target)
+    end_in_time(tracer)
+    finish(target)
+
+
+def readers_are_replaced():
+    """workers that die of SIGSEGV: the names that are asked for afterwards come all the same"""
+    lib.needs_full_stacks()
+    tracer, target, path = start(LIBRARY)
+    tracer.idle()
+    _, workers = readers_of(tracer)
+    for pid in workers:
+        os.kill(pid, signal.SIGSEGV)
+        check(until(lambda pid=pid: not is_alive(pid)), "a worker does not end")
+    go_on(target)
+    tracer.idle()
+    report, _ = end_in_time(tracer)
+    finish(target)
+    equal(report["losses"]["file_refused"], 0, "files that could not be read")
+    nameless = [str(f) for s in stacklib.Stacks(path).stacks.values() for f in s.frames or ()
+                if os.path.basename(f.module) in ("libcuda.so.1", "stacks") and not f.function]
+    check(not nameless, *nameless)
+
+
+def nobody_is_left():
+    """kill -9 of the tracer: no reader stays"""
+    tracer, target, _ = start(LIBRARY)
+    tracer.idle()
+    keeper, workers = readers_of(tracer)
+    tracer.send(signal.SIGKILL)
+    tracer.finish()
+    for pid in [keeper, *workers]:
+        check(until(lambda pid=pid: not is_alive(pid)), "a reader does not end")
+    go_on(target)
+    finish(target)
+
+
+lib.main(hostile_libraries, refused_files_are_told, readers_have_nothing, readers_are_replaced, nobody_is_left)
