@@ -11,7 +11,8 @@
 #include "base/xalloc.h"
 
 #define QUESTION_NS 5000000000ULL        /* the longest wait for one answer; 0.1 s is much on an idle machine */
-#define FILE_NS 10000000000ULL           /* ... and for all answers about one file */
+#define FILE_NS 10000000000ULL           /* ... and for all slow answers about one file */
+#define SLOW_NS 20000000ULL              /* most answers take 0.1 ms */
 
 /* ---- messages ---- */
 
@@ -198,7 +199,8 @@ static int ask_worker(struct parse_client *client, struct file_names *names, enu
 	if (names->spent_ns >= FILE_NS)
 		return -ETIMEDOUT;
 	err = parse_ask(client, &question, answer);
-	names->spent_ns += time_now() - start;
+	start = time_now() - start;
+	names->spent_ns += start > SLOW_NS ? start : 0;
 	return err;
 }
 

@@ -27,7 +27,7 @@ int file_names_serve_close(void **state, struct parse_task *task, struct parse_a
 /* A file that is open in a worker. */
 struct file_names {
 	uint32_t owner, number;
-	uint64_t spent_ns;       /* waited for answers about this file */
+	uint64_t spent_ns;       /* waited for slow answers about this file */
 	size_t bytes;            /* memory that the worker needs for it, as the worker says */
 	void *texts;             /* of the last answer */
 };
