@@ -14,6 +14,7 @@
 #include "compile.h"
 #include "live/features/features.h"
 #include "live/probe/trial.h"
+#include "parse/kinds.h"
 
 static struct feature empty(void)
 {
@@ -361,6 +362,24 @@ static void without_privileges(void **state)
 	assert_int_equal(seteuid(0), 0);
 }
 
+static void readers(void **state)
+{
+	struct parse_status status = { .uid = 65534, .no_new_privileges = 1, .has_filter = 1 };
+	struct feature f = empty();
+
+	(void)state;
+	features_judge_readers(&f, 0, &status);
+	is(&f, FEATURE_OK, "user 65534, without capabilities, under a filter", "");
+	status.uid = 0;
+	features_judge_readers(&f, 0, &status);
+	is(&f, FEATURE_WARN, "as root", "CAP_SETUID");
+	status.has_filter = 0;
+	features_judge_readers(&f, 0, &status);
+	is(&f, FEATURE_WARN, "without a seccomp filter", "CONFIG_SECCOMP_FILTER");
+	features_judge_readers(&f, -EAGAIN, &status);
+	is(&f, FEATURE_MISSING, "does not start", "RLIMIT_NPROC");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +389,7 @@ int main(void)
 		cmocka_unit_test(bpf_errors),
 		cmocka_unit_test(parts_of_the_kernel),
 		cmocka_unit_test(return_probes),
+		cmocka_unit_test(readers),
 		cmocka_unit_test_setup_teardown(unusual_places, workdir_make, workdir_remove),
 		cmocka_unit_test_setup_teardown(windows, workdir_make, workdir_remove),
 		cmocka_unit_test(every_fact_is_filled_in),

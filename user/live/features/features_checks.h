@@ -12,6 +12,7 @@
 
 #include "core/terms/feature.h"
 
+struct parse_status;
 struct trial;
 
 struct features_where {
@@ -41,6 +42,7 @@ enum features_kernel { FEATURES_LINUX, FEATURES_WSL, FEATURES_GVISOR };
 	X(stacks, "stacks", false)                                \
 	X(programs, "BPF programs", false)                        \
 	X(watch, "mapping events", false)                         \
+	X(readers, "file readers", false)                         \
 	X(tracefs, "tracefs", false)                              \
 	X(sysctls, "sysctls", false)                              \
 	X(memlock, "memlock", false)                              \
@@ -86,6 +88,7 @@ void features_judge_lockdown(struct feature *feature, const char *text);
 void features_judge_bpf(struct feature *feature, int err, uint64_t memlock);
 void features_judge_jit(struct feature *feature, const char *text, int compiled);
 void features_judge_helper(struct feature *feature, const char *missing, bool reads_kernel);
+void features_judge_readers(struct feature *feature, int err, const struct parse_status *status);
 void features_judge_return_probes(struct feature *feature, const struct trial *trial);
 
 #endif

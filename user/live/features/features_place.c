@@ -9,6 +9,8 @@
 #include "live/features/features.h"
 #include "live/process/procfs.h"
 #include "live/probe/target.h"
+#include "parse/client.h"
+#include "parse/parser.h"
 
 #define HAS(caps, cap) ((caps) >> (cap) & 1)
 
@@ -92,6 +94,43 @@ size_t features_limits(uint64_t effective, struct gmt_limit limits[FEATURES_LIMI
 			 c->name);
 	}
 	return count;
+}
+
+void features_judge_readers(struct feature *feature, int err, const struct parse_status *status)
+{
+	if (err) {
+		feature_say(feature, FEATURE_MISSING, "the process that reads foreign files does not start: %s",
+			    strerror(-err));
+		feature_advise(feature, "Permit gpumemtrace to start processes (RLIMIT_NPROC, pids.max)");
+	} else if (!status->has_filter) {
+		feature_say(feature, FEATURE_WARN, "foreign files are read without a seccomp filter");
+		feature_advise(feature, "Use a kernel with CONFIG_SECCOMP_FILTER for more safety from hostile files");
+	} else if (!status->uid || status->capabilities || !status->no_new_privileges) {
+		feature_say(feature, FEATURE_WARN, "foreign files are read under a filter, but as %s",
+			    status->uid ? "a user with capabilities" : "root");
+		feature_advise(feature, "Permit CAP_SETUID, CAP_SETGID and CAP_SETPCAP for more safety from hostile files");
+	} else {
+		feature_say(feature, FEATURE_OK, "foreign files are read by user %u, without capabilities, under a filter",
+			    status->uid);
+	}
+}
+
+void feature_check_readers(struct feature *feature, const struct features_where *where)
+{
+	static const struct parse_table nothing;
+	struct parse_status status = { 0 };
+	struct parse_client *client;
+	struct parser *parser;
+	int err = parser_start(&parser, &nothing);
+
+	(void)where;
+	if (!err) {
+		client = parse_client_new(parser);
+		err = parse_status(client, &status);
+		parse_client_free(client);
+		parser_free(parser);
+	}
+	features_judge_readers(feature, err, &status);
 }
 
 void feature_check_privileges(struct feature *feature, const struct features_where *where)
