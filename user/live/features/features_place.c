@@ -108,10 +108,11 @@ void features_judge_readers(struct feature *feature, int err, const struct parse
 	} else if (!status->uid || status->capabilities || !status->no_new_privileges) {
 		feature_say(feature, FEATURE_WARN, "foreign files are read under a filter, but as %s",
 			    status->uid ? "a user with capabilities" : "root");
-		feature_advise(feature, "Permit CAP_SETUID, CAP_SETGID and CAP_SETPCAP for more safety from hostile files");
+		feature_advise(feature, "Permit CAP_SETUID, CAP_SETGID and CAP_SETPCAP for more safety from hostile "
+			       "files");
 	} else {
-		feature_say(feature, FEATURE_OK, "foreign files are read by user %u, without capabilities, under a filter",
-			    status->uid);
+		feature_say(feature, FEATURE_OK,
+			    "foreign files are read by user %u, without capabilities, under a filter", status->uid);
 	}
 }
 
