@@ -25,6 +25,7 @@
 #include "parse/kinds.h"
 
 #define WORKER_NAME "gmt-parse"
+#define STACK_BYTES (1 << 20)
 #define TRIM_BYTES ((size_t)1 << 20)     /* an answer this long took memory that the next may not need */
 
 /* Rules that match a call always, or by one argument. */
@@ -59,15 +60,25 @@ static int refuse_other_calls(void)
 	return confine_calls(&filter, false);
 }
 
-/* Memory has run out (base/xalloc.h aborts), or time. No answer was begun: an answer is sent without asking for memory,
- * and the clock is stopped before. */
-static void say_last_words(int signal)
+/* No answer was begun: an answer is sent without asking for memory, and the clock is stopped before. */
+static void say_last_words(int status)
 {
-	struct channel_reply reply = { .status = signal == SIGABRT ? -ENOMEM : -ETIMEDOUT };
+	struct channel_reply reply = { .status = status };
 	struct iovec part = { &reply, sizeof(reply) };
 
 	channel_send(CHANNEL_FD, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
 	_exit(1);
+}
+
+/* base/xalloc.h ends the process by quick_exit(). */
+static void memory_ran_out(void)
+{
+	say_last_words(-ENOMEM);
+}
+
+static void take_signal(int signal)
+{
+	say_last_words(signal == SIGPROF ? -ETIMEDOUT : -ENOMEM);
 }
 
 /* SIGPROF comes when the process has used so much CPU time; 0 stops the clock. */
@@ -136,13 +147,24 @@ static bool serve_next(const struct parse_table *table, void **state)
 	return true;
 }
 
+/* The stack grows now, while there is memory: one that cannot grow looks like a crash. Only its last page is used. */
+__attribute__((noinline)) static void reserve_stack(void)
+{
+	char room[STACK_BYTES];
+
+	room[0] = 0;
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
 _Noreturn void worker_run(const struct parse_table *table)
 {
 	void *state = NULL;
 
 	prctl(PR_SET_NAME, WORKER_NAME);
-	signal(SIGABRT, say_last_words);
-	signal(SIGPROF, say_last_words);
+	reserve_stack();
+	at_quick_exit(memory_ran_out);
+	signal(SIGABRT, take_signal); /* of a library that has no memory */
+	signal(SIGPROF, take_signal);
 	refuse_other_calls();
 	while (serve_next(table, &state))
 		;
