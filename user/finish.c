@@ -71,6 +71,17 @@ static bool note_quota(const struct session *session, char *note, size_t size)
 	return refused;
 }
 
+static bool note_unreadable(struct session *session, char *note, size_t size)
+{
+	struct tables_stats stats;
+
+	stacking_stats(session->stacking, &stats);
+	snprintf(note, size, "the code of %u %s could not be read for lack of privileges: their stack traces are not"
+		 " complete and have no names", stats.unreadable,
+		 human_plural(stats.unreadable, "process", "processes"));
+	return stats.unreadable;
+}
+
 static bool note_late(const struct session *session, char *note, size_t size)
 {
 	uint64_t lost = session->rescan.lost;
@@ -110,7 +121,8 @@ int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
 	char not_probed[SESSION_CAUSE], not_seen[SESSION_CAUSE];
-	const char *notes[4];
+	char no_names[SESSION_CAUSE];
+	const char *notes[5];
 	size_t note_count = 0;
 	char note[SESSION_CAUSE] = "";
 	uint64_t lost = 0;
@@ -120,6 +132,8 @@ int session_finish(struct session *session)
 	err = close_recording(session, note, sizeof(note));
 	if (options->verbose)
 		tell_tables(session);
+	if (note_unreadable(session, no_names, sizeof(no_names)))
+		notes[note_count++] = no_names;
 	/* A report may have to wait for its reader. If probes go one at a time, the reader would have to wait. */
 	ending_step(session->ending, "removes the probes", 0);
 	if (attach_goes_at_once(session->attach))

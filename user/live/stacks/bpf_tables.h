@@ -36,6 +36,7 @@ struct tables_stats {
 	uint64_t rows, bytes;
 	uint64_t build_ns;            /* time spent in building and reading */
 	uint32_t cache_hits, cache_misses;
+	uint32_t unreadable;          /* processes whose files may not be opened (stack_worker.h) */
 };
 
 /* `publisher` and `client`, which reads the files, outlive it. `cache`: a directory for tables, NULL for none. */

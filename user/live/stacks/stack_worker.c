@@ -2,7 +2,10 @@
 #include "live/stacks/stack_worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/xalloc.h"
 #include "base/hash.h"
@@ -48,6 +51,7 @@ struct stackwork {
 	struct naming *naming;
 	size_t waiting;              /* stacks without a name */
 	uint64_t named;              /* stacks with one; other threads read this */
+	uint32_t unreadable;         /* processes whose files may not be opened */
 };
 
 static void forget_worked(struct stackwork *work, uint32_t tgid);
@@ -234,6 +238,19 @@ static uint64_t read_period(const struct worked *worked)
 	return period < READ_PERIOD_NS ? period : READ_PERIOD_NS;
 }
 
+/* The way to a process's files leads through its root, which another user's process shows with CAP_SYS_PTRACE alone. */
+static bool may_open_files(uint32_t tgid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/root", tgid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
 static void read_process(struct stackwork *work, struct worked *worked)
 {
 	bool was_refused = worked->space.python_state == SPACE_PYTHON_REFUSED;
@@ -241,8 +258,10 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	int changed = space_read(&worked->space, work->tables, work->publisher);
 
 	worked->read_ns = now_ns;
-	if (!worked->first_ns)
+	if (!worked->first_ns) {
 		worked->first_ns = worked->listed_ns = now_ns;
+		work->unreadable += !may_open_files(worked->space.tgid);
+	}
 	/* A Python that is starting up is read again, after the period of reading. */
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
 		      worked->space.with_python ? DUE_SOON : DUE_NOT;
@@ -447,6 +466,7 @@ void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due du
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 {
 	tables_stats(work->tables, stats);
+	stats->unreadable = work->unreadable;
 }
 
 size_t stackwork_waiting(const struct stackwork *work)
