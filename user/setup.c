@@ -204,13 +204,13 @@ static int open_attach(struct session *session)
 		.programs.ring_bytes = options->ring_bytes,
 		.programs.verbose = options->verbose > 0,
 		.no_uprobe_multi = where.no_uprobe_multi,
-		.no_tracepoint = getenv("GPUMEMTRACE_NO_TRACEPOINT") != NULL,
 		.programs.refused = where.refused,
 		.programs.btf = where.btf,
 	};
 	char cause[SESSION_CAUSE];
 	int err;
 
+	memcpy(attach.tracepoints, session->tracepoints, sizeof(attach.tracepoints));
 	err = attach_open(&session->attach, &attach, cause, sizeof(cause));
 	if (!err)
 		err = open_ring(session);
@@ -438,6 +438,8 @@ int session_setup(struct session *session, const struct options *options, struct
 	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
 	status = options->child ? start_command(session) : 0;
+	if (!getenv("GPUMEMTRACE_NO_TRACEPOINT"))
+		attach_find_tracepoints(session->tracepoints);
 	if (!status)
 		privileges_drop(options);
 	if (!status)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "exit_codes.h"
+#include "live/probe/attach.h"
 #include "live/process/launch.h"
 #include "live/nvidia/driver.h"
 #include "live/stream.h"
@@ -58,6 +59,7 @@ struct session {
 	struct nvml *nvml;              /* NULL: none */
 	struct parser *parser;          /* reads files of targets */
 	struct attach *attach;
+	int tracepoints[ATTACH_TRACEPOINTS]; /* attach_find_tracepoints()'s */
 	struct trial trial;             /* which processes return probes kill here */
 	struct ring_buffer *ring;
 	struct stream stream;

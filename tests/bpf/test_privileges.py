@@ -58,6 +58,34 @@ def least():
     tool.stop()
 
 
+def tracepoints_of(pid):
+    """The names of the tracepoints that its BPF links are on; "" for links without a name (kernels before 6.9)."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii", errors="replace") as file:
+                text = file.read()
+        except FileNotFoundError:       # it was closed meanwhile
+            continue
+        if "link_type:\tperf\n" in text or "link_type:\traw_tracepoint\n" in text:
+            found += [line.split("\t")[1] for line in text.splitlines() if line.startswith("tp_name:")] or [""]
+    return found
+
+
+def least_tracepoint():
+    """without CAP_SYS_ADMIN, too, the ioctls come from their own tracepoint, not from that of all system calls"""
+    found = {}
+    for name, env in (("own", {}), ("all", {"GPUMEMTRACE_NO_TRACEPOINT": "1"})):
+        tool = Tool("-a", dumps=own_folder(), env=env).ready()
+        is_confined(tool, LEAST)
+        found[name] = tracepoints_of(tool.pid)
+        tool.stop()
+    if "" in found["own"] or not has_now() & mask(("sys_admin",)):
+        raise Skip("this kernel does not name its links, or the tracepoint's number cannot be read")
+    check("sys_exit_ioctl" in found["own"] and "sys_exit" not in found["own"], found)
+    check("sys_exit" in found["all"] and "sys_exit_ioctl" not in found["all"], found)
+
+
 def with_command():
     """with a command it can also signal a command that became another user"""
     command = ("setpriv", f"--reuid={USER}", "--clear-groups", "sleep", "1000")
@@ -202,4 +230,4 @@ def file_capabilities():
 
 
 if __name__ == "__main__":
-    lib.main(least, with_command, outputs_of_others, plain_user, with_less, without, file_capabilities)
+    lib.main(least, least_tracepoint, with_command, outputs_of_others, plain_user, with_less, without, file_capabilities)

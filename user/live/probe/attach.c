@@ -38,7 +38,8 @@ struct attach {
 	const volatile __u64 *loss;  /* the map's values */
 	struct gmt_runtime *runtime; /* in BPF's memory, too */
 	uint32_t *spaces_changed;
-	bool multi, no_tracepoint;
+	bool multi;
+	int tracepoints[ATTACH_TRACEPOINTS];
 	struct plan plan;            /* as it was loaded */
 	struct plan_limits limits;
 };
@@ -111,7 +112,7 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(options->programs.verbose ? print_verbose : NULL);
 	attach->multi = !options->no_uprobe_multi && uprobe_has_multi();
-	attach->no_tracepoint = options->no_tracepoint;
+	memcpy(attach->tracepoints, options->tracepoints, sizeof(attach->tracepoints));
 	err = load_programs(attach, options, cause, cause_size);
 	if (err) {
 		attach_close(attach);
@@ -171,11 +172,25 @@ void attach_close(struct attach *attach)
 	free(attach);
 }
 
-static struct bpf_link *attach_tracepoint(struct attach *attach, const char *name, const char *tracepoint)
+/* The tracepoints' names, and the programs that they run. */
+static const struct { const char *name, *program; } tracepoints[ATTACH_TRACEPOINTS] = {
+	[ATTACH_IOCTL] = { "sys_exit_ioctl", "ioctl_tracepoint" },
+	[ATTACH_MMAP] = { "sys_exit_mmap", "code_mapped" },
+	[ATTACH_MPROTECT] = { "sys_exit_mprotect", "code_protected" },
+};
+
+void attach_find_tracepoints(int ids[ATTACH_TRACEPOINTS])
 {
+	for (int i = 0; i < ATTACH_TRACEPOINTS; i++)
+		ids[i] = tracepoint_find("syscalls", tracepoints[i].name);
+}
+
+static struct bpf_link *attach_tracepoint(struct attach *attach, enum attach_tracepoint which)
+{
+	const char *name = tracepoints[which].program;
 	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, name);
 	struct bpf_link *link;
-	int event = tracepoint_open("syscalls", tracepoint);
+	int event = attach->tracepoints[which] > 0 ? tracepoint_open(attach->tracepoints[which]) : -ENOENT;
 
 	if (event < 0)
 		return NULL;
@@ -201,20 +216,16 @@ static void limit_mappings(struct plan_limits *limits)
 
 void attach_mappings(struct attach *attach)
 {
-	static const char *const programs[][2] = {
-		{ "code_mapped", "sys_exit_mmap" }, { "code_protected", "sys_exit_mprotect" },
-	};
 	size_t missing = 0;
 
 	if (attach->plan.stack_mode == GMT_STACKS_OFF)
 		return;
-	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
-		struct bpf_link *link = NULL;
+	for (int i = ATTACH_MMAP; i <= ATTACH_MPROTECT; i++) {
+		struct bpf_link *link;
 
-		if (plan_leaves_out(&attach->plan, programs[i][0]))
+		if (plan_leaves_out(&attach->plan, tracepoints[i].program))
 			continue; /* which was told */
-		if (!attach->no_tracepoint)
-			link = attach_tracepoint(attach, programs[i][0], programs[i][1]);
+		link = attach_tracepoint(attach, (enum attach_tracepoint)i);
 		if (link)
 			attach->links[attach->link_count++] = link;
 		missing += !link;
@@ -228,8 +239,8 @@ int attach_ioctls(struct attach *attach, char *cause, size_t cause_size)
 	struct bpf_program *program = bpf_object__find_program_by_name(attach->object, "ioctl_sys_exit");
 	struct bpf_link *link = NULL;
 
-	if (!attach->no_tracepoint && !plan_leaves_out(&attach->plan, "ioctl_tracepoint"))
-		link = attach_tracepoint(attach, "ioctl_tracepoint", "sys_exit_ioctl");
+	if (!plan_leaves_out(&attach->plan, tracepoints[ATTACH_IOCTL].program))
+		link = attach_tracepoint(attach, ATTACH_IOCTL);
 	if (!link && !bpf_program__autoload(program))
 		return programs_fail(-EACCES, cause, cause_size,
 				   "the kernel's verifier refuses the programs for the driver's"

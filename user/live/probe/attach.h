@@ -17,10 +17,12 @@
 
 struct attach;
 
+enum attach_tracepoint { ATTACH_IOCTL, ATTACH_MMAP, ATTACH_MPROTECT, ATTACH_TRACEPOINTS };
+
 struct attach_options {
 	struct programs_options programs; /* attach_type is set here, ring_bytes rounded up */
 	bool no_uprobe_multi;        /* one perf event for each probe, as on kernels before 6.6 */
-	bool no_tracepoint;          /* use the raw tracepoint, as on machines without tracefs */
+	int tracepoints[ATTACH_TRACEPOINTS]; /* attach_find_tracepoints()'s */
 };
 
 /* Loads the programs that the kernel accepts; attach_limits() lists the others. Returns 0 and *out; or -errno, and
@@ -35,6 +37,10 @@ bool attach_goes_at_once(const struct attach *attach);
  * gets the number of probes that are left. */
 typedef void attach_left_fn(void *arg, size_t left);
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg);
+
+/* Finds the numbers of the tracepoints; 0 or less: there is none, or this process lacks CAP_SYS_ADMIN. Without that for
+ * ioctls the raw tracepoint of all system calls is used. */
+void attach_find_tracepoints(int ids[ATTACH_TRACEPOINTS]);
 
 /* Lets stacks notice code that takes the place of other code. If that is not possible, it becomes a limit. */
 void attach_mappings(struct attach *attach);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/perf_event.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -41,20 +42,22 @@ static int read_id(int tracefs, const char *category, const char *name)
 	return n > 0 ? (int)strtol(text, NULL, 10) : -EIO;
 }
 
-int tracepoint_open(const char *category, const char *name)
+int tracepoint_find(const char *category, const char *name)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
-	int tracefs, id, fd;
+	int tracefs = mount_detached(), id;
 
-	tracefs = mount_detached();
 	if (tracefs < 0)
 		return tracefs;
 	id = read_id(tracefs, category, name);
 	close(tracefs);
-	if (id < 0)
-		return id;
-	attr.config = id;
-	attr.sample_period = 1;
-	fd = syscall(__NR_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	return id;
+}
+
+int tracepoint_open(int id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = (uint64_t)id, .sample_period = 1,
+	};
+	int fd = syscall(__NR_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

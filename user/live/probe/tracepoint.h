@@ -4,10 +4,13 @@
 #define GPUMEMTRACE_LIVE_PROBE_TRACEPOINT_H
 
 /*
- * Opens a perf event on tracepoint "category/name" for a BPF program. The number of the tracepoint comes from a tracefs
- * that is mounted on no directory (fsmount(2), Linux 5.2), so nothing of the system changes. A file descriptor; -ENOSYS
- * or -EPERM: the mount is not possible; -ENOENT: no such tracepoint; else -errno.
+ * The number of tracepoint "category/name". It comes from a tracefs that is mounted on no directory (fsmount(2), Linux
+ * 5.2), so nothing of the system changes; this takes CAP_SYS_ADMIN. -ENOSYS or -EPERM: the mount is not possible;
+ * -ENOENT: no such tracepoint; else -errno.
  */
-int tracepoint_open(const char *category, const char *name);
+int tracepoint_find(const char *category, const char *name);
+
+/* Opens a perf event on the tracepoint of that number, for a BPF program. A file descriptor or -errno. */
+int tracepoint_open(int id);
 
 #endif
