@@ -111,7 +111,7 @@ static void raise_limit(int resource, rlim_t wanted)
 	}
 }
 
-void privileges_drop(const struct options *options)
+void privileges_drop(const struct options *options, bool multi)
 {
 	uint64_t had = confine_effective(), keep = (ALWAYS | (options->child ? CAP(KILL) : 0)) & had;
 
@@ -120,7 +120,7 @@ void privileges_drop(const struct options *options)
 	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 	confine_set_effective(keep);
 	keep |= lacks_for_outputs(options) & had;
-	if (permission_is_refused())
+	if (permission_is_refused(multi))
 		keep |= CAP(SYS_ADMIN) & had;
 	confine_set_effective(had);
 	if (confine_capabilities(keep) && confine_effective() & ~keep)

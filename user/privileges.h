@@ -7,6 +7,7 @@
 #ifndef GPUMEMTRACE_PRIVILEGES_H
 #define GPUMEMTRACE_PRIVILEGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +15,8 @@ struct options;
 
 /* Raises the limits of descriptors and of locked memory as far as this process may, and keeps the capabilities that
  * tracing needs, and those that this kernel or the outputs' directories ask for. Call before the first thread, and
- * before the BPF programs are loaded. */
-void privileges_drop(const struct options *options);
+ * before the BPF programs are loaded. multi: as in uprobe.h. */
+void privileges_drop(const struct options *options, bool multi);
 
 /* Forbids the system calls that the tracer does not need, in all threads and for good: other programs, processes,
  * users, mounts, sockets. Call when the children that the setup needs have been forked and NVML is open. */

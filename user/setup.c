@@ -441,7 +441,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	if (!getenv("GPUMEMTRACE_NO_TRACEPOINT"))
 		attach_find_tracepoints(session->tracepoints);
 	if (!status)
-		privileges_drop(options);
+		privileges_drop(options, !session_where(options).no_uprobe_multi && uprobe_has_multi());
 	if (!status)
 		status = open_attach(session);
 	if (!status)

@@ -208,6 +208,24 @@ def without():
         check(len(tool.err) == 1 and "CAP_BPF" in tool.err[0] and "sudo" in tool.err[0], tool.stderr())
 
 
+def one_by_one():
+    """without uprobe_multi (before Linux 6.6) a probe takes CAP_SYS_ADMIN: root keeps it, and a user needs it"""
+    env = {"GPUMEMTRACE_NO_UPROBE_MULTI": "1"}
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    tool = Tool("-p", str(target.pid), dumps=own_folder(), env=env).ready()
+    is_confined(tool, LEAST + ("sys_admin",))
+    tool.idle()
+    check(process_of(tool.stop(), target.pid)["gpus"], "nothing was traced")
+    os.environ.update(env)
+    try:
+        user = UserTool("-a")
+        equal(user.finish()[0], 4, "exit status")
+        check(len(user.err) == 1 and "CAP_SYS_ADMIN" in user.err[0], user.stderr())
+    finally:
+        del os.environ["GPUMEMTRACE_NO_UPROBE_MULTI"]
+
+
 def file_capabilities():
     """capabilities on the file are as good as an ambient set"""
     needs_capabilities(LEAST)
@@ -230,4 +248,4 @@ def file_capabilities():
 
 
 if __name__ == "__main__":
-    lib.main(least, least_tracepoint, with_command, outputs_of_others, plain_user, with_less, without, file_capabilities)
+    lib.main(least, least_tracepoint, with_command, outputs_of_others, plain_user, with_less, without, one_by_one, file_capabilities)

@@ -8,7 +8,9 @@
 #include "base/count.h"
 #include "live/features/features.h"
 #include "live/process/procfs.h"
+#include "live/probe/permission.h"
 #include "live/probe/target.h"
+#include "live/probe/uprobe.h"
 #include "parse/client.h"
 #include "parse/parser.h"
 
@@ -152,6 +154,12 @@ void feature_check_privileges(struct feature *feature, const struct features_whe
 		  (sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 && !outside &&
 		   count == UINT32_MAX);
 	features_judge_capabilities(feature, status.cap_effective, initial, !geteuid());
+	if (feature->state != FEATURE_MISSING &&
+	    !permission_has_uprobes(!where->no_uprobe_multi && uprobe_has_multi())) {
+		feature_say(feature, FEATURE_MISSING,
+			    "no CAP_SYS_ADMIN, which uprobes need on a kernel without uprobe_multi");
+		feature_advise(feature, "Run gpumemtrace with sudo, add CAP_SYS_ADMIN, or boot Linux 6.6 or newer");
+	}
 }
 
 void feature_check_pid_namespace(struct feature *feature, const struct features_where *where)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
+#include "live/probe/uprobe.h"
 #include "live/process/procfs.h"
 
 static int load_program(void)
@@ -54,10 +55,22 @@ static int open_own_mapping(void)
 	return fd < 0 ? -errno : fd;
 }
 
-bool permission_is_refused(void)
+bool permission_has_uprobes(bool multi)
+{
+	/* a directory is no file to probe: that is the error once permission is given */
+	const struct uprobe_places root = {
+		.path = "/", .offsets = &(uint64_t){ 0 }, .cookies = &(uint64_t){ 0 }, .count = 1,
+	};
+	struct uprobe_set *set;
+	int err = multi ? 0 : uprobe_attach(&set, -1, &root, false);
+
+	return err != -EACCES && err != -EPERM;
+}
+
+bool permission_is_refused(bool multi)
 {
 	static int (*const tries[])(void) = { load_program, open_machine_event, open_own_mapping };
-	bool refused = false;
+	bool refused = !permission_has_uprobes(multi);
 
 	for (size_t i = 0; i < COUNT(tries); i++) {
 		int fd = tries[i]();

@@ -5,8 +5,12 @@
 
 #include <stdbool.h>
 
-/* Whether the kernel refuses something for lack of privileges: to load a program, to watch mappings, to open a mapped
- * file. Kernels and distributions differ in what they ask for, so each is tried. */
-bool permission_is_refused(void);
+/* Whether the kernel refuses something for lack of privileges: to load a program, to watch mappings, to place uprobes,
+ * to open a mapped file. Kernels and distributions differ in what they ask for, so each is tried. */
+bool permission_is_refused(bool multi);
+
+/* Whether the kernel lets this thread place uprobes. Without `multi` (uprobe.h) each is a perf event, for which Linux asks
+ * for CAP_SYS_ADMIN (perf_uprobe_event_init(), kernel/events/core.c of Linux 6.18). */
+bool permission_has_uprobes(bool multi);
 
 #endif
