@@ -11,8 +11,8 @@ import lib
 from lib import Process, Target, Tool, check, equal, process_of
 
 USER = 1000
-COPIES = 70
-DESCRIPTORS = 400       # a user gets a quarter of them, and a libcuda takes two: less than COPIES
+COPIES = 110
+DESCRIPTORS = 400       # a user gets half of them, and a libcuda takes two: less than COPIES
 MAPPINGS = 2000         # more than the rings of mapping events hold
 # Maps the files of its arguments as code, then any number of times the last one. A line on standard input lets it go on.
 MAPPER = """
@@ -74,7 +74,7 @@ def one_user():
     equal(process_of(report, target.pid)["gpus"] != [], True, "the job is traced")
     inodes = {library["inode"] for library in report["libraries"]}
     probed = sum(os.stat(path).st_ino in inodes for path in paths[1:])
-    check(0 < probed <= DESCRIPTORS // 4 // 2, f"{probed} copies were probed")
+    check(0 < probed <= DESCRIPTORS // 2 // 2, f"{probed} copies were probed")
     equal([f"user {USER} are not probed" in limit["what"] for limit in report["limits"]], [True], report["limits"])
     check(any("quota" in note for note in report["notes"]), report["notes"])
     equal(sum(f"user {USER}" in line for line in tool.err), 1, "said once: " + tool.stderr())

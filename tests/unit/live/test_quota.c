@@ -40,7 +40,7 @@ static void share_of_descriptors(void **state)
 	(void)state;
 	for (; quota_permits(quota, 7); files++)
 		quota_take(quota, 7, 100);
-	assert_int_equal(files, 3); /* the third begins below a quarter */
+	assert_int_equal(files, 5); /* the fifth begins below the half */
 	for (uint32_t uid = 8; quota_permits(quota, uid); uid++, files++)
 		quota_take(quota, uid, 100);
 	assert_int_equal(files, 9); /* some stay free */

@@ -9,8 +9,8 @@
  * to open a mapped file. Kernels and distributions differ in what they ask for, so each is tried. */
 bool permission_is_refused(bool multi);
 
-/* Whether the kernel lets this thread place uprobes. Without `multi` (uprobe.h) each is a perf event, for which Linux asks
- * for CAP_SYS_ADMIN (perf_uprobe_event_init(), kernel/events/core.c of Linux 6.18). */
+/* Whether the kernel lets this thread place uprobes. Without `multi` (uprobe.h) each is a perf event, for which Linux
+ * 6.18 asks for CAP_SYS_ADMIN (perf_uprobe_event_init(), kernel/events/core.c). */
 bool permission_has_uprobes(bool multi);
 
 #endif

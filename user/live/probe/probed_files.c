@@ -477,7 +477,7 @@ bool probing_next_limit(struct probing *probing, struct gmt_limit *limit)
 	*limit = (struct gmt_limit){ 0 };
 	snprintf((char *)limit->what, sizeof(limit->what), "some libraries of user %u are not probed", uid);
 	snprintf((char *)limit->why, sizeof(limit->why),
-		 "a user may have %d different files probed, and a quarter of gpumemtrace's descriptors",
+		 "a user may have %d different files probed, and half of gpumemtrace's descriptors",
 		 QUOTA_FILES);
 	snprintf((char *)limit->remedy, sizeof(limit->remedy), "Look for a process of user %u that maps many copies"
 		 " of libcuda, or raise `ulimit -n`", uid);

@@ -12,9 +12,9 @@
 
 /* X(NAME, number, what it bounds) */
 #define QUOTAS(X)                                                                 \
-	X(FILES, 256, "files that one user's processes have probed")              \
-	X(SHARE, 4, "a user gets this part of all descriptors: a quarter")        \
-	X(ALL_FILES, 4096, "files of all users")                                  \
+	X(FILES, 1024, "files that one user's processes have probed")              \
+	X(SHARE, 2, "a user gets this part of all descriptors: half")        \
+	X(ALL_FILES, 8192, "files of all users")                                  \
 	X(USERS, 1024, "users that are counted each by itself; the others share one quota") \
 	X(SPARE, 128, "descriptors that stay free for all other work")
 enum quota_number {
