@@ -400,7 +400,7 @@ build/fuzz/planted/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/build/fuzz/
 fuzz-programs: $(SETUP)
 	$(Q)if echo 'int LLVMFuzzerTestOneInput(void){return 0;}' | \
 		$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null; then \
-		$(MAKE) --no-print-directory $(FUZZ_BIN) $(addprefix build/fuzz/planted/fuzz_,record outputs); fi
+		$(MAKE) --no-print-directory $(FUZZ_BIN) build/fuzz/planted/fuzz_record; fi
 
 # ---- targets for people -----------------------------------------------------------------------------
 .PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs fuzz-corpus setup man install \
