@@ -194,6 +194,17 @@ static __always_inline void take_stack(struct thread_state *state, struct call_f
 	frame->stack_id = stack_take(&state->stacks, &start);
 }
 
+/* Whether a call without a return probe has just been sent, and now hits the driver behind the stub, or a second probe.
+ * The frame of such a call is taken off at once, but stays where it was. */
+static __always_inline int is_sent_already(const struct thread_state *state, struct pt_regs *ctx, __u32 api,
+					   __u32 library)
+{
+	const struct call_frame *last = &state->frames[state->depth % GMT_INFLIGHT_DEPTH];
+
+	return last->seq == state->seq && last->api == api && last->library != library &&
+	       last->args[0] == PT_REGS_PARM1(ctx);
+}
+
 SEC("uprobe")
 int call_enter(struct pt_regs *ctx)
 {
@@ -212,6 +223,8 @@ int call_enter(struct pt_regs *ctx)
 		if (!state)
 			return 0;
 	}
+	if ((spec->flags & GMT_API_NO_RETURN) && is_sent_already(state, ctx, api, cookie >> 32))
+		return 0;
 	frame = push_frame(state, ctx, api, cookie >> 32);
 	if (!frame)
 		return 0;
@@ -225,6 +238,8 @@ int call_enter(struct pt_regs *ctx)
 		read_vals(state, frame, spec, 0);
 		send_record(state, spec);
 	}
+	if (spec->flags & GMT_API_NO_RETURN)
+		state->depth--;
 	return 0;
 }
 

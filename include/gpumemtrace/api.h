@@ -56,6 +56,12 @@ enum gmt_api_flag {
 	GMT_API_CHANGE = 4,  /* sent only if vals[0] differs from that of the thread's last CHANGE record */
 	GMT_API_QUIET_ERROR = 8, /* a failing call changes nothing, and is sent only if there was no memory */
 	GMT_API_CTX = 16,    /* changes the thread's current context, so the thread's next CHANGE call is sent */
+	/* Code of the program runs inside the call, on the calling thread, and may throw or be cancelled: a return probe
+	 * would end the program. A RELEASE is sent at entry, and a failure is not seen; other calls are not probed.
+	 * Measured on driver 580.159.04: destructors of user objects run in cuGraphDestroy, in cuGraphExecDestroy of a
+	 * graph that was not launched, and in cuUserObjectRelease; callbacks of streams, and destructors after a
+	 * launch, run on a thread of the driver. */
+	GMT_API_NO_RETURN = 32,
 };
 
 /* ---- operations: X(NAME, purpose, whether the call's stack is taken, fields in the order of vals[]) ---- */
@@ -268,14 +274,14 @@ enum gmt_op {
 	X(155, cuGraphInstantiateWithParams_ptsz, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
 	X(156, cuGraphUpload, SCOPE_GRAPH, GMT_API_SCOPE)                         \
 	X(157, cuGraphUpload_ptsz, SCOPE_GRAPH, GMT_API_SCOPE)                    \
-	X(158, cuGraphExecDestroy, GRAPH_DESTROY, REL | GMT_API_SCOPE, ARG(0))    \
+	X(158, cuGraphExecDestroy, GRAPH_DESTROY, REL | GMT_API_NO_RETURN, ARG(0)) \
 	X(159, cuStreamBeginCapture, CAPTURE_BEGIN, QE, ARG(0))                   \
 	X(160, cuStreamBeginCapture_ptsz, CAPTURE_BEGIN, QE, ARG(0))              \
 	X(161, cuGraphAddNode_v3, GRAPH_NODE, QE, IN32(5, 0), OUTAT(5, 128), IN(5, 120), IN32(5, 28), IN(5, 16), ARG(1), IN32(5, 24)) \
 	X(162, cuStreamBeginRecaptureToGraph, CAPTURE_INTO, QE, ARG(0), ARG(2))   \
 	X(163, cuStreamBeginRecaptureToGraph_ptsz, CAPTURE_INTO, QE, ARG(0), ARG(2)) \
 	X(164, cuGraphInstantiate, GRAPH_INSTANTIATE, QE | GMT_API_SCOPE, OUT(0), ARG(1)) \
-	X(165, cuGraphDestroy, GRAPH_DESTROY, REL | GMT_API_SCOPE, ARG(0))        \
+	X(165, cuGraphDestroy, GRAPH_DESTROY, REL | GMT_API_NO_RETURN, ARG(0))    \
 	/* contexts */                                                            \
 	X(180, cuInit, SCOPE_CONTEXT, GMT_API_SCOPE)                              \
 	X(181, cuCtxCreate_v4, CTX_CREATE, GMT_API_CTX, OUT(0), ARG32(3))                  \

@@ -165,6 +165,11 @@ static void run_programs(struct thread *thread, int (*program)(struct pt_regs *)
 	}
 }
 
+static bool has_return(int call)
+{
+	return !(gmt.specs[machine.calls[call].api].flags & GMT_API_NO_RETURN);
+}
+
 static void pop_instance(struct thread *thread)
 {
 	thread->returns--;
@@ -214,6 +219,8 @@ static void handle_trampoline(struct thread *thread, __u64 sp, const struct acti
 			const struct instance top = thread->instances[thread->returns - 1];
 
 			if (valid) {
+				while (!has_return(returning->call))
+					returning--;
 				run_programs(thread, call_return, top.code, top.api, sp, &machine.calls[returning->call],
 					     returning->call);
 				returning--;

@@ -43,9 +43,8 @@ static void leave_down_to(struct thread *t, unsigned int keep, bool is_end)
 		TELL("%d: call %d is left\n", t->task.pid, a->call);
 		call->is_left = !is_end;
 		call->has_ended = is_end;
-		if (is_end)
-			collector.was_killed_inside = true;
-		else if (call->is_own && call->is_target)
+		collector.was_inside = true;
+		if (!is_end && call->is_own && call->is_target && has_return(a->call))
 			collector.left++;
 	}
 }
@@ -368,7 +367,7 @@ static void check_counts(void)
 		WRONG("%u calls are missing, %u were left, and %u were counted", missing, collector.left, counted);
 	if (missing && !collector.had_fault && !collector.left && !host.faults.has_no_find_vma)
 		WRONG("%u calls are missing without a fault", missing);
-	if (counted && !collector.had_fault && !collector.left && !collector.was_killed_inside)
+	if (counted && !collector.had_fault && !collector.was_inside)
 		WRONG("%u were counted without a fault", counted);
 }
 

@@ -47,7 +47,7 @@ static struct collector {
 	struct { int tgid; struct context_stack contexts; } threads[HOST_TIDS];
 	unsigned int left;       /* calls of the program that never returned, though their thread went on */
 	unsigned int unclear;    /* those that look as if their thread was killed inside them */
-	bool was_killed_inside, was_hidden;
+	bool was_inside, was_hidden; /* was_inside: a thread ended inside a call, or left one */
 	bool lost_context;       /* a call changed the context while its thread's state was hidden: counted, not marked */
 	bool had_fault;
 } collector;
@@ -181,6 +181,7 @@ static void host_storage_failed(void)
 
 static const __u16 apis[] = {
 	GMT_API_cuMemAlloc_v2, GMT_API_cuMemFree_v2, GMT_API_cuMemMap, GMT_API_cuModuleLoadData,
+	GMT_API_cuGraphExecDestroy,
 	GMT_API_cuCtxSetCurrent, GMT_API_cuCtxPushCurrent_v2, GMT_API_cuCtxPopCurrent_v2,
 };
 #define APIS (sizeof(apis) / sizeof(*apis))
@@ -191,6 +192,7 @@ static void set_specs(void)
 	static const struct { __u16 api, flags; bool is_out; } rows[] = {
 		{ GMT_API_cuMemAlloc_v2, 0, true },
 		{ GMT_API_cuMemFree_v2, GMT_API_RELEASE, false },
+		{ GMT_API_cuGraphExecDestroy, GMT_API_RELEASE | GMT_API_NO_RETURN, false },
 		{ GMT_API_cuMemMap, GMT_API_QUIET_ERROR, false },
 		{ GMT_API_cuModuleLoadData, GMT_API_SCOPE, false },
 		{ GMT_API_cuCtxSetCurrent, GMT_API_QUIET_ERROR | GMT_API_CHANGE, false },
@@ -275,7 +277,8 @@ static void begin_call(struct thread *t, struct choices *c, __u16 api, enum code
 	state = t->task.storage;
 	call->is_hidden = is_hidden_now(t, seq) && !(is_jump && call->same != number);
 	collector.lost_context |= call->is_hidden && is_of_context(api);
-	if (!hijack_return(t, code, api, sp))
+	/* Without a return probe the programs do not know which calls are parts of this one. */
+	if (!has_return(number) || !hijack_return(t, code, api, sp))
 		call->is_hidden = true;
 	if (state && depth == GMT_INFLIGHT_DEPTH && state->depth == 1)
 		hide_running(t);
@@ -303,7 +306,7 @@ static __u32 expected_at_return(const struct call *call)
 	if (flags & GMT_API_SCOPE)
 		return call->rc == GMT_CUDA_OUT_OF_MEMORY && call->of < 0;
 	if (flags & GMT_API_RELEASE)
-		return call->rc != 0;
+		return call->rc && !(flags & GMT_API_NO_RETURN);
 	return !(call->rc && call->rc != GMT_CUDA_OUT_OF_MEMORY && (flags & GMT_API_QUIET_ERROR));
 }
 

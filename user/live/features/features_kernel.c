@@ -161,7 +161,8 @@ void features_judge_return_probes(struct feature *feature, const struct trial *t
 		feature_advise(feature, "Run gpumemtrace with sudo. Without the trial gpumemtrace probes no libcuda "
 			       "that such a process maps");
 	} else {
-		feature_say(feature, FEATURE_OK, "a child under a seccomp filter survived a return probe%s",
+		feature_say(feature, FEATURE_OK, "a child under a seccomp filter survived a return probe%s; "
+			    "C++ exceptions cannot pass a call of libcuda while it is traced (see the manual page)",
 			    trial->shadow_stack == TRIAL_ABSENT ? "; this machine has no shadow stacks" :
 			    ", and a child with a shadow stack, too");
 	}

@@ -325,25 +325,49 @@ int attach_usdt(struct attach *attach, const char *path, const char *program, co
 			  number | (uint64_t)framework << 32, cause, cause_size);
 }
 
+struct library_places {
+	uint64_t offsets[GMT_API_MAX], cookies[GMT_API_MAX];
+	struct uprobe_places places;
+};
+
+/* GMT_API_NO_RETURN says which function gets which probe. */
+static bool has_place(enum gmt_api api, bool at_return)
+{
+	uint32_t flags = gmt_probes[api].flags;
+
+	return !(flags & GMT_API_NO_RETURN) || (!at_return && (flags & GMT_API_RELEASE));
+}
+
+static void find_places(struct library_places *found, const char *path, uint32_t number,
+			const struct library *library, bool at_return)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < library->probe_count; i++) {
+		if (!has_place(library->probes[i].id, at_return))
+			continue;
+		found->offsets[count] = library->probes[i].offset;
+		found->cookies[count++] = library->probes[i].id | (uint64_t)number << 32;
+	}
+	found->places = (struct uprobe_places){
+		.path = path, .offsets = found->offsets, .cookies = found->cookies, .count = count,
+		.at_return = at_return,
+	};
+}
+
 int attach_library(struct attach *attach, const char *path, uint32_t number, const struct library *library, char *cause,
 		   size_t cause_size)
 {
-	uint64_t offsets[GMT_API_MAX], cookies[GMT_API_MAX];
-	struct uprobe_places places = {
-		.path = path, .offsets = offsets, .cookies = cookies, .count = library->probe_count, .at_return = true,
-	};
+	struct library_places returns, entries;
 	struct attached_library attached = { .number = number };
 	int err;
 
-	for (uint32_t i = 0; i < library->probe_count; i++) {
-		offsets[i] = library->probes[i].offset;
-		cookies[i] = library->probes[i].id | (uint64_t)number << 32;
-	}
+	find_places(&returns, path, number, library, true);
+	find_places(&entries, path, number, library, false);
 	next_generation(attach);
-	err = uprobe_attach(&attached.returns, program_fd(attach, "call_return"), &places, attach->multi);
-	places.at_return = false;
+	err = uprobe_attach(&attached.returns, program_fd(attach, "call_return"), &returns.places, attach->multi);
 	if (!err)
-		err = uprobe_attach(&attached.entries, program_fd(attach, "call_enter"), &places, attach->multi);
+		err = uprobe_attach(&attached.entries, program_fd(attach, "call_enter"), &entries.places, attach->multi);
 	if (err)
 		uprobe_detach(attached.returns);
 	next_generation(attach);
