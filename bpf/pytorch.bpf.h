@@ -19,6 +19,13 @@
 #define RANGE_NAME_ARG(ctx) PT_REGS_PARM1(ctx) /* the result's address is in x8 */
 #endif
 
+/* A range whose name cannot be read begins, too: else its end would end the range around it. */
+static __always_inline int begin_unnamed(void)
+{
+	count_loss(GMT_LOSS_UNREADABLE);
+	return begin_range(GMT_FW_PYTORCH, 0, 0);
+}
+
 /* The name is a std::string. Since GCC 5 this is a pointer to the text, then the length. */
 SEC("uprobe")
 int torch_range_begin(struct pt_regs *ctx)
@@ -28,10 +35,8 @@ int torch_range_begin(struct pt_regs *ctx)
 	KEEP_KERNEL_STACK(ctx);
 	if (!is_target())
 		return 0;
-	if (bpf_probe_read_user(string, sizeof(string), (void *)RANGE_NAME_ARG(ctx))) {
-		count_loss(GMT_LOSS_UNREADABLE);
-		return 0;
-	}
+	if (bpf_probe_read_user(string, sizeof(string), (void *)RANGE_NAME_ARG(ctx)))
+		return begin_unnamed();
 	return begin_range(GMT_FW_PYTORCH, string[0], string[1]);
 }
 
@@ -45,10 +50,8 @@ int torch_range_begin_old(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	if (bpf_probe_read_user(&text, sizeof(text), (void *)RANGE_NAME_ARG(ctx)) ||
-	    bpf_probe_read_user(&len, sizeof(len), (void *)(text - 24))) {
-		count_loss(GMT_LOSS_UNREADABLE);
-		return 0;
-	}
+	    bpf_probe_read_user(&len, sizeof(len), (void *)(text - 24)))
+		return begin_unnamed();
 	return begin_range(GMT_FW_PYTORCH, text, len);
 }
 

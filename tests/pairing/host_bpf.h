@@ -12,6 +12,8 @@
 #include <sys/types.h>
 
 #include <gpumemtrace/config.h>
+#include <gpumemtrace/fw.h>
+#include <gpumemtrace/usdt.h>
 #include <gpumemtrace/wire.h>
 
 #define HOST_TIDS 4096
@@ -152,6 +154,12 @@ static long bpf_probe_read_user(void *to, __u32 size, const void *from)
 	return host_read_user(to, size, (__u64)(uintptr_t)from);
 }
 
+static long bpf_probe_read_kernel(void *to, __u32 size, const void *from)
+{
+	memcpy(to, from, size);
+	return 0;
+}
+
 static __u64 bpf_ringbuf_query(void *map, __u64 what)
 {
 	return 0;
@@ -233,6 +241,9 @@ static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *
 #include "../../bpf/emit.bpf.h"
 #include "../../bpf/thread.bpf.h"
 #include "../../bpf/call.bpf.h"
+#include "../../bpf/usdt.bpf.h"
+#include "../../bpf/framework.bpf.h"
+#include "../../bpf/pytorch.bpf.h"
 #include "../../bpf/proc.bpf.h"
 
 static void *host_lookup(const void *map, __u32 key)

@@ -50,6 +50,8 @@ static struct collector {
 	bool was_inside, was_hidden; /* was_inside: a thread ended inside a call, or left one */
 	bool lost_context;       /* a call changed the context while its thread's state was hidden: counted, not marked */
 	bool had_fault;
+	__u64 range;             /* the newest record of a range */
+	__u8 range_what;
 } collector;
 
 static void set_top(struct context_stack *s, __u64 context)
@@ -158,6 +160,12 @@ static void see_call(const struct gmt_call *rec)
 	}
 }
 
+static void see_range(const struct gmt_fw_range *rec)
+{
+	collector.range = rec->object;
+	collector.range_what = rec->what;
+}
+
 static void host_sent(const void *record, __u32 size)
 {
 	const struct gmt_hdr *hdr = record;
@@ -166,6 +174,8 @@ static void host_sent(const void *record, __u32 size)
 		WRONG("a record of %u bytes says %u", size, hdr->size);
 	if (hdr->kind == GMT_KIND_CALL)
 		see_call(record);
+	if (hdr->kind == GMT_KIND_FW_RANGE)
+		see_range(record);
 	if (hdr->kind == GMT_KIND_PROC_EXEC)
 		for (int tid = 0; tid < HOST_TIDS; tid++)
 			if (collector.threads[tid].tgid == (int)hdr->tgid)

@@ -367,7 +367,8 @@ int attach_library(struct attach *attach, const char *path, uint32_t number, con
 	next_generation(attach);
 	err = uprobe_attach(&attached.returns, program_fd(attach, "call_return"), &returns.places, attach->multi);
 	if (!err)
-		err = uprobe_attach(&attached.entries, program_fd(attach, "call_enter"), &entries.places, attach->multi);
+		err = uprobe_attach(&attached.entries, program_fd(attach, "call_enter"), &entries.places,
+				    attach->multi);
 	if (err)
 		uprobe_detach(attached.returns);
 	next_generation(attach);
