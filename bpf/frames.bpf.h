@@ -189,17 +189,21 @@ static __noinline int is_library_call(__u64 caller, __u64 inner, __u64 outer)
 
 /* ---- entry ---- */
 
-/* Whether the frame, the innermost one, may still run when the function `ctx` is entered. */
-static __always_inline int may_run(const struct call_frame *frame, struct pt_regs *ctx, __u64 caller,
-				   __u64 trampoline, __u32 library)
-{
-	__u64 sp = PT_REGS_SP(ctx);
+/* A function that has just been entered. */
+struct entered {
+	__u64 pc, sp, caller;
+	__u32 api, library;
+};
 
-	if (frame->sp > sp)
+/* Whether the frame, the innermost one, may still run when the function is entered. */
+static __always_inline int may_run(const struct call_frame *frame, const struct entered *entered, __u64 trampoline)
+{
+	if (frame->sp > entered->sp)
 		return is_hijacked(frame, trampoline);
 	/* The stub has jumped to the driver, or one address has probes of two names of its file. */
-	return frame->sp == sp &&
-	       ((caller && caller == trampoline) || (frame->pc == PT_REGS_IP(ctx) && frame->library != library));
+	return frame->sp == entered->sp &&
+	       ((entered->caller && entered->caller == trampoline) ||
+		(frame->pc == entered->pc && frame->library != entered->library));
 }
 
 enum call_place {
@@ -208,34 +212,48 @@ enum call_place {
 	CALL_AGAIN,      /* the innermost frame's call has hit another probe */
 };
 
-/* Finds out what a call is that finds other frames, and drops frames that were left. */
-static __noinline int find_place(struct thread_state *state, struct pt_regs *ctx, __u32 api, __u32 library)
+/* Finds out what a call is that finds other frames, and drops frames that were left. The verifier checks a global
+ * function once, not at each call. */
+__noinline int find_place(struct thread_state *state, struct entered *entered)
 {
-	__u64 caller = return_address(ctx), trampoline = unwind_trampoline(bpf_get_current_task_btf());
-	struct call_frame *outer = &state->frames[0];
+	__u64 trampoline = unwind_trampoline(bpf_get_current_task_btf());
+	struct call_frame *outer;
 	int is_jump;
 
+	if (!state || !entered)
+		return CALL_OWN;
+	outer = &state->frames[0];
 	for (int i = 0; i < GMT_INFLIGHT_DEPTH; i++) {
 		if (!state->depth)
 			return CALL_OWN;
 		outer = &state->frames[(state->depth - 1) % GMT_INFLIGHT_DEPTH];
-		if (may_run(outer, ctx, caller, trampoline, library))
+		if (may_run(outer, entered, trampoline))
 			break;
 		drop_top(state);
 	}
 	if (!state->depth)
 		return CALL_OWN;
-	is_jump = outer->sp == PT_REGS_SP(ctx);
-	if (is_jump && outer->api == api && outer->library != library)
+	is_jump = outer->sp == entered->sp;
+	if (is_jump && outer->api == entered->api && outer->library != entered->library)
 		return CALL_AGAIN;
 	/* A call that has no frame may have jumped here, too. */
-	if (is_jump || caller == trampoline || is_library_call(caller, PT_REGS_IP(ctx), outer->pc))
+	if (is_jump || entered->caller == trampoline || is_library_call(entered->caller, entered->pc, outer->pc))
 		return CALL_PART;
 	doubt_running(state, outer);
 	/* So many calls are not inside each other: most were left. */
 	if (state->depth >= GMT_INFLIGHT_DEPTH)
 		drop_frames(state);
 	return CALL_OWN;
+}
+
+static __always_inline int place_of(struct thread_state *state, struct pt_regs *ctx, __u32 api, __u32 library)
+{
+	struct entered entered = {
+		.pc = PT_REGS_IP(ctx), .sp = PT_REGS_SP(ctx), .caller = return_address(ctx),
+		.api = api, .library = library,
+	};
+
+	return find_place(state, &entered);
 }
 
 static __always_inline void place_inside(struct call_frame *frame, struct call_frame *outer)
@@ -250,7 +268,7 @@ static __always_inline void place_inside(struct call_frame *frame, struct call_f
 static __always_inline struct call_frame *push_frame(struct thread_state *state, struct pt_regs *ctx, __u32 api,
 						     __u32 library)
 {
-	int place = state->depth ? find_place(state, ctx, api, library) : CALL_OWN;
+	int place = state->depth ? place_of(state, ctx, api, library) : CALL_OWN;
 	__u32 depth = state->depth;
 	struct call_frame *frame = &state->frames[depth % GMT_INFLIGHT_DEPTH];
 	struct call_frame *outer = &state->frames[(depth - 1) % GMT_INFLIGHT_DEPTH];
