@@ -290,7 +290,7 @@ static void begin_call(struct thread *t, struct choices *c, __u16 api, enum code
 	/* Without a return probe the programs do not know which calls are parts of this one. */
 	if (!has_return(number) || !hijack_return(t, code, api, sp))
 		call->is_hidden = true;
-	if (state && depth == GMT_INFLIGHT_DEPTH && state->depth == 1)
+	if (state && depth == GMT_INFLIGHT_DEPTH && state->depth <= 1)
 		hide_running(t);
 }
 
