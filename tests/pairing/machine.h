@@ -120,6 +120,7 @@ static int host_read_user(void *to, __u32 size, __u64 address)
 		word = *stack_word(current_thread(), address);
 	else
 		return -14;
+	memset(to, 0, size);
 	memcpy(to, &word, size < 8 ? size : 8);
 	return 0;
 }
