@@ -3,6 +3,7 @@
 #include "say.h"
 #include "setup.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,10 +112,33 @@ static bool command_runs(const struct session *session)
 	return session->options->child && session->command.pid > 0 && session->end == GMT_END_DURATION;
 }
 
-static void remove_probes(struct session *session)
+static void *remove_probes(void *arg)
 {
+	struct session *session = arg;
+
 	session->next_show_ns = stream_now_ns() + TELL_EVERY_NS;
 	attach_detach(session->attach, tell_left, session);
+	return NULL;
+}
+
+/* The kernel may take seconds to remove the probes, and a report may have to wait for its reader: neither waits for the
+ * other. */
+struct removal {
+	pthread_t thread;
+	bool has_thread;
+};
+
+static void begin_removal(struct removal *removal, struct session *session)
+{
+	removal->has_thread = !pthread_create(&removal->thread, NULL, remove_probes, session);
+}
+
+static void end_removal(const struct removal *removal, struct session *session)
+{
+	if (removal->has_thread)
+		pthread_join(removal->thread, NULL);
+	else
+		remove_probes(session);
 }
 
 int session_finish(struct session *session)
@@ -125,6 +149,7 @@ int session_finish(struct session *session)
 	const char *notes[5];
 	size_t note_count = 0;
 	char note[SESSION_CAUSE] = "";
+	struct removal removal;
 	uint64_t lost = 0;
 	int err, shown;
 
@@ -134,10 +159,7 @@ int session_finish(struct session *session)
 		tell_tables(session);
 	if (note_unreadable(session, no_names, sizeof(no_names)))
 		notes[note_count++] = no_names;
-	/* A report may have to wait for its reader. If probes go one at a time, the reader would have to wait. */
-	ending_step(session->ending, "removes the probes", 0);
-	if (attach_goes_at_once(session->attach))
-		remove_probes(session);
+	begin_removal(&removal, session);
 	/* From here on a signal ends this process at once, and the kernel removes what is left of the probes. */
 	ending_let_go(session->ending);
 	dumping_finish(session->dumping, stream_now_ns(), SESSION_DUMPS_NS);
@@ -158,7 +180,7 @@ int session_finish(struct session *session)
 	if (shown)
 		say("cannot write the report: %s", strerror(-shown));
 	err = display_files(session->display, session->stream.pipeline) ?: err;
-	remove_probes(session);
+	end_removal(&removal, session);
 	dumping_wait(session->dumping, SESSION_DUMPS_MOST_NS);
 	if (options->child) {
 		if (command_runs(session))

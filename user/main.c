@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The program: the command line chooses the command that runs. */
+#include <malloc.h>
 #include <stdbool.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -88,6 +89,21 @@ static void fail_beside_command(void)
 	_exit(GMT_EXIT_COMMAND_OURS);
 }
 
+/*
+ * Memory that is freed goes back to the kernel. By default each thread has an arena of its own, and the size from which
+ * a block is a mapping of its own grows with each such block that is freed: what parsing a large library took would
+ * stay for months.
+ */
+#define ARENAS 2                     /* the session's, and one for all other threads */
+#define OWN_MAPPING_BYTES (128 << 10)
+
+static void set_allocator(void)
+{
+	mallopt(M_ARENA_MAX, ARENAS);
+	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
+	mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -96,6 +112,7 @@ int main(int argc, char **argv)
 	bool pipe_ignored;
 	int status, err;
 
+	set_allocator();
 	/* A reader that has gone makes a write fail; the signal would end the program. */
 	pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
 	status = cli_parse(&options, argc, argv, &cause);

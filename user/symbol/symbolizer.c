@@ -12,7 +12,7 @@
 
 /* Symbols and debug information of open files. A worker with as much is far below its limit (PARSE_MEMORY), so that
  * there is room for the next file. */
-#define OPEN_BYTES (PARSE_MEMORY / 4)
+#define OPEN_BYTES (PARSE_MEMORY / 8)
 
 /* A file, which all processes share. */
 struct file {

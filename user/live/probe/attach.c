@@ -140,11 +140,6 @@ static void detach_set(struct attach *attach, struct uprobe_set *set, attach_lef
 	}
 }
 
-bool attach_goes_at_once(const struct attach *attach)
-{
-	return attach->multi;
-}
-
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg)
 {
 	for (size_t i = 0; i < attach->library_count; i++)

@@ -30,9 +30,6 @@ struct attach_options {
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
 void attach_close(struct attach *attach);   /* detaches everything */
 
-/* Whether all probes of a file are one link, which is removed in milliseconds. */
-bool attach_goes_at_once(const struct attach *attach);
-
 /* Removes every probe. Before 6.6 the kernel removes one probe at a time, which takes seconds: `tell` (may be NULL)
  * gets the number of probes that are left. */
 typedef void attach_left_fn(void *arg, size_t left);

@@ -5,6 +5,7 @@
  */
 #include "live/stacks/stack_thread.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,9 +132,19 @@ static void wait_for_work(struct stacking *stacking, uint64_t wait_ns)
 	pthread_cond_timedwait(&stacking->work, &stacking->lock, &until);
 }
 
+/* What parsing a library took. False: it was given back. */
+static bool give_memory_back(struct stacking *stacking)
+{
+	pthread_mutex_unlock(&stacking->lock);
+	malloc_trim(0);
+	pthread_mutex_lock(&stacking->lock);
+	return false;
+}
+
 static void *work_on_stacks(void *arg)
 {
 	struct stacking *stacking = arg;
+	bool has_worked = false;
 	uint64_t wait_ns = 0;
 
 	pthread_setname_np(pthread_self(), "gmt-stacks");
@@ -147,10 +158,13 @@ static void *work_on_stacks(void *arg)
 			pthread_cond_broadcast(&stacking->done);
 			if (wait_ns)
 				wait_for_work(stacking, wait_ns);
+			if (wait_ns >= STACKWORK_IDLE_NS && has_worked)
+				has_worked = give_memory_back(stacking);
 			taken = stacking->in;
 		}
 		stacking->in = (struct records){ 0 };
 		stacking->is_busy = taken.used || stackwork_waiting(stacking->stackwork);
+		has_worked |= taken.used;
 		marks = take_marks(stacking);
 		pthread_mutex_unlock(&stacking->lock);
 		act_on_marks(stacking, marks);

@@ -24,7 +24,6 @@
 #define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
-#define IDLE_NS 1000000000ULL
 
 struct worked {
 	struct space space;
@@ -380,11 +379,11 @@ static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 	uint64_t now_ns = stream_now_ns(), due_ns = worked->read_ns + read_period(worked);
 
 	if (!worked->due || worked->space.is_gone)
-		return IDLE_NS;
+		return STACKWORK_IDLE_NS;
 	if (worked->due == DUE_SOON && due_ns > now_ns)
-		return due_ns - now_ns < IDLE_NS ? due_ns - now_ns : IDLE_NS;
+		return due_ns - now_ns < STACKWORK_IDLE_NS ? due_ns - now_ns : STACKWORK_IDLE_NS;
 	read_process(work, worked);
-	return worked->due ? read_period(worked) : IDLE_NS;
+	return worked->due ? read_period(worked) : STACKWORK_IDLE_NS;
 }
 
 /* Whether BPF may still tell of code that was mapped before the last reading: its record is in the ring, or lost. */
@@ -429,7 +428,7 @@ static bool name_some(struct stackwork *work)
 uint64_t stackwork_step(struct stackwork *work)
 {
 	struct worked *busy = NULL, *ended = NULL, *worked;
-	uint64_t wait_ns = IDLE_NS;
+	uint64_t wait_ns = STACKWORK_IDLE_NS;
 	size_t pos = 0;
 
 	while ((worked = next_worked(work, &pos))) {

@@ -52,7 +52,9 @@ void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due du
 /* Records of the kernel that stacking_see() let through. */
 void stackwork_take(struct stackwork *work, const struct records *records);
 
-/* Does a part of the work, up to one table. Returns how long no more work is due, in nanoseconds. */
+/* Does a part of the work, up to one table. Returns how long no more work is due, in nanoseconds: STACKWORK_IDLE_NS at
+ * most. */
+#define STACKWORK_IDLE_NS 1000000000ULL
 uint64_t stackwork_step(struct stackwork *work);
 
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
