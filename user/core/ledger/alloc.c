@@ -3,6 +3,7 @@
 
 #include "core/ledger/array_size.h"
 #include "core/ledger/books.h"
+#include "core/ledger/mapping.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm_object.h"
@@ -38,13 +39,23 @@ static void count_new(struct process *p, const struct alloc_request *r, unsigned
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && gmt_class_is_device(r->class);
 }
 
-/* The address is given out again. So the free of the old allocation was missed, unless the old allocation was only
+/* The memory is given out again. So the free of the old allocation was missed, unless the old allocation was only
  * planned in a graph (which may have been captured again) or is from before the attach. */
 static void displace_alloc(struct process *p, const struct alloc *old, uint64_t address, uint64_t ts_ns)
 {
 	if (old->class != GMT_CLASS_GRAPH && old->class != CLASS_NONE)
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
+	if (old->class == GMT_CLASS_IMPORTED)
+		hash_erase(&p->allocs.opens, address);
 	book_alloc(p, DELTA_FREE, old, address, ts_ns);
+}
+
+void alloc_displace(struct process *p, uint64_t address, uint64_t ts_ns)
+{
+	struct alloc old;
+
+	if (hash_take(&p->allocs.by_address, address, &old))
+		displace_alloc(p, &old, address, ts_ns);
 }
 
 void alloc_add(struct event *e, const struct alloc_request *r)
@@ -73,6 +84,8 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 
 	if (!is_new)
 		displace_alloc(p, a, r->address, e->ts_ns);
+	if (r->address && hash_count(&p->vmm.mappings))
+		mapping_displace(p, r->address, e->ts_ns);
 	*a = (struct alloc){
 		.size = r->size_unread || r->size > ALLOC_SIZE_MAX ? 0 : r->size,
 		.row = row,
@@ -315,7 +328,7 @@ static void raise_before(struct process *p, const struct alloc *a)
 		nvml->before += a->size < nvml->baseline - nvml->before ? a->size : nvml->baseline - nvml->before;
 }
 
-void alloc_release(struct event *e, struct hash *table)
+struct undo *alloc_release(struct event *e, struct hash *table)
 {
 	struct process *p = e->proc;
 	uint64_t key = e->val[0];
@@ -323,31 +336,26 @@ void alloc_release(struct event *e, struct hash *table)
 	struct undo *u = undo_push(e, key);
 
 	if (!key) /* the call did nothing; the sender counts unreadable values */
-		return;
+		return u;
 	size_t slot = hash_slot(table, key);
 
 	u->table = table;
 	u->found = slot != HASH_NONE;
 	if (!u->found) {
 		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]++;
-		return;
+		return u;
 	}
 	u->alloc = *(struct alloc *)hash_value(table, slot);
 	if (u->alloc.class == GMT_CLASS_GRAPH) {
 		/* The node is still there: the next launch allocates it again. */
 		alloc_unplan(p, key, e->ts_ns);
-		return;
+		return u;
 	}
 	if (u->alloc.flags & ALLOC_BEFORE)
 		lower_before(p, &u->alloc);
 	hash_erase_slot(table, slot);
 	book_alloc(p, DELTA_FREE, &u->alloc, table == &p->allocs.by_address ? key : 0, e->ts_ns);
-}
-
-static void alloc_free(struct event *e)
-{
-	alloc_release(e, &e->proc->allocs.by_address);
-	book_release(e, e->val[0], 1);
+	return u;
 }
 
 static void alloc_array_destroy(struct event *e)
@@ -381,23 +389,13 @@ void alloc_release_undo(struct event *e, struct undo *u)
 	}
 }
 
-static void alloc_free_undo(struct event *e, struct undo *u)
-{
-	alloc_release_undo(e, u);
-	book_release(e, e->val[0], 1);
-}
-
 const struct operation alloc_operations[GMT_OP_COUNT] = {
 	[GMT_OP_MEM_ALLOC] = OPERATION_REQUEST(alloc_sized),
 	[GMT_OP_MEM_ALLOC_PITCH] = OPERATION_REQUEST(alloc_pitch),
 	[GMT_OP_MEM_ALLOC_MANAGED] = OPERATION_REQUEST(alloc_sized),
-	[GMT_OP_MEM_FREE] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
 	[GMT_OP_MEM_RANGE] = OPERATION_CALL(alloc_learn),
 	[GMT_OP_HOST_ALLOC] = OPERATION_REQUEST(alloc_sized),
-	[GMT_OP_HOST_FREE] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
 	[GMT_OP_HOST_REGISTER] = OPERATION_REQUEST(alloc_sized),
-	[GMT_OP_HOST_UNREGISTER] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
-	[GMT_OP_ASYNC_FREE] = OPERATION_RELEASE(alloc_free, alloc_free_undo),
 	[GMT_OP_ARRAY_CREATE] = OPERATION_REQUEST(alloc_array),
 	[GMT_OP_ARRAY3D_CREATE] = OPERATION_REQUEST(alloc_array),
 	[GMT_OP_MIPMAP_CREATE] = OPERATION_REQUEST(alloc_array),

@@ -30,6 +30,9 @@ struct alloc_request {
 };
 void alloc_add(struct event *e, const struct alloc_request *request);
 
+/* Frees the allocation at the address, if there is one: the memory was given out again, so the free was missed. */
+void alloc_displace(struct process *p, uint64_t address, uint64_t ts_ns);
+
 /* Takes an allocation out of its table, because it is gone. False: there is none. alloc_put_back() takes this
  * back; false: the key was given out again. */
 bool alloc_take(struct process *p, struct hash *table, uint64_t key, struct alloc *a, uint64_t ts_ns);
@@ -43,8 +46,9 @@ void alloc_resolve_at(struct process *p, uint64_t address, int gpu, uint64_t ts_
 /* Adds an allocation whose address is the first value, made in the thread's current context. */
 void alloc_in_context(struct event *e, enum gmt_class class, uint64_t size, bool size_unread);
 
-/* Releases the allocation at the first value; the other takes back a release that failed. */
-void alloc_release(struct event *e, struct hash *table);
+/* Releases the allocation at the first value, and returns what is kept of the allocation; the other takes back a
+ * release that failed. */
+struct undo *alloc_release(struct event *e, struct hash *table);
 void alloc_release_undo(struct event *e, struct undo *u);
 
 /* From now on, the graph's node at the address leaves no memory behind. */

@@ -13,7 +13,7 @@ struct ended {
 	uint64_t key;
 	struct hash *table;
 	struct alloc alloc;
-	uint32_t opens;      /* of an IPC handle */
+	uint32_t opens;      /* imports at the address */
 };
 
 /* What ends: the context of this number, or (0) the primary context of the ordinal. */

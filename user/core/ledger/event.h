@@ -25,7 +25,7 @@ struct undo {
 		struct {
 			struct alloc alloc;
 			struct hash *table;
-			uint32_t opens;      /* of an IPC handle, before */
+			uint32_t opens;      /* imports at the address, before */
 		};
 		struct {
 			uint64_t number;

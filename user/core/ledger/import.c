@@ -3,6 +3,8 @@
  * Memory of other processes: IPC handles and external memory (Vulkan, OpenGL, dma-buf). Each import is counted with 0
  * bytes: the bytes are the exporting process's. Imports of pools and of VMM handles are in pool.c and vmm.c.
  */
+#include "core/ledger/import.h"
+
 #include "core/ledger/alloc.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
@@ -39,18 +41,21 @@ static void import_external_map_array(struct event *e)
 	});
 }
 
-static void import_ipc_open(struct event *e)
+bool import_opens(struct event *e)
 {
-	struct process *p = e->proc;
 	bool is_new;
+	uint32_t *opens;
 
 	if (!e->val[0])
-		return;
-	uint32_t *opens = hash_put(&p->allocs.opens, e->val[0], &is_new);
-
+		return false;
+	opens = hash_put(&e->proc->allocs.opens, e->val[0], &is_new);
 	(*opens)++;
-	/* Opening the handle again gives the same address: the import is one, but needs two closes. */
-	if (is_new)
+	return is_new;
+}
+
+static void import_ipc_open(struct event *e)
+{
+	if (import_opens(e))
 		alloc_in_context(e, GMT_CLASS_IMPORTED, 0, false);
 }
 
@@ -59,31 +64,8 @@ static void import_external_destroy(struct event *e)
 	alloc_release(e, &e->proc->allocs.externals);
 }
 
-static void import_ipc_close(struct event *e)
-{
-	struct process *p = e->proc;
-	uint32_t *opens = hash_get(&p->allocs.opens, e->val[0]);
-
-	if (!opens || *opens == 1) {
-		alloc_release(e, &p->allocs.by_address);
-		hash_erase(&p->allocs.opens, e->val[0]);
-		return;
-	}
-	undo_push(e, e->val[0])->opens = *opens;
-	--*opens;
-}
-
-static void import_ipc_close_undo(struct event *e, struct undo *u)
-{
-	if (u->opens < 2)
-		alloc_release_undo(e, u);
-	if (u->found || u->opens >= 2)
-		++*(uint32_t *)hash_put(&e->proc->allocs.opens, u->key, NULL);
-}
-
 const struct operation import_operations[GMT_OP_COUNT] = {
 	[GMT_OP_IPC_OPEN] = OPERATION_CALL(import_ipc_open),
-	[GMT_OP_IPC_CLOSE] = OPERATION_RELEASE(import_ipc_close, import_ipc_close_undo),
 	[GMT_OP_EXT_IMPORT] = OPERATION_CALL(import_external),
 	[GMT_OP_EXT_MAP] = OPERATION_CALL(import_external_map),
 	[GMT_OP_EXT_MAP_ARRAY] = OPERATION_CALL(import_external_map_array),

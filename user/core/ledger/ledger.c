@@ -13,6 +13,7 @@
 #include "core/ledger/dump_records.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/ledger_state.h"
+#include "core/ledger/overlap.h"
 
 /* ---- the session ---- */
 
@@ -39,9 +40,11 @@ static int apply_loss(struct ledger *l, const struct gmt_hdr *hdr)
 	const struct gmt_loss *rec = (const void *)hdr;
 	size_t count = (hdr->size - sizeof(*hdr)) / sizeof(rec->count[0]);
 
-	for (size_t i = 0; i < count && i < GMT_LOSS_COUNT; i++)
+	for (size_t i = 0; i < count && i < GMT_LOSS_COUNT; i++) {
 		if (rec->count[i] > l->loss[i])
 			l->loss[i] = rec->count[i];
+		l->has_loss |= rec->count[i] != 0;
+	}
 	return 0;
 }
 
@@ -76,6 +79,8 @@ static int apply_mark(struct ledger *l, const struct gmt_hdr *hdr)
 
 static int apply_end(struct ledger *l, const struct gmt_hdr *hdr)
 {
+	for (size_t i = 0; i < l->processes.count; i++)
+		overlap_drop(l->processes.list[i], hdr->ts_ns);
 	l->end_reason = ((const struct gmt_end *)hdr)->reason;
 	return 0;
 }
@@ -263,8 +268,11 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 		p->anomalies[GMT_ANOMALY_AFTER_EXIT] += hdr->kind < GMT_KIND_USER_FIRST;
 		return 0;
 	}
-	if (hdr->ts_ns >= p->next_mark_ns)
+	if (hdr->ts_ns >= p->next_mark_ns) {
+		if (overlap_is_likely(p, l->has_loss))
+			overlap_drop(p, hdr->ts_ns);
 		process_mark(p, hdr->ts_ns);
+	}
 	p->touched |= kind->is_use;
 	return kind->apply_life(p, hdr);
 }

@@ -25,6 +25,7 @@ struct ledger {
 	uint64_t start_ns, now_ns;
 	uint64_t records, records_unknown, records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];
+	bool has_loss;
 	uint32_t end_reason;
 	uint32_t marks;          /* windows that somebody asked for */
 	uint64_t mark_ns;        /* when the newest one began */

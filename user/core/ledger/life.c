@@ -6,12 +6,14 @@
 #include "core/ledger/handlers.h"
 #include "core/ledger/held.h"
 #include "core/ledger/ledger_state.h"
+#include "core/ledger/overlap.h"
 
 /* ---- the end ---- */
 
 /* The sums stay as they were at the end, because a report shows what a program held then. */
 static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 {
+	overlap_drop(p, ts_ns);
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXIT, .p = p, .ts_ns = ts_ns, .exit = how });
 	for (unsigned int i = 0; i < p->account.count; i++)
 		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);

@@ -24,6 +24,7 @@ struct operation {
 
 #define OPERATION_TABLES(X)                                                       \
 	X(alloc_operations)                                                       \
+	X(free_operations)                                                        \
 	X(pool_operations)                                                        \
 	X(vmm_operations)                                                         \
 	X(bind_operations)                                                        \

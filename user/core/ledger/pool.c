@@ -5,6 +5,7 @@
  */
 #include "core/ledger/alloc.h"
 #include "core/ledger/graph.h"
+#include "core/ledger/import.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 
@@ -80,6 +81,8 @@ static void pool_import_pointer(struct event *e)
 {
 	const struct pool *pool = hash_get(&e->proc->pools, e->val[1]);
 
+	if (!import_opens(e))
+		return;
 	alloc_add(e, &(struct alloc_request){
 		.table = &e->proc->allocs.by_address,
 		.key = e->val[0],

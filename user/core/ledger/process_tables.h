@@ -54,7 +54,7 @@ struct allocs {
 	struct hash by_address;  /* struct alloc */
 	struct hash arrays;      /* struct alloc, by handle */
 	struct hash externals;   /* struct alloc, by CUexternalMemory */
-	struct hash opens;       /* uint32_t: how often an IPC handle was opened at the address */
+	struct hash opens;       /* uint32_t: how often memory was imported at the address */
 };
 
 /* ---- virtual memory management ---- */
@@ -75,6 +75,7 @@ struct vmm_object {
 struct vmm_mapping {
 	uint64_t size;
 	uint64_t object;
+	uint64_t ts_ns;
 };
 
 /* A mapping that an unfinished cuMemUnmap has removed, and its object as it was before. */

@@ -2,25 +2,12 @@
 #include "core/ledger/vmm.h"
 
 #include "base/xalloc.h"
+#include "core/ledger/alloc.h"
 #include "core/ledger/books.h"
+#include "core/ledger/mapping.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm_object.h"
-
-/* `o`: NULL if nothing is known of the object. */
-static void book_mapping(const struct process *p, enum delta_kind kind, uint64_t address, uint64_t size,
-			 const struct vmm_object *o, uint64_t ts_ns)
-{
-	struct delta_place place = { .address = address, .length = size, .ordinal = ORDINAL_NONE };
-
-	place.booking = (struct booking){ .class = CLASS_NONE, .ts_ns = ts_ns };
-	if (o) {
-		place.booking = vmm_booking(o, ts_ns);
-		place.born_ns = o->ts_ns;
-		place.ordinal = o->ordinal;
-	}
-	book_place(p, kind, &place);
-}
 
 /* ---- GPUs that become known later ---- */
 
@@ -104,40 +91,26 @@ static void vmm_retain(struct event *e)
 		vmm_add(e, 0, CLASS_NONE, ORDINAL_NONE); /* from before attach */
 }
 
-static void unmap_one(struct process *p, uint64_t address, const struct vmm_mapping *m, uint64_t ts_ns)
-{
-	struct vmm_object *o = hash_get(&p->vmm.objects, m->object);
-
-	hash_erase(&p->vmm.mappings, address);
-	book_mapping(p, DELTA_UNMAP, address, m->size, o, ts_ns);
-	if (!o)
-		return;
-	o->maps--;
-	vmm_drop_if_unused(p, m->object, ts_ns);
-}
-
 static void vmm_map(struct event *e)
 {
 	struct process *p = e->proc;
-	uint64_t address = e->val[0], size = e->val[1], number;
-	struct vmm_object *o = vmm_find(&p->vmm, e->val[3], &number);
-	const struct vmm_mapping *old = hash_get(&p->vmm.mappings, address);
-	struct vmm_mapping m = { .size = size };
+	uint64_t address = e->val[0], size = e->val[1], number = 0;
+	struct vmm_object *o = event_unread(e, 3) ? NULL : vmm_find(&p->vmm, e->val[3], &number);
+	struct vmm_mapping m = { .size = size, .ts_ns = e->ts_ns };
 
-	if (!o || event_unread(e, 0) || event_unread(e, 3))
+	if (event_unread(e, 0))
+		return;
+	if (o)
+		o->maps++;
+	mapping_displace(p, address, e->ts_ns);
+	alloc_displace(p, address, e->ts_ns);
+	if (!o)
 		return; /* from before attach */
 	m.object = number;
-	o->maps++;
-	if (old) {
-		struct vmm_mapping missed = *old;
-
-		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-		unmap_one(p, address, &missed, e->ts_ns);
-	}
 	*(struct vmm_mapping *)hash_put(&p->vmm.mappings, address, NULL) = m;
 	if (p->rm)
 		vmm_resolve_at(p, address, rm_gpu_of_address(p->rm, address), e->ts_ns);
-	book_mapping(p, DELTA_MAP, address, size, hash_get(&p->vmm.objects, number), e->ts_ns);
+	mapping_book(p, DELTA_MAP, address, size, hash_get(&p->vmm.objects, number), e->ts_ns);
 }
 
 /* cuMemGetAllocationPropertiesFromHandle tells the device as a CUmemLocation, the type below the id. */
@@ -194,7 +167,7 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 	*saved = (struct vmm_unmapped){ .address = address, .mapping = gone };
 	if (o)
 		saved->before = *o;
-	unmap_one(e->proc, address, &gone, e->ts_ns);
+	mapping_remove(e->proc, address, &gone, e->ts_ns);
 }
 
 /* Unmaps what is left inside [start, end): mappings between those from before the attach. */
@@ -254,13 +227,13 @@ static void vmm_unmap_undo(struct event *e, struct undo *u)
 		*m = saved->mapping;
 		if (!saved->before.maps) {
 			/* Nothing is known of the object, which was dropped before. */
-			book_mapping(p, DELTA_REMAP, saved->address, saved->mapping.size, NULL, e->ts_ns);
+			mapping_book(p, DELTA_REMAP, saved->address, saved->mapping.size, NULL, e->ts_ns);
 			continue;
 		}
 		if (!o)
 			o = vmm_revive(e, saved->mapping.object, &saved->before);
 		o->maps++;
-		book_mapping(p, DELTA_REMAP, saved->address, saved->mapping.size, o, e->ts_ns);
+		mapping_book(p, DELTA_REMAP, saved->address, saved->mapping.size, o, e->ts_ns);
 	}
 	book_release(e, e->val[0], e->val[1]);
 }
