@@ -105,7 +105,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
-             $(call in,ledger,alloc array_size bind context graph known_bugs known_bugs_others ledger mark overlap pool vmm) \
+             $(call in,ledger,alloc array_size bind context graph known_bugs known_bugs_others ledger mark orders overlap pool vmm) \
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
@@ -365,7 +365,8 @@ $(O)/tests/bench/%.bpf.o: tests/bench/%.bpf.c Makefile | $(SETUP)
 	$(Q)$(call bpf_compile,$(ARCH))
 
 # ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
-FUZZ     := $(addprefix fuzz_,record recfile outputs ehframe table elf elfsym pycode pyfile unwind rewalk pairing text cli)
+FUZZ     := $(addprefix fuzz_,record orders recfile outputs ehframe table elf elfsym pycode pyfile unwind rewalk pairing \
+                             text cli)
 FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
 FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
 

@@ -44,12 +44,12 @@ static bool goes_with_primary(const struct end *end, const struct alloc *a)
 	return owner->shared && owner->ordinal == end->ordinal;
 }
 
-static bool goes(const struct end *end, const struct alloc *a)
+static bool goes_with_end(const struct end *end, const struct alloc *a)
 {
 	return end->number ? a->owner == end->number && goes_with_context(a) : goes_with_primary(end, a);
 }
 
-static void keep(struct undo *u, const struct ended *gone)
+static void keep_ended(struct undo *u, const struct ended *gone)
 {
 	u->ended = xgrow(u->ended, u->ended_count, sizeof(*u->ended));
 	u->ended[u->ended_count++] = *gone;
@@ -66,7 +66,7 @@ static void end_one(struct event *e, struct hash *table, uint64_t key, struct un
 	else if (table == &e->proc->allocs.arrays)
 		binding_end_all(e->proc, BINDING_ARRAY, key, e->ts_ns);
 	if (u)
-		keep(u, &gone);
+		keep_ended(u, &gone);
 }
 
 static void end_table(struct event *e, const struct end *end, struct hash *table, struct undo *u)
@@ -78,7 +78,7 @@ static void end_table(struct event *e, const struct end *end, struct hash *table
 
 	hash_init(&doomed, sizeof(uint8_t));
 	while (hash_next(table, &pos, &key, &value))
-		if (goes(end, value))
+		if (goes_with_end(end, value))
 			hash_put(&doomed, key, NULL);
 	for (pos = 0; hash_next(&doomed, &pos, &key, NULL);)
 		end_one(e, table, key, u);

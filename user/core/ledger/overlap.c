@@ -31,7 +31,7 @@ static void add_span(struct spans *spans, uint64_t base, uint64_t size, uint64_t
 }
 
 /* A graph may plan memory where other graphs have planned theirs. */
-static void add_all(const struct process *p, struct spans *spans)
+static void add_spans(const struct process *p, struct spans *spans)
 {
 	uint64_t address;
 	size_t pos = 0;
@@ -57,7 +57,7 @@ static int compare_spans(const void *left, const void *right)
 	return (a->base > b->base) - (a->base < b->base);
 }
 
-static void displace(struct process *p, const struct span *old, uint64_t ts_ns)
+static void displace_span(struct process *p, const struct span *old, uint64_t ts_ns)
 {
 	if (old->is_mapping)
 		mapping_displace(p, old->base, ts_ns);
@@ -77,10 +77,10 @@ static void drop_older(struct process *p, const struct spans *spans, uint64_t ts
 		while (kept && list[kept - 1].end > list[i].base && !is_older) {
 			is_older = list[i].ts_ns < list[kept - 1].ts_ns;
 			if (!is_older)
-				displace(p, &list[--kept], ts_ns);
+				displace_span(p, &list[--kept], ts_ns);
 		}
 		if (is_older)
-			displace(p, &list[i], ts_ns);
+			displace_span(p, &list[i], ts_ns);
 		else
 			list[kept++] = list[i];
 	}
@@ -94,7 +94,7 @@ void overlap_drop(struct process *p, uint64_t ts_ns)
 	if (most < 2)
 		return;
 	spans.list = xcalloc(most, sizeof(*spans.list));
-	add_all(p, &spans);
+	add_spans(p, &spans);
 	if (!spans.is_sorted)
 		qsort(spans.list, spans.count, sizeof(*spans.list), compare_spans);
 	drop_older(p, &spans, ts_ns);
