@@ -71,7 +71,7 @@ static void model_add(struct model *m, struct records *r, uint32_t *seed)
 	uint32_t what = random_below(seed, 10), gpu = random_below(seed, 2);
 
 	*item = (struct item){
-		.handle = A + m->count * 4096,
+		.handle = A + m->count * 16384,
 		.bytes = 1 + random_below(seed, 10000),
 		.id = random_below(seed, IDS),
 		.is_alive = true,
