@@ -55,8 +55,8 @@ PARSE    := channel client keeper parser worker
 CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
-            $(call in,ledger,alloc array_size balance bind books calls context driver_records dump_records ending free \
-                             framework_records graph held import ledger life mapping overlap pool process \
+            $(call in,ledger,alloc array_size balance bind books calls checkpoint context driver_records dump_records \
+                             ending framework_records free graph held import ledger life mapping overlap pool process \
                              process_tables vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
@@ -105,7 +105,8 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
-             $(call in,ledger,alloc array_size bind context graph known_bugs known_bugs_others ledger mark orders overlap pool vmm) \
+             $(call in,ledger,alloc array_size bind checkpoint context graph known_bugs known_bugs_others ledger mark \
+                             orders overlap pool vmm) \
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/ledger/balance.h"
 
+#include "core/ledger/checkpoint.h"
 #include "core/ledger/handlers.h"
 #include "core/terms/names.h"
 
@@ -51,7 +52,7 @@ static void cover_missing(struct view_sum *sum, int64_t *member, bool from_start
 
 void balance_sum(const struct process *p, const struct row *row, struct view_sum *sum)
 {
-	struct rm_physical physical;
+	struct rm_physical physical, parked;
 	const uint64_t *by = physical.by_purpose;
 
 	*sum = (struct view_sum){ .attributed = row->attributed.live, .before_attach = row->nvml.before };
@@ -61,6 +62,12 @@ void balance_sum(const struct process *p, const struct row *row, struct view_sum
 	if (!process_has_kernel(p))
 		return;
 	balance_physical(p, row, &physical);
+	checkpoint_sums(p->checkpoint, row->gpu, &parked);
+	/* The other members are as if what is parked in host memory were still on the GPU. */
+	sum->checkpointed = parked.total;
+	physical.total += parked.total;
+	for (int i = 0; i < GMT_PURPOSE_COUNT; i++)
+		physical.by_purpose[i] += parked.by_purpose[i];
 	sum->context = by[GMT_PURPOSE_CONTEXT];
 	sum->modules = by[GMT_PURPOSE_MODULE];
 	sum->pool_reserve = by[GMT_PURPOSE_POOL] - live_of_class(row, GMT_CLASS_POOL);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/count.h"
+#include "core/ledger/checkpoint.h"
 #include "core/ledger/ending.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/operations.h"
@@ -107,6 +108,8 @@ int calls_apply(struct process *p, const struct gmt_hdr *hdr)
 
 	if (!is_call_well_formed(call, probe, operation, count))
 		return -EINVAL;
+	if (p->checkpoint && call->phase != GMT_PHASE_ENTER)
+		checkpoint_call_returned(&p->checkpoint);
 	struct event e = { .proc = p, .call = call, .op = probe->op, .ts_ns = hdr->ts_ns,
 			   .unread = call->unread & ~GMT_CALL_CONTEXT_LOST };
 

@@ -4,6 +4,7 @@
 
 #include "core/ledger/alloc.h"
 #include "core/ledger/balance.h"
+#include "core/ledger/checkpoint.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
@@ -109,18 +110,36 @@ int kernel_rm_alloc(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_rm_alloc *rec = (const void *)hdr;
 	struct rm_change change = { .gpu = GPU_UNKNOWN };
+	enum gmt_purpose purpose = gmt_purpose_of_api(rec->cause.api);
+	struct gmt_rm_alloc restored;
+	struct rm_freed was;
 
 	give_driver_alloc(p, rec);
-	rm_alloc(rm_of(p), rec, gmt_purpose_of_api(rec->cause.api), &change);
+	if (p->checkpoint && is_video_memory(rec) && checkpoint_unpark(&p->checkpoint, rec, &was)) {
+		restored = *rec;
+		restored.hdr.ts_ns = was.ts_ns;
+		restored.cause.stack_id = was.stack_id;
+		rec = &restored;
+		purpose = was.purpose;
+	}
+	rm_alloc(rm_of(p), rec, purpose, &change);
 	count_change(p, &change, hdr->ts_ns);
 	return 0;
 }
 
 int kernel_rm_free(struct process *p, const struct gmt_hdr *hdr)
 {
+	const struct gmt_rm_free *rec = (const void *)hdr;
 	struct rm_change change = { .gpu = GPU_UNKNOWN };
+	const struct rm_freed *freed;
+	size_t count;
 
-	rm_release(rm_of(p), (const void *)hdr, &change);
+	if (rec->cause.api) {
+		rm_release(rm_of(p), rec, &change);
+	} else {
+		freed = rm_release_kept(rm_of(p), rec, &change, &count);
+		checkpoint_park(&p->checkpoint, freed, count);
+	}
 	count_change(p, &change, hdr->ts_ns);
 	return 0;
 }

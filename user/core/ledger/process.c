@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/ledger/checkpoint.h"
 #include "core/ledger/delta.h"
 #include "core/terms/names.h"
 
@@ -67,6 +68,8 @@ static void fini_state(struct process *p)
 	free(p->contexts.devices);
 	rm_free(p->rm);
 	p->rm = NULL;
+	checkpoint_free(p->checkpoint);
+	p->checkpoint = NULL;
 }
 
 /* ---- growth ---- */

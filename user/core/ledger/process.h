@@ -40,6 +40,7 @@ struct process {
 	uint32_t last_tid;       /* thread of the newest call, like the next */
 	struct thread *last_thread;
 	struct rm *rm;           /* NULL: no kernel record so far */
+	struct checkpoint *checkpoint; /* NULL: nothing was freed outside of calls */
 	struct processes *all;
 	struct gpus *gpus;       /* the ledger's, like the next two */
 	const struct gmt_session *session;

@@ -137,7 +137,7 @@ static bool fill_oom_row(const struct subject *s, unsigned int index, const stru
 	out->modules = sum.modules;
 	out->pool_reserve = sum.pool_reserve;
 	out->rounding = sum.rounding;
-	out->other = sum.other;
+	out->other = sum.other - (int64_t)sum.checkpointed;
 	out->nvml = row->nvml.used;
 	out->nvml_ns = row->nvml.ts_ns;
 	fill_row_torch(torch, out);

@@ -266,6 +266,17 @@ void rm_release(struct rm *rm, const struct gmt_rm_free *rec, struct rm_change *
 		node_drop(rm, node, change);
 }
 
+const struct rm_freed *rm_release_kept(struct rm *rm, const struct gmt_rm_free *rec, struct rm_change *change,
+				       size_t *count)
+{
+	rm->mem.freed_count = 0;
+	rm->mem.keeps_freed = true;
+	rm_release(rm, rec, change);
+	rm->mem.keeps_freed = false;
+	*count = rm->mem.freed_count;
+	return rm->mem.freed;
+}
+
 /* ---- mappings ---- */
 
 void rm_vaspace(struct rm *rm, const struct gmt_uvm_vaspace *rec, int gpu)

@@ -55,6 +55,10 @@ const struct rm_booking *rm_bookings(struct rm *rm, size_t *count);
 /* Walks the bookings of memory that is live now. *pos is 0 at the start. False at the end. */
 bool rm_next_booking(const struct rm *rm, uint32_t *pos, struct rm_booking *booking);
 
+/* Releases, and gives the video memory that was freed. Good until the next rm_ call that is not const. */
+const struct rm_freed *rm_release_kept(struct rm *rm, const struct gmt_rm_free *rec, struct rm_change *change,
+				       size_t *count);
+
 /* How often bytes went from one GPU (or GPU_UNKNOWN) to another, or went without an rm_change. If rm_dup(),
  * rm_vaspace() or rm_map() has changed this number, rm_physical() of any GPU may have changed. */
 uint64_t rm_moves(const struct rm *rm);

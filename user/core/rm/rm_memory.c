@@ -14,6 +14,7 @@ void rmmem_fini(struct rmmem *mem)
 	slab_fini(&mem->devices);
 	free(mem->gpus);
 	free(mem->bookings);
+	free(mem->freed);
 }
 
 /* ---- GPUs ---- */
@@ -246,12 +247,24 @@ void rmmem_body_grow(struct rmmem *mem, uint32_t body, uint64_t size, struct rm_
 	book_body(mem, RM_BOOKING_ADD, b, GPU_UNKNOWN);
 }
 
+static void keep_freed(struct rmmem *mem, const struct rmbody *b)
+{
+	if (!mem->keeps_freed || b->kind != RMMEM_VIDMEM || !b->size)
+		return;
+	mem->freed = xgrow(mem->freed, mem->freed_count, sizeof(*mem->freed));
+	mem->freed[mem->freed_count++] = (struct rm_freed){
+		.gpu = rmmem_device_gpu(mem, b->device), .stack_id = b->stack_id, .bytes = b->size, .ts_ns = b->ts_ns,
+		.purpose = b->purpose,
+	};
+}
+
 void rmmem_body_put(struct rmmem *mem, uint32_t body, struct rm_change *change)
 {
 	struct rmbody *b = rmmem_body(mem, body);
 
 	if (--b->refs)
 		return;
+	keep_freed(mem, b);
 	book_body(mem, RM_BOOKING_REMOVE, b, GPU_UNKNOWN);
 	body_charge(mem, b, -(int64_t)b->size, change);
 	if (b->device) {

@@ -64,6 +64,9 @@ struct rmmem {
 	uint64_t moves;         /* rm_moves() */
 	struct rm_booking *bookings; /* rm_bookings() */
 	size_t booking_count;
+	struct rm_freed *freed;      /* rm_freed() */
+	size_t freed_count;
+	bool keeps_freed;
 };
 
 void rmmem_init(struct rmmem *mem);

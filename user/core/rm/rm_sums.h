@@ -40,4 +40,13 @@ struct rm_booking {
 	uint64_t ts_ns;          /* of its allocation */
 };
 
+/* Video memory that was freed. */
+struct rm_freed {
+	int gpu;
+	uint32_t stack_id;
+	uint64_t bytes;
+	uint64_t ts_ns;          /* of its allocation */
+	uint8_t purpose;         /* enum gmt_purpose */
+};
+
 #endif

@@ -35,6 +35,7 @@ struct view_ended {
 struct view_sum {
 	uint64_t attributed;
 	int64_t context, modules, pool_reserve, rounding, other;
+	uint64_t checkpointed;   /* of the members before: moved to host memory, so the sum has these bytes less */
 	uint64_t before_attach;
 	int64_t residual;
 	uint64_t by_class[GMT_CLASS_COUNT]; /* of attributed; 0 for classes that are no device memory */

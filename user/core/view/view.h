@@ -6,7 +6,8 @@
  * The sums of a row (one process on one GPU) when the kernel layer was active:
  *
  *   physical          = sum of by_purpose[]          memory obtained since attach, as the kernel gave it
- *   named             = physical - attributed        context, modules, pool reserve, rounding ...
+ *   named             = physical - attributed        context, modules, pool reserve, rounding ..., less what a
+ *                                                    checkpoint has moved to host memory
  *   nvml              = attributed + named + before_attach + residual
  *
  * Without the kernel layer: nvml = attributed + before_attach + residual, and the residual contains contexts.
@@ -50,12 +51,13 @@ struct view_row {
 	bool has_physical;       /* the kernel layer was active */
 	struct view_level physical;    /* bytes the kernel gave since attach and did not take back */
 	uint64_t by_purpose[GMT_PURPOSE_COUNT]; /* sums to physical.live */
-	/* physical - attributed, split (sums to physical.live - attributed.live exactly): */
+	/* physical - attributed, split (sums to physical.live - attributed.live + checkpointed exactly): */
 	int64_t context;         /* purpose CONTEXT, less the small allocations in its blocks */
 	int64_t modules;
 	int64_t pool_reserve;    /* pool memory the process holds but no allocation uses */
 	int64_t rounding;        /* granularity of cuMemAlloc and cuMemCreate */
 	int64_t other;           /* graph, streams, outside a probed call */
+	uint64_t checkpointed;   /* attributed bytes and those before that a checkpoint has moved to host memory */
 	uint64_t imported_physical;    /* objects that were duplicated from another process, and show its memory */
 	bool has_nvml;
 	uint64_t nvml;           /* at nvml_ts_ns */

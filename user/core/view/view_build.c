@@ -127,6 +127,7 @@ static void fill_view_row(const struct process *p, const struct row *row, const 
 		.pool_reserve = sum.pool_reserve,
 		.rounding = sum.rounding,
 		.other = sum.other,
+		.checkpointed = sum.checkpointed,
 		.imported_physical = physical->imported,
 		.before_frees = balance_before_frees(p, row),
 	};
@@ -170,7 +171,7 @@ static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *
 			      out->torch.training.purpose_count);
 	out->stacks.since_ns = out->torch.stacks.since_ns = m->since_ns;
 	if (out->has_physical)
-		out->stacks.unexplained = (int64_t)(out->physical.live - out->stacks.live);
+		out->stacks.unexplained = (int64_t)(out->physical.live + out->checkpointed - out->stacks.live);
 }
 
 static void fill_rows(struct maker *m, struct view_proc *out)

@@ -48,6 +48,7 @@ static json_t *physical_to_json(const struct view *view, const struct view_row *
 		      { "context_bytes", json_integer(row->context) }, { "modules_bytes", json_integer(row->modules) },
 		      { "pool_reserve_bytes", json_integer(row->pool_reserve) },
 		      { "rounding_bytes", json_integer(row->rounding) }, { "other_bytes", json_integer(row->other) },
+		      { "checkpointed_bytes", json_integer(-(int64_t)row->checkpointed) },
 		      { "imported_bytes", js_u64(row->imported_physical) });
 }
 
@@ -63,6 +64,7 @@ static json_t *nvml_to_json(const struct view *view, const struct view_row *row)
 			{ "modules_bytes", json_integer(s->modules) },
 			{ "pool_reserve_bytes", json_integer(s->pool_reserve) },
 			{ "rounding_bytes", json_integer(s->rounding) }, { "other_bytes", json_integer(s->other) },
+			{ "checkpointed_bytes", json_integer(-(int64_t)s->checkpointed) },
 			{ "before_attach_bytes", js_u64(s->before_attach) },
 			{ "residual_bytes", json_integer(s->residual) });
 	return JS_OBJECT({ "used_bytes", js_u64(row->nvml) }, { "at", json_moment(view, row->nvml_ts_ns) },

@@ -84,7 +84,7 @@ static int decimals_of(uint64_t total, const struct view_sum *s)
 {
 	uint64_t any = total | s->attributed | (uint64_t)s->context | (uint64_t)s->modules |
 		       (uint64_t)s->pool_reserve | (uint64_t)s->rounding | (uint64_t)s->other |
-		       s->before_attach | (uint64_t)s->residual;
+		       s->before_attach | s->checkpointed | (uint64_t)s->residual;
 
 	for (int c = 0; c < GMT_CLASS_COUNT; c++)
 		any |= s->by_class[c];
@@ -103,7 +103,7 @@ static void physical_terms(struct column *column, const struct view *view, const
 	if (calls_unseen(view)) {
 		print_term(column, "not broken down",
 			   (int64_t)s->attributed + s->context + s->modules + s->pool_reserve + s->rounding +
-			     s->other);
+			     s->other - (int64_t)s->checkpointed);
 		out_text(column->out, "      CUDA calls were not traced: the API layer was not active\n");
 		return;
 	}
@@ -114,6 +114,7 @@ static void physical_terms(struct column *column, const struct view *view, const
 	print_term_line(column, "pool reserve", s->pool_reserve);
 	print_term_line(column, "rounding", s->rounding);
 	print_term_line(column, "other (streams, launch)", s->other);
+	print_term_line(column, "checkpointed to the host", -(int64_t)s->checkpointed);
 }
 
 static void before_attach(struct column *column, const struct view_row *row)
@@ -165,6 +166,7 @@ static void with_kernel(struct out *out, const struct view *view, const struct v
 	struct view_sum s = {
 		.attributed = row->attributed.live, .context = row->context, .modules = row->modules,
 		.pool_reserve = row->pool_reserve, .rounding = row->rounding, .other = row->other,
+		.checkpointed = row->checkpointed,
 	};
 	struct column column = { .out = out };
 
