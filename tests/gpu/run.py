@@ -22,6 +22,7 @@ import threading
 import time
 
 import compare
+import ends
 import lib
 import nvml
 import scenarios
@@ -33,7 +34,8 @@ import torch_train
 OUT = os.environ.get("OUT") or os.path.join(lib.TOP, "build", "gpu-results")
 SCENARIO_SECONDS = 300
 # By what they need; the last are about two GPUs.
-ONE_GPU = {**scenarios.ONE_GPU, **torch_train.SCENARIOS, **torch_alloc.SCENARIOS, **torch_oom.SCENARIOS}
+ONE_GPU = {**scenarios.ONE_GPU, **ends.SCENARIOS, **torch_train.SCENARIOS, **torch_alloc.SCENARIOS,
+           **torch_oom.SCENARIOS}
 TWO_GPUS = {**scenarios.TWO_GPUS, **torch_ranks.SCENARIOS, **torch_oom.TWO_GPUS}
 
 

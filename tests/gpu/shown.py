@@ -21,6 +21,8 @@ class Row:
         self.by_purpose = physical.get("by_purpose_bytes", {})
         self.named = {n: physical.get(n + "_bytes") for n in NAMED}
         self.imported = physical.get("imported_bytes")
+        self.checkpointed = physical.get("checkpointed_bytes", 0)  # 0, or less
+        self.owned = sum(owner["live_bytes"] for owner in row["stacks"]["owners"])
         self.before = row["before_attach_bytes"]
         nvml = row["nvml"] or {}
         self.nvml, self.baseline = nvml.get("used_bytes"), nvml.get("baseline_bytes")
