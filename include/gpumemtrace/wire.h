@@ -69,7 +69,8 @@
 	X(HISTORY_RANGE, 0x8012, gmt_history_range, "window: a segment or block that lived") \
 	X(HISTORY_EVENT, 0x8013, gmt_history_event, "window: what happened to one") \
 	X(HISTORY_MARK, 0x8014, gmt_history_mark, "window: what the program said that it did") \
-	X(LIMIT, 0x8015, gmt_limit, "what the session goes without")
+	X(LIMIT, 0x8015, gmt_limit, "what the session goes without")              \
+	X(GPU_MEMORY, 0x8016, gmt_gpu_memory, "NVML used and free bytes of a GPU")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -392,6 +393,17 @@ struct gmt_nvml {
 };
 #define GMT_FIELDS_gmt_nvml(X, T)                                                 \
 	X(T, UNSIGNED, used_bytes) X(T, UUID, uuid) X(T, NVML_WHEN, when)
+
+/* A GPU's memory as NVML counts it, whoever holds the memory. */
+struct gmt_gpu_memory {
+	struct gmt_hdr hdr;     /* ts_ns: when NVML was asked */
+	__u64 used_bytes;       /* nvmlMemory_t.used: the driver's own memory is part of it */
+	__u64 free_bytes;       /* nvmlMemory_t.free */
+	__u64 processes_bytes;  /* the sum of usedGpuMemory of all processes that NVML lists, traced or not */
+	__u8 uuid[GMT_UUID_BYTES];
+};
+#define GMT_FIELDS_gmt_gpu_memory(X, T)                                           \
+	X(T, UNSIGNED, used_bytes) X(T, UNSIGNED, free_bytes) X(T, UNSIGNED, processes_bytes) X(T, UUID, uuid)
 
 struct gmt_loss {
 	struct gmt_hdr hdr;

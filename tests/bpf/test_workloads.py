@@ -37,6 +37,9 @@ def case(argv):
         equal(out, untraced(argv), "stdout traced and untraced")
         nvml_adds_up(process)
         check(process["from_start"], "not seen from the start")
+        for gpu in report["gpus"]:
+            equal(gpu["used_bytes"] + gpu["free_bytes"], gpu["total_bytes"], "the GPU's own numbers")
+            check(gpu["used_bytes"] >= gpu["processes_bytes"], "processes use more than the GPU")
         equal(report["session"]["layers"], ["api", "kernel", "nvml", "framework"], "layers")
     test.__doc__ = " ".join(argv)
     return test

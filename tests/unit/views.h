@@ -48,7 +48,10 @@ static inline struct view_class class_of(uint64_t live, uint64_t peak, uint64_t 
 
 static inline void set_gpu(struct view_gpu *gpu, unsigned index, const char *uuid, const char *pci)
 {
-	*gpu = (struct view_gpu){ .index = index, .total_bytes = 81559 * MIB };
+	*gpu = (struct view_gpu){
+		.index = index, .total_bytes = 81559 * MIB, .has_memory = true, .used_bytes = 3000 * MIB,
+		.free_bytes = 78559 * MIB, .processes_bytes = 2345 * MIB,
+	};
 	memset(gpu->uuid, (int)index + 1, sizeof(gpu->uuid));
 	snprintf(gpu->uuid_text, sizeof(gpu->uuid_text), "%s", uuid);
 	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H100 80GB HBM3");

@@ -383,6 +383,27 @@ static void gpus_are_in_nvidia_smis_order(void **state)
 	view_free(&view);
 }
 
+/* Somebody may hold memory whom NVML does not list. */
+static void a_gpu_has_its_own_numbers(void **state)
+{
+	struct records *r = *state;
+	struct gmt_gpu_memory memory = { .used_bytes = 3 * GiB, .free_bytes = 77 * GiB, .processes_bytes = GiB };
+	struct gmt_gpu_memory stray = { .used_bytes = MiB, .uuid = { 0xde, 0xad } };
+	struct view view;
+
+	records_uuid(1, memory.uuid);
+	records_apply(r, &memory, GMT_KIND_GPU_MEMORY, sizeof(memory));
+	records_apply(r, &stray, GMT_KIND_GPU_MEMORY, sizeof(stray));
+	view_build(r->pipeline, NULL, &view);
+	assert_int_equal(view.gpu_count, 2);
+	assert_false(view.gpus[0].has_memory);
+	assert_true(view.gpus[1].has_memory);
+	assert_int_equal(view.gpus[1].used_bytes, 3 * GiB);
+	assert_int_equal(view.gpus[1].free_bytes, 77 * GiB);
+	assert_int_equal(view.gpus[1].processes_bytes, GiB);
+	view_free(&view);
+}
+
 static void the_unknown_gpu_is_the_last_row(void **state)
 {
 	struct records *r = *state;
@@ -482,6 +503,7 @@ int main(void)
 		API_TEST(without_the_kernel_layer_the_residual_holds_the_context),
 		API_TEST(without_the_kernel_layer_unknown_frees_lower_what_was_before),
 		API_TEST(gpus_are_in_nvidia_smis_order),
+		API_TEST(a_gpu_has_its_own_numbers),
 		API_TEST(the_unknown_gpu_is_the_last_row),
 		API_TEST(the_session),
 		cmocka_unit_test(an_empty_ledger_has_an_empty_view),

@@ -34,6 +34,16 @@ static int apply_gpu(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
+static int apply_gpu_memory(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	const struct gmt_gpu_memory *rec = (const void *)hdr;
+	int gpu = gpus_find(&l->gpus, rec->uuid);
+
+	if (gpu != GPU_UNKNOWN)
+		memcpy(&l->gpus.list[gpu].memory, rec, sizeof(*rec));
+	return 0;
+}
+
 /* The record has counts since the start of the session; an older record has fewer causes. */
 static int apply_loss(struct ledger *l, const struct gmt_hdr *hdr)
 {
@@ -223,6 +233,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	OF_KNOWN(PROC_EXIT, life_exit),
 	SESSION(SESSION, apply_session),
 	SESSION(GPU, apply_gpu),
+	SESSION(GPU_MEMORY, apply_gpu_memory),
 	PROCESS(PROC, life_facts),
 	USE(ATTACH, life_attach),
 	USE(NVML, balance_nvml),

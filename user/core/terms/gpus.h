@@ -18,6 +18,7 @@ struct gpu {
 	uint8_t uuid[GMT_UUID_BYTES];
 	bool listed;             /* in the inventory: record is valid */
 	struct gmt_gpu record;
+	struct gmt_gpu_memory memory; /* NVML's newest numbers; hdr.size 0: none */
 };
 
 struct gpus {

@@ -37,6 +37,12 @@ struct view_gpu {
 	uint32_t parent_index;
 	uint32_t gpu_instance, compute_instance;
 	uint64_t total_bytes;    /* 0: unknown */
+	/* By NVML, at memory_ts_ns. What is used beyond processes_bytes is the driver's own, or of nobody whom NVML
+	 * lists: a child that keeps the descriptors of a dead process keeps its memory, too. */
+	bool has_memory;
+	uint64_t used_bytes, free_bytes;
+	uint64_t processes_bytes; /* of all processes that NVML lists, traced or not */
+	uint64_t memory_ts_ns;
 	char uuid_text[48];      /* "GPU-ad5a9842-..." or "MIG-..." */
 	char name[96];
 	char pci[32];

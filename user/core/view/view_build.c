@@ -39,6 +39,13 @@ static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
 	*out = (struct view_gpu){ .index = UINT32_MAX };
 	memcpy(out->uuid, gpu->uuid, sizeof(out->uuid));
 	format_uuid(gpu->uuid, is_mig, out->uuid_text);
+	if (gpu->memory.hdr.size) {
+		out->has_memory = true;
+		out->used_bytes = gpu->memory.used_bytes;
+		out->free_bytes = gpu->memory.free_bytes;
+		out->processes_bytes = gpu->memory.processes_bytes;
+		out->memory_ts_ns = gpu->memory.hdr.ts_ns;
+	}
 	if (!gpu->listed)
 		return;
 	out->index = r->index;

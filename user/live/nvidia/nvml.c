@@ -448,3 +448,14 @@ int nvml_processes(struct nvml *nvml, nvml_usage_cb cb, void *arg)
 		cb(&nvml->usages[i], arg);
 	return err;
 }
+
+int nvml_memory(const struct nvml *nvml, const struct gmt_gpu *gpu, uint64_t *used_bytes, uint64_t *free_bytes)
+{
+	struct nvml_memory memory = { 0 };
+
+	if (!nvml->call.memory || nvml->call.memory(nvml->handles[gpu - nvml->gpus], &memory) != NVML_SUCCESS)
+		return -ENOTSUP;
+	*used_bytes = memory.used;
+	*free_bytes = memory.free;
+	return 0;
+}

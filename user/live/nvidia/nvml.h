@@ -46,4 +46,7 @@ const struct gmt_gpu *nvml_gpus(const struct nvml *nvml, size_t *count);
  * did not answer; the other GPUs are asked all the same. */
 int nvml_processes(struct nvml *nvml, nvml_usage_cb cb, void *arg);
 
+/* The memory of a GPU, one of nvml_gpus(), whoever holds it. 0, or -ENOTSUP: NVML does not say. */
+int nvml_memory(const struct nvml *nvml, const struct gmt_gpu *gpu, uint64_t *used_bytes, uint64_t *free_bytes);
+
 #endif

@@ -44,3 +44,12 @@ int nvml_processes(struct nvml *nvml, nvml_usage_cb cb, void *arg)
 	(void)arg;
 	return -ENOTSUP;
 }
+
+int nvml_memory(const struct nvml *nvml, const struct gmt_gpu *gpu, uint64_t *used_bytes, uint64_t *free_bytes)
+{
+	(void)nvml;
+	(void)gpu;
+	(void)used_bytes;
+	(void)free_bytes;
+	return -ENOTSUP;
+}

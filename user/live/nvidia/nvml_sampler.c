@@ -109,6 +109,33 @@ static void put_samples(struct meter *meter, enum gmt_nvml_when when)
 	}
 }
 
+static uint64_t sum_of_processes(const struct meter *meter, const struct gmt_gpu *gpu)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < meter->count; i++)
+		if (meter->usages[i].now.gpu == gpu)
+			sum += meter->usages[i].now.used_bytes;
+	return sum;
+}
+
+static void put_gpu_memory(struct meter *meter)
+{
+	size_t count;
+	const struct nvml_gpu_memory *memory = nvml_thread_gpus(meter->nvml, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct gmt_gpu_memory rec = {
+			.used_bytes = memory[i].used_bytes,
+			.free_bytes = memory[i].free_bytes,
+			.processes_bytes = sum_of_processes(meter, memory[i].gpu),
+		};
+
+		memcpy(rec.uuid, memory[i].gpu->uuid, GMT_UUID_BYTES);
+		STREAM_PUT(meter->stream, &rec, GPU_MEMORY, 0);
+	}
+}
+
 /* A process that has left its GPUs is reported once more and then forgotten, as its pid may be used again. */
 static void forget_gone(struct meter *meter)
 {
@@ -130,6 +157,7 @@ bool meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
 		return true;
 	meter->skipped = 0;
 	put_samples(meter, when);
+	put_gpu_memory(meter);
 	forget_gone(meter);
 	return true;
 }

@@ -22,6 +22,8 @@ struct nvml_thread {
 	/* the thread's while a question waits */
 	struct nvml_usage *usages;
 	size_t count;
+	struct nvml_gpu_memory *gpus; /* room for all */
+	size_t gpu_count;
 	int err;
 };
 
@@ -31,6 +33,23 @@ static void keep_usage(const struct nvml_usage *usage, void *arg)
 
 	t->usages = xgrow(t->usages, t->count, sizeof(*t->usages));
 	t->usages[t->count++] = *usage;
+}
+
+/* The processes of a GPU in MIG mode are listed with its instances. */
+static void read_gpus(struct nvml_thread *t)
+{
+	size_t count;
+	const struct gmt_gpu *gpus = nvml_gpus(t->nvml, &count);
+
+	t->gpu_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct nvml_gpu_memory *memory = &t->gpus[t->gpu_count];
+
+		memory->gpu = &gpus[i];
+		if (!(gpus[i].flags & GMT_GPU_MIG_PARENT) &&
+		    !nvml_memory(t->nvml, &gpus[i], &memory->used_bytes, &memory->free_bytes))
+			t->gpu_count++;
+	}
 }
 
 static void *answer_questions(void *arg)
@@ -47,6 +66,7 @@ static void *answer_questions(void *arg)
 		t->count = 0;
 		pthread_mutex_unlock(&t->lock);
 		t->err = nvml_processes(t->nvml, keep_usage, t);
+		read_gpus(t);
 		pthread_mutex_lock(&t->lock);
 		t->asked = ASKED_ANSWERED;
 		pthread_cond_signal(&t->answer);
@@ -61,6 +81,7 @@ static void free_questions(struct nvml_thread *t)
 	pthread_cond_destroy(&t->question);
 	pthread_cond_destroy(&t->answer);
 	free(t->usages);
+	free(t->gpus);
 	free(t);
 }
 
@@ -68,8 +89,11 @@ struct nvml_thread *nvml_thread_new(struct nvml *nvml)
 {
 	struct nvml_thread *t = xcalloc(1, sizeof(*t));
 	pthread_condattr_t clock;
+	size_t gpus;
 
 	t->nvml = nvml;
+	nvml_gpus(nvml, &gpus);
+	t->gpus = xcalloc(gpus + 1, sizeof(*t->gpus));
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -123,4 +147,10 @@ int nvml_thread_ask(struct nvml_thread *t, nvml_usage_cb cb, void *arg, uint64_t
 	for (size_t i = 0; i < t->count; i++)
 		cb(&t->usages[i], arg);
 	return t->err;
+}
+
+const struct nvml_gpu_memory *nvml_thread_gpus(const struct nvml_thread *t, size_t *count)
+{
+	*count = t->gpu_count;
+	return t->gpus;
 }

@@ -231,6 +231,9 @@ static json_t *gpu_to_json(const struct view_gpu *g)
 	return JS_OBJECT({ "index", js_u64_if(g->index != UINT32_MAX, g->index) }, { "uuid", JS_TEXT(g->uuid_text) },
 			 { "name", JS_TEXT(g->name) }, { "pci", JS_TEXT(g->pci) },
 			 { "total_bytes", js_u64_if(g->total_bytes, g->total_bytes) },
+			 { "used_bytes", js_u64_if(g->has_memory, g->used_bytes) },
+			 { "free_bytes", js_u64_if(g->has_memory, g->free_bytes) },
+			 { "processes_bytes", js_u64_if(g->has_memory, g->processes_bytes) },
 			 { "mig_mode", json_boolean(g->flags & GMT_GPU_MIG_PARENT) }, { "mig", mig });
 }
 

@@ -57,6 +57,28 @@ static void print_library(struct out *out, const struct gmt_library *lib)
 	out_char(out, '\n');
 }
 
+static bool is_used_gpu(const struct view *view, int gpu)
+{
+	for (size_t i = 0; i < view->proc_count; i++)
+		for (size_t k = 0; k < view->procs[i].row_count; k++)
+			if (view->procs[i].rows[k].gpu == gpu)
+				return true;
+	return false;
+}
+
+/* What is beyond the processes is the driver's own, or held by nobody whom NVML lists. */
+static void print_gpu_memory(struct out *out, const struct view *view, int gpu)
+{
+	const struct view_gpu *g = &view->gpus[gpu];
+
+	if (!g->has_memory || g->index == UINT32_MAX || !is_used_gpu(view, gpu))
+		return;
+	out_printf(out, "%s %s: %s used", g->flags & GMT_GPU_MIG ? "MIG" : "GPU", text_gpu(view, gpu).s,
+		   human_bytes(g->used_bytes).s);
+	out_printf(out, " (%s by the processes that NVML lists),", human_bytes(g->processes_bytes).s);
+	out_printf(out, " %s free\n", human_bytes(g->free_bytes).s);
+}
+
 /* ---- a process ---- */
 
 static void process_head(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -373,6 +395,8 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 	print_head(out, view, opts);
 	for (size_t i = 0; i < view->library_count; i++)
 		print_library(out, &view->libraries[i]);
+	for (size_t i = 0; i < view->gpu_count; i++)
+		print_gpu_memory(out, view, (int)i);
 	if (!view->proc_count)
 		out_text(out, "\nno process was traced\n");
 	for (size_t i = 0; i < view->proc_count; i++)
