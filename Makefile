@@ -56,7 +56,7 @@ CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc array_size balance bind books calls checkpoint context driver_records dump_records \
-                             ending framework_records free graph held import ledger life mapping overlap pool process \
+                             ends framework_records free graph held import ledger life mapping overlap pool process \
                              process_tables vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
@@ -85,7 +85,7 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota target tracepoint \
                             trial uprobe usdt_notes) \
             $(call in,process,launch procfs refused_calls roster settings) \
-            $(call in,stacks,address_space bpf_tables code_events map_publisher stack_names stack_thread stack_worker \
+            $(call in,stacks,address_space bpf_tables code_events copies map_publisher stack_names stack_thread stack_worker \
                             walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)

@@ -76,7 +76,7 @@ static void memory_ran_out(void)
 	say_last_words(-ENOMEM);
 }
 
-static void take_signal(int signal)
+static void note_signal(int signal)
 {
 	say_last_words(signal == SIGPROF ? -ETIMEDOUT : -ENOMEM);
 }
@@ -163,8 +163,8 @@ _Noreturn void worker_run(const struct parse_table *table)
 	prctl(PR_SET_NAME, WORKER_NAME);
 	reserve_stack();
 	at_quick_exit(memory_ran_out);
-	signal(SIGABRT, take_signal); /* of a library that has no memory */
-	signal(SIGPROF, take_signal);
+	signal(SIGABRT, note_signal); /* of a library that has no memory */
+	signal(SIGPROF, note_signal);
 	refuse_other_calls();
 	while (serve_next(table, &state))
 		;

@@ -99,7 +99,7 @@ void alloc_add(struct event *e, const struct alloc_request *r)
 	book_alloc(p, DELTA_ALLOC, a, r->address, e->ts_ns);
 }
 
-/* ---- what an end takes along (ending.c) ---- */
+/* ---- what an end takes along (ends.c) ---- */
 
 bool alloc_take(struct process *p, struct hash *table, uint64_t key, struct alloc *a, uint64_t ts_ns)
 {

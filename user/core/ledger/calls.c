@@ -4,7 +4,7 @@
 
 #include "base/count.h"
 #include "core/ledger/checkpoint.h"
-#include "core/ledger/ending.h"
+#include "core/ledger/ends.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
@@ -89,7 +89,7 @@ static void apply_operation(struct event *e, const struct operation *operation)
 {
 	e->thread = process_thread(e->proc, e->call->hdr.tid);
 	if (e->thread->ending)
-		ending_settle(e);
+		ends_settle(e);
 	if (e->call->phase == GMT_PHASE_UNDO)
 		undo_operation(e, operation);
 	else if (!e->call->rc || operation->is_for_failures)

@@ -10,7 +10,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
-#include "core/ledger/ending.h"
+#include "core/ledger/ends.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
@@ -84,7 +84,7 @@ static void context_create(struct event *e)
 	struct contexts *contexts = &e->proc->contexts;
 
 	/* The context that had this handle before must have gone. */
-	ending_context(e, contexts_find(contexts, e->val[0]), NULL);
+	ends_context(e, contexts_find(contexts, e->val[0]), NULL);
 	unsigned int number = learn_context(e, e->val[0], context_ordinal_of(e->val[1]), false);
 
 	contexts->list[number].made = number != 0;
@@ -109,7 +109,7 @@ static void context_destroy(struct event *e)
 
 	if (!number)
 		return;
-	ending_context(e, number, u);
+	ends_context(e, number, u);
 	u->unmade = e->proc->contexts.list[number].made ? number : 0;
 	e->proc->contexts.list[number].made = false;
 	/* Only the calling thread's stack loses the context; in other threads it stays current, and unusable. */
@@ -153,7 +153,7 @@ static void release_primary(struct event *e, unsigned int ordinal)
 	u->released = ordinal;
 	/* After a late attach nobody knows how often the context had been retained before. */
 	if (!device->refs && e->proc->from_start)
-		ending_primary(e, ordinal, u);
+		ends_primary(e, ordinal, u);
 }
 
 static void context_end_undo(struct event *e, struct undo *u)
@@ -168,7 +168,7 @@ static void context_end_undo(struct event *e, struct undo *u)
 		e->proc->contexts.list[u->detached].attached++;
 	if (u->unmade)
 		e->proc->contexts.list[u->unmade].made = true;
-	ending_undo(e, u);
+	ends_undo(e, u);
 }
 
 /* Applies to a green context, too, which holds its device's primary context (cuda.h, cuGreenCtxDestroy). */
@@ -190,7 +190,7 @@ static void context_primary_release(struct event *e)
 /* "Resetting the primary context does not release it" (cuda.h). */
 static void context_primary_reset(struct event *e)
 {
-	ending_primary(e, context_ordinal_of(e->val[0]), push_end(e));
+	ends_primary(e, context_ordinal_of(e->val[0]), push_end(e));
 }
 
 static void context_green_destroy(struct event *e)

@@ -42,7 +42,7 @@ struct undo {
 	};
 	struct vmm_unmapped *unmapped; /* grows as needed; the next release uses the memory again */
 	uint32_t unmapped_count;
-	struct ended *ended;           /* what went with a context (ending.h) */
+	struct ended *ended;           /* what went with a context (ends.h) */
 	uint32_t ended_count;
 };
 

@@ -90,7 +90,8 @@ static int apply_mark(struct ledger *l, const struct gmt_hdr *hdr)
 static int apply_end(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	for (size_t i = 0; i < l->processes.count; i++)
-		overlap_drop(l->processes.list[i], hdr->ts_ns);
+		if (l->processes.list[i])
+			overlap_drop(l->processes.list[i], hdr->ts_ns);
 	l->end_reason = ((const struct gmt_end *)hdr)->reason;
 	return 0;
 }

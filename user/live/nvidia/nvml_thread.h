@@ -31,8 +31,8 @@ struct nvml_gpu_memory {
  */
 int nvml_thread_ask(struct nvml_thread *thread, nvml_usage_cb cb, void *arg, uint64_t wait_ns);
 
-/* The GPUs whose memory NVML told with the newest answer. Call after an nvml_thread_ask() that was answered; valid until
- * the next. */
+/* The GPUs whose memory NVML told with the newest answer. Call after an nvml_thread_ask() that was answered; valid
+ * until the next. */
 const struct nvml_gpu_memory *nvml_thread_gpus(const struct nvml_thread *thread, size_t *count);
 
 #endif

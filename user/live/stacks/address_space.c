@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,18 @@ bool space_is_lost(struct space *space)
 	if (!space->is_gone && access(root, F_OK) && errno == ENOENT)
 		space_lose(space);
 	return space->is_gone;
+}
+
+bool space_may_open(const struct space *space)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/root", space->tgid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
 }
 
 /* The first mapping of a module, which opens its file. */

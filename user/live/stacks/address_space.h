@@ -89,6 +89,10 @@ int space_build_one(struct space *space, struct tables *tables, const char **pat
  */
 int space_publish(struct space *space, struct publisher *publisher, bool may_list);
 
+/* Whether this user may open the process's files: the way leads through the process's root, which another user's
+ * process shows with CAP_SYS_PTRACE alone. */
+bool space_may_open(const struct space *space);
+
 /* The process has ended: from now on its files are opened by their paths, if the paths are the same for us. */
 void space_lose(struct space *space);
 /* Calls space_lose() if the process has ended. Returns whether it has ended. */

@@ -2,15 +2,14 @@
 #include "live/stacks/stack_worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/xalloc.h"
 #include "base/hash.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/address_space.h"
+#include "live/stacks/copies.h"
 #include "live/stacks/walk_check.h"
 #include "live/stream.h"
 #include "live/stacks/bpf_tables.h"
@@ -21,7 +20,6 @@
 #define READ_PERIOD_YOUNG_NS 1000000ULL
 #define LIST_PERIOD_NS 200000000ULL     /* between lists for BPF while tables are built */
 #define EVENTS_KEPT_NS 1000000000ULL    /* how long a record of mapped code is waited for */
-#define COPY_KEPT_NS 1000000000ULL      /* how long a copy waits for its stack */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
 
@@ -102,35 +100,6 @@ static void walk_again(struct stackwork *work, struct worked *worked, const stru
 	records_add(&worked->unnamed, walked, walked->hdr.size);
 }
 
-/* Finds the pieces of the copy of a stack's memory, which come before the stack. Returns their number; each piece is
- * taken once. */
-static size_t take_copy(struct records *waiting, uint32_t stack_id,
-			const struct gmt_stack_copy *pieces[GMT_STACK_COPY_PIECES])
-{
-	struct gmt_stack_copy *copy;
-	size_t count = 0, at = 0;
-
-	while (count < GMT_STACK_COPY_PIECES && (copy = records_next(waiting, &at)))
-		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id == stack_id && copy->count) {
-			copy->stack_id = 0;
-			pieces[count++] = copy;
-		}
-	return count;
-}
-
-/* Copies whose stacks are still in the ring, or were lost there. */
-static void keep_early_copies(struct worked *worked, const struct records *waiting)
-{
-	const struct gmt_stack_copy *copy;
-	uint64_t now_ns = stream_now_ns();
-	size_t at = 0;
-
-	while ((copy = records_next(waiting, &at)))
-		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id &&
-		    now_ns - copy->hdr.ts_ns < COPY_KEPT_NS)
-			records_add(&worked->waiting, copy, copy->hdr.size);
-}
-
 /* Moves the stacks that waited for tables to those that wait for names. */
 static void end_waiting(struct stackwork *work, struct worked *worked)
 {
@@ -144,13 +113,13 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 	while ((stack = records_next(&waiting, &at))) {
 		if (stack->hdr.kind != GMT_KIND_STACK)
 			continue;
-		count = take_copy(&waiting, stack->id, pieces);
+		count = copies_take(&waiting, stack->id, pieces);
 		if (count)
 			walk_again(work, worked, stack, pieces, count);
 		else
 			records_add(&worked->unnamed, stack, stack->hdr.size);
 	}
-	keep_early_copies(worked, &waiting);
+	copies_keep_early(&worked->waiting, &waiting);
 	free(waiting.bytes);
 }
 
@@ -237,19 +206,6 @@ static uint64_t read_period(const struct worked *worked)
 	return period < READ_PERIOD_NS ? period : READ_PERIOD_NS;
 }
 
-/* The way to a process's files leads through its root, which another user's process shows with CAP_SYS_PTRACE alone. */
-static bool may_open_files(uint32_t tgid)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/root", tgid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || (errno != EACCES && errno != EPERM);
-}
-
 static void read_process(struct stackwork *work, struct worked *worked)
 {
 	bool was_refused = worked->space.python_state == SPACE_PYTHON_REFUSED;
@@ -259,7 +215,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	worked->read_ns = now_ns;
 	if (!worked->first_ns) {
 		worked->first_ns = worked->listed_ns = now_ns;
-		work->unreadable += !may_open_files(worked->space.tgid);
+		work->unreadable += !space_may_open(&worked->space);
 	}
 	/* A Python that is starting up is read again, after the period of reading. */
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&

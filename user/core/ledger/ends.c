@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/ledger/ending.h"
+#include "core/ledger/ends.h"
 
 #include <stdlib.h>
 
@@ -96,7 +96,7 @@ static void end_all(struct event *e, const struct end *end, struct undo *u)
 		e->thread->ending = u;
 }
 
-void ending_context(struct event *e, unsigned int number, struct undo *u)
+void ends_context(struct event *e, unsigned int number, struct undo *u)
 {
 	const struct contexts *contexts = &e->proc->contexts;
 
@@ -112,7 +112,7 @@ static bool has_other_contexts(const struct contexts *contexts, unsigned int ord
 	return false;
 }
 
-void ending_primary(struct event *e, unsigned int ordinal, struct undo *u)
+void ends_primary(struct event *e, unsigned int ordinal, struct undo *u)
 {
 	const struct contexts *contexts = &e->proc->contexts;
 	/* Recordings that have ends at their return are read as when they were made: pools stay. */
@@ -125,7 +125,7 @@ void ending_primary(struct event *e, unsigned int ordinal, struct undo *u)
 		}, u);
 }
 
-void ending_undo(struct event *e, struct undo *u)
+void ends_undo(struct event *e, struct undo *u)
 {
 	struct process *p = e->proc;
 
@@ -140,7 +140,7 @@ void ending_undo(struct event *e, struct undo *u)
 	}
 }
 
-void ending_settle(struct event *e)
+void ends_settle(struct event *e)
 {
 	struct undo *u = e->thread->ending;
 

@@ -4,8 +4,8 @@
  * the driver may give out the context's handle and its addresses again before the call returns. The thread keeps what
  * went, to be put back if the call fails.
  */
-#ifndef GPUMEMTRACE_CORE_LEDGER_ENDING_H
-#define GPUMEMTRACE_CORE_LEDGER_ENDING_H
+#ifndef GPUMEMTRACE_CORE_LEDGER_ENDS_H
+#define GPUMEMTRACE_CORE_LEDGER_ENDS_H
 
 #include <stdint.h>
 
@@ -13,16 +13,16 @@ struct event;
 struct undo;
 
 /* Frees all allocations that go with the context of this number; 0: none. `u` keeps them; NULL: the end is certain. */
-void ending_context(struct event *e, unsigned int number, struct undo *u);
+void ends_context(struct event *e, unsigned int number, struct undo *u);
 
 /* The same for the primary context of a device, with the memory of green contexts, the device's pools, and the
  * registrations of host memory. */
-void ending_primary(struct event *e, unsigned int ordinal, struct undo *u);
+void ends_primary(struct event *e, unsigned int ordinal, struct undo *u);
 
 /* The end has failed: puts back what went. */
-void ending_undo(struct event *e, struct undo *u);
+void ends_undo(struct event *e, struct undo *u);
 
 /* The thread makes another call, so its newest end did not fail, unless the event says that the end failed. */
-void ending_settle(struct event *e);
+void ends_settle(struct event *e);
 
 #endif
