@@ -152,11 +152,15 @@ def allocated(report, pid):
     return sum(row["classes"]["device"]["allocs"] for row in lib.process_of(report, pid)["gpus"])
 
 
-def traced(library, *tool):
+def traced(library, *tool, until=None):
+    """`until`: what has to stand in a message before the session is ended."""
     tracer, target, path = start(library, *tool)
     pid = int([line for line in target.err if line.startswith("pid=")][-1][4:])
     go_on(target)
     tracer.idle()
+    if until:
+        tracer.wait_line(lambda: any(until in line for line in tracer.err), until)
+        tracer.idle()
     report, peak = end_in_time(tracer)
     finish(target)
     records = list(recfile.read(path))
@@ -183,7 +187,7 @@ def refused_files_are_told():
     """a file that cannot be read: one sentence, one count, and its frames without names"""
     lib.needs_full_stacks()
     library = many_symbols()
-    report, _, recording, said = traced(library)
+    report, _, recording, said = traced(library, until=library)
     lines = [line for line in said.splitlines() if library in line]
     check(len(lines) == 1 and re.search("because it (needs more than 1 GiB|takes too long)", lines[0]), said)
     equal(report["losses"]["file_refused"], 1, "files that could not be read")

@@ -127,6 +127,10 @@ def outputs_of_others():
 
 # ---- a user who is not root ----
 
+# What nobody but root can have: to mount tracefs, which tells a tracepoint's number, takes CAP_SYS_ADMIN.
+UNNOTICED = "code that takes the place of other code"
+
+
 def as_user(*names, uid=USER):
     """The prefix that runs a program as a user with these capabilities alone."""
     caps = ",".join(["-all"] + ["+" + name for name in names])
@@ -166,7 +170,7 @@ def plain_user():
     late.go()
     lib.compare(report, late.pid, late.books(), clean=False)
     check(process_of(report, early.pid)["gpus"], "nothing of the process that ran already")
-    check(not any("CAP_" in line or "cannot" in line for line in tool.err), tool.stderr())
+    check(not any("CAP_" in line or "cannot" in line for line in tool.err if UNNOTICED not in line), tool.stderr())
 
 
 def is_confined_user(tool):
@@ -187,8 +191,9 @@ def with_less():
         late.go()
         equal(report["exit_status"], 0, "exit status")
         wanted = [f"CAP_{name.upper()}" for name in missing]
-        equal([limit["why"].split()[-1] for limit in report["limits"]], wanted, "limits")
-        check(all(name in limit["remedy"] for name, limit in zip(wanted, report["limits"])), report["limits"])
+        limits = [limit for limit in report["limits"] if UNNOTICED not in limit["what"]]
+        equal([limit["why"].split()[-1] for limit in limits], wanted, "limits")
+        check(all(name in limit["remedy"] for name, limit in zip(wanted, limits)), limits)
         check(all(any(name in line for line in tool.err) for name in wanted), tool.stderr())
         unread = any("could not be read for lack of privileges" in note for note in report["notes"])
         equal(unread, "sys_ptrace" in missing, f"note about unread code {report['notes']}")

@@ -18,6 +18,13 @@ def move(s, what, pid):
     return not done.returncode
 
 
+def by_purpose(row):
+    """The context and "other" together."""
+    purposes = dict(row.by_purpose)
+    purposes["context"] = purposes.get("context", 0) + purposes.pop("other", 0)
+    return purposes
+
+
 def saved_agrees(s, tool, truth, before):
     """While the memory is in host memory: the calls' sums stay, physical bytes are NVML's, and the rest is named."""
     def is_saved(view):
@@ -28,8 +35,11 @@ def saved_agrees(s, tool, truth, before):
     row, used = proc.row(truth["uuid"]), s.nvml.used(truth["pid"]).get(truth["uuid"], 0)
     s.classes_agree("saved", proc, truth)
     s.equal("saved", "physical and NVML", row.physical, used)
-    s.equal("saved", "in host memory: physical before, less now", -row.checkpointed, before.physical - row.physical)
-    s.equal("saved", "other", row.named["other"], before.named["other"])
+    # The driver takes some memory for itself meanwhile (4 MiB on an H100, driver 580.159.04), which is "other".
+    own = row.named["other"] - before.named["other"]
+    s.true("saved", "memory of the driver's own meanwhile: 16 MiB at most", 0 <= own <= 16 << 20, own)
+    s.equal("saved", "in host memory, less the driver's own: physical before, less now", -row.checkpointed - own,
+            before.physical - row.physical)
     s.equal("saved", "context", row.named["context"], before.named["context"])
 
 
@@ -52,7 +62,8 @@ def checkpoint(s):
         row = proc.row(truth["uuid"])
         s.equal(step, "in host memory", row.checkpointed, 0)
         if step == "after":
-            s.equal(step, "physical bytes by purpose", row.by_purpose, before.by_purpose)
+            # The driver makes a context's memory of other pieces again (one of 2 MiB on an H100, driver 580.159.04).
+            s.equal(step, "physical bytes by purpose", by_purpose(row), by_purpose(before))
             s.equal(step, "bytes with an owner", row.owned, before.owned)
     work.go()
     work.leave()

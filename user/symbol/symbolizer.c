@@ -10,9 +10,9 @@
 #include "symbol/elf/file_names.h"
 #include "symbol/intern.h"
 
-/* Symbols and debug information of open files. A worker with as much is far below its limit (PARSE_MEMORY), so that
- * there is room for the next file. */
-#define OPEN_BYTES (PARSE_MEMORY / 8)
+/* Symbols and debug information of open files; a worker's limit (PARSE_MEMORY) leaves room for the next file. The files
+ * of a training with PyTorch take more than an eighth: with so little, they are read again for each stack. */
+#define OPEN_BYTES (PARSE_MEMORY / 2)
 
 /* A file, which all processes share. */
 struct file {

@@ -12,7 +12,7 @@
 
 static const struct { unsigned flag; const char *name; } flags[] = {
 	{ GMT_API_RELEASE, "release" }, { GMT_API_SCOPE, "scope" }, { GMT_API_CHANGE, "change" },
-	{ GMT_API_QUIET_ERROR, "quiet_error" },
+	{ GMT_API_QUIET_ERROR, "quiet_error" }, { GMT_API_NO_RETURN, "no_return" },
 };
 
 void list_print(struct out *out, const struct sink_opts *opts)
