@@ -16,6 +16,8 @@
 
 #define SIGNALS_MAX 4
 
+#define LOOK_MS 1000               /* the thread ends even if no notice can be given */
+
 struct ending {
 	struct ending_options options;
 	pthread_t thread;
@@ -62,7 +64,7 @@ static void take_signal(struct ending *ending, const struct signalfd_siginfo *in
 	give_notice(ending->news_fd);
 }
 
-/* How long the thread may sleep, in milliseconds; -1: until something happens. Ends a session that is stuck. */
+/* How long the thread may sleep, in milliseconds. Ends a session that is stuck. */
 static int time_left_ms(struct ending *ending)
 {
 	uint64_t now_ns = stream_now_ns(), left_ns = 0;
@@ -76,7 +78,7 @@ static int time_left_ms(struct ending *ending)
 		left_ns = ending->over_by_ns - now_ns;
 	pthread_mutex_unlock(&ending->lock);
 	if (!is_due)
-		return -1;
+		return LOOK_MS;
 	if (left_ns)
 		return (int)(left_ns / 1000000) + 1;
 	ending->options.stuck(ending->options.arg, step);
