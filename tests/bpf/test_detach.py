@@ -3,11 +3,16 @@
 """Detach leaves nothing behind: no program in the kernel, no breakpoint in the target, nothing on disk."""
 import ctypes
 import os
+import shutil
 import signal
+import time
 
 import lib
 import bpf_stats
 from lib import LIB, Target, Tool, check, equal, until
+
+FILES = 100             # one after the other, their links take a tenth of a second each file
+MOST = 5.0              # seconds
 
 
 def loaded_programs():
@@ -74,6 +79,21 @@ def attach_again_and_again():
     equal(target.finish(), wanted, "status and output")
 
 
+def many_files():
+    """the probes of many files are removed at once: the kernel's waits do not add up"""
+    if "(uprobe_multi)" not in lib.run([lib.TOOL, "doctor"]).stdout:
+        raise lib.Skip("no uprobe_multi")
+    place, arguments = lib.folder(), []
+    for i in range(FILES):
+        os.mkdir(f"{place}/{i}")
+        arguments += ["--libcuda", shutil.copy(LIB, f"{place}/{i}/libcuda.so.1")]
+    tool = Tool("-a", "--layers", "api", *arguments).ready()
+    asked = time.monotonic()
+    tool.stop()
+    took = time.monotonic() - asked
+    check(took < MOST, f"the end took {took:.1f} s")
+
+
 def nothing_on_disk():
     """no file is left in /tmp, /run, /var/run, /sys/fs/bpf or the working directory"""
     places = ["/tmp", "/run", "/sys/fs/bpf", "/dev/shm", os.getcwd()]
@@ -89,4 +109,4 @@ def nothing_on_disk():
 
 
 if __name__ == "__main__":
-    lib.main(breakpoints, kernel_objects, attach_again_and_again, nothing_on_disk)
+    lib.main(breakpoints, kernel_objects, attach_again_and_again, many_files, nothing_on_disk)

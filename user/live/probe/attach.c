@@ -16,6 +16,7 @@
 #include "live/bpf/array_map.h"
 #include "live/bpf/plan.h"
 #include "live/probe/library.h"
+#include "live/probe/removal.h"
 #include "live/probe/tracepoint.h"
 #include "live/probe/uprobe.h"
 #include "live/probe/usdt_notes.h"
@@ -140,12 +141,28 @@ static void detach_set(struct attach *attach, struct uprobe_set *set, attach_lef
 	}
 }
 
+static void detach_at_once(const struct attached_library *libraries, size_t count, bool at_return)
+{
+	struct uprobe_set **sets = xcalloc(count + 1, sizeof(*sets));
+
+	for (size_t i = 0; i < count; i++)
+		sets[i] = at_return ? libraries[i].returns : libraries[i].entries;
+	removal_detach(sets, count);
+	free(sets);
+}
+
+static void detach_libraries(struct attach *attach, attach_left_fn *tell, void *arg, bool at_return)
+{
+	if (attach->multi)
+		detach_at_once(attach->libraries, attach->library_count, at_return);
+	for (size_t i = 0; i < attach->library_count; i++)
+		detach_set(attach, at_return ? attach->libraries[i].returns : attach->libraries[i].entries, tell, arg);
+}
+
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg)
 {
-	for (size_t i = 0; i < attach->library_count; i++)
-		detach_set(attach, attach->libraries[i].entries, tell, arg);
-	for (size_t i = 0; i < attach->library_count; i++)
-		detach_set(attach, attach->libraries[i].returns, tell, arg);
+	detach_libraries(attach, tell, arg, false);
+	detach_libraries(attach, tell, arg, true);
 	while (attach->link_count)
 		bpf_link__destroy(attach->links[--attach->link_count]);
 }

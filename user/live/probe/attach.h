@@ -30,7 +30,8 @@ struct attach_options {
 int attach_open(struct attach **out, const struct attach_options *options, char *cause, size_t cause_size);
 void attach_close(struct attach *attach);   /* detaches everything */
 
-/* Removes every probe. Before 6.6 the kernel removes one probe at a time, which takes seconds: `tell` (may be NULL)
+/* Removes every probe. With uprobe_multi links all files' entry probes go at once, then all return probes (removal.h).
+ * Before 6.6 the kernel removes one probe at a time, which takes seconds: `tell` (may be NULL)
  * gets the number of probes that are left. */
 typedef void attach_left_fn(void *arg, size_t left);
 void attach_detach(struct attach *attach, attach_left_fn *tell, void *arg);
