@@ -82,8 +82,8 @@ LIVE     := stream \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
-            $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota removal target \
-                            tracepoint trial uprobe usdt_notes) \
+            $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota refused_files removal \
+                            target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,launch procfs refused_calls roster settings) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher stack_names stack_thread stack_worker \
                             walk_check)

@@ -47,8 +47,9 @@ PROGRAMS = [
     (2, ("dl_late", lib.LIB)),          # opens libcuda at the first line, ends at the second
 ]
 # Maps a file as code under the name of a library that is probed.
-MAPPER = """import ctypes, mmap, sys
-with open(sys.argv[1], "rb") as f: m = mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)"""
+MAPPER = """import mmap, sys, time
+with open(sys.argv[1], "rb") as f: m = mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+time.sleep(0.2)"""
 
 
 class Reader(threading.Thread):
@@ -208,7 +209,8 @@ def soak(seconds):
                 folder, "--oom-max", "5", "-o", folder + "/run.gmt"]
         with open(folder + "/err", "w+", encoding="utf-8", errors="replace") as err:
             tool = lib.subprocess.Popen(argv, stdout=lib.subprocess.PIPE, stderr=err, env=lib.environment(
-                GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, GPUMEMTRACE_CACHE=folder + "/cache"), text=True)
+                GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, GPUMEMTRACE_CACHE=folder + "/cache",
+                GPUMEMTRACE_UNMAPPED_MS=str(int(min(60.0, seconds / 30) * 1000))), text=True)
             reader = Reader(tool)
             lib.until(lambda: reader.lines)
             churn, samples = Churn(folder), []

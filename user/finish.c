@@ -53,7 +53,16 @@ static int close_recording(struct session *session, char *note, size_t note_size
 	return err;
 }
 
-static void tell_tables(struct session *session)
+/* No loss: a file that a process maps again is probed again. */
+static void tell_dropped(const struct session *session)
+{
+	size_t dropped = probing_dropped(session->probing);
+
+	say("the probes of %zu %s were removed during the session, as no process mapped them any more", dropped,
+	    human_plural(dropped, "file", "files"));
+}
+
+static void tell_numbers(struct session *session)
 {
 	struct tables_stats stats;
 
@@ -61,6 +70,7 @@ static void tell_tables(struct session *session)
 	say("unwinding tables: %u %s, %.1f MiB, %.0f ms (%u from the cache); %u without a table", stats.modules,
 	    human_plural(stats.modules, "library", "libraries"), stats.bytes / 1048576.0, stats.build_ns / 1e6,
 	    stats.cache_hits, stats.failed);
+	tell_dropped(session);
 }
 
 static bool note_quota(const struct session *session, char *note, size_t size)
@@ -156,7 +166,7 @@ int session_finish(struct session *session)
 	ending_step(session->ending, "closes the recording", 0);
 	err = close_recording(session, note, sizeof(note));
 	if (options->verbose)
-		tell_tables(session);
+		tell_numbers(session);
 	if (note_unreadable(session, no_names, sizeof(no_names)))
 		notes[note_count++] = no_names;
 	begin_removal(&removal, session);

@@ -261,6 +261,7 @@ static void handle_tick(struct session *session)
 	}
 	rescan_guard(session, false);
 	rescan_look(session);
+	probing_drop_unmapped(session->probing);
 	tell_quotas(session);
 	check_recorder(session, now_ns);
 	if (now_ns >= session->next_show_ns)

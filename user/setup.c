@@ -424,6 +424,14 @@ static int start_parser(struct session *session)
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
+/* For tests: a file's probes go earlier. */
+static uint32_t unmapped_ms(void)
+{
+	const char *text = getenv("GPUMEMTRACE_UNMAPPED_MS");
+
+	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
 int session_setup(struct session *session, const struct options *options, struct attribution *attribution)
 {
 	int status;
@@ -456,7 +464,8 @@ int session_setup(struct session *session, const struct options *options, struct
 	session->roster = roster_new(&session->stream);
 	session->probing = probing_new(session->attach, &session->stream, session->parser, &session->trial,
 				       session->layers,
-				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS));
+				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS),
+				       unmapped_ms());
 	session->display = display_new(options, attribution);
 	attach_mappings(session->attach);
 	open_stacking(session);

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One user's processes take nothing from the others' jobs: copies of libcuda beyond a quota are not probed, and a flood
 of mappings leads to no look at processes that are not targets. Both are said and counted."""
+import contextlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -13,6 +15,9 @@ from lib import Process, Target, Tool, check, equal, process_of
 USER = 1000
 COPIES = 110
 DESCRIPTORS = 400       # a user gets half of them, and a libcuda takes two: less than COPIES
+KEPT = 32               # files that nobody maps stay probed: UNMAPPED_KEPT
+OTHERS = 10             # of other programs on this machine
+GONE, TOGETHER = 60, 10 # files that come and go, so many at the same time
 MAPPINGS = 2000         # more than the rings of mapping events hold
 # Maps the files of its arguments as code, then any number of times the last one. A line on standard input lets it go on.
 MAPPER = """
@@ -54,6 +59,29 @@ def copies(count):
     return found
 
 
+def end_mappers(mappers):
+    for process in mappers:
+        process.line()
+        process.line()
+        process.finish()
+    mappers.clear()
+
+
+def links(tool):
+    """How many links of probes the tracer has."""
+    found = 0
+    for number in os.listdir(f"/proc/{tool.pid}/fdinfo"):
+        with contextlib.suppress(OSError), open(f"/proc/{tool.pid}/fdinfo/{number}", encoding="ascii") as file:
+            found += "\nlink_id:" in file.read()
+    return found
+
+
+def times(tool, path):
+    """How often a file was probed."""
+    inode = os.stat(path).st_ino
+    return sum(library["inode"] == inode for library in tool.views()[-1]["libraries"])
+
+
 def one_user():
     """a user's copies of libcuda beyond the quota are not probed; another user's job is traced on"""
     paths = copies(COPIES + 1)
@@ -79,6 +107,29 @@ def one_user():
     check(any("quota" in note for note in report["notes"]), report["notes"])
     equal(sum(f"user {USER}" in line for line in tool.err), 1, "said once: " + tool.stderr())
     hoarder.line()
+
+
+def come_and_go():
+    """files that no process maps any more lose their probes and their part of the quota; one that is mapped again is
+    probed again"""
+    paths = copies(GONE + 1)
+    stays, gone = mapper(0, paths[0]), []
+    tool = Tool("-a", "--layers", "api", "--verbose", env={"GPUMEMTRACE_UNMAPPED_MS": "300"}).ready()
+    before = links(tool)
+    for path in paths[1:]:
+        gone.append(mapper(0, path))
+        tool.probes(path)
+        if len(gone) == TOGETHER:
+            end_mappers(gone)
+    check(lib.until(lambda: links(tool) <= before + 2 * (KEPT + OTHERS)), f"{links(tool)} links, {before} at first")
+    again = mapper(0, paths[1])
+    check(lib.until(lambda: times(tool, paths[1]) == 2), "the file is not probed again")
+    equal(times(tool, paths[0]), 1, "the file that stays mapped was probed")
+    report = tool.stop()
+    dropped = [int(n) for n in re.findall(r"the probes of (\d+) files were removed", tool.stderr())]
+    check(len(dropped) == 1 and dropped[0] >= GONE - KEPT - OTHERS, "dropped", dropped)
+    equal(report["limits"], [], "limits")
+    end_mappers([stays, again])
 
 
 def flood():
@@ -124,4 +175,4 @@ def found_late():
 
 
 if __name__ == "__main__":
-    lib.main(one_user, flood, found_late)
+    lib.main(one_user, come_and_go, flood, found_late)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/bpf/ring.h"
 
+#include <unistd.h>
+
 #include <bpf/libbpf.h>
 #include <errno.h>
 
@@ -23,4 +25,13 @@ int ring_epoll_fd(const struct ring_buffer *ring)
 int ring_consume(struct ring_buffer *ring)
 {
 	return ring_buffer__consume(ring);
+}
+
+uint64_t ring_round(uint64_t bytes)
+{
+	uint64_t size = sysconf(_SC_PAGESIZE);
+
+	while (size < bytes && size < 1u << 31)
+		size <<= 1;
+	return size;
 }

@@ -4,6 +4,7 @@
 #define GPUMEMTRACE_LIVE_BPF_RING_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct ring_buffer; /* libbpf's */
 
@@ -19,5 +20,8 @@ int ring_epoll_fd(const struct ring_buffer *ring);
 
 /* Takes all records that are there. Returns their number, or -errno. */
 int ring_consume(struct ring_buffer *ring);
+
+/* The size of a ring that holds so many bytes: a power of two, at least a page and at most 2 GiB. */
+uint64_t ring_round(uint64_t bytes);
 
 #endif

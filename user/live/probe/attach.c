@@ -15,6 +15,7 @@
 #include "core/terms/probes.h"
 #include "live/bpf/array_map.h"
 #include "live/bpf/plan.h"
+#include "live/bpf/ring.h"
 #include "live/probe/library.h"
 #include "live/probe/removal.h"
 #include "live/probe/tracepoint.h"
@@ -24,7 +25,7 @@
 /* The probes of a library, or a hook, which has an entry probe only. Return probes are placed first and removed
  * last: a call that is entered in between must not leave a frame behind that never returns. */
 struct attached_library {
-	uint32_t number;             /* as given to attach_library(); 0: hooks */
+	uint32_t number;             /* of the file, as given by the caller */
 	struct uprobe_set *entries, *returns;
 };
 
@@ -34,7 +35,7 @@ struct attach {
 	size_t link_count;
 	struct attached_library *libraries;
 	size_t library_count;
-	uint32_t usdt_count;         /* static probes' places: numbers in the map of them */
+	uint32_t usdt_files[GMT_USDT_PLACES]; /* whose static probe has the place in the map; 0: free */
 	int targets_fd;
 	const volatile __u64 *loss;  /* the map's values */
 	struct gmt_runtime *runtime; /* in BPF's memory, too */
@@ -51,15 +52,6 @@ struct attach {
 static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
 {
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
-}
-
-static uint64_t round_ring(uint64_t bytes)
-{
-	uint64_t size = sysconf(_SC_PAGESIZE);
-
-	while (size < bytes && size < 1u << 31)
-		size <<= 1;
-	return size;
 }
 
 static int attach_process_events(struct attach *attach)
@@ -85,7 +77,7 @@ static int load_programs(struct attach *attach, const struct attach_options *opt
 	struct programs_options programs = options->programs;
 	int err;
 
-	programs.ring_bytes = round_ring(programs.ring_bytes);
+	programs.ring_bytes = ring_round(programs.ring_bytes);
 	programs.attach_type = attach->multi ? UPROBE_MULTI_ATTACH_TYPE : 0;
 	err = programs_load(&attach->object, &programs, &attach->plan, &attach->limits, cause, cause_size);
 	if (err)
@@ -294,47 +286,52 @@ static void keep_library(struct attach *attach, const struct attached_library *a
 	attach->libraries[attach->library_count++] = *attached;
 }
 
-static int attach_one(struct attach *attach, const char *path, const char *program, uint64_t offset,
-		      const uint64_t *counter, uint64_t cookie, char *cause, size_t cause_size)
+static int attach_one(struct attach *attach, uint32_t number, const char *program, const struct uprobe_places *places,
+		      char *cause, size_t cause_size)
 {
 	const struct bpf_program *found = bpf_object__find_program_by_name(attach->object, program);
-	const struct uprobe_places places = {
-		.path = path, .offsets = &offset, .counters = counter, .cookies = &cookie, .count = 1,
-	};
-	struct attached_library attached = { 0 };
+	struct attached_library attached = { .number = number };
 	int err;
 
 	if (found && !bpf_program__autoload(found))
 		return 0; /* attach_limits() names the program */
-	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), &places, attach->multi) : -ENOENT;
+	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), places, attach->multi) : -ENOENT;
 	if (err)
-		return cannot_probe(err, path, cause, cause_size);
+		return cannot_probe(err, places->path, cause, cause_size);
 	keep_library(attach, &attached);
 	return 0;
 }
 
-int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset,
-		struct gmt_fw_layout layout, char *cause, size_t cause_size)
+int attach_hook(struct attach *attach, const char *path, uint32_t number, const struct library_hook *hook,
+		uint64_t offset, char *cause, size_t cause_size)
 {
 	uint64_t cookie;
+	const struct uprobe_places places = { .path = path, .offsets = &offset, .cookies = &cookie, .count = 1 };
 
-	memcpy(&cookie, &layout, sizeof(cookie));
-	return attach_one(attach, path, program, offset, NULL, cookie, cause, cause_size);
+	memcpy(&cookie, &hook->layout, sizeof(cookie));
+	return attach_one(attach, number, hook->program, &places, cause, cause_size);
 }
 
-int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
-		enum gmt_fw framework, char *cause, size_t cause_size)
+int attach_usdt(struct attach *attach, const char *path, uint32_t number, const struct usdt_place *place,
+		const char *program, enum gmt_fw framework, char *cause, size_t cause_size)
 {
-	uint32_t number = attach->usdt_count;
+	uint32_t slot = 0;
+	uint64_t cookie;
+	const struct uprobe_places places = {
+		.path = path, .offsets = &place->offset, .counters = place->counter ? &place->counter : NULL,
+		.cookies = &cookie, .count = 1,
+	};
 	int err = -ENOSPC;
 
-	if (number < GMT_USDT_PLACES)
-		err = bpf_map_update_elem(attach_map_fd(attach, "usdt_places"), &number, &place->usdt, BPF_ANY);
+	while (slot < GMT_USDT_PLACES && attach->usdt_files[slot])
+		slot++;
+	if (slot < GMT_USDT_PLACES)
+		err = bpf_map_update_elem(attach_map_fd(attach, "usdt_places"), &slot, &place->usdt, BPF_ANY);
 	if (err)
 		return cannot_probe(err, path, cause, cause_size);
-	attach->usdt_count++;
-	return attach_one(attach, path, program, place->offset, place->counter ? &place->counter : NULL,
-			  number | (uint64_t)framework << 32, cause, cause_size);
+	attach->usdt_files[slot] = number;
+	cookie = slot | (uint64_t)framework << 32;
+	return attach_one(attach, number, program, &places, cause, cause_size);
 }
 
 struct library_places {
@@ -390,17 +387,36 @@ int attach_library(struct attach *attach, const char *path, uint32_t number, con
 	return 0;
 }
 
-void attach_drop_library(struct attach *attach, uint32_t number)
+static bool has_number(const uint32_t *numbers, size_t count, uint32_t number)
 {
-	for (size_t i = 0; i < attach->library_count; i++) {
-		struct attached_library *attached = &attach->libraries[i];
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
 
-		if (attached->number != number)
-			continue;
-		uprobe_detach(attached->returns);
-		uprobe_detach(attached->entries);
-		*attached = (struct attached_library){ 0 };
+void attach_drop(struct attach *attach, const uint32_t *numbers, size_t count)
+{
+	struct attached_library *dropped = xcalloc(attach->library_count + 1, sizeof(*dropped));
+	size_t kept = 0, out = 0;
+
+	for (size_t i = 0; i < attach->library_count; i++) {
+		if (has_number(numbers, count, attach->libraries[i].number))
+			dropped[out++] = attach->libraries[i];
+		else
+			attach->libraries[kept++] = attach->libraries[i];
 	}
+	attach->library_count = kept;
+	detach_at_once(dropped, out, true);
+	detach_at_once(dropped, out, false);
+	for (size_t i = 0; i < out; i++) {
+		uprobe_detach(dropped[i].returns);
+		uprobe_detach(dropped[i].entries);
+	}
+	free(dropped);
+	for (size_t i = 0; i < GMT_USDT_PLACES; i++)
+		if (attach->usdt_files[i] && has_number(numbers, count, attach->usdt_files[i]))
+			attach->usdt_files[i] = 0;
 }
 
 int attach_target(struct attach *attach, pid_t tgid)

@@ -52,19 +52,21 @@ struct library;
 int attach_library(struct attach *attach, const char *path, uint32_t number, const struct library *library, char *cause,
 		   size_t cause_size);
 
-/* Removes the probes of that file: the return probes first, as they may do harm. A call that is under way is lost. */
-void attach_drop_library(struct attach *attach, uint32_t number);
+/* Removes the probes of the files with these numbers: the return probes first, as they may do harm. A call that is
+ * under way is lost. */
+void attach_drop(struct attach *attach, const uint32_t *numbers, size_t count);
 
-/* The framework layer: attaches the named program to the entry of one function of a file. The layout describes the
- * function's arguments. 0; -errno and a sentence. */
-int attach_hook(struct attach *attach, const char *path, const char *program, uint64_t offset,
-		struct gmt_fw_layout layout, char *cause, size_t cause_size);
+/* The framework layer: attaches the hook's program to the entry of one function of a file. The hook's layout describes
+ * the function's arguments. `number`: see attach_library(). 0; -errno and a sentence. */
+struct library_hook;
+int attach_hook(struct attach *attach, const char *path, uint32_t number, const struct library_hook *hook,
+		uint64_t offset, char *cause, size_t cause_size);
 
 /* Attaches the named program to a static probe, whose place describes the arguments. -ENOSPC: there are too many
  * places. */
 struct usdt_place;
-int attach_usdt(struct attach *attach, const char *path, const char *program, const struct usdt_place *place,
-		enum gmt_fw framework, char *cause, size_t cause_size);
+int attach_usdt(struct attach *attach, const char *path, uint32_t number, const struct usdt_place *place,
+		const char *program, enum gmt_fw framework, char *cause, size_t cause_size);
 
 /* With config.trace_all: every process is a target from now on. */
 void attach_arm(struct attach *attach);

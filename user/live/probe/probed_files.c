@@ -17,20 +17,16 @@
 #include "live/probe/library_parse.h"
 #include "live/probe/mmap_watch.h"
 #include "live/probe/quota.h"
+#include "live/probe/refused_files.h"
 #include "live/probe/target.h"
 #include "live/probe/trial.h"
+#include "live/probe/unmapped.h"
 #include "live/process/procfs.h"
 #include "live/process/settings.h"
 #include "live/stream.h"
 
 #define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
 #define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
-
-/* A file that cannot be read, as it was then. */
-struct refused {
-	uint64_t dev, ino, mtime_ns;
-};
-
 struct probing {
 	struct attach *attach;
 	struct stream *stream;
@@ -38,17 +34,18 @@ struct probing {
 	uint64_t next_guard_ns;
 	struct quota *quota;
 	struct parse_client *client;
-	struct refused *refused;
-	size_t refused_count;
+	struct refused_files refused;
 	char *note;                  /* the newest sentence, if nobody has taken it */
-	struct library *libraries;   /* number i + 1 for attach.h; without probes: refused, or given up */
+	struct probed_file *files;
 	size_t count;
+	uint32_t newest;             /* number */
+	struct unmapped unmapped;
 	uint32_t layers;
 	bool with_sizes;
 };
 
 struct probing *probing_new(struct attach *attach, struct stream *stream, struct parser *parser,
-			    const struct trial *trial, uint32_t layers, bool with_sizes)
+			    const struct trial *trial, uint32_t layers, bool with_sizes, uint32_t unmapped_ms)
 {
 	struct probing *probing = xcalloc(1, sizeof(*probing));
 	struct rlimit descriptors = { 0 };
@@ -59,6 +56,8 @@ struct probing *probing_new(struct attach *attach, struct stream *stream, struct
 	};
 	getrlimit(RLIMIT_NOFILE, &descriptors);
 	probing->quota = quota_new(descriptors.rlim_cur);
+	probing->unmapped.descriptors = descriptors.rlim_cur / UNMAPPED_SHARE;
+	probing->unmapped.age_ns = (unmapped_ms ?: UNMAPPED_AGE_MS) * 1000000ull;
 	return probing;
 }
 
@@ -68,9 +67,8 @@ void probing_free(struct probing *probing)
 		return;
 	quota_free(probing->quota);
 	parse_client_free(probing->client);
-	free(probing->refused);
 	free(probing->note);
-	free(probing->libraries);
+	free(probing->files);
 	free(probing);
 }
 
@@ -100,7 +98,7 @@ static int attach_hooks(struct probing *probing, const struct library *library, 
 		int err;
 
 		hook.layout.framework = library->kind->framework->id;
-		err = attach_hook(probing->attach, path, hook.program, probe->offset, hook.layout, cause, cause_size);
+		err = attach_hook(probing->attach, path, probing->newest + 1, &hook, probe->offset, cause, cause_size);
 		if (err)
 			return err;
 	}
@@ -118,8 +116,8 @@ static int attach_sizes(struct probing *probing, struct library *library, const 
 
 	library->absent = count <= 0;
 	for (int i = 0; i < count; i++) {
-		int err = attach_usdt(probing->attach, path, point->program, &places[i], library->kind->framework->id,
-				      cause, cause_size);
+		int err = attach_usdt(probing->attach, path, probing->newest + 1, &places[i], point->program,
+				      library->kind->framework->id, cause, cause_size);
 
 		if (err)
 			return err;
@@ -134,7 +132,7 @@ static int attach_points(struct probing *probing, struct library *library, const
 	int err;
 
 	if (!library->kind->framework)
-		return attach_library(probing->attach, path, probing->count + 1, library, cause, cause_size);
+		return attach_library(probing->attach, path, probing->newest + 1, library, cause, cause_size);
 	err = attach_hooks(probing, library, path, cause, cause_size);
 	if (!err && library->kind->point && probing->with_sizes)
 		err = attach_sizes(probing, library, path, cause, cause_size);
@@ -153,7 +151,7 @@ static int attach_guarded(struct probing *probing, struct library *library, cons
 		return err;
 	err = hazard_library(&probing->trial, library, cause, cause_size);
 	if (err)
-		attach_drop_library(probing->attach, probing->count + 1);
+		attach_drop(probing->attach, (uint32_t[]){ probing->newest + 1 }, 1);
 	return err;
 }
 
@@ -172,52 +170,33 @@ static const struct library *find_file(const struct probing *probing, const char
 	if (stat(path, &st))
 		return NULL;
 	for (size_t i = 0; i < probing->count; i++)
-		if (probing->libraries[i].ino == st.st_ino && probing->libraries[i].dev == st.st_dev)
-			return &probing->libraries[i];
+		if (probing->files[i].library.ino == st.st_ino && probing->files[i].library.dev == st.st_dev)
+			return &probing->files[i].library;
 	return NULL;
 }
 
 static const struct library *find_same(const struct probing *probing, const struct library *library)
 {
 	for (size_t i = 0; i < probing->count; i++)
-		if (library_same(&probing->libraries[i], library))
-			return &probing->libraries[i];
+		if (library_same(&probing->files[i].library, library))
+			return &probing->files[i].library;
 	return NULL;
 }
 
 /* ---- files that cannot be read ---- */
 
-/* Whether a file that could not be read is still the same. */
-static bool was_refused(const struct probing *probing, const char *path)
-{
-	struct stat st;
-
-	if (!probing->refused_count || stat(path, &st))
-		return false;
-	for (size_t i = 0; i < probing->refused_count; i++) {
-		const struct refused *refused = &probing->refused[i];
-
-		if (refused->ino == st.st_ino && refused->dev == st.st_dev &&
-		    refused->mtime_ns == (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec)
-			return true;
-	}
-	return false;
-}
-
 static void refuse_library(struct probing *probing, const struct library *library, int err, const char *cause)
 {
 	if (err == -EDQUOT) /* it is read later */
 		return;
-	probing->refused = xgrow(probing->refused, probing->refused_count, sizeof(*probing->refused));
-	probing->refused[probing->refused_count++] =
-		(struct refused){ library->dev, library->ino, library->mtime_ns };
+	refused_add(&probing->refused, library);
 	free(probing->note);
 	probing->note = xstrdup(cause);
 }
 
 size_t probing_unread(const struct probing *probing)
 {
-	return probing->refused_count;
+	return probing->refused.count;
 }
 
 char *probing_note(struct probing *probing)
@@ -230,6 +209,14 @@ char *probing_note(struct probing *probing)
 
 /* ---- a file ---- */
 
+static void keep_file(struct probing *probing, const struct library *library)
+{
+	probing->files = xgrow(probing->files, probing->count, sizeof(*probing->files));
+	probing->files[probing->count++] = (struct probed_file){
+		.library = *library, .number = ++probing->newest, .stays = true, .seen_ns = stream_now_ns(),
+	};
+}
+
 static int probe_library(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
 			 char *cause, size_t cause_size)
 {
@@ -239,7 +226,7 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 
 	if (!is_kind_wanted(probing, kind) || find_file(probing, path))
 		return 0;
-	if (was_refused(probing, path))
+	if (refused_has(&probing->refused, path))
 		return -ENOEXEC;
 	err = library_ask(probing->client, path, kind, &library);
 	if (!err && !library.is_one && kind == &library_cuda) {
@@ -264,8 +251,7 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 	/* The other layers do not need a framework's library. */
 	if (err)
 		library.probe_count = 0;
-	probing->libraries = xgrow(probing->libraries, probing->count, sizeof(library));
-	probing->libraries[probing->count++] = library;
+	keep_file(probing, &library);
 	announce_library(probing, &library, shown, stream_now_ns() - start_ns);
 	return 1;
 }
@@ -288,11 +274,6 @@ struct walk {
 	} has[GMT_FW_COUNT];
 };
 
-static bool is_for_blocks(const struct library_kind *kind, const struct library_probe *probe)
-{
-	return probe->id && !strcmp(kind->hooks[probe->id - 1].program, FRAMEWORK_BLOCKS);
-}
-
 /* Whether a file has a probe on the function to which a framework reports its blocks. */
 static bool reports_blocks(struct probing *probing, const struct library_kind *kind, const char *path)
 {
@@ -301,11 +282,11 @@ static bool reports_blocks(struct probing *probing, const struct library_kind *k
 
 	if (plan_leaves_out(attach_plan(probing->attach), FRAMEWORK_BLOCKS))
 		return false;
-	if (!known && kind->hook_count && !was_refused(probing, path) &&
+	if (!known && kind->hook_count && !refused_has(&probing->refused, path) &&
 	    !library_ask(probing->client, path, kind, &library))
 		known = find_same(probing, &library);
 	for (uint32_t i = 0; known && kind->hook_count && i < known->probe_count; i++)
-		if (is_for_blocks(kind, &known->probes[i]))
+		if (known->probes[i].id && !strcmp(kind->hooks[known->probes[i].id - 1].program, FRAMEWORK_BLOCKS))
 			return true;
 	return false;
 }
@@ -340,6 +321,7 @@ static int probe_for_user(struct walk *walk, const struct target_library *found)
 {
 	struct probing *probing = walk->probing;
 	struct procfs_status status;
+	struct probed_file *file;
 	size_t before;
 	int ret;
 
@@ -349,8 +331,13 @@ static int probe_for_user(struct walk *walk, const struct target_library *found)
 		return 0;
 	before = attach_descriptors(probing->attach);
 	ret = probe_library(probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
-	if (ret > 0)
-		quota_take(probing->quota, status.uid, attach_descriptors(probing->attach) - before);
+	if (ret <= 0)
+		return ret;
+	file = &probing->files[probing->count - 1];
+	file->stays = false;
+	file->uid = status.uid;
+	file->descriptors = attach_descriptors(probing->attach) - before;
+	quota_take(probing->quota, file->uid, file->descriptors);
 	return ret;
 }
 
@@ -398,7 +385,7 @@ static bool has_return_probes(const struct library *library)
 static bool has_libcuda(const struct probing *probing)
 {
 	for (size_t i = 0; i < probing->count; i++)
-		if (has_return_probes(&probing->libraries[i]))
+		if (has_return_probes(&probing->files[i].library))
 			return true;
 	return false;
 }
@@ -430,8 +417,8 @@ static bool give_up_refused(struct probing *probing, size_t i, int refusal)
 {
 	if (!refusal)
 		return false;
-	attach_drop_library(probing->attach, i + 1);
-	probing->libraries[i].probe_count = 0;
+	attach_drop(probing->attach, &probing->files[i].number, 1);
+	probing->files[i].library.probe_count = 0;
 	return true;
 }
 
@@ -443,7 +430,7 @@ size_t probing_guard(struct probing *probing, const struct watch_mapping *mappin
 	if (!hazard_is_needed(&probing->trial))
 		return 0;
 	for (size_t i = 0; i < probing->count; i++) {
-		const struct library *library = &probing->libraries[i];
+		const struct library *library = &probing->files[i].library;
 
 		if (has_return_probes(library) && (mapping->ino == library->ino || kind == library->kind))
 			given_up += give_up_refused(probing, i, hazard_process(&probing->trial, library, mapping->pid,
@@ -460,12 +447,25 @@ size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, siz
 	if (!hazard_is_needed(&probing->trial) || (!at_once && start_ns < probing->next_guard_ns))
 		return 0;
 	for (size_t i = 0; i < probing->count; i++)
-		if (has_return_probes(&probing->libraries[i]))
-			given_up += give_up_refused(probing, i, hazard_library(&probing->trial, &probing->libraries[i],
-									       cause, cause_size));
+		if (has_return_probes(&probing->files[i].library))
+			given_up += give_up_refused(probing, i,
+						    hazard_library(&probing->trial, &probing->files[i].library,
+								   cause, cause_size));
 	rest_ns = (stream_now_ns() - start_ns) * HAZARD_SHARE;
 	probing->next_guard_ns = stream_now_ns() + (rest_ns > HAZARD_PERIOD_NS ? rest_ns : HAZARD_PERIOD_NS);
 	return given_up;
+}
+
+/* ---- files that no process maps ---- */
+
+void probing_drop_unmapped(struct probing *probing)
+{
+	unmapped_drop(&probing->unmapped, probing->files, &probing->count, probing->attach, probing->quota);
+}
+
+size_t probing_dropped(const struct probing *probing)
+{
+	return probing->unmapped.dropped;
 }
 
 bool probing_next_limit(struct probing *probing, struct gmt_limit *limit)
@@ -494,6 +494,6 @@ size_t probing_count(const struct probing *probing)
 	size_t count = 0;
 
 	for (size_t i = 0; i < probing->count; i++)
-		count += probing->libraries[i].kind == &library_cuda;
+		count += probing->files[i].library.kind == &library_cuda;
 	return count;
 }

@@ -16,9 +16,11 @@ struct trial;
 
 /* Files are read by `parser`, which must stay. Libraries whose layer (enum gmt_layer) is not in `layers` are never
  * probed, which is no error. with_sizes: also trace the sizes that frameworks' blocks were requested with, one more
- * probe for each allocation. trial: says which processes return probes kill; it is copied. */
+ * probe for each allocation. trial: says which processes return probes kill; it is copied.
+ * unmapped_ms: after which time a file that nobody maps may be dropped; 0: UNMAPPED_AGE_MS. */
 struct probing *probing_new(struct attach *attach, struct stream *stream, struct parser *parser,
-			    const struct trial *trial, uint32_t layers, bool with_sizes);
+			    const struct trial *trial, uint32_t layers, bool with_sizes,
+			    uint32_t unmapped_ms);
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
 /* Probes a libcuda. `path` is opened, `shown` is the name for people. 1: probed now; 0: probed before; -ENOEXEC: no
@@ -41,6 +43,11 @@ size_t probing_guard(struct probing *probing, const struct watch_mapping *mappin
 /* The same for all processes, as a process may ask for a filter at any time. Without `at_once` the check runs so rarely
  * that it takes a twentieth of the time at most. */
 size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, size_t cause_size);
+
+/* Removes the probes of files that no process has mapped for a while, if they are many (unmapped.h). Call often: looks
+ * at all processes are rare. */
+void probing_drop_unmapped(struct probing *probing);
+size_t probing_dropped(const struct probing *probing); /* such files, ever */
 
 /* The next user of whom a file was not probed because of a quota (quota.h), as a limit for the output. Each user comes
  * once. */

@@ -69,6 +69,16 @@ void quota_take(struct quota *quota, uint32_t uid, size_t descriptors)
 	quota->all.descriptors += descriptors;
 }
 
+void quota_give_back(struct quota *quota, uint32_t uid, size_t descriptors)
+{
+	struct user *user = user_of(quota, uid);
+
+	user->files--;
+	user->descriptors -= descriptors;
+	quota->all.files--;
+	quota->all.descriptors -= descriptors;
+}
+
 bool quota_next_told(struct quota *quota, uint32_t *uid)
 {
 	for (size_t i = 0; i < quota->count; i++) {

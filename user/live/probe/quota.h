@@ -33,6 +33,9 @@ bool quota_permits(struct quota *quota, uint32_t uid);
 /* A file of the user was probed, and takes so many descriptors. */
 void quota_take(struct quota *quota, uint32_t uid, size_t descriptors);
 
+/* Such a file has lost its probes: undoes one quota_take(). */
+void quota_give_back(struct quota *quota, uint32_t uid, size_t descriptors);
+
 /* A user of whom a file was refused for the first time since the last call: true, and the user. */
 bool quota_next_told(struct quota *quota, uint32_t *uid);
 /* How often a file was refused, of all users. A file that is mapped again counts again. */
