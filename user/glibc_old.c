@@ -50,6 +50,7 @@ FORWARD(dlclose, dlclose, BASE);
 FORWARD(dlerror, dlerror, BASE);
 FORWARD(pthread_create, pthread_create, BASE);
 FORWARD(pthread_join, pthread_join, BASE);
+FORWARD(pthread_attr_setstacksize, pthread_attr_setstacksize, BASE);
 FORWARD(pthread_setname_np, pthread_setname_np, SINCE("2.12"));
 FORWARD(pthread_mutex_trylock, pthread_mutex_trylock, BASE);
 FORWARD(pthread_sigmask, pthread_sigmask, BASE);
