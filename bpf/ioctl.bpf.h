@@ -31,8 +31,8 @@ static __always_inline int is_unreadable(int bad)
 	return bad;
 }
 
-/* Fills in the call that the current thread runs. True: the call has its own stack. A function, whose stack is free again
- * when a walk begins: a chain of calls may have 512 bytes, of which Linux 6.1 rounds each part up to 32. */
+/* Fills in the call that the current thread runs. True: the call has its own stack. A function, whose stack is free
+ * again when a walk begins: a chain of calls may have 512 bytes, of which Linux 6.1 rounds each part up to 32. */
 static __noinline int fill_running(struct gmt_cause *cause, const struct thread_state *state)
 {
 	const struct call_frame *frame = running_call(state, user_sp());
