@@ -163,6 +163,12 @@ def plain_user():
     early = Target("longrun", "forever")
     early.wait("ready")
     tool = UserTool("-a").ready()
+    traces_both(tool, early)
+    check(not any("CAP_" in line or "cannot" in line for line in tool.err if UNNOTICED not in line), tool.stderr())
+
+
+def traces_both(tool, early):
+    """The tool of a confined user sees a process that comes now, and the one that ran before."""
     is_confined_user(tool)
     late = Target("basic", hold="end")
     late.wait("end")
@@ -170,7 +176,6 @@ def plain_user():
     late.go()
     lib.compare(report, late.pid, late.books(), clean=False)
     check(process_of(report, early.pid)["gpus"], "nothing of the process that ran already")
-    check(not any("CAP_" in line or "cannot" in line for line in tool.err if UNNOTICED not in line), tool.stderr())
 
 
 def is_confined_user(tool):
@@ -243,13 +248,7 @@ def file_capabilities():
     early = Target("longrun", "forever")
     early.wait("ready")
     tool = UserTool("-a", names=(), binary=binary).ready()
-    is_confined_user(tool)
-    late = Target("basic", hold="end")
-    late.wait("end")
-    report = lib.settled(tool, late.pid)
-    late.go()
-    lib.compare(report, late.pid, late.books(), clean=False)
-    check(process_of(report, early.pid)["gpus"], "nothing of the process that ran already")
+    traces_both(tool, early)
 
 
 if __name__ == "__main__":
