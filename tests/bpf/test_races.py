@@ -94,7 +94,7 @@ def python():
 
 def end_at_once():
     """a session ends while its threads have much to do"""
-    target = Target("train", "1000000")
+    target = Target("storm", "3600", "2", "1024")
     for number in (signal.SIGINT, signal.SIGTERM):
         watched = Watched("-p", str(target.pid))
         watched.tool.ready()

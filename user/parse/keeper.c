@@ -17,6 +17,14 @@
 #include "parse/worker.h"
 
 #define WORKERS_MAX 32
+
+/* The sanitizers of addresses and threads lay shadows over terabytes of addresses, which a limit would refuse. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ADDRESSES_MAX RLIM_INFINITY
+#else
+#define ADDRESSES_MAX PARSE_MEMORY
+#endif
+
 #define KEEPER_NAME "gmt-parser"
 
 struct child {
@@ -50,7 +58,7 @@ static void keep_socket(int control)
 static void lose_privileges(pid_t parent)
 {
 	static const struct confine_limit limits[] = {
-		{ RLIMIT_AS, PARSE_MEMORY }, { RLIMIT_CORE, 0 }, { RLIMIT_FSIZE, 0 }, { RLIMIT_NOFILE, 512 },
+		{ RLIMIT_AS, ADDRESSES_MAX }, { RLIMIT_CORE, 0 }, { RLIMIT_FSIZE, 0 }, { RLIMIT_NOFILE, 512 },
 	};
 
 	/* What is not permitted, is left: parse_status() says what a worker still has. */

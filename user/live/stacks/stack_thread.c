@@ -37,6 +37,7 @@ struct stacking {
 	uint64_t refused;            /* files that could not be read */
 	struct hash known;           /* tgid -> enum stackwork_due */
 	uint64_t seen;               /* stacks, ever */
+	struct tables_stats stats;   /* of the worker's tables, after its last step */
 	bool is_busy, is_ending, has_ended;
 	/* the worker's */
 	struct stackwork *stackwork;
@@ -172,6 +173,7 @@ static void *work_on_stacks(void *arg)
 		free(taken.bytes);
 		wait_ns = stackwork_step(stacking->stackwork);
 		pthread_mutex_lock(&stacking->lock);
+		stackwork_stats(stacking->stackwork, &stacking->stats);
 	}
 	stacking->is_busy = false;
 	stacking->has_ended = true;
@@ -359,8 +361,7 @@ void stacking_stats(struct stacking *stacking, struct tables_stats *stats)
 	if (!stacking)
 		return;
 	pthread_mutex_lock(&stacking->lock);
-	if (!stacking->is_busy)
-		stackwork_stats(stacking->stackwork, stats);
+	*stats = stacking->stats;
 	pthread_mutex_unlock(&stacking->lock);
 }
 

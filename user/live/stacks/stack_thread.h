@@ -44,8 +44,7 @@ char *stacking_note(struct stacking *stacking);
 /* Files that could not be read for names or tables (parse_gave_up()). */
 uint64_t stacking_refused(struct stacking *stacking);
 
-/* The cost of the unwinding tables. Call after stacking_finish() or at another quiet moment; zeros while the thread is
- * busy. */
+/* The cost of the unwinding tables, after the last piece of work that the thread has ended. */
 struct tables_stats;
 void stacking_stats(struct stacking *stacking, struct tables_stats *stats);
 
