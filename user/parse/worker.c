@@ -54,6 +54,9 @@ static int refuse_other_calls(void)
 		ANY(setitimer),
 		/* PARSE_STATUS */
 		ANY(getuid), ANY(capget), IS(prctl, 0, PR_GET_NO_NEW_PRIVS), IS(prctl, 0, PR_GET_SECCOMP),
+#if defined(__SANITIZE_ADDRESS__)
+		IS(sigaltstack, 0, 0), /* asked for before a function that does not return */
+#endif
 	};
 	const struct confine_filter filter = { calls, COUNT(calls), CONFINE_ALLOW, CONFINE_REFUSE };
 
@@ -165,6 +168,7 @@ _Noreturn void worker_run(const struct parse_table *table)
 	at_quick_exit(memory_ran_out);
 	signal(SIGABRT, note_signal); /* of a library that has no memory */
 	signal(SIGPROF, note_signal);
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer would write a report, with calls that are refused */
 	refuse_other_calls();
 	while (serve_next(table, &state))
 		;

@@ -25,6 +25,13 @@
 #define RIGHT 0
 #define WRONG 1
 
+/* The sanitizer of addresses needs more addresses than a limit leaves, and makes system calls of its own. */
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED true
+#else
+#define IS_SANITIZED false
+#endif
+
 /* The wait status of a child that runs the case. */
 static int run_child(int (*child)(void))
 {
@@ -180,7 +187,8 @@ static void privileges(void **state)
 static void limits(void **state)
 {
 	(void)state;
-	assert_right(take_limits);
+	if (!IS_SANITIZED)
+		assert_right(take_limits);
 	assert_right(close_all);
 	assert_right(orphan);
 }
@@ -190,7 +198,8 @@ static void calls(void **state)
 	int status;
 
 	(void)state;
-	assert_right(allow_few);
+	if (!IS_SANITIZED)
+		assert_right(allow_few);
 	assert_right(refuse_some);
 	status = run_child(kill_others);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
