@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A remembered stack equals the stack that a walk would find. Stacks that differ only in their outermost frames, while
 all registers are alike, are the easiest to confuse."""
+import collections
 import os
 import shutil
 import sys
@@ -18,6 +19,7 @@ STACKS = os.path.join(lib.BUILD, "tests/bench/stacks")
 PYTHON = sys.executable, os.path.join(lib.TOP, "tests/bench/stacks_python.py")
 LIBRARY = os.path.join(lib.BUILT, "usr/lib-stacks/libstacks.so")
 TURNS = 16
+ROUNDS = 6
 STEPS = ("same", 50), ("new", 300), ("turns", 10 * TURNS), ("same", 50)
 
 
@@ -126,15 +128,16 @@ def deep():
             make(caller, "deep", f"5 {depth}")
             tool.more_views(1)
         tool.idle()
-        took = {}
+        took = collections.defaultdict(list)
         with bpf_stats.Counted():
-            for kind in "deeper", "deep":
+            for kind in ("deeper", "deep") * ROUNDS:
                 before = bpf_stats.ran(tool.pid)
-                make(caller, kind, f"300 {depth}")
-                took[kind] = [b - a for a, b in zip(before, bpf_stats.ran(tool.pid))]
+                make(caller, kind, f"{300 // ROUNDS} {depth}")
+                took[kind].append([b - a for a, b in zip(before, bpf_stats.ran(tool.pid))])
         tool.stop()
         caller.popen.kill()
-        check(2 * took["deep"][0] < took["deeper"][0], f"{path}: (ns, runs)", took)
+        # The least of them: interrupts and other programs add to the time, and nothing takes from it.
+        check(2 * min(took["deep"])[0] < min(took["deeper"])[0], f"{path}: (ns, runs)", dict(took))
 
 
 if __name__ == "__main__":
