@@ -17,9 +17,12 @@ def traced(backend, *arguments, c10=C10, env=None):
     c10 = shutil.copy(c10, lib.folder())
     recording = lib.folder() + "/run.gmt"
     tool = Tool("-a", "-o", recording, *arguments).ready()
-    target = Target("torch_backends", c10, C10_CUDA, backend, hold="loaded", env=env)
+    target = Target("torch_backends", c10, C10_CUDA, backend, hold="loaded,end", env=env)
     target.wait("loaded")
     tool.probes(c10)
+    target.go()
+    target.wait("end")
+    tool.idle()
     target.go()
     status, _ = target.finish()
     equal(status, 0, "exit status " + target.stderr())
