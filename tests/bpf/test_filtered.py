@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
+# alone: a tracer that takes the kernel for a bad one refuses to probe what other tests have put under a filter
 """Where return probes kill processes under a seccomp filter, no return probe goes to a file that such a process maps.
 
 The kernel that runs this is a good one, or the first case says so; the others are told to take it for a bad one. The

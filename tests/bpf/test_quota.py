@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
+# alone: two thousand libraries and floods of mappings take the time that other tests with -a need
 """One user's processes take nothing from the others' jobs: copies of libcuda beyond a quota are not probed, and a flood
 of mappings leads to no look at processes that are not targets. Both are said and counted."""
 import contextlib

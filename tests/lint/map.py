@@ -24,7 +24,7 @@ def sources():
 def comment(name):
     """The first comment behind the licence; nothing where code comes first."""
     source = re.sub(r"^(//|/\*|#) SPDX.*\n", "", re.sub(r"^#!.*\n", "", text(name))).lstrip("\n")
-    source = re.sub(r"^(# (shellcheck|timeout:) .*\n)+", "", source)
+    source = re.sub(r"^(# (shellcheck|timeout:|alone:) .*\n)+", "", source)
     if source.startswith('"""'):
         return source[3:].split('"""', 1)[0]
     if source.startswith("/*"):

@@ -49,7 +49,26 @@ def wrong(script, wanted):
         yield f"it took {took:.0f} s"
 
 
+def not_alone():
+    """Two tests that run side by side, and one that is to run alone, which comes last and finds no other."""
+    with tempfile.TemporaryDirectory() as place:
+        tests = []
+        for name, line in (("a", "# alone: it counts"), ("b", ""), ("c", "")):
+            path = os.path.join(place, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\n{line}\ntouch {place}/runs-{name}; sleep 0.2; ls {place} | grep -c runs-\n"
+                           f"rm {place}/runs-{name}; echo 1..1; echo ok 1\n")
+            os.chmod(path, 0o755)
+            tests.append(("cli", path))
+        results = [(os.path.basename(test[1]), result[1].split("\n")[0]) for test, result in runner.in_turn(tests, place, 2)]
+    if [name for name, _ in results] != ["b", "c", "a"]:
+        yield f"the order is {results}"
+    if results[-1][1] != "1":
+        yield f"{results[-1][1]} tests ran when the last did"
+
+
 tap = Tap()
 for text, counts in CASES:
     tap.check(text.replace("#", "").replace("\n", "; "), wrong(text, counts))
+tap.check("a test that asks for it runs alone, after the others", not_alone())
 tap.done()
