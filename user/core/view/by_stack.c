@@ -20,8 +20,8 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	uint32_t owners = owner_count(request) + 2;
 
 	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
-	b->stacks.place = xcalloc(frames->stack_count, sizeof(uint32_t));
-	b->owners.place = xcalloc(owners, sizeof(uint32_t));
+	sums_init(&b->stacks, frames->stack_count);
+	sums_init(&b->owners, owners);
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
 	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
@@ -31,50 +31,13 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	view->owner_count = 2;
 }
 
-static void free_sums(struct by_stack_sums *sums)
-{
-	free(sums->place);
-	free(sums->list);
-}
-
 void by_stack_fini(struct by_stack *b)
 {
-	free_sums(&b->stacks);
-	free_sums(&b->owners);
+	sums_fini(&b->stacks);
+	sums_fini(&b->owners);
 	free(b->stack_of);
 	free(b->symbol_of);
 	free(b->owner_of);
-}
-
-/* ---- sums ---- */
-
-static void add_held(struct by_stack_sums *sums, uint32_t number, const struct view_held *held)
-{
-	struct view_held *sum;
-
-	if (!sums->place[number]) {
-		sums->list = xgrow(sums->list, sums->count, sizeof(*sums->list));
-		sums->list[sums->count] = (struct by_stack_sum){ .number = number };
-		sums->place[number] = ++sums->count;
-	}
-	sum = &sums->list[sums->place[number] - 1].held;
-	sum->live += held->live;
-	sum->at_peak += held->at_peak;
-	sum->grown += held->grown;
-	sum->live_count += held->live_count;
-	sum->allocs += held->allocs;
-	sum->frees += held->frees;
-	sum->alloc_bytes += held->alloc_bytes;
-	sum->old_bytes += held->old_bytes;
-	sum->old_count += held->old_count;
-	if (held->oldest_ts_ns && (!sum->oldest_ts_ns || held->oldest_ts_ns < sum->oldest_ts_ns))
-		sum->oldest_ts_ns = held->oldest_ts_ns;
-}
-
-static void forget_sums(struct by_stack_sums *sums)
-{
-	while (sums->count)
-		sums->place[sums->list[--sums->count].number] = 0;
 }
 
 /* ---- owners ---- */
@@ -122,7 +85,7 @@ static void take_owners(struct by_stack *b, struct view_stacks *out)
 		out->owners[i] = (struct view_owner){ b->owners.list[i].number, b->owners.list[i].held };
 	if (out->owner_count)
 		qsort(out->owners, out->owner_count, sizeof(*out->owners), compare_owners);
-	forget_sums(&b->owners);
+	sums_forget(&b->owners);
 }
 
 void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct held_age *age)
@@ -138,9 +101,9 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct h
 		held.old_bytes = age->old_bytes;
 		held.old_count = age->old_count;
 	}
-	add_held(&b->owners, decide_owner(b, stack).owner, &held);
+	sums_add(&b->owners, decide_owner(b, stack).owner, &held);
 	if (b->request->top)
-		add_held(&b->stacks, stack, &held);
+		sums_add(&b->stacks, stack, &held);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -196,69 +159,14 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 
 /* ---- the greatest ---- */
 
-struct pick {
-	int64_t value;
-	uint32_t stack;          /* the stack's number, which breaks ties */
-	uint32_t sum;
-};
-
-/* Whether a comes before b. */
-static bool is_before(const struct pick *a, const struct pick *b)
-{
-	return a->value != b->value ? a->value > b->value : a->stack < b->stack;
-}
-
-static int compare_picks(const void *left, const void *right)
-{
-	return is_before(left, right) ? -1 : 1;   /* no two picks are equal */
-}
-
-/* Moves picks[at] down in a heap of `count` picks. The first pick is the least, which a greater pick replaces. */
-static void sift_down(struct pick *picks, size_t count, size_t at)
-{
-	for (;;) {
-		size_t last = at, child = 2 * at + 1;
-		struct pick moved;
-
-		for (size_t i = child; i < child + 2 && i < count; i++)
-			if (is_before(&picks[last], &picks[i]))
-				last = i;
-		if (last == at)
-			return;
-		moved = picks[at];
-		picks[at] = picks[last];
-		picks[last] = moved;
-		at = last;
-	}
-}
-
 static void fill_top(struct by_stack *b, enum view_order order, struct view_top *top)
 {
-	const struct by_stack_sums *sums = &b->stacks;
-	size_t most = b->request->top < sums->count ? b->request->top : sums->count, count = 0;
-	struct pick *picks = xcalloc(most, sizeof(*picks));
+	struct sums_pick *picks = sums_greatest(&b->stacks, order, b->request->top, &top->count);
 
-	for (uint32_t i = 0; i < sums->count && most; i++) {
-		struct pick pick = { view_value(&sums->list[i].held, order), sums->list[i].number, i };
-
-		if (pick.value <= 0)
-			continue;
-		if (count < most) {
-			picks[count++] = pick;
-			for (size_t at = count / 2; count == most && at-- > 0;)
-				sift_down(picks, count, at);
-		} else if (is_before(&pick, &picks[0])) {
-			picks[0] = pick;
-			sift_down(picks, count, 0);
-		}
-	}
-	if (count)
-		qsort(picks, count, sizeof(*picks), compare_picks);
-	top->rows = xcalloc(count, sizeof(*top->rows));
-	top->count = count;
-	for (size_t i = 0; i < count; i++)
-		top->rows[i] = (struct view_stack_row){ .stack = show_stack(b, picks[i].stack),
-							.held = sums->list[picks[i].sum].held };
+	top->rows = xcalloc(top->count, sizeof(*top->rows));
+	for (size_t i = 0; i < top->count; i++)
+		top->rows[i] = (struct view_stack_row){ .stack = show_stack(b, picks[i].number),
+							.held = b->stacks.list[picks[i].at].held };
 	free(picks);
 }
 
@@ -268,7 +176,7 @@ void by_stack_take(struct by_stack *b, struct view_stacks *out)
 	out->stack_count = b->stacks.count;
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
 		fill_top(b, (enum view_order)order, &out->top[order]);
-	forget_sums(&b->stacks);
+	sums_forget(&b->stacks);
 }
 
 /* ---- one part of a view ---- */

@@ -8,25 +8,15 @@
 #include "core/account/stacks.h"
 #include "core/ledger/held.h"
 #include "core/terms/frames.h"
+#include "core/view/sums.h"
 #include "core/view/view.h"
-
-/* Sums by number: the number of a stack (frames.h), or of an owner (view.owners). */
-struct by_stack_sum {
-	uint32_t number;
-	struct view_held held;
-};
-struct by_stack_sums {
-	uint32_t *place;         /* number -> 1 + index in list; all 0 between two calls */
-	struct by_stack_sum *list;
-	uint32_t count;
-};
 
 /* Scratch of one view. */
 struct by_stack {
 	const struct frames *frames;
 	const struct view_request *request;
 	struct view *view;
-	struct by_stack_sums stacks, owners;
+	struct sums stacks, owners; /* by the number of a stack (frames.h), and of an owner (view.owners) */
 	uint32_t *stack_of;      /* stack -> 1 + index in view.stacks */
 	uint32_t *symbol_of;     /* symbol -> 1 + index in view.symbols */
 	uint32_t *owner_of;      /* the request's owner -> index in view.owners, 0: not there yet */
