@@ -52,7 +52,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine foreign_file hash human js maps out out_file rangemap xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,frames gpus limits names probes symbol_hint) \
+CORE     := $(call in,terms,frames gpus limits names own_code probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc array_size balance bind books calls checkpoint context driver_records dump_records \
@@ -101,7 +101,7 @@ BIN_SRC  := $(TOP:%=user/%)
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,parse,parse) \
-             $(call in,terms,probes terms) \
+             $(call in,terms,own_code probes terms) \
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
@@ -117,7 +117,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
 UNIT_LIVE := $(call in,live,code_events driver features guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial usdt watch)
-UNIT_TOP  := $(call in,top,cli dump_writer)
+UNIT_TOP  := $(call in,top,attribution cli dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o

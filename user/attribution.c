@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "cli.h"
 #include "core/terms/frames.h"
+#include "core/terms/own_code.h"
 #include "symbol/owners.h"
 
 struct attribution {
@@ -64,6 +65,42 @@ static struct owners_match match_of(struct attribution *a, const struct frames *
 	return *match;
 }
 
+/* How well a frame says whose call it was; 0: not at all. Code that no rule knows says more than a package that rules
+ * know; native code says something only where no Python does. */
+enum own_rank { OWN_NOT, OWN_NATIVE, OWN_NATIVE_LINE, OWN_PACKAGE, OWN_PROGRAM };
+
+static enum own_rank own_rank(const struct frames_symbol *s, struct owners_match match)
+{
+	if (match.verb == OWNERS_SKIP || match.verb == OWNERS_CARRIER)
+		return OWN_NOT;
+	if (s->kind != GMT_SYMBOL_PYTHON) {
+		if (match.verb == OWNERS_OWNER || !s->function[0] || s->flags & GMT_SYMBOL_GUESSED)
+			return OWN_NOT;
+		return s->file[0] ? OWN_NATIVE_LINE : OWN_NATIVE;
+	}
+	if (!s->file[0] || own_code_of(s->file) == OWN_CODE_STANDARD)
+		return OWN_NOT;
+	return match.verb == OWNERS_NOTHING && own_code_of(s->file) == OWN_CODE_PROGRAM ? OWN_PROGRAM : OWN_PACKAGE;
+}
+
+/* The innermost of the frames that say it best. */
+static uint32_t own_line(const struct frames *frames, const uint32_t *list, const struct owners_match *matches,
+			 uint32_t count)
+{
+	enum own_rank best = OWN_NOT;
+	uint32_t line = VIEW_NO_FRAME;
+
+	for (uint32_t i = 0; i < count; i++) {
+		enum own_rank rank = own_rank(&frames->symbols[list[i]], matches[i]);
+
+		if (rank <= best)
+			continue;
+		best = rank;
+		line = i;
+	}
+	return line;
+}
+
 static struct view_verdict judge_stack(void *arg, const struct frames *frames, uint32_t stack)
 {
 	struct attribution *a = arg;
@@ -84,6 +121,7 @@ static struct view_verdict judge_stack(void *arg, const struct frames *frames, u
 		a->matches[i] = match_of(a, frames, list[i]);
 	verdict->owner = owners_decide(a->matches, count, &frame);
 	verdict->frame = frame < count ? (uint32_t)frame : VIEW_NO_FRAME;
+	verdict->line = own_line(frames, list, a->matches, count);
 	return *verdict;
 }
 

@@ -14,14 +14,15 @@
 #define SCENE_AT 0x7f0000000000ull
 #define SCENE_S 1000000000ull
 
-/* Owners by the innermost frame. */
+/* Owners by the innermost frame, lines by the outermost. */
 static inline struct view_verdict scene_decide(void *arg, const struct frames *frames, uint32_t stack)
 {
 	uint32_t count;
 	const uint32_t *list = frames_list(frames, stack, &count);
 
 	(void)arg;
-	return (struct view_verdict){ .owner = count && frames->symbols[list[0]].function[0] == 'n', .frame = 0 };
+	return (struct view_verdict){ .owner = count && frames->symbols[list[0]].function[0] == 'n', .frame = 0,
+				      .line = count ? count - 1 : VIEW_NO_FRAME };
 }
 
 static inline const char *scene_owner(void *arg, uint32_t owner)

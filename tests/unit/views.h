@@ -30,6 +30,7 @@ struct fixture {
 	uint32_t frames[5][24];
 	struct view_symbol symbols[24];
 	struct view_stack_row stack_rows[VIEW_ORDER_COUNT][5];
+	struct view_line_row line_rows[VIEW_ORDER_COUNT][5];
 };
 
 static inline struct view_level level_of(uint64_t live, uint64_t peak, uint64_t peak_s)
@@ -231,6 +232,8 @@ static inline struct fixture *stacked(struct fixture *f)
 {
 	static char *const owners[] = { "(without a stack)", "(not named)", "PyTorch", "application", "NCCL\n" };
 	static const uint64_t live[] = { 10 * MIB, 90 * MIB, 1500 * MIB, 200 * MIB, 0 };
+	static const uint8_t line_states[] = { VIEW_LINE_NO_STACK, VIEW_LINE_NOT_NAMED, VIEW_LINE_OWN, VIEW_LINE_NOT_OWN,
+					       VIEW_LINE_OWN };
 	static const int64_t grown[] = { 0, 90 * MIB, -3 * (int64_t)MIB, 100 * MIB, 0 };
 	struct view_stacks *s = &f->rows[0].stacks;
 
@@ -251,15 +254,22 @@ static inline struct fixture *stacked(struct fixture *f)
 		f->stacks[i].owner = i;
 		f->stacks[i].state = i < 2 ? (enum view_stack_state)i : VIEW_STACK_NAMED;
 		f->stacks[i].decisive = i < 2 ? VIEW_NO_FRAME : 1;
+		f->stacks[i].own = i == 2 ? 11 : VIEW_NO_FRAME;
 		f->stacks[i].frame_count = (const uint32_t[]){ 0, 0, 14, 3, 2 }[i];
 		f->owned[(const uint32_t[]){ 3, 2, 0, 1, 4 }[i]] = (struct view_owner){ i, held };
 		s->live += live[i];
 		for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
 			struct view_top *top = &s->top[order];
+			struct view_lines *lines = &s->lines[order];
 
 			top->rows = f->stack_rows[order];
 			if (view_value(&held, (enum view_order)order) > 0)
 				top->rows[top->count++] = (struct view_stack_row){ .stack = i, .held = held };
+			lines->rows = f->line_rows[order];
+			if (view_value(&held, (enum view_order)order) > 0)
+				lines->rows[lines->count++] = (struct view_line_row){
+					.state = line_states[i], .symbol = i == 2 ? 6 : i == 4 ? 10 : 0,
+					.stack = i, .stacks = 1 + i, .held = held };
 		}
 	}
 	s->unexplained = (int64_t)(f->rows[0].physical.live - s->live);

@@ -11,7 +11,8 @@
 
 #define S 1000000000ull
 
-/* Whose function begins with '-' is of nobody; else it is of the owner that is its first letter, a or b. */
+/* Whose function begins with '-' is of nobody; else it is of the owner that is its first letter, a or b. The line is the
+ * outermost frame's. */
 static struct view_verdict by_letter(void *arg, const struct frames *frames, uint32_t stack)
 {
 	uint32_t count;
@@ -20,8 +21,9 @@ static struct view_verdict by_letter(void *arg, const struct frames *frames, uin
 	(void)arg;
 	for (uint32_t i = 0; i < count; i++)
 		if (frames->symbols[list[i]].function[0] != '-')
-			return (struct view_verdict){ (uint32_t)(frames->symbols[list[i]].function[0] - 'a' + 1), i };
-	return (struct view_verdict){ 0, VIEW_NO_FRAME };
+			return (struct view_verdict){ (uint32_t)(frames->symbols[list[i]].function[0] - 'a' + 1), i,
+						      count - 1 };
+	return (struct view_verdict){ 0, VIEW_NO_FRAME, VIEW_NO_FRAME };
 }
 
 static const char *letter(void *arg, uint32_t owner)

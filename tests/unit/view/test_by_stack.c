@@ -91,6 +91,60 @@ static void stacks_that_read_alike_are_one(void **state)
 	view_free(&view);
 }
 
+/* The line's sums in this order; NULL: the line is not there. */
+static const struct view_line_row *line_at(const struct view *view, const struct view_stacks *s, enum view_order order,
+					   const char *function)
+{
+	for (size_t i = 0; i < s->lines[order].count; i++) {
+		const struct view_line_row *row = &s->lines[order].rows[i];
+
+		if (row->state == VIEW_LINE_OWN ? function && !strcmp(view->symbols[row->symbol].function, function)
+						: !function)
+			return row;
+	}
+	return NULL;
+}
+
+/* Two functions of one source line are one line, and two lines of one function are two. */
+static void stacks_add_up_by_line(void **state)
+{
+	struct records *r = *state;
+	const struct view_line_row *row;
+	struct view view;
+
+	name_stacks(r);
+	records_symbol(r, 4, "-lambda", "", "/src/bert.py", 7);
+	records_symbol(r, 5, "bert", "", "/src/bert.py", 8);
+	records_symbol(r, 6, "anna_main", "/opt/libanna.so", "", 0);
+	records_symbol(r, 7, "anna_main", "/opt/libanna.so", "", 0);
+	FRAMES(r, 15, 1, 2, 4);
+	FRAMES(r, 16, 2, 5);
+	FRAMES(r, 17, 2, 6);
+	FRAMES(r, 18, 3, 7);
+	create(r, 1, 100, 11);
+	create(r, 2, 10, 13);
+	create(r, 3, 200, 15);
+	create(r, 4, 50, 16);
+	create(r, 5, 4, 17);
+	create(r, 6, 5, 18);
+	create(r, 7, 1, 14);
+	view = look(r);
+	const struct view_stacks *s = stacks_of(&view, 1);
+
+	row = line_at(&view, s, VIEW_BY_LIVE, "bert");
+	assert_non_null(row);
+	assert_ptr_equal(row, &s->lines[VIEW_BY_LIVE].rows[0]);
+	assert_true(row->held.live == 310 && row->held.live_count == 3 && row->stacks == 3);
+	assert_int_equal(view.stacks[row->stack].frame_count, 3);   /* the greatest is the one with 200 */
+	assert_int_equal(view.symbols[row->symbol].line, 7);
+	assert_int_equal(s->lines[VIEW_BY_LIVE].rows[1].held.live, 50);
+	row = line_at(&view, s, VIEW_BY_LIVE, "anna_main");
+	assert_true(row->held.live == 9 && row->stacks == 2);
+	row = line_at(&view, s, VIEW_BY_LIVE, NULL);
+	assert_true(row->state == VIEW_LINE_NOT_OWN && row->held.live == 1);
+	view_free(&view);
+}
+
 static void names_may_come_late_or_never(void **state)
 {
 	struct records *r = *state;
@@ -352,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stacks_that_read_alike_are_one, scene, no_scene),
+		cmocka_unit_test_setup_teardown(stacks_add_up_by_line, scene, no_scene),
 		cmocka_unit_test_setup_teardown(names_may_come_late_or_never, scene, no_scene),
 		cmocka_unit_test_setup_teardown(malformed_names_are_refused, scene, no_scene),
 		cmocka_unit_test_setup_teardown(how_complete_stacks_are, scene, no_scene),

@@ -8,6 +8,8 @@
  *
  * Stacks that read alike are shown as one. A stack without names is only a number: all stacks without names are shown
  * as one, VIEW_STACK_NOT_NAMED. Memory without a stack is VIEW_STACK_NONE.
+ *
+ * Lines are the stacks once more, added up by the innermost frame of the program's own code.
  */
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
 #define GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
@@ -62,6 +64,29 @@ struct view_top {
 	struct view_stack_row *rows;
 };
 
+/* What a row by line stands for. */
+enum view_line_state {
+	VIEW_LINE_NO_STACK,
+	VIEW_LINE_NOT_NAMED,
+	VIEW_LINE_NOT_OWN,       /* no frame of the stacks is the program's own code */
+	VIEW_LINE_OWN,
+};
+
+/* All stacks with the same line of the program's own code. */
+struct view_line_row {
+	uint8_t state;           /* enum view_line_state */
+	uint8_t purpose;         /* what most of the live memory of `stack` is for, as above */
+	uint32_t symbol;         /* VIEW_LINE_OWN: index in view.symbols */
+	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
+	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
+	struct view_held held;
+};
+
+struct view_lines {
+	size_t count;
+	struct view_line_row *rows;
+};
+
 struct view_stacks {
 	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
 	uint64_t since_ns;       /* growth is counted from here */
@@ -71,6 +96,7 @@ struct view_stacks {
 	size_t owner_count;
 	struct view_owner *owners; /* greatest live first */
 	struct view_top top[VIEW_ORDER_COUNT];
+	struct view_lines lines[VIEW_ORDER_COUNT]; /* at most as many as stacks */
 };
 
 /* The first two of view.owners. */
@@ -93,6 +119,7 @@ struct view_stack {
 	enum view_stack_state state;
 	uint32_t owner;          /* index in view.owners */
 	uint32_t decisive;       /* the frame that decided about the owner; VIEW_NO_FRAME */
+	uint32_t own;            /* the innermost frame of the program's own code; VIEW_NO_FRAME */
 	uint32_t frame_count;
 	uint32_t *frames;        /* indices in view.symbols, innermost first */
 };
@@ -104,10 +131,11 @@ struct view_unwinding {
 	uint64_t py_reasons[GMT_PY_REASON_COUNT];
 };
 
-/* What view_request.decide() says of a stack: the owner, and the frame that decided. */
+/* What view_request.decide() says of a stack. Both frames may be VIEW_NO_FRAME. */
 struct view_verdict {
 	uint32_t owner;          /* below owner_count */
-	uint32_t frame;          /* VIEW_NO_FRAME */
+	uint32_t frame;          /* the frame that decided about the owner */
+	uint32_t line;           /* the innermost frame of the program's own code */
 };
 struct view_request {
 	/* Who owns the memory of a stack (frames.h, from FRAMES_FIRST on), and whether a symbol says nothing about

@@ -28,6 +28,7 @@ void frames_init(struct frames *f)
 {
 	*f = (struct frames){ .list_capacity = LIST_FIRST };
 	hash_init(&f->symbol_ids, sizeof(uint32_t));
+	hash_init(&f->by_place, sizeof(uint32_t));
 	hash_init(&f->stack_ids, sizeof(uint32_t));
 	hash_init(&f->by_list, sizeof(uint32_t));
 	f->lists = xcalloc(f->list_capacity, sizeof(*f->lists));
@@ -44,6 +45,7 @@ void frames_fini(struct frames *f)
 	free(f->stacks);
 	free(f->lists);
 	hash_fini(&f->symbol_ids);
+	hash_fini(&f->by_place);
 	hash_fini(&f->stack_ids);
 	hash_fini(&f->by_list);
 	*f = (struct frames){ 0 };
@@ -60,6 +62,54 @@ static bool is_valid_symbol(const struct gmt_symbol *rec)
 	if (!rec->id || end > rec->hdr.size - sizeof(*rec))
 		return false;
 	return !rec->text[module - 1] && !rec->text[file - 1] && !rec->text[end - 1];
+}
+
+/* The basis and the prime of FNV-1a for 64 bits. */
+#define FNV_BASIS 0xcbf29ce484222325ULL
+#define FNV_PRIME 0x100000001b3ULL
+
+static uint64_t hash_text(uint64_t sum, const char *text)
+{
+	while (*text)
+		sum = (sum ^ (unsigned char)*text++) * FNV_PRIME;
+	return sum * FNV_PRIME;
+}
+
+/* More symbols than this with one hash can only be meant to have it; then one place is shown as two. */
+#define PLACE_TRIES 16
+
+static bool is_with_line(const struct frames_symbol *s)
+{
+	return s->file[0] && s->line;
+}
+
+static bool is_place_alike(const struct frames_symbol *a, const struct frames_symbol *b)
+{
+	if (is_with_line(a) || is_with_line(b))
+		return a->line == b->line && !strcmp(a->file, b->file);
+	return !strcmp(a->function, b->function) && !strcmp(a->module, b->module);
+}
+
+/* Unlike places with one hash take the hashes after it. */
+static void set_place(struct frames *f, uint32_t symbol)
+{
+	struct frames_symbol *s = &f->symbols[symbol];
+	uint64_t sum = is_with_line(s) ? hash_text(FNV_BASIS ^ s->line, s->file)
+				   : hash_text(hash_text(FNV_BASIS, s->function), s->module);
+	uint32_t tries = 0;
+
+	s->place = symbol;
+	for (;; sum++) {
+		const uint32_t *first = hash_get(&f->by_place, sum);
+
+		if (!first || ++tries == PLACE_TRIES)
+			break;
+		if (!is_place_alike(&f->symbols[*first], s))
+			continue;
+		s->place = *first;
+		return;
+	}
+	*(uint32_t *)hash_put(&f->by_place, sum, NULL) = symbol;
 }
 
 int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
@@ -85,18 +135,19 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 		.flags = rec->flags,
 		.hint = symbol_hint(text, text + file),
 	});
+	set_place(f, f->symbol_count - 1);
 	return 0;
 }
 
 /* ---- stacks ---- */
 
-/* FNV-1a over words, with the basis and the prime for 64 bits. */
+/* FNV-1a over words. */
 static uint64_t hash_list(const uint32_t *list, uint32_t count)
 {
-	uint64_t sum = 0xcbf29ce484222325ULL;
+	uint64_t sum = FNV_BASIS;
 
 	for (uint32_t i = 0; i < count; i++)
-		sum = (sum ^ list[i]) * 0x100000001b3ULL;
+		sum = (sum ^ list[i]) * FNV_PRIME;
 	return sum;
 }
 

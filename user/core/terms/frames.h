@@ -35,6 +35,8 @@ struct frames_symbol {
 	uint8_t kind;            /* enum gmt_symbol_kind */
 	uint8_t flags;           /* enum gmt_symbol_flag */
 	uint8_t hint;            /* symbol_hint() */
+	uint32_t place;          /* the first symbol with the same file and line; where these are unknown, with the same
+				  * function and module */
 };
 
 struct frames_stack {
@@ -45,6 +47,7 @@ struct frames_stack {
 
 struct frames {
 	struct hash symbol_ids;  /* uint32_t: index in symbols */
+	struct hash by_place;    /* hash of the place -> uint32_t: its first symbol */
 	struct frames_symbol *symbols; /* [0]: of frames whose symbol was not kept */
 	uint32_t symbol_count;
 	struct hash stack_ids;   /* uint32_t: number of the stack */

@@ -8,6 +8,7 @@
 #define OWNER_NONE_TEXT "(without a stack)"
 #define OWNER_NOT_NAMED_TEXT "(not named)"
 #define OWNER_UNKNOWN_TEXT "unknown"
+#define LINE_FIRST VIEW_LINE_OWN /* a line's number: a state, or from here on the symbol of its place */
 
 static uint32_t owner_count(const struct view_request *request)
 {
@@ -22,6 +23,8 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
 	sums_init(&b->stacks, frames->stack_count);
 	sums_init(&b->owners, owners);
+	sums_init(&b->lines, LINE_FIRST + frames->symbol_count);
+	b->picked = xcalloc(LINE_FIRST + frames->symbol_count, sizeof(*b->picked));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
 	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
@@ -35,6 +38,8 @@ void by_stack_fini(struct by_stack *b)
 {
 	sums_fini(&b->stacks);
 	sums_fini(&b->owners);
+	sums_fini(&b->lines);
+	free(b->picked);
 	free(b->stack_of);
 	free(b->symbol_of);
 	free(b->owner_of);
@@ -45,7 +50,7 @@ void by_stack_fini(struct by_stack *b)
 /* The index in view.owners, and the frame that decided about the owner. */
 static struct view_verdict decide_owner(struct by_stack *b, uint32_t stack)
 {
-	struct view_verdict verdict = { .frame = VIEW_NO_FRAME };
+	struct view_verdict verdict = { .frame = VIEW_NO_FRAME, .line = VIEW_NO_FRAME };
 	const struct view_request *r = b->request;
 	struct view *view = b->view;
 
@@ -64,6 +69,17 @@ static struct view_verdict decide_owner(struct by_stack *b, uint32_t stack)
 	}
 	verdict.owner = *index;
 	return verdict;
+}
+
+static uint32_t line_of(const struct frames *frames, uint32_t stack, uint32_t frame)
+{
+	const uint32_t *list;
+	uint32_t count;
+
+	if (stack < FRAMES_FIRST)
+		return stack == FRAMES_NO_STACK ? VIEW_LINE_NO_STACK : VIEW_LINE_NOT_NAMED;
+	list = frames_list(frames, stack, &count);
+	return frame < count ? LINE_FIRST + frames->symbols[list[frame]].place : VIEW_LINE_NOT_OWN;
 }
 
 static int compare_owners(const void *left, const void *right)
@@ -91,6 +107,7 @@ static void take_owners(struct by_stack *b, struct view_stacks *out)
 void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct held_age *age)
 {
 	uint32_t stack = frames_of(b->frames, r->stack_id);
+	struct view_verdict verdict;
 	struct view_held held = {
 		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
 		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
@@ -101,9 +118,12 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct h
 		held.old_bytes = age->old_bytes;
 		held.old_count = age->old_count;
 	}
-	sums_add(&b->owners, decide_owner(b, stack).owner, &held);
-	if (b->request->top)
-		sums_add(&b->stacks, stack, &held);
+	verdict = decide_owner(b, stack);
+	sums_count(&b->owners, verdict.owner, &held);
+	if (!b->request->top)
+		return;
+	sums_count(&b->stacks, stack, &held);
+	sums_count(&b->lines, line_of(b->frames, stack, verdict.line), &held);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -148,6 +168,7 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 			 stack == FRAMES_NOT_NAMED ? VIEW_STACK_NOT_NAMED : VIEW_STACK_NAMED,
 		.owner = verdict.owner,
 		.decisive = verdict.frame,
+		.own = verdict.line,
 	};
 	list = frames_list(b->frames, stack, &to->frame_count);
 	to->frames = xcalloc(to->frame_count, sizeof(*to->frames));
@@ -170,13 +191,60 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 	free(picks);
 }
 
+/* Counts the stacks of the lines that were picked, and finds the greatest. */
+static void find_stacks(struct by_stack *b, enum view_order order, struct view_lines *lines)
+{
+	int64_t *greatest = xcalloc(lines->count, sizeof(*greatest));
+
+	for (uint32_t i = 0; i < b->stacks.count; i++) {
+		uint32_t stack = b->stacks.list[i].number;
+		uint32_t at = b->picked[line_of(b->frames, stack, decide_owner(b, stack).line)];
+		int64_t value = view_value(&b->stacks.list[i].held, order);
+
+		if (!at || value <= 0)
+			continue;
+		lines->rows[at - 1].stacks++;
+		if (value <= greatest[at - 1])
+			continue;
+		greatest[at - 1] = value;
+		lines->rows[at - 1].stack = stack;
+	}
+	for (size_t i = 0; i < lines->count; i++)
+		lines->rows[i].stack = show_stack(b, lines->rows[i].stack);
+	free(greatest);
+}
+
+static void fill_lines(struct by_stack *b, enum view_order order, struct view_lines *lines)
+{
+	struct sums_pick *picks = sums_greatest(&b->lines, order, b->request->top, &lines->count);
+
+	lines->rows = xcalloc(lines->count, sizeof(*lines->rows));
+	for (size_t i = 0; i < lines->count; i++) {
+		uint32_t line = picks[i].number;
+
+		lines->rows[i] = (struct view_line_row){
+			.state = line < LINE_FIRST ? (uint8_t)line : VIEW_LINE_OWN,
+			.symbol = line < LINE_FIRST ? 0 : show_symbol(b, line - LINE_FIRST),
+			.held = b->lines.list[picks[i].at].held,
+		};
+		b->picked[line] = (uint32_t)i + 1;
+	}
+	find_stacks(b, order, lines);
+	for (size_t i = 0; i < lines->count; i++)
+		b->picked[picks[i].number] = 0;
+	free(picks);
+}
+
 void by_stack_take(struct by_stack *b, struct view_stacks *out)
 {
 	take_owners(b, out);
 	out->stack_count = b->stacks.count;
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
 		fill_top(b, (enum view_order)order, &out->top[order]);
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		fill_lines(b, (enum view_order)order, &out->lines[order]);
 	sums_forget(&b->stacks);
+	sums_forget(&b->lines);
 }
 
 /* ---- one part of a view ---- */
@@ -205,10 +273,14 @@ void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const stru
 		uint32_t number = frames_of(b->frames, purposes[i].stack_id);
 		uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
 
-		for (int order = 0; shown && order < VIEW_ORDER_COUNT; order++)
+		for (int order = 0; shown && order < VIEW_ORDER_COUNT; order++) {
 			for (size_t k = 0; k < s->top[order].count; k++)
 				if (s->top[order].rows[k].stack == shown - 1)
 					s->top[order].rows[k].purpose = 1 + purposes[i].category;
+			for (size_t k = 0; k < s->lines[order].count; k++)
+				if (s->lines[order].rows[k].stack == shown - 1)
+					s->lines[order].rows[k].purpose = 1 + purposes[i].category;
+		}
 	}
 }
 

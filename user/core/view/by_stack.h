@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds the parts of a view that are by stack and by owner (view_stacks.h). */
+/* Builds the parts of a view that are by stack, by owner and by line (view_stacks.h). */
 #ifndef GPUMEMTRACE_CORE_VIEW_BY_STACK_H
 #define GPUMEMTRACE_CORE_VIEW_BY_STACK_H
 
@@ -17,6 +17,8 @@ struct by_stack {
 	const struct view_request *request;
 	struct view *view;
 	struct sums stacks, owners; /* by the number of a stack (frames.h), and of an owner (view.owners) */
+	struct sums lines;       /* by the number of a line, see line_of() */
+	uint32_t *picked;        /* line -> 1 + index among those picked; all 0 between two calls */
 	uint32_t *stack_of;      /* stack -> 1 + index in view.stacks */
 	uint32_t *symbol_of;     /* symbol -> 1 + index in view.symbols */
 	uint32_t *owner_of;      /* the request's owner -> index in view.owners, 0: not there yet */

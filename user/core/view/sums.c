@@ -17,7 +17,7 @@ void sums_fini(struct sums *sums)
 	free(sums->list);
 }
 
-void sums_add(struct sums *sums, uint32_t number, const struct view_held *held)
+void sums_count(struct sums *sums, uint32_t number, const struct view_held *held)
 {
 	struct view_held *sum;
 

@@ -23,7 +23,7 @@ struct sums {
 void sums_init(struct sums *sums, uint32_t numbers);
 void sums_fini(struct sums *sums);
 
-void sums_add(struct sums *sums, uint32_t number, const struct view_held *held);
+void sums_count(struct sums *sums, uint32_t number, const struct view_held *held);
 /* Empties the list. The cost is that of the list, whatever `numbers` was. */
 void sums_forget(struct sums *sums);
 
@@ -32,7 +32,7 @@ struct sums_pick {
 	uint32_t number;         /* breaks ties */
 	uint32_t at;             /* index in sums.list */
 };
-/* The greatest sums, the greatest first: at most `most`, in *count. Sums of 0 or less are left out. The caller frees the
+/* The greatest sums, greatest first: at most `most`, in *count. Sums of 0 or less are left out. The caller frees the
  * array. */
 struct sums_pick *sums_greatest(const struct sums *sums, enum view_order order, size_t most, size_t *count);
 

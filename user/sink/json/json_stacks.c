@@ -51,18 +51,39 @@ static json_t *top_to_json(const struct view *view, const struct view_top *t)
 	return list;
 }
 
+static json_t *lines_to_json(const struct view *view, const struct view_lines *lines)
+{
+	static const char *const states[] = {
+		[VIEW_LINE_NO_STACK] = "none", [VIEW_LINE_NOT_NAMED] = "not_named",
+		[VIEW_LINE_NOT_OWN] = "not_own", [VIEW_LINE_OWN] = "own",
+	};
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct view_line_row *r = &lines->rows[i];
+
+		js_append(list, JS_ADD(held_to_json(view, &r->held), { "state", js_word(states[r->state]) },
+				       { "symbol", js_u64_if(r->state == VIEW_LINE_OWN, r->symbol) },
+				       { "stack", js_u64(r->stack) }, { "stack_count", js_u64(r->stacks) },
+				       { "category", js_word_if(r->purpose, gmt_category_name(r->purpose - 1u)) }));
+	}
+	return list;
+}
+
 json_t *json_stacks_of(const struct view *view, const struct view_stacks *s, bool is_physical)
 {
-	json_t *orders = js_object();
+	json_t *orders = js_object(), *lines = js_object();
 
-	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
 		js_set(orders, view_order_name((enum view_order)order), top_to_json(view, &s->top[order]));
+		js_set(lines, view_order_name((enum view_order)order), lines_to_json(view, &s->lines[order]));
+	}
 	return JS_OBJECT({ "live_bytes", js_u64(s->live) }, { "peak_bytes", js_u64(s->peak) },
 			 { "peak_at", json_moment_if(view, s->peak, s->peak_ts_ns) },
 			 { "growth_since", json_moment(view, s->since_ns) },
 			 { "unexplained_bytes", is_physical ? json_integer(s->unexplained) : json_null() },
 			 { "stack_count", js_u64(s->stack_count) }, { "owners", owners_to_json(view, s) },
-			 { "top", orders });
+			 { "lines", lines }, { "top", orders });
 }
 
 json_t *json_stacks_unwinding(const struct view_unwinding *u)
@@ -93,6 +114,7 @@ json_t *json_stacks_list(const struct view *view)
 		js_append(list, JS_OBJECT({ "state", js_word(states[s->state]) },
 					  { "owner", js_word(view->owners[s->owner]) },
 					  { "decisive_frame", js_u64_if(s->decisive < s->frame_count, s->decisive) },
+					  { "own_frame", js_u64_if(s->own < s->frame_count, s->own) },
 					  { "frames", frames }));
 	}
 	return list;

@@ -25,15 +25,28 @@ void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
 	out_char(out, ')');
 }
 
-/* Names the owner and the stack trace that hold the most of the largest row. */
+static bool knows_code(const struct view_lines *lines)
+{
+	return lines->count && (lines->rows[0].state == VIEW_LINE_OWN || lines->rows[0].state == VIEW_LINE_NOT_OWN);
+}
+
+/* Without a line of the program's own, the frame that says most of the largest stack trace. */
+static void say_line(struct out *out, const struct oom_view *v, const struct view_line_row *line)
+{
+	if (line->state == VIEW_LINE_OWN)
+		stack_text_line(out, &v->view, line);
+	else
+		stack_text_head(out, &v->view, &v->view.stacks[line->stack]);
+}
+
+/* Names the owner and the line that hold the most of the largest row. */
 static void say_content(struct out *out, const struct oom_view *v, const char *indent)
 {
 	const struct oom_view_row *r;
 	const struct view_row *row;
 	const struct view_stacks *s;
-	const struct view_top *top;
+	const struct view_lines *lines;
 	const char *owner;
-	bool has_name;
 
 	if (v->facts.largest == OOM_VIEW_NONE)
 		return;
@@ -43,9 +56,8 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 	/* Tensors say more than their segments. */
 	if (row && view_has_stacks(&row->torch.stacks))
 		s = &row->torch.stacks;
-	top = &s->top[VIEW_BY_LIVE];
-	has_name = top->count && v->view.stacks[top->rows[0].stack].state == VIEW_STACK_NAMED;
-	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !has_name)
+	lines = &s->lines[VIEW_BY_LIVE];
+	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !knows_code(lines))
 		return;
 	owner = v->view.owners[s->owners[0].owner];
 	out_text(out, indent);
@@ -55,8 +67,10 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 		human_print(out, NAME_COLUMNS, owner, strlen(owner));
 		out_text(out, ". ");
 	}
-	out_printf(out, "The largest stack trace holds %s: ", human_bytes(top->rows[0].held.live).s);
-	stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
+	say_line(out, v, &lines->rows[0]);
+	out_printf(out, " asked for the most, %s", human_bytes(lines->rows[0].held.live).s);
+	if (lines->rows[0].stacks > 1)
+		out_printf(out, " in %s stack traces", human_count(lines->rows[0].stacks).s);
 	out_text(out, ".\n");
 }
 
@@ -151,17 +165,17 @@ static void say_growth(struct out *out, const struct oom_view *v, const char *in
 {
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
-		const struct view_top *top = &r->steady.top[VIEW_BY_GROWN];
+		const struct view_lines *lines = &r->steady.lines[VIEW_BY_GROWN];
 
 		/* Tensors that stay are the cause; segments that stay are the effect. */
 		if (!r->is_blocks && has_blocks(v, r))
 			continue;
-		if (r->proc != v->proc || !top->count || v->view.stacks[top->rows[0].stack].state != VIEW_STACK_NAMED)
+		if (r->proc != v->proc || !knows_code(lines))
 			continue;
 		out_printf(out, "%sThe memory of ", indent);
-		stack_text_head(out, &v->view, &v->view.stacks[top->rows[0].stack]);
+		say_line(out, v, &lines->rows[0]);
 		out_printf(out, " has grown steadily, by %s since %s: possibly a leak.\n",
-			   human_bytes((uint64_t)top->rows[0].held.grown).s,
+			   human_bytes((uint64_t)lines->rows[0].held.grown).s,
 			   text_offset(&v->view, r->steady.since_ns).s);
 	}
 }

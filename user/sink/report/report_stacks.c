@@ -9,6 +9,9 @@
  *     rounding, reserve      35 MiB
  *     physical              1.5 GiB
  *
+ *     by line                  LIVE   COUNT  AT PEAK      GROWN
+ *     train.py:212 forward  ...
+ *
  *     stack traces by live memory
  *        1.5 GiB  PyTorch  x12  #1  train.py:212 forward
  *           at::empty_cuda (libtorch_cuda.so)
@@ -59,6 +62,47 @@ static void print_owners(struct out *out, const struct view *view, const struct 
 		owner_line(out, view->owners[s->owners[i].owner], &s->owners[i].held);
 	if (row && row->has_physical)
 		unexplained_line(out, row);
+}
+
+/* ---- lines ---- */
+
+static void line_line(struct out *out, const struct view *view, const struct view_line_row *row)
+{
+	const struct view_held *h = &row->held;
+
+	out_printf(out, "    %9s%8s%9s%11s  ", human_bytes(h->live).s, human_count(h->live_count).s,
+		   human_bytes(h->at_peak).s, human_signed_bytes(h->grown).s);
+	stack_text_line(out, view, row);
+	if (row->stacks > 1)
+		out_printf(out, "  (%s stack traces)", human_count(row->stacks).s);
+	if (row->purpose)
+		out_printf(out, "  %s", gmt_category_text(row->purpose - 1));
+	out_char(out, '\n');
+}
+
+static bool has_line(const struct view_lines *lines, const struct view_line_row *row)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->rows[i].state == row->state && lines->rows[i].symbol == row->symbol)
+			return true;
+	return false;
+}
+
+/* The lines with the most live memory, then those that had the most at the peak and are not among the first. */
+static void print_lines(struct out *out, const struct view *view, const struct view_proc *proc,
+			const struct view_stacks *s)
+{
+	const struct view_lines *live = &s->lines[VIEW_BY_LIVE], *peak = &s->lines[VIEW_BY_PEAK];
+
+	if (!live->count && !peak->count)
+		return;
+	out_printf(out, "\n    %9s%8s%9s%11s  BY LINE OF THE PROGRAM\n", proc->exited ? "AT END" : "LIVE", "COUNT",
+		   "AT PEAK", "GROWN");
+	for (size_t i = 0; i < live->count; i++)
+		line_line(out, view, &live->rows[i]);
+	for (size_t i = 0; i < peak->count; i++)
+		if (!has_line(live, &peak->rows[i]))
+			line_line(out, view, &peak->rows[i]);
 }
 
 /* ---- stacks ---- */
@@ -149,6 +193,7 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 	if (!view_has_stacks(s))
 		return;
 	print_owners(out, view, proc, s, row);
+	print_lines(out, view, proc, s);
 	print_section(&l, VIEW_BY_LIVE, proc->exited ? "stack traces by memory at the end" :
 						"stack traces by live memory");
 	print_section(&l, VIEW_BY_PEAK, "stack traces at the peak, %s at %s %s", human_bytes(s->peak).s,

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "core/terms/own_code.h"
 
 /* Frames of a stack trace that is not shown in full. Python frames say more than native frames, and the program's
  * own Python frames say more than the many frames of libraries. */
@@ -85,11 +86,9 @@ static void print_frame(struct out *out, const struct view_symbol *s)
 
 /* ---- the line that says most ---- */
 
-/* The places of installed packages and of Python's own modules, which may have no file. */
 static bool is_library_frame(const struct view_symbol *s)
 {
-	return strstr(s->file, "/site-packages/") || strstr(s->file, "/dist-packages/") ||
-	       strstr(s->file, "/lib/python3") || s->file[0] == '<';
+	return own_code_of(s->file) != OWN_CODE_PROGRAM;
 }
 
 static const struct view_symbol *symbol_at(const struct view *view, const struct view_stack *stack, uint32_t frame)
@@ -138,6 +137,26 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 		print_frame(out, symbol_at(view, stack, head));
 	} else {
 		out_text(out, "a stack trace without frames");
+	}
+}
+
+void stack_text_line(struct out *out, const struct view *view, const struct view_line_row *line)
+{
+	static const char *const texts[] = {
+		[VIEW_LINE_NO_STACK] = "(no stack trace was taken)",
+		[VIEW_LINE_NOT_NAMED] = "(frame names not known yet)",
+		[VIEW_LINE_NOT_OWN] = "(only code of libraries)",
+	};
+	const struct view_symbol *s = &view->symbols[line->symbol];
+
+	if (line->state != VIEW_LINE_OWN) {
+		out_text(out, texts[line->state]);
+	} else if (s->file[0]) {
+		print_place(out, s);
+		out_char(out, ' ');
+		print_function(out, s);
+	} else {
+		print_frame(out, s);
 	}
 }
 

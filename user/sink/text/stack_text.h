@@ -14,6 +14,9 @@ void stack_text_name(struct out *out, const struct view_symbol *symbol);
  * frame that decided about the owner. Without a stack trace, the reason. */
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack);
 
+/* A line of the program's own code ("train.py:212 forward"), or why there is none. */
+void stack_text_line(struct out *out, const struct view *view, const struct view_line_row *line);
+
 /* The frames, innermost first, one indented line each. Unless all: the native frames nearest to the allocation that
  * say something about the owner, the program's own Python frames, and the number of the other frames. */
 void stack_text_frames(struct out *out, const struct view *view, const struct view_stack *stack, bool all,
