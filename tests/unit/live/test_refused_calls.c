@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "live/process/refused_calls.h"
@@ -83,6 +85,37 @@ static int try_devices(void)
 	return 0;
 }
 
+/* The filter looks at the numbers alone, so a kernel that lacks a call refuses it, too. The numbers are those of Linux
+ * 6.18, include/uapi/asm-generic/unistd.h. */
+static int try_newer(void)
+{
+	static const struct { int number; const char *name; } calls[] = {
+		{ 443, "quotactl_fd" }, { 448, "process_mrelease" }, { 452, "fchmodat2" },
+		{ 460, "lsm_set_self_attr" }, { 463, "setxattrat" }, { 466, "removexattrat" },
+		{ 467, "open_tree_attr" }, { 469, "file_setattr" },
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (!is_refused(syscall(calls[i].number, -1, "", 0, 0, 0, 0)))
+			return fails(calls[i].name);
+	return 0;
+}
+
+/* Attributes by the older ways, which each newer call has. */
+static int try_attributes(void)
+{
+	struct fsxattr attributes = { 0 };
+	int flags = 0;
+
+	if (!is_refused(removexattr("/", "user.x")) || !is_refused(lremovexattr("/", "user.x")) ||
+	    !is_refused(fremovexattr(STDIN_FILENO, "user.x")))
+		return fails("an attribute was removed");
+	if (!is_refused(ioctl(STDIN_FILENO, FS_IOC_SETFLAGS, &flags)) ||
+	    !is_refused(ioctl(STDIN_FILENO, FS_IOC_FSSETXATTR, &attributes)))
+		return fails("a file's flags");
+	return 0;
+}
+
 static void *write_byte(void *to)
 {
 	*(char *)to = 1;
@@ -125,6 +158,8 @@ static void refuses(void **state)
 	assert_int_equal(status_of_child(try_programs, true), 0);
 	assert_int_equal(status_of_child(try_others, true), 0);
 	assert_int_equal(status_of_child(try_devices, true), 0);
+	assert_int_equal(status_of_child(try_newer, true), 0);
+	assert_int_equal(status_of_child(try_attributes, true), 0);
 }
 
 static void permits(void **state)
