@@ -262,7 +262,7 @@ void options_free(struct options *options)
 
 bool cli_use_color(const struct options *options, bool terminal)
 {
-	const char *no_color = getenv("NO_COLOR");
+	const char *no_color = secure_getenv("NO_COLOR");
 
 	if (options->color != CLI_AUTO)
 		return options->color == CLI_ALWAYS;

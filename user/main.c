@@ -14,6 +14,7 @@
 #include "core/terms/feature.h"
 #include "live/features/features.h"
 #include "outputs.h"
+#include "privileges.h"
 #include "say.h"
 #include "setup.h"
 
@@ -22,9 +23,11 @@ static int run_doctor(const struct options *options, struct out *out)
 	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
 	struct features_where where = session_where(options);
 	struct feature features[FEATURES_MAX];
-	size_t count = features_probe(&where, features);
 	bool missing = false;
+	size_t count;
 
+	privileges_take_up();
+	count = features_probe(&where, features);
 	for (size_t i = 0; i < count; i++)
 		missing |= features[i].state == FEATURE_MISSING;
 	outputs_format(options, isatty(STDOUT_FILENO))->doctor(out, features, count, &opts);
@@ -50,12 +53,14 @@ static int run_with_owners(const struct options *options)
 		say("%s", why);
 		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
 	}
-	if (options->command == CLI_TRACE)
+	if (options->command == CLI_TRACE) {
+		privileges_take_up();
 		status = session_run(options, attribution);
-	else if (options->command == CLI_REPLAY)
+	} else if (options->command == CLI_REPLAY) {
 		status = replay_run(options, attribution);
-	else
+	} else {
 		status = oom_run(options, attribution);
+	}
 	attribution_free(attribution);
 	return status;
 }
@@ -81,6 +86,18 @@ static int run_command(const struct options *options, struct out *out)
 		return GMT_EXIT_OK;
 	}
 	return GMT_EXIT_FAILURE;
+}
+
+/* Whoever runs a file with capabilities must not choose the code that runs with them. */
+static int run_trusted(const struct options *options, struct out *out, bool is_lent)
+{
+	const char *dangerous = is_lent ? privileges_dangerous_option(options) : NULL;
+
+	if (!dangerous)
+		return run_command(options, out);
+	say("%s chooses code that gpumemtrace loads or files that it trusts, and the privileges come from capabilities"
+	    " on gpumemtrace's file: use sudo", dangerous);
+	return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_DENIED;
 }
 
 /* When memory runs out: the low exit statuses are the command's own. */
@@ -109,7 +126,7 @@ int main(int argc, char **argv)
 	struct options options;
 	char *cause = NULL;
 	struct out out;
-	bool pipe_ignored;
+	bool pipe_ignored, is_lent = privileges_lay_aside();
 	int status, err;
 
 	set_allocator();
@@ -124,7 +141,7 @@ int main(int argc, char **argv)
 		if (options.child)
 			at_quick_exit(fail_beside_command);
 		out_init_fd(&out, STDOUT_FILENO);
-		status = run_command(&options, &out);
+		status = run_trusted(&options, &out, is_lent);
 		err = out_close(&out);
 		if (err) {
 			say("cannot write the output: %s", strerror(-err));

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,34 @@ void privileges_names(uint64_t capabilities, char *text, size_t size)
 	for (size_t i = 0; i < COUNT(names); i++)
 		if (capabilities >> names[i].cap & 1 && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", names[i].name);
+}
+
+/* ---- capabilities of the file ---- */
+
+/* AT_SECURE: the execve() gave this process more than its user has. libc ignores LD_LIBRARY_PATH and its like then. A
+ * security module may set it for root, too, who needs nobody's privileges. */
+static bool are_lent(void)
+{
+	return getauxval(AT_SECURE) && getuid();
+}
+
+bool privileges_lay_aside(void)
+{
+	if (!are_lent())
+		return false;
+	confine_set_effective(0);
+	return true;
+}
+
+void privileges_take_up(void)
+{
+	if (are_lent())
+		confine_set_effective(UINT64_MAX);
+}
+
+const char *privileges_dangerous_option(const struct options *options)
+{
+	return options->nvml.path ? "--nvml" : options->driver_root ? "--driver-root" : NULL;
 }
 
 /* ---- what the outputs need ---- */

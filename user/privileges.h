@@ -13,6 +13,19 @@
 
 struct options;
 
+/*
+ * A file with capabilities (setcap) gives its privileges to everybody who may run it. They are for tracing: the files
+ * that the user names are read without them. True: this process has such privileges, and has laid them aside. Call
+ * before anything else.
+ */
+bool privileges_lay_aside(void);
+
+/* Before tracing: uses again what was laid aside. */
+void privileges_take_up(void);
+
+/* Of the options, the one that makes this process load code, or trust files, that the user chose; NULL: none. */
+const char *privileges_dangerous_option(const struct options *options);
+
 /* Raises the limits of descriptors and of locked memory as far as this process may, and keeps the capabilities that
  * tracing needs, and those that this kernel or the outputs' directories ask for. Call before the first thread, and
  * before the BPF programs are loaded. multi: as in uprobe.h. */

@@ -52,12 +52,12 @@ struct features_where session_where(const struct options *options)
 		.nvml = options->nvml.path,
 		.system = "",
 		/* For tests, and for kernels whose newer interface is broken. */
-		.no_uprobe_multi = getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
+		.no_uprobe_multi = secure_getenv("GPUMEMTRACE_NO_UPROBE_MULTI") != NULL,
 		/* For tests: these variables imitate other kernels. */
-		.return_probes = getenv("GPUMEMTRACE_RETURN_PROBES_KILL"),
-		.refused = getenv("GPUMEMTRACE_REFUSED"),
+		.return_probes = secure_getenv("GPUMEMTRACE_RETURN_PROBES_KILL"),
+		.refused = secure_getenv("GPUMEMTRACE_REFUSED"),
 		/* For kernels whose types are in another file, or missing. */
-		.btf = getenv("GPUMEMTRACE_BTF"),
+		.btf = secure_getenv("GPUMEMTRACE_BTF"),
 	};
 }
 
@@ -224,8 +224,8 @@ static int open_attach(struct session *session)
 /* Unwinding tables of root are kept where daemons keep their caches, a user's tables in the user's own cache. */
 static void cache_directory(char *path, size_t size)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	const char *own = getenv("GPUMEMTRACE_CACHE");
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+	const char *own = secure_getenv("GPUMEMTRACE_CACHE");
 
 	if (own)
 		snprintf(path, size, "%s", own);
@@ -427,7 +427,7 @@ static int start_parser(struct session *session)
 /* For tests: a file's probes go earlier. */
 static uint32_t unmapped_ms(void)
 {
-	const char *text = getenv("GPUMEMTRACE_UNMAPPED_MS");
+	const char *text = secure_getenv("GPUMEMTRACE_UNMAPPED_MS");
 
 	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
@@ -446,7 +446,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	session->dumping = dumping_new(options, session->stream.pipeline);
 	driver_probe(driver_root(session), &session->driver);
 	status = options->child ? start_command(session) : 0;
-	if (!getenv("GPUMEMTRACE_NO_TRACEPOINT"))
+	if (!secure_getenv("GPUMEMTRACE_NO_TRACEPOINT"))
 		attach_find_tracepoints(session->tracepoints);
 	if (!status)
 		privileges_drop(options, !session_where(options).no_uprobe_multi && uprobe_has_multi());

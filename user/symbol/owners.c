@@ -254,7 +254,7 @@ int owners_add_builtin(struct owners *owners, char *why, size_t why_size)
 
 int owners_add_standard(struct owners *owners, char *why, size_t why_size)
 {
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 	char paths[2][512] = { "", "/etc/gpumemtrace/owners.conf" };
 
 	if (config && config[0])

@@ -304,7 +304,7 @@ int target_default_library(char *path, size_t size)
 		"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64",		  "/usr/lib64",
 		"/lib",		 "/usr/lib",	      "/usr/lib/wsl/lib",
 	};
-	const char *list = getenv("LD_LIBRARY_PATH");
+	const char *list = secure_getenv("LD_LIBRARY_PATH");
 
 	while (list && *list) {
 		size_t len = strcspn(list, ":;"); /* ld.so(8): either separates */
