@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See mmap_watch.h. Record layouts: perf_event_open(2), include/uapi/linux/perf_event.h. */
+/*
+ * See mmap_watch.h. Record layouts: perf_event_open(2), include/uapi/linux/perf_event.h.
+ *
+ * The kernel writes how many records a full ring lost when the next record comes, which may be never. Since 6.0 it also
+ * counts them for who reads the event (PERF_FORMAT_LOST). A read interrupts the ring's CPU, so only a ring that may
+ * have been full is asked.
+ */
 #include "live/probe/mmap_watch.h"
 
 #include <bpf/bpf.h>
@@ -14,10 +20,23 @@
 
 #define TRIES 3
 #define RING_BYTES 65536    /* a power of two of pages of any size; hold about 500 mappings, some 60 execs */
+#define RECORD_BYTES 8192   /* no record is as long: a path has up to 4096 bytes */
+#define FORMAT_LOST (1u << 4) /* PERF_FORMAT_LOST, which older headers lack */
+
+/* The ring of a CPU. */
+struct ring {
+	const struct perf_event_mmap_page *page;
+	int fd;                     /* of its event; -1: the event does not count what the ring lost */
+	uint64_t start;             /* bytes that had been read before this time */
+	uint64_t lost;              /* records, as last read */
+};
 
 struct watch {
 	int map_fd;                 /* libbpf wants a map for its rings. No program writes by way of it. */
 	struct perf_buffer *rings;  /* of the CPUs that are online now; others are not watched */
+	struct ring *list;          /* of `rings` */
+	size_t count;
+	bool has_counters;          /* ... of lost records: the rings' own records of them do not count */
 	watch_cb cb;                /* watch_read()'s arguments */
 	void *arg;
 	uint64_t *lost;
@@ -69,30 +88,55 @@ static enum bpf_perf_event_ret take_perf_record(void *arg, int cpu, struct perf_
 	return LIBBPF_PERF_EVENT_CONT;
 }
 
-int watch_open(struct watch **out)
+static int open_rings(struct watch *watch, uint64_t read_format)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
+		.read_format = read_format,
 		.mmap = 1,      /* executable mappings ... */
 		.mmap2 = 1,     /* ... with device and inode */
 		.watermark = 1,
 		.wakeup_watermark = 1, /* at the first record: a process may allocate soon after dlopen() */
 	};
+
+	/* A CPU may go offline before its ring is opened. */
+	for (int i = 0; i < TRIES && !watch->rings && (!i || errno == ENODEV); i++)
+		watch->rings = perf_buffer__new_raw(watch->map_fd, RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), &attr,
+						    take_perf_record, watch, NULL);
+	watch->has_counters = watch->rings && read_format;
+	return watch->rings ? 0 : -errno;
+}
+
+static void list_rings(struct watch *watch)
+{
+	size_t count = perf_buffer__buffer_cnt(watch->rings), size;
+	void *page;
+
+	watch->list = xcalloc(count + 1, sizeof(*watch->list));
+	for (size_t i = 0; i < count && watch->has_counters; i++)
+		if (!perf_buffer__buffer(watch->rings, (int)i, &page, &size))
+			watch->list[watch->count++] = (struct ring){
+				.page = page, .fd = perf_buffer__buffer_fd(watch->rings, i),
+			};
+}
+
+int watch_open(struct watch **out)
+{
 	struct watch *watch = xcalloc(1, sizeof(*watch));
-	int err = 0;
+	int err;
 
 	watch->map_fd = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, NULL, sizeof(int), sizeof(int),
 				       libbpf_num_possible_cpus(), NULL);
-	/* A CPU may go offline before its ring is opened. */
-	for (int i = 0; i < TRIES && watch->map_fd >= 0 && !watch->rings && (!i || errno == ENODEV); i++)
-		watch->rings = perf_buffer__new_raw(watch->map_fd, RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), &attr,
-						    take_perf_record, watch, NULL);
-	if (!watch->rings) {
-		err = -errno;
+	err = watch->map_fd < 0 ? -errno : open_rings(watch, FORMAT_LOST);
+	if (err == -EINVAL) /* before Linux 6.0 */
+		err = open_rings(watch, 0);
+	if (err) {
 		watch_close(watch);
 		watch = NULL;
+	} else {
+		list_rings(watch);
 	}
 	*out = watch;
 	return err;
@@ -105,6 +149,7 @@ void watch_close(struct watch *watch)
 	perf_buffer__free(watch->rings);
 	if (watch->map_fd >= 0)
 		close(watch->map_fd);
+	free(watch->list);
 	free(watch);
 }
 
@@ -113,12 +158,39 @@ int watch_fd(const struct watch *watch)
 	return perf_buffer__epoll_fd(watch->rings);
 }
 
+/* A record is lost if it does not fit behind those that are not read yet. */
+static bool may_have_lost(const struct ring *ring)
+{
+	uint64_t end = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+
+	return end - ring->start > RING_BYTES - RECORD_BYTES;
+}
+
+static uint64_t newly_lost(struct ring *ring)
+{
+	struct { uint64_t value, lost; } now;
+	uint64_t before = ring->lost;
+
+	if (!may_have_lost(ring) || read(ring->fd, &now, sizeof(now)) != sizeof(now))
+		return 0;
+	ring->lost = now.lost;
+	return now.lost - before;
+}
+
 int watch_read(struct watch *watch, watch_cb cb, void *arg, uint64_t *lost)
 {
+	uint64_t told = 0;
+	int ret;
+
 	watch->cb = cb;
 	watch->arg = arg;
-	watch->lost = lost;
+	watch->lost = watch->has_counters ? &told : lost;
+	for (size_t i = 0; i < watch->count; i++)
+		watch->list[i].start = watch->list[i].page->data_tail;
 	/* The first one clears the readiness that perf sets with each wakeup. */
 	perf_buffer__poll(watch->rings, 0);
-	return perf_buffer__consume(watch->rings);
+	ret = perf_buffer__consume(watch->rings);
+	for (size_t i = 0; i < watch->count; i++)
+		*lost += newly_lost(&watch->list[i]);
+	return ret;
 }

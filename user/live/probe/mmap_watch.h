@@ -31,7 +31,7 @@ void watch_close(struct watch *watch);
 int watch_fd(const struct watch *watch);
 
 /* Reads all records and calls back for each executable mapping of a file. Adds the number of records that the kernel
- * had to drop to *lost: a rescan is due then. 0 or -errno. */
+ * had to drop to *lost: a rescan is due then. Before Linux 6.0 it tells of them with the next record. 0 or -errno. */
 int watch_read(struct watch *watch, watch_cb cb, void *arg, uint64_t *lost);
 
 /* Decodes the bytes of one record. Pure, for tests. */
