@@ -85,7 +85,7 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota refused_files removal \
                             target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,launch procfs refused_calls roster settings) \
-            $(call in,stacks,address_space bpf_tables code_events copies map_publisher stack_names stack_thread stack_worker \
+            $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names stack_thread stack_worker \
                             walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)

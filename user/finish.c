@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gpumemtrace/stackmap.h>
+
 #include "base/count.h"
 #include "base/human.h"
 #include "cli.h"
@@ -82,7 +84,7 @@ static bool note_quota(const struct session *session, char *note, size_t size)
 	return refused;
 }
 
-static bool note_unreadable(struct session *session, char *note, size_t size)
+static bool note_unreadable(const struct session *session, char *note, size_t size)
 {
 	struct tables_stats stats;
 
@@ -93,6 +95,16 @@ static bool note_unreadable(struct session *session, char *note, size_t size)
 	return stats.unreadable;
 }
 
+static bool note_cut(const struct session *session, char *note, size_t size)
+{
+	struct tables_stats stats;
+
+	stacking_stats(session->stacking, &stats);
+	snprintf(note, size, "%u %s more than %d executable mappings: stack traces end in the others", stats.cut,
+		 human_plural(stats.cut, "process had", "processes had"), GMT_UNWIND_MAPPINGS_MAX);
+	return stats.cut;
+}
+
 static bool note_late(const struct session *session, char *note, size_t size)
 {
 	uint64_t lost = session->rescan.lost;
@@ -100,6 +112,30 @@ static bool note_late(const struct session *session, char *note, size_t size)
 	snprintf(note, size, "%llu mapping %s lost: a library that was loaded then was probed late, and calls until"
 		 " then were not traced", (unsigned long long)lost, human_plural(lost, "event was", "events were"));
 	return lost;
+}
+
+#define NOTES_MAX 8
+
+/* Sentences for the report. */
+struct notes {
+	const char *list[NOTES_MAX];
+	size_t count;
+	char texts[NOTES_MAX][SESSION_CAUSE];
+};
+
+/* Adds what was not seen. */
+static void add_notes(const struct session *session, struct notes *notes)
+{
+	static bool (*const all[])(const struct session *session, char *note, size_t size) = {
+		note_unreadable, note_cut, note_quota, note_late,
+	};
+
+	for (size_t i = 0; i < COUNT(all); i++) {
+		if (all[i](session, notes->texts[i], sizeof(notes->texts[i])))
+			notes->list[notes->count++] = notes->texts[i];
+	}
+	if (session->given_up[0])
+		notes->list[notes->count++] = session->given_up;
 }
 
 #define TELL_EVERY_NS 2000000000ULL
@@ -154,10 +190,7 @@ static void end_removal(const struct removal *removal, struct session *session)
 int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
-	char not_probed[SESSION_CAUSE], not_seen[SESSION_CAUSE];
-	char no_names[SESSION_CAUSE];
-	const char *notes[5];
-	size_t note_count = 0;
+	struct notes notes = { .count = 0 };
 	char note[SESSION_CAUSE] = "";
 	struct removal removal;
 	uint64_t lost = 0;
@@ -167,26 +200,19 @@ int session_finish(struct session *session)
 	err = close_recording(session, note, sizeof(note));
 	if (options->verbose)
 		tell_numbers(session);
-	if (note_unreadable(session, no_names, sizeof(no_names)))
-		notes[note_count++] = no_names;
+	add_notes(session, &notes);
 	begin_removal(&removal, session);
 	/* From here on a signal ends this process at once, and the kernel removes what is left of the probes. */
 	ending_let_go(session->ending);
 	dumping_finish(session->dumping, stream_now_ns(), SESSION_DUMPS_NS);
 	if (note[0])
-		notes[note_count++] = note;
-	if (session->given_up[0])
-		notes[note_count++] = session->given_up;
-	if (note_quota(session, not_probed, sizeof(not_probed)))
-		notes[note_count++] = not_probed;
-	if (note_late(session, not_seen, sizeof(not_seen)))
-		notes[note_count++] = not_seen;
-	shown = display_report(session->display, session->stream.pipeline, notes, note_count, &lost);
+		notes.list[notes.count++] = note;
+	shown = display_report(session->display, session->stream.pipeline, notes.list, notes.count, &lost);
 	err = shown ?: err;
 	session->output_error = session->output_error ?: err;
 	/* A report that could not be written did not say the notes either. */
-	for (size_t i = 0; shown && i < note_count; i++)
-		say("%s", notes[i]);
+	for (size_t i = 0; shown && i < notes.count; i++)
+		say("%s", notes.list[i]);
 	if (shown)
 		say("cannot write the report: %s", strerror(-shown));
 	err = display_files(session->display, session->stream.pipeline) ?: err;
@@ -200,7 +226,7 @@ int session_finish(struct session *session)
 		if (session->command_status)
 			return session->command_status;
 	}
-	if (options->strict && (lost || note_count))
+	if (options->strict && (lost || notes.count))
 		return GMT_EXIT_LOST;
 	if (options->child)
 		return 0;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/out.h"
 #include "base/xalloc.h"
 #include "symbol/elf/modules.h"
 
@@ -135,6 +136,55 @@ static void bias_is_by_segment(void **state)
 	modules_fini(&m);
 }
 
+/* The mappings of a module lead to each other, and a module without any is gone. */
+static void check_chains(const struct modules *m)
+{
+	size_t seen = 0;
+
+	for (uint32_t i = 0; i < m->count; i++)
+		for (struct module_map *map = modules_first(m, i); map; map = modules_next(m, map), seen++)
+			assert_int_equal(map->module, i);
+	assert_int_equal(seen, m->map_count);
+	for (size_t i = 1; i < m->map_count; i++)
+		assert_true(m->maps[i].start >= m->maps[i - 1].end);
+}
+
+/* Files first, and the highest first, but for the program; then what has no file. */
+static void a_limit_of_mappings(void **state)
+{
+	struct modules m = { 0 };
+	struct out out;
+	char *text;
+
+	(void)state;
+	out_init_mem(&out);
+	for (unsigned int i = 0; i < 100; i++)
+		out_printf(&out, "%x-%x r-xp 0 00:00 %u %s\n", 0x10000 + i * 0x1000, 0x10800 + i * 0x1000,
+			   i % 3 ? i % 2 + 1 : 0, i % 3 ? i % 2 ? "/lib/odd.so" : "/lib/even.so" : "");
+	text = out_take(&out);
+	parse(&m, text, 0);
+	check_chains(&m);
+	modules_limit(&m, 100);
+	assert_int_equal(m.map_count, 100);
+	assert_int_equal(m.left_out, 0);
+	modules_limit(&m, 80);
+	check_chains(&m);
+	assert_int_equal(m.map_count, 80);
+	assert_int_equal(m.left_out, 20);
+	assert_non_null(module_at(&m, 0x10000));
+	for (unsigned int i = 0; i < 100; i++)
+		if (i % 3)
+			assert_non_null(module_at(&m, 0x10000 + i * 0x1000)); /* 66 of them */
+	modules_limit(&m, 40);
+	check_chains(&m);
+	assert_non_null(module_at(&m, 0x10000 + (MODULES_LOWEST - 1) * 0x1000));
+	assert_string_equal(module_at(&m, 0x10000 + 98 * 0x1000)->name, "even.so");
+	assert_null(module_at(&m, 0x10000 + 99 * 0x1000));
+	assert_null(module_at(&m, 0x10000 + 22 * 0x1000));
+	modules_fini(&m);
+	free(text);
+}
+
 static void this_process(void **state)
 {
 	struct modules m = { 0 };
@@ -200,6 +250,7 @@ int main(void)
 		cmocka_unit_test(damaged_lines_are_counted),
 		cmocka_unit_test(a_newline_in_a_path),
 		cmocka_unit_test(bias_is_by_segment),
+		cmocka_unit_test(a_limit_of_mappings),
 		cmocka_unit_test(this_process),
 		cmocka_unit_test(many_files),
 	};

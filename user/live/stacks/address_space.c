@@ -15,11 +15,9 @@
 #include "live/bpf/array_map.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/bpf_tables.h"
+#include "live/stacks/space_tables.h"
 #include "parse/client.h"
 #include "symbol/python/pycode.h"
-#include "symbol/elf/source.h"
-#include "symbol/unwind/switchers.h"
-#include "symbol/unwind/unwind_table.h"
 
 #define READS_MAX 3              /* of a process that maps code meanwhile */
 #define REFUSALS_MAX 60          /* with the periods of reading, a second or two */
@@ -65,76 +63,14 @@ void space_fini(struct space *space, struct publisher *publisher)
 
 /* ---- what is mapped ---- */
 
-static bool is_same_module(const struct module *a, const struct module *b)
-{
-	return a->kind == b->kind && a->dev == b->dev && a->ino == b->ino && !strcmp(a->path, b->path);
-}
-
-static bool is_same_map(const struct space *space, const struct module_map *old, const struct modules *now,
-			const struct module_map *map)
-{
-	return old->start == map->start && old->end == map->end && old->offset == map->offset &&
-	       is_same_module(modules_of(&space->modules, old), modules_of(now, map));
-}
-
 static bool is_unchanged(const struct space *space, const struct modules *now)
 {
 	if (space->modules.map_count != now->map_count)
 		return false;
 	for (size_t i = 0; i < now->map_count; i++)
-		if (!is_same_map(space, &space->modules.maps[i], now, &now->maps[i]))
+		if (!space_has_map(&space->modules, &space->modules.maps[i], now, &now->maps[i]))
 			return false;
 	return true;
-}
-
-static bool is_python_module(const struct space *space, const struct module *module)
-{
-	return space->python_state == SPACE_PYTHON_FOUND && module->dev == space->python.dev &&
-	       module->ino == space->python.ino;
-}
-
-/* The interpreter is in a file with "python" in its name, or in the program itself. */
-static enum table_kind kind_of_table(const struct space *space, const struct module *module)
-{
-	if (switchers_has(module->name)) /* the names of Python's extensions contain "python", too */
-		return TABLE_SWITCHER;
-	if (is_python_module(space, module) || (space->with_python && strstr(module->name, "python")))
-		return TABLE_PYTHON;
-	return strncmp(module->name, "libc.so.", 8) ? TABLE_PLAIN : TABLE_LIBC;
-}
-
-/* Completes the mappings of a module from its file. */
-static void place_module(struct space *space, uint32_t module, const struct image *image, const struct table *table)
-{
-	for (size_t i = 0; i < space->modules.map_count; i++) {
-		const struct module_map *map = &space->modules.maps[i];
-		struct gmt_unwind_mapping *mapping = &space->mappings[i];
-
-		if (map->module != module ||
-		    !unwind_table_map(image, map->start, map->end, map->offset, mapping))
-			continue;
-		mapping->slot = table->slot;
-		mapping->pages = table->pages;
-		mapping->flags = GMT_UNWIND_MAP_TABLE;
-	}
-}
-
-void space_lose(struct space *space)
-{
-	space->is_gone = true;
-	if (space->shares_mounts)
-		space->modules.pid = 0;
-}
-
-/* A zombie still has its pid, but nothing mapped and no root. */
-bool space_is_lost(struct space *space)
-{
-	char root[32];
-
-	snprintf(root, sizeof(root), "/proc/%u/root", space->tgid);
-	if (!space->is_gone && access(root, F_OK) && errno == ENOENT)
-		space_lose(space);
-	return space->is_gone;
 }
 
 bool space_may_open(const struct space *space)
@@ -147,79 +83,6 @@ bool space_may_open(const struct space *space)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || (errno != EACCES && errno != EPERM);
-}
-
-/* The first mapping of a module, which opens its file. */
-static const struct module_map *map_of(const struct space *space, uint32_t module)
-{
-	for (size_t i = 0; i < space->modules.map_count; i++)
-		if (space->modules.maps[i].module == module)
-			return &space->modules.maps[i];
-	return NULL;
-}
-
-static bool open_module(struct space *space, uint32_t module, struct source_file *file)
-{
-	const struct module_map *map = map_of(space, module);
-
-	if (map && !source_open_module(&space->modules, map, file))
-		return true;
-	/* The process may have ended since its mappings were read. */
-	return map && !space->is_gone && space_is_lost(space) && !source_open_module(&space->modules, map, file);
-}
-
-static void look_up_module(struct space *space, uint32_t i, const struct tables *tables)
-{
-	const struct module *module = &space->modules.list[i];
-	struct source_file file;
-	struct table table;
-	struct image shape;
-	int err;
-
-	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &file))
-		return;
-	err = tables_find(tables, &file, kind_of_table(space, module), &shape, &table);
-	close(file.fd);
-	if (!err) {
-		modules_set_image(&space->modules, i, &shape);
-		place_module(space, i, &shape, &table);
-	} else if (err == -ENOENT) {
-		space->is_pending[i] = true;
-		space->pending++;
-	}
-}
-
-/* Fills the lists for the new mappings. Unchanged ones are copied from the former lists. */
-static void fill_lists(struct space *space, const struct space *before, const struct tables *tables)
-{
-	bool is_python_new = before->python_state != space->python_state;
-	struct modules *modules = &space->modules;
-	bool *is_new = xcalloc(modules->count + 1, sizeof(*is_new));
-
-	space->mappings = xcalloc(modules->map_count + 1, sizeof(*space->mappings));
-	space->is_pending = xcalloc(modules->count + 1, sizeof(*space->is_pending));
-	space->pending = 0;
-	for (size_t i = 0; i < modules->map_count; i++) {
-		const struct module_map *map = &modules->maps[i];
-		struct module_map *old = modules_find(&before->modules, map->start);
-		const struct module *module = modules_of(modules, map);
-		struct gmt_unwind_mapping *mapping = &space->mappings[i];
-
-		if (old && is_same_map(before, old, modules, map) && !before->is_pending[old->module] &&
-		    !(is_python_new && is_python_module(space, module))) {
-			*mapping = before->mappings[old - before->modules.maps];
-		} else {
-			mapping->flags = module->kind == MODULE_ANONYMOUS ? GMT_UNWIND_MAP_JIT : 0;
-			is_new[map->module] = true;
-		}
-		mapping->start = map->start;
-		mapping->end = map->end;
-		mapping->module = map->module;
-	}
-	for (uint32_t i = 0; i < modules->count; i++)
-		if (is_new[i])
-			look_up_module(space, i, tables);
-	free(is_new);
 }
 
 /* Looks for the process's Python, unless the answer is final. */
@@ -248,7 +111,7 @@ static bool has_lost_code(const struct space *before, const struct modules *now)
 	for (size_t i = 0; i < before->modules.map_count; i++) {
 		const struct module_map *old = &before->modules.maps[i], *map = modules_find(now, old->start);
 
-		if (!map || !is_same_map(before, old, now, map))
+		if (!map || !space_has_map(&before->modules, old, now, map))
 			return true;
 	}
 	return false;
@@ -277,6 +140,7 @@ static int read_at_moment(struct space *space, struct modules *now, struct publi
 		err = modules_read(now, space->tgid);
 		if (err)
 			return err;
+		modules_limit(now, GMT_UNWIND_MAPPINGS_MAX);
 		space->first = first;
 		space->last = publisher_mapped(publisher, space->tgid);
 		if (space->first == space->last)
@@ -320,37 +184,10 @@ int space_read(struct space *space, const struct tables *tables, struct publishe
 		return 0;
 	}
 	space->modules = now;
-	fill_lists(space, &before, tables);
+	space_fill(space, &before, tables);
 	keep_old_list(space, &before);
 	space->is_listed = false;
 	return 1;
-}
-
-int space_build_one(struct space *space, struct tables *tables, const char **path)
-{
-	struct source_file file;
-	struct table table;
-	struct image shape;
-	int err;
-
-	for (uint32_t i = 0; i < space->modules.count && space->pending; i++) {
-		if (!space->is_pending[i])
-			continue;
-		space->is_pending[i] = false;
-		space->pending--;
-		if (!open_module(space, i, &file))
-			continue;
-		*path = space->modules.list[i].path;
-		err = tables_build(tables, &file, kind_of_table(space, &space->modules.list[i]), &shape, &table);
-		close(file.fd);
-		if (!err) {
-			modules_set_image(&space->modules, i, &shape);
-			place_module(space, i, &shape, &table);
-			space->is_listed = false;
-		}
-		return err;
-	}
-	return 0;
 }
 
 /* ---- what was mapped ---- */
@@ -413,12 +250,10 @@ static int give_list(struct space *space, struct publisher *publisher)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 	struct gmt_unwind_mapping *list;
-	uint32_t count = (uint32_t)space->modules.map_count;
+	uint32_t count = (uint32_t)space->modules.map_count; /* GMT_UNWIND_MAPPINGS_MAX at most */
 	int64_t number;
 	int fd;
 
-	if (count > GMT_UNWIND_MAPPINGS_MAX)
-		count = GMT_UNWIND_MAPPINGS_MAX;
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_mappings", sizeof(uint32_t),
 			    sizeof(struct gmt_unwind_mapping), count, &options);
 	if (fd < 0)

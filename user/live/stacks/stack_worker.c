@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/address_space.h"
+#include "live/stacks/space_tables.h"
 #include "live/stacks/copies.h"
 #include "live/stacks/walk_check.h"
 #include "live/stream.h"
@@ -18,6 +19,9 @@
 /* How often a process that maps one library after the other is read: more often while it is young. */
 #define READ_PERIOD_NS 50000000ULL
 #define READ_PERIOD_YOUNG_NS 1000000ULL
+#define READ_SHARE 4                    /* a reading of 100 ms is followed by 400 ms without one of this process */
+#define READ_LONG_NS 10000000ULL        /* ... if it took at least so long */
+#define FORGET_NS 1000000000ULL         /* for the last tables of a process that starts another program */
 #define LIST_PERIOD_NS 200000000ULL     /* between lists for BPF while tables are built */
 #define EVENTS_KEPT_NS 1000000000ULL    /* how long a record of mapped code is waited for */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
@@ -28,9 +32,12 @@ struct worked {
 	enum stackwork_due due;      /* it may have mapped something */
 	uint64_t first_ns;           /* when it was read first */
 	uint64_t read_ns;            /* ... and last */
+	uint64_t took_ns;            /* the last reading */
+	uint64_t built_ns;           /* when a table was built for it last */
 	uint64_t listed_ns;          /* when BPF got a list of mappings last */
 	bool is_stale;               /* BPF does not have all tables that exist */
 	bool has_ended;              /* kept for the stacks that wait */
+	bool is_cut;                 /* it had more mappings than are used */
 	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
 	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
 	struct records unnamed;      /* STACK, from `named` on */
@@ -49,6 +56,7 @@ struct stackwork {
 	size_t waiting;              /* stacks without a name */
 	uint64_t named;              /* stacks with one; other threads read this */
 	uint32_t unreadable;         /* processes whose files may not be opened */
+	uint32_t cut;                /* processes with more mappings than are used */
 };
 
 static void forget_worked(struct stackwork *work, uint32_t tgid);
@@ -152,12 +160,13 @@ static void build_one(struct stackwork *work, struct space *space)
 
 static void forget_worked(struct stackwork *work, uint32_t tgid)
 {
+	uint64_t until_ns = stream_now_ns() + FORGET_NS;
 	struct worked *worked;
 
 	if (!hash_take(&work->processes, tgid, &worked))
 		return;
 	/* Missing tables can still be made if the process's files are ours, too. */
-	while (worked->waiting_ns && worked->space.pending)
+	while (worked->waiting_ns && worked->space.pending && stream_now_ns() < until_ns)
 		build_one(work, &worked->space);
 	end_waiting(work, worked);
 	name_stacks(work, worked, UINT64_MAX);
@@ -201,6 +210,8 @@ static uint64_t read_period(const struct worked *worked)
 {
 	uint64_t period = (worked->read_ns - worked->first_ns) / 8;
 
+	if (worked->took_ns >= READ_LONG_NS && worked->took_ns * READ_SHARE > READ_PERIOD_NS)
+		return worked->took_ns * READ_SHARE;
 	if (period < READ_PERIOD_YOUNG_NS)
 		return READ_PERIOD_YOUNG_NS;
 	return period < READ_PERIOD_NS ? period : READ_PERIOD_NS;
@@ -213,10 +224,13 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	int changed = space_read(&worked->space, work->tables, work->publisher);
 
 	worked->read_ns = now_ns;
+	worked->took_ns = stream_now_ns() - now_ns;
 	if (!worked->first_ns) {
 		worked->first_ns = worked->listed_ns = now_ns;
 		work->unreadable += !space_may_open(&worked->space);
 	}
+	work->cut += worked->space.modules.left_out && !worked->is_cut;
+	worked->is_cut |= worked->space.modules.left_out != 0;
 	/* A Python that is starting up is read again, after the period of reading. */
 	worked->due = changed >= 0 && worked->space.python_state == SPACE_PYTHON_UNKNOWN &&
 		      worked->space.with_python ? DUE_SOON : DUE_NOT;
@@ -354,6 +368,7 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 	struct space *space = &worked->space;
 
 	if (space->pending) {
+		worked->built_ns = stream_now_ns();
 		build_one(work, space);
 		worked->is_stale = !space->is_gone;
 	}
@@ -393,7 +408,7 @@ uint64_t stackwork_step(struct stackwork *work)
 		if (idle_ns < wait_ns)
 			wait_ns = idle_ns;
 		if (worked->space.pending)
-			busy = busy ? busy : worked; /* one table at a time */
+			busy = busy && busy->built_ns <= worked->built_ns ? busy : worked; /* one table, in turn */
 		else
 			build_and_tell(work, worked);
 		if ((worked->is_stale || awaits_events(worked)) && wait_ns > PUBLISHING_NS)
@@ -422,6 +437,7 @@ void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 {
 	tables_stats(work->tables, stats);
 	stats->unreadable = work->unreadable;
+	stats->cut = work->cut;
 }
 
 size_t stackwork_waiting(const struct stackwork *work)

@@ -17,6 +17,7 @@
 #include "base/sorted.h"
 #include "base/xalloc.h"
 
+#define NO_MAP UINT32_MAX       /* a module's first mapping is not added yet */
 #define READ_FIRST (64u << 10)
 #define READ_MAX (256u << 20)   /* enough for 1.5 M mappings; vm.max_map_count is never as high */
 
@@ -130,10 +131,28 @@ static uint32_t module_index(struct parse *parse, const struct maps_line *line)
 	}
 	module.name = name_of_module(&module);
 	modules->list = xgrow(modules->list, modules->count, sizeof(*modules->list));
+	module.first = NO_MAP;
 	modules->list[modules->count] = module;
 	if (!index)
 		*(uint32_t *)hash_put(&parse->known, key, NULL) = (uint32_t)modules->count;
 	return (uint32_t)modules->count++;
+}
+
+/* Adds a mapping behind the others. */
+static void add_map(struct modules *modules, const struct module_map *added, uint32_t module)
+{
+	struct module *of = &modules->list[module];
+	uint32_t at = (uint32_t)modules->map_count;
+
+	modules->maps = xgrow(modules->maps, modules->map_count, sizeof(*modules->maps));
+	modules->maps[modules->map_count++] = *added;
+	modules->maps[at].module = module;
+	modules->maps[at].next = 0;
+	if (of->first == NO_MAP)
+		of->first = at;
+	else
+		modules->maps[of->last].next = at;
+	of->last = at;
 }
 
 /* False: the mapping is empty, or does not lie behind the others. */
@@ -144,10 +163,8 @@ static bool add_line(struct parse *parse, const struct maps_line *line)
 	if (line->end <= line->start ||
 	    (modules->map_count && line->start < modules->maps[modules->map_count - 1].end))
 		return false;
-	modules->maps = xgrow(modules->maps, modules->map_count, sizeof(*modules->maps));
-	modules->maps[modules->map_count++] = (struct module_map){
-		.start = line->start, .end = line->end, .offset = line->offset, .module = module_index(parse, line),
-	};
+	add_map(modules, &(struct module_map){ .start = line->start, .end = line->end, .offset = line->offset },
+		module_index(parse, line));
 	return true;
 }
 
@@ -207,6 +224,61 @@ void modules_fini(struct modules *modules)
 	*modules = (struct modules){ 0 };
 }
 
+/* Marks up to `room` mappings, from `from` downwards, of files or of anything. Returns the room that is left. */
+static size_t mark_kept(const struct modules *modules, bool *is_kept, size_t from, size_t room, bool files_only)
+{
+	for (size_t i = from; i-- && room;) {
+		if (is_kept[i] || (files_only && modules_of(modules, &modules->maps[i])->kind != MODULE_FILE))
+			continue;
+		is_kept[i] = true;
+		room--;
+	}
+	return room;
+}
+
+/* Takes the kept mappings, and their modules, from a former list. */
+static void take_kept(struct modules *modules, struct modules *former, const bool *is_kept)
+{
+	uint32_t *numbers = xcalloc(former->count + 1, sizeof(*numbers)); /* new numbers + 1 */
+
+	for (size_t i = 0; i < former->map_count; i++) {
+		struct module *module = &former->list[former->maps[i].module];
+		uint32_t *number = &numbers[former->maps[i].module];
+
+		if (!is_kept[i])
+			continue;
+		if (!*number) {
+			modules->list = xgrow(modules->list, modules->count, sizeof(*modules->list));
+			modules->list[modules->count] = *module;
+			modules->list[modules->count].first = NO_MAP;
+			*number = (uint32_t)++modules->count;
+			module->path = NULL;
+		}
+		add_map(modules, &former->maps[i], *number - 1);
+	}
+	free(numbers);
+}
+
+void modules_limit(struct modules *modules, size_t most)
+{
+	struct modules former = *modules;
+	bool *is_kept;
+	size_t room = most;
+
+	if (former.map_count <= most)
+		return;
+	is_kept = xcalloc(former.map_count, sizeof(*is_kept));
+	room -= most < MODULES_LOWEST ? most : MODULES_LOWEST;
+	room += mark_kept(modules, is_kept, MODULES_LOWEST, most - room, false);
+	room = mark_kept(modules, is_kept, former.map_count, room, true);
+	mark_kept(modules, is_kept, former.map_count, room, false);
+	*modules = (struct modules){ .pid = former.pid, .has_our_paths = former.has_our_paths,
+				     .left_out = former.left_out + former.map_count - most };
+	take_kept(modules, &former, is_kept);
+	free(is_kept);
+	modules_fini(&former);
+}
+
 struct module_map *modules_find(const struct modules *modules, uint64_t address)
 {
 	size_t count = sorted_count(modules->maps, modules->map_count, sizeof(*modules->maps), address);
@@ -217,11 +289,10 @@ struct module_map *modules_find(const struct modules *modules, uint64_t address)
 void modules_set_image(struct modules *modules, uint32_t module, const struct image *image)
 {
 	memcpy(modules->list[module].build_id, image->build_id, sizeof(image->build_id));
-	for (size_t i = 0; i < modules->map_count; i++) {
-		struct module_map *map = &modules->maps[i];
+	for (struct module_map *map = modules_first(modules, module); map; map = modules_next(modules, map)) {
 		uint64_t vaddr;
 
-		if (map->module != module || map->has_bias || !image_code_vaddr(image, map->offset, &vaddr))
+		if (map->has_bias || !image_code_vaddr(image, map->offset, &vaddr))
 			continue;
 		map->bias = map->start - vaddr;
 		map->has_bias = true;

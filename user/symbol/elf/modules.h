@@ -30,6 +30,7 @@ struct module {
 	uint64_t dev;           /* makedev() */
 	uint64_t ino;
 	bool deleted;
+	uint32_t first, last;   /* its mappings: modules_first(), modules_next() */
 	char build_id[IMAGE_BUILD_ID_CHARS]; /* "" before modules_set_image() */
 };
 
@@ -39,7 +40,10 @@ struct module_map {
 	uint64_t bias;          /* address - vaddr, modulo 2^64, once has_bias */
 	bool has_bias;
 	uint32_t module;
+	uint32_t next;          /* the next mapping of the module; 0: there is none */
 };
+
+#define MODULES_LOWEST 16       /* mappings that modules_limit() keeps at the lowest addresses: the program's */
 
 struct modules {
 	uint32_t pid;
@@ -48,6 +52,7 @@ struct modules {
 	size_t count;
 	struct module_map *maps;
 	size_t map_count;
+	size_t left_out;        /* mappings, by modules_limit() */
 };
 
 /* Replaces all mappings. Leaves damaged lines out, and returns their number. */
@@ -56,11 +61,26 @@ size_t modules_parse(struct modules *modules, uint32_t pid, const char *text, si
 int modules_read(struct modules *modules, uint32_t pid);
 void modules_fini(struct modules *modules);
 
+/* Leaves out what a process has mapped beyond `most` mappings: first those that are not of files, then the newest.
+ * Libraries that came first lie at the highest addresses, and the program at the lowest. */
+void modules_limit(struct modules *modules, size_t most);
+
 /* The mapping that contains an address, or NULL. */
 struct module_map *modules_find(const struct modules *modules, uint64_t address);
 static inline struct module *modules_of(const struct modules *modules, const struct module_map *map)
 {
 	return &modules->list[map->module];
+}
+
+/* The mappings of a module, in turn: NULL behind the last. */
+static inline struct module_map *modules_first(const struct modules *modules, uint32_t module)
+{
+	return &modules->maps[modules->list[module].first];
+}
+
+static inline struct module_map *modules_next(const struct modules *modules, const struct module_map *map)
+{
+	return map->next ? &modules->maps[map->next] : NULL;
 }
 
 /* Takes the build id of a module and the bias of its mappings from its file. */
