@@ -63,7 +63,7 @@ CORE     := $(call in,terms,frames gpus limits names own_code probes symbol_hint
             $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack oom_judge oom_view snapshot snapshot_replay sums view view_build)
+            $(call in,view,by_stack oom_judge oom_view snapshot snapshot_index snapshot_replay sums view view_build)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile) \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "base/out_file.h"
@@ -17,9 +18,10 @@
 #include "core/history/history.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/process.h"
-#include "core/view/snapshot.h"
 #include "core/history/window.h"
 #include "core/pipeline/pipeline.h"
+#include "core/view/snapshot.h"
+#include "core/view/snapshot_index.h"
 #include "outputs.h"
 #include "say.h"
 #include "sink/sink.h"
@@ -90,15 +92,6 @@ static void make_process_path(char *to, size_t size, const char *path, uint32_t 
 	snprintf(to, size, "%.*s.%" PRIu32 "%s%s", stem, path, pid, number, path + stem);
 }
 
-static unsigned int life_of(const struct history *h, uint32_t process)
-{
-	unsigned int life = 1;
-
-	for (uint32_t i = 0; i < process; i++)
-		life += h->processes[i].of->tgid == h->processes[process].of->tgid;
-	return life;
-}
-
 /* Finds the processes that have something to show. Returns their number; any[i] is for process i. */
 static unsigned int find_changed(const struct history *h, bool *any)
 {
@@ -122,12 +115,12 @@ static unsigned int find_changed(const struct history *h, bool *any)
 	return count;
 }
 
-static int write_process(const struct files *f, uint32_t process, const char *path)
+static int write_process(const struct files *f, const struct snapshot_index *x, uint32_t process, const char *path)
 {
 	struct snapshot snapshot;
 	int err;
 
-	snapshot_build(f->pipeline->history, process, &snapshot);
+	snapshot_build_from(x, process, &snapshot);
 	err = write_output(f, path, &snapshot);
 	if (!err && snapshot.dropped && !f->options->quiet)
 		say("%s lacks %" PRIu64 " older %s: give a larger --window to keep more", path, snapshot.dropped,
@@ -136,21 +129,26 @@ static int write_process(const struct files *f, uint32_t process, const char *pa
 	return err;
 }
 
-static int write_each(const struct files *f, const bool *any)
+static int write_each(const struct files *f, const struct snapshot_index *x, const bool *any)
 {
 	const struct history *h = f->pipeline->history;
+	struct hash lives;       /* unsigned int: processes so far, by pid */
 	int err = 0;
 
+	hash_init(&lives, sizeof(unsigned int));
 	for (uint32_t i = 0; i < h->process_count; i++) {
+		uint32_t pid = h->processes[i].of->tgid;
+		unsigned int life = ++*(unsigned int *)hash_put(&lives, pid, NULL);
 		char path[PATH_MAX];
 
 		if (!any[i])
 			continue;
-		make_process_path(path, sizeof(path), f->name, h->processes[i].of->tgid, life_of(h, i));
+		make_process_path(path, sizeof(path), f->name, pid, life);
 		if (!f->options->quiet)
-			say("the %s of process %" PRIu32 " is %s", f->sink->name, h->processes[i].of->tgid, path);
-		err = write_process(f, i, path) ?: err;
+			say("the %s of process %" PRIu32 " is %s", f->sink->name, pid, path);
+		err = write_process(f, x, i, path) ?: err;
 	}
+	hash_fini(&lives);
 	return err;
 }
 
@@ -158,22 +156,25 @@ static int write_processes(const struct files *f)
 {
 	bool *any = xcalloc(f->pipeline->history->process_count + 1, sizeof(*any));
 	unsigned int count = find_changed(f->pipeline->history, any);
+	struct snapshot_index x;
 	uint32_t only = 0;
 	int err = 0;
 
+	snapshot_index_init(&x, f->pipeline->history);
 	while (count && !any[only])
 		only++;
 	if (!count) {
 		say("%s was not written: no process allocated device memory, or --window kept no events", f->name);
 	} else if (count == 1) {
-		err = write_process(f, only, f->name);
+		err = write_process(f, &x, only, f->name);
 	} else if (!strcmp(f->name, "-")) {
 		say("--%s - can write only one process, and %u processes have device memory: name a file instead",
 		    f->sink->name, count);
 		err = -EINVAL;
 	} else {
-		err = write_each(f, any);
+		err = write_each(f, &x, any);
 	}
+	snapshot_index_fini(&x);
 	free(any);
 	return err;
 }

@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "core/view/oom_view.h"
+#include "core/view/snapshot_index.h"
 #include "history_scene.h"
 
 /* ---- what happens ---- */
@@ -400,6 +402,53 @@ static void what_changed_of_late(void **state)
 	teardown(&c);
 }
 
+static uint64_t cpu_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The CPU time of the snapshots of so many processes, with so many events together. */
+static uint64_t time_of_snapshots(uint32_t processes, uint32_t events)
+{
+	struct snapshot_index x;
+	struct scene c;
+	uint64_t begin;
+
+	setup(&c, events);
+	for (uint32_t i = 0; i < processes; i++) {
+		c.r.tgid = c.r.tid = 10000 + i;
+		for (uint32_t n = 0; n < events / processes; n += 2) {
+			CALL(&c.r, cuMemAlloc_v2, BASE, MiB);
+			RELEASE(&c.r, cuMemFree_v2, BASE);
+		}
+	}
+	begin = cpu_time_ns();
+	snapshot_index_init(&x, c.r.history);
+	for (uint32_t i = 0; i < processes; i++) {
+		snapshot_free(&c.s);
+		snapshot_build_from(&x, i, &c.s);
+		assert_int_equal(c.s.event_count, events / processes / 2 * 5);
+		assert_int_equal(c.s.events[0].ts_ns, history_event(c.r.history, (uint64_t)i * (events / processes))->ts_ns);
+	}
+	snapshot_index_fini(&x);
+	begin = cpu_time_ns() - begin;
+	teardown(&c);
+	return begin;
+}
+
+/* The time depends on the events, not on the number of processes times the events. */
+static void many_processes(void **state)
+{
+	uint64_t few = time_of_snapshots(200, 80000), many = time_of_snapshots(20000, 80000);
+
+	(void)state;
+	print_message("# CPU time of the snapshots of 200 and of 20,000 processes: %.3f s, %.3f s\n", few / 1e9, many / 1e9);
+	assert_true(many < few * 20);
+}
+
 /* Records without sense, as if most had been lost: no snapshot is ever wrong in itself. */
 static void nonsense(void **state)
 {
@@ -439,6 +488,7 @@ int main(void)
 		cmocka_unit_test(nothing_of_a_framework_that_nobody_knows),
 		cmocka_unit_test(what_is_met_by_less_is_nothing),
 		cmocka_unit_test(what_changed_of_late),
+		cmocka_unit_test(many_processes),
 		cmocka_unit_test(nonsense),
 	};
 

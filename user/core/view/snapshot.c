@@ -9,6 +9,7 @@
 #include "core/history/history.h"
 #include "core/history/window.h"
 #include "core/ledger/alloc.h"
+#include "core/view/snapshot_index.h"
 
 /* Made-up addresses: those of two devices are far apart. */
 #define UNSEEN_ADDRESS(device) (ALLOC_ADDRESS_END + ((uint64_t)(device) << 48))
@@ -131,34 +132,45 @@ static void add_unseen(struct snapshot *s, const struct window *w, unsigned int 
 		append_block(s, segment->address + unseen.allocated, unseen.reserved - unseen.allocated, false, 0);
 }
 
-static void add_marks(struct snapshot *s, const struct history *h, uint32_t process)
+static void add_marks(struct snapshot *s, const struct snapshot_index *x, uint32_t process)
 {
+	const struct history *h = x->h;
 	const struct history_marks *m = &h->marks;
 	uint64_t first = h->first > h->processes[process].since ? h->first : h->processes[process].since;
 
-	s->marks = m->next ? xcalloc(m->next - history_marks_first(m), sizeof(*s->marks)) : NULL;
-	for (uint64_t n = history_marks_first(m); n < m->next; n++) {
+	for (uint64_t n = x->oldest_mark[process]; n != SNAPSHOT_NONE; n = x->mark_after[n - history_marks_first(m)]) {
 		const struct history_mark *mark = history_marks_at(m, n);
 
-		if (mark->process == process && mark->event >= first)
-			s->marks[s->mark_count++] = (struct snapshot_mark){
-				.ts_ns = mark->ts_ns, .name = m->names[mark->name], .is_end = mark->is_end,
-			};
+		if (mark->event < first)
+			continue;
+		s->marks = xgrow(s->marks, s->mark_count, sizeof(*s->marks));
+		s->marks[s->mark_count++] = (struct snapshot_mark){
+			.ts_ns = mark->ts_ns, .name = m->names[mark->name], .is_end = mark->is_end,
+		};
 	}
 }
 
-void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
+void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struct snapshot *out)
 {
 	struct window w;
 
-	history_window(h, process, &w);
+	history_window(x->h, process, &w);
 	*out = (struct snapshot){ 0 };
 	add_segments(out, &w);
 	for (unsigned int i = 0; i < w.unseen_count; i++)
 		add_unseen(out, &w, i);
-	snapshot_replay(h, process, &w, out);
-	add_marks(out, h, process);
+	snapshot_replay(x, process, &w, out);
+	add_marks(out, x, process);
 	window_free(&w);
+}
+
+void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out)
+{
+	struct snapshot_index x;
+
+	snapshot_index_init(&x, h);
+	snapshot_build_from(&x, process, out);
+	snapshot_index_fini(&x);
 }
 
 void snapshot_free(struct snapshot *s)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct history;
+struct snapshot_index;
 struct window;
 
 /* X(NAME, name): PyTorch's words. */
@@ -101,6 +102,8 @@ struct snapshot {
 
 /* Makes the snapshot of h->processes[process]; snapshot_free() releases its arrays. */
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out);
+/* The same for one of many processes of a history. */
+void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struct snapshot *out);
 void snapshot_free(struct snapshot *snapshot);
 
 static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
@@ -109,6 +112,6 @@ static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)
 }
 
 /* For snapshot_build(): makes the events, going back from the memory at the end. */
-void snapshot_replay(const struct history *h, uint32_t process, const struct window *end, struct snapshot *out);
+void snapshot_replay(const struct snapshot_index *x, uint32_t process, const struct window *end, struct snapshot *out);
 
 #endif

@@ -9,17 +9,18 @@
 #include "core/framework/segments.h"
 #include "core/history/births.h"
 #include "core/history/history.h"
-#include "core/view/snapshot.h"
 #include "core/history/window.h"
+#include "core/view/snapshot.h"
+#include "core/view/snapshot_index.h"
 
 /* The moment to which the replay has come back. Ranges are as in a window, with two differences: in ranges from events,
  * offset is a number (births.h), and segments that are not PyTorch's have a block, too. */
 struct moment {
 	struct snapshot *out;
+	const struct snapshot_index *index;
 	struct rangemap blocks, segments;
 	uint64_t ts_ns;
 	uint64_t first;          /* number of the oldest event */
-	struct births births;
 };
 
 static void emit_event(struct moment *m, enum snapshot_action action, const struct range *r, enum snapshot_why why)
@@ -147,13 +148,13 @@ static bool is_block_held(const struct moment *m, const struct range *block)
 	return at >= end;
 }
 
-static void take_back_event(struct moment *m, const struct history *h, uint64_t number)
+static void take_back_event(struct moment *m, uint64_t number)
 {
-	const struct history_event *e = history_event(h, number);
+	const struct history_event *e = history_event(m->index->h, number);
 	struct range r = history_range_of(e);
 	const struct range *found;
 
-	r.offset = births_of_event(&m->births, number);
+	r.offset = births_of_event(&m->index->births, number);
 	m->ts_ns = e->ts_ns;
 	switch (e->kind) {
 	case GMT_HISTORY_BLOCK_FREE:
@@ -210,20 +211,18 @@ static void turn_around(struct snapshot *s)
 	}
 }
 
-void snapshot_replay(const struct history *h, uint32_t process, const struct window *end, struct snapshot *out)
+void snapshot_replay(const struct snapshot_index *x, uint32_t process, const struct window *end, struct snapshot *out)
 {
+	const struct history *h = x->h;
 	const struct history_process *hp = &h->processes[process];
 	uint64_t first = h->first > hp->since ? h->first : hp->since;
-	struct moment m = { .out = out, .first = first };
+	struct moment m = { .out = out, .index = x, .first = first };
 
 	out->dropped = first - hp->since;
-	births_init(&m.births, h, h->next);
 	begin_at_the_end(&m, end);
-	for (uint64_t n = h->next; n-- > first;)
-		if (history_event(h, n)->process == process)
-			take_back_event(&m, h, n);
+	for (uint64_t n = x->newest_event[process]; n != SNAPSHOT_NONE && n >= first; n = x->event_before[n - h->first])
+		take_back_event(&m, n);
 	turn_around(out);
-	births_fini(&m.births);
 	rangemap_fini(&m.blocks);
 	rangemap_fini(&m.segments);
 }
