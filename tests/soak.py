@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """soak.py [SECONDS]: processes of all kinds come and go under -a. The tracer must not grow after the first sixth of the
-time, and must account for every process. An hour shows most; the default is 300 s. Needs root.
+time, must lose nothing, and must account for every process. An hour shows most; the default is 300 s. Needs root.
 
 The churn: allocators of all kinds, forks, execs, libraries that are loaded and unloaded, programs that run out of
 memory, programs that are killed, and files that claim to be a libcuda.
+
+A pid comes again within an hour. So a process is known by its pid and the time of its start.
 """
 import collections
 import contextlib
@@ -23,9 +25,12 @@ from lib import check, equal  # noqa: E402
 
 AT_ONCE = 3                 # programs
 SAMPLES = 60                # at least; one each 5 s if that is more often
-GROWTH = 0.1                # of resident memory, at most; beside:
+GROWTH = 0.1                # of the tracer's memory, at most; beside:
 LAST = 10.0                 # seconds for the last programs to end by themselves
+REST = 60.0                 # ... and at most for the tracer to do what is left, which other programs may add to
 SLACK = 16 << 20            # bytes: the 1,000 processes that are kept, and the allocator's moods
+RING = "128M"               # what a busy machine leaves unread for some seconds
+TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
 # (how often, command). The first two cannot tell their books: they are killed.
 KILLED = 0, 1
 PROGRAMS = [
@@ -46,10 +51,16 @@ PROGRAMS = [
     (1, ("oom_cases", "exit")),
     (2, ("dl_late", lib.LIB)),          # opens libcuda at the first line, ends at the second
 ]
-# Maps a file as code under the name of a library that is probed.
+# Maps a file as code under the name of a library that is probed, and unmaps it.
 MAPPER = """import mmap, sys, time
 with open(sys.argv[1], "rb") as f: m = mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
-time.sleep(0.2)"""
+time.sleep(0.2)
+m.close()"""
+# Loads and unloads libraries, so that each lies where another one was.
+LOADER = """import _ctypes, ctypes, sys
+for n in range(20):
+    for path in sys.argv[1:]:
+        _ctypes.dlclose(ctypes.CDLL(path)._handle)"""
 
 
 class Reader(threading.Thread):
@@ -74,7 +85,28 @@ class Reader(threading.Thread):
                     continue
                 key = process["pid"], process["attached_at"]["monotonic_ns"]
                 self.repeated += key in self.ended and line["type"] == "live"
-                self.ended.setdefault(key, process)
+                self.ended.setdefault(key, numbers_of(process))
+
+    def users(self):
+        """life -> its process, of those that allocated; of the programs that a process ran, the last one."""
+        return {life_of(process): process for process in self.ended.values()
+                if any(c["allocs"] for c in process["classes"].values())}
+
+
+def numbers_of(process):
+    """What is kept of a process: an hour has tens of thousands."""
+    rows = [{k: row[k] for k in ("uuid", "classes", "physical")} for row in process["gpus"]]
+    return {**{k: process[k] for k in ("pid", "start_boottime_ns", "cmdline", "classes")}, "gpus": rows}
+
+
+def life_of(process):
+    return process["pid"], process["start_boottime_ns"] // TICK_NS
+
+
+def life_of_child(pid):
+    """Of a child that nobody has waited for: its pid is still its own."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return pid, int(file.read().rpartition(")")[2].split()[19])
 
 
 def hostile_file(folder, number):
@@ -101,7 +133,8 @@ def sample(pid):
     found = collections.Counter()
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         fields = dict(line.split(":", 1) for line in file)
-    found["resident"] = int(fields["VmRSS"].split()[0]) << 10
+    found["resident memory"] = int(fields["VmRSS"].split()[0]) << 10
+    found["anonymous memory"] = int(fields["RssAnon"].split()[0]) << 10
     found["threads"] = int(fields["Threads"])
     found["children"] = len(lib.descendants(pid))
     for number in os.listdir(f"/proc/{pid}/fdinfo"):
@@ -119,17 +152,22 @@ def sample(pid):
 class Churn:
     def __init__(self, folder):
         self.folder, self.running, self.started = folder, [], 0
-        self.books = {}             # pid -> what the program noted
-        self.killed = set()
+        self.books = {}             # life -> what the program noted
+        self.killed = set()         # lives
 
     def start(self):
         self.started += 1
         if self.started % 20 == 0:
             path = hostile_file(self.folder, self.started)
-            lib.Process([sys.executable, "-c", MAPPER, path]).finish()
+            lib.run([sys.executable, "-c", MAPPER, path])
+            os.unlink(path)
+            return
+        if self.started % 20 == 10:
+            lib.run([sys.executable, "-c", LOADER, lib.LIB, lib.LIB_ENDBR, lib.C10])
             return
         index = random.choices(range(len(PROGRAMS)), [often for often, _ in PROGRAMS])[0]
         target = lib.Target(*PROGRAMS[index][1])
+        target.life = life_of_child(target.pid)
         with contextlib.suppress(BrokenPipeError):      # a short one has ended
             target.line("\n\n")
         target.until = time.monotonic() + random.uniform(1, 3) if index in KILLED else None
@@ -139,14 +177,14 @@ class Churn:
         for target in list(self.running):
             if target.until and time.monotonic() > target.until:
                 target.send(signal.SIGKILL)
-                self.killed.add(target.pid)
+                self.killed.add(target.life)
             elif target.popen.poll() is None:
                 continue
             status, out = target.finish()
             self.running.remove(target)
             lib.Process.running.remove(target)
             if not target.until and not status and f"pid={target.pid}\n" in target.err:
-                self.books[target.pid] = lib.books_of(out)
+                self.books[target.life] = lib.books_of(out)
 
     def churn(self):
         self.reap()
@@ -165,86 +203,123 @@ class Churn:
                 target.until = 1.0
 
 
-def worst(samples, what):
-    return max(s[what] for s in samples)
+class Soak:
+    """One session, and what is checked of it."""
 
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.samples, self.rest = [], collections.Counter()
+        self.churn = self.reader = None
 
-def check_growth(samples):
-    """Nothing grows after the first sixth: the second sixth is compared with the last."""
-    sixth = len(samples) // 6
-    check(sixth >= 3, "too few samples:", len(samples))
-    early, late = samples[sixth:2 * sixth], samples[-sixth:]
-    for what in sorted(late[-1]):
-        most = worst(early, what)
-        print(f"# {what}: {most} in the second sixth, {worst(late, what)} in the last", flush=True)
-        room = most * GROWTH + SLACK if what == "resident" else AT_ONCE + 1
-        check(worst(late, what) <= most + room, f"{what} grows from {most} to {worst(late, what)}")
-
-
-def check_processes(churn, reader):
-    """Each program's own books are in the process's last line."""
-    wrong = []
-    newest = {}
-    for (pid, _), process in reader.ended.items():
-        if any(c["allocs"] for c in process["classes"].values()):
-            newest[pid] = process
-    for pid, books in churn.books.items():
-        if not any(books.values()):
-            continue
-        if pid not in newest:
-            wrong.append(f"process {pid} was never seen")
-            continue
+    def trace(self, folder, err):
+        argv = [lib.TOOL, "-a", "--json", "-i", "1", "--window", "2000", "--ring-size", RING, "--driver-root", lib.ROOT,
+                "--oom-dir", folder, "--oom-max", "5", "-o", folder + "/run.gmt"]
+        tool = lib.subprocess.Popen(argv, stdout=lib.subprocess.PIPE, stderr=err, env=lib.environment(
+            GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, GPUMEMTRACE_CACHE=folder + "/cache",
+            GPUMEMTRACE_UNMAPPED_MS=str(int(min(60.0, self.seconds / 30) * 1000))), text=True)
         try:
-            lib.compare({"processes": [newest[pid]]}, pid, books, clean=False, skip=("physical",))
-        except lib.Failure as failure:
-            wrong.append(f"process {pid} ({newest[pid]['cmdline']}): {failure}")
-    wrong += [f"process {pid}, which was killed, was never seen" for pid in churn.killed
-              if pid not in {pid for pid, _ in reader.ended}]
-    check(not wrong, f"{len(wrong)} of {len(churn.books)}:", "\n".join(wrong[:5]))
-
-
-def soak(seconds):
-    with tempfile.TemporaryDirectory(prefix="gmt-soak-") as folder:
-        argv = [lib.TOOL, "-a", "--json", "-i", "1", "--window", "2000", "--driver-root", lib.ROOT, "--oom-dir",
-                folder, "--oom-max", "5", "-o", folder + "/run.gmt"]
-        with open(folder + "/err", "w+", encoding="utf-8", errors="replace") as err:
-            tool = lib.subprocess.Popen(argv, stdout=lib.subprocess.PIPE, stderr=err, env=lib.environment(
-                GPUMEMTRACE_STANDIN_ROOT=lib.ROOT, GPUMEMTRACE_CACHE=folder + "/cache",
-                GPUMEMTRACE_UNMAPPED_MS=str(int(min(60.0, seconds / 30) * 1000))), text=True)
-            reader = Reader(tool)
-            lib.until(lambda: reader.lines)
-            churn, samples = Churn(folder), []
-            begin = time.monotonic()
-            while time.monotonic() < begin + seconds:
-                churn.churn()
-                if time.monotonic() > begin + len(samples) * min(5.0, seconds / SAMPLES):
-                    samples.append(sample(tool.pid))
-                time.sleep(lib.LOOK)
-                check(tool.poll() is None, "the tracer has ended:", open(err.name, encoding="utf-8").read()[-2000:])
-            churn.end()
-            seen = reader.lines
-            lib.until(lambda: reader.lines > seen + 2)
+            self.reader, self.churn = Reader(tool), Churn(folder)
+            lib.until(lambda: self.reader.lines)
+            self.go_on(tool)
+            self.churn.end()
+            seen = self.reader.lines
+            lib.until(lambda: self.reader.lines > seen + 2)
+            lib.until(lambda: lib.workers_wait(tool.pid), REST)
+            self.rest = sample(tool.pid)
             tool.send_signal(signal.SIGINT)
             asked = time.monotonic()
             equal(tool.wait(lib.PATIENCE), 0, "exit status")
-            print(f"# {churn.started} programs, {len(reader.ended)} processes, the end took"
+            print(f"# {self.churn.started} programs, {len(self.reader.ended)} processes, the end took"
                   f" {time.monotonic() - asked:.1f} s", flush=True)
-            reader.join(lib.PATIENCE)
-        losses = {k: v for k, v in reader.report["losses"].items() if v}
-        print(f"# losses {losses}, resident {samples[-1]['resident'] >> 20} MiB, a live line"
-              f" {reader.live_bytes >> 10} KiB", flush=True)
-        equal(reader.repeated, 0, "processes that were shown again after their end")
-        check_processes(churn, reader)
-        check_growth(samples)
+            self.reader.join(lib.PATIENCE)
+        finally:
+            tool.kill()
+            tool.wait()
+            self.print_growth()
+
+    def go_on(self, tool):
+        begin = time.monotonic()
+        while time.monotonic() < begin + self.seconds:
+            self.churn.churn()
+            check(tool.poll() is None, "the tracer has ended")
+            if time.monotonic() > begin + len(self.samples) * min(5.0, self.seconds / SAMPLES):
+                self.samples.append(sample(tool.pid))
+            time.sleep(lib.LOOK)
+
+    def sixths(self):
+        """The most of each thing in the second sixth of the time, and in the last."""
+        sixth = max(len(self.samples) // 6, 1)
+        parts = self.samples[sixth:2 * sixth], self.samples[-sixth:]
+        return [{what: max((s[what] for s in part), default=0) for what in self.samples[-1]} for part in parts]
+
+    def print_growth(self):
+        """Before any check can fail."""
+        if not self.samples:
+            return
+        early, late = self.sixths()
+        print(f"# {'the most of':17} {'second sixth':>13} {'last sixth':>13} {'at rest':>13}")
+        for what in sorted(late):
+            print(f"# {what:17} {early[what]:13} {late[what]:13} {self.rest[what]:13}")
+        sys.stdout.flush()
+
+    def run(self):
+        """a tracer sees programs of all kinds come and go, and ends well"""
+        with tempfile.TemporaryDirectory(prefix="gmt-soak-") as folder:
+            with open(folder + "/err", "w+", encoding="utf-8", errors="replace") as err:
+                try:
+                    self.trace(folder, err)
+                except lib.Failure as failure:
+                    err.seek(0)
+                    raise lib.Failure(f"{failure}; it said: {err.read()[-2000:]}") from None
+        check(self.reader.report, "no report")
+        print(f"# a live line of {self.reader.live_bytes >> 10} KiB, notes {self.reader.report['notes']}", flush=True)
+
+    def losses(self):
+        """it loses nothing"""
+        check(self.reader and self.reader.report, "no report")
+        lost = {k: v for k, v in self.reader.report["losses"].items() if v}
+        check(not lost, "lost:", lost)
+
+    def growth(self):
+        """it does not grow after the first sixth of the time"""
+        check(len(self.samples) >= 18, "too few samples:", len(self.samples))
+        early, late = self.sixths()
+        grown = []
+        for what, most in early.items():
+            room = most * GROWTH + SLACK if "memory" in what else AT_ONCE + 1
+            if late[what] > most + room:
+                grown.append(f"{what}: from {most} to {late[what]}")
+        check(not grown, "\n".join(grown))
+
+    def processes(self):
+        """the last line of each process has the numbers that the program noted"""
+        check(self.reader and self.reader.report, "no report")
+        wrong = []
+        users = self.reader.users()
+        for life, books in self.churn.books.items():
+            if not any(books.values()):
+                continue
+            if life not in users:
+                wrong.append(f"process {life} was never seen")
+                continue
+            try:
+                lib.compare({"processes": [users[life]]}, life[0], books, clean=False, skip=("physical",))
+            except lib.Failure as failure:
+                wrong.append(f"process {life} ({users[life]['cmdline']}): {failure}")
+        seen = set(map(life_of, self.reader.ended.values()))
+        wrong += [f"process {life}, which was killed, was never seen" for life in self.churn.killed - seen]
+        check(not wrong, f"{len(wrong)} of {len(self.churn.books)}:", "\n".join(wrong[:5]))
+        print(f"# {len(self.churn.books)} books, {len(self.churn.killed)} killed", flush=True)
+
+    def repeated(self):
+        """no process is shown again after its end"""
+        check(self.reader, "no lines")
+        equal(self.reader.repeated, 0, "processes that were shown again")
 
 
 def main():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300.0
-
-    def case():
-        """a tracer that runs for long does not grow, and accounts for every process"""
-        soak(seconds)
-    lib.main(case)
+    soak = Soak(float(sys.argv[1]) if len(sys.argv) > 1 else 300.0)
+    lib.main(soak.run, soak.losses, soak.growth, soak.processes, soak.repeated)
 
 
 if __name__ == "__main__":
