@@ -2,6 +2,7 @@
 #include "attribution.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/xalloc.h"
@@ -83,17 +84,34 @@ static enum own_rank own_rank(const struct frames_symbol *s, struct owners_match
 	return match.verb == OWNERS_NOTHING && own_code_of(s->file) == OWN_CODE_PROGRAM ? OWN_PROGRAM : OWN_PACKAGE;
 }
 
+/* The folder of PyTorch's package, wherever it was unpacked, as the stack's own libraries tell: the length of its path in
+ * *len. NULL: no frame is in such a library. */
+static const char *torch_folder(const struct frames *frames, const uint32_t *list, uint32_t count, size_t *len)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const char *module = frames->symbols[list[i]].module, *found = strstr(module, "/torch/lib/lib");
+
+		*len = found ? (size_t)(found - module) + strlen("/torch/") : 0;
+		if (found)
+			return module;
+	}
+	return NULL;
+}
+
 /* The innermost of the frames that say it best. */
 static uint32_t own_line(const struct frames *frames, const uint32_t *list, const struct owners_match *matches,
 			 uint32_t count)
 {
 	enum own_rank best = OWN_NOT;
 	uint32_t line = VIEW_NO_FRAME;
+	size_t len;
+	const char *torch = torch_folder(frames, list, count, &len);
 
 	for (uint32_t i = 0; i < count; i++) {
-		enum own_rank rank = own_rank(&frames->symbols[list[i]], matches[i]);
+		const struct frames_symbol *s = &frames->symbols[list[i]];
+		enum own_rank rank = own_rank(s, matches[i]);
 
-		if (rank <= best)
+		if (rank <= best || (torch && !strncmp(s->file, torch, len)))
 			continue;
 		best = rank;
 		line = i;

@@ -32,8 +32,10 @@ static const struct {
 	{ "helper", "/home/me/libhelp.so", "", 0 },
 	{ "cublasCreate_v2", "/usr/lib/libcublas.so.12", "", 0 },
 	{ "Rows.take", "", PACKAGES "mypackage/rows.py", 3 },
+	{ "c10::cuda::malloc", "/opt/libs/torch/lib/libc10_cuda.so", "", 0 },
+	{ "Linear.forward", "", "/opt/libs/torch/nn/modules/linear.py", 114 },
 };
-enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER, CUBLAS, ROWS };
+enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER, CUBLAS, ROWS, C10_MOVED, LINEAR_MOVED };
 
 #define FRAMES_MOST 6
 
@@ -53,6 +55,7 @@ static const struct {
 	{ { ALLOC, HELPER, NET }, NET },               /* Python says more than native code */
 	{ { ALLOC, CUBLAS, HELPER }, HELPER },
 	{ { ALLOC, CUBLAS }, NONE },
+	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET }, /* a PyTorch outside of site-packages */
 };
 
 static void put_stack(struct records *r, uint32_t id, const enum symbol *frames)

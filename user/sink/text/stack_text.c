@@ -98,8 +98,12 @@ static const struct view_symbol *symbol_at(const struct view *view, const struct
 
 static const struct view_symbol *best_python(const struct view *view, const struct view_stack *stack)
 {
-	const struct view_symbol *innermost = NULL;
+	const struct view_symbol *innermost = NULL, *own = NULL;
 
+	if (stack->own < stack->frame_count)
+		own = symbol_at(view, stack, stack->own);
+	if (own && own->is_python)
+		return own;
 	for (uint32_t i = 0; i < stack->frame_count; i++) {
 		const struct view_symbol *s = symbol_at(view, stack, i);
 
