@@ -50,7 +50,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
-BASE     := blake2 confine foreign_file hash human js maps out out_file rangemap xalloc
+BASE     := blake2 confine foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
 CORE     := $(call in,terms,frames gpus limits names own_code probes symbol_hint) \
             $(call in,account,account stacks) \

@@ -84,8 +84,8 @@ static enum own_rank own_rank(const struct frames_symbol *s, struct owners_match
 	return match.verb == OWNERS_NOTHING && own_code_of(s->file) == OWN_CODE_PROGRAM ? OWN_PROGRAM : OWN_PACKAGE;
 }
 
-/* The folder of PyTorch's package, wherever it was unpacked, as the stack's own libraries tell: the length of its path in
- * *len. NULL: no frame is in such a library. */
+/* The folder of PyTorch's package, wherever it was unpacked, as the stack's own libraries tell; the length of its path
+ * goes to *len. NULL: no frame is in such a library. */
 static const char *torch_folder(const struct frames *frames, const uint32_t *list, uint32_t count, size_t *len)
 {
 	for (uint32_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BLAKE2b (RFC 7693) without a key: a hash of which nobody can find a second text, unlike those of base/hash.h. */
+/* BLAKE2b (RFC 7693) without a key: a hash of which nobody can find a second text. */
 #ifndef GPUMEMTRACE_BASE_BLAKE2_H
 #define GPUMEMTRACE_BASE_BLAKE2_H
 

@@ -3,7 +3,10 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
 
+#include "base/siphash.h"
 #include "base/xalloc.h"
 
 #define HASH_FIRST_CAPACITY 16
@@ -28,10 +31,30 @@ void hash_clear(struct hash *h)
 	h->has_zero = false;
 }
 
+/* Without the system call, which no kernel of ours lacks: the random bytes that this process got at its start. */
+static uint64_t random_word(void)
+{
+	const void *start = (const void *)getauxval(AT_RANDOM);
+	uint64_t word = 0;
+
+	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word) && start)
+		memcpy(&word, start, sizeof(word));
+	return word;
+}
+
+uint64_t hash_seed(struct hash *h)
+{
+	if (!h->seed)
+		h->seed = random_word() | 1;
+	return h->seed;
+}
+
 void hash_grow(struct hash *h)
 {
-	struct hash old = *h;
 	size_t slot;
+
+	hash_seed(h);
+	struct hash old = *h;
 
 	h->capacity = old.capacity ? old.capacity * 2 : HASH_FIRST_CAPACITY;
 	h->limit = h->capacity / 4 * 3;
@@ -84,4 +107,29 @@ bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value)
 		*value = hash_value(h, *pos);
 	++*pos;
 	return true;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+uint64_t *hash_sorted_keys(const struct hash *h, size_t *count)
+{
+	uint64_t *keys = xcalloc(hash_count(h) + 1, sizeof(*keys));
+	size_t pos = 0;
+
+	for (*count = 0; hash_next(h, &pos, &keys[*count], NULL); ++*count)
+		;
+	qsort(keys, *count, sizeof(*keys), compare_keys);
+	return keys;
+}
+
+uint64_t hash_of_bytes(uint64_t key, const void *bytes, size_t size)
+{
+	const uint64_t keys[2] = { key, hash_mix(key) };
+
+	return siphash(keys, bytes, size);
 }

@@ -7,6 +7,10 @@
  * back. So there are no tombstones: a table that is filled and emptied for days stays as fast as new.
  * The one invariant: between the home slot of a key and the slot it lies in, no slot is empty.
  *
+ * Keys come from programs that may be hostile: addresses, handles, names. So where a key lies depends on a random
+ * number of each table, the seed, and nobody can choose keys that all lie in one place. The order of a walk is random,
+ * too.
+ *
  * An empty slot has key 0; the key 0 itself is kept behind the last slot, at index capacity. The
  * table grows by doubling at 3/4 and never shrinks. A pointer to a value is good until the next
  * put, take or erase.
@@ -26,6 +30,7 @@ struct hash {
 	size_t used;            /* slots in use, without key 0 */
 	size_t limit;           /* the most that `used` may be */
 	size_t value_size;      /* a sizeof, so that every value is aligned */
+	uint64_t seed;          /* 0 until it is needed */
 	uint8_t shift;          /* 64 - log2(capacity) */
 	bool has_zero;
 };
@@ -41,22 +46,31 @@ void hash_close_gap(struct hash *h, size_t slot);   /* for hash_erase_slot */
  * `value` may be NULL. Nothing may be put or erased during the walk. */
 bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value);
 
+/* All keys, the smallest first, for walks whose order is seen. To be freed. */
+uint64_t *hash_sorted_keys(const struct hash *h, size_t *count);
+
+/* The table's seed, which is not 0. */
+uint64_t hash_seed(struct hash *h);
+
 static inline size_t hash_count(const struct hash *h)
 {
 	return h->used + h->has_zero;
 }
 
-/*
- * The home slot of a key. The slot's number is the top bits of the hash. Keys are addresses (low bits 0,
- * strides of powers of two) or pairs of small numbers. After one multiplication strides would cluster, so
- * the well-mixed upper half is folded into the lower half and multiplied again. The constant is 2^64 / golden ratio.
- */
+/* Mixes all bits of a word into all others: the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable
+ * pseudorandom number generators", 2014). */
+static inline uint64_t hash_mix(uint64_t word)
+{
+	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
+	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
+	return word ^ word >> 31;
+}
+
+/* The home slot of a key: the top bits of the hash. Keys are addresses (low bits 0, strides of powers of two) or pairs
+ * of small numbers. */
 static inline size_t hash_home(const struct hash *h, uint64_t key)
 {
-	key *= 0x9e3779b97f4a7c15ULL;
-	key ^= key >> 32;
-	key *= 0x9e3779b97f4a7c15ULL;
-	return key >> h->shift;
+	return hash_mix(key ^ h->seed) >> h->shift;
 }
 
 #define HASH_NONE SIZE_MAX
@@ -149,16 +163,8 @@ static inline bool hash_erase(struct hash *h, uint64_t key)
 	return hash_take(h, key, NULL);
 }
 
-/* FNV-1a, for keys made of texts and of several fields: `hash` is HASH_SEED, or the result for the bytes before. */
-#define HASH_SEED 0xcbf29ce484222325ULL
-
-static inline uint64_t hash_of_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-	const unsigned char *at = bytes;
-
-	while (size--)
-		hash = (hash ^ *at++) * 0x100000001b3ULL;
-	return hash;
-}
+/* For keys made of texts and of several fields: a hash (SipHash) that nobody can foresee without the key, which is a
+ * seed, or the result for the bytes before. */
+uint64_t hash_of_bytes(uint64_t key, const void *bytes, size_t size);
 
 #endif

@@ -39,7 +39,7 @@ const char *intern(struct intern *in, const char *text)
 	if (!text)
 		return NULL;
 	len = strlen(text);
-	head = hash_put(&in->chains, hash_of_bytes(HASH_SEED, text, len), NULL);
+	head = hash_put(&in->chains, hash_of_bytes(hash_seed(&in->chains), text, len), NULL);
 	for (item = *head; item; item = item->next) {
 		if (!strcmp(item->text, text))
 			return item->text;

@@ -100,7 +100,7 @@ static struct file *file_of(struct symbolizer *s, const struct module *module)
 	uint32_t *index;
 	bool is_new;
 
-	key = hash_of_bytes(HASH_SEED, identity, sizeof(identity));
+	key = hash_of_bytes(hash_seed(&s->by_key), identity, sizeof(identity));
 	key = hash_of_bytes(key, module->path, strlen(module->path));
 	if (!module->ino)
 		key = hash_of_bytes(key, module->build_id, strlen(module->build_id));

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "base/siphash.h"
 
 struct value {
 	uint64_t key;
@@ -120,20 +121,27 @@ static void key_max(void **state)
 	hash_fini(&h);
 }
 
+/* The slots that lie between the keys and their homes, in sum. */
+static size_t slots_from_home(const struct hash *h)
+{
+	size_t pos = 0, total = 0;
+	uint64_t key;
+
+	while (hash_next(h, &pos, &key, NULL))
+		if (key)
+			total += (pos - 1 - hash_home(h, key)) & (h->capacity - 1);
+	return total;
+}
+
 static void check_stride(uint64_t base, uint64_t stride)
 {
 	struct hash h;
-	size_t pos = 0, total = 0;
-	uint64_t key;
 
 	hash_init(&h, 4);
 	for (uint64_t i = 0; i < 6000; i++)
 		hash_put(&h, base + i * stride, NULL);
-	while (hash_next(&h, &pos, &key, NULL))
-		if (key)
-			total += (pos - 1 - hash_home(&h, key)) & (h.capacity - 1);
 	/* 6000 of 8192: linear probing expects 1.4 slots from home on average (Knuth 6.4) */
-	assert_true(total < 2 * h.used);
+	assert_true(slots_from_home(&h) < 2 * h.used);
 	hash_fini(&h);
 }
 
@@ -147,6 +155,103 @@ static void strides_spread(void **state)
 		check_stride(0x7f921a000000, 3ULL << shift);
 	}
 	check_stride(0, 0xf1de83e19937733dULL);   /* times the constant it is 1: undoes one multiplication */
+}
+
+/* ---- hostile keys ---- */
+
+static uint64_t undo_shift(uint64_t word, unsigned int bits)
+{
+	uint64_t found = word;
+
+	for (unsigned int known = bits; known < 64; known += bits)
+		found = word ^ found >> bits;
+	return found;
+}
+
+/* Newton: each step doubles the number of right bits, of which an odd number has three as its own inverse. */
+static uint64_t inverse_of(uint64_t odd)
+{
+	uint64_t inverse = odd;
+
+	for (int i = 0; i < 5; i++)
+		inverse *= 2 - odd * inverse;
+	return inverse;
+}
+
+/* The key that hash_mix() makes this word of. */
+static uint64_t unmix(uint64_t word)
+{
+	word = undo_shift(word, 31) * inverse_of(0x94d049bb133111ebULL);
+	word = undo_shift(word, 27) * inverse_of(0xbf58476d1ce4e5b9ULL);
+	return undo_shift(word, 30);
+}
+
+/* Keys that would all have one home if there were no seed. */
+static void chosen_keys_spread(void **state)
+{
+	(void)state;
+	struct hash h, unseeded;
+
+	hash_init(&h, 4);
+	for (uint64_t i = 1; i <= 6000; i++) {
+		assert_int_equal(hash_mix(unmix(i)), i);
+		hash_put(&h, unmix(i), NULL);
+	}
+	unseeded = h;
+	unseeded.seed = 0;
+	for (uint64_t i = 1; i <= 6000; i++)
+		assert_int_equal(hash_home(&unseeded, unmix(i)), 0);
+	assert_true(slots_from_home(&h) < 2 * h.used);
+	hash_fini(&h);
+}
+
+static void seeds_differ(void **state)
+{
+	(void)state;
+	struct hash a, b;
+
+	hash_init(&a, 4);
+	hash_init(&b, 4);
+	hash_put(&a, 1, NULL);
+	hash_put(&b, 1, NULL);
+	assert_true(a.seed && b.seed && a.seed != b.seed);
+	assert_int_equal(hash_seed(&a), a.seed);
+	assert_int_not_equal(hash_of_bytes(hash_seed(&a), "name", 4), hash_of_bytes(hash_seed(&b), "name", 4));
+	hash_fini(&a);
+	hash_fini(&b);
+}
+
+/* Appendix A of the paper. */
+static void sip_of_the_paper(void **state)
+{
+	(void)state;
+	const uint64_t key[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
+	unsigned char bytes[15];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)i;
+	assert_int_equal(siphash(key, bytes, sizeof(bytes)), 0xa129ca6149be45e5ULL);
+}
+
+static void keys_in_order(void **state)
+{
+	(void)state;
+	struct hash h;
+	size_t count = 9;
+	uint64_t *keys;
+
+	hash_init(&h, 4);
+	keys = hash_sorted_keys(&h, &count);
+	assert_int_equal(count, 0);
+	free(keys);
+	for (uint64_t i = 1000; i--;)
+		hash_put(&h, i << 40, NULL);
+	keys = hash_sorted_keys(&h, &count);
+	assert_int_equal(count, 1000);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(keys[i], (uint64_t)i << 40);
+	free(keys);
+	hash_fini(&h);
 }
 
 /* The table keeps its size when entries come and go: no tombstones. */
@@ -258,6 +363,10 @@ int main(void)
 		cmocka_unit_test(key_zero),
 		cmocka_unit_test(key_max),
 		cmocka_unit_test(strides_spread),
+		cmocka_unit_test(chosen_keys_spread),
+		cmocka_unit_test(seeds_differ),
+		cmocka_unit_test(sip_of_the_paper),
+		cmocka_unit_test(keys_in_order),
 		cmocka_unit_test(churn_does_not_grow),
 		cmocka_unit_test(against_model),
 	};

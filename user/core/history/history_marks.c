@@ -36,7 +36,7 @@ static bool number_name(struct history_marks *m, const uint8_t *name, uint32_t *
 
 	memcpy(text, name, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	hash = hash_of_bytes(HASH_SEED, text, strlen(text));
+	hash = hash_of_bytes(hash_seed(&m->by_name), text, strlen(text));
 	known = hash_get(&m->by_name, hash);
 	if (!known) {
 		if (m->name_count == HISTORY_MARK_NAMES)

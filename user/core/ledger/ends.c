@@ -72,16 +72,18 @@ static void end_one(struct event *e, struct hash *table, uint64_t key, struct un
 static void end_table(struct event *e, const struct end *end, struct hash *table, struct undo *u)
 {
 	struct hash doomed;
-	size_t pos = 0;
-	uint64_t key;
+	uint64_t key, *keys;
+	size_t pos = 0, count;
 	void *value;
 
 	hash_init(&doomed, sizeof(uint8_t));
 	while (hash_next(table, &pos, &key, &value))
 		if (goes_with_end(end, value))
 			hash_put(&doomed, key, NULL);
-	for (pos = 0; hash_next(&doomed, &pos, &key, NULL);)
-		end_one(e, table, key, u);
+	keys = hash_sorted_keys(&doomed, &count); /* the order is seen in the history */
+	for (size_t i = 0; i < count; i++)
+		end_one(e, table, keys[i], u);
+	free(keys);
 	hash_fini(&doomed);
 }
 

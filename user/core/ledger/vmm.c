@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/ledger/vmm.h"
 
+#include <stdlib.h>
+
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
 #include "core/ledger/books.h"
@@ -173,16 +175,18 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 /* Unmaps what is left inside [start, end): mappings between those from before the attach. */
 static void unmap_scattered(struct event *e, struct undo *u, uint64_t start, uint64_t end)
 {
+	uint64_t address, *addresses;
+	size_t pos = 0, count;
 	struct hash inside;
-	size_t pos = 0;
-	uint64_t address;
 
 	hash_init(&inside, sizeof(uint8_t));
 	while (hash_next(&e->proc->vmm.mappings, &pos, &address, NULL))
 		if (address >= start && address < end)
 			hash_put(&inside, address, NULL);
-	for (pos = 0; hash_next(&inside, &pos, &address, NULL);)
-		unmap_at(e, u, address, hash_get(&e->proc->vmm.mappings, address));
+	addresses = hash_sorted_keys(&inside, &count); /* the order is seen in the history */
+	for (size_t i = 0; i < count; i++)
+		unmap_at(e, u, addresses[i], hash_get(&e->proc->vmm.mappings, addresses[i]));
+	free(addresses);
 	hash_fini(&inside);
 }
 

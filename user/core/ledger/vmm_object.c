@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "core/ledger/vmm_object.h"
 
+#include <stdlib.h>
+
 #include "core/ledger/books.h"
 #include "core/ledger/process.h"
 
@@ -158,18 +160,18 @@ static void let_go(struct process *p, uint64_t number, uint64_t ts_ns)
 	vmm_drop_if_unused(p, number, ts_ns);
 }
 
-static uint64_t binding_key(const struct binding *b)
+static uint64_t binding_key(struct hash *bindings, const struct binding *b)
 {
 	uint64_t object = b->kind == BINDING_ARRAY ? b->object : 0;
 	const uint64_t words[] = { b->kind, b->holder, b->offset, b->ordinal, object };
 
-	return hash_of_bytes(HASH_SEED, words, sizeof(words));
+	return hash_of_bytes(hash_seed(bindings), words, sizeof(words));
 }
 
 void binding_add(struct process *p, const struct binding *b, uint64_t ts_ns)
 {
 	bool is_new;
-	struct binding *place = hash_put(&p->vmm.bindings, binding_key(b), &is_new);
+	struct binding *place = hash_put(&p->vmm.bindings, binding_key(&p->vmm.bindings, b), &is_new);
 	uint64_t old = place->object;
 
 	*place = *b;
@@ -181,14 +183,15 @@ void binding_add(struct process *p, const struct binding *b, uint64_t ts_ns)
 static void end_bindings(struct process *p, const struct binding *range, uint64_t ts_ns,
 			 bool (*is_doomed)(const struct binding *b, const struct binding *range))
 {
-	struct hash doomed;
-	size_t pos = 0;
-	uint64_t key;
+	struct hash doomed, objects;
+	uint64_t key, *numbers;
+	size_t pos = 0, count;
 	void *value;
 
 	if (!hash_count(&p->vmm.bindings))
 		return;
 	hash_init(&doomed, sizeof(uint8_t));
+	hash_init(&objects, sizeof(uint32_t)); /* number -> bindings that end */
 	while (hash_next(&p->vmm.bindings, &pos, &key, &value))
 		if (is_doomed(value, range))
 			hash_put(&doomed, key, NULL);
@@ -196,8 +199,14 @@ static void end_bindings(struct process *p, const struct binding *range, uint64_
 		struct binding b;
 
 		hash_take(&p->vmm.bindings, key, &b);
-		let_go(p, b.object, ts_ns);
+		++*(uint32_t *)hash_put(&objects, b.object, NULL);
 	}
+	numbers = hash_sorted_keys(&objects, &count); /* the order is seen in the history */
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t n = *(uint32_t *)hash_get(&objects, numbers[i]); n; n--)
+			let_go(p, numbers[i], ts_ns);
+	free(numbers);
+	hash_fini(&objects);
 	hash_fini(&doomed);
 }
 

@@ -64,19 +64,9 @@ static bool is_valid_symbol(const struct gmt_symbol *rec)
 	return !rec->text[module - 1] && !rec->text[file - 1] && !rec->text[end - 1];
 }
 
-/* The basis and the prime of FNV-1a for 64 bits. */
-#define FNV_BASIS 0xcbf29ce484222325ULL
-#define FNV_PRIME 0x100000001b3ULL
-
-static uint64_t hash_text(uint64_t sum, const char *text)
-{
-	while (*text)
-		sum = (sum ^ (unsigned char)*text++) * FNV_PRIME;
-	return sum * FNV_PRIME;
-}
-
 /* More symbols than this with one hash can only be meant to have it; then one place is shown as two. */
 #define PLACE_TRIES 16
+#define PLACE_STEP (1ull << 32)   /* above all lines */
 
 static bool is_with_line(const struct frames_symbol *s)
 {
@@ -94,12 +84,16 @@ static bool is_place_alike(const struct frames_symbol *a, const struct frames_sy
 static void set_place(struct frames *f, uint32_t symbol)
 {
 	struct frames_symbol *s = &f->symbols[symbol];
-	uint64_t sum = is_with_line(s) ? hash_text(FNV_BASIS ^ s->line, s->file)
-				   : hash_text(hash_text(FNV_BASIS, s->function), s->module);
+	uint64_t seed = hash_seed(&f->by_place), sum;
 	uint32_t tries = 0;
 
+	if (is_with_line(s))
+		sum = hash_of_bytes(seed, s->file, strlen(s->file)) + s->line;
+	else
+		sum = hash_of_bytes(hash_of_bytes(seed, s->function, strlen(s->function)), s->module, strlen(s->module));
+
 	s->place = symbol;
-	for (;; sum++) {
+	for (;; sum += PLACE_STEP) {
 		const uint32_t *first = hash_get(&f->by_place, sum);
 
 		if (!first || ++tries == PLACE_TRIES)
@@ -141,16 +135,6 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 
 /* ---- stacks ---- */
 
-/* FNV-1a over words. */
-static uint64_t hash_list(const uint32_t *list, uint32_t count)
-{
-	uint64_t sum = FNV_BASIS;
-
-	for (uint32_t i = 0; i < count; i++)
-		sum = (sum ^ list[i]) * FNV_PRIME;
-	return sum;
-}
-
 static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t count)
 {
 	uint8_t hint = SYMBOL_HINT_NONE;
@@ -164,7 +148,8 @@ static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t co
 static uint32_t number_stack(struct frames *f, uint32_t count)
 {
 	const uint32_t *list = f->lists + f->list_count;
-	uint32_t *head = hash_put(&f->by_list, hash_list(list, count), NULL);
+	uint64_t hash = hash_of_bytes(hash_seed(&f->by_list), list, count * sizeof(*list));
+	uint32_t *head = hash_put(&f->by_list, hash, NULL);
 
 	for (uint32_t i = *head; i; i = f->stacks[i].next) {
 		const struct frames_stack *s = &f->stacks[i];

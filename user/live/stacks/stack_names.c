@@ -91,14 +91,14 @@ static void send_symbol(struct naming *naming, const struct symbol *symbol, uint
 	naming->put(naming->arg, rec, rec->hdr.size);
 }
 
-static uint64_t hash_symbol(const struct symbol *symbol)
+static uint64_t hash_symbol(struct naming *naming, const struct symbol *symbol)
 {
 	uint64_t parts[6] = {
 		(uintptr_t)symbol->function, (uintptr_t)symbol->module, (uintptr_t)symbol->file, symbol->offset,
 		symbol->line, (uint64_t)symbol->kind << 8 | symbol->flags,
 	};
 
-	return hash_of_bytes(HASH_SEED, parts, sizeof(parts));
+	return hash_of_bytes(hash_seed(&naming->ids), parts, sizeof(parts));
 }
 
 static void add_frame(struct naming *naming, const struct symbol *symbol)
@@ -108,7 +108,7 @@ static void add_frame(struct naming *naming, const struct symbol *symbol)
 
 	if (naming->frame_count >= FRAMES_MAX)
 		return;
-	id = hash_put(&naming->ids, hash_symbol(symbol), &is_new);
+	id = hash_put(&naming->ids, hash_symbol(naming, symbol), &is_new);
 	if (is_new) {
 		*id = ++naming->count;
 		send_symbol(naming, symbol, *id);

@@ -11,8 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/blake2.h"
 #include "base/foreign_file.h"
-#include "base/hash.h"
 #include "base/out.h"
 #include "base/xalloc.h"
 
@@ -51,7 +51,7 @@ static int copy_vdso(const struct module_map *map)
 static int describe_source(int fd, struct source_file *file)
 {
 	struct stat st;
-	uint64_t parts[6];
+	uint64_t parts[6], identity;
 
 	if (fd < 0)
 		return fd;
@@ -67,7 +67,9 @@ static int describe_source(int fd, struct source_file *file)
 	parts[3] = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	parts[4] = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
 	parts[5] = st.st_uid;
-	*file = (struct source_file){ fd, st.st_uid, hash_of_bytes(HASH_SEED, parts, sizeof(parts)) | 1 };
+	/* A file's owner chooses some of these, and must not choose the identity of another file. */
+	blake2b(&identity, sizeof(identity), parts, sizeof(parts));
+	*file = (struct source_file){ fd, st.st_uid, identity | 1 };
 	return 0;
 }
 
