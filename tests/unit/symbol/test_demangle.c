@@ -41,6 +41,8 @@ static void both_languages(void **state)
 		{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>", "std::mem::align_of::<f64>" },
 		{ "_RNvXs_NtCs1234_7mycrate3fooNtB4_3BarNtNtCs5678_4core3fmt5Debug3fmt",
 		  "<mycrate::foo::Bar as core::fmt::Debug>::fmt", "<mycrate::foo::Bar as core::fmt::Debug>::fmt" },
+		/* a crate without a name: libiberty gives out a part without bytes */
+		{ "_RIC0Kb0_E", "::<false>", "::<false>" },
 	};
 	char text[256];
 

@@ -31,7 +31,8 @@ static void take_part(const char *part, size_t len, void *arg)
 	size_t room = text->size - 1 - text->used;
 	size_t fits = len < room ? len : room;
 
-	memcpy(text->out + text->used, part, fits);
+	if (fits) /* a part without bytes may be NULL, which memcpy() must not get */
+		memcpy(text->out + text->used, part, fits);
 	text->used += fits;
 	if (fits < len)
 		longjmp(text->full, 1);
