@@ -30,11 +30,13 @@ options() {
 echo "1..$(echo "$names" "$planted" | wc -w)"
 for name in $names; do
 	n=$((n + 1))
+	inputs=$(find "tests/fuzz/corpus/$name" -type f | wc -l)
 	# shellcheck disable=SC2046
 	$fuzz/fuzz_$name $(options "$name" "$seconds") -print_final_stats=1 -artifact_prefix="$fuzz/$name-" $fuzz/corpus_$name \
 		tests/fuzz/corpus/$name $fuzz/seed_$name >"$fuzz/$name.log" 2>&1
 	ok=$?
-	result "fuzz_$name" "$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 runs in \2 s/p' "$fuzz/$name.log"), $(
+	[ "$inputs" -gt 0 ] || { ok=1; echo "# tests/fuzz/corpus has nothing for fuzz_$name: make fuzz F=$name, then make fuzz-corpus"; }
+	result "fuzz_$name" "$inputs inputs, $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 runs in \2 s/p' "$fuzz/$name.log"), $(
 		sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$fuzz/$name.log" | tail -n 1) edges"
 	[ $ok -eq 0 ] || grep -v '^#[0-9]' "$fuzz/$name.log" | tail -n 40 | sed 's/^/# /'
 done
