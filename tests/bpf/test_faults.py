@@ -17,9 +17,8 @@ from lib import check, equal
 
 sys.path.insert(1, os.path.join(lib.TOP, "tests/faults"))
 import faultlib  # noqa: E402
-from faultlib import Fault, chosen  # noqa: E402
+from faultlib import Fault, faults  # noqa: E402
 
-TIMES = float(os.environ.get("FAULTS", "1"))
 # libdw does without the memory that it does not get, and crashes.
 LIBDW = re.compile(r"dwarf|__libdw|eu_search|dwfl", re.I)
 # Without the program of its trial, uprobe_multi counts as missing: then each probe is set, and removed, alone. That
@@ -81,8 +80,7 @@ def sample(kind, first, more, later, options=(), begin=0):
     equal(whole.status, 0, f"without a failing call: {whole.err}")
     totals = report_of(whole.out)[0]
     check(totals and whole.calls, f"nothing to compare: {totals}, {whole.calls} calls")
-    runs = [Fault(kind, n + begin) for n in chosen(whole.calls - begin, int(first * TIMES), int(more * TIMES), 1)]
-    runs += [Fault(kind, n + begin, True) for n in chosen(whole.calls - begin, 0, int(later * TIMES), 2)]
+    runs = faults(kind, whole.calls, (first, more), (0, later), begin)
     wrong = []
     for fault in runs:
         path = run(fault, folder, options)

@@ -15,13 +15,12 @@ from cases import TOP, check, done, skip  # noqa: E402
 
 sys.path.insert(0, os.path.join(TOP, "tests/faults"))
 import faultlib  # noqa: E402
-from faultlib import Fault, chosen  # noqa: E402
+from faultlib import Fault, faults  # noqa: E402
 
 DUMP = os.path.join(TOP, "tests/data/kept/train-oom-dump.gmt")
 RUN = os.path.join(TOP, "tests/data/kept/torch-late.gmt")
-TIMES = float(os.environ.get("FAULTS", "1"))
-FIRST, MORE, ON = int(200 * TIMES), int(30 * TIMES), int(15 * TIMES)
-DOCTORS = int(2 * TIMES)                # in place of each: the doctor tries the kernel's features, half a second a run
+ALONE, LATER = (200, 30), (7, 15)       # faultlib.faults()
+DOCTORS = (2, 2), (1, 2)                # in their place: the doctor tries the kernel's features, half a second a run
 KINDS = ("malloc", "open", "read", "write", "mmap", "files", "wait", "thread")
 OLD = b"what was there before"
 
@@ -66,7 +65,7 @@ def wrong_output(fault, whole, written, is_doctor):
     return "the file is not there" if fault.status == 0 and not told and now != written[1] else None
 
 
-def one(kind, nth, on, arguments, whole, makes_file):
+def one(fault, arguments, whole, makes_file):
     """One run in a folder of its own: (what is wrong or None, whether a call failed)."""
     with tempfile.TemporaryDirectory(prefix="gmt-faults-") as folder:
         written, own = None, arguments
@@ -76,7 +75,7 @@ def one(kind, nth, on, arguments, whole, makes_file):
                 file.write(OLD)
             own = [path if a == makes_file[0] else a for a in arguments]
             written = (path, makes_file[1])
-        fault = Fault(kind, nth, on).run(own)
+        fault.run(own)
         wrong = fault.wrong_end(report_is_answer=arguments[0] == "doctor") or \
             wrong_output(fault, whole, written, arguments[0] == "doctor")
     return (f"{fault}: {wrong}" if wrong else None), bool(fault.where)
@@ -88,10 +87,8 @@ def command(name, arguments, path):
         for kind in KINDS:
             whole = Fault(kind, 0).run(arguments)
             makes_file = (path, read(path)) if path else None
-            first, more, later = (DOCTORS,) * 3 if name == "doctor" else (FIRST, MORE, ON)
-            runs = [(n, False) for n in chosen(whole.calls, first, more, 1)]
-            runs += [(n, True) for n in chosen(whole.calls, later // 2, later, 2)]
-            for bad, any_failed in pool.map(lambda run: one(kind, *run, arguments, whole, makes_file), runs):
+            runs = faults(kind, whole.calls, *(DOCTORS if name == "doctor" else (ALONE, LATER)))
+            for bad, any_failed in pool.map(lambda fault: one(fault, arguments, whole, makes_file), runs):
                 wrong += [bad] if bad else []
                 failed += any_failed
     check(f"{name}: {failed} runs in which calls failed", failed and not wrong, "\n".join(wrong[:20]))

@@ -14,6 +14,7 @@ BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(TOP, "build")))
 TOOL = os.path.join(BUILD, "gpumemtrace")
 SHIM = os.path.join(BUILD, "tests/faults/fail_calls.so")
 KINDS = ("malloc", "open", "read", "write", "mmap", "bpf", "perf", "thread", "wait", "files")
+TIMES = float(os.environ.get("FAULTS", "1"))
 EXIT_CODES = (0, 1, 2, 3, 4, 5, 125, 126, 127)
 
 
@@ -84,6 +85,14 @@ def named(told):
 
 
 def chosen(calls, first, more, seed):
-    """Which of the calls fail: the first ones, and others by chance, the same in each run."""
+    """Which of the calls fail: the first ones, and others by chance, the same in each run. FAULTS: so many times more."""
+    first, more = min(int(first * TIMES), calls), int(more * TIMES)
     rest = range(first + 1, calls + 1)
-    return [*range(1, min(first, calls) + 1), *sorted(random.Random(seed).sample(rest, min(more, len(rest))))]
+    return [*range(1, first + 1), *sorted(random.Random(seed).sample(rest, min(more, len(rest))))]
+
+
+def faults(kind, calls, alone, later, begin=0):
+    """Runs in which one of so many calls fails, behind the first `begin`: alone, or with all later ones. Of both: how
+    many of the first calls, and how many others."""
+    return [Fault(kind, begin + nth, on) for on, share in ((False, alone), (True, later))
+            for nth in chosen(calls - begin, *share, 1 + on)]
