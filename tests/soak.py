@@ -4,7 +4,8 @@
 time, must lose nothing, and must account for every process. An hour shows most; the default is 300 s. Needs root.
 
 The churn: allocators of all kinds, forks, execs, libraries that are loaded and unloaded, programs that run out of
-memory, programs that are killed, and files that claim to be a libcuda.
+memory, programs whose memory goes and comes back without a call, as at a checkpoint, programs that are killed, and
+files that claim to be a libcuda.
 
 A pid comes again within an hour. So a process is known by its pid and the time of its start.
 """
@@ -43,6 +44,7 @@ PROGRAMS = [
     (2, ("contexts",)),
     (2, ("graphs",)),
     (2, ("host",)),
+    (2, ("checkpointed", "20")),
     (2, ("forks", "fork")),
     (2, ("forks", "exec")),
     (2, ("torch", lib.C10, "200")),
