@@ -242,6 +242,14 @@ static void end_process(struct thread *t)
 			end_thread(&machine.threads[i], true);
 }
 
+/* The thread keeps its state if that is hidden at the exec, and a later record may be of a call from before. */
+static void renumber_calls(int old, int new)
+{
+	for (int n = 0; n < machine.call_count; n++)
+		if (machine.calls[n].tid == old)
+			machine.calls[n].tid = new;
+}
+
 static void exec_program(struct thread *t)
 {
 	int old = t->task.pid, tgid = t->task.tgid;
@@ -253,6 +261,8 @@ static void exec_program(struct thread *t)
 	leave_down_to(t, 1, false);
 	if (host.faults.storage_is_hidden)
 		count_unclear(t);
+	if (host.faults.storage_is_hidden)
+		renumber_calls(old, tgid);
 	t->returns = 0;
 	t->utask.return_instances = NULL;
 	t->contexts.depth = 0;
