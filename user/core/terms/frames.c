@@ -90,8 +90,8 @@ static void set_place(struct frames *f, uint32_t symbol)
 	if (is_with_line(s))
 		sum = hash_of_bytes(seed, s->file, strlen(s->file)) + s->line;
 	else
-		sum = hash_of_bytes(hash_of_bytes(seed, s->function, strlen(s->function)), s->module, strlen(s->module));
-
+		sum = hash_of_bytes(hash_of_bytes(seed, s->function, strlen(s->function)), s->module,
+				    strlen(s->module));
 	s->place = symbol;
 	for (;; sum += PLACE_STEP) {
 		const uint32_t *first = hash_get(&f->by_place, sum);
