@@ -90,7 +90,7 @@ def full_disk():
     target = Target("storm", "0", "1", "1024", hold="ready", env={"PAIRS": "100000"})
     target.wait("ready")
     tool = lib.Process(["unshare", "--mount", "/bin/sh", "-c", script, "sh", lib.TOOL, "--driver-root", lib.ROOT,
-                        "--json", "-i", "0.1", "-o", place + "/x.gmt", "-p", str(target.pid)],
+                        "--oom-dir", "off", "--json", "-i", "0.1", "-o", place + "/x.gmt", "-p", str(target.pid)],
                        env=lib.environment())
     tool.wait_line(lambda: tool.out, "the first view")
     target.go()
@@ -125,7 +125,8 @@ def killed_recorder():
 
 def to_stdout():
     """-o - writes the recording to standard output, and replay - reads it"""
-    recorder = lib.run([lib.TOOL, "--driver-root", lib.ROOT, "-q", "-o", "-", "-a", "-d", "0.5"], text=False)
+    recorder = lib.run([lib.TOOL, "--driver-root", lib.ROOT, "--oom-dir", "off", "-q", "-o", "-", "-a", "-d", "0.5"],
+                       text=False)
     equal(recorder.returncode, 0, recorder.stderr)
     done = lib.run([lib.TOOL, "replay", "--json", "-"], text=False, input=recorder.stdout)
     equal(done.returncode, 0, done.stderr)

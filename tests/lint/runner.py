@@ -67,8 +67,19 @@ def not_alone():
         yield f"{results[-1][1]} tests ran when the last did"
 
 
+def file_left():
+    """What a test leaves in the top directory is named, but not what was there, nor what is built."""
+    with tempfile.TemporaryDirectory() as place:
+        for name in "old", "build", "new":
+            os.mkdir(os.path.join(place, name))
+        got = runner.left_behind({"old"}, place)
+    if got != ["new"]:
+        yield f"{got} was left"
+
+
 tap = Tap()
 for text, counts in CASES:
     tap.check(text.replace("#", "").replace("\n", "; "), wrong(text, counts))
 tap.check("a test that asks for it runs alone, after the others", not_alone())
+tap.check("what a test leaves in the top directory is a failure", file_left())
 tap.done()
