@@ -57,11 +57,16 @@ static void call_of_program(struct thread *t, struct choices *c)
 	/* An unprobed function of the driver makes a call: it can be told from a part only if no call runs. */
 	bool is_inner = !running_calls(t) && !choose(c, 8);
 	enum code caller = is_inner ? CODE_DRIVER : choose(c, 4) ? CODE_PROGRAM : CODE_JIT;
+	__u16 api;
 
 	/* Without the caller's file, the calls of callbacks count as parts. */
 	if (running_calls(t) && (host.faults.mappings_are_busy || host.faults.has_no_find_vma))
 		return;
-	begin_call(t, c, apis[choose(c, is_inner ? APIS_OF_DRIVER : APIS)], code, caller, -1, false);
+	api = apis[choose(c, is_inner ? APIS_OF_DRIVER : APIS)];
+	/* The machine would drop what the collector, which knows fewer contexts after a loss, still takes. */
+	if (is_of_context(api) && t->contexts.depth + running_calls(t) >= CONTEXTS)
+		return;
+	begin_call(t, c, api, code, caller, -1, false);
 }
 
 /* The innermost call, or one that jumped to it, is of this function: it would run twice at one stack pointer. */
