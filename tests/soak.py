@@ -279,8 +279,9 @@ class Soak:
     def losses(self):
         """it loses nothing"""
         check(self.reader and self.reader.report, "no report")
-        lost = {k: v for k, v in self.reader.report["losses"].items() if v}
-        check(not lost, "lost:", lost)
+        lost = [f"{k}: {v}" for k, v in self.reader.report["losses"].items() if v]
+        lost += [note for note in self.reader.report["notes"] if "lost" in note]     # mappings, of any program
+        check(not lost, "\n".join(lost))
 
     def growth(self):
         """it does not grow after the first sixth of the time"""
