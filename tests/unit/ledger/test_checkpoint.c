@@ -5,8 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdlib.h>
+#include <time.h>
+
 #include <cmocka.h>
 
+#include "core/ledger/checkpoint.h"
 #include "records.h"
 
 #define A 0x7f0000000000ull
@@ -152,6 +156,76 @@ static void the_end_of_a_process_is_no_checkpoint(void **state)
 	assert_int_equal(row_of(h).checkpointed, 0);
 }
 
+/* Any process can name any pid in cuCheckpointProcess*, of any pid namespace: only the kernel layer is believed. */
+static void a_call_that_names_the_process_changes_nothing(void **state)
+{
+	struct held_here *h = *state;
+	struct view_row row;
+
+	CALL(&h->r, cuCheckpointProcessLock, 1000);
+	CALL(&h->r, cuCheckpointProcessCheckpoint, 1000);
+	row = row_of(h);
+	assert_int_equal(row.checkpointed, 0);
+	assert_int_equal(row.physical.live, 2568 * MiB);
+	assert_int_equal(row.attributed.live, 2068 * MiB);
+	park_all(h);
+	CALL(&h->r, cuCheckpointProcessRestore, 1000);
+	CALL(&h->r, cuCheckpointProcessUnlock, 1000);
+	assert_int_equal(row_of(h).physical.live, 0);
+}
+
+static struct gmt_rm_alloc of_size(uint64_t bytes)
+{
+	return (struct gmt_rm_alloc){ .size = bytes };
+}
+
+static void equal_sizes_come_back_in_their_order(void **state)
+{
+	const struct rm_freed list[] = {
+		{ .bytes = 5, .purpose = GMT_PURPOSE_ALLOC, .stack_id = 1 },
+		{ .bytes = 7, .purpose = GMT_PURPOSE_ALLOC, .stack_id = 2 },
+		{ .bytes = 5, .purpose = GMT_PURPOSE_ALLOC, .stack_id = 3 },
+	};
+	static const uint64_t sizes[] = { 5, 5, 7 };
+	static const uint32_t stacks[] = { 1, 3, 2 };
+	struct checkpoint *c = NULL;
+	struct rm_freed was;
+
+	(void)state;
+	checkpoint_park(&c, list, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct gmt_rm_alloc rec = of_size(sizes[i]);
+
+		assert_false(checkpoint_unpark(&c, &(struct gmt_rm_alloc){ .size = 6 }, &was));
+		assert_true(checkpoint_unpark(&c, &rec, &was));
+		assert_int_equal(was.stack_id, stacks[i]);
+	}
+	assert_null(c);
+}
+
+#define MANY 65536
+
+/* A search through all for each would take 16 times 65,536 times 65,536 steps. */
+static void many_sizes_cost_little(void **state)
+{
+	struct rm_freed *list = calloc(MANY, sizeof(*list)), was;
+	struct checkpoint *c = NULL;
+	clock_t start = clock();
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++)
+		list[i] = (struct rm_freed){ .bytes = 2 * i + 2, .purpose = GMT_PURPOSE_ALLOC };
+	checkpoint_park(&c, list, MANY);
+	for (size_t i = 0; i < 16 * MANY; i++) {
+		const struct gmt_rm_alloc rec = of_size(2 * i + 1);
+
+		assert_false(checkpoint_unpark(&c, &rec, &was));
+	}
+	assert_true((clock() - start) / CLOCKS_PER_SEC < 10);
+	checkpoint_free(c);
+	free(list);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
 
 int main(void)
@@ -162,6 +236,9 @@ int main(void)
 		TEST(what_does_not_come_back_is_forgotten_when_calls_return),
 		TEST(frees_outside_of_calls_are_no_checkpoint),
 		TEST(the_end_of_a_process_is_no_checkpoint),
+		TEST(a_call_that_names_the_process_changes_nothing),
+		cmocka_unit_test(equal_sizes_come_back_in_their_order),
+		cmocka_unit_test(many_sizes_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,15 +5,26 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "base/hash.h"
 #include "base/xalloc.h"
 
 /* So many memory objects of a process are remembered; further ones come back as memory of an unknown purpose. */
 #define PARKED_MAX 65536
 
+struct parked {
+	struct rm_freed was;
+	uint32_t next;       /* index + 1 of the next one of the same size; 0: none */
+};
+
+/* Of one size: index + 1 of the first one that has not come back, and of the last one. */
+struct queue {
+	uint32_t first, last;
+};
+
 struct checkpoint {
-	struct rm_freed *list;
+	struct parked *list;
 	size_t count;
-	size_t next;         /* memory comes back in the order in which it went: the search begins here */
+	struct hash queues;  /* size -> struct queue: memory comes back in the order in which it went */
 	size_t left;         /* of `count`; what came back has 0 bytes */
 	bool is_certain;     /* memory is parked that only calls free */
 	bool comes_back;
@@ -24,6 +35,7 @@ void checkpoint_free(struct checkpoint *checkpoint)
 	if (!checkpoint)
 		return;
 	free(checkpoint->list);
+	hash_fini(&checkpoint->queues);
 	free(checkpoint);
 }
 
@@ -39,47 +51,52 @@ static bool is_freed_by_calls_alone(unsigned int purpose)
 	return purpose == GMT_PURPOSE_ALLOC || purpose == GMT_PURPOSE_VMM;
 }
 
+static void park_one(struct checkpoint *c, const struct rm_freed *freed)
+{
+	struct queue *queue = hash_put(&c->queues, freed->bytes, NULL);
+
+	c->list = xgrow(c->list, c->count, sizeof(*c->list));
+	c->list[c->count++] = (struct parked){ .was = *freed };
+	c->left++;
+	if (queue->first)
+		c->list[queue->last - 1].next = (uint32_t)c->count;
+	else
+		queue->first = (uint32_t)c->count;
+	queue->last = (uint32_t)c->count;
+	c->is_certain |= is_freed_by_calls_alone(freed->purpose);
+}
+
 void checkpoint_park(struct checkpoint **of, const struct rm_freed *list, size_t count)
 {
 	struct checkpoint *c = *of;
 
 	if (!count)
 		return;
-	if (!c)
+	if (!c) {
 		c = *of = xcalloc(1, sizeof(*c));
-	for (size_t i = 0; i < count && c->count < PARKED_MAX; i++) {
-		c->list = xgrow(c->list, c->count, sizeof(*c->list));
-		c->list[c->count++] = list[i];
-		c->left++;
-		c->is_certain |= is_freed_by_calls_alone(list[i].purpose);
+		hash_init(&c->queues, sizeof(struct queue));
 	}
-}
-
-/* The first one from the cursor on with this size; `count` if there is none. */
-static size_t find_parked(const struct checkpoint *c, uint64_t bytes)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		size_t at = (c->next + i) % c->count;
-
-		if (c->list[at].bytes == bytes)
-			return at;
-	}
-	return c->count;
+	for (size_t i = 0; i < count && c->count < PARKED_MAX; i++)
+		park_one(c, &list[i]);
 }
 
 bool checkpoint_unpark(struct checkpoint **of, const struct gmt_rm_alloc *rec, struct rm_freed *was)
 {
 	struct checkpoint *c = *of;
+	struct parked *parked;
+	struct queue *queue;
 
 	if (!c || !c->is_certain || rec->cause.api || rec->status || !rec->size)
 		return false;
-	size_t at = find_parked(c, rec->size);
-
-	if (at == c->count)
+	queue = hash_get(&c->queues, rec->size);
+	if (!queue)
 		return false;
-	*was = c->list[at];
-	c->list[at].bytes = 0;
-	c->next = at + 1;
+	parked = &c->list[queue->first - 1];
+	*was = parked->was;
+	parked->was.bytes = 0;
+	queue->first = parked->next;
+	if (!queue->first)
+		hash_erase(&c->queues, rec->size);
 	c->comes_back = true;
 	if (!--c->left)
 		forget_parked(of);
@@ -98,9 +115,11 @@ void checkpoint_sums(const struct checkpoint *of, int gpu, struct rm_physical *o
 {
 	*out = (struct rm_physical){ 0 };
 	for (size_t i = 0; of && of->is_certain && i < of->count; i++) {
-		if (of->list[i].gpu != gpu)
+		const struct rm_freed *was = &of->list[i].was;
+
+		if (was->gpu != gpu)
 			continue;
-		out->by_purpose[of->list[i].purpose] += of->list[i].bytes;
-		out->total += of->list[i].bytes;
+		out->by_purpose[was->purpose] += was->bytes;
+		out->total += was->bytes;
 	}
 }

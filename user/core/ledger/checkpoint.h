@@ -5,6 +5,8 @@
  * no call of the process has caused, also of memory that only calls allocate and free: so the memory is parked in host
  * memory. What comes back, again outside of calls, is the same memory if the size is the same.
  *
+ * A call cuCheckpointProcess* itself is not believed: it may name any pid, and names the pid of its own pid namespace.
+ *
  * At its end a process frees its memory in this way, too: what is parked is forgotten with its exit.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_CHECKPOINT_H
