@@ -84,13 +84,14 @@ LIVE     := stream \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota refused_files removal \
                             target tracepoint trial unmapped uprobe usdt_notes) \
-            $(call in,process,launch procfs refused_calls roster settings) \
+            $(call in,process,launch own_memory procfs refused_calls roster settings) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names stack_thread stack_worker \
                             walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
-            dumping ending finish main output_files outputs parsing playback privileges rescan say session setup targets
+            dumping ending finish main memory_watch output_files outputs parsing playback privileges rescan say session \
+            setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
             $(SYMBOL:%=user/symbol/%) \
@@ -110,7 +111,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
-             $(call in,view,by_stack by_stack_model view) \
+             $(call in,view,by_stack by_stack_model shed view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)

@@ -112,6 +112,16 @@ OPTION(0, "ring-size", "SIZE", OBSERVED, FOR_TRACE,
        "size of the ring buffer, a power of two; default @",
        "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
        " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
+OPTION(0, "memory", "SIZE", OBSERVED, FOR_TRACE,
+       MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G"),
+       "most memory that gpumemtrace itself may take; default @",
+       "The most memory that gpumemtrace itself may take, at least 64M; the default is @. It is measured ten times a"
+       " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
+       " and the kernel's maps do not count. From 70 % of the size on, gpumemtrace gives up, in this order: the"
+       " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
+       " events of `--window`, the names of stack traces. The report says what was given up. The sums of bytes stay"
+       " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
+       " closed.")
 OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        MEMBER(word, stack_mode, .words = stack_words, .initial = CLI_STACKS_INITIAL),
        "full, native, python, fp or off; default full (arm64: fp)",

@@ -150,7 +150,7 @@ int cli_take_moment(const struct cli_given *given)
 	return err;
 }
 
-int cli_take_size(const struct cli_given *given)
+static int parse_bytes(const struct cli_given *given)
 {
 	static const char units[] = "kmgt";
 	unsigned long long value;
@@ -175,10 +175,20 @@ int cli_take_size(const struct cli_given *given)
 	return 0;
 }
 
+int cli_take_size(const struct cli_given *given)
+{
+	const uint64_t *bytes = given->member;
+	int err = parse_bytes(given);
+
+	if (!err && *bytes < given->option->least)
+		return REFUSE_VALUE(given, "must be at least %lluM", (unsigned long long)given->option->least >> 20);
+	return err;
+}
+
 int cli_take_power(const struct cli_given *given)
 {
 	cli_power *bytes = given->member, power = given->option->least;
-	int err = cli_take_size(given);
+	int err = parse_bytes(given);
 
 	while (!err && power < *bytes)
 		power *= 2;

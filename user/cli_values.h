@@ -47,7 +47,7 @@ struct cli_moment {
 	X(pids, struct cli_pids)                                                  \
 	X(time, uint64_t)             /* nanoseconds, at least .least */          \
 	X(moment, struct cli_moment)  /* a time of the session */                 \
-	X(size, uint64_t)             /* bytes, at most .most */                  \
+	X(size, uint64_t)             /* bytes, from .least to .most */           \
 	X(power, uint64_t)            /* bytes, at most .most, rounded up to .least times a power of two */ \
 	X(number, uint32_t)           /* from .least to .most */                  \
 	X(word, int)                  /* an index in .words */                    \

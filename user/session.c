@@ -29,6 +29,7 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/mmap_watch.h"
+#include "memory_watch.h"
 #include "parse/parser.h"
 #include "rescan.h"
 #include "say.h"
@@ -48,6 +49,7 @@ static void put_losses(struct session *session)
 	struct gmt_loss rec = { 0 };
 
 	attach_losses(session->attach, rec.count);
+	rec.count[GMT_LOSS_STACK_LOST] += session->memory.stacks;
 	rec.count[GMT_LOSS_FILE_REFUSED] = probing_unread(session->probing) + stacking_refused(session->stacking);
 	if (!memcmp(rec.count, session->losses, sizeof(rec.count)))
 		return;
@@ -214,14 +216,6 @@ static void check_recorder(struct session *session, uint64_t now_ns)
 	    strerror(-session->stream.recorder_error));
 }
 
-/* Says a limit that shows during the session, and keeps the limit in the recording. */
-static void put_limit(struct session *session, struct gmt_limit *rec)
-{
-	if (!session->options->quiet)
-		say("%s: %s. %s", rec->what, rec->why, rec->remedy);
-	STREAM_PUT(&session->stream, rec, LIMIT, 0);
-}
-
 static void sample_nvml(struct session *session, bool is_last)
 {
 	struct gmt_limit rec = {
@@ -233,7 +227,7 @@ static void sample_nvml(struct session *session, bool is_last)
 	session->nvml_warned = true;
 	snprintf((char *)rec.why, sizeof(rec.why), "NVML has not answered since +%.3f s",
 		 (stream_now_ns() - session->start_ns) / 1e9);
-	put_limit(session, &rec);
+	session_limit(session, &rec);
 }
 
 /* NVML is asked once a frame, within limits. */
@@ -264,6 +258,8 @@ static void handle_tick(struct session *session)
 	probing_drop_unmapped(session->probing);
 	tell_quotas(session);
 	check_recorder(session, now_ns);
+	if (!memory_look(session, now_ns))
+		stop_session(session, GMT_END_ERROR);
 	if (now_ns >= session->next_show_ns)
 		show_live(session, now_ns);
 	else
@@ -395,7 +391,7 @@ static void take_last_names(struct session *session)
 		return;
 	snprintf((char *)rec.why, sizeof(rec.why), "%zu %s not named when the session ended", left,
 		 human_plural(left, "stack trace was", "stack traces were"));
-	put_limit(session, &rec);
+	session_limit(session, &rec);
 }
 
 static void put_end(struct session *session)
@@ -410,6 +406,7 @@ static void put_end(struct session *session)
 	tell_notes(session);
 	ending_step(session->ending, "counts losses", 0);
 	put_losses(session);
+	memory_end(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);
 }
 

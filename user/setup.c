@@ -87,6 +87,13 @@ int session_failure(const struct session *session, enum gmt_exit status)
 	return session->options->child ? GMT_EXIT_COMMAND_OURS : (int)status;
 }
 
+void session_limit(struct session *session, struct gmt_limit *rec)
+{
+	if (!session->options->quiet)
+		say("%s: %s. %s", rec->what, rec->why, rec->remedy);
+	STREAM_PUT(&session->stream, rec, LIMIT, 0);
+}
+
 /* ---- records from the ring ---- */
 
 static int take_record(void *arg, void *record, size_t size)
@@ -97,6 +104,8 @@ static int take_record(void *arg, void *record, size_t size)
 	int next = ++session->ring_taken < SESSION_RECORDS ? 0 : -EAGAIN;
 
 	if (size < sizeof(*hdr))
+		return next;
+	if (memory_refuses(&session->memory, hdr))
 		return next;
 	/* The copy is the target's memory, which may hold secrets: it serves stacks only and is never recorded. */
 	if ((hdr->kind == GMT_KIND_STACK_COPY || hdr->kind == GMT_KIND_CODE_MAPPED) && hdr->size <= size) {

@@ -53,6 +53,26 @@ struct rescan {
 	size_t newest;
 };
 
+/* Bounds gpumemtrace's own memory (memory_watch.h). */
+struct memory_watch {
+	uint64_t next_ns;            /* to measure */
+	uint64_t next_record_ns;
+	uint64_t next_rest_ns;       /* to end readers once more */
+	uint64_t next_maps_ns;
+	struct gmt_memory newest;    /* what was measured last */
+	uint64_t stacks;             /* that were not taken */
+};
+
+/* Stacks are no longer taken once memory is short. Counts them. */
+static inline bool memory_refuses(struct memory_watch *watch, const struct gmt_hdr *record)
+{
+	if (watch->newest.shed < GMT_SHED_STACKS ||
+	    (record->kind != GMT_KIND_STACK && record->kind != GMT_KIND_STACK_COPY))
+		return false;
+	watch->stacks += record->kind == GMT_KIND_STACK;
+	return true;
+}
+
 struct session {
 	const struct options *options;
 	struct driver_info driver;
@@ -69,6 +89,7 @@ struct session {
 	struct meter *meter;            /* NULL without NVML */
 	struct watch *watch;            /* NULL: not permitted */
 	struct rescan rescan;
+	struct memory_watch memory;
 	struct display *display;
 	struct dumping *dumping;
 	struct command command;
@@ -110,6 +131,9 @@ struct features_where session_where(const struct options *options);
 int session_failure(const struct session *session, enum gmt_exit status);
 /* Adds a source of events. 0 or -errno. */
 int session_add_event(struct session *session, int fd, enum session_source source);
+
+/* Says a limit that shows during the session, and keeps the limit in the recording. */
+void session_limit(struct session *session, struct gmt_limit *rec);
 
 /* Says once why a file is not probed (err: see probed_files.h), or what the machine lacks for it. */
 void session_tell(struct session *session, int err, const char *cause);

@@ -132,6 +132,14 @@
 	X(DURATION, 2, "duration", "the duration has passed")                        \
 	X(ERROR, 3, "error", "stopped by an error")
 
+/* What gpumemtrace has given up so far to keep its own memory below its bound, in this order. In gmt_memory.shed. */
+#define GMT_SHEDS(X)                                                              \
+	X(NOTHING, 0, "nothing", "")                                              \
+	X(READERS, 1, "readers", "processes that read files")                     \
+	X(STACKS, 2, "stacks", "stack traces of new allocations")                 \
+	X(EVENTS, 3, "events", "events of the window")                            \
+	X(NAMES, 4, "names", "names of stack traces")
+
 /* The outcome of a request that could not be met. In gmt_oom.outcome. */
 #define GMT_OOM_OUTCOMES(X)                                                       \
 	X(OPEN, 0, "open", "undecided")                                           \
@@ -176,6 +184,9 @@ enum gmt_purpose { GMT_PURPOSES(X) GMT_PURPOSE_COUNT };
 #define X(name, number, ...) GMT_END_##name = (number),
 enum gmt_end_reason { GMT_ENDS(X) GMT_END_COUNT };
 #undef X
+#define X(name, number, ...) GMT_SHED_##name = (number),
+enum gmt_shed { GMT_SHEDS(X) GMT_SHED_COUNT };
+#undef X
 #define X(name, number, ...) GMT_OOM_##name = (number),
 enum gmt_oom_outcome { GMT_OOM_OUTCOMES(X) GMT_OOM_OUTCOME_COUNT };
 #undef X
@@ -206,12 +217,13 @@ GMT_TERMS_CHECK(GMT_ANOMALIES, GMT_ANOMALY_COUNT);
 GMT_TERMS_CHECK(GMT_LOSSES, GMT_LOSS_COUNT);
 GMT_TERMS_CHECK(GMT_PURPOSES, GMT_PURPOSE_COUNT);
 GMT_TERMS_CHECK(GMT_ENDS, GMT_END_COUNT);
+GMT_TERMS_CHECK(GMT_SHEDS, GMT_SHED_COUNT);
 GMT_TERMS_CHECK(GMT_OOM_OUTCOMES, GMT_OOM_OUTCOME_COUNT);
 GMT_TERMS_CHECK(GMT_OOM_SIGNS, GMT_OOM_SIGN_COUNT);
 
 #define GMT_TERM_COUNT                                                            \
 	((int)GMT_CLASS_COUNT + (int)GMT_CATEGORY_COUNT + (int)GMT_TRAINING_COUNT + (int)GMT_TORCH_BACKEND_COUNT + \
 	 (int)GMT_TORCH_SILENCE_COUNT + (int)GMT_ANOMALY_COUNT + (int)GMT_LOSS_COUNT + (int)GMT_PURPOSE_COUNT + \
-	 (int)GMT_END_COUNT + (int)GMT_OOM_OUTCOME_COUNT + (int)GMT_OOM_SIGN_COUNT)
+	 (int)GMT_END_COUNT + (int)GMT_SHED_COUNT + (int)GMT_OOM_OUTCOME_COUNT + (int)GMT_OOM_SIGN_COUNT)
 
 #endif

@@ -70,7 +70,8 @@
 	X(HISTORY_EVENT, 0x8013, gmt_history_event, "window: what happened to one") \
 	X(HISTORY_MARK, 0x8014, gmt_history_mark, "window: what the program said that it did") \
 	X(LIMIT, 0x8015, gmt_limit, "what the session goes without")              \
-	X(GPU_MEMORY, 0x8016, gmt_gpu_memory, "NVML used and free bytes of a GPU")
+	X(GPU_MEMORY, 0x8016, gmt_gpu_memory, "NVML used and free bytes of a GPU") \
+	X(MEMORY, 0x8017, gmt_memory, "gpumemtrace's own memory")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -444,6 +445,22 @@ struct gmt_mark {
 };
 #define GMT_FIELDS_gmt_mark(X, T)                                                 \
 	X(T, UNSIGNED, number)
+
+/* The memory that gpumemtrace itself has, and what it has given up to stay below its bound. A replay gives the same up
+ * at the same place. */
+struct gmt_memory {
+	struct gmt_hdr hdr;
+	__u64 tracer_bytes;     /* anonymous memory of the tracer's own process, resident */
+	__u64 readers_bytes;    /* likewise, of the processes that read files for it */
+	__u64 most_bytes;       /* the most that both together were seen to have */
+	__u64 maps_bytes;       /* of the BPF maps, which are in the kernel; 0: unknown */
+	__u64 bound_bytes;      /* --memory */
+	__u32 shed;             /* enum gmt_shed: the last step that was taken */
+	__u32 reserved;
+};
+#define GMT_FIELDS_gmt_memory(X, T)                                               \
+	X(T, UNSIGNED, tracer_bytes) X(T, UNSIGNED, readers_bytes) X(T, UNSIGNED, most_bytes) \
+	X(T, UNSIGNED, maps_bytes) X(T, UNSIGNED, bound_bytes) X(T, SHED, shed)
 
 #include <gpumemtrace/fw.h>
 #include <gpumemtrace/history_records.h>

@@ -67,6 +67,11 @@ void parser_cancel(struct parser *parser)
 		eventfd_write(parser->cancelled, 1);
 }
 
+pid_t parser_keeper(const struct parser *parser)
+{
+	return parser ? parser->pid : 0;
+}
+
 int parser_cancelled(const struct parser *parser)
 {
 	return parser->cancelled;

@@ -15,6 +15,7 @@
 #define GPUMEMTRACE_PARSE_PARSER_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "parse/kinds.h"
 
@@ -32,6 +33,9 @@ void parser_cancel(struct parser *parser);
 /* Starts a worker, with which the caller talks through the socket. 0; -ECHILD: the keeper has ended; else -errno. */
 int parser_start_worker(struct parser *parser, uint32_t *number, int *socket);
 void parser_kill_worker(struct parser *parser, uint32_t number);
+
+/* The keeper's pid; 0 without a parser. */
+pid_t parser_keeper(const struct parser *parser);
 
 /* A descriptor that can be read from parser_cancel() on. */
 int parser_cancelled(const struct parser *parser);

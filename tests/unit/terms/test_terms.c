@@ -98,6 +98,11 @@ struct pin {
 	X(gmt_end_name, GMT_END_TARGETS_GONE, 1, "targets_gone", 0)               \
 	X(gmt_end_name, GMT_END_DURATION, 2, "duration", 0)                       \
 	X(gmt_end_name, GMT_END_ERROR, 3, "error", 0)                             \
+	X(gmt_shed_name, GMT_SHED_NOTHING, 0, "nothing", 0)                       \
+	X(gmt_shed_name, GMT_SHED_READERS, 1, "readers", 0)                       \
+	X(gmt_shed_name, GMT_SHED_STACKS, 2, "stacks", 0)                         \
+	X(gmt_shed_name, GMT_SHED_EVENTS, 3, "events", 0)                         \
+	X(gmt_shed_name, GMT_SHED_NAMES, 4, "names", 0)                           \
 	X(gmt_oom_outcome_name, GMT_OOM_OPEN, 0, "open", 0)                       \
 	X(gmt_oom_outcome_name, GMT_OOM_RETRY, 1, "retry", 0)                     \
 	X(gmt_oom_outcome_name, GMT_OOM_RAISED, 2, "raised", 0)                   \
@@ -187,6 +192,7 @@ SIZE(GMT_ANOMALY_COUNT, 10);
 SIZE(GMT_LOSS_COUNT, 11);
 SIZE(GMT_PURPOSE_COUNT, 10);
 SIZE(GMT_END_COUNT, 4);
+SIZE(GMT_SHED_COUNT, 5);
 SIZE(GMT_OOM_OUTCOME_COUNT, 5);
 SIZE(GMT_OOM_SIGN_COUNT, 8);
 SIZE(GMT_UNWIND_REASON_COUNT, 18);
@@ -206,7 +212,8 @@ SIZE(GMT_HISTORY_KIND_COUNT, 6);
 	X(STACK_FRAMES, 0x8009, 32) X(OOM, 0x800a, 152) X(OOM_ROW, 0x800b, 496) \
 	X(OOM_STACK, 0x800c, 104) X(MARK, 0x800d, 32) X(FRAMEWORK, 0x800e, 32) X(HISTORY, 0x8010, 48) \
 	X(HISTORY_UNSEEN, 0x8011, 48) X(HISTORY_RANGE, 0x8012, 64) X(HISTORY_EVENT, 0x8013, 56) \
-	X(HISTORY_MARK, 0x8014, 136) X(LIMIT, 0x8015, 472) X(GPU_MEMORY, 0x8016, 64)
+	X(HISTORY_MARK, 0x8014, 136) X(LIMIT, 0x8015, 472) X(GPU_MEMORY, 0x8016, 64) \
+	X(MEMORY, 0x8017, 72)
 #define X(name, value, type, text) SIZE_OF_##name = sizeof(struct type),
 enum { GMT_KINDS(X) };
 #undef X

@@ -47,6 +47,7 @@ unsigned int account_row(struct account *account, int gpu)
 	account->rows = xreallocarray(account->rows, account->count + 1, sizeof(*account->rows));
 	account->rows[account->count] = (struct row){ .gpu = gpu };
 	stacks_init(&account->rows[account->count].stacks);
+	account->rows[account->count].stacks.is_closed = account->stacks.is_closed;
 	return account->count++;
 }
 
@@ -239,6 +240,13 @@ struct stacks *account_stacks(struct account *account, int gpu)
 	unsigned int row = account_row(account, gpu); /* may move the rows */
 
 	return &account->rows[row].stacks;
+}
+
+void account_close(struct account *account)
+{
+	for (unsigned int i = 0; i < account->count; i++)
+		stacks_close(&account->rows[i].stacks);
+	stacks_close(&account->stacks);
 }
 
 void account_mark(struct account *account, unsigned int mark)

@@ -85,6 +85,7 @@ void account_drop(struct account *account);
 /* Kernel memory that no allocation explains: it has no class, only a stack. */
 struct stacks *account_stacks(struct account *account, int gpu);
 void account_mark(struct account *account, unsigned int mark);  /* stacks_mark() of all */
+void account_close(struct account *account);                    /* stacks_close(), also of later rows */
 /* All peaks begin anew at what is live. */
 void account_restart(struct account *account, uint64_t ts_ns);
 

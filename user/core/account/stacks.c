@@ -21,8 +21,11 @@ void stacks_fini(struct stacks *s)
 static uint32_t put_stack(struct stacks *s, uint32_t id)
 {
 	bool is_new;
-	uint32_t *index = hash_put(&s->by_id, id, &is_new);
+	uint32_t *index;
 
+	if (s->is_closed && id && !hash_get(&s->by_id, id))
+		id = 0;
+	index = hash_put(&s->by_id, id, &is_new);
 	if (!is_new)
 		return *index;
 	s->list = xgrow(s->list, s->count, sizeof(*s->list));
@@ -116,8 +119,11 @@ void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t b
 		return;
 	undo_add(from, id, bytes);
 	if (!from->allocs) {
+		bool is_closed = from->is_closed;
+
 		stacks_fini(from);
 		stacks_init(from);
+		from->is_closed = is_closed;
 	}
 	stacks_add(to, id, bytes, ts_ns);
 }
@@ -139,6 +145,11 @@ void stacks_drop(struct stacks *s)
 		s->list[i].count = 0;
 	}
 	s->live = 0;
+}
+
+void stacks_close(struct stacks *s)
+{
+	s->is_closed = true;
 }
 
 void stacks_mark(struct stacks *s, unsigned int mark)

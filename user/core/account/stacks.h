@@ -12,6 +12,7 @@
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
 #define GPUMEMTRACE_CORE_ACCOUNT_STACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -39,6 +40,7 @@ struct stacks {
 	uint64_t peak_change;    /* the change that made the peak */
 	uint64_t mark_change[STACKS_MARKS]; /* the last one before the mark */
 	uint64_t newest_mark;    /* the greatest of them */
+	bool is_closed;          /* what a stack without a row asks for is booked as memory without a stack */
 };
 
 /* What growth is counted from. */
@@ -69,6 +71,10 @@ void stacks_move(struct stacks *from, struct stacks *to, uint32_t id, uint64_t b
 void stacks_resize(struct stacks *s, uint32_t id, uint64_t old_bytes, uint64_t bytes, uint64_t ts_ns);
 /* Nothing lives any longer. No frees are counted. */
 void stacks_drop(struct stacks *s);
+
+/* Takes no new stacks from now on: no row is added, but that of memory without a stack. For ever, as memory must be
+ * freed from the row that it was booked in. */
+void stacks_close(struct stacks *s);
 
 /* Growth since `mark` (below STACKS_MARKS) counts from here. */
 void stacks_mark(struct stacks *s, unsigned int mark);

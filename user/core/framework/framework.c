@@ -18,6 +18,7 @@ static struct framework_device *device_of_ordinal(struct framework *f, unsigned 
 		for (; f->count <= ordinal; f->count++) {
 			f->devices[f->count] = (struct framework_device){ 0 };
 			stacks_init(&f->devices[f->count].stacks);
+			f->devices[f->count].stacks.is_closed = f->p->account.stacks.is_closed;
 		}
 	}
 	return &f->devices[ordinal];
@@ -253,6 +254,12 @@ void framework_free(struct framework *f)
 	}
 	free(f->devices);
 	free(f);
+}
+
+void framework_close(struct framework *f)
+{
+	for (unsigned int i = 0; i < f->count; i++)
+		stacks_close(&f->devices[i].stacks);
 }
 
 void framework_mark(struct framework *f, unsigned int mark)

@@ -13,6 +13,7 @@ void framework_memory(struct framework *f, const struct gmt_fw_mem *rec, unsigne
 /* framework_drop(): the process runs another program, and its memory is gone. framework_end(): the sums stay. */
 void framework_drop(struct framework *f);
 void framework_end(struct framework *f);
+void framework_close(struct framework *f);                    /* stacks_close() of all */
 void framework_mark(struct framework *f, unsigned int mark);   /* stacks_mark() of all */
 /* All peaks begin anew at the live bytes, as after torch.cuda.reset_peak_memory_stats(). */
 void framework_restart(struct framework *f, uint64_t ts_ns);

@@ -135,10 +135,17 @@ static void forget_framework(struct frameworks *all, struct framework *f, const 
 	all->list[d->p->index] = NULL;
 }
 
+static void close_stacks(struct frameworks *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i])
+			framework_close(all->list[i]);
+}
+
 void frameworks_see(void *arg, const struct delta *d)
 {
 	struct frameworks *all = arg;
-	struct framework *f = frameworks_of(all, d->p);
+	struct framework *f = d->p ? frameworks_of(all, d->p) : NULL;
 
 	switch (d->kind) {
 	case DELTA_FRAMEWORK:
@@ -157,6 +164,10 @@ void frameworks_see(void *arg, const struct delta *d)
 			framework_drop(f);
 		else if (f)
 			framework_end(f);
+		break;
+	case DELTA_SHED:
+		if (d->shed == GMT_SHED_STACKS)
+			close_stacks(all);
 		break;
 	case DELTA_FORGET:
 		if (f && d->forget.sum)

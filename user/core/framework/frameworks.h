@@ -22,7 +22,7 @@ void frameworks_free(struct frameworks *all);
  * a process has a framework or an observer wants all segments. */
 #define FRAMEWORKS_DELTAS                                                                                        \
 	(DELTA_BIT(DELTA_FRAMEWORK) | DELTA_BIT(DELTA_MARK) | DELTA_BIT(DELTA_WINDOW) | DELTA_BIT(DELTA_GONE) | \
-	 DELTA_BIT(DELTA_FORGET))
+	 DELTA_BIT(DELTA_FORGET) | DELTA_BIT(DELTA_SHED))
 #define FRAMEWORKS_MEMORY_DELTAS                                                                                 \
 	(DELTA_BIT(DELTA_ALLOC) | DELTA_BIT(DELTA_FREE) | DELTA_BIT(DELTA_RESTORE) | DELTA_BIT(DELTA_MAP) |      \
 	 DELTA_BIT(DELTA_UNMAP) | DELTA_BIT(DELTA_REMAP) | DELTA_BIT(DELTA_RELEASE) |                            \

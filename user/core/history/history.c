@@ -10,6 +10,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/terms/names.h"
 
+#define SHED_EVENTS 1024 /* the most that are kept once memory is short */
 #define UNDO_LOOKS 64   /* so many events may lie between a release and its failure */
 
 struct history *history_new(const struct ledger *ledger, const struct frameworks *frameworks, uint64_t most_events)
@@ -238,6 +239,19 @@ static void record_dump(struct history *h, const struct delta *d)
 		history_read(h, d->p, d->dump.rec);
 }
 
+/* Memory is short: the events until now are forgotten, and few are kept from now on. */
+static void shed_events(struct history *h, const struct delta *d)
+{
+	if (d->shed != GMT_SHED_EVENTS)
+		return;
+	free(h->events);
+	h->events = NULL;
+	h->capacity = 0;
+	h->first = h->origin = h->next;
+	h->most = h->most < SHED_EVENTS ? h->most : SHED_EVENTS;
+	forget_ended(h);
+}
+
 /* ---- deltas ---- */
 
 static void (*const recorders[DELTA_COUNT])(struct history *h, const struct delta *d) = {
@@ -255,6 +269,7 @@ static void (*const recorders[DELTA_COUNT])(struct history *h, const struct delt
 	[DELTA_EXIT] = record_exit,
 	[DELTA_FORGET] = forget_process,
 	[DELTA_DUMP] = record_dump,
+	[DELTA_SHED] = shed_events,
 };
 
 void history_see(void *history, const struct delta *d)

@@ -90,7 +90,7 @@ void history_free(struct history *h);                /* NULL is fine */
 	 DELTA_BIT(DELTA_BLOCK_BACK) | DELTA_BIT(DELTA_SEGMENT_ALLOC) | DELTA_BIT(DELTA_SEGMENT_FREE) |          \
 	 DELTA_BIT(DELTA_SEGMENT_BACK) | DELTA_BIT(DELTA_RANGE) | DELTA_BIT(DELTA_REQUEST_FAILED) |              \
 	 DELTA_BIT(DELTA_REQUEST_MET) | DELTA_BIT(DELTA_EXEC) | DELTA_BIT(DELTA_EXIT) | DELTA_BIT(DELTA_FORGET) | \
-	 DELTA_BIT(DELTA_DUMP))
+	 DELTA_BIT(DELTA_DUMP) | DELTA_BIT(DELTA_SHED))
 void history_see(void *history, const struct delta *delta);
 
 /* ---- for the rest of this room, and for views ---- */

@@ -47,6 +47,7 @@ enum delta_kind {
 	DELTA_GONE,             /* gone */
 	DELTA_FORGET,           /* forget: the process ended long ago, and shall be freed */
 	DELTA_TIME,             /* of no process: struct deltas.due_ns has come */
+	DELTA_SHED,             /* of no process. shed: memory is short, and observers give up what that step says */
 	/* by frameworks: block and segment */
 	DELTA_BLOCK_ALLOC,
 	DELTA_BLOCK_FREE,
@@ -165,6 +166,7 @@ struct delta {
 		struct delta_block block;
 		struct delta_segment segment;
 		struct delta_request request;
+		enum gmt_shed shed;
 	};
 };
 

@@ -76,6 +76,27 @@ static int apply_limit(struct ledger *l, const struct gmt_hdr *hdr)
 	return 0;
 }
 
+/* The steps up to the one that the collector took, each once: a record of it may be lost. */
+static int apply_memory(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	const struct gmt_memory *rec = (const void *)hdr;
+	unsigned int step = l->memory.shed;
+
+	if (rec->shed >= GMT_SHED_COUNT)
+		return -EINVAL;
+	l->memory = *rec;
+	if (step > l->memory.shed)
+		l->memory.shed = step;
+	while (step++ < rec->shed) {
+		if (step == GMT_SHED_STACKS)
+			processes_close(&l->processes);
+		else if (step == GMT_SHED_NAMES)
+			frames_forget(&l->frames);
+		deltas_give(&l->out, &(struct delta){ .kind = DELTA_SHED, .ts_ns = hdr->ts_ns, .shed = step });
+	}
+	return 0;
+}
+
 /* Begins a new window. Processes that have ended stay as they were. */
 static int apply_mark(struct ledger *l, const struct gmt_hdr *hdr)
 {
@@ -235,6 +256,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	SESSION(SESSION, apply_session),
 	SESSION(GPU, apply_gpu),
 	SESSION(GPU_MEMORY, apply_gpu_memory),
+	SESSION(MEMORY, apply_memory),
 	PROCESS(PROC, life_facts),
 	USE(ATTACH, life_attach),
 	USE(NVML, balance_nvml),

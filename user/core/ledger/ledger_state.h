@@ -22,6 +22,7 @@ struct ledger {
 	struct gmt_library *libraries;
 	size_t library_count;
 	struct limits limits;
+	struct gmt_memory memory;   /* hdr.size 0: nothing was said of it */
 	uint64_t start_ns, now_ns;
 	uint64_t records, records_unknown, records_malformed;
 	uint64_t loss[GMT_LOSS_COUNT];

@@ -208,6 +208,8 @@ struct process *process_new(struct processes *all, const struct gmt_hdr *hdr)
 	p->out = all->out;
 	process_begin_marks(p, hdr->ts_ns);
 	account_init(&p->account);
+	if (all->is_closed)
+		account_close(&p->account);
 	init_state(p);
 	all->list = xgrow(all->list, all->count, sizeof(*all->list));
 	*(uint32_t *)hash_put(&all->by_tgid, hdr->tgid, &is_new) = all->count;
@@ -247,6 +249,14 @@ void processes_fini(struct processes *all)
 	free(all->ended);
 	free(all->list);
 	hash_fini(&all->by_tgid);
+}
+
+void processes_close(struct processes *all)
+{
+	all->is_closed = true;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i])
+			account_close(&all->list[i]->account);
 }
 
 /* ---- those that have ended ---- */

@@ -79,6 +79,7 @@ struct processes {
 	struct view_ended folded;/* the sums of those that are not kept */
 	struct hash by_tgid;     /* uint32_t: index of its newest life */
 	struct process *last;    /* the newest record's */
+	bool is_closed;          /* to new stacks: account_close() */
 };
 
 void processes_init(struct processes *all, struct gpus *gpus, const struct gmt_session *session,
@@ -89,6 +90,8 @@ void processes_fini(struct processes *all);
 
 /* Keeps a process that has just ended. */
 void process_keep_ended(struct process *p);
+/* Books no new stacks of any process from now on (account_close()). */
+void processes_close(struct processes *all);
 /* Adds the oldest of the processes that have ended to the sums, and frees them, while there are too many. */
 void processes_fold(struct processes *all);
 /* Adds what the ledger has counted of a process to the sums. */

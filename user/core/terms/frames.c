@@ -37,10 +37,15 @@ void frames_init(struct frames *f)
 		keep_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
 }
 
-void frames_fini(struct frames *f)
+static void free_texts(struct frames *f)
 {
 	for (uint32_t i = 1; i < f->symbol_count; i++)
 		free((char *)f->symbols[i].function); /* all three texts are one block */
+}
+
+void frames_fini(struct frames *f)
+{
+	free_texts(f);
 	free(f->symbols);
 	free(f->stacks);
 	free(f->lists);
@@ -49,6 +54,18 @@ void frames_fini(struct frames *f)
 	hash_fini(&f->stack_ids);
 	hash_fini(&f->by_list);
 	*f = (struct frames){ 0 };
+}
+
+/* Whoever has kept the number of a stack or a symbol must not meet another one under it: frames stay closed, and the
+ * arrays by number are empty. */
+void frames_forget(struct frames *f)
+{
+	uint64_t dropped = f->dropped + f->symbol_count - 1;
+
+	frames_fini(f);
+	frames_init(f);
+	f->dropped = dropped;
+	f->is_closed = true;
 }
 
 /* ---- symbols ---- */
@@ -113,7 +130,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 
 	if (!is_valid_symbol(rec) || hash_get(&f->symbol_ids, rec->id))
 		return -EINVAL;
-	if (f->symbol_count >= FRAMES_SYMBOLS_MAX) {
+	if (f->symbol_count >= FRAMES_SYMBOLS_MAX || f->is_closed) {
 		f->dropped++;
 		return 0;
 	}
@@ -181,7 +198,8 @@ int frames_add_stack(struct frames *f, const struct gmt_stack_frames *rec)
 
 	if (!rec->stack_id || rec->count > (rec->hdr.size - sizeof(*rec)) / sizeof(rec->symbols[0]))
 		return -EINVAL;
-	if (f->list_count + rec->count > FRAMES_LIST_MAX || hash_count(&f->stack_ids) >= FRAMES_IDS_MAX) {
+	if (f->is_closed || f->list_count + rec->count > FRAMES_LIST_MAX ||
+	    hash_count(&f->stack_ids) >= FRAMES_IDS_MAX) {
 		f->dropped++;
 		return 0;
 	}

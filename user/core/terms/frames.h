@@ -10,6 +10,7 @@
 #ifndef GPUMEMTRACE_CORE_TERMS_FRAMES_H
 #define GPUMEMTRACE_CORE_TERMS_FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <gpumemtrace/wire.h>
@@ -56,7 +57,8 @@ struct frames {
 	uint32_t stack_count;
 	uint32_t *lists;         /* indices in symbols, innermost first */
 	uint32_t list_count, list_capacity;
-	uint64_t dropped;        /* records that were not kept */
+	uint64_t dropped;        /* records that were not kept, and symbols that were forgotten */
+	bool is_closed;          /* frames_forget() */
 };
 
 void frames_init(struct frames *frames);
@@ -65,6 +67,9 @@ void frames_fini(struct frames *frames);
 /* Take in a record of at least its structure's size. 0; -EINVAL: malformed, nothing has changed. */
 int frames_add_symbol(struct frames *frames, const struct gmt_symbol *rec);
 int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
+
+/* Forgets all names for ever: each stack is FRAMES_NOT_NAMED, and further records are counted and not kept. */
+void frames_forget(struct frames *frames);
 
 /* The number of a stack id. */
 uint32_t frames_of(const struct frames *frames, uint32_t stack_id);

@@ -32,6 +32,8 @@ const char *gmt_purpose_name(unsigned int number);
 const char *gmt_purpose_text(unsigned int number);
 const char *gmt_end_name(unsigned int number);
 const char *gmt_end_text(unsigned int number);
+const char *gmt_shed_name(unsigned int number);
+const char *gmt_shed_text(unsigned int number);
 const char *gmt_oom_outcome_name(unsigned int number);
 const char *gmt_oom_outcome_text(unsigned int number);
 const char *gmt_oom_sign_name(unsigned int number);

@@ -122,6 +122,7 @@ struct view {
 	struct view_stack *stacks;  /* those that are shown */
 	size_t symbol_count;
 	struct view_symbol *symbols; /* of their frames */
+	struct gmt_memory memory;   /* gpumemtrace's own; hdr.size 0: nothing was said of it */
 	uint64_t names_dropped;     /* records of names that were too many to keep */
 	bool has_ages;              /* the request was for ages */
 	uint64_t older_than_ns;

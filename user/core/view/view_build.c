@@ -281,6 +281,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		.session = l->session,
 		.library_count = l->library_count,
 		.libraries = xcalloc(l->library_count, sizeof(*view->libraries)),
+		.memory = l->memory,
 		.names_dropped = l->frames.dropped,
 		.has_ages = request->ages,
 		.older_than_ns = request->older_than_ns,

@@ -28,7 +28,9 @@ struct symbol {
 
 struct naming {
 	naming_put put;
+	symbolizer_refused refused;
 	void *arg;
+	struct parse_client *client;
 	struct symbolizer *symbolizer;
 	struct intern texts;
 	struct hash ids;                 /* hash of a struct symbol -> id */
@@ -37,15 +39,29 @@ struct naming {
 	uint32_t frames[FRAMES_MAX + 1]; /* and one that pads */
 };
 
+static void begin_names(struct naming *naming)
+{
+	naming->symbolizer = symbolizer_new(naming->client, SYMBOLIZER_FILES, naming->refused, naming->arg);
+	intern_init(&naming->texts);
+	hash_init(&naming->ids, sizeof(uint32_t));
+}
+
+static void end_names(struct naming *naming)
+{
+	symbolizer_free(naming->symbolizer);
+	intern_fini(&naming->texts);
+	hash_fini(&naming->ids);
+}
+
 struct naming *naming_new(struct parse_client *client, naming_put put, symbolizer_refused refused, void *arg)
 {
 	struct naming *naming = xcalloc(1, sizeof(*naming));
 
 	naming->put = put;
+	naming->refused = refused;
 	naming->arg = arg;
-	naming->symbolizer = symbolizer_new(client, SYMBOLIZER_FILES, refused, arg);
-	intern_init(&naming->texts);
-	hash_init(&naming->ids, sizeof(uint32_t));
+	naming->client = client;
+	begin_names(naming);
 	return naming;
 }
 
@@ -53,10 +69,14 @@ void naming_free(struct naming *naming)
 {
 	if (!naming)
 		return;
-	symbolizer_free(naming->symbolizer);
-	intern_fini(&naming->texts);
-	hash_fini(&naming->ids);
+	end_names(naming);
 	free(naming);
+}
+
+void naming_forget(struct naming *naming)
+{
+	end_names(naming);
+	begin_names(naming);
 }
 
 /* ---- symbols ---- */

@@ -21,6 +21,9 @@ typedef void (*naming_put)(void *arg, const void *record, size_t size);
 struct naming *naming_new(struct parse_client *client, naming_put put, symbolizer_refused refused, void *arg);
 void naming_free(struct naming *naming);
 
+/* Gives back the memory of all names. Symbols get new ids from now on. */
+void naming_forget(struct naming *naming);
+
 /* Names a stack of the space's process. What may have been other code than the lists of mappings say has no name. */
 void naming_stack(struct naming *naming, struct space *space, const struct gmt_stack *stack);
 

@@ -39,6 +39,7 @@ struct stacking {
 	uint64_t seen;               /* stacks, ever */
 	struct tables_stats stats;   /* of the worker's tables, after its last step */
 	bool is_busy, is_ending, has_ended;
+	enum gmt_shed shed;          /* memory is short: what to give up */
 	/* the worker's */
 	struct stackwork *stackwork;
 };
@@ -142,6 +143,15 @@ static bool give_memory_back(struct stacking *stacking)
 	return false;
 }
 
+/* What the other thread has asked for (stacking_shed()). */
+static void give_up(struct stacking *stacking, enum gmt_shed step)
+{
+	if (step == GMT_SHED_NOTHING)
+		return;
+	stackwork_shed(stacking->stackwork, step);
+	malloc_trim(0);
+}
+
 static void *work_on_stacks(void *arg)
 {
 	struct stacking *stacking = arg;
@@ -152,6 +162,7 @@ static void *work_on_stacks(void *arg)
 	pthread_mutex_lock(&stacking->lock);
 	while (!stacking->is_ending) {
 		struct records taken = stacking->in;
+		enum gmt_shed shed;
 		struct mark *marks;
 
 		if (!taken.used) {
@@ -167,7 +178,10 @@ static void *work_on_stacks(void *arg)
 		stacking->is_busy = taken.used || stackwork_waiting(stacking->stackwork);
 		has_worked |= taken.used;
 		marks = take_marks(stacking);
+		shed = stacking->shed;
+		stacking->shed = GMT_SHED_NOTHING;
 		pthread_mutex_unlock(&stacking->lock);
+		give_up(stacking, shed);
 		act_on_marks(stacking, marks);
 		stackwork_take(stacking->stackwork, &taken);
 		free(taken.bytes);
@@ -259,6 +273,17 @@ static void mark_due(struct stacking *stacking, pid_t tgid, enum stackwork_due d
 	known = hash_put(&stacking->known, (uint32_t)tgid, NULL);
 	if (*known < due)
 		*known = due;
+	pthread_cond_signal(&stacking->work);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
+void stacking_shed(struct stacking *stacking, enum gmt_shed step)
+{
+	if (!stacking)
+		return;
+	pthread_mutex_lock(&stacking->lock);
+	if (stacking->shed < step)
+		stacking->shed = step;
 	pthread_cond_signal(&stacking->work);
 	pthread_mutex_unlock(&stacking->lock);
 }

@@ -35,6 +35,9 @@ bool stacking_is_sign(const char *path);
 /* Takes a record of the kernel: stacks, execs and exits matter here. */
 void stacking_see(struct stacking *stacking, const struct gmt_hdr *record);
 
+/* Gives memory back, as soon as possible: ends the processes that read files, and at GMT_SHED_NAMES forgets names. */
+void stacking_shed(struct stacking *stacking, enum gmt_shed step);
+
 /* Puts the names that were found since the last call into the stream. */
 void stacking_collect(struct stacking *stacking, struct stream *stream);
 

@@ -433,6 +433,13 @@ void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due du
 		worked->due = due;
 }
 
+void stackwork_shed(struct stackwork *work, enum gmt_shed step)
+{
+	parse_client_rest(work->client);
+	if (step >= GMT_SHED_NAMES)
+		naming_forget(work->naming);
+}
+
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 {
 	tables_stats(work->tables, stats);

@@ -57,6 +57,9 @@ void stackwork_take(struct stackwork *work, const struct records *records);
 #define STACKWORK_IDLE_NS 1000000000ULL
 uint64_t stackwork_step(struct stackwork *work);
 
+/* Ends the processes that read files; from GMT_SHED_NAMES on, forgets all names. */
+void stackwork_shed(struct stackwork *work, enum gmt_shed step);
+
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats);
 
 /* How many stacks wait for tables or names. */

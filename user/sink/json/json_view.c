@@ -307,6 +307,18 @@ static json_t *lists_to_json(const struct view *view, const struct sink_opts *op
 			 { "notes", notes });
 }
 
+/* What gpumemtrace itself has. */
+static json_t *memory_to_json(const struct gmt_memory *m)
+{
+	if (!m->hdr.size)
+		return json_null();
+	return JS_OBJECT({ "tracer_bytes", js_u64(m->tracer_bytes) }, { "readers_bytes", js_u64(m->readers_bytes) },
+			 { "most_bytes", js_u64(m->most_bytes) },
+			 { "maps_bytes", js_u64_if(m->maps_bytes, m->maps_bytes) },
+			 { "bound_bytes", js_u64(m->bound_bytes) },
+			 { "shed", js_word_if(m->shed, gmt_shed_name(m->shed)) });
+}
+
 static json_t *head_to_json(const struct view *view, const char *type)
 {
 	bool has_end = view->end_reason < GMT_END_COUNT;
@@ -321,7 +333,8 @@ static json_t *head_to_json(const struct view *view, const char *type)
 			 { "marked_at", json_moment_if(view, view->marks, view->mark_ns) },
 			 { "session", session_to_json(&view->session) }, { "lost", js_u64(view_lost(view)) },
 			 { "losses", losses_to_json(view) }, { "records", records },
-			 { "anomalies", anomalies_to_json(view->anomalies) }, { "gpus", gpus_to_json(view) });
+			 { "anomalies", anomalies_to_json(view->anomalies) },
+			 { "own_memory", memory_to_json(&view->memory) }, { "gpus", gpus_to_json(view) });
 }
 
 /* There may be tens of thousands of processes. */

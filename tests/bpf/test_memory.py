@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""gpumemtrace's own memory has a bound (--memory): what it gives up is told, and the sums stay exact to the end."""
+import glob
+import json
+import os
+import sys
+
+import lib
+from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of
+
+BOUND = 64 * MIB
+SIZE = 512                      # bytes of an allocation
+MOST = 4_000_000                # more live allocations than fit into the bound
+
+# Makes allocations and frees none, until it is told to end.
+KEEPS = f"""
+import ctypes, sys, threading
+cuda, u64, over = ctypes.CDLL(sys.argv[1]), ctypes.c_uint64, threading.Event()
+pointer, context = u64(), u64()
+for name, arguments in (("cuInit", (0,)), ("cuDevicePrimaryCtxRetain", (ctypes.byref(context), 0)),
+                        ("cuCtxSetCurrent", (context,))):
+    assert getattr(cuda, name)(*arguments) == 0, name
+print("ready", flush=True)
+sys.stdin.readline()
+threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
+allocate, place, size = cuda.cuMemAlloc_v2, ctypes.byref(pointer), u64({SIZE})
+for i in range({MOST}):
+    if over.is_set():
+        break
+    assert allocate(place, size) == 0
+"""
+
+
+def measured():
+    """own memory is in each view"""
+    target = Target("basic", hold="end")
+    target.wait("end")
+    tool = Tool("-p", str(target.pid)).ready()
+    tool.idle()
+    tool.wait_line(lambda: tool.views()[-1]["own_memory"], "a measurement")
+    own = tool.views()[-1]["own_memory"]
+    equal((own["bound_bytes"], own["shed"]), (1 << 30, None), "bound, and what was given up")
+    check(0 < own["tracer_bytes"] < 64 * MIB and own["readers_bytes"] > 0, own)
+    check(own["most_bytes"] >= own["tracer_bytes"] + own["readers_bytes"], own)
+    check(own["maps_bytes"] is None or own["maps_bytes"] > MIB, own)
+    target.go()
+    last = tool.report()["own_memory"]
+    check(last["most_bytes"] >= own["most_bytes"], own, last)
+
+
+def bounded():
+    """live allocations alone that take the bound end the tracing; until then each byte is counted"""
+    folder = lib.folder()
+    recording = os.path.join(folder, "run.gmt")
+    target = lib.Process([sys.executable, "-c", KEEPS, lib.LIB], env=lib.environment())
+    target.wait_line(lambda: target.out, "its start")
+    tool = Tool("-p", str(target.pid), "--memory", str(BOUND), "-o", recording, options=("--interval", "1")).ready()
+    target.line()
+    report = tool.report()
+    target.line()
+    equal(target.finish()[0], 0, "the target's exit status")
+    own = report["own_memory"]
+    equal((report["end_reason"], report["exit_status"]), ("error", 1), "the end " + tool.stderr())
+    equal(own["shed"], "names", "what was given up")
+    check(BOUND <= own["most_bytes"] < 3 * BOUND, own)
+    said = [limit["what"] for limit in report["limits"]]
+    for what in ("stack traces of new allocations", "events of the window", "names of stack traces", "ended early"):
+        check(any(what in text for text in said), what, said)
+        check(what in tool.stderr(), what, tool.stderr())
+    device = row_of(process_of(report, target.pid), GPU_B)["classes"]["device"]
+    equal(device["live_bytes"], device["live_count"] * SIZE, "bytes")
+    equal((device["live_count"], device["frees"], report["lost"] - report["losses"]["stack_lost"]),
+          (device["allocs"], 0, 0), "counts")
+    again = json.loads(lib.run([lib.TOOL, "replay", "--json", recording]).stdout)
+    equal(again["own_memory"], own, "own memory in a replay")
+    equal(again["processes"], report["processes"], "the replay's processes")
+    equal(glob.glob(folder + "/*"), [recording], "files")
+
+
+if __name__ == "__main__":
+    lib.main(measured, bounded)
