@@ -9,7 +9,7 @@
 #include "base/siphash.h"
 #include "base/xalloc.h"
 
-#define HASH_FIRST_CAPACITY 16
+#define HASH_FIRST_CAPACITY 8
 
 void hash_init(struct hash *h, size_t value_size)
 {

@@ -184,11 +184,11 @@ static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *
 static void fill_rows(struct maker *m, struct view_proc *out)
 {
 	const struct account *account = &m->p->account;
+	struct view_row *rows = xcalloc(account->count, sizeof(*rows));
 
-	out->rows = xcalloc(account->count, sizeof(*out->rows));
 	for (unsigned int i = 0; i < account->count; i++) {
 		const struct row *row = &account->rows[i];
-		struct view_row *to = &out->rows[out->row_count];
+		struct view_row *to = &rows[out->row_count];
 		struct rm_physical physical;
 		struct view_torch torch;
 
@@ -202,6 +202,11 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, i, to);
 	}
+	/* There may be tens of thousands of processes: rows without anything take no memory. */
+	out->rows = xcalloc(out->row_count, sizeof(*out->rows));
+	if (out->row_count)
+		memcpy(out->rows, rows, out->row_count * sizeof(*rows));
+	free(rows);
 	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
 }
 
