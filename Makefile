@@ -50,7 +50,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
-BASE     := blake2 confine foreign_file hash human js maps out out_file rangemap siphash xalloc
+BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
 CORE     := $(call in,terms,frames gpus limits names own_code probes symbol_hint) \
             $(call in,account,account stacks) \
@@ -78,7 +78,7 @@ SINK     := registry \
             $(call in,formats,columns json plain term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)
 LIVE     := stream \
-            $(call in,bpf,guard plan programs ring rodata) \
+            $(call in,bpf,guard plan programs ring rodata users) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \

@@ -86,24 +86,45 @@ static __always_inline int target_known(__u32 tgid)
 static __always_inline void target_gone(__u32 tgid)
 {
 	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
+	__u32 *user = bpf_map_lookup_elem(&targets, &tgid);
 
+	if (user)
+		user_return_process(*user);
 	bpf_map_delete_elem(&targets, &tgid);
 	if (*near == tgid)
 		*near = 0;
+}
+
+/* Makes a process a target, from the current user's share. False: the user has its share. */
+static __always_inline int target_add(__u32 tgid)
+{
+	__u32 user = user_key();
+	long err;
+
+	if (!user_take_process(user)) {
+		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+		return 0;
+	}
+	err = bpf_map_update_elem(&targets, &tgid, &user, BPF_NOEXIST);
+	if (err)
+		user_return_process(user);
+	if (err && err != -EEXIST) /* else another thread was faster */
+		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+	return 1;
 }
 
 /* Whether the current process is traced. With trace_all, the first CUDA call or NVIDIA ioctl of a process makes the
  * process a target. */
 static __always_inline int is_target(void)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32, one = 1;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
 	if (target_known(tgid))
 		return 1;
 	if (!gmt.config.trace_all || !runtime.armed || tgid == gmt.config.self_tgid)
 		return 0;
-	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
-		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+	if (!target_add(tgid))
+		return 0;
 	announce();
 	return 1;
 }

@@ -12,6 +12,7 @@
 
 #include "maps.bpf.h"
 #include "guard.bpf.h"
+#include "users.bpf.h"
 #include "emit.bpf.h"
 #include "thread.bpf.h"
 #include "stack.bpf.h"

@@ -9,7 +9,7 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct gmt_proc_fork rec = {};
-	__u32 parent_tgid = parent->tgid, tgid = child->tgid, one = 1;
+	__u32 parent_tgid = parent->tgid, tgid = child->tgid;
 	int is_thread = child->pid != child->tgid;
 
 	if (!is_thread && !gmt.config.follow_children)
@@ -20,8 +20,8 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 		thread_prepare(child);
 		return 0;
 	}
-	if (bpf_map_update_elem(&targets, &tgid, &one, BPF_ANY))
-		count_loss(GMT_LOSS_TARGET_MAP_FULL);
+	if (!target_add(tgid))
+		return 0;
 	fill_header(&rec.hdr, GMT_KIND_PROC_FORK, sizeof(rec));
 	rec.hdr.tgid = tgid;
 	rec.hdr.tid = child->pid;

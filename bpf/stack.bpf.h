@@ -201,8 +201,13 @@ static __always_inline void stack_walk_pointers(struct stack_state *s, const str
 
 /* ---- ids ---- */
 
+/* 0: the user has its share of stacks. */
 static __always_inline __u32 stack_new_id(void)
 {
+	if (!user_take_stack()) {
+		count_loss(GMT_LOSS_STACK_LOST);
+		return 0;
+	}
 	return __sync_fetch_and_add(&stacks_sent, 1) + 1;
 }
 
@@ -212,7 +217,7 @@ static __always_inline __u32 stack_send(struct stack_state *s, __u32 id)
 	__u32 size = sizeof(struct gmt_stack) + (count + 1) * sizeof(__u64);
 	struct gmt_stack *stack = (void *)s->record;
 
-	if (count > GMT_STACK_WORDS)
+	if (!id || count > GMT_STACK_WORDS)
 		return 0;
 	s->record[STACK_HEAD + count] = (__u64)(s->space.generation ? s->space.number : 0) << 32 | s->mapped;
 	fill_header(&stack->hdr, GMT_KIND_STACK, size);
@@ -222,6 +227,7 @@ static __always_inline __u32 stack_send(struct stack_state *s, __u32 id)
 	stack->py_reason = s->py.reason;
 	if (bpf_ringbuf_output(&ring, stack, size, wake_flags())) {
 		count_loss(GMT_LOSS_STACK_LOST);
+		user_return_stack();
 		return 0;
 	}
 	return id;

@@ -88,7 +88,7 @@ __noinline __u32 stack_send_with_copy(struct stack_state *s, struct stack_thread
 	__u64 size, done = 0, piece;
 	__u32 id = stack_new_id();
 
-	if (!s || !thread || !start)
+	if (!id || !s || !thread || !start)
 		return 0;
 	size = unwind_stack_end(bpf_get_current_task_btf(), &thread->stack, start->sp) - start->sp;
 	thread->copies++;

@@ -352,6 +352,8 @@ static __always_inline void memo_end(struct stack_state *s, struct stack_thread 
 	__u64 now;
 	__u32 i;
 
+	if (!id)
+		return;
 	stack_keep_return(s);
 	stack_keep_shim(s);
 	s->memo.needs_fp = s->walk.start_fp_used;

@@ -23,6 +23,7 @@
 #include "live/nvidia/nvml.h"
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
+#include "live/bpf/users.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/stacks/bpf_tables.h"
@@ -253,6 +254,7 @@ bool session_teardown(struct session *session)
 		watch_close(session->watch);
 	ring_close(session->ring);
 	attach_close(session->attach);
+	users_free(session->users);
 	stream_end_recording(&session->stream, NULL, UINT64_MAX);
 	ending_close(session->ending);
 	if (session->nvml)

@@ -26,6 +26,7 @@
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
+#include "live/bpf/users.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/mmap_watch.h"
@@ -55,6 +56,7 @@ static void put_losses(struct session *session)
 		return;
 	memcpy(session->losses, rec.count, sizeof(rec.count));
 	STREAM_PUT(&session->stream, &rec, LOSS, 0);
+	users_read(session->users, false);
 }
 
 /* ---- libraries that processes map during the session ---- */
@@ -91,10 +93,15 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	rescan_looked(session, (pid_t)mapping->pid, start_ns);
 }
 
-/* Says once for each user that files of the user are not probed. */
+/* Says once for each user what the user has used up. */
 static void tell_quotas(struct session *session)
 {
 	struct gmt_limit rec;
+
+	while (users_next_limit(session->users, false, &rec)) {
+		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
+		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
+	}
 
 	while (probing_next_limit(session->probing, &rec)) {
 		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
@@ -394,6 +401,17 @@ static void take_last_names(struct session *session)
 	session_limit(session, &rec);
 }
 
+/* The limits of users that were told, with the last numbers. */
+static void put_users(struct session *session)
+{
+	struct gmt_limit rec;
+
+	users_read(session->users, true);
+	tell_quotas(session);
+	while (users_next_limit(session->users, true, &rec))
+		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
+}
+
 static void put_end(struct session *session)
 {
 	struct gmt_end rec = { .reason = session->end };
@@ -407,6 +425,7 @@ static void put_end(struct session *session)
 	ending_step(session->ending, "counts losses", 0);
 	put_losses(session);
 	memory_end(session);
+	put_users(session);
 	STREAM_PUT(&session->stream, &rec, END, 0);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/confine.h"
 #include "base/count.h"
+#include "base/for_tests.h"
 #include "base/out_file.h"
 #include "cli.h"
 #include "display.h"
@@ -28,6 +29,7 @@
 #include "live/bpf/plan.h"
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
+#include "live/bpf/users.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/target.h"
@@ -209,6 +211,9 @@ static int open_attach(struct session *session)
 			.stack_depth = options->stack_depth,
 			.stack_sample_bytes = options->stack_sample_bytes,
 			.block_stacks = options->block_stacks || outputs_want(options, SINK_WANTS_BLOCKS),
+			.user_stacks = number_for_tests("GPUMEMTRACE_USER_STACKS",
+							GMT_STACKS_KNOWN / GMT_USER_SHARE),
+			.user_processes = number_for_tests("GPUMEMTRACE_USER_PROCESSES", GMT_TARGETS / GMT_USER_SHARE),
 		},
 		.programs.ring_bytes = options->ring_bytes,
 		.programs.verbose = options->verbose > 0,
@@ -221,9 +226,12 @@ static int open_attach(struct session *session)
 
 	memcpy(attach.tracepoints, session->tracepoints, sizeof(attach.tracepoints));
 	err = attach_open(&session->attach, &attach, cause, sizeof(cause));
-	if (!err)
+	if (!err) {
+		session->users = users_new(attach_map_fd(session->attach, "users"), attach.programs.config.user_stacks,
+					   attach.programs.config.user_processes);
 		err = open_ring(session);
-	else if (!tell_blocker(session))
+	}
+	if (!session->attach && !tell_blocker(session))
 		say("%s", cause);
 	if (!err && options->layers & GMT_LAYER_API)
 		err = try_return_probes(session, &where);
@@ -433,14 +441,6 @@ static int start_parser(struct session *session)
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
-/* For tests: a file's probes go earlier. */
-static uint32_t unmapped_ms(void)
-{
-	const char *text = secure_getenv("GPUMEMTRACE_UNMAPPED_MS");
-
-	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
-}
-
 int session_setup(struct session *session, const struct options *options, struct attribution *attribution)
 {
 	int status;
@@ -474,7 +474,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	session->probing = probing_new(session->attach, &session->stream, session->parser, &session->trial,
 				       session->layers,
 				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS),
-				       unmapped_ms());
+				       number_for_tests("GPUMEMTRACE_UNMAPPED_MS", 0));
 	session->display = display_new(options, attribution);
 	attach_mappings(session->attach);
 	open_stacking(session);

@@ -79,6 +79,7 @@ struct session {
 	struct nvml *nvml;              /* NULL: none */
 	struct parser *parser;          /* reads files of targets */
 	struct attach *attach;
+	struct users *users;            /* what they have taken */
 	int tracepoints[ATTACH_TRACEPOINTS]; /* attach_find_tracepoints()'s */
 	struct trial trial;             /* which processes return probes kill here */
 	struct ring_buffer *ring;

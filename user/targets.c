@@ -14,9 +14,11 @@
 
 #include "base/count.h"
 #include "cli.h"
+#include "live/bpf/users.h"
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
+#include "live/process/procfs.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/target.h"
@@ -30,6 +32,18 @@ static bool used_gpu(const struct session *session, int uses)
 	int sign = session->driver.ctl_rdev ? TARGET_USES_LIBCUDA : TARGET_USES_DEVICE;
 
 	return uses < 0 || uses & sign;
+}
+
+/* A process beyond its user's share is no target, which is counted. */
+static void make_target(struct session *session, pid_t pid)
+{
+	struct procfs_status status;
+	uint32_t user;
+
+	if (procfs_status(pid, &status) || attach_is_target(session->attach, pid))
+		return;
+	if (users_take_process(session->users, status.uid, &user))
+		attach_target(session->attach, pid, user);
 }
 
 static int add_target(struct session *session, pid_t pid)
@@ -58,7 +72,7 @@ static int add_target(struct session *session, pid_t pid)
 			return GMT_EXIT_DENIED;
 		}
 	}
-	attach_target(session->attach, pid);
+	make_target(session, pid);
 	roster_add(session->roster, pid, used_gpu(session, uses));
 	stacking_process(session->stacking, pid);
 	session_add_event(session, fd, SESSION_TARGET);
@@ -140,7 +154,7 @@ static int let_command_go(struct session *session)
 	char *const *argv = session->options->child;
 	int err;
 
-	attach_target(session->attach, session->command.pid);
+	make_target(session, session->command.pid);
 	err = command_go(&session->command);
 	if (!err) {
 		roster_expect(session->roster, session->command.pid);
@@ -157,7 +171,7 @@ static void attach_pid(void *arg, pid_t tgid)
 {
 	struct session *session = arg;
 
-	attach_target(session->attach, tgid);
+	make_target(session, tgid);
 }
 
 int targets_add(struct session *session)

@@ -100,8 +100,8 @@
 	  "returns of calls whose entry was not seen")                            \
 	X(THREAD_STATE, 4, "thread_state", "record: no room for a thread's state", \
 	  "records: no room for a thread's state")                                \
-	X(TARGET_MAP_FULL, 5, "target_map_full", "process not followed: target map full", \
-	  "processes not followed: target map full")                              \
+	X(TARGET_MAP_FULL, 5, "target_map_full", "process not followed: too many are traced", \
+	  "processes not followed: too many are traced")                              \
 	X(IOCTL_UNREADABLE, 6, "ioctl_unreadable", "ioctl structure that could not be read", \
 	  "ioctl structures that could not be read")                              \
 	X(RETURN_UNSEEN, 7, "return_unseen", "call that was left without a return, or ran inside such a call", \

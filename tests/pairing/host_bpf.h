@@ -56,6 +56,11 @@ static struct host {
 	__u64 losses[GMT_LOSS_COUNT];
 	__u64 marks[HOST_TIDS / 64];
 	__u32 targets[64];               /* 0: free */
+	__u32 payers[64];                /* the targets' values */
+	__u32 uid;                       /* of the current process */
+	__u32 uids[4];                   /* of `users`; the last is GMT_USER_OTHERS */
+	struct gmt_user users[4];
+	__u32 user_count;
 } host;
 
 static int host_read_user(void *to, __u32 size, __u64 address);
@@ -77,6 +82,7 @@ struct host_map { int unused; };
 #define __noinline __attribute__((noinline, unused))
 #define KEEP_KERNEL_STACK(ctx) (void)(ctx)
 #define BPF_ANY 0
+#define BPF_NOEXIST 1
 #define BPF_F_NO_PREALLOC 0
 #define BPF_RB_AVAIL_DATA 0
 #define BPF_RB_FORCE_WAKEUP 2
@@ -122,6 +128,11 @@ static struct task_struct *bpf_get_current_task_btf(void)
 static __u64 bpf_get_current_pid_tgid(void)
 {
 	return (__u64)host.current->tgid << 32 | (__u32)host.current->pid;
+}
+
+static __u64 bpf_get_current_uid_gid(void)
+{
+	return host.uid;
 }
 
 static void bpf_get_current_comm(void *to, __u32 size)
@@ -184,15 +195,37 @@ static __u32 *host_target(__u32 tgid)
 static void *host_lookup(const void *map, __u32 key);
 #define bpf_map_lookup_elem(map, key) host_lookup(map, *(key))
 
-static long bpf_map_update_elem(void *map, __u32 *key, const void *value, __u64 flags)
+static struct gmt_user *host_user(__u32 uid)
 {
-	__u32 *slot = host_target(*key) ?: host_target(0);
+	for (__u32 i = 0; i < host.user_count; i++)
+		if (host.uids[i] == uid)
+			return &host.users[i];
+	return uid == GMT_USER_OTHERS ? &host.users[3] : NULL;
+}
 
-	if (host.faults.targets_are_full || !slot)
+static long host_add_user(__u32 uid)
+{
+	if (host.user_count == 3)
 		return -7;
-	*slot = *key;
+	host.uids[host.user_count++] = uid;
 	return 0;
 }
+
+static long host_add_target(__u32 tgid, __u32 payer, __u64 flags)
+{
+	__u32 *known = host_target(tgid), *slot = known ?: host_target(0);
+
+	if (known && flags == BPF_NOEXIST)
+		return -17;
+	if (host.faults.targets_are_full || !slot)
+		return -7;
+	*slot = tgid;
+	host.payers[slot - host.targets] = payer;
+	return 0;
+}
+
+static long host_update(const void *map, __u32 key, const void *value, __u64 flags);
+#define bpf_map_update_elem(map, key, value, flags) host_update(map, *(key), value, flags)
 
 static long bpf_map_delete_elem(void *map, __u32 *key)
 {
@@ -238,6 +271,7 @@ static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *
 	return 0;
 }
 
+#include "../../bpf/users.bpf.h"
 #include "../../bpf/emit.bpf.h"
 #include "../../bpf/thread.bpf.h"
 #include "../../bpf/call.bpf.h"
@@ -252,7 +286,16 @@ static void *host_lookup(const void *map, __u32 key)
 		return &host.losses[key % GMT_LOSS_COUNT];
 	if (map == &thread_marks)
 		return &host.marks[key % (HOST_TIDS / 64)];
-	return host_target(key);
+	if (map == &users)
+		return host_user(key);
+	return host_target(key) ? &host.payers[host_target(key) - host.targets] : NULL;
+}
+
+static long host_update(const void *map, __u32 key, const void *value, __u64 flags)
+{
+	if (map == &users)
+		return host_add_user(key);
+	return host_add_target(key, *(const __u32 *)value, flags);
 }
 
 #pragma GCC diagnostic pop

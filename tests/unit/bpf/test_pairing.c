@@ -71,12 +71,107 @@ static void a_range_of_a_hidden_thread(void **state)
 	assert_int_equal(host.losses[GMT_LOSS_THREAD_STATE], 2);
 }
 
+/* ---- shares of users ---- */
+
+#define SHARE 3
+
+/* Process 50 belongs to the user 1001, who has a share of its own. */
+static void begin_shares(struct choices *choices)
+{
+	begin_order(choices);
+	gmt.config.user_processes = gmt.config.user_stacks = SHARE;
+	host.uid = 1001;
+	host.current = &machine.threads[0].task;
+}
+
+static void fork_process(int tgid)
+{
+	struct task_struct child = { .pid = tgid, .tgid = tgid };
+
+	proc_fork(&machine.threads[0].task, &child);
+}
+
+static void processes_have_shares(void **state)
+{
+	struct choices choices = { .seed = 1 };
+
+	(void)state;
+	begin_shares(&choices);
+	for (int tgid = 60; tgid < 65; tgid++)
+		fork_process(tgid);
+	assert_true(host_target(60) && host_target(62) && !host_target(63) && !host_target(64));
+	assert_int_equal(host_user(1001)->processes, SHARE);
+	assert_int_equal(host_user(1001)->processes_refused, 2);
+	assert_int_equal(host.losses[GMT_LOSS_TARGET_MAP_FULL], 2);
+	host.uid = 1002;
+	fork_process(65);
+	assert_non_null(host_target(65));
+	/* The end of a process is its payer's gain, whoever runs then. */
+	target_gone(60);
+	assert_int_equal(host_user(1001)->processes, SHARE - 1);
+	host.uid = 1001;
+	fork_process(66);
+	assert_non_null(host_target(66));
+}
+
+static void no_process_is_counted_twice(void **state)
+{
+	struct choices choices = { .seed = 1 };
+
+	(void)state;
+	begin_shares(&choices);
+	fork_process(60);
+	fork_process(60);
+	assert_int_equal(host_user(1001)->processes, 1);
+	host.faults.targets_are_full = true;
+	fork_process(61);
+	assert_int_equal(host_user(1001)->processes, 1);
+	assert_int_equal(host.losses[GMT_LOSS_TARGET_MAP_FULL], 1);
+}
+
+static void stacks_have_shares(void **state)
+{
+	struct choices choices = { .seed = 1 };
+
+	(void)state;
+	begin_shares(&choices);
+	for (int i = 0; i < SHARE; i++)
+		assert_true(user_take_stack());
+	assert_false(user_take_stack());
+	assert_int_equal(host_user(1001)->stacks_refused, 1);
+	user_return_stack();
+	assert_true(user_take_stack());
+	host.uid = 1002;
+	assert_true(user_take_stack());
+}
+
+/* Users beyond the map's room share one entry. */
+static void other_users_share(void **state)
+{
+	struct choices choices = { .seed = 1 };
+
+	(void)state;
+	begin_shares(&choices);
+	for (host.uid = 1; host.uid < 4; host.uid++)
+		assert_true(user_take_stack());
+	for (; host.uid < 4 + SHARE; host.uid++)
+		assert_true(user_take_stack());
+	assert_false(user_take_stack());
+	assert_int_equal(host_user(GMT_USER_OTHERS)->stacks, SHARE);
+	host.uid = 1;
+	assert_true(user_take_stack());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_order),
 		cmocka_unit_test(a_range_without_a_name),
 		cmocka_unit_test(a_range_of_a_hidden_thread),
+		cmocka_unit_test(processes_have_shares),
+		cmocka_unit_test(no_process_is_counted_twice),
+		cmocka_unit_test(stacks_have_shares),
+		cmocka_unit_test(other_users_share),
 	};
 
 	return cmocka_run_group_tests_name("pairing", tests, NULL, NULL);

@@ -241,6 +241,20 @@ static void losses_are_totals_that_only_grow(void **state)
 	view_free(&view);
 }
 
+static void a_later_limit_replaces_an_earlier_one(void **state)
+{
+	struct records *r = *state;
+	struct gmt_limit limits[] = { { .what = "stacks", .why = "1" }, { .what = "names" }, { .what = "stacks", .why = "2" } };
+
+	for (int i = 0; i < 3; i++)
+		records_apply(r, &limits[i], GMT_KIND_LIMIT, sizeof(limits[i]));
+	struct view view = look(r);
+
+	assert_int_equal(view.limits.count, 2);
+	assert_string_equal((const char *)view.limits.list[0].why, "2");
+	view_free(&view);
+}
+
 /* ---- processes ---- */
 
 static void exit_frees_everything_and_keeps_what_was(void **state)
@@ -462,6 +476,7 @@ int main(void)
 		TEST(a_misaligned_record_is_read_all_the_same),
 		TEST(missing_values_are_zero),
 		TEST(losses_are_totals_that_only_grow),
+		TEST(a_later_limit_replaces_an_earlier_one),
 		TEST(exit_frees_everything_and_keeps_what_was),
 		TEST(what_comes_after_the_exit_is_counted),
 		TEST(exec_drops_everything_and_starts_anew),

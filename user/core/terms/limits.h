@@ -14,6 +14,7 @@ struct limits {
 	struct gmt_limit *list;      /* allocated */
 };
 
+/* A later record about the same thing takes the place of the record before. */
 void limits_add(struct limits *limits, const struct gmt_limit *record);
 void limits_copy(struct limits *to, const struct limits *from); /* `to` was empty */
 void limits_fini(struct limits *limits);

@@ -46,7 +46,6 @@ struct attach {
 	struct plan_limits limits;
 };
 
-#define TARGETS_MAX 65536 /* entries of the map, bpf/maps.bpf.h */
 #define LOSS_BYTES (GMT_LOSS_COUNT * sizeof(__u64))
 
 static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
@@ -419,11 +418,11 @@ void attach_drop(struct attach *attach, const uint32_t *numbers, size_t count)
 			attach->usdt_files[i] = 0;
 }
 
-int attach_target(struct attach *attach, pid_t tgid)
+int attach_target(struct attach *attach, pid_t tgid, uint32_t user)
 {
-	uint32_t key = tgid, one = 1;
+	uint32_t key = tgid;
 
-	return bpf_map_update_elem(attach->targets_fd, &key, &one, BPF_ANY);
+	return bpf_map_update_elem(attach->targets_fd, &key, &user, BPF_ANY);
 }
 
 bool attach_is_target(const struct attach *attach, pid_t tgid)
@@ -438,7 +437,7 @@ void attach_each_target(const struct attach *attach, void (*fn)(void *arg, pid_t
 {
 	uint32_t key = 0, *before = NULL;
 
-	for (size_t i = 0; i < TARGETS_MAX && !bpf_map_get_next_key(attach->targets_fd, before, &key); i++) {
+	for (size_t i = 0; i < GMT_TARGETS && !bpf_map_get_next_key(attach->targets_fd, before, &key); i++) {
 		fn(arg, (pid_t)key);
 		before = &key;
 	}
