@@ -85,8 +85,8 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota refused_files removal \
                             target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,launch own_memory procfs refused_calls roster settings) \
-            $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names stack_thread stack_worker \
-                            walk_check)
+            $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names stack_needs stack_thread stack_worker \
+                            turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
@@ -117,7 +117,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
 UNIT_LIVE := $(call in,live,code_events driver features guard hazard library nvml plan procfs quota refused_calls settings \
-                         target trial usdt watch)
+                         target trial turns usdt watch)
 UNIT_TOP  := $(call in,top,attribution cli dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))

@@ -28,16 +28,20 @@ struct link {
 	uint64_t used;           /* the client's count at the last use */
 };
 
-/* What an owner's files have cost in this period: `ns` in slow answers, for any number of quick ones is honest work. */
+/* What a user's processes, or an owner's files, have cost in this period: `ns` in slow answers, for any number of quick
+ * ones is honest work. */
 struct use {
 	uint64_t since_ns, ns;
 	uint32_t deaths;
 };
 
+#define CHARGED_USER (1ULL << 32)        /* apart from owners */
+
 struct parse_client {
 	struct parser *parser;
 	struct link links[CLIENT_WORKERS];
-	struct hash uses;        /* owner -> struct use */
+	struct hash uses;        /* CHARGED_USER | user, or owner -> struct use */
+	uint64_t charged;        /* CHARGED_USER | user; 0: the owner of each file */
 	uint64_t asked;
 };
 
@@ -83,9 +87,14 @@ void parse_client_free(struct parse_client *client)
 	free(client);
 }
 
+void parse_client_charge(struct parse_client *client, uint32_t user)
+{
+	client->charged = CHARGED_USER | user;
+}
+
 static struct use *use_of(struct parse_client *client, uint32_t owner)
 {
-	struct use *use = hash_put(&client->uses, owner, NULL);
+	struct use *use = hash_put(&client->uses, client->charged ?: owner, NULL);
 	uint64_t now = now_ns();
 
 	if (!use->since_ns || now - use->since_ns > PERIOD_NS)
@@ -273,7 +282,7 @@ const char *parse_why(int err)
 	case -ENOMEM:
 		return "needs more than 1 GiB of memory to be read";
 	case -EDQUOT:
-		return "has to wait, because other files of its owner could not be read";
+		return "has to wait, because other files of its user's processes took too long or could not be read";
 	case -EBADMSG:
 		return "overpowered the process that read it";
 	default:

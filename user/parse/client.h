@@ -19,6 +19,10 @@ void parse_client_free(struct parse_client *client);
 /* Ends the client's workers, and gives back their memory. The next question starts a new one. */
 void parse_client_rest(struct parse_client *client);
 
+/* What is asked from now on is asked for a process of this user, who is charged for it. Else the owner of each file is,
+ * and a user's processes could use up what the files of root may cost, which all jobs need. */
+void parse_client_charge(struct parse_client *client, uint32_t user);
+
 #define PARSE_WAIT 4             /* a busy machine needs longer for the same work */
 
 struct parse_question {
@@ -36,7 +40,7 @@ struct parse_question {
  * Asks, and waits for the answer. The answer's data is to be freed also after an error. What it says is foreign: the
  * caller checks all of it. Returns the status that the worker gives, or
  * -ETIMEDOUT, -ENOMEM: the file needs more time or memory than it may have; -EFAULT: the worker ended; -EBADMSG: it
- * answered nonsense. In these cases the worker is gone. -EDQUOT: the owner's files have cost too much, and will be
+ * answered nonsense. In these cases the worker is gone. -EDQUOT: the user's files have cost too much, and will be
  * read again within a minute; -ESTALE: the worker that kept something is not there any more; -ECANCELED; -ECHILD: the
  * keeper has ended.
  */

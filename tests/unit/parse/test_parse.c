@@ -338,6 +338,23 @@ static void owners_have_bounds(void **state)
 	parse_child_end(&child);
 }
 
+/* A user whose processes bring files of others, as those of root, pays for them, and the others' files are read. */
+static void users_are_charged(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	uint32_t owner = 0;
+
+	(void)state;
+	parse_client_charge(child.client, 1001);
+	while (ask_owner(child.client, CRASH, owner % 2, LONG_NS) == -EFAULT)
+		owner++;
+	assert_in_range(owner, 2, 20);
+	assert_int_equal(ask_owner(child.client, ECHO, 0, LONG_NS), -EDQUOT);
+	parse_client_charge(child.client, 1002);
+	assert_int_equal(ask_owner(child.client, ECHO, 0, LONG_NS), 7);
+	parse_child_end(&child);
+}
+
 static void *cancel_soon(void *parser)
 {
 	usleep(100000);
@@ -430,6 +447,7 @@ int main(void)
 		TEST(killed_from_outside),
 		TEST(owners_have_workers),
 		TEST(owners_have_bounds),
+		TEST(users_are_charged),
 		TEST(waiting_can_be_ended),
 		TEST(nobody_is_left),
 		TEST(no_keeper),

@@ -322,14 +322,14 @@ static int probe_for_user(struct walk *walk, const struct target_library *found)
 	struct probing *probing = walk->probing;
 	struct procfs_status status;
 	struct probed_file *file;
-	size_t before;
+	size_t before = attach_descriptors(probing->attach);
 	int ret;
 
 	if (!is_kind_wanted(probing, found->kind) || find_file(probing, found->attach_path))
 		return 0;
 	if (procfs_status(found->pid, &status) || !quota_permits(probing->quota, status.uid))
 		return 0;
-	before = attach_descriptors(probing->attach);
+	parse_client_charge(probing->client, status.uid);
 	ret = probe_library(probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
 	if (ret <= 0)
 		return ret;

@@ -11,6 +11,9 @@
 #include "live/stacks/address_space.h"
 #include "live/stacks/space_tables.h"
 #include "live/stacks/copies.h"
+#include "live/stacks/stack_needs.h"
+#include "live/stacks/stack_worker_state.h"
+#include "live/stacks/turns.h"
 #include "live/stacks/walk_check.h"
 #include "live/stream.h"
 #include "live/stacks/bpf_tables.h"
@@ -26,38 +29,7 @@
 #define EVENTS_KEPT_NS 1000000000ULL    /* how long a record of mapped code is waited for */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
-
-struct worked {
-	struct space space;
-	enum stackwork_due due;      /* it may have mapped something */
-	uint64_t first_ns;           /* when it was read first */
-	uint64_t read_ns;            /* ... and last */
-	uint64_t took_ns;            /* the last reading */
-	uint64_t built_ns;           /* when a table was built for it last */
-	uint64_t listed_ns;          /* when BPF got a list of mappings last */
-	bool is_stale;               /* BPF does not have all tables that exist */
-	bool has_ended;              /* kept for the stacks that wait */
-	bool is_cut;                 /* it had more mappings than are used */
-	struct records waiting;      /* STACK and STACK_COPY, until there are tables for them */
-	uint64_t waiting_ns;         /* when the newest stack of them was taken; 0: there is none */
-	struct records unnamed;      /* STACK, from `named` on */
-	size_t named;                /* bytes */
-};
-
-struct stackwork {
-	enum gmt_stack_mode mode;
-	uint32_t depth;
-	struct stackwork_calls calls;
-	struct parse_client *client;
-	struct hash processes;       /* tgid -> struct worked * */
-	struct publisher *publisher;
-	struct tables *tables;
-	struct naming *naming;
-	size_t waiting;              /* stacks without a name */
-	uint64_t named;              /* stacks with one; other threads read this */
-	uint32_t unreadable;         /* processes whose files may not be opened */
-	uint32_t cut;                /* processes with more mappings than are used */
-};
+#define NAMING_PART_NS 1000000ULL       /* ... of one process, before that of the user who was served least */
 
 static void forget_worked(struct stackwork *work, uint32_t tgid);
 
@@ -75,6 +47,7 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 	space_init(&worked->space, tgid, work->client,
 		   work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_PYTHON);
 	worked->due = DUE_NOW;
+	worked->user = turns_user(tgid);
 	*(struct worked **)hash_put(&work->processes, tgid, NULL) = worked;
 	return worked;
 }
@@ -133,6 +106,7 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 
 static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t until_ns)
 {
+	turns_begin(&work->turns, worked->user);
 	while (worked->named < worked->unnamed.used && stream_now_ns() < until_ns) {
 		struct gmt_stack *stack = records_next(&worked->unnamed, &worked->named);
 
@@ -142,6 +116,7 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 		work->waiting--;
 		__atomic_add_fetch(&work->named, 1, __ATOMIC_RELAXED);
 	}
+	turns_end(&work->turns, worked->user);
 	if (worked->named < worked->unnamed.used)
 		return;
 	free(worked->unnamed.bytes);
@@ -149,11 +124,14 @@ static void name_stacks(struct stackwork *work, struct worked *worked, uint64_t 
 	worked->named = 0;
 }
 
-static void build_one(struct stackwork *work, struct space *space)
+static void build_one(struct stackwork *work, struct worked *worked)
 {
 	const char *path;
-	int err = space_build_one(space, work->tables, &path);
+	int err;
 
+	turns_begin(&work->turns, worked->user);
+	err = space_build_one(&worked->space, work->tables, &path);
+	turns_end(&work->turns, worked->user);
 	if (parse_gave_up(err))
 		work->calls.refused(work->calls.arg, path, "stack traces end in this file", err);
 }
@@ -167,7 +145,7 @@ static void forget_worked(struct stackwork *work, uint32_t tgid)
 		return;
 	/* Missing tables can still be made if the process's files are ours, too. */
 	while (worked->waiting_ns && worked->space.pending && stream_now_ns() < until_ns)
-		build_one(work, &worked->space);
+		build_one(work, worked);
 	end_waiting(work, worked);
 	name_stacks(work, worked, UINT64_MAX);
 	space_fini(&worked->space, work->publisher);
@@ -221,8 +199,11 @@ static void read_process(struct stackwork *work, struct worked *worked)
 {
 	bool was_refused = worked->space.python_state == SPACE_PYTHON_REFUSED;
 	uint64_t now_ns = stream_now_ns();
-	int changed = space_read(&worked->space, work->tables, work->publisher);
+	int changed;
 
+	turns_begin(&work->turns, worked->user);
+	changed = space_read(&worked->space, work->tables, work->publisher);
+	turns_end(&work->turns, worked->user);
 	worked->read_ns = now_ns;
 	worked->took_ns = stream_now_ns() - now_ns;
 	if (!worked->first_ns) {
@@ -242,25 +223,6 @@ static void read_process(struct stackwork *work, struct worked *worked)
 		publish_worked(work, worked, now_ns);
 }
 
-/* Whether BPF's walk ended because a table or a mapping was missing, which may come soon. */
-static bool wants_tables(const struct stackwork *work, const struct gmt_stack *stack)
-{
-	return (work->mode == GMT_STACKS_FULL || work->mode == GMT_STACKS_NATIVE) &&
-	       stack->reason < GMT_UNWIND_REASON_COUNT && GMT_UNWIND_CUT >> stack->reason & 1;
-}
-
-/* Whether a frame lies in code that was mapped after the last reading. */
-static bool is_beyond(const struct space *space, const struct gmt_stack *stack)
-{
-	for (uint32_t i = 0; i < stack->count; i++) {
-		if (stack->words[i] & GMT_FRAME_PYTHON)
-			i++;
-		else if (!modules_find(&space->modules, (stack->words[i] & GMT_FRAME_PC_MASK) - 1))
-			return true;
-	}
-	return false;
-}
-
 static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 {
 	struct worked *worked = process_of(work, stack->hdr.tgid, true);
@@ -272,8 +234,8 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 		lose_process(worked);
 	work->waiting++;
 	naming_python(work->naming, space, stack);
-	if (!wants_tables(work, stack)) {
-		if (!space->is_gone && is_beyond(space, stack) &&
+	if (!stack_wants_tables(work->mode, stack)) {
+		if (!space->is_gone && stack_is_beyond(space, stack) &&
 		    stream_now_ns() - worked->read_ns > read_period(worked))
 			read_process(work, worked);
 		records_add(&worked->unnamed, stack, stack->hdr.size);
@@ -369,7 +331,7 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 
 	if (space->pending) {
 		worked->built_ns = stream_now_ns();
-		build_one(work, space);
+		build_one(work, worked);
 		worked->is_stale = !space->is_gone;
 	}
 	if (worked->is_stale)
@@ -379,21 +341,35 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 		end_waiting(work, worked);
 }
 
+/* The one of two whose user was served less, and of one user's the one that has waited longer. `a` may be NULL. */
+static struct worked *less_served(const struct stackwork *work, struct worked *a, struct worked *b)
+{
+	uint64_t left = a ? turns_spent(&work->turns, a->user) : UINT64_MAX, right = turns_spent(&work->turns, b->user);
+
+	if (!a || left != right)
+		return left < right ? a : b;
+	return a->built_ns <= b->built_ns ? a : b;
+}
+
 /* Names stacks for a while. True: stacks are left, or a process waits to be forgotten. */
 static bool name_some(struct stackwork *work)
 {
 	uint64_t until_ns = stream_now_ns() + NAMING_NS;
-	struct worked *worked;
-	bool is_left = false;
-	size_t pos = 0;
+	struct worked *worked, *next;
+	bool has_ended = false;
+	size_t pos;
 
-	while ((worked = next_worked(work, &pos))) {
-		if (!worked->unnamed.used || awaits_events(worked))
-			continue;
-		name_stacks(work, worked, until_ns);
-		is_left |= worked->unnamed.used || worked->has_ended;
-	}
-	return is_left;
+	do {
+		next = NULL;
+		for (pos = 0; (worked = next_worked(work, &pos));)
+			if (worked->unnamed.used && !awaits_events(worked))
+				next = less_served(work, next, worked);
+		if (!next)
+			return has_ended;
+		name_stacks(work, next, stream_now_ns() + NAMING_PART_NS);
+		has_ended |= next->has_ended;
+	} while (stream_now_ns() < until_ns);
+	return true;
 }
 
 uint64_t stackwork_step(struct stackwork *work)
@@ -408,7 +384,7 @@ uint64_t stackwork_step(struct stackwork *work)
 		if (idle_ns < wait_ns)
 			wait_ns = idle_ns;
 		if (worked->space.pending)
-			busy = busy && busy->built_ns <= worked->built_ns ? busy : worked; /* one table, in turn */
+			busy = less_served(work, busy, worked); /* one table at a time */
 		else
 			build_and_tell(work, worked);
 		if ((worked->is_stale || awaits_events(worked)) && wait_ns > PUBLISHING_NS)
@@ -478,6 +454,7 @@ struct stackwork *stackwork_new(const struct stacking_options *options, const st
 	*work = (struct stackwork){ .mode = options->mode, .depth = options->depth, .calls = *calls };
 	hash_init(&work->processes, sizeof(struct worked *));
 	work->client = parse_client_new(options->parser);
+	turns_init(&work->turns, work->client);
 	work->publisher = publisher_new(&options->maps);
 	work->tables = tables_new(work->publisher, work->client, options->cache);
 	work->naming = naming_new(work->client, pass_names, refuse_names, work);
@@ -501,6 +478,7 @@ void stackwork_free(struct stackwork *work)
 	naming_free(work->naming);
 	tables_free(work->tables);
 	parse_client_free(work->client);
+	turns_fini(&work->turns);
 	hash_fini(&work->processes);
 	free(work);
 }
