@@ -82,11 +82,11 @@ LIVE     := stream \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
-            $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files quota refused_files removal \
-                            target tracepoint trial unmapped uprobe usdt_notes) \
+            $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
+                            quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,launch own_memory procfs refused_calls roster settings) \
-            $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names stack_needs stack_thread stack_worker \
-                            turns walk_check)
+            $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
+                             stack_needs stack_thread stack_worker turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \

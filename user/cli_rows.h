@@ -99,8 +99,8 @@ OPTION(0, "oom-max", "N", KEPT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
 OPTION(0, "strict", NULL, KEPT, FOR_FILES, MEMBER(flag, strict),
        "exit with 5 if any data was lost",
-       "Exit with status 5 if any data was lost or the recording is incomplete. With a command this holds if the"
-       " command itself ends with 0.")
+       "Exit with status 5 if any data was lost, a library could not be probed or the recording is incomplete. With a"
+       " command this holds if the command itself ends with 0.")
 
 /* ---- How it is observed ---- */
 OPTION(0, "layers", "LIST", OBSERVED, FOR_TRACE,

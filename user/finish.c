@@ -85,6 +85,16 @@ static bool note_quota(const struct session *session, char *note, size_t size)
 	return refused;
 }
 
+static bool note_failed(const struct session *session, char *note, size_t size)
+{
+	const char *why;
+	uint64_t failed = probing_failed(session->probing, &why);
+
+	snprintf(note, size, "%llu %s to probe libraries failed: calls of these libraries were not traced then. The"
+		 " last reason: %s", (unsigned long long)failed, human_plural(failed, "attempt", "attempts"), why);
+	return failed;
+}
+
 static bool note_unreadable(const struct session *session, char *note, size_t size)
 {
 	struct tables_stats stats;
@@ -128,7 +138,7 @@ struct notes {
 static void add_notes(const struct session *session, struct notes *notes)
 {
 	static bool (*const all[])(const struct session *session, char *note, size_t size) = {
-		note_unreadable, note_cut, note_quota, note_late,
+		note_unreadable, note_cut, note_quota, note_failed, note_late,
 	};
 
 	for (size_t i = 0; i < COUNT(all); i++) {

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "live/probe/attach.h"
 #include "live/probe/probed_files.h"
+#include "live/probe/probed_processes.h"
 #include "live/stacks/stack_thread.h"
 #include "live/stream.h"
 #include "say.h"
@@ -89,6 +90,7 @@ void rescan_look(struct session *session)
 	uint64_t start_ns = stream_now_ns();
 	char cause[SESSION_CAUSE];
 
+	rescan->is_due |= probing_look_is_due(session->probing);
 	if (!rescan->is_due || start_ns < rescan->next_ns)
 		return;
 	rescan->is_due = false;

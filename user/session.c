@@ -25,6 +25,7 @@
 #include "live/framework/library_kinds.h"
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
+#include "live/probe/probed_processes.h"
 #include "live/bpf/ring.h"
 #include "live/bpf/users.h"
 #include "live/process/roster.h"

@@ -19,6 +19,7 @@
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
 #include "live/process/procfs.h"
+#include "live/probe/probed_processes.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/target.h"
@@ -84,6 +85,8 @@ static int note_user(const struct target_library *library, void *arg)
 {
 	struct session *session = arg;
 
+	if (!library->kind)
+		return 0;
 	if (library->kind == &library_cuda && !roster_is_live(session->roster, library->pid))
 		roster_add(session->roster, library->pid,
 			   used_gpu(session, target_uses(library->pid, &session->driver)));

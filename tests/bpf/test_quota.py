@@ -4,8 +4,10 @@
 """One user's processes take nothing from the others' jobs: copies of libcuda beyond a quota are not probed, and a flood
 of mappings leads to no look at processes that are not targets. Both are said and counted."""
 import contextlib
+import errno
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -175,5 +177,25 @@ def found_late():
         process.line()
 
 
+def without_descriptors():
+    """a library that is mapped while the tracer has no free descriptor is probed when there is one; the report tells"""
+    path = copies(1)[0]
+    tool = Tool("-a", "--layers", "api", "--strict").ready()
+    tool.idle()
+    before = resource.prlimit(tool.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(tool.pid, resource.RLIMIT_NOFILE, (0, before[1]))
+    process = mapper(0, path)
+    tool.wait_line(lambda: any(os.strerror(errno.EMFILE) in line for line in tool.err), "the sentence")
+    check(not times(tool, path), "the library was probed without a descriptor")
+    resource.prlimit(tool.pid, resource.RLIMIT_NOFILE, before)
+    tool.probes(path)
+    tool.send(signal.SIGINT)
+    report = tool.report()
+    check(any("to probe libraries failed" in note and os.strerror(errno.EMFILE) in note for note in report["notes"]),
+          report["notes"])
+    equal(report["exit_status"], 5, "exit status with --strict")
+    process.line()
+
+
 if __name__ == "__main__":
-    lib.main(one_user, come_and_go, flood, found_late)
+    lib.main(one_user, come_and_go, flood, found_late, without_descriptors)

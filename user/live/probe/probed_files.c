@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/human.h"
 #include "base/xalloc.h"
 #include "live/framework/library_kinds.h"
 #include "live/bpf/plan.h"
@@ -16,34 +17,13 @@
 #include "live/probe/library.h"
 #include "live/probe/library_parse.h"
 #include "live/probe/mmap_watch.h"
+#include "live/probe/probing.h"
 #include "live/probe/quota.h"
-#include "live/probe/refused_files.h"
 #include "live/probe/target.h"
-#include "live/probe/trial.h"
-#include "live/probe/unmapped.h"
-#include "live/process/procfs.h"
-#include "live/process/settings.h"
 #include "live/stream.h"
 
 #define HAZARD_PERIOD_NS 1000000000ull /* at least, between looks at all processes */
 #define HAZARD_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
-struct probing {
-	struct attach *attach;
-	struct stream *stream;
-	struct trial trial;
-	uint64_t next_guard_ns;
-	struct quota *quota;
-	struct parse_client *client;
-	struct refused_files refused;
-	char *note;                  /* the newest sentence, if nobody has taken it */
-	struct probed_file *files;
-	size_t count;
-	uint32_t newest;             /* number */
-	struct unmapped unmapped;
-	uint32_t layers;
-	bool with_sizes;
-};
-
 struct probing *probing_new(struct attach *attach, struct stream *stream, struct parser *parser,
 			    const struct trial *trial, uint32_t layers, bool with_sizes, uint32_t unmapped_ms)
 {
@@ -155,15 +135,13 @@ static int attach_guarded(struct probing *probing, struct library *library, cons
 	return err;
 }
 
-static bool is_kind_wanted(const struct probing *probing, const struct library_kind *kind)
+bool probing_wants(const struct probing *probing, const struct library_kind *kind)
 {
 	return (probing->layers & (kind->framework ? GMT_LAYER_FRAMEWORK : GMT_LAYER_API)) &&
 	       (!kind->framework || kind->hook_count || (kind->point && probing->with_sizes));
 }
 
-/* Finds a file by its inode, without reading it: libtorch_cpu's symbols take 15 ms, and each process of a job maps the
- * file. NULL: the file is not there, or has another st_dev (library_same()). */
-static const struct library *find_file(const struct probing *probing, const char *path)
+const struct library *probing_find(const struct probing *probing, const char *path)
 {
 	struct stat st;
 
@@ -175,7 +153,7 @@ static const struct library *find_file(const struct probing *probing, const char
 	return NULL;
 }
 
-static const struct library *find_same(const struct probing *probing, const struct library *library)
+const struct library *probing_find_same(const struct probing *probing, const struct library *library)
 {
 	for (size_t i = 0; i < probing->count; i++)
 		if (library_same(&probing->files[i].library, library))
@@ -207,6 +185,30 @@ char *probing_note(struct probing *probing)
 	return note;
 }
 
+void probing_fail(struct probing *probing, int err, const char *cause)
+{
+	probing->failed++;
+	human_text(probing->why_failed, PROBING_WHY, cause, strlen(cause));
+	if (err == -EMFILE || err == -ENFILE)
+		probing->is_look_due = true;
+	else if (target_may_pass(err) && probing->looks++ < PROBING_LOOKS)
+		probing->is_look_due = true;
+}
+
+uint64_t probing_failed(const struct probing *probing, const char **why)
+{
+	*why = probing->why_failed;
+	return probing->failed;
+}
+
+bool probing_look_is_due(struct probing *probing)
+{
+	bool is_due = probing->is_look_due;
+
+	probing->is_look_due = false;
+	return is_due;
+}
+
 /* ---- a file ---- */
 
 static void keep_file(struct probing *probing, const struct library *library)
@@ -217,14 +219,14 @@ static void keep_file(struct probing *probing, const struct library *library)
 	};
 }
 
-static int probe_library(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
-			 char *cause, size_t cause_size)
+static int probe_new(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
+		     char *cause, size_t cause_size)
 {
 	uint64_t start_ns = stream_now_ns();
 	struct library library;
 	int err;
 
-	if (!is_kind_wanted(probing, kind) || find_file(probing, path))
+	if (!probing_wants(probing, kind) || probing_find(probing, path))
 		return 0;
 	if (refused_has(&probing->refused, path))
 		return -ENOEXEC;
@@ -239,7 +241,7 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 			refuse_library(probing, &library, err, cause);
 		return err;
 	}
-	if (find_same(probing, &library))
+	if (probing_find_same(probing, &library))
 		return 0;
 	/* Entry probes hurt no process. */
 	if (kind == &library_cuda)
@@ -249,165 +251,35 @@ static int probe_library(struct probing *probing, const struct library_kind *kin
 	if (err && kind == &library_cuda)
 		return err;
 	/* The other layers do not need a framework's library. */
-	if (err)
+	if (err) {
 		library.probe_count = 0;
+		probing_fail(probing, err, cause);
+	}
 	keep_file(probing, &library);
 	announce_library(probing, &library, shown, stream_now_ns() - start_ns);
 	return 1;
 }
 
-int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
+int probing_probe(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
+		  char *cause, size_t cause_size)
 {
-	return probe_library(probing, &library_cuda, path, shown, cause, cause_size);
-}
+	int ret = probe_new(probing, kind, path, shown, cause, cause_size);
 
-struct walk {
-	struct probing *probing;
-	char *cause;
-	size_t cause_size;
-	int added;
-	char *refusal;           /* NULL: a file that hazard.h refuses ends the walk; else the first such sentence */
-	bool refused;
-	pid_t pid;               /* of the newest file, and what the process has of each framework */
-	struct {
-		bool is_loaded, reports;
-	} has[GMT_FW_COUNT];
-};
-
-/* Whether a file has a probe on the function to which a framework reports its blocks. */
-static bool reports_blocks(struct probing *probing, const struct library_kind *kind, const char *path)
-{
-	const struct library *known = find_file(probing, path);
-	struct library library;
-
-	if (plan_leaves_out(attach_plan(probing->attach), FRAMEWORK_BLOCKS))
-		return false;
-	if (!known && kind->hook_count && !refused_has(&probing->refused, path) &&
-	    !library_ask(probing->client, path, kind, &library))
-		known = find_same(probing, &library);
-	for (uint32_t i = 0; known && kind->hook_count && i < known->probe_count; i++)
-		if (known->probes[i].id && !strcmp(kind->hooks[known->probes[i].id - 1].program, FRAMEWORK_BLOCKS))
-			return true;
-	return false;
-}
-
-static void note_framework(struct walk *walk, const struct target_library *found)
-{
-	const struct library_kind *kind = found->kind;
-
-	if (!kind->framework)
-		return;
-	walk->has[kind->framework->id].is_loaded |= kind->is_for_gpus;
-	walk->has[kind->framework->id].reports |= reports_blocks(walk->probing, kind, found->attach_path);
-}
-
-/* Called when all files of a process have been seen. */
-static void tell_frameworks(struct walk *walk)
-{
-	for (unsigned int id = 0; id < GMT_FW_COUNT; id++) {
-		struct gmt_framework rec = { .framework = id };
-
-		if (!walk->has[id].is_loaded || !(walk->probing->layers & GMT_LAYER_FRAMEWORK))
-			continue;
-		rec.flags = settings_read(framework_of(id), walk->pid);
-		rec.flags |= walk->has[id].reports ? 0 : GMT_FRAMEWORK_NO_HOOK;
-		STREAM_PUT(walk->probing->stream, &rec, FRAMEWORK, walk->pid);
-	}
-	memset(walk->has, 0, sizeof(walk->has));
-}
-
-/* Probes a file that is new on account of the process's user. */
-static int probe_for_user(struct walk *walk, const struct target_library *found)
-{
-	struct probing *probing = walk->probing;
-	struct procfs_status status;
-	struct probed_file *file;
-	size_t before = attach_descriptors(probing->attach);
-	int ret;
-
-	if (!is_kind_wanted(probing, found->kind) || find_file(probing, found->attach_path))
-		return 0;
-	if (procfs_status(found->pid, &status) || !quota_permits(probing->quota, status.uid))
-		return 0;
-	parse_client_charge(probing->client, status.uid);
-	ret = probe_library(probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
-	if (ret <= 0)
-		return ret;
-	file = &probing->files[probing->count - 1];
-	file->stays = false;
-	file->uid = status.uid;
-	file->descriptors = attach_descriptors(probing->attach) - before;
-	quota_take(probing->quota, file->uid, file->descriptors);
+	if (ret > 0)
+		probing->looks = 0;
+	if (ret < 0 && ret != -ENOEXEC) /* only its name is a library's */
+		probing_fail(probing, ret, cause);
 	return ret;
 }
 
-static int add_found(const struct target_library *found, void *arg)
+int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size)
 {
-	struct walk *walk = arg;
-	int ret = probe_for_user(walk, found);
-
-	if (walk->pid != found->pid)
-		tell_frameworks(walk);
-	walk->pid = found->pid;
-	note_framework(walk, found);
-	if (ret == -ENOEXEC || parse_gave_up(ret)) /* only its name is that of a library; or it cannot be read */
-		return 0;
-	if (ret == -ECANCELED && walk->refusal) {
-		if (!walk->refused)
-			snprintf(walk->refusal, walk->cause_size, "%s", walk->cause);
-		walk->refused = true;
-		return 0;
-	}
-	if (ret > 0)
-		walk->added++;
-	return ret < 0 ? ret : 0;
+	return probing_probe(probing, &library_cuda, path, shown, cause, cause_size);
 }
 
-int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size)
-{
-	struct walk walk = { .probing = probing, .cause = cause, .cause_size = cause_size };
-	int err;
-
-	*cause = '\0';
-	err = target_libraries(pid, add_found, &walk);
-	if (err < 0 && !*cause)
-		snprintf(cause, cause_size, "the libraries of process %d cannot be opened: %s", pid, strerror(-err));
-	if (!err)
-		tell_frameworks(&walk);
-	return err ? err : walk.added;
-}
-
-static bool has_return_probes(const struct library *library)
+bool probing_has_returns(const struct library *library)
 {
 	return library->kind == &library_cuda && library->probe_count;
-}
-
-static bool has_libcuda(const struct probing *probing)
-{
-	for (size_t i = 0; i < probing->count; i++)
-		if (has_return_probes(&probing->files[i].library))
-			return true;
-	return false;
-}
-
-int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
-{
-	char *other = xcalloc(1, cause_size);
-	struct walk walk = { .probing = probing, .cause = other, .cause_size = cause_size, .refusal = cause };
-	int err;
-
-	*cause = '\0';
-	err = target_scan(add_found, &walk);
-	if (err && *other)
-		snprintf(cause, cause_size, "%s", other);
-	else if (err < 0)
-		snprintf(cause, cause_size, "/proc cannot be read: %s", strerror(-err));
-	else
-		tell_frameworks(&walk);
-	if (!err && walk.refused && !has_libcuda(probing))
-		err = -ECANCELED;
-	free(other);
-	return err ? err : walk.added;
 }
 
 /* ---- processes that return probes would kill ---- */
@@ -432,7 +304,7 @@ size_t probing_guard(struct probing *probing, const struct watch_mapping *mappin
 	for (size_t i = 0; i < probing->count; i++) {
 		const struct library *library = &probing->files[i].library;
 
-		if (has_return_probes(library) && (mapping->ino == library->ino || kind == library->kind))
+		if (probing_has_returns(library) && (mapping->ino == library->ino || kind == library->kind))
 			given_up += give_up_refused(probing, i, hazard_process(&probing->trial, library, mapping->pid,
 									       cause, cause_size));
 	}
@@ -447,7 +319,7 @@ size_t probing_guard_all(struct probing *probing, bool at_once, char *cause, siz
 	if (!hazard_is_needed(&probing->trial) || (!at_once && start_ns < probing->next_guard_ns))
 		return 0;
 	for (size_t i = 0; i < probing->count; i++)
-		if (has_return_probes(&probing->files[i].library))
+		if (probing_has_returns(&probing->files[i].library))
 			given_up += give_up_refused(probing, i,
 						    hazard_library(&probing->trial, &probing->files[i].library,
 								   cause, cause_size));

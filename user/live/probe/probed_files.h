@@ -28,13 +28,6 @@ void probing_free(struct probing *probing);   /* does not detach: attach_close()
  * cause is a sentence. */
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size);
 
-/* Probes the libraries that a process, or every process, has mapped. Returns the number of new files; -errno with a
- * sentence if a libcuda could not be probed. probing_add_all() skips a libcuda that hazard.h refuses if another one is
- * probed: then the cause says why, else the cause is "". A framework's library that cannot be probed is announced
- * without probes and not tried again. */
-int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t cause_size);
-int probing_add_all(struct probing *probing, char *cause, size_t cause_size);
-
 /* Call when a process has mapped a file as code. If a return probe would kill the process, the file's probes are
  * removed at once. Returns the number of files that lost their probes; the cause says why. */
 struct watch_mapping;
@@ -55,6 +48,11 @@ struct gmt_limit;
 bool probing_next_limit(struct probing *probing, struct gmt_limit *limit);
 /* How many mappings of files were not probed because of quotas. */
 uint64_t probing_refused(const struct probing *probing);
+
+/* How many attempts to probe a library failed, and why the newest one did. A file that is no library does not count. */
+uint64_t probing_failed(const struct probing *probing, const char **why);
+/* Whether processes should be looked at again, as descriptors ran out or a file could not be opened: true once. */
+bool probing_look_is_due(struct probing *probing);
 
 size_t probing_count(const struct probing *probing);   /* of libcudas */
 

@@ -102,6 +102,11 @@ static bool is_file_seen(struct walk *walk, uint64_t ino, uint64_t dev)
 	return false;
 }
 
+bool target_may_pass(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ESTALE || err == -EIO;
+}
+
 static int visit_map(const struct maps_line *map, void *arg)
 {
 	struct walk *walk = arg;
@@ -122,12 +127,15 @@ static int visit_map(const struct maps_line *map, void *arg)
 	/* The file was unmapped meanwhile, or is a device that is named like a library. */
 	if (fd == -ENOENT || fd == -ENOEXEC)
 		return 0;
-	if (fd < 0)
+	library.err = target_may_pass(fd) ? fd : 0;
+	if (fd < 0 && !library.err)
 		return fd;
 	library.path = path;
-	snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", fd);
+	if (fd >= 0)
+		snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", fd);
 	walk->answer = walk->cb(&library, walk->arg);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return walk->answer;
 }
 
@@ -140,12 +148,15 @@ int target_libraries(pid_t pid, target_library_cb cb, void *arg)
 
 static int scan_process(pid_t pid, void *arg)
 {
+	struct target_library unread = { .pid = pid, .path = "" };
 	struct walk *walk = arg;
 
 	walk->pid = pid;
 	walk->count = 0;
 	if (pid != getpid()) /* NVML loads libcuda into the collector (seen with 580.159.04) */
-		procfs_maps(pid, visit_map, walk);
+		unread.err = procfs_maps(pid, visit_map, walk);
+	if (!walk->answer && target_may_pass(unread.err))
+		walk->answer = walk->cb(&unread, walk->arg);
 	return walk->answer;
 }
 

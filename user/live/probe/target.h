@@ -66,6 +66,8 @@ int target_uses(pid_t pid, const struct driver_info *driver);
 /* A file of a kind that is probed (live/framework/library_kinds.h), mapped by a process. */
 struct target_library {
 	pid_t pid;
+	int err;                 /* 0; else why the file cannot be opened now (target_may_pass()): there is no
+				  * attach_path. Then `kind` may be NULL: the process's mappings cannot be read now. */
 	const struct library_kind *kind;
 	const char *path;        /* as the process names it, in its own mount namespace */
 	char attach_path[32];    /* "/proc/self/fd/N": the mapped file, even if another file has its path now (driver
@@ -74,6 +76,9 @@ struct target_library {
 
 /* A non-zero answer stops the walk, which returns the answer. */
 typedef int (*target_library_cb)(const struct target_library *library, void *arg);
+
+/* Whether an error may pass: descriptors have run out, or a file system does not answer. */
+bool target_may_pass(int err);
 
 /* Calls back once for each such file that the process has mapped as code. 0, the callback's answer, or -errno:
  * -ESRCH: the process is gone; -EACCES: it may not be inspected. */
