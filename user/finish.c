@@ -163,10 +163,13 @@ static void tell_left(void *arg, size_t left)
 	    human_plural(left, "probe is", "probes are"));
 }
 
-/* --duration is over, but the command still runs: gpumemtrace waits for its end. */
+/* The command still runs: gpumemtrace waits for its end, because --duration is over, or because the reader of the
+ * output has gone. A user who asked for the end does not wait: the status is the signal's then. */
 static bool command_runs(const struct session *session)
 {
-	return session->options->child && session->command.pid > 0 && session->end == GMT_END_DURATION;
+	return session->options->child && session->command.pid > 0 &&
+	       (session->end == GMT_END_DURATION ||
+		(session->end == GMT_END_REQUESTED && !session->command_status));
 }
 
 static void *remove_probes(void *arg)

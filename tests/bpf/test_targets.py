@@ -164,6 +164,15 @@ def closed_pipe():
     check(target.popen.poll() is None, "the target has ended")
 
 
+def reader_of_command_gone():
+    """the command goes on when the reader of the output has gone, and its status is passed through"""
+    tool = f"{lib.TOOL} --driver-root {lib.ROOT} --oom-dir off --json --live -i 0.1 -- sh -c 'sleep 4; exit 7'"
+    shell = lib.Process(["/bin/sh", "-c", "{ " + tool + "; echo status $? >&2; } | head -1"])
+    shell.wait_line(lambda: any(line.startswith("status") for line in shell.err), "the status")
+    check("status 7\n" in shell.err, shell.stderr())
+    shell.finish()
+
+
 def outlived():
     """the command goes on when the time is over, and its status is passed through; a second SIGINT leaves it"""
     tool = Tool("-d", "0.5", "--", "sh", "-c", "read line; exit 7")
@@ -180,4 +189,4 @@ def outlived():
 
 if __name__ == "__main__":
     lib.main(outlived, one_pid, several_pids, everything, duration, command, inheritance, exit_status, command_fails,
-             signals, command_interrupted, closed_pipe)
+             signals, command_interrupted, closed_pipe, reader_of_command_gone)
