@@ -65,16 +65,19 @@ void vmm_drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns)
 
 struct vmm_object *vmm_find_at(struct process *p, uint64_t address, uint64_t *number)
 {
-	const struct vmm_mapping *found = hash_get(&p->vmm.mappings, address);
+	const struct vmm_mapping *exact = hash_get(&p->vmm.mappings, address), *found = exact;
+	uint64_t start, nearest = 0;
 	size_t pos = 0;
-	uint64_t start;
 	void *value;
 
-	while (!found && hash_next(&p->vmm.mappings, &pos, &start, &value)) {
+	/* Mappings that overlap are a lost record or a lie. The nearest start decides, so that a replay says the same. */
+	while (!exact && hash_next(&p->vmm.mappings, &pos, &start, &value)) {
 		const struct vmm_mapping *m = value;
 
-		if (address >= start && address - start < m->size)
-			found = m;
+		if (address < start || address - start >= m->size || (found && start < nearest))
+			continue;
+		found = m;
+		nearest = start;
 	}
 	if (!found)
 		return NULL;
