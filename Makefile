@@ -86,7 +86,7 @@ LIVE     := stream \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,launch own_memory procfs refused_calls roster settings) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
-                             stack_needs stack_thread stack_worker turns walk_check)
+                             stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
 TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \

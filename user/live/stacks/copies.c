@@ -30,3 +30,13 @@ void copies_keep_early(struct records *to, const struct records *waiting)
 		if (copy->hdr.kind == GMT_KIND_STACK_COPY && copy->stack_id && now_ns - copy->hdr.ts_ns < KEPT_NS)
 			records_add(to, copy, copy->hdr.size);
 }
+
+size_t copies_bytes(const struct records *records)
+{
+	const struct gmt_hdr *hdr;
+	size_t bytes = 0, at = 0;
+
+	while ((hdr = records_next(records, &at)))
+		bytes += hdr->kind == GMT_KIND_STACK_COPY ? hdr->size : 0;
+	return bytes;
+}

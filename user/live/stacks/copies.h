@@ -19,4 +19,7 @@ size_t copies_take(struct records *waiting, uint32_t stack_id,
  * were lost there. */
 void copies_keep_early(struct records *to, const struct records *waiting);
 
+/* The bytes of all copies among the records, taken or not. */
+size_t copies_bytes(const struct records *records);
+
 #endif

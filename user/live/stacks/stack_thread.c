@@ -23,6 +23,8 @@
 #define NOTE_BYTES 512
 #define LOOK_NS 20000000ULL          /* between two looks whether a wait is over */
 #define NOTE_COLUMNS 80              /* of a path in a note */
+#define IN_MOST (64u << 20)          /* bytes for the worker. Beyond, stacks stay without names, which is told at the end */
+#define IN_MOST_ALL (2 * IN_MOST)    /* ... with what the worker must know of processes */
 #define FILE_NOTES_MAX 16            /* a user may have any number of files that cannot be read: they are counted */
 
 struct stacking {
@@ -340,6 +342,11 @@ static bool is_stack_wanted(const struct gmt_hdr *hdr)
 	return hdr->kind == GMT_KIND_PROC_EXIT || hdr->kind == GMT_KIND_PROC_EXEC;
 }
 
+static bool is_of_stacks(const struct gmt_hdr *record)
+{
+	return record->kind == GMT_KIND_STACK || record->kind == GMT_KIND_STACK_COPY;
+}
+
 void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 {
 	if (!stacking || !is_stack_wanted(record))
@@ -348,7 +355,8 @@ void stacking_see(struct stacking *stacking, const struct gmt_hdr *record)
 	if (record->kind == GMT_KIND_PROC_EXIT)
 		hash_erase(&stacking->known, record->tgid);
 	stacking->seen += record->kind == GMT_KIND_STACK;
-	records_add(&stacking->in, record, record->size);
+	if (stacking->in.used < (is_of_stacks(record) ? IN_MOST : IN_MOST_ALL))
+		records_add(&stacking->in, record, record->size);
 	pthread_cond_signal(&stacking->work);
 	pthread_mutex_unlock(&stacking->lock);
 }

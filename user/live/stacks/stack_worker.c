@@ -19,15 +19,11 @@
 #include "live/stacks/bpf_tables.h"
 #include "symbol/unwind/rewalk.h"
 
-/* How often a process that maps one library after the other is read: more often while it is young. */
-#define READ_PERIOD_NS 50000000ULL
-#define READ_PERIOD_YOUNG_NS 1000000ULL
-#define READ_SHARE 4                    /* a reading of 100 ms is followed by 400 ms without one of this process */
-#define READ_LONG_NS 10000000ULL        /* ... if it took at least so long */
 #define FORGET_NS 1000000000ULL         /* for the last tables of a process that starts another program */
 #define LIST_PERIOD_NS 200000000ULL     /* between lists for BPF while tables are built */
-#define EVENTS_KEPT_NS 1000000000ULL    /* how long a record of mapped code is waited for */
 #define PUBLISHING_NS 2000000ULL        /* between checks whether BPF has a list */
+#define COPIES_MOST (64u << 20)         /* bytes that wait for tables; further stacks stay as they are: cut off */
+#define FORGOTTEN_MOST 64               /* processes in one step */
 #define NAMING_NS 5000000ULL            /* for names in one go: other processes may have to be read */
 #define NAMING_PART_NS 1000000ULL       /* ... of one process, before that of the user who was served least */
 
@@ -37,7 +33,7 @@ static struct worked *process_of(struct stackwork *work, uint32_t tgid, bool mak
 {
 	struct worked **slot = hash_get(&work->processes, tgid), *worked;
 
-	if (slot && !(make && (*slot)->has_ended))
+	if (slot && !(make && ((*slot)->has_ended || worked_is_over(*slot))))
 		return *slot;
 	if (!make)
 		return NULL;
@@ -101,6 +97,7 @@ static void end_waiting(struct stackwork *work, struct worked *worked)
 			records_add(&worked->unnamed, stack, stack->hdr.size);
 	}
 	copies_keep_early(&worked->waiting, &waiting);
+	work->copied += copies_bytes(&worked->waiting) - copies_bytes(&waiting);
 	free(waiting.bytes);
 }
 
@@ -148,6 +145,8 @@ static void forget_worked(struct stackwork *work, uint32_t tgid)
 		build_one(work, worked);
 	end_waiting(work, worked);
 	name_stacks(work, worked, UINT64_MAX);
+	work->copied -= copies_bytes(&worked->waiting);
+	free(worked->waiting.bytes);
 	space_fini(&worked->space, work->publisher);
 	free(worked);
 }
@@ -182,17 +181,6 @@ static void end_process(struct stackwork *work, uint32_t tgid)
 		forget_worked(work, tgid);
 	else
 		space_withdraw(&worked->space, work->publisher);
-}
-
-static uint64_t read_period(const struct worked *worked)
-{
-	uint64_t period = (worked->read_ns - worked->first_ns) / 8;
-
-	if (worked->took_ns >= READ_LONG_NS && worked->took_ns * READ_SHARE > READ_PERIOD_NS)
-		return worked->took_ns * READ_SHARE;
-	if (period < READ_PERIOD_YOUNG_NS)
-		return READ_PERIOD_YOUNG_NS;
-	return period < READ_PERIOD_NS ? period : READ_PERIOD_NS;
 }
 
 static void read_process(struct stackwork *work, struct worked *worked)
@@ -236,7 +224,7 @@ static void name_stack(struct stackwork *work, const struct gmt_stack *stack)
 	naming_python(work->naming, space, stack);
 	if (!stack_wants_tables(work->mode, stack)) {
 		if (!space->is_gone && stack_is_beyond(space, stack) &&
-		    stream_now_ns() - worked->read_ns > read_period(worked))
+		    stream_now_ns() - worked->read_ns > worked_period(worked))
 			read_process(work, worked);
 		records_add(&worked->unnamed, stack, stack->hdr.size);
 		return;
@@ -274,6 +262,14 @@ static void see_mapped(struct stackwork *work, const struct gmt_code_mapped *map
 		worked->due = DUE_SOON;
 }
 
+static void wait_with_copy(struct stackwork *work, const struct gmt_hdr *hdr)
+{
+	if (work->copied + hdr->size > COPIES_MOST)
+		return;
+	work->copied += hdr->size;
+	records_add(&process_of(work, hdr->tgid, true)->waiting, hdr, hdr->size);
+}
+
 static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 {
 	switch (hdr->kind) {
@@ -281,7 +277,7 @@ static void work_on_record(struct stackwork *work, const struct gmt_hdr *hdr)
 		name_stack(work, (const void *)hdr);
 		break;
 	case GMT_KIND_STACK_COPY:
-		records_add(&process_of(work, hdr->tgid, true)->waiting, hdr, hdr->size);
+		wait_with_copy(work, hdr);
 		break;
 	case GMT_KIND_CODE_MAPPED:
 		see_mapped(work, (const void *)hdr);
@@ -308,20 +304,14 @@ void stackwork_take(struct stackwork *work, const struct records *records)
 /* Reads a process if that is due. Returns how long no reading is due. */
 static uint64_t read_if_due(struct stackwork *work, struct worked *worked)
 {
-	uint64_t now_ns = stream_now_ns(), due_ns = worked->read_ns + read_period(worked);
+	uint64_t now_ns = stream_now_ns(), due_ns = worked->read_ns + worked_period(worked);
 
 	if (!worked->due || worked->space.is_gone)
 		return STACKWORK_IDLE_NS;
 	if (worked->due == DUE_SOON && due_ns > now_ns)
 		return due_ns - now_ns < STACKWORK_IDLE_NS ? due_ns - now_ns : STACKWORK_IDLE_NS;
 	read_process(work, worked);
-	return worked->due ? read_period(worked) : STACKWORK_IDLE_NS;
-}
-
-/* Whether BPF may still tell of code that was mapped before the last reading: its record is in the ring, or lost. */
-static bool awaits_events(const struct worked *worked)
-{
-	return !space_is_told_all(&worked->space) && stream_now_ns() - worked->read_ns < EVENTS_KEPT_NS;
+	return worked->due ? worked_period(worked) : STACKWORK_IDLE_NS;
 }
 
 /* Builds a table, gives BPF the news, and walks the waiting stacks again. */
@@ -336,7 +326,7 @@ static void build_and_tell(struct stackwork *work, struct worked *worked)
 	}
 	if (worked->is_stale)
 		publish_worked(work, worked, stream_now_ns());
-	if (worked->waiting_ns && !space->pending && !awaits_events(worked) &&
+	if (worked->waiting_ns && !space->pending && !worked_awaits_events(worked) &&
 	    (space->is_gone || worked->read_ns > worked->waiting_ns))
 		end_waiting(work, worked);
 }
@@ -362,7 +352,7 @@ static bool name_some(struct stackwork *work)
 	do {
 		next = NULL;
 		for (pos = 0; (worked = next_worked(work, &pos));)
-			if (worked->unnamed.used && !awaits_events(worked))
+			if (worked->unnamed.used && !worked_awaits_events(worked))
 				next = less_served(work, next, worked);
 		if (!next)
 			return has_ended;
@@ -374,7 +364,8 @@ static bool name_some(struct stackwork *work)
 
 uint64_t stackwork_step(struct stackwork *work)
 {
-	struct worked *busy = NULL, *ended = NULL, *worked;
+	struct worked *busy = NULL, *ended[FORGOTTEN_MOST], *worked;
+	size_t ended_count = 0;
 	uint64_t wait_ns = STACKWORK_IDLE_NS;
 	size_t pos = 0;
 
@@ -387,18 +378,19 @@ uint64_t stackwork_step(struct stackwork *work)
 			busy = less_served(work, busy, worked); /* one table at a time */
 		else
 			build_and_tell(work, worked);
-		if ((worked->is_stale || awaits_events(worked)) && wait_ns > PUBLISHING_NS)
+		if ((worked->is_stale || worked_awaits_events(worked)) && wait_ns > PUBLISHING_NS)
 			wait_ns = PUBLISHING_NS;
-		if (worked->has_ended && !worked->waiting_ns && !worked->unnamed.used)
-			ended = worked;
+		if ((worked->has_ended || worked_is_over(worked)) && !worked->waiting_ns && !worked->unnamed.used &&
+		    ended_count < FORGOTTEN_MOST)
+			ended[ended_count++] = worked;
 	}
 	if (busy)
 		build_and_tell(work, busy);
-	if (ended)
-		forget_worked(work, ended->space.tgid);
+	for (size_t i = 0; i < ended_count; i++)
+		forget_worked(work, ended[i]->space.tgid);
 	if (name_some(work))
 		wait_ns = 0;
-	return busy || ended ? 0 : wait_ns;
+	return busy || ended_count ? 0 : wait_ns;
 }
 
 void stackwork_mark(struct stackwork *work, uint32_t tgid, enum stackwork_due due)

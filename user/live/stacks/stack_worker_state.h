@@ -38,9 +38,17 @@ struct stackwork {
 	struct tables *tables;
 	struct naming *naming;
 	size_t waiting;              /* stacks without a name */
+	size_t copied;               /* bytes of copies in the processes' `waiting` */
 	uint64_t named;              /* stacks with one; other threads read this */
 	uint32_t unreadable;         /* processes whose files may not be opened */
 	uint32_t cut;                /* processes with more mappings than are used */
 };
+
+/* How long after a reading the process is read again. */
+uint64_t worked_period(const struct worked *worked);
+/* Whether BPF may still tell of code that was mapped before the last reading: its record is in the ring, or lost. */
+bool worked_awaits_events(const struct worked *worked);
+/* Whether a process is gone, and no record of its end has come. */
+bool worked_is_over(const struct worked *worked);
 
 #endif
