@@ -166,8 +166,11 @@ def closed_pipe():
 
 def reader_of_command_gone():
     """the command goes on when the reader of the output has gone, and its status is passed through"""
-    tool = f"{lib.TOOL} --driver-root {lib.ROOT} --oom-dir off --json --live -i 0.1 -- sh -c 'sleep 4; exit 7'"
-    shell = lib.Process(["/bin/sh", "-c", "{ " + tool + "; echo status $? >&2; } | head -1"])
+    command = "sh -c 'read line; sleep 1; exit 7'"      # a second in which the tracer would end before the command
+    tool = f"{lib.TOOL} --driver-root {lib.ROOT} --oom-dir off --json --live -i 0.1 -- {command}"
+    shell = lib.Process(["/bin/sh", "-c", "{ " + tool + "; echo status $? >&2; } | { head -1; echo gone >&2; }"])
+    shell.wait_line(lambda: "gone\n" in shell.err, "the reader's end")
+    shell.line()
     shell.wait_line(lambda: any(line.startswith("status") for line in shell.err), "the status")
     check("status 7\n" in shell.err, shell.stderr())
     shell.finish()
