@@ -86,28 +86,31 @@ static __always_inline int target_known(__u32 tgid)
 static __always_inline void target_gone(__u32 tgid)
 {
 	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
-	__u32 *user = bpf_map_lookup_elem(&targets, &tgid);
+	struct gmt_target *target = bpf_map_lookup_elem(&targets, &tgid);
 
-	if (user)
-		user_return_process(*user);
+	if (target) {
+		user_return_process(target->user);
+		user_return_stacks(target->user, target->stacks);
+	}
 	bpf_map_delete_elem(&targets, &tgid);
 	if (*near == tgid)
 		*near = 0;
 }
 
-/* Makes a process a target, from the current user's share. False: the user has its share. */
-static __always_inline int target_add(__u32 tgid)
+/* Makes a process a target, from the current user's share. False: the user has its share. A function of its own, so
+ * that the ioctl program's chain of calls stays within 512 bytes of stack. */
+static __noinline int target_add(__u32 tgid)
 {
-	__u32 user = user_key();
+	struct gmt_target target = { .user = user_key() };
 	long err;
 
-	if (!user_take_process(user)) {
+	if (!user_take_process(target.user)) {
 		count_loss(GMT_LOSS_TARGET_MAP_FULL);
 		return 0;
 	}
-	err = bpf_map_update_elem(&targets, &tgid, &user, BPF_NOEXIST);
+	err = bpf_map_update_elem(&targets, &tgid, &target, BPF_NOEXIST);
 	if (err)
-		user_return_process(user);
+		user_return_process(target.user);
 	if (err && err != -EEXIST) /* else another thread was faster */
 		count_loss(GMT_LOSS_TARGET_MAP_FULL);
 	return 1;

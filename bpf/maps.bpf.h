@@ -26,8 +26,8 @@ struct {
 	__uint(max_entries, 16 << 20); /* bytes; the collector sets the real size */
 } ring SEC(".maps");
 
-/* Traced processes by tgid (initial pid namespace), each with the user whose share it is taken from (users.bpf.h). */
-MAP(targets, HASH, GMT_TARGETS, __u32, __u32, BPF_F_NO_PREALLOC);
+/* Traced processes by tgid (initial pid namespace). */
+MAP(targets, HASH, GMT_TARGETS, __u32, struct gmt_target, BPF_F_NO_PREALLOC);
 
 /* Some of the targets, by tgid % TARGETS_NEAR. These targets need no look-up in the hash. */
 #define TARGETS_NEAR 64

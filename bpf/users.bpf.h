@@ -25,30 +25,46 @@ static __always_inline __u32 user_key(void)
 	return bpf_map_lookup_elem(&users, &uid) ? uid : GMT_USER_OTHERS;
 }
 
-/* Whether the current user may have one more stack trace, which is taken. Global functions are verified once. */
-__noinline int user_take_stack(void)
+/* Whether the current process, a target, may have one more stack trace, which is taken. */
+static __always_inline int user_take_stack(void)
 {
-	__u32 key = user_key();
-	struct gmt_user *user = bpf_map_lookup_elem(&users, &key);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, key;
+	struct gmt_target *target = bpf_map_lookup_elem(&targets, &tgid);
+	struct gmt_user *user;
 
+	if (!target)
+		return 0;
+	key = target->user;
+	user = bpf_map_lookup_elem(&users, &key);
 	if (!user)
 		return 0;
-	if (user->stacks >= gmt.config.user_stacks) {
+	if ((__s32)user->stacks >= (__s32)gmt.config.user_stacks) {
 		__sync_fetch_and_add(&user->stacks_refused, 1);
 		return 0;
 	}
 	__sync_fetch_and_add(&user->stacks, 1);
+	__sync_fetch_and_add(&target->stacks, 1);
 	return 1;
 }
 
-/* Gives back a stack trace that could not be sent. */
-__noinline int user_return_stack(void)
+static __always_inline void user_return_stacks(__u32 key, __u32 count)
 {
-	__u32 key = user_key();
 	struct gmt_user *user = bpf_map_lookup_elem(&users, &key);
 
 	if (user)
-		__sync_fetch_and_add(&user->stacks, -1);
+		__sync_fetch_and_add(&user->stacks, -count);
+}
+
+/* Gives back a stack trace that could not be sent. */
+static __always_inline int user_return_stack(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gmt_target *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (target) {
+		__sync_fetch_and_add(&target->stacks, -1);
+		user_return_stacks(target->user, 1);
+	}
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "base/count.h"
 #include "base/for_tests.h"
 #include "base/out_file.h"
+#include "core/terms/frames.h"
 #include "cli.h"
 #include "display.h"
 #include "dumping.h"
@@ -213,7 +214,7 @@ static int open_attach(struct session *session)
 			.stack_sample_bytes = options->stack_sample_bytes,
 			.block_stacks = options->block_stacks || outputs_want(options, SINK_WANTS_BLOCKS),
 			.user_stacks = number_for_tests("GPUMEMTRACE_USER_STACKS",
-							GMT_STACKS_KNOWN / GMT_USER_SHARE),
+							FRAMES_STACKS_MAX / GMT_USER_SHARE),
 			.user_processes = number_for_tests("GPUMEMTRACE_USER_PROCESSES", GMT_TARGETS / GMT_USER_SHARE),
 		},
 		.programs.ring_bytes = options->ring_bytes,

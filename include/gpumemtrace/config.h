@@ -13,12 +13,18 @@
 #define GMT_USER_OTHERS (~0u)  /* ... and all others: no user has this uid */
 #define GMT_USER_SHARE 2       /* a user gets this part of what all share: half */
 
-/* What a user's processes have taken since the session's start (bpf/users.bpf.h). */
+/* What a user's processes have taken (bpf/users.bpf.h). */
 struct gmt_user {
-	__u32 stacks;            /* stack traces that were sent */
+	__u32 stacks;            /* stack traces that were sent for the processes that are traced now */
 	__u32 processes;         /* that are traced now */
 	__u64 stacks_refused;    /* stack traces that were not sent, because the user had its share */
 	__u64 processes_refused; /* times that a process was not made a target, likewise */
+};
+
+/* A traced process. */
+struct gmt_target {
+	__u32 user;              /* whose share it is taken from: a uid, or GMT_USER_OTHERS */
+	__u32 stacks;            /* stack traces that were sent for it */
 };
 
 /* One probe point as BPF sees it: the row of api.h without its name. The index in gmt_rodata.specs is the api id, which
@@ -77,7 +83,7 @@ struct gmt_config {
 	__u32 stack_memos;       /* entries of the map of this name; set by the loader */
 	__u32 stack_walks;       /* likewise, and never 0 */
 	__u32 cpus;              /* most CPUs that the machine can have */
-	__u32 user_stacks;       /* stack traces that a user's processes may have in the session */
+	__u32 user_stacks;       /* stack traces that a user's traced processes may have at a time */
 	__u32 user_processes;    /* processes that a user may have traced at a time */
 	__u64 stack_sample_bytes; /* bytes that a thread asks for between two stacks; 0: each call gets a stack */
 	__u64 wake_bytes;        /* wake the reader when this many bytes wait in the ring */

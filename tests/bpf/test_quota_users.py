@@ -32,7 +32,7 @@ def begin():
 def allocate():
     call("cuMemAlloc_v2", ctypes.byref(u64()), u64(1 << 20))
 def hold(word):
-    print(word, flush=True)
+    os.write(1, word.encode() + b"\\n")    # at once: children write, too
     sys.stdin.readline()
 os.setgroups([])
 os.setresgid(uid, uid, uid)
@@ -139,10 +139,11 @@ def children():
 
 
 def ended():
-    """a process that has ended makes room for the next"""
-    tool = Tool("-a", "--layers", "api", env={"GPUMEMTRACE_USER_PROCESSES": "1"}).ready()
+    """a process that has ended makes room for the next one and its stack traces"""
+    tool = Tool("-a", "--layers", "api", env={"GPUMEMTRACE_USER_PROCESSES": "1",
+                                              "GPUMEMTRACE_USER_STACKS": str(STACKS)}).ready()
     for _ in range(3):
-        process = job(HOSTILE)
+        process = job(HOSTILE, lines=FEW)
         let_work(process)
         process.line()
         equal(process.finish()[0], 0, "exit status " + process.stderr())

@@ -56,7 +56,7 @@ static struct host {
 	__u64 losses[GMT_LOSS_COUNT];
 	__u64 marks[HOST_TIDS / 64];
 	__u32 targets[64];               /* 0: free */
-	__u32 payers[64];                /* the targets' values */
+	struct gmt_target values[64];    /* the targets' */
 	__u32 uid;                       /* of the current process */
 	__u32 uids[4];                   /* of `users`; the last is GMT_USER_OTHERS */
 	struct gmt_user users[4];
@@ -211,7 +211,7 @@ static long host_add_user(__u32 uid)
 	return 0;
 }
 
-static long host_add_target(__u32 tgid, __u32 payer, __u64 flags)
+static long host_add_target(__u32 tgid, const struct gmt_target *target, __u64 flags)
 {
 	__u32 *known = host_target(tgid), *slot = known ?: host_target(0);
 
@@ -220,7 +220,7 @@ static long host_add_target(__u32 tgid, __u32 payer, __u64 flags)
 	if (host.faults.targets_are_full || !slot)
 		return -7;
 	*slot = tgid;
-	host.payers[slot - host.targets] = payer;
+	host.values[slot - host.targets] = *target;
 	return 0;
 }
 
@@ -288,14 +288,14 @@ static void *host_lookup(const void *map, __u32 key)
 		return &host.marks[key % (HOST_TIDS / 64)];
 	if (map == &users)
 		return host_user(key);
-	return host_target(key) ? &host.payers[host_target(key) - host.targets] : NULL;
+	return host_target(key) ? &host.values[host_target(key) - host.targets] : NULL;
 }
 
 static long host_update(const void *map, __u32 key, const void *value, __u64 flags)
 {
 	if (map == &users)
 		return host_add_user(key);
-	return host_add_target(key, *(const __u32 *)value, flags);
+	return host_add_target(key, value, flags);
 }
 
 #pragma GCC diagnostic pop

@@ -360,7 +360,7 @@ static void begin_order(struct choices *c)
 	gmt.config.follow_children = 1;
 	host.faults.has_no_find_vma = choose(c, 4) == 0;
 	host.targets[0] = 50;
-	host.payers[0] = GMT_USER_OTHERS;
+	host.values[0] = (struct gmt_target){ .user = GMT_USER_OTHERS };
 	gmt.config.user_processes = gmt.config.user_stacks = GMT_TARGETS;
 	set_specs();
 	make_thread(50, 50, NULL);

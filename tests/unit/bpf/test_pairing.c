@@ -129,12 +129,25 @@ static void no_process_is_counted_twice(void **state)
 	assert_int_equal(host.losses[GMT_LOSS_TARGET_MAP_FULL], 1);
 }
 
+/* The current thread becomes the first thread of a new target of the current user. */
+static void be_target(int tgid)
+{
+	static struct task_struct tasks[8];
+	static unsigned next;
+	struct task_struct *task = &tasks[next++ % (sizeof(tasks) / sizeof(tasks[0]))];
+
+	*task = (struct task_struct){ .pid = tgid, .tgid = tgid };
+	fork_process(tgid);
+	host.current = task;
+}
+
 static void stacks_have_shares(void **state)
 {
 	struct choices choices = { .seed = 1 };
 
 	(void)state;
 	begin_shares(&choices);
+	be_target(60);
 	for (int i = 0; i < SHARE; i++)
 		assert_true(user_take_stack());
 	assert_false(user_take_stack());
@@ -142,6 +155,15 @@ static void stacks_have_shares(void **state)
 	user_return_stack();
 	assert_true(user_take_stack());
 	host.uid = 1002;
+	be_target(61);
+	assert_true(user_take_stack());
+	/* A process that ends gives its part back, and no other. */
+	host.uid = 1001;
+	be_target(62);
+	assert_false(user_take_stack());
+	target_gone(60);
+	assert_int_equal(host_user(1001)->stacks, 0);
+	assert_int_equal(host_user(1002)->stacks, 1);
 	assert_true(user_take_stack());
 }
 
@@ -152,13 +174,22 @@ static void other_users_share(void **state)
 
 	(void)state;
 	begin_shares(&choices);
-	for (host.uid = 1; host.uid < 4; host.uid++)
+	for (host.uid = 1; host.uid < 4; host.uid++) {
+		be_target(60 + (int)host.uid);
 		assert_true(user_take_stack());
-	for (; host.uid < 4 + SHARE; host.uid++)
+		target_gone(60 + host.uid);
+	}
+	host.uid = 4;
+	be_target(64);
+	assert_true(user_take_stack());
+	host.uid = 5;
+	be_target(65);
+	for (int i = 1; i < SHARE; i++)
 		assert_true(user_take_stack());
 	assert_false(user_take_stack());
 	assert_int_equal(host_user(GMT_USER_OTHERS)->stacks, SHARE);
 	host.uid = 1;
+	be_target(66);
 	assert_true(user_take_stack());
 }
 

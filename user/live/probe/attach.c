@@ -420,14 +420,16 @@ void attach_drop(struct attach *attach, const uint32_t *numbers, size_t count)
 
 int attach_target(struct attach *attach, pid_t tgid, uint32_t user)
 {
+	const struct gmt_target target = { .user = user };
 	uint32_t key = tgid;
 
-	return bpf_map_update_elem(attach->targets_fd, &key, &user, BPF_ANY);
+	return bpf_map_update_elem(attach->targets_fd, &key, &target, BPF_ANY);
 }
 
 bool attach_is_target(const struct attach *attach, pid_t tgid)
 {
-	uint32_t key = tgid, value;
+	struct gmt_target value;
+	uint32_t key = tgid;
 
 	return !bpf_map_lookup_elem(attach->targets_fd, &key, &value);
 }
