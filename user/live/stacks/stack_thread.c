@@ -23,7 +23,7 @@
 #define NOTE_BYTES 512
 #define LOOK_NS 20000000ULL          /* between two looks whether a wait is over */
 #define NOTE_COLUMNS 80              /* of a path in a note */
-#define IN_MOST (64u << 20)          /* bytes for the worker. Beyond, stacks stay without names, which is told at the end */
+#define IN_MOST (64u << 20)          /* bytes for the worker. Beyond, stacks stay without names, which is counted */
 #define IN_MOST_ALL (2 * IN_MOST)    /* ... with what the worker must know of processes */
 #define FILE_NOTES_MAX 16            /* a user may have any number of files that cannot be read: they are counted */
 

@@ -17,6 +17,7 @@
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/record_list.h"
 #include "live/stacks/stack_names.h"
+#include "live/stacks/stackwork_calls.h"
 
 struct parser;
 struct stackwork;
@@ -29,20 +30,6 @@ struct stacking_options {
 	struct parser *parser;       /* reads the processes' files; must stay */
 };
 
-enum stackwork_due {
-	DUE_NOT,
-	DUE_SOON,                    /* before long: the process has mapped a file */
-	DUE_NOW,
-};
-
-struct stackwork_calls {
-	naming_put put;              /* gets records for the stream */
-	/* Gets a message about a process for the user, each once. */
-	void (*say)(void *arg, uint32_t tgid, const char *text);
-	/* Hears of a file that cannot be read (parse_gave_up()), and what is missing for that. */
-	void (*refused)(void *arg, const char *path, const char *missing, int err);
-	void *arg;
-};
 struct stackwork *stackwork_new(const struct stacking_options *options, const struct stackwork_calls *calls);
 void stackwork_free(struct stackwork *work);
 

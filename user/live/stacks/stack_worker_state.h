@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "live/stacks/address_space.h"
 #include "live/stacks/record_list.h"
-#include "live/stacks/stack_worker.h"
+#include "live/stacks/stackwork_calls.h"
 #include "live/stacks/turns.h"
 
 struct worked {
