@@ -81,7 +81,8 @@ static void check_row(const struct view_row *row)
 	must(row->stacks.live == row->attributed.live + sum - called, "stacks are calls and what no call explains");
 	must(sum == row->physical.live, "purposes add up to the physical bytes");
 	must(row->physical.peak >= row->physical.live, "physical peak is not below live");
-	must((uint64_t)named == row->physical.live - row->attributed.live, "the named parts add up");
+	/* The parts are as if what a checkpoint has parked were still on the GPU. */
+	must((uint64_t)named == row->physical.live + row->checkpointed - row->attributed.live, "the named parts add up");
 }
 
 static void check(const struct pipeline *pipeline)

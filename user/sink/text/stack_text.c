@@ -151,9 +151,9 @@ void stack_text_line(struct out *out, const struct view *view, const struct view
 		[VIEW_LINE_NOT_NAMED] = "(frame names not known yet)",
 		[VIEW_LINE_NOT_OWN] = "(only code of libraries)",
 	};
-	const struct view_symbol *s = &view->symbols[line->symbol];
+	const struct view_symbol *s = line->state == VIEW_LINE_OWN ? &view->symbols[line->symbol] : NULL;
 
-	if (line->state != VIEW_LINE_OWN) {
+	if (!s) {
 		out_text(out, texts[line->state]);
 	} else if (s->file[0]) {
 		print_place(out, s);
