@@ -60,12 +60,12 @@ static const struct {
 
 static void put_stack(struct records *r, uint32_t id, const enum symbol *frames)
 {
-	switch (frames[2] ? frames[3] ? frames[4] ? 5 : 4 : 3 : 2) {
-	case 2: FRAMES(r, id, frames[0], frames[1]); break;
-	case 3: FRAMES(r, id, frames[0], frames[1], frames[2]); break;
-	case 4: FRAMES(r, id, frames[0], frames[1], frames[2], frames[3]); break;
-	default: FRAMES(r, id, frames[0], frames[1], frames[2], frames[3], frames[4]); break;
-	}
+	uint32_t ids[FRAMES_MOST];
+	size_t count = 0;
+
+	for (; count < FRAMES_MOST && frames[count]; count++)
+		ids[count] = frames[count];
+	records_frames(r, id, count, ids);
 }
 
 static void own_lines(void **state)

@@ -70,7 +70,7 @@ struct vmm_object *vmm_find_at(struct process *p, uint64_t address, uint64_t *nu
 	size_t pos = 0;
 	void *value;
 
-	/* Mappings that overlap are a lost record or a lie. The nearest start decides, so that a replay says the same. */
+	/* Mappings that overlap are a lost record or a lie. The nearest start decides: a replay says the same. */
 	while (!exact && hash_next(&p->vmm.mappings, &pos, &start, &value)) {
 		const struct vmm_mapping *m = value;
 
