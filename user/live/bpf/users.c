@@ -95,8 +95,8 @@ static void fill_limit(const struct users *users, enum share share, uint32_t uid
 	*limit = (struct gmt_limit){ 0 };
 	if (share == SHARE_STACKS) {
 		snprintf((char *)limit->what, sizeof(limit->what), "some allocations of %s have no stack trace", who);
-		snprintf((char *)limit->why, sizeof(limit->why), "the share of stack traces (%u different ones at a time) is"
-			 " used up: %llu %s none", users->stacks, number,
+		snprintf((char *)limit->why, sizeof(limit->why), "the share of stack traces (%u different ones"
+			 " at a time) is used up: %llu %s none", users->stacks, number,
 			 human_plural(refused, "request or block has", "requests and blocks have"));
 		snprintf((char *)limit->remedy, sizeof(limit->remedy), "Take fewer stack traces (--stack-sample), or"
 			 " begin a new session");
