@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
+# alone: a return probe of another test in the same library changes how an untraced program ends
 """A traced program does what it does untraced, also if its callbacks throw or its threads are cancelled; and what a
 return probe cannot let pass ends as the manual page says."""
 import os
