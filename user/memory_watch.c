@@ -10,7 +10,6 @@
 #include "live/process/own_memory.h"
 #include "live/stacks/stack_thread.h"
 #include "parse/parser.h"
-#include "say.h"
 #include "setup.h"
 
 #define LOOK_NS 100000000ULL         /* between two measurements: a thread can fill some MiB in between */
@@ -58,9 +57,18 @@ static void put_memory(struct session *session, uint64_t now_ns)
 	STREAM_PUT(&session->stream, &rec, MEMORY, 0);
 }
 
-static bool is_above_percent(const struct session *session, unsigned int percent)
+static bool memory_is_above(const struct session *session, uint64_t bytes, unsigned int percent)
 {
-	return held_now(&session->memory) >= session->options->memory_bytes / 100 * percent;
+	return bytes >= session->options->memory_bytes / 100 * percent;
+}
+
+/* Readers give way first. What they hold is no reason to give up anything else: a file could make them hold much. */
+static bool is_due(const struct session *session, unsigned int step)
+{
+	const struct memory_watch *watch = &session->memory;
+
+	return memory_is_above(session, step == GMT_SHED_READERS ? held_now(watch) : watch->newest.tracer_bytes,
+			       from_percent[step]);
 }
 
 /* Readers are no loss, so nobody has to hear of them. */
@@ -96,12 +104,10 @@ static void rest_readers(struct session *session, uint64_t now_ns)
 	struct memory_watch *watch = &session->memory;
 
 	if (watch->newest.shed < GMT_SHED_READERS || now_ns < watch->next_rest_ns ||
-	    !is_above_percent(session, from_percent[GMT_SHED_READERS]))
+	    !is_due(session, GMT_SHED_READERS))
 		return;
 	watch->next_rest_ns = now_ns + REST_NS;
 	stacking_shed(session->stacking, GMT_SHED_READERS);
-	malloc_trim(0);
-	measure_now(session);
 }
 
 bool memory_look(struct session *session, uint64_t now_ns)
@@ -116,12 +122,14 @@ bool memory_look(struct session *session, uint64_t now_ns)
 	watch->next_ns = now_ns + LOOK_NS;
 	measure_now(session);
 	rest_readers(session, now_ns);
-	while (watch->newest.shed + 1 < GMT_SHED_COUNT &&
-	       is_above_percent(session, from_percent[watch->newest.shed + 1]))
+	while (watch->newest.shed + 1 < GMT_SHED_COUNT && is_due(session, watch->newest.shed + 1))
 		take_step(session, now_ns);
+	/* They end at their next rest. Until then one of them may still be at work on a file. */
+	if (memory_is_above(session, held_now(watch), 100))
+		parser_kill_workers(session->parser);
 	if (now_ns >= watch->next_record_ns)
 		put_memory(session, now_ns);
-	if (!is_above_percent(session, 100))
+	if (!memory_is_above(session, watch->newest.tracer_bytes, 100))
 		return true;
 	snprintf((char *)rec.why, sizeof(rec.why),
 		 "the live allocations alone take gpumemtrace %s of memory, which is the most that it may have",

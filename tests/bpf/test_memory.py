@@ -32,6 +32,36 @@ for i in range({MOST}):
 """
 
 
+# Allocates in a function of the library.
+CALLS = """
+import ctypes, sys
+cuda, large, u64 = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2]), ctypes.c_uint64
+pointer, context = u64(), u64()
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+print("ready", flush=True)
+sys.stdin.readline()
+assert large.call(cuda.cuMemAlloc_v2, ctypes.byref(pointer), u64(1 << 20)) == 0
+print("done", flush=True)
+sys.stdin.readline()
+"""
+NAMES, LENGTH = 20000, 4000     # of the library's symbols: 80 MB
+
+
+def large_library(folder):
+    """A library whose symbols take more memory than gpumemtrace may have."""
+    source, path = os.path.join(folder, "large.S"), os.path.join(folder, "liblarge.so")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(".globl call\n.type call, @function\ncall:\nsub $8, %rsp\nmov %rdi, %rax\nmov %rsi, %rdi\n"
+                   "mov %rdx, %rsi\ncall *%rax\nadd $8, %rsp\nret\n.size call, .-call\n"
+                   '.section .note.GNU-stack, "", @progbits\n.text\n')
+        for number in range(NAMES):
+            name = f"f{number}_".ljust(LENGTH, "x")
+            file.write(f".type {name}, @function\n{name}:\nret\n.size {name}, 1\n")
+    equal(lib.run(["gcc", "-shared", "-nostdlib", "-o", path, source]).returncode, 0, "gcc")
+    return path
+
+
 def measured():
     """own memory is in each view"""
     target = Target("basic", hold="end")
@@ -78,5 +108,23 @@ def bounded():
     equal(glob.glob(folder + "/*"), [recording], "files")
 
 
+def readers_give_way():
+    """a file whose symbols alone take the bound costs its own names, and nothing else"""
+    lib.needs_full_stacks()
+    target = lib.Process([sys.executable, "-S", "-c", CALLS, lib.LIB, large_library(lib.folder())],
+                         env=lib.environment())
+    target.wait_line(lambda: target.out, "its start")
+    tool = Tool("-p", str(target.pid), "--memory", str(BOUND), options=("--interval", "1")).ready()
+    target.line()
+    target.wait_line(lambda: "done\n" in target.out, "its work")
+    tool.wait_line(lambda: tool.views()[-1]["own_memory"]["most_bytes"] > BOUND, "the reading of the file")
+    report = lib.settled(tool, target.pid)
+    target.line()
+    own = report["own_memory"]
+    equal(own["shed"], "readers", "what was given up")
+    check("ended early" not in tool.stderr(), tool.stderr())
+    equal(row_of(process_of(report, target.pid), GPU_B)["classes"]["device"]["live_bytes"], MIB, "bytes")
+
+
 if __name__ == "__main__":
-    lib.main(measured, bounded)
+    lib.main(measured, bounded, readers_give_way)

@@ -11,10 +11,10 @@
 #include "parse/kinds.h"
 
 /* To the keeper, one packet each. */
-enum channel_order { CHANNEL_START, CHANNEL_KILL };
+enum channel_order { CHANNEL_START, CHANNEL_KILL, CHANNEL_KILL_ALL };
 struct channel_command {
 	uint32_t order;
-	uint32_t number;         /* of the worker; START comes with its end of a socket pair */
+	uint32_t number;         /* of the worker, but for KILL_ALL; START comes with its end of a socket pair */
 };
 
 /* To a worker, with the descriptors; `size` bytes follow. */

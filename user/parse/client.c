@@ -15,10 +15,10 @@
 #include "parse/parser.h"
 
 #define CLIENT_WORKERS 4                 /* at a time; each may have files open and memory in use */
-#define PERIOD_NS 60000000000ULL         /* within which an owner has: */
-#define OWNER_NS 20000000000ULL          /* ... this much time of workers for slow answers */
+#define PERIOD_NS 60000000000ULL         /* within which whoever is charged has: */
+#define CHARGED_NS 20000000000ULL        /* ... this much time of workers for slow answers */
 #define SLOW_NS 100000000ULL             /* a slow answer; names take 0.1 ms, and most tables some ms */
-#define OWNER_DEATHS 8                   /* ... and this many workers that had to be replaced */
+#define CHARGED_DEATHS 8                 /* ... and this many workers that had to be replaced */
 
 struct link {
 	bool is_up;
@@ -249,7 +249,7 @@ int parse_ask(struct parse_client *client, const struct parse_question *question
 	if (question->size > PARSE_REQUEST_MAX)
 		return -EINVAL;
 	do {
-		if (use->ns >= OWNER_NS || use->deaths >= OWNER_DEATHS)
+		if (use->ns >= CHARGED_NS || use->deaths >= CHARGED_DEATHS)
 			return -EDQUOT;
 		err = ask_once(client, question, answer, &status, &was_fresh);
 		use->deaths += parse_gave_up(err);

@@ -91,6 +91,13 @@ static void reap_children(struct child *children)
 				children[i].pid = 0;
 }
 
+static void kill_children(const struct child *children)
+{
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (children[i].pid)
+			kill(children[i].pid, SIGKILL);
+}
+
 /* Without room or without memory there is no worker: the asker sees the end of its socket. */
 static void start_child(struct child *children, uint32_t number, int fd, const struct parse_table *table)
 {
@@ -129,6 +136,8 @@ _Noreturn void keeper_run(int control, pid_t parent, const struct parse_table *t
 			start_child(children, command.number, fds[0], table);
 		else if (command.order == CHANNEL_KILL && child)
 			kill(child->pid, SIGKILL);
+		else if (command.order == CHANNEL_KILL_ALL)
+			kill_children(children);
 		for (size_t i = 0; i < PARSE_FDS; i++)
 			if (fds[i] >= 0)
 				close(fds[i]);

@@ -96,10 +96,20 @@ int parser_start_worker(struct parser *parser, uint32_t *number, int *socket)
 	return 0;
 }
 
-void parser_kill_worker(struct parser *parser, uint32_t number)
+static void send_order(struct parser *parser, struct channel_command command)
 {
-	struct channel_command command = { .order = CHANNEL_KILL, .number = number };
 	struct iovec part = { &command, sizeof(command) };
 
 	channel_send(parser->control, &part, 1, (const int[PARSE_FDS]){ -1, -1 });
+}
+
+void parser_kill_worker(struct parser *parser, uint32_t number)
+{
+	send_order(parser, (struct channel_command){ .order = CHANNEL_KILL, .number = number });
+}
+
+void parser_kill_workers(struct parser *parser)
+{
+	if (parser)
+		send_order(parser, (struct channel_command){ .order = CHANNEL_KILL_ALL });
 }

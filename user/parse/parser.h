@@ -34,6 +34,9 @@ void parser_cancel(struct parser *parser);
 int parser_start_worker(struct parser *parser, uint32_t *number, int *socket);
 void parser_kill_worker(struct parser *parser, uint32_t number);
 
+/* Ends all workers, idle ones and those at work. Their files count as files that ended a worker. For any thread. */
+void parser_kill_workers(struct parser *parser);
+
 /* The keeper's pid; 0 without a parser. */
 pid_t parser_keeper(const struct parser *parser);
 
