@@ -99,12 +99,7 @@ static void tell_quotas(struct session *session)
 {
 	struct gmt_limit rec;
 
-	while (users_next_limit(session->users, false, &rec)) {
-		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
-		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
-	}
-
-	while (probing_next_limit(session->probing, &rec)) {
+	while (users_next_limit(session->users, false, &rec) || probing_next_limit(session->probing, &rec)) {
 		say("%s: %s. %s", rec.what, rec.why, rec.remedy);
 		STREAM_PUT(&session->stream, &rec, LIMIT, 0);
 	}

@@ -214,7 +214,7 @@ static int open_attach(struct session *session)
 			.stack_sample_bytes = options->stack_sample_bytes,
 			.block_stacks = options->block_stacks || outputs_want(options, SINK_WANTS_BLOCKS),
 			.user_stacks = number_for_tests("GPUMEMTRACE_USER_STACKS",
-							FRAMES_STACKS_MAX / GMT_USER_SHARE),
+							FRAMES_IDS_MAX / GMT_USER_SHARE),
 			.user_processes = number_for_tests("GPUMEMTRACE_USER_PROCESSES", GMT_TARGETS / GMT_USER_SHARE),
 		},
 		.programs.ring_bytes = options->ring_bytes,

@@ -43,8 +43,8 @@ static void make_target(struct session *session, pid_t pid)
 
 	if (procfs_status(pid, &status) || attach_is_target(session->attach, pid))
 		return;
-	if (users_take_process(session->users, status.uid, &user))
-		attach_target(session->attach, pid, user);
+	if (users_take_process(session->users, status.uid, &user) && attach_target(session->attach, pid, user))
+		users_return_process(session->users, user);
 }
 
 static int add_target(struct session *session, pid_t pid)
@@ -198,5 +198,6 @@ int targets_add(struct session *session)
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
 	/* Attach to idle processes, too: their exits must be seen. */
 	roster_each_live(session->roster, attach_pid, session);
+	users_read(session->users, true);
 	return status;
 }

@@ -83,7 +83,7 @@ struct gmt_config {
 	__u32 stack_memos;       /* entries of the map of this name; set by the loader */
 	__u32 stack_walks;       /* likewise, and never 0 */
 	__u32 cpus;              /* most CPUs that the machine can have */
-	__u32 user_stacks;       /* stack traces that a user's traced processes may have at a time */
+	__u32 user_stacks;       /* stack traces that may be sent for a user's processes, while these are traced */
 	__u32 user_processes;    /* processes that a user may have traced at a time */
 	__u64 stack_sample_bytes; /* bytes that a thread asks for between two stacks; 0: each call gets a stack */
 	__u64 wake_bytes;        /* wake the reader when this many bytes wait in the ring */

@@ -49,7 +49,8 @@ void users_free(struct users *users)
 	free(users);
 }
 
-/* BPF counts at the same time: an addition of BPF's that falls in between is lost. */
+/* BPF counts at the same time: what BPF adds or takes away in between is lost. That is a matter of microseconds at the
+ * start, when few targets run. */
 bool users_take_process(struct users *users, uint32_t uid, uint32_t *user)
 {
 	struct gmt_user count = { 0 };
@@ -62,13 +63,23 @@ bool users_take_process(struct users *users, uint32_t uid, uint32_t *user)
 		if (bpf_map_lookup_elem(users->map_fd, user, &count))
 			return true; /* there is no such map */
 	}
-	is_free = count.processes < users->processes;
+	is_free = (int32_t)count.processes < (int32_t)users->processes;
 	if (is_free)
 		count.processes++;
 	else
 		count.processes_refused++;
 	bpf_map_update_elem(users->map_fd, user, &count, BPF_EXIST);
 	return is_free;
+}
+
+void users_return_process(struct users *users, uint32_t user)
+{
+	struct gmt_user count;
+
+	if (bpf_map_lookup_elem(users->map_fd, &user, &count))
+		return;
+	count.processes--;
+	bpf_map_update_elem(users->map_fd, &user, &count, BPF_EXIST);
 }
 
 void users_read(struct users *users, bool at_once)
@@ -95,8 +106,8 @@ static void fill_limit(const struct users *users, enum share share, uint32_t uid
 	*limit = (struct gmt_limit){ 0 };
 	if (share == SHARE_STACKS) {
 		snprintf((char *)limit->what, sizeof(limit->what), "some allocations of %s have no stack trace", who);
-		snprintf((char *)limit->why, sizeof(limit->why), "the share of stack traces (%u different ones"
-			 " at a time) is used up: %llu %s none", users->stacks, number,
+		snprintf((char *)limit->why, sizeof(limit->why), "the share of stack traces (%u at a time) is"
+			 " used up: %llu %s none", users->stacks, number,
 			 human_plural(refused, "request or block has", "requests and blocks have"));
 		snprintf((char *)limit->remedy, sizeof(limit->remedy), "Take fewer stack traces (--stack-sample), or"
 			 " begin a new session");

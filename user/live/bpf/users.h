@@ -7,7 +7,6 @@
 #define GPUMEMTRACE_LIVE_BPF_USERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <gpumemtrace/config.h>
@@ -22,6 +21,9 @@ void users_free(struct users *users);
 /* Takes a process that becomes a target from its user's share. False: the user has its share. *user is what the map of
  * targets keeps of the process. */
 bool users_take_process(struct users *users, uint32_t uid, uint32_t *user);
+
+/* Gives back what users_take_process() took for a process that became no target. */
+void users_return_process(struct users *users, uint32_t user);
 
 /* Reads the counts anew, but not too often unless `at_once`. */
 void users_read(struct users *users, bool at_once);

@@ -423,7 +423,7 @@ int attach_target(struct attach *attach, pid_t tgid, uint32_t user)
 	const struct gmt_target target = { .user = user };
 	uint32_t key = tgid;
 
-	return bpf_map_update_elem(attach->targets_fd, &key, &target, BPF_ANY);
+	return bpf_map_update_elem(attach->targets_fd, &key, &target, BPF_NOEXIST);
 }
 
 bool attach_is_target(const struct attach *attach, pid_t tgid)

@@ -71,7 +71,8 @@ int attach_usdt(struct attach *attach, const char *path, uint32_t number, const 
 /* With config.trace_all: every process is a target from now on. */
 void attach_arm(struct attach *attach);
 
-/* Makes a process (pid of the initial namespace) a target, until it exits. `user`: see users_take_process(). */
+/* Makes a process (pid of the initial namespace) a target, until it exits. `user`: see users_take_process(). -EEXIST:
+ * the process is a target already. */
 int attach_target(struct attach *attach, pid_t tgid, uint32_t user);
 /* Calls back for each target: at most 65536. */
 void attach_each_target(const struct attach *attach, void (*fn)(void *arg, pid_t tgid), void *arg);
