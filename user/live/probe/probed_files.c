@@ -11,7 +11,6 @@
 #include "base/human.h"
 #include "base/xalloc.h"
 #include "live/framework/library_kinds.h"
-#include "live/bpf/plan.h"
 #include "live/probe/attach.h"
 #include "live/probe/hazard.h"
 #include "live/probe/library.h"
@@ -251,6 +250,11 @@ static int probe_new(struct probing *probing, const struct library_kind *kind, c
 	if (err && kind == &library_cuda)
 		return err;
 	/* The other layers do not need a framework's library. */
+	if (target_may_pass(err)) {
+		attach_drop(probing->attach, (uint32_t[]){ probing->newest + 1 }, 1);
+		probing_fail(probing, err, cause);
+		return 0; /* a later look tries again */
+	}
 	if (err) {
 		library.probe_count = 0;
 		probing_fail(probing, err, cause);

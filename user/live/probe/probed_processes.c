@@ -26,6 +26,7 @@ struct walk {
 	int added;
 	char *refusal;           /* NULL: a file that hazard.h refuses ends the walk; else the first such sentence */
 	bool refused;
+	bool has_failed;         /* the probing of a file, which is counted, and not the walk */
 	pid_t pid;               /* of the newest file, and what the process has of each framework */
 	struct {
 		bool is_loaded, reports;
@@ -75,40 +76,35 @@ static void tell_frameworks(struct walk *walk)
 }
 
 /* The walk goes on: other files and processes may be better. */
-static int cannot_look(struct walk *walk, pid_t pid, const char *path, int err)
+static int cannot_look(const struct walk *walk, pid_t pid, const char *path, int err)
 {
-	snprintf(walk->cause, walk->cause_size, "%s of process %d cannot be opened (%s)", *path ? path : "the mappings",
+	char cause[4 * PROBING_WHY + 1];
+
+	snprintf(cause, sizeof(cause), "%s of process %d cannot be opened (%s)", *path ? path : "the mappings",
 		 (int)pid, strerror(-err));
-	probing_fail(walk->probing, err, walk->cause);
+	probing_fail(walk->probing, err, cause);
 	return 0;
 }
 
 /* Probes a file that is new on account of the process's user. */
-static int probe_for_user(struct walk *walk, const struct target_library *found)
+static int probe_for_user(struct walk *walk, const struct target_library *found, uint32_t uid)
 {
 	struct probing *probing = walk->probing;
-	struct procfs_status status;
 	struct probed_file *file;
 	size_t before;
 	int ret;
 
-	if (found->err)
-		return cannot_look(walk, found->pid, found->path, found->err);
 	if (!probing_wants(probing, found->kind) || probing_find(probing, found->attach_path))
 		return 0;
-	ret = procfs_status(found->pid, &status);
-	if (target_may_pass(ret))
-		return cannot_look(walk, found->pid, found->path, ret);
-	if (ret || !quota_permits(probing->quota, status.uid))
+	if (!quota_permits(probing->quota, uid))
 		return 0;
 	before = attach_descriptors(probing->attach);
-	parse_client_charge(probing->client, status.uid);
 	ret = probing_probe(probing, found->kind, found->attach_path, found->path, walk->cause, walk->cause_size);
 	if (ret <= 0)
 		return ret;
 	file = &probing->files[probing->count - 1];
 	file->stays = false;
-	file->uid = status.uid;
+	file->uid = uid;
 	file->descriptors = attach_descriptors(probing->attach) - before;
 	quota_take(probing->quota, file->uid, file->descriptors);
 	return ret;
@@ -117,13 +113,19 @@ static int probe_for_user(struct walk *walk, const struct target_library *found)
 static int add_found(const struct target_library *found, void *arg)
 {
 	struct walk *walk = arg;
-	int ret = probe_for_user(walk, found);
+	struct procfs_status status;
+	int ret;
 
 	if (walk->pid != found->pid)
 		tell_frameworks(walk);
 	walk->pid = found->pid;
-	if (found->err)
+	ret = found->err ?: procfs_status(found->pid, &status);
+	if (target_may_pass(ret))
+		return cannot_look(walk, found->pid, found->path, ret);
+	if (ret)
 		return 0;
+	parse_client_charge(walk->probing->client, status.uid);
+	ret = probe_for_user(walk, found, status.uid);
 	note_framework(walk, found);
 	/* Only its name is that of a library; or it cannot be read, or not now. */
 	if (ret == -ENOEXEC || parse_gave_up(ret) || (walk->refusal && target_may_pass(ret)))
@@ -136,6 +138,7 @@ static int add_found(const struct target_library *found, void *arg)
 	}
 	if (ret > 0)
 		walk->added++;
+	walk->has_failed = ret < 0;
 	return ret < 0 ? ret : 0;
 }
 
@@ -148,7 +151,7 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 	err = target_libraries(pid, add_found, &walk);
 	if (err < 0 && !*cause)
 		snprintf(cause, cause_size, "the libraries of process %d cannot be opened: %s", pid, strerror(-err));
-	if (target_may_pass(err))
+	if (target_may_pass(err) && !walk.has_failed)
 		probing_fail(probing, err, cause);
 	if (!err)
 		tell_frameworks(&walk);
@@ -175,7 +178,7 @@ int probing_add_all(struct probing *probing, char *cause, size_t cause_size)
 		snprintf(cause, cause_size, "%s", other);
 	else if (err < 0)
 		snprintf(cause, cause_size, "/proc cannot be read: %s", strerror(-err));
-	if (target_may_pass(err))
+	if (target_may_pass(err) && !walk.has_failed)
 		probing_fail(probing, err, cause);
 	if (!err)
 		tell_frameworks(&walk);
