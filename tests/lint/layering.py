@@ -44,7 +44,7 @@ ROOMS = {
     "live/process": "base core/terms live live/bpf live/framework",
     "live/nvidia": "base core/terms live live/bpf live/process",
     "live/probe": "base parse core/terms symbol/elf live live/bpf live/framework live/process live/nvidia",
-    "live/stacks": "base parse core/terms symbol symbol/* live live/bpf",
+    "live/stacks": "base parse core/terms symbol symbol/* live live/bpf live/framework live/process",
     "live/features": "base parse core/terms live live/bpf live/framework live/process live/nvidia live/probe",
     "top": "base parse core/* source symbol symbol/* sink sink/* live live/*",
 }

@@ -2,24 +2,14 @@
 #include "live/process/own_memory.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "live/process/procfs.h"
+
 #define CHILDREN_BYTES 1024  /* of the list of the keeper's workers, of which each client has a few */
-
-/* The text of a small file of /proc; "" if it cannot be read. */
-static void read_small(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
-
-	text[length > 0 ? length : 0] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
 
 /* proc_pid_statm(5): all, resident, resident that shares a file; in pages. */
 static uint64_t anonymous_of(const char *process)
@@ -28,8 +18,8 @@ static uint64_t anonymous_of(const char *process)
 	char path[64], text[128];
 
 	snprintf(path, sizeof(path), "/proc/%s/statm", process);
-	read_small(path, text, sizeof(text));
-	if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
+	if (procfs_read(path, text, sizeof(text)) < 0 ||
+	    sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
 		return 0;
 	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -44,7 +34,8 @@ void own_memory_read(pid_t keeper, struct own_memory *memory)
 	snprintf(name, sizeof(name), "%d", (int)keeper);
 	memory->readers = anonymous_of(name);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)keeper, (int)keeper);
-	read_small(path, children, sizeof(children));
+	if (procfs_read(path, children, sizeof(children)) < 0)
+		return;
 	for (char *child = strtok_r(children, " ", &rest); child; child = strtok_r(NULL, " ", &rest))
 		memory->readers += anonymous_of(child);
 }
@@ -62,8 +53,7 @@ static uint64_t map_bytes(const char *number)
 	if (strcmp(target, "anon_inode:bpf-map"))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%.16s", number);
-	read_small(path, text, sizeof(text));
-	found = strstr(text, "memlock:");
+	found = procfs_read(path, text, sizeof(text)) < 0 ? NULL : strstr(text, "memlock:");
 	return found ? strtoull(found + strlen("memlock:"), NULL, 10) : 0;
 }
 

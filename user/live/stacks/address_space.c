@@ -11,10 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/xalloc.h"
 #include "live/bpf/array_map.h"
 #include "live/stacks/map_publisher.h"
-#include "live/stacks/bpf_tables.h"
 #include "live/stacks/space_tables.h"
 #include "parse/client.h"
 #include "symbol/python/pycode.h"

@@ -9,6 +9,8 @@ bool stack_wants_tables(enum gmt_stack_mode mode, const struct gmt_stack *stack)
 
 bool stack_is_beyond(const struct space *space, const struct gmt_stack *stack)
 {
+	if (space->modules.left_out) /* a reading would leave the same mappings out */
+		return false;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		if (stack->words[i] & GMT_FRAME_PYTHON)
 			i++;

@@ -386,8 +386,11 @@ uint64_t stackwork_step(struct stackwork *work)
 	}
 	if (busy)
 		build_and_tell(work, busy);
-	for (size_t i = 0; i < ended_count; i++)
+	for (size_t i = 0; i < ended_count; i++) {
+		if (!ended[i]->has_ended) /* the record of its end is lost */
+			publisher_ended(work->publisher, ended[i]->space.tgid);
 		forget_worked(work, ended[i]->space.tgid);
+	}
 	if (name_some(work))
 		wait_ns = 0;
 	return busy || ended_count ? 0 : wait_ns;

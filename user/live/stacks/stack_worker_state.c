@@ -7,7 +7,6 @@
 #define READ_PERIOD_NS 50000000ULL
 #define READ_PERIOD_YOUNG_NS 1000000ULL
 #define READ_SHARE 4                    /* a reading of 100 ms is followed by 400 ms without one of this process */
-#define READ_LONG_NS 10000000ULL        /* ... if it took at least so long */
 #define EVENTS_KEPT_NS 1000000000ULL    /* how long a record of mapped code is waited for */
 #define GONE_NS 10000000000ULL          /* how long a process without an end is kept, as its stacks may come yet */
 
@@ -15,7 +14,7 @@ uint64_t worked_period(const struct worked *worked)
 {
 	uint64_t period = (worked->read_ns - worked->first_ns) / 8;
 
-	if (worked->took_ns >= READ_LONG_NS && worked->took_ns * READ_SHARE > READ_PERIOD_NS)
+	if (worked->took_ns * READ_SHARE > READ_PERIOD_NS)
 		return worked->took_ns * READ_SHARE;
 	if (period < READ_PERIOD_YOUNG_NS)
 		return READ_PERIOD_YOUNG_NS;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/stacks/turns.h"
 
-#include <stdio.h>
-
+#include "base/confine.h"
+#include "live/process/procfs.h"
 #include "live/stream.h"
 #include "parse/client.h"
 
 #define PERIOD_NS 60000000000ULL     /* what was longer ago does not count */
-#define NO_USER 65534                /* DEFAULT_OVERFLOWUID, include/linux/highuid.h */
 
 void turns_init(struct turns *turns, struct parse_client *client)
 {
@@ -23,18 +22,9 @@ void turns_fini(struct turns *turns)
 /* The owner of /proc/PID would be root for a process that cannot be dumped, which each process may choose. */
 uint32_t turns_user(uint32_t tgid)
 {
-	char path[32], line[256];
-	uint32_t user = NO_USER;
-	FILE *file;
+	struct procfs_status status;
 
-	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Uid: %u", &user) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return user;
+	return procfs_status((pid_t)tgid, &status) ? CONFINE_NOBODY : status.uid;
 }
 
 void turns_begin(struct turns *turns, uint32_t user)
@@ -49,7 +39,6 @@ void turns_end(struct turns *turns, uint32_t user)
 
 	if (now_ns - turns->since_ns > PERIOD_NS) {
 		hash_fini(&turns->spent);
-		hash_init(&turns->spent, sizeof(uint64_t));
 		turns->since_ns = now_ns;
 	}
 	spent = hash_put(&turns->spent, user, NULL);
