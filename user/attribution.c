@@ -72,6 +72,8 @@ enum own_rank { OWN_NOT, OWN_NATIVE, OWN_NATIVE_LINE, OWN_PACKAGE, OWN_PROGRAM }
 
 static enum own_rank own_rank(const struct frames_symbol *s, struct owners_match match)
 {
+	enum own_code code;
+
 	if (match.verb == OWNERS_SKIP || match.verb == OWNERS_CARRIER)
 		return OWN_NOT;
 	if (s->kind != GMT_SYMBOL_PYTHON) {
@@ -79,9 +81,10 @@ static enum own_rank own_rank(const struct frames_symbol *s, struct owners_match
 			return OWN_NOT;
 		return s->file[0] ? OWN_NATIVE_LINE : OWN_NATIVE;
 	}
-	if (!s->file[0] || own_code_of(s->file) == OWN_CODE_STANDARD)
+	code = s->file[0] ? own_code_of(s->file) : OWN_CODE_STANDARD;
+	if (code == OWN_CODE_STANDARD)
 		return OWN_NOT;
-	return match.verb == OWNERS_NOTHING && own_code_of(s->file) == OWN_CODE_PROGRAM ? OWN_PROGRAM : OWN_PACKAGE;
+	return match.verb == OWNERS_NOTHING && code == OWN_CODE_PROGRAM ? OWN_PROGRAM : OWN_PACKAGE;
 }
 
 /* The folder of PyTorch's package, wherever it was unpacked, as the stack's own libraries tell; the length of its path

@@ -263,13 +263,12 @@ void modules_limit(struct modules *modules, size_t most)
 {
 	struct modules former = *modules;
 	bool *is_kept;
-	size_t room = most;
+	size_t room = most - MODULES_LOWEST;
 
 	if (former.map_count <= most)
 		return;
 	is_kept = xcalloc(former.map_count, sizeof(*is_kept));
-	room -= most < MODULES_LOWEST ? most : MODULES_LOWEST;
-	room += mark_kept(modules, is_kept, MODULES_LOWEST, most - room, false);
+	mark_kept(modules, is_kept, MODULES_LOWEST, MODULES_LOWEST, false);
 	room = mark_kept(modules, is_kept, former.map_count, room, true);
 	mark_kept(modules, is_kept, former.map_count, room, false);
 	*modules = (struct modules){ .pid = former.pid, .has_our_paths = former.has_our_paths,

@@ -62,7 +62,8 @@ int modules_read(struct modules *modules, uint32_t pid);
 void modules_fini(struct modules *modules);
 
 /* Leaves out what a process has mapped beyond `most` mappings: first those that are not of files, then the newest.
- * Libraries that came first lie at the highest addresses, and the program at the lowest. */
+ * Libraries that came first lie at the highest addresses, and the program at the lowest. `most`: MODULES_LOWEST at
+ * least. */
 void modules_limit(struct modules *modules, size_t most);
 
 /* The mapping that contains an address, or NULL. */
