@@ -97,7 +97,7 @@ class Reader(threading.Thread):
 
 def numbers_of(process):
     """What is kept of a process: an hour has tens of thousands."""
-    rows = [{k: row[k] for k in ("uuid", "classes", "physical")} for row in process["gpus"]]
+    rows = [{k: row[k] for k in ("uuid", "classes")} for row in process["gpus"]]
     return {**{k: process[k] for k in ("pid", "start_boottime_ns", "cmdline", "classes")}, "gpus": rows}
 
 
@@ -160,7 +160,7 @@ class Churn:
     def start(self):
         self.started += 1
         if self.started % 20 == 0:
-            path = hostile_file(self.folder, self.started)
+            path = hostile_file(self.folder, self.started // 20)
             lib.run([sys.executable, "-c", MAPPER, path])
             os.unlink(path)
             return

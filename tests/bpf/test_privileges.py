@@ -228,13 +228,9 @@ def one_by_one():
     is_confined(tool, LEAST + ("sys_admin",))
     tool.idle()
     check(process_of(tool.stop(), target.pid)["gpus"], "nothing was traced")
-    os.environ.update(env)
-    try:
-        user = UserTool("-a")
-        equal(user.finish()[0], 4, "exit status")
-        check(len(user.err) == 1 and "CAP_SYS_ADMIN" in user.err[0], user.stderr())
-    finally:
-        del os.environ["GPUMEMTRACE_NO_UPROBE_MULTI"]
+    user = UserTool("-a", env=env)
+    equal(user.finish()[0], 4, "exit status")
+    check(len(user.err) == 1 and "CAP_SYS_ADMIN" in user.err[0], user.stderr())
 
 
 def with_capabilities():

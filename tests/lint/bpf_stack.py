@@ -68,9 +68,10 @@ tool = shutil.which("llvm-objdump") or shutil.which("llvm-objdump-14")
 if not tool or not os.path.exists(OBJECT):
     tap.check(NAME, [], skip="llvm-objdump or the programs are missing")
     tap.done()
-listing = subprocess.run([tool, "-dr", "--no-show-raw-insn", OBJECT], capture_output=True, text=True, check=True)
+listing = subprocess.run([tool, "-dr", "--no-show-raw-insn", "--no-print-imm-hex", OBJECT], capture_output=True, text=True, check=True)
 code = Code(listing.stdout)
 chains = [code.deepest(name) for name in code.used]
 tap.check("functions and their calls are found", [] if max(len(chain) for _, chain in chains) > 3 else ["no chain of 4"])
+tap.check("... and what they use of the stack", [] if any(code.used.values()) else ["nothing"])
 tap.check(NAME, [f"{size}: {', '.join(chain)}" for size, chain in chains if size > MOST])
 tap.done()

@@ -264,10 +264,10 @@ static void exec_program(struct thread *t)
 		if (&machine.threads[i] != t && machine.threads[i].is_alive && machine.threads[i].task.tgid == tgid)
 			end_thread(&machine.threads[i], true);
 	leave_down_to(t, 1, false);
-	if (host.faults.storage_is_hidden)
+	if (host.faults.storage_is_hidden) {
 		count_unclear(t);
-	if (host.faults.storage_is_hidden)
 		renumber_calls(old, tgid);
+	}
 	t->returns = 0;
 	t->utask.return_instances = NULL;
 	t->contexts.depth = 0;

@@ -174,11 +174,6 @@ static void a_call_that_names_the_process_changes_nothing(void **state)
 	assert_int_equal(row_of(h).physical.live, 0);
 }
 
-static struct gmt_rm_alloc of_size(uint64_t bytes)
-{
-	return (struct gmt_rm_alloc){ .size = bytes };
-}
-
 static void equal_sizes_come_back_in_their_order(void **state)
 {
 	const struct rm_freed list[] = {
@@ -194,7 +189,7 @@ static void equal_sizes_come_back_in_their_order(void **state)
 	(void)state;
 	checkpoint_park(&c, list, 3);
 	for (size_t i = 0; i < 3; i++) {
-		const struct gmt_rm_alloc rec = of_size(sizes[i]);
+		const struct gmt_rm_alloc rec = { .size = sizes[i] };
 
 		assert_false(checkpoint_unpark(&c, &(struct gmt_rm_alloc){ .size = 6 }, &was));
 		assert_true(checkpoint_unpark(&c, &rec, &was));
@@ -217,7 +212,7 @@ static void many_sizes_cost_little(void **state)
 		list[i] = (struct rm_freed){ .bytes = 2 * i + 2, .purpose = GMT_PURPOSE_ALLOC };
 	checkpoint_park(&c, list, MANY);
 	for (size_t i = 0; i < 16 * MANY; i++) {
-		const struct gmt_rm_alloc rec = of_size(2 * i + 1);
+		const struct gmt_rm_alloc rec = { .size = 2 * i + 1 };
 
 		assert_false(checkpoint_unpark(&c, &rec, &was));
 	}

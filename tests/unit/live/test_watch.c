@@ -18,6 +18,7 @@
 
 #include "compile.h"
 #include "live/probe/mmap_watch.h"
+#include "patience.h"
 
 struct heard {
 	uint32_t wanted;     /* pid; 0 any */
@@ -240,7 +241,7 @@ static void losses_are_seen_at_once(void **state)
 		pause();
 	}
 	close(done[1]);
-	assert_int_equal(poll(&(struct pollfd){ .fd = done[0], .events = POLLIN }, 1, 60000), 1);
+	assert_int_equal(poll(&(struct pollfd){ .fd = done[0], .events = POLLIN }, 1, PATIENCE * 1000), 1);
 	close(done[0]);
 	assert_int_equal(watch_read(watch, hear, &heard, &lost), 0);
 	kill(child, SIGKILL);
