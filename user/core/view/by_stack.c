@@ -24,7 +24,7 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	sums_init(&b->stacks, frames->stack_count);
 	sums_init(&b->owners, owners);
 	sums_init(&b->lines, LINE_FIRST + frames->symbol_count);
-	b->picked = xcalloc(LINE_FIRST + frames->symbol_count, sizeof(*b->picked));
+	b->line_of = xcalloc(frames->stack_count, sizeof(*b->line_of));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
 	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
@@ -39,7 +39,7 @@ void by_stack_fini(struct by_stack *b)
 	sums_fini(&b->stacks);
 	sums_fini(&b->owners);
 	sums_fini(&b->lines);
-	free(b->picked);
+	free(b->line_of);
 	free(b->stack_of);
 	free(b->symbol_of);
 	free(b->owner_of);
@@ -122,8 +122,9 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct h
 	sums_count(&b->owners, verdict.owner, &held);
 	if (!b->request->top)
 		return;
+	b->line_of[stack] = line_of(b->frames, stack, verdict.line);
 	sums_count(&b->stacks, stack, &held);
-	sums_count(&b->lines, line_of(b->frames, stack, verdict.line), &held);
+	sums_count(&b->lines, b->line_of[stack], &held);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -192,26 +193,31 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 }
 
 /* Counts the stacks of the lines that were picked, and finds the greatest. */
-static void find_stacks(struct by_stack *b, enum view_order order, struct view_lines *lines)
+static void find_stacks(struct by_stack *b, enum view_order order, const struct sums_pick *picks,
+			struct view_lines *lines)
 {
+	uint32_t *row_of = xcalloc(b->lines.count, sizeof(*row_of)); /* index in b->lines -> 1 + row */
 	int64_t *greatest = xcalloc(lines->count, sizeof(*greatest));
 
+	for (size_t i = 0; i < lines->count; i++)
+		row_of[picks[i].at] = (uint32_t)i + 1;
 	for (uint32_t i = 0; i < b->stacks.count; i++) {
 		uint32_t stack = b->stacks.list[i].number;
-		uint32_t at = b->picked[line_of(b->frames, stack, decide_owner(b, stack).line)];
+		uint32_t row = row_of[b->lines.place[b->line_of[stack]] - 1];
 		int64_t value = view_value(&b->stacks.list[i].held, order);
 
-		if (!at || value <= 0)
+		if (!row || value <= 0)
 			continue;
-		lines->rows[at - 1].stacks++;
-		if (value <= greatest[at - 1])
+		lines->rows[row - 1].stacks++;
+		if (value <= greatest[row - 1])
 			continue;
-		greatest[at - 1] = value;
-		lines->rows[at - 1].stack = stack;
+		greatest[row - 1] = value;
+		lines->rows[row - 1].stack = stack;
 	}
 	for (size_t i = 0; i < lines->count; i++)
 		lines->rows[i].stack = show_stack(b, lines->rows[i].stack);
 	free(greatest);
+	free(row_of);
 }
 
 static void fill_lines(struct by_stack *b, enum view_order order, struct view_lines *lines)
@@ -227,11 +233,9 @@ static void fill_lines(struct by_stack *b, enum view_order order, struct view_li
 			.symbol = line < LINE_FIRST ? 0 : show_symbol(b, line - LINE_FIRST),
 			.held = b->lines.list[picks[i].at].held,
 		};
-		b->picked[line] = (uint32_t)i + 1;
 	}
-	find_stacks(b, order, lines);
-	for (size_t i = 0; i < lines->count; i++)
-		b->picked[picks[i].number] = 0;
+	if (lines->count)
+		find_stacks(b, order, picks, lines);
 	free(picks);
 }
 

@@ -7,10 +7,10 @@
 
 void view_stacks_free(struct view_stacks *stacks)
 {
-	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
 		free(stacks->top[order].rows);
-	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
 		free(stacks->lines[order].rows);
+	}
 	free(stacks->owners);
 }
 

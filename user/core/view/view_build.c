@@ -184,30 +184,26 @@ static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *
 static void fill_rows(struct maker *m, struct view_proc *out)
 {
 	const struct account *account = &m->p->account;
-	struct view_row *rows = xcalloc(account->count, sizeof(*rows));
 
 	for (unsigned int i = 0; i < account->count; i++) {
 		const struct row *row = &account->rows[i];
-		struct view_row *to = &rows[out->row_count];
 		struct rm_physical physical;
 		struct view_torch torch;
+		struct view_row *to;
 
 		balance_physical(m->p, row, &physical);
 		framework_view(m->f, i, &m->ledger->frames, &torch);
 		if (!has_anything(row, &physical, &torch))
 			continue;
-		out->row_count++;
+		out->rows = xgrow(out->rows, out->row_count, sizeof(*out->rows));
+		to = &out->rows[out->row_count++];
 		fill_view_row(m->p, row, &physical, to);
 		to->torch = torch;
 		to->gpu = row->gpu == GPU_UNKNOWN ? VIEW_GPU_UNKNOWN : m->order[row->gpu];
 		fill_row_stacks(m, i, to);
 	}
-	/* There may be tens of thousands of processes: rows without anything take no memory. */
-	out->rows = xcalloc(out->row_count, sizeof(*out->rows));
 	if (out->row_count)
-		memcpy(out->rows, rows, out->row_count * sizeof(*rows));
-	free(rows);
-	qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
+		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_gpu_rows);
 }
 
 /* ---- processes ---- */

@@ -9,8 +9,8 @@
  *     rounding, reserve      35 MiB
  *     physical              1.5 GiB
  *
- *     by line                  LIVE   COUNT  AT PEAK      GROWN
- *     train.py:212 forward  ...
+ *         LIVE   COUNT  AT PEAK      GROWN  BY LINE OF THE PROGRAM
+ *      1.5 GiB      12  1.8 GiB   +100 MiB  train.py:212 forward
  *
  *     stack traces by live memory
  *        1.5 GiB  PyTorch  x12  #1  train.py:212 forward

@@ -10,8 +10,8 @@ struct out;
 /* A frame in a flame graph: "at::empty_cuda", "forward (train.py:212)", "libfoo.so+0x1f", "0x7f12". */
 void stack_text_name(struct out *out, const struct view_symbol *symbol);
 
-/* The line that says most: the innermost Python line outside libraries ("train.py:212 forward"), or without Python the
- * frame that decided about the owner. Without a stack trace, the reason. */
+/* The line that says most: the innermost Python line of the program's own code ("train.py:212 forward"), or without one
+ * the frame that decided about the owner. Without a stack trace, the reason. */
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack);
 
 /* A line of the program's own code ("train.py:212 forward"), or why there is none. */
