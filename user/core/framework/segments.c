@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "core/framework/segments.h"
 
+#include <stdlib.h>
+
 #include "core/framework/framework_state.h"
 #include "core/ledger/process.h"
 #include "core/terms/names.h"
@@ -415,12 +417,15 @@ static void each_plain(const struct framework *f, const struct process *p, uint6
 
 void segments_each_plain(const struct framework *f, const struct process *p, segments_fn fn, void *arg)
 {
-	uint64_t address;
-	size_t pos = 0;
+	size_t mapped_count, count;
+	uint64_t *mapped = hash_sorted_keys(&p->vmm.mappings, &mapped_count);
+	uint64_t *addresses = hash_sorted_keys(&p->allocs.by_address, &count);
 
-	while (hash_next(&p->vmm.mappings, &pos, &address, NULL))
-		each_plain(f, p, address, fn, arg);
-	for (pos = 0; hash_next(&p->allocs.by_address, &pos, &address, NULL);)
-		if (!hash_get(&p->vmm.mappings, address))
-			each_plain(f, p, address, fn, arg);
+	for (size_t i = 0; i < mapped_count; i++)
+		each_plain(f, p, mapped[i], fn, arg);
+	for (size_t i = 0; i < count; i++)
+		if (!hash_get(&p->vmm.mappings, addresses[i]))
+			each_plain(f, p, addresses[i], fn, arg);
+	free(mapped);
+	free(addresses);
 }

@@ -12,7 +12,7 @@
 #define PARKED_MAX 65536
 
 struct parked {
-	struct rm_freed was;
+	struct rm_freed was; /* 0 bytes: it has come back */
 	uint32_t next;       /* index + 1 of the next one of the same size; 0: none */
 };
 
@@ -25,7 +25,6 @@ struct checkpoint {
 	struct parked *list;
 	size_t count;
 	struct hash queues;  /* size -> struct queue: memory comes back in the order in which it went */
-	size_t left;         /* of `count`; what came back has 0 bytes */
 	bool is_certain;     /* memory is parked that only calls free */
 	bool comes_back;
 };
@@ -57,7 +56,6 @@ static void park_one(struct checkpoint *c, const struct rm_freed *freed)
 
 	c->list = xgrow(c->list, c->count, sizeof(*c->list));
 	c->list[c->count++] = (struct parked){ .was = *freed };
-	c->left++;
 	if (queue->first)
 		c->list[queue->last - 1].next = (uint32_t)c->count;
 	else
@@ -98,7 +96,7 @@ bool checkpoint_unpark(struct checkpoint **of, const struct gmt_rm_alloc *rec, s
 	if (!queue->first)
 		hash_erase(&c->queues, rec->size);
 	c->comes_back = true;
-	if (!--c->left)
+	if (!hash_count(&c->queues))
 		forget_parked(of);
 	return true;
 }

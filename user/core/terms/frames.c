@@ -37,15 +37,10 @@ void frames_init(struct frames *f)
 		keep_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
 }
 
-static void free_texts(struct frames *f)
+void frames_fini(struct frames *f)
 {
 	for (uint32_t i = 1; i < f->symbol_count; i++)
 		free((char *)f->symbols[i].function); /* all three texts are one block */
-}
-
-void frames_fini(struct frames *f)
-{
-	free_texts(f);
 	free(f->symbols);
 	free(f->stacks);
 	free(f->lists);
@@ -81,10 +76,6 @@ static bool is_valid_symbol(const struct gmt_symbol *rec)
 	return !rec->text[module - 1] && !rec->text[file - 1] && !rec->text[end - 1];
 }
 
-/* More symbols than this with one hash can only be meant to have it; then one place is shown as two. */
-#define PLACE_TRIES 16
-#define PLACE_STEP (1ull << 32)   /* above all lines */
-
 static bool is_with_line(const struct frames_symbol *s)
 {
 	return s->file[0] && s->line;
@@ -97,30 +88,25 @@ static bool is_place_alike(const struct frames_symbol *a, const struct frames_sy
 	return !strcmp(a->function, b->function) && !strcmp(a->module, b->module);
 }
 
-/* Unlike places with one hash take the hashes after it. */
 static void set_place(struct frames *f, uint32_t symbol)
 {
 	struct frames_symbol *s = &f->symbols[symbol];
-	uint64_t seed = hash_seed(&f->by_place), sum;
-	uint32_t tries = 0;
+	uint64_t hash = hash_seed(&f->by_place);
+	uint32_t *first;
+	bool is_new;
 
-	if (is_with_line(s))
-		sum = hash_of_bytes(seed, s->file, strlen(s->file)) + s->line;
-	else
-		sum = hash_of_bytes(hash_of_bytes(seed, s->function, strlen(s->function)), s->module,
-				    strlen(s->module));
-	s->place = symbol;
-	for (;; sum += PLACE_STEP) {
-		const uint32_t *first = hash_get(&f->by_place, sum);
-
-		if (!first || ++tries == PLACE_TRIES)
-			break;
-		if (!is_place_alike(&f->symbols[*first], s))
-			continue;
-		s->place = *first;
-		return;
+	if (is_with_line(s)) {
+		hash = hash_of_bytes(hash, s->file, strlen(s->file));
+		hash = hash_of_bytes(hash, &s->line, sizeof(s->line));
+	} else {
+		hash = hash_of_bytes(hash, s->function, strlen(s->function));
+		hash = hash_of_bytes(hash, s->module, strlen(s->module));
 	}
-	*(uint32_t *)hash_put(&f->by_place, sum, NULL) = symbol;
+	first = hash_put(&f->by_place, hash, &is_new);
+	if (is_new)
+		*first = symbol;
+	/* Of unlike places with one hash, which nobody can choose, the second is shown as several. */
+	s->place = is_place_alike(&f->symbols[*first], s) ? *first : symbol;
 }
 
 int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)

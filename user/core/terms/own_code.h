@@ -9,7 +9,7 @@ enum own_code {
 	OWN_CODE_PROGRAM,        /* all else: scripts, notebooks, `python -c`, trees of sources */
 };
 
-/* Of the file of a Python frame, which is not "". */
+/* Of the file of a Python frame. "", a file that is not known, counts as the program's. */
 enum own_code own_code_of(const char *file);
 
 #endif
