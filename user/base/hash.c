@@ -31,7 +31,7 @@ void hash_clear(struct hash *h)
 	h->has_zero = false;
 }
 
-/* Without the system call, which no kernel of ours lacks: the random bytes that this process got at its start. */
+/* Where the system call has no bytes yet, early after the machine's start: those that this process got at its start. */
 static uint64_t random_word(void)
 {
 	const void *start = (const void *)getauxval(AT_RANDOM);
