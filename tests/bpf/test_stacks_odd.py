@@ -44,6 +44,7 @@ def traced(python, case, *arguments, env=None, waits=0):
         tool.idle()
         program.line()
     program.wait_line(lambda: "done\n" in program.out, "done")
+    tool.idle()
     tool.stop()
     program.line()
     equal(program.finish()[0], 0, "exit status " + program.stderr())
