@@ -39,12 +39,13 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid)
 	__u32 tgid = task->tgid;
 
 	/* If another thread than the first one calls exec, that thread takes the first thread's number. */
-	if (old_pid != task->pid)
+	if (old_pid != task->pid && thread_is_marked(old_pid)) {
 		thread_unmark(old_pid);
+		thread_mark(task->pid); /* also if the state is hidden now: it will be found again */
+	}
 	if (state) {
 		drop_frames(state);
 		lose_context(state);
-		thread_mark(task->pid);
 	} else {
 		count_hidden_thread();
 	}
