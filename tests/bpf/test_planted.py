@@ -70,6 +70,18 @@ def outputs():
     check(written, "nothing was written anywhere")
 
 
+def tables(folder):
+    """The names in a folder that was given as the cache, once the tables of a process were made."""
+    target = lib.Target("basic", hold="end")
+    target.wait("end")
+    tool = lib.Tool("-p", str(target.pid), env={"GPUMEMTRACE_CACHE": folder}).ready()
+    tool.idle()
+    tool.stop()
+    target.go()
+    equal(target.finish()[0], 0, "exit status")
+    return os.listdir(folder)
+
+
 def cache():
     """the cache: not in a directory of somebody else, not behind a link, not in one that others can write to"""
     victim, foreign = places()
@@ -77,16 +89,12 @@ def cache():
     os.mkdir(own, 0o700)
     link = os.path.join(os.path.dirname(victim), "link")
     os.symlink(own, link)
-    run("--oom-dir", "off", GPUMEMTRACE_CACHE=foreign)
-    equal(os.listdir(foreign), [], "tables in the user's directory")
-    run("--oom-dir", "off", GPUMEMTRACE_CACHE=link)
-    equal(os.listdir(own), [], "tables behind a link")
+    equal(tables(foreign), [], "tables in the user's directory")
+    equal(tables(link), [], "tables behind a link")
     os.chmod(own, 0o770)
-    run("--oom-dir", "off", GPUMEMTRACE_CACHE=own)
-    equal(os.listdir(own), [], "tables in a directory that others can write to")
+    equal(tables(own), [], "tables in a directory that others can write to")
     os.chmod(own, 0o700)
-    run("--oom-dir", "off", GPUMEMTRACE_CACHE=own)
-    names = os.listdir(own)
+    names = tables(own)
     check(names or not lib.FULL_STACKS, "no table is kept in root's own directory")
     check(all(is_private(os.path.join(own, n)) for n in names), "a table is not for root alone")
 
