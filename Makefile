@@ -63,17 +63,17 @@ CORE     := $(call in,terms,frames gpus limits names own_code probes symbol_hint
             $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack oom_judge oom_view snapshot snapshot_index snapshot_replay sums view view_build)
+            $(call in,view,by_stack findings oom_judge oom_view snapshot snapshot_index snapshot_replay sums view view_build)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
-            $(call in,text,stack_text text) \
+            $(call in,text,finding_text stack_text text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_stacks json_view) \
-            $(call in,report,doctor list report report_stacks report_training sum warnings) \
+            $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
             $(call in,oom,oom_contents oom_json oom_report oom_text) \
             $(call in,formats,columns json plain term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)
@@ -111,7 +111,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
-             $(call in,view,by_stack by_stack_model shed view) \
+             $(call in,view,by_stack by_stack_model findings shed view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)

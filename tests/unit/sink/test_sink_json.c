@@ -9,6 +9,7 @@
 #include "views.h"
 
 #include "base/out.h"
+#include "core/view/finding.h"
 #include "oom_scene.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/sink.h"
@@ -124,13 +125,16 @@ static bool valid(struct checker *c, json_t *schema, json_t *value, bool strict)
 
 static char *json_of(const struct fixture *f, bool live, const struct sink_opts *opts)
 {
+	struct view view = f->view;
 	struct out out;
 
+	view.findings = findings_make(&view, &view.finding_count);
 	out_init_mem(&out);
 	if (live)
-		sink_find("json")->live(&out, &f->view, NULL, opts);
+		sink_find("json")->live(&out, &view, NULL, opts);
 	else
-		sink_find("json")->report(&out, &f->view, opts);
+		sink_find("json")->report(&out, &view, opts);
+	free(view.findings);
 	return out_take(&out);
 }
 

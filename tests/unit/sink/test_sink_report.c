@@ -9,6 +9,7 @@
 #include "views.h"
 
 #include "base/out.h"
+#include "core/view/finding.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sinks.h"
@@ -18,10 +19,13 @@ static struct fixture now, before;
 
 static char *report_of(const struct fixture *f, const struct sink_opts *opts)
 {
+	struct view view = f->view;
 	struct out out;
 
+	view.findings = findings_make(&view, &view.finding_count);
 	out_init_mem(&out);
-	sink_find("plain")->report(&out, &f->view, opts);
+	sink_find("plain")->report(&out, &view, opts);
+	free(view.findings);
 	return out_take(&out);
 }
 

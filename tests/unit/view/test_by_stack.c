@@ -245,6 +245,7 @@ static void growth_is_counted_from_the_middle(void **state)
 {
 	struct records *r = *state;
 	uint64_t start = r->ts_ns;
+	struct view_held held;
 
 	r->ts_ns = start + S / 2;
 	create(r, 1, 1000, 1);
@@ -259,11 +260,18 @@ static void growth_is_counted_from_the_middle(void **state)
 	/* The newest mark is at 4 s, the one before at 2 s. */
 	assert_true(owned_by(&view, stacks_of(&view, 1), "(not named)").grown == 234);
 	assert_true(stacks_of(&view, 1)->since_ns == view.procs[0].attach_ts_ns + 2 * S);
+	assert_true(stacks_of(&view, 1)->later_ns == view.procs[0].attach_ts_ns + 4 * S);
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_int_equal(held.grown_later, 34);
+	assert_true(view_is_steady(&held));
 	view_free(&view);
 	r->ts_ns = start + 9 * S;
 	records_gpu(r, 0, 0); /* time passes, nothing else: the mark at 4 s was not met by a record of the process */
 	view = look(r);
-	assert_true(owned_by(&view, stacks_of(&view, 1), "(not named)").grown == 34);
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_int_equal(held.grown, 34);
+	assert_int_equal(held.grown_later, 0);
+	assert_false(view_is_steady(&held));
 	view_free(&view);
 	r->ts_ns = start + 100 * S;
 	records_gpu(r, 0, 0);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include <gpumemtrace/python.h>
+#include <gpumemtrace/terms.h>
 #include <gpumemtrace/unwind.h>
 
 struct frames;
@@ -41,6 +42,7 @@ struct view_held {
 	uint64_t live;
 	uint64_t at_peak;        /* when the sum of all was highest */
 	int64_t grown;           /* live, less what it was at view_stacks.since_ns */
+	int64_t grown_later;     /* the part of `grown` since view_stacks.later_ns */
 	uint64_t live_count;
 	uint64_t allocs, frees;  /* ever */
 	uint64_t alloc_bytes;
@@ -79,6 +81,7 @@ struct view_line_row {
 	uint32_t symbol;         /* VIEW_LINE_OWN: index in view.symbols */
 	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
 	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
+	uint64_t by_category[GMT_CATEGORY_COUNT]; /* of a framework's blocks: the live bytes by purpose */
 	struct view_held held;
 };
 
@@ -90,6 +93,7 @@ struct view_lines {
 struct view_stacks {
 	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
 	uint64_t since_ns;       /* growth is counted from here */
+	uint64_t later_ns;       /* a moment in about the middle of that time; 0: there is none yet */
 	int64_t unexplained;     /* rows with physical: its live bytes less these. Rounding and the reserve of
 				  * pools; less than 0 where small allocations lie in blocks of the context */
 	size_t stack_count;      /* different ones; 0 if none are to be shown */
@@ -152,6 +156,8 @@ struct view_request {
 };
 
 int64_t view_value(const struct view_held *held, enum view_order order);
+/* Whether memory has grown in both parts of the time since view_stacks.since_ns, and was there before: no start-up. */
+bool view_is_steady(const struct view_held *held);
 const char *view_order_name(enum view_order order);
 uint64_t view_complete(const struct view_unwinding *unwinding);   /* stacks with all their frames */
 /* Whether any stack was taken: else there is nothing to tell. */

@@ -104,12 +104,12 @@ static void take_owners(struct by_stack *b, struct view_stacks *out)
 	sums_forget(&b->owners);
 }
 
-void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct held_age *age)
+void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_later, const struct held_age *age)
 {
 	uint32_t stack = frames_of(b->frames, r->stack_id);
 	struct view_verdict verdict;
 	struct view_held held = {
-		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
+		.live = r->live, .at_peak = r->at_peak, .grown = r->grown, .grown_later = grown_later,
 		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
 	};
 
@@ -254,38 +254,58 @@ void by_stack_take(struct by_stack *b, struct view_stacks *out)
 /* ---- one part of a view ---- */
 
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
-		   unsigned int since, struct view_stacks *out)
+		   const struct by_stack_moments *moments, struct view_stacks *out)
 {
-	*out = (struct view_stacks){ .live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns };
+	*out = (struct view_stacks){
+		.live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns,
+		.since_ns = moments->since_ns, .later_ns = moments->later_ns,
+	};
 	for (uint32_t i = 0; i < stacks->count; i++) {
+		struct stacks_row r, later = { 0 };
 		struct held_age age;
-		struct stacks_row r;
 
-		stacks_row(stacks, i, since, &r);
+		stacks_row(stacks, i, moments->since, &r);
+		if (moments->later_ns)
+			stacks_row(stacks, i, moments->later, &later);
 		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* the stack's memory has moved to other rows */
 			continue;
 		if (ages)
 			age = held_age(ages, row, r.stack_id);
-		by_stack_add(b, &r, ages ? &age : NULL);
+		by_stack_add(b, &r, later.grown, ages ? &age : NULL);
 	}
 	by_stack_take(b, out);
 }
 
+/* Whether the row is of the line with this number. */
+static bool is_of_line(const struct by_stack *b, const struct view_line_row *row, uint32_t line)
+{
+	return line < LINE_FIRST ? row->state == line
+				 : row->state == VIEW_LINE_OWN && row->symbol + 1 == b->symbol_of[line - LINE_FIRST];
+}
+
+static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, const struct view_purpose *purpose)
+{
+	uint32_t number = frames_of(b->frames, purpose->stack_id);
+	uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
+
+	for (size_t k = 0; shown && k < s->top[order].count; k++)
+		if (s->top[order].rows[k].stack == shown - 1)
+			s->top[order].rows[k].purpose = 1 + purpose->category;
+	for (size_t k = 0; k < s->lines[order].count; k++) {
+		struct view_line_row *row = &s->lines[order].rows[k];
+
+		if (shown && row->stack == shown - 1)
+			row->purpose = 1 + purpose->category;
+		if (is_of_line(b, row, b->line_of[number]))
+			row->by_category[purpose->category] += purpose->live;
+	}
+}
+
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint32_t number = frames_of(b->frames, purposes[i].stack_id);
-		uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
-
-		for (int order = 0; shown && order < VIEW_ORDER_COUNT; order++) {
-			for (size_t k = 0; k < s->top[order].count; k++)
-				if (s->top[order].rows[k].stack == shown - 1)
-					s->top[order].rows[k].purpose = 1 + purposes[i].category;
-			for (size_t k = 0; k < s->lines[order].count; k++)
-				if (s->lines[order].rows[k].stack == shown - 1)
-					s->lines[order].rows[k].purpose = 1 + purposes[i].category;
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+			set_purpose(b, s, order, &purposes[i]);
 }
 
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)

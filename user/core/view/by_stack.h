@@ -28,15 +28,22 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 		   struct view *view);
 void by_stack_fini(struct by_stack *b);
 
-/* Adds a stack to the sums; age: NULL where the age is not known. by_stack_take() moves the sums to `out`, except live
- * and peak; view_stacks_free() releases the arrays of `out`. */
-void by_stack_add(struct by_stack *b, const struct stacks_row *row, const struct held_age *age);
+/* Adds a stack to the sums. grown_later: 0 where it is not known; age: NULL where the age is not known. by_stack_take()
+ * moves the sums to `out`, except live and peak; view_stacks_free() releases the arrays of `out`. */
+void by_stack_add(struct by_stack *b, const struct stacks_row *row, int64_t grown_later, const struct held_age *age);
 void by_stack_take(struct by_stack *b, struct view_stacks *out);
 
-/* Makes `out` of all stacks. ages: may be NULL; row: the row of the ages; since: as for stacks_row(). */
+/* The moments from which growth counts: `since` as for stacks_row(). */
+struct by_stack_moments {
+	unsigned int since, later;
+	uint64_t since_ns, later_ns; /* later_ns 0: `later` is no moment between since_ns and now */
+};
+
+/* Makes `out` of all stacks. ages: may be NULL; row: the row of the ages. */
 void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
-		   unsigned int since, struct view_stacks *out);
-/* Sets the purposes of stacks. Of several stacks that are shown as one, the last stack gives the purpose. */
+		   const struct by_stack_moments *moments, struct view_stacks *out);
+/* Sets the purposes of stacks, and adds them to the lines. Of several stacks that are shown as one, the last stack
+ * gives the purpose. */
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes,
 			   size_t count);
 /* Adds the stack to view.stacks if need be, and returns its index there. */

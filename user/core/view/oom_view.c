@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "core/view/by_stack.h"
+#include "core/view/finding.h"
 #include "core/history/history.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
@@ -70,12 +71,14 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		if (which == STEADY && !(from[i].flags & GMT_OOM_STACK_STEADY))
 			continue;
 		to->live += row.live;
-		by_stack_add(&m->by_stack, &row, NULL);
+		by_stack_add(&m->by_stack, &row, 0, NULL);
 	}
 	by_stack_take(&m->by_stack, to);
 	/* The greatest stack comes first, but is set last: of stacks that read alike, its purpose is to stay. */
 	for (size_t i = count; i-- > 0;) {
-		struct view_purpose purpose = { .stack_id = from[i].stack_id, .category = from[i].purpose - 1 };
+		struct view_purpose purpose = {
+			.stack_id = from[i].stack_id, .category = from[i].purpose - 1, .live = from[i].live,
+		};
 
 		if (from[i].purpose)
 			by_stack_set_purposes(&m->by_stack, to, &purpose, 1);
@@ -225,6 +228,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
+	out->view.findings = findings_make(&out->view, &out->view.finding_count);
 	oom_judge(out);
 }
 

@@ -30,6 +30,7 @@ void sums_count(struct sums *sums, uint32_t number, const struct view_held *held
 	sum->live += held->live;
 	sum->at_peak += held->at_peak;
 	sum->grown += held->grown;
+	sum->grown_later += held->grown_later;
 	sum->live_count += held->live_count;
 	sum->allocs += held->allocs;
 	sum->frees += held->frees;

@@ -36,6 +36,7 @@ void view_free(struct view *view)
 	free(view->gpus);
 	limits_fini(&view->limits);
 	free(view->libraries);
+	free(view->findings);
 	*view = (struct view){ 0 };
 }
 
@@ -57,6 +58,11 @@ int64_t view_value(const struct view_held *held, enum view_order order)
 	default:
 		return 0;
 	}
+}
+
+bool view_is_steady(const struct view_held *held)
+{
+	return held->grown > held->grown_later && held->grown_later > 0 && (int64_t)held->live > held->grown;
 }
 
 const char *view_order_name(enum view_order order)

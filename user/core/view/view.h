@@ -28,6 +28,7 @@
 #include "core/terms/limits.h"
 #include "core/terms/names.h"
 
+struct finding;
 struct pipeline;
 
 struct view_gpu {
@@ -134,6 +135,8 @@ struct view {
 	uint32_t marks;             /* requested windows */
 	uint64_t mark_ns;           /* when the newest one began; 0: none */
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
+	size_t finding_count;
+	struct finding *findings;   /* what the numbers mean: the most urgent first (finding.h) */
 };
 
 /* Computes a view; view_free() releases its arrays. The texts of symbols are the ledger's. Without

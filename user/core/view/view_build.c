@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "core/ledger/balance.h"
 #include "core/view/by_stack.h"
+#include "core/view/finding.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
@@ -163,20 +164,18 @@ struct maker {
 	const struct process *p;
 	const struct framework *f;      /* NULL: none */
 	const struct held_ages *ages;   /* NULL: not asked for */
-	unsigned int since;
-	uint64_t since_ns;
+	struct by_stack_moments moments;
 };
 
 static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *out)
 {
 	const struct stacks *blocks = framework_stacks(m->f, row);
 
-	by_stack_fill(&m->by_stack, &m->p->account.rows[row].stacks, m->ages, row, m->since, &out->stacks);
+	by_stack_fill(&m->by_stack, &m->p->account.rows[row].stacks, m->ages, row, &m->moments, &out->stacks);
 	if (blocks)
-		by_stack_fill(&m->by_stack, blocks, NULL, row, m->since, &out->torch.stacks);
+		by_stack_fill(&m->by_stack, blocks, NULL, row, &m->moments, &out->torch.stacks);
 	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
 			      out->torch.training.purpose_count);
-	out->stacks.since_ns = out->torch.stacks.since_ns = m->since_ns;
 	if (out->has_physical)
 		out->stacks.unexplained = (int64_t)(out->physical.live + out->checkpointed - out->stacks.live);
 }
@@ -208,6 +207,15 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 
 /* ---- processes ---- */
 
+/* Growth from the attach on is a start-up. */
+static void find_moments(const struct process *p, uint64_t now_ns, struct by_stack_moments *m)
+{
+	m->since = process_since_window(p, now_ns, &m->since_ns);
+	m->later = process_since_later(p, now_ns, &m->later_ns);
+	if (m->since >= STACKS_MARKS || m->later_ns <= m->since_ns)
+		m->later_ns = 0;
+}
+
 /* Fills in the rows and the host memory, of this moment or of the process's end. */
 static void fill_memory(struct maker *m, struct view_proc *out)
 {
@@ -215,13 +223,12 @@ static void fill_memory(struct maker *m, struct view_proc *out)
 	uint64_t older_than_ns = m->request->older_than_ns;
 	struct held_ages ages;
 
-	m->since = process_since_window(m->p, now_ns, &m->since_ns);
+	find_moments(m->p, now_ns, &m->moments);
 	m->ages = m->request->ages ? &ages : NULL;
 	if (m->ages)
 		held_ages_init(&ages, m->p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
 	fill_rows(m, out);
-	by_stack_fill(&m->by_stack, &m->p->account.stacks, m->ages, ROW_NONE, m->since, &out->host_stacks);
-	out->host_stacks.since_ns = m->since_ns;
+	by_stack_fill(&m->by_stack, &m->p->account.stacks, m->ages, ROW_NONE, &m->moments, &out->host_stacks);
 	if (m->ages)
 		held_ages_fini(&ages);
 	m->ages = NULL;
@@ -342,4 +349,5 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 		if (l->processes.list[i])
 			fill_process(&m, l->processes.list[i], view);
 	by_stack_fini(&m.by_stack);
+	view->findings = findings_make(view, &view->finding_count);
 }

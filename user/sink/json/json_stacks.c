@@ -51,6 +51,17 @@ static json_t *top_to_json(const struct view *view, const struct view_top *t)
 	return list;
 }
 
+static json_t *categories_of_line(const struct view_line_row *row)
+{
+	json_t *list = js_array();
+
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		if (row->by_category[c])
+			js_append(list, JS_OBJECT({ "category", js_word(gmt_category_name(c)) },
+						  { "live_bytes", js_u64(row->by_category[c]) }));
+	return list;
+}
+
 static json_t *lines_to_json(const struct view *view, const struct view_lines *lines)
 {
 	static const char *const states[] = {
@@ -65,6 +76,8 @@ static json_t *lines_to_json(const struct view *view, const struct view_lines *l
 		js_append(list, JS_ADD(held_to_json(view, &r->held), { "state", js_word(states[r->state]) },
 				       { "symbol", js_u64_if(r->state == VIEW_LINE_OWN, r->symbol) },
 				       { "stack", js_u64(r->stack) }, { "stack_count", js_u64(r->stacks) },
+				       { "steady", json_boolean(view_is_steady(&r->held)) },
+				       { "categories", categories_of_line(r) },
 				       { "category", js_word_if(r->purpose, gmt_category_name(r->purpose - 1u)) }));
 	}
 	return list;

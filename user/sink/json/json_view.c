@@ -6,6 +6,7 @@
  */
 #include "sink/json/json_view.h"
 
+#include "core/view/finding.h"
 #include "sink/json/json_stacks.h"
 #include "sink/sink.h"
 
@@ -292,6 +293,31 @@ static json_t *ended_to_json(const struct view *view)
 			 { "out_of_memory", ooms_to_json(e->ooms) });
 }
 
+static json_t *finding_to_json(const struct view *view, const struct finding *f)
+{
+	bool has_line = f->line && f->line->state == VIEW_LINE_OWN;
+
+	return JS_OBJECT({ "finding", js_word(finding_name(f->kind)) },
+			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
+			 { "process", js_u64_if(f->proc != FINDING_NONE, f->proc) },
+			 { "row", js_u64_if(f->row != FINDING_NONE, f->row) },
+			 { "gpu", js_u64_if(f->gpu >= 0, (uint64_t)f->gpu) }, { "bytes", js_u64(f->bytes) },
+			 { "part_bytes", js_u64(f->part) }, { "count", js_u64(f->count) },
+			 { "left", js_u64_if(f->left, f->left) },
+			 { "since", json_moment_if(view, f->since_ns, f->since_ns) },
+			 { "other_process", js_u64_if(f->other != FINDING_NONE, f->other) },
+			 { "symbol", js_u64_if(has_line, has_line ? f->line->symbol : 0) });
+}
+
+static json_t *findings_to_json(const struct view *view)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < view->finding_count; i++)
+		js_append(list, finding_to_json(view, &view->findings[i]));
+	return list;
+}
+
 static json_t *lists_to_json(const struct view *view, const struct sink_opts *opts)
 {
 	json_t *limits = js_array(), *libraries = js_array(), *notes = js_array();
@@ -302,7 +328,8 @@ static json_t *lists_to_json(const struct view *view, const struct sink_opts *op
 		js_append(libraries, library_to_json(&view->libraries[i]));
 	for (size_t i = 0; i < opts->note_count; i++)
 		js_append(notes, js_word(opts->notes[i]));
-	return JS_OBJECT({ "ended_processes", ended_to_json(view) }, { "limits", limits }, { "libraries", libraries },
+	return JS_OBJECT({ "findings", findings_to_json(view) }, { "ended_processes", ended_to_json(view) },
+			 { "limits", limits }, { "libraries", libraries },
 			 { "stacks", json_stacks_list(view) }, { "symbols", json_stacks_symbols(view) },
 			 { "notes", notes });
 }

@@ -392,6 +392,7 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 {
 	struct report_numbers numbers = { .of_stack = xcalloc(view->stack_count, sizeof(*numbers.of_stack)) };
 
+	report_answer(out, view, opts);
 	print_head(out, view, opts);
 	for (size_t i = 0; i < view->library_count; i++)
 		print_library(out, &view->libraries[i]);

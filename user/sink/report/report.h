@@ -21,6 +21,9 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
  * that were not active and why. */
 void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts);
 
+/* Prints the answer: what the largest processes hold, what was found, and the lines with the most memory. */
+void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts);
+
 /* Prints the column of numbers that adds up to NVML's number for a row. */
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,
 		const struct view_row *row);

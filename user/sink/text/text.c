@@ -155,6 +155,29 @@ void text_cgroup(const char *cgroup, char *text, size_t size)
 	snprintf(text, size, "%s %.12s", name, id);
 }
 
+/* A word without its folder. */
+static const char *base_name(const char *word, size_t length)
+{
+	const char *slash = memrchr(word, '/', length);
+
+	return slash ? slash + 1 : word;
+}
+
+void text_command(struct out *out, unsigned columns, const struct view_proc *proc)
+{
+	const char *end = proc->cmdline + strcspn(proc->cmdline, " "), *script = end + (*end == ' ');
+	const char *program = base_name(proc->cmdline, (size_t)(end - proc->cmdline));
+	char text[sizeof(proc->cmdline) + 1];
+
+	if (script[0] == '/')
+		script = base_name(script, strcspn(script, " "));
+	if (proc->cmdline[0])
+		snprintf(text, sizeof(text), "%.*s%s%s", (int)(end - program), program, script[0] ? " " : "", script);
+	else
+		snprintf(text, sizeof(text), "%s", proc->comm[0] ? proc->comm : "(name unknown)");
+	human_print(out, columns, text, strlen(text));
+}
+
 /* Does the same as sigabbrev_np(), which glibc has from 2.32 on. NULL: a real-time signal, or no signal. */
 static const char *signal_name(int number)
 {

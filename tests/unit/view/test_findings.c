@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Findings: each rule speaks from its threshold on, and is silent below. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "views.h"
+
+#include "core/view/finding.h"
+
+static struct fixture f;
+
+/* The only finding of this kind, or NULL. */
+static const struct finding *find(enum finding_kind kind)
+{
+	static struct finding found;
+	size_t count, seen = 0;
+	struct finding *list = findings_make(&f.view, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			assert_true(list[i - 1].kind <= list[i].kind);
+		if (list[i].kind != kind)
+			continue;
+		found = list[i];
+		seen++;
+	}
+	free(list);
+	assert_true(seen <= 1);
+	return seen ? &found : NULL;
+}
+
+static void assert_silent(void)
+{
+	size_t count;
+	struct finding *list = findings_make(&f.view, &count);
+
+	assert_int_equal(count, 0);
+	free(list);
+}
+
+static void ordinary_programs_have_none(void **state)
+{
+	(void)state;
+	typical(&f);
+	f.rows[0].torch.largest_free_gap = 400 * MIB;
+	assert_silent();
+	stacked(&f);
+	f.rows[0].torch.largest_free_gap = 400 * MIB;
+	assert_silent();
+}
+
+/* Tensors that outlive their iteration, at two lines; without_stacks: nobody knows the lines. */
+static struct view_training *training(bool without_stacks)
+{
+	struct view_torch *t;
+
+	stacked(&f);
+	t = &f.rows[0].torch;
+	t->largest_free_gap = 400 * MIB;
+	t->training.is_training = true;
+	if (without_stacks)
+		return &t->training;
+	t->stacks = f.rows[0].stacks;
+	memset(&f.rows[0].stacks, 0, sizeof(f.rows[0].stacks));
+	for (size_t i = 0; i < t->stacks.lines[VIEW_BY_GROWN].count; i++) {
+		struct view_line_row *row = &t->stacks.lines[VIEW_BY_GROWN].rows[i];
+
+		row->by_category[GMT_CATEGORY_KEPT] = row->state == VIEW_LINE_NOT_OWN ? 30 * MIB : 90 * MIB;
+	}
+	return &t->training;
+}
+
+static void a_leak_needs_iterations_and_bytes(void **state)
+{
+	struct view_training *t = training(false);
+	const struct finding *found;
+
+	(void)state;
+	t->growth = 4 * MIB;
+	t->growth_count = 4;
+	assert_null(find(FINDING_OF_LEAK));
+	t->growth_count = 5;
+	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
+	found = find(FINDING_OF_LEAK);
+	assert_non_null(found);
+	assert_int_equal(found->bytes, 4 * MIB);
+	assert_int_equal(found->count, 5);
+	assert_int_equal(found->part, 200 * MIB);
+	assert_int_equal(found->left, (78559 + 600) / 4); /* the GPU's free bytes, and the cached ones */
+	assert_non_null(found->line);
+	assert_int_equal(found->line->state, VIEW_LINE_NOT_OWN); /* lines without names are no answer */
+	assert_null(find(FINDING_OF_KEPT)); /* one answer is enough */
+	t->growth = 2 * MIB; /* 10 MiB of 1500 in all */
+	assert_null(find(FINDING_OF_LEAK));
+	f.procs[0].exited = true;
+	t->growth = 4 * MIB;
+	assert_int_equal(find(FINDING_OF_LEAK)->left, 0);
+	training(true)->growth = 4 * MIB;
+	f.rows[0].torch.training.growth_count = 5;
+	assert_null(find(FINDING_OF_LEAK)->line);
+}
+
+static void what_is_kept_is_told(void **state)
+{
+	struct view_training *t = training(false);
+
+	(void)state;
+	t->categories[GMT_CATEGORY_KEPT].live = 109 * MIB;
+	assert_silent();
+	t->categories[GMT_CATEGORY_KEPT].live = 111 * MIB; /* of 1100 allocated */
+	assert_int_equal(find(FINDING_OF_KEPT)->bytes, 111 * MIB);
+	assert_non_null(find(FINDING_OF_KEPT)->line);
+	t->is_training = false;
+	assert_silent();
+}
+
+static void growth_has_to_be_steady(void **state)
+{
+	struct view_stacks *s = &f.rows[0].stacks;
+	struct view_line_row *row;
+
+	(void)state;
+	stacked(&f);
+	f.rows[0].torch.largest_free_gap = 400 * MIB;
+	s->later_ns = s->since_ns + 20 * S;
+	row = &s->lines[VIEW_BY_GROWN].rows[1]; /* 100 MiB more, of 200 */
+	assert_int_equal(row->held.grown, 100 * MIB);
+	assert_silent();
+	row->held.grown_later = 40 * MIB;
+	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
+	assert_ptr_equal(find(FINDING_OF_GROWTH)->line, row);
+	row->held.grown_later = 100 * MIB; /* in the second half alone */
+	assert_silent();
+	row->held.grown_later = 40 * MIB;
+	row->held.live = 100 * MIB;      /* nothing was there before */
+	assert_silent();
+	row->held.live = 200 * MIB;
+	s->later_ns = s->since_ns + S;   /* the program has hardly begun */
+	assert_silent();
+	s->later_ns = f.view.now_ns - S;
+	assert_silent();
+}
+
+static void neighbours_count_on_a_full_gpu(void **state)
+{
+	(void)state;
+	typical(&f);
+	f.rows[0].torch.largest_free_gap = 400 * MIB;
+	f.view.proc_count = 2;
+	set_proc(&f.procs[1], 5000, "other", "other");
+	f.procs[1].rows = &f.rows[2];
+	f.procs[1].row_count = 1;
+	f.rows[2] = (struct view_row){ .gpu = 0, .attributed = level_of(70 * GIB, 70 * GIB, 5) };
+	assert_silent();
+	f.gpus[0].free_bytes = 8 * GIB; /* of 80: more than a tenth */
+	assert_silent();
+	f.gpus[0].free_bytes = 7 * GIB;
+	assert_int_equal(find(FINDING_OF_NEIGHBOUR)->proc, 0);
+	assert_int_equal(find(FINDING_OF_NEIGHBOUR)->other, 1);
+	assert_int_equal(find(FINDING_OF_NEIGHBOUR)->bytes, 70 * GIB);
+	f.procs[1].exited = true;
+	assert_silent();
+}
+
+static void untraced_processes_are_told(void **state)
+{
+	(void)state;
+	typical(&f);
+	f.rows[0].torch.largest_free_gap = 400 * MIB;
+	f.gpus[1].processes_bytes = f.rows[1].nvml + 7 * GIB;
+	assert_silent();
+	f.gpus[1].processes_bytes = f.rows[1].nvml + 8 * GIB;
+	assert_int_equal(find(FINDING_OF_UNTRACED)->bytes, 8 * GIB);
+	assert_int_equal(find(FINDING_OF_UNTRACED)->gpu, 1);
+	assert_true(find(FINDING_OF_UNTRACED)->proc == FINDING_NONE);
+}
+
+static void caches_are_told(void **state)
+{
+	struct view_torch *t = &f.rows[0].torch;
+
+	(void)state;
+	typical(&f); /* 600 MiB of 1700 are cached, in pieces of 96 at most */
+	assert_int_equal(find(FINDING_OF_FRAGMENTED)->bytes, 600 * MIB);
+	assert_int_equal(find(FINDING_OF_FRAGMENTED)->part, 96 * MIB);
+	t->gap_known = false;
+	assert_silent();
+	t->gap_known = true;
+	t->largest_free_gap = 160 * MIB;
+	assert_silent();
+	t->reserved.live = 4000 * MIB;
+	t->largest_free_gap = 2000 * MIB;
+	assert_int_equal(find(FINDING_OF_CACHED)->bytes, 2900 * MIB);
+	t->allocated.live = 2100 * MIB;
+	assert_silent();
+}
+
+static void unusual_memory_of_cuda_is_told(void **state)
+{
+	struct view_row *row = &f.rows[0];
+
+	(void)state;
+	typical(&f);
+	row->torch.largest_free_gap = 400 * MIB;
+	row->context = 1023 * MIB;
+	assert_silent();
+	row->context = 1024 * MIB;
+	assert_int_equal(find(FINDING_OF_CONTEXT)->bytes, GIB);
+	row->context = 400 * MIB;
+	row->pool_reserve = 500 * MIB;
+	assert_silent();
+	row->pool_reserve = 600 * MIB; /* of 2345 */
+	assert_int_equal(find(FINDING_OF_POOL_RESERVE)->bytes, 600 * MIB);
+	row->pool_reserve = 0;
+	row->before_attach = 1100 * MIB;
+	assert_silent();
+	row->before_attach = 1200 * MIB;
+	assert_int_equal(find(FINDING_OF_BEFORE_ATTACH)->bytes, 1200 * MIB);
+	f.procs[0].ooms[GMT_OOM_RETRY] = 3;
+	assert_null(find(FINDING_OF_OUT_OF_MEMORY));
+	f.procs[0].ooms[GMT_OOM_RAISED] = 2;
+	assert_int_equal(find(FINDING_OF_OUT_OF_MEMORY)->count, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ordinary_programs_have_none),
+		cmocka_unit_test(a_leak_needs_iterations_and_bytes),
+		cmocka_unit_test(what_is_kept_is_told),
+		cmocka_unit_test(growth_has_to_be_steady),
+		cmocka_unit_test(neighbours_count_on_a_full_gpu),
+		cmocka_unit_test(untraced_processes_are_told),
+		cmocka_unit_test(caches_are_told),
+		cmocka_unit_test(unusual_memory_of_cuda_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

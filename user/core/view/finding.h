@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Findings: what the numbers of a view mean for the person who reads them. Each finding has a kind, its numbers, and a
+ * ground; sinks have the sentences (finding_text.h). Findings say nothing that the records do not show.
+ */
+#ifndef GPUMEMTRACE_CORE_VIEW_FINDING_H
+#define GPUMEMTRACE_CORE_VIEW_FINDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct view;
+struct view_line_row;
+
+/* How sure a finding is. RECORDED: the records say so. FOLLOWS: the numbers imply it. GUESS: a rule of experience. */
+#define FINDING_GROUNDS(X) X(RECORDED, "recorded") X(FOLLOWS, "follows") X(GUESS, "guess")
+
+/*
+ * X(NAME, name, ground): the kinds, in the order in which people should read them. `name` is the rule's name, too.
+ *
+ * OUT_OF_MEMORY  count: requests that failed for good. bytes: 0
+ * LEAK           each of the last `count` iterations left `bytes` more than the iteration before. part: live bytes that
+ *                have outlived their iteration. left: iterations until the GPU is full. line: that keeps most of them
+ * GROWTH         the memory of `line` has grown in both halves of the time since since_ns, by `bytes` in all
+ * KEPT           `bytes` of tensors have outlived their iteration, without growing. line: that keeps most of them
+ * NEIGHBOUR      the GPU is nearly full, and process `other` holds `bytes` of it, more than this process
+ * UNTRACED       of a GPU: `bytes` are used by processes that are not traced
+ * FRAGMENTED     `bytes` are cached by the framework, of these the largest piece is `part`
+ * CACHED         `bytes` are cached by the framework, and no tensor uses them. part: bytes that it has reserved
+ * CONTEXT        the CUDA context takes `bytes`, more than usual
+ * POOL_RESERVE   `bytes` are kept by CUDA's memory pools, and no allocation uses them
+ * BEFORE_ATTACH  `bytes` of `part` were allocated before the attach: nobody saw by whom
+ */
+#define FINDINGS(X)                                                               \
+	X(OUT_OF_MEMORY, "out_of_memory", RECORDED)                               \
+	X(LEAK, "leak", GUESS)                                                    \
+	X(GROWTH, "growth", FOLLOWS)                                              \
+	X(KEPT, "kept", GUESS)                                                    \
+	X(NEIGHBOUR, "neighbour", RECORDED)                                       \
+	X(UNTRACED, "untraced", FOLLOWS)                                          \
+	X(FRAGMENTED, "fragmented", FOLLOWS)                                      \
+	X(CACHED, "cached", RECORDED)                                             \
+	X(CONTEXT, "context", RECORDED)                                           \
+	X(POOL_RESERVE, "pool_reserve", FOLLOWS)                                  \
+	X(BEFORE_ATTACH, "before_attach", RECORDED)
+
+enum finding_ground {
+#define X(name, json) FINDING_##name,
+	FINDING_GROUNDS(X)
+#undef X
+};
+enum finding_kind {
+#define X(name, json, ground) FINDING_OF_##name,
+	FINDINGS(X)
+#undef X
+	FINDING_KIND_COUNT
+};
+
+#define FINDING_NONE SIZE_MAX
+
+struct finding {
+	enum finding_kind kind;
+	size_t proc;             /* in view.procs; FINDING_NONE: of a GPU */
+	size_t row;              /* in its rows; FINDING_NONE: of the whole process */
+	int gpu;                 /* in view.gpus; VIEW_GPU_UNKNOWN */
+	uint64_t bytes, part, count;
+	uint64_t left;           /* 0: unknown */
+	uint64_t since_ns;
+	size_t other;            /* in view.procs */
+	const struct view_line_row *line; /* the view's; NULL: the lines are not known */
+};
+
+const char *finding_name(enum finding_kind kind);
+enum finding_ground finding_ground(enum finding_kind kind);
+const char *finding_ground_name(enum finding_ground ground);
+
+/* Finds what the view shows, sorted by kind, then by process, then by row. The caller frees the array. */
+struct finding *findings_make(const struct view *view, size_t *count);
+
+#endif

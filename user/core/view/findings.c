@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The rules that make findings, and the table of their thresholds (finding.h). */
+#include "core/view/finding.h"
+
+#include <stdlib.h>
+
+#include "base/count.h"
+#include "base/xalloc.h"
+#include "core/view/view.h"
+
+#define MIB (1ull << 20)
+#define S 1000000000ull
+
+/* From when on something is worth a sentence. Shares are in percent. */
+enum {
+	LEAK_ITERATIONS = 5,      /* fewer may be caches that fill up */
+	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
+	GROWTH_SHARE = 5,         /* of what lives */
+	KEPT_SHARE = 10,          /* of what is allocated */
+	NEIGHBOUR_FREE_SHARE = 10, /* of the GPU: with more free, nobody is in the way */
+	UNTRACED_SHARE = 10,      /* of the GPU */
+	FRAGMENTED_SHARE = 25,    /* of the reserved bytes are cached, and of these the largest piece has less */
+	CACHED_SHARE = 50,        /* of the reserved bytes */
+	POOL_SHARE = 25,          /* of what the driver gave */
+	BEFORE_SHARE = 50,        /* of what nvidia-smi shows */
+};
+#define LEAK_BYTES MIB
+#define GROWTH_BYTES (8 * MIB)
+#define GROWTH_NS (2 * S)         /* each half of the time: less is a start-up */
+#define KEPT_BYTES (16 * MIB)
+#define FRAGMENTED_BYTES (256 * MIB)
+#define CACHED_BYTES (1024 * MIB)
+#define CONTEXT_BYTES (1024 * MIB) /* usual: 100 to 600 MiB */
+#define POOL_BYTES (256 * MIB)
+#define BEFORE_BYTES (64 * MIB)
+
+struct search {
+	const struct view *view;
+	struct finding *list;
+	size_t count;
+	/* where the search is */
+	size_t proc_index, row_index;
+	const struct view_proc *proc;
+	const struct view_row *row;
+	const struct view_gpu *gpu;  /* NULL: not known */
+};
+
+static uint64_t share_of(uint64_t bytes, uint64_t percent)
+{
+	return bytes / 100 * percent;
+}
+
+static bool is_much(uint64_t bytes, uint64_t least, uint64_t whole, uint64_t percent)
+{
+	return bytes >= least && bytes >= share_of(whole, percent);
+}
+
+static struct finding *add_finding(struct search *s, enum finding_kind kind)
+{
+	s->list = xgrow(s->list, s->count, sizeof(*s->list));
+	s->list[s->count] = (struct finding){
+		.kind = kind, .proc = s->proc_index, .row = s->row_index, .other = FINDING_NONE,
+		.gpu = s->row ? s->row->gpu : VIEW_GPU_UNKNOWN,
+	};
+	return &s->list[s->count++];
+}
+
+/* A finding of this row, or NULL. */
+static const struct finding *found_in_row(const struct search *s, enum finding_kind kind)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].kind == kind && s->list[i].proc == s->proc_index && s->list[i].row == s->row_index)
+			return &s->list[i];
+	return NULL;
+}
+
+/* What a row has on its GPU, by the best source. */
+static uint64_t row_weight(const struct view_row *row)
+{
+	return row->has_physical ? row->physical.live + row->before_attach
+				 : row->has_nvml ? row->nvml : row->attributed.live;
+}
+
+static bool has_code(const struct view_line_row *line)
+{
+	return line->state == VIEW_LINE_OWN || line->state == VIEW_LINE_NOT_OWN;
+}
+
+/* Tensors say more than the segments that they lie in. */
+static const struct view_stacks *best_stacks(const struct view_row *row)
+{
+	return view_has_stacks(&row->torch.stacks) ? &row->torch.stacks : &row->stacks;
+}
+
+/* ---- of a row ---- */
+
+/* The line that keeps the most memory over iterations: of those that grow, else of all. */
+static const struct view_line_row *keeping_line(const struct view_stacks *stacks)
+{
+	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE };
+	const struct view_line_row *best = NULL;
+
+	for (size_t o = 0; o < COUNT(orders) && !best; o++) {
+		const struct view_lines *lines = &stacks->lines[orders[o]];
+
+		for (size_t i = 0; i < lines->count; i++) {
+			const struct view_line_row *line = &lines->rows[i];
+			uint64_t kept = line->by_category[GMT_CATEGORY_KEPT];
+
+			if (has_code(line) && kept && (!best || kept > best->by_category[GMT_CATEGORY_KEPT]))
+				best = line;
+		}
+	}
+	return best;
+}
+
+static uint64_t cached_bytes(const struct view_torch *t)
+{
+	return t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+}
+
+static void look_for_leak(struct search *s)
+{
+	const struct view_torch *t = &s->row->torch;
+	uint64_t growth = t->training.growth, count = t->training.growth_count;
+	struct finding *f;
+
+	if (count < LEAK_ITERATIONS ||
+	    !is_much(growth * count, LEAK_BYTES, t->allocated.peak, LEAK_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_LEAK);
+	f->bytes = growth;
+	f->count = count;
+	f->part = t->training.categories[GMT_CATEGORY_KEPT].live;
+	f->line = keeping_line(&t->stacks);
+	if (s->gpu && s->gpu->has_memory && !s->proc->exited)
+		f->left = (s->gpu->free_bytes + cached_bytes(t)) / growth;
+}
+
+static void look_for_kept(struct search *s)
+{
+	const struct view_torch *t = &s->row->torch;
+	uint64_t kept = t->training.categories[GMT_CATEGORY_KEPT].live;
+	struct finding *f;
+
+	if (!t->training.is_training || found_in_row(s, FINDING_OF_LEAK) ||
+	    !is_much(kept, KEPT_BYTES, t->allocated.live, KEPT_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_KEPT);
+	f->bytes = kept;
+	f->line = keeping_line(&t->stacks);
+}
+
+static void look_for_growth(struct search *s)
+{
+	const struct view_stacks *stacks = best_stacks(s->row);
+	const struct view_lines *lines = &stacks->lines[VIEW_BY_GROWN];
+	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
+	uint64_t now_ns = s->proc->exited ? s->proc->exit_ts_ns : s->view->now_ns;
+	struct finding *f;
+
+	if (!stacks->later_ns || stacks->later_ns - stacks->since_ns < GROWTH_NS ||
+	    now_ns - stacks->later_ns < GROWTH_NS)
+		return;
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct view_line_row *line = &lines->rows[i];
+
+		if (!has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
+		    !is_much((uint64_t)line->held.grown, GROWTH_BYTES, stacks->live, GROWTH_SHARE))
+			continue;
+		f = add_finding(s, FINDING_OF_GROWTH);
+		f->bytes = (uint64_t)line->held.grown;
+		f->since_ns = stacks->since_ns;
+		f->line = line;
+		return;
+	}
+}
+
+static void look_for_neighbour(struct search *s)
+{
+	uint64_t most = row_weight(s->row);
+	size_t other = FINDING_NONE;
+	struct finding *f;
+
+	if (!s->gpu || !s->gpu->has_memory || s->proc->exited ||
+	    s->gpu->free_bytes > share_of(s->gpu->total_bytes, NEIGHBOUR_FREE_SHARE))
+		return;
+	for (size_t p = 0; p < s->view->proc_count; p++)
+		for (size_t r = 0; r < s->view->procs[p].row_count; r++) {
+			const struct view_row *row = &s->view->procs[p].rows[r];
+
+			if (p == s->proc_index || s->view->procs[p].exited || row->gpu != s->row->gpu ||
+			    row_weight(row) <= most)
+				continue;
+			most = row_weight(row);
+			other = p;
+		}
+	if (other == FINDING_NONE)
+		return;
+	f = add_finding(s, FINDING_OF_NEIGHBOUR);
+	f->bytes = most;
+	f->other = other;
+}
+
+static void look_for_fragments(struct search *s)
+{
+	const struct view_torch *t = &s->row->torch;
+	uint64_t cached = cached_bytes(t);
+	struct finding *f;
+
+	if (!t->seen || !t->gap_known || !is_much(cached, FRAGMENTED_BYTES, t->reserved.live, FRAGMENTED_SHARE) ||
+	    t->largest_free_gap >= share_of(cached, FRAGMENTED_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_FRAGMENTED);
+	f->bytes = cached;
+	f->part = t->largest_free_gap;
+}
+
+static void look_for_cache(struct search *s)
+{
+	const struct view_torch *t = &s->row->torch;
+	struct finding *f;
+
+	if (!t->seen || s->proc->exited || found_in_row(s, FINDING_OF_FRAGMENTED) ||
+	    !is_much(cached_bytes(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_CACHED);
+	f->bytes = cached_bytes(t);
+	f->part = t->reserved.live;
+}
+
+static void look_for_context(struct search *s)
+{
+	if (s->row->context > 0 && (uint64_t)s->row->context >= CONTEXT_BYTES)
+		add_finding(s, FINDING_OF_CONTEXT)->bytes = (uint64_t)s->row->context;
+}
+
+static void look_for_pool(struct search *s)
+{
+	if (s->row->pool_reserve > 0 &&
+	    is_much((uint64_t)s->row->pool_reserve, POOL_BYTES, s->row->physical.live, POOL_SHARE))
+		add_finding(s, FINDING_OF_POOL_RESERVE)->bytes = (uint64_t)s->row->pool_reserve;
+}
+
+static void look_before_attach(struct search *s)
+{
+	struct finding *f;
+
+	if (!s->row->has_nvml || !is_much(s->row->before_attach, BEFORE_BYTES, s->row->nvml, BEFORE_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_BEFORE_ATTACH);
+	f->bytes = s->row->before_attach;
+	f->part = s->row->nvml;
+}
+
+/* A rule may ask for what the rules before have found. */
+static void (*const row_rules[])(struct search *s) = {
+	look_for_leak,	  look_for_growth, look_for_kept,    look_for_neighbour, look_for_fragments,
+	look_for_cache,	  look_for_context, look_for_pool,   look_before_attach,
+};
+
+/* ---- of processes and GPUs ---- */
+
+static void look_at_requests(struct search *s)
+{
+	uint64_t failed = s->proc->ooms[GMT_OOM_FATAL] + s->proc->ooms[GMT_OOM_RAISED];
+
+	if (failed)
+		add_finding(s, FINDING_OF_OUT_OF_MEMORY)->count = failed;
+}
+
+static void look_at_process(struct search *s, size_t index)
+{
+	s->proc_index = index;
+	s->proc = &s->view->procs[index];
+	s->row_index = FINDING_NONE;
+	s->row = NULL;
+	look_at_requests(s);
+	for (s->row_index = 0; s->row_index < s->proc->row_count; s->row_index++) {
+		s->row = &s->proc->rows[s->row_index];
+		s->gpu = s->row->gpu >= 0 ? &s->view->gpus[s->row->gpu] : NULL;
+		for (size_t i = 0; i < COUNT(row_rules); i++)
+			row_rules[i](s);
+	}
+}
+
+static void look_at_gpu(struct search *s, int gpu)
+{
+	const struct view_gpu *g = &s->view->gpus[gpu];
+	uint64_t traced = 0;
+	struct finding *f;
+
+	for (size_t p = 0; p < s->view->proc_count; p++)
+		for (size_t r = 0; r < s->view->procs[p].row_count; r++) {
+			const struct view_row *row = &s->view->procs[p].rows[r];
+
+			if (row->gpu == gpu && !s->view->procs[p].exited)
+				traced += row->has_nvml ? row->nvml : row_weight(row);
+		}
+	if (!traced || !g->has_memory || g->processes_bytes <= traced || !g->total_bytes ||
+	    g->processes_bytes - traced < share_of(g->total_bytes, UNTRACED_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_UNTRACED);
+	f->gpu = gpu;
+	f->bytes = g->processes_bytes - traced;
+}
+
+static int compare_findings(const void *left, const void *right)
+{
+	const struct finding *a = left, *b = right;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->proc != b->proc)
+		return a->proc < b->proc ? -1 : 1;
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	return (a->gpu > b->gpu) - (a->gpu < b->gpu);
+}
+
+struct finding *findings_make(const struct view *view, size_t *count)
+{
+	struct search s = { .view = view };
+
+	for (size_t i = 0; i < view->proc_count; i++)
+		look_at_process(&s, i);
+	s.proc_index = s.row_index = FINDING_NONE;
+	s.row = NULL;
+	for (size_t g = 0; g < view->gpu_count; g++)
+		look_at_gpu(&s, (int)g);
+	if (s.count)
+		qsort(s.list, s.count, sizeof(*s.list), compare_findings);
+	*count = s.count;
+	return s.list;
+}
+
+/* ---- names ---- */
+
+const char *finding_name(enum finding_kind kind)
+{
+	static const char *const names[] = {
+#define X(name, json, ground) [FINDING_OF_##name] = json,
+		FINDINGS(X)
+#undef X
+	};
+
+	return kind < FINDING_KIND_COUNT ? names[kind] : "?";
+}
+
+enum finding_ground finding_ground(enum finding_kind kind)
+{
+	static const enum finding_ground grounds[] = {
+#define X(name, json, ground) [FINDING_OF_##name] = FINDING_##ground,
+		FINDINGS(X)
+#undef X
+	};
+
+	return grounds[kind];
+}
+
+const char *finding_ground_name(enum finding_ground ground)
+{
+	static const char *const names[] = {
+#define X(name, json) [FINDING_##name] = json,
+		FINDING_GROUNDS(X)
+#undef X
+	};
+
+	return names[ground];
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The answer at the head of a report: what the largest processes hold on each GPU, what was found, and the lines with
+ * the most memory. The rest of the report has the numbers behind the answer.
+ *
+ *     python train.py  pid 4242  running  2026-02-03 10:17:23 UTC on node17
+ *     GPU 0   nvidia-smi 2.3 GiB = calls 1.8 GiB + CUDA context 498 MiB + rest 47 MiB + unexplained 0 B
+ *             PyTorch 1.7 GiB, of these 1.1 GiB in tensors; most in tensors: 1.5 GiB at 10:16:11
+ *     LEAK    +832 KiB in each of the last 30 iterations; 55.2 MiB kept (guess)
+ *             train.py:21 forward keeps 53.2 MiB of them
+ *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
+ */
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/report/report.h"
+#include "sink/sink.h"
+#include "sink/text/finding_text.h"
+#include "sink/text/stack_text.h"
+#include "sink/text/text.h"
+
+#define PROCESSES_SHOWN 3
+#define LINES_SHOWN 3
+#define NAME_COLUMNS 40
+
+static uint64_t weight_of(const struct view_proc *proc)
+{
+	uint64_t sum = 0;
+
+	for (size_t r = 0; r < proc->row_count; r++)
+		sum += text_weight(&proc->rows[r]);
+	return sum;
+}
+
+static void name_line(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct sink_opts *opts)
+{
+	uint64_t at_ns = proc->exited ? proc->exit_ts_ns : view->now_ns;
+	struct out line;
+
+	out_init_mem(&line);
+	text_command(&line, NAME_COLUMNS, proc);
+	out_printf(&line, "  pid %u  ", proc->tgid);
+	if (proc->exited && proc->ooms[GMT_OOM_FATAL])
+		out_text(&line, "DIED OUT OF MEMORY");
+	else
+		out_text(&line, proc->exited ? text_exit(proc->exit_code).s : "running");
+	if (view->wall_start_ns)
+		out_printf(&line, "  %s UTC",
+			   human_wall(view->wall_start_ns + (at_ns - view->start_ns), "%Y-%m-%d %H:%M:%S").s);
+	if (view->session.host[0])
+		out_printf(&line, " on %.64s", (const char *)view->session.host);
+	text_line(out, opts, TEXT_BOLD, &line);
+}
+
+static void print_part(struct out *line, const char *name, int64_t bytes)
+{
+	if (bytes)
+		out_printf(line, " + %s %s", name, human_signed_bytes(bytes).s + (bytes > 0));
+}
+
+/* What nvidia-smi shows, as a sum. */
+static void gpu_line(struct out *out, const struct view *view, const struct view_row *row,
+		     const struct sink_opts *opts)
+{
+	const struct view_sum *s = &row->at_nvml;
+	struct human gpu = text_gpu(view, row->gpu);
+	struct out line;
+
+	out_init_mem(&line);
+	out_printf(&line, "GPU %-*s ", FINDING_TEXT_LABEL - 5, gpu.s);
+	if (row->has_nvml) {
+		out_printf(&line, "nvidia-smi %s = calls %s", human_bytes(row->nvml).s, human_bytes(s->attributed).s);
+		print_part(&line, "CUDA context", s->context);
+		print_part(&line, "rest", s->modules + s->pool_reserve + s->rounding + s->other -
+						  (int64_t)s->checkpointed);
+		print_part(&line, "before attach", (int64_t)s->before_attach);
+		out_printf(&line, " + unexplained %s", human_signed_bytes(s->residual).s + (s->residual > 0));
+	} else {
+		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
+			   human_bytes(text_weight(row)).s);
+	}
+	text_line(out, opts, TEXT_PLAIN, &line);
+}
+
+static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
+			   const struct sink_opts *opts)
+{
+	if (!t->seen)
+		return;
+	text_format(out, opts, TEXT_PLAIN, "%*s%s %s, of these %s in tensors; at most %s in tensors, at %s",
+		    FINDING_TEXT_LABEL, "", gmt_framework_text(t->framework), human_bytes(t->reserved.live).s,
+		    human_bytes(t->allocated.live).s, human_bytes(t->allocated.peak).s,
+		    text_when(view, t->allocated.peak_ts_ns).s);
+}
+
+static void answer_lines(struct out *out, const struct view *view, const struct view_row *row,
+			 const struct sink_opts *opts)
+{
+	const struct view_stacks *s = view_has_stacks(&row->torch.stacks) ? &row->torch.stacks : &row->stacks;
+	enum view_order order = s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
+	const struct view_lines *lines = &s->lines[order];
+	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
+
+	if (!view_has_stacks(s))
+		return;
+	for (size_t i = 0; i < lines->count && i < LINES_SHOWN; i++) {
+		struct out line;
+
+		out_init_mem(&line);
+		out_printf(&line, "%-*s%9s  ", FINDING_TEXT_LABEL, i ? "" : label,
+			   human_bytes((uint64_t)view_value(&lines->rows[i].held, order)).s);
+		stack_text_line(&line, view, &lines->rows[i]);
+		if (lines->rows[i].purpose)
+			out_printf(&line, "  %s", gmt_category_text(lines->rows[i].purpose - 1));
+		text_line(out, opts, TEXT_PLAIN, &line);
+	}
+}
+
+/* Returns how many there are. */
+static size_t answer_findings(struct out *out, const struct view *view, size_t proc, size_t row,
+			      const struct sink_opts *opts)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < view->finding_count; i++) {
+		if (view->findings[i].proc != proc || view->findings[i].row != row)
+			continue;
+		finding_text(out, view, &view->findings[i], opts);
+		count++;
+	}
+	return count;
+}
+
+static void answer_process(struct out *out, const struct view *view, size_t index, const struct sink_opts *opts)
+{
+	const struct view_proc *proc = &view->procs[index];
+
+	name_line(out, view, proc, opts);
+	answer_findings(out, view, index, FINDING_NONE, opts);
+	for (size_t r = 0; r < proc->row_count; r++) {
+		if (!text_weight(&proc->rows[r]) && !proc->rows[r].attributed.peak)
+			continue;
+		gpu_line(out, view, &proc->rows[r], opts);
+		framework_line(out, view, &proc->rows[r].torch, opts);
+		answer_findings(out, view, index, r, opts);
+		answer_lines(out, view, &proc->rows[r], opts);
+	}
+	out_char(out, '\n');
+}
+
+/* The heaviest process that is not in taken[]; FINDING_NONE: there is none. */
+static size_t next_heaviest(const struct view *view, const size_t *taken, size_t count)
+{
+	size_t best = FINDING_NONE;
+
+	for (size_t i = 0; i < view->proc_count; i++) {
+		bool is_taken = !view->procs[i].row_count;
+
+		for (size_t k = 0; k < count; k++)
+			is_taken |= taken[k] == i;
+		if (!is_taken && (best == FINDING_NONE || weight_of(&view->procs[i]) > weight_of(&view->procs[best])))
+			best = i;
+	}
+	return best;
+}
+
+void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	size_t taken[PROCESSES_SHOWN], count = 0;
+
+	while (count < PROCESSES_SHOWN && (taken[count] = next_heaviest(view, taken, count)) != FINDING_NONE)
+		answer_process(out, view, taken[count++], opts);
+	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))
+		out_char(out, '\n');
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sink/text/finding_text.h"
+
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/text/stack_text.h"
+#include "sink/text/text.h"
+
+#define NAME_COLUMNS 40
+
+/* ---- sentences, without the end of the line ---- */
+
+static void say_out_of_memory(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s %s for memory failed", human_count(f->count).s,
+		   human_plural(f->count, "request", "requests"));
+}
+
+static void say_leak(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "+%s in each of the last %s iterations", human_bytes(f->bytes).s, human_count(f->count).s);
+	if (f->part)
+		out_printf(out, "; %s kept", human_bytes(f->part).s);
+	if (f->left)
+		out_printf(out, "; the GPU is full in %s iterations", human_count(f->left).s);
+}
+
+static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
+{
+	stack_text_line(out, view, f->line);
+	out_printf(out, " has grown by %s since %s, all along", human_bytes(f->bytes).s,
+		   text_when(view, f->since_ns).s);
+}
+
+static void say_kept(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s of tensors have outlived their iteration", human_bytes(f->bytes).s);
+}
+
+static void say_neighbour(struct out *out, const struct view *view, const struct finding *f)
+{
+	out_printf(out, "process %u (", view->procs[f->other].tgid);
+	text_command(out, NAME_COLUMNS, &view->procs[f->other]);
+	out_printf(out, ") holds %s of GPU %s", human_bytes(f->bytes).s, text_gpu(view, f->gpu).s);
+}
+
+static void say_untraced(struct out *out, const struct view *view, const struct finding *f)
+{
+	out_printf(out, "%s of GPU %s are used by processes that are not traced", human_bytes(f->bytes).s,
+		   text_gpu(view, f->gpu).s);
+}
+
+static void say_fragmented(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s are cached in pieces, the largest has %s", human_bytes(f->bytes).s,
+		   human_bytes(f->part).s);
+}
+
+static void say_cache(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s of %s reserved are cached, and no tensor uses them", human_bytes(f->bytes).s,
+		   human_bytes(f->part).s);
+}
+
+static void say_context(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s are the CUDA context's, more than usual", human_bytes(f->bytes).s);
+}
+
+static void say_pool(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s are kept by CUDA's memory pools, and no allocation uses them", human_bytes(f->bytes).s);
+}
+
+static void say_before(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s of %s were allocated before the attach", human_bytes(f->bytes).s,
+		   human_bytes(f->part).s);
+}
+
+/* What to do, for a finding with a line, or without. */
+static const struct {
+	const char *label;
+	void (*say)(struct out *out, const struct view *view, const struct finding *f);
+	const char *remedy;
+} texts[FINDING_KIND_COUNT] = {
+	[FINDING_OF_OUT_OF_MEMORY] = { "OOM", say_out_of_memory,
+		"gpumemtrace oom FILE explains each, with a recording or a dump" },
+	[FINDING_OF_LEAK] = { "LEAK", say_leak,
+		"find what keeps tensors of each step: a list of losses? .detach() or .item()" },
+	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth, NULL },
+	[FINDING_OF_KEPT] = { "KEPT", say_kept, NULL },
+	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour, NULL },
+	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, "gpumemtrace -a traces all processes" },
+	[FINDING_OF_FRAGMENTED] = { "PIECES", say_fragmented,
+		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids pieces" },
+	[FINDING_OF_CACHED] = { "CACHE", say_cache, "torch.cuda.empty_cache() gives free segments back" },
+	[FINDING_OF_CONTEXT] = { "CONTEXT", say_context,
+		"look for cuCtxSetLimit (stack, heap, printf) and for kernels with large stacks" },
+	[FINDING_OF_POOL_RESERVE] = { "POOL", say_pool, "cuMemPoolTrimTo() gives them back" },
+	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before, "gpumemtrace -- CMD sees all allocations" },
+};
+
+const char *finding_text_label(enum finding_kind kind)
+{
+	return texts[kind].label;
+}
+
+static void keeper_line(struct out *out, const struct view *view, const struct finding *f,
+			const struct sink_opts *opts)
+{
+	struct out line;
+
+	out_init_mem(&line);
+	out_pad(&line, FINDING_TEXT_LABEL);
+	if (f->line) {
+		stack_text_line(&line, view, f->line);
+		out_printf(&line, " keeps %s of them", human_bytes(f->line->by_category[GMT_CATEGORY_KEPT]).s);
+	} else {
+		out_text(&line, "trace with --block-stacks to see the line that keeps them");
+	}
+	text_line(out, opts, TEXT_PLAIN, &line);
+}
+
+void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
+{
+	bool is_guess = finding_ground(f->kind) == FINDING_GUESS;
+	struct out line;
+
+	out_init_mem(&line);
+	out_printf(&line, "%-*s", FINDING_TEXT_LABEL, texts[f->kind].label);
+	texts[f->kind].say(&line, view, f);
+	if (is_guess)
+		out_text(&line, " (guess)");
+	text_line(out, opts, TEXT_YELLOW, &line);
+	if (f->kind == FINDING_OF_LEAK || f->kind == FINDING_OF_KEPT)
+		keeper_line(out, view, f, opts);
+	if (texts[f->kind].remedy)
+		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", texts[f->kind].remedy);
+}
