@@ -34,10 +34,18 @@ enum {
 #define POOL_BYTES (256 * MIB)
 #define BEFORE_BYTES (64 * MIB)
 
+/* What running processes have on a GPU. */
+struct load {
+	uint64_t traced;         /* bytes, by NVML where it is known */
+	uint64_t most;           /* bytes of the process that has most of it */
+	size_t most_proc;
+};
+
 struct search {
 	const struct view *view;
 	struct finding *list;
 	size_t count;
+	struct load *loads;      /* by GPU */
 	/* where the search is */
 	size_t proc_index, row_index;
 	const struct view_proc *proc;
@@ -68,9 +76,12 @@ static struct finding *add_finding(struct search *s, enum finding_kind kind)
 /* A finding of this row, or NULL. */
 static const struct finding *found_in_row(const struct search *s, enum finding_kind kind)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].kind == kind && s->list[i].proc == s->proc_index && s->list[i].row == s->row_index)
+	for (size_t i = s->count; i-- > 0;) {
+		if (s->list[i].proc != s->proc_index || s->list[i].row != s->row_index)
+			return NULL;
+		if (s->list[i].kind == kind)
 			return &s->list[i];
+	}
 	return NULL;
 }
 
@@ -178,28 +189,16 @@ static void look_for_growth(struct search *s)
 
 static void look_for_neighbour(struct search *s)
 {
-	uint64_t most = row_weight(s->row);
-	size_t other = FINDING_NONE;
+	const struct load *load = s->gpu ? &s->loads[s->row->gpu] : NULL;
 	struct finding *f;
 
-	if (!s->gpu || !s->gpu->has_memory || s->proc->exited ||
+	if (!load || !s->gpu->has_memory || s->proc->exited || load->most_proc == s->proc_index ||
+	    load->most <= row_weight(s->row) ||
 	    s->gpu->free_bytes > share_of(s->gpu->total_bytes, NEIGHBOUR_FREE_SHARE))
 		return;
-	for (size_t p = 0; p < s->view->proc_count; p++)
-		for (size_t r = 0; r < s->view->procs[p].row_count; r++) {
-			const struct view_row *row = &s->view->procs[p].rows[r];
-
-			if (p == s->proc_index || s->view->procs[p].exited || row->gpu != s->row->gpu ||
-			    row_weight(row) <= most)
-				continue;
-			most = row_weight(row);
-			other = p;
-		}
-	if (other == FINDING_NONE)
-		return;
 	f = add_finding(s, FINDING_OF_NEIGHBOUR);
-	f->bytes = most;
-	f->other = other;
+	f->bytes = load->most;
+	f->other = load->most_proc;
 }
 
 static void look_for_fragments(struct search *s)
@@ -284,19 +283,32 @@ static void look_at_process(struct search *s, size_t index)
 	}
 }
 
+static void add_load(struct load *load, size_t proc, const struct view_row *row)
+{
+	uint64_t weight = row_weight(row);
+
+	load->traced += row->has_nvml ? row->nvml : weight;
+	if (weight <= load->most)
+		return;
+	load->most = weight;
+	load->most_proc = proc;
+}
+
+static void find_loads(struct search *s)
+{
+	s->loads = xcalloc(s->view->gpu_count, sizeof(*s->loads));
+	for (size_t p = 0; p < s->view->proc_count; p++)
+		for (size_t r = 0; r < s->view->procs[p].row_count && !s->view->procs[p].exited; r++)
+			if (s->view->procs[p].rows[r].gpu >= 0)
+				add_load(&s->loads[s->view->procs[p].rows[r].gpu], p, &s->view->procs[p].rows[r]);
+}
+
 static void look_at_gpu(struct search *s, int gpu)
 {
 	const struct view_gpu *g = &s->view->gpus[gpu];
-	uint64_t traced = 0;
+	uint64_t traced = s->loads[gpu].traced;
 	struct finding *f;
 
-	for (size_t p = 0; p < s->view->proc_count; p++)
-		for (size_t r = 0; r < s->view->procs[p].row_count; r++) {
-			const struct view_row *row = &s->view->procs[p].rows[r];
-
-			if (row->gpu == gpu && !s->view->procs[p].exited)
-				traced += row->has_nvml ? row->nvml : row_weight(row);
-		}
 	if (!traced || !g->has_memory || g->processes_bytes <= traced || !g->total_bytes ||
 	    g->processes_bytes - traced < share_of(g->total_bytes, UNTRACED_SHARE))
 		return;
@@ -322,6 +334,7 @@ struct finding *findings_make(const struct view *view, size_t *count)
 {
 	struct search s = { .view = view };
 
+	find_loads(&s);
 	for (size_t i = 0; i < view->proc_count; i++)
 		look_at_process(&s, i);
 	s.proc_index = s.row_index = FINDING_NONE;
@@ -330,6 +343,7 @@ struct finding *findings_make(const struct view *view, size_t *count)
 		look_at_gpu(&s, (int)g);
 	if (s.count)
 		qsort(s.list, s.count, sizeof(*s.list), compare_findings);
+	free(s.loads);
 	*count = s.count;
 	return s.list;
 }

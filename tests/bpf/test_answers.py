@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The answer at the head of the report, for programs that keep more and more tensors: the line that made what stays is
+named. A program without a leak has none named."""
+import os
+
+import lib
+import torchlib
+from lib import Target, Tool, check, equal
+
+PROGRAM = os.path.join(lib.TOP, "tests/bpf/torch_leaks.py")
+SCREEN = 24                     # lines
+
+
+def line_of(mark):
+    with open(PROGRAM, encoding="ascii") as file:
+        return next(n for n, line in enumerate(file, 1) if line.rstrip().endswith("# " + mark))
+
+
+def of_process(view, pid):
+    """The findings of a process: (kind, (file, line) or None, finding)"""
+    found = []
+    for finding in view["findings"]:
+        if finding["process"] is None or view["processes"][finding["process"]]["pid"] != pid:
+            continue
+        symbol = finding["symbol"] is not None and view["symbols"][finding["symbol"]]
+        found.append((finding["finding"], (symbol["file"], symbol["line"]) if symbol else None, finding))
+    return found
+
+
+def start(kind, *options):
+    """(the tracer, the program)"""
+    torch = torchlib.debian()
+    tool = Tool("-a", *options).ready()
+    env = {"LD_PRELOAD": torchlib.BLOCKS, "PYTHONWARNINGS": "ignore", **torch.env}
+    return tool, Target(torch.python, PROGRAM, kind, env=env)
+
+
+def at_the_end(kind, *options):
+    """(the findings when the work is done, the first screen of the report)"""
+    path = lib.folder() + "/run.gmt"
+    tool, target = start(kind, "-o", path, *options)
+    target.wait_line(lambda: "done" in [line.strip() for line in target.err], "the end of the work")
+    report = lib.settled(tool, target.pid)
+    target.line()
+    equal(target.finish()[0], 0, "exit status " + target.stderr())
+    done = lib.run([lib.TOOL, "replay", path])
+    equal(done.returncode, 0, done.stderr)
+    return of_process(report, target.pid), done.stdout.splitlines()[:SCREEN]
+
+
+def meanwhile(kind, wanted):
+    """Where the line of a finding is that comes while the program works."""
+    tool, target = start(kind, "--block-stacks")
+    places = []
+
+    def is_found():
+        for view in tool.views()[-1:]:
+            places.extend(place for name, place, _ in of_process(view, target.pid) if name == wanted and place)
+        return places
+
+    tool.wait_line(is_found, wanted)
+    target.line()
+    equal(target.finish()[0], 0, "exit status " + target.stderr())
+    tool.stop()
+    return places[0]
+
+
+def only(found, kind):
+    chosen = [f for f in found if f[0] == kind]
+    check(len(chosen) == 1, f"no {kind}, or several:", [f[:2] for f in found])
+    return chosen[0]
+
+
+def losses():
+    """a training that keeps its losses: a leak, its bytes in each iteration, and the line of the model that made them"""
+    found, head = at_the_end("losses", "--block-stacks")
+    _, place, finding = only(found, "leak")
+    equal(place, (PROGRAM, line_of("the line")), "the line")
+    check(finding["count"] >= 30, finding)
+    # each of four layers keeps its results
+    check(4 * 64 * 256 * 4 <= finding["bytes"] <= 12 * 64 * 256 * 4, finding)
+    check(any("LEAK" in line for line in head), "not on the first screen", *head)
+    check(any(f"torch_leaks.py:{place[1]} " in line for line in head), "the line is not on the first screen", *head)
+
+
+def without_stacks():
+    """... without stack traces of blocks: the report says how to see the line"""
+    found, head = at_the_end("losses")
+    equal(only(found, "leak")[1], None, "the line")
+    check(any("--block-stacks" in line for line in head), *head)
+
+
+def outputs():
+    """an evaluation that keeps its outputs: the memory of a line grows all along"""
+    equal(meanwhile("outputs", "growth"), (PROGRAM, line_of("the line")), "the line")
+
+
+def cache():
+    """a cache that grows with each token"""
+    equal(meanwhile("cache", "growth"), (PROGRAM, line_of("the cache's line")), "the line")
+
+
+def clean():
+    """a training that keeps nothing: nothing is found"""
+    found, head = at_the_end("clean", "--block-stacks")
+    equal([f[0] for f in found], [], "findings")
+    check(any("LINES" in line for line in head), *head)
+
+
+if __name__ == "__main__":
+    lib.ready()
+    try:
+        torchlib.debian()
+    except lib.Skip as why:
+        print(f"1..0 # SKIP {why}")
+    else:
+        lib.main(losses, without_stacks, outputs, cache, clean)

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""torch_leaks.py KIND: programs of a real PyTorch that keep more and more tensors, or do not. libblocks.so is preloaded
+(tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
+
+losses: a training keeps its losses, and with each loss its graph. outputs: an evaluation keeps its outputs. cache: a
+cache grows with each token. clean: a training that keeps nothing. Prints "done" on standard error when the work is done,
+and waits for a line; outputs and cache end with the line at the latest.
+"""
+import ctypes
+import select
+import sys
+import time
+
+import torch
+
+WIDTH, BATCH = 256, 64
+
+native = ctypes.CDLL(None)
+
+
+class Engine:
+    """Autograd's, which lets another thread report meanwhile, as with a GPU."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def run_backward(self, *arguments, **options):
+        native.blocks_backward(1)
+        try:
+            return self.engine.run_backward(*arguments, **options)
+        finally:
+            native.blocks_backward(0)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))                        # the line
+        return x
+
+
+def is_asked_to_end():
+    """After a moment."""
+    return select.select([sys.stdin], [], [], 0.05)[0]
+
+
+def train(keep):
+    net, kept = Net(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = net(torch.randn(BATCH, WIDTH)).pow(2).mean()
+        loss.backward(retain_graph=keep)
+        optimizer.step()
+        if keep:
+            kept.append(loss)
+        time.sleep(0.02)
+    return net, optimizer, kept
+
+
+def evaluate():
+    net, outputs = Net(), []
+    with torch.no_grad():
+        while len(outputs) < 400 and not is_asked_to_end():
+            outputs.append(net(torch.randn(2 * BATCH, WIDTH)))
+    return outputs
+
+
+def generate():
+    cache = torch.zeros(64, WIDTH)
+    while len(cache) < 300 * BATCH and not is_asked_to_end():
+        cache = torch.cat([cache, torch.randn(BATCH, WIDTH)])  # the cache's line
+    return cache
+
+
+KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "outputs": evaluate, "cache": generate}
+
+
+def main():
+    torch.set_num_threads(1)
+    if native.blocks_start(0):
+        sys.exit("no pretended GPU")
+    torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine)
+    kept = KINDS[sys.argv[1]]()
+    print("done", file=sys.stderr, flush=True)
+    sys.stdin.readline()
+    native.blocks_device(-1)
+    del kept
+
+
+main()
