@@ -77,7 +77,8 @@ class Guest:
             try:
                 tool.ready()
                 facts[mode] = {"ready_s": round(time.monotonic() - begin, 1)}
-                tracing.stopped(tool)
+                # A feature that the kernel lacks is a limit; a program that its verifier refuses is a mistake.
+                wrong += [f"{mode}: {limit}" for limit in tracing.stopped(tool)["limits"] if "verifier" in limit["why"]]
             except lib.Failure as why:
                 wrong.append(f"{mode}: " + " ".join(str(why).split())[-400:])
             facts.setdefault(mode, {})["said"] = tracing.said(tool.stderr())
