@@ -45,8 +45,8 @@ $as_root $trace $root --live -o $recording --oom-dir $dumps -- "$@"
 
 echo
 echo "The recording gives the same report on any machine, without root:"
-echo "\$ gpumemtrace replay $recording"
-$trace replay $recording | sed -n '1,4p'
+echo "\$ gpumemtrace report $recording"
+$trace report $recording | sed -n '1,4p'
 echo "..."
 
 for dump in "$dumps"/*.gmt; do

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/out.h"
 
 #define LONG_ONLY 0x100   /* plus the index: the value of an option without a letter */
@@ -14,6 +15,13 @@ static const struct { const char *word, *arguments, *help; } commands[] = {
 #define X(name, word, arguments, help) { word, arguments, help },
 	CLI_COMMANDS(X)
 #undef X
+};
+
+/* Other words for commands. */
+static const struct { const char *word; enum cli_command command; } aliases[] = {
+	{ "replay", CLI_REPORT },
+	{ "help", CLI_HELP },
+	{ "version", CLI_VERSION },
 };
 
 /* The value that getopt returns for a row of the table. */
@@ -90,15 +98,18 @@ static int find_command(const char *word)
 	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		if (!strcmp(commands[i].word, word))
 			return (int)i;
+	for (size_t i = 0; i < COUNT(aliases); i++)
+		if (!strcmp(aliases[i].word, word))
+			return (int)aliases[i].command;
 	return -1;
 }
 
 static bool takes_file(const struct options *options)
 {
-	return options->command == CLI_REPLAY || options->command == CLI_OOM || options->command == CLI_RECORDS;
+	return options->command == CLI_REPORT || options->command == CLI_OOM || options->command == CLI_RECORDS;
 }
 
-/* Takes a word that is no option: the recording of replay, oom and records. */
+/* Takes a word that is no option: the recording of report, oom and records. */
 static int take_word(struct options *options, const char *word, char **cause)
 {
 	if (options->command >= CLI_COMMAND_COUNT)
@@ -248,7 +259,7 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 	if (!err)
 		err = parse_words(&table, options, argc - skip, argv + skip, cause);
 	if (!err && skip && options->child)
-		err = cli_wrong(cause, "'%s' runs no command", commands[command].word);
+		err = cli_wrong(cause, "'%s' runs no command", argv[1]);
 	return err ? err : check_options(options, cause);
 }
 

@@ -15,7 +15,7 @@
 
 /* Which commands take an option. */
 #define FOR_TRACE (1u << CLI_TRACE)
-#define FOR_REPLAY (1u << CLI_REPLAY)
+#define FOR_REPLAY (1u << CLI_REPORT)
 #define FOR_DOCTOR (1u << CLI_DOCTOR)
 #define FOR_LIST (1u << CLI_LIST)
 #define FOR_OOM (1u << CLI_OOM)
@@ -97,7 +97,7 @@ static bool has_suffix(const char *path, const char *suffix)
 	return size > end && !strcmp(path + size - end, suffix);
 }
 
-/* "'replay' writes no recording: give -o a FILE.pickle, not 'x.gmt'" */
+/* "'report' writes no recording: give -o a FILE.pickle, not 'x.gmt'" */
 static int refuse_recording(const struct cli_given *given)
 {
 	enum cli_command command = given->options->command;
@@ -111,7 +111,7 @@ static int refuse_recording(const struct cli_given *given)
 			out_printf(&out, "%sFILE%s", out.size ? " or " : "", sinks[i]->suffix);
 	list = out_take(&out);
 	err = cli_wrong(given->cause, "'%s' writes no recording: give -o a %s, not '%s'",
-			command == CLI_REPLAY ? "replay" : "oom", list, given->text);
+			command == CLI_REPORT ? "report" : "oom", list, given->text);
 	free(list);
 	return err;
 }

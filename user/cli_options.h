@@ -12,7 +12,7 @@
 /* X(NAME, word, arguments, help): what gpumemtrace can be asked for. Without a word it traces. */
 #define CLI_COMMANDS(X)                                                           \
 	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
-	X(REPLAY, "replay", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
+	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
 	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
 	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
@@ -47,7 +47,7 @@ struct options {
 	enum cli_command command;
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
 	bool pipe_ignored;        /* SIGPIPE was ignored when this process was started */
-	const char *input;        /* replay, oom, records: recording; "-": standard input */
+	const char *input;        /* report, oom, records: recording; "-": standard input */
 	const char *output;       /* -o: recording; NULL: none */
 	const struct sink *format;    /* the requested format; NULL: none */
 	const char *files[SINKS_MAX]; /* paths by index in sinks[]; NULL: none */

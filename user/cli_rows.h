@@ -77,7 +77,7 @@ OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, MEMBER(word, color, .words = when_wor
 OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = ".gmt"),
        "write a recording (FILE.gmt, -) or snapshot (FILE.pickle)",
        "Write a recording to *FILE*; see `RECORDINGS`. `-` is standard output; the report then goes to standard error."
-       " If the name ends in `.pickle`, the option means `--snapshot`, also with `replay` and `oom`. A recording and a"
+       " If the name ends in `.pickle`, the option means `--snapshot`, also with `report` and `oom`. A recording and a"
        " snapshot can be written in one run.")
 OPTION(0, "", "FILE", KEPT, 0, TAKES(take_file), "", "")
 OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words = order_words, .initial = "live"),

@@ -11,7 +11,7 @@ struct options;
 
 /* Traces until the targets are gone, the time is over or a signal comes. With a command: the command's exit status. */
 int session_run(const struct options *options, struct attribution *attribution);
-/* gpumemtrace replay: the report of a recording, from the same pipeline and sinks as a live one. */
+/* gpumemtrace report: the report of a recording, from the same pipeline and sinks as a live one. */
 int replay_run(const struct options *options, struct attribution *attribution);
 /* gpumemtrace oom: what a dump or a recording says about requests that could not be met. */
 int oom_run(const struct options *options, struct attribution *attribution);

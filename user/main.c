@@ -56,7 +56,7 @@ static int run_with_owners(const struct options *options)
 	if (options->command == CLI_TRACE) {
 		privileges_take_up();
 		status = session_run(options, attribution);
-	} else if (options->command == CLI_REPLAY) {
+	} else if (options->command == CLI_REPORT) {
 		status = replay_run(options, attribution);
 	} else {
 		status = oom_run(options, attribution);
@@ -69,7 +69,7 @@ static int run_command(const struct options *options, struct out *out)
 {
 	switch (options->command) {
 	case CLI_TRACE:
-	case CLI_REPLAY:
+	case CLI_REPORT:
 	case CLI_OOM:
 		return run_with_owners(options);
 	case CLI_RECORDS:

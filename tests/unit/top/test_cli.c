@@ -178,7 +178,7 @@ static void test_commands(void **state)
 	struct parsed *p = parse_ok("replay a.gmt --json --strict");
 
 	(void)state;
-	assert_int_equal(p->options.command, CLI_REPLAY);
+	assert_int_equal(p->options.command, CLI_REPORT);
 	assert_string_equal(p->options.input, "a.gmt");
 	assert_true(p->options.format && p->options.strict);
 	drop(p);
@@ -193,6 +193,15 @@ static void test_commands(void **state)
 	assert_int_equal(p->options.from.ns, 0);
 	assert_true(p->options.from.is_given);
 	assert_int_equal(p->options.to.ns, 1500000000);
+	drop(p);
+	p = parse_ok("report a.gmt");
+	assert_int_equal(p->options.command, CLI_REPORT);
+	drop(p);
+	p = parse_ok("help");
+	assert_int_equal(p->options.command, CLI_HELP);
+	drop(p);
+	p = parse_ok("version");
+	assert_int_equal(p->options.command, CLI_VERSION);
 	drop(p);
 	p = parse_ok("doctor --json");
 	assert_int_equal(p->options.command, CLI_DOCTOR);
@@ -266,18 +275,18 @@ static void test_refused(void **state)
 		{ "1234", "'1234' is not an option; to trace this process: gpumemtrace -p 1234" },
 		{ "python x.py",
 		 "'python' is neither a command nor an option; to run it: gpumemtrace -- python" },
-		{ "-a replay x", "'replay' must be the first word: gpumemtrace replay ..." },
-		{ "replay", "the recording or dump is missing: gpumemtrace replay FILE.gmt" },
+		{ "-a report x", "'report' must be the first word: gpumemtrace report ..." },
+		{ "report", "the recording or dump is missing: gpumemtrace report FILE.gmt" },
 		{ "records", "the recording or dump is missing: gpumemtrace records FILE.gmt" },
 		{ "records a --kind calls",
 		  "there is no record kind 'calls': include/gpumemtrace/wire.h lists the kinds" },
 		{ "records a --kind call,", "there is no record kind '': include/gpumemtrace/wire.h lists the kinds" },
 		{ "records a --thread 0", "--thread takes a number from 1 to 4294967295, not '0'" },
 		{ "records a --from -1", "--from must be at least 0 seconds, not '-1'" },
-		{ "replay a --kind call", "--kind cannot be used with 'replay'" },
-		{ "replay a b", "'replay' takes one recording: 'b' is one too many" },
-		{ "replay a -- b", "'replay' runs no command" },
-		{ "replay a -p 1", "--pid cannot be used with 'replay'" },
+		{ "report a --kind call", "--kind cannot be used with 'report'" },
+		{ "report a b", "'report' takes one recording: 'b' is one too many" },
+		{ "report a -- b", "'report' runs no command" },
+		{ "report a -p 1", "--pid cannot be used with 'report'" },
 		{ "doctor x", "'doctor' takes no argument: remove 'x'" },
 		{ "list --strict", "--strict cannot be used with 'list'" },
 	};
@@ -291,12 +300,12 @@ static void test_refused_outputs(void **state)
 	static const struct refused cases[] = {
 		{ "-a -o - --json", "--json and '-o -' cannot both go to standard output" },
 		{ "-a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
-		{ "replay a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
+		{ "report a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
 		{ "-a --folded - -o -", "'-o -' and '--folded -' cannot both go to standard output" },
 		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
 		{ "--snapshot - -o - -a", "'-o -' and '--snapshot -' cannot both go to standard output" },
-		{ "replay a --snapshot - --json", "--json and '--snapshot -' cannot both go to standard output" },
-		{ "replay a -o b.gmt", "'replay' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
+		{ "report a --snapshot - --json", "--json and '--snapshot -' cannot both go to standard output" },
+		{ "report a -o b.gmt", "'report' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
 		{ "oom a -o b.gmt", "'oom' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
 		{ "-a --window 5minutes", "--window takes a number of events (200k), a time (60s, 5min), an amount of memory"
 		  " (16MiB), a list of these, or off, not '5minutes'" },
