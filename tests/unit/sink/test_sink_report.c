@@ -29,6 +29,26 @@ static char *report_of(const struct fixture *f, const struct sink_opts *opts)
 	return out_take(&out);
 }
 
+/* The answer, up to the name of the tool, is as wide as a narrow terminal at most. */
+static void test_answer_is_narrow(void **state)
+{
+	struct fixture *(*const fixtures[])(struct fixture *f) = { typical, stacked, troubled };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fixtures) / sizeof(fixtures[0]); i++) {
+		char *text = report_of(fixtures[i](&now), &(struct sink_opts){ 0 });
+		char *end = strstr(text, "gpumemtrace 0.1.0");
+
+		assert_non_null(end);
+		*end = '\0';
+		assert_true(end - text > 100);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			if (strlen(line) > 80)
+				fail_msg("%zu columns: %s", strlen(line), line);
+		free(text);
+	}
+}
+
 static void test_typical(void **state)
 {
 	(void)state;
@@ -386,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_typical),
+		cmocka_unit_test(test_answer_is_narrow),
 		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_training),
 		cmocka_unit_test(test_no_stacks),

@@ -3,10 +3,12 @@
  * The answer at the head of a report: what the largest processes hold on each GPU, what was found, and the lines with
  * the most memory. The rest of the report has the numbers behind the answer.
  *
- *     python train.py  pid 4242  running  2026-02-03 10:17:23 UTC on node17
- *     GPU 0   nvidia-smi 2.3 GiB = calls 1.8 GiB + CUDA context 498 MiB + rest 47 MiB + unexplained 0 B
- *             PyTorch 1.7 GiB, of these 1.1 GiB in tensors; most in tensors: 1.5 GiB at 10:16:11
- *     LEAK    +832 KiB in each of the last 30 iterations; 55.2 MiB kept (guess)
+ *     python train.py  pid 4242
+ *             running at 2026-02-03 10:17:23 UTC on node17
+ *     GPU 0   nvidia-smi shows 2.3 GiB
+ *             = calls 1.8 GiB + context 498 MiB + rest 47 MiB + residual 0 B
+ *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
+ *     LEAK    +832 KiB in each of the last 30 iterations, 55.2 MiB kept so far (guess)
  *             train.py:21 forward keeps 53.2 MiB of them
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
  */
@@ -20,7 +22,7 @@
 
 #define PROCESSES_SHOWN 3
 #define LINES_SHOWN 3
-#define NAME_COLUMNS 40
+#define NAME_COLUMNS 64      /* lines have 80 columns */
 
 static uint64_t weight_of(const struct view_proc *proc)
 {
@@ -39,17 +41,20 @@ static void name_line(struct out *out, const struct view *view, const struct vie
 
 	out_init_mem(&line);
 	text_command(&line, NAME_COLUMNS, proc);
-	out_printf(&line, "  pid %u  ", proc->tgid);
+	out_printf(&line, "  pid %u", proc->tgid);
+	text_line(out, opts, TEXT_BOLD, &line);
+	out_init_mem(&line);
+	out_pad(&line, FINDING_TEXT_LABEL);
 	if (proc->exited && proc->ooms[GMT_OOM_FATAL])
 		out_text(&line, "DIED OUT OF MEMORY");
 	else
 		out_text(&line, proc->exited ? text_exit(proc->exit_code).s : "running");
 	if (view->wall_start_ns)
-		out_printf(&line, "  %s UTC",
+		out_printf(&line, " at %s UTC",
 			   human_wall(view->wall_start_ns + (at_ns - view->start_ns), "%Y-%m-%d %H:%M:%S").s);
 	if (view->session.host[0])
 		out_printf(&line, " on %.64s", (const char *)view->session.host);
-	text_line(out, opts, TEXT_BOLD, &line);
+	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
 static void print_part(struct out *line, const char *name, int64_t bytes)
@@ -68,17 +73,20 @@ static void gpu_line(struct out *out, const struct view *view, const struct view
 
 	out_init_mem(&line);
 	out_printf(&line, "GPU %-*s ", FINDING_TEXT_LABEL - 5, gpu.s);
-	if (row->has_nvml) {
-		out_printf(&line, "nvidia-smi %s = calls %s", human_bytes(row->nvml).s, human_bytes(s->attributed).s);
-		print_part(&line, "CUDA context", s->context);
-		print_part(&line, "rest", s->modules + s->pool_reserve + s->rounding + s->other -
-						  (int64_t)s->checkpointed);
-		print_part(&line, "before attach", (int64_t)s->before_attach);
-		out_printf(&line, " + unexplained %s", human_signed_bytes(s->residual).s + (s->residual > 0));
-	} else {
+	if (!row->has_nvml) {
 		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
 			   human_bytes(text_weight(row)).s);
+		text_line(out, opts, TEXT_PLAIN, &line);
+		return;
 	}
+	out_printf(&line, "nvidia-smi shows %s", human_bytes(row->nvml).s);
+	text_line(out, opts, TEXT_PLAIN, &line);
+	out_init_mem(&line);
+	out_printf(&line, "%*s= calls %s", FINDING_TEXT_LABEL, "", human_bytes(s->attributed).s);
+	print_part(&line, "context", s->context);
+	print_part(&line, "rest", s->modules + s->pool_reserve + s->rounding + s->other - (int64_t)s->checkpointed);
+	print_part(&line, "before attach", (int64_t)s->before_attach);
+	out_printf(&line, " + residual %s", human_signed_bytes(s->residual).s + (s->residual > 0));
 	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
@@ -87,7 +95,7 @@ static void framework_line(struct out *out, const struct view *view, const struc
 {
 	if (!t->seen)
 		return;
-	text_format(out, opts, TEXT_PLAIN, "%*s%s %s, of these %s in tensors; at most %s in tensors, at %s",
+	text_format(out, opts, TEXT_PLAIN, "%*s%s %s, %s of it in tensors (at most %s, at %s)",
 		    FINDING_TEXT_LABEL, "", gmt_framework_text(t->framework), human_bytes(t->reserved.live).s,
 		    human_bytes(t->allocated.live).s, human_bytes(t->allocated.peak).s,
 		    text_when(view, t->allocated.peak_ts_ns).s);

@@ -6,7 +6,7 @@
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define NAME_COLUMNS 40
+#define NAME_COLUMNS 30
 
 /* ---- sentences, without the end of the line ---- */
 
@@ -22,9 +22,7 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 	(void)view;
 	out_printf(out, "+%s in each of the last %s iterations", human_bytes(f->bytes).s, human_count(f->count).s);
 	if (f->part)
-		out_printf(out, "; %s kept", human_bytes(f->part).s);
-	if (f->left)
-		out_printf(out, "; the GPU is full in %s iterations", human_count(f->left).s);
+		out_printf(out, ", %s kept so far", human_bytes(f->part).s);
 }
 
 static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
@@ -95,7 +93,7 @@ static const struct {
 	[FINDING_OF_OUT_OF_MEMORY] = { "OOM", say_out_of_memory,
 		"gpumemtrace oom FILE explains each, with a recording or a dump" },
 	[FINDING_OF_LEAK] = { "LEAK", say_leak,
-		"find what keeps tensors of each step: a list of losses? .detach() or .item()" },
+		"a list of losses or outputs? keep .item() or .detach() instead" },
 	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth, NULL },
 	[FINDING_OF_KEPT] = { "KEPT", say_kept, NULL },
 	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour, NULL },
@@ -104,7 +102,7 @@ static const struct {
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids pieces" },
 	[FINDING_OF_CACHED] = { "CACHE", say_cache, "torch.cuda.empty_cache() gives free segments back" },
 	[FINDING_OF_CONTEXT] = { "CONTEXT", say_context,
-		"look for cuCtxSetLimit (stack, heap, printf) and for kernels with large stacks" },
+		"cuCtxSetLimit (stack, heap, printf)? kernels with large stacks?" },
 	[FINDING_OF_POOL_RESERVE] = { "POOL", say_pool, "cuMemPoolTrimTo() gives them back" },
 	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before, "gpumemtrace -- CMD sees all allocations" },
 };
@@ -143,6 +141,9 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	text_line(out, opts, TEXT_YELLOW, &line);
 	if (f->kind == FINDING_OF_LEAK || f->kind == FINDING_OF_KEPT)
 		keeper_line(out, view, f, opts);
+	if (f->left)
+		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s iterations", FINDING_TEXT_LABEL, "",
+			    human_count(f->left).s);
 	if (texts[f->kind].remedy)
 		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", texts[f->kind].remedy);
 }
