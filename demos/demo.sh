@@ -39,14 +39,14 @@ mkdir -p $dumps
 echo
 echo "\$ gpumemtrace -o $recording --oom-dir $dumps -- $*"
 # shellcheck disable=SC2086 # $root is two words or none
-$as_root $trace $root --live -o $recording --oom-dir $dumps -- "$@"
+$as_root $trace $root --live --full -o $recording --oom-dir $dumps -- "$@"
 # What root has written nobody else may read.
 [ -z "$as_root" ] || $as_root chown -R "$(id -u)" $recording $dumps
 
 echo
 echo "The recording gives the same report on any machine, without root:"
 echo "\$ gpumemtrace report $recording"
-$trace report $recording | sed -n '1,4p'
+$trace report $recording | sed -n '1,8p'
 echo "..."
 
 for dump in "$dumps"/*.gmt; do

@@ -42,6 +42,10 @@ OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, MEMBER(time, interval_ns, .
        "time between live views; default @",
        "Time between updates of the live view, 0.1 or more; the default is @.")
 OPTION(0, "", NULL, SHOWN, 0, TAKES(take_format), "", "")
+OPTION(0, "full", NULL, SHOWN, FOR_REPORT, MEMBER(flag, full),
+       "print all tables of the report after the answer",
+       "Print all tables of the report after the answer: the column that adds up to nvidia-smi's number, and memory by"
+       " kind of call, owner, line, stack trace, tensor use and iteration; see `THE NUMBERS`.")
 OPTION(0, "top", "N", SHOWN, FOR_STACKS, MEMBER(number, top, .most = 100000, .initial = "10"),
        "stack traces in each list of the report; default @",
        "Number of stack traces in each list of the report and of the JSON; the default is @. 0 prints no stack"
@@ -50,9 +54,9 @@ OPTION(0, "older-than", "SECONDS", SHOWN, FOR_REPORT, MEMBER(time, older_than_ns
        "list memory that is not freed for this long; default @",
        "List memory that has not been freed for longer than this time; the default is @.")
 OPTION(0, "full-stacks", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full_stacks),
-       "print all frames of a stack trace",
-       "Print all frames of a stack trace. By default the report leaves out frames that do not help to identify the"
-       " code: entry points of CUDA and the interpreter.")
+       "print all frames of a stack trace; means --full",
+       "Print all frames of a stack trace; in a report this means `--full`, too. By default the report leaves out"
+       " frames that do not help to identify the code: entry points of CUDA and the interpreter.")
 OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, MEMBER(list, owners),
        "read rules that decide who owns a stack trace's memory",
        "Read rules that decide who owns the memory of a stack trace; see `OWNERS AND STACKS`. May be given more than"

@@ -55,6 +55,7 @@ struct sink_opts outputs_opts(const struct options *options, int fd)
 {
 	return (struct sink_opts){
 		.color = cli_use_color(options, isatty(fd)),
+		.full = options->full || options->full_stacks,
 		.full_stacks = options->full_stacks,
 		.verbose = options->verbose > 0,
 		.folded_by = options->folded_by,

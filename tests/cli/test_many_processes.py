@@ -71,7 +71,7 @@ def main():
             check(f"{name}: each takes less than {MOST_ENDED} bytes", each < MOST_ENDED + MOST_ALIVE * KEPT / ENDED,
                   f"{each:.0f} bytes")
             print(f"# {each:.0f} bytes for a process")
-            status, out, _ = replay(os.path.join(folder, name + ".gmt"))
+            status, out, _ = replay(os.path.join(folder, name + ".gmt"), "--full")
             check(f"{name}: the report counts them", f"{ENDED - KEPT:,} more processes ".encode() in out, out[-600:])
     return cases.done()
 

@@ -37,7 +37,7 @@ def damaged(folder):
     with open(DATA, "rb") as file:
         whole = file.read()
     cut = with_file(folder, "cut.gmt", whole[:-20])
-    out = says("a cut recording: what is whole, and a sentence", ["replay", cut], 0, "the file is cut off; 397 records were read, 84 bytes")
+    out = says("a cut recording: what is whole, and a sentence", ["report", "--full", cut], 0, "the file is cut off; 397 records were read, 84 bytes")
     check("the report says it too", b"the recording is incomplete" in out and b"nothing was lost" not in out, out)
     check("and it still has the numbers", b"nvidia-smi (NVML)" in out, out)
     says("--strict makes it an error", ["replay", "--strict", cut], 5, "the file is cut off")
@@ -54,13 +54,13 @@ def damaged(folder):
 
 
 def whole():
-    rc, out, err = run("replay", DATA)
+    rc, out, err = run("report", "--full", DATA)
     check("a recording: exit code 0 and no message", rc == 0 and not err, err)
     check("what nvidia-smi said, and nothing left over",
           b"946 MiB" in out and out.count(b"residual                          0\n") == 2, out.decode())
-    check("the same text again", run("replay", DATA)[1] == out)
+    check("the same text again", run("report", "--full", DATA)[1] == out)
     with open(DATA, "rb") as file:
-        check("the same text from standard input", run("replay", "-", data=file.read())[1] == out)
+        check("the same text from standard input", run("report", "--full", "-", data=file.read())[1] == out)
     check("--strict is content", run("replay", "--strict", DATA)[0] == 0)
     view = json.loads(run("replay", "--json", DATA)[1])
     check("JSON of a schema that is named", view["schema"] == "gpumemtrace/1" and view["type"] == "report", view)

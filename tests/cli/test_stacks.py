@@ -117,7 +117,7 @@ def story():
 
 
 def report(path):
-    rc, out, err = run("replay", path)
+    rc, out, err = run("report", "--full", path)
     check("a report with stacks: exit code 0 and no message", rc == 0 and not err, err)
     with open(os.path.join(TOP, "tests", "golden", "replay-stacks.txt")) as file:
         wanted = file.read()
@@ -129,12 +129,12 @@ def report(path):
     rc, full, err = run("replay", "--full-stacks", path)
     check("--full-stacks shows the frames that say nothing", "cudaMalloc (libcudart.so.12)" in full and
           "cudaMalloc" not in out and " more\n" not in full, full)
-    rc, few, err = run("replay", "--top", "1", path)
+    rc, few, err = run("report", "--full", "--top", "1", path)
     check("--top 1: one stack in each list, all owners", few.count("  #1  ") >= 1 and "NCCL" in few and
           "ncclCommInitRank" not in few, few)
-    rc, none, err = run("replay", "--top", "0", path)
+    rc, none, err = run("report", "--full", "--top", "0", path)
     check("--top 0: owners only", "by owner" in none and "#1" not in none, none)
-    rc, old, err = run("replay", "--older-than", "3", path)
+    rc, old, err = run("report", "--full", "--older-than", "3", path)
     check("--older-than", "not freed for more than 3.0 s" in old and old != out, old)
 
 
@@ -142,11 +142,11 @@ def rules(path, folder):
     file = os.path.join(folder, "owners.conf")
     with open(file, "w") as out:
         out.write('owner "team blue" file */train.py\n')
-    rc, out, err = run("replay", "--owners", file, path)
+    rc, out, err = run("report", "--full", "--owners", file, path)
     check("rules of one's own come first", rc == 0 and "team blue" in out, out + err)
     with open(file, "w") as out:
         out.write("# fine\nowner\n")
-    rc, out, err = run("replay", "--owners", file, path)
+    rc, out, err = run("report", "--full", "--owners", file, path)
     check("a rule that is wrong is named by its line", rc == 1 and "owners.conf:2: " in err and not out, err)
     rc, out, err = run("replay", "--owners", file + ".none", path)
     check("so is a file that is not there", rc == 1 and "No such file" in err, err)
@@ -207,7 +207,7 @@ def folded(path, folder):
     check("nothing breaks a line", "py:evil?" in live or "py:evil " in live, live)
     check("no other file is left", os.listdir(folder).count("live.folded") == 1 and
           not [f for f in os.listdir(folder) if f.endswith(".tmp")], os.listdir(folder))
-    rc, out, err = run("replay", "--folded", "-", path)
+    rc, out, err = run("report", "--full", "--folded", "-", path)
     check("- is standard output, and the report goes to standard error", out == live and "by owner" in err, out)
     for what, wanted in (("peak", None), ("growth", 17 * MIB), ("allocated", None), ("old", None)):
         rc, out, err = run("replay", "-q", "--folded", "-", "--folded-by", what, path)

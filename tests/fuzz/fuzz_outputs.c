@@ -201,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.pipeline = pipeline_new(&options), .part = all >> ALL_PART_SHIFT,
 		.opts = {
 			.width = all & ALL_NARROW ? 40 : 0, .height = all & ALL_NARROW ? 12 : 0, .color = all & ALL_COLOR,
-			.full_stacks = all & ALL_FULL, .verbose = all & ALL_VERBOSE,
+			.full = true, .full_stacks = all & ALL_FULL, .verbose = all & ALL_VERBOSE,
 		},
 	};
 	uint64_t ts_ns = 1000;

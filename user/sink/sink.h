@@ -26,6 +26,7 @@ struct snapshot;
 struct sink_opts {
 	unsigned width, height;     /* of the terminal that shows live views; 0: nothing is cut */
 	bool color;
+	bool full;                  /* all tables of the report, after the answer */
 	bool full_stacks;           /* all frames, also those that say nothing about the owner */
 	bool verbose;
 	enum view_order folded_by;

@@ -388,18 +388,14 @@ static void quiet_processes(struct out *out, const struct view *view)
 			   human_plural(quiet, "process", "processes"));
 }
 
-void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void print_tables(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	struct report_numbers numbers = { .of_stack = xcalloc(view->stack_count, sizeof(*numbers.of_stack)) };
 
-	report_answer(out, view, opts);
-	print_head(out, view, opts);
 	for (size_t i = 0; i < view->library_count; i++)
 		print_library(out, &view->libraries[i]);
 	for (size_t i = 0; i < view->gpu_count; i++)
 		print_gpu_memory(out, view, (int)i);
-	if (!view->proc_count)
-		out_text(out, "\nno process was traced\n");
 	for (size_t i = 0; i < view->proc_count; i++)
 		if (view->procs[i].row_count || view->proc_count == 1)
 			print_process(out, view, &view->procs[i], opts, &numbers);
@@ -407,8 +403,20 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 		quiet_processes(out, view);
 	print_ended(out, view);
 	out_char(out, '\n');
+	free(numbers.of_stack);
+}
+
+void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	report_answer(out, view, opts);
+	print_head(out, view, opts);
+	if (!view->proc_count)
+		out_text(out, "\nno process was traced\n");
+	if (opts->full)
+		print_tables(out, view, opts);
 	report_warnings(out, view, opts);
 	if (!view_lost(view) && !opts->note_count)
 		out_text(out, "nothing was lost\n");
-	free(numbers.of_stack);
+	if (!opts->full && (view->proc_count || view->ended.count))
+		out_text(out, "--full prints the tables behind these numbers\n");
 }

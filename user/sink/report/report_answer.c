@@ -24,13 +24,25 @@
 #define LINES_SHOWN 3
 #define NAME_COLUMNS 64      /* lines have 80 columns */
 
-static uint64_t weight_of(const struct view_proc *proc)
+static uint64_t most_of(const struct view_row *row)
 {
-	uint64_t sum = 0;
+	return row->has_physical ? row->physical.peak : row->attributed.peak;
+}
 
-	for (size_t r = 0; r < proc->row_count; r++)
-		sum += text_weight(&proc->rows[r]);
-	return sum;
+/* Whether a process holds more than another one; of two that hold the same, whether it held more. */
+static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
+{
+	uint64_t live_a = 0, live_b = 0, most_a = 0, most_b = 0;
+
+	for (size_t r = 0; r < a->row_count; r++) {
+		live_a += text_weight(&a->rows[r]);
+		most_a += most_of(&a->rows[r]);
+	}
+	for (size_t r = 0; r < b->row_count; r++) {
+		live_b += text_weight(&b->rows[r]);
+		most_b += most_of(&b->rows[r]);
+	}
+	return live_a != live_b ? live_a > live_b : most_a > most_b;
 }
 
 static void name_line(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -74,15 +86,18 @@ static void gpu_line(struct out *out, const struct view *view, const struct view
 	out_init_mem(&line);
 	out_printf(&line, "GPU %-*s ", FINDING_TEXT_LABEL - 5, gpu.s);
 	if (!row->has_nvml) {
-		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
-			   human_bytes(text_weight(row)).s);
+		out_printf(&line, "%s since the attach, at most %s; nvidia-smi's number is unknown",
+			   human_bytes(text_weight(row)).s, human_bytes(most_of(row)).s);
 		text_line(out, opts, TEXT_PLAIN, &line);
 		return;
 	}
 	out_printf(&line, "nvidia-smi shows %s", human_bytes(row->nvml).s);
 	text_line(out, opts, TEXT_PLAIN, &line);
 	out_init_mem(&line);
-	out_printf(&line, "%*s= calls %s", FINDING_TEXT_LABEL, "", human_bytes(s->attributed).s);
+	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API))
+		out_printf(&line, "%*s= calls, which were not traced", FINDING_TEXT_LABEL, "");
+	else
+		out_printf(&line, "%*s= calls %s", FINDING_TEXT_LABEL, "", human_bytes(s->attributed).s);
 	print_part(&line, "context", s->context);
 	print_part(&line, "rest", s->modules + s->pool_reserve + s->rounding + s->other - (int64_t)s->checkpointed);
 	print_part(&line, "before attach", (int64_t)s->before_attach);
@@ -146,7 +161,7 @@ static void answer_process(struct out *out, const struct view *view, size_t inde
 	name_line(out, view, proc, opts);
 	answer_findings(out, view, index, FINDING_NONE, opts);
 	for (size_t r = 0; r < proc->row_count; r++) {
-		if (!text_weight(&proc->rows[r]) && !proc->rows[r].attributed.peak)
+		if (!text_weight(&proc->rows[r]) && !most_of(&proc->rows[r]))
 			continue;
 		gpu_line(out, view, &proc->rows[r], opts);
 		framework_line(out, view, &proc->rows[r].torch, opts);
@@ -166,7 +181,7 @@ static size_t next_heaviest(const struct view *view, const size_t *taken, size_t
 
 		for (size_t k = 0; k < count; k++)
 			is_taken |= taken[k] == i;
-		if (!is_taken && (best == FINDING_NONE || weight_of(&view->procs[i]) > weight_of(&view->procs[best])))
+		if (!is_taken && (best == FINDING_NONE || is_heavier(&view->procs[i], &view->procs[best])))
 			best = i;
 	}
 	return best;
@@ -174,10 +189,14 @@ static size_t next_heaviest(const struct view *view, const size_t *taken, size_t
 
 void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	size_t taken[PROCESSES_SHOWN], count = 0;
+	size_t taken[PROCESSES_SHOWN], count = 0, all = 0;
 
 	while (count < PROCESSES_SHOWN && (taken[count] = next_heaviest(view, taken, count)) != FINDING_NONE)
 		answer_process(out, view, taken[count++], opts);
+	for (size_t i = 0; i < view->proc_count; i++)
+		all += view->procs[i].row_count > 0;
+	if (all > count)
+		out_printf(out, "and %zu more %s\n\n", all - count, human_plural(all - count, "process", "processes"));
 	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))
 		out_char(out, '\n');
 }
