@@ -14,6 +14,8 @@ import time
 
 import torch
 
+import torch_ranges
+
 WIDTH, BATCH = 256, 64
 
 native = ctypes.CDLL(None)
@@ -86,6 +88,7 @@ KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "outputs"
 
 def main():
     torch.set_num_threads(1)
+    torch_ranges.begin_as_2_0()
     if native.blocks_start(0):
         sys.exit("no pretended GPU")
     torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine)

@@ -20,6 +20,8 @@ import torch  # noqa: E402
 from torch.autograd.profiler import record_function  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+import torch_ranges  # noqa: E402
+
 WIDTH, BATCH, LAYERS = 256, 64, 4
 TOO_MUCH = 1 << 30
 
@@ -62,26 +64,6 @@ def tag(tensor, category):
 def user_range(name):
     with marked(name), record_function(name):
         yield
-
-
-def range_init(self, name, args=None):
-    self.name, self.args = name, args
-
-
-def range_enter(self):
-    self.record = torch.ops.profiler._record_function_enter_new(self.name, self.args)
-    return self
-
-
-def range_exit(self, *_):
-    torch.ops.profiler._record_function_exit(self.record)
-
-
-def begin_ranges_as_2_0():
-    """1.13's Python calls another function of its library, which has no symbol; it has this one, too."""
-    if torch.__version__.startswith("1."):
-        record_function.__init__ = range_init
-        record_function.__enter__, record_function.__exit__ = range_enter, range_exit
 
 
 def hold(phase):
@@ -315,7 +297,7 @@ def log():
 def main():
     variant, iterations = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 6
     torch.set_num_threads(1)
-    begin_ranges_as_2_0()
+    torch_ranges.begin_as_2_0()
     torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine)
     hold("loaded")
     if variant == "ranks":

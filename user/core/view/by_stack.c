@@ -276,36 +276,67 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 	by_stack_take(b, out);
 }
 
-/* Whether the row is of the line with this number. */
-static bool is_of_line(const struct by_stack *b, const struct view_line_row *row, uint32_t line)
+/* Which rows of one order show a stack (by its index in view.stacks) or a line (by its number): 1 + index in the order;
+ * 0: none. A job chooses how many stacks there are. */
+struct places {
+	uint32_t *of_stack, *of_line, *of_line_stack;
+};
+
+static uint32_t number_of_line(const struct view_line_row *row, const uint32_t *line_of_symbol)
 {
-	return line < LINE_FIRST ? row->state == line
-				 : row->state == VIEW_LINE_OWN && row->symbol + 1 == b->symbol_of[line - LINE_FIRST];
+	return row->state == VIEW_LINE_OWN ? line_of_symbol[row->symbol] : row->state;
 }
 
-static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, const struct view_purpose *purpose)
+/* on: sets the places of an order; else clears them again. */
+static void mark_places(struct places *places, const struct view_stacks *s, int order, const uint32_t *line_of_symbol,
+			bool on)
 {
-	uint32_t number = frames_of(b->frames, purpose->stack_id);
+	for (uint32_t k = 0; k < s->top[order].count; k++)
+		places->of_stack[s->top[order].rows[k].stack] = on ? k + 1 : 0;
+	for (uint32_t k = 0; k < s->lines[order].count; k++) {
+		const struct view_line_row *row = &s->lines[order].rows[k];
+
+		places->of_line_stack[row->stack] = on ? k + 1 : 0;
+		places->of_line[number_of_line(row, line_of_symbol)] = on ? k + 1 : 0;
+	}
+}
+
+static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, const struct places *places,
+			const struct view_purpose *purpose)
+{
+	uint32_t number = frames_of(b->frames, purpose->stack_id), line = places->of_line[b->line_of[number]];
 	uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
 
-	for (size_t k = 0; shown && k < s->top[order].count; k++)
-		if (s->top[order].rows[k].stack == shown - 1)
-			s->top[order].rows[k].purpose = 1 + purpose->category;
-	for (size_t k = 0; k < s->lines[order].count; k++) {
-		struct view_line_row *row = &s->lines[order].rows[k];
-
-		if (shown && row->stack == shown - 1)
-			row->purpose = 1 + purpose->category;
-		if (is_of_line(b, row, b->line_of[number]))
-			row->by_category[purpose->category] += purpose->live;
-	}
+	if (line)
+		s->lines[order].rows[line - 1].by_category[purpose->category] += purpose->live;
+	if (shown && places->of_stack[shown - 1])
+		s->top[order].rows[places->of_stack[shown - 1] - 1].purpose = 1 + purpose->category;
+	if (shown && places->of_line_stack[shown - 1])
+		s->lines[order].rows[places->of_line_stack[shown - 1] - 1].purpose = 1 + purpose->category;
 }
 
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		for (int order = 0; order < VIEW_ORDER_COUNT; order++)
-			set_purpose(b, s, order, &purposes[i]);
+	uint32_t *line_of_symbol = xcalloc(b->view->symbol_count, sizeof(*line_of_symbol));
+	struct places places = {
+		.of_stack = xcalloc(b->view->stack_count, sizeof(*places.of_stack)),
+		.of_line_stack = xcalloc(b->view->stack_count, sizeof(*places.of_line_stack)),
+		.of_line = xcalloc(LINE_FIRST + b->frames->symbol_count, sizeof(*places.of_line)),
+	};
+
+	for (uint32_t i = 0; i < b->frames->symbol_count; i++)
+		if (b->symbol_of[i])
+			line_of_symbol[b->symbol_of[i] - 1] = LINE_FIRST + i;
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
+		mark_places(&places, s, order, line_of_symbol, true);
+		for (size_t i = 0; i < count; i++)
+			set_purpose(b, s, order, &places, &purposes[i]);
+		mark_places(&places, s, order, line_of_symbol, false);
+	}
+	free(line_of_symbol);
+	free(places.of_stack);
+	free(places.of_line_stack);
+	free(places.of_line);
 }
 
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)

@@ -19,13 +19,16 @@ struct view_line_row;
  * X(NAME, name, ground): the kinds, in the order in which people should read them. `name` is the rule's name, too.
  *
  * OUT_OF_MEMORY  count: requests that failed for good. bytes: 0
- * LEAK           each of the last `count` iterations left `bytes` more than the iteration before. part: live bytes that
- *                have outlived their iteration. left: iterations until the GPU is full. line: that keeps most of them
- * GROWTH         the memory of `line` has grown in both halves of the time since since_ns, by `bytes` in all
- * KEPT           `bytes` of tensors have outlived their iteration, without growing. line: that keeps most of them
+ * LEAK           each of the last `count` iterations left more than the iteration before, `bytes` on average. part:
+ *                live bytes that have outlived their iteration. left: iterations until the GPU is full. line: that
+ *                keeps most of these bytes
+ * GROWTH         the memory of `line` was more in the middle of the time since since_ns than at its beginning, and is
+ *                more again now, by `bytes` in all
+ * KEPT           `bytes` of tensors have outlived their iteration, and the last iteration left no more than the one
+ *                before. line: that keeps most of them
  * NEIGHBOUR      the GPU is nearly full, and process `other` holds `bytes` of it, more than this process
  * UNTRACED       of a GPU: `bytes` are used by processes that are not traced
- * FRAGMENTED     `bytes` are cached by the framework, of these the largest piece is `part`
+ * FRAGMENTED     memory ran out, and `bytes` are cached by the framework, of these the largest piece is `part`
  * CACHED         `bytes` are cached by the framework, and no tensor uses them. part: bytes that it has reserved
  * CONTEXT        the CUDA context takes `bytes`, more than usual
  * POOL_RESERVE   `bytes` are kept by CUDA's memory pools, and no allocation uses them
@@ -34,7 +37,7 @@ struct view_line_row;
 #define FINDINGS(X)                                                               \
 	X(OUT_OF_MEMORY, "out_of_memory", RECORDED)                               \
 	X(LEAK, "leak", GUESS)                                                    \
-	X(GROWTH, "growth", FOLLOWS)                                              \
+	X(GROWTH, "growth", GUESS)                                                \
 	X(KEPT, "kept", GUESS)                                                    \
 	X(NEIGHBOUR, "neighbour", RECORDED)                                       \
 	X(UNTRACED, "untraced", FOLLOWS)                                          \
@@ -57,6 +60,7 @@ enum finding_kind {
 };
 
 #define FINDING_NONE SIZE_MAX
+#define FINDING_LEFT_UNKNOWN UINT64_MAX
 
 struct finding {
 	enum finding_kind kind;
@@ -64,7 +68,7 @@ struct finding {
 	size_t row;              /* in its rows; FINDING_NONE: of the whole process */
 	int gpu;                 /* in view.gpus; VIEW_GPU_UNKNOWN */
 	uint64_t bytes, part, count;
-	uint64_t left;           /* 0: unknown */
+	uint64_t left;           /* FINDING_LEFT_UNKNOWN */
 	uint64_t since_ns;
 	size_t other;            /* in view.procs */
 	const struct view_line_row *line; /* the view's; NULL: the lines are not known */

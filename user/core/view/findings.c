@@ -68,6 +68,7 @@ static struct finding *add_finding(struct search *s, enum finding_kind kind)
 	s->list = xgrow(s->list, s->count, sizeof(*s->list));
 	s->list[s->count] = (struct finding){
 		.kind = kind, .proc = s->proc_index, .row = s->row_index, .other = FINDING_NONE,
+		.left = FINDING_LEFT_UNKNOWN,
 		.gpu = s->row ? s->row->gpu : VIEW_GPU_UNKNOWN,
 	};
 	return &s->list[s->count++];
@@ -105,13 +106,13 @@ static const struct view_stacks *best_stacks(const struct view_row *row)
 
 /* ---- of a row ---- */
 
-/* The line that keeps the most memory over iterations: of those that grow, else of all. */
+/* The line that keeps the most memory over iterations. */
 static const struct view_line_row *keeping_line(const struct view_stacks *stacks)
 {
 	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE };
 	const struct view_line_row *best = NULL;
 
-	for (size_t o = 0; o < COUNT(orders) && !best; o++) {
+	for (size_t o = 0; o < COUNT(orders); o++) {
 		const struct view_lines *lines = &stacks->lines[orders[o]];
 
 		for (size_t i = 0; i < lines->count; i++) {
@@ -154,7 +155,7 @@ static void look_for_kept(struct search *s)
 	uint64_t kept = t->training.categories[GMT_CATEGORY_KEPT].live;
 	struct finding *f;
 
-	if (!t->training.is_training || found_in_row(s, FINDING_OF_LEAK) ||
+	if (!t->training.is_training || t->training.growth_count ||
 	    !is_much(kept, KEPT_BYTES, t->allocated.live, KEPT_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
@@ -168,6 +169,8 @@ static void look_for_growth(struct search *s)
 	const struct view_lines *lines = &stacks->lines[VIEW_BY_GROWN];
 	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
 	uint64_t now_ns = s->proc->exited ? s->proc->exit_ts_ns : s->view->now_ns;
+	/* What comes and goes in each iteration is more at one moment and less at another. */
+	bool is_in_iterations = s->row->torch.training.is_training;
 	struct finding *f;
 
 	if (!stacks->later_ns || stacks->later_ns - stacks->since_ns < GROWTH_NS ||
@@ -177,7 +180,8 @@ static void look_for_growth(struct search *s)
 		const struct view_line_row *line = &lines->rows[i];
 
 		if (!has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
-		    !is_much((uint64_t)line->held.grown, GROWTH_BYTES, stacks->live, GROWTH_SHARE))
+		    !is_much((uint64_t)line->held.grown, GROWTH_BYTES, stacks->live, GROWTH_SHARE) ||
+		    (is_in_iterations && line->by_category[GMT_CATEGORY_KEPT] < (uint64_t)line->held.grown))
 			continue;
 		f = add_finding(s, FINDING_OF_GROWTH);
 		f->bytes = (uint64_t)line->held.grown;
@@ -201,13 +205,20 @@ static void look_for_neighbour(struct search *s)
 	f->other = load->most_proc;
 }
 
+/* Also if a retry met the request. */
+static bool lacked_memory(const struct view_proc *proc)
+{
+	return proc->ooms[GMT_OOM_RETRY] || proc->ooms[GMT_OOM_RAISED] || proc->ooms[GMT_OOM_FATAL];
+}
+
 static void look_for_fragments(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
 	uint64_t cached = cached_bytes(t);
 	struct finding *f;
 
-	if (!t->seen || !t->gap_known || !is_much(cached, FRAGMENTED_BYTES, t->reserved.live, FRAGMENTED_SHARE) ||
+	if (!t->gap_known || s->proc->exited || !lacked_memory(s->proc) ||
+	    !is_much(cached, FRAGMENTED_BYTES, t->reserved.live, FRAGMENTED_SHARE) ||
 	    t->largest_free_gap >= share_of(cached, FRAGMENTED_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_FRAGMENTED);
@@ -236,7 +247,7 @@ static void look_for_context(struct search *s)
 
 static void look_for_pool(struct search *s)
 {
-	if (s->row->pool_reserve > 0 &&
+	if (!s->proc->exited && s->row->pool_reserve > 0 &&
 	    is_much((uint64_t)s->row->pool_reserve, POOL_BYTES, s->row->physical.live, POOL_SHARE))
 		add_finding(s, FINDING_OF_POOL_RESERVE)->bytes = (uint64_t)s->row->pool_reserve;
 }
@@ -283,12 +294,16 @@ static void look_at_process(struct search *s, size_t index)
 	}
 }
 
-static void add_load(struct load *load, size_t proc, const struct view_row *row)
+static void add_load(struct search *s, size_t proc, const struct view_row *row)
 {
+	const struct view_proc *p = &s->view->procs[proc];
+	struct load *load = &s->loads[row->gpu];
 	uint64_t weight = row_weight(row);
 
-	load->traced += row->has_nvml ? row->nvml : weight;
-	if (weight <= load->most)
+	/* The GPU's numbers may be older than the end of a process. */
+	if (!p->exited || p->exit_ts_ns >= s->view->gpus[row->gpu].memory_ts_ns)
+		load->traced += row->has_nvml ? row->nvml : weight;
+	if (p->exited || weight <= load->most)
 		return;
 	load->most = weight;
 	load->most_proc = proc;
@@ -298,9 +313,9 @@ static void find_loads(struct search *s)
 {
 	s->loads = xcalloc(s->view->gpu_count, sizeof(*s->loads));
 	for (size_t p = 0; p < s->view->proc_count; p++)
-		for (size_t r = 0; r < s->view->procs[p].row_count && !s->view->procs[p].exited; r++)
+		for (size_t r = 0; r < s->view->procs[p].row_count; r++)
 			if (s->view->procs[p].rows[r].gpu >= 0)
-				add_load(&s->loads[s->view->procs[p].rows[r].gpu], p, &s->view->procs[p].rows[r]);
+				add_load(s, p, &s->view->procs[p].rows[r]);
 }
 
 static void look_at_gpu(struct search *s, int gpu)

@@ -6,7 +6,6 @@
 
 #include "base/xalloc.h"
 #include "core/view/by_stack.h"
-#include "core/view/finding.h"
 #include "core/history/history.h"
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
@@ -56,6 +55,21 @@ static int gpu_of(const struct view *view, const uint8_t *uuid)
 
 enum which { ALL, RECENT, STEADY };
 
+/* The greatest stack comes first, but is set last: of stacks that read alike, its purpose is to stay. */
+static void set_purposes_of(struct maker *m, const struct gmt_oom_stack *from, size_t count, struct view_stacks *to)
+{
+	struct view_purpose *purposes = xcalloc(count, sizeof(*purposes));
+	size_t used = 0;
+
+	for (size_t i = count; i-- > 0;)
+		if (from[i].purpose)
+			purposes[used++] = (struct view_purpose){
+				.stack_id = from[i].stack_id, .category = from[i].purpose - 1, .live = from[i].live,
+			};
+	by_stack_set_purposes(&m->by_stack, to, purposes, used);
+	free(purposes);
+}
+
 static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_t count, enum which which,
 			struct view_stacks *to)
 {
@@ -74,15 +88,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		by_stack_add(&m->by_stack, &row, 0, NULL);
 	}
 	by_stack_take(&m->by_stack, to);
-	/* The greatest stack comes first, but is set last: of stacks that read alike, its purpose is to stay. */
-	for (size_t i = count; i-- > 0;) {
-		struct view_purpose purpose = {
-			.stack_id = from[i].stack_id, .category = from[i].purpose - 1, .live = from[i].live,
-		};
-
-		if (from[i].purpose)
-			by_stack_set_purposes(&m->by_stack, to, &purpose, 1);
-	}
+	set_purposes_of(m, from, count, to);
 }
 
 /* ---- rows ---- */
@@ -228,7 +234,6 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
-	out->view.findings = findings_make(&out->view, &out->view.finding_count);
 	oom_judge(out);
 }
 

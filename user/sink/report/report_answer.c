@@ -22,11 +22,18 @@
 
 #define PROCESSES_SHOWN 3
 #define LINES_SHOWN 3
+#define REQUESTS_SHOWN 10    /* other processes whose requests failed */
 #define NAME_COLUMNS 64      /* lines have 80 columns */
 
 static uint64_t most_of(const struct view_row *row)
 {
 	return row->has_physical ? row->physical.peak : row->attributed.peak;
+}
+
+/* NVML's last number of a process that has ended is from before its end. */
+static uint64_t holds_now(const struct view_proc *proc, const struct view_row *row)
+{
+	return !proc->exited && row->has_nvml && row->nvml > text_weight(row) ? row->nvml : text_weight(row);
 }
 
 /* Whether a process holds more than another one; of two that hold the same, whether it held more. */
@@ -35,11 +42,11 @@ static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
 	uint64_t live_a = 0, live_b = 0, most_a = 0, most_b = 0;
 
 	for (size_t r = 0; r < a->row_count; r++) {
-		live_a += text_weight(&a->rows[r]);
+		live_a += holds_now(a, &a->rows[r]);
 		most_a += most_of(&a->rows[r]);
 	}
 	for (size_t r = 0; r < b->row_count; r++) {
-		live_b += text_weight(&b->rows[r]);
+		live_b += holds_now(b, &b->rows[r]);
 		most_b += most_of(&b->rows[r]);
 	}
 	return live_a != live_b ? live_a > live_b : most_a > most_b;
@@ -154,6 +161,14 @@ static size_t answer_findings(struct out *out, const struct view *view, size_t p
 	return count;
 }
 
+static bool has_findings(const struct view *view, size_t proc, size_t row)
+{
+	for (size_t i = 0; i < view->finding_count; i++)
+		if (view->findings[i].proc == proc && view->findings[i].row == row)
+			return true;
+	return false;
+}
+
 static void answer_process(struct out *out, const struct view *view, size_t index, const struct sink_opts *opts)
 {
 	const struct view_proc *proc = &view->procs[index];
@@ -161,7 +176,7 @@ static void answer_process(struct out *out, const struct view *view, size_t inde
 	name_line(out, view, proc, opts);
 	answer_findings(out, view, index, FINDING_NONE, opts);
 	for (size_t r = 0; r < proc->row_count; r++) {
-		if (!text_weight(&proc->rows[r]) && !most_of(&proc->rows[r]))
+		if (!holds_now(proc, &proc->rows[r]) && !most_of(&proc->rows[r]) && !has_findings(view, index, r))
 			continue;
 		gpu_line(out, view, &proc->rows[r], opts);
 		framework_line(out, view, &proc->rows[r].torch, opts);
@@ -169,6 +184,30 @@ static void answer_process(struct out *out, const struct view *view, size_t inde
 		answer_lines(out, view, &proc->rows[r], opts);
 	}
 	out_char(out, '\n');
+}
+
+/* The failed requests of the other processes. */
+static void answer_requests(struct out *out, const struct view *view, const size_t *taken, size_t count)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < view->finding_count; i++) {
+		const struct finding *f = &view->findings[i];
+		bool is_told = f->kind != FINDING_OF_OUT_OF_MEMORY;
+
+		for (size_t k = 0; k < count; k++)
+			is_told |= f->proc == taken[k];
+		if (is_told || told++ >= REQUESTS_SHOWN)
+			continue;
+		out_printf(out, "%-*s%s %s of ", FINDING_TEXT_LABEL, "OOM", human_count(f->count).s,
+			   human_plural(f->count, "request", "requests"));
+		text_command(out, NAME_COLUMNS / 2, &view->procs[f->proc]);
+		out_printf(out, ", pid %u, failed\n", view->procs[f->proc].tgid);
+	}
+	if (told > REQUESTS_SHOWN)
+		out_printf(out, "%*sand of %zu more processes\n", FINDING_TEXT_LABEL, "", told - REQUESTS_SHOWN);
+	if (told)
+		out_char(out, '\n');
 }
 
 /* The heaviest process that is not in taken[]; FINDING_NONE: there is none. */
@@ -195,6 +234,7 @@ void report_answer(struct out *out, const struct view *view, const struct sink_o
 		answer_process(out, view, taken[count++], opts);
 	for (size_t i = 0; i < view->proc_count; i++)
 		all += view->procs[i].row_count > 0;
+	answer_requests(out, view, taken, count);
 	if (all > count)
 		out_printf(out, "and %zu more %s\n\n", all - count, human_plural(all - count, "process", "processes"));
 	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))

@@ -20,7 +20,8 @@ static void say_out_of_memory(struct out *out, const struct view *view, const st
 static void say_leak(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "+%s in each of the last %s iterations", human_bytes(f->bytes).s, human_count(f->count).s);
+	out_printf(out, "+%s on average in the last %s iterations", human_bytes(f->bytes).s,
+		   human_count(f->count).s);
 	if (f->part)
 		out_printf(out, ", %s kept so far", human_bytes(f->part).s);
 }
@@ -28,8 +29,7 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
 {
 	stack_text_line(out, view, f->line);
-	out_printf(out, " has grown by %s since %s, all along", human_bytes(f->bytes).s,
-		   text_when(view, f->since_ns).s);
+	out_printf(out, " has grown twice since %s, by %s", text_when(view, f->since_ns).s, human_bytes(f->bytes).s);
 }
 
 static void say_kept(struct out *out, const struct view *view, const struct finding *f)
@@ -97,7 +97,7 @@ static const struct {
 	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth, NULL },
 	[FINDING_OF_KEPT] = { "KEPT", say_kept, NULL },
 	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour, NULL },
-	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, "gpumemtrace -a traces all processes" },
+	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, NULL },
 	[FINDING_OF_FRAGMENTED] = { "PIECES", say_fragmented,
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids pieces" },
 	[FINDING_OF_CACHED] = { "CACHE", say_cache, "torch.cuda.empty_cache() gives free segments back" },
@@ -112,11 +112,14 @@ const char *finding_text_label(enum finding_kind kind)
 	return texts[kind].label;
 }
 
+/* The line that keeps tensors; nothing if the line is not known in spite of stack traces. */
 static void keeper_line(struct out *out, const struct view *view, const struct finding *f,
 			const struct sink_opts *opts)
 {
 	struct out line;
 
+	if (!f->line && view_has_stacks(&view->procs[f->proc].rows[f->row].torch.stacks))
+		return;
 	out_init_mem(&line);
 	out_pad(&line, FINDING_TEXT_LABEL);
 	if (f->line) {
@@ -141,9 +144,9 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	text_line(out, opts, TEXT_YELLOW, &line);
 	if (f->kind == FINDING_OF_LEAK || f->kind == FINDING_OF_KEPT)
 		keeper_line(out, view, f, opts);
-	if (f->left)
-		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s iterations", FINDING_TEXT_LABEL, "",
-			    human_count(f->left).s);
+	if (f->left != FINDING_LEFT_UNKNOWN)
+		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s %s", FINDING_TEXT_LABEL, "",
+			    human_count(f->left).s, human_plural(f->left, "iteration", "iterations"));
 	if (texts[f->kind].remedy)
 		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", texts[f->kind].remedy);
 }
