@@ -52,12 +52,12 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,frames gpus limits names own_code probes symbol_hint) \
+CORE     := $(call in,terms,array_size frames gpus limits names own_code probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
-            $(call in,ledger,alloc array_size balance bind books calls checkpoint context driver_records dump_records \
+            $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
                              ends framework_records free graph held import ledger life mapping overlap pool process \
-                             process_tables vmm vmm_object) \
+                             process_tables stack_ends vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases segments sizes \
                                 torch_silent) \
             $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
@@ -102,12 +102,12 @@ BIN_SRC  := $(TOP:%=user/%)
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,parse,parse) \
-             $(call in,terms,own_code probes terms) \
+             $(call in,terms,array_size own_code probes terms) \
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
-             $(call in,ledger,alloc array_size bind checkpoint context graph known_bugs known_bugs_others ledger mark \
-                             orders overlap pool vmm) \
+             $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others ledger mark \
+                             orders overlap pool stack_ends vmm) \
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/ledger/alloc.h"
 
-#include "core/ledger/array_size.h"
+#include "core/terms/array_size.h"
 #include "core/ledger/books.h"
 #include "core/ledger/mapping.h"
 #include "core/ledger/operations.h"

@@ -119,49 +119,18 @@ static int apply_end(struct ledger *l, const struct gmt_hdr *hdr)
 
 /* ---- stacks ---- */
 
-/* How the walk over a stack ended, for when the stack is sent once more. */
-struct stack_end {
-	uint32_t process;        /* its index */
-	uint8_t reason, py_reason;
-};
-
-static void count_end(const struct ledger *l, const struct stack_end *end, int by)
-{
-	struct process *p = l->processes.list[end->process];
-	struct view_unwinding *unwinding = p ? &p->unwinding : NULL;
-
-	if (!unwinding)
-		return;
-	unwinding->stacks += by;
-	unwinding->reasons[end->reason] += by;
-	unwinding->py_reasons[end->py_reason] += by;
-}
-
-/* The collector reads the raw frames; the ledger counts how complete the stacks are. A stack that was cut off because a
- * table was missing comes again, with the same id. */
+/* The collector reads the raw frames; the ledger counts how complete the stacks are. */
 static int apply_stack(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	const struct gmt_stack *rec = (const void *)hdr;
-	bool is_new;
+	struct process *p;
 
 	if (!rec->id || rec->count > (hdr->size - sizeof(*rec)) / sizeof(rec->words[0]))
 		return -EINVAL;
-	struct process *p = process_find(&l->processes, hdr->tgid);
-
+	p = process_find(&l->processes, hdr->tgid);
 	if (!p)
 		p = process_new(&l->processes, hdr);
-	if (hash_count(&l->stack_ends) >= FRAMES_IDS_MAX)
-		return 0;
-	struct stack_end *end = hash_put(&l->stack_ends, rec->id, &is_new);
-
-	if (!is_new)
-		count_end(l, end, -1);
-	*end = (struct stack_end){
-		.process = p->index,
-		.reason = rec->reason < GMT_UNWIND_REASON_COUNT ? rec->reason : GMT_UNWIND_END_NONE,
-		.py_reason = rec->py_reason < GMT_PY_REASON_COUNT ? rec->py_reason : GMT_PY_END_NONE,
-	};
-	count_end(l, end, 1);
+	stack_ends_see(&l->stack_ends, &l->processes, p, rec);
 	return 0;
 }
 
@@ -363,6 +332,7 @@ int ledger_apply(struct ledger *l, const void *record, size_t size)
 		deltas_give(&l->out, &(struct delta){ .kind = DELTA_TIME, .ts_ns = hdr->ts_ns });
 	err = apply_record(l, hdr);
 	processes_fold(&l->processes);
+	stack_ends_sweep(&l->stack_ends, &l->processes, &l->frames);
 	if (!err)
 		count_record(l, hdr->ts_ns);
 	free(aligned);
@@ -382,7 +352,7 @@ struct ledger *ledger_new(void)
 	processes_init(&l->processes, &l->gpus, &l->session, &l->out);
 	l->out.due_ns = UINT64_MAX;
 	frames_init(&l->frames);
-	hash_init(&l->stack_ends, sizeof(struct stack_end));
+	stack_ends_init(&l->stack_ends);
 	l->end_reason = UINT32_MAX;
 	return l;
 }
@@ -394,7 +364,7 @@ void ledger_free(struct ledger *l)
 	processes_fini(&l->processes);
 	gpus_fini(&l->gpus);
 	frames_fini(&l->frames);
-	hash_fini(&l->stack_ends);
+	stack_ends_fini(&l->stack_ends);
 	free(l->libraries);
 	limits_fini(&l->limits);
 	free(l);

@@ -12,12 +12,13 @@
 #include "core/terms/limits.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/process.h"
+#include "core/ledger/stack_ends.h"
 
 struct ledger {
 	struct processes processes;
 	struct gpus gpus;
 	struct frames frames;
-	struct hash stack_ends;  /* stack id -> how its walk ended */
+	struct stack_ends stack_ends;
 	struct gmt_session session; /* hdr.size 0: there was no session record */
 	struct gmt_library *libraries;
 	size_t library_count;

@@ -306,6 +306,7 @@ static void drop_process(struct processes *all, struct process *p)
 	const uint32_t *newest = hash_get(&all->by_tgid, p->tgid);
 
 	process_sum(p, &all->folded);
+	all->dropped_stacks += p->unwinding.stacks;
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_FORGET, .p = p, .forget.sum = &all->folded });
 	if (newest && *newest == p->index)
 		hash_erase(&all->by_tgid, p->tgid);

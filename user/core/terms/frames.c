@@ -63,6 +63,11 @@ void frames_forget(struct frames *f)
 	f->is_closed = true;
 }
 
+void frames_forget_stack(struct frames *f, uint32_t stack_id)
+{
+	hash_erase(&f->stack_ids, stack_id);
+}
+
 /* ---- symbols ---- */
 
 /* Whether the three texts fit the record and end where they should. */

@@ -68,6 +68,9 @@ void frames_fini(struct frames *frames);
 int frames_add_symbol(struct frames *frames, const struct gmt_symbol *rec);
 int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
 
+/* Forgets the names of a stack id, which comes no more. */
+void frames_forget_stack(struct frames *frames, uint32_t stack_id);
+
 /* Forgets all names for ever: each stack is FRAMES_NOT_NAMED, and further records are counted and not kept. */
 void frames_forget(struct frames *frames);
 

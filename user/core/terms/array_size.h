@@ -3,8 +3,8 @@
  * An estimate of the memory of a CUDA array from its descriptor: texels times bytes. The driver pads (rows to a GOB of
  * 64 x 8 bytes, the whole to 64 KiB or 2 MiB pages), so the estimate is a lower bound.
  */
-#ifndef GPUMEMTRACE_CORE_LEDGER_ARRAY_SIZE_H
-#define GPUMEMTRACE_CORE_LEDGER_ARRAY_SIZE_H
+#ifndef GPUMEMTRACE_CORE_TERMS_ARRAY_SIZE_H
+#define GPUMEMTRACE_CORE_TERMS_ARRAY_SIZE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/ledger/array_size.h"
+#include "core/terms/array_size.h"
 
 #define UINT8 0x01
 #define UINT16 0x02

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See array_size.h. Formats and flags: cuda.h of CUDA 13.5, CUarray_format_enum and CUDA_ARRAY3D_*. */
-#include "core/ledger/array_size.h"
+#include "core/terms/array_size.h"
 
 #include <stddef.h>
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Stack ids of processes that ended long ago are forgotten, with their names; no other id is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "records.h"
+
+#include "core/ledger/ledger_state.h"
+
+#define STACKS 20                       /* of a process */
+#define MANY (4 * PROCESSES_ENDED)
+
+static int scene(void **state)
+{
+	static struct records r;
+
+	records_scene(&r, ALL_LAYERS);
+	records_symbol(&r, 1, "first", "/lib/a.so", "", 0);
+	*state = &r;
+	return 0;
+}
+
+static int no_scene(void **state)
+{
+	records_fini(*state);
+	return 0;
+}
+
+/* A process with stacks from `first` on, the first of which has memory; it ends if it has to. */
+static void live(struct records *r, uint32_t tgid, uint32_t first, bool ends)
+{
+	r->tgid = r->tid = tgid;
+	records_proc(r, tgid, "program");
+	for (uint32_t id = first; id < first + STACKS; id++) {
+		records_stack(r, id, GMT_UNWIND_END_ROOT);
+		FRAMES(r, id, 1);
+	}
+	r->stack_id = first;
+	CALL(r, cuMemHostAlloc, 0x7f0000000000, 4096, 0);
+	r->stack_id = 0;
+	if (ends)
+		records_exit(r, 0);
+}
+
+static bool is_named(const struct records *r, uint32_t id)
+{
+	return frames_of(&r->ledger->frames, id) >= FRAMES_FIRST;
+}
+
+static void ids_of_the_dead_are_forgotten(void **state)
+{
+	struct records *r = *state;
+	uint32_t last = 1 + STACKS * (MANY + 1);
+
+	live(r, 5000, 1, false);
+	for (uint32_t i = 1; i <= MANY; i++)
+		live(r, 10000 + i, 1 + STACKS * i, true);
+	assert_true(r->ledger->processes.ended_count <= PROCESSES_ENDED);
+	/* those of the processes that are kept, and less than as many again */
+	assert_true(hash_count(&r->ledger->stack_ends.by_id) < 2 * STACKS * (PROCESSES_ENDED + 1) + STACKS);
+	assert_true(hash_count(&r->ledger->frames.stack_ids) == hash_count(&r->ledger->stack_ends.by_id));
+	for (uint32_t id = 1; id <= STACKS; id++)
+		assert_true(is_named(r, id)); /* the process runs */
+	for (uint32_t id = last - STACKS * PROCESSES_ENDED; id < last; id++)
+		assert_true(is_named(r, id)); /* the process is shown */
+	assert_false(is_named(r, 1 + STACKS));
+}
+
+static void an_id_that_two_processes_use_stays(void **state)
+{
+	struct records *r = *state;
+
+	live(r, 5000, 1, true);
+	r->tgid = r->tid = 5001;
+	records_proc(r, 5001, "forked");
+	r->stack_id = 7;
+	CALL(r, cuMemHostAlloc, 0x7f0000000000, 4096, 0);
+	r->stack_id = 0;
+	for (uint32_t i = 1; i <= MANY; i++)
+		live(r, 10000 + i, 1 + STACKS * i, true);
+	assert_false(is_named(r, 1));
+	assert_true(is_named(r, 7));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene, no_scene)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ids_of_the_dead_are_forgotten),
+		TEST(an_id_that_two_processes_use_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
