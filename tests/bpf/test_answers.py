@@ -28,19 +28,27 @@ def of_process(view, pid):
     return found
 
 
+def said(target, word):
+    target.wait_line(lambda: word in [line.strip() for line in target.err], word)
+
+
 def start(kind, *options):
     """(the tracer, the program)"""
     torch = torchlib.debian()
-    tool = Tool("-a", *options).ready()
     env = {"LD_PRELOAD": torchlib.BLOCKS, "PYTHONWARNINGS": "ignore", **torch.env}
-    return tool, Target(torch.python, PROGRAM, kind, env=env)
+    target = Target(torch.python, PROGRAM, kind, env=env)
+    said(target, "ready")
+    tool = Tool("-p", str(target.pid), *options).ready()
+    tool.idle()
+    target.line()
+    return tool, target
 
 
 def at_the_end(kind, *options):
     """(the findings when the work is done, the first screen of the report)"""
     path = lib.folder() + "/run.gmt"
     tool, target = start(kind, "-o", path, *options)
-    target.wait_line(lambda: "done" in [line.strip() for line in target.err], "the end of the work")
+    said(target, "done")
     report = lib.settled(tool, target.pid)
     target.line()
     equal(target.finish()[0], 0, "exit status " + target.stderr())
@@ -62,7 +70,7 @@ def meanwhile(kind, wanted):
     tool.wait_line(is_found, wanted)
     target.line()
     equal(target.finish()[0], 0, "exit status " + target.stderr())
-    tool.stop()
+    equal(tool.report()["exit_status"], 0, "exit status")
     return places[0]
 
 

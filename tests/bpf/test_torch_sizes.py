@@ -44,7 +44,7 @@ def asked(*arguments, **how):
     equal(requested["live_count"], row["torch"]["blocks"]["live_count"], "blocks")
     equal(requested["block_bytes"], row["torch"]["blocks"]["live_bytes"], "bytes of blocks")
     equal(told["wanted"], "0", "those who want to be told when nobody traces any more")
-    text = lib.run([lib.TOOL, "replay", recording]).stdout
+    text = lib.run([lib.TOOL, "report", "--full", recording]).stdout
     check("block rounding" in text, text)
 
 

@@ -4,8 +4,8 @@
 (tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
 
 losses: a training keeps its losses, and with each loss its graph. outputs: an evaluation keeps its outputs. cache: a
-cache grows with each token. clean: a training that keeps nothing. Prints "done" on standard error when the work is done,
-and waits for a line; outputs and cache end with the line at the latest.
+cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
+works, prints "done" and waits for another line; outputs and cache end with that line at the latest.
 """
 import ctypes
 import select
@@ -87,6 +87,8 @@ KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "outputs"
 
 
 def main():
+    print("ready", file=sys.stderr, flush=True)
+    sys.stdin.readline()
     torch.set_num_threads(1)
     torch_ranges.begin_as_2_0()
     if native.blocks_start(0):
