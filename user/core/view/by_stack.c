@@ -317,13 +317,17 @@ static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, co
 
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
 {
-	uint32_t *line_of_symbol = xcalloc(b->view->symbol_count, sizeof(*line_of_symbol));
-	struct places places = {
+	struct places places;
+	uint32_t *line_of_symbol;
+
+	if (!count) /* as in each process without a framework, of which there may be thousands */
+		return;
+	line_of_symbol = xcalloc(b->view->symbol_count, sizeof(*line_of_symbol));
+	places = (struct places){
 		.of_stack = xcalloc(b->view->stack_count, sizeof(*places.of_stack)),
 		.of_line_stack = xcalloc(b->view->stack_count, sizeof(*places.of_line_stack)),
 		.of_line = xcalloc(LINE_FIRST + b->frames->symbol_count, sizeof(*places.of_line)),
 	};
-
 	for (uint32_t i = 0; i < b->frames->symbol_count; i++)
 		if (b->symbol_of[i])
 			line_of_symbol[b->symbol_of[i] - 1] = LINE_FIRST + i;

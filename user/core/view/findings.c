@@ -98,12 +98,6 @@ static bool has_code(const struct view_line_row *line)
 	return line->state == VIEW_LINE_OWN || line->state == VIEW_LINE_NOT_OWN;
 }
 
-/* Tensors say more than the segments that they lie in. */
-static const struct view_stacks *best_stacks(const struct view_row *row)
-{
-	return view_has_stacks(&row->torch.stacks) ? &row->torch.stacks : &row->stacks;
-}
-
 /* ---- of a row ---- */
 
 /* The line that keeps the most memory over iterations. */
@@ -165,7 +159,7 @@ static void look_for_kept(struct search *s)
 
 static void look_for_growth(struct search *s)
 {
-	const struct view_stacks *stacks = best_stacks(s->row);
+	const struct view_stacks *stacks = view_best_stacks(s->row);
 	const struct view_lines *lines = &stacks->lines[VIEW_BY_GROWN];
 	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
 	uint64_t now_ns = s->proc->exited ? s->proc->exit_ts_ns : s->view->now_ns;

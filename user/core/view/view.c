@@ -40,6 +40,11 @@ void view_free(struct view *view)
 	*view = (struct view){ 0 };
 }
 
+const struct view_stacks *view_best_stacks(const struct view_row *row)
+{
+	return view_has_stacks(&row->torch.stacks) ? &row->torch.stacks : &row->stacks;
+}
+
 uint64_t view_lost(const struct view *view)
 {
 	uint64_t lost = view->records_malformed;

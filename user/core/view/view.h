@@ -145,6 +145,9 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 void view_free(struct view *view);
 void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being built */
 
+/* The stacks of a row that say most: tensors say more than the segments that they lie in. */
+const struct view_stacks *view_best_stacks(const struct view_row *row);
+
 /* Lost records: the sum of loss[] and records_malformed. */
 uint64_t view_lost(const struct view *view);
 

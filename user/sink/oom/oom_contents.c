@@ -52,10 +52,7 @@ static void say_content(struct out *out, const struct oom_view *v, const char *i
 		return;
 	r = &v->rows[v->facts.largest];
 	row = oom_gpu_row(v, r);
-	s = row ? &row->stacks : &v->view.procs[r->proc].host_stacks;
-	/* Tensors say more than their segments. */
-	if (row && view_has_stacks(&row->torch.stacks))
-		s = &row->torch.stacks;
+	s = row ? view_best_stacks(row) : &v->view.procs[r->proc].host_stacks;
 	lines = &s->lines[VIEW_BY_LIVE];
 	if (!view_has_stacks(s) || !s->owner_count || !s->owners[0].held.live || !knows_code(lines))
 		return;

@@ -8,7 +8,7 @@
  *     GPU 0   nvidia-smi shows 2.3 GiB
  *             = calls 1.8 GiB + context 498 MiB + rest 47 MiB + residual 0 B
  *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
- *     LEAK    +832 KiB in each of the last 30 iterations, 55.2 MiB kept so far (guess)
+ *     LEAK    +832 KiB on average in the last 30 iterations, 55.2 MiB kept so far (guess)
  *             train.py:21 forward keeps 53.2 MiB of them
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
  */
@@ -126,7 +126,7 @@ static void framework_line(struct out *out, const struct view *view, const struc
 static void answer_lines(struct out *out, const struct view *view, const struct view_row *row,
 			 const struct sink_opts *opts)
 {
-	const struct view_stacks *s = view_has_stacks(&row->torch.stacks) ? &row->torch.stacks : &row->stacks;
+	const struct view_stacks *s = view_best_stacks(row);
 	enum view_order order = s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
 	const struct view_lines *lines = &s->lines[order];
 	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
