@@ -175,6 +175,11 @@ static void test_command(void **state)
 
 static void test_commands(void **state)
 {
+	static const struct { const char *line; enum cli_command command; } words[] = {
+		{ "report a.gmt", CLI_REPORT }, { "help", CLI_HELP }, { "version", CLI_VERSION },
+		{ "doctor --json", CLI_DOCTOR }, { "list", CLI_LIST }, { "--help", CLI_HELP }, { "replay -h", CLI_HELP },
+		{ "-V", CLI_VERSION },
+	};
 	struct parsed *p = parse_ok("replay a.gmt --json --strict");
 
 	(void)state;
@@ -194,30 +199,11 @@ static void test_commands(void **state)
 	assert_true(p->options.from.is_given);
 	assert_int_equal(p->options.to.ns, 1500000000);
 	drop(p);
-	p = parse_ok("report a.gmt");
-	assert_int_equal(p->options.command, CLI_REPORT);
-	drop(p);
-	p = parse_ok("help");
-	assert_int_equal(p->options.command, CLI_HELP);
-	drop(p);
-	p = parse_ok("version");
-	assert_int_equal(p->options.command, CLI_VERSION);
-	drop(p);
-	p = parse_ok("doctor --json");
-	assert_int_equal(p->options.command, CLI_DOCTOR);
-	drop(p);
-	p = parse_ok("list");
-	assert_int_equal(p->options.command, CLI_LIST);
-	drop(p);
-	p = parse_ok("--help");
-	assert_int_equal(p->options.command, CLI_HELP);
-	drop(p);
-	p = parse_ok("replay -h");
-	assert_int_equal(p->options.command, CLI_HELP);
-	drop(p);
-	p = parse_ok("-V");
-	assert_int_equal(p->options.command, CLI_VERSION);
-	drop(p);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		p = parse_ok(words[i].line);
+		assert_int_equal(p->options.command, words[i].command);
+		drop(p);
+	}
 }
 
 struct refused {
