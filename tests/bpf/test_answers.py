@@ -39,7 +39,8 @@ def start(kind, *options):
     target = Target(torch.python, PROGRAM, kind, env=env)
     said(target, "ready")
     tool = Tool("-p", str(target.pid), *options).ready()
-    tool.idle()
+    torchlib.until_probed(tool, target.pid)
+    tool.idle()                 # the tables of stacks are there
     target.line()
     return tool, target
 

@@ -91,6 +91,17 @@ class Training(Target):
         return truth_of(out)
 
 
+def mapped(pid, name):
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        return next(line.split()[-1] for line in maps if f"/{name}.so" in line)
+
+
+def until_probed(tool, pid):
+    """Until the blocks and the ranges of a process that has loaded torch are seen."""
+    for name in "libc10", "libtorch_cpu":
+        tool.probes(mapped(pid, name))
+
+
 def truth_of(out):
     check(out.startswith("{"), "no truth", out)
     return json.loads(out)

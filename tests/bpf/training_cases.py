@@ -21,18 +21,12 @@ import vizlib  # noqa: E402
 GPUS = (GPU_B, GPU_A)       # by CUDA's numbers
 
 
-def mapped(pid, name):
-    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
-        return next(line.split()[-1] for line in maps if f"/{name}.so" in line)
-
-
 def from_start(torch, variant, *options):
     """Probed before it has a tensor, to its end: (report, pid, truth)."""
     tool = Tool("-a", *options).ready()
     target = Training(torch, variant, hold="loaded,end" if options else "loaded")
     target.wait("loaded")
-    for name in "libc10", "libtorch_cpu":
-        tool.probes(mapped(target.pid, name))
+    torchlib.until_probed(tool, target.pid)
     if options:
         tool.idle()                 # the tables of stacks are there
     target.go()
