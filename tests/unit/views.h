@@ -175,6 +175,7 @@ static inline struct fixture *typical(struct fixture *f)
 		.gap_known = true, .largest_free_gap = 96 * MIB,
 	};
 	row[1].gpu = 1;
+	row[1].ordinal = VIEW_ORDINAL_UNKNOWN;
 	row[1].has_physical = true;
 	row[1].by_class[GMT_CLASS_POOL] = class_of(100 * MIB + 512, 300 * MIB, 60, 1000, 900);
 	row[1].context = 498 * MIB - 512;
@@ -336,6 +337,7 @@ static inline struct fixture *troubled(struct fixture *f)
 	f->procs[1].rows = &row[2];
 	f->procs[1].row_count = 1;
 	row[2].gpu = 1;
+	row[2].ordinal = 1;
 	row[2].by_class[GMT_CLASS_DEVICE] = class_of(0, 5 * GIB, 90, 10, 10);
 	row[2].attributed = level_of(0, 5 * GIB, 90);
 	row[2].has_nvml = true;
@@ -359,6 +361,7 @@ static inline struct fixture *troubled(struct fixture *f)
 	f->gpus[2].name[0] = '\0';
 	f->gpus[2].total_bytes = 0;
 	row[3].gpu = 2;
+	row[3].ordinal = VIEW_ORDINAL_UNKNOWN;
 	row[3].by_class[GMT_CLASS_DEVICE] = class_of(3 * KIB, 3 * KIB, 1, 1, 0);
 	row[3].attributed = level_of(3 * KIB, 3 * KIB, 1);
 	set_proc(&f->procs[3], 4500, "sh", "sh -c true");

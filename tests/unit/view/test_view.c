@@ -101,6 +101,21 @@ static void a_job_from_its_start(void **state)
 	assert_true(row.has_nvml);
 }
 
+/* records_scene() says that CUDA's device 0 is the GPU with index 1. */
+static void a_gpu_has_cudas_number_also_after_the_end(void **state)
+{
+	struct records *r = *state;
+
+	obtain(r, GMT_API_cuInit, 10 * MiB, 0);
+	assert_int_equal(row_of(r, 1).ordinal, 0);
+	records_exit(r, 0);
+	assert_int_equal(row_of(r, 1).ordinal, 0);
+	r->tgid = 200; /* whose devices nobody saw */
+	records_attach(r, false);
+	records_nvml(r, 1, GMT_NVML_SAMPLE, GiB);
+	assert_int_equal(row_of(r, 1).ordinal, VIEW_ORDINAL_UNKNOWN);
+}
+
 static void a_residual_is_shown(void **state)
 {
 	struct records *r = *state;
@@ -486,6 +501,7 @@ static void counted_by_outcome(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_gpu_has_cudas_number_also_after_the_end),
 		TEST(a_job_from_its_start),
 		TEST(a_residual_is_shown),
 		TEST(small_allocations_come_out_of_the_contexts_blocks),

@@ -38,6 +38,7 @@ struct row {
 	struct view_level attributed;
 	struct view_level physical;
 	struct rm_physical at_end;   /* of a process that has exited */
+	unsigned int ordinal_at_end; /* likewise: CUDA's number of the GPU in the process */
 	struct row_nvml nvml;
 	struct stacks stacks;
 };

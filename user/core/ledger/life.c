@@ -15,8 +15,12 @@ static void end_life(struct process *p, uint64_t ts_ns, struct delta_exit how)
 {
 	overlap_drop(p, ts_ns);
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXIT, .p = p, .ts_ns = ts_ns, .exit = how });
-	for (unsigned int i = 0; i < p->account.count; i++)
-		balance_physical(p, &p->account.rows[i], &p->account.rows[i].at_end);
+	for (unsigned int i = 0; i < p->account.count; i++) {
+		struct row *row = &p->account.rows[i];
+
+		balance_physical(p, row, &row->at_end);
+		row->ordinal_at_end = context_ordinal_of_gpu(&p->contexts, row->gpu);
+	}
 	held_keep(p);
 	process_forget(p);
 	p->exited = true;

@@ -48,6 +48,14 @@ int context_gpu(const struct contexts *contexts, unsigned int ordinal)
 	return ordinal < contexts->device_count ? contexts->devices[ordinal].gpu : GPU_UNKNOWN;
 }
 
+unsigned int context_ordinal_of_gpu(const struct contexts *contexts, int gpu)
+{
+	for (uint32_t i = 0; gpu != GPU_UNKNOWN && i < contexts->device_count; i++)
+		if (contexts->devices[i].gpu == gpu)
+			return i;
+	return ORDINAL_NONE;
+}
+
 struct device *context_device(struct contexts *contexts, unsigned int ordinal)
 {
 	if (ordinal >= ORDINAL_NONE)

@@ -144,9 +144,11 @@ struct contexts {
 unsigned int contexts_find(const struct contexts *contexts, uint64_t handle);
 unsigned int contexts_get(struct contexts *contexts, uint64_t handle);
 
-/* CUDA ordinal of a context, ORDINAL_NONE; and the GPU of an ordinal, GPU_UNKNOWN. */
+/* The CUDA ordinal of a context, ORDINAL_NONE; the GPU of an ordinal, GPU_UNKNOWN; the ordinal of a GPU,
+ * ORDINAL_NONE. */
 unsigned int context_ordinal(const struct contexts *contexts, unsigned int context);
 int context_gpu(const struct contexts *contexts, unsigned int ordinal);
+unsigned int context_ordinal_of_gpu(const struct contexts *contexts, int gpu);
 /* Memory that was asked for on the ordinal lies on this GPU. Nothing happens if the ordinal's GPU is known. */
 void context_learn_gpu(struct contexts *contexts, unsigned int ordinal, int gpu);
 /* NULL for ORDINAL_NONE. Good until the next call. */

@@ -51,8 +51,11 @@ struct view_gpu {
 
 #define VIEW_GPU_UNKNOWN (-1)
 
+#define VIEW_ORDINAL_UNKNOWN UINT32_MAX
+
 struct view_row {
 	int gpu;                 /* index in view.gpus, VIEW_GPU_UNKNOWN */
+	uint32_t ordinal;        /* CUDA's number of the GPU in this process, VIEW_ORDINAL_UNKNOWN */
 	struct view_class by_class[GMT_CLASS_COUNT];
 	struct view_level attributed;  /* live device-memory bytes that calls since attach asked for */
 	bool has_physical;       /* the kernel layer was active */

@@ -119,6 +119,13 @@ static void fill_nvml(const struct row *row, struct view_row *out)
 	out->at_nvml = nvml->sum;
 }
 
+static uint32_t find_ordinal(const struct process *p, const struct row *row)
+{
+	unsigned int ordinal = p->exited ? row->ordinal_at_end : context_ordinal_of_gpu(&p->contexts, row->gpu);
+
+	return ordinal == ORDINAL_NONE ? VIEW_ORDINAL_UNKNOWN : ordinal;
+}
+
 static void fill_view_row(const struct process *p, const struct row *row, const struct rm_physical *physical,
 			  struct view_row *out)
 {
@@ -127,6 +134,7 @@ static void fill_view_row(const struct process *p, const struct row *row, const 
 	balance_sum(p, row, &sum);
 	*out = (struct view_row){
 		.gpu = row->gpu,
+		.ordinal = find_ordinal(p, row),
 		.attributed = row->attributed,
 		.has_physical = process_has_kernel(p),
 		.physical = row->physical,

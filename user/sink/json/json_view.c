@@ -173,6 +173,7 @@ static json_t *row_to_json(const struct view *view, const struct view_row *r)
 
 	return JS_OBJECT({ "gpu", js_u64_if(gpu, (uint64_t)r->gpu) },
 			 { "uuid", gpu ? JS_TEXT(gpu->uuid_text) : json_null() },
+			 { "ordinal", js_u64_if(r->ordinal != VIEW_ORDINAL_UNKNOWN, r->ordinal) },
 			 { "attributed", level_to_json(view, &r->attributed) },
 			 { "classes", classes_to_json(view, r->by_class) },
 			 { "physical", physical_to_json(view, r) },

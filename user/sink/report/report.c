@@ -132,6 +132,8 @@ static void gpu_head(struct out *out, const struct view *view, const struct view
 			out_printf(&line, "  %.32s", g->pci);
 		if (g->total_bytes)
 			out_printf(&line, "  %s", human_bytes(g->total_bytes).s);
+		if (text_ordinal(view, row).s[0])
+			out_printf(&line, "  %s", text_ordinal(view, row).s);
 	}
 	text_line(out, opts, TEXT_BOLD, &line);
 }

@@ -87,11 +87,13 @@ static void gpu_line(struct out *out, const struct view *view, const struct view
 		     const struct sink_opts *opts)
 {
 	const struct view_sum *s = &row->at_nvml;
-	struct human gpu = text_gpu(view, row->gpu);
+	struct human gpu = text_gpu(view, row->gpu), ordinal = text_ordinal(view, row);
 	struct out line;
 
 	out_init_mem(&line);
 	out_printf(&line, "GPU %-*s ", FINDING_TEXT_LABEL - 5, gpu.s);
+	if (ordinal.s[0])
+		out_printf(&line, "%s: ", ordinal.s);
 	if (!row->has_nvml) {
 		out_printf(&line, "%s since the attach, at most %s; nvidia-smi's number is unknown",
 			   human_bytes(text_weight(row)).s, human_bytes(most_of(row)).s);

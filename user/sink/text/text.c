@@ -96,6 +96,17 @@ struct human text_gpu(const struct view *view, int gpu)
 	return h;
 }
 
+struct human text_ordinal(const struct view *view, const struct view_row *row)
+{
+	const struct view_gpu *g = row->gpu >= 0 ? &view->gpus[row->gpu] : NULL;
+	struct human h = { "" };
+
+	if (g && row->ordinal != VIEW_ORDINAL_UNKNOWN && (row->ordinal != g->index || (g->flags & GMT_GPU_MIG)))
+		snprintf(h.s, sizeof(h.s), "cuda:%u = %s %.8s", row->ordinal,
+			 g->flags & GMT_GPU_MIG ? "MIG" : "GPU", text_gpu(view, row->gpu).s);
+	return h;
+}
+
 uint64_t text_weight(const struct view_row *row)
 {
 	return row->has_physical ? row->physical.live + row->before_attach : row->attributed.live;

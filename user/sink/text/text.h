@@ -29,6 +29,9 @@ const struct view_proc *text_find_proc(const struct view *view, const struct vie
 /* "0", "0:1" (MIG instance 1 of GPU 0), "?" (unknown), "ad5a" (not in the inventory: the start of the UUID). */
 struct human text_gpu(const struct view *view, int gpu);
 
+/* "cuda:0 = GPU 1", where CUDA numbers the row's GPU otherwise than nvidia-smi; else "". */
+struct human text_ordinal(const struct view *view, const struct view_row *row);
+
 /* The memory of a row on its GPU: physical bytes if the kernel layer was active. */
 uint64_t text_weight(const struct view_row *row);
 
