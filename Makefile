@@ -52,7 +52,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,array_size frames gpus limits names own_code probes symbol_hint) \
+CORE     := $(call in,terms,array_size frames gpus limits module_paths names own_code probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \

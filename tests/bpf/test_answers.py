@@ -46,7 +46,7 @@ def start(kind, *options):
 
 
 def at_the_end(kind, *options):
-    """(the findings when the work is done, the first screen of the report)"""
+    """(the findings when the work is done, the first screen of the report, the modules with live memory)"""
     path = lib.folder() + "/run.gmt"
     tool, target = start(kind, "-o", path, *options)
     said(target, "done")
@@ -55,7 +55,9 @@ def at_the_end(kind, *options):
     equal(target.finish()[0], 0, "exit status " + target.stderr())
     done = lib.run([lib.TOOL, "replay", path])
     equal(done.returncode, 0, done.stderr)
-    return of_process(report, target.pid), done.stdout.splitlines()[:SCREEN]
+    row, = (row for row in lib.process_of(report, target.pid)["gpus"] if row["torch"])
+    modules = {row["module"]: row["live_bytes"] for row in row["torch"]["stacks"]["modules"]["live"]}
+    return of_process(report, target.pid), done.stdout.splitlines()[:SCREEN], modules
 
 
 def meanwhile(kind, wanted):
@@ -83,21 +85,23 @@ def only(found, kind):
 
 def losses():
     """a training that keeps its losses: a leak, its bytes in each iteration, and the line of the model that made them"""
-    found, head = at_the_end("losses", "--block-stacks")
+    found, head, modules = at_the_end("losses", "--block-stacks")
     _, place, finding = only(found, "leak")
     equal(place, (PROGRAM, line_of("the line")), "the line")
     check(finding["count"] >= 30, finding)
     # each of four layers keeps its results
     check(4 * 64 * 256 * 4 <= finding["bytes"] <= 12 * 64 * 256 * 4, finding)
+    check(modules["Net"] >= finding["part_bytes"] * 3 // 4, "the module:", modules, finding)
     check(any("LEAK" in line for line in head), "not on the first screen", *head)
     check(any(f"torch_leaks.py:{place[1]} " in line for line in head), "the line is not on the first screen", *head)
 
 
 def without_stacks():
     """... without stack traces of blocks: the report says how to see the line"""
-    found, head = at_the_end("losses")
+    found, head, modules = at_the_end("losses")
     equal(only(found, "leak")[1], None, "the line")
     check(any("--block-stacks" in line for line in head), *head)
+    equal(modules, {}, "modules without stack traces of blocks")
 
 
 def outputs():
@@ -112,7 +116,7 @@ def cache():
 
 def clean():
     """a training that keeps nothing: nothing is found"""
-    found, head = at_the_end("clean", "--block-stacks")
+    found, head, _ = at_the_end("clean", "--block-stacks")
     equal([f[0] for f in found], [], "findings")
     check(any("LINES" in line for line in head), *head)
 

@@ -145,6 +145,69 @@ static void stacks_add_up_by_line(void **state)
 	view_free(&view);
 }
 
+static uint64_t live_in_module(const struct view *view, const struct view_stacks *s, const char *path)
+{
+	const struct view_modules *modules = &s->modules[VIEW_BY_LIVE];
+
+	for (size_t i = 0; i < modules->count; i++) {
+		uint32_t module = modules->rows[i].module;
+
+		if (module == VIEW_NO_MODULE ? !*path : !strcmp(view->modules[module], path))
+			return modules->rows[i].held.live;
+	}
+	return 0;
+}
+
+/* A forward() that PyTorch has not called is a function like others, and native frames may lie in between. Two stacks
+ * of one path are one row. */
+static void stacks_add_up_by_module(void **state)
+{
+	static const char module_py[] = "/site/torch/nn/modules/module.py";
+	struct records *r = *state;
+	struct view view;
+
+	records_symbol(r, 1, "bert", "", "/src/bert.py", 7);
+	records_symbol(r, 2, "-Module._call_impl", "", module_py, 1501);
+	records_symbol(r, 3, "bNet.forward", "", "/src/bert.py", 20);
+	records_symbol(r, 4, "bNet.forward", "", "/src/bert.py", 21);
+	records_symbol(r, 5, "bLinear.forward", "", "/site/torch/nn/modules/linear.py", 114);
+	records_symbol(r, 6, "forward", "", "/src/old.py", 3); /* as Python before 3.11 says names */
+	records_symbol(r, 7, "-PyEval", "/usr/bin/python3", "", 0);
+	records_symbol(r, 8, "anna", "/opt/libanna.so", "", 0);
+	FRAMES(r, 11, 8, 5, 2, 3, 7, 2, 1);
+	FRAMES(r, 12, 8, 5, 7, 2, 4, 2, 1);
+	FRAMES(r, 13, 8, 6, 2, 4, 2, 1);
+	FRAMES(r, 14, 8, 5, 3, 2, 1);
+	FRAMES(r, 15, 8, 5, 1);
+	create(r, 1, 100, 11);
+	create(r, 2, 10, 12);
+	create(r, 3, 1000, 13);
+	create(r, 4, 5, 14);
+	create(r, 5, 7, 15);
+	create(r, 6, 9, 0);
+	view = look(r);
+	const struct view_stacks *s = stacks_of(&view, 1);
+
+	assert_int_equal(s->modules[VIEW_BY_LIVE].count, 4);
+	assert_int_equal(live_in_module(&view, s, "bNet > bLinear"), 110);
+	assert_int_equal(live_in_module(&view, s, "bNet > old.py"), 1000);
+	assert_int_equal(live_in_module(&view, s, "bNet"), 5);
+	assert_int_equal(live_in_module(&view, s, ""), 16);
+	view_free(&view);
+}
+
+static void without_modules_there_is_no_list_of_them(void **state)
+{
+	struct records *r = *state;
+	struct view view;
+
+	name_stacks(r);
+	create(r, 1, 100, 11);
+	view = look(r);
+	assert_int_equal(stacks_of(&view, 1)->modules[VIEW_BY_LIVE].count, 0);
+	view_free(&view);
+}
+
 static void names_may_come_late_or_never(void **state)
 {
 	struct records *r = *state;
@@ -415,6 +478,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stacks_that_read_alike_are_one, scene, no_scene),
 		cmocka_unit_test_setup_teardown(stacks_add_up_by_line, scene, no_scene),
+		cmocka_unit_test_setup_teardown(stacks_add_up_by_module, scene, no_scene),
+		cmocka_unit_test_setup_teardown(without_modules_there_is_no_list_of_them, scene, no_scene),
 		cmocka_unit_test_setup_teardown(names_may_come_late_or_never, scene, no_scene),
 		cmocka_unit_test_setup_teardown(malformed_names_are_refused, scene, no_scene),
 		cmocka_unit_test_setup_teardown(how_complete_stacks_are, scene, no_scene),

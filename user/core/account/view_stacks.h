@@ -90,6 +90,18 @@ struct view_lines {
 	struct view_line_row *rows;
 };
 
+/* All stacks with the same path of torch.nn modules. */
+struct view_module_row {
+	uint32_t module;         /* index in view.modules; VIEW_NO_MODULE: outside of all modules */
+	struct view_held held;
+};
+#define VIEW_NO_MODULE UINT32_MAX
+
+struct view_modules {
+	size_t count;            /* 0 if no stack is in a module */
+	struct view_module_row *rows;
+};
+
 struct view_stacks {
 	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
 	uint64_t since_ns;       /* growth is counted from here */
@@ -101,6 +113,7 @@ struct view_stacks {
 	struct view_owner *owners; /* greatest live first */
 	struct view_top top[VIEW_ORDER_COUNT];
 	struct view_lines lines[VIEW_ORDER_COUNT]; /* at most as many as stacks */
+	struct view_modules modules[VIEW_ORDER_COUNT]; /* likewise */
 };
 
 /* The first two of view.owners. */

@@ -32,6 +32,7 @@ void frames_init(struct frames *f)
 	hash_init(&f->stack_ids, sizeof(uint32_t));
 	hash_init(&f->by_list, sizeof(uint32_t));
 	f->lists = xcalloc(f->list_capacity, sizeof(*f->lists));
+	module_paths_init(&f->modules);
 	keep_symbol(f, (struct frames_symbol){ .function = "", .module = "", .file = "" });
 	while (f->stack_count < FRAMES_FIRST)
 		keep_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
@@ -44,6 +45,7 @@ void frames_fini(struct frames *f)
 	free(f->symbols);
 	free(f->stacks);
 	free(f->lists);
+	module_paths_fini(&f->modules);
 	hash_fini(&f->symbol_ids);
 	hash_fini(&f->by_place);
 	hash_fini(&f->stack_ids);
@@ -136,6 +138,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 		.kind = rec->kind,
 		.flags = rec->flags,
 		.hint = symbol_hint(text, text + file),
+		.role = rec->kind == GMT_SYMBOL_PYTHON ? module_paths_role(text, text + file) : MODULE_ROLE_NONE,
 	});
 	set_place(f, f->symbol_count - 1);
 	return 0;
@@ -150,6 +153,28 @@ static uint8_t hint_of(const struct frames *f, const uint32_t *list, uint32_t co
 	for (uint32_t i = 0; i < count && hint == SYMBOL_HINT_NONE; i++)
 		hint = f->symbols[list[i]].hint;
 	return hint;
+}
+
+/* Follows the calls of modules from the outermost frame on. */
+static uint32_t module_of(struct frames *f, const uint32_t *list, uint32_t count)
+{
+	uint32_t module = MODULE_PATHS_NONE;
+	bool is_called = false;
+
+	for (uint32_t i = count; i-- > 0;) {
+		const struct frames_symbol *s = &f->symbols[list[i]];
+		const char *name;
+		size_t len;
+
+		if (s->kind != GMT_SYMBOL_PYTHON)
+			continue;
+		if (is_called && s->role == MODULE_ROLE_FORWARD) {
+			name = module_paths_class(s->function, s->file, &len);
+			module = module_paths_step(&f->modules, module, name, len);
+		}
+		is_called = s->role == MODULE_ROLE_CALL;
+	}
+	return module;
 }
 
 /* The number of the stack with the list that stands behind all lists in f->lists. A new stack takes this list over. */
@@ -169,7 +194,10 @@ static uint32_t number_stack(struct frames *f, uint32_t count)
 		f->dropped++;
 		return FRAMES_NOT_NAMED;
 	}
-	*head = keep_stack(f, (struct frames_stack){ f->list_count, count, *head, hint_of(f, list, count) });
+	*head = keep_stack(f, (struct frames_stack){
+		.first = f->list_count, .count = count, .next = *head,
+		.module = module_of(f, list, count), .hint = hint_of(f, list, count),
+	});
 	f->list_count += count;
 	return *head;
 }

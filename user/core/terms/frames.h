@@ -16,6 +16,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/hash.h"
+#include "core/terms/module_paths.h"
 #include "core/terms/symbol_hint.h"
 
 /* Stacks that have no names. Stacks with names are numbered from FRAMES_FIRST. */
@@ -36,6 +37,7 @@ struct frames_symbol {
 	uint8_t kind;            /* enum gmt_symbol_kind */
 	uint8_t flags;           /* enum gmt_symbol_flag */
 	uint8_t hint;            /* symbol_hint() */
+	uint8_t role;            /* enum module_role */
 	uint32_t place;          /* the first symbol with the same file and line; where these are unknown, with the same
 				  * function and module */
 };
@@ -43,6 +45,7 @@ struct frames_symbol {
 struct frames_stack {
 	uint32_t first, count;   /* in frames.lists */
 	uint32_t next;           /* of the same hash; 0: none */
+	uint32_t module;         /* in frames.modules; MODULE_PATHS_NONE */
 	uint8_t hint;            /* of the innermost frame that has a hint */
 };
 
@@ -57,6 +60,7 @@ struct frames {
 	uint32_t stack_count;
 	uint32_t *lists;         /* indices in symbols, innermost first */
 	uint32_t list_count, list_capacity;
+	struct module_paths modules;
 	uint64_t dropped;        /* records that were not kept, and symbols that were forgotten */
 	bool is_closed;          /* frames_forget() */
 };

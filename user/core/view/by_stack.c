@@ -24,9 +24,11 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	sums_init(&b->stacks, frames->stack_count);
 	sums_init(&b->owners, owners);
 	sums_init(&b->lines, LINE_FIRST + frames->symbol_count);
+	sums_init(&b->modules, frames->modules.count);
 	b->line_of = xcalloc(frames->stack_count, sizeof(*b->line_of));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
+	b->module_of = xcalloc(frames->modules.count, sizeof(*b->module_of));
 	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
 	view->owners = xcalloc(owners, sizeof(*view->owners));
 	view->owners[VIEW_OWNER_NO_STACK] = xstrdup(OWNER_NONE_TEXT);
@@ -39,9 +41,11 @@ void by_stack_fini(struct by_stack *b)
 	sums_fini(&b->stacks);
 	sums_fini(&b->owners);
 	sums_fini(&b->lines);
+	sums_fini(&b->modules);
 	free(b->line_of);
 	free(b->stack_of);
 	free(b->symbol_of);
+	free(b->module_of);
 	free(b->owner_of);
 }
 
@@ -125,6 +129,7 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_
 	b->line_of[stack] = line_of(b->frames, stack, verdict.line);
 	sums_count(&b->stacks, stack, &held);
 	sums_count(&b->lines, b->line_of[stack], &held);
+	sums_count(&b->modules, b->frames->stacks[stack].module, &held);
 }
 
 /* ---- stacks and symbols that the view shows ---- */
@@ -239,6 +244,36 @@ static void fill_lines(struct by_stack *b, enum view_order order, struct view_li
 	free(picks);
 }
 
+static uint32_t show_module(struct by_stack *b, uint32_t module)
+{
+	struct view *view = b->view;
+
+	if (module == MODULE_PATHS_NONE)
+		return VIEW_NO_MODULE;
+	if (!b->module_of[module]) {
+		view->modules = xgrow(view->modules, view->module_count, sizeof(*view->modules));
+		view->modules[view->module_count] = module_paths_text(&b->frames->modules, module);
+		b->module_of[module] = ++view->module_count;
+	}
+	return b->module_of[module] - 1;
+}
+
+static void fill_modules(struct by_stack *b, enum view_order order, struct view_modules *modules)
+{
+	struct sums_pick *picks = sums_greatest(&b->modules, order, b->request->top, &modules->count);
+
+	modules->rows = xcalloc(modules->count, sizeof(*modules->rows));
+	for (size_t i = 0; i < modules->count; i++)
+		modules->rows[i] = (struct view_module_row){ .module = show_module(b, picks[i].number),
+							     .held = b->modules.list[picks[i].at].held };
+	free(picks);
+}
+
+static bool has_modules(const struct by_stack *b)
+{
+	return b->modules.count > 1 || (b->modules.count && b->modules.list[0].number != MODULE_PATHS_NONE);
+}
+
 void by_stack_take(struct by_stack *b, struct view_stacks *out)
 {
 	take_owners(b, out);
@@ -247,8 +282,11 @@ void by_stack_take(struct by_stack *b, struct view_stacks *out)
 		fill_top(b, (enum view_order)order, &out->top[order]);
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
 		fill_lines(b, (enum view_order)order, &out->lines[order]);
+	for (int order = 0; order < VIEW_ORDER_COUNT && has_modules(b); order++)
+		fill_modules(b, (enum view_order)order, &out->modules[order]);
 	sums_forget(&b->stacks);
 	sums_forget(&b->lines);
+	sums_forget(&b->modules);
 }
 
 /* ---- one part of a view ---- */

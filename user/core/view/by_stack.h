@@ -18,9 +18,11 @@ struct by_stack {
 	struct view *view;
 	struct sums stacks, owners; /* by the number of a stack (frames.h), and of an owner (view.owners) */
 	struct sums lines;       /* by the number of a line, see line_of() */
+	struct sums modules;     /* by the number of a path of modules */
 	uint32_t *line_of;       /* stack -> its line, of the stacks in `stacks` */
 	uint32_t *stack_of;      /* stack -> 1 + index in view.stacks */
 	uint32_t *symbol_of;     /* symbol -> 1 + index in view.symbols */
+	uint32_t *module_of;     /* path of modules -> 1 + index in view.modules */
 	uint32_t *owner_of;      /* the request's owner -> index in view.owners, 0: not there yet */
 };
 

@@ -10,6 +10,7 @@ void view_stacks_free(struct view_stacks *stacks)
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
 		free(stacks->top[order].rows);
 		free(stacks->lines[order].rows);
+		free(stacks->modules[order].rows);
 	}
 	free(stacks->owners);
 }
@@ -29,6 +30,9 @@ void view_free(struct view *view)
 		free(view->stacks[i].frames);
 	for (size_t i = 0; i < view->owner_count; i++)
 		free(view->owners[i]);
+	for (size_t i = 0; i < view->module_count; i++)
+		free(view->modules[i]);
+	free(view->modules);
 	free(view->stacks);
 	free(view->symbols);
 	free(view->owners);

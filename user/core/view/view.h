@@ -122,6 +122,8 @@ struct view {
 	struct gmt_library *libraries;
 	size_t owner_count;
 	char **owners;              /* names of the owners in this view */
+	size_t module_count;
+	char **modules;             /* paths of torch.nn modules, as "Net > Linear" */
 	size_t stack_count;
 	struct view_stack *stacks;  /* those that are shown */
 	size_t symbol_count;

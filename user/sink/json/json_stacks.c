@@ -83,20 +83,36 @@ static json_t *lines_to_json(const struct view *view, const struct view_lines *l
 	return list;
 }
 
+static json_t *modules_to_json(const struct view *view, const struct view_modules *modules)
+{
+	json_t *list = js_array();
+
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct view_module_row *r = &modules->rows[i];
+		bool is_in_module = r->module != VIEW_NO_MODULE;
+
+		js_append(list, JS_ADD(held_to_json(view, &r->held),
+				       { "module", js_word_if(is_in_module,
+							      is_in_module ? view->modules[r->module] : "") }));
+	}
+	return list;
+}
+
 json_t *json_stacks_of(const struct view *view, const struct view_stacks *s, bool is_physical)
 {
-	json_t *orders = js_object(), *lines = js_object();
+	json_t *orders = js_object(), *lines = js_object(), *modules = js_object();
 
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
 		js_set(orders, view_order_name((enum view_order)order), top_to_json(view, &s->top[order]));
 		js_set(lines, view_order_name((enum view_order)order), lines_to_json(view, &s->lines[order]));
+		js_set(modules, view_order_name((enum view_order)order), modules_to_json(view, &s->modules[order]));
 	}
 	return JS_OBJECT({ "live_bytes", js_u64(s->live) }, { "peak_bytes", js_u64(s->peak) },
 			 { "peak_at", json_moment_if(view, s->peak, s->peak_ts_ns) },
 			 { "growth_since", json_moment(view, s->since_ns) },
 			 { "unexplained_bytes", is_physical ? json_integer(s->unexplained) : json_null() },
 			 { "stack_count", js_u64(s->stack_count) }, { "owners", owners_to_json(view, s) },
-			 { "lines", lines }, { "top", orders });
+			 { "lines", lines }, { "modules", modules }, { "top", orders });
 }
 
 json_t *json_stacks_unwinding(const struct view_unwinding *u)

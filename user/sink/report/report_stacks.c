@@ -12,6 +12,9 @@
  *         LIVE   COUNT  AT PEAK      GROWN  BY LINE OF THE PROGRAM
  *      1.5 GiB      12  1.8 GiB   +100 MiB  train.py:212 forward
  *
+ *         LIVE   COUNT  AT PEAK      GROWN  BY MODULE
+ *      1.5 GiB      12  1.8 GiB   +100 MiB  Net > Block > Linear
+ *
  *     stack traces by live memory
  *        1.5 GiB  PyTorch  x12  #1  train.py:212 forward
  *           at::empty_cuda (libtorch_cuda.so)
@@ -29,6 +32,7 @@
 #define LABEL_COLUMNS 20
 #define OWNER_COLUMNS 64
 #define FRAME_INDENT 16
+#define PATH_COLUMNS 160
 
 /* ---- owners ---- */
 
@@ -66,12 +70,15 @@ static void print_owners(struct out *out, const struct view *view, const struct 
 
 /* ---- lines ---- */
 
-static void line_line(struct out *out, const struct view *view, const struct view_line_row *row)
+static void print_held(struct out *out, const struct view_held *h)
 {
-	const struct view_held *h = &row->held;
-
 	out_printf(out, "    %9s%8s%9s%11s  ", human_bytes(h->live).s, human_count(h->live_count).s,
 		   human_bytes(h->at_peak).s, human_signed_bytes(h->grown).s);
+}
+
+static void line_line(struct out *out, const struct view *view, const struct view_line_row *row)
+{
+	print_held(out, &row->held);
 	stack_text_line(out, view, row);
 	if (row->stacks > 1)
 		out_printf(out, "  (%s stack traces)", human_count(row->stacks).s);
@@ -103,6 +110,27 @@ static void print_lines(struct out *out, const struct view *view, const struct v
 	for (size_t i = 0; i < peak->count; i++)
 		if (!has_line(live, &peak->rows[i]))
 			line_line(out, view, &peak->rows[i]);
+}
+
+/* ---- modules ---- */
+
+static void print_modules(struct out *out, const struct view *view, const struct view_proc *proc,
+			  const struct view_stacks *s)
+{
+	const struct view_modules *modules = &s->modules[proc->exited ? VIEW_BY_PEAK : VIEW_BY_LIVE];
+
+	if (!modules->count)
+		return;
+	out_printf(out, "\n    %9s%8s%9s%11s  BY MODULE\n", proc->exited ? "AT END" : "LIVE", "COUNT", "AT PEAK",
+		   "GROWN");
+	for (size_t i = 0; i < modules->count; i++) {
+		uint32_t module = modules->rows[i].module;
+		const char *path = module == VIEW_NO_MODULE ? "(outside of all modules)" : view->modules[module];
+
+		print_held(out, &modules->rows[i].held);
+		human_print(out, PATH_COLUMNS, path, strlen(path));
+		out_char(out, '\n');
+	}
 }
 
 /* ---- stacks ---- */
@@ -194,6 +222,7 @@ void report_stacks(struct out *out, const struct view *view, const struct view_p
 		return;
 	print_owners(out, view, proc, s, row);
 	print_lines(out, view, proc, s);
+	print_modules(out, view, proc, s);
 	print_section(&l, VIEW_BY_LIVE, proc->exited ? "stack traces by memory at the end" :
 						"stack traces by live memory");
 	print_section(&l, VIEW_BY_PEAK, "stack traces at the peak, %s at %s %s", human_bytes(s->peak).s,
