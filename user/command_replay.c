@@ -23,7 +23,7 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
 		notes[note_count++] = "the file is a dump of one moment; 'gpumemtrace oom' shows the whole dump";
-	err = display_report(display, pb->pipeline, notes, note_count, &lost);
+	err = display_report(display, pb->pipeline, notes, note_count, NULL, &lost);
 	if (err)
 		say("cannot write the report: %s", strerror(-err));
 	err = display_files(display, pb->pipeline) ?: err;

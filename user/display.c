@@ -148,7 +148,7 @@ int display_live(struct display *display, const struct pipeline *pipeline)
 }
 
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
-		   size_t note_count, uint64_t *lost)
+		   size_t note_count, const char *dump, uint64_t *lost)
 {
 	struct view_request request = outputs_request(display->options, display->attribution);
 	struct view view;
@@ -158,6 +158,7 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 	display->opts.width = display->opts.height = 0;
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
+	display->opts.dump = dump;
 	view_build(pipeline, &request, &view);
 	*lost = view_lost(&view);
 	display->format->report(&display->out, &view, &display->opts);

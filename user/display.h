@@ -21,9 +21,10 @@ int display_live(struct display *display, const struct pipeline *pipeline);
 /* Writes more of a frame that waits. 0 or -errno. */
 int display_push(struct display *display);
 
-/* Shows the final report, with the sentences that belong to it. 0 or -errno. *lost: the count of view_lost(). */
+/* Shows the final report, with the sentences that belong to it, and the dump to read next (NULL: none). 0 or -errno.
+ * *lost: the count of view_lost(). */
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
-		   size_t note_count, uint64_t *lost);
+		   size_t note_count, const char *dump, uint64_t *lost);
 
 /* Writes the files (output_files.h) after the report, whose notes must still exist. 0, or -errno after a sentence. */
 int display_files(const struct display *display, const struct pipeline *pipeline);

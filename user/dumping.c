@@ -44,6 +44,7 @@ struct dumping {
 	uint32_t written;        /* dumps, each counted once */
 	uint32_t asked;
 	bool has_said_enough, has_said_error;
+	struct dump_file *newest; /* that was written; NULL: none */
 };
 
 /* ---- writing ---- */
@@ -229,11 +230,20 @@ static void look_for_names(struct dumping *d, uint64_t now_ns, bool is_last)
 	}
 }
 
+static void set_newest(struct dumping *d, struct dump_file *file)
+{
+	if (d->newest)
+		dump_file_put(d->newest);
+	d->newest = dump_file_get(file);
+}
+
 static void report_done(struct dumping *d)
 {
 	struct dump_job *job;
 
 	while ((job = dump_writer_done(d->writer))) {
+		if (!job->error && job->is_first)
+			set_newest(d, job->file);
 		if (!job->error && job->is_first && !d->options->quiet)
 			say("wrote %s, which shows who held memory; to read it: gpumemtrace oom %s", job->file->path,
 			    job->file->path);
@@ -275,6 +285,11 @@ void dumping_wait(struct dumping *d, uint64_t wait_ns)
 	report_done(d);
 }
 
+const char *dumping_newest(const struct dumping *d)
+{
+	return d->newest ? d->newest->path : NULL;
+}
+
 struct dumping *dumping_new(const struct options *options, struct pipeline *pipeline)
 {
 	struct dumping *d = xcalloc(1, sizeof(*d));
@@ -295,6 +310,8 @@ bool dumping_free(struct dumping *d)
 		return false;
 	while (d->kept_count)
 		release_kept(d, 0);
+	if (d->newest)
+		dump_file_put(d->newest);
 	free(d);
 	return true;
 }

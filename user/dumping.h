@@ -26,6 +26,9 @@ void dumping_finish(struct dumping *dumping, uint64_t now_ns, uint64_t wait_ns);
 /* Waits once more, and says it if a dump is still missing. */
 void dumping_wait(struct dumping *dumping, uint64_t wait_ns);
 
+/* The path of the newest dump that was written; NULL: there is none. Good until the next look. */
+const char *dumping_newest(const struct dumping *dumping);
+
 /* False: a dump is still being written, and everything stays. NULL is fine. */
 bool dumping_free(struct dumping *dumping);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "outputs.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "attribution.h"
@@ -53,7 +54,10 @@ struct pipeline *outputs_pipeline(const struct options *options)
 
 struct sink_opts outputs_opts(const struct options *options, int fd)
 {
+	const char *recording = options->input ? options->input : options->output;
+
 	return (struct sink_opts){
+		.recording = recording && strcmp(recording, "-") ? recording : NULL,
 		.color = cli_use_color(options, isatty(fd)),
 		.full = options->full || options->full_stacks,
 		.full_stacks = options->full_stacks,

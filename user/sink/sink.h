@@ -30,6 +30,8 @@ struct sink_opts {
 	bool full_stacks;           /* all frames, also those that say nothing about the owner */
 	bool verbose;
 	enum view_order folded_by;
+	const char *recording;      /* the file that holds the records; NULL: there is none */
+	const char *dump;           /* the newest dump that was written; NULL: none */
 	const char *const *notes;   /* sentences that belong to the result, such as "the recording is incomplete" */
 	size_t note_count;
 	size_t printed;             /* failed requests printed before */

@@ -111,6 +111,9 @@ static void test_training(void **state)
 	now.procs[0].ooms[GMT_OOM_FATAL] = 1;
 	golden_check(report_of(&now, &(struct sink_opts){ .full = true }), "report-training.txt");
 	golden_check(report_of(&now, &(struct sink_opts){ 0 }), "report-answer.txt");
+	golden_check(report_of(&now, &(struct sink_opts){
+		.recording = "run \033[2J.gmt", .dump = "./gpumemtrace-oom-1.gmt",
+	}), "report-next.txt");
 	typical(&now);
 }
 

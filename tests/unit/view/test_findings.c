@@ -133,6 +133,13 @@ static void growth_has_to_be_steady(void **state)
 	row->held.grown_later = 40 * MIB;
 	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
 	assert_ptr_equal(find(FINDING_OF_GROWTH)->line, row);
+	/* 100 MiB in the time since then; what is free, and what PyTorch has cached */
+	assert_int_equal(find(FINDING_OF_GROWTH)->left_ns / S,
+			 (f.gpus[0].free_bytes / MIB + 600) * (f.view.now_ns - s->since_ns) / 100 / S);
+	f.procs[0].exited = true;
+	f.procs[0].exit_ts_ns = f.view.now_ns;
+	assert_true(find(FINDING_OF_GROWTH)->left_ns == FINDING_LEFT_UNKNOWN);
+	f.procs[0].exited = false;
 	f.rows[0].torch.training.is_training = true; /* what comes and goes in each iteration is no growth */
 	assert_silent();
 	row->by_category[GMT_CATEGORY_KEPT] = 100 * MIB;

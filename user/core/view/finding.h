@@ -23,7 +23,7 @@ struct view_line_row;
  *                live bytes that have outlived their iteration. left: iterations until the GPU is full. line: that
  *                keeps most of these bytes
  * GROWTH         the memory of `line` was more in the middle of the time since since_ns than at its beginning, and is
- *                more again now, by `bytes` in all
+ *                more again now, by `bytes` in all. left_ns: time until the GPU is full if the memory grows on
  * KEPT           `bytes` of tensors have outlived their iteration, and the last iteration left no more than the one
  *                before. line: that keeps most of them
  * NEIGHBOUR      the GPU is nearly full, and process `other` holds `bytes` of it, more than this process
@@ -68,7 +68,7 @@ struct finding {
 	size_t row;              /* in its rows; FINDING_NONE: of the whole process */
 	int gpu;                 /* in view.gpus; VIEW_GPU_UNKNOWN */
 	uint64_t bytes, part, count;
-	uint64_t left;           /* FINDING_LEFT_UNKNOWN */
+	uint64_t left, left_ns;  /* FINDING_LEFT_UNKNOWN */
 	uint64_t since_ns;
 	size_t other;            /* in view.procs */
 	const struct view_line_row *line; /* the view's; NULL: the lines are not known */

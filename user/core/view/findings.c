@@ -68,7 +68,7 @@ static struct finding *add_finding(struct search *s, enum finding_kind kind)
 	s->list = xgrow(s->list, s->count, sizeof(*s->list));
 	s->list[s->count] = (struct finding){
 		.kind = kind, .proc = s->proc_index, .row = s->row_index, .other = FINDING_NONE,
-		.left = FINDING_LEFT_UNKNOWN,
+		.left = FINDING_LEFT_UNKNOWN, .left_ns = FINDING_LEFT_UNKNOWN,
 		.gpu = s->row ? s->row->gpu : VIEW_GPU_UNKNOWN,
 	};
 	return &s->list[s->count++];
@@ -125,10 +125,19 @@ static uint64_t cached_bytes(const struct view_torch *t)
 	return t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 }
 
+/* Whether the memory that the row's process can still get on the GPU is known: what is free, and its own cache. */
+static bool find_room(const struct search *s, uint64_t *bytes)
+{
+	if (!s->gpu || !s->gpu->has_memory || s->proc->exited)
+		return false;
+	*bytes = s->gpu->free_bytes + cached_bytes(&s->row->torch);
+	return true;
+}
+
 static void look_for_leak(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t growth = t->training.growth, count = t->training.growth_count;
+	uint64_t growth = t->training.growth, count = t->training.growth_count, room;
 	struct finding *f;
 
 	if (count < LEAK_ITERATIONS ||
@@ -139,8 +148,8 @@ static void look_for_leak(struct search *s)
 	f->count = count;
 	f->part = t->training.categories[GMT_CATEGORY_KEPT].live;
 	f->line = keeping_line(&t->stacks);
-	if (s->gpu && s->gpu->has_memory && !s->proc->exited)
-		f->left = (s->gpu->free_bytes + cached_bytes(t)) / growth;
+	if (find_room(s, &room))
+		f->left = room / growth;
 }
 
 static void look_for_kept(struct search *s)
@@ -162,7 +171,7 @@ static void look_for_growth(struct search *s)
 	const struct view_stacks *stacks = view_best_stacks(s->row);
 	const struct view_lines *lines = &stacks->lines[VIEW_BY_GROWN];
 	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
-	uint64_t now_ns = s->proc->exited ? s->proc->exit_ts_ns : s->view->now_ns;
+	uint64_t now_ns = s->proc->exited ? s->proc->exit_ts_ns : s->view->now_ns, room;
 	/* What comes and goes in each iteration is more at one moment and less at another. */
 	bool is_in_iterations = s->row->torch.training.is_training;
 	struct finding *f;
@@ -180,6 +189,8 @@ static void look_for_growth(struct search *s)
 		f = add_finding(s, FINDING_OF_GROWTH);
 		f->bytes = (uint64_t)line->held.grown;
 		f->since_ns = stacks->since_ns;
+		if (find_room(s, &room))
+			f->left_ns = (uint64_t)((double)room / (double)f->bytes * (double)(now_ns - f->since_ns));
 		f->line = line;
 		return;
 	}

@@ -419,6 +419,5 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 	report_warnings(out, view, opts);
 	if (!view_lost(view) && !opts->note_count)
 		out_text(out, "nothing was lost\n");
-	if (!opts->full && (view->proc_count || view->ended.count))
-		out_text(out, "--full prints the tables behind these numbers\n");
+	report_next(out, view, opts);
 }

@@ -11,7 +11,13 @@
  *     LEAK    +832 KiB on average in the last 30 iterations, 55.2 MiB kept so far (guess)
  *             train.py:21 forward keeps 53.2 MiB of them
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
+ *
+ * The report ends with the files to read next:
+ *
+ *     NEXT    gpumemtrace report --full run.gmt
  */
+#include <string.h>
+
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/report/report.h"
@@ -24,6 +30,7 @@
 #define LINES_SHOWN 3
 #define REQUESTS_SHOWN 10    /* other processes whose requests failed */
 #define NAME_COLUMNS 64      /* lines have 80 columns */
+#define PATH_COLUMNS 4096
 
 static uint64_t most_of(const struct view_row *row)
 {
@@ -241,4 +248,34 @@ void report_answer(struct out *out, const struct view *view, const struct sink_o
 		out_printf(out, "and %zu more %s\n\n", all - count, human_plural(all - count, "process", "processes"));
 	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))
 		out_char(out, '\n');
+}
+
+/* ---- what to read next ---- */
+
+static bool had_failures(const struct view *view)
+{
+	for (size_t i = 0; i < view->finding_count; i++)
+		if (view->findings[i].kind == FINDING_OF_OUT_OF_MEMORY)
+			return true;
+	return false;
+}
+
+static void next_line(struct out *out, const char *label, const char *command, const char *file)
+{
+	out_printf(out, "%-*s%s ", FINDING_TEXT_LABEL, label, command);
+	human_print(out, PATH_COLUMNS, file, strlen(file));
+	out_char(out, '\n');
+}
+
+void report_next(struct out *out, const struct view *view, const struct sink_opts *opts)
+{
+	const char *failures = opts->dump ? opts->dump : had_failures(view) ? opts->recording : NULL;
+	bool has_tables = !opts->full && (view->proc_count || view->ended.count);
+
+	if (failures)
+		next_line(out, "NEXT", "gpumemtrace oom", failures);
+	if (has_tables && opts->recording)
+		next_line(out, failures ? "" : "NEXT", "gpumemtrace report --full", opts->recording);
+	else if (has_tables)
+		out_text(out, "--full prints the tables behind these numbers\n");
 }

@@ -147,6 +147,9 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	if (f->left != FINDING_LEFT_UNKNOWN)
 		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s %s", FINDING_TEXT_LABEL, "",
 			    human_count(f->left).s, human_plural(f->left, "iteration", "iterations"));
+	if (f->left_ns != FINDING_LEFT_UNKNOWN)
+		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s if the memory grows on like this",
+			    FINDING_TEXT_LABEL, "", human_duration(f->left_ns).s);
 	if (texts[f->kind].remedy)
 		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", texts[f->kind].remedy);
 }
