@@ -85,6 +85,12 @@ struct view_line_row {
 	struct view_held held;
 };
 
+/* Whether the row stands for code, be it the program's own or not. */
+static inline bool view_line_has_code(const struct view_line_row *line)
+{
+	return line->state == VIEW_LINE_OWN || line->state == VIEW_LINE_NOT_OWN;
+}
+
 struct view_lines {
 	size_t count;
 	struct view_line_row *rows;

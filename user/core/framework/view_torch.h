@@ -84,4 +84,10 @@ struct view_torch {
 	struct view_training training;
 };
 
+/* The bytes that the allocator holds and no block uses. */
+static inline uint64_t view_torch_cached(const struct view_torch *t)
+{
+	return t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+}
+
 #endif

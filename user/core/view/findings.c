@@ -1,38 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rules that make findings, and the table of their thresholds (finding.h). */
+/* The rules that make findings (finding.h). */
 #include "core/view/finding.h"
 
 #include <stdlib.h>
 
 #include "base/count.h"
 #include "base/xalloc.h"
+#include "core/view/thresholds.h"
 #include "core/view/view.h"
-
-#define MIB (1ull << 20)
-#define S 1000000000ull
-
-/* From when on something is worth a sentence. Shares are in percent. */
-enum {
-	LEAK_ITERATIONS = 5,      /* fewer may be caches that fill up */
-	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
-	GROWTH_SHARE = 5,         /* of what lives */
-	KEPT_SHARE = 10,          /* of what is allocated */
-	NEIGHBOUR_FREE_SHARE = 10, /* of the GPU: with more free, nobody is in the way */
-	UNTRACED_SHARE = 10,      /* of the GPU */
-	FRAGMENTED_SHARE = 25,    /* of the reserved bytes are cached, and of these the largest piece has less */
-	CACHED_SHARE = 50,        /* of the reserved bytes */
-	POOL_SHARE = 25,          /* of what the driver gave */
-	BEFORE_SHARE = 50,        /* of what nvidia-smi shows */
-};
-#define LEAK_BYTES MIB
-#define GROWTH_BYTES (8 * MIB)
-#define GROWTH_NS (2 * S)         /* each half of the time: less is a start-up */
-#define KEPT_BYTES (16 * MIB)
-#define FRAGMENTED_BYTES (256 * MIB)
-#define CACHED_BYTES (1024 * MIB)
-#define CONTEXT_BYTES (1024 * MIB) /* usual: 100 to 600 MiB */
-#define POOL_BYTES (256 * MIB)
-#define BEFORE_BYTES (64 * MIB)
 
 /* What running processes have on a GPU. */
 struct load {
@@ -52,16 +27,6 @@ struct search {
 	const struct view_row *row;
 	const struct view_gpu *gpu;  /* NULL: not known */
 };
-
-static uint64_t share_of(uint64_t bytes, uint64_t percent)
-{
-	return bytes / 100 * percent;
-}
-
-static bool is_much(uint64_t bytes, uint64_t least, uint64_t whole, uint64_t percent)
-{
-	return bytes >= least && bytes >= share_of(whole, percent);
-}
 
 static struct finding *add_finding(struct search *s, enum finding_kind kind)
 {
@@ -93,11 +58,6 @@ static uint64_t row_weight(const struct view_row *row)
 				 : row->has_nvml ? row->nvml : row->attributed.live;
 }
 
-static bool has_code(const struct view_line_row *line)
-{
-	return line->state == VIEW_LINE_OWN || line->state == VIEW_LINE_NOT_OWN;
-}
-
 /* ---- of a row ---- */
 
 /* The line that keeps the most memory over iterations. */
@@ -113,16 +73,11 @@ static const struct view_line_row *keeping_line(const struct view_stacks *stacks
 			const struct view_line_row *line = &lines->rows[i];
 			uint64_t kept = line->by_category[GMT_CATEGORY_KEPT];
 
-			if (has_code(line) && kept && (!best || kept > best->by_category[GMT_CATEGORY_KEPT]))
+			if (view_line_has_code(line) && kept && (!best || kept > best->by_category[GMT_CATEGORY_KEPT]))
 				best = line;
 		}
 	}
 	return best;
-}
-
-static uint64_t cached_bytes(const struct view_torch *t)
-{
-	return t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 }
 
 /* Whether the memory that the row's process can still get on the GPU is known: what is free, and its own cache. */
@@ -130,7 +85,7 @@ static bool find_room(const struct search *s, uint64_t *bytes)
 {
 	if (!s->gpu || !s->gpu->has_memory || s->proc->exited)
 		return false;
-	*bytes = s->gpu->free_bytes + cached_bytes(&s->row->torch);
+	*bytes = s->gpu->free_bytes + view_torch_cached(&s->row->torch);
 	return true;
 }
 
@@ -182,7 +137,7 @@ static void look_for_growth(struct search *s)
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];
 
-		if (!has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
+		if (!view_line_has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
 		    !is_much((uint64_t)line->held.grown, GROWTH_BYTES, stacks->live, GROWTH_SHARE) ||
 		    (is_in_iterations && line->by_category[GMT_CATEGORY_KEPT] < (uint64_t)line->held.grown))
 			continue;
@@ -219,7 +174,7 @@ static bool lacked_memory(const struct view_proc *proc)
 static void look_for_fragments(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t cached = cached_bytes(t);
+	uint64_t cached = view_torch_cached(t);
 	struct finding *f;
 
 	if (!t->gap_known || s->proc->exited || !lacked_memory(s->proc) ||
@@ -237,10 +192,10 @@ static void look_for_cache(struct search *s)
 	struct finding *f;
 
 	if (!t->seen || s->proc->exited || found_in_row(s, FINDING_OF_FRAGMENTED) ||
-	    !is_much(cached_bytes(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE))
+	    !is_much(view_torch_cached(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_CACHED);
-	f->bytes = cached_bytes(t);
+	f->bytes = view_torch_cached(t);
 	f->part = t->reserved.live;
 }
 

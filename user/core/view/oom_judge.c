@@ -56,7 +56,7 @@ static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 	const struct view_torch *t = &v->view.procs[r->proc].rows[r->row].torch;
 
 	f->has_torch = t->seen;
-	f->cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+	f->cached = view_torch_cached(t);
 	f->gap_known = t->gap_known;
 	f->gap = t->largest_free_gap;
 	/* A launch or a module takes no memory from PyTorch's cache. */

@@ -27,7 +27,7 @@ void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
 
 static bool knows_code(const struct view_lines *lines)
 {
-	return lines->count && (lines->rows[0].state == VIEW_LINE_OWN || lines->rows[0].state == VIEW_LINE_NOT_OWN);
+	return lines->count && view_line_has_code(&lines->rows[0]);
 }
 
 /* Without a line of the program's own, the frame that says most of the largest stack trace. */

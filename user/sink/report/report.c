@@ -208,7 +208,7 @@ static int framework_level(struct out *out, const struct view *view, const struc
 /* How a framework's allocator uses its part of the memory above. */
 static void torch_lines(struct out *out, const struct view *view, const struct view_torch *t)
 {
-	uint64_t cached = t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+	uint64_t cached = view_torch_cached(t);
 	int when;
 
 	framework_level(out, view, t, "reserved", &t->reserved, t->segments ? human_count(t->segments).s : "");

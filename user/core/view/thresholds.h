@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of thresholds from which numbers are worth a sentence: of findings (finding.h) and of verdicts. */
+#ifndef GPUMEMTRACE_CORE_VIEW_THRESHOLDS_H
+#define GPUMEMTRACE_CORE_VIEW_THRESHOLDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Shares are in percent. */
+enum {
+	LEAK_ITERATIONS = 5,      /* fewer may be caches that fill up */
+	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
+	GROWTH_SHARE = 5,         /* of what lives */
+	KEPT_SHARE = 10,          /* of what is allocated */
+	NEIGHBOUR_FREE_SHARE = 10, /* of the GPU: with more free, nobody is in the way */
+	UNTRACED_SHARE = 10,      /* of the GPU */
+	FRAGMENTED_SHARE = 25,    /* of the reserved bytes are cached, and of these the largest piece has less */
+	CACHED_SHARE = 50,        /* of the reserved bytes */
+	POOL_SHARE = 25,          /* of what the driver gave */
+	BEFORE_SHARE = 50,        /* of what nvidia-smi shows */
+};
+#define THRESHOLD_MIB (1ull << 20)
+#define LEAK_BYTES THRESHOLD_MIB
+#define GROWTH_BYTES (8 * THRESHOLD_MIB)
+#define GROWTH_NS 2000000000ull   /* each half of the time: less is a start-up */
+#define KEPT_BYTES (16 * THRESHOLD_MIB)
+#define FRAGMENTED_BYTES (256 * THRESHOLD_MIB)
+#define CACHED_BYTES (1024 * THRESHOLD_MIB)
+#define CONTEXT_BYTES (1024 * THRESHOLD_MIB) /* usual: 100 to 600 MiB */
+#define POOL_BYTES (256 * THRESHOLD_MIB)
+#define BEFORE_BYTES (64 * THRESHOLD_MIB)
+
+static inline uint64_t share_of(uint64_t bytes, uint64_t percent)
+{
+	return bytes / 100 * percent;
+}
+
+/* Whether bytes are at least `least`, and a share of the whole. */
+static inline bool is_much(uint64_t bytes, uint64_t least, uint64_t whole, uint64_t percent)
+{
+	return bytes >= least && bytes >= share_of(whole, percent);
+}
+
+#endif
