@@ -32,23 +32,24 @@ def said(target, word):
     target.wait_line(lambda: word in [line.strip() for line in target.err], word)
 
 
-def start(kind, *options):
-    """(the tracer, the program)"""
+def start(kind, *options, is_whole=False):
+    """(the tracer, the program); is_whole: the program is traced from its start"""
     torch = torchlib.debian()
     env = {"LD_PRELOAD": torchlib.BLOCKS, "PYTHONWARNINGS": "ignore", **torch.env}
+    tool = Tool("-a", *options).ready() if is_whole else None
     target = Target(torch.python, PROGRAM, kind, env=env)
     said(target, "ready")
-    tool = Tool("-p", str(target.pid), *options).ready()
+    tool = tool or Tool("-p", str(target.pid), *options).ready()
     torchlib.until_probed(tool, target.pid)
     tool.idle()                 # the tables of stacks are there
     target.line()
     return tool, target
 
 
-def at_the_end(kind, *options):
+def at_the_end(kind, *options, is_whole=False):
     """(the findings when the work is done, the first screen of the report, the modules with live memory)"""
     path = lib.folder() + "/run.gmt"
-    tool, target = start(kind, "-o", path, *options)
+    tool, target = start(kind, "-o", path, *options, is_whole=is_whole)
     said(target, "done")
     report = lib.settled(tool, target.pid)
     target.line()
@@ -96,6 +97,22 @@ def losses():
     check(any(f"torch_leaks.py:{place[1]} " in line for line in head), "the line is not on the first screen", *head)
 
 
+def summed():
+    """... or adds them up with their graphs: the same"""
+    found, head, _ = at_the_end("summed", "--block-stacks")
+    equal(only(found, "leak")[1], (PROGRAM, line_of("the line")), "the line")
+    check(any("LEAK" in line for line in head), "not on the first screen", *head)
+
+
+def twice():
+    """a training that keeps a second optimizer: what both keep, and the line"""
+    found, head, _ = at_the_end("twice", "--block-stacks", is_whole=True)
+    _, place, finding = only(found, "optimizer_state")
+    equal(place, (PROGRAM, line_of("the optimizers' line")), "the line")
+    check(4 <= finding["bytes"] / finding["part_bytes"] < 4.1, finding)
+    check(any("STATE" in line for line in head), "not on the first screen", *head)
+
+
 def without_stacks():
     """... without stack traces of blocks: the report says how to see the line"""
     found, head, modules = at_the_end("losses")
@@ -128,4 +145,4 @@ if __name__ == "__main__":
     except lib.Skip as why:
         print(f"1..0 # SKIP {why}")
     else:
-        lib.main(losses, without_stacks, outputs, cache, clean)
+        lib.main(losses, summed, twice, without_stacks, outputs, cache, clean)

@@ -3,7 +3,8 @@
 """torch_leaks.py KIND: programs of a real PyTorch that keep more and more tensors, or do not. libblocks.so is preloaded
 (tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
 
-losses: a training keeps its losses, and with each loss its graph. outputs: an evaluation keeps its outputs. cache: a
+losses: a training keeps its losses, and with each loss its graph. summed: a training adds up its losses, and with the
+sum their graphs. twice: a training goes on with a second optimizer, and keeps the first one. outputs: an evaluation keeps its outputs. cache: a
 cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
 works, prints "done" and waits for another line; outputs and cache end with that line at the latest.
 """
@@ -39,9 +40,9 @@ class Engine:
 
 
 class Net(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, width=WIDTH):
         super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)])
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(width, width) for _ in range(4)])
 
     def forward(self, x):
         for layer in self.layers:
@@ -68,6 +69,30 @@ def train(keep):
     return net, optimizer, kept
 
 
+def add_up():
+    net, total = Net(), 0
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = net(torch.randn(BATCH, WIDTH)).pow(2).mean()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        total = total + loss
+        time.sleep(0.02)
+    return net, optimizer, total
+
+
+def optimize_twice():
+    net = Net(2 * WIDTH)
+    optimizers = [torch.optim.Adam(net.parameters()), torch.optim.Adam(net.parameters())]
+    for step in range(10):
+        optimizer = optimizers[step > 2]
+        optimizer.zero_grad()
+        net(torch.randn(BATCH, 2 * WIDTH)).pow(2).mean().backward()
+        optimizer.step()                                    # the optimizers' line
+    return net, optimizers
+
+
 def evaluate():
     net, outputs = Net(), []
     with torch.no_grad():
@@ -83,7 +108,8 @@ def generate():
     return cache
 
 
-KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "outputs": evaluate, "cache": generate}
+KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "summed": add_up, "twice": optimize_twice,
+         "outputs": evaluate, "cache": generate}
 
 
 def main():

@@ -119,6 +119,25 @@ static void what_is_kept_is_told(void **state)
 	assert_silent();
 }
 
+static void optimizers_state_is_compared_with_parameters(void **state)
+{
+	struct view_training *t = training(false);
+
+	(void)state;
+	t->first_is_whole = true;
+	t->categories[GMT_CATEGORY_PARAMETER].live = 100 * MIB;
+	t->categories[GMT_CATEGORY_OPTIMIZER_STATE].live = 300 * MIB;
+	assert_silent();
+	t->categories[GMT_CATEGORY_OPTIMIZER_STATE].live = 400 * MIB;
+	assert_int_equal(find(FINDING_OF_STATE)->bytes, 400 * MIB);
+	assert_int_equal(find(FINDING_OF_STATE)->part, 100 * MIB);
+	t->before = MIB;        /* parameters, perhaps */
+	assert_silent();
+	t->before = 0;
+	t->first_is_whole = false;
+	assert_silent();
+}
+
 static void growth_has_to_be_steady(void **state)
 {
 	struct view_stacks *s = &f.rows[0].stacks;
@@ -246,6 +265,7 @@ int main(void)
 		cmocka_unit_test(ordinary_programs_have_none),
 		cmocka_unit_test(a_leak_needs_iterations_and_bytes),
 		cmocka_unit_test(what_is_kept_is_told),
+		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
 		cmocka_unit_test(growth_has_to_be_steady),
 		cmocka_unit_test(neighbours_count_on_a_full_gpu),
 		cmocka_unit_test(untraced_processes_are_told),

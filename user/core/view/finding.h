@@ -23,9 +23,11 @@ struct view_line_row;
  *                live bytes that have outlived their iteration. left: iterations until the GPU is full. line: that
  *                keeps most of these bytes
  * GROWTH         the memory of `line` was more in the middle of the time since since_ns than at its beginning, and is
- *                more again now, by `bytes` in all. left_ns: time until the GPU is full if the memory grows on
+ *                more again now, by `bytes` in all. left_ns: time until the GPU is full if it grows on
  * KEPT           `bytes` of tensors have outlived their iteration, and the last iteration left no more than the one
  *                before. line: that keeps most of them
+ * STATE          optimizers keep `bytes`, far more than what Adam keeps for `part` bytes of parameters. line: that
+ *                keeps most of them
  * NEIGHBOUR      the GPU is nearly full, and process `other` holds `bytes` of it, more than this process
  * UNTRACED       of a GPU: `bytes` are used by processes that are not traced
  * FRAGMENTED     memory ran out, and `bytes` are cached by the framework, of these the largest piece is `part`
@@ -39,6 +41,7 @@ struct view_line_row;
 	X(LEAK, "leak", GUESS)                                                    \
 	X(GROWTH, "growth", GUESS)                                                \
 	X(KEPT, "kept", GUESS)                                                    \
+	X(STATE, "optimizer_state", GUESS)                                        \
 	X(NEIGHBOUR, "neighbour", RECORDED)                                       \
 	X(UNTRACED, "untraced", FOLLOWS)                                          \
 	X(FRAGMENTED, "fragmented", FOLLOWS)                                      \

@@ -60,8 +60,8 @@ static uint64_t row_weight(const struct view_row *row)
 
 /* ---- of a row ---- */
 
-/* The line that keeps the most memory over iterations. */
-static const struct view_line_row *keeping_line(const struct view_stacks *stacks)
+/* The line that holds the most memory of a category. */
+static const struct view_line_row *line_of_category(const struct view_stacks *stacks, enum gmt_category category)
 {
 	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE };
 	const struct view_line_row *best = NULL;
@@ -71,9 +71,9 @@ static const struct view_line_row *keeping_line(const struct view_stacks *stacks
 
 		for (size_t i = 0; i < lines->count; i++) {
 			const struct view_line_row *line = &lines->rows[i];
-			uint64_t kept = line->by_category[GMT_CATEGORY_KEPT];
+			uint64_t bytes = line->by_category[category];
 
-			if (view_line_has_code(line) && kept && (!best || kept > best->by_category[GMT_CATEGORY_KEPT]))
+			if (view_line_has_code(line) && bytes && (!best || bytes > best->by_category[category]))
 				best = line;
 		}
 	}
@@ -102,7 +102,7 @@ static void look_for_leak(struct search *s)
 	f->bytes = growth;
 	f->count = count;
 	f->part = t->training.categories[GMT_CATEGORY_KEPT].live;
-	f->line = keeping_line(&t->stacks);
+	f->line = line_of_category(&t->stacks, GMT_CATEGORY_KEPT);
 	if (find_room(s, &room))
 		f->left = room / growth;
 }
@@ -118,7 +118,24 @@ static void look_for_kept(struct search *s)
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
 	f->bytes = kept;
-	f->line = keeping_line(&t->stacks);
+	f->line = line_of_category(&t->stacks, GMT_CATEGORY_KEPT);
+}
+
+/* Only where all parameters were seen. */
+static void look_for_state(struct search *s)
+{
+	const struct view_torch *t = &s->row->torch;
+	uint64_t state = t->training.categories[GMT_CATEGORY_OPTIMIZER_STATE].live;
+	uint64_t parameters = t->training.categories[GMT_CATEGORY_PARAMETER].live;
+	struct finding *f;
+
+	if (!t->training.first_is_whole || t->training.before || !parameters ||
+	    !is_much(state, STATE_BYTES, parameters, STATE_SHARE))
+		return;
+	f = add_finding(s, FINDING_OF_STATE);
+	f->bytes = state;
+	f->part = parameters;
+	f->line = line_of_category(&t->stacks, GMT_CATEGORY_OPTIMIZER_STATE);
 }
 
 static void look_for_growth(struct search *s)
@@ -225,8 +242,8 @@ static void look_before_attach(struct search *s)
 
 /* A rule may ask for what the rules before have found. */
 static void (*const row_rules[])(struct search *s) = {
-	look_for_leak,	  look_for_growth, look_for_kept,    look_for_neighbour, look_for_fragments,
-	look_for_cache,	  look_for_context, look_for_pool,   look_before_attach,
+	look_for_leak,	  look_for_growth, look_for_kept,    look_for_state, look_for_neighbour,
+	look_for_fragments, look_for_cache, look_for_context, look_for_pool, look_before_attach,
 };
 
 /* ---- of processes and GPUs ---- */

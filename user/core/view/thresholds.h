@@ -12,6 +12,7 @@ enum {
 	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
 	GROWTH_SHARE = 5,         /* of what lives */
 	KEPT_SHARE = 10,          /* of what is allocated */
+	STATE_SHARE = 350,        /* of the parameters. Adam keeps 200, AMSGrad 300 */
 	NEIGHBOUR_FREE_SHARE = 10, /* of the GPU: with more free, nobody is in the way */
 	UNTRACED_SHARE = 10,      /* of the GPU */
 	FRAGMENTED_SHARE = 25,    /* of the reserved bytes are cached, and of these the largest piece has less */
@@ -24,6 +25,7 @@ enum {
 #define GROWTH_BYTES (8 * THRESHOLD_MIB)
 #define GROWTH_NS 2000000000ull   /* each half of the time: less is a start-up */
 #define KEPT_BYTES (16 * THRESHOLD_MIB)
+#define STATE_BYTES (16 * THRESHOLD_MIB)
 #define FRAGMENTED_BYTES (256 * THRESHOLD_MIB)
 #define CACHED_BYTES (1024 * THRESHOLD_MIB)
 #define CONTEXT_BYTES (1024 * THRESHOLD_MIB) /* usual: 100 to 600 MiB */

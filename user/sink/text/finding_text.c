@@ -38,6 +38,12 @@ static void say_kept(struct out *out, const struct view *view, const struct find
 	out_printf(out, "%s of tensors have outlived their iteration", human_bytes(f->bytes).s);
 }
 
+static void say_state(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "optimizers keep %s for %s of parameters", human_bytes(f->bytes).s, human_bytes(f->part).s);
+}
+
 static void say_neighbour(struct out *out, const struct view *view, const struct finding *f)
 {
 	out_printf(out, "process %u (", view->procs[f->other].tgid);
@@ -84,20 +90,28 @@ static void say_before(struct out *out, const struct view *view, const struct fi
 		   human_bytes(f->part).s);
 }
 
-/* What to do, for a finding with a line, or without. */
+/* keeps: the next line names the line of the program that keeps most memory of this category. */
 static const struct {
 	const char *label;
 	void (*say)(struct out *out, const struct view *view, const struct finding *f);
 	const char *remedy;
+	bool has_keeper;
+	enum gmt_category keeps;
 } texts[FINDING_KIND_COUNT] = {
 	[FINDING_OF_OUT_OF_MEMORY] = { "OOM", say_out_of_memory,
 		"gpumemtrace oom FILE explains each, with a recording or a dump" },
 	[FINDING_OF_LEAK] = { "LEAK", say_leak,
-		"a list of losses or outputs? keep .item() or .detach() instead" },
-	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth, NULL },
-	[FINDING_OF_KEPT] = { "KEPT", say_kept, NULL },
-	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour, NULL },
-	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, NULL },
+		"a list of losses or outputs? keep .item() or .detach() instead", true, GMT_CATEGORY_KEPT },
+	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth,
+		"a cache, a list or a dictionary that is never emptied?" },
+	[FINDING_OF_KEPT] = { "KEPT", say_kept,
+		"meant to stay? otherwise drop the references to them", true, GMT_CATEGORY_KEPT },
+	[FINDING_OF_STATE] = { "STATE", say_state,
+		"Adam keeps twice the parameters. A second optimizer, or a loaded copy?", true,
+		GMT_CATEGORY_OPTIMIZER_STATE },
+	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour,
+		"end this process, or give the program another GPU (CUDA_VISIBLE_DEVICES)" },
+	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, "gpumemtrace -a traces all processes" },
 	[FINDING_OF_FRAGMENTED] = { "PIECES", say_fragmented,
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids pieces" },
 	[FINDING_OF_CACHED] = { "CACHE", say_cache, "torch.cuda.empty_cache() gives free segments back" },
@@ -124,7 +138,7 @@ static void keeper_line(struct out *out, const struct view *view, const struct f
 	out_pad(&line, FINDING_TEXT_LABEL);
 	if (f->line) {
 		stack_text_line(&line, view, f->line);
-		out_printf(&line, " keeps %s of them", human_bytes(f->line->by_category[GMT_CATEGORY_KEPT]).s);
+		out_printf(&line, " keeps %s of them", human_bytes(f->line->by_category[texts[f->kind].keeps]).s);
 	} else {
 		out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	}
@@ -142,7 +156,7 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	if (is_guess)
 		out_text(&line, " (guess)");
 	text_line(out, opts, TEXT_YELLOW, &line);
-	if (f->kind == FINDING_OF_LEAK || f->kind == FINDING_OF_KEPT)
+	if (texts[f->kind].has_keeper)
 		keeper_line(out, view, f, opts);
 	if (f->left != FINDING_LEFT_UNKNOWN)
 		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s %s", FINDING_TEXT_LABEL, "",
