@@ -89,9 +89,10 @@ LIVE     := stream \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
 OLD      := $(if $(SAN),,user/glibc_old)
-TOP      := attribution cli cli_options cli_values command_oom command_records command_replay display dump_writer \
-            dumping ending finish main memory_watch output_files outputs parsing playback privileges rescan say session \
-            setup targets
+CLI      := cli cli_commands cli_help cli_near cli_options cli_values
+TOP      := $(call in,cli,$(CLI)) \
+            attribution command_oom command_records command_replay display dump_writer dumping ending finish main \
+            memory_watch output_files outputs parsing playback privileges rescan say session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
             $(SYMBOL:%=user/symbol/%) \
@@ -118,9 +119,10 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
 UNIT_LIVE := $(call in,live,code_events driver features guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial turns usdt watch)
-UNIT_TOP  := $(call in,top,attribution cli dump_writer)
+UNIT_CLI  := $(call in,cli,cli)
+UNIT_TOP  := $(call in,top,attribution dump_writer)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
-UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_TOP))
+UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_CLI) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
 
 all: $(O)/gpumemtrace
@@ -256,14 +258,19 @@ $(O)/tests/symbol/names: $(O)/tests/symbol/names.o $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(SYMBOL_LIBS) -o $@
 
+CLI_OBJ := $(CLI:%=$(O)/user/cli/%.o)
+$(call unit_path,$(UNIT_CLI)): %: %.o $(UNIT_OBJ) $(CLI_OBJ) $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
+
 $(call unit_path,$(UNIT_TOP)): $(O)/tests/unit/top/test_%: $(O)/tests/unit/top/test_%.o $(UNIT_OBJ) $(O)/user/%.o \
-                               $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/libgmt.a
+                               $(CLI_OBJ) $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
 
 # The table of options, for tests/cli/test_man.py.
 OPTIONS := $(O)/tests/cli/options
-$(OPTIONS): %: %.o $(O)/user/cli_options.o $(O)/user/cli_values.o $(O)/libgmt.a
+$(OPTIONS): %: %.o $(CLI_OBJ) $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) -o $@
 
@@ -380,7 +387,7 @@ build/fuzz/%.o: %.c Makefile | $(SETUP)
 # Of the rows above the library, what reads foreign bytes.
 FUZZ_LIVE := $(addprefix build/fuzz/user/live/,probe/library.o probe/usdt_notes.o probe/mmap_watch.o process/procfs.o \
                process/settings.o nvidia/driver.o nvidia/inventory.o framework/library_kinds.o framework/pytorch.o) \
-             $(addprefix build/fuzz/user/,cli.o cli_options.o cli_values.o)
+             $(CLI:%=build/fuzz/user/cli/%.o)
 build/fuzz/libgmt.a: $(LIB_SRC:%=build/fuzz/%.o) build/fuzz/user/symbol/owners_builtin.o $(FUZZ_LIVE)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new
@@ -437,8 +444,7 @@ fuzz-corpus: fuzz-programs
 demo: $(SETUP) all standin build/demos/train
 	$(Q)demos/demo.sh
 
-MAN  := $(DESTDIR)$(PREFIX)/share/man/man1
-COMP := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+SHARE := $(DESTDIR)$(PREFIX)/share
 bench: $(SETUP) build/setup-bench.stamp all standin $(BENCH)
 ifdef AGAINST
 	$(Q)BUILD=$(O) tests/bench/against.py $(AGAINST) $(A)
@@ -453,8 +459,11 @@ man: $(OPTIONS)
 
 install: all
 	install -D -m 755 $(O)/gpumemtrace $(DESTDIR)$(PREFIX)/bin/gpumemtrace
-	install -D -m 644 user/doc/gpumemtrace.1 $(MAN)/gpumemtrace.1
-	install -D -m 644 user/doc/gpumemtrace.bash-completion $(COMP)/gpumemtrace
+	install -D -m 644 user/doc/gpumemtrace.1 $(SHARE)/man/man1/gpumemtrace.1
+	install -D -m 644 user/doc/json-schema.json $(SHARE)/gpumemtrace/json-schema.json
+	install -D -m 644 user/doc/gpumemtrace.bash-completion $(SHARE)/bash-completion/completions/gpumemtrace
+	install -D -m 644 user/doc/gpumemtrace.zsh-completion $(SHARE)/zsh/site-functions/_gpumemtrace
+	install -D -m 644 user/doc/gpumemtrace.fish-completion $(SHARE)/fish/vendor_completions.d/gpumemtrace.fish
 
 clean:
 	rm -rf build
@@ -489,7 +498,7 @@ help:
 	@echo 'make setup      install what the build needs (Debian, Ubuntu); test, demo and bench do it too'
 	@echo 'make compile_commands.json  how each source is compiled, for editors'
 	@echo 'make map        MAP.md, a line for each file'
-	@echo 'make man        what the man page and the completion say of the options, from their table'
+	@echo 'make man        what the man page and the completions say of the options, from their table'
 	@echo 'make install    PREFIX=/usr/local DESTDIR='
 	@echo 'make clean      remove build/'
 	@echo 'V=1 prints the commands; SAN=1 builds with sanitizers into build/san'

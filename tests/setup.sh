@@ -26,11 +26,16 @@ libjansson-dev     /usr/include/jansson.h
 libcmocka-dev      /usr/include/cmocka.h
 python3            python3
 '
-# Without these a few tests are skipped: the fuzzers, the check of the JSON schema, and what is fetched from PyPI.
+# Without these a few tests are skipped: the fuzzers, the check of the JSON schema, what is fetched from PyPI, the
+# completions of shells, and the pager.
 extras='
 libclang-rt-dev    /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 python3-jsonschema /usr/lib/python3/dist-packages/jsonschema
 python3-pip        pip3
+bash-completion    /usr/share/bash-completion/bash_completion
+zsh                zsh
+fish               fish
+less               less
 '
 bench='
 bpftrace           bpftrace

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/xalloc.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/terms/frames.h"
 #include "core/terms/own_code.h"
 #include "symbol/owners.h"

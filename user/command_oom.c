@@ -11,7 +11,7 @@
 
 #include "base/xalloc.h"
 #include "base/out.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "commands.h"
 #include "core/history/history.h"
 #include "core/history/history_dump.h"

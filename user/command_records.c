@@ -8,7 +8,7 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/out.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "commands.h"
 #include "outputs.h"
 #include "playback.h"

@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 #include "base/out.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/view/view.h"
 #include "output_files.h"
 #include "outputs.h"

@@ -11,7 +11,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "base/out_file.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/history/history_dump.h"
 #include "core/ledger/ledger.h"
 #include "core/oom/oom_requests.h"

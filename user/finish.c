@@ -13,7 +13,7 @@
 
 #include "base/count.h"
 #include "base/human.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/pipeline/pipeline.h"
 #include "display.h"
 #include "dumping.h"

@@ -9,7 +9,7 @@
 
 #include "attribution.h"
 #include "base/out.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "commands.h"
 #include "core/terms/feature.h"
 #include "live/features/features.h"
@@ -79,7 +79,7 @@ static int run_command(const struct options *options, struct out *out)
 	case CLI_LIST:
 		return run_list(options, out);
 	case CLI_HELP:
-		cli_help(out);
+		cli_help(out, options);
 		return GMT_EXIT_OK;
 	case CLI_VERSION:
 		out_text(out, "gpumemtrace " GMT_VERSION "\n");

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/human.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/terms/names.h"
 #include "live/process/own_memory.h"
 #include "live/stacks/stack_thread.h"

@@ -14,7 +14,7 @@
 #include "base/out.h"
 #include "base/out_file.h"
 #include "base/xalloc.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/history/history.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/process.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "attribution.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/pipeline/pipeline.h"
 
 const struct sink *outputs_format(const struct options *options, bool terminal)

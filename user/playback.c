@@ -5,7 +5,7 @@
 
 #include <gpumemtrace/wire.h>
 
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/pipeline/pipeline.h"
 #include "say.h"
 #include "source/reader.h"

@@ -15,7 +15,7 @@
 
 #include "base/confine.h"
 #include "base/count.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "live/probe/permission.h"
 #include "live/process/refused_calls.h"
 #include "say.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cli.h"
+#include "cli/cli.h"
 #include "live/probe/attach.h"
 #include "live/probe/probed_files.h"
 #include "live/probe/probed_processes.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/human.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "commands.h"
 #include "display.h"
 #include "dumping.h"

@@ -18,7 +18,7 @@
 #include "base/for_tests.h"
 #include "base/out_file.h"
 #include "core/terms/frames.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "display.h"
 #include "dumping.h"
 #include "ending.h"

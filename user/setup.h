@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "exit_codes.h"
+#include "cli/exit_codes.h"
 #include "live/probe/attach.h"
 #include "live/process/launch.h"
 #include "live/nvidia/driver.h"

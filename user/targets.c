@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/count.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "live/bpf/users.h"
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"

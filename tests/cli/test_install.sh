@@ -14,9 +14,16 @@ result() {
 echo 1..6
 make -s --no-print-directory install DESTDIR="$place" PREFIX=/usr >"$place/log" 2>&1
 result $? 'make install'
-found=$(cd "$place" && find usr -type f | sort | tr '\n' ' ')
-[ "$found" = 'usr/bin/gpumemtrace usr/share/bash-completion/completions/gpumemtrace usr/share/man/man1/gpumemtrace.1 ' ]
-result $? 'the binary, its manual page and its completion are there'
+found=$(cd "$place" && find usr -type f | LC_ALL=C sort)
+wanted='usr/bin/gpumemtrace
+usr/share/bash-completion/completions/gpumemtrace
+usr/share/fish/vendor_completions.d/gpumemtrace.fish
+usr/share/gpumemtrace/json-schema.json
+usr/share/man/man1/gpumemtrace.1
+usr/share/zsh/site-functions/_gpumemtrace'
+[ "$found" = "$wanted" ] || echo "# found: $found" | tr '\n' ' '
+[ "$found" = "$wanted" ]
+result $? 'the binary, its manual page, the schema of its JSON and its completions are there'
 needs=$(readelf -d build/gpumemtrace | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libc\.so' -e '^libm\.so' -e '^ld-linux' \
 	-e '^libdl\.so\.2$' -e '^libpthread\.so\.0$') # parts of libc, empty from 2.34 on
 [ -z "$needs" ] || echo "# it also needs $needs"
@@ -31,6 +38,10 @@ done)
 result $? 'it starts with glibc 2.28'
 readelf -ld build/gpumemtrace-static >"$place/static" && ! grep -e NEEDED -e INTERP "$place/static"
 result $? 'the static build needs no library at all'
-bash -n user/doc/gpumemtrace.bash-completion
-result $? 'the completion is a bash script'
+wrong=0
+for file in "$place"/usr/share/man/man1/gpumemtrace.1 "$place"/usr/share/gpumemtrace/json-schema.json; do
+	[ "$(stat -c %a "$file")" = 644 ] || wrong=1
+done
+[ "$(stat -c %a "$place/usr/bin/gpumemtrace")" = 755 ] && [ "$wrong" = 0 ]
+result $? 'everybody may read the files, and run the binary'
 exit $bad

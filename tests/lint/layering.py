@@ -46,7 +46,8 @@ ROOMS = {
     "live/probe": "base parse core/terms symbol/elf live live/bpf live/framework live/process live/nvidia",
     "live/stacks": "base parse core/terms symbol symbol/* live live/bpf live/framework live/process",
     "live/features": "base parse core/terms live live/bpf live/framework live/process live/nvidia live/probe",
-    "top": "base parse core/* source symbol symbol/* sink sink/* live live/*",
+    "cli": "base core/terms core/account core/history sink",
+    "top": "base parse core/* source symbol symbol/* sink sink/* live live/* cli",
 }
 # A header of few rooms.
 PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view"}}

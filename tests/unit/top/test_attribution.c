@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "attribution.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "core/terms/frames.h"
 #include "records.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -7,22 +7,10 @@
 #include <string.h>
 
 #include "base/count.h"
-#include "base/out.h"
+#include "cli/cli_commands.h"
+#include "cli/cli_near.h"
 
 #define LONG_ONLY 0x100   /* plus the index: the value of an option without a letter */
-
-static const struct { const char *word, *arguments, *help; } commands[] = {
-#define X(name, word, arguments, help) { word, arguments, help },
-	CLI_COMMANDS(X)
-#undef X
-};
-
-/* Other words for commands. */
-static const struct { const char *word; enum cli_command command; } aliases[] = {
-	{ "replay", CLI_REPORT },
-	{ "help", CLI_HELP },
-	{ "version", CLI_VERSION },
-};
 
 /* The value that getopt returns for a row of the table. */
 static int getopt_value(const struct cli_table *table, size_t i)
@@ -40,13 +28,14 @@ static void fill_getopt(const struct cli_table *table, struct option *longs, cha
 	for (size_t i = 0; i < table->count; i++) {
 		longs[i] = (struct option){
 			.name = table->rows[i].name,
-			.has_arg = table->rows[i].argument ? required_argument : no_argument,
+			.has_arg = table->rows[i].is_optional ? optional_argument :
+				   table->rows[i].argument ? required_argument : no_argument,
 			.val = getopt_value(table, i),
 		};
 		if (!table->rows[i].letter)
 			continue;
 		shorts[used++] = (char)table->rows[i].letter;
-		if (table->rows[i].argument)
+		if (table->rows[i].argument && !table->rows[i].is_optional)
 			shorts[used++] = ':';
 	}
 	shorts[used] = '\0';
@@ -71,37 +60,67 @@ static int apply_value(const struct cli_option *option, struct options *options,
 	return option->take(&given);
 }
 
+/* ---- options that are not known ---- */
+
+/* The option of the command that the name begins, if `which` counts 0, or else the next such option. NULL: no more. */
+static const char *begun_by(const struct cli_table *table, const char *name, size_t size, size_t which)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (!strncmp(table->rows[i].name, name, size) && !which--)
+			return table->rows[i].name;
+	return NULL;
+}
+
+/* word: as given, with the dashes. */
+static int refuse_name(const struct cli_table *table, const struct options *options, const char *word,
+		       char **cause)
+{
+	enum cli_command command = options->command < CLI_COMMAND_COUNT ? options->command : CLI_TRACE;
+	const char *name = word + 2, *blank = *cli_commands[command].word ? " " : "";
+	size_t size = strcspn(name, "=");
+	struct cli_near near = cli_near_begin_sized(name, size);
+
+	if (size && begun_by(table, name, size, 1))
+		return cli_wrong(cause, "%s is short for --%s and --%s: give the whole name", word,
+				 begun_by(table, name, size, 0), begun_by(table, name, size, 1));
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].commands & 1u << command)
+			cli_near_try(&near, table->rows[i].name);
+	if (near.best)
+		return cli_wrong(cause, "there is no option --%.*s; did you mean --%s?", (int)size, name,
+				 near.best);
+	return cli_wrong(cause, "there is no option %s; gpumemtrace%s%s --help lists the options", word, blank,
+			 cli_commands[command].word);
+}
+
+static int refuse_letter(const struct options *options, int letter, char **cause)
+{
+	enum cli_command command = options->command < CLI_COMMAND_COUNT ? options->command : CLI_TRACE;
+
+	return cli_wrong(cause, "there is no option -%c; gpumemtrace%s%s --help lists the options", letter,
+			 *cli_commands[command].word ? " " : "", cli_commands[command].word);
+}
+
 static int apply_option(const struct cli_table *table, struct options *options, int value, char **argv, char **cause)
 {
 	const struct cli_option *option = option_of(table, value == ':' || value == '?' ? optopt : value);
-	const char *word = commands[options->command < CLI_COMMAND_COUNT ? options->command : 0].word;
+	const char *word = cli_commands[options->command < CLI_COMMAND_COUNT ? options->command : 0].word;
 
 	/* optopt: 0 for an unknown long name, else a value of the table or an unknown letter. */
 	if (value == '?' && option)
 		return cli_wrong(cause, "--%s takes no value", option->name);
 	if (value == '?' && !optopt)
-		return cli_wrong(cause, "there is no option %s; gpumemtrace --help lists the options",
-				 argv[optind - 1]);
+		return refuse_name(table, options, argv[optind - 1], cause);
 	if (value == '?')
-		return cli_wrong(cause, "there is no option -%c; gpumemtrace --help lists the options", optopt);
+		return refuse_letter(options, optopt, cause);
 	if (value != ':' && options->command < CLI_COMMAND_COUNT && !(option->commands & 1u << options->command))
 		return cli_wrong(cause, *word ? "--%s cannot be used with '%s'" : "--%s cannot be used for tracing",
 				 option->name, word);
 	/* A forgotten value would otherwise swallow the "--" before a command. */
-	if (value == ':' || (option->argument && (!*optarg || !strcmp(optarg, "--"))))
-		return cli_wrong(cause, "--%s needs a value: --%s %s", option->name, option->name, option->argument);
+	if (value == ':' || (option->argument && optarg && (!*optarg || !strcmp(optarg, "--"))))
+		return cli_wrong(cause, "--%s needs a value: --%s%c%s", option->name, option->name,
+				 option->is_optional ? '=' : ' ', option->argument);
 	return apply_value(option, options, optarg, cause);
-}
-
-static int find_command(const char *word)
-{
-	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
-		if (!strcmp(commands[i].word, word))
-			return (int)i;
-	for (size_t i = 0; i < COUNT(aliases); i++)
-		if (!strcmp(aliases[i].word, word))
-			return (int)aliases[i].command;
-	return -1;
 }
 
 static bool takes_file(const struct options *options)
@@ -109,24 +128,39 @@ static bool takes_file(const struct options *options)
 	return options->command == CLI_REPORT || options->command == CLI_OOM || options->command == CLI_RECORDS;
 }
 
+static bool is_recording(const char *path)
+{
+	size_t size = strlen(path);
+
+	return size > 4 && !strcmp(path + size - 4, ".gmt");
+}
+
 /* Takes a word that is no option: the recording of report, oom and records. */
 static int take_word(struct options *options, const char *word, char **cause)
 {
+	const char *command;
+
 	if (options->command >= CLI_COMMAND_COUNT)
 		return 0;
 	if (takes_file(options) && !options->input) {
 		options->input = word;
 		return 0;
 	}
+	command = cli_commands[options->command].word;
 	if (takes_file(options))
-		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many",
-				 commands[options->command].word, word);
+		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many", command, word);
 	if (options->command != CLI_TRACE)
-		return cli_wrong(cause, "'%s' takes no argument: remove '%s'", commands[options->command].word, word);
-	if (find_command(word) > 0)
+		return cli_wrong(cause, "'%s' takes no argument: remove '%s'", command, word);
+	if (cli_command_find(word) > 0)
 		return cli_wrong(cause, "'%s' must be the first word: gpumemtrace %s ...", word, word);
 	if (strspn(word, "0123456789,") == strlen(word))
 		return cli_wrong(cause, "'%s' is not an option; to trace this process: gpumemtrace -p %s", word, word);
+	if (cli_command_near(word))
+		return cli_wrong(cause, "there is no command '%s'; did you mean '%s'?", word,
+				 cli_command_near(word));
+	if (is_recording(word))
+		return cli_wrong(cause, "'%s' is not an option; to print its report: gpumemtrace report %s", word,
+				 word);
 	return cli_wrong(cause, "'%s' is neither a command nor an option; to run it: gpumemtrace -- %s", word, word);
 }
 
@@ -231,7 +265,7 @@ static int check_options(const struct options *options, char **cause)
 		err = check_targets(options, cause);
 	else if (takes_file(options) && !options->input)
 		err = cli_wrong(cause, "the recording or dump is missing: gpumemtrace %s FILE.gmt",
-				commands[options->command].word);
+				cli_commands[options->command].word);
 	return err ? err : check_files(options, cause);
 }
 
@@ -246,9 +280,30 @@ static int set_initial(const struct cli_table *table, struct options *options, c
 	return err;
 }
 
+/* "help", "help all", "help COMMAND", "help COMMAND --all". */
+static int parse_help(struct options *options, int argc, char **argv, char **cause)
+{
+	options->command = CLI_HELP;
+	for (int i = 1; i < argc; i++) {
+		int command = cli_command_find(argv[i]);
+		const char *near = cli_command_near(argv[i]);
+
+		if (!strcmp(argv[i], "all") || !strcmp(argv[i], "--all") || !strcmp(argv[i], "-a"))
+			options->help_all = true;
+		else if (command >= 0)
+			options->topic = (size_t)command < CLI_COMMAND_COUNT ? (enum cli_command)command : CLI_TRACE;
+		else if (near)
+			return cli_wrong(cause, "there is no command '%s'; did you mean '%s'?", argv[i], near);
+		else if (argv[i][0] != '-')
+			return cli_wrong(cause, "there is no command '%s'; gpumemtrace help lists the commands",
+					 argv[i]);
+	}
+	return 0;
+}
+
 int cli_parse(struct options *options, int argc, char **argv, char **cause)
 {
-	int command = argc > 1 ? find_command(argv[1]) : -1, err;
+	int command = argc > 1 ? cli_command_find(argv[1]) : -1, err;
 	bool skip = command > 0;
 	struct cli_table table;
 
@@ -256,6 +311,8 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 	*options = (struct options){ .command = skip ? (enum cli_command)command : CLI_TRACE };
 	*cause = NULL;
 	err = set_initial(&table, options, cause);
+	if (!err && command == CLI_HELP)
+		return parse_help(options, argc - skip, argv + skip, cause);
 	if (!err)
 		err = parse_words(&table, options, argc - skip, argv + skip, cause);
 	if (!err && skip && options->child)
@@ -278,63 +335,4 @@ bool cli_use_color(const struct options *options, bool terminal)
 	if (options->color != CLI_AUTO)
 		return options->color == CLI_ALWAYS;
 	return terminal && !(no_color && *no_color);
-}
-
-/* ---- help ---- */
-
-static void help_option(struct out *out, const struct cli_option *option)
-{
-	char left[48];
-	int n = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", option->letter ? '-' : ' ',
-			 option->letter ? option->letter : ' ', option->letter ? ',' : ' ', option->name,
-			 option->argument ? " " : "", option->argument ? option->argument : "");
-
-	out_text(out, left);
-	out_pad(out, 28 - n);
-	out_char(out, ' ');
-	for (const char *text = option->help; *text; text++)
-		if (*text == '@' && option->initial)
-			out_text(out, option->initial);
-		else
-			out_char(out, *text);
-	out_char(out, '\n');
-}
-
-static void help_options(struct out *out, const struct cli_table *table)
-{
-	static const char *const titles[CLI_SECTION_COUNT] = {
-#define X(name, title) title,
-		CLI_SECTIONS(X)
-#undef X
-	};
-
-	for (size_t i = 0; i < table->count; i++) {
-		if (!i || table->rows[i].section != table->rows[i - 1].section)
-			out_printf(out, "\n%s:\n", titles[table->rows[i].section]);
-		help_option(out, &table->rows[i]);
-	}
-}
-
-void cli_help(struct out *out)
-{
-	struct cli_table table;
-
-	cli_table_fill(&table);
-	for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
-		out_printf(out, "%s gpumemtrace %s%s[OPTIONS]%s%s\n",
-			   i ? "      " : "usage:", commands[i].word, *commands[i].word ? " " : "",
-			   *commands[i].arguments ? " " : "", commands[i].arguments);
-	out_text(out, "\nShows who holds GPU memory, and why: the live and peak memory of CUDA processes,\n"
-		      "for each process and GPU. The numbers add up to the number that nvidia-smi\n"
-		      "shows. gpumemtrace neither restarts nor changes the processes.\n\n");
-	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
-		out_printf(out, "  %-8s %s\n", commands[i].word, commands[i].help);
-	help_options(out, &table);
-	out_text(out,
-		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends\n"
-		 "tracing and prints the report. gpumemtrace(1) explains each number, the JSON and the\n"
-		 "exit codes:\n");
-#define X(name, code, text) out_printf(out, "  %3d  %s\n", code, text);
-	GMT_EXITS(X)
-#undef X
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "cli_values.h"
+#include "cli/cli_values.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/xalloc.h"
 #include "core/history/history.h"
 #include "core/terms/names.h"
-#include "exit_codes.h"
+#include "cli/exit_codes.h"
 
 #define NS_PER_S 1e9
 #define SECONDS_MAX (366.0 * 86400)

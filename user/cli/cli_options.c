@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "cli_options.h"
+#include "cli/cli_options.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -84,6 +84,18 @@ static int take_format(const struct cli_given *given)
 	return 0;
 }
 
+static int take_help(const struct cli_given *given)
+{
+	struct options *options = given->options;
+
+	if (given->text && strcmp(given->text, "all"))
+		return cli_wrong(given->cause, "--help takes the value all, not '%s'", given->text);
+	options->topic = options->command < CLI_COMMAND_COUNT ? options->command : CLI_TRACE;
+	options->help_all = given->text;
+	options->command = CLI_HELP;
+	return 0;
+}
+
 static int take_file(const struct cli_given *given)
 {
 	given->options->files[given->option->value] = given->text;
@@ -146,7 +158,7 @@ static const struct cli_option rows[] = {
 #define OPTION(letter_, name_, argument_, section_, commands_, value, help_, manual)                 \
 	{ .letter = letter_, .name = name_, .argument = argument_, .section = CLI_##section_,        \
 	  .commands = commands_, .help = help_, ROW_##value },
-#include "cli_rows.h"
+#include "cli/cli_rows.h"
 };
 _Static_assert(COUNT(rows) + SINKS_MAX <= CLI_OPTIONS_MAX, "room for all");
 

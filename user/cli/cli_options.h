@@ -6,12 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli_values.h"
+#include "cli/cli_values.h"
 #include "sink/sink.h"
 
 /* X(NAME, word, arguments, help): what gpumemtrace can be asked for. Without a word it traces. */
 #define CLI_COMMANDS(X)                                                           \
-	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", "")            \
+	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", \
+	  "trace CUDA processes, and show who holds GPU memory")            \
 	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
 	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
@@ -26,14 +27,15 @@ enum cli_command {
 };
 #define CLI_COMMAND_COUNT ((size_t)CLI_HELP)   /* commands that have a word */
 
-/* X(NAME, title): how --help and the manual page group the options. */
+/* X(NAME, title): how --help and the manual page group the options. Only --help=all shows EXPERT. */
 #define CLI_SECTIONS(X)                                                           \
 	X(TRACED, "What is traced")                                               \
 	X(SHOWN, "What is shown")                                                 \
 	X(KEPT, "What is kept")                                                   \
 	X(OBSERVED, "How it is observed")                                         \
 	X(CHOSEN, "Which records")                                                \
-	X(OTHERS, "Others")
+	X(OTHERS, "Others")                                                       \
+	X(EXPERT, "Expert options")
 enum cli_section {
 #define X(name, title) CLI_##name,
 	CLI_SECTIONS(X)
@@ -52,11 +54,13 @@ struct options {
 	const struct sink *format;    /* the requested format; NULL: none */
 	const char *files[SINKS_MAX]; /* paths by index in sinks[]; NULL: none */
 	enum cli_when live;
+	enum cli_command topic;   /* help: of what */
+	bool help_all;            /* help: also about expert options */
 #define FIELD_MEMBER(kind, name, ...) cli_##kind name;
 #define FIELD_SETS(...)
 #define FIELD_TAKES(...)
 #define OPTION(letter, name, argument, section, commands, value, help, manual) FIELD_##value
-#include "cli_rows.h"
+#include "cli/cli_rows.h"
 };
 
 #define CLI_OPTIONS_MAX 64

@@ -8,8 +8,8 @@
  *   name      "": the options of the outputs (sink/registry.c) stand here; their texts are in the registry
  *   letter    0: the option has only the long name
  *   argument  what --help calls the value; NULL: the option takes none. Capitals stand for something: FILE, DIR, PATH
- *             and PID are completed as such; "off" stands for itself.
- *   section   of --help and the manual page (CLI_SECTIONS)
+ *             and PID are completed as such; "off" and "all" stand for themselves.
+ *   section   of --help and the manual page (CLI_SECTIONS); EXPERT: few people need the option, see --help=all
  *   commands  the commands that take the option (cli_options.c)
  *   value     MEMBER(kind, name, limits): a member of struct options of a kind of CLI_VALUES
  *             SETS(name, value): the option sets another member to this value
@@ -98,34 +98,12 @@ OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, MEMBER(place, oom_dir),
        "directory for dumps when memory runs out; default .",
        "The directory for the dumps that are written when a process runs out of memory; the default is the current"
        " directory. With `off` gpumemtrace writes only the dumps that are asked for with SIGUSR1; see `OUT OF MEMORY`.")
-OPTION(0, "oom-max", "N", KEPT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
-       "write at most N dumps; default @",
-       "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
 OPTION(0, "strict", NULL, KEPT, FOR_FILES, MEMBER(flag, strict),
        "exit with 5 if any data was lost",
        "Exit with status 5 if any data was lost, a library could not be probed or the recording is incomplete. With a"
        " command this holds if the command itself ends with 0.")
 
 /* ---- How it is observed ---- */
-OPTION(0, "layers", "LIST", OBSERVED, FOR_TRACE,
-       MEMBER(words, layers, .words = layer_words, .initial = "api,kernel,nvml,framework"),
-       "use only these layers: @",
-       "Use only these layers: a list of `api`, `kernel`, `nvml` and `framework`, separated by commas.")
-OPTION(0, "ring-size", "SIZE", OBSERVED, FOR_TRACE,
-       MEMBER(power, ring_bytes, .least = CLI_RING_MIN, .most = CLI_RING_MAX, .initial = "16M"),
-       "size of the ring buffer, a power of two; default @",
-       "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
-       " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
-OPTION(0, "memory", "SIZE", OBSERVED, FOR_TRACE,
-       MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G"),
-       "most memory that gpumemtrace itself may take; default @",
-       "The most memory that gpumemtrace itself may take, at least 64M; the default is @. It is measured ten times a"
-       " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
-       " and the kernel's maps do not count. From 70 % of the size on, gpumemtrace gives up, in this order: the"
-       " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
-       " events of `--window`, the names of stack traces. The report says what was given up. The sums of bytes stay"
-       " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
-       " closed.")
 OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        MEMBER(word, stack_mode, .words = stack_words, .initial = CLI_STACKS_INITIAL),
        "full, native, python, fp or off; default full (arm64: fp)",
@@ -139,39 +117,12 @@ OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        "\n\n- `off` No stack traces."
        "\n\nBefore Linux 5.17 every mode except `off` works as `fp`. On arm64 `fp` is the default, `full` and `native`"
        " work as `fp`, and a message says so.")
-OPTION(0, "stack-depth", "N", OBSERVED, FOR_TRACE,
-       MEMBER(number, stack_depth, .least = 1, .most = GMT_UNWIND_FRAMES_MAX,
-	      .initial = CLI_NUMBER(GMT_STACK_DEPTH_DEFAULT)),
-       "largest number of native frames; default @",
-       "Largest number of native frames in a stack trace, at most 1024; the default is @.")
-OPTION(0, "stack-sample", "SIZE", OBSERVED, FOR_TRACE, MEMBER(size, stack_sample_bytes, .most = UINT64_MAX),
-       "take a stack trace for each SIZE bytes that a thread allocates",
-       "Take a stack trace only each time that a thread has asked for another *SIZE* bytes, such as `1G`. All sums stay"
-       " exact. Memory that was allocated in between is reported as `(without a stack)`.")
 OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
        "also take stack traces of PyTorch's blocks (tensors)",
        "Also take stack traces of the blocks that PyTorch's allocator gives out. A block is a tensor's memory. There"
        " are many more blocks than allocations from the driver, so this option costs more (README.md gives numbers) and"
        " takes 6 MiB of the kernel's memory. The report then shows owners and stack traces of the blocks beside those"
        " of the driver's allocations.")
-OPTION(0, "requested-sizes", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, requested_sizes),
-       "also read each block's requested size",
-       "On x86-64, also read the size that was requested for each block, from a static probe of PyTorch 2.1 and later"
-       " (USDT pytorch:malloc in libc10_cuda). The report then shows the memory lost to rounding (`block rounding`)."
-       " This option costs one more probe for each block. While the probe is attached, the kernel keeps a counter in"
-       " the library's data above 0; static probes are made to be used in this way. `--snapshot` implies this option,"
-       " because a snapshot contains the requested sizes.")
-OPTION(0, "nvml", "PATH|off", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(place, nvml),
-       "load this NVML library, or none",
-       "Load this NVML library instead of libnvidia-ml.so.1 from the usual places. With `off` load no NVML"
-       " library.")
-OPTION(0, "libcuda", "PATH", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(list, libcuda),
-       "also probe this library",
-       "Also probe this library, if libcuda has another name. May be given more than once.")
-OPTION(0, "driver-root", "DIR", OBSERVED, FOR_TRACE | FOR_DOCTOR, MEMBER(text, driver_root),
-       "look for the driver's files below DIR",
-       "Look for the driver's files below this directory. A containerised driver needs this option"
-       " (`/run/nvidia/driver`).")
 
 /* ---- Which records ---- */
 OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, MEMBER(kinds, kinds, .words = kind_words),
@@ -189,10 +140,62 @@ OPTION(0, "to", "SECONDS", CHOSEN, FOR_RECORDS, MEMBER(moment, to),
        "Print only records up to this time, counted from the session's start.")
 
 /* ---- Others ---- */
-OPTION('h', "help", NULL, OTHERS, FOR_ALL, SETS(command, CLI_HELP),
-       "print this help",
-       "Print a summary.")
+OPTION('h', "help", "all", OTHERS, FOR_ALL, TAKES(take_help, .is_optional = true),
+       "print this help; all: with the expert options",
+       "Print a summary of the command, or of tracing. With `--help=all` the summary has the expert options, too."
+       " `gpumemtrace help` *COMMAND* and `gpumemtrace help` *COMMAND* `--all` do the same.")
 OPTION('V', "version", NULL, OTHERS, FOR_ALL, SETS(command, CLI_VERSION),
        "print the version",
        "Print the version.")
+
+/* ---- Expert options ---- */
+OPTION(0, "layers", "LIST", EXPERT, FOR_TRACE,
+       MEMBER(words, layers, .words = layer_words, .initial = "api,kernel,nvml,framework"),
+       "use only these layers: @",
+       "Use only these layers: a list of `api`, `kernel`, `nvml` and `framework`, separated by commas.")
+OPTION(0, "stack-depth", "N", EXPERT, FOR_TRACE,
+       MEMBER(number, stack_depth, .least = 1, .most = GMT_UNWIND_FRAMES_MAX,
+	      .initial = CLI_NUMBER(GMT_STACK_DEPTH_DEFAULT)),
+       "largest number of native frames; default @",
+       "Largest number of native frames in a stack trace, at most 1024; the default is @.")
+OPTION(0, "stack-sample", "SIZE", EXPERT, FOR_TRACE, MEMBER(size, stack_sample_bytes, .most = UINT64_MAX),
+       "take a stack trace for each SIZE bytes that a thread allocates",
+       "Take a stack trace only each time that a thread has asked for another *SIZE* bytes, such as `1G`. All sums stay"
+       " exact. Memory that was allocated in between is reported as `(without a stack)`.")
+OPTION(0, "requested-sizes", NULL, EXPERT, FOR_TRACE, MEMBER(flag, requested_sizes),
+       "also read each block's requested size",
+       "On x86-64, also read the size that was requested for each block, from a static probe of PyTorch 2.1 and later"
+       " (USDT pytorch:malloc in libc10_cuda). The report then shows the memory lost to rounding (`block rounding`)."
+       " This option costs one more probe for each block. While the probe is attached, the kernel keeps a counter in"
+       " the library's data above 0; static probes are made to be used in this way. `--snapshot` implies this option,"
+       " because a snapshot contains the requested sizes.")
+OPTION(0, "ring-size", "SIZE", EXPERT, FOR_TRACE,
+       MEMBER(power, ring_bytes, .least = CLI_RING_MIN, .most = CLI_RING_MAX, .initial = "16M"),
+       "size of the ring buffer, a power of two; default @",
+       "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
+       " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
+OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE,
+       MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G"),
+       "most memory that gpumemtrace itself may take; default @",
+       "The most memory that gpumemtrace itself may take, at least 64M; the default is @. It is measured ten times a"
+       " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
+       " and the kernel's maps do not count. From 70 % of the size on, gpumemtrace gives up, in this order: the"
+       " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
+       " events of `--window`, the names of stack traces. The report says what was given up. The sums of bytes stay"
+       " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
+       " closed.")
+OPTION(0, "oom-max", "N", EXPERT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
+       "write at most N dumps; default @",
+       "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
+OPTION(0, "nvml", "PATH|off", EXPERT, FOR_TRACE | FOR_DOCTOR, MEMBER(place, nvml),
+       "load this NVML library, or none",
+       "Load this NVML library instead of libnvidia-ml.so.1 from the usual places. With `off` load no NVML"
+       " library.")
+OPTION(0, "libcuda", "PATH", EXPERT, FOR_TRACE | FOR_DOCTOR, MEMBER(list, libcuda),
+       "also probe this library",
+       "Also probe this library, if libcuda has another name. May be given more than once.")
+OPTION(0, "driver-root", "DIR", EXPERT, FOR_TRACE | FOR_DOCTOR, MEMBER(text, driver_root),
+       "look for the driver's files below DIR",
+       "Look for the driver's files below this directory. A containerised driver needs this option"
+       " (`/run/nvidia/driver`).")
 #undef OPTION

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "cli_options.h"
-#include "exit_codes.h"
+#include "cli/cli_options.h"
+#include "cli/exit_codes.h"
 
 struct out;
 
@@ -17,7 +17,8 @@ struct out;
 int cli_parse(struct options *options, int argc, char **argv, char **cause);
 void options_free(struct options *options);
 
-void cli_help(struct out *out);
+/* Prints the help for options->topic. */
+void cli_help(struct out *out, const struct options *options);
 
 /* Whether a file's path is standard output; NULL is no file. */
 bool cli_is_stdout(const char *path);

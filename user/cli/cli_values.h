@@ -61,7 +61,7 @@ struct cli_option;
 /* An option on the command line. */
 struct cli_given {
 	const struct cli_option *option;
-	const char *text;        /* its value; NULL: it takes none */
+	const char *text;        /* its value; NULL: it has none */
 	struct options *options;
 	void *member;            /* of *options, at the option's offset */
 	char **cause;            /* where a sentence goes (cli_wrong()) */
@@ -80,6 +80,7 @@ struct cli_option {
 	int letter;               /* 0: the option has only the long name */
 	const char *name;
 	const char *argument;     /* NULL: the option takes none */
+	bool is_optional;         /* the argument may be missing, and stands behind '=' */
 	unsigned int section;     /* enum cli_section */
 	unsigned int commands;    /* bit c: enum cli_command c takes the option */
 	const char *help;

@@ -9,7 +9,8 @@
 #include <gpumemtrace/wire.h>
 
 #include "base/out.h"
-#include "cli.h"
+#include "cli/cli.h"
+#include "cli/cli_commands.h"
 
 #define WORDS_MAX 40
 
@@ -281,6 +282,28 @@ static void test_refused(void **state)
 	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+/* What is nearest to what was probably meant. */
+static void test_refused_words(void **state)
+{
+	static const struct refused cases[] = {
+		{ "report a --frobnicate=x", "there is no option --frobnicate=x; gpumemtrace report --help lists the options" },
+		{ "report a -x", "there is no option -x; gpumemtrace report --help lists the options" },
+		{ "report a --foldde=x", "there is no option --foldde; did you mean --folded?" },
+		{ "list --kidn", "there is no option --kidn; gpumemtrace list --help lists the options" },
+		{ "records a --kidn", "there is no option --kidn; did you mean --kind?" },
+		{ "report a --fol x", "--fol is short for --folded and --folded-by: give the whole name" },
+		{ "-a --help=me", "--help takes the value all, not 'me'" },
+		{ "reprot x", "there is no command 'reprot'; did you mean 'report'?" },
+		{ "repaly x", "there is no command 'repaly'; did you mean 'replay'?" },
+		{ "run.gmt", "'run.gmt' is not an option; to print its report: gpumemtrace report run.gmt" },
+		{ "help docter", "there is no command 'docter'; did you mean 'doctor'?" },
+		{ "help train.py", "there is no command 'train.py'; gpumemtrace help lists the commands" },
+	};
+
+	(void)state;
+	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
 static void test_refused_outputs(void **state)
 {
 	static const struct refused cases[] = {
@@ -327,25 +350,94 @@ static void test_color(void **state)
 	assert_true(cli_use_color(&options, false));
 }
 
-static char *help_text(void)
+static char *help_text(const char *line)
 {
+	struct parsed *p = parse_ok(line);
 	struct out out;
 
+	assert_int_equal(p->options.command, CLI_HELP);
 	out_init_mem(&out);
-	cli_help(&out);
+	cli_help(&out, &p->options);
+	drop(p);
 	return out_take(&out);
 }
 
 static void test_help(void **state)
 {
 	(void)state;
-	golden_check(help_text(), "help.txt");
+	golden_check(help_text("--help"), "help.txt");
+	golden_check(help_text("help all"), "help-all.txt");
+	golden_check(help_text("report --help"), "help-report.txt");
+	golden_check(help_text("help records"), "help-records.txt");
+}
+
+static void check_same_help(const char *line, const char *other)
+{
+	char *text = help_text(line), *others = help_text(other);
+
+	assert_string_equal(text, others);
+	free(text);
+	free(others);
+}
+
+static void test_help_can_be_asked_for_in_many_ways(void **state)
+{
+	(void)state;
+	check_same_help("help", "-h");
+	check_same_help("help report", "replay -h");
+	check_same_help("help doctor --all", "doctor --help=all");
+	check_same_help("help --all", "-p 1 --help=all");
+	check_same_help("help help", "help");
+}
+
+/* Each command has an example or more, and its help has the options that the command takes and no others. */
+static void test_help_of_each_command(void **state)
+{
+	struct cli_table table;
+
+	(void)state;
+	cli_table_fill(&table);
+	for (size_t c = 1; c < CLI_COMMAND_COUNT; c++) {
+		char line[64], *text;
+
+		snprintf(line, sizeof(line), "help %s --all", cli_commands[c].word);
+		text = help_text(line);
+		assert_int_equal(strncmp(text, "usage: gpumemtrace ", 19), 0);
+		if (!strstr(text, "\nExamples:\n  gpumemtrace "))
+			fail_msg("'%s' has no examples", cli_commands[c].word);
+		for (size_t i = 0; i < table.count; i++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), " --%s%s", table.rows[i].name,
+				 table.rows[i].is_optional ? "[=" : " ");
+			if (!strstr(text, name) != !(table.rows[i].commands & 1u << c))
+				fail_msg("help of '%s': --%s", cli_commands[c].word, table.rows[i].name);
+		}
+		free(text);
+	}
+}
+
+static void test_near(void **state)
+{
+	static const struct { const char *word, *near; } cases[] = {
+		{ "reprt", "report" }, { "recrods", "records" }, { "doktor", "doctor" }, { "lits", "list" }, { "oon", "oom" },
+		{ "test", NULL }, { "python", NULL }, { "o", NULL }, { "", NULL },
+		{ "a-word-that-is-much-longer-than-the-name-of-any-command", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *near = cli_command_near(cases[i].word);
+
+		if (!near != !cases[i].near || (near && strcmp(near, cases[i].near) != 0))
+			fail_msg("%s: %s", cases[i].word, near ? near : "nothing");
+	}
 }
 
 /* Lines that fit a terminal. */
 static void test_help_is_narrow(void **state)
 {
-	char *text = help_text();
+	char *text = help_text("help all");
 
 	(void)state;
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -389,9 +481,13 @@ int main(void)
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_words),
 		cmocka_unit_test(test_refused_outputs),
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_help_can_be_asked_for_in_many_ways),
+		cmocka_unit_test(test_help_of_each_command),
+		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_help_is_narrow),
 		cmocka_unit_test(test_manual_lists_exit_codes),
 	};

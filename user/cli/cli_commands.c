@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cli/cli_commands.h"
+
+#include <string.h>
+
+#include "base/count.h"
+#include "cli/cli_near.h"
+
+const struct cli_command_info cli_commands[CLI_COMMAND_COUNT] = {
+#define X(name, word, arguments, help) { word, arguments, help },
+	CLI_COMMANDS(X)
+#undef X
+};
+
+/* Other words for commands. */
+static const struct { const char *word; enum cli_command command; } aliases[] = {
+	{ "replay", CLI_REPORT },
+	{ "help", CLI_HELP },
+	{ "version", CLI_VERSION },
+};
+
+const struct cli_example cli_examples[] = {
+	{ CLI_TRACE, "-p 4242", "trace process 4242; Ctrl-C prints the report" },
+	{ CLI_TRACE, "-- python train.py", "run a program and trace it from its start" },
+	{ CLI_TRACE, "-a -d 60 -o run.gmt", "record all CUDA processes for a minute" },
+	{ CLI_REPORT, "report run.gmt", "the answer: what stands out, and what to do" },
+	{ CLI_REPORT, "report --full run.gmt", "all tables behind the answer" },
+	{ CLI_REPORT, "report --folded run.folded run.gmt", "a file for flame graphs" },
+	{ CLI_OOM, "oom gpumemtrace-oom-7.gmt", "why the request of a dump failed" },
+	{ CLI_OOM, "oom run.gmt", "all requests of a recording that failed" },
+	{ CLI_OOM, "oom -o oom.pickle run.gmt", "a snapshot of the events before, for PyTorch's viewer" },
+	{ CLI_RECORDS, "records run.gmt", "all records" },
+	{ CLI_RECORDS, "records --kind call -p 4242 run.gmt", "the calls of one process" },
+	{ CLI_RECORDS, "records --json run.gmt | jq .kind", "records for a script" },
+	{ CLI_DOCTOR, "doctor", "what this machine lacks, and the remedy" },
+	{ CLI_DOCTOR, "doctor --json", "the same for a script: \"works\" is true or false" },
+	{ CLI_LIST, "list", "the functions of libcuda that gpumemtrace probes" },
+	{ CLI_LIST, "list --json", "the same for a script" },
+	{ 0 },
+};
+
+int cli_command_find(const char *word)
+{
+	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
+		if (!strcmp(cli_commands[i].word, word))
+			return (int)i;
+	for (size_t i = 0; i < COUNT(aliases); i++)
+		if (!strcmp(aliases[i].word, word))
+			return (int)aliases[i].command;
+	return -1;
+}
+
+const char *cli_command_near(const char *word)
+{
+	struct cli_near near = cli_near_begin(word);
+
+	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
+		cli_near_try(&near, cli_commands[i].word);
+	for (size_t i = 0; i < COUNT(aliases); i++)
+		cli_near_try(&near, aliases[i].word);
+	return near.best;
+}
