@@ -25,7 +25,7 @@ const struct cli_example cli_examples[] = {
 	{ CLI_TRACE, "-a -d 60 -o run.gmt", "record all CUDA processes for a minute" },
 	{ CLI_REPORT, "report run.gmt", "the answer: what stands out, and what to do" },
 	{ CLI_REPORT, "report --full run.gmt", "all tables behind the answer" },
-	{ CLI_REPORT, "report --folded run.folded run.gmt", "a file for flame graphs" },
+	{ CLI_REPORT, "report -o run.folded run.gmt", "a file for flame graphs" },
 	{ CLI_OOM, "oom gpumemtrace-oom-7.gmt", "why the request of a dump failed" },
 	{ CLI_OOM, "oom run.gmt", "all requests of a recording that failed" },
 	{ CLI_OOM, "oom -o oom.pickle run.gmt", "a snapshot of the events before, for PyTorch's viewer" },

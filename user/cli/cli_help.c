@@ -115,9 +115,9 @@ static void help_program(struct out *out, const struct options *options)
 	if (help_options(out, options))
 		out_text(out, "\n'gpumemtrace help --all' also lists the expert options.\n");
 	out_text(out,
-		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends\n"
-		 "tracing and prints the report. gpumemtrace(1) explains each number, the JSON and the\n"
-		 "exit codes:\n");
+		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and\n"
+		 "CAP_DAC_READ_SEARCH. Ctrl-C ends tracing and prints the report. gpumemtrace(1) explains\n"
+		 "each number, the JSON and the exit codes:\n");
 #define X(name, code, text) out_printf(out, "  %3d  %s\n", code, text);
 	GMT_EXITS(X)
 #undef X

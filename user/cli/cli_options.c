@@ -35,6 +35,8 @@
 #define CLI_TEXT(n) #n
 #define CLI_NUMBER(n) CLI_TEXT(n)
 
+#define RECORDING_SUFFIX ".gmt"
+
 /* ---- words: in the order of their enums ---- */
 
 static const char *const when_words[] = { "auto", "always", "never", NULL };
@@ -102,46 +104,73 @@ static int take_file(const struct cli_given *given)
 	return 0;
 }
 
-static bool has_suffix(const char *path, const char *suffix)
+/* The part of the file's name from its last '.' on: "run.gmt" has ".gmt". "": the name has none, as ".gmt" has none. */
+static const char *suffix_of(const char *path)
 {
-	size_t size = strlen(path), end = strlen(suffix);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
 
-	return size > end && !strcmp(path + size - end, suffix);
+	return dot && dot > name ? dot : "";
+}
+
+/* "FILE.gmt, FILE.folded or FILE.pickle" */
+static char *known_suffixes(enum cli_command command)
+{
+	const char *known[SINKS_MAX + 1];
+	size_t count = 0;
+	struct out out;
+
+	if (command == CLI_TRACE)
+		known[count++] = RECORDING_SUFFIX;
+	for (size_t i = 0; sinks[i]; i++)
+		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << command)
+			known[count++] = sinks[i]->suffix;
+	out_init_mem(&out);
+	for (size_t i = 0; i < count; i++)
+		out_printf(&out, "%sFILE%s", !i ? "" : i + 1 < count ? ", " : " or ", known[i]);
+	return out_take(&out);
 }
 
 /* "'report' writes no recording: give -o a FILE.pickle, not 'x.gmt'" */
-static int refuse_recording(const struct cli_given *given)
+static int refuse_output(const struct cli_given *given)
 {
 	enum cli_command command = given->options->command;
-	struct out out;
-	char *list;
+	char *list = known_suffixes(command);
 	int err;
 
-	out_init_mem(&out);
-	for (size_t i = 0; sinks[i]; i++)
-		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << command)
-			out_printf(&out, "%sFILE%s", out.size ? " or " : "", sinks[i]->suffix);
-	list = out_take(&out);
-	err = cli_wrong(given->cause, "'%s' writes no recording: give -o a %s, not '%s'",
-			command == CLI_REPORT ? "report" : "oom", list, given->text);
+	if (command == CLI_TRACE)
+		err = cli_wrong(given->cause, "-o does not know the suffix '%s' of '%s': give -o a %s",
+				suffix_of(given->text), given->text, list);
+	else
+		err = cli_wrong(given->cause, "'%s' writes no recording: give -o a %s, not '%s'",
+				command == CLI_REPORT ? "report" : "oom", list, given->text);
 	free(list);
 	return err;
+}
+
+/* Devices and descriptors have names of their own; a recording may have a name without a suffix. */
+static bool may_be_recording(const char *path)
+{
+	const char *suffix = suffix_of(path);
+
+	return !*suffix || !strcmp(suffix, RECORDING_SUFFIX) || !strncmp(path, "/dev/", 5) ||
+	       !strncmp(path, "/proc/", 6);
 }
 
 /* A recording, or the output that the suffix names. */
 static int take_output(const struct cli_given *given)
 {
 	struct options *options = given->options;
+	const char *suffix = suffix_of(given->text);
 
 	for (size_t i = 0; sinks[i]; i++) {
 		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << options->command &&
-		    has_suffix(given->text, sinks[i]->suffix)) {
+		    !strcmp(suffix, sinks[i]->suffix)) {
 			options->files[i] = given->text;
 			return 0;
 		}
 	}
-	if (options->command != CLI_TRACE)
-		return refuse_recording(given);
+	if (options->command != CLI_TRACE || !may_be_recording(given->text))
+		return refuse_output(given);
 	options->output = given->text;
 	return 0;
 }

@@ -78,11 +78,12 @@ OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, MEMBER(word, color, .words = when_wor
        "When to use colours: `auto` (the default: on a terminal, unless `NO_COLOR` is set), `always` or `never`.")
 
 /* ---- What is kept ---- */
-OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = ".gmt"),
-       "write a recording (FILE.gmt, -) or snapshot (FILE.pickle)",
-       "Write a recording to *FILE*; see `RECORDINGS`. `-` is standard output; the report then goes to standard error."
-       " If the name ends in `.pickle`, the option means `--snapshot`, also with `report` and `oom`. A recording and a"
-       " snapshot can be written in one run.")
+OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = RECORDING_SUFFIX),
+       "write what the suffix says: .gmt recording, .pickle, .folded",
+       "Write a file at the end. The suffix of its name says which file: `.gmt`, or no suffix, is a recording"
+       " (see `RECORDINGS`), which only tracing writes; `.pickle` means `--snapshot`, and `.folded` means `--folded`."
+       " Another suffix is refused. `-` is standard output for a recording; the report then goes to standard error."
+       " May be given several times, for several files.")
 OPTION(0, "", "FILE", KEPT, 0, TAKES(take_file), "", "")
 OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words = order_words, .initial = "live"),
        "live, peak, growth, old or allocated; default @",

@@ -104,6 +104,13 @@ static void test_stack_options(void **state)
 	assert_string_equal(file_of(p, "snapshot"), "run.pickle");
 	assert_int_equal(p->options.window.events, 200000);
 	drop(p);
+	p = parse_ok("-p 1 --output=a.b/run -o x.folded");
+	assert_string_equal(p->options.output, "a.b/run");
+	assert_string_equal(file_of(p, "folded"), "x.folded");
+	drop(p);
+	p = parse_ok("-p 1 -o /dev/fd/3.x");
+	assert_string_equal(p->options.output, "/dev/fd/3.x");
+	drop(p);
 	p = parse_ok("-p 1 -o .pickle --snapshot a");
 	assert_string_equal(p->options.output, ".pickle");
 	assert_string_equal(file_of(p, "snapshot"), "a");
@@ -314,7 +321,12 @@ static void test_refused_outputs(void **state)
 		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
 		{ "--snapshot - -o - -a", "'-o -' and '--snapshot -' cannot both go to standard output" },
 		{ "report a --snapshot - --json", "--json and '--snapshot -' cannot both go to standard output" },
-		{ "report a -o b.gmt", "'report' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
+		{ "report a -o b.gmt", "'report' writes no recording: give -o a FILE.folded or FILE.pickle, not 'b.gmt'" },
+		{ "report a -o b", "'report' writes no recording: give -o a FILE.folded or FILE.pickle, not 'b'" },
+		{ "-a -o x.txt",
+		  "-o does not know the suffix '.txt' of 'x.txt': give -o a FILE.gmt, FILE.folded or FILE.pickle" },
+		{ "-a --output=a/x.gmt.gz",
+		  "-o does not know the suffix '.gz' of 'a/x.gmt.gz': give -o a FILE.gmt, FILE.folded or FILE.pickle" },
 		{ "oom a -o b.gmt", "'oom' writes no recording: give -o a FILE.pickle, not 'b.gmt'" },
 		{ "-a --window 5minutes", "--window takes a number of events (200k), a time (60s, 5min), an amount of memory"
 		  " (16MiB), a list of these, or off, not '5minutes'" },

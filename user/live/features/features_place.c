@@ -75,7 +75,8 @@ void features_judge_capabilities(struct feature *feature, uint64_t effective, bo
 				       "CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH");
 	} else if (!say_missing(feature, effective)) {
 		feature_say(feature, FEATURE_OK, "%s",
-			    admin ? "CAP_SYS_ADMIN" : "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE");
+			    admin ? "CAP_SYS_ADMIN" : "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, "
+			    "CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH");
 	}
 }
 
