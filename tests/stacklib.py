@@ -20,9 +20,9 @@ class Symbol:
         (self.id, self.line, self.offset, self.kind, self.flags, function, module,
          file) = struct.unpack_from("<IIQBBHHH", record, 24)
         text = record[48:]
-        self.function = text[:function].decode()
-        self.module = text[function + 1:function + 1 + module].decode()
-        self.file = text[function + module + 2:function + module + 2 + file].decode()
+        parts = text[:function], text[function + 1:function + 1 + module], text[function + module + 2:][:file]
+        # under -a another test's programs may have names that are no text
+        self.function, self.module, self.file = (part.decode(errors="backslashreplace") for part in parts)
         self.is_python = self.kind == 1
 
     def __str__(self):
