@@ -27,6 +27,7 @@ HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 PROGBITS, SYMTAB, STRTAB, COMPRESSED = 1, 2, 3, 0x800
+DW_TAG_compile_unit, DW_AT_ranges, DW_FORM_sec_offset = 0x11, 0x55, 0x17
 
 
 # ---- hostile files: libstacks.so, whose segments stay, with other sections ----
@@ -71,7 +72,7 @@ def long_names():
 
 
 def many_symbols():
-    """more symbols than a reader has memory for"""
+    """8.4 million symbols"""
     data = symbols(60000, 2) * 140
     return make_hostile(lambda at: [section(), section(SYMTAB, offset=at, size=len(data), link=2, entry=24),
                                     section(STRTAB, offset=at + len(data), size=250 * MIB)],
@@ -92,18 +93,46 @@ def many_sections():
 
 def bombs():
     """15 debug sections that unpack to 1 GiB each"""
-    names = [b".debug_" + name for name in b"info abbrev line str aranges ranges rnglists loc loclists line_str addr "
-             b"str_offsets types frame macro".split()]
-    packer, text = zlib.compressobj(9), b"\0"
-    packed = b"".join([struct.pack("<IIQQ", 1, 0, 1 << 30, 1)] + [packer.compress(bytes(16 * MIB)) for _ in range(64)] +
-                      [packer.flush()])
-    places = []
-    for name in names:
-        places.append(len(text))
-        text += name + b"\0"
-    return make_hostile(lambda at: [section()] + [section(PROGBITS, place, COMPRESSED, at, len(packed)) for place in places]
-                        + [section(STRTAB, offset=at + len(packed), size=len(text))],
-                        {0: packed, len(packed): text}, names=len(names) + 1)
+    bomb = packed(bytes(16 * MIB), 64)
+    return with_debug({name: bomb for name in b"info abbrev line str aranges ranges rnglists loc loclists line_str addr "
+                       b"str_offsets types frame macro".split()})
+
+
+def packed(piece, count):
+    """A compressed section, of the piece so many times."""
+    packer = zlib.compressobj(9)
+    return b"".join([struct.pack("<IIQQ", 1, 0, len(piece) * count, 1)] + [packer.compress(piece) for _ in range(count)] +
+                    [packer.flush()])
+
+
+def with_debug(contents):
+    """contents: {the name behind .debug_: the compressed section}"""
+    text, rows, data, places = b"\0", [], b"", {}
+    for name, content in contents.items():
+        if content not in places:
+            places[content] = len(data)
+            data += content
+        rows.append((len(text), places[content], len(content)))
+        text += b".debug_" + name + b"\0"
+    return make_hostile(lambda at: [section()] +
+                        [section(PROGBITS, place, COMPRESSED, at + start, size) for place, start, size in rows] +
+                        [section(STRTAB, offset=at + len(data), size=len(text))],
+                        {0: data, len(data): text}, names=len(rows) + 1)
+
+
+def many_units():
+    """44 million compilation units (DWARF 4, 7.5.1), each of which takes memory"""
+    unit = struct.pack("<IHIBB", 8, 4, 0, 8, 0)
+    return with_debug({b"info": packed(unit * (MIB // 12), 500), b"abbrev": packed(bytes(8), 1)})
+
+
+def long_lists():
+    """10,000 compilation units, each with a million ranges (DWARF 4, 2.17.3)"""
+    unit = struct.pack("<IHIBBI", 12, 4, 0, 8, 1, 0)
+    abbreviation = bytes([1, DW_TAG_compile_unit, 0, DW_AT_ranges, DW_FORM_sec_offset, 0, 0, 0])
+    empty = struct.pack("<QQ", 1, 1)
+    return with_debug({b"info": packed(unit, 10000), b"abbrev": packed(abbreviation, 1),
+                       b"ranges": packed(empty * 1000, 1000)})
 
 
 # ---- sessions ----
@@ -177,22 +206,23 @@ def hostile_libraries():
     """names of megabytes, 40 tables, 100 million sections, bombs: totals, other names, memory, time to end"""
     lib.needs_full_stacks()
     _, wanted, _, _ = traced(LIBRARY)
-    for make in (long_names, many_tables, many_sections, bombs, many_symbols):
+    for make in (long_names, many_tables, many_sections, bombs, many_symbols, many_units, long_lists):
         _, allocs, recording, _ = traced(make())
         equal(allocs, wanted, f"{make.__doc__}: allocations")
         check({"cuMemAlloc_v2", "stacks_allocate", "_start"} <= functions(recording), f"{make.__doc__}: names are missing")
 
 
 def refused_files_are_told():
-    """a file that cannot be read: one sentence, one count, and its frames without names"""
+    """files that need too much memory or time: one sentence, one count, and their frames without names"""
     lib.needs_full_stacks()
-    library = many_symbols()
-    report, _, recording, said = traced(library, until=library)
-    lines = [line for line in said.splitlines() if library in line]
-    check(len(lines) == 1 and re.search("because it (needs more than 1 GiB|takes too long)", lines[0]), said)
-    equal(report["losses"]["file_refused"], 1, "files that could not be read")
-    frames = [f for s in recording.stacks.values() for f in s.frames or () if f.module == library]
-    check(frames and not any(frame.function for frame in frames), "frames of the file:", *frames)
+    for make, why in ((many_units, "needs more than 1 GiB of memory to be read"), (long_lists, "takes too long to read")):
+        library = make()
+        report, _, recording, said = traced(library, until=library)
+        lines = [line for line in said.splitlines() if library in line]
+        check(len(lines) == 1 and f"because it {why}" in lines[0], said)
+        equal(report["losses"]["file_refused"], 1, "files that could not be read")
+        frames = [f for s in recording.stacks.values() for f in s.frames or () if f.module == library]
+        check(frames and not any(frame.function for frame in frames), "frames of the file:", *frames)
 
 
 # ---- the readers themselves ----

@@ -109,8 +109,10 @@ struct lines *lines_open(const struct image *image)
 	}
 	if (lines->elf)
 		lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
-	if (lines->dwarf)
+	if (lines->dwarf) {
+		dwarf_new_oom_handler(lines->dwarf, xalloc_failed); /* libdw's own ends the process without a word */
 		read_units(lines);
+	}
 	if (lines->count)
 		return lines;
 	lines_close(lines);
