@@ -66,7 +66,7 @@ CORE     := $(call in,terms,array_size frames gpus limits module_paths names own
             $(call in,view,by_stack findings oom_judge oom_view snapshot snapshot_index snapshot_replay sums view view_build)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
-            $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile) \
+            $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \

@@ -11,13 +11,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_name(const struct elfsym *symbols, const char *name)
+static void check_name(const char *name)
 {
 	char text[200];
 
-	if (name < symbols->names || name >= symbols->names + symbols->names_size)
-		abort();
-	if (name + strlen(name) >= symbols->names + symbols->names_size)
+	if (!name[0] || strlen(name) >= ELFSYM_NAME_BYTES)
 		abort();
 	demangle_short(name, 80, text, sizeof(text));
 	if (strlen(text) > 80)
@@ -26,21 +24,22 @@ static void check_name(const struct elfsym *symbols, const char *name)
 
 static void check_table(const struct elfsym *symbols, const struct image *image)
 {
+	char first[ELFSYM_NAME_BYTES], last[ELFSYM_NAME_BYTES];
+
 	for (size_t i = 0; i < symbols->count; i++) {
 		const struct elfsym_range *range = &symbols->ranges[i];
 
 		if (!range->size || (i && range[-1].start + range[-1].size > range->start))
 			abort();
-		if (elfsym_find(symbols, image, range->start + range->size - 1) != symbols->names + range->name)
+		if (!elfsym_find(symbols, image, range->start, first) ||
+		    !elfsym_find(symbols, image, range->start + range->size - 1, last) || strcmp(first, last) != 0)
 			abort();
 		if (i < 64)
-			check_name(symbols, symbols->names + range->name);
+			check_name(first);
 	}
 	for (size_t i = 0; i < symbols->point_count && i < 64; i++) {
-		const char *name = elfsym_find(symbols, image, symbols->points[i].start + 1);
-
-		if (name)
-			check_name(symbols, name);
+		if (elfsym_find(symbols, image, symbols->points[i].start + 1, first))
+			check_name(first);
 	}
 }
 
@@ -49,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image image, debug;
 	struct elfsym symbols;
 	uint64_t start, bytes, vaddr;
+	char name[ELFSYM_NAME_BYTES];
 
 	if (image_open_bytes(&image, data, size, NULL))
 		return 0;
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    image.segments[i].vaddr + 64 - start >= bytes)
 			abort();
 		if (image_code_vaddr(&image, image.segments[i].offset, &vaddr))
-			elfsym_find(&symbols, &image, vaddr);
+			elfsym_find(&symbols, &image, vaddr, name);
 	}
 	elfsym_fini(&symbols);
 	image_close(&image);

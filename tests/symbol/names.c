@@ -18,16 +18,15 @@
 #include "symbol/elf/image.h"
 #include "symbol/elf/lines.h"
 
-static char line[65536], text[262144];
+static char line[65536], text[262144], name[ELFSYM_NAME_BYTES];
 
 static void print_address(const struct elfsym *symbols, const struct image *image, struct lines *lines,
 			  uint64_t vaddr)
 {
 	struct lines_place places[LINES_DEPTH];
 	size_t count = lines ? lines_find(lines, vaddr, places, LINES_DEPTH) : 0;
-	const char *name = elfsym_find(symbols, image, vaddr);
 
-	printf("%s", name ? name : "-");
+	printf("%s", elfsym_find(symbols, image, vaddr, name) ? name : "-");
 	for (size_t i = 0; i < count; i++)
 		printf("\t%s:%u", places[i].file ? places[i].file : "-", places[i].line);
 	putchar('\n');

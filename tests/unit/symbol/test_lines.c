@@ -59,12 +59,13 @@ static void walk(const char *path, struct found *found)
 	for (uint64_t vaddr = 0; lines && vaddr < 0x4000; vaddr++) {
 		struct lines_place places[LINES_DEPTH];
 		size_t count = lines_find(lines, vaddr, places, LINES_DEPTH);
-		const char *name = elfsym_find(&symbols, &image, vaddr);
+		char name[ELFSYM_NAME_BYTES];
+		bool has_name = elfsym_find(&symbols, &image, vaddr, name);
 
 		if (!count)
 			continue;
 		found->with_lines++;
-		if (!name || (strcmp(name, "outer") && strcmp(name, "far"))) {
+		if (!has_name || (strcmp(name, "outer") && strcmp(name, "far"))) {
 			found->outside++;
 			continue;
 		}

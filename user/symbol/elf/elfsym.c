@@ -13,98 +13,50 @@
 
 #define MINI_MAX (64u << 20)        /* .gnu_debugdata is unpacked up to this size */
 #define MINI_MEMORY_MAX (128u << 20) /* what liblzma may take for its dictionary */
-#define NAMES_MAX UINT32_MAX
-#define NAME_MAX_BYTES (DEMANGLE_INPUT_MAX + 1) /* a function with a longer name has no name */
 
-struct symbol {
-	uint64_t start, size;
-	uint32_t name;
-	uint32_t rank;              /* of several names for the same bytes, the name of the lowest rank is kept */
-};
+_Static_assert(IMAGE_PART_MAX <= UINT32_MAX / 2, "offsets in the file's strings and in copies fit in one number");
 
-struct list {
-	struct symbol *items;
-	size_t count;
-};
-
-/* Appends a string table, which has a NUL behind it; false if the offsets would not fit any more. */
-static bool add_names(struct elfsym *symbols, const char *strings, size_t size)
+/* Copies the strings of a table that are not in the file, with a NUL behind them. */
+static bool copy_names(struct elfsym *symbols, const struct image *from, const struct symtab *table)
 {
-	if (size >= NAMES_MAX - symbols->names_size - 1)
+	char *names = malloc((size_t)table->strings_size + 1);
+
+	if (!names || !image_read(from, table->strings, names, table->strings_size)) {
+		free(names);
 		return false;
-	symbols->names = xrealloc(symbols->names, symbols->names_size + size + 1);
-	memcpy(symbols->names + symbols->names_size, strings, size + 1);
-	symbols->names_size += size + 1;
+	}
+	names[table->strings_size] = '\0';
+	symbols->names = names;
+	symbols->names_size = (size_t)table->strings_size + 1;
 	return true;
 }
 
-/* Public names come before local names, and `malloc` before `__libc_malloc`: fewer leading underscores win, unless
- * they begin a mangled name. */
-static uint32_t rank_of(const Elf64_Sym *sym, const char *name)
+static bool add_own(struct elfsym *symbols, struct symtab *all, const struct image *file, uint32_t type)
 {
-	unsigned char bind = ELF64_ST_BIND(sym->st_info), type = ELF64_ST_TYPE(sym->st_info);
-	uint32_t underscores = 0;
+	bool ok = symtab_read(all, file, file, type);
 
-	while (name[underscores] == '_' && underscores < 7)
-		underscores++;
-	if (underscores == 1 && (name[1] == 'Z' || name[1] == 'R'))
-		underscores = 0;
-	return (bind == STB_LOCAL) << 5 | (type != STT_FUNC) << 4 | underscores;
+	symbols->strings = all->strings;
+	symbols->strings_size = all->count ? all->strings_size : 0;
+	return ok;
 }
 
-static bool is_function(const Elf64_Sym *sym, const char *name)
+/* Adds the functions of another file, once at most. */
+static bool add_foreign(struct elfsym *symbols, struct symtab *all, const struct image *file, const struct image *from)
 {
-	unsigned char type = ELF64_ST_TYPE(sym->st_info);
+	struct symtab table;
+	bool ok = symtab_read(&table, file, from, SHT_SYMTAB) && copy_names(symbols, from, &table);
 
-	/* Names may overlap, and each be as long as the table: their lengths are read again and again. */
-	if (strnlen(name, NAME_MAX_BYTES) == NAME_MAX_BYTES)
-		return false;
-	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON || !name[0])
-		return false;
-	/* labels of assembly code have no type and no size; '$' begins aarch64's mapping symbols */
-	if (type == STT_NOTYPE && (sym->st_size || name[0] == '$' || name[0] == '.'))
-		return false;
-	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
-}
-
-static void add_symbol(struct list *list, const struct image *file, const Elf64_Sym *sym, uint32_t name,
-		       const char *text)
-{
-	const struct image_segment *code = is_function(sym, text) ? image_code_at(file, sym->st_value) : NULL;
-	uint64_t room;
-
-	if (!code)
-		return;
-	room = code->size - (sym->st_value - code->vaddr);
-	list->items = xgrow(list->items, list->count, sizeof(*list->items));
-	list->items[list->count++] = (struct symbol){
-		.start = sym->st_value,
-		.size = sym->st_size < room ? sym->st_size : room,
-		.name = name,
-		.rank = rank_of(sym, text),
-	};
-}
-
-/* `file` has the segments: the segments of a debug file do not say how large they are in the file. */
-static bool add_table(struct elfsym *symbols, struct list *list, const struct image *file,
-		      const struct image *from, uint32_t type)
-{
-	size_t first = symbols->names_size;
-	struct image_symbols table;
-	bool ok = image_symbols(from, type, &table) && add_names(symbols, table.names, table.names_size);
-
-	for (size_t i = 1; ok && i < table.count; i++) {
-		const Elf64_Sym *sym = &table.list[i];
-
-		if (sym->st_name < table.names_size)
-			add_symbol(list, file, sym, (uint32_t)(first + sym->st_name), table.names + sym->st_name);
+	for (size_t i = 0; ok && i < table.count; i++) {
+		all->functions = xgrow(all->functions, all->count, sizeof(*all->functions));
+		all->functions[all->count] = table.functions[i];
+		all->functions[all->count++].name += symbols->strings_size;
 	}
-	image_symbols_free(&table);
+	symtab_fini(&table);
 	return ok;
 }
 
 /* .gnu_debugdata: an ELF file of the symbols that .dynsym lacks, packed with xz (GDB manual, "MiniDebugInfo"). */
-static void add_mini(struct elfsym *symbols, struct list *list, const struct image *file)
+static void add_mini(struct elfsym *symbols, struct symtab *all, const struct image *file)
 {
 	const Elf64_Shdr *section = image_section(file, ".gnu_debugdata", 0);
 	char *packed = section ? image_load(file, section) : NULL;
@@ -125,28 +77,24 @@ static void add_mini(struct elfsym *symbols, struct list *list, const struct ima
 	if (ret != LZMA_OK) {
 		free(plain);
 	} else if (!image_open_bytes(&image, plain, out_at, plain)) {
-		add_table(symbols, list, file, &image, SHT_SYMTAB);
+		add_foreign(symbols, all, file, &image);
 		image_close(&image);
 	}
 }
 
-static int compare_symbols(const void *left, const void *right, void *arg)
+static int compare_functions(const void *left, const void *right)
 {
-	const struct symbol *a = left, *b = right;
-	const char *names = arg;
-	size_t a_len, b_len;
+	const struct symtab_function *a = left, *b = right;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1; /* the larger symbol is around the smaller symbol */
+		return a->size > b->size ? -1 : 1; /* the larger function is around the smaller function */
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	a_len = strlen(names + a->name);
-	b_len = strlen(names + b->name);
-	if (a_len != b_len)
-		return a_len < b_len ? -1 : 1;
-	return strcmp(names + a->name, names + b->name);
+	if (a->name_size != b->name_size)
+		return a->name_size < b->name_size ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
 }
 
 static void add_range(struct elfsym *symbols, uint64_t start, uint64_t end, uint32_t name)
@@ -160,21 +108,21 @@ static void add_range(struct elfsym *symbols, uint64_t start, uint64_t end, uint
 		(struct elfsym_range){ start, size < UINT32_MAX ? (uint32_t)size : UINT32_MAX, name };
 }
 
-/* Sweeps over sorted symbols; `open` holds the symbols that have not ended, the innermost last. */
-static void make_ranges(struct elfsym *symbols, const struct list *list)
+/* Sweeps over sorted functions; `open` holds the functions that have not ended, the innermost last. */
+static void make_ranges(struct elfsym *symbols, const struct symtab *all)
 {
-	uint32_t *open = xcalloc(list->count + 1, sizeof(*open));
+	uint32_t *open = xcalloc(all->count + 1, sizeof(*open));
 	size_t depth = 0;
 	uint64_t done = 0;
 
-	for (size_t i = 0; i <= list->count; i++) {
-		const struct symbol *next = i < list->count ? &list->items[i] : NULL;
+	for (size_t i = 0; i <= all->count; i++) {
+		const struct symtab_function *next = i < all->count ? &all->functions[i] : NULL;
 
 		if (next && (!next->size ||
 			     (i && next[-1].start == next->start && next[-1].size == next->size)))
 			continue;
 		while (depth) {
-			const struct symbol *top = &list->items[open[depth - 1]];
+			const struct symtab_function *top = &all->functions[open[depth - 1]];
 			uint64_t end = top->start + top->size;
 
 			if (next && end > next->start) {
@@ -193,37 +141,38 @@ static void make_ranges(struct elfsym *symbols, const struct list *list)
 	free(open);
 }
 
-static void make_table(struct elfsym *symbols, struct list *list)
+static void make_table(struct elfsym *symbols, struct symtab *all)
 {
-	if (!list->count)
+	if (!all->count)
 		return;
-	qsort_r(list->items, list->count, sizeof(*list->items), compare_symbols, symbols->names);
-	make_ranges(symbols, list);
+	qsort(all->functions, all->count, sizeof(*all->functions), compare_functions);
+	make_ranges(symbols, all);
 	symbols->ranges = xreallocarray(symbols->ranges, symbols->count + 1, sizeof(*symbols->ranges));
-	for (size_t i = 0; i < list->count; i++) {
-		const struct symbol *symbol = &list->items[i];
+	for (size_t i = 0; i < all->count; i++) {
+		const struct symtab_function *function = &all->functions[i];
 		size_t n = symbols->point_count;
 
-		if (symbol->size || (n && symbols->points[n - 1].start == symbol->start))
+		if (function->size || (n && symbols->points[n - 1].start == function->start))
 			continue;
 		symbols->points = xgrow(symbols->points, n, sizeof(*symbols->points));
-		symbols->points[symbols->point_count++] = (struct elfsym_range){ symbol->start, 0, symbol->name };
+		symbols->points[symbols->point_count++] = (struct elfsym_range){ function->start, 0, function->name };
 	}
 }
 
 void elfsym_read(struct elfsym *symbols, const struct image *file, const struct image *debug)
 {
-	struct list list = { 0 };
+	struct symtab all = { 0 };
 
 	*symbols = (struct elfsym){ 0 };
 	/* .symtab has all that .dynsym has */
-	if (!(add_table(symbols, &list, file, file, SHT_SYMTAB) && list.count) &&
-	    !(debug && add_table(symbols, &list, file, debug, SHT_SYMTAB))) {
-		add_table(symbols, &list, file, file, SHT_DYNSYM);
-		add_mini(symbols, &list, file);
+	if (!(add_own(symbols, &all, file, SHT_SYMTAB) && all.count) &&
+	    !(debug && add_foreign(symbols, &all, file, debug))) {
+		symtab_fini(&all);
+		add_own(symbols, &all, file, SHT_DYNSYM);
+		add_mini(symbols, &all, file);
 	}
-	make_table(symbols, &list);
-	free(list.items);
+	make_table(symbols, &all);
+	symtab_fini(&all);
 }
 
 void elfsym_fini(struct elfsym *symbols)
@@ -241,17 +190,35 @@ static const struct elfsym_range *last_below(const struct elfsym_range *ranges, 
 	return count ? &ranges[count - 1] : NULL;
 }
 
-const char *elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr)
+/* Files may have changed since their strings were looked at: no length is believed. */
+static bool name_of(const struct elfsym *symbols, const struct image *file, const struct elfsym_range *range,
+		    char name[ELFSYM_NAME_BYTES])
+{
+	bool is_copy = range->name >= symbols->strings_size;
+	size_t at = is_copy ? range->name - symbols->strings_size : range->name;
+	size_t room = (is_copy ? symbols->names_size : symbols->strings_size) - at;
+
+	if (room > ELFSYM_NAME_BYTES - 1)
+		room = ELFSYM_NAME_BYTES - 1;
+	name[room] = '\0';
+	if (is_copy)
+		memcpy(name, symbols->names + at, room);
+	else if (!image_read(file, symbols->strings + at, name, room))
+		return false;
+	return name[0];
+}
+
+bool elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr, char name[ELFSYM_NAME_BYTES])
 {
 	const struct elfsym_range *range = last_below(symbols->ranges, symbols->count, vaddr);
 	uint64_t start, size;
 
 	if (range && vaddr - range->start < range->size)
-		return symbols->names + range->name;
-	if (!file || !symbols->point_count || !image_fde(file, vaddr, &start, &size))
-		return NULL;
+		return name_of(symbols, file, range, name);
+	if (!symbols->point_count || !image_fde(file, vaddr, &start, &size))
+		return false;
 	range = last_below(symbols->points, symbols->point_count, start);
-	return range && range->start == start ? symbols->names + range->name : NULL;
+	return range && range->start == start && name_of(symbols, file, range, name);
 }
 
 size_t elfsym_bytes(const struct elfsym *symbols)

@@ -252,14 +252,19 @@ const Elf64_Shdr *image_section(const struct image *image, const char *name, uin
 	return NULL;
 }
 
+/* SHF_COMPRESSED: only debug sections, which libdw reads, are packed. */
+static bool is_there(const struct image *image, const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NOBITS && section->sh_size && section->sh_size <= IMAGE_PART_MAX &&
+	       section->sh_offset <= image->size && section->sh_size <= image->size - section->sh_offset &&
+	       !(section->sh_flags & SHF_COMPRESSED);
+}
+
 char *image_load(const struct image *image, const Elf64_Shdr *section)
 {
 	char *data;
 
-	/* SHF_COMPRESSED: only debug sections, which libdw reads, are packed */
-	if (section->sh_type == SHT_NOBITS || !section->sh_size || section->sh_size > IMAGE_PART_MAX ||
-	    section->sh_offset > image->size || section->sh_size > image->size - section->sh_offset ||
-	    (section->sh_flags & SHF_COMPRESSED))
+	if (!is_there(image, section))
 		return NULL;
 	data = malloc(section->sh_size + 1);
 	if (!data || !image_read(image, section->sh_offset, data, section->sh_size)) {
@@ -270,14 +275,23 @@ char *image_load(const struct image *image, const Elf64_Shdr *section)
 	return data;
 }
 
+bool image_symbol_sections(const struct image *image, uint32_t type, const Elf64_Shdr **symbols,
+			   const Elf64_Shdr **strings)
+{
+	*symbols = image_section(image, NULL, type);
+	if (!*symbols || (*symbols)->sh_link >= image->section_count)
+		return false;
+	*strings = &image->sections[(*symbols)->sh_link];
+	return is_there(image, *symbols) && is_there(image, *strings);
+}
+
 bool image_symbols(const struct image *image, uint32_t type, struct image_symbols *symbols)
 {
-	const Elf64_Shdr *section = image_section(image, NULL, type), *names;
+	const Elf64_Shdr *section, *names;
 
 	*symbols = (struct image_symbols){ 0 };
-	if (!section || section->sh_link >= image->section_count)
+	if (!image_symbol_sections(image, type, &section, &names))
 		return false;
-	names = &image->sections[section->sh_link];
 	*symbols = (struct image_symbols){ (void *)image_load(image, section), section->sh_size / sizeof(Elf64_Sym),
 					   image_load(image, names), names->sh_size };
 	return symbols->list && symbols->names;

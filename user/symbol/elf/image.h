@@ -84,6 +84,11 @@ bool image_is_note(const struct image_note *note, uint32_t type, const char *nam
  * lie behind the end of a file that was cut off. */
 uint64_t image_offset(const struct image *image, uint64_t vaddr, bool is_code);
 
+/* The sections of the first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM) and of its strings, at most IMAGE_PART_MAX
+ * bytes each, which lie in the file. False: there is no such table. */
+bool image_symbol_sections(const struct image *image, uint32_t type, const Elf64_Shdr **symbols,
+			   const Elf64_Shdr **strings);
+
 /* A symbol table and its strings; behind the last string is a NUL. */
 struct image_symbols {
 	Elf64_Sym *list;
@@ -91,7 +96,7 @@ struct image_symbols {
 	char *names;
 	size_t names_size;
 };
-/* Loads the first table of a type (SHT_SYMTAB, SHT_DYNSYM). False: there is none. Always call image_symbols_free(). */
+/* Loads the first table of a type. False: there is none. Always call image_symbols_free(). */
 bool image_symbols(const struct image *image, uint32_t type, struct image_symbols *symbols);
 void image_symbols_free(struct image_symbols *symbols);
 

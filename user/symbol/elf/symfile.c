@@ -31,12 +31,13 @@ void symfile_find(const struct symfile *file, uint64_t vaddr, struct symfile_fra
 {
 	struct lines_place places[LINES_DEPTH] = { { 0 } };
 	size_t count = file->lines ? lines_find(file->lines, vaddr, places, LINES_DEPTH) : 0;
-	const char *symbol = elfsym_find(&file->symbols, &file->image, vaddr);
+	char symbol[ELFSYM_NAME_BYTES];
+	bool has_symbol = elfsym_find(&file->symbols, &file->image, vaddr, symbol);
 
 	found->count = count ? (uint32_t)count : 1;
 	for (uint32_t i = 0; i < found->count; i++) {
 		struct symfile_frame *frame = &found->frames[i];
-		const char *name = i + 1 < found->count ? places[i].function : symbol;
+		const char *name = i + 1 < found->count ? places[i].function : has_symbol ? symbol : NULL;
 
 		frame->function[0] = '\0';
 		if (name)
