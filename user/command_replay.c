@@ -22,8 +22,9 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 	if (pb->note[0])
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
-		notes[note_count++] = "the file is a dump of one moment; 'gpumemtrace oom' shows the whole dump";
-	err = display_report(display, pb->pipeline, notes, note_count, NULL, &lost);
+		notes[note_count++] = "the file is a dump of one moment";
+	err = display_report(display, pb->pipeline, notes, note_count, pb->is_dump ? pb->options->input : NULL,
+			     &lost);
 	if (err)
 		say("cannot write the report: %s", strerror(-err));
 	err = display_files(display, pb->pipeline) ?: err;

@@ -51,13 +51,6 @@ static const struct finding *found_in_row(const struct search *s, enum finding_k
 	return NULL;
 }
 
-/* What a row has on its GPU, by the best source. */
-static uint64_t row_weight(const struct view_row *row)
-{
-	return row->has_physical ? row->physical.live + row->before_attach
-				 : row->has_nvml ? row->nvml : row->attributed.live;
-}
-
 /* ---- of a row ---- */
 
 /* The line that holds the most memory of a category. */
@@ -174,7 +167,7 @@ static void look_for_neighbour(struct search *s)
 	struct finding *f;
 
 	if (!load || !s->gpu->has_memory || s->proc->exited || load->most_proc == s->proc_index ||
-	    load->most <= row_weight(s->row) ||
+	    load->most <= view_holds(s->proc, s->row) ||
 	    s->gpu->free_bytes > share_of(s->gpu->total_bytes, NEIGHBOUR_FREE_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_NEIGHBOUR);
@@ -231,13 +224,16 @@ static void look_for_pool(struct search *s)
 
 static void look_before_attach(struct search *s)
 {
+	/* NVML's last number of a process that has ended may be older than its last allocations. */
+	uint64_t weight = view_weight(s->row);
+	uint64_t all = s->proc->exited && weight > s->row->nvml ? weight : s->row->nvml;
 	struct finding *f;
 
-	if (!s->row->has_nvml || !is_much(s->row->before_attach, BEFORE_BYTES, s->row->nvml, BEFORE_SHARE))
+	if (!s->row->has_nvml || !is_much(s->row->before_attach, BEFORE_BYTES, all, BEFORE_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_BEFORE_ATTACH);
 	f->bytes = s->row->before_attach;
-	f->part = s->row->nvml;
+	f->part = all;
 }
 
 /* A rule may ask for what the rules before have found. */
@@ -275,7 +271,7 @@ static void add_load(struct search *s, size_t proc, const struct view_row *row)
 {
 	const struct view_proc *p = &s->view->procs[proc];
 	struct load *load = &s->loads[row->gpu];
-	uint64_t weight = row_weight(row);
+	uint64_t weight = view_holds(p, row);
 
 	/* The GPU's numbers may be older than the end of a process. */
 	if (!p->exited || p->exit_ts_ns >= s->view->gpus[row->gpu].memory_ts_ns)

@@ -44,6 +44,18 @@ void view_free(struct view *view)
 	*view = (struct view){ 0 };
 }
 
+uint64_t view_weight(const struct view_row *row)
+{
+	return row->has_physical ? row->physical.live + row->before_attach : row->attributed.live;
+}
+
+uint64_t view_holds(const struct view_proc *proc, const struct view_row *row)
+{
+	uint64_t weight = view_weight(row);
+
+	return !proc->exited && row->has_nvml && row->nvml > weight ? row->nvml : weight;
+}
+
 const struct view_stacks *view_best_stacks(const struct view_row *row)
 {
 	return view_has_stacks(&row->torch.stacks) ? &row->torch.stacks : &row->stacks;

@@ -153,6 +153,12 @@ void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being 
 /* The stacks of a row that say most: tensors say more than the segments that they lie in. */
 const struct view_stacks *view_best_stacks(const struct view_row *row);
 
+/* The memory of a row on its GPU: physical bytes if the kernel layer was active. */
+uint64_t view_weight(const struct view_row *row);
+/* What a process holds on a GPU by the best source. NVML's last number of a process that has ended is from before its
+ * end. */
+uint64_t view_holds(const struct view_proc *proc, const struct view_row *row);
+
 /* Lost records: the sum of loss[] and records_malformed. */
 uint64_t view_lost(const struct view *view);
 

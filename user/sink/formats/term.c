@@ -114,7 +114,7 @@ static uint64_t weigh_process(const struct view_proc *proc)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < proc->row_count; i++)
-		sum += text_weight(&proc->rows[i]);
+		sum += view_weight(&proc->rows[i]);
 	return sum;
 }
 

@@ -37,23 +37,17 @@ static uint64_t most_of(const struct view_row *row)
 	return row->has_physical ? row->physical.peak : row->attributed.peak;
 }
 
-/* NVML's last number of a process that has ended is from before its end. */
-static uint64_t holds_now(const struct view_proc *proc, const struct view_row *row)
-{
-	return !proc->exited && row->has_nvml && row->nvml > text_weight(row) ? row->nvml : text_weight(row);
-}
-
 /* Whether a process holds more than another one; of two that hold the same, whether it held more. */
 static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
 {
 	uint64_t live_a = 0, live_b = 0, most_a = 0, most_b = 0;
 
 	for (size_t r = 0; r < a->row_count; r++) {
-		live_a += holds_now(a, &a->rows[r]);
+		live_a += view_holds(a, &a->rows[r]);
 		most_a += most_of(&a->rows[r]);
 	}
 	for (size_t r = 0; r < b->row_count; r++) {
-		live_b += holds_now(b, &b->rows[r]);
+		live_b += view_holds(b, &b->rows[r]);
 		most_b += most_of(&b->rows[r]);
 	}
 	return live_a != live_b ? live_a > live_b : most_a > most_b;
@@ -89,11 +83,9 @@ static void print_part(struct out *line, const char *name, int64_t bytes)
 		out_printf(line, " + %s %s", name, human_signed_bytes(bytes).s + (bytes > 0));
 }
 
-/* What nvidia-smi shows, as a sum. */
-static void gpu_line(struct out *out, const struct view *view, const struct view_row *row,
-		     const struct sink_opts *opts)
+static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct view_row *row, const struct sink_opts *opts)
 {
-	const struct view_sum *s = &row->at_nvml;
 	struct human gpu = text_gpu(view, row->gpu), ordinal = text_ordinal(view, row);
 	struct out line;
 
@@ -101,14 +93,27 @@ static void gpu_line(struct out *out, const struct view *view, const struct view
 	out_printf(&line, "GPU %-*s ", FINDING_TEXT_LABEL - 5, gpu.s);
 	if (ordinal.s[0])
 		out_printf(&line, "%s: ", ordinal.s);
-	if (!row->has_nvml) {
+	if (!row->has_nvml)
 		out_printf(&line, "%s since the attach, at most %s; nvidia-smi's number is unknown",
-			   human_bytes(text_weight(row)).s, human_bytes(most_of(row)).s);
-		text_line(out, opts, TEXT_PLAIN, &line);
-		return;
-	}
-	out_printf(&line, "nvidia-smi shows %s", human_bytes(row->nvml).s);
+			   human_bytes(view_weight(row)).s, human_bytes(most_of(row)).s);
+	else if (!proc->exited || proc->exit_ts_ns < row->nvml_ts_ns)
+		out_printf(&line, "nvidia-smi shows %s", human_bytes(row->nvml).s);
+	else
+		out_printf(&line, "nvidia-smi showed %s, %s before the end", human_bytes(row->nvml).s,
+			   human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
 	text_line(out, opts, TEXT_PLAIN, &line);
+}
+
+/* What nvidia-smi shows, as a sum. */
+static void gpu_lines(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct view_row *row, const struct sink_opts *opts)
+{
+	const struct view_sum *s = &row->at_nvml;
+	struct out line;
+
+	nvml_line(out, view, proc, row, opts);
+	if (!row->has_nvml)
+		return;
 	out_init_mem(&line);
 	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API))
 		out_printf(&line, "%*s= calls, which were not traced", FINDING_TEXT_LABEL, "");
@@ -119,6 +124,9 @@ static void gpu_line(struct out *out, const struct view *view, const struct view
 	print_part(&line, "before attach", (int64_t)s->before_attach);
 	out_printf(&line, " + residual %s", human_signed_bytes(s->residual).s + (s->residual > 0));
 	text_line(out, opts, TEXT_PLAIN, &line);
+	if (proc->exited && view_weight(row) > row->nvml)
+		text_format(out, opts, TEXT_PLAIN, "%*sat the end %s", FINDING_TEXT_LABEL, "",
+			    human_bytes(view_weight(row)).s);
 }
 
 static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
@@ -185,9 +193,9 @@ static void answer_process(struct out *out, const struct view *view, size_t inde
 	name_line(out, view, proc, opts);
 	answer_findings(out, view, index, FINDING_NONE, opts);
 	for (size_t r = 0; r < proc->row_count; r++) {
-		if (!holds_now(proc, &proc->rows[r]) && !most_of(&proc->rows[r]) && !has_findings(view, index, r))
+		if (!view_holds(proc, &proc->rows[r]) && !most_of(&proc->rows[r]) && !has_findings(view, index, r))
 			continue;
-		gpu_line(out, view, &proc->rows[r], opts);
+		gpu_lines(out, view, proc, &proc->rows[r], opts);
 		framework_line(out, view, &proc->rows[r].torch, opts);
 		answer_findings(out, view, index, r, opts);
 		answer_lines(out, view, &proc->rows[r], opts);
@@ -270,7 +278,8 @@ static void next_line(struct out *out, const char *label, const char *command, c
 void report_next(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	const char *failures = opts->dump ? opts->dump : had_failures(view) ? opts->recording : NULL;
-	bool has_tables = !opts->full && (view->proc_count || view->ended.count);
+	bool is_dump = opts->dump && opts->dump == opts->recording;
+	bool has_tables = !opts->full && !is_dump && (view->proc_count || view->ended.count);
 
 	if (failures)
 		next_line(out, "NEXT", "gpumemtrace oom", failures);

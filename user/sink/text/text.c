@@ -107,11 +107,6 @@ struct human text_ordinal(const struct view *view, const struct view_row *row)
 	return h;
 }
 
-uint64_t text_weight(const struct view_row *row)
-{
-	return row->has_physical ? row->physical.live + row->before_attach : row->attributed.live;
-}
-
 struct human text_offset(const struct view *view, uint64_t ts_ns)
 {
 	uint64_t offset = ts_ns > view->start_ns ? ts_ns - view->start_ns : 0;

@@ -32,9 +32,6 @@ struct human text_gpu(const struct view *view, int gpu);
 /* "cuda:0 = GPU 1", where CUDA numbers the row's GPU otherwise than nvidia-smi; else "". */
 struct human text_ordinal(const struct view *view, const struct view_row *row);
 
-/* The memory of a row on its GPU: physical bytes if the kernel layer was active. */
-uint64_t text_weight(const struct view_row *row);
-
 /* The wall clock ("10:16:12") at a time of the view, or the offset ("+72 s") if the wall clock is not known. */
 struct human text_when(const struct view *view, uint64_t ts_ns);
 /* "+1m 12s" since the view's start. */
