@@ -18,6 +18,8 @@ struct window {
 	uint64_t offset;        /* of the strings in the file */
 	uint32_t end;           /* bytes of all strings */
 	uint32_t start, size;   /* the part */
+	uint32_t seen;          /* from the last name up to here there is no NUL */
+	bool ends_here;         /* the NUL is at `seen` */
 	char bytes[WINDOW_BYTES];
 };
 
@@ -40,6 +42,21 @@ static const char *name_at(struct window *window, uint32_t name, uint32_t *room)
 		}
 	}
 	return window->bytes + (name - window->start);
+}
+
+/* The length of the name, or `room`. Names may overlap, and each be as long as the table: as they come in the order of
+ * the strings, each byte is looked at once. */
+static uint32_t length_of(struct window *window, uint32_t name, const char *text, uint32_t room)
+{
+	uint32_t from = window->seen > name ? window->seen : name;
+	const char *nul;
+
+	if (window->ends_here && window->seen >= name)
+		return window->seen - name;
+	nul = memchr(text + (from - name), '\0', room - (from - name));
+	window->ends_here = nul;
+	window->seen = name + (nul ? (uint32_t)(nul - text) : room);
+	return window->seen - name;
 }
 
 /* Public names come before local names, and `malloc` before `__libc_malloc`: fewer leading underscores win, unless
@@ -131,8 +148,7 @@ static bool take_names(struct symtab *table, const struct image *from)
 		const char *name = name_at(window, function->name, &room);
 
 		ok = name;
-		/* Names may overlap, and each be as long as the table: their lengths are read again and again. */
-		size = ok ? (uint32_t)strnlen(name, room) : 0;
+		size = ok ? length_of(window, function->name, name, room) : 0;
 		if (!ok || size == SYMTAB_NAME_BYTES || !names_function(function->info, name, size))
 			continue;
 		function->name_size = (uint16_t)size;
