@@ -156,6 +156,33 @@ static void a_replaced_file_gives_no_names(void **state)
 	modules_fini(&m);
 }
 
+/* Names stay in the file until they are asked for: a name at an old place of a new file would be wrong. */
+static void a_file_that_was_written_to_is_read_again(void **state)
+{
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
+	const struct workdir *dir = *state;
+	struct modules m = { 0 };
+	char path[128], command[512];
+	void *handle;
+
+	if (geteuid()) {
+		symbolizer_free(s);
+		skip();
+	}
+	handle = load(dir, "", path, sizeof(path));
+	snapshot(&m);
+	assert_string_equal(find(s, &m, dlsym(handle, "lib_inner"), false)->function, "lib_inner");
+	snprintf(command, sizeof(command),
+		 "cd %s && objcopy --redefine-sym lib_outer=another_name_of_another_length lib.so new && "
+		 "dd if=new of=lib.so conv=notrunc status=none", /* the loaded parts are the same, and stay mapped */
+		 dir->path);
+	assert_int_equal(run_shell(command), 0);
+	assert_string_equal(find(s, &m, dlsym(handle, "lib_outer"), false)->function, "another_name_of_another_length");
+	dlclose(handle);
+	symbolizer_free(s);
+	modules_fini(&m);
+}
+
 /* A process in a root of its own, until it is killed. */
 static pid_t start_in_root(const char *root)
 {
@@ -350,6 +377,7 @@ int main(void)
 		TEST(return_addresses_belong_to_the_call),
 		TEST_DIR(a_deleted_file_is_still_read),
 		TEST_DIR(a_replaced_file_gives_no_names),
+		TEST_DIR(a_file_that_was_written_to_is_read_again),
 		TEST_DIR(debug_files_of_a_container),
 		TEST(no_file_no_name),
 		TEST(a_process_that_has_ended),

@@ -45,7 +45,10 @@ void elfsym_fini(struct elfsym *symbols);
 /* The name of the function that covers the address, as it is in the file (mangled). `file` is the open file of which
  * the symbols were read. False: there is no name, or the file has changed and has none there any more. A symbol
  * without a size counts if the call frame information says that its function begins there and covers the address. The
- * function never takes the nearest name instead. */
+ * function never takes the nearest name instead.
+ *
+ * A name costs one read of at most ELFSYM_NAME_BYTES, and searches in sorted tables: of the symbols in memory and, for a
+ * symbol without a size, of .eh_frame_hdr in the file (32 reads at most). */
 bool elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr, char name[ELFSYM_NAME_BYTES]);
 
 /* Bytes in use. */

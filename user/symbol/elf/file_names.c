@@ -148,6 +148,8 @@ int file_names_serve_find(void **state, struct parse_task *task, struct parse_an
 	if (!file || !(*file)->is_read)
 		return -ESTALE;
 	symfile_find(&(*file)->file, question.vaddr, &found);
+	if (image_has_changed(&(*file)->file.image)) /* names stay in the file until now */
+		return -ESTALE;
 	frames = xcalloc(found.count, sizeof(*frames));
 	for (uint32_t i = 0; i < found.count; i++)
 		fill_frame(&frames[i], &found.frames[i]);

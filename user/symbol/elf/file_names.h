@@ -37,8 +37,8 @@ struct file_names {
 int file_names_open(struct parse_client *client, uint32_t number, const struct modules *modules,
 		    const struct module_map *map, struct file_names *names, struct image *shape);
 
-/* The functions at an address. The texts are valid until the next call. 0; -ESTALE: the worker was replaced, and the
- * file has to be opened again; else as parse_ask(). */
+/* The functions at an address. The texts are valid until the next call. 0; -ESTALE: the worker was replaced, or the
+ * file was written to, and has to be opened again; else as parse_ask(). */
 int file_names_find(struct parse_client *client, struct file_names *names, uint64_t vaddr,
 		    struct symfile_frames *found);
 void file_names_close(struct parse_client *client, struct file_names *names);

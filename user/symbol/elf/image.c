@@ -192,8 +192,22 @@ int image_open(struct image *image, int fd)
 	struct stat st;
 	int err = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -ENOEXEC;
 
-	*image = (struct image){ .fd = fd, .size = err ? 0 : (uint64_t)st.st_size };
+	*image = (struct image){ .fd = fd };
+	if (!err) {
+		image->size = (uint64_t)st.st_size;
+		image->modified = st.st_mtim;
+	}
 	return finish_open(image, err);
+}
+
+bool image_has_changed(const struct image *image)
+{
+	struct stat st;
+
+	if (image->fd < 0)
+		return false;
+	return fstat(image->fd, &st) || (uint64_t)st.st_size != image->size ||
+	       st.st_mtim.tv_sec != image->modified.tv_sec || st.st_mtim.tv_nsec != image->modified.tv_nsec;
 }
 
 int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define IMAGE_SEGMENTS_MAX 32
 #define IMAGE_SECTIONS_MAX 4096
@@ -29,6 +30,7 @@ struct image {
 	const unsigned char *bytes;
 	void *owned;                  /* bytes to be freed, or NULL */
 	uint64_t size;
+	struct timespec modified;     /* the file's time, of a descriptor */
 	uint16_t machine;
 	char build_id[IMAGE_BUILD_ID_CHARS]; /* "": it has none */
 	uint32_t segment_count;
@@ -47,6 +49,9 @@ struct image {
 int image_open(struct image *image, int fd);
 int image_open_bytes(struct image *image, const void *bytes, size_t size, void *owned);
 void image_close(struct image *image);
+
+/* Whether the file was written to since it was opened: what was read from it may no longer fit together. */
+bool image_has_changed(const struct image *image);
 
 /* What the headers say, apart from the open file: small, and without pointers. */
 struct image_shape {
