@@ -116,7 +116,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
              $(call in,sink,folded pickle sink_json sink_oom sink_report sink_term)
-UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer)
+UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
 UNIT_LIVE := $(call in,live,code_events driver features guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
