@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
+# alone: -a traces the programs of other tests, too, and the memory of the tracer is measured
 """Libraries that are made to use up or crash their reader: totals stay right, other files are named, memory is bounded,
 and the session ends in time. The readers have no privileges and leave nobody behind."""
 import os

@@ -47,8 +47,8 @@ void elfsym_fini(struct elfsym *symbols);
  * without a size counts if the call frame information says that its function begins there and covers the address. The
  * function never takes the nearest name instead.
  *
- * A name costs one read of at most ELFSYM_NAME_BYTES, and searches in sorted tables: of the symbols in memory and, for a
- * symbol without a size, of .eh_frame_hdr in the file (32 reads at most). */
+ * A name costs one read of at most ELFSYM_NAME_BYTES, and searches in sorted tables: of the symbols in memory and, for
+ * a symbol without a size, of .eh_frame_hdr in the file (some 40 reads at most). */
 bool elfsym_find(const struct elfsym *symbols, const struct image *file, uint64_t vaddr, char name[ELFSYM_NAME_BYTES]);
 
 /* Bytes in use. */
