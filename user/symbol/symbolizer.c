@@ -187,8 +187,8 @@ static struct symbol_frames *new_frames(size_t count)
 	return frames;
 }
 
-/* Asks the file's worker. If the worker was replaced or the file written to since the file was opened, the file is opened
- * again, once for a name. */
+/* Asks the file's worker. If the worker was replaced or the file written to since the file was opened, the file is
+ * opened again, once for a name. */
 static void find_in_file(struct symbolizer *s, struct file *file, const struct modules *modules,
 			 const struct module_map *map, uint64_t vaddr, struct symfile_frames *found)
 {
