@@ -253,8 +253,8 @@ static void handle_tick(struct session *session)
 	if (now_ns >= session->next_sample_ns) {
 		session->next_sample_ns = now_ns + sample_period(session->options);
 		sample_nvml(session, false);
-		session_take_records(session);
-		roster_reap(session->roster);
+		if (session_take_records(session))
+			roster_reap(session->roster);
 	}
 	rescan_guard(session, false);
 	rescan_look(session);
@@ -279,10 +279,9 @@ static void target_gone(struct session *session, int fd)
 	close(fd);
 	session->targets_left--;
 	/* By now the record of the process's exit is in the ring, unless the record was lost. */
-	for (int i = 0; i < ROSTER_REAPS; i++) {
-		session_take_records(session);
-		roster_reap(session->roster);
-	}
+	for (int i = 0; i < ROSTER_REAPS; i++)
+		if (session_take_records(session))
+			roster_reap(session->roster);
 }
 
 static void dispatch_event(struct session *session, const struct epoll_event *event)

@@ -31,7 +31,7 @@ void roster_see(struct roster *roster, const struct gmt_hdr *record);
 void roster_seen(struct roster *roster, const struct gmt_hdr *record);
 
 /* Ends processes that are gone, or are zombies, and whose exit records were lost. This takes ROSTER_REAPS calls; the
- * ring has to be emptied between the calls. */
+ * ring has to be emptied before each call: a process whose records wait in the ring would get a second life. */
 #define ROSTER_REAPS 2
 void roster_reap(struct roster *roster);
 
