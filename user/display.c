@@ -118,9 +118,10 @@ static struct view_request live_request(const struct display *display)
 	struct view_request request = outputs_request(display->options, display->attribution);
 
 	request.ages = display->format->is_data;
-	/* For programs each end is in one frame; then the process is in the sums. */
+	/* For programs each end is in one frame; then the process is in the sums. Times do not tell which ends a frame
+	 * has: records wait in the ring while the frame is made. */
 	if (display->format->is_data && display->has_previous)
-		request.ended_ns = display->previous.now_ns;
+		request.ends = display->previous.ends;
 	if (!request.ages && request.top > LIVE_TOP)
 		request.top = LIVE_TOP;
 	return request;

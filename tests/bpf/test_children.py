@@ -127,5 +127,28 @@ def many_short():
         equal((device["allocs"], device["frees"], process["exited"]), (5, 2, True), f"pid {pid}")
 
 
+def each_end_is_shown():
+    """each process that ends is in one live line, whole, also if its records wait in the ring while a line is made"""
+    tool = Tool("-a", "--ring-size", "128M").ready()
+    storm = Target("storm", "3600", "1", "1024", hold="ready", env={"PAIRS": "300000"})
+    victims = [Target("basic", hold="end") for _ in range(3)]
+    for target, phase in (storm, "ready"), *((victim, "end") for victim in victims):
+        target.wait(phase)
+    tool.more_views()
+    tool.send(signal.SIGSTOP)
+    storm.go()
+    storm.books()                       # more records than are taken before a line is made
+    for victim in victims:
+        victim.send(signal.SIGKILL)
+        victim.popen.wait()
+    tool.send(signal.SIGCONT)
+    tool.idle()
+    report = tool.stop()
+    equal(process_of(report, storm.pid)["classes"]["device"]["allocs"], 300001, "allocations")
+    shown = [p["pid"] for view in tool.views() if view["type"] == "live" for p in view["processes"] if p["exited"]]
+    equal([shown.count(target.pid) for target in (storm, *victims)], [1] * 4, "lines that have the process as ended")
+
+
 if __name__ == "__main__":
-    lib.main(fork_child, fork_then_exec, no_children, killed, killed_in_the_middle, reused_pid, many_short)
+    lib.main(fork_child, fork_then_exec, no_children, killed, killed_in_the_middle, reused_pid, many_short,
+             each_end_is_shown)

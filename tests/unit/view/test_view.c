@@ -262,6 +262,39 @@ static void the_sum_outlives_the_process(void **state)
 	assert_int_equal(row.at_nvml.context, 500 * MiB);
 }
 
+/* The record of the second end is older than the first view, and comes after the view. */
+static void each_end_is_in_one_view(void **state)
+{
+	struct records *r = *state;
+	struct view_request request = { 0 };
+	struct view view;
+
+	r->tgid = r->tid = 201;
+	CALL(r, cuMemAlloc_v2, A, MiB);
+	records_exit(r, 0);
+	r->ts_ns += 1000;
+	records_nvml(r, 1, GMT_NVML_SAMPLE, MiB);
+	view_build(r->pipeline, &request, &view);
+	assert_int_equal(view.proc_count, 2);
+	assert_true(view.procs[1].exited);
+	assert_int_equal(view.ends, 1);
+	request.ends = view.ends;
+	view_free(&view);
+	r->ts_ns -= 1000;
+	r->tgid = r->tid = 100;
+	records_exit(r, 0);
+	view_build(r->pipeline, &request, &view);
+	assert_int_equal(view.proc_count, 1);
+	assert_int_equal(view.procs[0].tgid, 100);
+	assert_int_equal(view.ended.count, 1);
+	request.ends = view.ends;
+	view_free(&view);
+	view_build(r->pipeline, &request, &view);
+	assert_int_equal(view.proc_count, 0);
+	assert_int_equal(view.ended.count, 2);
+	view_free(&view);
+}
+
 static void from_the_start_there_is_nothing_before(void **state)
 {
 	struct records *r = *state;
@@ -511,6 +544,7 @@ int main(void)
 		TEST(what_was_traced_before_the_baseline_is_not_counted_twice),
 		TEST(the_residual_is_of_nvmls_own_moment),
 		TEST(the_sum_outlives_the_process),
+		TEST(each_end_is_in_one_view),
 		TEST(from_the_start_there_is_nothing_before),
 		TEST(physical_memory_peaks_and_goes),
 		TEST(memory_of_a_device_without_a_gpu_moves_when_it_gets_one),

@@ -169,7 +169,7 @@ struct view_request {
 	uint32_t owner_count;
 	void *arg;
 	size_t top;              /* most stacks of each order; 0 is cheaper than any */
-	uint64_t ended_ns;       /* processes that ended until then are only in the sums (view.h); 0: few are */
+	uint64_t ends;           /* so many processes that ended first are only in the sums (view.h) */
 	bool ages;               /* costs a look at each live allocation */
 	uint64_t older_than_ns;
 };

@@ -269,6 +269,7 @@ void process_keep_ended(struct process *p)
 
 	all->ended = xgrow(all->ended, all->ended_count, sizeof(*all->ended));
 	all->ended[all->ended_count++] = p->index;
+	p->end_number = ++all->ends;
 	all->has_ended = true;
 }
 

@@ -59,6 +59,7 @@ struct process {
 	/* facts */
 	uint32_t ns_pid, uid;
 	uint64_t start_ns, attach_ts_ns, exit_ts_ns;
+	uint64_t end_number;     /* 1 for the process that ended first; 0: it has not ended */
 	int exit_code;
 	char comm[GMT_COMM_BYTES + 1];
 	char cmdline[256];
@@ -75,6 +76,7 @@ struct processes {
 	size_t count;
 	uint32_t *ended;         /* indices, in the order in which they ended */
 	size_t ended_count;
+	uint64_t ends;           /* of processes, ever */
 	bool has_ended;          /* one has, since processes_fold() */
 	struct view_ended folded;/* the sums of those that are not kept */
 	uint64_t dropped_stacks; /* of those that are not kept, since stack_ends_sweep() */

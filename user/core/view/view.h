@@ -117,6 +117,7 @@ struct view {
 	size_t proc_count;
 	struct view_proc *procs;    /* in order of appearance; a reused pid is a second process */
 	struct view_ended ended;    /* processes that are not in procs, as they ended long ago */
+	uint64_t ends;              /* of processes so far, for the request of a later view */
 	struct limits limits;       /* of the session */
 	size_t library_count;
 	struct gmt_library *libraries;

@@ -334,7 +334,7 @@ static void fill_process(struct maker *m, const struct process *p, struct view *
 		view->anomalies[k] += anomalies_of(p, frameworks_of(m->pipeline->frameworks, p), k);
 	if (!p->touched)
 		return;
-	if (p->exited && p->exit_ts_ns <= m->request->ended_ns) {
+	if (p->exited && p->end_number <= m->request->ends) {
 		add_ended(m, p, &view->ended);
 		return;
 	}
@@ -352,6 +352,7 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 	view_fill_gpus(&l->gpus, view, m.order);
 	by_stack_init(&m.by_stack, &l->frames, m.request, view);
 	view->ended = l->processes.folded;
+	view->ends = l->processes.ends;
 	memcpy(view->anomalies, view->ended.anomalies, sizeof(view->anomalies));
 	for (size_t i = 0; i < l->processes.count; i++)
 		if (l->processes.list[i])
