@@ -52,7 +52,7 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,array_size frames gpus limits module_paths names own_code probes symbol_hint) \
+CORE     := $(call in,terms,array_size frames gpus libraries limits module_paths names own_code probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
@@ -103,7 +103,7 @@ BIN_SRC  := $(TOP:%=user/%)
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,parse,parse) \
-             $(call in,terms,array_size own_code probes terms) \
+             $(call in,terms,array_size libraries own_code probes terms) \
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \

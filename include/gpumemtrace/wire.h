@@ -71,7 +71,8 @@
 	X(HISTORY_MARK, 0x8014, gmt_history_mark, "window: what the program said that it did") \
 	X(LIMIT, 0x8015, gmt_limit, "what the session goes without")              \
 	X(GPU_MEMORY, 0x8016, gmt_gpu_memory, "NVML used and free bytes of a GPU") \
-	X(MEMORY, 0x8017, gmt_memory, "gpumemtrace's own memory")
+	X(MEMORY, 0x8017, gmt_memory, "gpumemtrace's own memory")                 \
+	X(LIBRARY_GONE, 0x8018, gmt_library_gone, "library is no longer probed")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,
@@ -428,6 +429,16 @@ struct gmt_library {
 #define GMT_FIELDS_gmt_library(X, T)                                              \
 	X(T, HEX, dev) X(T, UNSIGNED, ino) X(T, UNSIGNED, probes) X(T, UNSIGNED, absent) \
 	X(T, UNSIGNED, shifted) X(T, UNSIGNED, attach_us) X(T, TEXT, build_id) X(T, TEXT, path)
+
+/* The file has lost its probes, because no process maps the file any more. If a process maps the file again, a LIBRARY
+ * record tells so. */
+struct gmt_library_gone {
+	struct gmt_hdr hdr;
+	__u64 dev;
+	__u64 ino;
+};
+#define GMT_FIELDS_gmt_library_gone(X, T)                                         \
+	X(T, HEX, dev) X(T, UNSIGNED, ino)
 
 struct gmt_end {
 	struct gmt_hdr hdr;

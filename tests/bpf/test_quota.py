@@ -20,7 +20,7 @@ COPIES = 110
 DESCRIPTORS = 400       # a user gets half of them, and a libcuda takes two: less than COPIES
 KEPT = 32               # files that nobody maps stay probed: UNMAPPED_KEPT
 OTHERS = 10             # of other programs on this machine
-GONE, TOGETHER = 60, 10 # files that come and go, so many at the same time
+GONE, TOGETHER = 100, 10 # files that come and go, so many at the same time
 MAPPINGS = 2000         # more than the rings of mapping events hold
 # Maps the files of its arguments as code, then any number of times the last one. A line on standard input lets it go on.
 MAPPER = """
@@ -113,8 +113,8 @@ def one_user():
 
 
 def come_and_go():
-    """files that no process maps any more lose their probes and their part of the quota; one that is mapped again is
-    probed again"""
+    """files that no process maps any more lose their probes and their part of the quota, and most are forgotten; one
+    that is mapped again is probed again"""
     paths = copies(GONE + 1)
     stays, gone = mapper(0, paths[0]), []
     tool = Tool("-a", "--layers", "api", "--verbose", env={"GPUMEMTRACE_UNMAPPED_MS": "300"}).ready()
@@ -125,14 +125,19 @@ def come_and_go():
         if len(gone) == TOGETHER:
             end_mappers(gone)
     check(lib.until(lambda: links(tool) <= before + 2 * (KEPT + OTHERS)), f"{links(tool)} links, {before} at first")
+    check(lib.until(lambda: not times(tool, paths[1])), "the file is not forgotten")
     again = mapper(0, paths[1])
-    check(lib.until(lambda: times(tool, paths[1]) == 2), "the file is not probed again")
+    check(lib.until(lambda: times(tool, paths[1]) == 1), "the file is not probed again")
     equal(times(tool, paths[0]), 1, "the file that stays mapped was probed")
     report = tool.stop()
     dropped = [int(n) for n in re.findall(r"the probes of (\d+) files were removed", tool.stderr())]
     check(len(dropped) == 1 and dropped[0] >= GONE - KEPT - OTHERS, "dropped", dropped)
     # others' programs may end without the names of their stack traces
     equal([limit for limit in report["limits"] if "not probed" in limit["what"]], [], "limits")
+    inodes = {os.stat(path).st_ino for path in paths}
+    listed = sum(library["inode"] in inodes for library in report["libraries"])
+    check(listed <= 2 * KEPT + OTHERS + 2, f"{listed} libraries are listed")
+    check(report["libraries_forgotten"] >= GONE - listed, report["libraries_forgotten"], "libraries were forgotten")
     end_mappers([stays, again])
 
 

@@ -60,13 +60,13 @@ static int apply_loss(struct ledger *l, const struct gmt_hdr *hdr)
 
 static int apply_library(struct ledger *l, const struct gmt_hdr *hdr)
 {
-	struct gmt_library *library;
+	libraries_add(&l->libraries, (const void *)hdr);
+	return 0;
+}
 
-	l->libraries = xreallocarray(l->libraries, l->library_count + 1, sizeof(*l->libraries));
-	library = &l->libraries[l->library_count++];
-	memcpy(library, hdr, sizeof(*library));
-	library->build_id[sizeof(library->build_id) - 1] = '\0';
-	library->path[sizeof(library->path) - 1] = '\0';
+static int apply_library_gone(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	libraries_drop(&l->libraries, (const void *)hdr);
 	return 0;
 }
 
@@ -231,6 +231,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	USE(NVML, balance_nvml),
 	[PLACE(GMT_KIND_LOSS)] = { sizeof(struct gmt_hdr), false, false, false, false, apply_loss, NULL },
 	SESSION(LIBRARY, apply_library),
+	SESSION(LIBRARY_GONE, apply_library_gone),
 	SESSION(LIMIT, apply_limit),
 	SESSION(SYMBOL, apply_symbol),
 	PROCESS(STACK_FRAMES, apply_stack_frames),
@@ -353,6 +354,7 @@ struct ledger *ledger_new(void)
 	l->out.due_ns = UINT64_MAX;
 	frames_init(&l->frames);
 	stack_ends_init(&l->stack_ends);
+	libraries_init(&l->libraries);
 	l->end_reason = UINT32_MAX;
 	return l;
 }
@@ -365,7 +367,7 @@ void ledger_free(struct ledger *l)
 	gpus_fini(&l->gpus);
 	frames_fini(&l->frames);
 	stack_ends_fini(&l->stack_ends);
-	free(l->libraries);
+	libraries_fini(&l->libraries);
 	limits_fini(&l->limits);
 	free(l);
 }

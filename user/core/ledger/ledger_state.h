@@ -9,6 +9,7 @@
 
 #include "core/terms/frames.h"
 #include "core/terms/gpus.h"
+#include "core/terms/libraries.h"
 #include "core/terms/limits.h"
 #include "core/ledger/delta.h"
 #include "core/ledger/process.h"
@@ -20,8 +21,7 @@ struct ledger {
 	struct frames frames;
 	struct stack_ends stack_ends;
 	struct gmt_session session; /* hdr.size 0: there was no session record */
-	struct gmt_library *libraries;
-	size_t library_count;
+	struct libraries libraries;
 	struct limits limits;
 	struct gmt_memory memory;   /* hdr.size 0: nothing was said of it */
 	uint64_t start_ns, now_ns;

@@ -121,6 +121,7 @@ struct view {
 	struct limits limits;       /* of the session */
 	size_t library_count;
 	struct gmt_library *libraries;
+	uint64_t libraries_forgotten; /* others that were probed in the session */
 	size_t owner_count;
 	char **owners;              /* names of the owners in this view */
 	size_t module_count;

@@ -295,8 +295,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		.start_ns = l->start_ns,
 		.now_ns = l->now_ns,
 		.session = l->session,
-		.library_count = l->library_count,
-		.libraries = xcalloc(l->library_count, sizeof(*view->libraries)),
+		.libraries_forgotten = l->libraries.forgotten,
 		.memory = l->memory,
 		.names_dropped = l->frames.dropped,
 		.has_ages = request->ages,
@@ -312,8 +311,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
 	memcpy(view->loss, l->loss, sizeof(view->loss));
 	limits_copy(&view->limits, &l->limits);
-	if (l->library_count)
-		memcpy(view->libraries, l->libraries, l->library_count * sizeof(*view->libraries));
+	view->libraries = libraries_copy(&l->libraries, &view->library_count);
 }
 
 static void add_ended(const struct maker *m, const struct process *p, struct view_ended *sum)

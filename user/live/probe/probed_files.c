@@ -35,6 +35,7 @@ struct probing *probing_new(struct attach *attach, struct stream *stream, struct
 	};
 	getrlimit(RLIMIT_NOFILE, &descriptors);
 	probing->quota = quota_new(descriptors.rlim_cur);
+	probing->unmapped.stream = stream;
 	probing->unmapped.descriptors = descriptors.rlim_cur / UNMAPPED_SHARE;
 	probing->unmapped.age_ns = (unmapped_ms ?: UNMAPPED_AGE_MS) * 1000000ull;
 	return probing;

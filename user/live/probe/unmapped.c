@@ -105,6 +105,13 @@ static void forget_file(struct probed_file *files, size_t *count, size_t i)
 	memmove(&files[i], &files[i + 1], (--*count - i) * sizeof(*files));
 }
 
+static void announce_drop(const struct unmapped *unmapped, const struct library *library)
+{
+	struct gmt_library_gone rec = { .dev = library->dev, .ino = library->ino };
+
+	STREAM_PUT(unmapped->stream, &rec, LIBRARY_GONE, 0);
+}
+
 static void drop_all(struct unmapped *unmapped, struct probed_file *files, size_t *count, uint64_t now_ns,
 		     struct attach *attach, struct quota *quota)
 {
@@ -115,6 +122,7 @@ static void drop_all(struct unmapped *unmapped, struct probed_file *files, size_
 	while ((i = unmapped_choose(files, *count, now_ns, unmapped->age_ns, unmapped->descriptors)) >= 0) {
 		numbers[dropped++] = files[i].number;
 		quota_give_back(quota, files[i].uid, files[i].descriptors);
+		announce_drop(unmapped, &files[i].library);
 		forget_file(files, count, (size_t)i);
 	}
 	if (dropped)

@@ -26,6 +26,8 @@ enum unmapped_number {
 #undef X
 };
 
+struct stream;
+
 struct probed_file {
 	struct library library;  /* without probes: refused, or given up */
 	uint32_t number;         /* for attach.h; no other file gets the number later */
@@ -41,6 +43,7 @@ struct unmapped {
 	uint64_t descriptors;    /* that files which nobody maps may take */
 	uint64_t next_ns;        /* no look before; 0 at first */
 	size_t dropped;          /* files, ever */
+	struct stream *stream;   /* gets the records of dropped files */
 };
 
 /* If files are so many that some may have to go, and a look at all processes is due: looks, and drops files. They lose

@@ -332,6 +332,7 @@ static json_t *lists_to_json(const struct view *view, const struct sink_opts *op
 		js_append(notes, js_word(opts->notes[i]));
 	return JS_OBJECT({ "findings", findings_to_json(view) }, { "ended_processes", ended_to_json(view) },
 			 { "limits", limits }, { "libraries", libraries },
+			 { "libraries_forgotten", js_u64(view->libraries_forgotten) },
 			 { "stacks", json_stacks_list(view) }, { "symbols", json_stacks_symbols(view) },
 			 { "notes", notes });
 }

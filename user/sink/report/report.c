@@ -396,6 +396,9 @@ static void print_tables(struct out *out, const struct view *view, const struct 
 
 	for (size_t i = 0; i < view->library_count; i++)
 		print_library(out, &view->libraries[i]);
+	if (view->libraries_forgotten)
+		out_printf(out, "library: %s more are not listed\n",
+			   human_count(view->libraries_forgotten).s);
 	for (size_t i = 0; i < view->gpu_count; i++)
 		print_gpu_memory(out, view, (int)i);
 	for (size_t i = 0; i < view->proc_count; i++)
