@@ -135,8 +135,7 @@ void roster_seen(struct roster *roster, const struct gmt_hdr *record)
 		expect_told(roster, record);
 		break;
 	case GMT_KIND_PROC_EXIT:
-		if (member)
-			member->live = false;
+		hash_erase(&roster->members, record->tgid);
 		break;
 	default:
 		return;
