@@ -125,6 +125,16 @@ static bool note_late(const struct session *session, char *note, size_t size)
 	return lost;
 }
 
+static bool note_late_processes(const struct session *session, char *note, size_t size)
+{
+	uint64_t late = session->rescan.late;
+
+	snprintf(note, size, "%llu %s ended or used CUDA before %s libcuda was probed: calls until then were not"
+		 " traced", (unsigned long long)late, human_plural(late, "process", "processes"),
+		 human_plural(late, "its", "their"));
+	return late;
+}
+
 #define NOTES_MAX 8
 
 /* Sentences for the report. */
@@ -138,7 +148,7 @@ struct notes {
 static void add_notes(const struct session *session, struct notes *notes)
 {
 	static bool (*const all[])(const struct session *session, char *note, size_t size) = {
-		note_unreadable, note_cut, note_quota, note_failed, note_late,
+		note_unreadable, note_cut, note_quota, note_failed, note_late, note_late_processes,
 	};
 
 	for (size_t i = 0; i < COUNT(all); i++) {

@@ -7,6 +7,7 @@
 #include "live/probe/attach.h"
 #include "live/probe/probed_files.h"
 #include "live/probe/probed_processes.h"
+#include "live/probe/target.h"
 #include "live/stacks/stack_thread.h"
 #include "live/stream.h"
 #include "say.h"
@@ -37,7 +38,28 @@ static uint64_t rest_after(uint64_t start_ns, uint64_t now_ns, uint64_t least_ns
 	return now_ns + (rest_ns > least_ns ? rest_ns : least_ns);
 }
 
-bool rescan_may_look(struct session *session, pid_t pid)
+void rescan_note_late(struct session *session, pid_t pid)
+{
+	int uses = target_uses(pid, &session->driver);
+	bool has_ended = uses < 0 || !(uses & TARGET_USES_LIBCUDA);
+
+	/* Any process may have a stand-in's devices open. */
+	if (!has_ended && !(session->driver.ctl_rdev && uses & TARGET_USES_DEVICE))
+		return;
+	session->rescan.late += session->rescan.late_pid != pid;
+	session->rescan.late_pid = pid;
+}
+
+static void note_delayed(struct session *session, size_t at)
+{
+	struct rescan *rescan = &session->rescan;
+
+	if (rescan->recent[at].is_late)
+		rescan_note_late(session, rescan->recent[at].pid);
+	rescan->recent[at].is_late = false;
+}
+
+bool rescan_may_look(struct session *session, pid_t pid, bool is_late)
 {
 	struct rescan *rescan = &session->rescan;
 	uint64_t now_ns = stream_now_ns();
@@ -46,6 +68,7 @@ bool rescan_may_look(struct session *session, pid_t pid)
 		if (rescan->recent[i].pid != pid || now_ns >= rescan->recent[i].next_ns)
 			continue;
 		rescan->is_due = true;
+		rescan->recent[i].is_late |= is_late;
 		return false;
 	}
 	return true;
@@ -60,6 +83,7 @@ void rescan_looked(struct session *session, pid_t pid, uint64_t start_ns)
 		at++;
 	if (at == RESCAN_PROCESSES)
 		at = rescan->newest = (rescan->newest + 1) % RESCAN_PROCESSES;
+	note_delayed(session, at);
 	rescan->recent[at].pid = pid;
 	rescan->recent[at].next_ns = rest_after(start_ns, stream_now_ns(), 0);
 }
@@ -99,5 +123,7 @@ void rescan_look(struct session *session)
 		probing_add_all(session->probing, cause, sizeof(cause));
 	else
 		attach_each_target(session->attach, look_at, session);
+	for (size_t i = 0; i < RESCAN_PROCESSES; i++)
+		note_delayed(session, i);
 	rescan->next_ns = rest_after(start_ns, stream_now_ns(), RESCAN_PERIOD_NS);
 }

@@ -21,10 +21,15 @@ void rescan_guard(struct session *session, bool at_once);
 /* Says that probes were removed, now and in the report. */
 void rescan_give_up(struct session *session, const char *cause);
 
-/* Whether a process may be looked at now. If not, a look at all targets becomes due. */
-bool rescan_may_look(struct session *session, pid_t pid);
+/* Whether a process may be looked at now. If not, a look at all targets becomes due. is_late: the process has mapped a
+ * libcuda that is not probed. */
+bool rescan_may_look(struct session *session, pid_t pid, bool is_late);
 /* A look at the process has begun at that time, and ends now. */
 void rescan_looked(struct session *session, pid_t pid, uint64_t start_ns);
+
+/* A look at a process has ended that mapped a libcuda while the library was not probed. Counts the process if it may
+ * have made calls until now. */
+void rescan_note_late(struct session *session, pid_t pid);
 
 /* Events were lost: a look at all targets becomes due. */
 void rescan_ask(struct session *session, uint64_t lost);

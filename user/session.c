@@ -67,6 +67,7 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	const struct library_kind *kind = library_kind_of(mapping->path, strlen(mapping->path));
 	struct session *session = arg;
 	char cause[SESSION_CAUSE];
+	bool is_late = kind == &library_cuda && !probing_has_inode(session->probing, mapping->ino);
 	uint64_t start_ns;
 	int err;
 
@@ -84,13 +85,15 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 		stacking_process(session->stacking, mapping->pid);
 	else
 		stacking_mapped(session->stacking, mapping->pid);
-	if (!kind || !rescan_may_look(session, (pid_t)mapping->pid))
+	if (!kind || !rescan_may_look(session, (pid_t)mapping->pid, is_late))
 		return;
 	start_ns = stream_now_ns();
 	/* A process that has ended needs no probes. */
 	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));
 	if (err < 0 && process_is_there(mapping->pid))
 		session_tell(session, err, cause);
+	if (is_late && err != -ENOEXEC)
+		rescan_note_late(session, (pid_t)mapping->pid);
 	rescan_looked(session, (pid_t)mapping->pid, start_ns);
 }
 

@@ -46,9 +46,12 @@ struct rescan {
 	bool is_due;
 	uint64_t next_ns;
 	uint64_t lost;                 /* mapping events */
+	uint64_t late;                 /* processes that ended or used CUDA before their libcuda was probed */
+	pid_t late_pid;                /* the newest of them */
 	struct {
 		pid_t pid;
 		uint64_t next_ns;
+		bool is_late;          /* a libcuda that it mapped since its look may not be probed yet */
 	} recent[RESCAN_PROCESSES];
 	size_t newest;
 };

@@ -3,6 +3,7 @@
 """A tracer that attaches in the middle of a run shows older memory, frees of older memory, and libraries that are
 loaded later."""
 import os
+import shutil
 
 import lib
 from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of
@@ -96,6 +97,21 @@ def late_library_known():
     lib.compare(report, target.pid, target.books())
 
 
+def too_late():
+    """a program that ends before its library is probed is counted"""
+    tool = Tool("-a", "--strict").ready()
+    copy = shutil.copy(lib.LIB, lib.folder())
+    tool.send(lib.signal.SIGSTOP)
+    Target("basic", lib=copy).books()
+    tool.send(lib.signal.SIGCONT)
+    tool.idle()
+    tool.send(lib.signal.SIGINT)
+    report = tool.report()
+    check(not [l for l in report["libraries"] if l["path"] == copy], "the library was probed")
+    check(any("libcuda was probed" in note for note in report["notes"]), report["notes"])
+    equal(report["exit_status"], 5, "exit status with --strict")
+
+
 def two_libraries():
     """two different libcudas at once, in two processes and in one"""
     tool = Tool("-a", "--libcuda", lib.LIB_ENDBR).ready()
@@ -114,4 +130,4 @@ def two_libraries():
 
 
 if __name__ == "__main__":
-    lib.main(adds_up, held_adds_up, freed_from_before, late_library, late_library_known, two_libraries)
+    lib.main(adds_up, held_adds_up, freed_from_before, late_library, late_library_known, too_late, two_libraries)

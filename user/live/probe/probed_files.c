@@ -141,7 +141,7 @@ bool probing_wants(const struct probing *probing, const struct library_kind *kin
 	       (!kind->framework || kind->hook_count || (kind->point && probing->with_sizes));
 }
 
-const struct library *probing_find(const struct probing *probing, const char *path)
+static struct probed_file *find_file(const struct probing *probing, const char *path)
 {
 	struct stat st;
 
@@ -149,8 +149,31 @@ const struct library *probing_find(const struct probing *probing, const char *pa
 		return NULL;
 	for (size_t i = 0; i < probing->count; i++)
 		if (probing->files[i].library.ino == st.st_ino && probing->files[i].library.dev == st.st_dev)
-			return &probing->files[i].library;
+			return &probing->files[i];
 	return NULL;
+}
+
+const struct library *probing_find(const struct probing *probing, const char *path)
+{
+	struct probed_file *file = find_file(probing, path);
+
+	return file ? &file->library : NULL;
+}
+
+void probing_note_inode(struct probing *probing, const char *path, uint64_t ino)
+{
+	struct probed_file *file = find_file(probing, path);
+
+	if (file)
+		file->mapped_ino = ino;
+}
+
+bool probing_has_inode(const struct probing *probing, uint64_t ino)
+{
+	for (size_t i = 0; i < probing->count; i++)
+		if (probing->files[i].library.ino == ino || probing->files[i].mapped_ino == ino)
+			return true;
+	return false;
 }
 
 const struct library *probing_find_same(const struct probing *probing, const struct library *library)

@@ -54,6 +54,9 @@ uint64_t probing_failed(const struct probing *probing, const char **why);
 /* Whether processes should be looked at again, as descriptors ran out or a file could not be opened: true once. */
 bool probing_look_is_due(struct probing *probing);
 
+/* Whether a file is probed, by the inode that its mappings have. */
+bool probing_has_inode(const struct probing *probing, uint64_t ino);
+
 size_t probing_count(const struct probing *probing);   /* of libcudas */
 
 /* Files that could not be read (parse_gave_up()), and the next sentence about one, to be freed; NULL: there is none. */

@@ -126,6 +126,7 @@ static int add_found(const struct target_library *found, void *arg)
 		return 0;
 	parse_client_charge(walk->probing->client, status.uid);
 	ret = probe_for_user(walk, found, status.uid);
+	probing_note_inode(walk->probing, found->attach_path, found->ino);
 	note_framework(walk, found);
 	/* Only its name is that of a library; or it cannot be read, or not now. */
 	if (ret == -ENOEXEC || parse_gave_up(ret) || (walk->refusal && target_may_pass(ret)))

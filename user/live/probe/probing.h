@@ -52,6 +52,9 @@ bool probing_wants(const struct probing *probing, const struct library_kind *kin
 const struct library *probing_find(const struct probing *probing, const char *path);
 const struct library *probing_find_same(const struct probing *probing, const struct library *library);
 
+/* Notes which inode the mappings of a probed file have. */
+void probing_note_inode(struct probing *probing, const char *path, uint64_t ino);
+
 /* Probes a file that is not probed yet. Returns as probing_add(). */
 int probing_probe(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
 		  char *cause, size_t cause_size);

@@ -131,6 +131,7 @@ static int visit_map(const struct maps_line *map, void *arg)
 	if (fd < 0 && !library.err)
 		return fd;
 	library.path = path;
+	library.ino = file.ino;
 	if (fd >= 0)
 		snprintf(library.attach_path, sizeof(library.attach_path), "/proc/self/fd/%d", fd);
 	walk->answer = walk->cb(&library, walk->arg);

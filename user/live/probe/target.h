@@ -70,6 +70,7 @@ struct target_library {
 				  * attach_path. Then `kind` may be NULL: the process's mappings cannot be read now. */
 	const struct library_kind *kind;
 	const char *path;        /* as the process names it, in its own mount namespace */
+	uint64_t ino;            /* as the process's mappings have it: below an overlay, not the file's own */
 	char attach_path[32];    /* "/proc/self/fd/N": the mapped file, even if another file has its path now (driver
 				  * upgrade). Valid during the callback. */
 };

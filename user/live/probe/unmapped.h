@@ -30,6 +30,7 @@ struct stream;
 
 struct probed_file {
 	struct library library;  /* without probes: refused, or given up */
+	uint64_t mapped_ino;     /* as mappings have it, which may be another one below an overlay; 0: unknown */
 	uint32_t number;         /* for attach.h; no other file gets the number later */
 	uint32_t uid;            /* the file counts for this user, and takes so many descriptors: */
 	size_t descriptors;
