@@ -17,6 +17,7 @@ struct attribution {
 	struct hash stacks;             /* number of a stack -> struct view_verdict */
 	struct owners_match *matches;   /* of one stack */
 	uint32_t match_capacity;
+	uint32_t epoch;                 /* of the frames whose numbers these are */
 };
 
 struct attribution *attribution_new(const struct options *options, char *why, size_t why_size)
@@ -49,6 +50,16 @@ void attribution_free(struct attribution *a)
 static const char *text_or_null(const char *text)
 {
 	return *text ? text : NULL;
+}
+
+/* Answers are kept by number until numbers change. */
+static void follow_numbers(struct attribution *a, const struct frames *frames)
+{
+	if (a->epoch == frames->epoch)
+		return;
+	a->epoch = frames->epoch;
+	hash_clear(&a->symbols);
+	hash_clear(&a->stacks);
 }
 
 static struct owners_match match_of(struct attribution *a, const struct frames *frames, uint32_t symbol)
@@ -125,12 +136,14 @@ static uint32_t own_line(const struct frames *frames, const uint32_t *list, cons
 static struct view_verdict judge_stack(void *arg, const struct frames *frames, uint32_t stack)
 {
 	struct attribution *a = arg;
-	bool is_new;
-	struct view_verdict *verdict = hash_put(&a->stacks, stack, &is_new);
+	struct view_verdict *verdict;
 	const uint32_t *list;
 	uint32_t count;
 	size_t frame;
+	bool is_new;
 
+	follow_numbers(a, frames);
+	verdict = hash_put(&a->stacks, stack, &is_new);
 	if (!is_new)
 		return *verdict;
 	list = frames_list(frames, stack, &count);
@@ -148,6 +161,7 @@ static struct view_verdict judge_stack(void *arg, const struct frames *frames, u
 
 static bool is_skipped(void *arg, const struct frames *frames, uint32_t symbol)
 {
+	follow_numbers(arg, frames);
 	return match_of(arg, frames, symbol).verb == OWNERS_SKIP;
 }
 

@@ -31,6 +31,15 @@ struct gmt_symbol {
 	X(T, UNSIGNED, id) X(T, UNSIGNED, line) X(T, HEX, offset) X(T, SYMBOL_KIND, kind) \
 	X(T, HEX, flags)
 
+/* No later stack has a symbol with this id or a lower one: a symbol that is needed again comes with a new id. */
+struct gmt_symbols_end {
+	struct gmt_hdr hdr;
+	__u32 last_id;
+	__u32 reserved;
+};
+#define GMT_FIELDS_gmt_symbols_end(X, T)                                          \
+	X(T, UNSIGNED, last_id)
+
 /* A stack in words: the ids of its frames' symbols, which were sent before it, innermost first. */
 struct gmt_stack_frames {
 	struct gmt_hdr hdr;      /* tgid: the stack's */

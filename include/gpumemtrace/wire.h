@@ -72,7 +72,8 @@
 	X(LIMIT, 0x8015, gmt_limit, "what the session goes without")              \
 	X(GPU_MEMORY, 0x8016, gmt_gpu_memory, "NVML used and free bytes of a GPU") \
 	X(MEMORY, 0x8017, gmt_memory, "gpumemtrace's own memory")                 \
-	X(LIBRARY_GONE, 0x8018, gmt_library_gone, "library is no longer probed")
+	X(LIBRARY_GONE, 0x8018, gmt_library_gone, "library is no longer probed")   \
+	X(SYMBOLS_END, 0x8019, gmt_symbols_end, "older symbols come no more")
 
 enum gmt_kind {
 #define X(name, value, type, text) GMT_KIND_##name = value,

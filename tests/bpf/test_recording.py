@@ -10,10 +10,10 @@ import lib
 from lib import Target, Tool, check, equal
 
 
-def recorded(*argv, path=None):
+def recorded(*argv, path=None, env=None):
     """A workload recorded: (path, the report of the recording session)."""
     path = path or lib.folder() + "/run.gmt"
-    tool = Tool("-o", path, "--", lib.workload(argv[0]), *argv[1:], options=("--no-live",))
+    tool = Tool("-o", path, "--", lib.workload(argv[0]), *argv[1:], options=("--no-live",), env=env)
     return path, tool.report()
 
 
@@ -45,6 +45,26 @@ def all_workloads():
         status, replayed, err = replay(path)
         equal(status, 0, err)
         equal(replayed["processes"], report["processes"], " ".join(argv))
+
+
+def names_of(report):
+    """The stacks of the report in words."""
+    symbols = [symbol["function"] for symbol in report["symbols"]]
+    return sorted([symbols[frame] for frame in stack["frames"]] for stack in report["stacks"])
+
+
+def symbols_again():
+    """... and where all symbols get new ids again and again: each stack has its names"""
+    wanted = names_of(recorded("train", "2")[1])
+    path, report = recorded("train", "2", env={"GPUMEMTRACE_SYMBOLS": "5"})
+    records = lib.run([lib.TOOL, "records", "--kind", "SYMBOLS_END", path]).stdout
+    check(records.count("last_id=") > 3, "ends of symbols:", records)
+    equal(names_of(report), wanted, "names")
+    check(len({json.dumps(symbol) for symbol in report["symbols"]}) == len(report["symbols"]), "a symbol is there twice")
+    status, replayed, err = replay(path)
+    equal(status, 0, err)
+    for key in "processes", "stacks", "symbols":
+        equal(replayed[key], report[key], key)
 
 
 def cut_short():
@@ -134,4 +154,4 @@ def to_stdout():
 
 
 if __name__ == "__main__":
-    lib.main(same_report, all_workloads, cut_short, damaged, not_a_recording, full_disk, killed_recorder, to_stdout)
+    lib.main(same_report, all_workloads, symbols_again, cut_short, damaged, not_a_recording, full_disk, killed_recorder, to_stdout)

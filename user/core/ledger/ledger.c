@@ -147,6 +147,12 @@ static int apply_symbol(struct ledger *l, const struct gmt_hdr *hdr)
 	return frames_add_symbol(&l->frames, (const void *)hdr);
 }
 
+static int apply_symbols_end(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	frames_end_symbols(&l->frames, ((const struct gmt_symbols_end *)hdr)->last_id);
+	return 0;
+}
+
 static int apply_stack_frames(struct ledger *l, const struct gmt_hdr *hdr)
 {
 	return frames_add_stack(&l->frames, (const void *)hdr);
@@ -234,6 +240,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	SESSION(LIBRARY_GONE, apply_library_gone),
 	SESSION(LIMIT, apply_limit),
 	SESSION(SYMBOL, apply_symbol),
+	SESSION(SYMBOLS_END, apply_symbols_end),
 	PROCESS(STACK_FRAMES, apply_stack_frames),
 	SESSION(OOM, apply_dump),
 	PROCESS(OOM_ROW, apply_dump),

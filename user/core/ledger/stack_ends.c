@@ -98,4 +98,5 @@ void stack_ends_sweep(struct stack_ends *ends, struct processes *all, struct fra
 	hash_fini(&used);
 	hash_fini(&ends->by_id);
 	ends->by_id = kept;
+	frames_compact(frames);
 }

@@ -3,7 +3,7 @@
  * How the walks over stacks ended, by stack id: a process's stacks are counted by their ends, each stack once.
  *
  * Stack ids are never used again, so that their number grows for as long as programs come and go. Once at least half of
- * the ids are of processes that are only in the sums, these ids are forgotten, with their names.
+ * the ids are of processes that are only in the sums, these ids are forgotten, with the names that nobody else has.
  */
 #ifndef GPUMEMTRACE_CORE_LEDGER_STACK_ENDS_H
 #define GPUMEMTRACE_CORE_LEDGER_STACK_ENDS_H

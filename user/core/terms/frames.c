@@ -28,6 +28,7 @@ void frames_init(struct frames *f)
 {
 	*f = (struct frames){ .list_capacity = LIST_FIRST };
 	hash_init(&f->symbol_ids, sizeof(uint32_t));
+	hash_init(&f->by_content, sizeof(uint32_t));
 	hash_init(&f->by_place, sizeof(uint32_t));
 	hash_init(&f->stack_ids, sizeof(uint32_t));
 	hash_init(&f->by_list, sizeof(uint32_t));
@@ -38,18 +39,30 @@ void frames_init(struct frames *f)
 		keep_stack(f, (struct frames_stack){ .hint = SYMBOL_HINT_NONE });
 }
 
-void frames_fini(struct frames *f)
+static void free_tables(struct frames *f)
 {
-	for (uint32_t i = 1; i < f->symbol_count; i++)
-		free((char *)f->symbols[i].function); /* all three texts are one block */
 	free(f->symbols);
 	free(f->stacks);
 	free(f->lists);
 	module_paths_fini(&f->modules);
 	hash_fini(&f->symbol_ids);
+	hash_fini(&f->by_content);
 	hash_fini(&f->by_place);
 	hash_fini(&f->stack_ids);
 	hash_fini(&f->by_list);
+}
+
+/* All three texts are one block. */
+static void free_texts(const struct frames_symbol *symbol)
+{
+	free((char *)symbol->function);
+}
+
+void frames_fini(struct frames *f)
+{
+	for (uint32_t i = 1; i < f->symbol_count; i++)
+		free_texts(&f->symbols[i]);
+	free_tables(f);
 	*f = (struct frames){ 0 };
 }
 
@@ -58,9 +71,11 @@ void frames_fini(struct frames *f)
 void frames_forget(struct frames *f)
 {
 	uint64_t dropped = f->dropped + f->symbol_count - 1;
+	uint32_t epoch = f->epoch;
 
 	frames_fini(f);
 	frames_init(f);
+	f->epoch = epoch + 1;
 	f->dropped = dropped;
 	f->is_closed = true;
 }
@@ -116,9 +131,42 @@ static void set_place(struct frames *f, uint32_t symbol)
 	s->place = is_place_alike(&f->symbols[*first], s) ? *first : symbol;
 }
 
+static bool is_equal_symbol(const struct frames_symbol *a, const struct frames_symbol *b)
+{
+	return a->offset == b->offset && a->line == b->line && a->kind == b->kind && a->flags == b->flags &&
+	       !strcmp(a->function, b->function) && !strcmp(a->module, b->module) && !strcmp(a->file, b->file);
+}
+
+static uint64_t hash_content(struct frames *f, const struct frames_symbol *s)
+{
+	const uint64_t words[] = { s->offset, s->line, (uint64_t)s->kind << 8 | s->flags };
+	uint64_t hash = hash_of_bytes(hash_seed(&f->by_content), words, sizeof(words));
+
+	hash = hash_of_bytes(hash, s->function, strlen(s->function));
+	hash = hash_of_bytes(hash, s->module, strlen(s->module));
+	return hash_of_bytes(hash, s->file, strlen(s->file));
+}
+
+/* The number of the symbol: that of an equal one, or a new number, for which the texts are kept. */
+static uint32_t number_symbol(struct frames *f, const struct frames_symbol *symbol, bool *is_new)
+{
+	uint32_t *known = hash_put(&f->by_content, hash_content(f, symbol), is_new);
+	uint32_t number;
+
+	if (!*is_new && is_equal_symbol(&f->symbols[*known], symbol))
+		return *known;
+	*is_new = true;
+	number = *known = keep_symbol(f, *symbol);
+	set_place(f, number);
+	return number;
+}
+
 int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 {
 	size_t module = (size_t)rec->function_len + 1, file = module + rec->module_len + 1;
+	struct frames_symbol symbol;
+	uint32_t number;
+	bool is_new;
 	char *text;
 
 	if (!is_valid_symbol(rec) || hash_get(&f->symbol_ids, rec->id))
@@ -129,7 +177,7 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 	}
 	text = xmalloc(file + rec->file_len + 1);
 	memcpy(text, rec->text, file + rec->file_len + 1);
-	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, NULL) = keep_symbol(f, (struct frames_symbol){
+	symbol = (struct frames_symbol){
 		.function = text,
 		.module = text + module,
 		.file = text + file,
@@ -139,9 +187,18 @@ int frames_add_symbol(struct frames *f, const struct gmt_symbol *rec)
 		.flags = rec->flags,
 		.hint = symbol_hint(text, text + file),
 		.role = rec->kind == GMT_SYMBOL_PYTHON ? module_paths_role(text, text + file) : MODULE_ROLE_NONE,
-	});
-	set_place(f, f->symbol_count - 1);
+	};
+	number = number_symbol(f, &symbol, &is_new);
+	if (!is_new)
+		free(text);
+	*(uint32_t *)hash_put(&f->symbol_ids, rec->id, NULL) = number;
 	return 0;
+}
+
+void frames_end_symbols(struct frames *f, uint32_t last_id)
+{
+	if (last_id > f->ended_id)
+		f->ended_id = last_id;
 }
 
 /* ---- stacks ---- */
@@ -248,4 +305,88 @@ uint32_t frames_of(const struct frames *f, uint32_t stack_id)
 uint8_t frames_hint(const struct frames *f, uint32_t stack_id)
 {
 	return f->stacks[frames_of(f, stack_id)].hint;
+}
+
+/* ---- what is needed no more ---- */
+
+/* Which symbols and stacks stay, then their new numbers; 0: none. */
+struct renumbering {
+	uint32_t *symbols, *stacks;
+};
+
+static void find_needed(const struct frames *f, const struct renumbering *to)
+{
+	uint64_t id;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(&f->symbol_ids, &pos, &id, &value))
+		to->symbols[*(uint32_t *)value] |= id > f->ended_id;
+	for (pos = 0; hash_next(&f->stack_ids, &pos, NULL, &value);)
+		to->stacks[*(uint32_t *)value] = 1;
+	for (uint32_t i = FRAMES_FIRST; i < f->stack_count; i++)
+		for (uint32_t k = 0; to->stacks[i] && k < f->stacks[i].count; k++)
+			to->symbols[f->lists[f->stacks[i].first + k]] = 1;
+}
+
+static void move_symbols(struct frames *f, const struct frames *old, const struct renumbering *to)
+{
+	uint64_t id;
+	size_t pos = 0;
+	void *value;
+	bool is_new;
+
+	to->symbols[0] = 0;
+	for (uint32_t i = 1; i < old->symbol_count; i++) {
+		if (to->symbols[i])
+			to->symbols[i] = number_symbol(f, &old->symbols[i], &is_new);
+		else
+			free_texts(&old->symbols[i]);
+	}
+	while (hash_next(&old->symbol_ids, &pos, &id, &value))
+		if (id > f->ended_id)
+			*(uint32_t *)hash_put(&f->symbol_ids, id, NULL) = to->symbols[*(uint32_t *)value];
+}
+
+static void move_stacks(struct frames *f, const struct frames *old, const struct renumbering *to)
+{
+	uint64_t id;
+	size_t pos = 0;
+	void *value;
+
+	for (uint32_t i = 0; i < FRAMES_FIRST; i++)
+		to->stacks[i] = i;
+	for (uint32_t i = FRAMES_FIRST; i < old->stack_count; i++) {
+		const struct frames_stack *s = &old->stacks[i];
+
+		if (!to->stacks[i])
+			continue;
+		reserve_list(f, s->count);
+		for (uint32_t k = 0; k < s->count; k++)
+			f->lists[f->list_count + k] = to->symbols[old->lists[s->first + k]];
+		to->stacks[i] = number_stack(f, s->count);
+	}
+	while (hash_next(&old->stack_ids, &pos, &id, &value))
+		*(uint32_t *)hash_put(&f->stack_ids, id, NULL) = to->stacks[*(uint32_t *)value];
+}
+
+void frames_compact(struct frames *f)
+{
+	struct frames old = *f;
+	const struct renumbering to = {
+		.symbols = xcalloc(old.symbol_count, sizeof(*to.symbols)),
+		.stacks = xcalloc(old.stack_count, sizeof(*to.stacks)),
+	};
+
+	find_needed(&old, &to);
+	frames_init(f);
+	f->ended_id = old.ended_id;
+	f->epoch = old.epoch + 1;
+	f->dropped = old.dropped;
+	f->is_closed = old.is_closed;
+	move_symbols(f, &old, &to);
+	move_stacks(f, &old, &to);
+	free_tables(&old);
+	free(to.symbols);
+	free(to.stacks);
 }

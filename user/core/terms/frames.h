@@ -4,8 +4,8 @@
  * may come long after the allocations, or never: a stack id is FRAMES_NOT_NAMED until then.
  *
  * Several stack ids may have the same names (code mapped elsewhere, another iteration of a loop): people see one stack.
- * The one invariant: two stacks with different numbers differ in a symbol. Numbers are given out in order; a number and
- * a symbol never change.
+ * The one invariant: two stacks with different numbers differ in a symbol, and two symbols with different numbers in
+ * what people see. Numbers are given out in order. A number, a symbol and its texts stay until frames_compact().
  */
 #ifndef GPUMEMTRACE_CORE_TERMS_FRAMES_H
 #define GPUMEMTRACE_CORE_TERMS_FRAMES_H
@@ -51,6 +51,7 @@ struct frames_stack {
 
 struct frames {
 	struct hash symbol_ids;  /* uint32_t: index in symbols */
+	struct hash by_content;  /* hash of all members -> uint32_t: the symbol */
 	struct hash by_place;    /* hash of the place -> uint32_t: its first symbol */
 	struct frames_symbol *symbols; /* [0]: of frames whose symbol was not kept */
 	uint32_t symbol_count;
@@ -61,6 +62,8 @@ struct frames {
 	uint32_t *lists;         /* indices in symbols, innermost first */
 	uint32_t list_count, list_capacity;
 	struct module_paths modules;
+	uint32_t ended_id;       /* symbols up to this id come no more */
+	uint32_t epoch;          /* changes when numbers do */
 	uint64_t dropped;        /* records that were not kept, and symbols that were forgotten */
 	bool is_closed;          /* frames_forget() */
 };
@@ -72,8 +75,15 @@ void frames_fini(struct frames *frames);
 int frames_add_symbol(struct frames *frames, const struct gmt_symbol *rec);
 int frames_add_stack(struct frames *frames, const struct gmt_stack_frames *rec);
 
+/* Symbols up to this id come no more. */
+void frames_end_symbols(struct frames *frames, uint32_t last_id);
+
 /* Forgets the names of a stack id, which comes no more. */
 void frames_forget_stack(struct frames *frames, uint32_t stack_id);
+
+/* Forgets the stacks that no id has, and the symbols that no stack has and that come no more. The others get new
+ * numbers, in the same order. */
+void frames_compact(struct frames *frames);
 
 /* Forgets all names for ever: each stack is FRAMES_NOT_NAMED, and further records are counted and not kept. */
 void frames_forget(struct frames *frames);

@@ -7,8 +7,9 @@
 
 #include <gpumemtrace/stackmap.h>
 
-#include "base/xalloc.h"
+#include "base/for_tests.h"
 #include "base/hash.h"
+#include "base/xalloc.h"
 #include "live/stacks/address_space.h"
 #include "live/stacks/walk_check.h"
 #include "live/stream.h"
@@ -16,6 +17,7 @@
 #include "symbol/python/pycode.h"
 
 #define TEXT_MAX 4096            /* of one text of a symbol */
+#define IDS_MAX 32768            /* symbols that are remembered: more than most sessions have */
 #define FRAMES_MAX (4 * GMT_STACK_WORDS) /* inlined functions are frames, too */
 
 /* The parts of a symbol. Texts are interned, so equal ones have one address. */
@@ -35,6 +37,7 @@ struct naming {
 	struct intern texts;
 	struct hash ids;                 /* hash of a struct symbol -> id */
 	uint32_t count;                  /* ids given out */
+	uint32_t most;                   /* IDS_MAX, or less for a test */
 	uint32_t frame_count;            /* of the stack that is named */
 	uint32_t frames[FRAMES_MAX + 1]; /* and one that pads */
 };
@@ -61,6 +64,7 @@ struct naming *naming_new(struct parse_client *client, naming_put put, symbolize
 	naming->refused = refused;
 	naming->arg = arg;
 	naming->client = client;
+	naming->most = number_for_tests("GPUMEMTRACE_SYMBOLS", IDS_MAX);
 	begin_names(naming);
 	return naming;
 }
@@ -77,6 +81,21 @@ void naming_forget(struct naming *naming)
 {
 	end_names(naming);
 	begin_names(naming);
+}
+
+/* Symbols of programs that ended long ago must not stay for ever: all are forgotten, and those that are needed get new
+ * ids. No stack has older ids then. */
+static void forget_many(struct naming *naming)
+{
+	struct gmt_symbols_end rec = {
+		.hdr = { .size = sizeof(rec), .kind = GMT_KIND_SYMBOLS_END, .ts_ns = stream_now_ns() },
+		.last_id = naming->count,
+	};
+
+	if (hash_count(&naming->ids) < naming->most)
+		return;
+	naming_forget(naming);
+	naming->put(naming->arg, &rec, sizeof(rec));
 }
 
 /* ---- symbols ---- */
@@ -208,6 +227,7 @@ static void put_frames(struct naming *naming, const struct gmt_stack *stack)
 
 void naming_python(struct naming *naming, struct space *space, const struct gmt_stack *stack)
 {
+	forget_many(naming);
 	naming->frame_count = 0;
 	for (uint32_t i = 0; i + 1 < stack->count; i++) {
 		if (!(stack->words[i] & GMT_FRAME_PYTHON))
@@ -221,6 +241,7 @@ void naming_stack(struct naming *naming, struct space *space, const struct gmt_s
 {
 	uint32_t count = stack->count, moment = walk_moment(stack);
 
+	forget_many(naming);
 	naming->frame_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!(stack->words[i] & GMT_FRAME_PYTHON)) {
