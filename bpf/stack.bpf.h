@@ -116,10 +116,15 @@ static long stack_step(__u32 i, void *ctx)
 	return 0;
 }
 
-/* The same addresses are other code in other mappings. */
+/* The same addresses are other code in other mappings. A process without a list of mappings shares no stack with other
+ * processes; the complement of its number is no generation. */
 static __always_inline __u64 stack_first_hash(const struct stack_state *s, __u32 mode)
 {
-	return ((__u64)s->space.generation << 32 | mode) ^ s->mapped * STACK_MIX;
+	__u32 space = s->space.generation;
+
+	if (!space)
+		space = ~(__u32)(bpf_get_current_pid_tgid() >> 32);
+	return ((__u64)space << 32 | mode) ^ s->mapped * STACK_MIX;
 }
 
 static __always_inline __u64 stack_thread_pointer(struct task_struct *task)

@@ -69,6 +69,21 @@ def modes():
         equal(total, totals["off"], f"totals with {mode}")
 
 
+def equal_addresses():
+    """processes with equal addresses and without a list of mappings: each has stacks of its own"""
+    path = lib.folder() + "/run.gmt"
+    tool = Tool("-a", "--stacks", "fp", "-o", path).ready()
+    targets = []
+    for _ in range(2):
+        targets.append(Target("basic", prefix=("setarch", "-R")))
+        targets[-1].books()
+    lib.settled(tool, None)
+    stacks = stacklib.Stacks(path).stacks.values()
+    words = [sorted(tuple(s.words) for s in stacks if s.tgid == target.pid) for target in targets]
+    check(words[0], "no stacks")
+    equal(words[1], words[0], "the second process's stacks")
+
+
 def not_here():
     """full and native where no tables can be read: a sentence if they are asked for; elsewhere there is none"""
     for mode in ("full", "native", "python", "fp", None):
@@ -224,4 +239,5 @@ def cache():
 
 
 if __name__ == "__main__":
-    lib.main(modes, not_here, modes_of_python, depth, sample, container, deleted_and_replaced, replayed, cache)
+    lib.main(modes, equal_addresses, not_here, modes_of_python, depth, sample, container, deleted_and_replaced,
+             replayed, cache)
