@@ -134,7 +134,8 @@ def sample():
     path, out, report = test_stacks.traced("same", "100", tool=("--stack-sample", "10M", "--top", "5"))
     pid = test_stacks.expected(out)[1]
     recording = stacklib.Stacks(path)
-    calls = [stack_id for _, stack_id, vals in recording.calls if len(vals) > 1 and vals[1] == lib.MIB]
+    calls = [stack_id for (_, stack_id, vals), caller in zip(recording.calls, recording.callers)
+             if caller == pid and len(vals) > 1 and vals[1] == lib.MIB]
     equal(len(calls), 100, "calls")
     equal(sum(1 for i in calls if i), 10, "calls with a stack")
     gpu = lib.row_of(lib.process_of(report, pid), lib.GPU_B)
