@@ -52,7 +52,8 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,array_size frames gpus libraries limits module_paths names own_code probes symbol_hint) \
+CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names own_code probes \
+                            symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
@@ -72,7 +73,7 @@ SYMBOL   := intern owners symbolizer \
 SINK     := registry \
             $(call in,text,finding_text stack_text text) \
             $(call in,records,record_fields record_text) \
-            $(call in,json,json_stacks json_view) \
+            $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
             $(call in,oom,oom_contents oom_json oom_report oom_text) \
             $(call in,formats,columns json plain term term_stacks) \
@@ -103,7 +104,7 @@ BIN_SRC  := $(TOP:%=user/%)
 # ---- unit tests, in rooms as above: what those of the last three lists need beside libgmt.a, their rules say --------
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,parse,parse) \
-             $(call in,terms,array_size libraries own_code probes terms) \
+             $(call in,terms,array_size cgroup_parts libraries own_code probes terms) \
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \

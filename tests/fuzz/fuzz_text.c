@@ -13,6 +13,7 @@
 
 #include "base/human.h"
 #include "base/maps.h"
+#include "core/terms/cgroup_parts.h"
 #include "live/framework/library_kinds.h"
 #include "live/nvidia/driver.h"
 #include "live/nvidia/inventory.h"
@@ -78,8 +79,16 @@ static void read_cgroup(const char *text, size_t size)
 {
 	char path[64];
 
+	struct cgroup_parts parts;
+
 	procfs_parse_cgroup(text, size, path, sizeof(path));
 	must_fit(path, sizeof(path));
+	cgroup_parts_read(text, size, &parts);
+	must_fit(parts.container, sizeof(parts.container));
+	must_fit(parts.pod, sizeof(parts.pod));
+	must_fit(parts.job, sizeof(parts.job));
+	must_fit(parts.step, sizeof(parts.step));
+	must_fit(parts.unit, sizeof(parts.unit));
 }
 
 static void read_cmdline(const char *text, size_t size)

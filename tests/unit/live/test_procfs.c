@@ -250,14 +250,31 @@ static void cgroups_of_both_versions(void **state)
 	cgroup("nonsense\n:\n", "");
 }
 
+static void outer_slices_are_left_out(void **state)
+{
+	static const char text[] =
+		"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0b1c2d3e_1111_4222_8333_444455556666.slice"
+		"/cri-containerd-3f2a9c1b77d0aa11bb22cc33dd44ee55ff660011223344556677889900aabbcc.scope\n";
+	char out[128];
+
+	(void)state;
+	procfs_parse_cgroup(text, strlen(text), out, sizeof(out));
+	assert_string_equal(out, "/kubepods-burstable-pod0b1c2d3e_1111_4222_8333_444455556666.slice"
+				 "/cri-containerd-3f2a9c1b77d0aa11bb22cc33dd44ee55ff660011223344");
+	procfs_parse_cgroup("0::/a.slice/b.slice/c", 21, out, 10);
+	assert_string_equal(out, "/a.slice/");
+	procfs_parse_cgroup("0::/a.slice/a-b.slice/c", 23, out, 13);
+	assert_string_equal(out, "/a-b.slice/c");
+}
+
 static void long_cgroups_are_cut(void **state)
 {
-	static const char text[] = "0::/kubepods.slice/kubepods-burstable.slice/a";
+	static const char text[] = "0::/kubepods/burstable/a";
 	char out[12];
 
 	(void)state;
 	procfs_parse_cgroup(text, strlen(text), out, sizeof(out));
-	assert_string_equal(out, "/kubepods.s");
+	assert_string_equal(out, "/kubepods/b");
 }
 
 static void command_lines(void **state)
@@ -346,6 +363,7 @@ int main(void)
 		cmocka_unit_test(status_without_namespaces),
 		cmocka_unit_test(status_of_confined_threads),
 		cmocka_unit_test(cgroups_of_both_versions),
+		cmocka_unit_test(outer_slices_are_left_out),
 		cmocka_unit_test(long_cgroups_are_cut),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test(own_process),

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/terms/cgroup_parts.h"
+
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
 #define NS_PER_SECOND 1000000000ull
 
@@ -110,22 +112,28 @@ int procfs_parse_status(const char *text, size_t len, struct procfs_status *stat
 	return 0;
 }
 
+/* Whether the first slice of a path is named by the second slice, too: "/a.slice/a-b.slice". */
+static bool is_implied(const struct scan *path)
+{
+	static const char slice[] = ".slice/";
+	const char *end = memmem(path->at, (size_t)(path->end - path->at), slice, sizeof(slice) - 1);
+	size_t name = end ? (size_t)(end - path->at) : 0;
+	const char *next = end ? end + sizeof(slice) - 1 : path->end;
+
+	return name > 1 && !memchr(path->at + 1, '/', name - 1) && (size_t)(path->end - next) > name &&
+	       !memcmp(next, path->at + 1, name - 1) && next[name - 1] == '-';
+}
+
 void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size)
 {
-	struct scan all = { text, text + len }, line;
-	const char *best = "";
-	size_t best_len = 0;
+	struct scan all = { text, text + len }, path, best = { text, text };
 
-	while (scan_line(&all, &line)) {
-		const char *path = memchr(line.at, ':', (size_t)(line.end - line.at));
-
-		path = path ? memchr(path + 1, ':', (size_t)(line.end - path - 1)) : NULL;
-		if (path && (size_t)(line.end - path - 1) > best_len) {
-			best = path + 1;
-			best_len = (size_t)(line.end - best);
-		}
-	}
-	snprintf(out, size, "%.*s", (int)best_len, best);
+	while (cgroup_next_path(&all, &path))
+		if (path.end - path.at > best.end - best.at)
+			best = path;
+	while ((size_t)(best.end - best.at) >= size && is_implied(&best))
+		best.at = memchr(best.at + 1, '/', (size_t)(best.end - best.at - 1));
+	snprintf(out, size, "%.*s", (int)(best.end - best.at), best.at);
 }
 
 void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size)

@@ -50,7 +50,8 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 int procfs_parse_status(const char *text, size_t len, struct procfs_status *status);
 
 /* The cgroup that says most about the owner of the process: the cgroup of v2, or the longest path on a host that
- * mixes versions. "" if there is none. */
+ * mixes versions. "" if there is none. Of a path that is too long, outer slices go first if the names of the inner ones
+ * repeat them; the end is cut. */
 void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size);
 
 /* NUL-separated arguments, joined by spaces; control characters become '?'. */

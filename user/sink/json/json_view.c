@@ -7,6 +7,7 @@
 #include "sink/json/json_view.h"
 
 #include "core/view/finding.h"
+#include "sink/json/json_cgroup.h"
 #include "sink/json/json_stacks.h"
 #include "sink/sink.h"
 
@@ -200,24 +201,23 @@ static json_t *ooms_to_json(const uint64_t *counts)
 static json_t *process_to_json(const struct view *view, const struct view_proc *p)
 {
 	bool has_status = p->exited && p->exit_code != GMT_EXIT_CODE_UNKNOWN;
-	json_t *rows = js_array();
+	json_t *rows = js_array(), *process;
 
 	for (size_t i = 0; i < p->row_count; i++)
 		js_append(rows, row_to_json(view, &p->rows[i]));
-	return JS_OBJECT({ "pid", js_u64(p->tgid) }, { "ns_pid", js_u64(p->ns_pid) }, { "uid", js_u64(p->uid) },
-			 { "start_boottime_ns", js_u64(p->start_ns) }, { "comm", JS_TEXT(p->comm) },
-			 { "cmdline", JS_TEXT(p->cmdline) }, { "cgroup", JS_TEXT(p->cgroup) },
-			 { "attached_at", json_moment(view, p->attach_ts_ns) },
-			 { "window_start", json_moment(view, p->window_ns) },
-			 { "from_start", json_boolean(p->from_start) }, { "exited", json_boolean(p->exited) },
-			 { "exited_at", json_moment_if(view, p->exited, p->exit_ts_ns) },
-			 { "wait_status", has_status ? json_integer(p->exit_code) : json_null() },
-			 { "torch_silent", js_word_if(p->torch_silence, gmt_torch_silence_name(p->torch_silence)) },
-			 { "classes", classes_to_json(view, p->by_class) },
-			 { "anomalies", anomalies_to_json(p->anomalies) },
-			 { "out_of_memory", ooms_to_json(p->ooms) },
-			 { "unwinding", json_stacks_unwinding(&p->unwinding) },
-			 { "host_stacks", json_stacks_of(view, &p->host_stacks, false) }, { "gpus", rows });
+	process = JS_OBJECT({ "pid", js_u64(p->tgid) }, { "ns_pid", js_u64(p->ns_pid) }, { "uid", js_u64(p->uid) },
+			    { "start_boottime_ns", js_u64(p->start_ns) }, { "comm", JS_TEXT(p->comm) },
+			    { "cmdline", JS_TEXT(p->cmdline) });
+	return JS_ADD(json_add_cgroup(process, p->cgroup), { "attached_at", json_moment(view, p->attach_ts_ns) },
+		      { "window_start", json_moment(view, p->window_ns) },
+		      { "from_start", json_boolean(p->from_start) }, { "exited", json_boolean(p->exited) },
+		      { "exited_at", json_moment_if(view, p->exited, p->exit_ts_ns) },
+		      { "wait_status", has_status ? json_integer(p->exit_code) : json_null() },
+		      { "torch_silent", js_word_if(p->torch_silence, gmt_torch_silence_name(p->torch_silence)) },
+		      { "classes", classes_to_json(view, p->by_class) },
+		      { "anomalies", anomalies_to_json(p->anomalies) }, { "out_of_memory", ooms_to_json(p->ooms) },
+		      { "unwinding", json_stacks_unwinding(&p->unwinding) },
+		      { "host_stacks", json_stacks_of(view, &p->host_stacks, false) }, { "gpus", rows });
 }
 
 /* ---- the session ---- */

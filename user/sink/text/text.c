@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sink/text/text.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/out.h"
+#include "core/terms/cgroup_parts.h"
 #include "sink/sink.h"
 
 #define NS_PER_S 1e9
@@ -125,40 +125,20 @@ struct human text_when(const struct view *view, uint64_t ts_ns)
 
 /* ---- cgroups ---- */
 
-/* The last run of at least 32 hex digits: every runtime puts the container's id into the cgroup. */
-static const char *container_id(const char *cgroup)
-{
-	const char *found = NULL, *start = cgroup;
-
-	for (const char *p = cgroup;; p++) {
-		if (isxdigit((unsigned char)*p))
-			continue;
-		if (p - start >= 32)
-			found = start;
-		start = p + 1;
-		if (!*p)
-			return found;
-	}
-}
-
 void text_cgroup(const char *cgroup, char *text, size_t size)
 {
-	/* Parts of cgroups by runtime. Kubernetes runs the other runtimes, so its outer name comes first. */
-	static const struct { const char *part, *name;
-	} runtimes[] = {
-		{ "kubepods", "kubernetes"}, {"docker", "docker"},	  {"libpod", "podman" },
-		{ "crio", "cri-o"},	    {"containerd", "containerd"}, {"lxc", "lxc" },
-	};
-	const char *id = container_id(cgroup), *name = "container", *last = strrchr(cgroup, '/');
+	const char *last = strrchr(cgroup, '/');
+	struct cgroup_parts parts;
 
-	if (!id) {
+	cgroup_parts_read(cgroup, strlen(cgroup), &parts);
+	/* Kubernetes runs the other runtimes, so its name says more. */
+	if (parts.container[0])
+		snprintf(text, size, "%s %.12s", parts.is_kubernetes ? "kubernetes" :
+			 cgroup_runtime_name(parts.runtime), parts.container);
+	else if (parts.job[0])
+		snprintf(text, size, "Slurm job %s%s%s", parts.job, parts.step[0] ? " step " : "", parts.step);
+	else
 		snprintf(text, size, "%s", last ? last + 1 : cgroup);
-		return;
-	}
-	for (size_t i = sizeof(runtimes) / sizeof(runtimes[0]); i-- > 0;)
-		if (strstr(cgroup, runtimes[i].part))
-			name = runtimes[i].name;
-	snprintf(text, size, "%s %.12s", name, id);
 }
 
 /* A word without its folder. */

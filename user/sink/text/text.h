@@ -37,7 +37,7 @@ struct human text_when(const struct view *view, uint64_t ts_ns);
 /* "+1m 12s" since the view's start. */
 struct human text_offset(const struct view *view, uint64_t ts_ns);
 
-/* A cgroup as people name it: "docker 3f2a9c1b77d0", "kubernetes 3f2a9c1b77d0", "ssh.service"; "" for the root. At most
+/* A cgroup as people name it: "docker 3f2a9c1b77d0", "Slurm job 77 step 0", "ssh.service"; "" for the root. At most
  * `size` bytes. */
 void text_cgroup(const char *cgroup, char *text, size_t size);
 
