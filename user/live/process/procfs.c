@@ -203,15 +203,21 @@ int procfs_status(pid_t pid, struct procfs_status *status)
 
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
 {
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	return procfs_maps_of(path, cb, arg);
+}
+
+int procfs_maps_of(const char *path, procfs_map_cb cb, void *arg)
+{
 	struct maps_line map;
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t size = 0;
 	ssize_t len;
 	int err = 0;
-	FILE *file;
+	FILE *file = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (errno = 0, len = getline(&line, &size, file)) >= 0) {

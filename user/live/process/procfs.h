@@ -69,6 +69,7 @@ int procfs_status(pid_t pid, struct procfs_status *status);
 /* Calls back for each mapping of the process; a non-zero answer stops the walk and is returned. */
 typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg);
+int procfs_maps_of(const char *path, procfs_map_cb cb, void *arg);   /* of a file of this form */
 
 /* Fills the record except hdr.ts_ns; 0 or -errno. Parts that cannot be read stay empty. */
 int procfs_proc(pid_t pid, struct gmt_proc *proc);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/process/find.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "live/process/find_match.h"
+#include "live/process/find_names.h"
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t left = ((const struct find_process *)a)->pid, right = ((const struct find_process *)b)->pid;
+
+	return (left > right) - (left < right);
+}
+
+static void resolve_names(const char *root, struct find_selector *selectors, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		selectors[i].id_count = 0;
+		selectors[i].is_ambiguous = false;
+		selectors[i].container[0] = '\0';
+		if (selectors[i].kind == FIND_CONTAINER)
+			find_container_ids(root, &selectors[i]);
+		else if (selectors[i].kind == FIND_POD)
+			find_pod_ids(root, &selectors[i]);
+	}
+}
+
+bool find_selects(const char *root, struct find_selector *selectors, size_t count, pid_t pid)
+{
+	bool is_selected = false;
+
+	for (size_t i = 0; i < count; i++)
+		is_selected |= find_matches(root, &selectors[i], pid);
+	return is_selected;
+}
+
+static void add_selected(struct find_list *found, const struct find_process *process)
+{
+	if (found->count == FIND_MOST) {
+		found->beyond++;
+		return;
+	}
+	if (!(found->count & (found->count - 1)))
+		found->list = xreallocarray(found->list, found->count ? 2 * found->count : 1, sizeof(*found->list));
+	found->list[found->count++] = *process;
+}
+
+int find_processes(const char *root, struct find_selector *selectors, size_t count, struct find_list *found)
+{
+	struct find_process process;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *proc;
+
+	*found = (struct find_list){ 0 };
+	snprintf(path, sizeof(path), "%s/proc", root);
+	proc = opendir(path);
+	if (!proc)
+		return -errno;
+	resolve_names(root, selectors, count);
+	while ((entry = readdir(proc))) {
+		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+
+		if (pid > 0 && pid != getpid() && find_selects(root, selectors, count, pid) &&
+		    find_facts(root, pid, &process))
+			add_selected(found, &process);
+	}
+	closedir(proc);
+	if (found->count)
+		qsort(found->list, found->count, sizeof(*found->list), by_pid);
+	return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/process/find_facts.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "live/framework/library_kinds.h"
+#include "live/process/procfs.h"
+
+ssize_t find_read_file(const char *root, pid_t pid, const char *file, char *buf, size_t size)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/%d/%s", root, (int)pid, file);
+	return procfs_read(path, buf, size);
+}
+
+static bool read_stat(const char *root, pid_t pid, struct procfs_stat *stat)
+{
+	char text[1024];
+	ssize_t size = find_read_file(root, pid, "stat", text, sizeof(text));
+
+	return size > 0 && !procfs_parse_stat(text, (size_t)size, sysconf(_SC_CLK_TCK), stat) && !stat->kernel_thread &&
+	       !stat->ended;
+}
+
+static int is_libcuda(const struct maps_line *map, void *arg)
+{
+	(void)arg;
+	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == &library_cuda;
+}
+
+bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks)
+{
+	struct procfs_stat stat;
+
+	return read_stat(root, pid, &stat) && stat.start_ticks == start_ticks;
+}
+
+/* The facts are of one process: its start is read before and after the other facts. */
+bool find_facts(const char *root, pid_t pid, struct find_process *process)
+{
+	char text[16384], path[PATH_MAX];
+	struct procfs_status status;
+	struct procfs_stat stat;
+	ssize_t size;
+
+	*process = (struct find_process){ .pid = pid };
+	if (!read_stat(root, pid, &stat))
+		return false;
+	process->start_ticks = stat.start_ticks;
+	process->start_ns = stat.start_ns;
+	snprintf(process->comm, sizeof(process->comm), "%.*s", GMT_COMM_BYTES, stat.comm);
+	size = find_read_file(root, pid, "status", text, sizeof(text));
+	if (size <= 0 || procfs_parse_status(text, (size_t)size, &status) || status.tgid != (uint32_t)pid)
+		return false;
+	process->uid = status.uid;
+	size = find_read_file(root, pid, "cmdline", text, sizeof(text));
+	if (size > 0)
+		procfs_parse_cmdline(text, (size_t)size, process->cmdline, sizeof(process->cmdline));
+	size = find_read_file(root, pid, "cgroup", text, sizeof(text));
+	if (size > 0)
+		procfs_parse_cgroup(text, (size_t)size, process->cgroup, sizeof(process->cgroup));
+	snprintf(path, sizeof(path), "%s/proc/%d/maps", root, (int)pid);
+	process->has_libcuda = procfs_maps_of(path, is_libcuda, NULL) > 0;
+	return find_is_same(root, pid, stat.start_ticks);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The facts about a process that tell it from others, read below a root. All of them are foreign text. */
+#ifndef GPUMEMTRACE_LIVE_PROCESS_FIND_FACTS_H
+#define GPUMEMTRACE_LIVE_PROCESS_FIND_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <gpumemtrace/wire.h>
+
+struct find_process {
+	pid_t pid;
+	uint64_t start_ticks;    /* tells the process from a later one with the same pid */
+	uint64_t start_ns;       /* since boot */
+	uint32_t uid;
+	bool has_libcuda;
+	char comm[GMT_COMM_BYTES + 1];
+	char cmdline[256];
+	char cgroup[256];
+};
+
+/* Reads the facts of a process. False: it is gone, a zombie or a kernel thread. `root`: "" for this machine. */
+bool find_facts(const char *root, pid_t pid, struct find_process *process);
+/* Whether this very process still runs. */
+bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks);
+
+/* Reads /proc/PID/FILE below the root; see procfs_read(). */
+ssize_t find_read_file(const char *root, pid_t pid, const char *file, char *buf, size_t size);
+
+#endif
