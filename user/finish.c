@@ -211,6 +211,19 @@ static void end_removal(const struct removal *removal, struct session *session)
 		remove_probes(session);
 }
 
+/* Whether there was nothing to trace, which is said. With -a this is nothing special. */
+static bool tell_no_cuda(const struct session *session)
+{
+	const struct options *options = session->options;
+
+	if (options->all || session->end == GMT_END_ERROR || roster_saw_cuda(session->roster))
+		return false;
+	/* The command has its own status, so the sentence is no error there. */
+	if (!options->child || !options->quiet)
+		say("no traced process has used CUDA");
+	return true;
+}
+
 int session_finish(struct session *session)
 {
 	const struct options *options = session->options;
@@ -218,6 +231,7 @@ int session_finish(struct session *session)
 	char note[SESSION_CAUSE] = "";
 	struct removal removal;
 	uint64_t lost = 0;
+	bool is_idle;
 	int err, shown;
 
 	ending_step(session->ending, "closes the recording", 0);
@@ -243,6 +257,7 @@ int session_finish(struct session *session)
 	err = display_files(session->display, session->stream.pipeline) ?: err;
 	end_removal(&removal, session);
 	dumping_wait(session->dumping, SESSION_DUMPS_MOST_NS);
+	is_idle = tell_no_cuda(session);
 	if (options->child) {
 		if (command_runs(session))
 			session->command_status = command_wait(&session->command);
@@ -257,11 +272,7 @@ int session_finish(struct session *session)
 		return 0;
 	if (err || session->output_error || session->end == GMT_END_ERROR)
 		return GMT_EXIT_FAILURE;
-	if (options->pids.count && !roster_saw_cuda(session->roster) && !probing_count(session->probing)) {
-		say("no traced process has used CUDA");
-		return GMT_EXIT_TARGET;
-	}
-	return 0;
+	return is_idle ? GMT_EXIT_TARGET : 0;
 }
 
 bool session_teardown(struct session *session)

@@ -47,6 +47,15 @@ static void make_target(struct session *session, pid_t pid)
 		users_return_process(session->users, user);
 }
 
+static int refuse_target(pid_t pid, const struct target_info *info)
+{
+	if (info->kind == TARGET_THREAD)
+		say("pid %d is a thread of process %u: use -p %u", pid, info->tgid, info->tgid);
+	else
+		say("pid %d %s", pid, target_kind_text(info->kind));
+	return GMT_EXIT_TARGET;
+}
+
 static int add_target(struct session *session, pid_t pid)
 {
 	int uses = target_uses(pid, &session->driver), fd, err;
@@ -54,15 +63,18 @@ static int add_target(struct session *session, pid_t pid)
 	struct target_info info;
 
 	target_inspect(pid, &info);
+	if (info.kind != TARGET_PROCESS)
+		return refuse_target(pid, &info);
 	fd = syscall(SYS_pidfd_open, pid, 0);
-	if (info.kind != TARGET_PROCESS || fd < 0) {
-		if (info.kind == TARGET_THREAD)
-			say("pid %d is a thread of process %u: use -p %u", pid, info.tgid, info.tgid);
-		else
-			say("pid %d %s", pid,
-			    info.kind == TARGET_PROCESS ? "has exited" : target_kind_text(info.kind));
+	if (fd < 0 && errno == ESRCH) {
+		say("pid %d has exited", pid);
 		return GMT_EXIT_TARGET;
 	}
+	if (fd < 0 || session_add_event(session, fd, SESSION_TARGET)) {
+		say("the end of process %d cannot be watched: %s", pid, strerror(errno));
+		return GMT_EXIT_FAILURE;
+	}
+	session->targets_left++;
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
 		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process loads libcuda",
 		    pid, info.comm);
@@ -76,8 +88,6 @@ static int add_target(struct session *session, pid_t pid)
 	make_target(session, pid);
 	roster_add(session->roster, pid, used_gpu(session, uses));
 	stacking_process(session->stacking, pid);
-	session_add_event(session, fd, SESSION_TARGET);
-	session->targets_left++;
 	return 0;
 }
 

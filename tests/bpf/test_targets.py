@@ -4,7 +4,9 @@
 passed on."""
 import os
 import signal
+import subprocess
 import sys
+import threading
 import time
 
 import lib
@@ -132,6 +134,39 @@ def command_fails():
         check(argv in tool.stderr() and len(tool.err) == 1, "one sentence that names it:", tool.stderr())
 
 
+def no_cuda():
+    """a program that uses no CUDA: -p ends with 3 and a sentence, a command with its own status and a sentence"""
+    sentence = "gpumemtrace: no traced process has used CUDA\n"
+    target = lib.Process(["cat"])
+    tool = Tool("-p", str(target.pid), options=("-i", "0.1")).ready()
+    tool.wait_line(lambda: "has not loaded libcuda yet" in tool.stderr(), "the sentence that it waits")
+    target.popen.stdin.close()
+    equal(tool.finish()[0], 3, "exit status when the process has ended")
+    equal(tool.err.count(sentence), 1, "sentences " + tool.stderr())
+    for options, sentences in (("--no-live",), 1), (("--no-live", "-q"), 0):
+        tool = Tool("--", "/bin/sh", "-c", "exit 7", options=options)
+        equal(tool.finish()[0], 7, "exit status of the command")
+        equal(tool.err.count(sentence), sentences, "sentences " + tool.stderr())
+    tool = Tool("-a", "-d", "0.3")
+    equal(tool.finish()[0], 0, "exit status with -a")
+
+
+def refused_pids():
+    """each pid that cannot be traced has a sentence and exit status 3"""
+    zombie = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait, daemon=True)
+    thread.start()
+    for pid, words in (2 ** 22 + 1, "does not exist"), (2, "is a kernel thread"), (zombie.pid, "zombie"), \
+            (thread.native_id, f"is a thread of process {os.getpid()}: use -p {os.getpid()}"):
+        tool = Tool("-p", str(pid))
+        equal(tool.finish()[0], 3, f"exit status of -p {pid}")
+        check(len(tool.err) == 1 and words in tool.err[0], f"one sentence with '{words}':", tool.stderr())
+    over.set()
+    zombie.wait()
+
+
 def signals():
     """SIGINT and SIGTERM end with the report; the target lives on"""
     target = Target("longrun", "forever")
@@ -192,4 +227,4 @@ def outlived():
 
 if __name__ == "__main__":
     lib.main(outlived, one_pid, several_pids, everything, duration, command, inheritance, exit_status, command_fails,
-             signals, command_interrupted, closed_pipe, reader_of_command_gone)
+             no_cuda, refused_pids, signals, command_interrupted, closed_pipe, reader_of_command_gone)

@@ -291,8 +291,12 @@ static int probe_new(struct probing *probing, const struct library_kind *kind, c
 int probing_probe(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
 		  char *cause, size_t cause_size)
 {
-	int ret = probe_new(probing, kind, path, shown, cause, cause_size);
+	int ret;
 
+	*cause = '\0';
+	ret = probe_new(probing, kind, path, shown, cause, cause_size);
+	if (ret < 0 && !*cause)
+		snprintf(cause, cause_size, "%s cannot be probed: %s", shown, strerror(-ret));
 	if (ret > 0)
 		probing->looks = 0;
 	if (ret < 0 && ret != -ENOEXEC) /* only its name is a library's */
