@@ -86,6 +86,7 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,find find_facts find_match find_names find_selector launch own_memory procfs refused_calls roster settings) \
+            $(call in,select,chooser selection) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none

@@ -31,7 +31,7 @@ void rescan_guard(struct session *session, bool at_once)
 		rescan_give_up(session, cause);
 }
 
-static uint64_t rest_after(uint64_t start_ns, uint64_t now_ns, uint64_t least_ns)
+uint64_t rescan_next(uint64_t start_ns, uint64_t now_ns, uint64_t least_ns)
 {
 	uint64_t rest_ns = (now_ns - start_ns) * RESCAN_SHARE;
 
@@ -85,7 +85,7 @@ void rescan_looked(struct session *session, pid_t pid, uint64_t start_ns)
 		at = rescan->newest = (rescan->newest + 1) % RESCAN_PROCESSES;
 	note_delayed(session, at);
 	rescan->recent[at].pid = pid;
-	rescan->recent[at].next_ns = rest_after(start_ns, stream_now_ns(), 0);
+	rescan->recent[at].next_ns = rescan_next(start_ns, stream_now_ns(), 0);
 }
 
 void rescan_ask(struct session *session, uint64_t lost)
@@ -125,5 +125,5 @@ void rescan_look(struct session *session)
 		attach_each_target(session->attach, look_at, session);
 	for (size_t i = 0; i < RESCAN_PROCESSES; i++)
 		note_delayed(session, i);
-	rescan->next_ns = rest_after(start_ns, stream_now_ns(), RESCAN_PERIOD_NS);
+	rescan->next_ns = rescan_next(start_ns, stream_now_ns(), RESCAN_PERIOD_NS);
 }

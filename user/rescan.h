@@ -16,6 +16,9 @@ struct session;
 #define RESCAN_SHARE 20                /* a look of 1 ms is followed by 20 ms without a look */
 #define RESCAN_PERIOD_NS 100000000ull  /* at least, between looks at all targets */
 
+/* When the next look may begin after a look that began and ended at these times: at least `least_ns` later. */
+uint64_t rescan_next(uint64_t start_ns, uint64_t now_ns, uint64_t least_ns);
+
 /* Removes probes that would kill a process (probed_files.h), and says so. */
 void rescan_guard(struct session *session, bool at_once);
 /* Says that probes were removed, now and in the report. */

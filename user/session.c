@@ -29,6 +29,7 @@
 #include "live/bpf/ring.h"
 #include "live/bpf/users.h"
 #include "live/process/roster.h"
+#include "live/select/selection.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/mmap_watch.h"
 #include "memory_watch.h"
@@ -62,6 +63,19 @@ static void put_losses(struct session *session)
 
 /* ---- libraries that processes map during the session ---- */
 
+/* Whether a process that maps libcuda belongs to a selected group: then it is a target from now on. */
+static bool joins_group(struct session *session, pid_t pid)
+{
+	uint64_t start_ns = stream_now_ns();
+
+	if (!rescan_may_look(session, pid, false))
+		return false;
+	if (targets_join(session, pid))
+		return true; /* the look at its libraries follows */
+	rescan_looked(session, pid, start_ns);
+	return false;
+}
+
 static void code_mapped(const struct watch_mapping *mapping, void *arg)
 {
 	const struct library_kind *kind = library_kind_of(mapping->path, strlen(mapping->path));
@@ -79,7 +93,8 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 		return;
 	/* NVML maps a libcuda into this process. */
 	if ((pid_t)mapping->pid == getpid() ||
-	    (!session->options->all && !attach_is_target(session->attach, mapping->pid)))
+	    (!session->options->all && !attach_is_target(session->attach, mapping->pid) &&
+	     (kind != &library_cuda || !joins_group(session, (pid_t)mapping->pid))))
 		return;
 	if (kind == &library_cuda)
 		stacking_process(session->stacking, mapping->pid);
@@ -261,6 +276,7 @@ static void handle_tick(struct session *session)
 	}
 	rescan_guard(session, false);
 	rescan_look(session);
+	targets_look(session, false);
 	probing_drop_unmapped(session->probing);
 	tell_quotas(session);
 	check_recorder(session, now_ns);
@@ -312,7 +328,8 @@ static void dispatch_event(struct session *session, const struct epoll_event *ev
 
 static bool targets_are_gone(const struct session *session)
 {
-	return session->options->pids.count && !session->targets_left && !roster_live_count(session->roster);
+	return cli_target_option(session->options) && !session->targets_left && !session->grouped &&
+	       !roster_live_count(session->roster);
 }
 
 static void tell_notes(struct session *session)
@@ -429,9 +446,16 @@ static void put_end(struct session *session)
 
 int session_run(const struct options *options, struct attribution *attribution)
 {
+	struct selection selection;
 	struct session session;
-	int status = session_setup(&session, options, attribution);
+	int status = targets_select(&selection, options);
 
+	if (status) {
+		selection_close(&selection);
+		return status;
+	}
+	status = session_setup(&session, options, attribution);
+	session.selection = &selection;
 	if (!status)
 		status = targets_add(&session);
 	if (!status) {
@@ -441,5 +465,6 @@ int session_run(const struct options *options, struct attribution *attribution)
 	}
 	if (!session_teardown(&session))
 		_exit(status);
+	selection_close(&selection);
 	return status;
 }

@@ -38,6 +38,7 @@ enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_ENDIN
 
 struct attribution;
 struct ending;
+struct selection;
 
 #define RESCAN_PROCESSES 64                     /* that are remembered, of those that were looked at lately */
 
@@ -101,7 +102,10 @@ struct session {
 	struct ending *ending;          /* the signals that end the session; NULL: not open yet */
 	int epoll_fd, signal_fd, tick_fd; /* signal_fd: all other signals */
 	sigset_t old_mask;
+	struct selection *selection;    /* what the options select beside pids */
 	size_t targets_left;            /* processes named by -p that still run */
+	size_t grouped;                 /* processes in the selected groups, as last seen */
+	uint64_t next_joining_ns;       /* to look for them */
 	uint64_t start_ns, deadline_ns; /* deadline 0: none */
 	uint64_t next_sample_ns, next_show_ns;
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/target.h"
+#include "live/select/selection.h"
+#include "rescan.h"
 #include "say.h"
 #include "setup.h"
 
@@ -47,7 +50,7 @@ static void make_target(struct session *session, pid_t pid)
 		users_return_process(session->users, user);
 }
 
-static int refuse_target(pid_t pid, const struct target_info *info)
+static int tell_no_target(pid_t pid, const struct target_info *info)
 {
 	if (info->kind == TARGET_THREAD)
 		say("pid %d is a thread of process %u: use -p %u", pid, info->tgid, info->tgid);
@@ -56,7 +59,8 @@ static int refuse_target(pid_t pid, const struct target_info *info)
 	return GMT_EXIT_TARGET;
 }
 
-static int add_target(struct session *session, pid_t pid)
+/* `start_ticks`: the start of the process that was chosen; 0: any process with this pid. */
+static int add_target(struct session *session, pid_t pid, uint64_t start_ticks)
 {
 	int uses = target_uses(pid, &session->driver), fd, err;
 	char cause[SESSION_CAUSE];
@@ -64,9 +68,10 @@ static int add_target(struct session *session, pid_t pid)
 
 	target_inspect(pid, &info);
 	if (info.kind != TARGET_PROCESS)
-		return refuse_target(pid, &info);
+		return tell_no_target(pid, &info);
 	fd = syscall(SYS_pidfd_open, pid, 0);
-	if (fd < 0 && errno == ESRCH) {
+	/* The descriptor is of the process that was chosen if the pid has not passed to another one until now. */
+	if ((fd < 0 && errno == ESRCH) || (start_ticks && !find_is_same("", pid, start_ticks))) {
 		say("pid %d has exited", pid);
 		return GMT_EXIT_TARGET;
 	}
@@ -154,7 +159,7 @@ static void add_likely_libraries(struct session *session)
 
 	for (size_t i = 0; i < options->libcuda.count; i++)
 		add_library(session, options->libcuda.texts[i]);
-	if (options->pids.count)
+	if (cli_target_option(options) && !session->selection->group_count)
 		return;
 	if (!target_default_library(path, sizeof(path)))
 		add_library(session, path);
@@ -187,8 +192,79 @@ static void attach_pid(void *arg, pid_t tgid)
 	make_target(session, tgid);
 }
 
+/* ---- groups ---- */
+
+/* Without libcuda the process is introduced when it, or a child, uses CUDA. */
+static void join_session(struct session *session, pid_t pid)
+{
+	int uses = target_uses(pid, &session->driver), err;
+	char cause[SESSION_CAUSE];
+
+	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
+		make_target(session, pid);
+		return;
+	}
+	err = probing_add_process(session->probing, pid, cause, sizeof(cause));
+	if (err < 0 && process_is_there(pid))
+		session_tell(session, err, cause);
+	make_target(session, pid);
+	if (!roster_is_live(session->roster, pid))
+		roster_add(session->roster, pid, used_gpu(session, uses));
+	stacking_process(session->stacking, (uint32_t)pid);
+}
+
+bool targets_join(struct session *session, pid_t pid)
+{
+	struct selection *selection = session->selection;
+
+	if (!selection->group_count || !find_selects("", selection->groups, selection->group_count, pid))
+		return false;
+	join_session(session, pid);
+	return true;
+}
+
+void targets_look(struct session *session, bool at_once)
+{
+	struct selection *selection = session->selection;
+	uint64_t start_ns = stream_now_ns();
+	struct find_list found;
+
+	if (!selection->group_count || (!at_once && start_ns < session->next_joining_ns))
+		return;
+	if (!find_processes("", selection->groups, selection->group_count, &found)) {
+		session->grouped = found.count + found.beyond;
+		for (size_t i = 0; i < found.count; i++)
+			if (!attach_is_target(session->attach, found.list[i].pid))
+				join_session(session, found.list[i].pid);
+		free(found.list);
+	}
+	session->next_joining_ns = rescan_next(start_ns, stream_now_ns(), TARGETS_LOOK_NS);
+}
+
+/* ---- all ---- */
+
+int targets_select(struct selection *selection, const struct options *options)
+{
+	const struct selection_texts texts[] = {
+		{ FIND_NAME, options->pids.names, options->pids.name_count },
+		{ FIND_CONTAINER, options->containers.texts, options->containers.count },
+		{ FIND_CGROUP, options->cgroups.texts, options->cgroups.count },
+		{ FIND_UNIT, options->units.texts, options->units.count },
+		{ FIND_SLURM_JOB, options->slurm_jobs.texts, options->slurm_jobs.count },
+		{ FIND_POD, options->pods.texts, options->pods.count },
+	};
+	char cause[SESSION_CAUSE];
+	int err = selection_open(selection, texts, COUNT(texts), cause, sizeof(cause));
+
+	if (!err)
+		return 0;
+	say("%s", cause);
+	return err == -ESRCH ? GMT_EXIT_TARGET : err == -EACCES ? GMT_EXIT_DENIED : GMT_EXIT_USAGE;
+}
+
 int targets_add(struct session *session)
 {
+	const struct selection *chosen = session->selection;
 	const struct options *options = session->options;
 	int status = 0;
 
@@ -203,7 +279,11 @@ int targets_add(struct session *session)
 	if (options->all)
 		status = add_all(session);
 	for (size_t i = 0; !status && i < options->pids.count; i++)
-		status = add_target(session, options->pids.list[i]);
+		status = add_target(session, options->pids.list[i], 0);
+	for (size_t i = 0; !status && i < chosen->process_count; i++)
+		status = add_target(session, chosen->processes[i].pid, chosen->processes[i].start_ticks);
+	if (!status)
+		targets_look(session, true);
 	if (!status)
 		meter_sample(session->meter, GMT_NVML_BASELINE, false);
 	/* Attach to idle processes, too: their exits must be seen. */

@@ -27,7 +27,8 @@ def no_such_pid():
     """a pid that does not exist"""
     says(["-p", "4194000"], 3, "4194000")
     says(["-p", "0"], 2)
-    says(["-p", "abc"], 2, "abc")
+    says(["-p", "1,,2"], 2, "1,,2")
+    says(["-p", "no-such-name"], 3, "no-such-name")
     says(["-p", "-5"], 2)
     says(["-p", "99999999999999"], 2)
 

@@ -43,6 +43,7 @@ ROOMS = {
     "live/framework": "base core/terms live live/bpf",
     "live/process": "base core/terms live live/bpf live/framework",
     "live/nvidia": "base core/terms live live/bpf live/process",
+    "live/select": "base core/terms live live/framework live/process live/nvidia",
     "live/probe": "base parse core/terms symbol/elf live live/bpf live/framework live/process live/nvidia",
     "live/stacks": "base parse core/terms symbol symbol/* live live/bpf live/framework live/process",
     "live/features": "base parse core/terms live live/bpf live/framework live/process live/nvidia live/probe",

@@ -242,16 +242,18 @@ static int check_files(const struct options *options, char **cause)
 
 static int check_targets(const struct options *options, char **cause)
 {
+	const char *target = cli_target_option(options);
+
 	if (options->child && !options->child[0])
 		return cli_wrong(cause, "there is no command after --");
-	if (options->child && options->pids.count)
-		return cli_wrong(cause, "-p and a command cannot be combined: trace one or the other");
+	if (options->child && target)
+		return cli_wrong(cause, "%s and a command cannot be combined: trace one or the other", target);
 	if (options->child && options->all)
 		return cli_wrong(cause, "-a and a command cannot be combined: trace one or the other");
-	if (options->all && options->pids.count)
-		return cli_wrong(cause, "-a and -p cannot be combined: -a traces every process");
-	if (!options->child && !options->all && !options->pids.count)
-		return cli_wrong(cause, "nothing to trace: give -p PID, -a or -- COMMAND (see --help)");
+	if (options->all && target)
+		return cli_wrong(cause, "-a and %s cannot be combined: -a traces every process", target);
+	if (!options->child && !options->all && !target)
+		return cli_wrong(cause, "nothing to trace: give -p PID, -p NAME, -a or -- COMMAND (see --help)");
 	return 0;
 }
 
@@ -263,6 +265,9 @@ static int check_options(const struct options *options, char **cause)
 		return 0;
 	if (options->command == CLI_TRACE)
 		err = check_targets(options, cause);
+	else if (options->pids.name_count)
+		err = cli_wrong(cause, "'%s' is not a process id: records have no names to look for",
+				options->pids.names[0]);
 	else if (takes_file(options) && !options->input)
 		err = cli_wrong(cause, "the recording or dump is missing: gpumemtrace %s FILE.gmt",
 				cli_commands[options->command].word);
@@ -323,6 +328,12 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 void options_free(struct options *options)
 {
 	free(options->pids.list);
+	free(options->pids.names);
+	free(options->containers.texts);
+	free(options->cgroups.texts);
+	free(options->units.texts);
+	free(options->slurm_jobs.texts);
+	free(options->pods.texts);
 	free(options->libcuda.texts);
 	free(options->owners.texts);
 	*options = (struct options){ 0 };

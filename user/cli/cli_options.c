@@ -219,3 +219,18 @@ void cli_table_fill(struct cli_table *table)
 			add_outputs(table, &rows[i]);
 	}
 }
+
+const char *cli_target_option(const struct options *options)
+{
+	const struct { const char *option; size_t count; } all[] = {
+		{ "-p", options->pids.count + options->pids.name_count },
+		{ "--container", options->containers.count }, { "--cgroup", options->cgroups.count },
+		{ "--unit", options->units.count }, { "--slurm-job", options->slurm_jobs.count },
+		{ "--pod", options->pods.count },
+	};
+
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (all[i].count)
+			return all[i].option;
+	return NULL;
+}

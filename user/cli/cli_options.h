@@ -11,7 +11,7 @@
 
 /* X(NAME, word, arguments, help): what gpumemtrace can be asked for. Without a word it traces. */
 #define CLI_COMMANDS(X)                                                           \
-	X(TRACE, "", "-p PID[,PID...] | -a | -- COMMAND [ARG...]", \
+	X(TRACE, "", "-p PID|NAME | -a | -- COMMAND [ARG...]", \
 	  "trace CUDA processes, and show who holds GPU memory")            \
 	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
 	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
@@ -64,6 +64,9 @@ struct options {
 };
 
 #define CLI_OPTIONS_MAX 64
+
+/* The first option that names processes to trace, as people write it; NULL: there is none. */
+const char *cli_target_option(const struct options *options);
 
 /* All options by section, including the options of the outputs. */
 struct cli_table {

@@ -96,6 +96,14 @@ static void add_pid_once(struct cli_pids *pids, pid_t pid)
 
 int cli_take_pids(const struct cli_given *given)
 {
+	struct cli_pids *pids = given->member;
+
+	/* Digits and commas are no name, nor is what looks like an option. */
+	if (given->text[0] != '-' && given->text[strspn(given->text, "0123456789,")]) {
+		pids->names = xreallocarray(pids->names, pids->name_count + 1, sizeof(*pids->names));
+		pids->names[pids->name_count++] = given->text;
+		return 0;
+	}
 	for (const char *p = given->text;; p++) {
 		char *end;
 		long pid;
@@ -105,7 +113,7 @@ int cli_take_pids(const struct cli_given *given)
 		if (pid <= 0 || errno || pid > INT_MAX || (*end && *end != ','))
 			return cli_wrong(given->cause, "'%s' is not a process id or a comma-separated list of them",
 					 given->text);
-		add_pid_once(given->member, (pid_t)pid);
+		add_pid_once(pids, (pid_t)pid);
 		p = end;
 		if (!*p)
 			return 0;

@@ -14,6 +14,8 @@
 struct cli_pids {
 	pid_t *list;             /* each once; to be freed */
 	size_t count;
+	const char **names;      /* of processes; the array is to be freed */
+	size_t name_count;
 };
 
 struct cli_list {

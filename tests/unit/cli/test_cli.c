@@ -134,12 +134,18 @@ static void test_stack_options(void **state)
 static void test_all_options(void **state)
 {
 	struct parsed *p =
-		parse_ok("-p 1,2 --pid=3 -p2 -d 1.5 -i 250 -o a.gmt --json --strict --no-children "
+		parse_ok("--container 3f --cgroup /a --unit u --slurm-job 7 --slurm-job 8 --pod a/b -p train.py "
+			 "-p 1,2 --pid=3 -p2 -d 1.5 -i 250 -o a.gmt --json --strict --no-children "
 			 "--ring-size 5M --layers api,nvml,framework --nvml /l/nvml.so --libcuda /a --libcuda /b");
 
 	(void)state;
 	assert_int_equal(p->options.pids.count, 3);
 	assert_int_equal(p->options.pids.list[2], 3);
+	assert_int_equal(p->options.pids.name_count, 1);
+	assert_string_equal(p->options.pids.names[0], "train.py");
+	assert_int_equal(p->options.containers.count + p->options.cgroups.count + p->options.units.count, 3);
+	assert_string_equal(p->options.slurm_jobs.texts[1], "8");
+	assert_string_equal(p->options.pods.texts[0], "a/b");
 	assert_int_equal(p->options.duration_ns, 1500000000);
 	assert_int_equal(p->options.interval_ns, 250000000000);
 	assert_string_equal(p->options.output, "a.gmt");
@@ -235,16 +241,22 @@ static void check_refused(const struct refused *cases, size_t count)
 static void test_refused(void **state)
 {
 	static const struct refused cases[] = {
-		{ "", "nothing to trace: give -p PID, -a or -- COMMAND (see --help)" },
+		{ "", "nothing to trace: give -p PID, -p NAME, -a or -- COMMAND (see --help)" },
 		{ "--", "there is no command after --" },
 		{ "-p 1 -- x", "-p and a command cannot be combined: trace one or the other" },
 		{ "-a -- x",
 		 "-a and a command cannot be combined: trace one or the other" },
 		{ "-a -p 1", "-a and -p cannot be combined: -a traces every process" },
-		{ "-p", "--pid needs a value: --pid PID[,PID...]" },
-		{ "-p -- x", "--pid needs a value: --pid PID[,PID...]" },
+		{ "-p", "--pid needs a value: --pid PID|NAME" },
+		{ "-p -- x", "--pid needs a value: --pid PID|NAME" },
+		{ "-p train.py -- x", "-p and a command cannot be combined: trace one or the other" },
+		{ "--pod a -- x", "--pod and a command cannot be combined: trace one or the other" },
+		{ "-a --unit x", "-a and --unit cannot be combined: -a traces every process" },
+		{ "--container _", "--container needs a value: --container ID|NAME" },
+		{ "records a -p train.py", "'train.py' is not a process id: records have no names to look for" },
+		{ "report a --cgroup x", "--cgroup cannot be used with 'report'" },
 		{ "-o _ -p 1", "--output needs a value: --output FILE" },
-		{ "-p abc", "'abc' is not a process id or a comma-separated list of them" },
+		{ "-p 1,,2", "'1,,2' is not a process id or a comma-separated list of them" },
 		{ "-p 0", "'0' is not a process id or a comma-separated list of them" },
 		{ "-p -5", "'-5' is not a process id or a comma-separated list of them" },
 		{ "-p 1,", "'1,' is not a process id or a comma-separated list of them" },

@@ -23,6 +23,8 @@ static int by_pid(const void *a, const void *b)
 static void resolve_names(const char *root, struct find_selector *selectors, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
+		if (selectors[i].is_settled)
+			continue;
 		selectors[i].id_count = 0;
 		selectors[i].is_ambiguous = false;
 		selectors[i].container[0] = '\0';

@@ -122,3 +122,10 @@ int find_selector_read(struct find_selector *selector, const char *root, enum fi
 	snprintf(why, why_size, "%s", all[kind].expected);
 	return -EINVAL;
 }
+
+void find_settle(struct find_selector *selector)
+{
+	if (selector->kind == FIND_CONTAINER && selector->container[0])
+		snprintf(selector->wanted, sizeof(selector->wanted), "%s", selector->container);
+	selector->is_settled = true;
+}

@@ -48,15 +48,14 @@ struct find_selector {
 	size_t id_count;
 	char ids[FIND_IDS][CGROUP_ID_BYTES];
 	char container[CGROUP_ID_BYTES];
+	bool is_settled;         /* the names stand for what they stood for then */
 	bool is_ambiguous;       /* the beginning fits two containers, or the name fits pods of two namespaces */
 };
 
 /* Reads a selector: 0; -EINVAL and a sentence that says what is expected. `root`: "" for this machine. */
 int find_selector_read(struct find_selector *selector, const char *root, enum find_kind kind, const char *text,
 		       char *why, size_t why_size);
-static inline bool find_is_group(const struct find_selector *selector)
-{
-	return selector->kind >= FIND_CONTAINER;
-}
+/* From now on the selector means what the newest look found: the same containers and pods. */
+void find_settle(struct find_selector *selector);
 
 #endif

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Targets by what people know of them: -p takes names, and asks on a terminal; groups of processes (a cgroup, a
+container, a pod, a unit, a Slurm job) are traced with those that join later."""
+import contextlib
+import os
+import pty
+import select
+import shutil
+
+import lib
+from lib import PATIENCE, Skip, Target, Tool, check, equal, process_of, until
+
+NAME = f"job{os.getpid()}"          # of no other process
+ID = "3f2a9c1b77d0aa11bb22cc33dd44ee55" + "%032x" % os.getpid()
+UID = "0b1c2d3e-1111-4222-8333-%012x" % os.getpid()
+# A process without CUDA that becomes one with CUDA when it is told to.
+LATER = ("/bin/sh", "-c", 'read line; exec "$@"', "sh")
+
+
+def pids(report):
+    return {p["pid"] for p in report["processes"]}
+
+
+def program(name=NAME):
+    """A workload under a name of its own."""
+    path = os.path.join(lib.folder(), name)
+    shutil.copy(lib.workload("longrun"), path)
+    return path
+
+
+def running(path, **options):
+    target = Target(path, "forever", **options)
+    target.wait("ready")
+    return target
+
+
+def idle(name):
+    """A process without CUDA that has the name."""
+    process = lib.Process([f"/somewhere/{name}"], executable="/bin/cat")
+    check(until(lambda: name.encode() in open(f"/proc/{process.pid}/cmdline", "rb").read()), "no command line")
+    return process
+
+
+# ---- names ----
+
+def one_name():
+    """-p NAME traces the process of this name; of several the one that has libcuda mapped"""
+    target, other = running(program()), running(program("other" + NAME))
+    idle(NAME)
+    report = Tool("-p", NAME).ready().stop()
+    equal(pids(report), {target.pid}, "processes")
+    report = Tool("-p", f"*{NAME[2:]}", "-p", str(target.pid), "-p", "other*" + NAME[3:]).finish()
+    equal(report[0], 2, "exit status of a pattern that fits both")
+    report = Tool("-p", NAME, "-p", str(other.pid)).ready().stop()
+    equal(pids(report), {target.pid, other.pid}, "processes by name and pid")
+
+
+def refused_names():
+    """a name of no process ends with 3, a name of several without a terminal with 2; both with one sentence"""
+    tool = Tool("-p", "no" + NAME)
+    equal(tool.finish()[0], 3, "exit status without a process")
+    check(len(tool.err) == 1 and f"no process has the name 'no{NAME}'" in tool.err[0], tool.stderr())
+    processes = [idle(NAME) for _ in range(7)]
+    tool = Tool("-p", NAME)
+    equal(tool.finish()[0], 2, "exit status with seven processes")
+    check(len(tool.err) == 1 and "the name of 7 processes" in tool.err[0] and "and 2 more" in tool.err[0], tool.stderr())
+    equal(sum(f"{p.pid} (" in tool.err[0] for p in processes), 5, "candidates in " + tool.err[0])
+
+
+class Asked:
+    """gpumemtrace on a terminal."""
+
+    def __init__(self, *arguments):
+        argv = [lib.TOOL, "--driver-root", lib.ROOT, "--oom-dir", "off", "--no-live", "-d", "0.5", *arguments]
+        self.text = ""
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            os.execve(argv[0], argv, lib.environment())
+
+    def read(self):
+        """More text; False at the end."""
+        if not select.select([self.terminal], [], [], PATIENCE)[0]:
+            raise lib.Failure(f"the terminal is silent after {self.text!r}")
+        with contextlib.suppress(OSError):      # the end of a terminal
+            got = os.read(self.terminal, 65536).decode(errors="replace")
+            self.text += got
+            return bool(got)
+        return False
+
+    def answer(self, answer):
+        while "Which of them?" not in self.text.rpartition("\n")[2]:
+            check(self.read(), "no question:", self.text)
+        os.write(self.terminal, answer.encode() + b"\n")
+        self.read()
+
+    def status(self):
+        while self.read():
+            pass
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def chooser():
+    """on a terminal -p NAME asks which of several processes are meant"""
+    path = program()
+    first, second = sorted((running(path), running(path)), key=lambda target: target.pid)
+    for answers, status, chosen in ((["x", "2"], 0, [second]), (["1,2"], 0, [first, second]), (["a"], 0, [first, second]),
+                                    ([""], 2, []), (["0", "3", "-"], 2, [])):
+        asked = Asked("-p", NAME)
+        for answer in answers:
+            asked.answer(answer)
+        equal(asked.status(), status, f"exit status after {answers}: {asked.text}")
+        for target in first, second:
+            equal(f"pid {target.pid}" in asked.text, target in chosen, f"{target.pid} is traced after {answers}: {asked.text}")
+        equal(asked.text.count("neither a number"), max(len(answers) - 1, 0), "questions asked again " + asked.text)
+
+
+# ---- groups ----
+
+def cgroup_mount():
+    """Where cgroups of version 2 are, or of systemd's hierarchy of version 1."""
+    with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
+        mounts = [line.split() for line in file]
+    found = [m[1] for m in mounts if m[2] == "cgroup2"] + [m[1] for m in mounts if m[2] == "cgroup" and "name=" in m[3]]
+    if not found:
+        raise Skip("no hierarchy of cgroups is mounted")
+    return found[0]
+
+
+@contextlib.contextmanager
+def cgroup(path):
+    """A cgroup, and a function for preexec_fn that puts a process into it."""
+    mount = cgroup_mount()
+    full = os.path.join(mount, path)
+    try:
+        os.makedirs(full)
+    except OSError as error:
+        raise Skip(f"no cgroup can be made in {mount}: {error}") from None
+
+    def enter(pid=0):
+        with open(os.path.join(full, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(pid))
+    try:
+        yield enter
+    finally:
+        lib.Process.end_all()
+        for _ in path.split("/"):
+            until(lambda: remove(full))
+            full = os.path.dirname(full)
+
+
+def remove(path):
+    with contextlib.suppress(OSError):          # a process is ending
+        os.rmdir(path)
+    return not os.path.exists(path)
+
+
+def seen(tool, pid):
+    tool.wait_line(lambda: any(p["pid"] == pid for view in tool.views()[-1:] for p in view["processes"]), f"process {pid}")
+
+
+def members():
+    """--cgroup traces what is in a cgroup and below, what joins it later, and nothing else; it ends when the group is empty"""
+    with cgroup(f"gmt-{NAME}/below") as enter:
+        outside = running(lib.workload("longrun"))
+        early = running(lib.workload("longrun"), preexec_fn=enter)
+        waits = Target(*LATER, lib.workload("longrun"), "forever", preexec_fn=enter)
+        tool = Tool("--cgroup", f"/gmt-{NAME}").ready()
+        seen(tool, early.pid)
+        waits.line()                            # it was there, without CUDA
+        seen(tool, waits.pid)
+        late = Target("basic", hold="start", preexec_fn=enter)      # neither it nor its parent was there
+        late.wait("start")
+        seen(tool, late.pid)
+        late.go()
+        books = late.books()
+        for target in early, waits:
+            target.popen.kill()
+        report = tool.report()
+        equal(report["exit_status"], 0, "exit status")
+        equal(report["end_reason"], "targets_gone", "end reason")
+        equal(pids(report), {early.pid, waits.pid, late.pid}, "processes")
+        lib.compare(report, late.pid, books, skip=("live", "physical"))
+        check(process_of(report, waits.pid)["from_start"], "the one that waited was not seen from its start")
+        check(outside.popen.poll() is None, "the one outside has ended")
+
+
+def kinds():
+    """a container, a pod and a unit are found by their cgroups, a Slurm job by its environment; JSON says what they are"""
+    path = f"gmt-{NAME}.slice/kubepods/pod{UID}/crio-{ID}"
+    with cgroup(path) as enter:
+        target = running(lib.workload("longrun"), preexec_fn=enter)
+        for arguments in ("--container", ID[:20]), ("--container", ID), ("--pod", UID), ("--unit", f"gmt-{NAME}.slice"), \
+                ("--cgroup", os.path.join(cgroup_mount(), path)):
+            report = Tool(*arguments).ready().stop()
+            equal(pids(report), {target.pid}, f"processes of {arguments}")
+            process = process_of(report, target.pid)
+            equal((process["pod_uid"], process["unit"]), (UID, f"gmt-{NAME}.slice"), "pod and unit")
+            equal(process["container"]["runtime"], "cri-o", "runtime")
+            check(ID.startswith(process["container"]["id"]), "another container", process["container"])
+    job = running(lib.workload("longrun"), env={"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "3"})
+    for text in str(os.getpid()), f"{os.getpid()}.3":
+        equal(pids(Tool("--slurm-job", text).ready().stop()), {job.pid}, "processes of job " + text)
+
+
+def empty_groups():
+    """a group without a process ends with 3 and one sentence"""
+    for arguments, words in ((("--container", ID), f"container '{ID}'"), (("--unit", NAME), f"unit '{NAME}'"),
+                             (("--pod", f"default/{NAME}"), f"pod 'default/{NAME}'"), (("--cgroup", "/" + NAME), "cgroup"),
+                             (("--slurm-job", "4294967295.7"), "Slurm job '4294967295.7'")):
+        tool = Tool(*arguments)
+        equal(tool.finish()[0], 3, f"exit status of {arguments}")
+        check(len(tool.err) == 1 and words in tool.err[0], f"one sentence with {words}:", tool.stderr())
+
+
+if __name__ == "__main__":
+    lib.main(one_name, refused_names, chooser, members, kinds, empty_groups)
