@@ -76,7 +76,7 @@ SINK     := registry \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
             $(call in,oom,oom_contents oom_json oom_report oom_text) \
-            $(call in,formats,columns json plain term term_stacks) \
+            $(call in,formats,columns json plain processes term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)
 LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata users) \
@@ -86,7 +86,7 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,find find_facts find_match find_names find_selector launch own_memory procfs refused_calls roster settings) \
-            $(call in,select,chooser selection) \
+            $(call in,select,chooser cuda_list selection) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none

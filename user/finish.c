@@ -219,7 +219,9 @@ static bool tell_no_cuda(const struct session *session)
 	if (options->all || session->end == GMT_END_ERROR || roster_saw_cuda(session->roster))
 		return false;
 	/* The command has its own status, so the sentence is no error there. */
-	if (!options->child || !options->quiet)
+	if (!options->child)
+		say("no traced process has used CUDA; 'gpumemtrace ps' lists the processes that do");
+	else if (!options->quiet)
 		say("no traced process has used CUDA");
 	return true;
 }

@@ -11,8 +11,10 @@
 #include "base/out.h"
 #include "cli/cli.h"
 #include "commands.h"
+#include "core/terms/cuda_process.h"
 #include "core/terms/feature.h"
 #include "live/features/features.h"
+#include "live/select/cuda_list.h"
 #include "outputs.h"
 #include "privileges.h"
 #include "say.h"
@@ -40,6 +42,22 @@ static int run_list(const struct options *options, struct out *out)
 
 	outputs_format(options, isatty(STDOUT_FILENO))->list(out, &opts);
 	return GMT_EXIT_OK;
+}
+
+static int run_ps(const struct options *options, struct out *out)
+{
+	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
+	struct cuda_processes processes;
+	int err;
+
+	privileges_take_up();
+	err = cuda_list_open(&processes, options->nvml.path, options->driver_root ?: "", options->nvml.is_off);
+	if (err)
+		say("/proc cannot be read: %s", strerror(-err));
+	else
+		outputs_format(options, isatty(STDOUT_FILENO))->processes(out, &processes, &opts);
+	cuda_list_close(&processes);
+	return err ? GMT_EXIT_DENIED : GMT_EXIT_OK;
 }
 
 /* The commands that say whose memory a stack is. A file of rules with an error ends the command before it begins. */
@@ -76,6 +94,8 @@ static int run_command(const struct options *options, struct out *out)
 		return records_run(options);
 	case CLI_DOCTOR:
 		return run_doctor(options, out);
+	case CLI_PS:
+		return run_ps(options, out);
 	case CLI_LIST:
 		return run_list(options, out);
 	case CLI_HELP:

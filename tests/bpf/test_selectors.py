@@ -3,6 +3,7 @@
 """Targets by what people know of them: -p takes names, and asks on a terminal; groups of processes (a cgroup, a
 container, a pod, a unit, a Slurm job) are traced with those that join later."""
 import contextlib
+import json
 import os
 import pty
 import select
@@ -214,5 +215,39 @@ def empty_groups():
         check(len(tool.err) == 1 and words in tool.err[0], f"one sentence with {words}:", tool.stderr())
 
 
+# ---- gpumemtrace ps ----
+
+def listed():
+    """ps lists the processes that have libcuda mapped, with user, GPU memory and place, as text and as JSON"""
+    target, other = running(program()), idle(NAME)
+    done = lib.run([lib.TOOL, "ps", "--json", "--driver-root", lib.ROOT])
+    equal(done.returncode, 0, "exit status " + done.stderr)
+    value = json.loads(done.stdout)
+    check_schema(value)
+    process = process_of(value, target.pid)
+    check(other.pid not in pids(value), "a process without libcuda is listed")
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        check(any(line.rstrip("\n").endswith(":" + process["cgroup"]) for line in file), "cgroup", process["cgroup"])
+    equal((process["uid"], process["user"], process["comm"]), (0, "root", NAME), "facts")
+    check(len(process["gpus"]) == 1 and process["gpus"][0]["used_bytes"] > lib.MIB, "GPU memory", process["gpus"])
+    lines = lib.run([lib.TOOL, "ps", "--driver-root", lib.ROOT]).stdout.splitlines()
+    line = [line for line in lines if line.split()[0] == str(target.pid)]
+    check(len(line) == 1 and "root" in line[0] and " MiB" in line[0] and NAME + " forever" in line[0], "lines", lines)
+    value = json.loads(lib.run([lib.TOOL, "ps", "--json", "--nvml", "off"]).stdout)
+    equal((process_of(value, target.pid)["gpus"], value["why_no_gpus"]), (None, "switched off"), "without NVML")
+    check_schema(value)
+
+
+def check_schema(value):
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    with open(os.path.join(lib.TOP, "user", "doc", "json-schema.json"), encoding="utf-8") as file:
+        schema = {**json.load(file), "$ref": "#/$defs/cuda_processes"}
+    errors = list(jsonschema.Draft202012Validator(schema).iter_errors(value))
+    check(not errors, "the schema does not hold:", errors[:3])
+
+
 if __name__ == "__main__":
-    lib.main(one_name, refused_names, chooser, members, kinds, empty_groups)
+    lib.main(one_name, refused_names, chooser, members, kinds, empty_groups, listed)

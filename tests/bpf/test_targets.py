@@ -136,17 +136,17 @@ def command_fails():
 
 def no_cuda():
     """a program that uses no CUDA: -p ends with 3 and a sentence, a command with its own status and a sentence"""
-    sentence = "gpumemtrace: no traced process has used CUDA\n"
+    sentence = "gpumemtrace: no traced process has used CUDA"
     target = lib.Process(["cat"])
     tool = Tool("-p", str(target.pid), options=("-i", "0.1")).ready()
     tool.wait_line(lambda: "has not loaded libcuda yet" in tool.stderr(), "the sentence that it waits")
     target.popen.stdin.close()
     equal(tool.finish()[0], 3, "exit status when the process has ended")
-    equal(tool.err.count(sentence), 1, "sentences " + tool.stderr())
+    equal(tool.stderr().count(sentence + "; 'gpumemtrace ps' lists"), 1, "sentences " + tool.stderr())
     for options, sentences in (("--no-live",), 1), (("--no-live", "-q"), 0):
         tool = Tool("--", "/bin/sh", "-c", "exit 7", options=options)
         equal(tool.finish()[0], 7, "exit status of the command")
-        equal(tool.err.count(sentence), sentences, "sentences " + tool.stderr())
+        equal(tool.err.count(sentence + "\n"), sentences, "sentences " + tool.stderr())
     tool = Tool("-a", "-d", "0.3")
     equal(tool.finish()[0], 0, "exit status with -a")
 

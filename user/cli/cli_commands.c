@@ -34,6 +34,8 @@ const struct cli_example cli_examples[] = {
 	{ CLI_RECORDS, "records --json run.gmt | jq .kind", "records for a script" },
 	{ CLI_DOCTOR, "doctor", "what this machine lacks, and the remedy" },
 	{ CLI_DOCTOR, "doctor --json", "the same for a script: \"works\" is true or false" },
+	{ CLI_PS, "ps", "the processes that use CUDA" },
+	{ CLI_PS, "ps --json", "the same for a script" },
 	{ CLI_LIST, "list", "the functions of libcuda that gpumemtrace probes" },
 	{ CLI_LIST, "list --json", "the same for a script" },
 	{ 0 },

@@ -20,7 +20,8 @@
 #define FOR_LIST (1u << CLI_LIST)
 #define FOR_OOM (1u << CLI_OOM)
 #define FOR_RECORDS (1u << CLI_RECORDS)
-#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_RECORDS | FOR_DOCTOR | FOR_LIST)
+#define FOR_PS (1u << CLI_PS)
+#define FOR_ALL (FOR_TRACE | FOR_REPLAY | FOR_OOM | FOR_RECORDS | FOR_DOCTOR | FOR_LIST | FOR_PS)
 #define FOR_REPORT (FOR_TRACE | FOR_REPLAY)
 #define FOR_STACKS (FOR_REPORT | FOR_OOM)
 #define FOR_FILES (FOR_STACKS | FOR_RECORDS)
@@ -72,7 +73,7 @@ static unsigned commands_of(const struct sink *sink)
 {
 	return (sink->report || sink->write ? FOR_REPORT : 0) | (sink->write_history ? FOR_STACKS : 0) |
 	       (sink->oom ? FOR_OOM : 0) | (sink->record ? FOR_RECORDS : 0) |
-	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0);
+	       (sink->doctor ? FOR_DOCTOR : 0) | (sink->list ? FOR_LIST : 0) | (sink->processes ? FOR_PS : 0);
 }
 
 static int take_format(const struct cli_given *given)

@@ -17,6 +17,7 @@
 	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
 	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
+	X(PS, "ps", "", "list the processes that use CUDA, with their GPU memory, container or job") \
 	X(LIST, "list", "", "print the probed functions of libcuda and what they mean")
 enum cli_command {
 #define X(name, word, arguments, help) CLI_##name,

@@ -208,14 +208,14 @@ OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE,
 OPTION(0, "oom-max", "N", EXPERT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
-OPTION(0, "nvml", "PATH|off", EXPERT, FOR_TRACE | FOR_DOCTOR, MEMBER(place, nvml),
+OPTION(0, "nvml", "PATH|off", EXPERT, FOR_TRACE | FOR_DOCTOR | FOR_PS, MEMBER(place, nvml),
        "load this NVML library, or none",
        "Load this NVML library instead of libnvidia-ml.so.1 from the usual places. With `off` load no NVML"
        " library.")
 OPTION(0, "libcuda", "PATH", EXPERT, FOR_TRACE | FOR_DOCTOR, MEMBER(list, libcuda),
        "also probe this library",
        "Also probe this library, if libcuda has another name. May be given more than once.")
-OPTION(0, "driver-root", "DIR", EXPERT, FOR_TRACE | FOR_DOCTOR, MEMBER(text, driver_root),
+OPTION(0, "driver-root", "DIR", EXPERT, FOR_TRACE | FOR_DOCTOR | FOR_PS, MEMBER(text, driver_root),
        "look for the driver's files below DIR",
        "Look for the driver's files below this directory. A containerised driver needs this option"
        " (`/run/nvidia/driver`).")

@@ -15,6 +15,7 @@
 #include "core/terms/feature.h"
 #include "core/view/view.h"
 
+struct cuda_processes;
 struct frames;
 struct gmt_hdr;
 struct oom_view;
@@ -67,9 +68,10 @@ struct sink {
 	void (*no_oom)(struct out *out, const struct sink_opts *opts);
 	/* gpumemtrace records: a record (wire.h), which may hold any bytes, and its time since the session's start. */
 	void (*record)(struct out *out, const struct gmt_hdr *record, int64_t offset_ns);
-	/* gpumemtrace doctor, gpumemtrace list. */
+	/* gpumemtrace doctor, gpumemtrace list, gpumemtrace ps. */
 	void (*doctor)(struct out *out, const struct feature *features, size_t count, const struct sink_opts *opts);
 	void (*list)(struct out *out, const struct sink_opts *opts);
+	void (*processes)(struct out *out, const struct cuda_processes *processes, const struct sink_opts *opts);
 
 	/* A file has one of the write functions. */
 	const char *suffix;         /* "-o FILE.SUFFIX" means the same as "--NAME FILE.SUFFIX"; NULL: no suffix does */

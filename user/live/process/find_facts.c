@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/process/find_facts.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process)
 	struct procfs_status status;
 	struct procfs_stat stat;
 	ssize_t size;
+	int err;
 
 	*process = (struct find_process){ .pid = pid };
 	if (!read_stat(root, pid, &stat))
@@ -63,6 +65,8 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process)
 	if (size > 0)
 		procfs_parse_cgroup(text, (size_t)size, process->cgroup, sizeof(process->cgroup));
 	snprintf(path, sizeof(path), "%s/proc/%d/maps", root, (int)pid);
-	process->has_libcuda = procfs_maps_of(path, is_libcuda, NULL) > 0;
+	err = procfs_maps_of(path, is_libcuda, NULL);
+	process->has_libcuda = err > 0;
+	process->is_hidden = err == -EACCES || err == -EPERM;
 	return find_is_same(root, pid, stat.start_ticks);
 }

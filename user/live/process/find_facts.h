@@ -15,6 +15,7 @@ struct find_process {
 	uint64_t start_ns;       /* since boot */
 	uint32_t uid;
 	bool has_libcuda;
+	bool is_hidden;          /* its mappings may not be read */
 	char comm[GMT_COMM_BYTES + 1];
 	char cmdline[256];
 	char cgroup[256];

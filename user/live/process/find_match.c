@@ -130,7 +130,7 @@ static bool match_cuda(const char *root, struct find_selector *selector, pid_t p
 	struct find_process process;
 
 	(void)selector;
-	return find_facts(root, pid, &process) && process.has_libcuda;
+	return find_facts(root, pid, &process) && (process.has_libcuda || process.is_hidden);
 }
 
 /* ---- cgroups ---- */

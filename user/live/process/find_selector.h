@@ -21,7 +21,7 @@
 #define FIND_KINDS(X)                                                             \
 	X(PID, "process")                                                         \
 	X(NAME, "name")                                                           \
-	X(CUDA, "")                /* every process that has libcuda mapped */    \
+	X(CUDA, "")                /* all that have libcuda mapped, or are hidden */ \
 	X(CONTAINER, "container")  /* the beginning of an id, or a name */        \
 	X(CGROUP, "cgroup")        /* a path: the processes in the cgroup and below */ \
 	X(UNIT, "unit")            /* systemd's: a service, a scope or a slice */ \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes JSON lines to standard output: an object for each live view, report, failed request or record. */
 #include "base/js.h"
+#include "sink/formats/processes.h"
 #include "sink/json/json_view.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/records/record_text.h"
@@ -30,4 +31,5 @@ const struct sink sink_json = {
 	.record = record_print_json,
 	.doctor = doctor_print_json,
 	.list = list_print_json,
+	.processes = processes_print_json,
 };

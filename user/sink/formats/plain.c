@@ -8,6 +8,7 @@
 
 #include "base/human.h"
 #include "base/out.h"
+#include "sink/formats/processes.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/records/record_text.h"
 #include "sink/report/report.h"
@@ -121,4 +122,5 @@ const struct sink sink_plain = {
 	.record = record_print,
 	.doctor = doctor_print,
 	.list = list_print,
+	.processes = processes_print,
 };

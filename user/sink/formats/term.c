@@ -15,6 +15,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/formats/columns.h"
+#include "sink/formats/processes.h"
 #include "sink/formats/term_stacks.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/records/record_text.h"
@@ -247,4 +248,5 @@ const struct sink sink_term = {
 	.record = record_print,
 	.doctor = doctor_print,
 	.list = list_print,
+	.processes = processes_print,
 };

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "live/select/cuda_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/xalloc.h"
+#include "core/terms/cgroup_parts.h"
+#include "core/terms/cuda_process.h"
+#include "live/nvidia/nvml.h"
+#include "live/process/find.h"
+#include "live/process/find_names.h"
+
+static uint64_t boot_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static void take_process(struct cuda_process *process, const struct find_process *found)
+{
+	uint64_t now_ns = boot_time_ns();
+	struct cgroup_parts parts;
+
+	*process = (struct cuda_process){
+		.pid = (uint32_t)found->pid, .uid = found->uid, .start_ns = found->start_ns,
+		.age_ns = now_ns > found->start_ns ? now_ns - found->start_ns : 0,
+	};
+	memcpy(process->comm, found->comm, sizeof(process->comm));
+	memcpy(process->cmdline, found->cmdline, sizeof(process->cmdline));
+	memcpy(process->cgroup, found->cgroup, sizeof(process->cgroup));
+	find_user_name("", found->uid, process->user, sizeof(process->user));
+	cgroup_parts_read(found->cgroup, strlen(found->cgroup), &parts);
+	find_pod_name("", parts.pod, process->pod, sizeof(process->pod));
+}
+
+/* NVML also lists processes that are not of the list, such as those that only draw. */
+static void take_usage(const struct nvml_usage *usage, void *arg)
+{
+	struct cuda_processes *processes = arg;
+	bool is_listed = false;
+
+	for (size_t i = 0; i < processes->count; i++)
+		is_listed |= processes->list[i].pid == usage->pid;
+	if (!is_listed)
+		return;
+	processes->uses = xgrow(processes->uses, processes->use_count, sizeof(*processes->uses));
+	processes->uses[processes->use_count++] = (struct cuda_use){
+		.pid = usage->pid, .gpu = *usage->gpu,
+		.used_bytes = usage->used_bytes == NVML_USED_UNKNOWN ? UINT64_MAX : usage->used_bytes,
+	};
+}
+
+static void read_uses(struct cuda_processes *processes, const char *path, const char *root)
+{
+	struct nvml *nvml;
+
+	if (nvml_open(path, root, &nvml, processes->why_no_uses, sizeof(processes->why_no_uses)))
+		return;
+	processes->has_uses = !nvml_processes(nvml, take_usage, processes);
+	if (!processes->has_uses)
+		snprintf(processes->why_no_uses, sizeof(processes->why_no_uses), "a GPU did not answer NVML");
+	nvml_close(nvml);
+}
+
+int cuda_list_open(struct cuda_processes *processes, const char *nvml_path, const char *driver_root, bool no_nvml)
+{
+	struct find_selector all = { .kind = FIND_CUDA, .text = "" };
+	struct find_list found;
+	int err = find_processes("", &all, 1, &found);
+
+	*processes = (struct cuda_processes){ .beyond = found.beyond, .why_no_uses = "switched off" };
+	if (err)
+		return err;
+	processes->list = xcalloc(found.count + 1, sizeof(*processes->list));
+	for (size_t i = 0; i < found.count; i++) {
+		if (found.list[i].has_libcuda)
+			take_process(&processes->list[processes->count++], &found.list[i]);
+		else
+			processes->hidden++;
+	}
+	free(found.list);
+	if (!no_nvml)
+		read_uses(processes, nvml_path, driver_root);
+	return 0;
+}
+
+void cuda_list_close(struct cuda_processes *processes)
+{
+	free(processes->list);
+	free(processes->uses);
+	*processes = (struct cuda_processes){ 0 };
+}
