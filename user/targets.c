@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -223,21 +222,27 @@ bool targets_join(struct session *session, pid_t pid)
 	return true;
 }
 
+static void see_member(pid_t pid, void *arg)
+{
+	struct session *session = arg;
+
+	session->grouped++;
+	if (!attach_is_target(session->attach, pid))
+		join_session(session, pid);
+}
+
 void targets_look(struct session *session, bool at_once)
 {
 	struct selection *selection = session->selection;
 	uint64_t start_ns = stream_now_ns();
-	struct find_list found;
+	size_t before = session->grouped;
 
 	if (!selection->group_count || (!at_once && start_ns < session->next_joining_ns))
 		return;
-	if (!find_processes("", selection->groups, selection->group_count, &found)) {
-		session->grouped = found.count + found.beyond;
-		for (size_t i = 0; i < found.count; i++)
-			if (!attach_is_target(session->attach, found.list[i].pid))
-				join_session(session, found.list[i].pid);
-		free(found.list);
-	}
+	session->grouped = 0;
+	/* Without descriptors /proc cannot be read for a while. */
+	if (find_each("", selection->groups, selection->group_count, see_member, session))
+		session->grouped = before;
 	session->next_joining_ns = rescan_next(start_ns, stream_now_ns(), TARGETS_LOOK_NS);
 }
 

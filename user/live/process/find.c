@@ -44,25 +44,13 @@ bool find_selects(const char *root, struct find_selector *selectors, size_t coun
 	return is_selected;
 }
 
-static void add_selected(struct find_list *found, const struct find_process *process)
+int find_each(const char *root, struct find_selector *selectors, size_t count, void (*fn)(pid_t pid, void *arg),
+	      void *arg)
 {
-	if (found->count == FIND_MOST) {
-		found->beyond++;
-		return;
-	}
-	if (!(found->count & (found->count - 1)))
-		found->list = xreallocarray(found->list, found->count ? 2 * found->count : 1, sizeof(*found->list));
-	found->list[found->count++] = *process;
-}
-
-int find_processes(const char *root, struct find_selector *selectors, size_t count, struct find_list *found)
-{
-	struct find_process process;
 	char path[PATH_MAX];
 	struct dirent *entry;
 	DIR *proc;
 
-	*found = (struct find_list){ 0 };
 	snprintf(path, sizeof(path), "%s/proc", root);
 	proc = opendir(path);
 	if (!proc)
@@ -72,11 +60,43 @@ int find_processes(const char *root, struct find_selector *selectors, size_t cou
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 
 		if (pid > 0 && pid != getpid() && find_selects(root, selectors, count, pid) &&
-		    find_facts(root, pid, &process))
-			add_selected(found, &process);
+		    find_is_running(root, pid))
+			fn(pid, arg);
 	}
 	closedir(proc);
+	return 0;
+}
+
+struct gathering {
+	const char *root;
+	struct find_list *found;
+};
+
+static void add_selected(pid_t pid, void *arg)
+{
+	const struct gathering *gathering = arg;
+	struct find_list *found = gathering->found;
+	struct find_process process;
+
+	if (!find_facts(gathering->root, pid, &process))
+		return;
+	if (found->count == FIND_MOST) {
+		found->beyond++;
+		return;
+	}
+	if (!(found->count & (found->count - 1)))
+		found->list = xreallocarray(found->list, found->count ? 2 * found->count : 1, sizeof(*found->list));
+	found->list[found->count++] = process;
+}
+
+int find_processes(const char *root, struct find_selector *selectors, size_t count, struct find_list *found)
+{
+	struct gathering gathering = { root, found };
+	int err;
+
+	*found = (struct find_list){ 0 };
+	err = find_each(root, selectors, count, add_selected, &gathering);
 	if (found->count)
 		qsort(found->list, found->count, sizeof(*found->list), by_pid);
-	return 0;
+	return err;
 }

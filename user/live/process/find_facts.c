@@ -32,6 +32,13 @@ static int is_libcuda(const struct maps_line *map, void *arg)
 	return map->executable && map->ino && library_kind_of(map->path, map->path_len) == &library_cuda;
 }
 
+bool find_is_running(const char *root, pid_t pid)
+{
+	struct procfs_stat stat;
+
+	return read_stat(root, pid, &stat);
+}
+
 bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks)
 {
 	struct procfs_stat stat;

@@ -23,6 +23,8 @@ struct find_process {
 
 /* Reads the facts of a process. False: it is gone, a zombie or a kernel thread. `root`: "" for this machine. */
 bool find_facts(const char *root, pid_t pid, struct find_process *process);
+/* Whether there is such a process, no zombie and no kernel thread. */
+bool find_is_running(const char *root, pid_t pid);
 /* Whether this very process still runs. */
 bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks);
 
