@@ -29,7 +29,7 @@ const char *cgroup_runtime_name(enum cgroup_runtime runtime)
 	return (size_t)runtime < COUNT(names) ? names[runtime] : "";
 }
 
-static size_t length_of(const struct scan *s)
+static size_t part_length(const struct scan *s)
 {
 	return (size_t)(s->end - s->at);
 }
@@ -38,19 +38,19 @@ static bool part_begins(const struct scan *s, const char *word)
 {
 	size_t size = strlen(word);
 
-	return length_of(s) >= size && !memcmp(s->at, word, size);
+	return part_length(s) >= size && !memcmp(s->at, word, size);
 }
 
 static bool part_ends(const struct scan *s, const char *word)
 {
 	size_t size = strlen(word);
 
-	return length_of(s) > size && !memcmp(s->end - size, word, size);
+	return part_length(s) > size && !memcmp(s->end - size, word, size);
 }
 
 static const char *find_in(const struct scan *s, const char *word)
 {
-	return memmem(s->at, length_of(s), word, strlen(word));
+	return memmem(s->at, part_length(s), word, strlen(word));
 }
 
 static void copy_part(char *to, size_t to_size, const char *from, size_t size)
@@ -96,7 +96,7 @@ static bool is_id(const struct scan *s)
 	for (const char *p = s->at; p < s->end; p++)
 		if (!isxdigit((unsigned char)*p))
 			return false;
-	return length_of(s) >= ID_LEAST && length_of(s) < CGROUP_ID_BYTES;
+	return part_length(s) >= ID_LEAST && part_length(s) < CGROUP_ID_BYTES;
 }
 
 /* Whether a part names a container. `before`: the part in front. A program that watches a container beside it (conmon)
@@ -109,15 +109,15 @@ static bool find_container(const struct scan *part, const struct scan *before, s
 
 	container->id = id;
 	container->runtime = CGROUP_LXC;
-	if (part_begins(part, payload) && length_of(part) > sizeof(payload) - 1) {
+	if (part_begins(part, payload) && part_length(part) > sizeof(payload) - 1) {
 		container->id.at += sizeof(payload) - 1;
 		return true;
 	}
-	if (length_of(before) == 3 && part_begins(before, "lxc"))
+	if (part_length(before) == 3 && part_begins(before, "lxc"))
 		return true;
 	if (part_ends(&id, ".scope"))
 		id.end -= strlen(".scope");
-	hyphen = memrchr(id.at, '-', length_of(&id));
+	hyphen = memrchr(id.at, '-', part_length(&id));
 	if (hyphen)
 		id.at = hyphen + 1;
 	if (!is_id(&id) || find_in(part, "conmon"))
@@ -134,7 +134,7 @@ bool cgroup_any_container(const char *path, size_t size, cgroup_part_fn fn, void
 
 	for (; next_part(&all, &part); before = part)
 		if (find_container(&part, &before, &container) &&
-		    fn(container.id.at, length_of(&container.id), arg))
+		    fn(container.id.at, part_length(&container.id), arg))
 			return true;
 	return false;
 }
@@ -156,7 +156,7 @@ bool cgroup_any_unit(const char *path, size_t size, cgroup_part_fn fn, void *arg
 	struct scan all = { path, path + size }, part;
 
 	while (next_part(&all, &part))
-		if (is_unit(&part) && fn(part.at, length_of(&part), arg))
+		if (is_unit(&part) && fn(part.at, part_length(&part), arg))
 			return true;
 	return false;
 }
@@ -169,7 +169,7 @@ static void read_unit(const struct scan *part, struct cgroup_parts *parts)
 	struct scan unit = { parts->unit, parts->unit + known };
 
 	if (is_unit(part) && (!is_slice(part) || !known || is_slice(&unit)))
-		copy_part(parts->unit, sizeof(parts->unit), part->at, length_of(part));
+		copy_part(parts->unit, sizeof(parts->unit), part->at, part_length(part));
 }
 
 static void read_container(const struct scan *part, const struct scan *before, struct cgroup_parts *parts)
@@ -179,7 +179,7 @@ static void read_container(const struct scan *part, const struct scan *before, s
 	if (!find_container(part, before, &container))
 		return;
 	parts->runtime = container.runtime;
-	copy_part(parts->container, sizeof(parts->container), container.id.at, length_of(&container.id));
+	copy_part(parts->container, sizeof(parts->container), container.id.at, part_length(&container.id));
 }
 
 /* "pod<uid>", or a slice that ends in this. */
@@ -196,12 +196,12 @@ static void read_pod(const struct scan *part, struct cgroup_parts *parts)
 		return;
 	if (is_slice(&uid))
 		uid.end -= strlen(".slice");
-	if (uid.at == uid.end || length_of(&uid) >= sizeof(parts->pod))
+	if (uid.at == uid.end || part_length(&uid) >= sizeof(parts->pod))
 		return;
 	for (const char *p = uid.at; p < uid.end; p++)
 		if (!isxdigit((unsigned char)*p) && *p != '-' && *p != '_')
 			return;
-	copy_part(parts->pod, sizeof(parts->pod), uid.at, length_of(&uid));
+	copy_part(parts->pod, sizeof(parts->pod), uid.at, part_length(&uid));
 	for (char *p = parts->pod; *p; p++)
 		*p = *p == '_' ? '-' : (char)tolower((unsigned char)*p);
 }
@@ -209,7 +209,7 @@ static void read_pod(const struct scan *part, struct cgroup_parts *parts)
 static bool is_slurm(const struct scan *part)
 {
 	static const char v1[] = "slurm";
-	bool is_v1 = part_begins(part, v1) && (length_of(part) == strlen(v1) || part->at[strlen(v1)] == '_');
+	bool is_v1 = part_begins(part, v1) && (part_length(part) == strlen(v1) || part->at[strlen(v1)] == '_');
 
 	return is_v1 || part_ends(part, "slurmstepd.scope") || part_begins(part, "slurmstepd.scope");
 }
@@ -223,7 +223,7 @@ static void read_slurm(const struct scan *part, struct cgroup_parts *parts)
 		snprintf(parts->job, sizeof(parts->job), "%u", (unsigned int)job);
 	else if (parts->job[0] && !parts->step[0] && part_begins(part, "step_"))
 		copy_part(parts->step, sizeof(parts->step), part->at + strlen("step_"),
-			  length_of(part) - strlen("step_"));
+			  part_length(part) - strlen("step_"));
 }
 
 void cgroup_parts_read(const char *path, size_t size, struct cgroup_parts *parts)
@@ -249,7 +249,7 @@ bool cgroup_next_path(struct scan *text, struct scan *path)
 	struct scan line;
 
 	while (scan_line(text, &line)) {
-		const char *colon = memchr(line.at, ':', length_of(&line));
+		const char *colon = memchr(line.at, ':', part_length(&line));
 
 		colon = colon ? memchr(colon + 1, ':', (size_t)(line.end - colon - 1)) : NULL;
 		if (!colon)
