@@ -129,7 +129,7 @@ static bool note_late_processes(const struct session *session, char *note, size_
 {
 	uint64_t late = session->rescan.late;
 
-	snprintf(note, size, "%llu %s ended or used CUDA before %s libcuda was probed: calls until then were not"
+	snprintf(note, size, "%llu %s may have used CUDA before %s libcuda was probed: calls until then were not"
 		 " traced", (unsigned long long)late, human_plural(late, "process", "processes"),
 		 human_plural(late, "its", "their"));
 	return late;

@@ -47,7 +47,7 @@ struct rescan {
 	bool is_due;
 	uint64_t next_ns;
 	uint64_t lost;                 /* mapping events */
-	uint64_t late;                 /* processes that ended or used CUDA before their libcuda was probed */
+	uint64_t late;                 /* processes that may have used CUDA before their libcuda was probed */
 	pid_t late_pid;                /* the newest of them */
 	struct {
 		pid_t pid;
