@@ -113,8 +113,8 @@ def one_user():
 
 
 def come_and_go():
-    """files that no process maps any more lose their probes and their part of the quota, and most are forgotten; one
-    that is mapped again is probed again"""
+    """files that no process maps any more lose their probes and their part of the quota; most are forgotten
+    A file that is mapped again is probed again."""
     paths = copies(GONE + 1)
     stays, gone = mapper(0, paths[0]), []
     tool = Tool("-a", "--layers", "api", "--verbose", env={"GPUMEMTRACE_UNMAPPED_MS": "300"}).ready()
