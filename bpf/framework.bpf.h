@@ -149,9 +149,10 @@ int fw_size(struct pt_regs *ctx)
 
 /* ---- ranges ---- */
 
-static __always_inline void send_range(__u8 framework, __u64 object, __u8 what, const struct range_thread *ranges)
+static __always_inline void send_range(__u8 framework, __u64 object, __u8 what, __u32 stack_id,
+				       const struct range_thread *ranges)
 {
-	struct gmt_fw_range rec = { .object = object, .what = what, .framework = framework };
+	struct gmt_fw_range rec = { .object = object, .what = what, .framework = framework, .stack_id = stack_id };
 
 	if (ranges)
 		__builtin_memcpy(rec.name, ranges->name, sizeof(rec.name));
@@ -178,7 +179,7 @@ static __always_inline int begin_range(__u8 framework, __u64 text, __u64 len)
 		len = GMT_RANGE_NAME_BYTES - 1;
 	if (len && bpf_probe_read_user(ranges->name, len, (void *)text))
 		count_loss(GMT_LOSS_UNREADABLE);
-	send_range(framework, range_object(++ranges->open), GMT_RANGE_BEGIN, ranges);
+	send_range(framework, range_object(++ranges->open), GMT_RANGE_BEGIN, 0, ranges);
 	return 0;
 }
 
@@ -193,17 +194,24 @@ int fw_range_end(struct pt_regs *ctx)
 		count_hidden_thread();
 	/* A range that began before the attach is not reported. */
 	if (state && state->ranges.open)
-		send_range(fw_layout(ctx).framework, range_object(state->ranges.open--), GMT_RANGE_END, 0);
+		send_range(fw_layout(ctx).framework, range_object(state->ranges.open--), GMT_RANGE_END, 0, 0);
 	return 0;
 }
 
-/* The thread begins to compute gradients. */
+/* The thread begins to compute gradients. Another thread does the work and has no Python frames, so the stack of this
+ * thread is the only one that says which line of the program the work is for. */
 SEC("uprobe")
 int fw_backward(struct pt_regs *ctx)
 {
+	__u32 stack_id = 0;
+
 	KEEP_KERNEL_STACK(ctx);
-	if (is_target())
-		send_range(fw_layout(ctx).framework, 0, GMT_RANGE_BACKWARD, 0);
+	if (!is_target())
+		return 0;
+	/* This happens once or a few times in an iteration, so the stack is always taken. */
+	if (gmt.config.stack_mode)
+		stack_id = fw_stack(ctx, ~0ULL, 0);
+	send_range(fw_layout(ctx).framework, 0, GMT_RANGE_BACKWARD, stack_id, 0);
 	return 0;
 }
 

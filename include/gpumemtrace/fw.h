@@ -81,11 +81,13 @@ struct gmt_fw_range {
 	__u64 object;           /* the same number at the range's begin and end; BACKWARD: 0 */
 	__u8 what;              /* enum gmt_range_what */
 	__u8 framework;         /* as in gmt_fw_mem */
-	__u8 reserved[6];
+	__u8 reserved[2];
+	__u32 stack_id;         /* BACKWARD: where the thread asks for the gradients; 0: none */
 	__u8 name[GMT_RANGE_NAME_BYTES]; /* NUL-terminated, cut; only at BEGIN */
 };
 #define GMT_FIELDS_gmt_fw_range(X, T)                                             \
-	X(T, HEX, object) X(T, RANGE_WHAT, what) X(T, FRAMEWORK, framework) X(T, TEXT, name)
+	X(T, HEX, object) X(T, RANGE_WHAT, what) X(T, FRAMEWORK, framework) X(T, UNSIGNED, stack_id) \
+	X(T, TEXT, name)
 
 /* The size that the program asked for when it got the newest block at an address. Sent after the block. */
 struct gmt_fw_size {

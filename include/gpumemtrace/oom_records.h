@@ -38,7 +38,7 @@ struct gmt_oom {
 	__u64 decided_ns;       /* time of the outcome; 0: undecided */
 	__u64 exit_ns;
 	__s32 exit_code;
-	__u32 reserved2;
+	__u32 backward_stack_id; /* the stack of the thread for whose backward this thread works; 0: none is known */
 	__u8 uuid[GMT_UUID_BYTES]; /* the GPU; 0: unknown, or no GPU */
 };
 #define GMT_FIELDS_gmt_oom(X, T)                                                  \
@@ -47,7 +47,8 @@ struct gmt_oom {
 	X(T, UNSIGNED, pieces) X(T, UNSIGNED, asked_bytes) X(T, UNSIGNED, failed_bytes) \
 	X(T, UNSIGNED, given_bytes) X(T, UNSIGNED, framework_bytes) X(T, UNSIGNED, freed_bytes) \
 	X(T, UNSIGNED, free_bytes) X(T, UNSIGNED, first_ns) X(T, UNSIGNED, last_ns) \
-	X(T, UNSIGNED, decided_ns) X(T, UNSIGNED, exit_ns) X(T, SIGNED, exit_code) X(T, UUID, uuid)
+	X(T, UNSIGNED, decided_ns) X(T, UNSIGNED, exit_ns) X(T, SIGNED, exit_code) \
+	X(T, UNSIGNED, backward_stack_id) X(T, UUID, uuid)
 
 enum gmt_oom_row_flag {
 	GMT_OOM_ROW_HOST = 1,     /* memory of a process that lies on no GPU */

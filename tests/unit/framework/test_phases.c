@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/ledger/ledger.h"
+#include "core/oom/oom_requests.h"
 #include "core/view/view.h"
 #include "records.h"
 
@@ -56,6 +57,8 @@ static void range(struct training *t, uint32_t tid, uint64_t object, enum gmt_ra
 {
 	struct gmt_fw_range rec = { .object = object, .what = what };
 
+	if (what == GMT_RANGE_BACKWARD)
+		rec.stack_id = t->r.stack_id;
 	if (name)
 		memcpy(rec.name, name, strlen(name));
 	t->r.tid = tid;
@@ -597,9 +600,48 @@ static void at_the_end(void **state)
 	assert_int_equal(sum, t->view.procs[0].rows[0].torch.allocated.peak / MiB);
 }
 
+/* The stack of the backward for which a thread runs out of memory. */
+static uint32_t waiting_stack(struct training *t, uint32_t tid)
+{
+	struct gmt_fw_oom rec = { .size = ++t->objects * GiB, .device_type = GMT_FW_GPU };
+	uint32_t stack_id;
+	struct oom *oom;
+
+	t->r.tid = tid;
+	records_apply(&t->r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+	oom = ooms_take(t->r.ooms);
+	assert_non_null(oom);
+	stack_id = oom->rec.backward_stack_id;
+	oom_free(oom);
+	return stack_id;
+}
+
+static void whose_backward(void **state)
+{
+	struct training *t = *state;
+
+	block(t, MAIN, PARAMETERS, 33);
+	assert_int_equal(waiting_stack(t, WORKER), 0);
+	t->r.stack_id = 7;
+	backward(t, MAIN);
+	assert_int_equal(waiting_stack(t, WORKER), 7);
+	assert_int_equal(waiting_stack(t, MAIN), 0);     /* has its own stack */
+	t->r.stack_id = 8;
+	backward(t, MAIN);                               /* the same call once more */
+	assert_int_equal(waiting_stack(t, WORKER), 7);
+	block(t, MAIN, OTHER, 1);                        /* the backward seems to be over */
+	assert_int_equal(waiting_stack(t, WORKER), 0);
+	backward(t, MAIN);
+	assert_int_equal(waiting_stack(t, WORKER), 8);
+	block_on(t, 1, RANK, PARAMETERS, MiB);
+	backward(t, RANK);                               /* one of two */
+	assert_int_equal(waiting_stack(t, WORKER), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(whose_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(phases_of_an_iteration, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_backwards_are_one_iteration, setup, teardown),
 		cmocka_unit_test_setup_teardown(waiting_thread_allocates, setup, teardown),

@@ -278,6 +278,11 @@ void framework_restart(struct framework *f, uint64_t ts_ns)
 	}
 }
 
+uint32_t framework_backward_stack(const struct framework *f, uint32_t tid)
+{
+	return f ? phases_backward_stack(&f->phases, tid) : 0;
+}
+
 bool framework_has_reported(const struct framework *f)
 {
 	for (unsigned int i = 0; f && i < f->count; i++)

@@ -23,6 +23,8 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 /* The blocks by stack of the first device that has this row of the account; NULL: no device has. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
 bool framework_has_reported(const struct framework *f);
+/* As phases_backward_stack(). */
+uint32_t framework_backward_stack(const struct framework *f, uint32_t tid);
 
 /* The free pieces inside a device's segments. */
 struct framework_gaps framework_gaps(const struct framework *f, unsigned int ordinal);

@@ -273,7 +273,7 @@ static void adopt_thread(struct phases *p, uint32_t tid)
 			p->lines[i].owner = tid;
 }
 
-static void begin_backward(struct phases *p, uint32_t tid)
+static void begin_backward(struct phases *p, uint32_t tid, uint32_t stack_id)
 {
 	struct phase_thread *t;
 
@@ -289,7 +289,9 @@ static void begin_backward(struct phases *p, uint32_t tid)
 		return;
 	while (is_backward(top_of(t)))
 		pop_range(p, t);
-	push_range(p, t, (struct phase_open){ .phase = GMT_TRAINING_BACKWARD, .name = PHASES_NAMES_MAX });
+	push_range(p, t, (struct phase_open){
+		.phase = GMT_TRAINING_BACKWARD, .name = PHASES_NAMES_MAX, .stack_id = stack_id,
+	});
 	for (unsigned int i = 0; i < p->line_count; i++)
 		if (p->lines[i].owner == tid)
 			begin_training(&p->lines[i]);
@@ -307,10 +309,29 @@ int phases_range(struct phases *p, const struct gmt_fw_range *rec)
 		end_range(p, rec);
 		return 0;
 	case GMT_RANGE_BACKWARD:
-		begin_backward(p, rec->hdr.tid);
+		begin_backward(p, rec->hdr.tid, rec->stack_id);
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/* A thread of autograd's owns no device, and does not say for which thread it works. */
+uint32_t phases_backward_stack(const struct phases *p, uint32_t tid)
+{
+	uint32_t stack_id = 0;
+
+	if (owns_any(p, tid))
+		return 0;
+	for (unsigned int i = 0; i < p->thread_count; i++) {
+		const struct phase_open *open = backward_of(&p->threads[i]);
+
+		if (!open || open->is_doubted)
+			continue;
+		if (stack_id || p->threads[i].tid == tid)
+			return 0;
+		stack_id = open->stack_id;
+	}
+	return stack_id;
 }
 
 /* ---- blocks ---- */

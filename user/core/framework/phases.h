@@ -29,6 +29,7 @@
 struct phase_open {
 	uint64_t object;         /* 0: a backward */
 	uint32_t span;
+	uint32_t stack_id;       /* of a backward: where the thread asked for it; 0: none */
 	uint8_t phase;           /* enum gmt_training; GMT_TRAINING_COUNT: a range of the user's */
 	uint8_t name;            /* number of the name; PHASES_NAMES_MAX: none */
 	bool is_doubted;         /* of a backward: its thread has allocated since */
@@ -59,6 +60,9 @@ int phases_range(struct phases *p, const struct gmt_fw_range *rec);
 
 /* A block of `delta` bytes came, or went (negative); `total` bytes are allocated now. Returns what the device did. */
 struct training_moment phases_block(struct phases *p, unsigned int device, uint32_t tid, int64_t delta, uint64_t total);
+
+/* The stack of the thread for whose backward the thread `tid` seems to work now; 0: none, or this is not certain. */
+uint32_t phases_backward_stack(const struct phases *p, uint32_t tid);
 
 /* NULL: nothing is known of the device. */
 const struct phase_line *phases_line(const struct phases *p, unsigned int device);

@@ -157,6 +157,8 @@ void oom_dump(const struct ledger *l, const struct oom *oom, const struct histor
 		put_tgid(&d, also->tgids[i]);
 	if (oom->rec.stack_id)
 		put_names(&d, oom->rec.stack_id, &oom->rec.hdr);
+	if (oom->rec.backward_stack_id)
+		put_names(&d, oom->rec.backward_stack_id, &oom->rec.hdr);
 	for (size_t i = 0; i < oom->stack_count; i++)
 		put_names(&d, oom->stacks[i].stack_id, &oom->stacks[i].hdr);
 	for (size_t i = 0; tgid && i < also->stack_count; i++)
@@ -186,7 +188,7 @@ static bool is_unnamed(const struct ledger *l, uint32_t stack_id)
 
 size_t oom_unnamed(const struct ledger *l, const struct oom *oom, const struct history_subjects *also)
 {
-	size_t count = is_unnamed(l, oom->rec.stack_id);
+	size_t count = is_unnamed(l, oom->rec.stack_id) + is_unnamed(l, oom->rec.backward_stack_id);
 
 	for (size_t i = 0; i < oom->stack_count; i++)
 		count += is_unnamed(l, oom->stacks[i].stack_id);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "core/framework/framework.h"
+#include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
 
 #define WATCHES_MAX 256            /* threads; requests of further threads are only counted */
@@ -181,6 +183,7 @@ static struct oom_watch *add_watch(struct ooms *o, const struct delta *d, uint8_
 	w->oom->rec.number = ++o->last_number;
 	w->oom->rec.class_id = GMT_OOM_CLASS_NONE;
 	w->oom->rec.flags = GMT_OOM_UNSEEN;
+	w->oom->rec.backward_stack_id = framework_backward_stack(frameworks_of(o->frameworks, d->p), d->tid);
 	w->oom->rec.first_ns = w->oom->rec.last_ns = d->ts_ns;
 	if (gpu != GPU_UNKNOWN)
 		memcpy(w->oom->rec.uuid, o->ledger->gpus.list[gpu].uuid, GMT_UUID_BYTES);

@@ -218,7 +218,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	int order[GPUS_MAX];
 	size_t at = 0;
 
-	*out = (struct oom_view){ .rec = oom->rec, .proc = OOM_VIEW_NONE, .stack = OOM_VIEW_NONE };
+	*out = (struct oom_view){ .rec = oom->rec, .proc = OOM_VIEW_NONE, .stack = OOM_VIEW_NONE,
+				  .backward = OOM_VIEW_NONE };
 	view_fill_session(l, request, &out->view);
 	out->view.now_ns = oom->rec.hdr.ts_ns;
 	view_fill_gpus(&l->gpus, &out->view, order);
@@ -231,6 +232,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 		add_view_row(&m, &oom->rows[i], oom->stacks ? oom->stacks + at : NULL);
 	if (oom->rec.stack_id)
 		out->stack = by_stack_show(&m.by_stack, oom->rec.stack_id);
+	if (oom->rec.backward_stack_id)
+		out->backward = by_stack_show(&m.by_stack, oom->rec.backward_stack_id);
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);

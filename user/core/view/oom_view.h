@@ -80,6 +80,7 @@ struct oom_view {
 	size_t proc;             /* that asked, in view.procs; OOM_VIEW_NONE: none, or it is not known */
 	struct history_changes changes; /* shortly before, of that process or of all; the caller fills them in */
 	size_t stack;            /* of the request, in view.stacks; OOM_VIEW_NONE */
+	size_t backward;         /* of the thread for whose backward the request was, likewise */
 	size_t row_count;
 	struct oom_view_row *rows; /* greatest first */
 	struct oom_facts facts;
