@@ -64,7 +64,8 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack findings oom_judge oom_view snapshot snapshot_index snapshot_replay sums view view_build)
+            $(call in,view,by_stack findings oom_causes oom_judge oom_parts oom_verdict oom_view snapshot snapshot_index \
+                            snapshot_replay sums view view_build)
 SOURCE   := reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
@@ -75,7 +76,7 @@ SINK     := registry \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
-            $(call in,oom,oom_contents oom_json oom_report oom_text) \
+            $(call in,oom,oom_holders oom_json oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,columns json plain processes term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)
 LIVE     := stream \
@@ -117,7 +118,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,view,by_stack by_stack_model findings shed view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
-             $(call in,sink,folded pickle processes sink_json sink_oom sink_report sink_term)
+             $(call in,sink,folded pickle processes sink_json sink_oom sink_report sink_term verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
 UNIT_LIVE := $(call in,live,code_events driver features find guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial turns usdt watch)

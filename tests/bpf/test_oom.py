@@ -82,7 +82,8 @@ def caught():
     equal(sum(o["live_bytes"] for o in row["stacks"]["owners"]) + row["stacks"]["unexplained_bytes"],
           row["physical"]["live_bytes"], "the sum of the owners")
     equal(view["processes"][oom["process"]]["classes"]["pinned"]["live_bytes"], 64 * MIB, "pinned memory")
-    check(oom["verdict"][0].startswith("GPU 1 is full: process"), oom["verdict"])
+    equal((oom["cause"], oom["ground"]), ("full", "recorded"), "cause")
+    check(oom["verdict"][1].startswith("WHY    GPU 1 is full: the traced processes hold"), oom["verdict"])
     check("ran out of memory" in tool.stderr() and "gpumemtrace oom " in tool.stderr(), tool.stderr())
 
 
@@ -100,7 +101,7 @@ def killed():
     equal(status, 128 + signal.SIGKILL, "exit status " + tool.stderr())
     view = only(dumps, recorded, "fatal", "exit")
     equal(view["oom"]["wait_status"], signal.SIGKILL, "wait status")
-    check("was killed by SIGKILL" in view["oom"]["verdict"][-1], view["oom"]["verdict"])
+    check(view["oom"]["verdict"][0].startswith("ASKED  256 MiB by cuMemAlloc_v2"), view["oom"]["verdict"])
 
 
 def ended():
@@ -202,7 +203,7 @@ def launch():
     oom = view["oom"]
     equal((oom["call"], oom["refused"], oom["failures"], oom["asked_bytes"]), (None, True, 2, 2 * MIB), "what")
     check("cuLaunchKernel" in functions(view) and "main" in functions(view), functions(view))
-    check("for 2 MiB in cuLaunchKernel." in oom["verdict"][0], oom["verdict"])
+    check("ASKED  2 MiB in cuLaunchKernel, " in oom["verdict"][0], oom["verdict"])
     status, dumps, recorded = watched("survived")
     equal(status, 0, "survived")
     oom = only(dumps, recorded, "raised", "return")["oom"]

@@ -73,7 +73,7 @@ def one(folder, number):
     check(f"{number}: all categories are in the sum", sum(c["live_bytes"] for c in torch["categories"]) == 16 * 4096, torch)
     check(f"{number}: all classes are in the sum", {r["held_bytes"] for r in oom["rows"]} == {16 * MIB, 0}, oom["rows"])
     code, out, err = run("oom", path)
-    check(f"{number}: as text", code == 0 and "out of memory #1" in out and not err, out + err)
+    check(f"{number}: as text", code == 0 and "OUT OF MEMORY (" in out and not err, out + err)
     code, out, err = run("replay", "--json", path)
     check(f"{number}: replay", code == 0 and json.loads(out)["records"]["malformed"] == 0, err)
     code, out, err = run("replay", path)

@@ -62,9 +62,10 @@ OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, MEMBER(time, interval_ns, .
        "time between live views; default @",
        "Time between updates of the live view, 0.1 or more; the default is @.")
 OPTION(0, "", NULL, SHOWN, 0, TAKES(take_format), "", "")
-OPTION(0, "full", NULL, SHOWN, FOR_REPORT, MEMBER(flag, full),
+OPTION(0, "full", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full),
        "print all tables of the report after the answer",
-       "Print all tables of the report after the answer: the column that adds up to nvidia-smi's number, and memory by"
+       "Print all tables of the report after the answer, and of `oom` after the verdict: the column that adds up to"
+       " nvidia-smi's number, and memory by"
        " kind of call, owner, line, stack trace, tensor use and iteration; see `THE NUMBERS`.")
 OPTION(0, "top", "N", SHOWN, FOR_STACKS, MEMBER(number, top, .most = 100000, .initial = "10"),
        "stack traces in each list of the report; default @",

@@ -21,7 +21,7 @@ static void test_whole(void **state)
 	scene_fill(&r);
 	scene_view(&r, &view);
 	out_init_mem(&out);
-	oom_print(&out, &view, &(struct sink_opts){ 0 });
+	oom_print(&out, &view, &(struct sink_opts){ .full = true });
 	golden_check(out_take(&out), "oom.txt");
 	oom_view_free(&view);
 	records_fini(&r);
@@ -35,7 +35,7 @@ static char *printed(const struct pipeline *pipeline, const struct oom *oom)
 
 	oom_view_build(pipeline, oom, &request, &view);
 	out_init_mem(&out);
-	oom_print(&out, &view, &(struct sink_opts){ .full_stacks = true });
+	oom_print(&out, &view, &(struct sink_opts){ .full = true, .full_stacks = true });
 	oom_print_json(&out, &view, &(struct sink_opts){ 0 });
 	oom_view_free(&view);
 	return out_take(&out);
@@ -116,7 +116,11 @@ static void says(struct records *r, const char *const *wanted, const char *unwan
 
 	scene_view(r, &view);
 	out_init_mem(&out);
-	oom_text(&out, &view, "");
+	oom_print(&out, &view, &(struct sink_opts){ 0 });
+	out_char(&out, '\n');
+	oom_text(&out, &view, 0);
+	out_char(&out, '\n');
+	oom_say_outcome(&out, &view);
 	text = out_take(&out);
 	for (; *wanted; wanted++)
 		if (!strstr(text, *wanted))
@@ -137,7 +141,7 @@ static void test_more_than_there_is(void **state)
 	begin(&r);
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 500 * GiB);
 	CALL(&r, cuMemAlloc_v2, A, MiB);
-	SAYS(&r, "full", "Process 100 asked for 500 GiB, but GPU 1 has only 80 GiB in total.", "continued with something else.");
+	SAYS(&r, "full", "WHY    one request of 500 GiB, more than all 80 GiB of GPU 1", "continued with something else.");
 }
 
 static void test_another_limit(void **state)
@@ -149,8 +153,8 @@ static void test_another_limit(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
 	CALL(&r, cuMemGetInfo_v2, 40 * GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "is full", "GPU 1 was not full: 40 GiB was free when process 100 asked for 1 GiB. A limit other than"
-	     " the GPU's memory refused the request.",
+	SAYS(&r, "is full", "ASKED  1 GiB by cuMemAlloc_v2",
+	     "WHY    a limit other than the GPU's memory: 40 GiB of 80 GiB were free",
 	     "The process exited with 1");
 }
 
@@ -162,8 +166,8 @@ static void test_a_limit_of_pytorch(void **state)
 	(void)state;
 	begin(&r);
 	records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
-	SAYS(&r, "full", "PyTorch's own memory limit refused the request: no driver call had failed when process 100 asked"
-	     " PyTorch for 1 GiB on GPU 1.", "PyTorch raised its out-of-memory error.");
+	SAYS(&r, "full", "ASKED  1 GiB\n",
+	     "WHY    PyTorch's own memory limit refused the request: no driver call had failed", "PyTorch raised its out-of-memory error.");
 }
 
 static void test_untraced(void **state)
@@ -176,8 +180,8 @@ static void test_untraced(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	CALL(&r, cuMemGetInfo_v2, GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, NULL, "GPU 1 is full: process 100 holds 20 GiB of 80 GiB, the driver and processes that were not traced"
-	     " hold 59 GiB; 1 GiB was free when process 100 asked for 2 GiB.");
+	SAYS(&r, NULL, "WHY    other processes: the driver and processes that are not traced hold 59 GiB of 80 GiB; without"
+	     " them the request would have fit", "   20 GiB  25 %  pid 100", "    1 GiB   1 %  free\n");
 }
 
 /* A request that is too large for a GPU that is half empty. */
@@ -191,8 +195,7 @@ static void test_not_so_much(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 61 * GiB);
 	CALL(&r, cuMemGetInfo_v2, 59 * GiB, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "is full", "GPU 1 had too little memory left: process 100 holds 20 GiB of 80 GiB; 59 GiB was free"
-	     " when process 100 asked for 61 GiB.");
+	SAYS(&r, "is full", "WHY    one request of 61 GiB, 76 % of all 80 GiB of GPU 1");
 }
 
 static void test_retry(void **state)
@@ -205,7 +208,7 @@ static void test_retry(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
 	RELEASE(&r, cuMemFree_v2, A);
 	CALL(&r, cuMemAlloc_v2, A, 2 * GiB);
-	SAYS(&r, "no traced process", "the holders of the memory are not known",
+	SAYS(&r, "another", "the holders of the memory are not known",
 	     "A retry succeeded (2 GiB), after 79 GiB was freed, 0 ms after the first failure: a slow step, not an error.");
 }
 
@@ -218,8 +221,8 @@ static void test_pinned(void **state)
 	CALL(&r, cuMemHostAlloc, A, 30 * GiB, 0);
 	FAIL(&r, cuMemHostAlloc, OOM, 0, 2 * GiB, 0);
 	ooms_finish(r.ooms);
-	SAYS(&r, "GPU", "The host could not provide the 2 GiB of pinned host memory that process 100 asked for; all traced"
-	     " processes together hold 30 GiB", "not known");
+	SAYS(&r, "GPU", "ASKED  2 GiB by cuMemHostAlloc", "WHY    the pinned host memory could not be provided; all traced"
+	     " processes together hold 30 GiB", "the outcome is not known");
 }
 
 static void test_no_room_for_a_context(void **state)
@@ -233,8 +236,8 @@ static void test_no_room_for_a_context(void **state)
 	records_device(&r, 0, 1);
 	FAIL(&r, cuDevicePrimaryCtxRetain, OOM, 0, 0);
 	records_exit(&r, 256);
-	SAYS(&r, "would", "GPU 1 had no memory left: process 100 holds 79 GiB of 80 GiB; at most 1 GiB was free when process"
-	     " 200 asked for a context.", "exited with 1");
+	SAYS(&r, "leak", "ASKED  a context by cuDevicePrimaryCtxRetain", "WHY    another process: pid 100 (name unknown) holds 79 GiB"
+	     " of 80 GiB", "    1 GiB   1 %  free, at most", "exited with 1");
 }
 
 /* Too many failures for pictures: the text invents nothing. */
@@ -251,8 +254,8 @@ static void test_no_picture(void **state)
 	}
 	oom_free(ooms_take(r.ooms));
 	records_exit(&r, 256);
-	SAYS(&r, "was free", "Process 100 asked for 20 GiB of GPU 1, but not enough memory was left. There is no picture of that"
-	     " moment: the holders of the memory are not known.", "exited with 1");
+	SAYS(&r, "free,", "ASKED  20 GiB", "WHY    not known: there is no picture of that moment, so the holders of the memory are"
+	     " not known", "exited with 1");
 }
 
 /* Memory of the scene's GPU that the kernel driver gives or refuses outside all traced calls. */
@@ -280,8 +283,9 @@ static void test_a_launch(void **state)
 	records_apply(&r, &block, GMT_KIND_FW_MEM, sizeof(block));
 	video_memory(&r, 0x51, 2 * MiB);
 	records_exit(&r, 256);
-	SAYS(&r, "would have fit", "GPU 1 is full: process 100 holds 79 GiB of 80 GiB; less than 2 MiB was free when process"
-	     " 100 asked for 2 MiB (probably for a launch).", " that no tensor uses, and only tensors can use this memory");
+	SAYS(&r, "another process: p", "ASKED  2 MiB outside all traced calls, probably for a launch",
+	     "WHY    PyTorch's cache: 1.0 GiB of its 1 GiB are cached, and only tensors can use them",
+	     "    2 MiB   0 %  free, less than this");
 }
 
 /* The free memory is not known: only a process that holds as much as was requested is certainly in the way. */
@@ -300,9 +304,9 @@ static void test_in_the_way(void **state)
 		video_memory(&r, 0x51, 4 * MiB);
 		records_exit(&r, 256);
 		if (i)
-			SAYS(&r, NULL, "less than 4 MiB was free", "Without process 200, which holds 8 MiB on this GPU");
+			SAYS(&r, NULL, "and another process: pid 200 (name unknown) holds 8 MiB of 80 GiB; without it", "less than this");
 		else
-			SAYS(&r, "would have fit", "less than 4 MiB was free");
+			SAYS(&r, "would have fit", "another process: the others hold 2 MiB, less than was missing");
 	}
 }
 
@@ -318,7 +322,7 @@ static void test_the_last_of_it(void **state)
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * MiB);
 	CALL(&r, cuMemGetInfo_v2, 2293760, 80 * GiB);
 	records_exit(&r, 256);
-	SAYS(&r, "another limit", "GPU 1 is full", "2.2 MiB was free when process 100 asked for 2 MiB.");
+	SAYS(&r, "limit", "WHY    GPU 1 is full: the traced processes hold 79 GiB of 80 GiB", "  2.2 MiB   0 %  free");
 }
 
 static void test_asked_for(void **state)
@@ -338,7 +342,8 @@ static void test_asked_for(void **state)
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
 	text = out_take(&out);
-	assert_non_null(strstr(text, "No request failed: SIGUSR1 asked for this dump."));
+	assert_non_null(strstr(text, "MEMORY IN USE"));
+	assert_null(strstr(text, "WHY"));
 	assert_non_null(strstr(text, "100 "));
 	assert_null(strstr(text, "free"));
 	free(text);

@@ -6,6 +6,14 @@
  * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */
 #define ROOM_SLACK (16ull << 20)
 
+/* Memory of the process that asked is on the GPU that was inferred from its rows. */
+static bool is_row_on_gpu(const struct oom_view *v, const struct oom_view_row *r)
+{
+	int gpu = oom_gpu_row(v, r)->gpu;
+
+	return gpu == v->gpu || (v->is_gpu_inferred && gpu == VIEW_GPU_UNKNOWN && r->proc == v->proc);
+}
+
 static void sum_rows(struct oom_view *v, struct oom_facts *f)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
@@ -13,14 +21,19 @@ static void sum_rows(struct oom_view *v, struct oom_facts *f)
 		bool is_host = r->row == OOM_VIEW_NONE;
 
 		/* A picture of all GPUs has rows of other GPUs. */
-		if (r->is_blocks || is_host == f->is_of_gpu ||
-		    (!is_host && v->view.procs[r->proc].rows[r->row].gpu != v->gpu))
+		if (r->is_blocks || is_host == f->is_of_gpu || (!is_host && !is_row_on_gpu(v, r)))
 			continue;
 		f->held += r->held;
 		if (r->proc == v->proc && f->asker == OOM_VIEW_NONE)
 			f->asker = i;
 		if (f->largest == OOM_VIEW_NONE || r->held > v->rows[f->largest].held)
 			f->largest = i;
+		if (r->proc == v->proc)
+			continue;
+		if (r->held && (f->other == OOM_VIEW_NONE || r->held > v->rows[f->other].held))
+			f->other = i;
+		f->others += r->held;
+		f->other_count += r->held != 0;
 	}
 }
 
@@ -44,10 +57,10 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	}
 }
 
-/* The free bytes that are certain: none where `free` is what the kernel driver refused. */
-static uint64_t surely_free(const struct oom_facts *f)
+/* The free bytes that may help: none where `free` is what the kernel driver refused, or where a limit counts. */
+static uint64_t maybe_free(const struct oom_facts *f)
 {
-	return f->has_free == OOM_FREE_REFUSED ? 0 : f->free;
+	return f->has_free == OOM_FREE_REFUSED || f->is_limit ? 0 : f->free;
 }
 
 static void judge_torch(const struct oom_view *v, struct oom_facts *f)
@@ -60,12 +73,20 @@ static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 	f->gap_known = t->gap_known;
 	f->gap = t->largest_free_gap;
 	/* A launch or a module takes no memory from PyTorch's cache. */
-	if (!t->seen || f->is_too_large || f->was_room || v->rec.class_id == GMT_OOM_CLASS_NONE)
+	if (!t->seen || f->is_too_large || (f->was_room && !f->is_limit) || v->rec.class_id == GMT_OOM_CLASS_NONE)
 		return;
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
 	/* Where segments are expandable, they have given back all that they can: the pieces between blocks. */
 	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && f->has_free &&
-			     f->cached + surely_free(f) >= f->asked && f->cached;
+			     f->cached + maybe_free(f) >= f->asked && f->cached;
+}
+
+size_t oom_blocks_row(const struct oom_view *v, size_t row)
+{
+	for (size_t i = 0; i < v->row_count; i++)
+		if (v->rows[i].is_blocks && v->rows[i].proc == v->rows[row].proc && v->rows[i].row == v->rows[row].row)
+			return i;
+	return OOM_VIEW_NONE;
 }
 
 /* The smallest row that would be enough. */
@@ -75,7 +96,7 @@ static void find_fit_without(const struct oom_view *v, struct oom_facts *f)
 		const struct oom_view_row *r = &v->rows[i];
 
 		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc ||
-		    surely_free(f) + r->held < f->asked || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+		    maybe_free(f) + r->held < f->asked || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
 			continue;
 		if (f->fits_without == OOM_VIEW_NONE || r->held < v->rows[f->fits_without].held)
 			f->fits_without = i;
@@ -89,10 +110,15 @@ void oom_judge(struct oom_view *v)
 	*f = (struct oom_facts){
 		.asked = v->rec.framework_bytes ? v->rec.framework_bytes : v->rec.asked_bytes,
 		.asker = OOM_VIEW_NONE, .largest = OOM_VIEW_NONE, .fits_without = OOM_VIEW_NONE,
+		.other = OOM_VIEW_NONE,
 		.is_unseen = v->rec.flags & GMT_OOM_UNSEEN,
 		.is_of_gpu = v->rec.class_id == GMT_OOM_CLASS_NONE ||
 			     gmt_class_is_device((enum gmt_class)v->rec.class_id),
 	};
+	/* Without the layer of calls, nobody knows whether a call had failed. */
+	f->is_limit = f->is_of_gpu && v->rec.outcome != GMT_OOM_NONE && v->rec.api == GMT_API_NONE &&
+		      !(v->rec.flags & GMT_OOM_REFUSED) &&
+		      (!v->view.session.hdr.size || v->view.session.layers & GMT_LAYER_API);
 	sum_rows(v, f);
 	if (!f->is_of_gpu || v->rec.outcome == GMT_OOM_NONE)
 		return;

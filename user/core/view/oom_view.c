@@ -51,6 +51,31 @@ static int gpu_of(const struct view *view, const uint8_t *uuid)
 	return VIEW_GPU_UNKNOWN;
 }
 
+/* Where the record names no GPU, the process that asked has memory on one GPU alone, or the machine has only one. */
+static void infer_gpu(const struct oom *oom, struct oom_view *out)
+{
+	bool is_on_gpu = oom->rec.class_id == GMT_OOM_CLASS_NONE ||
+			 gmt_class_is_device((enum gmt_class)oom->rec.class_id);
+	int found = VIEW_GPU_UNKNOWN;
+
+	if (!is_on_gpu || oom->rec.outcome == GMT_OOM_NONE)
+		return;
+	for (size_t i = 0; i < oom->row_count; i++) {
+		int gpu = gpu_of(&out->view, oom->rows[i].uuid);
+
+		if (oom->rows[i].hdr.tgid != oom->rec.hdr.tgid || oom->rows[i].flags & GMT_OOM_ROW_HOST ||
+		    gpu == VIEW_GPU_UNKNOWN)
+			continue;
+		if (found != VIEW_GPU_UNKNOWN && found != gpu)
+			return;
+		found = gpu;
+	}
+	if (found == VIEW_GPU_UNKNOWN && out->view.gpu_count == 1)
+		found = 0;
+	out->gpu = found;
+	out->is_gpu_inferred = found != VIEW_GPU_UNKNOWN;
+}
+
 /* ---- stacks ---- */
 
 enum which { ALL, RECENT, STEADY };
@@ -224,6 +249,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	out->view.now_ns = oom->rec.hdr.ts_ns;
 	view_fill_gpus(&l->gpus, &out->view, order);
 	out->gpu = gpu_of(&out->view, oom->rec.uuid);
+	if (out->gpu == VIEW_GPU_UNKNOWN)
+		infer_gpu(oom, out);
 	by_stack_init(&m.by_stack, &l->frames, request, &out->view);
 	out->rows = xcalloc(oom->row_count, sizeof(*out->rows));
 	if (oom->rec.hdr.tgid)
@@ -238,6 +265,8 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
 	oom_judge(out);
+	oom_decide(out);
+	oom_parts(out);
 }
 
 void oom_view_free(struct oom_view *v)

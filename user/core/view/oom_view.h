@@ -12,6 +12,7 @@
 
 #include <gpumemtrace/wire.h>
 
+#include "core/view/oom_verdict.h"
 #include "core/view/view.h"
 
 struct history;
@@ -53,6 +54,7 @@ enum oom_free { OOM_FREE_UNKNOWN, OOM_FREE_TOLD, OOM_FREE_COMPUTED, OOM_FREE_REF
 /* Conclusions. A request that is on no GPU has only `asked` and `held`. */
 struct oom_facts {
 	bool is_of_gpu;
+	bool is_limit;           /* a framework reached its own limit: no driver call had failed */
 	bool is_unseen;          /* there is no picture: nobody knows who held what */
 	uint64_t asked;          /* bytes that the program asked PyTorch for, or else CUDA */
 	uint64_t total;          /* of the GPU; 0 unknown */
@@ -70,6 +72,9 @@ struct oom_facts {
 	bool was_room;           /* enough was free: there was another limit */
 	bool fits_in_one_piece;  /* the request fits if the cached memory is one piece */
 	bool fits_expandable;    /* the request fits with expandable segments, which can give back pieces */
+	size_t other;            /* greatest row of another process on the GPU; OOM_VIEW_NONE */
+	uint64_t others;         /* bytes of all other processes on the GPU */
+	size_t other_count;
 	size_t fits_without;     /* row of another process whose memory would be enough; OOM_VIEW_NONE */
 };
 
@@ -77,6 +82,7 @@ struct oom_view {
 	struct gmt_oom rec;
 	struct view view;        /* now_ns: the moment of the picture */
 	int gpu;                 /* in view.gpus, VIEW_GPU_UNKNOWN */
+	bool is_gpu_inferred;    /* the record does not name the GPU, but the process has memory on no other GPU */
 	size_t proc;             /* that asked, in view.procs; OOM_VIEW_NONE: none, or it is not known */
 	struct history_changes changes; /* shortly before, of that process or of all; the caller fills them in */
 	size_t stack;            /* of the request, in view.stacks; OOM_VIEW_NONE */
@@ -84,6 +90,7 @@ struct oom_view {
 	size_t row_count;
 	struct oom_view_row *rows; /* greatest first */
 	struct oom_facts facts;
+	struct oom_verdict verdict;
 };
 
 /* Names are the ledger's. oom_view_free() releases the arrays. */
@@ -96,7 +103,25 @@ void oom_view_free(struct oom_view *view);
 void history_changes(const struct history *h, uint32_t tgid, uint64_t end, uint64_t until_ns, uint64_t span_ns,
 		     struct history_changes *out);
 
-/* Fills in the facts from the rest of the view. */
+/* The memory on a GPU that a row is about; NULL: host memory. */
+static inline const struct view_row *oom_gpu_row(const struct oom_view *v, const struct oom_view_row *r)
+{
+	return r->row == OOM_VIEW_NONE ? NULL : &v->view.procs[r->proc].rows[r->row];
+}
+
+/* The row that has the stacks of the framework's blocks in another row; OOM_VIEW_NONE: there are none. */
+size_t oom_blocks_row(const struct oom_view *v, size_t row);
+
+/* The free bytes that are certain. */
+static inline uint64_t oom_surely_free(const struct oom_facts *f)
+{
+	return f->has_free == OOM_FREE_TOLD ? f->free : 0;
+}
+
+/* Each fills in a part from the rest of the view and the parts before: the facts; the causes of the verdict
+ * (oom_causes.c); the other parts of the verdict (oom_parts.c). */
 void oom_judge(struct oom_view *view);
+void oom_decide(struct oom_view *view);
+void oom_parts(struct oom_view *view);
 
 #endif

@@ -19,6 +19,11 @@ enum {
 	CACHED_SHARE = 50,        /* of the reserved bytes */
 	POOL_SHARE = 25,          /* of what the driver gave */
 	BEFORE_SHARE = 50,        /* of what nvidia-smi shows */
+	/* of verdicts alone */
+	PIECES_SHARE = 5,         /* of the reserved bytes: with fewer in the cache, the next request fails, too */
+	REQUEST_SHARE = 50,       /* of the GPU, in one request */
+	ACTIVATIONS_SHARE = 50,   /* of what is allocated */
+	DRIVER_SHARE = 2,         /* of the GPU: the driver itself takes that much */
 };
 #define THRESHOLD_MIB (1ull << 20)
 #define LEAK_BYTES THRESHOLD_MIB

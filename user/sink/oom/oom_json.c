@@ -21,7 +21,7 @@ static json_t *sentences_to_json(const struct oom_view *v)
 	char *text, *at, *end;
 
 	out_init_mem(&out);
-	oom_text(&out, v, "");
+	oom_text(&out, v, 0);
 	text = at = out_take(&out);
 	for (; (end = strchr(at, '\n')); at = end + 1)
 		js_append(list, js_text(at, (size_t)(end - at)));
@@ -77,18 +77,72 @@ static json_t *changes_to_json(const struct oom_view *v)
 			 { "driver", change_to_json(&v->changes.segments) });
 }
 
+static json_t *cause_to_json(const struct oom_view *v, const struct oom_cause *c)
+{
+	bool has_row = c->row != OOM_VIEW_NONE;
+
+	return JS_OBJECT({ "cause", js_word(oom_cause_name(c->kind)) },
+			 { "ground", js_word(finding_ground_name(c->ground)) },
+			 { "minor", json_boolean(c->is_minor) }, { "bytes", js_u64(c->bytes) },
+			 { "of_bytes", js_u64_if(c->whole, c->whole) }, { "each_bytes", js_u64_if(c->each, c->each) },
+			 { "iterations", js_u64_if(c->count, c->count) },
+			 { "since", json_moment_if(&v->view, c->since_ns, c->since_ns) },
+			 { "process", has_row ? js_u64(v->rows[c->row].proc) : json_null() });
+}
+
+static json_t *line_to_json(const struct oom_view *v, const struct oom_line *line)
+{
+	bool is_own = line->line->state == VIEW_LINE_OWN;
+
+	(void)v;
+	return JS_OBJECT({ "symbol", js_u64_if(is_own, line->line->symbol) }, { "stack", js_u64(line->line->stack) },
+			 { "bytes", js_u64(line->bytes) },
+			 { "use", js_word_if(line->purpose, gmt_category_name(line->purpose - 1)) },
+			 { "grew", json_boolean(line->has_grown) });
+}
+
+static json_t *reason_to_json(const struct oom_reason *r)
+{
+	return JS_OBJECT({ "cause", js_word(oom_cause_name(oom_reason_cause(r->kind))) }, { "bytes", js_u64(r->bytes) },
+			 { "processes", js_u64(r->count) });
+}
+
+/* The verdict's parts, in the order in which people read them. */
+static json_t *parts_to_json(const struct oom_view *v)
+{
+	const struct oom_verdict *d = &v->verdict;
+	json_t *why = js_array(), *where = js_array(), *not = js_array(), *todo = js_array();
+
+	for (size_t i = 0; i < d->cause_count; i++)
+		js_append(why, cause_to_json(v, &d->causes[i]));
+	for (size_t i = 0; i < d->line_count; i++)
+		js_append(where, line_to_json(v, &d->lines[i]));
+	for (size_t i = 0; i < d->reason_count; i++)
+		js_append(not, reason_to_json(&d->reasons[i]));
+	for (size_t i = 0; i < d->remedy_count; i++)
+		js_append(todo, js_word(oom_remedy_name(d->remedies[i])));
+	return JS_OBJECT({ "asked_symbol", js_u64_if(d->asked_symbol != VIEW_NO_FRAME, d->asked_symbol) },
+			 { "waiting_symbol", js_u64_if(d->waiting_symbol != VIEW_NO_FRAME, d->waiting_symbol) },
+			 { "why", why }, { "where", where }, { "where_is_tensors", json_boolean(d->are_tensors) },
+			 { "not", not }, { "do", todo });
+}
+
 static json_t *request_to_json(const struct oom_view *v)
 {
 	const struct gmt_oom *rec = &v->rec;
 	const char *class = gmt_class_name(rec->class_id), *call = gmt_api_symbol(rec->api);
 	bool has_exited = rec->flags & GMT_OOM_EXITED;
 	bool has_status = has_exited && rec->exit_code != GMT_EXIT_CODE_UNKNOWN;
+	const struct oom_cause *first = v->verdict.cause_count ? &v->verdict.causes[0] : NULL;
 	json_t *rows = js_array();
 
 	for (size_t i = 0; i < v->row_count; i++)
 		js_append(rows, row_of_oom(v, &v->rows[i]));
 	return JS_OBJECT({ "number", js_u64(rec->number) }, { "outcome", js_word(gmt_oom_outcome_name(rec->outcome)) },
 			 { "by", js_word(gmt_oom_sign_name(rec->sign)) }, { "verdict", sentences_to_json(v) },
+			 { "cause", js_word_if(first, first ? oom_cause_name(first->kind) : "") },
+			 { "ground", js_word_if(first, first ? finding_ground_name(first->ground) : "") },
+			 { "parts", parts_to_json(v) },
 			 { "process", index_or_null(v->proc) }, { "tid", js_u64(rec->hdr.tid) },
 			 { "gpu", js_u64_if(v->gpu >= 0, (uint64_t)v->gpu) },
 			 { "class", js_word_if(rec->class_id < GMT_CLASS_COUNT, class) },

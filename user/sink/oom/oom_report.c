@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints a failed request for people: sentences, the stack trace of the request, the processes that held the GPU's
- * memory. Then it prints for each process the memory by owner and by stack trace, with recent and steady growth.
+ * Prints a failed request for people: the verdict (oom_text.c) and who held the GPU's memory. With opts->full the
+ * stack trace of the request follows, then a table of the processes, and for each process the memory by owner and by
+ * stack trace, with recent and steady growth.
  *
  *     GPU 0  NVIDIA H100 80GB HBM3       HELD  BY CALLS     OTHER  RESERVED    IN USE  LARGEST GAP
  *     4242 python train.py           70.1 GiB  69.5 GiB   600 MiB    69 GiB    58 GiB      1.9 GiB
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 #include "base/human.h"
@@ -23,16 +25,16 @@
 
 /* ---- the request ---- */
 
-static void asked_by(struct out *out, const struct oom_view *v, const struct sink_opts *opts,
-		     struct report_numbers *numbers)
+static void asked_by(struct out *out, const struct oom_view *v, size_t index, const char *how,
+		     const struct sink_opts *opts, struct report_numbers *numbers)
 {
 	const struct view_stack *stack;
 
-	if (v->stack == OOM_VIEW_NONE)
+	if (index == OOM_VIEW_NONE)
 		return;
-	stack = &v->view.stacks[v->stack];
-	numbers->of_stack[v->stack] = ++numbers->last;
-	out_printf(out, "\n  requested by #%u  ", numbers->last);
+	stack = &v->view.stacks[index];
+	numbers->of_stack[index] = ++numbers->last;
+	out_printf(out, "\n  %s #%u  ", how, numbers->last);
 	stack_text_head(out, &v->view, stack);
 	out_char(out, '\n');
 	if (stack->state == VIEW_STACK_NAMED)
@@ -174,21 +176,56 @@ static void print_details(struct out *out, const struct oom_view *v, const struc
 			   human_plural(r->rest, "stack trace", "stack traces"), human_bytes(r->rest_bytes).s);
 }
 
-void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
+static void print_oom_head(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
 {
-	struct report_numbers numbers = { .of_stack = xcalloc(v->view.stack_count, sizeof(*numbers.of_stack)) };
-	struct out head;
+	struct out head, wrapped;
+	char *text, *rest, *line;
 
 	out_init_mem(&head);
 	oom_text_head(&head, v);
-	text_line(out, opts, TEXT_BOLD, &head);
-	oom_text(out, v, "  ");
-	asked_by(out, v, opts, &numbers);
+	out_init_mem(&wrapped);
+	text_wrap(&wrapped, "", 0, TEXT_COLUMNS, &head);
+	rest = text = out_take(&wrapped);
+	while ((line = strsep(&rest, "\n")) && (*line || rest))
+		text_format(out, opts, TEXT_BOLD, "%s", line);
+	free(text);
+}
+
+static void print_sentences(struct out *out, const struct oom_view *v)
+{
+	struct out text;
+
+	out_init_mem(&text);
+	oom_say_changes(&text, v);
+	if (v->rec.outcome != GMT_OOM_NONE && v->rec.outcome != GMT_OOM_RETRY) {
+		out_text(&text, text.size ? " " : "");
+		oom_say_outcome(&text, v);
+	}
+	out_char(out, '\n');
+	text_wrap(out, "", 0, TEXT_COLUMNS, &text);
+}
+
+static void print_oom_tables(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
+{
+	struct report_numbers numbers = { .of_stack = xcalloc(v->view.stack_count, sizeof(*numbers.of_stack)) };
+
+	print_sentences(out, v);
+	asked_by(out, v, v->stack, "requested by", opts, &numbers);
+	asked_by(out, v, v->backward, "for the backward of", opts, &numbers);
 	all_holders(out, v, opts);
 	print_host(out, v);
 	for (size_t i = 0; i < v->row_count; i++)
 		print_details(out, v, &v->rows[i], opts, &numbers);
 	free(numbers.of_stack);
+}
+
+void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
+{
+	print_oom_head(out, v, opts);
+	oom_text(out, v, TEXT_COLUMNS);
+	oom_print_holders(out, v);
+	if (opts->full)
+		print_oom_tables(out, v, opts);
 }
 
 void oom_print_next(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
@@ -199,9 +236,8 @@ void oom_print_next(struct out *out, const struct oom_view *v, const struct sink
 		oom_print(out, v, opts);
 		return;
 	}
-	oom_text_head(out, v);
-	out_char(out, '\n');
-	oom_text(out, v, "  ");
+	print_oom_head(out, v, opts);
+	oom_text(out, v, TEXT_COLUMNS);
 }
 
 void oom_print_none(struct out *out, const struct sink_opts *opts)

@@ -3,18 +3,18 @@
 #ifndef GPUMEMTRACE_SINK_OOM_OOM_SINKS_H
 #define GPUMEMTRACE_SINK_OOM_OOM_SINKS_H
 
+#include "base/human.h"
 #include "core/view/oom_view.h"
 
 struct out;
 struct sink_opts;
 
-/* Writes sentences about what happened and why. Each sentence is a line that begins with `indent`. The sentences
- * follow from the numbers alone. */
-void oom_text(struct out *out, const struct oom_view *view, const char *indent);
-/* Writes one line: the time, the process, the size and the outcome. */
+/* Writes the head: the outcome, the time, the host, the process, the GPU. */
 void oom_text_head(struct out *out, const struct oom_view *view);
+/* Writes the verdict, in lines of at most `columns`; 0: each section is one line. */
+void oom_text(struct out *out, const struct oom_view *view, unsigned columns);
 
-/* Prints the sentences, then the tables. */
+/* Prints the head, the verdict and who held the GPU's memory. opts->full: then tables of all that the picture has. */
 void oom_print(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 /* Prints one of several requests, in short if a retry succeeded, unless opts->verbose. */
 void oom_print_next(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
@@ -22,14 +22,18 @@ void oom_print_none(struct out *out, const struct sink_opts *opts);
 /* Prints one line of JSON, "type": "oom". */
 void oom_print_json(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 
-/* Parts of oom_text(): the sentences about the memory in use; "process 4242 (python train.py)". */
-void oom_text_contents(struct out *out, const struct oom_view *v, const char *indent);
-void oom_text_process(struct out *out, const struct oom_view *v, size_t index);
+/* ---- parts ---- */
 
-/* The memory on a GPU that a row is about; NULL: host memory. */
-static inline const struct view_row *oom_gpu_row(const struct oom_view *v, const struct oom_view_row *r)
-{
-	return r->row == OOM_VIEW_NONE ? NULL : &v->view.procs[r->proc].rows[r->row];
-}
+/* Who held the memory, with shares: oom_holders.c. */
+void oom_print_holders(struct out *out, const struct oom_view *view);
+/* One sentence each: oom_sentences.c, oom_more.c. */
+void oom_say_cause(struct out *out, const struct oom_view *view, const struct oom_cause *cause);
+void oom_say_reason(struct out *out, const struct oom_view *view, const struct oom_reason *reason);
+void oom_say_remedy(struct out *out, const struct oom_view *view, enum oom_remedy remedy);
+void oom_say_outcome(struct out *out, const struct oom_view *view);
+void oom_say_changes(struct out *out, const struct oom_view *view);
+/* "pid 4242 python train.py"; "GPU 1". */
+void oom_text_process(struct out *out, const struct oom_view *view, size_t index);
+struct human oom_text_gpu(const struct oom_view *view);
 
 #endif

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writes sentences about a failed request: why the request failed, and the outcome. */
+/*
+ * Writes the verdict about a failed request (oom_verdict.h) in at most 40 lines of 80 columns.
+ *
+ *     OUT OF MEMORY (the program died)  2026-02-03 10:16:12 UTC  node17  pid 4242  python train.py  GPU 0
+ *     ASKED  256 KiB, in the backward of iteration 71; train.py:28 step was waiting for it
+ *     WHY    a leak: ...
+ *     WHERE  train.py:21 forward  53.2 MiB, kept over iterations, growing all along
+ *     NOT    fragmentation: 447 KiB cached; another traced process: none
+ *     DO     1 find what keeps each step's loss or outputs (a list? .detach() or .item())
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "base/count.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "core/terms/probes.h"
@@ -12,30 +21,10 @@
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define MUCH_PART 4        /* a GPU with more than a fourth of its memory free is not full */
-#define UNTRACED_PART 64   /* untraced memory below this part of the GPU is not mentioned */
-
-/* is_known: the sentence has already named the process that holds the most. */
-static void say_asker(struct out *out, const struct oom_view *v, bool is_known)
-{
-	if (is_known && v->facts.largest != OOM_VIEW_NONE && v->rows[v->facts.largest].proc == v->proc)
-		out_printf(out, "process %u", v->view.procs[v->proc].tgid);
-	else if (v->proc == OOM_VIEW_NONE)
-		out_text(out, "an unknown process");
-	else
-		oom_text_process(out, v, v->proc);
-}
-
-static struct human name_gpu(const struct oom_view *v)
-{
-	struct human h, number = text_gpu(&v->view, v->gpu);
-
-	if (v->gpu == VIEW_GPU_UNKNOWN)
-		snprintf(h.s, sizeof(h.s), "an unknown GPU");
-	else
-		snprintf(h.s, sizeof(h.s), "GPU %.20s", number.s);
-	return h;
-}
+#define LABEL_COLUMNS 7
+#define HOST_COLUMNS 40
+#define CAUSES_SHOWN 3
+#define OWNER_COLUMNS 30
 
 /* Names the thing that a call makes and that takes memory; NULL: the call only allocates memory. */
 static const char *name_thing(const struct oom_view *v)
@@ -46,18 +35,6 @@ static const char *name_thing(const struct oom_view *v)
 	};
 
 	return things[gmt_purpose_of_api(v->rec.api)];
-}
-
-/* The requested bytes, or the purpose of the memory if the size is not known. */
-static struct human name_asked(const struct oom_view *v)
-{
-	const char *thing = name_thing(v);
-	struct human h;
-
-	if (v->facts.asked)
-		return human_bytes(v->facts.asked);
-	snprintf(h.s, sizeof(h.s), "%s", thing ? thing : "memory");
-	return h;
 }
 
 /* The untraced call that was refused memory (cuLaunchKernel, for example), if the stack trace shows it; else NULL. */
@@ -76,227 +53,205 @@ static const char *refused_call(const struct oom_view *v)
 	return NULL;
 }
 
-/* The place of a request, unless the call only allocates memory. */
-static struct human name_place(const struct oom_view *v)
+/* ---- the head ---- */
+
+static const char *name_outcome(const struct oom_view *v)
 {
-	const char *thing = name_thing(v);
-	const char *call = v->rec.flags & GMT_OOM_REFUSED ? refused_call(v) : NULL;
-	struct human h = { "" };
-
-	if (call)
-		snprintf(h.s, sizeof(h.s), " in %s", call);
-	else if (v->rec.flags & GMT_OOM_REFUSED)
-		snprintf(h.s, sizeof(h.s), " (probably for a launch)");
-	else if (thing && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE)
-		snprintf(h.s, sizeof(h.s), " for %s", thing);
-	return h;
-}
-
-/* ---- why ---- */
-
-/* The sum and the number of all rows on the GPU but one. */
-static uint64_t held_by_others(const struct oom_view *v, size_t but, unsigned *count)
-{
-	uint64_t bytes = 0;
-
-	*count = 0;
-	for (size_t i = 0; i < v->row_count; i++) {
-		const struct view_row *row = oom_gpu_row(v, &v->rows[i]);
-
-		if (i == but || v->rows[i].is_blocks || !row || row->gpu != v->gpu)
-			continue;
-		bytes += v->rows[i].held;
-		++*count;
-	}
-	return bytes;
-}
-
-/* The beginning of the sentence about a GPU without memory. */
-static const char *name_lack(const struct oom_facts *f)
-{
-	if (!f->total || !f->asked)
-		return "had no memory left";
-	return f->has_free == OOM_FREE_TOLD && f->free > f->total / MUCH_PART ? "had too little memory left" :
-										"is full";
-}
-
-static void say_full(struct out *out, const struct oom_view *v)
-{
-	static const char *const frees[] = {
-		[OOM_FREE_TOLD] = "", [OOM_FREE_COMPUTED] = "at most ", [OOM_FREE_REFUSED] = "less than ",
+	static const char *const texts[GMT_OOM_OUTCOME_COUNT] = {
+		[GMT_OOM_OPEN] = "the outcome is not known", [GMT_OOM_RETRY] = "a retry succeeded",
+		[GMT_OOM_RAISED] = "an error was raised", [GMT_OOM_FATAL] = "the program died",
 	};
-	const struct oom_facts *f = &v->facts;
-	unsigned count;
-	uint64_t others = held_by_others(v, f->largest, &count);
+	const char *text = v->rec.outcome < GMT_OOM_OUTCOME_COUNT ? texts[v->rec.outcome] : NULL;
 
-	out_printf(out, "%s %s: ", name_gpu(v).s, name_lack(f));
-	if (f->largest == OOM_VIEW_NONE) {
-		out_text(out, "no traced process holds memory on it");
-	} else {
-		oom_text_process(out, v, v->rows[f->largest].proc);
-		out_printf(out, " holds %s", human_bytes(v->rows[f->largest].held).s);
-		if (f->total)
-			out_printf(out, " of %s", human_bytes(f->total).s);
+	return text ? text : "an outcome of a newer version";
+}
+
+static void put_moment(struct out *out, const struct oom_view *v)
+{
+	const struct view *view = &v->view;
+	uint64_t at_ns = v->rec.first_ns ? v->rec.first_ns : view->now_ns, offset = at_ns - view->start_ns;
+
+	if (view->wall_start_ns)
+		out_printf(out, "%s UTC", human_wall(view->wall_start_ns + offset, "%Y-%m-%d %H:%M:%S").s);
+	else
+		out_printf(out, "%s since the start", text_offset(view, at_ns).s);
+	if (view->session.host[0]) {
+		out_text(out, "  ");
+		human_print(out, HOST_COLUMNS, (const char *)view->session.host, sizeof(view->session.host));
 	}
-	if (count)
-		out_printf(out, ", %u other %s %s", count, human_plural(count, "process holds", "processes hold"),
-			   human_bytes(others).s);
-	/* The driver itself takes some of each GPU. */
-	if (f->untraced > f->total / UNTRACED_PART)
-		out_printf(out, ", the driver and processes that were not traced hold %s",
-			   human_bytes(f->untraced).s);
-	if (f->has_free)
-		out_printf(out, "; %s%s was free", frees[f->has_free], human_bytes(f->free).s);
-	out_text(out, f->has_free ? " when " : ", when ");
-	say_asker(out, v, true);
-	out_printf(out, " asked for %s%s.", name_asked(v).s, name_place(v).s);
-}
-
-/* Says that there is no picture of the moment. */
-static void say_unseen(struct out *out, const struct oom_view *v)
-{
-	const struct oom_facts *f = &v->facts;
-
-	say_asker(out, v, false);
-	out_printf(out, " asked for %s of %s%s, but not enough memory was left", name_asked(v).s, name_gpu(v).s,
-		   name_place(v).s);
-	if (f->has_free)
-		out_printf(out, ": %s was free", human_bytes(f->free).s);
-	out_text(out, ". There is no picture of that moment: the holders of the memory are not known.");
-}
-
-static void say_why(struct out *out, const struct oom_view *v)
-{
-	const struct oom_facts *f = &v->facts;
-
-	if (v->rec.outcome == GMT_OOM_NONE) {
-		out_text(out, "No request failed: SIGUSR1 asked for this dump.");
-	} else if (!f->is_of_gpu) {
-		out_printf(out, "The host could not provide the %s of %s memory that ", human_bytes(f->asked).s,
-			   gmt_class_text(v->rec.class_id));
-		say_asker(out, v, false);
-		out_text(out, " asked for");
-		if (!f->is_unseen)
-			out_printf(out, "; all traced processes together hold %s of pinned, registered and managed"
-				   " memory", human_bytes(f->held).s);
-		out_char(out, '.');
-	} else if (f->is_too_large) {
-		say_asker(out, v, false);
-		out_printf(out, " asked for %s%s, but %s has only %s in total.", name_asked(v).s, name_place(v).s,
-			   name_gpu(v).s, human_bytes(f->total).s);
-	} else if (v->rec.api == GMT_API_NONE && !(v->rec.flags & GMT_OOM_REFUSED)) {
-		out_printf(out, "PyTorch's own memory limit refused the request: no driver call had failed when ");
-		say_asker(out, v, false);
-		out_printf(out, " asked PyTorch for %s on %s.", human_bytes(f->asked).s, name_gpu(v).s);
-	} else if (f->was_room && f->has_free == OOM_FREE_TOLD) {
-		out_printf(out, "%s was not full: %s was free when ", name_gpu(v).s, human_bytes(f->free).s);
-		say_asker(out, v, false);
-		out_printf(out, " asked for %s%s. A limit other than the GPU's memory refused the request.",
-			   name_asked(v).s, name_place(v).s);
-	} else if (f->is_unseen) {
-		say_unseen(out, v);
-	} else if (f->was_room) {
-		out_printf(out, "The traced processes hold %s of %s's %s, which leaves room for the %s that ",
-			   human_bytes(f->held).s, name_gpu(v).s, human_bytes(f->total).s, human_bytes(f->asked).s);
-		say_asker(out, v, false);
-		out_printf(out, " asked for%s: other processes hold the rest, or another limit refused the request.",
-			   name_place(v).s);
-	} else {
-		say_full(out, v);
-	}
-}
-
-/* ---- the outcome ---- */
-
-static void say_tries(struct out *out, const struct gmt_oom *rec)
-{
-	if (rec->failures > 1)
-		out_printf(out, ", after %s failed tries", human_count(rec->failures).s);
-	if (rec->freed_bytes)
-		out_printf(out, rec->failures > 1 ? ", with %s freed in between" : ", after %s was freed",
-			   human_bytes(rec->freed_bytes).s);
-}
-
-static void say_outcome(struct out *out, const struct oom_view *v)
-{
-	const struct gmt_oom *rec = &v->rec;
-	bool is_killed = rec->exit_code != GMT_EXIT_CODE_UNKNOWN && WIFSIGNALED(rec->exit_code);
-	const char *sign = rec->sign < GMT_OOM_SIGN_COUNT ? gmt_oom_sign_text(rec->sign) : "";
-
-	switch (rec->outcome) {
-	case GMT_OOM_RETRY:
-		out_printf(out, "A retry%s succeeded", rec->sign == GMT_OOM_BY_GIVEN ? "" : " for less memory");
-		if (rec->given_bytes)
-			out_printf(out, " (%s)", human_bytes(rec->given_bytes).s);
-		say_tries(out, rec);
-		out_printf(out, ", %s after the first failure: a slow step, not an error.",
-			   human_duration(rec->decided_ns - rec->first_ns).s);
-		break;
-	case GMT_OOM_RAISED:
-		out_text(out, *sign ? sign : "The program received the error");
-		say_tries(out, rec);
-		out_char(out, '.');
-		break;
-	case GMT_OOM_FATAL:
-		out_printf(out, "The process %s%s, %s after the ", is_killed ? "was " : "", text_exit(rec->exit_code).s,
-			   human_duration(rec->exit_ns - rec->last_ns).s);
-		if (rec->failures > 1)
-			out_printf(out, "last of %s failures", human_count(rec->failures).s);
-		else
-			out_text(out, "failure");
-		if (rec->freed_bytes)
-			out_printf(out, ", with %s freed in between", human_bytes(rec->freed_bytes).s);
-		out_char(out, '.');
-		break;
-	case GMT_OOM_OPEN:
-		out_text(out, "The outcome is not known: nothing more was recorded.");
-		break;
-	default:
-		out_text(out, "This version of gpumemtrace does not know this outcome: use a newer version.");
-	}
-}
-
-void oom_text(struct out *out, const struct oom_view *v, const char *indent)
-{
-	struct out first;
-	char *text;
-
-	out_init_mem(&first);
-	say_why(&first, v);
-	text = out_take(&first);
-	if (text[0] >= 'a' && text[0] <= 'z')
-		text[0] += 'A' - 'a';
-	out_printf(out, "%s%s\n", indent, text);
-	free(text);
-	oom_text_contents(out, v, indent);
-	if (v->rec.outcome == GMT_OOM_NONE)
-		return;
-	out_text(out, indent);
-	say_outcome(out, v);
-	out_char(out, '\n');
 }
 
 void oom_text_head(struct out *out, const struct oom_view *v)
 {
-	uint64_t at_ns = v->rec.first_ns ? v->rec.first_ns : v->view.now_ns;
-	struct human when = text_when(&v->view, at_ns), offset = text_offset(&v->view, at_ns);
-
 	if (v->rec.outcome == GMT_OOM_NONE)
-		out_text(out, "memory in use at");
+		out_text(out, "MEMORY IN USE  ");
+	else if (v->rec.number > 1)
+		out_printf(out, "OUT OF MEMORY #%u (%s)  ", v->rec.number, name_outcome(v));
 	else
-		out_printf(out, "out of memory #%u, %s:", v->rec.number, gmt_oom_outcome_text(v->rec.outcome));
-	out_printf(out, " %s", when.s);
-	if (strcmp(when.s, offset.s))
-		out_printf(out, " (%s)", offset.s);
+		out_printf(out, "OUT OF MEMORY (%s)  ", name_outcome(v));
+	put_moment(out, v);
 	if (v->rec.outcome == GMT_OOM_NONE)
 		return;
+	out_text(out, "  ");
+	if (v->proc == OOM_VIEW_NONE)
+		out_text(out, "an unknown process");
+	else
+		oom_text_process(out, v, v->proc);
+	if (v->facts.is_of_gpu)
+		out_printf(out, "  %s", oom_text_gpu(v).s);
+	else
+		out_printf(out, "  %s memory", gmt_class_text(v->rec.class_id));
+	if (v->is_gpu_inferred)
+		out_text(out, " (the only one that it uses)");
+}
+
+/* ---- the sections ---- */
+
+static void put_call(struct out *out, const struct oom_view *v)
+{
+	const char *thing = name_thing(v), *call = gmt_api_symbol(v->rec.api);
+
+	if (v->facts.asked)
+		out_text(out, human_bytes(v->facts.asked).s);
+	else
+		out_text(out, thing ? thing : "memory");
+	if (thing && v->facts.asked && v->rec.class_id == GMT_OOM_CLASS_NONE)
+		out_printf(out, " for %s", thing);
+	if (v->rec.flags & GMT_OOM_REFUSED) {
+		call = refused_call(v);
+		out_printf(out, call ? " in %s" : " outside all traced calls, probably for a launch", call);
+	} else if (v->rec.api) {
+		out_printf(out, " by %s", call ? call : "an unknown call");
+	}
+	if (v->rec.failures > 1)
+		out_printf(out, ", tried %s times", human_count(v->rec.failures).s);
+}
+
+static void put_phase(struct out *out, const struct oom_view *v)
+{
+	static const char *const phases[GMT_TRAINING_COUNT] = {
+		[GMT_TRAINING_FORWARD] = "the forward", [GMT_TRAINING_BACKWARD] = "the backward",
+		[GMT_TRAINING_OPTIMIZER] = "the optimizer step", [GMT_TRAINING_ZERO_GRAD] = "zero grad",
+	};
+	const struct view_row *row = v->facts.asker == OOM_VIEW_NONE ? NULL : oom_gpu_row(v, &v->rows[v->facts.asker]);
+	unsigned phase = v->backward != OOM_VIEW_NONE ? GMT_TRAINING_BACKWARD : row ? row->torch.training.phase : 0;
+
+	if (row && row->torch.training.is_training && phase < GMT_TRAINING_COUNT)
+		out_printf(out, ", in %s of iteration %u", phases[phase], row->torch.training.iteration);
+}
+
+static void say_asked(struct out *out, const struct oom_view *v)
+{
+	const struct oom_verdict *verdict = &v->verdict;
+	const struct view_stack *stack = v->stack == OOM_VIEW_NONE ? NULL : &v->view.stacks[v->stack];
+
+	put_call(out, v);
+	put_phase(out, v);
+	if (verdict->asked_symbol != VIEW_NO_FRAME) {
+		out_text(out, ", at ");
+		stack_text_place(out, &v->view.symbols[verdict->asked_symbol]);
+	} else if (verdict->waiting_symbol == VIEW_NO_FRAME && stack && stack->state == VIEW_STACK_NAMED) {
+		out_text(out, ", at ");
+		stack_text_head(out, &v->view, stack);
+	}
+	if (verdict->waiting_symbol != VIEW_NO_FRAME) {
+		out_text(out, "; ");
+		stack_text_place(out, &v->view.symbols[verdict->waiting_symbol]);
+		out_text(out, " was waiting for it");
+	}
+}
+
+/* The owner of the driver's memory, unless the line says all. */
+static void put_owner(struct out *out, const struct oom_view *v, const struct view_stack *stack)
+{
+	static const char *const own[] = { "application", "unknown" };   /* as in owners.conf and owners.h */
+	const char *owner = v->view.owners[stack->owner];
+
+	for (size_t i = 0; i < COUNT(own); i++)
+		if (!strcmp(owner, own[i]))
+			return;
 	out_text(out, ", ");
-	say_asker(out, v, false);
-	out_printf(out, ", thread %u, %s of %s", v->rec.hdr.tid,
-		   name_asked(v).s, v->facts.is_of_gpu ? name_gpu(v).s :
-		   gmt_class_text(v->rec.class_id));
-	if (v->rec.api)
-		out_printf(out, ", %s", gmt_api_symbol(v->rec.api) ? gmt_api_symbol(v->rec.api) : "unknown call");
-	else if (v->rec.flags & GMT_OOM_REFUSED)
-		out_text(out, name_place(v).s);
+	human_print(out, OWNER_COLUMNS, owner, strlen(owner));
+}
+
+static void say_line(struct out *out, const struct oom_view *v, const struct oom_line *line)
+{
+	const struct oom_cause *cause = v->verdict.cause_count ? &v->verdict.causes[0] : NULL;
+
+	if (line->line->state == VIEW_LINE_OWN)
+		stack_text_place(out, &v->view.symbols[line->line->symbol]);
+	else
+		stack_text_head(out, &v->view, &v->view.stacks[line->line->stack]);
+	out_printf(out, "  %s", human_bytes(line->bytes).s);
+	if (!v->verdict.are_tensors)
+		put_owner(out, v, &v->view.stacks[line->line->stack]);
+	if (line->purpose)
+		out_printf(out, ", %s", gmt_category_text(line->purpose - 1));
+	if (line->has_grown && (!cause || cause->kind != OOM_CAUSE_ACTIVATIONS))
+		out_text(out, ", growing all along");
+	if (cause && cause->row != v->facts.asker && cause->row != OOM_VIEW_NONE)
+		out_printf(out, ", in pid %u", v->view.procs[v->rows[cause->row].proc].tgid);
+}
+
+static void put_section(struct out *out, const char *label, unsigned columns, struct out *text)
+{
+	text_wrap(out, label, LABEL_COLUMNS, columns, text);
+}
+
+static void put_reasons(struct out *out, const struct oom_view *v, unsigned columns)
+{
+	struct out text;
+
+	if (!v->verdict.reason_count)
+		return;
+	out_init_mem(&text);
+	for (size_t i = 0; i < v->verdict.reason_count; i++) {
+		out_text(&text, i ? "; " : "");
+		oom_say_reason(&text, v, &v->verdict.reasons[i]);
+	}
+	put_section(out, "NOT", columns, &text);
+}
+
+static void put_remedies(struct out *out, const struct oom_view *v, unsigned columns)
+{
+	for (size_t i = 0; i < v->verdict.remedy_count; i++) {
+		struct out text;
+
+		char label[LABEL_COLUMNS + 24];
+
+		snprintf(label, sizeof(label), "%-*s%zu ", LABEL_COLUMNS, i ? "" : "DO", i + 1);
+		out_init_mem(&text);
+		oom_say_remedy(&text, v, v->verdict.remedies[i]);
+		text_wrap(out, label, LABEL_COLUMNS + 2, columns, &text);
+	}
+}
+
+void oom_text(struct out *out, const struct oom_view *v, unsigned columns)
+{
+	const struct oom_verdict *verdict = &v->verdict;
+	struct out text;
+
+	if (v->rec.outcome != GMT_OOM_NONE) {
+		out_init_mem(&text);
+		say_asked(&text, v);
+		put_section(out, "ASKED", columns, &text);
+	}
+	for (size_t i = 0; i < verdict->cause_count && i < CAUSES_SHOWN; i++) {
+		out_init_mem(&text);
+		out_text(&text, i ? "and " : "");
+		oom_say_cause(&text, v, &verdict->causes[i]);
+		put_section(out, i ? "" : "WHY", columns, &text);
+	}
+	for (size_t i = 0; i < verdict->line_count; i++) {
+		out_init_mem(&text);
+		say_line(&text, v, &verdict->lines[i]);
+		put_section(out, i ? "" : "WHERE", columns, &text);
+	}
+	put_reasons(out, v, columns);
+	put_remedies(out, v, columns);
+	if (v->rec.outcome == GMT_OOM_RETRY) {
+		out_init_mem(&text);
+		oom_say_outcome(&text, v);
+		put_section(out, "THEN", columns, &text);
+	}
 }

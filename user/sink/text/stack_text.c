@@ -144,6 +144,17 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 	}
 }
 
+void stack_text_place(struct out *out, const struct view_symbol *s)
+{
+	if (s->file[0]) {
+		print_place(out, s);
+		out_char(out, ' ');
+		print_function(out, s);
+	} else {
+		print_frame(out, s);
+	}
+}
+
 void stack_text_line(struct out *out, const struct view *view, const struct view_line_row *line)
 {
 	static const char *const texts[] = {
@@ -151,17 +162,11 @@ void stack_text_line(struct out *out, const struct view *view, const struct view
 		[VIEW_LINE_NOT_NAMED] = "(frame names not known yet)",
 		[VIEW_LINE_NOT_OWN] = "(only code of libraries)",
 	};
-	const struct view_symbol *s = line->state == VIEW_LINE_OWN ? &view->symbols[line->symbol] : NULL;
 
-	if (!s) {
+	if (line->state == VIEW_LINE_OWN)
+		stack_text_place(out, &view->symbols[line->symbol]);
+	else
 		out_text(out, texts[line->state]);
-	} else if (s->file[0]) {
-		print_place(out, s);
-		out_char(out, ' ');
-		print_function(out, s);
-	} else {
-		print_frame(out, s);
-	}
 }
 
 /* ---- the frames ---- */

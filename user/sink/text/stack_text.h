@@ -14,6 +14,9 @@ void stack_text_name(struct out *out, const struct view_symbol *symbol);
  * the frame that decided about the owner. Without a stack trace, the reason. */
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack);
 
+/* A line of code: "train.py:212 forward", or without a known line "main (prog)". */
+void stack_text_place(struct out *out, const struct view_symbol *symbol);
+
 /* A line of the program's own code ("train.py:212 forward"), or why there is none. */
 void stack_text_line(struct out *out, const struct view *view, const struct view_line_row *line);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sink/text/text.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,55 @@ struct human text_when(const struct view *view, uint64_t ts_ns)
 	if (!view->wall_start_ns)
 		return text_offset(view, ts_ns);
 	return human_wall(view->wall_start_ns + (ts_ns - view->start_ns), "%H:%M:%S");
+}
+
+/* ---- lines that are not too long ---- */
+
+/* The bytes at the start of a word that fit into so many columns; sets *used to their columns. */
+static size_t fitting_bytes(const char *word, size_t size, unsigned columns, unsigned *used)
+{
+	size_t at = 0;
+
+	for (*used = 0; at < size && *used < columns; ++*used) {
+		size_t n = human_utf8(word + at, size - at);
+
+		at += n ? n : 1;
+	}
+	return at;
+}
+
+/* The bytes up to the next two blanks: such a piece of text stays in one line if it can. */
+static size_t piece_bytes(const char *text)
+{
+	const char *end = strstr(text, "  ");
+
+	return end ? (size_t)(end - text) : strlen(text);
+}
+
+void text_wrap(struct out *out, const char *label, unsigned indent, unsigned columns, struct out *from)
+{
+	char *text = out_take(from);
+	unsigned room = columns ? columns - indent : UINT_MAX, column = 0, used;
+
+	out_printf(out, "%-*s", (int)indent, label);
+	for (const char *at = text; *at;) {
+		size_t blanks = strspn(at, " "), word = strcspn(at + blanks, " ");
+		unsigned gap = column ? (unsigned)blanks : 0;
+
+		at += blanks;
+		fitting_bytes(at, blanks > 1 ? piece_bytes(at) : word, room, &used);
+		if (column && column + gap + used > room) {
+			out_printf(out, "\n%*s", (int)indent, "");
+			column = gap = 0;
+		}
+		out_pad(out, (int)gap);
+		word = fitting_bytes(at, word, room, &used);
+		out_bytes(out, at, word);
+		column += gap + used;
+		at += word;
+	}
+	out_char(out, '\n');
+	free(text);
 }
 
 /* ---- cgroups ---- */

@@ -55,6 +55,11 @@ void text_command(struct out *out, unsigned columns, const struct view_proc *pro
 /* The layers of a session: "api kernel nvml", or "unknown". */
 struct human text_layers(uint32_t layers);
 
+/* Writes the text, which is taken, in lines of at most `columns` (0: one line). The first line begins with the label,
+ * all text at column `indent`. Text between two blanks and the next two stays in one line if it can. */
+#define TEXT_COLUMNS 80
+void text_wrap(struct out *out, const char *label, unsigned indent, unsigned columns, struct out *text);
+
 enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
 /* Text in a style; the text may hold any bytes. On a terminal (opts->width) the text is cut to the width, and the rest
  * of the line is erased. */

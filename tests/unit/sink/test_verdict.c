@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The verdict about a request that failed: one golden text for each cause. */
+#include "golden.h"
+
+#include "base/human.h"
+#include "base/out.h"
+#include "core/terms/own_code.h"
+#include "oom_scene.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/sink.h"
+
+#define A SCENE_AT
+#define OOM GMT_CUDA_OUT_OF_MEMORY
+#define WORKER 101           /* autograd's thread */
+#define LINES_MAX 40
+#define COLUMNS_MAX 80
+
+enum traced { OPTIMIZER_STACK = 11, FORWARD_STACK, OTHER_FORWARD_STACK, BACKWARD_STACK, WORKER_STACK, LOAD_STACK };
+
+/* The innermost frame of a Python file that is no package's. */
+static struct view_verdict decide_line(void *arg, const struct frames *frames, uint32_t stack)
+{
+	struct view_verdict verdict = { .frame = 0, .line = VIEW_NO_FRAME };
+	uint32_t count;
+	const uint32_t *list = frames_list(frames, stack, &count);
+
+	(void)arg;
+	for (uint32_t i = count; i-- > 0;) {
+		const struct frames_symbol *s = &frames->symbols[list[i]];
+
+		if (s->file[0] && own_code_of(s->file) == OWN_CODE_PROGRAM)
+			verdict.line = i;
+	}
+	return verdict;
+}
+
+static const char *only_owner(void *arg, uint32_t owner)
+{
+	(void)arg;
+	(void)owner;
+	return "PyTorch";
+}
+
+static void check_size_of(const char *text)
+{
+	unsigned lines = 0;
+
+	for (const char *at = text; *at; lines++) {
+		size_t size = strcspn(at, "\n");
+
+		if (size > COLUMNS_MAX)
+			fail_msg("a line has %zu columns: %s", size, at);
+		at += size + (at[size] == '\n');
+	}
+	if (lines > LINES_MAX)
+		fail_msg("%u lines: %s", lines, text);
+}
+
+/* Prints the newest request of all that were decided. */
+static void check_verdict(struct records *r, const char *golden)
+{
+	struct view_request request = {
+		.decide = decide_line, .owner_name = only_owner, .owner_count = 1, .top = 10,
+	};
+	struct oom *oom = NULL, *next;
+	struct oom_view view;
+	struct out out;
+	char *text;
+
+	ooms_finish(r->ooms);
+	while ((next = ooms_take(r->ooms))) {
+		oom_free(oom);
+		oom = next;
+	}
+	assert_non_null(oom);
+	oom_view_build(r->pipeline, oom, &request, &view);
+	oom_free(oom);
+	out_init_mem(&out);
+	oom_print(&out, &view, &(struct sink_opts){ 0 });
+	text = out_take(&out);
+	check_size_of(text);
+	golden_check(text, golden);
+	oom_view_free(&view);
+	records_fini(r);
+}
+
+/* ---- parts of scenes ---- */
+
+static void begin(struct records *r, unsigned int layers)
+{
+	records_scene(r, layers);
+	if (layers & GMT_LAYER_KERNEL)
+		records_rm_scene(r);
+	records_proc(r, 1, "python");
+	records_device(r, 0, 1);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	records_symbol(r, 1, "c10::cuda::malloc", "/venv/libc10_cuda.so", "", 0);
+	records_symbol(r, 2, "Net.forward", "", "/home/me/train.py", 21);
+	records_symbol(r, 3, "train_step", "", "/home/me/train.py", 25);
+	records_symbol(r, 4, "train_step", "", "/home/me/train.py", 28);
+	records_symbol(r, 5, "backward", "", "/venv/site-packages/torch/_tensor.py", 500);
+	records_symbol(r, 6, "load", "", "/home/me/train.py", 7);
+	FRAMES(r, OPTIMIZER_STACK, 1, 3);
+	FRAMES(r, FORWARD_STACK, 1, 2, 3);
+	FRAMES(r, OTHER_FORWARD_STACK, 2, 3);    /* the same line, another stack */
+	FRAMES(r, BACKWARD_STACK, 5, 4);
+	FRAMES(r, WORKER_STACK, 1);
+	FRAMES(r, LOAD_STACK, 1, 6);
+}
+
+/* A process beside the first. */
+static void begin_other(struct records *r, uint32_t tgid, const char *name, uint64_t bytes)
+{
+	struct records first = *r;
+
+	r->tgid = r->tid = tgid;
+	r->stack_id = 0;
+	records_proc(r, tgid, name);
+	records_attach(r, true);
+	records_device(r, 0, 1);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	CALL(r, cuMemAlloc_v2, A, bytes);
+	r->tgid = first.tgid;
+	r->tid = first.tid;
+	r->stack_id = first.stack_id;
+}
+
+struct torch {
+	struct records r;
+	uint64_t at, allocated, reserved;
+	uint64_t objects;
+};
+
+static void begin_torch(struct torch *t, uint64_t reserved)
+{
+	*t = (struct torch){ .at = A, .reserved = reserved };
+	begin(&t->r, API_LAYER);
+	CALL(&t->r, cuMemAlloc_v2, A, reserved);
+}
+
+static uint64_t block(struct torch *t, enum traced stack, uint64_t size)
+{
+	uint64_t at = t->at;
+
+	t->r.stack_id = stack;
+	scene_block(&t->r, at, (int64_t)size, t->allocated += size, t->reserved);
+	t->at += size;
+	t->r.stack_id = 0;
+	return at;
+}
+
+static void free_block(struct torch *t, uint64_t at, uint64_t size)
+{
+	scene_block(&t->r, at, -(int64_t)size, t->allocated -= size, t->reserved);
+}
+
+static void ask_gradients(struct torch *t)
+{
+	struct gmt_fw_range rec = { .what = GMT_RANGE_BACKWARD, .stack_id = BACKWARD_STACK };
+
+	records_apply(&t->r, &rec, GMT_KIND_FW_RANGE, sizeof(rec));
+}
+
+static void step(struct torch *t)
+{
+	uint64_t object = ++t->objects;
+
+	scene_range(&t->r, object, GMT_RANGE_BEGIN, "Optimizer.step#SGD.step");
+	scene_range(&t->r, object, GMT_RANGE_END, NULL);
+}
+
+/* An iteration that needs `passing` and keeps `kept`, from two stacks of one line. */
+static void iterate(struct torch *t, uint64_t passing, uint64_t kept)
+{
+	uint64_t at = block(t, FORWARD_STACK, passing);
+
+	if (kept) {
+		block(t, FORWARD_STACK, kept / 2);
+		block(t, OTHER_FORWARD_STACK, kept / 2);
+	}
+	ask_gradients(t);
+	free_block(t, at, passing);
+	t->at -= kept ? 0 : passing;
+	step(t);
+	t->r.ts_ns += SCENE_S;
+}
+
+/* A call fails, CUDA says what is free, and the process dies. */
+static void run_out(struct records *r, uint64_t asked, uint64_t free_bytes)
+{
+	FAIL(r, cuMemAlloc_v2, OOM, 0, asked);
+	CALL(r, cuMemGetInfo_v2, free_bytes, 80 * GiB);
+	r->tid = r->tgid;
+	records_exit(r, 256);
+}
+
+/* ---- causes ---- */
+
+/* On autograd's thread: the line that waits is named. */
+static void leak(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	block(&t, LOAD_STACK, 30 * GiB);
+	for (int i = 0; i < 12; i++)
+		iterate(&t, GiB, i ? 4 * GiB : 0);
+	block(&t, FORWARD_STACK, GiB);
+	ask_gradients(&t);
+	t.r.tid = WORKER;
+	t.r.stack_id = WORKER_STACK;
+	run_out(&t.r, 6 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-leak.txt");
+}
+
+/* No iterations: a cache that grows. */
+static void growth(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	block(&t, LOAD_STACK, 10 * GiB);
+	for (int i = 0; i < 60; i++, t.r.ts_ns += SCENE_S)
+		block(&t, FORWARD_STACK, GiB);
+	t.r.stack_id = FORWARD_STACK;
+	run_out(&t.r, 16 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-growth.txt");
+}
+
+static void activations(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	block(&t, LOAD_STACK, 10 * GiB);
+	for (int i = 0; i < 8; i++)
+		iterate(&t, 4 * GiB, 0);
+	for (int i = 0; i < 32; i++)
+		block(&t, i % 2 ? FORWARD_STACK : OTHER_FORWARD_STACK, 2 * GiB);
+	t.r.stack_id = FORWARD_STACK;
+	run_out(&t.r, 8 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-activations.txt");
+}
+
+static void pieces(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	for (int i = 0; i < 40; i++) {
+		uint64_t at = block(&t, LOAD_STACK, GiB);
+
+		block(&t, FORWARD_STACK, 900 * MiB);
+		free_block(&t, at, GiB);
+	}
+	t.r.stack_id = FORWARD_STACK;
+	run_out(&t.r, 6 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-fragmentation.txt");
+}
+
+static void neighbour(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 20 * GiB);
+	block(&t, LOAD_STACK, 19 * GiB);
+	begin_other(&t.r, 200, "inference", 55 * GiB);
+	begin_other(&t.r, 300, "notebook", 2 * GiB);
+	t.r.stack_id = FORWARD_STACK;
+	run_out(&t.r, 4 * GiB, 2 * GiB);
+	check_verdict(&t.r, "oom-neighbour.txt");
+}
+
+/* A small neighbour whose memory would have been enough does not come first. */
+static void small_neighbour(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 75 * GiB);
+	block(&t, LOAD_STACK, 74 * GiB);
+	begin_other(&t.r, 200, "notebook", 2 * GiB);
+	t.r.stack_id = FORWARD_STACK;
+	run_out(&t.r, 2 * GiB, GiB);
+	check_verdict(&t.r, "oom-small-neighbour.txt");
+}
+
+static void untraced(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	run_out(&r, 2 * GiB, GiB);
+	check_verdict(&r, "oom-untraced.txt");
+}
+
+static void too_large(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	run_out(&r, 500 * GiB, 79 * GiB);
+	check_verdict(&r, "oom-too-large.txt");
+}
+
+static void large(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	run_out(&r, 61 * GiB, 59 * GiB);
+	check_verdict(&r, "oom-large.txt");
+}
+
+static void framework_limit(void **state)
+{
+	struct gmt_fw_oom rec = { .size = 40 * GiB, .device_type = GMT_FW_GPU, .stack_id = FORWARD_STACK };
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 20 * GiB);
+	block(&t, LOAD_STACK, 19 * GiB);
+	records_apply(&t.r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+	check_verdict(&t.r, "oom-framework-limit.txt");
+}
+
+static void other_limit(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	run_out(&r, GiB, 40 * GiB);
+	check_verdict(&r, "oom-other-limit.txt");
+}
+
+/* CUDA says nothing of free memory. */
+static void unexplained(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, GiB);
+	records_exit(&r, 256);
+	check_verdict(&r, "oom-unexplained.txt");
+}
+
+static void host_memory(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, API_LAYER);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemHostAlloc, A, 30 * GiB, 0);
+	FAIL(&r, cuMemHostAlloc, OOM, 0, 2 * GiB, 0);
+	check_verdict(&r, "oom-host.txt");
+}
+
+/* Parameters and optimizer state take all; blocks have no stack traces. */
+static void full(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	block(&t, 0, 40 * GiB);
+	for (int i = 0; i < 8; i++)
+		iterate(&t, 4 * GiB, 0);
+	scene_range(&t.r, 1000, GMT_RANGE_BEGIN, "Optimizer.step#Adam.step");
+	block(&t, 0, 36 * GiB);
+	run_out(&t.r, 8 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-full.txt");
+}
+
+static void rm_memory(struct records *r, enum gmt_api api, uint64_t size)
+{
+	r->cause = api;
+	records_rm_memory(r, 1, size);
+	r->cause = 0;
+}
+
+static void large_context(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, ALL_LAYERS);
+	rm_memory(&r, GMT_API_cuCtxSetLimit, 12 * GiB);
+	CALL(&r, cuCtxSetLimit, 0, 0);
+	rm_memory(&r, GMT_API_cuMemAlloc_v2, 60 * GiB);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAlloc_v2, A, 60 * GiB);
+	run_out(&r, 9 * GiB, 7 * GiB);
+	check_verdict(&r, "oom-context.txt");
+}
+
+/* The framework's cache is of no use for a launch. */
+static void cache(void **state)
+{
+	struct gmt_rm_alloc rec = {
+		.client = RM_CLIENT, .parent = RM_DEVICE(1), .object = 0xdead, .class_id = 0x40, .status = 0x51,
+		.size = 2 * MiB,
+	};
+	struct torch t = { .at = A, .reserved = 78 * GiB };
+
+	(void)state;
+	begin(&t.r, ALL_LAYERS);
+	rm_memory(&t.r, GMT_API_cuMemAlloc_v2, 78 * GiB);
+	CALL(&t.r, cuMemAlloc_v2, A, 78 * GiB);
+	block(&t, FORWARD_STACK, 20 * GiB);
+	rec.cause.stack_id = 0;
+	records_apply(&t.r, &rec, GMT_KIND_RM_ALLOC, sizeof(rec));
+	records_exit(&t.r, 256);
+	check_verdict(&t.r, "oom-cache.txt");
+}
+
+/* Memory from before the attach, on a GPU that the report does not name: the process uses only one. */
+static void late(void **state)
+{
+	struct gmt_fw_oom rec = { .size = 2 * GiB, .device_type = GMT_FW_GPU, .device_index = 0 };
+	struct gmt_fw_mem old = {
+		.ptr = A, .delta = 512, .total_allocated = 70 * GiB, .total_reserved = 74 * GiB, .device_type = GMT_FW_GPU,
+	};
+	struct records r;
+
+	(void)state;
+	records_init(&r);
+	records_session(&r, ALL_LAYERS);
+	records_gpu(&r, 0, 0);
+	records_gpu(&r, 1, 0);
+	r.tgid = r.tid = 100;
+	records_proc(&r, 1, "python");
+	records_attach(&r, false);
+	records_nvml(&r, 1, GMT_NVML_BASELINE, 75 * GiB);
+	records_apply(&r, &old, GMT_KIND_FW_MEM, sizeof(old));
+	r.tgid = r.tid = 200;
+	records_proc(&r, 2, "inference");
+	records_attach(&r, false);
+	records_nvml(&r, 1, GMT_NVML_BASELINE, 4 * GiB);
+	r.tgid = r.tid = 100;
+	records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+	check_verdict(&r, "oom-late.txt");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leak),		   cmocka_unit_test(growth),
+		cmocka_unit_test(activations),	   cmocka_unit_test(pieces),
+		cmocka_unit_test(neighbour),	   cmocka_unit_test(small_neighbour),
+		cmocka_unit_test(untraced),	   cmocka_unit_test(too_large),
+		cmocka_unit_test(large),	   cmocka_unit_test(framework_limit),
+		cmocka_unit_test(other_limit),	   cmocka_unit_test(unexplained),
+		cmocka_unit_test(host_memory),	   cmocka_unit_test(full),
+		cmocka_unit_test(large_context),   cmocka_unit_test(cache),
+		cmocka_unit_test(late),
+	};
+
+	return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Finds the causes of a failed request. See oom_verdict.h. */
+#include <stdlib.h>
+
+#include "core/view/oom_view.h"
+#include "core/view/thresholds.h"
+
+/* Where a search for causes is. */
+struct search {
+	const struct oom_view *v;
+	struct oom_verdict *out;
+	const struct view_row *row;      /* of the process that asked; NULL */
+	const struct view_torch *torch;  /* its framework; NULL: it has none */
+};
+
+/* Whether the request would have fit if `bytes` more had been free. */
+static bool would_fit(const struct search *s, uint64_t bytes)
+{
+	const struct oom_facts *f = &s->v->facts;
+	uint64_t room = f->is_limit ? 0 : oom_surely_free(f);   /* a limit leaves nothing free */
+
+	return bytes && room + bytes >= f->asked;
+}
+
+static struct oom_cause *add_cause(struct search *s, enum oom_cause_kind kind, enum finding_ground ground)
+{
+	struct oom_cause *c = &s->out->causes[s->out->cause_count++];
+
+	*c = (struct oom_cause){ .kind = kind, .ground = ground, .row = s->v->facts.asker };
+	return c;
+}
+
+/* ---- causes with bytes to blame ---- */
+
+static void blame_leak(struct search *s)
+{
+	const struct view_training *t = s->torch ? &s->torch->training : NULL;
+	struct oom_cause *c;
+	uint64_t bytes;
+
+	if (!t || t->growth_count < LEAK_ITERATIONS || t->growth * t->growth_count < LEAK_BYTES)
+		return;
+	bytes = t->categories[GMT_CATEGORY_KEPT].live;
+	if (bytes < t->growth * t->growth_count)
+		bytes = t->growth * t->growth_count;
+	if (bytes < share_of(s->torch->allocated.live, KEPT_SHARE) || !would_fit(s, bytes))
+		return;
+	c = add_cause(s, OOM_CAUSE_LEAK, FINDING_GUESS);
+	c->bytes = bytes;
+	c->whole = s->torch->allocated.live;
+	c->each = t->growth;
+	c->count = t->growth_count;
+}
+
+static uint64_t steady_growth(const struct view_stacks *steady, bool of_kept)
+{
+	const struct view_lines *lines = &steady->lines[VIEW_BY_GROWN];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct view_line_row *line = &lines->rows[i];
+		uint64_t grown = (uint64_t)line->held.grown;
+
+		if (view_line_has_code(line) && (!of_kept || line->by_category[GMT_CATEGORY_KEPT] >= grown))
+			sum += grown;
+	}
+	return sum;
+}
+
+static void blame_growth(struct search *s)
+{
+	const struct oom_view *v = s->v;
+	size_t asker = v->facts.asker, blocks = asker == OOM_VIEW_NONE ? asker : oom_blocks_row(v, asker);
+	size_t index = blocks != OOM_VIEW_NONE ? blocks : asker;
+	const struct oom_view_row *r = index == OOM_VIEW_NONE ? NULL : &v->rows[index];
+	/* What comes and goes in each iteration is more at one moment and less at another. */
+	bool of_kept = s->torch && s->torch->training.iteration > 1;
+	uint64_t bytes = r ? steady_growth(&r->steady, of_kept) : 0, whole;
+	struct oom_cause *c;
+
+	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) ||
+	    v->rec.hdr.ts_ns - r->steady.since_ns < 2 * GROWTH_NS)
+		return;
+	whole = blocks != OOM_VIEW_NONE ? s->torch->allocated.live : r->held;
+	if (!is_much(bytes, GROWTH_BYTES, whole, KEPT_SHARE) || !would_fit(s, bytes))
+		return;
+	c = add_cause(s, OOM_CAUSE_GROWTH, FINDING_GUESS);
+	c->bytes = bytes;
+	c->whole = whole;
+	c->since_ns = r->steady.since_ns;
+}
+
+static void blame_pieces(struct search *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	struct oom_cause *c;
+
+	/* A piece that is large enough was no help: it may be another stream's. */
+	if (!s->torch || !(f->fits_in_one_piece || f->fits_expandable) || (f->gap_known && f->gap >= f->asked))
+		return;
+	if (f->cached < share_of(s->torch->reserved.live, PIECES_SHARE))
+		return;
+	c = add_cause(s, OOM_CAUSE_FRAGMENTED, f->gap_known ? FINDING_FOLLOWS : FINDING_GUESS);
+	c->bytes = f->cached;
+	c->whole = s->torch->reserved.live;
+	c->each = f->gap_known ? f->gap : 0;
+}
+
+static void blame_neighbour(struct search *s)
+{
+	const struct oom_view *v = s->v;
+	const struct oom_facts *f = &v->facts;
+	uint64_t own = f->asker == OOM_VIEW_NONE ? 0 : v->rows[f->asker].held;
+	struct oom_cause *c;
+
+	if (f->is_limit || f->was_room || f->other == OOM_VIEW_NONE || !would_fit(s, v->rows[f->other].held))
+		return;
+	c = add_cause(s, OOM_CAUSE_NEIGHBOUR, FINDING_FOLLOWS);
+	c->bytes = v->rows[f->other].held;
+	c->whole = f->total;
+	c->row = f->other;
+	c->is_minor = c->bytes < own && c->bytes < share_of(f->total, UNTRACED_SHARE);
+}
+
+static void blame_untraced(struct search *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	struct oom_cause *c;
+
+	if (f->is_limit || f->was_room || !f->has_untraced || f->has_free != OOM_FREE_TOLD || !f->total ||
+	    f->untraced < share_of(f->total, UNTRACED_SHARE) || !would_fit(s, f->untraced))
+		return;
+	c = add_cause(s, OOM_CAUSE_UNTRACED, FINDING_FOLLOWS);
+	c->bytes = f->untraced;
+	c->whole = f->total;
+	c->row = OOM_VIEW_NONE;
+}
+
+/* A launch, a module or a context takes no memory from a framework's cache. */
+static void blame_cache(struct search *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	struct oom_cause *c;
+
+	if (!s->torch || f->is_limit || s->v->rec.class_id != GMT_OOM_CLASS_NONE || s->v->rec.framework_bytes ||
+	    f->cached < share_of(s->torch->reserved.live, PIECES_SHARE) || !would_fit(s, f->cached))
+		return;
+	c = add_cause(s, OOM_CAUSE_CACHE, FINDING_FOLLOWS);
+	c->bytes = f->cached;
+	c->whole = s->torch->reserved.live;
+}
+
+static void blame_context(struct search *s)
+{
+	struct oom_cause *c;
+
+	if (s->v->facts.is_limit || !s->row || s->row->context < (int64_t)CONTEXT_BYTES ||
+	    !would_fit(s, (uint64_t)s->row->context))
+		return;
+	c = add_cause(s, OOM_CAUSE_CONTEXT, FINDING_RECORDED);
+	c->bytes = (uint64_t)s->row->context;
+	c->is_minor = c->bytes < share_of(s->v->facts.total, UNTRACED_SHARE);
+}
+
+static void blame_pool(struct search *s)
+{
+	if (s->v->facts.is_limit || !s->row || s->row->pool_reserve <= 0 ||
+	    !is_much((uint64_t)s->row->pool_reserve, POOL_BYTES, s->row->physical.live, POOL_SHARE) ||
+	    !would_fit(s, (uint64_t)s->row->pool_reserve))
+		return;
+	add_cause(s, OOM_CAUSE_POOL, FINDING_FOLLOWS)->bytes = (uint64_t)s->row->pool_reserve;
+}
+
+static bool is_of_others(const struct oom_cause *c)
+{
+	return !c->is_minor && (c->kind == OOM_CAUSE_NEIGHBOUR || c->kind == OOM_CAUSE_UNTRACED);
+}
+
+/* Others in the way matter more than a request of any size. */
+static void blame_size(struct search *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	uint64_t others = 0;
+	struct oom_cause *c;
+
+	for (size_t i = 0; i < s->out->cause_count; i++)
+		others |= is_of_others(&s->out->causes[i]);
+	/* More than what is free and what all traced processes hold. */
+	if (others || f->is_limit || !f->asked ||
+	    !(f->total ? f->asked >= share_of(f->total, REQUEST_SHARE)
+		       : f->has_free == OOM_FREE_TOLD && !f->is_unseen && f->asked > f->free + f->held))
+		return;
+	c = add_cause(s, OOM_CAUSE_REQUEST, FINDING_FOLLOWS);
+	c->bytes = f->asked;
+	c->whole = f->total;
+}
+
+static void (*const rules[])(struct search *s) = {
+	blame_leak,	   blame_growth, blame_pieces,  blame_neighbour, blame_untraced,
+	blame_cache,	   blame_context, blame_pool,   blame_size,
+};
+
+static int compare_causes(const void *left, const void *right)
+{
+	const struct oom_cause *a = left, *b = right;
+
+	if (a->is_minor != b->is_minor)
+		return a->is_minor ? 1 : -1;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+/* ---- causes that need no search, or are left after it ---- */
+
+static void add_sum(struct search *s, enum oom_cause_kind kind, enum finding_ground ground, uint64_t bytes,
+		    uint64_t whole)
+{
+	struct oom_cause *c = add_cause(s, kind, ground);
+
+	c->bytes = bytes;
+	c->whole = whole;
+}
+
+/* What one iteration needs, and gives back. In the first iteration nobody knows what stays: the ends of iterations may
+ * not be seen at all. */
+static uint64_t of_one_iteration(const struct view_training *t)
+{
+	if (t->iteration < 2)
+		return 0;
+	return t->categories[GMT_CATEGORY_ACTIVATION].live + t->categories[GMT_CATEGORY_AUTOGRAD_DETAIL].live +
+	       t->categories[GMT_CATEGORY_TEMPORARY].live;
+}
+
+static void add_rest(struct search *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	uint64_t passing = s->torch ? of_one_iteration(&s->torch->training) : 0;
+	bool is_much_passing = passing && passing >= share_of(s->torch->allocated.live, ACTIVATIONS_SHARE);
+
+	if (f->is_limit && !(is_much_passing && would_fit(s, passing)))
+		return;
+	if (f->is_limit)
+		add_sum(s, OOM_CAUSE_ACTIVATIONS, FINDING_GUESS, passing, s->torch->allocated.live);
+	else if (f->was_room && f->has_free == OOM_FREE_TOLD)
+		add_sum(s, OOM_CAUSE_OTHER_LIMIT, FINDING_RECORDED, f->free, f->total);
+	else if (f->is_unseen)
+		add_sum(s, OOM_CAUSE_UNKNOWN, FINDING_RECORDED, 0, 0);
+	else if (f->was_room)
+		add_sum(s, OOM_CAUSE_UNEXPLAINED, FINDING_FOLLOWS, f->held, f->total);
+	else if (is_much_passing)
+		add_sum(s, OOM_CAUSE_ACTIVATIONS, FINDING_GUESS, passing, s->torch->allocated.live);
+	else
+		add_sum(s, OOM_CAUSE_FULL, FINDING_RECORDED, f->held, f->total);
+}
+
+static void find_causes(struct search *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	struct oom_verdict *out = s->out;
+
+	if (s->v->rec.outcome == GMT_OOM_NONE)
+		return;
+	if (!f->is_of_gpu) {
+		add_sum(s, OOM_CAUSE_HOST, FINDING_RECORDED, f->held, 0);
+		return;
+	}
+	if (f->is_too_large) {
+		add_sum(s, OOM_CAUSE_REQUEST, FINDING_RECORDED, f->asked, f->total);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		rules[i](s);
+	if (out->cause_count)
+		qsort(out->causes, out->cause_count, sizeof(out->causes[0]), compare_causes);
+	if (!out->cause_count || out->causes[0].is_minor)
+		add_rest(s);
+	if (f->is_limit)
+		add_sum(s, OOM_CAUSE_LIMIT, FINDING_RECORDED, s->torch ? s->torch->reserved.live : 0, 0);
+	if (out->cause_count && out->causes[0].is_minor) {   /* the rest comes before what is minor */
+		struct oom_cause last = out->causes[out->cause_count - 1];
+
+		for (size_t i = out->cause_count - 1; i > 0; i--)
+			out->causes[i] = out->causes[i - 1];
+		out->causes[0] = last;
+	}
+}
+
+void oom_decide(struct oom_view *v)
+{
+	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
+	struct search s = { .v = v, .out = &v->verdict };
+
+	v->verdict = (struct oom_verdict){ .asked_symbol = VIEW_NO_FRAME, .waiting_symbol = VIEW_NO_FRAME };
+	s.row = r && r->row != OOM_VIEW_NONE ? &v->view.procs[r->proc].rows[r->row] : NULL;
+	s.torch = s.row && s.row->torch.seen ? &s.row->torch : NULL;
+	find_causes(&s);
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The parts of a verdict that follow from its causes: who asked, which lines, what is ruled out, what to do. */
+#include <stdlib.h>
+
+#include "base/count.h"
+#include "core/terms/own_code.h"
+#include "core/view/oom_view.h"
+#include "core/view/thresholds.h"
+
+/* The row of the process that asked. */
+struct subject {
+	const struct oom_view *v;
+	const struct oom_verdict *verdict;
+	const struct view_row *row;      /* NULL: it holds nothing on the GPU */
+	const struct view_torch *torch;  /* NULL: no framework */
+	uint64_t held;
+};
+
+static struct subject subject_of(const struct oom_view *v)
+{
+	const struct oom_view_row *r = v->facts.asker == OOM_VIEW_NONE ? NULL : &v->rows[v->facts.asker];
+	struct subject s = { .v = v, .verdict = &v->verdict, .held = r ? r->held : 0 };
+
+	s.row = r ? oom_gpu_row(v, r) : NULL;
+	s.torch = s.row && s.row->torch.seen ? &s.row->torch : NULL;
+	return s;
+}
+
+static bool has_cause(const struct oom_verdict *verdict, enum oom_cause_kind kind)
+{
+	for (size_t i = 0; i < verdict->cause_count; i++)
+		if (verdict->causes[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* ---- who asked ---- */
+
+static const struct view_stack *named_stack(const struct oom_view *v, size_t index)
+{
+	const struct view_stack *stack = index == OOM_VIEW_NONE ? NULL : &v->view.stacks[index];
+
+	return stack && stack->state == VIEW_STACK_NAMED ? stack : NULL;
+}
+
+static uint32_t own_symbol(const struct view_stack *stack)
+{
+	return stack && stack->own < stack->frame_count ? stack->frames[stack->own] : VIEW_NO_FRAME;
+}
+
+/* The line of the program that called a package, such as PyTorch, which then began the backward. The program's own code
+ * may be inside the package's, too. */
+static uint32_t calling_symbol(const struct oom_view *v, const struct view_stack *stack)
+{
+	bool is_in_package = false;
+
+	for (uint32_t i = 0; stack && i < stack->frame_count; i++) {
+		const struct view_symbol *s = &v->view.symbols[stack->frames[i]];
+		bool is_own = own_code_of(s->file) == OWN_CODE_PROGRAM;
+
+		if (!s->is_python || !s->file[0])
+			continue;
+		if (is_own && is_in_package)
+			return stack->frames[i];
+		is_in_package = !is_own;
+	}
+	return own_symbol(stack);
+}
+
+static void find_asker(struct oom_view *v)
+{
+	struct oom_verdict *out = &v->verdict;
+	uint32_t asked = own_symbol(named_stack(v, v->stack));
+
+	out->waiting_symbol = calling_symbol(v, named_stack(v, v->backward));
+	/* Next to a line of the program, a frame of the thread that did the work says little. */
+	if (out->waiting_symbol != VIEW_NO_FRAME && asked != VIEW_NO_FRAME && !v->view.symbols[asked].is_python)
+		asked = VIEW_NO_FRAME;
+	out->asked_symbol = asked;
+}
+
+/* ---- where the memory is ---- */
+
+static uint64_t bytes_of_one_iteration(const struct view_line_row *line)
+{
+	return line->by_category[GMT_CATEGORY_ACTIVATION] + line->by_category[GMT_CATEGORY_AUTOGRAD_DETAIL] +
+	       line->by_category[GMT_CATEGORY_TEMPORARY];
+}
+
+/* What counts of a line for a cause. */
+static uint64_t bytes_for(enum oom_cause_kind kind, const struct view_line_row *line)
+{
+	switch (kind) {
+	case OOM_CAUSE_LEAK:
+		return line->by_category[GMT_CATEGORY_KEPT];
+	case OOM_CAUSE_ACTIVATIONS:
+		return bytes_of_one_iteration(line);
+	case OOM_CAUSE_GROWTH:
+		return (uint64_t)line->held.grown;
+	default:
+		return line->held.live;
+	}
+}
+
+static uint8_t main_purpose(const struct view_line_row *line)
+{
+	int most = -1;
+
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		if (line->by_category[c] && (most < 0 || line->by_category[c] > line->by_category[most]))
+			most = c;
+	return (uint8_t)(1 + most);
+}
+
+static bool is_in(const struct view_lines *lines, const struct view_line_row *line)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (line->state == VIEW_LINE_OWN && lines->rows[i].state == VIEW_LINE_OWN &&
+		    lines->rows[i].symbol == line->symbol)
+			return true;
+	return false;
+}
+
+static void keep_line(struct oom_verdict *out, const struct oom_line *line)
+{
+	size_t at = out->line_count;
+
+	while (at > 0 && out->lines[at - 1].bytes < line->bytes)
+		at--;
+	if (at == OOM_LINES_MAX)
+		return;
+	if (out->line_count < OOM_LINES_MAX)
+		out->line_count++;
+	for (size_t i = out->line_count - 1; i > at; i--)
+		out->lines[i] = out->lines[i - 1];
+	out->lines[at] = *line;
+}
+
+/* The stacks of tensors, if these are known and are what the cause is about, or most of what is held. */
+static const struct view_stacks *row_stacks(const struct view_row *row, uint64_t held, enum oom_cause_kind kind)
+{
+	bool is_about_tensors = kind == OOM_CAUSE_LEAK || kind == OOM_CAUSE_GROWTH || kind == OOM_CAUSE_FRAGMENTED ||
+				kind == OOM_CAUSE_ACTIVATIONS || kind == OOM_CAUSE_LIMIT;
+
+	if (!is_about_tensors && row->torch.allocated.live < share_of(held, ACTIVATIONS_SHARE))
+		return &row->stacks;
+	return view_best_stacks(row);
+}
+
+static void find_lines(struct oom_view *v)
+{
+	struct oom_verdict *out = &v->verdict;
+	enum oom_cause_kind kind = out->cause_count ? out->causes[0].kind : OOM_CAUSE_FULL;
+	size_t index = out->cause_count ? out->causes[0].row : v->facts.largest, blocks;
+	const struct view_lines *steady, *lines;
+	const struct view_stacks *stacks;
+	const struct view_row *row;
+
+	/* A request that is too large fails whatever is held. */
+	if (index == OOM_VIEW_NONE || kind == OOM_CAUSE_REQUEST)
+		return;
+	row = oom_gpu_row(v, &v->rows[index]);
+	stacks = row ? row_stacks(row, v->rows[index].held, kind) : &v->view.procs[v->rows[index].proc].host_stacks;
+	blocks = oom_blocks_row(v, index);
+	steady = &v->rows[blocks != OOM_VIEW_NONE ? blocks : index].steady.lines[VIEW_BY_GROWN];
+	lines = kind == OOM_CAUSE_GROWTH ? steady : &stacks->lines[VIEW_BY_LIVE];
+	out->are_tensors = row && stacks == &row->torch.stacks;
+	for (size_t i = 0; i < lines->count; i++) {
+		struct oom_line line = {
+			.line = &lines->rows[i], .bytes = bytes_for(kind, &lines->rows[i]),
+			.purpose = main_purpose(&lines->rows[i]), .has_grown = is_in(steady, &lines->rows[i]),
+		};
+
+		if (line.bytes && view_line_has_code(line.line))
+			keep_line(out, &line);
+	}
+}
+
+/* ---- what is ruled out ---- */
+
+static void add_reason(struct oom_view *v, enum oom_reason_kind kind, uint64_t bytes, size_t count)
+{
+	v->verdict.reasons[v->verdict.reason_count++] = (struct oom_reason){ kind, bytes, (uint32_t)count };
+}
+
+static void rule_out_pieces(struct oom_view *v, const struct subject *s)
+{
+	const struct oom_facts *f = &v->facts;
+	bool is_for_tensors = v->rec.framework_bytes || v->rec.class_id != GMT_OOM_CLASS_NONE;
+
+	if (s->torch && is_for_tensors && !has_cause(&v->verdict, OOM_CAUSE_FRAGMENTED) &&
+	    (f->cached < f->asked || f->cached < share_of(s->torch->reserved.live, PIECES_SHARE)))
+		add_reason(v, OOM_REASON_FEW_PIECES, f->cached, 0);
+}
+
+static void rule_out_others(struct oom_view *v, const struct subject *s)
+{
+	const struct oom_facts *f = &v->facts;
+
+	(void)s;
+	if (has_cause(&v->verdict, OOM_CAUSE_NEIGHBOUR) || has_cause(&v->verdict, OOM_CAUSE_UNTRACED))
+		return;
+	if (f->was_room && !f->is_limit)
+		return;
+	if (f->is_limit)
+		add_reason(v, OOM_REASON_OTHERS_APART, 0, 0);
+	else if (!f->other_count && f->has_free == OOM_FREE_TOLD && f->has_untraced && f->total &&
+		 f->untraced < share_of(f->total, DRIVER_SHARE))
+		add_reason(v, OOM_REASON_NO_OTHER, 0, 0);
+	else if (!f->other_count)
+		add_reason(v, OOM_REASON_NO_TRACED, 0, 0);
+	else if (f->has_free && oom_surely_free(f) + f->others < f->asked)
+		add_reason(v, OOM_REASON_SMALL_OTHERS, f->others, f->other_count);
+}
+
+static void rule_out_leak(struct oom_view *v, const struct subject *s)
+{
+	const struct view_training *t = s->torch ? &s->torch->training : NULL;
+
+	if (!t || has_cause(&v->verdict, OOM_CAUSE_LEAK) || t->iteration <= LEAK_ITERATIONS)
+		return;
+	if (!t->growth_count)
+		add_reason(v, OOM_REASON_NOTHING_LEFT, 0, 0);
+	else if (t->categories[GMT_CATEGORY_KEPT].live < share_of(s->torch->allocated.live, KEPT_SHARE))
+		add_reason(v, OOM_REASON_LITTLE_KEPT, t->categories[GMT_CATEGORY_KEPT].live, 0);
+}
+
+static void rule_out_context(struct oom_view *v, const struct subject *s)
+{
+	if (s->row && s->row->has_physical && s->row->context > 0 && (uint64_t)s->row->context < CONTEXT_BYTES &&
+	    (uint64_t)s->row->context >= share_of(s->held, PIECES_SHARE))
+		add_reason(v, OOM_REASON_USUAL_CONTEXT, (uint64_t)s->row->context, 0);
+}
+
+static void find_reasons(struct oom_view *v, const struct subject *s)
+{
+	static void (*const rules[])(struct oom_view *v, const struct subject *s) = {
+		rule_out_pieces, rule_out_others, rule_out_leak, rule_out_context,
+	};
+	const struct oom_facts *f = &v->facts;
+
+	if (!v->verdict.cause_count || !f->is_of_gpu || f->is_too_large || f->is_unseen)
+		return;
+	for (size_t i = 0; i < COUNT(rules); i++)
+		rules[i](v, s);
+}
+
+/* ---- what to do ---- */
+
+static bool lacks_block_stacks(const struct subject *s)
+{
+	return s->torch && s->torch->allocated.live && !view_has_stacks(&s->torch->stacks);
+}
+
+/* Most of the memory is older than the attach, so nobody saw its line. */
+static bool is_late(const struct subject *s)
+{
+	return (s->row && s->held && s->row->before_attach >= share_of(s->held, BEFORE_SHARE)) ||
+	       (s->torch && s->torch->allocated.live &&
+		s->torch->training.before >= share_of(s->torch->allocated.live, BEFORE_SHARE));
+}
+
+static uint64_t of_model(const struct subject *s)
+{
+	const struct view_category *c = s->torch->training.categories;
+
+	return c[GMT_CATEGORY_PARAMETER].live + c[GMT_CATEGORY_OPTIMIZER_STATE].live + c[GMT_CATEGORY_GRADIENT].live;
+}
+
+static bool is_mostly_model(const struct subject *s)
+{
+	return s->torch && s->torch->allocated.live &&
+	       of_model(s) >= share_of(s->torch->allocated.live, ACTIVATIONS_SHARE);
+}
+
+static bool has_other_tensors(const struct subject *s)
+{
+	return s->torch && s->torch->allocated.live && !is_mostly_model(s);
+}
+
+static bool has_no_framework(const struct subject *s)
+{
+	return !s->torch && s->held;
+}
+
+static bool is_not_expandable(const struct subject *s)
+{
+	return s->torch && s->torch->backend != GMT_TORCH_EXPANDABLE;
+}
+
+static bool is_other_unknown(const struct subject *s)
+{
+	const struct oom_view_row *r = &s->v->rows[s->v->facts.other];
+
+	return !view_has_stacks(view_best_stacks(oom_gpu_row(s->v, r)));
+}
+
+/* For each cause the remedies in their order; NULL: always. */
+static const struct {
+	enum oom_cause_kind cause;
+	enum oom_remedy remedy;
+	bool (*is_for)(const struct subject *s);
+} remedy_rows[] = {
+	{ OOM_CAUSE_LEAK, OOM_DO_FIND_KEEPER, NULL },
+	{ OOM_CAUSE_LEAK, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_LEAK, OOM_DO_FROM_START, is_late },
+	{ OOM_CAUSE_LEAK, OOM_DO_NOT_BATCH, NULL },
+	{ OOM_CAUSE_GROWTH, OOM_DO_FIND_GROWTH, NULL },
+	{ OOM_CAUSE_GROWTH, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_GROWTH, OOM_DO_FROM_START, is_late },
+	{ OOM_CAUSE_FRAGMENTED, OOM_DO_EXPANDABLE, is_not_expandable },
+	{ OOM_CAUSE_FRAGMENTED, OOM_DO_FEW_SIZES, NULL },
+	{ OOM_CAUSE_NEIGHBOUR, OOM_DO_END_OTHER, NULL },
+	{ OOM_CAUSE_NEIGHBOUR, OOM_DO_TRACE_OTHER, is_other_unknown },
+	{ OOM_CAUSE_UNTRACED, OOM_DO_LIST_OTHERS, NULL },
+	{ OOM_CAUSE_UNTRACED, OOM_DO_TRACE_ALL, NULL },
+	{ OOM_CAUSE_CACHE, OOM_DO_EMPTY_CACHE, NULL },
+	{ OOM_CAUSE_CACHE, OOM_DO_LEAVE_ROOM, NULL },
+	{ OOM_CAUSE_CONTEXT, OOM_DO_CONTEXT_LIMITS, NULL },
+	{ OOM_CAUSE_POOL, OOM_DO_TRIM_POOL, NULL },
+	{ OOM_CAUSE_REQUEST, OOM_DO_CHECK_SIZE, NULL },
+	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_SMALLER_BATCH, NULL },
+	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_RECOMPUTE, NULL },
+	{ OOM_CAUSE_ACTIVATIONS, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_LIMIT, OOM_DO_FROM_START, is_late },
+	{ OOM_CAUSE_LIMIT, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_LIMIT, OOM_DO_RAISE_LIMIT, NULL },
+	{ OOM_CAUSE_OTHER_LIMIT, OOM_DO_CHECK_LIMITS, NULL },
+	{ OOM_CAUSE_UNEXPLAINED, OOM_DO_LIST_OTHERS, NULL },
+	{ OOM_CAUSE_UNEXPLAINED, OOM_DO_TRACE_ALL, NULL },
+	{ OOM_CAUSE_HOST, OOM_DO_LESS_PINNED, NULL },
+	{ OOM_CAUSE_FULL, OOM_DO_FROM_START, is_late },
+	{ OOM_CAUSE_FULL, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_FULL, OOM_DO_SHARD, is_mostly_model },
+	{ OOM_CAUSE_FULL, OOM_DO_SMALLER_BATCH, has_other_tensors },
+	{ OOM_CAUSE_FULL, OOM_DO_HOLD_LESS, has_no_framework },
+	{ OOM_CAUSE_UNKNOWN, OOM_DO_EARLIER, NULL },
+};
+
+static void add_remedy(struct oom_verdict *out, enum oom_remedy remedy)
+{
+	for (size_t i = 0; i < out->remedy_count; i++)
+		if (out->remedies[i] == remedy)
+			return;
+	out->remedies[out->remedy_count++] = remedy;
+}
+
+static void find_remedies(struct oom_verdict *out, const struct subject *s)
+{
+	for (size_t c = 0; c < out->cause_count; c++)
+		for (size_t i = 0; i < COUNT(remedy_rows); i++)
+			if (remedy_rows[i].cause == out->causes[c].kind &&
+			    (!remedy_rows[i].is_for || remedy_rows[i].is_for(s)))
+				add_remedy(out, remedy_rows[i].remedy);
+}
+
+void oom_parts(struct oom_view *v)
+{
+	struct subject s = subject_of(v);
+
+	find_asker(v);
+	find_lines(v);
+	find_reasons(v, &s);
+	find_remedies(&v->verdict, &s);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Prints who held the memory of a GPU when a request failed, the largest first, with shares of the GPU.
+ *
+ *     GPU 0  NVIDIA H100 80GB HBM3, 80 GiB
+ *       76 GiB   95 %  pid 4242 python train.py, which asked
+ *                      PyTorch 75 GiB: parameters 39.1 GiB, activations 25 GiB, cached 10.9 GiB
+ *        3 GiB    3 %  pid 200 inference
+ *      512 MiB    0 %  the driver, and processes that are not traced
+ */
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/text/text.h"
+
+#define ROWS_SHOWN 6
+#define GPUS_SHOWN 2
+#define NAME_COLUMNS 50
+#define PURPOSES_SHOWN 4
+#define TEXT_INDENT 17
+
+static void put_share(struct out *out, uint64_t bytes, uint64_t total)
+{
+	out_printf(out, "%9s", human_bytes(bytes).s);
+	if (total)
+		out_printf(out, "%4u %%  ", (unsigned)((double)bytes * 100 / (double)total + 0.5));
+	else
+		out_pad(out, 8);
+}
+
+/* The largest category that is not in taken[]; GMT_CATEGORY_COUNT: there is none. */
+static int next_category(const struct view_training *t, bool taken[GMT_CATEGORY_COUNT])
+{
+	int found = GMT_CATEGORY_COUNT;
+
+	for (int i = 0; i < GMT_CATEGORY_COUNT; i++) {
+		uint64_t live = t->categories[i].live;
+
+		if (!taken[i] && live && (found == GMT_CATEGORY_COUNT || live > t->categories[found].live))
+			found = i;
+	}
+	if (found < GMT_CATEGORY_COUNT)
+		taken[found] = true;
+	return found;
+}
+
+static void put_tensors(struct out *out, const struct view_torch *t)
+{
+	bool taken[GMT_CATEGORY_COUNT] = { false };
+	const struct view_training *training = &t->training;
+	struct out text;
+	int c;
+
+	out_init_mem(&text);
+	out_printf(&text, "PyTorch %s: tensors %s", human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s);
+	for (int i = 0; i < PURPOSES_SHOWN && training->is_training; i++) {
+		c = next_category(training, taken);
+		if (c == GMT_CATEGORY_COUNT)
+			break;
+		out_printf(&text, "%s%s %s", i ? ", " : " (", gmt_category_text(c),
+			   human_bytes(training->categories[c].live).s);
+	}
+	if (training->is_training && training->before)
+		out_printf(&text, ", before the attach %s", human_bytes(training->before).s);
+	out_printf(&text, "%s, cached %s", training->is_training ? ")" : "", human_bytes(view_torch_cached(t)).s);
+	if (t->gap_known && view_torch_cached(t))
+		out_printf(&text, ", largest gap %s", human_bytes(t->largest_free_gap).s);
+	text_wrap(out, "", TEXT_INDENT, TEXT_COLUMNS, &text);
+}
+
+static void print_holder(struct out *out, const struct oom_view *v, const struct oom_view_row *r, uint64_t total)
+{
+	const struct view_row *row = oom_gpu_row(v, r);
+
+	put_share(out, r->held, total);
+	oom_text_process(out, v, r->proc);
+	if (r->proc == v->proc && v->rec.outcome != GMT_OOM_NONE)
+		out_text(out, ", which asked");
+	out_char(out, '\n');
+	if (row && row->before_attach)
+		out_printf(out, "%*s%s of it from before the attach\n", TEXT_INDENT, "",
+			   human_bytes(row->before_attach).s);
+	if (row && row->torch.seen)
+		put_tensors(out, &row->torch);
+}
+
+static bool is_row_of(const struct oom_view *v, const struct oom_view_row *r, int gpu)
+{
+	const struct view_row *row = oom_gpu_row(v, r);
+
+	return row && !r->is_blocks && row->gpu == gpu && (r->held || row->torch.seen);
+}
+
+static void put_rest(struct out *out, const struct oom_view *v, uint64_t total)
+{
+	static const char *const frees[] = {
+		[OOM_FREE_TOLD] = "free", [OOM_FREE_COMPUTED] = "free, at most",
+		[OOM_FREE_REFUSED] = "free, less than this",
+	};
+	const struct oom_facts *f = &v->facts;
+
+	if (f->has_untraced && f->untraced) {
+		put_share(out, f->untraced, total);
+		out_text(out, "the driver, and processes that are not traced\n");
+	}
+	if (f->has_free) {
+		put_share(out, f->free, total);
+		out_printf(out, "%s\n", frees[f->has_free]);
+	}
+}
+
+static void print_holders_of(struct out *out, const struct oom_view *v, int gpu)
+{
+	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
+	uint64_t total = g ? g->total_bytes : 0;
+	unsigned shown = 0, more = 0;
+
+	out_printf(out, "\nGPU %s  ", text_gpu(&v->view, gpu).s);
+	human_print(out, NAME_COLUMNS, g ? g->name : "unknown", g ? sizeof(g->name) : sizeof("unknown"));
+	if (total)
+		out_printf(out, ", %s", human_bytes(total).s);
+	out_char(out, '\n');
+	for (size_t i = 0; i < v->row_count; i++) {
+		if (!is_row_of(v, &v->rows[i], gpu))
+			continue;
+		if (shown++ < ROWS_SHOWN)
+			print_holder(out, v, &v->rows[i], total);
+		else
+			more++;
+	}
+	if (more)
+		out_printf(out, "%*sand %u more %s\n", TEXT_INDENT, "", more,
+			   human_plural(more, "process", "processes"));
+	if (v->facts.is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE)
+		put_rest(out, v, total);
+}
+
+static bool has_rows(const struct oom_view *v, int gpu)
+{
+	for (size_t i = 0; i < v->row_count; i++)
+		if (is_row_of(v, &v->rows[i], gpu))
+			return true;
+	return false;
+}
+
+void oom_print_holders(struct out *out, const struct oom_view *v)
+{
+	/* Where the GPU is not known, each may be the one. */
+	bool is_one = v->facts.is_of_gpu && v->gpu != VIEW_GPU_UNKNOWN && v->rec.outcome != GMT_OOM_NONE;
+	unsigned shown = 0;
+
+	for (int gpu = VIEW_GPU_UNKNOWN; gpu < (int)v->view.gpu_count; gpu++)
+		if ((!is_one || gpu == v->gpu) && has_rows(v, gpu) && shown++ < GPUS_SHOWN)
+			print_holders_of(out, v, gpu);
+	if (shown > GPUS_SHOWN)
+		out_printf(out, "\nand %u more %s (--full shows all)\n", shown - GPUS_SHOWN,
+			   human_plural(shown - GPUS_SHOWN, "GPU", "GPUs"));
+}

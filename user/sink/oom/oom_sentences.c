@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The sentences of a verdict (oom_verdict.h): one for each cause, reason and remedy. A word in braces stands for a
+ * number or a name: `blanks` below has these words.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/count.h"
+#include "base/human.h"
+#include "base/out.h"
+#include "sink/oom/oom_sinks.h"
+#include "sink/text/text.h"
+
+#define NAME_COLUMNS 32
+
+static const char *const cause_texts[OOM_CAUSE_COUNT] = {
+	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
+			   " {each} on average; {bytes} of {whole} in tensors have outlived their iteration",
+	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, bit by bit",
+	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
+				 " needs {asked} in one piece",
+	[OOM_CAUSE_NEIGHBOUR] = "another process: {holder} holds {bytes}{of_whole}; without it the request"
+				" would have fit",
+	[OOM_CAUSE_UNTRACED] = "other processes: the driver and processes that are not traced hold {bytes}{of_whole};"
+			       " without them the request would have fit",
+	[OOM_CAUSE_CACHE] = "PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them",
+	[OOM_CAUSE_CONTEXT] = "the CUDA context takes {bytes}, more than usual",
+	[OOM_CAUSE_POOL] = "CUDA's memory pools keep {bytes} that no allocation uses",
+	[OOM_CAUSE_REQUEST] = "one request of {bytes}, {request_limit}",
+	[OOM_CAUSE_ACTIVATIONS] = "one iteration needs too much: activations and temporary tensors take {bytes} of"
+				  " {whole} in tensors",
+	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: no driver call had failed;"
+			    " PyTorch holds {bytes}",
+	[OOM_CAUSE_OTHER_LIMIT] = "a limit other than the GPU's memory: {bytes}{of_whole} were free",
+	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves room for the"
+				  " request; other processes hold the rest, or another limit refused the request",
+	[OOM_CAUSE_HOST] = "the {class} memory could not be provided; all traced processes together hold"
+			   " {bytes} of pinned, registered and managed memory",
+	[OOM_CAUSE_FULL] = "{gpu} {is_full}: the traced processes hold {bytes}{of_whole}",
+	[OOM_CAUSE_UNKNOWN] = "not known: there is no picture of that moment, so the holders of the memory are not"
+			      " known",
+};
+
+static const char *const reason_texts[OOM_REASON_COUNT] = {
+	[OOM_REASON_FEW_PIECES] = "fragmentation: {bytes} cached",
+	[OOM_REASON_NO_OTHER] = "another process: none",
+	[OOM_REASON_NO_TRACED] = "another traced process: none",
+	[OOM_REASON_SMALL_OTHERS] = "another process: the others hold {bytes}, less than was missing",
+	[OOM_REASON_OTHERS_APART] = "another process: no driver call had failed",
+	[OOM_REASON_NOTHING_LEFT] = "a leak: the last 3 iterations did not each leave more",
+	[OOM_REASON_LITTLE_KEPT] = "a leak: {bytes} outlived their iteration",
+	[OOM_REASON_USUAL_CONTEXT] = "the CUDA context: {bytes}, as usual",
+};
+
+static const char *const remedy_texts[OOM_DO_COUNT] = {
+	[OOM_DO_BLOCK_STACKS] = "trace with --block-stacks to see the lines that hold the tensors",
+	[OOM_DO_FROM_START] = "trace from the start (gpumemtrace -- CMD): most of the memory is older than the attach",
+	[OOM_DO_TRACE_ALL] = "trace all CUDA processes (-a) to see who holds the rest",
+	[OOM_DO_TRACE_OTHER] = "trace pid {other_pid} to see what it holds the memory for",
+	[OOM_DO_FIND_KEEPER] = "find what keeps each step's loss or outputs (a list? .detach() or .item())",
+	[OOM_DO_FIND_GROWTH] = "find what keeps this memory: a list, a cache, a queue that grows?",
+	[OOM_DO_NOT_BATCH] = "a smaller batch only delays it",
+	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
+	[OOM_DO_FEW_SIZES] = "use fewer different sizes: pad inputs to a few lengths",
+	[OOM_DO_END_OTHER] = "end pid {other_pid}, or use another GPU",
+	[OOM_DO_LIST_OTHERS] = "nvidia-smi lists the processes of the GPU: end one, or use another GPU",
+	[OOM_DO_EMPTY_CACHE] = "call torch.cuda.empty_cache() before the request",
+	[OOM_DO_LEAVE_ROOM] = "limit PyTorch: torch.cuda.set_per_process_memory_fraction()",
+	[OOM_DO_CONTEXT_LIMITS] = "look for large limits (cuCtxSetLimit: stack, heap, printf) and kernels with large"
+				  " stacks",
+	[OOM_DO_TRIM_POOL] = "give pool memory back: cuMemPoolTrimTo(), or a lower release threshold",
+	[OOM_DO_CHECK_SIZE] = "check the size: is a shape wrong? Ask for less at once",
+	[OOM_DO_SMALLER_BATCH] = "use a smaller batch or shorter inputs",
+	[OOM_DO_RECOMPUTE] = "recompute activations (torch.utils.checkpoint), or use mixed precision",
+	[OOM_DO_SHARD] = "parameters, gradients and optimizer state take most: shard them (FSDP), or use a smaller"
+			 " model",
+	[OOM_DO_RAISE_LIMIT] = "raise the limit, if the program sets one"
+			       " (torch.cuda.set_per_process_memory_fraction())",
+	[OOM_DO_CHECK_LIMITS] = "look for a limit: MPS (CUDA_MPS_PINNED_DEVICE_MEM_LIMIT), a container, address space",
+	[OOM_DO_LESS_PINNED] = "pin less (pin_memory, num_workers), or raise the limit (ulimit -l, the memory cgroup)",
+	[OOM_DO_HOLD_LESS] = "hold less: the lines above hold most",
+	[OOM_DO_EARLIER] = "look at an earlier failure of the session, which may have a picture",
+};
+
+/* ---- what stands in braces ---- */
+
+/* What a sentence is about. */
+struct subject {
+	const struct oom_view *v;
+	uint64_t bytes, whole, each, since_ns;
+	uint32_t count;
+	size_t row;
+};
+
+static void fill_bytes(struct out *out, const struct subject *s)
+{
+	out_text(out, human_bytes(s->bytes).s);
+}
+
+static void fill_whole(struct out *out, const struct subject *s)
+{
+	out_text(out, human_bytes(s->whole).s);
+}
+
+static void fill_of_whole(struct out *out, const struct subject *s)
+{
+	if (s->whole)
+		out_printf(out, " of %s", human_bytes(s->whole).s);
+}
+
+static void fill_each(struct out *out, const struct subject *s)
+{
+	out_text(out, human_bytes(s->each).s);
+}
+
+static void fill_largest(struct out *out, const struct subject *s)
+{
+	if (s->each)
+		out_printf(out, ", the largest has %s", human_bytes(s->each).s);
+}
+
+static void fill_count(struct out *out, const struct subject *s)
+{
+	out_text(out, human_count(s->count).s);
+}
+
+static void fill_asked(struct out *out, const struct subject *s)
+{
+	out_text(out, human_bytes(s->v->facts.asked).s);
+}
+
+static void fill_since(struct out *out, const struct subject *s)
+{
+	out_text(out, text_when(&s->v->view, s->since_ns).s);
+}
+
+static void fill_holder(struct out *out, const struct subject *s)
+{
+	oom_text_process(out, s->v, s->v->rows[s->row].proc);
+}
+
+static void fill_other_pid(struct out *out, const struct subject *s)
+{
+	out_printf(out, "%u", s->v->view.procs[s->v->rows[s->v->facts.other].proc].tgid);
+}
+
+static void fill_gpu_name(struct out *out, const struct subject *s)
+{
+	out_text(out, oom_text_gpu(s->v).s);
+}
+
+static void fill_class(struct out *out, const struct subject *s)
+{
+	out_text(out, gmt_class_text(s->v->rec.class_id));
+}
+
+/* A GPU with much free memory is not full. */
+static void fill_is_full(struct out *out, const struct subject *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+	bool is_full = f->total && (f->has_free != OOM_FREE_TOLD || f->free <= f->total / 4);
+
+	out_text(out, is_full ? "is full" : "had too little memory left");
+}
+
+static void fill_request_limit(struct out *out, const struct subject *s)
+{
+	if (s->v->facts.is_too_large)
+		out_printf(out, "more than all %s of %s", human_bytes(s->whole).s, oom_text_gpu(s->v).s);
+	else if (s->whole)
+		out_printf(out, "%u %% of all %s of %s", (unsigned)((double)s->bytes * 100 / (double)s->whole + 0.5),
+			   human_bytes(s->whole).s, oom_text_gpu(s->v).s);
+	else
+		out_text(out, "more than was free and held together");
+}
+
+static void fill_would_fit(struct out *out, const struct subject *s)
+{
+	if (s->v->facts.fits_expandable)
+		out_printf(out, ": %s would have fit", human_bytes(s->v->facts.asked).s);
+}
+
+static const struct {
+	const char *word;
+	void (*put)(struct out *out, const struct subject *s);
+} blanks[] = {
+	{ "bytes", fill_bytes }, { "whole", fill_whole }, { "of_whole", fill_of_whole }, { "each", fill_each },
+	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
+	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
+	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
+};
+
+static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
+{
+	for (size_t i = 0; i < COUNT(blanks); i++)
+		if (strlen(blanks[i].word) == size && !memcmp(blanks[i].word, word, size))
+			blanks[i].put(out, s);
+}
+
+static void put_sentence(struct out *out, const char *text, const struct subject *s)
+{
+	while (*text) {
+		size_t plain = strcspn(text, "{"), blank;
+
+		out_bytes(out, text, plain);
+		text += plain;
+		if (!*text)
+			return;
+		blank = strcspn(text, "}");
+		fill_blank(out, text + 1, blank - 1, s);
+		text += blank + 1;
+	}
+}
+
+/* ---- sentences ---- */
+
+void oom_say_cause(struct out *out, const struct oom_view *v, const struct oom_cause *c)
+{
+	struct subject s = {
+		.v = v, .bytes = c->bytes, .whole = c->whole, .each = c->each, .since_ns = c->since_ns,
+		.count = c->count, .row = c->row,
+	};
+
+	put_sentence(out, cause_texts[c->kind], &s);
+	if (c->ground == FINDING_GUESS)
+		out_text(out, " (guess)");
+}
+
+void oom_say_reason(struct out *out, const struct oom_view *v, const struct oom_reason *r)
+{
+	put_sentence(out, reason_texts[r->kind], &(struct subject){ .v = v, .bytes = r->bytes, .count = r->count });
+}
+
+void oom_say_remedy(struct out *out, const struct oom_view *v, enum oom_remedy remedy)
+{
+	put_sentence(out, remedy_texts[remedy], &(struct subject){ .v = v });
+}
+
+void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
+{
+	const struct view_proc *p = &v->view.procs[index];
+
+	out_printf(out, "pid %u ", p->tgid);
+	text_command(out, NAME_COLUMNS, p);
+}
+
+struct human oom_text_gpu(const struct oom_view *v)
+{
+	struct human h, number = text_gpu(&v->view, v->gpu);
+
+	if (v->gpu == VIEW_GPU_UNKNOWN)
+		snprintf(h.s, sizeof(h.s), "an unknown GPU");
+	else
+		snprintf(h.s, sizeof(h.s), "GPU %.20s", number.s);
+	return h;
+}
