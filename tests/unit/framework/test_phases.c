@@ -616,6 +616,25 @@ static uint32_t waiting_stack(struct training *t, uint32_t tid)
 	return stack_id;
 }
 
+/* What goes because of an error was no temporary memory: the report says what the verdict of the error said. */
+static void gone_by_an_error(void **state)
+{
+	struct training *t = *state;
+
+	block(t, MAIN, PARAMETERS, 32);
+	iterate(t, 1, 3);
+	block(t, MAIN, ACTIVATION, 640);
+	assert_int_equal(live(t, GMT_CATEGORY_ACTIVATION), 640);
+	waiting_stack(t, MAIN);                          /* runs out of memory */
+	block(t, MAIN, ACTIVATION, -640);
+	assert_int_equal(at_peak(t, GMT_CATEGORY_ACTIVATION), 640);
+	assert_int_equal(at_peak(t, GMT_CATEGORY_TEMPORARY), 0);
+	block(t, MAIN, OTHER, 1);                        /* the program goes on */
+	block(t, MAIN, ACTIVATION, 800);
+	block(t, MAIN, ACTIVATION, -800);
+	assert_int_equal(at_peak(t, GMT_CATEGORY_TEMPORARY), 800);
+}
+
 static void whose_backward(void **state)
 {
 	struct training *t = *state;
@@ -641,6 +660,7 @@ static void whose_backward(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(gone_by_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(whose_backward, setup, teardown),
 		cmocka_unit_test_setup_teardown(phases_of_an_iteration, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_backwards_are_one_iteration, setup, teardown),

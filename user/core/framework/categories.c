@@ -21,13 +21,21 @@ unsigned int framework_category(const struct framework *f, const struct range *b
 	return category_is_known(block) ? category_of_block(f, block, is_alive) + 1 : 0;
 }
 
+/* A block that goes after an out-of-memory error, before any new block, goes because of the error. Until then the block
+ * was for what it seemed to be for when the error came. */
+static enum gmt_category category_at_peak(const struct framework_device *d, const struct range *block,
+					  enum gmt_category category)
+{
+	return d->has_failed ? category_guess(block, d->failed, true, d->is_first) : category;
+}
+
 unsigned int framework_count_gone(struct framework *f, const struct range *block)
 {
 	struct framework_device *d = &f->devices[block->gpu];
 	enum gmt_category category = category_of_block(f, block, false);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		d->gone_since_peak[category] += block->length;
+		d->gone_since_peak[category_at_peak(d, block, category)] += block->length;
 	return category_is_known(block) ? category + 1 : 0;
 }
 

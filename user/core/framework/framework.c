@@ -53,6 +53,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 	const struct range *old;
 
 	category_set_birth(&block, now);
+	d->has_failed = false;
 	d->allocs++;
 	d->alloc_bytes += rec->delta;
 	/* Blocks do not overlap: the free of an older block there was missed. */

@@ -70,6 +70,8 @@ struct framework_device {
 	bool is_first;           /* the device was seen from its first block on */
 	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak that are gone now */
 	struct framework_kinds kinds_at_end;
+	bool has_failed;         /* the framework has reported an error, and has made no block since */
+	struct training_moment failed; /* what the device was doing then */
 	uint64_t sized, sized_bytes, asked_bytes; /* live blocks whose requested size is known */
 };
 

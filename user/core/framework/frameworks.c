@@ -68,12 +68,18 @@ static bool is_repeated_report(const struct framework *f, const struct gmt_fw_oo
 static void take_framework_report(struct framework *f, const struct delta *d)
 {
 	const struct gmt_fw_oom *rec = (const void *)d->framework.rec;
+	const struct phase_line *line;
 
 	if (is_repeated_report(f, rec))
 		return;
 	f->report_tid = rec->hdr.tid;
 	f->report_bytes = rec->size;
 	f->report_ns = rec->hdr.ts_ns;
+	line = phases_line(&f->phases, rec->device_index);
+	if (line && rec->device_index < f->count) {
+		f->devices[rec->device_index].has_failed = true;
+		f->devices[rec->device_index].failed = line->now;
+	}
 	give_again(f, d, DELTA_REPORT);
 }
 
