@@ -66,7 +66,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,pipeline,pipeline) \
             $(call in,view,by_stack findings oom_causes oom_judge oom_parts oom_verdict oom_view snapshot snapshot_index \
                             snapshot_replay sums view view_build)
-SOURCE   := reader recorder
+SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
@@ -76,7 +76,7 @@ SINK     := registry \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
-            $(call in,oom,oom_holders oom_json oom_more oom_report oom_sentences oom_text) \
+            $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,columns json plain processes term term_stacks) \
             $(call in,export,folded pickle torch_snapshot)
 LIVE     := stream \

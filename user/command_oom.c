@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * gpumemtrace oom. A dump holds the outcome of a request; in a recording the outcome follows from the records. Names
- * may come long after the stacks that they name, so everything is printed at the end.
+ * gpumemtrace oom: explains the requests of files, and lists those of directories. A dump holds the outcome of a
+ * request; in a recording the outcome follows from the records. Names may come long after the stacks that they name, so
+ * everything is printed at the end of a file.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@
 #include "outputs.h"
 #include "playback.h"
 #include "say.h"
+#include "source/dump_folder.h"
 
 #define PICTURES_MAX 64   /* if a recording has more, the first half of these and the newest stay */
 
@@ -117,57 +120,121 @@ static int compare_requests(const void *left, const void *right)
 	return (a->rec.hdr.ts_ns > b->rec.hdr.ts_ns) - (a->rec.hdr.ts_ns < b->rec.hdr.ts_ns);
 }
 
-static int print_all(const struct found *f)
-{
-	const char *note = f->pb.note;
-	int fd = outputs_fd(f->pb.options), err;
-	const struct sink *format = outputs_format(f->pb.options, isatty(fd));
-	struct sink_opts opts = outputs_opts(f->pb.options, fd);
-	struct view_request request = outputs_request(f->pb.options, f->attribution);
+/* Where the requests of all files go. */
+struct printing {
 	struct out out;
+	const struct sink *format;
+	struct sink_opts opts;
+	bool is_list;            /* a line for each request */
+};
 
-	opts.notes = &note;
-	opts.note_count = *note != '\0';
-	out_init_fd(&out, fd);
+static void print_requests(struct found *f, struct printing *p)
+{
+	struct view_request request = outputs_request(f->pb.options, f->attribution);
+	const char *note = f->pb.note;
+	bool is_rows = p->is_list && p->format->oom_row;
+
+	p->opts.notes = &note;
+	p->opts.note_count = *note != '\0';
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_requests);
-	for (size_t i = 0; i < f->count; i++, opts.printed++) {
+	for (size_t i = 0; i < f->count; i++, p->opts.printed++) {
 		struct oom_view view;
 
 		oom_view_build(f->pb.pipeline, f->list[i].oom, &request, &view);
 		view.changes = f->list[i].changes;
-		format->oom(&out, &view, &opts);
+		(is_rows ? p->format->oom_row : p->format->oom)(&p->out, &view, &p->opts);
 		oom_view_free(&view);
 	}
-	if (!f->count && format->no_oom)
-		format->no_oom(&out, &opts);
-	err = out_close(&out);
-	if (err)
-		say("cannot write the output: %s", strerror(-err));
-	return output_files_write(f->pb.options, f->attribution, f->pb.pipeline, &opts) ?: err;
+	if (!f->count && !p->is_list && p->format->no_oom)
+		p->format->no_oom(&p->out, &p->opts);
+	p->opts.notes = NULL;
+	p->opts.note_count = 0;
 }
 
-static int report_requests(struct found *f)
+/* ---- files and directories ---- */
+
+static int report_requests(struct found *f, struct printing *p)
 {
+	const struct options *options = f->pb.options;
+
 	while (playback_next(&f->pb))
 		gather_ooms(f);
 	ooms_finish(f->pb.pipeline->ooms);
 	gather_ooms(f);
-	if (f->pb.is_unread || print_all(f))
+	if (f->pb.is_unread)
 		return GMT_EXIT_FAILURE;
-	return f->pb.options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
+	print_requests(f, p);
+	if (!p->is_list && output_files_write(options, f->attribution, f->pb.pipeline, &p->opts))
+		return GMT_EXIT_FAILURE;
+	return options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }
 
-int oom_run(const struct options *options, struct attribution *attribution)
+/* fd: the open file; -1: options->input names the file. */
+static int explain_file(const struct options *options, struct attribution *attribution, struct printing *p, int fd)
 {
+	struct pipeline *pipeline = outputs_pipeline(options);
 	struct found found = { .attribution = attribution };
 	int code = GMT_EXIT_FAILURE;
 
-	if (playback_open(&found.pb, options, outputs_pipeline(options)))
-		code = report_requests(&found);
+	if (fd < 0 ? playback_open(&found.pb, options, pipeline) : playback_open_fd(&found.pb, options, pipeline, fd))
+		code = report_requests(&found, p);
 	for (size_t i = 0; i < found.count; i++)
 		oom_free(found.list[i].oom);
 	free(found.list);
 	playback_close(&found.pb);
 	return code;
+}
+
+static int list_folder(const struct options *options, struct attribution *attribution, struct printing *p)
+{
+	struct dump_folder *folder = dump_folder_open(options->input);
+	struct options one = *options;
+	size_t before = p->opts.printed;
+	int fd, code = GMT_EXIT_OK;
+
+	if (!folder) {
+		say("%s: %s", options->input, strerror(errno));
+		return GMT_EXIT_FAILURE;
+	}
+	p->is_list = true;
+	while ((fd = dump_folder_next(folder, &one.input)) >= 0) {
+		p->opts.file = one.input;
+		code = explain_file(&one, attribution, p, fd) ?: code;
+	}
+	p->is_list = false;
+	p->opts.file = NULL;
+	if (p->opts.printed == before)
+		say("%s: no file there (*.gmt) has a request that failed", options->input);
+	if (dump_folder_left_out(folder))
+		say("%s: %zu more files were not read: gpumemtrace oom FILE", options->input,
+		    dump_folder_left_out(folder));
+	dump_folder_close(folder);
+	return code;
+}
+
+static int explain_path(const struct options *options, struct attribution *attribution, struct printing *p,
+			const char *path)
+{
+	struct options one = *options;
+	bool is_folder = dump_folder_is(path);
+
+	one.input = path;
+	p->opts.file = options->more.count && !is_folder ? path : NULL;
+	return is_folder ? list_folder(&one, attribution, p) : explain_file(&one, attribution, p, -1);
+}
+
+int oom_run(const struct options *options, struct attribution *attribution)
+{
+	int fd = outputs_fd(options), code, err;
+	struct printing p = { .format = outputs_format(options, isatty(fd)), .opts = outputs_opts(options, fd) };
+
+	out_init_fd(&p.out, fd);
+	code = explain_path(options, attribution, &p, options->input);
+	for (size_t i = 0; i < options->more.count; i++)
+		code = explain_path(options, attribution, &p, options->more.texts[i]) ?: code;
+	err = out_close(&p.out);
+	if (err)
+		say("cannot write the output: %s", strerror(-err));
+	return err ? GMT_EXIT_FAILURE : code;
 }

@@ -10,15 +10,25 @@
 #include "say.h"
 #include "source/reader.h"
 
-bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline)
+static bool begin_playback(struct playback *pb, const struct options *options, struct pipeline *pipeline, int err)
 {
-	int err;
-
-	*pb = (struct playback){ .options = options, .pipeline = pipeline };
-	err = reader_open(&pb->reader, options->input);
+	pb->options = options;
+	pb->pipeline = pipeline;
 	if (err)
 		say("%s: %s", options->input, strerror(-err));
 	return !err;
+}
+
+bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline)
+{
+	*pb = (struct playback){ 0 };
+	return begin_playback(pb, options, pipeline, reader_open(&pb->reader, options->input));
+}
+
+bool playback_open_fd(struct playback *pb, const struct options *options, struct pipeline *pipeline, int fd)
+{
+	*pb = (struct playback){ 0 };
+	return begin_playback(pb, options, pipeline, reader_open_fd(&pb->reader, fd));
 }
 
 void playback_close(struct playback *pb)

@@ -22,6 +22,8 @@ struct playback {
 /* Opens options->input. `pipeline` belongs to the playback from now on; NULL: records are only read. False, after a
  * sentence on standard error. Call playback_close() in both cases. */
 bool playback_open(struct playback *pb, const struct options *options, struct pipeline *pipeline);
+/* The same for an open file, which belongs to the playback from now on. options->input is the name in sentences. */
+bool playback_open_fd(struct playback *pb, const struct options *options, struct pipeline *pipeline, int fd);
 void playback_close(struct playback *pb);
 
 /* Returns the next record, after the pipeline has taken it in. The record is valid until the next call. The ledger

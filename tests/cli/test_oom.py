@@ -3,7 +3,9 @@
 """`gpumemtrace oom` gives the right verdicts, in the right words, for recordings of real programs."""
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 
 from cases import BIN, PATIENCE, TOP, check, done
 
@@ -36,6 +38,49 @@ def one(name, call, tries):
     check(name + ": who held what", held == row["held_bytes"] > 300 << 20, row)
 
 
+def several():
+    code, out, err = run(data("h100-native"), data("h200x2-ioctls-native"), data("h100-malloc-async"))
+    check("several files", code == 0 and not err and out.count("OUT OF MEMORY") == 2, out + err)
+    check("each with its name", "FILE   " + data("h100-native") in out and
+          data("h200x2-ioctls-native") + ": no request failed" in out, out)
+    views = [json.loads(line) for line in run("--json", data("h100-native"), data("h100-malloc-async"))[1].splitlines()]
+    check("in JSON, too", [v["oom"]["file"] for v in views] == [data("h100-native"), data("h100-malloc-async")], views)
+    code, out, err = run("-o", "x.pickle", data("h100-native"), data("h100-malloc-async"))
+    check("no snapshot of several", code == 2 and "a snapshot is of one recording" in err, err)
+
+
+def folder():
+    """A directory that others write to: names, links and what is no file do nothing."""
+    with tempfile.TemporaryDirectory() as place:
+        odd = "\033[2J.gmt"
+        for number, (name, source) in enumerate((("old.gmt", "h100-native"), (odd, "h100-malloc-async"))):
+            shutil.copy(data(source), os.path.join(place, name))
+            os.utime(os.path.join(place, name), (number, number))
+        code, out, err = run(place)
+        lines = out.splitlines()
+        check("a directory: a line each, the newest first", code == 0 and not err and len(lines) == 3 and
+              lines[0].startswith("TIME (UTC)") and lines[1].endswith("request         ?[2J.gmt") and
+              lines[2].endswith(" 500 GiB  request         old.gmt"), out + err)
+        os.symlink("/etc/passwd", os.path.join(place, "link.gmt"))
+        os.mkfifo(os.path.join(place, "pipe.gmt"))
+        os.mkdir(os.path.join(place, "folder.gmt"))
+        check("what is no file is no dump", run(place)[1] == out, run(place))
+        check("in JSON the whole of each", [json.loads(line)["oom"]["file"] for line in run("--json", place)[1].splitlines()]
+              == [odd, "old.gmt"])
+        with open(os.path.join(place, "bad.gmt"), "w", encoding="ascii") as file:
+            file.write("no recording")
+        code, again, err = run(place)
+        check("a file that is no recording", code == 1 and again == out and "bad.gmt: not a gpumemtrace recording" in err,
+              err)
+        for number in range(110):
+            os.link(os.path.join(place, "old.gmt"), os.path.join(place, f"{number}.gmt"))
+        code, out, err = run(place)
+        check("not more than 100", len(out.splitlines()) <= 101 and "13 more files were not read" in err, err)
+    with tempfile.TemporaryDirectory() as place:
+        code, out, err = run(place)
+        check("an empty directory", code == 0 and not out and "has a request that failed" in err, out + err)
+
+
 def main():
     # torch's native allocator empties its cache of 100 MiB before the second try
     one("h100-native", "cuMemAlloc_v2", 2)
@@ -49,6 +94,8 @@ def main():
           "\nWHY    one request of 500 GiB, more than was free" in out, out)
     check("in short", len(out.splitlines()) < 12 and all(len(line) <= 80 for line in out.splitlines()), out)
     check("in full", "BY CALLS" not in out and "BY CALLS" in run("--full", data("h100-native"))[1], out)
+    several()
+    folder()
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)
     return done()

@@ -32,6 +32,11 @@ static int open_regular(int path_fd)
 	return fd;
 }
 
+int foreign_open_in(int dir, const char *name)
+{
+	return open_regular(openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+}
+
 /* A container's link, absolute or with "..", stays in its root, as for the process itself (openat2(), Linux 5.6). */
 int foreign_open_path(uint32_t pid, const char *path)
 {

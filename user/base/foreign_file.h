@@ -30,6 +30,9 @@ int foreign_open_mapped(uint32_t pid, const struct foreign_file *file);
 /* Opens the file at the path in the root of a process (0: our own root), if it is the same file. Returns the same. */
 int foreign_open_same(uint32_t pid, const struct foreign_file *file);
 
+/* Opens a regular file in an open directory, and follows no link. Returns the same. */
+int foreign_open_in(int dir, const char *name);
+
 /* Opens any regular file at a path in the root of a process (0: our own root). Returns the same. */
 int foreign_open_path(uint32_t pid, const char *path);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/xalloc.h"
 #include "cli/cli_commands.h"
 #include "cli/cli_near.h"
 
@@ -146,6 +147,11 @@ static int take_word(struct options *options, const char *word, char **cause)
 		options->input = word;
 		return 0;
 	}
+	if (options->command == CLI_OOM) {
+		options->more.texts = xreallocarray(options->more.texts, options->more.count + 1, sizeof(word));
+		options->more.texts[options->more.count++] = word;
+		return 0;
+	}
 	command = cli_commands[options->command].word;
 	if (takes_file(options))
 		return cli_wrong(cause, "'%s' takes one recording: '%s' is one too many", command, word);
@@ -257,6 +263,15 @@ static int check_targets(const struct options *options, char **cause)
 	return 0;
 }
 
+/* Whether a file is written from the one recording that is read. */
+static bool check_one_file(const struct options *options)
+{
+	for (size_t i = 0; i < SINKS_MAX; i++)
+		if (options->files[i])
+			return true;
+	return false;
+}
+
 static int check_options(const struct options *options, char **cause)
 {
 	int err = 0;
@@ -268,6 +283,8 @@ static int check_options(const struct options *options, char **cause)
 	else if (options->pids.name_count)
 		err = cli_wrong(cause, "'%s' is not a process id: records have no names to look for",
 				options->pids.names[0]);
+	else if (options->more.count && check_one_file(options))
+		err = cli_wrong(cause, "a snapshot is of one recording: remove '%s'", options->more.texts[0]);
 	else if (takes_file(options) && !options->input)
 		err = cli_wrong(cause, "the recording or dump is missing: gpumemtrace %s FILE.gmt",
 				cli_commands[options->command].word);
@@ -336,6 +353,7 @@ void options_free(struct options *options)
 	free(options->pods.texts);
 	free(options->libcuda.texts);
 	free(options->owners.texts);
+	free(options->more.texts);
 	*options = (struct options){ 0 };
 }
 

@@ -14,7 +14,7 @@
 	X(TRACE, "", "-p PID|NAME | -a | -- COMMAND [ARG...]", \
 	  "trace CUDA processes, and show who holds GPU memory")            \
 	X(REPORT, "report", "FILE.gmt", "print the report of a recording; needs neither root nor a GPU") \
-	X(OOM, "oom", "FILE.gmt", "explain why memory ran out, from a dump or a recording") \
+	X(OOM, "oom", "FILE.gmt|DIR...", "explain why memory ran out; DIR: list the dumps there") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
 	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
 	X(PS, "ps", "", "list the processes that use CUDA, with their GPU memory, container or job") \
@@ -51,6 +51,7 @@ struct options {
 	char **child;             /* -- COMMAND ARGS, NULL-terminated, part of argv; NULL: none */
 	bool pipe_ignored;        /* SIGPIPE was ignored when this process was started */
 	const char *input;        /* report, oom, records: recording; "-": standard input */
+	struct cli_list more;     /* oom: further recordings */
 	const char *output;       /* -o: recording; NULL: none */
 	const struct sink *format;    /* the requested format; NULL: none */
 	const char *files[SINKS_MAX]; /* paths by index in sinks[]; NULL: none */

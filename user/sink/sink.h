@@ -36,6 +36,7 @@ struct sink_opts {
 	const char *const *notes;   /* sentences that belong to the result, such as "the recording is incomplete" */
 	size_t note_count;
 	size_t printed;             /* failed requests printed before */
+	const char *file;           /* of the failed request, where there are several; NULL */
 };
 
 /* The history of a process for sinks. */
@@ -66,6 +67,8 @@ struct sink {
 	/* gpumemtrace oom: a failed request; the line if no request failed. */
 	void (*oom)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 	void (*no_oom)(struct out *out, const struct sink_opts *opts);
+	/* A failed request in a list of a directory's; NULL: oom() does. */
+	void (*oom_row)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 	/* gpumemtrace records: a record (wire.h), which may hold any bytes, and its time since the session's start. */
 	void (*record)(struct out *out, const struct gmt_hdr *record, int64_t offset_ns);
 	/* gpumemtrace doctor, gpumemtrace list, gpumemtrace ps. */

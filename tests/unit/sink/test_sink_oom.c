@@ -118,7 +118,7 @@ static void says(struct records *r, const char *const *wanted, const char *unwan
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
 	out_char(&out, '\n');
-	oom_text(&out, &view, 0);
+	oom_text(&out, &view, NULL, 0);
 	out_char(&out, '\n');
 	oom_say_outcome(&out, &view);
 	text = out_take(&out);

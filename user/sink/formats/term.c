@@ -245,6 +245,7 @@ const struct sink sink_term = {
 	.report = report_print,
 	.oom = oom_print_next,
 	.no_oom = oom_print_none,
+	.oom_row = oom_print_row,
 	.record = record_print,
 	.doctor = doctor_print,
 	.list = list_print,

@@ -8,6 +8,7 @@
 #include "sink/json/json_stacks.h"
 #include "sink/json/json_view.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/sink.h"
 
 static json_t *index_or_null(size_t index)
 {
@@ -21,7 +22,7 @@ static json_t *sentences_to_json(const struct oom_view *v)
 	char *text, *at, *end;
 
 	out_init_mem(&out);
-	oom_text(&out, v, 0);
+	oom_text(&out, v, NULL, 0);
 	text = at = out_take(&out);
 	for (; (end = strchr(at, '\n')); at = end + 1)
 		js_append(list, js_text(at, (size_t)(end - at)));
@@ -127,7 +128,7 @@ static json_t *parts_to_json(const struct oom_view *v)
 			 { "not", not }, { "do", todo });
 }
 
-static json_t *request_to_json(const struct oom_view *v)
+static json_t *request_to_json(const struct oom_view *v, const char *file)
 {
 	const struct gmt_oom *rec = &v->rec;
 	const char *class = gmt_class_name(rec->class_id), *call = gmt_api_symbol(rec->api);
@@ -138,7 +139,9 @@ static json_t *request_to_json(const struct oom_view *v)
 
 	for (size_t i = 0; i < v->row_count; i++)
 		js_append(rows, row_of_oom(v, &v->rows[i]));
-	return JS_OBJECT({ "number", js_u64(rec->number) }, { "outcome", js_word(gmt_oom_outcome_name(rec->outcome)) },
+	return JS_OBJECT({ "number", js_u64(rec->number) },
+			 { "file", file ? js_text(file, strlen(file)) : json_null() },
+			 { "outcome", js_word(gmt_oom_outcome_name(rec->outcome)) },
 			 { "by", js_word(gmt_oom_sign_name(rec->sign)) }, { "verdict", sentences_to_json(v) },
 			 { "cause", js_word_if(first, first ? oom_cause_name(first->kind) : "") },
 			 { "ground", js_word_if(first, first ? finding_ground_name(first->ground) : "") },
@@ -163,5 +166,5 @@ static json_t *request_to_json(const struct oom_view *v)
 
 void oom_print_json(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
 {
-	json_view_write(out, &v->view, opts, "oom", request_to_json(v));
+	json_view_write(out, &v->view, opts, "oom", request_to_json(v, opts->file));
 }

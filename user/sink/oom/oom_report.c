@@ -22,6 +22,7 @@
 
 #define LABEL_COLUMNS 30
 #define FRAME_INDENT 6
+#define FILE_COLUMNS 400
 
 /* ---- the request ---- */
 
@@ -222,7 +223,7 @@ static void print_oom_tables(struct out *out, const struct oom_view *v, const st
 void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
 {
 	print_oom_head(out, v, opts);
-	oom_text(out, v, TEXT_COLUMNS);
+	oom_text(out, v, opts->file, TEXT_COLUMNS);
 	oom_print_holders(out, v);
 	if (opts->full)
 		print_oom_tables(out, v, opts);
@@ -237,11 +238,14 @@ void oom_print_next(struct out *out, const struct oom_view *v, const struct sink
 		return;
 	}
 	print_oom_head(out, v, opts);
-	oom_text(out, v, TEXT_COLUMNS);
+	oom_text(out, v, opts->file, TEXT_COLUMNS);
 }
 
 void oom_print_none(struct out *out, const struct sink_opts *opts)
 {
-	(void)opts;
+	if (opts->file) {
+		human_print(out, FILE_COLUMNS, opts->file, strlen(opts->file));
+		out_text(out, ": ");
+	}
 	out_text(out, "no request failed for lack of memory\n");
 }

@@ -11,13 +11,15 @@ struct sink_opts;
 
 /* Writes the head: the outcome, the time, the host, the process, the GPU. */
 void oom_text_head(struct out *out, const struct oom_view *view);
-/* Writes the verdict, in lines of at most `columns`; 0: each section is one line. */
-void oom_text(struct out *out, const struct oom_view *view, unsigned columns);
+/* Writes the verdict, in lines of at most `columns`; 0: each section is one line. file: NULL, or where it is from. */
+void oom_text(struct out *out, const struct oom_view *view, const char *file, unsigned columns);
 
 /* Prints the head, the verdict and who held the GPU's memory. opts->full: then tables of all that the picture has. */
 void oom_print(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 /* Prints one of several requests, in short if a retry succeeded, unless opts->verbose. */
 void oom_print_next(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
+/* Prints the request as a line of a list; the first of opts->printed has a head. */
+void oom_print_row(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
 void oom_print_none(struct out *out, const struct sink_opts *opts);
 /* Prints one line of JSON, "type": "oom". */
 void oom_print_json(struct out *out, const struct oom_view *view, const struct sink_opts *opts);

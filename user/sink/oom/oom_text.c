@@ -25,6 +25,7 @@
 #define HOST_COLUMNS 40
 #define CAUSES_SHOWN 3
 #define OWNER_COLUMNS 30
+#define FILE_COLUMNS 400
 
 /* Names the thing that a call makes and that takes memory; NULL: the call only allocates memory. */
 static const char *name_thing(const struct oom_view *v)
@@ -226,11 +227,16 @@ static void put_remedies(struct out *out, const struct oom_view *v, unsigned col
 	}
 }
 
-void oom_text(struct out *out, const struct oom_view *v, unsigned columns)
+void oom_text(struct out *out, const struct oom_view *v, const char *file, unsigned columns)
 {
 	const struct oom_verdict *verdict = &v->verdict;
 	struct out text;
 
+	if (file) {
+		out_init_mem(&text);
+		human_print(&text, FILE_COLUMNS, file, strlen(file));
+		put_section(out, "FILE", columns, &text);
+	}
 	if (v->rec.outcome != GMT_OOM_NONE) {
 		out_init_mem(&text);
 		say_asked(&text, v);

@@ -199,7 +199,7 @@ static const char *base_name(const char *word, size_t length)
 	return slash ? slash + 1 : word;
 }
 
-void text_command(struct out *out, unsigned columns, const struct view_proc *proc)
+unsigned text_command(struct out *out, unsigned columns, const struct view_proc *proc)
 {
 	const char *end = proc->cmdline + strcspn(proc->cmdline, " "), *script = end + (*end == ' ');
 	const char *program = base_name(proc->cmdline, (size_t)(end - proc->cmdline));
@@ -211,7 +211,7 @@ void text_command(struct out *out, unsigned columns, const struct view_proc *pro
 		snprintf(text, sizeof(text), "%.*s%s%s", (int)(end - program), program, script[0] ? " " : "", script);
 	else
 		snprintf(text, sizeof(text), "%s", proc->comm[0] ? proc->comm : "(name unknown)");
-	human_print(out, columns, text, strlen(text));
+	return human_print(out, columns, text, strlen(text));
 }
 
 /* Does the same as sigabbrev_np(), which glibc has from 2.32 on. NULL: a real-time signal, or no signal. */

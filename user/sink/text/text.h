@@ -49,8 +49,9 @@ struct human text_exit(int status);
 bool text_is_expected(const struct view_proc *proc, enum gmt_anomaly anomaly);
 uint64_t text_odd(const struct view *view, enum gmt_anomaly anomaly);
 
-/* The command without the folders of the program and of a script behind the program, at most `columns` wide. */
-void text_command(struct out *out, unsigned columns, const struct view_proc *proc);
+/* The command without the folders of the program and of a script behind the program, at most `columns` wide. Returns
+ * the columns. */
+unsigned text_command(struct out *out, unsigned columns, const struct view_proc *proc);
 
 /* The layers of a session: "api kernel nvml", or "unknown". */
 struct human text_layers(uint32_t layers);
