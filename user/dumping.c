@@ -245,7 +245,7 @@ static void report_done(struct dumping *d)
 		if (!job->error && job->is_first)
 			set_newest(d, job->file);
 		if (!job->error && job->is_first && !d->options->quiet)
-			say("wrote %s, which shows who held memory; to read it: gpumemtrace oom %s", job->file->path,
+			say("wrote %s; to see who held memory, and why: gpumemtrace oom %s", job->file->path,
 			    job->file->path);
 		if (job->error && !d->has_said_error)
 			say("cannot write %s: %s", job->file->path, out_file_why(job->error));

@@ -4,9 +4,12 @@
 (tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
 
 losses: a training keeps its losses, and with each loss its graph. summed: a training adds up its losses, and with the
-sum their graphs. twice: a training goes on with a second optimizer, and keeps the first one. outputs: an evaluation keeps its outputs. cache: a
-cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
+sum their graphs. twice: a training goes on with a second optimizer, and keeps the first one. outputs: an evaluation
+keeps its outputs. cache: a cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
 works, prints "done" and waits for another line; outputs and cache end with that line at the latest.
+
+These run out of memory, and die of it: losses-oom keeps its losses in a pretended GPU with less memory. batch: a training
+whose last batch is too large. pieces: of many small tensors, every other one is kept, and then a large one is made.
 """
 import ctypes
 import select
@@ -17,7 +20,10 @@ import torch
 
 import torch_ranges
 
+MIB = 1 << 20
 WIDTH, BATCH = 256, 64
+TOO_MANY = 12 * 1024                 # 12 MiB for each tensor of a batch, in 64 MiB
+LITTLE = 12 * MIB                    # some 20 iterations of losses
 
 native = ctypes.CDLL(None)
 
@@ -93,6 +99,26 @@ def optimize_twice():
     return net, optimizers
 
 
+def losses_oom():
+    native.blocks_limit(ctypes.c_uint64(LITTLE))
+    return train(True)
+
+
+def batch():
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for size in (BATCH,) * 4 + (TOO_MANY,):
+        optimizer.zero_grad()
+        net(torch.randn(size, WIDTH)).pow(2).mean().backward()
+        optimizer.step()
+
+
+def pieces():
+    small = [torch.zeros(MIB // 4) for _ in range(60)]      # the small ones
+    del small[::2]
+    return small, torch.zeros(8 * MIB // 4)                 # the large one
+
+
 def evaluate():
     net, outputs = Net(), []
     with torch.no_grad():
@@ -109,7 +135,7 @@ def generate():
 
 
 KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "summed": add_up, "twice": optimize_twice,
-         "outputs": evaluate, "cache": generate}
+         "outputs": evaluate, "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
 
 
 def main():

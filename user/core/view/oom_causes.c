@@ -98,7 +98,7 @@ static void blame_pieces(struct search *s)
 	/* A piece that is large enough was no help: it may be another stream's. */
 	if (!s->torch || !(f->fits_in_one_piece || f->fits_expandable) || (f->gap_known && f->gap >= f->asked))
 		return;
-	if (f->cached < share_of(s->torch->reserved.live, PIECES_SHARE))
+	if (f->cached < share_of(s->torch->reserved.live, f->gap_known ? PIECES_SHARE : FRAGMENTED_SHARE))
 		return;
 	c = add_cause(s, OOM_CAUSE_FRAGMENTED, f->gap_known ? FINDING_FOLLOWS : FINDING_GUESS);
 	c->bytes = f->cached;

@@ -73,12 +73,13 @@ static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 	f->gap_known = t->gap_known;
 	f->gap = t->largest_free_gap;
 	/* A launch or a module takes no memory from PyTorch's cache. */
-	if (!t->seen || f->is_too_large || (f->was_room && !f->is_limit) || v->rec.class_id == GMT_OOM_CLASS_NONE)
+	if (!t->seen || f->is_too_large || (f->was_room && !f->is_limit) ||
+	    (v->rec.class_id == GMT_OOM_CLASS_NONE && !v->rec.framework_bytes))
 		return;
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
 	/* Where segments are expandable, they have given back all that they can: the pieces between blocks. */
-	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && f->has_free &&
-			     f->cached + maybe_free(f) >= f->asked && f->cached;
+	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && !f->is_limit &&
+			     f->has_free && f->cached + maybe_free(f) >= f->asked && f->cached;
 }
 
 size_t oom_blocks_row(const struct oom_view *v, size_t row)
