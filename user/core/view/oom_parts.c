@@ -278,9 +278,9 @@ static bool has_other_tensors(const struct subject *s)
 	return s->torch && s->torch->allocated.live && !is_mostly_model(s);
 }
 
-static bool has_no_framework(const struct subject *s)
+static bool has_only_lines(const struct subject *s)
 {
-	return !s->torch && s->held;
+	return !s->torch && s->held && s->verdict->line_count;
 }
 
 static bool is_not_expandable(const struct subject *s)
@@ -333,7 +333,7 @@ static const struct {
 	{ OOM_CAUSE_FULL, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_FULL, OOM_DO_SHARD, is_mostly_model },
 	{ OOM_CAUSE_FULL, OOM_DO_SMALLER_BATCH, has_other_tensors },
-	{ OOM_CAUSE_FULL, OOM_DO_HOLD_LESS, has_no_framework },
+	{ OOM_CAUSE_FULL, OOM_DO_HOLD_LESS, has_only_lines },
 	{ OOM_CAUSE_UNKNOWN, OOM_DO_EARLIER, NULL },
 };
 

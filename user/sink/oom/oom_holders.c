@@ -18,12 +18,16 @@
 #define NAME_COLUMNS 50
 #define PURPOSES_SHOWN 4
 #define TEXT_INDENT 17
+#define SHARE_MAX 999u
 
+/* In a damaged file a process may hold any number of times what the GPU has. */
 static void put_share(struct out *out, uint64_t bytes, uint64_t total)
 {
+	double percent = total ? (double)bytes * 100 / (double)total + 0.5 : 0;
+
 	out_printf(out, "%9s", human_bytes(bytes).s);
 	if (total)
-		out_printf(out, "%4u %%  ", (unsigned)((double)bytes * 100 / (double)total + 0.5));
+		out_printf(out, "%4u %%  ", percent < SHARE_MAX ? (unsigned)percent : SHARE_MAX);
 	else
 		out_pad(out, 8);
 }

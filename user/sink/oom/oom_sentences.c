@@ -59,7 +59,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_TRACE_ALL] = "trace all CUDA processes (-a) to see who holds the rest",
 	[OOM_DO_TRACE_OTHER] = "trace pid {other_pid} to see what it holds the memory for",
 	[OOM_DO_FIND_KEEPER] = "find what keeps each step's loss or outputs (a list? .detach() or .item())",
-	[OOM_DO_FIND_GROWTH] = "find what keeps this memory: a list, a cache, a queue that grows?",
+	[OOM_DO_FIND_GROWTH] = "if this memory should not grow, find what keeps it: a list, a cache, a queue?",
 	[OOM_DO_NOT_BATCH] = "a smaller batch only delays it",
 	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
 	[OOM_DO_FEW_SIZES] = "use fewer different sizes: pad inputs to a few lengths",
