@@ -203,7 +203,7 @@ def window(folder):
     said = subprocess.run([BIN, "oom", "-o", folder + "/dump.pickle", path], capture_output=True, timeout=PATIENCE, text=True)
     # the kind that there is not is refused, the block that is in no segment is left out
     check("a dump: what was said before, and how much older there was", said.returncode == 0 and
-          "out of memory #7" in said.stdout and " lacks 600 older events" in said.stderr, said)
+          "OUT OF MEMORY #7" in said.stdout and " lacks 600 older events" in said.stderr, said)
     wrong = vizlib.problems(folder + "/dump.pickle")
     check("... no viewer chokes on its snapshot", not wrong, "\n".join(wrong))
     snapshot = vizlib.load(folder + "/dump.pickle")

@@ -291,7 +291,6 @@ static void test_refused(void **state)
 		{ "records a --from -1", "--from must be at least 0 seconds, not '-1'" },
 		{ "report a --kind call", "--kind cannot be used with 'report'" },
 		{ "report a b", "'report' takes one recording: 'b' is one too many" },
-		{ "oom -o x.pickle a b", "a snapshot is of one recording: remove 'b'" },
 		{ "report a -- b", "'report' runs no command" },
 		{ "report a -p 1", "--pid cannot be used with 'report'" },
 		{ "doctor x", "'doctor' takes no argument: remove 'x'" },

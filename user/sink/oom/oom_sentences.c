@@ -37,7 +37,7 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 				  " request; other processes hold the rest, or another limit refused the request",
 	[OOM_CAUSE_HOST] = "the {class} memory could not be provided; all traced processes together hold"
 			   " {bytes} of pinned, registered and managed memory",
-	[OOM_CAUSE_FULL] = "{gpu} {is_full}: the traced processes hold {bytes}{of_whole}",
+	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}",
 	[OOM_CAUSE_UNKNOWN] = "not known: there is no picture of that moment, so the holders of the memory are not"
 			      " known",
 };
@@ -107,6 +107,18 @@ static void fill_of_whole(struct out *out, const struct subject *s)
 {
 	if (s->whole)
 		out_printf(out, " of %s", human_bytes(s->whole).s);
+}
+
+static void fill_held(struct out *out, const struct subject *s)
+{
+	if (s->bytes)
+		out_printf(out, "the traced processes hold %s", human_bytes(s->bytes).s);
+	else if (s->v->gpu == VIEW_GPU_UNKNOWN)
+		out_text(out, "the records do not say which GPU it was");
+	else
+		out_text(out, "no traced process holds memory on it");
+	if (s->bytes)
+		fill_of_whole(out, s);
 }
 
 static void fill_each(struct out *out, const struct subject *s)
@@ -185,7 +197,8 @@ static const struct {
 	const char *word;
 	void (*put)(struct out *out, const struct subject *s);
 } blanks[] = {
-	{ "bytes", fill_bytes }, { "whole", fill_whole }, { "of_whole", fill_of_whole }, { "each", fill_each },
+	{ "bytes", fill_bytes }, { "whole", fill_whole }, { "of_whole", fill_of_whole }, { "held", fill_held },
+	{ "each", fill_each },
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
