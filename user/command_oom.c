@@ -23,6 +23,7 @@
 #include "core/pipeline/pipeline.h"
 #include "output_files.h"
 #include "outputs.h"
+#include "pager.h"
 #include "playback.h"
 #include "say.h"
 #include "source/dump_folder.h"
@@ -157,6 +158,7 @@ static void print_requests(struct found *f, struct printing *p)
 static int report_requests(struct found *f, struct printing *p)
 {
 	const struct options *options = f->pb.options;
+	int err = 0;
 
 	while (playback_next(&f->pb))
 		gather_ooms(f);
@@ -164,8 +166,11 @@ static int report_requests(struct found *f, struct printing *p)
 	gather_ooms(f);
 	if (f->pb.is_unread)
 		return GMT_EXIT_FAILURE;
+	/* The text may wait in the pager. */
+	if (!p->is_list)
+		err = output_files_write(options, f->attribution, f->pb.pipeline, &p->opts);
 	print_requests(f, p);
-	if (!p->is_list && output_files_write(options, f->attribution, f->pb.pipeline, &p->opts))
+	if (err)
 		return GMT_EXIT_FAILURE;
 	return options->strict && f->pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }
@@ -228,13 +233,15 @@ int oom_run(const struct options *options, struct attribution *attribution)
 {
 	int fd = outputs_fd(options), code, err;
 	struct printing p = { .format = outputs_format(options, isatty(fd)), .opts = outputs_opts(options, fd) };
+	struct pager pager;
 
+	pager_start(&pager, options);
 	out_init_fd(&p.out, fd);
 	code = explain_path(options, attribution, &p, options->input);
 	for (size_t i = 0; i < options->more.count; i++)
 		code = explain_path(options, attribution, &p, options->more.texts[i]) ?: code;
-	err = out_close(&p.out);
-	if (err)
+	err = pager_end(&pager, out_close(&p.out));
+	if (err && err != -ENOENT)
 		say("cannot write the output: %s", strerror(-err));
 	return err ? GMT_EXIT_FAILURE : code;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* gpumemtrace records. Records are printed as they are read, without a pipeline: any file of any size will do. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/cli.h"
 #include "commands.h"
 #include "outputs.h"
+#include "pager.h"
 #include "playback.h"
 #include "say.h"
 
@@ -33,8 +35,10 @@ static int print_records(struct playback *pb)
 	const struct gmt_hdr *record;
 	uint64_t start_ns = 0;
 	bool has_start = false;
+	struct pager pager;
 	struct out out;
 
+	pager_start(&pager, pb->options);
 	out_init_fd(&out, STDOUT_FILENO);
 	while (!out.error && (record = playback_next(pb))) {
 		int64_t offset_ns;
@@ -46,7 +50,7 @@ static int print_records(struct playback *pb)
 		if (is_wanted_record(pb->options, record, offset_ns))
 			format->record(&out, record, offset_ns);
 	}
-	return out_close(&out);
+	return pager_end(&pager, out_close(&out));
 }
 
 int records_run(const struct options *options)
@@ -56,9 +60,9 @@ int records_run(const struct options *options)
 
 	if (playback_open(&pb, options, NULL)) {
 		err = print_records(&pb);
-		if (err)
+		if (err && err != -ENOENT)
 			say("cannot write the records: %s", strerror(-err));
-		else if (!pb.is_unread)
+		if (!err && !pb.is_unread)
 			code = options->strict && pb.note[0] ? GMT_EXIT_LOST : GMT_EXIT_OK;
 	}
 	playback_close(&pb);

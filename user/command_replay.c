@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gpumemtrace replay. */
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "commands.h"
 #include "display.h"
 #include "outputs.h"
+#include "pager.h"
 #include "playback.h"
 #include "say.h"
 
@@ -14,22 +16,24 @@
 static int report_playback(const struct playback *pb, struct attribution *attribution)
 {
 	struct display *display = display_new(pb->options, attribution);
+	struct pager pager;
 	const char *notes[2];
 	size_t note_count = 0;
 	uint64_t lost = 0;
-	int err;
+	int err, files_err;
 
 	if (pb->note[0])
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
 		notes[note_count++] = "the file is a dump of one moment";
-	err = display_report(display, pb->pipeline, notes, note_count, pb->is_dump ? pb->options->input : NULL,
-			     &lost);
-	if (err)
+	files_err = display_files(display, pb->pipeline);
+	pager_start(&pager, pb->options);
+	err = pager_end(&pager, display_report(display, pb->pipeline, notes, note_count,
+					       pb->is_dump ? pb->options->input : NULL, &lost));
+	if (err && err != -ENOENT)
 		say("cannot write the report: %s", strerror(-err));
-	err = display_files(display, pb->pipeline) ?: err;
 	display_free(display);
-	if (err)
+	if (err || files_err)
 		return GMT_EXIT_FAILURE;
 	return pb->options->strict && (lost || pb->note[0]) ? GMT_EXIT_LOST : GMT_EXIT_OK;
 }

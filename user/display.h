@@ -26,7 +26,7 @@ int display_push(struct display *display);
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
 		   size_t note_count, const char *dump, uint64_t *lost);
 
-/* Writes the files (output_files.h) after the report, whose notes must still exist. 0, or -errno after a sentence. */
+/* Writes the files (output_files.h). The notes of an earlier report must still exist. 0, or -errno after a sentence. */
 int display_files(const struct display *display, const struct pipeline *pipeline);
 
 #endif

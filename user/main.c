@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The program: the command line chooses the command that runs. */
+#include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "live/features/features.h"
 #include "live/select/cuda_list.h"
 #include "outputs.h"
+#include "pager.h"
 #include "privileges.h"
 #include "say.h"
 #include "setup.h"
@@ -39,9 +41,15 @@ static int run_doctor(const struct options *options, struct out *out)
 static int run_list(const struct options *options, struct out *out)
 {
 	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
+	const struct sink *format = outputs_format(options, isatty(STDOUT_FILENO));
+	struct pager pager;
+	int err;
 
-	outputs_format(options, isatty(STDOUT_FILENO))->list(out, &opts);
-	return GMT_EXIT_OK;
+	pager_start(&pager, options);
+	format->list(out, &opts);
+	err = pager_end(&pager, out_flush(out));
+	out->error = err == -ENOENT ? 0 : err;
+	return err ? GMT_EXIT_FAILURE : GMT_EXIT_OK;
 }
 
 static int run_ps(const struct options *options, struct out *out)

@@ -25,6 +25,7 @@
 #define FOR_REPORT (FOR_TRACE | FOR_REPLAY)
 #define FOR_STACKS (FOR_REPORT | FOR_OOM)
 #define FOR_FILES (FOR_STACKS | FOR_RECORDS)
+#define FOR_PAGED (FOR_REPLAY | FOR_OOM | FOR_RECORDS | FOR_LIST)
 
 /* ---- limits ---- */
 

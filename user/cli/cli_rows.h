@@ -97,6 +97,12 @@ OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
 OPTION(0, "color", "WHEN", SHOWN, FOR_ALL, MEMBER(word, color, .words = when_words, .initial = "auto"),
        "use colours: auto, always or never; default @",
        "When to use colours: `auto` (the default: on a terminal, unless `NO_COLOR` is set), `always` or `never`.")
+OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
+       "do not show the output in a pager",
+       "Print long output as it is. By default `report`, `oom`, `records` and `list` show it in a pager, if standard"
+       " output is a terminal: in the command that `GPUMEMTRACE_PAGER` or else `PAGER` names, or else in `less -FRX`."
+       " No pager is used if the variable is empty or `cat`. For root, and for a gpumemtrace with file capabilities,"
+       " the variables do not count: the pager is less in its secure mode (`LESSSECURE`), which runs no commands.")
 
 /* ---- What is kept ---- */
 OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = RECORDING_SUFFIX),
