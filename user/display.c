@@ -141,6 +141,7 @@ int display_live(struct display *display, const struct pipeline *pipeline)
 		display->format->start(&display->out, &display->opts);
 	display->started = true;
 	view_build(pipeline, &request, &now);
+	display->opts.made_ns = outputs_now();
 	display->format->live(&display->out, &now, display->has_previous ? &display->previous : NULL, &display->opts);
 	forget_previous(display);
 	display->previous = now;
@@ -162,6 +163,7 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 	display->opts.dump = dump;
 	view_build(pipeline, &request, &view);
 	*lost = view_lost(&view);
+	display->opts.made_ns = outputs_now();
 	display->format->report(&display->out, &view, &display->opts);
 	view_free(&view);
 	return out_flush(&display->out);

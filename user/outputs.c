@@ -2,6 +2,7 @@
 #include "outputs.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attribution.h"
@@ -52,6 +53,14 @@ struct pipeline *outputs_pipeline(const struct options *options)
 	return pipeline_new(&wanted);
 }
 
+int64_t outputs_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
 struct sink_opts outputs_opts(const struct options *options, int fd)
 {
 	const char *recording = options->input ? options->input : options->output;
@@ -63,6 +72,7 @@ struct sink_opts outputs_opts(const struct options *options, int fd)
 		.full_stacks = options->full_stacks,
 		.verbose = options->verbose > 0,
 		.folded_by = options->folded_by,
+		.made_ns = outputs_now(),
 	};
 }
 

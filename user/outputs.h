@@ -4,6 +4,7 @@
 #define GPUMEMTRACE_OUTPUTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "sink/sink.h"
 
@@ -22,6 +23,9 @@ bool outputs_want(const struct options *options, enum sink_want want);
 
 /* The pipeline that the outputs need: with a history for snapshots and dumps. pipeline_free() releases it. */
 struct pipeline *outputs_pipeline(const struct options *options);
+
+/* CLOCK_REALTIME, for what is made now. */
+int64_t outputs_now(void);
 
 /* The options, as sinks take them. */
 struct sink_opts outputs_opts(const struct options *options, int fd);

@@ -22,7 +22,7 @@ BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
 # Few stacks keep the files small; rules of their own do not change with the standard ones.
 OPTIONS = "--top", "2", "--owners", os.path.join(KEPT, "owners.conf")
 WINDOW = "--window", "100"
-SENTENCES = {"notes", "verdict"}        # how many there are, and what is in them
+SENTENCES = {"notes", "verdict", "made_at"}    # how many there are and what is in them; when the line was made
 # Objects that count by name: a name more with a number is a difference, elsewhere it is a new member.
 COUNTERS = {"classes", "anomalies", "losses", "out_of_memory", "native", "python", "by_purpose_bytes", "sum", "records"}
 WORDING = "gpumemtrace:"                # frames of a snapshot that say something to people begin so

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/human.h"
 #include "base/out.h"
@@ -67,6 +68,19 @@ json_t *js_text(const char *text, size_t size)
 	value = need_value(json_string_nocheck(copy));
 	free(copy);
 	return value;
+}
+
+json_t *js_utc(int64_t unix_ns)
+{
+	time_t seconds = (time_t)(unix_ns / 1000000000);
+	char text[64];
+	size_t size;
+	struct tm tm = { 0 };
+
+	gmtime_r(&seconds, &tm);
+	size = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + size, sizeof(text) - size, ".%06dZ", (int)(unix_ns % 1000000000 / 1000));
+	return js_word(text);
 }
 
 json_t *js_word(const char *text)

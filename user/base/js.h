@@ -24,6 +24,8 @@ json_t *js_u64_if(bool is_known, uint64_t value); /* else null */
 json_t *js_text(const char *text, size_t size);
 json_t *js_word(const char *text);
 json_t *js_word_if(bool is_known, const char *text); /* else null */
+/* "2026-11-24T16:37:00.123456Z": nanoseconds since 1970 as a time of day (ISO 8601, UTC). */
+json_t *js_utc(int64_t unix_ns);
 #define JS_TEXT(array) js_text((const char *)(array), sizeof(array))
 
 /* Each function takes `value` over. */

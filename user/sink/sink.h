@@ -37,6 +37,7 @@ struct sink_opts {
 	size_t note_count;
 	size_t printed;             /* failed requests printed before */
 	const char *file;           /* of the failed request, where there are several; NULL */
+	int64_t made_ns;            /* CLOCK_REALTIME when the output is made */
 };
 
 /* The history of a process for sinks. */

@@ -101,6 +101,7 @@ static bool valid(struct checker *c, json_t *schema, json_t *value, bool strict)
 	size_t i;
 
 	schema = follow(c, schema);
+	/* Of the first that fits. */
 	json_array_foreach(json_object_get(schema, "oneOf"), i, option)
 		if (valid(c, option, value, false))
 			return valid(c, option, value, true);
@@ -214,11 +215,12 @@ static void test_whole(void **state)
 
 static void test_a_line_each(void **state)
 {
-	char *text = json_of(typical(&now), true, &(struct sink_opts){ 0 });
+	char *text = json_of(typical(&now), true, &(struct sink_opts){ .made_ns = 1700000000123456789 });
 
 	(void)state;
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 	assert_int_equal(strncmp(text, "{\"schema\":\"gpumemtrace/1\",\"type\":\"live\",", 39), 0);
+	assert_non_null(strstr(text, "\"made_at\":\"2023-11-14T22:13:20.123456Z\","));
 	free(text);
 }
 

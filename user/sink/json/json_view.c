@@ -349,7 +349,7 @@ static json_t *memory_to_json(const struct gmt_memory *m)
 			 { "shed", js_word_if(m->shed, gmt_shed_name(m->shed)) });
 }
 
-static json_t *head_to_json(const struct view *view, const char *type)
+static json_t *head_to_json(const struct view *view, const struct sink_opts *opts, const char *type)
 {
 	bool has_end = view->end_reason < GMT_END_COUNT;
 	json_t *records = JS_OBJECT({ "total", js_u64(view->records) }, { "unknown", js_u64(view->records_unknown) },
@@ -357,7 +357,7 @@ static json_t *head_to_json(const struct view *view, const char *type)
 				    { "names_dropped", js_u64(view->names_dropped) });
 
 	return JS_OBJECT({ "schema", js_word(SCHEMA) }, { "type", js_word(type) },
-			 { "at", json_moment(view, view->now_ns) },
+			 { "made_at", js_utc(opts->made_ns) }, { "at", json_moment(view, view->now_ns) },
 			 { "end_reason", js_word_if(has_end, gmt_end_name(view->end_reason)) },
 			 { "marks", js_u64(view->marks) },
 			 { "marked_at", json_moment_if(view, view->marks, view->mark_ns) },
@@ -371,7 +371,7 @@ static json_t *head_to_json(const struct view *view, const char *type)
 void json_view_write(struct out *out, const struct view *view, const struct sink_opts *opts, const char *type,
 		     json_t *oom)
 {
-	js_open(out, head_to_json(view, type));
+	js_open(out, head_to_json(view, opts, type));
 	js_list(out, "processes");
 	for (size_t i = 0; i < view->proc_count; i++)
 		js_item(out, process_to_json(view, &view->procs[i]), !i);

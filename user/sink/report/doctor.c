@@ -71,13 +71,13 @@ void doctor_print_json(struct out *out, const struct feature *features, size_t c
 {
 	json_t *list = js_array();
 
-	(void)opts;
 	for (size_t i = 0; i < count; i++)
 		js_append(list, JS_OBJECT({ "name", js_word(features[i].name) },
 					  { "state", js_word(json_states[features[i].state]) },
 					  { "detail", JS_TEXT(features[i].detail) },
 					  { "remedy", JS_TEXT(features[i].remedy) }));
 	js_write(out, JS_OBJECT({ "schema", js_word("gpumemtrace/1") }, { "type", js_word("doctor") },
+				{ "made_at", js_utc(opts->made_ns) },
 				{ "works", json_boolean(!count_state(features, count, FEATURE_MISSING)) },
 				{ "features", list }), true);
 }

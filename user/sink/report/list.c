@@ -57,10 +57,10 @@ void list_print_json(struct out *out, const struct sink_opts *opts)
 {
 	json_t *list = js_array();
 
-	(void)opts;
 	for (unsigned id = 0; id < GMT_API_MAX; id++)
 		if (gmt_probes[id].symbol)
 			js_append(list, probe_to_json(id, &gmt_probes[id]));
 	js_write(out, JS_OBJECT({ "schema", js_word("gpumemtrace/1") }, { "type", js_word("probes") },
+				{ "made_at", js_utc(opts->made_ns) },
 				{ "probes", list }), true);
 }
