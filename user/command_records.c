@@ -39,7 +39,7 @@ static int print_records(struct playback *pb)
 	struct out out;
 
 	pager_start(&pager, pb->options);
-	out_init_fd(&out, STDOUT_FILENO);
+	out_init_fd(&out, outputs_fd(pb->options));
 	while (!out.error && (record = playback_next(pb))) {
 		int64_t offset_ns;
 

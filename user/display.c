@@ -11,6 +11,7 @@
 #include "core/view/view.h"
 #include "output_files.h"
 #include "outputs.h"
+#include "say.h"
 #include "sink/sink.h"
 
 struct display {
@@ -32,7 +33,18 @@ static bool wants_live(const struct options *options)
 {
 	if (options->quiet || options->live == CLI_NEVER)
 		return false;
-	return options->live == CLI_ALWAYS || !options->child;
+	return options->live == CLI_ALWAYS || !outputs_share(options);
+}
+
+/* Nobody guesses why there are no live lines. */
+static void explain_silence(const struct display *display)
+{
+	const struct options *options = display->options;
+
+	if (display->live || options->quiet || options->live != CLI_AUTO || !display->format->is_data)
+		return;
+	say("--%s and the command write to the same file, so only the report is printed; --%s=FILE writes live"
+	    " lines, too", display->format->name, display->format->name);
 }
 
 /* The reader of a frame may be slower than this, but then frames are left out. */
@@ -80,6 +92,7 @@ struct display *display_new(const struct options *options, struct attribution *a
 	display->opts = outputs_opts(options, display->fd);
 	out_init(&display->out, write_text, display);
 	out_init_mem(&display->waiting);
+	explain_silence(display);
 	return display;
 }
 

@@ -24,7 +24,7 @@
 
 static int run_doctor(const struct options *options, struct out *out)
 {
-	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
+	struct sink_opts opts = outputs_opts(options, outputs_fd(options));
 	struct features_where where = session_where(options);
 	struct feature features[FEATURES_MAX];
 	bool missing = false;
@@ -134,6 +134,26 @@ static void fail_beside_command(void)
 	_exit(GMT_EXIT_COMMAND_OURS);
 }
 
+/* Runs what the command line asks for. Returns the exit status. */
+static int run_parsed(struct options *options, bool is_lent)
+{
+	struct out out;
+	int status, err;
+
+	if (options->child)
+		at_quick_exit(fail_beside_command);
+	if (outputs_open_format(options))
+		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
+	out_init_fd(&out, options->format_fd ? options->format_fd : STDOUT_FILENO);
+	status = run_trusted(options, &out, is_lent);
+	err = out_close(&out);
+	if (err) {
+		say("cannot write the output: %s", strerror(-err));
+		status = status ?: GMT_EXIT_FAILURE;
+	}
+	return status;
+}
+
 /*
  * Memory that is freed goes back to the kernel. By default each thread has an arena of its own, and the size from which
  * a block is a mapping of its own grows with each such block that is freed: what parsing a large library took would
@@ -153,9 +173,8 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	char *cause = NULL;
-	struct out out;
 	bool pipe_ignored, is_lent = privileges_lay_aside();
-	int status, err;
+	int status;
 
 	set_allocator();
 	/* A reader that has gone makes a write fail; the signal would end the program. */
@@ -166,15 +185,7 @@ int main(int argc, char **argv)
 		say("%s", cause);
 		free(cause);
 	} else {
-		if (options.child)
-			at_quick_exit(fail_beside_command);
-		out_init_fd(&out, STDOUT_FILENO);
-		status = run_trusted(&options, &out, is_lent);
-		err = out_close(&out);
-		if (err) {
-			say("cannot write the output: %s", strerror(-err));
-			status = status ?: GMT_EXIT_FAILURE;
-		}
+		status = run_parsed(&options, is_lent);
 	}
 	options_free(&options);
 	return status;

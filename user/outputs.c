@@ -2,12 +2,15 @@
 #include "outputs.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attribution.h"
+#include "base/out_file.h"
 #include "cli/cli.h"
 #include "core/pipeline/pipeline.h"
+#include "say.h"
 
 const struct sink *outputs_format(const struct options *options, bool terminal)
 {
@@ -22,9 +25,10 @@ const struct sink *outputs_format(const struct options *options, bool terminal)
 
 int outputs_fd(const struct options *options)
 {
-	bool is_data = options->format && options->format->is_data;
-	bool is_taken = cli_is_stdout(options->output) || (options->child && !is_data);
+	bool is_taken = cli_is_stdout(options->output) || (options->child && !cli_has_data_on_stdout(options));
 
+	if (options->format_fd)
+		return options->format_fd;
 	for (size_t i = 0; sinks[i]; i++)
 		is_taken |= cli_is_stdout(options->files[i]);
 	return is_taken ? STDERR_FILENO : STDOUT_FILENO;
@@ -51,6 +55,38 @@ struct pipeline *outputs_pipeline(const struct options *options)
 	if (wanted.keeps_ended || has_dumps)
 		wanted.history_events = options->window.events;
 	return pipeline_new(&wanted);
+}
+
+static bool is_same_file(const struct stat *a, int fd)
+{
+	struct stat b;
+
+	return !fstat(fd, &b) && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
+bool outputs_share(const struct options *options)
+{
+	struct stat ours;
+
+	if (!options->child || fstat(outputs_fd(options), &ours))
+		return false;
+	return is_same_file(&ours, STDOUT_FILENO) || is_same_file(&ours, STDERR_FILENO);
+}
+
+int outputs_open_format(struct options *options)
+{
+	const char *path = options->format_path;
+	int fd;
+
+	if (!path || cli_is_stdout(path))
+		return 0;
+	fd = out_file_open(path, false);
+	if (fd < 0) {
+		say("%s: %s", path, out_file_why(fd));
+		return fd;
+	}
+	options->format_fd = fd;
+	return 0;
 }
 
 int64_t outputs_now(void)

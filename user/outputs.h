@@ -15,8 +15,15 @@ struct pipeline;
 /* The requested format, or else the first that fits. terminal: the output goes to a terminal. */
 const struct sink *outputs_format(const struct options *options, bool terminal);
 
-/* Where the format goes: standard output, or standard error if a file or the traced command has standard output. */
+/* Where the format goes: its file, or standard output, or standard error if a file or the traced command has standard
+ * output. */
 int outputs_fd(const struct options *options);
+
+/* Whether the command, which inherits standard output and standard error, writes to the same file as the format. */
+bool outputs_share(const struct options *options);
+
+/* Opens options->format_path, if the format goes to a file. 0, or -errno after a sentence. */
+int outputs_open_format(struct options *options);
 
 /* Whether any requested file needs this from tracing. */
 bool outputs_want(const struct options *options, enum sink_want want);

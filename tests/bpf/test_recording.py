@@ -32,8 +32,7 @@ def same_report():
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
     status, replayed, err = replay(path, prefix=nobody)
     equal(status, 0, "exit status " + err)
-    report.pop("exit_status")
-    for key in report:
+    for key in report.keys() - {"exit_status", "made_at"}:
         equal(json.dumps(replayed[key], sort_keys=True), json.dumps(report[key], sort_keys=True), key)
 
 

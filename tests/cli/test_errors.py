@@ -111,7 +111,8 @@ def replays():
             yield f"{path}: status {result.returncode}, {result.stderr.strip()}"
         with open(path, "rb") as file:
             piped = run("replay", "--json", "-", stdin=file)
-        if piped.stdout != result.stdout:
+        again = json.loads(piped.stdout.splitlines()[-1]) if piped.stdout else {}
+        if {**again, "made_at": None} != {**(made or {}), "made_at": None}:
             yield f"{path}: another report when it comes through standard input"
 
 

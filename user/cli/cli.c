@@ -208,6 +208,12 @@ bool cli_is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
+bool cli_has_data_on_stdout(const struct options *options)
+{
+	return options->format && options->format->is_data &&
+	       (!options->format_path || cli_is_stdout(options->format_path));
+}
+
 /* At most one output may go to standard output; `first` names the one that does. */
 static int claim_stdout(char *first, size_t size, bool is_claimed, const char *name, char **cause)
 {
@@ -221,7 +227,7 @@ static int claim_stdout(char *first, size_t size, bool is_claimed, const char *n
 
 static int check_stdout(const struct options *options, char **cause)
 {
-	bool is_data = options->format && options->format->is_data;
+	bool is_data = cli_has_data_on_stdout(options);
 	char first[64] = "", name[64];
 	int err = claim_stdout(first, sizeof(first), options->child && !is_data, "the command's output", cause);
 

@@ -20,6 +20,9 @@ void options_free(struct options *options);
 /* Prints the help for options->topic. */
 void cli_help(struct out *out, const struct options *options);
 
+/* Whether the format for programs goes to standard output. */
+bool cli_has_data_on_stdout(const struct options *options);
+
 /* Whether a file's path is standard output; NULL is no file. */
 bool cli_is_stdout(const char *path);
 

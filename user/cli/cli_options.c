@@ -85,6 +85,7 @@ static int take_format(const struct cli_given *given)
 		return cli_wrong(given->cause, "--%s and --%s cannot both go to standard output", other->name,
 				 format->name);
 	given->options->format = format;
+	given->options->format_path = given->text;
 	return 0;
 }
 
@@ -205,6 +206,8 @@ static void add_outputs(struct cli_table *table, const struct cli_option *row)
 		option->name = sinks[i]->name;
 		option->help = sinks[i]->help;
 		option->suffix = sinks[i]->suffix;
+		option->is_optional = sinks[i]->is_data;
+		option->argument = sink_is_file(sinks[i]) || sinks[i]->is_data ? row->argument : NULL;
 		option->commands = commands_of(sinks[i]);
 		option->value = i;
 		table->count++;

@@ -54,6 +54,8 @@ struct options {
 	struct cli_list more;     /* oom: further recordings */
 	const char *output;       /* -o: recording; NULL: none */
 	const struct sink *format;    /* the requested format; NULL: none */
+	const char *format_path;      /* where that goes; NULL or "-": standard output */
+	int format_fd;                /* of format_path, once main() has opened it; 0: there is none */
 	const char *files[SINKS_MAX]; /* paths by index in sinks[]; NULL: none */
 	enum cli_when live;
 	enum cli_command topic;   /* help: of what */

@@ -61,7 +61,7 @@ OPTION('d', "duration", "SECONDS", TRACED, FOR_TRACE, MEMBER(time, duration_ns, 
 OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, MEMBER(time, interval_ns, .least = 100 * CLI_MS, .initial = "1"),
        "time between live views; default @",
        "Time between updates of the live view, 0.1 or more; the default is @.")
-OPTION(0, "", NULL, SHOWN, 0, TAKES(take_format), "", "")
+OPTION(0, "", "FILE", SHOWN, 0, TAKES(take_format), "", "")
 OPTION(0, "full", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full),
        "print all tables of the report after the answer",
        "Print all tables of the report after the answer, and of `oom` after the verdict: the column that adds up to"
@@ -90,7 +90,8 @@ OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, MEMBER(times, verbose),
        "Print more messages. May be given more than once.")
 OPTION(0, "live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_ALWAYS),
        "show the live view even if COMMAND uses the same terminal",
-       "Show the live view even if *COMMAND* uses the same terminal. By default the live view is off in this case.")
+       "Show the live view even if *COMMAND* writes to the same terminal or file. By default the live view is off in"
+       " this case.")
 OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
        "print no live view, only the report",
        "Print no live view, only the report.")

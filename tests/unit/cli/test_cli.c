@@ -181,6 +181,10 @@ static void test_command(void **state)
 	assert_int_equal(p->options.pids.count, 0);
 	assert_false(p->options.format);
 	drop(p);
+	p = parse_ok("--json=a -o - -a");
+	assert_string_equal(p->options.format_path, "a");
+	assert_false(cli_has_data_on_stdout(&p->options));
+	drop(p);
 	p = parse_ok("-- replay");
 	assert_int_equal(p->options.command, CLI_TRACE);
 	assert_string_equal(p->options.child[0], "replay");
@@ -277,7 +281,8 @@ static void test_refused(void **state)
 		{ "-a --color red", "--color takes auto, always or never, not 'red'" },
 		{ "-a --frobnicate", "there is no option --frobnicate; gpumemtrace --help lists the options" },
 		{ "--json -xq", "there is no option -x; gpumemtrace --help lists the options" },
-		{ "--json=1 -a", "--json takes no value" },
+		{ "--full=1 -a", "--full takes no value" },
+		{ "--json= -a", "--json needs a value: --json=FILE" },
 		{ "1234", "'1234' is not an option; to trace this process: gpumemtrace -p 1234" },
 		{ "python x.py",
 		 "'python' is neither a command nor an option; to run it: gpumemtrace -- python" },
@@ -329,6 +334,8 @@ static void test_refused_outputs(void **state)
 		{ "-a -o - --json", "--json and '-o -' cannot both go to standard output" },
 		{ "-a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
 		{ "report a --folded - --json", "--json and '--folded -' cannot both go to standard output" },
+		{ "-a -o - --json=-", "--json and '-o -' cannot both go to standard output" },
+		{ "--json=a -o - -- x", "the command's output and '-o -' cannot both go to standard output" },
 		{ "-a --folded - -o -", "'-o -' and '--folded -' cannot both go to standard output" },
 		{ "--folded - -- x", "the command's output and '--folded -' cannot both go to standard output" },
 		{ "--snapshot - -o - -a", "'-o -' and '--snapshot -' cannot both go to standard output" },

@@ -22,8 +22,10 @@ static void print_json_report(struct out *out, const struct view *view, const st
 
 const struct sink sink_json = {
 	.name = "json",
-	.help = "print JSON: a line for each live view, report or record",
-	.manual = "Print JSON lines; see `JSON`.",
+	.help = "print JSON lines instead of text, or write them to FILE",
+	.manual = "Print JSON lines instead of text, or write them to *FILE*, which is emptied first; see `JSON`."
+		  " `--` *COMMAND* has the same standard output as the lines: then there are no live lines, unless"
+		  " `--live` is given. With *FILE* there are live lines.",
 	.is_data = true,
 	.live = print_json_live,
 	.report = print_json_report,
