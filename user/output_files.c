@@ -41,12 +41,16 @@ struct files {
 static int print_view(const struct files *f, struct out *out)
 {
 	struct view_request request = outputs_request(f->options, f->attribution);
+	const char *why;
 	struct view view;
 
 	if (f->sink->ask)
 		f->sink->ask(&request, f->opts);
 	view_build(f->pipeline, &request, &view);
 	f->sink->write(out, &view, f->opts);
+	why = f->sink->why_empty ? f->sink->why_empty(&view, f->opts) : NULL;
+	if (why && !f->options->quiet)
+		say("%s is empty: %s", cli_is_stdout(f->name) ? "the output" : f->name, why);
 	view_free(&view);
 	return out_close(out);
 }

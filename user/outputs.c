@@ -57,7 +57,7 @@ struct pipeline *outputs_pipeline(const struct options *options)
 	return pipeline_new(&wanted);
 }
 
-static bool is_same_file(const struct stat *a, int fd)
+static bool leads_to(const struct stat *a, int fd)
 {
 	struct stat b;
 
@@ -70,7 +70,7 @@ bool outputs_share(const struct options *options)
 
 	if (!options->child || fstat(outputs_fd(options), &ours))
 		return false;
-	return is_same_file(&ours, STDOUT_FILENO) || is_same_file(&ours, STDERR_FILENO);
+	return leads_to(&ours, STDOUT_FILENO) || leads_to(&ours, STDERR_FILENO);
 }
 
 int outputs_open_format(struct options *options)

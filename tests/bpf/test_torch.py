@@ -152,6 +152,39 @@ def block_stacks():
     check(unwound["stacks"] - unwound["complete"] <= lib.MOST_INCOMPLETE * unwound["stacks"], "incomplete", unwound)
 
 
+def folded(recording, *options):
+    """A flame graph's file of a recording: its lines as pairs of frames and bytes, and what standard error says."""
+    path = os.path.join(lib.folder(), "x.folded")
+    done = lib.run([lib.TOOL, "report", "-o", path, *options, recording])
+    equal(done.returncode, 0, done.stderr)
+    with open(path, encoding="utf-8") as file:
+        pairs = [line.rstrip("\n").rpartition(" ") for line in file]
+    return [(frames.split(";"), int(size)) for frames, _, size in pairs], done.stderr
+
+
+def folded_blocks():
+    """--folded has the blocks in place of their segments, and the sum stays the driver's; an empty file says why"""
+    path = os.path.join(lib.folder(), "run.gmt")
+    target = Target("torch", C10, hold="loaded,half")
+    target.wait("loaded")
+    tool = Tool("-p", str(target.pid), "--block-stacks", "-o", path).ready()
+    tool.idle()
+    target.go()
+    target.wait("half")
+    tool.idle()
+    row = row_of(process_of(tool.stop(), target.pid), GPU_A)
+    lines, said = folded(path)
+    on_gpu = [(frames, size) for frames, size in lines if frames[1] == "GPU 0"]
+    rest = sum(size for frames, size in on_gpu if frames[2:] == ["[rounding, pool reserve]"])
+    equal(sum(size for _, size in on_gpu) - rest, row["stacks"]["live_bytes"], "the sum is that of the driver's memory")
+    cached = sum(size for frames, size in on_gpu if frames[2:] == ["[cached, in no block]"])
+    equal(cached, row["torch"]["segments"]["live_bytes"] - row["torch"]["blocks"]["live_bytes"], "in no block")
+    check(not said, said)
+    lines, said = folded(path, "--folded-by", "old", "--older-than", "1h")
+    equal(lines, [], "old memory")
+    check("x.folded is empty: no live memory is that old" in said, said)
+
+
 def two_names():
     """a libc10 on overlayfs whose lower file is probed as well, without a build id to tell: no block counts twice"""
     work = lib.folder()
@@ -235,5 +268,5 @@ def alone():
 
 
 if __name__ == "__main__":
-    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, marked, block_stacks, two_names, in_a_container,
+    lib.main(loaded_later, behind_endbr64, real_pytorch, attached_late, marked, block_stacks, folded_blocks, two_names, in_a_container,
              switched_off, alone)

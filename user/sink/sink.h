@@ -83,6 +83,8 @@ struct sink {
 	/* One file for all processes. ask() changes the request for the view; else the report's request is used. */
 	void (*ask)(struct view_request *request, const struct sink_opts *opts);
 	void (*write)(struct out *out, const struct view *view, const struct sink_opts *opts);
+	/* Why the file has nothing in it, as the end of the sentence "FILE is empty: ..."; NULL: it has something. */
+	const char *(*why_empty)(const struct view *view, const struct sink_opts *opts);
 	/* One file for each process, from the events that --window keeps. */
 	void (*write_history)(struct out *out, const struct sink_history *history, const struct sink_opts *opts);
 };

@@ -111,6 +111,67 @@ static void any_names_stay_one_line(void **state)
 	regfree(&strict);
 }
 
+/* ---- PyTorch's blocks ---- */
+
+/* Segments of 100 bytes by one stack, 7 other bytes by another, and blocks by a third. */
+static char *fold_blocks(uint64_t block_bytes, bool has_stacks, const char **why)
+{
+	static const char *const functions[] = { "cudaMalloc", "nccl", "forward" };
+	static uint32_t frames[] = { 0, 1, 2 };
+	struct view_symbol symbols[3];
+	struct view_stack stacks[3];
+	struct view_stack_row driver[] = {
+		{ .stack = 0, .is_segment = true, .held.live = 100 }, { .stack = 1, .held.live = 7 },
+	};
+	struct view_stack_row block = { .stack = 2, .held.live = block_bytes };
+	struct view_owner owner = { .owner = has_stacks ? 2 : VIEW_OWNER_NO_STACK };
+	struct view_row row = { .gpu = VIEW_GPU_UNKNOWN };
+	struct view_proc proc = { .tgid = 42, .comm = "python3", .rows = &row, .row_count = 1 };
+	struct view view = {
+		.proc_count = 1, .procs = &proc, .stack_count = 3, .stacks = stacks, .symbol_count = 3, .symbols = symbols,
+	};
+	struct sink_opts opts = { .folded_by = VIEW_BY_LIVE };
+	struct out out;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		symbols[i] = (struct view_symbol){ .function = functions[i], .module = "", .file = "" };
+		stacks[i] = (struct view_stack){ .state = VIEW_STACK_NAMED, .frame_count = 1, .frames = &frames[i] };
+	}
+	row.stacks.top[VIEW_BY_LIVE] = (struct view_top){ .count = 2, .rows = driver };
+	row.torch.stacks.top[VIEW_BY_LIVE] = (struct view_top){ .count = 1, .rows = &block };
+	row.torch.stacks.owners = &owner;
+	row.torch.stacks.owner_count = 1;
+	out_init_mem(&out);
+	sink_find("folded")->write(&out, &view, &opts);
+	*why = sink_find("folded")->why_empty(&view, &opts);
+	opts.folded_by = VIEW_BY_GROWN;
+	assert_non_null(strstr(sink_find("folded")->why_empty(&view, &opts), "has grown"));
+	view.proc_count = 0;
+	assert_non_null(strstr(sink_find("folded")->why_empty(&view, &opts), "no process"));
+	return out_take(&out);
+}
+
+static void check_blocks(uint64_t block_bytes, bool has_stacks, const char *wanted)
+{
+	const char *why;
+	char *text = fold_blocks(block_bytes, has_stacks, &why);
+
+	assert_string_equal(text, wanted);
+	assert_null(why);
+	free(text);
+}
+
+static void blocks_take_the_place_of_segments(void **state)
+{
+#define AT "python3 (42);GPU ?;"
+	(void)state;
+	check_blocks(60, true, AT "nccl 7\n" AT "forward 60\n" AT "[cached, in no block] 40\n");
+	/* Blocks in segments from before the attach. */
+	check_blocks(130, true, AT "nccl 7\n" AT "forward 130\n");
+	check_blocks(60, false, AT "cudaMalloc 100\n" AT "nccl 7\n");
+#undef AT
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +179,7 @@ int main(void)
 		cmocka_unit_test(nothing_breaks_a_line),
 		cmocka_unit_test(zero_bytes_give_no_line),
 		cmocka_unit_test(any_names_stay_one_line),
+		cmocka_unit_test(blocks_take_the_place_of_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,7 @@ struct view_owner {
 struct view_stack_row {
 	uint32_t stack;          /* index in view.stacks */
 	uint8_t purpose;         /* what most of its live memory is for: 1 + enum gmt_category; 0: not told */
+	bool is_segment;         /* of the driver's memory: a framework's segments, in which its blocks lie */
 	struct view_held held;
 };
 

@@ -249,6 +249,7 @@ void framework_free(struct framework *f)
 	forget_blocks(f);
 	phases_fini(&f->phases);
 	hash_fini(&f->sizes);
+	hash_fini(&f->segment_stacks);
 	for (unsigned int i = 0; i < f->count; i++) {
 		stacks_fini(&f->devices[i].stacks);
 		framework_kinds_free(&f->devices[i].kinds_at_end);

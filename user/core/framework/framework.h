@@ -22,6 +22,8 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 
 /* The blocks by stack of the first device that has this row of the account; NULL: no device has. */
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
+/* The stacks (by stack id) that allocated segments, also those that have ended; NULL: there are none. */
+const struct hash *framework_segment_stacks(const struct framework *f);
 bool framework_has_reported(const struct framework *f);
 /* As phases_backward_stack(). */
 uint32_t framework_backward_stack(const struct framework *f, uint32_t tid);

@@ -86,6 +86,7 @@ struct framework {
 	struct rangemap blocks;    /* offset: when it was made; value: its stack id and birth; aux: its flags and birth
 				    * (category.h); gpu: ordinal */
 	struct rangemap segments;  /* as in struct delta_segment */
+	struct hash segment_stacks; /* uint8_t: the stacks that allocated segments, also ended ones; by stack id */
 	struct hash sizes;         /* struct framework_size, by the block's address */
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;

@@ -82,6 +82,11 @@ const struct stacks *framework_stacks(const struct framework *f, unsigned int ro
 	return NULL;
 }
 
+const struct hash *framework_segment_stacks(const struct framework *f)
+{
+	return f && f->segment_stacks.value_size ? &f->segment_stacks : NULL;
+}
+
 static void add_level(struct view_level *sum, const struct view_level *level)
 {
 	sum->live += level->live;

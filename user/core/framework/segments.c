@@ -158,6 +158,10 @@ static bool claim_segment(struct framework *f, struct range *segment, int device
 	if (!rangemap_insert(&f->segments, segment))
 		return false;
 	count_segment(f, segment, 1);
+	if (!f->segment_stacks.value_size)
+		hash_init(&f->segment_stacks, sizeof(uint8_t));
+	if (segment->value)
+		hash_put(&f->segment_stacks, segment->value, NULL);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/xalloc.h"
 
 #define OWNER_NONE_TEXT "(without a stack)"
@@ -379,6 +380,25 @@ void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const stru
 	free(places.of_stack);
 	free(places.of_line_stack);
 	free(places.of_line);
+}
+
+void by_stack_mark_segments(struct by_stack *b, struct view_stacks *s, const struct hash *stack_ids)
+{
+	bool *is_segment = xcalloc(b->view->stack_count, sizeof(*is_segment)); /* by the index in view.stacks */
+	uint64_t stack_id;
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(stack_ids, &pos, &stack_id, &value)) {
+		uint32_t number = frames_of(b->frames, (uint32_t)stack_id);
+
+		if (number >= FRAMES_FIRST && b->stack_of[number])
+			is_segment[b->stack_of[number] - 1] = true;
+	}
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		for (size_t i = 0; i < s->top[order].count; i++)
+			s->top[order].rows[i].is_segment = is_segment[s->top[order].rows[i].stack];
+	free(is_segment);
 }
 
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)

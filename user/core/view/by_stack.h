@@ -48,6 +48,8 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
  * gives the purpose. */
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes,
 			   size_t count);
+/* Marks the rows of stacks that allocated a framework's segments. */
+void by_stack_mark_segments(struct by_stack *b, struct view_stacks *stacks, const struct hash *stack_ids);
 /* Adds the stack to view.stacks if need be, and returns its index there. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
 

@@ -178,8 +178,11 @@ struct maker {
 static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *out)
 {
 	const struct stacks *blocks = framework_stacks(m->f, row);
+	const struct hash *segments = framework_segment_stacks(m->f);
 
 	by_stack_fill(&m->by_stack, &m->p->account.rows[row].stacks, m->ages, row, &m->moments, &out->stacks);
+	if (segments)
+		by_stack_mark_segments(&m->by_stack, &out->stacks, segments);
 	if (blocks)
 		by_stack_fill(&m->by_stack, blocks, NULL, row, &m->moments, &out->torch.stacks);
 	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
