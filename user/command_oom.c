@@ -19,6 +19,7 @@
 #include "core/history/history_dump.h"
 #include "core/oom/oom_requests.h"
 #include "core/view/oom_view.h"
+#include "core/view/view_filter.h"
 #include "core/ledger/process.h"
 #include "core/pipeline/pipeline.h"
 #include "output_files.h"
@@ -121,6 +122,15 @@ static int compare_requests(const void *left, const void *right)
 	return (a->rec.hdr.ts_ns > b->rec.hdr.ts_ns) - (a->rec.hdr.ts_ns < b->rec.hdr.ts_ns);
 }
 
+/* A request without a process is a picture that somebody asked for: of all processes. */
+static bool is_wanted_request(const struct view_request *wanted, const struct oom_view *view)
+{
+	const struct gmt_oom *rec = &view->rec;
+
+	return (!rec->number || view_wants_process(wanted, rec->hdr.tgid)) &&
+	       view_wants_gpu(wanted, &view->view, view->gpu);
+}
+
 /* Where the requests of all files go. */
 struct printing {
 	struct out out;
@@ -132,22 +142,29 @@ struct printing {
 static void print_requests(struct found *f, struct printing *p)
 {
 	struct view_request request = outputs_request(f->pb.options, f->attribution);
+	struct view_request all = request;   /* who else holds memory belongs to the answer */
 	const char *note = f->pb.note;
 	bool is_rows = p->is_list && p->format->oom_row;
+	size_t before = p->opts.printed;
 
+	all.pid_count = 0;
+	all.gpu = NULL;
 	p->opts.notes = &note;
 	p->opts.note_count = *note != '\0';
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), compare_requests);
-	for (size_t i = 0; i < f->count; i++, p->opts.printed++) {
+	for (size_t i = 0; i < f->count; i++) {
 		struct oom_view view;
 
-		oom_view_build(f->pb.pipeline, f->list[i].oom, &request, &view);
+		oom_view_build(f->pb.pipeline, f->list[i].oom, &all, &view);
 		view.changes = f->list[i].changes;
-		(is_rows ? p->format->oom_row : p->format->oom)(&p->out, &view, &p->opts);
+		if (is_wanted_request(&request, &view)) {
+			(is_rows ? p->format->oom_row : p->format->oom)(&p->out, &view, &p->opts);
+			p->opts.printed++;
+		}
 		oom_view_free(&view);
 	}
-	if (!f->count && !p->is_list && p->format->no_oom)
+	if (p->opts.printed == before && !p->is_list && p->format->no_oom)
 		p->format->no_oom(&p->out, &p->opts);
 	p->opts.notes = NULL;
 	p->opts.note_count = 0;

@@ -6,18 +6,36 @@
 
 #include "cli/cli.h"
 #include "commands.h"
+#include "core/view/view.h"
 #include "display.h"
 #include "outputs.h"
 #include "pager.h"
 #include "playback.h"
 #include "say.h"
 
+/* Whether the recording has the processes and the GPU that --pid and --gpu name. */
+static bool has_chosen(const struct playback *pb, struct attribution *attribution)
+{
+	struct view_request request = outputs_request(pb->options, attribution);
+	struct view view;
+	size_t count;
+
+	if (!request.pid_count && !request.gpu)
+		return true;
+	request.top = 0;
+	request.ages = false;
+	view_build(pb->pipeline, &request, &view);
+	count = view.proc_count;
+	view_free(&view);
+	return count;
+}
+
 /* Prints the report and writes files. Returns an exit code. */
 static int report_playback(const struct playback *pb, struct attribution *attribution)
 {
 	struct display *display = display_new(pb->options, attribution);
 	struct pager pager;
-	const char *notes[2];
+	const char *notes[3];
 	size_t note_count = 0;
 	uint64_t lost = 0;
 	int err, files_err;
@@ -26,6 +44,9 @@ static int report_playback(const struct playback *pb, struct attribution *attrib
 		notes[note_count++] = pb->note;
 	if (pb->is_dump)
 		notes[note_count++] = "the file is a dump of one moment";
+	if (pb->options->pids.count || pb->options->gpu)
+		notes[note_count++] = "only the processes of --pid and the GPU of --gpu are shown; the numbers of"
+				      " records, losses and limits are those of the whole session";
 	files_err = display_files(display, pb->pipeline);
 	pager_start(&pager, pb->options);
 	err = pager_end(&pager, display_report(display, pb->pipeline, notes, note_count,
@@ -46,8 +67,12 @@ int replay_run(const struct options *options, struct attribution *attribution)
 	if (playback_open(&pb, options, outputs_pipeline(options))) {
 		while (playback_next(&pb))
 			;
-		if (!pb.is_unread)
+		if (!pb.is_unread && !has_chosen(&pb, attribution)) {
+			say("the recording has no such process or GPU: without --pid and --gpu the report shows all");
+			code = GMT_EXIT_TARGET;
+		} else if (!pb.is_unread) {
 			code = report_playback(&pb, attribution);
+		}
 	}
 	playback_close(&pb);
 	return code;

@@ -22,6 +22,7 @@
 #include "core/pipeline/pipeline.h"
 #include "core/view/snapshot.h"
 #include "core/view/snapshot_index.h"
+#include "core/view/view_filter.h"
 #include "outputs.h"
 #include "say.h"
 #include "sink/sink.h"
@@ -96,8 +97,10 @@ static void make_process_path(char *to, size_t size, const char *path, uint32_t 
 	snprintf(to, size, "%.*s.%" PRIu32 "%s%s", stem, path, pid, number, path + stem);
 }
 
-/* Finds the processes that have something to show. Returns their number; any[i] is for process i. */
-static unsigned int find_changed(const struct history *h, bool *any)
+/* Finds the processes that have something to show, and that the request is for. Returns their number; any[i] is for
+ * process i. */
+static unsigned int find_changed(const struct history *h, const struct view_request *request,
+				 bool *any)
 {
 	unsigned int count = 0;
 
@@ -108,6 +111,11 @@ static unsigned int find_changed(const struct history *h, bool *any)
 	}
 	for (uint32_t i = 0; i < h->process_count; i++) {
 		struct window w;
+
+		if (!view_wants_process(request, h->processes[i].of->tgid)) {
+			any[i] = false;
+			continue;
+		}
 
 		if (!any[i]) {   /* only if needed: a window has all blocks of the process */
 			history_window(h, i, &w);
@@ -159,7 +167,8 @@ static int write_each(const struct files *f, const struct snapshot_index *x, con
 static int write_processes(const struct files *f)
 {
 	bool *any = xcalloc(f->pipeline->history->process_count + 1, sizeof(*any));
-	unsigned int count = find_changed(f->pipeline->history, any);
+	struct view_request request = outputs_request(f->options, f->attribution);
+	unsigned int count = find_changed(f->pipeline->history, &request, any);
 	struct snapshot_index x;
 	uint32_t only = 0;
 	int err = 0;

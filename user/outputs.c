@@ -118,6 +118,11 @@ struct view_request outputs_request(const struct options *options, struct attrib
 		.top = options->top, .ages = true, .older_than_ns = options->older_than_ns,
 	};
 
+	if (options->command != CLI_TRACE) {
+		request.pids = options->pids.list;
+		request.pid_count = options->pids.count;
+		request.gpu = options->gpu;
+	}
 	attribution_ask(attribution, &request);
 	return request;
 }

@@ -73,7 +73,7 @@ def command_lines(folder):
         file.write(b"rule \x1b[31m\xff\x07\n")
     lines = (("replay", path), ("oom", path), ("records", path), ("replay", "--owners", path, KEPT[0]), (name,),
              ("--" + "\x1b[1m",), ("replay", "--folded", path + b"/none", KEPT[0]), ("-p", name), ("--layers", name),
-             ("replay", "--" + "json=\x1b[1m", path), ("replay", "-o", path, path))
+             ("replay", "--" + "full=\x1b[1m", path), ("replay", "-o", path, path))
     for words in lines:
         code, out, err = run(*words)
         check(f"hostile words: {words[:2]!r}"[:60], code and err.count(b"\n") == 1 and not first_bad(out + err), err)

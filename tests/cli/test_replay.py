@@ -102,10 +102,41 @@ def others():
     says("nothing to trace", [], 2, "nothing to trace:")
 
 
+def chosen(folder):
+    """--pid and --gpu restrict the report, its JSON and its files."""
+    view = json.loads(run("report", "--json", DATA)[1])
+    process = view["processes"][0]
+    uuid, other = view["gpus"][1]["uuid"], view["gpus"][0]["uuid"]
+    for name in "1", uuid, uuid[:8].lower():
+        found = json.loads(run("report", "--json", "--gpu", name, DATA)[1])["processes"]
+        check(f"--gpu {name}: the rows of this GPU, as they were",
+              [p["gpus"] for p in found] == [[row for row in process["gpus"] if row["uuid"] == uuid]], found)
+    live = {name: sum(row["classes"][name]["live_bytes"] for row in found[0]["gpus"]) for name in found[0]["classes"]}
+    check("the classes are those of the rows", {n: c["live_bytes"] for n, c in found[0]["classes"].items()} == live, live)
+    text = run("report", "--full", "--gpu", "1", DATA)[1].decode()
+    check("the text has this GPU only, and says so", uuid in text and other not in text and "--gpu are shown" in text, text)
+    found = json.loads(run("report", "--json", "-p", str(process["pid"]), DATA)[1])
+    check("-p PID: the process as it was", found["processes"] == view["processes"], found)
+    says("-p of no process", ["report", "-p", "1", DATA], 3, "no such process or GPU")
+    says("--gpu of no GPU", ["report", "--gpu", "7", DATA], 3, "no such process or GPU")
+    path = os.path.join(folder, "x.folded")
+    rc, _, err = run("report", "--gpu", "1", "-o", path, DATA)
+    with open(path) as file:
+        lines = file.readlines()
+    check("a file for flame graphs, too", rc == 0 and lines and all(";GPU 1;" in line for line in lines), (err, lines))
+    failed = os.path.join(TOP, "tests", "data", "kept", "oom-torch.gmt")
+    lines = [json.loads(line) for line in run("oom", "--json", failed)[1].splitlines()]
+    asked = {line["processes"][line["oom"]["process"]]["pid"] for line in lines}
+    same = run("oom", "--json", "-p", ",".join(map(str, asked)), failed)[1].splitlines()
+    check("oom -p: the requests of this process", asked and len(same) == len(lines), same)
+    check("... and of no other", not run("oom", "--json", "-p", "1", failed)[1])
+
+
 def main():
     whole()
     with tempfile.TemporaryDirectory() as folder:
         damaged(folder)
+        chosen(folder)
     schema()
     others()
     return done()

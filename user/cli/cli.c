@@ -43,12 +43,19 @@ static void fill_getopt(const struct cli_table *table, struct option *longs, cha
 	longs[table->count] = (struct option){ 0 };
 }
 
-static const struct cli_option *option_of(const struct cli_table *table, int value)
+/* Two commands may have an option of one name that means something else for each. */
+static const struct cli_option *option_of(const struct cli_table *table, unsigned int command, int value)
 {
-	for (size_t i = 0; i < table->count; i++)
-		if (value == getopt_value(table, i))
+	const struct cli_option *found = NULL;
+
+	for (size_t i = 0; i < table->count; i++) {
+		if (value != getopt_value(table, i))
+			continue;
+		found = found ?: &table->rows[i];
+		if (command < CLI_COMMAND_COUNT && table->rows[i].commands & 1u << command)
 			return &table->rows[i];
-	return NULL;
+	}
+	return found;
 }
 
 static int apply_value(const struct cli_option *option, struct options *options, const char *text, char **cause)
@@ -104,7 +111,8 @@ static int refuse_letter(const struct options *options, int letter, char **cause
 
 static int apply_option(const struct cli_table *table, struct options *options, int value, char **argv, char **cause)
 {
-	const struct cli_option *option = option_of(table, value == ':' || value == '?' ? optopt : value);
+	int asked = value == ':' || value == '?' ? optopt : value;
+	const struct cli_option *option = option_of(table, options->command, asked);
 	const char *word = cli_commands[options->command < CLI_COMMAND_COUNT ? options->command : 0].word;
 
 	/* optopt: 0 for an unknown long name, else a value of the table or an unknown letter. */
@@ -245,6 +253,10 @@ static int check_stdout(const struct options *options, char **cause)
 
 static int check_files(const struct options *options, char **cause)
 {
+	for (size_t i = 0; sinks[i]; i++)
+		if (options->files[i] && sinks[i]->write_history && options->gpu)
+			return cli_wrong(cause, "--gpu cannot restrict a %s, which has all devices of a process: remove"
+						" one of the two options", sinks[i]->name);
 	for (size_t i = 0; sinks[i]; i++)
 		if (options->files[i] && sinks[i]->write_history && !options->window.events)
 			return cli_wrong(cause, "--window off keeps no events, and a %s needs them: remove one of the"

@@ -34,7 +34,7 @@ enum cli_command {
 	X(SHOWN, "What is shown")                                                 \
 	X(KEPT, "What is kept")                                                   \
 	X(OBSERVED, "How it is observed")                                         \
-	X(CHOSEN, "Which records")                                                \
+	X(CHOSEN, "What is chosen")                                              \
 	X(OTHERS, "Others")                                                       \
 	X(EXPERT, "Expert options")
 enum cli_section {

@@ -19,11 +19,10 @@
  */
 
 /* ---- What is traced ---- */
-OPTION('p', "pid", "PID|NAME", TRACED, FOR_TRACE | FOR_RECORDS, MEMBER(pids, pids),
+OPTION('p', "pid", "PID|NAME", TRACED, FOR_TRACE, MEMBER(pids, pids),
        "trace these processes and their children; may be repeated",
        "Trace these processes, and the children that they fork: a process id, a list of ids with commas, or the name of"
-       " a command, a program or a script (`train.py`); see `TARGETS`. May be given more than once. With `records`"
-       " print only the records of these processes, given by their ids.")
+       " a command, a program or a script (`train.py`); see `TARGETS`. May be given more than once.")
 OPTION('a', "all", NULL, TRACED, FOR_TRACE, MEMBER(flag, all),
        "trace every process that uses CUDA, now or later",
        "Trace every process that has libcuda mapped, now or later.")
@@ -153,7 +152,18 @@ OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
        " takes 6 MiB of the kernel's memory. The report then shows owners and stack traces of the blocks beside those"
        " of the driver's allocations.")
 
-/* ---- Which records ---- */
+/* ---- What is chosen ---- */
+OPTION('p', "pid", "PID[,PID...]", CHOSEN, FOR_READING,
+       TAKES(cli_take_pids, .offset = offsetof(struct options, pids)),
+       "show only these processes; may be repeated",
+       "With `report`, `oom` and `records` show only these processes of the recording, in the output and in its files:"
+       " `oom` shows the requests of these processes, with all that held memory then.")
+OPTION(0, "gpu", "N|UUID", CHOSEN, FOR_REPLAY | FOR_OOM, MEMBER(text, gpu),
+       "show only this GPU: its number in nvidia-smi, or its UUID",
+       "Show only this GPU: nvidia-smi's number of the GPU, or the beginning of the UUID. A report has the processes"
+       " that used this GPU, with the memory on this GPU only; host memory is left out. A snapshot always has all"
+       " devices of a process, so the two options exclude each other. Losses and limits are those of the whole"
+       " session.")
 OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, MEMBER(kinds, kinds, .words = kind_words),
        "print only records of these kinds: call,stack",
        "Print only records of these kinds: names from *include/gpumemtrace/wire.h*, separated by commas, such as"

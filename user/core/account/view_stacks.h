@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <gpumemtrace/python.h>
 #include <gpumemtrace/terms.h>
@@ -171,6 +172,10 @@ struct view_request {
 	void *arg;
 	size_t top;              /* most stacks of each order; 0 is cheaper than any */
 	uint64_t ends;           /* so many processes that ended first are only in the sums (view.h) */
+	/* Only these processes, and only this GPU (view_filter.h). 0 and NULL: all. */
+	const pid_t *pids;
+	size_t pid_count;
+	const char *gpu;
 	bool ages;               /* costs a look at each live allocation */
 	uint64_t older_than_ns;
 };

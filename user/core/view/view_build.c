@@ -9,6 +9,7 @@
 #include "core/ledger/balance.h"
 #include "core/view/by_stack.h"
 #include "core/view/finding.h"
+#include "core/view/view_filter.h"
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
@@ -359,5 +360,6 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 		if (l->processes.list[i])
 			fill_process(&m, l->processes.list[i], view);
 	by_stack_fini(&m.by_stack);
+	view_filter(view, m.request);
 	view->findings = findings_make(view, &view->finding_count);
 }
