@@ -246,11 +246,9 @@ static void check_refused(const struct refused *cases, size_t count)
 	}
 }
 
-static void test_refused(void **state)
+static void test_refused_targets(void **state)
 {
 	static const struct refused cases[] = {
-		{ "", "nothing to trace: give -p PID, -p NAME, -a or -- COMMAND (see --help)" },
-		{ "--", "there is no command after --" },
 		{ "-p 1 -- x", "-p and a command cannot be combined: trace one or the other" },
 		{ "-a -- x",
 		 "-a and a command cannot be combined: trace one or the other" },
@@ -261,6 +259,17 @@ static void test_refused(void **state)
 		{ "--pod a -- x", "--pod and a command cannot be combined: trace one or the other" },
 		{ "-a --unit x", "-a and --unit cannot be combined: -a traces every process" },
 		{ "--container _", "--container needs a value: --container ID|NAME" },
+	};
+
+	(void)state;
+	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void test_refused(void **state)
+{
+	static const struct refused cases[] = {
+		{ "", "nothing to trace: give -p PID, -p NAME, -a or -- COMMAND (see --help)" },
+		{ "--", "there is no command after --" },
 		{ "records a -p train.py", "'train.py' is not a process id: records have no names to look for" },
 		{ "report a --cgroup x", "--cgroup cannot be used with 'report'" },
 		{ "-o _ -p 1", "--output needs a value: --output FILE" },
@@ -527,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_targets),
 		cmocka_unit_test(test_refused_words),
 		cmocka_unit_test(test_refused_outputs),
 		cmocka_unit_test(test_color),
