@@ -39,12 +39,14 @@ BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-
 
 # libbpf and what it needs go into the binary, so that it can be copied to a machine that has nothing.
 # libelf needs zstd from elfutils 0.189 on. libc stays shared: NVML is opened with dlopen().
-# OLD_LIBC: what glibc before 2.34 keeps apart; newer ones have empty files of these names (user/glibc_old.c).
+# OLD_LIBC: what glibc before 2.34 keeps apart; newer ones have empty files of these names (user/base/glibc_old.c).
 OLD_LIBC := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
 # Names and lines: libdw needs libelf, libiberty demangles, liblzma unpacks .gnu_debugdata. libgmt.a is searched
 # again behind them, for eu_search.c.
 SYMBOL_LIBS = -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma $(filter %/libgmt.a,$^) -Wl,-Bdynamic
-STATIC_LIBS = -Wl,-Bstatic -lbpf -ljansson $(SYMBOL_LIBS)
+STATIC_LIBS = -Wl,-Bstatic -lbpf -ljansson -lncursesw -ltinfo $(SYMBOL_LIBS)
+# The live view on a terminal (user/screen/curses.c), as in STATIC_LIBS.
+SCREEN_LIBS := -Wl,-Bstatic -lncursesw -ltinfo -Wl,-Bdynamic
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
@@ -65,7 +67,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
             $(call in,view,by_stack findings oom_causes oom_judge oom_parts oom_verdict oom_view snapshot snapshot_index \
-                            snapshot_replay sums view view_build view_filter)
+                            snapshot_replay sums table view view_build view_filter)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
@@ -77,8 +79,9 @@ SINK     := registry \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
-            $(call in,formats,columns json plain processes term term_stacks) \
+            $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot)
+SCREEN   := curses grid head picture picture_lines rows screen spark stage terminal
 LIVE     := stream \
             $(call in,bpf,guard plan programs ring rodata users) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
@@ -91,15 +94,15 @@ LIVE     := stream \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
-OLD      := $(if $(SAN),,user/glibc_old)
+OLD      := $(if $(SAN),,user/base/glibc_old)
 CLI      := cli cli_commands cli_help cli_near cli_options cli_values
 TOP      := $(call in,cli,$(CLI)) \
-            attribution command_oom command_records command_replay display dump_writer dumping ending finish main \
-            memory_watch output_files outputs pager parsing playback privileges rescan say session setup targets
+            attribution command_oom command_records command_replay display dump_writer dumping ending finish \
+            interact main memory_watch output_files outputs pager parsing playback privileges rescan say session setup targets
 
 LIB_SRC  := $(BASE:%=user/base/%) $(PARSE:%=user/parse/%) $(CORE:%=user/core/%) $(SOURCE:%=user/source/%) \
             $(SYMBOL:%=user/symbol/%) \
-            $(SINK:%=user/sink/%)
+            $(SINK:%=user/sink/%) $(SCREEN:%=user/screen/%)
 LIVE_SRC := $(LIVE:%=user/live/%)
 BIN_SRC  := $(TOP:%=user/%)
 
@@ -115,17 +118,18 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,framework,phases torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
-             $(call in,view,by_stack by_stack_model findings shed view) \
+             $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
-             $(call in,sink,folded pickle processes sink_json sink_oom sink_report sink_term verdict)
+             $(call in,sink,folded pickle processes registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
+UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,code_events driver features find guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
-UNIT_TOP  := $(call in,top,attribution dump_writer)
+UNIT_TOP  := $(call in,top,attribution dump_writer say)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
-UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_LIVE) $(UNIT_CLI) $(UNIT_TOP))
+UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_SCREEN) $(UNIT_LIVE) $(UNIT_CLI) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
 
 all: $(O)/gpumemtrace
@@ -244,6 +248,10 @@ $(O)/tests/symbol/unwind_test.bpf.o: tests/symbol/unwind_test.bpf.c Makefile | $
 $(call unit_path,$(UNIT_SYMBOL)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) $(SYMBOL_LIBS) -o $@
+
+$(call unit_path,$(UNIT_SCREEN)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(GMT_LDFLAGS) $^ $(UNIT_LIBS) $(SCREEN_LIBS) -o $@
 
 # What tests/symbol/test_python.py asks: from outside, and in the kernel.
 PYTHON_TESTS := $(O)/tests/symbol/pystack $(O)/tests/symbol/pystack_bpf
@@ -365,7 +373,8 @@ $(O)/tests/faults/fail_calls.so: tests/faults/fail_calls.c Makefile | $(SETUP)
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $< -ldl
 
 # ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
-BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench dump_bench tables)
+BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench dump_bench \
+                                               screen_bench tables)
 
 $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/liblive.a $(O)/libgmt.a
 	$(call msg,LINK,$@)

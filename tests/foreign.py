@@ -5,8 +5,10 @@ import re
 # Escapes, line ends, C1 controls, DEL, and bytes that are not UTF-8; no slash, so that a file can have the name.
 HOSTILE = b"\x1b]0;x\x07\n\r\x1b[31m\xff\xc3\x9b\xc2\x9b\x7f\t\xe2\x28\xf0\x9f\b\v\x1b[2J\xc2\x85"
 BAD = "[\0-\x09\x0b-\x1f\x7f-\x9f\udc80-\udcff]"
-# What the live table sends: styles, the places of cursor and lines, the screens (user/sink/formats/term.c, text.c).
-OWN = rb"\x1b\[(0|1|2|1;31|33|32)?m|\x1b\[[HJK]|\x1b\[\?(1049|25|7)[hl]|\r+\n"
+# What ncurses sends for the live view with xterm's description: styles, places, modes of DEC and ECMA-48, character sets, the
+# window's title to a stack and back, the colours as they were.
+OWN = (rb"\x1b\[[0-9;]*[mABCDGHJKLMPSTXdr@b]|\x1b\[\?[0-9;]+[hl]|\x1b\[[0-9]+[hl]|\x1b\[2[23];0;0t|\x1b\(B|\x1b[=>M78]"
+       rb"|\x1b\]104\x07|[\r\n\x08]")
 
 
 def first_bad(data):

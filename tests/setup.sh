@@ -23,6 +23,7 @@ liblzma-dev        /usr/include/lzma.h
 zlib1g-dev         /usr/include/zlib.h
 libzstd-dev        /usr/include/zstd.h
 libjansson-dev     /usr/include/jansson.h
+libncurses-dev     /usr/include/ncurses.h
 libcmocka-dev      /usr/include/cmocka.h
 python3            python3
 '

@@ -249,7 +249,7 @@ static int explain_path(const struct options *options, struct attribution *attri
 int oom_run(const struct options *options, struct attribution *attribution)
 {
 	int fd = outputs_fd(options), code, err;
-	struct printing p = { .format = outputs_format(options, isatty(fd)), .opts = outputs_opts(options, fd) };
+	struct printing p = { .format = outputs_format(options), .opts = outputs_opts(options, fd) };
 	struct pager pager;
 
 	pager_start(&pager, options);

@@ -31,7 +31,7 @@ static bool is_wanted_record(const struct options *options, const struct gmt_hdr
 /* Prints all wanted records. Returns the sticky error of the output. */
 static int print_records(struct playback *pb)
 {
-	const struct sink *format = outputs_format(pb->options, isatty(STDOUT_FILENO));
+	const struct sink *format = outputs_format(pb->options);
 	const struct gmt_hdr *record;
 	uint64_t start_ns = 0;
 	bool has_start = false;

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "display.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli/cli.h"
 #include "core/view/view.h"
+#include "live/stream.h"
+#include "screen/stage.h"
 #include "output_files.h"
 #include "outputs.h"
 #include "say.h"
@@ -18,13 +23,14 @@ struct display {
 	const struct options *options;
 	struct attribution *attribution;
 	const struct sink *format;
+	struct stage *screen; /* NULL: live views are lines */
 	struct out out;
 	struct sink_opts opts;
 	int fd;
 	struct out waiting;      /* the part of a frame that the reader has not taken */
 	bool may_wait;           /* for the reader, however long the reader takes */
 	bool live;
-	bool started;
+	bool is_stale;           /* a picture could not be drawn, because bytes were waiting */
 	struct view previous;    /* of the last frame, if there was one */
 	bool has_previous;
 };
@@ -51,7 +57,7 @@ static void explain_silence(const struct display *display)
 #define IDLE_MS 20
 #define MOST_MS 200
 
-int display_push(struct display *display)
+static int push_bytes(struct display *display)
 {
 	struct out *waiting = &display->waiting;
 	ssize_t done;
@@ -74,10 +80,54 @@ static int write_text(void *arg, const void *data, size_t size)
 
 	out_bytes(&display->waiting, data, size);
 	if (!display->may_wait)
-		return is_held_up ? 0 : display_push(display);
+		return is_held_up ? 0 : push_bytes(display);
 	err = out_write_fd(display->fd, display->waiting.data, display->waiting.size);
 	out_drop(&display->waiting, display->waiting.size);
 	return err;
+}
+
+/* For display_rescue(), which is called where nothing else is at hand, on any thread. */
+static struct stage *rescued;
+
+bool display_rescue(void)
+{
+	struct stage *stage = __atomic_load_n(&rescued, __ATOMIC_ACQUIRE);
+
+	return stage && stage_rescue(stage);
+}
+
+void display_leave_at_once(void)
+{
+	if (display_rescue())
+		say_release();
+}
+
+void display_take_signals(const struct display *display, int signal_fd)
+{
+	static const int wanted[] = { SIGCHLD, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP };
+	sigset_t signals;
+
+	if (!display->screen)
+		return;
+	sigemptyset(&signals);
+	for (size_t i = 0; i < COUNT(wanted); i++)
+		sigaddset(&signals, wanted[i]);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signalfd(signal_fd, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void open_screen(struct display *display)
+{
+	char why[256] = "the terminal cannot be opened again: the live view prints lines";
+
+	if (!display->live || display->options->format || !isatty(display->fd))
+		return;
+	display->screen = stage_open(display->fd, display->opts.color, why, sizeof(why));
+	if (!display->screen)
+		say("%s", why);
+	else
+		display->fd = stage_fd(display->screen);
+	__atomic_store_n(&rescued, display->screen, __ATOMIC_RELEASE);
 }
 
 struct display *display_new(const struct options *options, struct attribution *attribution)
@@ -88,11 +138,12 @@ struct display *display_new(const struct options *options, struct attribution *a
 	display->attribution = attribution;
 	display->fd = outputs_fd(options);
 	display->live = wants_live(options);
-	display->format = outputs_format(options, isatty(display->fd) && display->live);
+	display->format = outputs_format(options);
 	display->opts = outputs_opts(options, display->fd);
 	out_init(&display->out, write_text, display);
 	out_init_mem(&display->waiting);
 	explain_silence(display);
+	open_screen(display);
 	return display;
 }
 
@@ -103,29 +154,33 @@ static void forget_previous(struct display *display)
 	display->has_previous = false;
 }
 
-static void stop_live(struct display *display)
+int display_leave(struct display *display)
 {
-	if (display->started && display->format->stop)
-		display->format->stop(&display->out, &display->opts);
-	out_flush(&display->out);
-	display->started = false;
+	int err;
+
+	if (display->screen)
+		stage_leave(display->screen, &display->out);
+	err = out_flush(&display->out);
+	say_release();
+	return err;
 }
 
 void display_free(struct display *display)
 {
 	if (!display)
 		return;
-	stop_live(display);
+	display_leave(display);
 	forget_previous(display);
+	__atomic_store_n(&rescued, NULL, __ATOMIC_RELEASE);
+	stage_close(display->screen);
 	out_close(&display->out);
 	out_close(&display->waiting);
 	free(display);
 }
 
-#define LIVE_TOP 5          /* stacks that a terminal shows of each process on a GPU */
+#define LIVE_TOP 100        /* stacks, and lines, of each process on a GPU that a screen can show */
 
-/* Live frames for people show a few stacks, and no ages. Ages cost a look at each allocation; only programs read
- * ages. */
+/* Live frames for people show no ages. Ages cost a look at each allocation; only programs read ages. */
 static struct view_request live_request(const struct display *display)
 {
 	struct view_request request = outputs_request(display->options, display->attribution);
@@ -135,31 +190,76 @@ static struct view_request live_request(const struct display *display)
 	 * has: records wait in the ring while the frame is made. */
 	if (display->format->is_data && display->has_previous)
 		request.ends = display->previous.ends;
-	if (!request.ages && request.top > LIVE_TOP)
-		request.top = LIVE_TOP;
+	if (!request.ages)
+		request.top = display->screen ? LIVE_TOP : 0;
 	return request;
+}
+
+/* The view becomes the previous one. */
+static void keep_view(struct display *display, const struct view *now)
+{
+	forget_previous(display);
+	display->previous = *now;
+	display->has_previous = true;
+}
+
+/* Draws the newest view, unless the reader still has to take what was drawn before. */
+static int draw_screen(struct display *display)
+{
+	char *messages[SAY_SHOWN];
+	struct screen_scene scene = {
+		.view = display->has_previous ? &display->previous : NULL, .now_ns = stream_now_ns(),
+		.messages = (const char *const *)messages,
+	};
+
+	display->is_stale = display->waiting.size;
+	if (display->is_stale || !stage_enter(display->screen))
+		return 0;
+	say_keep(isatty(STDERR_FILENO));
+	scene.message_count = say_newest(messages);
+	stage_draw(display->screen, &scene, &display->out);
+	for (size_t i = 0; i < scene.message_count; i++)
+		free(messages[i]);
+	return out_flush(&display->out);
+}
+
+int display_redraw(struct display *display)
+{
+	return display->screen ? draw_screen(display) : 0;
+}
+
+int display_push(struct display *display)
+{
+	int err = push_bytes(display);
+
+	return err || !display->is_stale || display->waiting.size ? err : display_redraw(display);
 }
 
 int display_live(struct display *display, const struct pipeline *pipeline)
 {
 	struct view_request request = live_request(display);
 	struct view now;
-	int err = display_push(display);
+	int err = push_bytes(display);
 
 	if (!display->live || display->waiting.size || err)
 		return err;
-	if (out_terminal_size(display->fd, &display->opts.width, &display->opts.height))
-		display->opts.width = display->opts.height = 0;
-	if (!display->started && display->format->start)
-		display->format->start(&display->out, &display->opts);
-	display->started = true;
+	if (display->screen && stage_is_paused(display->screen))
+		return draw_screen(display);
+	display->opts.now_ns = stream_now_ns();
 	view_build(pipeline, &request, &now);
 	display->opts.made_ns = outputs_now();
-	display->format->live(&display->out, &now, display->has_previous ? &display->previous : NULL, &display->opts);
-	forget_previous(display);
-	display->previous = now;
-	display->has_previous = true;
-	return out_flush(&display->out);
+	if (display->screen)
+		stage_see(display->screen, &now);
+	else
+		display->format->live(&display->out, &now, display->has_previous ? &display->previous : NULL,
+				      &display->opts);
+	keep_view(display, &now);
+	return display->screen ? draw_screen(display) : out_flush(&display->out);
+}
+
+struct stage *display_screen(struct display *display)
+{
+	return display->screen;
 }
 
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
@@ -169,8 +269,7 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 	struct view view;
 
 	display->may_wait = true;
-	stop_live(display);
-	display->opts.width = display->opts.height = 0;
+	display_leave(display);
 	display->opts.notes = notes;
 	display->opts.note_count = note_count;
 	display->opts.dump = dump;

@@ -3,11 +3,13 @@
 #ifndef GPUMEMTRACE_DISPLAY_H
 #define GPUMEMTRACE_DISPLAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct attribution;
 struct display;
+struct stage;
 struct options;
 struct pipeline;
 
@@ -20,6 +22,20 @@ void display_free(struct display *display);
 int display_live(struct display *display, const struct pipeline *pipeline);
 /* Writes more of a frame that waits. 0 or -errno. */
 int display_push(struct display *display);
+
+/* The screen that shows live views; NULL: they are lines, or there are none. */
+struct stage *display_screen(struct display *display);
+/* Draws the screen again, with the same view. 0 or -errno. */
+int display_redraw(struct display *display);
+/* The terminal is as before, and the messages that were said meanwhile are printed; another frame takes it again. 0 or
+ * -errno. */
+int display_leave(struct display *display);
+/* From here on the terminal's signals come through the descriptor of signalfd(2), too, if there is a screen. */
+void display_take_signals(const struct display *display, int signal_fd);
+/* For a process that ends at once, on any thread: the terminal is as before. False: it was not taken. The second one
+ * also prints the messages that were kept. */
+bool display_rescue(void);
+void display_leave_at_once(void);
 
 /* Shows the final report, with the sentences that belong to it, and the dump to read next (NULL: none). 0 or -errno.
  * *lost: the count of view_lost(). */

@@ -45,6 +45,7 @@ struct dumping {
 	uint32_t asked;
 	bool has_said_enough, has_said_error;
 	struct dump_file *newest; /* that was written; NULL: none */
+	struct oom *last_oom;      /* the newest failed request that no dump is kept of any more; NULL: there is none */
 };
 
 /* ---- writing ---- */
@@ -80,9 +81,33 @@ static void write_dump(struct dumping *d, struct kept *k, bool is_new, bool is_f
 	dump_writer_put(d->writer, job);
 }
 
+/* The newest failed request with a picture stays. A picture that was asked for is of no request. */
+static void retire_oom(struct dumping *d, struct oom *oom)
+{
+	bool is_newer = !d->last_oom || oom->rec.number >= d->last_oom->rec.number;
+
+	if (!oom->rec.number || !oom->row_count || oom->rec.outcome == GMT_OOM_RETRY || !is_newer) {
+		oom_free(oom);
+		return;
+	}
+	if (d->last_oom)
+		oom_free(d->last_oom);
+	d->last_oom = oom;
+}
+
+const struct oom *dumping_newest_oom(const struct dumping *d)
+{
+	const struct oom *newest = d->last_oom;
+
+	for (size_t i = 0; i < d->kept_count; i++)
+		if (d->kept[i].oom->rec.number && (!newest || d->kept[i].oom->rec.number >= newest->rec.number))
+			newest = d->kept[i].oom;
+	return newest;
+}
+
 static void release_kept(struct dumping *d, size_t index)
 {
-	oom_free(d->kept[index].oom);
+	retire_oom(d, d->kept[index].oom);
 	dump_file_put(d->kept[index].file);
 	history_subjects_free(&d->kept[index].window);
 	d->kept[index] = d->kept[--d->kept_count];
@@ -204,7 +229,7 @@ static void take_ooms(struct dumping *d, uint64_t now_ns)
 		if (is_dump_wanted(d, oom))
 			keep_and_write(d, oom, now_ns);
 		else
-			oom_free(oom);
+			retire_oom(d, oom);
 	}
 }
 
@@ -312,6 +337,8 @@ bool dumping_free(struct dumping *d)
 		release_kept(d, 0);
 	if (d->newest)
 		dump_file_put(d->newest);
+	if (d->last_oom)
+		oom_free(d->last_oom);
 	free(d);
 	return true;
 }

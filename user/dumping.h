@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct dumping;
+struct oom;
 struct options;
 struct pipeline;
 
@@ -21,6 +22,9 @@ struct dumping *dumping_new(const struct options *options, struct pipeline *pipe
 void dumping_look(struct dumping *dumping, uint64_t now_ns);
 /* Dumps a picture of the present state. */
 void dumping_ask(struct dumping *dumping, uint64_t now_ns);
+/* The newest request that failed for good, with its picture; NULL: there is none. It stays until the next
+ * dumping_look(). */
+const struct oom *dumping_newest_oom(const struct dumping *dumping);
 /* The stream is over. Waits until all dumps are written, but not longer than `wait_ns`. */
 void dumping_finish(struct dumping *dumping, uint64_t now_ns, uint64_t wait_ns);
 /* Waits once more, and says it if a dump is still missing. */

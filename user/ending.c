@@ -55,8 +55,10 @@ static void forget_notice(int fd)
 static void take_signal(struct ending *ending, const struct signalfd_siginfo *info)
 {
 	pthread_mutex_lock(&ending->lock);
-	if (!ending->left)
+	if (!ending->left) {
+		ending->options.leave();
 		_exit(128 + (int)info->ssi_signo);
+	}
 	ending->came[ending->came_count++] = *info;
 	if (!--ending->left && !ending->over_by_ns)
 		ending->over_by_ns = stream_now_ns() + ENDING_STUCK_NS;
@@ -81,6 +83,7 @@ static int time_left_ms(struct ending *ending)
 		return LOOK_MS;
 	if (left_ns)
 		return (int)(left_ns / 1000000) + 1;
+	ending->options.leave();
 	ending->options.stuck(ending->options.arg, step);
 	_exit(ending->options.stuck_status);
 }

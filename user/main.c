@@ -10,10 +10,12 @@
 
 #include "attribution.h"
 #include "base/out.h"
+#include "base/xalloc.h"
 #include "cli/cli.h"
 #include "commands.h"
 #include "core/terms/cuda_process.h"
 #include "core/terms/feature.h"
+#include "display.h"
 #include "live/features/features.h"
 #include "live/select/cuda_list.h"
 #include "outputs.h"
@@ -34,14 +36,14 @@ static int run_doctor(const struct options *options, struct out *out)
 	count = features_probe(&where, features);
 	for (size_t i = 0; i < count; i++)
 		missing |= features[i].state == FEATURE_MISSING;
-	outputs_format(options, isatty(STDOUT_FILENO))->doctor(out, features, count, &opts);
+	outputs_format(options)->doctor(out, features, count, &opts);
 	return missing ? GMT_EXIT_DENIED : GMT_EXIT_OK;
 }
 
 static int run_list(const struct options *options, struct out *out)
 {
 	struct sink_opts opts = outputs_opts(options, STDOUT_FILENO);
-	const struct sink *format = outputs_format(options, isatty(STDOUT_FILENO));
+	const struct sink *format = outputs_format(options);
 	struct pager pager;
 	int err;
 
@@ -63,7 +65,7 @@ static int run_ps(const struct options *options, struct out *out)
 	if (err)
 		say("/proc cannot be read: %s", strerror(-err));
 	else
-		outputs_format(options, isatty(STDOUT_FILENO))->processes(out, &processes, &opts);
+		outputs_format(options)->processes(out, &processes, &opts);
 	cuda_list_close(&processes);
 	return err ? GMT_EXIT_DENIED : GMT_EXIT_OK;
 }
@@ -95,6 +97,7 @@ static int run_command(const struct options *options, struct out *out)
 {
 	switch (options->command) {
 	case CLI_TRACE:
+	case CLI_TOP:
 	case CLI_REPORT:
 	case CLI_OOM:
 		return run_with_owners(options);
@@ -128,7 +131,16 @@ static int run_trusted(const struct options *options, struct out *out, bool is_l
 	return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_DENIED;
 }
 
-/* When memory runs out: the low exit statuses are the command's own. */
+/* When memory runs out. What was said on a screen is gone with the screen, so it is said again. */
+static void leave_screen(void)
+{
+	if (!display_rescue())
+		return;
+	xalloc_tell();
+	say_release();
+}
+
+/* The low exit statuses are the command's own. */
 static void fail_beside_command(void)
 {
 	_exit(GMT_EXIT_COMMAND_OURS);
@@ -142,6 +154,7 @@ static int run_parsed(struct options *options, bool is_lent)
 
 	if (options->child)
 		at_quick_exit(fail_beside_command);
+	at_quick_exit(leave_screen);
 	if (outputs_open_format(options))
 		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
 	out_init_fd(&out, options->format_fd ? options->format_fd : STDOUT_FILENO);

@@ -202,7 +202,6 @@ int output_files_write(const struct options *options, struct attribution *attrib
 	int err = 0;
 
 	plain.color = false;
-	plain.width = plain.height = 0;
 	for (size_t i = 0; sinks[i]; i++) {
 		f.sink = sinks[i];
 		f.name = options->files[i];

@@ -7,18 +7,25 @@
 #include <unistd.h>
 
 #include "attribution.h"
+#include "base/out.h"
 #include "base/out_file.h"
 #include "cli/cli.h"
+#include "core/history/history.h"
+#include "core/history/history_dump.h"
+#include "core/ledger/process.h"
+#include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
+#include "core/view/oom_view.h"
 #include "say.h"
+#include "sink/oom/oom_sinks.h"
 
-const struct sink *outputs_format(const struct options *options, bool terminal)
+const struct sink *outputs_format(const struct options *options)
 {
 	const struct sink *const *sink = sinks;
 
 	if (options->format)
 		return options->format;
-	while (sink[1] && ((*sink)->help || ((*sink)->needs_terminal && !terminal)))
+	while (sink[1] && (*sink)->help)
 		sink++;
 	return *sink;
 }
@@ -125,4 +132,23 @@ struct view_request outputs_request(const struct options *options, struct attrib
 	}
 	attribution_ask(attribution, &request);
 	return request;
+}
+
+char *outputs_verdict(const struct pipeline *pipeline, const struct options *options, struct attribution *attribution,
+		      const struct oom *oom)
+{
+	struct view_request request = outputs_request(options, attribution);
+	const struct history *history = pipeline->history;
+	struct sink_opts opts = { .verbose = true };
+	struct oom_view view;
+	struct out out;
+
+	out_init_mem(&out);
+	oom_view_build(pipeline, oom, &request, &view);
+	if (history)
+		history_changes(history, oom->rec.number ? oom->rec.hdr.tgid : 0, history_moment(history, &oom->rec),
+				oom->rec.hdr.ts_ns, PROCESS_RECENT_NS, &view.changes);
+	oom_print_next(&out, &view, &opts);
+	oom_view_free(&view);
+	return out_take(&out);
 }

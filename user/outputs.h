@@ -9,11 +9,12 @@
 #include "sink/sink.h"
 
 struct attribution;
+struct oom;
 struct options;
 struct pipeline;
 
-/* The requested format, or else the first that fits. terminal: the output goes to a terminal. */
-const struct sink *outputs_format(const struct options *options, bool terminal);
+/* The requested format, or else the one for people. */
+const struct sink *outputs_format(const struct options *options);
 
 /* Where the format goes: its file, or standard output, or standard error if a file or the traced command has standard
  * output. */
@@ -39,5 +40,9 @@ struct sink_opts outputs_opts(const struct options *options, int fd);
 
 /* What the report shows. */
 struct view_request outputs_request(const struct options *options, struct attribution *attribution);
+
+/* The verdict of a failed request, with the names and the history of this moment; to be freed. */
+char *outputs_verdict(const struct pipeline *pipeline, const struct options *options, struct attribution *attribution,
+		      const struct oom *oom);
 
 #endif

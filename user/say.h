@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages for the user, on standard error. */
+/*
+ * Messages for the user, on standard error. While the live view has the terminal of standard error, messages are kept:
+ * the view shows the newest, and all of them are printed when the terminal is as before.
+ */
 #ifndef GPUMEMTRACE_SAY_H
 #define GPUMEMTRACE_SAY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* Prints one line: the program's name and the sentence, with control characters and broken UTF-8 as '?'. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* From here on messages are kept. is_held: they are not printed before say_release(). */
+void say_keep(bool is_held);
+/* Prints the messages that were held. They are kept no longer. */
+void say_release(void);
+
+#define SAY_SHOWN 8
+/* Copies the newest messages, the newest last; the caller frees the copies. Returns their number. */
+size_t say_newest(char *copies[SAY_SHOWN]);
 
 #endif

@@ -21,6 +21,7 @@
 #include "display.h"
 #include "dumping.h"
 #include "ending.h"
+#include "interact.h"
 #include "live/probe/attach.h"
 #include "live/framework/library_kinds.h"
 #include "live/nvidia/nvml_sampler.h"
@@ -180,18 +181,27 @@ static void cannot_read(struct session *session, const char *what)
 	stop_session(session, GMT_END_ERROR);
 }
 
+static void note_output(struct session *session, int err)
+{
+	if (err == -EPIPE)
+		stop_session(session, GMT_END_REQUESTED);
+	session->output_error = session->output_error ?: err;
+}
+
 static void read_signals(struct session *session)
 {
 	struct signalfd_siginfo info;
 	ssize_t size;
+	int err = 0;
 
 	while ((size = read(session->signal_fd, &info, sizeof(info))) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			child_changed(session);
 		else if (info.ssi_signo == SIGUSR1)
 			dumping_ask(session->dumping, stream_now_ns());
-		else
+		else if (!interact_signal(session, (int)info.ssi_signo, &err))
 			put_mark(session);
+		note_output(session, err);
 	}
 	if (size < 0)
 		cannot_read(session, "signals");
@@ -205,14 +215,22 @@ static void read_endings(struct session *session)
 		asked_to_stop(session, &info);
 }
 
-/* ---- time ---- */
-
-static void note_output(struct session *session, int err)
+static void read_keys(struct session *session)
 {
-	if (err == -EPIPE)
-		stop_session(session, GMT_END_REQUESTED);
-	session->output_error = session->output_error ?: err;
+	enum screen_action action;
+	int err = 0;
+
+	while (session->running && (action = interact_key(session, &err)) != SCREEN_NONE) {
+		if (action == SCREEN_MARK)
+			put_mark(session);
+		else
+			stop_session(session, GMT_END_REQUESTED);
+		note_output(session, err);
+	}
+	note_output(session, err);
 }
+
+/* ---- time ---- */
 
 static void show_live(struct session *session, uint64_t now_ns)
 {
@@ -286,6 +304,7 @@ static void handle_tick(struct session *session)
 		show_live(session, now_ns);
 	else
 		push_live(session);
+	interact_tick(session);
 	if (session->deadline_ns && now_ns >= session->deadline_ns)
 		stop_session(session, GMT_END_DURATION);
 }
@@ -319,6 +338,12 @@ static void dispatch_event(struct session *session, const struct epoll_event *ev
 		break;
 	case SESSION_TICK:
 		handle_tick(session);
+		break;
+	case SESSION_KEYS:
+		if (event->events & (EPOLLHUP | EPOLLERR))
+			interact_hangup(session);
+		else
+			read_keys(session);
 		break;
 	case SESSION_TARGET:
 		target_gone(session, SESSION_EVENT_FD(event));
@@ -431,6 +456,7 @@ static void put_end(struct session *session)
 {
 	struct gmt_end rec = { .reason = session->end };
 
+	note_output(session, display_leave(session->display));
 	ending_step(session->ending, "takes the last records", 0);
 	take_last_records(session);
 	ending_step(session->ending, "asks NVML", 0);

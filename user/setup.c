@@ -104,7 +104,6 @@ static int take_record(void *arg, void *record, size_t size)
 {
 	struct session *session = arg;
 	const struct gmt_hdr *hdr = record;
-
 	int next = ++session->ring_taken < SESSION_RECORDS ? 0 : -EAGAIN;
 
 	if (size < sizeof(*hdr))
@@ -380,6 +379,7 @@ static int open_ending(struct session *session)
 		.signals = session->options->child ? 2 : 1,
 		.stuck_status = session_failure(session, GMT_EXIT_FAILURE),
 		.stuck = tell_stuck,
+		.leave = display_leave_at_once,
 		.arg = session,
 	};
 	int err = ending_open(&session->ending, &options, &session->old_mask);
@@ -448,7 +448,8 @@ int session_setup(struct session *session, const struct options *options, struct
 	int status;
 
 	*session = (struct session){
-		.options = options, .command = { 0, -1, -1 }, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1,
+		.options = options, .attribution = attribution, .command = { 0, -1, -1 },
+		.epoll_fd = -1, .signal_fd = -1, .tick_fd = -1, .keys_fd = -1,
 	};
 	status = start_parser(session);
 	if (status)
@@ -478,6 +479,7 @@ int session_setup(struct session *session, const struct options *options, struct
 				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS),
 				       number_for_tests("GPUMEMTRACE_UNMAPPED_MS", 0));
 	session->display = display_new(options, attribution);
+	display_take_signals(session->display, session->signal_fd);
 	attach_mappings(session->attach);
 	open_stacking(session);
 	open_nvml(session);

@@ -31,7 +31,9 @@
 #define SESSION_THREADS_NS 100000000ULL
 
 /* Where an event comes from. An event of TARGET also has the process's pidfd. */
-enum session_source { SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_ENDING, SESSION_TICK, SESSION_TARGET };
+enum session_source {
+	SESSION_RING, SESSION_WATCH, SESSION_SIGNAL, SESSION_ENDING, SESSION_TICK, SESSION_KEYS, SESSION_TARGET
+};
 #define SESSION_EVENT(source, fd) ((uint64_t)(source) << 32 | (uint32_t)(fd))
 #define SESSION_EVENT_SOURCE(event) ((enum session_source)((event)->data.u64 >> 32))
 #define SESSION_EVENT_FD(event) ((int)(uint32_t)(event)->data.u64)
@@ -79,6 +81,7 @@ static inline bool memory_refuses(struct memory_watch *watch, const struct gmt_h
 
 struct session {
 	const struct options *options;
+	struct attribution *attribution;
 	struct driver_info driver;
 	struct nvml *nvml;              /* NULL: none */
 	struct parser *parser;          /* reads files of targets */
@@ -101,6 +104,7 @@ struct session {
 	int command_status;             /* its exit status, as the shell gives it */
 	struct ending *ending;          /* the signals that end the session; NULL: not open yet */
 	int epoll_fd, signal_fd, tick_fd; /* signal_fd: all other signals */
+	int keys_fd;                    /* of the live view, while it is a source of events; -1 */
 	sigset_t old_mask;
 	struct selection *selection;    /* what the options select beside pids */
 	size_t targets_left;            /* processes named by -p that still run */

@@ -123,6 +123,9 @@ def print_replay(workload, command, seconds):
     print("\nA dump with what had happened before it (aim: 100,000 events in under 0.5 s)")
     sys.stdout.flush()
     subprocess.run([os.path.join(BUILD, "tests/bench/dump_bench")], check=True)
+    print("\nThe screen of the live view (aim: less than 10 ms of a core for each picture)")
+    sys.stdout.flush()
+    subprocess.run([os.path.join(BUILD, "tests/bench/screen_bench")], check=True)
 
 
 def print_attach(tracer):

@@ -89,11 +89,12 @@ def piped():
 
 
 def table():
-    """the live table on a terminal sends its own codes and no others"""
+    """the screen of the live view sends the terminal's own codes and no others"""
     targets = start_targets()
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
-    tool = subprocess.Popen(arguments(targets, "-d", "3"), stdout=slave, stderr=subprocess.PIPE, env=lib.environment())
+    tool = subprocess.Popen(arguments(targets, "-d", "3"), stdout=slave, stderr=subprocess.PIPE,
+                            env=lib.environment(TERM="xterm-256color", LC_ALL="C.UTF-8"))
     os.close(slave)
     data = []
 
@@ -109,8 +110,8 @@ def table():
     reader.join()
     out = b"".join(data)
     equal(tool.returncode, 0, err)
-    check(b"\x1b[H" in out, "no table was drawn")
-    seen(out, "the table")
+    check(b"\x1b[?1049h" in out, "no screen was drawn")
+    seen(out, "the screen")
     seen(err, "the message about a process without libcuda")
     equal(first_bad_of_table(out), None, "the terminal")
     equal(first_bad(err), None, "standard error")

@@ -22,12 +22,14 @@
 #include "core/view/snapshot.h"
 #include "core/view/view.h"
 #include "make_records.h"
+#include "screen/curses.h"
+#include "screen/screen.h"
 #include "sink/sink.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	ALL_WINDOW = 1, ALL_LARGE = 2, ALL_FULL = 4, ALL_VERBOSE = 8, ALL_NARROW = 16, ALL_COLOR = 32,
+	ALL_WINDOW = 1, ALL_LARGE = 2, ALL_FULL = 4, ALL_VERBOSE = 8, ALL_SCREEN = 16, ALL_COLOR = 32,
 	ALL_PART_SHIFT = 6, PARTS = 4, /* which outputs */
 	SOME_EVENTS = 30, MANY_EVENTS = 200000,
 };
@@ -36,6 +38,7 @@ struct session {
 	struct pipeline *pipeline;
 	struct sink_opts opts;
 	unsigned int part;
+	struct screen *screen;   /* NULL: none is drawn */
 	struct view previous;
 	bool has_previous;
 	uint64_t first_ns;
@@ -63,13 +66,12 @@ static void check_json(const char *text)
 	}
 }
 
-/* Where colours or lines of a terminal are asked for, escape sequences may be ours. */
+/* Where colours are asked for, escape sequences may be ours. */
 static void check_text(const struct sink *sink, const struct sink_opts *opts, const char *text)
 {
-	bool is_terminal = sink->needs_terminal || opts->color || opts->width;
-
+	(void)sink;
 	for (; *text; text++)
-		must((unsigned char)*text >= ' ' || *text == '\n' || (is_terminal && (*text == '\033' || *text == '\r')),
+		must((unsigned char)*text >= ' ' || *text == '\n' || (opts->color && *text == '\033'),
 		     "no control character of a record");
 }
 
@@ -93,6 +95,36 @@ static size_t sink_count(void)
 	while (sinks[count])
 		count++;
 	return count;
+}
+
+/* ncurses has one screen for all inputs. */
+static struct curses *one_curses(void)
+{
+	static struct curses *curses;
+	struct curses_options options = { .term = "xterm", .is_lent = true, .keys_fd = -1 };
+	char why[256];
+
+	if (!curses)
+		curses = curses_open(&options, why, sizeof(why));
+	must(curses, "the screen's own description is there");
+	return curses;
+}
+
+/* Between the codes of the terminal's description stands text alone. */
+static void draw_screen(struct session *s)
+{
+	struct screen_scene scene = { .view = &s->previous, .now_ns = s->previous.now_ns };
+	struct out out;
+	char *text;
+
+	out_init_mem(&out);
+	screen_see(s->screen, &s->previous);
+	screen_draw(s->screen, &scene, &out);
+	text = out_take(&out);
+	for (const char *c = text; *c; c++)
+		must((unsigned char)*c >= ' ' || (*c == '\033' && c[1] == '[') || strchr("\r\n\b", *c),
+		     "no control character of a record is drawn");
+	free(text);
 }
 
 static void print_views(struct session *s)
@@ -124,6 +156,8 @@ static void print_views(struct session *s)
 		view_free(&s->previous);
 	s->previous = now;
 	s->has_previous = true;
+	if (s->screen)
+		draw_screen(s);
 }
 
 static void print_history(const struct session *s, const struct sink *sink, uint32_t process)
@@ -200,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct session s = {
 		.pipeline = pipeline_new(&options), .part = all >> ALL_PART_SHIFT,
 		.opts = {
-			.width = all & ALL_NARROW ? 40 : 0, .height = all & ALL_NARROW ? 12 : 0, .color = all & ALL_COLOR,
+			.color = all & ALL_COLOR,
 			.full = true, .full_stacks = all & ALL_FULL, .verbose = all & ALL_VERBOSE,
 		},
 	};
@@ -208,6 +242,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned int mode;
 	union record rec;
 
+	if (all & ALL_SCREEN)
+		s.screen = screen_new(one_curses(), true);
 	while ((size = make_record(&in, all & ALL_WINDOW, &rec, &ts_ns, &mode))) {
 		/* The reader gives out whole records. */
 		if (rec.hdr.size >= sizeof(rec.hdr) && rec.hdr.size <= size && mode & MODE_VIEW)
@@ -220,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	print_ooms(&s);
 	print_histories(&s);
 	view_free(&s.previous);
+	screen_free(s.screen);
 	pipeline_free(s.pipeline);
 	return 0;
 }

@@ -18,7 +18,7 @@ WORDS = {"arm64": "linux-image-cloud-arm64", "arm64-16k": "linux-image-arm64-16k
 NEEDS = {f"{CROSS}-gcc": f"gcc-{CROSS}", "qemu-system-aarch64": "qemu-system-arm"}   # program: package
 # What the guest has of it (image.py), and what the build needs (tests/setup.sh).
 PACKAGES = ("python3", "dash", "coreutils", "mount", "libc6-dev", "libbpf-dev", "libelf-dev", "libdw-dev", "libiberty-dev",
-            "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev", "libcmocka-dev")
+            "liblzma-dev", "zlib1g-dev", "libzstd-dev", "libjansson-dev", "libncurses-dev", "libcmocka-dev")
 MERGED = "bin", "sbin", "lib"                           # which are links to folders below /usr
 FOLDERS = "/lib/" + CROSS, "/usr/lib/" + CROSS          # where the loader finds libraries
 LOADER = "/lib/ld-linux-aarch64.so.1"

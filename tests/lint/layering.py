@@ -38,6 +38,7 @@ ROOMS = {
     "sink/oom": "base core/terms core/view sink sink/text sink/json sink/report",
     "sink/formats": "base core/terms core/view sink sink/text sink/records sink/json sink/report sink/oom",
     "sink/export": "base core/terms core/view sink sink/text",
+    "screen": "base core/terms core/view sink sink/text sink/report",
     "live": "base core/terms core/pipeline source",
     "live/bpf": "base core/terms live",
     "live/framework": "base core/terms live live/bpf",
@@ -48,7 +49,7 @@ ROOMS = {
     "live/stacks": "base parse core/terms symbol symbol/* live live/bpf live/framework live/process",
     "live/features": "base parse core/terms live live/bpf live/framework live/process live/nvidia live/probe",
     "cli": "base core/terms core/account core/history sink",
-    "top": "base parse core/* source symbol symbol/* sink sink/* live live/* cli",
+    "top": "base parse core/* source symbol symbol/* sink sink/* screen live live/* cli",
 }
 # A header of few rooms.
 PRIVATE = {"core/ledger/ledger_state.h": {"core/ledger", "core/oom", "core/history", "core/view"}}

@@ -6,13 +6,18 @@
 #include <unistd.h>
 
 /* One write, which needs neither memory nor a lock that another thread may hold. */
-void xalloc_failed(void)
+void xalloc_tell(void)
 {
 	static const char text[] =
 		"gpumemtrace: out of memory, so gpumemtrace ends here; a recording that was being written can be read"
 		" up to its last second. Allow gpumemtrace more memory, or trace fewer processes.\n";
 
 	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+}
+
+void xalloc_failed(void)
+{
+	xalloc_tell();
 	quick_exit(EXIT_FAILURE);
 }
 

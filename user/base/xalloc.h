@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 /* Prints the sentence and ends the program, on any thread. Needs no memory. */
+/* Says that memory has run out. */
+void xalloc_tell(void);
 void xalloc_failed(void) __attribute__((noreturn));
 
 void *xmalloc(size_t size);

@@ -355,6 +355,10 @@ int cli_parse(struct options *options, int argc, char **argv, char **cause)
 		return parse_help(options, argc - skip, argv + skip, cause);
 	if (!err)
 		err = parse_words(&table, options, argc - skip, argv + skip, cause);
+	if (options->command == CLI_TOP) {
+		options->command = CLI_TRACE;
+		options->all = true;
+	}
 	if (!err && skip && options->child)
 		err = cli_wrong(cause, "'%s' runs no command", argv[1]);
 	return err ? err : check_options(options, cause);

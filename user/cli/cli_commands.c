@@ -23,6 +23,8 @@ const struct cli_example cli_examples[] = {
 	{ CLI_TRACE, "-p 4242", "trace process 4242; Ctrl-C prints the report" },
 	{ CLI_TRACE, "-- python train.py", "run a program and trace it from its start" },
 	{ CLI_TRACE, "-a -d 60 -o run.gmt", "record all CUDA processes for a minute" },
+	{ CLI_TOP, "top", "who holds GPU memory now; ? lists the keys" },
+	{ CLI_TOP, "top -i 0.2 -o run.gmt", "five views a second, and a recording" },
 	{ CLI_REPORT, "report run.gmt", "the answer: what stands out, and what to do" },
 	{ CLI_REPORT, "report --full run.gmt", "all tables behind the answer" },
 	{ CLI_REPORT, "report -o run.folded run.gmt", "a file for flame graphs" },

@@ -64,7 +64,7 @@ static bool help_options(struct out *out, const struct options *options)
 
 static void help_examples(struct out *out, enum cli_command command)
 {
-	const char *sudo = command == CLI_TRACE ? "sudo " : "";
+	const char *sudo = command == CLI_TRACE || command == CLI_TOP ? "sudo " : "";
 	size_t columns = 0;
 
 	for (const struct cli_example *e = cli_examples; e->line; e++)

@@ -14,7 +14,8 @@
 #include "core/account/view_stacks.h"
 
 /* Which commands take an option. */
-#define FOR_TRACE (1u << CLI_TRACE)
+#define FOR_TRACE (1u << CLI_TRACE | 1u << CLI_TOP)
+#define FOR_TARGETS (1u << CLI_TRACE) /* `top` has all processes */
 #define FOR_REPLAY (1u << CLI_REPORT)
 #define FOR_DOCTOR (1u << CLI_DOCTOR)
 #define FOR_LIST (1u << CLI_LIST)
@@ -123,7 +124,7 @@ static char *known_suffixes(enum cli_command command)
 	size_t count = 0;
 	struct out out;
 
-	if (command == CLI_TRACE)
+	if (FOR_TRACE & 1u << command)
 		known[count++] = RECORDING_SUFFIX;
 	for (size_t i = 0; sinks[i]; i++)
 		if (sinks[i]->suffix && commands_of(sinks[i]) & 1u << command)
@@ -141,7 +142,7 @@ static int refuse_output(const struct cli_given *given)
 	char *list = known_suffixes(command);
 	int err;
 
-	if (command == CLI_TRACE)
+	if (FOR_TRACE & 1u << command)
 		err = cli_wrong(given->cause, "-o does not know the suffix '%s' of '%s': give -o a %s",
 				suffix_of(given->text), given->text, list);
 	else
@@ -173,7 +174,7 @@ static int take_output(const struct cli_given *given)
 			return 0;
 		}
 	}
-	if (options->command != CLI_TRACE || !may_be_recording(given->text))
+	if (!(FOR_TRACE & 1u << options->command) || !may_be_recording(given->text))
 		return refuse_output(given);
 	options->output = given->text;
 	return 0;

@@ -5,7 +5,6 @@
 
 /* X(name): sink_NAME is the table of functions. */
 #define SINKS(X)                                                                  \
-	X(term)     /* a table refreshed in place, then the report */             \
 	X(plain)    /* a line for each process and GPU, then the report */        \
 	X(json)     /* JSON lines */                                              \
 	X(folded)   /* a file of folded stacks, for flame graphs */               \

@@ -3,7 +3,7 @@
  * An output (sink) turns views into text: a format shows them on standard output, a file is written at the end. A sink
  * is a const table of functions in a file of its own, and a row of the registry; a function that the sink does not need
  * is NULL. The options and the commands that take them follow from the table. Sinks keep no state: a live frame depends
- * on the view, the previous view and the options alone.
+ * on the view, the previous view and the options alone. The screen, which has a state, is no sink (screen/screen.h).
  */
 #ifndef GPUMEMTRACE_SINK_SINK_H
 #define GPUMEMTRACE_SINK_SINK_H
@@ -25,8 +25,8 @@ struct snapshot;
 #define SINKS_MAX 16
 
 struct sink_opts {
-	unsigned width, height;     /* of the terminal that shows live views; 0: nothing is cut */
 	bool color;
+	uint64_t now_ns;            /* live views: CLOCK_MONOTONIC; 0: the view's newest record has the time */
 	bool full;                  /* all tables of the report, after the answer */
 	bool full_stacks;           /* all frames, also those that say nothing about the owner */
 	bool verbose;
@@ -57,13 +57,10 @@ struct sink {
 	const char *help, *manual;  /* of the option, as in cli_rows.h; NULL: there is no option */
 
 	/* A format. The default is the first format that fits and has no option. */
-	bool needs_terminal;
 	bool is_data;               /* for programs: on standard output even if a traced command writes there */
-	void (*start)(struct out *out, const struct sink_opts *opts);
 	/* previous: the view of the previous call, for rates; NULL in the first call. */
 	void (*live)(struct out *out, const struct view *now, const struct view *previous,
 		     const struct sink_opts *opts);
-	void (*stop)(struct out *out, const struct sink_opts *opts);  /* undoes start(), before report() */
 	void (*report)(struct out *out, const struct view *view, const struct sink_opts *opts);
 	/* gpumemtrace oom: a failed request; the line if no request failed. */
 	void (*oom)(struct out *out, const struct oom_view *view, const struct sink_opts *opts);

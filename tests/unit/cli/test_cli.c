@@ -191,6 +191,19 @@ static void test_command(void **state)
 	drop(p);
 }
 
+/* It is -a, in one word. */
+static void test_top(void **state)
+{
+	struct parsed *p = parse_ok("top -i 2 -o run.gmt");
+
+	(void)state;
+	assert_int_equal(p->options.command, CLI_TRACE);
+	assert_true(p->options.all);
+	assert_true(p->options.interval_ns == 2000000000);
+	assert_string_equal(p->options.output, "run.gmt");
+	drop(p);
+}
+
 static void test_commands(void **state)
 {
 	static const struct { const char *line; enum cli_command command; } words[] = {
@@ -344,6 +357,18 @@ static void test_refused_words(void **state)
 	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+static void test_refused_top(void **state)
+{
+	static const struct refused cases[] = {
+		{ "top -p 1", "--pid cannot be used with 'top'" },
+		{ "top 42", "'top' takes no argument: remove '42'" },
+		{ "top -- cmd", "'top' runs no command" },
+	};
+
+	(void)state;
+	check_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
 static void test_refused_outputs(void **state)
 {
 	static const struct refused cases[] = {
@@ -458,7 +483,7 @@ static void test_help_of_each_command(void **state)
 		snprintf(line, sizeof(line), "help %s --all", cli_commands[c].word);
 		text = help_text(line);
 		assert_int_equal(strncmp(text, "usage: gpumemtrace ", 19), 0);
-		if (!strstr(text, "\nExamples:\n  gpumemtrace "))
+		if (!strstr(text, "\nExamples:\n  "))
 			fail_msg("'%s' has no examples", cli_commands[c].word);
 		for (size_t i = 0; i < table.count; i++) {
 			char name[64];
@@ -535,6 +560,8 @@ int main(void)
 		cmocka_unit_test(test_stack_options),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_refused_top),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_refused_targets),
 		cmocka_unit_test(test_refused_words),

@@ -56,9 +56,12 @@ static void row_fields(struct out *out, const struct view *now, const struct vie
 }
 
 static void print_plain_line(struct out *out, const struct view *now, const struct view_proc *proc,
-			     const struct view_row *row, const struct view *previous)
+			     const struct view_row *row, const struct view *previous, const struct sink_opts *opts)
 {
-	out_printf(out, "%s pid=%u", text_when(now, now->now_ns).s, proc->tgid);
+	/* The clock goes on without records, too. */
+	uint64_t now_ns = opts->now_ns > now->now_ns ? opts->now_ns : now->now_ns;
+
+	out_printf(out, "%s pid=%u", text_when(now, now_ns).s, proc->tgid);
 	if (row)
 		row_fields(out, now, proc, row, previous);
 	print_field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
@@ -105,9 +108,9 @@ static void print_plain_live(struct out *out, const struct view *now, const stru
 			continue;
 		}
 		for (size_t r = 0; r < proc->row_count; r++)
-			print_plain_line(out, now, proc, &proc->rows[r], previous);
+			print_plain_line(out, now, proc, &proc->rows[r], previous, opts);
 		if (!proc->row_count)
-			print_plain_line(out, now, proc, NULL, previous);
+			print_plain_line(out, now, proc, NULL, previous, opts);
 	}
 	if (warnings_changed(now, previous))
 		report_warnings(out, now, opts);

@@ -280,19 +280,15 @@ void text_styled(struct out *out, const struct sink_opts *opts, enum text_style 
 {
 	/* ECMA-48 SGR */
 	static const char *const styles[] = {
-		[TEXT_PLAIN] = "", [TEXT_BOLD] = "\033[1m", [TEXT_DIM] = "\033[2m",
+		[TEXT_PLAIN] = "", [TEXT_BOLD] = "\033[1m",
 		[TEXT_RED] = "\033[1;31m", [TEXT_YELLOW] = "\033[33m", [TEXT_GREEN] = "\033[32m",
 	};
 	size_t size = strlen(text);
 	bool is_styled = opts->color && style != TEXT_PLAIN;
-	unsigned used;
 
 	out_text(out, is_styled ? styles[style] : "");
-	used = human_print(out, opts->width ? opts->width : (unsigned)size, text, size);
+	human_print(out, (unsigned)size, text, size);
 	out_text(out, is_styled ? "\033[0m" : "");
-	/* In a full line the cursor stands on the last character, which would be erased. */
-	if (used < opts->width)
-		out_text(out, "\033[K");
 }
 
 void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line)
@@ -300,7 +296,7 @@ void text_line(struct out *out, const struct sink_opts *opts, enum text_style st
 	char *text = out_take(line);
 
 	text_styled(out, opts, style, text);
-	out_text(out, opts->width ? "\r\n" : "\n");
+	out_char(out, '\n');
 	free(text);
 }
 

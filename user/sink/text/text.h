@@ -61,9 +61,8 @@ struct human text_layers(uint32_t layers);
 #define TEXT_COLUMNS 80
 void text_wrap(struct out *out, const char *label, unsigned indent, unsigned columns, struct out *text);
 
-enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
-/* Text in a style; the text may hold any bytes. On a terminal (opts->width) the text is cut to the width, and the rest
- * of the line is erased. */
+enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
+/* Text in a style; the text may hold any bytes. */
 void text_styled(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text);
 /* A line in a style, with its end. text_line() takes the text out of `line`. */
 void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Measures what a second of the screen costs: a view and its picture, for 8 processes that hold memory in N stacks
+ * (default 10000), with tensors in all of them.
+ *
+ *   screen_bench [STACKS]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <gpumemtrace/api.h>
+#include <gpumemtrace/wire.h>
+
+#include "base/out.h"
+#include "core/pipeline/pipeline.h"
+#include "core/view/view.h"
+#include "screen/curses.h"
+#include "screen/screen.h"
+
+#define PROCESSES 8
+#define FRAMES 40
+#define SYMBOLS 5000
+#define LINES_SHOWN 100
+#define SECONDS 50
+#define BLOCK (1ULL << 16)
+#define BASE 0x7f0000000000ULL
+
+struct bench {
+	struct pipeline *pipeline;
+	uint64_t ts_ns, allocated;
+	uint32_t tgid, stacks;
+};
+
+/* Of this process alone. */
+static double cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static void put(struct bench *b, void *record, enum gmt_kind kind, size_t size)
+{
+	struct gmt_hdr *hdr = record;
+
+	*hdr = (struct gmt_hdr){ .size = size, .kind = kind, .tgid = b->tgid, .tid = b->tgid, .ts_ns = b->ts_ns += 1000 };
+	pipeline_apply(b->pipeline, record, size);
+}
+
+static void put_names(struct bench *b)
+{
+	union {
+		struct gmt_symbol symbol;
+		struct gmt_stack_frames frames;
+		char bytes[512];
+	} rec;
+
+	for (uint32_t i = 1; i <= SYMBOLS; i++) {
+		int function, module, file;
+
+		memset(&rec, 0, sizeof(rec));
+		function = sprintf((char *)rec.symbol.text, "Model.forward_of_a_usual_length_%u", i);
+		module = sprintf((char *)rec.symbol.text + function + 1, "/usr/bin/python3.11");
+		file = sprintf((char *)rec.symbol.text + function + module + 2, "/home/me/train/model_%u.py", i % 50);
+		rec.symbol.id = i;
+		rec.symbol.line = i;
+		rec.symbol.function_len = function;
+		rec.symbol.module_len = module;
+		rec.symbol.file_len = file;
+		put(b, &rec, GMT_KIND_SYMBOL, (sizeof(rec.symbol) + function + module + file + 3 + 7) / 8 * 8);
+	}
+	for (uint32_t i = 1; i <= b->stacks; i++) {
+		memset(&rec, 0, sizeof(rec));
+		rec.frames.stack_id = i;
+		rec.frames.count = FRAMES;
+		for (unsigned int k = 0; k < FRAMES; k++)
+			rec.frames.symbols[k] = 1 + (i * 7 + k * (131 + i / SYMBOLS)) % SYMBOLS;
+		put(b, &rec, GMT_KIND_STACK_FRAMES, sizeof(rec.frames) + FRAMES * sizeof(uint32_t));
+	}
+}
+
+/* A block that comes, or goes. */
+static void put_block(struct bench *b, uint32_t stack, int64_t delta)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = BASE + stack * BLOCK, .delta = delta, .total_allocated = b->allocated += delta,
+		.total_reserved = 1ULL << 33, .device_type = GMT_FW_GPU, .stack_id = stack,
+	};
+
+	put(b, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+}
+
+/* Each process has its own stacks, as the numbers of stacks are. */
+static void fill(struct bench *b)
+{
+	struct gmt_attach attach = { .flags = GMT_ATTACH_FROM_START };
+	struct { struct gmt_call call; uint64_t vals[2]; } rec = {
+		.call.api = GMT_API_cuMemAlloc_v2, .vals = { BASE, 1ULL << 33 },
+	};
+
+	b->tgid = 1;
+	put_names(b);
+	for (uint32_t p = 0; p < PROCESSES; p++) {
+		b->tgid = 1000 + p;
+		b->allocated = 0;
+		put(b, &attach, GMT_KIND_ATTACH, sizeof(attach));
+		rec.call.stack_id = p + 1;
+		put(b, &rec, GMT_KIND_CALL, sizeof(rec));
+		for (uint32_t stack = 1 + p; stack <= b->stacks; stack += PROCESSES)
+			put_block(b, stack, BLOCK * (1 + stack % 7));
+	}
+}
+
+/* Something changes in each second. */
+static void change(struct bench *b, uint32_t second)
+{
+	for (uint32_t stack = 1 + second; stack <= b->stacks; stack += 100) {
+		b->tgid = 1000 + (stack - 1) % PROCESSES;
+		put_block(b, stack, -(int64_t)(BLOCK * (1 + stack % 7)));
+		put_block(b, stack, BLOCK * (1 + (stack + second) % 7));
+	}
+	b->ts_ns += 1000000000;
+}
+
+static struct view_verdict decide(void *arg, const struct frames *frames, uint32_t stack)
+{
+	(void)arg;
+	(void)frames;
+	(void)stack;
+	return (struct view_verdict){ .frame = 1, .line = 2 };
+}
+
+static const char *owner_name(void *arg, uint32_t owner)
+{
+	(void)arg;
+	(void)owner;
+	return "PyTorch";
+}
+
+static bool is_skipped(void *arg, const struct frames *frames, uint32_t symbol)
+{
+	(void)arg;
+	(void)frames;
+	return symbol % 10 == 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = { .stacks = argc > 1 ? (uint32_t)atoi(argv[1]) : 10000 };
+	struct curses_options options = { .term = "xterm", .is_lent = true, .color = true, .keys_fd = -1 };
+	struct view_request request = {
+		.decide = decide, .owner_name = owner_name, .is_skipped = is_skipped, .owner_count = 1, .top = LINES_SHOWN,
+	};
+	double views = 0, pictures = 0, start;
+	size_t bytes = 0, rows = 0;
+	struct curses *curses;
+	struct screen *screen;
+	char why[256];
+
+	b.pipeline = pipeline_new(&(struct pipeline_options){ .history_events = 200000, .watches_requests = true });
+	fill(&b);
+	curses = curses_open(&options, why, sizeof(why));
+	if (!curses) {
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	curses_resize(curses, 200, 50);
+	screen = screen_new(curses, true);
+	for (uint32_t second = 0; second < SECONDS; second++) {
+		struct screen_scene scene = { 0 };
+		struct view view;
+		struct out out;
+
+		change(&b, second);
+		start = cpu_ms();
+		view_build(b.pipeline, &request, &view);
+		views += cpu_ms() - start;
+		start = cpu_ms();
+		screen_see(screen, &view);
+		scene.view = &view;
+		scene.now_ns = b.ts_ns;
+		out_init_mem(&out);
+		screen_draw(screen, &scene, &out);
+		bytes += out.size;
+		out_close(&out);
+		pictures += cpu_ms() - start;
+		rows = view.procs[0].rows[0].torch.stacks.stack_count;
+		view_free(&view);
+	}
+	printf("a screen of 200 x 50, %d processes, %u stacks (%zu of the first process): view %.2f ms, picture %.2f ms,"
+	       " %zu bytes\n", PROCESSES, b.stacks, rows, views / SECONDS, pictures / SECONDS, bytes / SECONDS);
+	screen_free(screen);
+	curses_close(curses);
+	pipeline_free(b.pipeline);
+	return 0;
+}

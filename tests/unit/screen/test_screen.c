@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The live view on a terminal: whole pictures at several sizes, what keys do, and what holds for any size and any key. */
+#define NCURSES_NOMACROS 1
+#define NCURSES_WIDECHAR 1
+
+#include "golden.h"
+
+#include <ncurses.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "views.h"
+
+#include "base/human.h"
+#include "base/out.h"
+#include "screen/curses.h"
+#include "screen/screen.h"
+
+static struct fixture now;
+static struct curses *curses;
+static struct screen *screen;
+static int keys[2];           /* what is written into the second one is typed */
+static const char *messages[8];
+static size_t message_count;
+
+static struct screen_scene scene_now(void)
+{
+	return (struct screen_scene){
+		.view = &now.view, .now_ns = T0 + 150 * S, .messages = messages, .message_count = message_count,
+	};
+}
+
+/* The picture, as ncurses has it; and no byte of it is a control character of a name. */
+static char *drawn(unsigned int width, unsigned int height)
+{
+	struct screen_scene scene = scene_now();
+	struct out bytes, out;
+
+	if (width != curses_width(curses) || height != curses_height(curses))
+		curses_resize(curses, width, height);
+	out_init_mem(&bytes);
+	screen_draw(screen, &scene, &bytes);
+	out_close(&bytes);
+	out_init_mem(&out);
+	for (unsigned int y = 0; y < height; y++) {
+		char line[4 * 1000 + 1];
+		size_t size;
+
+		mvwinnstr(stdscr, (int)y, 0, line, sizeof(line) - 1);
+		for (size = strlen(line); size && line[size - 1] == ' ';)
+			line[--size] = '\0';
+		out_printf(&out, "%s\n", line);
+	}
+	return out_take(&out);
+}
+
+static void type(const char *text)
+{
+	assert_int_equal(write(keys[1], text, strlen(text)), strlen(text));
+}
+
+static enum screen_action act(const char *text)
+{
+	enum screen_action action, last = SCREEN_NONE;
+
+	type(text);
+	while ((action = screen_take_key(screen)) != SCREEN_NONE)
+		last = action;
+	return last;
+}
+
+/* Each case begins with a new screen. */
+static int begin(void **state)
+{
+	(void)state;
+	screen_free(screen);
+	screen = screen_new(curses, true);
+	message_count = 0;
+	stacked(&now);
+	return 0;
+}
+
+static void see_some(void)
+{
+	for (unsigned int i = 0; i < 20; i++) {
+		now.view.gpus[0].used_bytes += 100 * MIB;
+		now.view.gpus[0].processes_bytes += 100 * MIB;
+		screen_see(screen, &now.view);
+	}
+}
+
+static void pictures(void **state)
+{
+	(void)state;
+	see_some();
+	messages[0] = "process 4242 ran out of memory; it asked for 2 GiB";
+	messages[1] = "wrote ./gpumemtrace-oom.gmt, which shows who held memory; to read it: gpumemtrace oom x.gmt";
+	message_count = 2;
+	golden_check(drawn(80, 24), "screen-80.txt");
+	golden_check(drawn(200, 50), "screen-200.txt");
+	golden_check(drawn(40, 12), "screen-40.txt");
+}
+
+static void troubles(void **state)
+{
+	(void)state;
+	troubled(&now);
+	golden_check(drawn(120, 30), "screen-troubled.txt");
+}
+
+/* A table each, with its first row opened. */
+static void tables(void **state)
+{
+	static const char *const names[] = { "processes", "GPUs", "lines", "stacks", "owners", "what for" };
+	struct out out;
+
+	(void)state;
+	out_init_mem(&out);
+	for (int i = 0; i < 6; i++) {
+		char key[2] = { (char)('1' + i) }, *picture;
+
+		assert_int_equal(act(key), SCREEN_REDRAW);
+		free(drawn(120, 24));
+		assert_int_equal(act("\r"), SCREEN_REDRAW);
+		picture = drawn(120, 24);
+		out_printf(&out, "---- %s\n%s", names[i], picture);
+		free(picture);
+	}
+	golden_check(out_take(&out), "screen-tables.txt");
+}
+
+static bool shows(const char *text)
+{
+	char *picture = drawn(120, 30);
+	bool found = strstr(picture, text);
+
+	free(picture);
+	return found;
+}
+
+static void keys_ask_for_actions(void **state)
+{
+	(void)state;
+	assert_int_equal(act("m"), SCREEN_MARK);
+	assert_int_equal(act("d"), SCREEN_DUMP);
+	assert_int_equal(act("o"), SCREEN_VERDICT);
+	assert_false(screen_is_paused(screen));
+	assert_int_equal(act(" "), SCREEN_REDRAW);
+	assert_true(screen_is_paused(screen));
+	assert_true(shows("PAUSED"));
+	assert_int_equal(act(" "), SCREEN_REDRAW);
+	assert_false(shows("PAUSED"));
+	assert_int_equal(act("q"), SCREEN_QUIT);
+	assert_int_equal(screen_take_key(screen), SCREEN_NONE);
+}
+
+static void a_filter_leaves_rows_out(void **state)
+{
+	(void)state;
+	act("4");
+	assert_true(shows("train.py:212"));
+	act("/TRAIN.py");
+	assert_true(shows("/TRAIN.py_"));
+	act("\r");
+	assert_true(shows("train.py:212"));
+	act("/zzz\r");
+	assert_false(shows("train.py:212 forward"));
+	assert_true(shows("no row has the text"));
+	/* q in a filter is a letter; Esc ends the filter. */
+	assert_int_equal(act("/q\033"), SCREEN_REDRAW);
+	assert_true(shows("train.py:212"));
+}
+
+static void choices_are_remembered(void **state)
+{
+	(void)state;
+	act("1g");
+	assert_true(shows("GPU 0 "));
+	free(drawn(120, 30));
+	act("g");
+	assert_false(shows("GPU 0   "));
+	act("g");
+	assert_true(shows("of all"));
+	act("p");
+	assert_true(shows("pid 4242 "));
+	now.procs[0].tgid = 4343;     /* another process: the chosen one is gone */
+	assert_true(shows("of all"));
+}
+
+/* The chosen row stays the chosen one when the order changes. */
+static void the_place_stays_at_its_row(void **state)
+{
+	char *picture, *at;
+
+	(void)state;
+	act("5");
+	free(drawn(120, 30));
+	act("j");
+	free(drawn(120, 30));
+	/* what was second becomes first */
+	now.owned[1].held.live += 100 * GIB;
+	free(drawn(120, 30));
+	act("\r");
+	picture = drawn(120, 30);
+	at = strstr(picture, "OWNER\n");
+	assert_non_null(at);
+	at = strchr(at, '\n') + 1;
+	/* it is the first row, and it is open */
+	assert_memory_equal(strchr(at, '\n') + 1, "      200 MiB  application", 26);
+	free(picture);
+}
+
+static void a_text_is_read(void **state)
+{
+	(void)state;
+	screen_read(screen, "a title", strdup("line 1\nline 2\n"));
+	assert_true(shows("a title"));
+	assert_true(shows("line 2"));
+	assert_false(shows("GPU 0"));
+	assert_int_equal(act("q"), SCREEN_REDRAW);
+	assert_true(shows("GPU 0"));
+	act("?");
+	assert_true(shows("PgUp"));
+	act("\033");
+	assert_false(shows("PgUp"));
+}
+
+/* Any keys at any size: nothing is written outside the picture, and the screen stays usable. */
+static void any_keys_at_any_size(void **state)
+{
+	static const char typed[] = "jk\t123456s/\rgp mdo?x\033 \177";
+	unsigned int seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		char key[2] = { typed[(seed = seed * 1103515245 + 12345) / 65536 % (sizeof(typed) - 1)] };
+
+		if (i % 100 == 0)
+			(i / 100 % 2 ? troubled : stacked)(&now);
+		act(key);
+		free(drawn(1 + seed / 7919 % 130, 1 + seed / 104729 % 40));
+	}
+	screen_read(screen, NULL, NULL);
+}
+
+/* Nothing but the description's codes goes to a terminal, whatever names hold. */
+static void names_cannot_command(void **state)
+{
+	static const char allowed[] = "0123456789;?[mHJKhlABCD";
+	struct screen_scene scene;
+	struct out bytes;
+	char *text;
+
+	(void)state;
+	snprintf(now.procs[0].cmdline, sizeof(now.procs[0].cmdline), "a\033]0;x\007\r\n\xff\xc2\x9b b");
+	messages[0] = "said \033[2J\007 of a process";
+	message_count = 1;
+	act("1");
+	scene = scene_now();
+	curses_resize(curses, 120, 30);
+	out_init_mem(&bytes);
+	screen_draw(screen, &scene, &bytes);
+	text = out_take(&bytes);
+	for (const char *c = text; *c; c++) {
+		if (*c == '\033') {
+			assert_int_equal(c[1], '[');
+			c += 1 + strspn(c + 1, allowed + 0) - 1;
+			continue;
+		}
+		assert_true((unsigned char)*c >= ' ' || *c == '\r' || *c == '\n' || *c == '\b');
+		assert_int_not_equal(*c, 0x7f);
+	}
+	assert_non_null(strstr(text, "said"));
+	assert_null(strstr(text, "\xff"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(pictures, begin),
+		cmocka_unit_test_setup(troubles, begin),
+		cmocka_unit_test_setup(tables, begin),
+		cmocka_unit_test_setup(keys_ask_for_actions, begin),
+		cmocka_unit_test_setup(a_filter_leaves_rows_out, begin),
+		cmocka_unit_test_setup(choices_are_remembered, begin),
+		cmocka_unit_test_setup(the_place_stays_at_its_row, begin),
+		cmocka_unit_test_setup(a_text_is_read, begin),
+		cmocka_unit_test_setup(any_keys_at_any_size, begin),
+		cmocka_unit_test_setup(names_cannot_command, begin),
+	};
+	struct curses_options options = { .term = "xterm", .is_lent = true };
+	char why[256];
+	int failed;
+
+	setenv("LC_ALL", "C.UTF-8", 1);
+	if (pipe(keys))
+		return 1;
+	options.keys_fd = keys[0];
+	curses = curses_open(&options, why, sizeof(why));
+	if (!curses)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	screen_free(screen);
+	curses_close(curses);
+	return failed;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Messages that are kept while a screen has the terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "say.h"
+
+static int pipe_fds[2];
+
+/* What has been printed since the last call. */
+static const char *printed(void)
+{
+	static char text[65536];
+	ssize_t size;
+
+	fflush(stderr);
+	assert_int_equal(write(STDERR_FILENO, "!", 1), 1);
+	size = read(pipe_fds[0], text, sizeof(text) - 1);
+	assert_true(size > 0 && text[size - 1] == '!');
+	text[size - 1] = '\0';
+	return text;
+}
+
+static void newest_are(const char *first, size_t count)
+{
+	char *copies[SAY_SHOWN];
+
+	assert_int_equal(say_newest(copies), count);
+	if (count)
+		assert_string_equal(copies[0], first);
+	for (size_t i = 0; i < count; i++)
+		free(copies[i]);
+}
+
+static void messages_are_printed_at_once(void **state)
+{
+	(void)state;
+	say("one %d", 1);
+	assert_string_equal(printed(), "gpumemtrace: one 1\n");
+	newest_are(NULL, 0);
+	say_release();
+	assert_string_equal(printed(), "");
+}
+
+static void held_messages_come_later_and_once(void **state)
+{
+	(void)state;
+	say_keep(true);
+	say("one\033[2J");
+	say("two");
+	assert_string_equal(printed(), "");
+	newest_are("one?[2J", 2);
+	say_release();
+	assert_string_equal(printed(), "gpumemtrace: one?[2J\ngpumemtrace: two\n");
+	newest_are(NULL, 0);
+	say_release();
+	assert_string_equal(printed(), "");
+	say("three");
+	assert_string_equal(printed(), "gpumemtrace: three\n");
+}
+
+/* Standard error is a file: the screen shows the messages, and the file has them. */
+static void kept_messages_need_not_be_held(void **state)
+{
+	(void)state;
+	say_keep(false);
+	say("one");
+	assert_string_equal(printed(), "gpumemtrace: one\n");
+	newest_are("one", 1);
+	say_release();
+	assert_string_equal(printed(), "");
+}
+
+static void too_many_are_counted(void **state)
+{
+	(void)state;
+	say_keep(true);
+	for (int i = 0; i < 300; i++)
+		say("message %d", i);
+	newest_are("message 292", SAY_SHOWN);
+	say_release();
+	assert_memory_equal(printed(), "gpumemtrace: 44 earlier messages are left out here\ngpumemtrace: message 44\n", 74);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_are_printed_at_once),
+		cmocka_unit_test(held_messages_come_later_and_once),
+		cmocka_unit_test(kept_messages_need_not_be_held),
+		cmocka_unit_test(too_many_are_counted),
+	};
+	int failed, old = dup(STDERR_FILENO);
+
+	if (old < 0 || pipe(pipe_fds) || dup2(pipe_fds[1], STDERR_FILENO) < 0)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	dup2(old, STDERR_FILENO);
+	return failed;
+}

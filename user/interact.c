@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "interact.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/out.h"
+#include "display.h"
+#include "dumping.h"
+#include "outputs.h"
+#include "screen/stage.h"
+#include "setup.h"
+
+/* ---- the terminal's signals ---- */
+
+/* The signal does now what it would have done: the process stops here, until the shell lets it go on. */
+static int stop_until_continued(struct session *session)
+{
+	sigset_t stop;
+
+	display_leave(session->display);
+	interact_tick(session);
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	kill(getpid(), SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	return display_redraw(session->display);
+}
+
+bool interact_signal(struct session *session, int number, int *err)
+{
+	struct stage *screen = display_screen(session->display);
+
+	if (!screen || (number != SIGWINCH && number != SIGTSTP))
+		return false;
+	if (number == SIGTSTP) {
+		*err = stop_until_continued(session);
+		return true;
+	}
+	stage_renew(screen);
+	*err = display_redraw(session->display);
+	return true;
+}
+
+/* ---- keys ---- */
+
+void interact_tick(struct session *session)
+{
+	struct stage *screen = display_screen(session->display);
+	int fd = screen ? stage_keys_fd(screen) : -1;
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = SESSION_EVENT(SESSION_KEYS, fd) };
+
+	if (fd == session->keys_fd)
+		return;
+	if (session->keys_fd >= 0)
+		epoll_ctl(session->epoll_fd, EPOLL_CTL_DEL, session->keys_fd, NULL);
+	session->keys_fd = fd >= 0 && !epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? fd : -1;
+}
+
+void interact_hangup(struct session *session)
+{
+	stage_lose_keys(display_screen(session->display));
+	interact_tick(session);
+}
+
+static void show_verdict(struct session *session)
+{
+	static const char none[] = "Since the attach no request for memory has failed, or a retry met each request.\n";
+	struct stage *screen = display_screen(session->display);
+	const struct oom *oom = dumping_newest_oom(session->dumping);
+	struct out out;
+	char *text;
+
+	if (oom) {
+		text = outputs_verdict(session->stream.pipeline, session->options, session->attribution, oom);
+		stage_read(screen, "The newest request for memory that failed (q, Esc or Enter: back)", text);
+		return;
+	}
+	out_init_mem(&out);
+	out_text(&out, none);
+	stage_read(screen, "No failed request (q, Esc or Enter: back)", out_take(&out));
+}
+
+/* What the screen asks for and the session need not know. */
+static bool obey_screen(struct session *session, enum screen_action action)
+{
+	if (action == SCREEN_DUMP)
+		dumping_ask(session->dumping, stream_now_ns());
+	else if (action == SCREEN_VERDICT)
+		show_verdict(session);
+	else
+		return action == SCREEN_REDRAW;
+	return true;
+}
+
+enum screen_action interact_key(struct session *session, int *err)
+{
+	struct stage *screen = display_screen(session->display);
+	enum screen_action action;
+	bool any = false;
+
+	*err = 0;
+	/* Reading in the background would stop this process. */
+	if (!stage_is_ours(screen)) {
+		*err = display_leave(session->display);
+		interact_tick(session);
+		return SCREEN_NONE;
+	}
+	do {
+		action = stage_key(screen);
+		any |= action != SCREEN_NONE;
+	} while (obey_screen(session, action));
+	if (any)
+		*err = display_redraw(session->display);
+	return action;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Lines of a picture, from the top to its bottom. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "screen/state.h"
+#include "sink/text/finding_text.h"
+
+void line_text(struct picture *p, enum curses_style style, const char *text)
+{
+	if (p->y < p->bottom)
+		curses_put(p->curses, p->y++, 0, p->width, style, text);
+}
+
+void line_put(struct picture *p, enum curses_style style, struct out *line)
+{
+	char *text = out_take(line);
+
+	line_text(p, style, text);
+	free(text);
+}
+
+void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most)
+{
+	unsigned int count = 0, all = 0;
+	char *rest = text, *line;
+
+	for (const char *c = text; *c; c++)
+		all += *c == '\n';
+	while ((line = strsep(&rest, "\n")) && rest) {
+		struct out more;
+
+		if (++count < most || all <= most) {
+			line_text(p, *line == ' ' ? STYLE_PLAIN : style, line);
+			continue;
+		}
+		out_init_mem(&more);
+		out_printf(&more, "%*sand %u more %s", FINDING_TEXT_LABEL, "", all - count + 1,
+			   human_plural(all - count + 1, "line", "lines"));
+		line_put(p, STYLE_DIM, &more);
+		break;
+	}
+	free(text);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "screen/terminal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+struct terminal {
+	int fd, keys_fd;
+	int modes_fd;                /* of which the modes are changed */
+	bool has_own_keys;           /* keys_fd is another descriptor than fd */
+	struct termios before;
+	const char *leaving;
+	size_t leaving_size;
+	bool is_taken;               /* atomic: terminal_rescue() is for any thread */
+};
+
+/* A description of our own does not share O_NONBLOCK with the shell. Where /proc does not show the terminal, the
+ * descriptor that is there has to do. */
+static int open_own(int fd, int flags)
+{
+	char path[64];
+	int own;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, flags | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	return own >= 0 ? own : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool is_same_terminal(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_rdev == y.st_rdev;
+}
+
+struct terminal *terminal_open(int fd)
+{
+	struct terminal *t;
+
+	if (!isatty(fd))
+		return NULL;
+	t = xcalloc(1, sizeof(*t));
+	t->keys_fd = -1;
+	t->fd = open_own(fd, isatty(STDIN_FILENO) && is_same_terminal(fd, STDIN_FILENO) ? O_RDWR : O_WRONLY);
+	if (t->fd < 0) {
+		free(t);
+		return NULL;
+	}
+	if (isatty(STDIN_FILENO)) {
+		t->has_own_keys = !is_same_terminal(fd, STDIN_FILENO);
+		t->keys_fd = t->has_own_keys ? open_own(STDIN_FILENO, O_RDONLY) : t->fd;
+	}
+	t->modes_fd = t->keys_fd >= 0 ? t->keys_fd : t->fd;
+	return t;
+}
+
+void terminal_close(struct terminal *t)
+{
+	if (!t)
+		return;
+	terminal_give_back(t);
+	if (t->has_own_keys && t->keys_fd >= 0)
+		close(t->keys_fd);
+	close(t->fd);
+	free(t);
+}
+
+int terminal_fd(const struct terminal *t)
+{
+	return t->fd;
+}
+
+int terminal_keys_fd(const struct terminal *t)
+{
+	return t->keys_fd;
+}
+
+/* A terminal that does not control this session has no foreground. */
+bool terminal_is_ours(const struct terminal *t)
+{
+	pid_t group = tcgetpgrp(t->modes_fd);
+
+	return group < 0 || group == getpgrp();
+}
+
+void terminal_take(struct terminal *t, const char *leaving, size_t size)
+{
+	struct termios modes;
+
+	t->leaving = leaving;
+	t->leaving_size = size;
+	if (tcgetattr(t->modes_fd, &t->before))
+		return;
+	modes = t->before;
+	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHOE | ECHOK | ECHONL | IEXTEN);
+	modes.c_iflag &= ~(tcflag_t)ISTRIP;
+	modes.c_cc[VMIN] = 1;
+	modes.c_cc[VTIME] = 0;
+	if (!tcsetattr(t->modes_fd, TCSANOW, &modes))
+		__atomic_store_n(&t->is_taken, true, __ATOMIC_RELEASE);
+}
+
+static void restore_modes(const struct terminal *t)
+{
+	if (!terminal_is_ours(t))
+		return;
+	tcflush(t->modes_fd, TCIFLUSH);
+	/* Not TCSAFLUSH: that would wait for a terminal that is stopped. */
+	tcsetattr(t->modes_fd, TCSANOW, &t->before);
+}
+
+void terminal_give_back(struct terminal *t)
+{
+	if (__atomic_exchange_n(&t->is_taken, false, __ATOMIC_ACQ_REL))
+		restore_modes(t);
+}
+
+bool terminal_rescue(struct terminal *t)
+{
+	if (!__atomic_exchange_n(&t->is_taken, false, __ATOMIC_ACQ_REL))
+		return false;
+	(void)!write(t->fd, t->leaving, t->leaving_size);
+	restore_modes(t);
+	return true;
+}

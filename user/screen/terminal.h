@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The terminal of the live view: its modes, its keys, and the way back to how it was. Only who has the terminal's
+ * foreground may use it: a job in the background neither draws nor reads.
+ */
+#ifndef GPUMEMTRACE_SCREEN_TERMINAL_H
+#define GPUMEMTRACE_SCREEN_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct terminal;
+
+/* The terminal behind the descriptor, opened once more so that writes do not wait. NULL: there is no terminal. */
+struct terminal *terminal_open(int fd);
+void terminal_close(struct terminal *terminal);   /* NULL is fine; gives the terminal back */
+
+int terminal_fd(const struct terminal *terminal);
+int terminal_keys_fd(const struct terminal *terminal);  /* -1: standard input is no terminal */
+
+bool terminal_is_ours(const struct terminal *terminal);
+/* Keys come one at a time and without echo; signals from keys stay. leaving: the bytes that a screen ends with, kept,
+ * not copied. */
+void terminal_take(struct terminal *terminal, const char *leaving, size_t size);
+/* The modes are as before. Keys that nobody has read are dropped: they were not meant for the shell. */
+void terminal_give_back(struct terminal *terminal);
+
+/* For a process that ends at once, on any thread: writes the bytes of terminal_take(), restores the modes. False: the
+ * terminal was not taken. */
+bool terminal_rescue(struct terminal *terminal);
+
+#endif
