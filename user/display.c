@@ -37,7 +37,7 @@ struct display {
 
 static bool wants_live(const struct options *options)
 {
-	if (options->quiet || options->live == CLI_NEVER)
+	if (options->quiet || options->input || options->live == CLI_NEVER)
 		return false;
 	return options->live == CLI_ALWAYS || !outputs_share(options);
 }

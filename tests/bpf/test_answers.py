@@ -54,7 +54,7 @@ def at_the_end(kind, *options, is_whole=False):
     report = lib.settled(tool, target.pid)
     target.line()
     equal(target.finish()[0], 0, "exit status " + target.stderr())
-    done = lib.run([lib.TOOL, "replay", path])
+    done = lib.run([lib.TOOL, "report", "-p", str(target.pid), path])
     equal(done.returncode, 0, done.stderr)
     row, = (row for row in lib.process_of(report, target.pid)["gpus"] if row["torch"])
     modules = {row["module"]: row["live_bytes"] for row in row["torch"]["stacks"]["modules"]["live"]}
