@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -79,7 +80,9 @@ def attaches():
     start, before = code(target.pid, path)
     tool = Tool("-p", str(target.pid), "--libcuda", path).ready()
     _, during = code(target.pid, path)
-    report = tool.stop()
+    tool.send(signal.SIGINT)
+    report = tool.report()
+    equal(report["exit_status"], 3, "the exit status: no call was made yet")
     check(lib.until(lambda: code(target.pid, path)[1] == before), "the code is not as it was after detach")
     answers = [ask(target, row["symbol"]) for row in rows()]
     entries = {int(a[3]) - start for a in answers if a[1] != "absent"}
