@@ -270,12 +270,16 @@ static void draw_categories(struct picture *p, const struct holding *h)
 static void draw_framework(struct picture *p, const struct holding *h)
 {
 	const struct view_torch *t = &h->row->torch;
+	struct human ordinal = text_ordinal(p->view, h->row);
 	struct out line;
 
 	out_init_mem(&line);
 	out_printf(&line, "%-*s", LABEL, gmt_framework_text(t->framework));
 	if (p->running > 1)
-		out_printf(&line, "pid %u GPU %s  ", p->view->procs[h->proc].tgid, text_gpu(p->view, h->row->gpu).s);
+		out_printf(&line, "pid %u%s", p->view->procs[h->proc].tgid, ordinal.s[0] ? " " : "");
+	if (p->running > 1 && !ordinal.s[0])
+		out_printf(&line, " GPU %s", text_gpu(p->view, h->row->gpu).s);
+	out_printf(&line, "%s%s", ordinal.s, p->running > 1 || ordinal.s[0] ? "  " : "");
 	out_printf(&line, "reserved %s, tensors %s (at most %s)", human_bytes(t->reserved.live).s,
 		   human_bytes(t->allocated.live).s, human_bytes(t->allocated.peak).s);
 	if (h->row->before_attach)

@@ -94,12 +94,36 @@ static void draw_warnings(struct picture *p)
 
 /* ---- the bottom ---- */
 
+/* The bytes of a message's next line: up to a blank, or the whole width where a word is longer. */
+static size_t next_piece(const char *text, unsigned int width)
+{
+	size_t size = strlen(text), end;
+
+	if (!width || size <= width)
+		return size;
+	for (end = width; end && text[end] != ' '; end--)
+		;
+	if (end)
+		return end;
+	for (end = width; end > 1 && ((unsigned char)text[end] & 0xc0) == 0x80; end--)
+		; /* not into a character of UTF-8 */
+	return end;
+}
+
+static const char *after_piece(const char *text, unsigned int width)
+{
+	text += next_piece(text, width);
+	return *text == ' ' ? text + 1 : text;
+}
+
 /* Lines that a message takes. */
 static unsigned int lines_of(const char *message, unsigned int width)
 {
-	size_t size = strlen(message);
+	unsigned int lines = 1;
 
-	return size > width && width ? (unsigned int)((size + width - 1) / width) : 1;
+	for (message = after_piece(message, width); *message; message = after_piece(message, width))
+		lines++;
+	return lines;
 }
 
 /* The newest messages that fit, from the bottom upwards. */
@@ -120,11 +144,10 @@ static void draw_messages(struct picture *p)
 		return;
 	p->bottom -= used;
 	for (unsigned int y = p->bottom; first < scene->message_count; first++) {
-		const char *message = scene->messages[first];
-		unsigned int lines = lines_of(message, p->width);
+		const char *rest = scene->messages[first];
 
-		for (unsigned int i = 0; i < lines && y < p->bottom + used; i++, y++) {
-			char *piece = strndup(message + (size_t)i * p->width, p->width);
+		for (; *rest && y < p->bottom + used; y++, rest = after_piece(rest, p->width)) {
+			char *piece = strndup(rest, next_piece(rest, p->width));
 
 			curses_put(p->curses, y, 0, p->width, STYLE_YELLOW, piece ? piece : "");
 			free(piece);
