@@ -47,7 +47,8 @@ static void explain_silence(const struct display *display)
 {
 	const struct options *options = display->options;
 
-	if (display->live || options->quiet || options->live != CLI_AUTO || !display->format->is_data)
+	if (display->live || !options->child || options->quiet || options->live != CLI_AUTO ||
+	    !display->format->is_data)
 		return;
 	say("--%s and the command write to the same file, so only the report is printed; --%s=FILE writes live"
 	    " lines, too", display->format->name, display->format->name);
