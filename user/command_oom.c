@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli/cli.h"
@@ -29,6 +30,7 @@
 #include "say.h"
 #include "source/dump_folder.h"
 
+#define REQUESTS_MAX 100000
 #define PICTURES_MAX 64   /* if a recording has more, the first half of these and the newest stay */
 
 /* One request, and the changes before the request. The changes are taken when the request is met, because the
@@ -43,16 +45,19 @@ struct found {
 	struct attribution *attribution;
 	struct request *list;    /* in order of appearance */
 	size_t count, pictures;
+	struct hash by_number;   /* size_t: 1 + index in the list. A file may have any number of requests */
+	size_t oldest;           /* no request before this one has a picture that may go */
+	uint64_t left_out;       /* requests beyond REQUESTS_MAX */
 };
 
 /* ---- gathering ---- */
 
 static void free_oldest_picture(struct found *f)
 {
-	for (size_t i = PICTURES_MAX / 2; i < f->count; i++) {
-		if (!f->list[i].oom->row_count)
+	for (; f->oldest < f->count; f->oldest++) {
+		if (f->oldest < PICTURES_MAX / 2 || !f->list[f->oldest].oom->row_count)
 			continue;
-		oom_forget_picture(f->list[i].oom);
+		oom_forget_picture(f->list[f->oldest].oom);
 		f->pictures--;
 		return;
 	}
@@ -68,46 +73,54 @@ static void look_back(const struct found *f, struct request *request)
 				PROCESS_RECENT_NS, &request->changes);
 }
 
-/* Updates a request of the list with new facts. False: the request is new. */
-static bool update_request(struct found *f, struct oom *oom)
+/* Updates the request at `at` with new facts. */
+static void update_request(struct found *f, size_t at, struct oom *oom)
 {
-	for (size_t i = f->count; i-- > 0;) {
-		struct oom *old = f->list[i].oom;
+	struct oom *old = f->list[at].oom;
+	uint8_t unseen = old->rec.flags & GMT_OOM_UNSEEN;
 
-		if (!oom->rec.number || old->rec.number != oom->rec.number)
-			continue;
-		if (oom->row_count) {
-			f->pictures -= old->row_count != 0;
-			oom_forget_picture(old);
-			*old = *oom;
-			free(oom);
-			look_back(f, &f->list[i]);
-		} else {
-			uint8_t unseen = old->rec.flags & GMT_OOM_UNSEEN;
-
-			old->rec = oom->rec;
-			old->rec.flags |= unseen;
-			oom_free(oom);
-		}
-		return true;
+	if (oom->row_count) {
+		f->pictures -= old->row_count != 0;
+		f->oldest = at < f->oldest ? at : f->oldest;
+		oom_forget_picture(old);
+		*old = *oom;
+		free(oom);
+		look_back(f, &f->list[at]);
+		return;
 	}
-	return false;
+	old->rec = oom->rec;
+	old->rec.flags |= unseen;
+	oom_free(oom);
+}
+
+static void add_request(struct found *f, struct oom *oom)
+{
+	size_t *known = oom->rec.number ? hash_put(&f->by_number, oom->rec.number, NULL) : NULL;
+
+	f->pictures += oom->row_count != 0;
+	if (known && *known) {
+		update_request(f, *known - 1, oom);
+	} else if (f->count >= REQUESTS_MAX) {
+		f->pictures -= oom->row_count != 0;
+		f->left_out++;
+		oom_free(oom);
+	} else {
+		f->list = xgrow(f->list, f->count, sizeof(*f->list));
+		f->list[f->count] = (struct request){ .oom = oom };
+		look_back(f, &f->list[f->count++]);
+		if (known)
+			*known = f->count;
+	}
+	if (f->pictures > PICTURES_MAX)
+		free_oldest_picture(f);
 }
 
 static void gather_ooms(struct found *f)
 {
 	struct oom *oom;
 
-	while ((oom = ooms_take(f->pb.pipeline->ooms))) {
-		f->pictures += oom->row_count != 0;
-		if (f->pictures > PICTURES_MAX)
-			free_oldest_picture(f);
-		if (update_request(f, oom))
-			continue;
-		f->list = xreallocarray(f->list, f->count + 1, sizeof(*f->list));
-		f->list[f->count] = (struct request){ .oom = oom };
-		look_back(f, &f->list[f->count++]);
-	}
+	while ((oom = ooms_take(f->pb.pipeline->ooms)))
+		add_request(f, oom);
 }
 
 /* ---- printing ---- */
@@ -183,6 +196,8 @@ static int report_requests(struct found *f, struct printing *p)
 	gather_ooms(f);
 	if (f->pb.is_unread)
 		return GMT_EXIT_FAILURE;
+	if (f->left_out)
+		say("%s: %llu more requests are left out", options->input, (unsigned long long)f->left_out);
 	/* The text may wait in the pager. */
 	if (!p->is_list)
 		err = output_files_write(options, f->attribution, f->pb.pipeline, &p->opts);
@@ -199,11 +214,13 @@ static int explain_file(const struct options *options, struct attribution *attri
 	struct found found = { .attribution = attribution };
 	int code = GMT_EXIT_FAILURE;
 
+	hash_init(&found.by_number, sizeof(size_t));
 	if (fd < 0 ? playback_open(&found.pb, options, pipeline) : playback_open_fd(&found.pb, options, pipeline, fd))
 		code = report_requests(&found, p);
 	for (size_t i = 0; i < found.count; i++)
 		oom_free(found.list[i].oom);
 	free(found.list);
+	hash_fini(&found.by_number);
 	playback_close(&found.pb);
 	return code;
 }

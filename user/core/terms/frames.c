@@ -70,7 +70,7 @@ void frames_fini(struct frames *f)
  * arrays by number are empty. */
 void frames_forget(struct frames *f)
 {
-	uint64_t dropped = f->dropped + f->symbol_count - 1;
+	uint64_t dropped = f->dropped + f->modules.dropped + f->symbol_count - 1;
 	uint32_t epoch = f->epoch;
 
 	frames_fini(f);
@@ -383,6 +383,7 @@ void frames_compact(struct frames *f)
 	f->ended_id = old.ended_id;
 	f->epoch = old.epoch + 1;
 	f->dropped = old.dropped;
+	f->modules.dropped = old.modules.dropped;
 	f->is_closed = old.is_closed;
 	move_symbols(f, &old, &to);
 	move_stacks(f, &old, &to);

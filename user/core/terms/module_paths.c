@@ -65,13 +65,18 @@ static bool is_step(const struct module_step *step, uint32_t parent, const char 
 uint32_t module_paths_step(struct module_paths *paths, uint32_t parent, const char *name, size_t len)
 {
 	uint64_t hash = hash_of_bytes(hash_seed(&paths->by_step), &parent, sizeof(parent));
-	uint32_t *head = hash_put(&paths->by_step, hash_of_bytes(hash, name, len), NULL);
+	uint32_t *head;
 
-	for (uint32_t i = *head; i; i = paths->list[i].next)
+	hash = hash_of_bytes(hash, name, len);
+	head = hash_get(&paths->by_step, hash);
+	for (uint32_t i = head ? *head : 0; i; i = paths->list[i].next)
 		if (is_step(&paths->list[i], parent, name, len))
 			return i;
-	if (paths->count >= MODULE_PATHS_MAX)
+	if (paths->count >= MODULE_PATHS_MAX) {
+		paths->dropped++;
 		return parent;
+	}
+	head = hash_put(&paths->by_step, hash, NULL);
 	paths->list = xgrow(paths->list, paths->count, sizeof(*paths->list));
 	paths->list[paths->count] = (struct module_step){ parent, *head, name, len };
 	*head = paths->count;

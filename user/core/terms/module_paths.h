@@ -27,6 +27,7 @@ struct module_paths {
 	struct hash by_step;     /* hash of parent and name -> uint32_t */
 	struct module_step *list; /* list[0] is no step */
 	uint32_t count;
+	uint64_t dropped;        /* steps that were too many, each time that they came */
 };
 
 void module_paths_init(struct module_paths *paths);

@@ -131,6 +131,14 @@ static void look_for_state(struct search *s)
 	f->line = line_of_category(&t->stacks, GMT_CATEGORY_OPTIMIZER_STATE);
 }
 
+/* How long the room lasts for memory that has grown by `bytes` in that time. FINDING_LEFT_UNKNOWN: for years. */
+static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
+{
+	double left_ns = (double)room / (double)bytes * (double)time_ns;
+
+	return left_ns < LEFT_NS_MOST ? (uint64_t)left_ns : FINDING_LEFT_UNKNOWN;
+}
+
 static void look_for_growth(struct search *s)
 {
 	const struct view_stacks *stacks = view_best_stacks(s->row);
@@ -155,7 +163,7 @@ static void look_for_growth(struct search *s)
 		f->bytes = (uint64_t)line->held.grown;
 		f->since_ns = stacks->since_ns;
 		if (find_room(s, &room))
-			f->left_ns = (uint64_t)((double)room / (double)f->bytes * (double)(now_ns - f->since_ns));
+			f->left_ns = time_left(room, f->bytes, now_ns - f->since_ns);
 		f->line = line;
 		return;
 	}
@@ -327,7 +335,8 @@ struct finding *findings_make(const struct view *view, size_t *count)
 		look_at_process(&s, i);
 	s.proc_index = s.row_index = FINDING_NONE;
 	s.row = NULL;
-	for (size_t g = 0; g < view->gpu_count; g++)
+	/* In a part of the processes the others look untraced. */
+	for (size_t g = 0; g < view->gpu_count && !view->is_filtered; g++)
 		look_at_gpu(&s, (int)g);
 	if (s.count)
 		qsort(s.list, s.count, sizeof(*s.list), compare_findings);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/xalloc.h"
 #include "core/view/by_stack.h"
 #include "core/history/history.h"
@@ -17,6 +18,7 @@ struct maker {
 	const struct oom *oom;
 	struct oom_view *out;
 	struct by_stack by_stack;
+	struct hash by_tgid;     /* size_t: 1 + index in view.procs. A dump's rows may be of many processes */
 };
 
 /* ---- processes ---- */
@@ -26,12 +28,13 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 {
 	struct view *view = &m->out->view;
 	const struct process *p = process_newest(&m->pipeline->ledger->processes, tgid);
+	size_t *index = hash_put(&m->by_tgid, tgid, NULL);
 	struct view_proc *to;
 
-	for (size_t i = 0; i < view->proc_count; i++)
-		if (view->procs[i].tgid == tgid)
-			return i;
-	view->procs = xreallocarray(view->procs, view->proc_count + 1, sizeof(*view->procs));
+	if (*index)
+		return *index - 1;
+	*index = view->proc_count + 1;
+	view->procs = xgrow(view->procs, view->proc_count, sizeof(*view->procs));
 	to = &view->procs[view->proc_count];
 	if (p)
 		view_fill_facts(m->pipeline, p, to);
@@ -252,6 +255,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	if (out->gpu == VIEW_GPU_UNKNOWN)
 		infer_gpu(oom, out);
 	by_stack_init(&m.by_stack, &l->frames, request, &out->view);
+	hash_init(&m.by_tgid, sizeof(size_t));
 	out->rows = xcalloc(oom->row_count, sizeof(*out->rows));
 	if (oom->rec.hdr.tgid)
 		out->proc = proc_of(&m, oom->rec.hdr.tgid);
@@ -264,6 +268,7 @@ void oom_view_build(const struct pipeline *pl, const struct oom *oom, const stru
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof(*out->rows), compare_oom_rows);
 	by_stack_fini(&m.by_stack);
+	hash_fini(&m.by_tgid);
 	oom_judge(out);
 	oom_decide(out);
 	oom_parts(out);

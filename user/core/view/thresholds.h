@@ -29,6 +29,7 @@ enum {
 #define LEAK_BYTES THRESHOLD_MIB
 #define GROWTH_BYTES (8 * THRESHOLD_MIB)
 #define GROWTH_NS 2000000000ull   /* each half of the time: less is a start-up */
+#define LEFT_NS_MOST 31536000e9   /* a year: nobody waits for a GPU that is full later */
 #define KEPT_BYTES (16 * THRESHOLD_MIB)
 #define STATE_BYTES (16 * THRESHOLD_MIB)
 #define FRAGMENTED_BYTES (256 * THRESHOLD_MIB)

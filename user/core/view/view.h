@@ -142,6 +142,7 @@ struct view {
 	uint32_t marks;             /* requested windows */
 	uint64_t mark_ns;           /* when the newest one began; 0: none */
 	uint32_t end_reason;        /* enum gmt_end_reason; UINT32_MAX: the stream has no end record */
+	bool is_filtered;           /* not all traced processes are in procs (view_filter.h) */
 	size_t finding_count;
 	struct finding *findings;   /* what the numbers mean: the most urgent first (finding.h) */
 };

@@ -301,7 +301,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 		.session = l->session,
 		.libraries_forgotten = l->libraries.forgotten,
 		.memory = l->memory,
-		.names_dropped = l->frames.dropped,
+		.names_dropped = l->frames.dropped + l->frames.modules.dropped,
 		.has_ages = request->ages,
 		.older_than_ns = request->older_than_ns,
 		.records = l->records,

@@ -57,7 +57,10 @@ static void join_class(struct view_class *sum, const struct view_class *row, boo
 	}
 	level.live += row->bytes.live;
 	level.peak += row->bytes.peak;
-	level.peak_ts_ns = row->bytes.peak_ts_ns > level.peak_ts_ns ? row->bytes.peak_ts_ns : level.peak_ts_ns;
+	if (row->bytes.peak && sum->bytes.peak)
+		level.peak_ts_ns = 0;
+	else if (row->bytes.peak)
+		level.peak_ts_ns = row->bytes.peak_ts_ns;
 	sum->bytes = level;
 	sum->live_count += row->live_count;
 	sum->allocs += row->allocs;
@@ -92,6 +95,7 @@ void view_filter(struct view *view, const struct view_request *request)
 
 	if (!request->gpu && !request->pid_count)
 		return;
+	view->is_filtered = true;
 	for (size_t i = 0; i < view->proc_count; i++) {
 		struct view_proc *proc = &view->procs[i];
 		bool is_wanted = view_wants_process(request, proc->tgid);

@@ -148,8 +148,12 @@ static void keeper_line(struct out *out, const struct view *view, const struct f
 void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
 {
 	bool is_guess = finding_ground(f->kind) == FINDING_GUESS;
+	const char *remedy = texts[f->kind].remedy;
 	struct out line;
 
+	if (f->kind == FINDING_OF_FRAGMENTED &&
+	    view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
+		remedy = "use fewer different sizes: pad inputs to a few lengths";
 	out_init_mem(&line);
 	out_printf(&line, "%-*s", FINDING_TEXT_LABEL, texts[f->kind].label);
 	texts[f->kind].say(&line, view, f);
@@ -164,6 +168,6 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	if (f->left_ns != FINDING_LEFT_UNKNOWN)
 		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s if the memory grows on like this",
 			    FINDING_TEXT_LABEL, "", human_duration(f->left_ns).s);
-	if (texts[f->kind].remedy)
-		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", texts[f->kind].remedy);
+	if (remedy)
+		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", remedy);
 }
