@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The program: the command line chooses the command that runs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <signal.h>
@@ -182,6 +183,17 @@ static void set_allocator(void)
 	mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
 }
 
+/* A file that got the number of a closed standard descriptor would take messages for its contents. */
+static void fill_descriptors(void)
+{
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO)
+		fcntl(fd, F_SETFD, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -189,6 +201,7 @@ int main(int argc, char **argv)
 	bool pipe_ignored, is_lent = privileges_lay_aside();
 	int status;
 
+	fill_descriptors();
 	set_allocator();
 	/* A reader that has gone makes a write fail; the signal would end the program. */
 	pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;

@@ -161,6 +161,17 @@ def output_fails():
         yield f"nobody reads: killed by signal {-result.returncode}"
 
 
+def descriptors_are_closed(place):
+    """The file of the output does not get the number of a standard descriptor, which has other uses."""
+    path = os.path.join(place, "list.json")
+    result = subprocess.run(["sh", "-c", f'"$0" list --json="{path}" <&- 2>&-', TOOL], capture_output=True, check=False)
+    if result.returncode or result.stdout:
+        yield f"status {result.returncode}, on standard output: {result.stdout[:80]!r}"
+    with open(path, "rb") as file:
+        if json.load(file)["type"] != "probes":
+            yield "the file has something else"
+
+
 with tempfile.TemporaryDirectory(prefix="gmt-cli-") as place:
     os.chmod(place, 0o755)
     # A copy that nobody can reach, alone in its folder: the binary needs nothing beside it.
@@ -178,4 +189,5 @@ with tempfile.TemporaryDirectory(prefix="gmt-cli-") as place:
     tap.check("a truncated recording gives what is whole and says so; --strict makes it 5", truncated(place))
     tap.check("a damaged recording never crashes it or passes unnoticed", damaged(place))
     tap.check("a full disk or a closed pipe on standard output", output_fails())
+    tap.check("closed standard descriptors are no place for files", descriptors_are_closed(place))
 tap.done()

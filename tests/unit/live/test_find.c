@@ -219,9 +219,10 @@ static void containers_by_name(void **state)
 	write_text("var/lib/docker/containers/" ID_C "/config.v2.json", "{\"Name\":[1]}");
 	write_text("var/lib/docker/containers/broken/config.v2.json", "{\"Name\":");
 	write_text("var/lib/containers/storage/overlay-containers/containers.json",
-		   "[{\"id\":\"" ID_B "\",\"names\":[\"db\",\"data\"]},{\"names\":[\"web\"]},7,{\"id\":\"x\",\"names\":9}]");
+		   "[{\"id\":\"" ID_B "\",\"names\":[\"db\",\"data\",\"3f2a\"]},{\"names\":[\"web\"]},7,{\"id\":\"x\",\"names\":9}]");
 	expect_found(FIND_CONTAINER, "web", "41");
 	expect_found(FIND_CONTAINER, "data", "42");
+	expect_found(FIND_CONTAINER, "3f2a", "42"); /* a name comes before the beginning of an id */
 	expect_found(FIND_CONTAINER, "box", "43");
 	expect_found(FIND_CONTAINER, "bo", "");
 	expect_found(FIND_CONTAINER, "nginx", "");

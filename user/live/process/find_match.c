@@ -183,6 +183,9 @@ static bool is_container(const char *id, size_t size, void *arg)
 
 	if (has_id(selector, id, size))
 		return true;
+	/* A container that is named so comes before ids that begin so. */
+	if (selector->id_count)
+		return false;
 	if (size < wanted || strncasecmp(id, selector->wanted, wanted))
 		return false;
 	/* An LXC container has a name for an id. */

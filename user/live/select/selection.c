@@ -85,6 +85,9 @@ static int choose_named(struct selection *selection, const char *name, struct fi
 	int status = 0;
 	bool *chosen;
 
+	if (!count && strchr(name, ','))
+		return explain_error(cause, -ESRCH, "'%.64s' is neither a name nor a list of process ids: give -p once"
+				     " for each name", name);
 	if (!count)
 		return explain_error(cause, -ESRCH, "no process has the name '%.64s'; a pattern such as '*%.64s*' finds"
 				     " longer names", name, name);
