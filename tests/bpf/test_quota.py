@@ -178,7 +178,8 @@ def found_late():
     target.wait_line(lambda: "flooded\n" in target.out, "the target's flood")
     tool.send(signal.SIGCONT)
     tool.probes(paths[0])
-    tool.stop()
+    tool.send(signal.SIGINT)
+    equal(tool.report()["exit_status"], 3, "exit status: the target has the library, and made no call")
     for process in other, target:
         process.line()
 
