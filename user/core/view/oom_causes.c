@@ -13,19 +13,18 @@ struct search {
 	const struct view_torch *torch;  /* its framework; NULL: it has none */
 };
 
-/* Whether the request would have fit if `bytes` more had been free. */
 static bool would_fit(const struct search *s, uint64_t bytes)
 {
-	const struct oom_facts *f = &s->v->facts;
-	uint64_t room = f->is_limit ? 0 : oom_surely_free(f);   /* a limit leaves nothing free */
-
-	return bytes && room + bytes >= f->asked;
+	return oom_would_fit(&s->v->facts, bytes);
 }
 
 static struct oom_cause *add_cause(struct search *s, enum oom_cause_kind kind, enum finding_ground ground)
 {
 	struct oom_cause *c = &s->out->causes[s->out->cause_count++];
 
+	/* Nobody knows what is enough for a request without a size. */
+	if (!s->v->facts.asked)
+		ground = FINDING_GUESS;
 	*c = (struct oom_cause){ .kind = kind, .ground = ground, .row = s->v->facts.asker };
 	return c;
 }
@@ -218,6 +217,7 @@ static void add_sum(struct search *s, enum oom_cause_kind kind, enum finding_gro
 {
 	struct oom_cause *c = add_cause(s, kind, ground);
 
+	c->ground = ground;
 	c->bytes = bytes;
 	c->whole = whole;
 }
@@ -236,17 +236,18 @@ static void add_rest(struct search *s)
 {
 	const struct oom_facts *f = &s->v->facts;
 	uint64_t passing = s->torch ? of_one_iteration(&s->torch->training) : 0;
+	bool is_room_for_any = !f->asked && f->has_free && f->free >= USUAL_CONTEXT_BYTES;
 	bool is_much_passing = passing && passing >= share_of(s->torch->allocated.live, ACTIVATIONS_SHARE);
 
 	if (f->is_limit && !(is_much_passing && would_fit(s, passing)))
 		return;
 	if (f->is_limit)
 		add_sum(s, OOM_CAUSE_ACTIVATIONS, FINDING_GUESS, passing, s->torch->allocated.live);
-	else if (f->was_room && f->has_free == OOM_FREE_TOLD)
-		add_sum(s, OOM_CAUSE_OTHER_LIMIT, FINDING_RECORDED, f->free, f->total);
+	else if (is_room_for_any && f->has_free == OOM_FREE_TOLD)
+		add_sum(s, OOM_CAUSE_OTHER_LIMIT, FINDING_GUESS, f->free, f->total);
 	else if (f->is_unseen)
 		add_sum(s, OOM_CAUSE_UNKNOWN, FINDING_RECORDED, 0, 0);
-	else if (f->was_room)
+	else if (f->was_room || is_room_for_any)
 		add_sum(s, OOM_CAUSE_UNEXPLAINED, FINDING_FOLLOWS, f->held, f->total);
 	else if (is_much_passing)
 		add_sum(s, OOM_CAUSE_ACTIVATIONS, FINDING_GUESS, passing, s->torch->allocated.live);
@@ -267,6 +268,10 @@ static void find_causes(struct search *s)
 	}
 	if (f->is_too_large) {
 		add_sum(s, OOM_CAUSE_REQUEST, FINDING_RECORDED, f->asked, f->total);
+		return;
+	}
+	if (f->was_room && f->has_free == OOM_FREE_TOLD && !f->is_limit) {
+		add_sum(s, OOM_CAUSE_OTHER_LIMIT, FINDING_RECORDED, f->free, f->total);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

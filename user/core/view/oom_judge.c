@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Draws conclusions from the numbers of a failed request. See oom_view.h. */
 #include "core/view/oom_view.h"
-
-/* Bytes of a GPU that its driver keeps for page tables and the like. A request fits only if so much more is free.
- * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */
-#define ROOM_SLACK (16ull << 20)
+#include "core/view/thresholds.h"
 
 /* Memory of the process that asked is on the GPU that was inferred from its rows. */
 static bool is_row_on_gpu(const struct oom_view *v, const struct oom_view_row *r)
@@ -90,14 +87,25 @@ size_t oom_blocks_row(const struct oom_view *v, size_t row)
 	return OOM_VIEW_NONE;
 }
 
+bool oom_would_fit(const struct oom_facts *f, uint64_t bytes)
+{
+	uint64_t sum;
+
+	if (!f->asked)             /* a context, a module or a stream */
+		return f->has_free && f->free < USUAL_CONTEXT_BYTES && bytes >= USUAL_CONTEXT_BYTES;
+	if (!bytes || __builtin_add_overflow(f->is_limit ? 0 : oom_surely_free(f), bytes, &sum) || sum < f->asked)
+		return false;
+	return f->is_limit || sum - f->asked >= ROOM_SLACK;
+}
+
 /* The smallest row that would be enough. */
 static void find_fit_without(const struct oom_view *v, struct oom_facts *f)
 {
 	for (size_t i = 0; i < v->row_count; i++) {
 		const struct oom_view_row *r = &v->rows[i];
 
-		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc ||
-		    maybe_free(f) + r->held < f->asked || v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
+		if (r->is_blocks || r->row == OOM_VIEW_NONE || r->proc == v->proc || !oom_would_fit(f, r->held) ||
+		    v->view.procs[r->proc].rows[r->row].gpu != v->gpu)
 			continue;
 		if (f->fits_without == OOM_VIEW_NONE || r->held < v->rows[f->fits_without].held)
 			f->fits_without = i;

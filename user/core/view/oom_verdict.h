@@ -33,8 +33,8 @@ struct view_line_row;
  * REQUEST        the request was for `bytes` of `whole`, the memory of the GPU (0: not known): more than half
  * ACTIVATIONS    `bytes` of `whole` in tensors are there for one iteration alone
  * LIMIT          the framework's own limit refused the request: no driver call had failed. bytes: reserved
- * OTHER_LIMIT    `bytes` of `whole` were free
- * UNEXPLAINED    traced processes hold `bytes` of `whole`, which leaves room for the request
+ * OTHER_LIMIT    `bytes` of `whole` were free, enough for the request or, if it has no size, for a usual context
+ * UNEXPLAINED    traced processes hold `bytes` of `whole`, which leaves room, as above
  * HOST           the host could not provide the memory; bytes: host memory that traced processes hold
  * FULL           `bytes` of `whole` are held (whole 0: not known), and none of the above holds
  * UNKNOWN        there is no picture

@@ -112,6 +112,9 @@ static inline const struct view_row *oom_gpu_row(const struct oom_view *v, const
 /* The row that has the stacks of the framework's blocks in another row; OOM_VIEW_NONE: there are none. */
 size_t oom_blocks_row(const struct oom_view *v, size_t row);
 
+/* Whether the request would certainly have fit if `bytes` more had been free. A limit leaves nothing free. */
+bool oom_would_fit(const struct oom_facts *f, uint64_t bytes);
+
 /* The free bytes that are certain. */
 static inline uint64_t oom_surely_free(const struct oom_facts *f)
 {

@@ -33,8 +33,8 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: no driver call had failed;"
 			    " PyTorch holds {bytes}",
 	[OOM_CAUSE_OTHER_LIMIT] = "a limit other than the GPU's memory: {bytes}{of_whole} were free",
-	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves room for the"
-				  " request; other processes hold the rest, or another limit refused the request",
+	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves {left}; other"
+				  " processes hold the rest, or another limit refused the request",
 	[OOM_CAUSE_HOST] = "the {class} memory could not be provided; all traced processes together hold"
 			   " {bytes} of pinned, registered and managed memory",
 	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}",
@@ -187,6 +187,15 @@ static void fill_request_limit(struct out *out, const struct subject *s)
 		out_text(out, "more than was free and held together");
 }
 
+/* A context has no size. */
+static void fill_left(struct out *out, const struct subject *s)
+{
+	if (s->v->facts.asked)
+		out_text(out, "room for the request");
+	else
+		out_printf(out, "at most %s", human_bytes(s->v->facts.free).s);
+}
+
 static void fill_would_fit(struct out *out, const struct subject *s)
 {
 	if (s->v->facts.fits_expandable)
@@ -202,6 +211,7 @@ static const struct {
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
+	{ "left", fill_left },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
