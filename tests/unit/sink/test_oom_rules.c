@@ -64,12 +64,81 @@ static void test_much_room_for_a_context(void **state)
 	}
 }
 
+/* More than nothing may have been free: with the other's memory, the request may have fit. */
+static void test_others_with_what_was_free(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemAlloc_v2, A, 80 * GiB - 392 * MiB);
+	hold_beside(&r, 200 * MiB);
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 256 * MiB);
+	records_exit(&r, 256);
+	SAYS(&r, "less than was missing", "  192 MiB   0 %  free, at most");
+}
+
+static void test_untraced_is_not_none(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct records r;
+
+		begin(&r);
+		CALL(&r, cuMemAlloc_v2, A, 77 * GiB);
+		FAIL(&r, cuMemAlloc_v2, OOM, 0, (i ? 4 : 2) * GiB);
+		CALL(&r, cuMemGetInfo_v2, 3 * GiB / 2, 80 * GiB);
+		records_exit(&r, 256);
+		SAYS(&r, "another process: none", i ? "another process: all others and the driver hold 1.5 GiB"
+		     : "another traced process: none");
+	}
+}
+
+static void begin_torch(struct records *r, uint64_t asked, uint64_t free_bytes)
+{
+	begin(r);
+	CALL(r, cuMemAlloc_v2, A, 77 * GiB);
+	scene_block(r, A, 6 * GiB, 6 * GiB, 8 * GiB);
+	FAIL(r, cuMemAlloc_v2, OOM, 0, asked);
+	if (free_bytes)
+		CALL(r, cuMemGetInfo_v2, free_bytes, 80 * GiB);
+	records_exit(r, 256);
+}
+
+static void cache_pieces(struct oom *oom)
+{
+	oom->rows[0].torch_backend = GMT_TORCH_NATIVE;
+	oom->rows[0].torch_gap = 10 * MiB;
+	oom->rows[0].flags |= GMT_OOM_ROW_GAP;
+}
+
+static void cache_little(struct oom *oom)
+{
+	cache_pieces(oom);
+	oom->rows[0].torch_reserved = oom->rows[0].torch_allocated + 300 * MiB;
+}
+
+/* How much was free is not known, so what would have fit is not known, either. */
+static void test_expandable_with_what_was_free(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin_torch(&r, 5 * GiB - 200 * MiB, 0);
+	SAYS_IF(&r, cache_pieces, "expandable_segments", "WHY    GPU 1 is full");
+	begin_torch(&r, 200 * MiB, 10 * MiB);
+	SAYS_IF(&r, cache_little, "fragmentation", "WHY    GPU 1 is full");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_room_for_a_large_request),
 		cmocka_unit_test(test_a_tiny_neighbour),
 		cmocka_unit_test(test_much_room_for_a_context),
+		cmocka_unit_test(test_others_with_what_was_free),
+		cmocka_unit_test(test_untraced_is_not_none),
+		cmocka_unit_test(test_expandable_with_what_was_free),
 	};
 
 	return cmocka_run_group_tests_name("oom_rules", tests, NULL, NULL);

@@ -54,12 +54,6 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	}
 }
 
-/* The free bytes that may help: none where `free` is what the kernel driver refused, or where a limit counts. */
-static uint64_t maybe_free(const struct oom_facts *f)
-{
-	return f->has_free == OOM_FREE_REFUSED || f->is_limit ? 0 : f->free;
-}
-
 static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 {
 	const struct oom_view_row *r = &v->rows[f->asker];
@@ -76,7 +70,7 @@ static void judge_torch(const struct oom_view *v, struct oom_facts *f)
 	f->fits_in_one_piece = f->cached >= f->asked && !(f->gap_known && f->gap >= f->asked);
 	/* Where segments are expandable, they have given back all that they can: the pieces between blocks. */
 	f->fits_expandable = (t->backend == GMT_TORCH_NATIVE || t->backend == GMT_TORCH_MIXED) && !f->is_limit &&
-			     f->has_free && f->cached + maybe_free(f) >= f->asked && f->cached;
+			     f->has_free && f->cached + oom_surely_free(f) >= f->asked && f->cached;
 }
 
 size_t oom_blocks_row(const struct oom_view *v, size_t row)

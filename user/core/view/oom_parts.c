@@ -187,12 +187,15 @@ static void rule_out_pieces(struct oom_view *v, const struct subject *s)
 {
 	const struct oom_facts *f = &v->facts;
 	bool is_for_tensors = v->rec.framework_bytes || v->rec.class_id != GMT_OOM_CLASS_NONE;
+	bool is_too_little = f->is_limit ? f->cached < f->asked : f->has_free && f->cached + f->free < f->asked;
 
 	if (s->torch && is_for_tensors && !has_cause(&v->verdict, OOM_CAUSE_FRAGMENTED) &&
-	    (f->cached < f->asked || f->cached < share_of(s->torch->reserved.live, PIECES_SHARE)))
+	    !f->fits_in_one_piece && !f->fits_expandable &&
+	    (is_too_little || f->cached < share_of(s->torch->reserved.live, PIECES_SHARE)))
 		add_reason(v, OOM_REASON_FEW_PIECES, f->cached, 0);
 }
 
+/* The most that may have been free counts: it may have been enough together with others' memory. */
 static void rule_out_others(struct oom_view *v, const struct subject *s)
 {
 	const struct oom_facts *f = &v->facts;
@@ -205,11 +208,11 @@ static void rule_out_others(struct oom_view *v, const struct subject *s)
 	if (f->is_limit)
 		add_reason(v, OOM_REASON_OTHERS_APART, 0, 0);
 	else if (!f->other_count && f->has_free == OOM_FREE_TOLD && f->has_untraced && f->total &&
-		 f->untraced < share_of(f->total, DRIVER_SHARE))
-		add_reason(v, OOM_REASON_NO_OTHER, 0, 0);
+		 f->untraced < share_of(f->total, DRIVER_SHARE) && f->free + f->untraced < f->asked)
+		add_reason(v, OOM_REASON_NO_OTHER, f->untraced, 0);
 	else if (!f->other_count)
 		add_reason(v, OOM_REASON_NO_TRACED, 0, 0);
-	else if (f->has_free && oom_surely_free(f) + f->others < f->asked)
+	else if (f->has_free && f->free + f->others + (f->has_untraced ? f->untraced : 0) < f->asked)
 		add_reason(v, OOM_REASON_SMALL_OTHERS, f->others, f->other_count);
 }
 
@@ -217,11 +220,13 @@ static void rule_out_leak(struct oom_view *v, const struct subject *s)
 {
 	const struct view_training *t = s->torch ? &s->torch->training : NULL;
 
-	if (!t || has_cause(&v->verdict, OOM_CAUSE_LEAK) || t->iteration <= LEAK_ITERATIONS)
+	if (!t || has_cause(&v->verdict, OOM_CAUSE_LEAK) || has_cause(&v->verdict, OOM_CAUSE_GROWTH) ||
+	    t->iteration <= LEAK_ITERATIONS ||
+	    t->categories[GMT_CATEGORY_KEPT].live >= share_of(s->torch->allocated.live, KEPT_SHARE))
 		return;
 	if (!t->growth_count)
 		add_reason(v, OOM_REASON_NOTHING_LEFT, 0, 0);
-	else if (t->categories[GMT_CATEGORY_KEPT].live < share_of(s->torch->allocated.live, KEPT_SHARE))
+	else
 		add_reason(v, OOM_REASON_LITTLE_KEPT, t->categories[GMT_CATEGORY_KEPT].live, 0);
 }
 

@@ -67,9 +67,9 @@ struct oom_cause {
  * X(NAME, cause): what rules a cause out.
  *
  * FEW_PIECES     `bytes` are cached, less than the request or than a share that matters
- * NO_OTHER       no other process holds memory of the GPU
+ * NO_OTHER       no other traced process holds memory of the GPU, and `bytes` are all that others and the driver hold
  * NO_TRACED      no other traced process does; whether others do is not known
- * SMALL_OTHERS   `count` others hold `bytes`, and without them the request would not have fit either
+ * SMALL_OTHERS   `count` others hold `bytes`: with the most that may be free, less than the request
  * OTHERS_APART   no driver call had failed, so memory of others did not matter
  * NOTHING_LEFT   the last iteration left no more than the iteration before
  * LITTLE_KEPT    `bytes` of tensors have outlived their iteration

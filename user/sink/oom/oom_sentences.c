@@ -44,7 +44,7 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 
 static const char *const reason_texts[OOM_REASON_COUNT] = {
 	[OOM_REASON_FEW_PIECES] = "fragmentation: {bytes} cached",
-	[OOM_REASON_NO_OTHER] = "another process: none",
+	[OOM_REASON_NO_OTHER] = "another process: {others}",
 	[OOM_REASON_NO_TRACED] = "another traced process: none",
 	[OOM_REASON_SMALL_OTHERS] = "another process: the others hold {bytes}, less than was missing",
 	[OOM_REASON_OTHERS_APART] = "another process: no driver call had failed",
@@ -187,6 +187,14 @@ static void fill_request_limit(struct out *out, const struct subject *s)
 		out_text(out, "more than was free and held together");
 }
 
+static void fill_others(struct out *out, const struct subject *s)
+{
+	if (s->bytes)
+		out_printf(out, "all others and the driver hold %s", human_bytes(s->bytes).s);
+	else
+		out_text(out, "none");
+}
+
 /* A context has no size. */
 static void fill_left(struct out *out, const struct subject *s)
 {
@@ -211,7 +219,7 @@ static const struct {
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
-	{ "left", fill_left },
+	{ "left", fill_left }, { "others", fill_others },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
