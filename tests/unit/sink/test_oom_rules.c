@@ -130,6 +130,42 @@ static void test_expandable_with_what_was_free(void **state)
 	SAYS_IF(&r, cache_little, "fragmentation", "WHY    GPU 1 is full");
 }
 
+static void keep_much(struct oom *oom)
+{
+	oom->rows[0].iteration = 40;
+	memset(oom->rows[0].category_bytes, 0, sizeof(oom->rows[0].category_bytes));
+	oom->rows[0].category_bytes[GMT_CATEGORY_KEPT] = 5 * GiB;
+	oom->rows[0].category_bytes[GMT_CATEGORY_PARAMETER] = GiB;
+}
+
+static void grow_unkept(struct oom *oom)
+{
+	keep_much(oom);
+	oom->rows[0].category_bytes[GMT_CATEGORY_KEPT] = 0;
+	oom->rows[0].growth = 400 * MiB;
+	oom->rows[0].growth_count = 20;
+}
+
+static void grow_beyond_all(struct oom *oom)
+{
+	grow_unkept(oom);
+	oom->rows[0].growth = UINT64_MAX / 2;
+}
+
+static void test_leaks(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin_torch(&r, 3 * GiB, 10 * MiB);
+	SAYS_IF(&r, keep_much, "a leak: the last 3", "WHY    GPU 1 is full");
+	begin_torch(&r, 3 * GiB, 10 * MiB);
+	SAYS_IF(&r, grow_unkept, "outlived", "WHY    a leak: each of the last 20 iterations left more memory allocated than"
+		" the one before, 400 MiB on average (guess)");
+	begin_torch(&r, 3 * GiB, 10 * MiB);
+	SAYS_IF(&r, grow_beyond_all, "WHY    a leak", "WHY    GPU 1 is full");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_others_with_what_was_free),
 		cmocka_unit_test(test_untraced_is_not_none),
 		cmocka_unit_test(test_expandable_with_what_was_free),
+		cmocka_unit_test(test_leaks),
 	};
 
 	return cmocka_run_group_tests_name("oom_rules", tests, NULL, NULL);

@@ -31,21 +31,26 @@ static struct oom_cause *add_cause(struct search *s, enum oom_cause_kind kind, e
 
 /* ---- causes with bytes to blame ---- */
 
+static uint64_t greater_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void blame_leak(struct search *s)
 {
 	const struct view_training *t = s->torch ? &s->torch->training : NULL;
+	uint64_t kept, left;
 	struct oom_cause *c;
-	uint64_t bytes;
 
-	if (!t || t->growth_count < LEAK_ITERATIONS || t->growth * t->growth_count < LEAK_BYTES)
+	if (!t || t->growth_count < LEAK_ITERATIONS || oom_left_by(t->growth, t->growth_count) < LEAK_BYTES)
 		return;
-	bytes = t->categories[GMT_CATEGORY_KEPT].live;
-	if (bytes < t->growth * t->growth_count)
-		bytes = t->growth * t->growth_count;
-	if (bytes < share_of(s->torch->allocated.live, KEPT_SHARE) || !would_fit(s, bytes))
+	kept = t->categories[GMT_CATEGORY_KEPT].live;
+	left = oom_left_by(t->growth, t->growth_count);
+	if (greater_of(kept, left) < share_of(s->torch->allocated.live, KEPT_SHARE) ||
+	    !would_fit(s, greater_of(kept, left)))
 		return;
 	c = add_cause(s, OOM_CAUSE_LEAK, FINDING_GUESS);
-	c->bytes = bytes;
+	c->bytes = kept;
 	c->whole = s->torch->allocated.live;
 	c->each = t->growth;
 	c->count = t->growth_count;
@@ -199,14 +204,20 @@ static void (*const rules[])(struct search *s) = {
 	blame_cache,	   blame_context, blame_pool,   blame_size,
 };
 
+/* The bytes that count for the order. */
+static uint64_t cause_weight(const struct oom_cause *c)
+{
+	return c->kind == OOM_CAUSE_LEAK ? greater_of(c->bytes, oom_left_by(c->each, c->count)) : c->bytes;
+}
+
 static int compare_causes(const void *left, const void *right)
 {
 	const struct oom_cause *a = left, *b = right;
 
 	if (a->is_minor != b->is_minor)
 		return a->is_minor ? 1 : -1;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
+	if (cause_weight(a) != cause_weight(b))
+		return cause_weight(a) < cause_weight(b) ? 1 : -1;
 	return (a->kind > b->kind) - (a->kind < b->kind);
 }
 

@@ -22,7 +22,7 @@ struct view_line_row;
  * X(NAME, name)
  *
  * LEAK           `bytes` of `whole` in tensors have outlived their iteration, and each of the last `count` iterations
- *                left `each` more. The guess is that nobody needs them
+ *                left `each` more. The guess is that nobody needs them. `bytes` may be less than what was left
  * GROWTH         memory of lines has grown by `bytes` in both halves of the time since since_ns; whole: of all lines
  * FRAGMENTED     `bytes` are cached in pieces, of `whole` reserved; each: the largest piece, 0: not known
  * NEIGHBOUR      the other process of `row` holds `bytes` of `whole`
@@ -135,6 +135,14 @@ struct oom_verdict {
 	bool are_tensors;        /* the lines asked for tensors of a framework, not for memory of the driver */
 	enum oom_remedy remedies[OOM_DO_COUNT];    /* in order */
 };
+
+/* What all iterations of a leak have left; 0: no memory has so many bytes. */
+static inline uint64_t oom_left_by(uint64_t each, uint32_t count)
+{
+	uint64_t bytes;
+
+	return __builtin_mul_overflow(each, (uint64_t)count, &bytes) ? 0 : bytes;
+}
 
 const char *oom_cause_name(enum oom_cause_kind kind);
 enum oom_cause_kind oom_reason_cause(enum oom_reason_kind kind);

@@ -16,7 +16,7 @@
 
 static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
-			   " {each} on average; {bytes} of {whole} in tensors have outlived their iteration",
+			   " {each} on average{outlived}",
 	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, bit by bit",
 	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
 				 " needs {asked} in one piece",
@@ -132,6 +132,14 @@ static void fill_largest(struct out *out, const struct subject *s)
 		out_printf(out, ", the largest has %s", human_bytes(s->each).s);
 }
 
+/* Iterations may leave more than the tensors that are known to be kept. */
+static void fill_outlived(struct out *out, const struct subject *s)
+{
+	if (s->bytes >= oom_left_by(s->each, s->count))
+		out_printf(out, "; %s of %s in tensors have outlived their iteration", human_bytes(s->bytes).s,
+			   human_bytes(s->whole).s);
+}
+
 static void fill_count(struct out *out, const struct subject *s)
 {
 	out_text(out, human_count(s->count).s);
@@ -219,7 +227,7 @@ static const struct {
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
-	{ "left", fill_left }, { "others", fill_others },
+	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
