@@ -148,7 +148,7 @@ def leak(s):
     with s.run.filling:            # from its start on: who waits for the GPU does not grow meanwhile
         case = Case(s, "leak")
         dump = case.fatal()
-    case.says(dump, "oom_work.py", "remember", "growing all along")
+    case.says(dump, "oom_work.py", "remember", "growing in both halves")
     torch = row_of_asker(dump)["torch"]
     top = torch["stacks"]["top"]["live"][0]
     s.true("dump", "that line holds most of the tensors", top["live_bytes"] > 0.9 * torch["allocated"]["live_bytes"],

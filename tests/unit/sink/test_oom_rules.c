@@ -166,6 +166,103 @@ static void test_leaks(void **state)
 	SAYS_IF(&r, grow_beyond_all, "WHY    a leak", "WHY    GPU 1 is full");
 }
 
+static void test_a_limit_with_losses(void **state)
+{
+	struct gmt_loss loss = { .count = { [GMT_LOSS_RING_FULL] = 7 } };
+	struct gmt_fw_oom rec = { .size = GiB, .device_type = GMT_FW_GPU };
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	records_apply(&r, &loss, GMT_KIND_LOSS, sizeof(loss));
+	records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+	SAYS(&r, "no driver call had failed",
+	     "WHY    PyTorch's own memory limit refused the request: no failed driver call was recorded (guess)");
+}
+
+static void test_a_half_empty_gpu(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemAlloc_v2, A, 46 * GiB);
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 36 * GiB);
+	records_exit(&r, 256);
+	SAYS(&r, "is full", "WHY    GPU 1 had too little memory left: the traced processes hold 46 GiB of 80 GiB");
+}
+
+static void fail_an_import(struct oom *oom)
+{
+	oom->rec.class_id = GMT_CLASS_IMPORTED;
+}
+
+static void test_other_host_memory(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	CALL(&r, cuMemHostAlloc, A, 30 * GiB, 0);
+	FAIL(&r, cuMemHostAlloc, OOM, 0, 2 * GiB, 0);
+	ooms_finish(r.ooms);
+	SAYS_IF(&r, fail_an_import, "pin less", "memory could not be provided");
+}
+
+/* All stacks have grown by `grown` since the second `since_s`. */
+static void grow_by(struct oom *oom, int64_t grown, uint64_t since_s)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < oom->row_count; at += oom->rows[i++].stacks) {
+		oom->rows[i].since_ns = since_s * SCENE_S;
+		for (size_t k = at; k < at + oom->rows[i].stacks; k++) {
+			oom->stacks[k].flags |= GMT_OOM_STACK_STEADY;
+			oom->stacks[k].grown = grown;
+		}
+	}
+}
+
+static void grow_well(struct oom *oom)
+{
+	grow_by(oom, 20 * (int64_t)GiB, 1);
+}
+
+static void shrink(struct oom *oom)
+{
+	grow_by(oom, -20 * (int64_t)GiB, 1);
+}
+
+static void grow_since_later(struct oom *oom)
+{
+	grow_by(oom, 20 * (int64_t)GiB, 1000000);
+}
+
+static void begin_growth(struct records *r)
+{
+	begin(r);
+	scene_names(r);
+	r->stack_id = 3;
+	r->ts_ns = 60 * SCENE_S;
+	CALL(r, cuMemAlloc_v2, A, 79 * GiB);
+	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	CALL(r, cuMemGetInfo_v2, 256 * MiB, 80 * GiB);
+	records_exit(r, 256);
+}
+
+static void test_growth(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin_growth(&r);
+	SAYS_IF(&r, grow_well, NULL, "WHY    growth: 20 GiB of 79 GiB came since ", " in both halves of that time (guess)");
+	begin_growth(&r);
+	SAYS_IF(&r, shrink, "growth:", "WHY    GPU 1 is full");
+	begin_growth(&r);
+	SAYS_IF(&r, grow_since_later, "growth:", "WHY    GPU 1 is full");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +273,10 @@ int main(void)
 		cmocka_unit_test(test_untraced_is_not_none),
 		cmocka_unit_test(test_expandable_with_what_was_free),
 		cmocka_unit_test(test_leaks),
+		cmocka_unit_test(test_a_limit_with_losses),
+		cmocka_unit_test(test_a_half_empty_gpu),
+		cmocka_unit_test(test_other_host_memory),
+		cmocka_unit_test(test_growth),
 	};
 
 	return cmocka_run_group_tests_name("oom_rules", tests, NULL, NULL);

@@ -63,10 +63,11 @@ static uint64_t steady_growth(const struct view_stacks *steady, bool of_kept)
 
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];
-		uint64_t grown = (uint64_t)line->held.grown;
+		uint64_t grown = line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
 
-		if (view_line_has_code(line) && (!of_kept || line->by_category[GMT_CATEGORY_KEPT] >= grown))
-			sum += grown;
+		if (view_line_has_code(line) && (!of_kept || line->by_category[GMT_CATEGORY_KEPT] >= grown) &&
+		    __builtin_add_overflow(sum, grown, &sum))
+			return 0;
 	}
 	return sum;
 }
@@ -83,7 +84,7 @@ static void blame_growth(struct search *s)
 	struct oom_cause *c;
 
 	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) ||
-	    v->rec.hdr.ts_ns - r->steady.since_ns < 2 * GROWTH_NS)
+	    v->rec.hdr.ts_ns < r->steady.since_ns || v->rec.hdr.ts_ns - r->steady.since_ns < 2 * GROWTH_NS)
 		return;
 	whole = blocks != OOM_VIEW_NONE ? s->torch->allocated.live : r->held;
 	if (!is_much(bytes, GROWTH_BYTES, whole, KEPT_SHARE) || !would_fit(s, bytes))
@@ -256,6 +257,8 @@ static void add_rest(struct search *s)
 		add_sum(s, OOM_CAUSE_ACTIVATIONS, FINDING_GUESS, passing, s->torch->allocated.live);
 	else if (is_room_for_any && f->has_free == OOM_FREE_TOLD)
 		add_sum(s, OOM_CAUSE_OTHER_LIMIT, FINDING_GUESS, f->free, f->total);
+	else if (f->is_unseen && s->v->rec.outcome == GMT_OOM_RETRY)
+		return;            /* what the retry got says enough */
 	else if (f->is_unseen)
 		add_sum(s, OOM_CAUSE_UNKNOWN, FINDING_RECORDED, 0, 0);
 	else if (f->was_room || is_room_for_any)
@@ -292,7 +295,8 @@ static void find_causes(struct search *s)
 	if (!out->cause_count || out->causes[0].is_minor)
 		add_rest(s);
 	if (f->is_limit)
-		add_sum(s, OOM_CAUSE_LIMIT, FINDING_RECORDED, s->torch ? s->torch->reserved.live : 0, 0);
+		add_sum(s, OOM_CAUSE_LIMIT, view_lost(&s->v->view) ? FINDING_GUESS : FINDING_RECORDED,
+			s->torch ? s->torch->reserved.live : 0, 0);
 	if (out->cause_count && out->causes[0].is_minor) {   /* the rest comes before what is minor */
 		struct oom_cause last = out->causes[out->cause_count - 1];
 

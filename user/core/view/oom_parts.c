@@ -96,7 +96,7 @@ static uint64_t bytes_for(enum oom_cause_kind kind, const struct view_line_row *
 	case OOM_CAUSE_ACTIVATIONS:
 		return bytes_of_one_iteration(line);
 	case OOM_CAUSE_GROWTH:
-		return (uint64_t)line->held.grown;
+		return line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
 	default:
 		return line->held.live;
 	}
@@ -205,6 +205,8 @@ static void rule_out_others(struct oom_view *v, const struct subject *s)
 		return;
 	if (f->was_room && !f->is_limit)
 		return;
+	if (f->is_limit && view_lost(&v->view))
+		return;
 	if (f->is_limit)
 		add_reason(v, OOM_REASON_OTHERS_APART, 0, 0);
 	else if (!f->other_count && f->has_free == OOM_FREE_TOLD && f->has_untraced && f->total &&
@@ -300,6 +302,16 @@ static bool is_other_unknown(const struct subject *s)
 	return !view_has_stacks(view_best_stacks(oom_gpu_row(s->v, r)));
 }
 
+static bool is_pinned(const struct subject *s)
+{
+	return s->v->rec.class_id == GMT_CLASS_PINNED || s->v->rec.class_id == GMT_CLASS_REGISTERED;
+}
+
+static bool has_earlier(const struct subject *s)
+{
+	return s->v->rec.number > 1;
+}
+
 /* For each cause the remedies in their order; NULL: always. */
 static const struct {
 	enum oom_cause_kind cause;
@@ -333,13 +345,13 @@ static const struct {
 	{ OOM_CAUSE_OTHER_LIMIT, OOM_DO_CHECK_LIMITS, NULL },
 	{ OOM_CAUSE_UNEXPLAINED, OOM_DO_LIST_OTHERS, NULL },
 	{ OOM_CAUSE_UNEXPLAINED, OOM_DO_TRACE_ALL, NULL },
-	{ OOM_CAUSE_HOST, OOM_DO_LESS_PINNED, NULL },
+	{ OOM_CAUSE_HOST, OOM_DO_LESS_PINNED, is_pinned },
 	{ OOM_CAUSE_FULL, OOM_DO_FROM_START, is_late },
 	{ OOM_CAUSE_FULL, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_FULL, OOM_DO_SHARD, is_mostly_model },
 	{ OOM_CAUSE_FULL, OOM_DO_SMALLER_BATCH, has_other_tensors },
 	{ OOM_CAUSE_FULL, OOM_DO_HOLD_LESS, has_only_lines },
-	{ OOM_CAUSE_UNKNOWN, OOM_DO_EARLIER, NULL },
+	{ OOM_CAUSE_UNKNOWN, OOM_DO_EARLIER, has_earlier },
 };
 
 static void add_remedy(struct oom_verdict *out, enum oom_remedy remedy)

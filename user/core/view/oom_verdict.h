@@ -32,12 +32,13 @@ struct view_line_row;
  * POOL           CUDA's memory pools keep `bytes` that no allocation uses
  * REQUEST        the request was for `bytes` of `whole`, the memory of the GPU (0: not known): more than half
  * ACTIVATIONS    `bytes` of `whole` in tensors are there for one iteration alone
- * LIMIT          the framework's own limit refused the request: no driver call had failed. bytes: reserved
+ * LIMIT          the framework's own limit refused the request: no driver call had failed, or, where records
+ *                were lost, none is known to have failed. bytes: reserved; 0: not known
  * OTHER_LIMIT    `bytes` of `whole` were free, enough for the request or, if it has no size, for a usual context
  * UNEXPLAINED    traced processes hold `bytes` of `whole`, which leaves room, as above
  * HOST           the host could not provide the memory; bytes: host memory that traced processes hold
  * FULL           `bytes` of `whole` are held (whole 0: not known), and none of the above holds
- * UNKNOWN        there is no picture
+ * UNKNOWN        there is no picture, and no retry succeeded
  */
 #define OOM_CAUSES(X)                                                             \
 	X(LEAK, "leak") X(GROWTH, "growth") X(FRAGMENTED, "fragmentation")        \
@@ -129,7 +130,8 @@ struct oom_verdict {
 	 * asked. VIEW_NO_FRAME: not known. */
 	uint32_t asked_symbol, waiting_symbol;
 	size_t cause_count, reason_count, line_count, remedy_count;
-	struct oom_cause causes[OOM_CAUSE_COUNT];  /* the first is the verdict; none: no request failed */
+	struct oom_cause causes[OOM_CAUSE_COUNT];  /* the first is the verdict; none: no request failed, or a
+						    * retry succeeded, and there is no picture */
 	struct oom_reason reasons[OOM_REASON_COUNT];
 	struct oom_line lines[OOM_LINES_MAX];      /* of the row of the first cause, greatest first */
 	bool are_tensors;        /* the lines asked for tensors of a framework, not for memory of the driver */

@@ -44,7 +44,7 @@ struct oom_view_row {
 	uint32_t rest;
 	uint64_t recent_ns;
 	struct view_stacks recent; /* .grown: since recent_ns */
-	struct view_stacks steady; /* stacks that have grown all along: maybe leaks */
+	struct view_stacks steady; /* stacks that have grown in both halves of the time: maybe leaks */
 };
 
 /* The source of the free bytes. TOLD: CUDA. COMPUTED: the GPU's memory less the held bytes, which is the most that can

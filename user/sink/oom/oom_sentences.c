@@ -17,7 +17,7 @@
 static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
 			   " {each} on average{outlived}",
-	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, bit by bit",
+	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time",
 	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
 				 " needs {asked} in one piece",
 	[OOM_CAUSE_NEIGHBOUR] = "another process: {holder} holds {bytes}{of_whole}; without it the request"
@@ -30,8 +30,7 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_REQUEST] = "one request of {bytes}, {request_limit}",
 	[OOM_CAUSE_ACTIVATIONS] = "one iteration needs too much: activations and temporary tensors take {bytes} of"
 				  " {whole} in tensors",
-	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: no driver call had failed;"
-			    " PyTorch holds {bytes}",
+	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: {no_failure}{holding}",
 	[OOM_CAUSE_OTHER_LIMIT] = "a limit other than the GPU's memory: {bytes}{of_whole} were free",
 	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves {left}; other"
 				  " processes hold the rest, or another limit refused the request",
@@ -179,7 +178,7 @@ static void fill_class(struct out *out, const struct subject *s)
 static void fill_is_full(struct out *out, const struct subject *s)
 {
 	const struct oom_facts *f = &s->v->facts;
-	bool is_full = f->total && (f->has_free != OOM_FREE_TOLD || f->free <= f->total / 4);
+	bool is_full = f->total && f->has_free && f->free <= f->total / 4;
 
 	out_text(out, is_full ? "is full" : "had too little memory left");
 }
@@ -193,6 +192,18 @@ static void fill_request_limit(struct out *out, const struct subject *s)
 			   human_bytes(s->whole).s, oom_text_gpu(s->v).s);
 	else
 		out_text(out, "more than was free and held together");
+}
+
+/* A lost record may have been a call's that failed. */
+static void fill_no_failure(struct out *out, const struct subject *s)
+{
+	out_text(out, view_lost(&s->v->view) ? "no failed driver call was recorded" : "no driver call had failed");
+}
+
+static void fill_holding(struct out *out, const struct subject *s)
+{
+	if (s->bytes)
+		out_printf(out, "; PyTorch holds %s", human_bytes(s->bytes).s);
 }
 
 static void fill_others(struct out *out, const struct subject *s)
@@ -228,6 +239,7 @@ static const struct {
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
+	{ "no_failure", fill_no_failure }, { "holding", fill_holding },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
