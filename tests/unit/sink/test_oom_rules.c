@@ -263,6 +263,35 @@ static void test_growth(void **state)
 	SAYS_IF(&r, grow_since_later, "growth:", "WHY    GPU 1 is full");
 }
 
+static void unseen_first(struct oom *oom)
+{
+	oom->rec.flags |= GMT_OOM_UNSEEN;
+	oom->rec.number = 1;
+}
+
+static void unseen_second(struct oom *oom)
+{
+	oom->rec.flags |= GMT_OOM_UNSEEN;
+	oom->rec.number = 2;
+}
+
+/* Before the first failure there is none to look at. */
+static void test_an_earlier_failure(void **state)
+{
+	static void (*const changes[])(struct oom *oom) = { unseen_first, unseen_second };
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct records r;
+
+		begin(&r);
+		FAIL(&r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+		records_exit(&r, 256);
+		SAYS_IF(&r, changes[i], i ? NULL : "look at an earlier failure", "WHY    not known: there is no picture",
+			i ? "DO     1 look at an earlier failure" : "ASKED");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_a_half_empty_gpu),
 		cmocka_unit_test(test_other_host_memory),
 		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_an_earlier_failure),
 	};
 
 	return cmocka_run_group_tests_name("oom_rules", tests, NULL, NULL);
