@@ -99,6 +99,7 @@ bool display_rescue(void)
 
 void display_leave_at_once(void)
 {
+	say_hurry();
 	if (display_rescue())
 		say_release();
 }

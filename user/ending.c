@@ -16,6 +16,7 @@
 
 #define SIGNALS_MAX 4
 
+#define LEAVING_S 3                /* seconds: more than `leave` and `stuck` need */
 #define LOOK_MS 1000               /* the thread ends even if no notice can be given */
 
 struct ending {
@@ -52,11 +53,25 @@ static void forget_notice(int fd)
 
 /* ---- the thread ---- */
 
+/* Whatever the other threads hold, the process ends: at the latest by the signal of alarm(2). */
+static void leave_at_once(const struct ending *ending)
+{
+	sigset_t alarm_only;
+
+	signal(SIGALRM, SIG_DFL);
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
+	alarm(LEAVING_S);
+	ending->options.leave();
+}
+
 static void take_signal(struct ending *ending, const struct signalfd_siginfo *info)
 {
 	pthread_mutex_lock(&ending->lock);
 	if (!ending->left) {
-		ending->options.leave();
+		pthread_mutex_unlock(&ending->lock);
+		leave_at_once(ending);
 		_exit(128 + (int)info->ssi_signo);
 	}
 	ending->came[ending->came_count++] = *info;
@@ -83,7 +98,7 @@ static int time_left_ms(struct ending *ending)
 		return LOOK_MS;
 	if (left_ns)
 		return (int)(left_ns / 1000000) + 1;
-	ending->options.leave();
+	leave_at_once(ending);
 	ending->options.stuck(ending->options.arg, step);
 	_exit(ending->options.stuck_status);
 }

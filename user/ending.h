@@ -23,7 +23,8 @@ struct ending_options {
 	int stuck_status;            /* the exit status of a session that hangs */
 	/* Called on the thread before it ends a session that hangs in `step`: it must not wait long. */
 	void (*stuck)(void *arg, const char *step);
-	/* Called on the thread before it ends the process: nothing that the process keeps may be used. */
+	/* Called on the thread before it ends the process, also before `stuck`: nothing that the process keeps may be
+	 * used. If `leave` or `stuck` hangs, SIGALRM ends the process. */
 	void (*leave)(void);
 	void *arg;
 };

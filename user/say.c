@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "say.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/human.h"
 
@@ -19,12 +21,37 @@ static struct {
 	bool is_on, is_held;
 	char *list[KEPT_MAX];    /* a ring; NULL: no memory was left */
 	size_t count;            /* ever */
+	bool is_hurried;         /* atomic: no message waits for a reader */
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+#define PIECE_BYTES 256      /* a terminal that is ready takes as much, as a rule */
+
+/* Another thread may have the lock of stderr, and wait for the reader. */
+static void write_what_fits(const char *text, size_t size)
+{
+	struct pollfd reader = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	while (size && poll(&reader, 1, 0) > 0 && !(reader.revents & (POLLERR | POLLHUP))) {
+		ssize_t done = write(STDERR_FILENO, text, size < PIECE_BYTES ? size : PIECE_BYTES);
+
+		if (done <= 0)
+			return;
+		text += done;
+		size -= (size_t)done;
+	}
+}
 
 static void print_message(const char *text)
 {
+	char line[4 * SAY_BYTES + 32];
+
 	/* One write, so that the line stays whole beside other output. */
-	fprintf(stderr, "gpumemtrace: %s\n", text);
+	if (!__atomic_load_n(&kept.is_hurried, __ATOMIC_ACQUIRE)) {
+		fprintf(stderr, "gpumemtrace: %s\n", text);
+		return;
+	}
+	snprintf(line, sizeof(line), "gpumemtrace: %s\n", text);
+	write_what_fits(line, strlen(line));
 }
 
 /* Whether the message waits for say_release(). */
@@ -66,26 +93,45 @@ void say_keep(bool is_held)
 	pthread_mutex_unlock(&kept.lock);
 }
 
-void say_release(void)
+void say_hurry(void)
 {
-	size_t first;
+	__atomic_store_n(&kept.is_hurried, true, __ATOMIC_RELEASE);
+}
+
+/* Moves the messages into the ring `list`. Returns their number, also of those that are in the ring no more. */
+static size_t take_messages(char *list[KEPT_MAX], bool *is_held)
+{
+	size_t count;
 
 	pthread_mutex_lock(&kept.lock);
-	first = kept.count < KEPT_MAX ? 0 : kept.count - KEPT_MAX;
-	if (kept.is_held && first)
-		fprintf(stderr, "gpumemtrace: %zu earlier %s left out here\n", first,
-			human_plural(first, "message is", "messages are"));
-	for (size_t i = first; i < kept.count; i++) {
-		char **place = &kept.list[i % KEPT_MAX];
-
-		if (kept.is_held && *place)
-			print_message(*place);
-		free(*place);
-		*place = NULL;
-	}
+	memcpy(list, kept.list, sizeof(kept.list));
+	memset(kept.list, 0, sizeof(kept.list));
+	*is_held = kept.is_held;
+	count = kept.count;
 	kept.count = 0;
 	kept.is_on = kept.is_held = false;
 	pthread_mutex_unlock(&kept.lock);
+	return count;
+}
+
+/* Printing may wait for a reader, so no lock is held meanwhile. */
+void say_release(void)
+{
+	char *list[KEPT_MAX], text[64];
+	size_t count, first;
+	bool is_held;
+
+	count = take_messages(list, &is_held);
+	first = count < KEPT_MAX ? 0 : count - KEPT_MAX;
+	snprintf(text, sizeof(text), "%zu earlier %s left out here", first,
+		 human_plural(first, "message is", "messages are"));
+	if (is_held && first)
+		print_message(text);
+	for (size_t i = first; i < count; i++) {
+		if (is_held && list[i % KEPT_MAX])
+			print_message(list[i % KEPT_MAX]);
+		free(list[i % KEPT_MAX]);
+	}
 }
 
 size_t say_newest(char *copies[SAY_SHOWN])

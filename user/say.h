@@ -16,6 +16,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_keep(bool is_held);
 /* Prints the messages that were held. They are kept no longer. */
 void say_release(void);
+/* The process ends: from here on a message that standard error does not take at once is left out. */
+void say_hurry(void);
 
 #define SAY_SHOWN 8
 /* Copies the newest messages, the newest last; the caller frees the copies. Returns their number. */

@@ -6,9 +6,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "say.h"
@@ -90,6 +92,28 @@ static void too_many_are_counted(void **state)
 	assert_memory_equal(printed(), "gpumemtrace: 44 earlier messages are left out here\ngpumemtrace: message 44\n", 74);
 }
 
+/* A reader that reads nothing holds nobody up. */
+static void a_hurried_message_does_not_wait(void **state)
+{
+	char bytes[4096] = "";
+	int size = 0;
+
+	(void)state;
+	say_hurry();
+	say("one");
+	assert_string_equal(printed(), "gpumemtrace: one\n");
+	assert_int_equal(fcntl(pipe_fds[1], F_SETFL, O_NONBLOCK), 0);
+	while (write(pipe_fds[1], bytes, sizeof(bytes)) > 0)
+		size += (int)sizeof(bytes);
+	assert_int_equal(fcntl(pipe_fds[1], F_SETFL, 0), 0);
+	say_keep(true);
+	say("two");
+	say_release();
+	say("three");
+	assert_int_equal(ioctl(pipe_fds[0], FIONREAD, bytes), 0);
+	assert_memory_equal(bytes, &size, sizeof(size));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +121,7 @@ int main(void)
 		cmocka_unit_test(held_messages_come_later_and_once),
 		cmocka_unit_test(kept_messages_need_not_be_held),
 		cmocka_unit_test(too_many_are_counted),
+		cmocka_unit_test(a_hurried_message_does_not_wait),   /* the last: the hurry stays */
 	};
 	int failed, old = dup(STDERR_FILENO);
 
