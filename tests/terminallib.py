@@ -80,7 +80,7 @@ def make_screen(columns, lines):
 class Terminal:
     """A terminal, and the program that has it. What was on the screen before the alternate screen comes back behind it."""
 
-    def __init__(self, argv, columns=80, lines=24, env=None, stderr=None, shell_text=b"$ command\r\n"):
+    def __init__(self, argv, columns=80, lines=24, env=None, stderr=None, owner=None, shell_text=b"$ command\r\n"):
         self.columns, self.lines = columns, lines
         self.main, self.stream = self.main_pair = make_screen(columns, lines)
         self.screen = self.main
@@ -90,6 +90,9 @@ class Terminal:
         self.master, slave = os.openpty()
         self.slave = slave
         self.resize(columns, lines, False)
+        if owner is not None:   # as after su or sudo: the terminal is the first user's
+            os.fchown(slave, owner, -1)
+            os.fchmod(slave, 0o620)
         self.before = termios.tcgetattr(slave)
         self.feed(shell_text)
         self.pid = os.fork()

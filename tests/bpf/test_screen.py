@@ -340,6 +340,17 @@ def stops():
     terminal.finish()
 
 
+def fill(terminal):
+    """Until the terminal takes no more bytes; nobody reads."""
+    unread, turn = [-1] * 20, 0
+    while len(set(unread)) > 1 or unread[0] < 1:
+        turn += 1
+        terminal.resize(200 - turn % 2, 60, False)
+        time.sleep(LOOK)
+        size = fcntl.ioctl(terminal.master, termios.FIONREAD, b"\0" * 4)
+        unread = unread[1:] + [int.from_bytes(size, sys.byteorder)]
+
+
 @case
 def deaf():
     """a terminal that takes no bytes does not hold up tracing"""
@@ -347,18 +358,28 @@ def deaf():
     dumps = lib.folder()
     terminal = screen("-p", str(target.pid), "-i", "0.1", size=(200, 60), dumps=dumps)
     terminal.wait_text("1:processes")
-    unread, turn = [-1] * 20, 0
-    while len(set(unread)) > 1 or unread[0] < 1:        # until it is full; nobody reads
-        turn += 1
-        terminal.resize(200 - turn % 2, 60, False)
-        time.sleep(LOOK)
-        size = fcntl.ioctl(terminal.master, termios.FIONREAD, b"\0" * 4)
-        unread = unread[1:] + [int.from_bytes(size, sys.byteorder)]
+    fill(terminal)
     os.kill(terminal.pid, signal.SIGUSR1)
     check(until(lambda: glob.glob(dumps + "/gpumemtrace-dump-*")), "the session hangs")
     terminal.wait_text("gpumemtrace-dump-")
     os.kill(terminal.pid, signal.SIGINT)
     equal(terminal.finish(), 0, "exit status")
+
+
+@case
+def foreign():
+    """foreign: a stopped terminal of another user does not hold up tracing; a second signal ends the program"""
+    target = held()
+    dumps = lib.folder()
+    terminal = screen("-p", str(target.pid), "-i", "0.1", size=(200, 60), owner=1000, dumps=dumps)
+    terminal.wait_text("1:processes")
+    fill(terminal)
+    os.kill(terminal.pid, signal.SIGUSR1)
+    check(until(lambda: glob.glob(dumps + "/gpumemtrace-dump-*")), "the session hangs")
+    os.kill(terminal.pid, signal.SIGINT)
+    os.kill(terminal.pid, signal.SIGTERM)
+    check(until(terminal.has_ended), "the program does not end")
+    equal(terminal.status, 128 + signal.SIGTERM, "exit status")
 
 
 def no_terminfo(binary=None):
@@ -459,6 +480,6 @@ if __name__ == "__main__":
     except pypilib.Unavailable as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [small, large, late, clock, keys, sizes, out_of_memory, redirected, ends, hangs, starves, stops, deaf, bare, bare_static,
-                 lines, looks, command, top]
+        CASES = [small, large, late, clock, keys, sizes, out_of_memory, redirected, ends, hangs, starves, stops, deaf, foreign, bare,
+                 bare_static, lines, looks, command, top]
         lib.main(*[case for case in CASES if not sys.argv[1:] or case.__doc__.split()[0].strip(":") in sys.argv[1:]])

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -20,23 +20,32 @@ struct terminal {
 	bool is_taken;               /* atomic: terminal_rescue() is for any thread */
 };
 
-/* A description of our own does not share O_NONBLOCK with the shell. Where /proc does not show the terminal, the
- * descriptor that is there has to do. */
-static int open_own(int fd, int flags)
+static bool is_same_terminal(int a, int b)
 {
+	unsigned int x, y;
+
+	return !ioctl(a, TIOCGDEV, &x) && !ioctl(b, TIOCGDEV, &y) && x == y;
+}
+
+/* A description of our own does not share O_NONBLOCK with the shell. Only its owner may open a terminal, but each
+ * process may open the terminal that controls the process. A descriptor that blocks is no way out: a terminal that is
+ * stopped would stop the tracing. -1: there is no description. */
+static int open_own(int fd, int access)
+{
+	const int flags = access | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	char path[64];
 	int own;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own = open(path, flags | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	return own >= 0 ? own : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-}
-
-static bool is_same_terminal(int a, int b)
-{
-	struct stat x, y;
-
-	return !fstat(a, &x) && !fstat(b, &y) && x.st_rdev == y.st_rdev;
+	own = open(path, flags);
+	if (own >= 0)
+		return own;
+	own = open("/dev/tty", flags);
+	if (own >= 0 && !is_same_terminal(own, fd)) {
+		close(own);
+		own = -1;
+	}
+	return own;
 }
 
 struct terminal *terminal_open(int fd)
