@@ -158,6 +158,7 @@ int ending_open(struct ending **out, const struct ending_options *options, sigse
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
+	sigaddset(&ends, SIGQUIT);
 	pthread_sigmask(SIG_BLOCK, &ends, old);
 	*ending = (struct ending){ .options = *options, .step = "prepares the session", .left = options->signals };
 	pthread_mutex_init(&ending->lock, NULL);

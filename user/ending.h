@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signals that end a session (SIGINT, SIGTERM, SIGHUP), on a thread of their own: they count from the first moment
- * on, whatever the session is doing.
+ * The signals that end a session (SIGINT, SIGTERM, SIGHUP, SIGQUIT), on a thread of their own: they count from the
+ * first moment on, whatever the session is doing.
  *
  * The session gets the first signal, and ends in order. A later signal ends the process at once, with the status
  * 128 + signal. A session that has been told to end must come to its next step within ENDING_STUCK_NS; otherwise the

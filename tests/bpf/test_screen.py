@@ -270,9 +270,11 @@ def redirected():
 
 @case
 def ends():
-    """Ctrl-C, SIGTERM and the end of the target leave the terminal as it was"""
+    """Ctrl-C, SIGTERM, SIGQUIT and the end of the target leave the terminal as it was; Ctrl-\\ is no signal"""
     for end in (lambda terminal, target: terminal.keys("\x03"),
                 lambda terminal, target: os.kill(terminal.pid, signal.SIGTERM),
+                lambda terminal, target: os.kill(terminal.pid, signal.SIGQUIT),
+                lambda terminal, target: terminal.keys("\x1cq"),
                 lambda terminal, target: target.send(signal.SIGKILL)):
         target = held()
         terminal = screen("-p", str(target.pid))

@@ -168,10 +168,10 @@ def refused_pids():
 
 
 def signals():
-    """SIGINT and SIGTERM end with the report; the target lives on"""
+    """SIGINT, SIGTERM, SIGHUP and SIGQUIT end with the report; the target lives on"""
     target = Target("longrun", "forever")
     target.wait("ready")
-    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT:
         report = Tool("-p", str(target.pid)).ready().stop(number)
         equal(report["end_reason"], "requested", "end reason")
     check(target.popen.poll() is None, "the target has ended")

@@ -111,6 +111,8 @@ void terminal_take(struct terminal *t, const char *leaving, size_t size)
 	modes.c_iflag &= ~(tcflag_t)ISTRIP;
 	modes.c_cc[VMIN] = 1;
 	modes.c_cc[VTIME] = 0;
+	/* Ctrl-\ would end the program with the screen still there. */
+	modes.c_cc[VQUIT] = _POSIX_VDISABLE;
 	if (!tcsetattr(t->modes_fd, TCSANOW, &modes))
 		__atomic_store_n(&t->is_taken, true, __ATOMIC_RELEASE);
 }

@@ -19,8 +19,8 @@ int terminal_fd(const struct terminal *terminal);
 int terminal_keys_fd(const struct terminal *terminal);  /* -1: standard input is no terminal */
 
 bool terminal_is_ours(const struct terminal *terminal);
-/* Keys come one at a time and without echo; signals from keys stay. leaving: the bytes that a screen ends with, kept,
- * not copied. */
+/* Keys come one at a time and without echo. Ctrl-C and Ctrl-Z stay signals; Ctrl-\ is a key. leaving: the bytes that
+ * a screen ends with, kept, not copied. */
 void terminal_take(struct terminal *terminal, const char *leaving, size_t size);
 /* The modes are as before. Keys that nobody has read are dropped: they were not meant for the shell. */
 void terminal_give_back(struct terminal *terminal);
