@@ -10,6 +10,7 @@
 #include "display.h"
 #include "dumping.h"
 #include "outputs.h"
+#include "say.h"
 #include "screen/stage.h"
 #include "setup.h"
 
@@ -84,11 +85,28 @@ static void show_verdict(struct session *session)
 	stage_read(screen, "No failed request (q, Esc or Enter: back)", out_take(&out));
 }
 
+#define DUMP_EVERY_NS 1000000000ULL
+
+/* A pasted text has many keys. */
+static void dump_in_turn(struct session *session)
+{
+	uint64_t now_ns = stream_now_ns();
+
+	if (now_ns >= session->next_dump_ns) {
+		session->next_dump_ns = now_ns + DUMP_EVERY_NS;
+		session->told_dump = false;
+		dumping_ask(session->dumping, now_ns);
+	} else if (!session->told_dump) {
+		session->told_dump = true;
+		say("the key d writes one dump a second at most");
+	}
+}
+
 /* What the screen asks for and the session need not know. */
 static bool obey_screen(struct session *session, enum screen_action action)
 {
 	if (action == SCREEN_DUMP)
-		dumping_ask(session->dumping, stream_now_ns());
+		dump_in_turn(session);
 	else if (action == SCREEN_VERDICT)
 		show_verdict(session);
 	else
@@ -96,13 +114,16 @@ static bool obey_screen(struct session *session, enum screen_action action)
 	return true;
 }
 
+#define KEYS_MAX 16          /* in one call: records must not wait for a text that was pasted */
+
 enum screen_action interact_key(struct session *session, int *err)
 {
 	struct stage *screen = display_screen(session->display);
 	enum screen_action action;
-	bool any = false;
+	unsigned int taken = 0;
 
 	*err = 0;
+	session->has_more_keys = false;
 	/* Reading in the background would stop this process. */
 	if (!stage_is_ours(screen)) {
 		*err = display_leave(session->display);
@@ -111,9 +132,10 @@ enum screen_action interact_key(struct session *session, int *err)
 	}
 	do {
 		action = stage_key(screen);
-		any |= action != SCREEN_NONE;
-	} while (obey_screen(session, action));
-	if (any)
+		taken += action != SCREEN_NONE;
+	} while (obey_screen(session, action) && taken < KEYS_MAX);
+	session->has_more_keys = action != SCREEN_NONE;
+	if (taken)
 		*err = display_redraw(session->display);
 	return action;
 }

@@ -15,8 +15,8 @@ bool interact_signal(struct session *session, int number, int *err);
 void interact_tick(struct session *session);
 /* The terminal has hung up, and would be an event for ever. */
 void interact_hangup(struct session *session);
-/* Obeys the keys that are there, up to one that is for the session: SCREEN_MARK, SCREEN_QUIT. NONE: no key is left.
- * *err: the output's, 0 or -errno. */
+/* Obeys a few of the keys that are there, up to one that is for the session: SCREEN_MARK, SCREEN_QUIT. The rest is for
+ * another call. *err: the output's, 0 or -errno. */
 enum screen_action interact_key(struct session *session, int *err);
 
 #endif

@@ -217,16 +217,13 @@ static void read_endings(struct session *session)
 
 static void read_keys(struct session *session)
 {
-	enum screen_action action;
-	int err = 0;
+	int err;
+	enum screen_action action = interact_key(session, &err);
 
-	while (session->running && (action = interact_key(session, &err)) != SCREEN_NONE) {
-		if (action == SCREEN_MARK)
-			put_mark(session);
-		else
-			stop_session(session, GMT_END_REQUESTED);
-		note_output(session, err);
-	}
+	if (action == SCREEN_MARK)
+		put_mark(session);
+	else if (action == SCREEN_QUIT)
+		stop_session(session, GMT_END_REQUESTED);
 	note_output(session, err);
 }
 
@@ -305,6 +302,8 @@ static void handle_tick(struct session *session)
 	else
 		push_live(session);
 	interact_tick(session);
+	if (session->has_more_keys)
+		read_keys(session);
 	if (session->deadline_ns && now_ns >= session->deadline_ns)
 		stop_session(session, GMT_END_DURATION);
 }

@@ -105,13 +105,15 @@ struct session {
 	struct ending *ending;          /* the signals that end the session; NULL: not open yet */
 	int epoll_fd, signal_fd, tick_fd; /* signal_fd: all other signals */
 	int keys_fd;                    /* of the live view, while it is a source of events; -1 */
+	bool has_more_keys;             /* the descriptor need not show them: some are in memory */
+	bool told_dump;                 /* why a key wrote no dump */
 	sigset_t old_mask;
 	struct selection *selection;    /* what the options select beside pids */
 	size_t targets_left;            /* processes named by -p that still run */
 	size_t grouped;                 /* processes in the selected groups, as last seen */
 	uint64_t next_joining_ns;       /* to look for them */
 	uint64_t start_ns, deadline_ns; /* deadline 0: none */
-	uint64_t next_sample_ns, next_show_ns;
+	uint64_t next_sample_ns, next_show_ns, next_dump_ns;
 	uint64_t losses[GMT_LOSS_COUNT];/* as last put into the stream */
 	uint32_t marks;                 /* how many were put into the stream */
 	size_t ring_taken;              /* records in this go */

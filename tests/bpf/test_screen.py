@@ -213,6 +213,24 @@ def keys():
 
 
 @case
+def pasted():
+    """pasted text: a dump a second at most, and no key is lost"""
+    target = held()
+    dumps = lib.folder()
+    terminal = screen("-p", str(target.pid), size=(120, 40), dumps=dumps)
+    terminal.wait_text("1:processes")
+    begin = time.monotonic()
+    terminal.keys("d" * 400 + "\x1b[Zm/zzz\r")
+    terminal.wait_text("the key d writes one dump a second at most")
+    terminal.wait_text("no row has the text")
+    check(until(lambda: glob.glob(dumps + "/gpumemtrace-dump-*")), "no dump")
+    terminal.keys("\x1bq")
+    equal(terminal.finish(), 0, "exit status")
+    found, seconds = len(glob.glob(dumps + "/gpumemtrace-dump-*")), time.monotonic() - begin
+    check(found <= seconds + 1, f"{found} dumps in {seconds:.1f} s")
+
+
+@case
 def sizes():
     """another size: all of it is used; a tiny one does no harm"""
     target = held()
@@ -482,6 +500,6 @@ if __name__ == "__main__":
     except pypilib.Unavailable as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [small, large, late, clock, keys, sizes, out_of_memory, redirected, ends, hangs, starves, stops, deaf, foreign, bare,
-                 bare_static, lines, looks, command, top]
+        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, ends, hangs, starves, stops, deaf, foreign,
+                 bare, bare_static, lines, looks, command, top]
         lib.main(*[case for case in CASES if not sys.argv[1:] or case.__doc__.split()[0].strip(":") in sys.argv[1:]])
