@@ -88,9 +88,16 @@ static void run_pager(const char *command, const char *less)
 
 /* ---- the parent ---- */
 
+/* On a terminal that cannot move the cursor less asks for RETURN before all else. */
+static bool is_dumb(const char *term)
+{
+	return !term || !*term || !strcmp(term, "dumb");
+}
+
 static bool is_paged(const struct options *options)
 {
-	return !options->no_pager && outputs_fd(options) == STDOUT_FILENO && isatty(STDOUT_FILENO);
+	return !options->no_pager && !is_dumb(getenv("TERM")) &&
+	       outputs_fd(options) == STDOUT_FILENO && isatty(STDOUT_FILENO);
 }
 
 /* From here on Ctrl-C is for the pager. */

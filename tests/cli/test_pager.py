@@ -28,7 +28,8 @@ def start(words, env, is_root):
             os.setgid(NOBODY)
             os.setuid(NOBODY)
         kept = {name: value for name, value in os.environ.items() if name not in ("PAGER", "GPUMEMTRACE_PAGER", "LESS")}
-        os.execve(BIN, [BIN, *words], {**kept, "TERM": "xterm", **env})
+        given = {name: value for name, value in {**kept, "TERM": "xterm", **env}.items() if value is not None}
+        os.execve(BIN, [BIN, *words], given)
     return pid, fd
 
 
@@ -79,6 +80,8 @@ def which_pager():
     check("PAGER names a pager, too", uses({"PAGER": mark}))
     check("GPUMEMTRACE_PAGER comes first", not uses({"PAGER": mark, "GPUMEMTRACE_PAGER": "cat"}))
     check("an empty variable means none", not uses({"PAGER": mark, "GPUMEMTRACE_PAGER": ""}))
+    for term in None, "", "dumb":
+        check(f"TERM {term!r} means none", not uses({"PAGER": mark, "TERM": term}))
     status, printed = on_terminal("list", env={"PAGER": "head -n 1"})
     check("whoever leaves the pager early made no error", status == 0 and len(lines_of(printed)) == 1, (status, printed))
     status, printed = on_terminal("records", LONG, env={"PAGER": "head -n 1"})

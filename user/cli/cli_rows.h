@@ -101,7 +101,8 @@ OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
        "do not show the output in a pager",
        "Print long output as it is. By default `report`, `oom`, `records` and `list` show it in a pager, if standard"
        " output is a terminal: in the command that `GPUMEMTRACE_PAGER` or else `PAGER` names, or else in `less -FRX`."
-       " No pager is used if the variable is empty or `cat`. For root, and for a gpumemtrace with file capabilities,"
+       " No pager is used if the variable is empty or `cat`, or if `TERM` is unset, empty or `dumb`. For root, and for"
+       " a gpumemtrace with file capabilities,"
        " the variables do not count: the pager is less in its secure mode (`LESSSECURE`), which runs no commands.")
 
 /* ---- What is kept ---- */
