@@ -124,7 +124,8 @@ static void open_screen(struct display *display)
 
 	if (!display->live || display->options->format || !isatty(display->fd))
 		return;
-	display->screen = stage_open(display->fd, display->opts.color, why, sizeof(why));
+	/* What is typed is for the command. */
+	display->screen = stage_open(display->fd, !display->options->child, display->opts.color, why, sizeof(why));
 	if (!display->screen)
 		say("%s", why);
 	else

@@ -466,17 +466,18 @@ def looks():
 
 @case
 def command():
-    """-- CMD: no screen unless --live; then q ends the tracing, and gpumemtrace waits for the command"""
+    """-- CMD: no screen unless --live; then the command gets what is typed, in the modes of before"""
     script = "sleep 1; echo the command; sleep 2; exit 7"
     terminal = screen("--", "/bin/sh", "-c", script)
     equal(terminal.finish(), 7, "exit status")
     check(b"\x1b[?1049h" not in terminal.bytes, "a screen beside the command")
-    terminal = screen("--live", "--", "/bin/sh", "-c", script)
-    terminal.wait_text("1:processes")
-    terminal.keys("q")
+    terminal = screen("--live", "--", "/bin/sh", "-c", "echo the question; read answer; test \"$answer\" = qd && exit 7")
+    terminal.wait(terminal.is_alternate, "the screen")
+    terminal.wait(lambda: b"the question" in terminal.bytes, "the question")
+    equal(terminal.modes(), terminal.before, "modes on the screen")
+    terminal.keys("qd\n")
     equal(terminal.finish(), 7, "exit status")
-    check(not terminal.is_alternate(), "the screen")
-    equal(terminal.modes(), terminal.before, "modes")
+    is_restored(terminal)
 
 
 @case

@@ -90,7 +90,7 @@ OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, MEMBER(times, verbose),
 OPTION(0, "live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_ALWAYS),
        "show the live view even if COMMAND uses the same terminal",
        "Show the live view even if *COMMAND* writes to the same terminal or file. By default the live view is off in"
-       " this case.")
+       " this case. On a terminal the screen has no keys then: what is typed is for *COMMAND*.")
 OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
        "print no live view, only the report",
        "Print no live view, only the report.")

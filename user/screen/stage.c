@@ -27,9 +27,9 @@ static struct curses *open_curses(const struct terminal *terminal, bool color, c
 	return curses_open(&options, why, size);
 }
 
-struct stage *stage_open(int fd, bool color, char *why, size_t size)
+struct stage *stage_open(int fd, bool has_keys, bool color, char *why, size_t size)
 {
-	struct terminal *terminal = terminal_open(fd);
+	struct terminal *terminal = terminal_open(fd, has_keys);
 	struct curses *curses = terminal ? open_curses(terminal, color, why, size) : NULL;
 	struct stage *stage;
 

@@ -13,6 +13,7 @@
 struct terminal {
 	int fd, keys_fd;
 	int modes_fd;                /* of which the modes are changed */
+	bool has_keys;               /* false: the modes stay as they are, and keys are another program's */
 	bool has_own_keys;           /* keys_fd is another descriptor than fd */
 	struct termios before;
 	const char *leaving;
@@ -48,20 +49,23 @@ static int open_own(int fd, int access)
 	return own;
 }
 
-struct terminal *terminal_open(int fd)
+struct terminal *terminal_open(int fd, bool has_keys)
 {
 	struct terminal *t;
+	bool reads_keys;
 
 	if (!isatty(fd))
 		return NULL;
+	reads_keys = has_keys && isatty(STDIN_FILENO);
 	t = xcalloc(1, sizeof(*t));
 	t->keys_fd = -1;
-	t->fd = open_own(fd, isatty(STDIN_FILENO) && is_same_terminal(fd, STDIN_FILENO) ? O_RDWR : O_WRONLY);
+	t->has_keys = has_keys;
+	t->fd = open_own(fd, reads_keys && is_same_terminal(fd, STDIN_FILENO) ? O_RDWR : O_WRONLY);
 	if (t->fd < 0) {
 		free(t);
 		return NULL;
 	}
-	if (isatty(STDIN_FILENO)) {
+	if (reads_keys) {
 		t->has_own_keys = !is_same_terminal(fd, STDIN_FILENO);
 		t->keys_fd = t->has_own_keys ? open_own(STDIN_FILENO, O_RDONLY) : t->fd;
 	}
@@ -104,7 +108,9 @@ void terminal_take(struct terminal *t, const char *leaving, size_t size)
 
 	t->leaving = leaving;
 	t->leaving_size = size;
-	if (tcgetattr(t->modes_fd, &t->before))
+	if (!t->has_keys)
+		__atomic_store_n(&t->is_taken, true, __ATOMIC_RELEASE);
+	if (!t->has_keys || tcgetattr(t->modes_fd, &t->before))
 		return;
 	modes = t->before;
 	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHOE | ECHOK | ECHONL | IEXTEN);
@@ -119,7 +125,7 @@ void terminal_take(struct terminal *t, const char *leaving, size_t size)
 
 static void restore_modes(const struct terminal *t)
 {
-	if (!terminal_is_ours(t))
+	if (!t->has_keys || !terminal_is_ours(t))
 		return;
 	tcflush(t->modes_fd, TCIFLUSH);
 	/* Not TCSAFLUSH: that would wait for a terminal that is stopped. */

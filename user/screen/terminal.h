@@ -11,12 +11,14 @@
 
 struct terminal;
 
-/* The terminal behind the descriptor, opened once more so that writes do not wait. NULL: there is no terminal. */
-struct terminal *terminal_open(int fd);
+/* The terminal behind the descriptor, opened once more so that writes do not wait. has_keys: keys of standard input are
+ * for the screen, if standard input is a terminal; else all keys and modes are another program's. NULL: there is no
+ * terminal. */
+struct terminal *terminal_open(int fd, bool has_keys);
 void terminal_close(struct terminal *terminal);   /* NULL is fine; gives the terminal back */
 
 int terminal_fd(const struct terminal *terminal);
-int terminal_keys_fd(const struct terminal *terminal);  /* -1: standard input is no terminal */
+int terminal_keys_fd(const struct terminal *terminal);  /* -1: there are no keys */
 
 bool terminal_is_ours(const struct terminal *terminal);
 /* Keys come one at a time and without echo. Ctrl-C and Ctrl-Z stay signals; Ctrl-\ is a key. leaving: the bytes that
