@@ -118,7 +118,7 @@ def neighbour():
     tool.stop()
     name = next(name for name in os.listdir(folder) if f"-{target.pid}-" in name)
     view, lines = explained(os.path.join(folder, name))
-    parts = cause(view, "neighbour", "follows")
+    parts = cause(view, "neighbour", "guess")
     equal(view["processes"][parts["why"][0]["process"]]["pid"], holder.pid, "who")
     on_screen(lines, f"WHY    another process: pid {holder.pid} ", f"end pid {holder.pid}")
 

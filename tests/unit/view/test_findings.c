@@ -172,8 +172,10 @@ static void growth_has_to_be_steady(void **state)
 	row->held.live = 200 * MIB;
 	s->later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
-	s->later_ns = f.view.now_ns - S;
+	s->later_ns = f.view.now_ns - S / 2 + 1; /* the second half has hardly begun */
 	assert_silent();
+	s->later_ns = f.view.now_ns - S / 2;
+	assert_non_null(find(FINDING_OF_GROWTH));
 }
 
 static void neighbours_count_on_a_full_gpu(void **state)

@@ -150,7 +150,7 @@ static void look_for_growth(struct search *s)
 	struct finding *f;
 
 	if (!stacks->later_ns || stacks->later_ns - stacks->since_ns < GROWTH_NS ||
-	    now_ns - stacks->later_ns < GROWTH_NS)
+	    now_ns - stacks->later_ns < GROWTH_LATER_NS)
 		return;
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];

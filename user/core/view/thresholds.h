@@ -28,7 +28,8 @@ enum {
 #define THRESHOLD_MIB (1ull << 20)
 #define LEAK_BYTES THRESHOLD_MIB
 #define GROWTH_BYTES (8 * THRESHOLD_MIB)
-#define GROWTH_NS 2000000000ull   /* each half of the time: less is a start-up */
+#define GROWTH_NS 2000000000ull   /* the first half of the time: less is a start-up */
+#define GROWTH_LATER_NS 500000000ull /* the second half, which begins anew at each doubling of the time */
 #define LEFT_NS_MOST 31536000e9   /* a year: nobody waits for a GPU that is full later */
 #define KEPT_BYTES (16 * THRESHOLD_MIB)
 #define STATE_BYTES (16 * THRESHOLD_MIB)

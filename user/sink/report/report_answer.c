@@ -37,7 +37,7 @@ static uint64_t most_of(const struct view_row *row)
 	return row->has_physical ? row->physical.peak : row->attributed.peak;
 }
 
-/* Whether a process holds more than another one; of two that hold the same, whether it held more. */
+/* Whether a process comes before another one: it runs, and the other one has ended; it holds more; it held more. */
 static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
 {
 	uint64_t live_a = 0, live_b = 0, most_a = 0, most_b = 0;
@@ -50,6 +50,8 @@ static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
 		live_b += view_holds(b, &b->rows[r]);
 		most_b += most_of(&b->rows[r]);
 	}
+	if (a->exited != b->exited)
+		return b->exited;
 	return live_a != live_b ? live_a > live_b : most_a > most_b;
 }
 
@@ -245,15 +247,21 @@ static size_t next_heaviest(const struct view *view, const size_t *taken, size_t
 
 void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	size_t taken[PROCESSES_SHOWN], count = 0, all = 0;
+	size_t taken[PROCESSES_SHOWN], count = 0, all = 0, running = 0;
 
 	while (count < PROCESSES_SHOWN && (taken[count] = next_heaviest(view, taken, count)) != FINDING_NONE)
 		answer_process(out, view, taken[count++], opts);
-	for (size_t i = 0; i < view->proc_count; i++)
+	for (size_t i = 0; i < view->proc_count; i++) {
 		all += view->procs[i].row_count > 0;
+		running += view->procs[i].row_count && !view->procs[i].exited;
+	}
+	for (size_t i = 0; i < count; i++)
+		running -= !view->procs[taken[i]].exited;
 	answer_requests(out, view, taken, count);
 	if (all > count)
-		out_printf(out, "and %zu more %s\n\n", all - count, human_plural(all - count, "process", "processes"));
+		out_printf(out, "and %zu more %s, of which %zu %s\n\n", all - count,
+			   human_plural(all - count, "process", "processes"), running,
+			   human_plural(running, "is running", "are running"));
 	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))
 		out_char(out, '\n');
 }

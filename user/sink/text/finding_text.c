@@ -29,7 +29,8 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
 {
 	stack_text_line(out, view, f->line);
-	out_printf(out, " has grown twice since %s, by %s", text_when(view, f->since_ns).s, human_bytes(f->bytes).s);
+	out_printf(out, " +%s since %s, in both halves of the time", human_bytes(f->bytes).s,
+		   text_when(view, f->since_ns).s);
 }
 
 static void say_kept(struct out *out, const struct view *view, const struct finding *f)
@@ -86,7 +87,7 @@ static void say_pool(struct out *out, const struct view *view, const struct find
 static void say_before(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s of %s were allocated before the attach", human_bytes(f->bytes).s,
+	out_printf(out, "%s of %s are from before the attach: their lines are unknown", human_bytes(f->bytes).s,
 		   human_bytes(f->part).s);
 }
 
@@ -101,7 +102,7 @@ static const struct {
 	[FINDING_OF_OUT_OF_MEMORY] = { "OOM", say_out_of_memory,
 		"gpumemtrace oom FILE explains each, with a recording or a dump" },
 	[FINDING_OF_LEAK] = { "LEAK", say_leak,
-		"a list of losses or outputs? keep .item() or .detach() instead", true, GMT_CATEGORY_KEPT },
+		"a list or a sum of losses or outputs? keep .item() or .detach() instead", true, GMT_CATEGORY_KEPT },
 	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth,
 		"a cache, a list or a dictionary that is never emptied?" },
 	[FINDING_OF_KEPT] = { "KEPT", say_kept,
@@ -118,7 +119,7 @@ static const struct {
 	[FINDING_OF_CONTEXT] = { "CONTEXT", say_context,
 		"cuCtxSetLimit (stack, heap, printf)? kernels with large stacks?" },
 	[FINDING_OF_POOL_RESERVE] = { "POOL", say_pool, "cuMemPoolTrimTo() gives them back" },
-	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before, "gpumemtrace -- CMD sees all allocations" },
+	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before, "growth is seen from now on; gpumemtrace -- CMD sees all from the start" },
 };
 
 const char *finding_text_label(enum finding_kind kind)
