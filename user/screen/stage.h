@@ -12,8 +12,8 @@ struct stage;
 struct out;
 struct view;
 
-/* NULL: the terminal has no screen, and `why` says so. Call before other threads exist. has_keys: as in terminal_open().
- * color: use colours. */
+/* NULL: the terminal has no screen, and `why` says so. Call before other threads exist.
+ * has_keys: as in terminal_open(). color: use colours. */
 struct stage *stage_open(int fd, bool has_keys, bool color, char *why, size_t size);
 void stage_close(struct stage *stage);   /* NULL is fine */
 
