@@ -106,7 +106,7 @@ void display_leave_at_once(void)
 
 void display_take_signals(const struct display *display, int signal_fd)
 {
-	static const int wanted[] = { SIGCHLD, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP };
+	static const int wanted[] = { SIGCHLD, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT };
 	sigset_t signals;
 
 	if (!display->screen)
@@ -206,7 +206,8 @@ static void keep_view(struct display *display, const struct view *now)
 	display->has_previous = true;
 }
 
-/* Draws the newest view, unless the reader still has to take what was drawn before. */
+/* Draws the newest view, unless the reader still has to take what was drawn before. The shell takes the terminal from
+ * a process that SIGSTOP stops, and the process hears nothing of that. */
 static int draw_screen(struct display *display)
 {
 	char *messages[SAY_SHOWN];
@@ -215,6 +216,8 @@ static int draw_screen(struct display *display)
 		.messages = (const char *const *)messages,
 	};
 
+	if (stage_is_on(display->screen) && !stage_is_ours(display->screen))
+		return display_leave(display);
 	display->is_stale = display->waiting.size;
 	if (display->is_stale || !stage_enter(display->screen))
 		return 0;

@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/out.h"
 #include "display.h"
 #include "dumping.h"
@@ -19,7 +21,8 @@
 /* The signal does now what it would have done: the process stops here, until the shell lets it go on. */
 static int stop_until_continued(struct session *session)
 {
-	sigset_t stop;
+	const struct timespec at_once = { 0, 0 };
+	sigset_t stop, go_on;
 
 	display_leave(session->display);
 	interact_tick(session);
@@ -28,22 +31,39 @@ static int stop_until_continued(struct session *session)
 	kill(getpid(), SIGTSTP);
 	sigprocmask(SIG_UNBLOCK, &stop, NULL);
 	sigprocmask(SIG_BLOCK, &stop, NULL);
+	sigemptyset(&go_on);
+	sigaddset(&go_on, SIGCONT);
+	sigtimedwait(&go_on, NULL, &at_once);
+	return display_redraw(session->display);
+}
+
+/* After SIGSTOP the modes are the shell's: the screen takes the terminal again, if the terminal is the screen's. */
+static int begin_again(struct session *session)
+{
+	int err = display_leave(session->display);
+
+	return display_redraw(session->display) ?: err;
+}
+
+static int fit_screen(struct session *session)
+{
+	stage_renew(display_screen(session->display));
 	return display_redraw(session->display);
 }
 
 bool interact_signal(struct session *session, int number, int *err)
 {
-	struct stage *screen = display_screen(session->display);
+	static const struct { int number; int (*act)(struct session *session); } acts[] = {
+		{ SIGWINCH, fit_screen }, { SIGTSTP, stop_until_continued }, { SIGCONT, begin_again },
+	};
 
-	if (!screen || (number != SIGWINCH && number != SIGTSTP))
-		return false;
-	if (number == SIGTSTP) {
-		*err = stop_until_continued(session);
+	for (size_t i = 0; display_screen(session->display) && i < COUNT(acts); i++) {
+		if (acts[i].number != number)
+			continue;
+		*err = acts[i].act(session);
 		return true;
 	}
-	stage_renew(screen);
-	*err = display_redraw(session->display);
-	return true;
+	return false;
 }
 
 /* ---- keys ---- */

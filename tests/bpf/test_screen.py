@@ -360,6 +360,29 @@ def stops():
     terminal.finish()
 
 
+@case
+def background():
+    """SIGSTOP: once continued, the screen leaves a terminal that is the shell's; fg takes it again"""
+    target = held()
+    script = 'set -m; "$@"; echo stopped here; read line; fg >/dev/null; echo "ended with $?"'
+    terminal = screen("-p", str(target.pid), prefix=("bash", "-c", script, "bash"), size=(100, 30))
+    terminal.wait_text("1:processes")
+    with open(f"/proc/{terminal.pid}/task/{terminal.pid}/children", encoding="ascii") as file:
+        pid = int(file.read())
+    os.kill(pid, signal.SIGSTOP)
+    terminal.wait_text("stopped here")
+    os.kill(pid, signal.SIGCONT)
+    terminal.wait(lambda: not terminal.is_alternate(), "the terminal of before")
+    check(not terminal.is_hidden, "the cursor is hidden")
+    terminal.keys("\n")
+    terminal.wait(terminal.is_alternate, "the screen")
+    terminal.keys("2")
+    terminal.wait_text("PROCS")
+    terminal.keys("q")
+    terminal.wait_text("ended with 0")
+    terminal.finish()
+
+
 def fill(terminal):
     """Until the terminal takes no more bytes; nobody reads."""
     unread, turn = [-1] * 20, 0
@@ -501,6 +524,6 @@ if __name__ == "__main__":
     except pypilib.Unavailable as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, ends, hangs, starves, stops, deaf, foreign,
-                 bare, bare_static, lines, looks, command, top]
+        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, ends, hangs, starves, stops, background, deaf,
+                 foreign, bare, bare_static, lines, looks, command, top]
         lib.main(*[case for case in CASES if not sys.argv[1:] or case.__doc__.split()[0].strip(":") in sys.argv[1:]])
