@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "display.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -88,13 +89,27 @@ static int write_text(void *arg, const void *data, size_t size)
 }
 
 /* For display_rescue(), which is called where nothing else is at hand, on any thread. */
-static struct stage *rescued;
+static struct {
+	pthread_mutex_t lock;    /* held as long as a rescue uses the stage */
+	struct stage *stage;
+} rescued = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* NULL: from here on no rescue uses the stage of before. */
+static void set_rescued(struct stage *stage)
+{
+	pthread_mutex_lock(&rescued.lock);
+	rescued.stage = stage;
+	pthread_mutex_unlock(&rescued.lock);
+}
 
 bool display_rescue(void)
 {
-	struct stage *stage = __atomic_load_n(&rescued, __ATOMIC_ACQUIRE);
+	bool was_taken;
 
-	return stage && stage_rescue(stage);
+	pthread_mutex_lock(&rescued.lock);
+	was_taken = rescued.stage && stage_rescue(rescued.stage);
+	pthread_mutex_unlock(&rescued.lock);
+	return was_taken;
 }
 
 void display_leave_at_once(void)
@@ -130,7 +145,7 @@ static void open_screen(struct display *display)
 		say("%s", why);
 	else
 		display->fd = stage_fd(display->screen);
-	__atomic_store_n(&rescued, display->screen, __ATOMIC_RELEASE);
+	set_rescued(display->screen);
 }
 
 struct display *display_new(const struct options *options, struct attribution *attribution)
@@ -174,7 +189,7 @@ void display_free(struct display *display)
 		return;
 	display_leave(display);
 	forget_previous(display);
-	__atomic_store_n(&rescued, NULL, __ATOMIC_RELEASE);
+	set_rescued(NULL);
 	stage_close(display->screen);
 	out_close(&display->out);
 	out_close(&display->waiting);
