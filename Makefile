@@ -127,7 +127,7 @@ UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,code_events driver features find guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
-UNIT_TOP  := $(call in,top,attribution dump_writer say)
+UNIT_TOP  := $(call in,top,attribution dump_writer ending say)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
 UNIT_BIN  := $(call unit_path,$(UNIT) $(UNIT_SYMBOL) $(UNIT_SCREEN) $(UNIT_LIVE) $(UNIT_CLI) $(UNIT_TOP))
 UNIT_OBJ  := $(O)/tests/unit/records.o
