@@ -83,8 +83,8 @@ void framework_kinds_free(struct framework_kinds *kinds)
 
 /* ---- the view ---- */
 
-/* Where the guess does not say the purpose, the code that asked for the memory may say it. What the constructor of a module
- * makes is meant to stay, even if it came in the middle of a training. */
+/* Where the guess does not say the purpose, the code that asked for the memory may say it. What the constructor of a
+ * module makes is meant to stay, even if it came in the middle of a training. */
 static enum gmt_category with_hint(const struct framework_kind *kind, const struct frames *frames)
 {
 	uint8_t hint = frames_hint(frames, kind->stack_id);

@@ -119,7 +119,8 @@ static const struct {
 	[FINDING_OF_CONTEXT] = { "CONTEXT", say_context,
 		"cuCtxSetLimit (stack, heap, printf)? kernels with large stacks?" },
 	[FINDING_OF_POOL_RESERVE] = { "POOL", say_pool, "cuMemPoolTrimTo() gives them back" },
-	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before, "growth is seen from now on; gpumemtrace -- CMD sees all from the start" },
+	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before,
+		"growth is seen from now on; gpumemtrace -- CMD sees all from the start" },
 };
 
 const char *finding_text_label(enum finding_kind kind)
