@@ -165,27 +165,27 @@ static void answer_lines(struct out *out, const struct view *view, const struct 
 	}
 }
 
-/* Returns how many there are. */
-static size_t answer_findings(struct out *out, const struct view *view, size_t proc, size_t row,
-			      const struct sink_opts *opts)
+/* The first finding of the row from index `from` on; view->finding_count: there is none. */
+static size_t next_finding(const struct view *view, size_t proc, size_t row, size_t from)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < view->finding_count; i++) {
-		if (view->findings[i].proc != proc || view->findings[i].row != row)
-			continue;
-		finding_text(out, view, &view->findings[i], opts);
-		count++;
-	}
-	return count;
+	while (from < view->finding_count && (view->findings[from].proc != proc || view->findings[from].row != row))
+		from++;
+	return from;
 }
 
 static bool has_findings(const struct view *view, size_t proc, size_t row)
 {
-	for (size_t i = 0; i < view->finding_count; i++)
-		if (view->findings[i].proc == proc && view->findings[i].row == row)
-			return true;
-	return false;
+	return next_finding(view, proc, row, 0) < view->finding_count;
+}
+
+/* Returns whether there are any. */
+static bool answer_findings(struct out *out, const struct view *view, size_t proc, size_t row,
+			    const struct sink_opts *opts)
+{
+	for (size_t i = next_finding(view, proc, row, 0); i < view->finding_count;
+	     i = next_finding(view, proc, row, i + 1))
+		finding_text(out, view, &view->findings[i], opts);
+	return has_findings(view, proc, row);
 }
 
 static void answer_process(struct out *out, const struct view *view, size_t index, const struct sink_opts *opts)
