@@ -31,6 +31,9 @@ FAULTS = re.compile(r"Oops|BUG\b|WARNING:|general protection|NULL pointer|Kernel
 # within seconds; with one thread for all CPUs 6.16 did not in 150 s. A BPF program's code is not the kernel's text.
 STALE = re.compile(r"\bint3: \d+ .*\[#1\].*\n(?:.*\n){0,4}.*RIP: 0010:(?!bpf_)\w+\+0x")
 BOOTS_MOST = 3
+# A task that the kernel calls blocked again and again will not go on: the end of the time limit would tell no more.
+BLOCKED, BLOCKED_MOST = re.compile(r"blocked for more than \d+ seconds"), 6
+TRACE_LINES_MOST = 24
 POWER_OFF = re.compile(r"sysrq: Power Off|reboot: Power down")
 
 
@@ -40,15 +43,32 @@ class Outcome:
     faults: list        # lines of the kernel's log since the checks began
     ending: str         # how it ended, if not well
     seconds: float
+    trace: list = dataclasses.field(default_factory=list)   # the first fault, and the lines after it
     is_stale: bool = False      # qemu ran code that was no more
     boots: int = 1              # how often it was booted: again where that happened
 
 
-def faults_of(console):
-    """Lines of the kernel's log since the checks began that tell of one, without times."""
+def lines_since(console):
+    """Lines of the kernel's log since the checks began, without times."""
     found = console.partition(BEGIN)[2].splitlines()[1:]
-    lines = [re.sub(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?", "", line).strip() for line in found]
-    return [line for line in lines if FAULTS.search(line)]
+    return [re.sub(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?", "", line).rstrip() for line in found]
+
+
+def faults_of(console):
+    """Those of the lines that tell of a fault."""
+    return [line.strip() for line in lines_since(console) if FAULTS.search(line)]
+
+
+def trace_of(console):
+    """What follows the first fault: the kernel's own words of it."""
+    lines = lines_since(console)
+    first = next((i for i, line in enumerate(lines) if FAULTS.search(line)), len(lines))
+    return lines[first:first + TRACE_LINES_MOST]
+
+
+def text_of(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def told(path):
@@ -63,7 +83,8 @@ def told(path):
 
 
 def watched(argv, files, limit):
-    """Runs qemu until it ends, or nothing was written for too long; how it ended, if not well."""
+    """Runs qemu until it ends, or nothing was written to `files` (the console is the first) for too long, or tasks stay
+    blocked; how it ended, if not well."""
     begin = last = time.monotonic()
     sizes = []
     with tempfile.TemporaryFile() as errors, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -78,6 +99,9 @@ def watched(argv, files, limit):
             now, before = time.monotonic(), sizes
             sizes = [os.path.getsize(path) for path in files]
             last = now if sizes != before else last
+            if sizes != before and len(BLOCKED.findall(text_of(files[0]))) >= BLOCKED_MOST:
+                qemu.kill()
+                return f"tasks were blocked for good after {now - begin:.0f} s"
             if now - last > STALL_SECONDS or now - begin > limit:
                 qemu.kill()
                 return f"it said nothing for {now - last:.0f} s" if now - last > STALL_SECONDS else \
@@ -111,12 +135,12 @@ def booted(kernel, image, place, limit, append):
             "-kernel", kernel.image(), "-initrd", image, "-append", f"console={tty} results={line} {APPEND} {append}"]
     begin = time.monotonic()
     ending = watched(argv, (console, results), limit)
-    with open(console, encoding="utf-8", errors="replace") as file:
-        text = file.read()
+    text = text_of(console)
     faults = faults_of(text)
     if not ending and not POWER_OFF.search(text):
         ending = "it ended without being told to"
     if BEGIN not in text:
         faults = [line.strip() for line in text.splitlines()[-3:]]
         ending = "it did not boot: " + (ending or "the checks did not begin")
-    return Outcome(told(results), faults, ending, time.monotonic() - begin, is_stale(text))
+    return Outcome(told(results), faults, ending, time.monotonic() - begin, trace_of(text),
+                   is_stale(text))

@@ -107,6 +107,8 @@ def reported(tap, word, kernel, outcome):
     rows = judged(outcome)
     for check in [*WANTED, "log"]:
         tap.row(f"{release}: {CHECKS[check]}", rows[check]["wrong"])
+    for line in outcome.trace:
+        say("  " + line)
     place = os.path.relpath(os.path.join(OUT, "out", kernel.package), TOP)
     say(f"{release}: {outcome.seconds:.0f} s; {place}/console has the kernel's log")
     if outcome.boots > 1:
