@@ -17,8 +17,9 @@ MACHINES = {
 }
 CPUS, MEMORY_MIB = 2, 2048
 STALL_SECONDS = 400                     # without a word; a check waits for less
-# An oops is the end. What only says that something took long tells of the emulation, not of the kernel.
-APPEND = ("panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 "
+# An oops is the end. What only says that something took long tells of the emulation, not of the kernel. A task that hangs
+# is told with what the CPUs do.
+APPEND = ("panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 sysctl.kernel.hung_task_all_cpu_backtrace=1 "
           "workqueue.watchdog_thresh=0 random.trust_cpu=on")
 BEGIN = "gpumemtrace: the checks begin"
 # What a kernel that is well does not write; the fault of a program ("traps:", "segfault") counts, for ours have none.
@@ -33,7 +34,7 @@ STALE = re.compile(r"\bint3: \d+ .*\[#1\].*\n(?:.*\n){0,4}.*RIP: 0010:(?!bpf_)\w
 BOOTS_MOST = 3
 # A task that the kernel calls blocked again and again will not go on: the end of the time limit would tell no more.
 BLOCKED, BLOCKED_MOST = re.compile(r"blocked for more than \d+ seconds"), 6
-TRACE_LINES_MOST = 24
+TRACE_LINES_MOST = 60
 POWER_OFF = re.compile(r"sysrq: Power Off|reboot: Power down")
 
 
