@@ -133,6 +133,12 @@ static uint32_t own_line(const struct frames *frames, const uint32_t *list, cons
 	return line;
 }
 
+/* CUDA's entry points take memory for the driver itself where a rule gives them an owner: contexts, modules, graphs. */
+static bool is_of_driver(const struct frames_symbol *s, struct owners_match match)
+{
+	return match.verb == OWNERS_OWNER && !strncmp(basename(s->module), "libcuda.so", strlen("libcuda.so"));
+}
+
 static struct view_verdict judge_stack(void *arg, const struct frames *frames, uint32_t stack)
 {
 	struct attribution *a = arg;
@@ -155,6 +161,7 @@ static struct view_verdict judge_stack(void *arg, const struct frames *frames, u
 		a->matches[i] = match_of(a, frames, list[i]);
 	verdict->owner = owners_decide(a->matches, count, &frame);
 	verdict->frame = frame < count ? (uint32_t)frame : VIEW_NO_FRAME;
+	verdict->is_driver = frame < count && is_of_driver(&frames->symbols[list[frame]], a->matches[frame]);
 	verdict->line = own_line(frames, list, a->matches, count);
 	return *verdict;
 }

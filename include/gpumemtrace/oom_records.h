@@ -102,6 +102,7 @@ struct gmt_oom_row {
 
 enum gmt_oom_stack_flag {
 	GMT_OOM_STACK_STEADY = 1, /* the stack's memory grew from each sample to the next */
+	GMT_OOM_STACK_RESERVE = 2, /* the memory is a framework's reserve: its blocks and its cache */
 };
 
 struct gmt_oom_stack {

@@ -13,6 +13,7 @@
 #include "sink/report/report.h"
 #include "sink/sink.h"
 #include "sinks.h"
+#include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
 static struct fixture now, before;
@@ -342,6 +343,36 @@ static void test_exit_texts(void **state)
 	}
 }
 
+static void check_line(uint8_t state, bool has_ended, uint32_t stacks, const char *wanted)
+{
+	struct view_line_row row = { .state = state, .has_ended = has_ended, .symbol = 6, .stack = 2, .stacks = stacks };
+	struct out out;
+	char *text;
+
+	out_init_mem(&out);
+	stack_text_line(&out, &now.view, &row);
+	text = out_take(&out);
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+/* What no line holds has a name of its own. */
+static void test_lines(void **state)
+{
+	(void)state;
+	stacked(&now);
+	check_line(VIEW_LINE_OWN, true, 1, "train.py:212 forward");
+	check_line(VIEW_LINE_NOT_OWN, true, 1, "(only code of libraries)");
+	check_line(VIEW_LINE_CUT, true, 1, "(stack traces that ended before the program's code)");
+	check_line(VIEW_LINE_GONE, true, 1, "(the process ended before its names were read)");
+	check_line(VIEW_LINE_GONE, false, 1, "(code that was gone before its names were read)");
+	check_line(VIEW_LINE_NOT_NAMED, false, 1, "(frame names not known yet)");
+	check_line(VIEW_LINE_NOT_NAMED, true, 1, "(the process ended before its names were read)");
+	check_line(VIEW_LINE_RESERVE, false, 1, "PyTorch's reserve, for train.py:212 forward");
+	check_line(VIEW_LINE_RESERVE, false, 2, "PyTorch's reserve, above all for train.py:212 forward");
+	check_line(VIEW_LINE_DRIVER, false, 1, "PyTorch");        /* the owner of the stack */
+}
+
 /* A reused pid is another process, and its rates start from nothing. */
 static void test_rate_of_a_reused_pid(void **state)
 {
@@ -424,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_plain_says_changes_once),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_exit_texts),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),
 		cmocka_unit_test(test_doctor),
 		cmocka_unit_test(test_list),

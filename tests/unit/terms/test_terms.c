@@ -175,7 +175,7 @@ struct pin {
 	X(NULL, GMT_OOM_ROW_TORCH, 8, NULL, 0)                                    \
 	X(NULL, GMT_OOM_ROW_GAP, 16, NULL, 0)                                     \
 	X(NULL, GMT_OOM_ROW_BLOCKS, 32, NULL, 0)                                  \
-	X(NULL, GMT_OOM_STACK_STEADY, 1, NULL, 0)
+	X(NULL, GMT_OOM_STACK_STEADY, 1, NULL, 0) X(NULL, GMT_OOM_STACK_RESERVE, 2, NULL, 0)
 
 #define X(function, term, number, ...) _Static_assert((term) == (number), #term " has another number in files that exist");
 PINS(X)

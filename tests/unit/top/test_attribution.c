@@ -34,8 +34,10 @@ static const struct {
 	{ "Rows.take", "", PACKAGES "mypackage/rows.py", 3 },
 	{ "c10::cuda::malloc", "/opt/libs/torch/lib/libc10_cuda.so", "", 0 },
 	{ "Linear.forward", "", "/opt/libs/torch/nn/modules/linear.py", 114 },
+	{ "cuDevicePrimaryCtxRetain", "/usr/lib/libcuda.so.580.65", "", 0 },
 };
-enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER, CUBLAS, ROWS, C10_MOVED, LINEAR_MOVED };
+enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER, CUBLAS, ROWS, C10_MOVED, LINEAR_MOVED,
+	      CONTEXT };
 
 #define FRAMES_MOST 6
 
@@ -43,19 +45,21 @@ enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER
 static const struct {
 	enum symbol frames[FRAMES_MOST];
 	enum symbol own;
+	bool is_driver;                                /* the memory is the driver's own */
 } stacks[] = {
-	{ { ALLOC, C10, LINEAR, NET, MAIN }, NET },
-	{ { ALLOC, C10, LINEAR, MAIN, THREADING }, MAIN },
-	{ { ALLOC, C10, VLLM, THREADING }, VLLM },     /* all of it is installed: the outermost libraries say it */
-	{ { ALLOC, C10, LINEAR, VLLM, MAIN }, MAIN },
-	{ { ALLOC, ROWS, THREADING }, ROWS },
-	{ { ALLOC, C10, LINEAR, THREADING }, NONE },
-	{ { ALLOC, WORK, HELPER }, WORK },
-	{ { ALLOC, HELPER, WORK }, WORK },             /* a line says more than a function */
-	{ { ALLOC, HELPER, NET }, NET },               /* Python says more than native code */
-	{ { ALLOC, CUBLAS, HELPER }, HELPER },
-	{ { ALLOC, CUBLAS }, NONE },
-	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET }, /* a PyTorch outside of site-packages */
+	{ { ALLOC, C10, LINEAR, NET, MAIN }, NET, false },
+	{ { ALLOC, C10, LINEAR, MAIN, THREADING }, MAIN, false },
+	{ { ALLOC, C10, VLLM, THREADING }, VLLM, false },     /* all of it is installed: the outermost libraries say it */
+	{ { ALLOC, C10, LINEAR, VLLM, MAIN }, MAIN, false },
+	{ { ALLOC, ROWS, THREADING }, ROWS, false },
+	{ { ALLOC, C10, LINEAR, THREADING }, NONE, false },
+	{ { ALLOC, WORK, HELPER }, WORK, false },
+	{ { ALLOC, HELPER, WORK }, WORK, false },             /* a line says more than a function */
+	{ { ALLOC, HELPER, NET }, NET, false },               /* Python says more than native code */
+	{ { ALLOC, CUBLAS, HELPER }, HELPER, false },
+	{ { ALLOC, CUBLAS }, NONE, false },
+	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET, false }, /* a PyTorch outside of site-packages */
+	{ { CONTEXT, C10, NET, MAIN }, NET, true },
 };
 
 static void put_stack(struct records *r, uint32_t id, const enum symbol *frames)
@@ -93,6 +97,8 @@ static void own_lines(void **state)
 
 		if (own != stacks[i].own)
 			fail_msg("stack %u: symbol %d, not %d", i, (int)own, (int)stacks[i].own);
+		if (verdict.is_driver != stacks[i].is_driver)
+			fail_msg("stack %u: the driver's own: %d", i, verdict.is_driver);
 	}
 	attribution_free(a);
 	records_fini(r);

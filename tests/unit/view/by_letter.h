@@ -11,19 +11,22 @@
 
 #define S 1000000000ull
 
-/* Whose function begins with '-' is of nobody; else it is of the owner that is its first letter, a or b. The line is the
- * outermost frame's. */
+/* Whose function has no name or begins with '-' is of nobody; else it is of the owner that is its first letter, a or b.
+ * The line is the outermost frame's. What is in a "driver" is the driver's own. */
 static struct view_verdict by_letter(void *arg, const struct frames *frames, uint32_t stack)
 {
 	uint32_t count;
 	const uint32_t *list = frames_list(frames, stack, &count);
 
 	(void)arg;
-	for (uint32_t i = 0; i < count; i++)
-		if (frames->symbols[list[i]].function[0] != '-')
-			return (struct view_verdict){ (uint32_t)(frames->symbols[list[i]].function[0] - 'a' + 1), i,
-						      count - 1 };
-	return (struct view_verdict){ 0, VIEW_NO_FRAME, VIEW_NO_FRAME };
+	for (uint32_t i = 0; i < count; i++) {
+		const char *function = frames->symbols[list[i]].function;
+
+		if (function[0] && function[0] != '-')
+			return (struct view_verdict){ (uint32_t)(function[0] - 'a' + 1), i, count - 1,
+						      strstr(function, "driver") != NULL };
+	}
+	return (struct view_verdict){ 0, VIEW_NO_FRAME, VIEW_NO_FRAME, false };
 }
 
 static const char *letter(void *arg, uint32_t owner)

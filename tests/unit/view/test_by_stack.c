@@ -145,6 +145,78 @@ static void stacks_add_up_by_line(void **state)
 	view_free(&view);
 }
 
+static uint64_t live_in_state(const struct view *view, enum view_line_state state)
+{
+	const struct view_lines *lines = &stacks_of(view, 1)->lines[VIEW_BY_LIVE];
+
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->rows[i].state == state)
+			return lines->rows[i].held.live;
+	return 0;
+}
+
+static void block_in(struct records *r, uint64_t at)
+{
+	struct gmt_fw_mem rec = {
+		.ptr = at, .delta = 512, .total_allocated = 512, .total_reserved = 1000, .device_type = GMT_FW_GPU,
+	};
+
+	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+}
+
+/* Memory that no line holds is apart, by what is known of it; all of it adds up. */
+static void what_no_line_holds_is_apart(void **state)
+{
+	struct records *r = *state;
+	const struct view_lines *lines;
+	uint64_t sum = 0;
+	struct view view;
+
+	name_stacks(r);
+	records_symbol(r, 4, "adriver", "/usr/lib/libcuda.so.1", "", 0);
+	records_symbol(r, 5, "bdriver", "/usr/lib/libcuda.so.1", "", 0);
+	records_symbol(r, 6, "", "", "", 0);
+	FRAMES(r, 15, 4, 3);
+	FRAMES(r, 16, 5, 3);
+	FRAMES(r, 17, 1, 6);
+	FRAMES(r, 18, 1);
+	FRAMES(r, 19, 2, 3);                      /* reads like stack 11 */
+	records_stack(r, 18, GMT_UNWIND_END_NO_MAPPING);
+	records_stack(r, 11, GMT_UNWIND_END_NO_MAPPING); /* has a line of the program's own all the same */
+	r->stack_id = 20;
+	records_symbol(r, 7, "-reserve", "/lib/libc10_cuda.so", "", 0);
+	FRAMES(r, 20, 7, 3);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	CALL(r, cuMemAlloc_v2, A, 1000);
+	r->stack_id = 0;
+	block_in(r, A);
+	create(r, 1, 100, 11);
+	create(r, 2, 20, 15);
+	create(r, 3, 3, 16);
+	create(r, 4, 40, 17);
+	create(r, 5, 500, 18);
+	create(r, 6, 7, 19);
+	view = look(r);
+	lines = &stacks_of(&view, 1)->lines[VIEW_BY_LIVE];
+	assert_int_equal(lines->rows[0].held.live, 1000);
+	assert_int_equal(lines->rows[0].state, VIEW_LINE_RESERVE);
+	assert_int_equal(live_in_state(&view, VIEW_LINE_CUT), 500);
+	assert_int_equal(live_in_state(&view, VIEW_LINE_OWN), 107);
+	assert_int_equal(live_in_state(&view, VIEW_LINE_GONE), 40);
+	assert_int_equal(live_in_state(&view, VIEW_LINE_DRIVER), 20);  /* Anna's; Bert's is the next */
+	assert_string_equal(view.owners[view.stacks[lines->rows[lines->count - 1].stack].owner], "Bert");
+	for (size_t i = 0; i < lines->count; i++)
+		sum += lines->rows[i].held.live;
+	assert_int_equal(sum, stacks_of(&view, 1)->live);
+	assert_false(lines->rows[0].has_ended);
+	view_free(&view);
+	records_exit(r, 0);
+	view = look(r);
+	assert_true(stacks_of(&view, 1)->lines[VIEW_BY_LIVE].rows[0].has_ended);
+	view_free(&view);
+}
+
 static uint64_t live_in_module(const struct view *view, const struct view_stacks *s, const char *path)
 {
 	const struct view_modules *modules = &s->modules[VIEW_BY_LIVE];
@@ -478,6 +550,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stacks_that_read_alike_are_one, scene, no_scene),
 		cmocka_unit_test_setup_teardown(stacks_add_up_by_line, scene, no_scene),
+		cmocka_unit_test_setup_teardown(what_no_line_holds_is_apart, scene, no_scene),
 		cmocka_unit_test_setup_teardown(stacks_add_up_by_module, scene, no_scene),
 		cmocka_unit_test_setup_teardown(without_modules_there_is_no_list_of_them, scene, no_scene),
 		cmocka_unit_test_setup_teardown(names_may_come_late_or_never, scene, no_scene),

@@ -9,7 +9,8 @@
  * Stacks that read alike are shown as one. A stack without names is only a number: all stacks without names are shown
  * as one, VIEW_STACK_NOT_NAMED. Memory without a stack is VIEW_STACK_NONE.
  *
- * Lines are the stacks once more, added up by the innermost frame of the program's own code.
+ * Lines are the stacks once more, added up by the innermost frame of the program's own code. The driver's own memory
+ * (contexts, modules) and a framework's reserve are apart: the line that happened to need them first holds nothing.
  */
 #ifndef GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
 #define GPUMEMTRACE_CORE_ACCOUNT_VIEW_STACKS_H
@@ -74,12 +75,18 @@ enum view_line_state {
 	VIEW_LINE_NOT_NAMED,
 	VIEW_LINE_NOT_OWN,       /* no frame of the stacks is the program's own code */
 	VIEW_LINE_OWN,
+	VIEW_LINE_CUT,           /* the stacks ended early, and no frame of theirs is the program's own code */
+	VIEW_LINE_GONE,          /* likewise, and the code of the outermost frame was gone before it was named */
+	VIEW_LINE_RESERVE,       /* a framework took the memory from the driver, for its blocks and its cache */
+	VIEW_LINE_DRIVER,        /* the driver took the memory for itself: the owner of `stack` says what for */
+	VIEW_LINE_STATE_COUNT
 };
 
 /* All stacks with the same line of the program's own code. */
 struct view_line_row {
 	uint8_t state;           /* enum view_line_state */
 	uint8_t purpose;         /* what most of the live memory of `stack` is for, as above */
+	bool has_ended;          /* the process has */
 	uint32_t symbol;         /* VIEW_LINE_OWN: index in view.symbols */
 	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
 	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
@@ -87,10 +94,10 @@ struct view_line_row {
 	struct view_held held;
 };
 
-/* Whether the row stands for code, be it the program's own or not. */
+/* Whether it is known who took the memory, be it the program's own code or not. */
 static inline bool view_line_has_code(const struct view_line_row *line)
 {
-	return line->state == VIEW_LINE_OWN || line->state == VIEW_LINE_NOT_OWN;
+	return line->state != VIEW_LINE_NO_STACK && line->state != VIEW_LINE_NOT_NAMED;
 }
 
 struct view_lines {
@@ -161,6 +168,7 @@ struct view_verdict {
 	uint32_t owner;          /* below owner_count */
 	uint32_t frame;          /* the frame that decided about the owner */
 	uint32_t line;           /* the innermost frame of the program's own code */
+	bool is_driver;          /* the driver took the memory for itself */
 };
 struct view_request {
 	/* Who owns the memory of a stack (frames.h, from FRAMES_FIRST on), and whether a symbol says nothing about

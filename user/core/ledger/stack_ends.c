@@ -55,6 +55,13 @@ void stack_ends_see(struct stack_ends *ends, const struct processes *all, const 
 	count_end(all, end, 1);
 }
 
+bool stack_ends_is_cut(const struct stack_ends *ends, uint32_t id)
+{
+	const struct stack_end *end = hash_get(&ends->by_id, id);
+
+	return end && end->reason != GMT_UNWIND_END_NONE && !(GMT_UNWIND_COMPLETE >> end->reason & 1);
+}
+
 static void add_used(struct hash *used, const struct stacks *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)

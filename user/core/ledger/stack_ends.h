@@ -8,6 +8,9 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_STACK_ENDS_H
 #define GPUMEMTRACE_CORE_LEDGER_STACK_ENDS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/hash.h"
 
 struct frames;
@@ -25,6 +28,9 @@ void stack_ends_fini(struct stack_ends *ends);
 /* Counts a stack of the process. A stack that was cut off because a table was missing comes again, with the same id. */
 void stack_ends_see(struct stack_ends *ends, const struct processes *all, const struct process *p,
 		    const struct gmt_stack *rec);
+
+/* Whether the walk over the stack ended before the stack's outermost frame. */
+bool stack_ends_is_cut(const struct stack_ends *ends, uint32_t id);
 
 /* Forgets the ids of processes that are only in the sums, if these ids are many enough; an id that another process
  * uses, too, stays. */

@@ -191,6 +191,16 @@ static void add_blocks(struct oom *oom, const struct subject *s, unsigned int in
 	add_purposes(oom, training);
 }
 
+/* Marks those of the newest row's stacks that allocated a framework's segments. */
+static void mark_reserve(struct oom *oom, const struct hash *segments)
+{
+	size_t first = oom->stack_count - oom->rows[oom->row_count - 1].stacks;
+
+	for (size_t i = first; segments && i < oom->stack_count; i++)
+		if (hash_get(segments, oom->stacks[i].stack_id))
+			oom->stacks[i].flags |= GMT_OOM_STACK_RESERVE;
+}
+
 static void add_gpu_row(struct oom *oom, const struct subject *s, unsigned int index)
 {
 	struct gmt_oom_row *row = new_row(oom, s->p);
@@ -199,6 +209,7 @@ static void add_gpu_row(struct oom *oom, const struct subject *s, unsigned int i
 	framework_view(s->f, index, &s->ledger->frames, &torch);
 	if (fill_oom_row(s, index, &torch, row)) {
 		add_row_stacks(oom, row, &s->p->account.rows[index].stacks, &s->moments);
+		mark_reserve(oom, framework_segment_stacks(s->f));
 		add_blocks(oom, s, index, &torch.training);
 	} else {
 		oom->row_count--;

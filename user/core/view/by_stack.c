@@ -9,11 +9,18 @@
 #define OWNER_NONE_TEXT "(without a stack)"
 #define OWNER_NOT_NAMED_TEXT "(not named)"
 #define OWNER_UNKNOWN_TEXT "unknown"
-#define LINE_FIRST VIEW_LINE_OWN /* a line's number: a state, or from here on the symbol of its place */
+/* A line's number: a state; from here on an owner, for the driver's own memory; from line_symbols() on the symbol of
+ * its place. */
+#define LINE_OWNERS VIEW_LINE_STATE_COUNT
 
 static uint32_t owner_count(const struct view_request *request)
 {
 	return request->decide ? request->owner_count : 1;
+}
+
+static uint32_t line_symbols(const struct view_request *request)
+{
+	return LINE_OWNERS + owner_count(request) + 2;
 }
 
 void by_stack_init(struct by_stack *b, const struct frames *frames, const struct view_request *request,
@@ -24,9 +31,10 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
 	sums_init(&b->stacks, frames->stack_count);
 	sums_init(&b->owners, owners);
-	sums_init(&b->lines, LINE_FIRST + frames->symbol_count);
+	sums_init(&b->lines, line_symbols(request) + frames->symbol_count);
 	sums_init(&b->modules, frames->modules.count);
 	b->line_of = xcalloc(frames->stack_count, sizeof(*b->line_of));
+	b->marks = xcalloc(frames->stack_count, sizeof(*b->marks));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
 	b->module_of = xcalloc(frames->modules.count, sizeof(*b->module_of));
@@ -44,6 +52,8 @@ void by_stack_fini(struct by_stack *b)
 	sums_fini(&b->lines);
 	sums_fini(&b->modules);
 	free(b->line_of);
+	free(b->marks);
+	free(b->marked);
 	free(b->stack_of);
 	free(b->symbol_of);
 	free(b->module_of);
@@ -76,15 +86,40 @@ static struct view_verdict decide_owner(struct by_stack *b, uint32_t stack)
 	return verdict;
 }
 
-static uint32_t line_of(const struct frames *frames, uint32_t stack, uint32_t frame)
+/* The line of a stack in which no frame is the program's own code. */
+static uint32_t line_without_own(const struct by_stack *b, uint32_t stack)
+{
+	const uint32_t *list;
+	const struct frames_symbol *outermost;
+	uint32_t count;
+
+	list = frames_list(b->frames, stack, &count);
+	outermost = count ? &b->frames->symbols[list[count - 1]] : NULL;
+	if (outermost && !outermost->module[0] && !outermost->function[0] && !outermost->file[0])
+		return VIEW_LINE_GONE;
+	return b->marks[stack] & BY_STACK_CUT ? VIEW_LINE_CUT : VIEW_LINE_NOT_OWN;
+}
+
+static uint32_t line_of(const struct by_stack *b, uint32_t stack, const struct view_verdict *verdict)
 {
 	const uint32_t *list;
 	uint32_t count;
 
 	if (stack < FRAMES_FIRST)
 		return stack == FRAMES_NO_STACK ? VIEW_LINE_NO_STACK : VIEW_LINE_NOT_NAMED;
-	list = frames_list(frames, stack, &count);
-	return frame < count ? LINE_FIRST + frames->symbols[list[frame]].place : VIEW_LINE_NOT_OWN;
+	if (b->marks[stack] & BY_STACK_RESERVE)
+		return VIEW_LINE_RESERVE;
+	if (verdict->is_driver)
+		return LINE_OWNERS + verdict->owner;
+	list = frames_list(b->frames, stack, &count);
+	if (verdict->line >= count)
+		return line_without_own(b, stack);
+	return line_symbols(b->request) + b->frames->symbols[list[verdict->line]].place;
+}
+
+static uint8_t state_of_line(const struct by_stack *b, uint32_t line)
+{
+	return line < LINE_OWNERS ? (uint8_t)line : line < line_symbols(b->request) ? VIEW_LINE_DRIVER : VIEW_LINE_OWN;
 }
 
 static int compare_owners(const void *left, const void *right)
@@ -109,6 +144,19 @@ static void take_owners(struct by_stack *b, struct view_stacks *out)
 	sums_forget(&b->owners);
 }
 
+void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks)
+{
+	uint32_t stack = frames_of(b->frames, stack_id);
+
+	if (stack < FRAMES_FIRST)
+		return;
+	if (!b->marks[stack]) {
+		b->marked = xgrow(b->marked, b->marked_count, sizeof(*b->marked));
+		b->marked[b->marked_count++] = stack;
+	}
+	b->marks[stack] |= (uint8_t)marks;
+}
+
 void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_later, const struct held_age *age)
 {
 	uint32_t stack = frames_of(b->frames, r->stack_id);
@@ -127,7 +175,7 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_
 	sums_count(&b->owners, verdict.owner, &held);
 	if (!b->request->top)
 		return;
-	b->line_of[stack] = line_of(b->frames, stack, verdict.line);
+	b->line_of[stack] = line_of(b, stack, &verdict);
 	sums_count(&b->stacks, stack, &held);
 	sums_count(&b->lines, b->line_of[stack], &held);
 	sums_count(&b->modules, b->frames->stacks[stack].module, &held);
@@ -193,8 +241,10 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 
 	top->rows = xcalloc(top->count, sizeof(*top->rows));
 	for (size_t i = 0; i < top->count; i++)
-		top->rows[i] = (struct view_stack_row){ .stack = show_stack(b, picks[i].number),
-							.held = b->stacks.list[picks[i].at].held };
+		top->rows[i] = (struct view_stack_row){
+			.stack = show_stack(b, picks[i].number), .held = b->stacks.list[picks[i].at].held,
+			.is_segment = b->marks[picks[i].number] & BY_STACK_RESERVE,
+		};
 	free(picks);
 }
 
@@ -232,11 +282,11 @@ static void fill_lines(struct by_stack *b, enum view_order order, struct view_li
 
 	lines->rows = xcalloc(lines->count, sizeof(*lines->rows));
 	for (size_t i = 0; i < lines->count; i++) {
-		uint32_t line = picks[i].number;
+		uint32_t line = picks[i].number, first = line_symbols(b->request);
 
 		lines->rows[i] = (struct view_line_row){
-			.state = line < LINE_FIRST ? (uint8_t)line : VIEW_LINE_OWN,
-			.symbol = line < LINE_FIRST ? 0 : show_symbol(b, line - LINE_FIRST),
+			.state = state_of_line(b, line), .has_ended = b->has_ended,
+			.symbol = line < first ? 0 : show_symbol(b, line - first),
 			.held = b->lines.list[picks[i].at].held,
 		};
 	}
@@ -285,6 +335,9 @@ void by_stack_take(struct by_stack *b, struct view_stacks *out)
 		fill_lines(b, (enum view_order)order, &out->lines[order]);
 	for (int order = 0; order < VIEW_ORDER_COUNT && has_modules(b); order++)
 		fill_modules(b, (enum view_order)order, &out->modules[order]);
+	while (b->marked_count)
+		b->marks[b->marked[--b->marked_count]] = 0;
+	b->has_ended = false;
 	sums_forget(&b->stacks);
 	sums_forget(&b->lines);
 	sums_forget(&b->modules);
@@ -292,13 +345,30 @@ void by_stack_take(struct by_stack *b, struct view_stacks *out)
 
 /* ---- one part of a view ---- */
 
-void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
-		   const struct by_stack_moments *moments, struct view_stacks *out)
+/* Marks first: where stacks read alike, one may have what another has not. */
+static void mark_stacks(struct by_stack *b, const struct by_stack_of *of)
 {
+	for (uint32_t i = 0; i < of->stacks->count; i++) {
+		uint32_t id = of->stacks->list[i].id;
+
+		if (of->segments && hash_get(of->segments, id))
+			by_stack_mark(b, id, BY_STACK_RESERVE);
+		if (of->ends && stack_ends_is_cut(of->ends, id))
+			by_stack_mark(b, id, BY_STACK_CUT);
+	}
+}
+
+void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struct by_stack_moments *moments,
+		   struct view_stacks *out)
+{
+	const struct stacks *stacks = of->stacks;
+
 	*out = (struct view_stacks){
 		.live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns,
 		.since_ns = moments->since_ns, .later_ns = moments->later_ns,
 	};
+	mark_stacks(b, of);
+	b->has_ended = of->has_ended;
 	for (uint32_t i = 0; i < stacks->count; i++) {
 		struct stacks_row r, later = { 0 };
 		struct held_age age;
@@ -308,9 +378,9 @@ void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct
 			stacks_row(stacks, i, moments->later, &later);
 		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* the stack's memory has moved to other rows */
 			continue;
-		if (ages)
-			age = held_age(ages, row, r.stack_id);
-		by_stack_add(b, &r, later.grown, ages ? &age : NULL);
+		if (of->ages)
+			age = held_age(of->ages, of->row, r.stack_id);
+		by_stack_add(b, &r, later.grown, of->ages ? &age : NULL);
 	}
 	by_stack_take(b, out);
 }
@@ -321,14 +391,17 @@ struct places {
 	uint32_t *of_stack, *of_line, *of_line_stack;
 };
 
-static uint32_t number_of_line(const struct view_line_row *row, const uint32_t *line_of_symbol)
+static uint32_t number_of_line(const struct by_stack *b, const struct view_line_row *row,
+			       const uint32_t *line_of_symbol)
 {
+	if (row->state == VIEW_LINE_DRIVER)
+		return LINE_OWNERS + b->view->stacks[row->stack].owner;
 	return row->state == VIEW_LINE_OWN ? line_of_symbol[row->symbol] : row->state;
 }
 
 /* on: sets the places of an order; else clears them again. */
-static void mark_places(struct places *places, const struct view_stacks *s, int order, const uint32_t *line_of_symbol,
-			bool on)
+static void mark_places(const struct by_stack *b, struct places *places, const struct view_stacks *s, int order,
+			const uint32_t *line_of_symbol, bool on)
 {
 	for (uint32_t k = 0; k < s->top[order].count; k++)
 		places->of_stack[s->top[order].rows[k].stack] = on ? k + 1 : 0;
@@ -336,7 +409,7 @@ static void mark_places(struct places *places, const struct view_stacks *s, int 
 		const struct view_line_row *row = &s->lines[order].rows[k];
 
 		places->of_line_stack[row->stack] = on ? k + 1 : 0;
-		places->of_line[number_of_line(row, line_of_symbol)] = on ? k + 1 : 0;
+		places->of_line[number_of_line(b, row, line_of_symbol)] = on ? k + 1 : 0;
 	}
 }
 
@@ -356,8 +429,8 @@ static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, co
 
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
 {
+	uint32_t *line_of_symbol, first = line_symbols(b->request);
 	struct places places;
-	uint32_t *line_of_symbol;
 
 	if (!count) /* as in each process without a framework, of which there may be thousands */
 		return;
@@ -365,40 +438,21 @@ void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const stru
 	places = (struct places){
 		.of_stack = xcalloc(b->view->stack_count, sizeof(*places.of_stack)),
 		.of_line_stack = xcalloc(b->view->stack_count, sizeof(*places.of_line_stack)),
-		.of_line = xcalloc(LINE_FIRST + b->frames->symbol_count, sizeof(*places.of_line)),
+		.of_line = xcalloc(first + b->frames->symbol_count, sizeof(*places.of_line)),
 	};
 	for (uint32_t i = 0; i < b->frames->symbol_count; i++)
 		if (b->symbol_of[i])
-			line_of_symbol[b->symbol_of[i] - 1] = LINE_FIRST + i;
+			line_of_symbol[b->symbol_of[i] - 1] = first + i;
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
-		mark_places(&places, s, order, line_of_symbol, true);
+		mark_places(b, &places, s, order, line_of_symbol, true);
 		for (size_t i = 0; i < count; i++)
 			set_purpose(b, s, order, &places, &purposes[i]);
-		mark_places(&places, s, order, line_of_symbol, false);
+		mark_places(b, &places, s, order, line_of_symbol, false);
 	}
 	free(line_of_symbol);
 	free(places.of_stack);
 	free(places.of_line_stack);
 	free(places.of_line);
-}
-
-void by_stack_mark_segments(struct by_stack *b, struct view_stacks *s, const struct hash *stack_ids)
-{
-	bool *is_segment = xcalloc(b->view->stack_count, sizeof(*is_segment)); /* by the index in view.stacks */
-	uint64_t stack_id;
-	size_t pos = 0;
-	void *value;
-
-	while (hash_next(stack_ids, &pos, &stack_id, &value)) {
-		uint32_t number = frames_of(b->frames, (uint32_t)stack_id);
-
-		if (number >= FRAMES_FIRST && b->stack_of[number])
-			is_segment[b->stack_of[number] - 1] = true;
-	}
-	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
-		for (size_t i = 0; i < s->top[order].count; i++)
-			s->top[order].rows[i].is_segment = is_segment[s->top[order].rows[i].stack];
-	free(is_segment);
 }
 
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)

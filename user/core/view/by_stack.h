@@ -7,9 +7,16 @@
 
 #include "core/account/stacks.h"
 #include "core/ledger/held.h"
+#include "core/ledger/stack_ends.h"
 #include "core/terms/frames.h"
 #include "core/view/sums.h"
 #include "core/view/view.h"
+
+/* What is known of a stack besides its frames. */
+enum by_stack_mark {
+	BY_STACK_RESERVE = 1,    /* it allocated memory of a framework's reserve */
+	BY_STACK_CUT = 2,        /* its walk ended early */
+};
 
 /* Scratch of one view. */
 struct by_stack {
@@ -20,9 +27,13 @@ struct by_stack {
 	struct sums lines;       /* by the number of a line, see line_of() */
 	struct sums modules;     /* by the number of a path of modules */
 	uint32_t *line_of;       /* stack -> its line, of the stacks in `stacks` */
+	uint8_t *marks;          /* stack -> enum by_stack_mark, of the part of the view that is being made */
+	uint32_t *marked;        /* the stacks that have marks */
+	size_t marked_count;
 	uint32_t *stack_of;      /* stack -> 1 + index in view.stacks */
 	uint32_t *symbol_of;     /* symbol -> 1 + index in view.symbols */
 	uint32_t *module_of;     /* path of modules -> 1 + index in view.modules */
+	bool has_ended;          /* the process whose stacks are added has */
 	uint32_t *owner_of;      /* the request's owner -> index in view.owners, 0: not there yet */
 };
 
@@ -30,6 +41,8 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 		   struct view *view);
 void by_stack_fini(struct by_stack *b);
 
+/* Marks a stack, before any stack is added: enum by_stack_mark. by_stack_take() takes the marks away. */
+void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks);
 /* Adds a stack to the sums. grown_later: 0 where it is not known; age: NULL where the age is not known. by_stack_take()
  * moves the sums to `out`, except live and peak; view_stacks_free() releases the arrays of `out`. */
 void by_stack_add(struct by_stack *b, const struct stacks_row *row, int64_t grown_later, const struct held_age *age);
@@ -41,15 +54,23 @@ struct by_stack_moments {
 	uint64_t since_ns, later_ns; /* later_ns 0: `later` is no moment between since_ns and now */
 };
 
-/* Makes `out` of all stacks. ages: may be NULL; row: the row of the ages. */
-void by_stack_fill(struct by_stack *b, const struct stacks *stacks, const struct held_ages *ages, unsigned int row,
-		   const struct by_stack_moments *moments, struct view_stacks *out);
+/* Whose stacks they are. Members but `stacks` may be NULL. */
+struct by_stack_of {
+	const struct stacks *stacks;
+	const struct stack_ends *ends;
+	const struct hash *segments;     /* by id: stacks that allocated a framework's segments */
+	const struct held_ages *ages;
+	unsigned int row;                /* of the ages */
+	bool has_ended;                  /* the process has */
+};
+
+/* Makes `out` of all stacks. */
+void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struct by_stack_moments *moments,
+		   struct view_stacks *out);
 /* Sets the purposes of stacks, and adds them to the lines. Of several stacks that are shown as one, the last stack
  * gives the purpose. */
 void by_stack_set_purposes(struct by_stack *b, struct view_stacks *stacks, const struct view_purpose *purposes,
 			   size_t count);
-/* Marks the rows of stacks that allocated a framework's segments. */
-void by_stack_mark_segments(struct by_stack *b, struct view_stacks *stacks, const struct hash *stack_ids);
 /* Adds the stack to view.stacks if need be, and returns its index there. */
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id);
 

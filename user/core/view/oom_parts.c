@@ -287,7 +287,8 @@ static bool has_other_tensors(const struct subject *s)
 
 static bool has_only_lines(const struct subject *s)
 {
-	return !s->torch && s->held && s->verdict->line_count;
+	return !s->torch && s->held && s->verdict->line_count &&
+	       s->verdict->lines[0].line->state != VIEW_LINE_DRIVER;
 }
 
 static bool is_not_expandable(const struct subject *s)

@@ -102,6 +102,9 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 			struct view_stacks *to)
 {
 	*to = (struct view_stacks){ 0 };
+	for (size_t i = 0; i < count; i++)
+		if (from[i].flags & GMT_OOM_STACK_RESERVE)
+			by_stack_mark(&m->by_stack, from[i].stack_id, BY_STACK_RESERVE);
 	for (size_t i = 0; i < count; i++) {
 		struct stacks_row row = {
 			.stack_id = from[i].stack_id, .live = from[i].live, .count = from[i].count,

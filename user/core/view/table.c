@@ -41,6 +41,10 @@ static uint64_t key_of_symbol(const struct view_symbol *s)
 
 static uint64_t key_of_line(const struct view *view, const struct view_line_row *line)
 {
+	const char *owner = view->owners[view->stacks[line->stack].owner];
+
+	if (line->state == VIEW_LINE_DRIVER)
+		return key_of(owner, strlen(owner));
 	return line->state == VIEW_LINE_OWN ? key_of_symbol(&view->symbols[line->symbol]) : line->state + 1u;
 }
 

@@ -179,13 +179,16 @@ struct maker {
 static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *out)
 {
 	const struct stacks *blocks = framework_stacks(m->f, row);
-	const struct hash *segments = framework_segment_stacks(m->f);
+	struct by_stack_of of = {
+		.ends = &m->ledger->stack_ends, .segments = framework_segment_stacks(m->f), .ages = m->ages, .row = row,
+		.has_ended = m->p->exited,
+	};
 
-	by_stack_fill(&m->by_stack, &m->p->account.rows[row].stacks, m->ages, row, &m->moments, &out->stacks);
-	if (segments)
-		by_stack_mark_segments(&m->by_stack, &out->stacks, segments);
+	of.stacks = &m->p->account.rows[row].stacks;
+	by_stack_fill(&m->by_stack, &of, &m->moments, &out->stacks);
+	of = (struct by_stack_of){ .stacks = blocks, .ends = of.ends, .has_ended = m->p->exited };
 	if (blocks)
-		by_stack_fill(&m->by_stack, blocks, NULL, row, &m->moments, &out->torch.stacks);
+		by_stack_fill(&m->by_stack, &of, &m->moments, &out->torch.stacks);
 	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
 			      out->torch.training.purpose_count);
 	if (out->has_physical)
@@ -233,6 +236,7 @@ static void fill_memory(struct maker *m, struct view_proc *out)
 {
 	uint64_t now_ns = m->p->exited ? m->p->exit_ts_ns : m->ledger->now_ns;
 	uint64_t older_than_ns = m->request->older_than_ns;
+	struct by_stack_of host;
 	struct held_ages ages;
 
 	find_moments(m->p, now_ns, &m->moments);
@@ -240,7 +244,11 @@ static void fill_memory(struct maker *m, struct view_proc *out)
 	if (m->ages)
 		held_ages_init(&ages, m->p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
 	fill_rows(m, out);
-	by_stack_fill(&m->by_stack, &m->p->account.stacks, m->ages, ROW_NONE, &m->moments, &out->host_stacks);
+	host = (struct by_stack_of){
+		.stacks = &m->p->account.stacks, .ends = &m->ledger->stack_ends, .ages = m->ages, .row = ROW_NONE,
+		.has_ended = m->p->exited,
+	};
+	by_stack_fill(&m->by_stack, &host, &m->moments, &out->host_stacks);
 	if (m->ages)
 		held_ages_fini(&ages);
 	m->ages = NULL;

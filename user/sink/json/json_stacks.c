@@ -66,7 +66,8 @@ static json_t *lines_to_json(const struct view *view, const struct view_lines *l
 {
 	static const char *const states[] = {
 		[VIEW_LINE_NO_STACK] = "none", [VIEW_LINE_NOT_NAMED] = "not_named",
-		[VIEW_LINE_NOT_OWN] = "not_own", [VIEW_LINE_OWN] = "own",
+		[VIEW_LINE_NOT_OWN] = "not_own", [VIEW_LINE_OWN] = "own", [VIEW_LINE_CUT] = "cut",
+		[VIEW_LINE_GONE] = "gone", [VIEW_LINE_RESERVE] = "reserve", [VIEW_LINE_DRIVER] = "driver",
 	};
 	json_t *list = js_array();
 

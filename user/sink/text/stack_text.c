@@ -155,16 +155,36 @@ void stack_text_place(struct out *out, const struct view_symbol *s)
 	}
 }
 
+/* The line for which the greatest part was reserved says when the reserve grew, not who holds the part now. */
+static void print_reserve(struct out *out, const struct view *view, const struct view_line_row *line)
+{
+	const struct view_symbol *s = best_python(view, &view->stacks[line->stack]);
+
+	out_text(out, "PyTorch's reserve");
+	if (!s)
+		return;
+	out_text(out, line->stacks > 1 ? ", above all for " : ", for ");
+	stack_text_place(out, s);
+}
+
 void stack_text_line(struct out *out, const struct view *view, const struct view_line_row *line)
 {
-	static const char *const texts[] = {
+	static const char *const texts[VIEW_LINE_STATE_COUNT] = {
 		[VIEW_LINE_NO_STACK] = "(no stack trace was taken)",
 		[VIEW_LINE_NOT_NAMED] = "(frame names not known yet)",
 		[VIEW_LINE_NOT_OWN] = "(only code of libraries)",
+		[VIEW_LINE_CUT] = "(stack traces that ended before the program's code)",
+		[VIEW_LINE_GONE] = "(code that was gone before its names were read)",
 	};
 
 	if (line->state == VIEW_LINE_OWN)
 		stack_text_place(out, &view->symbols[line->symbol]);
+	else if (line->state == VIEW_LINE_RESERVE)
+		print_reserve(out, view, line);
+	else if (line->state == VIEW_LINE_DRIVER)
+		print_foreign(out, view->owners[view->stacks[line->stack].owner]);
+	else if (line->has_ended && (line->state == VIEW_LINE_GONE || line->state == VIEW_LINE_NOT_NAMED))
+		out_text(out, "(the process ended before its names were read)");
 	else
 		out_text(out, texts[line->state]);
 }
