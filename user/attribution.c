@@ -133,6 +133,22 @@ static uint32_t own_line(const struct frames *frames, const uint32_t *list, cons
 	return line;
 }
 
+/* The line that called the program's own line: code of the same kind, but not of the same line. */
+static uint32_t calling_line(const struct frames *frames, const uint32_t *list, const struct owners_match *matches,
+			     uint32_t count, uint32_t line)
+{
+	const struct frames_symbol *own = line < count ? &frames->symbols[list[line]] : NULL;
+
+	for (uint32_t i = line + 1; own && i < count; i++) {
+		const struct frames_symbol *s = &frames->symbols[list[i]];
+
+		if (s->place != own->place && own_rank(s, matches[i]) == own_rank(own, matches[line]) &&
+		    strcmp(s->function, "_start"))
+			return i;
+	}
+	return 0;
+}
+
 /* CUDA's entry points take memory for the driver itself where a rule gives them an owner: contexts, modules, graphs. */
 static bool is_of_driver(const struct frames_symbol *s, struct owners_match match)
 {
@@ -163,6 +179,7 @@ static struct view_verdict judge_stack(void *arg, const struct frames *frames, u
 	verdict->frame = frame < count ? (uint32_t)frame : VIEW_NO_FRAME;
 	verdict->is_driver = frame < count && is_of_driver(&frames->symbols[list[frame]], a->matches[frame]);
 	verdict->line = own_line(frames, list, a->matches, count);
+	verdict->caller = calling_line(frames, list, a->matches, count, verdict->line);
 	return *verdict;
 }
 

@@ -3,6 +3,7 @@
 """The answer at the head of the report, for programs that keep more and more tensors: the line that made what stays is
 named. A program without a leak has none named."""
 import os
+import re
 
 import lib
 import torchlib
@@ -95,6 +96,7 @@ def losses():
     check(modules["Net"] >= finding["part_bytes"] * 3 // 4, "the module:", modules, finding)
     check(any("LEAK" in line for line in head), "not on the first screen", *head)
     check(any(f"torch_leaks.py:{place[1]} " in line for line in head), "the line is not on the first screen", *head)
+    check(any(re.search(r"called from torch_leaks.py:\d+ train$", line) for line in head), "the caller is missing", *head)
 
 
 def summed():

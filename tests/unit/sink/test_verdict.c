@@ -28,8 +28,10 @@ static struct view_verdict decide_line(void *arg, const struct frames *frames, u
 	for (uint32_t i = count; i-- > 0;) {
 		const struct frames_symbol *s = &frames->symbols[list[i]];
 
-		if (s->file[0] && own_code_of(s->file) == OWN_CODE_PROGRAM)
-			verdict.line = i;
+		if (!s->file[0] || own_code_of(s->file) != OWN_CODE_PROGRAM)
+			continue;
+		verdict.caller = verdict.line == VIEW_NO_FRAME ? 0 : verdict.line;
+		verdict.line = i;
 	}
 	return verdict;
 }

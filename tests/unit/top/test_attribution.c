@@ -35,31 +35,36 @@ static const struct {
 	{ "c10::cuda::malloc", "/opt/libs/torch/lib/libc10_cuda.so", "", 0 },
 	{ "Linear.forward", "", "/opt/libs/torch/nn/modules/linear.py", 114 },
 	{ "cuDevicePrimaryCtxRetain", "/usr/lib/libcuda.so.580.65", "", 0 },
+	{ "main", "/home/me/a.out", "/home/me/a.c", 30 },
+	{ "_start", "/home/me/a.out", "", 0 },
 };
 enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER, CUBLAS, ROWS, C10_MOVED, LINEAR_MOVED,
-	      CONTEXT };
+	      CONTEXT, A_MAIN, START };
 
 #define FRAMES_MOST 6
 
 /* Innermost first; the symbol whose line is the program's own. */
 static const struct {
 	enum symbol frames[FRAMES_MOST];
-	enum symbol own;
+	enum symbol own, caller;
 	bool is_driver;                                /* the memory is the driver's own */
 } stacks[] = {
-	{ { ALLOC, C10, LINEAR, NET, MAIN }, NET, false },
-	{ { ALLOC, C10, LINEAR, MAIN, THREADING }, MAIN, false },
-	{ { ALLOC, C10, VLLM, THREADING }, VLLM, false },     /* all of it is installed: the outermost libraries say it */
-	{ { ALLOC, C10, LINEAR, VLLM, MAIN }, MAIN, false },
-	{ { ALLOC, ROWS, THREADING }, ROWS, false },
-	{ { ALLOC, C10, LINEAR, THREADING }, NONE, false },
-	{ { ALLOC, WORK, HELPER }, WORK, false },
-	{ { ALLOC, HELPER, WORK }, WORK, false },             /* a line says more than a function */
-	{ { ALLOC, HELPER, NET }, NET, false },               /* Python says more than native code */
-	{ { ALLOC, CUBLAS, HELPER }, HELPER, false },
-	{ { ALLOC, CUBLAS }, NONE, false },
-	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET, false }, /* a PyTorch outside of site-packages */
-	{ { CONTEXT, C10, NET, MAIN }, NET, true },
+	{ { ALLOC, C10, LINEAR, NET, MAIN }, NET, MAIN, false },
+	{ { ALLOC, C10, LINEAR, MAIN, THREADING }, MAIN, NONE, false },
+	{ { ALLOC, C10, VLLM, THREADING }, VLLM, NONE, false },     /* all of it is installed: the outermost libraries say it */
+	{ { ALLOC, C10, LINEAR, VLLM, MAIN }, MAIN, NONE, false },
+	{ { ALLOC, ROWS, THREADING }, ROWS, NONE, false },
+	{ { ALLOC, C10, LINEAR, THREADING }, NONE, NONE, false },
+	{ { ALLOC, WORK, HELPER }, WORK, NONE, false },
+	{ { ALLOC, HELPER, WORK }, WORK, NONE, false },             /* a line says more than a function */
+	{ { ALLOC, HELPER, NET }, NET, NONE, false },               /* Python says more than native code */
+	{ { ALLOC, CUBLAS, HELPER }, HELPER, NONE, false },
+	{ { ALLOC, CUBLAS }, NONE, NONE, false },
+	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET, MAIN, false }, /* a PyTorch outside of site-packages */
+	{ { CONTEXT, C10, NET, MAIN }, NET, MAIN, true },
+	{ { ALLOC, WORK, WORK, A_MAIN, START }, WORK, A_MAIN, false },     /* recursion, and what every program begins with */
+	{ { ALLOC, HELPER, START }, HELPER, NONE, false },
+	{ { ALLOC, C10, NET, LINEAR, NET, MAIN }, NET, MAIN, false },    /* a package in between */
 };
 
 static void put_stack(struct records *r, uint32_t id, const enum symbol *frames)
@@ -97,6 +102,8 @@ static void own_lines(void **state)
 
 		if (own != stacks[i].own)
 			fail_msg("stack %u: symbol %d, not %d", i, (int)own, (int)stacks[i].own);
+		if ((verdict.caller ? stacks[i].frames[verdict.caller] : NONE) != stacks[i].caller)
+			fail_msg("stack %u: called from frame %u", i, verdict.caller);
 		if (verdict.is_driver != stacks[i].is_driver)
 			fail_msg("stack %u: the driver's own: %d", i, verdict.is_driver);
 	}

@@ -24,9 +24,9 @@ static struct view_verdict by_letter(void *arg, const struct frames *frames, uin
 
 		if (function[0] && function[0] != '-')
 			return (struct view_verdict){ (uint32_t)(function[0] - 'a' + 1), i, count - 1,
-						      strstr(function, "driver") != NULL };
+						      0, strstr(function, "driver") != NULL };
 	}
-	return (struct view_verdict){ 0, VIEW_NO_FRAME, VIEW_NO_FRAME, false };
+	return (struct view_verdict){ 0, VIEW_NO_FRAME, VIEW_NO_FRAME, 0, false };
 }
 
 static const char *letter(void *arg, uint32_t owner)

@@ -87,7 +87,9 @@ struct view_line_row {
 	uint8_t state;           /* enum view_line_state */
 	uint8_t purpose;         /* what most of the live memory of `stack` is for, as above */
 	bool has_ended;          /* the process has */
+	bool has_callers;        /* not all stacks have this caller */
 	uint32_t symbol;         /* VIEW_LINE_OWN: index in view.symbols */
+	uint32_t caller;         /* the line that called it in `stack`: 1 + index in view.symbols; 0: none */
 	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
 	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
 	uint64_t by_category[GMT_CATEGORY_COUNT]; /* of a framework's blocks: the live bytes by purpose */
@@ -163,11 +165,12 @@ struct view_unwinding {
 	uint64_t py_reasons[GMT_PY_REASON_COUNT];
 };
 
-/* What view_request.decide() says of a stack. Both frames may be VIEW_NO_FRAME. */
+/* What view_request.decide() says of a stack. `frame` and `line` may be VIEW_NO_FRAME. */
 struct view_verdict {
 	uint32_t owner;          /* below owner_count */
 	uint32_t frame;          /* the frame that decided about the owner */
 	uint32_t line;           /* the innermost frame of the program's own code */
+	uint32_t caller;         /* the next such frame outwards, of another line; 0: none, as it is never the first */
 	bool is_driver;          /* the driver took the memory for itself */
 };
 struct view_request {

@@ -34,6 +34,7 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	sums_init(&b->lines, line_symbols(request) + frames->symbol_count);
 	sums_init(&b->modules, frames->modules.count);
 	b->line_of = xcalloc(frames->stack_count, sizeof(*b->line_of));
+	b->caller_of = xcalloc(frames->stack_count, sizeof(*b->caller_of));
 	b->marks = xcalloc(frames->stack_count, sizeof(*b->marks));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
@@ -52,6 +53,7 @@ void by_stack_fini(struct by_stack *b)
 	sums_fini(&b->lines);
 	sums_fini(&b->modules);
 	free(b->line_of);
+	free(b->caller_of);
 	free(b->marks);
 	free(b->marked);
 	free(b->stack_of);
@@ -117,6 +119,17 @@ static uint32_t line_of(const struct by_stack *b, uint32_t stack, const struct v
 	return line_symbols(b->request) + b->frames->symbols[list[verdict->line]].place;
 }
 
+static uint32_t caller_of(const struct by_stack *b, uint32_t stack, const struct view_verdict *verdict)
+{
+	const uint32_t *list;
+	uint32_t count;
+
+	if (stack < FRAMES_FIRST || !verdict->caller)
+		return 0;
+	list = frames_list(b->frames, stack, &count);
+	return verdict->caller < count ? 1 + b->frames->symbols[list[verdict->caller]].place : 0;
+}
+
 static uint8_t state_of_line(const struct by_stack *b, uint32_t line)
 {
 	return line < LINE_OWNERS ? (uint8_t)line : line < line_symbols(b->request) ? VIEW_LINE_DRIVER : VIEW_LINE_OWN;
@@ -176,6 +189,7 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_
 	if (!b->request->top)
 		return;
 	b->line_of[stack] = line_of(b, stack, &verdict);
+	b->caller_of[stack] = caller_of(b, stack, &verdict);
 	sums_count(&b->stacks, stack, &held);
 	sums_count(&b->lines, b->line_of[stack], &held);
 	sums_count(&b->modules, b->frames->stacks[stack].module, &held);
@@ -248,12 +262,13 @@ static void fill_top(struct by_stack *b, enum view_order order, struct view_top 
 	free(picks);
 }
 
-/* Counts the stacks of the lines that were picked, and finds the greatest. */
+/* Counts the stacks of the lines that were picked, and finds the greatest and who called there. */
 static void find_stacks(struct by_stack *b, enum view_order order, const struct sums_pick *picks,
 			struct view_lines *lines)
 {
 	uint32_t *row_of = xcalloc(b->lines.count, sizeof(*row_of)); /* index in b->lines -> 1 + row */
 	int64_t *greatest = xcalloc(lines->count, sizeof(*greatest));
+	struct view_line_row *line;
 
 	for (size_t i = 0; i < lines->count; i++)
 		row_of[picks[i].at] = (uint32_t)i + 1;
@@ -264,14 +279,20 @@ static void find_stacks(struct by_stack *b, enum view_order order, const struct 
 
 		if (!row || value <= 0)
 			continue;
-		lines->rows[row - 1].stacks++;
+		line = &lines->rows[row - 1];
+		line->has_callers |= line->stacks && line->caller != b->caller_of[stack];
+		line->stacks++;
 		if (value <= greatest[row - 1])
 			continue;
 		greatest[row - 1] = value;
-		lines->rows[row - 1].stack = stack;
+		line->stack = stack;
+		line->caller = b->caller_of[stack];
 	}
-	for (size_t i = 0; i < lines->count; i++)
-		lines->rows[i].stack = show_stack(b, lines->rows[i].stack);
+	for (size_t i = 0; i < lines->count; i++) {
+		line = &lines->rows[i];
+		line->stack = show_stack(b, line->stack);
+		line->caller = line->state == VIEW_LINE_OWN && line->caller ? 1 + show_symbol(b, line->caller - 1) : 0;
+	}
 	free(greatest);
 	free(row_of);
 }

@@ -27,6 +27,7 @@ struct by_stack {
 	struct sums lines;       /* by the number of a line, see line_of() */
 	struct sums modules;     /* by the number of a path of modules */
 	uint32_t *line_of;       /* stack -> its line, of the stacks in `stacks` */
+	uint32_t *caller_of;     /* stack -> 1 + the symbol of its caller's place, 0: none; likewise */
 	uint8_t *marks;          /* stack -> enum by_stack_mark, of the part of the view that is being made */
 	uint32_t *marked;        /* the stacks that have marks */
 	size_t marked_count;

@@ -77,6 +77,8 @@ static json_t *lines_to_json(const struct view *view, const struct view_lines *l
 		js_append(list, JS_ADD(held_to_json(view, &r->held), { "state", js_word(states[r->state]) },
 				       { "symbol", js_u64_if(r->state == VIEW_LINE_OWN, r->symbol) },
 				       { "stack", js_u64(r->stack) }, { "stack_count", js_u64(r->stacks) },
+				       { "caller", js_u64_if(r->caller, r->caller - 1) },
+				       { "other_callers", json_boolean(r->has_callers) },
 				       { "steady", json_boolean(view_is_steady(&r->held)) },
 				       { "categories", categories_of_line(r) },
 				       { "category", js_word_if(r->purpose, gmt_category_name(r->purpose - 1u)) }));

@@ -190,6 +190,7 @@ static void say_line(struct out *out, const struct oom_view *v, const struct oom
 		out_printf(out, ", %s", gmt_category_text(line->purpose - 1));
 	if (line->has_grown && (!cause || cause->kind != OOM_CAUSE_ACTIVATIONS))
 		out_text(out, ", growing in both halves");
+	stack_text_caller(out, &v->view, line->line, "  ");
 	if (cause && cause->row != v->facts.asker && cause->row != OOM_VIEW_NONE)
 		out_printf(out, ", in pid %u", v->view.procs[v->rows[cause->row].proc].tgid);
 }

@@ -147,6 +147,19 @@ static void keeper_line(struct out *out, const struct view *view, const struct f
 	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
+static void caller_line(struct out *out, const struct view *view, const struct view_line_row *row,
+			const struct sink_opts *opts)
+{
+	struct out line;
+
+	if (!row->caller)
+		return;
+	out_init_mem(&line);
+	out_pad(&line, FINDING_TEXT_LABEL);
+	stack_text_caller(&line, view, row, "");
+	text_line(out, opts, TEXT_PLAIN, &line);
+}
+
 void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
 {
 	bool is_guess = finding_ground(f->kind) == FINDING_GUESS;
@@ -164,6 +177,8 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	text_line(out, opts, TEXT_YELLOW, &line);
 	if (texts[f->kind].has_keeper)
 		keeper_line(out, view, f, opts);
+	if (f->line)
+		caller_line(out, view, f->line, opts);
 	if (f->left != FINDING_LEFT_UNKNOWN)
 		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s %s", FINDING_TEXT_LABEL, "",
 			    human_count(f->left).s, human_plural(f->left, "iteration", "iterations"));

@@ -189,6 +189,14 @@ void stack_text_line(struct out *out, const struct view *view, const struct view
 		out_text(out, texts[line->state]);
 }
 
+void stack_text_caller(struct out *out, const struct view *view, const struct view_line_row *line, const char *before)
+{
+	if (!line->caller)
+		return;
+	out_printf(out, "%scalled %sfrom ", before, line->has_callers ? "above all " : "");
+	stack_text_place(out, &view->symbols[line->caller - 1]);
+}
+
 /* ---- the frames ---- */
 
 /* Sets shown[i] for each frame i that is shown. Returns their number. */

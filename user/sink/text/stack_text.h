@@ -18,6 +18,8 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 void stack_text_place(struct out *out, const struct view_symbol *symbol);
 
 /* A line of the program's own code ("train.py:212 forward"), or why there is none. */
+/* `before`, and "called from train.py:40 load"; nothing if the caller is not known. */
+void stack_text_caller(struct out *out, const struct view *view, const struct view_line_row *line, const char *before);
 void stack_text_line(struct out *out, const struct view *view, const struct view_line_row *line);
 
 /* The frames, innermost first, one indented line each. Unless all: the native frames nearest to the allocation that
