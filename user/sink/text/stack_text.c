@@ -64,12 +64,28 @@ void stack_text_name(struct out *out, const struct view_symbol *s)
 	out_char(out, ')');
 }
 
+/* Why an address stands in place of a name. */
+static void print_why_no_name(struct out *out, const struct view_symbol *s)
+{
+	if (!s->module[0]) {
+		out_text(out, " (in no known file)");
+	} else if (s->module[0] == '[') {
+		out_text(out, " (code without a file)");
+	} else {
+		out_text(out, " (");
+		print_foreign(out, basename(s->module));
+		out_text(out, " has no symbol there)");
+	}
+}
+
 /* "at::empty_cuda (libtorch_cuda.so)", "work (work.c:12, prog)". */
 static void print_frame(struct out *out, const struct view_symbol *s)
 {
 	bool has_module = s->module[0] && s->function[0];
 
 	print_function(out, s);
+	if (!s->function[0] && !s->file[0])
+		print_why_no_name(out, s);
 	if (s->file[0] || has_module)
 		out_text(out, " (");
 	if (s->file[0])
