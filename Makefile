@@ -66,7 +66,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack findings oom_causes oom_judge oom_parts oom_verdict oom_view snapshot snapshot_index \
+            $(call in,view,by_stack findings looked oom_causes oom_judge oom_parts oom_verdict oom_view snapshot snapshot_index \
                             snapshot_replay sums table view view_build view_filter)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
@@ -77,7 +77,7 @@ SINK     := registry \
             $(call in,text,finding_text stack_text text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
-            $(call in,report,doctor list report report_answer report_stacks report_training sum warnings) \
+            $(call in,report,doctor list report report_answer report_nothing report_stacks report_training sum warnings) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot)

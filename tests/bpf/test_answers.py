@@ -138,6 +138,8 @@ def clean():
     found, head, _ = at_the_end("clean", "--block-stacks")
     equal([f[0] for f in found], [], "findings")
     check(any("LINES" in line for line in head), *head)
+    check(any(line.startswith("FOUND   nothing:") for line in head), "not said that nothing was found", *head)
+    check("no iteration leaks" in " ".join(map(str.strip, head)), *head)
 
 
 if __name__ == "__main__":

@@ -343,6 +343,48 @@ static void test_exit_texts(void **state)
 	}
 }
 
+static void check_says(const char *wanted, const char *unwanted)
+{
+	char *text = report_of(&now, &(struct sink_opts){ 0 });
+
+	for (char *at = text; (at = strstr(at, "\n        ")); at++) /* one line */
+		memmove(at + 1, at + 9, strlen(at + 9) + 1), *at = ' ';
+	if (wanted && !strstr(text, wanted))
+		fail_msg("'%s' is not in: %s", wanted, text);
+	if (unwanted && strstr(text, unwanted))
+		fail_msg("'%s' is in: %s", unwanted, text);
+	free(text);
+}
+
+/* What was looked at depends on what was recorded. */
+static void test_nothing_found(void **state)
+{
+	struct view_stacks *s = &now.rows[0].stacks;
+	struct view_training *t = &now.rows[0].torch.training;
+
+	(void)state;
+	stacked(&now);
+	now.rows[1].stacks = *s;
+	check_says("growth (the program was traced for too short a time)", NULL);
+	s->later_ns = s->since_ns + 60 * S;
+	now.rows[1].stacks = *s;
+	check_says("no line grows all along", "growth (");
+	check_says("leaks (no training was seen), the lines that hold tensors (--block-stacks", "no iteration leaks");
+	t->is_training = true;
+	t->iteration = 3;
+	check_says("leaks (the program was traced for too short a time)", "no iteration leaks");
+	t->iteration = 30;
+	check_says("no iteration leaks", "leaks (");
+	now.rows[0].torch.gap_known = false;
+	check_says("fragmentation (some of PyTorch's memory is older than the attach)", "fragmentation did");
+	now.gpus[1].has_memory = false;
+	check_says("other processes (NVML gave no numbers)", "in the way");
+	now.view.session.layers = GMT_LAYER_NVML;
+	check_says("failed requests (calls were not traced)", "no request failed");
+	now.procs[0].ooms[GMT_OOM_FATAL] = 1;
+	check_says("OOM  ", "FOUND");
+}
+
 static void check_line(uint8_t state, bool has_ended, uint32_t stacks, const char *wanted)
 {
 	struct view_line_row row = { .state = state, .has_ended = has_ended, .symbol = 6, .stack = 2, .stacks = stacks };
@@ -455,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_plain_says_changes_once),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_exit_texts),
+		cmocka_unit_test(test_nothing_found),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),
 		cmocka_unit_test(test_doctor),

@@ -6,6 +6,7 @@
 
 #include "base/count.h"
 #include "base/xalloc.h"
+#include "core/view/looked.h"
 #include "core/view/thresholds.h"
 #include "core/view/view.h"
 
@@ -149,8 +150,7 @@ static void look_for_growth(struct search *s)
 	bool is_in_iterations = s->row->torch.training.is_training;
 	struct finding *f;
 
-	if (!stacks->later_ns || stacks->later_ns - stacks->since_ns < GROWTH_NS ||
-	    now_ns - stacks->later_ns < GROWTH_LATER_NS)
+	if (!looked_at_growth(stacks, now_ns))
 		return;
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];

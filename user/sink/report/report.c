@@ -414,6 +414,7 @@ static void print_tables(struct out *out, const struct view *view, const struct 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	report_answer(out, view, opts);
+	report_nothing(out, view);
 	print_head(out, view, opts);
 	if (!view->proc_count)
 		out_text(out, "\nno process was traced\n");

@@ -23,6 +23,8 @@ void report_warnings(struct out *out, const struct view *view, const struct sink
 
 /* Prints the answer: what the largest processes hold, what was found, and the lines with the most memory. */
 void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts);
+/* Says that nothing was found, and what was looked at; nothing if something was found, or nobody used a GPU. */
+void report_nothing(struct out *out, const struct view *view);
 /* Prints the commands that show more: about a failed request, and the tables. */
 void report_next(struct out *out, const struct view *view, const struct sink_opts *opts);
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The sentence of a report in which nothing was found: what was looked at, and what the records do not show.
+ *
+ *     FOUND   nothing: no request failed for good, no line grows all along, no other
+ *             process is in the way
+ *             not known: leaks (no training was seen)
+ */
+#include "base/out.h"
+#include "core/view/looked.h"
+#include "sink/report/report.h"
+#include "sink/text/finding_text.h"
+#include "sink/text/text.h"
+
+static const struct {
+	const char *is_none, *is_unknown;
+} questions[LOOKED_FOR_COUNT] = {
+	[LOOKED_FOR_REQUESTS] = { "no request failed for good", "failed requests" },
+	[LOOKED_FOR_GROWTH] = { "no line grows all along", "growth" },
+	[LOOKED_FOR_LEAK] = { "no iteration leaks", "leaks" },
+	[LOOKED_FOR_PIECES] = { "fragmentation did no harm", "fragmentation" },
+	[LOOKED_FOR_CACHE] = { "no large unused cache", "the cache" },
+	[LOOKED_FOR_OTHERS] = { "no other process is in the way", "other processes" },
+	[LOOKED_FOR_LINES] = { NULL, "the lines that hold tensors" },
+};
+
+static const char *const reasons[] = {
+	[LOOKED_NO_CALLS] = "calls were not traced",
+	[LOOKED_SHORT] = "the program was traced for too short a time",
+	[LOOKED_NO_STACKS] = "no stack traces were taken",
+	[LOOKED_NO_TRAINING] = "no training was seen",
+	[LOOKED_OLD_BLOCKS] = "some of PyTorch's memory is older than the attach",
+	[LOOKED_NO_NVML] = "NVML gave no numbers",
+	[LOOKED_NO_BLOCK_STACKS] = "--block-stacks records them",
+};
+
+void report_nothing(struct out *out, const struct view *view)
+{
+	enum looked by[LOOKED_FOR_COUNT];
+	unsigned none = 0, unknown = 0;
+	struct out known, not_known;
+
+	looked_at(view, by);
+	if (view->finding_count || by[LOOKED_FOR_REQUESTS] == LOOKED_NEVER)
+		return;
+	out_init_mem(&known);
+	out_init_mem(&not_known);
+	for (int i = 0; i < LOOKED_FOR_COUNT; i++) {
+		if (by[i] == LOOKED_AT && questions[i].is_none)
+			out_printf(&known, "%s%s", none++ ? ", " : "nothing: ", questions[i].is_none);
+		else if (by[i] > LOOKED_AT)
+			out_printf(&not_known, "%s%s (%s)", unknown++ ? ", " : "not known: ", questions[i].is_unknown,
+				   reasons[by[i]]);
+	}
+	if (!none)
+		out_text(&known, "nothing, because nothing could be looked at");
+	text_wrap(out, "FOUND", FINDING_TEXT_LABEL, TEXT_COLUMNS, &known);
+	if (unknown)
+		text_wrap(out, "", FINDING_TEXT_LABEL, TEXT_COLUMNS, &not_known);
+	else
+		out_close(&not_known);
+	out_char(out, '\n');
+}
