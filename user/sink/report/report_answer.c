@@ -6,7 +6,9 @@
  *     python train.py  pid 4242
  *             running at 2026-02-03 10:17:23 UTC on node17
  *     GPU 0   nvidia-smi shows 2.3 GiB
- *             = calls 1.8 GiB + context 498 MiB + rest 47 MiB + residual 0 B
+ *             = allocations 1.8 GiB  + CUDA context 498 MiB  + rounding 47 MiB
+ *             + unexplained 0 B
+ *             at most 2.4 GiB, at 10:16:12
  *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
  *     LEAK    +832 KiB on average in the last 30 iterations, 55.2 MiB kept so far (guess)
  *             train.py:21 forward keeps 53.2 MiB of them
@@ -79,10 +81,12 @@ static void name_line(struct out *out, const struct view *view, const struct vie
 	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
+/* Two blanks keep a part in one line. */
 static void print_part(struct out *line, const char *name, int64_t bytes)
 {
 	if (bytes)
-		out_printf(line, " + %s %s", name, human_signed_bytes(bytes).s + (bytes > 0));
+		out_printf(line, "  %c %s %s", bytes < 0 ? '-' : '+', name,
+			   human_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).s);
 }
 
 static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -96,8 +100,8 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 	if (ordinal.s[0])
 		out_printf(&line, "%s: ", ordinal.s);
 	if (!row->has_nvml)
-		out_printf(&line, "%s since the attach, at most %s; nvidia-smi's number is unknown",
-			   human_bytes(view_weight(row)).s, human_bytes(most_of(row)).s);
+		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
+			   human_bytes(view_weight(row)).s);
 	else if (!proc->exited || proc->exit_ts_ns < row->nvml_ts_ns)
 		out_printf(&line, "nvidia-smi shows %s", human_bytes(row->nvml).s);
 	else
@@ -107,28 +111,53 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 }
 
 /* What nvidia-smi shows, as a sum. */
+static void sum_lines(struct out *out, const struct view *view, const struct view_sum *s)
+{
+	struct out line;
+
+	out_init_mem(&line);
+	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API))
+		out_text(&line, "= what CUDA calls allocated, which were not traced");
+	else
+		out_printf(&line, "= allocations %s", human_bytes(s->attributed).s);
+	print_part(&line, "CUDA context", s->context);
+	print_part(&line, "modules", s->modules);
+	print_part(&line, "pool reserve", s->pool_reserve);
+	print_part(&line, "rounding", s->rounding);
+	print_part(&line, "streams, launches", s->other);
+	print_part(&line, "checkpointed", -(int64_t)s->checkpointed);
+	print_part(&line, "before attach", (int64_t)s->before_attach);
+	if (s->residual)
+		print_part(&line, "unexplained", s->residual);
+	else
+		out_text(&line, "  + unexplained 0 B");
+	text_wrap(out, "", FINDING_TEXT_LABEL, TEXT_COLUMNS, &line);
+}
+
+static void peak_line(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct view_row *row)
+{
+	const struct view_level *level = row->has_physical ? &row->physical : &row->attributed;
+	const char *of = !row->has_physical ? " by CUDA calls" : row->before_attach ? " since the attach" : "";
+	struct out line;
+
+	out_init_mem(&line);
+	if (row->has_nvml && proc->exited && view_weight(row) > row->nvml)
+		out_printf(&line, "at the end %s%s", human_bytes(view_weight(row)).s, level->peak ? ",  " : "");
+	if (level->peak)
+		out_printf(&line, "at most %s%s, at %s", human_bytes(level->peak).s, of,
+			   text_when(view, level->peak_ts_ns).s);
+	text_wrap(out, "", FINDING_TEXT_LABEL, TEXT_COLUMNS, &line);
+}
+
 static void gpu_lines(struct out *out, const struct view *view, const struct view_proc *proc,
 		      const struct view_row *row, const struct sink_opts *opts)
 {
-	const struct view_sum *s = &row->at_nvml;
-	struct out line;
-
 	nvml_line(out, view, proc, row, opts);
-	if (!row->has_nvml)
-		return;
-	out_init_mem(&line);
-	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API))
-		out_printf(&line, "%*s= calls, which were not traced", FINDING_TEXT_LABEL, "");
-	else
-		out_printf(&line, "%*s= calls %s", FINDING_TEXT_LABEL, "", human_bytes(s->attributed).s);
-	print_part(&line, "context", s->context);
-	print_part(&line, "rest", s->modules + s->pool_reserve + s->rounding + s->other - (int64_t)s->checkpointed);
-	print_part(&line, "before attach", (int64_t)s->before_attach);
-	out_printf(&line, " + residual %s", human_signed_bytes(s->residual).s + (s->residual > 0));
-	text_line(out, opts, TEXT_PLAIN, &line);
-	if (proc->exited && view_weight(row) > row->nvml)
-		text_format(out, opts, TEXT_PLAIN, "%*sat the end %s", FINDING_TEXT_LABEL, "",
-			    human_bytes(view_weight(row)).s);
+	if (row->has_nvml)
+		sum_lines(out, view, &row->at_nvml);
+	if (most_of(row))
+		peak_line(out, view, proc, row);
 }
 
 static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
