@@ -3,11 +3,14 @@
 """Targets by what people know of them: -p takes names, and asks on a terminal; groups of processes (a cgroup, a
 container, a pod, a unit, a Slurm job) are traced with those that join later."""
 import contextlib
+import datetime
 import json
 import os
 import pty
+import re
 import select
 import shutil
+import time
 
 import lib
 from lib import PATIENCE, Skip, Target, Tool, check, equal, process_of, until
@@ -224,6 +227,8 @@ def listed():
     equal(done.returncode, 0, "exit status " + done.stderr)
     value = json.loads(done.stdout)
     check_schema(value)
+    made = datetime.datetime.strptime(value["made_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
+    check(abs(time.time() - made.timestamp()) < PATIENCE, "made_at", value["made_at"])
     process = process_of(value, target.pid)
     check(other.pid not in pids(value), "a process without libcuda is listed")
     with open("/proc/self/cgroup", encoding="utf-8") as file:
@@ -238,6 +243,21 @@ def listed():
     check_schema(value)
 
 
+def unread():
+    """ps without privileges names processes that it could not inspect, and the remedy, as text and as JSON"""
+    tool = os.path.join(lib.folder(), "gpumemtrace")
+    shutil.copy(lib.TOOL, tool)
+    os.chmod(os.path.dirname(tool), 0o755)
+    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+    text = lib.run([*prefix, tool, "ps", "--nvml", "off"]).stdout
+    check(re.search(r"^\d+ process(es)? could not be inspected: the mappings of pid \d+ \(.*run gpumemtrace ps as root$", text,
+                    re.MULTILINE), "no pid, no reason or no remedy:", text)
+    value = json.loads(lib.run([*prefix, tool, "ps", "--nvml", "off", "--json"]).stdout)
+    check_schema(value)
+    hidden = value["hidden_processes"]
+    equal(len(hidden), min(value["hidden"], 8), "processes that are named")
+
+
 def check_schema(value):
     try:
         import jsonschema
@@ -250,4 +270,4 @@ def check_schema(value):
 
 
 if __name__ == "__main__":
-    lib.main(one_name, refused_names, chooser, members, kinds, empty_groups, listed)
+    lib.main(one_name, refused_names, chooser, members, kinds, empty_groups, listed, unread)

@@ -40,7 +40,8 @@ static char *print_list(const struct cuda_processes *all)
 static void test_text(void **state)
 {
 	struct cuda_processes all = {
-		.count = 3, .list = list, .use_count = 2, .uses = uses, .has_uses = true, .hidden = 1, .beyond = 2,
+		.count = 3, .list = list, .use_count = 2, .uses = uses, .has_uses = true, .beyond = 2,
+		.hidden = 1, .hidden_list = { { 12, "evi\nl" } },
 	};
 	char *text = print_list(&all);
 
@@ -50,7 +51,8 @@ static void test_text(void **state)
 				  "      13  7         1.0 s  -                 ?.service            e?[2Jvil\n"
 				  "      14  7          0 ms  -                 pod default/train-0  a?b\n"
 				  "2 more processes have no room in the list\n"
-				  "1 process could not be inspected for lack of privileges\n");
+				  "1 process could not be inspected: the mappings of pid 12 (evi?l) may not be read without"
+				  " CAP_SYS_PTRACE: run gpumemtrace ps as root\n");
 	free(text);
 }
 
@@ -69,10 +71,29 @@ static void test_nothing(void **state)
 	free(text);
 }
 
+/* A few are named. The remedy of a privileged caller is another one. */
+static void test_hidden(void **state)
+{
+	struct cuda_processes all = { .has_uses = true, .hidden = 9, .is_privileged = true };
+	char *text;
+
+	(void)state;
+	for (uint32_t i = 0; i < CUDA_HIDDEN_MOST; i++)
+		all.hidden_list[i] = (struct cuda_hidden){ 20 + i, "x" };
+	text = print_list(&all);
+	assert_non_null(strstr(text, "9 processes could not be inspected: the mappings of pid 20 (x), 21 (x), 22 (x),"
+				     " 23 (x), 24 (x) and 4 more may not be read, also with CAP_SYS_PTRACE: run"
+				     " gpumemtrace ps on the host"));
+	free(text);
+}
+
 static void test_json(void **state)
 {
-	struct cuda_processes all = { .count = 3, .list = list, .use_count = 2, .uses = uses, .has_uses = true };
-	struct sink_opts opts = { 0 };
+	struct cuda_processes all = {
+		.count = 3, .list = list, .use_count = 2, .uses = uses, .has_uses = true, .hidden = 1,
+		.hidden_list = { { 12, "x" } },
+	};
+	struct sink_opts opts = { .made_ns = 1700000000123456000 };
 	json_t *value, *first, *use;
 	struct out out;
 	char *text;
@@ -84,6 +105,9 @@ static void test_json(void **state)
 	value = json_loads(text, 0, NULL);
 	assert_non_null(value);
 	assert_int_equal(json_array_size(json_object_get(value, "processes")), 3);
+	assert_string_equal(json_string_value(json_object_get(value, "made_at")), "2023-11-14T22:13:20.123456Z");
+	first = json_array_get(json_object_get(value, "hidden_processes"), 0);
+	assert_int_equal(json_integer_value(json_object_get(first, "pid")), 12);
 	first = json_array_get(json_object_get(value, "processes"), 0);
 	assert_string_equal(json_string_value(json_object_get(first, "slurm_job")), "77");
 	assert_string_equal(json_string_value(json_object_get(first, "unit")), "slurmstepd.scope");
@@ -101,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_json),
 	};
 

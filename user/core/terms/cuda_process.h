@@ -27,11 +27,21 @@ struct cuda_use {
 	uint64_t used_bytes;     /* UINT64_MAX: unknown */
 };
 
+/* A process that may use CUDA: its mappings may not be read. */
+struct cuda_hidden {
+	uint32_t pid;
+	char comm[GMT_COMM_BYTES + 1];
+};
+
+#define CUDA_HIDDEN_MOST 8
+
 struct cuda_processes {
 	size_t count, use_count;
 	struct cuda_process *list;
 	struct cuda_use *uses;   /* of these processes */
 	size_t hidden;           /* whose mappings may not be read */
+	struct cuda_hidden hidden_list[CUDA_HIDDEN_MOST]; /* the first ones */
+	bool is_privileged;      /* the caller may read the mappings of other users' processes (CAP_SYS_PTRACE) */
 	size_t beyond;           /* that have no room in the list */
 	bool has_uses;           /* NVML was asked */
 	char why_no_uses[256];

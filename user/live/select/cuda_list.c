@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/select/cuda_list.h"
 
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/xalloc.h"
 #include "core/terms/cgroup_parts.h"
@@ -12,6 +14,7 @@
 #include "live/nvidia/nvml.h"
 #include "live/process/find.h"
 #include "live/process/find_names.h"
+#include "live/process/procfs.h"
 
 static uint64_t boot_time_ns(void)
 {
@@ -36,6 +39,23 @@ static void take_process(struct cuda_process *process, const struct find_process
 	find_user_name("", found->uid, process->user, sizeof(process->user));
 	cgroup_parts_read(found->cgroup, strlen(found->cgroup), &parts);
 	find_pod_name("", parts.pod, process->pod, sizeof(process->pod));
+}
+
+static void note_hidden(struct cuda_processes *processes, const struct find_process *found)
+{
+	size_t at = processes->hidden++;
+
+	if (at >= CUDA_HIDDEN_MOST)
+		return;
+	processes->hidden_list[at].pid = (uint32_t)found->pid;
+	memcpy(processes->hidden_list[at].comm, found->comm, sizeof(found->comm));
+}
+
+static bool may_read_mappings(void)
+{
+	struct procfs_status status;
+
+	return !procfs_status(getpid(), &status) && status.cap_effective & 1ull << CAP_SYS_PTRACE;
 }
 
 /* NVML also lists processes that are not of the list, such as those that only draw. */
@@ -76,12 +96,13 @@ int cuda_list_open(struct cuda_processes *processes, const char *nvml_path, cons
 	*processes = (struct cuda_processes){ .beyond = found.beyond, .why_no_uses = "switched off" };
 	if (err)
 		return err;
+	processes->is_privileged = may_read_mappings();
 	processes->list = xcalloc(found.count + 1, sizeof(*processes->list));
 	for (size_t i = 0; i < found.count; i++) {
 		if (found.list[i].has_libcuda)
 			take_process(&processes->list[processes->count++], &found.list[i]);
 		else
-			processes->hidden++;
+			note_hidden(processes, &found.list[i]);
 	}
 	free(found.list);
 	if (!no_nvml)

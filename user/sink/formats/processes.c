@@ -16,6 +16,7 @@
 #define COMMAND_COLUMNS 200
 #define USES_BYTES 512
 #define PLACE_BYTES 400
+#define HIDDEN_SHOWN 5           /* a line has room for these */
 
 /* ---- text ---- */
 
@@ -100,6 +101,28 @@ static void print_line(struct out *out, const struct cuda_processes *all, const 
 	out_char(out, '\n');
 }
 
+/* Who may use CUDA unseen, why, and what to do. */
+static void print_hidden(struct out *out, const struct cuda_processes *all)
+{
+	size_t shown = all->hidden < HIDDEN_SHOWN ? all->hidden : HIDDEN_SHOWN;
+
+	out_printf(out, "%zu %s not be inspected: the mappings of pid ", all->hidden,
+		   human_plural(all->hidden, "process could", "processes could"));
+	for (size_t i = 0; i < shown; i++) {
+		const struct cuda_hidden *hidden = &all->hidden_list[i];
+
+		out_printf(out, "%s%u (", i ? ", " : "", hidden->pid);
+		human_print(out, GMT_COMM_BYTES, hidden->comm, strlen(hidden->comm));
+		out_char(out, ')');
+	}
+	if (all->hidden > shown)
+		out_printf(out, " and %zu more", all->hidden - shown);
+	out_text(out, all->is_privileged ?
+			 " may not be read, also with CAP_SYS_PTRACE: run gpumemtrace ps on the host, outside of a"
+			 " container, or look into the log of the kernel's security module\n" :
+			 " may not be read without CAP_SYS_PTRACE: run gpumemtrace ps as root\n");
+}
+
 void processes_print(struct out *out, const struct cuda_processes *all, const struct sink_opts *opts)
 {
 	struct widths widths = measure_list(all);
@@ -115,8 +138,7 @@ void processes_print(struct out *out, const struct cuda_processes *all, const st
 		out_printf(out, "%zu more %s no room in the list\n", all->beyond,
 			   human_plural(all->beyond, "process has", "processes have"));
 	if (all->hidden)
-		out_printf(out, "%zu %s not be inspected for lack of privileges\n", all->hidden,
-			   human_plural(all->hidden, "process could", "processes could"));
+		print_hidden(out, all);
 	if (!all->has_uses)
 		out_printf(out, "no memory of GPUs is shown: %s\n", all->why_no_uses);
 }
@@ -155,13 +177,16 @@ static json_t *cuda_process_to_json(const struct cuda_processes *all, const stru
 
 void processes_print_json(struct out *out, const struct cuda_processes *all, const struct sink_opts *opts)
 {
-	json_t *list = js_array();
+	json_t *list = js_array(), *hidden = js_array();
 
-	(void)opts;
 	for (size_t i = 0; i < all->count; i++)
 		js_append(list, cuda_process_to_json(all, &all->list[i]));
+	for (size_t i = 0; i < all->hidden && i < CUDA_HIDDEN_MOST; i++)
+		js_append(hidden, JS_OBJECT({ "pid", js_u64(all->hidden_list[i].pid) },
+					    { "comm", JS_TEXT(all->hidden_list[i].comm) }));
 	js_write(out, JS_OBJECT({ "schema", js_word("gpumemtrace/1") }, { "type", js_word("processes") },
-				{ "processes", list }, { "hidden", js_u64(all->hidden) },
+				{ "made_at", js_utc(opts->made_ns) }, { "processes", list }, { "hidden", js_u64(all->hidden) },
+				{ "hidden_processes", hidden },
 				{ "beyond", js_u64(all->beyond) },
 				{ "why_no_gpus", js_word_if(!all->has_uses, all->why_no_uses) }), true);
 }
