@@ -49,12 +49,16 @@ static void make_target(struct session *session, pid_t pid)
 		users_return_process(session->users, user);
 }
 
+#define PS_LISTS "'gpumemtrace ps' lists the processes that use CUDA"
+
 static int tell_no_target(pid_t pid, const struct target_info *info)
 {
+	const char *remedy = info->kind == TARGET_HIDDEN ? "run gpumemtrace as root, outside of a container" : PS_LISTS;
+
 	if (info->kind == TARGET_THREAD)
 		say("pid %d is a thread of process %u: use -p %u", pid, info->tgid, info->tgid);
 	else
-		say("pid %d %s", pid, target_kind_text(info->kind));
+		say("pid %d %s: %s", pid, target_kind_text(info->kind), remedy);
 	return GMT_EXIT_TARGET;
 }
 
@@ -80,8 +84,8 @@ static int add_target(struct session *session, pid_t pid, uint64_t start_ticks)
 	}
 	session->targets_left++;
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
-		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process loads libcuda",
-		    pid, info.comm);
+		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process loads libcuda."
+		    " " PS_LISTS " now", pid, info.comm);
 	} else {
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 		if (err < 0 && process_is_there(pid)) {

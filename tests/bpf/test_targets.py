@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """-p, -a and a command select the right processes, a session ends when it should, and the command's exit status is
 passed on."""
+import errno
 import os
 import signal
 import subprocess
@@ -140,6 +141,7 @@ def no_cuda():
     target = lib.Process(["cat"])
     tool = Tool("-p", str(target.pid), options=("-i", "0.1")).ready()
     tool.wait_line(lambda: "has not loaded libcuda yet" in tool.stderr(), "the sentence that it waits")
+    check("'gpumemtrace ps' lists the processes that use CUDA now" in tool.stderr(), "no remedy:", tool.stderr())
     target.popen.stdin.close()
     equal(tool.finish()[0], 3, "exit status when the process has ended")
     equal(tool.stderr().count(sentence + "; 'gpumemtrace ps' lists"), 1, "sentences " + tool.stderr())
@@ -163,8 +165,29 @@ def refused_pids():
         tool = Tool("-p", str(pid))
         equal(tool.finish()[0], 3, f"exit status of -p {pid}")
         check(len(tool.err) == 1 and words in tool.err[0], f"one sentence with '{words}':", tool.stderr())
+        check("use -p" in words or "'gpumemtrace ps' lists the processes" in tool.err[0], "no remedy:", tool.stderr())
     over.set()
     zombie.wait()
+
+
+def is_protected(pid):
+    """Whether root may not read the mappings of the process."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb"):
+            return False
+    except OSError as error:
+        return error.errno == errno.EACCES
+
+
+def protected():
+    """a process that root may not inspect: status 4, and a sentence that says what to do"""
+    pid = next(filter(is_protected, filter(str.isdigit, os.listdir("/proc"))), None)
+    if not pid:
+        raise lib.Skip("root may inspect each process of this machine")
+    tool = Tool("-p", pid)
+    equal(tool.finish()[0], 4, "exit status")
+    check(len(tool.err) == 1 and f"process {pid} may not be inspected" in tool.err[0], "one sentence:", tool.stderr())
+    check("'gpumemtrace doctor'" in tool.err[0] and "'gpumemtrace ps' lists" in tool.err[0], "no remedy:", tool.stderr())
 
 
 def signals():
@@ -227,4 +250,4 @@ def outlived():
 
 if __name__ == "__main__":
     lib.main(outlived, one_pid, several_pids, everything, duration, command, inheritance, exit_status, command_fails,
-             no_cuda, refused_pids, signals, command_interrupted, closed_pipe, reader_of_command_gone)
+             no_cuda, refused_pids, protected, signals, command_interrupted, closed_pipe, reader_of_command_gone)
