@@ -90,7 +90,7 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,find find_facts find_match find_names find_selector launch own_memory procfs refused_calls roster settings) \
-            $(call in,select,chooser cuda_list selection) \
+            $(call in,select,candidates chooser cuda_list selection) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
 NO_NVML  := user/live/nvidia/nvml_none
@@ -124,7 +124,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,sink,folded oom_rules pickle processes registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
-UNIT_LIVE := $(call in,live,code_events driver features find guard hazard library nvml plan procfs quota refused_calls settings \
+UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard library nvml plan procfs quota refused_calls settings \
                          target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
 UNIT_TOP  := $(call in,top,attribution dump_writer ending say)

@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/count.h"
+#include "base/out.h"
 #include "cli/cli.h"
 #include "live/bpf/users.h"
 #include "live/probe/attach.h"
@@ -262,12 +264,18 @@ int targets_select(struct selection *selection, const struct options *options)
 		{ FIND_SLURM_JOB, options->slurm_jobs.texts, options->slurm_jobs.count },
 		{ FIND_POD, options->pods.texts, options->pods.count },
 	};
-	char cause[SESSION_CAUSE];
-	int err = selection_open(selection, texts, COUNT(texts), cause, sizeof(cause));
+	char *text, *rest, *line;
+	struct out cause;
+	int err;
 
+	out_init_mem(&cause);
+	err = selection_open(selection, texts, COUNT(texts), &cause);
+	rest = text = out_take(&cause);
+	while (err && (line = strsep(&rest, "\n")))
+		say("%s", line);
+	free(text);
 	if (!err)
 		return 0;
-	say("%s", cause);
 	return err == -ESRCH ? GMT_EXIT_TARGET : err == -EACCES ? GMT_EXIT_DENIED : GMT_EXIT_USAGE;
 }
 

@@ -39,9 +39,9 @@ def running(path, **options):
     return target
 
 
-def idle(name):
+def idle(name, *arguments):
     """A process without CUDA that has the name."""
-    process = lib.Process([f"/somewhere/{name}"], executable="/bin/cat")
+    process = lib.Process([f"/somewhere/{name}", "-", *arguments], executable="/bin/cat")
     check(until(lambda: name.encode() in open(f"/proc/{process.pid}/cmdline", "rb").read()), "no command line")
     return process
 
@@ -61,15 +61,26 @@ def one_name():
 
 
 def refused_names():
-    """a name of no process ends with 3, a name of several without a terminal with 2; both with one sentence"""
+    """a name of no process ends with 3, a name of several without a terminal with 2; the list shows what differs, the option takes them all"""
     tool = Tool("-p", "no" + NAME)
     equal(tool.finish()[0], 3, "exit status without a process")
     check(len(tool.err) == 1 and f"no process has the name 'no{NAME}'" in tool.err[0], tool.stderr())
-    processes = [idle(NAME) for _ in range(7)]
+    processes = [idle(NAME, f"/{'long/' * 60}{number}") for number in range(12)]
     tool = Tool("-p", NAME)
-    equal(tool.finish()[0], 2, "exit status with seven processes")
-    check(len(tool.err) == 1 and "the name of 7 processes" in tool.err[0] and "and 2 more" in tool.err[0], tool.stderr())
-    equal(sum(f"{p.pid} (" in tool.err[0] for p in processes), 5, "candidates in " + tool.err[0])
+    equal(tool.finish()[0], 2, "exit status with twelve processes")
+    check("the name of 12 processes" in tool.err[0] and "and 2 more" in tool.err[-2], tool.stderr())
+    shown = [line.split() for line in tool.err if line.split()[1].isdigit()]
+    equal([int(line[1]) for line in shown], sorted(p.pid for p in processes)[:10], "candidates, one a line")
+    equal({line[-1].rpartition("/")[2].rpartition("...")[2] for line in shown} - {str(n) for n in range(12)}, set(), "what differs")
+    equal(len({line[-1] for line in shown}), 10, "commands that differ: " + tool.stderr())
+    option = tool.err[-1].partition("to trace all of them: gpumemtrace ")[2].split()
+    equal(option, ["-p", ",".join(str(p.pid) for p in sorted(processes, key=lambda p: p.pid))], "the option")
+    targets = [running(program()) for _ in range(2)]
+    tool = Tool("-p", NAME)
+    equal(tool.finish()[0], 2, "exit status with two CUDA processes of fourteen")
+    check("12 more processes have the name and have not loaded libcuda" in tool.stderr(), tool.stderr())
+    option = tool.err[-1].partition("to trace all of them: gpumemtrace ")[2].split()
+    equal(pids(Tool(*option).ready().stop()), {target.pid for target in targets}, "processes of " + " ".join(option))
 
 
 class Asked:

@@ -151,8 +151,8 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 	*cause = '\0';
 	err = target_libraries(pid, add_found, &walk);
 	if ((err == -EACCES || err == -EPERM) && !*cause)
-		snprintf(cause, cause_size, "process %d may not be inspected (%s): a security module, a user namespace or"
-			 " missing privileges protect the process. 'gpumemtrace doctor' says which privileges are"
+		snprintf(cause, cause_size, "process %d may not be inspected (%s): a security module, a user namespace"
+			 " or missing privileges protect the process. 'gpumemtrace doctor' says which privileges are"
 			 " missing, and 'gpumemtrace ps' lists the processes that use CUDA", pid, strerror(-err));
 	else if (err < 0 && !*cause)
 		snprintf(cause, cause_size, "the libraries of process %d cannot be opened: %s", pid, strerror(-err));

@@ -6,54 +6,73 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/human.h"
 #include "base/out.h"
 #include "base/xalloc.h"
+#include "live/select/candidates.h"
 #include "live/select/chooser.h"
 
-#define SENTENCE_CANDIDATES 5
-#define CANDIDATE_COLUMNS 40
+#define CANDIDATES_SHOWN 10
+#define CANDIDATES_OFFERED 64    /* pids of a ready option */
+#define LINE_COLUMNS 200         /* in a file */
+#define PROGRAM_COLUMNS 13       /* "gpumemtrace: " before each line */
 
-/* Where the sentence goes. */
-struct cause {
-	char *text;
-	size_t size;
-};
+static int explain_error(struct out *cause, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static int explain_error(const struct cause *cause, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int explain_error(const struct cause *cause, int err, const char *format, ...)
+static int explain_error(struct out *cause, int err, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(cause->text, cause->size, format, args);
+	out_vprintf(cause, format, args);
 	va_end(args);
 	return err;
 }
 
 /* ---- names ---- */
 
-/* The sentence has a list of the first candidates. */
-static int tell_candidates(const struct cause *cause, const char *name, const struct find_process *list, size_t count)
-{
-	char command[4 * CANDIDATE_COLUMNS + 1];
-	struct out out;
-	char *text;
+/* The processes of a name. */
+struct named {
+	const char *name;
+	struct find_process *list;
+	size_t count;
+	size_t without_cuda;     /* others with the name: they are not meant */
+};
 
-	out_init_mem(&out);
-	for (size_t i = 0; i < count && i < SENTENCE_CANDIDATES; i++) {
-		human_text(command, CANDIDATE_COLUMNS, list[i].cmdline, strlen(list[i].cmdline));
-		out_printf(&out, "%s%d (%s)", i ? ", " : "", (int)list[i].pid, command[0] ? command : list[i].comm);
+static void tell_others(struct out *cause, const struct named *named)
+{
+	if (named->without_cuda)
+		out_printf(cause, "%zu more %s the name and %s not loaded libcuda\n", named->without_cuda,
+			   human_plural(named->without_cuda, "process has", "processes have"),
+			   human_plural(named->without_cuda, "has", "have"));
+}
+
+static void offer_option(struct out *cause, const struct named *named)
+{
+	if (named->count > CANDIDATES_OFFERED) {
+		out_text(cause, "give the pids of those to trace: -p PID,PID");
+		return;
 	}
-	if (count > SENTENCE_CANDIDATES)
-		out_printf(&out, " and %zu more", count - SENTENCE_CANDIDATES);
-	text = out_take(&out);
-	explain_error(cause, 0, "'%.64s' is the name of %zu processes: %s; give the pids of those to trace:"
-		      " -p PID,PID", name, count, text);
-	free(text);
+	out_text(cause, "to trace all of them: gpumemtrace ");
+	candidates_print_option(cause, named->list, named->count);
+}
+
+/* Lines: the first candidates, and the option that takes all of them. */
+static int tell_candidates(struct out *cause, const struct named *named)
+{
+	size_t shown = named->count < CANDIDATES_SHOWN ? named->count : CANDIDATES_SHOWN;
+	unsigned width, height;
+
+	if (out_terminal_size(STDERR_FILENO, &width, &height) || width <= PROGRAM_COLUMNS)
+		width = LINE_COLUMNS;
+	out_printf(cause, "'%.64s' is the name of %zu processes:\n", named->name, named->count);
+	candidates_print(cause, named->list, shown, width - PROGRAM_COLUMNS, false);
+	if (named->count > shown)
+		out_printf(cause, "and %zu more\n", named->count - shown);
+	tell_others(cause, named);
+	offer_option(cause, named);
 	return -EINVAL;
 }
 
@@ -78,38 +97,44 @@ static void keep_chosen(struct selection *selection, const struct find_process *
 	selection->processes[selection->process_count++] = *process;
 }
 
-static int choose_named(struct selection *selection, const char *name, struct find_list *found,
-			const struct cause *cause)
+static int explain_none(struct out *cause, const char *name)
 {
-	size_t count = prefer_cuda(found->list, found->count);
+	if (strchr(name, ','))
+		return explain_error(cause, -ESRCH, "'%.64s' is neither a name nor a list of process ids: give -p once"
+				     " for each name", name);
+	return explain_error(cause, -ESRCH, "no process has the name '%.64s'; a pattern such as '*%.64s*' finds longer"
+			     " names", name, name);
+}
+
+static int choose_named(struct selection *selection, const struct named *named, struct out *cause)
+{
 	int status = 0;
 	bool *chosen;
 
-	if (!count && strchr(name, ','))
-		return explain_error(cause, -ESRCH, "'%.64s' is neither a name nor a list of process ids: give -p once"
-				     " for each name", name);
-	if (!count)
-		return explain_error(cause, -ESRCH, "no process has the name '%.64s'; a pattern such as '*%.64s*' finds"
-				     " longer names", name, name);
-	if (count > 1 && !chooser_has_terminal())
-		return tell_candidates(cause, name, found->list, count);
-	chosen = xcalloc(count, sizeof(*chosen));
+	if (!named->count)
+		return explain_none(cause, named->name);
+	if (named->count > 1 && !chooser_has_terminal())
+		return tell_candidates(cause, named);
+	chosen = xcalloc(named->count, sizeof(*chosen));
 	chosen[0] = true;
-	if (count > 1)
-		status = chooser_ask(name, found->list, count, chosen);
-	if (status)
-		explain_error(cause, status, "no process was chosen");
-	for (size_t i = 0; i < count; i++)
+	if (named->count > 1)
+		status = chooser_ask(named->name, named->list, named->count, chosen);
+	if (status) {
+		out_text(cause, "no process was chosen; ");
+		offer_option(cause, named);
+	}
+	for (size_t i = 0; i < named->count; i++)
 		if (chosen[i] && !status)
-			keep_chosen(selection, &found->list[i]);
+			keep_chosen(selection, &named->list[i]);
 	free(chosen);
 	return status;
 }
 
-static int find_named(struct selection *selection, const char *name, const struct cause *cause)
+static int find_named(struct selection *selection, const char *name, struct out *cause)
 {
 	struct find_selector selector;
 	struct find_list found;
+	struct named named;
 	char why[128];
 	int err;
 
@@ -118,7 +143,9 @@ static int find_named(struct selection *selection, const char *name, const struc
 	err = find_processes("", &selector, 1, &found);
 	if (err)
 		return explain_error(cause, -EACCES, "/proc cannot be read: %s", strerror(-err));
-	err = choose_named(selection, name, &found, cause);
+	named = (struct named){ .name = name, .list = found.list, .count = prefer_cuda(found.list, found.count) };
+	named.without_cuda = found.count - named.count;
+	err = choose_named(selection, &named, cause);
 	free(found.list);
 	return err;
 }
@@ -126,7 +153,7 @@ static int find_named(struct selection *selection, const char *name, const struc
 /* ---- groups ---- */
 
 /* What is looked for from now on is the container that was found, even if another one with these digits starts. */
-static int settle_group(struct find_selector *group, const struct cause *cause)
+static int settle_group(struct find_selector *group, struct out *cause)
 {
 	struct find_list found;
 	int err = find_processes("", group, 1, &found);
@@ -147,7 +174,7 @@ static int settle_group(struct find_selector *group, const struct cause *cause)
 	return 0;
 }
 
-static int add_group(struct selection *selection, enum find_kind kind, const char *text, const struct cause *cause)
+static int add_group(struct selection *selection, enum find_kind kind, const char *text, struct out *cause)
 {
 	struct find_selector *group;
 	char why[128];
@@ -160,17 +187,15 @@ static int add_group(struct selection *selection, enum find_kind kind, const cha
 	return settle_group(group, cause);
 }
 
-int selection_open(struct selection *selection, const struct selection_texts *texts, size_t count, char *text,
-		   size_t size)
+int selection_open(struct selection *selection, const struct selection_texts *texts, size_t count, struct out *cause)
 {
-	const struct cause cause = { text, size };
 	int err = 0;
 
 	*selection = (struct selection){ 0 };
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; !err && j < texts[i].count; j++)
-			err = texts[i].kind == FIND_NAME ? find_named(selection, texts[i].list[j], &cause) :
-				      add_group(selection, texts[i].kind, texts[i].list[j], &cause);
+			err = texts[i].kind == FIND_NAME ? find_named(selection, texts[i].list[j], cause) :
+				      add_group(selection, texts[i].kind, texts[i].list[j], cause);
 	return err;
 }
 

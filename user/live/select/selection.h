@@ -12,6 +12,8 @@
 
 #include "live/process/find.h"
 
+struct out;
+
 /* Texts of one kind. */
 struct selection_texts {
 	enum find_kind kind;
@@ -27,10 +29,9 @@ struct selection {
 };
 
 /* Finds the processes. If several have a name, the user is asked on a terminal. 0; -ESRCH: there are none; -EACCES:
- * /proc cannot be read; -EINVAL: a text is wrong, or does not say enough. After an error the cause is a sentence. Close
- * the selection in all cases. */
-int selection_open(struct selection *selection, const struct selection_texts *texts, size_t count, char *cause,
-		   size_t cause_size);
+ * /proc cannot be read; -EINVAL: a text is wrong, or does not say enough. After an error `cause` has a sentence, or
+ * several lines. Close the selection in all cases. */
+int selection_open(struct selection *selection, const struct selection_texts *texts, size_t count, struct out *cause);
 void selection_close(struct selection *selection);
 
 #endif

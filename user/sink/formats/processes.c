@@ -185,8 +185,8 @@ void processes_print_json(struct out *out, const struct cuda_processes *all, con
 		js_append(hidden, JS_OBJECT({ "pid", js_u64(all->hidden_list[i].pid) },
 					    { "comm", JS_TEXT(all->hidden_list[i].comm) }));
 	js_write(out, JS_OBJECT({ "schema", js_word("gpumemtrace/1") }, { "type", js_word("processes") },
-				{ "made_at", js_utc(opts->made_ns) }, { "processes", list }, { "hidden", js_u64(all->hidden) },
-				{ "hidden_processes", hidden },
+				{ "made_at", js_utc(opts->made_ns) }, { "processes", list },
+				{ "hidden", js_u64(all->hidden) }, { "hidden_processes", hidden },
 				{ "beyond", js_u64(all->beyond) },
 				{ "why_no_gpus", js_word_if(!all->has_uses, all->why_no_uses) }), true);
 }
