@@ -39,8 +39,9 @@ OPTION(0, "unit", "UNIT", TRACED, FOR_TARGETS, MEMBER(list, units),
        "Trace the processes of a systemd unit, and those that start there later: a service, a scope or a slice. A"
        " name without one of these endings means a service.")
 OPTION(0, "slurm-job", "JOB[.STEP]", TRACED, FOR_TARGETS, MEMBER(list, slurm_jobs),
-       "trace the processes of a Slurm job on this machine",
-       "Trace the processes of a Slurm job or of a step of the job on this machine, and those that start there later.")
+       "trace a Slurm job, or a task (1234_5), on this machine",
+       "Trace the processes of a Slurm job, of a task of an array (`1234_5`) or of a step (`1234.0`) on this machine,"
+       " and those that start there later.")
 OPTION(0, "pod", "UID|POD", TRACED, FOR_TARGETS, MEMBER(list, pods),
        "trace the processes of a Kubernetes pod",
        "Trace the processes of a Kubernetes pod, and those that start there later: its uid, its name, or"

@@ -289,6 +289,34 @@ static void slurm_jobs(void **state)
 	expect_found(FIND_SLURM_JOB, "9", "75");
 }
 
+/* Each task of an array is a job with an id of its own; the environment says of which array. */
+static void slurm_arrays(void **state)
+{
+	static const char fifth[] = "SLURM_JOB_ID=81\0SLURM_ARRAY_JOB_ID=80\0SLURM_ARRAY_TASK_ID=5\0SLURM_STEP_ID=0\0";
+	static const char last[] = "SLURM_JOB_ID=80\0SLURM_ARRAY_JOB_ID=80\0SLURM_ARRAY_TASK_ID=50\0";
+	static const char none[] = "SLURM_ARRAY_JOB_ID=80\0SLURM_ARRAY_TASK_ID=5\0";
+
+	(void)state;
+	make_process(81, "a", "a", "0::/system.slice/slurmstepd.scope/job_81/step_batch/user/task_0\n");
+	write_fact(81, "environ", fifth, sizeof(fifth) - 1);
+	make_process(82, "b", "b", "0::/user.slice\n");
+	write_fact(82, "environ", fifth, sizeof(fifth) - 1);
+	make_process(83, "c", "c", "0::/system.slice/slurmstepd.scope/job_80/step_0\n");
+	write_fact(83, "environ", last, sizeof(last) - 1);
+	/* a user can set the variables: the cgroup is another job's */
+	make_process(84, "d", "d", "0::/system.slice/slurmstepd.scope/job_99/step_0\n");
+	write_fact(84, "environ", fifth, sizeof(fifth) - 1);
+	make_process(85, "e", "e", "0::/user.slice\n");
+	write_fact(85, "environ", none, sizeof(none) - 1);
+	expect_found(FIND_SLURM_JOB, "80_5", "81 82");
+	expect_found(FIND_SLURM_JOB, "80_50", "83");
+	expect_found(FIND_SLURM_JOB, "80_5.batch", "81");
+	expect_found(FIND_SLURM_JOB, "80_5.0", "82");
+	expect_found(FIND_SLURM_JOB, "80_6", "");
+	expect_found(FIND_SLURM_JOB, "81_5", "");
+	expect_found(FIND_SLURM_JOB, "81", "81 82");
+}
+
 static void pods(void **state)
 {
 	char name[256];
@@ -345,7 +373,8 @@ static void wrong_texts(void **state)
 	static const struct { enum find_kind kind; const char *text; } rows[] = {
 		{ FIND_PID, "0" }, { FIND_PID, "1x" }, { FIND_PID, "2147483648" }, { FIND_PID, "" }, { FIND_NAME, "" },
 		{ FIND_CONTAINER, "" }, { FIND_CGROUP, "//" }, { FIND_UNIT, "a/b" }, { FIND_SLURM_JOB, "x" },
-		{ FIND_SLURM_JOB, "12_3" }, { FIND_SLURM_JOB, "12." }, { FIND_SLURM_JOB, "4294967296" },
+		{ FIND_SLURM_JOB, "12_" },
+		{ FIND_SLURM_JOB, "12_[1-3]" }, { FIND_SLURM_JOB, "0_1" }, { FIND_SLURM_JOB, "12." }, { FIND_SLURM_JOB, "4294967296" },
 		{ FIND_SLURM_JOB, "1.aaaaaaaaaaaaaaaaaaaaaaaaaaaa" }, { FIND_POD, "a/b/c" }, { FIND_POD, "/a" },
 		{ FIND_POD, "a/" }, { FIND_POD, "a_b" },
 	};
@@ -402,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup(cgroups_by_path, clear_root),
 		cmocka_unit_test_setup(units, clear_root),
 		cmocka_unit_test_setup(slurm_jobs, clear_root),
+		cmocka_unit_test_setup(slurm_arrays, clear_root),
 		cmocka_unit_test_setup(pods, clear_root),
 		cmocka_unit_test_setup(several_selectors, clear_root),
 		cmocka_unit_test_setup(wrong_texts, clear_root),

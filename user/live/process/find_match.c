@@ -282,28 +282,56 @@ static void take_variable(const struct scan *line, const char *name, char value[
 			 line->at + size + 1);
 }
 
-/* Slurm without cgroups (proctrack/linuxproc): the environment tells. Any user can set it, so a cgroup counts first. */
-static bool environ_names_job(const char *root, struct find_selector *selector, pid_t pid)
+/* What the environment of a process says of its job. */
+struct environ_job {
+	struct cgroup_parts own;
+	char array[CGROUP_JOB_BYTES], task[CGROUP_JOB_BYTES]; /* "": the job is of no array */
+};
+
+static void read_environ(const char *root, pid_t pid, struct environ_job *job)
 {
 	char *bytes = xmalloc(ENVIRON_MAX);
 	ssize_t size = find_read_file(root, pid, "environ", bytes, ENVIRON_MAX);
 	struct scan rest = { bytes, bytes + (size > 0 ? size : 0) }, line;
-	struct cgroup_parts parts = { 0 };
 
+	*job = (struct environ_job){ 0 };
 	while (next_argument(&rest, &line)) {
-		take_variable(&line, "SLURM_JOB_ID", parts.job);
-		take_variable(&line, "SLURM_STEP_ID", parts.step);
+		take_variable(&line, "SLURM_JOB_ID", job->own.job);
+		take_variable(&line, "SLURM_STEP_ID", job->own.step);
+		take_variable(&line, "SLURM_ARRAY_JOB_ID", job->array);
+		take_variable(&line, "SLURM_ARRAY_TASK_ID", job->task);
 	}
 	free(bytes);
-	name_step(parts.step);
-	return parts.job[0] && is_job(selector, &parts);
+	name_step(job->own.step);
 }
 
+/* A task of an array is a job with an id of its own, and the environment alone says of which array. Any user can set
+ * the environment: a cgroup must name the same job. */
+static bool match_task(const char *root, struct find_selector *selector, pid_t pid, bool is_in_cgroup)
+{
+	struct find_selector own = { .kind = FIND_SLURM_JOB };
+	struct environ_job job;
+
+	read_environ(root, pid, &job);
+	if (!job.own.job[0] || strcmp(job.array, selector->wanted) || strcmp(job.task, selector->task))
+		return false;
+	snprintf(own.wanted, sizeof(own.wanted), "%s", job.own.job);
+	memcpy(own.step, selector->step, sizeof(own.step));
+	return is_in_cgroup ? any_path_fits(root, pid, &own, fits_job) : is_job(&own, &job.own);
+}
+
+/* Slurm without cgroups (proctrack/linuxproc): the environment tells. A cgroup counts first. */
 static bool match_job(const char *root, struct find_selector *selector, pid_t pid)
 {
-	if (any_path_fits(root, pid, selector, fits_job))
-		return true;
-	return !any_path_fits(root, pid, selector, has_job) && environ_names_job(root, selector, pid);
+	bool is_in_cgroup = any_path_fits(root, pid, selector, has_job);
+	struct environ_job job;
+
+	if (selector->task[0])
+		return match_task(root, selector, pid, is_in_cgroup);
+	if (is_in_cgroup)
+		return any_path_fits(root, pid, selector, fits_job);
+	read_environ(root, pid, &job);
+	return job.own.job[0] && is_job(selector, &job.own);
 }
 
 bool find_matches(const char *root, struct find_selector *selector, pid_t pid)

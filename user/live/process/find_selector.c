@@ -77,15 +77,29 @@ static bool take_unit(struct find_selector *selector, const char *root, const ch
 	return !strchr(text, '/');
 }
 
+static bool take_number(struct scan *rest, char text[CGROUP_JOB_BYTES])
+{
+	uint64_t number;
+
+	if (!scan_number(rest, 10, &number) || number > UINT32_MAX)
+		return false;
+	snprintf(text, CGROUP_JOB_BYTES, "%u", (unsigned int)number);
+	return true;
+}
+
+/* "123", "123.0", "123.batch"; of an array "123_4", "123_4.0". */
 static bool take_job(struct find_selector *selector, const char *root, const char *text)
 {
 	struct scan rest = { text, text + strlen(text) };
-	uint64_t job;
 
 	(void)root;
-	if (!scan_number(&rest, 10, &job) || !job || job > UINT32_MAX)
+	if (!take_number(&rest, selector->wanted) || !strcmp(selector->wanted, "0"))
 		return false;
-	snprintf(selector->wanted, sizeof(selector->wanted), "%u", (unsigned int)job);
+	if (rest.at < rest.end && *rest.at == '_') {
+		rest.at++;
+		if (!take_number(&rest, selector->task))
+			return false;
+	}
 	if (rest.at == rest.end)
 		return true;
 	snprintf(selector->step, sizeof(selector->step), "%s", rest.at + 1);
@@ -111,7 +125,7 @@ int find_selector_read(struct find_selector *selector, const char *root, enum fi
 		[FIND_CONTAINER] = { take_text, "the id or the name of a container" },
 		[FIND_CGROUP] = { take_cgroup, "the path of a cgroup below the root" },
 		[FIND_UNIT] = { take_unit, "the name of a service, a scope or a slice" },
-		[FIND_SLURM_JOB] = { take_job, "the number of a Slurm job, or JOB.STEP" },
+		[FIND_SLURM_JOB] = { take_job, "the id of a Slurm job, JOB_TASK of an array, or either with .STEP" },
 		[FIND_POD] = { take_pod, "the uid of a pod, or [NAMESPACE/]NAME" },
 	};
 	bool is_short = strlen(text) + sizeof(".service") < FIND_WANTED;

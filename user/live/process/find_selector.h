@@ -25,7 +25,7 @@
 	X(CONTAINER, "container")  /* the beginning of an id, or a name */        \
 	X(CGROUP, "cgroup")        /* a path: the processes in the cgroup and below */ \
 	X(UNIT, "unit")            /* systemd's: a service, a scope or a slice */ \
-	X(SLURM_JOB, "Slurm job")  /* JOB or JOB.STEP */                          \
+	X(SLURM_JOB, "Slurm job")  /* JOB or JOB_TASK of an array, each with .STEP or without */ \
 	X(POD, "pod")              /* a uid, or [NAMESPACE/]NAME */
 enum find_kind {
 #define X(name, text) FIND_##name,
@@ -44,6 +44,7 @@ struct find_selector {
 	pid_t pid;
 	char wanted[FIND_WANTED];/* in the form that is compared */
 	char step[CGROUP_JOB_BYTES];          /* of a Slurm job; "": all */
+	char task[CGROUP_JOB_BYTES];          /* of the array `wanted`; "": `wanted` is a job's own id */
 	/* What the newest look found: the ids that a name stands for, and the container that an id's beginning fits. */
 	size_t id_count;
 	char ids[FIND_IDS][CGROUP_ID_BYTES];
