@@ -40,6 +40,11 @@ def kind(option):
     return "any" if argument else ""
 
 
+def takes_off(option):
+    """Whether "off" stands beside another kind of value."""
+    return "|off" in option["argument"]
+
+
 def choices(option):
     return " ".join(option["words"]).lower() if option["words"] else option["argument"]
 
@@ -53,7 +58,7 @@ def bash_value(table, option, command):
     found = {"list": f"COMPREPLY=($(compgen -W '{choices(option)}' {last}))", "pids": "_pids", "folders": "_filedir -d",
              "files": "_filedir" + (f" '@({'|'.join(files)})'" if files else ""), "any": ":"}
     found["words"] = found["list"]
-    more = "\n\t\tCOMPREPLY+=($(compgen -W 'off' -- \"$cur\"))" if "|off" in option["argument"] else ""
+    more = "\n\t\tCOMPREPLY+=($(compgen -W 'off' -- \"$cur\"))" if takes_off(option) else ""
     return ("[[ $split == true ]] || return 1\n\t\t" if option["is_optional"] else "") + found[kind(option)] + more
 
 
@@ -97,6 +102,9 @@ def zsh_value(table, option, command):
     pattern = f"*.({'|'.join(files)})" if len(files) > 1 else f"*.{''.join(files)}"
     found = {"list": f"_values -s , value {choices(option)}", "words": f"({choices(option)})", "pids": "_pids",
              "folders": "_files -/", "files": "_files" + (f' -g "{pattern}"' if files else ""), "any": " "}
+    if takes_off(option):
+        found["any"] = "(off)"
+        found["folders"], found["files"] = (f"{{{found[name]}; compadd -- off}}" for name in ("folders", "files"))
     return zsh_quoted(found[kind(option)])
 
 
@@ -142,6 +150,8 @@ def fish_value(table, option, command):
     found = {"list": f"-x -a \"(__fish_append , {choices(option)})\"", "words": f"-x -a {fish_quoted(choices(option))}",
              "pids": "-x -a '(__fish_complete_pids)'", "folders": "-x -a '(__fish_complete_directories)'",
              "files": f"-r -k -a {fish_quoted(many)}" if files else "-r -F", "any": "-x", "": ""}
+    if takes_off(option):
+        found.update(folders="-x -a '(__fish_complete_directories) off'", files=found["files"] + " -a off", any="-x -a off")
     text = found[kind(option)]
     return text.replace("-x ", "-f ").replace("-r ", "") if option["is_optional"] else text
 

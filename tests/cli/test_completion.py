@@ -29,6 +29,9 @@ CASES = [
     ("gpumemtrace report -o ", ["run.pickle"], ["run.gmt", "notes.txt"]),
     ("gpumemtrace -a -o ", ["run.gmt", "run.pickle"], ["notes.txt"]),
     ("gpumemtrace -a --stacks ", ["full", "native", "python", "fp", "off"], ["run.gmt"]),
+    ("gpumemtrace -a --oom-dir ", ["off", "dumps"], ["full"]),
+    ("gpumemtrace -a --nvml ", ["off", "notes.txt"], ["full"]),
+    ("gpumemtrace -a --window ", ["off"], ["full"]),
     ("gpumemtrace report --folded-by ", ["live", "peak", "growth"], ["run.gmt"]),
     ("gpumemtrace help ", ["report", "doctor"], ["run.gmt", "--json"]),
     ("gpumemtrace -a -- nohu", ["nohup"], ["--no-live", "run.gmt"]),
@@ -111,6 +114,7 @@ SHELLS = {
 
 def wrong_offers(offer):
     with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "dumps"))
         for name in FILES:
             with open(os.path.join(folder, name), "w", encoding="ascii"):
                 pass
