@@ -225,10 +225,11 @@ static void keep_view(struct display *display, const struct view *now)
  * a process that SIGSTOP stops, and the process hears nothing of that. */
 static int draw_screen(struct display *display)
 {
-	char *messages[SAY_SHOWN];
+	struct screen_message messages[SAY_SHOWN];
+	struct said said[SAY_SHOWN];
 	struct screen_scene scene = {
 		.view = display->has_previous ? &display->previous : NULL, .now_ns = stream_now_ns(),
-		.messages = (const char *const *)messages,
+		.messages = messages,
 	};
 
 	if (stage_is_on(display->screen) && !stage_is_ours(display->screen))
@@ -237,10 +238,12 @@ static int draw_screen(struct display *display)
 	if (display->is_stale || !stage_enter(display->screen))
 		return 0;
 	say_keep(isatty(STDERR_FILENO));
-	scene.message_count = say_newest(messages);
+	scene.message_count = say_newest(said);
+	for (size_t i = 0; i < scene.message_count; i++)
+		messages[i] = (struct screen_message){ said[i].text, said[i].at_ns };
 	stage_draw(display->screen, &scene, &display->out);
 	for (size_t i = 0; i < scene.message_count; i++)
-		free(messages[i]);
+		free(said[i].text);
 	return out_flush(&display->out);
 }
 

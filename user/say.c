@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/human.h"
@@ -20,6 +21,7 @@ static struct {
 	pthread_mutex_t lock;
 	bool is_on, is_held;
 	char *list[KEPT_MAX];    /* a ring; NULL: no memory was left */
+	uint64_t at_ns[KEPT_MAX];
 	size_t count;            /* ever */
 	bool is_hurried;         /* atomic: no message waits for a reader */
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -54,6 +56,14 @@ static void print_message(const char *text)
 	write_what_fits(line, strlen(line));
 }
 
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
 /* Whether the message waits for say_release(). */
 static bool keep_message(const char *text)
 {
@@ -64,6 +74,7 @@ static bool keep_message(const char *text)
 	if (kept.is_on) {
 		char **place = &kept.list[kept.count++ % KEPT_MAX];
 
+		kept.at_ns[place - kept.list] = monotonic_ns();
 		free(*place);
 		*place = strdup(text);
 	}
@@ -134,7 +145,7 @@ void say_release(void)
 	}
 }
 
-size_t say_newest(char *copies[SAY_SHOWN])
+size_t say_newest(struct said copies[SAY_SHOWN])
 {
 	size_t count = 0, first;
 
@@ -143,8 +154,8 @@ size_t say_newest(char *copies[SAY_SHOWN])
 	for (size_t i = first; i < kept.count; i++) {
 		const char *text = kept.list[i % KEPT_MAX];
 
-		if (text && (copies[count] = strdup(text)))
-			count++;
+		copies[count] = (struct said){ text ? strdup(text) : NULL, kept.at_ns[i % KEPT_MAX] };
+		count += copies[count].text != NULL;
 	}
 	pthread_mutex_unlock(&kept.lock);
 	return count;

@@ -7,6 +7,7 @@
 #define GPUMEMTRACE_SAY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stddef.h>
 
 /* Prints one line: the program's name and the sentence, with control characters and broken UTF-8 as '?'. */
@@ -19,8 +20,13 @@ void say_release(void);
 /* The process ends: from here on a message that standard error does not take at once is left out. */
 void say_hurry(void);
 
-#define SAY_SHOWN 8
-/* Copies the newest messages, the newest last; the caller frees the copies. Returns their number. */
-size_t say_newest(char *copies[SAY_SHOWN]);
+struct said {
+	char *text;
+	uint64_t at_ns;          /* CLOCK_MONOTONIC */
+};
+
+#define SAY_SHOWN 64
+/* Copies the newest messages, the newest last; the caller frees the texts. Returns their number. */
+size_t say_newest(struct said copies[SAY_SHOWN]);
 
 #endif

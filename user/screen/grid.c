@@ -336,13 +336,22 @@ static void draw_titles(struct picture *p, enum table_kind kind, bool has_purpos
 	p->y++;
 }
 
+/* A process that has ended holds nothing: what it held last says nothing about now. */
+static bool has_no_now(const struct table_row *row, const struct column *column)
+{
+	return row->has_exited && (column->cell == cell_now || column->cell == cell_grown ||
+				   column->cell == cell_tensors || column->cell == cell_cached ||
+				   column->cell == cell_before);
+}
+
 static void print_cells(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
 {
 	for (size_t i = 0; i < COLUMNS_MOST; i++) {
 		const struct column *column = &layouts[kind].columns[i];
 
 		if (is_column_shown(p, column))
-			out_printf(out, "%*.*s", column->width, column->width, column->cell(p, row).s);
+			out_printf(out, "%*.*s", column->width, column->width,
+				   has_no_now(row, column) ? "-" : column->cell(p, row).s);
 	}
 	out_text(out, "  ");
 }

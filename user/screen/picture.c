@@ -9,78 +9,16 @@
 #include "base/count.h"
 #include "base/human.h"
 #include "base/out.h"
-#include "base/xalloc.h"
-#include "core/view/finding.h"
 #include "screen/screen.h"
 #include "screen/state.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
-#include "sink/text/finding_text.h"
 #include "sink/text/text.h"
 
-#define FINDINGS_PART 3          /* a third of the lines, at most; a sixth for warnings and for messages */
-#define OTHERS_PART 6
-#define FINDINGS_LEAST 3
-#define MESSAGES_LEAST 2
+#define WARNINGS_PART 6          /* a sixth of the lines, at most */
 #define TABLE_LEAST 5            /* lines: the answer leaves these to the table */
 
-static unsigned int part_of(const struct picture *p, unsigned int part, unsigned int least)
-{
-	unsigned int lines = p->bottom / part;
-
-	return lines < least ? least : lines;
-}
-
-/* ---- findings and warnings ---- */
-
-static bool is_chosen_finding(const struct picture *p, const struct finding *f)
-{
-	return (p->proc == TABLE_ALL_PROCS || f->proc == FINDING_NONE || f->proc == p->proc) &&
-	       (p->gpu == TABLE_ALL_GPUS || f->row == FINDING_NONE || f->gpu == p->gpu);
-}
-
-/* The process and the GPU of a finding, where there are several. */
-static void print_subject(struct out *out, const struct picture *p, const struct finding *f)
-{
-	if (f->proc == FINDING_NONE)
-		return;
-	if (p->view->proc_count > 1)
-		out_printf(out, "  pid %u", p->view->procs[f->proc].tgid);
-	if (f->row != FINDING_NONE && p->view->procs[f->proc].row_count > 1)
-		out_printf(out, "  GPU %s", text_gpu(p->view, f->gpu).s);
-}
-
-/* The report's words. The lines below the first one are left out if they say what they have just said (*below). */
-static void print_finding(struct out *out, const struct picture *p, const struct finding *f, char **below)
-{
-	struct sink_opts opts = { 0 };
-	struct out words;
-	char *text, *end;
-
-	out_init_mem(&words);
-	finding_text(&words, p->view, f, &opts);
-	text = out_take(&words);
-	end = text + strcspn(text, "\n");
-	out_bytes(out, text, (size_t)(end - text));
-	print_subject(out, p, f);
-	out_text(out, *below && !strcmp(*below, end) ? "\n" : end);
-	free(*below);
-	*below = xstrdup(end);
-	free(text);
-}
-
-static void draw_findings(struct picture *p)
-{
-	char *below = NULL;
-	struct out out;
-
-	out_init_mem(&out);
-	for (size_t i = 0; i < p->view->finding_count; i++)
-		if (is_chosen_finding(p, &p->view->findings[i]))
-			print_finding(&out, p, &p->view->findings[i], &below);
-	free(below);
-	lines_put(p, STYLE_YELLOW, out_take(&out), part_of(p, FINDINGS_PART, FINDINGS_LEAST));
-}
+/* ---- warnings ---- */
 
 static void draw_warnings(struct picture *p)
 {
@@ -89,71 +27,10 @@ static void draw_warnings(struct picture *p)
 
 	out_init_mem(&out);
 	report_warnings(&out, p->view, &opts);
-	lines_put(p, STYLE_RED, out_take(&out), part_of(p, OTHERS_PART, 1));
+	lines_put(p, STYLE_RED, out_take(&out), lines_part(p, WARNINGS_PART, 1));
 }
 
 /* ---- the bottom ---- */
-
-/* The bytes of a message's next line: up to a blank, or the whole width where a word is longer. */
-static size_t next_piece(const char *text, unsigned int width)
-{
-	size_t size = strlen(text), end;
-
-	if (!width || size <= width)
-		return size;
-	for (end = width; end && text[end] != ' '; end--)
-		;
-	if (end)
-		return end;
-	for (end = width; end > 1 && ((unsigned char)text[end] & 0xc0) == 0x80; end--)
-		; /* not into a character of UTF-8 */
-	return end;
-}
-
-static const char *after_piece(const char *text, unsigned int width)
-{
-	text += next_piece(text, width);
-	return *text == ' ' ? text + 1 : text;
-}
-
-/* Lines that a message takes. */
-static unsigned int lines_of(const char *message, unsigned int width)
-{
-	unsigned int lines = 1;
-
-	for (message = after_piece(message, width); *message; message = after_piece(message, width))
-		lines++;
-	return lines;
-}
-
-/* The newest messages that fit, from the bottom upwards. */
-static void draw_messages(struct picture *p)
-{
-	const struct screen_scene *scene = p->scene;
-	unsigned int most = part_of(p, OTHERS_PART, MESSAGES_LEAST), used = 0;
-	size_t first = scene->message_count;
-
-	while (first && used + lines_of(scene->messages[first - 1], p->width) <= most)
-		used += lines_of(scene->messages[--first], p->width);
-	/* One that is too long is cut. */
-	if (first == scene->message_count && first) {
-		first--;
-		used = most;
-	}
-	if (!used || p->bottom < used + 1)
-		return;
-	p->bottom -= used;
-	for (unsigned int y = p->bottom; first < scene->message_count; first++) {
-		const char *rest = scene->messages[first];
-
-		for (; *rest && y < p->bottom + used; y++, rest = after_piece(rest, p->width)) {
-			char *piece = strndup(rest, next_piece(rest, p->width));
-
-			curses_put(p->curses, y, 0, p->width, STYLE_YELLOW, piece ? piece : "");
-			free(piece);
-		}
-	}
-}
 
 static void draw_hints(struct picture *p)
 {
@@ -276,7 +153,7 @@ static void draw_answer(struct picture *p)
 		p->bottom = bottom - TABLE_LEAST;
 	gpus_draw(p);
 	frameworks_draw(p);
-	draw_findings(p);
+	findings_draw(p);
 	draw_warnings(p);
 	p->bottom = bottom;
 }
@@ -288,9 +165,10 @@ void screen_draw(struct screen *s, const struct screen_scene *scene, struct out 
 		.bottom = curses_height(s->curses), .gpu = TABLE_ALL_GPUS, .proc = TABLE_ALL_PROCS,
 	};
 
+	s->drawn_ns = scene->now_ns;
 	curses_clear(s->curses);
 	draw_hints(&p);
-	draw_messages(&p);
+	messages_draw(&p);
 	if (s->reader.title) {
 		draw_reader(&p, &s->reader);
 	} else if (p.view) {

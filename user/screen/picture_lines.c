@@ -22,6 +22,13 @@ void line_put(struct picture *p, enum curses_style style, struct out *line)
 	free(text);
 }
 
+unsigned int lines_part(const struct picture *p, unsigned int part, unsigned int least)
+{
+	unsigned int lines = p->bottom / part;
+
+	return lines < least ? least : lines;
+}
+
 void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most)
 {
 	unsigned int count = 0, all = 0;

@@ -12,15 +12,23 @@
 #define STACKS_SHOWN 5           /* of a line, an owner or a category */
 #define INDENT 4
 
+static void print_end(struct out *out, const struct view_proc *proc)
+{
+	out_text(out, "ended");
+	if (proc->exit_code != GMT_EXIT_CODE_UNKNOWN)
+		out_printf(out, " (%s)", text_exit(proc->exit_code).s);
+	out_text(out, "  ");
+}
+
 void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
 {
 	const struct view *view = p->view;
 
 	switch (kind) {
 	case TABLE_PROCESSES:
-		text_command(out, COMMAND_COLUMNS, &view->procs[row->index]);
 		if (row->has_exited)
-			out_printf(out, "  %s", text_exit(view->procs[row->index].exit_code).s);
+			print_end(out, &view->procs[row->index]);
+		text_command(out, COMMAND_COLUMNS, &view->procs[row->index]);
 		break;
 	case TABLE_GPUS:
 		out_text(out, view->gpus[row->index].name);
@@ -49,7 +57,8 @@ void row_name(struct out *out, const struct picture *p, const struct table_row *
 static void print_gpu_of_process(struct out *out, const struct view *view, const struct view_proc *proc,
 				 const struct view_row *row)
 {
-	out_printf(out, "%*sGPU %s  %s", INDENT, "", text_gpu(view, row->gpu).s, human_bytes(view_holds(proc, row)).s);
+	out_printf(out, "%*sGPU %s  %s%s", INDENT, "", text_gpu(view, row->gpu).s, proc->exited ? "at its end " : "",
+		   human_bytes(view_holds(proc, row)).s);
 	if (row->has_nvml)
 		out_printf(out, "  nvidia-smi %s", human_bytes(row->nvml).s);
 	out_printf(out, "  calls %s", human_bytes(row->attributed.live).s);

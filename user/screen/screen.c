@@ -121,8 +121,11 @@ static enum screen_action toggle_pause(struct screen *s)
 	return SCREEN_REDRAW;
 }
 
-static enum screen_action end_filter(struct screen *s)
+/* Esc takes away the filter, or else the messages. */
+static enum screen_action take_away(struct screen *s)
 {
+	if (!s->filter[0])
+		s->dismissed_ns = s->drawn_ns;
 	s->filter[0] = '\0';
 	return SCREEN_REDRAW;
 }
@@ -131,7 +134,7 @@ static enum screen_action show_help(struct screen *s)
 {
 	static const char text[] =
 		"Up Down j k PgUp PgDn Home End   move in the table\n"
-		"1 to 6, Tab   table: processes, GPUs, lines, stacks, owners, what tensors are for\n"
+		"1 to 6, Tab   processes, GPUs, lines, stacks, owners, what tensors are for\n"
 		"s       sort by: now, growth, peak, allocated\n"
 		"/       show only rows with this text in their name; Esc ends the filter\n"
 		"Enter   open a row: a line's stacks, a process's GPUs; again: close the row\n"
@@ -140,16 +143,16 @@ static enum screen_action show_help(struct screen *s)
 		"m       mark: peaks and growth count from here (SIGUSR2 does the same)\n"
 		"d       write a dump of who holds memory now (SIGUSR1 does the same)\n"
 		"o       why the newest request for memory failed\n"
+		"Esc     remove the messages; all messages are printed in the end\n"
 		"q       end tracing and print the report; traced programs go on\n"
-		"?       this help\n"
 		"\n"
-		"NOW     bytes now. Of a process and a GPU: as nvidia-smi counts them, where NVML is there\n"
-		"GROWN   since the attach or the mark; of tensors where the framework reports them\n"
+		"NOW     bytes now; of a process and a GPU as nvidia-smi counts, if NVML is there\n"
+		"GROWN   since the attach or the mark; of tensors if the framework reports them\n"
 		"TENSORS, CACHED   allocated by PyTorch; reserved by PyTorch and in no tensor\n"
 		"BEFORE  memory from before the attach: nobody saw who allocated it\n"
 		"AT PEAK when the process held most\n"
-		"Bar     # and = traced processes in turn, o others and the driver, . free (in other characters where\n"
-		"        the terminal has them); behind it what was used in the last views, from the least on\n";
+		"Bar     # and = traced processes in turn, o others and the driver, . free (or\n"
+		"        other characters); behind the bar: what was used in the last views\n";
 
 	screen_read(s, "Keys and columns (q, Esc or Enter: back)", xstrdup(text));
 	return SCREEN_REDRAW;
@@ -223,7 +226,7 @@ static const struct {
 	{ KEYS_PAGE_UP, page_up }, { KEYS_PAGE_DOWN, page_down }, { KEYS_HOME, go_first }, { KEYS_END, go_last },
 	{ '\t', next_table }, { 's', next_order }, { '/', open_filter }, { '\n', open_row }, { 'g', next_gpu },
 	{ 'p', next_process }, { ' ', toggle_pause }, { 'm', ask_mark }, { 'd', ask_dump }, { 'o', ask_verdict },
-	{ '?', show_help }, { 'h', show_help }, { ESCAPE, end_filter }, { 'q', ask_quit },
+	{ '?', show_help }, { 'h', show_help }, { ESCAPE, take_away }, { 'q', ask_quit },
 };
 
 static enum screen_action act_on_table(struct screen *s, int key)

@@ -26,11 +26,17 @@ enum screen_action {
 	SCREEN_QUIT,
 };
 
+/* What the program has said. */
+struct screen_message {
+	const char *text;
+	uint64_t at_ns;          /* CLOCK_MONOTONIC */
+};
+
 /* What a picture shows beside the screen's own state. */
 struct screen_scene {
 	const struct view *view; /* NULL: there is none yet */
 	uint64_t now_ns;         /* CLOCK_MONOTONIC: the clock goes on without records, too */
-	const char *const *messages; /* of the program, the newest last */
+	const struct screen_message *messages; /* the newest last */
 	size_t message_count;
 };
 

@@ -44,6 +44,8 @@ struct screen {
 	size_t top;              /* the first line of the table that was shown */
 	size_t page;             /* lines that a page has */
 	bool wants_gpu, wants_proc; /* the next one */
+	uint64_t drawn_ns;       /* the time of the last picture */
+	uint64_t dismissed_ns;   /* the person wants no message up to this time */
 };
 
 /* A picture that is being drawn, from the top to `bottom`. */
@@ -61,6 +63,8 @@ struct picture {
 /* Writes a line, if there is room. line_put() takes the text out of `line`. */
 void line_text(struct picture *p, enum curses_style style, const char *text);
 void line_put(struct picture *p, enum curses_style style, struct out *line);
+/* A part of the lines, but not fewer than `least`. */
+unsigned int lines_part(const struct picture *p, unsigned int part, unsigned int least);
 /* Writes each line of a text, at most `most`, and then how many are left. The first is in `style`; so is each one that
  * begins with a word, for lines below it begin with a space. Takes the text. */
 void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most);
@@ -69,6 +73,10 @@ void lines_put(struct picture *p, enum curses_style style, char *text, unsigned 
 void head_draw(struct picture *p);
 void gpus_draw(struct picture *p);
 void frameworks_draw(struct picture *p);
+/* What stands out, at most a third of the lines. */
+void findings_draw(struct picture *p);
+/* The program's messages, from the bottom upwards; they take their lines from `bottom`. */
+void messages_draw(struct picture *p);
 /* The table, in all lines that are left. */
 void table_draw(struct picture *p);
 

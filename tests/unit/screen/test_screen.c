@@ -14,6 +14,7 @@
 
 #include "base/human.h"
 #include "base/out.h"
+#include "core/view/finding.h"
 #include "screen/curses.h"
 #include "screen/screen.h"
 
@@ -21,13 +22,14 @@ static struct fixture now;
 static struct curses *curses;
 static struct screen *screen;
 static int keys[2];           /* what is written into the second one is typed */
-static const char *messages[8];
+static struct screen_message messages[8];
+static uint64_t now_ns;
 static size_t message_count;
 
 static struct screen_scene scene_now(void)
 {
 	return (struct screen_scene){
-		.view = &now.view, .now_ns = T0 + 150 * S, .messages = messages, .message_count = message_count,
+		.view = &now.view, .now_ns = now_ns, .messages = messages, .message_count = message_count,
 	};
 }
 
@@ -77,8 +79,14 @@ static int begin(void **state)
 	screen_free(screen);
 	screen = screen_new(curses, true);
 	message_count = 0;
+	now_ns = T0 + 150 * S;
 	stacked(&now);
 	return 0;
+}
+
+static void say_now(const char *text)
+{
+	messages[message_count++] = (struct screen_message){ text, now_ns };
 }
 
 static void see_some(void)
@@ -94,9 +102,8 @@ static void pictures(void **state)
 {
 	(void)state;
 	see_some();
-	messages[0] = "process 4242 ran out of memory; it asked for 2 GiB";
-	messages[1] = "wrote ./gpumemtrace-oom.gmt, which shows who held memory; to read it: gpumemtrace oom x.gmt";
-	message_count = 2;
+	say_now("process 4242 ran out of memory; it asked for 2 GiB");
+	say_now("wrote ./gpumemtrace-oom.gmt, which shows who held memory; to read it: gpumemtrace oom x.gmt");
 	golden_check(drawn(80, 24), "screen-80.txt");
 	golden_check(drawn(200, 50), "screen-200.txt");
 	golden_check(drawn(40, 12), "screen-40.txt");
@@ -226,6 +233,130 @@ static void a_text_is_read(void **state)
 	assert_false(shows("PgUp"));
 }
 
+/* The line of a picture of 80 columns and 24 lines that begins so, counted from 1; 0: none does. */
+static unsigned int line_with(const char *beginning)
+{
+	char *picture = drawn(80, 24), *rest = picture, *line;
+	unsigned int number = 0, found = 0;
+
+	while (!found && (line = strsep(&rest, "\n")) && rest) {
+		number++;
+		if (!strncmp(line, beginning, strlen(beginning)))
+			found = number;
+	}
+	free(picture);
+	return found;
+}
+
+/* Messages take two lines of 24, and leave the screen after a while or by a key. */
+static void messages_leave_the_screen(void **state)
+{
+	(void)state;
+	say_now("message one");
+	say_now("message two");
+	assert_int_equal(line_with("message one"), 22);
+	assert_int_equal(line_with("message two"), 23);
+	say_now("message three");
+	assert_int_equal(line_with("(1 earlier) message two"), 22);
+	assert_int_equal(line_with("message three"), 23);
+	now_ns += 15 * S;
+	say_now("message four");
+	now_ns += 10 * S;
+	assert_int_equal(line_with("message four"), 23);
+	assert_int_equal(line_with("message three"), 0);
+	assert_int_equal(line_with("(3 earlier)"), 0);
+	now_ns += 15 * S;
+	assert_int_equal(line_with("message four"), 0);
+	now_ns += S;
+	say_now("message five");
+	assert_int_equal(line_with("message five"), 23);
+	act("\033");
+	assert_int_equal(line_with("message five"), 0);
+	now_ns += S;
+	say_now("message six");
+	/* a filter goes first */
+	act("/zzz\r");
+	act("\033");
+	assert_int_equal(line_with("message six"), 23);
+	act("\033");
+	assert_int_equal(line_with("message six"), 0);
+}
+
+static void the_help_fits(void **state)
+{
+	char *picture;
+	size_t lines = 0;
+
+	(void)state;
+	say_now("message one");
+	say_now("message two");
+	act("?");
+	picture = drawn(200, 24);
+	for (const char *line = picture; *line; line += strcspn(line, "\n") + 1, lines++)
+		if (strncmp(line, "s:now", 5))
+			assert_true(strcspn(line, "\n") <= 80);
+	assert_int_equal(lines, 24);
+	free(picture);
+	assert_int_equal(line_with("        other characters)"), 21);
+	act("q");
+}
+
+/* Findings name their process where there are several; failed requests are one line, so that the leak stays. */
+static void findings_of_several_processes(void **state)
+{
+	static struct finding findings[12];
+	char *picture;
+
+	(void)state;
+	for (size_t i = 0; i < 12; i++) {
+		bool is_failure = i < 6;
+
+		findings[i] = (struct finding){
+			.kind = is_failure ? FINDING_OF_OUT_OF_MEMORY : FINDING_OF_LEAK, .proc = i % 6,
+			.row = is_failure ? FINDING_NONE : 0, .gpu = is_failure ? VIEW_GPU_UNKNOWN : 0, .count = 3, .bytes = MIB,
+			.part = GIB, .left = FINDING_LEFT_UNKNOWN, .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE,
+		};
+		now.procs[i % 6] = now.procs[0];
+		now.procs[i % 6].tgid = 100 + (unsigned int)i % 6;
+	}
+	now.view.proc_count = 6;
+	now.view.findings = findings;
+	now.view.finding_count = 12;
+	assert_int_equal(line_with("OOM     pid 100, 101, 102, 103 ...  18 requests for memory failed; o says why"),
+			 line_with("LEAK    pid 100  GPU 0  +1 MiB on average") - 1);
+	assert_true(line_with("LEAK    pid 101  GPU 0  +1 MiB on average"));
+	picture = drawn(80, 24);
+	assert_non_null(strstr(picture, "1:processes"));
+	free(picture);
+	now.view.proc_count = 1;
+	now.view.finding_count = 1;
+	assert_true(line_with("OOM     3 requests for memory failed; o says why"));
+	now.view.findings = NULL;
+	now.view.finding_count = 0;
+}
+
+/* A process that has ended holds nothing now. */
+static void ended_processes(void **state)
+{
+	char *picture, *row;
+
+	(void)state;
+	now.procs[0].exited = true;
+	now.procs[0].exit_code = SIGKILL;
+	act("1");
+	picture = drawn(80, 24);
+	row = strstr(picture, "    4242 ");
+	assert_non_null(row);
+	row[strcspn(row, "\n")] = '\0';
+	assert_null(strstr(row, "iB"));
+	assert_non_null(strstr(row, "ended (killed"));
+	free(picture);
+	act("\r");
+	assert_true(shows("at its end "));
+	now.procs[0].exit_code = GMT_EXIT_CODE_UNKNOWN;
+	assert_true(shows("ended  python train.py"));
+}
+
 /* Any keys at any size: nothing is written outside the picture, and the screen stays usable. */
 static void any_keys_at_any_size(void **state)
 {
@@ -254,8 +385,7 @@ static void names_cannot_command(void **state)
 
 	(void)state;
 	snprintf(now.procs[0].cmdline, sizeof(now.procs[0].cmdline), "a\033]0;x\007\r\n\xff\xc2\x9b b");
-	messages[0] = "said \033[2J\007 of a process";
-	message_count = 1;
+	say_now("said \033[2J\007 of a process");
 	act("1");
 	scene = scene_now();
 	curses_resize(curses, 120, 30);
@@ -287,6 +417,10 @@ int main(void)
 		cmocka_unit_test_setup(choices_are_remembered, begin),
 		cmocka_unit_test_setup(the_place_stays_at_its_row, begin),
 		cmocka_unit_test_setup(a_text_is_read, begin),
+		cmocka_unit_test_setup(messages_leave_the_screen, begin),
+		cmocka_unit_test_setup(the_help_fits, begin),
+		cmocka_unit_test_setup(findings_of_several_processes, begin),
+		cmocka_unit_test_setup(ended_processes, begin),
 		cmocka_unit_test_setup(any_keys_at_any_size, begin),
 		cmocka_unit_test_setup(names_cannot_command, begin),
 	};

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What stands out, in the report's words, with the process and the GPU where there are several. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/out.h"
+#include "base/xalloc.h"
+#include "core/view/finding.h"
+#include "screen/state.h"
+#include "sink/sink.h"
+#include "sink/text/finding_text.h"
+#include "sink/text/text.h"
+
+#define FINDINGS_PART 3          /* a third of the lines, at most */
+#define FINDINGS_LEAST 3
+#define PIDS_SHOWN 4             /* of processes whose requests failed */
+
+static bool is_chosen_finding(const struct picture *p, const struct finding *f)
+{
+	return (p->proc == TABLE_ALL_PROCS || f->proc == FINDING_NONE || f->proc == p->proc) &&
+	       (p->gpu == TABLE_ALL_GPUS || f->row == FINDING_NONE || f->gpu == p->gpu);
+}
+
+/* In front of the sentence, whose end may have no room. */
+static void print_subject(struct out *out, const struct picture *p, const struct finding *f)
+{
+	if (f->proc == FINDING_NONE)
+		return;
+	if (p->view->proc_count > 1)
+		out_printf(out, "pid %u  ", p->view->procs[f->proc].tgid);
+	if (f->row != FINDING_NONE && p->view->procs[f->proc].row_count > 1)
+		out_printf(out, "GPU %s  ", text_gpu(p->view, f->gpu).s);
+}
+
+/* The lines below the first one are left out if they say what they have just said (*below). */
+static void print_finding(struct out *out, const struct picture *p, const struct finding *f, char **below)
+{
+	struct sink_opts opts = { 0 };
+	struct out words;
+	char *text, *end;
+
+	out_init_mem(&words);
+	finding_text(&words, p->view, f, &opts);
+	text = out_take(&words);
+	end = text + strcspn(text, "\n");
+	out_bytes(out, text, FINDING_TEXT_LABEL);
+	print_subject(out, p, f);
+	out_bytes(out, text + FINDING_TEXT_LABEL, (size_t)(end - text) - FINDING_TEXT_LABEL);
+	out_text(out, *below && !strcmp(*below, end) ? "\n" : end);
+	free(*below);
+	*below = xstrdup(end);
+	free(text);
+}
+
+/* The failed requests of all processes: they must not push out what has led to them. */
+struct failures {
+	uint64_t requests;
+	size_t processes;
+	struct out pids;
+};
+
+static void add_failure(struct failures *failures, const struct picture *p, const struct finding *f)
+{
+	failures->requests += f->count;
+	if (failures->processes < PIDS_SHOWN)
+		out_printf(&failures->pids, "%s%u", failures->processes ? ", " : "", p->view->procs[f->proc].tgid);
+	failures->processes++;
+}
+
+/* One line. */
+static void print_failures(struct out *out, const struct picture *p, struct failures *failures)
+{
+	char *pids = out_take(&failures->pids);
+
+	if (failures->processes) {
+		out_printf(out, "%-*s", FINDING_TEXT_LABEL, finding_text_label(FINDING_OF_OUT_OF_MEMORY));
+		if (p->view->proc_count > 1)
+			out_printf(out, "pid %s%s  ", pids, failures->processes > PIDS_SHOWN ? " ..." : "");
+		out_printf(out, "%s %s for memory failed%s\n", human_count(failures->requests).s,
+			   human_plural(failures->requests, "request", "requests"),
+			   p->screen->has_keys ? "; o says why" : "");
+	}
+	free(pids);
+}
+
+void findings_draw(struct picture *p)
+{
+	const struct view *view = p->view;
+	struct failures failures = { 0 };
+	char *below = NULL;
+	struct out out;
+
+	out_init_mem(&failures.pids);
+	for (size_t i = 0; i < view->finding_count; i++)
+		if (view->findings[i].kind == FINDING_OF_OUT_OF_MEMORY && is_chosen_finding(p, &view->findings[i]))
+			add_failure(&failures, p, &view->findings[i]);
+	out_init_mem(&out);
+	print_failures(&out, p, &failures);
+	for (size_t i = 0; i < view->finding_count; i++)
+		if (view->findings[i].kind != FINDING_OF_OUT_OF_MEMORY && is_chosen_finding(p, &view->findings[i]))
+			print_finding(&out, p, &view->findings[i], &below);
+	free(below);
+	lines_put(p, STYLE_YELLOW, out_take(&out), lines_part(p, FINDINGS_PART, FINDINGS_LEAST));
+}
