@@ -107,8 +107,12 @@ int64_t outputs_now(void)
 struct sink_opts outputs_opts(const struct options *options, int fd)
 {
 	const char *recording = options->input ? options->input : options->output;
+	/* A recording that is made now has only what is traced. */
+	bool is_chosen = options->command != CLI_TRACE;
 
 	return (struct sink_opts){
+		.pids = is_chosen ? options->pids.list : NULL, .pid_count = is_chosen ? options->pids.count : 0,
+		.gpu = options->gpu,
 		.recording = recording && strcmp(recording, "-") ? recording : NULL,
 		.color = cli_use_color(options, isatty(fd)),
 		.full = options->full || options->full_stacks,

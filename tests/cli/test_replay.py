@@ -56,6 +56,13 @@ def damaged(folder):
 def whole():
     rc, out, err = run("report", "--full", DATA)
     check("a recording: exit code 0 and no message", rc == 0 and not err, err)
+    pid = json.loads(run("report", "--json", DATA)[1])["processes"][0]["pid"]
+    _, short, _ = run("report", "-p", str(pid), "--gpu", "0", DATA)
+    words = [line.split()[1:] for line in short.decode().splitlines() if line.startswith("NEXT")]
+    check("the command to run next has the process and the GPU that were chosen",
+          words == [["gpumemtrace", "report", "--full", "-p", str(pid), "--gpu", "0", DATA]], short.decode())
+    rc, more, _ = run(*words[0][1:])
+    check("and this command works", rc == 0 and len(more) > len(short), more.decode())
     check("what nvidia-smi said, and nothing left over",
           b"946 MiB" in out and out.count(b"residual                          0\n") == 2, out.decode())
     check("the same text again", run("report", "--full", DATA)[1] == out)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/terms/feature.h"
 #include "core/view/view.h"
@@ -32,6 +33,9 @@ struct sink_opts {
 	bool verbose;
 	enum view_order folded_by;
 	const char *recording;      /* the file that holds the records; NULL: there is none */
+	const pid_t *pids;          /* the processes of the recording that are shown; NULL: all */
+	size_t pid_count;
+	const char *gpu;            /* the GPU that is shown, as the user has named it; NULL: all */
 	const char *dump;           /* the newest dump that was written; NULL: none */
 	const char *const *notes;   /* sentences that belong to the result, such as "the recording is incomplete" */
 	size_t note_count;

@@ -56,6 +56,19 @@ static void test_typical(void **state)
 	golden_check(report_of(typical(&now), &(struct sink_opts){ .full = true }), "report-typical.txt");
 }
 
+/* The command to run next shows what this report shows. */
+static void test_next_keeps_the_choice(void **state)
+{
+	static const pid_t pids[] = { 4242, 4300 };
+	char *text = report_of(typical(&now), &(struct sink_opts){
+		.recording = "run.gmt", .pids = pids, .pid_count = 2, .gpu = "1",
+	});
+
+	(void)state;
+	assert_non_null(strstr(text, "NEXT    gpumemtrace report --full -p 4242,4300 --gpu 1 run.gmt\n"));
+	free(text);
+}
+
 static void test_stacks(void **state)
 {
 	char *text, *full;
@@ -484,6 +497,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_typical),
 		cmocka_unit_test(test_answer_is_narrow),
+		cmocka_unit_test(test_next_keeps_the_choice),
 		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_training),
 		cmocka_unit_test(test_no_stacks),

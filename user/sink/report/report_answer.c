@@ -305,9 +305,18 @@ static bool had_failures(const struct view *view)
 	return false;
 }
 
-static void next_line(struct out *out, const char *label, const char *command, const char *file)
+/* The command shows the same processes and the same GPU. */
+static void next_line(struct out *out, const char *label, const char *command, const struct sink_opts *opts,
+		      const char *file)
 {
 	out_printf(out, "%-*s%s ", FINDING_TEXT_LABEL, label, command);
+	for (size_t i = 0; i < opts->pid_count; i++)
+		out_printf(out, "%s%d%s", i ? "," : "-p ", (int)opts->pids[i], i + 1 < opts->pid_count ? "" : " ");
+	if (opts->gpu) {
+		out_text(out, "--gpu ");
+		human_print(out, PATH_COLUMNS, opts->gpu, strlen(opts->gpu));
+		out_char(out, ' ');
+	}
 	human_print(out, PATH_COLUMNS, file, strlen(file));
 	out_char(out, '\n');
 }
@@ -319,9 +328,9 @@ void report_next(struct out *out, const struct view *view, const struct sink_opt
 	bool has_tables = !opts->full && !is_dump && (view->proc_count || view->ended.count);
 
 	if (failures)
-		next_line(out, "NEXT", "gpumemtrace oom", failures);
+		next_line(out, "NEXT", "gpumemtrace oom", opts, failures);
 	if (has_tables && opts->recording)
-		next_line(out, failures ? "" : "NEXT", "gpumemtrace report --full", opts->recording);
+		next_line(out, failures ? "" : "NEXT", "gpumemtrace report --full", opts, opts->recording);
 	else if (has_tables)
 		out_text(out, "--full prints the tables behind these numbers\n");
 }
