@@ -9,11 +9,25 @@
 #define LOST(...) text_format(out, opts, TEXT_RED, "LOST    " __VA_ARGS__)
 #define NOTE(...) text_format(out, opts, TEXT_YELLOW, "note    " __VA_ARGS__)
 
+/* What to do, or what the loss means, where that is known. */
+static const char *const loss_remedies[GMT_LOSS_COUNT] = {
+	[GMT_LOSS_RING_FULL] = "use a larger --ring-size, or trace fewer processes",
+	[GMT_LOSS_THREAD_STATE] = "trace fewer processes (-p in place of -a)",
+	[GMT_LOSS_TARGET_MAP_FULL] = "trace fewer processes (-p in place of -a)",
+	[GMT_LOSS_STACK_LOST] = "the memory is counted, but stands under no line",
+	[GMT_LOSS_FILE_REFUSED] = "the names and lines of these files are not known",
+};
+
 static void warn_losses(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	for (int i = 0; i < GMT_LOSS_COUNT; i++)
-		if (view->loss[i])
-			LOST("%s %s", human_count(view->loss[i]).s, gmt_loss_text(i, view->loss[i]));
+	for (int i = 0; i < GMT_LOSS_COUNT; i++) {
+		if (!view->loss[i])
+			continue;
+		/* The kernel counts losses for all processes together. */
+		LOST("%s %s, of any traced process", human_count(view->loss[i]).s, gmt_loss_text(i, view->loss[i]));
+		if (loss_remedies[i])
+			text_format(out, opts, TEXT_RED, "        %s", loss_remedies[i]);
+	}
 	if (view->records_malformed)
 		LOST("%s malformed %s", human_count(view->records_malformed).s,
 		     human_plural(view->records_malformed, "record", "records"));
