@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/human.h"
 #include "base/xalloc.h"
 #include "base/out.h"
 #include "cli/cli.h"
@@ -31,6 +32,8 @@
 #include "source/dump_folder.h"
 
 #define REQUESTS_MAX 100000
+#define NAMED_MAX 8       /* processes in a sentence */
+#define GPU_COLUMNS 64
 #define PICTURES_MAX 64   /* if a recording has more, the first half of these and the newest stay */
 
 /* One request, and the changes before the request. The changes are taken when the request is met, because the
@@ -144,6 +147,54 @@ static bool is_wanted_request(const struct view_request *wanted, const struct oo
 	       view_wants_gpu(wanted, &view->view, view->gpu);
 }
 
+static bool has_failed(const struct found *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->list[i].oom->rec.number)
+			return true;
+	return false;
+}
+
+/* Requests failed, but none of the processes and the GPU that were asked for. */
+static void say_others_failed(const struct found *f, const struct view_request *wanted)
+{
+	size_t told = 0, more = 0;
+	struct hash named;
+	struct out line;
+	char *text;
+
+	out_init_mem(&line);
+	out_text(&line, "no request");
+	for (size_t i = 0; i < wanted->pid_count && i < NAMED_MAX; i++)
+		out_printf(&line, "%s%d", i ? ", " : wanted->pid_count > 1 ? " of processes " : " of process ",
+			   (int)wanted->pids[i]);
+	if (wanted->pid_count > NAMED_MAX)
+		out_text(&line, " and others");
+	if (wanted->gpu) {
+		out_text(&line, " on GPU ");
+		human_print(&line, GPU_COLUMNS, wanted->gpu, strlen(wanted->gpu));
+	}
+	out_text(&line, " failed; those that failed are of ");
+	hash_init(&named, sizeof(char));
+	for (size_t i = 0; i < f->count; i++) {
+		const struct gmt_oom *rec = &f->list[i].oom->rec;
+		bool is_new = false;
+
+		if (rec->number)
+			hash_put(&named, rec->hdr.tgid, &is_new);
+		if (is_new && told < NAMED_MAX)
+			out_printf(&line, "%s%u", told++ ? ", " : "process ", rec->hdr.tgid);
+		else
+			more += is_new;
+	}
+	if (more)
+		out_printf(&line, " and %zu more", more);
+	hash_fini(&named);
+	text = out_take(&line);
+	say("%s", text);
+	free(text);
+}
+
 /* Where the requests of all files go. */
 struct printing {
 	struct out out;
@@ -177,7 +228,9 @@ static void print_requests(struct found *f, struct printing *p)
 		}
 		oom_view_free(&view);
 	}
-	if (p->opts.printed == before && !p->is_list && p->format->no_oom)
+	if (p->opts.printed == before && !p->is_list && has_failed(f))
+		say_others_failed(f, &request);
+	else if (p->opts.printed == before && !p->is_list && p->format->no_oom)
 		p->format->no_oom(&p->out, &p->opts);
 	p->opts.notes = NULL;
 	p->opts.note_count = 0;

@@ -137,6 +137,10 @@ def chosen(folder):
     same = run("oom", "--json", "-p", ",".join(map(str, asked)), failed)[1].splitlines()
     check("oom -p: the requests of this process", asked and len(same) == len(lines), same)
     check("... and of no other", not run("oom", "--json", "-p", "1", failed)[1])
+    code, out, err = run("oom", "-p", "1", failed)
+    named = ", ".join(str(line["processes"][line["oom"]["process"]]["pid"]) for line in lines[:1])
+    wanted = f"no request of process 1 failed; those that failed are of process {named}"
+    check("... and those that failed are named", code == 0 and not out and wanted in err, (out, err))
 
 
 def main():
