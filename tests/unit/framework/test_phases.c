@@ -387,12 +387,16 @@ static void each_iteration_leaves_something(void **state)
 
 	for (int i = 1; i <= 6; i++) {
 		assert_int_equal(seen_or_none(t), i < 6 ? 0 : 3);
+		t->r.ts_ns += 1000000000;
 		iterate(t, i, 1);
 		if (i > 1)
 			block(t, MAIN, OTHER + i * GiB, i == 6 ? 10 : 1);
 	}
 	iterate(t, 7, 1);
 	assert_int_equal(seen(t)->growth_count, 5);
+	/* Iterations 3 to 7: no time passed before the last. */
+	assert_int_equal(seen(t)->growth_time_ns / 1000000000, 4);
+	assert_true(seen(t)->growth_end_ns > t->r.ts_ns - 1000000 && seen(t)->growth_end_ns <= t->r.ts_ns);
 	assert_int_equal(seen(t)->growth, (4 + 10) * MiB / 5);
 	iterate(t, 8, 1);
 	assert_int_equal(seen(t)->growth_count, 0);

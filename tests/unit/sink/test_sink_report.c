@@ -369,6 +369,25 @@ static void check_says(const char *wanted, const char *unwanted)
 	free(text);
 }
 
+/* A leak that goes on says how long the GPU lasts; of a leak that has stopped the past is told. */
+static void test_leak(void **state)
+{
+	struct view_training *t = &now.rows[0].torch.training;
+
+	(void)state;
+	typical(&now);
+	add_training(t);
+	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
+	t->growth_time_ns = S / 2;
+	t->growth_end_ns = now.view.now_ns - S;
+	check_says("LEAK    +12 MiB on average in the last 5 iterations, 200 MiB kept so far (guess)", "had been kept");
+	check_says("the GPU is full in about 11m 00s, after 6,596 iterations, if the memory grows on like this", NULL);
+	now.procs[0].exited = true;
+	now.procs[0].exit_ts_ns = now.view.now_ns;
+	check_says("iterations until 10:17:22 (guess) 200 MiB had been kept by then", "is full in");
+	typical(&now);
+}
+
 /* What was looked at depends on what was recorded. */
 static void test_nothing_found(void **state)
 {
@@ -511,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_plain_says_changes_once),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_exit_texts),
+		cmocka_unit_test(test_leak),
 		cmocka_unit_test(test_nothing_found),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),

@@ -89,13 +89,25 @@ static void a_leak_needs_iterations_and_bytes(void **state)
 	assert_int_equal(found->count, 5);
 	assert_int_equal(found->part, 200 * MIB);
 	assert_int_equal(found->left, (78559 + 600) / 4); /* the GPU's free bytes, and the cached ones */
+	assert_true(found->left_ns == FINDING_LEFT_UNKNOWN && !found->stopped_ns);
 	assert_non_null(found->line);
 	assert_int_equal(found->line->state, VIEW_LINE_NOT_OWN); /* lines without names are no answer */
 	assert_null(find(FINDING_OF_KEPT)); /* one answer is enough */
 	t->growth = 2 * MIB; /* 10 MiB of 1500 in all */
 	assert_null(find(FINDING_OF_LEAK));
-	f.procs[0].exited = true;
 	t->growth = 4 * MIB;
+	t->growth_time_ns = 10 * S;
+	t->growth_end_ns = f.view.now_ns - 30 * S;     /* 15 iterations may be a pause */
+	found = find(FINDING_OF_LEAK);
+	assert_int_equal(found->left_ns / S, (78559 + 600) * 2 / 4);
+	assert_int_equal(found->stopped_ns, 0);
+	t->growth_end_ns = f.view.now_ns - 40 * S;
+	found = find(FINDING_OF_LEAK);
+	assert_int_equal(found->stopped_ns, t->growth_end_ns);
+	assert_true(found->left == FINDING_LEFT_UNKNOWN && found->left_ns == FINDING_LEFT_UNKNOWN);
+	t->growth_end_ns = f.view.now_ns - S;
+	f.procs[0].exited = true;
+	assert_int_equal(find(FINDING_OF_LEAK)->stopped_ns, t->growth_end_ns);
 	assert_true(find(FINDING_OF_LEAK)->left == FINDING_LEFT_UNKNOWN);
 	training(true)->growth = 4 * MIB;
 	f.rows[0].torch.training.growth_count = 5;

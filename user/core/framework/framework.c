@@ -170,6 +170,7 @@ static void take_event(struct framework *f, const struct gmt_fw_mem *rec, unsign
 	struct training_moment now;
 
 	take_totals(f, d, rec);
+	f->phases.now_ns = rec->hdr.ts_ns;
 	now = phases_block(&f->phases, rec->device_index, rec->hdr.tid, rec->delta, rec->total_allocated);
 	if (rec->delta > 0)
 		add_block(f, rec, now);

@@ -85,7 +85,10 @@ static void take_framework_report(struct framework *f, const struct delta *d)
 
 static int take_framework_range(struct framework *f, const struct delta *d)
 {
-	int err = phases_range(&f->phases, (const void *)d->framework.rec);
+	int err;
+
+	f->phases.now_ns = d->framework.rec->ts_ns;
+	err = phases_range(&f->phases, (const void *)d->framework.rec);
 
 	if (!err)
 		give_again(f, d, DELTA_RANGE);

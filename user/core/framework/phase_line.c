@@ -72,12 +72,13 @@ void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta
 	update_cell(cell, line->live, delta);
 }
 
-void phase_line_next_iteration(struct phase_line *line)
+void phase_line_next_iteration(struct phase_line *line, uint64_t now_ns)
 {
 	struct phase_iteration *it = current_iteration(line);
 
 	it->is_over = true;
 	it->end = line->live;
+	it->end_ns = now_ns;
 	line->now.iteration++;
 	line->forward = 0;
 	line->had_backward = line->had_step = false;
@@ -90,20 +91,21 @@ const struct phase_iteration *phase_line_iteration(const struct phase_line *line
 	return it && number && it->number == number ? it : NULL;
 }
 
-uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count)
+struct phase_growth phase_line_growth(const struct phase_line *line)
 {
 	const struct phase_iteration *last = phase_line_iteration(line, line->now.iteration - 1), *it = last, *before;
+	uint32_t count = 0;
 
-	*count = 0;
 	/* The first iteration makes the memory that stays, so growth is not measured from there. */
 	while (it && it->number > 2 && (before = phase_line_iteration(line, it->number - 1)) &&
 	       it->end > before->end) {
 		it = before;
-		++*count;
+		count++;
 	}
-	if (*count < PHASES_GROWTH_MIN) {
-		*count = 0;
-		return 0;
-	}
-	return (last->end - it->end) / *count;
+	if (count < PHASES_GROWTH_MIN)
+		return (struct phase_growth){ 0 };
+	return (struct phase_growth){
+		.bytes = (last->end - it->end) / count, .count = count,
+		.time_ns = last->end_ns > it->end_ns ? last->end_ns - it->end_ns : 0, .end_ns = last->end_ns,
+	};
 }

@@ -29,12 +29,17 @@ void phase_line_end_range(struct phase_line *line, unsigned int name);
 /* Counts a block of `delta` bytes that came, or went (negative); line->live is the sum after the block. */
 void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta);
 
-void phase_line_next_iteration(struct phase_line *line);
+void phase_line_next_iteration(struct phase_line *line, uint64_t now_ns);
 
 /* How many more bytes, on average, each of the newest iterations has left behind than the iteration before. `count` is
  * the number of such iterations in a row. 0: the last iteration left no more, or there are too few iterations. */
 #define PHASES_GROWTH_MIN 3
-uint64_t phase_line_growth(const struct phase_line *line, uint32_t *count);
+struct phase_growth {
+	uint64_t bytes;
+	uint32_t count;
+	uint64_t time_ns, end_ns;        /* that these iterations took, and when the last of them ended */
+};
+struct phase_growth phase_line_growth(const struct phase_line *line);
 
 /* One of the newest PHASES_ITERATIONS; NULL: the iteration is not kept. */
 const struct phase_iteration *phase_line_iteration(const struct phase_line *line, uint32_t number);

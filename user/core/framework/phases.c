@@ -128,7 +128,7 @@ static void end_backward(struct phases *p, struct phase_thread *t)
 		if (line->owner == t->tid && line->now.span == span)
 			set_between(line, span);
 		if (line->owner == t->tid && line->had_step)
-			phase_line_next_iteration(line);
+			phase_line_next_iteration(line, p->now_ns);
 	}
 }
 
@@ -141,7 +141,7 @@ static void end_step(struct phases *p, struct phase_thread *t)
 		if (backward_of(owner))
 			line->had_step |= owner == t || !owns_any(p, t->tid);
 		else if (owner == t && line->had_backward)
-			phase_line_next_iteration(line);
+			phase_line_next_iteration(line, p->now_ns);
 	}
 }
 
@@ -413,7 +413,7 @@ static enum gmt_training by_waiting(struct phases *p, struct phase_line *line, s
 	if (delta > 0)
 		backward->is_doubted = true;
 	if (backward->is_doubted && line->had_step)
-		phase_line_next_iteration(line);
+		phase_line_next_iteration(line, p->now_ns);
 	if (backward->is_doubted)
 		return in_forward(p, line);
 	set_between(line, backward->span);

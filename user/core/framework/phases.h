@@ -44,6 +44,7 @@ struct phase_thread {
 };
 
 struct phases {
+	uint64_t now_ns;            /* of the newest record; the caller sets it */
 	struct phase_line *lines;   /* by CUDA ordinal */
 	unsigned int line_count;
 	struct phase_thread *threads;

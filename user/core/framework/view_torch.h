@@ -25,7 +25,7 @@ struct phase_cell {
 struct phase_iteration {
 	uint32_t number;         /* from 1 on; 0: none */
 	bool is_over;
-	uint64_t end;            /* bytes allocated when the iteration was over */
+	uint64_t end, end_ns;    /* bytes allocated when the iteration was over, and the time */
 	struct phase_cell cells[GMT_TRAINING_COUNT];
 };
 
@@ -55,6 +55,7 @@ struct view_training {
 	bool first_is_whole;     /* the first iteration was seen from its beginning */
 	uint64_t growth;         /* bytes that each of the newest growth_count iterations left behind: maybe a leak */
 	uint32_t growth_count;   /* 0: the newest iteration left nothing */
+	uint64_t growth_time_ns, growth_end_ns; /* that these iterations took, and when the last ended; 0: not known */
 	size_t iteration_count;
 	struct phase_iteration *iterations; /* the newest, by number */
 	size_t purpose_count;

@@ -20,8 +20,9 @@ struct view_line_row;
  *
  * OUT_OF_MEMORY  count: requests that failed for good. bytes: 0
  * LEAK           each of the last `count` iterations left more than the iteration before, `bytes` on average. part:
- *                live bytes that have outlived their iteration. left: iterations until the GPU is full. line: that
- *                keeps most of these bytes
+ *                live bytes that have outlived their iteration. left, left_ns: iterations and time until the GPU is
+ *                full. stopped_ns: when the last iteration ended, where none came for long. line: that keeps most of
+ *                these bytes
  * GROWTH         the memory of `line` was more in the middle of the time since since_ns than at its beginning, and is
  *                more again now, by `bytes` in all. left_ns: time until the GPU is full if it grows on
  * KEPT           `bytes` of tensors have outlived their iteration, and the last iteration left no more than the one
@@ -73,6 +74,7 @@ struct finding {
 	uint64_t bytes, part, count;
 	uint64_t left, left_ns;  /* FINDING_LEFT_UNKNOWN */
 	uint64_t since_ns;
+	uint64_t stopped_ns;     /* 0: it goes on, as far as is known */
 	size_t other;            /* in view.procs */
 	const struct view_line_row *line; /* the view's; NULL: the lines are not known */
 };

@@ -83,6 +83,26 @@ static bool find_room(const struct search *s, uint64_t *bytes)
 	return true;
 }
 
+/* How long the room lasts for memory that has grown by `bytes` in that time. FINDING_LEFT_UNKNOWN: for years. */
+static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
+{
+	double left_ns = (double)room / (double)bytes * (double)time_ns;
+
+	return left_ns < LEFT_NS_MOST ? (uint64_t)left_ns : FINDING_LEFT_UNKNOWN;
+}
+
+/* When the last iteration of a leak ended, if the process has ended or makes no iterations any longer; else 0. */
+static uint64_t leak_stopped(const struct search *s, const struct view_training *t)
+{
+	uint64_t each_ns = t->growth_time_ns / t->growth_count, end_ns = t->growth_end_ns;
+	uint64_t quiet_ns = s->view->now_ns > end_ns ? s->view->now_ns - end_ns : 0;
+	bool is_quiet = end_ns && quiet_ns >= STOPPED_NS && quiet_ns / STOPPED_ITERATIONS >= each_ns;
+
+	if (s->proc->exited && !end_ns)
+		return s->proc->exit_ts_ns;
+	return s->proc->exited || is_quiet ? end_ns : 0;
+}
+
 static void look_for_leak(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
@@ -97,8 +117,12 @@ static void look_for_leak(struct search *s)
 	f->count = count;
 	f->part = t->training.categories[GMT_CATEGORY_KEPT].live;
 	f->line = line_of_category(&t->stacks, GMT_CATEGORY_KEPT);
-	if (find_room(s, &room))
-		f->left = room / growth;
+	f->stopped_ns = leak_stopped(s, &t->training);
+	if (f->stopped_ns || !find_room(s, &room))
+		return;
+	f->left = room / growth;
+	if (t->training.growth_time_ns)
+		f->left_ns = time_left(room, growth * count, t->training.growth_time_ns);
 }
 
 static void look_for_kept(struct search *s)
@@ -130,14 +154,6 @@ static void look_for_state(struct search *s)
 	f->bytes = state;
 	f->part = parameters;
 	f->line = line_of_category(&t->stacks, GMT_CATEGORY_OPTIMIZER_STATE);
-}
-
-/* How long the room lasts for memory that has grown by `bytes` in that time. FINDING_LEFT_UNKNOWN: for years. */
-static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
-{
-	double left_ns = (double)room / (double)bytes * (double)time_ns;
-
-	return left_ns < LEFT_NS_MOST ? (uint64_t)left_ns : FINDING_LEFT_UNKNOWN;
 }
 
 static void look_for_growth(struct search *s)

@@ -25,6 +25,8 @@ enum {
 	ACTIVATIONS_SHARE = 50,   /* of what is allocated */
 	DRIVER_SHARE = 2,         /* of the GPU: the driver itself takes that much */
 };
+#define STOPPED_NS 10000000000ull /* without an iteration, and as long as many iterations: a pause is shorter */
+#define STOPPED_ITERATIONS 20
 #define THRESHOLD_MIB (1ull << 20)
 #define LEAK_BYTES THRESHOLD_MIB
 #define GROWTH_BYTES (8 * THRESHOLD_MIB)

@@ -306,6 +306,7 @@ static json_t *finding_to_json(const struct view *view, const struct finding *f)
 			 { "part_bytes", js_u64(f->part) }, { "count", js_u64(f->count) },
 			 { "left", js_u64_if(f->left != FINDING_LEFT_UNKNOWN, f->left) },
 			 { "left_ns", js_u64_if(f->left_ns != FINDING_LEFT_UNKNOWN, f->left_ns) },
+			 { "stopped", json_moment_if(view, f->stopped_ns, f->stopped_ns) },
 			 { "since", json_moment_if(view, f->since_ns, f->since_ns) },
 			 { "other_process", js_u64_if(f->other != FINDING_NONE, f->other) },
 			 { "symbol", js_u64_if(has_line, has_line ? f->line->symbol : 0) });

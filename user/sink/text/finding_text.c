@@ -19,10 +19,11 @@ static void say_out_of_memory(struct out *out, const struct view *view, const st
 
 static void say_leak(struct out *out, const struct view *view, const struct finding *f)
 {
-	(void)view;
 	out_printf(out, "+%s on average in the last %s iterations", human_bytes(f->bytes).s,
 		   human_count(f->count).s);
-	if (f->part)
+	if (f->stopped_ns)
+		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
+	if (f->part && !f->stopped_ns)
 		out_printf(out, ", %s kept so far", human_bytes(f->part).s);
 }
 
@@ -140,7 +141,8 @@ static void keeper_line(struct out *out, const struct view *view, const struct f
 	out_pad(&line, FINDING_TEXT_LABEL);
 	if (f->line) {
 		stack_text_line(&line, view, f->line);
-		out_printf(&line, " keeps %s of them", human_bytes(f->line->by_category[texts[f->kind].keeps]).s);
+		out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
+			   human_bytes(f->line->by_category[texts[f->kind].keeps]).s);
 	} else {
 		out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	}
@@ -160,6 +162,23 @@ static void caller_line(struct out *out, const struct view *view, const struct v
 	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
+static void left_line(struct out *out, const struct finding *f, const struct sink_opts *opts)
+{
+	bool has_count = f->left != FINDING_LEFT_UNKNOWN, has_time = f->left_ns != FINDING_LEFT_UNKNOWN;
+	struct out line;
+
+	if (!has_count && !has_time)
+		return;
+	out_init_mem(&line);
+	out_printf(&line, "%*sthe GPU is full in ", FINDING_TEXT_LABEL, "");
+	if (has_time)
+		out_printf(&line, "about %s%s", human_duration(f->left_ns).s, has_count ? ", after " : "");
+	if (has_count)
+		out_printf(&line, "%s %s", human_count(f->left).s, human_plural(f->left, "iteration", "iterations"));
+	out_text(&line, has_time ? ", if the memory grows on like this" : "");
+	text_line(out, opts, TEXT_PLAIN, &line);
+}
+
 void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
 {
 	bool is_guess = finding_ground(f->kind) == FINDING_GUESS;
@@ -175,16 +194,14 @@ void finding_text(struct out *out, const struct view *view, const struct finding
 	if (is_guess)
 		out_text(&line, " (guess)");
 	text_line(out, opts, TEXT_YELLOW, &line);
+	if (f->stopped_ns && f->part)
+		text_format(out, opts, TEXT_PLAIN, "%*s%s had been kept by then", FINDING_TEXT_LABEL, "",
+			    human_bytes(f->part).s);
 	if (texts[f->kind].has_keeper)
 		keeper_line(out, view, f, opts);
 	if (f->line)
 		caller_line(out, view, f->line, opts);
-	if (f->left != FINDING_LEFT_UNKNOWN)
-		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s %s", FINDING_TEXT_LABEL, "",
-			    human_count(f->left).s, human_plural(f->left, "iteration", "iterations"));
-	if (f->left_ns != FINDING_LEFT_UNKNOWN)
-		text_format(out, opts, TEXT_PLAIN, "%*sthe GPU is full in %s if the memory grows on like this",
-			    FINDING_TEXT_LABEL, "", human_duration(f->left_ns).s);
+	left_line(out, f, opts);
 	if (remedy)
 		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", remedy);
 }
