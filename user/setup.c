@@ -40,6 +40,7 @@
 #include "parse/parser.h"
 #include "parsing.h"
 #include "privileges.h"
+#include "loading.h"
 #include "say.h"
 #include "source/recorder.h"
 
@@ -217,7 +218,7 @@ static int open_attach(struct session *session)
 			.user_processes = number_for_tests("GPUMEMTRACE_USER_PROCESSES", GMT_TARGETS / GMT_USER_SHARE),
 		},
 		.programs.ring_bytes = options->ring_bytes,
-		.programs.verbose = options->verbose > 0,
+		.programs.print = options->verbose ? loading_print : NULL,
 		.no_uprobe_multi = where.no_uprobe_multi,
 		.programs.refused = where.refused,
 		.programs.btf = where.btf,

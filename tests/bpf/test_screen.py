@@ -287,6 +287,26 @@ def redirected():
 
 
 @case
+def verbose():
+    """verbose: libbpf's messages (-v) are messages of gpumemtrace, which a screen keeps"""
+    library = os.path.join(lib.BUILD, "tests/faults/fail_calls.so")
+    if not os.path.exists(library):
+        raise lib.Skip("fail_calls.so has not been built")
+    target = held()
+    env = {"LD_PRELOAD": library, "FAULT_KIND": "bpf", "FAULT_NTH": "20", "FAULT_TOLD": lib.folder() + "/told",
+           "FAULT_PROGRAM": "gpumemtrace"}
+    path = os.path.join(lib.folder(), "messages")
+    with open(path, "wb") as file:
+        terminal = screen("-p", str(target.pid), "-v", env=env, stderr=file.fileno())
+    terminal.wait_text("1:processes")
+    quits(terminal)
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    check(any(line.startswith("gpumemtrace: libbpf: ") for line in lines), "no message of libbpf:", lines)
+    check(all(line.startswith("gpumemtrace: ") for line in lines), "messages past the screen:", lines)
+
+
+@case
 def ends():
     """Ctrl-C, SIGTERM, SIGQUIT and the end of the target leave the terminal as it was; Ctrl-\\ is no signal"""
     for end in (lambda terminal, target: terminal.keys("\x03"),
@@ -524,6 +544,6 @@ if __name__ == "__main__":
     except pypilib.Unavailable as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, ends, hangs, starves, stops, background, deaf,
-                 foreign, bare, bare_static, lines, looks, command, top]
+        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, verbose, ends, hangs, starves, stops, background,
+                 deaf, foreign, bare, bare_static, lines, looks, command, top]
         lib.main(*[case for case in CASES if not sys.argv[1:] or case.__doc__.split()[0].strip(":") in sys.argv[1:]])

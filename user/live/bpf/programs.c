@@ -88,6 +88,19 @@ static void find_reason(const char *log, char *why, size_t size)
 	snprintf(why, size, "%.*s", (int)(end - line), line);
 }
 
+_Static_assert(LIBBPF_DEBUG == PROGRAMS_DEBUG, "libbpf's levels");
+
+static void print_text(programs_print_fn print, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void print_text(programs_print_fn print, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print(LIBBPF_WARN, format, args);
+	va_end(args);
+}
+
 /* Loading ends with the first program that is refused, so the log of that program alone is not empty. */
 static void find_refused(struct attempt *attempt)
 {
@@ -101,8 +114,8 @@ static void find_refused(struct attempt *attempt)
 			continue;
 		snprintf(attempt->refused, sizeof(attempt->refused), "%s", bpf_program__name(program));
 		find_reason(log, attempt->why, sizeof(attempt->why));
-		if (attempt->options->verbose)
-			fprintf(stderr, "%s\n", log);
+		if (attempt->options->print)
+			print_text(attempt->options->print, "%s", log);
 	}
 }
 

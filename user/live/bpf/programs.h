@@ -3,6 +3,7 @@
 #ifndef GPUMEMTRACE_LIVE_BPF_PROGRAMS_H
 #define GPUMEMTRACE_LIVE_BPF_PROGRAMS_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,11 +14,15 @@ struct bpf_object;
 struct plan;
 struct plan_limits;
 
+#define PROGRAMS_DEBUG 2         /* this level and higher ones: only for developers of libbpf */
+/* As libbpf's own (libbpf_print_fn_t): the text may have several lines. Called on any thread. */
+typedef int (*programs_print_fn)(unsigned int level, const char *format, va_list args);
+
 struct programs_options {
 	struct gmt_config config;    /* as BPF gets it, except the members that the plan and the loader set */
 	uint64_t ring_bytes;         /* a power of two, and whole pages */
 	int attach_type;             /* of uprobe programs */
-	bool verbose;                /* messages of libbpf and of the verifier go to stderr */
+	programs_print_fn print;     /* gets the messages of libbpf and of the verifier; NULL: nobody does */
 	const char *btf;             /* a file to use instead of the kernel's own types; NULL: none */
 	const char *refused;         /* for tests: names of programs, with commas; each mention is one refusal */
 };

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,11 +46,6 @@ struct attach {
 };
 
 #define LOSS_BYTES (GMT_LOSS_COUNT * sizeof(__u64))
-
-static int print_verbose(enum libbpf_print_level level, const char *format, va_list args)
-{
-	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
-}
 
 static int attach_process_events(struct attach *attach)
 {
@@ -102,7 +96,7 @@ int attach_open(struct attach **out, const struct attach_options *options, char 
 	/* Before 5.11 BPF's memory counted against the limit. On newer kernels a refusal does no harm. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(options->programs.verbose ? print_verbose : NULL);
+	libbpf_set_print(options->programs.print);
 	attach->multi = !options->no_uprobe_multi && uprobe_has_multi();
 	memcpy(attach->tracepoints, options->tracepoints, sizeof(attach->tracepoints));
 	err = load_programs(attach, options, cause, cause_size);
