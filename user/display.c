@@ -286,6 +286,8 @@ struct stage *display_screen(struct display *display)
 	return display->screen;
 }
 
+#define NO_REPORT 2      /* this many -q: people want only the files */
+
 int display_report(struct display *display, const struct pipeline *pipeline, const char *const *notes,
 		   size_t note_count, const char *dump, uint64_t *lost)
 {
@@ -300,7 +302,8 @@ int display_report(struct display *display, const struct pipeline *pipeline, con
 	view_build(pipeline, &request, &view);
 	*lost = view_lost(&view);
 	display->opts.made_ns = outputs_now();
-	display->format->report(&display->out, &view, &display->opts);
+	if (display->options->quiet < NO_REPORT || display->format->is_data)
+		display->format->report(&display->out, &view, &display->opts);
 	view_free(&view);
 	return out_flush(&display->out);
 }

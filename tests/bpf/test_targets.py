@@ -153,6 +153,18 @@ def no_cuda():
     equal(tool.finish()[0], 0, "exit status with -a")
 
 
+def quiet():
+    """-q: the report and no messages; -qq: a command's standard error is its own, and the files are written"""
+    path = os.path.join(lib.folder(), "run.gmt")
+    for option, is_reported in ("-q", True), ("-qq", False):
+        tool = Tool("-o", path, option, "--", "/bin/sh", "-c", "echo mine >&2; exit 7", json_output=False, options=())
+        equal(tool.finish()[0], 7, "exit status of the command")
+        equal("layers: " in tool.stderr(), is_reported, f"a report with {option}: {tool.stderr()}")
+        check(is_reported or tool.stderr() == "mine\n", "more than the command's own words:", tool.stderr())
+        check(os.path.getsize(path) > 0, "no recording")
+        os.remove(path)
+
+
 def refused_pids():
     """each pid that cannot be traced has a sentence and exit status 3"""
     zombie = subprocess.Popen(["true"])
@@ -250,4 +262,4 @@ def outlived():
 
 if __name__ == "__main__":
     lib.main(outlived, one_pid, several_pids, everything, duration, command, inheritance, exit_status, command_fails,
-             no_cuda, refused_pids, protected, signals, command_interrupted, closed_pipe, reader_of_command_gone)
+             no_cuda, quiet, refused_pids, protected, signals, command_interrupted, closed_pipe, reader_of_command_gone)

@@ -56,6 +56,9 @@ def damaged(folder):
 def whole():
     rc, out, err = run("report", "--full", DATA)
     check("a recording: exit code 0 and no message", rc == 0 and not err, err)
+    check("-q: the report is printed, as it is the result", run("report", "--full", "-q", DATA) == (0, out, ""))
+    check("-qq: no report", run("report", "-qq", DATA) == (0, b"", ""))
+    check("-qq --json: the data", json.loads(run("report", "-qq", "--json", DATA)[1])["type"] == "report")
     pid = json.loads(run("report", "--json", DATA)[1])["processes"][0]["pid"]
     _, short, _ = run("report", "-p", str(pid), "--gpu", "0", DATA)
     words = [line.split()[1:] for line in short.decode().splitlines() if line.startswith("NEXT")]

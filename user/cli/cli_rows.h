@@ -82,9 +82,11 @@ OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, MEMBER(list, owners),
        "read rules that decide who owns a stack trace's memory",
        "Read rules that decide who owns the memory of a stack trace; see `OWNERS AND STACKS`. May be given more than"
        " once. These rules come before the standard rules.")
-OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, MEMBER(flag, quiet),
-       "print no live view, and no messages except errors",
-       "Print no live view, and no messages except errors.")
+OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, MEMBER(times, quiet),
+       "print no live view, no messages but errors; -qq: no report",
+       "Print no live view, and no messages except errors. The report is the result and is printed. Given twice"
+       " (`-qq`), tracing and `report` print no report for people either, only files and `--json`; with `--strict` the"
+       " exit status then still tells of lost data.")
 OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, MEMBER(times, verbose),
        "print more messages; may be repeated",
        "Print more messages. May be given more than once.")

@@ -157,7 +157,7 @@ static void test_all_options(void **state)
 	assert_string_equal(p->options.libcuda.texts[1], "/b");
 	drop(p);
 	p = parse_ok("-aqvv --nvml off --no-live --color never --driver-root /r -d 2m -i 0.1s --ring-size 1");
-	assert_true(p->options.all && p->options.quiet);
+	assert_true(p->options.all && p->options.quiet == 1);
 	assert_int_equal(p->options.verbose, 2);
 	assert_true(p->options.nvml.is_off);
 	assert_int_equal(p->options.live, CLI_NEVER);
