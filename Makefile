@@ -145,7 +145,7 @@ msg  = $(if $(V)$(SILENT),@:,@printf '  %-7s %s\n' $(1) $(2))
 MAKEFLAGS += --no-builtin-rules
 
 # The targets that are a user's first command install what is missing before anything is compiled.
-SETUP := $(if $(filter test demo bench fuzz setup,$(MAKECMDGOALS)),build/setup.stamp)
+SETUP := $(if $(filter test demo pictures bench fuzz setup,$(MAKECMDGOALS)),build/setup.stamp)
 build/setup.stamp: tests/setup.sh
 	$(Q)tests/setup.sh $@
 build/setup-bench.stamp: tests/setup.sh
@@ -426,8 +426,8 @@ fuzz-programs: $(SETUP)
 		$(MAKE) --no-print-directory $(FUZZ_BIN) build/fuzz/planted/fuzz_record; fi
 
 # ---- targets for people -----------------------------------------------------------------------------
-.PHONY: all static unit standin test-programs test lint kernels bench demo fuzz fuzz-programs fuzz-corpus setup man install \
-        clean help print-sources compile_commands.json print-compile-commands every-source map
+.PHONY: all static unit standin test-programs test lint kernels bench demo pictures fuzz fuzz-programs fuzz-corpus setup man \
+        install clean help print-sources compile_commands.json print-compile-commands every-source map
 unit: $(UNIT_BIN) $(OPTIONS)
 
 static: $(O)/gpumemtrace-static
@@ -455,6 +455,10 @@ fuzz-corpus: fuzz-programs
 
 demo: $(SETUP) all standin build/demos/train
 	$(Q)demos/demo.sh
+
+# What the README shows: as root, for the probes.
+pictures: $(SETUP) all standin build/demos/train
+	$(Q)tests/pictures.py
 
 SHARE := $(DESTDIR)$(PREFIX)/share
 bench: $(SETUP) build/setup-bench.stamp all standin $(BENCH)
@@ -504,6 +508,7 @@ help:
 	@echo 'make test       all tests that need no GPU (as root also real uprobes); T="NAME ..." for some of them'
 	@echo 'make kernels    what other kernels make of it, emulated; K="trixie sid" for some of them'
 	@echo 'make demo       a traced workload: on the GPU if there is one, else on a stand-in driver'
+	@echo 'make pictures   the pictures of the README, from the live view and the reports of today; as root'
 	@echo 'make bench      the cost for the target, beside empty probes and bpftrace'
 	@echo 'make fuzz       fuzzes the parsers for a minute each (SECONDS=60, RUNS=10000000, F="record text")'
 	@echo 'make fuzz-corpus  adds to tests/fuzz/corpus what fuzzing has found'

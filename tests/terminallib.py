@@ -38,6 +38,7 @@ def emulator():
     if folder not in sys.path:
         sys.path.insert(1, folder)
     import pyte                 # pylint: disable=import-outside-toplevel
+    pyte.graphics.TEXT[2] = "+italics"  # pyte knows no faint text, and gpumemtrace writes none in italics
     return pyte
 
 
