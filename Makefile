@@ -83,13 +83,14 @@ SINK     := registry \
             $(call in,export,folded pickle torch_snapshot)
 SCREEN   := curses grid head messages picture picture_lines rows screen screen_findings spark stage terminal
 LIVE     := stream \
-            $(call in,bpf,guard plan programs ring rodata users) \
+            $(call in,bpf,guard plan programs ring rodata target_map users) \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
-            $(call in,process,find find_facts find_match find_names find_selector launch own_memory procfs refused_calls roster settings) \
+            $(call in,process,find find_facts find_match find_names find_selector identity launch own_memory procfs \
+                              refused_calls roster settings) \
             $(call in,select,candidates chooser cuda_list selection) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
@@ -124,8 +125,8 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,sink,folded oom_rules pickle processes registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
-UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard library nvml plan procfs quota refused_calls settings \
-                         target trial turns usdt watch)
+UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard identity library nvml plan procfs \
+                         quota refused_calls settings target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
 UNIT_TOP  := $(call in,top,attribution dump_writer ending say)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))
@@ -366,8 +367,8 @@ build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $< -ldl
 
 # ---- what makes calls of the binary fail: preloaded, so never into one with sanitizers -----------------------
-FAULTS := $(if $(SAN),,$(O)/tests/faults/fail_calls.so)
-$(O)/tests/faults/fail_calls.so: tests/faults/fail_calls.c Makefile | $(SETUP)
+FAULTS := $(if $(SAN),,$(O)/tests/faults/fail_calls.so $(O)/tests/faults/swap_pid.so)
+$(O)/tests/faults/%.so: tests/faults/%.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $< -ldl

@@ -72,7 +72,7 @@ static __noinline int announce(void)
 /* Whether a process is a target. The current process is not gone, because target_gone() runs in its last thread. */
 static __always_inline int target_known(__u32 tgid)
 {
-	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
+	volatile __u32 *near = &targets_near[tgid % GMT_TARGETS_NEAR];
 
 	if (*near == tgid)
 		return 1;
@@ -85,7 +85,7 @@ static __always_inline int target_known(__u32 tgid)
 
 static __always_inline void target_gone(__u32 tgid)
 {
-	volatile __u32 *near = &targets_near[tgid % TARGETS_NEAR];
+	volatile __u32 *near = &targets_near[tgid % GMT_TARGETS_NEAR];
 	struct gmt_target *target = bpf_map_lookup_elem(&targets, &tgid);
 
 	if (target) {

@@ -29,9 +29,7 @@ struct {
 /* Traced processes by tgid (initial pid namespace). */
 MAP(targets, HASH, GMT_TARGETS, __u32, struct gmt_target, BPF_F_NO_PREALLOC);
 
-/* Some of the targets, by tgid % TARGETS_NEAR. These targets need no look-up in the hash. */
-#define TARGETS_NEAR 64
-volatile __u32 targets_near[TARGETS_NEAR] SEC(".data.targets") = {};
+volatile __u32 targets_near[GMT_TARGETS_NEAR] SEC(".data.targets") = {};
 
 /* One array for all CPUs. Additions are atomic, because a program that is preempted while it counts must not undo the
  * counts of another program. */

@@ -135,6 +135,15 @@ static bool note_late_processes(const struct session *session, char *note, size_
 	return late;
 }
 
+static bool note_by_start(const struct session *session, char *note, size_t size)
+{
+	uint64_t count = session->identities.by_start;
+
+	snprintf(note, size, "%llu %s identified by the start time alone, because no pidfd could be opened",
+		 (unsigned long long)count, human_plural(count, "process was", "processes were"));
+	return count;
+}
+
 #define NOTES_MAX 8
 
 /* Sentences for the report. */
@@ -149,6 +158,7 @@ static void add_notes(const struct session *session, struct notes *notes)
 {
 	static bool (*const all[])(const struct session *session, char *note, size_t size) = {
 		note_unreadable, note_cut, note_quota, note_failed, note_late, note_late_processes,
+		note_by_start,
 	};
 
 	for (size_t i = 0; i < COUNT(all); i++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "live/bpf/target_map.h"
 #include "live/probe/attach.h"
 #include "live/probe/probed_files.h"
 #include "live/probe/probed_processes.h"
@@ -122,7 +123,7 @@ void rescan_look(struct session *session)
 	if (session->options->all)
 		probing_add_all(session->probing, cause, sizeof(cause));
 	else
-		attach_each_target(session->attach, look_at, session);
+		target_map_each(attach_targets(session->attach), look_at, session);
 	for (size_t i = 0; i < RESCAN_PROCESSES; i++)
 		note_delayed(session, i);
 	rescan->next_ns = rescan_next(start_ns, stream_now_ns(), RESCAN_PERIOD_NS);

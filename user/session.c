@@ -28,6 +28,7 @@
 #include "live/probe/probed_files.h"
 #include "live/probe/probed_processes.h"
 #include "live/bpf/ring.h"
+#include "live/bpf/target_map.h"
 #include "live/bpf/users.h"
 #include "live/process/roster.h"
 #include "live/select/selection.h"
@@ -94,7 +95,7 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 		return;
 	/* NVML maps a libcuda into this process. */
 	if ((pid_t)mapping->pid == getpid() ||
-	    (!session->options->all && !attach_is_target(session->attach, mapping->pid) &&
+	    (!session->options->all && !target_map_has(attach_targets(session->attach), (pid_t)mapping->pid) &&
 	     (kind != &library_cuda || !joins_group(session, (pid_t)mapping->pid))))
 		return;
 	if (kind == &library_cuda)

@@ -9,6 +9,7 @@
 
 #include "cli/exit_codes.h"
 #include "live/probe/attach.h"
+#include "live/process/identity.h"
 #include "live/process/launch.h"
 #include "live/nvidia/driver.h"
 #include "live/stream.h"
@@ -91,6 +92,7 @@ struct session {
 	struct trial trial;             /* which processes return probes kill here */
 	struct ring_buffer *ring;
 	struct stream stream;
+	struct identities identities;
 	struct roster *roster;
 	struct probing *probing;
 	struct stacking *stacking;      /* NULL: no stacks */

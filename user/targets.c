@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/out.h"
 #include "cli/cli.h"
+#include "live/bpf/target_map.h"
 #include "live/bpf/users.h"
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"
@@ -39,16 +40,37 @@ static bool used_gpu(const struct session *session, int uses)
 	return uses < 0 || uses & sign;
 }
 
-/* A process beyond its user's share is no target, which is counted. */
-static void make_target(struct session *session, pid_t pid)
+/* A process beyond its user's share is no target, which is counted. False: the process has ended. */
+static bool make_target(struct session *session, const struct identity *identity)
 {
+	const struct target_map *targets = attach_targets(session->attach);
 	struct procfs_status status;
+	bool is_new = false;
 	uint32_t user;
 
-	if (procfs_status(pid, &status) || attach_is_target(session->attach, pid))
-		return;
-	if (users_take_process(session->users, status.uid, &user) && attach_target(session->attach, pid, user))
+	if (procfs_status(identity->pid, &status))
+		return false;
+	if (!target_map_has(targets, identity->pid) && users_take_process(session->users, status.uid, &user)) {
+		is_new = !target_map_add(targets, identity->pid, user);
+		if (!is_new)
+			users_return_process(session->users, user);
+	}
+	if (identity_is_there(identity))
+		return true;
+	/* The exit may have come before the process was a target: then the pid's next owner would be the target. */
+	if (is_new && target_map_remove(targets, identity->pid))
 		users_return_process(session->users, user);
+	return false;
+}
+
+static void make_pid_target(struct session *session, pid_t pid)
+{
+	struct identity identity;
+
+	if (identity_take(&session->identities, pid, &identity))
+		return;
+	make_target(session, &identity);
+	identity_drop(&session->identities, &identity);
 }
 
 #define PS_LISTS "'gpumemtrace ps' lists the processes that use CUDA"
@@ -64,30 +86,44 @@ static int tell_no_target(pid_t pid, const struct target_info *info)
 	return GMT_EXIT_TARGET;
 }
 
-/* `start_ticks`: the start of the process that was chosen; 0: any process with this pid. */
-static int add_target(struct session *session, pid_t pid, uint64_t start_ticks)
+static int tell_exited(pid_t pid)
 {
-	int uses = target_uses(pid, &session->driver), fd, err;
-	char cause[SESSION_CAUSE];
-	struct target_info info;
+	say("pid %d has exited", (int)pid);
+	return GMT_EXIT_TARGET;
+}
 
-	target_inspect(pid, &info);
-	if (info.kind != TARGET_PROCESS)
-		return tell_no_target(pid, &info);
-	fd = syscall(SYS_pidfd_open, pid, 0);
-	/* The descriptor is of the process that was chosen if the pid has not passed to another one until now. */
-	if ((fd < 0 && errno == ESRCH) || (start_ticks && !find_is_same("", pid, start_ticks))) {
-		say("pid %d has exited", pid);
-		return GMT_EXIT_TARGET;
+static int tell_unwatched(pid_t pid, int err)
+{
+	say("the end of process %d cannot be watched: %s", (int)pid, strerror(-err));
+	return GMT_EXIT_FAILURE;
+}
+
+/* The end of a target is an event. */
+static int watch_target(struct session *session, const struct identity *identity)
+{
+	int fd = (int)syscall(SYS_pidfd_open, identity->pid, 0);
+
+	/* The descriptor is of this process if the pid has not passed to another one until now. */
+	if ((fd < 0 && errno == ESRCH) || !identity_is_there(identity)) {
+		if (fd >= 0)
+			close(fd);
+		return tell_exited(identity->pid);
 	}
-	if (fd < 0 || session_add_event(session, fd, SESSION_TARGET)) {
-		say("the end of process %d cannot be watched: %s", pid, strerror(errno));
-		return GMT_EXIT_FAILURE;
-	}
+	if (fd < 0 || session_add_event(session, fd, SESSION_TARGET))
+		return tell_unwatched(identity->pid, -errno);
 	session->targets_left++;
+	return 0;
+}
+
+static int add_watched(struct session *session, const struct identity *identity, const struct target_info *info)
+{
+	int uses = target_uses(identity->pid, &session->driver), err;
+	char cause[SESSION_CAUSE];
+	pid_t pid = identity->pid;
+
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
 		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process loads libcuda."
-		    " " PS_LISTS " now", pid, info.comm);
+		    " " PS_LISTS " now", pid, info->comm);
 	} else {
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 		if (err < 0 && process_is_there(pid)) {
@@ -95,10 +131,34 @@ static int add_target(struct session *session, pid_t pid, uint64_t start_ticks)
 			return GMT_EXIT_DENIED;
 		}
 	}
-	make_target(session, pid);
+	if (!make_target(session, identity))
+		return 0; /* the event of its end comes */
 	roster_add(session->roster, pid, used_gpu(session, uses));
 	stacking_process(session->stacking, pid);
 	return 0;
+}
+
+/* `start_ticks`: the start of the process that was chosen; 0: any process with this pid. */
+static int add_target(struct session *session, pid_t pid, uint64_t start_ticks)
+{
+	struct identity identity;
+	struct target_info info;
+	int status, err;
+
+	target_inspect(pid, &info);
+	if (info.kind != TARGET_PROCESS)
+		return tell_no_target(pid, &info);
+	err = identity_take(&session->identities, pid, &identity);
+	if (err)
+		return err == -ESRCH ? tell_exited(pid) : tell_unwatched(pid, err);
+	if (start_ticks && identity.start_ticks != start_ticks)
+		status = tell_exited(pid);
+	else
+		status = watch_target(session, &identity);
+	if (!status)
+		status = add_watched(session, &identity, &info);
+	identity_drop(&session->identities, &identity);
+	return status;
 }
 
 static int note_user(const struct target_library *library, void *arg)
@@ -177,7 +237,7 @@ static int let_command_go(struct session *session)
 	char *const *argv = session->options->child;
 	int err;
 
-	make_target(session, session->command.pid);
+	make_pid_target(session, session->command.pid);
 	err = command_go(&session->command);
 	if (!err) {
 		roster_expect(session->roster, session->command.pid);
@@ -194,38 +254,55 @@ static void attach_pid(void *arg, pid_t tgid)
 {
 	struct session *session = arg;
 
-	make_target(session, tgid);
+	make_pid_target(session, tgid);
 }
 
 /* ---- groups ---- */
 
 /* Without libcuda the process is introduced when it, or a child, uses CUDA. */
-static void join_session(struct session *session, pid_t pid)
+static void join_session(struct session *session, const struct identity *identity)
 {
-	int uses = target_uses(pid, &session->driver), err;
+	pid_t pid = identity->pid;
+	int uses = target_uses(pid, &session->driver), err = 0;
+	bool is_idle = uses >= 0 && !(uses & TARGET_USES_LIBCUDA);
 	char cause[SESSION_CAUSE];
 
-	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
-		make_target(session, pid);
-		return;
-	}
-	err = probing_add_process(session->probing, pid, cause, sizeof(cause));
+	if (!is_idle)
+		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 	if (err < 0 && process_is_there(pid))
 		session_tell(session, err, cause);
-	make_target(session, pid);
+	if (!make_target(session, identity) || is_idle)
+		return;
 	if (!roster_is_live(session->roster, pid))
 		roster_add(session->roster, pid, used_gpu(session, uses));
 	stacking_process(session->stacking, (uint32_t)pid);
 }
 
-bool targets_join(struct session *session, pid_t pid)
+static bool is_selected(const struct session *session, pid_t pid)
 {
 	struct selection *selection = session->selection;
 
-	if (!selection->group_count || !find_selects("", selection->groups, selection->group_count, pid))
+	return selection->group_count && find_selects("", selection->groups, selection->group_count, pid);
+}
+
+/* The process that was selected may have ended, and another one may have its pid: the one that is held is asked. */
+static bool join_selected(struct session *session, pid_t pid)
+{
+	struct identity identity;
+	bool joins;
+
+	if (identity_take(&session->identities, pid, &identity))
 		return false;
-	join_session(session, pid);
-	return true;
+	joins = is_selected(session, pid) && identity_is_there(&identity);
+	if (joins)
+		join_session(session, &identity);
+	identity_drop(&session->identities, &identity);
+	return joins;
+}
+
+bool targets_join(struct session *session, pid_t pid)
+{
+	return is_selected(session, pid) && join_selected(session, pid);
 }
 
 static void see_member(pid_t pid, void *arg)
@@ -233,8 +310,8 @@ static void see_member(pid_t pid, void *arg)
 	struct session *session = arg;
 
 	session->grouped++;
-	if (!attach_is_target(session->attach, pid))
-		join_session(session, pid);
+	if (!target_map_has(attach_targets(session->attach), pid))
+		join_selected(session, pid);
 }
 
 void targets_look(struct session *session, bool at_once)

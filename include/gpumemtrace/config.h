@@ -9,6 +9,7 @@
 #define GMT_INFLIGHT_DEPTH 8   /* most nested calls of probed functions on one thread; a power of two */
 
 #define GMT_TARGETS 65536      /* processes that are traced at a time */
+#define GMT_TARGETS_NEAR 64    /* of them, by tgid % this: they need no look-up in the hash */
 #define GMT_USERS 1024         /* users that are counted each by itself */
 #define GMT_USER_OTHERS (~0u)  /* ... and all others: no user has this uid */
 #define GMT_USER_SHARE 2       /* a user gets this part of what all share: half */

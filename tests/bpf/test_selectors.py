@@ -201,6 +201,43 @@ def members():
         check(outside.popen.poll() is None, "the one outside has ended")
 
 
+def take_pid(pid, start):
+    """Starts a process that gets this pid, which is free."""
+    def started():
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+            file.write(str(pid - 1))
+        target = start()
+        if target.pid == pid:
+            return target
+        target.popen.kill()
+        target.popen.wait()
+        return None
+    target = until(started)
+    check(target, f"no process got the pid {pid}")
+    return target
+
+
+def reused_pid():
+    """a process that gets the pid of a member between the look and the attach is not traced"""
+    shim, now = os.path.join(lib.BUILD, "tests/faults/swap_pid.so"), os.path.join(lib.folder(), "now")
+    if not os.path.exists(shim):
+        raise Skip("built with a sanitizer: nothing can be preloaded")
+    with cgroup(f"gmt-{NAME}") as enter:
+        stays, member = (Target(*LATER, lib.workload("longrun"), "forever", preexec_fn=enter) for _ in range(2))
+        pid = member.pid
+        tool = Tool("--cgroup", f"/gmt-{NAME}", env={"LD_PRELOAD": shim, "SWAP_PID": str(pid), "SWAP_NOW": now})
+        check(until(lambda: os.path.exists(now)), "the member was not held", tool.stderr())
+        member.popen.kill()
+        member.popen.wait()
+        other = take_pid(pid, lambda: Target(lib.workload("longrun"), "forever"))
+        other.wait("ready")
+        os.remove(now)
+        tool.ready()
+        stays.line()
+        seen(tool, stays.pid)
+        equal(pids(tool.stop()), {stays.pid}, f"processes; {pid} is another one's pid now")
+
+
 def kinds():
     """a container, a pod and a unit are found by their cgroups, a Slurm job by its environment; JSON says what they are"""
     path = f"gmt-{NAME}.slice/kubepods/pod{UID}/crio-{ID}"
@@ -281,4 +318,4 @@ def check_schema(value):
 
 
 if __name__ == "__main__":
-    lib.main(one_name, refused_names, chooser, members, kinds, empty_groups, listed, unread)
+    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, empty_groups, listed, unread)

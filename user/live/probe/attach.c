@@ -15,6 +15,7 @@
 #include "live/bpf/array_map.h"
 #include "live/bpf/plan.h"
 #include "live/bpf/ring.h"
+#include "live/bpf/target_map.h"
 #include "live/probe/library.h"
 #include "live/probe/removal.h"
 #include "live/probe/tracepoint.h"
@@ -35,7 +36,7 @@ struct attach {
 	struct attached_library *libraries;
 	size_t library_count;
 	uint32_t usdt_files[GMT_USDT_PLACES]; /* whose static probe has the place in the map; 0: free */
-	int targets_fd;
+	struct target_map targets;
 	const volatile __u64 *loss;  /* the map's values */
 	struct gmt_runtime *runtime; /* in BPF's memory, too */
 	uint32_t *spaces_changed;
@@ -75,11 +76,11 @@ static int load_programs(struct attach *attach, const struct attach_options *opt
 	err = programs_load(&attach->object, &programs, &attach->plan, &attach->limits, cause, cause_size);
 	if (err)
 		return err;
-	attach->targets_fd = attach_map_fd(attach, "targets");
 	attach->loss = mapped_open(attach_map_fd(attach, "loss"), LOSS_BYTES, false);
 	attach->runtime = mapped_open(attach_map_fd(attach, ".data.gmt"), sizeof(*attach->runtime), true);
 	attach->spaces_changed = mapped_open(attach_map_fd(attach, ".data.spaces"), sizeof(uint32_t), true);
-	if (!attach->loss || !attach->runtime || !attach->spaces_changed)
+	if (target_map_open(&attach->targets, attach->object) || !attach->loss || !attach->runtime ||
+	    !attach->spaces_changed)
 		return programs_fail(-ENOMEM, cause, cause_size,
 				     "the BPF maps cannot be mapped: raise the memory limit");
 	err = attach_process_events(attach);
@@ -161,6 +162,7 @@ void attach_close(struct attach *attach)
 		uprobe_detach(attach->libraries[i].entries);
 		uprobe_detach(attach->libraries[i].returns);
 	}
+	target_map_close(&attach->targets);
 	mapped_close((void *)attach->loss, LOSS_BYTES);
 	mapped_close(attach->runtime, sizeof(*attach->runtime));
 	mapped_close(attach->spaces_changed, sizeof(uint32_t));
@@ -412,31 +414,9 @@ void attach_drop(struct attach *attach, const uint32_t *numbers, size_t count)
 			attach->usdt_files[i] = 0;
 }
 
-int attach_target(struct attach *attach, pid_t tgid, uint32_t user)
+const struct target_map *attach_targets(const struct attach *attach)
 {
-	const struct gmt_target target = { .user = user };
-	uint32_t key = tgid;
-
-	return bpf_map_update_elem(attach->targets_fd, &key, &target, BPF_NOEXIST);
-}
-
-bool attach_is_target(const struct attach *attach, pid_t tgid)
-{
-	struct gmt_target value;
-	uint32_t key = tgid;
-
-	return !bpf_map_lookup_elem(attach->targets_fd, &key, &value);
-}
-
-/* The kernel begins again with the first key if the key is gone: a bound ends that. */
-void attach_each_target(const struct attach *attach, void (*fn)(void *arg, pid_t tgid), void *arg)
-{
-	uint32_t key = 0, *before = NULL;
-
-	for (size_t i = 0; i < GMT_TARGETS && !bpf_map_get_next_key(attach->targets_fd, before, &key); i++) {
-		fn(arg, (pid_t)key);
-		before = &key;
-	}
+	return &attach->targets;
 }
 
 size_t attach_descriptors(const struct attach *attach)

@@ -71,14 +71,11 @@ int attach_usdt(struct attach *attach, const char *path, uint32_t number, const 
 /* With config.trace_all: every process is a target from now on. */
 void attach_arm(struct attach *attach);
 
-/* Makes a process (pid of the initial namespace) a target, until it exits. `user`: see users_take_process(). -EEXIST:
- * the process is a target already. */
-int attach_target(struct attach *attach, pid_t tgid, uint32_t user);
-/* Calls back for each target: at most 65536. */
-void attach_each_target(const struct attach *attach, void (*fn)(void *arg, pid_t tgid), void *arg);
+/* The targets; valid until attach_close(). */
+struct target_map;
+const struct target_map *attach_targets(const struct attach *attach);
 /* How many descriptors the probes take. */
 size_t attach_descriptors(const struct attach *attach);
-bool attach_is_target(const struct attach *attach, pid_t tgid);
 
 /* Losses counted in the kernel since the start. */
 void attach_losses(const struct attach *attach, __u64 loss[GMT_LOSS_COUNT]);
