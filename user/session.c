@@ -52,10 +52,13 @@ static void stop_session(struct session *session, enum gmt_end_reason reason)
 static void put_losses(struct session *session)
 {
 	struct gmt_loss rec = { 0 };
+	uint64_t ended, refused = stacking_refused(session->stacking, &ended);
+	size_t unread_ended, unread = probing_unread(session->probing, &unread_ended);
 
 	attach_losses(session->attach, rec.count);
 	rec.count[GMT_LOSS_STACK_LOST] += session->memory.stacks;
-	rec.count[GMT_LOSS_FILE_REFUSED] = probing_unread(session->probing) + stacking_refused(session->stacking);
+	rec.count[GMT_LOSS_READER_ENDED] = unread_ended + ended;
+	rec.count[GMT_LOSS_FILE_REFUSED] = unread + refused - rec.count[GMT_LOSS_READER_ENDED];
 	if (!memcmp(rec.count, session->losses, sizeof(rec.count)))
 		return;
 	memcpy(session->losses, rec.count, sizeof(rec.count));

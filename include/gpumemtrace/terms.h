@@ -110,7 +110,9 @@
 	  "probe hits that the kernel skipped")                                   \
 	X(STACK_LOST, 9, "stack_lost", "stack trace of an allocation", "stack traces of allocations") \
 	X(FILE_REFUSED, 10, "file_refused", "file of a process that could not be read", \
-	  "files of processes that could not be read")
+	  "files of processes that could not be read")                            \
+	X(READER_ENDED, 11, "reader_ended", "file of a process whose reader gpumemtrace ended", \
+	  "files of processes whose readers gpumemtrace ended")
 
 /* The purpose of physical memory that was obtained inside a call. JSON alone. */
 #define GMT_PURPOSES(X)                                                           \

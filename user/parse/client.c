@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #define PERIOD_NS 60000000000ULL         /* within which whoever is charged has: */
 #define CHARGED_NS 20000000000ULL        /* ... this much time of workers for slow answers */
 #define SLOW_NS 100000000ULL             /* a slow answer; names take 0.1 ms, and most tables some ms */
+#define PARSE_WHY_BYTES 128
 #define CHARGED_DEATHS 8                 /* ... and this many workers that had to be replaced */
 
 struct link {
@@ -43,6 +45,7 @@ struct parse_client {
 	struct hash uses;        /* CHARGED_USER | user, or owner -> struct use */
 	uint64_t charged;        /* CHARGED_USER | user; 0: the owner of each file */
 	uint64_t asked;
+	char bound[PARSE_WHY_BYTES]; /* the newest that was reached, as a reason */
 };
 
 static uint64_t now_ns(void)
@@ -142,7 +145,7 @@ static int wait_for_bytes(const struct parse_client *client, const struct link *
 	struct timespec left;
 
 	if (now >= until_ns)
-		return -ETIMEDOUT;
+		return -ETIME;
 	left = (struct timespec){ (time_t)((until_ns - now) / 1000000000), (long)((until_ns - now) % 1000000000) };
 	if (ppoll(fds, 2, &left, NULL) < 0 && errno != EINTR)
 		return -errno;
@@ -172,8 +175,21 @@ static int receive_bytes(const struct parse_client *client, const struct link *l
 	return 0;
 }
 
+/* Either clock ends a worker: that of its processor time, which rings in the worker, or that of the wait. */
+static void note_bound(struct parse_client *client, uint64_t ns, const char *of_what)
+{
+	snprintf(client->bound, sizeof(client->bound), "takes too long to read: gpumemtrace ended its reader after"
+		 " %.3g s%s", (double)ns / 1e9, of_what);
+}
+
+int parse_time_is_up(struct parse_client *client, uint64_t ns)
+{
+	note_bound(client, ns, " for all questions");
+	return -ETIMEDOUT;
+}
+
 /* 0: the worker has answered, and lives. */
-static int exchange_messages(const struct parse_client *client, const struct link *link,
+static int exchange_messages(struct parse_client *client, const struct link *link,
 			     const struct parse_question *question, struct parse_answer *answer, int *status)
 {
 	struct channel_request request = { question->kind, (uint32_t)question->size, question->budget_ns };
@@ -202,6 +218,8 @@ static int exchange_messages(const struct parse_client *client, const struct lin
 	*status = reply.status;
 	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT))
 		err = reply.status; /* its last word */
+	if (reply.status == -ETIMEDOUT)
+		note_bound(client, question->budget_ns, " of processor time");
 	return err;
 }
 
@@ -214,6 +232,7 @@ static void drop_answer(struct parse_answer *answer)
 static int ask_once(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer,
 		    int *status, bool *was_fresh)
 {
+	unsigned int kills = parser_kills(client->parser);
 	struct link *link;
 	int err;
 
@@ -228,14 +247,19 @@ static int ask_once(struct parse_client *client, const struct parse_question *qu
 		return 0;
 	end_link(client, link);
 	drop_answer(answer);
-	return err;
+	if (err == -ETIME) {
+		note_bound(client, question->budget_ns * PARSE_WAIT, "");
+		err = -ETIMEDOUT;
+	}
+	return err == -EFAULT && kills != parser_kills(client->parser) ? -EOWNERDEAD : err;
 }
 
 /* A worker that has files open may be at its limit, or somebody may have ended it. That is not the fault of the file in
  * question, which a new worker tries once more. */
 static bool may_try_again(const struct parse_question *question, int err, bool was_fresh)
 {
-	return (err == -EFAULT || err == -ENOMEM || err == -ESTALE) && !was_fresh && !question->about_state;
+	return (err == -EFAULT || err == -EOWNERDEAD || err == -ENOMEM || err == -ESTALE) && !was_fresh &&
+	       !question->about_state;
 }
 
 int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer)
@@ -271,14 +295,22 @@ int parse_refuse(struct parse_client *client, uint32_t owner)
 
 bool parse_gave_up(int err)
 {
-	return err == -ETIMEDOUT || err == -ENOMEM || err == -EFAULT || err == -EBADMSG || err == -EDQUOT;
+	return err == -ETIMEDOUT || err == -ENOMEM || err == -EFAULT || err == -EOWNERDEAD || err == -EBADMSG ||
+	       err == -EDQUOT;
 }
 
-const char *parse_why(int err)
+bool parse_was_ended(int err)
+{
+	return err == -ETIMEDOUT || err == -EOWNERDEAD;
+}
+
+const char *parse_why(const struct parse_client *client, int err)
 {
 	switch (err) {
 	case -ETIMEDOUT:
-		return "takes too long to read";
+		return client->bound;
+	case -EOWNERDEAD:
+		return "was being read when gpumemtrace ended all readers to save memory";
 	case -ENOMEM:
 		return "needs more than 1 GiB of memory to be read";
 	case -EDQUOT:

@@ -39,20 +39,25 @@ struct parse_question {
 /*
  * Asks, and waits for the answer. The answer's data is to be freed also after an error. What it says is foreign: the
  * caller checks all of it. Returns the status that the worker gives, or
- * -ETIMEDOUT, -ENOMEM: the file needs more time or memory than it may have; -EFAULT: the worker ended; -EBADMSG: it
- * answered nonsense. In these cases the worker is gone. -EDQUOT: the user's files have cost too much, and will be
- * read again within a minute; -ESTALE: the worker that kept something is not there any more; -ECANCELED; -ECHILD: the
- * keeper has ended.
+ * -ETIMEDOUT, -ENOMEM: the file needs more time or memory than it may have; -EFAULT: the worker ended; -EOWNERDEAD:
+ * parser_kill_workers() ended it; -EBADMSG: it answered nonsense. In these cases the worker is gone. -EDQUOT: the
+ * user's files have cost too much, and will be read again within a minute; -ESTALE: the worker that kept something is
+ * not there any more; -ECANCELED; -ECHILD: the keeper has ended.
  */
 int parse_ask(struct parse_client *client, const struct parse_question *question, struct parse_answer *answer);
 
 /* For a caller that finds an answer to be nonsense: ends the owner's worker. Returns -EBADMSG. */
 int parse_refuse(struct parse_client *client, uint32_t owner);
 
+/* For a caller whose file has had `ns` for all its answers, which is its bound. Returns -ETIMEDOUT. */
+int parse_time_is_up(struct parse_client *client, uint64_t ns);
+
 /* Whether an error of parse_ask() means that the file was given up, and the reason as a part of a sentence that goes on
- * behind "the file ". */
+ * behind "the file ". The text is the client's, until its next question. */
 bool parse_gave_up(int err);
-const char *parse_why(int err);
+const char *parse_why(const struct parse_client *client, int err);
+/* Whether it was given up because gpumemtrace itself ended the reader: at a bound of time, or to save memory. */
+bool parse_was_ended(int err);
 
 /* What a worker has, as the worker itself says. 0, or as parse_ask(). */
 int parse_status(struct parse_client *client, struct parse_status *status);

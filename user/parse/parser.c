@@ -20,6 +20,7 @@ struct parser {
 	int control;             /* packets: each is sent whole, by any thread */
 	int cancelled;           /* an eventfd, which can be read once all waiting has ended */
 	atomic_uint numbers;     /* given to workers */
+	atomic_uint kills;       /* of all workers */
 };
 
 int parser_start(struct parser **parser, const struct parse_table *table)
@@ -110,6 +111,13 @@ void parser_kill_worker(struct parser *parser, uint32_t number)
 
 void parser_kill_workers(struct parser *parser)
 {
-	if (parser)
-		send_order(parser, (struct channel_command){ .order = CHANNEL_KILL_ALL });
+	if (!parser)
+		return;
+	atomic_fetch_add(&parser->kills, 1);
+	send_order(parser, (struct channel_command){ .order = CHANNEL_KILL_ALL });
+}
+
+unsigned int parser_kills(const struct parser *parser)
+{
+	return atomic_load(&parser->kills);
 }

@@ -36,6 +36,8 @@ void parser_kill_worker(struct parser *parser, uint32_t number);
 
 /* Ends all workers, idle ones and those at work. Their files count as files that ended a worker. For any thread. */
 void parser_kill_workers(struct parser *parser);
+/* How often parser_kill_workers() was called. */
+unsigned int parser_kills(const struct parser *parser);
 
 /* The keeper's pid; 0 without a parser. */
 pid_t parser_keeper(const struct parser *parser);

@@ -136,7 +136,7 @@ static void close_oldest(struct symbolizer *s, const struct file *keep)
 /* Files share a worker: what ended it may have been the memory of the others, or somebody from outside. */
 static bool may_be_others_fault(int err)
 {
-	return err == -ESTALE || err == -EFAULT || err == -ENOMEM;
+	return err == -ESTALE || err == -EFAULT || err == -EOWNERDEAD || err == -ENOMEM;
 }
 
 /* A file that cannot be read has no names from now on, or for now if its owner has to wait. */

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -244,6 +245,23 @@ static void nothing_is_permitted(void **state)
 	parse_child_end(&child);
 }
 
+/* Ends the workers until one has been at work. */
+struct killing {
+	struct parser *parser;
+	atomic_bool is_over;
+};
+
+static void *kill_workers(void *arg)
+{
+	struct killing *killing = arg;
+
+	while (!killing->is_over) {
+		parser_kill_workers(killing->parser);
+		usleep(1000);
+	}
+	return NULL;
+}
+
 /* What ends a worker is told, and the next worker goes on. */
 static void workers_end(void **state)
 {
@@ -261,6 +279,29 @@ static void workers_end(void **state)
 #endif
 	assert_int_equal(ask(child.client, ECHO), 7);
 	assert_true(parse_gave_up(-EFAULT) && parse_gave_up(-ENOMEM) && !parse_gave_up(-ENOENT));
+	parse_child_end(&child);
+}
+
+/* The reason says who ended the worker, and at which bound. */
+static void reasons_are_true(void **state)
+{
+	struct parse_child child = parse_child_start(&table);
+	struct killing killing = { .parser = child.parser };
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(ask_owner(child.client, HANG, 0, SHORT_NS), -ETIMEDOUT);
+	assert_string_equal(parse_why(child.client, -ETIMEDOUT), "takes too long to read: gpumemtrace ended its reader"
+			    " after 0.1 s of processor time");
+	assert_int_equal(ask_owner(child.client, SLEEP, 0, SHORT_NS), -ETIMEDOUT);
+	assert_string_equal(parse_why(child.client, -ETIMEDOUT), "takes too long to read: gpumemtrace ended its reader"
+			    " after 0.4 s");
+	assert_int_equal(pthread_create(&thread, NULL, kill_workers, &killing), 0);
+	assert_int_equal(ask_owner(child.client, SLEEP, 0, LONG_NS), -EOWNERDEAD);
+	killing.is_over = true;
+	pthread_join(thread, NULL);
+	assert_true(parse_was_ended(-EOWNERDEAD) && parse_was_ended(-ETIMEDOUT));
+	assert_false(parse_was_ended(-EFAULT) || parse_was_ended(-ENOMEM));
 	parse_child_end(&child);
 }
 
@@ -443,6 +484,7 @@ int main(void)
 		TEST(descriptors),
 		TEST(nothing_is_permitted),
 		TEST(workers_end),
+		TEST(reasons_are_true),
 		TEST(answers_are_bounded),
 		TEST(killed_from_outside),
 		TEST(owners_have_workers),

@@ -81,7 +81,7 @@ int library_ask(struct parse_client *client, const char *path, const struct libr
 		err = parse_refuse(client, lib->owner);
 	free(answer.data);
 	if (parse_gave_up(err))
-		snprintf(lib->why, sizeof(lib->why), "the file %s", parse_why(err));
+		snprintf(lib->why, sizeof(lib->why), "the file %s", parse_why(client, err));
 	return err;
 }
 

@@ -191,12 +191,14 @@ static void refuse_library(struct probing *probing, const struct library *librar
 	if (err == -EDQUOT) /* it is read later */
 		return;
 	refused_add(&probing->refused, library);
+	probing->refused.ended += parse_was_ended(err);
 	free(probing->note);
 	probing->note = xstrdup(cause);
 }
 
-size_t probing_unread(const struct probing *probing)
+size_t probing_unread(const struct probing *probing, size_t *ended)
 {
+	*ended = probing->refused.ended;
 	return probing->refused.count;
 }
 

@@ -59,8 +59,9 @@ bool probing_has_inode(const struct probing *probing, uint64_t ino);
 
 size_t probing_count(const struct probing *probing);   /* of libcudas */
 
-/* Files that could not be read (parse_gave_up()), and the next sentence about one, to be freed; NULL: there is none. */
-size_t probing_unread(const struct probing *probing);
+/* Files that could not be read (parse_gave_up()), those of them whose reader was ended (parse_was_ended()), and the
+ * next sentence about one, to be freed; NULL: there is none. */
+size_t probing_unread(const struct probing *probing, size_t *ended);
 char *probing_note(struct probing *probing);
 
 #endif

@@ -13,6 +13,7 @@ struct library;
 
 struct refused_files {
 	size_t count;            /* ever */
+	size_t ended;            /* of them, those whose reader was ended (parse_was_ended()) */
 	struct {
 		uint64_t dev, ino, mtime_ns;
 	} list[REFUSED_FILES];   /* number n at n % REFUSED_FILES */

@@ -37,6 +37,7 @@ struct stacking {
 	char **notes;                /* sentences */
 	size_t note_count;
 	uint64_t refused;            /* files that could not be read */
+	uint64_t ended;              /* of them, those whose reader was ended (parse_was_ended()) */
 	struct hash known;           /* tgid -> enum stackwork_due */
 	uint64_t seen;               /* stacks, ever */
 	struct tables_stats stats;   /* of the worker's tables, after its last step */
@@ -74,15 +75,16 @@ static void note_refusal(void *arg, uint32_t tgid, const char *why)
 	pthread_mutex_unlock(&stacking->lock);
 }
 
-static void note_file(void *arg, const char *path, const char *missing, int err)
+static void note_file(void *arg, const char *path, const char *missing, int err, const char *why)
 {
 	char shown[4 * NOTE_COLUMNS + 1], *text = xmalloc(NOTE_BYTES);
 	struct stacking *stacking = arg;
 
 	human_text(shown, NOTE_COLUMNS, path, strlen(path));
 	pthread_mutex_lock(&stacking->lock);
-	snprintf(text, NOTE_BYTES, "%s: %s, because it %s%s", shown, missing, parse_why(err),
+	snprintf(text, NOTE_BYTES, "%s: %s, because it %s%s", shown, missing, why,
 		 stacking->refused + 1 == FILE_NOTES_MAX ? "; more such files are counted, not named" : "");
+	stacking->ended += parse_was_ended(err);
 	if (stacking->refused++ < FILE_NOTES_MAX)
 		add_note(stacking, text);
 	else
@@ -376,14 +378,16 @@ char *stacking_note(struct stacking *stacking)
 	return text;
 }
 
-uint64_t stacking_refused(struct stacking *stacking)
+uint64_t stacking_refused(struct stacking *stacking, uint64_t *ended)
 {
 	uint64_t refused;
 
+	*ended = 0;
 	if (!stacking)
 		return 0;
 	pthread_mutex_lock(&stacking->lock);
 	refused = stacking->refused;
+	*ended = stacking->ended;
 	pthread_mutex_unlock(&stacking->lock);
 	return refused;
 }

@@ -44,8 +44,9 @@ void stacking_collect(struct stacking *stacking, struct stream *stream);
 /* The next message for the user: a sentence, to be freed; NULL: there is none. */
 char *stacking_note(struct stacking *stacking);
 
-/* Files that could not be read for names or tables (parse_gave_up()). */
-uint64_t stacking_refused(struct stacking *stacking);
+/* Files that could not be read for names or tables (parse_gave_up()); of them, those whose reader was ended
+ * (parse_was_ended()). */
+uint64_t stacking_refused(struct stacking *stacking, uint64_t *ended);
 
 /* The cost of the unwinding tables, after the last piece of work that the thread has ended. */
 struct tables_stats;

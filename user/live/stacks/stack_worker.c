@@ -130,7 +130,8 @@ static void build_one(struct stackwork *work, struct worked *worked)
 	err = space_build_one(&worked->space, work->tables, &path);
 	turns_end(&work->turns, worked->user);
 	if (parse_gave_up(err))
-		work->calls.refused(work->calls.arg, path, "stack traces end in this file", err);
+		work->calls.refused(work->calls.arg, path, "stack traces end in this file", err,
+				    parse_why(work->client, err));
 }
 
 static void forget_worked(struct stackwork *work, uint32_t tgid)
@@ -439,7 +440,8 @@ static void refuse_names(void *arg, const char *path, int err)
 {
 	const struct stackwork *work = arg;
 
-	work->calls.refused(work->calls.arg, path, "frames in this file have no names", err);
+	work->calls.refused(work->calls.arg, path, "frames in this file have no names", err,
+			    parse_why(work->client, err));
 }
 
 struct stackwork *stackwork_new(const struct stacking_options *options, const struct stackwork_calls *calls)

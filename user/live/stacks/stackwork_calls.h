@@ -17,8 +17,8 @@ struct stackwork_calls {
 	naming_put put;              /* gets records for the stream */
 	/* Gets a message about a process for the user, each once. */
 	void (*say)(void *arg, uint32_t tgid, const char *text);
-	/* Hears of a file that cannot be read (parse_gave_up()), and what is missing for that. */
-	void (*refused)(void *arg, const char *path, const char *missing, int err);
+	/* Hears of a file that cannot be read (parse_gave_up()), what is missing for that, and why (parse_why()). */
+	void (*refused)(void *arg, const char *path, const char *missing, int err, const char *why);
 	void *arg;
 };
 

@@ -199,7 +199,7 @@ static int ask_worker(struct parse_client *client, struct file_names *names, enu
 
 	*answer = (struct parse_answer){ 0 };
 	if (names->spent_ns >= FILE_NS)
-		return -ETIMEDOUT;
+		return parse_time_is_up(client, FILE_NS);
 	err = parse_ask(client, &question, answer);
 	start = time_now() - start;
 	names->spent_ns += start > SLOW_NS ? start : 0;

@@ -162,7 +162,7 @@ int pyparse_threads(struct parse_client *client, const struct modules *modules, 
 		if (!strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7) ||
 		    !strncmp(name, "libpthread", 10)) {
 			err = ask_threads(client, modules, &modules->maps[i], tls);
-			*why = parse_gave_up(err) ? parse_why(err) :
+			*why = parse_gave_up(err) ? parse_why(client, err) :
 						    "glibc does not say where it keeps thread-specific data";
 		}
 	}

@@ -113,7 +113,8 @@ static int ask_candidate(struct finder *f, const struct module_map *map)
 	if (err && !parse_gave_up(err))
 		return -ENOENT;
 	if (err)
-		refuse_python(f, "%s %s", show_text(modules_of(&f->modules, map)->path).text, parse_why(err));
+		refuse_python(f, "%s %s", show_text(modules_of(&f->modules, map)->path).text,
+			      parse_why(f->client, err));
 	return err;
 }
 
