@@ -417,6 +417,22 @@ static void large_context(void **state)
 	check_verdict(&r, "oom-context.txt");
 }
 
+/* A pool keeps what its allocations have given back. */
+static void pool(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r, ALL_LAYERS);
+	rm_memory(&r, GMT_API_cuMemAllocAsync, 40 * GiB);
+	r.stack_id = LOAD_STACK;
+	CALL(&r, cuMemAllocAsync, A, 10 * GiB, 0);
+	rm_memory(&r, GMT_API_cuMemAlloc_v2, 30 * GiB);
+	CALL(&r, cuMemAlloc_v2, A + 40 * GiB, 30 * GiB);
+	run_out(&r, 20 * GiB, 9 * GiB);
+	check_verdict(&r, "oom-pool.txt");
+}
+
 /* The framework's cache is of no use for a launch. */
 static void cache(void **state)
 {
@@ -475,7 +491,8 @@ int main(void)
 		cmocka_unit_test(large),	   cmocka_unit_test(framework_limit),
 		cmocka_unit_test(other_limit),	   cmocka_unit_test(unexplained),
 		cmocka_unit_test(host_memory),	   cmocka_unit_test(full),
-		cmocka_unit_test(large_context),   cmocka_unit_test(cache),
+		cmocka_unit_test(large_context),   cmocka_unit_test(pool),
+		cmocka_unit_test(cache),
 		cmocka_unit_test(late),
 	};
 

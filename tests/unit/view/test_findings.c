@@ -229,7 +229,9 @@ static void caches_are_told(void **state)
 	(void)state;
 	typical(&f); /* 600 MiB of 1700 are cached, in pieces of 96 at most */
 	assert_silent(); /* which does no harm until memory runs out */
-	f.procs[0].ooms[GMT_OOM_RETRY] = 1;
+	f.procs[0].ooms[GMT_OOM_RETRY] = f.procs[0].host_ooms[GMT_OOM_RETRY] = 1;
+	assert_silent(); /* the pieces are of no GPU that was full */
+	f.procs[0].host_ooms[GMT_OOM_RETRY] = 0;
 	assert_int_equal(find(FINDING_OF_FRAGMENTED)->bytes, 600 * MIB);
 	assert_int_equal(find(FINDING_OF_FRAGMENTED)->part, 96 * MIB);
 	f.procs[0].exited = true;

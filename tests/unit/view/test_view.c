@@ -525,6 +525,23 @@ static void counted_by_outcome(void **state)
 	view_build(r->pipeline, NULL, &view);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_RAISED], 0);
 	assert_int_equal(view.procs[0].ooms[GMT_OOM_FATAL], 1);
+	assert_int_equal(view.procs[0].host_ooms[GMT_OOM_FATAL], 0);
+	view_free(&view);
+}
+
+static void memory_of_the_host_is_counted_apart(void **state)
+{
+	struct records *r = *state;
+	struct view view;
+
+	FAIL(r, cuMemHostAlloc, GMT_CUDA_OUT_OF_MEMORY, 0, GiB, 0);
+	r->ts_ns += OOM_SILENCE_NS;
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	records_exit(r, 256);                     /* a second word about the request */
+	view_build(r->pipeline, NULL, &view);
+	for (int i = 0; i < GMT_OOM_OUTCOME_COUNT; i++)
+		assert_int_equal(view.procs[0].host_ooms[i], view.procs[0].ooms[i]);
+	assert_int_equal(view.procs[0].host_ooms[GMT_OOM_FATAL], 1);
 	view_free(&view);
 }
 
@@ -550,6 +567,7 @@ int main(void)
 		TEST(memory_of_a_device_without_a_gpu_moves_when_it_gets_one),
 		TEST(odd_kernel_records_are_counted),
 		API_TEST(counted_by_outcome),
+		API_TEST(memory_of_the_host_is_counted_apart),
 		API_TEST(without_the_kernel_layer_the_residual_holds_the_context),
 		API_TEST(without_the_kernel_layer_unknown_frees_lower_what_was_before),
 		API_TEST(gpus_are_in_nvidia_smis_order),

@@ -50,6 +50,7 @@ struct ooms {
 
 struct oom_counts {
 	uint64_t of[GMT_OOM_OUTCOME_COUNT]; /* decided requests */
+	uint64_t of_host[GMT_OOM_OUTCOME_COUNT]; /* those of them for memory of the host */
 };
 
 void oom_free(struct oom *oom);        /* NULL is fine */

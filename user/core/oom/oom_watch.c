@@ -7,6 +7,7 @@
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/terms/names.h"
 
 #define WATCHES_MAX 256            /* threads; requests of further threads are only counted */
 #define PICTURE_EACH_NS 100000000ULL
@@ -128,8 +129,12 @@ static void queue_oom(struct ooms *o, struct oom_watch *w)
 	ooms_push(o, oom);
 	counts = hash_put(&o->counts, w->p->index, NULL);
 	counts->of[w->told] -= w->told != GMT_OOM_OPEN;
+	counts->of_host[w->told] -= w->told_host;
 	w->told = oom->rec.outcome;
+	w->told_host = oom->rec.class_id != GMT_OOM_CLASS_NONE &&
+		       !gmt_class_is_device((enum gmt_class)oom->rec.class_id);
 	counts->of[w->told]++;
+	counts->of_host[w->told] += w->told_host;
 }
 
 void oom_watch_decide(struct ooms *o, struct oom_watch *w, enum gmt_oom_outcome outcome, enum gmt_oom_sign sign,

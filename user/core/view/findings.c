@@ -199,10 +199,15 @@ static void look_for_neighbour(struct search *s)
 	f->other = load->most_proc;
 }
 
-/* Also if a retry met the request. */
+/* Memory of a GPU; also if a retry met the request. */
 static bool lacked_memory(const struct view_proc *proc)
 {
-	return proc->ooms[GMT_OOM_RETRY] || proc->ooms[GMT_OOM_RAISED] || proc->ooms[GMT_OOM_FATAL];
+	static const enum gmt_oom_outcome outcomes[] = { GMT_OOM_RETRY, GMT_OOM_RAISED, GMT_OOM_FATAL };
+
+	for (size_t i = 0; i < COUNT(outcomes); i++)
+		if (proc->ooms[outcomes[i]] > proc->host_ooms[outcomes[i]])
+			return true;
+	return false;
 }
 
 static void look_for_fragments(struct search *s)

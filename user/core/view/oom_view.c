@@ -43,6 +43,7 @@ static size_t proc_of(struct maker *m, uint32_t tgid)
 	/* At the moment of the picture the process lived, and failures were not counted yet. */
 	to->exited = false;
 	memset(to->ooms, 0, sizeof(to->ooms));
+	memset(to->host_ooms, 0, sizeof(to->host_ooms));
 	return view->proc_count++;
 }
 

@@ -102,6 +102,7 @@ struct view_proc {
 	uint64_t anomalies[GMT_ANOMALY_COUNT];
 	enum gmt_torch_silence torch_silence;
 	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* failed requests by their outcome */
+	uint64_t host_ooms[GMT_OOM_OUTCOME_COUNT]; /* those of them for memory of the host */
 	struct view_unwinding unwinding;
 	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
 	size_t row_count;

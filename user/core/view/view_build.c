@@ -289,6 +289,7 @@ void view_fill_facts(const struct pipeline *pl, const struct process *p, struct 
 	for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
 		out->anomalies[k] = anomalies_of(p, frameworks_of(pl->frameworks, p), k);
 	memcpy(out->ooms, ooms.of, sizeof(out->ooms));
+	memcpy(out->host_ooms, ooms.of_host, sizeof(out->host_ooms));
 }
 
 static void fill_proc(struct maker *m, const struct process *p, struct view_proc *out)
