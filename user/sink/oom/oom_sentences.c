@@ -13,6 +13,7 @@
 #include "sink/text/text.h"
 
 #define NAME_COLUMNS 32
+#define FULL_PART 20         /* a GPU is full if so small a part of it is free */
 
 static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
@@ -29,14 +30,14 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_POOL] = "CUDA's memory pools keep {bytes} that no allocation uses",
 	[OOM_CAUSE_REQUEST] = "one request of {bytes}, {request_limit}",
 	[OOM_CAUSE_ACTIVATIONS] = "one iteration needs too much: activations and temporary tensors take {bytes} of"
-				  " {whole} in tensors",
+				  " {whole} in tensors{lacking}",
 	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: {no_failure}{holding}",
 	[OOM_CAUSE_OTHER_LIMIT] = "a limit other than the GPU's memory: {bytes}{of_whole} were free",
 	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves {left}; other"
 				  " processes hold the rest, or another limit refused the request",
 	[OOM_CAUSE_HOST] = "the {class} memory could not be provided; all traced processes together hold"
 			   " {bytes} of pinned, registered and managed memory",
-	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}",
+	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}{lacking}",
 	[OOM_CAUSE_UNKNOWN] = "not known: there is no picture of that moment, so the holders of the memory are not"
 			      " known",
 };
@@ -178,9 +179,23 @@ static void fill_class(struct out *out, const struct subject *s)
 static void fill_is_full(struct out *out, const struct subject *s)
 {
 	const struct oom_facts *f = &s->v->facts;
-	bool is_full = f->total && f->has_free && f->free <= f->total / 4;
+	bool is_full = f->total && f->has_free && f->free <= f->total / FULL_PART;
 
 	out_text(out, is_full ? "is full" : "had too little memory left");
+}
+
+/* How far the request was from what was free. */
+static void fill_lacking(struct out *out, const struct subject *s)
+{
+	const struct oom_facts *f = &s->v->facts;
+
+	if (f->is_limit || !f->asked || (f->has_free != OOM_FREE_TOLD && f->has_free != OOM_FREE_COMPUTED))
+		return;
+	if (f->asked > f->free)
+		out_printf(out, "; the request was %s%s short",
+			   f->has_free == OOM_FREE_TOLD ? "" : "at least ", human_bytes(f->asked - f->free).s);
+	else if (f->has_free == OOM_FREE_TOLD)
+		out_printf(out, "; %s were free, but the driver keeps some for itself", human_bytes(f->free).s);
 }
 
 static void fill_request_limit(struct out *out, const struct subject *s)
@@ -239,7 +254,7 @@ static const struct {
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
-	{ "no_failure", fill_no_failure }, { "holding", fill_holding },
+	{ "lacking", fill_lacking }, { "no_failure", fill_no_failure }, { "holding", fill_holding },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
