@@ -233,6 +233,27 @@ static void growth(void **state)
 	check_verdict(&t.r, "oom-growth.txt");
 }
 
+/* A second optimizer: four times the parameters. */
+static void optimizer_state(void **state)
+{
+	struct torch t;
+
+	(void)state;
+	begin_torch(&t, 79 * GiB);
+	block(&t, LOAD_STACK, 12 * GiB);
+	block(&t, FORWARD_STACK, GiB);
+	ask_gradients(&t);
+	for (int i = 0; i < 2; i++) {
+		scene_range(&t.r, 1000, GMT_RANGE_BEGIN, "Optimizer.step#Adam.step");
+		block(&t, OPTIMIZER_STACK, 24 * GiB);
+		scene_range(&t.r, 1000, GMT_RANGE_END, NULL);
+		ask_gradients(&t);
+	}
+	t.r.stack_id = FORWARD_STACK;
+	run_out(&t.r, 20 * GiB, 256 * MiB);
+	check_verdict(&t.r, "oom-optimizer-state.txt");
+}
+
 static void activations(void **state)
 {
 	struct torch t;
@@ -485,6 +506,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leak),		   cmocka_unit_test(growth),
+		cmocka_unit_test(optimizer_state),
 		cmocka_unit_test(activations),	   cmocka_unit_test(pieces),
 		cmocka_unit_test(neighbour),	   cmocka_unit_test(small_neighbour),
 		cmocka_unit_test(untraced),	   cmocka_unit_test(too_large),

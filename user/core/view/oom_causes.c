@@ -95,6 +95,25 @@ static void blame_growth(struct search *s)
 	c->since_ns = r->steady.since_ns;
 }
 
+/* Only where all parameters were seen. The state beyond Adam's would have been enough. */
+static void blame_state(struct search *s)
+{
+	const struct view_training *t = s->torch ? &s->torch->training : NULL;
+	uint64_t state, parameters;
+	struct oom_cause *c;
+
+	if (!t || t->before)
+		return;
+	state = t->categories[GMT_CATEGORY_OPTIMIZER_STATE].live;
+	parameters = t->categories[GMT_CATEGORY_PARAMETER].live;
+	if (!parameters || !is_much(state, STATE_BYTES, parameters, STATE_SHARE) ||
+	    !would_fit(s, state - share_of(parameters, ADAM_SHARE)))
+		return;
+	c = add_cause(s, OOM_CAUSE_STATE, FINDING_GUESS);
+	c->bytes = state;
+	c->whole = parameters;
+}
+
 static void blame_pieces(struct search *s)
 {
 	const struct oom_facts *f = &s->v->facts;
@@ -201,7 +220,7 @@ static void blame_size(struct search *s)
 }
 
 static void (*const rules[])(struct search *s) = {
-	blame_leak,	   blame_growth, blame_pieces,  blame_neighbour, blame_untraced,
+	blame_leak,	   blame_growth, blame_state,   blame_pieces,  blame_neighbour, blame_untraced,
 	blame_cache,	   blame_context, blame_pool,   blame_size,
 };
 

@@ -93,6 +93,8 @@ static uint64_t bytes_for(enum oom_cause_kind kind, const struct view_line_row *
 	switch (kind) {
 	case OOM_CAUSE_LEAK:
 		return line->by_category[GMT_CATEGORY_KEPT];
+	case OOM_CAUSE_STATE:
+		return line->by_category[GMT_CATEGORY_OPTIMIZER_STATE];
 	case OOM_CAUSE_ACTIVATIONS:
 		return bytes_of_one_iteration(line);
 	case OOM_CAUSE_GROWTH:
@@ -140,7 +142,8 @@ static void keep_line(struct oom_verdict *out, const struct oom_line *line)
 static const struct view_stacks *row_stacks(const struct view_row *row, uint64_t held, enum oom_cause_kind kind)
 {
 	bool is_about_tensors = kind == OOM_CAUSE_LEAK || kind == OOM_CAUSE_GROWTH || kind == OOM_CAUSE_FRAGMENTED ||
-				kind == OOM_CAUSE_ACTIVATIONS || kind == OOM_CAUSE_LIMIT;
+				kind == OOM_CAUSE_ACTIVATIONS || kind == OOM_CAUSE_LIMIT ||
+				kind == OOM_CAUSE_STATE;
 
 	if (!is_about_tensors && row->torch.allocated.live < share_of(held, ACTIVATIONS_SHARE))
 		return &row->stacks;
@@ -326,6 +329,9 @@ static const struct {
 	{ OOM_CAUSE_GROWTH, OOM_DO_FIND_GROWTH, NULL },
 	{ OOM_CAUSE_GROWTH, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
 	{ OOM_CAUSE_GROWTH, OOM_DO_FROM_START, is_late },
+	{ OOM_CAUSE_STATE, OOM_DO_FIND_STATE, NULL },
+	{ OOM_CAUSE_STATE, OOM_DO_BLOCK_STACKS, lacks_block_stacks },
+	{ OOM_CAUSE_STATE, OOM_DO_SHARD, is_mostly_model },
 	{ OOM_CAUSE_FRAGMENTED, OOM_DO_EXPANDABLE, is_not_expandable },
 	{ OOM_CAUSE_FRAGMENTED, OOM_DO_FEW_SIZES, NULL },
 	{ OOM_CAUSE_NEIGHBOUR, OOM_DO_END_OTHER, NULL },

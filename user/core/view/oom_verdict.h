@@ -24,6 +24,7 @@ struct view_line_row;
  * LEAK           `bytes` of `whole` in tensors have outlived their iteration, and each of the last `count` iterations
  *                left `each` more. The guess is that nobody needs them. `bytes` may be less than what was left
  * GROWTH         memory of lines has grown by `bytes` in both halves of the time since since_ns; whole: of all lines
+ * STATE          optimizers keep `bytes`, far more than what Adam keeps for `whole` bytes of parameters
  * FRAGMENTED     `bytes` are cached in pieces, of `whole` reserved; each: the largest piece, 0: not known
  * NEIGHBOUR      the other process of `row` holds `bytes` of `whole`
  * UNTRACED       the driver and processes that are not traced hold `bytes` of `whole`
@@ -41,7 +42,8 @@ struct view_line_row;
  * UNKNOWN        there is no picture, and no retry succeeded
  */
 #define OOM_CAUSES(X)                                                             \
-	X(LEAK, "leak") X(GROWTH, "growth") X(FRAGMENTED, "fragmentation")        \
+	X(LEAK, "leak") X(GROWTH, "growth") X(STATE, "optimizer_state")           \
+	X(FRAGMENTED, "fragmentation")                                            \
 	X(NEIGHBOUR, "neighbour") X(UNTRACED, "untraced") X(CACHE, "cache")       \
 	X(CONTEXT, "context") X(POOL, "pool") X(REQUEST, "request")               \
 	X(ACTIVATIONS, "activations") X(LIMIT, "framework_limit")                 \
@@ -99,6 +101,7 @@ struct oom_reason {
 	X(TRACE_ALL, "trace_all")                                                 \
 	X(TRACE_OTHER, "trace_other") X(FIND_KEEPER, "find_keeper")               \
 	X(FIND_GROWTH, "find_growth") X(NOT_BATCH, "batch_only_delays")           \
+	X(FIND_STATE, "find_optimizer")                                           \
 	X(EXPANDABLE, "expandable_segments") X(FEW_SIZES, "few_sizes")            \
 	X(END_OTHER, "end_other") X(LIST_OTHERS, "list_others")                   \
 	X(EMPTY_CACHE, "empty_cache") X(LEAVE_ROOM, "leave_room")                 \

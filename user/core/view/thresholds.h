@@ -12,6 +12,7 @@ enum {
 	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
 	GROWTH_SHARE = 5,         /* of what lives */
 	KEPT_SHARE = 10,          /* of what is allocated */
+	ADAM_SHARE = 200,         /* of the parameters */
 	STATE_SHARE = 350,        /* of the parameters. Adam keeps 200, AMSGrad 300 */
 	NEIGHBOUR_FREE_SHARE = 10, /* of the GPU: with more free, nobody is in the way */
 	UNTRACED_SHARE = 10,      /* of the GPU */

@@ -19,6 +19,8 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
 			   " {each} on average{outlived}",
 	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time",
+	[OOM_CAUSE_STATE] = "optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice"
+			    " the parameters{lacking}",
 	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
 				 " needs {asked} in one piece",
 	[OOM_CAUSE_NEIGHBOUR] = "another process: {holder} holds {bytes}{of_whole}; without it the request"
@@ -61,6 +63,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_FIND_KEEPER] = "find what keeps each step's loss or outputs (a list? .detach() or .item())",
 	[OOM_DO_FIND_GROWTH] = "if this memory should not grow, find what keeps it: a list, a cache, a queue?",
 	[OOM_DO_NOT_BATCH] = "a smaller batch only delays it",
+	[OOM_DO_FIND_STATE] = "look for a second optimizer, or a loaded copy of an optimizer's state, and drop it",
 	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
 	[OOM_DO_FEW_SIZES] = "use fewer different sizes: pad inputs to a few lengths",
 	[OOM_DO_END_OTHER] = "end pid {other_pid}, or use another GPU",
