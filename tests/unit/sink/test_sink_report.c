@@ -380,8 +380,8 @@ static void test_leak(void **state)
 	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
 	t->growth_time_ns = S / 2;
 	t->growth_end_ns = now.view.now_ns - S;
-	check_says("LEAK    +12 MiB on average in the last 5 iterations, 200 MiB kept so far (guess)", "had been kept");
-	check_says("the GPU is full in about 11m 00s, after 6,596 iterations, if the memory grows on like this", NULL);
+	check_says("LEAK    +12 MiB on average in the last 5 iterations, 200 MiB kept (guess)", "had been kept");
+	check_says("the GPU is full in about 11m 00s (6,596 iterations) at this rate", NULL);
 	now.procs[0].exited = true;
 	now.procs[0].exit_ts_ns = now.view.now_ns;
 	check_says("iterations until 10:17:22 (guess) 200 MiB had been kept by then", "is full in");

@@ -10,7 +10,7 @@
  *             + unexplained 0 B
  *             at most 2.4 GiB, at 10:16:12
  *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
- *     LEAK    +832 KiB on average in the last 30 iterations, 55.2 MiB kept so far (guess)
+ *     LEAK    +832 KiB on average in the last 30 iterations, 55.2 MiB kept (guess)
  *             train.py:21 forward keeps 53.2 MiB of them
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
  *

@@ -24,7 +24,7 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 	if (f->stopped_ns)
 		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
 	if (f->part && !f->stopped_ns)
-		out_printf(out, ", %s kept so far", human_bytes(f->part).s);
+		out_printf(out, ", %s kept", human_bytes(f->part).s);
 }
 
 static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
@@ -172,10 +172,11 @@ static void left_line(struct out *out, const struct finding *f, const struct sin
 	out_init_mem(&line);
 	out_printf(&line, "%*sthe GPU is full in ", FINDING_TEXT_LABEL, "");
 	if (has_time)
-		out_printf(&line, "about %s%s", human_duration(f->left_ns).s, has_count ? ", after " : "");
+		out_printf(&line, "about %s%s", human_duration(f->left_ns).s, has_count ? " (" : "");
 	if (has_count)
-		out_printf(&line, "%s %s", human_count(f->left).s, human_plural(f->left, "iteration", "iterations"));
-	out_text(&line, has_time ? ", if the memory grows on like this" : "");
+		out_printf(&line, "%s %s%s", human_count(f->left).s,
+			   human_plural(f->left, "iteration", "iterations"), has_time ? ")" : "");
+	out_text(&line, " at this rate");
 	text_line(out, opts, TEXT_PLAIN, &line);
 }
 
