@@ -73,7 +73,8 @@ def leak():
     equal(place(view, parts["where"][0]["symbol"]), (PROGRAM, line_of("the line")), "the line")
     check(parts["where"][0]["use"] == "kept" and parts["where"][0]["bytes"] > 4 << 20, parts["where"])
     equal(parts["do"][0], "find_keeper", "what to do first")
-    on_screen(lines, "WHY    a leak: ", f"WHERE  torch_leaks.py:{line_of('the line')} ", "NOT    another process: ")
+    on_screen(lines, "WHY    a leak: ", f"WHERE  torch_leaks.py:{line_of('the line')} ", "called from torch_leaks.py:",
+              "NOT    another process: ")
     check(any("gpumemtrace oom " in line and ".gmt" in line for line in message.splitlines()), message)
 
 
