@@ -11,6 +11,7 @@
 #include "base/out.h"
 #include "display.h"
 #include "dumping.h"
+#include "events.h"
 #include "outputs.h"
 #include "say.h"
 #include "screen/stage.h"

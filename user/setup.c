@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +18,7 @@
 #include "cli/cli.h"
 #include "display.h"
 #include "dumping.h"
-#include "ending.h"
+#include "events.h"
 #include "live/probe/attach.h"
 #include "live/features/features.h"
 #include "live/nvidia/inventory.h"
@@ -33,16 +30,18 @@
 #include "live/bpf/users.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
+#include "live/probe/library_parse.h"
 #include "live/probe/target.h"
 #include "live/probe/uprobe.h"
-#include "live/probe/mmap_watch.h"
 #include "outputs.h"
 #include "parse/parser.h"
-#include "parsing.h"
 #include "privileges.h"
 #include "loading.h"
 #include "say.h"
 #include "source/recorder.h"
+#include "symbol/elf/file_names.h"
+#include "symbol/python/pyparse.h"
+#include "symbol/unwind/table_parse.h"
 
 static const char *driver_root(const struct session *session)
 {
@@ -84,12 +83,6 @@ void session_tell(struct session *session, int err, const char *cause)
 	/* Without descriptors the machine seems to lack everything. */
 	if (err == -ECANCELED || target_may_pass(err) || !tell_blocker(session))
 		say("%s", cause);
-}
-
-/* With a command the low exit statuses are the command's own. Ours are higher, as in timeout(1). */
-int session_failure(const struct session *session, enum gmt_exit status)
-{
-	return session->options->child ? GMT_EXIT_COMMAND_OURS : (int)status;
 }
 
 void session_limit(struct session *session, struct gmt_limit *rec)
@@ -347,81 +340,6 @@ static int open_recording(struct session *session)
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
-/* ---- events ---- */
-
-int session_add_event(struct session *session, int fd, enum session_source source)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = SESSION_EVENT(source, fd) };
-
-	return epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-/* On the thread of ending.h. */
-static void tell_stuck(void *arg, const char *step)
-{
-	struct session *session = arg;
-	const char *path = session->options->output;
-	int err = stream_end_recording(&session->stream, NULL, SESSION_THREADS_NS);
-
-	if (!path)
-		say("the end takes too long: gpumemtrace hangs while it %s; there is no report", step);
-	else if (err == -ETIMEDOUT)
-		say("the end takes too long: %s takes no more data; the recording can be read up to there, and there"
-		    " is no report", path);
-	else
-		say("the end takes too long: gpumemtrace hangs while it %s; there is no report, but the recording %s"
-		    " has all records up to now", step, path);
-}
-
-/* With a command, the command gets the first signal. */
-static int open_ending(struct session *session)
-{
-	struct ending_options options = {
-		.signals = session->options->child ? 2 : 1,
-		.stuck_status = session_failure(session, GMT_EXIT_FAILURE),
-		.stuck = tell_stuck,
-		.leave = display_leave_at_once,
-		.arg = session,
-	};
-	int err = ending_open(&session->ending, &options, &session->old_mask);
-
-	if (!err)
-		return 0;
-	say("cannot wait for signals: %s", strerror(-err));
-	return session_failure(session, GMT_EXIT_FAILURE);
-}
-
-static int open_events(struct session *session)
-{
-	struct itimerspec period = { .it_interval.tv_nsec = SESSION_TICK_NS, .it_value.tv_nsec = SESSION_TICK_NS };
-	static const int wanted[] = { SIGCHLD, SIGUSR1, SIGUSR2 };
-	sigset_t signals;
-	int err;
-
-	sigemptyset(&signals);
-	for (size_t i = 0; i < COUNT(wanted); i++)
-		sigaddset(&signals, wanted[i]);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	session->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-	session->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (session->signal_fd < 0 || session->tick_fd < 0 || session->epoll_fd < 0 ||
-	    timerfd_settime(session->tick_fd, 0, &period, NULL) ||
-	    session_add_event(session, session->signal_fd, SESSION_SIGNAL) ||
-	    session_add_event(session, ending_fd(session->ending), SESSION_ENDING) ||
-	    session_add_event(session, session->tick_fd, SESSION_TICK) ||
-	    session_add_event(session, ring_epoll_fd(session->ring), SESSION_RING)) {
-		say("cannot wait for events: %s", strerror(errno));
-		return session_failure(session, GMT_EXIT_FAILURE);
-	}
-	/* Without the watch a libcuda is missed if a process maps it later from a file that is not probed yet. */
-	err = watch_open(&session->watch);
-	if (err || session_add_event(session, watch_fd(session->watch), SESSION_WATCH))
-		say("libraries that are loaded later will not be noticed: perf events: %s; run gpumemtrace with sudo",
-		    strerror(err ? -err : errno));
-	return 0;
-}
-
 /* The command waits from now on, with all that this process was given and nothing that this process does to itself. */
 static int start_command(struct session *session)
 {
@@ -432,6 +350,24 @@ static int start_command(struct session *session)
 	say("cannot start a process for %s: %s", session->options->child[0], strerror(-err));
 	return GMT_EXIT_COMMAND_OURS;
 }
+
+/* What the processes that read files of targets can be asked. */
+static const struct parse_table parsing_table = {
+	.serve = {
+		[PARSE_LIBRARY] = library_serve,
+		[PARSE_POINTS] = library_serve_points,
+		[PARSE_FACTS] = table_serve_facts,
+		[PARSE_TABLE] = table_serve_table,
+		[PARSE_EVAL] = pyparse_serve_eval,
+		[PARSE_SWITCHERS] = table_serve_switchers,
+		[PARSE_OPEN] = file_names_serve_open,
+		[PARSE_READ] = file_names_serve_read,
+		[PARSE_NAME] = file_names_serve_find,
+		[PARSE_CLOSE] = file_names_serve_close,
+		[PARSE_PYTHON] = pyparse_serve_python,
+		[PARSE_THREADS] = pyparse_serve_threads,
+	},
+};
 
 /* First of all: the child has a copy of all that this process knows. */
 static int start_parser(struct session *session)
@@ -468,9 +404,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	if (!status)
 		status = open_recording(session);
 	if (!status)
-		status = open_ending(session);
-	if (!status)
-		status = open_events(session);
+		status = events_open(session);
 	if (status)
 		return status;
 	session->layers = options->layers & (GMT_LAYER_API | GMT_LAYER_FRAMEWORK);

@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/out.h"
 #include "cli/cli.h"
+#include "events.h"
 #include "live/bpf/target_map.h"
 #include "live/bpf/users.h"
 #include "live/probe/attach.h"
@@ -109,7 +110,7 @@ static int watch_target(struct session *session, const struct identity *identity
 			close(fd);
 		return tell_exited(identity->pid);
 	}
-	if (fd < 0 || session_add_event(session, fd, SESSION_TARGET))
+	if (fd < 0 || events_add(session, fd, SESSION_TARGET))
 		return tell_unwatched(identity->pid, -errno);
 	session->targets_left++;
 	return 0;
