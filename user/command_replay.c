@@ -17,17 +17,8 @@
 static bool has_chosen(const struct playback *pb, struct attribution *attribution)
 {
 	struct view_request request = outputs_request(pb->options, attribution);
-	struct view view;
-	size_t count;
 
-	if (!request.pid_count && !request.gpu)
-		return true;
-	request.top = 0;
-	request.ages = false;
-	view_build(pb->pipeline, &request, &view);
-	count = view.proc_count;
-	view_free(&view);
-	return count;
+	return (!request.pid_count && !request.gpu) || view_has_chosen(pb->pipeline, &request);
 }
 
 /* Prints the report and writes files. Returns an exit code. */

@@ -152,6 +152,8 @@ struct view {
  * memory, the program ends. Without a request the view shows no stacks and has one owner. */
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view);
 void view_free(struct view *view);
+/* Whether the view has one of the processes that the request is for: costs much less than the view. */
+bool view_has_chosen(const struct pipeline *pl, const struct view_request *request);
 void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being built */
 
 /* The stacks of a row that say most: tensors say more than the segments that they lie in. */

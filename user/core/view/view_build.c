@@ -353,6 +353,44 @@ static void fill_process(struct maker *m, const struct process *p, struct view *
 	fill_proc(m, p, &view->procs[view->proc_count++]);
 }
 
+static bool has_row_on(const struct maker *m, const struct process *p, const struct view *view)
+{
+	const struct framework *f = frameworks_of(m->pipeline->frameworks, p);
+	bool found = false;
+
+	for (unsigned int i = 0; i < p->account.count && !found; i++) {
+		const struct row *row = &p->account.rows[i];
+		struct rm_physical physical;
+		struct view_torch torch;
+
+		if (row->gpu == GPU_UNKNOWN || !view_wants_gpu(m->request, view, m->order[row->gpu]))
+			continue;
+		balance_physical(p, row, &physical);
+		framework_view(f, i, &m->ledger->frames, &torch);
+		found = has_anything(row, &physical, &torch);
+		framework_training_free(&torch.training);
+	}
+	return found;
+}
+
+bool view_has_chosen(const struct pipeline *pl, const struct view_request *request)
+{
+	const struct ledger *l = pl->ledger;
+	struct maker m = { .ledger = l, .pipeline = pl, .request = request };
+	struct view view = { 0 };
+	bool found = false;
+
+	view_fill_gpus(&l->gpus, &view, m.order);
+	for (size_t i = 0; i < l->processes.count && !found; i++) {
+		const struct process *p = l->processes.list[i];
+
+		found = p && p->touched && !(p->exited && p->end_number <= request->ends) &&
+			view_wants_process(request, p->tgid) && (!request->gpu || has_row_on(&m, p, &view));
+	}
+	free(view.gpus);
+	return found;
+}
+
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view)
 {
 	static const struct view_request nothing;
