@@ -28,18 +28,18 @@
 #include "sink/sink.h"
 #include "source/reader.h"
 #include "source/recorder.h"
+#include "stream.h"
 
 #define PID 4242
 #define STACKS 2000
-#define FRAMES 40
 #define SYMBOLS 5000
 #define BLOCK (1ULL << 16)
 #define SEGMENT (20ULL << 20)
 #define BASE 0x7f0000000000ULL
 
 struct bench {
-	struct pipeline *pipeline;
-	uint64_t ts_ns, seed, allocated, reserved;
+	struct bench_stream stream;
+	uint64_t seed, allocated, reserved;
 	unsigned long events;
 };
 
@@ -57,40 +57,17 @@ static uint32_t below(struct bench *b, uint32_t n)
 	return (uint32_t)(b->seed >> 33) % n;
 }
 
-static void put(struct bench *b, void *record, enum gmt_kind kind, size_t size)
+static void put_names(struct bench *b)
 {
-	struct gmt_hdr *hdr = record;
+	uint32_t symbols[STREAM_FRAMES];
 
-	*hdr = (struct gmt_hdr){ .size = size, .kind = kind, .tgid = PID, .tid = PID, .ts_ns = b->ts_ns += 1000 };
-	pipeline_apply(b->pipeline, record, size);
-}
-
-static void names(struct bench *b)
-{
-	union {
-		struct gmt_symbol symbol;
-		struct gmt_stack_frames frames;
-		char bytes[512];
-	} rec;
-
-	for (uint32_t i = 1; i <= SYMBOLS; i++) {
-		int function, module = 0;
-
-		memset(&rec, 0, sizeof(rec));
-		function = sprintf((char *)rec.symbol.text, "at::native::some_function_of_a_usual_length_%u", i);
-		module = sprintf((char *)rec.symbol.text + function + 1, "/usr/lib/python3/torch/libtorch_cuda.so");
-		rec.symbol.id = i;
-		rec.symbol.function_len = function;
-		rec.symbol.module_len = module;
-		put(b, &rec, GMT_KIND_SYMBOL, (sizeof(rec.symbol) + function + module + 3 + 7) / 8 * 8);
-	}
+	for (uint32_t i = 1; i <= SYMBOLS; i++)
+		stream_symbol(&b->stream, i, "at::native::some_function_of_a_usual_length_",
+			      "/usr/lib/python3/torch/libtorch_cuda.so", "");
 	for (uint32_t i = 1; i <= STACKS; i++) {
-		memset(&rec, 0, sizeof(rec));
-		rec.frames.stack_id = i;
-		rec.frames.count = FRAMES;
-		for (unsigned int k = 0; k < FRAMES; k++)
-			rec.frames.symbols[k] = 1 + (k < FRAMES / 2 ? below(b, SYMBOLS) : k);
-		put(b, &rec, GMT_KIND_STACK_FRAMES, sizeof(rec.frames) + FRAMES * sizeof(uint32_t));
+		for (unsigned int k = 0; k < STREAM_FRAMES; k++)
+			symbols[k] = 1 + (k < STREAM_FRAMES / 2 ? below(b, SYMBOLS) : k);
+		stream_stack(&b->stream, i, symbols);
 	}
 }
 
@@ -101,7 +78,7 @@ static void block(struct bench *b, uint64_t at, int64_t delta)
 		.device_type = GMT_FW_GPU, .stack_id = 1 + below(b, STACKS),
 	};
 
-	put(b, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	stream_record(&b->stream, &rec, GMT_KIND_FW_MEM, sizeof(rec));
 }
 
 /* Nanoseconds a record. */
@@ -113,13 +90,13 @@ static double fill(struct bench *b)
 	struct { struct gmt_call call; uint64_t vals[2]; } rec = { .call.api = GMT_API_cuMemAlloc_v2 };
 	double start;
 
-	put(b, &attach, GMT_KIND_ATTACH, sizeof(attach));
-	names(b);
+	stream_record(&b->stream, &attach, GMT_KIND_ATTACH, sizeof(attach));
+	put_names(b);
 	for (uint64_t at = 0; at < slots * BLOCK; at += SEGMENT) {
 		rec.vals[0] = BASE + at;
 		rec.vals[1] = SEGMENT;
 		b->reserved += SEGMENT;
-		put(b, &rec, GMT_KIND_CALL, sizeof(rec));
+		stream_record(&b->stream, &rec, GMT_KIND_CALL, sizeof(rec));
 	}
 	start = now_ms();
 	for (unsigned long i = 0; i < b->events; i++) {
@@ -177,7 +154,7 @@ static void read_back(const char *path, double *read_ms, double *snapshot_ms, si
 
 int main(int argc, char **argv)
 {
-	struct bench alone = { 0 }, b = { 0 };
+	struct bench alone = { .stream.tgid = PID }, b = { .stream.tgid = PID };
 	double ns_alone, ns, start, gathered, written, read_ms, snapshot_ms;
 	struct history_subjects subjects;
 	struct history_dump *dump;
@@ -190,16 +167,16 @@ int main(int argc, char **argv)
 
 	alone.events = b.events = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000;
 	snprintf(path, sizeof(path), "%.4000s/dump_bench.%d.gmt", argc > 2 ? argv[2] : "/tmp", (int)getpid());
-	alone.pipeline = pipeline_new(NULL);
-	b.pipeline = pipeline_new(&(struct pipeline_options){ .history_events = b.events });
+	alone.stream.pipeline = pipeline_new(NULL);
+	b.stream.pipeline = pipeline_new(&(struct pipeline_options){ .history_events = b.events });
 	ns_alone = fill(&alone);
 	ns = fill(&b);
-	oom = ooms_picture(b.pipeline->ooms);
+	oom = ooms_picture(b.stream.pipeline->ooms);
 
 	start = now_ms();
 	out_init_mem(&out);
-	dump = history_dump_begin(b.pipeline->history, b.pipeline->history->next, &subjects);
-	oom_dump(b.pipeline->ledger, oom, &subjects, gather, &out);
+	dump = history_dump_begin(b.stream.pipeline->history, b.stream.pipeline->history->next, &subjects);
+	oom_dump(b.stream.pipeline->ledger, oom, &subjects, gather, &out);
 	history_dump_put(dump, gather, &out);
 	oom_dump_end(oom, gather, &out);
 	gathered = now_ms() - start;
@@ -222,7 +199,7 @@ int main(int argc, char **argv)
 	free(out_take(&out));
 	history_subjects_free(&subjects);
 	oom_free(oom);
-	pipeline_free(b.pipeline);
-	pipeline_free(alone.pipeline);
+	pipeline_free(b.stream.pipeline);
+	pipeline_free(alone.stream.pipeline);
 	return written + gathered < 500 ? 0 : 1;
 }

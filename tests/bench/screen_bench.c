@@ -18,9 +18,9 @@
 #include "core/view/view.h"
 #include "screen/curses.h"
 #include "screen/screen.h"
+#include "stream.h"
 
 #define PROCESSES 8
-#define FRAMES 40
 #define SYMBOLS 5000
 #define LINES_SHOWN 100
 #define SECONDS 50
@@ -28,9 +28,9 @@
 #define BASE 0x7f0000000000ULL
 
 struct bench {
-	struct pipeline *pipeline;
-	uint64_t ts_ns, allocated;
-	uint32_t tgid, stacks;
+	struct bench_stream stream;
+	uint64_t allocated;
+	uint32_t stacks;
 };
 
 /* Of this process alone. */
@@ -42,43 +42,19 @@ static double cpu_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-static void put(struct bench *b, void *record, enum gmt_kind kind, size_t size)
-{
-	struct gmt_hdr *hdr = record;
-
-	*hdr = (struct gmt_hdr){ .size = size, .kind = kind, .tgid = b->tgid, .tid = b->tgid, .ts_ns = b->ts_ns += 1000 };
-	pipeline_apply(b->pipeline, record, size);
-}
-
 static void put_names(struct bench *b)
 {
-	union {
-		struct gmt_symbol symbol;
-		struct gmt_stack_frames frames;
-		char bytes[512];
-	} rec;
+	uint32_t symbols[STREAM_FRAMES];
+	char file[64];
 
 	for (uint32_t i = 1; i <= SYMBOLS; i++) {
-		int function, module, file;
-
-		memset(&rec, 0, sizeof(rec));
-		function = sprintf((char *)rec.symbol.text, "Model.forward_of_a_usual_length_%u", i);
-		module = sprintf((char *)rec.symbol.text + function + 1, "/usr/bin/python3.11");
-		file = sprintf((char *)rec.symbol.text + function + module + 2, "/home/me/train/model_%u.py", i % 50);
-		rec.symbol.id = i;
-		rec.symbol.line = i;
-		rec.symbol.function_len = function;
-		rec.symbol.module_len = module;
-		rec.symbol.file_len = file;
-		put(b, &rec, GMT_KIND_SYMBOL, (sizeof(rec.symbol) + function + module + file + 3 + 7) / 8 * 8);
+		snprintf(file, sizeof(file), "/home/me/train/model_%u.py", i % 50);
+		stream_symbol(&b->stream, i, "Model.forward_of_a_usual_length_", "/usr/bin/python3.11", file);
 	}
 	for (uint32_t i = 1; i <= b->stacks; i++) {
-		memset(&rec, 0, sizeof(rec));
-		rec.frames.stack_id = i;
-		rec.frames.count = FRAMES;
-		for (unsigned int k = 0; k < FRAMES; k++)
-			rec.frames.symbols[k] = 1 + (i * 7 + k * (131 + i / SYMBOLS)) % SYMBOLS;
-		put(b, &rec, GMT_KIND_STACK_FRAMES, sizeof(rec.frames) + FRAMES * sizeof(uint32_t));
+		for (unsigned int k = 0; k < STREAM_FRAMES; k++)
+			symbols[k] = 1 + (i * 7 + k * (131 + i / SYMBOLS)) % SYMBOLS;
+		stream_stack(&b->stream, i, symbols);
 	}
 }
 
@@ -90,7 +66,7 @@ static void put_block(struct bench *b, uint32_t stack, int64_t delta)
 		.total_reserved = 1ULL << 33, .device_type = GMT_FW_GPU, .stack_id = stack,
 	};
 
-	put(b, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	stream_record(&b->stream, &rec, GMT_KIND_FW_MEM, sizeof(rec));
 }
 
 /* Each process has its own stacks, as the numbers of stacks are. */
@@ -101,14 +77,14 @@ static void fill(struct bench *b)
 		.call.api = GMT_API_cuMemAlloc_v2, .vals = { BASE, 1ULL << 33 },
 	};
 
-	b->tgid = 1;
+	b->stream.tgid = 1;
 	put_names(b);
 	for (uint32_t p = 0; p < PROCESSES; p++) {
-		b->tgid = 1000 + p;
+		b->stream.tgid = 1000 + p;
 		b->allocated = 0;
-		put(b, &attach, GMT_KIND_ATTACH, sizeof(attach));
+		stream_record(&b->stream, &attach, GMT_KIND_ATTACH, sizeof(attach));
 		rec.call.stack_id = p + 1;
-		put(b, &rec, GMT_KIND_CALL, sizeof(rec));
+		stream_record(&b->stream, &rec, GMT_KIND_CALL, sizeof(rec));
 		for (uint32_t stack = 1 + p; stack <= b->stacks; stack += PROCESSES)
 			put_block(b, stack, BLOCK * (1 + stack % 7));
 	}
@@ -118,11 +94,11 @@ static void fill(struct bench *b)
 static void change(struct bench *b, uint32_t second)
 {
 	for (uint32_t stack = 1 + second; stack <= b->stacks; stack += 100) {
-		b->tgid = 1000 + (stack - 1) % PROCESSES;
+		b->stream.tgid = 1000 + (stack - 1) % PROCESSES;
 		put_block(b, stack, -(int64_t)(BLOCK * (1 + stack % 7)));
 		put_block(b, stack, BLOCK * (1 + (stack + second) % 7));
 	}
-	b->ts_ns += 1000000000;
+	b->stream.ts_ns += 1000000000;
 }
 
 static struct view_verdict decide(void *arg, const struct frames *frames, uint32_t stack)
@@ -160,7 +136,7 @@ int main(int argc, char **argv)
 	struct screen *screen;
 	char why[256];
 
-	b.pipeline = pipeline_new(&(struct pipeline_options){ .history_events = 200000, .watches_requests = true });
+	b.stream.pipeline = pipeline_new(&(struct pipeline_options){ .history_events = 200000, .watches_requests = true });
 	fill(&b);
 	curses = curses_open(&options, why, sizeof(why));
 	if (!curses) {
@@ -176,12 +152,12 @@ int main(int argc, char **argv)
 
 		change(&b, second);
 		start = cpu_ms();
-		view_build(b.pipeline, &request, &view);
+		view_build(b.stream.pipeline, &request, &view);
 		views += cpu_ms() - start;
 		start = cpu_ms();
 		screen_see(screen, &view);
 		scene.view = &view;
-		scene.now_ns = b.ts_ns;
+		scene.now_ns = b.stream.ts_ns;
 		out_init_mem(&out);
 		screen_draw(screen, &scene, &out);
 		bytes += out.size;
@@ -194,6 +170,6 @@ int main(int argc, char **argv)
 	       " %zu bytes\n", PROCESSES, b.stacks, rows, views / SECONDS, pictures / SECONDS, bytes / SECONDS);
 	screen_free(screen);
 	curses_close(curses);
-	pipeline_free(b.pipeline);
+	pipeline_free(b.stream.pipeline);
 	return 0;
 }
