@@ -116,15 +116,29 @@ static int compare_keys(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
+/* Few entries are wanted of many: the copy grows with them. */
+uint64_t *hash_sorted_keys_of(const struct hash *h, bool (*is_wanted)(uint64_t key, const void *value, const void *arg),
+			      const void *arg, size_t *count)
+{
+	uint64_t *keys = NULL, key;
+	size_t pos = 0;
+	void *value;
+
+	*count = 0;
+	while (hash_next(h, &pos, &key, &value)) {
+		if (is_wanted && !is_wanted(key, value, arg))
+			continue;
+		keys = xgrow(keys, *count, sizeof(*keys));
+		keys[(*count)++] = key;
+	}
+	if (*count)
+		qsort(keys, *count, sizeof(*keys), compare_keys);
+	return keys;
+}
+
 uint64_t *hash_sorted_keys(const struct hash *h, size_t *count)
 {
-	uint64_t *keys = xcalloc(hash_count(h) + 1, sizeof(*keys));
-	size_t pos = 0;
-
-	for (*count = 0; hash_next(h, &pos, &keys[*count], NULL); ++*count)
-		;
-	qsort(keys, *count, sizeof(*keys), compare_keys);
-	return keys;
+	return hash_sorted_keys_of(h, NULL, NULL, count);
 }
 
 uint64_t hash_of_bytes(uint64_t key, const void *bytes, size_t size)

@@ -48,6 +48,9 @@ bool hash_next(const struct hash *h, size_t *pos, uint64_t *key, void **value);
 
 /* All keys, the smallest first, for walks whose order is seen. To be freed. */
 uint64_t *hash_sorted_keys(const struct hash *h, size_t *count);
+/* The same, of the entries that are wanted. A caller that changes the table walks such a copy of the keys. */
+uint64_t *hash_sorted_keys_of(const struct hash *h, bool (*is_wanted)(uint64_t key, const void *value, const void *arg),
+			      const void *arg, size_t *count);
 
 /* The table's seed, which is not 0. */
 uint64_t hash_seed(struct hash *h);

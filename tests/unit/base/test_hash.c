@@ -233,10 +233,17 @@ static void sip_of_the_paper(void **state)
 	assert_int_equal(siphash(key, bytes, sizeof(bytes)), 0xa129ca6149be45e5ULL);
 }
 
+static bool is_multiple(uint64_t key, const void *value, const void *arg)
+{
+	(void)value;
+	return (key >> 40) % *(const uint64_t *)arg == 0;
+}
+
 static void keys_in_order(void **state)
 {
 	(void)state;
 	struct hash h;
+	const uint64_t seven = 7;
 	size_t count = 9;
 	uint64_t *keys;
 
@@ -250,6 +257,11 @@ static void keys_in_order(void **state)
 	assert_int_equal(count, 1000);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(keys[i], (uint64_t)i << 40);
+	free(keys);
+	keys = hash_sorted_keys_of(&h, is_multiple, &seven, &count);
+	assert_int_equal(count, 143);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(keys[i], (uint64_t)i * seven << 40);
 	free(keys);
 	hash_fini(&h);
 }

@@ -69,22 +69,20 @@ static void end_one(struct event *e, struct hash *table, uint64_t key, struct un
 		keep_ended(u, &gone);
 }
 
+static bool is_doomed(uint64_t key, const void *value, const void *arg)
+{
+	(void)key;
+	return goes_with_end(arg, value);
+}
+
 static void end_table(struct event *e, const struct end *end, struct hash *table, struct undo *u)
 {
-	struct hash doomed;
-	uint64_t key, *keys;
-	size_t pos = 0, count;
-	void *value;
+	size_t count;
+	uint64_t *keys = hash_sorted_keys_of(table, is_doomed, end, &count); /* the order is seen in the history */
 
-	hash_init(&doomed, sizeof(uint8_t));
-	while (hash_next(table, &pos, &key, &value))
-		if (goes_with_end(end, value))
-			hash_put(&doomed, key, NULL);
-	keys = hash_sorted_keys(&doomed, &count); /* the order is seen in the history */
 	for (size_t i = 0; i < count; i++)
 		end_one(e, table, keys[i], u);
 	free(keys);
-	hash_fini(&doomed);
 }
 
 static void end_all(struct event *e, const struct end *end, struct undo *u)

@@ -172,22 +172,29 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 	mapping_remove(e->proc, address, &gone, e->ts_ns);
 }
 
+struct addresses {
+	uint64_t start, end;
+};
+
+static bool is_inside(uint64_t address, const void *value, const void *arg)
+{
+	const struct addresses *range = arg;
+
+	(void)value;
+	return address >= range->start && address < range->end;
+}
+
 /* Unmaps what is left inside [start, end): mappings between those from before the attach. */
 static void unmap_scattered(struct event *e, struct undo *u, uint64_t start, uint64_t end)
 {
-	uint64_t address, *addresses;
-	size_t pos = 0, count;
-	struct hash inside;
+	const struct addresses range = { start, end };
+	size_t count;
+	/* The order is seen in the history. */
+	uint64_t *addresses = hash_sorted_keys_of(&e->proc->vmm.mappings, is_inside, &range, &count);
 
-	hash_init(&inside, sizeof(uint8_t));
-	while (hash_next(&e->proc->vmm.mappings, &pos, &address, NULL))
-		if (address >= start && address < end)
-			hash_put(&inside, address, NULL);
-	addresses = hash_sorted_keys(&inside, &count); /* the order is seen in the history */
 	for (size_t i = 0; i < count; i++)
 		unmap_at(e, u, addresses[i], hash_get(&e->proc->vmm.mappings, addresses[i]));
 	free(addresses);
-	hash_fini(&inside);
 }
 
 /* One call may cover several mappings: "the entire contiguous address range" (cuda.h). */

@@ -183,34 +183,44 @@ void binding_add(struct process *p, const struct binding *b, uint64_t ts_ns)
 		let_go(p, old, ts_ns);
 }
 
+struct binding_test {
+	bool (*is_doomed)(const struct binding *b, const struct binding *range);
+	const struct binding *range;
+};
+
+static bool passes_test(uint64_t key, const void *value, const void *arg)
+{
+	const struct binding_test *test = arg;
+
+	(void)key;
+	return test->is_doomed(value, test->range);
+}
+
 static void end_bindings(struct process *p, const struct binding *range, uint64_t ts_ns,
 			 bool (*is_doomed)(const struct binding *b, const struct binding *range))
 {
-	struct hash doomed, objects;
-	uint64_t key, *numbers;
-	size_t pos = 0, count;
-	void *value;
+	const struct binding_test test = { is_doomed, range };
+	uint64_t *keys, *numbers;
+	struct hash objects;
+	size_t count;
 
 	if (!hash_count(&p->vmm.bindings))
 		return;
-	hash_init(&doomed, sizeof(uint8_t));
 	hash_init(&objects, sizeof(uint32_t)); /* number -> bindings that end */
-	while (hash_next(&p->vmm.bindings, &pos, &key, &value))
-		if (is_doomed(value, range))
-			hash_put(&doomed, key, NULL);
-	for (pos = 0; hash_next(&doomed, &pos, &key, NULL);) {
+	keys = hash_sorted_keys_of(&p->vmm.bindings, passes_test, &test, &count);
+	for (size_t i = 0; i < count; i++) {
 		struct binding b;
 
-		hash_take(&p->vmm.bindings, key, &b);
+		hash_take(&p->vmm.bindings, keys[i], &b);
 		++*(uint32_t *)hash_put(&objects, b.object, NULL);
 	}
+	free(keys);
 	numbers = hash_sorted_keys(&objects, &count); /* the order is seen in the history */
 	for (size_t i = 0; i < count; i++)
 		for (uint32_t n = *(uint32_t *)hash_get(&objects, numbers[i]); n; n--)
 			let_go(p, numbers[i], ts_ns);
 	free(numbers);
 	hash_fini(&objects);
-	hash_fini(&doomed);
 }
 
 static bool is_held(const struct binding *b, const struct binding *range)
