@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "core/terms/names.h"
 #include "live/process/own_memory.h"
+#include "live/stacks/bpf_tables.h"
 #include "live/stacks/stack_thread.h"
 #include "parse/parser.h"
 #include "setup.h"
@@ -45,12 +46,15 @@ static void measure_now(struct session *session)
 static void put_memory(struct session *session, uint64_t now_ns)
 {
 	struct memory_watch *watch = &session->memory;
+	struct tables_stats stats;
 	struct gmt_memory rec;
 
 	if (now_ns >= watch->next_maps_ns) {
 		watch->next_maps_ns = now_ns + MAPS_NS;
-		watch->newest.maps_bytes = own_memory_maps();
+		watch->open_maps = own_memory_maps();
 	}
+	stacking_stats(session->stacking, &stats);
+	watch->newest.maps_bytes = watch->open_maps ? watch->open_maps + stats.map_bytes : 0;
 	watch->newest.bound_bytes = session->options->memory_bytes;
 	watch->next_record_ns = now_ns + RECORD_NS;
 	rec = watch->newest;

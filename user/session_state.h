@@ -58,6 +58,7 @@ struct memory_watch {
 	uint64_t next_record_ns;
 	uint64_t next_rest_ns;       /* to end readers once more */
 	uint64_t next_maps_ns;
+	uint64_t open_maps;          /* bytes of the BPF maps that have a descriptor; 0: unknown */
 	struct gmt_memory newest;    /* what was measured last */
 	uint64_t stacks;             /* that were not taken */
 };

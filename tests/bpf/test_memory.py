@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """gpumemtrace's own memory has a bound (--memory): what it gives up is told, and the sums stay exact to the end."""
+import contextlib
 import glob
 import json
 import os
@@ -11,6 +12,7 @@ import lib
 from lib import GPU_B, MIB, Target, Tool, check, equal, process_of, row_of
 
 BOUND = 64 * MIB
+TABLES = 8 * MIB                # the first map of unwinding tables (GMT_SHARD_WORDS)
 SIZE = 512                      # bytes of an allocation
 MOST = 4_000_000                # more live allocations than fit into the bound
 
@@ -64,6 +66,17 @@ def large_library(folder):
     return path
 
 
+def open_maps(pid):
+    """Bytes of the BPF maps to which a process has descriptors."""
+    total = 0
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):      # it is closed meanwhile
+            if os.readlink(f"/proc/{pid}/fd/{number}") == "anon_inode:bpf-map":
+                with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as file:
+                    total += sum(int(line.split()[1]) for line in file if line.startswith("memlock:"))
+    return total
+
+
 def measured():
     """own memory is in each view"""
     target = Target("basic", hold="end")
@@ -76,9 +89,12 @@ def measured():
     check(0 < own["tracer_bytes"] < 64 * MIB and own["readers_bytes"] > 0, own)
     check(own["most_bytes"] >= own["tracer_bytes"] + own["readers_bytes"], own)
     check(own["maps_bytes"] is None or own["maps_bytes"] > MIB, own)
+    opened = open_maps(tool.pid)
     target.go()
     last = tool.report()["own_memory"]
     check(last["most_bytes"] >= own["most_bytes"], own, last)
+    lib.needs_full_stacks()
+    check(last["maps_bytes"] is None or last["maps_bytes"] >= opened + TABLES, "maps inside maps are missing", opened, last)
 
 
 def bounded():

@@ -57,6 +57,14 @@ static uint64_t map_bytes(const char *number)
 	return found ? strtoull(found + strlen("memlock:"), NULL, 10) : 0;
 }
 
+uint64_t own_memory_map(int fd)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", fd);
+	return map_bytes(number);
+}
+
 uint64_t own_memory_maps(void)
 {
 	DIR *folder = opendir("/proc/self/fd");

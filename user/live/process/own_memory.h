@@ -17,5 +17,7 @@ void own_memory_read(pid_t keeper, struct own_memory *memory);
 
 /* Bytes of all BPF maps that this process has open, as the kernel counts them. It looks at each descriptor. */
 uint64_t own_memory_maps(void);
+/* The same of one map, before its descriptor is closed. */
+uint64_t own_memory_map(int fd);
 
 #endif

@@ -34,6 +34,7 @@ enum table_kind {
 struct tables_stats {
 	uint32_t modules, failed;     /* failed: no table could be made, or there is no more room */
 	uint64_t rows, bytes;
+	uint64_t map_bytes;           /* of the maps inside maps, which have no descriptor of ours (map_publisher.h) */
 	uint64_t build_ns;            /* time spent in building and reading */
 	uint32_t cache_hits, cache_misses;
 	uint32_t unreadable;          /* processes whose files may not be opened (stack_worker.h) */

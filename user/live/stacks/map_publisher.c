@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "live/process/own_memory.h"
 
 /* One change of a map of maps. */
 struct order {
@@ -22,6 +23,8 @@ struct publisher {
 	pthread_t thread;
 	bool has_thread;
 	uint32_t generation;          /* the newest that was given out */
+	uint64_t bytes;               /* of the maps inside maps */
+	uint64_t list_bytes[GMT_STACK_SPACES]; /* of them, of the list in a slot */
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	/* under the lock */
@@ -117,18 +120,29 @@ int64_t publisher_put_list(struct publisher *publisher, int fd, uint32_t *slot)
 		close(fd);
 		return -ENOSPC;
 	}
+	publisher->list_bytes[*slot] = own_memory_map(fd);
+	publisher->bytes += publisher->list_bytes[*slot];
 	return give_order(publisher, &(struct order){ publisher->maps.mappings, *slot, fd });
 }
 
 void publisher_drop_list(struct publisher *publisher, uint32_t slot)
 {
-	if (slot != PUBLISHER_NO_SLOT)
-		give_order(publisher, &(struct order){ publisher->maps.mappings, slot, -1 });
+	if (slot == PUBLISHER_NO_SLOT)
+		return;
+	publisher->bytes -= publisher->list_bytes[slot];
+	publisher->list_bytes[slot] = 0;
+	give_order(publisher, &(struct order){ publisher->maps.mappings, slot, -1 });
 }
 
 void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd)
 {
+	publisher->bytes += own_memory_map(fd);
 	give_order(publisher, &(struct order){ publisher->maps.shards, i, fd });
+}
+
+uint64_t publisher_bytes(const struct publisher *publisher)
+{
+	return publisher->bytes;
 }
 
 /* Traced threads read the entry of their process again when the counter has changed. */

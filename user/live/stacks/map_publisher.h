@@ -39,6 +39,8 @@ void publisher_drop_list(struct publisher *publisher, uint32_t slot);
 
 /* Puts a map of words in its place and closes the descriptor. */
 void publisher_put_shard(struct publisher *publisher, uint32_t i, int fd);
+/* Bytes of the lists and shards that BPF has: their descriptors are closed. */
+uint64_t publisher_bytes(const struct publisher *publisher);
 
 bool publisher_is_done(struct publisher *publisher, int64_t number);
 

@@ -415,6 +415,7 @@ void stackwork_shed(struct stackwork *work, enum gmt_shed step)
 void stackwork_stats(const struct stackwork *work, struct tables_stats *stats)
 {
 	tables_stats(work->tables, stats);
+	stats->map_bytes = publisher_bytes(work->publisher);
 	stats->unreadable = work->unreadable;
 	stats->cut = work->cut;
 }
