@@ -86,7 +86,7 @@ OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, MEMBER(times, quiet),
        "print no live view, no messages but errors; -qq: no report",
        "Print no live view, and no messages except errors. The report is the result and is printed. Given twice"
        " (`-qq`), tracing and `report` print no report for people either, only files and `--json`; with `--strict` the"
-       " exit status still reports lost data.")
+       " exit status then still shows that data was lost.")
 OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, MEMBER(times, verbose),
        "print more messages; may be repeated",
        "Print more messages. May be given more than once.")
