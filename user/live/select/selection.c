@@ -17,17 +17,26 @@
 #define CANDIDATES_SHOWN 10
 #define CANDIDATES_OFFERED 64    /* pids of a ready option */
 #define LINE_COLUMNS 200         /* in a file */
+#define NAME_COLUMNS 64
+#define SENTENCE_COLUMNS 1000
 #define PROGRAM_COLUMNS 13       /* "gpumemtrace: " before each line */
 
 static int explain_error(struct out *cause, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static int explain_error(struct out *cause, int err, const char *format, ...)
 {
+	struct out line;
 	va_list args;
+	char *text;
 
+	out_init_mem(&line);
 	va_start(args, format);
-	out_vprintf(cause, format, args);
+	out_vprintf(&line, format, args);
 	va_end(args);
+	/* What the user has typed must not begin a line. */
+	text = out_take(&line);
+	human_print(cause, SENTENCE_COLUMNS, text, strlen(text));
+	free(text);
 	return err;
 }
 
@@ -67,7 +76,9 @@ static int tell_candidates(struct out *cause, const struct named *named)
 
 	if (out_terminal_size(STDERR_FILENO, &width, &height) || width <= PROGRAM_COLUMNS)
 		width = LINE_COLUMNS;
-	out_printf(cause, "'%.64s' is the name of %zu processes:\n", named->name, named->count);
+	out_char(cause, '\'');
+	human_print(cause, NAME_COLUMNS, named->name, strlen(named->name));
+	out_printf(cause, "' is the name of %zu processes:\n", named->count);
 	candidates_print(cause, named->list, shown, width - PROGRAM_COLUMNS, false);
 	if (named->count > shown)
 		out_printf(cause, "and %zu more\n", named->count - shown);
