@@ -14,7 +14,8 @@
 #define MESSAGES_PART 10         /* a tenth of the lines, at most */
 #define MESSAGE_NS 20000000000ull /* how long a message stays */
 
-/* The bytes of a message's next line: up to a blank, or the whole width where a word is longer. */
+/* The bytes of a message's next line: up to a blank, or the whole width where a long word would leave most of the line
+ * free. */
 static size_t next_piece(const char *text, unsigned int width)
 {
 	size_t size = strlen(text), end;
@@ -23,7 +24,7 @@ static size_t next_piece(const char *text, unsigned int width)
 		return size;
 	for (end = width; end && text[end] != ' '; end--)
 		;
-	if (end)
+	if (end > width / 2)
 		return end;
 	for (end = width; end > 1 && ((unsigned char)text[end] & 0xc0) == 0x80; end--)
 		; /* not into a character of UTF-8 */

@@ -12,23 +12,16 @@
 #define STACKS_SHOWN 5           /* of a line, an owner or a category */
 #define INDENT 4
 
-static void print_end(struct out *out, const struct view_proc *proc)
-{
-	out_text(out, "ended");
-	if (proc->exit_code != GMT_EXIT_CODE_UNKNOWN)
-		out_printf(out, " (%s)", text_exit(proc->exit_code).s);
-	out_text(out, "  ");
-}
-
 void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
 {
 	const struct view *view = p->view;
 
 	switch (kind) {
 	case TABLE_PROCESSES:
-		if (row->has_exited)
-			print_end(out, &view->procs[row->index]);
+		out_text(out, row->has_exited ? "ended  " : "");
 		text_command(out, COMMAND_COLUMNS, &view->procs[row->index]);
+		if (row->has_exited && view->procs[row->index].exit_code != GMT_EXIT_CODE_UNKNOWN)
+			out_printf(out, "  %s", text_exit(view->procs[row->index].exit_code).s);
 		break;
 	case TABLE_GPUS:
 		out_text(out, view->gpus[row->index].name);

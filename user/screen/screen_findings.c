@@ -16,8 +16,16 @@
 #define FINDINGS_LEAST 3
 #define PIDS_SHOWN 4             /* of processes whose requests failed */
 
+/* What a process kept while it ran matters after its end, too; what its memory was like does not. */
+static bool is_over(const struct picture *p, const struct finding *f)
+{
+	return f->proc != FINDING_NONE && p->view->procs[f->proc].exited && f->kind > FINDING_OF_STATE;
+}
+
 static bool is_chosen_finding(const struct picture *p, const struct finding *f)
 {
+	if (p->proc == TABLE_ALL_PROCS && is_over(p, f))
+		return false;
 	return (p->proc == TABLE_ALL_PROCS || f->proc == FINDING_NONE || f->proc == p->proc) &&
 	       (p->gpu == TABLE_ALL_GPUS || f->row == FINDING_NONE || f->gpu == p->gpu);
 }
@@ -87,6 +95,7 @@ static void print_failures(struct out *out, const struct picture *p, struct fail
 void findings_draw(struct picture *p)
 {
 	const struct view *view = p->view;
+	unsigned int most = curses_height(p->curses) / FINDINGS_PART;
 	struct failures failures = { 0 };
 	char *below = NULL;
 	struct out out;
@@ -101,5 +110,5 @@ void findings_draw(struct picture *p)
 		if (view->findings[i].kind != FINDING_OF_OUT_OF_MEMORY && is_chosen_finding(p, &view->findings[i]))
 			print_finding(&out, p, &view->findings[i], &below);
 	free(below);
-	lines_put(p, STYLE_YELLOW, out_take(&out), lines_part(p, FINDINGS_PART, FINDINGS_LEAST));
+	lines_put(p, STYLE_YELLOW, out_take(&out), most < FINDINGS_LEAST ? FINDINGS_LEAST : most);
 }

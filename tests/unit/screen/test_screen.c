@@ -280,6 +280,10 @@ static void messages_leave_the_screen(void **state)
 	assert_int_equal(line_with("message six"), 23);
 	act("\033");
 	assert_int_equal(line_with("message six"), 0);
+	/* a long path begins on the line of the word before it */
+	now_ns += S;
+	say_now("wrote /a/path/that/has/so/many/folders/that/no/line/of/eighty/columns/has/the/room/for/all/of/it.gmt");
+	assert_int_equal(line_with("wrote /a/path"), 22);
 }
 
 static void the_help_fits(void **state)
@@ -328,6 +332,10 @@ static void findings_of_several_processes(void **state)
 	picture = drawn(80, 24);
 	assert_non_null(strstr(picture, "1:processes"));
 	free(picture);
+	findings[6].kind = FINDING_OF_BEFORE_ATTACH;
+	assert_true(line_with("BEFORE  pid 100"));
+	now.procs[0].exited = true;
+	assert_false(line_with("BEFORE  pid 100"));
 	now.view.proc_count = 1;
 	now.view.finding_count = 1;
 	assert_true(line_with("OOM     3 requests for memory failed; o says why"));
@@ -349,12 +357,17 @@ static void ended_processes(void **state)
 	assert_non_null(row);
 	row[strcspn(row, "\n")] = '\0';
 	assert_null(strstr(row, "iB"));
-	assert_non_null(strstr(row, "ended (killed"));
+	assert_non_null(strstr(row, "ended  python "));
 	free(picture);
 	act("\r");
 	assert_true(shows("at its end "));
+	picture = drawn(200, 24);
+	assert_non_null(strstr(picture, "ended  python train.py --epochs 3 --batch-size 64  killed by SIGKILL\n"));
+	free(picture);
 	now.procs[0].exit_code = GMT_EXIT_CODE_UNKNOWN;
-	assert_true(shows("ended  python train.py"));
+	picture = drawn(200, 24);
+	assert_non_null(strstr(picture, "ended  python train.py --epochs 3 --batch-size 64\n"));
+	free(picture);
 }
 
 /* Any keys at any size: nothing is written outside the picture, and the screen stays usable. */
