@@ -6,7 +6,8 @@
 losses: a training keeps its losses, and with each loss its graph. summed: a training adds up its losses, and with the
 sum their graphs. twice: a training goes on with a second optimizer, and keeps the first one. outputs: an evaluation
 keeps its outputs. cache: a cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
-works, prints "done" and waits for another line; outputs and cache end with that line at the latest.
+works, prints "done" and waits for another line; outputs and cache end with that line at the latest. The line "fail"
+instead of one of these has it work until memory runs out, print "failed" and wait for a line with all that it holds.
 
 These run out of memory, and die of it: losses-oom keeps its losses in a pretended GPU with less memory. batch: a training
 whose last batch is too large. pieces: of many small tensors, every other one is kept, and then a large one is made.
@@ -24,6 +25,7 @@ MIB = 1 << 20
 WIDTH, BATCH = 256, 64
 TOO_MANY = 12 * 1024                 # 12 MiB for each tensor of a batch, in 64 MiB
 LITTLE = 12 * MIB                    # some 20 iterations of losses
+ROOM = {"twice": 0, "batch": 64 * MIB, "pieces": 64 * MIB}  # before memory runs out
 
 native = ctypes.CDLL(None)
 
@@ -138,18 +140,33 @@ KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "summed":
          "outputs": evaluate, "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
 
 
+def run_out(kind):
+    native.blocks_room(ctypes.c_uint64(ROOM.get(kind, 3 * MIB)))
+    try:
+        KINDS[kind]()
+    except RuntimeError:                # its traceback holds what the function had
+        native.blocks_room(ctypes.c_uint64(MIB))
+        torch.zeros(1)                  # the program goes on
+        print("failed", file=sys.stderr, flush=True)
+        sys.stdin.readline()
+
+
 def main():
     ctypes.CDLL("libcuda.so.1")         # a tracer attaches to what has it
     print("ready", file=sys.stderr, flush=True)
-    sys.stdin.readline()
+    command = sys.stdin.readline()
     torch.set_num_threads(1)
     torch_ranges.begin_as_2_0()
     if native.blocks_start(0):
         sys.exit("no pretended GPU")
     torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine)
-    kept = KINDS[sys.argv[1]]()
-    print("done", file=sys.stderr, flush=True)
-    sys.stdin.readline()
+    kept = None
+    if command != "fail\n":
+        kept = KINDS[sys.argv[1]]()
+        print("done", file=sys.stderr, flush=True)
+        command = sys.stdin.readline()
+    if command == "fail\n":
+        run_out(sys.argv[1])
     native.blocks_device(-1)
     del kept
 

@@ -85,6 +85,7 @@ int blocks_start(int device);
 void blocks_device(int device);
 void blocks_backward(int on);
 void blocks_limit(uint64_t bytes);
+void blocks_room(uint64_t bytes);
 void blocks_mark(unsigned int number);
 void blocks_tag(const void *memory, unsigned int number);
 void blocks_on_autograd_thread(void (*function)(void));
@@ -356,6 +357,14 @@ void blocks_backward(int on)
 void blocks_limit(uint64_t bytes)
 {
 	devices[mine.device].limit = bytes;
+}
+
+/* A limit of so much more than there is. */
+void blocks_room(uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	blocks_limit(devices[mine.device].allocated + bytes);
+	pthread_mutex_unlock(&lock);
 }
 
 void blocks_mark(unsigned int number)
