@@ -46,12 +46,12 @@ class Names:
 
     def __init__(self):
         now = datetime.datetime.now(datetime.timezone.utc)
-        self.start = now.replace(hour=0, minute=0, second=0, microsecond=0), now.hour * 3600 + now.minute * 60 + now.second
+        self.start = now.hour * 3600 + now.minute * 60 + now.second
         self.pid = None
 
     def clock(self, match):
         hours, minutes, seconds = map(int, match.group().split(":"))
-        since = (hours * 3600 + minutes * 60 + seconds - self.start[1]) % 86400
+        since = (hours * 3600 + minutes * 60 + seconds - self.start) % 86400
         return str(CLOCK + datetime.timedelta(seconds=since))
 
     def pairs(self):
