@@ -176,7 +176,7 @@ struct addresses {
 	uint64_t start, end;
 };
 
-static bool is_address_inside(uint64_t address, const void *value, const void *arg)
+static bool starts_inside(uint64_t address, const void *value, const void *arg)
 {
 	const struct addresses *range = arg;
 
@@ -190,7 +190,7 @@ static void unmap_scattered(struct event *e, struct undo *u, uint64_t start, uin
 	const struct addresses range = { start, end };
 	size_t count;
 	/* The order is seen in the history. */
-	uint64_t *addresses = hash_sorted_keys_of(&e->proc->vmm.mappings, is_address_inside, &range, &count);
+	uint64_t *addresses = hash_sorted_keys_of(&e->proc->vmm.mappings, starts_inside, &range, &count);
 
 	for (size_t i = 0; i < count; i++)
 		unmap_at(e, u, addresses[i], hash_get(&e->proc->vmm.mappings, addresses[i]));
