@@ -18,8 +18,8 @@ MACHINES = {
 CPUS, MEMORY_MIB = 2, 2048
 STALL_SECONDS = 400                     # without a word; a check waits for less
 # An oops is the end. What only says that something took long tells of the emulation, not of the kernel. A task that hangs
-# is told with what the CPUs do.
-APPEND = ("panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 sysctl.kernel.hung_task_all_cpu_backtrace=1 "
+# is told with what the CPUs do, and so is a grace period of RCU that does not end.
+APPEND = ("panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_timeout=200 sysctl.kernel.hung_task_all_cpu_backtrace=1 "
           "workqueue.watchdog_thresh=0 random.trust_cpu=on")
 BEGIN = "gpumemtrace: the checks begin"
 # What a kernel that is well does not write; the fault of a program ("traps:", "segfault") counts, for ours have none.
