@@ -102,16 +102,18 @@ static int tell_unwatched(pid_t pid, int err)
 /* The end of a target is an event. */
 static int watch_target(struct session *session, const struct identity *identity)
 {
-	int fd = (int)syscall(SYS_pidfd_open, identity->pid, 0);
+	int fd = (int)syscall(SYS_pidfd_open, identity->pid, 0), err = fd < 0 ? -errno : 0;
 
 	/* The descriptor is of this process if the pid has not passed to another one until now. */
-	if ((fd < 0 && errno == ESRCH) || !identity_is_there(identity)) {
+	if (err == -ESRCH || !identity_is_there(identity)) {
 		if (fd >= 0)
 			close(fd);
 		return tell_exited(identity->pid);
 	}
-	if (fd < 0 || events_add(session, fd, SESSION_TARGET))
-		return tell_unwatched(identity->pid, -errno);
+	if (!err)
+		err = events_add(session, fd, SESSION_TARGET);
+	if (err)
+		return tell_unwatched(identity->pid, err);
 	session->targets_left++;
 	return 0;
 }

@@ -19,7 +19,7 @@ static bool has_ended(int fd)
 
 int identity_take(struct identities *identities, pid_t pid, struct identity *identity)
 {
-	struct procfs_stat stat;
+	struct procfs_stat stat = { 0 };
 	int err;
 
 	*identity = (struct identity){ .pid = pid, .fd = -1 };
