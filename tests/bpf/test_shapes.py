@@ -169,7 +169,7 @@ def growing():
     demo = Run(command=("/bin/sh", "-c", 'exec "$0" 16 2>/dev/null', os.path.join(lib.BUILD, "demos/train")))
     for target in targets.values():
         target.line()
-    each_shows({**{runs[kind]: ("GROWTH  " + line, "a cache, a list or a dictionary that is never emptied?")
+    each_shows({**{runs[kind]: ("GROWTH  (guess) " + line, "a cache, a list or a dictionary that is never emptied?")
                    for kind, line in lines.items()}, demo: ("GROWTH  ", cache_line, leak_line)})
     demo.shows("OOM  ", cache_line, leak_line)
     demo.has_dump()

@@ -26,7 +26,7 @@ static void draw_warnings(struct picture *p)
 	struct out out;
 
 	out_init_mem(&out);
-	report_warnings(&out, p->view, &opts);
+	report_warnings(&out, p->view, &opts, p->width);
 	lines_put(p, STYLE_RED, out_take(&out), lines_part(p, WARNINGS_PART, 1));
 }
 

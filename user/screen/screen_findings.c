@@ -5,7 +5,6 @@
 
 #include "base/human.h"
 #include "base/out.h"
-#include "base/xalloc.h"
 #include "core/view/finding.h"
 #include "screen/state.h"
 #include "sink/sink.h"
@@ -33,32 +32,33 @@ static bool is_chosen_finding(const struct picture *p, const struct finding *f)
 /* In front of the sentence, whose end may have no room. */
 static void print_subject(struct out *out, const struct picture *p, const struct finding *f)
 {
-	if (f->proc == FINDING_NONE)
-		return;
-	if (p->view->proc_count > 1)
-		out_printf(out, "pid %u  ", p->view->procs[f->proc].tgid);
-	if (f->row != FINDING_NONE && p->view->procs[f->proc].row_count > 1)
-		out_printf(out, "GPU %s  ", text_gpu(p->view, f->gpu).s);
+	bool has_pid = f->proc != FINDING_NONE && p->view->proc_count > 1;
+	bool has_gpu = f->proc != FINDING_NONE && f->row != FINDING_NONE && p->view->procs[f->proc].row_count > 1;
+
+	if (has_pid)
+		out_printf(out, "pid %u%s", p->view->procs[f->proc].tgid, has_gpu ? ", " : ": ");
+	if (has_gpu)
+		out_printf(out, "GPU %s: ", text_gpu(p->view, f->gpu).s);
 }
 
-/* The lines below the first one are left out if they say what they have just said (*below). */
+/* The lines below the sentence are left out if they say what they have just said (*below). */
 static void print_finding(struct out *out, const struct picture *p, const struct finding *f, char **below)
 {
 	struct sink_opts opts = { 0 };
 	struct out words;
-	char *text, *end;
+	char *subject, *text;
 
 	out_init_mem(&words);
-	finding_text(&words, p->view, f, &opts);
+	print_subject(&words, p, f);
+	subject = out_take(&words);
+	finding_text_sentence(out, p->view, f, subject, p->width, &opts);
+	free(subject);
+	out_init_mem(&words);
+	finding_text_below(&words, p->view, f, p->width, &opts);
 	text = out_take(&words);
-	end = text + strcspn(text, "\n");
-	out_bytes(out, text, FINDING_TEXT_LABEL);
-	print_subject(out, p, f);
-	out_bytes(out, text + FINDING_TEXT_LABEL, (size_t)(end - text) - FINDING_TEXT_LABEL);
-	out_text(out, *below && !strcmp(*below, end) ? "\n" : end);
+	out_text(out, *below && !strcmp(*below, text) ? "" : text);
 	free(*below);
-	*below = xstrdup(end);
-	free(text);
+	*below = text;
 }
 
 /* The failed requests of all processes: they must not push out what has led to them. */

@@ -360,8 +360,12 @@ static void check_says(const char *wanted, const char *unwanted)
 {
 	char *text = report_of(&now, &(struct sink_opts){ 0 });
 
-	for (char *at = text; (at = strstr(at, "\n        ")); at++) /* one line */
-		memmove(at + 1, at + 9, strlen(at + 9) + 1), *at = ' ';
+	for (char *at = text; (at = strstr(at, "\n        ")); at++) { /* one line */
+		size_t blanks = strspn(at + 1, " ");
+
+		memmove(at + 1, at + 1 + blanks, strlen(at + 1 + blanks) + 1);
+		*at = ' ';
+	}
 	if (wanted && !strstr(text, wanted))
 		fail_msg("'%s' is not in: %s", wanted, text);
 	if (unwanted && strstr(text, unwanted))
@@ -380,12 +384,42 @@ static void test_leak(void **state)
 	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
 	t->growth_time_ns = S / 2;
 	t->growth_end_ns = now.view.now_ns - S;
-	check_says("LEAK    +12 MiB on average in the last 5 iterations, 200 MiB kept (guess)", "had been kept");
+	check_says("LEAK    (guess) +12 MiB on average in the last 5 iterations, 200 MiB kept", "had been kept");
 	check_says("the GPU is full in about 11m 00s (6,596 iterations) at this rate", NULL);
 	now.procs[0].exited = true;
 	now.procs[0].exit_ts_ns = now.view.now_ns;
-	check_says("iterations until 10:17:22 (guess) 200 MiB had been kept by then", "is full in");
+	check_says("iterations until 10:17:22 200 MiB had been kept by then", "is full in");
 	typical(&now);
+}
+
+/* Lines that are too long for a narrow terminal are broken at blanks, and hang; the style goes on. */
+static void test_long_lines(void **state)
+{
+	static const char *const notes[] = { "the recording is incomplete from 10:16:40 on: No space left on device, so"
+					     " that the end is missing" };
+	struct sink_opts opts = { .notes = notes, .note_count = 1, .color = true };
+	char *text, *line;
+
+	(void)state;
+	stacked(&now);
+	add_training(&now.rows[0].torch.training);
+	memset(now.view.session.host, 'n', 60);
+	now.procs[0].torch_silence = 1;
+	now.symbols[6].function = "a_step_of_the_training_with_a_name_that_is_long";
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		for (size_t i = 0; i < now.rows[0].stacks.lines[order].count; i++)
+			now.line_rows[order][i].purpose = GMT_CATEGORY_KEPT + 1;
+	check_says(":212 a_step_of_the_training_with_a_name_that_is_long kept over iterations", NULL);
+	check_says("PyTorch reports no blocks (", NULL);
+	text = report_of(&now, &opts);
+	assert_non_null(strstr(text, "device,\033[0m\n\033[1;31m          so that the end is missing\033[0m\n"));
+	free(text);
+	opts.color = false;
+	text = report_of(&now, &opts);
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("%zu columns: %s", strlen(line), line);
+	free(text);
 }
 
 /* What was looked at depends on what was recorded. */
@@ -531,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_exit_texts),
 		cmocka_unit_test(test_leak),
+		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_nothing_found),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),

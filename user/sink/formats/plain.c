@@ -113,7 +113,7 @@ static void print_plain_live(struct out *out, const struct view *now, const stru
 			print_plain_line(out, now, proc, NULL, previous, opts);
 	}
 	if (warnings_changed(now, previous))
-		report_warnings(out, now, opts);
+		report_warnings(out, now, opts, 0);
 }
 
 const struct sink sink_plain = {

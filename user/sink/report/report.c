@@ -21,6 +21,7 @@
 static void print_head(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
 	const struct gmt_session *s = &view->session;
+	const struct text_place place = { "", 0, TEXT_COLUMNS };
 	struct out line;
 
 	out_init_mem(&line);
@@ -32,7 +33,7 @@ static void print_head(struct out *out, const struct view *view, const struct si
 		out_printf(&line, ", Linux %.64s", s->kernel);
 	if (s->driver[0])
 		out_printf(&line, ", NVIDIA driver %.64s", s->driver);
-	text_line(out, opts, TEXT_BOLD, &line);
+	text_item(out, opts, TEXT_BOLD, &place, &line);
 	if (view->wall_start_ns)
 		out_printf(out, "%s UTC, ", human_wall(view->wall_start_ns, "%Y-%m-%d %H:%M:%S").s);
 	out_printf(out, "%s, %s\n", human_duration(view->now_ns - view->start_ns).s,
@@ -420,7 +421,7 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 		out_text(out, "\nno process was traced\n");
 	if (opts->full)
 		print_tables(out, view, opts);
-	report_warnings(out, view, opts);
+	report_warnings(out, view, opts, TEXT_COLUMNS);
 	if (!view_lost(view) && !opts->note_count)
 		out_text(out, "nothing was lost\n");
 	report_next(out, view, opts);

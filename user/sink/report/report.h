@@ -18,8 +18,8 @@ void list_print_json(struct out *out, const struct sink_opts *opts);
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts);
 
 /* Prints a line for each thing that is missing or odd: losses, malformed records, notes, anomalies, limits, layers
- * that were not active and why. */
-void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts);
+ * that were not active and why. columns: as in text_wrap(). */
+void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned columns);
 
 /* Prints the answer: what the largest processes hold, what was found, and the lines with the most memory. */
 void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts);

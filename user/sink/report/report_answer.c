@@ -7,10 +7,10 @@
  *             running at 2026-02-03 10:17:23 UTC on node17
  *     GPU 0   nvidia-smi shows 2.3 GiB
  *             = allocations 1.8 GiB  + CUDA context 498 MiB  + rounding 47 MiB
- *             + unexplained 0 B
+ *               + unexplained 0 B
  *             at most 2.4 GiB, at 10:16:12
  *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
- *     LEAK    +832 KiB on average in the last 30 iterations, 55.2 MiB kept (guess)
+ *     LEAK    (guess) +832 KiB on average in the last 30 iterations, 55.2 MiB kept
  *             train.py:21 forward keeps 53.2 MiB of them
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
  *
@@ -18,6 +18,7 @@
  *
  *     NEXT    gpumemtrace report --full run.gmt
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
@@ -32,7 +33,14 @@
 #define LINES_SHOWN 3
 #define REQUESTS_SHOWN 10    /* other processes whose requests failed */
 #define NAME_COLUMNS 64      /* lines have 80 columns */
+#define VALUE_COLUMNS 9      /* of bytes */
 #define PATH_COLUMNS 4096
+
+/* A line of the answer, which is taken; lines that are too long are broken. */
+static void put_line(struct out *out, const struct sink_opts *opts, const char *label, struct out *line)
+{
+	text_item(out, opts, TEXT_PLAIN, &(struct text_place){ label, FINDING_TEXT_LABEL, TEXT_COLUMNS }, line);
+}
 
 static uint64_t most_of(const struct view_row *row)
 {
@@ -68,7 +76,6 @@ static void name_line(struct out *out, const struct view *view, const struct vie
 	out_printf(&line, "  pid %u", proc->tgid);
 	text_line(out, opts, TEXT_BOLD, &line);
 	out_init_mem(&line);
-	out_pad(&line, FINDING_TEXT_LABEL);
 	if (proc->exited && proc->ooms[GMT_OOM_FATAL])
 		out_text(&line, "DIED OUT OF MEMORY");
 	else
@@ -78,7 +85,7 @@ static void name_line(struct out *out, const struct view *view, const struct vie
 			   human_wall(view->wall_start_ns + (at_ns - view->start_ns), "%Y-%m-%d %H:%M:%S").s);
 	if (view->session.host[0])
 		out_printf(&line, " on %.64s", (const char *)view->session.host);
-	text_line(out, opts, TEXT_PLAIN, &line);
+	put_line(out, opts, "", &line);
 }
 
 /* Two blanks keep a part in one line. */
@@ -92,11 +99,11 @@ static void print_part(struct out *line, const char *name, int64_t bytes)
 static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
 		      const struct view_row *row, const struct sink_opts *opts)
 {
-	struct human gpu = text_gpu(view, row->gpu), ordinal = text_ordinal(view, row);
+	struct human ordinal = text_ordinal(view, row), label;
 	struct out line;
 
+	snprintf(label.s, sizeof(label.s), "GPU %.20s ", text_gpu(view, row->gpu).s);
 	out_init_mem(&line);
-	out_printf(&line, "GPU %-*s ", FINDING_TEXT_LABEL - 5, gpu.s);
 	if (ordinal.s[0])
 		out_printf(&line, "%s: ", ordinal.s);
 	if (!row->has_nvml)
@@ -107,11 +114,12 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 	else
 		out_printf(&line, "nvidia-smi showed %s, %s before the end", human_bytes(row->nvml).s,
 			   human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
-	text_line(out, opts, TEXT_PLAIN, &line);
+	put_line(out, opts, label.s, &line);
 }
 
 /* What nvidia-smi shows, as a sum. */
-static void sum_lines(struct out *out, const struct view *view, const struct view_sum *s)
+static void sum_lines(struct out *out, const struct view *view, const struct view_sum *s,
+		      const struct sink_opts *opts)
 {
 	struct out line;
 
@@ -131,11 +139,11 @@ static void sum_lines(struct out *out, const struct view *view, const struct vie
 		print_part(&line, "unexplained", s->residual);
 	else
 		out_text(&line, "  + unexplained 0 B");
-	text_wrap(out, "", FINDING_TEXT_LABEL, TEXT_COLUMNS, &line);
+	put_line(out, opts, "", &line);
 }
 
 static void peak_line(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct view_row *row)
+		      const struct view_row *row, const struct sink_opts *opts)
 {
 	const struct view_level *level = row->has_physical ? &row->physical : &row->attributed;
 	const char *of = !row->has_physical ? " by CUDA calls" : row->before_attach ? " since the attach" : "";
@@ -147,7 +155,7 @@ static void peak_line(struct out *out, const struct view *view, const struct vie
 	if (level->peak)
 		out_printf(&line, "at most %s%s, at %s", human_bytes(level->peak).s, of,
 			   text_when(view, level->peak_ts_ns).s);
-	text_wrap(out, "", FINDING_TEXT_LABEL, TEXT_COLUMNS, &line);
+	put_line(out, opts, "", &line);
 }
 
 static void gpu_lines(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -155,20 +163,23 @@ static void gpu_lines(struct out *out, const struct view *view, const struct vie
 {
 	nvml_line(out, view, proc, row, opts);
 	if (row->has_nvml)
-		sum_lines(out, view, &row->at_nvml);
+		sum_lines(out, view, &row->at_nvml, opts);
 	if (most_of(row))
-		peak_line(out, view, proc, row);
+		peak_line(out, view, proc, row, opts);
 }
 
 static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
 			   const struct sink_opts *opts)
 {
+	struct out line;
+
 	if (!t->seen)
 		return;
-	text_format(out, opts, TEXT_PLAIN, "%*s%s %s, %s of it in tensors (at most %s, at %s)",
-		    FINDING_TEXT_LABEL, "", gmt_framework_text(t->framework), human_bytes(t->reserved.live).s,
-		    human_bytes(t->allocated.live).s, human_bytes(t->allocated.peak).s,
-		    text_when(view, t->allocated.peak_ts_ns).s);
+	out_init_mem(&line);
+	out_printf(&line, "%s %s, %s of it in tensors (at most %s, at %s)", gmt_framework_text(t->framework),
+		   human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s,
+		   human_bytes(t->allocated.peak).s, text_when(view, t->allocated.peak_ts_ns).s);
+	put_line(out, opts, "", &line);
 }
 
 static void answer_lines(struct out *out, const struct view *view, const struct view_row *row,
@@ -182,15 +193,18 @@ static void answer_lines(struct out *out, const struct view *view, const struct 
 	if (!view_has_stacks(s))
 		return;
 	for (size_t i = 0; i < lines->count && i < LINES_SHOWN; i++) {
+		struct text_place place = { .indent = FINDING_TEXT_LABEL + VALUE_COLUMNS + 2, .columns = TEXT_COLUMNS };
+		char front[64];
 		struct out line;
 
+		snprintf(front, sizeof(front), "%-*s%*.20s  ", FINDING_TEXT_LABEL, i ? "" : label, VALUE_COLUMNS,
+			 human_bytes((uint64_t)view_value(&lines->rows[i].held, order)).s);
+		place.label = front;
 		out_init_mem(&line);
-		out_printf(&line, "%-*s%9s  ", FINDING_TEXT_LABEL, i ? "" : label,
-			   human_bytes((uint64_t)view_value(&lines->rows[i].held, order)).s);
 		stack_text_line(&line, view, &lines->rows[i]);
 		if (lines->rows[i].purpose)
 			out_printf(&line, "  %s", gmt_category_text(lines->rows[i].purpose - 1));
-		text_line(out, opts, TEXT_PLAIN, &line);
+		text_item(out, opts, TEXT_PLAIN, &place, &line);
 	}
 }
 

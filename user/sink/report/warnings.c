@@ -6,8 +6,31 @@
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
-#define LOST(...) text_format(out, opts, TEXT_RED, "LOST    " __VA_ARGS__)
-#define NOTE(...) text_format(out, opts, TEXT_YELLOW, "note    " __VA_ARGS__)
+#define LABEL_COLUMNS 8
+
+/* Where the lines go, and how wide they are. */
+struct warnings {
+	struct out *out;
+	const struct sink_opts *opts;
+	unsigned columns;
+};
+
+__attribute__((format(printf, 4, 5)))
+static void put_fact(const struct warnings *w, const char *label, enum text_style style, const char *format, ...)
+{
+	struct out line;
+	va_list args;
+
+	out_init_mem(&line);
+	va_start(args, format);
+	out_vprintf(&line, format, args);
+	va_end(args);
+	text_item(w->out, w->opts, style, &(struct text_place){ label, LABEL_COLUMNS, w->columns }, &line);
+}
+
+#define LOST(...) put_fact(w, "LOST", TEXT_RED, __VA_ARGS__)
+#define BELOW(...) put_fact(w, "", TEXT_RED, __VA_ARGS__)
+#define NOTE(...) put_fact(w, "note", TEXT_YELLOW, __VA_ARGS__)
 
 /* What to do, or what the loss means, where that is known. */
 static const char *const loss_remedies[GMT_LOSS_COUNT] = {
@@ -18,16 +41,21 @@ static const char *const loss_remedies[GMT_LOSS_COUNT] = {
 	[GMT_LOSS_FILE_REFUSED] = "the names and lines of these files are not known",
 };
 
-static void warn_losses(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void warn_losses(const struct warnings *w, const struct view *view)
 {
+	bool has_losses = false;
+
 	for (int i = 0; i < GMT_LOSS_COUNT; i++) {
 		if (!view->loss[i])
 			continue;
-		/* The kernel counts losses for all processes together. */
-		LOST("%s %s, of any traced process", human_count(view->loss[i]).s, gmt_loss_text(i, view->loss[i]));
+		has_losses = true;
+		LOST("%s %s", human_count(view->loss[i]).s, gmt_loss_text(i, view->loss[i]));
 		if (loss_remedies[i])
-			text_format(out, opts, TEXT_RED, "        %s", loss_remedies[i]);
+			BELOW("%s", loss_remedies[i]);
 	}
+	/* The BPF programs have one counter for each cause. */
+	if (has_losses)
+		BELOW("these are counted for all traced processes together");
 	if (view->records_malformed)
 		LOST("%s malformed %s", human_count(view->records_malformed).s,
 		     human_plural(view->records_malformed, "record", "records"));
@@ -39,7 +67,7 @@ static void warn_losses(struct out *out, const struct view *view, const struct s
 		     human_plural(view->records_unknown, "record of a kind", "records of kinds"));
 }
 
-static void warn_layers(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void warn_layers(const struct warnings *w, const struct view *view)
 {
 	const struct gmt_session *s = &view->session;
 
@@ -55,21 +83,20 @@ static void warn_layers(struct out *out, const struct view *view, const struct s
 		     s->why_no_nvml[0] ? (const char *)s->why_no_nvml : "reason unknown");
 }
 
-static void warn_anomalies(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void warn_anomalies(const struct warnings *w, const struct view *view)
 {
 	for (int i = 0; i < GMT_ANOMALY_COUNT; i++) {
 		uint64_t odd = text_odd(view, (enum gmt_anomaly)i);
 
 		if (odd)
-			text_format(out, opts, TEXT_YELLOW, "odd     %s %s", human_count(odd).s,
-				    gmt_anomaly_text(i, odd));
+			put_fact(w, "odd", TEXT_YELLOW, "%s %s", human_count(odd).s, gmt_anomaly_text(i, odd));
 	}
 }
 
 /* PyTorch may be silent in each of many processes: a few lines stand for all. */
 #define SILENT_MOST 3
 
-static void warn_silent(struct out *out, const struct view *view, const struct sink_opts *opts)
+static void warn_silent(const struct warnings *w, const struct view *view)
 {
 	size_t count = 0;
 
@@ -85,14 +112,16 @@ static void warn_silent(struct out *out, const struct view *view, const struct s
 		     human_plural(count - SILENT_MOST, "process", "processes"));
 }
 
-void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts)
+void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned columns)
 {
-	warn_losses(out, view, opts);
+	const struct warnings warnings = { out, opts, columns }, *w = &warnings;
+
+	warn_losses(w, view);
 	for (size_t i = 0; i < opts->note_count; i++)
-		text_format(out, opts, TEXT_RED, "note    %s", opts->notes[i]);
-	warn_anomalies(out, view, opts);
-	warn_silent(out, view, opts);
-	warn_layers(out, view, opts);
+		put_fact(w, "note", TEXT_RED, "%s", opts->notes[i]);
+	warn_anomalies(w, view);
+	warn_silent(w, view);
+	warn_layers(w, view);
 	for (size_t i = 0; i < view->limits.count; i++)
 		NOTE("%s: %s", view->limits.list[i].what, view->limits.list[i].why);
 }

@@ -129,40 +129,49 @@ const char *finding_text_label(enum finding_kind kind)
 	return texts[kind].label;
 }
 
+/* Where lines below the sentence go. */
+struct below {
+	struct out *out;
+	const struct view *view;
+	const struct sink_opts *opts;
+	unsigned columns;
+};
+
+static void put_below(const struct below *b, struct out *line)
+{
+	text_item(b->out, b->opts, TEXT_PLAIN, &(struct text_place){ "", FINDING_TEXT_LABEL, b->columns }, line);
+}
+
 /* The line that keeps tensors; nothing if the line is not known in spite of stack traces. */
-static void keeper_line(struct out *out, const struct view *view, const struct finding *f,
-			const struct sink_opts *opts)
+static void keeper_line(const struct below *b, const struct finding *f)
 {
 	struct out line;
 
-	if (!f->line && view_has_stacks(&view->procs[f->proc].rows[f->row].torch.stacks))
+	if (!f->line && view_has_stacks(&b->view->procs[f->proc].rows[f->row].torch.stacks))
 		return;
 	out_init_mem(&line);
-	out_pad(&line, FINDING_TEXT_LABEL);
 	if (f->line) {
-		stack_text_line(&line, view, f->line);
+		stack_text_line(&line, b->view, f->line);
 		out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
 			   human_bytes(f->line->by_category[texts[f->kind].keeps]).s);
 	} else {
 		out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	}
-	text_line(out, opts, TEXT_PLAIN, &line);
+	put_below(b, &line);
 }
 
-static void caller_line(struct out *out, const struct view *view, const struct view_line_row *row,
-			const struct sink_opts *opts)
+static void caller_line(const struct below *b, const struct view_line_row *row)
 {
 	struct out line;
 
 	if (!row->caller)
 		return;
 	out_init_mem(&line);
-	out_pad(&line, FINDING_TEXT_LABEL);
-	stack_text_caller(&line, view, row, "");
-	text_line(out, opts, TEXT_PLAIN, &line);
+	stack_text_caller(&line, b->view, row, "");
+	put_below(b, &line);
 }
 
-static void left_line(struct out *out, const struct finding *f, const struct sink_opts *opts)
+static void left_line(const struct below *b, const struct finding *f)
 {
 	bool has_count = f->left != FINDING_LEFT_UNKNOWN, has_time = f->left_ns != FINDING_LEFT_UNKNOWN;
 	struct out line;
@@ -170,39 +179,68 @@ static void left_line(struct out *out, const struct finding *f, const struct sin
 	if (!has_count && !has_time)
 		return;
 	out_init_mem(&line);
-	out_printf(&line, "%*sthe GPU is full in ", FINDING_TEXT_LABEL, "");
+	out_text(&line, "the GPU is full in ");
 	if (has_time)
 		out_printf(&line, "about %s%s", human_duration(f->left_ns).s, has_count ? " (" : "");
 	if (has_count)
 		out_printf(&line, "%s %s%s", human_count(f->left).s,
 			   human_plural(f->left, "iteration", "iterations"), has_time ? ")" : "");
 	out_text(&line, " at this rate");
-	text_line(out, opts, TEXT_PLAIN, &line);
+	put_below(b, &line);
 }
 
-void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
+static void remedy_line(const struct below *b, const struct finding *f)
 {
-	bool is_guess = finding_ground(f->kind) == FINDING_GUESS;
 	const char *remedy = texts[f->kind].remedy;
 	struct out line;
 
 	if (f->kind == FINDING_OF_FRAGMENTED &&
-	    view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
+	    b->view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
 		remedy = "use fewer different sizes: pad inputs to a few lengths";
+	if (!remedy)
+		return;
 	out_init_mem(&line);
-	out_printf(&line, "%-*s", FINDING_TEXT_LABEL, texts[f->kind].label);
+	out_text(&line, remedy);
+	put_below(b, &line);
+}
+
+void finding_text_sentence(struct out *out, const struct view *view, const struct finding *f, const char *subject,
+			   unsigned columns, const struct sink_opts *opts)
+{
+	const struct text_place place = { texts[f->kind].label, FINDING_TEXT_LABEL, columns };
+	struct out line;
+
+	out_init_mem(&line);
+	out_text(&line, subject);
+	/* In front, where no narrow screen cuts it. */
+	if (finding_ground(f->kind) == FINDING_GUESS)
+		out_text(&line, "(guess) ");
 	texts[f->kind].say(&line, view, f);
-	if (is_guess)
-		out_text(&line, " (guess)");
-	text_line(out, opts, TEXT_YELLOW, &line);
-	if (f->stopped_ns && f->part)
-		text_format(out, opts, TEXT_PLAIN, "%*s%s had been kept by then", FINDING_TEXT_LABEL, "",
-			    human_bytes(f->part).s);
+	text_item(out, opts, TEXT_YELLOW, &place, &line);
+}
+
+void finding_text_below(struct out *out, const struct view *view, const struct finding *f, unsigned columns,
+			const struct sink_opts *opts)
+{
+	const struct below below = { out, view, opts, columns };
+
+	if (f->stopped_ns && f->part) {
+		struct out line;
+
+		out_init_mem(&line);
+		out_printf(&line, "%s had been kept by then", human_bytes(f->part).s);
+		put_below(&below, &line);
+	}
 	if (texts[f->kind].has_keeper)
-		keeper_line(out, view, f, opts);
+		keeper_line(&below, f);
 	if (f->line)
-		caller_line(out, view, f->line, opts);
-	left_line(out, f, opts);
-	if (remedy)
-		text_format(out, opts, TEXT_PLAIN, "%*s%s", FINDING_TEXT_LABEL, "", remedy);
+		caller_line(&below, f->line);
+	left_line(&below, f);
+	remedy_line(&below, f);
+}
+
+void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
+{
+	finding_text_sentence(out, view, f, "", TEXT_COLUMNS, opts);
+	finding_text_below(out, view, f, TEXT_COLUMNS, opts);
 }

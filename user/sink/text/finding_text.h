@@ -13,8 +13,14 @@ struct sink_opts;
 
 /* The word in front of the sentence: "LEAK". */
 const char *finding_text_label(enum finding_kind kind);
-/* One line for the finding with its word, then a line for what to do about the finding. */
+/* The finding with its word, in a report. */
 void finding_text(struct out *out, const struct view *view, const struct finding *finding,
 		  const struct sink_opts *opts);
+/* The two parts of it, in lines of at most `columns`: the sentence, with the subject in front; then what belongs to
+ * the finding, and what to do about it. */
+void finding_text_sentence(struct out *out, const struct view *view, const struct finding *finding,
+			   const char *subject, unsigned columns, const struct sink_opts *opts);
+void finding_text_below(struct out *out, const struct view *view, const struct finding *finding, unsigned columns,
+			const struct sink_opts *opts);
 
 #endif

@@ -147,10 +147,14 @@ static size_t piece_bytes(const char *text)
 	return end ? (size_t)(end - text) : strlen(text);
 }
 
+#define ROOM_LEAST 20        /* a line with less room is not broken */
+#define HANG_COLUMNS 2
+
 void text_wrap(struct out *out, const char *label, unsigned indent, unsigned columns, struct out *from)
 {
+	unsigned hang = indent + (strlen(label) < indent ? HANG_COLUMNS : 0), column = 0, used;
+	unsigned room = columns >= hang + ROOM_LEAST ? columns - indent : UINT_MAX;
 	char *text = out_take(from);
-	unsigned room = columns ? columns - indent : UINT_MAX, column = 0, used;
 
 	out_printf(out, "%-*s", (int)indent, label);
 	for (const char *at = text; *at;) {
@@ -160,7 +164,8 @@ void text_wrap(struct out *out, const char *label, unsigned indent, unsigned col
 		at += blanks;
 		fitting_bytes(at, blanks > 1 ? piece_bytes(at) : word, room, &used);
 		if (column && column + gap + used > room) {
-			out_printf(out, "\n%*s", (int)indent, "");
+			out_printf(out, "\n%*s", (int)hang, "");
+			room = columns - hang;
 			column = gap = 0;
 		}
 		out_pad(out, (int)gap);
@@ -297,6 +302,25 @@ void text_line(struct out *out, const struct sink_opts *opts, enum text_style st
 
 	text_styled(out, opts, style, text);
 	out_char(out, '\n');
+	free(text);
+}
+
+void text_item(struct out *out, const struct sink_opts *opts, enum text_style style, const struct text_place *place,
+	       struct out *from)
+{
+	char *text = out_take(from), *lines, *rest, *line;
+	struct out clean, wrapped;
+
+	out_init_mem(&clean);
+	human_print(&clean, (unsigned)strlen(text), text, strlen(text));
+	out_init_mem(&wrapped);
+	text_wrap(&wrapped, place->label, place->indent, place->columns, &clean);
+	rest = lines = out_take(&wrapped);
+	while ((line = strsep(&rest, "\n")) && rest) {
+		text_styled(out, opts, style, line);
+		out_char(out, '\n');
+	}
+	free(lines);
 	free(text);
 }
 

@@ -57,7 +57,8 @@ unsigned text_command(struct out *out, unsigned columns, const struct view_proc 
 struct human text_layers(uint32_t layers);
 
 /* Writes the text, which is taken, in lines of at most `columns` (0: one line). The first line begins with the label,
- * all text at column `indent`. Text between two blanks and the next two stays in one line if it can. */
+ * its text at column `indent`. The next lines begin two columns further, which tells them from the next item, unless
+ * the label takes all columns up to `indent`. Text between two blanks and the next two stays in one line if it can. */
 #define TEXT_COLUMNS 80
 void text_wrap(struct out *out, const char *label, unsigned indent, unsigned columns, struct out *text);
 
@@ -66,6 +67,13 @@ enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
 void text_styled(struct out *out, const struct sink_opts *opts, enum text_style style, const char *text);
 /* A line in a style, with its end. text_line() takes the text out of `line`. */
 void text_line(struct out *out, const struct sink_opts *opts, enum text_style style, struct out *line);
+/* text_wrap() in a style; the text, which is taken, may hold any bytes. */
+struct text_place {
+	const char *label;
+	unsigned indent, columns;
+};
+void text_item(struct out *out, const struct sink_opts *opts, enum text_style style, const struct text_place *place,
+	       struct out *text);
 void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
