@@ -291,36 +291,72 @@ static unsigned int measure_character(wchar_t *wide)
 	return 1;
 }
 
-unsigned int curses_put(struct curses *c, unsigned int y, unsigned int x, unsigned int room, enum curses_style style,
-			const char *text)
+/* Takes the next character of the text. Returns its columns. */
+static unsigned int take_character(const char **at, wchar_t *wide)
+{
+	size_t bytes = human_utf8(*at, strlen(*at));
+	mbstate_t state = { 0 };
+
+	if (mbrtowc(wide, *at, bytes, &state) > bytes)
+		*wide = L'?';
+	*at += bytes ? bytes : 1;
+	return measure_character(wide);
+}
+
+static char *clean_text(const char *text)
 {
 	size_t size = strlen(text);
 	char *clean = xmalloc(4 * size + 4);
-	unsigned int used = 0;
 
 	human_text(clean, (unsigned int)size, text, size);
-	room = x < c->width ? room < c->width - x ? room : c->width - x : 0;
+	return clean;
+}
+
+static unsigned int limit_room(const struct curses *c, unsigned int x, unsigned int room)
+{
+	return x < c->width ? room < c->width - x ? room : c->width - x : 0;
+}
+
+unsigned int curses_put(struct curses *c, unsigned int y, unsigned int x, unsigned int room, enum curses_style style,
+			const char *text)
+{
+	char *clean = clean_text(text);
+	unsigned int used = 0;
+
+	room = limit_room(c, x, room);
 	wattrset(stdscr, c->attributes[style]);
 	if (y < c->height)
 		wmove(stdscr, (int)y, (int)x);
 	for (const char *at = clean; *at && y < c->height;) {
-		size_t bytes = human_utf8(at, strlen(at));
-		mbstate_t state = { 0 };
 		wchar_t wide[2] = { 0 };
-		unsigned int columns;
+		unsigned int columns = take_character(&at, wide);
 
-		if (mbrtowc(wide, at, bytes, &state) > bytes)
-			*wide = L'?';
-		columns = measure_character(wide);
 		if (used + columns > room)
 			break;
 		waddnwstr(stdscr, wide, 1);
 		used += columns;
-		at += bytes ? bytes : 1;
 	}
 	wattrset(stdscr, A_NORMAL);
 	free(clean);
 	return used;
+}
+
+unsigned int curses_put_marked(struct curses *c, unsigned int y, unsigned int x, unsigned int room,
+			       enum curses_style style, const char *text)
+{
+	const char *mark = c->has_utf8 ? "…" : "...";
+	unsigned int columns = 0, mark_columns = c->has_utf8 ? 1 : 3, used;
+	char *clean = clean_text(text);
+	wchar_t wide;
+
+	for (const char *at = clean; *at;)
+		columns += take_character(&at, &wide);
+	free(clean);
+	room = limit_room(c, x, room);
+	if (columns <= room)
+		return curses_put(c, y, x, room, style, text);
+	used = curses_put(c, y, x, room > mark_columns ? room - mark_columns : 0, style, text);
+	return used + curses_put(c, y, x + used, room - used, style, mark);
 }
 
 void curses_draw(struct curses *c, struct out *out)

@@ -42,6 +42,9 @@ void curses_clear(struct curses *curses);
 /* Writes text, which may hold any bytes, at most `room` columns of it. Returns how many columns were used. */
 unsigned int curses_put(struct curses *curses, unsigned int y, unsigned int x, unsigned int room,
 			enum curses_style style, const char *text);
+/* The same; text that has no room ends with "…". */
+unsigned int curses_put_marked(struct curses *curses, unsigned int y, unsigned int x, unsigned int room,
+			       enum curses_style style, const char *text);
 /* Writes what turns the terminal's picture into this one; the first time it enters the alternate screen. */
 void curses_draw(struct curses *curses, struct out *out);
 /* Writes what leaves the alternate screen, shows the cursor and undoes styles. */

@@ -370,13 +370,13 @@ static void draw_row(struct picture *p, const struct list_line *line, enum table
 		print_cells(&out, p, line->row, kind);
 	out_text(&out, line->name);
 	text = out_take(&out);
-	used = curses_put(p->curses, p->y, 0, room, style, text);
+	used = curses_put_marked(p->curses, p->y, 0, room, style, text);
 	free(text);
 	for (; is_chosen && used < p->width; used++)
 		curses_put(p->curses, p->y, used, 1, style, " ");
 	if (has_purpose)
-		curses_put(p->curses, p->y, room + 1, PURPOSE_COLUMNS, style,
-			   gmt_category_text(line->row->purpose - 1u));
+		curses_put_marked(p->curses, p->y, room + 1, PURPOSE_COLUMNS, style,
+				  gmt_category_text(line->row->purpose - 1u));
 	p->y++;
 }
 

@@ -5,7 +5,7 @@
  *   python train.py  pid 4242  on node17  attached 2m 23s  10:17:23 UTC                q quit  ? help
  *   GPU 0   ████▓▓▓·········  46 % of 79.6 GiB  traced 1.8 GiB  others 34.9 GiB  ▁▂▃▄▅
  *   PyTorch reserved 64 MiB, tensors 57.6 MiB (at most 60.4 MiB)  before the attach 576 MiB  iteration 71
- *           kept over iterations 49.2 MiB  optimizer 3.0 MiB
+ *         kept over iterations 49.2 MiB  optimizer 3.0 MiB
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,7 @@
 #define WIDEST 160
 #define WIDE_ENOUGH 100      /* for the host */
 #define PERCENT 100
+#define FRAMEWORK_PART 6     /* a sixth of the lines for a framework, at most */
 
 /* ---- what is traced ---- */
 
@@ -88,7 +89,7 @@ void head_draw(struct picture *p)
 	print_subjects(&line, p);
 	text = out_take(&line);
 	used = p->width - hint > strlen(state) ? p->width - hint - (unsigned int)strlen(state) : 0;
-	used = curses_put(p->curses, p->y, 0, used, STYLE_BOLD, text);
+	used = curses_put_marked(p->curses, p->y, 0, used, STYLE_BOLD, text);
 	curses_put(p->curses, p->y, used, p->width - used, STYLE_YELLOW, state);
 	curses_put(p->curses, p->y, p->width - hint, hint, STYLE_DIM, hint ? HINT : "");
 	p->y++;
@@ -190,7 +191,7 @@ static void draw_gpu(struct picture *p, int gpu)
 	out_init_mem(&line);
 	print_use(&line, p, g, &use);
 	text = out_take(&line);
-	x += curses_put(p->curses, p->y, x, p->width, STYLE_PLAIN, text) + 2;
+	x += curses_put_marked(p->curses, p->y, x, p->width, STYLE_PLAIN, text) + 2;
 	free(text);
 	if (x + SPARK_LEAST <= p->width) {
 		out_init_mem(&line);
@@ -246,35 +247,61 @@ struct holding {
 	const struct view_row *row;
 };
 
-static void draw_categories(struct picture *p, const struct holding *h)
+static void print_purposes(struct out *line, const struct picture *p, const struct holding *h)
 {
 	struct table_ask ask = { TABLE_CATEGORIES, VIEW_BY_LIVE, h->row->gpu, h->proc };
 	struct table table;
-	struct out line;
 
 	table_build(p->view, &ask, &table);
-	out_init_mem(&line);
-	out_pad(&line, LABEL - 2);
 	for (size_t i = 0; i < table.count && table.rows[i].held.live; i++) {
-		out_text(&line, "  ");
-		row_name(&line, p, &table.rows[i], TABLE_CATEGORIES);
-		out_printf(&line, " %s", human_bytes(table.rows[i].held.live).s);
+		out_text(line, i ? "  " : "");
+		row_name(line, p, &table.rows[i], TABLE_CATEGORIES);
+		out_printf(line, " %s", human_bytes(table.rows[i].held.live).s);
 	}
-	if (line.size > LABEL)
-		line_put(p, STYLE_PLAIN, &line);
-	else
-		out_close(&line);
 	table_free(&table);
+}
+
+/* Makes one line of lines. */
+static void join_lines(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at;) {
+		if (*at != '\n') {
+			*to++ = *at++;
+			continue;
+		}
+		at++;
+		at += strspn(at, " ");   /* the indent, of more than a blank */
+		if (*at) {
+			*to++ = ' ';
+			*to++ = ' ';
+		}
+	}
+	*to = '\0';
+}
+
+/* Writes at most so many lines of a text, which is taken; the last one has the rest, which is cut. */
+static void put_lines(struct picture *p, char *text, unsigned int most)
+{
+	char *rest = text;
+
+	for (; most > 1 && *rest; most--)
+		line_text(p, STYLE_PLAIN, strsep(&rest, "\n"));
+	join_lines(rest);
+	if (*rest)
+		line_text(p, STYLE_PLAIN, rest);
+	free(text);
 }
 
 static void draw_framework(struct picture *p, const struct holding *h)
 {
 	const struct view_torch *t = &h->row->torch;
 	struct human ordinal = text_ordinal(p->view, h->row);
-	struct out line;
+	struct out line, categories, lines;
+	char *text;
 
 	out_init_mem(&line);
-	out_printf(&line, "%-*s", LABEL, gmt_framework_text(t->framework));
 	if (p->running > 1)
 		out_printf(&line, "pid %u%s", p->view->procs[h->proc].tgid, ordinal.s[0] ? " " : "");
 	if (p->running > 1 && !ordinal.s[0])
@@ -286,8 +313,20 @@ static void draw_framework(struct picture *p, const struct holding *h)
 		out_printf(&line, "  before the attach %s", human_bytes(h->row->before_attach).s);
 	if (t->training.is_training)
 		out_printf(&line, "  iteration %u", t->training.iteration);
-	line_put(p, STYLE_PLAIN, &line);
-	draw_categories(p, h);
+	out_init_mem(&categories);
+	print_purposes(&categories, p, h);
+	out_init_mem(&lines);
+	/* A line that is too long goes on in the line of the categories. */
+	if (categories.size && LABEL + line.size <= p->width) {
+		text_wrap(&lines, gmt_framework_text(t->framework), LABEL, p->width, &line);
+		text_wrap(&lines, "", LABEL, p->width, &categories);
+	} else {
+		text = out_take(&categories);
+		out_printf(&line, "%s%s", *text ? "  " : "", text);
+		free(text);
+		text_wrap(&lines, gmt_framework_text(t->framework), LABEL, p->width, &line);
+	}
+	put_lines(p, out_take(&lines), lines_part(p, FRAMEWORK_PART, 1));
 }
 
 static int by_reserved(const void *left, const void *right)

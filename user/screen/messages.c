@@ -96,9 +96,10 @@ static struct shown choose_messages(const struct picture *p, size_t oldest, unsi
 static unsigned int draw_message(struct picture *p, unsigned int y, unsigned int end, const char *text)
 {
 	for (; *text && y < end; y++, text = after_piece(text, p->width)) {
-		char *piece = strndup(text, next_piece(text, p->width));
+		/* What has no line any more gives the last line its mark. */
+		char *piece = y + 1 < end ? strndup(text, next_piece(text, p->width)) : strdup(text);
 
-		curses_put(p->curses, y, 0, p->width, STYLE_YELLOW, piece ? piece : "");
+		curses_put_marked(p->curses, y, 0, p->width, STYLE_YELLOW, piece ? piece : "");
 		free(piece);
 	}
 	return y;

@@ -48,7 +48,7 @@ static void draw_hints(struct picture *p)
 			   s->order == VIEW_BY_LIVE ? "now" : view_order_name(s->order),
 			   s->is_paused ? "go on" : "pause");
 	text = out_take(&out);
-	curses_put(p->curses, --p->bottom, 0, p->width, STYLE_DIM, text);
+	curses_put_marked(p->curses, --p->bottom, 0, p->width, STYLE_DIM, text);
 	free(text);
 }
 

@@ -11,7 +11,7 @@
 void line_text(struct picture *p, enum curses_style style, const char *text)
 {
 	if (p->y < p->bottom)
-		curses_put(p->curses, p->y++, 0, p->width, style, text);
+		curses_put_marked(p->curses, p->y++, 0, p->width, style, text);
 }
 
 void line_put(struct picture *p, enum curses_style style, struct out *line)

@@ -343,6 +343,35 @@ static void findings_of_several_processes(void **state)
 	now.view.finding_count = 0;
 }
 
+/* What is too long for a line goes on in the next one; what has no room ends with a mark. */
+static void long_lines(void **state)
+{
+	struct finding findings[] = {
+		{ .kind = FINDING_OF_LEAK, .count = 1000, .bytes = 1023 * MIB, .part = 1023 * MIB,
+		  .left = 8, .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE },
+		{ .kind = FINDING_OF_GROWTH, .bytes = 45 * MIB, .since_ns = T0 + 60 * S, .left = FINDING_LEFT_UNKNOWN,
+		  .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE },
+	};
+	char *picture;
+
+	(void)state;
+	now.view.proc_count = 1;
+	now.symbols[6].function = "forward_of_the_model_with_a_long_name_that_goes_on";
+	findings[1].line = findings[0].line = &now.rows[0].stacks.lines[VIEW_BY_LIVE].rows[0];
+	now.rows[0].before_attach = 576 * MIB;
+	now.rows[0].torch.training.is_training = true;
+	now.rows[0].torch.training.iteration = 71;
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		now.rows[0].torch.training.categories[c].live = (uint64_t)(c + 1) * MIB;
+	now.view.findings = findings;
+	now.view.finding_count = 2;
+	picture = drawn(80, 24);
+	golden_check(picture, "screen-long-80.txt");
+	golden_check(drawn(50, 12), "screen-long-50.txt");
+	now.view.findings = NULL;
+	now.view.finding_count = 0;
+}
+
 /* A process that has ended holds nothing now. */
 static void ended_processes(void **state)
 {
@@ -433,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup(messages_leave_the_screen, begin),
 		cmocka_unit_test_setup(the_help_fits, begin),
 		cmocka_unit_test_setup(findings_of_several_processes, begin),
+		cmocka_unit_test_setup(long_lines, begin),
 		cmocka_unit_test_setup(ended_processes, begin),
 		cmocka_unit_test_setup(any_keys_at_any_size, begin),
 		cmocka_unit_test_setup(names_cannot_command, begin),
