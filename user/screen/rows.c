@@ -99,35 +99,121 @@ static void detail_gpu(struct out *out, const struct picture *p, const struct ta
 
 /* ---- lines, owners and categories: their stacks ---- */
 
-static bool is_at_line(const struct view *view, const struct view_stack *stack, const struct view_line_row *line)
+/* Whether a framework took the memory from the driver, for its blocks and its cache. */
+static bool is_segment(const struct picture *p, size_t stack)
 {
-	const struct view_symbol *a, *b = line->state == VIEW_LINE_OWN ? &view->symbols[line->symbol] : NULL;
+	for (size_t i = 0; i < p->view->proc_count; i++) {
+		for (size_t r = 0; r < p->view->procs[i].row_count; r++) {
+			const struct view_top *top =
+				&view_best_stacks(&p->view->procs[i].rows[r])->top[p->screen->order];
 
-	if (!b || stack->own >= stack->frame_count)
-		return line->state == (stack->state == VIEW_STACK_NONE	      ? VIEW_LINE_NO_STACK
-				       : stack->state == VIEW_STACK_NOT_NAMED ? VIEW_LINE_NOT_NAMED
-				       : stack->own >= stack->frame_count     ? VIEW_LINE_NOT_OWN
-									      : VIEW_LINE_OWN);
-	a = &view->symbols[stack->frames[stack->own]];
-	return a == b || (a->line == b->line && !strcmp(a->file, b->file) && !strcmp(a->function, b->function));
+			for (size_t k = 0; k < top->count; k++)
+				if (top->rows[k].stack == stack && top->rows[k].is_segment)
+					return true;
+		}
+	}
+	return false;
+}
+
+static const struct view_symbol *frame_at(const struct view *view, const struct view_stack *stack, uint32_t frame)
+{
+	return frame < stack->frame_count ? &view->symbols[stack->frames[frame]] : NULL;
+}
+
+/* The driver took the memory for itself: a function of the driver decided about the owner. */
+static bool is_drivers_own(const struct view *view, const struct view_stack *stack)
+{
+	const struct view_symbol *s = frame_at(view, stack, stack->decisive);
+
+	return s && !strncmp(basename(s->module), "libcuda.so", strlen("libcuda.so"));
+}
+
+/* VIEW_LINE_NOT_OWN: or VIEW_LINE_CUT. */
+static enum view_line_state state_of(const struct picture *p, size_t index)
+{
+	const struct view_stack *stack = &p->view->stacks[index];
+	const struct view_symbol *outermost = frame_at(p->view, stack, stack->frame_count - 1);
+
+	if (stack->state != VIEW_STACK_NAMED)
+		return stack->state == VIEW_STACK_NONE ? VIEW_LINE_NO_STACK : VIEW_LINE_NOT_NAMED;
+	if (is_segment(p, index))
+		return VIEW_LINE_RESERVE;
+	if (is_drivers_own(p->view, stack))
+		return VIEW_LINE_DRIVER;
+	if (stack->own < stack->frame_count)
+		return VIEW_LINE_OWN;
+	if (outermost && !outermost->module[0] && !outermost->function[0] && !outermost->file[0])
+		return VIEW_LINE_GONE;
+	return VIEW_LINE_NOT_OWN;
+}
+
+static bool is_at_place(const struct view *view, const struct view_stack *stack, const struct view_symbol *place)
+{
+	const struct view_symbol *own = frame_at(view, stack, stack->own);
+
+	return own == place || (own->line == place->line && !strcmp(own->file, place->file) &&
+				!strcmp(own->function, place->function));
+}
+
+static bool shows_line(const struct picture *p, enum view_line_state state)
+{
+	for (size_t i = 0; i < p->view->proc_count; i++) {
+		for (size_t r = 0; r < p->view->procs[i].row_count; r++) {
+			const struct view_lines *lines =
+				&view_best_stacks(&p->view->procs[i].rows[r])->lines[p->screen->order];
+
+			for (size_t k = 0; k < lines->count; k++)
+				if (lines->rows[k].state == state)
+					return true;
+		}
+	}
+	return false;
+}
+
+/* A stack trace that ended early reads like one without the program's code: where there are both, only the greatest of
+ * each line is known. */
+static bool is_at_line(const struct picture *p, size_t index, const struct view_line_row *line)
+{
+	const struct view *view = p->view;
+	enum view_line_state state;
+
+	if (index == line->stack)
+		return true;
+	state = state_of(p, index);
+	if (state == VIEW_LINE_NOT_OWN && (line->state == VIEW_LINE_NOT_OWN || line->state == VIEW_LINE_CUT))
+		return !shows_line(p, line->state == VIEW_LINE_CUT ? VIEW_LINE_NOT_OWN : VIEW_LINE_CUT);
+	if (state != line->state)
+		return false;
+	if (state == VIEW_LINE_DRIVER)
+		return view->stacks[index].owner == view->stacks[line->stack].owner;
+	return state != VIEW_LINE_OWN || is_at_place(view, &view->stacks[index], &view->symbols[line->symbol]);
 }
 
 static bool is_part_of(const struct picture *p, const struct table_row *part, const struct table_row *row,
 		       enum table_kind kind)
 {
-	const struct view_stack *stack = &p->view->stacks[part->index];
-
 	if (kind == TABLE_LINES)
-		return is_at_line(p->view, stack, row->line);
+		return is_at_line(p, part->index, row->line);
 	if (kind == TABLE_OWNERS)
-		return stack->owner == row->index;
+		return p->view->stacks[part->index].owner == row->index;
 	return part->purpose == row->index + 1;
+}
+
+/* The greatest stack trace of a line, whose bytes are not known here. */
+static void print_greatest(struct out *out, const struct picture *p, const struct view_line_row *line)
+{
+	const struct view_stack *stack = &p->view->stacks[line->stack];
+
+	out_printf(out, "%*sthe greatest of its stack traces: ", INDENT, "");
+	stack_text_head(out, p->view, stack);
+	out_char(out, '\n');
+	stack_text_frames(out, p->view, stack, false, 4 * INDENT);
 }
 
 static void detail_stacks(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
 {
 	struct table_ask ask = { TABLE_STACKS, p->screen->order, p->gpu, p->proc };
-	size_t shown = 0, left = 0;
+	size_t found = 0, shown = 0;
 	struct table stacks;
 
 	table_build(p->view, &ask, &stacks);
@@ -136,18 +222,23 @@ static void detail_stacks(struct out *out, const struct picture *p, const struct
 
 		if (!is_part_of(p, part, row, kind))
 			continue;
-		if (shown++ >= STACKS_SHOWN) {
-			left++;
+		if (found++ >= STACKS_SHOWN)
 			continue;
-		}
+		shown++;
 		out_printf(out, "%*s%9s  ", INDENT, "", human_bytes(part->held.live).s);
 		row_name(out, p, part, TABLE_STACKS);
 		out_char(out, '\n');
 		stack_text_frames(out, p->view, &p->view->stacks[part->index], false, 4 * INDENT);
 	}
-	if (left)
-		out_printf(out, "%*sand %zu more %s\n", INDENT, "", left,
-			   human_plural(left, "stack trace", "stack traces"));
+	if (row->line && !shown) {
+		print_greatest(out, p, row->line);
+		shown = 1;
+	}
+	if (row->line && row->line->stacks > found)
+		found = row->line->stacks;
+	if (found > shown)
+		out_printf(out, "%*sand %zu more %s\n", INDENT, "", found - shown,
+			   human_plural(found - shown, "stack trace", "stack traces"));
 	if (!shown)
 		out_printf(out, "%*sits stack traces are not among the largest\n", INDENT, "");
 	table_free(&stacks);

@@ -372,6 +372,45 @@ static void long_lines(void **state)
 	now.view.finding_count = 0;
 }
 
+/* Enter on a line of any state opens the stack traces of this line. */
+static void lines_are_opened(void **state)
+{
+	static const char *const frames[VIEW_LINE_STATE_COUNT] = {
+		[VIEW_LINE_NOT_OWN] = "in no known file", [VIEW_LINE_OWN] = "train.py:212 forward\n",
+		[VIEW_LINE_CUT] = "in no known file", [VIEW_LINE_GONE] = "in no known file",
+		[VIEW_LINE_RESERVE] = "in no known file", [VIEW_LINE_DRIVER] = "cuInit (libcuda.so.1)",
+	};
+	struct view_stacks *s = &now.rows[0].stacks;
+	struct view_line_row *row = &s->lines[VIEW_BY_LIVE].rows[3];
+	const struct view_symbol old = now.symbols[8];
+
+	(void)state;
+	assert_int_equal(row->state, VIEW_LINE_NOT_OWN);
+	for (int line = 0; line < VIEW_LINE_STATE_COUNT; line++) {
+		if (!frames[line] || line == VIEW_LINE_OWN)
+			continue;
+		row->state = (uint8_t)line;
+		s->top[VIEW_BY_LIVE].rows[3].is_segment = line == VIEW_LINE_RESERVE;
+		if (line == VIEW_LINE_DRIVER)
+			now.symbols[8] = (struct view_symbol){
+				.function = "cuInit", .module = "/usr/lib/libcuda.so.1", .file = "",
+			};
+		s->lines[VIEW_BY_LIVE].rows[2].held.live = 1;   /* the row is the first one */
+		act("3\033[H");
+		free(drawn(120, 30));
+		act("\r");
+		if (!shows(frames[line]))
+			fail_msg("state %d: %s", line, drawn(120, 30));
+		assert_false(shows("stack traces are not among the largest"));
+		assert_true(shows("and 3 more stack traces"));
+		free(drawn(120, 30));
+		act("\r");
+	}
+	now.symbols[8] = old;
+	screen_free(screen);
+	screen = screen_new(curses, true);
+}
+
 /* A process that has ended holds nothing now. */
 static void ended_processes(void **state)
 {
@@ -463,6 +502,7 @@ int main(void)
 		cmocka_unit_test_setup(the_help_fits, begin),
 		cmocka_unit_test_setup(findings_of_several_processes, begin),
 		cmocka_unit_test_setup(long_lines, begin),
+		cmocka_unit_test_setup(lines_are_opened, begin),
 		cmocka_unit_test_setup(ended_processes, begin),
 		cmocka_unit_test_setup(any_keys_at_any_size, begin),
 		cmocka_unit_test_setup(names_cannot_command, begin),
