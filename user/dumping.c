@@ -22,6 +22,7 @@
 
 #define NAMES_NS 10000000000ULL   /* names that take longer will not come */
 #define LOOK_NS 100000000ULL      /* between two looks for names: a window has thousands of stacks */
+#define OOM_NAME "gpumemtrace-oom-"
 #define KEPT_MAX 64               /* dumps that may be written again */
 
 /* A dump that was written, and may be written again. */
@@ -134,7 +135,7 @@ static char *make_dump_path(const struct dumping *d, const struct oom *oom)
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof(day), "%Y%m%d-%H%M%S", &tm);
 	if (oom->rec.number)
-		snprintf(name, sizeof(name), "gpumemtrace-oom-%s-%u-%u-%08x.gmt", day, oom->rec.hdr.tgid,
+		snprintf(name, sizeof(name), OOM_NAME "%s-%u-%u-%08x.gmt", day, oom->rec.hdr.tgid,
 			 oom->rec.number, number);
 	else
 		snprintf(name, sizeof(name), "gpumemtrace-dump-%s-%u-%08x.gmt", day, d->asked, number);
@@ -262,6 +263,18 @@ static void set_newest(struct dumping *d, struct dump_file *file)
 	d->newest = dump_file_get(file);
 }
 
+/* The command to type comes first: 80 columns hold it. */
+static void announce_dump(const struct dumping *d, const char *path)
+{
+	const char *folder = dump_folder(d), *name = basename(path);
+	const char *what = strncmp(name, OOM_NAME, strlen(OOM_NAME)) ? "who held memory" : "why";
+
+	if (strcmp(folder, "."))
+		say("gpumemtrace oom %s says %s; the file is in %s", name, what, folder);
+	else
+		say("gpumemtrace oom %s says %s", name, what);
+}
+
 static void report_done(struct dumping *d)
 {
 	struct dump_job *job;
@@ -270,8 +283,7 @@ static void report_done(struct dumping *d)
 		if (!job->error && job->is_first)
 			set_newest(d, job->file);
 		if (!job->error && job->is_first && !d->options->quiet)
-			say("wrote %s; to see who held memory, and why: gpumemtrace oom %s", job->file->path,
-			    job->file->path);
+			announce_dump(d, job->file->path);
 		if (job->error && !d->has_said_error)
 			say("cannot write %s: %s", job->file->path, out_file_why(job->error));
 		d->has_said_error |= job->error != 0;

@@ -11,7 +11,8 @@
 #include "screen/screen.h"
 #include "screen/state.h"
 
-#define MESSAGES_PART 10         /* a tenth of the lines, at most */
+#define MESSAGES_PART 7          /* a seventh of the lines, at most */
+#define NEWEST_LEAST 2           /* lines: the newest message is not cut further for the message before */
 #define MESSAGE_NS 20000000000ull /* how long a message stays */
 
 /* The bytes of a message's next line: up to a blank, or the whole width where a long word would leave most of the line
@@ -71,11 +72,30 @@ struct shown {
 	unsigned int lines;
 };
 
+/* The lines of the newest message: it is cut where the message before has room then, as a sentence says what happened,
+ * and the next one, with a long path, what to do about it. */
+static unsigned int lines_of_newest(const struct picture *p, size_t newest, size_t oldest, unsigned int most)
+{
+	const struct screen_message *list = p->scene->messages;
+	unsigned int lines = lines_of(list[newest].text, p->width), before = 0;
+	char *head;
+
+	if (newest > oldest) {
+		head = head_of(&list[newest - 1], newest - 1 - oldest);
+		before = lines_of(head, p->width);
+		free(head);
+	}
+	if (before && before + NEWEST_LEAST <= most && before + lines > most)
+		return most - before;
+	return lines;
+}
+
 /* As many of the fresh messages as fit; at least the newest, which is cut. */
 static struct shown choose_messages(const struct picture *p, size_t oldest, unsigned int most)
 {
 	const struct screen_message *list = p->scene->messages;
 	struct shown shown = { .first = p->scene->message_count };
+	size_t newest = shown.first - 1;
 	unsigned int behind = 0;
 
 	while (shown.first > oldest) {
@@ -88,7 +108,8 @@ static struct shown choose_messages(const struct picture *p, size_t oldest, unsi
 		}
 		free(shown.head);
 		shown = (struct shown){ shown.first - 1, head, lines < most ? lines : most };
-		behind += lines_of(list[shown.first].text, p->width);
+		behind += shown.first == newest ? lines_of_newest(p, newest, oldest, most)
+						: lines_of(list[shown.first].text, p->width);
 	}
 	return shown;
 }

@@ -103,7 +103,7 @@ static void pictures(void **state)
 	(void)state;
 	see_some();
 	say_now("process 4242 ran out of memory; it asked for 2 GiB");
-	say_now("wrote ./gpumemtrace-oom.gmt, which shows who held memory; to read it: gpumemtrace oom x.gmt");
+	say_now("gpumemtrace oom gpumemtrace-oom-20260203-101612-4194304-12-0f4d23a9.gmt says why");
 	golden_check(drawn(80, 24), "screen-80.txt");
 	golden_check(drawn(200, 50), "screen-200.txt");
 	golden_check(drawn(40, 12), "screen-40.txt");
@@ -144,6 +144,30 @@ static bool shows(const char *text)
 
 	free(picture);
 	return found;
+}
+
+/* The sentence that memory ran out, and the command, stay on a narrow screen whatever the folder of the file is. */
+static void a_long_folder(void **state)
+{
+	static char text[1024];
+	size_t used;
+
+	(void)state;
+	used = (size_t)snprintf(text, sizeof(text), "gpumemtrace oom %s says why; the file is in ",
+				"gpumemtrace-oom-20260203-101612-4194304-12-0f4d23a9.gmt");
+	for (int i = 0; i < 9; i++) {
+		char *picture;
+
+		message_count = 0;
+		say_now("process 4194304 ran out of memory; it asked for 2 GiB");
+		say_now(text);
+		picture = drawn(80, 24);
+		assert_non_null(strstr(picture, "\nprocess 4194304 ran out of memory; it asked for 2 GiB\ngpumemtrace oom "
+				       "gpumemtrace-oom-20260203-101612-4194304-12-0f4d23a9.gmt says"));
+		assert_true(i < 8 || strstr(picture, "…\ns:now"));
+		free(picture);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "/a_folder_of_many/%d", i);
+	}
 }
 
 static void keys_ask_for_actions(void **state)
@@ -248,7 +272,7 @@ static unsigned int line_with(const char *beginning)
 	return found;
 }
 
-/* Messages take two lines of 24, and leave the screen after a while or by a key. */
+/* Messages take three lines of 24, and leave the screen after a while or by a key. */
 static void messages_leave_the_screen(void **state)
 {
 	(void)state;
@@ -257,8 +281,10 @@ static void messages_leave_the_screen(void **state)
 	assert_int_equal(line_with("message one"), 22);
 	assert_int_equal(line_with("message two"), 23);
 	say_now("message three");
-	assert_int_equal(line_with("(1 earlier) message two"), 22);
-	assert_int_equal(line_with("message three"), 23);
+	assert_int_equal(line_with("message one"), 21);
+	say_now("message three, again");
+	assert_int_equal(line_with("(1 earlier) message two"), 21);
+	assert_int_equal(line_with("message three, again"), 23);
 	now_ns += 15 * S;
 	say_now("message four");
 	now_ns += 10 * S;
@@ -491,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(pictures, begin),
+		cmocka_unit_test_setup(a_long_folder, begin),
 		cmocka_unit_test_setup(troubles, begin),
 		cmocka_unit_test_setup(tables, begin),
 		cmocka_unit_test_setup(keys_ask_for_actions, begin),
