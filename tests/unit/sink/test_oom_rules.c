@@ -225,12 +225,22 @@ static void grow_by(struct oom *oom, int64_t grown, uint64_t since_s)
 
 static void grow_well(struct oom *oom)
 {
+	grow_by(oom, 20 * (int64_t)GiB, 10);
+}
+
+static void grow_a_little(struct oom *oom)
+{
+	grow_by(oom, 3 * (int64_t)MiB, 10);
+}
+
+static void grow_at_the_start(struct oom *oom)
+{
 	grow_by(oom, 20 * (int64_t)GiB, 1);
 }
 
 static void shrink(struct oom *oom)
 {
-	grow_by(oom, -20 * (int64_t)GiB, 1);
+	grow_by(oom, -20 * (int64_t)GiB, 10);
 }
 
 static void grow_since_later(struct oom *oom)
@@ -256,11 +266,49 @@ static void test_growth(void **state)
 
 	(void)state;
 	begin_growth(&r);
-	SAYS_IF(&r, grow_well, NULL, "WHY    growth: 20 GiB of 79 GiB came since ", " in both halves of that time (guess)");
+	SAYS_IF(&r, grow_well, NULL, "WHY    growth: 20 GiB of 79 GiB came since ", ", in both halves of that time, at ");
 	begin_growth(&r);
 	SAYS_IF(&r, shrink, "growth:", "WHY    GPU 1 is full");
 	begin_growth(&r);
+	SAYS_IF(&r, grow_at_the_start, "growth:", "WHY    GPU 1 is full");
+	begin_growth(&r);
 	SAYS_IF(&r, grow_since_later, "growth:", "WHY    GPU 1 is full");
+}
+
+/* Below a limit, growth that a finding leaves out may be all that there is. */
+static void test_little_growth_below_a_limit(void **state)
+{
+	struct gmt_fw_oom rec = { .size = MiB, .device_type = GMT_FW_GPU };
+	struct records r;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		begin(&r);
+		scene_names(&r);
+		r.stack_id = 3;
+		r.ts_ns = 60 * SCENE_S;
+		CALL(&r, cuMemAlloc_v2, A, (i ? 40 : 10) * MiB);
+		records_apply(&r, &rec, GMT_KIND_FW_OOM, sizeof(rec));
+		SAYS_IF(&r, grow_a_little, i ? "growth:" : NULL,
+			i ? "WHY    PyTorch's own memory limit" : "WHY    growth: 3 MiB of 10 MiB came since ",
+			i ? "ASKED" : ", in both halves of that time, at ",
+			i ? "ASKED" : "and PyTorch's own memory limit refused the request");
+	}
+}
+
+/* Which GPU was asked does not matter. */
+static void test_more_than_any_gpu(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct records r;
+
+		records_scene(&r, API_LAYER);
+		FAIL(&r, cuMemAlloc_v2, OOM, 0, (i ? 79 : 81) * GiB);
+		records_exit(&r, 256);
+		SAYS(&r, i ? "the largest has" : "had too little memory left", "an unknown GPU",
+		     i ? "ASKED  79 GiB" : "WHY    one request of 81 GiB, more than any GPU has: the largest has 80 GiB");
+	}
 }
 
 static void unseen_first(struct oom *oom)
@@ -306,6 +354,8 @@ int main(void)
 		cmocka_unit_test(test_a_half_empty_gpu),
 		cmocka_unit_test(test_other_host_memory),
 		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_little_growth_below_a_limit),
+		cmocka_unit_test(test_more_than_any_gpu),
 		cmocka_unit_test(test_an_earlier_failure),
 	};
 

@@ -401,7 +401,15 @@ static void growth_is_counted_from_the_middle(void **state)
 	assert_true(view_is_steady(&held));
 	view_free(&view);
 	r->ts_ns = start + 9 * S;
-	records_gpu(r, 0, 0); /* time passes, nothing else: the mark at 4 s was not met by a record of the process */
+	records_gpu(r, 0, 0); /* time passes, nothing else: the mark at 8 s was not met by a record of the process */
+	view = look(r);       /* little time has passed since that mark: the marks before count */
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_int_equal(held.grown, 234);
+	assert_int_equal(held.grown_later, 34);
+	assert_true(view_is_steady(&held));
+	view_free(&view);
+	r->ts_ns = start + 10 * S;
+	records_gpu(r, 0, 0);
 	view = look(r);
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
 	assert_int_equal(held.grown, 34);

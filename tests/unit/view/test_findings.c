@@ -182,12 +182,43 @@ static void growth_has_to_be_steady(void **state)
 	row->held.live = 100 * MIB;      /* nothing was there before */
 	assert_silent();
 	row->held.live = 200 * MIB;
+	row->held.grown_later = 99 * MIB; /* nearly all may go again at once */
+	assert_silent();
+	row->held.grown_later = 40 * MIB;
 	s->later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
 	s->later_ns = f.view.now_ns - S / 2 + 1; /* the second half has hardly begun */
 	assert_silent();
 	s->later_ns = f.view.now_ns - S / 2;
 	assert_non_null(find(FINDING_OF_GROWTH));
+}
+
+/* Where another part of the time begins to count, less has come since, at the same rate. */
+static void even_growth_goes_on_showing(void **state)
+{
+	struct view_stacks *s = &f.rows[0].stacks;
+	struct view_held *held;
+	bool was_found = false;
+
+	(void)state;
+	stacked(&f);
+	f.procs[0].window_ns = f.procs[0].attach_ts_ns;
+	held = &s->lines[VIEW_BY_GROWN].rows[1].held;
+	for (uint64_t now = 5 * S; now < 3000 * S; now += S / 2) {
+		uint64_t later = 2 * S;
+
+		while (now >= 2 * later + later / 2)
+			later *= 2;
+		f.view.now_ns = f.procs[0].attach_ts_ns + now;
+		s->later_ns = f.procs[0].attach_ts_ns + later;
+		s->since_ns = f.procs[0].attach_ts_ns + later / 2;
+		s->live = held->live = now / S * MIB / 100 + MIB;
+		held->grown = (int64_t)((now - later / 2) / (S / 1000) * MIB / 100000);
+		held->grown_later = (int64_t)((now - later) / (S / 1000) * MIB / 100000);
+		assert_true(find(FINDING_OF_GROWTH) || !was_found);
+		was_found |= find(FINDING_OF_GROWTH) != NULL;
+	}
+	assert_true(was_found);
 }
 
 static void neighbours_count_on_a_full_gpu(void **state)
@@ -283,6 +314,7 @@ int main(void)
 		cmocka_unit_test(what_is_kept_is_told),
 		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
 		cmocka_unit_test(growth_has_to_be_steady),
+		cmocka_unit_test(even_growth_goes_on_showing),
 		cmocka_unit_test(neighbours_count_on_a_full_gpu),
 		cmocka_unit_test(untraced_processes_are_told),
 		cmocka_unit_test(caches_are_told),

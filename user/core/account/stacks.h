@@ -17,7 +17,7 @@
 
 #include "base/hash.h"
 
-#define STACKS_MARKS 5
+#define STACKS_MARKS 6
 
 struct stack {
 	uint32_t id;             /* 0: none */

@@ -85,9 +85,19 @@ void process_begin_marks(struct process *p, uint64_t ts_ns)
 	p->window_ns = 0;
 }
 
-/* Each of the two kinds of marks has two places, which its marks use in turn. The last place is the window's. */
-enum { GROWTH_FIRST = 0, PLACES = 2, RECENT_FIRST = PLACES, WINDOW_PLACE = 2 * PLACES };
+/* A kind of marks has places, which its marks use in turn. The last place is the window's. */
+struct places {
+	unsigned int first, count;
+};
+#define GROWTH_PLACES ((struct places){ 0, 3 })
+#define RECENT_PLACES ((struct places){ 3, 2 })
+#define WINDOW_PLACE 5
 _Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
+
+static unsigned int mark_place(struct places places, uint32_t mark)
+{
+	return places.first + mark % places.count;
+}
 
 static uint64_t traced_ns(const struct process *p, uint64_t ts_ns)
 {
@@ -120,13 +130,12 @@ static void set_mark(struct process *p, unsigned int place)
 	deltas_give(p->out, &(struct delta){ .kind = DELTA_MARK, .p = p, .mark = place });
 }
 
-/* Sets the marks behind `*newest`. Of several that have passed without a record in between, only the last two count. */
-static void set_marks(struct process *p, unsigned int first, uint32_t *newest, uint32_t mark)
+/* Sets the marks behind `*newest`. Of many that have passed without a record in between, only the last ones count. */
+static void set_marks(struct process *p, struct places places, uint32_t *newest, uint32_t mark)
 {
-	if (mark > *newest + 1)
-		set_mark(p, first + (mark - 1) % PLACES);
-	if (mark > *newest)
-		set_mark(p, first + mark % PLACES);
+	for (unsigned int before = places.count; before-- > 0;)
+		if (mark > *newest + before)
+			set_mark(p, mark_place(places, mark - before));
 	*newest = mark;
 }
 
@@ -134,8 +143,8 @@ void process_mark(struct process *p, uint64_t ts_ns)
 {
 	uint64_t next_growth = UINT64_MAX, next_recent;
 
-	set_marks(p, GROWTH_FIRST, &p->growth, growth_at(p, ts_ns));
-	set_marks(p, RECENT_FIRST, &p->recent, recent_at(p, ts_ns));
+	set_marks(p, GROWTH_PLACES, &p->growth, growth_at(p, ts_ns));
+	set_marks(p, RECENT_PLACES, &p->recent, recent_at(p, ts_ns));
 	if (p->growth < MARK_MAX)
 		next_growth = p->attach_ts_ns + growth_ns(p->growth + 1);
 	next_recent = p->attach_ts_ns + (p->recent + 1ULL) * PROCESS_RECENT_NS;
@@ -143,29 +152,39 @@ void process_mark(struct process *p, uint64_t ts_ns)
 }
 
 /* The `since` that stacks_row() takes for the time since `mark`. */
-static unsigned int since_mark(unsigned int first, uint32_t newest, uint32_t mark)
+static unsigned int since_mark(struct places places, uint32_t newest, uint32_t mark)
 {
 	if (!mark)
 		return STACKS_SINCE_START;
-	return mark > newest ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + first + mark % PLACES;
+	return mark > newest ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + mark_place(places, mark);
 }
 
 static unsigned int since_growth(const struct process *p, uint32_t mark, uint64_t *since_ns)
 {
 	*since_ns = p->attach_ts_ns + growth_ns(mark);
-	return since_mark(GROWTH_FIRST, p->growth, mark);
+	return since_mark(GROWTH_PLACES, p->growth, mark);
+}
+
+/* The mark that divides the time in which growth counts. Right after the newest mark, little can have come. */
+static uint32_t later_at(const struct process *p, uint64_t now_ns)
+{
+	uint32_t mark = growth_at(p, now_ns);
+
+	if (!mark || traced_ns(p, now_ns) >= growth_ns(mark) + growth_ns(mark - 1) / 2)
+		return mark;
+	return mark - 1;
 }
 
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
 {
-	uint32_t mark = growth_at(p, now_ns);
+	uint32_t mark = later_at(p, now_ns);
 
 	return since_growth(p, mark ? mark - 1 : 0, since_ns);
 }
 
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
 {
-	return since_growth(p, growth_at(p, now_ns), since_ns);
+	return since_growth(p, later_at(p, now_ns), since_ns);
 }
 
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
@@ -174,7 +193,7 @@ unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint
 
 	mark -= mark > 0;
 	*since_ns = p->attach_ts_ns + mark * PROCESS_RECENT_NS;
-	return since_mark(RECENT_FIRST, p->recent, mark);
+	return since_mark(RECENT_PLACES, p->recent, mark);
 }
 
 void process_window(struct process *p, uint64_t ts_ns)

@@ -124,14 +124,16 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
 }
 
 /*
- * Growth is counted from a moment between a quarter and a half of the time that the process has been traced: late
- * enough that the process has settled, early enough that a slow leak shows. There are marks at 1, 2, 4, 8 ... seconds,
- * and growth counts from the last mark but one. Call the function with the first record from next_mark_ns on.
+ * Growth is counted from a moment between a fifth and two fifths of the time that the process has been traced: late
+ * enough that the process has settled, early enough that a slow leak shows. There are marks at 1, 2, 4, 8 ... seconds.
+ * Growth counts from the last mark but one, in two parts: up to the last mark, and from there on. The second part has
+ * at least half the length of the first part: until then the marks before count. So growth that goes on shows at any
+ * time. Call the function with the first record from next_mark_ns on.
  */
 void process_mark(struct process *p, uint64_t ts_ns);
 /* Sets the time from which growth counts at `now_ns`, and returns the `since` for stacks_row(). */
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
-/* The same for the mark after that, and for a mark one to two PROCESS_RECENT_NS ago. */
+/* The same for the mark after that, where the second part begins, and for a mark one to two PROCESS_RECENT_NS ago. */
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 #define PROCESS_RECENT_NS 10000000000ULL

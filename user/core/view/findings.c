@@ -156,6 +156,28 @@ static void look_for_state(struct search *s)
 	f->line = line_of_category(&t->stacks, GMT_CATEGORY_OPTIMIZER_STATE);
 }
 
+/* What has come in a part of the time, over all the time at the same rate: where growth goes on evenly, this never
+ * falls when another part of the time begins to count. */
+static uint64_t over_all(int64_t bytes, uint64_t part_ns, uint64_t all_ns)
+{
+	double sum = bytes > 0 && part_ns ? (double)bytes / (double)part_ns * (double)all_ns : 0;
+
+	return sum < (double)INT64_MAX ? (uint64_t)sum : INT64_MAX;
+}
+
+/* Whether a line has grown by much. The first part alone must say so, too: some of the memory of this moment may go
+ * again at once, such as the older of a tensor and its longer copy. */
+static bool has_grown_much(const struct search *s, const struct view_stacks *stacks, const struct view_held *held,
+			   uint64_t now_ns)
+{
+	uint64_t all_ns = now_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
+	uint64_t first_ns = stacks->later_ns - stacks->since_ns;
+	uint64_t first = over_all(held->grown - held->grown_later, first_ns, all_ns);
+	uint64_t both = over_all(held->grown, now_ns - stacks->since_ns, all_ns);
+
+	return is_much(first < both ? first : both, GROWTH_BYTES, stacks->live, GROWTH_SHARE);
+}
+
 static void look_for_growth(struct search *s)
 {
 	const struct view_stacks *stacks = view_best_stacks(s->row);
@@ -172,7 +194,7 @@ static void look_for_growth(struct search *s)
 		const struct view_line_row *line = &lines->rows[i];
 
 		if (!view_line_has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
-		    !is_much((uint64_t)line->held.grown, GROWTH_BYTES, stacks->live, GROWTH_SHARE) ||
+		    !has_grown_much(s, stacks, &line->held, now_ns) ||
 		    (is_in_iterations && line->by_category[GMT_CATEGORY_KEPT] < (uint64_t)line->held.grown))
 			continue;
 		f = add_finding(s, FINDING_OF_GROWTH);

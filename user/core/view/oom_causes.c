@@ -56,20 +56,33 @@ static void blame_leak(struct search *s)
 	c->count = t->growth_count;
 }
 
-static uint64_t steady_growth(const struct view_stacks *steady, bool of_kept)
+/* Sums up the growth of lines, and finds the line that has grown most. */
+static uint64_t steady_growth(const struct view_stacks *steady, bool of_kept, const struct view_line_row **most)
 {
 	const struct view_lines *lines = &steady->lines[VIEW_BY_GROWN];
 	uint64_t sum = 0;
 
+	*most = NULL;
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];
 		uint64_t grown = line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
 
-		if (view_line_has_code(line) && (!of_kept || line->by_category[GMT_CATEGORY_KEPT] >= grown) &&
-		    __builtin_add_overflow(sum, grown, &sum))
+		if (!view_line_has_code(line) || (of_kept && line->by_category[GMT_CATEGORY_KEPT] < grown))
+			continue;
+		if (__builtin_add_overflow(sum, grown, &sum))
 			return 0;
+		if (!*most || grown > (uint64_t)(*most)->held.grown)
+			*most = line;
 	}
 	return sum;
+}
+
+/* The process may have been starting up where growth counts from its first seconds. */
+static bool is_start_up(const struct oom_view *v, const struct oom_view_row *r)
+{
+	uint64_t since_ns = r->steady.since_ns, attach_ns = v->view.procs[r->proc].attach_ts_ns;
+
+	return v->rec.hdr.ts_ns < since_ns || since_ns < attach_ns || since_ns - attach_ns < GROWTH_NS;
 }
 
 static void blame_growth(struct search *s)
@@ -80,19 +93,20 @@ static void blame_growth(struct search *s)
 	const struct oom_view_row *r = index == OOM_VIEW_NONE ? NULL : &v->rows[index];
 	/* What comes and goes in each iteration is more at one moment and less at another. */
 	bool of_kept = s->torch && s->torch->training.iteration > 1;
-	uint64_t bytes = r ? steady_growth(&r->steady, of_kept) : 0, whole;
+	const struct view_line_row *most;
+	uint64_t bytes = r ? steady_growth(&r->steady, of_kept, &most) : 0, whole;
 	struct oom_cause *c;
 
-	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) ||
-	    v->rec.hdr.ts_ns < r->steady.since_ns || v->rec.hdr.ts_ns - r->steady.since_ns < 2 * GROWTH_NS)
+	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) || is_start_up(v, r))
 		return;
 	whole = blocks != OOM_VIEW_NONE ? s->torch->allocated.live : r->held;
-	if (!is_much(bytes, GROWTH_BYTES, whole, KEPT_SHARE) || !would_fit(s, bytes))
+	if (!is_much(bytes, GROWN_BYTES, whole, KEPT_SHARE) || !would_fit(s, bytes))
 		return;
 	c = add_cause(s, OOM_CAUSE_GROWTH, FINDING_GUESS);
 	c->bytes = bytes;
 	c->whole = whole;
 	c->since_ns = r->steady.since_ns;
+	c->line = most;
 }
 
 /* Only where all parameters were seen. The state beyond Adam's would have been enough. */
@@ -300,7 +314,7 @@ static void find_causes(struct search *s)
 		return;
 	}
 	if (f->is_too_large) {
-		add_sum(s, OOM_CAUSE_REQUEST, FINDING_RECORDED, f->asked, f->total);
+		add_sum(s, OOM_CAUSE_REQUEST, FINDING_RECORDED, f->asked, f->total ? f->total : f->largest_total);
 		return;
 	}
 	if (f->was_room && f->has_free == OOM_FREE_TOLD && !f->is_limit) {

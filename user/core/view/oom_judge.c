@@ -106,6 +106,20 @@ static void find_fit_without(const struct oom_view *v, struct oom_facts *f)
 	}
 }
 
+/* The memory of the largest GPU; 0: the memory of a GPU is not known. */
+static uint64_t largest_gpu(const struct view *view)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < view->gpu_count; i++) {
+		if (!view->gpus[i].total_bytes)
+			return 0;
+		if (view->gpus[i].total_bytes > most)
+			most = view->gpus[i].total_bytes;
+	}
+	return most;
+}
+
 void oom_judge(struct oom_view *v)
 {
 	struct oom_facts *f = &v->facts;
@@ -128,7 +142,8 @@ void oom_judge(struct oom_view *v)
 	free_memory(v, f);
 	if (!f->asked)             /* such as a context, whose size is not known */
 		return;
-	f->is_too_large = f->total && f->asked > f->total;
+	f->largest_total = v->gpu == VIEW_GPU_UNKNOWN ? largest_gpu(&v->view) : 0;
+	f->is_too_large = (f->total && f->asked > f->total) || (f->largest_total && f->asked > f->largest_total);
 	f->was_room = f->has_free && !f->is_too_large && f->free >= f->asked + ROOM_SLACK;
 	if (f->asker != OOM_VIEW_NONE)
 		judge_torch(v, f);

@@ -23,7 +23,8 @@ struct view_line_row;
  *
  * LEAK           `bytes` of `whole` in tensors have outlived their iteration, and each of the last `count` iterations
  *                left `each` more. The guess is that nobody needs them. `bytes` may be less than what was left
- * GROWTH         memory of lines has grown by `bytes` in both halves of the time since since_ns; whole: of all lines
+ * GROWTH         memory of lines has grown by `bytes` in both halves of the time since since_ns; whole: of all lines;
+ *                line: that has grown most
  * STATE          optimizers keep `bytes`, far more than what Adam keeps for `whole` bytes of parameters
  * FRAGMENTED     `bytes` are cached in pieces, of `whole` reserved; each: the largest piece, 0: not known
  * NEIGHBOUR      the other process of `row` holds `bytes` of `whole`
@@ -31,7 +32,8 @@ struct view_line_row;
  * CACHE          `bytes` of `whole` reserved are cached by the framework, but the request was not the framework's
  * CONTEXT        the CUDA context takes `bytes`, more than usual
  * POOL           CUDA's memory pools keep `bytes` that no allocation uses
- * REQUEST        the request was for `bytes` of `whole`, the memory of the GPU (0: not known): more than half
+ * REQUEST        the request was for `bytes` of `whole`, the memory of the GPU (0: not known): more than half. Where
+ *                the GPU is not known, the request is larger than any GPU, and `whole` is the largest GPU's memory
  * ACTIVATIONS    `bytes` of `whole` in tensors are there for one iteration alone
  * LIMIT          the framework's own limit refused the request: no driver call had failed, or, where records
  *                were lost, none is known to have failed. bytes: reserved; 0: not known
@@ -62,6 +64,7 @@ struct oom_cause {
 	uint64_t bytes, whole, each;
 	uint32_t count;
 	uint64_t since_ns;
+	const struct view_line_row *line; /* the view's; NULL: the cause is not about a line */
 	size_t row;              /* in the view's rows: who holds the memory; OOM_VIEW_NONE */
 	bool is_minor;           /* true, but too little to come first */
 };

@@ -68,7 +68,8 @@ struct oom_facts {
 	uint64_t cached;         /* reserved but in no block */
 	bool gap_known;
 	uint64_t gap;
-	bool is_too_large;       /* more than the GPU has */
+	uint64_t largest_total;  /* of the largest GPU, where it is not known which GPU was asked; else 0 */
+	bool is_too_large;       /* more than the GPU has, or than any GPU */
 	bool was_room;           /* enough was free: there was another limit */
 	bool fits_in_one_piece;  /* the request fits if the cached memory is one piece */
 	bool fits_expandable;    /* the request fits with expandable segments, which can give back pieces */

@@ -20,7 +20,7 @@ enum {
 	CACHED_SHARE = 50,        /* of the reserved bytes */
 	POOL_SHARE = 25,          /* of what the driver gave */
 	BEFORE_SHARE = 50,        /* of what nvidia-smi shows */
-	/* of verdicts alone */
+	/* of verdicts alone; see also GROWN_BYTES */
 	PIECES_SHARE = 5,         /* of the reserved bytes: with fewer in the cache, the next request fails, too */
 	REQUEST_SHARE = 50,       /* of the GPU, in one request */
 	ACTIVATIONS_SHARE = 50,   /* of what is allocated */
@@ -30,9 +30,10 @@ enum {
 #define STOPPED_ITERATIONS 20
 #define THRESHOLD_MIB (1ull << 20)
 #define LEAK_BYTES THRESHOLD_MIB
-#define GROWTH_BYTES (8 * THRESHOLD_MIB)
+#define GROWTH_BYTES (8 * THRESHOLD_MIB) /* over all the traced time */
 #define GROWTH_NS 2000000000ull   /* the first half of the time: less is a start-up */
-#define GROWTH_LATER_NS 500000000ull /* the second half, which begins anew at each doubling of the time */
+#define GROWTH_LATER_NS 500000000ull /* the second half */
+#define GROWN_BYTES THRESHOLD_MIB /* of a verdict: less than GROWTH_BYTES, as the request that failed is known */
 #define LEFT_NS_MOST 31536000e9   /* a year: nobody waits for a GPU that is full later */
 #define KEPT_BYTES (16 * THRESHOLD_MIB)
 #define STATE_BYTES (16 * THRESHOLD_MIB)

@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/oom/oom_sinks.h"
+#include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
 #define NAME_COLUMNS 32
@@ -18,7 +19,7 @@
 static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
 			   " {each} on average{outlived}",
-	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time",
+	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}",
 	[OOM_CAUSE_STATE] = "optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice"
 			    " the parameters{lacking}",
 	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
@@ -92,6 +93,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 struct subject {
 	const struct oom_view *v;
 	uint64_t bytes, whole, each, since_ns;
+	const struct view_line_row *line;
 	uint32_t count;
 	size_t row;
 };
@@ -158,6 +160,14 @@ static void fill_since(struct out *out, const struct subject *s)
 	out_text(out, text_when(&s->v->view, s->since_ns).s);
 }
 
+static void fill_most_at(struct out *out, const struct subject *s)
+{
+	if (!s->line)
+		return;
+	out_text(out, s->line->held.grown > 0 && (uint64_t)s->line->held.grown < s->bytes ? ", most at " : ", at ");
+	oom_text_line(out, s->v, s->line);
+}
+
 static void fill_holder(struct out *out, const struct subject *s)
 {
 	oom_text_process(out, s->v, s->v->rows[s->row].proc);
@@ -203,7 +213,9 @@ static void fill_lacking(struct out *out, const struct subject *s)
 
 static void fill_request_limit(struct out *out, const struct subject *s)
 {
-	if (s->v->facts.is_too_large)
+	if (s->v->facts.largest_total)
+		out_printf(out, "more than any GPU has: the largest has %s", human_bytes(s->whole).s);
+	else if (s->v->facts.is_too_large)
 		out_printf(out, "more than all %s of %s", human_bytes(s->whole).s, oom_text_gpu(s->v).s);
 	else if (s->whole)
 		out_printf(out, "%u %% of all %s of %s", (unsigned)((double)s->bytes * 100 / (double)s->whole + 0.5),
@@ -254,6 +266,7 @@ static const struct {
 	{ "bytes", fill_bytes }, { "whole", fill_whole }, { "of_whole", fill_of_whole }, { "held", fill_held },
 	{ "each", fill_each },
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
+	{ "most_at", fill_most_at },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
@@ -288,7 +301,7 @@ void oom_say_cause(struct out *out, const struct oom_view *v, const struct oom_c
 {
 	struct subject s = {
 		.v = v, .bytes = c->bytes, .whole = c->whole, .each = c->each, .since_ns = c->since_ns,
-		.count = c->count, .row = c->row,
+		.line = c->line, .count = c->count, .row = c->row,
 	};
 
 	put_sentence(out, cause_texts[c->kind], &s);
@@ -312,6 +325,14 @@ void oom_text_process(struct out *out, const struct oom_view *v, size_t index)
 
 	out_printf(out, "pid %u ", p->tgid);
 	text_command(out, NAME_COLUMNS, p);
+}
+
+void oom_text_line(struct out *out, const struct oom_view *v, const struct view_line_row *line)
+{
+	if (line->state == VIEW_LINE_NOT_OWN)
+		stack_text_head(out, &v->view, &v->view.stacks[line->stack]);
+	else
+		stack_text_line(out, &v->view, line);
 }
 
 struct human oom_text_gpu(const struct oom_view *v)

@@ -34,8 +34,9 @@ void oom_say_reason(struct out *out, const struct oom_view *view, const struct o
 void oom_say_remedy(struct out *out, const struct oom_view *view, enum oom_remedy remedy);
 void oom_say_outcome(struct out *out, const struct oom_view *view);
 void oom_say_changes(struct out *out, const struct oom_view *view);
-/* "pid 4242 python train.py"; "GPU 1". */
+/* "pid 4242 python train.py"; a line, or the stack where no line is the program's own; "GPU 1". */
 void oom_text_process(struct out *out, const struct oom_view *view, size_t index);
+void oom_text_line(struct out *out, const struct oom_view *view, const struct view_line_row *line);
 struct human oom_text_gpu(const struct oom_view *view);
 
 #endif

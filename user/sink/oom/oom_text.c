@@ -179,10 +179,7 @@ static void say_line(struct out *out, const struct oom_view *v, const struct oom
 {
 	const struct oom_cause *cause = v->verdict.cause_count ? &v->verdict.causes[0] : NULL;
 
-	if (line->line->state == VIEW_LINE_NOT_OWN)
-		stack_text_head(out, &v->view, &v->view.stacks[line->line->stack]);
-	else
-		stack_text_line(out, &v->view, line->line);
+	oom_text_line(out, v, line->line);
 	out_printf(out, "  %s", human_bytes(line->bytes).s);
 	if (!v->verdict.are_tensors && line->line->state != VIEW_LINE_DRIVER && line->line->state != VIEW_LINE_RESERVE)
 		put_owner(out, v, &v->view.stacks[line->line->stack]);
