@@ -225,7 +225,8 @@ def twice():
     run.explains(f"WHERE  {line}", "optimizer state")
     report, verdict = run.finish()
     has(report, "STATE ", line)
-    has(verdict, "ASKED ", f"WHERE  {line}", "optimizer state")
+    has(verdict, "ASKED ", f"WHERE  {line}", "WHY    optimizer state: optimizers keep ",
+        "DO     1 look for a second optimizer")
 
 
 @case
@@ -273,6 +274,20 @@ def neighbour():
 
 
 @case
+def attached_late():
+    """the demo behind a shell that is attached to: the GPU that was asked is not known"""
+    target = Target("/bin/sh", "-c", 'read line; exec "$0" 6 2>/dev/null', os.path.join(lib.BUILD, "demos/train"))
+    run = Run(target)
+    target.line()
+    run.shows("OOM  ")
+    run.has_dump()
+    verdict = run.finish()[1]
+    # The records may name the GPU.
+    check(re.search(r"WHY    one request of 64 TiB, more than (any GPU has: the largest has|all 8 GiB of GPU)", verdict),
+          verdict)
+
+
+@case
 def clean():
     """a training that keeps nothing: nothing is named"""
     target = test_screen.leaking("clean")
@@ -295,5 +310,5 @@ if __name__ == "__main__":
     except (pypilib.Unavailable, lib.Skip) as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [losses, summed, growing, twice, batch, pieces, neighbour, clean]
+        CASES = [losses, summed, growing, twice, batch, pieces, neighbour, attached_late, clean]
         lib.main(*[test for test in CASES if not sys.argv[1:] or test.__doc__ in sys.argv[1:]])
