@@ -430,6 +430,36 @@ static void growth_is_counted_from_the_middle(void **state)
 	view_free(&view);
 }
 
+/* A new mark takes the place of none that still counts. */
+static void marks_count_on_after_a_new_mark(void **state)
+{
+	struct records *r = *state;
+	uint64_t start = r->ts_ns;
+	struct view_held held;
+	struct view view;
+
+	for (int i = 1; i <= 9; i++) {
+		r->ts_ns = start + i * S - S / 2;
+		create(r, i, 1 << i, 1);
+	}
+	view = look(r);
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_true(stacks_of(&view, 1)->since_ns == view.procs[0].attach_ts_ns + 2 * S);
+	assert_int_equal(held.grown, 8 + 16 + 32 + 64 + 128 + 256 + 512);
+	assert_int_equal(held.grown_later, 32 + 64 + 128 + 256 + 512);
+	view_free(&view);
+	for (int i = 10; i <= 11; i++) {
+		r->ts_ns = start + i * S - S / 2;
+		create(r, i, 1 << i, 1);
+	}
+	view = look(r);        /* the second part has half the length of the first */
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_true(stacks_of(&view, 1)->since_ns == view.procs[0].attach_ts_ns + 4 * S);
+	assert_int_equal(held.grown, 32 + 64 + 128 + 256 + 512 + 1024 + 2048);
+	assert_int_equal(held.grown_later, 512 + 1024 + 2048);
+	view_free(&view);
+}
+
 static void what_is_never_freed(void **state)
 {
 	struct records *r = *state;
@@ -565,6 +595,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(malformed_names_are_refused, scene, no_scene),
 		cmocka_unit_test_setup_teardown(how_complete_stacks_are, scene, no_scene),
 		cmocka_unit_test_setup_teardown(growth_is_counted_from_the_middle, scene, no_scene),
+		cmocka_unit_test_setup_teardown(marks_count_on_after_a_new_mark, scene, no_scene),
 		cmocka_unit_test_setup_teardown(what_is_never_freed, scene, no_scene),
 		cmocka_unit_test_setup_teardown(what_no_call_explains, scene, no_scene),
 		cmocka_unit_test_setup_teardown(a_gpu_that_is_learned_late, scene, no_scene),

@@ -75,6 +75,7 @@ static void fini_state(struct process *p)
 /* ---- growth ---- */
 
 #define MARK_UNIT_NS 1000000000ULL
+#define START_UP_MARKS 2 /* at 1 and 2 seconds */
 #define MARK_MAX 34      /* after centuries; 2^64 ns come soon after */
 
 void process_begin_marks(struct process *p, uint64_t ts_ns)
@@ -165,12 +166,13 @@ static unsigned int since_growth(const struct process *p, uint32_t mark, uint64_
 	return since_mark(GROWTH_PLACES, p->growth, mark);
 }
 
-/* The mark that divides the time in which growth counts. Right after the newest mark, little can have come. */
+/* The mark that divides the time in which growth counts. Right after the newest mark, little can have come; but the
+ * marks before the third are those of a start-up. */
 static uint32_t later_at(const struct process *p, uint64_t now_ns)
 {
 	uint32_t mark = growth_at(p, now_ns);
 
-	if (!mark || traced_ns(p, now_ns) >= growth_ns(mark) + growth_ns(mark - 1) / 2)
+	if (mark <= START_UP_MARKS + 1 || traced_ns(p, now_ns) >= growth_ns(mark) + growth_ns(mark - 1) / 2)
 		return mark;
 	return mark - 1;
 }

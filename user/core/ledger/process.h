@@ -124,11 +124,11 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
 }
 
 /*
- * Growth is counted from a moment between a fifth and two fifths of the time that the process has been traced: late
+ * Growth is counted from a moment between a fifth and a half of the time that the process has been traced: late
  * enough that the process has settled, early enough that a slow leak shows. There are marks at 1, 2, 4, 8 ... seconds.
  * Growth counts from the last mark but one, in two parts: up to the last mark, and from there on. The second part has
- * at least half the length of the first part: until then the marks before count. So growth that goes on shows at any
- * time. Call the function with the first record from next_mark_ns on.
+ * at least half the length of the first part: until then the marks before count, from the mark at 8 seconds on. So
+ * growth that goes on shows at any time. Call the function with the first record from next_mark_ns on.
  */
 void process_mark(struct process *p, uint64_t ts_ns);
 /* Sets the time from which growth counts at `now_ns`, and returns the `since` for stacks_row(). */
