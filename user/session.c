@@ -164,9 +164,12 @@ static void read_endings(struct session *session)
 
 static void read_keys(struct session *session)
 {
+	enum screen_action action;
 	int err;
-	enum screen_action action = interact_key(session, &err);
 
+	if (!session->running) /* what was typed after q is for nobody */
+		return;
+	action = interact_key(session, &err);
 	if (action == SCREEN_MARK)
 		put_mark(session);
 	else if (action == SCREEN_QUIT)
