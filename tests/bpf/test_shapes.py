@@ -191,7 +191,7 @@ def growing():
                    for kind, line in lines.items()}, demo: ("GROWTH  ", cache_line, leak_line)})
     demo.shows("OOM  ", cache_line, leak_line)
     demo.has_dump()
-    stays("GROWTH  " + lines["outputs"], runs["outputs"], targets["outputs"], (runs["cache"], demo))
+    stays("GROWTH  (guess) " + lines["outputs"], runs["outputs"], targets["outputs"], (runs["cache"], demo))
     for kind, line in lines.items():
         fails(targets[kind], runs[kind])
         runs[kind].explains(f"WHERE  {line}")
@@ -201,7 +201,7 @@ def growing():
         # In the pretended GPU, a cache and its longer copy are there at the same time, for long.
         check("growing in both halves" not in verdict or "WHY    growth: " in verdict, verdict)
         if kind == "outputs":
-            has(report, "GROWTH  " + line)
+            has(report, "GROWTH  (guess) " + line)
             has(verdict, "WHY    growth: ", "at " + line, "and PyTorch's own memory limit")
     report, verdict = demo.finish()
     has(report, "OOM  ", leak_line, "GROWTH  ")  # the demo empties its cache at its end
