@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "live/framework/library_kinds.h"
@@ -76,4 +77,14 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process)
 	process->has_libcuda = err > 0;
 	process->is_hidden = err == -EACCES || err == -EPERM;
 	return find_is_same(root, pid, stat.start_ticks);
+}
+
+uint64_t find_age_ns(const struct find_process *process)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	return now_ns > process->start_ns ? now_ns - process->start_ns : 0;
 }

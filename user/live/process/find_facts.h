@@ -27,6 +27,8 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process);
 bool find_is_running(const char *root, pid_t pid);
 /* Whether this very process still runs. */
 bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks);
+/* For how long the process has been there now. */
+uint64_t find_age_ns(const struct find_process *process);
 
 /* Reads /proc/PID/FILE below the root; see procfs_read(). */
 ssize_t find_read_file(const char *root, pid_t pid, const char *file, char *buf, size_t size);

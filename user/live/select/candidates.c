@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/human.h"
 #include "base/out.h"
@@ -91,23 +90,14 @@ static char *read_command(const struct find_process *process)
 
 /* ---- lines ---- */
 
-static uint64_t since_boot_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static void print_facts(struct out *out, const struct find_process *process)
 {
-	uint64_t now_ns = since_boot_ns(), age_ns = now_ns > process->start_ns ? now_ns - process->start_ns : 0;
 	char user[64];
 
 	find_user_name("", process->uid, user, sizeof(user));
 	out_printf(out, "%8d  ", (int)process->pid);
 	out_pad(out, USER_COLUMNS - (int)human_print(out, USER_COLUMNS, user, strlen(user)));
-	out_printf(out, "  %10s  %-7s  ", human_duration(age_ns).s, process->has_libcuda ? "yes" : "no");
+	out_printf(out, "  %10s  %-7s  ", human_duration(find_age_ns(process)).s, process->has_libcuda ? "yes" : "no");
 }
 
 void candidates_print(struct out *out, const struct find_process *list, size_t count, unsigned columns,

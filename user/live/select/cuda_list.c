@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
@@ -16,22 +15,13 @@
 #include "live/process/find_names.h"
 #include "live/process/procfs.h"
 
-static uint64_t boot_time_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static void take_process(struct cuda_process *process, const struct find_process *found)
 {
-	uint64_t now_ns = boot_time_ns();
 	struct cgroup_parts parts;
 
 	*process = (struct cuda_process){
 		.pid = (uint32_t)found->pid, .uid = found->uid, .start_ns = found->start_ns,
-		.age_ns = now_ns > found->start_ns ? now_ns - found->start_ns : 0,
+		.age_ns = find_age_ns(found),
 	};
 	memcpy(process->comm, found->comm, sizeof(process->comm));
 	memcpy(process->cmdline, found->cmdline, sizeof(process->cmdline));
