@@ -26,7 +26,7 @@ static struct stacks_row row_of(const struct stacks *s, uint32_t id, unsigned in
 
 static struct stacks_row now_of(const struct stacks *s, uint32_t id)
 {
-	return row_of(s, id, STACKS_SINCE_START);
+	return row_of(s, id, STACKS_AT_START);
 }
 
 static void live_and_peak(void **state)
@@ -129,11 +129,11 @@ static void growth_since_a_mark(void **state)
 	stacks_add(&s, 3, 5, 20);
 	stacks_mark(&s, 1);
 	stacks_add(&s, 3, 1, 21);
-	assert_true(row_of(&s, 1, STACKS_SINCE_START).grown == 0 && row_of(&s, 2, STACKS_SINCE_START).grown == 107);
-	assert_true(row_of(&s, 1, STACKS_SINCE_MARK).grown == -100 && row_of(&s, 2, STACKS_SINCE_MARK).grown == 7);
-	assert_true(row_of(&s, 3, STACKS_SINCE_MARK).grown == 6);
-	assert_true(row_of(&s, 3, STACKS_SINCE_MARK + 1).grown == 1 && row_of(&s, 2, STACKS_SINCE_MARK + 1).grown == 0);
-	assert_true(row_of(&s, 3, STACKS_SINCE_NOW).grown == 0);
+	assert_true(row_of(&s, 1, STACKS_AT_START).grown == 0 && row_of(&s, 2, STACKS_AT_START).grown == 107);
+	assert_true(row_of(&s, 1, STACKS_AT_MARK).grown == -100 && row_of(&s, 2, STACKS_AT_MARK).grown == 7);
+	assert_true(row_of(&s, 3, STACKS_AT_MARK).grown == 6);
+	assert_true(row_of(&s, 3, STACKS_AT_MARK + 1).grown == 1 && row_of(&s, 2, STACKS_AT_MARK + 1).grown == 0);
+	assert_true(row_of(&s, 3, STACKS_NOW).grown == 0);
 	stacks_fini(&s);
 }
 

@@ -25,7 +25,7 @@ static void report(struct allocator *a, uint64_t ptr, int64_t delta)
 {
 	struct gmt_fw_mem rec = {
 		.ptr = ptr, .delta = delta, .total_allocated = a->allocated += delta,
-		.total_reserved = a->reserved, .device_type = GMT_FW_GPU,
+		.total_reserved = a->reserved, .device_type = GMT_FW_GPU, .stack_id = a->r.stack_id,
 	};
 
 	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
@@ -445,6 +445,29 @@ static void device_of_a_lost_block(void **state)
 	assert_int_equal(t.segments, 0);
 }
 
+/* The stacks of a process that has ended have the purposes of the peak, though the program has freed all. */
+static void purposes_at_the_peak(void **state)
+{
+	struct allocator *a = *state;
+	uint64_t sizes[] = { 100, 700, 30 };
+	struct view view;
+
+	for (uint32_t i = 0; i < 3; i++) {     /* the second makes the last peak, when the first is gone */
+		a->r.stack_id = 21 + i;
+		report(a, BASE + i * MiB, (int64_t)sizes[i]);
+		report(a, BASE + i * MiB, -(int64_t)sizes[i]);
+	}
+	records_exit(&a->r, 0);
+	view_build(a->r.pipeline, NULL, &view);
+	const struct view_training *t = &view.procs[0].rows[0].torch.training;
+
+	assert_int_equal(t->purpose_count, 1);
+	assert_int_equal(t->purposes[0].stack_id, 22);
+	assert_int_equal(t->purposes[0].at_peak, 700);
+	assert_int_equal(t->categories[GMT_CATEGORY_UNKNOWN].at_peak, 700);
+	view_free(&view);
+}
+
 static void a_framework_that_nobody_knows(void **state)
 {
 	struct gmt_fw_mem block = {
@@ -480,6 +503,7 @@ int main(void)
 		CASE(memory_that_is_not_the_drivers), CASE(events_missed), CASE(an_event_that_comes_twice),
 		CASE(two_devices), CASE(the_end_of_a_process), CASE(another_program), CASE(malformed),
 		CASE(device_by_address_and_totals_by_sums), CASE(device_of_a_lost_block), CASE(a_framework_that_nobody_knows),
+		CASE(purposes_at_the_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

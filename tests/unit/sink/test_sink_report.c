@@ -387,6 +387,7 @@ static void test_leak(void **state)
 	check_says("LEAK    (guess) +12 MiB on average in the last 5 iterations, 200 MiB kept", "had been kept");
 	check_says("the GPU is full in about 11m 00s (6,596 iterations) at this rate", NULL);
 	now.procs[0].exited = true;
+	t->categories[GMT_CATEGORY_KEPT].at_peak = 200 * MIB;
 	now.procs[0].exit_ts_ns = now.view.now_ns;
 	check_says("iterations until 10:17:22 200 MiB had been kept by then", "is full in");
 	typical(&now);

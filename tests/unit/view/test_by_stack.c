@@ -430,6 +430,58 @@ static void growth_is_counted_from_the_middle(void **state)
 	view_free(&view);
 }
 
+/* A program that has grown for 11 s frees all and ends. */
+static void growth_of_the_ended_counts_until_the_peak(void **state)
+{
+	struct records *r = *state;
+	uint64_t start = r->ts_ns;
+	struct view_held held;
+	struct view view;
+
+	for (int i = 1; i <= 11; i++) {
+		r->ts_ns = start + i * S - S / 2;
+		create(r, i, 1 << i, 1);
+	}
+	for (int i = 1; i <= 11; i++)
+		RELEASE(r, cuMemRelease, i);
+	records_exit(r, 0);
+	view = look(r);
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_int_equal(held.live, 0);
+	assert_int_equal(held.then, 2 + 4 + 8 + 16);
+	assert_int_equal(held.grown, 32 + 64 + 128 + 256 + 512 + 1024 + 2048);
+	assert_int_equal(held.grown_later, 512 + 1024 + 2048);
+	assert_true(view_is_steady(&held));
+	assert_true(stacks_of(&view, 1)->until_ns == stacks_of(&view, 1)->peak_ts_ns);
+	view_free(&view);
+}
+
+/* The peak was early: then growth counts until the newest mark, here at 16 s. */
+static void growth_of_the_ended_below_an_early_peak(void **state)
+{
+	struct records *r = *state;
+	uint64_t start = r->ts_ns;
+	struct view_held held;
+	struct view view;
+
+	create(r, 100, 1 << 30, 2);
+	RELEASE(r, cuMemRelease, 100);
+	for (int i = 1; i <= 20; i++) {
+		r->ts_ns = start + i * S - S / 2;
+		create(r, i, 1 << i, 1);
+	}
+	for (int i = 1; i <= 20; i++)
+		RELEASE(r, cuMemRelease, i);
+	records_exit(r, 0);
+	view = look(r);
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_true(stacks_of(&view, 1)->until_ns == view.procs[0].attach_ts_ns + 16 * S);
+	assert_int_equal(held.grown, (1 << 17) - (1 << 5));
+	assert_int_equal(held.grown_later, (1 << 17) - (1 << 9));
+	assert_true(view_is_steady(&held));
+	view_free(&view);
+}
+
 /* A new mark takes the place of none that still counts. */
 static void marks_count_on_after_a_new_mark(void **state)
 {
@@ -596,6 +648,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(how_complete_stacks_are, scene, no_scene),
 		cmocka_unit_test_setup_teardown(growth_is_counted_from_the_middle, scene, no_scene),
 		cmocka_unit_test_setup_teardown(marks_count_on_after_a_new_mark, scene, no_scene),
+		cmocka_unit_test_setup_teardown(growth_of_the_ended_counts_until_the_peak, scene, no_scene),
+		cmocka_unit_test_setup_teardown(growth_of_the_ended_below_an_early_peak, scene, no_scene),
 		cmocka_unit_test_setup_teardown(what_is_never_freed, scene, no_scene),
 		cmocka_unit_test_setup_teardown(what_no_call_explains, scene, no_scene),
 		cmocka_unit_test_setup_teardown(a_gpu_that_is_learned_late, scene, no_scene),

@@ -150,6 +150,23 @@ static void optimizers_state_is_compared_with_parameters(void **state)
 	assert_silent();
 }
 
+/* A program frees its memory before it ends: the peak counts. */
+static void the_ended_are_judged_at_the_peak(void **state)
+{
+	struct view_training *t = training(false);
+	struct view_line_row *row = &f.rows[0].torch.stacks.lines[VIEW_BY_PEAK].rows[0];
+
+	(void)state;
+	t->categories[GMT_CATEGORY_KEPT].at_peak = f.rows[0].torch.allocated.peak / 2;
+	assert_silent();
+	f.procs[0].exited = true;
+	assert_int_equal(find(FINDING_OF_KEPT)->bytes, f.rows[0].torch.allocated.peak / 2);
+	row->state = VIEW_LINE_OWN;
+	row->has_ended = true;
+	row->peak_by_category[GMT_CATEGORY_KEPT] = 200 * MIB;
+	assert_ptr_equal(find(FINDING_OF_KEPT)->line, row);
+}
+
 static void growth_has_to_be_steady(void **state)
 {
 	struct view_stacks *s = &f.rows[0].stacks;
@@ -170,6 +187,9 @@ static void growth_has_to_be_steady(void **state)
 	f.procs[0].exited = true;
 	f.procs[0].exit_ts_ns = f.view.now_ns;
 	assert_true(find(FINDING_OF_GROWTH)->left_ns == FINDING_LEFT_UNKNOWN);
+	assert_int_equal(find(FINDING_OF_GROWTH)->stopped_ns, s->until_ns);
+	s->live = 0;                     /* freed before the end */
+	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
 	f.procs[0].exited = false;
 	f.rows[0].torch.training.is_training = true; /* what comes and goes in each iteration is no growth */
 	assert_silent();
@@ -179,17 +199,17 @@ static void growth_has_to_be_steady(void **state)
 	row->held.grown_later = 100 * MIB; /* in the second half alone */
 	assert_silent();
 	row->held.grown_later = 40 * MIB;
-	row->held.live = 100 * MIB;      /* nothing was there before */
+	row->held.then = 0;              /* nothing was there before */
 	assert_silent();
-	row->held.live = 200 * MIB;
+	row->held.then = 100 * MIB;
 	row->held.grown_later = 99 * MIB; /* nearly all may go again at once */
 	assert_silent();
 	row->held.grown_later = 40 * MIB;
 	s->later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
-	s->later_ns = f.view.now_ns - S / 2 + 1; /* the second half has hardly begun */
+	s->later_ns = s->until_ns - S / 2 + 1; /* the second half has hardly begun */
 	assert_silent();
-	s->later_ns = f.view.now_ns - S / 2;
+	s->later_ns = s->until_ns - S / 2;
 	assert_non_null(find(FINDING_OF_GROWTH));
 }
 
@@ -209,7 +229,7 @@ static void even_growth_goes_on_showing(void **state)
 
 		while (now >= 2 * later + later / 2)
 			later *= 2;
-		f.view.now_ns = f.procs[0].attach_ts_ns + now;
+		f.view.now_ns = s->until_ns = f.procs[0].attach_ts_ns + now;
 		s->later_ns = f.procs[0].attach_ts_ns + later;
 		s->since_ns = f.procs[0].attach_ts_ns + later / 2;
 		s->live = held->live = now / S * MIB / 100 + MIB;
@@ -313,6 +333,7 @@ int main(void)
 		cmocka_unit_test(a_leak_needs_iterations_and_bytes),
 		cmocka_unit_test(what_is_kept_is_told),
 		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
+		cmocka_unit_test(the_ended_are_judged_at_the_peak),
 		cmocka_unit_test(growth_has_to_be_steady),
 		cmocka_unit_test(even_growth_goes_on_showing),
 		cmocka_unit_test(neighbours_count_on_a_full_gpu),

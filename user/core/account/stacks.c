@@ -164,24 +164,30 @@ void stacks_restart(struct stacks *s, uint64_t ts_ns)
 	s->peak_change = s->changes;
 }
 
-static uint64_t held_then(const struct stacks *s, const struct stack *stack, unsigned int since)
+uint64_t stacks_held(const struct stacks *s, uint32_t index, unsigned int moment)
 {
-	if (since == STACKS_SINCE_START)
+	const struct stack *stack = &s->list[index];
+
+	if (moment == STACKS_AT_START)
 		return 0;
-	if (since >= STACKS_MARKS || stack->changed <= s->mark_change[since])
+	if (moment == STACKS_AT_PEAK)
+		return stack->changed <= s->peak_change ? stack->live : stack->at_peak;
+	if (moment >= STACKS_MARKS || stack->changed <= s->mark_change[moment])
 		return stack->live;
-	return stack->at_mark[since];
+	return stack->at_mark[moment];
 }
 
 void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row)
 {
 	const struct stack *stack = &s->list[index];
+	uint64_t then = stacks_held(s, index, since);
 
 	*row = (struct stacks_row){
 		.stack_id = stack->id,
 		.live = stack->live,
-		.at_peak = stack->changed <= s->peak_change ? stack->live : stack->at_peak,
-		.grown = (int64_t)(stack->live - held_then(s, stack, since)),
+		.at_peak = stacks_held(s, index, STACKS_AT_PEAK),
+		.then = then,
+		.grown = (int64_t)(stack->live - then),
 		.count = stack->count,
 		.allocs = stack->allocs,
 		.frees = stack->frees,

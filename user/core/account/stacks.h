@@ -43,17 +43,19 @@ struct stacks {
 	bool is_closed;          /* what a stack without a row asks for is booked as memory without a stack */
 };
 
-/* What growth is counted from. */
-enum stacks_since {
-	STACKS_SINCE_MARK = 0,   /* + the number of the mark */
-	STACKS_SINCE_START = STACKS_MARKS,
-	STACKS_SINCE_NOW,        /* nothing has changed since */
+/* The moments between which growth is counted. */
+enum stacks_moment {
+	STACKS_AT_MARK = 0,      /* + the number of the mark */
+	STACKS_AT_START = STACKS_MARKS,
+	STACKS_AT_PEAK,
+	STACKS_NOW,
 };
 
 struct stacks_row {
 	uint32_t stack_id;
 	uint64_t live, at_peak;
-	int64_t grown;
+	uint64_t then;           /* at `since` */
+	int64_t grown;           /* from `since` until now */
 	uint64_t count;          /* live allocations */
 	uint64_t allocs, frees, alloc_bytes; /* ever */
 };
@@ -83,5 +85,7 @@ void stacks_restart(struct stacks *s, uint64_t ts_ns);
 
 /* Stack `index` (below s->count), in order of appearance. */
 void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row);
+/* What it held at a moment (enum stacks_moment). */
+uint64_t stacks_held(const struct stacks *s, uint32_t index, unsigned int moment);
 
 #endif

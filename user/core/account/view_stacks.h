@@ -43,8 +43,9 @@ enum view_order {
 struct view_held {
 	uint64_t live;
 	uint64_t at_peak;        /* when the sum of all was highest */
-	int64_t grown;           /* live, less what it was at view_stacks.since_ns */
+	int64_t grown;           /* since view_stacks.since_ns, until view_stacks.until_ns */
 	int64_t grown_later;     /* the part of `grown` since view_stacks.later_ns */
+	uint64_t then;           /* held at view_stacks.since_ns */
 	uint64_t live_count;
 	uint64_t allocs, frees;  /* ever */
 	uint64_t alloc_bytes;
@@ -59,7 +60,8 @@ struct view_owner {
 
 struct view_stack_row {
 	uint32_t stack;          /* index in view.stacks */
-	uint8_t purpose;         /* what most of its live memory is for: 1 + enum gmt_category; 0: not told */
+	uint8_t purpose;         /* what most of its memory is for, now or, if the process has ended, at the peak:
+				  * 1 + enum gmt_category; 0: not told */
 	bool is_segment;         /* of the driver's memory: a framework's segments, in which its blocks lie */
 	struct view_held held;
 };
@@ -85,7 +87,7 @@ enum view_line_state {
 /* All stacks with the same line of the program's own code. */
 struct view_line_row {
 	uint8_t state;           /* enum view_line_state */
-	uint8_t purpose;         /* what most of the live memory of `stack` is for, as above */
+	uint8_t purpose;         /* what most of the memory of `stack` is for, as above */
 	bool has_ended;          /* the process has */
 	bool has_callers;        /* not all stacks have this caller */
 	uint32_t symbol;         /* VIEW_LINE_OWN: index in view.symbols */
@@ -93,8 +95,15 @@ struct view_line_row {
 	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
 	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
 	uint64_t by_category[GMT_CATEGORY_COUNT]; /* of a framework's blocks: the live bytes by purpose */
+	uint64_t peak_by_category[GMT_CATEGORY_COUNT]; /* likewise, the bytes at the peak of an ended process */
 	struct view_held held;
 };
+
+/* The bytes of a line for a purpose: now; of an ended process, at the peak. */
+static inline uint64_t view_line_part(const struct view_line_row *line, enum gmt_category category)
+{
+	return line->has_ended ? line->peak_by_category[category] : line->by_category[category];
+}
 
 /* Whether it is known who took the memory, be it the program's own code or not. */
 static inline bool view_line_has_code(const struct view_line_row *line)
@@ -122,7 +131,9 @@ struct view_modules {
 struct view_stacks {
 	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
 	uint64_t since_ns;       /* growth is counted from here */
-	uint64_t later_ns;       /* a moment in about the middle of that time; 0: there is none yet */
+	uint64_t later_ns;       /* a moment in about the middle of that time; 0: there is none yet, or none is known */
+	uint64_t until_ns;       /* ... and until here: now. A process that ends frees all before: then the peak, or a
+				  * moment after the peak in the second half of its time */
 	int64_t unexplained;     /* rows with physical: its live bytes less these. Rounding and the reserve of
 				  * pools; less than 0 where small allocations lie in blocks of the context */
 	size_t stack_count;      /* different ones; 0 if none are to be shown */
@@ -192,7 +203,8 @@ struct view_request {
 };
 
 int64_t view_value(const struct view_held *held, enum view_order order);
-/* Whether memory has grown in both parts of the time since view_stacks.since_ns, and was there before: no start-up. */
+/* Whether memory has grown in both parts of the time from since_ns until until_ns (view_stacks), and was there before:
+ * no start-up. */
 bool view_is_steady(const struct view_held *held);
 const char *view_order_name(enum view_order order);
 uint64_t view_complete(const struct view_unwinding *unwinding);   /* stacks with all their frames */

@@ -22,11 +22,40 @@ unsigned int framework_category(const struct framework *f, const struct range *b
 }
 
 /* A block that goes after an out-of-memory error, before any new block, goes because of the error. Until then the block
- * was for what it seemed to be for when the error came. */
-static enum gmt_category category_at_peak(const struct framework_device *d, const struct range *block,
+ * was for what it seemed to be for when the error came. Outside of a training, all that goes seems to be temporary; but
+ * this block was there at the peak. */
+static enum gmt_category category_at_peak(const struct framework *f, const struct range *block,
 					  enum gmt_category category)
 {
-	return d->has_failed ? category_guess(block, d->failed, true, d->is_first) : category;
+	const struct framework_device *d = &f->devices[block->gpu];
+	const struct phase_line *line = phases_line(&f->phases, block->gpu);
+
+	if (d->has_failed)
+		return category_guess(block, d->failed, true, d->is_first);
+	return line && line->now.is_training ? category : category_of_block(f, block, true);
+}
+
+static struct framework_kind *put_kind(struct framework_kinds *kinds, struct hash *by_kind, uint32_t stack_id,
+				      enum gmt_category category)
+{
+	uint32_t *index = hash_put(by_kind, (uint64_t)stack_id << 32 | category, NULL);
+
+	if (!*index) {
+		kinds->list = xgrow(kinds->list, kinds->count, sizeof(*kinds->list));
+		kinds->list[kinds->count++] = (struct framework_kind){ .stack_id = stack_id, .category = category };
+		*index = kinds->count;
+	}
+	return &kinds->list[*index - 1];
+}
+
+static void count_gone(struct framework_gone *gone, const struct range *block, enum gmt_category category)
+{
+	struct framework_kind *kind = put_kind(&gone->kinds, &gone->by_kind, (uint32_t)block->value, category);
+
+	if (kind->peak != gone->peak)
+		kind->at_peak = 0;
+	kind->peak = gone->peak;
+	kind->at_peak += block->length;
 }
 
 unsigned int framework_count_gone(struct framework *f, const struct range *block)
@@ -35,7 +64,7 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 	enum gmt_category category = category_of_block(f, block, false);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		d->gone_since_peak[category_at_peak(d, block, category)] += block->length;
+		count_gone(&d->gone, block, category_at_peak(f, block, category));
 	return category_is_known(block) ? category + 1 : 0;
 }
 
@@ -44,16 +73,8 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 static void add_kind(struct framework_kinds *kinds, struct hash *found, const struct framework_device *d,
 		     const struct range *block, enum gmt_category category)
 {
-	uint32_t stack_id = (uint32_t)block->value;
-	uint32_t *index = hash_put(found, (uint64_t)stack_id << 32 | category, NULL);
-	struct framework_kind *kind;
+	struct framework_kind *kind = put_kind(kinds, found, (uint32_t)block->value, category);
 
-	if (!*index) {
-		kinds->list = xgrow(kinds->list, kinds->count, sizeof(*kinds->list));
-		kinds->list[kinds->count++] = (struct framework_kind){ .stack_id = stack_id, .category = category };
-		*index = kinds->count;
-	}
-	kind = &kinds->list[*index - 1];
 	kind->count++;
 	kind->live += block->length;
 	if (block->offset <= d->allocated.peak_ts_ns)
@@ -94,11 +115,52 @@ static enum gmt_category with_hint(const struct framework_kind *kind, const stru
 	return kind->category == GMT_CATEGORY_UNKNOWN && hint < GMT_CATEGORY_COUNT ? hint : kind->category;
 }
 
-static int compare_purposes(const void *left, const void *right)
+static int compare_live(const void *left, const void *right)
 {
 	const struct view_purpose *a = left, *b = right;
 
 	return (a->live > b->live) - (a->live < b->live);
+}
+
+static int compare_at_peak(const void *left, const void *right)
+{
+	const struct view_purpose *a = left, *b = right;
+
+	return (a->at_peak > b->at_peak) - (a->at_peak < b->at_peak);
+}
+
+/* by_stack: also adds the kinds to the purposes of stacks. */
+static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames, bool by_stack,
+		      struct view_training *out)
+{
+	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count, sizeof(*out->purposes));
+	for (size_t i = 0; i < kinds->count; i++) {
+		const struct framework_kind *kind = &kinds->list[i];
+		enum gmt_category category = with_hint(kind, frames);
+		struct view_category *c = &out->categories[category];
+
+		if (kind->stack_id && by_stack)
+			out->purposes[out->purpose_count++] = (struct view_purpose){
+				.stack_id = kind->stack_id, .category = category, .live = kind->live,
+				.at_peak = kind->at_peak,
+			};
+		c->live += kind->live;
+		c->count += kind->count;
+		c->at_peak += kind->at_peak;
+	}
+}
+
+/* What is gone of the newest peak. */
+static void add_gone(const struct framework_gone *gone, const struct frames *frames, bool by_stack,
+		     struct view_training *out)
+{
+	struct framework_kinds kinds = { xcalloc(gone->kinds.count, sizeof(*kinds.list)), 0 };
+
+	for (size_t i = 0; i < gone->kinds.count; i++)
+		if (gone->kinds.list[i].peak == gone->peak)
+			kinds.list[kinds.count++] = gone->kinds.list[i];
+	add_kinds(&kinds, frames, by_stack, out);
+	framework_kinds_free(&kinds);
 }
 
 static void add_categories(const struct framework *f, unsigned int ordinal, const struct frames *frames,
@@ -106,31 +168,15 @@ static void add_categories(const struct framework *f, unsigned int ordinal, cons
 {
 	const struct framework_device *d = &f->devices[ordinal];
 	struct framework_kinds live = { 0 };
-	const struct framework_kinds *kinds = &d->kinds_at_end;
 
-	if (!f->ended) {
+	if (!f->ended)
 		framework_kinds_make(f, ordinal, &live);
-		kinds = &live;
-	}
-	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count, sizeof(*out->purposes));
-	for (size_t i = 0; i < kinds->count; i++) {
-		const struct framework_kind *kind = &kinds->list[i];
-		enum gmt_category category = with_hint(kind, frames);
-		struct view_category *c = &out->categories[category];
-
-		if (kind->stack_id)
-			out->purposes[out->purpose_count++] = (struct view_purpose){
-				.stack_id = kind->stack_id, .category = category, .live = kind->live,
-			};
-		c->live += kind->live;
-		c->count += kind->count;
-		c->at_peak += kind->at_peak;
-	}
-	for (int i = 0; i < GMT_CATEGORY_COUNT; i++)
-		out->categories[i].at_peak += d->gone_since_peak[i];
+	add_kinds(f->ended ? &d->kinds_at_end : &live, frames, true, out);
+	add_gone(&d->gone, frames, f->ended, out);
 	framework_kinds_free(&live);
 	if (out->purpose_count)
-		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes), compare_purposes);
+		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes),
+		      f->ended ? compare_at_peak : compare_live);
 }
 
 static void add_iterations(const struct phase_line *line, struct view_training *out)

@@ -18,6 +18,7 @@ static struct framework_device *device_of_ordinal(struct framework *f, unsigned 
 		for (; f->count <= ordinal; f->count++) {
 			f->devices[f->count] = (struct framework_device){ 0 };
 			stacks_init(&f->devices[f->count].stacks);
+			hash_init(&f->devices[f->count].gone.by_kind, sizeof(uint32_t));
 			f->devices[f->count].stacks.is_closed = f->p->account.stacks.is_closed;
 		}
 	}
@@ -125,7 +126,7 @@ static void take_totals(struct framework *f, struct framework_device *d, const s
 	level_set(&d->allocated, rec->total_allocated, rec->hdr.ts_ns);
 	level_set(&d->reserved, rec->total_reserved, rec->hdr.ts_ns);
 	if (d->allocated.peak != peak)
-		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
+		d->gone.peak++;
 }
 
 /* Counts each time that the difference begins or changes. */
@@ -238,7 +239,7 @@ void framework_drop(struct framework *f)
 		d->sized = d->sized_bytes = d->asked_bytes = 0;
 		d->off = 0;
 		d->seen = false;
-		memset(d->gone_since_peak, 0, sizeof(d->gone_since_peak));
+		d->gone.peak++;
 		stacks_drop(&d->stacks);
 	}
 }
@@ -254,6 +255,8 @@ void framework_free(struct framework *f)
 	for (unsigned int i = 0; i < f->count; i++) {
 		stacks_fini(&f->devices[i].stacks);
 		framework_kinds_free(&f->devices[i].kinds_at_end);
+		framework_kinds_free(&f->devices[i].gone.kinds);
+		hash_fini(&f->devices[i].gone.by_kind);
 	}
 	free(f->devices);
 	free(f);
@@ -274,7 +277,7 @@ void framework_mark(struct framework *f, unsigned int mark)
 void framework_restart(struct framework *f, uint64_t ts_ns)
 {
 	for (unsigned int i = 0; i < f->count; i++) {
-		memset(f->devices[i].gone_since_peak, 0, sizeof(f->devices[i].gone_since_peak));
+		f->devices[i].gone.peak++;
 		level_restart(&f->devices[i].allocated, ts_ns);
 		level_restart(&f->devices[i].reserved, ts_ns);
 		stacks_restart(&f->devices[i].stacks, ts_ns);

@@ -39,16 +39,25 @@ struct framework_gaps {
 	uint64_t largest;
 };
 
-/* Live blocks of one stack and one purpose, as far as that is known without names. */
+/* Blocks of one stack and one purpose, as far as that is known without names. */
 struct framework_kind {
 	uint32_t stack_id;
 	uint8_t category;        /* enum gmt_category */
 	uint64_t live, count, at_peak;
+	uint64_t peak;           /* at_peak is of this peak: framework_gone.peak then */
 };
 
 struct framework_kinds {
 	struct framework_kind *list;
 	size_t count;
+};
+
+/* The blocks of the newest peak that are gone. A program makes peak after peak while its memory grows: what is known of
+ * an older peak is not cleared, but overwritten. */
+struct framework_gone {
+	struct framework_kinds kinds; /* live and count are 0 */
+	struct hash by_kind;     /* uint32_t: 1 + index in kinds.list, by stack and category */
+	uint64_t peak;           /* number of the newest peak */
 };
 
 /* One device, as the process numbers it. */
@@ -68,7 +77,7 @@ struct framework_device {
 	struct framework_gaps at_end;
 	struct stacks stacks;    /* of blocks */
 	bool is_first;           /* the device was seen from its first block on */
-	uint64_t gone_since_peak[GMT_CATEGORY_COUNT]; /* bytes of the peak that are gone now */
+	struct framework_gone gone;
 	struct framework_kinds kinds_at_end;
 	bool has_failed;         /* the framework has reported an error, and has made no block since */
 	struct training_moment failed; /* what the device was doing then */

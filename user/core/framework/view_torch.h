@@ -42,7 +42,7 @@ struct view_range {
 struct view_purpose {
 	uint32_t stack_id;
 	uint8_t category;        /* enum gmt_category */
-	uint64_t live;
+	uint64_t live, at_peak;
 };
 
 /* Categories sum exactly to the blocks that were seen allocated; a block's category is a guess (category.h). */
@@ -59,7 +59,8 @@ struct view_training {
 	size_t iteration_count;
 	struct phase_iteration *iterations; /* the newest, by number */
 	size_t purpose_count;
-	struct view_purpose *purposes;      /* of stacks of blocks, the least live bytes first */
+	struct view_purpose *purposes;      /* of stacks of blocks, the least bytes first: live, of an ended
+					     * process at the peak */
 	size_t range_count;
 	struct view_range *ranges;          /* in order of appearance */
 };

@@ -152,12 +152,15 @@ void process_mark(struct process *p, uint64_t ts_ns)
 	p->next_mark_ns = next_growth < next_recent ? next_growth : next_recent;
 }
 
-/* The `since` that stacks_row() takes for the time since `mark`. */
+/* The `since` that stacks_row() takes for the time since `mark`. Nothing is known since a mark whose place another mark
+ * has taken. */
 static unsigned int since_mark(struct places places, uint32_t newest, uint32_t mark)
 {
 	if (!mark)
-		return STACKS_SINCE_START;
-	return mark > newest ? STACKS_SINCE_NOW : STACKS_SINCE_MARK + mark_place(places, mark);
+		return STACKS_AT_START;
+	if (mark > newest || newest - mark >= places.count)
+		return STACKS_NOW;
+	return STACKS_AT_MARK + mark_place(places, mark);
 }
 
 static unsigned int since_growth(const struct process *p, uint32_t mark, uint64_t *since_ns)
@@ -182,6 +185,11 @@ unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *s
 	uint32_t mark = later_at(p, now_ns);
 
 	return since_growth(p, mark ? mark - 1 : 0, since_ns);
+}
+
+unsigned int process_newest_mark(const struct process *p, uint64_t *ns)
+{
+	return since_growth(p, p->growth, ns);
 }
 
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns)
@@ -211,7 +219,7 @@ unsigned int process_since_window(const struct process *p, uint64_t now_ns, uint
 	if (!p->window_ns)
 		return process_since(p, now_ns, since_ns);
 	*since_ns = p->window_ns;
-	return STACKS_SINCE_MARK + WINDOW_PLACE;
+	return STACKS_AT_MARK + WINDOW_PLACE;
 }
 
 /* ---- one process ---- */

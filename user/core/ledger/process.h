@@ -131,9 +131,13 @@ static inline struct thread *process_thread(struct process *p, uint32_t tid)
  * growth that goes on shows at any time. Call the function with the first record from next_mark_ns on.
  */
 void process_mark(struct process *p, uint64_t ts_ns);
-/* Sets the time from which growth counts at `now_ns`, and returns the `since` for stacks_row(). */
+/* Sets the time from which growth counts at `now_ns`, and returns the `since` for stacks_row(): STACKS_NOW where
+ * the marks of a past moment are no longer known. */
 unsigned int process_since(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
-/* The same for the mark after that, where the second part begins, and for a mark one to two PROCESS_RECENT_NS ago. */
+/* The newest of these marks, as for stacks_held(), and its time; STACKS_AT_START and the time of the attach: none. */
+unsigned int process_newest_mark(const struct process *p, uint64_t *ns);
+/* The same as process_since() for the mark after that, where the second part begins, and for a mark one to two
+ * PROCESS_RECENT_NS ago. */
 unsigned int process_since_later(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 unsigned int process_since_recent(const struct process *p, uint64_t now_ns, uint64_t *since_ns);
 #define PROCESS_RECENT_NS 10000000000ULL

@@ -176,6 +176,7 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_
 	struct view_verdict verdict;
 	struct view_held held = {
 		.live = r->live, .at_peak = r->at_peak, .grown = r->grown, .grown_later = grown_later,
+		.then = r->then,
 		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
 	};
 
@@ -386,22 +387,23 @@ void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struc
 
 	*out = (struct view_stacks){
 		.live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns,
-		.since_ns = moments->since_ns, .later_ns = moments->later_ns,
+		.since_ns = moments->since_ns, .later_ns = moments->later_ns, .until_ns = moments->until_ns,
 	};
 	mark_stacks(b, of);
 	b->has_ended = of->has_ended;
 	for (uint32_t i = 0; i < stacks->count; i++) {
-		struct stacks_row r, later = { 0 };
+		uint64_t until = stacks_held(stacks, i, moments->until);
+		int64_t grown_later = moments->later_ns ? (int64_t)(until - stacks_held(stacks, i, moments->later)) : 0;
+		struct stacks_row r;
 		struct held_age age;
 
 		stacks_row(stacks, i, moments->since, &r);
-		if (moments->later_ns)
-			stacks_row(stacks, i, moments->later, &later);
+		r.grown = (int64_t)(until - r.then);
 		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* the stack's memory has moved to other rows */
 			continue;
 		if (of->ages)
 			age = held_age(of->ages, of->row, r.stack_id);
-		by_stack_add(b, &r, later.grown, of->ages ? &age : NULL);
+		by_stack_add(b, &r, grown_later, of->ages ? &age : NULL);
 	}
 	by_stack_take(b, out);
 }
@@ -442,6 +444,8 @@ static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, co
 
 	if (line)
 		s->lines[order].rows[line - 1].by_category[purpose->category] += purpose->live;
+	if (line)
+		s->lines[order].rows[line - 1].peak_by_category[purpose->category] += purpose->at_peak;
 	if (shown && places->of_stack[shown - 1])
 		s->top[order].rows[places->of_stack[shown - 1] - 1].purpose = 1 + purpose->category;
 	if (shown && places->of_line_stack[shown - 1])

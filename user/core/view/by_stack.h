@@ -49,10 +49,11 @@ void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks);
 void by_stack_add(struct by_stack *b, const struct stacks_row *row, int64_t grown_later, const struct held_age *age);
 void by_stack_take(struct by_stack *b, struct view_stacks *out);
 
-/* The moments from which growth counts: `since` as for stacks_row(). */
+/* The moments between which growth counts: enum stacks_moment. */
 struct by_stack_moments {
-	unsigned int since, later;
-	uint64_t since_ns, later_ns; /* later_ns 0: `later` is no moment between since_ns and now */
+	unsigned int since, later, until;
+	uint64_t since_ns, later_ns; /* later_ns 0: `later` is no moment between since_ns and until_ns */
+	uint64_t until_ns;
 };
 
 /* Whose stacks they are. Members but `stacks` may be NULL. */

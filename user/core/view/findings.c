@@ -54,10 +54,19 @@ static const struct finding *found_in_row(const struct search *s, enum finding_k
 
 /* ---- of a row ---- */
 
-/* The line that holds the most memory of a category. */
+/* The row's bytes of a category. A program frees its memory before it ends: what a process that has ended held at its
+ * peak says more than what was left in the end. */
+static uint64_t bytes_of(const struct search *s, enum gmt_category category)
+{
+	const struct view_category *c = &s->row->torch.training.categories[category];
+
+	return s->proc->exited ? c->at_peak : c->live;
+}
+
+/* The line that holds, or held, the most memory of a category. */
 static const struct view_line_row *line_of_category(const struct view_stacks *stacks, enum gmt_category category)
 {
-	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE };
+	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE, VIEW_BY_PEAK };
 	const struct view_line_row *best = NULL;
 
 	for (size_t o = 0; o < COUNT(orders); o++) {
@@ -65,9 +74,9 @@ static const struct view_line_row *line_of_category(const struct view_stacks *st
 
 		for (size_t i = 0; i < lines->count; i++) {
 			const struct view_line_row *line = &lines->rows[i];
-			uint64_t bytes = line->by_category[category];
+			uint64_t bytes = view_line_part(line, category);
 
-			if (view_line_has_code(line) && bytes && (!best || bytes > best->by_category[category]))
+			if (view_line_has_code(line) && bytes && (!best || bytes > view_line_part(best, category)))
 				best = line;
 		}
 	}
@@ -115,7 +124,7 @@ static void look_for_leak(struct search *s)
 	f = add_finding(s, FINDING_OF_LEAK);
 	f->bytes = growth;
 	f->count = count;
-	f->part = t->training.categories[GMT_CATEGORY_KEPT].live;
+	f->part = bytes_of(s, GMT_CATEGORY_KEPT);
 	f->line = line_of_category(&t->stacks, GMT_CATEGORY_KEPT);
 	f->stopped_ns = leak_stopped(s, &t->training);
 	if (f->stopped_ns || !find_room(s, &room))
@@ -128,11 +137,12 @@ static void look_for_leak(struct search *s)
 static void look_for_kept(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t kept = t->training.categories[GMT_CATEGORY_KEPT].live;
+	uint64_t kept = bytes_of(s, GMT_CATEGORY_KEPT);
+	uint64_t all = s->proc->exited ? t->allocated.peak : t->allocated.live;
 	struct finding *f;
 
 	if (!t->training.is_training || t->training.growth_count ||
-	    !is_much(kept, KEPT_BYTES, t->allocated.live, KEPT_SHARE))
+	    !is_much(kept, KEPT_BYTES, all, KEPT_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
 	f->bytes = kept;
@@ -143,8 +153,8 @@ static void look_for_kept(struct search *s)
 static void look_for_state(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t state = t->training.categories[GMT_CATEGORY_OPTIMIZER_STATE].live;
-	uint64_t parameters = t->training.categories[GMT_CATEGORY_PARAMETER].live;
+	uint64_t state = bytes_of(s, GMT_CATEGORY_OPTIMIZER_STATE);
+	uint64_t parameters = bytes_of(s, GMT_CATEGORY_PARAMETER);
 	struct finding *f;
 
 	if (!t->training.first_is_whole || t->training.before || !parameters ||
@@ -167,15 +177,15 @@ static uint64_t over_all(int64_t bytes, uint64_t part_ns, uint64_t all_ns)
 
 /* Whether a line has grown by much. The first part alone must say so, too: some of the memory of this moment may go
  * again at once, such as the older of a tensor and its longer copy. */
-static bool has_grown_much(const struct search *s, const struct view_stacks *stacks, const struct view_held *held,
-			   uint64_t now_ns)
+static bool has_grown_much(const struct search *s, const struct view_stacks *stacks, const struct view_held *held)
 {
-	uint64_t all_ns = now_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
+	uint64_t all_ns = stacks->until_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
 	uint64_t first_ns = stacks->later_ns - stacks->since_ns;
 	uint64_t first = over_all(held->grown - held->grown_later, first_ns, all_ns);
-	uint64_t both = over_all(held->grown, now_ns - stacks->since_ns, all_ns);
+	uint64_t both = over_all(held->grown, stacks->until_ns - stacks->since_ns, all_ns);
 
-	return is_much(first < both ? first : both, GROWTH_BYTES, stacks->live, GROWTH_SHARE);
+	return is_much(first < both ? first : both, GROWTH_BYTES, s->proc->exited ? stacks->peak : stacks->live,
+		       GROWTH_SHARE);
 }
 
 static void look_for_growth(struct search *s)
@@ -183,25 +193,26 @@ static void look_for_growth(struct search *s)
 	const struct view_stacks *stacks = view_best_stacks(s->row);
 	const struct view_lines *lines = &stacks->lines[VIEW_BY_GROWN];
 	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
-	uint64_t now_ns = s->proc->exited ? s->proc->exit_ts_ns : s->view->now_ns, room;
+	uint64_t room;
 	/* What comes and goes in each iteration is more at one moment and less at another. */
 	bool is_in_iterations = s->row->torch.training.is_training;
 	struct finding *f;
 
-	if (!looked_at_growth(stacks, now_ns))
+	if (!looked_at_growth(stacks))
 		return;
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];
 
 		if (!view_line_has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
-		    !has_grown_much(s, stacks, &line->held, now_ns) ||
-		    (is_in_iterations && line->by_category[GMT_CATEGORY_KEPT] < (uint64_t)line->held.grown))
+		    !has_grown_much(s, stacks, &line->held) ||
+		    (is_in_iterations && view_line_part(line, GMT_CATEGORY_KEPT) < (uint64_t)line->held.grown))
 			continue;
 		f = add_finding(s, FINDING_OF_GROWTH);
 		f->bytes = (uint64_t)line->held.grown;
 		f->since_ns = stacks->since_ns;
+		f->stopped_ns = s->proc->exited ? stacks->until_ns : 0;
 		if (find_room(s, &room))
-			f->left_ns = time_left(room, f->bytes, now_ns - f->since_ns);
+			f->left_ns = time_left(room, f->bytes, stacks->until_ns - f->since_ns);
 		f->line = line;
 		return;
 	}

@@ -6,19 +6,19 @@
 #include "core/view/thresholds.h"
 #include "core/view/view.h"
 
-bool looked_at_growth(const struct view_stacks *stacks, uint64_t now_ns)
+bool looked_at_growth(const struct view_stacks *stacks)
 {
 	return stacks->later_ns && stacks->later_ns - stacks->since_ns >= GROWTH_NS &&
-	       now_ns >= stacks->later_ns + GROWTH_LATER_NS;
+	       stacks->until_ns >= stacks->later_ns + GROWTH_LATER_NS;
 }
 
-static enum looked at_growth(const struct view *view, const struct view_proc *proc, const struct view_row *row)
+static enum looked at_growth(const struct view_row *row)
 {
 	const struct view_stacks *stacks = view_best_stacks(row);
 
 	if (!view_has_stacks(stacks))
 		return LOOKED_NO_STACKS;
-	return looked_at_growth(stacks, proc->exited ? proc->exit_ts_ns : view->now_ns) ? LOOKED_AT : LOOKED_SHORT;
+	return looked_at_growth(stacks) ? LOOKED_AT : LOOKED_SHORT;
 }
 
 static enum looked at_leaks(const struct view_training *t)
@@ -40,7 +40,7 @@ static void look_at_row(const struct view *view, const struct view_proc *proc, c
 	const struct view_torch *t = &row->torch;
 	bool has_memory = row->gpu >= 0 && view->gpus[row->gpu].has_memory;
 
-	note_answer(&by[LOOKED_FOR_GROWTH], at_growth(view, proc, row));
+	note_answer(&by[LOOKED_FOR_GROWTH], at_growth(row));
 	if (!proc->exited && !view->is_filtered)
 		note_answer(&by[LOOKED_FOR_OTHERS], has_memory ? LOOKED_AT : LOOKED_NO_NVML);
 	if (!t->seen)

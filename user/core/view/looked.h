@@ -34,7 +34,7 @@ enum looked {
 /* For each question the worst answer of all processes that hold or held memory. */
 void looked_at(const struct view *view, enum looked by[LOOKED_FOR_COUNT]);
 
-/* Whether the stacks show growth in both halves of the time until now_ns, if there was any. */
-bool looked_at_growth(const struct view_stacks *stacks, uint64_t now_ns);
+/* Whether the stacks show growth in both halves of the time until stacks->until_ns, if there was any. */
+bool looked_at_growth(const struct view_stacks *stacks);
 
 #endif

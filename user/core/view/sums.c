@@ -31,6 +31,7 @@ void sums_count(struct sums *sums, uint32_t number, const struct view_held *held
 	sum->at_peak += held->at_peak;
 	sum->grown += held->grown;
 	sum->grown_later += held->grown_later;
+	sum->then += held->then;
 	sum->live_count += held->live_count;
 	sum->allocs += held->allocs;
 	sum->frees += held->frees;

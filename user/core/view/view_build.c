@@ -173,8 +173,37 @@ struct maker {
 	const struct process *p;
 	const struct framework *f;      /* NULL: none */
 	const struct held_ages *ages;   /* NULL: not asked for */
-	struct by_stack_moments moments;
 };
+
+/* Growth from the attach on is a start-up. */
+static void find_moments(const struct process *p, struct by_stack_moments *m)
+{
+	m->since = process_since_window(p, m->until_ns, &m->since_ns);
+	m->later = process_since_later(p, m->until_ns, &m->later_ns);
+	if (m->since >= STACKS_MARKS || m->later_ns <= m->since_ns)
+		m->later_ns = 0;
+}
+
+/* A program frees its memory before it ends. So growth counts until the peak, or until the newest mark if that is
+ * later. */
+static void find_last(const struct process *p, const struct stacks *stacks, struct by_stack_moments *m)
+{
+	m->until = process_newest_mark(p, &m->until_ns);
+	if (stacks->peak_ts_ns < m->until_ns)
+		return;
+	m->until = STACKS_AT_PEAK;
+	m->until_ns = stacks->peak_ts_ns;
+}
+
+static void fill_held_stacks(struct maker *m, const struct by_stack_of *of, struct view_stacks *out)
+{
+	struct by_stack_moments moments = { .until = STACKS_NOW, .until_ns = m->ledger->now_ns };
+
+	if (of->has_ended)
+		find_last(m->p, of->stacks, &moments);
+	find_moments(m->p, &moments);
+	by_stack_fill(&m->by_stack, of, &moments, out);
+}
 
 static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *out)
 {
@@ -185,10 +214,10 @@ static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *
 	};
 
 	of.stacks = &m->p->account.rows[row].stacks;
-	by_stack_fill(&m->by_stack, &of, &m->moments, &out->stacks);
+	fill_held_stacks(m, &of, &out->stacks);
 	of = (struct by_stack_of){ .stacks = blocks, .ends = of.ends, .has_ended = m->p->exited };
 	if (blocks)
-		by_stack_fill(&m->by_stack, &of, &m->moments, &out->torch.stacks);
+		fill_held_stacks(m, &of, &out->torch.stacks);
 	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
 			      out->torch.training.purpose_count);
 	if (out->has_physical)
@@ -222,15 +251,6 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 
 /* ---- processes ---- */
 
-/* Growth from the attach on is a start-up. */
-static void find_moments(const struct process *p, uint64_t now_ns, struct by_stack_moments *m)
-{
-	m->since = process_since_window(p, now_ns, &m->since_ns);
-	m->later = process_since_later(p, now_ns, &m->later_ns);
-	if (m->since >= STACKS_MARKS || m->later_ns <= m->since_ns)
-		m->later_ns = 0;
-}
-
 /* Fills in the rows and the host memory, of this moment or of the process's end. */
 static void fill_memory(struct maker *m, struct view_proc *out)
 {
@@ -239,7 +259,6 @@ static void fill_memory(struct maker *m, struct view_proc *out)
 	struct by_stack_of host;
 	struct held_ages ages;
 
-	find_moments(m->p, now_ns, &m->moments);
 	m->ages = m->request->ages ? &ages : NULL;
 	if (m->ages)
 		held_ages_init(&ages, m->p, now_ns > older_than_ns ? now_ns - older_than_ns : 0);
@@ -248,7 +267,7 @@ static void fill_memory(struct maker *m, struct view_proc *out)
 		.stacks = &m->p->account.stacks, .ends = &m->ledger->stack_ends, .ages = m->ages, .row = ROW_NONE,
 		.has_ended = m->p->exited,
 	};
-	by_stack_fill(&m->by_stack, &host, &m->moments, &out->host_stacks);
+	fill_held_stacks(m, &host, &out->host_stacks);
 	if (m->ages)
 		held_ages_fini(&ages);
 	m->ages = NULL;

@@ -182,11 +182,12 @@ static void framework_line(struct out *out, const struct view *view, const struc
 	put_line(out, opts, "", &line);
 }
 
-static void answer_lines(struct out *out, const struct view *view, const struct view_row *row,
-			 const struct sink_opts *opts)
+/* A program frees its memory before it ends: of a process that has ended, the peak says who needed the memory. */
+static void answer_lines(struct out *out, const struct view *view, const struct view_proc *proc,
+			 const struct view_row *row, const struct sink_opts *opts)
 {
 	const struct view_stacks *s = view_best_stacks(row);
-	enum view_order order = s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
+	enum view_order order = !proc->exited && s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
 	const struct view_lines *lines = &s->lines[order];
 	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
 
@@ -243,7 +244,7 @@ static void answer_process(struct out *out, const struct view *view, size_t inde
 		gpu_lines(out, view, proc, &proc->rows[r], opts);
 		framework_line(out, view, &proc->rows[r].torch, opts);
 		answer_findings(out, view, index, r, opts);
-		answer_lines(out, view, &proc->rows[r], opts);
+		answer_lines(out, view, proc, &proc->rows[r], opts);
 	}
 	out_char(out, '\n');
 }

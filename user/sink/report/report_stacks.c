@@ -95,21 +95,23 @@ static bool has_line(const struct view_lines *lines, const struct view_line_row 
 	return false;
 }
 
-/* The lines with the most live memory, then those that had the most at the peak and are not among the first. */
+/* The lines with the most live memory, then those that had the most at the peak and are not among the first. Of a
+ * process that has ended, the other way round. */
 static void print_lines(struct out *out, const struct view *view, const struct view_proc *proc,
 			const struct view_stacks *s)
 {
-	const struct view_lines *live = &s->lines[VIEW_BY_LIVE], *peak = &s->lines[VIEW_BY_PEAK];
+	const struct view_lines *first = &s->lines[proc->exited ? VIEW_BY_PEAK : VIEW_BY_LIVE];
+	const struct view_lines *then = &s->lines[proc->exited ? VIEW_BY_LIVE : VIEW_BY_PEAK];
 
-	if (!live->count && !peak->count)
+	if (!first->count && !then->count)
 		return;
 	out_printf(out, "\n    %9s%8s%9s%11s  BY LINE OF THE PROGRAM\n", proc->exited ? "AT END" : "LIVE", "COUNT",
 		   "AT PEAK", "GROWN");
-	for (size_t i = 0; i < live->count; i++)
-		line_line(out, view, &live->rows[i]);
-	for (size_t i = 0; i < peak->count; i++)
-		if (!has_line(live, &peak->rows[i]))
-			line_line(out, view, &peak->rows[i]);
+	for (size_t i = 0; i < first->count; i++)
+		line_line(out, view, &first->rows[i]);
+	for (size_t i = 0; i < then->count; i++)
+		if (!has_line(first, &then->rows[i]))
+			line_line(out, view, &then->rows[i]);
 }
 
 /* ---- modules ---- */

@@ -30,8 +30,10 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
 {
 	stack_text_line(out, view, f->line);
-	out_printf(out, " +%s since %s, in both halves of the time", human_bytes(f->bytes).s,
-		   text_when(view, f->since_ns).s);
+	out_printf(out, " +%s since %s", human_bytes(f->bytes).s, text_when(view, f->since_ns).s);
+	if (f->stopped_ns)
+		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
+	out_text(out, ", in both halves of the time");
 }
 
 static void say_kept(struct out *out, const struct view *view, const struct finding *f)
@@ -153,7 +155,7 @@ static void keeper_line(const struct below *b, const struct finding *f)
 	if (f->line) {
 		stack_text_line(&line, b->view, f->line);
 		out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
-			   human_bytes(f->line->by_category[texts[f->kind].keeps]).s);
+			   human_bytes(view_line_part(f->line, texts[f->kind].keeps)).s);
 	} else {
 		out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	}
