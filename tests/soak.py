@@ -249,19 +249,19 @@ class Soak:
             time.sleep(lib.LOOK)
 
     def sixths(self):
-        """The most of each thing in the second sixth of the time, and in the last."""
+        """The most of each thing in each sixth of the time."""
         sixth = max(len(self.samples) // 6, 1)
-        parts = self.samples[sixth:2 * sixth], self.samples[-sixth:]
+        parts = [self.samples[i * sixth:(i + 1) * sixth] for i in range(5)] + [self.samples[-sixth:]]
         return [{what: max((s[what] for s in part), default=0) for what in self.samples[-1]} for part in parts]
 
     def print_growth(self):
         """Before any check can fail."""
         if not self.samples:
             return
-        early, late = self.sixths()
-        print(f"# {'the most of':17} {'second sixth':>13} {'last sixth':>13} {'at rest':>13}")
-        for what in sorted(late):
-            print(f"# {what:17} {early[what]:13} {late[what]:13} {self.rest[what]:13}")
+        parts = self.sixths()
+        print(f"# {'the most of, by sixths':23}" + " " * 58 + f"{'at rest':>12}")
+        for what in sorted(self.rest):
+            print(f"# {what:16}" + "".join(f" {part.get(what, 0):10}" for part in parts) + f" {self.rest[what]:10}")
         sys.stdout.flush()
 
     def run(self):
@@ -286,7 +286,7 @@ class Soak:
     def growth(self):
         """it does not grow after the first sixth of the time"""
         check(len(self.samples) >= 18, "too few samples:", len(self.samples))
-        early, late = self.sixths()
+        early, late = self.sixths()[1], self.sixths()[-1]
         grown = []
         for what, most in early.items():
             room = most * GROWTH + SLACK if "memory" in what else AT_ONCE + 1
