@@ -89,7 +89,7 @@ LIVE     := stream \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
-            $(call in,process,find find_facts find_match find_names find_selector identity launch own_memory procfs \
+            $(call in,process,descendants find find_facts find_match find_names find_selector identity launch own_memory procfs \
                               refused_calls roster settings) \
             $(call in,select,candidates chooser cuda_list selection) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \

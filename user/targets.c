@@ -22,6 +22,7 @@
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
+#include "live/process/descendants.h"
 #include "live/process/procfs.h"
 #include "live/probe/probed_processes.h"
 #include "live/process/roster.h"
@@ -332,6 +333,52 @@ void targets_look(struct session *session, bool at_once)
 	session->next_joining_ns = rescan_next(start_ns, stream_now_ns(), TARGETS_LOOK_NS);
 }
 
+/* ---- children ---- */
+
+#define CHILDREN_LOOKS 4         /* at most, for children that come during a look */
+
+struct kinship {
+	struct session *session;
+	size_t joined;
+};
+
+static void join_child(pid_t pid, pid_t parent, void *arg)
+{
+	struct kinship *kinship = arg;
+	struct session *session = kinship->session;
+	struct procfs_stat stat;
+	struct identity identity;
+
+	if (target_map_has(attach_targets(session->attach), pid) ||
+	    identity_take(&session->identities, pid, &identity))
+		return;
+	if (!procfs_stat(pid, &stat) && stat.parent == parent) {
+		join_session(session, &identity);
+		kinship->joined++;
+	}
+	identity_drop(&session->identities, &identity);
+}
+
+/* The children that a target has. A target's new children become targets by themselves, so the looks come to an end. */
+static void join_children(struct session *session, pid_t pid)
+{
+	struct kinship kinship = { .session = session, .joined = 1 };
+
+	for (int i = 0; i < CHILDREN_LOOKS && kinship.joined && !session->options->no_children; i++) {
+		kinship.joined = 0;
+		descendants_each(pid, join_child, &kinship);
+	}
+}
+
+static int add_with_children(struct session *session, pid_t pid, uint64_t start_ticks)
+{
+	int status = add_target(session, pid, start_ticks);
+
+	if (!status)
+		join_children(session, pid);
+	return status;
+}
+
 /* ---- all ---- */
 
 int targets_select(struct selection *selection, const struct options *options)
@@ -376,9 +423,9 @@ int targets_add(struct session *session)
 	if (options->all)
 		status = add_all(session);
 	for (size_t i = 0; !status && i < options->pids.count; i++)
-		status = add_target(session, options->pids.list[i], 0);
+		status = add_with_children(session, options->pids.list[i], 0);
 	for (size_t i = 0; !status && i < chosen->process_count; i++)
-		status = add_target(session, chosen->processes[i].pid, chosen->processes[i].start_ticks);
+		status = add_with_children(session, chosen->processes[i].pid, chosen->processes[i].start_ticks);
 	if (!status)
 		targets_look(session, true);
 	if (!status)

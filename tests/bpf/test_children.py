@@ -32,6 +32,21 @@ def fork_then_exec():
     equal(rows[0]["nvml"]["sum"]["residual_bytes"], 0, "residual")
 
 
+def children_before():
+    """the children that a process has already, as those of a launcher; none with --no-children"""
+    parent = Target("forks", "fork", hold="child")
+    parent.wait("child")
+    child = [int(line[4:]) for line in parent.err if line.startswith("pid=")][-1]
+    for options, wanted in ((), [parent.pid, child]), (("--no-children",), [parent.pid]):
+        tool = Tool(*options, "-p", str(parent.pid)).ready()
+        report = lib.settled(tool, None)
+        equal(sorted(p["pid"] for p in report["processes"]), sorted(wanted), f"processes with {options}")
+    report = lib.settled(Tool("-p", str(parent.pid)).ready(), None)
+    row = row_of(process_of(report, child), GPU_B)
+    check(row["before_attach_bytes"] >= 13 * MIB, "before the attach", row["before_attach_bytes"])
+    parent.go()
+
+
 def no_children():
     """--no-children: only the command itself"""
     tool = Tool("--no-children", "--", lib.workload("forks"), "exec", options=("--no-live",))
@@ -150,5 +165,5 @@ def each_end_is_shown():
 
 
 if __name__ == "__main__":
-    lib.main(fork_child, fork_then_exec, no_children, killed, killed_in_the_middle, reused_pid, many_short,
+    lib.main(fork_child, fork_then_exec, children_before, no_children, killed, killed_in_the_middle, reused_pid, many_short,
              each_end_is_shown)
