@@ -53,9 +53,10 @@ static void count_gone(struct framework_gone *gone, const struct range *block, e
 	struct framework_kind *kind = put_kind(&gone->kinds, &gone->by_kind, (uint32_t)block->value, category);
 
 	if (kind->peak != gone->peak)
-		kind->at_peak = 0;
+		kind->at_peak = kind->late_at_peak = 0;
 	kind->peak = gone->peak;
 	kind->at_peak += block->length;
+	kind->late_at_peak += category_is_late(block) ? block->length : 0;
 }
 
 unsigned int framework_count_gone(struct framework *f, const struct range *block)
@@ -77,8 +78,11 @@ static void add_kind(struct framework_kinds *kinds, struct hash *found, const st
 
 	kind->count++;
 	kind->live += block->length;
-	if (block->offset <= d->allocated.peak_ts_ns)
-		kind->at_peak += block->length;
+	kind->late += category_is_late(block) ? block->length : 0;
+	if (block->offset > d->allocated.peak_ts_ns)
+		return;
+	kind->at_peak += block->length;
+	kind->late_at_peak += category_is_late(block) ? block->length : 0;
 }
 
 void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out)
@@ -147,6 +151,8 @@ static void add_kinds(const struct framework_kinds *kinds, const struct frames *
 		c->live += kind->live;
 		c->count += kind->count;
 		c->at_peak += kind->at_peak;
+		if (category == GMT_CATEGORY_KEPT)
+			out->kept_late += out->has_ended ? kind->late_at_peak : kind->late;
 	}
 }
 
@@ -171,6 +177,7 @@ static void add_categories(const struct framework *f, unsigned int ordinal, cons
 
 	if (!f->ended)
 		framework_kinds_make(f, ordinal, &live);
+	out->has_ended = f->ended;
 	add_kinds(f->ended ? &d->kinds_at_end : &live, frames, true, out);
 	add_gone(&d->gone, frames, f->ended, out);
 	framework_kinds_free(&live);

@@ -31,6 +31,11 @@ void category_set_birth(struct range *block, struct training_moment birth);
 /* Guesses the purpose of a block that is freed at `now`, or alive then. `is_first`: the first iteration was seen from
  * its beginning, so the blocks that this iteration made and keeps are the model. */
 enum gmt_category category_guess(const struct range *block, struct training_moment now, bool is_alive, bool is_first);
+/* What a training makes in so many first iterations and keeps belongs to its start-up: the gradient buckets of
+ * DistributedDataParallel, which come with the second forward, and caches. */
+#define CATEGORY_START_UP 3
+/* Whether the block was made later. */
+bool category_is_late(const struct range *block);
 /* False: the block was made before anything was known of its device. */
 bool category_is_known(const struct range *block);
 

@@ -139,10 +139,12 @@ static void look_for_kept(struct search *s)
 	const struct view_torch *t = &s->row->torch;
 	uint64_t kept = bytes_of(s, GMT_CATEGORY_KEPT);
 	uint64_t all = s->proc->exited ? t->allocated.peak : t->allocated.live;
+	/* What has been there since the start-up is meant to stay. */
+	uint64_t late = t->training.kept_late;
 	struct finding *f;
 
 	if (!t->training.is_training || t->training.growth_count ||
-	    !is_much(kept, KEPT_BYTES, all, KEPT_SHARE))
+	    !is_much(late, KEPT_BYTES, all, KEPT_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
 	f->bytes = kept;
