@@ -108,6 +108,8 @@ def survives(s):
         s.equal(name, "by", oom["by"], "reported", "")
     s.equal("met", "bytes given", met["given_bytes"], truth["met"])
     s.true("met", "it had freed its cache for it", met["freed_bytes"] > 0, met["freed_bytes"])
+    s.equal("met", "causes", [c["cause"] for c in met["parts"]["why"]], [], "")
+    s.equal("met", "what to do", met["parts"]["do"], ["nothing", "keep_cache"], "")
     s.equal("limited", "no call of the driver failed", limited["call"], None, "")
     dumps = case.dumps()
     s.equal("dumps", "one for each error", [v["oom"]["outcome"] for v in dumps], ["raised", "raised"], "")

@@ -275,6 +275,24 @@ static void test_growth(void **state)
 	SAYS_IF(&r, grow_since_later, "growth:", "WHY    GPU 1 is full");
 }
 
+/* Nothing is wrong with a size that was met. */
+static void test_a_retry_that_succeeded(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct records r;
+
+		begin(&r);
+		CALL(&r, cuMemAlloc_v2, A, 40 * GiB);
+		FAIL(&r, cuMemAlloc_v2, OOM, 0, 50 * GiB);
+		if (i)
+			RELEASE(&r, cuMemFree_v2, A);
+		CALL(&r, cuMemAlloc_v2, A + 64 * GiB, 50 * GiB);
+		SAYS(&r, i ? "WHY" : "slow step comes often", "DO     1 nothing: the program got memory and went on",
+		     i ? "       2 if this slow step comes often in PyTorch: set " : "ASKED", "A retry succeeded (50 GiB)");
+	}
+}
+
 /* Below a limit, growth that a finding leaves out may be all that there is. */
 static void test_little_growth_below_a_limit(void **state)
 {
@@ -354,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_a_half_empty_gpu),
 		cmocka_unit_test(test_other_host_memory),
 		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_a_retry_that_succeeded),
 		cmocka_unit_test(test_little_growth_below_a_limit),
 		cmocka_unit_test(test_more_than_any_gpu),
 		cmocka_unit_test(test_an_earlier_failure),

@@ -290,8 +290,6 @@ static void add_rest(struct search *s)
 		add_sum(s, OOM_CAUSE_ACTIVATIONS, FINDING_GUESS, passing, s->torch->allocated.live);
 	else if (is_room_for_any && f->has_free == OOM_FREE_TOLD)
 		add_sum(s, OOM_CAUSE_OTHER_LIMIT, FINDING_GUESS, f->free, f->total);
-	else if (f->is_unseen && s->v->rec.outcome == GMT_OOM_RETRY)
-		return;            /* what the retry got says enough */
 	else if (f->is_unseen)
 		add_sum(s, OOM_CAUSE_UNKNOWN, FINDING_RECORDED, 0, 0);
 	else if (f->was_room || is_room_for_any)
@@ -302,12 +300,18 @@ static void add_rest(struct search *s)
 		add_sum(s, OOM_CAUSE_FULL, FINDING_RECORDED, f->held, f->total);
 }
 
+/* What the retry got says enough: no size that was met in the end is a cause. */
+static bool is_met_unseen(const struct oom_view *v)
+{
+	return v->facts.is_unseen && v->rec.outcome == GMT_OOM_RETRY;
+}
+
 static void find_causes(struct search *s)
 {
 	const struct oom_facts *f = &s->v->facts;
 	struct oom_verdict *out = s->out;
 
-	if (s->v->rec.outcome == GMT_OOM_NONE)
+	if (s->v->rec.outcome == GMT_OOM_NONE || is_met_unseen(s->v))
 		return;
 	if (!f->is_of_gpu) {
 		add_sum(s, OOM_CAUSE_HOST, FINDING_RECORDED, f->held, 0);

@@ -371,6 +371,12 @@ static void add_remedy(struct oom_verdict *out, enum oom_remedy remedy)
 
 static void find_remedies(struct oom_verdict *out, const struct subject *s)
 {
+	if (s->v->rec.outcome == GMT_OOM_RETRY) {
+		add_remedy(out, OOM_DO_NOTHING);
+		if (s->v->rec.freed_bytes)
+			add_remedy(out, OOM_DO_KEEP_CACHE);
+		return;
+	}
 	for (size_t c = 0; c < out->cause_count; c++)
 		for (size_t i = 0; i < COUNT(remedy_rows); i++)
 			if (remedy_rows[i].cause == out->causes[c].kind &&

@@ -98,7 +98,7 @@ struct oom_reason {
 	uint32_t count;
 };
 
-/* X(NAME, name): what to do. */
+/* X(NAME, name): what to do. After a retry that succeeded this is NOTHING, whatever the cause. */
 #define OOM_REMEDIES(X)                                                           \
 	X(BLOCK_STACKS, "trace_block_stacks") X(FROM_START, "trace_from_start")   \
 	X(TRACE_ALL, "trace_all")                                                 \
@@ -113,7 +113,8 @@ struct oom_reason {
 	X(RECOMPUTE, "recompute_activations") X(SHARD, "shard_model")             \
 	X(RAISE_LIMIT, "raise_framework_limit") X(CHECK_LIMITS, "check_limits")   \
 	X(LESS_PINNED, "less_pinned") X(HOLD_LESS, "hold_less")                   \
-	X(EARLIER, "see_earlier_failures")
+	X(EARLIER, "see_earlier_failures") X(NOTHING, "nothing")                  \
+	X(KEEP_CACHE, "keep_cache")
 enum oom_remedy {
 #define X(name, json) OOM_DO_##name,
 	OOM_REMEDIES(X)

@@ -85,6 +85,9 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_LESS_PINNED] = "pin less (pin_memory, num_workers), or raise the limit (ulimit -l, the memory cgroup)",
 	[OOM_DO_HOLD_LESS] = "hold less: the lines above hold most",
 	[OOM_DO_EARLIER] = "look at an earlier failure of the session, which may have a picture",
+	[OOM_DO_NOTHING] = "nothing: the program got memory and went on",
+	[OOM_DO_KEEP_CACHE] = "if this slow step comes often in PyTorch: set PYTORCH_CUDA_ALLOC_CONF="
+			      "expandable_segments:True, or use fewer different sizes",
 };
 
 /* ---- what stands in braces ---- */
