@@ -111,6 +111,8 @@ def survives(s):
     s.equal("met", "causes", [c["cause"] for c in met["parts"]["why"]], [], "")
     s.equal("met", "what to do", met["parts"]["do"], ["nothing", "keep_cache"], "")
     s.equal("limited", "no call of the driver failed", limited["call"], None, "")
+    s.true("limited", "says how high the limit can be",
+           "so the limit is at most about " in " ".join(limited["verdict"]))
     dumps = case.dumps()
     s.equal("dumps", "one for each error", [v["oom"]["outcome"] for v in dumps], ["raised", "raised"], "")
     for dump, oom in zip(dumps, (raised, limited)):

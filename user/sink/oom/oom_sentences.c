@@ -235,8 +235,11 @@ static void fill_no_failure(struct out *out, const struct subject *s)
 
 static void fill_holding(struct out *out, const struct subject *s)
 {
-	if (s->bytes)
-		out_printf(out, "; PyTorch holds %s", human_bytes(s->bytes).s);
+	if (!s->bytes)
+		return;
+	out_printf(out, "; PyTorch holds %s", human_bytes(s->bytes).s);
+	if (s->v->facts.asked && !view_lost(&s->v->view))
+		out_printf(out, ", so the limit is at most about %s", human_bytes(s->bytes + s->v->facts.asked).s);
 }
 
 static void fill_others(struct out *out, const struct subject *s)
