@@ -293,6 +293,33 @@ static void test_a_retry_that_succeeded(void **state)
 	}
 }
 
+static void train(struct oom *oom)
+{
+	oom->rows[0].iteration = 4;
+	memset(oom->rows[0].category_bytes, 0, sizeof(oom->rows[0].category_bytes));
+	oom->rows[0].category_bytes[GMT_CATEGORY_ACTIVATION] = 70 * GiB;
+}
+
+/* Without stacks of blocks, the line that filled PyTorch's reserve is known. */
+static void test_activations_without_block_stacks(void **state)
+{
+	struct records r;
+
+	(void)state;
+	begin(&r);
+	scene_names(&r);
+	r.stack_id = 1;
+	CALL(&r, cuMemAlloc_v2, A, 77 * GiB);
+	r.stack_id = 0;
+	scene_block(&r, A, 70 * GiB, 70 * GiB, 77 * GiB);
+	r.stack_id = 1;
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 12 * GiB);
+	CALL(&r, cuMemGetInfo_v2, 2 * GiB, 80 * GiB);
+	records_exit(&r, 256);
+	SAYS_IF(&r, train, "short (guess)", "take 70 GiB of 70 GiB in tensors (guess); the request was 10 GiB short",
+		"train.py:212 forward  77 GiB", "trace with --block-stacks");
+}
+
 /* Below a limit, growth that a finding leaves out may be all that there is. */
 static void test_little_growth_below_a_limit(void **state)
 {
@@ -373,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_other_host_memory),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_a_retry_that_succeeded),
+		cmocka_unit_test(test_activations_without_block_stacks),
 		cmocka_unit_test(test_little_growth_below_a_limit),
 		cmocka_unit_test(test_more_than_any_gpu),
 		cmocka_unit_test(test_an_earlier_failure),

@@ -150,6 +150,12 @@ static const struct view_stacks *row_stacks(const struct view_row *row, uint64_t
 	return view_best_stacks(row);
 }
 
+/* Only blocks' stacks have purposes. Without purposes, all memory of a line counts. */
+static enum oom_cause_kind counted_kind(enum oom_cause_kind kind, bool are_tensors)
+{
+	return kind == OOM_CAUSE_ACTIVATIONS && !are_tensors ? OOM_CAUSE_FULL : kind;
+}
+
 static void find_lines(struct oom_view *v)
 {
 	struct oom_verdict *out = &v->verdict;
@@ -170,7 +176,7 @@ static void find_lines(struct oom_view *v)
 	out->are_tensors = row && stacks == &row->torch.stacks;
 	for (size_t i = 0; i < lines->count; i++) {
 		struct oom_line line = {
-			.line = &lines->rows[i], .bytes = bytes_for(kind, &lines->rows[i]),
+			.line = &lines->rows[i], .bytes = bytes_for(counted_kind(kind, out->are_tensors), &lines->rows[i]),
 			.purpose = main_purpose(&lines->rows[i]), .has_grown = is_in(steady, &lines->rows[i]),
 		};
 

@@ -21,7 +21,7 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 			   " {each} on average{outlived}",
 	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}",
 	[OOM_CAUSE_STATE] = "optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice"
-			    " the parameters{lacking}",
+			    " the parameters",
 	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
 				 " needs {asked} in one piece",
 	[OOM_CAUSE_NEIGHBOUR] = "another process: {holder} holds {bytes}{of_whole}; without it the request"
@@ -33,14 +33,14 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 	[OOM_CAUSE_POOL] = "CUDA's memory pools keep {bytes} that no allocation uses",
 	[OOM_CAUSE_REQUEST] = "one request of {bytes}, {request_limit}",
 	[OOM_CAUSE_ACTIVATIONS] = "one iteration needs too much: activations and temporary tensors take {bytes} of"
-				  " {whole} in tensors{lacking}",
+				  " {whole} in tensors",
 	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: {no_failure}{holding}",
 	[OOM_CAUSE_OTHER_LIMIT] = "a limit other than the GPU's memory: {bytes}{of_whole} were free",
 	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves {left}; other"
 				  " processes hold the rest, or another limit refused the request",
 	[OOM_CAUSE_HOST] = "the {class} memory could not be provided; all traced processes together hold"
 			   " {bytes} of pinned, registered and managed memory",
-	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}{lacking}",
+	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}",
 	[OOM_CAUSE_UNKNOWN] = "not known: there is no picture of that moment, so the holders of the memory are not"
 			      " known",
 };
@@ -201,9 +201,9 @@ static void fill_is_full(struct out *out, const struct subject *s)
 }
 
 /* How far the request was from what was free. */
-static void fill_lacking(struct out *out, const struct subject *s)
+static void say_lacking(struct out *out, const struct oom_view *v)
 {
-	const struct oom_facts *f = &s->v->facts;
+	const struct oom_facts *f = &v->facts;
 
 	if (f->is_limit || !f->asked || (f->has_free != OOM_FREE_TOLD && f->has_free != OOM_FREE_COMPUTED))
 		return;
@@ -276,7 +276,7 @@ static const struct {
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
-	{ "lacking", fill_lacking }, { "no_failure", fill_no_failure }, { "holding", fill_holding },
+	{ "no_failure", fill_no_failure }, { "holding", fill_holding },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
@@ -313,6 +313,9 @@ void oom_say_cause(struct out *out, const struct oom_view *v, const struct oom_c
 	put_sentence(out, cause_texts[c->kind], &s);
 	if (c->ground == FINDING_GUESS)
 		out_text(out, " (guess)");
+	/* The guess is what the memory is for, not how much was free. */
+	if (c->kind == OOM_CAUSE_STATE || c->kind == OOM_CAUSE_ACTIVATIONS || c->kind == OOM_CAUSE_FULL)
+		say_lacking(out, v);
 }
 
 void oom_say_reason(struct out *out, const struct oom_view *v, const struct oom_reason *r)
