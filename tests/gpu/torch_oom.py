@@ -148,15 +148,19 @@ def launch(s):
 # ---- planted causes ----
 
 def leak(s):
-    """A Python list that only grows: the verdict names its line as one that has grown steadily."""
+    """A Python list that only grows: growth is the cause, and the verdict names the line and what to look for."""
     with s.run.filling:            # from its start on: who waits for the GPU does not grow meanwhile
         case = Case(s, "leak")
         dump = case.fatal()
-    case.says(dump, "oom_work.py", "remember", "growing in both halves")
+    case.says(dump, "oom_work.py", "remember", "growing in both halves", "growth: ", "in both halves of that time, at ",
+              "find what keeps the memory made at oom_work.py:")
+    s.equal("dump", "the cause", dump["oom"]["cause"], "growth", "")
+    why = dump["oom"]["parts"]["why"][0]
     torch = row_of_asker(dump)["torch"]
     top = torch["stacks"]["top"]["live"][0]
     s.true("dump", "that line holds most of the tensors", top["live_bytes"] > 0.9 * torch["allocated"]["live_bytes"],
            top["live_bytes"], torch["allocated"]["live_bytes"])
+    s.true("dump", "and nearly all of it is growth", why["bytes"] > 0.9 * why["of_bytes"], why["bytes"], why["of_bytes"])
 
 
 def fragmented(s):
@@ -192,7 +196,8 @@ def batch(s):
     """A batch that is too large: most is the activations of one line of forward."""
     case = Case(s, "batch")
     dump = case.fatal()
-    case.says(dump, "oom_work.py", "Deep.forward")
+    case.says(dump, "oom_work.py", "Deep.forward", "use a smaller batch")
+    s.true("dump", "no growth", "growth" not in [c["cause"] for c in dump["oom"]["parts"]["why"]], dump["oom"]["cause"])
     torch = row_of_asker(dump)["torch"]
     top = torch["stacks"]["top"]["live"][0]
     s.true("dump", "that line holds most of the tensors", top["live_bytes"] > 0.4 * torch["allocated"]["live_bytes"],

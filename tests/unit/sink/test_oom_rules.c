@@ -275,6 +275,45 @@ static void test_growth(void **state)
 	SAYS_IF(&r, grow_since_later, "growth:", "WHY    GPU 1 is full");
 }
 
+/* A line makes 100 MiB a second, and at the end 60 GiB at once, by another stack. With `passing`, the other stack also
+ * makes memory that ends, as a line of a model does. */
+static void grow_faster(struct records *r, bool passing)
+{
+	uint64_t at = A;
+
+	begin(r);
+	scene_names(r);
+	FRAMES(r, 5, 2, 3);        /* the line of stack 3 */
+	for (int i = 0; i < 60; i++, r->ts_ns += SCENE_S, at += 100 * MiB) {
+		r->stack_id = 3;
+		CALL(r, cuMemAlloc_v2, at, 100 * MiB);
+		r->stack_id = 5;
+		if (passing) {
+			CALL(r, cuMemAlloc_v2, A - GiB, 100 * MiB);
+			RELEASE(r, cuMemFree_v2, A - GiB);
+		}
+	}
+	r->stack_id = 5;
+	for (int i = 0; i < 36; i++, at += 2 * GiB)
+		CALL(r, cuMemAlloc_v2, at, 2 * GiB);
+	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	CALL(r, cuMemGetInfo_v2, 256 * MiB, 80 * GiB);
+	records_exit(r, 256);
+}
+
+/* All memory of a line counts, by whatever stack, but only where what the line made is still there. */
+static void test_growth_by_another_stack(void **state)
+{
+	struct records r;
+
+	(void)state;
+	grow_faster(&r, false);
+	SAYS(&r, "is full", "WHY    growth: 76.3 GiB of 77.9 GiB came since ", "at train.py:77 cache (guess)",
+	     "WHERE  train.py:77 cache  76.3 GiB", "DO     1 find what keeps the memory made at train.py:77 cache: a list");
+	grow_faster(&r, true);
+	SAYS(&r, "growth:", "WHY    GPU 1 is full", "WHERE  train.py:77 cache  77.9 GiB");
+}
+
 /* Nothing is wrong with a size that was met. */
 static void test_a_retry_that_succeeded(void **state)
 {
@@ -399,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_a_half_empty_gpu),
 		cmocka_unit_test(test_other_host_memory),
 		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_growth_by_another_stack),
 		cmocka_unit_test(test_a_retry_that_succeeded),
 		cmocka_unit_test(test_activations_without_block_stacks),
 		cmocka_unit_test(test_little_growth_below_a_limit),

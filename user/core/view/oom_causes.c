@@ -56,15 +56,39 @@ static void blame_leak(struct search *s)
 	c->count = t->growth_count;
 }
 
-/* Sums up the growth of lines, and finds the line that has grown most. */
-static uint64_t steady_growth(const struct view_stacks *steady, bool of_kept, const struct view_line_row **most)
+static const struct view_stacks *all_stacks(const struct oom_view *v, const struct oom_view_row *r)
 {
-	const struct view_lines *lines = &steady->lines[VIEW_BY_GROWN];
+	const struct view_row *row = oom_gpu_row(v, r);
+
+	if (!row)
+		return &v->view.procs[r->proc].host_stacks;
+	return r->is_blocks ? &row->torch.stacks : &row->stacks;
+}
+
+const struct view_line_row *oom_growth_of(const struct oom_view *v, size_t index, const struct view_line_row *steady)
+{
+	const struct view_lines *lines = &all_stacks(v, &v->rows[index])->lines[VIEW_BY_GROWN];
+
+	for (size_t i = 0; i < lines->count && steady->state == VIEW_LINE_OWN; i++) {
+		const struct view_line_row *line = &lines->rows[i];
+
+		if (line->state == VIEW_LINE_OWN && line->symbol == steady->symbol &&
+		    line->held.grown > steady->held.grown &&
+		    line->held.frees <= share_of(line->held.allocs, ENDED_SHARE))
+			return line;
+	}
+	return steady;
+}
+
+/* Sums up the growth of lines, and finds the line that has grown most. */
+static uint64_t steady_growth(const struct oom_view *v, size_t index, bool of_kept, const struct view_line_row **most)
+{
+	const struct view_lines *lines = &v->rows[index].steady.lines[VIEW_BY_GROWN];
 	uint64_t sum = 0;
 
 	*most = NULL;
 	for (size_t i = 0; i < lines->count; i++) {
-		const struct view_line_row *line = &lines->rows[i];
+		const struct view_line_row *line = oom_growth_of(v, index, &lines->rows[i]);
 		uint64_t grown = line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
 
 		if (!view_line_has_code(line) || (of_kept && line->by_category[GMT_CATEGORY_KEPT] < grown))
@@ -94,7 +118,7 @@ static void blame_growth(struct search *s)
 	/* What comes and goes in each iteration is more at one moment and less at another. */
 	bool of_kept = s->torch && s->torch->training.iteration > 1;
 	const struct view_line_row *most;
-	uint64_t bytes = r ? steady_growth(&r->steady, of_kept, &most) : 0, whole;
+	uint64_t bytes = r ? steady_growth(v, index, of_kept, &most) : 0, whole;
 	struct oom_cause *c;
 
 	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) || is_start_up(v, r))

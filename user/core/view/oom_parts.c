@@ -171,13 +171,16 @@ static void find_lines(struct oom_view *v)
 	row = oom_gpu_row(v, &v->rows[index]);
 	stacks = row ? row_stacks(row, v->rows[index].held, kind) : &v->view.procs[v->rows[index].proc].host_stacks;
 	blocks = oom_blocks_row(v, index);
-	steady = &v->rows[blocks != OOM_VIEW_NONE ? blocks : index].steady.lines[VIEW_BY_GROWN];
+	index = blocks != OOM_VIEW_NONE ? blocks : index;
+	steady = &v->rows[index].steady.lines[VIEW_BY_GROWN];
 	lines = kind == OOM_CAUSE_GROWTH ? steady : &stacks->lines[VIEW_BY_LIVE];
 	out->are_tensors = row && stacks == &row->torch.stacks;
 	for (size_t i = 0; i < lines->count; i++) {
+		const struct view_line_row *shown = kind == OOM_CAUSE_GROWTH ?
+						    oom_growth_of(v, index, &lines->rows[i]) : &lines->rows[i];
 		struct oom_line line = {
-			.line = &lines->rows[i], .bytes = bytes_for(counted_kind(kind, out->are_tensors), &lines->rows[i]),
-			.purpose = main_purpose(&lines->rows[i]), .has_grown = is_in(steady, &lines->rows[i]),
+			.line = shown, .bytes = bytes_for(counted_kind(kind, out->are_tensors), shown),
+			.purpose = main_purpose(shown), .has_grown = is_in(steady, shown),
 		};
 
 		if (line.bytes && view_line_has_code(line.line))

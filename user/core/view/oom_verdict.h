@@ -24,7 +24,7 @@ struct view_line_row;
  * LEAK           `bytes` of `whole` in tensors have outlived their iteration, and each of the last `count` iterations
  *                left `each` more. The guess is that nobody needs them. `bytes` may be less than what was left
  * GROWTH         memory of lines has grown by `bytes` in both halves of the time since since_ns; whole: of all lines;
- *                line: that has grown most
+ *                line: that has grown most. A line may have grown by other stacks at the end: see oom_growth_of()
  * STATE          optimizers keep `bytes`, far more than what Adam keeps for `whole` bytes of parameters
  * FRAGMENTED     `bytes` are cached in pieces, of `whole` reserved; each: the largest piece, 0: not known
  * NEIGHBOUR      the other process of `row` holds `bytes` of `whole`

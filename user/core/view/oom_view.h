@@ -113,6 +113,10 @@ static inline const struct view_row *oom_gpu_row(const struct oom_view *v, const
 /* The row that has the stacks of the framework's blocks in another row; OOM_VIEW_NONE: there are none. */
 size_t oom_blocks_row(const struct oom_view *v, size_t row);
 
+/* The line whose growth counts for `steady`, a line of the steady stacks of a row. If nearly nothing that the line made
+ * has ended, this is the line with all its stacks, steady or not; otherwise `steady`. The view owns the result. */
+const struct view_line_row *oom_growth_of(const struct oom_view *v, size_t row, const struct view_line_row *steady);
+
 /* Whether the request would certainly have fit if `bytes` more had been free. A limit leaves nothing free. */
 bool oom_would_fit(const struct oom_facts *f, uint64_t bytes);
 

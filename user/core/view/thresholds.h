@@ -24,6 +24,7 @@ enum {
 	PIECES_SHARE = 5,         /* of the reserved bytes: with fewer in the cache, the next request fails, too */
 	REQUEST_SHARE = 50,       /* of the GPU, in one request */
 	ACTIVATIONS_SHARE = 50,   /* of what is allocated */
+	ENDED_SHARE = 5,          /* of the allocations of a line: where no more have ended, all its memory is kept */
 	DRIVER_SHARE = 2,         /* of the GPU: the driver itself takes that much */
 };
 #define STOPPED_NS 10000000000ull /* without an iteration, and as long as many iterations: a pause is shorter */

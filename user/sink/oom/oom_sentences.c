@@ -62,7 +62,8 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_TRACE_ALL] = "trace all CUDA processes (-a) to see who holds the rest",
 	[OOM_DO_TRACE_OTHER] = "trace pid {other_pid} to see what it holds the memory for",
 	[OOM_DO_FIND_KEEPER] = "find what keeps each step's loss or outputs (a list? .detach() or .item())",
-	[OOM_DO_FIND_GROWTH] = "if this memory should not grow, find what keeps it: a list, a cache, a queue?",
+	[OOM_DO_FIND_GROWTH] = "find what keeps the memory{grown_at}: a list, a dict, a cache, a queue? If it must"
+			       " grow, set a limit",
 	[OOM_DO_NOT_BATCH] = "a smaller batch only delays it",
 	[OOM_DO_FIND_STATE] = "look for a second optimizer, or a loaded copy of an optimizer's state, and drop it",
 	[OOM_DO_EXPANDABLE] = "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True{would_fit}",
@@ -171,6 +172,21 @@ static void fill_most_at(struct out *out, const struct subject *s)
 	oom_text_line(out, s->v, s->line);
 }
 
+/* The line of which a growth is. */
+static void fill_grown_at(struct out *out, const struct subject *s)
+{
+	const struct oom_verdict *verdict = &s->v->verdict;
+
+	for (size_t i = 0; i < verdict->cause_count; i++) {
+		const struct oom_cause *c = &verdict->causes[i];
+
+		if (c->kind != OOM_CAUSE_GROWTH || !c->line)
+			continue;
+		out_text(out, c->line->state == VIEW_LINE_OWN ? " made at " : " of ");
+		oom_text_line(out, s->v, c->line);
+	}
+}
+
 static void fill_holder(struct out *out, const struct subject *s)
 {
 	oom_text_process(out, s->v, s->v->rows[s->row].proc);
@@ -276,7 +292,7 @@ static const struct {
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
-	{ "no_failure", fill_no_failure }, { "holding", fill_holding },
+	{ "grown_at", fill_grown_at }, { "no_failure", fill_no_failure }, { "holding", fill_holding },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)
