@@ -165,8 +165,8 @@ static void find_lines(struct oom_view *v)
 	const struct view_stacks *stacks;
 	const struct view_row *row;
 
-	/* A request that is too large fails whatever is held. */
-	if (index == OOM_VIEW_NONE || kind == OOM_CAUSE_REQUEST)
+	/* A request for more than all of the GPU fails whatever is held. */
+	if (index == OOM_VIEW_NONE || (kind == OOM_CAUSE_REQUEST && v->facts.asked > v->facts.total))
 		return;
 	row = oom_gpu_row(v, &v->rows[index]);
 	stacks = row ? row_stacks(row, v->rows[index].held, kind) : &v->view.procs[v->rows[index].proc].host_stacks;
