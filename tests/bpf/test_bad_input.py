@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Bad input and bad circumstances end with one clear sentence, the documented exit status, and nothing left behind."""
+import mmap
 import os
 import subprocess
 
@@ -146,6 +147,21 @@ def foreign_library():
         check(path in err, "not named:", err)
 
 
+def unsupported_code():
+    """a libcuda in which the kernel can probe a function not: its own name, and why"""
+    path = os.path.join(lib.folder(), "libcuda.so.1")
+    symbols = subprocess.run(["nm", "-D", lib.LIB], capture_output=True, text=True, check=True).stdout.split("\n")
+    at = next(int(line.split()[0], 16) for line in symbols if line.endswith(" cuMemAlloc_v2"))
+    with open(lib.LIB, "rb") as file:
+        data = bytearray(file.read())
+    data[at] = 0xf4                    # hlt: code lies at its address in the file
+    with open(path, "wb") as file:
+        file.write(data)
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC):
+        _, _, err = run("-a", "-d", "0.2", "--no-live", "--libcuda", path)
+    check(f"{path} cannot be probed (the kernel supports no probe at one of the functions)" in err, err)
+
+
 def no_nvml():
     """without NVML: everything else works, and it says so"""
     report = Tool("-a", "-d", "0.5", "--nvml", "off").report()
@@ -176,5 +192,5 @@ def full_from_the_start():
 if __name__ == "__main__":
     lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root,
              root_without_capabilities, no_uprobes, no_btf,
-             usage, unwritable, no_folder_for_dumps, foreign_library, no_nvml,
+             usage, unwritable, no_folder_for_dumps, foreign_library, unsupported_code, no_nvml,
              no_memory_for_the_ring, full_from_the_start)

@@ -269,10 +269,16 @@ static int program_fd(const struct attach *attach, const char *name)
 	return bpf_program__fd(bpf_object__find_program_by_name(attach->object, name));
 }
 
-static int cannot_probe(int err, const char *path, char *cause, size_t cause_size)
+#define KERNEL_ENOTSUPP 524 /* include/linux/errno.h; libc has no name for this error */
+
+/* A sentence without its subject, which the caller adds: the path may be one of /proc/self/fd. */
+static int cannot_probe(int err, char *cause, size_t cause_size)
 {
-	return programs_fail(err, cause, cause_size, "%s cannot be probed (%s)%s", path, strerror(-err),
-			   err == -EMFILE ? ": raise `ulimit -n`" : "");
+	const char *why = err == -KERNEL_ENOTSUPP ? "the kernel supports no probe at one of the functions" :
+						    strerror(-err);
+
+	return programs_fail(err, cause, cause_size, "cannot be probed (%s)%s", why,
+			     err == -EMFILE ? ": raise `ulimit -n`" : "");
 }
 
 static void keep_library(struct attach *attach, const struct attached_library *attached)
@@ -292,7 +298,7 @@ static int attach_one(struct attach *attach, uint32_t number, const char *progra
 		return 0; /* attach_limits() names the program */
 	err = found ? uprobe_attach(&attached.entries, bpf_program__fd(found), places, attach->multi) : -ENOENT;
 	if (err)
-		return cannot_probe(err, places->path, cause, cause_size);
+		return cannot_probe(err, cause, cause_size);
 	keep_library(attach, &attached);
 	return 0;
 }
@@ -323,7 +329,7 @@ int attach_usdt(struct attach *attach, const char *path, uint32_t number, const 
 	if (slot < GMT_USDT_PLACES)
 		err = bpf_map_update_elem(attach_map_fd(attach, "usdt_places"), &slot, &place->usdt, BPF_ANY);
 	if (err)
-		return cannot_probe(err, path, cause, cause_size);
+		return cannot_probe(err, cause, cause_size);
 	attach->usdt_files[slot] = number;
 	cookie = slot | (uint64_t)framework << 32;
 	return attach_one(attach, number, program, &places, cause, cause_size);
@@ -377,7 +383,7 @@ int attach_library(struct attach *attach, const char *path, uint32_t number, con
 		uprobe_detach(attached.returns);
 	next_generation(attach);
 	if (err)
-		return cannot_probe(err, path, cause, cause_size);
+		return cannot_probe(err, cause, cause_size);
 	keep_library(attach, &attached);
 	return 0;
 }

@@ -106,27 +106,36 @@ static int attach_sizes(struct probing *probing, struct library *library, const 
 	return 0;
 }
 
-static int attach_points(struct probing *probing, struct library *library, const char *path, char *cause,
+/* A file, as it is opened and as people know it. */
+struct named_file {
+	const char *path, *shown;
+};
+
+static int attach_points(struct probing *probing, struct library *library, const struct named_file *file, char *cause,
 			 size_t cause_size)
 {
+	char why[4 * PROBING_WHY];
 	int err;
 
 	if (!library->kind->framework)
-		return attach_library(probing->attach, path, probing->newest + 1, library, cause, cause_size);
-	err = attach_hooks(probing, library, path, cause, cause_size);
-	if (!err && library->kind->point && probing->with_sizes)
-		err = attach_sizes(probing, library, path, cause, cause_size);
+		err = attach_library(probing->attach, file->path, probing->newest + 1, library, why, sizeof(why));
+	else
+		err = attach_hooks(probing, library, file->path, why, sizeof(why));
+	if (!err && library->kind->framework && library->kind->point && probing->with_sizes)
+		err = attach_sizes(probing, library, file->path, why, sizeof(why));
+	if (err)
+		snprintf(cause, cause_size, "%s %s", file->shown, why);
 	return err;
 }
 
 /* A process may have mapped the file while it was being probed. */
-static int attach_guarded(struct probing *probing, struct library *library, const char *path, char *cause,
+static int attach_guarded(struct probing *probing, struct library *library, const struct named_file *file, char *cause,
 			  size_t cause_size)
 {
 	int err = hazard_library(&probing->trial, library, cause, cause_size);
 
 	if (!err)
-		err = attach_points(probing, library, path, cause, cause_size);
+		err = attach_points(probing, library, file, cause, cause_size);
 	if (err)
 		return err;
 	err = hazard_library(&probing->trial, library, cause, cause_size);
@@ -247,6 +256,7 @@ static void keep_file(struct probing *probing, const struct library *library)
 static int probe_new(struct probing *probing, const struct library_kind *kind, const char *path, const char *shown,
 		     char *cause, size_t cause_size)
 {
+	struct named_file file = { path, shown };
 	uint64_t start_ns = stream_now_ns();
 	struct library library;
 	int err;
@@ -270,9 +280,9 @@ static int probe_new(struct probing *probing, const struct library_kind *kind, c
 		return 0;
 	/* Entry probes hurt no process. */
 	if (kind == &library_cuda)
-		err = attach_guarded(probing, &library, path, cause, cause_size);
+		err = attach_guarded(probing, &library, &file, cause, cause_size);
 	else
-		err = attach_points(probing, &library, path, cause, cause_size);
+		err = attach_points(probing, &library, &file, cause, cause_size);
 	if (err && kind == &library_cuda)
 		return err;
 	/* The other layers do not need a framework's library. */
