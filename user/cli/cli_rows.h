@@ -22,7 +22,8 @@
 OPTION('p', "pid", "PID|NAME", TRACED, FOR_TARGETS, MEMBER(pids, pids),
        "trace these processes and their children; may be repeated",
        "Trace these processes, the children that they have, and those that they fork: a process id, a list of ids with"
-       " commas, or the name of a command, a program or a script (`train.py`); see `TARGETS`. May be given more than once.")
+       " commas, or the name of a command, a program or a script (`train.py`); see `TARGETS`. May be given more than"
+       " once.")
 OPTION('a', "all", NULL, TRACED, FOR_TARGETS, MEMBER(flag, all),
        "trace every process that uses CUDA, now or later",
        "Trace every process that has libcuda mapped, now or later.")

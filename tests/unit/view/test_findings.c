@@ -208,6 +208,17 @@ static void growth_has_to_be_steady(void **state)
 	row->held.grown_later = 99 * MIB; /* nearly all may go again at once */
 	assert_silent();
 	row->held.grown_later = 40 * MIB;
+	row->state = VIEW_LINE_RESERVE;
+	assert_non_null(find(FINDING_OF_GROWTH));
+	row->held.grown = 63 * MIB;      /* a few segments */
+	row->held.grown_later = 20 * MIB;
+	f.procs[0].window_ns = s->since_ns;
+	assert_silent();
+	row->state = VIEW_LINE_NOT_OWN;
+	assert_non_null(find(FINDING_OF_GROWTH));
+	f.procs[0].window_ns = f.procs[0].attach_ts_ns;
+	row->held.grown = 100 * MIB;
+	row->held.grown_later = 40 * MIB;
 	s->later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
 	s->later_ns = s->until_ns - S / 2 + 1; /* the second half has hardly begun */

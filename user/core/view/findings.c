@@ -179,15 +179,17 @@ static uint64_t over_all(int64_t bytes, uint64_t part_ns, uint64_t all_ns)
 
 /* Whether a line has grown by much. The first part alone must say so, too: some of the memory of this moment may go
  * again at once, such as the older of a tensor and its longer copy. */
-static bool has_grown_much(const struct search *s, const struct view_stacks *stacks, const struct view_held *held)
+static bool has_grown_much(const struct search *s, const struct view_stacks *stacks, const struct view_line_row *line)
 {
+	const struct view_held *held = &line->held;
 	uint64_t all_ns = stacks->until_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
 	uint64_t first_ns = stacks->later_ns - stacks->since_ns;
 	uint64_t first = over_all(held->grown - held->grown_later, first_ns, all_ns);
 	uint64_t both = over_all(held->grown, stacks->until_ns - stacks->since_ns, all_ns);
 
-	return is_much(first < both ? first : both, GROWTH_BYTES, s->proc->exited ? stacks->peak : stacks->live,
-		       GROWTH_SHARE);
+	return is_much(first < both ? first : both,
+		       line->state == VIEW_LINE_RESERVE ? GROWTH_RESERVE_BYTES : GROWTH_BYTES,
+		       s->proc->exited ? stacks->peak : stacks->live, GROWTH_SHARE);
 }
 
 static void look_for_growth(struct search *s)
@@ -206,7 +208,7 @@ static void look_for_growth(struct search *s)
 		const struct view_line_row *line = &lines->rows[i];
 
 		if (!view_line_has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
-		    !has_grown_much(s, stacks, &line->held) ||
+		    !has_grown_much(s, stacks, line) ||
 		    (is_in_iterations && view_line_part(line, GMT_CATEGORY_KEPT) < (uint64_t)line->held.grown))
 			continue;
 		f = add_finding(s, FINDING_OF_GROWTH);

@@ -32,6 +32,8 @@ enum {
 #define THRESHOLD_MIB (1ull << 20)
 #define LEAK_BYTES THRESHOLD_MIB
 #define GROWTH_BYTES (8 * THRESHOLD_MIB) /* over all the traced time */
+/* A reserve grows by segments of 2 or 20 MiB (PyTorch 2.11), also where no tensor stays. */
+#define GROWTH_RESERVE_BYTES (64 * THRESHOLD_MIB)
 #define GROWTH_NS 2000000000ull   /* the first half of the time: less is a start-up */
 #define GROWTH_LATER_NS 500000000ull /* the second half */
 #define GROWN_BYTES THRESHOLD_MIB /* of a verdict: less than GROWTH_BYTES, as the request that failed is known */

@@ -31,7 +31,7 @@ static void note_process(struct kins *all, pid_t pid)
 	all->list[all->count++] = (struct kin){ .pid = pid, .parent = stat.parent };
 }
 
-static int read_processes(struct kins *all)
+static int read_kins(struct kins *all)
 {
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
@@ -65,7 +65,7 @@ int descendants_each(pid_t pid, void (*fn)(pid_t pid, pid_t parent, void *arg), 
 	struct kins all = { 0 };
 	size_t queued = 0;
 	pid_t *queue;
-	int err = read_processes(&all);
+	int err = read_kins(&all);
 
 	queue = xcalloc(all.count, sizeof(*queue));
 	visit_children(&all, pid, queue, &queued, fn, arg);
