@@ -48,10 +48,16 @@ static struct framework_kind *put_kind(struct framework_kinds *kinds, struct has
 	return &kinds->list[*index - 1];
 }
 
-static void count_gone(struct framework_gone *gone, const struct range *block, enum gmt_category category)
+static void count_gone(struct framework_device *d, const struct range *block, enum gmt_category category)
 {
-	struct framework_kind *kind = put_kind(&gone->kinds, &gone->by_kind, (uint32_t)block->value, category);
+	struct framework_gone *gone = &d->gone;
+	uint32_t stack_id = (uint32_t)block->value;
+	struct framework_kind *kind;
 
+	/* Where stacks are given up, a new one is memory without a stack here, too. */
+	if (d->stacks.is_closed && !hash_get(&gone->by_kind, (uint64_t)stack_id << 32 | category))
+		stack_id = 0;
+	kind = put_kind(&gone->kinds, &gone->by_kind, stack_id, category);
 	if (kind->peak != gone->peak)
 		kind->at_peak = kind->late_at_peak = 0;
 	kind->peak = gone->peak;
@@ -65,7 +71,7 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 	enum gmt_category category = category_of_block(f, block, false);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		count_gone(&d->gone, block, category_at_peak(f, block, category));
+		count_gone(d, block, category_at_peak(f, block, category));
 	return category_is_known(block) ? category + 1 : 0;
 }
 
@@ -104,6 +110,18 @@ void framework_kinds_free(struct framework_kinds *kinds)
 {
 	free(kinds->list);
 	*kinds = (struct framework_kinds){ 0 };
+}
+
+void framework_gone_end(struct framework_gone *gone)
+{
+	struct framework_kinds *kinds = &gone->kinds;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < kinds->count; i++)
+		if (kinds->list[i].peak == gone->peak)
+			kinds->list[kept++] = kinds->list[i];
+	kinds->count = kept;
+	hash_fini(&gone->by_kind);
 }
 
 /* ---- the view ---- */

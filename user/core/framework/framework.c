@@ -234,6 +234,7 @@ void framework_end(struct framework *f)
 		f->devices[i].at_end = framework_gaps(f, i);
 		framework_kinds_free(&f->devices[i].kinds_at_end);
 		framework_kinds_make(f, i, &f->devices[i].kinds_at_end);
+		framework_gone_end(&f->devices[i].gone);
 	}
 	f->ended = true;
 	forget_blocks(f);

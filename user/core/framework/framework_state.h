@@ -142,6 +142,8 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 /* Adds a device's categories to what is shown of a row, and the first device's phases. */
 void framework_add_training(const struct framework *f, unsigned int ordinal, const struct frames *frames,
 			    struct view_training *out);
+/* Drops what is known of older peaks. Nothing is counted afterwards. */
+void framework_gone_end(struct framework_gone *gone);
 /* framework_kinds_free() releases the list. */
 void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out);
 void framework_kinds_free(struct framework_kinds *kinds);
