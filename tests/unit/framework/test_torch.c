@@ -445,31 +445,6 @@ static void device_of_a_lost_block(void **state)
 	assert_int_equal(t.segments, 0);
 }
 
-/* The most that was allocated in this piece of ten seconds and the piece before. */
-static void the_recent_peak(void **state)
-{
-	struct allocator *a = *state;
-	uint64_t tens = 10000000000ull, start = (a->r.ts_ns / tens + 1) * tens;
-	static const struct {
-		uint64_t s, recent;  /* an event comes at 0, 1 and 21 s */
-	} cases[] = { { 5, 900 }, { 19, 900 }, { 20, 100 }, { 25, 130 }, { 31, 130 }, { 40, 130 } };
-
-	a->r.ts_ns = start;
-	report(a, BASE, 900);
-	a->r.ts_ns = start + tens / 10;
-	report(a, BASE, -800);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (cases[i].s == 25) {
-			a->r.ts_ns = start + 21 * tens / 10;
-			report(a, BASE + MiB, 30);
-		}
-		a->r.ts_ns = start + cases[i].s * tens / 10;
-		records_gpu(&a->r, 0, 0);
-		if (torch_of(a, GPU).recent != cases[i].recent)
-			fail_msg("at %zu s: %zu", (size_t)cases[i].s, (size_t)torch_of(a, GPU).recent);
-	}
-}
-
 /* The stacks of a process that has ended have the purposes of the peak, though the program has freed all. */
 static void purposes_at_the_peak(void **state)
 {
@@ -528,7 +503,7 @@ int main(void)
 		CASE(memory_that_is_not_the_drivers), CASE(events_missed), CASE(an_event_that_comes_twice),
 		CASE(two_devices), CASE(the_end_of_a_process), CASE(another_program), CASE(malformed),
 		CASE(device_by_address_and_totals_by_sums), CASE(device_of_a_lost_block), CASE(a_framework_that_nobody_knows),
-		CASE(purposes_at_the_peak), CASE(the_recent_peak),
+		CASE(purposes_at_the_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,20 +107,6 @@ static bool is_repeated_event(const struct framework_device *d, const struct gmt
 	       (d->allocated.live == rec->total_allocated || rec->flags & GMT_FW_NO_TOTALS);
 }
 
-/* `before`: what was allocated since the event before. */
-static void note_recent(struct framework_recent *r, uint64_t before, uint64_t now, uint64_t ts_ns)
-{
-	uint64_t piece = ts_ns / VIEW_TORCH_RECENT_NS;
-
-	if (piece != r->piece) {
-		r->before = piece == r->piece + 1 && r->most > before ? r->most : before;
-		r->most = before;
-		r->piece = piece;
-	}
-	if (now > r->most)
-		r->most = now;
-}
-
 static void take_totals(struct framework *f, struct framework_device *d, const struct gmt_fw_mem *rec)
 {
 	uint64_t before = rec->total_allocated - rec->delta, peak = d->allocated.peak;
@@ -133,7 +119,6 @@ static void take_totals(struct framework *f, struct framework_device *d, const s
 	} else if (d->allocated.live != before) {
 		f->missed++;
 	}
-	note_recent(&d->recent, d->allocated.live, rec->total_allocated, rec->hdr.ts_ns);
 	d->seen = true;
 	d->tid = rec->hdr.tid;
 	d->ptr = rec->ptr;
@@ -256,7 +241,6 @@ void framework_drop(struct framework *f)
 		d->off = 0;
 		d->seen = false;
 		d->gone.peak++;
-		d->recent = (struct framework_recent){ 0 };
 		stacks_drop(&d->stacks);
 	}
 }

@@ -61,13 +61,6 @@ struct framework_gone {
 	uint64_t peak;           /* number of the newest peak */
 };
 
-/* The most that was allocated in the newest piece of VIEW_TORCH_RECENT_NS in which there was an event, and in the piece
- * before. */
-struct framework_recent {
-	uint64_t piece;          /* its number */
-	uint64_t most, before;
-};
-
 /* One device, as the process numbers it. */
 struct framework_device {
 	bool seen;
@@ -77,7 +70,6 @@ struct framework_device {
 	int64_t delta;
 	unsigned int row;        /* of the process's account; 0: not known yet */
 	struct view_level allocated, reserved;
-	struct framework_recent recent;
 	uint64_t before;         /* the part of `allocated` from before the first event */
 	uint64_t blocks, block_bytes;             /* live blocks that were seen allocated */
 	uint64_t segments, segment_bytes, mapped_bytes; /* mapped: of these by cuMemMap */

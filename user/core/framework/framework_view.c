@@ -99,18 +99,8 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 	X(blocks) X(block_bytes) X(sized) X(sized_bytes) X(asked_bytes) X(allocs) X(frees) X(alloc_bytes)        \
 	X(freed_bytes) X(segments) X(segment_bytes)
 
-static uint64_t recent_of(const struct framework_device *d, uint64_t now_ns)
-{
-	uint64_t pieces = now_ns / VIEW_TORCH_RECENT_NS - d->recent.piece, most = d->allocated.live;
-
-	if (pieces <= 1 && d->recent.most > most)
-		most = d->recent.most;
-	return !pieces && d->recent.before > most ? d->recent.before : most;
-}
-
 /* The peak of several devices together is at most the sum of their peaks. */
-void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, uint64_t now_ns,
-		    struct view_torch *out)
+void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out)
 {
 	uint64_t mapped = 0;
 
@@ -126,7 +116,6 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 		out->framework = f->id;
 		add_level(&out->allocated, &d->allocated);
 		add_level(&out->reserved, &d->reserved);
-		out->recent += recent_of(d, now_ns);
 #define ADD(member) out->member += d->member;
 		SUMS(ADD)
 #undef ADD

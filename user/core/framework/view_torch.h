@@ -70,8 +70,6 @@ struct view_training {
 
 /* ---- all of it ---- */
 
-#define VIEW_TORCH_RECENT_NS 10000000000ull
-
 /* A framework's caching allocator on one GPU. No sum includes these bytes: the segments are memory that calls asked
  * for, and is counted there. The names are PyTorch's. */
 struct view_torch {
@@ -80,7 +78,6 @@ struct view_torch {
 	enum gmt_torch_backend backend;
 	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
 	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached blocks */
-	uint64_t recent;               /* the most that was allocated in the last one to two VIEW_TORCH_RECENT_NS */
 	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
 	uint64_t sized, sized_bytes;   /* live blocks whose requested size is known */
@@ -91,13 +88,6 @@ struct view_torch {
 	struct view_stacks stacks;     /* of the blocks, but for blocks from before the attach */
 	struct view_training training;
 };
-
-/* The bytes that the allocator holds and no block has used recently. At one moment most of the memory of a training may
- * be free, between two iterations. */
-static inline uint64_t view_torch_unused(const struct view_torch *t)
-{
-	return t->reserved.live > t->recent ? t->reserved.live - t->recent : 0;
-}
 
 /* The bytes that the allocator holds and no block uses. */
 static inline uint64_t view_torch_cached(const struct view_torch *t)

@@ -267,13 +267,11 @@ static void look_for_cache(struct search *s)
 	const struct view_torch *t = &s->row->torch;
 	struct finding *f;
 
-	/* Right after the attach nobody knows what an iteration takes. */
 	if (!t->seen || s->proc->exited || found_in_row(s, FINDING_OF_FRAGMENTED) ||
-	    s->view->now_ns - s->proc->attach_ts_ns < VIEW_TORCH_RECENT_NS ||
-	    !is_much(view_torch_unused(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE))
+	    !is_much(view_torch_cached(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_CACHED);
-	f->bytes = view_torch_unused(t);
+	f->bytes = view_torch_cached(t);
 	f->part = t->reserved.live;
 }
 

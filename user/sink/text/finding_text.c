@@ -71,7 +71,7 @@ static void say_fragmented(struct out *out, const struct view *view, const struc
 static void say_cache(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s of %s reserved have not been used by tensors for 10 s", human_bytes(f->bytes).s,
+	out_printf(out, "%s of %s reserved are cached, and no tensor uses them", human_bytes(f->bytes).s,
 		   human_bytes(f->part).s);
 }
 
