@@ -169,6 +169,7 @@ static inline struct fixture *typical(struct fixture *f)
 	row[0].torch = (struct view_torch){
 		.seen = true, .backend = GMT_TORCH_MIXED,
 		.allocated = level_of(1100 * MIB, 1500 * MIB, 71), .reserved = level_of(1700 * MIB, 1800 * MIB, 72),
+		.recent_peak = 1100 * MIB, .recent_known = true,
 		.blocks = 4321, .block_bytes = 1100 * MIB, .allocs = 60221, .frees = 55900,
 		.sized = 4300, .sized_bytes = 1090 * MIB, .asked_bytes = 1080 * MIB,
 		.alloc_bytes = 40 * GIB, .freed_bytes = 39 * GIB, .segments = 61, .segment_bytes = 1700 * MIB,

@@ -444,6 +444,13 @@ static void test_nothing_found(void **state)
 	check_says("no iteration leaks", "leaks (");
 	now.rows[0].torch.gap_known = false;
 	check_says("fragmentation (some of PyTorch's memory is older than the attach)", "fragmentation did");
+	now.rows[0].torch.recent_known = false;
+	check_says("no large unused cache", "the cache (");
+	now.rows[0].torch.reserved.live = 4 * GIB;
+	check_says("the cache (PyTorch was seen for less than 10 s)", "no large unused cache");
+	now.rows[0].torch.recent_known = true;
+	check_says("CACHE   2.9 GiB of 4 GiB reserved: no tensor has needed them in the last 10 s torch.cuda.empty_cache()", "FOUND");
+	now.rows[0].torch.reserved.live = 1700 * MIB;
 	now.gpus[1].has_memory = false;
 	check_says("other processes (NVML gave no numbers)", "in the way");
 	now.view.session.layers = GMT_LAYER_NVML;

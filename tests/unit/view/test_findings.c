@@ -310,7 +310,13 @@ static void caches_are_told(void **state)
 	t->reserved.live = 4000 * MIB;
 	t->largest_free_gap = 2000 * MIB;
 	assert_int_equal(find(FINDING_OF_CACHED)->bytes, 2900 * MIB);
-	t->allocated.live = 2100 * MIB;
+	assert_int_equal(find(FINDING_OF_CACHED)->part, 4000 * MIB);
+	t->recent_known = false;
+	assert_silent();
+	t->recent_known = true;
+	t->allocated.live = 0; /* for a moment */
+	assert_int_equal(find(FINDING_OF_CACHED)->bytes, 2900 * MIB);
+	t->recent_peak = 2100 * MIB;
 	assert_silent();
 }
 

@@ -119,6 +119,9 @@ static void take_totals(struct framework *f, struct framework_device *d, const s
 	} else if (d->allocated.live != before) {
 		f->missed++;
 	}
+	/* Also the total before: events that were missed may have raised it. */
+	recent_set(&d->recent, before, rec->hdr.ts_ns);
+	recent_set(&d->recent, rec->total_allocated, rec->hdr.ts_ns);
 	d->seen = true;
 	d->tid = rec->hdr.tid;
 	d->ptr = rec->ptr;
@@ -241,6 +244,7 @@ void framework_drop(struct framework *f)
 		d->off = 0;
 		d->seen = false;
 		d->gone.peak++;
+		d->recent = (struct recent){ 0 };
 		stacks_drop(&d->stacks);
 	}
 }

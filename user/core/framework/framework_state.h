@@ -23,6 +23,7 @@
 #include "base/rangemap.h"
 #include "core/account/stacks.h"
 #include "core/framework/phases.h"
+#include "core/framework/recent.h"
 #include "core/framework/view_torch.h"
 
 struct deltas;
@@ -70,6 +71,7 @@ struct framework_device {
 	int64_t delta;
 	unsigned int row;        /* of the process's account; 0: not known yet */
 	struct view_level allocated, reserved;
+	struct recent recent;    /* of `allocated`, from the first event on */
 	uint64_t before;         /* the part of `allocated` from before the first event */
 	uint64_t blocks, block_bytes;             /* live blocks that were seen allocated */
 	uint64_t segments, segment_bytes, mapped_bytes; /* mapped: of these by cuMemMap */

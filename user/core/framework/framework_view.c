@@ -100,11 +100,12 @@ static void add_level(struct view_level *sum, const struct view_level *level)
 	X(freed_bytes) X(segments) X(segment_bytes)
 
 /* The peak of several devices together is at most the sum of their peaks. */
-void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, struct view_torch *out)
+void framework_view(const struct framework *f, unsigned int row, const struct frames *frames, uint64_t now_ns,
+		    struct view_torch *out)
 {
 	uint64_t mapped = 0;
 
-	*out = (struct view_torch){ .gap_known = true };
+	*out = (struct view_torch){ .gap_known = true, .recent_known = true };
 	for (unsigned int i = 0; f && i < f->count; i++) {
 		const struct framework_device *d = &f->devices[i];
 		struct framework_gaps gaps;
@@ -119,6 +120,8 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 #define ADD(member) out->member += d->member;
 		SUMS(ADD)
 #undef ADD
+		out->recent_peak += recent_peak(&d->recent, now_ns);
+		out->recent_known &= recent_is_known(&d->recent, now_ns);
 		out->gap_known &= gaps.known;
 		if (gaps.largest > out->largest_free_gap)
 			out->largest_free_gap = gaps.largest;
@@ -126,5 +129,6 @@ void framework_view(const struct framework *f, unsigned int row, const struct fr
 		framework_add_training(f, i, frames, &out->training);
 	}
 	out->gap_known &= out->seen;
+	out->recent_known &= out->seen;
 	out->backend = judge_backend(out->segment_bytes, mapped);
 }

@@ -78,6 +78,9 @@ struct view_torch {
 	enum gmt_torch_backend backend;
 	struct view_level allocated;   /* torch.cuda.memory_allocated(): blocks in use, as PyTorch said last */
 	struct view_level reserved;    /* torch.cuda.memory_reserved(): blocks in use and cached blocks */
+	uint64_t recent_peak;          /* the most that was allocated in the last TORCH_RECENT_NS to twice as much, but
+					* after the first event */
+	bool recent_known;             /* the first event is at least TORCH_RECENT_NS old */
 	uint64_t blocks, block_bytes;  /* live, of those allocated since the attach */
 	uint64_t allocs, frees, alloc_bytes, freed_bytes;
 	uint64_t sized, sized_bytes;   /* live blocks whose requested size is known */
@@ -89,10 +92,19 @@ struct view_torch {
 	struct view_training training;
 };
 
-/* The bytes that the allocator holds and no block uses. */
+/* An iteration that is shorter shows the most that it needs. */
+#define TORCH_RECENT_NS 10000000000ull
+
+/* The bytes that the allocator holds and no block uses at this moment. */
 static inline uint64_t view_torch_cached(const struct view_torch *t)
 {
 	return t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
+}
+
+/* The bytes that the allocator holds now and that blocks did not need at any moment of recent_peak's time. */
+static inline uint64_t view_torch_unused(const struct view_torch *t)
+{
+	return t->reserved.live > t->recent_peak ? t->reserved.live - t->recent_peak : 0;
 }
 
 #endif

@@ -32,7 +32,8 @@ struct view_line_row;
  * NEIGHBOUR      the GPU is nearly full, and process `other` holds `bytes` of it, more than this process
  * UNTRACED       of a GPU: `bytes` are used by processes that are not traced
  * FRAGMENTED     memory ran out, and `bytes` are cached by the framework, of these the largest piece is `part`
- * CACHED         `bytes` are cached by the framework, and no tensor uses them. part: bytes that it has reserved
+ * CACHED         `bytes` are cached by the framework: reserved, and more than all tensors had at any moment of the last
+ *                TORCH_RECENT_NS. part: bytes that the framework has reserved
  * CONTEXT        the CUDA context takes `bytes`, more than usual
  * POOL_RESERVE   `bytes` are kept by CUDA's memory pools, and no allocation uses them
  * BEFORE_ATTACH  `bytes` of `part` were allocated before the attach: nobody saw by whom

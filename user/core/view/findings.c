@@ -262,16 +262,18 @@ static void look_for_fragments(struct search *s)
 	f->part = t->largest_free_gap;
 }
 
+/* Between two iterations nearly all tensors are gone, and the next iteration uses the cache again. So the recent time
+ * counts, from the device's first event on: nobody saw what tensors used before, also where the attach was earlier. */
 static void look_for_cache(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
 	struct finding *f;
 
-	if (!t->seen || s->proc->exited || found_in_row(s, FINDING_OF_FRAGMENTED) ||
-	    !is_much(view_torch_cached(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE))
+	if (!t->seen || s->proc->exited || found_in_row(s, FINDING_OF_FRAGMENTED) || !t->recent_known ||
+	    !looked_unused(t))
 		return;
 	f = add_finding(s, FINDING_OF_CACHED);
-	f->bytes = view_torch_cached(t);
+	f->bytes = view_torch_unused(t);
 	f->part = t->reserved.live;
 }
 

@@ -21,6 +21,18 @@ static enum looked at_growth(const struct view_row *row)
 	return looked_at_growth(stacks) ? LOOKED_AT : LOOKED_SHORT;
 }
 
+bool looked_unused(const struct view_torch *t)
+{
+	return is_much(view_torch_unused(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE);
+}
+
+/* What tensors have used shows at once that no cache is large. That a cache is large takes time: all tensors of an
+ * iteration may be gone at this moment. */
+static enum looked at_cache(const struct view_torch *t)
+{
+	return t->recent_known || !looked_unused(t) ? LOOKED_AT : LOOKED_NEW_BLOCKS;
+}
+
 static enum looked at_leaks(const struct view_training *t)
 {
 	if (!t->is_training)
@@ -50,7 +62,7 @@ static void look_at_row(const struct view *view, const struct view_proc *proc, c
 	if (proc->exited)
 		return;
 	note_answer(&by[LOOKED_FOR_PIECES], t->gap_known ? LOOKED_AT : LOOKED_OLD_BLOCKS);
-	note_answer(&by[LOOKED_FOR_CACHE], LOOKED_AT);
+	note_answer(&by[LOOKED_FOR_CACHE], at_cache(t));
 }
 
 void looked_at(const struct view *view, enum looked by[LOOKED_FOR_COUNT])

@@ -8,6 +8,7 @@
 
 struct view;
 struct view_stacks;
+struct view_torch;
 
 /* X(NAME): a question to the numbers. LINES is none: whether the lines that hold tensors are known. */
 #define LOOKED_FOR(X) X(REQUESTS) X(GROWTH) X(LEAK) X(PIECES) X(CACHE) X(OTHERS) X(LINES)
@@ -24,6 +25,7 @@ enum looked {
 	LOOKED_AT,
 	LOOKED_NO_CALLS,         /* CUDA calls were not traced */
 	LOOKED_SHORT,            /* the time or the iterations were too few to see growth */
+	LOOKED_NEW_BLOCKS,       /* the framework's first event is newer than TORCH_RECENT_NS */
 	LOOKED_NO_STACKS,        /* no stack traces were taken */
 	LOOKED_NO_TRAINING,      /* no backward was seen, so no iterations */
 	LOOKED_OLD_BLOCKS,       /* not all blocks and segments are known */
@@ -36,5 +38,8 @@ void looked_at(const struct view *view, enum looked by[LOOKED_FOR_COUNT]);
 
 /* Whether the stacks show growth in both halves of the time until stacks->until_ns, if there was any. */
 bool looked_at_growth(const struct view_stacks *stacks);
+
+/* Whether much of what a framework has reserved was not needed in the time that view_torch.recent_peak is of. */
+bool looked_unused(const struct view_torch *t);
 
 #endif

@@ -235,7 +235,7 @@ static void fill_rows(struct maker *m, struct view_proc *out)
 		struct view_row *to;
 
 		balance_physical(m->p, row, &physical);
-		framework_view(m->f, i, &m->ledger->frames, &torch);
+		framework_view(m->f, i, &m->ledger->frames, m->ledger->now_ns, &torch);
 		if (!has_anything(row, &physical, &torch))
 			continue;
 		out->rows = xgrow(out->rows, out->row_count, sizeof(*out->rows));
@@ -385,7 +385,7 @@ static bool has_row_on(const struct maker *m, const struct process *p, const str
 		if (row->gpu == GPU_UNKNOWN || !view_wants_gpu(m->request, view, m->order[row->gpu]))
 			continue;
 		balance_physical(p, row, &physical);
-		framework_view(f, i, &m->ledger->frames, &torch);
+		framework_view(f, i, &m->ledger->frames, m->ledger->now_ns, &torch);
 		found = has_anything(row, &physical, &torch);
 		framework_training_free(&torch.training);
 	}

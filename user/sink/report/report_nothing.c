@@ -27,6 +27,7 @@ static const struct {
 static const char *const reasons[] = {
 	[LOOKED_NO_CALLS] = "calls were not traced",
 	[LOOKED_SHORT] = "the program was traced for too short a time",
+	[LOOKED_NEW_BLOCKS] = "PyTorch was seen for less than 10 s",
 	[LOOKED_NO_STACKS] = "no stack traces were taken",
 	[LOOKED_NO_TRAINING] = "no training was seen",
 	[LOOKED_OLD_BLOCKS] = "some of PyTorch's memory is older than the attach",
