@@ -279,10 +279,15 @@ def asked_for():
 
 
 def nowhere_to_write():
-    """a folder that is not there: said once, and tracing goes on"""
-    tool = Tool("--", lib.workload("oom"), options=("--no-live",), dumps="/nonexistent")
-    status, _ = tool.finish()
-    equal(status, 0, "exit status")
+    """a folder that is gone when memory runs out: said once, and tracing goes on"""
+    folder = os.path.join(lib.folder(), "gone")
+    os.mkdir(folder)
+    target = Target("oom_cases", "caught", hold="loaded")
+    target.wait("loaded")
+    tool = Tool("-p", str(target.pid), dumps=folder).ready()
+    os.rmdir(folder)
+    target.go()
+    equal(tool.report()["exit_status"], 0, "exit status " + tool.stderr())
     equal(tool.stderr().count(": No such file"), 1, "times that it is said\n" + tool.stderr())
 
 

@@ -193,7 +193,8 @@ static inline struct fixture *typical(struct fixture *f)
 static inline struct view_held held_of(uint64_t live, uint64_t at_peak, int64_t grown, uint64_t old)
 {
 	return (struct view_held){
-		.live = live, .at_peak = at_peak, .grown = grown, .then = live - (uint64_t)grown, .live_count = live ? 12 : 0,
+		.live = live, .at_peak = at_peak, .grown = grown, .rise = grown, .then = live - (uint64_t)grown,
+		.live_count = live ? 12 : 0,
 		.allocs = 84, .frees = live ? 72 : 84, .alloc_bytes = live + at_peak,
 		.oldest_ts_ns = live ? T0 + 3 * S : 0, .old_bytes = old, .old_count = old ? 5 : 0,
 	};
@@ -248,7 +249,7 @@ static inline struct fixture *stacked(struct fixture *f)
 	f->view.older_than_ns = 60 * S;
 	fill_frames(f);
 	*s = (struct view_stacks){ .peak = 1900 * MIB, .peak_ts_ns = T0 + 72 * S, .since_ns = T0 + 64 * S,
-				   .until_ns = f->view.now_ns,
+				   .rise = { .since_ns = T0 + 64 * S, .until_ns = f->view.now_ns },
 				   .stack_count = 123, .owner_count = 5, .owners = f->owned };
 	for (uint32_t i = 0; i < 5; i++) {
 		uint64_t at_peak = i == 4 ? 300 * MIB : live[i];

@@ -537,13 +537,12 @@ static void what_outlives_iterations(void **state)
 	iterate(t, 3, 1);
 	assert_int_equal(live(t, GMT_CATEGORY_INPUT), 5);
 	iterate(t, 4, 1);
-	assert_int_equal(live(t, GMT_CATEGORY_INPUT), 5);
-	iterate(t, 5, 1);
 	assert_int_equal(live(t, GMT_CATEGORY_KEPT), 5);
-	assert_int_equal(seen(t)->kept_late, 0);
-	block(t, MAIN, OTHER + 2 * GiB, 7); /* in iteration 6 */
-	iterate(t, 6, 3);
+	block(t, MAIN, OTHER + 2 * GiB, 7);  /* in iteration 5 */
+	iterate(t, 5, 2);
 	assert_int_equal(live(t, GMT_CATEGORY_KEPT), 12);
+	assert_int_equal(seen(t)->kept_late, 0); /* a variable may hold it */
+	iterate(t, 7, 1);
 	assert_int_equal(seen(t)->kept_late / MiB, 7);
 }
 

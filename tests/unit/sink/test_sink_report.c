@@ -433,7 +433,7 @@ static void test_nothing_found(void **state)
 	stacked(&now);
 	now.rows[1].stacks = *s;
 	check_says("growth (the program was traced for too short a time)", NULL);
-	s->later_ns = s->since_ns + 60 * S;
+	s->rise.later_ns = s->rise.since_ns + 60 * S;
 	now.rows[1].stacks = *s;
 	check_says("no line grows all along", "growth (");
 	check_says("leaks (no training was seen), the lines that hold tensors (--block-stacks", "no iteration leaks");

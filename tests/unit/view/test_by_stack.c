@@ -395,9 +395,9 @@ static void growth_is_counted_from_the_middle(void **state)
 	/* The newest mark is at 4 s, the one before at 2 s. */
 	assert_true(owned_by(&view, stacks_of(&view, 1), "(not named)").grown == 234);
 	assert_true(stacks_of(&view, 1)->since_ns == view.procs[0].attach_ts_ns + 2 * S);
-	assert_true(stacks_of(&view, 1)->later_ns == view.procs[0].attach_ts_ns + 4 * S);
+	assert_true(stacks_of(&view, 1)->rise.later_ns == view.procs[0].attach_ts_ns + 4 * S);
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
-	assert_int_equal(held.grown_later, 34);
+	assert_int_equal(held.rise_later, 34);
 	assert_true(view_is_steady(&held));
 	view_free(&view);
 	r->ts_ns = start + 9 * S;
@@ -405,7 +405,7 @@ static void growth_is_counted_from_the_middle(void **state)
 	view = look(r);       /* little time has passed since that mark: the marks before count */
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
 	assert_int_equal(held.grown, 234);
-	assert_int_equal(held.grown_later, 34);
+	assert_int_equal(held.rise_later, 34);
 	assert_true(view_is_steady(&held));
 	view_free(&view);
 	r->ts_ns = start + 10 * S;
@@ -413,7 +413,7 @@ static void growth_is_counted_from_the_middle(void **state)
 	view = look(r);
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
 	assert_int_equal(held.grown, 34);
-	assert_int_equal(held.grown_later, 0);
+	assert_int_equal(held.rise_later, 0);
 	assert_false(view_is_steady(&held));
 	view_free(&view);
 	r->ts_ns = start + 100 * S;
@@ -449,10 +449,10 @@ static void growth_of_the_ended_counts_until_the_peak(void **state)
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
 	assert_int_equal(held.live, 0);
 	assert_int_equal(held.then, 2 + 4 + 8 + 16);
-	assert_int_equal(held.grown, 32 + 64 + 128 + 256 + 512 + 1024 + 2048);
-	assert_int_equal(held.grown_later, 512 + 1024 + 2048);
+	assert_int_equal(held.rise, 32 + 64 + 128 + 256 + 512 + 1024 + 2048);
+	assert_int_equal(held.rise_later, 512 + 1024 + 2048);
 	assert_true(view_is_steady(&held));
-	assert_true(stacks_of(&view, 1)->until_ns == stacks_of(&view, 1)->peak_ts_ns);
+	assert_true(stacks_of(&view, 1)->rise.until_ns == stacks_of(&view, 1)->peak_ts_ns);
 	view_free(&view);
 }
 
@@ -475,9 +475,9 @@ static void growth_of_the_ended_below_an_early_peak(void **state)
 	records_exit(r, 0);
 	view = look(r);
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
-	assert_true(stacks_of(&view, 1)->until_ns == view.procs[0].attach_ts_ns + 16 * S);
-	assert_int_equal(held.grown, (1 << 17) - (1 << 5));
-	assert_int_equal(held.grown_later, (1 << 17) - (1 << 9));
+	assert_true(stacks_of(&view, 1)->rise.until_ns == view.procs[0].attach_ts_ns + 16 * S);
+	assert_int_equal(held.rise, (1 << 17) - (1 << 5));
+	assert_int_equal(held.rise_later, (1 << 17) - (1 << 9));
 	assert_true(view_is_steady(&held));
 	view_free(&view);
 }
@@ -498,7 +498,7 @@ static void marks_count_on_after_a_new_mark(void **state)
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
 	assert_true(stacks_of(&view, 1)->since_ns == view.procs[0].attach_ts_ns + 2 * S);
 	assert_int_equal(held.grown, 8 + 16 + 32 + 64 + 128 + 256 + 512);
-	assert_int_equal(held.grown_later, 32 + 64 + 128 + 256 + 512);
+	assert_int_equal(held.rise_later, 32 + 64 + 128 + 256 + 512);
 	view_free(&view);
 	for (int i = 10; i <= 11; i++) {
 		r->ts_ns = start + i * S - S / 2;
@@ -508,7 +508,7 @@ static void marks_count_on_after_a_new_mark(void **state)
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
 	assert_true(stacks_of(&view, 1)->since_ns == view.procs[0].attach_ts_ns + 4 * S);
 	assert_int_equal(held.grown, 32 + 64 + 128 + 256 + 512 + 1024 + 2048);
-	assert_int_equal(held.grown_later, 512 + 1024 + 2048);
+	assert_int_equal(held.rise_later, 512 + 1024 + 2048);
 	view_free(&view);
 }
 

@@ -166,7 +166,7 @@ static void the_ended_are_judged_at_the_peak(void **state)
 	assert_int_equal(find(FINDING_OF_KEPT)->bytes, f.rows[0].torch.allocated.peak / 2);
 	row->state = VIEW_LINE_OWN;
 	row->has_ended = true;
-	row->peak_by_category[GMT_CATEGORY_KEPT] = 200 * MIB;
+	row->kept_at_peak = 200 * MIB;
 	assert_ptr_equal(find(FINDING_OF_KEPT)->line, row);
 }
 
@@ -177,20 +177,21 @@ static void growth_has_to_be_steady(void **state)
 
 	(void)state;
 	stacked(&f);
-	s->later_ns = s->since_ns + 20 * S;
+	s->rise.later_ns = s->since_ns + 20 * S;
 	row = &s->lines[VIEW_BY_GROWN].rows[1]; /* 100 MiB more, of 200 */
 	assert_int_equal(row->held.grown, 100 * MIB);
 	assert_silent();
-	row->held.grown_later = 40 * MIB;
+	row->held.rise_later = 40 * MIB;
 	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
 	assert_ptr_equal(find(FINDING_OF_GROWTH)->line, row);
 	/* 100 MiB in the time since then; what is free, and what PyTorch has cached */
 	assert_int_equal(find(FINDING_OF_GROWTH)->left_ns / S,
 			 (f.gpus[0].free_bytes / MIB + 600) * (f.view.now_ns - s->since_ns) / 100 / S);
+	s->lines[VIEW_BY_PEAK].rows[3] = *row;
 	f.procs[0].exited = true;
 	f.procs[0].exit_ts_ns = f.view.now_ns;
 	assert_true(find(FINDING_OF_GROWTH)->left_ns == FINDING_LEFT_UNKNOWN);
-	assert_int_equal(find(FINDING_OF_GROWTH)->stopped_ns, s->until_ns);
+	assert_int_equal(find(FINDING_OF_GROWTH)->stopped_ns, s->rise.until_ns);
 	s->live = 0;                     /* freed before the end */
 	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
 	f.procs[0].exited = false;
@@ -199,31 +200,31 @@ static void growth_has_to_be_steady(void **state)
 	row->by_category[GMT_CATEGORY_KEPT] = 100 * MIB;
 	assert_non_null(find(FINDING_OF_GROWTH));
 	f.rows[0].torch.training.is_training = false;
-	row->held.grown_later = 100 * MIB; /* in the second half alone */
+	row->held.rise_later = 100 * MIB; /* in the second half alone */
 	assert_silent();
-	row->held.grown_later = 40 * MIB;
+	row->held.rise_later = 40 * MIB;
 	row->held.then = 0;              /* nothing was there before */
 	assert_silent();
 	row->held.then = 100 * MIB;
-	row->held.grown_later = 99 * MIB; /* nearly all may go again at once */
+	row->held.rise_later = 99 * MIB; /* nearly all may go again at once */
 	assert_silent();
-	row->held.grown_later = 40 * MIB;
+	row->held.rise_later = 40 * MIB;
 	row->state = VIEW_LINE_RESERVE;
 	assert_non_null(find(FINDING_OF_GROWTH));
-	row->held.grown = 63 * MIB;      /* a few segments */
-	row->held.grown_later = 20 * MIB;
+	row->held.rise = 63 * MIB;      /* a few segments */
+	row->held.rise_later = 20 * MIB;
 	f.procs[0].window_ns = s->since_ns;
 	assert_silent();
 	row->state = VIEW_LINE_NOT_OWN;
 	assert_non_null(find(FINDING_OF_GROWTH));
 	f.procs[0].window_ns = f.procs[0].attach_ts_ns;
-	row->held.grown = 100 * MIB;
-	row->held.grown_later = 40 * MIB;
-	s->later_ns = s->since_ns + S;   /* the program has hardly begun */
+	row->held.rise = 100 * MIB;
+	row->held.rise_later = 40 * MIB;
+	s->rise.later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
-	s->later_ns = s->until_ns - S / 2 + 1; /* the second half has hardly begun */
+	s->rise.later_ns = s->rise.until_ns - S / 2 + 1; /* the second half has hardly begun */
 	assert_silent();
-	s->later_ns = s->until_ns - S / 2;
+	s->rise.later_ns = s->rise.until_ns - S / 2;
 	assert_non_null(find(FINDING_OF_GROWTH));
 }
 
@@ -243,12 +244,12 @@ static void even_growth_goes_on_showing(void **state)
 
 		while (now >= 2 * later + later / 2)
 			later *= 2;
-		f.view.now_ns = s->until_ns = f.procs[0].attach_ts_ns + now;
-		s->later_ns = f.procs[0].attach_ts_ns + later;
+		f.view.now_ns = s->rise.until_ns = f.procs[0].attach_ts_ns + now;
+		s->rise.later_ns = f.procs[0].attach_ts_ns + later;
 		s->since_ns = f.procs[0].attach_ts_ns + later / 2;
 		s->live = held->live = now / S * MIB / 100 + MIB;
-		held->grown = (int64_t)((now - later / 2) / (S / 1000) * MIB / 100000);
-		held->grown_later = (int64_t)((now - later) / (S / 1000) * MIB / 100000);
+		held->grown = held->rise = (int64_t)((now - later / 2) / (S / 1000) * MIB / 100000);
+		held->rise_later = (int64_t)((now - later) / (S / 1000) * MIB / 100000);
 		assert_true(find(FINDING_OF_GROWTH) || !was_found);
 		was_found |= find(FINDING_OF_GROWTH) != NULL;
 	}

@@ -180,17 +180,26 @@ uint64_t stacks_held(const struct stacks *s, uint32_t index, unsigned int moment
 void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row)
 {
 	const struct stack *stack = &s->list[index];
-	uint64_t then = stacks_held(s, index, since);
 
 	*row = (struct stacks_row){
 		.stack_id = stack->id,
 		.live = stack->live,
 		.at_peak = stacks_held(s, index, STACKS_AT_PEAK),
-		.then = then,
-		.grown = (int64_t)(stack->live - then),
+		.grown = (int64_t)(stack->live - stacks_held(s, index, since)),
 		.count = stack->count,
 		.allocs = stack->allocs,
 		.frees = stack->frees,
 		.alloc_bytes = stack->alloc_bytes,
+	};
+}
+
+struct stacks_rise stacks_rise(const struct stacks *s, uint32_t index, const unsigned int at[STACKS_RISE_MOMENTS])
+{
+	uint64_t then = stacks_held(s, index, at[STACKS_RISE_SINCE]);
+	uint64_t until = stacks_held(s, index, at[STACKS_RISE_UNTIL]);
+
+	return (struct stacks_rise){
+		.all = (int64_t)(until - then), .then = then,
+		.later = (int64_t)(until - stacks_held(s, index, at[STACKS_RISE_LATER])),
 	};
 }

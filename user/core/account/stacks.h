@@ -54,10 +54,16 @@ enum stacks_moment {
 struct stacks_row {
 	uint32_t stack_id;
 	uint64_t live, at_peak;
-	uint64_t then;           /* at `since` */
 	int64_t grown;           /* from `since` until now */
 	uint64_t count;          /* live allocations */
 	uint64_t allocs, frees, alloc_bytes; /* ever */
+};
+
+/* How much a stack has risen between the first and the last of three moments, and between the last two. */
+enum { STACKS_RISE_SINCE, STACKS_RISE_LATER, STACKS_RISE_UNTIL, STACKS_RISE_MOMENTS };
+struct stacks_rise {
+	int64_t all, later;
+	uint64_t then;           /* held at the first */
 };
 
 void stacks_init(struct stacks *s);     /* allocates nothing */
@@ -87,5 +93,6 @@ void stacks_restart(struct stacks *s, uint64_t ts_ns);
 void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row);
 /* What it held at a moment (enum stacks_moment). */
 uint64_t stacks_held(const struct stacks *s, uint32_t index, unsigned int moment);
+struct stacks_rise stacks_rise(const struct stacks *s, uint32_t index, const unsigned int at[STACKS_RISE_MOMENTS]);
 
 #endif

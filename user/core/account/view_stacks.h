@@ -43,9 +43,9 @@ enum view_order {
 struct view_held {
 	uint64_t live;
 	uint64_t at_peak;        /* when the sum of all was highest */
-	int64_t grown;           /* since view_stacks.since_ns, until view_stacks.until_ns */
-	int64_t grown_later;     /* the part of `grown` since view_stacks.later_ns */
-	uint64_t then;           /* held at view_stacks.since_ns */
+	int64_t grown;           /* live, less what it was at view_stacks.since_ns */
+	int64_t rise, rise_later; /* between the moments of view_stacks.rise; rise_later: since its later_ns */
+	uint64_t then;           /* held at the first of these moments */
 	uint64_t live_count;
 	uint64_t allocs, frees;  /* ever */
 	uint64_t alloc_bytes;
@@ -95,14 +95,19 @@ struct view_line_row {
 	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
 	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
 	uint64_t by_category[GMT_CATEGORY_COUNT]; /* of a framework's blocks: the live bytes by purpose */
-	uint64_t peak_by_category[GMT_CATEGORY_COUNT]; /* likewise, the bytes at the peak of an ended process */
+	uint64_t kept_at_peak, state_at_peak; /* likewise, of an ended process: kept tensors and optimizer state */
 	struct view_held held;
 };
 
-/* The bytes of a line for a purpose: now; of an ended process, at the peak. */
-static inline uint64_t view_line_part(const struct view_line_row *line, enum gmt_category category)
+/* The bytes of a line that are kept over iterations, or optimizer state: now; of an ended process, at the peak. */
+static inline uint64_t view_line_kept(const struct view_line_row *line)
 {
-	return line->has_ended ? line->peak_by_category[category] : line->by_category[category];
+	return line->has_ended ? line->kept_at_peak : line->by_category[GMT_CATEGORY_KEPT];
+}
+
+static inline uint64_t view_line_state_bytes(const struct view_line_row *line)
+{
+	return line->has_ended ? line->state_at_peak : line->by_category[GMT_CATEGORY_OPTIMIZER_STATE];
 }
 
 /* Whether it is known who took the memory, be it the program's own code or not. */
@@ -128,12 +133,19 @@ struct view_modules {
 	struct view_module_row *rows;
 };
 
+/* The moments between which a line has to rise to be one that grows. A program frees its memory before it ends: of a
+ * process that has ended, until_ns is the peak, or a moment after the peak in the second half of its time. Otherwise
+ * until_ns is now, and the rise is what has grown. */
+struct view_rise {
+	uint64_t since_ns;
+	uint64_t later_ns;       /* in about the middle of that time; 0: there is none yet, or none is known */
+	uint64_t until_ns;
+};
+
 struct view_stacks {
 	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
 	uint64_t since_ns;       /* growth is counted from here */
-	uint64_t later_ns;       /* a moment in about the middle of that time; 0: there is none yet, or none is known */
-	uint64_t until_ns;       /* ... and until here: now. A process that ends frees all before: then the peak, or a
-				  * moment after the peak in the second half of its time */
+	struct view_rise rise;
 	int64_t unexplained;     /* rows with physical: its live bytes less these. Rounding and the reserve of
 				  * pools; less than 0 where small allocations lie in blocks of the context */
 	size_t stack_count;      /* different ones; 0 if none are to be shown */
@@ -203,8 +215,7 @@ struct view_request {
 };
 
 int64_t view_value(const struct view_held *held, enum view_order order);
-/* Whether memory has grown in both parts of the time from since_ns until until_ns (view_stacks), and was there before:
- * no start-up. */
+/* Whether memory has risen in both parts of the time of view_stacks.rise, and was there before: no start-up. */
 bool view_is_steady(const struct view_held *held);
 const char *view_order_name(enum view_order order);
 uint64_t view_complete(const struct view_unwinding *unwinding);   /* stacks with all their frames */

@@ -8,12 +8,16 @@
 
 /* ---- one block ---- */
 
+static struct training_moment now_of(const struct framework *f, unsigned int ordinal)
+{
+	const struct phase_line *line = phases_line(&f->phases, ordinal);
+
+	return line ? line->now : (struct training_moment){ 0 };
+}
+
 static enum gmt_category category_of_block(const struct framework *f, const struct range *block, bool is_alive)
 {
-	const struct phase_line *line = phases_line(&f->phases, block->gpu);
-	struct training_moment now = line ? line->now : (struct training_moment){ 0 };
-
-	return category_guess(block, now, is_alive, f->devices[block->gpu].is_first);
+	return category_guess(block, now_of(f, block->gpu), is_alive, f->devices[block->gpu].is_first);
 }
 
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive)
@@ -22,17 +26,16 @@ unsigned int framework_category(const struct framework *f, const struct range *b
 }
 
 /* A block that goes after an out-of-memory error, before any new block, goes because of the error. Until then the block
- * was for what it seemed to be for when the error came. Outside of a training, all that goes seems to be temporary; but
- * this block was there at the peak. */
-static enum gmt_category category_at_peak(const struct framework *f, const struct range *block,
+ * was for what it seemed to be for when the error came. */
+static enum gmt_category category_at_peak(const struct framework_device *d, const struct range *block,
 					  enum gmt_category category)
 {
-	const struct framework_device *d = &f->devices[block->gpu];
-	const struct phase_line *line = phases_line(&f->phases, block->gpu);
+	return d->has_failed ? category_guess(block, d->failed, true, d->is_first) : category;
+}
 
-	if (d->has_failed)
-		return category_guess(block, d->failed, true, d->is_first);
-	return line && line->now.is_training ? category : category_of_block(f, block, true);
+static uint64_t late_bytes(const struct range *block, struct training_moment now)
+{
+	return category_is_late(block, now.iteration) ? block->length : 0;
 }
 
 static struct framework_kind *put_kind(struct framework_kinds *kinds, struct hash *by_kind, uint32_t stack_id,
@@ -48,7 +51,8 @@ static struct framework_kind *put_kind(struct framework_kinds *kinds, struct has
 	return &kinds->list[*index - 1];
 }
 
-static void count_gone(struct framework_device *d, const struct range *block, enum gmt_category category)
+static void count_gone(struct framework_device *d, const struct range *block, enum gmt_category category,
+		       struct training_moment now)
 {
 	struct framework_gone *gone = &d->gone;
 	uint32_t stack_id = (uint32_t)block->value;
@@ -62,7 +66,7 @@ static void count_gone(struct framework_device *d, const struct range *block, en
 		kind->at_peak = kind->late_at_peak = 0;
 	kind->peak = gone->peak;
 	kind->at_peak += block->length;
-	kind->late_at_peak += category_is_late(block) ? block->length : 0;
+	kind->late_at_peak += late_bytes(block, now);
 }
 
 unsigned int framework_count_gone(struct framework *f, const struct range *block)
@@ -71,29 +75,30 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 	enum gmt_category category = category_of_block(f, block, false);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		count_gone(d, block, category_at_peak(f, block, category));
+		count_gone(d, block, category_at_peak(d, block, category), now_of(f, block->gpu));
 	return category_is_known(block) ? category + 1 : 0;
 }
 
 /* ---- live blocks ---- */
 
-static void add_kind(struct framework_kinds *kinds, struct hash *found, const struct framework_device *d,
-		     const struct range *block, enum gmt_category category)
+static void add_kind(struct framework_kinds *kinds, struct hash *found, const struct framework *f,
+		     const struct range *block)
 {
+	enum gmt_category category = category_of_block(f, block, true);
 	struct framework_kind *kind = put_kind(kinds, found, (uint32_t)block->value, category);
+	uint64_t late = late_bytes(block, now_of(f, block->gpu));
 
 	kind->count++;
 	kind->live += block->length;
-	kind->late += category_is_late(block) ? block->length : 0;
-	if (block->offset > d->allocated.peak_ts_ns)
+	kind->late += late;
+	if (block->offset > f->devices[block->gpu].allocated.peak_ts_ns)
 		return;
 	kind->at_peak += block->length;
-	kind->late_at_peak += category_is_late(block) ? block->length : 0;
+	kind->late_at_peak += late;
 }
 
 void framework_kinds_make(const struct framework *f, unsigned int ordinal, struct framework_kinds *out)
 {
-	const struct framework_device *d = &f->devices[ordinal];
 	struct rangemap_pos pos = { 0 };
 	const struct range *block;
 	struct hash found;
@@ -102,7 +107,7 @@ void framework_kinds_make(const struct framework *f, unsigned int ordinal, struc
 	hash_init(&found, sizeof(uint32_t));
 	while ((block = rangemap_next(&f->blocks, &pos)))
 		if ((unsigned int)block->gpu == ordinal)
-			add_kind(out, &found, d, block, category_of_block(f, block, true));
+			add_kind(out, &found, f, block);
 	hash_fini(&found);
 }
 
@@ -151,53 +156,64 @@ static int compare_at_peak(const void *left, const void *right)
 	return (a->at_peak > b->at_peak) - (a->at_peak < b->at_peak);
 }
 
-/* by_stack: also adds the kinds to the purposes of stacks. */
-static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames, bool by_stack,
-		      struct view_training *out)
+static void add_purpose(const struct framework_kind *kind, enum gmt_category category, struct view_training *out)
 {
-	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count, sizeof(*out->purposes));
+	if (kind->stack_id)
+		out->purposes[out->purpose_count++] = (struct view_purpose){
+			.stack_id = kind->stack_id, .category = category, .live = kind->live, .at_peak = kind->at_peak,
+		};
+	if (category == GMT_CATEGORY_KEPT)
+		out->kept_late += out->has_ended ? kind->late_at_peak : kind->late;
+}
+
+static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames, struct view_training *out)
+{
 	for (size_t i = 0; i < kinds->count; i++) {
 		const struct framework_kind *kind = &kinds->list[i];
 		enum gmt_category category = with_hint(kind, frames);
 		struct view_category *c = &out->categories[category];
 
-		if (kind->stack_id && by_stack)
-			out->purposes[out->purpose_count++] = (struct view_purpose){
-				.stack_id = kind->stack_id, .category = category, .live = kind->live,
-				.at_peak = kind->at_peak,
-			};
+		add_purpose(kind, category, out);
 		c->live += kind->live;
 		c->count += kind->count;
 		c->at_peak += kind->at_peak;
-		if (category == GMT_CATEGORY_KEPT)
-			out->kept_late += out->has_ended ? kind->late_at_peak : kind->late;
 	}
 }
 
-/* What is gone of the newest peak. */
-static void add_gone(const struct framework_gone *gone, const struct frames *frames, bool by_stack,
+/* What is gone of the newest peak. Outside of a training all that goes seems to be temporary; but to say so of what was
+ * there at the peak would say nothing. */
+static void add_gone(const struct framework_gone *gone, const struct frames *frames, bool in_training,
 		     struct view_training *out)
 {
-	struct framework_kinds kinds = { xcalloc(gone->kinds.count, sizeof(*kinds.list)), 0 };
+	for (size_t i = 0; i < gone->kinds.count; i++) {
+		struct framework_kind kind = gone->kinds.list[i];
 
-	for (size_t i = 0; i < gone->kinds.count; i++)
-		if (gone->kinds.list[i].peak == gone->peak)
-			kinds.list[kinds.count++] = gone->kinds.list[i];
-	add_kinds(&kinds, frames, by_stack, out);
-	framework_kinds_free(&kinds);
+		if (kind.peak != gone->peak)
+			continue;
+		out->categories[kind.category].at_peak += kind.at_peak;
+		if (!in_training && kind.category == GMT_CATEGORY_TEMPORARY)
+			kind.category = GMT_CATEGORY_UNKNOWN;
+		if (out->has_ended)
+			add_purpose(&kind, with_hint(&kind, frames), out);
+	}
 }
 
 static void add_categories(const struct framework *f, unsigned int ordinal, const struct frames *frames,
 			   struct view_training *out)
 {
 	const struct framework_device *d = &f->devices[ordinal];
+	const struct framework_kinds *kinds = &d->kinds_at_end;
 	struct framework_kinds live = { 0 };
 
-	if (!f->ended)
+	if (!f->ended) {
 		framework_kinds_make(f, ordinal, &live);
+		kinds = &live;
+	}
 	out->has_ended = f->ended;
-	add_kinds(f->ended ? &d->kinds_at_end : &live, frames, true, out);
-	add_gone(&d->gone, frames, f->ended, out);
+	out->purposes = xreallocarray(out->purposes, out->purpose_count + kinds->count + d->gone.kinds.count,
+				      sizeof(*out->purposes));
+	add_kinds(kinds, frames, out);
+	add_gone(&d->gone, frames, now_of(f, ordinal).is_training, out);
 	framework_kinds_free(&live);
 	if (out->purpose_count)
 		qsort(out->purposes, out->purpose_count, sizeof(*out->purposes),

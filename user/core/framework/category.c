@@ -13,19 +13,17 @@ void category_set_birth(struct range *block, struct training_moment birth)
 	block->aux |= birth.phase << CATEGORY_OTHER_BITS | birth.span << SPAN_SHIFT;
 }
 
-bool category_is_late(const struct range *block)
+bool category_is_late(const struct range *block, uint32_t iteration)
 {
-	return block->value >> 32 > CATEGORY_START_UP;
+	uint32_t birth = block->value >> 32;
+
+	return birth > CATEGORY_START_UP && iteration - birth > CATEGORY_USUAL;
 }
 
 bool category_is_known(const struct range *block)
 {
 	return block->value >> 32;
 }
-
-/* What an iteration returns is often held by a variable until the next iteration returns, when the iteration after that
- * has begun. */
-#define ITERATIONS_USUAL 2
 
 /* For a block that forward made: a backward needs the block, or the block stays for longer. */
 static enum gmt_category made_forward(struct training_moment birth, struct training_moment now, bool is_alive,
@@ -45,7 +43,7 @@ static enum gmt_category made_forward(struct training_moment birth, struct train
 	}
 	if (is_model && (is_alive || age > 1))
 		return age ? GMT_CATEGORY_PARAMETER : GMT_CATEGORY_UNKNOWN;
-	return age > ITERATIONS_USUAL ? GMT_CATEGORY_KEPT : GMT_CATEGORY_INPUT;
+	return age > 1 ? GMT_CATEGORY_KEPT : GMT_CATEGORY_INPUT;
 }
 
 enum gmt_category category_guess(const struct range *block, struct training_moment now, bool is_alive, bool is_first)

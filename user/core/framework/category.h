@@ -34,8 +34,11 @@ enum gmt_category category_guess(const struct range *block, struct training_mome
 /* What a training makes in so many first iterations and keeps belongs to its start-up: the gradient buckets of
  * DistributedDataParallel, which come with the second forward, and caches. */
 #define CATEGORY_START_UP 3
-/* Whether the block was made later. */
-bool category_is_late(const struct range *block);
+/* What an iteration returns is often held by a variable until the next iteration returns, when the iteration after that
+ * has begun. */
+#define CATEGORY_USUAL 2
+/* Whether the block was made after the start-up, and is held for longer than usual in this iteration. */
+bool category_is_late(const struct range *block, uint32_t iteration);
 /* False: the block was made before anything was known of its device. */
 bool category_is_known(const struct range *block);
 

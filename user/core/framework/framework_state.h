@@ -45,7 +45,7 @@ struct framework_kind {
 	uint32_t stack_id;
 	uint8_t category;        /* enum gmt_category */
 	uint64_t live, count, at_peak;
-	uint64_t late, late_at_peak; /* the parts that were made after the start-up, CATEGORY_START_UP */
+	uint64_t late, late_at_peak; /* the parts that category_is_late() */
 	uint64_t peak;           /* at_peak is of this peak: framework_gone.peak then */
 };
 

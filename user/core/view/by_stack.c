@@ -170,16 +170,21 @@ void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks)
 	b->marks[stack] |= (uint8_t)marks;
 }
 
-void by_stack_add(struct by_stack *b, const struct stacks_row *r, int64_t grown_later, const struct held_age *age)
+void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct stacks_rise *rise,
+		  const struct held_age *age)
 {
 	uint32_t stack = frames_of(b->frames, r->stack_id);
 	struct view_verdict verdict;
 	struct view_held held = {
-		.live = r->live, .at_peak = r->at_peak, .grown = r->grown, .grown_later = grown_later,
-		.then = r->then,
+		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
 		.live_count = r->count, .allocs = r->allocs, .frees = r->frees, .alloc_bytes = r->alloc_bytes,
 	};
 
+	if (rise) {
+		held.rise = rise->all;
+		held.rise_later = rise->later;
+		held.then = rise->then;
+	}
 	if (age) {
 		held.oldest_ts_ns = age->oldest_ts_ns;
 		held.old_bytes = age->old_bytes;
@@ -387,23 +392,21 @@ void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struc
 
 	*out = (struct view_stacks){
 		.live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns,
-		.since_ns = moments->since_ns, .later_ns = moments->later_ns, .until_ns = moments->until_ns,
+		.since_ns = moments->since_ns, .rise = moments->rise,
 	};
 	mark_stacks(b, of);
 	b->has_ended = of->has_ended;
 	for (uint32_t i = 0; i < stacks->count; i++) {
-		uint64_t until = stacks_held(stacks, i, moments->until);
-		int64_t grown_later = moments->later_ns ? (int64_t)(until - stacks_held(stacks, i, moments->later)) : 0;
+		struct stacks_rise rise = stacks_rise(stacks, i, moments->rise_at);
 		struct stacks_row r;
 		struct held_age age;
 
 		stacks_row(stacks, i, moments->since, &r);
-		r.grown = (int64_t)(until - r.then);
 		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* the stack's memory has moved to other rows */
 			continue;
 		if (of->ages)
 			age = held_age(of->ages, of->row, r.stack_id);
-		by_stack_add(b, &r, grown_later, of->ages ? &age : NULL);
+		by_stack_add(b, &r, &rise, of->ages ? &age : NULL);
 	}
 	by_stack_take(b, out);
 }
@@ -436,6 +439,15 @@ static void mark_places(const struct by_stack *b, struct places *places, const s
 	}
 }
 
+static void add_part(struct view_line_row *row, const struct view_purpose *purpose)
+{
+	row->by_category[purpose->category] += purpose->live;
+	if (purpose->category == GMT_CATEGORY_KEPT)
+		row->kept_at_peak += purpose->at_peak;
+	else if (purpose->category == GMT_CATEGORY_OPTIMIZER_STATE)
+		row->state_at_peak += purpose->at_peak;
+}
+
 static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, const struct places *places,
 			const struct view_purpose *purpose)
 {
@@ -443,9 +455,7 @@ static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, co
 	uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
 
 	if (line)
-		s->lines[order].rows[line - 1].by_category[purpose->category] += purpose->live;
-	if (line)
-		s->lines[order].rows[line - 1].peak_by_category[purpose->category] += purpose->at_peak;
+		add_part(&s->lines[order].rows[line - 1], purpose);
 	if (shown && places->of_stack[shown - 1])
 		s->top[order].rows[places->of_stack[shown - 1] - 1].purpose = 1 + purpose->category;
 	if (shown && places->of_line_stack[shown - 1])

@@ -44,16 +44,18 @@ void by_stack_fini(struct by_stack *b);
 
 /* Marks a stack, before any stack is added: enum by_stack_mark. by_stack_take() takes the marks away. */
 void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks);
-/* Adds a stack to the sums. grown_later: 0 where it is not known; age: NULL where the age is not known. by_stack_take()
- * moves the sums to `out`, except live and peak; view_stacks_free() releases the arrays of `out`. */
-void by_stack_add(struct by_stack *b, const struct stacks_row *row, int64_t grown_later, const struct held_age *age);
+/* Adds a stack to the sums. rise, age: NULL where it is not known. by_stack_take() moves the sums to `out`, except live
+ * and peak; view_stacks_free() releases the arrays of `out`. */
+void by_stack_add(struct by_stack *b, const struct stacks_row *row, const struct stacks_rise *rise,
+		  const struct held_age *age);
 void by_stack_take(struct by_stack *b, struct view_stacks *out);
 
-/* The moments between which growth counts: enum stacks_moment. */
+/* From when growth counts, and the moments of the rise: enum stacks_moment. */
 struct by_stack_moments {
-	unsigned int since, later, until;
-	uint64_t since_ns, later_ns; /* later_ns 0: `later` is no moment between since_ns and until_ns */
-	uint64_t until_ns;
+	unsigned int since;
+	uint64_t since_ns;
+	unsigned int rise_at[STACKS_RISE_MOMENTS];
+	struct view_rise rise;
 };
 
 /* Whose stacks they are. Members but `stacks` may be NULL. */

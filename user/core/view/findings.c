@@ -63,8 +63,9 @@ static uint64_t bytes_of(const struct search *s, enum gmt_category category)
 	return s->proc->exited ? c->at_peak : c->live;
 }
 
-/* The line that holds, or held, the most memory of a category. */
-static const struct view_line_row *line_of_category(const struct view_stacks *stacks, enum gmt_category category)
+/* The line that holds, or held, the most kept tensors or optimizer state. */
+static const struct view_line_row *line_with_most(const struct view_stacks *stacks,
+						   uint64_t (*bytes_of_line)(const struct view_line_row *line))
 {
 	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE, VIEW_BY_PEAK };
 	const struct view_line_row *best = NULL;
@@ -74,9 +75,9 @@ static const struct view_line_row *line_of_category(const struct view_stacks *st
 
 		for (size_t i = 0; i < lines->count; i++) {
 			const struct view_line_row *line = &lines->rows[i];
-			uint64_t bytes = view_line_part(line, category);
+			uint64_t bytes = bytes_of_line(line);
 
-			if (view_line_has_code(line) && bytes && (!best || bytes > view_line_part(best, category)))
+			if (view_line_has_code(line) && bytes && (!best || bytes > bytes_of_line(best)))
 				best = line;
 		}
 	}
@@ -125,7 +126,7 @@ static void look_for_leak(struct search *s)
 	f->bytes = growth;
 	f->count = count;
 	f->part = bytes_of(s, GMT_CATEGORY_KEPT);
-	f->line = line_of_category(&t->stacks, GMT_CATEGORY_KEPT);
+	f->line = line_with_most(&t->stacks, view_line_kept);
 	f->stopped_ns = leak_stopped(s, &t->training);
 	if (f->stopped_ns || !find_room(s, &room))
 		return;
@@ -148,7 +149,7 @@ static void look_for_kept(struct search *s)
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
 	f->bytes = kept;
-	f->line = line_of_category(&t->stacks, GMT_CATEGORY_KEPT);
+	f->line = line_with_most(&t->stacks, view_line_kept);
 }
 
 /* Only where all parameters were seen. */
@@ -165,7 +166,7 @@ static void look_for_state(struct search *s)
 	f = add_finding(s, FINDING_OF_STATE);
 	f->bytes = state;
 	f->part = parameters;
-	f->line = line_of_category(&t->stacks, GMT_CATEGORY_OPTIMIZER_STATE);
+	f->line = line_with_most(&t->stacks, view_line_state_bytes);
 }
 
 /* What has come in a part of the time, over all the time at the same rate: where growth goes on evenly, this never
@@ -182,44 +183,63 @@ static uint64_t over_all(int64_t bytes, uint64_t part_ns, uint64_t all_ns)
 static bool has_grown_much(const struct search *s, const struct view_stacks *stacks, const struct view_line_row *line)
 {
 	const struct view_held *held = &line->held;
-	uint64_t all_ns = stacks->until_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
-	uint64_t first_ns = stacks->later_ns - stacks->since_ns;
-	uint64_t first = over_all(held->grown - held->grown_later, first_ns, all_ns);
-	uint64_t both = over_all(held->grown, stacks->until_ns - stacks->since_ns, all_ns);
+	const struct view_rise *rise = &stacks->rise;
+	uint64_t all_ns = rise->until_ns - (s->proc->window_ns ? s->proc->window_ns : s->proc->attach_ts_ns);
+	uint64_t first = over_all(held->rise - held->rise_later, rise->later_ns - rise->since_ns, all_ns);
+	uint64_t both = over_all(held->rise, rise->until_ns - rise->since_ns, all_ns);
 
 	return is_much(first < both ? first : both,
 		       line->state == VIEW_LINE_RESERVE ? GROWTH_RESERVE_BYTES : GROWTH_BYTES,
 		       s->proc->exited ? stacks->peak : stacks->live, GROWTH_SHARE);
 }
 
-static void look_for_growth(struct search *s)
+/* The lists of different orders have rows of their own for a line. */
+static bool is_same_line(const struct view_line_row *a, const struct view_line_row *b)
 {
-	const struct view_stacks *stacks = view_best_stacks(s->row);
-	const struct view_lines *lines = &stacks->lines[VIEW_BY_GROWN];
+	return a && a->state == b->state && a->symbol == b->symbol &&
+	       (a->state != VIEW_LINE_DRIVER || a->stack == b->stack);
+}
+
+/* The line that has risen most, of those that have risen steadily; NULL: none has. */
+static const struct view_line_row *risen_line(const struct search *s, const struct view_stacks *stacks)
+{
+	/* What an ended process holds no longer is in no order by growth. */
+	const struct view_lines *lines = &stacks->lines[s->proc->exited ? VIEW_BY_PEAK : VIEW_BY_GROWN];
 	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
-	uint64_t room;
 	/* What comes and goes in each iteration is more at one moment and less at another. */
 	bool is_in_iterations = s->row->torch.training.is_training;
-	struct finding *f;
+	const struct view_line_row *best = NULL;
 
-	if (!looked_at_growth(stacks))
-		return;
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct view_line_row *line = &lines->rows[i];
 
-		if (!view_line_has_code(line) || !view_is_steady(&line->held) || (leak && leak->line == line) ||
+		if (!view_line_has_code(line) || !view_is_steady(&line->held) ||
+		    (leak && is_same_line(leak->line, line)) ||
 		    !has_grown_much(s, stacks, line) ||
-		    (is_in_iterations && view_line_part(line, GMT_CATEGORY_KEPT) < (uint64_t)line->held.grown))
+		    (is_in_iterations && view_line_kept(line) < (uint64_t)line->held.rise))
 			continue;
-		f = add_finding(s, FINDING_OF_GROWTH);
-		f->bytes = (uint64_t)line->held.grown;
-		f->since_ns = stacks->since_ns;
-		f->stopped_ns = s->proc->exited ? stacks->until_ns : 0;
-		if (find_room(s, &room))
-			f->left_ns = time_left(room, f->bytes, stacks->until_ns - f->since_ns);
-		f->line = line;
-		return;
+		if (!best || line->held.rise > best->held.rise)
+			best = line;
 	}
+	return best;
+}
+
+static void look_for_growth(struct search *s)
+{
+	const struct view_stacks *stacks = view_best_stacks(s->row);
+	const struct view_line_row *line = looked_at_growth(stacks) ? risen_line(s, stacks) : NULL;
+	struct finding *f;
+	uint64_t room;
+
+	if (!line)
+		return;
+	f = add_finding(s, FINDING_OF_GROWTH);
+	f->bytes = (uint64_t)line->held.rise;
+	f->since_ns = stacks->rise.since_ns;
+	f->stopped_ns = s->proc->exited ? stacks->rise.until_ns : 0;
+	if (find_room(s, &room))
+		f->left_ns = time_left(room, f->bytes, stacks->rise.until_ns - f->since_ns);
+	f->line = line;
 }
 
 static void look_for_neighbour(struct search *s)

@@ -8,8 +8,10 @@
 
 bool looked_at_growth(const struct view_stacks *stacks)
 {
-	return stacks->later_ns && stacks->later_ns - stacks->since_ns >= GROWTH_NS &&
-	       stacks->until_ns >= stacks->later_ns + GROWTH_LATER_NS;
+	const struct view_rise *rise = &stacks->rise;
+
+	return rise->later_ns && rise->later_ns - rise->since_ns >= GROWTH_NS &&
+	       rise->until_ns >= rise->later_ns + GROWTH_LATER_NS;
 }
 
 static enum looked at_growth(const struct view_row *row)

@@ -36,7 +36,7 @@ enum looked {
 /* For each question the worst answer of all processes that hold or held memory. */
 void looked_at(const struct view *view, enum looked by[LOOKED_FOR_COUNT]);
 
-/* Whether the stacks show growth in both halves of the time until stacks->until_ns, if there was any. */
+/* Whether the stacks show growth in both halves of the time of stacks->rise, if there was any. */
 bool looked_at_growth(const struct view_stacks *stacks);
 
 /* Whether much of what a framework has reserved was not needed in the time that view_torch.recent_peak is of. */

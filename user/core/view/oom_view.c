@@ -117,7 +117,7 @@ static void fill_stacks(struct maker *m, const struct gmt_oom_stack *from, size_
 		if (which == STEADY && !(from[i].flags & GMT_OOM_STACK_STEADY))
 			continue;
 		to->live += row.live;
-		by_stack_add(&m->by_stack, &row, 0, NULL);
+		by_stack_add(&m->by_stack, &row, NULL, NULL);
 	}
 	by_stack_take(&m->by_stack, to);
 	set_purposes_of(m, from, count, to);

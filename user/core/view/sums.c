@@ -30,7 +30,8 @@ void sums_count(struct sums *sums, uint32_t number, const struct view_held *held
 	sum->live += held->live;
 	sum->at_peak += held->at_peak;
 	sum->grown += held->grown;
-	sum->grown_later += held->grown_later;
+	sum->rise += held->rise;
+	sum->rise_later += held->rise_later;
 	sum->then += held->then;
 	sum->live_count += held->live_count;
 	sum->allocs += held->allocs;

@@ -73,7 +73,6 @@ static void add_held(struct view_held *sum, const struct view_held *held)
 	sum->live += held->live;
 	sum->at_peak += held->at_peak;
 	sum->grown += held->grown;
-	sum->grown_later += held->grown_later;
 	sum->live_count += held->live_count;
 	sum->allocs += held->allocs;
 	sum->frees += held->frees;

@@ -83,7 +83,7 @@ int64_t view_value(const struct view_held *held, enum view_order order)
 
 bool view_is_steady(const struct view_held *held)
 {
-	return held->grown > held->grown_later && held->grown_later > 0 && held->then > 0;
+	return held->rise > held->rise_later && held->rise_later > 0 && held->then > 0;
 }
 
 const char *view_order_name(enum view_order order)

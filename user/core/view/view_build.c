@@ -175,33 +175,34 @@ struct maker {
 	const struct held_ages *ages;   /* NULL: not asked for */
 };
 
-/* Growth from the attach on is a start-up. */
-static void find_moments(const struct process *p, struct by_stack_moments *m)
-{
-	m->since = process_since_window(p, m->until_ns, &m->since_ns);
-	m->later = process_since_later(p, m->until_ns, &m->later_ns);
-	if (m->since >= STACKS_MARKS || m->later_ns <= m->since_ns)
-		m->later_ns = 0;
-}
-
-/* A program frees its memory before it ends. So growth counts until the peak, or until the newest mark if that is
+/* A program frees its memory before it ends. So its memory may rise until the peak, or until the newest mark if that is
  * later. */
-static void find_last(const struct process *p, const struct stacks *stacks, struct by_stack_moments *m)
+static unsigned int find_last(const struct process *p, const struct stacks *stacks, uint64_t *ns)
 {
-	m->until = process_newest_mark(p, &m->until_ns);
-	if (stacks->peak_ts_ns < m->until_ns)
-		return;
-	m->until = STACKS_AT_PEAK;
-	m->until_ns = stacks->peak_ts_ns;
+	unsigned int newest = process_newest_mark(p, ns);
+
+	if (stacks->peak_ts_ns < *ns)
+		return newest;
+	*ns = stacks->peak_ts_ns;
+	return STACKS_AT_PEAK;
 }
 
 static void fill_held_stacks(struct maker *m, const struct by_stack_of *of, struct view_stacks *out)
 {
-	struct by_stack_moments moments = { .until = STACKS_NOW, .until_ns = m->ledger->now_ns };
+	const struct process *p = m->p;
+	struct by_stack_moments moments = { .rise.until_ns = m->ledger->now_ns };
+	struct view_rise *rise = &moments.rise;
+	unsigned int *at = moments.rise_at;
 
-	if (of->has_ended)
-		find_last(m->p, of->stacks, &moments);
-	find_moments(m->p, &moments);
+	moments.since = process_since_window(p, p->exited ? p->exit_ts_ns : m->ledger->now_ns, &moments.since_ns);
+	at[STACKS_RISE_UNTIL] = of->has_ended ? find_last(p, of->stacks, &rise->until_ns) : STACKS_NOW;
+	at[STACKS_RISE_SINCE] = process_since_window(p, rise->until_ns, &rise->since_ns);
+	at[STACKS_RISE_LATER] = process_since_later(p, rise->until_ns, &rise->later_ns);
+	/* Growth from the attach on is a start-up. */
+	if (at[STACKS_RISE_SINCE] >= STACKS_MARKS || rise->later_ns <= rise->since_ns) {
+		at[STACKS_RISE_LATER] = at[STACKS_RISE_UNTIL];
+		rise->later_ns = 0;
+	}
 	by_stack_fill(&m->by_stack, of, &moments, out);
 }
 

@@ -86,8 +86,7 @@ static void filter_rows(const struct view *view, const struct view_request *requ
 		for (int c = 0; c < GMT_CLASS_COUNT; c++)
 			join_class(&proc->by_class[c], &proc->rows[i].by_class[c], !i);
 	view_stacks_free(&proc->host_stacks);
-	proc->host_stacks = (struct view_stacks){ .since_ns = proc->host_stacks.since_ns,
-						    .until_ns = proc->host_stacks.until_ns };
+	proc->host_stacks = (struct view_stacks){ .since_ns = proc->host_stacks.since_ns };
 }
 
 void view_filter(struct view *view, const struct view_request *request)

@@ -56,11 +56,9 @@ static json_t *categories_of_line(const struct view_line_row *row)
 	json_t *list = js_array();
 
 	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
-		if (row->by_category[c] || row->peak_by_category[c])
+		if (row->by_category[c])
 			js_append(list, JS_OBJECT({ "category", js_word(gmt_category_name(c)) },
-						  { "live_bytes", js_u64(row->by_category[c]) },
-						  { "at_peak_bytes", js_u64_if(row->has_ended,
-									       row->peak_by_category[c]) }));
+						  { "live_bytes", js_u64(row->by_category[c]) }));
 	return list;
 }
 
@@ -115,7 +113,6 @@ json_t *json_stacks_of(const struct view *view, const struct view_stacks *s, boo
 	return JS_OBJECT({ "live_bytes", js_u64(s->live) }, { "peak_bytes", js_u64(s->peak) },
 			 { "peak_at", json_moment_if(view, s->peak, s->peak_ts_ns) },
 			 { "growth_since", json_moment(view, s->since_ns) },
-			 { "growth_until", json_moment_if(view, s->until_ns, s->until_ns) },
 			 { "unexplained_bytes", is_physical ? json_integer(s->unexplained) : json_null() },
 			 { "stack_count", js_u64(s->stack_count) }, { "owners", owners_to_json(view, s) },
 			 { "lines", lines }, { "modules", modules }, { "top", orders });

@@ -94,25 +94,24 @@ static void say_before(struct out *out, const struct view *view, const struct fi
 		   human_bytes(f->part).s);
 }
 
-/* keeps: the next line names the line of the program that keeps most memory of this category. */
+/* kept_by: the next line names the line of the program that keeps most of this memory. NULL: there is none. */
 static const struct {
 	const char *label;
 	void (*say)(struct out *out, const struct view *view, const struct finding *f);
 	const char *remedy;
-	bool has_keeper;
-	enum gmt_category keeps;
+	uint64_t (*kept_by)(const struct view_line_row *line);
 } texts[FINDING_KIND_COUNT] = {
 	[FINDING_OF_OUT_OF_MEMORY] = { "OOM", say_out_of_memory,
 		"gpumemtrace oom FILE explains each, with a recording or a dump" },
 	[FINDING_OF_LEAK] = { "LEAK", say_leak,
-		"a list or a sum of losses or outputs? keep .item() or .detach() instead", true, GMT_CATEGORY_KEPT },
+		"a list or a sum of losses or outputs? keep .item() or .detach() instead", view_line_kept },
 	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth,
 		"a cache, a list or a dictionary that is never emptied?" },
 	[FINDING_OF_KEPT] = { "KEPT", say_kept,
-		"meant to stay? otherwise drop the references to them", true, GMT_CATEGORY_KEPT },
+		"meant to stay? otherwise drop the references to them", view_line_kept },
 	[FINDING_OF_STATE] = { "STATE", say_state,
-		"Adam keeps twice the parameters. A second optimizer, or a loaded copy?", true,
-		GMT_CATEGORY_OPTIMIZER_STATE },
+		"Adam keeps twice the parameters. A second optimizer, or a loaded copy?",
+		view_line_state_bytes },
 	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour,
 		"end this process, or give the program another GPU (CUDA_VISIBLE_DEVICES)" },
 	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, "gpumemtrace -a traces all processes" },
@@ -155,7 +154,7 @@ static void keeper_line(const struct below *b, const struct finding *f)
 	if (f->line) {
 		stack_text_line(&line, b->view, f->line);
 		out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
-			   human_bytes(view_line_part(f->line, texts[f->kind].keeps)).s);
+			   human_bytes(texts[f->kind].kept_by(f->line)).s);
 	} else {
 		out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	}
@@ -233,7 +232,7 @@ void finding_text_below(struct out *out, const struct view *view, const struct f
 		out_printf(&line, "%s had been kept by then", human_bytes(f->part).s);
 		put_below(&below, &line);
 	}
-	if (texts[f->kind].has_keeper)
+	if (texts[f->kind].kept_by)
 		keeper_line(&below, f);
 	if (f->line)
 		caller_line(&below, f->line);
