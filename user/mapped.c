@@ -59,9 +59,9 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	if (!kind || !rescan_may_look(session, (pid_t)mapping->pid, is_late))
 		return;
 	start_ns = stream_now_ns();
-	/* A process that has ended needs no probes. */
+	/* A process that has ended needs no probes. -ENOEXEC: the real libcuda may come yet, as behind WSL's stub. */
 	err = probing_add_process(session->probing, mapping->pid, cause, sizeof(cause));
-	if (err < 0 && process_is_there(mapping->pid))
+	if (err < 0 && err != -ENOEXEC && process_is_there(mapping->pid))
 		session_tell(session, err, cause);
 	if (is_late && err != -ENOEXEC)
 		rescan_note_late(session, (pid_t)mapping->pid);

@@ -81,7 +81,7 @@ void session_tell(struct session *session, int err, const char *cause)
 		return;
 	snprintf(session->last_cause, sizeof(session->last_cause), "%s", cause);
 	/* Without descriptors the machine seems to lack everything. */
-	if (err == -ECANCELED || target_may_pass(err) || !tell_blocker(session))
+	if (err == -ECANCELED || err == -ENOEXEC || target_may_pass(err) || !tell_blocker(session))
 		say("%s", cause);
 }
 

@@ -132,7 +132,9 @@ static int add_watched(struct session *session, const struct identity *identity,
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 		if (err < 0 && process_is_there(pid)) {
 			session_tell(session, err, cause);
-			return GMT_EXIT_DENIED;
+			if (err != -ENOEXEC)
+				return GMT_EXIT_DENIED;
+			uses &= ~TARGET_USES_LIBCUDA;
 		}
 	}
 	if (!make_target(session, identity))
@@ -273,7 +275,8 @@ static void join_session(struct session *session, const struct identity *identit
 
 	if (!is_idle)
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
-	if (err < 0 && process_is_there(pid))
+	is_idle |= err == -ENOEXEC;
+	if (err < 0 && !is_idle && process_is_there(pid))
 		session_tell(session, err, cause);
 	if (!make_target(session, identity) || is_idle)
 		return;

@@ -4,6 +4,7 @@
 import mmap
 import os
 import subprocess
+import sys
 
 import lib
 from lib import Target, Tool, check, equal
@@ -64,6 +65,24 @@ def not_cuda():
     child.send(lib.signal.SIGKILL)
     child.popen.wait()
     equal(tool.finish()[0], 3, "exit status")
+
+
+def no_library():
+    """a process whose libcuda.so.1 is no library: one sentence says which file and why, and the status is 3"""
+    path = os.path.join(lib.folder(), "libcuda.so.1")
+    with open(path, "wb") as file:
+        file.write(b"no library " * 1000)
+    script = ("import ctypes, mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
+              "m = mmap.mmap(fd, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)\n"
+              "if sys.argv[2:]: ctypes.CDLL(sys.argv[2])\nprint('mapped', flush=True)\nsys.stdin.read()")
+    for real, status in ([], 3), ([lib.LIB], 0):
+        child = lib.Process([sys.executable, "-c", script, path, *real])
+        child.wait_line(lambda: child.out, "the mapping")
+        got, _, err = run("-p", str(child.pid), "-d", "0.2", "--no-live")
+        equal(got, status, f"exit status with {real}: {err}")
+        said = [line for line in err.splitlines() if path in line]
+        equal(len(said), 0 if real else 1, f"sentences with {real}: {err}")
+        check(real or f"process {child.pid}" in said[0] and "not an ELF file" in said[0], err)
 
 
 def exits_during_attach():
@@ -190,7 +209,7 @@ def full_from_the_start():
 
 
 if __name__ == "__main__":
-    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, exits_during_attach, no_root,
+    lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, no_library, exits_during_attach, no_root,
              root_without_capabilities, no_uprobes, no_btf,
              usage, unwritable, no_folder_for_dumps, foreign_library, unsupported_code, no_nvml,
              no_memory_for_the_ring, full_from_the_start)

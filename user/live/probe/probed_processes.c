@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/xalloc.h"
 #include "live/bpf/plan.h"
 #include "live/framework/library_kinds.h"
@@ -27,6 +28,8 @@ struct walk {
 	char *refusal;           /* NULL: a file that hazard.h refuses ends the walk; else the first such sentence */
 	bool refused;
 	bool has_failed;         /* the probing of a file, which is counted, and not the walk */
+	bool has_libcuda;        /* a file that can be probed, or a quota or the layers leave the file out */
+	char no_library[4 * PROBING_WHY + 1]; /* why the newest file with libcuda's name is none; "": none is so */
 	pid_t pid;               /* of the newest file, and what the process has of each framework */
 	struct {
 		bool is_loaded, reports;
@@ -110,6 +113,17 @@ static int probe_for_user(struct walk *walk, const struct target_library *found,
 	return ret;
 }
 
+/* A file that was refused before was named then. */
+static void note_libcuda(struct walk *walk, const struct target_library *found, int ret)
+{
+	if (found->kind != &library_cuda)
+		return;
+	if (ret == -ENOEXEC && !refused_has(&walk->probing->refused, found->attach_path))
+		human_text(walk->no_library, PROBING_WHY, walk->cause, strlen(walk->cause));
+	else
+		walk->has_libcuda = true;
+}
+
 static int add_found(const struct target_library *found, void *arg)
 {
 	struct walk *walk = arg;
@@ -128,6 +142,7 @@ static int add_found(const struct target_library *found, void *arg)
 	ret = probe_for_user(walk, found, status.uid);
 	probing_note_inode(walk->probing, found->attach_path, found->ino);
 	note_framework(walk, found);
+	note_libcuda(walk, found, ret);
 	/* Only its name is that of a library; or it cannot be read, or not now. */
 	if (ret == -ENOEXEC || parse_gave_up(ret) || (walk->refusal && target_may_pass(ret)))
 		return 0;
@@ -160,6 +175,11 @@ int probing_add_process(struct probing *probing, pid_t pid, char *cause, size_t 
 		probing_fail(probing, err, cause);
 	if (!err)
 		tell_frameworks(&walk);
+	if (!err && walk.no_library[0] && !walk.has_libcuda) {
+		snprintf(cause, cause_size, "no libcuda of process %d can be probed (%s): calls of the process are not"
+			 " traced", pid, walk.no_library);
+		return -ENOEXEC;
+	}
 	return err ? err : walk.added;
 }
 
