@@ -156,7 +156,7 @@ static int run_parsed(struct options *options, bool is_lent)
 	if (options->child)
 		at_quick_exit(fail_beside_command);
 	at_quick_exit(leave_screen);
-	if (!outputs_check_folder(options) || outputs_open_format(options))
+	if (outputs_open_format(options))
 		return options->child ? GMT_EXIT_COMMAND_OURS : GMT_EXIT_FAILURE;
 	out_init_fd(&out, options->format_fd ? options->format_fd : STDOUT_FILENO);
 	status = run_trusted(options, &out, is_lent);

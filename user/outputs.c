@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "outputs.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -80,25 +78,6 @@ bool outputs_share(const struct options *options)
 	if (!options->child || fstat(outputs_fd(options), &ours))
 		return false;
 	return leads_to(&ours, STDOUT_FILENO) || leads_to(&ours, STDERR_FILENO);
-}
-
-bool outputs_check_folder(const struct options *options)
-{
-	const char *path = options->oom_dir.path;
-	struct stat st;
-	int err = 0;
-
-	if (!path)
-		return true;
-	if (stat(path, &st))
-		err = errno;
-	else if (!S_ISDIR(st.st_mode))
-		err = ENOTDIR;
-	else if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS))
-		err = errno;
-	if (err)
-		say("--oom-dir %s: %s%s", path, strerror(err), err == ENOENT ? ": create the directory first" : "");
-	return !err;
 }
 
 int outputs_open_format(struct options *options)

@@ -23,10 +23,6 @@ int outputs_fd(const struct options *options);
 /* Whether the command, which inherits standard output and standard error, writes to the same file as the format. */
 bool outputs_share(const struct options *options);
 
-/* Whether dumps can be written to the directory that the user has chosen; else after a sentence: when memory runs out,
- * a dump would be lost. */
-bool outputs_check_folder(const struct options *options);
-
 /* Opens options->format_path, if the format goes to a file. 0, or -errno after a sentence. */
 int outputs_open_format(struct options *options);
 

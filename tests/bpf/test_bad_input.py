@@ -152,13 +152,6 @@ def unwritable():
     check("/nonexistent/x.gmt" in err, err)
 
 
-def no_folder_for_dumps():
-    """a directory for dumps that is none, or is not there, is refused before anything is traced"""
-    for path, why in (("/nonexistent/dumps", "No such file"), ("/etc/passwd", "Not a directory")):
-        says(["--oom-dir", path, "-a"], 1, f"--oom-dir {path}", why)
-        says(["--oom-dir", path, "--", "true"], 125, f"--oom-dir {path}", why)
-
-
 def foreign_library():
     """--libcuda with a file that is none, or is not there"""
     for path in ("/bin/true", "/nonexistent/libcuda.so.1", "/etc/passwd"):
@@ -211,5 +204,5 @@ def full_from_the_start():
 if __name__ == "__main__":
     lib.main(no_such_pid, a_zombie, a_thread, a_kernel_thread, not_cuda, no_library, exits_during_attach, no_root,
              root_without_capabilities, no_uprobes, no_btf,
-             usage, unwritable, no_folder_for_dumps, foreign_library, unsupported_code, no_nvml,
+             usage, unwritable, foreign_library, unsupported_code, no_nvml,
              no_memory_for_the_ring, full_from_the_start)
