@@ -12,7 +12,6 @@
 #include "live/probe/mmap_watch.h"
 #include "live/probe/probed_files.h"
 #include "live/probe/probed_processes.h"
-#include "live/process/procfs.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "rescan.h"
@@ -47,8 +46,8 @@ static void code_mapped(const struct watch_mapping *mapping, void *arg)
 	if (!kind && !stacking_is_sign(mapping->path) &&
 	    !stacking_knows(session->stacking, mapping->pid))
 		return;
-	/* NVML maps a libcuda into this process, and into any other gpumemtrace. */
-	if (procfs_is_own_program((pid_t)mapping->pid) ||
+	/* NVML maps a libcuda into this process. */
+	if ((pid_t)mapping->pid == getpid() ||
 	    (!session->options->all && !target_map_has(attach_targets(session->attach), (pid_t)mapping->pid) &&
 	     (kind != &library_cuda || !joins_group(session, (pid_t)mapping->pid))))
 		return;

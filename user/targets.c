@@ -171,7 +171,7 @@ static int note_user(const struct target_library *library, void *arg)
 {
 	struct session *session = arg;
 
-	if (!library->kind || procfs_is_own_program((pid_t)library->pid))
+	if (!library->kind)
 		return 0;
 	if (library->kind == &library_cuda && !roster_is_live(session->roster, library->pid))
 		roster_add(session->roster, library->pid,

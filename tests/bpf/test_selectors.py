@@ -291,17 +291,6 @@ def listed():
     check_schema(value)
 
 
-def tracers():
-    """no gpumemtrace is listed, though NVML loads libcuda into each"""
-    target, tool = running(program()), Tool("-a", env={"LD_PRELOAD": lib.LIB}).ready()
-    with open(f"/proc/{tool.pid}/maps", encoding="utf-8") as file:
-        check(os.path.realpath(lib.LIB) in file.read(), "libcuda is not mapped")
-    listed_pids = pids(json.loads(lib.run([lib.TOOL, "ps", "--json", "--nvml", "off"]).stdout))
-    check(target.pid in listed_pids and tool.pid not in listed_pids, "processes", listed_pids)
-    report = Tool("-a").ready().stop()
-    check(target.pid in pids(report) and tool.pid not in pids(report), "traced", pids(report))
-
-
 def unread():
     """ps without privileges names processes that it could not inspect, and the remedy, as text and as JSON"""
     tool = os.path.join(lib.folder(), "gpumemtrace")
@@ -329,4 +318,4 @@ def check_schema(value):
 
 
 if __name__ == "__main__":
-    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, empty_groups, listed, tracers, unread)
+    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, empty_groups, listed, unread)

@@ -11,7 +11,6 @@
 
 #include "base/xalloc.h"
 #include "live/process/find_match.h"
-#include "live/process/procfs.h"
 #include "live/process/find_names.h"
 
 static int by_pid(const void *a, const void *b)
@@ -60,7 +59,7 @@ int find_each(const char *root, struct find_selector *selectors, size_t count, v
 	while ((entry = readdir(proc))) {
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 
-		if (pid > 0 && !procfs_is_own_program(pid) && find_selects(root, selectors, count, pid) &&
+		if (pid > 0 && pid != getpid() && find_selects(root, selectors, count, pid) &&
 		    find_is_running(root, pid))
 			fn(pid, arg);
 	}

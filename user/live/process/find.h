@@ -21,7 +21,7 @@ struct find_list {
 	size_t beyond;               /* more than FIND_MOST */
 };
 
-/* Finds all processes that one of the selectors selects, but no gpumemtrace. 0, or -errno: /proc cannot be read. */
+/* Finds all processes that one of the selectors selects, but not the caller. 0, or -errno: /proc cannot be read. */
 int find_processes(const char *root, struct find_selector *selectors, size_t count, struct find_list *found);
 /* The same, but calls back for the pid of each: this takes much less time. */
 int find_each(const char *root, struct find_selector *selectors, size_t count, void (*fn)(pid_t pid, void *arg),

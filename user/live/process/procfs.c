@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/terms/cgroup_parts.h"
@@ -230,16 +229,6 @@ int procfs_maps_of(const char *path, procfs_map_cb cb, void *arg)
 	free(line);
 	fclose(file);
 	return err;
-}
-
-bool procfs_is_own_program(pid_t pid)
-{
-	struct stat own, other;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return !stat("/proc/self/exe", &own) && !stat(path, &other) && own.st_ino == other.st_ino &&
-	       own.st_dev == other.st_dev;
 }
 
 int procfs_proc(pid_t pid, struct gmt_proc *proc)

@@ -66,10 +66,6 @@ ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size);
 int procfs_stat(pid_t pid, struct procfs_stat *stat);
 int procfs_status(pid_t pid, struct procfs_status *status);
 
-/* Whether the process runs the same file as the caller: another gpumemtrace, into which NVML loads libcuda. A process
- * whose file is not to be seen does not. */
-bool procfs_is_own_program(pid_t pid);
-
 /* Calls back for each mapping of the process; a non-zero answer stops the walk and is returned. */
 typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg);
