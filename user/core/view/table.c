@@ -136,7 +136,8 @@ static void add_processes(struct table *t, const struct view *view, const struct
 	for (size_t p = 0; p < view->proc_count; p++) {
 		const struct view_proc *proc = &view->procs[p];
 		const uint64_t parts[] = { proc->tgid, proc->attach_ts_ns };
-		bool is_shown = ask->gpu == TABLE_ALL_GPUS;
+		/* What ended without memory, as each nvidia-smi does under -a, is nothing to look at. */
+		bool is_shown = ask->gpu == TABLE_ALL_GPUS && (!proc->exited || proc->row_count);
 		struct table_row *out;
 
 		if (ask->proc != TABLE_ALL_PROCS && ask->proc != p)
