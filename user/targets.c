@@ -23,6 +23,7 @@
 #include "live/nvidia/nvml_sampler.h"
 #include "live/probe/probed_files.h"
 #include "live/process/descendants.h"
+#include "live/process/find_facts.h"
 #include "live/process/procfs.h"
 #include "live/probe/probed_processes.h"
 #include "live/process/roster.h"
@@ -171,7 +172,8 @@ static int note_user(const struct target_library *library, void *arg)
 {
 	struct session *session = arg;
 
-	if (!library->kind)
+	/* A tracer that uses a GPU nevertheless is introduced by its first record or by its memory in NVML. */
+	if (!library->kind || find_is_tracer("", library->pid))
 		return 0;
 	if (library->kind == &library_cuda && !roster_is_live(session->roster, library->pid))
 		roster_add(session->roster, library->pid,
@@ -278,7 +280,7 @@ static void join_session(struct session *session, const struct identity *identit
 	is_idle |= err == -ENOEXEC;
 	if (err < 0 && !is_idle && process_is_there(pid))
 		session_tell(session, err, cause);
-	if (!make_target(session, identity) || is_idle)
+	if (!make_target(session, identity) || is_idle || find_is_tracer("", pid))
 		return;
 	if (!roster_is_live(session->roster, pid))
 		roster_add(session->roster, pid, used_gpu(session, uses));

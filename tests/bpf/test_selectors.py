@@ -291,6 +291,29 @@ def listed():
     check_schema(value)
 
 
+def tracers():
+    """other tracers, into which NVML loads libcuda, are not listed, not chosen by a name, and not shown by -a or a group"""
+    def tracing(pid, **more):
+        return Tool("-p", str(pid), env={"LD_PRELOAD": lib.LIB}, binary=link, **more).ready()
+    link = os.path.join(lib.folder(), "tracer" + NAME)
+    os.symlink(lib.TOOL, link)
+    target = running(program())
+    tracer = tracing(target.pid)
+    for options in ("--driver-root", lib.ROOT), ("--nvml", "off"):
+        found = pids(json.loads(lib.run([lib.TOOL, "ps", "--json", *options]).stdout))
+        check(target.pid in found and tracer.pid not in found, f"ps {options} lists {found}, not {target.pid} alone")
+    equal(pids(Tool("-p", f"*{NAME}").ready().stop()), {target.pid}, "chosen by a name")
+    tool = Tool("-p", "tracer" + NAME)
+    equal(tool.finish()[0], 2, "exit status with a name that only the tracer and its helpers have")
+    check("is the name of" in tool.err[0], tool.stderr())
+    found = pids(Tool("-a").ready().stop())
+    check(target.pid in found and tracer.pid not in found, f"-a shows {found}, not {target.pid} alone")
+    with cgroup("gmt-" + NAME) as enter:
+        member = running(lib.workload("longrun"), preexec_fn=enter)
+        tracing(target.pid, preexec_fn=enter)
+        equal(pids(Tool("--cgroup", f"/gmt-{NAME}").ready().stop()), {member.pid}, "shown by --cgroup")
+
+
 def unread():
     """ps without privileges names processes that it could not inspect, and the remedy, as text and as JSON"""
     tool = os.path.join(lib.folder(), "gpumemtrace")
@@ -318,4 +341,4 @@ def check_schema(value):
 
 
 if __name__ == "__main__":
-    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, empty_groups, listed, unread)
+    lib.main(one_name, refused_names, chooser, members, reused_pid, kinds, empty_groups, listed, tracers, unread)

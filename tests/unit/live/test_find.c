@@ -410,6 +410,25 @@ static void users(void **state)
 	assert_string_equal(name, "last");
 }
 
+static void tracers_are_known_by_their_file(void **state)
+{
+	struct find_process process;
+	char path[PATH_MAX];
+
+	(void)state;
+	make_process(11, "gpumemtrace", "gpumemtrace|-a", "0::/\n");
+	assert_true(find_facts(root, 11, &process));
+	assert_false(process.is_tracer);
+	snprintf(path, sizeof(path), "%s/proc/11/exe", root);
+	assert_int_equal(symlink("/proc/self/exe", path), 0);
+	assert_true(find_facts(root, 11, &process));
+	assert_true(process.is_tracer);
+	assert_int_equal(unlink(path), 0);
+	write_text("proc/11/exe", "another program with the same name");
+	assert_true(find_facts(root, 11, &process));
+	assert_false(process.is_tracer);
+}
+
 static void no_proc(void **state)
 {
 	struct find_selector selector = select_by(FIND_NAME, "*");
@@ -436,6 +455,7 @@ int main(void)
 		cmocka_unit_test_setup(several_selectors, clear_root),
 		cmocka_unit_test_setup(wrong_texts, clear_root),
 		cmocka_unit_test_setup(users, clear_root),
+		cmocka_unit_test_setup(tracers_are_known_by_their_file, clear_root),
 		cmocka_unit_test_setup(no_proc, clear_root),
 	};
 	char command[PATH_MAX];

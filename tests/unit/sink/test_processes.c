@@ -62,7 +62,7 @@ static void test_nothing(void **state)
 	char *text = print_list(&all);
 
 	(void)state;
-	assert_string_equal(text, "no process has libcuda mapped\nno memory of GPUs is shown: switched off\n");
+	assert_string_equal(text, "no process uses CUDA\nno memory of GPUs is shown: switched off\n");
 	free(text);
 	all.count = 1;
 	all.list = list;

@@ -2,8 +2,10 @@
 #include "live/process/find_facts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,6 +49,22 @@ bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks)
 	return read_stat(root, pid, &stat) && stat.start_ticks == start_ticks;
 }
 
+/* A file system that does not answer must not stop the caller: the kernel's copy of these two facts is enough. */
+static bool read_identity(const char *path, struct statx *file)
+{
+	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, file);
+}
+
+bool find_is_tracer(const char *root, pid_t pid)
+{
+	char path[PATH_MAX];
+	struct statx own, its;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)pid);
+	return read_identity(path, &its) && read_identity("/proc/self/exe", &own) && its.stx_ino == own.stx_ino &&
+	       its.stx_dev_major == own.stx_dev_major && its.stx_dev_minor == own.stx_dev_minor;
+}
+
 /* The facts are of one process: its start is read before and after the other facts. */
 bool find_facts(const char *root, pid_t pid, struct find_process *process)
 {
@@ -76,6 +94,7 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process)
 	err = procfs_maps_of(path, is_libcuda, NULL);
 	process->has_libcuda = err > 0;
 	process->is_hidden = err == -EACCES || err == -EPERM;
+	process->is_tracer = find_is_tracer(root, pid);
 	return find_is_same(root, pid, stat.start_ticks);
 }
 

@@ -16,6 +16,7 @@ struct find_process {
 	uint32_t uid;
 	bool has_libcuda;
 	bool is_hidden;          /* its mappings may not be read */
+	bool is_tracer;          /* find_is_tracer() */
 	char comm[GMT_COMM_BYTES + 1];
 	char cmdline[256];
 	char cgroup[256];
@@ -27,6 +28,9 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process);
 bool find_is_running(const char *root, pid_t pid);
 /* Whether this very process still runs. */
 bool find_is_same(const char *root, pid_t pid, uint64_t start_ticks);
+/* Whether the process runs the caller's own program file. NVML loads libcuda into such a process (seen with
+ * 580.159.04), which does not make the process a user of CUDA. False, too, if its program may not be looked at. */
+bool find_is_tracer(const char *root, pid_t pid);
 /* For how long the process has been there now. */
 uint64_t find_age_ns(const struct find_process *process);
 

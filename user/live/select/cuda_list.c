@@ -77,6 +77,31 @@ static void read_uses(struct cuda_processes *processes, const char *path, const 
 	nvml_close(nvml);
 }
 
+static bool has_use(const struct cuda_processes *processes, uint32_t pid)
+{
+	for (size_t i = 0; i < processes->use_count; i++)
+		if (processes->uses[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* A tracer with memory on a GPU stays: what was preloaded into the tracer uses CUDA. */
+static void leave_out_tracers(struct cuda_processes *processes, const struct find_list *found)
+{
+	size_t kept = 0, at = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct cuda_process *process = &processes->list[at];
+
+		if (!found->list[i].has_libcuda)
+			continue;
+		at++;
+		if (!found->list[i].is_tracer || has_use(processes, process->pid))
+			processes->list[kept++] = *process;
+	}
+	processes->count = kept;
+}
+
 int cuda_list_open(struct cuda_processes *processes, const char *nvml_path, const char *driver_root, bool no_nvml)
 {
 	struct find_selector all = { .kind = FIND_CUDA, .text = "" };
@@ -94,9 +119,10 @@ int cuda_list_open(struct cuda_processes *processes, const char *nvml_path, cons
 		else
 			note_hidden(processes, &found.list[i]);
 	}
-	free(found.list);
 	if (!no_nvml)
 		read_uses(processes, nvml_path, driver_root);
+	leave_out_tracers(processes, &found);
+	free(found.list);
 	return 0;
 }
 

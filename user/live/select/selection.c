@@ -87,6 +87,17 @@ static int tell_candidates(struct out *cause, const struct named *named)
 	return -EINVAL;
 }
 
+/* Another tracer is not meant, unless nothing else has the name. Returns the number of the others. */
+static size_t drop_tracers(struct find_process *list, size_t count)
+{
+	size_t others = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].is_tracer)
+			list[others++] = list[i];
+	return others ? others : count;
+}
+
 /* Of processes with the same name, those that have libcuda mapped are meant, if there are any. Moves them to the front,
  * and returns their number. */
 static size_t prefer_cuda(struct find_process *list, size_t count)
@@ -154,6 +165,7 @@ static int find_named(struct selection *selection, const char *name, struct out 
 	err = find_processes("", &selector, 1, &found);
 	if (err)
 		return explain_error(cause, -EACCES, "/proc cannot be read: %s", strerror(-err));
+	found.count = drop_tracers(found.list, found.count);
 	named = (struct named){ .name = name, .list = found.list, .count = prefer_cuda(found.list, found.count) };
 	named.without_cuda = found.count - named.count;
 	err = choose_named(selection, &named, cause);

@@ -131,7 +131,7 @@ void processes_print(struct out *out, const struct cuda_processes *all, const st
 		text_format(out, opts, TEXT_BOLD, "%8s  %-*s  %9s  %-*s  %-*s  %s", "PID", widths.user, "USER",
 			    "RUNNING", widths.uses, "GPU", widths.place, "IN", "COMMAND");
 	else
-		out_text(out, "no process has libcuda mapped\n");
+		out_text(out, "no process uses CUDA\n");
 	for (size_t i = 0; i < all->count; i++)
 		print_line(out, all, &all->list[i], &widths);
 	if (all->beyond)
