@@ -214,3 +214,30 @@ int output_files_write(const struct options *options, struct attribution *attrib
 	}
 	return err;
 }
+
+static int check_folder(const struct options *options)
+{
+	const char *named = options->oom_dir.path;
+	int err = options->oom_dir.is_off ? 0 : out_file_may_fill(named ? named : ".");
+
+	if (err && named)
+		say("dumps cannot be written to %s: %s%s", named, strerror(-err), out_file_remedy(err));
+	else if (err && !options->quiet)
+		say("dumps cannot be written to the current directory (%s): --oom-dir DIR names another one",
+		    strerror(-err));
+	return named ? err : 0;
+}
+
+int output_files_check(const struct options *options)
+{
+	int err = check_folder(options);
+
+	for (size_t i = 0; !err && sinks[i]; i++) {
+		const char *name = options->files[i];
+
+		err = name && strcmp(name, "-") ? out_file_may_begin(name) : 0;
+		if (err)
+			say("cannot write %s: %s%s", name, strerror(-err), out_file_remedy(err));
+	}
+	return err;
+}

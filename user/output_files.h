@@ -14,4 +14,8 @@ struct sink_opts;
 int output_files_write(const struct options *options, struct attribution *attribution, const struct pipeline *pipeline,
 		       const struct sink_opts *opts);
 
+/* Whether the files and the dumps can be written, as far as that can be known before tracing. 0 or -errno after a
+ * sentence. Only a sentence if dumps cannot be written to the current directory, which nobody named. */
+int output_files_check(const struct options *options);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/confine.h"
 #include "base/count.h"
+#include "base/out_file.h"
 #include "cli/cli.h"
 #include "live/probe/permission.h"
 #include "live/process/refused_calls.h"
@@ -86,13 +87,6 @@ const char *privileges_dangerous_option(const struct options *options)
 
 /* ---- what the outputs need ---- */
 
-static void folder_of(const char *path, char folder[PATH_MAX])
-{
-	const char *slash = strrchr(path, '/');
-
-	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-}
-
 /* The capabilities that this thread lacks for writing the file. */
 static uint64_t lacks_for_file(const char *path)
 {
@@ -105,7 +99,7 @@ static uint64_t lacks_for_file(const char *path)
 	if (exists && S_ISDIR(st.st_mode))
 		snprintf(folder, sizeof(folder), "%s", path);
 	else
-		folder_of(path, folder);
+		out_file_folder(path, folder);
 	if (stat(folder, &st))
 		return 0;
 	return (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) && errno == EACCES ? CAP(DAC_OVERRIDE) : 0) |

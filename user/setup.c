@@ -33,6 +33,7 @@
 #include "live/probe/library_parse.h"
 #include "live/probe/target.h"
 #include "live/probe/uprobe.h"
+#include "output_files.h"
 #include "outputs.h"
 #include "parse/parser.h"
 #include "privileges.h"
@@ -326,17 +327,20 @@ static void put_inventory(struct session *session)
 	free(gpus);
 }
 
-static int open_recording(struct session *session)
+/* What cannot be written is said before anything is traced. The privileges are those that stay. */
+static int open_outputs(struct session *session)
 {
 	const char *path = session->options->output;
 	int err;
 
+	if (output_files_check(session->options))
+		return session_failure(session, GMT_EXIT_FAILURE);
 	if (!path)
 		return 0;
 	err = recorder_open(&session->stream.recorder, path);
 	if (!err)
 		return 0;
-	say("cannot write %s: %s", path, out_file_why(err));
+	say("cannot write %s: %s%s", path, out_file_why(err), out_file_remedy(err));
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
@@ -402,7 +406,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	if (!status)
 		status = open_attach(session);
 	if (!status)
-		status = open_recording(session);
+		status = open_outputs(session);
 	if (!status)
 		status = events_open(session);
 	if (status)

@@ -145,8 +145,14 @@ def usage():
 
 
 def unwritable():
-    """a recording that cannot be written, a replay that cannot be read"""
-    says(["-a", "-d", "0.2", "-o", "/nonexistent/x.gmt"], 1, "/nonexistent/x.gmt")
+    """files and dumps that cannot be written: said before the command runs, with a remedy; a replay that cannot be read"""
+    create = ("No such file or directory: create the directory",)
+    for options, words in ((["-o", "/nonexistent/x.gmt"], create), (["-o", "/nonexistent/x.pickle"], create),
+                           (["-o", "/nonexistent/x.folded"], create), (["-o", "/etc/passwd/x.folded"], (": name a directory",)),
+                           (["--folded", "/etc"], (": name a file",)), (["--oom-dir", "/nonexistent"], create),
+                           (["--oom-dir", "/etc/passwd"], (": name a directory",))):
+        says(["-a", "-d", "0.2", *options], 1, options[1], *words)
+        says([*options, "--", "/bin/echo", "ran"], 125, options[1], *words)
     got, _, err = run("replay", "/nonexistent/x.gmt")
     equal(got, 1, "exit status " + err)
     check("/nonexistent/x.gmt" in err, err)

@@ -122,6 +122,38 @@ int out_file_open(const char *name, bool only_special)
 	return fd == LOOK_AGAIN ? -ELOOP : fd;
 }
 
+void out_file_folder(const char *path, char folder[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+}
+
+int out_file_may_fill(const char *folder)
+{
+	struct stat st;
+
+	if (stat(folder, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+}
+
+int out_file_may_begin(const char *path)
+{
+	char folder[PATH_MAX];
+	struct stat st;
+	bool exists = !lstat(path, &st);
+
+	if (exists && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (exists && !S_ISREG(st.st_mode))
+		return 0;
+	out_file_folder(path, folder);
+	return out_file_may_fill(folder);
+}
+
 int out_file_random(unsigned int *number)
 {
 	return getrandom(number, sizeof(*number), 0) == sizeof(*number) ? 0 : -errno;
@@ -182,4 +214,22 @@ const char *out_file_why(int error)
 		       "the name belongs to a block device, or to another user's link, pipe or device: choose"
 		       " another name" :
 		       strerror(-error);
+}
+
+const char *out_file_remedy(int error)
+{
+	switch (-error) {
+	case ENOENT:
+		return ": create the directory, or name another one";
+	case ENOTDIR:
+		return ": name a directory";
+	case EISDIR:
+		return ": name a file";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return ": name a directory that you may write to";
+	default:
+		return "";
+	}
 }

@@ -43,10 +43,20 @@ int out_file_settle(struct out_file *file, int error);
 /* The same as out_file_settle(), and closes the file. */
 int out_file_end(struct out_file *file, int error);
 
+/* The directory of a path: "." if the path names none. */
+void out_file_folder(const char *path, char folder[PATH_MAX]);
+/* Whether this thread, with the privileges that it has now, may create files in a directory. 0 or -errno. */
+int out_file_may_fill(const char *folder);
+/* Whether out_file_begin() may create a file for this path. 0 or -errno; 0, too, for what can be known only when the
+ * file is written: a link, a pipe or a device is at the path. */
+int out_file_may_begin(const char *path);
+
 /* A number that nobody can guess. 0 or -errno. */
 int out_file_random(unsigned int *number);
 
 /* What an error of these functions says, for the user. */
 const char *out_file_why(int error);
+/* What the user can do against an error at the beginning of a file; "": the error itself says so. */
+const char *out_file_remedy(int error);
 
 #endif

@@ -165,6 +165,30 @@ static void beside(void **state)
 	assert_int_equal(out_file_create_beside("none/file", other, sizeof(other)), -ENOENT);
 }
 
+static void beginnings_are_foreseen(void **state)
+{
+	static const struct { const char *path; int wanted; } rows[] = {
+		{ "new", 0 },		{ "file", 0 },		 { "./new", 0 },	    { "none/new", -ENOENT },
+		{ "file/new", -ENOTDIR }, { "folder", -EISDIR }, { "folder/new", 0 },	    { "link/new", 0 },
+		{ "gone", 0 },		{ "/dev/null", 0 },	 { "/nonexistent/a", -ENOENT },
+	};
+
+	(void)state;
+	shell("touch file; mkdir folder; ln -s folder link; ln -s none/any gone");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (out_file_may_begin(rows[i].path) != rows[i].wanted)
+			fail_msg("%s: %d, not %d", rows[i].path, out_file_may_begin(rows[i].path), rows[i].wanted);
+	assert_int_equal(out_file_may_fill("link"), 0);
+	assert_int_equal(out_file_may_fill("none"), -ENOENT);
+	assert_int_equal(out_file_may_fill("file"), -ENOTDIR);
+	if (geteuid())
+		skip();
+	shell("chmod 711 .; chmod 755 folder");
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(out_file_may_begin("folder/new"), -EACCES);
+	assert_int_equal(seteuid(0), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
 
 int main(void)
@@ -175,6 +199,7 @@ int main(void)
 		TEST(pipes_and_devices),
 		TEST(somebody_elses),
 		TEST(beside),
+		TEST(beginnings_are_foreseen),
 	};
 
 	return cmocka_run_group_tests_name("out_file", tests, NULL, NULL);
