@@ -52,7 +52,9 @@ struct space {
 	struct gmt_unwind_mapping *mappings; /* of modules.maps */
 	bool *is_pending;             /* of modules.list: its table is not built yet */
 	size_t pending;
-	uint32_t next_pending;        /* no module before it is pending */
+	uint32_t next_pending;        /* no module before it is pending, but for those that are postponed: */
+	size_t postponed;             /* their files could not be opened now; they are not among `pending` */
+	unsigned int retries;         /* of postponed modules */
 	enum space_python python_state;
 	unsigned int refusals;        /* how often its Python could not be read */
 	struct pyversion python;

@@ -49,6 +49,31 @@ static uint32_t take_pending(struct space *space)
 	return UINT32_MAX;
 }
 
+/* Descriptors or memory have run out; or another file is at the path, or at the addresses since the list was read. */
+static bool may_open_later(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ESTALE;
+}
+
+static void postpone_module(struct space *space, uint32_t module)
+{
+	if (space->is_gone || space->retries >= SPACE_RETRIES)
+		return;
+	space->is_pending[module] = true;
+	space->postponed++;
+}
+
+void space_retry_postponed(struct space *space)
+{
+	if (!space->postponed)
+		return;
+	space->retries++;
+	space->postponed = space->pending = 0;
+	for (uint32_t i = 0; i < space->modules.count; i++)
+		if (space->is_pending[i])
+			set_pending(space, i);
+}
+
 static bool is_python_module(const struct space *space, const struct module *module)
 {
 	return space->python_state == SPACE_PYTHON_FOUND && module->dev == space->python.dev &&
@@ -100,14 +125,15 @@ bool space_is_lost(struct space *space)
 	return space->is_gone;
 }
 
-static bool open_module(struct space *space, uint32_t module, struct source_file *file)
+static int open_module(struct space *space, uint32_t module, struct source_file *file)
 {
 	const struct module_map *map = modules_first(&space->modules, module);
+	int err = source_open_module(&space->modules, map, file);
 
-	if (!source_open_module(&space->modules, map, file))
-		return true;
 	/* The process may have ended since its mappings were read. */
-	return !space->is_gone && space_is_lost(space) && !source_open_module(&space->modules, map, file);
+	if (err && !space->is_gone && space_is_lost(space))
+		err = source_open_module(&space->modules, map, file);
+	return err;
 }
 
 static void look_up_module(struct space *space, uint32_t i, const struct tables *tables)
@@ -118,7 +144,12 @@ static void look_up_module(struct space *space, uint32_t i, const struct tables 
 	struct image shape;
 	int err;
 
-	if ((module->kind != MODULE_FILE && module->kind != MODULE_VDSO) || !open_module(space, i, &file))
+	if (module->kind != MODULE_FILE && module->kind != MODULE_VDSO)
+		return;
+	err = open_module(space, i, &file);
+	if (may_open_later(err))
+		set_pending(space, i);
+	if (err)
 		return;
 	err = tables_find(tables, &file, kind_of_table(space, module), &shape, &table);
 	close(file.fd);
@@ -162,7 +193,8 @@ void space_fill(struct space *space, const struct space *before, const struct ta
 
 	space->mappings = xcalloc(modules->map_count + 1, sizeof(*space->mappings));
 	space->is_pending = xcalloc(modules->count + 1, sizeof(*space->is_pending));
-	space->pending = 0;
+	space->retries += before->postponed != 0;
+	space->pending = space->postponed = 0;
 	space->next_pending = (uint32_t)modules->count;
 	for (size_t i = 0; i < modules->map_count; i++) {
 		enum look look = fill_mapping(space, before, i);
@@ -187,7 +219,12 @@ int space_build_one(struct space *space, struct tables *tables, const char **pat
 	struct image shape;
 	int err;
 
-	if (i == UINT32_MAX || !open_module(space, i, &file))
+	if (i == UINT32_MAX)
+		return 0;
+	err = open_module(space, i, &file);
+	if (may_open_later(err))
+		postpone_module(space, i);
+	if (err)
 		return 0;
 	*path = space->modules.list[i].path;
 	err = tables_build(tables, &file, kind_of_table(space, &space->modules.list[i]), &shape, &table);

@@ -14,8 +14,13 @@ struct tables;
 void space_fill(struct space *space, const struct space *before, const struct tables *tables);
 
 /* Builds the table of one pending module, which takes milliseconds, and a second for the largest module. 0; else the
- * error of tables_build(), and the path of the module. */
+ * error of tables_build(), and the path of the module. If the file cannot be opened now, the module is postponed. */
 int space_build_one(struct space *space, struct tables *tables, const char **path);
+
+/* Modules whose files could not be opened for a reason that may pass (space->postponed) are pending again, at most
+ * SPACE_RETRIES times. */
+void space_retry_postponed(struct space *space);
+#define SPACE_RETRIES 60         /* with the periods of reading, a few seconds */
 
 /* The process has ended: from now on its files are opened by their paths, if the paths are the same for us. */
 void space_lose(struct space *space);

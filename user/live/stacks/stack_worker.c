@@ -129,6 +129,8 @@ static void build_one(struct stackwork *work, struct worked *worked)
 	turns_begin(&work->turns, worked->user);
 	err = space_build_one(&worked->space, work->tables, &path);
 	turns_end(&work->turns, worked->user);
+	if (worked->space.postponed && worked->due == DUE_NOT)
+		worked->due = DUE_SOON;
 	if (parse_gave_up(err))
 		work->calls.refused(work->calls.arg, path, "stack traces end in this file", err,
 				    parse_why(work->client, err));
@@ -193,6 +195,7 @@ static void read_process(struct stackwork *work, struct worked *worked)
 	turns_begin(&work->turns, worked->user);
 	changed = space_read(&worked->space, work->tables, work->publisher);
 	turns_end(&work->turns, worked->user);
+	space_retry_postponed(&worked->space);
 	worked->read_ns = now_ns;
 	worked->took_ns = stream_now_ns() - now_ns;
 	if (!worked->first_ns) {
