@@ -128,7 +128,7 @@ void processes_print(struct out *out, const struct cuda_processes *all, const st
 	struct widths widths = measure_list(all);
 
 	if (all->count)
-		text_format(out, opts, TEXT_BOLD, "%8s  %-*s  %9s  %-*s  %-*s  %s", "PID", widths.user, "USER",
+		text_format(out, opts, TEXT_BOLD, NULL, "%8s  %-*s  %9s  %-*s  %-*s  %s", "PID", widths.user, "USER",
 			    "RUNNING", widths.uses, "GPU", widths.place, "IN", "COMMAND");
 	else
 		out_text(out, "no process uses CUDA\n");

@@ -188,7 +188,7 @@ static void print_oom_head(struct out *out, const struct oom_view *v, const stru
 	text_wrap(&wrapped, "", 0, TEXT_COLUMNS, &head);
 	rest = text = out_take(&wrapped);
 	while ((line = strsep(&rest, "\n")) && (*line || rest))
-		text_format(out, opts, TEXT_BOLD, "%s", line);
+		text_format(out, opts, TEXT_BOLD, NULL, "%s", line);
 	free(text);
 }
 

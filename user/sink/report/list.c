@@ -19,7 +19,7 @@ void list_print(struct out *out, const struct sink_opts *opts)
 {
 	unsigned count = 0;
 
-	text_format(out, opts, TEXT_BOLD, "%-38s %-20s %-8s %s", "FUNCTION", "OPERATION", "PURPOSE", "VALUES");
+	text_format(out, opts, TEXT_BOLD, NULL, "%-38s %-20s %-8s %s", "FUNCTION", "OPERATION", "PURPOSE", "VALUES");
 	for (unsigned id = 0; id < GMT_API_MAX; id++) {
 		const struct gmt_probe *p = &gmt_probes[id];
 		const struct gmt_op_info *op = &gmt_ops[p->op];

@@ -89,7 +89,7 @@ static void process_head(struct out *out, const struct view *view, const struct 
 	char cgroup[160];
 	struct out line;
 
-	text_format(out, opts, TEXT_BOLD, "process %u  %s", proc->tgid, name[0] ? name : "(name unknown)");
+	text_format(out, opts, TEXT_BOLD, NULL, "process %u  %s", proc->tgid, name[0] ? name : "(name unknown)");
 	out_init_mem(&line);
 	out_printf(&line, "  uid %u", proc->uid);
 	if (proc->ns_pid && proc->ns_pid != proc->tgid)

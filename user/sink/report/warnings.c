@@ -15,22 +15,11 @@ struct warnings {
 	unsigned columns;
 };
 
-__attribute__((format(printf, 4, 5)))
-static void put_fact(const struct warnings *w, const char *label, enum text_style style, const char *format, ...)
-{
-	struct out line;
-	va_list args;
-
-	out_init_mem(&line);
-	va_start(args, format);
-	out_vprintf(&line, format, args);
-	va_end(args);
-	text_item(w->out, w->opts, style, &(struct text_place){ label, LABEL_COLUMNS, w->columns }, &line);
-}
-
-#define LOST(...) put_fact(w, "LOST", TEXT_RED, __VA_ARGS__)
-#define BELOW(...) put_fact(w, "", TEXT_RED, __VA_ARGS__)
-#define NOTE(...) put_fact(w, "note", TEXT_YELLOW, __VA_ARGS__)
+#define FACT(label, style, ...)                                                                     \
+	text_format(w->out, w->opts, style, &(struct text_place){ label, LABEL_COLUMNS, w->columns }, __VA_ARGS__)
+#define LOST(...) FACT("LOST", TEXT_RED, __VA_ARGS__)
+#define BELOW(...) FACT("", TEXT_RED, __VA_ARGS__)
+#define NOTE(...) FACT("note", TEXT_YELLOW, __VA_ARGS__)
 
 /* What to do, or what the loss means, where that is known. */
 static const char *const loss_remedies[GMT_LOSS_COUNT] = {
@@ -89,7 +78,7 @@ static void warn_anomalies(const struct warnings *w, const struct view *view)
 		uint64_t odd = text_odd(view, (enum gmt_anomaly)i);
 
 		if (odd)
-			put_fact(w, "odd", TEXT_YELLOW, "%s %s", human_count(odd).s, gmt_anomaly_text(i, odd));
+			FACT("odd", TEXT_YELLOW, "%s %s", human_count(odd).s, gmt_anomaly_text(i, odd));
 	}
 }
 
@@ -118,7 +107,7 @@ void report_warnings(struct out *out, const struct view *view, const struct sink
 
 	warn_losses(w, view);
 	for (size_t i = 0; i < opts->note_count; i++)
-		put_fact(w, "note", TEXT_RED, "%s", opts->notes[i]);
+		FACT("note", TEXT_RED, "%s", opts->notes[i]);
 	warn_anomalies(w, view);
 	warn_silent(w, view);
 	warn_layers(w, view);

@@ -324,7 +324,8 @@ void text_item(struct out *out, const struct sink_opts *opts, enum text_style st
 	free(text);
 }
 
-void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const char *format, ...)
+void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const struct text_place *place,
+		 const char *format, ...)
 {
 	struct out line;
 	va_list args;
@@ -333,5 +334,8 @@ void text_format(struct out *out, const struct sink_opts *opts, enum text_style 
 	va_start(args, format);
 	out_vprintf(&line, format, args);
 	va_end(args);
-	text_line(out, opts, style, &line);
+	if (place)
+		text_item(out, opts, style, place, &line);
+	else
+		text_line(out, opts, style, &line);
 }

@@ -74,7 +74,8 @@ struct text_place {
 };
 void text_item(struct out *out, const struct sink_opts *opts, enum text_style style, const struct text_place *place,
 	       struct out *text);
-void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+/* The same for a formatted text: text_item() at a place, text_line() without one (NULL). */
+void text_format(struct out *out, const struct sink_opts *opts, enum text_style style, const struct text_place *place,
+		 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 #endif
