@@ -127,8 +127,8 @@ static int add_watched(struct session *session, const struct identity *identity,
 	pid_t pid = identity->pid;
 
 	if (uses >= 0 && !(uses & TARGET_USES_LIBCUDA)) {
-		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process loads libcuda."
-		    " " PS_LISTS " now", pid, info->comm);
+		say("process %d (%.15s) has not loaded libcuda yet: tracing begins when the process or a child loads"
+		    " libcuda. " PS_LISTS " now", pid, info->comm);
 	} else {
 		err = probing_add_process(session->probing, pid, cause, sizeof(cause));
 		if (err < 0 && process_is_there(pid)) {
@@ -140,7 +140,8 @@ static int add_watched(struct session *session, const struct identity *identity,
 	}
 	if (!make_target(session, identity))
 		return 0; /* the event of its end comes */
-	roster_add(session->roster, pid, used_gpu(session, uses));
+	if (!roster_is_live(session->roster, pid)) /* it may be a child of a target */
+		roster_add(session->roster, pid, used_gpu(session, uses));
 	stacking_process(session->stacking, pid);
 	return 0;
 }
@@ -345,22 +346,29 @@ void targets_look(struct session *session, bool at_once)
 struct kinship {
 	struct session *session;
 	size_t joined;
+	int err;                 /* of the newest child that could not be held */
 };
 
 static void join_child(pid_t pid, pid_t parent, void *arg)
 {
 	struct kinship *kinship = arg;
 	struct session *session = kinship->session;
+	const struct target_map *targets = attach_targets(session->attach);
 	struct procfs_stat stat;
 	struct identity identity;
+	int err;
 
-	if (target_map_has(attach_targets(session->attach), pid) ||
-	    identity_take(&session->identities, pid, &identity))
+	if (target_map_has(targets, pid))
 		return;
-	if (!procfs_stat(pid, &stat) && stat.parent == parent) {
-		join_session(session, &identity);
-		kinship->joined++;
+	err = identity_take(&session->identities, pid, &identity);
+	if (err) {
+		kinship->err = err == -ESRCH ? kinship->err : err;
+		return;
 	}
+	if (!procfs_stat(pid, &stat) && stat.parent == parent)
+		join_session(session, &identity);
+	/* A child beyond its user's share is none, and is not asked for again. */
+	kinship->joined += target_map_has(targets, pid);
 	identity_drop(&session->identities, &identity);
 }
 
@@ -368,11 +376,15 @@ static void join_child(pid_t pid, pid_t parent, void *arg)
 static void join_children(struct session *session, pid_t pid)
 {
 	struct kinship kinship = { .session = session, .joined = 1 };
+	int err = 0;
 
 	for (int i = 0; i < CHILDREN_LOOKS && kinship.joined && !session->options->no_children; i++) {
 		kinship.joined = 0;
-		descendants_each(pid, join_child, &kinship);
+		err = descendants_each(pid, join_child, &kinship);
 	}
+	err = err ? err : kinship.err;
+	if (err)
+		say("not all children of process %d are traced: %s", (int)pid, strerror(-err));
 }
 
 static int add_with_children(struct session *session, pid_t pid, uint64_t start_ticks)

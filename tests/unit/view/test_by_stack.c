@@ -482,6 +482,29 @@ static void growth_of_the_ended_below_an_early_peak(void **state)
 	view_free(&view);
 }
 
+/* All is freed, and then comes a mark, before the end: the peak counts, not the mark. */
+static void growth_of_the_ended_before_a_late_mark(void **state)
+{
+	struct records *r = *state;
+	uint64_t start = r->ts_ns;
+	struct view_held held;
+	struct view view;
+
+	for (int i = 1; i <= 15; i++) {
+		r->ts_ns = start + i * S + S / 2;
+		create(r, i, 1 << i, 1);
+	}
+	for (int i = 1; i <= 15; i++)
+		RELEASE(r, cuMemRelease, i);
+	r->ts_ns = start + 17 * S;
+	records_exit(r, 0);
+	view = look(r);
+	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
+	assert_true(stacks_of(&view, 1)->rise.until_ns == stacks_of(&view, 1)->peak_ts_ns);
+	assert_true(view_is_steady(&held));
+	view_free(&view);
+}
+
 /* A new mark takes the place of none that still counts. */
 static void marks_count_on_after_a_new_mark(void **state)
 {
@@ -650,6 +673,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(marks_count_on_after_a_new_mark, scene, no_scene),
 		cmocka_unit_test_setup_teardown(growth_of_the_ended_counts_until_the_peak, scene, no_scene),
 		cmocka_unit_test_setup_teardown(growth_of_the_ended_below_an_early_peak, scene, no_scene),
+		cmocka_unit_test_setup_teardown(growth_of_the_ended_before_a_late_mark, scene, no_scene),
 		cmocka_unit_test_setup_teardown(what_is_never_freed, scene, no_scene),
 		cmocka_unit_test_setup_teardown(what_no_call_explains, scene, no_scene),
 		cmocka_unit_test_setup_teardown(a_gpu_that_is_learned_late, scene, no_scene),

@@ -162,8 +162,8 @@ static void the_ended_are_judged_at_the_peak(void **state)
 	t->categories[GMT_CATEGORY_KEPT].at_peak = f.rows[0].torch.allocated.peak / 2;
 	assert_silent();
 	f.procs[0].exited = true;
-	t->kept_late = 200 * MIB;
-	assert_int_equal(find(FINDING_OF_KEPT)->bytes, f.rows[0].torch.allocated.peak / 2);
+	t->kept_late_at_peak = 200 * MIB;
+	assert_int_equal(find(FINDING_OF_KEPT)->bytes, 200 * MIB);
 	row->state = VIEW_LINE_OWN;
 	row->has_ended = true;
 	row->kept_at_peak = 200 * MIB;
@@ -173,10 +173,12 @@ static void the_ended_are_judged_at_the_peak(void **state)
 static void growth_has_to_be_steady(void **state)
 {
 	struct view_stacks *s = &f.rows[0].stacks;
-	struct view_line_row *row;
+	struct view_line_row *row, other;
+	size_t grown_count;
 
 	(void)state;
 	stacked(&f);
+	grown_count = s->lines[VIEW_BY_GROWN].count;
 	s->rise.later_ns = s->since_ns + 20 * S;
 	row = &s->lines[VIEW_BY_GROWN].rows[1]; /* 100 MiB more, of 200 */
 	assert_int_equal(row->held.grown, 100 * MIB);
@@ -187,14 +189,18 @@ static void growth_has_to_be_steady(void **state)
 	/* 100 MiB in the time since then; what is free, and what PyTorch has cached */
 	assert_int_equal(find(FINDING_OF_GROWTH)->left_ns / S,
 			 (f.gpus[0].free_bytes / MIB + 600) * (f.view.now_ns - s->since_ns) / 100 / S);
+	other = s->lines[VIEW_BY_PEAK].rows[3];
 	s->lines[VIEW_BY_PEAK].rows[3] = *row;
+	s->lines[VIEW_BY_GROWN].count = 0; /* freed before the end */
 	f.procs[0].exited = true;
 	f.procs[0].exit_ts_ns = f.view.now_ns;
 	assert_true(find(FINDING_OF_GROWTH)->left_ns == FINDING_LEFT_UNKNOWN);
 	assert_int_equal(find(FINDING_OF_GROWTH)->stopped_ns, s->rise.until_ns);
-	s->live = 0;                     /* freed before the end */
+	s->live = 0;
 	assert_int_equal(find(FINDING_OF_GROWTH)->bytes, 100 * MIB);
 	f.procs[0].exited = false;
+	s->lines[VIEW_BY_PEAK].rows[3] = other;
+	s->lines[VIEW_BY_GROWN].count = grown_count;
 	f.rows[0].torch.training.is_training = true; /* what comes and goes in each iteration is no growth */
 	assert_silent();
 	row->by_category[GMT_CATEGORY_KEPT] = 100 * MIB;

@@ -193,6 +193,15 @@ void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, stru
 	};
 }
 
+uint64_t stacks_sum(const struct stacks *s, unsigned int moment)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		sum += stacks_held(s, i, moment);
+	return sum;
+}
+
 struct stacks_rise stacks_rise(const struct stacks *s, uint32_t index, const unsigned int at[STACKS_RISE_MOMENTS])
 {
 	uint64_t then = stacks_held(s, index, at[STACKS_RISE_SINCE]);

@@ -93,6 +93,8 @@ void stacks_restart(struct stacks *s, uint64_t ts_ns);
 void stacks_row(const struct stacks *s, uint32_t index, unsigned int since, struct stacks_row *row);
 /* What it held at a moment (enum stacks_moment). */
 uint64_t stacks_held(const struct stacks *s, uint32_t index, unsigned int moment);
+/* The same over all stacks. */
+uint64_t stacks_sum(const struct stacks *s, unsigned int moment);
 struct stacks_rise stacks_rise(const struct stacks *s, uint32_t index, const unsigned int at[STACKS_RISE_MOMENTS]);
 
 #endif

@@ -99,15 +99,20 @@ struct view_line_row {
 	struct view_held held;
 };
 
-/* The bytes of a line that are kept over iterations, or optimizer state: now; of an ended process, at the peak. */
+/* The bytes of a line that are kept over iterations, or optimizer state: now; of an ended process at the peak, if these
+ * are more. */
 static inline uint64_t view_line_kept(const struct view_line_row *line)
 {
-	return line->has_ended ? line->kept_at_peak : line->by_category[GMT_CATEGORY_KEPT];
+	uint64_t now = line->by_category[GMT_CATEGORY_KEPT];
+
+	return line->has_ended && line->kept_at_peak > now ? line->kept_at_peak : now;
 }
 
 static inline uint64_t view_line_state_bytes(const struct view_line_row *line)
 {
-	return line->has_ended ? line->state_at_peak : line->by_category[GMT_CATEGORY_OPTIMIZER_STATE];
+	uint64_t now = line->by_category[GMT_CATEGORY_OPTIMIZER_STATE];
+
+	return line->has_ended && line->state_at_peak > now ? line->state_at_peak : now;
 }
 
 /* Whether it is known who took the memory, be it the program's own code or not. */

@@ -126,6 +126,7 @@ void framework_gone_end(struct framework_gone *gone)
 		if (kinds->list[i].peak == gone->peak)
 			kinds->list[kept++] = kinds->list[i];
 	kinds->count = kept;
+	kinds->list = xreallocarray(kinds->list, kept + 1, sizeof(*kinds->list)); /* nothing is added any longer */
 	hash_fini(&gone->by_kind);
 }
 
@@ -162,8 +163,10 @@ static void add_purpose(const struct framework_kind *kind, enum gmt_category cat
 		out->purposes[out->purpose_count++] = (struct view_purpose){
 			.stack_id = kind->stack_id, .category = category, .live = kind->live, .at_peak = kind->at_peak,
 		};
-	if (category == GMT_CATEGORY_KEPT)
-		out->kept_late += out->has_ended ? kind->late_at_peak : kind->late;
+	if (category != GMT_CATEGORY_KEPT)
+		return;
+	out->kept_late += kind->late;
+	out->kept_late_at_peak += out->has_ended ? kind->late_at_peak : 0;
 }
 
 static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames, struct view_training *out)

@@ -51,8 +51,8 @@ struct view_training {
 	uint64_t before;         /* bytes of blocks from before the attach, whose purpose is not known */
 	bool is_training;        /* a backward was seen */
 	bool has_ended;          /* the process has */
-	uint64_t kept_late;      /* GMT_CATEGORY_KEPT that was not made in the start-up; of an ended process at the
-				  * peak */
+	uint64_t kept_late;      /* GMT_CATEGORY_KEPT that was not made in the start-up */
+	uint64_t kept_late_at_peak; /* the same at the peak; only of an ended process */
 	uint32_t iteration;      /* the current one */
 	uint8_t phase;           /* its current phase: enum gmt_training */
 	bool first_is_whole;     /* the first iteration was seen from its beginning */

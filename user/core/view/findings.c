@@ -54,24 +54,26 @@ static const struct finding *found_in_row(const struct search *s, enum finding_k
 
 /* ---- of a row ---- */
 
-/* The row's bytes of a category. A program frees its memory before it ends: what a process that has ended held at its
- * peak says more than what was left in the end. */
+/* The row's bytes of a category. A program frees its memory before it ends: of a process that has ended, what it held at
+ * its peak counts, if that is more than what was left in the end. */
 static uint64_t bytes_of(const struct search *s, enum gmt_category category)
 {
 	const struct view_category *c = &s->row->torch.training.categories[category];
 
-	return s->proc->exited ? c->at_peak : c->live;
+	return s->proc->exited && c->at_peak > c->live ? c->at_peak : c->live;
 }
+
+/* What an ended process holds no longer is in no order by growth, and what came after its peak in no order by the peak. */
+static const enum view_order line_orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE, VIEW_BY_PEAK };
 
 /* The line that holds, or held, the most kept tensors or optimizer state. */
 static const struct view_line_row *line_with_most(const struct view_stacks *stacks,
 						   uint64_t (*bytes_of_line)(const struct view_line_row *line))
 {
-	static const enum view_order orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE, VIEW_BY_PEAK };
 	const struct view_line_row *best = NULL;
 
-	for (size_t o = 0; o < COUNT(orders); o++) {
-		const struct view_lines *lines = &stacks->lines[orders[o]];
+	for (size_t o = 0; o < COUNT(line_orders); o++) {
+		const struct view_lines *lines = &stacks->lines[line_orders[o]];
 
 		for (size_t i = 0; i < lines->count; i++) {
 			const struct view_line_row *line = &lines->rows[i];
@@ -138,17 +140,19 @@ static void look_for_leak(struct search *s)
 static void look_for_kept(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t kept = bytes_of(s, GMT_CATEGORY_KEPT);
-	uint64_t all = s->proc->exited ? t->allocated.peak : t->allocated.live;
 	/* What has been there since the start-up is meant to stay. */
-	uint64_t late = t->training.kept_late;
+	uint64_t late = t->training.kept_late, all = t->allocated.live;
 	struct finding *f;
 
+	if (s->proc->exited && t->training.kept_late_at_peak > late) {
+		late = t->training.kept_late_at_peak;
+		all = t->allocated.peak;
+	}
 	if (!t->training.is_training || t->training.growth_count ||
 	    !is_much(late, KEPT_BYTES, all, KEPT_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
-	f->bytes = kept;
+	f->bytes = late;
 	f->line = line_with_most(&t->stacks, view_line_kept);
 }
 
@@ -203,23 +207,24 @@ static bool is_same_line(const struct view_line_row *a, const struct view_line_r
 /* The line that has risen most, of those that have risen steadily; NULL: none has. */
 static const struct view_line_row *risen_line(const struct search *s, const struct view_stacks *stacks)
 {
-	/* What an ended process holds no longer is in no order by growth. */
-	const struct view_lines *lines = &stacks->lines[s->proc->exited ? VIEW_BY_PEAK : VIEW_BY_GROWN];
 	const struct finding *leak = found_in_row(s, FINDING_OF_LEAK);
 	/* What comes and goes in each iteration is more at one moment and less at another. */
 	bool is_in_iterations = s->row->torch.training.is_training;
 	const struct view_line_row *best = NULL;
 
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct view_line_row *line = &lines->rows[i];
+	for (size_t o = 0; o < COUNT(line_orders); o++) {
+		const struct view_lines *lines = &stacks->lines[line_orders[o]];
 
-		if (!view_line_has_code(line) || !view_is_steady(&line->held) ||
-		    (leak && is_same_line(leak->line, line)) ||
-		    !has_grown_much(s, stacks, line) ||
-		    (is_in_iterations && view_line_kept(line) < (uint64_t)line->held.rise))
-			continue;
-		if (!best || line->held.rise > best->held.rise)
-			best = line;
+		for (size_t i = 0; i < lines->count; i++) {
+			const struct view_line_row *line = &lines->rows[i];
+
+			if (!view_line_has_code(line) || !view_is_steady(&line->held) ||
+			    (leak && is_same_line(leak->line, line)) || !has_grown_much(s, stacks, line) ||
+			    (is_in_iterations && view_line_kept(line) < (uint64_t)line->held.rise))
+				continue;
+			if (!best || line->held.rise > best->held.rise)
+				best = line;
+		}
 	}
 	return best;
 }

@@ -131,13 +131,21 @@ static void add_gpu_of_process(struct table_row *out, const struct view_proc *pr
 	out->cached += t->reserved.live > t->allocated.live ? t->reserved.live - t->allocated.live : 0;
 }
 
+static bool has_failed_request(const struct view_proc *proc)
+{
+	for (int i = 0; i < GMT_OOM_OUTCOME_COUNT; i++)
+		if (proc->ooms[i])
+			return true;
+	return false;
+}
+
 static void add_processes(struct table *t, const struct view *view, const struct table_ask *ask)
 {
 	for (size_t p = 0; p < view->proc_count; p++) {
 		const struct view_proc *proc = &view->procs[p];
 		const uint64_t parts[] = { proc->tgid, proc->attach_ts_ns };
 		/* What ended without memory, as each nvidia-smi does under -a, is nothing to look at. */
-		bool is_shown = ask->gpu == TABLE_ALL_GPUS && (!proc->exited || proc->row_count);
+		bool is_shown = ask->gpu == TABLE_ALL_GPUS && (!proc->exited || proc->row_count || has_failed_request(proc));
 		struct table_row *out;
 
 		if (ask->proc != TABLE_ALL_PROCS && ask->proc != p)
