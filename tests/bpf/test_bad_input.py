@@ -177,7 +177,13 @@ def unsupported_code():
         file.write(data)
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC):
         _, _, err = run("-a", "-d", "0.2", "--no-live", "--libcuda", path)
+        target = Target("longrun", "forever")
+        target.wait("ready")
+        tool = Tool("-a").ready()          # one user's file stops no tracing of others
+        report = lib.settled(tool, target.pid)
     check(f"{path} cannot be probed (the kernel supports no probe at one of the functions)" in err, err)
+    check(f"{path} cannot be probed" in tool.stderr(), tool.stderr())
+    check(lib.process_of(report, target.pid), "the other program is not traced")
 
 
 def no_nvml():

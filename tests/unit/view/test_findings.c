@@ -224,8 +224,15 @@ static void growth_has_to_be_steady(void **state)
 	row->state = VIEW_LINE_NOT_OWN;
 	assert_non_null(find(FINDING_OF_GROWTH));
 	f.procs[0].window_ns = f.procs[0].attach_ts_ns;
-	row->held.rise = 100 * MIB;
-	row->held.rise_later = 40 * MIB;
+}
+
+static void growth_needs_time(void **state)
+{
+	struct view_stacks *s = &f.rows[0].stacks;
+
+	(void)state;
+	stacked(&f);
+	s->lines[VIEW_BY_GROWN].rows[1].held.rise_later = 40 * MIB;
 	s->rise.later_ns = s->since_ns + S;   /* the program has hardly begun */
 	assert_silent();
 	s->rise.later_ns = s->rise.until_ns - S / 2 + 1; /* the second half has hardly begun */
@@ -362,6 +369,7 @@ int main(void)
 		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
 		cmocka_unit_test(the_ended_are_judged_at_the_peak),
 		cmocka_unit_test(growth_has_to_be_steady),
+		cmocka_unit_test(growth_needs_time),
 		cmocka_unit_test(even_growth_goes_on_showing),
 		cmocka_unit_test(neighbours_count_on_a_full_gpu),
 		cmocka_unit_test(untraced_processes_are_told),

@@ -54,8 +54,8 @@ static const struct finding *found_in_row(const struct search *s, enum finding_k
 
 /* ---- of a row ---- */
 
-/* The row's bytes of a category. A program frees its memory before it ends: of a process that has ended, what it held at
- * its peak counts, if that is more than what was left in the end. */
+/* The row's bytes of a category. A program frees its memory before it ends: of a process that has ended, what it held
+ * at its peak counts, if that is more than what was left in the end. */
 static uint64_t bytes_of(const struct search *s, enum gmt_category category)
 {
 	const struct view_category *c = &s->row->torch.training.categories[category];
@@ -63,7 +63,7 @@ static uint64_t bytes_of(const struct search *s, enum gmt_category category)
 	return s->proc->exited && c->at_peak > c->live ? c->at_peak : c->live;
 }
 
-/* What an ended process holds no longer is in no order by growth, and what came after its peak in no order by the peak. */
+/* What an ended process holds no longer is in no order by growth; what came after its peak is in no order by peak. */
 static const enum view_order line_orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE, VIEW_BY_PEAK };
 
 /* The line that holds, or held, the most kept tensors or optimizer state. */

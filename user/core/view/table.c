@@ -145,7 +145,8 @@ static void add_processes(struct table *t, const struct view *view, const struct
 		const struct view_proc *proc = &view->procs[p];
 		const uint64_t parts[] = { proc->tgid, proc->attach_ts_ns };
 		/* What ended without memory, as each nvidia-smi does under -a, is nothing to look at. */
-		bool is_shown = ask->gpu == TABLE_ALL_GPUS && (!proc->exited || proc->row_count || has_failed_request(proc));
+		bool is_shown = ask->gpu == TABLE_ALL_GPUS &&
+				(!proc->exited || proc->row_count || has_failed_request(proc));
 		struct table_row *out;
 
 		if (ask->proc != TABLE_ALL_PROCS && ask->proc != p)

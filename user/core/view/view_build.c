@@ -175,8 +175,8 @@ struct maker {
 	const struct held_ages *ages;   /* NULL: not asked for */
 };
 
-/* A program frees its memory before it ends. So its memory may rise until the peak; or until the newest mark, if that is
- * later and most of the memory was still there, or if nothing is known of the time before the peak. */
+/* A program frees its memory before it ends. So its memory may rise until the peak; or until the newest mark, if that
+ * is later and most of the memory was still there, or if nothing is known of the time before the peak. */
 static unsigned int find_last(const struct process *p, const struct stacks *stacks, uint64_t *ns)
 {
 	unsigned int newest = process_newest_mark(p, ns);

@@ -271,13 +271,14 @@ static int program_fd(const struct attach *attach, const char *name)
 
 #define KERNEL_ENOTSUPP 524 /* include/linux/errno.h; libc has no name for this error */
 
-/* A sentence without its subject, which the caller adds: the path may be one of /proc/self/fd. */
+/* A sentence without its subject, which the caller adds: the path may be one of /proc/self/fd. -ECANCELED: the file
+ * alone is to blame, and any user can map such a file, so other files are probed on. */
 static int cannot_probe(int err, char *cause, size_t cause_size)
 {
-	const char *why = err == -KERNEL_ENOTSUPP ? "the kernel supports no probe at one of the functions" :
-						    strerror(-err);
-
-	return programs_fail(err, cause, cause_size, "cannot be probed (%s)%s", why,
+	if (err == -KERNEL_ENOTSUPP)
+		return programs_fail(-ECANCELED, cause, cause_size,
+				     "cannot be probed (the kernel supports no probe at one of the functions)");
+	return programs_fail(err, cause, cause_size, "cannot be probed (%s)%s", strerror(-err),
 			     err == -EMFILE ? ": raise `ulimit -n`" : "");
 }
 

@@ -24,8 +24,8 @@ struct probing *probing_new(struct attach *attach, struct stream *stream, struct
 void probing_free(struct probing *probing);   /* does not detach: attach_close() does */
 
 /* Probes a libcuda. `path` is opened, `shown` is the name for people. 1: probed now; 0: probed before; -ENOEXEC: no
- * libcuda; -ECANCELED: a return probe in this file would kill a process (hazard.h); else -errno. After an error the
- * cause is a sentence. */
+ * libcuda; -ECANCELED: a return probe in this file would kill a process (hazard.h), or the kernel does not probe the
+ * file; else -errno. After an error the cause is a sentence. */
 int probing_add(struct probing *probing, const char *path, const char *shown, char *cause, size_t cause_size);
 
 /* Call when a process has mapped a file as code. If a return probe would kill the process, the file's probes are
