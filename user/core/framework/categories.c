@@ -15,14 +15,11 @@ static struct training_moment now_of(const struct framework *f, unsigned int ord
 	return line ? line->now : (struct training_moment){ 0 };
 }
 
-static enum gmt_category category_of_block(const struct framework *f, const struct range *block, bool is_alive)
-{
-	return category_guess(block, now_of(f, block->gpu), is_alive, f->devices[block->gpu].is_first);
-}
-
 unsigned int framework_category(const struct framework *f, const struct range *block, bool is_alive)
 {
-	return category_is_known(block) ? category_of_block(f, block, is_alive) + 1 : 0;
+	if (!category_is_known(block))
+		return 0;
+	return 1 + category_guess(block, now_of(f, block->gpu), is_alive, f->devices[block->gpu].is_first);
 }
 
 /* A block that goes after an out-of-memory error, before any new block, goes because of the error. Until then the block
@@ -72,10 +69,11 @@ static void count_gone(struct framework_device *d, const struct range *block, en
 unsigned int framework_count_gone(struct framework *f, const struct range *block)
 {
 	struct framework_device *d = &f->devices[block->gpu];
-	enum gmt_category category = category_of_block(f, block, false);
+	struct training_moment now = now_of(f, block->gpu);
+	enum gmt_category category = category_guess(block, now, false, d->is_first);
 
 	if (block->offset <= d->allocated.peak_ts_ns)
-		count_gone(d, block, category_at_peak(d, block, category), now_of(f, block->gpu));
+		count_gone(d, block, category_at_peak(d, block, category), now);
 	return category_is_known(block) ? category + 1 : 0;
 }
 
@@ -84,14 +82,16 @@ unsigned int framework_count_gone(struct framework *f, const struct range *block
 static void add_kind(struct framework_kinds *kinds, struct hash *found, const struct framework *f,
 		     const struct range *block)
 {
-	enum gmt_category category = category_of_block(f, block, true);
+	const struct framework_device *d = &f->devices[block->gpu];
+	struct training_moment now = now_of(f, block->gpu);
+	enum gmt_category category = category_guess(block, now, true, d->is_first);
 	struct framework_kind *kind = put_kind(kinds, found, (uint32_t)block->value, category);
-	uint64_t late = late_bytes(block, now_of(f, block->gpu));
+	uint64_t late = late_bytes(block, now);
 
 	kind->count++;
 	kind->live += block->length;
 	kind->late += late;
-	if (block->offset > f->devices[block->gpu].allocated.peak_ts_ns)
+	if (block->offset > d->allocated.peak_ts_ns)
 		return;
 	kind->at_peak += block->length;
 	kind->late_at_peak += late;

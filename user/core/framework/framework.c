@@ -116,11 +116,12 @@ static void take_totals(struct framework *f, struct framework_device *d, const s
 		d->is_first = !before && f->p->from_start;
 		d->unchecked = before || !f->p->from_start;
 		level_set(&d->allocated, before, rec->hdr.ts_ns);
+		recent_set(&d->recent, before, rec->hdr.ts_ns);
 	} else if (d->allocated.live != before) {
 		f->missed++;
+		/* The events that were missed may have raised the total. */
+		recent_set(&d->recent, before, rec->hdr.ts_ns);
 	}
-	/* Also the total before: events that were missed may have raised it. */
-	recent_set(&d->recent, before, rec->hdr.ts_ns);
 	recent_set(&d->recent, rec->total_allocated, rec->hdr.ts_ns);
 	d->seen = true;
 	d->tid = rec->hdr.tid;
