@@ -248,6 +248,14 @@ static void grow_since_later(struct oom *oom)
 	grow_by(oom, 20 * (int64_t)GiB, 1000000);
 }
 
+/* A request for 2 GiB fails, 256 MiB are free, and the program dies of it. */
+static void die_full(struct records *r)
+{
+	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	CALL(r, cuMemGetInfo_v2, 256 * MiB, 80 * GiB);
+	records_exit(r, 256);
+}
+
 static void begin_growth(struct records *r)
 {
 	begin(r);
@@ -255,9 +263,7 @@ static void begin_growth(struct records *r)
 	r->stack_id = 3;
 	r->ts_ns = 60 * SCENE_S;
 	CALL(r, cuMemAlloc_v2, A, 79 * GiB);
-	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
-	CALL(r, cuMemGetInfo_v2, 256 * MiB, 80 * GiB);
-	records_exit(r, 256);
+	die_full(r);
 }
 
 static void test_growth(void **state)
@@ -296,9 +302,7 @@ static void grow_faster(struct records *r, bool passing)
 	r->stack_id = 5;
 	for (int i = 0; i < 36; i++, at += 2 * GiB)
 		CALL(r, cuMemAlloc_v2, at, 2 * GiB);
-	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
-	CALL(r, cuMemGetInfo_v2, 256 * MiB, 80 * GiB);
-	records_exit(r, 256);
+	die_full(r);
 }
 
 /* All memory of a line counts, by whatever stack, but only where what the line made is still there. */

@@ -430,6 +430,17 @@ static void growth_is_counted_from_the_middle(void **state)
 	view_free(&view);
 }
 
+/* A program makes memory in each of `seconds`, the first time at first_ns, and frees all. */
+static void grow_and_free(struct records *r, int seconds, uint64_t first_ns)
+{
+	for (int i = 1; i <= seconds; i++) {
+		r->ts_ns = first_ns + (uint64_t)(i - 1) * S;
+		create(r, i, 1 << i, 1);
+	}
+	for (int i = 1; i <= seconds; i++)
+		RELEASE(r, cuMemRelease, i);
+}
+
 /* A program that has grown for 11 s frees all and ends. */
 static void growth_of_the_ended_counts_until_the_peak(void **state)
 {
@@ -438,12 +449,7 @@ static void growth_of_the_ended_counts_until_the_peak(void **state)
 	struct view_held held;
 	struct view view;
 
-	for (int i = 1; i <= 11; i++) {
-		r->ts_ns = start + i * S - S / 2;
-		create(r, i, 1 << i, 1);
-	}
-	for (int i = 1; i <= 11; i++)
-		RELEASE(r, cuMemRelease, i);
+	grow_and_free(r, 11, start + S / 2);
 	records_exit(r, 0);
 	view = look(r);
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
@@ -466,12 +472,7 @@ static void growth_of_the_ended_below_an_early_peak(void **state)
 
 	create(r, 100, 1 << 30, 2);
 	RELEASE(r, cuMemRelease, 100);
-	for (int i = 1; i <= 20; i++) {
-		r->ts_ns = start + i * S - S / 2;
-		create(r, i, 1 << i, 1);
-	}
-	for (int i = 1; i <= 20; i++)
-		RELEASE(r, cuMemRelease, i);
+	grow_and_free(r, 20, start + S / 2);
 	records_exit(r, 0);
 	view = look(r);
 	held = owned_by(&view, stacks_of(&view, 1), "(not named)");
@@ -490,12 +491,7 @@ static void growth_of_the_ended_before_a_late_mark(void **state)
 	struct view_held held;
 	struct view view;
 
-	for (int i = 1; i <= 15; i++) {
-		r->ts_ns = start + i * S + S / 2;
-		create(r, i, 1 << i, 1);
-	}
-	for (int i = 1; i <= 15; i++)
-		RELEASE(r, cuMemRelease, i);
+	grow_and_free(r, 15, start + 3 * S / 2);
 	r->ts_ns = start + 17 * S;
 	records_exit(r, 0);
 	view = look(r);
