@@ -13,6 +13,7 @@ trace=build/gpumemtrace
 standin=build/standin/root
 recording=build/demo.gmt
 dumps=build/demo-oom
+stacks=
 as_root=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null 2>&1 || { echo "demo: probes need root: run make demo as root" >&2; exit 4; }
@@ -24,6 +25,7 @@ if command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q 
 	nvidia-smi -L
 	if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
 		set -- python3 demos/train.py "$seconds"
+		stacks=--block-stacks
 	else
 		set -- build/demos/train "$seconds"
 	fi
@@ -37,17 +39,16 @@ fi
 rm -rf $dumps
 mkdir -p $dumps
 echo
-echo "\$ gpumemtrace -o $recording --oom-dir $dumps -- $*"
-# shellcheck disable=SC2086 # $root is two words or none
-$as_root $trace $root --live --full -o $recording --oom-dir $dumps -- "$@"
+echo "\$ gpumemtrace ${stacks:+$stacks }-o $recording --oom-dir $dumps -- $*"
+# shellcheck disable=SC2086 # $root is two words or none, $stacks is one or none
+$as_root $trace $root $stacks --live --full -o $recording --oom-dir $dumps -- "$@"
 # What root has written nobody else may read.
 [ -z "$as_root" ] || $as_root chown -R "$(id -u)" $recording $dumps
 
 echo
 echo "The recording gives the same report on any machine, without root:"
 echo "\$ gpumemtrace report $recording"
-$trace report $recording | sed -n '1,8p'
-echo "..."
+$trace report $recording
 
 for dump in "$dumps"/*.gmt; do
 	[ -f "$dump" ] || continue

@@ -82,11 +82,12 @@ struct gmt_oom_row {
 	__u64 recent_ns;        /* gmt_oom_stack.recent counts from this time */
 	__u64 category_bytes[GMT_OOM_CATEGORIES]; /* bytes of PyTorch's blocks by enum gmt_category: a guess */
 	__u64 torch_before;     /* part of torch_allocated: blocks from before the attach */
-	__u64 growth;           /* bytes that each of the newest growth_count iterations left behind */
-	__u32 growth_count;
+	__u64 growth;           /* bytes that iterations left behind, growth_count times, on average */
+	__u32 growth_count;     /* times among the newest growth_iterations */
 	__u32 iteration;        /* number of the training's iteration; 0: no training was seen */
 	__u8 phase;             /* enum gmt_training: the training's phase */
-	__u8 reserved2[7];
+	__u8 reserved2[3];
+	__u32 growth_iterations; /* 0: growth_count, each left more. Older versions wrote 0 */
 };
 #define GMT_FIELDS_gmt_oom_row(X, T)                                              \
 	X(T, UNSIGNED, number) X(T, HEX, flags) X(T, TORCH_BACKEND, torch_backend) X(T, UUID, uuid) \
@@ -98,7 +99,8 @@ struct gmt_oom_row {
 	X(T, UNSIGNED, stacks_peak_ns) X(T, UNSIGNED, rest_bytes) X(T, UNSIGNED, stacks) \
 	X(T, UNSIGNED, rest) X(T, UNSIGNED, since_ns) X(T, UNSIGNED, recent_ns)   \
 	X(T, CATEGORIES, category_bytes) X(T, UNSIGNED, torch_before) X(T, UNSIGNED, growth) \
-	X(T, UNSIGNED, growth_count) X(T, UNSIGNED, iteration) X(T, TRAINING, phase)
+	X(T, UNSIGNED, growth_count) X(T, UNSIGNED, iteration) X(T, TRAINING, phase) \
+	X(T, UNSIGNED, growth_iterations)
 
 enum gmt_oom_stack_flag {
 	GMT_OOM_STACK_STEADY = 1, /* the stack's memory grew from each sample to the next */

@@ -171,6 +171,12 @@ def losses():
 
 
 @case
+def seldom():
+    """a training that keeps one loss in five iterations"""
+    keeping("seldom", "times in the last ")
+
+
+@case
 def summed():
     """a loss that is summed with its graph"""
     keeping("summed", "keep .item() or .detach() instead")
@@ -310,5 +316,5 @@ if __name__ == "__main__":
     except (pypilib.Unavailable, lib.Skip) as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [losses, summed, growing, twice, batch, pieces, neighbour, attached_late, clean]
+        CASES = [losses, seldom, summed, growing, twice, batch, pieces, neighbour, attached_late, clean]
         lib.main(*[test for test in CASES if not sys.argv[1:] or test.__doc__ in sys.argv[1:]])

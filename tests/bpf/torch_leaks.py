@@ -3,7 +3,7 @@
 """torch_leaks.py KIND: programs of a real PyTorch that keep more and more tensors, or do not. libblocks.so is preloaded
 (tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
 
-losses: a training keeps its losses, and with each loss its graph. summed: a training adds up its losses, and with the
+losses: a training keeps its losses, and with each loss its graph. seldom: one loss in five iterations. summed: a training adds up its losses, and with the
 sum their graphs. twice: a training goes on with a second optimizer, and keeps the first one. outputs: an evaluation
 keeps its outputs. cache: a cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
 works, prints "done" and waits for another line; outputs and cache end with that line at the latest. The line "fail"
@@ -63,15 +63,15 @@ def is_asked_to_end():
     return select.select([sys.stdin], [], [], 0.05)[0]
 
 
-def train(keep):
+def train(keep, every=1):
     net, kept = Net(), []
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    for _ in range(40):
+    for step in range(40):
         optimizer.zero_grad()
         loss = net(torch.randn(BATCH, WIDTH)).pow(2).mean()
         loss.backward(retain_graph=keep)
         optimizer.step()
-        if keep:
+        if keep and step % every == 0:
             kept.append(loss)
         time.sleep(0.02)
     return net, optimizer, kept
@@ -136,7 +136,7 @@ def generate():
     return cache
 
 
-KINDS = {"losses": lambda: train(True), "clean": lambda: train(False), "summed": add_up, "twice": optimize_twice,
+KINDS = {"losses": lambda: train(True), "seldom": lambda: train(True, 5), "clean": lambda: train(False), "summed": add_up, "twice": optimize_twice,
          "outputs": evaluate, "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
 
 

@@ -131,10 +131,10 @@ static uint32_t newest_iteration(struct training *t)
 	return s->iterations[s->iteration_count - 1].number;
 }
 
-/* growth_count; 0 before anything was seen. */
+/* growth.count; 0 before anything was seen. */
 static uint32_t seen_or_none(struct training *t)
 {
-	return t->allocated[0] ? seen(t)->growth_count : 0;
+	return t->allocated[0] ? seen(t)->growth.count : 0;
 }
 
 static int setup(void **state)
@@ -393,13 +393,13 @@ static void each_iteration_leaves_something(void **state)
 			block(t, MAIN, OTHER + i * GiB, i == 6 ? 10 : 1);
 	}
 	iterate(t, 7, 1);
-	assert_int_equal(seen(t)->growth_count, 5);
+	assert_int_equal(seen(t)->growth.count, 5);
 	/* Iterations 3 to 7: no time passed before the last. */
-	assert_int_equal(seen(t)->growth_time_ns / 1000000000, 4);
-	assert_true(seen(t)->growth_end_ns > t->r.ts_ns - 1000000 && seen(t)->growth_end_ns <= t->r.ts_ns);
-	assert_int_equal(seen(t)->growth, (4 + 10) * MiB / 5);
+	assert_int_equal(seen(t)->growth.time_ns / 1000000000, 4);
+	assert_true(seen(t)->growth.end_ns > t->r.ts_ns - 1000000 && seen(t)->growth.end_ns <= t->r.ts_ns);
+	assert_int_equal(seen(t)->growth.bytes, (4 + 10) * MiB / 5);
 	iterate(t, 8, 1);
-	assert_int_equal(seen(t)->growth_count, 0);
+	assert_int_equal(seen(t)->growth.count, 0);
 }
 
 /* ---- ranges ---- */

@@ -344,7 +344,7 @@ static void findings_of_several_processes(void **state)
 		findings[i] = (struct finding){
 			.kind = is_failure ? FINDING_OF_OUT_OF_MEMORY : FINDING_OF_LEAK, .proc = i % 6,
 			.row = is_failure ? FINDING_NONE : 0, .gpu = is_failure ? VIEW_GPU_UNKNOWN : 0, .count = 3, .bytes = MIB,
-			.part = GIB, .left = FINDING_LEFT_UNKNOWN, .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE,
+			.iterations = 3, .part = GIB, .left = FINDING_LEFT_UNKNOWN, .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE,
 		};
 		now.procs[i % 6] = now.procs[0];
 		now.procs[i % 6].tgid = 100 + (unsigned int)i % 6;
@@ -373,7 +373,7 @@ static void findings_of_several_processes(void **state)
 static void long_lines(void **state)
 {
 	struct finding findings[] = {
-		{ .kind = FINDING_OF_LEAK, .count = 1000, .bytes = 1023 * MIB, .part = 1023 * MIB,
+		{ .kind = FINDING_OF_LEAK, .count = 1000, .iterations = 1000, .bytes = 1023 * MIB, .part = 1023 * MIB,
 		  .left = 8, .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE },
 		{ .kind = FINDING_OF_GROWTH, .bytes = 45 * MIB, .since_ns = T0 + 60 * S, .left = FINDING_LEFT_UNKNOWN,
 		  .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE },

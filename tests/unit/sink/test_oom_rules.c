@@ -146,6 +146,12 @@ static void grow_unkept(struct oom *oom)
 	oom->rows[0].growth_count = 20;
 }
 
+static void grow_now_and_then(struct oom *oom)
+{
+	grow_unkept(oom);
+	oom->rows[0].growth_iterations = 400;
+}
+
 static void grow_beyond_all(struct oom *oom)
 {
 	grow_unkept(oom);
@@ -159,6 +165,9 @@ static void test_leaks(void **state)
 	(void)state;
 	begin_torch(&r, 3 * GiB, 10 * MiB);
 	SAYS_IF(&r, keep_much, "a leak: the last 3", "WHY    GPU 1 is full");
+	begin_torch(&r, 3 * GiB, 10 * MiB);
+	SAYS_IF(&r, grow_now_and_then, "outlived", "WHY    a leak: 20 of the last 400 iterations left memory that is still"
+		" allocated, 400 MiB on average (guess)");
 	begin_torch(&r, 3 * GiB, 10 * MiB);
 	SAYS_IF(&r, grow_unkept, "outlived", "WHY    a leak: each of the last 20 iterations left more memory allocated than"
 		" the one before, 400 MiB on average (guess)");

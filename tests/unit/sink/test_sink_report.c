@@ -107,7 +107,7 @@ static void add_training(struct view_training *t)
 				(struct phase_cell){ 1, 306 * MIB, 204 * MIB, 306 * MIB, 0 };
 	}
 	*t = (struct view_training){
-		.is_training = true, .before = 3 * MIB, .iteration = 9, .growth = 12 * MIB, .growth_count = 5,
+		.is_training = true, .before = 3 * MIB, .iteration = 9, .growth = { .bytes = 12 * MIB, .count = 5, .iterations = 5 },
 		.iteration_count = 3, .iterations = iterations, .range_count = 2, .ranges = ranges,
 	};
 	t->categories[GMT_CATEGORY_PARAMETER] = (struct view_category){ 102 * MIB, 161, 102 * MIB };
@@ -382,8 +382,8 @@ static void test_leak(void **state)
 	typical(&now);
 	add_training(t);
 	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
-	t->growth_time_ns = S / 2;
-	t->growth_end_ns = now.view.now_ns - S;
+	t->growth.time_ns = S / 2;
+	t->growth.end_ns = now.view.now_ns - S;
 	check_says("LEAK    (guess) +12 MiB on average in the last 5 iterations, 200 MiB kept", "had been kept");
 	check_says("the GPU is full in about 11m 00s (6,596 iterations) at this rate", NULL);
 	now.procs[0].exited = true;

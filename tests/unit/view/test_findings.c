@@ -78,10 +78,9 @@ static void a_leak_needs_iterations_and_bytes(void **state)
 	const struct finding *found;
 
 	(void)state;
-	t->growth = 4 * MIB;
-	t->growth_count = 4;
+	t->growth = (struct view_growth){ .bytes = 4 * MIB, .count = 4, .iterations = 4 };
 	assert_null(find(FINDING_OF_LEAK));
-	t->growth_count = 5;
+	t->growth.count = t->growth.iterations = 5;
 	t->categories[GMT_CATEGORY_KEPT].live = 200 * MIB;
 	found = find(FINDING_OF_LEAK);
 	assert_non_null(found);
@@ -93,25 +92,45 @@ static void a_leak_needs_iterations_and_bytes(void **state)
 	assert_non_null(found->line);
 	assert_int_equal(found->line->state, VIEW_LINE_NOT_OWN); /* lines without names are no answer */
 	assert_null(find(FINDING_OF_KEPT)); /* one answer is enough */
-	t->growth = 2 * MIB; /* 10 MiB of 1500 in all */
+	t->growth.bytes = 2 * MIB; /* 10 MiB of 1500 in all */
 	assert_null(find(FINDING_OF_LEAK));
-	t->growth = 4 * MIB;
-	t->growth_time_ns = 10 * S;
-	t->growth_end_ns = f.view.now_ns - 30 * S;     /* 15 iterations may be a pause */
+	t->growth.bytes = 4 * MIB;
+	t->growth.time_ns = 10 * S;
+	t->growth.end_ns = f.view.now_ns - 30 * S;     /* 15 iterations may be a pause */
 	found = find(FINDING_OF_LEAK);
 	assert_int_equal(found->left_ns / S, (78559 + 600) * 2 / 4);
 	assert_int_equal(found->stopped_ns, 0);
-	t->growth_end_ns = f.view.now_ns - 40 * S;
+	t->growth.end_ns = f.view.now_ns - 40 * S;
 	found = find(FINDING_OF_LEAK);
-	assert_int_equal(found->stopped_ns, t->growth_end_ns);
+	assert_int_equal(found->stopped_ns, t->growth.end_ns);
 	assert_true(found->left == FINDING_LEFT_UNKNOWN && found->left_ns == FINDING_LEFT_UNKNOWN);
-	t->growth_end_ns = f.view.now_ns - S;
+	t->growth.end_ns = f.view.now_ns - S;
 	f.procs[0].exited = true;
-	assert_int_equal(find(FINDING_OF_LEAK)->stopped_ns, t->growth_end_ns);
+	assert_int_equal(find(FINDING_OF_LEAK)->stopped_ns, t->growth.end_ns);
 	assert_true(find(FINDING_OF_LEAK)->left == FINDING_LEFT_UNKNOWN);
-	training(true)->growth = 4 * MIB;
-	f.rows[0].torch.training.growth_count = 5;
+	training(true)->growth = (struct view_growth){ .bytes = 4 * MIB, .count = 5, .iterations = 5 };
 	assert_null(find(FINDING_OF_LEAK)->line);
+}
+
+/* Some iterations leave something: the time left is that of all iterations. */
+static void a_leak_may_come_now_and_then(void **state)
+{
+	struct view_training *t = training(false);
+	const struct finding *found;
+
+	(void)state;
+	t->growth = (struct view_growth){
+		.bytes = 4 * MIB, .count = 5, .iterations = 100, .time_ns = 50 * S, .end_ns = f.view.now_ns - S,
+	};
+	found = find(FINDING_OF_LEAK);
+	assert_non_null(found);
+	assert_int_equal(found->bytes, 4 * MIB);
+	assert_int_equal(found->count, 5);
+	assert_int_equal(found->iterations, 100);
+	assert_int_equal(found->left, (78559 + 600) * 100 / 20);
+	assert_int_equal(found->left_ns / S, (78559 + 600) * 50 / 20);
+	t->growth.end_ns = f.view.now_ns - 11 * S; /* 22 iterations */
+	assert_int_equal(find(FINDING_OF_LEAK)->stopped_ns, t->growth.end_ns);
 }
 
 static void what_is_kept_is_told(void **state)
@@ -126,9 +145,11 @@ static void what_is_kept_is_told(void **state)
 	t->kept_late = 111 * MIB;
 	assert_int_equal(find(FINDING_OF_KEPT)->bytes, 111 * MIB);
 	assert_non_null(find(FINDING_OF_KEPT)->line);
-	t->growth_count = 3;    /* nobody knows yet whether this is a leak */
+	t->growth = (struct view_growth){ .bytes = MIB, .count = 3, .iterations = 3 };    /* nobody knows yet whether this is a leak */
 	assert_silent();
-	t->growth_count = 0;
+	t->growth = (struct view_growth){ .bytes = 1, .count = 5, .iterations = 50 }; /* too little for a leak */
+	assert_int_equal(find(FINDING_OF_KEPT)->bytes, 111 * MIB);
+	t->growth.count = t->growth.iterations = 0;
 	t->is_training = false;
 	assert_silent();
 }
@@ -364,7 +385,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ordinary_programs_have_none),
-		cmocka_unit_test(a_leak_needs_iterations_and_bytes),
+		cmocka_unit_test(a_leak_needs_iterations_and_bytes), cmocka_unit_test(a_leak_may_come_now_and_then),
 		cmocka_unit_test(what_is_kept_is_told),
 		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
 		cmocka_unit_test(the_ended_are_judged_at_the_peak),

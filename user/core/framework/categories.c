@@ -256,7 +256,6 @@ void framework_add_training(const struct framework *f, unsigned int ordinal, con
 			    struct view_training *out)
 {
 	const struct phase_line *line = phases_line(&f->phases, ordinal);
-	struct phase_growth growth;
 
 	add_categories(f, ordinal, frames, out);
 	out->before += f->devices[ordinal].before;
@@ -265,11 +264,7 @@ void framework_add_training(const struct framework *f, unsigned int ordinal, con
 	out->is_training = line->now.is_training;
 	out->iteration = line->now.iteration;
 	out->phase = line->now.phase;
-	growth = phase_line_growth(line);
-	out->growth = growth.bytes;
-	out->growth_count = growth.count;
-	out->growth_time_ns = growth.time_ns;
-	out->growth_end_ns = growth.end_ns;
+	out->growth = phase_line_growth(line);
 	out->first_is_whole = f->devices[ordinal].is_first;
 	add_iterations(line, out);
 	add_ranges(&f->phases, line, out);

@@ -79,6 +79,9 @@ void phase_line_next_iteration(struct phase_line *line, uint64_t now_ns)
 	it->is_over = true;
 	it->end = line->live;
 	it->end_ns = now_ns;
+	/* The first iteration makes the memory that stays, so growth is not measured from its beginning. */
+	if (it->number > 1)
+		rises_add(&line->rises, it->number, it->end, now_ns);
 	line->now.iteration++;
 	line->forward = 0;
 	line->had_backward = line->had_step = false;
@@ -91,21 +94,29 @@ const struct phase_iteration *phase_line_iteration(const struct phase_line *line
 	return it && number && it->number == number ? it : NULL;
 }
 
-struct phase_growth phase_line_growth(const struct phase_line *line)
+/* In each of the newest iterations. */
+static struct view_growth steady_growth_of(const struct phase_line *line)
 {
 	const struct phase_iteration *last = phase_line_iteration(line, line->now.iteration - 1), *it = last, *before;
 	uint32_t count = 0;
 
-	/* The first iteration makes the memory that stays, so growth is not measured from there. */
+	/* As in phase_line_next_iteration(). */
 	while (it && it->number > 2 && (before = phase_line_iteration(line, it->number - 1)) &&
 	       it->end > before->end) {
 		it = before;
 		count++;
 	}
 	if (count < PHASES_GROWTH_MIN)
-		return (struct phase_growth){ 0 };
-	return (struct phase_growth){
-		.bytes = (last->end - it->end) / count, .count = count,
+		return (struct view_growth){ 0 };
+	return (struct view_growth){
+		.bytes = (last->end - it->end) / count, .count = count, .iterations = count,
 		.time_ns = last->end_ns > it->end_ns ? last->end_ns - it->end_ns : 0, .end_ns = last->end_ns,
 	};
+}
+
+struct view_growth phase_line_growth(const struct phase_line *line)
+{
+	struct view_growth steady = steady_growth_of(line), rises = rises_growth(&line->rises);
+
+	return steady.count >= RISES_MIN || !rises.count ? steady : rises;
 }

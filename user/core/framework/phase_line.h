@@ -4,6 +4,7 @@
 #define GPUMEMTRACE_CORE_FRAMEWORK_PHASE_LINE_H
 
 #include "core/framework/category.h"
+#include "core/framework/rises.h"
 #include "core/framework/view_torch.h"
 
 #define PHASES_NAMES_MAX 64      /* different names of ranges that are kept for a process */
@@ -18,6 +19,7 @@ struct phase_line {
 	struct training_moment now;         /* of that event; iteration 0: nothing has happened yet */
 	struct phase_iteration *iterations; /* ring by number; NULL without any */
 	struct phase_cell *ranges;          /* by the name's number; NULL without any */
+	struct rises rises;                 /* of what iterations have left */
 };
 
 void phase_line_fini(struct phase_line *line);
@@ -31,15 +33,10 @@ void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta
 
 void phase_line_next_iteration(struct phase_line *line, uint64_t now_ns);
 
-/* How many more bytes, on average, each of the newest iterations has left behind than the iteration before. `count` is
- * the number of such iterations in a row. 0: the last iteration left no more, or there are too few iterations. */
+/* Growth in each of the newest iterations, which are RISES_MIN or more; else in some of them; else in each of at least
+ * PHASES_GROWTH_MIN. */
 #define PHASES_GROWTH_MIN 3
-struct phase_growth {
-	uint64_t bytes;
-	uint32_t count;
-	uint64_t time_ns, end_ns;        /* that these iterations took, and when the last of them ended */
-};
-struct phase_growth phase_line_growth(const struct phase_line *line);
+struct view_growth phase_line_growth(const struct phase_line *line);
 
 /* One of the newest PHASES_ITERATIONS; NULL: the iteration is not kept. */
 const struct phase_iteration *phase_line_iteration(const struct phase_line *line, uint32_t number);

@@ -45,6 +45,15 @@ struct view_purpose {
 	uint64_t live, at_peak;
 };
 
+/* What iterations left allocated, and what is still there: maybe a leak. */
+struct view_growth {
+	uint64_t bytes;          /* that came each time, on average */
+	uint32_t count;          /* times; 0: none */
+	uint32_t iterations;     /* the newest, among which these times are. `count`: each left more than the iteration
+				  * before. More: only some did, but what these left is still there (rises.h) */
+	uint64_t time_ns, end_ns; /* that the iterations took, and when the last ended; 0: not known */
+};
+
 /* Categories sum exactly to the blocks that were seen allocated; a block's category is a guess (category.h). */
 struct view_training {
 	struct view_category categories[GMT_CATEGORY_COUNT];
@@ -56,9 +65,7 @@ struct view_training {
 	uint32_t iteration;      /* the current one */
 	uint8_t phase;           /* its current phase: enum gmt_training */
 	bool first_is_whole;     /* the first iteration was seen from its beginning */
-	uint64_t growth;         /* bytes that each of the newest growth_count iterations left behind: maybe a leak */
-	uint32_t growth_count;   /* 0: the newest iteration left nothing */
-	uint64_t growth_time_ns, growth_end_ns; /* that these iterations took, and when the last ended; 0: not known */
+	struct view_growth growth;
 	size_t iteration_count;
 	struct phase_iteration *iterations; /* the newest, by number */
 	size_t purpose_count;

@@ -109,8 +109,9 @@ static void fill_row_torch(const struct view_torch *torch, struct gmt_oom_row *o
 	if (training->is_training) {
 		out->iteration = training->iteration;
 		out->phase = training->phase;
-		out->growth = training->growth;
-		out->growth_count = training->growth_count;
+		out->growth = training->growth.bytes;
+		out->growth_count = training->growth.count;
+		out->growth_iterations = training->growth.iterations;
 	}
 }
 

@@ -19,14 +19,14 @@ struct view_line_row;
  * X(NAME, name, ground): the kinds, in the order in which people should read them. `name` is the rule's name, too.
  *
  * OUT_OF_MEMORY  count: requests that failed for good. bytes: 0
- * LEAK           each of the last `count` iterations left more than the iteration before, `bytes` on average. part:
- *                live bytes that have outlived their iteration. left, left_ns: iterations and time until the GPU is
+ * LEAK           `count` of the last `iterations` iterations left `bytes` for good, on average. part: live bytes
+ *                that have outlived their iteration. left, left_ns: iterations and time until the GPU is
  *                full. stopped_ns: when the last iteration ended, where none came for long. line: that keeps most of
  *                these bytes
  * GROWTH         the memory of `line` was more in the middle of the time since since_ns than at its beginning, and is
  *                more again now, by `bytes` in all. left_ns: time until the GPU is full if it grows on
- * KEPT           `bytes` of tensors have outlived their iteration, and the last iteration left no more than the one
- *                before. line: that keeps most of them
+ * KEPT           `bytes` of tensors have outlived their iteration, and no leak was found. line: that keeps most of
+ *                them
  * STATE          optimizers keep `bytes`, far more than what Adam keeps for `part` bytes of parameters. line: that
  *                keeps most of them
  * NEIGHBOUR      the GPU is nearly full, and process `other` holds `bytes` of it, more than this process
@@ -73,6 +73,7 @@ struct finding {
 	size_t row;              /* in its rows; FINDING_NONE: of the whole process */
 	int gpu;                 /* in view.gpus; VIEW_GPU_UNKNOWN */
 	uint64_t bytes, part, count;
+	uint32_t iterations;
 	uint64_t left, left_ns;  /* FINDING_LEFT_UNKNOWN */
 	uint64_t since_ns;
 	uint64_t stopped_ns;     /* 0: it goes on, as far as is known */

@@ -106,7 +106,7 @@ static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
 /* When the last iteration of a leak ended, if the process has ended or makes no iterations any longer; else 0. */
 static uint64_t leak_stopped(const struct search *s, const struct view_training *t)
 {
-	uint64_t each_ns = t->growth_time_ns / t->growth_count, end_ns = t->growth_end_ns;
+	uint64_t each_ns = t->growth.time_ns / t->growth.iterations, end_ns = t->growth.end_ns;
 	uint64_t quiet_ns = s->view->now_ns > end_ns ? s->view->now_ns - end_ns : 0;
 	bool is_quiet = end_ns && quiet_ns >= STOPPED_NS && quiet_ns / STOPPED_ITERATIONS >= each_ns;
 
@@ -118,23 +118,30 @@ static uint64_t leak_stopped(const struct search *s, const struct view_training 
 static void look_for_leak(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t growth = t->training.growth, count = t->training.growth_count, room;
+	const struct view_growth *growth = &t->training.growth;
+	uint64_t all = growth->bytes * growth->count, room;
 	struct finding *f;
 
-	if (count < LEAK_ITERATIONS ||
-	    !is_much(growth * count, LEAK_BYTES, t->allocated.peak, LEAK_SHARE))
+	if (growth->count < LEAK_ITERATIONS || !is_much(all, LEAK_BYTES, t->allocated.peak, LEAK_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_LEAK);
-	f->bytes = growth;
-	f->count = count;
+	f->bytes = growth->bytes;
+	f->count = growth->count;
+	f->iterations = growth->iterations;
 	f->part = bytes_of(s, GMT_CATEGORY_KEPT);
 	f->line = line_with_most(&t->stacks, view_line_kept);
 	f->stopped_ns = leak_stopped(s, &t->training);
 	if (f->stopped_ns || !find_room(s, &room))
 		return;
-	f->left = room / growth;
-	if (t->training.growth_time_ns)
-		f->left_ns = time_left(room, growth * count, t->training.growth_time_ns);
+	f->left = time_left(room, all, growth->iterations);
+	if (growth->time_ns)
+		f->left_ns = time_left(room, all, growth->time_ns);
+}
+
+/* Each of the newest iterations left more, but of too few. */
+static bool may_begin_leak(const struct view_growth *growth)
+{
+	return growth->count && growth->count == growth->iterations;
 }
 
 static void look_for_kept(struct search *s)
@@ -148,7 +155,7 @@ static void look_for_kept(struct search *s)
 		late = t->training.kept_late_at_peak;
 		all = t->allocated.peak;
 	}
-	if (!t->training.is_training || t->training.growth_count ||
+	if (!t->training.is_training || found_in_row(s, FINDING_OF_LEAK) || may_begin_leak(&t->training.growth) ||
 	    !is_much(late, KEPT_BYTES, all, KEPT_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);

@@ -42,18 +42,19 @@ static void blame_leak(struct search *s)
 	uint64_t kept, left;
 	struct oom_cause *c;
 
-	if (!t || t->growth_count < LEAK_ITERATIONS || oom_left_by(t->growth, t->growth_count) < LEAK_BYTES)
+	if (!t || t->growth.count < LEAK_ITERATIONS || oom_left_by(t->growth.bytes, t->growth.count) < LEAK_BYTES)
 		return;
 	kept = t->categories[GMT_CATEGORY_KEPT].live;
-	left = oom_left_by(t->growth, t->growth_count);
+	left = oom_left_by(t->growth.bytes, t->growth.count);
 	if (greater_of(kept, left) < share_of(s->torch->allocated.live, KEPT_SHARE) ||
 	    !would_fit(s, greater_of(kept, left)))
 		return;
 	c = add_cause(s, OOM_CAUSE_LEAK, FINDING_GUESS);
 	c->bytes = kept;
 	c->whole = s->torch->allocated.live;
-	c->each = t->growth;
-	c->count = t->growth_count;
+	c->each = t->growth.bytes;
+	c->count = t->growth.count;
+	c->iterations = t->growth.iterations;
 }
 
 static const struct view_stacks *all_stacks(const struct oom_view *v, const struct oom_view_row *r)

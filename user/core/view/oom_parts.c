@@ -238,7 +238,7 @@ static void rule_out_leak(struct oom_view *v, const struct subject *s)
 	    t->iteration <= LEAK_ITERATIONS ||
 	    t->categories[GMT_CATEGORY_KEPT].live >= share_of(s->torch->allocated.live, KEPT_SHARE))
 		return;
-	if (!t->growth_count)
+	if (!t->growth.count)
 		add_reason(v, OOM_REASON_NOTHING_LEFT, 0, 0);
 	else
 		add_reason(v, OOM_REASON_LITTLE_KEPT, t->categories[GMT_CATEGORY_KEPT].live, 0);

@@ -21,8 +21,9 @@ struct view_line_row;
 /*
  * X(NAME, name)
  *
- * LEAK           `bytes` of `whole` in tensors have outlived their iteration, and each of the last `count` iterations
- *                left `each` more. The guess is that nobody needs them. `bytes` may be less than what was left
+ * LEAK           `bytes` of `whole` in tensors have outlived their iteration, and `count` of the last `iterations`
+ *                iterations left `each` more, on average. The guess is that nobody needs them. `bytes` may be less than
+ *                what was left
  * GROWTH         memory of lines has grown by `bytes` in both halves of the time since since_ns; whole: of all lines;
  *                line: that has grown most. A line may have grown by other stacks at the end: see oom_growth_of()
  * STATE          optimizers keep `bytes`, far more than what Adam keeps for `whole` bytes of parameters
@@ -62,7 +63,7 @@ struct oom_cause {
 	enum oom_cause_kind kind;
 	enum finding_ground ground;
 	uint64_t bytes, whole, each;
-	uint32_t count;
+	uint32_t count, iterations;
 	uint64_t since_ns;
 	const struct view_line_row *line; /* the view's; NULL: the cause is not about a line */
 	size_t row;              /* in the view's rows: who holds the memory; OOM_VIEW_NONE */

@@ -134,7 +134,11 @@ static void read_row_torch(const struct gmt_oom_row *from, struct view_torch *to
 		.training = {
 			.before = from->torch_before, .is_training = from->iteration != 0,
 			.iteration = from->iteration, .phase = from->phase,
-			.growth = from->growth, .growth_count = from->growth_count,
+			.growth = {
+				.bytes = from->growth, .count = from->growth_count,
+				.iterations = from->growth_iterations > from->growth_count ?
+					      from->growth_iterations : from->growth_count,
+			},
 		},
 	};
 	for (int c = 0; c < GMT_OOM_CATEGORIES; c++) {

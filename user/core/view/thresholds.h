@@ -6,9 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/framework/rises.h"
+
 /* Shares are in percent. */
 enum {
-	LEAK_ITERATIONS = 5,      /* fewer may be caches that fill up */
+	LEAK_ITERATIONS = RISES_MIN,
 	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
 	GROWTH_SHARE = 5,         /* of what lives */
 	KEPT_SHARE = 10,          /* of what is allocated */

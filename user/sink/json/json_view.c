@@ -126,12 +126,23 @@ static json_t *ranges_to_json(const struct view_training *t)
 	return list;
 }
 
+static json_t *rises_to_json(const struct view_growth *g)
+{
+	return JS_OBJECT({ "bytes", js_u64(g->bytes) }, { "count", js_u64(g->count) },
+			 { "iterations", js_u64(g->iterations) });
+}
+
 static json_t *training_to_json(const struct view_training *t)
 {
+	const struct view_growth *g = &t->growth;
+	bool has_rises = g->count != g->iterations;
+
 	if (!t->is_training)
 		return json_null();
 	return JS_OBJECT({ "iteration", js_u64(t->iteration) }, { "phase", js_word(gmt_training_name(t->phase)) },
-			 { "growth_bytes", js_u64(t->growth) }, { "growth_iterations", js_u64(t->growth_count) });
+			 { "growth_bytes", js_u64(has_rises ? 0 : g->bytes) },
+			 { "growth_iterations", js_u64(has_rises ? 0 : g->count) },
+			 { "rises", has_rises ? rises_to_json(g) : json_null() });
 }
 
 /* Counts only the blocks whose requested size is known. */
@@ -304,6 +315,7 @@ static json_t *finding_to_json(const struct view *view, const struct finding *f)
 			 { "row", js_u64_if(f->row != FINDING_NONE, f->row) },
 			 { "gpu", js_u64_if(f->gpu >= 0, (uint64_t)f->gpu) }, { "bytes", js_u64(f->bytes) },
 			 { "part_bytes", js_u64(f->part) }, { "count", js_u64(f->count) },
+			 { "iterations", js_u64_if(f->iterations, f->iterations) },
 			 { "left", js_u64_if(f->left != FINDING_LEFT_UNKNOWN, f->left) },
 			 { "left_ns", js_u64_if(f->left_ns != FINDING_LEFT_UNKNOWN, f->left_ns) },
 			 { "stopped", json_moment_if(view, f->stopped_ns, f->stopped_ns) },

@@ -86,7 +86,8 @@ static json_t *cause_to_json(const struct oom_view *v, const struct oom_cause *c
 			 { "ground", js_word(finding_ground_name(c->ground)) },
 			 { "minor", json_boolean(c->is_minor) }, { "bytes", js_u64(c->bytes) },
 			 { "of_bytes", js_u64_if(c->whole, c->whole) }, { "each_bytes", js_u64_if(c->each, c->each) },
-			 { "iterations", js_u64_if(c->count, c->count) },
+			 { "times", js_u64_if(c->count, c->count) },
+			 { "iterations", js_u64_if(c->iterations, c->iterations) },
 			 { "since", json_moment_if(&v->view, c->since_ns, c->since_ns) },
 			 { "process", has_row ? js_u64(v->rows[c->row].proc) : json_null() });
 }

@@ -17,8 +17,7 @@
 #define FULL_PART 20         /* a GPU is full if so small a part of it is free */
 
 static const char *const cause_texts[OOM_CAUSE_COUNT] = {
-	[OOM_CAUSE_LEAK] = "a leak: each of the last {count} iterations left more memory allocated than the one before,"
-			   " {each} on average{outlived}",
+	[OOM_CAUSE_LEAK] = "a leak: {left_by}, {each} on average{outlived}",
 	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}",
 	[OOM_CAUSE_STATE] = "optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice"
 			    " the parameters",
@@ -98,7 +97,7 @@ struct subject {
 	const struct oom_view *v;
 	uint64_t bytes, whole, each, since_ns;
 	const struct view_line_row *line;
-	uint32_t count;
+	uint32_t count, iterations;
 	size_t row;
 };
 
@@ -147,6 +146,16 @@ static void fill_outlived(struct out *out, const struct subject *s)
 	if (s->bytes >= oom_left_by(s->each, s->count))
 		out_printf(out, "; %s of %s in tensors have outlived their iteration", human_bytes(s->bytes).s,
 			   human_bytes(s->whole).s);
+}
+
+static void fill_left_by(struct out *out, const struct subject *s)
+{
+	if (s->count == s->iterations)
+		out_printf(out, "each of the last %s iterations left more memory allocated than the one before",
+			   human_count(s->count).s);
+	else
+		out_printf(out, "%s of the last %s iterations left memory that is still allocated",
+			   human_count(s->count).s, human_count(s->iterations).s);
 }
 
 static void fill_count(struct out *out, const struct subject *s)
@@ -286,7 +295,7 @@ static const struct {
 	void (*put)(struct out *out, const struct subject *s);
 } blanks[] = {
 	{ "bytes", fill_bytes }, { "whole", fill_whole }, { "of_whole", fill_of_whole }, { "held", fill_held },
-	{ "each", fill_each },
+	{ "each", fill_each }, { "left_by", fill_left_by },
 	{ "largest", fill_largest }, { "count", fill_count }, { "asked", fill_asked }, { "since", fill_since },
 	{ "most_at", fill_most_at },
 	{ "holder", fill_holder }, { "other_pid", fill_other_pid }, { "gpu", fill_gpu_name }, { "class", fill_class },
@@ -323,7 +332,7 @@ void oom_say_cause(struct out *out, const struct oom_view *v, const struct oom_c
 {
 	struct subject s = {
 		.v = v, .bytes = c->bytes, .whole = c->whole, .each = c->each, .since_ns = c->since_ns,
-		.line = c->line, .count = c->count, .row = c->row,
+		.line = c->line, .count = c->count, .iterations = c->iterations, .row = c->row,
 	};
 
 	put_sentence(out, cause_texts[c->kind], &s);

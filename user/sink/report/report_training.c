@@ -83,9 +83,12 @@ static void print_iterations(struct out *out, const struct view_training *t)
 	}
 	if (any_part)
 		out_text(out, "    * only part of this iteration was seen\n");
-	if (t->growth_count)
+	if (t->growth.count && t->growth.count == t->growth.iterations)
 		out_printf(out, "    each of the last %u iterations left more memory allocated than the iteration"
-			   " before, %s on average\n", t->growth_count, human_bytes(t->growth).s);
+			   " before, %s on average\n", t->growth.count, human_bytes(t->growth.bytes).s);
+	else if (t->growth.count)
+		out_printf(out, "    %u of the last %u iterations left memory that is still allocated, %s on"
+			   " average\n", t->growth.count, t->growth.iterations, human_bytes(t->growth.bytes).s);
 }
 
 /* ---- ranges ---- */

@@ -19,8 +19,10 @@ static void say_out_of_memory(struct out *out, const struct view *view, const st
 
 static void say_leak(struct out *out, const struct view *view, const struct finding *f)
 {
-	out_printf(out, "+%s on average in the last %s iterations", human_bytes(f->bytes).s,
-		   human_count(f->count).s);
+	out_printf(out, "+%s on average ", human_bytes(f->bytes).s);
+	if (f->count < f->iterations)
+		out_printf(out, "%s times ", human_count(f->count).s);
+	out_printf(out, "in the last %s iterations", human_count(f->iterations).s);
 	if (f->stopped_ns)
 		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
 	if (f->part && !f->stopped_ns)
