@@ -12,7 +12,6 @@ Of processes rank 0 speaks for all: what the others say it has over the store th
 import gc
 import json
 import os
-import socket
 import sys
 import threading
 import time
@@ -34,7 +33,7 @@ class Rank:
     def __init__(self, rank, port):
         self.rank, self.peer, self.said = rank, Peer() if rank == 0 else None, 0
         torch.cuda.set_device(rank)
-        self.store = dist.TCPStore("127.0.0.1", port, WORLD, rank == 0)
+        self.store = dist.TCPStore("127.0.0.1", port)
         dist.init_process_group("nccl", store=dist.PrefixStore("nccl", self.store), rank=rank, world_size=WORLD,
                                 device_id=torch.device("cuda", rank))
 
@@ -191,10 +190,9 @@ def main():
     if sys.argv[1] == "threads":
         threads()
     else:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        mp.spawn(rank_main, args=(port, sys.argv[1], sys.argv[2:]), nprocs=WORLD)
+        # Port 0: the kernel picks one, and nobody else can get the same.
+        store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        mp.spawn(rank_main, args=(store.port, sys.argv[1], sys.argv[2:]), nprocs=WORLD)
     sys.exit(7)
 
 
