@@ -12,18 +12,10 @@
 #include "live/framework/library_kinds.h"
 #include "live/process/procfs.h"
 
-ssize_t find_read_file(const char *root, pid_t pid, const char *file, char *buf, size_t size)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/proc/%d/%s", root, (int)pid, file);
-	return procfs_read(path, buf, size);
-}
-
 static bool read_stat(const char *root, pid_t pid, struct procfs_stat *stat)
 {
 	char text[1024];
-	ssize_t size = find_read_file(root, pid, "stat", text, sizeof(text));
+	ssize_t size = procfs_read_below(root, pid, "stat", text, sizeof(text));
 
 	return size > 0 && !procfs_parse_stat(text, (size_t)size, sysconf(_SC_CLK_TCK), stat) && !stat->kernel_thread &&
 	       !stat->ended;
@@ -80,14 +72,14 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process)
 	process->start_ticks = stat.start_ticks;
 	process->start_ns = stat.start_ns;
 	snprintf(process->comm, sizeof(process->comm), "%.*s", GMT_COMM_BYTES, stat.comm);
-	size = find_read_file(root, pid, "status", text, sizeof(text));
+	size = procfs_read_below(root, pid, "status", text, sizeof(text));
 	if (size <= 0 || procfs_parse_status(text, (size_t)size, &status) || status.tgid != (uint32_t)pid)
 		return false;
 	process->uid = status.uid;
-	size = find_read_file(root, pid, "cmdline", text, sizeof(text));
+	size = procfs_read_below(root, pid, "cmdline", text, sizeof(text));
 	if (size > 0)
 		procfs_parse_cmdline(text, (size_t)size, process->cmdline, sizeof(process->cmdline));
-	size = find_read_file(root, pid, "cgroup", text, sizeof(text));
+	size = procfs_read_below(root, pid, "cgroup", text, sizeof(text));
 	if (size > 0)
 		procfs_parse_cgroup(text, (size_t)size, process->cgroup, sizeof(process->cgroup));
 	snprintf(path, sizeof(path), "%s/proc/%d/maps", root, (int)pid);

@@ -34,7 +34,4 @@ bool find_is_tracer(const char *root, pid_t pid);
 /* For how long the process has been there now. */
 uint64_t find_age_ns(const struct find_process *process);
 
-/* Reads /proc/PID/FILE below the root; see procfs_read(). */
-ssize_t find_read_file(const char *root, pid_t pid, const char *file, char *buf, size_t size);
-
 #endif

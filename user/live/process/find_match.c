@@ -110,12 +110,12 @@ static bool fits_names(const char *pattern, const char *comm, const char *cmdlin
 static bool match_name(const char *root, struct find_selector *selector, pid_t pid)
 {
 	char text[1024], cmdline[CMDLINE_MAX];
-	ssize_t size = find_read_file(root, pid, "stat", text, sizeof(text));
+	ssize_t size = procfs_read_below(root, pid, "stat", text, sizeof(text));
 	struct procfs_stat stat;
 
 	if (size <= 0 || procfs_parse_stat(text, (size_t)size, sysconf(_SC_CLK_TCK), &stat) || stat.kernel_thread)
 		return false;
-	size = find_read_file(root, pid, "cmdline", cmdline, sizeof(cmdline));
+	size = procfs_read_below(root, pid, "cmdline", cmdline, sizeof(cmdline));
 	return fits_names(selector->wanted, stat.comm, cmdline, size > 0 ? (size_t)size : 0);
 }
 
@@ -141,7 +141,7 @@ typedef bool (*path_fits_fn)(struct find_selector *selector, const char *path, s
 static bool any_path_fits(const char *root, pid_t pid, struct find_selector *selector, path_fits_fn fits)
 {
 	char text[16384];
-	ssize_t size = find_read_file(root, pid, "cgroup", text, sizeof(text));
+	ssize_t size = procfs_read_below(root, pid, "cgroup", text, sizeof(text));
 	struct scan all = { text, text + (size > 0 ? size : 0) }, path;
 
 	while (cgroup_next_path(&all, &path))
@@ -291,7 +291,7 @@ struct environ_job {
 static void read_environ(const char *root, pid_t pid, struct environ_job *job)
 {
 	char *bytes = xmalloc(ENVIRON_MAX);
-	ssize_t size = find_read_file(root, pid, "environ", bytes, ENVIRON_MAX);
+	ssize_t size = procfs_read_below(root, pid, "environ", bytes, ENVIRON_MAX);
 	struct scan rest = { bytes, bytes + (size > 0 ? size : 0) }, line;
 
 	*job = (struct environ_job){ 0 };

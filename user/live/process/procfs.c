@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,13 +176,18 @@ ssize_t procfs_read(const char *path, char *buf, size_t size)
 	return err ? err : (ssize_t)used;
 }
 
+ssize_t procfs_read_below(const char *root, pid_t pid, const char *file, char *buf, size_t size)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/%d/%s", root, (int)pid, file);
+	return procfs_read(path, buf, size);
+}
+
 ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size)
 {
-	char path[64];
-	ssize_t got;
+	ssize_t got = procfs_read_below("", pid, file, buf, size);
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	got = procfs_read(path, buf, size);
 	return got == -ENOENT ? -ESRCH : got; /* the directory goes with the process */
 }
 

@@ -61,6 +61,8 @@ void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size)
  * -errno. */
 ssize_t procfs_read(const char *path, char *buf, size_t size);
 ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size);
+/* ROOT/proc/PID/FILE; `root`: "" for this machine. */
+ssize_t procfs_read_below(const char *root, pid_t pid, const char *file, char *buf, size_t size);
 
 /* 0 or -errno; -ESRCH: there is no such process. `pid` may also be a thread's id. */
 int procfs_stat(pid_t pid, struct procfs_stat *stat);

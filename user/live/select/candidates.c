@@ -76,7 +76,7 @@ static size_t same_of(const char *const *commands, size_t count, size_t at, unsi
 static char *read_command(const struct find_process *process)
 {
 	char *bytes = xmalloc(COMMAND_BYTES), *command = xmalloc(COMMAND_BYTES);
-	ssize_t size = find_read_file("", process->pid, "cmdline", bytes, COMMAND_BYTES);
+	ssize_t size = procfs_read_below("", process->pid, "cmdline", bytes, COMMAND_BYTES);
 
 	command[0] = '\0';
 	if (size > 0 && find_is_same("", process->pid, process->start_ticks))
