@@ -364,7 +364,7 @@ struct gmt_proc {
 	__u32 reserved;
 	__u8 comm[GMT_COMM_BYTES];
 	__u8 cgroup[128];
-	__u8 cmdline[256];      /* arguments joined by a space, cut */
+	__u8 cmdline[256];      /* arguments joined by a space, cut; see procfs_command() */
 };
 #define GMT_FIELDS_gmt_proc(X, T)                                                 \
 	X(T, UNSIGNED, start_ns) X(T, UNSIGNED, uid) X(T, UNSIGNED, ns_pid) X(T, UNSIGNED, parent_tgid) \

@@ -64,11 +64,11 @@ static void write_fact(pid_t pid, const char *file, const char *text, size_t siz
 }
 
 /* A process as /proc shows it. Arguments are separated by '|'. */
-static void make_process(pid_t pid, const char *comm, const char *arguments, const char *cgroup)
+static void make_child(pid_t pid, pid_t parent, const char *comm, const char *arguments, const char *cgroup)
 {
 	char text[1024], path[PATH_MAX];
-	int size = snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", (int)pid,
-			    comm, 100 * (int)pid);
+	int size = snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0",
+			    (int)pid, comm, (int)parent, 100 * (int)pid);
 
 	write_fact(pid, "stat", text, (size_t)size);
 	size = snprintf(text, sizeof(text), "Name:\t%s\nTgid:\t%d\nUid:\t1000\t1000\t1000\t1000\n", comm, (int)pid);
@@ -81,6 +81,11 @@ static void make_process(pid_t pid, const char *comm, const char *arguments, con
 	snprintf(path, sizeof(path), "%s/proc/%d/environ", root, (int)pid);
 	unlink(path);
 	write_fact(pid, "maps", "", 0);
+}
+
+static void make_process(pid_t pid, const char *comm, const char *arguments, const char *cgroup)
+{
+	make_child(pid, 1, comm, arguments, cgroup);
 }
 
 static int clear_root(void **state)
@@ -165,6 +170,42 @@ static void facts_of_a_process(void **state)
 	assert_false(find_is_same(root, 21, 2101));
 	assert_false(find_is_same(root, 23, 2300));
 	expect_found(FIND_CUDA, "", "21");
+}
+
+/* Python's multiprocessing starts processes with commands that say nothing of the program. */
+static void children_of_multiprocessing(void **state)
+{
+	static const char spawned[] = "python3|-B|-c|from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=7)|"
+				      "--multiprocessing-fork";
+	char whole[sizeof(spawned) + 1];
+	struct find_process process;
+
+	(void)state;
+	make_process(30, "python3", "python3|train.py|--lr|0.1", "0::/\n");
+	make_child(31, 30, "python3", spawned, "0::/\n");
+	make_child(32, 31, "python3", "python3|-c|from multiprocessing.forkserver import main; main(3)", "0::/\n");
+	assert_true(find_facts(root, 31, &process));
+	assert_string_equal(process.cmdline, "python3 train.py --lr 0.1 [multiprocessing]");
+	assert_true(find_facts(root, 32, &process));
+	assert_string_equal(process.cmdline, "python3 train.py --lr 0.1 [multiprocessing]");
+	/* The parent has ended, its pid is a later process's, or it has no command. */
+	for (size_t i = 0; i < sizeof(whole); i++)
+		whole[i] = (char)(i == sizeof(spawned) - 1 ? '\0' : spawned[i] == '|' ? ' ' : spawned[i]);
+	make_child(33, 1, "python3", spawned, "0::/\n");
+	make_child(34, 29, "python3", spawned, "0::/\n");
+	make_process(36, "python3", "python3|other.py", "0::/\n");
+	make_child(35, 36, "python3", spawned, "0::/\n");
+	make_process(37, "python3", "", "0::/\n");
+	make_child(38, 37, "python3", spawned, "0::/\n");
+	for (pid_t pid = 33; pid <= 38; pid += pid == 35 ? 3 : 1) {
+		assert_true(find_facts(root, pid, &process));
+		assert_string_equal(process.cmdline, whole);
+	}
+	/* Processes that name each other. */
+	make_child(40, 41, "python3", spawned, "0::/\n");
+	make_child(41, 40, "python3", spawned, "0::/\n");
+	assert_true(find_facts(root, 40, &process));
+	assert_string_equal(process.cmdline, whole);
 }
 
 /* What a process that ends, a kernel thread and hostile files look like. */
@@ -444,6 +485,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(names_and_patterns, clear_root),
 		cmocka_unit_test_setup(facts_of_a_process, clear_root),
+		cmocka_unit_test_setup(children_of_multiprocessing, clear_root),
 		cmocka_unit_test_setup(broken_processes_are_left_out, clear_root),
 		cmocka_unit_test_setup(containers_by_id, clear_root),
 		cmocka_unit_test_setup(containers_by_name, clear_root),

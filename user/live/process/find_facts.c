@@ -76,9 +76,7 @@ bool find_facts(const char *root, pid_t pid, struct find_process *process)
 	if (size <= 0 || procfs_parse_status(text, (size_t)size, &status) || status.tgid != (uint32_t)pid)
 		return false;
 	process->uid = status.uid;
-	size = procfs_read_below(root, pid, "cmdline", text, sizeof(text));
-	if (size > 0)
-		procfs_parse_cmdline(text, (size_t)size, process->cmdline, sizeof(process->cmdline));
+	procfs_command(root, pid, process->cmdline, sizeof(process->cmdline));
 	size = procfs_read_below(root, pid, "cgroup", text, sizeof(text));
 	if (size > 0)
 		procfs_parse_cgroup(text, (size_t)size, process->cgroup, sizeof(process->cgroup));

@@ -13,6 +13,7 @@
 #include "core/terms/cgroup_parts.h"
 
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD, include/linux/sched.h; in field 9 of stat */
+#define PARENTS_MAX 8              /* of a child of multiprocessing, up to the program */
 #define NS_PER_SECOND 1000000000ull
 
 /* Fields are separated by single blanks; the number of each may be negative (nice, tpgid). */
@@ -207,6 +208,54 @@ int procfs_status(pid_t pid, struct procfs_status *status)
 	return len < 0 ? (int)len : procfs_parse_status(text, (size_t)len, status);
 }
 
+/* ---- commands ---- */
+
+static void read_joined(const char *root, pid_t pid, char *out, size_t size)
+{
+	char text[4096];
+	ssize_t len = procfs_read_below(root, pid, "cmdline", text, sizeof(text));
+
+	procfs_parse_cmdline(text, len > 0 ? (size_t)len : 0, out, size);
+}
+
+static bool read_stat_below(const char *root, pid_t pid, struct procfs_stat *stat)
+{
+	char text[1024];
+	ssize_t len = procfs_read_below(root, pid, "stat", text, sizeof(text));
+
+	return len > 0 && !procfs_parse_stat(text, (size_t)len, sysconf(_SC_CLK_TCK), stat);
+}
+
+/* `python -c "from multiprocessing.spawn import spawn_main; ..."`, and the same of the fork server and the resource
+ * tracker (CPython 3.11 and 3.13, Lib/multiprocessing). */
+static bool is_of_multiprocessing(const char *command)
+{
+	return strstr(command, " -c from multiprocessing.") != NULL;
+}
+
+void procfs_command(const char *root, pid_t pid, char *out, size_t size)
+{
+	char command[sizeof(((struct gmt_proc *)NULL)->cmdline)];
+	struct procfs_stat stat, parent;
+
+	read_joined(root, pid, out, size);
+	if (!is_of_multiprocessing(out) || !read_stat_below(root, pid, &stat))
+		return;
+	/* A parent has started earlier: else another process has the pid now. */
+	for (int level = 0; level < PARENTS_MAX; level++, stat = parent) {
+		if (stat.parent <= 1 || !read_stat_below(root, stat.parent, &parent) ||
+		    parent.start_ticks > stat.start_ticks)
+			return;
+		read_joined(root, stat.parent, command, sizeof(command) - strlen(PROCFS_SPAWNED));
+		if (!is_of_multiprocessing(command))
+			break;
+	}
+	if (command[0] && !is_of_multiprocessing(command))
+		snprintf(out, size, "%s" PROCFS_SPAWNED, command);
+}
+
+/* ---- mappings ---- */
+
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
 {
 	char path[64];
@@ -263,8 +312,6 @@ int procfs_proc(pid_t pid, struct gmt_proc *proc)
 	len = procfs_read_pid(pid, "cgroup", text, sizeof(text));
 	if (len > 0)
 		procfs_parse_cgroup(text, (size_t)len, (char *)proc->cgroup, sizeof(proc->cgroup));
-	len = procfs_read_pid(pid, "cmdline", text, sizeof(text));
-	if (len > 0)
-		procfs_parse_cmdline(text, (size_t)len, (char *)proc->cmdline, sizeof(proc->cmdline));
+	procfs_command("", pid, (char *)proc->cmdline, sizeof(proc->cmdline));
 	return 0;
 }

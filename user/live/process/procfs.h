@@ -57,6 +57,12 @@ void procfs_parse_cgroup(const char *text, size_t len, char *out, size_t size);
 /* NUL-separated arguments, joined by spaces; control characters become '?'. */
 void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size);
 
+/* The command of a process as procfs_parse_cmdline() writes it; "" if it cannot be read. A child of Python's
+ * multiprocessing has a command that says nothing of the program: out is the program's own command then, with
+ * PROCFS_SPAWNED. `root`: "" for this machine. */
+#define PROCFS_SPAWNED " [multiprocessing]"
+void procfs_command(const char *root, pid_t pid, char *out, size_t size);
+
 /* Reads up to size - 1 bytes of a file and ends them with NUL; does not wait for a FIFO. Returns the count, or
  * -errno. */
 ssize_t procfs_read(const char *path, char *buf, size_t size);

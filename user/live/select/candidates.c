@@ -72,14 +72,15 @@ static size_t same_of(const char *const *commands, size_t count, size_t at, unsi
 	return same;
 }
 
-/* The whole command; what was read earlier if the process has ended. */
+/* The whole command, unless it says nothing of the program; what was read earlier if the process has ended. */
 static char *read_command(const struct find_process *process)
 {
 	char *bytes = xmalloc(COMMAND_BYTES), *command = xmalloc(COMMAND_BYTES);
 	ssize_t size = procfs_read_below("", process->pid, "cmdline", bytes, COMMAND_BYTES);
 
 	command[0] = '\0';
-	if (size > 0 && find_is_same("", process->pid, process->start_ticks))
+	if (size > 0 && !strstr(process->cmdline, PROCFS_SPAWNED) &&
+	    find_is_same("", process->pid, process->start_ticks))
 		procfs_parse_cmdline(bytes, (size_t)size, command, COMMAND_BYTES);
 	free(bytes);
 	if (command[0])
