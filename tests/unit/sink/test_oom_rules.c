@@ -327,6 +327,30 @@ static void test_growth_by_another_stack(void **state)
 	SAYS(&r, "growth:", "WHY    GPU 1 is full", "WHERE  train.py:77 cache  77.9 GiB");
 }
 
+/* In a training, what came at the end are activations. */
+static void keep_steadily(struct oom *oom)
+{
+	oom->rows[0].flags |= GMT_OOM_ROW_TORCH;
+	oom->rows[0].iteration = 5;
+	for (size_t i = 0; i < oom->stack_count; i++) {
+		bool is_steady = oom->stacks[i].flags & GMT_OOM_STACK_STEADY;
+
+		oom->stacks[i].purpose = 1 + (is_steady ? GMT_CATEGORY_KEPT : GMT_CATEGORY_ACTIVATION);
+		if (is_steady)
+			oom->stacks[i].live = (uint64_t)(oom->stacks[i].grown = 20 * (int64_t)GiB);
+	}
+}
+
+/* Growth that is kept is named even if not all of the line's growth is kept. */
+static void test_growth_of_what_is_kept(void **state)
+{
+	struct records r;
+
+	(void)state;
+	grow_faster(&r, false);
+	SAYS_IF(&r, keep_steadily, "is full", "WHY    growth: 20 GiB of 77.9 GiB came since ");
+}
+
 /* Nothing is wrong with a size that was met. */
 static void test_a_retry_that_succeeded(void **state)
 {
@@ -452,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_other_host_memory),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_growth_by_another_stack),
+		cmocka_unit_test(test_growth_of_what_is_kept),
 		cmocka_unit_test(test_a_retry_that_succeeded),
 		cmocka_unit_test(test_activations_without_block_stacks),
 		cmocka_unit_test(test_little_growth_below_a_limit),

@@ -126,6 +126,21 @@ struct view_lines {
 	struct view_line_row *rows;
 };
 
+/* Whether two rows, of any orders of one view, stand for the same line. */
+static inline bool view_line_is_same(const struct view_line_row *a, const struct view_line_row *b)
+{
+	return a->state == b->state && a->symbol == b->symbol &&
+	       (a->state != VIEW_LINE_DRIVER || a->stack == b->stack);
+}
+
+static inline bool view_lines_have(const struct view_lines *lines, const struct view_line_row *line)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (view_line_is_same(&lines->rows[i], line))
+			return true;
+	return false;
+}
+
 /* All stacks with the same path of torch.nn modules. */
 struct view_module_row {
 	uint32_t module;         /* index in view.modules; VIEW_NO_MODULE: outside of all modules */

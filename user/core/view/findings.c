@@ -204,13 +204,6 @@ static bool has_grown_much(const struct search *s, const struct view_stacks *sta
 		       s->proc->exited ? stacks->peak : stacks->live, GROWTH_SHARE);
 }
 
-/* The lists of different orders have rows of their own for a line. */
-static bool is_same_line(const struct view_line_row *a, const struct view_line_row *b)
-{
-	return a && a->state == b->state && a->symbol == b->symbol &&
-	       (a->state != VIEW_LINE_DRIVER || a->stack == b->stack);
-}
-
 /* The line that has risen most, of those that have risen steadily; NULL: none has. */
 static const struct view_line_row *risen_line(const struct search *s, const struct view_stacks *stacks)
 {
@@ -226,7 +219,8 @@ static const struct view_line_row *risen_line(const struct search *s, const stru
 			const struct view_line_row *line = &lines->rows[i];
 
 			if (!view_line_has_code(line) || !view_is_steady(&line->held) ||
-			    (leak && is_same_line(leak->line, line)) || !has_grown_much(s, stacks, line) ||
+			    (leak && leak->line && view_line_is_same(leak->line, line)) ||
+			    !has_grown_much(s, stacks, line) ||
 			    (is_in_iterations && view_line_kept(line) < (uint64_t)line->held.rise))
 				continue;
 			if (!best || line->held.rise > best->held.rise)

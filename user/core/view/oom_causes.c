@@ -66,6 +66,16 @@ static const struct view_stacks *all_stacks(const struct oom_view *v, const stru
 	return r->is_blocks ? &row->torch.stacks : &row->stacks;
 }
 
+/* What comes and goes in each iteration is more at one moment and less at another: only what is kept counts. */
+static bool counts_for_growth(const struct oom_view *v, size_t index, const struct view_line_row *line)
+{
+	const struct view_row *row = oom_gpu_row(v, &v->rows[index]);
+	bool is_in_iterations = row && row->torch.training.iteration > 1;
+	uint64_t grown = line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
+
+	return view_line_has_code(line) && (!is_in_iterations || line->by_category[GMT_CATEGORY_KEPT] >= grown);
+}
+
 const struct view_line_row *oom_growth_of(const struct oom_view *v, size_t index, const struct view_line_row *steady)
 {
 	const struct view_lines *lines = &all_stacks(v, &v->rows[index])->lines[VIEW_BY_GROWN];
@@ -73,16 +83,15 @@ const struct view_line_row *oom_growth_of(const struct oom_view *v, size_t index
 	for (size_t i = 0; i < lines->count && steady->state == VIEW_LINE_OWN; i++) {
 		const struct view_line_row *line = &lines->rows[i];
 
-		if (line->state == VIEW_LINE_OWN && line->symbol == steady->symbol &&
-		    line->held.grown > steady->held.grown &&
-		    line->held.frees <= share_of(line->held.allocs, ENDED_SHARE))
+		if (view_line_is_same(line, steady) && line->held.grown > steady->held.grown &&
+		    counts_for_growth(v, index, line) && line->held.frees <= share_of(line->held.allocs, ENDED_SHARE))
 			return line;
 	}
 	return steady;
 }
 
 /* Sums up the growth of lines, and finds the line that has grown most. */
-static uint64_t steady_growth(const struct oom_view *v, size_t index, bool of_kept, const struct view_line_row **most)
+static uint64_t steady_growth(const struct oom_view *v, size_t index, const struct view_line_row **most)
 {
 	const struct view_lines *lines = &v->rows[index].steady.lines[VIEW_BY_GROWN];
 	uint64_t sum = 0;
@@ -92,7 +101,7 @@ static uint64_t steady_growth(const struct oom_view *v, size_t index, bool of_ke
 		const struct view_line_row *line = oom_growth_of(v, index, &lines->rows[i]);
 		uint64_t grown = line->held.grown > 0 ? (uint64_t)line->held.grown : 0;
 
-		if (!view_line_has_code(line) || (of_kept && line->by_category[GMT_CATEGORY_KEPT] < grown))
+		if (!counts_for_growth(v, index, line))
 			continue;
 		if (__builtin_add_overflow(sum, grown, &sum))
 			return 0;
@@ -116,10 +125,8 @@ static void blame_growth(struct search *s)
 	size_t asker = v->facts.asker, blocks = asker == OOM_VIEW_NONE ? asker : oom_blocks_row(v, asker);
 	size_t index = blocks != OOM_VIEW_NONE ? blocks : asker;
 	const struct oom_view_row *r = index == OOM_VIEW_NONE ? NULL : &v->rows[index];
-	/* What comes and goes in each iteration is more at one moment and less at another. */
-	bool of_kept = s->torch && s->torch->training.iteration > 1;
 	const struct view_line_row *most;
-	uint64_t bytes = r ? steady_growth(v, index, of_kept, &most) : 0, whole;
+	uint64_t bytes = r ? steady_growth(v, index, &most) : 0, whole;
 	struct oom_cause *c;
 
 	if (!bytes || (s->out->cause_count && s->out->causes[0].kind == OOM_CAUSE_LEAK) || is_start_up(v, r))

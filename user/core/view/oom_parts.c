@@ -114,15 +114,6 @@ static uint8_t main_purpose(const struct view_line_row *line)
 	return (uint8_t)(1 + most);
 }
 
-static bool is_in(const struct view_lines *lines, const struct view_line_row *line)
-{
-	for (size_t i = 0; i < lines->count; i++)
-		if (line->state == VIEW_LINE_OWN && lines->rows[i].state == VIEW_LINE_OWN &&
-		    lines->rows[i].symbol == line->symbol)
-			return true;
-	return false;
-}
-
 static void keep_line(struct oom_verdict *out, const struct oom_line *line)
 {
 	size_t at = out->line_count;
@@ -180,7 +171,8 @@ static void find_lines(struct oom_view *v)
 						    oom_growth_of(v, index, &lines->rows[i]) : &lines->rows[i];
 		struct oom_line line = {
 			.line = shown, .bytes = bytes_for(counted_kind(kind, out->are_tensors), shown),
-			.purpose = main_purpose(shown), .has_grown = is_in(steady, shown),
+			.purpose = main_purpose(shown),
+			.has_grown = shown->state == VIEW_LINE_OWN && view_lines_have(steady, shown),
 		};
 
 		if (line.bytes && view_line_has_code(line.line))

@@ -53,6 +53,7 @@ static void put_tensors(struct out *out, const struct view_torch *t)
 	bool taken[GMT_CATEGORY_COUNT] = { false };
 	const struct view_training *training = &t->training;
 	struct out text;
+	const char *before = " (";
 	int c;
 
 	out_init_mem(&text);
@@ -61,12 +62,14 @@ static void put_tensors(struct out *out, const struct view_torch *t)
 		c = next_category(training, taken);
 		if (c == GMT_CATEGORY_COUNT)
 			break;
-		out_printf(&text, "%s%s %s", i ? ", " : " (", gmt_category_text(c),
-			   human_bytes(training->categories[c].live).s);
+		out_printf(&text, "%s%s %s", before, gmt_category_text(c), human_bytes(training->categories[c].live).s);
+		before = ", ";
 	}
-	if (training->is_training && training->before)
-		out_printf(&text, ", before the attach %s", human_bytes(training->before).s);
-	out_printf(&text, "%s, cached %s", training->is_training ? ")" : "", human_bytes(view_torch_cached(t)).s);
+	if (training->is_training && training->before) {
+		out_printf(&text, "%sbefore the attach %s", before, human_bytes(training->before).s);
+		before = ", ";
+	}
+	out_printf(&text, "%s, cached %s", before[0] == ',' ? ")" : "", human_bytes(view_torch_cached(t)).s);
 	if (t->gap_known && view_torch_cached(t))
 		out_printf(&text, ", largest gap %s", human_bytes(t->largest_free_gap).s);
 	text_wrap(out, "", TEXT_INDENT, TEXT_COLUMNS, &text);

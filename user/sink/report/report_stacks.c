@@ -87,14 +87,6 @@ static void line_line(struct out *out, const struct view *view, const struct vie
 	out_char(out, '\n');
 }
 
-static bool has_line(const struct view_lines *lines, const struct view_line_row *row)
-{
-	for (size_t i = 0; i < lines->count; i++)
-		if (lines->rows[i].state == row->state && lines->rows[i].symbol == row->symbol)
-			return true;
-	return false;
-}
-
 /* The lines with the most live memory, then those that had the most at the peak and are not among the first. Of a
  * process that has ended, the other way round. */
 static void print_lines(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -110,7 +102,7 @@ static void print_lines(struct out *out, const struct view *view, const struct v
 	for (size_t i = 0; i < first->count; i++)
 		line_line(out, view, &first->rows[i]);
 	for (size_t i = 0; i < then->count; i++)
-		if (!has_line(first, &then->rows[i]))
+		if (!view_lines_have(first, &then->rows[i]))
 			line_line(out, view, &then->rows[i]);
 }
 
