@@ -19,10 +19,9 @@ void code_events_add(struct code_events *events, const struct gmt_code_mapped *m
 		events->count = 0;
 		events->floor = mapped->number - 1;
 	}
-	if (!events->list)
-		events->list = xcalloc(CODE_EVENTS_MAX, sizeof(*events->list));
 	if (events->count == CODE_EVENTS_MAX)
 		drop_oldest(events, CODE_EVENTS_MAX / 2);
+	events->list = xgrow(events->list, events->count, sizeof(*events->list));
 	events->list[events->count++] = (struct code_event){
 		.start = mapped->start, .end = mapped->end, .number = mapped->number, .has_file = mapped->has_file,
 	};

@@ -92,6 +92,19 @@ static void note_file(void *arg, const char *path, const char *missing, int err,
 	pthread_mutex_unlock(&stacking->lock);
 }
 
+/* If the pid was marked again meanwhile, the process is another one. */
+static void forget_known(void *arg, uint32_t tgid)
+{
+	struct stacking *stacking = arg;
+	enum stackwork_due *mark;
+
+	pthread_mutex_lock(&stacking->lock);
+	mark = hash_get(&stacking->known, tgid);
+	if (mark && *mark == DUE_NOT)
+		hash_erase(&stacking->known, tgid);
+	pthread_mutex_unlock(&stacking->lock);
+}
+
 struct mark {
 	uint32_t tgid;
 	enum stackwork_due due;
@@ -204,7 +217,8 @@ static void *work_on_stacks(void *arg)
 
 struct stacking *stacking_new(const struct stacking_options *options)
 {
-	struct stackwork_calls calls = { .put = put_out, .say = note_refusal, .refused = note_file };
+	struct stackwork_calls calls = { .put = put_out, .say = note_refusal, .refused = note_file,
+					.forgotten = forget_known };
 	struct stacking *stacking;
 	pthread_condattr_t clock;
 

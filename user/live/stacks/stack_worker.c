@@ -376,6 +376,8 @@ uint64_t stackwork_step(struct stackwork *work)
 	while ((worked = next_worked(work, &pos))) {
 		uint64_t idle_ns = read_if_due(work, worked);
 
+		if (worked_is_lost(worked))
+			lose_process(worked);
 		if (idle_ns < wait_ns)
 			wait_ns = idle_ns;
 		if (worked->space.pending)
@@ -391,9 +393,13 @@ uint64_t stackwork_step(struct stackwork *work)
 	if (busy)
 		build_and_tell(work, busy);
 	for (size_t i = 0; i < ended_count; i++) {
-		if (!ended[i]->has_ended) /* the record of its end is lost */
-			publisher_ended(work->publisher, ended[i]->space.tgid);
-		forget_worked(work, ended[i]->space.tgid);
+		uint32_t tgid = ended[i]->space.tgid;
+
+		if (!ended[i]->has_ended) { /* the record of its end is lost, or there is none */
+			publisher_ended(work->publisher, tgid);
+			work->calls.forgotten(work->calls.arg, tgid);
+		}
+		forget_worked(work, tgid);
 	}
 	if (name_some(work))
 		wait_ns = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "live/stacks/stack_worker_state.h"
 
+#include "live/stacks/space_tables.h"
 #include "live/stream.h"
 
 /* How often a process that maps one library after the other is read: more often while it is young. */
@@ -24,6 +25,17 @@ uint64_t worked_period(const struct worked *worked)
 bool worked_awaits_events(const struct worked *worked)
 {
 	return !space_is_told_all(&worked->space) && stream_now_ns() - worked->read_ns < EVENTS_KEPT_NS;
+}
+
+bool worked_is_lost(struct worked *worked)
+{
+	uint64_t now_ns = stream_now_ns();
+
+	if (worked->has_ended || worked->space.is_gone || !worked->read_ns || now_ns - worked->read_ns < GONE_NS ||
+	    now_ns - worked->looked_ns < GONE_NS)
+		return false;
+	worked->looked_ns = now_ns;
+	return space_is_lost(&worked->space);
 }
 
 bool worked_is_over(const struct worked *worked)

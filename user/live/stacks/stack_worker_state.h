@@ -16,6 +16,7 @@ struct worked {
 	uint64_t first_ns;           /* when it was read first */
 	uint64_t read_ns;            /* ... and last */
 	uint64_t took_ns;            /* the last reading */
+	uint64_t looked_ns;          /* when worked_is_lost() looked last */
 	uint64_t built_ns;           /* when a table was built for it last */
 	uint64_t listed_ns;          /* when BPF got a list of mappings last */
 	bool is_stale;               /* BPF does not have all tables that exist */
@@ -48,7 +49,10 @@ struct stackwork {
 uint64_t worked_period(const struct worked *worked);
 /* Whether BPF may still tell of code that was mapped before the last reading: its record is in the ring, or lost. */
 bool worked_awaits_events(const struct worked *worked);
-/* Whether a process is gone, and no record of its end has come. */
+/* Whether a process is gone whose end nobody has told: BPF tells the ends of targets, and with -a a process that maps a
+ * library is read before it is one. Looks at times, and answers false in between. */
+bool worked_is_lost(struct worked *worked);
+/* Whether a process is gone for long, and no record of its end has come. */
 bool worked_is_over(const struct worked *worked);
 
 #endif

@@ -19,6 +19,8 @@ struct stackwork_calls {
 	void (*say)(void *arg, uint32_t tgid, const char *text);
 	/* Hears of a file that cannot be read (parse_gave_up()), what is missing for that, and why (parse_why()). */
 	void (*refused)(void *arg, const char *path, const char *missing, int err, const char *why);
+	/* Hears of a process that the worker has forgotten, as it is gone, though nobody told its end. */
+	void (*forgotten)(void *arg, uint32_t tgid);
 	void *arg;
 };
 
