@@ -81,6 +81,10 @@ static void make_child(pid_t pid, pid_t parent, const char *comm, const char *ar
 	snprintf(path, sizeof(path), "%s/proc/%d/environ", root, (int)pid);
 	unlink(path);
 	write_fact(pid, "maps", "", 0);
+	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)pid);
+	unlink(path);
+	snprintf(text, sizeof(text), "/usr/bin/%s", comm);
+	assert_int_equal(symlink(text, path), 0);
 }
 
 static void make_process(pid_t pid, const char *comm, const char *arguments, const char *cgroup)
@@ -197,7 +201,9 @@ static void children_of_multiprocessing(void **state)
 	make_child(35, 36, "python3", spawned, "0::/\n");
 	make_process(37, "python3", "", "0::/\n");
 	make_child(38, 37, "python3", spawned, "0::/\n");
-	for (pid_t pid = 33; pid <= 38; pid += pid == 35 ? 3 : 1) {
+	make_process(20, "systemd", "systemd|--user", "0::/\n"); /* takes in orphans */
+	make_child(37, 20, "python3", spawned, "0::/\n");
+	for (pid_t pid = 33; pid <= 38; pid += pid == 35 ? 2 : 1) {
 		assert_true(find_facts(root, pid, &process));
 		assert_string_equal(process.cmdline, whole);
 	}
@@ -461,6 +467,7 @@ static void tracers_are_known_by_their_file(void **state)
 	assert_true(find_facts(root, 11, &process));
 	assert_false(process.is_tracer);
 	snprintf(path, sizeof(path), "%s/proc/11/exe", root);
+	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/proc/self/exe", path), 0);
 	assert_true(find_facts(root, 11, &process));
 	assert_true(process.is_tracer);

@@ -210,12 +210,14 @@ int procfs_status(pid_t pid, struct procfs_status *status)
 
 /* ---- commands ---- */
 
-static void read_joined(const char *root, pid_t pid, char *out, size_t size)
+#define COMMAND_BYTES 4096
+
+static void read_joined(const char *root, pid_t pid, char command[COMMAND_BYTES])
 {
-	char text[4096];
+	char text[COMMAND_BYTES];
 	ssize_t len = procfs_read_below(root, pid, "cmdline", text, sizeof(text));
 
-	procfs_parse_cmdline(text, len > 0 ? (size_t)len : 0, out, size);
+	procfs_parse_cmdline(text, len > 0 ? (size_t)len : 0, command, COMMAND_BYTES);
 }
 
 static bool read_stat_below(const char *root, pid_t pid, struct procfs_stat *stat)
@@ -226,32 +228,64 @@ static bool read_stat_below(const char *root, pid_t pid, struct procfs_stat *sta
 	return len > 0 && !procfs_parse_stat(text, (size_t)len, sysconf(_SC_CLK_TCK), stat);
 }
 
-/* `python -c "from multiprocessing.spawn import spawn_main; ..."`, and the same of the fork server and the resource
- * tracker (CPython 3.11 and 3.13, Lib/multiprocessing). */
+/* `python -c "from multiprocessing.spawn import spawn_main; ..."` and the like (CPython 3.11, Lib/multiprocessing). */
 static bool is_of_multiprocessing(const char *command)
 {
-	return strstr(command, " -c from multiprocessing.") != NULL;
+	static const char *const starts[] = {
+		" -c from multiprocessing.spawn import spawn_main;",
+		" -c from multiprocessing.forkserver import main;",
+		" -c from multiprocessing.resource_tracker import main;",
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strstr(command, starts[i]))
+			return true;
+	return false;
+}
+
+/* Whether both run the same file: a process that has taken in an orphan mostly runs another. */
+static bool has_same_program(const char *root, pid_t one, pid_t other)
+{
+	char path[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
+	ssize_t a_len, b_len;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)one);
+	a_len = readlink(path, a, sizeof(a));
+	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)other);
+	b_len = readlink(path, b, sizeof(b));
+	return a_len > 0 && a_len == b_len && !memcmp(a, b, (size_t)a_len);
+}
+
+/* The command of the program that has started the process by multiprocessing. False: it is not known. */
+static bool read_starter(const char *root, pid_t pid, char command[COMMAND_BYTES])
+{
+	struct procfs_stat stat, parent;
+	pid_t at = pid;
+
+	if (!read_stat_below(root, pid, &stat))
+		return false;
+	/* A parent has started earlier: else another process has the pid now. */
+	for (int level = 0; level < PARENTS_MAX; level++, stat = parent) {
+		if (stat.parent <= 1 || !read_stat_below(root, stat.parent, &parent) ||
+		    parent.start_ticks > stat.start_ticks || !has_same_program(root, at, stat.parent))
+			return false;
+		at = stat.parent;
+		read_joined(root, at, command);
+		if (!is_of_multiprocessing(command))
+			return command[0];
+	}
+	return false;
 }
 
 void procfs_command(const char *root, pid_t pid, char *out, size_t size)
 {
-	char command[sizeof(((struct gmt_proc *)NULL)->cmdline)];
-	struct procfs_stat stat, parent;
+	char own[COMMAND_BYTES], starter[COMMAND_BYTES];
 
-	read_joined(root, pid, out, size);
-	if (!is_of_multiprocessing(out) || !read_stat_below(root, pid, &stat))
-		return;
-	/* A parent has started earlier: else another process has the pid now. */
-	for (int level = 0; level < PARENTS_MAX; level++, stat = parent) {
-		if (stat.parent <= 1 || !read_stat_below(root, stat.parent, &parent) ||
-		    parent.start_ticks > stat.start_ticks)
-			return;
-		read_joined(root, stat.parent, command, sizeof(command) - strlen(PROCFS_SPAWNED));
-		if (!is_of_multiprocessing(command))
-			break;
-	}
-	if (command[0] && !is_of_multiprocessing(command))
-		snprintf(out, size, "%s" PROCFS_SPAWNED, command);
+	read_joined(root, pid, own);
+	if (is_of_multiprocessing(own) && read_starter(root, pid, starter))
+		snprintf(out, size, "%.*s" PROCFS_SPAWNED, (int)(size - sizeof(PROCFS_SPAWNED)), starter);
+	else
+		snprintf(out, size, "%s", own);
 }
 
 /* ---- mappings ---- */

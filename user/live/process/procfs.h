@@ -61,6 +61,7 @@ void procfs_parse_cmdline(const char *bytes, size_t len, char *out, size_t size)
  * multiprocessing has a command that says nothing of the program: out is the program's own command then, with
  * PROCFS_SPAWNED. `root`: "" for this machine. */
 #define PROCFS_SPAWNED " [multiprocessing]"
+/* `size` is more than PROCFS_SPAWNED takes. */
 void procfs_command(const char *root, pid_t pid, char *out, size_t size);
 
 /* Reads up to size - 1 bytes of a file and ends them with NUL; does not wait for a FIFO. Returns the count, or
