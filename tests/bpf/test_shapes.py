@@ -173,7 +173,7 @@ def losses():
 @case
 def seldom():
     """a training that keeps one loss in five iterations"""
-    keeping("seldom", "times in the last ")
+    keeping("seldom", "iterations, in at least ")
 
 
 @case

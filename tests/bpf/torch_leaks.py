@@ -3,11 +3,12 @@
 """torch_leaks.py KIND: programs of a real PyTorch that keep more and more tensors, or do not. libblocks.so is preloaded
 (tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
 
-losses: a training keeps its losses, and with each loss its graph. seldom: one loss in five iterations. summed: a training adds up its losses, and with the
-sum their graphs. twice: a training goes on with a second optimizer, and keeps the first one. outputs: an evaluation
-keeps its outputs. cache: a cache grows with each token. clean: a training that keeps nothing. Prints "ready" on standard error, waits for a line,
-works, prints "done" and waits for another line; outputs and cache end with that line at the latest. The line "fail"
-instead of one of these has it work until memory runs out, print "failed" and wait for a line with all that it holds.
+losses: a training keeps its losses, and with each loss its graph. seldom: one loss in five iterations. summed: a
+training adds up its losses, and with the sum their graphs. twice: a training goes on with a second optimizer, and keeps
+the first one. outputs: an evaluation keeps its outputs. cache: a cache grows with each token. clean: a training that
+keeps nothing. Prints "ready" on standard error, waits for a line, works, prints "done" and waits for another line;
+outputs and cache end with that line at the latest. The line "fail" instead of one of these has it work until memory runs
+out, print "failed" and wait for a line with all that it holds.
 
 These run out of memory, and die of it: losses-oom keeps its losses in a pretended GPU with less memory. batch: a training
 whose last batch is too large. pieces: of many small tensors, every other one is kept, and then a large one is made.
@@ -136,8 +137,9 @@ def generate():
     return cache
 
 
-KINDS = {"losses": lambda: train(True), "seldom": lambda: train(True, 5), "clean": lambda: train(False), "summed": add_up, "twice": optimize_twice,
-         "outputs": evaluate, "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
+KINDS = {"losses": lambda: train(True), "seldom": lambda: train(True, 5), "clean": lambda: train(False),
+         "summed": add_up, "twice": optimize_twice, "outputs": evaluate,
+         "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
 
 
 def run_out(kind):

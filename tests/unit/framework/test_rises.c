@@ -54,6 +54,7 @@ static void one_in_twenty(void **state)
 	assert_int_equal(growth.bytes, 8 * MIB);
 	assert_int_equal(growth.count, 5);
 	assert_int_equal(growth.iterations, 118);
+	assert_int_equal(s.rises.levels[0].iteration, 1);
 	assert_int_equal(growth.time_ns, 118 * STEP_NS);
 	assert_int_equal(growth.end_ns, 119 * STEP_NS);
 }
@@ -65,12 +66,12 @@ static void many_rises(void **state)
 	struct view_growth growth;
 
 	(void)state;
-	for (uint32_t i = 1; i <= 100000; i++)
-		leave(&s, (500 + i / 20) * MIB);
+	for (uint32_t i = 1; i <= 10000; i++)
+		leave(&s, (500 + i / 20 * 8) * MIB);
 	growth = rises_growth(&s.rises);
-	assert_int_equal(growth.count, 5000);
-	assert_int_equal(growth.bytes, MIB);
-	assert_int_equal(growth.iterations, 99999);
+	assert_int_equal(growth.count, 500);
+	assert_int_equal(growth.bytes, 8 * MIB);
+	assert_int_equal(growth.iterations, 9999);
 	assert_true(s.rises.count <= RISES_KEPT);
 }
 
@@ -83,20 +84,51 @@ static void what_does_not_count(void **state)
 	assert_int_equal(count_of(&s), 0);
 	for (uint32_t i = 1; i <= 1000; i++) {
 		leave(&s, 500 * MIB + i % 20 * 8 * MIB);   /* a cache that is emptied at times */
-		assert_int_equal(count_of(&s) && s.iteration > 40, 0);
+		assert_int_equal(count_of(&s), 0);
 	}
 	s = (struct series){ 0 };
 	for (uint32_t i = 1; i <= 1000; i++) {
 		leave(&s, 500 * MIB + (i < 10 ? i : 10) * 8 * MIB);    /* fills up */
-		assert_int_equal(count_of(&s) && s.iteration > 24, 0);
+		assert_int_equal(count_of(&s), 0);
 	}
-	s = (struct series){ 0 };
-	for (uint32_t i = 1; i <= 1000; i++)
-		leave(&s, 500 * MIB + (i > 900 ? i : 900) * MIB);    /* begins late */
-	assert_int_equal(count_of(&s), 0);
 }
 
-/* Inputs of different sizes leave something different each time. Below a leak as large as they are, no growth shows. */
+/* What an earlier iteration left, and what has gone, do not hide a leak; a leak that has stopped is no leak soon. */
+static void leaks_among_others(void **state)
+{
+	struct series s = { 0 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= 2000; i++)
+		leave(&s, ((i < 6 ? 500 : i == 50 ? 8000 : 2500) + (i > 1000 ? (i - 1000) / 20 * 8 : 0)) * MIB);
+	assert_int_equal(rises_growth(&s.rises).count, 49);
+	assert_int_equal(rises_growth(&s.rises).bytes, 8 * MIB);
+	while (count_of(&s) && s.iteration < 3000)
+		leave(&s, (2500 + 400) * MIB);
+	assert_true(s.iteration > 2100 && s.iteration < 2500);
+}
+
+/* A number that is logged each time, and a start-up and a copy that are meant to stay. */
+static void small_rises_are_none(void **state)
+{
+	struct series s = { 0 };
+	struct view_growth growth;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3000; i++) {
+		leave(&s, (4096 + (i >= 6 ? 2048 : 0) + (i >= 1000 ? 1024 : 0)) * MIB + i / 10 * 512);
+		assert_int_equal(count_of(&s), 0);
+	}
+	s = (struct series){ 0 };
+	for (uint32_t i = 1; i <= 3000; i++)
+		leave(&s, (4096 + i / 20 * 8) * MIB + i * 512);
+	growth = rises_growth(&s.rises);
+	assert_int_equal(growth.count, 150);
+	assert_int_equal(growth.bytes / MIB, 8);
+}
+
+/* Inputs of different sizes leave something different each time. Chance seldom looks like growth, which a leak as large
+ * as the chance always does. */
 static void noise_is_no_growth(void **state)
 {
 	unsigned int false_alarms = 0, found = 0;
@@ -114,7 +146,7 @@ static void noise_is_no_growth(void **state)
 		found += count_of(&leak) != 0;
 	}
 	print_message("# false alarms in %u of 200000 iterations\n", false_alarms);
-	assert_true(false_alarms < 100);
+	assert_true(false_alarms < 400);
 	assert_int_equal(found, 200);
 }
 
@@ -140,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_in_twenty), cmocka_unit_test(many_rises), cmocka_unit_test(what_does_not_count),
+		cmocka_unit_test(leaks_among_others), cmocka_unit_test(small_rises_are_none),
 		cmocka_unit_test(noise_is_no_growth), cmocka_unit_test(levels_can_fall),
 	};
 

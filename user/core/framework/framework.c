@@ -288,6 +288,7 @@ void framework_restart(struct framework *f, uint64_t ts_ns)
 		level_restart(&f->devices[i].reserved, ts_ns);
 		stacks_restart(&f->devices[i].stacks, ts_ns);
 	}
+	phases_restart(&f->phases);
 }
 
 uint32_t framework_backward_stack(const struct framework *f, uint32_t tid)

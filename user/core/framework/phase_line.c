@@ -118,5 +118,6 @@ struct view_growth phase_line_growth(const struct phase_line *line)
 {
 	struct view_growth steady = steady_growth_of(line), rises = rises_growth(&line->rises);
 
-	return steady.count >= RISES_MIN || !rises.count ? steady : rises;
+	/* A number that each iteration logs must not hide more that comes seldom. */
+	return rises.count && rises.bytes * rises.count > steady.bytes * steady.count ? rises : steady;
 }

@@ -33,8 +33,8 @@ void phase_line_block(struct phase_line *line, unsigned int place, int64_t delta
 
 void phase_line_next_iteration(struct phase_line *line, uint64_t now_ns);
 
-/* Growth in each of the newest iterations, which are RISES_MIN or more; else in some of them; else in each of at least
- * PHASES_GROWTH_MIN. */
+/* Growth in each of the newest iterations, at least PHASES_GROWTH_MIN; or growth in some of more iterations, if this is
+ * more memory. */
 #define PHASES_GROWTH_MIN 3
 struct view_growth phase_line_growth(const struct phase_line *line);
 

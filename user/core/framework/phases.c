@@ -26,6 +26,12 @@ void phases_fini(struct phases *p)
 	*p = (struct phases){ 0 };
 }
 
+void phases_restart(struct phases *p)
+{
+	for (unsigned int i = 0; i < p->line_count; i++)
+		p->lines[i].rises = (struct rises){ 0 };
+}
+
 const struct phase_line *phases_line(const struct phases *p, unsigned int device)
 {
 	return device < p->line_count && p->lines[device].now.iteration ? &p->lines[device] : NULL;

@@ -56,6 +56,9 @@ struct phases {
 
 void phases_fini(struct phases *p);           /* all zero again, as at the beginning */
 
+/* Growth that does not come in each iteration counts from the next one. */
+void phases_restart(struct phases *p);
+
 /* 0, -EINVAL, or -ENOENT: a kind of range that only a newer version knows. */
 int phases_range(struct phases *p, const struct gmt_fw_range *rec);
 

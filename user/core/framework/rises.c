@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/framework/rises.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-/* A level goes into the next one where levels are nearest to each other. The first stays: growth counts from there. */
+static uint64_t greatest_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A level goes into its neighbours where levels are nearest to each other. The first and the newest stay. */
 static void merge_levels(struct rises *r)
 {
 	unsigned int least = 1;
@@ -12,6 +18,7 @@ static void merge_levels(struct rises *r)
 		if (r->levels[i + 1].iteration - r->levels[i - 1].iteration <
 		    r->levels[least + 1].iteration - r->levels[least - 1].iteration)
 			least = i;
+	r->levels[least - 1].most = greatest_of(r->levels[least - 1].most, r->levels[least].most);
 	r->levels[least + 1].rises += r->levels[least].rises;
 	r->count--;
 	memmove(&r->levels[least], &r->levels[least + 1], (r->count - least) * sizeof(r->levels[0]));
@@ -19,52 +26,80 @@ static void merge_levels(struct rises *r)
 
 void rises_add(struct rises *r, uint32_t iteration, uint64_t bytes, uint64_t ts_ns)
 {
-	struct rise_level level = { .bytes = bytes, .iteration = iteration, .rises = 1, .ts_ns = ts_ns };
+	struct rise_level level = { .bytes = bytes, .most = bytes, .iteration = iteration, .rises = 1, .ts_ns = ts_ns };
+	struct rise_level *last;
 
 	/* What was more has gone again: the rise to these bytes was there before. */
 	while (r->count && r->levels[r->count - 1].bytes > bytes) {
-		level.iteration = r->levels[--r->count].iteration;
-		level.ts_ns = r->levels[r->count].ts_ns;
+		last = &r->levels[--r->count];
+		level.most = greatest_of(level.most, last->most);
+		level.iteration = last->iteration;
+		level.ts_ns = last->ts_ns;
 	}
 	r->newest = iteration;
-	if (bytes > r->most)
-		r->most = bytes;
 	r->newest_ns = ts_ns;
-	if (r->count && r->levels[r->count - 1].bytes == bytes)
+	last = r->count ? &r->levels[r->count - 1] : NULL;
+	if (last && bytes - last->bytes <= level.most / RISES_SMALL_PART) {
+		last->most = greatest_of(last->most, level.most);
 		return;
+	}
 	if (r->count == RISES_KEPT)
 		merge_levels(r);
 	r->levels[r->count++] = level;
 }
 
-/* The level when the iteration had ended. */
-static uint64_t level_at(const struct rises *r, uint32_t iteration)
+/* The bytes of the level when the iteration had ended; not before the level `from`. */
+static uint64_t level_at(const struct rises *r, unsigned int from, uint32_t iteration)
 {
 	unsigned int i = r->count - 1;
 
-	while (i && r->levels[i].iteration > iteration)
+	while (i > from && r->levels[i].iteration > iteration)
 		i--;
 	return r->levels[i].bytes;
 }
 
-struct view_growth rises_growth(const struct rises *r)
+static uint64_t part_of(uint64_t bytes, unsigned int percent)
 {
-	const struct rise_level *first = r->levels, *last = &r->levels[r->count ? r->count - 1 : 0];
-	uint32_t count = 0, iterations = r->newest - first->iteration;
-	uint64_t all = last->bytes - first->bytes, half, least = all / 100 * RISES_HALF_SHARE;
+	return bytes / 100 * percent;
+}
 
-	for (unsigned int i = 1; i < r->count; i++)
+/* Growth since the level `from`. */
+static struct view_growth growth_since(const struct rises *r, unsigned int from)
+{
+	const struct rise_level *first = &r->levels[from];
+	uint32_t count = 0, iterations = r->newest - first->iteration;
+	uint64_t all = r->levels[r->count - 1].bytes - first->bytes, most = first->most, half, late;
+
+	for (unsigned int i = from + 1; i < r->count; i++) {
 		count += r->levels[i].rises;
-	if (count < RISES_MIN || iterations < RISES_ITERATIONS)
+		most = greatest_of(most, r->levels[i].most);
+	}
+	if (count < RISES_MIN || iterations < RISES_ITERATIONS || all < part_of(most - first->bytes, RISES_MOST_SHARE))
 		return (struct view_growth){ 0 };
-	/* Where inputs differ, the newest of some small values may rise by chance. */
-	if (all < (r->most - first->bytes) / 100 * RISES_MOST_SHARE)
-		return (struct view_growth){ 0 };
-	half = level_at(r, first->iteration + iterations / 2) - first->bytes;
-	if (half < least || all - half < least)
+	half = level_at(r, from, first->iteration + iterations / 2) - first->bytes;
+	late = level_at(r, from, r->newest - iterations / 4) - first->bytes;
+	if (half < part_of(all, RISES_HALF_SHARE) || all - half < part_of(all, RISES_HALF_SHARE) ||
+	    all - late < part_of(all, RISES_LATE_SHARE))
 		return (struct view_growth){ 0 };
 	return (struct view_growth){
 		.bytes = all / count, .count = count, .iterations = iterations,
 		.time_ns = r->newest_ns > first->ts_ns ? r->newest_ns - first->ts_ns : 0, .end_ns = r->newest_ns,
 	};
+}
+
+/* Growth in a small part of the iterations may be chance. */
+static bool is_long_ago(const struct rises *r, const struct rise_level *level)
+{
+	return r->newest - level->iteration >= r->newest / RISES_TIME_PART;
+}
+
+struct view_growth rises_growth(const struct rises *r)
+{
+	struct view_growth growth = { 0 };
+	unsigned int from = 0;
+
+	/* A leak may have begun later, and a first iteration may have left much that has gone. */
+	while (from + 1 < r->count && is_long_ago(r, &r->levels[from]) && !growth.count)
+		growth = growth_since(r, from++);
+	return growth;
 }

@@ -19,10 +19,10 @@ struct view_line_row;
  * X(NAME, name, ground): the kinds, in the order in which people should read them. `name` is the rule's name, too.
  *
  * OUT_OF_MEMORY  count: requests that failed for good. bytes: 0
- * LEAK           `count` of the last `iterations` iterations left `bytes` for good, on average. part: live bytes
- *                that have outlived their iteration. left, left_ns: iterations and time until the GPU is
- *                full. stopped_ns: when the last iteration ended, where none came for long. line: that keeps most of
- *                these bytes
+ * LEAK           at least `count` of the last `iterations` iterations left `bytes` for good, on average; all of them:
+ *                each left more than the iteration before. part: live bytes that have outlived their iteration.
+ *                left, left_ns: iterations and time until the GPU is full. stopped_ns: when the last iteration ended,
+ *                where none came for long. line: that keeps most of these bytes
  * GROWTH         the memory of `line` was more in the middle of the time since since_ns than at its beginning, and is
  *                more again now, by `bytes` in all. left_ns: time until the GPU is full if it grows on
  * KEPT           `bytes` of tensors have outlived their iteration, and no leak was found. line: that keeps most of

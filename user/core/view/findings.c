@@ -103,6 +103,13 @@ static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
 	return left_ns < LEFT_NS_MOST ? (uint64_t)left_ns : FINDING_LEFT_UNKNOWN;
 }
 
+static uint64_t iterations_left(uint64_t room, uint64_t bytes, uint32_t iterations)
+{
+	double left = (double)room / (double)bytes * iterations;
+
+	return left < LEFT_ITERATIONS_MOST ? (uint64_t)left : FINDING_LEFT_UNKNOWN;
+}
+
 /* When the last iteration of a leak ended, if the process has ended or makes no iterations any longer; else 0. */
 static uint64_t leak_stopped(const struct search *s, const struct view_training *t)
 {
@@ -115,6 +122,14 @@ static uint64_t leak_stopped(const struct search *s, const struct view_training 
 	return s->proc->exited || is_quiet ? end_ns : 0;
 }
 
+/* Bytes that are kept over iterations and were not made in the start-up, which are meant to stay. */
+static uint64_t kept_late(const struct search *s, const struct view_torch *t)
+{
+	uint64_t now = t->training.kept_late, at_peak = t->training.kept_late_at_peak;
+
+	return s->proc->exited && at_peak > now ? at_peak : now;
+}
+
 static void look_for_leak(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
@@ -122,7 +137,8 @@ static void look_for_leak(struct search *s)
 	uint64_t all = growth->bytes * growth->count, room;
 	struct finding *f;
 
-	if (growth->count < LEAK_ITERATIONS || !is_much(all, LEAK_BYTES, t->allocated.peak, LEAK_SHARE))
+	if (growth->count < LEAK_ITERATIONS || !is_much(all, LEAK_BYTES, t->allocated.peak, LEAK_SHARE) ||
+	    (growth->count < growth->iterations && kept_late(s, t) < share_of(all, LEAK_KEPT_SHARE)))
 		return;
 	f = add_finding(s, FINDING_OF_LEAK);
 	f->bytes = growth->bytes;
@@ -133,29 +149,28 @@ static void look_for_leak(struct search *s)
 	f->stopped_ns = leak_stopped(s, &t->training);
 	if (f->stopped_ns || !find_room(s, &room))
 		return;
-	f->left = time_left(room, all, growth->iterations);
+	f->left = iterations_left(room, all, growth->iterations);
 	if (growth->time_ns)
 		f->left_ns = time_left(room, all, growth->time_ns);
 }
 
-/* Each of the newest iterations left more, but of too few. */
-static bool may_begin_leak(const struct view_growth *growth)
+/* Each of the newest iterations left more, but there are too few. */
+static bool may_begin_leak(const struct view_torch *t)
 {
-	return growth->count && growth->count == growth->iterations;
+	const struct view_growth *growth = &t->training.growth;
+
+	return growth->count < LEAK_ITERATIONS && growth->count == growth->iterations &&
+	       is_much(growth->bytes * LEAK_ITERATIONS, LEAK_BYTES, t->allocated.peak, LEAK_SHARE);
 }
 
 static void look_for_kept(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	/* What has been there since the start-up is meant to stay. */
-	uint64_t late = t->training.kept_late, all = t->allocated.live;
+	uint64_t late = kept_late(s, t);
+	uint64_t all = late > t->training.kept_late ? t->allocated.peak : t->allocated.live;
 	struct finding *f;
 
-	if (s->proc->exited && t->training.kept_late_at_peak > late) {
-		late = t->training.kept_late_at_peak;
-		all = t->allocated.peak;
-	}
-	if (!t->training.is_training || found_in_row(s, FINDING_OF_LEAK) || may_begin_leak(&t->training.growth) ||
+	if (!t->training.is_training || found_in_row(s, FINDING_OF_LEAK) || may_begin_leak(t) ||
 	    !is_much(late, KEPT_BYTES, all, KEPT_SHARE))
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);

@@ -46,6 +46,8 @@ static void blame_leak(struct search *s)
 		return;
 	kept = t->categories[GMT_CATEGORY_KEPT].live;
 	left = oom_left_by(t->growth.bytes, t->growth.count);
+	if (t->growth.count < t->growth.iterations && kept < share_of(left, LEAK_KEPT_SHARE))
+		return;
 	if (greater_of(kept, left) < share_of(s->torch->allocated.live, KEPT_SHARE) ||
 	    !would_fit(s, greater_of(kept, left)))
 		return;

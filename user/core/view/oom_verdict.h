@@ -78,7 +78,7 @@ struct oom_cause {
  * NO_TRACED      no other traced process does; whether others do is not known
  * SMALL_OTHERS   `count` others hold `bytes`: with the most that may be free, less than the request
  * OTHERS_APART   no driver call had failed, so memory of others did not matter
- * NOTHING_LEFT   the last iteration left no more than the iteration before
+ * NOTHING_LEFT   the last three iterations did not each leave more than the iteration before
  * LITTLE_KEPT    `bytes` of tensors have outlived their iteration
  * USUAL_CONTEXT  the CUDA context takes `bytes`, as usual
  */

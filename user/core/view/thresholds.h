@@ -11,6 +11,7 @@
 /* Shares are in percent. */
 enum {
 	LEAK_ITERATIONS = RISES_MIN,
+	LEAK_KEPT_SHARE = 50,     /* of growth that comes in some iterations: else other memory took the place of it */
 	LEAK_SHARE = 1,           /* of the most that was allocated, over all these iterations */
 	GROWTH_SHARE = 5,         /* of what lives */
 	KEPT_SHARE = 10,          /* of what is allocated */
@@ -39,6 +40,7 @@ enum {
 #define GROWTH_NS 2000000000ull   /* the first half of the time: less is a start-up */
 #define GROWTH_LATER_NS 500000000ull /* the second half */
 #define GROWN_BYTES THRESHOLD_MIB /* of a verdict: less than GROWTH_BYTES, as the request that failed is known */
+#define LEFT_ITERATIONS_MOST 1e12
 #define LEFT_NS_MOST 31536000e9   /* a year: nobody waits for a GPU that is full later */
 #define KEPT_BYTES (16 * THRESHOLD_MIB)
 #define STATE_BYTES (16 * THRESHOLD_MIB)

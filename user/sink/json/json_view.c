@@ -135,7 +135,7 @@ static json_t *rises_to_json(const struct view_growth *g)
 static json_t *training_to_json(const struct view_training *t)
 {
 	const struct view_growth *g = &t->growth;
-	bool has_rises = g->count != g->iterations;
+	bool has_rises = g->count && g->count != g->iterations;
 
 	if (!t->is_training)
 		return json_null();

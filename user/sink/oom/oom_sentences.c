@@ -17,7 +17,7 @@
 #define FULL_PART 20         /* a GPU is full if so small a part of it is free */
 
 static const char *const cause_texts[OOM_CAUSE_COUNT] = {
-	[OOM_CAUSE_LEAK] = "a leak: {left_by}, {each} on average{outlived}",
+	[OOM_CAUSE_LEAK] = "a leak: {left_by}{outlived}",
 	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}",
 	[OOM_CAUSE_STATE] = "optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice"
 			    " the parameters",
@@ -151,11 +151,12 @@ static void fill_outlived(struct out *out, const struct subject *s)
 static void fill_left_by(struct out *out, const struct subject *s)
 {
 	if (s->count == s->iterations)
-		out_printf(out, "each of the last %s iterations left more memory allocated than the one before",
-			   human_count(s->count).s);
+		out_printf(out, "each of the last %s iterations left more memory allocated than the one before, %s on"
+			   " average", human_count(s->count).s, human_bytes(s->each).s);
 	else
-		out_printf(out, "%s of the last %s iterations left memory that is still allocated",
-			   human_count(s->count).s, human_count(s->iterations).s);
+		out_printf(out, "at least %s of the last %s iterations left memory that is still allocated, %s in all",
+			   human_count(s->count).s, human_count(s->iterations).s,
+			   human_bytes(oom_left_by(s->each, s->count)).s);
 }
 
 static void fill_count(struct out *out, const struct subject *s)

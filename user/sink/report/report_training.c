@@ -87,8 +87,9 @@ static void print_iterations(struct out *out, const struct view_training *t)
 		out_printf(out, "    each of the last %u iterations left more memory allocated than the iteration"
 			   " before, %s on average\n", t->growth.count, human_bytes(t->growth.bytes).s);
 	else if (t->growth.count)
-		out_printf(out, "    %u of the last %u iterations left memory that is still allocated, %s on"
-			   " average\n", t->growth.count, t->growth.iterations, human_bytes(t->growth.bytes).s);
+		out_printf(out, "    at least %u of the last %u iterations left memory that is still allocated,"
+			   " %s in all\n", t->growth.count, t->growth.iterations,
+			   human_bytes(t->growth.bytes * t->growth.count).s);
 }
 
 /* ---- ranges ---- */

@@ -19,10 +19,12 @@ static void say_out_of_memory(struct out *out, const struct view *view, const st
 
 static void say_leak(struct out *out, const struct view *view, const struct finding *f)
 {
-	out_printf(out, "+%s on average ", human_bytes(f->bytes).s);
-	if (f->count < f->iterations)
-		out_printf(out, "%s times ", human_count(f->count).s);
-	out_printf(out, "in the last %s iterations", human_count(f->iterations).s);
+	bool is_each = f->count == f->iterations;
+
+	out_printf(out, "+%s%s in the last %s iterations", human_bytes(is_each ? f->bytes : f->bytes * f->count).s,
+		   is_each ? " on average" : "", human_count(f->iterations).s);
+	if (!is_each)
+		out_printf(out, ", in at least %s of them", human_count(f->count).s);
 	if (f->stopped_ns)
 		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
 	if (f->part && !f->stopped_ns)
