@@ -173,7 +173,12 @@ def losses():
 @case
 def seldom():
     """a training that keeps one loss in five iterations"""
-    keeping("seldom", "iterations, in at least ")
+    target = test_screen.leaking("seldom")
+    run, words = Run(target), ("LEAK ", line_of("# the line") + "Net.forward keeps", "iterations, in at least ")
+    target.line()
+    said(target, "done")
+    run.shows(*words)
+    has(run.finish()[0], *words)
 
 
 @case

@@ -267,6 +267,8 @@ static void exec_program(struct thread *t)
 	if (host.faults.storage_is_hidden) {
 		count_unclear(t);
 		renumber_calls(old, tgid);
+		/* The programs cannot mark the state, and the collector does not hear of the exec: both are counted. */
+		collector.lost_context |= host.faults.ring_is_full;
 	}
 	t->returns = 0;
 	t->utask.return_instances = NULL;

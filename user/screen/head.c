@@ -30,6 +30,7 @@
 #define WIDEST 160
 #define WIDE_ENOUGH 100      /* for the host */
 #define PERCENT 100
+#define PERCENT_MOST 999
 #define FRAMEWORK_PART 6     /* a sixth of the lines for a framework, at most */
 
 /* ---- what is traced ---- */
@@ -143,13 +144,20 @@ static void draw_bar(struct picture *p, int gpu, const struct table_gpu *use, un
 	draw_segment(p, &open, use->total, x, end, columns);
 }
 
+/* Of what a recording says: it may say anything. */
+static unsigned int percent_of(uint64_t used, uint64_t total)
+{
+	double percent = (double)used / (double)total * PERCENT + 0.5;
+
+	return percent < PERCENT_MOST ? (unsigned int)percent : PERCENT_MOST;
+}
+
 static void print_use(struct out *line, const struct picture *p, const struct view_gpu *g, const struct table_gpu *use)
 {
 	uint64_t used = use->traced + use->others + use->rest;
 
 	if (use->total)
-		out_printf(line, "%3u %% of %s", (unsigned int)((double)used / (double)use->total * PERCENT + 0.5),
-			   human_bytes(use->total).s);
+		out_printf(line, "%3u %% of %s", percent_of(used, use->total), human_bytes(use->total).s);
 	out_printf(line, "  traced %s", human_bytes(use->traced).s);
 	if (!use->has_others)
 		out_text(line, "  others ?");
