@@ -330,7 +330,7 @@ static void work_release(struct process_here *p, struct thread_here *t)
 	struct memory_here *m = &p->memories[t->memory];
 
 	if (m->kind == MEMORY_IMPORT) {
-		m->closes--;
+		m->closes -= !t->fails; /* until the caller knows */
 		m->opens -= !t->fails;
 		m->live = m->opens > 0;
 		return;
@@ -515,8 +515,10 @@ static void return_from(struct order *o, struct process_here *p, int thread)
 		m->visible = true;
 		m->seen |= is_sent && (m->object < 0 || p->objects[m->object].seen) && t->call != CALL_HANDLE_RETAIN;
 	}
-	if (t->fails && t->memory >= 0)
+	if (t->fails && t->memory >= 0) {
 		p->memories[t->memory].busy = false;
+		p->memories[t->memory].closes -= p->memories[t->memory].kind == MEMORY_IMPORT;
+	}
 	if (!t->fails && t->call == CALL_CREATE)
 		p->objects[t->object].visible = true, p->objects[t->object].seen = is_sent;
 	if (t->call == CALL_CTX_CREATE)
