@@ -151,8 +151,8 @@ static void what_is_kept_is_told(void **state)
 	t->growth = (struct view_growth){ .bytes = 4 * MIB, .count = 3, .iterations = 3 };    /* nobody knows yet whether this is a leak */
 	assert_silent();
 	/* too little for a leak, in some iterations or in each */
-	for (uint32_t iterations = 50; iterations; iterations -= 45, t->growth.count = iterations) {
-		t->growth = (struct view_growth){ .bytes = 512, .count = 5, .iterations = iterations };
+	for (uint32_t each = 0; each < 2; each++) {
+		t->growth = (struct view_growth){ .bytes = 512, .count = 5, .iterations = each ? 5 : 50 };
 		assert_int_equal(find(FINDING_OF_KEPT)->bytes, 111 * MIB);
 	}
 	t->growth.count = t->growth.iterations = 0;
