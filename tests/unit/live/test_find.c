@@ -181,7 +181,7 @@ static void children_of_multiprocessing(void **state)
 {
 	static const char spawned[] = "python3|-B|-c|from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=7)|"
 				      "--multiprocessing-fork";
-	char whole[sizeof(spawned) + 1];
+	char whole[sizeof(spawned)];
 	struct find_process process;
 
 	(void)state;
@@ -194,7 +194,7 @@ static void children_of_multiprocessing(void **state)
 	assert_string_equal(process.cmdline, "python3 train.py --lr 0.1 [multiprocessing]");
 	/* The parent has ended, its pid is a later process's, or it has no command. */
 	for (size_t i = 0; i < sizeof(whole); i++)
-		whole[i] = (char)(i == sizeof(spawned) - 1 ? '\0' : spawned[i] == '|' ? ' ' : spawned[i]);
+		whole[i] = (char)(spawned[i] == '|' ? ' ' : spawned[i]);
 	make_child(33, 1, "python3", spawned, "0::/\n");
 	make_child(34, 29, "python3", spawned, "0::/\n");
 	make_process(36, "python3", "python3|other.py", "0::/\n");
