@@ -95,19 +95,18 @@ static bool find_room(const struct search *s, uint64_t *bytes)
 	return true;
 }
 
-/* How long the room lasts for memory that has grown by `bytes` in that time. FINDING_LEFT_UNKNOWN: for years. */
-static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
+/* How long the room lasts for memory that has grown by `bytes` in that time, or in so many iterations.
+ * FINDING_LEFT_UNKNOWN: for as many as nobody waits for. */
+static uint64_t how_long(uint64_t room, uint64_t bytes, uint64_t time, double most)
 {
-	double left_ns = (double)room / (double)bytes * (double)time_ns;
+	double left = (double)room / (double)bytes * (double)time;
 
-	return left_ns < LEFT_NS_MOST ? (uint64_t)left_ns : FINDING_LEFT_UNKNOWN;
+	return left < most ? (uint64_t)left : FINDING_LEFT_UNKNOWN;
 }
 
-static uint64_t iterations_left(uint64_t room, uint64_t bytes, uint32_t iterations)
+static uint64_t time_left(uint64_t room, uint64_t bytes, uint64_t time_ns)
 {
-	double left = (double)room / (double)bytes * iterations;
-
-	return left < LEFT_ITERATIONS_MOST ? (uint64_t)left : FINDING_LEFT_UNKNOWN;
+	return how_long(room, bytes, time_ns, LEFT_NS_MOST);
 }
 
 /* When the last iteration of a leak ended, if the process has ended or makes no iterations any longer; else 0. */
@@ -149,7 +148,7 @@ static void look_for_leak(struct search *s)
 	f->stopped_ns = leak_stopped(s, &t->training);
 	if (f->stopped_ns || !find_room(s, &room))
 		return;
-	f->left = iterations_left(room, all, growth->iterations);
+	f->left = how_long(room, all, growth->iterations, LEFT_ITERATIONS_MOST);
 	if (growth->time_ns)
 		f->left_ns = time_left(room, all, growth->time_ns);
 }

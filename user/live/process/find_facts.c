@@ -14,11 +14,7 @@
 
 static bool read_stat(const char *root, pid_t pid, struct procfs_stat *stat)
 {
-	char text[1024];
-	ssize_t size = procfs_read_below(root, pid, "stat", text, sizeof(text));
-
-	return size > 0 && !procfs_parse_stat(text, (size_t)size, sysconf(_SC_CLK_TCK), stat) && !stat->kernel_thread &&
-	       !stat->ended;
+	return !procfs_stat_below(root, pid, stat) && !stat->kernel_thread && !stat->ended;
 }
 
 static int is_libcuda(const struct maps_line *map, void *arg)

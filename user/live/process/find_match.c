@@ -109,11 +109,11 @@ static bool fits_names(const char *pattern, const char *comm, const char *cmdlin
 
 static bool match_name(const char *root, struct find_selector *selector, pid_t pid)
 {
-	char text[1024], cmdline[CMDLINE_MAX];
-	ssize_t size = procfs_read_below(root, pid, "stat", text, sizeof(text));
+	char cmdline[CMDLINE_MAX];
 	struct procfs_stat stat;
+	ssize_t size;
 
-	if (size <= 0 || procfs_parse_stat(text, (size_t)size, sysconf(_SC_CLK_TCK), &stat) || stat.kernel_thread)
+	if (procfs_stat_below(root, pid, &stat) || stat.kernel_thread)
 		return false;
 	size = procfs_read_below(root, pid, "cmdline", cmdline, sizeof(cmdline));
 	return fits_names(selector->wanted, stat.comm, cmdline, size > 0 ? (size_t)size : 0);

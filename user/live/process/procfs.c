@@ -192,12 +192,19 @@ ssize_t procfs_read_pid(pid_t pid, const char *file, char *buf, size_t size)
 	return got == -ENOENT ? -ESRCH : got; /* the directory goes with the process */
 }
 
-int procfs_stat(pid_t pid, struct procfs_stat *stat)
+int procfs_stat_below(const char *root, pid_t pid, struct procfs_stat *stat)
 {
 	char text[1024];
-	ssize_t len = procfs_read_pid(pid, "stat", text, sizeof(text));
+	ssize_t len = procfs_read_below(root, pid, "stat", text, sizeof(text));
 
 	return len < 0 ? (int)len : procfs_parse_stat(text, (size_t)len, sysconf(_SC_CLK_TCK), stat);
+}
+
+int procfs_stat(pid_t pid, struct procfs_stat *stat)
+{
+	int err = procfs_stat_below("", pid, stat);
+
+	return err == -ENOENT ? -ESRCH : err; /* the directory goes with the process */
 }
 
 int procfs_status(pid_t pid, struct procfs_status *status)
@@ -220,14 +227,6 @@ static void read_joined(const char *root, pid_t pid, char command[COMMAND_BYTES]
 	procfs_parse_cmdline(text, len > 0 ? (size_t)len : 0, command, COMMAND_BYTES);
 }
 
-static bool read_stat_below(const char *root, pid_t pid, struct procfs_stat *stat)
-{
-	char text[1024];
-	ssize_t len = procfs_read_below(root, pid, "stat", text, sizeof(text));
-
-	return len > 0 && !procfs_parse_stat(text, (size_t)len, sysconf(_SC_CLK_TCK), stat);
-}
-
 /* `python -c "from multiprocessing.spawn import spawn_main; ..."` and the like (CPython 3.11, Lib/multiprocessing). */
 static bool is_of_multiprocessing(const char *command)
 {
@@ -243,16 +242,20 @@ static bool is_of_multiprocessing(const char *command)
 	return false;
 }
 
+static ssize_t read_program(const char *root, pid_t pid, char program[PATH_MAX])
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)pid);
+	return readlink(path, program, PATH_MAX);
+}
+
 /* Whether both run the same file: a process that has taken in an orphan mostly runs another. */
 static bool has_same_program(const char *root, pid_t one, pid_t other)
 {
-	char path[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
-	ssize_t a_len, b_len;
+	char a[PATH_MAX], b[PATH_MAX];
+	ssize_t a_len = read_program(root, one, a), b_len = read_program(root, other, b);
 
-	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)one);
-	a_len = readlink(path, a, sizeof(a));
-	snprintf(path, sizeof(path), "%s/proc/%d/exe", root, (int)other);
-	b_len = readlink(path, b, sizeof(b));
 	return a_len > 0 && a_len == b_len && !memcmp(a, b, (size_t)a_len);
 }
 
@@ -262,11 +265,11 @@ static bool read_starter(const char *root, pid_t pid, char command[COMMAND_BYTES
 	struct procfs_stat stat, parent;
 	pid_t at = pid;
 
-	if (!read_stat_below(root, pid, &stat))
+	if (procfs_stat_below(root, pid, &stat))
 		return false;
 	/* A parent has started earlier: else another process has the pid now. */
 	for (int level = 0; level < PARENTS_MAX; level++, stat = parent) {
-		if (stat.parent <= 1 || !read_stat_below(root, stat.parent, &parent) ||
+		if (stat.parent <= 1 || procfs_stat_below(root, stat.parent, &parent) ||
 		    parent.start_ticks > stat.start_ticks || !has_same_program(root, at, stat.parent))
 			return false;
 		at = stat.parent;

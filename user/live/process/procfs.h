@@ -73,6 +73,7 @@ ssize_t procfs_read_below(const char *root, pid_t pid, const char *file, char *b
 
 /* 0 or -errno; -ESRCH: there is no such process. `pid` may also be a thread's id. */
 int procfs_stat(pid_t pid, struct procfs_stat *stat);
+int procfs_stat_below(const char *root, pid_t pid, struct procfs_stat *stat); /* of ROOT/proc; -ENOENT: there is none */
 int procfs_status(pid_t pid, struct procfs_status *status);
 
 /* Calls back for each mapping of the process; a non-zero answer stops the walk and is returned. */
