@@ -150,7 +150,7 @@ static bool begin_free(struct process_here *p, struct thread_here *t)
 
 	if (!m->live || !m->visible || m->busy || m->kind != kind)
 		return false;
-	if (is_import && (m->opens - m->closes < 1 || (t->call == CALL_IPC_CLOSE) == (m->place >= IMPORT_PLACE)))
+	if (is_import && (m->given - m->closes < 1 || (t->call == CALL_IPC_CLOSE) == (m->place >= IMPORT_PLACE)))
 		return false;
 	if (is_ending(p, m))
 		return false;
@@ -332,6 +332,7 @@ static void work_release(struct process_here *p, struct thread_here *t)
 	if (m->kind == MEMORY_IMPORT) {
 		m->closes -= !t->fails; /* until the caller knows */
 		m->opens -= !t->fails;
+		m->given -= !t->fails;
 		m->live = m->opens > 0;
 		return;
 	}
@@ -513,6 +514,7 @@ static void return_from(struct order *o, struct process_here *p, int thread)
 		struct memory_here *m = &p->memories[t->memory];
 
 		m->visible = true;
+		m->given += m->kind == MEMORY_IMPORT;
 		m->seen |= is_sent && (m->object < 0 || p->objects[m->object].seen) && t->call != CALL_HANDLE_RETAIN;
 	}
 	if (t->fails && t->memory >= 0) {

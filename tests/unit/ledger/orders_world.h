@@ -57,8 +57,9 @@ struct memory_here {
 	int class, gpu;
 	int context;              /* goes with it; -1: none */
 	int object;               /* of a mapping */
-	int opens;                /* of an import; and how many of these are being closed */
-	int closes;
+	int opens;                /* of an import */
+	int given;                /* opens whose calls have returned: the caller may close these */
+	int closes;               /* calls that close it, which run or which have failed and have not returned */
 };
 
 struct object_here {
