@@ -4,10 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static uint64_t greatest_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+#include "base/amounts.h"
 
 /* A level goes into its neighbours where levels are nearest to each other. The first and the newest stay. */
 static void merge_levels(struct rises *r)
@@ -18,7 +15,7 @@ static void merge_levels(struct rises *r)
 		if (r->levels[i + 1].iteration - r->levels[i - 1].iteration <
 		    r->levels[least + 1].iteration - r->levels[least - 1].iteration)
 			least = i;
-	r->levels[least - 1].most = greatest_of(r->levels[least - 1].most, r->levels[least].most);
+	r->levels[least - 1].most = greater_of(r->levels[least - 1].most, r->levels[least].most);
 	r->levels[least + 1].rises += r->levels[least].rises;
 	r->count--;
 	memmove(&r->levels[least], &r->levels[least + 1], (r->count - least) * sizeof(r->levels[0]));
@@ -32,7 +29,7 @@ void rises_add(struct rises *r, uint32_t iteration, uint64_t bytes, uint64_t ts_
 	/* What was more has gone again: the rise to these bytes was there before. */
 	while (r->count && r->levels[r->count - 1].bytes > bytes) {
 		last = &r->levels[--r->count];
-		level.most = greatest_of(level.most, last->most);
+		level.most = greater_of(level.most, last->most);
 		level.iteration = last->iteration;
 		level.ts_ns = last->ts_ns;
 	}
@@ -40,7 +37,7 @@ void rises_add(struct rises *r, uint32_t iteration, uint64_t bytes, uint64_t ts_
 	r->newest_ns = ts_ns;
 	last = r->count ? &r->levels[r->count - 1] : NULL;
 	if (last && bytes - last->bytes <= level.most / RISES_SMALL_PART) {
-		last->most = greatest_of(last->most, level.most);
+		last->most = greater_of(last->most, level.most);
 		return;
 	}
 	if (r->count == RISES_KEPT)
@@ -58,11 +55,6 @@ static uint64_t level_at(const struct rises *r, unsigned int from, uint32_t iter
 	return r->levels[i].bytes;
 }
 
-static uint64_t part_of(uint64_t bytes, unsigned int percent)
-{
-	return bytes / 100 * percent;
-}
-
 /* Growth since the level `from`. */
 static struct view_growth growth_since(const struct rises *r, unsigned int from)
 {
@@ -72,14 +64,14 @@ static struct view_growth growth_since(const struct rises *r, unsigned int from)
 
 	for (unsigned int i = from + 1; i < r->count; i++) {
 		count += r->levels[i].rises;
-		most = greatest_of(most, r->levels[i].most);
+		most = greater_of(most, r->levels[i].most);
 	}
-	if (count < RISES_MIN || iterations < RISES_ITERATIONS || all < part_of(most - first->bytes, RISES_MOST_SHARE))
+	if (count < RISES_MIN || iterations < RISES_ITERATIONS || all < share_of(most - first->bytes, RISES_MOST_SHARE))
 		return (struct view_growth){ 0 };
 	half = level_at(r, from, first->iteration + iterations / 2) - first->bytes;
 	late = level_at(r, from, r->newest - iterations / 4) - first->bytes;
-	if (half < part_of(all, RISES_HALF_SHARE) || all - half < part_of(all, RISES_HALF_SHARE) ||
-	    all - late < part_of(all, RISES_LATE_SHARE))
+	if (half < share_of(all, RISES_HALF_SHARE) || all - half < share_of(all, RISES_HALF_SHARE) ||
+	    all - late < share_of(all, RISES_LATE_SHARE))
 		return (struct view_growth){ 0 };
 	return (struct view_growth){
 		.bytes = all / count, .count = count, .iterations = iterations,

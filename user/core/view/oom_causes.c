@@ -31,11 +31,6 @@ static struct oom_cause *add_cause(struct search *s, enum oom_cause_kind kind, e
 
 /* ---- causes with bytes to blame ---- */
 
-static uint64_t greater_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void blame_leak(struct search *s)
 {
 	const struct view_training *t = s->torch ? &s->torch->training : NULL;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/amounts.h"
 #include "core/framework/rises.h"
 
 /* Shares are in percent. */
@@ -53,11 +54,6 @@ enum {
 #define ROOM_SLACK (16 * THRESHOLD_MIB)
 #define POOL_BYTES (256 * THRESHOLD_MIB)
 #define BEFORE_BYTES (64 * THRESHOLD_MIB)
-
-static inline uint64_t share_of(uint64_t bytes, uint64_t percent)
-{
-	return bytes / 100 * percent;
-}
 
 /* Whether bytes are at least `least`, and a share of the whole. */
 static inline bool is_much(uint64_t bytes, uint64_t least, uint64_t whole, uint64_t percent)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Compares amounts of bytes. */
+#ifndef GPUMEMTRACE_BASE_AMOUNTS_H
+#define GPUMEMTRACE_BASE_AMOUNTS_H
+
+#include <stdint.h>
+
+static inline uint64_t greater_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Percent of the bytes, rounded down to whole percents first: no product overflows. */
+static inline uint64_t share_of(uint64_t bytes, uint64_t percent)
+{
+	return bytes / 100 * percent;
+}
+
+#endif
