@@ -383,7 +383,7 @@ struct gmt_attach {
 	X(T, HEX, flags)
 
 enum gmt_nvml_when {
-	GMT_NVML_BASELINE = 0,  /* at attach: memory from before the attach */
+	GMT_NVML_BASELINE = 0,  /* at attach, and a few times after: memory from before the attach */
 	GMT_NVML_SAMPLE = 1,
 };
 

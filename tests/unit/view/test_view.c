@@ -227,6 +227,29 @@ static void what_was_traced_before_the_baseline_is_not_counted_twice(void **stat
 	assert_int_equal(row.residual, 0);
 }
 
+/* NVML counts memory as soon as the driver has the memory; the record comes when the call returns. */
+static void what_was_underway_at_the_baseline_is_not_counted_twice(void **state)
+{
+	struct records *r = *state;
+
+	r->tgid = 200;
+	records_rm_scene(r);
+	records_attach(r, false);
+	records_nvml(r, 1, GMT_NVML_BASELINE, GiB);
+	obtain(r, GMT_API_cuMemAlloc_v2, 4 * MiB, A);
+	assert_int_equal(row_of(r, 1).before_attach, GiB);
+	records_nvml(r, 1, GMT_NVML_BASELINE, GiB);
+	assert_int_equal(row_of(r, 1).before_attach, GiB - 4 * MiB);
+	records_nvml(r, 1, GMT_NVML_BASELINE, GiB);
+	/* Two baselines agree: what no record explains from now on is residual. */
+	records_nvml(r, 1, GMT_NVML_BASELINE, GiB - MiB);
+	struct view_row row = row_of(r, 1);
+
+	assert_int_equal(row.nvml_baseline, GiB);
+	assert_int_equal(row.before_attach, GiB - 4 * MiB);
+	assert_int_equal(row.residual, -(int64_t)MiB);
+}
+
 static void the_residual_is_of_nvmls_own_moment(void **state)
 {
 	struct records *r = *state;
@@ -559,6 +582,7 @@ int main(void)
 		TEST(a_late_attach_adds_up),
 		TEST(without_such_a_free_the_difference_is_residual),
 		TEST(what_was_traced_before_the_baseline_is_not_counted_twice),
+		TEST(what_was_underway_at_the_baseline_is_not_counted_twice),
 		TEST(the_residual_is_of_nvmls_own_moment),
 		TEST(the_sum_outlives_the_process),
 		TEST(each_end_is_in_one_view),

@@ -23,6 +23,7 @@
 struct row_nvml {
 	bool has;
 	bool has_baseline;
+	bool has_settled;        /* two baselines in a row said the same of what is from before the attach */
 	bool inferred;
 	uint64_t baseline;
 	uint64_t before;         /* bytes of the baseline that are still there */

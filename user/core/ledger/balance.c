@@ -105,6 +105,13 @@ static uint64_t frees_of_unknown_size(const struct process *p, const struct row 
 	return unknown_frees(p, row->gpu) + unknown_frees(p, GPU_UNKNOWN);
 }
 
+/* NVML counts what a call got before the call's record comes. So the first baseline may have too much. Only the
+ * kernel's records tell what the calls that were underway then had got. */
+static bool takes_baseline(const struct process *p, const struct row_nvml *nvml)
+{
+	return !p->from_start && (!nvml->has_baseline || (process_has_kernel(p) && !nvml->has_settled));
+}
+
 int balance_nvml(struct process *p, const struct gmt_hdr *hdr)
 {
 	const struct gmt_nvml *rec = (const void *)hdr;
@@ -122,15 +129,17 @@ int balance_nvml(struct process *p, const struct gmt_hdr *hdr)
 	uint64_t tracked = process_has_kernel(p) ? physical.total : row->attributed.live;
 	uint64_t frees = frees_of_unknown_size(p, row);
 	uint64_t rest = rec->used_bytes > tracked ? rec->used_bytes - tracked : 0;
+	bool is_freed = rest < nvml->before && frees > nvml->frees_seen;
 
-	if (rec->when == GMT_NVML_BASELINE && !nvml->has_baseline && !p->from_start) {
+	if (rec->when == GMT_NVML_BASELINE && takes_baseline(p, nvml)) {
+		nvml->baseline = nvml->has_baseline ? nvml->baseline : rec->used_bytes;
+		nvml->has_settled = nvml->has_baseline && rest == nvml->before;
 		nvml->has_baseline = true;
-		nvml->baseline = rec->used_bytes;
 		nvml->before = rest;
-	} else if (rest < nvml->before && frees > nvml->frees_seen) {
+	} else if (is_freed) {
 		nvml->before = rest;
-		nvml->inferred = true;
 	}
+	nvml->inferred |= is_freed;
 	nvml->has = true;
 	nvml->frees_seen = frees;
 	nvml->used = rec->used_bytes;

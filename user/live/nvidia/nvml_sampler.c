@@ -13,6 +13,7 @@
 
 #define TRIES 3        /* to find a quiet moment, for one sample */
 #define SKIPS_MAX 5    /* samples left out in a row */
+#define BASELINES 3    /* samples after a baseline that are baselines, too, if they are quiet (enum gmt_nvml_when) */
 
 struct usage {
 	struct nvml_usage now;
@@ -29,6 +30,7 @@ struct meter {
 	struct usage *usages;   /* every (process, GPU) ever reported; few */
 	size_t count;
 	unsigned int skipped;
+	unsigned int baselines; /* still to be put */
 };
 
 struct meter *meter_new(struct nvml *nvml, struct roster *roster, struct stream *stream, bool adopt,
@@ -93,14 +95,14 @@ static int ask_nvml(struct meter *meter, uint64_t wait_ns)
 	return 0;
 }
 
-static void put_samples(struct meter *meter, enum gmt_nvml_when when)
+static void put_samples(struct meter *meter, enum gmt_nvml_when when, bool adopt)
 {
 	for (size_t i = 0; i < meter->count; i++) {
 		const struct nvml_usage *usage = &meter->usages[i].now;
 		struct gmt_nvml rec = { .used_bytes = usage->used_bytes, .when = when };
 
 		if (!roster_is_live(meter->roster, usage->pid)) {
-			if (!meter->adopt || when != GMT_NVML_BASELINE)
+			if (!adopt)
 				continue;
 			roster_add(meter->roster, usage->pid, true);
 		}
@@ -147,6 +149,16 @@ static void forget_gone(struct meter *meter)
 	}
 }
 
+/* Also a later sample may be a baseline. */
+static enum gmt_nvml_when meant_as(struct meter *meter, enum gmt_nvml_when when, bool is_quiet, bool last)
+{
+	if (when == GMT_NVML_BASELINE)
+		meter->baselines = BASELINES;
+	else if (is_quiet && !last && meter->baselines && meter->baselines--)
+		return GMT_NVML_BASELINE;
+	return when;
+}
+
 bool meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
 {
 	int is_quiet = meter ? ask_nvml(meter, last ? METER_LAST_NS : METER_WAIT_NS) : 0;
@@ -156,7 +168,7 @@ bool meter_sample(struct meter *meter, enum gmt_nvml_when when, bool last)
 	if (!meter || (!is_quiet && !last && when == GMT_NVML_SAMPLE && ++meter->skipped <= SKIPS_MAX))
 		return true;
 	meter->skipped = 0;
-	put_samples(meter, when);
+	put_samples(meter, meant_as(meter, when, is_quiet, last), meter->adopt && when == GMT_NVML_BASELINE);
 	put_gpu_memory(meter);
 	forget_gone(meter);
 	return true;

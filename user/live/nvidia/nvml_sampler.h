@@ -25,7 +25,7 @@ bool meter_free(struct meter *meter);
  * Asks NVML and puts one record for each live process and GPU, with 0 bytes for a GPU that the process has left. NVML's
  * number and the records must belong to the same moment: if memory changed during the question, NVML is asked again. A
  * sample without a quiet moment is left out, but not too many in a row. `last`: the final sample, which is never left
- * out.
+ * out. The first quiet samples after a baseline are put as baselines, too.
  *
  * False: NVML does not answer. A sample waits METER_WAIT_NS for an answer, the last one METER_LAST_NS. Until the answer
  * to an old question has come, there are no samples and no waits.
