@@ -279,7 +279,11 @@ class Soak:
     def losses(self):
         """it loses nothing"""
         check(self.reader and self.reader.report, "no report")
-        lost = [f"{k}: {v}" for k, v in self.reader.report["losses"].items() if v]
+        losses = dict(self.reader.report["losses"])
+        # A program may be killed in a call that has made another call: that other call is not known.
+        if losses["return_unseen"] <= len(self.churn.killed):
+            losses["return_unseen"] = 0
+        lost = [f"{k}: {v}" for k, v in losses.items() if v]
         lost += [note for note in self.reader.report["notes"] if "lost" in note]     # mappings, of any program
         check(not lost, "\n".join(lost))
 
