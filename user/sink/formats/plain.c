@@ -36,6 +36,8 @@ static void row_fields(struct out *out, const struct view *now, const struct vie
 
 	text_sum(row, &sum);
 	print_field(out, "gpu", text_gpu(now, row->gpu));
+	if (text_ordinal(now, row).s[0]) /* CUDA's number is another one */
+		out_printf(out, " cuda=%u", row->ordinal);
 	print_field(out, "live", human_bytes(row->attributed.live));
 	print_field(out, "peak", human_bytes(row->attributed.peak));
 	print_field(out, "physical", row->has_physical ? human_bytes(row->physical.live) : unknown_value());
