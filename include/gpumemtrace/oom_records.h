@@ -68,7 +68,7 @@ struct gmt_oom_row {
 	__u32 number;           /* gmt_oom.number */
 	__u16 flags;            /* enum gmt_oom_row_flag */
 	__u8 torch_backend;     /* enum gmt_torch_backend */
-	__u8 reserved;
+	__u8 device;            /* 1 + CUDA's number of the GPU in the process; 0: unknown. Older versions wrote 0 */
 	__u8 uuid[GMT_UUID_BYTES]; /* 0: unknown */
 	__u64 class_bytes[GMT_OOM_CLASSES]; /* live bytes by enum gmt_class */
 	__u64 attributed, physical, before_attach;
@@ -90,7 +90,8 @@ struct gmt_oom_row {
 	__u32 growth_iterations; /* 0: growth_count, each left more. Older versions wrote 0 */
 };
 #define GMT_FIELDS_gmt_oom_row(X, T)                                              \
-	X(T, UNSIGNED, number) X(T, HEX, flags) X(T, TORCH_BACKEND, torch_backend) X(T, UUID, uuid) \
+	X(T, UNSIGNED, number) X(T, HEX, flags) X(T, TORCH_BACKEND, torch_backend) \
+	X(T, UNSIGNED, device) X(T, UUID, uuid) \
 	X(T, CLASSES, class_bytes) X(T, UNSIGNED, attributed) X(T, UNSIGNED, physical) \
 	X(T, UNSIGNED, before_attach) X(T, SIGNED, context) X(T, SIGNED, modules) \
 	X(T, SIGNED, pool_reserve) X(T, SIGNED, rounding) X(T, SIGNED, other) X(T, UNSIGNED, nvml) \

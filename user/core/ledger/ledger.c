@@ -174,6 +174,18 @@ static int apply_dump(struct ledger *l, const struct gmt_hdr *hdr)
 	return err;
 }
 
+/* A dump has no calls that would tell a process's devices. */
+static int apply_dump_row(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	const struct gmt_oom_row *rec = (const void *)hdr;
+	struct process *p = process_find(&l->processes, hdr->tgid);
+	int err = apply_dump(l, hdr);
+
+	if (!err && p && rec->device)
+		context_learn_gpu(&p->contexts, rec->device - 1u, gpus_number(&l->gpus, rec->uuid));
+	return err;
+}
+
 /* ---- kinds ---- */
 
 /* One of the two handlers (handlers.h) is set. */
@@ -243,7 +255,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	SESSION(SYMBOLS_END, apply_symbols_end),
 	PROCESS(STACK_FRAMES, apply_stack_frames),
 	SESSION(OOM, apply_dump),
-	PROCESS(OOM_ROW, apply_dump),
+	PROCESS(OOM_ROW, apply_dump_row),
 	PROCESS(OOM_STACK, apply_dump),
 	FRAMEWORK(FRAMEWORK, false, framework_record_other),
 	SESSION(MARK, apply_mark),

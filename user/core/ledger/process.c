@@ -427,6 +427,15 @@ unsigned int process_row(struct process *p, uint64_t address, const struct gmt_c
 	return account_row(&p->account, process_gpu(p, address, call, ordinal));
 }
 
+unsigned int process_ordinal(const struct process *p, int gpu)
+{
+	const struct row *row = &p->account.rows[account_find_row(&p->account, gpu)];
+
+	if (!p->exited)
+		return context_ordinal_of_gpu(&p->contexts, gpu);
+	return row->gpu == gpu ? row->ordinal_at_end : ORDINAL_NONE;
+}
+
 unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_t address)
 {
 	struct device *device = context_device(&p->contexts, ordinal);

@@ -164,6 +164,9 @@ void process_named(struct process *p, int gpu);
 int process_gpu(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 unsigned int process_row(struct process *p, uint64_t address, const struct gmt_call *call, unsigned int ordinal);
 
+/* CUDA's number of a GPU in the process, also after the process has ended; ORDINAL_NONE: not known. */
+unsigned int process_ordinal(const struct process *p, int gpu);
+
 /* The row of a framework's device, by the address of one of its blocks. A known row does not change. */
 unsigned int process_device_row(struct process *p, unsigned int ordinal, uint64_t address);
 

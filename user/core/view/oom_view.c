@@ -152,6 +152,7 @@ static void fill_gpu_row(const struct maker *m, const struct gmt_oom_row *from, 
 {
 	*to = (struct view_row){
 		.gpu = gpu_of(&m->out->view, from->uuid),
+		.ordinal = from->device ? from->device - 1u : VIEW_ORDINAL_UNKNOWN,
 		.attributed.live = from->attributed,
 		.has_physical = from->flags & GMT_OOM_ROW_PHYSICAL,
 		.physical.live = from->physical,

@@ -120,9 +120,9 @@ static void fill_nvml(const struct row *row, struct view_row *out)
 	out->at_nvml = nvml->sum;
 }
 
-static uint32_t find_ordinal(const struct process *p, const struct row *row)
+static uint32_t find_ordinal(const struct process *p, int gpu)
 {
-	unsigned int ordinal = p->exited ? row->ordinal_at_end : context_ordinal_of_gpu(&p->contexts, row->gpu);
+	unsigned int ordinal = process_ordinal(p, gpu);
 
 	return ordinal == ORDINAL_NONE ? VIEW_ORDINAL_UNKNOWN : ordinal;
 }
@@ -135,7 +135,7 @@ static void fill_view_row(const struct process *p, const struct row *row, const 
 	balance_sum(p, row, &sum);
 	*out = (struct view_row){
 		.gpu = row->gpu,
-		.ordinal = find_ordinal(p, row),
+		.ordinal = find_ordinal(p, row->gpu),
 		.attributed = row->attributed,
 		.has_physical = process_has_kernel(p),
 		.physical = row->physical,

@@ -82,6 +82,22 @@ static void put_moment(struct out *out, const struct oom_view *v)
 	}
 }
 
+static const struct view_row *row_of_asker(const struct oom_view *v)
+{
+	return v->facts.asker == OOM_VIEW_NONE ? NULL : oom_gpu_row(v, &v->rows[v->facts.asker]);
+}
+
+/* Programs know the GPU by CUDA's number. */
+static struct human name_device(const struct oom_view *v)
+{
+	const struct view_row *row = row_of_asker(v);
+	struct human device = { "" };
+
+	if (row && row->gpu == v->gpu)
+		device = text_ordinal(&v->view, row);
+	return device.s[0] ? device : oom_text_gpu(v);
+}
+
 void oom_text_head(struct out *out, const struct oom_view *v)
 {
 	if (v->rec.outcome == GMT_OOM_NONE)
@@ -99,7 +115,7 @@ void oom_text_head(struct out *out, const struct oom_view *v)
 	else
 		oom_text_process(out, v, v->proc);
 	if (v->facts.is_of_gpu)
-		out_printf(out, "  %s", oom_text_gpu(v).s);
+		out_printf(out, "  %s", name_device(v).s);
 	else
 		out_printf(out, "  %s memory", gmt_class_text(v->rec.class_id));
 	if (v->is_gpu_inferred)
@@ -134,7 +150,7 @@ static void put_phase(struct out *out, const struct oom_view *v)
 		[GMT_TRAINING_FORWARD] = "the forward", [GMT_TRAINING_BACKWARD] = "the backward",
 		[GMT_TRAINING_OPTIMIZER] = "the optimizer step", [GMT_TRAINING_ZERO_GRAD] = "zero grad",
 	};
-	const struct view_row *row = v->facts.asker == OOM_VIEW_NONE ? NULL : oom_gpu_row(v, &v->rows[v->facts.asker]);
+	const struct view_row *row = row_of_asker(v);
 	unsigned phase = v->backward != OOM_VIEW_NONE ? GMT_TRAINING_BACKWARD : row ? row->torch.training.phase : 0;
 
 	if (row && row->torch.training.is_training && phase < GMT_TRAINING_COUNT)
