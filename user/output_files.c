@@ -99,9 +99,9 @@ static void make_process_path(char *to, size_t size, const char *path, uint32_t 
 
 /* Finds the processes that have something to show, and that the request is for. Returns their number; any[i] is for
  * process i. */
-static unsigned int find_changed(const struct history *h, const struct view_request *request,
-				 bool *any)
+static unsigned int find_changed(const struct pipeline *pipeline, const struct view_request *request, bool *any)
 {
+	const struct history *h = pipeline->history;
 	unsigned int count = 0;
 
 	for (uint64_t n = h->first; n < h->next; n++) {
@@ -110,13 +110,14 @@ static unsigned int find_changed(const struct history *h, const struct view_requ
 		any[e->process] |= n >= h->processes[e->process].since;
 	}
 	for (uint32_t i = 0; i < h->process_count; i++) {
+		bool devices[VIEW_DEVICES] = { false };
 		struct window w;
 
-		if (!view_wants_process(request, h->processes[i].of->tgid)) {
+		if (!view_wants_process(request, h->processes[i].of->tgid) ||
+		    (request->gpu && !view_wanted_devices(pipeline, request, h->processes[i].of, devices))) {
 			any[i] = false;
 			continue;
 		}
-
 		if (!any[i]) {   /* only if needed: a window has all blocks of the process */
 			history_window(h, i, &w);
 			any[i] = w.segments.count;
@@ -129,10 +130,16 @@ static unsigned int find_changed(const struct history *h, const struct view_requ
 
 static int write_process(const struct files *f, const struct snapshot_index *x, uint32_t process, const char *path)
 {
+	struct view_request request = outputs_request(f->options, f->attribution);
+	bool devices[VIEW_DEVICES] = { false };
 	struct snapshot snapshot;
 	int err;
 
 	snapshot_build_from(x, process, &snapshot);
+	if (request.gpu) {
+		view_wanted_devices(f->pipeline, &request, x->h->processes[process].of, devices);
+		snapshot_keep_devices(&snapshot, devices);
+	}
 	err = write_output(f, path, &snapshot);
 	if (!err && snapshot.dropped && !f->options->quiet)
 		say("%s lacks %" PRIu64 " older %s: give a larger --window to keep more", path, snapshot.dropped,
@@ -168,7 +175,7 @@ static int write_processes(const struct files *f)
 {
 	bool *any = xcalloc(f->pipeline->history->process_count + 1, sizeof(*any));
 	struct view_request request = outputs_request(f->options, f->attribution);
-	unsigned int count = find_changed(f->pipeline->history, &request, any);
+	unsigned int count = find_changed(f->pipeline, &request, any);
 	struct snapshot_index x;
 	uint32_t only = 0;
 	int err = 0;
@@ -177,7 +184,8 @@ static int write_processes(const struct files *f)
 	while (count && !any[only])
 		only++;
 	if (!count) {
-		say("%s was not written: no process allocated device memory, or --window kept no events", f->name);
+		say("%s was not written: no process %s, or --window kept no events", f->name,
+		    request.gpu ? "is known to have had device memory on this GPU" : "allocated device memory");
 	} else if (count == 1) {
 		err = write_process(f, &x, only, f->name);
 	} else if (!strcmp(f->name, "-")) {

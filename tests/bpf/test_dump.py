@@ -40,6 +40,19 @@ def without_names(snapshot):
             for s in snapshot["segments"]]
 
 
+def one_gpu(dump, snapshot):
+    """cuda:0 is GPU 1 of the stand-in: the verdict says so, and a dump can be restricted to a GPU."""
+    said = json.loads(lib.run([lib.TOOL, "oom", "--json", dump]).stdout)
+    rows = [(row["ordinal"], row["uuid"]) for process in said["processes"] for row in process["gpus"]]
+    equal(rows, [(0, lib.GPU_B)], "the process's GPUs")
+    head = lib.run([lib.TOOL, "oom", dump]).stdout.splitlines()[1]
+    check("cuda:0 = GPU 1" in head, head)
+    equal(snapshot_of(dump, "--gpu", "1"), snapshot, "the snapshot of this GPU")
+    none = os.path.join(lib.folder(), "none.pickle")
+    done = lib.run([lib.TOOL, "oom", "--gpu", "0", "-o", none, dump])
+    check("was not written" in done.stderr and not os.path.exists(none), "the other GPU: " + done.stderr)
+
+
 def out_of_memory():
     """an error that is caught: the snapshot of the dump ends with it, of what was held then, with stacks"""
     folder = lib.folder()
@@ -58,6 +71,7 @@ def out_of_memory():
     equal(sum(e["action"] == "oom" for e in events), 1, "events of want of memory")
     allocated, reserved = vizlib.totals(snapshot, 0)
     equal((allocated, reserved % STEP), (reserved, 0), "what was held: no more, for it was in steps")
+    one_gpu(dumps[0], snapshot)
     check(any("cuMemAlloc" in f["name"] or "libcuda" in f["filename"] for f in events[-1]["frames"]), events[-1])
 
 

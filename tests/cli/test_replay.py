@@ -3,6 +3,7 @@
 """gpumemtrace replay, doctor, list and --help as a person runs them: exit codes, sentences, JSON."""
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -112,6 +113,28 @@ def others():
     says("nothing to trace", [], 2, "nothing to trace:")
 
 
+def snapshot(path, *words):
+    run(*words, "-q", "-o", path)
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def snapshots(folder):
+    """A snapshot of one GPU has this GPU's part of the snapshot of all."""
+    path, file = os.path.join(folder, "x.pickle"), os.path.join(TOP, "tests", "data", "kept", "torch-late.gmt")
+    both = snapshot(path, "report", file)
+    rows = json.loads(run("report", "--json", file)[1])["processes"][0]["gpus"]
+    rows = [row for row in rows if row["ordinal"] is not None]
+    check("two GPUs", len(rows) == 2, rows)
+    for row in rows:
+        one, device = snapshot(path, "report", "--gpu", row["uuid"], file), row["ordinal"]
+        segments = [s for s in both["segments"] if s["device"] == device]
+        check(f"a snapshot of cuda:{device}: its segments", segments and one["segments"] == segments, one["segments"])
+        traces = [trace if i == device else [] for i, trace in enumerate(both["device_traces"])]
+        check("... and its events", traces[device] and one["device_traces"] == traces)
+    says("a snapshot of no GPU", ["report", "--gpu", "GPU-0", "-o", path, file], 3, "no such process or GPU")
+
+
 def chosen(folder):
     """--pid and --gpu restrict the report, its JSON and its files."""
     view = json.loads(run("report", "--json", DATA)[1])
@@ -151,6 +174,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         damaged(folder)
         chosen(folder)
+        snapshots(folder)
     schema()
     others()
     return done()

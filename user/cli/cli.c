@@ -254,12 +254,6 @@ static int check_stdout(const struct options *options, char **cause)
 static int check_files(const struct options *options, char **cause)
 {
 	for (size_t i = 0; sinks[i]; i++)
-		if (options->files[i] && sinks[i]->write_history && options->gpu)
-			return cli_wrong(cause,
-					 "--gpu cannot restrict a %s, which has all devices of a process: remove --gpu"
-					 " to write the file, or remove the %s to see the report of this GPU",
-					 sinks[i]->name, sinks[i]->name);
-	for (size_t i = 0; sinks[i]; i++)
 		if (options->files[i] && sinks[i]->write_history && !options->window.events)
 			return cli_wrong(cause, "--window off keeps no events, and a %s needs them: remove one of the"
 						" two options", sinks[i]->name);

@@ -166,9 +166,9 @@ OPTION('p', "pid", "PID[,PID...]", CHOSEN, FOR_READING,
 OPTION(0, "gpu", "N|UUID", CHOSEN, FOR_REPLAY | FOR_OOM, MEMBER(text, gpu),
        "show only this GPU: its number in nvidia-smi, or its UUID",
        "Show only this GPU: nvidia-smi's number of the GPU, or the beginning of the UUID. A report has the processes"
-       " that used this GPU, with the memory on this GPU only; host memory is left out. A snapshot always has all"
-       " devices of a process, so the two options exclude each other: write the snapshot without `--gpu`. Losses and"
-       " limits are those of the whole session.")
+       " that used this GPU, with the memory on this GPU only; host memory is left out. A snapshot has this"
+       " GPU's memory and events, under the number that the GPU has in the process. Losses and limits are those of the"
+       " whole session.")
 OPTION(0, "kind", "LIST", CHOSEN, FOR_RECORDS, MEMBER(kinds, kinds, .words = kind_words),
        "print only records of these kinds: call,stack",
        "Print only records of these kinds: names from *include/gpumemtrace/wire.h*, separated by commas, such as"

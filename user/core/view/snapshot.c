@@ -173,6 +173,20 @@ void snapshot_build(const struct history *h, uint32_t process, struct snapshot *
 	snapshot_index_fini(&x);
 }
 
+void snapshot_keep_devices(struct snapshot *s, const bool *wanted)
+{
+	size_t segments = 0, events = 0;
+
+	for (size_t i = 0; i < s->segment_count; i++)
+		if (wanted[s->segments[i].device])
+			s->segments[segments++] = s->segments[i];
+	for (size_t i = 0; i < s->event_count; i++)
+		if (wanted[s->events[i].device])
+			s->events[events++] = s->events[i];
+	s->segment_count = segments;
+	s->event_count = events;
+}
+
 void snapshot_free(struct snapshot *s)
 {
 	free(s->events);

@@ -104,6 +104,8 @@ struct snapshot {
 void snapshot_build(const struct history *h, uint32_t process, struct snapshot *out);
 /* The same for one of many processes of a history. */
 void snapshot_build_from(const struct snapshot_index *x, uint32_t process, struct snapshot *out);
+/* Drops the segments and events of other devices; wanted[] is by CUDA ordinal. The numbers of devices stay. */
+void snapshot_keep_devices(struct snapshot *snapshot, const bool *wanted);
 void snapshot_free(struct snapshot *snapshot);
 
 static inline enum snapshot_why snapshot_why_of(uint32_t stack_id)

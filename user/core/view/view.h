@@ -30,6 +30,7 @@
 
 struct finding;
 struct pipeline;
+struct process;
 
 struct view_gpu {
 	uint8_t uuid[GMT_UUID_BYTES];
@@ -154,6 +155,11 @@ void view_build(const struct pipeline *pl, const struct view_request *request, s
 void view_free(struct view *view);
 /* Whether the view has one of the processes that the request is for: costs much less than the view. */
 bool view_has_chosen(const struct pipeline *pl, const struct view_request *request);
+/* Marks the devices of a process, by their CUDA ordinals, that are the request's GPU: devices[VIEW_DEVICES], all false
+ * before. Returns how many there are. */
+#define VIEW_DEVICES 256
+unsigned int view_wanted_devices(const struct pipeline *pl, const struct view_request *request, const struct process *p,
+				 bool *devices);
 void view_stacks_free(struct view_stacks *stacks);   /* of a view that is being built */
 
 /* The stacks of a row that say most: tensors say more than the segments that they lie in. */

@@ -413,6 +413,26 @@ bool view_has_chosen(const struct pipeline *pl, const struct view_request *reque
 	return found;
 }
 
+unsigned int view_wanted_devices(const struct pipeline *pl, const struct view_request *request, const struct process *p,
+				 bool *devices)
+{
+	struct maker m = { .ledger = pl->ledger, .pipeline = pl, .request = request };
+	struct view view = { 0 };
+	unsigned int count = 0;
+
+	view_fill_gpus(&pl->ledger->gpus, &view, m.order);
+	for (int gpu = 0; gpu < (int)pl->ledger->gpus.count; gpu++) {
+		unsigned int ordinal = process_ordinal(p, gpu);
+
+		if (ordinal == ORDINAL_NONE || !view_wants_gpu(request, &view, m.order[gpu]))
+			continue;
+		devices[ordinal] = true;
+		count++;
+	}
+	free(view.gpus);
+	return count;
+}
+
 void view_build(const struct pipeline *pl, const struct view_request *request, struct view *view)
 {
 	static const struct view_request nothing;
