@@ -80,12 +80,16 @@ static void make_pid_target(struct session *session, pid_t pid)
 
 static int tell_no_target(pid_t pid, const struct target_info *info)
 {
-	const char *remedy = info->kind == TARGET_HIDDEN ? "run gpumemtrace as root, outside of a container" : PS_LISTS;
+	const char *remedies[] = {
+		[TARGET_HIDDEN] = "run gpumemtrace as root, outside of a container",
+		[TARGET_MAINLESS] = "trace the program from its start ('gpumemtrace -- COMMAND')",
+	};
+	const char *remedy = (size_t)info->kind < sizeof(remedies) / sizeof(*remedies) ? remedies[info->kind] : NULL;
 
 	if (info->kind == TARGET_THREAD)
 		say("pid %d is a thread of process %u: use -p %u", pid, info->tgid, info->tgid);
 	else
-		say("pid %d %s: %s", pid, target_kind_text(info->kind), remedy);
+		say("pid %d %s: %s", pid, target_kind_text(info->kind), remedy ? remedy : PS_LISTS);
 	return GMT_EXIT_TARGET;
 }
 

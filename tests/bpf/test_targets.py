@@ -20,6 +20,17 @@ signal.signal(signal.SIGINT, lambda *_: print("here", flush=True))
 print("here", flush=True)
 sys.stdin.read()
 """
+# Its main thread ends, and another one goes on.
+MAINLESS = """
+import ctypes, os, threading, time
+def go_on():
+    while b"State:\\tZ" not in open(f"/proc/{os.getpid()}/status", "rb").read():
+        time.sleep(0.01)
+    print("here", flush=True)
+    time.sleep(3600)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).syscall(93 if os.uname().machine == "aarch64" else 60, 0)     # exit
+"""
 
 
 def pids(report):
@@ -172,13 +183,18 @@ def refused_pids():
     over = threading.Event()
     thread = threading.Thread(target=over.wait, daemon=True)
     thread.start()
+    mainless = subprocess.Popen([sys.executable, "-c", MAINLESS], stdout=subprocess.PIPE)
+    mainless.stdout.read(1)
     for pid, words in (2 ** 22 + 1, "does not exist"), (2, "is a kernel thread"), (zombie.pid, "zombie"), \
-            (thread.native_id, f"is a thread of process {os.getpid()}: use -p {os.getpid()}"):
+            (mainless.pid, "runs without its main thread"), (thread.native_id, f"is a thread of process {os.getpid()}: use -p {os.getpid()}"):
         tool = Tool("-p", str(pid))
         equal(tool.finish()[0], 3, f"exit status of -p {pid}")
         check(len(tool.err) == 1 and words in tool.err[0], f"one sentence with '{words}':", tool.stderr())
-        check("use -p" in words or "'gpumemtrace ps' lists the processes" in tool.err[0], "no remedy:", tool.stderr())
+        remedies = "use -p", "'gpumemtrace ps' lists the processes", "trace the program from its start"
+        check(any(remedy in tool.err[0] for remedy in remedies), "no remedy:", tool.stderr())
     over.set()
+    mainless.kill()
+    mainless.wait()
     zombie.wait()
 
 

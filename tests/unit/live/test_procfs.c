@@ -7,10 +7,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -334,6 +336,47 @@ static int count_maps(const struct maps_line *map, void *arg)
 	return ++*count == 3 ? 77 : 0;
 }
 
+static void *pause_here(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* Its main thread ends, another one goes on. */
+static pid_t start_mainless(void)
+{
+	pid_t child = fork();
+	pthread_t thread;
+
+	if (!child) {
+		pthread_create(&thread, NULL, pause_here, NULL);
+		syscall(SYS_exit, 0);
+	}
+	return child;
+}
+
+static void a_process_without_its_main_thread(void **state)
+{
+	struct procfs_stat stat = { 0 };
+	size_t maps = 0;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(procfs_reader(getpid()), getpid());
+	child = start_mainless();
+	while (!procfs_is_zombie(&stat))
+		assert_int_equal(procfs_stat(child, &stat), 0);
+	assert_false(stat.ended);
+	assert_int_not_equal(procfs_reader(child), child);
+	assert_int_equal(procfs_maps(child, count_maps, &maps), 0);
+	assert_int_equal(maps, 0);
+	assert_int_equal(procfs_maps(procfs_reader(child), count_maps, &maps), 77);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 static void walking_the_maps(void **state)
 {
 	size_t count = 0;
@@ -367,6 +410,7 @@ int main(void)
 		cmocka_unit_test(long_cgroups_are_cut),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test(own_process),
+		cmocka_unit_test(a_process_without_its_main_thread),
 		cmocka_unit_test(walking_the_maps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,8 +48,8 @@ void target_inspect(pid_t pid, struct target_info *info)
 		info->kind = TARGET_THREAD; /* /proc/TID can be opened, but is not listed */
 	else if (stat.kernel_thread)
 		info->kind = TARGET_KERNEL;
-	else if (stat.state == 'Z' || stat.state == 'X')
-		info->kind = TARGET_ZOMBIE;
+	else if (procfs_is_zombie(&stat))
+		info->kind = stat.ended ? TARGET_ZOMBIE : TARGET_MAINLESS;
 	else
 		info->kind = TARGET_PROCESS;
 }

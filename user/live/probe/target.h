@@ -28,6 +28,7 @@
 	X(THREAD, "is a thread, not a process")                                   \
 	X(KERNEL, "is a kernel thread")                                           \
 	X(ZOMBIE, "has exited and waits for its parent (zombie)")                 \
+	X(MAINLESS, "runs without its main thread, which has ended, so nothing of it can be read") \
 	X(HIDDEN, "cannot be inspected (permission, or hidepid)")
 enum target_kind {
 #define X(name, text) TARGET_##name,

@@ -2,6 +2,7 @@
 /* Formats: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), cgroups(7). */
 #include "live/process/procfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -57,7 +58,7 @@ int procfs_parse_stat(const char *text, size_t len, long ticks_per_second, struc
 	stat->parent = (int)parent;
 	stat->kernel_thread = flags & KERNEL_THREAD;
 	/* The state is the main thread's: if it ends first, it is a zombie until the other threads have ended. */
-	stat->ended = (stat->state == 'Z' || stat->state == 'X') && threads <= 1;
+	stat->ended = procfs_is_zombie(stat) && threads <= 1;
 	stat->start_ns = (uint64_t)((unsigned __int128)stat->start_ticks * NS_PER_SECOND /
 				    (unsigned long)ticks_per_second);
 	return 0;
@@ -292,6 +293,29 @@ void procfs_command(const char *root, pid_t pid, char *out, size_t size)
 }
 
 /* ---- mappings ---- */
+
+pid_t procfs_reader(pid_t pid)
+{
+	struct procfs_stat stat;
+	struct dirent *entry;
+	pid_t found = pid;
+	char path[64];
+	DIR *tasks;
+
+	if (procfs_stat(pid, &stat) || !procfs_is_zombie(&stat) || stat.ended)
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && found == pid && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && !procfs_stat(tid, &stat) && !procfs_is_zombie(&stat))
+			found = tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
 
 int procfs_maps(pid_t pid, procfs_map_cb cb, void *arg)
 {

@@ -30,6 +30,11 @@ struct procfs_stat {
 	uint64_t start_ns;        /* the same in nanoseconds: cut to whole ticks (10 ms) by the kernel */
 };
 
+static inline bool procfs_is_zombie(const struct procfs_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
 #define PROCFS_NS_DEPTH 32        /* MAX_PID_NS_LEVEL, include/linux/pid_namespace.h */
 
 struct procfs_status {
@@ -75,6 +80,10 @@ ssize_t procfs_read_below(const char *root, pid_t pid, const char *file, char *b
 int procfs_stat(pid_t pid, struct procfs_stat *stat);
 int procfs_stat_below(const char *root, pid_t pid, struct procfs_stat *stat); /* of ROOT/proc; -ENOENT: there is none */
 int procfs_status(pid_t pid, struct procfs_status *status);
+
+/* The thread whose files under /proc tell of a process's memory and root: the main thread; if it has ended while others
+ * run, another one. `pid` if no thread is found. */
+pid_t procfs_reader(pid_t pid);
 
 /* Calls back for each mapping of the process; a non-zero answer stops the walk and is returned. */
 typedef int (*procfs_map_cb)(const struct maps_line *map, void *arg);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "live/bpf/array_map.h"
+#include "live/process/procfs.h"
 #include "live/stacks/map_publisher.h"
 #include "live/stacks/space_tables.h"
 #include "parse/client.h"
@@ -26,7 +27,7 @@ static bool shares_mounts(uint32_t tgid)
 	struct stat mine, its;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)procfs_reader((pid_t)tgid));
 	return !stat(path, &its) && !stat("/proc/self/ns/mnt", &mine) && its.st_ino == mine.st_ino &&
 	       its.st_dev == mine.st_dev;
 }
@@ -76,7 +77,7 @@ bool space_may_open(const struct space *space)
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%u/root", space->tgid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)procfs_reader((pid_t)space->tgid));
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
@@ -91,7 +92,7 @@ static void ask_python(struct space *space)
 	if (!space->with_python || space->python_state == SPACE_PYTHON_FOUND ||
 	    space->python_state == SPACE_PYTHON_REFUSED)
 		return;
-	err = pyversion_find((pid_t)space->tgid, space->client, &space->python);
+	err = pyversion_find(procfs_reader((pid_t)space->tgid), space->client, &space->python);
 	if (!err) {
 		space->python_state = SPACE_PYTHON_FOUND;
 		space->codes = pycode_new(&space->python.layout, space->python.code_type);
@@ -135,7 +136,7 @@ static int read_at_moment(struct space *space, struct modules *now, struct publi
 	for (int i = 0; i < READS_MAX; i++) {
 		uint32_t first = publisher_mapped(publisher, space->tgid);
 
-		err = modules_read(now, space->tgid);
+		err = modules_read(now, (uint32_t)procfs_reader((pid_t)space->tgid));
 		if (err)
 			return err;
 		modules_limit(now, GMT_UNWIND_MAPPINGS_MAX);

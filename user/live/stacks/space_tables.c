@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "live/process/procfs.h"
 #include "live/stacks/bpf_tables.h"
 #include "live/stacks/space.h"
 #include "symbol/elf/source.h"
@@ -117,21 +118,25 @@ void space_lose(struct space *space)
 /* A zombie still has its pid, but nothing mapped and no root. */
 bool space_is_lost(struct space *space)
 {
+	pid_t reader = procfs_reader((pid_t)space->tgid);
 	char root[32];
 
-	snprintf(root, sizeof(root), "/proc/%u/root", space->tgid);
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)reader);
 	if (!space->is_gone && access(root, F_OK) && errno == ENOENT)
 		space_lose(space);
+	else if (!space->is_gone && space->modules.pid)
+		space->modules.pid = (uint32_t)reader;
 	return space->is_gone;
 }
 
 static int open_module(struct space *space, uint32_t module, struct source_file *file)
 {
 	const struct module_map *map = modules_first(&space->modules, module);
+	uint32_t reader = space->modules.pid;
 	int err = source_open_module(&space->modules, map, file);
 
-	/* The process may have ended since its mappings were read. */
-	if (err && !space->is_gone && space_is_lost(space))
+	/* The process, or its main thread, may have ended since the mappings were read. */
+	if (err && !space->is_gone && (space_is_lost(space) || space->modules.pid != reader))
 		err = source_open_module(&space->modules, map, file);
 	return err;
 }
