@@ -541,9 +541,9 @@ static void what_outlives_iterations(void **state)
 	block(t, MAIN, OTHER + 2 * GiB, 7);  /* in iteration 5 */
 	iterate(t, 5, 2);
 	assert_int_equal(live(t, GMT_CATEGORY_KEPT), 12);
-	assert_int_equal(seen(t)->kept_late, 0); /* a variable may hold it */
+	assert_int_equal(seen(t)->categories[GMT_CATEGORY_KEPT].late, 0); /* a variable may hold it */
 	iterate(t, 7, 1);
-	assert_int_equal(seen(t)->kept_late / MiB, 7);
+	assert_int_equal(seen(t)->categories[GMT_CATEGORY_KEPT].late / MiB, 7);
 }
 
 static void what_the_code_says(void **state)

@@ -374,6 +374,7 @@ static void long_lines(void **state)
 {
 	struct finding findings[] = {
 		{ .kind = FINDING_OF_LEAK, .count = 1000, .iterations = 1000, .bytes = 1023 * MIB, .part = 1023 * MIB,
+		  .category = GMT_CATEGORY_KEPT,
 		  .left = 8, .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE },
 		{ .kind = FINDING_OF_GROWTH, .bytes = 45 * MIB, .since_ns = T0 + 60 * S, .left = FINDING_LEFT_UNKNOWN,
 		  .left_ns = FINDING_LEFT_UNKNOWN, .other = FINDING_NONE },

@@ -110,9 +110,10 @@ static void add_training(struct view_training *t)
 		.is_training = true, .before = 3 * MIB, .iteration = 9, .growth = { .bytes = 12 * MIB, .count = 5, .iterations = 5 },
 		.iteration_count = 3, .iterations = iterations, .range_count = 2, .ranges = ranges,
 	};
-	t->categories[GMT_CATEGORY_PARAMETER] = (struct view_category){ 102 * MIB, 161, 102 * MIB };
-	t->categories[GMT_CATEGORY_ACTIVATION] = (struct view_category){ 0, 0, 2 * GIB };
-	t->categories[GMT_CATEGORY_UNKNOWN] = (struct view_category){ 1 * MIB, 12345, 0 };
+	t->categories[GMT_CATEGORY_PARAMETER] = (struct view_category){ .live = 102 * MIB, .count = 161, .at_peak = 102 * MIB };
+	t->categories[GMT_CATEGORY_ACTIVATION] = (struct view_category){ .live = 0, .count = 0, .at_peak = 2 * GIB };
+	t->categories[GMT_CATEGORY_UNKNOWN] = (struct view_category){ .live = 1 * MIB, .count = 12345, .at_peak = 0 };
+	t->categories[GMT_CATEGORY_KEPT].late = 60 * MIB;
 }
 
 static void test_training(void **state)

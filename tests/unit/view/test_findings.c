@@ -60,6 +60,7 @@ static struct view_training *training(bool without_stacks)
 	stacked(&f);
 	t = &f.rows[0].torch;
 	t->training.is_training = true;
+	t->training.categories[GMT_CATEGORY_KEPT].late = 20 * MIB;
 	if (without_stacks)
 		return &t->training;
 	t->stacks = f.rows[0].stacks;
@@ -68,6 +69,7 @@ static struct view_training *training(bool without_stacks)
 		struct view_line_row *row = &t->stacks.lines[VIEW_BY_GROWN].rows[i];
 
 		row->by_category[GMT_CATEGORY_KEPT] = row->state == VIEW_LINE_NOT_OWN ? 30 * MIB : 90 * MIB;
+		row->by_category[GMT_CATEGORY_GRADIENT] = row->state == VIEW_LINE_NOT_OWN ? 70 * MIB : 0;
 	}
 	return &t->training;
 }
@@ -122,9 +124,9 @@ static void a_leak_may_come_now_and_then(void **state)
 	t->growth = (struct view_growth){
 		.bytes = 4 * MIB, .count = 5, .iterations = 100, .time_ns = 50 * S, .end_ns = f.view.now_ns - S,
 	};
-	t->kept_late = 9 * MIB; /* of 20: other tensors have taken the place of those that are gone */
+	t->categories[GMT_CATEGORY_KEPT].late = 9 * MIB; /* of 20: other tensors have taken the place of those that are gone */
 	assert_null(find(FINDING_OF_LEAK));
-	t->kept_late = 11 * MIB;
+	t->categories[GMT_CATEGORY_KEPT].late = 11 * MIB;
 	found = find(FINDING_OF_LEAK);
 	assert_non_null(found);
 	assert_int_equal(found->bytes, 4 * MIB);
@@ -136,16 +138,49 @@ static void a_leak_may_come_now_and_then(void **state)
 	assert_int_equal(find(FINDING_OF_LEAK)->stopped_ns, t->growth.end_ns);
 }
 
+/* Inputs become larger and larger, but nothing stays for longer than until the next iteration. */
+static void larger_inputs_are_no_leak(void **state)
+{
+	struct view_training *t = training(false);
+
+	(void)state;
+	t->growth = (struct view_growth){ .bytes = 4 * MIB, .count = 30, .iterations = 30 };
+	t->categories[GMT_CATEGORY_ACTIVATION].live = 500 * MIB;
+	assert_null(find(FINDING_OF_LEAK));
+	t->categories[GMT_CATEGORY_KEPT].late = 59 * MIB;
+	assert_null(find(FINDING_OF_LEAK));
+	t->categories[GMT_CATEGORY_KEPT].late = 61 * MIB;
+	assert_non_null(find(FINDING_OF_LEAK));
+}
+
+/* Gradients with their graphs, or the state of old optimizers: the line is that of what stays. */
+static void a_leak_may_be_of_gradients_or_state(void **state)
+{
+	struct view_training *t = training(false);
+	const struct finding *found;
+
+	(void)state;
+	t->growth = (struct view_growth){ .bytes = 4 * MIB, .count = 5, .iterations = 5 };
+	t->categories[GMT_CATEGORY_KEPT].late = MIB;
+	t->categories[GMT_CATEGORY_GRADIENT] = (struct view_category){ .live = 900 * MIB, .late = 10 * MIB };
+	found = find(FINDING_OF_LEAK);
+	assert_int_equal(found->category, GMT_CATEGORY_GRADIENT);
+	assert_int_equal(found->part, 900 * MIB);
+	assert_int_equal(view_line_part(found->line, found->category), 70 * MIB);
+	t->categories[GMT_CATEGORY_OPTIMIZER_STATE] = (struct view_category){ .live = 800 * MIB, .late = 11 * MIB };
+	assert_int_equal(find(FINDING_OF_LEAK)->category, GMT_CATEGORY_OPTIMIZER_STATE);
+}
+
 static void what_is_kept_is_told(void **state)
 {
 	struct view_training *t = training(false);
 
 	(void)state;
-	t->categories[GMT_CATEGORY_KEPT].live = t->kept_late = 109 * MIB;
+	t->categories[GMT_CATEGORY_KEPT].live = t->categories[GMT_CATEGORY_KEPT].late = 109 * MIB;
 	assert_silent();
 	t->categories[GMT_CATEGORY_KEPT].live = 111 * MIB; /* of 1100 allocated */
 	assert_silent();        /* nearly all since the start-up */
-	t->kept_late = 111 * MIB;
+	t->categories[GMT_CATEGORY_KEPT].late = 111 * MIB;
 	assert_int_equal(find(FINDING_OF_KEPT)->bytes, 111 * MIB);
 	assert_non_null(find(FINDING_OF_KEPT)->line);
 	t->growth = (struct view_growth){ .bytes = 4 * MIB, .count = 3, .iterations = 3 };    /* nobody knows yet whether this is a leak */
@@ -189,11 +224,11 @@ static void the_ended_are_judged_at_the_peak(void **state)
 	t->categories[GMT_CATEGORY_KEPT].at_peak = f.rows[0].torch.allocated.peak / 2;
 	assert_silent();
 	f.procs[0].exited = true;
-	t->kept_late_at_peak = 200 * MIB;
+	t->categories[GMT_CATEGORY_KEPT].late_at_peak = 200 * MIB;
 	assert_int_equal(find(FINDING_OF_KEPT)->bytes, 200 * MIB);
 	row->state = VIEW_LINE_OWN;
 	row->has_ended = true;
-	row->kept_at_peak = 200 * MIB;
+	row->at_peak[GMT_CATEGORY_KEPT] = 200 * MIB;
 	assert_ptr_equal(find(FINDING_OF_KEPT)->line, row);
 }
 
@@ -392,6 +427,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ordinary_programs_have_none),
 		cmocka_unit_test(a_leak_needs_iterations_and_bytes), cmocka_unit_test(a_leak_may_come_now_and_then),
+		cmocka_unit_test(larger_inputs_are_no_leak),
+		cmocka_unit_test(a_leak_may_be_of_gradients_or_state),
 		cmocka_unit_test(what_is_kept_is_told),
 		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
 		cmocka_unit_test(the_ended_are_judged_at_the_peak),

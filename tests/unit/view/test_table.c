@@ -149,7 +149,7 @@ static void categories_have_what_was_before(void **state)
 
 	(void)state;
 	typical(&f);
-	f.rows[0].torch.training.categories[GMT_CATEGORY_KEPT] = (struct view_category){ 5 * MIB, 3, 6 * MIB };
+	f.rows[0].torch.training.categories[GMT_CATEGORY_KEPT] = (struct view_category){ .live = 5 * MIB, .count = 3, .at_peak = 6 * MIB };
 	f.rows[0].torch.training.before = 9 * MIB;
 	table = build(TABLE_CATEGORIES, VIEW_BY_LIVE);
 	assert_int_equal(table.count, 2);

@@ -95,24 +95,16 @@ struct view_line_row {
 	uint32_t stack;          /* index in view.stacks: of the line's stacks the greatest in this order */
 	uint32_t stacks;         /* the line's stacks that are above 0 in this order */
 	uint64_t by_category[GMT_CATEGORY_COUNT]; /* of a framework's blocks: the live bytes by purpose */
-	uint64_t kept_at_peak, state_at_peak; /* likewise, of an ended process: kept tensors and optimizer state */
+	uint64_t at_peak[GMT_CATEGORY_COUNT]; /* likewise, of an ended process, at the peak */
 	struct view_held held;
 };
 
-/* The bytes of a line that are kept over iterations, or optimizer state: now; of an ended process at the peak, if these
- * are more. */
-static inline uint64_t view_line_kept(const struct view_line_row *line)
+/* The bytes of a line that are for a purpose: now; of an ended process at the peak, if these are more. */
+static inline uint64_t view_line_part(const struct view_line_row *line, enum gmt_category category)
 {
-	uint64_t now = line->by_category[GMT_CATEGORY_KEPT];
+	uint64_t now = line->by_category[category], at_peak = line->has_ended ? line->at_peak[category] : 0;
 
-	return line->has_ended && line->kept_at_peak > now ? line->kept_at_peak : now;
-}
-
-static inline uint64_t view_line_state_bytes(const struct view_line_row *line)
-{
-	uint64_t now = line->by_category[GMT_CATEGORY_OPTIMIZER_STATE];
-
-	return line->has_ended && line->state_at_peak > now ? line->state_at_peak : now;
+	return at_peak > now ? at_peak : now;
 }
 
 /* Whether it is known who took the memory, be it the program's own code or not. */

@@ -159,14 +159,12 @@ static int compare_at_peak(const void *left, const void *right)
 
 static void add_purpose(const struct framework_kind *kind, enum gmt_category category, struct view_training *out)
 {
+	out->categories[category].late += kind->late;
+	out->categories[category].late_at_peak += out->has_ended ? kind->late_at_peak : 0;
 	if (kind->stack_id)
 		out->purposes[out->purpose_count++] = (struct view_purpose){
 			.stack_id = kind->stack_id, .category = category, .live = kind->live, .at_peak = kind->at_peak,
 		};
-	if (category != GMT_CATEGORY_KEPT)
-		return;
-	out->kept_late += kind->late;
-	out->kept_late_at_peak += out->has_ended ? kind->late_at_peak : 0;
 }
 
 static void add_kinds(const struct framework_kinds *kinds, const struct frames *frames, struct view_training *out)

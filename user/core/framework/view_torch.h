@@ -32,6 +32,9 @@ struct phase_iteration {
 struct view_category {
 	uint64_t live, count;    /* blocks */
 	uint64_t at_peak;        /* when most was allocated */
+	/* The parts that were made after the start-up and have been held for more iterations than usual; the second one
+	 * only of an ended process. */
+	uint64_t late, late_at_peak;
 };
 
 struct view_range {
@@ -60,8 +63,6 @@ struct view_training {
 	uint64_t before;         /* bytes of blocks from before the attach, whose purpose is not known */
 	bool is_training;        /* a backward was seen */
 	bool has_ended;          /* the process has */
-	uint64_t kept_late;      /* GMT_CATEGORY_KEPT that was not made in the start-up */
-	uint64_t kept_late_at_peak; /* the same at the peak; only of an ended process */
 	uint32_t iteration;      /* the current one */
 	uint8_t phase;           /* its current phase: enum gmt_training */
 	bool first_is_whole;     /* the first iteration was seen from its beginning */

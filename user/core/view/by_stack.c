@@ -442,10 +442,7 @@ static void mark_places(const struct by_stack *b, struct places *places, const s
 static void add_part(struct view_line_row *row, const struct view_purpose *purpose)
 {
 	row->by_category[purpose->category] += purpose->live;
-	if (purpose->category == GMT_CATEGORY_KEPT)
-		row->kept_at_peak += purpose->at_peak;
-	else if (purpose->category == GMT_CATEGORY_OPTIMIZER_STATE)
-		row->state_at_peak += purpose->at_peak;
+	row->at_peak[purpose->category] += purpose->at_peak;
 }
 
 static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, const struct places *places,

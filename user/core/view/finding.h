@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <gpumemtrace/terms.h>
+
 struct view;
 struct view_line_row;
 
@@ -74,6 +76,7 @@ struct finding {
 	int gpu;                 /* in view.gpus; VIEW_GPU_UNKNOWN */
 	uint64_t bytes, part, count;
 	uint32_t iterations;
+	enum gmt_category category; /* of what stays: of LEAK, KEPT and STATE */
 	uint64_t left, left_ns;  /* FINDING_LEFT_UNKNOWN */
 	uint64_t since_ns;
 	uint64_t stopped_ns;     /* 0: it goes on, as far as is known */

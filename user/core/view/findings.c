@@ -66,9 +66,8 @@ static uint64_t bytes_of(const struct search *s, enum gmt_category category)
 /* What an ended process holds no longer is in no order by growth; what came after its peak is in no order by peak. */
 static const enum view_order line_orders[] = { VIEW_BY_GROWN, VIEW_BY_LIVE, VIEW_BY_PEAK };
 
-/* The line that holds, or held, the most kept tensors or optimizer state. */
-static const struct view_line_row *line_with_most(const struct view_stacks *stacks,
-						   uint64_t (*bytes_of_line)(const struct view_line_row *line))
+/* The line that holds, or held, most for a purpose. */
+static const struct view_line_row *line_with_most(const struct view_stacks *stacks, enum gmt_category category)
 {
 	const struct view_line_row *best = NULL;
 
@@ -77,9 +76,9 @@ static const struct view_line_row *line_with_most(const struct view_stacks *stac
 
 		for (size_t i = 0; i < lines->count; i++) {
 			const struct view_line_row *line = &lines->rows[i];
-			uint64_t bytes = bytes_of_line(line);
+			uint64_t bytes = view_line_part(line, category);
 
-			if (view_line_has_code(line) && bytes && (!best || bytes > bytes_of_line(best)))
+			if (view_line_has_code(line) && bytes && (!best || bytes > view_line_part(best, category)))
 				best = line;
 		}
 	}
@@ -121,12 +120,33 @@ static uint64_t leak_stopped(const struct search *s, const struct view_training 
 	return s->proc->exited || is_quiet ? end_ns : 0;
 }
 
-/* Bytes that are kept over iterations and were not made in the start-up, which are meant to stay. */
-static uint64_t kept_late(const struct search *s, const struct view_torch *t)
+/* Bytes of a category that stay and were not made in the start-up, whose memory is meant to stay. */
+static uint64_t late_of(const struct search *s, const struct view_category *c)
 {
-	uint64_t now = t->training.kept_late, at_peak = t->training.kept_late_at_peak;
+	return s->proc->exited && c->late_at_peak > c->late ? c->late_at_peak : c->late;
+}
 
-	return s->proc->exited && at_peak > now ? at_peak : now;
+/* Where larger and larger inputs come, each iteration leaves more, too, but nothing stays for long. */
+static bool stays_late(const struct search *s, uint64_t bytes)
+{
+	uint64_t late = 0;
+
+	for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+		late += late_of(s, &s->row->torch.training.categories[c]);
+	return late >= share_of(bytes, LEAK_KEPT_SHARE);
+}
+
+/* What a leak is of, above all: tensors, or what a training makes beside the model and never makes twice. */
+static enum gmt_category most_late(const struct search *s)
+{
+	static const enum gmt_category others[] = { GMT_CATEGORY_GRADIENT, GMT_CATEGORY_OPTIMIZER_STATE };
+	const struct view_category *categories = s->row->torch.training.categories;
+	enum gmt_category most = GMT_CATEGORY_KEPT;
+
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (late_of(s, &categories[others[i]]) > late_of(s, &categories[most]))
+			most = others[i];
+	return most;
 }
 
 static void look_for_leak(struct search *s)
@@ -137,14 +157,15 @@ static void look_for_leak(struct search *s)
 	struct finding *f;
 
 	if (growth->count < LEAK_ITERATIONS || !is_much(all, LEAK_BYTES, t->allocated.peak, LEAK_SHARE) ||
-	    (growth->count < growth->iterations && kept_late(s, t) < share_of(all, LEAK_KEPT_SHARE)))
+	    !stays_late(s, all))
 		return;
 	f = add_finding(s, FINDING_OF_LEAK);
 	f->bytes = growth->bytes;
 	f->count = growth->count;
 	f->iterations = growth->iterations;
-	f->part = bytes_of(s, GMT_CATEGORY_KEPT);
-	f->line = line_with_most(&t->stacks, view_line_kept);
+	f->category = most_late(s);
+	f->part = bytes_of(s, f->category);
+	f->line = line_with_most(&t->stacks, f->category);
 	f->stopped_ns = leak_stopped(s, &t->training);
 	if (f->stopped_ns || !find_room(s, &room))
 		return;
@@ -165,8 +186,8 @@ static bool may_begin_leak(const struct view_torch *t)
 static void look_for_kept(struct search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	uint64_t late = kept_late(s, t);
-	uint64_t all = late > t->training.kept_late ? t->allocated.peak : t->allocated.live;
+	const struct view_category *kept = &t->training.categories[GMT_CATEGORY_KEPT];
+	uint64_t late = late_of(s, kept), all = late > kept->late ? t->allocated.peak : t->allocated.live;
 	struct finding *f;
 
 	if (!t->training.is_training || found_in_row(s, FINDING_OF_LEAK) || may_begin_leak(t) ||
@@ -174,7 +195,8 @@ static void look_for_kept(struct search *s)
 		return;
 	f = add_finding(s, FINDING_OF_KEPT);
 	f->bytes = late;
-	f->line = line_with_most(&t->stacks, view_line_kept);
+	f->category = GMT_CATEGORY_KEPT;
+	f->line = line_with_most(&t->stacks, f->category);
 }
 
 /* Only where all parameters were seen. */
@@ -191,7 +213,8 @@ static void look_for_state(struct search *s)
 	f = add_finding(s, FINDING_OF_STATE);
 	f->bytes = state;
 	f->part = parameters;
-	f->line = line_with_most(&t->stacks, view_line_state_bytes);
+	f->category = GMT_CATEGORY_OPTIMIZER_STATE;
+	f->line = line_with_most(&t->stacks, f->category);
 }
 
 /* What has come in a part of the time, over all the time at the same rate: where growth goes on evenly, this never
@@ -218,6 +241,12 @@ static bool has_grown_much(const struct search *s, const struct view_stacks *sta
 		       s->proc->exited ? stacks->peak : stacks->live, GROWTH_SHARE);
 }
 
+/* Of a training's memory, what stays from one iteration to the next. */
+static uint64_t kept_by(const struct view_line_row *line)
+{
+	return view_line_part(line, GMT_CATEGORY_KEPT) + view_line_part(line, GMT_CATEGORY_OPTIMIZER_STATE);
+}
+
 /* The line that has risen most, of those that have risen steadily; NULL: none has. */
 static const struct view_line_row *risen_line(const struct search *s, const struct view_stacks *stacks)
 {
@@ -235,7 +264,7 @@ static const struct view_line_row *risen_line(const struct search *s, const stru
 			if (!view_line_has_code(line) || !view_is_steady(&line->held) ||
 			    (leak && leak->line && view_line_is_same(leak->line, line)) ||
 			    !has_grown_much(s, stacks, line) ||
-			    (is_in_iterations && view_line_kept(line) < (uint64_t)line->held.rise))
+			    (is_in_iterations && kept_by(line) < (uint64_t)line->held.rise))
 				continue;
 			if (!best || line->held.rise > best->held.rise)
 				best = line;

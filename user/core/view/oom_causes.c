@@ -31,6 +31,26 @@ static struct oom_cause *add_cause(struct search *s, enum oom_cause_kind kind, e
 
 /* ---- causes with bytes to blame ---- */
 
+static uint64_t bytes_beyond(const struct view_training *t, enum gmt_category category, uint64_t usual)
+{
+	uint64_t live = t->categories[category].live;
+
+	return live > usual ? live - usual : 0;
+}
+
+/* Bytes that have outlived their iteration. Of gradients and of optimizer state these are the bytes that a model does
+ * not need; where the parameters are not known, nobody knows what the model needs. */
+static uint64_t outlived(const struct view_training *t)
+{
+	uint64_t parameters = t->categories[GMT_CATEGORY_PARAMETER].live;
+	uint64_t kept = t->categories[GMT_CATEGORY_KEPT].live;
+
+	if (!parameters || t->before)
+		return kept;
+	return kept + bytes_beyond(t, GMT_CATEGORY_GRADIENT, parameters) +
+	       bytes_beyond(t, GMT_CATEGORY_OPTIMIZER_STATE, share_of(parameters, STATE_SHARE));
+}
+
 static void blame_leak(struct search *s)
 {
 	const struct view_training *t = s->torch ? &s->torch->training : NULL;
@@ -39,9 +59,10 @@ static void blame_leak(struct search *s)
 
 	if (!t || t->growth.count < LEAK_ITERATIONS || oom_left_by(t->growth.bytes, t->growth.count) < LEAK_BYTES)
 		return;
-	kept = t->categories[GMT_CATEGORY_KEPT].live;
+	kept = outlived(t);
 	left = oom_left_by(t->growth.bytes, t->growth.count);
-	if (t->growth.count < t->growth.iterations && kept < share_of(left, LEAK_KEPT_SHARE))
+	/* Larger and larger inputs leave more each time, too. */
+	if (kept < share_of(left, LEAK_KEPT_SHARE))
 		return;
 	if (greater_of(kept, left) < share_of(s->torch->allocated.live, KEPT_SHARE) ||
 	    !would_fit(s, greater_of(kept, left)))

@@ -17,6 +17,14 @@ static void say_out_of_memory(struct out *out, const struct view *view, const st
 		   human_plural(f->count, "request", "requests"));
 }
 
+/* Where it is not plain tensors, the purpose belongs to the number. */
+static void say_stays(struct out *out, const struct finding *f)
+{
+	out_text(out, human_bytes(f->part).s);
+	if (f->category != GMT_CATEGORY_KEPT)
+		out_printf(out, " of %s", gmt_category_text(f->category));
+}
+
 static void say_leak(struct out *out, const struct view *view, const struct finding *f)
 {
 	bool is_each = f->count == f->iterations;
@@ -27,8 +35,11 @@ static void say_leak(struct out *out, const struct view *view, const struct find
 		out_printf(out, ", in at least %s of them", human_count(f->count).s);
 	if (f->stopped_ns)
 		out_printf(out, " until %s", text_when(view, f->stopped_ns).s);
-	if (f->part && !f->stopped_ns)
-		out_printf(out, ", %s kept", human_bytes(f->part).s);
+	if (!f->part || f->stopped_ns)
+		return;
+	out_text(out, ", ");
+	say_stays(out, f);
+	out_text(out, " kept");
 }
 
 static void say_steady_growth(struct out *out, const struct view *view, const struct finding *f)
@@ -98,24 +109,23 @@ static void say_before(struct out *out, const struct view *view, const struct fi
 		   human_bytes(f->part).s);
 }
 
-/* kept_by: the next line names the line of the program that keeps most of this memory. NULL: there is none. */
+/* has_keeper: the next line names the line of the program that keeps most of this memory. */
 static const struct {
 	const char *label;
 	void (*say)(struct out *out, const struct view *view, const struct finding *f);
 	const char *remedy;
-	uint64_t (*kept_by)(const struct view_line_row *line);
+	bool has_keeper;
 } texts[FINDING_KIND_COUNT] = {
 	[FINDING_OF_OUT_OF_MEMORY] = { "OOM", say_out_of_memory,
 		"gpumemtrace oom FILE explains each, with a recording or a dump" },
 	[FINDING_OF_LEAK] = { "LEAK", say_leak,
-		"a list or a sum of losses or outputs? keep .item() or .detach() instead", view_line_kept },
+		"a list, a cache, a cycle? keep .item() of losses, .detach() of outputs", true },
 	[FINDING_OF_GROWTH] = { "GROWTH", say_steady_growth,
 		"a cache, a list or a dictionary that is never emptied?" },
 	[FINDING_OF_KEPT] = { "KEPT", say_kept,
-		"meant to stay? otherwise drop the references to them", view_line_kept },
+		"meant to stay? otherwise drop the references to them", true },
 	[FINDING_OF_STATE] = { "STATE", say_state,
-		"Adam keeps twice the parameters. A second optimizer, or a loaded copy?",
-		view_line_state_bytes },
+		"Adam keeps twice the parameters. A second optimizer, or a loaded copy?", true },
 	[FINDING_OF_NEIGHBOUR] = { "OTHERS", say_neighbour,
 		"end this process, or give the program another GPU (CUDA_VISIBLE_DEVICES)" },
 	[FINDING_OF_UNTRACED] = { "OTHERS", say_untraced, "gpumemtrace -a traces all processes" },
@@ -158,7 +168,7 @@ static void keeper_line(const struct below *b, const struct finding *f)
 	if (f->line) {
 		stack_text_line(&line, b->view, f->line);
 		out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
-			   human_bytes(texts[f->kind].kept_by(f->line)).s);
+			   human_bytes(view_line_part(f->line, f->category)).s);
 	} else {
 		out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	}
@@ -202,6 +212,10 @@ static void remedy_line(const struct below *b, const struct finding *f)
 	if (f->kind == FINDING_OF_FRAGMENTED &&
 	    b->view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
 		remedy = "use fewer different sizes: pad inputs to a few lengths";
+	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_GRADIENT)
+		remedy = "gradients with a graph (create_graph), or copies of .grad? .detach() them";
+	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_OPTIMIZER_STATE)
+		remedy = "a new optimizer each time, while something holds the old ones?";
 	if (!remedy)
 		return;
 	out_init_mem(&line);
@@ -233,10 +247,11 @@ void finding_text_below(struct out *out, const struct view *view, const struct f
 		struct out line;
 
 		out_init_mem(&line);
-		out_printf(&line, "%s had been kept by then", human_bytes(f->part).s);
+		say_stays(&line, f);
+		out_text(&line, " had been kept by then");
 		put_below(&below, &line);
 	}
-	if (texts[f->kind].kept_by)
+	if (texts[f->kind].has_keeper)
 		keeper_line(&below, f);
 	if (f->line)
 		caller_line(&below, f->line);
