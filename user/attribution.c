@@ -112,6 +112,13 @@ static const char *torch_folder(const struct frames *frames, const uint32_t *lis
 	return NULL;
 }
 
+/* A frame's rank in its stack. PyTorch's own Python code is a package's, also where the folder does not say so. */
+static enum own_rank rank_in_stack(const struct frames_symbol *s, struct owners_match match, const char *torch,
+				   size_t len)
+{
+	return torch && !strncmp(s->file, torch, len) ? OWN_NOT : own_rank(s, match);
+}
+
 /* The innermost of the frames that say it best. */
 static uint32_t own_line(const struct frames *frames, const uint32_t *list, const struct owners_match *matches,
 			 uint32_t count)
@@ -122,10 +129,9 @@ static uint32_t own_line(const struct frames *frames, const uint32_t *list, cons
 	const char *torch = torch_folder(frames, list, count, &len);
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct frames_symbol *s = &frames->symbols[list[i]];
-		enum own_rank rank = own_rank(s, matches[i]);
+		enum own_rank rank = rank_in_stack(&frames->symbols[list[i]], matches[i], torch, len);
 
-		if (rank <= best || (torch && !strncmp(s->file, torch, len)))
+		if (rank <= best)
 			continue;
 		best = rank;
 		line = i;
@@ -138,12 +144,14 @@ static uint32_t calling_line(const struct frames *frames, const uint32_t *list, 
 			     uint32_t count, uint32_t line)
 {
 	const struct frames_symbol *own = line < count ? &frames->symbols[list[line]] : NULL;
+	size_t len;
+	const char *torch = torch_folder(frames, list, count, &len);
 
 	for (uint32_t i = line + 1; own && i < count; i++) {
 		const struct frames_symbol *s = &frames->symbols[list[i]];
+		enum own_rank rank = rank_in_stack(s, matches[i], torch, len);
 
-		if (s->place != own->place && own_rank(s, matches[i]) == own_rank(own, matches[line]) &&
-		    strcmp(s->function, "_start"))
+		if (s->place != own->place && rank == own_rank(own, matches[line]) && strcmp(s->function, "_start"))
 			return i;
 	}
 	return 0;

@@ -61,6 +61,7 @@ static const struct {
 	{ { ALLOC, CUBLAS, HELPER }, HELPER, NONE, false },
 	{ { ALLOC, CUBLAS }, NONE, NONE, false },
 	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET, MAIN, false }, /* a PyTorch outside of site-packages */
+	{ { ALLOC, C10_MOVED, NET, LINEAR_MOVED, MAIN }, NET, MAIN, false },
 	{ { CONTEXT, C10, NET, MAIN }, NET, MAIN, true },
 	{ { ALLOC, WORK, WORK, A_MAIN, START }, WORK, A_MAIN, false },     /* recursion, and what every program begins with */
 	{ { ALLOC, HELPER, START }, HELPER, NONE, false },

@@ -288,6 +288,24 @@ static void growth_has_to_be_steady(void **state)
 	f.procs[0].window_ns = f.procs[0].attach_ts_ns;
 }
 
+/* A program's first kernels, graphs and streams come in its first minute. */
+static void growth_of_the_driver_needs_a_minute(void **state)
+{
+	struct view_stacks *s = &f.rows[0].stacks;
+	struct view_line_row *row;
+
+	(void)state;
+	stacked(&f);
+	row = &s->lines[VIEW_BY_GROWN].rows[1];
+	row->held.rise_later = 40 * MIB;
+	row->state = VIEW_LINE_DRIVER;
+	s->rise.since_ns = s->rise.until_ns - 59 * S;
+	s->rise.later_ns = s->rise.until_ns - 30 * S;
+	assert_silent();
+	s->rise.since_ns = s->rise.until_ns - 60 * S;
+	assert_ptr_equal(find(FINDING_OF_GROWTH)->line, row);
+}
+
 static void growth_needs_time(void **state)
 {
 	struct view_stacks *s = &f.rows[0].stacks;
@@ -407,8 +425,12 @@ static void unusual_memory_of_cuda_is_told(void **state)
 	row->context = 1024 * MIB;
 	assert_int_equal(find(FINDING_OF_CONTEXT)->bytes, GIB);
 	row->context = 400 * MIB;
+	row->other = 2047 * MIB;
 	row->pool_reserve = 500 * MIB;
 	assert_silent();
+	row->other = 2048 * MIB;
+	assert_int_equal(find(FINDING_OF_LAUNCHES)->bytes, 2048 * MIB);
+	row->other = 0;
 	row->pool_reserve = 600 * MIB; /* of 2345 */
 	assert_int_equal(find(FINDING_OF_POOL_RESERVE)->bytes, 600 * MIB);
 	row->pool_reserve = 0;
@@ -433,6 +455,7 @@ int main(void)
 		cmocka_unit_test(optimizers_state_is_compared_with_parameters),
 		cmocka_unit_test(the_ended_are_judged_at_the_peak),
 		cmocka_unit_test(growth_has_to_be_steady),
+		cmocka_unit_test(growth_of_the_driver_needs_a_minute),
 		cmocka_unit_test(growth_needs_time),
 		cmocka_unit_test(even_growth_goes_on_showing),
 		cmocka_unit_test(neighbours_count_on_a_full_gpu),

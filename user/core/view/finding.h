@@ -37,6 +37,7 @@ struct view_line_row;
  * CACHED         `bytes` are cached by the framework: reserved, and more than all tensors had at any moment of the last
  *                TORCH_RECENT_NS. part: bytes that the framework has reserved
  * CONTEXT        the CUDA context takes `bytes`, more than usual
+ * LAUNCHES       kernels' local memory, streams and graphs take `bytes`, more than usual
  * POOL_RESERVE   `bytes` are kept by CUDA's memory pools, and no allocation uses them
  * BEFORE_ATTACH  `bytes` of `part` were allocated before the attach: nobody saw by whom
  */
@@ -51,6 +52,7 @@ struct view_line_row;
 	X(FRAGMENTED, "fragmented", FOLLOWS)                                      \
 	X(CACHED, "cached", RECORDED)                                             \
 	X(CONTEXT, "context", RECORDED)                                           \
+	X(LAUNCHES, "launches", RECORDED)                                         \
 	X(POOL_RESERVE, "pool_reserve", FOLLOWS)                                  \
 	X(BEFORE_ATTACH, "before_attach", RECORDED)
 

@@ -40,7 +40,7 @@ static uint64_t bytes_beyond(const struct view_training *t, enum gmt_category ca
 
 /* Bytes that have outlived their iteration. Of gradients and of optimizer state these are the bytes that a model does
  * not need; where the parameters are not known, nobody knows what the model needs. */
-static uint64_t outlived(const struct view_training *t)
+static uint64_t outlived_bytes(const struct view_training *t)
 {
 	uint64_t parameters = t->categories[GMT_CATEGORY_PARAMETER].live;
 	uint64_t kept = t->categories[GMT_CATEGORY_KEPT].live;
@@ -59,7 +59,7 @@ static void blame_leak(struct search *s)
 
 	if (!t || t->growth.count < LEAK_ITERATIONS || oom_left_by(t->growth.bytes, t->growth.count) < LEAK_BYTES)
 		return;
-	kept = outlived(t);
+	kept = outlived_bytes(t);
 	left = oom_left_by(t->growth.bytes, t->growth.count);
 	/* Larger and larger inputs leave more each time, too. */
 	if (kept < share_of(left, LEAK_KEPT_SHARE))
@@ -238,16 +238,23 @@ static void blame_cache(struct search *s)
 	c->whole = s->torch->reserved.live;
 }
 
-static void blame_context(struct search *s)
+static void blame_driver(struct search *s, enum oom_cause_kind kind, int64_t bytes, int64_t usual)
 {
 	struct oom_cause *c;
 
-	if (s->v->facts.is_limit || !s->row || s->row->context < (int64_t)CONTEXT_BYTES ||
-	    !would_fit(s, (uint64_t)s->row->context))
+	if (bytes < usual || !would_fit(s, (uint64_t)bytes))
 		return;
-	c = add_cause(s, OOM_CAUSE_CONTEXT, FINDING_RECORDED);
-	c->bytes = (uint64_t)s->row->context;
+	c = add_cause(s, kind, FINDING_RECORDED);
+	c->bytes = (uint64_t)bytes;
 	c->is_minor = c->bytes < share_of(s->v->facts.total, UNTRACED_SHARE);
+}
+
+static void blame_context(struct search *s)
+{
+	if (s->v->facts.is_limit || !s->row)
+		return;
+	blame_driver(s, OOM_CAUSE_CONTEXT, s->row->context, CONTEXT_BYTES);
+	blame_driver(s, OOM_CAUSE_LAUNCHES, s->row->other, LAUNCH_BYTES);
 }
 
 static void blame_pool(struct search *s)

@@ -32,6 +32,7 @@ struct view_line_row;
  * UNTRACED       the driver and processes that are not traced hold `bytes` of `whole`
  * CACHE          `bytes` of `whole` reserved are cached by the framework, but the request was not the framework's
  * CONTEXT        the CUDA context takes `bytes`, more than usual
+ * LAUNCHES       kernels' local memory, streams and graphs take `bytes`, more than usual
  * POOL           CUDA's memory pools keep `bytes` that no allocation uses
  * REQUEST        the request was for `bytes` of `whole`, the memory of the GPU (0: not known): more than half. Where
  *                the GPU is not known, the request is larger than any GPU, and `whole` is the largest GPU's memory
@@ -48,7 +49,8 @@ struct view_line_row;
 	X(LEAK, "leak") X(GROWTH, "growth") X(STATE, "optimizer_state")           \
 	X(FRAGMENTED, "fragmentation")                                            \
 	X(NEIGHBOUR, "neighbour") X(UNTRACED, "untraced") X(CACHE, "cache")       \
-	X(CONTEXT, "context") X(POOL, "pool") X(REQUEST, "request")               \
+	X(CONTEXT, "context") X(LAUNCHES, "launches")                             \
+	X(POOL, "pool") X(REQUEST, "request")                                     \
 	X(ACTIVATIONS, "activations") X(LIMIT, "framework_limit")                 \
 	X(OTHER_LIMIT, "other_limit") X(UNEXPLAINED, "unexplained")               \
 	X(HOST, "host_memory") X(FULL, "full") X(UNKNOWN, "unknown")

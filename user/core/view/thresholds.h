@@ -48,6 +48,9 @@ enum {
 #define FRAGMENTED_BYTES (256 * THRESHOLD_MIB)
 #define CACHED_BYTES (1024 * THRESHOLD_MIB)
 #define CONTEXT_BYTES (1024 * THRESHOLD_MIB) /* usual: 100 to 600 MiB */
+#define LAUNCH_BYTES (2048 * THRESHOLD_MIB) /* usual: up to 700 MiB with NCCL (H100, driver 580.159.04) */
+/* The first kernels, streams and graphs of a program come in its first minute. */
+#define GROWTH_DRIVER_NS 60000000000ull
 #define USUAL_CONTEXT_BYTES (600 * THRESHOLD_MIB)
 /* Bytes of a GPU that its driver keeps for page tables and the like. A request fits only if so much more is free.
  * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */

@@ -29,6 +29,8 @@ static const char *const cause_texts[OOM_CAUSE_COUNT] = {
 			       " without them the request would have fit",
 	[OOM_CAUSE_CACHE] = "PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them",
 	[OOM_CAUSE_CONTEXT] = "the CUDA context takes {bytes}, more than usual",
+	[OOM_CAUSE_LAUNCHES] = "launches, streams and other calls that do not allocate take {bytes}, more than"
+			       " usual",
 	[OOM_CAUSE_POOL] = "CUDA's memory pools keep {bytes} that no allocation uses",
 	[OOM_CAUSE_REQUEST] = "one request of {bytes}, {request_limit}",
 	[OOM_CAUSE_ACTIVATIONS] = "one iteration needs too much: activations and temporary tensors take {bytes} of"

@@ -96,6 +96,13 @@ static void say_context(struct out *out, const struct view *view, const struct f
 	out_printf(out, "%s are the CUDA context's, more than usual", human_bytes(f->bytes).s);
 }
 
+static void say_launches(struct out *out, const struct view *view, const struct finding *f)
+{
+	(void)view;
+	out_printf(out, "%s are taken by launches and other calls that do not allocate, more than usual",
+		   human_bytes(f->bytes).s);
+}
+
 static void say_pool(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
@@ -134,6 +141,8 @@ static const struct {
 	[FINDING_OF_CACHED] = { "CACHE", say_cache, "torch.cuda.empty_cache() gives free segments back" },
 	[FINDING_OF_CONTEXT] = { "CONTEXT", say_context,
 		"cuCtxSetLimit (stack, heap, printf)? kernels with large stacks?" },
+	[FINDING_OF_LAUNCHES] = { "LAUNCH", say_launches,
+		"kernels with much local memory (large stacks)? many graphs or streams?" },
 	[FINDING_OF_POOL_RESERVE] = { "POOL", say_pool, "cuMemPoolTrimTo() gives them back" },
 	[FINDING_OF_BEFORE_ATTACH] = { "BEFORE", say_before,
 		"growth is seen from now on; gpumemtrace -- CMD sees all from the start" },
@@ -212,6 +221,8 @@ static void remedy_line(const struct below *b, const struct finding *f)
 	if (f->kind == FINDING_OF_FRAGMENTED &&
 	    b->view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
 		remedy = "use fewer different sizes: pad inputs to a few lengths";
+	if (f->kind == FINDING_OF_GROWTH && f->line->state == VIEW_LINE_DRIVER)
+		remedy = "new kernels, modules, graphs or streams again and again?";
 	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_GRADIENT)
 		remedy = "gradients with a graph (create_graph), or copies of .grad? .detach() them";
 	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_OPTIMIZER_STATE)

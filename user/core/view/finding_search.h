@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the rules of findings (findings.c, findings_growth.c) share: where the search is, and what it has found. */
+#ifndef GPUMEMTRACE_CORE_VIEW_FINDING_SEARCH_H
+#define GPUMEMTRACE_CORE_VIEW_FINDING_SEARCH_H
+
+#include "core/view/finding.h"
+#include "core/view/view.h"
+
+/* What running processes have on a GPU. */
+struct finding_load {
+	uint64_t traced;         /* bytes, by NVML where it is known */
+	uint64_t most;           /* bytes of the process that has most of it */
+	size_t most_proc;
+};
+
+struct finding_search {
+	const struct view *view;
+	struct finding *list;
+	size_t count;
+	struct finding_load *loads; /* by GPU */
+	/* where the search is */
+	size_t proc_index, row_index;
+	const struct view_proc *proc;
+	const struct view_row *row;
+	const struct view_gpu *gpu;  /* NULL: not known */
+};
+
+/* The new finding is of the process and the row where the search is; valid until the next one is added. */
+struct finding *finding_add(struct finding_search *s, enum finding_kind kind);
+/* A finding of this row, or NULL. */
+const struct finding *finding_in_row(const struct finding_search *s, enum finding_kind kind);
+
+/* The rules about memory that stays and grows, in this order: a rule may ask for what the rules before have found. */
+void finding_of_leak(struct finding_search *s);
+void finding_of_growth(struct finding_search *s);
+void finding_of_kept(struct finding_search *s);
+void finding_of_state(struct finding_search *s);
+
+#endif
