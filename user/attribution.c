@@ -52,14 +52,19 @@ static const char *text_or_null(const char *text)
 	return *text ? text : NULL;
 }
 
+void attribution_renew(struct attribution *a)
+{
+	hash_clear(&a->symbols);
+	hash_clear(&a->stacks);
+}
+
 /* Answers are kept by number until numbers change. */
 static void follow_numbers(struct attribution *a, const struct frames *frames)
 {
 	if (a->epoch == frames->epoch)
 		return;
 	a->epoch = frames->epoch;
-	hash_clear(&a->symbols);
-	hash_clear(&a->stacks);
+	attribution_renew(a);
 }
 
 static struct owners_match match_of(struct attribution *a, const struct frames *frames, uint32_t symbol)

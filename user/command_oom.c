@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attribution.h"
 #include "base/hash.h"
 #include "base/human.h"
 #include "base/xalloc.h"
@@ -267,6 +268,7 @@ static int explain_file(const struct options *options, struct attribution *attri
 	struct found found = { .attribution = attribution };
 	int code = GMT_EXIT_FAILURE;
 
+	attribution_renew(attribution);
 	hash_init(&found.by_number, sizeof(size_t));
 	if (fd < 0 ? playback_open(&found.pb, options, pipeline) : playback_open_fd(&found.pb, options, pipeline, fd))
 		code = report_requests(&found, p);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """`gpumemtrace oom` gives the right verdicts, in the right words, for recordings of real programs."""
+import itertools
 import json
 import os
 import shutil
@@ -81,6 +82,58 @@ def folder():
         check("an empty directory", code == 0 and not out and "has a request that failed" in err, out + err)
 
 
+def alone(path, *words):
+    """The text and the views of a file that is read alone."""
+    text, views = run(*words, path)[1], run("--json", *words, path)[1]
+    return text, [json.loads(line) for line in views.splitlines()]
+
+
+def comparable(view):
+    """A view without its file and without the time of the answer."""
+    oom = {name: value for name, value in view["oom"].items() if name != "file"}
+    return {**view, "oom": oom, "made_at": None}
+
+
+def as_alone():
+    """What is known of a file's lines, owners and causes says nothing about the next file."""
+    names = ["kept/oom-torch", "kept/train-oom-dump", "h100-native", "kept/oom-vmm-dump", "h100-malloc-async",
+             "kept/train-oom", "kept/oom-launch", "kept/synthetic-dump", "kept/oom-context-dump"]
+    paths = [data(name) for name in names]
+    each = [alone(path, "--full") for path in paths]
+    text = run("--full", *paths)[1]
+    for path in paths:
+        text = text.replace(f"FILE   {path}\n", "")
+    pairs = itertools.zip_longest(text.splitlines(), "\n".join(text for text, _ in each).splitlines())
+    other = [pair for pair in pairs if pair[0] != pair[1]]
+    check("several files: the text of each", text.strip() and not other, other[:3])
+    views = [json.loads(line) for line in run("--json", "--full", *paths)[1].splitlines()]
+    wanted = [view for _, of_file in each for view in of_file]
+    check("several files: the JSON of each", len(views) == len(wanted) > len(paths), len(views))
+    for view, other in zip(views, wanted):
+        name = os.path.basename(view["oom"]["file"])
+        check("the same as alone: " + name, comparable(view) == comparable(other), view["oom"]["verdict"])
+
+
+def folder_as_alone():
+    """A directory's list has the cause that each file has alone."""
+    with tempfile.TemporaryDirectory() as place:
+        for number, name in enumerate(("oom-torch", "train-oom-dump", "oom-vmm-dump", "oom-launch", "oom-context-dump")):
+            path = os.path.join(place, name + ".gmt")
+            shutil.copy(data("kept/" + name), path)
+            os.utime(path, (number, number))
+        views = [json.loads(line) for line in run("--json", place)[1].splitlines()]
+        rows = run(place)[1].splitlines()[1:]
+        check("a directory: a line for each request", len(rows) == len(views) == 6, rows)
+        for row, view in zip(rows, views):
+            name = row.split()[-1]
+            path = os.path.join(place, name)
+            wanted = [comparable(v) for v in alone(path)[1] if v["oom"]["number"] == view["oom"]["number"]]
+            check("the same as alone, in a directory: " + name, [comparable(view)] == wanted, view["oom"]["verdict"])
+            with tempfile.TemporaryDirectory() as other:
+                shutil.copy(path, other)
+                check("the row, too", row in run(other)[1].splitlines(), row)
+
+
 def main():
     # torch's native allocator empties its cache of 100 MiB before the second try
     one("h100-native", "cuMemAlloc_v2", 2)
@@ -96,6 +149,8 @@ def main():
     check("in full", "BY CALLS" not in out and "BY CALLS" in run("--full", data("h100-native"))[1], out)
     several()
     folder()
+    as_alone()
+    folder_as_alone()
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)
     return done()
