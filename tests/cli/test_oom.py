@@ -60,8 +60,8 @@ def folder():
         code, out, err = run(place)
         lines = out.splitlines()
         check("a directory: a line each, the newest first", code == 0 and not err and len(lines) == 3 and
-              lines[0].startswith("TIME (UTC)") and lines[1].endswith("request         ?[2J.gmt") and
-              lines[2].endswith(" 500 GiB  request         old.gmt"), out + err)
+              lines[0].startswith("TIME (UTC)") and lines[1].endswith(" one large request  ?[2J.gmt") and
+              lines[2].endswith(" 500 GiB  one large request  old.gmt"), out + err)
         os.symlink("/etc/passwd", os.path.join(place, "link.gmt"))
         os.mkfifo(os.path.join(place, "pipe.gmt"))
         os.mkdir(os.path.join(place, "folder.gmt"))
@@ -114,6 +114,20 @@ def as_alone():
         check("the same as alone: " + name, comparable(view) == comparable(other), view["oom"]["verdict"])
 
 
+def words():
+    """A directory's list is for people: causes in words, in rows that fit 100 columns beside a short name."""
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("oom-context-dump", "oom-torch", "oom-retry", "train-oom", "synthetic-dump"):
+            shutil.copy(data("kept/" + name), os.path.join(place, name[:11] + ".gmt"))
+        out = run(place)[1]
+        for word in ("another process", "too little left", "a retry succeeded", "PyTorch's limit", "untraced memory",
+                     "none failed", "host memory"):
+            check("in a list: " + word, f"  {word}  " in out, out)
+        for name in ("request", "framework_limit", "untraced", "neighbour", "host_memory", "full"):
+            check("no name of JSON in a list: " + name, f"  {name}  " not in out, out)
+        check("fits 100 columns", max(len(line) for line in out.splitlines()) <= 100, out)
+
+
 def folder_as_alone():
     """A directory's list has the cause that each file has alone."""
     with tempfile.TemporaryDirectory() as place:
@@ -151,6 +165,7 @@ def main():
     folder()
     as_alone()
     folder_as_alone()
+    words()
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)
     return done()

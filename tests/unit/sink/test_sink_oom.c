@@ -312,6 +312,20 @@ static void test_asked_for(void **state)
 	records_fini(&r);
 }
 
+/* A list has columns. */
+static void test_words(void **state)
+{
+	(void)state;
+	for (int i = 0; i < OOM_CAUSE_COUNT; i++) {
+		const char *word = oom_cause_word(i);
+
+		assert_non_null(word);
+		assert_in_range(strlen(word), 1, OOM_WORD_COLUMNS);
+		for (int other = 0; other < i; other++)
+			assert_string_not_equal(word, oom_cause_word(other));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_in_the_way),
 		cmocka_unit_test(test_the_last_of_it),
 		cmocka_unit_test(test_asked_for),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("sink_oom", tests, NULL, NULL);

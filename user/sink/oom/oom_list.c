@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lists failed requests, one in a line: when, who, where, how much, the cause in a word, and the file.
+ * Lists failed requests, one in a line: when, who, where, how much, the cause in a few words, and the file.
  *
- *     TIME (UTC)             PID  PROCESS                GPU     ASKED  CAUSE            FILE
- *     2026-02-03 10:16:12   4242  python train.py        0     256 KiB  leak             gpumemtrace-oom-....gmt
+ *     TIME (UTC)             PID  PROCESS             GPU   ASKED  CAUSE              FILE
+ *     2026-02-03 10:16:12   4242  python train.py     0   256 KiB  a leak             gpumemtrace-oom-....gmt
  */
 #include <string.h>
 
@@ -13,8 +13,11 @@
 #include "sink/sink.h"
 #include "sink/text/text.h"
 
-#define NAME_COLUMNS 22
-#define CAUSE_COLUMNS 16
+#define PID_COLUMNS 9
+#define NAME_COLUMNS 18
+#define GPU_COLUMNS 4
+#define ASKED_COLUMNS 9
+#define CAUSE_COLUMNS (OOM_WORD_COLUMNS + 2)
 #define FILE_COLUMNS 200
 
 static void print_asker(struct out *out, const struct oom_view *v)
@@ -22,13 +25,23 @@ static void print_asker(struct out *out, const struct oom_view *v)
 	unsigned used = 0;
 
 	if (!v->rec.hdr.tgid) {
-		out_printf(out, "%10s  %-*s", "-", NAME_COLUMNS + 2, "all processes");
+		out_printf(out, "%*s  %-*s", PID_COLUMNS, "-", NAME_COLUMNS + 2, "all processes");
 		return;
 	}
-	out_printf(out, "%10u  ", v->rec.hdr.tgid);
+	out_printf(out, "%*u  ", PID_COLUMNS, v->rec.hdr.tgid);
 	if (v->proc != OOM_VIEW_NONE)
 		used = text_command(out, NAME_COLUMNS, &v->view.procs[v->proc]);
 	out_pad(out, (int)(NAME_COLUMNS + 2 - used));
+}
+
+/* A request that a retry satisfied may have no picture, and then no cause is known. */
+static const char *name_cause(const struct oom_view *v)
+{
+	if (v->rec.outcome == GMT_OOM_NONE)
+		return "none failed";
+	if (v->verdict.cause_count)
+		return oom_cause_word(v->verdict.causes[0].kind);
+	return v->rec.outcome == GMT_OOM_RETRY ? "a retry succeeded" : "-";
 }
 
 void oom_print_row(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
@@ -36,19 +49,17 @@ void oom_print_row(struct out *out, const struct oom_view *v, const struct sink_
 	const struct view *view = &v->view;
 	uint64_t at_ns = v->rec.first_ns ? v->rec.first_ns : view->now_ns, offset = at_ns - view->start_ns;
 	struct human number = text_gpu(view, v->gpu);
-	const char *cause = v->verdict.cause_count ? oom_cause_name(v->verdict.causes[0].kind) : "-";
 	const char *gpu = !v->facts.is_of_gpu ? "host" : v->rec.outcome == GMT_OOM_NONE ? "-" : number.s;
 
 	if (!opts->printed)
-		out_printf(out, "%-19s%10s  %-*s%-5s%9s  %-*s%s\n", "TIME (UTC)", "PID", NAME_COLUMNS + 2, "PROCESS",
-			   "GPU", "ASKED", CAUSE_COLUMNS, "CAUSE", "FILE");
+		out_printf(out, "%-19s%*s  %-*s%-*s%*s  %-*s%s\n", "TIME (UTC)", PID_COLUMNS, "PID", NAME_COLUMNS + 2,
+			   "PROCESS", GPU_COLUMNS, "GPU", ASKED_COLUMNS, "ASKED", CAUSE_COLUMNS, "CAUSE", "FILE");
 	out_printf(out, "%-19s", view->wall_start_ns
 				 ? human_wall(view->wall_start_ns + offset, "%Y-%m-%d %H:%M:%S").s
 				 : text_offset(view, at_ns).s);
 	print_asker(out, v);
-	out_printf(out, "%-5s%9s  %-*s", gpu,
-		   v->facts.asked ? human_bytes(v->facts.asked).s : "-", CAUSE_COLUMNS,
-		   v->rec.outcome == GMT_OOM_NONE ? "none failed" : cause);
+	out_printf(out, "%-*s%*s  %-*s", GPU_COLUMNS, gpu, ASKED_COLUMNS,
+		   v->facts.asked ? human_bytes(v->facts.asked).s : "-", CAUSE_COLUMNS, name_cause(v));
 	human_print(out, FILE_COLUMNS, opts->file, strlen(opts->file));
 	out_char(out, '\n');
 }

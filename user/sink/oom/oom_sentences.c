@@ -16,34 +16,44 @@
 #define NAME_COLUMNS 32
 #define FULL_PART 20         /* a GPU is full if so small a part of it is free */
 
-static const char *const cause_texts[OOM_CAUSE_COUNT] = {
-	[OOM_CAUSE_LEAK] = "a leak: {left_by}{outlived}",
-	[OOM_CAUSE_GROWTH] = "growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}",
-	[OOM_CAUSE_STATE] = "optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice"
-			    " the parameters",
-	[OOM_CAUSE_FRAGMENTED] = "fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and"
-				 " needs {asked} in one piece",
-	[OOM_CAUSE_NEIGHBOUR] = "another process: {holder} holds {bytes}{of_whole}; without it the request"
-				" would have fit",
-	[OOM_CAUSE_UNTRACED] = "other processes: the driver and processes that are not traced hold {bytes}{of_whole};"
-			       " without them the request would have fit",
-	[OOM_CAUSE_CACHE] = "PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them",
-	[OOM_CAUSE_CONTEXT] = "the CUDA context takes {bytes}, more than usual",
-	[OOM_CAUSE_LAUNCHES] = "launches, streams and other calls that do not allocate take {bytes}, more than"
-			       " usual",
-	[OOM_CAUSE_POOL] = "CUDA's memory pools keep {bytes} that no allocation uses",
-	[OOM_CAUSE_REQUEST] = "one request of {bytes}, {request_limit}",
-	[OOM_CAUSE_ACTIVATIONS] = "one iteration needs too much: activations and temporary tensors take {bytes} of"
-				  " {whole} in tensors",
-	[OOM_CAUSE_LIMIT] = "PyTorch's own memory limit refused the request: {no_failure}{holding}",
-	[OOM_CAUSE_OTHER_LIMIT] = "a limit other than the GPU's memory: {bytes}{of_whole} were free",
-	[OOM_CAUSE_UNEXPLAINED] = "not known: the traced processes hold {bytes}{of_whole}, which leaves {left}; other"
-				  " processes hold the rest, or another limit refused the request",
-	[OOM_CAUSE_HOST] = "the {class} memory could not be provided; all traced processes together hold"
-			   " {bytes} of pinned, registered and managed memory",
-	[OOM_CAUSE_FULL] = "{gpu} {is_full}: {held}",
-	[OOM_CAUSE_UNKNOWN] = "not known: there is no picture of that moment, so the holders of the memory are not"
-			      " known",
+/* word: for a list, which has no room for the sentence. */
+static const struct { const char *word, *sentence; } cause_texts[OOM_CAUSE_COUNT] = {
+	[OOM_CAUSE_LEAK] = { "a leak", "a leak: {left_by}{outlived}" },
+	[OOM_CAUSE_GROWTH] = { "growth",
+		"growth: {bytes} of {whole} came since {since}, in both halves of that time{most_at}" },
+	[OOM_CAUSE_STATE] = { "optimizer state",
+		"optimizer state: optimizers keep {bytes} for {whole} of parameters; Adam would keep twice the"
+		" parameters" },
+	[OOM_CAUSE_FRAGMENTED] = { "fragmentation",
+		"fragmentation: PyTorch caches {bytes} of its {whole} in pieces{largest}, and needs {asked} in one"
+		" piece" },
+	[OOM_CAUSE_NEIGHBOUR] = { "another process",
+		"another process: {holder} holds {bytes}{of_whole}; without it the request would have fit" },
+	[OOM_CAUSE_UNTRACED] = { "untraced memory",
+		"other processes: the driver and processes that are not traced hold {bytes}{of_whole}; without them"
+		" the request would have fit" },
+	[OOM_CAUSE_CACHE] = { "PyTorch's cache",
+		"PyTorch's cache: {bytes} of its {whole} are cached, and only tensors can use them" },
+	[OOM_CAUSE_CONTEXT] = { "the CUDA context", "the CUDA context takes {bytes}, more than usual" },
+	[OOM_CAUSE_LAUNCHES] = { "launches",
+		"launches, streams and other calls that do not allocate take {bytes}, more than usual" },
+	[OOM_CAUSE_POOL] = { "memory pools", "CUDA's memory pools keep {bytes} that no allocation uses" },
+	[OOM_CAUSE_REQUEST] = { "one large request", "one request of {bytes}, {request_limit}" },
+	[OOM_CAUSE_ACTIVATIONS] = { "one iteration",
+		"one iteration needs too much: activations and temporary tensors take {bytes} of {whole} in tensors" },
+	[OOM_CAUSE_LIMIT] = { "PyTorch's limit",
+		"PyTorch's own memory limit refused the request: {no_failure}{holding}" },
+	[OOM_CAUSE_OTHER_LIMIT] = { "another limit",
+		"a limit other than the GPU's memory: {bytes}{of_whole} were free" },
+	[OOM_CAUSE_UNEXPLAINED] = { "not known",
+		"not known: the traced processes hold {bytes}{of_whole}, which leaves {left}; other processes hold the"
+		" rest, or another limit refused the request" },
+	[OOM_CAUSE_HOST] = { "host memory",
+		"the {class} memory could not be provided; all traced processes together hold {bytes} of pinned,"
+		" registered and managed memory" },
+	[OOM_CAUSE_FULL] = { "too little left", "{gpu} {is_full}: {held}" },
+	[OOM_CAUSE_UNKNOWN] = { "no picture",
+		"not known: there is no picture of that moment, so the holders of the memory are not known" },
 };
 
 static const char *const reason_texts[OOM_REASON_COUNT] = {
@@ -331,6 +341,11 @@ static void put_sentence(struct out *out, const char *text, const struct subject
 
 /* ---- sentences ---- */
 
+const char *oom_cause_word(enum oom_cause_kind kind)
+{
+	return cause_texts[kind].word;
+}
+
 void oom_say_cause(struct out *out, const struct oom_view *v, const struct oom_cause *c)
 {
 	struct subject s = {
@@ -338,7 +353,7 @@ void oom_say_cause(struct out *out, const struct oom_view *v, const struct oom_c
 		.line = c->line, .count = c->count, .iterations = c->iterations, .row = c->row,
 	};
 
-	put_sentence(out, cause_texts[c->kind], &s);
+	put_sentence(out, cause_texts[c->kind].sentence, &s);
 	if (c->ground == FINDING_GUESS)
 		out_text(out, " (guess)");
 	/* The guess is what the memory is for, not how much was free. */

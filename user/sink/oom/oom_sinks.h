@@ -28,6 +28,9 @@ void oom_print_json(struct out *out, const struct oom_view *view, const struct s
 
 /* Who held the memory, with shares: oom_holders.c. */
 void oom_print_holders(struct out *out, const struct oom_view *view);
+/* The cause in a few words, at most OOM_WORD_COLUMNS, for lists: oom_sentences.c. */
+#define OOM_WORD_COLUMNS 17
+const char *oom_cause_word(enum oom_cause_kind kind);
 /* One sentence each: oom_sentences.c, oom_more.c. */
 void oom_say_cause(struct out *out, const struct oom_view *view, const struct oom_cause *cause);
 void oom_say_reason(struct out *out, const struct oom_view *view, const struct oom_reason *reason);
