@@ -17,8 +17,8 @@ def options_of(table, command):
     return [option for option in table["options"] if command in option["commands"]]
 
 
-def help_of(option):
-    return option["help"].replace("@", option["initial"])
+def help_of(option, command):
+    return option["helps"][command].replace("@", option["initial"])
 
 
 def suffixes(table, option, command):
@@ -109,7 +109,7 @@ def zsh_value(table, option, command):
 
 
 def zsh_option(table, option, command):
-    text, value = f"[{zsh_text(help_of(option))}]", ""
+    text, value = f"[{zsh_text(help_of(option, command))}]", ""
     if kind(option):
         colons = "::" if option["is_optional"] else ":"
         value = f"{colons}{zsh_text(option['argument'])}:{zsh_value(table, option, command)}"
@@ -168,4 +168,4 @@ def fish(table):
         for option in options_of(table, command):
             letter = f" -s {option['letter']}" if option["letter"] else ""
             yield (f"complete -c gpumemtrace -n '__gpumemtrace_is {command or 'trace'}'{letter} -l {option['name']} "
-                   f"{fish_value(table, option, command)}".rstrip() + f" -d {fish_quoted(help_of(option))}")
+                   f"{fish_value(table, option, command)}".rstrip() + f" -d {fish_quoted(help_of(option, command))}")

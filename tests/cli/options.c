@@ -37,16 +37,18 @@ static json_t *option_json(const struct cli_option *option)
 		CLI_SECTIONS(X)
 #undef X
 	};
-	json_t *words = js_array(), *commands = js_array();
+	json_t *words = js_array(), *commands = js_array(), *helps = js_object();
 
 	for (size_t c = 0; c < CLI_COMMAND_COUNT; c++)
-		if (option->commands & 1u << c)
+		if (option->commands & 1u << c) {
 			js_append(commands, js_word(cli_commands[c].word));
+			js_set(helps, cli_commands[c].word, text_of(cli_option_help(option, (enum cli_command)c)));
+		}
 	for (size_t i = 0; option->words && option->words[i]; i++)
 		js_append(words, js_word(option->words[i]));
 	return JS_OBJECT({ "letter", js_text((const char[]){ (char)option->letter }, 1) }, { "name", text_of(option->name) },
 			 { "argument", text_of(option->argument) }, { "is_optional", json_boolean(option->is_optional) },
-			 { "commands", commands }, { "help", text_of(option->help) }, { "section", text_of(titles[option->section]) },
+			 { "commands", commands }, { "helps", helps }, { "section", text_of(titles[option->section]) },
 			 { "initial", text_of(option->initial) }, { "suffix", text_of(option->suffix) },
 			 { "manual", text_of(manual_of(option)) },
 			 { "is_output", json_boolean(sink_find(option->name)) }, { "words", words });

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/count.h"
 #include "cli/cli_near.h"
 
 const struct cli_command_info cli_commands[CLI_COMMAND_COUNT] = {
@@ -12,25 +11,25 @@ const struct cli_command_info cli_commands[CLI_COMMAND_COUNT] = {
 #undef X
 };
 
-/* Other words for commands. */
-static const struct { const char *word; enum cli_command command; } aliases[] = {
-	{ "replay", CLI_REPORT },
-	{ "help", CLI_HELP },
-	{ "version", CLI_VERSION },
+const struct cli_alias cli_aliases[] = {
+	{ "replay", CLI_REPORT, "the same as report" },
+	{ "help", CLI_HELP, "list the commands, or the options of a command" },
+	{ "version", CLI_VERSION, "print the version" },
+	{ 0 },
 };
 
 const struct cli_example cli_examples[] = {
-	{ CLI_TRACE, "-p 4242", "trace process 4242; Ctrl-C prints the report" },
-	{ CLI_TRACE, "-- python train.py", "run a program and trace it from its start" },
+	{ CLI_TRACE, "-p 4242", "trace process 4242; Ctrl-C: the report" },
+	{ CLI_TRACE, "-- python train.py", "trace a program from its start" },
 	{ CLI_TRACE, "-a -d 60 -o run.gmt", "record all CUDA processes for a minute" },
-	{ CLI_TOP, "top", "who holds GPU memory now; ? lists the keys" },
+	{ CLI_TOP, "top", "GPU memory now; ? lists the keys" },
 	{ CLI_TOP, "top -i 0.2 -o run.gmt", "five views a second, and a recording" },
-	{ CLI_REPORT, "report run.gmt", "the answer: what stands out, and what to do" },
+	{ CLI_REPORT, "report run.gmt", "what stands out, and what to do" },
 	{ CLI_REPORT, "report --full run.gmt", "all tables behind the answer" },
 	{ CLI_REPORT, "report -o run.folded run.gmt", "a file for flame graphs" },
 	{ CLI_OOM, "oom gpumemtrace-oom-7.gmt", "why the request of a dump failed" },
 	{ CLI_OOM, "oom run.gmt", "all requests of a recording that failed" },
-	{ CLI_OOM, "oom -o oom.pickle run.gmt", "a snapshot of the events before, for PyTorch's viewer" },
+	{ CLI_OOM, "oom -o oom.pickle run.gmt", "a snapshot for PyTorch's memory viewer" },
 	{ CLI_RECORDS, "records run.gmt", "all records" },
 	{ CLI_RECORDS, "records --kind call -p 4242 run.gmt", "the calls of one process" },
 	{ CLI_RECORDS, "records --json run.gmt | jq .kind", "records for a script" },
@@ -48,9 +47,9 @@ int cli_command_find(const char *word)
 	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		if (!strcmp(cli_commands[i].word, word))
 			return (int)i;
-	for (size_t i = 0; i < COUNT(aliases); i++)
-		if (!strcmp(aliases[i].word, word))
-			return (int)aliases[i].command;
+	for (const struct cli_alias *a = cli_aliases; a->word; a++)
+		if (!strcmp(a->word, word))
+			return (int)a->command;
 	return -1;
 }
 
@@ -60,7 +59,7 @@ const char *cli_command_near(const char *word)
 
 	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		cli_near_try(&near, cli_commands[i].word);
-	for (size_t i = 0; i < COUNT(aliases); i++)
-		cli_near_try(&near, aliases[i].word);
+	for (const struct cli_alias *a = cli_aliases; a->word; a++)
+		cli_near_try(&near, a->word);
 	return near.best;
 }

@@ -12,6 +12,14 @@ struct cli_command_info {
 };
 extern const struct cli_command_info cli_commands[CLI_COMMAND_COUNT];
 
+/* Words that have no row in CLI_COMMANDS, such as "replay". Ends with a line of NULL. */
+struct cli_alias {
+	const char *word;
+	enum cli_command command;
+	const char *help;
+};
+extern const struct cli_alias cli_aliases[];
+
 /* The command that the word stands for, such as "report" or "replay"; -1: none. */
 int cli_command_find(const char *word);
 /* The word for a command that comes nearest to a misspelt word; NULL: no word is near. */

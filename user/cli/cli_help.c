@@ -11,7 +11,7 @@
 
 #define NAME_COLUMNS 28
 
-static void help_option(struct out *out, const struct cli_option *option)
+static void help_option(struct out *out, const struct cli_option *option, enum cli_command command)
 {
 	char left[64];
 	int n = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s%s", option->letter ? '-' : ' ',
@@ -22,7 +22,7 @@ static void help_option(struct out *out, const struct cli_option *option)
 	out_text(out, left);
 	out_pad(out, NAME_COLUMNS - n);
 	out_char(out, ' ');
-	for (const char *text = option->help; *text; text++)
+	for (const char *text = cli_option_help(option, command); *text; text++)
 		if (*text == '@' && option->initial)
 			out_text(out, option->initial);
 		else
@@ -57,7 +57,7 @@ static bool help_options(struct out *out, const struct options *options)
 		if ((int)option->section != section)
 			out_printf(out, "\n%s:\n", titles[option->section]);
 		section = (int)option->section;
-		help_option(out, option);
+		help_option(out, option, options->topic);
 	}
 	return has_more && !options->help_all;
 }
@@ -109,15 +109,17 @@ static void help_program(struct out *out, const struct options *options)
 		      "shows. gpumemtrace neither restarts nor changes the processes.\n\n");
 	for (size_t i = 1; i < CLI_COMMAND_COUNT; i++)
 		out_printf(out, "  %-8s %s\n", cli_commands[i].word, cli_commands[i].help);
-	out_text(out, "\n'gpumemtrace help COMMAND' lists the options of a command. The options below are for\n"
-		      "tracing.\n");
+	for (const struct cli_alias *a = cli_aliases; a->word; a++)
+		out_printf(out, "  %-8s %s\n", a->word, a->help);
+	out_text(out, "\n'gpumemtrace help COMMAND' lists the options of a command. The options below\n"
+		      "are for tracing.\n");
 	help_examples(out, CLI_TRACE);
 	if (help_options(out, options))
 		out_text(out, "\n'gpumemtrace help --all' also lists the expert options.\n");
 	out_text(out,
-		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and\n"
-		 "CAP_DAC_READ_SEARCH. Ctrl-C ends tracing and prints the report. gpumemtrace(1) explains\n"
-		 "each number, the JSON and the exit codes:\n");
+		 "\nTracing needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE,\n"
+		 "CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH. Ctrl-C ends tracing and prints\n"
+		 "the report. gpumemtrace(1) explains each number, the JSON and the exit codes:\n");
 #define X(name, code, text) out_printf(out, "  %3d  %s\n", code, text);
 	GMT_EXITS(X)
 #undef X

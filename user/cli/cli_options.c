@@ -227,6 +227,14 @@ void cli_table_fill(struct cli_table *table)
 	}
 }
 
+const char *cli_option_help(const struct cli_option *option, enum cli_command command)
+{
+	for (size_t i = 0; i < COUNT(option->others); i++)
+		if (option->others[i].commands & 1u << command)
+			return option->others[i].help;
+	return option->help;
+}
+
 const char *cli_target_option(const struct options *options)
 {
 	const struct { const char *option; size_t count; } all[] = {

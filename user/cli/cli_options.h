@@ -18,7 +18,7 @@
 	X(OOM, "oom", "FILE.gmt|DIR...", "explain why memory ran out; DIR: list the dumps there") \
 	X(RECORDS, "records", "FILE.gmt", "print the records of a recording or a dump, a line each") \
 	X(DOCTOR, "doctor", "", "check this machine: what tracing needs, what is missing, the remedy") \
-	X(PS, "ps", "", "list the processes that use CUDA, with their GPU memory, container or job") \
+	X(PS, "ps", "", "list the processes that use CUDA: GPU memory, container, job") \
 	X(LIST, "list", "", "print the probed functions of libcuda and what they mean")
 enum cli_command {
 #define X(name, word, arguments, help) CLI_##name,
@@ -79,5 +79,8 @@ struct cli_table {
 	struct cli_option rows[CLI_OPTIONS_MAX];
 };
 void cli_table_fill(struct cli_table *table);
+
+/* What the option does for a command, in one line. */
+const char *cli_option_help(const struct cli_option *option, enum cli_command command);
 
 #endif

@@ -14,13 +14,14 @@
  *   value     MEMBER(kind, name, limits): a member of struct options of a kind of CLI_VALUES
  *             SETS(name, value): the option sets another member to this value
  *             TAKES(function): the function of cli_options.c reads the value
- *   help      one line; "@" stands for the initial value, here as in the manual
+ *   help      one line; "@" stands for the initial value, here as in the manual. Where the text is wrong for a command,
+ *             the value has another text: .others = { { FOR_OOM, "..." } }
  *   manual    `bold`, *italic*; an empty line begins a new paragraph, "- " begins an item
  */
 
 /* ---- What is traced ---- */
 OPTION('p', "pid", "PID|NAME", TRACED, FOR_TARGETS, MEMBER(pids, pids),
-       "trace these processes and their children; may be repeated",
+       "trace processes and their children; may be repeated",
        "Trace these processes, the children that they have, and those that they fork: a process id, a list of ids with"
        " commas, or the name of a command, a program or a script (`train.py`); see `TARGETS`. May be given more than"
        " once.")
@@ -40,7 +41,7 @@ OPTION(0, "unit", "UNIT", TRACED, FOR_TARGETS, MEMBER(list, units),
        "Trace the processes of a systemd unit, and those that start there later: a service, a scope or a slice. A"
        " name without one of these endings means a service.")
 OPTION(0, "slurm-job", "JOB[.STEP]", TRACED, FOR_TARGETS, MEMBER(list, slurm_jobs),
-       "trace a Slurm job, or a task (1234_5), on this machine",
+       "trace a Slurm job or task (1234_5) on this machine",
        "Trace the processes of a Slurm job, of a task of an array (`1234_5`) or of a step (`1234.0`) on this machine,"
        " and those that start there later.")
 OPTION(0, "pod", "UID|POD", TRACED, FOR_TARGETS, MEMBER(list, pods),
@@ -64,35 +65,38 @@ OPTION('i', "interval", "SECONDS", SHOWN, FOR_TRACE, MEMBER(time, interval_ns, .
        "Time between updates of the live view, 0.1 or more; the default is @.")
 OPTION(0, "", "FILE", SHOWN, 0, TAKES(take_format), "", "")
 OPTION(0, "full", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full),
-       "print all tables of the report after the answer",
+       "print all tables behind the answer",
        "Print all tables of the report after the answer, and of `oom` after the verdict: the column that adds up to"
        " nvidia-smi's number, and memory by"
        " kind of call, owner, line, stack trace, tensor use and iteration; see `THE NUMBERS`.")
 OPTION(0, "top", "N", SHOWN, FOR_STACKS, MEMBER(number, top, .most = 100000, .initial = "10"),
-       "stack traces in each list of the report; default @",
+       "stack traces in each list; default @",
        "Number of stack traces in each list of the report and of the JSON; the default is @. 0 prints no stack"
        " traces, only the table by owner.")
 OPTION(0, "older-than", "SECONDS", SHOWN, FOR_REPORT, MEMBER(time, older_than_ns, .least = CLI_MS, .initial = "60"),
-       "list memory that is not freed for this long; default @",
+       "list memory not freed for this long; default @",
        "List memory that has not been freed for longer than this time; the default is @.")
 OPTION(0, "full-stacks", NULL, SHOWN, FOR_STACKS, MEMBER(flag, full_stacks),
        "print all frames of a stack trace; means --full",
        "Print all frames of a stack trace; in a report this means `--full`, too. By default the report leaves out"
        " frames that do not help to identify the code: entry points of CUDA and the interpreter.")
 OPTION(0, "owners", "FILE", SHOWN, FOR_STACKS, MEMBER(list, owners),
-       "read rules that decide who owns a stack trace's memory",
+       "read rules about who owns a stack trace's memory",
        "Read rules that decide who owns the memory of a stack trace; see `OWNERS AND STACKS`. May be given more than"
        " once. These rules come before the standard rules.")
-OPTION('q', "quiet", NULL, SHOWN, FOR_FILES, MEMBER(times, quiet),
-       "print no live view, no messages but errors; -qq: no report",
+OPTION('q', "quiet", NULL, SHOWN, FOR_FILES,
+       MEMBER(times, quiet, .others = { { FOR_REPLAY, "print no messages but errors; -qq: no report" },
+					{ FOR_OOM | FOR_RECORDS, "print no messages but errors" } }),
+       "no live view, only error messages; -qq: no report",
        "Print no live view, and no messages except errors. The report is the result and is printed. Given twice"
        " (`-qq`), tracing and `report` print no report for people either, only files and `--json`; with `--strict` the"
        " exit status then still shows that data was lost.")
-OPTION('v', "verbose", NULL, SHOWN, FOR_ALL, MEMBER(times, verbose),
+OPTION('v', "verbose", NULL, SHOWN, FOR_ALL,
+       MEMBER(times, verbose, .others = { { FOR_OOM, "show requests that a retry satisfied in full, too" } }),
        "print more messages; may be repeated",
        "Print more messages. May be given more than once.")
 OPTION(0, "live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_ALWAYS),
-       "show the live view even if COMMAND uses the same terminal",
+       "live view even if COMMAND uses the same terminal",
        "Show the live view even if *COMMAND* writes to the same terminal or file. By default the live view is off in"
        " this case. On a terminal the screen has no keys then: what is typed is for *COMMAND*.")
 OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
@@ -110,8 +114,11 @@ OPTION(0, "no-pager", NULL, SHOWN, FOR_PAGED, MEMBER(flag, no_pager),
        " the variables do not count: the pager is less in its secure mode (`LESSSECURE`), which runs no commands.")
 
 /* ---- What is kept ---- */
-OPTION('o', "output", "FILE", KEPT, FOR_STACKS, TAKES(take_output, .suffix = RECORDING_SUFFIX),
-       "write what the suffix says: .gmt recording, .pickle, .folded",
+OPTION('o', "output", "FILE", KEPT, FOR_STACKS,
+       TAKES(take_output, .suffix = RECORDING_SUFFIX,
+	     .others = { { FOR_REPLAY, "write what the suffix says: .pickle, .folded" },
+			 { FOR_OOM, "write FILE.pickle, as --snapshot does" } }),
+       "write what the suffix says: .gmt, .pickle, .folded",
        "Write a file at the end. The suffix of its name says which file: `.gmt`, or no suffix, is a recording"
        " (see `RECORDINGS`), which only tracing writes; `.pickle` means `--snapshot`, and `.folded` means `--folded`."
        " Another suffix is refused. `-` is standard output for a recording; the report then goes to standard error."
@@ -121,8 +128,10 @@ OPTION(0, "folded-by", "WHAT", KEPT, FOR_REPORT, MEMBER(word, folded_by, .words 
        "live, peak, growth, old or allocated; default @",
        "Which bytes `--folded` writes: `live` (the default), `peak` (held at the peak of each GPU), `growth`, `old`"
        " (not freed for longer than `--older-than`) or `allocated` (the sum of all allocations).")
-OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS, MEMBER(window, window, .initial = "200k"),
-       "newest events to keep for dumps and snapshots; default @",
+OPTION(0, "window", "HOW|off", KEPT, FOR_STACKS,
+       MEMBER(window, window, .initial = "200k",
+	      .others = { { FOR_REPLAY | FOR_OOM, "newest events to keep for a snapshot; default @" } }),
+       "newest events in dumps and snapshots; default @",
        "How many events a snapshot or a dump contains: the newest events of all processes, limited by their number"
        " (`@`, the default), by their age (`60s`, `5min`, `2h`) or by the memory that they take (`16MiB`; 40 bytes"
        " each). Several limits may be given, separated by commas; all limits apply. With `off` dumps contain no"
@@ -131,15 +140,17 @@ OPTION(0, "oom-dir", "DIR|off", KEPT, FOR_TRACE, MEMBER(place, oom_dir),
        "directory for dumps when memory runs out; default .",
        "The directory for the dumps that are written when a process runs out of memory; the default is the current"
        " directory. With `off` gpumemtrace writes only the dumps that are asked for with SIGUSR1; see `OUT OF MEMORY`.")
-OPTION(0, "strict", NULL, KEPT, FOR_FILES, MEMBER(flag, strict),
+OPTION(0, "strict", NULL, KEPT, FOR_FILES,
+       MEMBER(flag, strict, .others = { { FOR_OOM | FOR_RECORDS, "exit with 5 if a recording is incomplete" } }),
        "exit with 5 if any data was lost",
-       "Exit with status 5 if any data was lost, a library could not be probed or the recording is incomplete. With a"
+       "Exit with status 5 if any data was lost, a library could not be probed or the recording is incomplete. `oom`"
+       " and `records` only see whether the recording is incomplete. With a"
        " command this holds if the command itself ends with 0.")
 
 /* ---- How it is observed ---- */
 OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        MEMBER(word, stack_mode, .words = stack_words, .initial = CLI_STACKS_INITIAL),
-       "full, native, python, fp or off; default full (arm64: fp)",
+       "full (default; arm64: fp), native, python, fp, off",
        "How stack traces are taken:"
        "\n\n- `full` Native and Python frames in one stack trace; the default."
        "\n\n- `native` No Python frames."
@@ -151,7 +162,7 @@ OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        "\n\nBefore Linux 5.17 every mode except `off` works as `fp`. On arm64 `fp` is the default, `full` and `native`"
        " work as `fp`, and a message says so.")
 OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
-       "also take stack traces of PyTorch's blocks (tensors)",
+       "take stack traces of PyTorch's blocks (tensors) too",
        "Also take stack traces of the blocks that PyTorch's allocator gives out. A block is a tensor's memory. There"
        " are many more blocks than allocations from the driver, so this option costs more (README.md gives numbers) and"
        " takes 6 MiB of the kernel's memory. The report then shows owners and stack traces of the blocks beside those"
@@ -159,12 +170,14 @@ OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
 
 /* ---- What is chosen ---- */
 OPTION('p', "pid", "PID[,PID...]", CHOSEN, FOR_READING,
-       TAKES(cli_take_pids, .offset = offsetof(struct options, pids)),
+       TAKES(cli_take_pids, .offset = offsetof(struct options, pids),
+	     .others = { { FOR_OOM, "explain only these processes' requests" } }),
        "show only these processes; may be repeated",
        "With `report`, `oom` and `records` show only these processes of the recording, in the output and in its files:"
        " `oom` shows the requests of these processes, with all that held memory then.")
-OPTION(0, "gpu", "N|UUID", CHOSEN, FOR_REPLAY | FOR_OOM, MEMBER(text, gpu),
-       "show only this GPU: its number in nvidia-smi, or its UUID",
+OPTION(0, "gpu", "N|UUID", CHOSEN, FOR_REPLAY | FOR_OOM,
+       MEMBER(text, gpu, .others = { { FOR_OOM, "explain only this GPU's requests: number or UUID" } }),
+       "show only this GPU: nvidia-smi's number, or UUID",
        "Show only this GPU: nvidia-smi's number of the GPU, or the beginning of the UUID. A report has the processes"
        " that used this GPU, with the memory on this GPU only; host memory is left out. A snapshot has this"
        " GPU's memory and events, under the number that the GPU has in the process. Losses and limits are those of the"
@@ -203,7 +216,7 @@ OPTION(0, "stack-depth", "N", EXPERT, FOR_TRACE,
        "largest number of native frames; default @",
        "Largest number of native frames in a stack trace, at most 1024; the default is @.")
 OPTION(0, "stack-sample", "SIZE", EXPERT, FOR_TRACE, MEMBER(size, stack_sample_bytes, .most = UINT64_MAX),
-       "take a stack trace for each SIZE bytes that a thread allocates",
+       "one stack trace for each SIZE bytes of a thread",
        "Take a stack trace only each time that a thread has asked for another *SIZE* bytes, such as `1G`. All sums stay"
        " exact. Memory that was allocated in between is reported as `(without a stack)`.")
 OPTION(0, "requested-sizes", NULL, EXPERT, FOR_TRACE, MEMBER(flag, requested_sizes),
@@ -215,12 +228,12 @@ OPTION(0, "requested-sizes", NULL, EXPERT, FOR_TRACE, MEMBER(flag, requested_siz
        " because a snapshot contains the requested sizes.")
 OPTION(0, "ring-size", "SIZE", EXPERT, FOR_TRACE,
        MEMBER(power, ring_bytes, .least = CLI_RING_MIN, .most = CLI_RING_MAX, .initial = "16M"),
-       "size of the ring buffer, a power of two; default @",
+       "size of the ring buffer; default @",
        "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
        " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
 OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE,
        MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G"),
-       "most memory that gpumemtrace itself may take; default @",
+       "most memory for gpumemtrace itself; default @",
        "The most memory that gpumemtrace itself may take, at least 64M; the default is @. It is measured ten times a"
        " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
        " and the kernel's maps do not count. From 70 % of the size on, gpumemtrace gives up, in this order: the"

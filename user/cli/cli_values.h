@@ -78,6 +78,7 @@ typedef int cli_take_fn(const struct cli_given *given);
 CLI_VALUES(X)
 #undef X
 
+#define CLI_OTHER_HELPS 2
 struct cli_option {
 	int letter;               /* 0: the option has only the long name */
 	const char *name;
@@ -86,6 +87,7 @@ struct cli_option {
 	unsigned int section;     /* enum cli_section */
 	unsigned int commands;    /* bit c: enum cli_command c takes the option */
 	const char *help;
+	struct { unsigned int commands; const char *help; } others[CLI_OTHER_HELPS]; /* for some of the commands */
 	cli_take_fn *take;
 	size_t offset;            /* of the member of struct options */
 	uint64_t least, most;     /* of a number */

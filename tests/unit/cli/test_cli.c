@@ -515,12 +515,49 @@ static void test_near(void **state)
 /* Lines that fit a terminal. */
 static void test_help_is_narrow(void **state)
 {
-	char *text = help_text("help all");
+	(void)state;
+	for (size_t c = 0; c < CLI_COMMAND_COUNT; c++) {
+		char line[64], *text;
+
+		snprintf(line, sizeof(line), "help %s --all", cli_commands[c].word);
+		text = help_text(line);
+		for (char *of = strtok(text, "\n"); of; of = strtok(NULL, "\n"))
+			if (strlen(of) > 80)
+				fail_msg("%s: too long: %s", line, of);
+		free(text);
+	}
+}
+
+static void test_help_lists_all_commands(void **state)
+{
+	char *text = help_text("help");
 
 	(void)state;
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (strlen(line) > 100)
-			fail_msg("too long: %s", line);
+	assert_non_null(strstr(text, "\n  oom      explain "));
+	assert_non_null(strstr(text, "\n  replay   the same as report\n"));
+	assert_non_null(strstr(text, "\n  help     list "));
+	assert_non_null(strstr(text, "\n  version  print the version\n"));
+	free(text);
+}
+
+/* An option's text is about the command. */
+static void test_help_of_a_shared_option(void **state)
+{
+	static const char *const foreign[] = { "live view", "report", ".gmt r", ".folded", "dumps and snap", "data was" };
+	char *text = help_text("help oom --all");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (strstr(text, foreign[i]))
+			fail_msg("the help of oom is about '%s': %s", foreign[i], text);
+	assert_non_null(strstr(text, "--full                 print all tables behind the answer\n"));
+	free(text);
+	text = help_text("help records --all");
+	assert_null(strstr(text, "-qq"));
+	free(text);
+	text = help_text("help report --all");
+	assert_null(strstr(text, "live view"));
+	assert_non_null(strstr(text, "-qq: no report"));
 	free(text);
 }
 
@@ -570,6 +607,8 @@ int main(void)
 		cmocka_unit_test(test_help_of_each_command),
 		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_help_is_narrow),
+		cmocka_unit_test(test_help_lists_all_commands),
+		cmocka_unit_test(test_help_of_a_shared_option),
 		cmocka_unit_test(test_manual_lists_exit_codes),
 	};
 

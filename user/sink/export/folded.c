@@ -195,7 +195,7 @@ static void ask_all_stacks(struct view_request *request, const struct sink_opts 
 const struct sink sink_folded = {
 	.name = "folded",
 	.suffix = ".folded",
-	.help = "write folded stack traces for flame graphs; - is stdout",
+	.help = "write stack traces for flame graphs; - is stdout",
 	.manual = "At the end, write all stack traces in folded form, which flamegraph.pl, inferno and speedscope read."
 		  " Each stack trace is a line: the process, the GPU and the frames from the outermost to the"
 		  " innermost, separated by semicolons, and then the bytes. If stack traces of PyTorch's blocks were"

@@ -293,7 +293,7 @@ static void write_snapshot(struct out *out, const struct sink_history *history, 
 const struct sink sink_snapshot = {
 	.name = "snapshot",
 	.suffix = ".pickle",
-	.help = "write a snapshot for PyTorch's memory viewers; - is stdout",
+	.help = "write a snapshot for PyTorch's viewers; - is stdout",
 	.manual = "At the end, write the history of device memory as a file for PyTorch's memory viewers; see"
 		  " `SNAPSHOTS`. While tracing, this option implies `--block-stacks` and `--requested-sizes`. The"
 		  " snapshot of a recording has stack traces of PyTorch's blocks only if the recording was made with"

@@ -22,7 +22,7 @@ static void print_json_report(struct out *out, const struct view *view, const st
 
 const struct sink sink_json = {
 	.name = "json",
-	.help = "print JSON lines instead of text, or write them to FILE",
+	.help = "print JSON lines, not text, or write them to FILE",
 	.manual = "Print JSON lines instead of text, or write them to *FILE*, which is emptied first; see `JSON`."
 		  " `--` *COMMAND* has the same standard output as the lines: then there are no live lines, unless"
 		  " `--live` is given. With *FILE* there are live lines.",
