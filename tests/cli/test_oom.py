@@ -114,6 +114,16 @@ def as_alone():
         check("the same as alone: " + name, comparable(view) == comparable(other), view["oom"]["verdict"])
 
 
+def retry():
+    """A request that a retry satisfied alarms nobody."""
+    out = run(data("kept/oom-retry"))[1]
+    check("a retry that succeeded: the head", out.startswith("MEMORY WAS SHORT (a retry succeeded)  2026-") and
+          "OUT OF MEMORY" not in out, out)
+    check("a retry that succeeded: what to do", "\nDO     nothing must be done: a retry succeeded (256 MiB), after 256 MiB was"
+          in out and "  1 " not in out and "THEN" not in out, out)
+    check("the number of the request", "\nMEMORY WAS SHORT #2 (a retry succeeded)  " in run(data("kept/synthetic"))[1])
+
+
 def words():
     """A directory's list is for people: causes in words, in rows that fit 100 columns beside a short name."""
     with tempfile.TemporaryDirectory() as place:
@@ -166,6 +176,7 @@ def main():
     as_alone()
     folder_as_alone()
     words()
+    retry()
     check("no file", run()[0] == 2 and run("/nonexistent")[0] == 1)
     check("no recording", run(BIN)[0] == 1)
     return done()

@@ -48,7 +48,8 @@ static inline void says(struct records *r, void (*change)(struct oom *oom), cons
 	out_char(&out, '\n');
 	oom_text(&out, &view, NULL, 0);
 	out_char(&out, '\n');
-	oom_say_outcome(&out, &view);
+	if (view.rec.outcome != GMT_OOM_RETRY)
+		oom_say_outcome(&out, &view);
 	text = out_take(&out);
 	for (; *wanted; wanted++)
 		if (!strstr(text, *wanted))

@@ -18,6 +18,18 @@ static void say_tries(struct out *out, const struct gmt_oom *rec)
 			   human_bytes(rec->freed_bytes).s);
 }
 
+void oom_say_retry(struct out *out, const struct oom_view *v)
+{
+	const struct gmt_oom *rec = &v->rec;
+
+	out_printf(out, "a retry%s succeeded", rec->sign == GMT_OOM_BY_GIVEN ? "" : " for less memory");
+	if (rec->given_bytes)
+		out_printf(out, " (%s)", human_bytes(rec->given_bytes).s);
+	say_tries(out, rec);
+	out_printf(out, ", %s after the first failure; the step was slow, and there was no error",
+		   human_duration(rec->decided_ns - rec->first_ns).s);
+}
+
 void oom_say_outcome(struct out *out, const struct oom_view *v)
 {
 	const struct gmt_oom *rec = &v->rec;
@@ -25,14 +37,6 @@ void oom_say_outcome(struct out *out, const struct oom_view *v)
 	const char *sign = rec->sign < GMT_OOM_SIGN_COUNT ? gmt_oom_sign_text(rec->sign) : "";
 
 	switch (rec->outcome) {
-	case GMT_OOM_RETRY:
-		out_printf(out, "A retry%s succeeded", rec->sign == GMT_OOM_BY_GIVEN ? "" : " for less memory");
-		if (rec->given_bytes)
-			out_printf(out, " (%s)", human_bytes(rec->given_bytes).s);
-		say_tries(out, rec);
-		out_printf(out, ", %s after the first failure: a slow step, not an error.",
-			   human_duration(rec->decided_ns - rec->first_ns).s);
-		break;
 	case GMT_OOM_RAISED:
 		out_text(out, *sign ? sign : "The program received the error");
 		say_tries(out, rec);

@@ -97,7 +97,7 @@ static const char *const remedy_texts[OOM_DO_COUNT] = {
 	[OOM_DO_LESS_PINNED] = "pin less (pin_memory, num_workers), or raise the limit (ulimit -l, the memory cgroup)",
 	[OOM_DO_HOLD_LESS] = "hold less: the lines above hold most",
 	[OOM_DO_EARLIER] = "look at an earlier failure of the session, which may have a picture",
-	[OOM_DO_NOTHING] = "nothing: the program got memory and went on",
+	[OOM_DO_NOTHING] = "nothing must be done: {retry}",
 	[OOM_DO_KEEP_CACHE] = "if this slow step comes often in PyTorch: set PYTORCH_CUDA_ALLOC_CONF="
 			      "expandable_segments:True, or use fewer different sizes",
 };
@@ -303,6 +303,11 @@ static void fill_would_fit(struct out *out, const struct subject *s)
 		out_printf(out, ": %s would have fit", human_bytes(s->v->facts.asked).s);
 }
 
+static void fill_retry(struct out *out, const struct subject *s)
+{
+	oom_say_retry(out, s->v);
+}
+
 static const struct {
 	const char *word;
 	void (*put)(struct out *out, const struct subject *s);
@@ -315,6 +320,7 @@ static const struct {
 	{ "is_full", fill_is_full }, { "request_limit", fill_request_limit }, { "would_fit", fill_would_fit },
 	{ "left", fill_left }, { "others", fill_others }, { "outlived", fill_outlived },
 	{ "grown_at", fill_grown_at }, { "no_failure", fill_no_failure }, { "holding", fill_holding },
+	{ "retry", fill_retry },
 };
 
 static void fill_blank(struct out *out, const char *word, size_t size, const struct subject *s)

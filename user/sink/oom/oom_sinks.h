@@ -35,6 +35,8 @@ const char *oom_cause_word(enum oom_cause_kind kind);
 void oom_say_cause(struct out *out, const struct oom_view *view, const struct oom_cause *cause);
 void oom_say_reason(struct out *out, const struct oom_view *view, const struct oom_reason *reason);
 void oom_say_remedy(struct out *out, const struct oom_view *view, enum oom_remedy remedy);
+/* What a retry got that succeeded; oom_say_outcome() is for all other outcomes of a request. */
+void oom_say_retry(struct out *out, const struct oom_view *view);
 void oom_say_outcome(struct out *out, const struct oom_view *view);
 void oom_say_changes(struct out *out, const struct oom_view *view);
 /* "pid 4242 python train.py"; a line, or the stack where no line is the program's own; "GPU 1". */

@@ -100,12 +100,14 @@ static struct human name_device(const struct oom_view *v)
 
 void oom_text_head(struct out *out, const struct oom_view *v)
 {
+	const char *what = v->rec.outcome == GMT_OOM_RETRY ? "MEMORY WAS SHORT" : "OUT OF MEMORY";
+
 	if (v->rec.outcome == GMT_OOM_NONE)
 		out_text(out, "MEMORY IN USE  ");
 	else if (v->rec.number > 1)
-		out_printf(out, "OUT OF MEMORY #%u (%s)  ", v->rec.number, name_outcome(v));
+		out_printf(out, "%s #%u (%s)  ", what, v->rec.number, name_outcome(v));
 	else
-		out_printf(out, "OUT OF MEMORY (%s)  ", name_outcome(v));
+		out_printf(out, "%s (%s)  ", what, name_outcome(v));
 	put_moment(out, v);
 	if (v->rec.outcome == GMT_OOM_NONE)
 		return;
@@ -227,16 +229,20 @@ static void put_reasons(struct out *out, const struct oom_view *v, unsigned colu
 	put_section(out, "NOT", columns, &text);
 }
 
+/* Numbered, because the order matters; after a retry that succeeded nothing must be done. */
 static void put_remedies(struct out *out, const struct oom_view *v, unsigned columns)
 {
 	for (size_t i = 0; i < v->verdict.remedy_count; i++) {
 		struct out text;
-
 		char label[LABEL_COLUMNS + 24];
 
-		snprintf(label, sizeof(label), "%-*s%zu ", LABEL_COLUMNS, i ? "" : "DO", i + 1);
 		out_init_mem(&text);
 		oom_say_remedy(&text, v, v->verdict.remedies[i]);
+		if (v->rec.outcome == GMT_OOM_RETRY) {
+			put_section(out, i ? "" : "DO", columns, &text);
+			continue;
+		}
+		snprintf(label, sizeof(label), "%-*s%zu ", LABEL_COLUMNS, i ? "" : "DO", i + 1);
 		text_wrap(out, label, LABEL_COLUMNS + 2, columns, &text);
 	}
 }
@@ -269,9 +275,4 @@ void oom_text(struct out *out, const struct oom_view *v, const char *file, unsig
 	}
 	put_reasons(out, v, columns);
 	put_remedies(out, v, columns);
-	if (v->rec.outcome == GMT_OOM_RETRY) {
-		out_init_mem(&text);
-		oom_say_outcome(&text, v);
-		put_section(out, "THEN", columns, &text);
-	}
 }
