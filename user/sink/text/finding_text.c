@@ -3,6 +3,7 @@
 
 #include "base/human.h"
 #include "base/out.h"
+#include "sink/sink.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
@@ -227,6 +228,9 @@ static void remedy_line(const struct below *b, const struct finding *f)
 		remedy = "gradients with a graph (create_graph), or copies of .grad? .detach() them";
 	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_OPTIMIZER_STATE)
 		remedy = "a new optimizer each time, while something holds the old ones?";
+	/* The report ends with the command and the name of the file. */
+	if (f->kind == FINDING_OF_OUT_OF_MEMORY && (b->opts->dump || b->opts->recording))
+		remedy = NULL;
 	if (!remedy)
 		return;
 	out_init_mem(&line);

@@ -17,7 +17,7 @@ const char *finding_text_label(enum finding_kind kind);
 void finding_text(struct out *out, const struct view *view, const struct finding *finding,
 		  const struct sink_opts *opts);
 /* The two parts of it, in lines of at most `columns`: the sentence, with the subject in front; then what belongs to
- * the finding, and what to do about it. */
+ * the finding, and what to do about it, unless the report's end says that. */
 void finding_text_sentence(struct out *out, const struct view *view, const struct finding *finding,
 			   const char *subject, unsigned columns, const struct sink_opts *opts);
 void finding_text_below(struct out *out, const struct view *view, const struct finding *finding, unsigned columns,
