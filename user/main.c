@@ -94,8 +94,16 @@ static int run_with_owners(const struct options *options)
 	return status;
 }
 
+static bool reads_recording(enum cli_command command)
+{
+	return command == CLI_REPORT || command == CLI_OOM || command == CLI_RECORDS;
+}
+
 static int run_command(const struct options *options, struct out *out)
 {
+	/* A recording may come from anybody, and may ask for any amount of memory. */
+	if (reads_recording(options->command) && xalloc_bound(options->memory_bytes) && options->verbose)
+		say("--memory has no effect: the memory of this process cannot be measured or bounded");
 	switch (options->command) {
 	case CLI_TRACE:
 	case CLI_TOP:

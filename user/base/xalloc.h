@@ -5,11 +5,14 @@
 #define GPUMEMTRACE_BASE_XALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* Prints the sentence and ends the program, on any thread. Needs no memory. */
-/* Says that memory has run out. */
+/* Says that memory has run out. Needs no memory. */
 void xalloc_tell(void);
+/* The same, and ends the program, on any thread. */
 void xalloc_failed(void) __attribute__((noreturn));
+/* From now on the program can get about `bytes` more memory, and none beyond. 0 or -errno: there is no bound then. */
+int xalloc_bound(uint64_t bytes);
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);

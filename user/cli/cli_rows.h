@@ -231,8 +231,9 @@ OPTION(0, "ring-size", "SIZE", EXPERT, FOR_TRACE,
        "size of the ring buffer; default @",
        "Size of the ring buffer between the kernel and gpumemtrace, such as `@`, the default. The size is rounded up to"
        " a power of two, from 64K to 1G. Choose a larger size if the report says that the ring buffer was full.")
-OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE,
-       MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G"),
+OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE | FOR_READING,
+       MEMBER(size, memory_bytes, .least = CLI_MEMORY_MIN, .most = UINT64_MAX, .initial = "1G",
+	      .others = { { FOR_READING, "most memory for reading a file; default @" } }),
        "most memory for gpumemtrace itself; default @",
        "The most memory that gpumemtrace itself may take, at least 64M; the default is @. It is measured ten times a"
        " second, and counts what gpumemtrace and the processes that read files for it have allocated; the ring buffer"
@@ -240,7 +241,8 @@ OPTION(0, "memory", "SIZE", EXPERT, FOR_TRACE,
        " processes that read files (they are started again when they are needed), stack traces of new allocations, the"
        " events of `--window`, the names of stack traces. The report says what was given up. The sums of bytes stay"
        " exact. If the live allocations alone take as much, the tracing ends with an error, and the recording is"
-       " closed.")
+       " closed. `report`, `oom` and `records` give nothing up: a recording that needs more ends the command with an"
+       " error.")
 OPTION(0, "oom-max", "N", EXPERT, FOR_TRACE, MEMBER(number, oom_max, .least = 1, .most = 100000, .initial = "16"),
        "write at most N dumps; default @",
        "Write at most *N* dumps in one session; the default is @. Dumps that are asked for with SIGUSR1 do not count.")
