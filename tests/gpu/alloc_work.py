@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Exercises the corners of PyTorch's allocator, one function for each corner, with checkpoints.
 
-    alloc_work.py NAME       churn, running, graph, mempool, sleep, record_stream, uncached, export, training
+    alloc_work.py NAME       churn, running, graph, mempool, sleep, record_stream, uncached, export, training, saved
 """
 import ctypes
 import os
@@ -68,6 +68,22 @@ def running():
             work.turn()
             time.sleep(0.0005)
         work.kept.append(empty(3 * MIB))
+        say(name)
+
+
+def saved():
+    """A training. Between "before" and "after" somebody else moves its memory to host memory and back."""
+    model = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for name in ("before", "after", "end"):
+        for _ in range(5):
+            optimizer.zero_grad()
+            model(torch.randn(512, 1024, device="cuda")).square().mean().backward()
+            optimizer.step()
+        if name == "after":            # what came back is as good as new
+            del optimizer
+            torch.cuda.empty_cache()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         say(name)
 
 

@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 
+import ends
 import lib
 from compare import EXPANDABLE, NATIVE
 from lib import MIB
@@ -61,6 +62,29 @@ def attached(s):
     work.leave()
     status, view = tool.wait()
     s.ended_clean("end", tool, status, view, 0)
+
+
+def saved(s):
+    """A PyTorch training is moved to host memory and back: sums are NVML's all along, blocks are PyTorch's."""
+    work, tool = s.traced("alloc_work.py", "saved", mode=NATIVE)
+    truth = work.next()
+    before = row_of(s.holds("before", tool, truth, NATIVE), truth)
+    if ends.move(s, "save", truth["pid"]):
+        def is_saved(view):
+            proc = view.process(truth["pid"])
+            return proc and row_of(proc, truth) and row_of(proc, truth).checkpointed
+        row = row_of(tool.wait_view(is_saved).process(truth["pid"]), truth)
+        s.equal("saved", "physical and NVML", row.physical, s.nvml.used(truth["pid"]).get(row.uuid, 0))
+        s.equal("saved", "what calls allocated", row.attributed, before.attributed)
+        for name in ("allocated", "reserved"):
+            s.equal("saved", "PyTorch " + name, row.torch[name]["live_bytes"], truth["gpus"][0][name])
+        ends.move(s, "restore", truth["pid"])
+    for step in ("after", "end"):
+        work.go()
+        truth = work.next()
+        row = row_of(s.holds(step, tool, truth, NATIVE), truth)
+        s.equal(step, "in host memory", row.checkpointed, 0)
+    s.finish(work, tool)
 
 
 def graph(s):
@@ -220,7 +244,7 @@ def export_late(s):
     work.go()
 
 
-SCENARIOS = {"torch-churn": churn_native, "torch-churn-expandable": churn_expandable, "torch-attached": attached,
+SCENARIOS = {"torch-saved": saved, "torch-churn": churn_native, "torch-churn-expandable": churn_expandable, "torch-attached": attached,
              "torch-graph": graph, "torch-mempool": mempool, "torch-sleep": sleep, "torch-record-stream": record_stream,
              "torch-uncached": uncached, "torch-export": export_native, "torch-export-expandable": export_expandable,
              "torch-export-late": export_late}
