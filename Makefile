@@ -63,18 +63,19 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
                              process_tables stack_ends vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases recent rises \
                                 segments sizes torch_silent) \
-            $(call in,oom,oom_ask oom_dump oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
+            $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
             $(call in,view,by_stack finding_search findings findings_growth looked oom_causes oom_judge oom_parts \
-                            oom_verdict oom_view snapshot snapshot_index snapshot_replay sums table view view_build view_filter)
+                            oom_verdict oom_view request_why snapshot snapshot_index snapshot_replay sums table view \
+                            view_build view_facts view_filter)
 SOURCE   := dump_folder reader recorder
 SYMBOL   := intern owners symbolizer \
             $(call in,elf,demangle ehread elfsym eu_search fde file_names image lines modules source symfile symtab) \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
-            $(call in,text,finding_text stack_text text) \
+            $(call in,text,finding_text stack_text text why_text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
             $(call in,report,doctor list report report_answer report_nothing report_stacks report_training sum warnings) \

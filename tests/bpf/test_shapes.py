@@ -246,10 +246,10 @@ def batch():
     line, target = line_of("# the line"), test_screen.leaking("batch")
     run = Run(target)
     fails(target, run)
-    run.shows("OOM  ", line + "Net.forward", "activations")
+    run.shows("OOM  ", " failed: perhaps one iteration needs too much", line + "Net.forward", "activations")
     run.explains("WHY    one iteration needs too much", "DO     1 use a smaller batch")
     report, verdict = run.finish()
-    has(report, "OOM  ", line + "Net.forward  activations")
+    has(report, "OOM  ", " failed: perhaps one iteration needs too much", line + "Net.forward  activations")
     has(verdict, "WHY    one iteration needs too much", f"WHERE  {line}Net.forward", "DO     1 use a smaller batch")
 
 
@@ -259,10 +259,10 @@ def pieces():
     asks, holds, target = line_of("# the large one"), line_of("# the small ones"), test_screen.leaking("pieces")
     run = Run(target)
     fails(target, run)
-    run.shows("OOM  ", holds)
+    run.shows("OOM  ", f"8 MiB at {asks}failed: fragmentation", holds)
     run.explains("WHY    fragmentation: ", "ASKED  8 MiB, at " + asks)
     report, verdict = run.finish()
-    has(report, "OOM  ", holds)
+    has(report, f"OOM     8 MiB at {asks}failed: fragmentation", holds)
     has(verdict, "WHY    fragmentation: ", "ASKED  8 MiB, at " + asks, f"WHERE  {holds}")
 
 
@@ -276,11 +276,11 @@ def neighbour():
     run = Run(target, holder)
     target.go()
     target.wait("on")
-    run.shows("OOM  ")
+    run.shows("OOM  ", f"failed: another process (pid {holder.pid} oom_cases")
     run.has_dump()
     run.explains(f"WHY    another process: pid {holder.pid} ")
     report, verdict = run.finish()
-    has(report, "OOM  ")
+    has(report, "OOM  ", f"failed: another process (pid {holder.pid} oom_cases")
     has(verdict, f"WHY    another process: pid {holder.pid} ", f"end pid {holder.pid}", "ASKED ")
 
 

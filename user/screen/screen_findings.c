@@ -13,6 +13,8 @@
 
 #define FINDINGS_PART 3          /* a third of the lines, at most */
 #define FINDINGS_LEAST 3
+#define MORE_HINT "; o says more"
+#define WHY_HINT "; o says why"
 #define PIDS_SHOWN 4             /* of processes whose requests failed */
 
 /* What a process kept while it ran matters after its end, too; what its memory was like does not. */
@@ -65,29 +67,41 @@ static void print_finding(struct out *out, const struct picture *p, const struct
 struct failures {
 	uint64_t requests;
 	size_t processes;
+	const struct oom_why *why; /* of the newest request; NULL: not known */
 	struct out pids;
 };
 
 static void add_failure(struct failures *failures, const struct picture *p, const struct finding *f)
 {
 	failures->requests += f->count;
+	if (f->why && (!failures->why || f->why->number > failures->why->number))
+		failures->why = f->why;
 	if (failures->processes < PIDS_SHOWN)
 		out_printf(&failures->pids, "%s%u", failures->processes ? ", " : "", p->view->procs[f->proc].tgid);
 	failures->processes++;
 }
 
-/* One line. */
+/* One line, or a second one for the reason. */
 static void print_failures(struct out *out, const struct picture *p, struct failures *failures)
 {
 	char *pids = out_take(&failures->pids);
+	struct out line;
+	size_t size;
 
 	if (failures->processes) {
-		out_printf(out, "%-*s", FINDING_TEXT_LABEL, finding_text_label(FINDING_OF_OUT_OF_MEMORY));
+		out_init_mem(&line);
 		if (p->view->proc_count > 1)
-			out_printf(out, "pid %s%s  ", pids, failures->processes > PIDS_SHOWN ? " ..." : "");
-		out_printf(out, "%s %s for memory failed%s\n", human_count(failures->requests).s,
-			   human_plural(failures->requests, "request", "requests"),
-			   p->screen->has_keys ? "; o says why" : "");
+			out_printf(&line, "pid %s%s: ", pids, failures->processes > PIDS_SHOWN ? " ..." : "");
+		if (failures->why)
+			finding_text_why(&line, failures->why, failures->requests);
+		else
+			out_printf(&line, "%s %s for memory failed", human_count(failures->requests).s,
+				   human_plural(failures->requests, "request", "requests"));
+		size = FINDING_TEXT_LABEL + line.size;
+		/* The hint is worth no line of its own. */
+		if (p->screen->has_keys && (size > p->width || size + strlen(MORE_HINT) <= p->width))
+			out_text(&line, failures->why ? MORE_HINT : WHY_HINT);
+		text_wrap(out, finding_text_label(FINDING_OF_OUT_OF_MEMORY), FINDING_TEXT_LABEL, p->width, &line);
 	}
 	free(pids);
 }

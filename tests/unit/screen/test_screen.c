@@ -15,6 +15,7 @@
 #include "base/human.h"
 #include "base/out.h"
 #include "core/view/finding.h"
+#include "core/view/oom_verdict.h"
 #include "screen/curses.h"
 #include "screen/screen.h"
 
@@ -335,6 +336,10 @@ static void the_help_fits(void **state)
 static void findings_of_several_processes(void **state)
 {
 	static struct finding findings[12];
+	static const struct oom_why why = {
+		.is_known = true, .is_guess = true, .cause = OOM_CAUSE_LEAK, .asked = 512 * MIB, .at_bytes = 53 * MIB,
+		.asked_at = { "/home/me/train.py", "step", 31 }, .at = { "/home/me/train.py", "forward", 21 },
+	};
 	char *picture;
 
 	(void)state;
@@ -352,7 +357,7 @@ static void findings_of_several_processes(void **state)
 	now.view.proc_count = 6;
 	now.view.findings = findings;
 	now.view.finding_count = 12;
-	assert_int_equal(line_with("OOM     pid 100, 101, 102, 103 ...  18 requests for memory failed; o says why"),
+	assert_int_equal(line_with("OOM     pid 100, 101, 102, 103 ...: 18 requests for memory failed; o says why"),
 			 line_with("LEAK    pid 100, GPU 0: (guess) +1 MiB on average") - 1);
 	assert_true(line_with("LEAK    pid 101, GPU 0: (guess) +1 MiB on average"));
 	picture = drawn(80, 24);
@@ -365,6 +370,13 @@ static void findings_of_several_processes(void **state)
 	now.view.proc_count = 1;
 	now.view.finding_count = 1;
 	assert_true(line_with("OOM     3 requests for memory failed; o says why"));
+	findings[0].count = 1;
+	findings[0].why = &why;
+	assert_true(line_with("OOM     512 MiB at train.py:31 failed: perhaps a leak (train.py:21 keeps 53 MiB)"));
+	assert_false(line_with("o says more"));     /* it has no room in the line */
+	now.view.proc_count = 2;
+	assert_int_equal(line_with("          keeps 53 MiB); o says more"),
+			 line_with("OOM     pid 100: 512 MiB at train.py:31 failed: perhaps a leak") + 1);
 	now.view.findings = NULL;
 	now.view.finding_count = 0;
 }

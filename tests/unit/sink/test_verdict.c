@@ -8,6 +8,7 @@
 #include "oom_scene.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/sink.h"
+#include "sink/text/finding_text.h"
 
 #define A SCENE_AT
 #define OOM GMT_CUDA_OUT_OF_MEMORY
@@ -58,6 +59,20 @@ static void check_size_of(const char *text)
 		fail_msg("%u lines: %s", lines, text);
 }
 
+/* The finding of the report, which has the verdict in short. It is the same in the next view, which makes none. */
+static void print_finding(struct out *out, const struct records *r, const struct view_request *request)
+{
+	struct view view;
+
+	for (int again = 0; again < 2; again++) {
+		view_build(r->pipeline, request, &view);
+		for (size_t i = 0; i < view.finding_count; i++)
+			if (view.findings[i].kind == FINDING_OF_OUT_OF_MEMORY && again)
+				finding_text(out, &view, &view.findings[i], &(struct sink_opts){ .recording = "run.gmt" });
+		view_free(&view);
+	}
+}
+
 /* Prints the newest request of all that were decided. */
 static void check_verdict(struct records *r, const char *golden)
 {
@@ -79,6 +94,7 @@ static void check_verdict(struct records *r, const char *golden)
 	oom_free(oom);
 	out_init_mem(&out);
 	oom_print(&out, &view, &(struct sink_opts){ 0 });
+	print_finding(&out, r, &request);
 	text = out_take(&out);
 	check_size_of(text);
 	golden_check(text, golden);

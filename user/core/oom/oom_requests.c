@@ -5,6 +5,7 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/process.h"
+#include "core/oom/oom_kept.h"
 #include "core/oom/oom_watch.h"
 #include "core/terms/probes.h"
 
@@ -49,6 +50,7 @@ void ooms_free(struct ooms *o)
 	for (size_t i = 0; i < o->queued; i++)
 		oom_free(o->queue[i]);
 	oom_free(o->reading);
+	ooms_free_kept(o);
 	free(o->watches);
 	hash_fini(&o->threads);
 	hash_fini(&o->counts);
@@ -324,6 +326,7 @@ static void drop_threads_of(struct ooms *o, const struct delta *d)
 	}
 	while (forget_thread(o, d->p))
 		;
+	ooms_drop_kept(o, d->p->index);
 	if (!hash_take(&o->counts, d->p->index, &counts))
 		return;
 	for (int i = 0; i < GMT_OOM_OUTCOME_COUNT; i++)

@@ -12,6 +12,7 @@
 
 struct deltas;
 struct frameworks;
+struct oom_kept;
 struct ledger;
 
 #define OOM_SILENCE_NS 5000000000ULL   /* PyTorch waits for the GPU between two tries */
@@ -39,6 +40,8 @@ struct ooms {
 	size_t count;
 	struct oom *queue[OOM_QUEUE];/* decided, oldest first, until they are taken */
 	size_t queued;
+	struct oom_kept *kept;       /* the newest of each process (oom_kept.h), oldest first */
+	size_t kept_count;
 	struct oom *reading;         /* is read from records, and not complete yet */
 	struct hash threads;         /* struct oom_thread (oom_watch.h), by tid */
 	struct hash counts;          /* struct oom_counts, by the number of the process */

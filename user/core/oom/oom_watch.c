@@ -7,6 +7,7 @@
 #include "core/framework/framework.h"
 #include "core/framework/frameworks.h"
 #include "core/ledger/ledger_state.h"
+#include "core/oom/oom_kept.h"
 #include "core/terms/names.h"
 
 #define WATCHES_MAX 256            /* threads; requests of further threads are only counted */
@@ -126,6 +127,7 @@ static void queue_oom(struct ooms *o, struct oom_watch *w)
 
 	*oom = *w->oom;
 	*w->oom = (struct oom){ .rec = oom->rec };
+	ooms_keep(o, w->p->index, oom);
 	ooms_push(o, oom);
 	counts = hash_put(&o->counts, w->p->index, NULL);
 	counts->of[w->told] -= w->told != GMT_OOM_OPEN;

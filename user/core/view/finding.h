@@ -11,6 +11,7 @@
 
 #include <gpumemtrace/terms.h>
 
+struct oom_why;
 struct view;
 struct view_line_row;
 
@@ -20,7 +21,8 @@ struct view_line_row;
 /*
  * X(NAME, name, ground): the kinds, in the order in which people should read them. `name` is the rule's name, too.
  *
- * OUT_OF_MEMORY  count: requests that failed for good. bytes: 0
+ * OUT_OF_MEMORY  count: requests that failed for good. why: what the newest one with a picture was about: it was for
+ *                `bytes` (0: of no size), and `part` are the cause's
  * LEAK           at least `count` of the last `iterations` iterations left `bytes` for good, on average; all of them:
  *                each left more than the iteration before. part: live bytes that have outlived their iteration.
  *                left, left_ns: iterations and time until the GPU is full. stopped_ns: when the last iteration ended,
@@ -83,6 +85,7 @@ struct finding {
 	uint64_t since_ns;
 	uint64_t stopped_ns;     /* 0: it goes on, as far as is known */
 	size_t other;            /* in view.procs */
+	const struct oom_why *why; /* the view's; NULL: not known, or another finding */
 	const struct view_line_row *line; /* the view's; NULL: the lines are not known */
 };
 

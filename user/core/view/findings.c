@@ -106,9 +106,17 @@ static void (*const row_rules[])(struct finding_search *s) = {
 static void look_at_requests(struct finding_search *s)
 {
 	uint64_t failed = s->proc->ooms[GMT_OOM_FATAL] + s->proc->ooms[GMT_OOM_RAISED];
+	struct finding *f;
 
-	if (failed)
-		finding_add(s, FINDING_OF_OUT_OF_MEMORY)->count = failed;
+	if (!failed)
+		return;
+	f = finding_add(s, FINDING_OF_OUT_OF_MEMORY);
+	f->count = failed;
+	f->why = s->proc->why;
+	if (!f->why)
+		return;
+	f->bytes = f->why->asked;
+	f->part = f->why->bytes;
 }
 
 static void look_at_process(struct finding_search *s, size_t index)

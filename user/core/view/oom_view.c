@@ -11,7 +11,7 @@
 #include "core/ledger/ledger_state.h"
 #include "core/oom/oom_requests.h"
 #include "core/pipeline/pipeline.h"
-#include "core/view/view_build.h"
+#include "core/view/view_facts.h"
 
 struct maker {
 	const struct pipeline *pipeline;

@@ -24,6 +24,7 @@ void view_free(struct view *view)
 			framework_training_free(&view->procs[i].rows[r].torch.training);
 		}
 		view_stacks_free(&view->procs[i].host_stacks);
+		free(view->procs[i].why);
 		free(view->procs[i].rows);
 	}
 	for (size_t i = 0; i < view->stack_count; i++)

@@ -25,6 +25,7 @@
 #include "core/terms/view_levels.h"
 #include "core/account/view_stacks.h"
 #include "core/framework/view_torch.h"
+#include "core/terms/oom_why.h"
 #include "core/terms/limits.h"
 #include "core/terms/names.h"
 
@@ -104,6 +105,7 @@ struct view_proc {
 	enum gmt_torch_silence torch_silence;
 	uint64_t ooms[GMT_OOM_OUTCOME_COUNT]; /* failed requests by their outcome */
 	uint64_t host_ooms[GMT_OOM_OUTCOME_COUNT]; /* those of them for memory of the host */
+	struct oom_why *why;        /* why the newest of them that failed for good did so; NULL: not known */
 	struct view_unwinding unwinding;
 	struct view_stacks host_stacks; /* of managed, pinned and registered memory */
 	size_t row_count;

@@ -43,6 +43,7 @@ static void leave_process(struct view_proc *proc)
 	for (size_t i = 0; i < proc->row_count; i++)
 		free_row(&proc->rows[i]);
 	view_stacks_free(&proc->host_stacks);
+	free(proc->why);
 	free(proc->rows);
 }
 

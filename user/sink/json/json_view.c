@@ -7,6 +7,7 @@
 #include "sink/json/json_view.h"
 
 #include "core/view/finding.h"
+#include "core/view/oom_verdict.h"
 #include "sink/json/json_cgroup.h"
 #include "sink/json/json_stacks.h"
 #include "sink/sink.h"
@@ -311,6 +312,7 @@ static json_t *finding_to_json(const struct view *view, const struct finding *f)
 
 	return JS_OBJECT({ "finding", js_word(finding_name(f->kind)) },
 			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
+			 { "cause", js_word_if(f->why, oom_cause_name(f->why ? f->why->cause : 0)) },
 			 { "process", js_u64_if(f->proc != FINDING_NONE, f->proc) },
 			 { "row", js_u64_if(f->row != FINDING_NONE, f->row) },
 			 { "gpu", js_u64_if(f->gpu >= 0, (uint64_t)f->gpu) }, { "bytes", js_u64(f->bytes) },

@@ -14,8 +14,11 @@
 static void say_out_of_memory(struct out *out, const struct view *view, const struct finding *f)
 {
 	(void)view;
-	out_printf(out, "%s %s for memory failed", human_count(f->count).s,
-		   human_plural(f->count, "request", "requests"));
+	if (f->why)
+		finding_text_why(out, f->why, f->count);
+	else
+		out_printf(out, "%s %s for memory failed", human_count(f->count).s,
+			   human_plural(f->count, "request", "requests"));
 }
 
 /* Where it is not plain tensors, the purpose belongs to the number. */
@@ -216,6 +219,8 @@ static void left_line(const struct below *b, const struct finding *f)
 
 static void remedy_line(const struct below *b, const struct finding *f)
 {
+	/* The report's last lines have the command. */
+	bool is_said = f->kind == FINDING_OF_OUT_OF_MEMORY && (b->opts->recording || b->opts->dump);
 	const char *remedy = texts[f->kind].remedy;
 	struct out line;
 
@@ -228,10 +233,7 @@ static void remedy_line(const struct below *b, const struct finding *f)
 		remedy = "gradients with a graph (create_graph), or copies of .grad? .detach() them";
 	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_OPTIMIZER_STATE)
 		remedy = "a new optimizer each time, while something holds the old ones?";
-	/* The report ends with the command and the name of the file. */
-	if (f->kind == FINDING_OF_OUT_OF_MEMORY && (b->opts->dump || b->opts->recording))
-		remedy = NULL;
-	if (!remedy)
+	if (!remedy || is_said)
 		return;
 	out_init_mem(&line);
 	out_text(&line, remedy);

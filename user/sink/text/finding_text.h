@@ -16,6 +16,9 @@ const char *finding_text_label(enum finding_kind kind);
 /* The finding with its word, in a report. */
 void finding_text(struct out *out, const struct view *view, const struct finding *finding,
 		  const struct sink_opts *opts);
+/* Of so many requests that failed, the newest one that has a picture: "512 MiB at train.py:31 failed: perhaps a leak
+ * (train.py:21 keeps 53 MiB)". */
+void finding_text_why(struct out *out, const struct oom_why *why, uint64_t requests);
 /* The two parts of it, in lines of at most `columns`: the sentence, with the subject in front; then what belongs to
  * the finding, and what to do about it, unless the report's end says that. */
 void finding_text_sentence(struct out *out, const struct view *view, const struct finding *finding,

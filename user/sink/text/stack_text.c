@@ -160,6 +160,11 @@ void stack_text_head(struct out *out, const struct view *view, const struct view
 	}
 }
 
+void stack_text_short(struct out *out, const struct view_symbol *s)
+{
+	print_place(out, s);
+}
+
 void stack_text_place(struct out *out, const struct view_symbol *s)
 {
 	if (s->file[0]) {

@@ -14,6 +14,9 @@ void stack_text_name(struct out *out, const struct view_symbol *symbol);
  * the frame that decided about the owner. Without a stack trace, the reason. */
 void stack_text_head(struct out *out, const struct view *view, const struct view_stack *stack);
 
+/* "train.py:212", of a symbol whose file is known. */
+void stack_text_short(struct out *out, const struct view_symbol *symbol);
+
 /* A line of code: "train.py:212 forward", or without a known line "main (prog)". */
 void stack_text_place(struct out *out, const struct view_symbol *symbol);
 

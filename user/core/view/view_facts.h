@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts that all views have in common. */
-#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_BUILD_H
-#define GPUMEMTRACE_CORE_VIEW_VIEW_BUILD_H
+#ifndef GPUMEMTRACE_CORE_VIEW_VIEW_FACTS_H
+#define GPUMEMTRACE_CORE_VIEW_VIEW_FACTS_H
 
 #include "core/view/view.h"
 
+struct framework;
 struct gpus;
 struct ledger;
 struct process;
@@ -15,5 +16,7 @@ void view_fill_session(const struct ledger *l, const struct view_request *reques
 void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order);
 /* Fills in the identity of a process; the rest is zero. */
 void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out);
+/* Anomalies of a kind that the ledger and a framework found; f may be NULL. */
+uint64_t view_anomalies_of(const struct process *p, const struct framework *f, int kind);
 
 #endif

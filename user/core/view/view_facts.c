@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/view/view_facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "core/framework/framework.h"
+#include "core/framework/frameworks.h"
+#include "core/ledger/ledger_state.h"
+#include "core/oom/oom_requests.h"
+#include "core/pipeline/pipeline.h"
+
+/* ---- GPUs ---- */
+
+static void format_uuid(const uint8_t *uuid, bool is_mig, char text[48])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 4;
+
+	memcpy(text, is_mig ? "MIG-" : "GPU-", n);
+	for (int i = 0; i < GMT_UUID_BYTES; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			text[n++] = '-';
+		text[n++] = digits[uuid[i] >> 4];
+		text[n++] = digits[uuid[i] & 15];
+	}
+	text[n] = '\0';
+}
+
+static void fill_gpu(const struct gpu *gpu, struct view_gpu *out)
+{
+	const struct gmt_gpu *r = &gpu->record;
+	bool is_mig = gpu->listed && (r->flags & GMT_GPU_MIG);
+
+	*out = (struct view_gpu){ .index = UINT32_MAX };
+	memcpy(out->uuid, gpu->uuid, sizeof(out->uuid));
+	format_uuid(gpu->uuid, is_mig, out->uuid_text);
+	if (gpu->memory.hdr.size) {
+		out->has_memory = true;
+		out->used_bytes = gpu->memory.used_bytes;
+		out->free_bytes = gpu->memory.free_bytes;
+		out->processes_bytes = gpu->memory.processes_bytes;
+		out->memory_ts_ns = gpu->memory.hdr.ts_ns;
+	}
+	if (!gpu->listed)
+		return;
+	out->index = r->index;
+	out->flags = r->flags;
+	out->parent_index = r->parent_index;
+	out->gpu_instance = r->gpu_instance;
+	out->compute_instance = r->compute_instance;
+	out->total_bytes = r->total_bytes;
+	/* The last byte stays a NUL. */
+	memcpy(out->name, r->name, sizeof(out->name) - 1);
+	memcpy(out->pci, r->pci, sizeof(out->pci) - 1);
+}
+
+/* The order is nvidia-smi's: by index, with a GPU before its MIG instances; then GPUs without an index, by UUID. */
+static int compare_gpus(const void *left, const void *right)
+{
+	const struct view_gpu *a = left, *b = right;
+	bool mig_a = a->flags & GMT_GPU_MIG, mig_b = b->flags & GMT_GPU_MIG;
+	uint64_t key_a = mig_a ? a->parent_index : a->index, key_b = mig_b ? b->parent_index : b->index;
+
+	if (key_a != key_b)
+		return key_a < key_b ? -1 : 1;
+	if (mig_a != mig_b)
+		return mig_a ? 1 : -1;
+	if (a->gpu_instance != b->gpu_instance)
+		return a->gpu_instance < b->gpu_instance ? -1 : 1;
+	if (a->compute_instance != b->compute_instance)
+		return a->compute_instance < b->compute_instance ? -1 : 1;
+	return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
+}
+
+void view_fill_gpus(const struct gpus *gpus, struct view *view, int *order)
+{
+	view->gpu_count = gpus->count;
+	view->gpus = xcalloc(gpus->count, sizeof(*view->gpus));
+	for (int i = 0; i < gpus->count; i++)
+		fill_gpu(&gpus->list[i], &view->gpus[i]);
+	if (gpus->count)
+		qsort(view->gpus, gpus->count, sizeof(*view->gpus), compare_gpus);
+	for (int i = 0; i < gpus->count; i++)
+		for (int place = 0; place < gpus->count; place++)
+			if (memcmp(view->gpus[place].uuid, gpus->list[i].uuid, GMT_UUID_BYTES) == 0)
+				order[i] = place;
+}
+
+/* ---- processes and the session ---- */
+
+uint64_t view_anomalies_of(const struct process *p, const struct framework *f, int kind)
+{
+	uint64_t count = p->anomalies[kind];
+
+	if (f && kind == GMT_ANOMALY_TORCH_MISSED)
+		count += f->missed;
+	if (f && kind == GMT_ANOMALY_TORCH_RESERVED)
+		count += f->reserved_off;
+	return count;
+}
+
+void view_fill_facts(const struct pipeline *pl, const struct process *p, struct view_proc *out)
+{
+	struct oom_counts ooms = ooms_counts(pl->ooms, p);
+
+	*out = (struct view_proc){
+		.tgid = p->tgid,
+		.ns_pid = p->ns_pid,
+		.uid = p->uid,
+		.start_ns = p->start_ns,
+		.attach_ts_ns = p->attach_ts_ns,
+		.window_ns = p->window_ns ? p->window_ns : p->attach_ts_ns,
+		.from_start = p->from_start,
+		.exited = p->exited,
+		.exit_code = p->exit_code,
+		.exit_ts_ns = p->exit_ts_ns,
+		.unwinding = p->unwinding,
+	};
+	memcpy(out->comm, p->comm, sizeof(out->comm));
+	memcpy(out->cmdline, p->cmdline, sizeof(out->cmdline));
+	memcpy(out->cgroup, p->cgroup, sizeof(out->cgroup));
+	for (int k = 0; k < GMT_ANOMALY_COUNT; k++)
+		out->anomalies[k] = view_anomalies_of(p, frameworks_of(pl->frameworks, p), k);
+	memcpy(out->ooms, ooms.of, sizeof(out->ooms));
+	memcpy(out->host_ooms, ooms.of_host, sizeof(out->host_ooms));
+}
+
+void view_fill_session(const struct ledger *l, const struct view_request *request, struct view *view)
+{
+	*view = (struct view){
+		.start_ns = l->start_ns,
+		.now_ns = l->now_ns,
+		.session = l->session,
+		.libraries_forgotten = l->libraries.forgotten,
+		.memory = l->memory,
+		.names_dropped = l->frames.dropped + l->frames.modules.dropped,
+		.has_ages = request->ages,
+		.older_than_ns = request->older_than_ns,
+		.records = l->records,
+		.records_unknown = l->records_unknown,
+		.records_malformed = l->records_malformed,
+		.marks = l->marks,
+		.mark_ns = l->mark_ns,
+		.end_reason = l->end_reason,
+	};
+	if (l->session.hdr.size)
+		view->wall_start_ns = l->session.wall_ns - (l->session.hdr.ts_ns - l->start_ns);
+	memcpy(view->loss, l->loss, sizeof(view->loss));
+	limits_copy(&view->limits, &l->limits);
+	view->libraries = libraries_copy(&l->libraries, &view->library_count);
+}
