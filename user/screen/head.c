@@ -71,7 +71,7 @@ static void print_subjects(struct out *line, const struct picture *p)
 		out_printf(line, "  attached %s",
 			   human_duration(time_since(now_ns, proc ? proc->attach_ts_ns : view->start_ns)).s);
 	if (view->wall_start_ns)
-		out_printf(line, "  %s UTC", text_when(view, now_ns).s);
+		out_printf(line, "  %s UTC", text_clock(view, now_ns).s);
 	if (view->marks)
 		out_printf(line, "  mark %s", text_when(view, view->mark_ns).s);
 	if (view->session.host[0] && p->width >= WIDE_ENOUGH)

@@ -374,6 +374,18 @@ static void check_says(const char *wanted, const char *unwanted)
 	free(text);
 }
 
+/* A time of the day says too little where the session went on over midnight. */
+static void test_dates(void **state)
+{
+	(void)state;
+	typical(&now);
+	check_says("at most 2.4 GiB, at 10:16:12", "GiB, at 2026");
+	now.view.wall_start_ns += (13 * 3600 + 44 * 60) * S;    /* 23:59 */
+	check_says("at most 2.4 GiB, at 2026-02-04 00:00", NULL);
+	now.rows[0].physical.peak_ts_ns = T0 + 10 * S;
+	check_says("at most 2.4 GiB, at 2026-02-03 23:59", NULL);
+}
+
 /* A leak that goes on says how long the GPU lasts; of a leak that has stopped the past is told. */
 static void test_leak(void **state)
 {
@@ -576,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_leak),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_nothing_found),
+		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),
 		cmocka_unit_test(test_doctor),

@@ -63,7 +63,7 @@ static void print_plain_line(struct out *out, const struct view *now, const stru
 	/* The clock goes on without records, too. */
 	uint64_t now_ns = opts->now_ns > now->now_ns ? opts->now_ns : now->now_ns;
 
-	out_printf(out, "%s pid=%u", text_when(now, now_ns).s, proc->tgid);
+	out_printf(out, "%s pid=%u", text_clock(now, now_ns).s, proc->tgid);
 	if (row)
 		row_fields(out, now, proc, row, previous);
 	print_field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
@@ -75,7 +75,7 @@ static void print_plain_line(struct out *out, const struct view *now, const stru
 
 static void exit_line(struct out *out, const struct view *now, const struct view_proc *proc)
 {
-	out_printf(out, "%s pid=%u %s\n", text_when(now, proc->exit_ts_ns).s, proc->tgid,
+	out_printf(out, "%s pid=%u %s\n", text_clock(now, proc->exit_ts_ns).s, proc->tgid,
 		   text_exit(proc->exit_code).s);
 }
 

@@ -157,7 +157,7 @@ static int print_level(struct out *out, const struct view *view, const char *lab
 	char when[64] = "-";
 
 	if (bytes->peak && view->wall_start_ns)
-		snprintf(when, sizeof(when), "%s %s", text_when(view, bytes->peak_ts_ns).s,
+		snprintf(when, sizeof(when), "%s %s", text_clock(view, bytes->peak_ts_ns).s,
 			 text_offset(view, bytes->peak_ts_ns).s);
 	else if (bytes->peak)
 		snprintf(when, sizeof(when), "%s", text_offset(view, bytes->peak_ts_ns).s);

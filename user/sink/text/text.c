@@ -13,6 +13,7 @@
 #include "sink/sink.h"
 
 #define NS_PER_S 1e9
+#define NS_PER_DAY (86400 * 1000000000ull)
 
 void text_sum(const struct view_row *row, struct text_sum *sum)
 {
@@ -117,11 +118,26 @@ struct human text_offset(const struct view *view, uint64_t ts_ns)
 	return h;
 }
 
-struct human text_when(const struct view *view, uint64_t ts_ns)
+static uint64_t wall_of(const struct view *view, uint64_t ts_ns)
+{
+	return view->wall_start_ns + (ts_ns - view->start_ns);
+}
+
+struct human text_clock(const struct view *view, uint64_t ts_ns)
 {
 	if (!view->wall_start_ns)
 		return text_offset(view, ts_ns);
-	return human_wall(view->wall_start_ns + (ts_ns - view->start_ns), "%H:%M:%S");
+	return human_wall(wall_of(view, ts_ns), "%H:%M:%S");
+}
+
+struct human text_when(const struct view *view, uint64_t ts_ns)
+{
+	uint64_t day = wall_of(view, ts_ns) / NS_PER_DAY;
+
+	if (!view->wall_start_ns ||
+	    (day == view->wall_start_ns / NS_PER_DAY && day == wall_of(view, view->now_ns) / NS_PER_DAY))
+		return text_clock(view, ts_ns);
+	return human_wall(wall_of(view, ts_ns), "%Y-%m-%d %H:%M");
 }
 
 /* ---- lines that are not too long ---- */

@@ -33,6 +33,8 @@ struct human text_gpu(const struct view *view, int gpu);
 struct human text_ordinal(const struct view *view, const struct view_row *row);
 
 /* The wall clock ("10:16:12") at a time of the view, or the offset ("+72 s") if the wall clock is not known. */
+struct human text_clock(const struct view *view, uint64_t ts_ns);
+/* The same, with the date ("2026-11-24 20:08") where the view begins or ends on another day (UTC). */
 struct human text_when(const struct view *view, uint64_t ts_ns);
 /* "+1m 12s" since the view's start. */
 struct human text_offset(const struct view *view, uint64_t ts_ns);
