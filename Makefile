@@ -78,7 +78,8 @@ SINK     := registry \
             $(call in,text,finding_text stack_text text why_text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
-            $(call in,report,doctor list report report_answer report_nothing report_stacks report_training sum warnings) \
+            $(call in,report,doctor list report report_answer report_nothing report_others report_stacks \
+                              report_training sum warnings) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot)

@@ -374,6 +374,70 @@ static void check_says(const char *wanted, const char *unwanted)
 	free(text);
 }
 
+/* So many processes with a row each, of the same command; each holds less than the one before. */
+static void many_ranks(unsigned count, uint64_t step)
+{
+	typical(&now);
+	for (unsigned i = 0; i < count; i++) {
+		set_proc(&now.procs[i], 500 + i, "python", "/usr/bin/python3 /srv/train.py --rank");
+		now.rows[i] = (struct view_row){ .gpu = i % 2, .ordinal = VIEW_ORDINAL_UNKNOWN, .has_physical = true,
+						 .physical = level_of(40 * GIB - i * step, 41 * GIB, 9) };
+		now.procs[i].rows = &now.rows[i];
+		now.procs[i].row_count = 1;
+	}
+	now.view.proc_count = count;
+}
+
+static unsigned answer_lines_of(const char *text)
+{
+	unsigned lines = 0;
+
+	for (const char *end = strstr(text, "gpumemtrace 0.1.0"); text < end; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+/* A leak of a light process must not go unsaid. */
+static void test_other_findings(void **state)
+{
+	char *text;
+
+	(void)state;
+	many_ranks(8, 5 * GIB);
+	now.rows[7].torch.seen = now.rows[7].torch.training.is_training = true;
+	now.rows[7].torch.training.growth = (struct view_growth){ .bytes = 12 * MIB, .count = 5, .iterations = 5 };
+	check_says("LEAK    pid 507 train.py: (guess) +12 MiB on average in the last 5 iterations\n", "more of other");
+	for (int i = 3; i < 8; i++) {
+		now.procs[i].ooms[GMT_OOM_RAISED] = 1;
+		now.rows[i].context = GIB * 2;
+	}
+	check_says("OOM     pid 503 train.py: 1 request for memory failed\n", "OOM     pid 507");
+	check_says("LEAK    pid 507 train.py: (guess) +12 MiB on average in the last 5 iterations\n", "CONTEXT pid 507");
+	check_says("and 1 OOM, 2 CONTEXT more of other processes: --full prints them", NULL);
+	text = report_of(&now, &(struct sink_opts){ .full = true });
+	assert_true(strstr(text, "OOM     pid 507 train.py: ") && strstr(text, "CONTEXT pid 507 train.py: "));
+	assert_null(strstr(text, "more of other processes"));
+	free(text);
+}
+
+/* Ranks of a training share a line; the findings of each are said. */
+static void test_alike(void **state)
+{
+	char *text;
+
+	(void)state;
+	many_ranks(8, MIB);
+	check_says("ALIKE   the same command:  pid 501 GPU 1 40.0 GiB  pid 502 GPU 0 40.0 GiB pid 503 GPU 1 40.0 GiB"
+		   "  pid 504 GPU 0 40.0 GiB  and 3 more", "more processes");
+	now.procs[6].ooms[GMT_OOM_RAISED] = 1;
+	check_says("OOM     pid 506 train.py: 1 request for memory failed\n", NULL);
+	text = report_of(&now, &(struct sink_opts){ 0 });
+	assert_in_range(answer_lines_of(text), 1, 24);
+	free(text);
+	snprintf(now.procs[3].cmdline, sizeof(now.procs[3].cmdline), "python3 serve.py");
+	check_says("python3 serve.py  pid 503  running\n", "  pid 503 GPU");
+}
+
 /* A time of the day says too little where the session went on over midnight. */
 static void test_dates(void **state)
 {
@@ -588,6 +652,8 @@ int main(void)
 		cmocka_unit_test(test_leak),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_nothing_found),
+		cmocka_unit_test(test_other_findings),
+		cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),

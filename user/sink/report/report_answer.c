@@ -3,12 +3,10 @@
  * The answer at the head of a report: what the largest processes hold on each GPU, what was found, and the lines with
  * the most memory. The rest of the report has the numbers behind the answer.
  *
- *     python train.py  pid 4242
- *             running at 2026-02-03 10:17:23 UTC on node17
- *     GPU 0   nvidia-smi shows 2.3 GiB
+ *     python train.py  pid 4242  running at 2026-02-03 10:17:23 UTC on node17
+ *     GPU 0   nvidia-smi shows 2.3 GiB of 79.6 GiB, 76.7 GiB free
  *             = allocations 1.8 GiB  + CUDA context 498 MiB  + rounding 47 MiB
- *               + unexplained 0 B
- *             at most 2.4 GiB, at 10:16:12
+ *               + unexplained 0 B  (at most 2.4 GiB, at 10:16:12)
  *             PyTorch 1.7 GiB, 1.1 GiB of it in tensors (at most 1.5 GiB, at 10:16:11)
  *     LEAK    (guess) +832 KiB on average in the last 30 iterations, 55.2 MiB kept
  *             train.py:21 forward keeps 53.2 MiB of them
@@ -19,11 +17,14 @@
  *     NEXT    gpumemtrace report --full run.gmt
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"
 #include "base/out.h"
+#include "base/xalloc.h"
 #include "sink/report/report.h"
+#include "sink/report/report_others.h"
 #include "sink/sink.h"
 #include "sink/text/finding_text.h"
 #include "sink/text/stack_text.h"
@@ -31,7 +32,7 @@
 
 #define PROCESSES_SHOWN 3
 #define LINES_SHOWN 3
-#define REQUESTS_SHOWN 10    /* other processes whose requests failed */
+#define LINES_OF_SEVERAL 2      /* where there are several processes or GPUs */
 #define NAME_COLUMNS 64      /* lines have 80 columns */
 #define VALUE_COLUMNS 9      /* of bytes */
 #define PATH_COLUMNS 4096
@@ -50,42 +51,56 @@ static uint64_t most_of(const struct view_row *row)
 /* Whether a process comes before another one: it runs, and the other one has ended; it holds more; it held more. */
 static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
 {
-	uint64_t live_a = 0, live_b = 0, most_a = 0, most_b = 0;
+	uint64_t live_a = report_holds(a), live_b = report_holds(b);
 
-	for (size_t r = 0; r < a->row_count; r++) {
-		live_a += view_holds(a, &a->rows[r]);
-		most_a += most_of(&a->rows[r]);
-	}
-	for (size_t r = 0; r < b->row_count; r++) {
-		live_b += view_holds(b, &b->rows[r]);
-		most_b += most_of(&b->rows[r]);
-	}
 	if (a->exited != b->exited)
 		return b->exited;
-	return live_a != live_b ? live_a > live_b : most_a > most_b;
+	return live_a != live_b ? live_a > live_b : report_most(a) > report_most(b);
 }
 
-static void name_line(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct sink_opts *opts)
+/* The state and its time. Of all that run, one line has the time. */
+static void print_state(struct out *line, const struct view *view, const struct view_proc *proc, bool is_first)
 {
 	uint64_t at_ns = proc->exited ? proc->exit_ts_ns : view->now_ns;
-	struct out line;
+
+	if (proc->exited && proc->ooms[GMT_OOM_FATAL])
+		out_text(line, "DIED OUT OF MEMORY");
+	else
+		out_text(line, proc->exited ? text_exit(proc->exit_code).s : "running");
+	if (!is_first && !proc->exited)
+		return;
+	if (view->wall_start_ns)
+		out_printf(line, " at %s UTC",
+			   human_wall(view->wall_start_ns + (at_ns - view->start_ns), "%Y-%m-%d %H:%M:%S").s);
+	if (view->session.host[0] && is_first)
+		out_printf(line, " on %.64s", (const char *)view->session.host);
+}
+
+/* One line, or two where one is too short. */
+static void name_lines(struct out *out, const struct view *view, const struct view_proc *proc, bool is_first,
+		       const struct sink_opts *opts)
+{
+	struct out line, state;
+	size_t used;
+	char *text;
 
 	out_init_mem(&line);
 	text_command(&line, NAME_COLUMNS, proc);
 	out_printf(&line, "  pid %u", proc->tgid);
-	text_line(out, opts, TEXT_BOLD, &line);
-	out_init_mem(&line);
-	if (proc->exited && proc->ooms[GMT_OOM_FATAL])
-		out_text(&line, "DIED OUT OF MEMORY");
-	else
-		out_text(&line, proc->exited ? text_exit(proc->exit_code).s : "running");
-	if (view->wall_start_ns)
-		out_printf(&line, " at %s UTC",
-			   human_wall(view->wall_start_ns + (at_ns - view->start_ns), "%Y-%m-%d %H:%M:%S").s);
-	if (view->session.host[0])
-		out_printf(&line, " on %.64s", (const char *)view->session.host);
-	put_line(out, opts, "", &line);
+	out_init_mem(&state);
+	print_state(&state, view, proc, is_first);
+	used = line.size + 2 + state.size;
+	text = out_take(&line);
+	text_styled(out, opts, TEXT_BOLD, text);
+	free(text);
+	if (used <= TEXT_COLUMNS) {
+		text = out_take(&state);
+		out_printf(out, "  %s\n", text);
+		free(text);
+	} else {
+		out_char(out, '\n');
+		put_line(out, opts, "", &state);
+	}
 }
 
 /* Two blanks keep a part in one line. */
@@ -94,6 +109,15 @@ static void print_part(struct out *line, const char *name, int64_t bytes)
 	if (bytes)
 		out_printf(line, "  %c %s %s", bytes < 0 ? '-' : '+', name,
 			   human_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).s);
+}
+
+static void print_nvml(struct out *line, const struct view_proc *proc, const struct view_row *row)
+{
+	bool is_past = proc->exited && proc->exit_ts_ns >= row->nvml_ts_ns;
+
+	out_printf(line, "nvidia-smi %s %s", is_past ? "showed" : "shows", human_bytes(row->nvml).s);
+	if (is_past)
+		out_printf(line, ", %s before the end", human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
 }
 
 static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -109,18 +133,29 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 	if (!row->has_nvml)
 		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
 			   human_bytes(view_weight(row)).s);
-	else if (!proc->exited || proc->exit_ts_ns < row->nvml_ts_ns)
-		out_printf(&line, "nvidia-smi shows %s", human_bytes(row->nvml).s);
 	else
-		out_printf(&line, "nvidia-smi showed %s, %s before the end", human_bytes(row->nvml).s,
-			   human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
+		print_nvml(&line, proc, row);
 	put_line(out, opts, label.s, &line);
 }
 
-/* What nvidia-smi shows, as a sum. */
-static void sum_lines(struct out *out, const struct view *view, const struct view_sum *s,
-		      const struct sink_opts *opts)
+static void print_peak(struct out *line, const struct view *view, const struct view_proc *proc,
+		       const struct view_row *row)
 {
+	const struct view_level *level = row->has_physical ? &row->physical : &row->attributed;
+	const char *of = !row->has_physical ? " by CUDA calls" : row->before_attach ? " since the attach" : "";
+
+	if (row->has_nvml && proc->exited && view_weight(row) > row->nvml)
+		out_printf(line, "at the end %s%s", human_bytes(view_weight(row)).s, level->peak ? ", " : "");
+	if (level->peak)
+		out_printf(line, "at most %s%s, at %s", human_bytes(level->peak).s, of,
+			   text_when(view, level->peak_ts_ns).s);
+}
+
+/* What nvidia-smi shows, as a sum; and the peak, which so takes no line of its own. */
+static void sum_lines(struct out *out, const struct view *view, const struct view_proc *proc,
+		      const struct view_row *row, const struct sink_opts *opts)
+{
+	const struct view_sum *s = &row->at_nvml;
 	struct out line;
 
 	out_init_mem(&line);
@@ -139,33 +174,27 @@ static void sum_lines(struct out *out, const struct view *view, const struct vie
 		print_part(&line, "unexplained", s->residual);
 	else
 		out_text(&line, "  + unexplained 0 B");
-	put_line(out, opts, "", &line);
-}
-
-static void peak_line(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct view_row *row, const struct sink_opts *opts)
-{
-	const struct view_level *level = row->has_physical ? &row->physical : &row->attributed;
-	const char *of = !row->has_physical ? " by CUDA calls" : row->before_attach ? " since the attach" : "";
-	struct out line;
-
-	out_init_mem(&line);
-	if (row->has_nvml && proc->exited && view_weight(row) > row->nvml)
-		out_printf(&line, "at the end %s%s", human_bytes(view_weight(row)).s, level->peak ? ",  " : "");
-	if (level->peak)
-		out_printf(&line, "at most %s%s, at %s", human_bytes(level->peak).s, of,
-			   text_when(view, level->peak_ts_ns).s);
+	if (most_of(row)) {
+		out_text(&line, "  (");
+		print_peak(&line, view, proc, row);
+		out_char(&line, ')');
+	}
 	put_line(out, opts, "", &line);
 }
 
 static void gpu_lines(struct out *out, const struct view *view, const struct view_proc *proc,
 		      const struct view_row *row, const struct sink_opts *opts)
 {
+	struct out line;
+
 	nvml_line(out, view, proc, row, opts);
-	if (row->has_nvml)
-		sum_lines(out, view, &row->at_nvml, opts);
-	if (most_of(row))
-		peak_line(out, view, proc, row, opts);
+	if (row->has_nvml) {
+		sum_lines(out, view, proc, row, opts);
+	} else if (most_of(row)) {
+		out_init_mem(&line);
+		print_peak(&line, view, proc, row);
+		put_line(out, opts, "", &line);
+	}
 }
 
 static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
@@ -182,18 +211,28 @@ static void framework_line(struct out *out, const struct view *view, const struc
 	put_line(out, opts, "", &line);
 }
 
+/* The sum has the driver's memory already. */
+static bool has_program(const struct view_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->rows[i].state != VIEW_LINE_DRIVER)
+			return true;
+	return false;
+}
+
 /* A program frees its memory before it ends: of a process that has ended, the peak says who needed the memory. */
 static void answer_lines(struct out *out, const struct view *view, const struct view_proc *proc,
 			 const struct view_row *row, const struct sink_opts *opts)
 {
+	size_t most = view->proc_count > 1 || proc->row_count > 1 ? LINES_OF_SEVERAL : LINES_SHOWN;
 	const struct view_stacks *s = view_best_stacks(row);
 	enum view_order order = !proc->exited && s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
 	const struct view_lines *lines = &s->lines[order];
 	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
 
-	if (!view_has_stacks(s))
+	if (!view_has_stacks(s) || (!proc->exited && !view_holds(proc, row)) || !has_program(lines))
 		return;
-	for (size_t i = 0; i < lines->count && i < LINES_SHOWN; i++) {
+	for (size_t i = 0, named = 0; i < lines->count && i < LINES_SHOWN && named < most; i++) {
 		struct text_place place = { .indent = FINDING_TEXT_LABEL + VALUE_COLUMNS + 2, .columns = TEXT_COLUMNS };
 		char front[64];
 		struct out line;
@@ -201,6 +240,7 @@ static void answer_lines(struct out *out, const struct view *view, const struct 
 		snprintf(front, sizeof(front), "%-*s%*.20s  ", FINDING_TEXT_LABEL, i ? "" : label, VALUE_COLUMNS,
 			 human_bytes((uint64_t)view_value(&lines->rows[i].held, order)).s);
 		place.label = front;
+		named += view_line_has_code(&lines->rows[i]);
 		out_init_mem(&line);
 		stack_text_line(&line, view, &lines->rows[i]);
 		if (lines->rows[i].purpose)
@@ -232,11 +272,12 @@ static bool answer_findings(struct out *out, const struct view *view, size_t pro
 	return has_findings(view, proc, row);
 }
 
-static void answer_process(struct out *out, const struct view *view, size_t index, const struct sink_opts *opts)
+static void answer_process(struct out *out, const struct view *view, size_t index, bool is_first,
+			   const struct sink_opts *opts)
 {
 	const struct view_proc *proc = &view->procs[index];
 
-	name_line(out, view, proc, opts);
+	name_lines(out, view, proc, is_first, opts);
 	answer_findings(out, view, index, FINDING_NONE, opts);
 	for (size_t r = 0; r < proc->row_count; r++) {
 		if (!view_holds(proc, &proc->rows[r]) && !most_of(&proc->rows[r]) && !has_findings(view, index, r))
@@ -246,68 +287,54 @@ static void answer_process(struct out *out, const struct view *view, size_t inde
 		answer_findings(out, view, index, r, opts);
 		answer_lines(out, view, proc, &proc->rows[r], opts);
 	}
-	out_char(out, '\n');
 }
 
-/* The failed requests of the other processes. */
-static void answer_requests(struct out *out, const struct view *view, const size_t *taken, size_t count)
-{
-	size_t told = 0;
-
-	for (size_t i = 0; i < view->finding_count; i++) {
-		const struct finding *f = &view->findings[i];
-		bool is_told = f->kind != FINDING_OF_OUT_OF_MEMORY;
-
-		for (size_t k = 0; k < count; k++)
-			is_told |= f->proc == taken[k];
-		if (is_told || told++ >= REQUESTS_SHOWN)
-			continue;
-		out_printf(out, "%-*s%s %s of ", FINDING_TEXT_LABEL, "OOM", human_count(f->count).s,
-			   human_plural(f->count, "request", "requests"));
-		text_command(out, NAME_COLUMNS / 2, &view->procs[f->proc]);
-		out_printf(out, ", pid %u, failed\n", view->procs[f->proc].tgid);
-	}
-	if (told > REQUESTS_SHOWN)
-		out_printf(out, "%*sand of %zu more processes\n", FINDING_TEXT_LABEL, "", told - REQUESTS_SHOWN);
-	if (told)
-		out_char(out, '\n');
-}
-
-/* The heaviest process that is not in taken[]; FINDING_NONE: there is none. */
-static size_t next_heaviest(const struct view *view, const size_t *taken, size_t count)
+/* The heaviest process that is nowhere yet; FINDING_NONE: there is none. */
+static size_t next_heaviest(const struct view *view, const enum report_place *places)
 {
 	size_t best = FINDING_NONE;
 
 	for (size_t i = 0; i < view->proc_count; i++) {
-		bool is_taken = !view->procs[i].row_count;
-
-		for (size_t k = 0; k < count; k++)
-			is_taken |= taken[k] == i;
-		if (!is_taken && (best == FINDING_NONE || is_heavier(&view->procs[i], &view->procs[best])))
+		if (!view->procs[i].row_count || places[i] != REPORT_NOWHERE)
+			continue;
+		if (best == FINDING_NONE || is_heavier(&view->procs[i], &view->procs[best]))
 			best = i;
 	}
 	return best;
 }
 
+static void count_rest(struct out *out, const struct view *view, const enum report_place *places)
+{
+	size_t all = 0, running = 0;
+
+	for (size_t i = 0; i < view->proc_count; i++) {
+		bool is_left = view->procs[i].row_count && places[i] == REPORT_NOWHERE;
+
+		all += is_left;
+		running += is_left && !view->procs[i].exited;
+	}
+	if (all)
+		out_printf(out, "and %zu more %s, of which %zu %s\n\n", all,
+			   human_plural(all, "process", "processes"), running,
+			   human_plural(running, "is running", "are running"));
+}
+
 void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	size_t taken[PROCESSES_SHOWN], count = 0, all = 0, running = 0;
+	enum report_place *places = xcalloc(view->proc_count, sizeof(*places));
+	size_t index;
 
-	while (count < PROCESSES_SHOWN && (taken[count] = next_heaviest(view, taken, count)) != FINDING_NONE)
-		answer_process(out, view, taken[count++], opts);
-	for (size_t i = 0; i < view->proc_count; i++) {
-		all += view->procs[i].row_count > 0;
-		running += view->procs[i].row_count && !view->procs[i].exited;
+	for (int i = 0; i < PROCESSES_SHOWN && (index = next_heaviest(view, places)) != FINDING_NONE; i++) {
+		places[index] = REPORT_SHOWN;
+		answer_process(out, view, index, !i, opts);
+		report_alike(out, view, index, places, opts);
+		out_char(out, '\n');
 	}
-	for (size_t i = 0; i < count; i++)
-		running -= !view->procs[taken[i]].exited;
-	answer_requests(out, view, taken, count);
-	if (all > count)
-		out_printf(out, "and %zu more %s, of which %zu %s\n\n", all - count,
-			   human_plural(all - count, "process", "processes"), running,
-			   human_plural(running, "is running", "are running"));
+	report_other_findings(out, view, places, opts);
+	count_rest(out, view, places);
 	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))
 		out_char(out, '\n');
+	free(places);
 }
 
 /* ---- what to read next ---- */
