@@ -438,6 +438,22 @@ static void test_alike(void **state)
 	check_says("python3 serve.py  pid 503  running\n", "  pid 503 GPU");
 }
 
+/* How much a GPU has, and what is free: now, not of a process that has ended. */
+static void test_room(void **state)
+{
+	(void)state;
+	typical(&now);
+	now.gpus[0].free_bytes = 12 * GIB;
+	check_says("GPU 0   nvidia-smi shows 2.3 GiB of 79.6 GiB, 12 GiB free", NULL);
+	now.gpus[0].has_memory = false;
+	check_says("GPU 0   nvidia-smi shows 2.3 GiB of 79.6 GiB =", NULL);
+	now.gpus[0].total_bytes = 0;
+	check_says("GPU 0   nvidia-smi shows 2.3 GiB =", NULL);
+	now.procs[0].exited = true;
+	now.procs[0].exit_ts_ns = now.view.now_ns;
+	check_says("GPU 1   nvidia-smi showed 626 MiB of 79.6 GiB, 500 ms before the end =", NULL);
+}
+
 /* A time of the day says too little where the session went on over midnight. */
 static void test_dates(void **state)
 {
@@ -654,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_found),
 		cmocka_unit_test(test_other_findings),
 		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_rate_of_a_reused_pid),

@@ -111,13 +111,20 @@ static void print_part(struct out *line, const char *name, int64_t bytes)
 			   human_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).s);
 }
 
-static void print_nvml(struct out *line, const struct view_proc *proc, const struct view_row *row)
+/* What is free now says nothing of a process that has ended. */
+static void print_nvml(struct out *line, const struct view *view, const struct view_proc *proc,
+		       const struct view_row *row)
 {
+	const struct view_gpu *gpu = row->gpu >= 0 ? &view->gpus[row->gpu] : NULL;
 	bool is_past = proc->exited && proc->exit_ts_ns >= row->nvml_ts_ns;
 
 	out_printf(line, "nvidia-smi %s %s", is_past ? "showed" : "shows", human_bytes(row->nvml).s);
+	if (gpu && gpu->total_bytes)
+		out_printf(line, " of %s", human_bytes(gpu->total_bytes).s);
 	if (is_past)
 		out_printf(line, ", %s before the end", human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
+	else if (gpu && gpu->has_memory)
+		out_printf(line, ", %s free", human_bytes(gpu->free_bytes).s);
 }
 
 static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
@@ -134,7 +141,7 @@ static void nvml_line(struct out *out, const struct view *view, const struct vie
 		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
 			   human_bytes(view_weight(row)).s);
 	else
-		print_nvml(&line, proc, row);
+		print_nvml(&line, view, proc, row);
 	put_line(out, opts, label.s, &line);
 }
 
