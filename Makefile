@@ -92,7 +92,7 @@ LIVE     := stream \
             $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,descendants find find_facts find_match find_names find_selector identity launch own_memory procfs \
-                              refused_calls roster settings) \
+                              refused_calls relay relay_child relay_line roster settings) \
             $(call in,select,candidates chooser cuda_list selection) \
             $(call in,stacks,address_space bpf_tables code_events copies map_publisher space_tables stack_names \
                              stack_needs stack_thread stack_worker stack_worker_state turns walk_check)
@@ -128,7 +128,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard identity library nvml plan procfs \
-                         quota refused_calls settings space_tables target trial turns usdt watch)
+                         quota refused_calls relay_line settings space_tables target trial turns usdt watch)
 UNIT_CLI  := $(call in,cli,cli)
 UNIT_TOP  := $(call in,top,attribution dump_writer ending say)
 unit_path = $(foreach test,$(1),$(O)/tests/unit/$(dir $(test))test_$(notdir $(test)))

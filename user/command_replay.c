@@ -24,7 +24,7 @@ static bool has_chosen(const struct playback *pb, struct attribution *attributio
 /* Prints the report and writes files. Returns an exit code. */
 static int report_playback(const struct playback *pb, struct attribution *attribution)
 {
-	struct display *display = display_new(pb->options, attribution);
+	struct display *display = display_new(pb->options, attribution, NULL);
 	struct pager pager;
 	const char *notes[3];
 	size_t note_count = 0;

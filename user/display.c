@@ -13,6 +13,7 @@
 #include "base/out.h"
 #include "cli/cli.h"
 #include "core/view/view.h"
+#include "live/process/relay.h"
 #include "live/stream.h"
 #include "screen/stage.h"
 #include "output_files.h"
@@ -25,6 +26,7 @@ struct display {
 	struct attribution *attribution;
 	const struct sink *format;
 	struct stage *screen; /* NULL: live views are lines */
+	struct relay *relay;  /* of the command's output, while a screen may be there; NULL: none */
 	struct out out;
 	struct sink_opts opts;
 	int fd;
@@ -41,6 +43,21 @@ static bool wants_live(const struct options *options)
 	if (options->quiet || options->input || options->live == CLI_NEVER)
 		return false;
 	return options->live == CLI_ALWAYS || !outputs_share(options);
+}
+
+static bool may_have_screen(const struct options *options)
+{
+	return wants_live(options) && !options->format && isatty(outputs_fd(options));
+}
+
+bool display_may_cover(const struct options *options)
+{
+	return options->child && may_have_screen(options);
+}
+
+bool display_relays(const struct display *display)
+{
+	return display->relay;
 }
 
 /* Nobody guesses why there are no live lines. */
@@ -70,6 +87,9 @@ static int push_bytes(struct display *display)
 	if (done < 0)
 		return (int)done;
 	out_drop(waiting, (size_t)done);
+	/* The screen was left when the terminal took nothing. */
+	if (!waiting->size && display->relay && !stage_is_on(display->screen))
+		relay_let_go(display->relay);
 	return 0;
 }
 
@@ -92,13 +112,15 @@ static int write_text(void *arg, const void *data, size_t size)
 static struct {
 	pthread_mutex_t lock;    /* held as long as a rescue uses the stage */
 	struct stage *stage;
+	struct relay *relay;
 } rescued = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* NULL: from here on no rescue uses the stage of before. */
-static void set_rescued(struct stage *stage)
+static void set_rescued(struct stage *stage, struct relay *relay)
 {
 	pthread_mutex_lock(&rescued.lock);
 	rescued.stage = stage;
+	rescued.relay = relay;
 	pthread_mutex_unlock(&rescued.lock);
 }
 
@@ -108,6 +130,8 @@ bool display_rescue(void)
 
 	pthread_mutex_lock(&rescued.lock);
 	was_taken = rescued.stage && stage_rescue(rescued.stage);
+	if (rescued.relay)
+		relay_let_go(rescued.relay);
 	pthread_mutex_unlock(&rescued.lock);
 	return was_taken;
 }
@@ -137,7 +161,7 @@ static void open_screen(struct display *display)
 {
 	char why[256] = "the terminal cannot be opened again: the live view prints lines";
 
-	if (!display->live || display->options->format || !isatty(display->fd))
+	if (!may_have_screen(display->options))
 		return;
 	/* What is typed is for the command. */
 	display->screen = stage_open(display->fd, !display->options->child, display->opts.color, why, sizeof(why));
@@ -145,15 +169,18 @@ static void open_screen(struct display *display)
 		say("%s", why);
 	else
 		display->fd = stage_fd(display->screen);
-	set_rescued(display->screen);
+	if (!display->screen)
+		display->relay = NULL;
+	set_rescued(display->screen, display->relay);
 }
 
-struct display *display_new(const struct options *options, struct attribution *attribution)
+struct display *display_new(const struct options *options, struct attribution *attribution, struct relay *relay)
 {
 	struct display *display = xcalloc(1, sizeof(*display));
 
 	display->options = options;
 	display->attribution = attribution;
+	display->relay = relay;
 	display->fd = outputs_fd(options);
 	display->live = wants_live(options);
 	display->format = outputs_format(options);
@@ -172,6 +199,19 @@ static void forget_previous(struct display *display)
 	display->has_previous = false;
 }
 
+/* What the command has written comes behind what leaves the screen, and before all else. */
+static void release_output(struct display *display)
+{
+	struct out *waiting = &display->waiting;
+
+	if (display->may_wait && waiting->size) {
+		out_write_fd(display->fd, waiting->data, waiting->size);
+		out_drop(waiting, waiting->size);
+	}
+	if (!waiting->size)
+		relay_settle(display->relay, display->may_wait ? -1 : MOST_MS);
+}
+
 int display_leave(struct display *display)
 {
 	int err;
@@ -179,6 +219,8 @@ int display_leave(struct display *display)
 	if (display->screen)
 		stage_leave(display->screen, &display->out);
 	err = out_flush(&display->out);
+	if (display->relay)
+		release_output(display);
 	say_release();
 	return err;
 }
@@ -189,7 +231,7 @@ void display_free(struct display *display)
 		return;
 	display_leave(display);
 	forget_previous(display);
-	set_rescued(NULL);
+	set_rescued(NULL, NULL);
 	stage_close(display->screen);
 	out_close(&display->out);
 	out_close(&display->waiting);
@@ -221,12 +263,38 @@ static void keep_view(struct display *display, const struct view *now)
 	display->has_previous = true;
 }
 
+void display_fit(struct display *display)
+{
+	stage_renew(display->screen);
+	if (display->relay)
+		relay_fit(display->relay);
+}
+
+/* The command's output is held before anything is drawn. */
+static bool enter_screen(struct display *display)
+{
+	const char *leaving;
+	size_t size;
+
+	if (stage_is_on(display->screen))
+		return true;
+	if (!stage_is_ours(display->screen))
+		return false;
+	leaving = stage_leaving(display->screen, &size);
+	if (display->relay) {
+		relay_fit(display->relay);
+		relay_hold(display->relay, leaving, size);
+	}
+	return stage_enter(display->screen);
+}
+
 /* Draws the newest view, unless the reader still has to take what was drawn before. The shell takes the terminal from
  * a process that SIGSTOP stops, and the process hears nothing of that. */
 static int draw_screen(struct display *display)
 {
 	struct screen_message messages[SAY_SHOWN];
 	struct said said[SAY_SHOWN];
+	char line[RELAY_LINE];
 	struct screen_scene scene = {
 		.view = display->has_previous ? &display->previous : NULL, .now_ns = stream_now_ns(),
 		.messages = messages,
@@ -235,8 +303,10 @@ static int draw_screen(struct display *display)
 	if (stage_is_on(display->screen) && !stage_is_ours(display->screen))
 		return display_leave(display);
 	display->is_stale = display->waiting.size;
-	if (display->is_stale || !stage_enter(display->screen))
+	if (display->is_stale || !enter_screen(display))
 		return 0;
+	if (display->relay && relay_newest(display->relay, line))
+		scene.output = line;
 	say_keep(isatty(STDERR_FILENO));
 	scene.message_count = say_newest(said);
 	for (size_t i = 0; i < scene.message_count; i++)

@@ -12,9 +12,12 @@ struct display;
 struct stage;
 struct options;
 struct pipeline;
+struct relay;
 
 /* With a command the text goes to standard error, because standard output belongs to the command. */
-struct display *display_new(const struct options *options, struct attribution *attribution);
+/* relay: what a screen does with the command's output (live/process/relay.h); NULL: nothing. The relay stays the
+ * caller's. */
+struct display *display_new(const struct options *options, struct attribution *attribution, struct relay *relay);
 void display_free(struct display *display);
 
 /* Shows one frame, if live output is on. 0 or -errno of the output; -EPIPE: nobody reads it. A frame that its reader
@@ -25,10 +28,16 @@ int display_push(struct display *display);
 
 /* The screen that shows live views; NULL: they are lines, or there are none. */
 struct stage *display_screen(struct display *display);
+/* Whether a screen may come to the terminal of the command's output. */
+bool display_may_cover(const struct options *options);
+/* Whether the relay is in use. */
+bool display_relays(const struct display *display);
+/* The terminal may have another size. */
+void display_fit(struct display *display);
 /* Draws the screen again, with the same view. 0 or -errno. */
 int display_redraw(struct display *display);
-/* The terminal is as before, and the messages that were said meanwhile are printed; another frame takes it again. 0 or
- * -errno. */
+/* The terminal is as before, and the command's output and the messages that came meanwhile are printed; another frame
+ * takes the terminal again. 0 or -errno. */
 int display_leave(struct display *display);
 /* From here on the terminal's signals come through the descriptor of signalfd(2), too, if there is a screen. */
 void display_take_signals(const struct display *display, int signal_fd);

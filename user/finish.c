@@ -24,6 +24,7 @@
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
 #include "live/bpf/users.h"
+#include "live/process/relay.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/stacks/bpf_tables.h"
@@ -271,8 +272,10 @@ int session_finish(struct session *session)
 	dumping_wait(session->dumping, SESSION_DUMPS_MOST_NS);
 	is_idle = tell_no_cuda(session);
 	if (options->child) {
-		if (command_runs(session))
+		if (command_runs(session)) {
 			session->command_status = command_wait(&session->command);
+			display_leave(session->display);
+		}
 		if (session->end == GMT_END_ERROR)
 			return GMT_EXIT_COMMAND_OURS;
 		if (session->command_status)
@@ -294,6 +297,7 @@ bool session_teardown(struct session *session)
 	command_cancel(&session->command);
 	parser_cancel(session->parser);
 	display_free(session->display);
+	relay_close(session->relay);
 	if (!dumping_free(session->dumping) || !meter_free(session->meter) ||
 	    !stacking_free(session->stacking, SESSION_THREADS_NS))
 		return false;

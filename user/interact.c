@@ -48,7 +48,7 @@ static int begin_again(struct session *session)
 
 static int fit_screen(struct session *session)
 {
-	stage_renew(display_screen(session->display));
+	display_fit(session->display);
 	return display_redraw(session->display);
 }
 

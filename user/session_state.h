@@ -94,6 +94,7 @@ struct session {
 	struct rescan rescan;
 	struct memory_watch memory;
 	struct display *display;
+	struct relay *relay;            /* of the command's output; NULL: the output stays the command's */
 	struct dumping *dumping;
 	struct command command;
 	int command_status;             /* its exit status, as the shell gives it */

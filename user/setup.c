@@ -28,6 +28,7 @@
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
 #include "live/bpf/users.h"
+#include "live/process/relay.h"
 #include "live/process/roster.h"
 #include "live/stacks/stack_thread.h"
 #include "live/probe/library_parse.h"
@@ -347,11 +348,17 @@ static int open_outputs(struct session *session)
 /* The command waits from now on, with all that this process was given and nothing that this process does to itself. */
 static int start_command(struct session *session)
 {
-	int err = command_start(&session->command, session->options->child, session->options->pipe_ignored);
+	const struct options *options = session->options;
+	struct command_output output = { .fd = -1 };
+	int err = display_may_cover(options) ? relay_open(&session->relay, outputs_fd(options), &output) : 0;
 
+	if (err)
+		say("the output of %s will be drawn across the live view: no pseudo terminal: %s", options->child[0],
+		    strerror(-err));
+	err = command_start(&session->command, options->child, options->pipe_ignored, &output);
 	if (!err)
 		return 0;
-	say("cannot start a process for %s: %s", session->options->child[0], strerror(-err));
+	say("cannot start a process for %s: %s", options->child[0], strerror(-err));
 	return GMT_EXIT_COMMAND_OURS;
 }
 
@@ -417,7 +424,7 @@ int session_setup(struct session *session, const struct options *options, struct
 				       session->layers,
 				       options->requested_sizes || outputs_want(options, SINK_WANTS_BLOCKS),
 				       number_for_tests("GPUMEMTRACE_UNMAPPED_MS", 0));
-	session->display = display_new(options, attribution);
+	session->display = display_new(options, attribution, session->relay);
 	display_take_signals(session->display, session->signal_fd);
 	attach_mappings(session->attach);
 	open_stacking(session);

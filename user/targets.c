@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/out.h"
 #include "cli/cli.h"
+#include "display.h"
 #include "events.h"
 #include "live/bpf/target_map.h"
 #include "live/bpf/users.h"
@@ -251,7 +252,7 @@ static int let_command_go(struct session *session)
 	int err;
 
 	make_pid_target(session, session->command.pid);
-	err = command_go(&session->command);
+	err = command_go(&session->command, display_relays(session->display));
 	if (!err) {
 		roster_expect(session->roster, session->command.pid);
 		stacking_process(session->stacking, session->command.pid);

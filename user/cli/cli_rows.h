@@ -98,7 +98,8 @@ OPTION('v', "verbose", NULL, SHOWN, FOR_ALL,
 OPTION(0, "live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_ALWAYS),
        "live view even if COMMAND uses the same terminal",
        "Show the live view even if *COMMAND* writes to the same terminal or file. By default the live view is off in"
-       " this case. On a terminal the screen has no keys then: what is typed is for *COMMAND*.")
+       " this case. On a terminal the screen has no keys then: what is typed is for *COMMAND*. What"
+       " *COMMAND* prints is kept and comes to the terminal behind the screen; see `THE SCREEN`.")
 OPTION(0, "no-live", NULL, SHOWN, FOR_TRACE, SETS(live, CLI_NEVER),
        "print no live view, only the report",
        "Print no live view, only the report.")

@@ -52,6 +52,21 @@ static void draw_hints(struct picture *p)
 	free(text);
 }
 
+/* What the command asks may need an answer. */
+static void draw_output(struct picture *p)
+{
+	struct out out;
+	char *text;
+
+	if (!p->scene->output || p->bottom < 2)
+		return;
+	out_init_mem(&out);
+	out_printf(&out, "output: %s", p->scene->output);
+	text = out_take(&out);
+	curses_put_marked(p->curses, --p->bottom, 0, p->width, STYLE_CYAN, text);
+	free(text);
+}
+
 /* ---- texts that are read ---- */
 
 static const char *skip_lines(const char *text, size_t count)
@@ -168,6 +183,7 @@ void screen_draw(struct screen *s, const struct screen_scene *scene, struct out 
 	s->drawn_ns = scene->now_ns;
 	curses_clear(s->curses);
 	draw_hints(&p);
+	draw_output(&p);
 	messages_draw(&p);
 	if (s->reader.title) {
 		draw_reader(&p, &s->reader);

@@ -38,6 +38,7 @@ struct screen_scene {
 	uint64_t now_ns;         /* CLOCK_MONOTONIC: the clock goes on without records, too */
 	const struct screen_message *messages; /* the newest last */
 	size_t message_count;
+	const char *output;      /* what the traced command has written last, foreign text; NULL: nothing */
 };
 
 /* The screen draws with `curses`, which stays the caller's. */

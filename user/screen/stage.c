@@ -94,11 +94,16 @@ bool stage_enter(struct stage *stage)
 
 	if (stage->is_on || !terminal_is_ours(stage->terminal))
 		return stage->is_on;
-	leaving = curses_leaving(stage->curses, &size);
+	leaving = stage_leaving(stage, &size);
 	terminal_take(stage->terminal, leaving, size);
 	stage_renew(stage);
 	stage->is_on = true;
 	return true;
+}
+
+const char *stage_leaving(const struct stage *stage, size_t *size)
+{
+	return curses_leaving(stage->curses, size);
 }
 
 void stage_leave(struct stage *stage, struct out *out)

@@ -27,6 +27,8 @@ void stage_lose_keys(struct stage *stage);
 /* The caller sends on what is written to `out`. */
 /* Takes the terminal, if this process may use the terminal now. Returns whether the screen has the terminal. */
 bool stage_enter(struct stage *stage);
+/* The bytes that the screen ends with; they live as long as the stage. */
+const char *stage_leaving(const struct stage *stage, size_t *size);
 /* Gives the terminal back. */
 void stage_leave(struct stage *stage, struct out *out);
 bool stage_is_on(const struct stage *stage);

@@ -508,6 +508,7 @@ static void names_cannot_command(void **state)
 	say_now("said \033[2J\007 of a process");
 	act("1");
 	scene = scene_now();
+	scene.output = "put \033[2J\007 by the command";
 	curses_resize(curses, 120, 30);
 	out_init_mem(&bytes);
 	screen_draw(screen, &scene, &bytes);
@@ -522,6 +523,7 @@ static void names_cannot_command(void **state)
 		assert_int_not_equal(*c, 0x7f);
 	}
 	assert_non_null(strstr(text, "said"));
+	assert_non_null(strstr(text, "output: put "));
 	assert_null(strstr(text, "\xff"));
 	free(text);
 }

@@ -8,7 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void become_command(char *const argv[], bool pipe_ignored, int go_fd, int error_fd)
+enum go { GO_PLAIN = 'g', GO_WITH_OUTPUT = 'o' };
+
+static void replace_output(const struct command_output *output)
+{
+	if (output->is_out)
+		dup2(output->fd, STDOUT_FILENO);
+	if (output->is_err)
+		dup2(output->fd, STDERR_FILENO);
+}
+
+static void become_command(char *const argv[], bool pipe_ignored, const struct command_output *output, int go_fd,
+			   int error_fd)
 {
 	char byte;
 	int err;
@@ -17,6 +28,8 @@ static void become_command(char *const argv[], bool pipe_ignored, int go_fd, int
 	/* End of file without a byte: the parent has gone or given up. */
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(127);
+	if (byte == GO_WITH_OUTPUT)
+		replace_output(output);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(error_fd, &err, sizeof(err)) < 0)
@@ -24,7 +37,7 @@ static void become_command(char *const argv[], bool pipe_ignored, int go_fd, int
 	_exit(127);
 }
 
-int command_start(struct command *command, char *const argv[], bool pipe_ignored)
+int command_start(struct command *command, char *const argv[], bool pipe_ignored, const struct command_output *output)
 {
 	int go[2], error[2];
 
@@ -41,7 +54,7 @@ int command_start(struct command *command, char *const argv[], bool pipe_ignored
 	if (!command->pid) {
 		close(go[1]);
 		close(error[0]);
-		become_command(argv, pipe_ignored, go[0], error[1]);
+		become_command(argv, pipe_ignored, output, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);
@@ -54,9 +67,10 @@ int command_start(struct command *command, char *const argv[], bool pipe_ignored
 	return -EAGAIN;
 }
 
-int command_go(struct command *command)
+int command_go(struct command *command, bool takes_output)
 {
-	int err = 0, written = write(command->go_fd, "g", 1);
+	char byte = takes_output ? GO_WITH_OUTPUT : GO_PLAIN;
+	int err = 0, written = write(command->go_fd, &byte, 1);
 
 	close(command->go_fd);
 	command->go_fd = -1;

@@ -12,12 +12,18 @@ struct command {
 	int error_fd;    /* gives the child's errno if exec failed; -1: none */
 };
 
+/* What the command may get instead of its standard output and standard error. */
+struct command_output {
+	int fd;          /* -1: nothing */
+	bool is_out, is_err;
+};
+
 /* Forks a child, which waits. Call before this process changes what a child inherits: the signal mask, limits,
  * capabilities, filters. pipe_ignored: whether this process ignored SIGPIPE when it was started. 0 or -errno. */
-int command_start(struct command *command, char *const argv[], bool pipe_ignored);
+int command_start(struct command *command, char *const argv[], bool pipe_ignored, const struct command_output *output);
 
-/* Lets the command run. 0, or -errno of exec: then the child is gone. */
-int command_go(struct command *command);
+/* Lets the command run, with that output or with this process's. 0, or -errno of exec: then the child is gone. */
+int command_go(struct command *command, bool takes_output);
 
 /* Waits for the command's end. Returns the status as a shell does, 128 + the number of a fatal signal; -errno. */
 int command_wait(struct command *command);
