@@ -709,6 +709,42 @@ def split():
 
 
 @case
+def late_reader():
+    """deaf-command: a terminal that takes no bytes does not hold up the command, and gets its text behind the screen"""
+    path = os.path.join(lib.folder(), "result")
+    terminal = under_screen("import time\nfor n in range(4000): time.sleep(0.001); print('turn', n)\n"
+                            f"open({path!r}, 'w').close(); print('done')", "-i", "0.1", size=(200, 60))
+    fill(terminal)
+    check(until(lambda: os.path.exists(path), 60), "the command waits for the terminal")
+    time.sleep(2)
+    equal(terminal.finish(), 0, "exit status")
+    after = behind_screen(terminal)
+    check("turn 3999\ndone\n" in after and after.index("done\n") < after.index(NO_CUDA), after)
+    check(not terminal.is_alternate() and not terminal.is_hidden, "the screen is still there")
+
+
+@case
+def carrier():
+    """carrier: the process that carries the output has no privileges, and ends after the command"""
+    terminal = under_screen("input()")
+    with open(f"/proc/{terminal.pid}/task/{terminal.pid}/children", encoding="ascii") as file:
+        children = {facts(pid)["Name"]: pid for pid in file.read().split()}
+    status = facts(children["gmt-output"])
+    for key, value in (("CapEff", "0000000000000000"), ("CapPrm", "0000000000000000"), ("NoNewPrivs", "1"), ("Seccomp", "2"),
+                       ("Uid", "65534 65534 65534 65534")):
+        equal(status[key], value, key)
+    terminal.keys("\n")
+    equal(terminal.finish(), 0, "exit status")
+    check(until(lambda: not os.path.exists(f"/proc/{children['gmt-output']}") or
+                facts(children["gmt-output"])["State"].startswith("Z"), 60), "gmt-output is still there")
+
+
+def facts(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return {line.split(":")[0]: " ".join(line.split(":")[1].split()) for line in file}
+
+
+@case
 def top():
     """gpumemtrace top shows every process"""
     target = held()
@@ -731,5 +767,5 @@ if __name__ == "__main__":
     else:
         CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, verbose, ends, hangs, starves, stops, background,
                  deaf, foreign, bare, bare_static, lines, looks, command, dies, sees, floods, outlives, killed, pauses, split,
-                 top]
+                 late_reader, carrier, top]
         lib.main(*[case for case in CASES if not sys.argv[1:] or case.__doc__.split()[0].strip(":") in sys.argv[1:]])
