@@ -276,11 +276,13 @@ def neighbour():
     run = Run(target, holder)
     target.go()
     target.wait("on")
-    run.shows("OOM  ", f"failed: another process (pid {holder.pid} oom_cases")
+    run.shows("OOM  ", " failed: another process")
+    reason = f"failed: another process (pid {holder.pid} oom_cases holds "    # a long id breaks the line
+    has(" ".join(run.text().split()), reason)
     run.has_dump()
     run.explains(f"WHY    another process: pid {holder.pid} ")
     report, verdict = run.finish()
-    has(report, "OOM  ", f"failed: another process (pid {holder.pid} oom_cases")
+    has(" ".join(report.split()), "OOM ", reason)
     has(verdict, f"WHY    another process: pid {holder.pid} ", f"end pid {holder.pid}", "ASKED ")
 
 

@@ -5,11 +5,12 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ledger/ledger_state.h"
+#include "core/oom/oom_kept.h"
 #include "oom_next.h"
 
 #define A 0x7f0000000000ull
@@ -575,6 +576,38 @@ static void who_held_what_at_the_last_failure(void **state)
 }
 
 /* At once: 16 have a picture, whatever the tries; later there is time for more. */
+static const struct oom *kept_of(const struct records *r)
+{
+	const struct oom_kept *kept = ooms_kept(r->ooms, process_newest(&r->ledger->processes, r->tgid)->index);
+
+	return kept ? kept->oom : NULL;
+}
+
+/* The newest request with a picture is there for those who show numbers, until a retry meets it. */
+static void the_newest_is_kept(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuMemAlloc_v2, A, GiB);
+	FAIL(r, cuMemAlloc_v2, OOM, 0, 2 * GiB);
+	assert_null(kept_of(r));                  /* nothing is decided yet */
+	wait(r, OOM_SILENCE_NS);
+	assert_true(kept_of(r)->rec.number == 1 && kept_of(r)->row_count);
+	CALL(r, cuMemAlloc_v2, A + GiB, 2 * GiB);
+	assert_null(kept_of(r));
+	for (unsigned int i = 0; i < 20; i++) {   /* too many pictures */
+		FAIL(r, cuMemAlloc_v2, OOM, 0, (i + 3) * GiB);
+		CALL(r, cuMemAlloc_v2, A + (i + 4) * GiB, MiB);
+	}
+	assert_true(kept_of(r)->row_count && kept_of(r)->rec.number > 10 && kept_of(r)->rec.number < 21);
+	r->ts_ns += S;
+	FAIL(r, cuMemAlloc_v2, OOM, 0, 40 * GiB);
+	raised(r, 40 * GiB);
+	assert_true(kept_of(r)->rec.number == 22 && kept_of(r)->rec.outcome == GMT_OOM_RAISED);
+	records_exit(r, 1 << 8);                  /* without another picture */
+	assert_true(kept_of(r)->row_count && kept_of(r)->rec.outcome == GMT_OOM_FATAL);
+}
+
 static void a_picture_for_each_but_not_for_too_many(void **state)
 {
 	struct records *r = *state;
@@ -658,7 +691,7 @@ int main(void)
 		TEST(exec_is_no_death),
 		TEST(failures_without_end_are_bounded),
 		TEST(who_held_what_at_the_last_failure),
-		TEST(a_picture_for_each_but_not_for_too_many),
+		TEST(the_newest_is_kept), TEST(a_picture_for_each_but_not_for_too_many),
 		TEST(what_grows_steadily),
 	};
 

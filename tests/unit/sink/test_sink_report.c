@@ -406,6 +406,7 @@ static void test_other_findings(void **state)
 	many_ranks(8, 5 * GIB);
 	now.rows[7].torch.seen = now.rows[7].torch.training.is_training = true;
 	now.rows[7].torch.training.growth = (struct view_growth){ .bytes = 12 * MIB, .count = 5, .iterations = 5 };
+	now.rows[7].torch.training.categories[GMT_CATEGORY_KEPT].late = 60 * MIB;
 	check_says("LEAK    pid 507 train.py: (guess) +12 MiB on average in the last 5 iterations\n", "more of other");
 	for (int i = 3; i < 8; i++) {
 		now.procs[i].ooms[GMT_OOM_RAISED] = 1;

@@ -35,6 +35,7 @@
 #define LINES_OF_SEVERAL 2      /* where there are several processes or GPUs */
 #define NAME_COLUMNS 64      /* lines have 80 columns */
 #define VALUE_COLUMNS 9      /* of bytes */
+#define HOST_COLUMNS 64
 #define PATH_COLUMNS 4096
 
 /* A line of the answer, which is taken; lines that are too long are broken. */
@@ -72,8 +73,10 @@ static void print_state(struct out *line, const struct view *view, const struct 
 	if (view->wall_start_ns)
 		out_printf(line, " at %s UTC",
 			   human_wall(view->wall_start_ns + (at_ns - view->start_ns), "%Y-%m-%d %H:%M:%S").s);
-	if (view->session.host[0] && is_first)
-		out_printf(line, " on %.64s", (const char *)view->session.host);
+	if (!view->session.host[0] || !is_first)
+		return;
+	out_text(line, " on ");
+	human_print(line, HOST_COLUMNS, (const char *)view->session.host, sizeof(view->session.host));
 }
 
 /* One line, or two where one is too short. */
