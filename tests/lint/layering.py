@@ -33,7 +33,7 @@ ROOMS = {
     "sink": "base core/terms core/view",
     "sink/text": "base core/terms core/view sink",
     "sink/records": "base core/terms",
-    "sink/json": "base core/terms core/view sink",
+    "sink/json": "base core/terms core/view sink sink/text",
     "sink/report": "base core/terms core/view sink sink/text",
     "sink/oom": "base core/terms core/view sink sink/text sink/json sink/report",
     "sink/formats": "base core/terms core/view sink sink/text sink/records sink/json sink/report sink/oom",

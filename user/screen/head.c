@@ -152,6 +152,26 @@ static unsigned int percent_of(uint64_t used, uint64_t total)
 	return percent < PERCENT_MOST ? (unsigned int)percent : PERCENT_MOST;
 }
 
+/* CUDA's number of the GPU in the only process that runs on it, if the numbers differ. */
+static void print_ordinal(struct out *line, const struct picture *p, int gpu)
+{
+	const struct view_row *only = NULL;
+	unsigned int count = 0;
+
+	for (size_t i = 0; i < p->view->proc_count; i++) {
+		const struct view_proc *proc = &p->view->procs[i];
+
+		for (size_t r = 0; r < proc->row_count && !proc->exited; r++) {
+			if (proc->rows[r].gpu != gpu)
+				continue;
+			only = &proc->rows[r];
+			count++;
+		}
+	}
+	if (count == 1 && text_ordinal(p->view, only).s[0])
+		out_printf(line, "  cuda:%u", only->ordinal);
+}
+
 static void print_use(struct out *line, const struct picture *p, const struct view_gpu *g, const struct table_gpu *use)
 {
 	uint64_t used = use->traced + use->others + use->rest;
@@ -198,6 +218,7 @@ static void draw_gpu(struct picture *p, int gpu)
 	}
 	out_init_mem(&line);
 	print_use(&line, p, g, &use);
+	print_ordinal(&line, p, gpu);
 	text = out_take(&line);
 	x += curses_put_marked(p->curses, p->y, x, p->width, STYLE_PLAIN, text) + 2;
 	free(text);

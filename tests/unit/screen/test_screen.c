@@ -477,6 +477,17 @@ static void ended_processes(void **state)
 	free(picture);
 }
 
+/* The program says cuda:1 where nvidia-smi says 0. */
+static void cudas_number_is_shown(void **state)
+{
+	(void)state;
+	assert_false(shows("cuda:"));
+	now.rows[0].ordinal = 1;
+	assert_true(shows("  cuda:1\n"));
+	now.procs[0].exited = true;
+	assert_false(shows("  cuda:1\n"));
+}
+
 /* Any keys at any size: nothing is written outside the picture, and the screen stays usable. */
 static void any_keys_at_any_size(void **state)
 {
@@ -546,6 +557,7 @@ int main(void)
 		cmocka_unit_test_setup(long_lines, begin),
 		cmocka_unit_test_setup(lines_are_opened, begin),
 		cmocka_unit_test_setup(ended_processes, begin),
+		cmocka_unit_test_setup(cudas_number_is_shown, begin),
 		cmocka_unit_test_setup(any_keys_at_any_size, begin),
 		cmocka_unit_test_setup(names_cannot_command, begin),
 	};

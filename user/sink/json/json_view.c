@@ -6,11 +6,16 @@
  */
 #include "sink/json/json_view.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/out.h"
 #include "core/view/finding.h"
 #include "core/view/oom_verdict.h"
 #include "sink/json/json_cgroup.h"
 #include "sink/json/json_stacks.h"
 #include "sink/sink.h"
+#include "sink/text/finding_text.h"
 
 #define SCHEMA "gpumemtrace/1"
 
@@ -309,7 +314,15 @@ static json_t *ended_to_json(const struct view *view)
 static json_t *finding_to_json(const struct view *view, const struct finding *f)
 {
 	bool has_line = f->line && f->line->state == VIEW_LINE_OWN;
+	struct out sentence;
+	json_t *said;
+	char *text;
 
+	out_init_mem(&sentence);
+	finding_text_say(&sentence, view, f);
+	text = out_take(&sentence);
+	said = js_text(text, strlen(text));
+	free(text);
 	return JS_OBJECT({ "finding", js_word(finding_name(f->kind)) },
 			 { "ground", js_word(finding_ground_name(finding_ground(f->kind))) },
 			 { "cause", js_word_if(f->why, oom_cause_name(f->why ? f->why->cause : 0)) },
@@ -323,7 +336,8 @@ static json_t *finding_to_json(const struct view *view, const struct finding *f)
 			 { "stopped", json_moment_if(view, f->stopped_ns, f->stopped_ns) },
 			 { "since", json_moment_if(view, f->since_ns, f->since_ns) },
 			 { "other_process", js_u64_if(f->other != FINDING_NONE, f->other) },
-			 { "symbol", js_u64_if(has_line, has_line ? f->line->symbol : 0) });
+			 { "symbol", js_u64_if(has_line, has_line ? f->line->symbol : 0) },
+			 { "sentence", said }, { "remedy", js_word(finding_text_remedy(view, f)) });
 }
 
 static json_t *findings_to_json(const struct view *view)

@@ -217,27 +217,36 @@ static void left_line(const struct below *b, const struct finding *f)
 	put_below(b, &line);
 }
 
+const char *finding_text_remedy(const struct view *view, const struct finding *f)
+{
+	if (f->kind == FINDING_OF_FRAGMENTED &&
+	    view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
+		return "use fewer different sizes: pad inputs to a few lengths";
+	if (f->kind == FINDING_OF_GROWTH && f->line->state == VIEW_LINE_DRIVER)
+		return "new kernels, modules, graphs or streams again and again?";
+	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_GRADIENT)
+		return "gradients with a graph (create_graph), or copies of .grad? .detach() them";
+	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_OPTIMIZER_STATE)
+		return "a new optimizer each time, while something holds the old ones?";
+	return texts[f->kind].remedy;
+}
+
 static void remedy_line(const struct below *b, const struct finding *f)
 {
 	/* The report's last lines have the command. */
 	bool is_said = f->kind == FINDING_OF_OUT_OF_MEMORY && (b->opts->recording || b->opts->dump);
-	const char *remedy = texts[f->kind].remedy;
 	struct out line;
 
-	if (f->kind == FINDING_OF_FRAGMENTED &&
-	    b->view->procs[f->proc].rows[f->row].torch.backend == GMT_TORCH_EXPANDABLE)
-		remedy = "use fewer different sizes: pad inputs to a few lengths";
-	if (f->kind == FINDING_OF_GROWTH && f->line->state == VIEW_LINE_DRIVER)
-		remedy = "new kernels, modules, graphs or streams again and again?";
-	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_GRADIENT)
-		remedy = "gradients with a graph (create_graph), or copies of .grad? .detach() them";
-	if (f->kind == FINDING_OF_LEAK && f->category == GMT_CATEGORY_OPTIMIZER_STATE)
-		remedy = "a new optimizer each time, while something holds the old ones?";
-	if (!remedy || is_said)
+	if (is_said)
 		return;
 	out_init_mem(&line);
-	out_text(&line, remedy);
+	out_text(&line, finding_text_remedy(b->view, f));
 	put_below(b, &line);
+}
+
+void finding_text_say(struct out *out, const struct view *view, const struct finding *f)
+{
+	texts[f->kind].say(out, view, f);
 }
 
 void finding_text_sentence(struct out *out, const struct view *view, const struct finding *f, const char *subject,
@@ -251,7 +260,7 @@ void finding_text_sentence(struct out *out, const struct view *view, const struc
 	/* In front, where no narrow screen cuts it. */
 	if (finding_ground(f->kind) == FINDING_GUESS)
 		out_text(&line, "(guess) ");
-	texts[f->kind].say(&line, view, f);
+	finding_text_say(&line, view, f);
 	text_item(out, opts, TEXT_YELLOW, &place, &line);
 }
 

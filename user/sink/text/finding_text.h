@@ -13,6 +13,10 @@ struct sink_opts;
 
 /* The word in front of the sentence: "LEAK". */
 const char *finding_text_label(enum finding_kind kind);
+/* The sentence alone, in one line. */
+void finding_text_say(struct out *out, const struct view *view, const struct finding *finding);
+/* What to do, or to look for. */
+const char *finding_text_remedy(const struct view *view, const struct finding *finding);
 /* The finding with its word, in a report. */
 void finding_text(struct out *out, const struct view *view, const struct finding *finding,
 		  const struct sink_opts *opts);
