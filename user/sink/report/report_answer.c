@@ -120,14 +120,20 @@ static void print_nvml(struct out *line, const struct view *view, const struct v
 {
 	const struct view_gpu *gpu = row->gpu >= 0 ? &view->gpus[row->gpu] : NULL;
 	bool is_past = proc->exited && proc->exit_ts_ns >= row->nvml_ts_ns;
+	char total[64] = "", rest[64] = "";
 
 	out_printf(line, "nvidia-smi %s %s", is_past ? "showed" : "shows", human_bytes(row->nvml).s);
-	if (gpu && gpu->total_bytes)
-		out_printf(line, " of %s", human_bytes(gpu->total_bytes).s);
 	if (is_past)
-		out_printf(line, ", %s before the end", human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
+		snprintf(rest, sizeof(rest), ", %s before the end",
+			 human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
 	else if (gpu && gpu->has_memory)
-		out_printf(line, ", %s free", human_bytes(gpu->free_bytes).s);
+		snprintf(rest, sizeof(rest), ", %s free", human_bytes(gpu->free_bytes).s);
+	if (gpu && gpu->total_bytes)
+		snprintf(total, sizeof(total), " of %s", human_bytes(gpu->total_bytes).s);
+	/* The total is worth no line of its own. */
+	if (FINDING_TEXT_LABEL + line->size + strlen(total) + strlen(rest) <= TEXT_COLUMNS)
+		out_text(line, total);
+	out_text(line, rest);
 }
 
 static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
