@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`make pictures`: what people see of gumemtrace, as SVG files in demos/pictures. The real binary runs on a terminal
+"""`make pictures`: what people see of gpumemtrace, as SVG files in demos/pictures. The real binary runs on a terminal
 emulator and traces the demo and a training with a leak on the stand-in driver, with real probes: as root, without a GPU.
 
 Ids of processes, times, the names of the machine and of its kernel are replaced: they would change with each run. All

@@ -163,11 +163,11 @@ OPTION(0, "stacks", "MODE", OBSERVED, FOR_TRACE,
        "\n\nBefore Linux 5.17 every mode except `off` works as `fp`. On arm64 `fp` is the default, `full` and `native`"
        " work as `fp`, and a message says so.")
 OPTION(0, "block-stacks", NULL, OBSERVED, FOR_TRACE, MEMBER(flag, block_stacks),
-       "take stack traces of PyTorch's blocks (tensors) too",
-       "Also take stack traces of the blocks that PyTorch's allocator gives out. A block is a tensor's memory. There"
-       " are many more blocks than allocations from the driver, so this option costs more (README.md gives numbers) and"
-       " takes 6 MiB of the kernel's memory. The report then shows owners and stack traces of the blocks beside those"
-       " of the driver's allocations.")
+       "name the lines that hold PyTorch's tensors, too",
+       "Also take stack traces of the blocks that PyTorch's allocator gives out. A block is a tensor's memory, so these"
+       " stack traces name the lines that hold tensors. There are many more blocks than allocations from the driver, so"
+       " this option costs more (README.md gives numbers) and takes 6 MiB of the kernel's memory. The report then shows"
+       " owners and stack traces of the blocks beside those of the driver's allocations.")
 
 /* ---- What is chosen ---- */
 OPTION('p', "pid", "PID[,PID...]", CHOSEN, FOR_READING,
