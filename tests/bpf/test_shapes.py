@@ -167,7 +167,7 @@ def keeping(kind, why):
 @case
 def losses():
     """a training that keeps its losses"""
-    keeping("losses", "keep .item() or .detach() instead")
+    keeping("losses", "keep .item() of losses, .detach() of outputs")
 
 
 @case
@@ -184,7 +184,7 @@ def seldom():
 @case
 def summed():
     """a loss that is summed with its graph"""
-    keeping("summed", "keep .item() or .detach() instead")
+    keeping("summed", "keep .item() of losses, .detach() of outputs")
 
 
 @case
