@@ -115,6 +115,21 @@ def twice():
     check(any("STATE" in line for line in head), "not on the first screen", *head)
 
 
+def anew():
+    """a training that keeps its old optimizers, attached late: a leak of optimizer state, and the line"""
+    found, head, _ = at_the_end("optimizers", "--block-stacks")
+    equal(only(found, "leak")[1], (PROGRAM, line_of("the old optimizers' line")), "the line")
+    check("of optimizer state" in only(found, "leak")[2]["sentence"], only(found, "leak"))
+    check(any("LEAK" in line for line in head), "not on the first screen", *head)
+
+
+def longer():
+    """inputs become longer, and each iteration leaves more than the one before: nothing is found, as nothing stays"""
+    found, head, _ = at_the_end("sorted", "--block-stacks")
+    equal([f[0] for f in found], [], "findings")
+    check("no iteration leaks" in " ".join(map(str.strip, head)), *head)
+
+
 def without_stacks():
     """... without stack traces of blocks: the report says how to see the line"""
     found, head, modules = at_the_end("losses")
@@ -153,4 +168,4 @@ if __name__ == "__main__":
     except lib.Skip as why:
         print(f"1..0 # SKIP {why}")
     else:
-        lib.main(losses, summed, twice, without_stacks, outputs, cache, clean)
+        lib.main(losses, summed, twice, anew, longer, without_stacks, outputs, cache, clean)

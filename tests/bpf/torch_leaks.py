@@ -4,11 +4,12 @@
 (tests/standin/libblocks): tensors are blocks on a pretended GPU. The comment "the line" is where what stays was made.
 
 losses: a training keeps its losses, and with each loss its graph. seldom: one loss in five iterations. summed: a
-training adds up its losses, and with the sum their graphs. twice: a training goes on with a second optimizer, and keeps
-the first one. outputs: an evaluation keeps its outputs. cache: a cache grows with each token. clean: a training that
-keeps nothing. Prints "ready" on standard error, waits for a line, works, prints "done" and waits for another line;
-outputs and cache end with that line at the latest. The line "fail" instead of one of these has it work until memory runs
-out, print "failed" and wait for a line with all that it holds.
+training adds up its losses, and with the sum their graphs. twice: a training goes on with a second optimizer, and
+keeps the first one. optimizers: a training has a new optimizer now and then, and keeps the old ones. outputs: an
+evaluation keeps its outputs. cache: a cache grows with each token. clean: a training that keeps nothing. sorted:
+likewise, with longer inputs each time. Prints "ready" on standard error, waits for a line, works, prints "done" and
+waits for another line; outputs and cache end with that line at the latest. The line "fail" instead of one of these
+has it work until memory runs out, print "failed" and wait for a line with all that it holds.
 
 These run out of memory, and die of it: losses-oom keeps its losses in a pretended GPU with less memory. batch: a training
 whose last batch is too large. pieces: of many small tensors, every other one is kept, and then a large one is made.
@@ -102,6 +103,31 @@ def optimize_twice():
     return net, optimizers
 
 
+def optimize_anew():
+    net, optimizers = Net(), []
+    for step in range(40):
+        if step % 5 == 0:
+            optimizers.append(torch.optim.Adam(net.parameters()))
+        optimizers[-1].zero_grad()
+        net(torch.randn(BATCH, WIDTH)).pow(2).mean().backward()
+        optimizers[-1].step()                               # the old optimizers' line
+        time.sleep(0.02)
+    return net, optimizers
+
+
+def grow_inputs():
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for step in range(40):
+        out = net(torch.randn(BATCH + 16 * step, WIDTH))    # is there until the next one
+        loss = out.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        time.sleep(0.02)
+    return net, optimizer, out
+
+
 def losses_oom():
     native.blocks_limit(ctypes.c_uint64(LITTLE))
     return train(True)
@@ -138,7 +164,7 @@ def generate():
 
 
 KINDS = {"losses": lambda: train(True), "seldom": lambda: train(True, 5), "clean": lambda: train(False),
-         "summed": add_up, "twice": optimize_twice, "outputs": evaluate,
+         "summed": add_up, "twice": optimize_twice, "optimizers": optimize_anew, "sorted": grow_inputs, "outputs": evaluate,
          "cache": generate, "losses-oom": losses_oom, "batch": batch, "pieces": pieces}
 
 
