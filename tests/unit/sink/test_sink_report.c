@@ -290,6 +290,20 @@ static void test_plain(void **state)
 	golden_check(live_of(troubled(&now), NULL), "plain-troubled.txt");
 }
 
+static void test_plain_without_gpu(void **state)
+{
+	char *text;
+
+	(void)state;
+	typical(&now);
+	now.view.proc_count = 1;
+	now.procs[0].row_count = 0;
+	memset(now.procs[0].by_class, 0, sizeof(now.procs[0].by_class));
+	text = live_of(&now, &now);
+	assert_string_equal(text, "");
+	free(text);
+}
+
 /* Warnings and ends are printed once, not in every interval. */
 static void test_plain_says_changes_once(void **state)
 {
@@ -663,6 +677,7 @@ int main(void)
 		cmocka_unit_test(test_without_nvml),
 		cmocka_unit_test(test_columns_add_up),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_plain_without_gpu),
 		cmocka_unit_test(test_plain_says_changes_once),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_exit_texts),

@@ -97,6 +97,15 @@ static bool warnings_changed(const struct view *now, const struct view *previous
 	return false;
 }
 
+/* Whether the process has ever had memory of the host, or asked for any. */
+static bool has_used_host(const struct view_proc *proc)
+{
+	for (int i = 0; i < GMT_CLASS_COUNT; i++)
+		if (proc->by_class[i].allocs || proc->by_class[i].failed)
+			return true;
+	return false;
+}
+
 static void print_plain_live(struct out *out, const struct view *now, const struct view *previous,
 			     const struct sink_opts *opts)
 {
@@ -111,7 +120,8 @@ static void print_plain_live(struct out *out, const struct view *now, const stru
 		}
 		for (size_t r = 0; r < proc->row_count; r++)
 			print_plain_line(out, now, proc, &proc->rows[r], previous, opts);
-		if (!proc->row_count)
+		/* A process that has not used CUDA yet has no line. */
+		if (!proc->row_count && has_used_host(proc))
 			print_plain_line(out, now, proc, NULL, previous, opts);
 	}
 	if (warnings_changed(now, previous))
