@@ -103,6 +103,16 @@ int confine_die_with(int parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
+void confine_as_nobody(void)
+{
+	confine_capabilities(CONFINE_FOR_USER);
+	if (confine_effective() & CONFINE_FOR_USER)
+		confine_user(CONFINE_NOBODY, CONFINE_NOBODY);
+	confine_capabilities(0);
+	confine_no_new_privileges();
+	confine_no_dump();
+}
+
 /* ---- resources ---- */
 
 int confine_limits(const struct confine_limit *limits, size_t count)
@@ -125,9 +135,14 @@ int confine_limits(const struct confine_limit *limits, size_t count)
 	return err;
 }
 
-int confine_close_from(int first)
+#define CLOSED_MOST 4096
+
+void confine_close_from(int first)
 {
-	return syscall(SYS_close_range, (unsigned int)first, ~0u, 0) ? -errno : 0;
+	if (!syscall(SYS_close_range, (unsigned int)first, ~0u, 0))
+		return;
+	for (int fd = first; fd < CLOSED_MOST; fd++)
+		close(fd);
 }
 
 /* ---- system calls ---- */

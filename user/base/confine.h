@@ -50,6 +50,10 @@ int confine_no_dump(void);
  * it. `parent`: the pid that forked. 0; -ESRCH: the parent has ended already; else -errno. */
 int confine_die_with(int parent);
 
+/* All of the above in their order, for a process that needs nothing: the user CONFINE_NOBODY where that is permitted,
+ * no capability, no new privileges, no dump. What is not permitted is left. */
+void confine_as_nobody(void);
+
 /* ---- resources ---- */
 
 struct confine_limit {
@@ -59,8 +63,8 @@ struct confine_limit {
 
 int confine_limits(const struct confine_limit *limits, size_t count);
 
-/* Closes every descriptor from `first` on. 0 or -errno (before Linux 5.9). */
-int confine_close_from(int first);
+/* Closes every descriptor from `first` on; before Linux 5.9 those below 4096. */
+void confine_close_from(int first);
 
 /* ---- system calls ---- */
 

@@ -50,9 +50,7 @@ static void keep_socket(int control)
 	for (int fd = 0; fd < CHANNEL_FD && null >= 0; fd++)
 		dup2(null, fd);
 	dup2(control, CHANNEL_FD);
-	if (confine_close_from(CHANNEL_FD + 1))
-		for (int fd = CHANNEL_FD + 1; fd < 4096; fd++)
-			close(fd);
+	confine_close_from(CHANNEL_FD + 1);
 }
 
 static void lose_privileges(pid_t parent)
@@ -62,12 +60,7 @@ static void lose_privileges(pid_t parent)
 	};
 
 	/* What is not permitted, is left: parse_status() says what a worker still has. */
-	confine_capabilities(CONFINE_FOR_USER);
-	if (confine_effective() & CONFINE_FOR_USER)
-		confine_user(CONFINE_NOBODY, CONFINE_NOBODY);
-	confine_capabilities(0);
-	confine_no_new_privileges();
-	confine_no_dump();
+	confine_as_nobody();
 	confine_limits(limits, sizeof(limits) / sizeof(*limits));
 	if (confine_die_with(parent) == -ESRCH)
 		_exit(0);

@@ -114,8 +114,7 @@ static int close_all(void)
 {
 	int fd = dup(0), far = fcntl(0, F_DUPFD, 200);
 
-	if (confine_close_from(3))
-		return errno == ENOSYS ? RIGHT : WRONG;
+	confine_close_from(3);
 	return fcntl(fd, F_GETFD) >= 0 || fcntl(far, F_GETFD) >= 0 || fcntl(0, F_GETFD) < 0;
 }
 

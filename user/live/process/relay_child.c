@@ -233,9 +233,7 @@ static void move_descriptors(int control, int master, int terminal)
 		dup2(null, fd);
 	for (size_t i = 0; i < COUNT(fds); i++)
 		dup2(fds[i], CONTROL_FD + (int)i);
-	if (confine_close_from(FDS_END))
-		for (int fd = FDS_END; fd < 4096; fd++)
-			close(fd);
+	confine_close_from(FDS_END);
 }
 
 static void lose_all_privileges(void)
@@ -250,12 +248,7 @@ static void lose_all_privileges(void)
 	static const struct confine_filter filter = { calls, COUNT(calls), CONFINE_ALLOW, CONFINE_REFUSE };
 
 	/* What is not permitted, is left. */
-	confine_capabilities(CONFINE_FOR_USER);
-	if (confine_effective() & CONFINE_FOR_USER)
-		confine_user(CONFINE_NOBODY, CONFINE_NOBODY);
-	confine_capabilities(0);
-	confine_no_new_privileges();
-	confine_no_dump();
+	confine_as_nobody();
 	confine_calls(&filter, false);
 }
 
