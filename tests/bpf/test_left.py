@@ -1,15 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls that are left without a return hide no other call, and are counted; calls made in the middle of a call count as
-their own."""
+their own.
+
+Losses are counted for a session as a whole. A tracer of all processes, in another test, would count the calls that are
+left here as its own losses. So the workload loads a libcuda that no other tracer knows, under a link with the usual
+name: the kernel shows the file behind the link."""
+import os
+
 import lib
 from lib import compare, equal
 
 
+def hidden_libcuda():
+    """(the file, the link)"""
+    path = lib.unknown_copy(lib.LIB)
+    link = os.path.join(lib.folder(), os.path.basename(lib.LIB))
+    os.symlink(path, link)
+    return path, link
+
+
 def left(case, unseen):
     """The workload's own books are the tracer's, and so many calls were left."""
-    tool = lib.Tool("-a").ready()
-    target = lib.Target("left", case, hold="end")
+    path, link = hidden_libcuda()
+    tool = lib.Tool("-a", "--libcuda", path).ready()
+    target = lib.Target("left", case, hold="end", lib=link)
     target.wait("end")
     report = lib.settled(tool, target.pid)
     target.go()
