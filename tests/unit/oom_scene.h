@@ -31,17 +31,6 @@ static inline const char *scene_owner(void *arg, uint32_t owner)
 	return owner ? "NCCL" : "PyTorch";
 }
 
-/* With the stack that the records are told to have, as for calls. */
-static inline void scene_block(struct records *r, uint64_t ptr, int64_t delta, uint64_t allocated, uint64_t reserved)
-{
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = allocated, .total_reserved = reserved,
-		.device_type = GMT_FW_GPU, .stack_id = r->stack_id,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
-}
-
 static inline void scene_names(struct records *r)
 {
 	records_symbol(r, 1, "c10::cuda::malloc", "/venv/libc10_cuda.so", "", 0);
@@ -78,7 +67,7 @@ static inline void scene_fill(struct records *r)
 	for (int i = 0; i < 50; i++, at += GiB) {        /* of each GiB a fifth is a gap */
 		CALL(r, cuMemAlloc_v2, at, GiB);
 		reserved += GiB;
-		scene_block(r, at, 800 * MiB, allocated += 800 * MiB, reserved);
+		records_block(r, at, 800 * MiB, allocated += 800 * MiB, reserved);
 	}
 	scene_range(r, 0, GMT_RANGE_BACKWARD, NULL);
 	scene_range(r, 1, GMT_RANGE_BEGIN, "Optimizer.step#SGD.step");
@@ -87,7 +76,7 @@ static inline void scene_fill(struct records *r)
 	for (int i = 0; i < 100; i++, at += GiB / 4, r->ts_ns += SCENE_S) {
 		CALL(r, cuMemAlloc_v2, at, GiB / 4);
 		reserved += GiB / 4;
-		scene_block(r, at, GiB / 4, allocated += GiB / 4, reserved);
+		records_block(r, at, GiB / 4, allocated += GiB / 4, reserved);
 	}
 	r->stack_id = 2;
 	CALL(r, cuMemAlloc_v2, SCENE_AT - 4 * GiB, GiB);

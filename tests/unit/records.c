@@ -248,6 +248,21 @@ void records_proc(struct records *r, uint64_t start_ns, const char *comm)
 	APPLY(r, rec, PROC);
 }
 
+/* ---- frameworks ---- */
+
+void records_block_report(struct records *r, struct gmt_fw_mem rec)
+{
+	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+}
+
+void records_block(struct records *r, uint64_t ptr, int64_t delta, uint64_t allocated, uint64_t reserved)
+{
+	records_block_report(r, (struct gmt_fw_mem){
+		.ptr = ptr, .delta = delta, .total_allocated = allocated, .total_reserved = reserved,
+		.device_type = GMT_FW_GPU, .stack_id = r->stack_id,
+	});
+}
+
 /* ---- stacks ---- */
 
 void records_symbol(struct records *r, uint32_t id, const char *function, const char *module, const char *file,

@@ -102,6 +102,14 @@ void records_exec(struct records *r);
 void records_exit(struct records *r, int code);
 void records_proc(struct records *r, uint64_t start_ns, const char *comm);
 
+/* ---- frameworks ---- */
+
+/* A block on device 0: given out, or with a negative delta taken back. Then the device's totals are these. The stack is
+ * r->stack_id. */
+void records_block(struct records *r, uint64_t ptr, int64_t delta, uint64_t allocated, uint64_t reserved);
+/* Any other report of a block. */
+void records_block_report(struct records *r, struct gmt_fw_mem rec);
+
 /* ---- stacks ---- */
 
 /* A symbol of a native frame, or with a file of a Python one; a stack's raw record; its names. */

@@ -37,14 +37,12 @@ struct training {
 
 static void block_on(struct training *t, unsigned int device, uint32_t tid, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
+	t->r.tid = tid;
+	records_block_report(&t->r, (struct gmt_fw_mem){
 		.ptr = ptr + device * 64 * GiB, .delta = delta, .total_allocated = t->allocated[device] += delta,
 		.total_reserved = 10 * GiB, .device_type = GMT_FW_GPU, .device_index = device,
 		.stack_id = t->r.stack_id,
-	};
-
-	t->r.tid = tid;
-	records_apply(&t->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	});
 	assert_int_equal(t->r.result, 0);
 }
 

@@ -31,12 +31,7 @@ static void segment(struct allocator *a, uint64_t ptr, uint64_t size)
 
 static void block(struct allocator *a, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = a->allocated += delta,
-		.total_reserved = a->reserved, .device_type = GMT_FW_GPU,
-	};
-
-	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block(&a->r, ptr, delta, a->allocated += delta, a->reserved);
 }
 
 /* Time goes on, up to a record that says nothing of blocks. */

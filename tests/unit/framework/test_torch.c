@@ -23,12 +23,7 @@ struct allocator {
 
 static void report(struct allocator *a, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = a->allocated += delta,
-		.total_reserved = a->reserved, .device_type = GMT_FW_GPU, .stack_id = a->r.stack_id,
-	};
-
-	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block(&a->r, ptr, delta, a->allocated += delta, a->reserved);
 }
 
 static void segment(struct allocator *a, uint64_t ptr, uint64_t size)
@@ -53,11 +48,9 @@ static struct view_torch torch_of(const struct allocator *a, int gpu)
 /* An allocator that says what it gives out and takes back, and neither on which device nor how much that makes. */
 static void report_bare(struct allocator *a, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
+	records_block_report(&a->r, (struct gmt_fw_mem){
 		.ptr = ptr, .delta = delta, .device_type = GMT_FW_BY_ADDRESS, .flags = GMT_FW_NO_TOTALS,
-	};
-
-	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	});
 	assert_int_equal(a->r.result, 0);
 }
 
@@ -312,14 +305,13 @@ static void an_event_that_comes_twice(void **state)
 static void two_devices(void **state)
 {
 	struct allocator *a = *state;
-	struct gmt_fw_mem rec = {
-		.ptr = BASE + GiB, .delta = 512, .total_allocated = 512, .total_reserved = 2 * MiB,
-		.device_type = GMT_FW_GPU, .device_index = 1,
-	};
 
 	segment(a, BASE, 20 * MiB);
 	report(a, BASE, MiB);
-	records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block_report(&a->r, (struct gmt_fw_mem){
+		.ptr = BASE + GiB, .delta = 512, .total_allocated = 512, .total_reserved = 2 * MiB,
+		.device_type = GMT_FW_GPU, .device_index = 1,
+	});
 	assert_int_equal(torch_of(a, 1).allocated.live, MiB);
 	assert_int_equal(torch_of(a, 0).allocated.live, 512);
 	assert_int_equal(odd(a), 0);
@@ -375,15 +367,12 @@ static void malformed(void **state)
 		{ .ptr = BASE, .delta = 512, .total_allocated = 512, .device_type = GMT_FW_GPU,
 		  .device_index = 255 },
 	};
-	struct gmt_fw_mem cpu = { .ptr = BASE, .delta = 512, .total_allocated = 512 };
 	struct allocator *a = *state;
 
-	records_apply(&a->r, &cpu, GMT_KIND_FW_MEM, sizeof(cpu));
+	records_block_report(&a->r, (struct gmt_fw_mem){ .ptr = BASE, .delta = 512, .total_allocated = 512 });
 	assert_int_equal(a->r.result, 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct gmt_fw_mem rec = bad[i];
-
-		records_apply(&a->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+		records_block_report(&a->r, bad[i]);
 		assert_int_equal(a->r.result, -EINVAL);
 	}
 	assert_false(torch_of(a, GPU).seen);
@@ -471,9 +460,6 @@ static void purposes_at_the_peak(void **state)
 
 static void a_framework_that_nobody_knows(void **state)
 {
-	struct gmt_fw_mem block = {
-		.ptr = BASE, .delta = 512, .total_allocated = 512, .device_type = GMT_FW_GPU, .framework = GMT_FW_COUNT,
-	};
 	struct gmt_fw_oom oom = { .size = MiB, .device_type = GMT_FW_GPU, .framework = 255 };
 	struct gmt_fw_range range = { .what = GMT_RANGE_BACKWARD, .framework = GMT_FW_COUNT };
 	struct gmt_fw_size size = { .ptr = BASE, .size = 1, .device_type = GMT_FW_GPU, .framework = GMT_FW_COUNT };
@@ -482,7 +468,9 @@ static void a_framework_that_nobody_knows(void **state)
 	struct view_torch t;
 	struct view view;
 
-	records_apply(&a->r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	records_block_report(&a->r, (struct gmt_fw_mem){
+		.ptr = BASE, .delta = 512, .total_allocated = 512, .device_type = GMT_FW_GPU, .framework = GMT_FW_COUNT,
+	});
 	records_apply(&a->r, &oom, GMT_KIND_FW_OOM, sizeof(oom));
 	records_apply(&a->r, &range, GMT_KIND_FW_RANGE, sizeof(range));
 	records_apply(&a->r, &size, GMT_KIND_FW_SIZE, sizeof(size));

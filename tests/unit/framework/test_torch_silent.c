@@ -82,15 +82,6 @@ static enum gmt_torch_silence silence_of(const struct records *r)
 	return silence;
 }
 
-static void report_block(struct records *r)
-{
-	struct gmt_fw_mem rec = {
-		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = MiB, .device_type = GMT_FW_GPU,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
-}
-
 static const struct {
 	bool is_loaded;
 	uint32_t flags;
@@ -139,7 +130,7 @@ static void causes(void **state)
 			allocate(r, cases[i].calls[c].stack, cases[i].calls[c].count);
 		if (silence_of(r) != cases[i].wanted)
 			fail_msg("case %zu: %d, not %d", i, silence_of(r), cases[i].wanted);
-		report_block(r);
+		records_block(r, A, 512, 512, MiB);
 		assert_int_equal(silence_of(r), GMT_TORCH_NOT_SILENT);
 		no_scene(state);
 		scene(state);

@@ -35,12 +35,7 @@ static int teardown(void **state)
 
 static void block(struct records *r, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = allocated += delta, .total_reserved = 20 * MiB,
-		.device_type = GMT_FW_GPU,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block(r, ptr, delta, allocated += delta, 20 * MiB);
 }
 
 static void told(struct records *r, uint64_t ptr, uint64_t size, uint8_t device)

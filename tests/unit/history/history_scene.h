@@ -22,12 +22,7 @@ struct scene {
 
 static inline void block(struct scene *c, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = c->allocated += delta,
-		.total_reserved = c->reserved, .device_type = GMT_FW_GPU, .stack_id = c->r.stack_id,
-	};
-
-	records_apply(&c->r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block(&c->r, ptr, delta, c->allocated += delta, c->reserved);
 }
 
 static inline void setup(struct scene *c, uint64_t most)

@@ -349,7 +349,7 @@ static void nothing_of_a_framework_that_nobody_knows(void **state)
 	CALL(&c.r, cuMemAlloc_v2, BASE, 2 * MiB);
 	for (block.ptr = BASE; block.ptr < BASE + 2 * MiB; block.ptr += MiB) {
 		block.total_allocated += MiB;
-		records_apply(&c.r, &block, GMT_KIND_FW_MEM, sizeof(block));
+		records_block_report(&c.r, block);
 	}
 	assert_string_equal(story(check(&c)), "Sa");
 	teardown(&c);

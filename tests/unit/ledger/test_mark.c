@@ -45,23 +45,15 @@ static uint32_t get(struct records *r, uint64_t at, uint64_t size, uint64_t *all
 	object = records_rm_memory(r, GPU, size);
 	records_rm_map(r, GPU, at, size, object);
 	CALL(r, cuMemAlloc_v2, at, size);
-	struct gmt_fw_mem rec = {
-		.ptr = at, .delta = size / 2, .total_allocated = *allocated += size / 2,
-		.total_reserved = 2 * *allocated, .device_type = GMT_FW_GPU, .stack_id = r->stack_id,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	*allocated += size / 2;
+	records_block(r, at, size / 2, *allocated, 2 * *allocated);
 	return object;
 }
 
 static void give(struct records *r, uint64_t at, uint64_t size, uint32_t object, uint64_t *allocated)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = at, .delta = -(int64_t)(size / 2), .total_allocated = *allocated -= size / 2,
-		.total_reserved = 2 * *allocated + size, .device_type = GMT_FW_GPU,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	*allocated -= size / 2;
+	records_block(r, at, -(int64_t)(size / 2), *allocated, 2 * *allocated + size);
 	RELEASE(r, cuMemFree_v2, at);
 	records_rm_free(r, object);
 }

@@ -55,12 +55,7 @@ static void raised(struct records *r, uint64_t size)
 
 static void block(struct records *r, uint64_t ptr, int64_t delta)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = ptr, .delta = delta, .total_allocated = delta, .total_reserved = delta,
-		.device_type = GMT_FW_GPU,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block(r, ptr, delta, (uint64_t)delta, (uint64_t)delta);
 }
 
 /* ---- plain CUDA ---- */

@@ -82,12 +82,7 @@ static void give(struct records *r, uint32_t class_id, uint32_t attr, uint64_t s
 /* PyTorch gives out a block, or takes it back. */
 static void block(struct records *r, int64_t delta, uint64_t allocated)
 {
-	struct gmt_fw_mem rec = {
-		.ptr = A, .delta = delta, .total_allocated = allocated, .total_reserved = 2 * MiB,
-		.device_type = GMT_FW_GPU,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
+	records_block(r, A, delta, allocated, 2 * MiB);
 	assert_int_equal(r->result, 0);
 }
 

@@ -98,7 +98,7 @@ static void begin_torch(struct records *r, uint64_t asked, uint64_t free_bytes)
 {
 	begin(r);
 	CALL(r, cuMemAlloc_v2, A, 77 * GiB);
-	scene_block(r, A, 6 * GiB, 6 * GiB, 8 * GiB);
+	records_block(r, A, 6 * GiB, 6 * GiB, 8 * GiB);
 	FAIL(r, cuMemAlloc_v2, OOM, 0, asked);
 	if (free_bytes)
 		CALL(r, cuMemGetInfo_v2, free_bytes, 80 * GiB);
@@ -413,7 +413,7 @@ static void test_activations_without_block_stacks(void **state)
 	r.stack_id = 1;
 	CALL(&r, cuMemAlloc_v2, A, 77 * GiB);
 	r.stack_id = 0;
-	scene_block(&r, A, 70 * GiB, 70 * GiB, 77 * GiB);
+	records_block(&r, A, 70 * GiB, 70 * GiB, 77 * GiB);
 	r.stack_id = 1;
 	FAIL(&r, cuMemAlloc_v2, OOM, 0, 12 * GiB);
 	CALL(&r, cuMemGetInfo_v2, 2 * GiB, 80 * GiB);

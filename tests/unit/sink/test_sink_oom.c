@@ -232,15 +232,12 @@ static void video_memory(struct records *r, uint32_t status, uint64_t size)
 /* The kernel driver has kept the rest for itself and refuses more. PyTorch's cache does not help. */
 static void test_a_launch(void **state)
 {
-	struct gmt_fw_mem block = {
-		.ptr = A, .delta = 512, .total_allocated = 512, .total_reserved = GiB, .device_type = GMT_FW_GPU,
-	};
 	struct records r;
 
 	(void)state;
 	begin_with(&r, ALL_LAYERS);
 	video_memory(&r, 0, 79 * GiB);
-	records_apply(&r, &block, GMT_KIND_FW_MEM, sizeof(block));
+	records_block(&r, A, 512, 512, GiB);
 	video_memory(&r, 0x51, 2 * MiB);
 	records_exit(&r, 256);
 	SAYS(&r, "another process: p", "ASKED  2 MiB outside all traced calls, probably for a launch",

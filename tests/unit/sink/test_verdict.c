@@ -163,7 +163,7 @@ static uint64_t block(struct torch *t, enum traced stack, uint64_t size)
 	uint64_t at = t->at;
 
 	t->r.stack_id = stack;
-	scene_block(&t->r, at, (int64_t)size, t->allocated += size, t->reserved);
+	records_block(&t->r, at, (int64_t)size, t->allocated += size, t->reserved);
 	t->at += size;
 	t->r.stack_id = 0;
 	return at;
@@ -171,7 +171,7 @@ static uint64_t block(struct torch *t, enum traced stack, uint64_t size)
 
 static void free_block(struct torch *t, uint64_t at, uint64_t size)
 {
-	scene_block(&t->r, at, -(int64_t)size, t->allocated -= size, t->reserved);
+	records_block(&t->r, at, -(int64_t)size, t->allocated -= size, t->reserved);
 }
 
 static void ask_gradients(struct torch *t)
@@ -494,9 +494,6 @@ static void cache(void **state)
 static void late(void **state)
 {
 	struct gmt_fw_oom rec = { .size = 2 * GiB, .device_type = GMT_FW_GPU, .device_index = 0 };
-	struct gmt_fw_mem old = {
-		.ptr = A, .delta = 512, .total_allocated = 70 * GiB, .total_reserved = 74 * GiB, .device_type = GMT_FW_GPU,
-	};
 	struct records r;
 
 	(void)state;
@@ -508,7 +505,7 @@ static void late(void **state)
 	records_proc(&r, 1, "python");
 	records_attach(&r, false);
 	records_nvml(&r, 1, GMT_NVML_BASELINE, 75 * GiB);
-	records_apply(&r, &old, GMT_KIND_FW_MEM, sizeof(old));
+	records_block(&r, A, 512, 70 * GiB, 74 * GiB);
 	r.tgid = r.tid = 200;
 	records_proc(&r, 2, "inference");
 	records_attach(&r, false);

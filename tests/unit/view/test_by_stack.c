@@ -155,15 +155,6 @@ static uint64_t live_in_state(const struct view *view, enum view_line_state stat
 	return 0;
 }
 
-static void block_in(struct records *r, uint64_t at)
-{
-	struct gmt_fw_mem rec = {
-		.ptr = at, .delta = 512, .total_allocated = 512, .total_reserved = 1000, .device_type = GMT_FW_GPU,
-	};
-
-	records_apply(r, &rec, GMT_KIND_FW_MEM, sizeof(rec));
-}
-
 /* Memory that no line holds is apart, by what is known of it; all of it adds up. */
 static void what_no_line_holds_is_apart(void **state)
 {
@@ -190,7 +181,7 @@ static void what_no_line_holds_is_apart(void **state)
 	CALL(r, cuCtxSetCurrent, 0xc0);
 	CALL(r, cuMemAlloc_v2, A, 1000);
 	r->stack_id = 0;
-	block_in(r, A);
+	records_block(r, A, 512, 512, 1000);
 	create(r, 1, 100, 11);
 	create(r, 2, 20, 15);
 	create(r, 3, 3, 16);
