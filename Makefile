@@ -89,7 +89,7 @@ LIVE     := stream \
             $(call in,features,features features_checks features_driver features_kernel features_place features_programs) \
             $(call in,framework,library_kinds pytorch) \
             $(call in,nvidia,driver inventory nvml nvml_sampler nvml_thread) \
-            $(call in,probe,attach hazard library library_parse mmap_watch permission probed_files probed_processes \
+            $(call in,probe,attach hazard holder library library_parse mmap_watch permission probed_files probed_processes \
                             quota refused_files removal target tracepoint trial unmapped uprobe usdt_notes) \
             $(call in,process,descendants find find_facts find_match find_names find_selector identity launch own_memory procfs \
                               refused_calls relay relay_child relay_line roster settings) \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the kernel's count of how long BPF programs run."""
+"""Which BPF programs the kernel has, and how long they ran."""
 import ctypes
 import os
 import platform
 
-ENABLE_STATS = 32
+GET_NEXT_ID, ENABLE_STATS = 11, 32      # BPF_PROG_GET_NEXT_ID and BPF_ENABLE_STATS of linux/bpf.h
 BPF = {"x86_64": 321, "aarch64": 280}
 
 
@@ -20,6 +20,16 @@ class Counted:
 
     def __exit__(self, *_):
         os.close(self.fd)
+
+
+def loaded():
+    """Ids of all programs in the kernel."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    ids, attr = set(), (ctypes.c_uint32 * 32)()
+    while not libc.syscall(BPF[platform.machine()], GET_NEXT_ID, ctypes.byref(attr), ctypes.sizeof(attr)):
+        ids.add(attr[1])
+        attr[0] = attr[1]
+    return ids
 
 
 def programs(pid):

@@ -21,6 +21,7 @@
 #include "live/probe/attach.h"
 #include "live/nvidia/nvml_sampler.h"
 #include "live/nvidia/nvml.h"
+#include "live/probe/holder.h"
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
 #include "live/bpf/users.h"
@@ -305,6 +306,7 @@ bool session_teardown(struct session *session)
 		watch_close(session->watch);
 	ring_close(session->ring);
 	attach_close(session->attach);
+	holder_free(session->holder);
 	users_free(session->users);
 	stream_end_recording(&session->stream, NULL, UINT64_MAX);
 	ending_close(session->ending);

@@ -80,6 +80,7 @@ struct session {
 	struct nvml *nvml;              /* NULL: none */
 	struct parser *parser;          /* reads files of targets */
 	struct attach *attach;
+	struct holder *holder;          /* NULL: the kernel removes probes at once */
 	struct users *users;            /* what they have taken */
 	int tracepoints[ATTACH_TRACEPOINTS]; /* attach_find_tracepoints()'s */
 	struct trial trial;             /* which processes return probes kill here */

@@ -25,6 +25,7 @@
 #include "live/nvidia/nvml_sampler.h"
 #include "live/nvidia/nvml.h"
 #include "live/bpf/plan.h"
+#include "live/probe/holder.h"
 #include "live/probe/probed_files.h"
 #include "live/bpf/ring.h"
 #include "live/bpf/users.h"
@@ -391,6 +392,17 @@ static int start_parser(struct session *session)
 	return session_failure(session, GMT_EXIT_FAILURE);
 }
 
+/* Where probes are removed one at a time, another process can wait for the kernel (holder.h). */
+static void drop_privileges(struct session *session)
+{
+	bool multi = !session_where(session->options).no_uprobe_multi && uprobe_has_multi();
+	int err = multi ? 0 : holder_start(&session->holder);
+
+	if (err)
+		say("a second signal will not end gpumemtrace at once: no process for the probes: %s", strerror(-err));
+	privileges_drop(session->options, multi);
+}
+
 int session_setup(struct session *session, const struct options *options, struct attribution *attribution)
 {
 	int status;
@@ -409,7 +421,7 @@ int session_setup(struct session *session, const struct options *options, struct
 	if (!secure_getenv("GPUMEMTRACE_NO_TRACEPOINT"))
 		attach_find_tracepoints(session->tracepoints);
 	if (!status)
-		privileges_drop(options, !session_where(options).no_uprobe_multi && uprobe_has_multi());
+		drop_privileges(session);
 	if (!status)
 		status = open_attach(session);
 	if (!status)

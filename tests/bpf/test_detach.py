@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Detach leaves nothing behind: no program in the kernel, no breakpoint in the target, nothing on disk."""
-import ctypes
 import os
 import shutil
 import signal
@@ -13,17 +12,6 @@ from lib import LIB, Target, Tool, check, equal, until
 
 FILES = 100             # one after the other, their links take a tenth of a second each file
 MOST = 5.0              # seconds
-
-
-def loaded_programs():
-    """Ids of all programs in the kernel, by BPF_PROG_GET_NEXT_ID."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    number = 280 if os.uname().machine == "aarch64" else 321
-    ids, attr = set(), (ctypes.c_uint32 * 32)()
-    while not libc.syscall(number, 11, ctypes.byref(attr), ctypes.sizeof(attr)):
-        ids.add(attr[1])
-        attr[0] = attr[1]
-    return ids
 
 
 def code_of(pid, name="libcuda"):
@@ -60,10 +48,10 @@ def kernel_objects():
     for number in signal.SIGINT, signal.SIGKILL:
         tool = Tool("-p", str(target.pid)).ready()
         mine = set(bpf_stats.programs(tool.pid))
-        check(mine and mine <= loaded_programs(), "no programs while it runs?", mine)
+        check(mine and mine <= bpf_stats.loaded(), "no programs while it runs?", mine)
         tool.send(number)
         tool.popen.wait()
-        check(until(lambda: not loaded_programs() & mine), "programs stay", loaded_programs() & mine)
+        check(until(lambda: not bpf_stats.loaded() & mine), "programs stay", bpf_stats.loaded() & mine)
 
 
 def attach_again_and_again():

@@ -15,6 +15,7 @@ import termios
 import time
 
 import lib
+import bpf_stats
 from lib import Target, Tool, check, equal, until
 
 SEIZE, INTERRUPT = 0x4206, 0x4207       # PTRACE_SEIZE and PTRACE_INTERRUPT of sys/ptrace.h
@@ -213,5 +214,53 @@ def deaf_recording():
         equal(done.returncode, 0, done.stderr)
 
 
+def holder_of(tool):
+    """The process that waits for the kernel where probes are removed one at a time."""
+    for pid in lib.descendants(tool.pid):
+        with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+            if file.read() == "gmt-probes\n":
+                return pid
+    return None
+
+
+def traced_one_at_a_time(*arguments):
+    """(the tool, its holder, its programs): probes are removed one at a time."""
+    tool = Tool("-a", *arguments, env={"GPUMEMTRACE_NO_UPROBE_MULTI": "1"}).ready()
+    holder = holder_of(tool)
+    check(holder, "no process holds the probes")
+    return tool, holder, set(bpf_stats.programs(tool.pid))
+
+
+def all_gone(holder, programs):
+    check(until(lambda: not os.path.exists(f"/proc/{holder}")), "the process that holds the probes stays")
+    check(until(lambda: not bpf_stats.loaded() & programs), "programs stay")
+
+
+def one_at_a_time():
+    """probes that are removed one at a time: a second signal ends it at once, and no probe stays"""
+    target = Target("longrun", "forever")
+    target.wait("ready")
+    tool, *held = traced_one_at_a_time()
+    tool.send(signal.SIGINT)
+    tool.wait_line(lambda: any('"report"' in line for line in tool.out), "the report")
+    began = time.monotonic()
+    tool.send(signal.SIGTERM)
+    equal(tool.finish()[0], 128 + signal.SIGTERM, "exit status")       # when its outputs have ended, too
+    took = time.monotonic() - began
+    check(took < END, f"it took {took:.1f} s")
+    all_gone(*held)
+    print(f"# it took {took:.2f} s, and the probes were gone after {time.monotonic() - began:.1f} s")
+
+
+def few_at_a_time():
+    """few probes that are removed one at a time: nothing is left after the usual end, nor after kill -9"""
+    for number in signal.SIGINT, signal.SIGKILL:
+        tool, *held = traced_one_at_a_time("--layers", "framework")
+        tool.send(number)
+        tool.finish()
+        check(number == signal.SIGKILL or not os.path.exists(f"/proc/{held[0]}"), "the process that holds the probes is left")
+        all_gone(*held)
+
+
 if __name__ == "__main__":
-    lib.main(hung_stacks, target_gone, hung_nvml, hung_session, slow_reader, deaf_recording)
+    lib.main(hung_stacks, target_gone, hung_nvml, hung_session, slow_reader, deaf_recording, one_at_a_time, few_at_a_time)
