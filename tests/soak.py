@@ -210,7 +210,7 @@ class Soak:
 
     def __init__(self, seconds):
         self.seconds = seconds
-        self.samples, self.rest = [], collections.Counter()
+        self.samples, self.rest, self.files = [], collections.Counter(), []
         self.churn = self.reader = None
 
     def trace(self, folder, err):
@@ -273,6 +273,8 @@ class Soak:
                 except lib.Failure as failure:
                     err.seek(0)
                     raise lib.Failure(f"{failure}; it said: {err.read()[-2000:]}") from None
+                err.seek(0)
+                self.files = [line.strip()[:300] for line in err if ", because it " in line]
         check(self.reader.report, "no report")
         print(f"# a live line of {self.reader.live_bytes >> 10} KiB, notes {self.reader.report['notes']}", flush=True)
 
@@ -285,6 +287,8 @@ class Soak:
             losses["return_unseen"] = 0
         lost = [f"{k}: {v}" for k, v in losses.items() if v]
         lost += [note for note in self.reader.report["notes"] if "lost" in note]     # mappings, of any program
+        if losses["file_refused"] or losses["reader_ended"]:
+            lost += self.files
         check(not lost, "\n".join(lost))
 
     def growth(self):

@@ -21,6 +21,7 @@ struct file {
 	bool was_open;              /* `shape` is known */
 	bool is_open;
 	bool is_refused;            /* it could not be read */
+	bool is_told;               /* ... or has to wait, and the caller has heard of it */
 	bool has_failed;            /* it could not be opened through this process: */
 	uint32_t failed_pid;
 	uint64_t used;              /* the symbolizer's count at the last use */
@@ -144,8 +145,9 @@ static void refuse_file(struct symbolizer *s, struct file *file, int err)
 {
 	close_file(s, file);
 	file->is_refused = err != -EDQUOT;
-	if (s->refused)
+	if (s->refused && !(err == -EDQUOT && file->is_told))
 		s->refused(s->arg, file->path, err);
+	file->is_told = true;
 }
 
 static void open_file(struct symbolizer *s, struct file *file, const struct modules *modules,

@@ -256,10 +256,19 @@ static void no_file_no_name(void **state)
 	modules_fini(&m);
 }
 
-/* A process that has ended: its files cannot be opened through it, but by their paths, if these are ours. */
+static void count_refused(void *arg, const char *path, int err)
+{
+	(void)path;
+	(void)err;
+	++*(int *)arg;
+}
+
+/* A process that has ended: its files cannot be opened through it, but by their paths, if these are ours. A file that
+ * is gone with its process is no file that could not be read. */
 static void a_process_that_has_ended(void **state)
 {
-	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, NULL, NULL);
+	int refused = 0;
+	struct symbolizer *s = symbolizer_new(child.client, SYMBOLIZER_FILES, count_refused, &refused);
 	struct modules m = { 0 };
 	uint32_t pid;
 
@@ -268,6 +277,7 @@ static void a_process_that_has_ended(void **state)
 	pid = m.pid;
 	m.pid = INT32_MAX; /* no such process */
 	assert_null(find(s, &m, library_function, false)->function);
+	assert_int_equal(refused, 0);
 	/* What could not be told then is asked again of others. */
 	m.pid = pid;
 	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
@@ -282,6 +292,27 @@ static void a_process_that_has_ended(void **state)
 	m.has_our_paths = false;
 	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
 	symbolizer_free(s);
+	modules_fini(&m);
+}
+
+/* A file has to wait when other files of its user have cost too much. Until then each of its stacks asks for names. */
+static void a_file_that_waits_is_told_once(void **state)
+{
+	struct parse_client *client = parse_client_new(child.parser);
+	int refused = 0;
+	struct symbolizer *s = symbolizer_new(client, SYMBOLIZER_FILES, count_refused, &refused);
+	struct modules m = { 0 };
+
+	(void)state;
+	snapshot(&m);
+	assert_string_equal(find(s, &m, library_function, false)->function, "library_function");
+	for (int i = 0; i < 20; i++) /* as files do that end their reader */
+		parse_refuse(client, getuid());
+	for (int i = 0; i < 5; i++)
+		assert_null(find(s, &m, (const char *)library_function + 1 + i, false)->function);
+	assert_int_equal(refused, 1);
+	symbolizer_free(s);
+	parse_client_free(client);
 	modules_fini(&m);
 }
 
@@ -381,6 +412,7 @@ int main(void)
 		TEST_DIR(debug_files_of_a_container),
 		TEST(no_file_no_name),
 		TEST(a_process_that_has_ended),
+		TEST(a_file_that_waits_is_told_once),
 		TEST(the_vdso_is_read_from_memory),
 		TEST(open_files_are_limited),
 	};
