@@ -54,8 +54,8 @@ UNIT_LIBS   := -lcmocka -ljansson -lzstd
 in = $(addprefix $(1)/,$(2))
 BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
 PARSE    := channel client keeper parser worker
-CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names own_code probes \
-                            symbol_hint) \
+CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names own_code owner_names \
+                            probes symbol_hint) \
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
@@ -66,7 +66,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
-            $(call in,view,by_stack finding_search findings findings_growth looked oom_causes oom_judge oom_parts \
+            $(call in,view,by_stack by_stack_purposes finding_search findings findings_growth looked oom_causes oom_judge oom_parts \
                             oom_verdict oom_view request_why snapshot snapshot_index snapshot_replay sums table view \
                             view_build view_facts view_filter)
 SOURCE   := dump_folder reader recorder

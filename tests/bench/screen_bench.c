@@ -109,11 +109,11 @@ static struct view_verdict decide(void *arg, const struct frames *frames, uint32
 	return (struct view_verdict){ .frame = 1, .line = 2 };
 }
 
-static const char *owner_name(void *arg, uint32_t owner)
+static struct view_owner_names owner_names(void *arg, uint32_t owner)
 {
 	(void)arg;
 	(void)owner;
-	return "PyTorch";
+	return (struct view_owner_names){ .name = "PyTorch" };
 }
 
 static bool is_skipped(void *arg, const struct frames *frames, uint32_t symbol)
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	struct bench b = { .stacks = argc > 1 ? (uint32_t)atoi(argv[1]) : 10000 };
 	struct curses_options options = { .term = "xterm", .is_lent = true, .color = true, .keys_fd = -1 };
 	struct view_request request = {
-		.decide = decide, .owner_name = owner_name, .is_skipped = is_skipped, .owner_count = 1, .top = LINES_SHOWN,
+		.decide = decide, .owner_names = owner_names, .is_skipped = is_skipped, .owner_count = 1, .top = LINES_SHOWN,
 	};
 	double views = 0, pictures = 0, start;
 	size_t bytes = 0, rows = 0;

@@ -141,9 +141,9 @@ def block_stacks():
     process = process_of(tool.report(), target.pid)
     for uuid in (GPU_A, GPU_B):
         t = row_of(process, uuid)["torch"]
-        owners = {o["owner"]: o for o in t["stacks"]["owners"]}
+        owners = {(o["owner"], o["allocator"]): o for o in t["stacks"]["owners"]}
         equal(t["stacks"]["live_bytes"], t["blocks"]["live_bytes"], "live bytes by stack")
-        check("(without a stack)" not in owners, "blocks without a stack", owners)
+        check(("(without a stack)", None) not in owners, "blocks without a stack", owners)
         equal(sum(o["allocs"] for o in owners.values()), t["blocks"]["allocs"], "allocations by owner")
         equal(sum(o["frees"] for o in owners.values()), t["blocks"]["frees"], "frees by owner")
         equal(sum(o["at_peak_bytes"] for o in owners.values()), t["stacks"]["peak_bytes"], "at the peak")

@@ -3,6 +3,7 @@
 
 Invariant: the only place that knows the JSON's members. UUIDs are without their prefix.
 """
+import collections
 import time
 
 NAMED = ("context", "modules", "pool_reserve", "rounding", "other")
@@ -73,9 +74,13 @@ class View:
         self.processes = [Process(line, p) for p in line["processes"]]
 
     def host_of(self, pid):
-        """Host memory by owner, of the newest with that pid."""
+        """Host memory by framework, else by owner, of the newest with that pid."""
         found = [p for p in self.json["processes"] if p["pid"] == pid][-1:]
-        return {owner["owner"]: owner["live_bytes"] for p in found for owner in p["host_stacks"]["owners"]}
+        sums = collections.Counter()
+        for proc in found:
+            for owner in proc["host_stacks"]["owners"]:
+                sums[owner["allocator"] or owner["owner"]] += owner["live_bytes"]
+        return sums
 
     def process(self, pid):
         """The newest with that pid."""

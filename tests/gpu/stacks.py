@@ -78,7 +78,7 @@ def owners_of(report):
     for process in report["processes"]:
         for gpu in process["gpus"]:
             for owner in gpu["stacks"]["owners"]:
-                owners[owner["owner"]] += owner["at_peak_bytes"]
+                owners[owner["allocator"] or owner["owner"]] += owner["at_peak_bytes"]
     return owners
 
 

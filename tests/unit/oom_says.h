@@ -33,7 +33,7 @@ static inline void begin(struct records *r)
 /* The sentences contain all texts, but not the second argument. `change`, if any, changes the picture first. */
 static inline void says(struct records *r, void (*change)(struct oom *oom), const char *const *wanted, const char *unwanted)
 {
-	struct view_request request = { .decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10 };
+	struct view_request request = { .decide = scene_decide, .owner_names = scene_owner, .owner_count = 2, .top = 10 };
 	struct oom *oom = ooms_take(r->ooms);
 	struct oom_view view;
 	struct out out;

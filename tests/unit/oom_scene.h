@@ -25,10 +25,10 @@ static inline struct view_verdict scene_decide(void *arg, const struct frames *f
 				      .line = count ? count - 1 : VIEW_NO_FRAME };
 }
 
-static inline const char *scene_owner(void *arg, uint32_t owner)
+static inline struct view_owner_names scene_owner(void *arg, uint32_t owner)
 {
 	(void)arg;
-	return owner ? "NCCL" : "PyTorch";
+	return (struct view_owner_names){ .name = owner ? "NCCL" : "PyTorch" };
 }
 
 static inline void scene_names(struct records *r)
@@ -100,7 +100,7 @@ static inline void scene_fill(struct records *r)
 static inline void scene_view(struct records *r, struct oom_view *view)
 {
 	struct view_request request = {
-		.decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10,
+		.decide = scene_decide, .owner_names = scene_owner, .owner_count = 2, .top = 10,
 	};
 	struct oom *oom = ooms_take(r->ooms);
 

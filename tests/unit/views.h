@@ -24,7 +24,7 @@ struct fixture {
 	struct view_row rows[24];
 	struct gmt_library libraries[2];
 	struct gmt_limit limits[1];
-	char *owners[6];
+	struct view_owner_text owners[6];
 	struct view_owner owned[6];
 	struct view_stack stacks[5];
 	uint32_t frames[5][24];
@@ -233,7 +233,11 @@ static inline void fill_frames(struct fixture *f)
 /* The typical one, and who holds what on its first GPU: one stack of each kind. */
 static inline struct fixture *stacked(struct fixture *f)
 {
-	static char *const owners[] = { "(without a stack)", "(not named)", "PyTorch", "application", "NCCL\n" };
+	static const struct view_owner_text owners[] = {
+		{ .text = "(without a stack)", .name = "(without a stack)" }, { .text = "(not named)", .name = "(not named)" },
+		{ .text = "train.py (PyTorch)", .name = "train.py", .allocator = "PyTorch" },
+		{ .text = "application", .name = "application" }, { .text = "NCCL\n", .name = "NCCL\n" },
+	};
 	static const uint64_t live[] = { 10 * MIB, 90 * MIB, 1500 * MIB, 200 * MIB, 0 };
 	static const uint8_t line_states[] = { VIEW_LINE_NO_STACK, VIEW_LINE_NOT_NAMED, VIEW_LINE_OWN, VIEW_LINE_NOT_OWN,
 					       VIEW_LINE_OWN };

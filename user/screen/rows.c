@@ -12,6 +12,14 @@
 #define STACKS_SHOWN 5           /* of a line, an owner or a category */
 #define INDENT 4
 
+/* The name may be that of a file. */
+static void print_owner(struct out *out, const struct view *view, uint32_t owner)
+{
+	const char *text = view->owners[owner].text;
+
+	human_print(out, COMMAND_COLUMNS, text, strlen(text));
+}
+
 void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
 {
 	const struct view *view = p->view;
@@ -30,11 +38,12 @@ void row_name(struct out *out, const struct picture *p, const struct table_row *
 		stack_text_line(out, view, row->line);
 		break;
 	case TABLE_STACKS:
-		out_printf(out, "%s: ", view->owners[view->stacks[row->index].owner]);
+		print_owner(out, view, view->stacks[row->index].owner);
+		out_text(out, ": ");
 		stack_text_head(out, view, &view->stacks[row->index]);
 		break;
 	case TABLE_OWNERS:
-		out_text(out, view->owners[row->index]);
+		print_owner(out, view, (uint32_t)row->index);
 		break;
 	case TABLE_CATEGORIES:
 		out_text(out, row->index == TABLE_BEFORE_ATTACH ? "from before the attach"

@@ -16,7 +16,6 @@
 
 #define FILE_MAX (1u << 20)
 #define WORD_MAX 256
-#define PACKAGE_MAX 128 /* a longer name is cut */
 
 /* The text of a frame that a glob is compared with. */
 enum key { KEY_MODULE, KEY_FUNCTION, KEY_FILE, KEY_PACKAGE, KEY_COUNT };
@@ -183,7 +182,7 @@ static int parse_globs(struct parser *p, struct rule *rule)
 
 static int parse_rule(struct owners *owners, struct parser *p)
 {
-	static const char *const verbs[] = { "skip", "carrier", "owner" }; /* from OWNERS_SKIP on */
+	static const char *const verbs[] = { "skip", "carrier", "part", "owner" }; /* from OWNERS_SKIP on */
 	struct rule rule = { 0 };
 	char word[WORD_MAX];
 	bool quoted;
@@ -193,7 +192,7 @@ static int parse_rule(struct owners *owners, struct parser *p)
 		return got;
 	rule.says.verb = (uint16_t)(OWNERS_SKIP + rule_word(verbs, COUNT(verbs), word));
 	if (rule.says.verb > OWNERS_OWNER)
-		return say_wrong(p, "\"owner\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
+		return say_wrong(p, "\"owner\", \"part\", \"carrier\" or \"skip\" is expected, not \"%s\"", word);
 	if (rule.says.verb != OWNERS_SKIP) {
 		got = next_word(p, word, &quoted);
 		if (got < 0)
@@ -292,9 +291,9 @@ static const char *find_package(const char *path, char *name, size_t size)
 }
 
 /* A module says the package better than its source, which lay on another machine. */
-static const char *package_of(const struct owners_frame *frame, char *name, size_t size)
+const char *owners_package(const struct owners_frame *frame, char name[OWNERS_PACKAGE_MAX])
 {
-	return find_package(frame->module ? frame->module : frame->file, name, size);
+	return find_package(frame->module ? frame->module : frame->file, name, OWNERS_PACKAGE_MAX);
 }
 
 static bool glob_matches(const struct glob *glob, const struct owners_frame *frame, const char *package)
@@ -324,8 +323,8 @@ static bool rule_matches(const struct rule *rule, const struct owners_frame *fra
 
 struct owners_match owners_match(const struct owners *owners, const struct owners_frame *frame)
 {
-	char name[PACKAGE_MAX];
-	const char *package = package_of(frame, name, sizeof(name));
+	char name[OWNERS_PACKAGE_MAX];
+	const char *package = owners_package(frame, name);
 
 	for (size_t i = 0; i < owners->rule_count; i++) {
 		if (rule_matches(&owners->rules[i], frame, package))
@@ -343,6 +342,7 @@ uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t 
 	*frame = count;
 	for (size_t i = 0; i < count; i++) {
 		switch ((enum owners_verb)matches[i].verb) {
+		case OWNERS_PART:
 		case OWNERS_OWNER:
 			*frame = i;
 			return matches[i].owner;

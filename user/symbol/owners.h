@@ -6,8 +6,8 @@
  * The first rule that matches a frame counts. A stack is read from its innermost frame outwards: the first frame
  * with an "owner" rule decides. A "carrier" (PyTorch, RMM) often takes memory for others, so the frame around it
  * decides: an owner gets the memory, another carrier takes over, and code that no rule knows leaves the memory with
- * the carrier. If such code comes before any owner or carrier, the application is the owner. "skip" frames are
- * ignored; a stack of them alone is unknown.
+ * the carrier. If such code comes before any owner or carrier, the application is the owner. A "part" of a carrier has
+ * memory of its own, as an owner has. "skip" frames are ignored; a stack of them alone is unknown.
  */
 #ifndef GPUMEMTRACE_SYMBOL_OWNERS_H
 #define GPUMEMTRACE_SYMBOL_OWNERS_H
@@ -34,6 +34,7 @@ enum owners_verb {
 	OWNERS_NOTHING,      /* no rule matches */
 	OWNERS_SKIP,
 	OWNERS_CARRIER,
+	OWNERS_PART,
 	OWNERS_OWNER,
 };
 struct owners_match {
@@ -63,6 +64,10 @@ struct owners_match owners_match(const struct owners *owners, const struct owner
 /* Decides by the matches of a stack's frames, innermost first. *frame becomes the index of the frame that decided,
  * or `count` if no frame did. */
 uint16_t owners_decide(const struct owners_match *matches, size_t count, size_t *frame);
+
+/* The package that a frame's code was installed with, which may be written to `name`; "-": none. */
+#define OWNERS_PACKAGE_MAX 128 /* a longer name is cut */
+const char *owners_package(const struct owners_frame *frame, char name[OWNERS_PACKAGE_MAX]);
 
 size_t owners_count(const struct owners *owners); /* includes the two constant owners */
 const char *owners_name(const struct owners *owners, uint16_t owner);

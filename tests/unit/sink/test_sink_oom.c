@@ -30,7 +30,7 @@ static void test_whole(void **state)
 
 static char *printed(const struct pipeline *pipeline, const struct oom *oom)
 {
-	struct view_request request = { .decide = scene_decide, .owner_name = scene_owner, .owner_count = 2, .top = 10 };
+	struct view_request request = { .decide = scene_decide, .owner_names = scene_owner, .owner_count = 2, .top = 10 };
 	struct oom_view view;
 	struct out out;
 

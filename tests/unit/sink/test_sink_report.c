@@ -594,7 +594,7 @@ static void test_lines(void **state)
 	check_line(VIEW_LINE_NOT_NAMED, true, 1, "(the process ended before its names were read)");
 	check_line(VIEW_LINE_RESERVE, false, 1, "PyTorch's reserve, for train.py:212 forward");
 	check_line(VIEW_LINE_RESERVE, false, 2, "PyTorch's reserve, above all for train.py:212 forward");
-	check_line(VIEW_LINE_DRIVER, false, 1, "PyTorch");        /* the owner of the stack */
+	check_line(VIEW_LINE_DRIVER, false, 1, "train.py (PyTorch)");        /* the owner of the stack */
 }
 
 /* A reused pid is another process, and its rates start from nothing. */

@@ -37,11 +37,11 @@ static struct view_verdict decide_line(void *arg, const struct frames *frames, u
 	return verdict;
 }
 
-static const char *only_owner(void *arg, uint32_t owner)
+static struct view_owner_names only_owner(void *arg, uint32_t owner)
 {
 	(void)arg;
 	(void)owner;
-	return "PyTorch";
+	return (struct view_owner_names){ .name = "PyTorch" };
 }
 
 static void check_size_of(const char *text)
@@ -77,7 +77,7 @@ static void print_finding(struct out *out, const struct records *r, const struct
 static void check_verdict(struct records *r, const char *golden)
 {
 	struct view_request request = {
-		.decide = decide_line, .owner_name = only_owner, .owner_count = 1, .top = 10,
+		.decide = decide_line, .owner_names = only_owner, .owner_count = 1, .top = 10,
 	};
 	struct oom *oom = NULL, *next;
 	struct oom_view view;

@@ -62,6 +62,8 @@ static const struct {
 		    MODULE_PY, PYTHON, LIBC } },
 	{ "vLLM", { LIBCUDA, LIB(SITE "vllm/cumem_allocator.abi3.so"), C10, TRAIN_PY } },
 	{ "PyTorch", { LIBCUDA, CUDART, C10, ATEN, PYTHON, MODULE_PY, TRAIN_PY, PYFRAME(SITE "deepspeed/runtime/engine.py") } },
+	{ "torch.optim", { LIBCUDA, CUDART, C10, ATEN, PYTHON, PYFRAME(SITE "torch/optim/adam.py"),
+			   PYFRAME(SITE "deepspeed/runtime/zero/stage3.py"), TRAIN_PY } },
 	{ "DeepSpeed", { LIBCUDA, CUDART, C10, ATEN, PYTHON, PYFRAME(SITE "torch/optim/optimizer.py"),
 			 PYFRAME(SITE "deepspeed/runtime/zero/stage3.py"), TRAIN_PY } },
 	{ "Transformer Engine", { LIBCUDA, CUDART, C10, ATEN, PYTHON, PYFRAME(SITE "transformer_engine/pytorch/module/base.py"),
@@ -247,7 +249,7 @@ static void wrong_files_are_refused_with_the_line(void **state)
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{ "own A module a\n", "my.conf:1: \"owner\", \"carrier\" or \"skip\" is expected, not \"own\"" },
+		{ "own A module a\n", "my.conf:1: \"owner\", \"part\", \"carrier\" or \"skip\" is expected, not \"own\"" },
 		{ "skip module a\n\nowner\n", "my.conf:3: the owner's name is missing" },
 		{ "owner module a\n", "my.conf:1: the owner's name is missing" },
 		{ "owner A\n", "my.conf:1: the rule has no pattern" },

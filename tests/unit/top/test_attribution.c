@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attribution.h"
 #include "cli/cli.h"
 #include "core/terms/frames.h"
+#include "core/terms/owner_names.h"
 #include "records.h"
 
 #define PACKAGES "/venv/lib/python3.12/site-packages/"
@@ -37,35 +39,53 @@ static const struct {
 	{ "cuDevicePrimaryCtxRetain", "/usr/lib/libcuda.so.580.65", "", 0 },
 	{ "main", "/home/me/a.out", "/home/me/a.c", 30 },
 	{ "_start", "/home/me/a.out", "", 0 },
+	{ "Adam._init_group", "", PACKAGES "torch/optim/adam.py", 164 },
+	{ "Bert.forward", "", PACKAGES "transformers/models/bert.py", 9 },
+	{ "__init__", "", "/home/me/nets/__init__.py", 4 },
+	{ "at::native::cudnn", PACKAGES "torch/lib/libcudnn.so.9", "", 0 },
+	{ "fused", PACKAGES "fused_ext/_C.so", "", 0 },
+	{ "torch::autograd::Engine", PACKAGES "torch/lib/libtorch_cpu.so", "", 0 },
 };
 enum symbol { NONE, ALLOC, C10, LINEAR, NET, MAIN, THREADING, VLLM, WORK, HELPER, CUBLAS, ROWS, C10_MOVED, LINEAR_MOVED,
-	      CONTEXT, A_MAIN, START };
+	      CONTEXT, A_MAIN, START, ADAM, BERT, INIT, CUDNN, FUSED, ENGINE };
 
 #define FRAMES_MOST 6
 
-/* Innermost first; the symbol whose line is the program's own. */
+/* Innermost first; the symbol whose line is the program's own; who owns the memory, and the framework. */
 static const struct {
 	enum symbol frames[FRAMES_MOST];
 	enum symbol own, caller;
+	const char *owner, *allocator;
 	bool is_driver;                                /* the memory is the driver's own */
 } stacks[] = {
-	{ { ALLOC, C10, LINEAR, NET, MAIN }, NET, MAIN, false },
-	{ { ALLOC, C10, LINEAR, MAIN, THREADING }, MAIN, NONE, false },
-	{ { ALLOC, C10, VLLM, THREADING }, VLLM, NONE, false },     /* all of it is installed: the outermost libraries say it */
-	{ { ALLOC, C10, LINEAR, VLLM, MAIN }, MAIN, NONE, false },
-	{ { ALLOC, ROWS, THREADING }, ROWS, NONE, false },
-	{ { ALLOC, C10, LINEAR, THREADING }, NONE, NONE, false },
-	{ { ALLOC, WORK, HELPER }, WORK, NONE, false },
-	{ { ALLOC, HELPER, WORK }, WORK, NONE, false },             /* a line says more than a function */
-	{ { ALLOC, HELPER, NET }, NET, NONE, false },               /* Python says more than native code */
-	{ { ALLOC, CUBLAS, HELPER }, HELPER, NONE, false },
-	{ { ALLOC, CUBLAS }, NONE, NONE, false },
-	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET, MAIN, false }, /* a PyTorch outside of site-packages */
-	{ { ALLOC, C10_MOVED, NET, LINEAR_MOVED, MAIN }, NET, MAIN, false },
-	{ { CONTEXT, C10, NET, MAIN }, NET, MAIN, true },
-	{ { ALLOC, WORK, WORK, A_MAIN, START }, WORK, A_MAIN, false },     /* recursion, and what every program begins with */
-	{ { ALLOC, HELPER, START }, HELPER, NONE, false },
-	{ { ALLOC, C10, NET, LINEAR, NET, MAIN }, NET, MAIN, false },    /* a package in between */
+	{ { ALLOC, C10, LINEAR, NET, MAIN }, NET, MAIN, "net.py", "PyTorch", false },
+	{ { ALLOC, C10, LINEAR, MAIN, THREADING }, MAIN, NONE, "train.py", "PyTorch", false },
+	/* all of it is installed: the outermost libraries say it */
+	{ { ALLOC, C10, VLLM, THREADING }, VLLM, NONE, "vLLM", "PyTorch", false },
+	{ { ALLOC, C10, LINEAR, VLLM, MAIN }, MAIN, NONE, "vLLM", "PyTorch", false },
+	{ { ALLOC, ROWS, THREADING }, ROWS, NONE, "application", NULL, false },
+	{ { ALLOC, C10, LINEAR, THREADING }, NONE, NONE, "PyTorch", NULL, false },
+	{ { ALLOC, WORK, HELPER }, WORK, NONE, "application", NULL, false },
+	{ { ALLOC, HELPER, WORK }, WORK, NONE, "application", NULL, false }, /* a line says more than a function */
+	{ { ALLOC, HELPER, NET }, NET, NONE, "application", NULL, false },   /* Python says more than native code */
+	{ { ALLOC, CUBLAS, HELPER }, HELPER, NONE, "cuBLAS", NULL, false },
+	{ { ALLOC, CUBLAS }, NONE, NONE, "cuBLAS", NULL, false },
+	/* a PyTorch outside of site-packages */
+	{ { ALLOC, C10_MOVED, LINEAR_MOVED, NET, MAIN }, NET, MAIN, "net.py", "PyTorch", false },
+	{ { ALLOC, C10_MOVED, NET, LINEAR_MOVED, MAIN }, NET, MAIN, "net.py", "PyTorch", false },
+	{ { CONTEXT, C10, NET, MAIN }, NET, MAIN, "CUDA context", NULL, true },
+	/* recursion, and what every program begins with */
+	{ { ALLOC, WORK, WORK, A_MAIN, START }, WORK, A_MAIN, "application", NULL, false },
+	{ { ALLOC, HELPER, START }, HELPER, NONE, "application", NULL, false },
+	{ { ALLOC, C10, NET, LINEAR, NET, MAIN }, NET, MAIN, "net.py", "PyTorch", false }, /* a package in between */
+	{ { ALLOC, C10, LINEAR, BERT, NET, MAIN }, NET, MAIN, "transformers", "PyTorch", false },
+	{ { ALLOC, C10, ADAM, LINEAR, MAIN }, MAIN, NONE, "torch.optim", "PyTorch", false },
+	{ { ADAM, LINEAR, MAIN }, MAIN, NONE, "torch.optim", "PyTorch", false },   /* Python alone */
+	{ { ALLOC, C10, LINEAR, INIT }, INIT, NONE, "nets/__init__.py", "PyTorch", false },
+	{ { ALLOC, C10, CUDNN, LINEAR, MAIN }, MAIN, NONE, "cuDNN", "PyTorch", false },
+	{ { ALLOC, C10, FUSED, MAIN }, MAIN, NONE, "fused_ext", "PyTorch", false },
+	{ { ALLOC, C10, WORK, START }, WORK, NONE, "a.out", "PyTorch", false },
+	{ { ALLOC, C10, ENGINE }, NONE, NONE, "PyTorch", NULL, false },
 };
 
 static void put_stack(struct records *r, uint32_t id, const enum symbol *frames)
@@ -76,6 +96,15 @@ static void put_stack(struct records *r, uint32_t id, const enum symbol *frames)
 	for (; count < FRAMES_MOST && frames[count]; count++)
 		ids[count] = frames[count];
 	records_frames(r, id, count, ids);
+}
+
+static void check_owner(uint32_t i, struct view_owner_names is)
+{
+	const char *allocator = stacks[i].allocator;
+
+	if (strcmp(is.name, stacks[i].owner) || !is.allocator != !allocator ||
+	    (allocator && strcmp(is.allocator, allocator)))
+		fail_msg("stack %u: of %s (%s), not of %s", i, is.name, is.allocator ? is.allocator : "-", stacks[i].owner);
 }
 
 static void own_lines(void **state)
@@ -107,15 +136,37 @@ static void own_lines(void **state)
 			fail_msg("stack %u: called from frame %u", i, verdict.caller);
 		if (verdict.is_driver != stacks[i].is_driver)
 			fail_msg("stack %u: the driver's own: %d", i, verdict.is_driver);
+		check_owner(i, request.owner_names(request.arg, verdict.owner));
+		assert_true(verdict.owner < request.owner_count);
 	}
 	attribution_free(a);
 	records_fini(r);
 	free(r);
 }
 
+/* A program may choose more names than are kept: then the framework is the owner. */
+static void too_many_owners(void **state)
+{
+	struct owner_names names;
+	char name[32];
+
+	(void)state;
+	owner_names_init(&names);
+	for (uint32_t i = 0; i < OWNER_NAMES_MAX; i++) {
+		snprintf(name, sizeof(name), "%u.py", i);
+		assert_int_equal(owner_names_put(&names, name, 7), i);
+	}
+	assert_int_equal(owner_names_put(&names, "one more", 7), OWNER_NAMES_FULL);
+	assert_int_equal(owner_names_put(&names, "3.py", 7), 3);
+	assert_int_equal(owner_names_put(&names, "3.py", 8), OWNER_NAMES_FULL);
+	owner_names_clear(&names);
+	assert_int_equal(owner_names_put(&names, "one more", 7), 0);
+	owner_names_fini(&names);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(own_lines) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(own_lines), cmocka_unit_test(too_many_owners) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

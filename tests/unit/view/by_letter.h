@@ -23,18 +23,19 @@ static struct view_verdict by_letter(void *arg, const struct frames *frames, uin
 		const char *function = frames->symbols[list[i]].function;
 
 		if (function[0] && function[0] != '-')
-			return (struct view_verdict){ (uint32_t)(function[0] - 'a' + 1), i, count - 1,
-						      0, strstr(function, "driver") != NULL };
+			return (struct view_verdict){ .owner = (uint32_t)(function[0] - 'a' + 1), .frame = i,
+						      .line = count - 1,
+						      .is_driver = strstr(function, "driver") != NULL };
 	}
-	return (struct view_verdict){ 0, VIEW_NO_FRAME, VIEW_NO_FRAME, 0, false };
+	return (struct view_verdict){ .frame = VIEW_NO_FRAME, .line = VIEW_NO_FRAME };
 }
 
-static const char *letter(void *arg, uint32_t owner)
+static struct view_owner_names letter(void *arg, uint32_t owner)
 {
 	static const char *const names[] = { "nobody", "Anna", "Bert" };
 
 	(void)arg;
-	return names[owner];
+	return (struct view_owner_names){ .name = names[owner] };
 }
 
 static bool is_dash(void *arg, const struct frames *frames, uint32_t symbol)
@@ -46,7 +47,7 @@ static bool is_dash(void *arg, const struct frames *frames, uint32_t symbol)
 static const struct view_request all = {
 	.decide = by_letter,
 	.is_skipped = is_dash,
-	.owner_name = letter,
+	.owner_names = letter,
 	.owner_count = 3,
 	.top = SIZE_MAX,
 	.ages = true,

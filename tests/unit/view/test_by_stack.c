@@ -33,7 +33,7 @@ static int no_scene(void **state)
 static struct view_held owned_by(const struct view *view, const struct view_stacks *s, const char *owner)
 {
 	for (size_t i = 0; i < s->owner_count; i++)
-		if (!strcmp(view->owners[s->owners[i].owner], owner))
+		if (!strcmp(view->owners[s->owners[i].owner].text, owner))
 			return s->owners[i].held;
 	return (struct view_held){ 0 };
 }
@@ -87,7 +87,7 @@ static void stacks_that_read_alike_are_one(void **state)
 	assert_true(symbol->line == 12 && !symbol->is_python && view.symbols[first->frames[1]].is_python);
 	assert_true(owned_by(&view, s, "Anna").live == 110 && owned_by(&view, s, "Bert").live == 7);
 	assert_true(owned_by(&view, s, "nobody").live == 3 && owned_by(&view, s, "(without a stack)").live == 1);
-	assert_string_equal(view.owners[s->owners[0].owner], "Anna");
+	assert_string_equal(view.owners[s->owners[0].owner].text, "Anna");
 	view_free(&view);
 }
 
@@ -196,7 +196,7 @@ static void what_no_line_holds_is_apart(void **state)
 	assert_int_equal(live_in_state(&view, VIEW_LINE_OWN), 107);
 	assert_int_equal(live_in_state(&view, VIEW_LINE_GONE), 40);
 	assert_int_equal(live_in_state(&view, VIEW_LINE_DRIVER), 20);  /* Anna's; Bert's is the next */
-	assert_string_equal(view.owners[view.stacks[lines->rows[lines->count - 1].stack].owner], "Bert");
+	assert_string_equal(view.owners[view.stacks[lines->rows[lines->count - 1].stack].owner].text, "Bert");
 	for (size_t i = 0; i < lines->count; i++)
 		sum += lines->rows[i].held.live;
 	assert_int_equal(sum, stacks_of(&view, 1)->live);
@@ -637,7 +637,7 @@ static void the_most_are_limited(void **state)
 		assert_true(s->top[VIEW_BY_LIVE].rows[i].held.live == 20 - i);
 	assert_int_equal(view.stack_count, 3);
 	assert_int_equal(s->owner_count, 1);
-	assert_string_equal(view.owners[s->owners[0].owner], "unknown");
+	assert_string_equal(view.owners[s->owners[0].owner].text, "unknown");
 	assert_true(s->owners[0].held.live == 210 && s->top[VIEW_BY_OLD].count == 0 && !view.has_ages);
 	view_free(&view);
 	view_build(r->pipeline, NULL, &view);

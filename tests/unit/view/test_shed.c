@@ -44,7 +44,7 @@ static uint64_t owned(const struct records *r, const char *owner)
 	view = look(r);
 	s = &view.procs[0].rows[0].stacks;
 	for (size_t i = 0; i < s->owner_count; i++)
-		if (!strcmp(view.owners[s->owners[i].owner], owner))
+		if (!strcmp(view.owners[s->owners[i].owner].text, owner))
 			live = s->owners[i].held.live;
 	view_free(&view);
 	return live;

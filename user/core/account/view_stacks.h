@@ -207,13 +207,19 @@ struct view_verdict {
 	uint32_t line;           /* the innermost frame of the program's own code */
 	uint32_t caller;         /* the next such frame outwards, of another line; 0: none, as it is never the first */
 	bool is_driver;          /* the driver took the memory for itself */
+	bool is_framework;       /* nothing but a framework's own code is known */
+};
+/* The names of an owner of the memory of a stack. */
+struct view_owner_names {
+	const char *name;
+	const char *allocator;   /* the framework that took the memory for this owner; NULL: none */
 };
 struct view_request {
 	/* Who owns the memory of a stack (frames.h, from FRAMES_FIRST on), and whether a symbol says nothing about
 	 * the owner. NULL: nobody knows. These are called often, so they should keep their answers. */
 	struct view_verdict (*decide)(void *arg, const struct frames *frames, uint32_t stack);
 	bool (*is_skipped)(void *arg, const struct frames *frames, uint32_t symbol);
-	const char *(*owner_name)(void *arg, uint32_t owner);
+	struct view_owner_names (*owner_names)(void *arg, uint32_t owner);
 	uint32_t owner_count;
 	void *arg;
 	size_t top;              /* most stacks of each order; 0 is cheaper than any */

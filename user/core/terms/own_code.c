@@ -31,3 +31,14 @@ enum own_code own_code_of(const char *file)
 	}
 	return OWN_CODE_PROGRAM;
 }
+
+const char *own_code_short_name(const char *path)
+{
+	const char *name = basename(path), *at = name;
+
+	if (strncmp(name, "__", 2) || name == path)
+		return name;
+	for (at = name - 1; at > path && at[-1] != '/';)
+		at--;
+	return at;
+}

@@ -12,4 +12,7 @@ enum own_code {
 /* Of the file of a Python frame. "", a file that is not known, counts as the program's. */
 enum own_code own_code_of(const char *file);
 
+/* The name of a source file. "__init__.py" and the like keep their folder, which tells packages apart. */
+const char *own_code_short_name(const char *path);
+
 #endif

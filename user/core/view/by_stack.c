@@ -4,34 +4,36 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/out.h"
 #include "base/xalloc.h"
 
 #define OWNER_NONE_TEXT "(without a stack)"
 #define OWNER_NOT_NAMED_TEXT "(not named)"
 #define OWNER_UNKNOWN_TEXT "unknown"
-/* A line's number: a state; from here on an owner, for the driver's own memory; from line_symbols() on the symbol of
- * its place. */
-#define LINE_OWNERS VIEW_LINE_STATE_COUNT
 
-static uint32_t owner_count(const struct view_request *request)
+static void add_owner(struct view *view, const struct view_owner_names *names)
 {
-	return request->decide ? request->owner_count : 1;
-}
+	struct view_owner_text *to = &view->owners[view->owner_count++];
+	struct out text;
 
-static uint32_t line_symbols(const struct view_request *request)
-{
-	return LINE_OWNERS + owner_count(request) + 2;
+	to->name = to->text = xstrdup(names->name);
+	if (!names->allocator)
+		return;
+	to->allocator = xstrdup(names->allocator);
+	out_init_mem(&text);
+	out_printf(&text, "%s (%s)", names->name, names->allocator);
+	to->text = out_take(&text);
 }
 
 void by_stack_init(struct by_stack *b, const struct frames *frames, const struct view_request *request,
 		   struct view *view)
 {
-	uint32_t owners = owner_count(request) + 2;
+	uint32_t owners = by_stack_owner_count(request) + 2;
 
 	*b = (struct by_stack){ .frames = frames, .request = request, .view = view };
 	sums_init(&b->stacks, frames->stack_count);
 	sums_init(&b->owners, owners);
-	sums_init(&b->lines, line_symbols(request) + frames->symbol_count);
+	sums_init(&b->lines, by_stack_line_symbols(request) + frames->symbol_count);
 	sums_init(&b->modules, frames->modules.count);
 	b->line_of = xcalloc(frames->stack_count, sizeof(*b->line_of));
 	b->caller_of = xcalloc(frames->stack_count, sizeof(*b->caller_of));
@@ -41,9 +43,8 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	b->module_of = xcalloc(frames->modules.count, sizeof(*b->module_of));
 	b->owner_of = xcalloc(owners, sizeof(*b->owner_of));
 	view->owners = xcalloc(owners, sizeof(*view->owners));
-	view->owners[VIEW_OWNER_NO_STACK] = xstrdup(OWNER_NONE_TEXT);
-	view->owners[VIEW_OWNER_NOT_NAMED] = xstrdup(OWNER_NOT_NAMED_TEXT);
-	view->owner_count = 2;
+	add_owner(view, &(struct view_owner_names){ .name = OWNER_NONE_TEXT });
+	add_owner(view, &(struct view_owner_names){ .name = OWNER_NOT_NAMED_TEXT });
 }
 
 void by_stack_fini(struct by_stack *b)
@@ -80,9 +81,11 @@ static struct view_verdict decide_owner(struct by_stack *b, uint32_t stack)
 	uint32_t *index = &b->owner_of[verdict.owner];
 
 	if (!*index) {
-		view->owners[view->owner_count] =
-			xstrdup(r->decide ? r->owner_name(r->arg, verdict.owner) : OWNER_UNKNOWN_TEXT);
-		*index = view->owner_count++;
+		static const struct view_owner_names unknown = { .name = OWNER_UNKNOWN_TEXT };
+		const struct view_owner_names names = r->decide ? r->owner_names(r->arg, verdict.owner) : unknown;
+
+		*index = (uint32_t)view->owner_count;
+		add_owner(view, &names);
 	}
 	verdict.owner = *index;
 	return verdict;
@@ -112,11 +115,11 @@ static uint32_t line_of(const struct by_stack *b, uint32_t stack, const struct v
 	if (b->marks[stack] & BY_STACK_RESERVE)
 		return VIEW_LINE_RESERVE;
 	if (verdict->is_driver)
-		return LINE_OWNERS + verdict->owner;
+		return BY_STACK_LINE_OWNERS + verdict->owner;
 	list = frames_list(b->frames, stack, &count);
 	if (verdict->line >= count)
 		return line_without_own(b, stack);
-	return line_symbols(b->request) + b->frames->symbols[list[verdict->line]].place;
+	return by_stack_line_symbols(b->request) + b->frames->symbols[list[verdict->line]].place;
 }
 
 static uint32_t caller_of(const struct by_stack *b, uint32_t stack, const struct view_verdict *verdict)
@@ -132,7 +135,9 @@ static uint32_t caller_of(const struct by_stack *b, uint32_t stack, const struct
 
 static uint8_t state_of_line(const struct by_stack *b, uint32_t line)
 {
-	return line < LINE_OWNERS ? (uint8_t)line : line < line_symbols(b->request) ? VIEW_LINE_DRIVER : VIEW_LINE_OWN;
+	if (line < BY_STACK_LINE_OWNERS)
+		return (uint8_t)line;
+	return line < by_stack_line_symbols(b->request) ? VIEW_LINE_DRIVER : VIEW_LINE_OWN;
 }
 
 static int compare_owners(const void *left, const void *right)
@@ -309,7 +314,7 @@ static void fill_lines(struct by_stack *b, enum view_order order, struct view_li
 
 	lines->rows = xcalloc(lines->count, sizeof(*lines->rows));
 	for (size_t i = 0; i < lines->count; i++) {
-		uint32_t line = picks[i].number, first = line_symbols(b->request);
+		uint32_t line = picks[i].number, first = by_stack_line_symbols(b->request);
 
 		lines->rows[i] = (struct view_line_row){
 			.state = state_of_line(b, line), .has_ended = b->has_ended,
@@ -409,82 +414,6 @@ void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struc
 		by_stack_add(b, &r, &rise, of->ages ? &age : NULL);
 	}
 	by_stack_take(b, out);
-}
-
-/* Which rows of one order show a stack (by its index in view.stacks) or a line (by its number): 1 + index in the order;
- * 0: none. A job chooses how many stacks there are. */
-struct places {
-	uint32_t *of_stack, *of_line, *of_line_stack;
-};
-
-static uint32_t number_of_line(const struct by_stack *b, const struct view_line_row *row,
-			       const uint32_t *line_of_symbol)
-{
-	if (row->state == VIEW_LINE_DRIVER)
-		return LINE_OWNERS + b->view->stacks[row->stack].owner;
-	return row->state == VIEW_LINE_OWN ? line_of_symbol[row->symbol] : row->state;
-}
-
-/* on: sets the places of an order; else clears them again. */
-static void mark_places(const struct by_stack *b, struct places *places, const struct view_stacks *s, int order,
-			const uint32_t *line_of_symbol, bool on)
-{
-	for (uint32_t k = 0; k < s->top[order].count; k++)
-		places->of_stack[s->top[order].rows[k].stack] = on ? k + 1 : 0;
-	for (uint32_t k = 0; k < s->lines[order].count; k++) {
-		const struct view_line_row *row = &s->lines[order].rows[k];
-
-		places->of_line_stack[row->stack] = on ? k + 1 : 0;
-		places->of_line[number_of_line(b, row, line_of_symbol)] = on ? k + 1 : 0;
-	}
-}
-
-static void add_part(struct view_line_row *row, const struct view_purpose *purpose)
-{
-	row->by_category[purpose->category] += purpose->live;
-	row->at_peak[purpose->category] += purpose->at_peak;
-}
-
-static void set_purpose(struct by_stack *b, struct view_stacks *s, int order, const struct places *places,
-			const struct view_purpose *purpose)
-{
-	uint32_t number = frames_of(b->frames, purpose->stack_id), line = places->of_line[b->line_of[number]];
-	uint32_t shown = number < FRAMES_FIRST ? 0 : b->stack_of[number];
-
-	if (line)
-		add_part(&s->lines[order].rows[line - 1], purpose);
-	if (shown && places->of_stack[shown - 1])
-		s->top[order].rows[places->of_stack[shown - 1] - 1].purpose = 1 + purpose->category;
-	if (shown && places->of_line_stack[shown - 1])
-		s->lines[order].rows[places->of_line_stack[shown - 1] - 1].purpose = 1 + purpose->category;
-}
-
-void by_stack_set_purposes(struct by_stack *b, struct view_stacks *s, const struct view_purpose *purposes, size_t count)
-{
-	uint32_t *line_of_symbol, first = line_symbols(b->request);
-	struct places places;
-
-	if (!count) /* as in each process without a framework, of which there may be thousands */
-		return;
-	line_of_symbol = xcalloc(b->view->symbol_count, sizeof(*line_of_symbol));
-	places = (struct places){
-		.of_stack = xcalloc(b->view->stack_count, sizeof(*places.of_stack)),
-		.of_line_stack = xcalloc(b->view->stack_count, sizeof(*places.of_line_stack)),
-		.of_line = xcalloc(first + b->frames->symbol_count, sizeof(*places.of_line)),
-	};
-	for (uint32_t i = 0; i < b->frames->symbol_count; i++)
-		if (b->symbol_of[i])
-			line_of_symbol[b->symbol_of[i] - 1] = first + i;
-	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
-		mark_places(b, &places, s, order, line_of_symbol, true);
-		for (size_t i = 0; i < count; i++)
-			set_purpose(b, s, order, &places, &purposes[i]);
-		mark_places(b, &places, s, order, line_of_symbol, false);
-	}
-	free(line_of_symbol);
-	free(places.of_stack);
-	free(places.of_line_stack);
-	free(places.of_line);
 }
 
 uint32_t by_stack_show(struct by_stack *b, uint32_t stack_id)

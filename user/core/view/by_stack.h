@@ -18,6 +18,20 @@ enum by_stack_mark {
 	BY_STACK_CUT = 2,        /* its walk ended early */
 };
 
+/* A line's number: a state; from here on an owner, for the driver's own memory; from by_stack_line_symbols() on the
+ * symbol of its place. */
+#define BY_STACK_LINE_OWNERS VIEW_LINE_STATE_COUNT
+
+static inline uint32_t by_stack_owner_count(const struct view_request *request)
+{
+	return request->decide ? request->owner_count : 1;
+}
+
+static inline uint32_t by_stack_line_symbols(const struct view_request *request)
+{
+	return BY_STACK_LINE_OWNERS + by_stack_owner_count(request) + 2;
+}
+
 /* Scratch of one view. */
 struct by_stack {
 	const struct frames *frames;

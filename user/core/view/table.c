@@ -41,7 +41,7 @@ static uint64_t key_of_symbol(const struct view_symbol *s)
 
 static uint64_t key_of_line(const struct view *view, const struct view_line_row *line)
 {
-	const char *owner = view->owners[view->stacks[line->stack].owner];
+	const char *owner = view->owners[view->stacks[line->stack].owner].text;
 
 	if (line->state == VIEW_LINE_DRIVER)
 		return key_of(owner, strlen(owner));
@@ -248,7 +248,7 @@ static void add_owners(struct table *t, const struct view *view, const struct vi
 
 	(void)ask;
 	for (size_t i = 0; i < s->owner_count; i++) {
-		const char *name = view->owners[s->owners[i].owner];
+		const char *name = view->owners[s->owners[i].owner].text;
 
 		add_row(t, key_of(name, strlen(name)), s->owners[i].owner)->held = s->owners[i].held;
 	}

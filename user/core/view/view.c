@@ -15,6 +15,14 @@ void view_stacks_free(struct view_stacks *stacks)
 	free(stacks->owners);
 }
 
+static void view_owner_free(struct view_owner_text *owner)
+{
+	if (owner->name != owner->text)
+		free(owner->name);
+	free(owner->text);
+	free(owner->allocator);
+}
+
 void view_free(struct view *view)
 {
 	for (size_t i = 0; i < view->proc_count; i++) {
@@ -30,7 +38,7 @@ void view_free(struct view *view)
 	for (size_t i = 0; i < view->stack_count; i++)
 		free(view->stacks[i].frames);
 	for (size_t i = 0; i < view->owner_count; i++)
-		free(view->owners[i]);
+		view_owner_free(&view->owners[i]);
 	for (size_t i = 0; i < view->module_count; i++)
 		free(view->modules[i]);
 	free(view->modules);

@@ -112,6 +112,13 @@ struct view_proc {
 	struct view_row *rows;   /* known GPUs by index, then the unknown GPU if anything is on it */
 };
 
+/* An owner of memory in this view. */
+struct view_owner_text {
+	char *text;              /* for people: "transformers (PyTorch)" */
+	char *name;              /* "transformers"; `text` itself where there is no allocator */
+	char *allocator;         /* the framework that took the memory for the owner; NULL: none */
+};
+
 struct view {
 	uint64_t start_ns, now_ns;  /* first and newest record */
 	uint64_t wall_start_ns;     /* CLOCK_REALTIME of start_ns; 0 unknown */
@@ -127,7 +134,7 @@ struct view {
 	struct gmt_library *libraries;
 	uint64_t libraries_forgotten; /* others that were probed in the session */
 	size_t owner_count;
-	char **owners;              /* names of the owners in this view */
+	struct view_owner_text *owners;
 	size_t module_count;
 	char **modules;             /* paths of torch.nn modules, as "Net > Linear" */
 	size_t stack_count;

@@ -32,9 +32,13 @@ static json_t *owners_to_json(const struct view *view, const struct view_stacks 
 {
 	json_t *list = js_array();
 
-	for (size_t i = 0; i < s->owner_count; i++)
+	for (size_t i = 0; i < s->owner_count; i++) {
+		const struct view_owner_text *owner = &view->owners[s->owners[i].owner];
+
 		js_append(list, JS_ADD(held_to_json(view, &s->owners[i].held),
-				       { "owner", js_word(view->owners[s->owners[i].owner]) }));
+				       { "owner", js_word(owner->name) },
+				       { "allocator", js_word_if(owner->allocator, owner->allocator) }));
+	}
 	return list;
 }
 
@@ -139,12 +143,14 @@ json_t *json_stacks_list(const struct view *view)
 
 	for (size_t i = 0; i < view->stack_count; i++) {
 		const struct view_stack *s = &view->stacks[i];
+		const struct view_owner_text *owner = &view->owners[s->owner];
 		json_t *frames = js_array();
 
 		for (uint32_t f = 0; f < s->frame_count; f++)
 			js_append(frames, json_integer(s->frames[f]));
 		js_append(list, JS_OBJECT({ "state", js_word(states[s->state]) },
-					  { "owner", js_word(view->owners[s->owner]) },
+					  { "owner", js_word(owner->name) },
+					  { "allocator", js_word_if(owner->allocator, owner->allocator) },
 					  { "decisive_frame", js_u64_if(s->decisive < s->frame_count, s->decisive) },
 					  { "own_frame", js_u64_if(s->own < s->frame_count, s->own) },
 					  { "frames", frames }));

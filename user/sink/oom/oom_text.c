@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "core/terms/own_code.h"
 #include "core/terms/probes.h"
 #include "sink/oom/oom_sinks.h"
 #include "sink/text/stack_text.h"
@@ -184,7 +185,11 @@ static void say_asked(struct out *out, const struct oom_view *v)
 static void put_owner(struct out *out, const struct oom_view *v, const struct view_stack *stack)
 {
 	static const char *const own[] = { "application", "unknown" };   /* as in owners.conf and owners.h */
-	const char *owner = v->view.owners[stack->owner];
+	const struct view_owner_text *names = &v->view.owners[stack->owner];
+	/* The line has the program's file already. */
+	bool is_of_line = names->allocator && stack->own < stack->frame_count &&
+			  !strcmp(names->name, own_code_short_name(v->view.symbols[stack->frames[stack->own]].file));
+	const char *owner = is_of_line ? names->allocator : names->text;
 
 	for (size_t i = 0; i < COUNT(own); i++)
 		if (!strcmp(owner, own[i]))

@@ -63,7 +63,7 @@ static void print_owners(struct out *out, const struct view *view, const struct 
 	out_printf(out, "\n    %-*s%9s%8s%9s%11s%9s%9s\n", LABEL_COLUMNS, "by owner", proc->exited ? "AT END" : "LIVE",
 		   "COUNT", "AT PEAK", "GROWN", "ALLOCS", "FREES");
 	for (size_t i = 0; i < s->owner_count; i++)
-		owner_line(out, view->owners[s->owners[i].owner], &s->owners[i].held);
+		owner_line(out, view->owners[s->owners[i].owner].text, &s->owners[i].held);
 	if (row && row->has_physical)
 		unexplained_line(out, row);
 }
@@ -141,7 +141,7 @@ static void stack_line(struct lists *l, const struct view_stack_row *row, const 
 		       uint32_t number)
 {
 	const struct view_stack *stack = &l->view->stacks[row->stack];
-	const char *owner = l->view->owners[stack->owner];
+	const char *owner = l->view->owners[stack->owner].text;
 
 	out_printf(l->out, "    %10s  ", value);
 	human_print(l->out, OWNER_COLUMNS, owner, strlen(owner));

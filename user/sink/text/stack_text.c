@@ -25,21 +25,9 @@ static void print_foreign(struct out *out, const char *text)
 	human_print(out, TEXT_COLUMNS, text, strlen(text));
 }
 
-/* The name of the file. "__init__.py" and the like keep their folder, which tells packages apart. */
-static const char *short_file_name(const char *path)
-{
-	const char *name = basename(path), *at = name;
-
-	if (strncmp(name, "__", 2) || name == path)
-		return name;
-	for (at = name - 1; at > path && at[-1] != '/';)
-		at--;
-	return at;
-}
-
 static void print_place(struct out *out, const struct view_symbol *s)
 {
-	print_foreign(out, short_file_name(s->file));
+	print_foreign(out, own_code_short_name(s->file));
 	if (s->line)
 		out_printf(out, ":%" PRIu32, s->line);
 }
@@ -203,7 +191,7 @@ void stack_text_line(struct out *out, const struct view *view, const struct view
 	else if (line->state == VIEW_LINE_RESERVE)
 		print_reserve(out, view, line);
 	else if (line->state == VIEW_LINE_DRIVER)
-		print_foreign(out, view->owners[view->stacks[line->stack].owner]);
+		print_foreign(out, view->owners[view->stacks[line->stack].owner].text);
 	else if (line->has_ended && (line->state == VIEW_LINE_GONE || line->state == VIEW_LINE_NOT_NAMED))
 		out_text(out, "(the process ended before its names were read)");
 	else
