@@ -59,7 +59,7 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
-                             ends framework_records free graph held import ledger life mapping overlap pool process \
+                             ended ends framework_records free graph held import ledger life overlap pool process \
                              process_tables stack_ends vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks phase_line phases recent rises \
                                 segments sizes torch_silent) \
@@ -116,8 +116,8 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,bpf,pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
-             $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others ledger mark \
-                             orders overlap pool stack_ends vmm) \
+             $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
+                             mark orders overlap pool stack_ends vmm) \
              $(call in,framework,phases recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \

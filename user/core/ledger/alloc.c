@@ -3,7 +3,7 @@
 
 #include "core/terms/array_size.h"
 #include "core/ledger/books.h"
-#include "core/ledger/mapping.h"
+#include "core/ledger/ended.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm_object.h"
@@ -300,7 +300,8 @@ void alloc_drop_plan(struct process *p, uint64_t address, uint64_t ts_ns)
 	if (!a || a->class != GMT_CLASS_GRAPH)
 		return;
 	if (alloc_is_booked(a)) {
-		if (p->rm && rm_gpu_of_address(p->rm, address) != GPU_UNKNOWN)
+		a->flags |= ALLOC_LEFT;
+		if (p->rm && rm_is_mapped(p->rm, address))
 			return;
 		alloc_unplan(p, address, ts_ns);
 		/* Nobody knows whether the graph was launched. If it was, the program will free the memory. */
@@ -342,11 +343,12 @@ struct undo *alloc_release(struct event *e, struct hash *table)
 	u->table = table;
 	u->found = slot != HASH_NONE;
 	if (!u->found) {
-		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]++;
+		u->was_ended = ended_free(e, table, key);
+		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN] += !u->was_ended;
 		return u;
 	}
 	u->alloc = *(struct alloc *)hash_value(table, slot);
-	if (u->alloc.class == GMT_CLASS_GRAPH) {
+	if (u->alloc.class == GMT_CLASS_GRAPH && !(u->alloc.flags & ALLOC_LEFT)) {
 		/* The node is still there: the next launch allocates it again. */
 		alloc_unplan(p, key, e->ts_ns);
 		return u;
@@ -358,10 +360,18 @@ struct undo *alloc_release(struct event *e, struct hash *table)
 	return u;
 }
 
-static void alloc_array_destroy(struct event *e)
+static void release_unknown_undo(struct event *e, struct undo *u)
 {
-	alloc_release(e, &e->proc->allocs.arrays);
-	binding_end_all(e->proc, BINDING_ARRAY, e->val[0], e->ts_ns);
+	if (u->was_ended)
+		ended_free_undo(e, u->table, u->key);
+	else
+		e->proc->anomalies[GMT_ANOMALY_FREE_UNKNOWN]--;
+}
+
+/* Whether the entry that is there now is the node that was released. */
+static bool is_same_node(const struct alloc *a, const struct undo *u)
+{
+	return (a->flags & ALLOC_UNPLANNED) && a->ts_ns == u->alloc.ts_ns;
 }
 
 void alloc_release_undo(struct event *e, struct undo *u)
@@ -372,21 +382,38 @@ void alloc_release_undo(struct event *e, struct undo *u)
 	if (!u->key)
 		return;
 	if (!u->found) {
-		p->anomalies[GMT_ANOMALY_FREE_UNKNOWN]--;
+		release_unknown_undo(e, u);
 		return;
 	}
 	struct alloc *a = hash_put(u->table, u->key, &is_new);
 
-	if (is_new || (a->flags & ALLOC_UNPLANNED)) {
+	if (is_new || is_same_node(a, u)) {
 		p->contexts.list[u->alloc.owner].live -= !is_new;
 		*a = u->alloc;
 		book_alloc(p, DELTA_RESTORE, a, u->table == &p->allocs.by_address ? u->key : 0, e->ts_ns);
 		if (a->flags & ALLOC_BEFORE)
 			raise_before(p, a);
+		/* The graph ended meanwhile, without the memory. */
+		if (is_new && a->class == GMT_CLASS_GRAPH && !(a->flags & ALLOC_LEFT))
+			alloc_drop_plan(p, u->key, e->ts_ns);
 	} else if (a->class != GMT_CLASS_GRAPH) {
 		/* The address was given out again meanwhile: so the memory was freed after all. */
 		p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
+		binding_forget(u, u->key);
 	}
+}
+
+static void alloc_array_destroy(struct event *e)
+{
+	struct undo *u = alloc_release(e, &e->proc->allocs.arrays);
+
+	binding_end_all(e->proc, BINDING_ARRAY, e->val[0], e->ts_ns, u);
+}
+
+static void alloc_array_destroy_undo(struct event *e, struct undo *u)
+{
+	alloc_release_undo(e, u);
+	binding_restore(e, u);
 }
 
 const struct operation alloc_operations[GMT_OP_COUNT] = {
@@ -399,6 +426,6 @@ const struct operation alloc_operations[GMT_OP_COUNT] = {
 	[GMT_OP_ARRAY_CREATE] = OPERATION_REQUEST(alloc_array),
 	[GMT_OP_ARRAY3D_CREATE] = OPERATION_REQUEST(alloc_array),
 	[GMT_OP_MIPMAP_CREATE] = OPERATION_REQUEST(alloc_array),
-	[GMT_OP_ARRAY_DESTROY] = OPERATION_RELEASE(alloc_array_destroy, alloc_release_undo),
+	[GMT_OP_ARRAY_DESTROY] = OPERATION_RELEASE(alloc_array_destroy, alloc_array_destroy_undo),
 	[GMT_OP_ARRAY_REQUIREMENTS] = OPERATION_CALL(alloc_array_requirements),
 };

@@ -85,7 +85,7 @@ static void bind_unbind(struct event *e)
 
 static void bind_endpoint_destroy(struct event *e)
 {
-	binding_end_all(e->proc, BINDING_ENDPOINT, e->val[0], e->ts_ns);
+	binding_end_all(e->proc, BINDING_ENDPOINT, e->val[0], e->ts_ns, NULL);
 }
 
 /* ---- operations: sparse arrays ---- */
@@ -115,7 +115,7 @@ static void bind_array(struct event *e)
 		if (tiles && *tiles > count)
 			*tiles -= count;
 		else
-			binding_end_all(p, BINDING_ARRAY, array, e->ts_ns);
+			binding_end_all(p, BINDING_ARRAY, array, e->ts_ns, NULL);
 	}
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/count.h"
 #include "core/ledger/checkpoint.h"
-#include "core/ledger/ends.h"
+#include "core/ledger/ended.h"
 #include "core/ledger/handlers.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
@@ -88,12 +88,12 @@ static void give_call(struct event *e)
 static void apply_operation(struct event *e, const struct operation *operation)
 {
 	e->thread = process_thread(e->proc, e->call->hdr.tid);
-	if (e->thread->ending)
-		ends_settle(e);
 	if (e->call->phase == GMT_PHASE_UNDO)
 		undo_operation(e, operation);
 	else if (!e->call->rc || operation->is_for_failures)
 		operation->apply(e);
+	if (e->thread->keeps)
+		ended_settle(e->thread);
 }
 
 int calls_apply(struct process *p, const struct gmt_hdr *hdr)

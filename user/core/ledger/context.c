@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
 #include "core/ledger/ends.h"
+#include "core/ledger/graph.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
@@ -236,7 +237,10 @@ static void set_stream(struct event *e, unsigned int context)
 {
 	struct stream *s = hash_put(&e->proc->contexts.streams, e->val[0], NULL);
 
-	e->proc->contexts.capturing -= s->capturing;
+	if (s->capturing) { /* the old stream's end was missed */
+		e->proc->contexts.capturing--;
+		graph_drop_capture(e, e->val[0]);
+	}
 	*s = (struct stream){ .context = context };
 }
 
@@ -256,9 +260,12 @@ static void context_stream_destroy(struct event *e)
 {
 	struct undo *u = undo_push(e, e->val[0]);
 
+	u->has_dropped = false;
 	u->found = hash_take(&e->proc->contexts.streams, e->val[0], &u->stream);
-	if (u->found)
-		e->proc->contexts.capturing -= u->stream.capturing;
+	if (!u->found || !u->stream.capturing)
+		return;
+	e->proc->contexts.capturing--;
+	u->has_dropped = graph_drop_capture(e, e->val[0]);
 }
 
 static void context_stream_destroy_undo(struct event *e, struct undo *u)
@@ -267,6 +274,7 @@ static void context_stream_destroy_undo(struct event *e, struct undo *u)
 		return;
 	*(struct stream *)hash_put(&e->proc->contexts.streams, u->key, NULL) = u->stream;
 	e->proc->contexts.capturing += u->stream.capturing;
+	e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN] += u->has_dropped;
 }
 
 const struct operation context_operations[GMT_OP_COUNT] = {

@@ -28,8 +28,21 @@ static struct rm *rm_of(struct process *p)
 	return p->rm;
 }
 
+/* Memory may turn out to lie on a GPU that nothing has named for the process so far. */
+static void add_found_rows(struct process *p)
+{
+	for (int gpu = 0; gpu < rm_gpus(p->rm); gpu++) {
+		struct rm_physical physical;
+
+		rm_physical(p->rm, gpu, &physical);
+		if (physical.total)
+			account_row(&p->account, gpu);
+	}
+}
+
 static void follow_physical(struct process *p, uint64_t ts_ns)
 {
+	add_found_rows(p);
 	for (unsigned int i = 0; i < p->account.count; i++) {
 		struct rm_physical physical;
 

@@ -3,18 +3,10 @@
 
 #include <stdlib.h>
 
-#include "base/xalloc.h"
 #include "core/ledger/alloc.h"
+#include "core/ledger/ended.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm_object.h"
-
-/* An allocation that an unfinished call has taken along. */
-struct ended {
-	uint64_t key;
-	struct hash *table;
-	struct alloc alloc;
-	uint32_t opens;      /* imports at the address */
-};
 
 /* What ends: the context of this number, or (0) the primary context of the ordinal. */
 struct end {
@@ -49,12 +41,6 @@ static bool goes_with_end(const struct end *end, const struct alloc *a)
 	return end->number ? a->owner == end->number && goes_with_context(a) : goes_with_primary(end, a);
 }
 
-static void keep_ended(struct undo *u, const struct ended *gone)
-{
-	u->ended = xgrow(u->ended, u->ended_count, sizeof(*u->ended));
-	u->ended[u->ended_count++] = *gone;
-}
-
 static void end_one(struct event *e, struct hash *table, uint64_t key, struct undo *u)
 {
 	struct hash *opens = &e->proc->allocs.opens;
@@ -64,9 +50,9 @@ static void end_one(struct event *e, struct hash *table, uint64_t key, struct un
 	if (table == &e->proc->allocs.by_address)
 		hash_take(opens, key, &gone.opens);
 	else if (table == &e->proc->allocs.arrays)
-		binding_end_all(e->proc, BINDING_ARRAY, key, e->ts_ns);
+		binding_end_all(e->proc, BINDING_ARRAY, key, e->ts_ns, u);
 	if (u)
-		keep_ended(u, &gone);
+		ended_keep(e, u, &gone);
 }
 
 static bool is_doomed(uint64_t key, const void *value, const void *arg)
@@ -92,8 +78,6 @@ static void end_all(struct event *e, const struct end *end, struct undo *u)
 	end_table(e, end, &allocs->by_address, u);
 	end_table(e, end, &allocs->arrays, u);
 	end_table(e, end, &allocs->externals, u);
-	if (u && u->ended_count)
-		e->thread->ending = u;
 }
 
 void ends_context(struct event *e, unsigned int number, struct undo *u)
@@ -129,25 +113,19 @@ void ends_undo(struct event *e, struct undo *u)
 {
 	struct process *p = e->proc;
 
+	p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN] += u->is_settled;
 	for (uint32_t i = 0; i < u->ended_count; i++) {
 		const struct ended *gone = &u->ended[i];
 
+		if (gone->is_freed)
+			continue;
 		/* A key that was given out again says that the memory is gone after all. */
-		if (!alloc_put_back(p, gone->table, gone->key, &gone->alloc, e->ts_ns))
+		if (!alloc_put_back(p, gone->table, gone->key, &gone->alloc, e->ts_ns)) {
 			p->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
-		else if (gone->opens)
+			binding_forget(u, gone->key);
+		} else if (gone->opens) {
 			*(uint32_t *)hash_put(&p->allocs.opens, gone->key, NULL) = gone->opens;
+		}
 	}
-}
-
-void ends_settle(struct event *e)
-{
-	struct undo *u = e->thread->ending;
-
-	if (u->valid && u->seq == e->call->seq && u->op == e->op)
-		return;
-	free(u->ended);
-	u->ended = NULL;
-	u->ended_count = 0;
-	e->thread->ending = NULL;
+	binding_restore(e, u);
 }

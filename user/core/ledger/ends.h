@@ -22,7 +22,4 @@ void ends_primary(struct event *e, unsigned int ordinal, struct undo *u);
 /* The end has failed: puts back what went. */
 void ends_undo(struct event *e, struct undo *u);
 
-/* The thread makes another call, so its newest end did not fail, unless the event says that the end failed. */
-void ends_settle(struct event *e);
-
 #endif

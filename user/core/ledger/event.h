@@ -17,7 +17,8 @@
 
 struct undo {
 	bool valid;          /* the release can still be taken back */
-	bool found;          /* there was memory to release; else the release counted as an anomaly */
+	bool found;          /* there was memory to release; else the release counted as an anomaly ... */
+	bool was_ended;      /* ... unless a call that may still fail has taken the memory along (ended_free()) */
 	uint8_t op;          /* enum gmt_op */
 	uint32_t seq;
 	uint64_t key;
@@ -30,9 +31,13 @@ struct undo {
 		struct {
 			uint64_t number;
 			struct vmm_object object;
+			uint8_t graph_kind;  /* enum graph_kind */
 		};
 		struct pool pool;
-		struct stream stream;
+		struct {
+			struct stream stream;
+			bool has_dropped;    /* what was captured on the stream is forgotten */
+		};
 		struct {
 			uint16_t popped;     /* the context that the call took off the thread's stack; 0: none */
 			uint16_t unmade;     /* the context that is destroyed; 0: none */
@@ -44,6 +49,9 @@ struct undo {
 	uint32_t unmapped_count;
 	struct ended *ended;           /* what went with a context (ends.h) */
 	uint32_t ended_count;
+	struct unbound *unbound;       /* bindings that went with what they were to (vmm_object.h) */
+	uint32_t unbound_count;
+	bool is_settled;               /* what went was given up: too much happened since (ended.h) */
 };
 
 /* Calls nest, so several releases of one thread can be in flight. */
@@ -54,7 +62,7 @@ struct thread {
 	uint32_t depth;
 	bool capturing;      /* the thread's per-thread default stream is capturing */
 	uint8_t next_undo;
-	struct undo *ending; /* the newest undo that keeps what went with a context; NULL: none */
+	uint8_t keeps;       /* for so many further calls, undos keep what went with contexts; 0: none does */
 	struct undo undos[THREAD_UNDOS];
 };
 
@@ -82,17 +90,27 @@ static inline unsigned int context_current(const struct event *e)
 	return t->depth ? t->stack[t->depth - 1] : 0;
 }
 
+/* Room for one more release: the oldest one's, unless what went with a context is kept there. */
+static inline struct undo *undo_room(struct thread *t)
+{
+	for (unsigned int i = 0; i < THREAD_UNDOS - 1 && t->undos[t->next_undo % THREAD_UNDOS].ended_count; i++)
+		t->next_undo++;
+	return &t->undos[t->next_undo++ % THREAD_UNDOS];
+}
+
 /* Room to keep what the event releases. */
 static inline struct undo *undo_push(struct event *e, uint64_t key)
 {
-	struct undo *u = &e->thread->undos[e->thread->next_undo++ % THREAD_UNDOS];
+	struct undo *u = undo_room(e->thread);
 
 	u->valid = true;
-	u->found = false;
+	u->found = u->was_ended = false;
 	u->op = e->op;
 	u->seq = e->call->seq;
 	u->key = key;
 	u->opens = 0;
+	u->unbound_count = u->ended_count = 0;
+	u->is_settled = false;
 	return u;
 }
 

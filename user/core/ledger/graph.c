@@ -29,17 +29,18 @@ static uint64_t make_graph(struct graphs *graphs)
 	return graphs->last;
 }
 
-static void name_graph(struct graphs *graphs, uint64_t handle, uint64_t number)
+static void name_graph(struct graphs *graphs, uint64_t handle, uint64_t number, enum graph_kind kind)
 {
-	*(uint64_t *)hash_put(&graphs->by_handle, handle, NULL) = number;
+	*(struct graph_name *)hash_put(&graphs->by_handle, handle, NULL) =
+		(struct graph_name){ .graph = number, .kind = kind };
 }
 
 /* The number of the graph that has the handle; 0: none that allocates is known. */
 static uint64_t find_graph(const struct graphs *graphs, uint64_t handle)
 {
-	const uint64_t *number = hash_get(&graphs->by_handle, handle);
+	const struct graph_name *name = hash_get(&graphs->by_handle, handle);
 
-	return number && hash_get(&graphs->by_number, *number) ? *number : 0;
+	return name && hash_get(&graphs->by_number, name->graph) ? name->graph : 0;
 }
 
 /* The same, of a graph that gets a node now; 0: the handle is not known. */
@@ -49,7 +50,7 @@ static uint64_t get_graph(struct graphs *graphs, uint64_t handle)
 
 	if (!number && handle) {
 		number = make_graph(graphs);
-		name_graph(graphs, handle, number);
+		name_graph(graphs, handle, number, GRAPH_IS_GRAPH);
 	}
 	return number;
 }
@@ -118,13 +119,50 @@ static bool release_graph(struct process *p, uint64_t number, uint64_t ts_ns)
 	return true;
 }
 
-/* A child's nodes are the parent's from now on. */
+static void add_child(struct graphs *graphs, uint64_t handle, uint64_t parent)
+{
+	struct graph *graph = hash_get(&graphs->by_number, parent);
+
+	*(struct graph_name *)hash_put(&graphs->by_handle, handle, NULL) =
+		(struct graph_name){ .graph = parent, .next = graph->child, .kind = GRAPH_IS_CHILD };
+	graph->child = handle;
+}
+
+/* The graph's first child is none of its children any longer. 0: the graph has no child; else the child's handle, which
+ * may have become another graph's. */
+static uint64_t take_child(struct graphs *graphs, struct graph *graph, uint64_t number, bool *is_still)
+{
+	uint64_t handle = graph->child;
+	const struct graph_name *name = handle ? hash_get(&graphs->by_handle, handle) : NULL;
+
+	*is_still = name && name->kind == GRAPH_IS_CHILD && name->graph == number;
+	graph->child = *is_still ? name->next : 0;
+	return handle;
+}
+
+/* The CUgraph has gone, and with it the handles of its children, which may be given out again. */
+static void drop_children(struct graphs *graphs, struct graph *graph, uint64_t number)
+{
+	uint64_t handle;
+	bool is_still;
+
+	while ((handle = take_child(graphs, graph, number, &is_still)))
+		if (is_still)
+			hash_erase(&graphs->by_handle, handle);
+}
+
+/* A child's nodes and its own children are the parent's from now on. */
 static void move_graph(struct graphs *graphs, uint64_t child, uint64_t parent)
 {
-	const struct graph *graph = hash_get(&graphs->by_number, child);
+	struct graph *graph = hash_get(&graphs->by_number, child);
+	uint64_t handle;
+	bool is_still;
 
 	while (graph->first)
 		add_node(graphs, parent, graph->first);
+	while ((handle = take_child(graphs, graph, child, &is_still)))
+		if (is_still)
+			add_child(graphs, handle, parent);
 	hash_erase(&graphs->by_number, child);
 }
 
@@ -174,9 +212,10 @@ static void adopt_child(struct event *e, uint64_t child_handle, uint64_t parent_
 		return;
 	uint64_t parent = get_graph(graphs, parent_handle);
 
-	if (parent != child)
-		move_graph(graphs, child, parent);
-	name_graph(graphs, child_handle, parent);
+	if (parent == child)
+		return;
+	move_graph(graphs, child, parent);
+	add_child(graphs, child_handle, parent);
 }
 
 static void graph_node(struct event *e)
@@ -240,7 +279,7 @@ static void graph_capture_end(struct event *e)
 	if (e->call->rc)
 		release_graph(e->proc, capture.graph, e->ts_ns);
 	else if (e->val[1])
-		name_graph(graphs, e->val[1], capture.graph);
+		name_graph(graphs, e->val[1], capture.graph, GRAPH_IS_GRAPH);
 }
 
 /* A stream that joined a capture through an event, unseen, is in the only capture that there is. */
@@ -267,6 +306,17 @@ void graph_add_captured(struct event *e, uint64_t stream)
 	add_node(graphs, capture->graph, e->val[0]);
 }
 
+bool graph_drop_capture(struct event *e, uint64_t stream)
+{
+	struct graphs *graphs = &e->proc->graphs;
+	struct capture capture;
+
+	if (!hash_take(&graphs->captures, capture_key(e, stream), &capture))
+		return false;
+	return capture.graph && !capture.is_into && hash_get(&graphs->by_number, capture.graph) &&
+	       release_graph(e->proc, capture.graph, e->ts_ns);
+}
+
 /* ---- operations: lifetimes ---- */
 
 static void graph_instantiate(struct event *e)
@@ -278,22 +328,31 @@ static void graph_instantiate(struct event *e)
 	if (!number || !e->val[0] || old == number)
 		return;
 	((struct graph *)hash_get(&graphs->by_number, number))->holders++;
-	name_graph(graphs, e->val[0], number);
+	name_graph(graphs, e->val[0], number, GRAPH_IS_EXEC);
 	if (old)
 		release_graph(e->proc, old, e->ts_ns); /* its end was missed */
 }
 
+/* A child graph cannot be destroyed by itself (cuda.h, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE): the call fails, unseen. */
 static void graph_destroy(struct event *e)
 {
 	struct graphs *graphs = &e->proc->graphs;
 	uint64_t number = find_graph(graphs, e->val[0]);
+	struct graph_name name = { 0 };
 	struct undo *u = undo_push(e, e->val[0]);
 
-	hash_erase(&graphs->by_handle, e->val[0]);
+	hash_take(&graphs->by_handle, e->val[0], &name);
 	if (!number)
 		return;
+	if (name.kind == GRAPH_IS_CHILD) {
+		*(struct graph_name *)hash_put(&graphs->by_handle, e->val[0], NULL) = name;
+		return;
+	}
 	u->found = true;
 	u->number = number;
+	u->graph_kind = name.kind;
+	if (name.kind == GRAPH_IS_GRAPH)
+		drop_children(graphs, hash_get(&graphs->by_number, number), number);
 	release_graph(e->proc, number, e->ts_ns);
 }
 
@@ -304,7 +363,7 @@ static void graph_destroy_undo(struct event *e, struct undo *u)
 
 	if (graph) {
 		graph->holders++;
-		name_graph(graphs, u->key, u->number);
+		name_graph(graphs, u->key, u->number, u->graph_kind);
 	} else if (u->found) {
 		e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
 	}

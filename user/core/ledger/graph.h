@@ -6,11 +6,15 @@
 #ifndef GPUMEMTRACE_CORE_LEDGER_GRAPH_H
 #define GPUMEMTRACE_CORE_LEDGER_GRAPH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct event;
 
 /* The event allocates on a stream that is being captured, or has joined a capture: its first value is the address. */
 void graph_add_captured(struct event *e, uint64_t stream);
+
+/* The stream is gone, and with it a capture that had begun there. True: what the capture has planned is forgotten. */
+bool graph_drop_capture(struct event *e, uint64_t stream);
 
 #endif

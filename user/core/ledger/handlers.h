@@ -30,7 +30,7 @@ int kernel_uvm_free(struct process *p, const struct gmt_hdr *hdr);
 int life_fork(struct ledger *l, const struct gmt_hdr *hdr);
 int life_seen(struct ledger *l, const struct gmt_hdr *hdr);
 int life_facts(struct ledger *l, const struct gmt_hdr *hdr);
-int life_exec(struct process *p, const struct gmt_hdr *hdr);
+int life_exec(struct ledger *l, const struct gmt_hdr *hdr);
 int life_exit(struct process *p, const struct gmt_hdr *hdr);
 int life_attach(struct process *p, const struct gmt_hdr *hdr);
 

@@ -230,7 +230,7 @@ static const struct kind kinds[2 * KIND_LIMIT] = {
 	USE(UVM_UNMAP, kernel_uvm_unmap),
 	USE(UVM_FREE, kernel_uvm_free),
 	PROCESS(PROC_FORK, life_fork),
-	EVENT(PROC_EXEC, life_exec),
+	PROCESS(PROC_EXEC, life_exec),
 	PROCESS(PROC_SEEN, life_seen),
 	FRAMEWORK(FW_MEM, true, framework_record_memory),
 	FRAMEWORK(FW_OOM, true, framework_record_oom),
@@ -285,6 +285,9 @@ static int apply_to_life(struct ledger *l, const struct kind *kind, const struct
 	if (!p && !kind->begins_life)
 		return 0;
 	if (!p)
+		p = process_new(&l->processes, hdr);
+	/* Of an exited process the kernel's side sends nothing. So the fork of the pid's next process was lost. */
+	if (p->exited && l->has_loss && kind->begins_life && hdr->kind < GMT_KIND_USER_FIRST)
 		p = process_new(&l->processes, hdr);
 	if (p->exited) {
 		/* The collector writes its records a moment later: such a record about a dead process is no anomaly. */

@@ -98,18 +98,26 @@ int life_seen(struct ledger *l, const struct gmt_hdr *hdr)
 }
 
 /* The process runs another program: all memory of the old program is gone. */
-int life_exec(struct process *p, const struct gmt_hdr *hdr)
+static void replace_program(struct process *p, uint64_t ts_ns)
 {
-	const struct gmt_proc_exec *rec = (const void *)hdr;
-
-	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXEC, .p = p, .ts_ns = hdr->ts_ns });
+	deltas_give(p->out, &(struct delta){ .kind = DELTA_EXEC, .p = p, .ts_ns = ts_ns });
 	process_forget(p);
 	account_drop(&p->account);
 	deltas_give(p->out, &(struct delta){
-		.kind = DELTA_GONE, .p = p, .ts_ns = hdr->ts_ns, .gone.is_exec = true,
+		.kind = DELTA_GONE, .p = p, .ts_ns = ts_ns, .gone.is_exec = true,
 	});
 	for (unsigned int i = 0; i < p->account.count; i++)
 		p->account.rows[i].nvml = (struct row_nvml){ 0 };
+}
+
+/* An exec keeps the start time. Another start time, or an exec after the exit, is the next process of the pid, whose
+ * fork was missed. */
+int life_exec(struct ledger *l, const struct gmt_hdr *hdr)
+{
+	const struct gmt_proc_exec *rec = (const void *)hdr;
+	struct process *p = open_life(&l->processes, hdr, rec->start_ns);
+
+	replace_program(p, hdr->ts_ns);
 	p->from_start = true;
 	if (rec->start_ns)
 		p->start_ns = rec->start_ns;

@@ -5,8 +5,8 @@
 
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
-#include "core/ledger/mapping.h"
 #include "core/ledger/process.h"
+#include "core/ledger/vmm_object.h"
 
 /* An allocation or a mapping. */
 struct span {

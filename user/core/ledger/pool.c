@@ -114,22 +114,23 @@ static bool is_capturing(const struct event *e, uint64_t stream)
 
 /*
  * Whether an allocation on the stream only adds a node to a graph. A stream may join a capture through an event, which
- * is not seen. So during any capture, an address that the kernel did not map is such a node.
+ * is not seen. So during any capture, an address that the kernel did not map is such a node. Managed memory is never
+ * mapped in this way, and so it is not known of it.
  */
-static bool goes_into_graph(const struct event *e, uint64_t stream)
+static bool goes_into_graph(const struct event *e, unsigned int class, uint64_t stream)
 {
 	const struct process *p = e->proc;
 
 	if (!p->contexts.capturing)
 		return false;
 	return is_capturing(e, stream) ||
-	       (p->rm && !e->call->rc && rm_gpu_of_address(p->rm, e->val[0]) == GPU_UNKNOWN);
+	       (p->rm && !e->call->rc && class != GMT_CLASS_MANAGED && !rm_is_mapped(p->rm, e->val[0]));
 }
 
 static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream, unsigned int owner,
 			   unsigned int ordinal)
 {
-	bool is_node = goes_into_graph(e, stream);
+	bool is_node = goes_into_graph(e, class, stream);
 
 	alloc_add(e, &(struct alloc_request){
 		.table = &e->proc->allocs.by_address,

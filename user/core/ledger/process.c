@@ -25,7 +25,7 @@
 	X(contexts.by_handle, uint16_t)                                           \
 	X(contexts.streams, struct stream)                                        \
 	X(pools, struct pool)                                                     \
-	X(graphs.by_handle, uint64_t)                                             \
+	X(graphs.by_handle, struct graph_name)                                    \
 	X(graphs.by_number, struct graph)                                         \
 	X(graphs.nodes, struct graph_node)                                        \
 	X(graphs.captures, struct capture)                                        \
@@ -48,6 +48,7 @@ static void free_thread(struct thread *t)
 	for (unsigned int i = 0; i < THREAD_UNDOS; i++) {
 		free(t->undos[i].unmapped);
 		free(t->undos[i].ended);
+		free(t->undos[i].unbound);
 	}
 	free(t->stack);
 	free(t);

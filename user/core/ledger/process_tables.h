@@ -18,6 +18,7 @@ enum alloc_flag {
 	ALLOC_BEFORE = 1,    /* made before the attach and learned of later: not booked */
 	ALLOC_UNPLANNED = 2, /* a graph's node whose memory was freed: not booked until the node is made again */
 	ALLOC_DEFERRED = 4,  /* an array without memory of its own */
+	ALLOC_LEFT = 8,      /* memory of a graph's node that is gone: only a free may follow */
 };
 
 #define ALLOC_SIZE_MAX ((1ULL << 48) - 1) /* no GPU has so large an address space: a larger size is noise */
@@ -164,6 +165,15 @@ unsigned int context_ordinal_at(uint64_t location, uint64_t id);
 struct graph {
 	uint64_t first;      /* address of a node, 0: none */
 	uint32_t holders;    /* the CUgraph, or the capture that makes it; and its CUgraphExecs */
+	uint64_t child;      /* handle of a child graph, which ends with the CUgraph; 0: none */
+};
+
+/* What has a handle. */
+enum graph_kind { GRAPH_IS_GRAPH, GRAPH_IS_EXEC, GRAPH_IS_CHILD };
+struct graph_name {
+	uint64_t graph;      /* its number, of a graph that may be gone */
+	uint64_t next;       /* CHILD: handle of the graph's next child; 0: none */
+	uint8_t kind;        /* enum graph_kind */
 };
 
 /* A node that allocates. The nodes of a graph are a list by address. */
@@ -178,7 +188,7 @@ struct capture {
 };
 
 struct graphs {
-	struct hash by_handle; /* uint64_t: number, by CUgraph and CUgraphExec; of a graph that may be gone */
+	struct hash by_handle; /* struct graph_name, by CUgraph and CUgraphExec */
 	struct hash by_number; /* struct graph */
 	struct hash nodes;     /* struct graph_node, by address */
 	struct hash captures;  /* struct capture, by stream or thread */

@@ -6,7 +6,6 @@
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
 #include "core/ledger/books.h"
-#include "core/ledger/mapping.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm_object.h"
@@ -140,7 +139,7 @@ static void vmm_release(struct event *e)
 	u->found = true;
 	u->object = *o;
 	o->refs--;
-	vmm_drop_if_unused(p, u->number, e->ts_ns);
+	vmm_drop_if_unused(p, u->number, e->ts_ns, u);
 }
 
 static void vmm_release_undo(struct event *e, struct undo *u)
@@ -156,6 +155,7 @@ static void vmm_release_undo(struct event *e, struct undo *u)
 	if (!o)
 		o = vmm_revive(e, u->number, &u->object);
 	o->refs++;
+	binding_restore(e, u);
 }
 
 static void unmap_at(struct event *e, struct undo *u, uint64_t address, const struct vmm_mapping *m)
@@ -169,7 +169,7 @@ static void unmap_at(struct event *e, struct undo *u, uint64_t address, const st
 	*saved = (struct vmm_unmapped){ .address = address, .mapping = gone };
 	if (o)
 		saved->before = *o;
-	mapping_remove(e->proc, address, &gone, e->ts_ns);
+	mapping_remove(e->proc, address, &gone, e->ts_ns, u);
 }
 
 struct addresses {
@@ -246,6 +246,7 @@ static void vmm_unmap_undo(struct event *e, struct undo *u)
 		o->maps++;
 		mapping_book(p, DELTA_REMAP, saved->address, saved->mapping.size, o, e->ts_ns);
 	}
+	binding_restore(e, u);
 	book_release(e, e->val[0], e->val[1]);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "core/ledger/books.h"
 #include "core/ledger/process.h"
 
@@ -40,7 +41,7 @@ void vmm_name(struct vmm *vmm, uint64_t handle, uint64_t number)
 	*(uint64_t *)hash_put(&vmm->handles, handle, NULL) = number;
 }
 
-static void drop_object(struct process *p, uint64_t number, uint64_t ts_ns)
+static void drop_object(struct process *p, uint64_t number, uint64_t ts_ns, struct undo *u)
 {
 	struct vmm_object o;
 
@@ -52,15 +53,15 @@ static void drop_object(struct process *p, uint64_t number, uint64_t ts_ns)
 		hash_erase(&p->vmm.handles, o.handle);
 	book_object(p, DELTA_FREE, &o, ts_ns);
 	if (o.class == CLASS_NONE || o.class == GMT_CLASS_IMPORTED)
-		binding_end_all(p, BINDING_MULTICAST, number, ts_ns);
+		binding_end_all(p, BINDING_MULTICAST, number, ts_ns, u);
 }
 
-void vmm_drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns)
+void vmm_drop_if_unused(struct process *p, uint64_t number, uint64_t ts_ns, struct undo *u)
 {
 	const struct vmm_object *o = hash_get(&p->vmm.objects, number);
 
 	if (o && !o->refs && !o->maps)
-		drop_object(p, number, ts_ns);
+		drop_object(p, number, ts_ns, u);
 }
 
 struct vmm_object *vmm_find_at(struct process *p, uint64_t address, uint64_t *number)
@@ -113,7 +114,7 @@ void vmm_add(struct event *e, uint64_t size, unsigned int class, unsigned int or
 	}
 	if (same && same->refs) {
 		p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
-		drop_object(p, old, e->ts_ns);
+		drop_object(p, old, e->ts_ns, NULL);
 	}
 	p->anomalies[GMT_ANOMALY_GPU_UNKNOWN] += row == 0 && class == GMT_CLASS_VMM;
 	struct vmm_object *o = hash_put(&p->vmm.objects, ++p->vmm.last, NULL);
@@ -144,6 +145,46 @@ void vmm_place(struct process *p, struct vmm_object *o, int gpu, uint64_t ts_ns)
 	o->row = row;
 }
 
+/* ---- mappings ---- */
+
+void mapping_book(const struct process *p, enum delta_kind kind, uint64_t address, uint64_t size,
+		  const struct vmm_object *o, uint64_t ts_ns)
+{
+	struct delta_place place = { .address = address, .length = size, .ordinal = ORDINAL_NONE };
+
+	place.booking = (struct booking){ .class = CLASS_NONE, .ts_ns = ts_ns };
+	if (o) {
+		place.booking = vmm_booking(o, ts_ns);
+		place.born_ns = o->ts_ns;
+		place.ordinal = o->ordinal;
+	}
+	book_place(p, kind, &place);
+}
+
+void mapping_remove(struct process *p, uint64_t address, const struct vmm_mapping *m, uint64_t ts_ns, struct undo *u)
+{
+	struct vmm_object *o = hash_get(&p->vmm.objects, m->object);
+
+	hash_erase(&p->vmm.mappings, address);
+	mapping_book(p, DELTA_UNMAP, address, m->size, o, ts_ns);
+	if (!o)
+		return;
+	o->maps--;
+	vmm_drop_if_unused(p, m->object, ts_ns, u);
+}
+
+void mapping_displace(struct process *p, uint64_t address, uint64_t ts_ns)
+{
+	const struct vmm_mapping *found = hash_get(&p->vmm.mappings, address);
+
+	if (!found)
+		return;
+	struct vmm_mapping missed = *found;
+
+	p->anomalies[GMT_ANOMALY_DOUBLE_ALLOC]++;
+	mapping_remove(p, address, &missed, ts_ns, NULL);
+}
+
 /* ---- bindings ---- */
 
 static void hold_object(struct process *p, uint64_t number)
@@ -160,7 +201,7 @@ static void let_go(struct process *p, uint64_t number, uint64_t ts_ns)
 	if (!o)
 		return;
 	o->maps--;
-	vmm_drop_if_unused(p, number, ts_ns);
+	vmm_drop_if_unused(p, number, ts_ns, NULL); /* what is bound holds nothing itself */
 }
 
 static uint64_t binding_key(struct hash *bindings, const struct binding *b)
@@ -196,8 +237,26 @@ static bool passes_test(uint64_t key, const void *value, const void *arg)
 	return test->is_doomed(value, test->range);
 }
 
+/* A binding that an unfinished call has ended, and its object as it was before. */
+struct unbound {
+	struct binding binding;
+	struct vmm_object before;
+	uint64_t tiles;      /* of the array */
+};
+
+static void keep_unbound(const struct process *p, struct undo *u, const struct binding *b, uint64_t tiles)
+{
+	const struct vmm_object *o = hash_get(&p->vmm.objects, b->object);
+
+	u->unbound = xgrow(u->unbound, u->unbound_count, sizeof(*u->unbound));
+	u->unbound[u->unbound_count++] = (struct unbound){
+		.binding = *b, .before = o ? *o : (struct vmm_object){ 0 }, .tiles = tiles,
+	};
+}
+
 static void end_bindings(struct process *p, const struct binding *range, uint64_t ts_ns,
-			 bool (*is_doomed)(const struct binding *b, const struct binding *range))
+			 bool (*is_doomed)(const struct binding *b, const struct binding *range), uint64_t tiles,
+			 struct undo *u)
 {
 	const struct binding_test test = { is_doomed, range };
 	uint64_t *keys, *numbers;
@@ -212,6 +271,8 @@ static void end_bindings(struct process *p, const struct binding *range, uint64_
 		struct binding b;
 
 		hash_take(&p->vmm.bindings, keys[i], &b);
+		if (u)
+			keep_unbound(p, u, &b, tiles);
 		++*(uint32_t *)hash_put(&objects, b.object, NULL);
 	}
 	free(keys);
@@ -237,12 +298,58 @@ static bool is_inside(const struct binding *b, const struct binding *range)
 
 void binding_end(struct process *p, const struct binding *range, uint64_t ts_ns)
 {
-	end_bindings(p, range, ts_ns, is_inside);
+	end_bindings(p, range, ts_ns, is_inside, 0, NULL);
 }
 
-void binding_end_all(struct process *p, enum binding_kind kind, uint64_t holder, uint64_t ts_ns)
+void binding_end_all(struct process *p, enum binding_kind kind, uint64_t holder, uint64_t ts_ns, struct undo *u)
 {
+	uint64_t tiles = 0;
+
 	if (kind == BINDING_ARRAY)
-		hash_erase(&p->vmm.tiles, holder);
-	end_bindings(p, &(struct binding){ .kind = kind, .holder = holder }, ts_ns, is_held);
+		hash_take(&p->vmm.tiles, holder, &tiles);
+	end_bindings(p, &(struct binding){ .kind = kind, .holder = holder }, ts_ns, is_held, tiles, u);
+}
+
+static void restore_one(struct event *e, const struct unbound *gone)
+{
+	const struct binding *b = &gone->binding;
+	struct vmm *vmm = &e->proc->vmm;
+	bool is_new;
+	struct binding *place = hash_put(&vmm->bindings, binding_key(&vmm->bindings, b), &is_new);
+
+	/* A holder that was given out again says that the old one is gone after all. */
+	if (!is_new) {
+		e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN]++;
+		return;
+	}
+	*place = *b;
+	if (!gone->before.maps)
+		return; /* nothing is known of the object */
+	struct vmm_object *o = hash_get(&vmm->objects, b->object);
+
+	if (!o)
+		o = vmm_revive(e, b->object, &gone->before);
+	o->maps++;
+	if (!gone->tiles)
+		return;
+	uint64_t *tiles = hash_put(&vmm->tiles, b->holder, &is_new);
+
+	if (is_new)
+		*tiles = gone->tiles;
+}
+
+void binding_forget(struct undo *u, uint64_t holder)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < u->unbound_count; i++)
+		if (u->unbound[i].binding.holder != holder)
+			u->unbound[kept++] = u->unbound[i];
+	u->unbound_count = kept;
+}
+
+void binding_restore(struct event *e, struct undo *u)
+{
+	for (uint32_t i = 0; i < u->unbound_count; i++)
+		restore_one(e, &u->unbound[i]);
 }

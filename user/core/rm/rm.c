@@ -378,6 +378,11 @@ int rm_gpu_of_address(const struct rm *rm, uint64_t address)
 	return range ? range->gpu : GPU_UNKNOWN;
 }
 
+bool rm_is_mapped(const struct rm *rm, uint64_t address)
+{
+	return rangemap_find(&rm->mapped, address) != NULL;
+}
+
 int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq)
 {
 	const struct last_call *last = hash_get(&rm->calls, tid);
@@ -396,6 +401,11 @@ int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object)
 	while (node && !node_at(rm, node)->device)
 		node = node_at(rm, node)->parent;
 	return node ? rmmem_device_gpu(&rm->mem, node_at(rm, node)->device) : GPU_UNKNOWN;
+}
+
+int rm_gpus(const struct rm *rm)
+{
+	return rm->mem.gpu_count ? (int)rm->mem.gpu_count - 1 : 0;
 }
 
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out)

@@ -40,6 +40,9 @@ void rm_range_free(struct rm *rm, const struct gmt_uvm_free *rec);
 /* The GPU whose memory is mapped at the device address; GPU_UNKNOWN if nothing is. */
 int rm_gpu_of_address(const struct rm *rm, uint64_t address);
 
+/* Whether memory is mapped at the device address, on whatever GPU it lies, or in host memory. */
+bool rm_is_mapped(const struct rm *rm, uint64_t address);
+
 /* The GPU of the newest memory object that was allocated inside call `seq` of thread `tid`;
  * GPU_UNKNOWN if none: for cuMemCreate, whose handle has no address yet. */
 int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq);
@@ -47,6 +50,8 @@ int rm_gpu_of_call(const struct rm *rm, uint32_t tid, uint32_t seq);
 /* The GPU of the device that an object is or lies below; GPU_UNKNOWN. */
 int rm_gpu_of_object(const struct rm *rm, uint32_t client, uint32_t object);
 
+/* GPUs with sums are below this number. */
+int rm_gpus(const struct rm *rm);
 /* The sums of `gpu`, or of GPU_UNKNOWN. */
 void rm_physical(const struct rm *rm, int gpu, struct rm_physical *out);
 
