@@ -75,11 +75,11 @@ SYMBOL   := intern owners symbolizer \
             $(call in,python,pycode pyfile pylayout pylines pyparse pytext pytls pyversion) \
             $(call in,unwind,cfa_program ehframe rewalk switchers table_cache table_parse unwind_table)
 SINK     := registry \
-            $(call in,text,finding_text stack_text text why_text) \
+            $(call in,text,finding_text page stack_text text why_text) \
             $(call in,records,record_fields record_text) \
             $(call in,json,json_cgroup json_stacks json_view) \
-            $(call in,report,doctor list report report_answer report_nothing report_others report_stacks \
-                              report_training sum warnings) \
+            $(call in,report,doctor list report report_answer report_gpu report_next report_nothing report_others \
+                              report_parts report_stacks report_training sum warnings) \
             $(call in,oom,oom_holders oom_json oom_list oom_more oom_report oom_sentences oom_text) \
             $(call in,formats,json plain processes) \
             $(call in,export,folded pickle torch_snapshot)
@@ -124,7 +124,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,view,by_stack by_stack_model findings shed table view) \
              $(call in,source,recfile recordings) \
              $(call in,symbol,ehframe pycode pystack rewalk switchers table_cache unwind unwind_table) \
-             $(call in,sink,folded oom_rules pickle processes registry sink_json sink_oom sink_report verdict)
+             $(call in,sink,folded oom_rules page pickle processes registry sink_json sink_oom sink_report verdict)
 UNIT_SYMBOL := $(call in,symbol,demangle elfsym lines modules owners symbolizer symtab)
 UNIT_SCREEN := $(call in,screen,screen)
 UNIT_LIVE := $(call in,live,candidates code_events driver features find guard hazard identity library nvml plan procfs \

@@ -62,7 +62,8 @@ def whole():
     check("-qq --json: the data", json.loads(run("report", "-qq", "--json", DATA)[1])["type"] == "report")
     pid = json.loads(run("report", "--json", DATA)[1])["processes"][0]["pid"]
     _, short, _ = run("report", "-p", str(pid), "--gpu", "0", DATA)
-    words = [line.split()[1:] for line in short.decode().splitlines() if line.startswith("NEXT")]
+    words = [line[line.index("gpumemtrace report"):].split() for line in short.decode().splitlines()
+             if "gpumemtrace report" in line]
     check("the command to run next has the process and the GPU that were chosen",
           words == [["gpumemtrace", "report", "--full", "-p", str(pid), "--gpu", "0", DATA]], short.decode())
     rc, more, _ = run(*words[0][1:])

@@ -80,6 +80,17 @@ const char *human_plural(uint64_t count, const char *one, const char *many)
 	return count == 1 ? one : many;
 }
 
+size_t human_lines(const char *text)
+{
+	size_t lines = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		lines++;
+		text++;
+	}
+	return lines;
+}
+
 struct human human_short(double count)
 {
 	static const char units[] = { 0, 'k', 'M', 'G', 'T', 'P', 'E' };

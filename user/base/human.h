@@ -26,6 +26,9 @@ struct human human_wall(uint64_t wall_ns, const char *format);   /* UTC, as strf
 /* The word that follows a count: `one` behind 1, else `many`. */
 const char *human_plural(uint64_t count, const char *one, const char *many);
 
+/* The lines of a text, each of which has an end. */
+size_t human_lines(const char *text);
+
 /* Mebibytes with thousands separators and `decimals` places; `tenths` is in tenths of a MiB. */
 struct human human_mib(int64_t tenths, int decimals);
 

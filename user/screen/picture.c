@@ -80,11 +80,9 @@ static const char *skip_lines(const char *text, size_t count)
 
 static void draw_reader(struct picture *p, struct reader *reader)
 {
-	size_t lines = 0, page = p->bottom > p->y + 1 ? p->bottom - p->y - 1 : 0, last;
+	size_t lines = human_lines(reader->text), page = p->bottom > p->y + 1 ? p->bottom - p->y - 1 : 0, last;
 	const char *at;
 
-	for (const char *c = reader->text; *c; c++)
-		lines += *c == '\n';
 	last = lines > page ? lines - page : 0;
 	reader->top = reader->top < last ? reader->top : last;
 	p->screen->page = page;

@@ -31,11 +31,9 @@ unsigned int lines_part(const struct picture *p, unsigned int part, unsigned int
 
 void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most)
 {
-	unsigned int count = 0, all = 0;
+	unsigned int count = 0, all = (unsigned int)human_lines(text);
 	char *rest = text, *line;
 
-	for (const char *c = text; *c; c++)
-		all += *c == '\n';
 	while ((line = strsep(&rest, "\n")) && rest) {
 		struct out more;
 

@@ -56,7 +56,8 @@ static void print_finding(struct out *out, const struct picture *p, const struct
 	finding_text_sentence(out, p->view, f, subject, p->width, &opts);
 	free(subject);
 	out_init_mem(&words);
-	finding_text_below(&words, p->view, f, p->width, &opts);
+	finding_text_keeper(&words, p->view, f, p->width, &opts);
+	finding_text_advice(&words, p->view, f, p->width, &opts);
 	text = out_take(&words);
 	out_text(out, *below && !strcmp(*below, text) ? "" : text);
 	free(*below);

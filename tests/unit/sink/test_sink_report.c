@@ -428,10 +428,10 @@ static void test_other_findings(void **state)
 	}
 	check_says("OOM     pid 503 train.py: 1 request for memory failed\n", "OOM     pid 507");
 	check_says("LEAK    pid 507 train.py: (guess) +12 MiB on average in the last 5 iterations\n", "CONTEXT pid 507");
-	check_says("and 1 OOM, 2 CONTEXT more of other processes: --full prints them", NULL);
+	check_says("\nMORE    5 processes, 3 findings: --full prints them\n", NULL);
 	text = report_of(&now, &(struct sink_opts){ .full = true });
 	assert_true(strstr(text, "OOM     pid 507 train.py: ") && strstr(text, "CONTEXT pid 507 train.py: "));
-	assert_null(strstr(text, "more of other processes"));
+	assert_null(strstr(text, "\nMORE "));
 	free(text);
 }
 

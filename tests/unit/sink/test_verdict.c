@@ -68,7 +68,7 @@ static void print_finding(struct out *out, const struct records *r, const struct
 		view_build(r->pipeline, request, &view);
 		for (size_t i = 0; i < view.finding_count; i++)
 			if (view.findings[i].kind == FINDING_OF_OUT_OF_MEMORY && again)
-				finding_text(out, &view, &view.findings[i], &(struct sink_opts){ .recording = "run.gmt" });
+				finding_text_answer(out, &view, &view.findings[i], &(struct sink_opts){ 0 });
 		view_free(&view);
 	}
 }

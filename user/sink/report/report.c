@@ -414,8 +414,10 @@ static void print_tables(struct out *out, const struct view *view, const struct 
 
 void report_print(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	report_answer(out, view, opts);
-	report_nothing(out, view);
+	bool has_more = report_answer(out, view, opts);
+
+	if (view->proc_count)
+		out_char(out, '\n');
 	print_head(out, view, opts);
 	if (!view->proc_count)
 		out_text(out, "\nno process was traced\n");
@@ -424,5 +426,5 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
 	report_warnings(out, view, opts, TEXT_COLUMNS);
 	if (!view_lost(view) && !opts->note_count)
 		out_text(out, "nothing was lost\n");
-	report_next(out, view, opts);
+	report_next(out, view, opts, has_more);
 }

@@ -21,12 +21,13 @@ void report_print(struct out *out, const struct view *view, const struct sink_op
  * that were not active and why. columns: as in text_wrap(). */
 void report_warnings(struct out *out, const struct view *view, const struct sink_opts *opts, unsigned columns);
 
-/* Prints the answer: what the largest processes hold, what was found, and the lines with the most memory. */
-void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts);
-/* Says that nothing was found, and what was looked at; nothing if something was found, or nobody used a GPU. */
-void report_nothing(struct out *out, const struct view *view);
-/* Prints the commands that show more: about a failed request, and the tables. */
-void report_next(struct out *out, const struct view *view, const struct sink_opts *opts);
+/* Prints the answer: what the largest processes hold, what was found, and the lines with the most memory. Returns
+ * whether the answer leaves things out; then it says which command prints them. */
+bool report_answer(struct out *out, const struct view *view, const struct sink_opts *opts);
+/* The command with the report's choice of processes and GPU; the caller frees the text. */
+char *report_command(const char *command, const struct sink_opts *opts, const char *file);
+/* Prints the commands that show more: about a failed request, and, unless the answer has named it, the tables. */
+void report_next(struct out *out, const struct view *view, const struct sink_opts *opts, bool has_more);
 
 /* Prints the column of numbers that adds up to NVML's number for a row. */
 void report_sum(struct out *out, const struct view *view, const struct view_proc *proc,

@@ -12,11 +12,8 @@
  *             train.py:21 forward keeps 53.2 MiB of them
  *     LINES    53.2 MiB  train.py:21 forward  kept over iterations
  *
- * The report ends with the files to read next:
- *
- *     NEXT    gpumemtrace report --full run.gmt
+ * The answer has 20 lines at most. What has no room is counted in the last line (page.h).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,29 +22,15 @@
 #include "base/xalloc.h"
 #include "sink/report/report.h"
 #include "sink/report/report_others.h"
+#include "sink/report/report_parts.h"
 #include "sink/sink.h"
 #include "sink/text/finding_text.h"
-#include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
+#define LINES_MOST 20
 #define PROCESSES_SHOWN 3
-#define LINES_SHOWN 3
-#define LINES_OF_SEVERAL 2      /* where there are several processes or GPUs */
 #define NAME_COLUMNS 64      /* lines have 80 columns */
-#define VALUE_COLUMNS 9      /* of bytes */
 #define HOST_COLUMNS 64
-#define PATH_COLUMNS 4096
-
-/* A line of the answer, which is taken; lines that are too long are broken. */
-static void put_line(struct out *out, const struct sink_opts *opts, const char *label, struct out *line)
-{
-	text_item(out, opts, TEXT_PLAIN, &(struct text_place){ label, FINDING_TEXT_LABEL, TEXT_COLUMNS }, line);
-}
-
-static uint64_t most_of(const struct view_row *row)
-{
-	return row->has_physical ? row->physical.peak : row->attributed.peak;
-}
 
 /* Whether a process comes before another one: it runs, and the other one has ended; it holds more; it held more. */
 static bool is_heavier(const struct view_proc *a, const struct view_proc *b)
@@ -102,166 +85,7 @@ static void name_lines(struct out *out, const struct view *view, const struct vi
 		free(text);
 	} else {
 		out_char(out, '\n');
-		put_line(out, opts, "", &state);
-	}
-}
-
-/* Two blanks keep a part in one line. */
-static void print_part(struct out *line, const char *name, int64_t bytes)
-{
-	if (bytes)
-		out_printf(line, "  %c %s %s", bytes < 0 ? '-' : '+', name,
-			   human_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).s);
-}
-
-/* What is free now says nothing of a process that has ended. */
-static void print_nvml(struct out *line, const struct view *view, const struct view_proc *proc,
-		       const struct view_row *row)
-{
-	const struct view_gpu *gpu = row->gpu >= 0 ? &view->gpus[row->gpu] : NULL;
-	bool is_past = proc->exited && proc->exit_ts_ns >= row->nvml_ts_ns;
-	char total[64] = "", rest[64] = "";
-
-	out_printf(line, "nvidia-smi %s %s", is_past ? "showed" : "shows", human_bytes(row->nvml).s);
-	if (is_past)
-		snprintf(rest, sizeof(rest), ", %s before the end",
-			 human_duration(proc->exit_ts_ns - row->nvml_ts_ns).s);
-	else if (gpu && gpu->has_memory)
-		snprintf(rest, sizeof(rest), ", %s free", human_bytes(gpu->free_bytes).s);
-	if (gpu && gpu->total_bytes)
-		snprintf(total, sizeof(total), " of %s", human_bytes(gpu->total_bytes).s);
-	/* The total is worth no line of its own. */
-	if (FINDING_TEXT_LABEL + line->size + strlen(total) + strlen(rest) <= TEXT_COLUMNS)
-		out_text(line, total);
-	out_text(line, rest);
-}
-
-static void nvml_line(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct view_row *row, const struct sink_opts *opts)
-{
-	struct human ordinal = text_ordinal(view, row), label;
-	struct out line;
-
-	snprintf(label.s, sizeof(label.s), "GPU %.20s ", text_gpu(view, row->gpu).s);
-	out_init_mem(&line);
-	if (ordinal.s[0])
-		out_printf(&line, "%s: ", ordinal.s);
-	if (!row->has_nvml)
-		out_printf(&line, "%s since the attach; nvidia-smi's number is unknown",
-			   human_bytes(view_weight(row)).s);
-	else
-		print_nvml(&line, view, proc, row);
-	put_line(out, opts, label.s, &line);
-}
-
-static void print_peak(struct out *line, const struct view *view, const struct view_proc *proc,
-		       const struct view_row *row)
-{
-	const struct view_level *level = row->has_physical ? &row->physical : &row->attributed;
-	const char *of = !row->has_physical ? " by CUDA calls" : row->before_attach ? " since the attach" : "";
-
-	if (row->has_nvml && proc->exited && view_weight(row) > row->nvml)
-		out_printf(line, "at the end %s%s", human_bytes(view_weight(row)).s, level->peak ? ", " : "");
-	if (level->peak)
-		out_printf(line, "at most %s%s, at %s", human_bytes(level->peak).s, of,
-			   text_when(view, level->peak_ts_ns).s);
-}
-
-/* What nvidia-smi shows, as a sum; and the peak, which so takes no line of its own. */
-static void sum_lines(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct view_row *row, const struct sink_opts *opts)
-{
-	const struct view_sum *s = &row->at_nvml;
-	struct out line;
-
-	out_init_mem(&line);
-	if (view->session.hdr.size && !(view->session.layers & GMT_LAYER_API))
-		out_text(&line, "= what CUDA calls allocated, which were not traced");
-	else
-		out_printf(&line, "= allocations %s", human_bytes(s->attributed).s);
-	print_part(&line, "CUDA context", s->context);
-	print_part(&line, "modules", s->modules);
-	print_part(&line, "pool reserve", s->pool_reserve);
-	print_part(&line, "rounding", s->rounding);
-	print_part(&line, "streams, launches", s->other);
-	print_part(&line, "checkpointed", -(int64_t)s->checkpointed);
-	print_part(&line, "before attach", (int64_t)s->before_attach);
-	if (s->residual)
-		print_part(&line, "unexplained", s->residual);
-	else
-		out_text(&line, "  + unexplained 0 B");
-	if (most_of(row)) {
-		out_text(&line, "  (");
-		print_peak(&line, view, proc, row);
-		out_char(&line, ')');
-	}
-	put_line(out, opts, "", &line);
-}
-
-static void gpu_lines(struct out *out, const struct view *view, const struct view_proc *proc,
-		      const struct view_row *row, const struct sink_opts *opts)
-{
-	struct out line;
-
-	nvml_line(out, view, proc, row, opts);
-	if (row->has_nvml) {
-		sum_lines(out, view, proc, row, opts);
-	} else if (most_of(row)) {
-		out_init_mem(&line);
-		print_peak(&line, view, proc, row);
-		put_line(out, opts, "", &line);
-	}
-}
-
-static void framework_line(struct out *out, const struct view *view, const struct view_torch *t,
-			   const struct sink_opts *opts)
-{
-	struct out line;
-
-	if (!t->seen)
-		return;
-	out_init_mem(&line);
-	out_printf(&line, "%s %s, %s of it in tensors (at most %s, at %s)", gmt_framework_text(t->framework),
-		   human_bytes(t->reserved.live).s, human_bytes(t->allocated.live).s,
-		   human_bytes(t->allocated.peak).s, text_when(view, t->allocated.peak_ts_ns).s);
-	put_line(out, opts, "", &line);
-}
-
-/* The sum has the driver's memory already. */
-static bool has_program(const struct view_lines *lines)
-{
-	for (size_t i = 0; i < lines->count; i++)
-		if (lines->rows[i].state != VIEW_LINE_DRIVER)
-			return true;
-	return false;
-}
-
-/* A program frees its memory before it ends: of a process that has ended, the peak says who needed the memory. */
-static void answer_lines(struct out *out, const struct view *view, const struct view_proc *proc,
-			 const struct view_row *row, const struct sink_opts *opts)
-{
-	size_t most = view->proc_count > 1 || proc->row_count > 1 ? LINES_OF_SEVERAL : LINES_SHOWN;
-	const struct view_stacks *s = view_best_stacks(row);
-	enum view_order order = !proc->exited && s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
-	const struct view_lines *lines = &s->lines[order];
-	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
-
-	if (!view_has_stacks(s) || (!proc->exited && !view_holds(proc, row)) || !has_program(lines))
-		return;
-	for (size_t i = 0, named = 0; i < lines->count && i < LINES_SHOWN && named < most; i++) {
-		struct text_place place = { .indent = FINDING_TEXT_LABEL + VALUE_COLUMNS + 2, .columns = TEXT_COLUMNS };
-		char front[64];
-		struct out line;
-
-		snprintf(front, sizeof(front), "%-*s%*.20s  ", FINDING_TEXT_LABEL, i ? "" : label, VALUE_COLUMNS,
-			 human_bytes((uint64_t)view_value(&lines->rows[i].held, order)).s);
-		place.label = front;
-		named += view_line_has_code(&lines->rows[i]);
-		out_init_mem(&line);
-		stack_text_line(&line, view, &lines->rows[i]);
-		if (lines->rows[i].purpose)
-			out_printf(&line, "  %s", gmt_category_text(lines->rows[i].purpose - 1));
-		text_item(out, opts, TEXT_PLAIN, &place, &line);
+		report_put(out, opts, "", &state);
 	}
 }
 
@@ -278,30 +102,63 @@ static bool has_findings(const struct view *view, size_t proc, size_t row)
 	return next_finding(view, proc, row, 0) < view->finding_count;
 }
 
-/* Returns whether there are any. */
-static bool answer_findings(struct out *out, const struct view *view, size_t proc, size_t row,
-			    const struct sink_opts *opts)
+static bool has_any_findings(const struct view *view, size_t proc)
 {
-	for (size_t i = next_finding(view, proc, row, 0); i < view->finding_count;
-	     i = next_finding(view, proc, row, i + 1))
-		finding_text(out, view, &view->findings[i], opts);
-	return has_findings(view, proc, row);
+	for (size_t i = 0; i < view->finding_count; i++)
+		if (view->findings[i].proc == proc)
+			return true;
+	return false;
 }
 
-static void answer_process(struct out *out, const struct view *view, size_t index, bool is_first,
-			   const struct sink_opts *opts)
+/* proc, row: FINDING_NONE as in a finding. */
+static void put_findings(struct report_answer *a, size_t proc, size_t row)
 {
-	const struct view_proc *proc = &view->procs[index];
+	bool is_first = a->is_first && proc != FINDING_NONE;
+	enum report_rank rank = is_first ? REPORT_FIRST : REPORT_FINDINGS;
+	enum report_rank below = is_first ? REPORT_FIRST_ADVICE : REPORT_ADVICE;
 
-	name_lines(out, view, proc, is_first, opts);
-	answer_findings(out, view, index, FINDING_NONE, opts);
+	for (size_t i = next_finding(a->view, proc, row, 0); i < a->view->finding_count;
+	     i = next_finding(a->view, proc, row, i + 1)) {
+		const struct finding *f = &a->view->findings[i];
+
+		finding_text_answer(page_part(&a->page, rank, PAGE_FINDINGS, 1), a->view, f, a->opts);
+		finding_text_advice(page_part(&a->page, below, PAGE_DETAILS, 1), a->view, f, TEXT_COLUMNS, a->opts);
+	}
+}
+
+static size_t find_fullest(const struct view_proc *proc)
+{
+	size_t best = 0;
+
+	for (size_t r = 1; r < proc->row_count; r++) {
+		uint64_t holds = view_holds(proc, &proc->rows[r]), most = view_holds(proc, &proc->rows[best]);
+
+		if (holds == most) {
+			holds = report_most_of(&proc->rows[r]);
+			most = report_most_of(&proc->rows[best]);
+		}
+		best = holds > most ? r : best;
+	}
+	return best;
+}
+
+static void answer_process(struct report_answer *a, size_t index)
+{
+	const struct view_proc *proc = a->proc = &a->view->procs[index];
+	enum report_rank rank = has_any_findings(a->view, index) ? REPORT_FINDINGS : REPORT_PROCESSES;
+
+	a->fullest = find_fullest(proc);
+	rank = a->is_first ? REPORT_FIRST : rank;
+	name_lines(page_part(&a->page, rank, PAGE_PROCESSES, 1), a->view, proc, a->is_first, a->opts);
+	put_findings(a, index, FINDING_NONE);
 	for (size_t r = 0; r < proc->row_count; r++) {
-		if (!view_holds(proc, &proc->rows[r]) && !most_of(&proc->rows[r]) && !has_findings(view, index, r))
+		bool has_found = has_findings(a->view, index, r);
+
+		if (!has_found && !view_holds(proc, &proc->rows[r]) && !report_most_of(&proc->rows[r]))
 			continue;
-		gpu_lines(out, view, proc, &proc->rows[r], opts);
-		framework_line(out, view, &proc->rows[r].torch, opts);
-		answer_findings(out, view, index, r, opts);
-		answer_lines(out, view, proc, &proc->rows[r], opts);
+		report_gpu(a, r, has_found);
+		put_findings(a, index, r);
+		report_lines(a, r);
 	}
 }
 
@@ -319,76 +176,64 @@ static size_t next_heaviest(const struct view *view, const enum report_place *pl
 	return best;
 }
 
-static void count_rest(struct out *out, const struct view *view, const enum report_place *places)
+static void count_rest(struct report_answer *a, const enum report_place *places)
 {
-	size_t all = 0, running = 0;
-
-	for (size_t i = 0; i < view->proc_count; i++) {
-		bool is_left = view->procs[i].row_count && places[i] == REPORT_NOWHERE;
-
-		all += is_left;
-		running += is_left && !view->procs[i].exited;
-	}
-	if (all)
-		out_printf(out, "and %zu more %s, of which %zu %s\n\n", all,
-			   human_plural(all, "process", "processes"), running,
-			   human_plural(running, "is running", "are running"));
+	for (size_t i = 0; i < a->view->proc_count; i++)
+		page_leave_out(&a->page, PAGE_PROCESSES, a->view->procs[i].row_count && places[i] == REPORT_NOWHERE);
 }
 
-void report_answer(struct out *out, const struct view *view, const struct sink_opts *opts)
+/* With so many processes in parts of their own. */
+static void put_answer(struct report_answer *a, unsigned most)
 {
-	enum report_place *places = xcalloc(view->proc_count, sizeof(*places));
+	enum report_place *places = xcalloc(a->view->proc_count, sizeof(*places));
 	size_t index;
 
-	for (int i = 0; i < PROCESSES_SHOWN && (index = next_heaviest(view, places)) != FINDING_NONE; i++) {
+	for (unsigned i = 0; i < most && (index = next_heaviest(a->view, places)) != FINDING_NONE; i++) {
+		if (i)
+			page_blank(&a->page);
 		places[index] = REPORT_SHOWN;
-		answer_process(out, view, index, !i, opts);
-		report_alike(out, view, index, places, opts);
-		out_char(out, '\n');
+		a->is_first = !i;
+		answer_process(a, index);
+		report_alike(a, index, places);
 	}
-	report_other_findings(out, view, places, opts);
-	count_rest(out, view, places);
-	if (answer_findings(out, view, FINDING_NONE, FINDING_NONE, opts))
-		out_char(out, '\n');
+	page_blank(&a->page);
+	report_other_findings(a, places);
+	count_rest(a, places);
+	put_findings(a, FINDING_NONE, FINDING_NONE);
+	report_nothing(a);
 	free(places);
 }
 
-/* ---- what to read next ---- */
-
-static bool had_failures(const struct view *view)
+/* The number of processes with which the fewest findings are left out. */
+static unsigned choose_processes(const struct report_answer *answer)
 {
-	for (size_t i = 0; i < view->finding_count; i++)
-		if (view->findings[i].kind == FINDING_OF_OUT_OF_MEMORY)
-			return true;
-	return false;
-}
+	size_t fewest = SIZE_MAX;
+	unsigned best = 1;
 
-/* The command shows the same processes and the same GPU. */
-static void next_line(struct out *out, const char *label, const char *command, const struct sink_opts *opts,
-		      const char *file)
-{
-	out_printf(out, "%-*s%s ", FINDING_TEXT_LABEL, label, command);
-	for (size_t i = 0; i < opts->pid_count; i++)
-		out_printf(out, "%s%d%s", i ? "," : "-p ", (int)opts->pids[i], i + 1 < opts->pid_count ? "" : " ");
-	if (opts->gpu) {
-		out_text(out, "--gpu ");
-		human_print(out, PATH_COLUMNS, opts->gpu, strlen(opts->gpu));
-		out_char(out, ' ');
+	for (unsigned most = PROCESSES_SHOWN; most && fewest; most--) {
+		struct report_answer trial = *answer;
+
+		put_answer(&trial, most);
+		page_fit(&trial.page);
+		if (trial.page.left[PAGE_FINDINGS] < fewest) {
+			fewest = trial.page.left[PAGE_FINDINGS];
+			best = most;
+		}
+		page_drop(&trial.page);
 	}
-	human_print(out, PATH_COLUMNS, file, strlen(file));
-	out_char(out, '\n');
+	return best;
 }
 
-void report_next(struct out *out, const struct view *view, const struct sink_opts *opts)
+bool report_answer(struct out *out, const struct view *view, const struct sink_opts *opts)
 {
-	const char *failures = opts->dump ? opts->dump : had_failures(view) ? opts->recording : NULL;
-	bool is_dump = opts->dump && opts->dump == opts->recording;
-	bool has_tables = !opts->full && !is_dump && (view->proc_count || view->ended.count);
+	char *command = opts->recording ? report_command("gpumemtrace report --full", opts, opts->recording) : NULL;
+	struct report_answer answer = { .view = view, .opts = opts };
+	bool has_more;
 
-	if (failures)
-		next_line(out, "NEXT", "gpumemtrace oom", opts, failures);
-	if (has_tables && opts->recording)
-		next_line(out, failures ? "" : "NEXT", "gpumemtrace report --full", opts, opts->recording);
-	else if (has_tables)
-		out_text(out, "--full prints the tables behind these numbers\n");
+	page_init(&answer.page, out, opts->full ? 0 : LINES_MOST, FINDING_TEXT_LABEL, command);
+	put_answer(&answer, opts->full ? PROCESSES_SHOWN : choose_processes(&answer));
+	page_end(&answer.page);
+	has_more = page_has_more(&answer.page);
+	free(command);
+	return has_more;
 }

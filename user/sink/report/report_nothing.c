@@ -8,7 +8,7 @@
  */
 #include "base/out.h"
 #include "core/view/looked.h"
-#include "sink/report/report.h"
+#include "sink/report/report_others.h"
 #include "sink/text/finding_text.h"
 #include "sink/text/text.h"
 
@@ -35,14 +35,14 @@ static const char *const reasons[] = {
 	[LOOKED_NO_BLOCK_STACKS] = "--block-stacks records them",
 };
 
-void report_nothing(struct out *out, const struct view *view)
+void report_nothing(struct report_answer *a)
 {
 	enum looked by[LOOKED_FOR_COUNT];
 	unsigned none = 0, unknown = 0;
-	struct out known, not_known;
+	struct out known, not_known, *out;
 
-	looked_at(view, by);
-	if (view->finding_count || by[LOOKED_FOR_REQUESTS] == LOOKED_NEVER)
+	looked_at(a->view, by);
+	if (a->view->finding_count || by[LOOKED_FOR_REQUESTS] == LOOKED_NEVER)
 		return;
 	out_init_mem(&known);
 	out_init_mem(&not_known);
@@ -55,10 +55,11 @@ void report_nothing(struct out *out, const struct view *view)
 	}
 	if (!none)
 		out_text(&known, "nothing, because nothing could be looked at");
+	out = page_part(&a->page, REPORT_FINDINGS, PAGE_FINDINGS, 1);
 	text_wrap(out, "FOUND", FINDING_TEXT_LABEL, TEXT_COLUMNS, &known);
 	if (unknown)
-		text_wrap(out, "", FINDING_TEXT_LABEL, TEXT_COLUMNS, &not_known);
+		text_wrap(page_part(&a->page, REPORT_FIRST_ADVICE, PAGE_DETAILS, 1), "", FINDING_TEXT_LABEL,
+			  TEXT_COLUMNS, &not_known);
 	else
 		out_close(&not_known);
-	out_char(out, '\n');
 }

@@ -64,11 +64,10 @@ static void print_alike(struct out *line, const struct view *view, const struct 
 	out_printf(line, " %s", human_bytes(weight_of(proc)).s);
 }
 
-void report_alike(struct out *out, const struct view *view, size_t index, enum report_place *places,
-		  const struct sink_opts *opts)
+void report_alike(struct report_answer *a, size_t index, enum report_place *places)
 {
+	const struct view *view = a->view;
 	const struct view_proc *proc = &view->procs[index];
-	const struct text_place place = { "ALIKE", FINDING_TEXT_LABEL, TEXT_COLUMNS };
 	size_t count = 0;
 	struct out line;
 
@@ -84,7 +83,7 @@ void report_alike(struct out *out, const struct view *view, size_t index, enum r
 	if (count > ALIKE_NAMED)
 		out_printf(&line, "  and %zu more", count - ALIKE_NAMED);
 	if (count)
-		text_item(out, opts, TEXT_PLAIN, &place, &line);
+		report_put(page_part(&a->page, REPORT_ALIKE_ONES, PAGE_PROCESSES, count), a->opts, "ALIKE", &line);
 	else
 		free(out_take(&line));
 }
@@ -133,43 +132,21 @@ static void finding_line(struct out *out, const struct view *view, const struct 
 	free(subject);
 }
 
-static void print_left(struct out *out, const size_t *left, const struct sink_opts *opts)
+void report_other_findings(struct report_answer *a, const enum report_place *places)
 {
-	size_t kinds = 0;
-	struct out line;
+	size_t shown[FINDING_KIND_COUNT] = { 0 }, all = 0;
 
-	out_init_mem(&line);
-	out_text(&line, "and");
-	for (int kind = 0; kind < FINDING_KIND_COUNT; kind++)
-		if (left[kind])
-			out_printf(&line, "%s %zu %s", kinds++ ? "," : "", left[kind],
-				   finding_text_label((enum finding_kind)kind));
-	out_text(&line, " more of other processes: --full prints them");
-	if (kinds)
-		text_item(out, opts, TEXT_PLAIN, &(struct text_place){ "", FINDING_TEXT_LABEL, TEXT_COLUMNS }, &line);
-	else
-		free(out_take(&line));
-}
-
-void report_other_findings(struct out *out, const struct view *view, const enum report_place *places,
-			   const struct sink_opts *opts)
-{
-	size_t shown[FINDING_KIND_COUNT] = { 0 }, left[FINDING_KIND_COUNT] = { 0 }, all = 0;
-
-	for (size_t i = 0; i < view->finding_count; i++) {
-		const struct finding *f = &view->findings[i];
+	for (size_t i = 0; i < a->view->finding_count; i++) {
+		const struct finding *f = &a->view->findings[i];
 
 		if (f->proc == FINDING_NONE || places[f->proc] == REPORT_SHOWN)
 			continue;
-		if (!opts->full && (all >= FINDINGS_SHOWN || shown[f->kind] >= OF_KIND_SHOWN)) {
-			left[f->kind]++;
+		if (!a->opts->full && (all >= FINDINGS_SHOWN || shown[f->kind] >= OF_KIND_SHOWN)) {
+			page_leave_out(&a->page, PAGE_FINDINGS, 1);
 			continue;
 		}
-		finding_line(out, view, f, opts);
+		finding_line(page_part(&a->page, REPORT_FINDINGS, PAGE_FINDINGS, 1), a->view, f, a->opts);
 		shown[f->kind]++;
 		all++;
 	}
-	print_left(out, left, opts);
-	if (all)
-		out_char(out, '\n');
 }

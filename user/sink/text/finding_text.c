@@ -170,21 +170,26 @@ static void put_below(const struct below *b, struct out *line)
 	text_item(b->out, b->opts, TEXT_PLAIN, &(struct text_place){ "", FINDING_TEXT_LABEL, b->columns }, line);
 }
 
-/* The line that keeps tensors; nothing if the line is not known in spite of stack traces. */
 static void keeper_line(const struct below *b, const struct finding *f)
 {
 	struct out line;
 
-	if (!f->line && view_has_stacks(&b->view->procs[f->proc].rows[f->row].torch.stacks))
+	out_init_mem(&line);
+	stack_text_line(&line, b->view, f->line);
+	out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
+		   human_bytes(view_line_part(f->line, f->category)).s);
+	put_below(b, &line);
+}
+
+/* The line is not known, and no stack traces were taken. */
+static void no_keeper_line(const struct below *b, const struct finding *f)
+{
+	struct out line;
+
+	if (f->line || view_has_stacks(&b->view->procs[f->proc].rows[f->row].torch.stacks))
 		return;
 	out_init_mem(&line);
-	if (f->line) {
-		stack_text_line(&line, b->view, f->line);
-		out_printf(&line, f->stopped_ns ? " kept %s of them" : " keeps %s of them",
-			   human_bytes(view_line_part(f->line, f->category)).s);
-	} else {
-		out_text(&line, "trace with --block-stacks to see the line that keeps them");
-	}
+	out_text(&line, "trace with --block-stacks to see the line that keeps them");
 	put_below(b, &line);
 }
 
@@ -196,6 +201,18 @@ static void caller_line(const struct below *b, const struct view_line_row *row)
 		return;
 	out_init_mem(&line);
 	stack_text_caller(&line, b->view, row, "");
+	put_below(b, &line);
+}
+
+static void stopped_line(const struct below *b, const struct finding *f)
+{
+	struct out line;
+
+	if (!f->stopped_ns || !f->part)
+		return;
+	out_init_mem(&line);
+	say_stays(&line, f);
+	out_text(&line, " had been kept by then");
 	put_below(b, &line);
 }
 
@@ -264,29 +281,32 @@ void finding_text_sentence(struct out *out, const struct view *view, const struc
 	text_item(out, opts, TEXT_YELLOW, &place, &line);
 }
 
-void finding_text_below(struct out *out, const struct view *view, const struct finding *f, unsigned columns,
-			const struct sink_opts *opts)
+void finding_text_keeper(struct out *out, const struct view *view, const struct finding *f, unsigned columns,
+			 const struct sink_opts *opts)
 {
 	const struct below below = { out, view, opts, columns };
 
-	if (f->stopped_ns && f->part) {
-		struct out line;
-
-		out_init_mem(&line);
-		say_stays(&line, f);
-		out_text(&line, " had been kept by then");
-		put_below(&below, &line);
-	}
-	if (texts[f->kind].has_keeper)
+	stopped_line(&below, f);
+	if (texts[f->kind].has_keeper && f->line)
 		keeper_line(&below, f);
+}
+
+void finding_text_advice(struct out *out, const struct view *view, const struct finding *f, unsigned columns,
+			 const struct sink_opts *opts)
+{
+	const struct below below = { out, view, opts, columns };
+
 	if (f->line)
 		caller_line(&below, f->line);
+	if (texts[f->kind].has_keeper)
+		no_keeper_line(&below, f);
 	left_line(&below, f);
 	remedy_line(&below, f);
 }
 
-void finding_text(struct out *out, const struct view *view, const struct finding *f, const struct sink_opts *opts)
+void finding_text_answer(struct out *out, const struct view *view, const struct finding *f,
+			 const struct sink_opts *opts)
 {
 	finding_text_sentence(out, view, f, "", TEXT_COLUMNS, opts);
-	finding_text_below(out, view, f, TEXT_COLUMNS, opts);
+	finding_text_keeper(out, view, f, TEXT_COLUMNS, opts);
 }

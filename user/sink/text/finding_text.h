@@ -17,17 +17,20 @@ const char *finding_text_label(enum finding_kind kind);
 void finding_text_say(struct out *out, const struct view *view, const struct finding *finding);
 /* What to do, or to look for. */
 const char *finding_text_remedy(const struct view *view, const struct finding *finding);
-/* The finding with its word, in a report. */
-void finding_text(struct out *out, const struct view *view, const struct finding *finding,
-		  const struct sink_opts *opts);
 /* Of so many requests that failed, the newest one that has a picture: "512 MiB at train.py:31 failed: perhaps a leak
  * (train.py:21 keeps 53 MiB)". */
 void finding_text_why(struct out *out, const struct oom_why *why, uint64_t requests);
-/* The two parts of it, in lines of at most `columns`: the sentence, with the subject in front; then what belongs to
- * the finding, and what to do about it, unless the report's end says that. */
+/* The finding in lines of at most `columns`. First the sentence, with its word and a subject in front; then the line
+ * of code that keeps the memory; then what follows from the finding and what to do about it, unless the report's end
+ * says that. */
 void finding_text_sentence(struct out *out, const struct view *view, const struct finding *finding,
 			   const char *subject, unsigned columns, const struct sink_opts *opts);
-void finding_text_below(struct out *out, const struct view *view, const struct finding *finding, unsigned columns,
-			const struct sink_opts *opts);
+void finding_text_keeper(struct out *out, const struct view *view, const struct finding *finding, unsigned columns,
+			 const struct sink_opts *opts);
+void finding_text_advice(struct out *out, const struct view *view, const struct finding *finding, unsigned columns,
+			 const struct sink_opts *opts);
+/* The sentence and the line of code, in a report. */
+void finding_text_answer(struct out *out, const struct view *view, const struct finding *finding,
+			 const struct sink_opts *opts);
 
 #endif
