@@ -3,28 +3,12 @@
 """Functions have names that one can grep for: two words or more, and no two functions share a name."""
 import collections
 import os
-import re
 
+from ccode import definitions
 from tap import Tap, files, text
 
 # What the linker takes in place of the other file, with the same functions.
 STAND_IN = "nvml_none.c"
-BLANKED = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
-DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
-ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
-# Kernel style: the name is on the line of the parenthesis, the brace alone in the first column.
-DEFINITION = re.compile(r"^[ \t]*(?P<head>[A-Za-z_][\w \t*\n]*[\s*])(?P<name>[A-Za-z_]\w*)\((?P<args>[^;{}]*)\)\s*\n\{", re.M)
-
-
-def blank(match):
-    return re.sub(r"[^\n]", " ", match.group(0))
-
-
-def definitions(name):
-    """(line, is static, name) of the functions of a file."""
-    code = ATTRIBUTE.sub(blank, DIRECTIVE.sub(blank, BLANKED.sub(blank, text(name))))
-    for found in DEFINITION.finditer(code):
-        yield code.count("\n", 0, found.start("name")) + 1, "static" in found["head"].split(), found["name"]
 
 
 def one_word(functions):
@@ -43,7 +27,7 @@ def repeated(functions):
             yield f"{function}: " + ", ".join(f"{name}:{line}" for name, line in found.items())
 
 
-ALL = [(name, *found) for name in files("user", ends=(".c", ".h")) for found in definitions(name)]
+ALL = [(name, *found) for name in files("user", ends=(".c", ".h")) for found in definitions(text(name))]
 tap = Tap()
 tap.check("functions are found", [] if ALL else ["none in user/"])
 tap.check("static functions have names of two words or more", one_word(ALL))
