@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import zlib
 
 from cases import BIN, PATIENCE, TOP, check, done
 
@@ -59,9 +60,9 @@ def folder():
             os.utime(os.path.join(place, name), (number, number))
         code, out, err = run(place)
         lines = out.splitlines()
-        check("a directory: a line each, the newest first", code == 0 and not err and len(lines) == 3 and
-              lines[0].startswith("TIME (UTC)") and lines[1].endswith(" one large request  ?[2J.gmt") and
-              lines[2].endswith(" 500 GiB  one large request  old.gmt"), out + err)
+        check("a directory: two lines each, the newest first", code == 0 and not err and len(lines) == 5 and
+              lines[0].startswith("TIME (UTC)") and lines[1].endswith(" one large request") and
+              lines[3].endswith(" 500 GiB  one large request") and lines[2::2] == ["  ?[2J.gmt", "  old.gmt"], out + err)
         os.symlink("/etc/passwd", os.path.join(place, "link.gmt"))
         os.mkfifo(os.path.join(place, "pipe.gmt"))
         os.mkdir(os.path.join(place, "folder.gmt"))
@@ -76,7 +77,7 @@ def folder():
         for number in range(110):
             os.link(os.path.join(place, "old.gmt"), os.path.join(place, f"{number}.gmt"))
         code, out, err = run(place)
-        check("not more than 100", len(out.splitlines()) <= 101 and "13 more files were not read" in err, err)
+        check("not more than 100", len(out.splitlines()) <= 201 and "13 more files were not read" in err, err)
     with tempfile.TemporaryDirectory() as place:
         code, out, err = run(place)
         check("an empty directory", code == 0 and not out and "has a request that failed" in err, out + err)
@@ -125,17 +126,18 @@ def retry():
 
 
 def words():
-    """A directory's list is for people: causes in words, in rows that fit 100 columns beside a short name."""
+    """A directory's list is for people: causes in words, in rows that fit 80 columns with the name that dumps have."""
     with tempfile.TemporaryDirectory() as place:
         for name in ("oom-context-dump", "oom-torch", "oom-retry", "train-oom", "synthetic-dump"):
-            shutil.copy(data("kept/" + name), os.path.join(place, name[:11] + ".gmt"))
+            long = f"gpumemtrace-oom-20260203-101612-4194304-12-{zlib.crc32(name.encode()):08x}.gmt"
+            shutil.copy(data("kept/" + name), os.path.join(place, long))
         out = run(place)[1]
         for word in ("another process", "too little left", "a retry succeeded", "PyTorch's limit", "untraced memory",
                      "none failed", "host memory"):
-            check("in a list: " + word, f"  {word}  " in out, out)
+            check("in a list: " + word, f"  {word}\n" in out, out)
         for name in ("request", "framework_limit", "untraced", "neighbour", "host_memory", "full"):
-            check("no name of JSON in a list: " + name, f"  {name}  " not in out, out)
-        check("fits 100 columns", max(len(line) for line in out.splitlines()) <= 100, out)
+            check("no name of JSON in a list: " + name, f"  {name}\n" not in out, out)
+        check("fits 80 columns", max(len(line) for line in out.splitlines()) <= 80, out)
 
 
 def folder_as_alone():
@@ -146,8 +148,9 @@ def folder_as_alone():
             shutil.copy(data("kept/" + name), path)
             os.utime(path, (number, number))
         views = [json.loads(line) for line in run("--json", place)[1].splitlines()]
-        rows = run(place)[1].splitlines()[1:]
-        check("a directory: a line for each request", len(rows) == len(views) == 6, rows)
+        lines = run(place)[1].splitlines()[1:]
+        rows = [row + "\n" + name for row, name in zip(lines[::2], lines[1::2])]
+        check("a directory: a row for each request", len(rows) == len(views) == 6, rows)
         for row, view in zip(rows, views):
             name = row.split()[-1]
             path = os.path.join(place, name)
@@ -155,7 +158,7 @@ def folder_as_alone():
             check("the same as alone, in a directory: " + name, [comparable(view)] == wanted, view["oom"]["verdict"])
             with tempfile.TemporaryDirectory() as other:
                 shutil.copy(path, other)
-                check("the row, too", row in run(other)[1].splitlines(), row)
+                check("the row, too", row in run(other)[1], row)
 
 
 def main():

@@ -71,7 +71,7 @@ static void test_ranks(void **state)
 	part(5, PAGE_PROCESSES, "first\n");
 	for (int i = 0; i < 3; i++)
 		part(1, PAGE_FINDINGS, i ? "other\n" : "one\n");
-	check_page("first\none\nMORE    2 findings: --full prints them\n");
+	check_page("first\none\nMORE    2 findings left out\n");
 }
 
 /* What no part is about is counted, too; a long command has a line of its own, in one piece. */

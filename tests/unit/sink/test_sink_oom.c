@@ -2,6 +2,7 @@
 /* Texts about failed requests: the whole text of one request, and the sentences of others. */
 #include "golden.h"
 
+#include "base/human.h"
 #include "base/out.h"
 #include "core/oom/oom_dump.h"
 #include "oom_says.h"
@@ -311,6 +312,60 @@ static void test_asked_for(void **state)
 	records_fini(&r);
 }
 
+#define CROWD 30
+#define LINES_MOST 40
+
+/* The verdict has 40 lines at most; the request, its cause and who asked are never left out. */
+static void test_a_crowd(void **state)
+{
+	struct view_request request = { .top = 10 };
+	struct oom_view view;
+	struct records r;
+	struct oom *oom;
+	struct out out;
+	char *text;
+
+	(void)state;
+	begin(&r);
+	for (unsigned i = 0; i < CROWD; i++) {
+		r.tgid = r.tid = 1000 + i;
+		records_proc(&r, 1, "rank");
+		records_device(&r, 0, 1);
+		CALL(&r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+		CALL(&r, cuCtxSetCurrent, 0xc0);
+		CALL(&r, cuMemAlloc_v2, A + i * GiB, GiB);
+	}
+	r.tgid = r.tid = 100;
+	CALL(&r, cuMemAlloc_v2, A + CROWD * GiB, GiB);
+	FAIL(&r, cuMemAlloc_v2, OOM, 0, 79 * GiB);
+	records_exit(&r, 256);
+	oom = ooms_take(r.ooms);
+	oom_view_build(r.pipeline, oom, &request, &view);
+	for (size_t i = 0; i < view.row_count; i++) {
+		struct view_row *row = &view.view.procs[view.rows[i].proc].rows[0];
+
+		row->torch.seen = row->torch.training.is_training = true;
+		row->before_attach = 1;
+		for (int c = 0; c < GMT_CATEGORY_COUNT; c++)
+			row->torch.training.categories[c].live = 1000 + (uint64_t)c;
+	}
+	view.verdict.causes[1] = view.verdict.causes[2] = view.verdict.causes[0];
+	view.verdict.cause_count = 3;
+	view.verdict.remedies[1] = view.verdict.remedies[0];
+	view.verdict.remedy_count = 2;
+	out_init_mem(&out);
+	oom_print(&out, &view, &(struct sink_opts){ .recording = "run.gmt" });
+	text = out_take(&out);
+	assert_in_range(human_lines(text), LINES_MOST - 4, LINES_MOST);
+	assert_non_null(strstr(text, "\nWHY "));
+	assert_non_null(strstr(text, ", which asked\n"));
+	assert_non_null(strstr(text, "\nMORE   1 detail: gpumemtrace oom --full run.gmt\n"));
+	free(text);
+	oom_view_free(&view);
+	oom_free(oom);
+	records_fini(&r);
+}
+
 /* A list has columns. */
 static void test_words(void **state)
 {
@@ -343,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_in_the_way),
 		cmocka_unit_test(test_the_last_of_it),
 		cmocka_unit_test(test_asked_for),
+		cmocka_unit_test(test_a_crowd),
 		cmocka_unit_test(test_words),
 	};
 

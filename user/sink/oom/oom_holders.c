@@ -75,20 +75,20 @@ static void put_tensors(struct out *out, const struct view_torch *t)
 	text_wrap(out, "", TEXT_INDENT, TEXT_COLUMNS, &text);
 }
 
-static void print_holder(struct out *out, const struct oom_view *v, const struct oom_view_row *r, uint64_t total)
+static void print_holder(struct page *page, const struct oom_view *v, const struct oom_view_row *r, uint64_t total)
 {
 	const struct view_row *row = oom_gpu_row(v, r);
+	bool has_asked = r->proc == v->proc && v->rec.outcome != GMT_OOM_NONE;
+	struct out *out = page_part(page, has_asked ? OOM_RANK_ASKER : OOM_RANK_HOLDERS, PAGE_PROCESSES, 1);
 
 	put_share(out, r->held, total);
 	oom_text_process(out, v, r->proc);
-	if (r->proc == v->proc && v->rec.outcome != GMT_OOM_NONE)
-		out_text(out, ", which asked");
-	out_char(out, '\n');
+	out_text(out, has_asked ? ", which asked\n" : "\n");
 	if (row && row->before_attach)
 		out_printf(out, "%*s%s of it from before the attach\n", TEXT_INDENT, "",
 			   human_bytes(row->before_attach).s);
 	if (row && row->torch.seen)
-		put_tensors(out, &row->torch);
+		put_tensors(page_part(page, OOM_RANK_TENSORS, PAGE_DETAILS, 1), &row->torch);
 }
 
 static bool is_row_of(const struct oom_view *v, const struct oom_view_row *r, int gpu)
@@ -98,31 +98,37 @@ static bool is_row_of(const struct oom_view *v, const struct oom_view_row *r, in
 	return row && !r->is_blocks && row->gpu == gpu && (r->held || row->torch.seen);
 }
 
-static void put_rest(struct out *out, const struct oom_view *v, uint64_t total)
+static void put_rest(struct page *page, const struct oom_view *v, uint64_t total)
 {
 	static const char *const frees[] = {
 		[OOM_FREE_TOLD] = "free", [OOM_FREE_COMPUTED] = "free, at most",
 		[OOM_FREE_REFUSED] = "free, less than this",
 	};
 	const struct oom_facts *f = &v->facts;
+	struct out *out;
 
 	if (f->has_untraced && f->untraced) {
+		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
 		put_share(out, f->untraced, total);
 		out_text(out, "the driver, and processes that are not traced\n");
 	}
 	if (f->has_free) {
+		out = page_part(page, OOM_RANK_ASKER, PAGE_DETAILS, 1);
 		put_share(out, f->free, total);
 		out_printf(out, "%s\n", frees[f->has_free]);
 	}
 }
 
-static void print_holders_of(struct out *out, const struct oom_view *v, int gpu)
+static void print_holders_of(struct page *page, const struct oom_view *v, int gpu)
 {
 	const struct view_gpu *g = gpu >= 0 ? &v->view.gpus[gpu] : NULL;
 	uint64_t total = g ? g->total_bytes : 0;
 	unsigned shown = 0, more = 0;
+	struct out *out;
 
-	out_printf(out, "\nGPU %s  ", text_gpu(&v->view, gpu).s);
+	page_blank(page);
+	out = page_part(page, OOM_RANK_ASKER, PAGE_GPUS, 1);
+	out_printf(out, "GPU %s  ", text_gpu(&v->view, gpu).s);
 	human_print(out, NAME_COLUMNS, g ? g->name : "unknown", g ? sizeof(g->name) : sizeof("unknown"));
 	if (total)
 		out_printf(out, ", %s", human_bytes(total).s);
@@ -131,15 +137,15 @@ static void print_holders_of(struct out *out, const struct oom_view *v, int gpu)
 		if (!is_row_of(v, &v->rows[i], gpu))
 			continue;
 		if (shown++ < ROWS_SHOWN)
-			print_holder(out, v, &v->rows[i], total);
+			print_holder(page, v, &v->rows[i], total);
 		else
 			more++;
 	}
 	if (more)
-		out_printf(out, "%*sand %u more %s\n", TEXT_INDENT, "", more,
-			   human_plural(more, "process", "processes"));
+		out_printf(page_part(page, OOM_RANK_HOLDERS, PAGE_PROCESSES, more), "%*sand %u more %s\n",
+			   TEXT_INDENT, "", more, human_plural(more, "process", "processes"));
 	if (v->facts.is_of_gpu && gpu == v->gpu && v->rec.outcome != GMT_OOM_NONE)
-		put_rest(out, v, total);
+		put_rest(page, v, total);
 }
 
 static bool has_rows(const struct oom_view *v, int gpu)
@@ -150,7 +156,7 @@ static bool has_rows(const struct oom_view *v, int gpu)
 	return false;
 }
 
-void oom_print_holders(struct out *out, const struct oom_view *v)
+void oom_holders_parts(struct page *page, const struct oom_view *v)
 {
 	/* Where the GPU is not known, each may be the one. */
 	bool is_one = v->facts.is_of_gpu && v->gpu != VIEW_GPU_UNKNOWN && v->rec.outcome != GMT_OOM_NONE;
@@ -158,8 +164,6 @@ void oom_print_holders(struct out *out, const struct oom_view *v)
 
 	for (int gpu = VIEW_GPU_UNKNOWN; gpu < (int)v->view.gpu_count; gpu++)
 		if ((!is_one || gpu == v->gpu) && has_rows(v, gpu) && shown++ < GPUS_SHOWN)
-			print_holders_of(out, v, gpu);
-	if (shown > GPUS_SHOWN)
-		out_printf(out, "\nand %u more %s (--full shows all)\n", shown - GPUS_SHOWN,
-			   human_plural(shown - GPUS_SHOWN, "GPU", "GPUs"));
+			print_holders_of(page, v, gpu);
+	page_leave_out(page, PAGE_GPUS, shown > GPUS_SHOWN ? shown - GPUS_SHOWN : 0);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lists failed requests, one in a line: when, who, where, how much, the cause in a few words, and the file.
+ * Lists failed requests: when, who, where, how much, and the cause in a few words, in 80 columns; below each the file,
+ * whose name is long.
  *
- *     TIME (UTC)             PID  PROCESS             GPU   ASKED  CAUSE              FILE
- *     2026-02-03 10:16:12   4242  python train.py     0   256 KiB  a leak             gpumemtrace-oom-....gmt
+ *     TIME (UTC)             PID  PROCESS           GPU     ASKED  CAUSE
+ *     2026-02-03 10:16:12   4242  python train.py   0     256 KiB  a leak
+ *       gpumemtrace-oom-20260203-101612-4242-1-0f4d23a9.gmt
  */
 #include <string.h>
 
@@ -14,10 +16,10 @@
 #include "sink/text/text.h"
 
 #define PID_COLUMNS 9
-#define NAME_COLUMNS 18
+#define NAME_COLUMNS 16
 #define GPU_COLUMNS 4
 #define ASKED_COLUMNS 9
-#define CAUSE_COLUMNS (OOM_WORD_COLUMNS + 2)
+#define FILE_INDENT 2
 #define FILE_COLUMNS 200
 
 static void print_asker(struct out *out, const struct oom_view *v)
@@ -52,14 +54,14 @@ void oom_print_row(struct out *out, const struct oom_view *v, const struct sink_
 	const char *gpu = !v->facts.is_of_gpu ? "host" : v->rec.outcome == GMT_OOM_NONE ? "-" : number.s;
 
 	if (!opts->printed)
-		out_printf(out, "%-19s%*s  %-*s%-*s%*s  %-*s%s\n", "TIME (UTC)", PID_COLUMNS, "PID", NAME_COLUMNS + 2,
-			   "PROCESS", GPU_COLUMNS, "GPU", ASKED_COLUMNS, "ASKED", CAUSE_COLUMNS, "CAUSE", "FILE");
+		out_printf(out, "%-19s%*s  %-*s%-*s%*s  %s\n", "TIME (UTC)", PID_COLUMNS, "PID", NAME_COLUMNS + 2,
+			   "PROCESS", GPU_COLUMNS, "GPU", ASKED_COLUMNS, "ASKED", "CAUSE");
 	out_printf(out, "%-19s", view->wall_start_ns
 				 ? human_wall(view->wall_start_ns + offset, "%Y-%m-%d %H:%M:%S").s
 				 : text_offset(view, at_ns).s);
 	print_asker(out, v);
-	out_printf(out, "%-*s%*s  %-*s", GPU_COLUMNS, gpu, ASKED_COLUMNS,
-		   v->facts.asked ? human_bytes(v->facts.asked).s : "-", CAUSE_COLUMNS, name_cause(v));
+	out_printf(out, "%-*s%*s  %s\n%*s", GPU_COLUMNS, gpu, ASKED_COLUMNS,
+		   v->facts.asked ? human_bytes(v->facts.asked).s : "-", name_cause(v), FILE_INDENT, "");
 	human_print(out, FILE_COLUMNS, opts->file, strlen(opts->file));
 	out_char(out, '\n');
 }

@@ -21,6 +21,7 @@
 #include "sink/text/text.h"
 
 #define LABEL_COLUMNS 30
+#define LINES_MOST 40
 #define FRAME_INDENT 6
 #define FILE_COLUMNS 400
 
@@ -220,11 +221,31 @@ static void print_oom_tables(struct out *out, const struct oom_view *v, const st
 	free(numbers.of_stack);
 }
 
+/* NULL: no file has the request. */
+static char *name_command(const struct sink_opts *opts)
+{
+	const char *file = opts->file ? opts->file : opts->recording;
+	struct out out;
+
+	if (!file)
+		return NULL;
+	out_init_mem(&out);
+	out_text(&out, "gpumemtrace oom --full ");
+	human_print(&out, FILE_COLUMNS, file, strlen(file));
+	return out_take(&out);
+}
+
 void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
 {
-	print_oom_head(out, v, opts);
-	oom_text(out, v, opts->file, TEXT_COLUMNS);
-	oom_print_holders(out, v);
+	char *command = name_command(opts);
+	struct page page;
+
+	page_init(&page, out, opts->full ? 0 : LINES_MOST, OOM_LABEL_COLUMNS, command);
+	print_oom_head(page_part(&page, OOM_RANK_ANSWER, PAGE_DETAILS, 1), v, opts);
+	oom_text_parts(&page, v, opts->file, TEXT_COLUMNS);
+	oom_holders_parts(&page, v);
+	page_end(&page);
+	free(command);
 	if (opts->full)
 		print_oom_tables(out, v, opts);
 }

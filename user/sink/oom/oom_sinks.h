@@ -5,6 +5,7 @@
 
 #include "base/human.h"
 #include "core/view/oom_view.h"
+#include "sink/text/page.h"
 
 struct out;
 struct sink_opts;
@@ -13,6 +14,17 @@ struct sink_opts;
 void oom_text_head(struct out *out, const struct oom_view *view);
 /* Writes the verdict, in lines of at most `columns`; 0: each section is one line. file: NULL, or where it is from. */
 void oom_text(struct out *out, const struct oom_view *view, const char *file, unsigned columns);
+/* The same in parts. */
+void oom_text_parts(struct page *page, const struct oom_view *view, const char *file, unsigned columns);
+#define OOM_LABEL_COLUMNS 7
+/* What stays longest where the verdict has no room comes first. */
+enum oom_rank {
+	OOM_RANK_ANSWER,     /* the request, the first cause, the line with the most memory, what to do first */
+	OOM_RANK_ASKER,      /* the GPU, and the process that asked */
+	OOM_RANK_MORE,       /* further causes, lines and remedies; what is ruled out */
+	OOM_RANK_HOLDERS,    /* other processes */
+	OOM_RANK_TENSORS,    /* what each process needs its memory for */
+};
 
 /* Prints the head, the verdict and who held the GPU's memory. opts->full: then tables of all that the picture has. */
 void oom_print(struct out *out, const struct oom_view *view, const struct sink_opts *opts);
@@ -27,7 +39,7 @@ void oom_print_json(struct out *out, const struct oom_view *view, const struct s
 /* ---- parts ---- */
 
 /* Who held the memory, with shares: oom_holders.c. */
-void oom_print_holders(struct out *out, const struct oom_view *view);
+void oom_holders_parts(struct page *page, const struct oom_view *view);
 /* The cause in a few words, at most OOM_WORD_COLUMNS, for lists: oom_sentences.c. */
 #define OOM_WORD_COLUMNS 17
 const char *oom_cause_word(enum oom_cause_kind kind);

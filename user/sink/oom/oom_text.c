@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes the verdict about a failed request (oom_verdict.h) in at most 40 lines of 80 columns.
+ * Writes the verdict about a failed request (oom_verdict.h). With the holders of memory it has at most 40 lines.
  *
  *     OUT OF MEMORY (the program died)  2026-02-03 10:16:12 UTC  node17  pid 4242  python train.py  GPU 0
  *     ASKED  256 KiB, in the backward of iteration 71; train.py:28 step was waiting for it
@@ -22,7 +22,7 @@
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
-#define LABEL_COLUMNS 7
+#define LABEL_COLUMNS OOM_LABEL_COLUMNS
 #define HOST_COLUMNS 40
 #define CAUSES_SHOWN 3
 #define OWNER_COLUMNS 30
@@ -215,13 +215,22 @@ static void say_line(struct out *out, const struct oom_view *v, const struct oom
 		out_printf(out, ", in pid %u", v->view.procs[v->rows[cause->row].proc].tgid);
 }
 
-static void put_section(struct out *out, const char *label, unsigned columns, struct out *text)
+/* Where the sections go, and how wide they are. */
+struct sections {
+	struct page *page;
+	const struct oom_view *v;
+	unsigned columns;
+};
+
+static void put_section(const struct sections *to, enum oom_rank rank, enum page_thing thing, const char *label,
+			struct out *text)
 {
-	text_wrap(out, label, LABEL_COLUMNS, columns, text);
+	text_wrap(page_part(to->page, rank, thing, 1), label, LABEL_COLUMNS, to->columns, text);
 }
 
-static void put_reasons(struct out *out, const struct oom_view *v, unsigned columns)
+static void put_reasons(const struct sections *to)
 {
+	const struct oom_view *v = to->v;
 	struct out text;
 
 	if (!v->verdict.reason_count)
@@ -231,53 +240,74 @@ static void put_reasons(struct out *out, const struct oom_view *v, unsigned colu
 		out_text(&text, i ? "; " : "");
 		oom_say_reason(&text, v, &v->verdict.reasons[i]);
 	}
-	put_section(out, "NOT", columns, &text);
+	put_section(to, OOM_RANK_MORE, PAGE_DETAILS, "NOT", &text);
 }
 
 /* Numbered, because the order matters; after a retry that succeeded nothing must be done. */
-static void put_remedies(struct out *out, const struct oom_view *v, unsigned columns)
+static void put_remedies(const struct sections *to)
 {
+	const struct oom_view *v = to->v;
+
 	for (size_t i = 0; i < v->verdict.remedy_count; i++) {
-		struct out text;
+		enum oom_rank rank = i ? OOM_RANK_MORE : OOM_RANK_ANSWER;
 		char label[LABEL_COLUMNS + 24];
+		struct out text;
 
 		out_init_mem(&text);
 		oom_say_remedy(&text, v, v->verdict.remedies[i]);
 		if (v->rec.outcome == GMT_OOM_RETRY) {
-			put_section(out, i ? "" : "DO", columns, &text);
+			put_section(to, rank, PAGE_DETAILS, i ? "" : "DO", &text);
 			continue;
 		}
 		snprintf(label, sizeof(label), "%-*s%zu ", LABEL_COLUMNS, i ? "" : "DO", i + 1);
-		text_wrap(out, label, LABEL_COLUMNS + 2, columns, &text);
+		text_wrap(page_part(to->page, rank, PAGE_DETAILS, 1), label, LABEL_COLUMNS + 2, to->columns, &text);
 	}
 }
 
-void oom_text(struct out *out, const struct oom_view *v, const char *file, unsigned columns)
+static void put_causes(const struct sections *to)
 {
-	const struct oom_verdict *verdict = &v->verdict;
+	const struct oom_verdict *verdict = &to->v->verdict;
+
+	for (size_t i = 0; i < verdict->cause_count && i < CAUSES_SHOWN; i++) {
+		struct out text;
+
+		out_init_mem(&text);
+		out_text(&text, i ? "and " : "");
+		oom_say_cause(&text, to->v, &verdict->causes[i]);
+		put_section(to, i ? OOM_RANK_MORE : OOM_RANK_ANSWER, PAGE_DETAILS, i ? "" : "WHY", &text);
+	}
+}
+
+void oom_text_parts(struct page *page, const struct oom_view *v, const char *file, unsigned columns)
+{
+	const struct sections to = { page, v, columns };
 	struct out text;
 
 	if (file) {
 		out_init_mem(&text);
 		human_print(&text, FILE_COLUMNS, file, strlen(file));
-		put_section(out, "FILE", columns, &text);
+		put_section(&to, OOM_RANK_ANSWER, PAGE_DETAILS, "FILE", &text);
 	}
 	if (v->rec.outcome != GMT_OOM_NONE) {
 		out_init_mem(&text);
 		say_asked(&text, v);
-		put_section(out, "ASKED", columns, &text);
+		put_section(&to, OOM_RANK_ANSWER, PAGE_DETAILS, "ASKED", &text);
 	}
-	for (size_t i = 0; i < verdict->cause_count && i < CAUSES_SHOWN; i++) {
+	put_causes(&to);
+	for (size_t i = 0; i < v->verdict.line_count; i++) {
 		out_init_mem(&text);
-		out_text(&text, i ? "and " : "");
-		oom_say_cause(&text, v, &verdict->causes[i]);
-		put_section(out, i ? "" : "WHY", columns, &text);
+		say_line(&text, v, &v->verdict.lines[i]);
+		put_section(&to, i ? OOM_RANK_MORE : OOM_RANK_ANSWER, PAGE_LINES, i ? "" : "WHERE", &text);
 	}
-	for (size_t i = 0; i < verdict->line_count; i++) {
-		out_init_mem(&text);
-		say_line(&text, v, &verdict->lines[i]);
-		put_section(out, i ? "" : "WHERE", columns, &text);
-	}
-	put_reasons(out, v, columns);
-	put_remedies(out, v, columns);
+	put_reasons(&to);
+	put_remedies(&to);
+}
+
+void oom_text(struct out *out, const struct oom_view *v, const char *file, unsigned columns)
+{
+	struct page page;
+
+	page_init(&page, out, 0, LABEL_COLUMNS, NULL);
+	oom_text_parts(&page, v, file, columns);
+	page_end(&page);
 }

@@ -230,7 +230,8 @@ bool report_answer(struct out *out, const struct view *view, const struct sink_o
 	struct report_answer answer = { .view = view, .opts = opts };
 	bool has_more;
 
-	page_init(&answer.page, out, opts->full ? 0 : LINES_MOST, FINDING_TEXT_LABEL, command);
+	page_init(&answer.page, out, opts->full ? 0 : LINES_MOST, FINDING_TEXT_LABEL,
+		  command ? command : "--full prints them");
 	put_answer(&answer, opts->full ? PROCESSES_SHOWN : choose_processes(&answer));
 	page_end(&answer.page);
 	has_more = page_has_more(&answer.page);

@@ -111,7 +111,7 @@ static char *make_more(const struct page *page)
 	}
 	size = page->indent + line.size + strlen(": ") + (page->command ? strlen(page->command) : 0);
 	if (!page->command)
-		out_text(&line, ": --full prints them");
+		out_text(&line, " left out");
 	else if (size <= TEXT_COLUMNS)
 		out_printf(&line, ": %s", page->command);
 	text_wrap(&text, "MORE", page->indent, TEXT_COLUMNS, &line);

@@ -34,7 +34,7 @@ struct page {
 	struct out *out;
 	unsigned most;           /* lines; 0: any number, and each part is written when it has ended */
 	unsigned indent;         /* columns of the word MORE */
-	const char *command;     /* that shows all; NULL: not known */
+	const char *command;     /* or option, that shows all; NULL: there is none */
 	struct out writing;      /* the text of the last part */
 	bool has_begun, wants_blank;
 	struct page_part parts[PAGE_PARTS_MAX];
