@@ -31,6 +31,8 @@ struct fixture {
 	struct view_symbol symbols[24];
 	struct view_stack_row stack_rows[VIEW_ORDER_COUNT][5];
 	struct view_line_row line_rows[VIEW_ORDER_COUNT][5];
+	char *modules[1];
+	struct view_module_row module_rows[VIEW_ORDER_COUNT][2];
 };
 
 static inline struct view_level level_of(uint64_t live, uint64_t peak, uint64_t peak_s)
@@ -230,6 +232,19 @@ static inline void fill_frames(struct fixture *f)
 	}
 }
 
+/* The named stack with the most memory is in a module, and the one with the second most is in none. */
+static inline void add_to_modules(struct fixture *f, uint32_t stack, const struct view_held *held)
+{
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
+		struct view_modules *modules = &f->rows[0].stacks.modules[order];
+
+		modules->rows = f->module_rows[order];
+		if (view_value(held, (enum view_order)order) > 0)
+			modules->rows[modules->count++] = (struct view_module_row){
+				.module = stack == 2 ? 0 : VIEW_NO_MODULE, .held = *held };
+	}
+}
+
 /* The typical one, and who holds what on its first GPU: one stack of each kind. */
 static inline struct fixture *stacked(struct fixture *f)
 {
@@ -246,6 +261,9 @@ static inline struct fixture *stacked(struct fixture *f)
 
 	typical(f);
 	memcpy(f->owners, owners, sizeof(owners));
+	f->modules[0] = (char *)"Net > Block > TransformerEncoderLayer > Linear";
+	f->view.modules = f->modules;
+	f->view.module_count = 1;
 	f->view.owners = f->owners;
 	f->view.owner_count = f->view.stack_count = 5;
 	f->view.stacks = f->stacks;
@@ -260,6 +278,9 @@ static inline struct fixture *stacked(struct fixture *f)
 		struct view_held held = held_of(live[i], at_peak, grown[i], i == 2 ? live[i] : 0);
 
 		f->stacks[i].owner = i;
+		f->stacks[i].module = i == 2 ? 0 : VIEW_NO_MODULE;
+		if (i == 2 || i == 3)
+			add_to_modules(f, i, &held);
 		f->stacks[i].state = i < 2 ? (enum view_stack_state)i : VIEW_STACK_NAMED;
 		f->stacks[i].decisive = i < 2 ? VIEW_NO_FRAME : 1;
 		f->stacks[i].own = i == 2 ? 11 : VIEW_NO_FRAME;

@@ -15,6 +15,7 @@
 #include "sink/text/text.h"
 
 #define DETAILS_MOST 40          /* lines below a row */
+#define NAME_COLUMNS 1000        /* of a name that the filter looks at */
 #define PURPOSE_COLUMNS 22
 #define PURPOSE_FROM 76          /* columns of the screen from which on the purpose has a column */
 
@@ -163,6 +164,7 @@ static const struct {
 	[TABLE_LINES] = { "LINE", { COLUMNS_HELD } },
 	[TABLE_STACKS] = { "STACK", { COLUMNS_HELD } },
 	[TABLE_OWNERS] = { "OWNER", { COLUMNS_HELD } },
+	[TABLE_MODULES] = { "MODULE", { COLUMNS_HELD } },
 	[TABLE_CATEGORIES] = { "WHAT FOR (a guess)", {
 		COLUMN_NOW, COLUMN_COUNT, { "AT PEAK", 9, cell_peak, VIEW_BY_PEAK, 0 } } },
 };
@@ -208,6 +210,24 @@ static void add_details(struct list *list, const struct picture *p, const struct
 	free(text);
 }
 
+/* A name that is too long keeps its end, which says most, where the screen would keep the beginning. */
+static void cut_name(struct list *list, const struct picture *p)
+{
+	struct list_line *line = &list->lines[list->count - 1];
+	unsigned int room = p->width, used = 2;
+	struct out out;
+
+	for (size_t i = 0; i < COLUMNS_MOST; i++) {
+		const struct column *column = &layouts[TABLE_MODULES].columns[i];
+
+		used += is_column_shown(p, column) ? (unsigned int)column->width : 0;
+	}
+	free(line->name);
+	out_init_mem(&out);
+	row_name(&out, p, line->row, TABLE_MODULES, room > used ? room - used : 1);
+	line->name = out_take(&out);
+}
+
 static void list_build(struct list *list, const struct picture *p)
 {
 	const struct screen *s = p->screen;
@@ -222,13 +242,15 @@ static void list_build(struct list *list, const struct picture *p)
 
 		list->has_purpose |= row->purpose && p->width >= PURPOSE_FROM;
 		out_init_mem(&out);
-		row_name(&out, p, row, s->table);
+		row_name(&out, p, row, s->table, NAME_COLUMNS);
 		name = out_take(&out);
 		if (s->filter[0] && !strcasestr(name, s->filter)) {
 			free(name);
 			continue;
 		}
 		add_list_line(list, row, name, 0);
+		if (s->table == TABLE_MODULES)
+			cut_name(list, p);
 		if (row->key == s->expanded)
 			add_details(list, p, row);
 	}
@@ -393,6 +415,8 @@ static const char *why_empty(const struct picture *p)
 		return "nothing is above 0 in this order; s chooses another one";
 	if (kind == TABLE_CATEGORIES)
 		return "no framework has reported tensors";
+	if (kind == TABLE_MODULES)
+		return "no stack trace is in a module of torch.nn (--block-stacks)";
 	return "no stack traces have been taken since the attach";
 }
 

@@ -284,7 +284,7 @@ static void print_purposes(struct out *line, const struct picture *p, const stru
 	table_build(p->view, &ask, &table);
 	for (size_t i = 0; i < table.count && table.rows[i].held.live; i++) {
 		out_text(line, i ? "  " : "");
-		row_name(line, p, &table.rows[i], TABLE_CATEGORIES);
+		row_name(line, p, &table.rows[i], TABLE_CATEGORIES, p->width);
 		out_printf(line, " %s", human_bytes(table.rows[i].held.live).s);
 	}
 	table_free(&table);

@@ -20,7 +20,8 @@ static void print_owner(struct out *out, const struct view *view, uint32_t owner
 	human_print(out, COMMAND_COLUMNS, text, strlen(text));
 }
 
-void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
+void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind,
+	      unsigned int columns)
 {
 	const struct view *view = p->view;
 
@@ -48,6 +49,9 @@ void row_name(struct out *out, const struct picture *p, const struct table_row *
 	case TABLE_CATEGORIES:
 		out_text(out, row->index == TABLE_BEFORE_ATTACH ? "from before the attach"
 								: gmt_category_text((unsigned int)row->index));
+		break;
+	case TABLE_MODULES:
+		stack_text_module(out, view, (uint32_t)row->index, columns);
 		break;
 	case TABLE_KIND_COUNT:
 		break;
@@ -205,6 +209,8 @@ static bool is_part_of(const struct picture *p, const struct table_row *part, co
 		return is_at_line(p, part->index, row->line);
 	if (kind == TABLE_OWNERS)
 		return p->view->stacks[part->index].owner == row->index;
+	if (kind == TABLE_MODULES)
+		return p->view->stacks[part->index].module == row->index;
 	return part->purpose == row->index + 1;
 }
 
@@ -235,7 +241,7 @@ static void detail_stacks(struct out *out, const struct picture *p, const struct
 			continue;
 		shown++;
 		out_printf(out, "%*s%9s  ", INDENT, "", human_bytes(part->held.live).s);
-		row_name(out, p, part, TABLE_STACKS);
+		row_name(out, p, part, TABLE_STACKS, COMMAND_COLUMNS);
 		out_char(out, '\n');
 		stack_text_frames(out, p->view, &p->view->stacks[part->index], false, 4 * INDENT);
 	}

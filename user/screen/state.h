@@ -81,7 +81,8 @@ void messages_draw(struct picture *p);
 void table_draw(struct picture *p);
 
 /* The names of rows, in columns `columns` wide, and all that there is to say of a row, a line each. */
-void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind);
+void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind,
+	      unsigned int columns);
 void row_details(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind);
 
 #endif

@@ -120,12 +120,12 @@ static void troubles(void **state)
 /* A table each, with its first row opened. */
 static void tables(void **state)
 {
-	static const char *const names[] = { "processes", "GPUs", "lines", "stacks", "owners", "what for" };
+	static const char *const names[] = { "processes", "GPUs", "lines", "stacks", "owners", "what for", "modules" };
 	struct out out;
 
 	(void)state;
 	out_init_mem(&out);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		char key[2] = { (char)('1' + i) }, *picture;
 
 		assert_int_equal(act(key), SCREEN_REDRAW);
@@ -136,6 +136,26 @@ static void tables(void **state)
 		free(picture);
 	}
 	golden_check(out_take(&out), "screen-tables.txt");
+}
+
+/* A path that is too long loses its beginning, and the filter still finds that. */
+static void modules_keep_their_end(void **state)
+{
+	char *picture;
+
+	(void)state;
+	act("7");
+	picture = drawn(64, 24);
+	assert_non_null(strstr(picture, "  ... > TransformerEncoderLayer > Linear"));
+	free(picture);
+	picture = drawn(44, 24);
+	assert_non_null(strstr(picture, "  ... > Linear"));
+	free(picture);
+	act("/block\r");
+	picture = drawn(44, 24);
+	assert_non_null(strstr(picture, "  ... > Linear"));
+	assert_null(strstr(picture, "outside"));
+	free(picture);
 }
 
 static bool shows(const char *text)
@@ -545,7 +565,7 @@ int main(void)
 		cmocka_unit_test_setup(pictures, begin),
 		cmocka_unit_test_setup(a_long_folder, begin),
 		cmocka_unit_test_setup(troubles, begin),
-		cmocka_unit_test_setup(tables, begin),
+		cmocka_unit_test_setup(tables, begin), cmocka_unit_test_setup(modules_keep_their_end, begin),
 		cmocka_unit_test_setup(keys_ask_for_actions, begin),
 		cmocka_unit_test_setup(a_filter_leaves_rows_out, begin),
 		cmocka_unit_test_setup(choices_are_remembered, begin),

@@ -38,6 +38,25 @@ static void processes_add_up_their_gpus(void **state)
 	table_free(&table);
 }
 
+/* By the path; what is in no module is a row, too. */
+static void modules_are_rows(void **state)
+{
+	struct table table;
+
+	(void)state;
+	stacked(&f);
+	table = build(TABLE_MODULES, VIEW_BY_LIVE);
+	assert_int_equal(table.count, 2);
+	assert_int_equal(table.rows[0].index, 0);
+	assert_int_equal(table.rows[0].held.live, 1500 * MIB);
+	assert_int_equal(table.rows[1].index, VIEW_NO_MODULE);
+	assert_true(table_has(&f.view, TABLE_MODULES));
+	table_free(&table);
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		f.rows[0].stacks.modules[order].count = 0;
+	assert_false(table_has(&f.view, TABLE_MODULES));
+}
+
 /* NVML's number counts while the process runs; afterwards it is from before the end. */
 static void what_a_process_holds(void **state)
 {
@@ -164,7 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_add_up_their_gpus),
-		cmocka_unit_test(what_a_process_holds),
+		cmocka_unit_test(modules_are_rows), cmocka_unit_test(what_a_process_holds),
 		cmocka_unit_test(a_gpu_is_split),
 		cmocka_unit_test(the_greatest_comes_first),
 		cmocka_unit_test(equal_lines_are_one_row),

@@ -189,6 +189,7 @@ struct view_stack {
 	uint32_t owner;          /* index in view.owners */
 	uint32_t decisive;       /* the frame that decided about the owner; VIEW_NO_FRAME */
 	uint32_t own;            /* the innermost frame of the program's own code; VIEW_NO_FRAME */
+	uint32_t module;         /* index in view.modules, of the module in which the code ran; VIEW_NO_MODULE */
 	uint32_t frame_count;
 	uint32_t *frames;        /* indices in view.symbols, innermost first */
 };

@@ -232,6 +232,20 @@ static uint32_t show_symbol(struct by_stack *b, uint32_t symbol)
 	return b->symbol_of[symbol] - 1;
 }
 
+static uint32_t show_module(struct by_stack *b, uint32_t module)
+{
+	struct view *view = b->view;
+
+	if (module == MODULE_PATHS_NONE)
+		return VIEW_NO_MODULE;
+	if (!b->module_of[module]) {
+		view->modules = xgrow(view->modules, view->module_count, sizeof(*view->modules));
+		view->modules[view->module_count] = module_paths_text(&b->frames->modules, module);
+		b->module_of[module] = ++view->module_count;
+	}
+	return b->module_of[module] - 1;
+}
+
 static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 {
 	struct view_verdict verdict = decide_owner(b, stack);
@@ -249,6 +263,7 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 		.owner = verdict.owner,
 		.decisive = verdict.frame,
 		.own = verdict.line,
+		.module = show_module(b, b->frames->stacks[stack].module),
 	};
 	list = frames_list(b->frames, stack, &to->frame_count);
 	to->frames = xcalloc(to->frame_count, sizeof(*to->frames));
@@ -325,20 +340,6 @@ static void fill_lines(struct by_stack *b, enum view_order order, struct view_li
 	if (lines->count)
 		find_stacks(b, order, picks, lines);
 	free(picks);
-}
-
-static uint32_t show_module(struct by_stack *b, uint32_t module)
-{
-	struct view *view = b->view;
-
-	if (module == MODULE_PATHS_NONE)
-		return VIEW_NO_MODULE;
-	if (!b->module_of[module]) {
-		view->modules = xgrow(view->modules, view->module_count, sizeof(*view->modules));
-		view->modules[view->module_count] = module_paths_text(&b->frames->modules, module);
-		b->module_of[module] = ++view->module_count;
-	}
-	return b->module_of[module] - 1;
 }
 
 static void fill_modules(struct by_stack *b, enum view_order order, struct view_modules *modules)

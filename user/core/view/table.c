@@ -254,6 +254,19 @@ static void add_owners(struct table *t, const struct view *view, const struct vi
 	}
 }
 
+static void add_modules(struct table *t, const struct view *view, const struct view_row *row,
+			const struct table_ask *ask)
+{
+	const struct view_modules *modules = &view_best_stacks(row)->modules[ask->order];
+
+	for (size_t i = 0; i < modules->count; i++) {
+		uint32_t module = modules->rows[i].module;
+		const char *path = module == VIEW_NO_MODULE ? "" : view->modules[module];
+
+		add_row(t, key_of(path, strlen(path)), module)->held = modules->rows[i].held;
+	}
+}
+
 static void add_all_categories(struct table *t, const struct view *view, const struct view_row *row,
 			   const struct table_ask *ask)
 {
@@ -320,7 +333,7 @@ void table_build(const struct view *view, const struct table_ask *ask, struct ta
 {
 	static const row_fn by_row[TABLE_KIND_COUNT] = {
 		[TABLE_LINES] = add_lines, [TABLE_STACKS] = add_stacks, [TABLE_OWNERS] = add_owners,
-		[TABLE_CATEGORIES] = add_all_categories,
+		[TABLE_CATEGORIES] = add_all_categories, [TABLE_MODULES] = add_modules,
 	};
 	enum view_order order = ask->order;
 
@@ -343,15 +356,27 @@ void table_free(struct table *table)
 	*table = (struct table){ 0 };
 }
 
+static bool shows_modules(const struct view_stacks *s)
+{
+	for (int order = 0; order < VIEW_ORDER_COUNT; order++)
+		if (s->modules[order].count)
+			return true;
+	return false;
+}
+
+static bool row_has(const struct view_row *row, enum table_kind kind)
+{
+	if (kind == TABLE_CATEGORIES)
+		return row->torch.seen;
+	return kind == TABLE_MODULES ? shows_modules(view_best_stacks(row)) : view_has_stacks(view_best_stacks(row));
+}
+
 bool table_has(const struct view *view, enum table_kind kind)
 {
 	for (size_t p = 0; p < view->proc_count; p++) {
-		for (size_t r = 0; r < view->procs[p].row_count && !view->procs[p].exited; r++) {
-			const struct view_row *row = &view->procs[p].rows[r];
-
-			if (kind == TABLE_CATEGORIES ? row->torch.seen : view_has_stacks(view_best_stacks(row)))
+		for (size_t r = 0; r < view->procs[p].row_count && !view->procs[p].exited; r++)
+			if (row_has(&view->procs[p].rows[r], kind))
 				return true;
-		}
 	}
 	return kind == TABLE_PROCESSES || kind == TABLE_GPUS;
 }

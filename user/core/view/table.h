@@ -20,7 +20,8 @@
 	X(LINES, "lines")                                                         \
 	X(STACKS, "stacks")                                                       \
 	X(OWNERS, "owners")                                                       \
-	X(CATEGORIES, "what for")
+	X(CATEGORIES, "what for")                                                 \
+	X(MODULES, "modules")
 enum table_kind {
 #define X(name, text) TABLE_##name,
 	TABLES(X)
@@ -42,7 +43,8 @@ struct table_ask {
 
 struct table_row {
 	uint64_t key;            /* never 0 */
-	size_t index;            /* in view.procs, .gpus, .stacks or .owners, or a category. A line has none */
+	size_t index;            /* in view.procs, .gpus, .stacks, .owners or .modules (also VIEW_NO_MODULE), or a
+				  * category. A line has none */
 	const struct view_line_row *line; /* of a line: that of the process that has most of it */
 	uint8_t purpose;         /* as view_line_row.purpose */
 	struct view_held held;   /* live: what is held now. A GPU's live_count is its traced processes */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amounts.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "sink/report/report_parts.h"
@@ -15,6 +16,8 @@
 #define LINES_OF_SEVERAL 2      /* where there are several processes or GPUs */
 #define LEAST_PART 100          /* of the lines: those with less than a hundredth are not shown */
 #define VALUE_COLUMNS 9         /* of bytes */
+#define MODULE_SHARE 20         /* percent of the row's memory: a module with less says little */
+#define MODULE_BETWEEN " > "    /* of a path */
 
 /* Two blanks keep a part in one line. */
 static void print_part(struct out *line, const char *name, int64_t bytes)
@@ -198,12 +201,53 @@ static bool is_small(const struct view_lines *lines, size_t index, enum view_ord
 }
 
 /* A program frees its memory before it ends: of a process that has ended, the peak says who needed the memory. */
+static enum view_order lines_order(const struct view_proc *proc, const struct view_stacks *s)
+{
+	return !proc->exited && s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
+}
+
+/* Whether the line is in the forward() of the path's innermost module: then the line says it all. */
+static bool is_of_line(const char *path, const struct view *view, const struct view_line_row *line)
+{
+	const char *function = line->state == VIEW_LINE_OWN ? view->symbols[line->symbol].function : "";
+	const char *last = path, *next;
+	size_t len;
+
+	while ((next = strstr(last, MODULE_BETWEEN)))
+		last = next + strlen(MODULE_BETWEEN);
+	len = strlen(last);
+	return !strncmp(function, last, len) && function[len] == '.';
+}
+
+/* The module that holds most, if this says more than the lines. */
+static void module_line(struct report_answer *a, size_t index)
+{
+	const struct view_stacks *s = view_best_stacks(&a->proc->rows[index]);
+	enum view_order order = lines_order(a->proc, s);
+	const struct view_modules *modules = &s->modules[order];
+	const struct view_module_row *top = modules->count ? &modules->rows[0] : NULL;
+	uint64_t bytes = top ? (uint64_t)view_value(&top->held, order) : 0;
+	uint64_t all = order == VIEW_BY_LIVE ? s->live : s->peak;
+	char end[64];
+	struct out line;
+
+	if (!top || top->module == VIEW_NO_MODULE || bytes < share_of(all, MODULE_SHARE) ||
+	    is_of_line(a->view->modules[top->module], a->view, &s->lines[order].rows[0]))
+		return;
+	snprintf(end, sizeof(end), "  %s (%.0f %%)", human_bytes(bytes).s, 100.0 * (double)bytes / (double)all);
+	out_init_mem(&line);
+	stack_text_module(&line, a->view, top->module, TEXT_COLUMNS - FINDING_TEXT_LABEL - (unsigned)strlen(end));
+	out_text(&line, end);
+	report_put(page_part(&a->page, is_main(a, index) ? REPORT_FIRST_GPUS : rank_of_table(a, index), PAGE_LINES, 1),
+		   a->opts, "MODULES", &line);
+}
+
 void report_lines(struct report_answer *a, size_t index)
 {
 	const struct view_row *row = &a->proc->rows[index];
 	size_t most = a->view->proc_count > 1 || a->proc->row_count > 1 ? LINES_OF_SEVERAL : LINES_SHOWN, shown = 0;
 	const struct view_stacks *s = view_best_stacks(row);
-	enum view_order order = !a->proc->exited && s->lines[VIEW_BY_LIVE].count ? VIEW_BY_LIVE : VIEW_BY_PEAK;
+	enum view_order order = lines_order(a->proc, s);
 	const struct view_lines *lines = &s->lines[order];
 	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
 
@@ -219,4 +263,5 @@ void report_lines(struct report_answer *a, size_t index)
 		named += view_line_has_code(&lines->rows[i]);
 	}
 	page_leave_out(&a->page, PAGE_LINES, lines->count - shown);
+	module_line(a, index);
 }

@@ -118,11 +118,8 @@ static void print_modules(struct out *out, const struct view *view, const struct
 	out_printf(out, "\n    %9s%8s%9s%11s  BY MODULE\n", proc->exited ? "AT END" : "LIVE", "COUNT", "AT PEAK",
 		   "GROWN");
 	for (size_t i = 0; i < modules->count; i++) {
-		uint32_t module = modules->rows[i].module;
-		const char *path = module == VIEW_NO_MODULE ? "(outside of all modules)" : view->modules[module];
-
 		print_held(out, &modules->rows[i].held);
-		human_print(out, PATH_COLUMNS, path, strlen(path));
+		stack_text_module(out, view, modules->rows[i].module, PATH_COLUMNS);
 		out_char(out, '\n');
 	}
 }

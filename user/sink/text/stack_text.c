@@ -206,6 +206,20 @@ void stack_text_caller(struct out *out, const struct view *view, const struct vi
 	stack_text_place(out, &view->symbols[line->caller - 1]);
 }
 
+/* The innermost module says most: a path that is too long loses its beginning. */
+void stack_text_module(struct out *out, const struct view *view, uint32_t module, unsigned columns)
+{
+	static const char between[] = " > ", left_out[] = "... > ";
+	const char *path = module == VIEW_NO_MODULE ? "(outside of all modules)" : view->modules[module];
+	const char *from = path, *next;
+
+	while (strlen(from) + (from == path ? 0 : strlen(left_out)) > columns && (next = strstr(from, between)))
+		from = next + strlen(between);
+	if (from != path && strncmp(from, left_out, strlen(left_out)))
+		out_text(out, left_out);
+	human_print(out, columns, from, strlen(from));
+}
+
 /* ---- the frames ---- */
 
 /* Sets shown[i] for each frame i that is shown. Returns their number. */

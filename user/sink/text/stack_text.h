@@ -30,4 +30,7 @@ void stack_text_line(struct out *out, const struct view *view, const struct view
 void stack_text_frames(struct out *out, const struct view *view, const struct view_stack *stack, bool all,
 		       int indent);
 
+/* A path of torch.nn modules (VIEW_NO_MODULE: outside of all) in so many columns: "... > Block > Linear". */
+void stack_text_module(struct out *out, const struct view *view, uint32_t module, unsigned columns);
+
 #endif
