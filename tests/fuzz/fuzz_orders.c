@@ -29,6 +29,11 @@ static bool order_goes_on(void)
 	return input.size > 0;
 }
 
+static bool order_tells(void)
+{
+	return false;
+}
+
 static void order_failed(const char *text)
 {
 	fprintf(stderr, "%s\n", text);

@@ -6,11 +6,13 @@
  * With nothing lost, the sums are equal and there is no anomaly. With lost records, the losses are counted, and: what
  * was allocated after the last loss is there, and no two allocations overlap at the end.
  *
- * The file that includes this defines order_pick(below), order_failed(text), and order_goes_on(), which says whether a
- * step follows.
+ * The file that includes this defines order_pick(below), order_failed(text), order_goes_on(), which says whether a step
+ * follows, and order_tells(), which says whether to print the records.
  */
 #ifndef GPUMEMTRACE_TESTS_ORDERS_H
 #define GPUMEMTRACE_TESTS_ORDERS_H
+
+#include <stdio.h>
 
 #include "orders_world.h"
 
@@ -18,16 +20,19 @@
 #include <gpumemtrace/wire.h>
 
 #include "core/ledger/ledger_state.h"
+#include "core/terms/probes.h"
 #include "core/pipeline/pipeline.h"
 
 static unsigned int order_pick(unsigned int below);
 static void order_failed(const char *text);
 static bool order_goes_on(void);
+static bool order_tells(void);
 
 struct order {
 	struct world world;
 	struct pipeline *pipeline;
 	bool is_lossy;
+	bool has_kernel;          /* the kernel driver's records come, too */
 	bool ends_at_return;      /* a bug that was: calls that end a context are sent at their return */
 	bool overlaps_at_end;     /* before the end, what had been freed unseen overlapped */
 	uint64_t ts_ns, lost, compared;
@@ -35,12 +40,27 @@ struct order {
 
 /* ---- records ---- */
 
+static void tell_record(const struct gmt_hdr *hdr)
+{
+	const struct gmt_call *call = (const void *)hdr;
+	size_t count = (hdr->size - sizeof(*call)) / sizeof(call->vals[0]);
+
+	fprintf(stderr, "%llu %u/%u kind %u", (unsigned long long)hdr->ts_ns / 1000, hdr->tgid, hdr->tid, hdr->kind);
+	if (hdr->kind == GMT_KIND_CALL)
+		fprintf(stderr, " %s phase %u rc %d seq %u", gmt_api_symbol(call->api), call->phase, call->rc, call->seq);
+	for (size_t i = 0; hdr->kind == GMT_KIND_CALL && i < count; i++)
+		fprintf(stderr, " %llx", (unsigned long long)call->vals[i]);
+	fputc('\n', stderr);
+}
+
 static void apply(struct order *o, struct process_here *p, void *record, uint16_t kind, size_t size, uint32_t tid)
 {
 	struct gmt_hdr *hdr = record;
 
 	*hdr = (struct gmt_hdr){ .size = (uint16_t)size, .kind = kind, .tgid = p ? p->pid : 0, .tid = tid,
 				 .ts_ns = o->ts_ns += 1000 };
+	if (order_tells())
+		tell_record(hdr);
 	if (pipeline_apply(o->pipeline, record, size))
 		order_failed("a record was refused");
 }
@@ -57,7 +77,7 @@ static void lose(struct order *o, struct process_here *p)
 
 union call_record {
 	struct gmt_call call;
-	unsigned char bytes[sizeof(struct gmt_call) + 5 * sizeof(uint64_t)];
+	unsigned char bytes[sizeof(struct gmt_call) + GMT_CALL_VALS * sizeof(uint64_t)];
 };
 
 /* False: the record was lost. */
@@ -115,6 +135,8 @@ static void tell_ordinals(struct order *o, struct process_here *p)
 
 /* ---- lives ---- */
 
+static void kernel_begin(struct order *o, struct process_here *p);
+
 static void new_process(struct process_here *p, uint32_t pid, bool from_start)
 {
 	*p = (struct process_here){ .alive = true, .pid = pid, .from_start = from_start,
@@ -123,16 +145,30 @@ static void new_process(struct process_here *p, uint32_t pid, bool from_start)
 		p->contexts[c].gpu = c;
 }
 
+/* The records of the pid's next process follow the exit. */
+static void lose_fork(struct order *o, struct process_here *p)
+{
+	struct gmt_loss loss = { .count = { ++o->lost } };
+
+	p->lost++;
+	apply(o, NULL, &loss, GMT_KIND_LOSS, sizeof(loss), 0);
+}
+
 static void begin_life(struct order *o, struct process_here *p, uint32_t pid, bool from_start)
 {
 	struct gmt_proc_fork fork = { .parent_tgid = 1, .start_ns = o->ts_ns };
 	struct gmt_attach attach = { .flags = from_start ? GMT_ATTACH_FROM_START : 0 };
 
+	bool is_lost = from_start && p->was_here && o->is_lossy && !order_pick(3);
+
 	new_process(p, pid, from_start);
-	if (from_start)
+	if (is_lost)
+		lose_fork(o, p);
+	else if (from_start)
 		apply(o, p, &fork, GMT_KIND_PROC_FORK, sizeof(fork), pid);
 	apply(o, p, &attach, GMT_KIND_ATTACH, sizeof(attach), 0);
 	tell_ordinals(o, p);
+	kernel_begin(o, p);
 	for (int i = 0; !from_start && i < 5; i++) {
 		struct memory_here *m = new_memory(p);
 
@@ -150,6 +186,7 @@ static void end_life(struct order *o, struct process_here *p)
 
 	apply(o, p, &rec, GMT_KIND_PROC_EXIT, sizeof(rec), p->pid);
 	p->alive = false;
+	p->was_here = true;
 }
 
 static void exec(struct order *o, struct process_here *p)
@@ -168,11 +205,10 @@ static void exec(struct order *o, struct process_here *p)
 	for (int t = 0; t < THREADS; t++)
 		p->threads[t].seq = seqs[t];
 	tell_ordinals(o, p);
+	kernel_begin(o, p);
 }
 
-#include "orders_calls.h"
-
-/* ---- the comparison ---- */
+/* ---- sums ---- */
 
 struct sums {
 	uint64_t bytes[GPUS_HERE][GMT_CLASS_COUNT], count[GPUS_HERE][GMT_CLASS_COUNT];
@@ -189,6 +225,11 @@ static void add_sum(struct sums *s, int gpu, int class, uint64_t bytes)
 	s->count[gpu][class]++;
 }
 
+#include "orders_calls.h"
+#include "orders_steps.h"
+
+/* ---- the comparison ---- */
+
 static void model_sums(const struct process_here *p, struct sums *s)
 {
 	for (int i = 0; i < MEMORIES; i++) {
@@ -200,6 +241,7 @@ static void model_sums(const struct process_here *p, struct sums *s)
 	for (int i = 0; i < OBJECTS; i++)
 		if (p->objects[i].live)
 			add_sum(s, p->objects[i].gpu, GMT_CLASS_VMM, (uint64_t)p->objects[i].size * UNIT);
+	more_sums(p, s);
 }
 
 static void compare_class(const struct process_here *p, const struct process *of, const struct sums *s, int class)
@@ -240,6 +282,8 @@ static void compare(struct order *o, const struct process_here *p)
 	if (p->lost)
 		return;
 	model_sums(p, &s);
+	if (o->has_kernel)
+		compare_kernel(p, of, false);
 	for (int class = 0; class < GMT_CLASS_COUNT; class++)
 		compare_class(p, of, &s, class);
 	for (int a = 0; a < GMT_ANOMALY_COUNT; a++)
@@ -284,6 +328,8 @@ static void quiesce(struct order *o)
 			advance_call(o, p, (int)(next % THREADS), true);
 		if (p->alive)
 			compare(o, p);
+		if (p->alive && !order_pick(4))
+			kernel_checkpoint(o, p);
 	}
 }
 
@@ -325,6 +371,7 @@ static void order_run(struct order *o)
 {
 	o->pipeline = pipeline_new(&(struct pipeline_options){ .history_events = order_pick(2) ? 64 : 0 });
 	o->ts_ns = 1000000;
+	o->has_kernel = order_pick(2);
 	tell_gpus(o);
 	for (int i = 0; i < PROCESSES; i++)
 		begin_life(o, &o->world.processes[i], 100 + 10 * (uint32_t)i, i != PROCESSES - 1);

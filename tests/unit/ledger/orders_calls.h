@@ -9,6 +9,7 @@ static const struct call_row {
 	bool is_end;              /* ends a context */
 	bool is_request;          /* sent if it fails for want of memory */
 	unsigned int count;       /* values */
+	enum thing thing;         /* of orders_more.h */
 } rows[CALL_COUNT] = {
 	[CALL_CTX_CREATE] = { GMT_API_cuCtxCreate_v4, .is_request = true, .count = 2 },
 	[CALL_CTX_DESTROY] = { GMT_API_cuCtxDestroy_v2, .is_release = true, .is_end = true, .count = 1 },
@@ -33,6 +34,37 @@ static const struct call_row {
 	[CALL_HANDLE_RETAIN] = { GMT_API_cuMemRetainAllocationHandle, .count = 2 },
 	[CALL_MAP] = { GMT_API_cuMemMap, .count = 4 },
 	[CALL_UNMAP] = { GMT_API_cuMemUnmap, .is_release = true, .count = 2 },
+#define MORE(call, kind, symbol, values, ...) \
+	[CALL_##call] = { GMT_API_##symbol, .count = values, .thing = THING_##kind, ##__VA_ARGS__ }
+	MORE(ARRAY, ARRAY, cuArrayCreate_v2, 5, .is_request = true),
+	MORE(MIPMAP, ARRAY, cuMipmappedArrayCreate, 8, .is_request = true),
+	MORE(ARRAY_FREE, ARRAY, cuArrayDestroy, 1, .is_release = true),
+	MORE(TILE_MAP, ARRAY, cuMemMapArrayAsync, 4),
+	MORE(TILE_UNMAP, ARRAY, cuMemMapArrayAsync, 4),
+	MORE(POOL_CREATE, POOL, cuMemPoolCreate, 4),
+	MORE(POOL_SET, POOL, cuDeviceSetMemPool, 2),
+	MORE(POOL_ALLOC, POOL, cuMemAllocFromPoolAsync, 4, .is_request = true),
+	MORE(POOL_TRIM, POOL, cuMemPoolTrimTo, 2),
+	MORE(POOL_DESTROY, POOL, cuMemPoolDestroy, 1, .is_release = true),
+	MORE(NODE, GRAPH, cuGraphAddMemAllocNode, 4),
+	MORE(CHILD, GRAPH, cuGraphAddNode_v2, 7),
+	MORE(INSTANTIATE, GRAPH, cuGraphInstantiateWithFlags, 2),
+	MORE(GRAPH_DESTROY, GRAPH, cuGraphDestroy, 1, .is_release = true),
+	MORE(EXEC_DESTROY, EXEC, cuGraphExecDestroy, 1, .is_release = true),
+	[CALL_LAUNCH] = { .thing = THING_EXEC },
+	MORE(NODE_FREE, NODE, cuGraphAddMemFreeNode, 1),
+	MORE(PLAN_FREE, NODE, cuMemFreeAsync, 2, .is_release = true),
+	MORE(STREAM, STREAM, cuStreamCreate, 1),
+	MORE(STREAM_DESTROY, STREAM, cuStreamDestroy_v2, 1, .is_release = true),
+	MORE(CAPTURE, STREAM, cuStreamBeginCapture_v2, 1),
+	MORE(CAPTURED, STREAM, cuMemAllocAsync, 3, .is_request = true),
+	MORE(JOINED, STREAM, cuMemAllocAsync, 3, .is_request = true),
+	MORE(CAPTURE_END, STREAM, cuStreamEndCapture, 2, .is_request = true),
+	MORE(GROUP, GROUP, cuMulticastCreate, 2),
+	MORE(BIND, GROUP, cuMulticastBindMem, 4),
+	MORE(UNBIND, GROUP, cuMulticastUnbind, 4),
+	MORE(GROUP_RELEASE, GROUP, cuMemRelease, 1, .is_release = true),
+#undef MORE
 };
 
 #define IPC_KEYS 2                /* in each context */
@@ -76,6 +108,8 @@ static bool is_ending(const struct process_here *p, const struct memory_here *m)
 	return false;
 }
 
+static bool has_streams(const struct process_here *p, int context);
+
 static bool begin_end(const struct process_here *p, struct thread_here *t, int context)
 {
 	const struct context_here *c = &p->contexts[context];
@@ -87,7 +121,7 @@ static bool begin_end(const struct process_here *p, struct thread_here *t, int c
 		return false;
 	if (t->call == CALL_RELEASE && (c->refs - c->releases < 1 || runs_on(p, c->gpu)))
 		return false;
-	if (!is_primary && p->contexts[c->gpu].ends)
+	if ((!is_primary && p->contexts[c->gpu].ends) || has_streams(p, context))
 		return false;
 	t->context = context;
 	t->gpu = c->gpu;
@@ -185,50 +219,6 @@ static bool begin_object(const struct process_here *p, struct thread_here *t)
 	t->object = i;
 	t->val[t->call == CALL_MAP ? 3 : 0] = object_handle(o);
 	return true;
-}
-
-static bool may_begin(struct process_here *p, struct thread_here *t)
-{
-	switch (t->call) {
-	case CALL_ALLOC:
-	case CALL_MANAGED:
-	case CALL_PINNED:
-	case CALL_ASYNC:
-	case CALL_IPC_OPEN:
-		return begin_alloc(p, t);
-	case CALL_IMPORT:
-		t->gpu = 0;
-		t->val[1] = POOL_HERE;
-		return !p->contexts[0].ends;
-	case CALL_FREE:
-	case CALL_IPC_CLOSE:
-	case CALL_IMPORT_FREE:
-	case CALL_UNMAP:
-		return begin_free(p, t);
-	case CALL_FREE_NULL:
-		return true;
-	case CALL_CREATE:
-		t->gpu = -1;
-		t->val[1] = (1 + order_pick(6)) * UNIT;
-		t->val[2] = 1;
-		t->val[3] = order_pick(GPUS_HERE);
-		t->val[4] = 1;
-		return true;
-	case CALL_HANDLE_RELEASE:
-	case CALL_HANDLE_RETAIN:
-	case CALL_MAP:
-		return begin_object(p, t);
-	default:
-		return begin_context(p, t);
-	}
-}
-
-/* Whether a call that fails now leaves all as it was. */
-static bool may_fail(const struct process_here *p, const struct thread_here *t)
-{
-	if (t->call == CALL_RELEASE)
-		return !runs_on(p, t->gpu);
-	return rows[t->call].is_release || rows[t->call].is_request;
 }
 
 /* ---- the work ---- */
@@ -405,142 +395,6 @@ static void reopen_context(struct process_here *p, struct thread_here *t)
 {
 	p->contexts[t->context].ends -= t->is_last;
 	p->contexts[t->context].releases -= t->call == CALL_RELEASE;
-}
-
-static void work(struct process_here *p, struct thread_here *t)
-{
-	t->has_worked = true;
-	if (rows[t->call].is_end && !t->fails)
-		reopen_context(p, t);
-	switch (t->call) {
-	case CALL_ALLOC:
-	case CALL_MANAGED:
-	case CALL_PINNED:
-	case CALL_ASYNC:
-		if (!t->fails)
-			work_alloc(p, t);
-		return;
-	case CALL_IPC_OPEN:
-	case CALL_IMPORT:
-		work_import(p, t);
-		return;
-	case CALL_FREE:
-	case CALL_IPC_CLOSE:
-	case CALL_IMPORT_FREE:
-	case CALL_UNMAP:
-		work_release(p, t);
-		return;
-	case CALL_FREE_NULL:
-		return;
-	case CALL_CREATE:
-		if (!t->fails)
-			work_create(p, t);
-		return;
-	case CALL_MAP:
-		work_map(p, t);
-		return;
-	case CALL_HANDLE_RETAIN:
-		p->objects[t->object].refs++;
-		return;
-	case CALL_HANDLE_RELEASE:
-		p->objects[t->object].refs -= !t->fails;
-		drop_unused(p, t->object);
-		return;
-	default:
-		work_context(p, t);
-	}
-}
-
-/* ---- one step of a thread ---- */
-
-/* A context that ends, or begins anew, takes along what is in it. After a loss, more may seem to be in it. */
-static void forget_seen(struct process_here *p)
-{
-	for (int i = 0; i < MEMORIES && p->lost; i++)
-		p->memories[i].seen = false;
-}
-
-static void begin_call(struct order *o, struct process_here *p, int thread)
-{
-	struct thread_here *t = &p->threads[thread];
-	enum call call = 1 + order_pick(CALL_COUNT - 1);
-	const struct call_row *row = &rows[call];
-	bool fails = !order_pick(10);
-
-	/* Half of all calls allocate or free. */
-	if (order_pick(2))
-		call = (enum call)(CALL_ALLOC + order_pick(5)), row = &rows[call];
-	t->context = t->memory = t->object = t->gpu = -1;
-	memset(t->val, 0, sizeof(t->val));
-	t->has_worked = t->fails = t->is_nothing = false;
-	t->call = call;
-	/* While it is asked whether the call may begin, the thread runs none. */
-	struct thread_here wanted = *t;
-
-	t->call = CALL_NONE;
-	if (!may_begin(p, &wanted))
-		return;
-	wanted.fails = fails && may_fail(p, &wanted);
-	*t = wanted;
-	t->begun = ++t->seq;
-	if (row->is_end) {
-		struct context_here *c = &p->contexts[t->context];
-
-		t->is_last = call != CALL_RELEASE || c->refs - c->releases == 1;
-		c->ends += t->is_last;
-		c->releases += call == CALL_RELEASE;
-	}
-	if (row->is_release && !(row->is_end && o->ends_at_return))
-		send_call(o, p, thread, row->api, GMT_PHASE_ENTER, row->count);
-	if (row->is_end)
-		forget_seen(p);
-}
-
-static void return_from(struct order *o, struct process_here *p, int thread)
-{
-	struct thread_here *t = &p->threads[thread];
-	const struct call_row *row = &rows[t->call];
-	bool is_sent = false, is_at_return = !row->is_release || (row->is_end && o->ends_at_return);
-
-	if (row->is_end && t->fails)
-		reopen_context(p, t); /* only now does the caller know that the context is there */
-	if (t->is_nothing)
-		;
-	else if (is_at_return && (!t->fails || row->is_request))
-		is_sent = send_call(o, p, thread, row->api, GMT_PHASE_DONE, row->count);
-	else if (!is_at_return && t->fails)
-		send_call(o, p, thread, row->api, GMT_PHASE_UNDO, row->count);
-	if (!t->fails && t->memory >= 0 && !row->is_release) {
-		struct memory_here *m = &p->memories[t->memory];
-
-		m->visible = true;
-		m->given += m->kind == MEMORY_IMPORT;
-		m->seen |= is_sent && (m->object < 0 || p->objects[m->object].seen) && t->call != CALL_HANDLE_RETAIN;
-	}
-	if (t->fails && t->memory >= 0) {
-		p->memories[t->memory].busy = false;
-		p->memories[t->memory].closes -= p->memories[t->memory].kind == MEMORY_IMPORT;
-	}
-	if (!t->fails && t->call == CALL_CREATE)
-		p->objects[t->object].visible = true, p->objects[t->object].seen = is_sent;
-	if (t->call == CALL_CTX_CREATE)
-		forget_seen(p);
-	if (!t->fails && (t->call == CALL_CTX_CREATE || t->call == CALL_RETAIN))
-		p->contexts[t->context].visible = true;
-	t->call = CALL_NONE;
-}
-
-/* Lets the thread go on to its next moment. `only_finish`: no call begins. */
-static void advance_call(struct order *o, struct process_here *p, int thread, bool only_finish)
-{
-	struct thread_here *t = &p->threads[thread];
-
-	if (!t->call && !only_finish)
-		begin_call(o, p, thread);
-	else if (t->call && !t->has_worked)
-		work(p, t);
-	else if (t->call)
-		return_from(o, p, thread);
 }
 
 #endif

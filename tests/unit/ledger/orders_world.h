@@ -29,12 +29,20 @@
 #define DEPTH 4
 #define POOL_HERE 0x9000ULL      /* of another process */
 
+#include "orders_things.h"
+
 enum call {
 	CALL_NONE, CALL_CTX_CREATE, CALL_CTX_DESTROY, CALL_CTX_SET, CALL_CTX_PUSH, CALL_CTX_POP,
 	CALL_RETAIN, CALL_RELEASE, CALL_RESET,
 	CALL_ALLOC, CALL_MANAGED, CALL_PINNED, CALL_ASYNC, CALL_FREE, CALL_FREE_NULL,
 	CALL_IPC_OPEN, CALL_IPC_CLOSE, CALL_IMPORT, CALL_IMPORT_FREE,
-	CALL_CREATE, CALL_HANDLE_RELEASE, CALL_HANDLE_RETAIN, CALL_MAP, CALL_UNMAP, CALL_COUNT
+	CALL_CREATE, CALL_HANDLE_RELEASE, CALL_HANDLE_RETAIN, CALL_MAP, CALL_UNMAP,
+	/* the calls of orders_more.h */
+	CALL_MORE, CALL_ARRAY = CALL_MORE, CALL_MIPMAP, CALL_ARRAY_FREE, CALL_TILE_MAP, CALL_TILE_UNMAP,
+	CALL_POOL_CREATE, CALL_POOL_SET, CALL_POOL_ALLOC, CALL_POOL_TRIM, CALL_POOL_DESTROY,
+	CALL_NODE, CALL_NODE_FREE, CALL_CHILD, CALL_INSTANTIATE, CALL_GRAPH_DESTROY, CALL_EXEC_DESTROY, CALL_LAUNCH,
+	CALL_PLAN_FREE, CALL_STREAM, CALL_STREAM_DESTROY, CALL_CAPTURE, CALL_CAPTURED, CALL_JOINED, CALL_CAPTURE_END,
+	CALL_GROUP, CALL_BIND, CALL_UNBIND, CALL_GROUP_RELEASE, CALL_COUNT
 };
 
 struct context_here {
@@ -77,19 +85,38 @@ struct thread_here {
 	bool is_last;             /* it ends a context, and is not just one release of several */
 	uint32_t seq, begun;      /* begun: the number of the call that runs */
 	int context, memory, object, gpu;
-	uint64_t val[5];
+	int thing, other;         /* what a call of orders_more.h works on; -1: none */
+	int slot, exec, graph, node;
+	bool was_planned, was_left, has_lost;
+	uint64_t born;
+	uint64_t val[8];
 	int stack[DEPTH], depth;
+};
+
+/* What the kernel driver has given (orders_kernel.h). */
+struct kernel_object {
+	uint32_t handle;          /* 0: none */
+	uint64_t bytes, address, length; /* address 0: mapped nowhere */
+	int gpu;
+};
+#define KERNEL_OBJECTS (MEMORIES + OBJECTS + ARRAYS + NODES)
+struct kernel_here {
+	struct kernel_object list[KERNEL_OBJECTS];
+	uint32_t last;
 };
 
 struct process_here {
 	bool alive, from_start;
 	bool was_late;            /* attached late, maybe before an exec */
+	bool was_here;            /* an older life of the pid has ended */
 	uint32_t pid;
 	uint64_t lost;            /* records, in this life */
 	struct thread_here threads[THREADS];
 	struct context_here contexts[CONTEXTS];
 	struct memory_here memories[MEMORIES];
 	struct object_here objects[OBJECTS];
+	struct things things;
+	struct kernel_here kernel;
 };
 
 struct world {
@@ -167,6 +194,9 @@ static bool has_made_context(const struct process_here *p, int gpu)
 
 /* ---- what ends ---- */
 
+static void end_arrays(struct process_here *p, int context);
+static void drop_unused(struct process_here *p, int object);
+
 static void end_context(struct process_here *p, int context)
 {
 	for (int i = 0; i < MEMORIES; i++) {
@@ -177,6 +207,7 @@ static void end_context(struct process_here *p, int context)
 		if (m->live && (m->context == context || is_pooled))
 			m->live = false;
 	}
+	end_arrays(p, context);
 	p->contexts[context].alive = false;
 }
 

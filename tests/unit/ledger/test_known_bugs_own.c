@@ -277,6 +277,20 @@ static void a_free_that_failed_after_its_graphs_end_and_a_launch(void **state)
 	assert_no_anomaly(r);
 }
 
+/* The second launch brings again what was freed after the first one. */
+static void memory_of_a_second_launch_is_freed_after_its_graphs_end(void **state)
+{
+	struct records *r = *state;
+
+	CALL(r, cuGraphAddMemAllocNode, A, MiB, 0, G);
+	RELEASE(r, cuMemFreeAsync, A, 0);
+	records_rm_map(r, 1, A, MiB, records_rm_memory(r, 1, MiB));
+	RELEASE(r, cuGraphDestroy, G);
+	RELEASE(r, cuMemFreeAsync, A, 0);
+	assert_int_equal(hash_count(&process(r)->allocs.by_address), 0);
+	assert_no_anomaly(r);
+}
+
 static void a_free_that_failed_is_not_another_nodes(void **state)
 {
 	struct records *r = *state;
@@ -310,8 +324,9 @@ static void pools_of_other_memory_during_a_capture(void **state)
 	records_apply(r, &host, GMT_KIND_UVM_MAP, sizeof(host)); /* which lies on no GPU */
 	CALL(r, cuMemAllocFromPoolAsync, A, MiB, POOL, STREAM2);
 	CALL(r, cuMemAllocFromPoolAsync, B, 2 * MiB, POOL + 1, STREAM2);
-	CALL(r, cuMemAllocFromPoolAsync, C, 4 * MiB, POOL, STREAM2); /* was not mapped: the stream joined the capture */
-	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_PINNED), MiB);
+	CALL(r, cuMemAllocFromPoolAsync, B + GiB, MiB, POOL, STREAM2); /* or is not mapped by the kernel at all */
+	CALL(r, cuMemAllocAsync, C, 4 * MiB, STREAM2);  /* was not mapped: the stream joined the capture */
+	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_PINNED), 2 * MiB);
 	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_MANAGED), 2 * MiB);
 	assert_int_equal(planned(r), 4 * MiB);
 	assert_int_equal(records_live(r, ANY_GPU, GMT_CLASS_POOL), 0);
@@ -452,6 +467,7 @@ int main(void)
 		TEST(the_handle_of_a_child_is_given_out_again),
 		TEST(a_free_that_failed_after_its_graphs_end),
 		KERNEL(a_free_that_failed_after_its_graphs_end_and_a_launch),
+		KERNEL(memory_of_a_second_launch_is_freed_after_its_graphs_end),
 		TEST(a_free_that_failed_is_not_another_nodes),
 		KERNEL(pools_of_other_memory_during_a_capture),
 		TEST(a_stream_that_ends_while_it_captures),

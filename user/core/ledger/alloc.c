@@ -299,14 +299,15 @@ void alloc_drop_plan(struct process *p, uint64_t address, uint64_t ts_ns)
 
 	if (!a || a->class != GMT_CLASS_GRAPH)
 		return;
-	if (alloc_is_booked(a)) {
-		a->flags |= ALLOC_LEFT;
-		if (p->rm && rm_is_mapped(p->rm, address))
-			return;
+	bool is_left = p->rm ? rm_is_mapped(p->rm, address) : alloc_is_booked(a);
+
+	/* Without the kernel layer nobody knows whether the graph was launched. If it was, the program will free the
+	 * memory. */
+	if (!p->rm || !is_left)
 		alloc_unplan(p, address, ts_ns);
-		/* Nobody knows whether the graph was launched. If it was, the program will free the memory. */
-		if (!p->rm)
-			return;
+	if (is_left) {
+		a->flags |= ALLOC_LEFT;
+		return;
 	}
 	p->contexts.list[a->owner].live--;
 	hash_erase(&p->allocs.by_address, address);
@@ -388,8 +389,11 @@ void alloc_release_undo(struct event *e, struct undo *u)
 	struct alloc *a = hash_put(u->table, u->key, &is_new);
 
 	if (is_new || is_same_node(a, u)) {
+		unsigned int left = is_new ? 0 : a->flags & ALLOC_LEFT;
+
 		p->contexts.list[u->alloc.owner].live -= !is_new;
 		*a = u->alloc;
+		a->flags |= left;
 		book_alloc(p, DELTA_RESTORE, a, u->table == &p->allocs.by_address ? u->key : 0, e->ts_ns);
 		if (a->flags & ALLOC_BEFORE)
 			raise_before(p, a);

@@ -114,8 +114,8 @@ static bool is_capturing(const struct event *e, uint64_t stream)
 
 /*
  * Whether an allocation on the stream only adds a node to a graph. A stream may join a capture through an event, which
- * is not seen. So during any capture, an address that the kernel did not map is such a node. Managed memory is never
- * mapped in this way, and so it is not known of it.
+ * is not seen. So during any capture, an address of device memory that the kernel did not map is such a node. Whether
+ * the kernel maps the memory of a host's or a managed pool is not known.
  */
 static bool goes_into_graph(const struct event *e, unsigned int class, uint64_t stream)
 {
@@ -124,7 +124,7 @@ static bool goes_into_graph(const struct event *e, unsigned int class, uint64_t 
 	if (!p->contexts.capturing)
 		return false;
 	return is_capturing(e, stream) ||
-	       (p->rm && !e->call->rc && class != GMT_CLASS_MANAGED && !rm_is_mapped(p->rm, e->val[0]));
+	       (p->rm && !e->call->rc && class == GMT_CLASS_POOL && !rm_is_mapped(p->rm, e->val[0]));
 }
 
 static void add_pool_alloc(struct event *e, unsigned int class, uint64_t stream, unsigned int owner,
