@@ -369,7 +369,7 @@ build/demos/train: demos/train.c Makefile | $(SETUP)
 	$(Q)$(CC) $(TEST_CFLAGS) -o $@ $< -ldl
 
 # ---- what makes calls of the binary fail: preloaded, so never into one with sanitizers -----------------------
-FAULTS := $(if $(SAN),,$(O)/tests/faults/fail_calls.so $(O)/tests/faults/swap_pid.so)
+FAULTS := $(if $(SAN),,$(O)/tests/faults/fail_calls.so $(O)/tests/faults/swap_pid.so $(O)/tests/faults/known_numbers.so)
 $(O)/tests/faults/%.so: tests/faults/%.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
