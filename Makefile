@@ -113,7 +113,7 @@ BIN_SRC  := $(TOP:%=user/%)
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,parse,parse) \
              $(call in,terms,array_size cgroup_parts libraries own_code probes terms) \
-             $(call in,bpf,pairing) \
+             $(call in,bpf,memo pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
@@ -225,6 +225,8 @@ $(O)/clangs/gpumemtrace-%: $(O)/clangs/%.blob.o $(BIN_SRC:%=$(O)/%.o) $(OLD:%=$(
 
 # ---- unit tests -------------------------------------------------------------------------------------
 $(UNIT_BIN:%=%.o): GMT_CPPFLAGS += -Itests/unit
+# The test defines what this instrumentation calls, so nothing is linked for it.
+$(O)/tests/unit/bpf/test_memo.o: GMT_CFLAGS += $(if $(SAN),,-fsanitize=thread -DMEMO_STOPS)
 
 $(call unit_path,$(UNIT)): %: %.o $(UNIT_OBJ) $(O)/libgmt.a
 	$(call msg,LINK,$@)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The BPF programs of calls, processes and ranges as ordinary C, with the helpers and the kernel's structures that they
- * use. The file that includes this header defines the functions that begin with host_.
+ * use. The file that includes this header defines the functions that begin with host_. With HOST_STACKS it has the
+ * memory of stacks (stack_memo.bpf.h) instead of the programs.
  */
 #ifndef GMT_TESTS_PAIRING_HOST_BPF_H
 #define GMT_TESTS_PAIRING_HOST_BPF_H
@@ -75,7 +76,7 @@ static void host_storage_failed(void);
 #define SEC(name)
 #define BPF_PROG(name, ...) name(__VA_ARGS__)
 struct host_map { int unused; };
-#define MAP(name, ...) static struct host_map name
+#define MAP(name, ...) static struct host_map name __attribute__((unused))
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #undef __noinline
@@ -165,9 +166,12 @@ static long bpf_probe_read_user(void *to, __u32 size, const void *from)
 	return host_read_user(to, size, (__u64)(uintptr_t)from);
 }
 
+/* Word by word, so that a test can look in between. */
 static long bpf_probe_read_kernel(void *to, __u32 size, const void *from)
 {
-	memcpy(to, from, size);
+	for (__u32 i = 0; i < size / 8; i++)
+		((volatile __u64 *)to)[i] = ((const __u64 *)from)[i];
+	memcpy((char *)to + size / 8 * 8, (const char *)from + size / 8 * 8, size % 8);
 	return 0;
 }
 
@@ -260,6 +264,33 @@ static long bpf_find_vma(struct task_struct *task, __u64 address,
 	return 0;
 }
 
+#ifdef HOST_STACKS
+
+/* ---- the memory of stacks ---- */
+
+static long bpf_loop(__u32 count, long (*step)(__u32 i, void *ctx), void *ctx, __u64 flags)
+{
+	for (__u32 i = 0; i < count; i++)
+		if (step(i, ctx))
+			return i + 1;
+	return count;
+}
+
+#define HOST_MEMOS 2 /* slot 0 is not used, so all stacks share a slot */
+#define __uint(name, value) int name
+#define __type(name, value) int name
+#define __array(name, value) int name
+#define INNER_MAP(tag, ...) struct tag { int unused; }
+
+#include "../../bpf/users.bpf.h"
+#include "../../bpf/emit.bpf.h"
+#include "../../bpf/stack_state.bpf.h"
+#include "../../bpf/stack_memo.bpf.h"
+
+static struct stack_memo_slot host_memos[HOST_MEMOS];
+
+#else
+
 /* ---- the programs; stacks are not taken ---- */
 
 struct stack_start {
@@ -280,6 +311,8 @@ static inline __u32 stack_take(struct stack_thread *thread, struct stack_start *
 #include "../../bpf/pytorch.bpf.h"
 #include "../../bpf/proc.bpf.h"
 
+#endif
+
 static void *host_lookup(const void *map, __u32 key)
 {
 	if (map == &loss)
@@ -288,6 +321,12 @@ static void *host_lookup(const void *map, __u32 key)
 		return &host.marks[key % (HOST_TIDS / 64)];
 	if (map == &users)
 		return host_user(key);
+#ifdef HOST_STACKS
+	if (map == &stack_memos)
+		return key < HOST_MEMOS ? &host_memos[key] : NULL;
+	if (map == &stack_memo_keys)
+		return NULL;
+#endif
 	return host_target(key) ? &host.values[host_target(key) - host.targets] : NULL;
 }
 
@@ -295,6 +334,10 @@ static long host_update(const void *map, __u32 key, const void *value, __u64 fla
 {
 	if (map == &users)
 		return host_add_user(key);
+#ifdef HOST_STACKS
+	if (map == &stack_memo_keys)
+		return 0;
+#endif
 	return host_add_target(key, value, flags);
 }
 
