@@ -61,8 +61,8 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
                              ended ends framework_records free graph held import ledger life overlap pool process \
                              process_tables stack_ends vmm vmm_object) \
-            $(call in,framework,categories category framework framework_view frameworks phase_line phases recent rises \
-                                segments sizes torch_silent) \
+            $(call in,framework,categories category framework framework_view frameworks iteration_marks phase_line phases \
+                                recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
             $(call in,history,births history history_dump history_events history_marks history_read window) \
             $(call in,pipeline,pipeline) \
@@ -118,7 +118,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
                              mark orders overlap pool stack_ends vmm) \
-             $(call in,framework,phases recent rises torch torch_silent torch_size) \
+             $(call in,framework,iterations phases recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \
              $(call in,view,by_stack by_stack_model findings shed table view) \

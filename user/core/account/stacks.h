@@ -17,7 +17,9 @@
 
 #include "base/hash.h"
 
-#define STACKS_MARKS 6
+#define STACKS_PROCESS_MARKS 6     /* by time, of all memory of a process */
+#define STACKS_ITERATION_MARKS 3   /* by a framework's iterations, of its blocks */
+#define STACKS_MARKS (STACKS_PROCESS_MARKS + STACKS_ITERATION_MARKS)
 
 struct stack {
 	uint32_t id;             /* 0: none */
@@ -64,6 +66,7 @@ enum { STACKS_RISE_SINCE, STACKS_RISE_LATER, STACKS_RISE_UNTIL, STACKS_RISE_MOME
 struct stacks_rise {
 	int64_t all, later;
 	uint64_t then;           /* held at the first */
+	int64_t each;            /* over the iterations of view_stacks.iterations */
 };
 
 void stacks_init(struct stacks *s);     /* allocates nothing */

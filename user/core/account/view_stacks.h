@@ -46,6 +46,7 @@ struct view_held {
 	int64_t grown;           /* live, less what it was at view_stacks.since_ns */
 	int64_t rise, rise_later; /* between the moments of view_stacks.rise; rise_later: since its later_ns */
 	uint64_t then;           /* held at the first of these moments */
+	int64_t each;            /* what the iterations of view_stacks.iterations have added, all together */
 	uint64_t live_count;
 	uint64_t allocs, frees;  /* ever */
 	uint64_t alloc_bytes;
@@ -158,6 +159,7 @@ struct view_stacks {
 	uint64_t live, peak, peak_ts_ns; /* of the sum of all */
 	uint64_t since_ns;       /* growth is counted from here */
 	struct view_rise rise;
+	uint32_t iterations;     /* of a framework's blocks: so many of the newest iterations; 0: none are known */
 	int64_t unexplained;     /* rows with physical: its live bytes less these. Rounding and the reserve of
 				  * pools; less than 0 where small allocations lie in blocks of the context */
 	size_t stack_count;      /* different ones; 0 if none are to be shown */
@@ -232,6 +234,12 @@ struct view_request {
 	bool ages;               /* costs a look at each live allocation */
 	uint64_t older_than_ns;
 };
+
+/* What each iteration has added to held->each, on average. */
+static inline int64_t view_each(const struct view_stacks *stacks, const struct view_held *held)
+{
+	return stacks->iterations ? held->each / (int64_t)stacks->iterations : 0;
+}
 
 int64_t view_value(const struct view_held *held, enum view_order order);
 /* Whether memory has risen in both parts of the time of view_stacks.rise, and was there before: no start-up. */

@@ -66,6 +66,7 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 		return;
 	d->blocks++;
 	d->block_bytes += block.length;
+	waiting_add(&f->waiting, rec->stack_id, phases_backward_stack(&f->phases, rec->hdr.tid));
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
 	d->unchecked |= !segments_cover(f, &block, rec->hdr.ts_ns);
 	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);
@@ -177,6 +178,7 @@ static void take_event(struct framework *f, const struct gmt_fw_mem *rec, unsign
 	take_totals(f, d, rec);
 	f->phases.now_ns = rec->hdr.ts_ns;
 	now = phases_block(&f->phases, rec->device_index, rec->hdr.tid, rec->delta, rec->total_allocated);
+	framework_follow_iterations(f);
 	if (rec->delta > 0)
 		add_block(f, rec, now);
 	else
@@ -235,6 +237,7 @@ void framework_drop(struct framework *f)
 	forget_blocks(f);
 	phases_fini(&f->phases);
 	hash_fini(&f->sizes);
+	hash_fini(&f->waiting);
 	for (unsigned int i = 0; i < f->count; i++) {
 		struct framework_device *d = &f->devices[i];
 
@@ -246,6 +249,7 @@ void framework_drop(struct framework *f)
 		d->seen = false;
 		d->gone.peak++;
 		d->recent = (struct recent){ 0 };
+		d->iterations = (struct iteration_marks){ 0 };
 		stacks_drop(&d->stacks);
 	}
 }
@@ -258,6 +262,7 @@ void framework_free(struct framework *f)
 	phases_fini(&f->phases);
 	hash_fini(&f->sizes);
 	hash_fini(&f->segment_stacks);
+	hash_fini(&f->waiting);
 	for (unsigned int i = 0; i < f->count; i++) {
 		stacks_fini(&f->devices[i].stacks);
 		framework_kinds_free(&f->devices[i].kinds_at_end);
@@ -278,6 +283,16 @@ void framework_mark(struct framework *f, unsigned int mark)
 {
 	for (unsigned int i = 0; i < f->count; i++)
 		stacks_mark(&f->devices[i].stacks, mark);
+}
+
+void framework_follow_iterations(struct framework *f)
+{
+	for (unsigned int i = 0; i < f->count; i++) {
+		const struct phase_line *line = phases_line(&f->phases, i);
+
+		if (line)
+			iteration_marks_end(&f->devices[i].iterations, &f->devices[i].stacks, line->now.iteration - 1);
+	}
 }
 
 void framework_restart(struct framework *f, uint64_t ts_ns)

@@ -15,6 +15,7 @@ void framework_drop(struct framework *f);
 void framework_end(struct framework *f);
 void framework_close(struct framework *f);                    /* stacks_close() of all */
 void framework_mark(struct framework *f, unsigned int mark);   /* stacks_mark() of all */
+void framework_follow_iterations(struct framework *f);         /* to be called when phases may have changed */
 /* All peaks begin anew at the live bytes, as after torch.cuda.reset_peak_memory_stats(). */
 void framework_restart(struct framework *f, uint64_t ts_ns);
 
@@ -24,6 +25,10 @@ void framework_restart(struct framework *f, uint64_t ts_ns);
 const struct stacks *framework_stacks(const struct framework *f, unsigned int row);
 /* The stacks (by stack id) that allocated segments, also those that have ended; NULL: there are none. */
 const struct hash *framework_segment_stacks(const struct framework *f);
+/* Who waited for the stacks of autograd's threads (waiting.h); NULL: nobody has. */
+const struct hash *framework_waiting(const struct framework *f);
+/* The newest iterations of the same device over which growth is known. */
+struct iteration_span framework_iterations(const struct framework *f, unsigned int row);
 bool framework_has_reported(const struct framework *f);
 /* As phases_backward_stack(). */
 uint32_t framework_backward_stack(const struct framework *f, uint32_t tid);

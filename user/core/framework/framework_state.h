@@ -22,9 +22,11 @@
 #include "base/hash.h"
 #include "base/rangemap.h"
 #include "core/account/stacks.h"
+#include "core/framework/iteration_marks.h"
 #include "core/framework/phases.h"
 #include "core/framework/recent.h"
 #include "core/framework/view_torch.h"
+#include "core/framework/waiting.h"
 
 struct deltas;
 struct frames;
@@ -79,6 +81,7 @@ struct framework_device {
 	int64_t off;             /* the framework's reserved bytes less its segments, at the last comparison */
 	struct framework_gaps at_end;
 	struct stacks stacks;    /* of blocks */
+	struct iteration_marks iterations;
 	bool is_first;           /* the device was seen from its first block on */
 	struct framework_gone gone;
 	struct framework_kinds kinds_at_end;
@@ -99,6 +102,7 @@ struct framework {
 				    * (category.h); gpu: ordinal */
 	struct rangemap segments;  /* as in struct delta_segment */
 	struct hash segment_stacks; /* uint8_t: the stacks that allocated segments, also ended ones; by stack id */
+	struct hash waiting;       /* of stacks of autograd's threads (waiting.h) */
 	struct hash sizes;         /* struct framework_size, by the block's address */
 	struct range taken[FRAMEWORK_TAKEN]; /* length 0: none */
 	unsigned int next_taken;

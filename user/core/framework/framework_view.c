@@ -82,6 +82,19 @@ const struct stacks *framework_stacks(const struct framework *f, unsigned int ro
 	return NULL;
 }
 
+struct iteration_span framework_iterations(const struct framework *f, unsigned int row)
+{
+	for (unsigned int i = 0; f && i < f->count; i++)
+		if (is_in_row(&f->devices[i], row))
+			return iteration_marks_span(&f->devices[i].iterations);
+	return (struct iteration_span){ 0 };
+}
+
+const struct hash *framework_waiting(const struct framework *f)
+{
+	return f && f->waiting.value_size ? &f->waiting : NULL;
+}
+
 const struct hash *framework_segment_stacks(const struct framework *f)
 {
 	return f && f->segment_stacks.value_size ? &f->segment_stacks : NULL;

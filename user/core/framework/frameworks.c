@@ -90,6 +90,7 @@ static int take_framework_range(struct framework *f, const struct delta *d)
 	f->phases.now_ns = d->framework.rec->ts_ns;
 	err = phases_range(&f->phases, (const void *)d->framework.rec);
 
+	framework_follow_iterations(f);
 	if (!err)
 		give_again(f, d, DELTA_RANGE);
 	return err;

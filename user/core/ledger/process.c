@@ -94,7 +94,7 @@ struct places {
 #define GROWTH_PLACES ((struct places){ 0, 3 })
 #define RECENT_PLACES ((struct places){ 3, 2 })
 #define WINDOW_PLACE 5
-_Static_assert(WINDOW_PLACE + 1 == STACKS_MARKS, "a place for each mark");
+_Static_assert(WINDOW_PLACE + 1 == STACKS_PROCESS_MARKS, "a place for each mark");
 
 static unsigned int mark_place(struct places places, uint32_t mark)
 {

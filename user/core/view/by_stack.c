@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/out.h"
 #include "base/xalloc.h"
+#include "core/framework/waiting.h"
 
 #define OWNER_NONE_TEXT "(without a stack)"
 #define OWNER_NOT_NAMED_TEXT "(not named)"
@@ -37,6 +38,7 @@ void by_stack_init(struct by_stack *b, const struct frames *frames, const struct
 	sums_init(&b->modules, frames->modules.count);
 	b->line_of = xcalloc(frames->stack_count, sizeof(*b->line_of));
 	b->caller_of = xcalloc(frames->stack_count, sizeof(*b->caller_of));
+	b->waiting_of = xcalloc(frames->stack_count, sizeof(*b->waiting_of));
 	b->marks = xcalloc(frames->stack_count, sizeof(*b->marks));
 	b->stack_of = xcalloc(frames->stack_count, sizeof(*b->stack_of));
 	b->symbol_of = xcalloc(frames->symbol_count, sizeof(*b->symbol_of));
@@ -55,6 +57,7 @@ void by_stack_fini(struct by_stack *b)
 	sums_fini(&b->modules);
 	free(b->line_of);
 	free(b->caller_of);
+	free(b->waiting_of);
 	free(b->marks);
 	free(b->marked);
 	free(b->stack_of);
@@ -175,10 +178,37 @@ void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks)
 	b->marks[stack] |= (uint8_t)marks;
 }
 
+/* A thread that has only a framework's code worked for the line that waited, if all that ever waited are one line. */
+void by_stack_set_waiting(struct by_stack *b, uint32_t stack_id, const struct waiting_ids *waiting)
+{
+	uint32_t stack = frames_of(b->frames, stack_id), by = 0, line = 0;
+	struct view_verdict verdict;
+
+	if (stack < FRAMES_FIRST)
+		return;
+	verdict = decide_owner(b, stack);
+	for (unsigned int i = 0; waiting && !waiting->is_uncertain && verdict.is_framework && i < waiting->count; i++) {
+		uint32_t other = frames_of(b->frames, waiting->ids[i]), its;
+		struct view_verdict of_other;
+
+		if (other < FRAMES_FIRST)
+			continue;
+		of_other = decide_owner(b, other);
+		its = line_of(b, other, &of_other);
+		if (its < by_stack_line_symbols(b->request) || (line && its != line)) {
+			by = 0;
+			break;
+		}
+		line = its;
+		by = other;
+	}
+	b->waiting_of[stack] = by;
+}
+
 void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct stacks_rise *rise,
 		  const struct held_age *age)
 {
-	uint32_t stack = frames_of(b->frames, r->stack_id);
+	uint32_t stack = frames_of(b->frames, r->stack_id), by;
 	struct view_verdict verdict;
 	struct view_held held = {
 		.live = r->live, .at_peak = r->at_peak, .grown = r->grown,
@@ -189,18 +219,20 @@ void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct s
 		held.rise = rise->all;
 		held.rise_later = rise->later;
 		held.then = rise->then;
+		held.each = rise->each;
 	}
 	if (age) {
 		held.oldest_ts_ns = age->oldest_ts_ns;
 		held.old_bytes = age->old_bytes;
 		held.old_count = age->old_count;
 	}
-	verdict = decide_owner(b, stack);
+	by = b->waiting_of[stack] ? b->waiting_of[stack] : stack;
+	verdict = decide_owner(b, by);
 	sums_count(&b->owners, verdict.owner, &held);
 	if (!b->request->top)
 		return;
-	b->line_of[stack] = line_of(b, stack, &verdict);
-	b->caller_of[stack] = caller_of(b, stack, &verdict);
+	b->line_of[stack] = line_of(b, by, &verdict);
+	b->caller_of[stack] = caller_of(b, by, &verdict);
 	sums_count(&b->stacks, stack, &held);
 	sums_count(&b->lines, b->line_of[stack], &held);
 	sums_count(&b->modules, b->frames->stacks[stack].module, &held);
@@ -260,7 +292,7 @@ static uint32_t show_stack(struct by_stack *b, uint32_t stack)
 	*to = (struct view_stack){
 		.state = stack == FRAMES_NO_STACK ? VIEW_STACK_NONE :
 			 stack == FRAMES_NOT_NAMED ? VIEW_STACK_NOT_NAMED : VIEW_STACK_NAMED,
-		.owner = verdict.owner,
+		.owner = b->waiting_of[stack] ? decide_owner(b, b->waiting_of[stack]).owner : verdict.owner,
 		.decisive = verdict.frame,
 		.own = verdict.line,
 		.module = show_module(b, b->frames->stacks[stack].module),
@@ -399,6 +431,7 @@ void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struc
 	*out = (struct view_stacks){
 		.live = stacks->live, .peak = stacks->peak, .peak_ts_ns = stacks->peak_ts_ns,
 		.since_ns = moments->since_ns, .rise = moments->rise,
+		.iterations = moments->iterations.iterations,
 	};
 	mark_stacks(b, of);
 	b->has_ended = of->has_ended;
@@ -407,11 +440,16 @@ void by_stack_fill(struct by_stack *b, const struct by_stack_of *of, const struc
 		struct stacks_row r;
 		struct held_age age;
 
+		if (moments->iterations.iterations)
+			rise.each = (int64_t)(stacks_held(stacks, i, moments->iterations.to) -
+					      stacks_held(stacks, i, moments->iterations.from));
 		stacks_row(stacks, i, moments->since, &r);
 		if (!r.allocs && !r.frees && !r.live && !r.at_peak) /* the stack's memory has moved to other rows */
 			continue;
 		if (of->ages)
 			age = held_age(of->ages, of->row, r.stack_id);
+		if (of->waiting)
+			by_stack_set_waiting(b, r.stack_id, hash_get(of->waiting, r.stack_id));
 		by_stack_add(b, &r, &rise, of->ages ? &age : NULL);
 	}
 	by_stack_take(b, out);

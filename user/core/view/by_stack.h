@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/account/stacks.h"
+#include "core/framework/iteration_marks.h"
 #include "core/ledger/held.h"
 #include "core/ledger/stack_ends.h"
 #include "core/terms/frames.h"
@@ -32,6 +33,8 @@ static inline uint32_t by_stack_line_symbols(const struct view_request *request)
 	return BY_STACK_LINE_OWNERS + by_stack_owner_count(request) + 2;
 }
 
+struct waiting_ids;
+
 /* Scratch of one view. */
 struct by_stack {
 	const struct frames *frames;
@@ -42,6 +45,7 @@ struct by_stack {
 	struct sums modules;     /* by the number of a path of modules */
 	uint32_t *line_of;       /* stack -> its line, of the stacks in `stacks` */
 	uint32_t *caller_of;     /* stack -> 1 + the symbol of its caller's place, 0: none; likewise */
+	uint32_t *waiting_of;    /* stack -> the stack that waited for it, 0: none; likewise, and later in the view */
 	uint8_t *marks;          /* stack -> enum by_stack_mark, of the part of the view that is being made */
 	uint32_t *marked;        /* the stacks that have marks */
 	size_t marked_count;
@@ -58,6 +62,8 @@ void by_stack_fini(struct by_stack *b);
 
 /* Marks a stack, before any stack is added: enum by_stack_mark. by_stack_take() takes the marks away. */
 void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks);
+/* Says who waited while the stack's thread allocated, before the stack is added. */
+void by_stack_set_waiting(struct by_stack *b, uint32_t stack_id, const struct waiting_ids *waiting);
 /* Adds a stack to the sums. rise, age: NULL where it is not known. by_stack_take() moves the sums to `out`, except live
  * and peak; view_stacks_free() releases the arrays of `out`. */
 void by_stack_add(struct by_stack *b, const struct stacks_row *row, const struct stacks_rise *rise,
@@ -70,12 +76,14 @@ struct by_stack_moments {
 	uint64_t since_ns;
 	unsigned int rise_at[STACKS_RISE_MOMENTS];
 	struct view_rise rise;
+	struct iteration_span iterations;
 };
 
 /* Whose stacks they are. Members but `stacks` may be NULL. */
 struct by_stack_of {
 	const struct stacks *stacks;
 	const struct stack_ends *ends;
+	const struct hash *waiting;      /* struct waiting_ids, by id */
 	const struct hash *segments;     /* by id: stacks that allocated a framework's segments */
 	const struct held_ages *ages;
 	unsigned int row;                /* of the ages */

@@ -33,6 +33,7 @@ void sums_count(struct sums *sums, uint32_t number, const struct view_held *held
 	sum->rise += held->rise;
 	sum->rise_later += held->rise_later;
 	sum->then += held->then;
+	sum->each += held->each;
 	sum->live_count += held->live_count;
 	sum->allocs += held->allocs;
 	sum->frees += held->frees;

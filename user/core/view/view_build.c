@@ -114,10 +114,11 @@ static unsigned int find_last(const struct process *p, const struct stacks *stac
 	return STACKS_AT_PEAK;
 }
 
-static void fill_held_stacks(struct maker *m, const struct by_stack_of *of, struct view_stacks *out)
+static void fill_held_stacks(struct maker *m, const struct by_stack_of *of, struct iteration_span iterations,
+			     struct view_stacks *out)
 {
 	const struct process *p = m->p;
-	struct by_stack_moments moments = { .rise.until_ns = m->ledger->now_ns };
+	struct by_stack_moments moments = { .rise.until_ns = m->ledger->now_ns, .iterations = iterations };
 	struct view_rise *rise = &moments.rise;
 	unsigned int *at = moments.rise_at;
 
@@ -136,16 +137,19 @@ static void fill_held_stacks(struct maker *m, const struct by_stack_of *of, stru
 static void fill_row_stacks(struct maker *m, unsigned int row, struct view_row *out)
 {
 	const struct stacks *blocks = framework_stacks(m->f, row);
+	const struct iteration_span none = { 0 };
 	struct by_stack_of of = {
 		.ends = &m->ledger->stack_ends, .segments = framework_segment_stacks(m->f), .ages = m->ages, .row = row,
 		.has_ended = m->p->exited,
 	};
 
 	of.stacks = &m->p->account.rows[row].stacks;
-	fill_held_stacks(m, &of, &out->stacks);
-	of = (struct by_stack_of){ .stacks = blocks, .ends = of.ends, .has_ended = m->p->exited };
+	fill_held_stacks(m, &of, none, &out->stacks);
+	of = (struct by_stack_of){
+		.stacks = blocks, .ends = of.ends, .waiting = framework_waiting(m->f), .has_ended = m->p->exited,
+	};
 	if (blocks)
-		fill_held_stacks(m, &of, &out->torch.stacks);
+		fill_held_stacks(m, &of, framework_iterations(m->f, row), &out->torch.stacks);
 	by_stack_set_purposes(&m->by_stack, &out->torch.stacks, out->torch.training.purposes,
 			      out->torch.training.purpose_count);
 	if (out->has_physical)
@@ -195,7 +199,7 @@ static void fill_memory(struct maker *m, struct view_proc *out)
 		.stacks = &m->p->account.stacks, .ends = &m->ledger->stack_ends, .ages = m->ages, .row = ROW_NONE,
 		.has_ended = m->p->exited,
 	};
-	fill_held_stacks(m, &host, &out->host_stacks);
+	fill_held_stacks(m, &host, (struct iteration_span){ 0 }, &out->host_stacks);
 	if (m->ages)
 		held_ages_fini(&ages);
 	m->ages = NULL;

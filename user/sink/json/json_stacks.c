@@ -66,7 +66,13 @@ static json_t *categories_of_line(const struct view_line_row *row)
 	return list;
 }
 
-static json_t *lines_to_json(const struct view *view, const struct view_lines *lines)
+/* null: no iterations are known. */
+static json_t *each_to_json(const struct view_stacks *s, const struct view_held *held)
+{
+	return s->iterations ? json_integer(view_each(s, held)) : json_null();
+}
+
+static json_t *lines_to_json(const struct view *view, const struct view_stacks *s, const struct view_lines *lines)
 {
 	static const char *const states[] = {
 		[VIEW_LINE_NO_STACK] = "none", [VIEW_LINE_NOT_NAMED] = "not_named",
@@ -81,6 +87,7 @@ static json_t *lines_to_json(const struct view *view, const struct view_lines *l
 		js_append(list, JS_ADD(held_to_json(view, &r->held), { "state", js_word(states[r->state]) },
 				       { "symbol", js_u64_if(r->state == VIEW_LINE_OWN, r->symbol) },
 				       { "stack", js_u64(r->stack) }, { "stack_count", js_u64(r->stacks) },
+				       { "each_iteration_bytes", each_to_json(s, &r->held) },
 				       { "caller", js_u64_if(r->caller, r->caller - 1) },
 				       { "other_callers", json_boolean(r->has_callers) },
 				       { "steady", json_boolean(view_is_steady(&r->held)) },
@@ -90,7 +97,8 @@ static json_t *lines_to_json(const struct view *view, const struct view_lines *l
 	return list;
 }
 
-static json_t *modules_to_json(const struct view *view, const struct view_modules *modules)
+static json_t *modules_to_json(const struct view *view, const struct view_stacks *s,
+			       const struct view_modules *modules)
 {
 	json_t *list = js_array();
 
@@ -99,6 +107,7 @@ static json_t *modules_to_json(const struct view *view, const struct view_module
 		bool is_in_module = r->module != VIEW_NO_MODULE;
 
 		js_append(list, JS_ADD(held_to_json(view, &r->held),
+				       { "each_iteration_bytes", each_to_json(s, &r->held) },
 				       { "module", js_word_if(is_in_module,
 							      is_in_module ? view->modules[r->module] : "") }));
 	}
@@ -111,12 +120,13 @@ json_t *json_stacks_of(const struct view *view, const struct view_stacks *s, boo
 
 	for (int order = 0; order < VIEW_ORDER_COUNT; order++) {
 		js_set(orders, view_order_name((enum view_order)order), top_to_json(view, &s->top[order]));
-		js_set(lines, view_order_name((enum view_order)order), lines_to_json(view, &s->lines[order]));
-		js_set(modules, view_order_name((enum view_order)order), modules_to_json(view, &s->modules[order]));
+		js_set(lines, view_order_name((enum view_order)order), lines_to_json(view, s, &s->lines[order]));
+		js_set(modules, view_order_name((enum view_order)order), modules_to_json(view, s, &s->modules[order]));
 	}
 	return JS_OBJECT({ "live_bytes", js_u64(s->live) }, { "peak_bytes", js_u64(s->peak) },
 			 { "peak_at", json_moment_if(view, s->peak, s->peak_ts_ns) },
 			 { "growth_since", json_moment(view, s->since_ns) },
+			 { "iterations", js_u64(s->iterations) },
 			 { "unexplained_bytes", is_physical ? json_integer(s->unexplained) : json_null() },
 			 { "stack_count", js_u64(s->stack_count) }, { "owners", owners_to_json(view, s) },
 			 { "lines", lines }, { "modules", modules }, { "top", orders });

@@ -9,11 +9,11 @@
  *     rounding, reserve      35 MiB
  *     physical              1.5 GiB
  *
- *         LIVE   COUNT  AT PEAK      GROWN  BY LINE OF THE PROGRAM
- *      1.5 GiB      12  1.8 GiB   +100 MiB  train.py:212 forward
+ *         LIVE   COUNT  AT PEAK      GROWN  EACH ITER.  BY LINE OF THE PROGRAM
+ *      1.5 GiB      12  1.8 GiB   +100 MiB    +832 KiB  train.py:212 forward
  *
- *         LIVE   COUNT  AT PEAK      GROWN  BY MODULE
- *      1.5 GiB      12  1.8 GiB   +100 MiB  Net > Block > Linear
+ *         LIVE   COUNT  AT PEAK      GROWN  EACH ITER.  BY MODULE
+ *      1.5 GiB      12  1.8 GiB   +100 MiB    +832 KiB  Net > Block > Linear
  *
  *     stack traces by live memory
  *        1.5 GiB  PyTorch  x12  #1  train.py:212 forward
@@ -70,15 +70,23 @@ static void print_owners(struct out *out, const struct view *view, const struct 
 
 /* ---- lines ---- */
 
-static void print_held(struct out *out, const struct view_held *h)
+static void held_titles(struct out *out, const struct view_proc *proc, const char *name)
 {
-	out_printf(out, "    %9s%8s%9s%11s  ", human_bytes(h->live).s, human_count(h->live_count).s,
-		   human_bytes(h->at_peak).s, human_signed_bytes(h->grown).s);
+	out_printf(out, "\n    %9s%8s%9s%11s%12s  %s\n", proc->exited ? "AT END" : "LIVE", "COUNT", "AT PEAK", "GROWN",
+		   "EACH ITER.", name);
 }
 
-static void line_line(struct out *out, const struct view *view, const struct view_line_row *row)
+static void print_held(struct out *out, const struct view_stacks *s, const struct view_held *h)
 {
-	print_held(out, &row->held);
+	out_printf(out, "    %9s%8s%9s%11s%12s  ", human_bytes(h->live).s, human_count(h->live_count).s,
+		   human_bytes(h->at_peak).s, human_signed_bytes(h->grown).s,
+		   s->iterations ? human_signed_bytes(view_each(s, h)).s : "-");
+}
+
+static void line_line(struct out *out, const struct view *view, const struct view_stacks *s,
+		      const struct view_line_row *row)
+{
+	print_held(out, s, &row->held);
 	stack_text_line(out, view, row);
 	if (row->stacks > 1)
 		out_printf(out, "  (%s stack traces)", human_count(row->stacks).s);
@@ -97,13 +105,12 @@ static void print_lines(struct out *out, const struct view *view, const struct v
 
 	if (!first->count && !then->count)
 		return;
-	out_printf(out, "\n    %9s%8s%9s%11s  BY LINE OF THE PROGRAM\n", proc->exited ? "AT END" : "LIVE", "COUNT",
-		   "AT PEAK", "GROWN");
+	held_titles(out, proc, "BY LINE OF THE PROGRAM");
 	for (size_t i = 0; i < first->count; i++)
-		line_line(out, view, &first->rows[i]);
+		line_line(out, view, s, &first->rows[i]);
 	for (size_t i = 0; i < then->count; i++)
 		if (!view_lines_have(first, &then->rows[i]))
-			line_line(out, view, &then->rows[i]);
+			line_line(out, view, s, &then->rows[i]);
 }
 
 /* ---- modules ---- */
@@ -115,10 +122,9 @@ static void print_modules(struct out *out, const struct view *view, const struct
 
 	if (!modules->count)
 		return;
-	out_printf(out, "\n    %9s%8s%9s%11s  BY MODULE\n", proc->exited ? "AT END" : "LIVE", "COUNT", "AT PEAK",
-		   "GROWN");
+	held_titles(out, proc, "BY MODULE");
 	for (size_t i = 0; i < modules->count; i++) {
-		print_held(out, &modules->rows[i].held);
+		print_held(out, s, &modules->rows[i].held);
 		stack_text_module(out, view, modules->rows[i].module, PATH_COLUMNS);
 		out_char(out, '\n');
 	}

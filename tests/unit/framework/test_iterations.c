@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What each iteration of a training adds, by line; and whose line the memory is that autograd's threads allocate. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/framework/iteration_marks.h"
+#include "core/framework/waiting.h"
+#include "core/terms/frames.h"
+#include "core/view/view.h"
+#include "records.h"
+
+#define BASE 0x7f0000000000ull
+#define AUTOGRAD 101            /* thread */
+
+enum place { FORWARD = 1, KEEP, BACKWARD, ENGINE, OTHER_BACKWARD };
+
+struct training {
+	struct records r;
+	uint64_t allocated, at;
+};
+
+/* The line is the outermost frame with a file; a stack without is the framework's. */
+static struct view_verdict by_file(void *arg, const struct frames *frames, uint32_t stack)
+{
+	struct view_verdict verdict = { .owner = 1, .frame = VIEW_NO_FRAME, .line = VIEW_NO_FRAME };
+	uint32_t count;
+	const uint32_t *list = frames_list(frames, stack, &count);
+
+	(void)arg;
+	for (uint32_t i = 0; i < count; i++)
+		if (frames->symbols[list[i]].file[0])
+			verdict.line = i;
+	verdict.is_framework = verdict.line == VIEW_NO_FRAME;
+	verdict.owner = verdict.is_framework;
+	return verdict;
+}
+
+static struct view_owner_names names_of(void *arg, uint32_t owner)
+{
+	(void)arg;
+	return owner ? (struct view_owner_names){ .name = "PyTorch" }
+		     : (struct view_owner_names){ .name = "train.py", .allocator = "PyTorch" };
+}
+
+static void block(struct training *t, enum place stack, uint64_t ptr, int64_t delta)
+{
+	t->r.stack_id = stack;
+	records_block(&t->r, ptr, delta, t->allocated += delta, GiB);
+}
+
+static void range(struct training *t, uint64_t object, enum gmt_range_what what, enum place stack)
+{
+	struct gmt_fw_range rec = { .object = object, .what = what, .stack_id = stack };
+
+	if (what == GMT_RANGE_BEGIN)
+		memcpy(rec.name, "Optimizer.step#SGD.step", sizeof("Optimizer.step#SGD.step"));
+	records_apply(&t->r, &rec, GMT_KIND_FW_RANGE, sizeof(rec));
+}
+
+/* One iteration: an activation that goes, a loss that is kept, a gradient that replaces the one before. */
+static void iterate(struct training *t, enum place backward)
+{
+	static const uint64_t gradient = BASE, activation = BASE + 16 * MiB;
+
+	block(t, FORWARD, activation, 4 * MiB);
+	block(t, KEEP, BASE + 32 * MiB + (t->at += MiB), MiB / 2);
+	range(t, 0, GMT_RANGE_BACKWARD, backward);
+	t->r.tid = AUTOGRAD;
+	block(t, ENGINE, gradient, 2 * MiB);
+	block(t, FORWARD, activation, -4 * (int64_t)MiB);
+	t->r.tid = t->r.tgid;
+	range(t, 1, GMT_RANGE_BEGIN, 0);
+	range(t, 1, GMT_RANGE_END, 0);
+	t->r.ts_ns += 1000000000;
+}
+
+static void drop_gradient(struct training *t)
+{
+	block(t, ENGINE, BASE, -2 * (int64_t)MiB);
+}
+
+static struct training *begin(void)
+{
+	struct training *t = calloc(1, sizeof(*t));
+	struct records *r = &t->r;
+
+	records_scene(r, API_LAYER);
+	records_proc(r, 1, "python");
+	records_device(r, 0, 1);
+	CALL(r, cuDevicePrimaryCtxRetain, 0xc0, 0);
+	CALL(r, cuCtxSetCurrent, 0xc0);
+	records_symbol(r, 1, "c10::cuda::malloc", "/venv/libc10_cuda.so", "", 0);
+	records_symbol(r, 2, "forward", "", "/home/me/train.py", 10);
+	records_symbol(r, 3, "keep", "", "/home/me/train.py", 20);
+	records_symbol(r, 4, "step", "", "/home/me/train.py", 30);
+	records_symbol(r, 5, "torch::autograd::Engine", "/venv/libtorch.so", "", 0);
+	records_symbol(r, 6, "step", "", "/home/me/train.py", 40);
+	FRAMES(r, FORWARD, 1, 2);
+	FRAMES(r, KEEP, 1, 3);
+	FRAMES(r, BACKWARD, 5, 4);
+	FRAMES(r, ENGINE, 1, 5);
+	FRAMES(r, OTHER_BACKWARD, 5, 6);
+	CALL(r, cuMemAlloc_v2, BASE, GiB);
+	return t;
+}
+
+static void end(struct training *t)
+{
+	records_fini(&t->r);
+	free(t);
+}
+
+static void look(const struct training *t, struct view *view)
+{
+	const struct view_request request = { .decide = by_file, .owner_names = names_of, .owner_count = 2, .top = 10 };
+
+	view_build(t->r.pipeline, &request, view);
+}
+
+static const struct view_stacks *blocks_of(const struct view *view)
+{
+	for (size_t i = 0; i < view->procs[0].row_count; i++)
+		if (view->procs[0].rows[i].torch.seen)
+			return &view->procs[0].rows[i].torch.stacks;
+	return NULL;
+}
+
+/* The line of train.py among those with live memory; 0: the framework's code alone. */
+static const struct view_line_row *line_at(const struct view *view, uint32_t number)
+{
+	const struct view_lines *lines = &blocks_of(view)->lines[VIEW_BY_LIVE];
+
+	for (size_t i = 0; i < lines->count; i++)
+		if (number ? lines->rows[i].state == VIEW_LINE_OWN && view->symbols[lines->rows[i].symbol].line == number
+			   : lines->rows[i].state == VIEW_LINE_NOT_OWN)
+			return &lines->rows[i];
+	return NULL;
+}
+
+/* Only what is kept counts, and exactly that; also after many iterations. */
+static void each_iteration(void **state)
+{
+	struct training *t = begin();
+	const struct view_stacks *s;
+	struct view view;
+
+	(void)state;
+	for (int i = 1; i <= 200; i++) {
+		iterate(t, BACKWARD);
+		if (i == 2 || i == 5 || i == 40 || i == 200) {
+			look(t, &view);
+			s = blocks_of(&view);
+			assert_int_equal(s->iterations, i == 2 ? 0 : i == 5 ? 3 : i == 40 ? 38 : 200 - 2 - 5 * 32);
+			assert_int_equal(view_each(s, &line_at(&view, 20)->held), i == 2 ? 0 : MiB / 2);
+			assert_int_equal(view_each(s, &line_at(&view, 30)->held), 0);
+			view_free(&view);
+		}
+		drop_gradient(t);
+	}
+	end(t);
+}
+
+/* The gradient is the memory of the line that waited in backward(). */
+static void the_line_that_waits(void **state)
+{
+	struct training *t = begin();
+	struct view view;
+
+	(void)state;
+	iterate(t, BACKWARD);
+	look(t, &view);
+	assert_non_null(line_at(&view, 30));
+	assert_int_equal(line_at(&view, 30)->held.live, 2 * MiB);
+	assert_null(line_at(&view, 0));
+	assert_int_equal(blocks_of(&view)->owner_count, 1);
+	assert_string_equal(view.owners[blocks_of(&view)->owners[0].owner].text, "train.py (PyTorch)");
+	view_free(&view);
+	drop_gradient(t);
+	iterate(t, OTHER_BACKWARD);      /* two lines have waited for the same stack */
+	look(t, &view);
+	assert_null(line_at(&view, 30));
+	assert_null(line_at(&view, 40));
+	assert_int_equal(line_at(&view, 0)->held.live, 2 * MiB);
+	view_free(&view);
+	end(t);
+}
+
+static void waiting_is_bounded(void **state)
+{
+	struct hash waiting = { 0 };
+	const struct waiting_ids *ids;
+
+	(void)state;
+	waiting_add(&waiting, 7, 0);
+	assert_int_equal(hash_count(&waiting), 0);
+	for (uint32_t i = 1; i <= WAITING_IDS_MAX; i++)
+		waiting_add(&waiting, 7, i);
+	waiting_add(&waiting, 7, 1);
+	ids = hash_get(&waiting, 7);
+	assert_false(ids->is_uncertain);
+	assert_int_equal(ids->count, WAITING_IDS_MAX);
+	waiting_add(&waiting, 7, 99);
+	assert_true(ids->is_uncertain);
+	for (uint32_t i = 1; i < 2 * WAITING_STACKS_MAX; i++)
+		waiting_add(&waiting, i, 1);
+	assert_int_equal(hash_count(&waiting), WAITING_STACKS_MAX);
+	hash_fini(&waiting);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_iteration),
+		cmocka_unit_test(the_line_that_waits),
+		cmocka_unit_test(waiting_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

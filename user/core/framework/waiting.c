@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "core/framework/waiting.h"
+
+void waiting_add(struct hash *waiting, uint32_t stack_id, uint32_t id)
+{
+	struct waiting_ids *of;
+
+	if (!waiting->value_size)
+		hash_init(waiting, sizeof(*of));
+	of = hash_get(waiting, stack_id);
+	if (!of && (!id || !stack_id || hash_count(waiting) >= WAITING_STACKS_MAX))
+		return;
+	of = hash_put(waiting, stack_id, NULL);
+	for (uint8_t i = 0; i < of->count; i++)
+		if (of->ids[i] == id)
+			return;
+	if (!id || of->count == WAITING_IDS_MAX)
+		of->is_uncertain = true;
+	else
+		of->ids[of->count++] = id;
+}
