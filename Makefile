@@ -113,7 +113,7 @@ BIN_SRC  := $(TOP:%=user/%)
 UNIT      := $(call in,base,confine foreign_file hash human out out_file rangemap) \
              $(call in,parse,parse) \
              $(call in,terms,array_size cgroup_parts libraries own_code probes terms) \
-             $(call in,bpf,memo pairing) \
+             $(call in,bpf,joint memo pairing) \
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
@@ -392,7 +392,7 @@ $(O)/tests/bench/%.bpf.o: tests/bench/%.bpf.c Makefile | $(SETUP)
 
 # ---- fuzzers: where clang has the runtime for them, else their test is skipped ------------------------
 FUZZ     := $(addprefix fuzz_,record orders recfile outputs ehframe table elf elfsym pycode pyfile unwind rewalk pairing \
-                             text cli)
+                             joint text cli)
 FUZZ_BIN := $(FUZZ:%=build/fuzz/%)
 FUZZ_SAN := address,undefined -fno-sanitize-recover=undefined
 

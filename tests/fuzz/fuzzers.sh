@@ -2,7 +2,7 @@
 # What test_fuzz.sh and corpus.sh share: the fuzzers, their seeds, and how long their inputs are.
 # shellcheck shell=sh disable=SC2034
 fuzz=build/fuzz
-names=${FUZZERS:-record orders recfile outputs ehframe table elf elfsym pycode pyfile unwind rewalk pairing text cli}
+names=${FUZZERS:-record orders recfile outputs ehframe table elf elfsym pycode pyfile unwind rewalk pairing joint text cli}
 
 # Short stacks of allocations, and memory that is used again soon: as much again of inputs a second.
 export ASAN_OPTIONS=malloc_context_size=4:quarantine_size_mb=16:allocator_release_to_os_interval_ms=-1

@@ -70,6 +70,8 @@ struct call {
 	bool had_callback;
 	bool is_stub;            /* the driver's function of this name does the work */
 	bool has_context;        /* its argument is a context */
+	bool has_address;        /* its argument is the address that follows, or a number of a device */
+	__u64 address;
 	bool looks_inner;        /* made by the library's code, in an unprobed function */
 	bool is_target, is_hidden, has_worked, has_returned, is_left, has_ended;
 	int of;                  /* the call that this call is a part of; -1: none */
@@ -87,6 +89,8 @@ static struct machine {
 	struct xol_area area;
 	struct signal_struct signals[HOST_TIDS];  /* by tgid */
 	bool has_alias;          /* the driver's file has two names, so each call hits two probes */
+	bool is_exact;           /* nothing is lost: no faults, and no call is left */
+	__u64 starts;            /* of processes */
 } machine;
 
 static struct thread *current_thread(void)
@@ -159,7 +163,8 @@ static void run_programs(struct thread *thread, int (*program)(struct pt_regs *)
 
 		regs.cookie = api | (__u64)(i ? LIBRARY_ALIAS : code) << 32;
 		regs.args[1] = number;
-		regs.args[0] = call->has_context ? call->context : RESULTS + 8ULL * number;
+		regs.args[0] = call->has_context ? call->context : call->has_address ? call->address :
+			       RESULTS + 8ULL * number;
 		regs.ax = (__u32)call->rc;
 		thread->task.regs = regs;
 		program(&regs);

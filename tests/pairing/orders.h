@@ -27,6 +27,9 @@ static unsigned int running_calls(const struct thread *t)
 
 static bool has_room(const struct thread *t)
 {
+	/* Frames of too many calls are dropped. */
+	if (machine.is_exact && t->depth + 3 > GMT_INFLIGHT_DEPTH / 2)
+		return false;
 	return t->depth + 3 < ACTIVATIONS && machine.call_count + 3 < CALLS &&
 	       t->activations[t->depth - 1].sp > stack_base(t) + 8 * 64;
 }
@@ -41,6 +44,8 @@ static void leave_down_to(struct thread *t, unsigned int keep, bool is_end)
 		if (!call)
 			continue;
 		TELL("%d: call %d is left\n", t->task.pid, a->call);
+		if (hooks.ends)
+			hooks.ends(call);
 		call->is_left = !is_end;
 		call->has_ended = is_end;
 		collector.was_inside = true;
@@ -63,6 +68,8 @@ static void call_of_program(struct thread *t, struct choices *c)
 	if (running_calls(t) && (host.faults.mappings_are_busy || host.faults.has_no_find_vma))
 		return;
 	api = apis[choose(c, is_inner ? APIS_OF_DRIVER : APIS)];
+	if (hooks.is_known && !hooks.is_known(api))
+		return;
 	/* The machine would drop what the collector, which knows fewer contexts after a loss, still takes. */
 	if (is_of_context(api) && t->contexts.depth + running_calls(t) >= CONTEXTS)
 		return;
@@ -122,6 +129,8 @@ static void jump_out(struct thread *t, struct choices *c)
 {
 	unsigned int keep = 1 + choose(c, t->depth);
 
+	if (machine.is_exact)
+		return;
 	while (keep < t->depth && t->activations[keep - 1].is_call)
 		keep--;
 	TELL("%d: jump out to %u\n", t->task.pid, keep);
@@ -165,6 +174,8 @@ static struct thread *make_thread(int tid, int tgid, struct thread *leader)
 		t->task = (struct task_struct){ .pid = tid, .tgid = tgid, .mm = &machine.mm, .utask = &t->utask };
 		t->task.signal = leader ? leader->task.signal : &machine.signals[tgid];
 		t->task.group_leader = leader ? &leader->task : &t->task;
+		/* A thread's own value is never read; it is kept for an exec (de_thread() of fs/exec.c). */
+		t->task.start_boottime = leader ? leader->task.start_boottime : ++machine.starts * GMT_START_UNIT_NS;
 		if (!leader)
 			*t->task.signal = (struct signal_struct){ 0 };
 		t->task.signal->live.counter++;
@@ -203,6 +214,8 @@ static void add_thread(struct thread *parent, struct choices *c, bool is_process
 	if (is_process)
 		collector.threads[tid].contexts.depth = 0; /* the collector forgets an old process of this number */
 	collector.threads[tid].tgid = t->task.tgid;
+	if (is_process && hooks.is_new)
+		hooks.is_new(tid);
 	proc_fork(&parent->task, &t->task);
 }
 
@@ -277,6 +290,8 @@ static void exec_program(struct thread *t)
 	t->task.group_leader = &t->task;
 	collector.threads[tgid].tgid = tgid;
 	host.current = &t->task;
+	if (hooks.is_new)
+		hooks.is_new(tgid);
 	proc_exec(&t->task, old);
 }
 
@@ -286,6 +301,8 @@ static void change_faults(struct choices *c)
 {
 	struct host_faults *f = &host.faults;
 
+	if (machine.is_exact)
+		return;
 	TELL("a fault changes\n");
 	switch (choose(c, 6)) {
 	case 0: f->ring_is_full = !f->ring_is_full; break;
@@ -327,7 +344,10 @@ static void process_event(struct thread *t, struct choices *c)
 	switch (choose(c, 8)) {
 	case 0: case 1: case 2: add_thread(t, c, false); break;
 	case 3: add_thread(t, c, true); break;
-	case 4: end_thread(t, false); break;
+	case 4:
+		if (!machine.is_exact || t->depth == 1)
+			end_thread(t, false);
+		break;
 	case 5: end_process(t); break;
 	case 6: exec_program(t); break;
 	case 7: change_faults(c); break;
@@ -390,7 +410,7 @@ static void check_counts(void)
 		WRONG("%u were counted without a fault", counted);
 }
 
-static void run_order(struct choices *c, unsigned int steps)
+static inline void run_order(struct choices *c, unsigned int steps)
 {
 	begin_order(c);
 	for (unsigned int i = 0; i < steps && take_step(c, true); i++)

@@ -19,6 +19,16 @@ static uint64_t machine_seed; /* of the order that runs */
 /* With PAIRING_SEED=N in the environment the order's events are printed. */
 #define TELL(...) (getenv("PAIRING_SEED") ? fprintf(stderr, __VA_ARGS__) : 0)
 
+/* What a test with a model of its own hears (joint.h); each may be NULL. */
+static struct hooks {
+	bool (*is_known)(__u16 api);
+	void (*begins)(struct call *call);
+	void (*works)(struct thread *t, struct call *call); /* the first time, and may change the result */
+	void (*ends)(struct call *call);                    /* it has returned, or was left */
+	void (*is_new)(int tgid);                           /* a process, or another program in the process */
+	void (*sent)(const void *record, __u32 size);
+} hooks;
+
 /* ---- choices ---- */
 
 struct choices {
@@ -174,6 +184,8 @@ static void host_sent(const void *record, __u32 size)
 
 	if (hdr->size != size)
 		WRONG("a record of %u bytes says %u", size, hdr->size);
+	if (hooks.sent)
+		hooks.sent(record, size);
 	if (hdr->kind == GMT_KIND_CALL)
 		see_call(record);
 	if (hdr->kind == GMT_KIND_FW_RANGE)
@@ -193,7 +205,7 @@ static void host_storage_failed(void)
 
 static const __u16 apis[] = {
 	GMT_API_cuMemAlloc_v2, GMT_API_cuMemFree_v2, GMT_API_cuMemMap, GMT_API_cuModuleLoadData,
-	GMT_API_cuGraphExecDestroy,
+	GMT_API_cuGraphExecDestroy, GMT_API_cuDevicePrimaryCtxReset_v2,
 	GMT_API_cuCtxSetCurrent, GMT_API_cuCtxPushCurrent_v2, GMT_API_cuCtxPopCurrent_v2,
 };
 #define APIS (sizeof(apis) / sizeof(*apis))
@@ -204,6 +216,7 @@ static void set_specs(void)
 	static const struct { __u16 api, flags; bool is_out; } rows[] = {
 		{ GMT_API_cuMemAlloc_v2, 0, true },
 		{ GMT_API_cuMemFree_v2, GMT_API_RELEASE, false },
+		{ GMT_API_cuDevicePrimaryCtxReset_v2, GMT_API_RELEASE, false },
 		{ GMT_API_cuGraphExecDestroy, GMT_API_RELEASE | GMT_API_NO_RETURN, false },
 		{ GMT_API_cuMemMap, GMT_API_QUIET_ERROR, false },
 		{ GMT_API_cuModuleLoadData, GMT_API_SCOPE, false },
@@ -277,6 +290,8 @@ static void begin_call(struct thread *t, struct choices *c, __u16 api, enum code
 		call->context = machine.calls[call->same].context;
 	call->rc = (__s32[]){ 0, 0, 0, 0, 0, 0, 2, 1 }[choose(c, 8)];
 	call->result = 1000 + (__u64)number;
+	if (hooks.begins)
+		hooks.begins(call);
 	call->expected = call->is_target && (gmt.specs[api].flags & GMT_API_RELEASE);
 	call->seq = seq + 1;
 	if (!is_jump)
@@ -300,7 +315,11 @@ static void do_work(struct thread *t, struct call *call)
 {
 	struct call *real = &machine.calls[call->same];
 
+	if (hooks.works && !real->has_worked)
+		hooks.works(t, real);
 	call->rc = real->rc;
+	if (hooks.works)
+		call->result = real->result;
 	if (real->has_worked)
 		return;
 	real->has_worked = true;
@@ -348,8 +367,11 @@ static void return_call(struct thread *t)
 	}
 	if (*stack_word(t, top->sp) == TRAMPOLINE)
 		handle_trampoline(t, sp, top);
-	for (struct activation *a = first; a <= top; a++)
+	for (struct activation *a = first; a <= top; a++) {
 		expect_no_change(&machine.calls[a->call]);
+		if (hooks.ends)
+			hooks.ends(&machine.calls[a->call]);
+	}
 	t->depth = (unsigned int)(first - t->activations);
 }
 
