@@ -94,6 +94,30 @@ static void test_untraced_is_not_none(void **state)
 	}
 }
 
+/* CUDA told nothing, but NVML: another process, which is not traced, holds the GPU. */
+static void test_untraced_by_nvml(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		struct gmt_gpu_memory memory = { .used_bytes = 79 * GiB, .free_bytes = GiB,
+						 .processes_bytes = (i == 1 ? 20 : 78) * GiB };
+		struct records r;
+
+		begin(&r);
+		CALL(&r, cuMemAlloc_v2, A, 20 * GiB);
+		records_nvml(&r, 1, GMT_NVML_SAMPLE, 20 * GiB);
+		records_uuid(1, memory.uuid);
+		records_apply(&r, &memory, GMT_KIND_GPU_MEMORY, sizeof(memory));
+		r.ts_ns += i == 2 ? 3000000000ull : 1;  /* too long ago */
+		FAIL(&r, cuMemAlloc_v2, OOM, 0, 4 * GiB);
+		records_exit(&r, 256);
+		if (i)
+			SAYS(&r, "not traced hold", "WHY    not known");
+		else
+			SAYS(&r, "not known", "processes that are not traced hold 58 GiB of 80 GiB");
+	}
+}
+
 static void begin_torch(struct records *r, uint64_t asked, uint64_t free_bytes)
 {
 	begin(r);
@@ -494,7 +518,7 @@ int main(void)
 		cmocka_unit_test(test_a_tiny_neighbour),
 		cmocka_unit_test(test_much_room_for_a_context),
 		cmocka_unit_test(test_others_with_what_was_free),
-		cmocka_unit_test(test_untraced_is_not_none),
+		cmocka_unit_test(test_untraced_is_not_none), cmocka_unit_test(test_untraced_by_nvml),
 		cmocka_unit_test(test_expandable_with_what_was_free),
 		cmocka_unit_test(test_leaks),
 		cmocka_unit_test(test_a_limit_with_losses),

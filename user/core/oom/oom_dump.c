@@ -35,6 +35,17 @@ static void put_session(const struct dump *d)
 	d->put(d->arg, &loss, sizeof(loss));
 }
 
+/* NVML's newest numbers tell whether others held the GPU. */
+static void put_nvml_memory(const struct dump *d, const struct gmt_gpu_memory *memory)
+{
+	struct gmt_gpu_memory rec = *memory;
+
+	if (!rec.hdr.size)
+		return;
+	rec.hdr.size = sizeof(rec);
+	d->put(d->arg, &rec, sizeof(rec));
+}
+
 static void put_gpus(const struct dump *d)
 {
 	for (int i = 0; i < d->ledger->gpus.count; i++) {
@@ -43,6 +54,7 @@ static void put_gpus(const struct dump *d)
 		rec.hdr.size = sizeof(rec);
 		if (d->ledger->gpus.list[i].listed)
 			d->put(d->arg, &rec, sizeof(rec));
+		put_nvml_memory(d, &d->ledger->gpus.list[i].memory);
 	}
 }
 

@@ -215,7 +215,8 @@ static void blame_untraced(struct search *s)
 	const struct oom_facts *f = &s->v->facts;
 	struct oom_cause *c;
 
-	if (f->is_limit || f->was_room || !f->has_untraced || f->has_free != OOM_FREE_TOLD || !f->total ||
+	if (f->is_limit || f->was_room || !f->has_untraced || !f->total ||
+	    (f->has_free != OOM_FREE_TOLD && !f->is_by_nvml) ||
 	    f->untraced < share_of(f->total, UNTRACED_SHARE) || !would_fit(s, f->untraced))
 		return;
 	c = add_cause(s, OOM_CAUSE_UNTRACED, FINDING_FOLLOWS);

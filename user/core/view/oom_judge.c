@@ -34,6 +34,32 @@ static void sum_rows(struct oom_view *v, struct oom_facts *f)
 	}
 }
 
+static bool is_near_failure(const struct oom_view *v, uint64_t ts_ns)
+{
+	uint64_t at_ns = v->rec.hdr.ts_ns;
+
+	return (at_ns > ts_ns ? at_ns - ts_ns : ts_ns - at_ns) <= NVML_FRESH_NS;
+}
+
+/* Where CUDA did not tell what was free, NVML may have told who holds the GPU. */
+static void judge_by_nvml(const struct oom_view *v, struct oom_facts *f)
+{
+	const struct view_gpu *g = &v->view.gpus[v->gpu];
+	uint64_t traced = 0;
+
+	for (size_t i = 0; i < v->row_count; i++) {
+		const struct oom_view_row *r = &v->rows[i];
+
+		if (!r->is_blocks && r->row != OOM_VIEW_NONE && is_row_on_gpu(v, r))
+			traced += r->has_nvml ? r->nvml : r->held;
+	}
+	if (!g->has_memory || !is_near_failure(v, g->memory_ts_ns) || g->processes_bytes <= traced)
+		return;
+	f->is_by_nvml = f->has_untraced = true;
+	f->untraced = g->processes_bytes - traced;
+	f->free -= f->untraced < f->free ? f->untraced : f->free;
+}
+
 static void free_memory(const struct oom_view *v, struct oom_facts *f)
 {
 	f->total = v->gpu == VIEW_GPU_UNKNOWN ? 0 : v->view.gpus[v->gpu].total_bytes;
@@ -45,6 +71,7 @@ static void free_memory(const struct oom_view *v, struct oom_facts *f)
 	} else if (f->total && f->is_of_gpu && !f->is_unseen) {
 		f->has_free = OOM_FREE_COMPUTED;
 		f->free = f->total > f->held ? f->total - f->held : 0;
+		judge_by_nvml(v, f);
 		if (v->rec.flags & GMT_OOM_NO_ROOM && f->asked && f->free >= f->asked) {
 			f->has_free = OOM_FREE_REFUSED;
 			f->has_untraced = true;

@@ -51,6 +51,8 @@ enum {
 #define LAUNCH_BYTES (2048 * THRESHOLD_MIB) /* usual: up to 700 MiB with NCCL (H100, driver 580.159.04) */
 /* The first kernels, streams and graphs of a program come in its first minute. */
 #define GROWTH_DRIVER_NS 60000000000ull
+/* NVML is asked about once a second: older numbers say little of the moment of a failure, like those long after. */
+#define NVML_FRESH_NS 2000000000ull
 #define USUAL_CONTEXT_BYTES (600 * THRESHOLD_MIB)
 /* Bytes of a GPU that its driver keeps for page tables and the like. A request fits only if so much more is free.
  * Measured: with 2.19 MiB free, a request of 2 MiB failed (H100, driver 580.159.04). */
