@@ -109,12 +109,16 @@ struct sink_opts outputs_opts(const struct options *options, int fd)
 	const char *recording = options->input ? options->input : options->output;
 	/* A recording that is made now has only what is traced. */
 	bool is_chosen = options->command != CLI_TRACE;
+	unsigned columns = 0, lines;
 
+	if (out_terminal_size(fd, &columns, &lines))
+		columns = 0;
 	return (struct sink_opts){
 		.pids = is_chosen ? options->pids.list : NULL, .pid_count = is_chosen ? options->pids.count : 0,
 		.gpu = options->gpu,
 		.recording = recording && strcmp(recording, "-") ? recording : NULL,
 		.color = cli_use_color(options, isatty(fd)),
+		.columns = columns,
 		.full = options->full || options->full_stacks,
 		.full_stacks = options->full_stacks,
 		.verbose = options->verbose > 0,

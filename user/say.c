@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/human.h"
+#include "base/out.h"
 
 /* Longer texts are cut: two paths fit. A message needs no memory, as it may speak of the lack of memory. */
 #define SAY_BYTES 9216
@@ -46,14 +47,16 @@ static void write_what_fits(const char *text, size_t size)
 static void print_message(const char *text)
 {
 	char line[4 * SAY_BYTES + 32];
+	unsigned width, height;
 
-	/* One write, so that the line stays whole beside other output. */
-	if (!__atomic_load_n(&kept.is_hurried, __ATOMIC_ACQUIRE)) {
-		fprintf(stderr, "gpumemtrace: %s\n", text);
-		return;
-	}
 	snprintf(line, sizeof(line), "gpumemtrace: %s\n", text);
-	write_what_fits(line, strlen(line));
+	if (!out_terminal_size(STDERR_FILENO, &width, &height))
+		human_wrap(line, width);
+	/* One write, so that the line stays whole beside other output. */
+	if (__atomic_load_n(&kept.is_hurried, __ATOMIC_ACQUIRE))
+		write_what_fits(line, strlen(line));
+	else
+		fputs(line, stderr);
 }
 
 static uint64_t monotonic_ns(void)

@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <stddef.h>
 
-/* Prints one line: the program's name and the sentence, with control characters and broken UTF-8 as '?'. */
+/* Prints one line: the program's name and the sentence, with control characters and broken UTF-8 as '?'. On a terminal
+ * the line is broken at blanks. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* From here on messages are kept. is_held: they are not printed before say_release(). */

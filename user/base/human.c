@@ -80,6 +80,29 @@ const char *human_plural(uint64_t count, const char *one, const char *many)
 	return count == 1 ? one : many;
 }
 
+#define UTF8_BYTES 4
+
+void human_wrap(char *text, unsigned columns)
+{
+	char *blank = NULL;      /* the last one in this line */
+	unsigned column = 0, after = 0; /* columns behind the blank */
+
+	for (size_t n; *text && *text != '\n'; text += n ? n : 1) {
+		n = human_utf8(text, strnlen(text, UTF8_BYTES));
+		column++;
+		after++;
+		if (*text == ' ') {
+			blank = text;
+			after = 0;
+		}
+		if (column > columns && blank) {
+			*blank = '\n';
+			column = after;
+			blank = NULL;
+		}
+	}
+}
+
 size_t human_lines(const char *text)
 {
 	size_t lines = 0;

@@ -26,6 +26,9 @@ struct human human_wall(uint64_t wall_ns, const char *format);   /* UTC, as strf
 /* The word that follows a count: `one` behind 1, else `many`. */
 const char *human_plural(uint64_t count, const char *one, const char *many);
 
+/* Turns blanks of a line into ends of lines, so that no line has more than `columns`; a longer word stays whole. */
+void human_wrap(char *text, unsigned columns);
+
 /* The lines of a text, each of which has an end. */
 size_t human_lines(const char *text);
 

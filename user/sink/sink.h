@@ -27,6 +27,7 @@ struct snapshot;
 
 struct sink_opts {
 	bool color;
+	unsigned columns;           /* of the terminal that shows the output; 0: there is none */
 	uint64_t now_ns;            /* live views: CLOCK_MONOTONIC; 0: the view's newest record has the time */
 	bool full;                  /* all tables of the report, after the answer */
 	bool full_stacks;           /* all frames, also those that say nothing about the owner */

@@ -127,6 +127,29 @@ static void test_utf8(void **state)
 	assert_int_equal(human_utf8("\xc0\x80", 2), 0);
 }
 
+static void check_wrap(const char *text, const char *wanted)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line), "%s", text);
+	human_wrap(line, 10);
+	assert_string_equal(line, wanted);
+}
+
+/* Lines break at blanks; a long word has a line of its own. */
+static void test_wrap(void **state)
+{
+	(void)state;
+	check_wrap("", "");
+	check_wrap("ten column\n", "ten column\n");
+	check_wrap("ten column more", "ten column\nmore");
+	check_wrap("eleven colum", "eleven\ncolum");
+	check_wrap("a b c d e f g h", "a b c d e\nf g h");
+	check_wrap("a word-that-is-long is whole", "a\nword-that-is-long\nis whole");
+	check_wrap("z\xc3\xa4hlt Zeich \xc3\xbc", "z\xc3\xa4hlt\nZeich \xc3\xbc");
+	check_wrap("z\xc3\xa4 \xc3\xbc\xc3\xa4 ok \xc3\xbc", "z\xc3\xa4 \xc3\xbc\xc3\xa4 ok \xc3\xbc");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_mib),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_utf8),
 	};
 

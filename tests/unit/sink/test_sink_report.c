@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report, the lines without a terminal, doctor and list: whole texts, and the promise that every printed column
+/* The report, doctor and list: whole texts, and the promise that every printed column
  * adds up. */
 #include "golden.h"
 
@@ -265,63 +265,6 @@ static void test_columns_add_up(void **state)
 		assert_int_equal(check_columns(text), 2);
 		free(text);
 	}
-}
-
-/* ---- plain lines ---- */
-
-static char *live_of(const struct fixture *f, const struct fixture *previous)
-{
-	struct out out;
-
-	out_init_mem(&out);
-	sink_find("plain")->live(&out, &f->view, previous ? &previous->view : NULL, &(struct sink_opts){ .full = true });
-	return out_take(&out);
-}
-
-static void test_plain(void **state)
-{
-	(void)state;
-	typical(&before);
-	typical(&now);
-	before.view.now_ns -= 2 * S;
-	before.rows[0].by_class[GMT_CLASS_DEVICE].alloc_bytes -= 3 * GIB;
-	before.rows[0].by_class[GMT_CLASS_DEVICE].allocs -= 20;
-	golden_check(live_of(&now, &before), "plain-typical.txt");
-	golden_check(live_of(troubled(&now), NULL), "plain-troubled.txt");
-}
-
-static void test_plain_without_gpu(void **state)
-{
-	char *text;
-
-	(void)state;
-	typical(&now);
-	now.view.proc_count = 1;
-	now.procs[0].row_count = 0;
-	memset(now.procs[0].by_class, 0, sizeof(now.procs[0].by_class));
-	text = live_of(&now, &now);
-	assert_string_equal(text, "");
-	free(text);
-}
-
-/* Warnings and ends are printed once, not in every interval. */
-static void test_plain_says_changes_once(void **state)
-{
-	char *text;
-
-	(void)state;
-	troubled(&before);
-	troubled(&now);
-	text = live_of(&now, &before);
-	assert_null(strstr(text, "LOST"));
-	assert_null(strstr(text, "SIGKILL"));
-	free(text);
-	now.view.loss[GMT_LOSS_RING_FULL]++;
-	before.procs[1].exited = false;
-	text = live_of(&now, &before);
-	assert_non_null(strstr(text, "LOST    1,235 records: ring buffer full"));
-	assert_non_null(strstr(text, "pid=4300 killed by SIGKILL"));
-	free(text);
 }
 
 /* ---- pieces ---- */
@@ -676,9 +619,6 @@ int main(void)
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_without_nvml),
 		cmocka_unit_test(test_columns_add_up),
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_plain_without_gpu),
-		cmocka_unit_test(test_plain_says_changes_once),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_exit_texts),
 		cmocka_unit_test(test_leak),

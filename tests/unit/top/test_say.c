@@ -71,6 +71,28 @@ static void held_messages_come_later_and_once(void **state)
 	assert_string_equal(printed(), "gpumemtrace: three\n");
 }
 
+/* A terminal would break words at its edge. */
+static void a_terminal_gets_whole_words(void **state)
+{
+	const struct winsize size = { .ws_col = 30, .ws_row = 24 };
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave, old = dup(STDERR_FILENO);
+	char text[200] = "";
+	size_t used = 0;
+
+	(void)state;
+	assert_true(master >= 0 && old >= 0 && !grantpt(master) && !unlockpt(master));
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(slave >= 0 && !ioctl(slave, TIOCSWINSZ, &size) && dup2(slave, STDERR_FILENO) >= 0);
+	say("%s", "the dump is gpumemtrace-oom-1234567890.gmt");
+	dup2(old, STDERR_FILENO);
+	while (!strstr(text, ".gmt\r\n") && read(master, text + used, 1) > 0)
+		used++;
+	assert_string_equal(text, "gpumemtrace: the dump is\r\ngpumemtrace-oom-1234567890.gmt\r\n");
+	close(old);
+	close(slave);
+	close(master);
+}
+
 /* Standard error is a file: the screen shows the messages, and the file has them. */
 static void kept_messages_need_not_be_held(void **state)
 {
@@ -121,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_are_printed_at_once),
 		cmocka_unit_test(held_messages_come_later_and_once),
+		cmocka_unit_test(a_terminal_gets_whole_words),
 		cmocka_unit_test(kept_messages_need_not_be_held),
 		cmocka_unit_test(too_many_are_counted),
 		cmocka_unit_test(a_hurried_message_does_not_wait),   /* the last: the hurry stays */

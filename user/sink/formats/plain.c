@@ -5,6 +5,7 @@
  *
  *   10:16:12 pid=4242 gpu=0 live=1.8GiB peak=1.9GiB physical=2.3GiB nvml=2.3GiB allocs=84 frees=42 ...
  */
+#include <string.h>
 
 #include "base/human.h"
 #include "base/out.h"
@@ -62,15 +63,18 @@ static void print_plain_line(struct out *out, const struct view *now, const stru
 {
 	/* The clock goes on without records, too. */
 	uint64_t now_ns = opts->now_ns > now->now_ns ? opts->now_ns : now->now_ns;
+	struct human clock = text_clock(now, now_ns);
+	struct out line;
 
-	out_printf(out, "%s pid=%u", text_clock(now, now_ns).s, proc->tgid);
+	out_init_mem(&line);
+	out_printf(&line, "pid=%u", proc->tgid);
 	if (row)
-		row_fields(out, now, proc, row, previous);
-	print_field(out, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
-	print_field(out, "managed", human_bytes(proc->by_class[GMT_CLASS_MANAGED].bytes.live));
-	out_text(out, " comm=");
-	human_print(out, 32, proc->comm, sizeof(proc->comm));
-	out_char(out, '\n');
+		row_fields(&line, now, proc, row, previous);
+	print_field(&line, "pinned", human_bytes(proc->by_class[GMT_CLASS_PINNED].bytes.live));
+	print_field(&line, "managed", human_bytes(proc->by_class[GMT_CLASS_MANAGED].bytes.live));
+	out_text(&line, " comm=");
+	human_print(&line, 32, proc->comm, sizeof(proc->comm));
+	text_wrap(out, clock.s, (unsigned)strlen(clock.s) + 1, opts->columns, &line);
 }
 
 static void exit_line(struct out *out, const struct view *now, const struct view_proc *proc)
@@ -125,7 +129,7 @@ static void print_plain_live(struct out *out, const struct view *now, const stru
 			print_plain_line(out, now, proc, NULL, previous, opts);
 	}
 	if (warnings_changed(now, previous))
-		report_warnings(out, now, opts, 0);
+		report_warnings(out, now, opts, opts->columns);
 }
 
 const struct sink sink_plain = {
