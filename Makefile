@@ -18,6 +18,7 @@ CC         := $(if $(filter default,$(origin CC)),$(CROSS:%=%-)gcc$(SYSROOT:%= -
 CLANG      ?= clang
 LLVM_STRIP ?= llvm-strip
 AR         := $(if $(filter default,$(origin AR)),$(CROSS:%=%-)ar,$(AR))
+OBJCOPY    := $(CROSS:%=%-)objcopy
 CFLAGS     ?= -O2 -g
 
 comma   := ,
@@ -43,16 +44,23 @@ BPF_CFLAGS   := -target bpf -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wno-unused-
 OLD_LIBC := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
 # Names and lines: libdw needs libelf, libiberty demangles, liblzma unpacks .gnu_debugdata. libgmt.a is searched
 # again behind them, for eu_search.c.
-SYMBOL_LIBS = -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma $(filter %/libgmt.a,$^) -Wl,-Bdynamic
-STATIC_LIBS = -Wl,-Bstatic -lbpf -ljansson -lncursesw -ltinfo $(SYMBOL_LIBS)
+# GUARDED: copies of libraries that crash or leave out something in silence when memory or the storage fails. The copies
+# call functions of user/base that end the process with a sentence (xalloc.h, guarded.h), or tell the worker (storage.h).
+GUARDED := $(addprefix $(O)/guarded/,$(addsuffix .a,libdw libelf libz liblzma libncursesw libtinfo))
+GUARDS  := $(foreach pair,malloc=xmalloc calloc=xcalloc realloc=xrealloc reallocarray=xreallocarray strdup=xstrdup \
+                          strndup=guarded_strndup tsearch=guarded_tsearch posix_memalign=guarded_memalign \
+                          write=guarded_write pread=storage_pread pread64=storage_pread64,--redefine-sym $(pair))
+SYMBOL_LIBS = -L$(O)/guarded -Wl,-Bstatic -ldw -lelf -lz -lzstd -liberty -llzma $(filter %/libgmt.a,$^) -Wl,-Bdynamic
+STATIC_LIBS = -L$(O)/guarded -Wl,-Bstatic -lbpf -ljansson -lncursesw -ltinfo $(SYMBOL_LIBS)
 # The live view on a terminal (user/screen/curses.c), as in STATIC_LIBS.
-SCREEN_LIBS := -Wl,-Bstatic -lncursesw -ltinfo -Wl,-Bdynamic
+SCREEN_LIBS = -L$(O)/guarded -Wl,-Bstatic -lncursesw -ltinfo $(filter %/libgmt.a,$^) -Wl,-Bdynamic
 # The tests of rows 0 to 3 link without libbpf and libelf: that they link is the proof of the layers.
 UNIT_LIBS   := -lcmocka -ljansson -lzstd
 
 # ---- sources, by row and room (tests/lint/layering.py: which may include which) --------------------
 in = $(addprefix $(1)/,$(2))
-BASE     := blake2 confine for_tests foreign_file hash human js maps out out_file rangemap siphash xalloc
+BASE     := blake2 confine for_tests foreign_file guarded hash human js maps out out_file rangemap siphash \
+            storage xalloc
 PARSE    := channel client keeper parser worker
 CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits module_paths names own_code owner_names \
                             probes symbol_hint) \
@@ -162,7 +170,11 @@ $(O)/%.o: %.c Makefile | $(SETUP)
 # Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
 $(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
 $(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf/bpf_blob.o
-$(O)/libgmt.a $(O)/liblive.a:
+$(GUARDED): $(O)/guarded/%: Makefile | $(SETUP)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(OBJCOPY) $(GUARDS) $$($(CC) -print-file-name=$*) $@
+
+$(O)/libgmt.a $(O)/liblive.a: | $(GUARDED)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new
 	$(Q)$(AR) qcs $@.new $(filter %.o,$^)
@@ -375,7 +387,8 @@ FAULTS := $(if $(SAN),,$(O)/tests/faults/fail_calls.so $(O)/tests/faults/swap_pi
 $(O)/tests/faults/%.so: tests/faults/%.c Makefile | $(SETUP)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $< -ldl
+	$(Q)$(CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^) -ldl
+$(O)/tests/faults/fail_calls.so: tests/faults/fail_which.c tests/faults/fail_which.h
 
 # ---- benchmark: the programs that tests/bench/bench.py runs ----------------------------------------------
 BENCH := $(patsubst %,$(O)/tests/bench/%,pairs stacks empty empty.bpf.o copy.bpf.o ledger_bench dump_bench \

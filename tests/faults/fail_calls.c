@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Preloaded into gpumemtrace, makes the N-th call of a kind fail, as on a machine that has run out of something.
- *
- *   FAULT_KIND   which calls are counted: a name of KINDS
- *   FAULT_NTH    which of them fails; 0: none
- *   FAULT_ON     set: all later ones fail, too
- *   FAULT_TOLD   file that is told: a line {kind, number of calls that failed, function, caller} at the first failure,
- *                else {kind, 0, number of calls}
- *   FAULT_PROGRAM  the end of the path of the program that is meant; what that program forks and starts is left alone
+ * Preloaded into gpumemtrace, makes calls fail, as on a machine that has run out of something. fail_which.c says which.
  */
+#include "fail_which.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,110 +19,17 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-
-enum kind { MALLOC, OPEN, READ, WRITE, MMAP, BPF, PERF, THREAD, WAIT, FILES, NONE };
-
-/* Name, and what the calls fail with. */
-static const struct {
-	const char *name;
-	int error;
-} kinds[] = {
-	[MALLOC] = { "malloc", ENOMEM }, [OPEN] = { "open", EMFILE }, [READ] = { "read", EIO },
-	[WRITE] = { "write", ENOSPC }, [MMAP] = { "mmap", ENOMEM }, [BPF] = { "bpf", ENOMEM },
-	[PERF] = { "perf", EMFILE }, [THREAD] = { "thread", EAGAIN }, /* threads, processes */
-	[WAIT] = { "wait", EMFILE }, /* what waits for events */ [FILES] = { "files", EIO }, /* the rest about files */
-};
-
-static struct {
-	enum kind kind;
-	bool on, told;
-	unsigned long nth;
-	pid_t owner;
-	const char *path;
-	unsigned long calls;
-} fault = { .kind = NONE };
-
-static long real_syscall(long number, long a, long b, long c)
-{
-	static long (*real)(long, ...);
-
-	if (!real)
-		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-	return real(number, a, b, c);
-}
-
-static void tell(const char *text)
-{
-	int fd = (int)real_syscall(SYS_open, (long)fault.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-
-	real_syscall(SYS_write, fd, (long)text, (long)strlen(text));
-	real_syscall(SYS_close, fd, 0, 0);
-}
-
-/* Before anything is counted: what runs until main() is the loader's. */
-__attribute__((constructor)) static void set_up(void)
-{
-	const char *kind = getenv("FAULT_KIND"), *nth = getenv("FAULT_NTH"), *program = getenv("FAULT_PROGRAM");
-	char exe[4096];
-	long size = real_syscall(SYS_readlink, (long)"/proc/self/exe", (long)exe, sizeof(exe) - 1);
-
-	fault.path = getenv("FAULT_TOLD");
-	if (!kind || !nth || !program || !fault.path || size < (long)strlen(program))
-		return;
-	exe[size] = '\0';
-	if (strcmp(exe + size - strlen(program), program))
-		return;
-	fault.owner = (pid_t)real_syscall(SYS_getpid, 0, 0, 0);
-	fault.nth = strtoul(nth, NULL, 10);
-	fault.on = getenv("FAULT_ON");
-	for (unsigned int i = 0; i < NONE; i++)
-		if (!strcmp(kind, kinds[i].name))
-			fault.kind = i;
-}
-
-__attribute__((destructor)) static void tell_count(void)
-{
-	char text[100];
-
-	if (fault.kind == NONE || fault.nth || real_syscall(SYS_getpid, 0, 0, 0) != fault.owner)
-		return;
-	snprintf(text, sizeof(text), "%s 0 %lu\n", kinds[fault.kind].name, fault.calls);
-	tell(text);
-}
-
-/* Whether this call fails; errno is set then. */
-static bool fails(enum kind kind, const char *function, const void *caller)
-{
-	unsigned long call;
-	Dl_info where = { 0 };
-	char text[300];
-
-	if (kind != fault.kind)
-		return false;
-	call = __atomic_add_fetch(&fault.calls, 1, __ATOMIC_RELAXED);
-	if (!fault.nth || (fault.on ? call < fault.nth : call != fault.nth) ||
-	    real_syscall(SYS_getpid, 0, 0, 0) != fault.owner)
-		return false;
-	/* The stand-in's NVML is no part of the program. */
-	if (dladdr(caller, &where) && strstr(where.dli_fname, "/libnvidia-ml.so"))
-		return false;
-	if (!__atomic_exchange_n(&fault.told, true, __ATOMIC_RELAXED)) {
-		snprintf(text, sizeof(text), "%s %lu %s %s+%#lx\n", kinds[kind].name, call, function,
-			 where.dli_fname ? strrchr(where.dli_fname, '/') : "?",
-			 (unsigned long)((const char *)caller - (const char *)where.dli_fbase - 1));
-		tell(text);
-	}
-	errno = kinds[kind].error;
-	return true;
-}
 
 /* ---- memory: no dlsym(), which needs memory itself ---- */
 
@@ -174,7 +74,10 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 	  const struct iovec *from, unsigned long from_count, unsigned long flags),                              \
 	  (pid, to, to_count, from, from_count, flags))                                                          \
 	X(READ, ssize_t, getrandom, -1, (void *to, size_t size, unsigned int flags), (to, size, flags))          \
+	X(READ, ssize_t, recv, -1, (int fd, void *to, size_t size, int flags), (fd, to, size, flags))            \
+	X(READ, ssize_t, recvmsg, -1, (int fd, struct msghdr *to, int flags), (fd, to, flags))                   \
 	X(WRITE, ssize_t, write, -1, (int fd, const void *from, size_t size), (fd, from, size))                  \
+	X(WRITE, ssize_t, sendmsg, -1, (int fd, const struct msghdr *from, int flags), (fd, from, flags))        \
 	X(MMAP, void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t from),      \
 	  (at, size, prot, flags, fd, from))                                                                     \
 	X(MMAP, void *, mmap64, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off64_t from),  \
@@ -186,6 +89,8 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 	X(WAIT, int, timerfd_create, -1, (clockid_t clock, int flags), (clock, flags))                           \
 	X(WAIT, int, timerfd_settime, -1, (int fd, int flags, const struct itimerspec *to, struct itimerspec *was), \
 	  (fd, flags, to, was))                                                                                  \
+	X(WAIT, int, eventfd, -1, (unsigned int count, int flags), (count, flags))                               \
+	X(WAIT, int, socketpair, -1, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds)) \
 	X(WAIT, int, pipe, -1, (int fds[2]), (fds))                                                              \
 	X(WAIT, int, pipe2, -1, (int fds[2], int flags), (fds, flags))                                           \
 	X(FILES, int, fsync, -1, (int fd), (fd))                                                                 \
@@ -202,9 +107,15 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 	X(FILES, off_t, lseek, -1, (int fd, off_t at, int whence), (fd, at, whence))                             \
 	X(FILES, DIR *, fdopendir, NULL, (int fd), (fd))                                                         \
 	X(FILES, int, dup2, -1, (int from, int to), (from, to))                                                  \
+	X(FILES, int, dup3, -1, (int from, int to, int flags), (from, to, flags))                                \
+	X(FILES, int, tcgetattr, -1, (int fd, struct termios *to), (fd, to))                                     \
+	X(FILES, int, tcsetattr, -1, (int fd, int when, const struct termios *from), (fd, when, from))           \
 	X(FILES, int, prctl, -1, (int op, unsigned long a, unsigned long b, unsigned long c, unsigned long d),   \
 	  (op, a, b, c, d))                                                                                      \
 	X(FILES, int, setrlimit, -1, (__rlimit_resource_t what, const struct rlimit *to), (what, to))            \
+	X(FILES, int, setrlimit64, -1, (__rlimit_resource_t what, const struct rlimit64 *to), (what, to))        \
+	X(OPEN, int, dup, -1, (int fd), (fd))                                                                    \
+	X(OPEN, int, posix_openpt, -1, (int flags), (flags))                                                     \
 	X(OPEN, DIR *, opendir, NULL, (const char *path), (path))                                                \
 	X(OPEN, void *, dlopen, NULL, (const char *path, int mode), (path, mode))
 
@@ -284,7 +195,7 @@ static FILE *open_stream(const char *path, const char *mode, const char *functio
 		return NULL;
 	if (!real)
 		real = (FILE * (*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen");
-	if (fault.kind != READ || mode[0] != 'r')
+	if (!counts_kind(READ) || mode[0] != 'r')
 		return real(path, mode);
 	fd = real_syscall(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0);
 	return fd < 0 ? NULL : fopencookie((void *)fd, "r", (cookie_io_functions_t){ cookie_read, NULL, cookie_seek,
@@ -299,6 +210,36 @@ EXPORT FILE *fopen(const char *path, const char *mode)
 EXPORT FILE *fopen64(const char *path, const char *mode)
 {
 	return open_stream(path, mode, "fopen64", __builtin_return_address(0));
+}
+
+/* The commands of fcntl() that give a descriptor. */
+#define FCNTL_CALL(name)                                                                                         \
+	EXPORT int name(int fd, int command, ...)                                                                \
+	{                                                                                                        \
+		va_list more;                                                                                    \
+		long arg;                                                                                        \
+                                                                                                                 \
+		va_start(more, command);                                                                         \
+		arg = va_arg(more, long);                                                                        \
+		va_end(more);                                                                                    \
+		if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) &&                                        \
+		    fails(OPEN, #name, __builtin_return_address(0)))                                             \
+			return -1;                                                                               \
+		return (int)real_syscall(SYS_fcntl, fd, command, arg);                                           \
+	}
+FCNTL_CALL(fcntl)
+FCNTL_CALL(fcntl64)
+
+EXPORT int clock_gettime(clockid_t clock, struct timespec *to)
+{
+	static int (*real)(clockid_t, struct timespec *);
+
+	if (!real)
+		real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	if (clock != CLOCK_REALTIME || !stops_clock())
+		return real(clock, to);
+	*to = (struct timespec){ .tv_sec = 1000000000 };
+	return 0;
 }
 
 /* ---- system calls without a function of their own ---- */

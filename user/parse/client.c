@@ -216,7 +216,7 @@ static int exchange_messages(struct parse_client *client, const struct link *lin
 		err = receive_bytes(client, link, answer->data, reply.size, until_ns);
 	}
 	*status = reply.status;
-	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT))
+	if (!err && (reply.status == -ENOMEM || reply.status == -ETIMEDOUT || reply.status == -EIO))
 		err = reply.status; /* its last word */
 	if (reply.status == -ETIMEDOUT)
 		note_bound(client, question->budget_ns, " of processor time");
@@ -295,8 +295,8 @@ int parse_refuse(struct parse_client *client, uint32_t owner)
 
 bool parse_gave_up(int err)
 {
-	return err == -ETIMEDOUT || err == -ENOMEM || err == -EFAULT || err == -EOWNERDEAD || err == -EBADMSG ||
-	       err == -EDQUOT;
+	return err == -ETIMEDOUT || err == -ENOMEM || err == -EIO || err == -EFAULT || err == -EOWNERDEAD ||
+	       err == -EBADMSG || err == -EDQUOT;
 }
 
 bool parse_was_ended(int err)
@@ -313,6 +313,8 @@ const char *parse_why(const struct parse_client *client, int err)
 		return "was being read when gpumemtrace ended all readers to save memory";
 	case -ENOMEM:
 		return "needs more than 1 GiB of memory to be read";
+	case -EIO:
+		return "could not be read: its storage reported an error";
 	case -EDQUOT:
 		return "has to wait, because other files of its user's processes took too long or could not be read";
 	case -EBADMSG:

@@ -81,7 +81,7 @@ static void memory_ran_out(void)
 
 static void note_signal(int signal)
 {
-	say_last_words(signal == SIGPROF ? -ETIMEDOUT : -ENOMEM);
+	say_last_words(signal == SIGPROF ? -ETIMEDOUT : signal == SIGBUS ? -EIO : -ENOMEM);
 }
 
 /* SIGPROF comes when the process has used so much CPU time; 0 stops the clock. */
@@ -168,6 +168,7 @@ _Noreturn void worker_run(const struct parse_table *table)
 	at_quick_exit(memory_ran_out);
 	signal(SIGABRT, note_signal); /* of a library that has no memory */
 	signal(SIGPROF, note_signal);
+	signal(SIGBUS, note_signal); /* of a file whose storage fails (base/storage.h) */
 	signal(SIGSEGV, SIG_DFL); /* a sanitizer would write a report, with calls that are refused */
 	refuse_other_calls();
 	while (serve_next(table, &state))

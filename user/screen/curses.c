@@ -126,6 +126,8 @@ static void move_bytes(struct curses *c, struct out *out)
 		out_bytes(out, bytes, (size_t)n);
 		at += n;
 	}
+	if (n < 0)
+		xalloc_failed(); /* the file is memory */
 	(void)!ftruncate(c->memory_fd, 0);
 	lseek(c->memory_fd, 0, SEEK_SET);
 }

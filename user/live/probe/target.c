@@ -251,14 +251,20 @@ static uint32_t cache_u32(const char *at)
 	return value;
 }
 
+/* A file may be there although it cannot be read now: who probes the file tries again, and says what fails. */
+static bool may_be_there(ssize_t error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EIO;
+}
+
 /* The loader skips 32-bit files. */
 static bool is_elf64(const char *path)
 {
 	static const char wanted[5] = { 0x7f, 'E', 'L', 'F', 2 /* ELFCLASS64 */ };
 	char head[sizeof(wanted) + 1];
+	ssize_t got = procfs_read(path, head, sizeof(head));
 
-	return procfs_read(path, head, sizeof(head)) == (ssize_t)sizeof(wanted) &&
-	       !memcmp(head, wanted, sizeof(wanted));
+	return may_be_there(got) || (got == (ssize_t)sizeof(wanted) && !memcmp(head, wanted, sizeof(wanted)));
 }
 
 bool target_search_cache(const void *cache, size_t len, const char *name, char *path, size_t size)

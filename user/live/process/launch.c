@@ -10,12 +10,10 @@
 
 enum go { GO_PLAIN = 'g', GO_WITH_OUTPUT = 'o' };
 
-static void replace_output(const struct command_output *output)
+static bool replace_output(const struct command_output *output)
 {
-	if (output->is_out)
-		dup2(output->fd, STDOUT_FILENO);
-	if (output->is_err)
-		dup2(output->fd, STDERR_FILENO);
+	return (!output->is_out || dup2(output->fd, STDOUT_FILENO) >= 0) &&
+	       (!output->is_err || dup2(output->fd, STDERR_FILENO) >= 0);
 }
 
 static void become_command(char *const argv[], bool pipe_ignored, const struct command_output *output, int go_fd,
@@ -28,9 +26,8 @@ static void become_command(char *const argv[], bool pipe_ignored, const struct c
 	/* End of file without a byte: the parent has gone or given up. */
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(127);
-	if (byte == GO_WITH_OUTPUT)
-		replace_output(output);
-	execvp(argv[0], argv);
+	if (byte != GO_WITH_OUTPUT || replace_output(output))
+		execvp(argv[0], argv);
 	err = errno;
 	if (write(error_fd, &err, sizeof(err)) < 0)
 		_exit(126);

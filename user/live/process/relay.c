@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "live/process/relay_line.h"
 
 #define ANSWER_MS 200            /* to an order that needs no terminal */
+#define READY_MS 10000           /* within which the process is ready, on a busy machine */
 #define TAIL_BYTES 1024          /* in which the last line is looked for */
 
 struct relay {
@@ -103,9 +105,26 @@ void relay_fit(struct relay *relay)
 
 /* ---- the process ---- */
 
+/* One byte of the process; -EAGAIN: none came in time, -EIO: the process has ended. */
+static int take_answer(int control, int most_ms)
+{
+	struct pollfd answers = { .fd = control, .events = POLLIN };
+	unsigned int errors = 0;
+	ssize_t size;
+	char byte;
+
+	while ((size = read(control, &byte, 1)) < 0) {
+		if (errno != EAGAIN && errno != EINTR && ++errors >= RELAY_TRIES)
+			return -EIO;
+		if (errno == EAGAIN && poll(&answers, 1, most_ms) == 0)
+			return -EAGAIN;
+	}
+	return size ? 0 : -EIO;
+}
+
 static int start_process(struct relay *relay, int master)
 {
-	int ends[2];
+	int ends[2], err;
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
@@ -115,10 +134,12 @@ static int start_process(struct relay *relay, int master)
 		relay_run(ends[1], master, relay->terminal, relay->shared);
 	close(ends[1]);
 	relay->control = ends[0];
-	if (pid > 0)
-		return 0;
-	close(ends[0]);
-	return -EAGAIN;
+	err = pid > 0 ? take_answer(ends[0], READY_MS) : -EAGAIN;
+	if (err) {
+		close(ends[0]);
+		waitpid(pid, NULL, WNOHANG);
+	}
+	return err;
 }
 
 int relay_open(struct relay **out, int terminal, struct command_output *output)
@@ -172,23 +193,21 @@ static void order_relay(struct relay *relay, enum relay_order order)
 {
 	char byte = (char)order;
 
-	if (write(relay->control, &byte, 1) == 1)
-		__atomic_fetch_add(&relay->due, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < RELAY_TRIES; i++) {
+		if (write(relay->control, &byte, 1) == 1) {
+			__atomic_fetch_add(&relay->due, 1, __ATOMIC_RELAXED);
+			return;
+		}
+	}
 }
 
 /* The end of the process is an answer, too. */
 static void wait_for_answers(struct relay *relay, int most_ms)
 {
-	struct pollfd answers = { .fd = relay->control, .events = POLLIN };
-	char byte;
-
 	while (__atomic_load_n(&relay->due, __ATOMIC_RELAXED)) {
-		ssize_t size = read(relay->control, &byte, 1);
-
-		if (size == 1)
-			__atomic_fetch_sub(&relay->due, 1, __ATOMIC_RELAXED);
-		else if (size == 0 || (errno != EAGAIN && errno != EINTR) || poll(&answers, 1, most_ms) == 0)
+		if (take_answer(relay->control, most_ms))
 			return;
+		__atomic_fetch_sub(&relay->due, 1, __ATOMIC_RELAXED);
 	}
 }
 

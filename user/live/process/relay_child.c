@@ -31,6 +31,7 @@ struct relay_state {
 	size_t front_size, front_done;
 	uint64_t answer_by;      /* the order to pass is answered at this byte of the text at the latest */
 	unsigned int answers;    /* to orders to pass, which are due */
+	unsigned int master_errors, control_errors, terminal_errors; /* in a row */
 	bool is_held;
 	bool is_alone;           /* the tracer has ended */
 	bool is_over;            /* no process has the pseudo terminal */
@@ -71,6 +72,16 @@ static bool wants_text(const struct relay_state *relay)
 				   text_end(relay) - relay->begin <= RELAY_BYTES - RELAY_READ);
 }
 
+/* Whether a call has failed for good. */
+static bool failed_for_good(ssize_t got, unsigned int *errors)
+{
+	if (got >= 0 || errno == EAGAIN || errno == EINTR)
+		*errors = 0;
+	else
+		++*errors;
+	return *errors >= RELAY_TRIES;
+}
+
 /* Whether there was text. The kernel says that there is none only when all that was written before has arrived
  * (n_tty_read() of drivers/tty/n_tty.c in Linux 6.18). */
 static bool take_command_text(struct relay_state *relay)
@@ -85,10 +96,9 @@ static bool take_command_text(struct relay_state *relay)
 	if (relay->is_held || relay->is_deaf)
 		drop_oldest_text(relay, end + room);
 	size = read(MASTER_FD, relay->shared->bytes + at, room);
-	if (size <= 0) {
-		relay->is_over = size < 0 && errno != EAGAIN && errno != EINTR;
-		return false;
-	}
+	relay->is_over = failed_for_good(size, &relay->master_errors);
+	if (size <= 0)
+		return !relay->is_over && relay->master_errors;
 	atomic_store_explicit(&relay->shared->end, end + (uint64_t)size, memory_order_release);
 	return true;
 }
@@ -116,10 +126,9 @@ static void write_text_piece(struct relay_state *relay)
 		size = left < RELAY_BYTES - at ? left : RELAY_BYTES - at;
 	}
 	done = write(TERMINAL_FD, from, size < PIECE_BYTES ? size : PIECE_BYTES);
-	if (done < 0) {
-		relay->is_deaf = errno != EAGAIN && errno != EINTR;
+	relay->is_deaf = failed_for_good(done, &relay->terminal_errors);
+	if (done < 0)
 		return;
-	}
 	if (is_front)
 		relay->front_done += (size_t)done;
 	else
@@ -153,25 +162,38 @@ static void pass_text(struct relay_state *relay, const char *leaving, size_t siz
 	relay->lost = 0;
 }
 
-static void answer_order(char order)
+/* A tracer that was killed has left its screen on the terminal. One that lives sees the end of this side, and waits for
+ * no answer. */
+static void lose_tracer(struct relay_state *relay)
 {
-	(void)!write(CONTROL_FD, &order, 1);
+	relay->is_alone = true;
+	close(CONTROL_FD);
+	pass_text(relay, relay->shared->leaving, relay->shared->leaving_size);
 }
 
-/* The end of the orders is the end of the tracer. A tracer that was killed has left its screen on the terminal. */
+static void answer_order(struct relay_state *relay, char order)
+{
+	for (int i = 0; i < RELAY_TRIES && !relay->is_alone; i++)
+		if (write(CONTROL_FD, &order, 1) == 1)
+			return;
+	if (!relay->is_alone)
+		lose_tracer(relay);
+}
+
+/* The end of the orders is the end of the tracer. */
 static void take_order(struct relay_state *relay)
 {
 	char order;
 	ssize_t size = read(CONTROL_FD, &order, 1);
+	bool is_lost = failed_for_good(size, &relay->control_errors);
 
-	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+	if (size < 0 && !is_lost)
 		return;
 	if (size <= 0) {
-		relay->is_alone = true;
-		pass_text(relay, relay->shared->leaving, relay->shared->leaving_size);
+		lose_tracer(relay);
 	} else if (order == RELAY_HOLD) {
 		hold_text(relay);
-		answer_order(RELAY_HOLD);
+		answer_order(relay, RELAY_HOLD);
 	} else if (order == RELAY_PASS) {
 		pass_text(relay, "", 0);
 		relay->answers++;
@@ -187,7 +209,7 @@ static void answer_passed(struct relay_state *relay, bool has_text)
 	if (!is_done && !relay->is_held && relay->begin < relay->answer_by)
 		return;
 	for (; relay->answers; relay->answers--)
-		answer_order(RELAY_PASS);
+		answer_order(relay, RELAY_PASS);
 }
 
 /* ---- the process ---- */
@@ -222,24 +244,28 @@ static void ignore_signals(void)
 		signal(ignored[i], SIG_IGN);
 }
 
-static void move_descriptors(int control, int master, int terminal)
+/* Whether all are where they belong. */
+static bool move_descriptors(int control, int master, int terminal)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fds[] = { control, master, terminal };
 
 	/* Above the numbers that are about to be replaced. */
 	for (size_t i = 0; i < COUNT(fds); i++)
-		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FDS_END);
+		if ((fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FDS_END)) < 0)
+			return false;
 	for (int fd = 0; fd < CONTROL_FD && null >= 0; fd++)
 		dup2(null, fd);
 	for (size_t i = 0; i < COUNT(fds); i++)
-		dup2(fds[i], CONTROL_FD + (int)i);
+		if (dup2(fds[i], CONTROL_FD + (int)i) < 0)
+			return false;
 	confine_close_from(FDS_END);
+	return true;
 }
 
 static void lose_all_privileges(void)
 {
 	static const struct confine_call calls[] = {
-		{ .number = __NR_read }, { .number = __NR_write }, { .number = __NR_ppoll },
+		{ .number = __NR_read }, { .number = __NR_write }, { .number = __NR_ppoll }, { .number = __NR_close },
 #ifdef __NR_poll
 		{ .number = __NR_poll },
 #endif
@@ -260,8 +286,10 @@ _Noreturn void relay_run(int control, int master, int terminal, struct relay_sha
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, RELAY_NAME);
 	ignore_signals();
-	move_descriptors(control, master, terminal);
+	if (!move_descriptors(control, master, terminal))
+		_exit(1);
 	lose_all_privileges();
+	answer_order(&relay, RELAY_READY);
 	while (!relay.is_alone || !relay.is_over || (has_unwritten(&relay) && !relay.is_deaf)) {
 		wait_for_text(&relay);
 		answer_passed(&relay, take_command_text(&relay));

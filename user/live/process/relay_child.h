@@ -14,8 +14,12 @@
 #define RELAY_READ 4096          /* at most, in one go: what a pseudo terminal gives */
 #define RELAY_LEAVING 512
 
+/* Of a read or write: what fails now may work in a moment, what is closed fails always. */
+#define RELAY_TRIES 8
+
 /* Orders of the tracer, one byte each. Each is answered with the same byte. */
 enum relay_order {
+	RELAY_READY = 'r',       /* no order: sent once, when the process can do its work */
 	RELAY_HOLD = 'h',        /* keep the text; answered at once: nothing is written any more */
 	RELAY_PASS = 'p',        /* write what was kept, and then all text; answered when all was written */
 };

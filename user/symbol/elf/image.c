@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/storage.h"
 #include "base/xalloc.h"
 
 #define NOTES_MAX 65536
@@ -25,7 +26,7 @@ bool image_read(const struct image *image, uint64_t offset, void *to, size_t siz
 		return true;
 	}
 	while (size) {
-		ssize_t got = pread(image->fd, out, size, (off_t)offset);
+		ssize_t got = storage_pread(image->fd, out, size, (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;

@@ -102,6 +102,8 @@ struct lines *lines_open(const struct image *image)
 	lines->bytes = bytes;
 	if (image->fd >= 0) {
 		lines->fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+		if (lines->fd < 0)
+			xalloc_failed(); /* too many files are open: the same as too little memory */
 		/* read, not mapped: see image.h */
 		lines->elf = elf_begin(lines->fd, ELF_C_READ, NULL);
 	} else {
