@@ -116,7 +116,7 @@ class Session:
 
 def part_of(faults, kind, share):
     """What `make test` has time for: one in `share` of the places that ask for memory, and of those that touch files."""
-    few = {"malloc": share, "files": 4, "read": 4, "bpf": 4, "open": 2}.get(kind, 1)
+    few = {"malloc": share, "files": 8, "read": 6, "bpf": 4, "open": 2}.get(kind, 1)
     return [fault for fault in faults if faultlib.ALL or fault.nth == 1 and fault.stack.number // 2 % few == 0 and
             not fault.stack.is_below(SLOW)]
 
