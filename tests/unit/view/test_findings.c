@@ -414,6 +414,27 @@ static void caches_are_told(void **state)
 	assert_silent();
 }
 
+static void cache_of_an_ended_process_is_told(void **state)
+{
+	struct view_torch *t = &f.rows[0].torch;
+
+	(void)state;
+	typical(&f);
+	f.procs[0].exited = true;
+	t->reserved.peak = 4000 * MIB;
+	t->allocated.peak = 1900 * MIB;
+	assert_int_equal(find(FINDING_OF_CACHED)->bytes, 2100 * MIB);
+	assert_int_equal(find(FINDING_OF_CACHED)->part, 4000 * MIB);
+	t->allocated.peak = 2100 * MIB;
+	assert_silent();
+	t->allocated.peak = 1900 * MIB;
+	f.rows[0].before_attach = MIB; /* nobody saw what tensors had used then */
+	assert_silent();
+	f.rows[0].before_attach = 0;
+	f.procs[0].exited = false;
+	assert_silent();
+}
+
 static void unusual_memory_of_cuda_is_told(void **state)
 {
 	struct view_row *row = &f.rows[0];
@@ -461,6 +482,7 @@ int main(void)
 		cmocka_unit_test(neighbours_count_on_a_full_gpu),
 		cmocka_unit_test(untraced_processes_are_told),
 		cmocka_unit_test(caches_are_told),
+		cmocka_unit_test(cache_of_an_ended_process_is_told),
 		cmocka_unit_test(unusual_memory_of_cuda_is_told),
 	};
 

@@ -37,7 +37,8 @@ struct view_line_row;
  * UNTRACED       of a GPU: `bytes` are used by processes that are not traced
  * FRAGMENTED     memory ran out, and `bytes` are cached by the framework, of these the largest piece is `part`
  * CACHED         `bytes` are cached by the framework: reserved, and more than all tensors had at any moment of the last
- *                TORCH_RECENT_NS. part: bytes that the framework has reserved
+ *                TORCH_RECENT_NS. Of a process that has ended: more than all tensors ever had. part: bytes that the
+ *                framework has reserved, at most
  * CONTEXT        the CUDA context takes `bytes`, more than usual
  * LAUNCHES       kernels' local memory, streams and graphs take `bytes`, more than usual
  * POOL_RESERVE   `bytes` are kept by CUDA's memory pools, and no allocation uses them

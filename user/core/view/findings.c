@@ -51,19 +51,32 @@ static void look_for_fragments(struct finding_search *s)
 	f->part = t->largest_free_gap;
 }
 
+static void add_cache(struct finding_search *s, uint64_t bytes, uint64_t reserved)
+{
+	struct finding *f = finding_add(s, FINDING_OF_CACHED);
+
+	f->bytes = bytes;
+	f->part = reserved;
+}
+
 /* Between two iterations nearly all tensors are gone, and the next iteration uses the cache again. So the recent time
  * counts, from the device's first event on: nobody saw what tensors used before, also where the attach was earlier. */
 static void look_for_cache(struct finding_search *s)
 {
 	const struct view_torch *t = &s->row->torch;
-	struct finding *f;
 
-	if (!t->seen || s->proc->exited || finding_in_row(s, FINDING_OF_FRAGMENTED) || !t->recent_known ||
-	    !looked_unused(t))
-		return;
-	f = finding_add(s, FINDING_OF_CACHED);
-	f->bytes = view_torch_unused(t);
-	f->part = t->reserved.live;
+	if (t->seen && !s->proc->exited && !finding_in_row(s, FINDING_OF_FRAGMENTED) && t->recent_known &&
+	    looked_unused(t))
+		add_cache(s, view_torch_unused(t), t->reserved.live);
+}
+
+/* At its end a program has no tensors left, so its whole time counts. */
+static void look_for_cache_of_ended(struct finding_search *s)
+{
+	const struct view_torch *t = &s->row->torch;
+
+	if (t->seen && s->proc->exited && !s->row->before_attach && looked_never_used(t))
+		add_cache(s, t->reserved.peak - t->allocated.peak, t->reserved.peak);
 }
 
 static void look_for_context(struct finding_search *s)
@@ -98,7 +111,7 @@ static void look_before_attach(struct finding_search *s)
 /* A rule may ask for what the rules before have found. */
 static void (*const row_rules[])(struct finding_search *s) = {
 	finding_of_leak, finding_of_growth, finding_of_kept, finding_of_state, look_for_neighbour, look_for_fragments,
-	look_for_cache,	look_for_context, look_for_pool, look_before_attach,
+	look_for_cache,	look_for_cache_of_ended, look_for_context, look_for_pool, look_before_attach,
 };
 
 /* ---- of processes and GPUs ---- */

@@ -28,6 +28,12 @@ bool looked_unused(const struct view_torch *t)
 	return is_much(view_torch_unused(t), CACHED_BYTES, t->reserved.live, CACHED_SHARE);
 }
 
+bool looked_never_used(const struct view_torch *t)
+{
+	return t->reserved.peak > t->allocated.peak &&
+	       is_much(t->reserved.peak - t->allocated.peak, CACHED_BYTES, t->reserved.peak, CACHED_SHARE);
+}
+
 /* What tensors have used shows at once that no cache is large. That a cache is large takes time: all tensors of an
  * iteration may be gone at this moment. */
 static enum looked at_cache(const struct view_torch *t)

@@ -41,5 +41,7 @@ bool looked_at_growth(const struct view_stacks *stacks);
 
 /* Whether much of what a framework has reserved was not needed in the time that view_torch.recent_peak is of. */
 bool looked_unused(const struct view_torch *t);
+/* Whether much of the most that it had reserved was never needed. Both peaks must have been seen. */
+bool looked_never_used(const struct view_torch *t);
 
 #endif

@@ -89,9 +89,11 @@ static void say_fragmented(struct out *out, const struct view *view, const struc
 
 static void say_cache(struct out *out, const struct view *view, const struct finding *f)
 {
-	(void)view;
-	out_printf(out, "%s of %s reserved: no tensor has needed them in the last %llu s", human_bytes(f->bytes).s,
-		   human_bytes(f->part).s, TORCH_RECENT_NS / 1000000000);
+	out_printf(out, "%s of %s reserved: no tensor ", human_bytes(f->bytes).s, human_bytes(f->part).s);
+	if (view->procs[f->proc].exited)
+		out_text(out, "ever needed them");
+	else
+		out_printf(out, "has needed them in the last %llu s", TORCH_RECENT_NS / 1000000000);
 }
 
 static void say_context(struct out *out, const struct view *view, const struct finding *f)
