@@ -46,11 +46,9 @@ struct undo {
 		};
 	};
 	struct vmm_unmapped *unmapped; /* grows as needed; the next release uses the memory again */
-	uint32_t unmapped_count;
 	struct ended *ended;           /* what went with a context (ends.h) */
-	uint32_t ended_count;
 	struct unbound *unbound;       /* bindings that went with what they were to (vmm_object.h) */
-	uint32_t unbound_count;
+	uint32_t unmapped_count, ended_count, unbound_count;
 	bool is_settled;               /* what went was given up: too much happened since (ended.h) */
 };
 
