@@ -133,7 +133,8 @@ def strict():
     target.wait("start")
     tool = Tool("-p", str(target.pid), "--strict").ready()
     target.go()
-    equal(tool.report()["exit_status"], 0, "exit status without a loss")
+    report = tool.report()
+    equal(report["exit_status"], 0, f"exit status without a loss: {report['losses']} {report['notes']} {tool.stderr()}")
 
 
 def said_in_text():

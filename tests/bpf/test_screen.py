@@ -16,6 +16,8 @@ from lib import Target, check, equal
 from test_ending import Stopped
 
 sys.path.insert(1, os.path.join(lib.TOP, "tests"))
+sys.path.insert(1, os.path.join(lib.TOP, "tests/faults"))
+import faultlib  # noqa: E402
 import pypilib  # noqa: E402
 import terminallib  # noqa: E402
 from patience import LOOK, until  # noqa: E402
@@ -158,7 +160,7 @@ def keys():
     dumps = lib.folder()
     terminal = screen("-p", f"{target.pid},{other.pid}", size=(120, 40), dumps=dumps)
     terminal.wait_text("1:processes")
-    for key, title in zip("123456", ("COMMAND", "PROCS", "LINE", "STACK", "OWNER", "WHAT FOR (a guess)")):
+    for key, title in zip("1234567", ("COMMAND", "PROCS", "LINE", "STACK", "OWNER", "WHAT FOR (a guess)", "MODULE")):
         terminal.keys(key)
         terminal.wait_text(title)
     terminal.keys("\t")
@@ -290,17 +292,18 @@ def redirected():
 @case
 def verbose():
     """verbose: libbpf's messages (-v) are messages of gpumemtrace, which a screen keeps"""
-    library = os.path.join(lib.BUILD, "tests/faults/fail_calls.so")
-    if not os.path.exists(library):
+    if not os.path.exists(faultlib.SHIM):
         raise lib.Skip("fail_calls.so has not been built")
     target = held()
-    env = {"LD_PRELOAD": library, "FAULT_KIND": "bpf", "FAULT_NTH": "20", "FAULT_TOLD": lib.folder() + "/told",
-           "FAULT_PROGRAM": "gpumemtrace"}
+    arguments = ("-p", str(target.pid), "--driver-root", lib.ROOT, "-d", "0.1")
+    calls = faultlib.Fault("bpf").run(arguments, env=lib.environment()).stacks
+    attach = next(call for call in calls.values() if call.is_below("attach_ioctls") and not call.is_below("kernel_supports"))
     path = os.path.join(lib.folder(), "messages")
-    with open(path, "wb") as file:
-        terminal = screen("-p", str(target.pid), "-v", env=env, stderr=file.fileno())
-    terminal.wait_text("1:processes")
-    quits(terminal)
+    with open(path, "wb") as file, faultlib.Table() as table:
+        terminal = screen("-p", str(target.pid), "-v", stderr=file.fileno(),
+                          env=faultlib.Fault("bpf", attach).environment(table))
+        terminal.wait_text("1:processes")
+        quits(terminal)
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     check(any(line.startswith("gpumemtrace: libbpf: ") for line in lines), "no message of libbpf:", lines)
@@ -337,27 +340,6 @@ def hangs():
     os.kill(terminal.pid, signal.SIGTERM)
     equal(terminal.finish(), 128 + signal.SIGTERM, "exit status")
     is_restored(terminal)
-
-
-@case
-def starves():
-    """when memory runs out, the terminal is as before, and the sentence can be read there"""
-    library = os.path.join(lib.BUILD, "tests/faults/fail_calls.so")
-    if not os.path.exists(library):
-        raise lib.Skip("fail_calls.so has not been built")
-    target = held()
-    shown = 0
-    for number in range(3000, 9000, 1000):
-        env = {"LD_PRELOAD": library, "FAULT_KIND": "malloc", "FAULT_NTH": str(number), "FAULT_ON": "1",
-               "FAULT_TOLD": lib.folder() + "/told", "FAULT_PROGRAM": "gpumemtrace"}
-        terminal = screen("-p", str(target.pid), "-d", "5", env=env, size=(100, 60))
-        status = terminal.finish()
-        is_restored(terminal)
-        if status and b"\x1b[?1049h" in terminal.bytes:
-            shown += 1
-            equal(status, 1, "exit status")
-            check(any("out of memory, so gpumemtrace ends" in text for text in terminal.text()), *terminal.text())
-    check(shown, "memory never ran out on the screen")
 
 
 @case
@@ -765,7 +747,7 @@ if __name__ == "__main__":
     except pypilib.Unavailable as why:
         print(f"1..0 # SKIP {why}")
     else:
-        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, verbose, ends, hangs, starves, stops, background,
+        CASES = [small, large, late, clock, keys, pasted, sizes, out_of_memory, redirected, verbose, ends, hangs, stops, background,
                  deaf, foreign, bare, bare_static, lines, looks, command, dies, sees, floods, outlives, killed, pauses, split,
                  late_reader, carrier, top]
         lib.main(*[case for case in CASES if not sys.argv[1:] or case.__doc__.split()[0].strip(":") in sys.argv[1:]])

@@ -134,7 +134,7 @@ static enum screen_action show_help(struct screen *s)
 {
 	static const char text[] =
 		"Up Down j k PgUp PgDn Home End   move in the table\n"
-		"1 to 6, Tab   processes, GPUs, lines, stacks, owners, what tensors are for\n"
+		"1 to 7, Tab   processes, GPUs, lines, stacks, owners, uses of tensors, modules\n"
 		"s       sort by: now, growth, peak, allocated\n"
 		"/       show only rows with this text in their name; Esc ends the filter\n"
 		"Enter   open a row: a line's stacks, a process's GPUs; again: close the row\n"
