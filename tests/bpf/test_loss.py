@@ -7,6 +7,7 @@ import sys
 import lib
 from lib import GPU_A, GPU_B, MIB, Process, Target, Tool, check, equal, process_of, row_of
 
+TRIES = 5
 PAIRS = 150000
 
 # Two contexts, the first of which is current. CHANGE makes the other one current while records are lost.
@@ -129,11 +130,15 @@ def strict():
     """--strict makes a loss an error (5), and its absence none"""
     tool, _ = flood("--strict")
     equal(tool.report()["exit_status"], 5, "exit status")
-    target = Target("basic", hold="start")
-    target.wait("start")
-    tool = Tool("-p", str(target.pid), "--strict").ready()
-    target.go()
-    report = tool.report()
+    for _ in range(TRIES):
+        target = Target("basic", hold="start")
+        target.wait("start")
+        tool = Tool("-p", str(target.pid), "--strict").ready()
+        target.go()
+        report = tool.report()
+        # another test's program may map so much that events of mappings are lost, which counts
+        if not any("mapping event" in note for note in report["notes"]):
+            break
     equal(report["exit_status"], 0, f"exit status without a loss: {report['losses']} {report['notes']} {tool.stderr()}")
 
 
