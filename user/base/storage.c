@@ -19,7 +19,8 @@ ssize_t storage_pread(int fd, void *to, size_t size, off_t offset)
 	ssize_t got = pread(fd, to, size, offset);
 	int err = errno;
 
-	if (got < 0 && err != EINTR)
+	/* Other errors are the asker's: a damaged file names a place that no file has. */
+	if (got < 0 && (err == EIO || err == ESTALE))
 		raise_if_handled();
 	errno = err;
 	return got;

@@ -19,9 +19,9 @@ _Static_assert(IMAGE_PART_MAX <= UINT32_MAX / 2, "offsets in the file's strings 
 /* Copies the strings of a table that are not in the file, with a NUL behind them. */
 static bool copy_names(struct elfsym *symbols, const struct image *from, const struct symtab *table)
 {
-	char *names = malloc((size_t)table->strings_size + 1);
+	char *names = xmalloc((size_t)table->strings_size + 1);
 
-	if (!names || !image_read(from, table->strings, names, table->strings_size)) {
+	if (!image_read(from, table->strings, names, table->strings_size)) {
 		free(names);
 		return false;
 	}
