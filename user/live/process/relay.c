@@ -135,10 +135,11 @@ static int start_process(struct relay *relay, int master)
 	close(ends[1]);
 	relay->control = ends[0];
 	err = pid > 0 ? take_answer(ends[0], READY_MS) : -EAGAIN;
-	if (err) {
-		close(ends[0]);
+	if (!err)
+		return 0;
+	close(ends[0]);
+	if (pid > 0)
 		waitpid(pid, NULL, WNOHANG);
-	}
 	return err;
 }
 
