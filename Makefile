@@ -167,13 +167,14 @@ $(O)/%.o: %.c Makefile | $(SETUP)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(GMT_CPPFLAGS) $(GMT_CFLAGS) -MMD -MP -c $< -o $@
 
-# Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
-$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
-$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf/bpf_blob.o
 $(GUARDED): $(O)/guarded/%: Makefile | $(SETUP)
+	$(call msg,OBJCOPY,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(OBJCOPY) $(GUARDS) $$($(CC) -print-file-name=$*) $@
 
+# Quick append: two layers may hold files of one name, which `ar r` would take for the same member.
+$(O)/libgmt.a: $(LIB_SRC:%=$(O)/%.o) $(O)/user/symbol/owners_builtin.o
+$(O)/liblive.a: $(LIVE_SRC:%=$(O)/%.o) $(O)/user/live/bpf/bpf_blob.o
 $(O)/libgmt.a $(O)/liblive.a: | $(GUARDED)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@.new

@@ -230,15 +230,23 @@ static void the_handle_of_a_child_is_given_out_again(void **state)
 	assert_no_anomaly(r);
 }
 
-static void a_free_that_failed_after_its_graphs_end(void **state)
+/* The number of the free, whose thread goes on later. */
+static uint32_t free_before_graphs_end(struct records *r)
 {
-	struct records *r = *state;
-
 	CALL(r, cuGraphAddMemAllocNode, A, MiB, 0, G);
 	uint32_t seq = RELEASE(r, cuMemFree_v2, A);
 
 	r->tid = 101;
 	RELEASE(r, cuGraphDestroy, G);
+	return seq;
+}
+
+static void a_free_that_failed_after_its_graphs_end(void **state)
+{
+	struct records *r = *state;
+
+	uint32_t seq = free_before_graphs_end(r);
+
 	r->tid = 100;
 	UNDO(r, cuMemFree_v2, seq, 700, A);
 	assert_int_equal(planned(r), 0);        /* no graph plans it any longer */
@@ -295,11 +303,8 @@ static void a_free_that_failed_is_not_another_nodes(void **state)
 {
 	struct records *r = *state;
 
-	CALL(r, cuGraphAddMemAllocNode, A, MiB, 0, G);
-	uint32_t seq = RELEASE(r, cuMemFree_v2, A);
+	uint32_t seq = free_before_graphs_end(r);
 
-	r->tid = 101;
-	RELEASE(r, cuGraphDestroy, G);
 	CALL(r, cuGraphAddMemAllocNode, A, 2 * MiB, 0, CHILD);
 	CALL(r, cuGraphAddMemFreeNode, A);
 	r->tid = 100;

@@ -15,21 +15,9 @@
 #include "core/view/finding.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
-#include "sinks.h"
+#include "report_of.h"
 
 static struct fixture now;
-
-static char *report_of(const struct fixture *f, const struct sink_opts *opts)
-{
-	struct view view = f->view;
-	struct out out;
-
-	view.findings = findings_make(&view, &view.finding_count);
-	out_init_mem(&out);
-	sink_find("plain")->report(&out, &view, opts);
-	free(view.findings);
-	return out_take(&out);
-}
 
 /* Where the line of most memory is in the module's own forward(), the module says nothing new. */
 static void modules_that_say_more(void **state)

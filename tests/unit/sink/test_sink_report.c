@@ -12,23 +12,11 @@
 #include "core/view/finding.h"
 #include "sink/report/report.h"
 #include "sink/sink.h"
-#include "sinks.h"
+#include "report_of.h"
 #include "sink/text/stack_text.h"
 #include "sink/text/text.h"
 
 static struct fixture now, before;
-
-static char *report_of(const struct fixture *f, const struct sink_opts *opts)
-{
-	struct view view = f->view;
-	struct out out;
-
-	view.findings = findings_make(&view, &view.finding_count);
-	out_init_mem(&out);
-	sink_find("plain")->report(&out, &view, opts);
-	free(view.findings);
-	return out_take(&out);
-}
 
 /* The answer, up to the name of the tool, is as wide as a narrow terminal at most. */
 static void test_answer_is_narrow(void **state)

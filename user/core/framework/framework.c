@@ -66,7 +66,8 @@ static void add_block(struct framework *f, const struct gmt_fw_mem *rec, struct 
 		return;
 	d->blocks++;
 	d->block_bytes += block.length;
-	waiting_add(&f->waiting, rec->stack_id, phases_backward_stack(&f->phases, rec->hdr.tid));
+	if (rec->stack_id)
+		waiting_add(&f->waiting, rec->stack_id, phases_backward_stack(&f->phases, rec->hdr.tid));
 	stacks_add(&d->stacks, rec->stack_id, block.length, rec->hdr.ts_ns);
 	d->unchecked |= !segments_cover(f, &block, rec->hdr.ts_ns);
 	segments_give_block(f, DELTA_BLOCK_ALLOC, &block, 0, rec->hdr.tid, rec->hdr.ts_ns);

@@ -3,14 +3,15 @@
 
 void waiting_add(struct hash *waiting, uint32_t stack_id, uint32_t id)
 {
-	struct waiting_ids *of;
+	struct waiting_ids *of = waiting->value_size ? hash_get(waiting, stack_id) : NULL;
 
-	if (!waiting->value_size)
-		hash_init(waiting, sizeof(*of));
-	of = hash_get(waiting, stack_id);
-	if (!of && (!id || !stack_id || hash_count(waiting) >= WAITING_STACKS_MAX))
-		return;
-	of = hash_put(waiting, stack_id, NULL);
+	if (!of) {
+		if (!id || !stack_id || hash_count(waiting) >= WAITING_STACKS_MAX)
+			return;
+		if (!waiting->value_size)
+			hash_init(waiting, sizeof(*of));
+		of = hash_put(waiting, stack_id, NULL);
+	}
 	for (uint8_t i = 0; i < of->count; i++)
 		if (of->ids[i] == id)
 			return;

@@ -10,8 +10,6 @@
 #define STEPS_SHOWN 12
 #define NAME_BYTES 80        /* of a step */
 #define FORWARD "forward"
-#define BETWEEN " > "
-#define LEFT_OUT "... > "
 
 void module_paths_init(struct module_paths *paths)
 {
@@ -92,20 +90,21 @@ static void append_bytes(char **at, const char *text, size_t len)
 
 char *module_paths_text(const struct module_paths *paths, uint32_t path)
 {
-	char *text = xmalloc(STEPS_SHOWN * (NAME_BYTES + strlen(BETWEEN)) + strlen(LEFT_OUT) + 1), *at = text;
+	char *text = xmalloc(STEPS_SHOWN * (NAME_BYTES + strlen(MODULE_PATHS_BETWEEN)) +
+			     strlen(MODULE_PATHS_LEFT_OUT) + 1), *at = text;
 	uint32_t shown[STEPS_SHOWN], count = 0;
 
 	*text = '\0';
 	for (; path && count < STEPS_SHOWN; path = paths->list[path].parent)
 		shown[count++] = path;
 	if (path)
-		append_bytes(&at, LEFT_OUT, strlen(LEFT_OUT));
+		append_bytes(&at, MODULE_PATHS_LEFT_OUT, strlen(MODULE_PATHS_LEFT_OUT));
 	while (count--) {
 		const struct module_step *step = &paths->list[shown[count]];
 
 		append_bytes(&at, step->name, step->len < NAME_BYTES ? step->len : NAME_BYTES);
 		if (count)
-			append_bytes(&at, BETWEEN, strlen(BETWEEN));
+			append_bytes(&at, MODULE_PATHS_BETWEEN, strlen(MODULE_PATHS_BETWEEN));
 	}
 	return text;
 }

@@ -15,6 +15,9 @@
 
 #define MODULE_PATHS_MAX (1u << 16)  /* far more than models have */
 #define MODULE_PATHS_NONE 0
+/* Of a path as text: between its steps, and in the place of steps that are left out. */
+#define MODULE_PATHS_BETWEEN " > "
+#define MODULE_PATHS_LEFT_OUT "..." MODULE_PATHS_BETWEEN
 
 struct module_step {
 	uint32_t parent;

@@ -178,31 +178,35 @@ void by_stack_mark(struct by_stack *b, uint32_t stack_id, unsigned int marks)
 	b->marks[stack] |= (uint8_t)marks;
 }
 
+/* The newest of the stacks, if they have names and all are of one line of the program; 0: they are not. */
+static uint32_t one_line_of(struct by_stack *b, const struct waiting_ids *waiting)
+{
+	uint32_t by = 0, line = 0;
+
+	for (unsigned int i = 0; i < waiting->count; i++) {
+		uint32_t stack = frames_of(b->frames, waiting->ids[i]), its;
+		struct view_verdict verdict;
+
+		if (stack < FRAMES_FIRST)
+			continue;
+		verdict = decide_owner(b, stack);
+		its = line_of(b, stack, &verdict);
+		if (its < by_stack_line_symbols(b->request) || (line && its != line))
+			return 0;
+		line = its;
+		by = stack;
+	}
+	return by;
+}
+
 /* A thread that has only a framework's code worked for the line that waited, if all that ever waited are one line. */
 void by_stack_set_waiting(struct by_stack *b, uint32_t stack_id, const struct waiting_ids *waiting)
 {
-	uint32_t stack = frames_of(b->frames, stack_id), by = 0, line = 0;
-	struct view_verdict verdict;
+	uint32_t stack = frames_of(b->frames, stack_id);
+	bool is_certain = waiting && !waiting->is_uncertain;
 
-	if (stack < FRAMES_FIRST)
-		return;
-	verdict = decide_owner(b, stack);
-	for (unsigned int i = 0; waiting && !waiting->is_uncertain && verdict.is_framework && i < waiting->count; i++) {
-		uint32_t other = frames_of(b->frames, waiting->ids[i]), its;
-		struct view_verdict of_other;
-
-		if (other < FRAMES_FIRST)
-			continue;
-		of_other = decide_owner(b, other);
-		its = line_of(b, other, &of_other);
-		if (its < by_stack_line_symbols(b->request) || (line && its != line)) {
-			by = 0;
-			break;
-		}
-		line = its;
-		by = other;
-	}
-	b->waiting_of[stack] = by;
+	if (stack >= FRAMES_FIRST)
+		b->waiting_of[stack] = is_certain && decide_owner(b, stack).is_framework ? one_line_of(b, waiting) : 0;
 }
 
 void by_stack_add(struct by_stack *b, const struct stacks_row *r, const struct stacks_rise *rise,

@@ -221,23 +221,10 @@ static void print_oom_tables(struct out *out, const struct oom_view *v, const st
 	free(numbers.of_stack);
 }
 
-/* NULL: no file has the request. */
-static char *name_command(const struct sink_opts *opts)
-{
-	const char *file = opts->file ? opts->file : opts->recording;
-	struct out out;
-
-	if (!file)
-		return NULL;
-	out_init_mem(&out);
-	out_text(&out, "gpumemtrace oom --full ");
-	human_print(&out, FILE_COLUMNS, file, strlen(file));
-	return out_take(&out);
-}
-
 void oom_print(struct out *out, const struct oom_view *v, const struct sink_opts *opts)
 {
-	char *command = name_command(opts);
+	const char *file = opts->file ? opts->file : opts->recording;
+	char *command = file ? report_command("gpumemtrace oom --full", opts, file) : NULL;
 	struct page page;
 
 	page_init(&page, out, opts->full ? 0 : LINES_MOST, OOM_LABEL_COLUMNS, command);

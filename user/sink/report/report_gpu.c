@@ -6,6 +6,7 @@
 #include "base/amounts.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "core/terms/module_paths.h"
 #include "sink/report/report_parts.h"
 #include "sink/sink.h"
 #include "sink/text/finding_text.h"
@@ -17,7 +18,6 @@
 #define LEAST_PART 100          /* of the lines: those with less than a hundredth are not shown */
 #define VALUE_COLUMNS 9         /* of bytes */
 #define MODULE_SHARE 20         /* percent of the row's memory: a module with less says little */
-#define MODULE_BETWEEN " > "    /* of a path */
 
 /* Two blanks keep a part in one line. */
 static void print_part(struct out *line, const char *name, int64_t bytes)
@@ -191,13 +191,13 @@ static void print_code_line(struct out *out, const struct report_answer *a, cons
 	text_item(out, a->opts, TEXT_PLAIN, &place, &line);
 }
 
-static bool is_small(const struct view_lines *lines, size_t index, enum view_order order)
+static uint64_t sum_of_lines(const struct view_lines *lines, enum view_order order)
 {
-	double sum = 0;
+	uint64_t sum = 0;
 
 	for (size_t i = 0; i < lines->count; i++)
-		sum += (double)view_value(&lines->rows[i].held, order);
-	return (double)view_value(&lines->rows[index].held, order) * LEAST_PART < sum;
+		sum += (uint64_t)view_value(&lines->rows[i].held, order);
+	return sum;
 }
 
 /* A program frees its memory before it ends: of a process that has ended, the peak says who needed the memory. */
@@ -213,8 +213,8 @@ static bool is_of_line(const char *path, const struct view *view, const struct v
 	const char *last = path, *next;
 	size_t len;
 
-	while ((next = strstr(last, MODULE_BETWEEN)))
-		last = next + strlen(MODULE_BETWEEN);
+	while ((next = strstr(last, MODULE_PATHS_BETWEEN)))
+		last = next + strlen(MODULE_PATHS_BETWEEN);
 	len = strlen(last);
 	return !strncmp(function, last, len) && function[len] == '.';
 }
@@ -250,13 +250,15 @@ void report_lines(struct report_answer *a, size_t index)
 	enum view_order order = lines_order(a->proc, s);
 	const struct view_lines *lines = &s->lines[order];
 	const char *label = order == VIEW_BY_LIVE ? "LINES" : "PEAK";
+	uint64_t least;
 
 	if (!view_has_stacks(s) || (!a->proc->exited && !view_holds(a->proc, row)) || !has_program(lines))
 		return;
+	least = (sum_of_lines(lines, order) + LEAST_PART - 1) / LEAST_PART;
 	for (size_t i = 0, named = 0; i < lines->count && shown < LINES_SHOWN && named < most; i++) {
 		enum report_rank rank = shown && is_main(a, index) ? REPORT_FIRST_GPUS : rank_of_table(a, index);
 
-		if (is_small(lines, i, order))
+		if ((uint64_t)view_value(&lines->rows[i].held, order) < least)
 			continue;
 		print_code_line(page_part(&a->page, rank, PAGE_LINES, 1), a, &lines->rows[i], order,
 				shown++ ? "" : label);

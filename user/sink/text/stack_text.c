@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "base/human.h"
 #include "base/out.h"
+#include "core/terms/module_paths.h"
 #include "core/terms/own_code.h"
 
 /* Frames of a stack trace that is not shown in full. Python frames say more than native frames, and the program's
@@ -209,7 +210,7 @@ void stack_text_caller(struct out *out, const struct view *view, const struct vi
 /* The innermost module says most: a path that is too long loses its beginning. */
 void stack_text_module(struct out *out, const struct view *view, uint32_t module, unsigned columns)
 {
-	static const char between[] = " > ", left_out[] = "... > ";
+	static const char between[] = MODULE_PATHS_BETWEEN, left_out[] = MODULE_PATHS_LEFT_OUT;
 	const char *path = module == VIEW_NO_MODULE ? "(outside of all modules)" : view->modules[module];
 	const char *from = path, *next;
 
