@@ -21,7 +21,7 @@ sys.path.insert(1, os.path.join(lib.TOP, "tests/faults"))
 import faultlib  # noqa: E402
 from faultlib import Fault, faults_of  # noqa: E402
 
-AT_A_TIME = 4                   # a session waits more than it works
+AT_A_TIME = 2 * os.cpu_count()   # a session waits more than it works
 BOUND = 60                      # seconds within which a session ends, on a busy machine
 # A kernel that seems to lack global functions verifies the programs for a minute.
 SLOW = "probe_kern_btf_func_global"

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import lib
+import nvml
 
 SECONDS = 12                    # how long a program trains
 LINES = 24                      # of an answer
@@ -33,9 +34,14 @@ MODES = {
     "caches": (["GROWTH", "LINE"], None),
     "batch": (["OOM"], ["OUT OF MEMORY", "ASKED", "answers_work.py", "batch"]),
     "limit": (["OOM", "LINE"], ["OUT OF MEMORY", "a leak", "LINE"]),
+    "resnet": (NOTHING, None),
+    "llama": (NOTHING, None),
+    "chats": (["GROWTH", "LINE"], None),
+    "ranks": (["LEAK", "LINE"], None),
 }
 ACCUSING = ("LEAK", "GROWTH", "KEPT", "STATE", "OOM")
 ALONE = ("batch",)              # these ask how much memory is free
+ON_TWO = ("ranks",)             # GPUs
 
 
 def line_of(mode):
@@ -64,7 +70,7 @@ def answers(mode):
     """(what is wrong with the answers, the head of the report)"""
     in_report, in_verdict = MODES[mode]
     with tempfile.TemporaryDirectory() as folder:
-        recording = os.path.join(folder, "run.gmt")
+        recording = os.path.join(os.environ.get("OUT", folder), mode + ".gmt")
         subprocess.run([lib.GPUMEMTRACE, *lib.OPTIONS, "-q", "--block-stacks", "--oom-dir", folder, "-o", recording, "--",
                         sys.executable, WORK, mode, str(SECONDS)], stdin=subprocess.DEVNULL, capture_output=True,
                        timeout=PATIENCE, check=False)
@@ -83,7 +89,9 @@ def answers(mode):
 
 
 def main():
-    modes = [mode for mode in MODES if not sys.argv[1:] or mode in sys.argv[1:]]
+    modes = [mode for mode in MODES if mode in (sys.argv[1:] or MODES)]
+    if len(nvml.Nvml().uuids()) < 2:
+        modes = [mode for mode in modes if mode not in ON_TWO]
     with concurrent.futures.ThreadPoolExecutor(len(MODES)) as pool:
         found = dict(zip((m for m in modes if m not in ALONE), pool.map(answers, (m for m in modes if m not in ALONE))))
     found |= {mode: answers(mode) for mode in modes if mode in ALONE}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Trainings and a generation for answers.py: answers_work.py MODE SECONDS. The line that keeps memory ends with `# MODE`."""
+import socket
 import sys
 import time
 
@@ -148,4 +149,64 @@ def limit():
         kept.append(train(model, optimizer).detach()[:4].clone())  # limit
 
 
-globals()[MODE]()
+def resnet():
+    """torchvision's ResNet-50 in training: nothing is kept"""
+    import torchvision  # pylint: disable=import-outside-toplevel
+    model = torchvision.models.resnet50().cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in steps():
+        image, label = torch.randn(8, 3, 128, 128, device="cuda"), torch.randint(1000, (8,), device="cuda")
+        nn.functional.cross_entropy(model(image), label).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def a_llama():
+    from transformers import LlamaConfig, LlamaForCausalLM  # pylint: disable=import-outside-toplevel
+    return LlamaForCausalLM(LlamaConfig(vocab_size=WORDS, hidden_size=WIDTH, intermediate_size=3 * WIDTH, num_hidden_layers=4,
+                                        num_attention_heads=8)).cuda()
+
+
+def llama():
+    """a Llama of transformers in training: nothing is kept"""
+    model = a_llama()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in steps():
+        ids = some_ids()
+        model(ids, labels=ids).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@torch.no_grad()
+def chats():
+    """a Llama that answers, and keeps the cache of each conversation"""
+    model, kept = a_llama().eval(), []
+    for _ in steps():
+        kept.append(model(some_ids(), use_cache=True).past_key_values)  # chats
+
+
+def train_rank(rank, port):
+    """A rank of a training with DistributedDataParallel; rank 1 keeps what it computes."""
+    import torch.distributed as dist  # pylint: disable=import-outside-toplevel
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    model, kept = nn.parallel.DistributedDataParallel(Words().cuda()), []
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(300):
+        out = train(model, optimizer)
+        if rank:
+            kept.append(out.detach()[:, :8].clone())  # ranks
+    dist.destroy_process_group()
+
+
+def ranks():
+    """two ranks, of which one has a leak"""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(train_rank, (port,), nprocs=2)
+
+
+if __name__ == "__main__":
+    globals()[MODE]()
