@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/human.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,26 +81,48 @@ const char *human_plural(uint64_t count, const char *one, const char *many)
 	return count == 1 ? one : many;
 }
 
-#define UTF8_BYTES 4
+/* The bytes of a word, without the blank behind the word; sets *columns, of which `most` are counted. */
+static size_t word_bytes(const char *word, unsigned most, unsigned *columns)
+{
+	size_t size = strcspn(word, " \n"), at = 0;
+
+	for (*columns = 0; at < size && *columns < most; ++*columns) {
+		size_t n = human_utf8(word + at, size - at);
+
+		at += n ? n : 1;
+	}
+	return at;
+}
+
+size_t human_line(const char *text, unsigned columns, unsigned whole)
+{
+	size_t at = 0, pair = 0, blanks, size; /* at: behind the words that fit; pair: where two blanks follow */
+	unsigned column = 0, used, room;
+
+	for (;; at += blanks + size, column += (unsigned)blanks + used) {
+		blanks = strspn(text + at, " ");
+		size = word_bytes(text + at + blanks, UINT_MAX, &used);
+		pair = blanks > 1 ? at : pair;
+		if (!size)
+			return at;
+		if (column + blanks + used > columns)
+			break;
+	}
+	if (at && used <= whole)
+		return pair ? pair : at;
+	room = columns > column + blanks ? columns - column - (unsigned)blanks : 0;
+	if (at && !room)
+		return at;
+	return at + blanks + word_bytes(text + at + blanks, room ? room : 1, &used);
+}
 
 void human_wrap(char *text, unsigned columns)
 {
-	char *blank = NULL;      /* the last one in this line */
-	unsigned column = 0, after = 0; /* columns behind the blank */
-
-	for (size_t n; *text && *text != '\n'; text += n ? n : 1) {
-		n = human_utf8(text, strnlen(text, UTF8_BYTES));
-		column++;
-		after++;
-		if (*text == ' ') {
-			blank = text;
-			after = 0;
-		}
-		if (column > columns && blank) {
-			*blank = '\n';
-			column = after;
-			blank = NULL;
-		}
+	for (char *next; *text && *text != '\n'; text = next) {
+		text += human_line(text, columns, columns);
+		next = text + strspn(text, " ");
+		if (next > text && *next && *next != '\n')
+			*text = '\n';
 	}
 }
 

@@ -26,7 +26,13 @@ struct human human_wall(uint64_t wall_ns, const char *format);   /* UTC, as strf
 /* The word that follows a count: `one` behind 1, else `many`. */
 const char *human_plural(uint64_t count, const char *one, const char *many);
 
-/* Turns blanks of a line into ends of lines, so that no line has more than `columns`; a longer word stays whole. */
+/* How all texts are broken into lines: the bytes of the first line of a text, which has at most `columns`, where other
+ * lines have `whole`. Blanks at its end do not count. The line ends at its last two blanks, which separate what belongs
+ * together, else at its last blank. A word that no line has room for begins in this line, and ends with the line. */
+size_t human_line(const char *text, unsigned columns, unsigned whole);
+
+/* Turns blanks of a line into ends of lines by this rule. A word that no line has room for stays whole, so that people
+ * can copy it: the terminal breaks it. */
 void human_wrap(char *text, unsigned columns);
 
 /* The lines of a text, each of which has an end. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/out.h"
 #include "screen/screen.h"
 #include "screen/state.h"
@@ -15,27 +16,10 @@
 #define NEWEST_LEAST 2           /* lines: the newest message is not cut further for the message before */
 #define MESSAGE_NS 20000000000ull /* how long a message stays */
 
-/* The bytes of a message's next line: up to a blank, or the whole width where a long word would leave most of the line
- * free. */
-static size_t next_piece(const char *text, unsigned int width)
-{
-	size_t size = strlen(text), end;
-
-	if (!width || size <= width)
-		return size;
-	for (end = width; end && text[end] != ' '; end--)
-		;
-	if (end > width / 2)
-		return end;
-	for (end = width; end > 1 && ((unsigned char)text[end] & 0xc0) == 0x80; end--)
-		; /* not into a character of UTF-8 */
-	return end;
-}
-
 static const char *after_piece(const char *text, unsigned int width)
 {
-	text += next_piece(text, width);
-	return *text == ' ' ? text + 1 : text;
+	text += human_line(text, width, width);
+	return text + strspn(text, " ");
 }
 
 /* Lines that a message takes. */
@@ -118,7 +102,7 @@ static unsigned int draw_message(struct picture *p, unsigned int y, unsigned int
 {
 	for (; *text && y < end; y++, text = after_piece(text, p->width)) {
 		/* What has no line any more gives the last line its mark. */
-		char *piece = y + 1 < end ? strndup(text, next_piece(text, p->width)) : strdup(text);
+		char *piece = y + 1 < end ? strndup(text, human_line(text, p->width, p->width)) : strdup(text);
 
 		curses_put_marked(p->curses, y, 0, p->width, STYLE_YELLOW, piece ? piece : "");
 		free(piece);

@@ -136,7 +136,7 @@ static void check_wrap(const char *text, const char *wanted)
 	assert_string_equal(line, wanted);
 }
 
-/* Lines break at blanks; a long word has a line of its own. */
+/* Lines break at two blanks or at one; a word that no line has room for begins in the line, and stays whole. */
 static void test_wrap(void **state)
 {
 	(void)state;
@@ -145,14 +145,33 @@ static void test_wrap(void **state)
 	check_wrap("ten column more", "ten column\nmore");
 	check_wrap("eleven colum", "eleven\ncolum");
 	check_wrap("a b c d e f g h", "a b c d e\nf g h");
-	check_wrap("a word-that-is-long is whole", "a\nword-that-is-long\nis whole");
+	check_wrap("a word-that-is-long is whole", "a word-that-is-long\nis whole");
+	check_wrap("a tenchars-- a", "a\ntenchars--\na");
+	check_wrap("one two  b three", "one two\n b three");
+	check_wrap("blanks  ", "blanks  ");
 	check_wrap("z\xc3\xa4hlt Zeich \xc3\xbc", "z\xc3\xa4hlt\nZeich \xc3\xbc");
 	check_wrap("z\xc3\xa4 \xc3\xbc\xc3\xa4 ok \xc3\xbc", "z\xc3\xa4 \xc3\xbc\xc3\xa4 ok \xc3\xbc");
+}
+
+/* The lines of a text, by the bytes of each. */
+static void test_line(void **state)
+{
+	(void)state;
+	assert_int_equal(human_line("", 10, 10), 0);
+	assert_int_equal(human_line("  ", 10, 10), 0);
+	assert_int_equal(human_line("word-that-is-long", 10, 10), 10);
+	assert_int_equal(human_line("a word-that-is-long", 10, 10), 10);
+	assert_int_equal(human_line("a word-that-is-long", 10, 20), 1);
+	assert_int_equal(human_line("ten column word-that-is-long", 10, 10), 10);
+	assert_int_equal(human_line("a b  c d e f", 10, 10), 3);
+	assert_int_equal(human_line("zähl-ähl-ähl", 10, 10), 13);
+	assert_int_equal(human_line("ab", 0, 0), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_bytes_take_eight_columns),
 		cmocka_unit_test(test_counts),

@@ -142,53 +142,26 @@ struct human text_when(const struct view *view, uint64_t ts_ns)
 
 /* ---- lines that are not too long ---- */
 
-/* The bytes at the start of a word that fit into so many columns; sets *used to their columns. */
-static size_t fitting_bytes(const char *word, size_t size, unsigned columns, unsigned *used)
-{
-	size_t at = 0;
-
-	for (*used = 0; at < size && *used < columns; ++*used) {
-		size_t n = human_utf8(word + at, size - at);
-
-		at += n ? n : 1;
-	}
-	return at;
-}
-
-/* The bytes up to the next two blanks: such a piece of text stays in one line if it can. */
-static size_t piece_bytes(const char *text)
-{
-	const char *end = strstr(text, "  ");
-
-	return end ? (size_t)(end - text) : strlen(text);
-}
-
 #define ROOM_LEAST 20        /* a line with less room is not broken */
 #define HANG_COLUMNS 2
 
 void text_wrap(struct out *out, const char *label, unsigned indent, unsigned columns, struct out *from)
 {
-	unsigned hang = indent + (strlen(label) < indent ? HANG_COLUMNS : 0), column = 0, used;
-	unsigned room = columns >= hang + ROOM_LEAST ? columns - indent : UINT_MAX;
+	unsigned hang = indent + (strlen(label) < indent ? HANG_COLUMNS : 0);
+	bool is_broken = columns >= hang + ROOM_LEAST;
+	unsigned room = is_broken ? columns - indent : UINT_MAX, whole = is_broken ? columns - hang : UINT_MAX;
 	char *text = out_take(from);
 
 	out_printf(out, "%-*s", (int)indent, label);
-	for (const char *at = text; *at;) {
-		size_t blanks = strspn(at, " "), word = strcspn(at + blanks, " ");
-		unsigned gap = column ? (unsigned)blanks : 0;
+	for (const char *at = text + strspn(text, " "); *at;) {
+		size_t size = human_line(at, room, whole);
 
-		at += blanks;
-		fitting_bytes(at, blanks > 1 ? piece_bytes(at) : word, room, &used);
-		if (column && column + gap + used > room) {
+		out_bytes(out, at, size);
+		at += size;
+		at += strspn(at, " ");
+		if (*at)
 			out_printf(out, "\n%*s", (int)hang, "");
-			room = columns - hang;
-			column = gap = 0;
-		}
-		out_pad(out, (int)gap);
-		word = fitting_bytes(at, word, room, &used);
-		out_bytes(out, at, word);
-		column += gap + used;
-		at += word;
+		room = whole;
 	}
 	out_char(out, '\n');
 	free(text);
