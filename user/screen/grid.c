@@ -176,10 +176,10 @@ static bool is_column_shown(const struct picture *p, const struct column *column
 
 /* ---- lines ---- */
 
-/* A line of the table: a row, or one of the details below a row. */
+/* A line of the table: a row, whose name is made when the row is drawn, or one of the details below a row. */
 struct list_line {
 	const struct table_row *row;
-	char *name;              /* of the row, or the detail; to be freed */
+	char *detail;            /* to be freed; NULL: the row's own line */
 	size_t below;            /* 0: the row's own line */
 };
 
@@ -190,10 +190,10 @@ struct list {
 	size_t count;
 };
 
-static void add_list_line(struct list *list, const struct table_row *row, char *name, size_t below)
+static void add_list_line(struct list *list, const struct table_row *row, char *detail, size_t below)
 {
 	list->lines = xgrow(list->lines, list->count, sizeof(*list->lines));
-	list->lines[list->count++] = (struct list_line){ row, name, below };
+	list->lines[list->count++] = (struct list_line){ row, detail, below };
 }
 
 static void add_details(struct list *list, const struct picture *p, const struct table_row *row)
@@ -210,22 +210,22 @@ static void add_details(struct list *list, const struct picture *p, const struct
 	free(text);
 }
 
-/* A name that is too long keeps its end, which says most, where the screen would keep the beginning. */
-static void cut_name(struct list *list, const struct picture *p)
+/* The filter looks at the whole name, also at what has no room on the screen. */
+static bool passes_filter(const struct picture *p, const struct table_row *row)
 {
-	struct list_line *line = &list->lines[list->count - 1];
-	unsigned int room = p->width, used = 2;
+	const struct screen *s = p->screen;
 	struct out out;
+	bool passes;
+	char *name;
 
-	for (size_t i = 0; i < COLUMNS_MOST; i++) {
-		const struct column *column = &layouts[TABLE_MODULES].columns[i];
-
-		used += is_column_shown(p, column) ? (unsigned int)column->width : 0;
-	}
-	free(line->name);
+	if (!s->filter[0])
+		return true;
 	out_init_mem(&out);
-	row_name(&out, p, line->row, TABLE_MODULES, room > used ? room - used : 1);
-	line->name = out_take(&out);
+	row_name(&out, p, row, s->table, NAME_COLUMNS);
+	name = out_take(&out);
+	passes = strcasestr(name, s->filter);
+	free(name);
+	return passes;
 }
 
 static void list_build(struct list *list, const struct picture *p)
@@ -237,20 +237,11 @@ static void list_build(struct list *list, const struct picture *p)
 	table_build(p->view, &ask, &list->table);
 	for (size_t i = 0; i < list->table.count; i++) {
 		const struct table_row *row = &list->table.rows[i];
-		struct out out;
-		char *name;
 
 		list->has_purpose |= row->purpose && p->width >= PURPOSE_FROM;
-		out_init_mem(&out);
-		row_name(&out, p, row, s->table, NAME_COLUMNS);
-		name = out_take(&out);
-		if (s->filter[0] && !strcasestr(name, s->filter)) {
-			free(name);
+		if (!passes_filter(p, row))
 			continue;
-		}
-		add_list_line(list, row, name, 0);
-		if (s->table == TABLE_MODULES)
-			cut_name(list, p);
+		add_list_line(list, row, NULL, 0);
 		if (row->key == s->expanded)
 			add_details(list, p, row);
 	}
@@ -259,7 +250,7 @@ static void list_build(struct list *list, const struct picture *p)
 static void list_free(struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		free(list->lines[i].name);
+		free(list->lines[i].detail);
 	free(list->lines);
 	table_free(&list->table);
 }
@@ -366,16 +357,36 @@ static bool has_no_now(const struct table_row *row, const struct column *column)
 				   column->cell == cell_before);
 }
 
-static void print_cells(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind)
+/* Returns the columns of the screen that the cells take. */
+static unsigned int print_cells(struct out *out, const struct picture *p, const struct table_row *row,
+				enum table_kind kind)
 {
+	unsigned int used = 2;
+
 	for (size_t i = 0; i < COLUMNS_MOST; i++) {
 		const struct column *column = &layouts[kind].columns[i];
 
-		if (is_column_shown(p, column))
-			out_printf(out, "%*.*s", column->width, column->width,
-				   has_no_now(row, column) ? "-" : column->cell(p, row).s);
+		if (!is_column_shown(p, column))
+			continue;
+		out_printf(out, "%*.*s", column->width, column->width,
+			   has_no_now(row, column) ? "-" : column->cell(p, row).s);
+		used += (unsigned int)column->width;
 	}
 	out_text(out, "  ");
+	return used;
+}
+
+static void print_list_line(struct out *out, const struct picture *p, const struct list_line *line,
+			    enum table_kind kind, unsigned int room)
+{
+	unsigned int used;
+
+	if (line->detail) {
+		out_text(out, line->detail);
+		return;
+	}
+	used = print_cells(out, p, line->row, kind);
+	row_name(out, p, line->row, kind, room > used ? room - used : 1);
 }
 
 static void draw_row(struct picture *p, const struct list_line *line, enum table_kind kind, bool is_chosen)
@@ -388,9 +399,7 @@ static void draw_row(struct picture *p, const struct list_line *line, enum table
 	char *text;
 
 	out_init_mem(&out);
-	if (!line->below)
-		print_cells(&out, p, line->row, kind);
-	out_text(&out, line->name);
+	print_list_line(&out, p, line, kind, room);
 	text = out_take(&out);
 	used = curses_put_marked(p->curses, p->y, 0, room, style, text);
 	free(text);

@@ -80,7 +80,8 @@ void messages_draw(struct picture *p);
 /* The table, in all lines that are left. */
 void table_draw(struct picture *p);
 
-/* The names of rows, in columns `columns` wide, and all that there is to say of a row, a line each. */
+/* The names of rows, and all that there is to say of a row, a line each. Of a module's path that is longer than
+ * `columns` the end stays, which says most; the screen cuts the end of other names. */
 void row_name(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind,
 	      unsigned int columns);
 void row_details(struct out *out, const struct picture *p, const struct table_row *row, enum table_kind kind);
