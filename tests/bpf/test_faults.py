@@ -99,6 +99,12 @@ class Session:
         return f"no names: {gone}" if gone else None
 
     def what_is_wrong(self, fault, folder):
+        try:
+            return self.judge(fault, folder)
+        finally:
+            fault.forget()
+
+    def judge(self, fault, folder):
         begin = time.monotonic()
         path = self.run(fault, folder)
         wrong = fault.wrong_end()

@@ -110,6 +110,7 @@ def one(fault, arguments, whole, makes_file):
         fault.run(own)
         is_doctor = arguments[0] == "doctor"
         wrong = fault.wrong_end(is_doctor) or wrong_output(fault, whole, written, is_doctor)
+    fault.forget()
     return f"{fault}: {wrong}" if wrong else None
 
 

@@ -96,8 +96,10 @@ class Fault:
         return table.environment(self.kind, FAULT_STACK=f"{self.stack.number:x}", FAULT_NTH=str(self.nth), **more)
 
     def read_table(self, table):
-        self.stacks = table.read()[2]
-        self.has_failed = any(stack.failed for stack in self.stacks.values())
+        stacks = table.read()[2]
+        self.has_failed = any(stack.failed for stack in stacks.values())
+        if not self.stack:          # thousands of runs would keep the stacks of each
+            self.stacks = stacks
 
     def run(self, argv, env=None, **options):
         """Runs the tool to its end; more than PATIENCE is a failure of the case, as a signal is."""
@@ -111,6 +113,10 @@ class Fault:
                 self.status, self.err = "a hang", ""
             self.read_table(table)
         return self
+
+    def forget(self):
+        """What the run printed, once it is judged."""
+        self.out, self.err = b"", ""
 
     def said(self):
         """The tool's own sentences, without their numbers."""

@@ -56,7 +56,6 @@ def head_of(*arguments):
 
 def keep(name, lines):
     if os.environ.get("OUT"):
-        os.makedirs(os.environ["OUT"], exist_ok=True)
         with open(os.path.join(os.environ["OUT"], name), "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
 
@@ -89,6 +88,8 @@ def answers(mode):
 
 
 def main():
+    if os.environ.get("OUT"):
+        os.makedirs(os.environ["OUT"], exist_ok=True)
     modes = [mode for mode in MODES if mode in (sys.argv[1:] or MODES)]
     if len(nvml.Nvml().uuids()) < 2:
         modes = [mode for mode in modes if mode not in ON_TWO]
