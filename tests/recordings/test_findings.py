@@ -12,14 +12,17 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(TOP, "tests", "data")
 BIN = os.path.join(TOP, os.environ.get("BUILD", "build"), "gpumemtrace")
-# Findings that accuse the program: an entry of TRUE says which line keeps the memory.
+# Findings that accuse the program: their entry in TRUE says which line keeps the memory.
 ACCUSING = {"leak", "growth", "optimizer_state"}
 
 TOO_MUCH = "the program asks for more than the GPU has, to see the error"
 FILLED = "the program fills the GPU before it asks"
 LATE = "the program was attached to while it held memory"
-# recording: [(command, finding, cause of a failed request, why it is true)]. A recording without an entry has none.
+# recording: [(command, finding, cause of a failed request or the line that keeps the memory, why it is true)]. A recording
+# without an entry has none.
 TRUE = {
+    "found/h200-caches": [("python3 train.py", "growth", "train.py:130", "the generation keeps a cache for each text")],
+    "found/h200-logits": [("python3 train.py", "leak", "train.py:120", "each iteration keeps a part of its logits")],
     "h100-malloc-async": [("python3", "out_of_memory", "request", TOO_MUCH)],
     "h100-native": [("python3", "out_of_memory", "request", TOO_MUCH)],
     "kept/calls": [("pools", "out_of_memory", "request", TOO_MUCH)],
@@ -41,14 +44,20 @@ def name_of(process):
     return " ".join([os.path.basename(words[0])] + [os.path.basename(word) for word in words[1:]])
 
 
+def line_of(report, finding):
+    """FILE:LINE that is accused, or None."""
+    symbol = report["symbols"][finding["symbol"]] if finding["symbol"] is not None else {}
+    return f"{os.path.basename(symbol['file'])}:{symbol['line']}" if symbol.get("file") and symbol.get("line") else None
+
+
 def found_in(path):
-    """[(command, finding, cause)] of the report."""
+    """[(command, finding, cause or line)] of the report."""
     done = subprocess.run([BIN, "report", "--json", "-q", path], capture_output=True, text=True, timeout=100, check=True)
     reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(reports) == 1 and reports[0]["type"] == "report", done.stdout[:200]
     processes = reports[0]["processes"]
-    return [(name_of(processes[f["process"]]) if f["process"] is not None else "a GPU", f["finding"], f["cause"])
-            for f in reports[0]["findings"]]
+    return [(name_of(processes[f["process"]]) if f["process"] is not None else "a GPU", f["finding"],
+             line_of(reports[0], f) if f["finding"] in ACCUSING else f["cause"]) for f in reports[0]["findings"]]
 
 
 def is_same(found, true):
@@ -69,7 +78,7 @@ def differences(found, true):
 
 def main():
     paths = {os.path.relpath(path, DATA)[:-4]: path
-             for path in sorted(glob.glob(DATA + "/*.gmt") + glob.glob(DATA + "/kept/*.gmt"))}
+             for path in sorted(glob.glob(DATA + "/*.gmt") + glob.glob(DATA + "/kept/*.gmt") + glob.glob(DATA + "/found/*.gmt"))}
     print(f"1..{len(paths) + 1}")
     counts, failed = collections.Counter(), 0
     for number, (name, path) in enumerate(paths.items(), 1):
