@@ -27,7 +27,7 @@ static void draw_warnings(struct picture *p)
 
 	out_init_mem(&out);
 	report_warnings(&out, p->view, &opts, p->width);
-	lines_put(p, STYLE_RED, out_take(&out), lines_part(p, WARNINGS_PART, 1));
+	lines_put(p, STYLE_RED, out_take(&out), lines_part(p, WARNINGS_PART, 1), "");
 }
 
 /* ---- the bottom ---- */
@@ -44,7 +44,7 @@ static void draw_hints(struct picture *p)
 	if (s->is_filtering)
 		out_text(&out, "type a part of a name  Enter:keep Esc:no filter");
 	else
-		out_printf(&out, "s:%s /:filter Enter:open g:GPU p:process Space:%s m:mark d:dump o:OOM",
+		out_printf(&out, "s:%s /:filter Enter:open f:why g:GPU p:pid Space:%s m:mark d:dump o:OOM",
 			   s->order == VIEW_BY_LIVE ? "now" : view_order_name(s->order),
 			   s->is_paused ? "go on" : "pause");
 	text = out_take(&out);
@@ -183,10 +183,13 @@ void screen_draw(struct screen *s, const struct screen_scene *scene, struct out 
 	draw_hints(&p);
 	draw_output(&p);
 	messages_draw(&p);
+	if (p.view)
+		find_choice(&p);
+	if (p.view && s->wants_finding)
+		finding_open(&p);
 	if (s->reader.title) {
 		draw_reader(&p, &s->reader);
 	} else if (p.view) {
-		find_choice(&p);
 		if (s->wants_gpu)
 			choose_next_gpu(&p);
 		if (s->wants_proc)

@@ -29,11 +29,13 @@ unsigned int lines_part(const struct picture *p, unsigned int part, unsigned int
 	return lines < least ? least : lines;
 }
 
-void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most)
+void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most,
+	       const char *hint)
 {
-	unsigned int count = 0, all = (unsigned int)human_lines(text);
+	unsigned int count = 0, all = (unsigned int)human_lines(text), room = p->y < p->bottom ? p->bottom - p->y : 0;
 	char *rest = text, *line;
 
+	most = room < most ? room : most;
 	while ((line = strsep(&rest, "\n")) && rest) {
 		struct out more;
 
@@ -42,8 +44,8 @@ void lines_put(struct picture *p, enum curses_style style, char *text, unsigned 
 			continue;
 		}
 		out_init_mem(&more);
-		out_printf(&more, "%*sand %u more %s", FINDING_TEXT_LABEL, "", all - count + 1,
-			   human_plural(all - count + 1, "line", "lines"));
+		out_printf(&more, "%*sand %u more %s%s", FINDING_TEXT_LABEL, "", all - count + 1,
+			   human_plural(all - count + 1, "line", "lines"), hint);
 		line_put(p, STYLE_DIM, &more);
 		break;
 	}

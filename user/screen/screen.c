@@ -48,6 +48,7 @@ void screen_read(struct screen *s, const char *title, char *text)
 {
 	free(s->reader.text);
 	s->reader = (struct reader){ .title = title, .text = text };
+	s->finding = 0;
 }
 
 /* ---- the keys of the table ---- */
@@ -115,6 +116,12 @@ static enum screen_action next_process(struct screen *s)
 	return SCREEN_REDRAW;
 }
 
+static enum screen_action ask_finding(struct screen *s)
+{
+	s->wants_finding = true;
+	return SCREEN_REDRAW;
+}
+
 static enum screen_action toggle_pause(struct screen *s)
 {
 	s->is_paused = !s->is_paused;
@@ -138,6 +145,7 @@ static enum screen_action show_help(struct screen *s)
 		"s       sort by: now, growth, peak, allocated\n"
 		"/       show only rows with this text in their name; Esc ends the filter\n"
 		"Enter   open a row: a line's stacks, a process's GPUs; again: close the row\n"
+		"f       what stands out, in full, with its ground and its stack; again: the next\n"
 		"g p     the next GPU, the next process; behind the last one: all\n"
 		"Space   pause: the view stays as it is, tracing goes on\n"
 		"m       mark: peaks and growth count from here (SIGUSR2 does the same)\n"
@@ -151,8 +159,7 @@ static enum screen_action show_help(struct screen *s)
 		"TENSORS, CACHED   allocated by PyTorch; reserved by PyTorch and in no tensor\n"
 		"BEFORE  memory from before the attach: nobody saw who allocated it\n"
 		"AT PEAK when the process held most\n"
-		"Bar     # and = traced processes in turn, o others and the driver, . free (or\n"
-		"        other characters); behind the bar: what was used in the last views\n";
+		"Bar     traced processes (# =), others and driver (o), free (.); the last views\n";
 
 	screen_read(s, "Keys and columns (q, Esc or Enter: back)", xstrdup(text));
 	return SCREEN_REDRAW;
@@ -225,6 +232,7 @@ static const struct {
 	{ KEYS_UP, go_up }, { 'k', go_up }, { KEYS_DOWN, go_down }, { 'j', go_down },
 	{ KEYS_PAGE_UP, page_up }, { KEYS_PAGE_DOWN, page_down }, { KEYS_HOME, go_first }, { KEYS_END, go_last },
 	{ '\t', next_table }, { 's', next_order }, { '/', open_filter }, { '\n', open_row }, { 'g', next_gpu },
+	{ 'f', ask_finding },
 	{ 'p', next_process }, { ' ', toggle_pause }, { 'm', ask_mark }, { 'd', ask_dump }, { 'o', ask_verdict },
 	{ '?', show_help }, { 'h', show_help }, { ESCAPE, take_away }, { 'q', ask_quit },
 };
@@ -277,6 +285,8 @@ static enum screen_action turn_pages(struct screen *s, int key)
 		s->reader.top = to > 0 ? (size_t)to : 0;
 		return SCREEN_REDRAW;
 	}
+	if (key == 'f' && s->finding)
+		return ask_finding(s);
 	screen_read(s, NULL, NULL);
 	return SCREEN_REDRAW;
 }

@@ -13,23 +13,11 @@
 
 #define FINDINGS_PART 3          /* a third of the lines, at most */
 #define FINDINGS_LEAST 3
+#define TALL 40                  /* lines of the screen from which on each finding has its ground */
+#define OPEN_HINT "; f opens them one by one"
 #define MORE_HINT "; o says more"
 #define WHY_HINT "; o says why"
 #define PIDS_SHOWN 4             /* of processes whose requests failed */
-
-/* What a process kept while it ran matters after its end, too; what its memory was like does not. */
-static bool is_over(const struct picture *p, const struct finding *f)
-{
-	return f->proc != FINDING_NONE && p->view->procs[f->proc].exited && f->kind > FINDING_OF_STATE;
-}
-
-static bool is_chosen_finding(const struct picture *p, const struct finding *f)
-{
-	if (p->proc == TABLE_ALL_PROCS && is_over(p, f))
-		return false;
-	return (p->proc == TABLE_ALL_PROCS || f->proc == FINDING_NONE || f->proc == p->proc) &&
-	       (p->gpu == TABLE_ALL_GPUS || f->row == FINDING_NONE || f->gpu == p->gpu);
-}
 
 /* In front of the sentence, whose end may have no room. */
 static void print_subject(struct out *out, const struct picture *p, const struct finding *f)
@@ -58,6 +46,8 @@ static void print_finding(struct out *out, const struct picture *p, const struct
 	out_init_mem(&words);
 	finding_text_keeper(&words, p->view, f, p->width, &opts);
 	finding_text_advice(&words, p->view, f, p->width, &opts);
+	if (curses_height(p->curses) >= TALL)
+		finding_ground_put(&words, "", f, p->width);
 	text = out_take(&words);
 	out_text(out, *below && !strcmp(*below, text) ? "" : text);
 	free(*below);
@@ -117,13 +107,14 @@ void findings_draw(struct picture *p)
 
 	out_init_mem(&failures.pids);
 	for (size_t i = 0; i < view->finding_count; i++)
-		if (view->findings[i].kind == FINDING_OF_OUT_OF_MEMORY && is_chosen_finding(p, &view->findings[i]))
+		if (view->findings[i].kind == FINDING_OF_OUT_OF_MEMORY && finding_is_shown(p, &view->findings[i]))
 			add_failure(&failures, p, &view->findings[i]);
 	out_init_mem(&out);
 	print_failures(&out, p, &failures);
 	for (size_t i = 0; i < view->finding_count; i++)
-		if (view->findings[i].kind != FINDING_OF_OUT_OF_MEMORY && is_chosen_finding(p, &view->findings[i]))
+		if (view->findings[i].kind != FINDING_OF_OUT_OF_MEMORY && finding_is_shown(p, &view->findings[i]))
 			print_finding(&out, p, &view->findings[i], &below);
 	free(below);
-	lines_put(p, STYLE_YELLOW, out_take(&out), most < FINDINGS_LEAST ? FINDINGS_LEAST : most);
+	lines_put(p, STYLE_YELLOW, out_take(&out), most < FINDINGS_LEAST ? FINDINGS_LEAST : most,
+		  p->screen->has_keys ? OPEN_HINT : "");
 }

@@ -7,6 +7,7 @@
 #include "screen/curses.h"
 #include "screen/spark.h"
 
+struct finding;
 struct out;
 struct screen_scene;
 
@@ -36,6 +37,8 @@ struct screen {
 	char filter[FILTER_BYTES];
 	uint64_t expanded;       /* key of the row that is shown in full; NO_KEY */
 	struct reader reader;
+	size_t finding;          /* that the reader shows, counted from 1; 0: another text, or none */
+	bool wants_finding;      /* the next one */
 	/* the place in the table, and what the last picture had */
 	uint64_t selected;       /* key of the row; NO_KEY: the first one */
 	size_t below;            /* lines below the row's own */
@@ -65,9 +68,10 @@ void line_text(struct picture *p, enum curses_style style, const char *text);
 void line_put(struct picture *p, enum curses_style style, struct out *line);
 /* A part of the lines, but not fewer than `least`. */
 unsigned int lines_part(const struct picture *p, unsigned int part, unsigned int least);
-/* Writes each line of a text, at most `most`, and then how many are left. The first is in `style`; so is each one that
- * begins with a word, for lines below it begin with a space. Takes the text. */
-void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most);
+/* Writes each line of a text, at most `most`, and then how many are left, and `hint`. The first is in `style`; so is
+ * each one that begins with a word, for lines below it begin with a space. Takes the text. */
+void lines_put(struct picture *p, enum curses_style style, char *text, unsigned int most,
+	       const char *hint);
 
 /* The parts, from the top: what is traced; a line for each GPU; what frameworks hold. */
 void head_draw(struct picture *p);
@@ -75,6 +79,11 @@ void gpus_draw(struct picture *p);
 void frameworks_draw(struct picture *p);
 /* What stands out, at most a third of the lines. */
 void findings_draw(struct picture *p);
+bool finding_is_shown(const struct picture *p, const struct finding *finding);
+/* Opens the finding behind the one that is read, else the first one; behind the last one the table comes back. */
+void finding_open(struct picture *p);
+/* How sure the finding is, and the name of its rule, which JSON has, too. */
+void finding_ground_put(struct out *out, const char *label, const struct finding *finding, unsigned int columns);
 /* The program's messages, from the bottom upwards; they take their lines from `bottom`. */
 void messages_draw(struct picture *p);
 /* The table, in all lines that are left. */

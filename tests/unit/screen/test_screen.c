@@ -348,7 +348,7 @@ static void the_help_fits(void **state)
 			assert_true(strcspn(line, "\n") <= 80);
 	assert_int_equal(lines, 24);
 	free(picture);
-	assert_int_equal(line_with("        other characters)"), 21);
+	assert_int_equal(line_with("Bar     traced processes"), 21);
 	act("q");
 }
 
@@ -401,6 +401,51 @@ static void findings_of_several_processes(void **state)
 	now.view.finding_count = 0;
 }
 
+/* f opens one finding after the other, and gives the table back. */
+static void findings_are_opened(void **state)
+{
+	struct finding findings[] = {
+		{ .kind = FINDING_OF_OUT_OF_MEMORY, .count = 3, .row = FINDING_NONE, .gpu = VIEW_GPU_UNKNOWN },
+		{ .kind = FINDING_OF_LEAK, .count = 30, .iterations = 30, .bytes = MIB, .part = 30 * MIB, .left = 8 },
+	};
+	const struct view_lines *lines = &now.rows[0].stacks.lines[VIEW_BY_LIVE];
+	struct out out;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		findings[i].left_ns = findings[i].left = FINDING_LEFT_UNKNOWN;
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->rows[i].state == VIEW_LINE_OWN)
+			findings[1].line = &lines->rows[i];
+	act("f");
+	assert_true(shows("Nothing stands out"));
+	act("f");
+	assert_true(shows("1:processes"));
+	now.view.findings = findings;
+	now.view.finding_count = 2;
+	out_init_mem(&out);
+	for (int i = 0; i < 3; i++) {
+		char *picture;
+
+		act("f");
+		picture = drawn(80, 24);
+		out_printf(&out, "---- f, %d\n%s", i + 1, picture);
+		free(picture);
+	}
+	golden_check(out_take(&out), "screen-findings.txt");
+	act("f");
+	assert_true(shows("1 of 2"));
+	act("\033");
+	assert_true(shows("1:processes"));
+	/* f ends any other text, as most keys do. */
+	act("?");
+	assert_true(shows("PgUp"));
+	act("f");
+	assert_true(shows("1:processes"));
+	now.view.findings = NULL;
+	now.view.finding_count = 0;
+}
+
 /* What is too long for a line goes on in the next one; what has no room ends with a mark. */
 static void long_lines(void **state)
 {
@@ -427,6 +472,7 @@ static void long_lines(void **state)
 	picture = drawn(80, 24);
 	golden_check(picture, "screen-long-80.txt");
 	golden_check(drawn(50, 12), "screen-long-50.txt");
+	golden_check(drawn(200, 50), "screen-long-200.txt");
 	now.view.findings = NULL;
 	now.view.finding_count = 0;
 }
@@ -511,7 +557,7 @@ static void cudas_number_is_shown(void **state)
 /* Any keys at any size: nothing is written outside the picture, and the screen stays usable. */
 static void any_keys_at_any_size(void **state)
 {
-	static const char typed[] = "jk\t123456s/\rgp mdo?x\033 \177";
+	static const char typed[] = "jk\t1234567s/\rgpf mdo?x\033 \177";
 	unsigned int seed = 1;
 
 	(void)state;
@@ -574,6 +620,7 @@ int main(void)
 		cmocka_unit_test_setup(messages_leave_the_screen, begin),
 		cmocka_unit_test_setup(the_help_fits, begin),
 		cmocka_unit_test_setup(findings_of_several_processes, begin),
+		cmocka_unit_test_setup(findings_are_opened, begin),
 		cmocka_unit_test_setup(long_lines, begin),
 		cmocka_unit_test_setup(lines_are_opened, begin),
 		cmocka_unit_test_setup(ended_processes, begin),
