@@ -67,8 +67,8 @@ CORE     := $(call in,terms,array_size cgroup_parts frames gpus libraries limits
             $(call in,account,account stacks) \
             $(call in,rm,rm rm_memory rm_objects) \
             $(call in,ledger,alloc balance bind books calls checkpoint context driver_records dump_records \
-                             ended ends framework_records free graph held import ledger life overlap pool process \
-                             process_tables stack_ends vmm vmm_object) \
+                             ended ends framework_records graph held import ledger life overlap pool process \
+                             process_tables stack_ends streams vmm vmm_object) \
             $(call in,framework,categories category framework framework_view frameworks iteration_marks phase_line phases \
                                 recent rises segments sizes torch_silent waiting) \
             $(call in,oom,oom_ask oom_dump oom_kept oom_picture oom_read oom_refused oom_requests oom_state oom_watch) \
@@ -125,7 +125,7 @@ UNIT      := $(call in,base,confine foreign_file hash human out out_file rangema
              $(call in,account,stacks) \
              $(call in,rm,rm rm_model) \
              $(call in,ledger,alloc bind checkpoint context graph known_bugs known_bugs_others known_bugs_own ledger \
-                             mark orders overlap pool stack_ends vmm) \
+                             mark orders overlap pool stack_ends streams vmm) \
              $(call in,framework,iterations phases recent rises torch torch_silent torch_size) \
              $(call in,oom,oom oom_refused) \
              $(call in,history,history history_dump) \

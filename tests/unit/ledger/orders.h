@@ -272,6 +272,18 @@ static void compare_seen(const struct process_here *p, const struct process *of)
 	}
 }
 
+/* A stream or a capture that stays behind would make graphs of what is allocated later. */
+static void compare_streams(const struct process_here *p, const struct process *of)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < STREAMS; i++)
+		count += p->things.streams[i].live;
+	if (hash_count(&of->contexts.streams) != count || of->contexts.capturing != (uint32_t)captures(p) ||
+	    hash_count(&of->graphs.captures) != (size_t)captures(p))
+		order_failed("streams or captures differ from the model");
+}
+
 static void compare(struct order *o, const struct process_here *p)
 {
 	const struct process *of = process_newest(&o->pipeline->ledger->processes, p->pid);
@@ -282,6 +294,7 @@ static void compare(struct order *o, const struct process_here *p)
 	if (p->lost)
 		return;
 	model_sums(p, &s);
+	compare_streams(p, of);
 	if (o->has_kernel)
 		compare_kernel(p, of, false);
 	for (int class = 0; class < GMT_CLASS_COUNT; class++)
@@ -291,7 +304,8 @@ static void compare(struct order *o, const struct process_here *p)
 			order_failed("an anomaly, and nothing was lost");
 }
 
-/* Whether two live allocations or mappings share an address. */
+/* Whether two live allocations or mappings share an address. What graphs plan may lie anywhere: after a loss, memory may
+ * be taken for a graph's (pool.c). */
 static bool has_overlaps(const struct process *of)
 {
 	bool taken[PLACES + 8] = { false };
@@ -304,8 +318,11 @@ static bool has_overlaps(const struct process *of)
 		const struct hash *table = kind ? &of->vmm.mappings : &of->allocs.by_address;
 
 		for (pos = 0; hash_next(table, &pos, &address, &value);) {
-			uint64_t size = kind ? ((struct vmm_mapping *)value)->size : ((struct alloc *)value)->size;
+			const struct alloc *a = value;
+			uint64_t size = kind ? ((struct vmm_mapping *)value)->size : a->size;
 
+			if (!kind && a->class == GMT_CLASS_GRAPH)
+				continue;
 			for (uint64_t i = 0; i < size / UNIT && address < ARENA * 2; i++) {
 				bool *place = &taken[((address - ARENA) / UNIT + i) % (PLACES + 8)];
 

@@ -108,8 +108,6 @@ static bool is_ending(const struct process_here *p, const struct memory_here *m)
 	return false;
 }
 
-static bool has_streams(const struct process_here *p, int context);
-
 static bool begin_end(const struct process_here *p, struct thread_here *t, int context)
 {
 	const struct context_here *c = &p->contexts[context];
@@ -121,7 +119,7 @@ static bool begin_end(const struct process_here *p, struct thread_here *t, int c
 		return false;
 	if (t->call == CALL_RELEASE && (c->refs - c->releases < 1 || runs_on(p, c->gpu)))
 		return false;
-	if ((!is_primary && p->contexts[c->gpu].ends) || has_streams(p, context))
+	if (!is_primary && p->contexts[c->gpu].ends)
 		return false;
 	t->context = context;
 	t->gpu = c->gpu;

@@ -36,11 +36,15 @@ static bool runs_with_life(const struct process_here *p, int life)
 	return false;
 }
 
-static bool has_streams(const struct process_here *p, int context)
+/* A capture in the context has planned memory, which is forgotten when a call begins that ends the context. */
+static bool has_planned(const struct process_here *p, int context)
 {
-	for (int i = 0; i < STREAMS; i++)
-		if (p->things.streams[i].live && p->things.streams[i].context == context)
+	for (int i = 0; i < STREAMS; i++) {
+		const struct stream_here *s = &p->things.streams[i];
+
+		if (s->live && s->captures && s->life >= 0 && s->context == context)
 			return true;
+	}
 	return false;
 }
 
@@ -227,9 +231,14 @@ static bool begin_node(struct order *o, struct process_here *p, struct thread_he
 static bool begin_stream(const struct order *o, const struct process_here *p, struct thread_here *t)
 {
 	const struct stream_here *s = &p->things.streams[t->thing];
+	const struct memory_here as = { .context = s->context, .gpu = p->contexts[s->context].gpu };
 	int c = usable_context(p, t);
 
 	t->val[0] = STREAM_AT(t->thing);
+	if (t->call != CALL_STREAM && s->live && is_ending(p, &as))
+		return false;
+	t->context = s->context;
+	t->gpu = as.gpu;
 	switch (t->call) {
 	case CALL_STREAM:
 		t->context = c;
@@ -312,7 +321,7 @@ static bool more_may_fail(const struct process_here *p, const struct thread_here
 	if (t->call == CALL_GRAPH_DESTROY || t->call == CALL_EXEC_DESTROY)
 		return false; /* nobody would see it */
 	if (t->call == CALL_STREAM_DESTROY)
-		return !p->things.streams[t->thing].captures;
+		return !p->things.streams[t->thing].captures || p->things.streams[t->thing].life < 0;
 	return rows[t->call].is_release || rows[t->call].is_request;
 }
 

@@ -48,6 +48,8 @@ static bool may_begin(struct order *o, struct process_here *p, struct thread_her
 /* Whether a call that fails now leaves all as it was. */
 static bool may_fail(const struct process_here *p, const struct thread_here *t)
 {
+	if (rows[t->call].is_end && has_planned(p, t->context))
+		return false;
 	if (t->call == CALL_RELEASE)
 		return !runs_on(p, t->gpu);
 	if (t->call >= CALL_MORE)

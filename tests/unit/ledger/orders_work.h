@@ -210,6 +210,20 @@ static void end_capture(struct process_here *p, struct thread_here *t)
 	release_life(p, s->life);
 }
 
+static void drop_stream(struct process_here *p, struct stream_here *s)
+{
+	s->live = false;
+	if (s->captures)
+		release_life(p, s->life);
+}
+
+static void end_streams(struct process_here *p, int context)
+{
+	for (int i = 0; i < STREAMS; i++)
+		if (p->things.streams[i].live && p->things.streams[i].context == context)
+			drop_stream(p, &p->things.streams[i]);
+}
+
 static void work_stream(struct order *o, struct process_here *p, struct thread_here *t)
 {
 	struct stream_here *s = &p->things.streams[t->thing];
@@ -219,11 +233,8 @@ static void work_stream(struct order *o, struct process_here *p, struct thread_h
 		*s = (struct stream_here){ .live = true, .context = t->context, .life = -1 };
 		return;
 	case CALL_STREAM_DESTROY:
-		if (t->fails)
-			return;
-		s->live = false;
-		if (s->captures)
-			release_life(p, s->life);
+		if (!t->fails)
+			drop_stream(p, s);
 		return;
 	case CALL_CAPTURE:
 		s->captures = true;

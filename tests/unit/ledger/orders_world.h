@@ -195,6 +195,7 @@ static bool has_made_context(const struct process_here *p, int gpu)
 /* ---- what ends ---- */
 
 static void end_arrays(struct process_here *p, int context);
+static void end_streams(struct process_here *p, int context);
 static void drop_unused(struct process_here *p, int object);
 
 static void end_context(struct process_here *p, int context)
@@ -208,6 +209,7 @@ static void end_context(struct process_here *p, int context)
 			m->live = false;
 	}
 	end_arrays(p, context);
+	end_streams(p, context);
 	p->contexts[context].alive = false;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contexts, streams, and the current context of each thread: these say in which context, and on which CUDA device, an
+ * Contexts, and the current context of each thread: these say in which context, and on which CUDA device, an
  * allocation was asked for. What was set before the attach is unknown (0), never guessed.
  *
  * A context has a number from 1 on. A handle that is given out again keeps its number, because all memory of the old
@@ -11,7 +11,6 @@
 #include "base/xalloc.h"
 #include "core/ledger/alloc.h"
 #include "core/ledger/ends.h"
-#include "core/ledger/graph.h"
 #include "core/ledger/operations.h"
 #include "core/ledger/process.h"
 #include "core/ledger/vmm.h"
@@ -99,6 +98,7 @@ static struct undo *push_end(struct event *e)
 	struct undo *u = undo_push(e, e->val[0]);
 
 	u->popped = u->unmade = u->detached = 0;
+	u->has_dropped_own = false;
 	u->released = ORDINAL_NONE;
 	return u;
 }
@@ -143,10 +143,9 @@ static void context_detach(struct event *e)
 	push_end(e)->detached = number;
 }
 
-static void release_primary(struct event *e, unsigned int ordinal)
+static void release_primary(struct event *e, unsigned int ordinal, struct undo *u)
 {
 	struct device *device = context_device(&e->proc->contexts, ordinal);
-	struct undo *u = push_end(e);
 
 	if (!device || !device->refs)
 		return;
@@ -185,7 +184,7 @@ static void context_primary_retain(struct event *e)
 
 static void context_primary_release(struct event *e)
 {
-	release_primary(e, context_ordinal_of(e->val[0]));
+	release_primary(e, context_ordinal_of(e->val[0]), push_end(e));
 }
 
 /* "Resetting the primary context does not release it" (cuda.h). */
@@ -197,8 +196,11 @@ static void context_primary_reset(struct event *e)
 static void context_green_destroy(struct event *e)
 {
 	const struct contexts *contexts = &e->proc->contexts;
+	unsigned int number = contexts_find(contexts, e->val[0]);
+	struct undo *u = push_end(e);
 
-	release_primary(e, context_ordinal(contexts, contexts_find(contexts, e->val[0])));
+	ends_green(e, number, u);
+	release_primary(e, context_ordinal(contexts, number), u);
 }
 
 static void context_from_green(struct event *e)
@@ -231,52 +233,6 @@ static void context_device_uuid(struct event *e)
 	resolve_unknown(e);
 }
 
-/* ---- streams ---- */
-
-static void set_stream(struct event *e, unsigned int context)
-{
-	struct stream *s = hash_put(&e->proc->contexts.streams, e->val[0], NULL);
-
-	if (s->capturing) { /* the old stream's end was missed */
-		e->proc->contexts.capturing--;
-		graph_drop_capture(e, e->val[0]);
-	}
-	*s = (struct stream){ .context = context };
-}
-
-static void context_stream_create(struct event *e)
-{
-	if (e->val[0])
-		set_stream(e, context_current(e));
-}
-
-static void context_green_stream(struct event *e)
-{
-	if (e->val[0])
-		set_stream(e, contexts_find(&e->proc->contexts, e->val[1]));
-}
-
-static void context_stream_destroy(struct event *e)
-{
-	struct undo *u = undo_push(e, e->val[0]);
-
-	u->has_dropped = false;
-	u->found = hash_take(&e->proc->contexts.streams, e->val[0], &u->stream);
-	if (!u->found || !u->stream.capturing)
-		return;
-	e->proc->contexts.capturing--;
-	u->has_dropped = graph_drop_capture(e, e->val[0]);
-}
-
-static void context_stream_destroy_undo(struct event *e, struct undo *u)
-{
-	if (!u->found)
-		return;
-	*(struct stream *)hash_put(&e->proc->contexts.streams, u->key, NULL) = u->stream;
-	e->proc->contexts.capturing += u->stream.capturing;
-	e->proc->anomalies[GMT_ANOMALY_UNDO_UNKNOWN] += u->has_dropped;
-}
-
 const struct operation context_operations[GMT_OP_COUNT] = {
 	[GMT_OP_CTX_CREATE] = OPERATION_CALL(context_create),
 	[GMT_OP_CTX_DESTROY] = OPERATION_END(context_destroy, context_end_undo),
@@ -291,8 +247,5 @@ const struct operation context_operations[GMT_OP_COUNT] = {
 	[GMT_OP_GREEN_CREATE] = OPERATION_CALL(context_primary_retain),
 	[GMT_OP_GREEN_DESTROY] = OPERATION_END(context_green_destroy, context_end_undo),
 	[GMT_OP_GREEN_CTX] = OPERATION_CALL(context_from_green),
-	[GMT_OP_STREAM_CREATE] = OPERATION_CALL(context_stream_create),
-	[GMT_OP_STREAM_DESTROY] = OPERATION_RELEASE(context_stream_destroy, context_stream_destroy_undo),
-	[GMT_OP_GREEN_STREAM] = OPERATION_CALL(context_green_stream),
 	[GMT_OP_DEVICE_UUID] = OPERATION_CALL(context_device_uuid),
 };

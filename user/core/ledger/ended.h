@@ -11,11 +11,14 @@
 
 #include "core/ledger/event.h"
 
-/* An allocation that an unfinished call has taken along. */
+/* An allocation or a stream that an unfinished call has taken along. */
 struct ended {
 	uint64_t key;
 	struct hash *table;
-	struct alloc alloc;
+	union {
+		struct alloc alloc;
+		struct stream_ended stream;
+	};
 	uint32_t opens;      /* imports at the address */
 	bool is_freed;       /* meanwhile */
 };

@@ -12,11 +12,16 @@
 struct event;
 struct undo;
 
-/* Frees all allocations that go with the context of this number; 0: none. `u` keeps them; NULL: the end is certain. */
+/* Frees all allocations that go with the context of this number, and forgets its streams; 0: none. `u` keeps them;
+ * NULL: the end is certain. */
 void ends_context(struct event *e, unsigned int number, struct undo *u);
 
-/* The same for the primary context of a device, with the memory of green contexts, the device's pools, and the
- * registrations of host memory. */
+/* Calls on the streams of a green context fail once that context is gone, and their captures with it (cuda.h,
+ * cuGreenCtxDestroy). Its memory is the primary context's. */
+void ends_green(struct event *e, unsigned int number, struct undo *u);
+
+/* The same as ends_context() for the primary context of a device, with the memory of green contexts, the device's
+ * pools, and the registrations of host memory. */
 void ends_primary(struct event *e, unsigned int ordinal, struct undo *u);
 
 /* The end has failed: puts back what went. */

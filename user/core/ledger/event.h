@@ -34,15 +34,13 @@ struct undo {
 			uint8_t graph_kind;  /* enum graph_kind */
 		};
 		struct pool pool;
-		struct {
-			struct stream stream;
-			bool has_dropped;    /* what was captured on the stream is forgotten */
-		};
+		struct stream_ended stream;
 		struct {
 			uint16_t popped;     /* the context that the call took off the thread's stack; 0: none */
 			uint16_t unmade;     /* the context that is destroyed; 0: none */
 			uint16_t detached;   /* the context that lost a use of cuCtxAttach; 0: none */
 			uint8_t released;    /* ordinal of the primary context that lost a reference; ORDINAL_NONE */
+			bool has_dropped_own;/* what threads captured on their own streams is forgotten */
 		};
 	};
 	struct vmm_unmapped *unmapped; /* grows as needed; the next release uses the memory again */
@@ -58,7 +56,8 @@ struct undo {
 struct thread {
 	uint16_t *stack;     /* current contexts, the newest last */
 	uint32_t depth;
-	bool capturing;      /* the thread's per-thread default stream is capturing */
+	bool capturing;      /* the thread's per-thread default stream is capturing ... */
+	uint16_t captures_in;/* ... in this context */
 	uint8_t next_undo;
 	uint8_t keeps;       /* for so many further calls, undos keep what went with contexts; 0: none does */
 	struct undo undos[THREAD_UNDOS];

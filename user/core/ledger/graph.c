@@ -235,9 +235,9 @@ static void graph_node(struct event *e)
 /* ---- operations: captures ---- */
 
 /* A capture goes by its stream, or on the thread's own default stream by the thread. */
-static uint64_t capture_key(const struct event *e, uint64_t stream)
+static uint64_t capture_key(uint64_t stream, uint32_t tid)
 {
-	return stream > STREAM_PER_THREAD ? stream : 1ULL << 63 | e->call->hdr.tid;
+	return stream > STREAM_PER_THREAD ? stream : 1ULL << 63 | tid;
 }
 
 static bool set_capturing(struct event *e, bool begins)
@@ -252,6 +252,8 @@ static bool set_capturing(struct event *e, bool begins)
 	}
 	contexts->capturing += begins - *state;
 	*state = begins;
+	if (begins && state == &e->thread->capturing)
+		e->thread->captures_in = context_current(e);
 	return true;
 }
 
@@ -263,7 +265,7 @@ static void graph_capture_begin(struct event *e)
 	set_capturing(e, true);
 	if (e->op == GMT_OP_CAPTURE_INTO && e->val[1])
 		capture = (struct capture){ .graph = get_graph(graphs, e->val[1]), .is_into = true };
-	*(struct capture *)hash_put(&graphs->captures, capture_key(e, e->val[0]), NULL) = capture;
+	*(struct capture *)hash_put(&graphs->captures, capture_key(e->val[0], e->call->hdr.tid), NULL) = capture;
 }
 
 /* A capture that fails has ended, too. */
@@ -272,7 +274,9 @@ static void graph_capture_end(struct event *e)
 	struct graphs *graphs = &e->proc->graphs;
 	struct capture capture;
 
-	if (!set_capturing(e, false) || !hash_take(&graphs->captures, capture_key(e, e->val[0]), &capture))
+	if (!set_capturing(e, false))
+		return;
+	if (!hash_take(&graphs->captures, capture_key(e->val[0], e->call->hdr.tid), &capture))
 		return;
 	if (!capture.graph || capture.is_into || !hash_get(&graphs->by_number, capture.graph))
 		return;
@@ -286,7 +290,7 @@ static void graph_capture_end(struct event *e)
 static struct capture *capture_of(const struct event *e, uint64_t stream)
 {
 	const struct hash *captures = &e->proc->graphs.captures;
-	void *capture = hash_get(captures, capture_key(e, stream));
+	void *capture = hash_get(captures, capture_key(stream, e->call->hdr.tid));
 	size_t pos = 0;
 
 	if (!capture && hash_count(captures) == 1)
@@ -306,15 +310,14 @@ void graph_add_captured(struct event *e, uint64_t stream)
 	add_node(graphs, capture->graph, e->val[0]);
 }
 
-bool graph_drop_capture(struct event *e, uint64_t stream)
+bool graph_drop_capture(struct process *p, uint64_t stream, uint32_t tid, struct capture *capture, uint64_t ts_ns)
 {
-	struct graphs *graphs = &e->proc->graphs;
-	struct capture capture;
+	struct graphs *graphs = &p->graphs;
 
-	if (!hash_take(&graphs->captures, capture_key(e, stream), &capture))
+	if (!hash_take(&graphs->captures, capture_key(stream, tid), capture))
 		return false;
-	return capture.graph && !capture.is_into && hash_get(&graphs->by_number, capture.graph) &&
-	       release_graph(e->proc, capture.graph, e->ts_ns);
+	return capture->graph && !capture->is_into && hash_get(&graphs->by_number, capture->graph) &&
+	       release_graph(p, capture->graph, ts_ns);
 }
 
 /* ---- operations: lifetimes ---- */

@@ -24,13 +24,13 @@ struct operation {
 
 #define OPERATION_TABLES(X)                                                       \
 	X(alloc_operations)                                                       \
-	X(free_operations)                                                        \
 	X(pool_operations)                                                        \
 	X(vmm_operations)                                                         \
 	X(bind_operations)                                                        \
 	X(import_operations)                                                      \
 	X(graph_operations)                                                       \
-	X(context_operations)
+	X(context_operations)                                                     \
+	X(stream_operations)
 #define X(table) extern const struct operation table[GMT_OP_COUNT];
 OPERATION_TABLES(X)
 #undef X

@@ -187,6 +187,13 @@ struct capture {
 	bool is_into;        /* the graph was there before */
 };
 
+/* A stream that an unfinished call has ended. */
+struct stream_ended {
+	struct stream stream;
+	struct capture capture; /* if it was capturing */
+	bool has_dropped;    /* what was captured is forgotten */
+};
+
 struct graphs {
 	struct hash by_handle; /* struct graph_name, by CUgraph and CUgraphExec */
 	struct hash by_number; /* struct graph */
